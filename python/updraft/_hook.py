@@ -1,0 +1,127 @@
+"""Called by updraft-preload.pth when a client of CANN is first imported.
+
+It sets ASCEND_* and loads our libraries by absolute path, so that the client's DT_NEEDED entries and bare
+dlopen("libopapi.so") are satisfied by SONAME: no LD_LIBRARY_PATH, and spawned workers work as well. With
+UPDRAFT_CUDA_AS_NPU=1 it also applies torch_npu's own transfer_to_npu as soon as torch is imported.
+"""
+
+import os
+import sys
+
+from updraft import _tree, home
+
+_state = {"ready": None, "depth": 0, "transferred": False}
+
+
+def client(name):
+    """The finder's answer for a client's name: None (import as usual) or torch's own spec with a step after it."""
+    if os.environ.get("UPDRAFT_DISABLE", "0") not in ("", "0"):
+        return None
+    if name == "torch" and not _torch_needs_npu():
+        return None
+    if _state["ready"] is None:
+        _state["ready"] = _prepare()
+    if _state["ready"] and name in ("torch", "torch_npu") and _wants_transfer():
+        return _spec_with_transfer(name)
+    return None
+
+
+def _wants_transfer():
+    return os.environ.get("UPDRAFT_CUDA_AS_NPU", "0") not in ("", "0")
+
+
+def _find(name):
+    from importlib.machinery import PathFinder
+
+    return PathFinder.find_spec(name)
+
+
+def _torch_needs_npu():
+    """torch pulls torch_npu in by itself (torch.backends entry point) unless that is switched off."""
+    autoload = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") != "0"
+    return (autoload or _wants_transfer()) and _find("torch_npu") is not None
+
+
+def _say(text):
+    print("updraft: " + text, file=sys.stderr)
+
+
+def _prepare():
+    foreign = _tree.foreign_cann(os.environ)
+    if foreign:
+        if os.environ.get("UPDRAFT_STEPPED_ASIDE") != foreign[1]:  # once for a tree of processes
+            os.environ["UPDRAFT_STEPPED_ASIDE"] = foreign[1]
+            _say("%s=%s is another CANN: stepping aside (unset it to use the virtual NPU)" % foreign)
+        return False
+    libraries = _tree.libraries()
+    if not libraries or not libraries[0].endswith(_tree.PRIVATE):
+        _say("no %s in %s; run: updraft doctor" % (_tree.PRIVATE, os.path.join(home(), "lib64")))
+        return False
+    _tree.fill(os.environ)
+    import ctypes
+
+    for path in _torch_openmp() + libraries:
+        try:
+            ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        except OSError as error:
+            _say("cannot load %s: %s; run: updraft doctor" % (path, error))
+            return False
+    return True
+
+
+def _torch_openmp():
+    """torch's own libgomp goes first: one OpenMP runtime a process, the one torch was tested with."""
+    spec = _find("torch")
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    path = os.path.join(spec.submodule_search_locations[0], "lib", "libgomp.so.1")
+    return [path] if os.path.exists(path) else []
+
+
+def _spec_with_transfer(name):
+    """torch's spec whose loader goes on with transfer_to_npu once the outermost of torch, torch_npu is complete."""
+    spec = _find(name)
+    if spec is None or spec.loader is None:
+        return None
+    loader = spec.loader
+    original = loader.exec_module
+
+    def exec_module(module):
+        _state["depth"] += 1
+        try:
+            loader.__dict__.pop("exec_module", None)
+            original(module)
+        finally:
+            _state["depth"] -= 1
+        if _state["depth"] == 0:
+            _transfer()
+
+    loader.exec_module = exec_module
+    return spec
+
+
+def _transfer():
+    if _state["transferred"]:
+        return
+    _state["transferred"] = True
+    import warnings
+
+    show, filters = warnings.showwarning, list(warnings.filters)
+
+    def quiet(message, category, filename, lineno, file=None, line=None):
+        if not filename.endswith("transfer_to_npu.py"):
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = quiet
+    try:
+        import torch_npu  # noqa: F401
+        from torch_npu.contrib import transfer_to_npu  # noqa: F401
+    except Exception as error:
+        _say("transfer_to_npu failed: %s: %s; run: updraft doctor" % (type(error).__name__, error))
+    finally:
+        warnings.showwarning = show
+        # transfer_to_npu switches every warning to "once": not what an unmodified script asked for
+        once = ("once", None, Warning, None, 0)
+        if once not in filters and once in warnings.filters:
+            warnings.filters.remove(once)
+            getattr(warnings, "_filters_mutated", lambda: None)()

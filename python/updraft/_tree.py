@@ -1,0 +1,65 @@
+"""Which tree, which variables, which libraries: shared by the hook, the CLI and doctor. Imports nothing but os."""
+
+import os
+
+from updraft import home
+
+PRIVATE = "libupdraft.so"
+
+
+def is_updraft(tree):
+    return os.path.exists(os.path.join(tree, "lib64", PRIVATE))
+
+
+def same(a, b):
+    return os.path.realpath(a) == os.path.realpath(b)
+
+
+def ascend_variables(tree):
+    """Variables by which CANN's clients find the tree."""
+    return {
+        "ASCEND_HOME_PATH": tree,
+        "ASCEND_TOOLKIT_HOME": tree,
+        "ASCEND_OPP_PATH": os.path.join(tree, "opp"),
+        "ASCEND_AICPU_PATH": tree,
+    }
+
+
+def search_paths(tree):
+    """Lists of folders that shells and C++ clients need in front."""
+    return {
+        "PATH": [os.path.join(tree, "bin")],
+        "LD_LIBRARY_PATH": [os.path.join(tree, "lib64")],
+        "PYTHONPATH": [os.path.join(tree, "python", "site-packages")],
+    }
+
+
+def foreign_cann(env):
+    """(variable, value) of a real CANN that is configured, else None. Another Updraft tree is not one."""
+    for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
+        value = env.get(name)
+        if value and not same(value, home()) and not is_updraft(value):
+            return name, value
+    return None
+
+
+def fill(env):
+    """Sets the ASCEND_* variables that are unset, or that were left by another Updraft tree."""
+    tree = home()
+    left_by = env.get("ASCEND_HOME_PATH") or env.get("ASCEND_TOOLKIT_HOME")
+    stale = os.path.join(left_by, "") if left_by and not same(left_by, tree) and is_updraft(left_by) else None
+    for name, value in ascend_variables(tree).items():
+        old = env.get(name)
+        if not old or (stale and os.path.join(old, "").startswith(stale)):
+            env[name] = value
+
+
+def libraries(tree=None):
+    """Paths in the order of loading: libupdraft.so, then every library that clients name."""
+    folder = os.path.join(tree or home(), "lib64")
+    try:
+        names = sorted(n for n in os.listdir(folder) if n.startswith("lib") and n.endswith(".so"))
+    except OSError:
+        return []
+    facades = [n for n in names if not n.startswith(("libupdraft", "libdnnl"))]
+    return [os.path.join(folder, n) for n in ([PRIVATE] if PRIVATE in names else []) + facades]

@@ -1,0 +1,102 @@
+// Single-operator execution of the aclop era: compile options, and operators by name (ops/aclop.h).
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "acl/api.h"
+#include "acl/tensor_desc.h"
+#include "ops/aclop.h"
+
+using namespace updraft;
+
+namespace {
+
+std::mutex g_mutex;
+std::map<int32_t, std::string>& options() {
+  static auto* m = new std::map<int32_t, std::string>{{10, "disable"}};  // ACL_OP_JIT_COMPILE
+  return *m;
+}
+const std::string& option(int32_t which) {
+  static const std::string empty;
+  auto it = options().find(which);
+  return it == options().end() ? empty : it->second;
+}
+
+AclopTensor tensor_of(const aclTensorDesc* desc, const aclDataBuffer* buffer) {
+  AclopTensor t;
+  if (!desc) return t;
+  // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
+  void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
+  t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));
+  t.on_host = desc->placement != 0;
+  t.name = desc->name;
+  t.constant = desc->constant;
+  return t;
+}
+
+void execute(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data, int outputs,
+             const aclTensorDesc* const* out, aclDataBuffer* const* out_data, const aclopAttr* attributes, void* stream) {
+  need(type, "opType");
+  const AclopInfo* info = find_aclop(type);
+  if (!info)
+    throw Error(code::kAclOpNotFound, "operator {} (aclop) is not implemented by Updraft (docs/reference/support.md lists what is)", type);
+  AclopCall call;
+  call.type = type;
+  for (int i = 0; i < inputs; ++i) call.inputs.push_back(tensor_of(in[i], in_data[i]));
+  for (int i = 0; i < outputs; ++i) call.outputs.push_back(tensor_of(out[i], out_data[i]));
+  if (attributes)
+    for (const auto& [name, value] : attributes->values) {
+      AclopAttribute& a = call.attributes[name];
+      if (auto* v = std::get_if<bool>(&value)) a.integer = *v;
+      if (auto* v = std::get_if<int64_t>(&value)) a.integer = *v;
+      if (auto* v = std::get_if<int32_t>(&value)) a.integer = *v;
+      if (auto* v = std::get_if<float>(&value)) a.real = *v;
+      if (auto* v = std::get_if<std::string>(&value)) a.text = *v;
+      if (auto* v = std::get_if<std::vector<int64_t>>(&value)) a.integers = *v;
+      if (auto* v = std::get_if<std::vector<float>>(&value)) a.reals = *v;
+    }
+  launch_aclop(*info, std::move(call), stream_of(stream));
+}
+
+}  // namespace
+
+ACL_API aclSetCompileopt(int32_t which, const char* value) {
+  return guard("aclSetCompileopt", [&] {
+    need(value, "value");
+    if (which < 0 || which > 16) throw Error(code::kAclInvalidParam, "compile option {} is unknown, want 0 to 16", which);
+    std::lock_guard lock(g_mutex);
+    options()[which] = value;
+  });
+}
+extern "C" UPDRAFT_API size_t aclGetCompileoptSize(int32_t which) {
+  std::lock_guard lock(g_mutex);
+  return option(which).size() + 1;
+}
+ACL_API aclGetCompileopt(int32_t which, char* value, size_t length) {
+  return guard("aclGetCompileopt", [&] {
+    need(value, "value");
+    std::lock_guard lock(g_mutex);
+    const std::string& text = option(which);
+    if (text.size() + 1 > length) throw Error(code::kAclInvalidParam, "value has {} bytes of room, want {}", length, text.size() + 1);
+    std::memcpy(value, text.c_str(), text.size() + 1);
+  });
+}
+ACL_API aclopSetCompileFlag(int32_t) { return 0; }
+
+ACL_API aclopCompileAndExecute(const char* type, int inputs, const aclTensorDesc* const in[], const aclDataBuffer* const in_data[],
+                               int outputs, const aclTensorDesc* const out[], aclDataBuffer* const out_data[],
+                               const aclopAttr* attributes, int32_t, int32_t, const char*, void* stream) {
+  return guard("aclopCompileAndExecute", [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+}
+ACL_API aclopCompileAndExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
+                                 aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes, int32_t, int32_t,
+                                 const char*, void* stream) {
+  return guard("aclopCompileAndExecuteV2", [&] {
+    execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream);
+    if (AclopInfo const* info = find_aclop(type); info && info->dynamic_shape) stream_of(stream).synchronize();
+  });
+}
+ACL_API aclopExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs, aclTensorDesc* out[],
+                       aclDataBuffer* out_data[], aclopAttr* attributes, void* stream) {
+  return guard("aclopExecuteV2", [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+}

@@ -1,0 +1,111 @@
+// Stream capture and replay (aclmdlRI*): what torch.npu.NPUGraph uses.
+#include <fstream>
+#include <memory>
+
+#include "acl/api.h"
+#include "base/log.h"
+#include "device/capture.h"
+
+using namespace updraft;
+
+namespace {
+
+HandlePool<std::shared_ptr<CapturedGraph>>& pool() {
+  static auto* p = new HandlePool<std::shared_ptr<CapturedGraph>>(1 << 16);
+  return *p;
+}
+std::shared_ptr<CapturedGraph>& checked(const void* graph) {
+  need(graph, "modelRI");
+  if (auto* g = pool().get(graph)) return *g;
+  throw Error(code::kRtInvalidHandle, "{} is not a captured model (destroyed, or never captured)", graph);
+}
+
+// Graphs that are being captured have no other owner.
+std::mutex g_mutex;
+std::vector<std::shared_ptr<CapturedGraph>>& open_graphs() {
+  static auto* graphs = new std::vector<std::shared_ptr<CapturedGraph>>;
+  return *graphs;
+}
+thread_local int32_t t_mode = 0;
+
+}  // namespace
+
+ACL_API aclmdlRICaptureBegin(void* stream, int32_t mode) {
+  return guard("aclmdlRICaptureBegin", [&] {
+    need(stream, "stream");
+    if (mode < 0 || mode > 2) throw Error(code::kRtParamInvalid, "capture mode {} is unknown, want 0 to 2", mode);
+    Stream& s = stream_of(stream);
+    if (s.capture()) throw Error(code::kRtCaptured, "stream {} is being captured already", s.id());
+    static std::atomic<uint32_t> next{1};
+    auto graph = std::make_shared<CapturedGraph>(next++);
+    graph->begin(s);
+    std::lock_guard lock(g_mutex);
+    open_graphs().push_back(graph);
+  });
+}
+
+ACL_API aclmdlRICaptureGetInfo(void* stream, int32_t* status, void** graph) {
+  return guard("aclmdlRICaptureGetInfo", [&] {
+    CapturedGraph* capture = stream_of(stream).capture();
+    if (status) *status = !capture ? 0 : capture->invalid() ? 2 : 1;
+    if (graph) *graph = capture;
+  });
+}
+
+ACL_API aclmdlRICaptureEnd(void* stream, void** graph) {
+  return guard("aclmdlRICaptureEnd", [&] {
+    need(graph, "modelRI");
+    *graph = nullptr;
+    Stream& s = stream_of(stream);
+    CapturedGraph* capture = s.capture();
+    if (!capture) throw Error(code::kRtNotCaptured, "stream {} is not being captured", s.id());
+    std::shared_ptr<CapturedGraph> owner;
+    {
+      std::lock_guard lock(g_mutex);
+      auto& graphs = open_graphs();
+      for (size_t i = 0; i < graphs.size(); ++i)
+        if (graphs[i].get() == capture) {
+          owner = graphs[i];
+          graphs.erase(graphs.begin() + static_cast<std::ptrdiff_t>(i));
+          break;
+        }
+    }
+    capture->end(s);
+    *graph = pool().create(owner);
+  });
+}
+
+ACL_API aclmdlRICaptureThreadExchangeMode(int32_t* mode) {
+  return guard("aclmdlRICaptureThreadExchangeMode", [&] {
+    need(mode, "mode");
+    if (*mode < 0 || *mode > 2) throw Error(code::kRtParamInvalid, "capture mode {} is unknown, want 0 to 2", *mode);
+    std::swap(*mode, t_mode);
+  });
+}
+
+ACL_API aclmdlRIExecuteAsync(void* graph, void* stream) {
+  return guard("aclmdlRIExecuteAsync", [&] { CapturedGraph::launch(checked(graph), stream_of(stream)); });
+}
+ACL_API aclmdlRIDestroy(void* graph) {
+  return guard("aclmdlRIDestroy", [&] {
+    checked(graph);
+    pool().destroy(graph);
+  });
+}
+ACL_API aclmdlRIGetId(void* graph, uint32_t* id) {
+  return guard("aclmdlRIGetId", [&] {
+    need(id, "modelId");
+    *id = checked(graph)->id();
+  });
+}
+ACL_API aclmdlRIDebugPrint(void* graph) {
+  return guard("aclmdlRIDebugPrint", [&] { UPDRAFT_LOG(kInfo, "ASCENDCL", "{}", checked(graph)->to_json()); });
+}
+ACL_API aclmdlRIDebugJsonPrint(void* graph, const char* path, uint32_t) {
+  return guard("aclmdlRIDebugJsonPrint", [&] {
+    need(path, "path");
+    std::ofstream out(path);
+    out << checked(graph)->to_json();
+    if (!out) throw Error(code::kAclInvalidParam, "{} cannot be written", path);
+  });
+}

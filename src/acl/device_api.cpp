@@ -1,0 +1,281 @@
+// Devices and contexts.
+#include <unistd.h>
+
+#include <cstring>
+
+#include "acl/api.h"
+#include "base/config.h"
+#include "device/soc.h"
+
+using namespace updraft;
+
+ACL_API aclrtGetDeviceCount(uint32_t* count) {
+  return guard("aclrtGetDeviceCount", [&] {
+    need(count, "count");
+    *count = static_cast<uint32_t>(Device::count());
+  });
+}
+
+ACL_API aclrtSetDevice(int32_t device) {
+  return guard("aclrtSetDevice", [&] { set_current_context(&primary_context(device)); });
+}
+
+ACL_API aclrtResetDevice(int32_t index) {
+  return guard("aclrtResetDevice", [&] {
+    Device& device = Device::get(index);
+    device.synchronize();
+    reset_primary_context(index);
+  });
+}
+ACL_API aclrtResetDeviceForce(int32_t index) {
+  return guard("aclrtResetDeviceForce", [&] {
+    Device& device = Device::get(index);
+    for (Stream* stream : device.streams()) stream->abort();
+    device.synchronize();
+    reset_primary_context(index);
+  });
+}
+
+ACL_API aclrtGetDevice(int32_t* device) {
+  return guard("aclrtGetDevice", [&] {
+    need(device, "deviceId");
+    *device = current_device().index();
+  });
+}
+
+ACL_API aclrtGetRunMode(int32_t* mode) {
+  return guard("aclrtGetRunMode", [&] {
+    need(mode, "runMode");
+    *mode = 1;  // ACL_HOST
+  });
+}
+
+ACL_API aclrtSynchronizeDevice() {
+  return guard("aclrtSynchronizeDevice", [&] { current_device().synchronize(); });
+}
+
+ACL_API aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
+  return guard("aclrtSynchronizeDeviceWithTimeout", [&] {
+    if (timeout < -1) throw Error(code::kRtParamInvalid, "timeout is {}, want -1 or milliseconds", timeout);
+    current_device().synchronize(std::chrono::milliseconds(timeout));
+  });
+}
+
+ACL_API aclrtDeviceTaskAbort(int32_t index, uint32_t) {
+  return guard("aclrtDeviceTaskAbort", [&] {
+    for (Stream* stream : Device::get(index).streams()) stream->abort();
+  });
+}
+
+ACL_API aclrtCreateContext(void** context, int32_t device) {
+  return guard("aclrtCreateContext", [&] {
+    need(context, "context");
+    Context* made = context_pool().create(Device::get(device));
+    set_current_context(made);
+    *context = made;
+  });
+}
+
+ACL_API aclrtDestroyContext(void* context) {
+  return guard("aclrtDestroyContext", [&] {
+    need(context, "context");
+    Context* target = context_pool().get(context);
+    if (!target) throw Error(code::kRtInvalidHandle, "{} is not a context (destroyed, or never created)", context);
+    if (current_context_or_null() == target) set_current_context(nullptr);
+    context_pool().destroy(target);
+  });
+}
+
+ACL_API aclrtSetCurrentContext(void* context) {
+  return guard("aclrtSetCurrentContext", [&] {
+    need(context, "context");
+    Context* target = context_pool().get(context);
+    if (!target) throw Error(code::kRtInvalidHandle, "{} is not a context (destroyed, or never created)", context);
+    set_current_context(target);
+  });
+}
+
+ACL_API aclrtGetCurrentContext(void** context) {
+  return guard("aclrtGetCurrentContext", [&] {
+    need(context, "context");
+    *context = &current_context();
+  });
+}
+
+ACL_API aclrtGetPrimaryCtxState(int32_t device, uint32_t* flags, int32_t* active) {
+  return guard("aclrtGetPrimaryCtxState", [&] {
+    if (device < 0 || device >= Device::count()) Device::get(device);
+    if (flags) *flags = 0;
+    need(active, "active");
+    *active = primary_context_active(device);
+  });
+}
+
+ACL_API aclrtDeviceCanAccessPeer(int32_t* can, int32_t device, int32_t peer) {
+  return guard("aclrtDeviceCanAccessPeer", [&] {
+    need(can, "canAccessPeer");
+    for (int32_t d : {device, peer})
+      if (d < 0 || d >= Device::count()) Device::get(d);
+    *can = device != peer;
+  });
+}
+ACL_API aclrtDeviceEnablePeerAccess(int32_t peer, uint32_t flags) {
+  return guard("aclrtDeviceEnablePeerAccess", [&] {
+    if (flags != 0) throw Error(code::kRtParamInvalid, "flags is {}, want 0", flags);
+    Device::get(peer);
+  });
+}
+ACL_API aclrtDeviceDisablePeerAccess(int32_t peer) {
+  return guard("aclrtDeviceDisablePeerAccess", [&] { Device::get(peer); });
+}
+
+ACL_API aclrtDeviceGetBareTgid(int32_t* pid) {
+  return guard("aclrtDeviceGetBareTgid", [&] {
+    need(pid, "pid");
+    *pid = getpid();
+  });
+}
+
+ACL_API aclrtDeviceGetUuid(int32_t device, void* uuid) {
+  return guard("aclrtDeviceGetUuid", [&] {
+    need(uuid, "uuid");
+    Device::get(device);
+    // A name, not an address: the same device of the same host has the same one in every process.
+    std::memset(uuid, 0, 16);
+    std::memcpy(uuid, "updraft-npu", 11);
+    static_cast<unsigned char*>(uuid)[14] = static_cast<unsigned char>(device >> 8);
+    static_cast<unsigned char*>(uuid)[15] = static_cast<unsigned char>(device);
+  });
+}
+
+ACL_API aclrtGetLogicDevIdByUserDevId(int32_t user, int32_t* logic) {
+  return guard("aclrtGetLogicDevIdByUserDevId", [&] {
+    need(logic, "logicDevId");
+    if (user < 0 || user >= Device::count()) Device::get(user);
+    *logic = user;
+  });
+}
+ACL_API aclrtGetUserDevIdByLogicDevId(int32_t logic, int32_t* user) {
+  return guard("aclrtGetUserDevIdByLogicDevId", [&] {
+    need(user, "userDevId");
+    if (logic < 0 || logic >= Device::count()) Device::get(logic);
+    *user = logic;
+  });
+}
+
+ACL_API aclrtGetDeviceInfo(uint32_t index, int32_t attribute, int64_t* value) {
+  return guard("aclrtGetDeviceInfo", [&] {
+    need(value, "value");
+    Device& device = Device::get(static_cast<int>(index));
+    switch (attribute) {
+      case 1: *value = soc().aicpu_cores; break;
+      case 101: case 102: *value = soc().cube_cores; break;
+      case 201: *value = soc().vector_cores; break;
+      case 202: *value = 32; break;
+      case 203: *value = 2048; break;
+      case 204: *value = 192 << 10; break;
+      case 301: *value = static_cast<int64_t>(device.memory().limit()); break;
+      case 302: *value = static_cast<int64_t>(soc().l2_bytes); break;
+      case 401: case 404: case 405: case 406: case 407: *value = 0; break;
+      case 402: case 403: *value = device.index(); break;
+      case 408: *value = 0; break;
+      case 501: *value = 0; break;
+      default: throw Error(code::kRtParamInvalid, "device attribute {} is not known", attribute);
+    }
+  });
+}
+
+// Core limits: kept and given back, they bound nothing in software.
+namespace {
+uint32_t cores(int32_t type) { return static_cast<uint32_t>(type == 0 ? soc().cube_cores : soc().vector_cores); }
+void check_resource(int32_t type) {
+  if (type != 0 && type != 1) throw Error(code::kRtParamInvalid, "resource type {} is unknown, want 0 (cube) or 1 (vector)", type);
+}
+}  // namespace
+ACL_API aclrtGetDeviceResLimit(int32_t device, int32_t type, uint32_t* value) {
+  return guard("aclrtGetDeviceResLimit", [&] {
+    need(value, "value");
+    Device::get(device);
+    check_resource(type);
+    *value = cores(type);
+  });
+}
+ACL_API aclrtGetResInCurrentThread(int32_t type, uint32_t* value) {
+  return guard("aclrtGetResInCurrentThread", [&] {
+    need(value, "value");
+    check_resource(type);
+    *value = cores(type);
+  });
+}
+
+ACL_API aclrtGetDeviceUtilizationRate(int32_t device, void* info) {
+  return guard("aclrtGetDeviceUtilizationRate", [&] {
+    need(info, "utilizationInfo");
+    Device& d = Device::get(device);
+    auto* rate = static_cast<int32_t*>(info);
+    bool busy = false;
+    for (Stream* stream : d.streams()) busy = busy || !stream->idle();
+    rate[0] = rate[1] = busy ? 100 : 0;
+    rate[2] = 0;
+    rate[3] = static_cast<int32_t>(d.memory().used() * 100 / d.memory().limit());
+  });
+}
+
+ACL_API aclrtPeekAtLastError(int32_t) { return 0; }
+ACL_API aclrtGetLastError(int32_t) { return 0; }
+
+// --- modes
+ACL_API aclrtSetDeviceSatMode(int32_t mode) {
+  return guard("aclrtSetDeviceSatMode", [&] {
+    if (mode != 0 && mode != 1) throw Error(code::kRtParamInvalid, "overflow mode {} is unknown, want 0 (saturation) or 1 (INF_NAN)", mode);
+    current_device().saturation = mode == 0;
+  });
+}
+ACL_API aclrtGetDeviceSatMode(int32_t* mode) {
+  return guard("aclrtGetDeviceSatMode", [&] {
+    need(mode, "mode");
+    *mode = current_device().saturation ? 0 : 1;
+  });
+}
+
+namespace {
+std::atomic<int64_t> g_system[3];
+thread_local int64_t t_system[3];
+void check_option(int32_t option) {
+  if (option < 0 || option > 2) throw Error(code::kRtParamInvalid, "system parameter {} is unknown, want 0 to 2", option);
+}
+}  // namespace
+ACL_API aclrtSetSysParamOpt(int32_t option, int64_t value) {
+  return guard("aclrtSetSysParamOpt", [&] {
+    check_option(option);
+    g_system[option] = value;
+  });
+}
+ACL_API aclrtGetSysParamOpt(int32_t option, int64_t* value) {
+  return guard("aclrtGetSysParamOpt", [&] {
+    check_option(option);
+    need(value, "value");
+    *value = g_system[option];
+  });
+}
+ACL_API aclrtCtxSetSysParamOpt(int32_t option, int64_t value) {
+  return guard("aclrtCtxSetSysParamOpt", [&] {
+    check_option(option);
+    t_system[option] = value;
+    g_system[option] = value;
+  });
+}
+ACL_API aclrtCtxGetSysParamOpt(int32_t option, int64_t* value) {
+  return guard("aclrtCtxGetSysParamOpt", [&] {
+    check_option(option);
+    need(value, "value");
+    *value = g_system[option];
+  });
+}
+ACL_API aclrtSetOpExecuteTimeOut(uint32_t) { return 0; }
+ACL_API aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actual) {
+  if (actual) *actual = timeout;
+  return 0;
+}
+ACL_API aclrtSetOpExecuteTimeOutWithMs(uint32_t) { return 0; }
+ACL_API aclrtSetOpWaitTimeout(uint32_t) { return 0; }

@@ -1,0 +1,151 @@
+// aclInit, aclFinalize, versions and capabilities.
+#include <sys/stat.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "acl/api.h"
+#include "base/log.h"
+#include "device/soc.h"
+
+using namespace updraft;
+
+namespace {
+std::mutex g_mutex;
+bool g_initialized = false;
+int g_count = 0;
+constexpr const char* kVersion = "9.1.0";
+
+// What the configuration may say is checked when it is used (dump, profiling); here it must be JSON.
+void read_configuration(const char* path) {
+  struct stat info;
+  if (stat(path, &info) != 0 || S_ISDIR(info.st_mode))
+    throw Error(code::kAclInvalidFile, "configuration file {}: {}", path,
+                S_ISDIR(info.st_mode) ? "it is a folder" : std::strerror(errno));
+  if (info.st_size > (10 << 20))
+    throw Error(code::kAclInvalidFile, "configuration file {} has {} bytes, the most is 10 MiB", path, info.st_size);
+  if (info.st_size == 0) return;
+  std::ifstream in(path);
+  auto json = nlohmann::json::parse(in, nullptr, false);
+  if (json.is_discarded() || !json.is_object())
+    throw Error(code::kAclParseFile, "configuration file {} is not a JSON object", path);
+}
+}  // namespace
+
+ACL_API aclInit(const char* path) {
+  return guard("aclInit", [&] {
+    std::lock_guard lock(g_mutex);
+    if (g_initialized) throw Error(code::kAclRepeatInitialize, "aclInit was called before: one call a process is enough");
+    if (path && *path) read_configuration(path);
+    g_initialized = true;
+    ++g_count;
+  });
+}
+
+ACL_API aclFinalize() {
+  return guard("aclFinalize", [&] {
+    std::lock_guard lock(g_mutex);
+    if (!g_initialized)
+      throw Error(g_count ? code::kAclRepeatFinalize : code::kAclUninitialized,
+                  g_count ? "aclFinalize was called before" : "aclInit was not called");
+    g_initialized = false;
+    for (int i = 0; i < Device::count(); ++i) {
+      Device* device = Device::find(i);
+      if (!device) continue;
+      try {
+        device->synchronize();
+      } catch (const Error& e) {
+        UPDRAFT_LOG(kWarning, "ASCENDCL", "aclFinalize: device {} ends with a failure: {}", i, e.text());
+      }
+    }
+  });
+}
+
+ACL_API aclrtGetVersion(int32_t* major, int32_t* minor, int32_t* patch) {
+  return guard("aclrtGetVersion", [&] {
+    need(major, "majorVersion");
+    need(minor, "minorVersion");
+    need(patch, "patchVersion");
+    *major = 1;
+    *minor = 15;
+    *patch = 0;
+  });
+}
+
+extern "C" UPDRAFT_API const char* aclrtGetSocName() { return soc().name; }
+
+extern "C" UPDRAFT_API const char* aclGetRecentErrMsg() {
+  const char* text = take_error_text();
+  return *text ? text : nullptr;
+}
+
+ACL_API aclsysGetCANNVersion(int32_t, void* version) {
+  return guard("aclsysGetCANNVersion", [&] {
+    need(version, "version");
+    // aclCANNPackageVersion: version[128] major[64] minor[64] release[64] patch[64] reserved[128]
+    char* p = static_cast<char*>(version);
+    std::memset(p, 0, 512);
+    std::strcpy(p, kVersion);
+    std::strcpy(p + 128, "9");
+    std::strcpy(p + 192, "1");
+    std::strcpy(p + 256, "0");
+  });
+}
+
+ACL_API aclsysGetVersionStr(char* package, char* version) {
+  return guard("aclsysGetVersionStr", [&] {
+    need(package, "pkgName");
+    need(version, "versionStr");
+    std::strcpy(version, kVersion);
+  });
+}
+
+ACL_API aclGetCannAttributeList(const int32_t** attributes, size_t* count) {
+  return guard("aclGetCannAttributeList", [&] {
+    need(attributes, "cannAttrList");
+    need(count, "num");
+    static const int32_t all[] = {0, 1, 2};  // INF_NAN, BF16, JIT_COMPILE
+    static const int32_t old[] = {2};
+    *attributes = soc().inf_nan ? all : old;
+    *count = soc().inf_nan ? 3 : 1;
+  });
+}
+
+ACL_API aclGetCannAttribute(int32_t attribute, int32_t* value) {
+  return guard("aclGetCannAttribute", [&] {
+    need(value, "value");
+    switch (attribute) {
+      case 0: *value = soc().inf_nan; break;
+      case 1: *value = soc().bf16; break;
+      case 2: *value = 0; break;  // operators are never compiled just in time
+      default: throw Error(code::kAclInvalidParam, "cannAttr {} is unknown, want 0 to 2", attribute);
+    }
+  });
+}
+
+ACL_API aclGetDeviceCapability(uint32_t device, int32_t what, int64_t* value) {
+  return guard("aclGetDeviceCapability", [&] {
+    need(value, "value");
+    Device::get(static_cast<int>(device));
+    switch (what) {
+      case 0: *value = soc().cube_cores; break;
+      case 1: *value = soc().vector_cores; break;
+      case 2: *value = static_cast<int64_t>(soc().l2_bytes); break;
+      default: throw Error(code::kAclInvalidParam, "deviceInfo {} is unknown, want 0 to 2", what);
+    }
+  });
+}
+
+extern "C" UPDRAFT_API void aclAppLog(int32_t level, const char*, const char* file, uint32_t line, const char* format, ...) {
+  if (!format || !log::enabled(static_cast<log::Level>(level), "APP")) return;
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  log::write(static_cast<log::Level>(level), "APP", file ? file : "?", static_cast<int>(line), text);
+}

@@ -1,0 +1,358 @@
+// Memory: allocation, copies, sets, attributes.
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "acl/api.h"
+#include "base/parallel.h"
+#include "device/capture.h"
+#include "device/memory.h"
+
+using namespace updraft;
+
+namespace {
+
+enum Kind : int32_t { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kDefault, kHostBuffer, kInner, kInter };
+
+// Copies of this size and more are divided among the engine's threads.
+constexpr size_t kParallelCopy = 1 << 20;
+// Unpinned host data up to this size is kept in the task; more is copied before the call returns.
+constexpr size_t kStage = 64 << 10;
+
+void copy_bytes(void* to, const void* from, size_t n) {
+  if (n < kParallelCopy) {
+    std::memcpy(to, from, n);
+    return;
+  }
+  parallel_for(static_cast<int64_t>(n), 256 << 10, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin, static_cast<size_t>(end - begin));
+  });
+}
+
+void set_bytes(void* to, int value, size_t n) {
+  if (n < kParallelCopy) {
+    std::memset(to, value, n);
+    return;
+  }
+  parallel_for(static_cast<int64_t>(n), 256 << 10, [&](int64_t begin, int64_t end) {
+    std::memset(static_cast<char*>(to) + begin, value, static_cast<size_t>(end - begin));
+  });
+}
+
+// Room behind a device pointer: a copy past it would damage another tensor silently.
+void check_device_range(const void* p, size_t n, const char* what) {
+  Device* device = Device::owner(p);
+  if (!device) return;  // VMM of a peer, registered host memory
+  void* base = nullptr;
+  size_t size = 0;
+  if (!device->memory().find(p, &base, &size))
+    throw Error(code::kRtParamInvalid, "{} {} is not allocated memory of device {}", what, p, device->index());
+  size_t room = size - static_cast<size_t>(static_cast<const char*>(p) - static_cast<char*>(base));
+  if (n > room)
+    throw Error(code::kRtParamInvalid, "{} {} has {} bytes of room on device {}, {} are wanted", what, p, room,
+                device->index(), n);
+}
+
+void check_copy(const void* to, size_t room, const void* from, size_t n, int32_t kind) {
+  if (n == 0) return;
+  need(to, "dst");
+  need(from, "src");
+  if (room < n) throw Error(code::kRtParamInvalid, "destMax is {}, less than count {}", room, n);
+  if (kind < kHostToHost || kind > kInter) throw Error(code::kRtParamInvalid, "memcpy kind {} is unknown, want 0 to 7", kind);
+  check_device_range(to, n, "dst");
+  check_device_range(from, n, "src");
+}
+
+class CopyTask final : public Task {
+ public:
+  CopyTask(void* to, const void* from, size_t n) : to_(to), from_(from), n_(n) {
+    kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
+    work = static_cast<int64_t>(n / 4);
+  }
+  void stage() {
+    staged_.assign(static_cast<const char*>(from_), static_cast<const char*>(from_) + n_);
+    from_ = staged_.data();
+  }
+  void run() override { copy_bytes(to_, from_, n_); }
+  void release() override { delete this; }
+  const char* name() const override { return "MEMCPY_ASYNC"; }
+
+ private:
+  void* to_;
+  const void* from_;
+  size_t n_;
+  std::vector<char> staged_;
+};
+
+class SetTask final : public Task {
+ public:
+  SetTask(void* to, int value, size_t n) : to_(to), value_(value), n_(n) {
+    kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
+    work = static_cast<int64_t>(n / 4);
+  }
+  void run() override { set_bytes(to_, value_, n_); }
+  void release() override { delete this; }
+  const char* name() const override { return "MEMSET_ASYNC"; }
+
+ private:
+  void* to_;
+  int value_;
+  size_t n_;
+};
+
+bool pageable(const void* p) { return !Device::owner(p) && !HostMemory::get().contains(p); }
+
+void copy_async(void* to, size_t room, const void* from, size_t n, int32_t kind, Stream& stream) {
+  check_copy(to, room, from, n, kind);
+  if (n == 0) return;
+  auto* task = new CopyTask(host_address(to), host_address(from), n);
+  // The caller may free or change unpinned memory as soon as the call returns.
+  const bool wait = !stream.capture() && (pageable(to) || (pageable(from) && n > kStage));
+  if (pageable(from) && !wait) task->stage();
+  stream.submit(task);
+  if (wait) stream.synchronize();
+}
+
+int allocate(const char* name, void** p, size_t bytes, size_t extra) {
+  return guard(name, [&] {
+    need(p, "devPtr");
+    *p = nullptr;
+    if (bytes == 0) throw Error(code::kRtParamInvalid, "size is 0: want at least 1 byte");
+    if (bytes + extra < bytes) throw Error(code::kRtMemoryAllocation, "size {} is not possible", bytes);
+    *p = current_device().memory().allocate(bytes + extra);
+  });
+}
+
+}  // namespace
+
+ACL_API aclrtMalloc(void** p, size_t bytes, int32_t) { return allocate("aclrtMalloc", p, bytes, 32); }
+ACL_API aclrtMallocAlign32(void** p, size_t bytes, int32_t) { return allocate("aclrtMallocAlign32", p, bytes, 0); }
+ACL_API aclrtMallocCached(void** p, size_t bytes, int32_t) { return allocate("aclrtMallocCached", p, bytes, 32); }
+ACL_API aclrtMallocWithCfg(void** p, size_t bytes, int32_t, void*) { return allocate("aclrtMallocWithCfg", p, bytes, 32); }
+
+ACL_API aclrtFree(void* p) {
+  return guard("aclrtFree", [&] {
+    need(p, "devPtr");
+    Device* device = Device::owner(p);
+    if (!device) throw Error(code::kRtParamInvalid, "{} is not device memory", p);
+    device->memory().free(p);
+  });
+}
+
+ACL_API aclrtMallocHost(void** p, size_t bytes) {
+  return guard("aclrtMallocHost", [&] {
+    need(p, "hostPtr");
+    if (bytes == 0) throw Error(code::kRtParamInvalid, "size is 0: want at least 1 byte");
+    *p = HostMemory::get().allocate(bytes);
+  });
+}
+ACL_API aclrtMallocHostWithCfg(void** p, uint64_t bytes, void*) { return aclrtMallocHost(p, bytes); }
+ACL_API aclrtFreeHost(void* p) {
+  return guard("aclrtFreeHost", [&] {
+    need(p, "hostPtr");
+    HostMemory::get().free(p);
+  });
+}
+ACL_API aclrtHostRegister(void* p, uint64_t bytes, int32_t, void** device) {
+  return guard("aclrtHostRegister", [&] {
+    need(p, "ptr");
+    HostMemory::get().add(p, bytes);
+    if (device) *device = p;
+  });
+}
+ACL_API aclrtHostRegisterV2(void* p, uint64_t bytes, uint32_t) {
+  return guard("aclrtHostRegisterV2", [&] {
+    need(p, "ptr");
+    HostMemory::get().add(p, bytes);
+  });
+}
+ACL_API aclrtHostGetDevicePointer(void* host, void** device, uint32_t) {
+  return guard("aclrtHostGetDevicePointer", [&] {
+    need(device, "pDevice");
+    if (!HostMemory::get().contains(host)) throw Error(code::kRtParamInvalid, "host memory {} is not registered", host);
+    *device = host;
+  });
+}
+ACL_API aclrtHostUnregister(void* p) {
+  return guard("aclrtHostUnregister", [&] {
+    need(p, "ptr");
+    HostMemory::get().remove(p);
+  });
+}
+
+ACL_API aclrtMemcpy(void* to, size_t room, const void* from, size_t n, int32_t kind) {
+  return guard("aclrtMemcpy", [&] {
+    check_copy(to, room, from, n, kind);
+    if (n) copy_bytes(host_address(to), host_address(from), n);
+  });
+}
+ACL_API aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t n, int32_t kind, void* stream) {
+  return guard("aclrtMemcpyAsync", [&] { copy_async(to, room, from, n, kind, stream_of(stream)); });
+}
+ACL_API aclrtMemcpyAsyncWithCondition(void* to, size_t room, const void* from, size_t n, int32_t kind, void* stream) {
+  return guard("aclrtMemcpyAsyncWithCondition", [&] { copy_async(to, room, from, n, kind, stream_of(stream)); });
+}
+
+ACL_API aclrtMemcpy2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, int32_t kind) {
+  return guard("aclrtMemcpy2d", [&] {
+    if (width > to_pitch || width > from_pitch)
+      throw Error(code::kRtParamInvalid, "width {} is more than dpitch {} or spitch {}", width, to_pitch, from_pitch);
+    for (size_t row = 0; row < height; ++row) {
+      auto* dst = static_cast<char*>(to) + row * to_pitch;
+      auto* src = static_cast<const char*>(from) + row * from_pitch;
+      check_copy(dst, width, src, width, kind);
+      if (width) std::memcpy(host_address(dst), host_address(src), width);
+    }
+  });
+}
+ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                           int32_t kind, void* stream) {
+  return guard("aclrtMemcpy2dAsync", [&] {
+    if (width > to_pitch || width > from_pitch)
+      throw Error(code::kRtParamInvalid, "width {} is more than dpitch {} or spitch {}", width, to_pitch, from_pitch);
+    Stream& s = stream_of(stream);
+    for (size_t row = 0; row < height; ++row)
+      copy_async(static_cast<char*>(to) + row * to_pitch, width, static_cast<const char*>(from) + row * from_pitch, width, kind, s);
+  });
+}
+
+ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, size_t count, void*, size_t*, size_t, size_t* failed) {
+  return guard("aclrtMemcpyBatch", [&] {
+    for (size_t i = 0; i < count; ++i) {
+      if (failed) *failed = i;
+      check_copy(to[i], rooms[i], from[i], sizes[i], kDefault);
+      if (sizes[i]) copy_bytes(host_address(to[i]), host_address(from[i]), sizes[i]);
+    }
+    if (failed) *failed = SIZE_MAX;
+  });
+}
+ACL_API aclrtMemcpyBatchAsync(void** to, size_t* rooms, void** from, size_t* sizes, size_t count, void*, size_t*, size_t,
+                              size_t* failed, void* stream) {
+  return guard("aclrtMemcpyBatchAsync", [&] {
+    Stream& s = stream_of(stream);
+    for (size_t i = 0; i < count; ++i) {
+      if (failed) *failed = i;
+      copy_async(to[i], rooms[i], from[i], sizes[i], kDefault, s);
+    }
+    if (failed) *failed = SIZE_MAX;
+  });
+}
+
+ACL_API aclrtMemset(void* to, size_t room, int32_t value, size_t n) {
+  return guard("aclrtMemset", [&] {
+    need(to, "devPtr");
+    if (room < n) throw Error(code::kRtParamInvalid, "maxCount is {}, less than count {}", room, n);
+    check_device_range(to, n, "devPtr");
+    set_bytes(host_address(to), value, n);
+  });
+}
+ACL_API aclrtMemsetAsync(void* to, size_t room, int32_t value, size_t n, void* stream) {
+  return guard("aclrtMemsetAsync", [&] {
+    need(to, "devPtr");
+    if (room < n) throw Error(code::kRtParamInvalid, "maxCount is {}, less than count {}", room, n);
+    check_device_range(to, n, "devPtr");
+    stream_of(stream).submit(new SetTask(host_address(to), value, n));
+  });
+}
+
+ACL_API aclrtMemFlush(void*, size_t) { return 0; }
+ACL_API aclrtMemInvalidate(void*, size_t) { return 0; }
+ACL_API aclrtCmoAsync(void*, size_t, int32_t, void* stream) {
+  return guard("aclrtCmoAsync", [&] { stream_of(stream); });  // a prefetch hint
+}
+
+ACL_API aclrtGetMemInfo(int32_t, size_t* free_bytes, size_t* total) {
+  return guard("aclrtGetMemInfo", [&] {
+    need(free_bytes, "free");
+    need(total, "total");
+    DeviceMemory& memory = current_device().memory();
+    *total = memory.limit();
+    *free_bytes = memory.limit() - memory.used();
+  });
+}
+
+ACL_API aclrtGetMemUsageInfo(int32_t device, void* info, size_t capacity, size_t* count) {
+  return guard("aclrtGetMemUsageInfo", [&] {
+    need(info, "memUsageInfo");
+    need(count, "outputNum");
+    if (capacity == 0) throw Error(code::kRtParamInvalid, "inputNum is 0: want room for one entry");
+    DeviceMemory& memory = Device::get(device).memory();
+    char* entry = static_cast<char*>(info);  // aclrtMemUsageInfo: name[32], current, peak, reserved[8]
+    std::memset(entry, 0, 112);
+    std::strcpy(entry, "updraft");
+    uint64_t used = memory.used();
+    std::memcpy(entry + 32, &used, 8);
+    std::memcpy(entry + 40, &used, 8);
+    *count = 1;
+  });
+}
+
+ACL_API aclrtPointerGetAttributes(const void* p, void* attributes) {
+  return guard("aclrtPointerGetAttributes", [&] {
+    need(attributes, "attributes");
+    struct {
+      uint32_t id, type, page, reserved[4];
+    } out{};
+    static_assert(sizeof out == 28);
+    if (Device* device = Device::owner(p)) {
+      out.id = static_cast<uint32_t>(device->index());
+      out.type = 1;
+      out.page = 2u << 20;
+    } else {
+      out.type = HostMemory::get().contains(p) ? 0 : 2;  // registered host memory, or unknown
+      out.page = 4096;
+    }
+    std::memcpy(attributes, &out, sizeof out);
+  });
+}
+
+// --- values that streams write and wait for ------------------------------------------------------------------------
+namespace {
+class ValueTask final : public Task {
+ public:
+  ValueTask(void* at, uint64_t value, uint32_t flag, bool wait) : at_(static_cast<std::atomic<uint64_t>*>(at)), value_(value), flag_(flag), wait_(wait) {
+    kind = wait ? TaskKind::Host : TaskKind::Compute;
+  }
+  void run() override {
+    if (!wait_) {
+      at_->store(value_);
+      return;
+    }
+    auto met = [&] {
+      uint64_t now = at_->load();
+      switch (flag_) {
+        case 0: return static_cast<int64_t>(now - value_) >= 0;  // greater or equal, cyclic
+        case 1: return now == value_;
+        case 2: return (now & value_) != 0;
+        default: return ~(now | value_) != 0;
+      }
+    };
+    while (!met()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  void release() override { delete this; }
+  const char* name() const override { return wait_ ? "VALUE_WAIT" : "VALUE_WRITE"; }
+
+ private:
+  std::atomic<uint64_t>* at_;
+  uint64_t value_;
+  uint32_t flag_;
+  bool wait_;
+};
+}  // namespace
+
+ACL_API aclrtValueWrite(void* at, uint64_t value, uint32_t, void* stream) {
+  return guard("aclrtValueWrite", [&] {
+    need(at, "devAddr");
+    check_device_range(at, 8, "devAddr");
+    stream_of(stream).submit(new ValueTask(host_address(at), value, 0, false));
+  });
+}
+ACL_API aclrtValueWait(void* at, uint64_t value, uint32_t flag, void* stream) {
+  return guard("aclrtValueWait", [&] {
+    need(at, "devAddr");
+    if (flag > 3) throw Error(code::kRtParamInvalid, "flag {} is unknown, want 0 to 3", flag);
+    check_device_range(at, 8, "devAddr");
+    stream_of(stream).submit(new ValueTask(host_address(at), value, flag, true));
+  });
+}

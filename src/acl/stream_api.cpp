@@ -1,0 +1,258 @@
+// Streams, callbacks and host functions.
+#include <condition_variable>
+#include <deque>
+#include <map>
+
+#include "acl/api.h"
+
+using namespace updraft;
+
+namespace {
+
+Stream& checked(void* stream) {
+  need(stream, "stream");
+  return stream_of(stream);
+}
+
+int create(const char* name, void** stream, uint32_t priority, uint32_t flags) {
+  return guard(name, [&] {
+    need(stream, "stream");
+    *stream = current_device().create_stream(priority, flags);
+  });
+}
+
+}  // namespace
+
+ACL_API aclrtCreateStream(void** stream) { return create("aclrtCreateStream", stream, 0, 0); }
+ACL_API aclrtCreateStreamWithConfig(void** stream, uint32_t priority, uint32_t flags) {
+  return create("aclrtCreateStreamWithConfig", stream, priority, flags);
+}
+
+ACL_API aclrtDestroyStream(void* stream) {
+  return guard("aclrtDestroyStream", [&] {
+    Stream& s = checked(stream);
+    s.device().destroy_stream(&s);
+  });
+}
+ACL_API aclrtDestroyStreamForce(void* stream) {
+  return guard("aclrtDestroyStreamForce", [&] {
+    Stream& s = checked(stream);
+    s.abort();
+    s.device().destroy_stream(&s);
+  });
+}
+
+ACL_API aclrtSynchronizeStream(void* stream) {
+  return guard("aclrtSynchronizeStream", [&] { stream_of(stream).synchronize(); });
+}
+ACL_API aclrtSynchronizeStreamWithTimeout(void* stream, int32_t timeout) {
+  return guard("aclrtSynchronizeStreamWithTimeout", [&] {
+    if (timeout < -1) throw Error(code::kRtParamInvalid, "timeout is {}, want -1 or milliseconds", timeout);
+    stream_of(stream).synchronize(std::chrono::milliseconds(timeout));
+  });
+}
+
+ACL_API aclrtStreamQuery(void* stream, int32_t* status) {
+  return guard("aclrtStreamQuery", [&] {
+    need(status, "status");
+    *status = stream_of(stream).idle() ? 0 : 1;
+  });
+}
+ACL_API aclrtStreamAbort(void* stream) {
+  return guard("aclrtStreamAbort", [&] { checked(stream).abort(); });
+}
+ACL_API aclrtStreamGetId(void* stream, int32_t* id) {
+  return guard("aclrtStreamGetId", [&] {
+    need(id, "streamId");
+    *id = stream_of(stream).id();
+  });
+}
+ACL_API aclrtStreamGetPriority(void* stream, uint32_t* priority) {
+  return guard("aclrtStreamGetPriority", [&] {
+    need(priority, "priority");
+    *priority = stream_of(stream).priority();
+  });
+}
+ACL_API aclrtStreamGetFlags(void* stream, uint32_t* flags) {
+  return guard("aclrtStreamGetFlags", [&] {
+    need(flags, "flags");
+    *flags = stream_of(stream).flags();
+  });
+}
+ACL_API aclrtSetStreamFailureMode(void* stream, uint64_t mode) {
+  return guard("aclrtSetStreamFailureMode", [&] {
+    if (mode > 1) throw Error(code::kRtParamInvalid, "failure mode {} is unknown, want 0 (go on) or 1 (stop)", mode);
+    stream_of(stream).failure_mode = mode;
+  });
+}
+ACL_API aclrtSetStreamOverflowSwitch(void* stream, uint32_t flag) {
+  return guard("aclrtSetStreamOverflowSwitch", [&] { stream_of(stream).overflow_switch = flag; });
+}
+ACL_API aclrtGetStreamOverflowSwitch(void* stream, uint32_t* flag) {
+  return guard("aclrtGetStreamOverflowSwitch", [&] {
+    need(flag, "flag");
+    *flag = stream_of(stream).overflow_switch;
+  });
+}
+ACL_API aclrtSetStreamAttribute(void* stream, int32_t attribute, void* value) {
+  return guard("aclrtSetStreamAttribute", [&] {
+    need(value, "value");
+    Stream& s = stream_of(stream);
+    switch (attribute) {
+      case 1: s.failure_mode = *static_cast<uint64_t*>(value); break;
+      case 2: s.overflow_switch = *static_cast<uint32_t*>(value); break;
+      case 3: case 4: case 5: break;  // tag, operator cache and priority change nothing in software
+      default: throw Error(code::kRtParamInvalid, "stream attribute {} is unknown, want 1 to 5", attribute);
+    }
+  });
+}
+ACL_API aclrtGetStreamAttribute(void* stream, int32_t attribute, void* value) {
+  return guard("aclrtGetStreamAttribute", [&] {
+    need(value, "value");
+    Stream& s = stream_of(stream);
+    switch (attribute) {
+      case 1: *static_cast<uint64_t*>(value) = s.failure_mode; break;
+      case 2: *static_cast<uint32_t*>(value) = s.overflow_switch; break;
+      case 5: *static_cast<uint32_t*>(value) = s.priority(); break;
+      default: throw Error(code::kRtParamInvalid, "stream attribute {} cannot be read", attribute);
+    }
+  });
+}
+ACL_API aclrtGetStreamAvailableNum(uint32_t* count) {
+  return guard("aclrtGetStreamAvailableNum", [&] {
+    need(count, "streamCount");
+    *count = 32768u - static_cast<uint32_t>(current_device().streams().size());
+  });
+}
+// Core limits of a stream or thread bound nothing in software.
+ACL_API aclrtSetStreamResLimit(void* stream, int32_t, uint32_t) {
+  return guard("aclrtSetStreamResLimit", [&] { stream_of(stream); });
+}
+ACL_API aclrtResetStreamResLimit(void* stream) {
+  return guard("aclrtResetStreamResLimit", [&] { stream_of(stream); });
+}
+ACL_API aclrtUseStreamResInCurrentThread(void* stream) {
+  return guard("aclrtUseStreamResInCurrentThread", [&] { stream_of(stream); });
+}
+ACL_API aclrtUnuseStreamResInCurrentThread(void* stream) {
+  return guard("aclrtUnuseStreamResInCurrentThread", [&] { stream_of(stream); });
+}
+
+// --- callbacks -------------------------------------------------------------------------------------------------
+namespace {
+
+using HostFunction = void (*)(void*);
+
+class HostTask final : public Task {
+ public:
+  HostTask(HostFunction f, void* data) : f_(f), data_(data) { kind = TaskKind::Host; }
+  void run() override { f_(data_); }
+  void release() override { delete this; }
+  const char* name() const override { return "HOST_FUNC"; }
+
+ private:
+  HostFunction f_;
+  void* data_;
+};
+
+// Callbacks that wait for the thread that subscribed to their stream (aclrtProcessReport runs them there).
+struct Reports {
+  std::mutex mutex;
+  std::condition_variable arrived;
+  struct Item {
+    HostFunction f;
+    void* data;
+    Stream* parked;  ///< resumed after the callback; null when the stream does not wait
+  };
+  std::map<uint64_t, std::deque<Item>> queues;
+};
+Reports& reports() {
+  static auto* r = new Reports;
+  return *r;
+}
+
+class CallbackTask final : public Task {
+ public:
+  CallbackTask(HostFunction f, void* data, bool block, uint64_t thread) : f_(f), data_(data), block_(block), thread_(thread) {
+    kind = TaskKind::Control;
+  }
+  Control control(Stream& stream) override {
+    Reports& r = reports();
+    std::lock_guard lock(r.mutex);
+    r.queues[thread_].push_back({f_, data_, block_ ? &stream : nullptr});
+    r.arrived.notify_all();
+    return block_ ? Control::Parked : Control::Done;
+  }
+  void run() override { f_(data_); }
+  void release() override { delete this; }
+  const char* name() const override { return "CALLBACK"; }
+
+ private:
+  HostFunction f_;
+  void* data_;
+  bool block_;
+  uint64_t thread_;
+};
+
+}  // namespace
+
+ACL_API aclrtLaunchHostFunc(void* stream, HostFunction f, void* data) {
+  return guard("aclrtLaunchHostFunc", [&] {
+    need(reinterpret_cast<void*>(f), "fn");
+    stream_of(stream).submit(new HostTask(f, data));
+  });
+}
+
+ACL_API aclrtSubscribeReport(uint64_t thread, void* stream) {
+  return guard("aclrtSubscribeReport", [&] {
+    Stream& s = stream_of(stream);
+    std::lock_guard lock(reports().mutex);
+    s.callback_thread = thread;
+    reports().queues[thread];
+  });
+}
+ACL_API aclrtUnSubscribeReport(uint64_t thread, void* stream) {
+  return guard("aclrtUnSubscribeReport", [&] {
+    Stream& s = stream_of(stream);
+    std::lock_guard lock(reports().mutex);
+    if (s.callback_thread != thread)
+      throw Error(code::kRtThreadSubscribe, "thread {} did not subscribe to stream {}", thread, s.id());
+    s.callback_thread = 0;
+  });
+}
+
+ACL_API aclrtLaunchCallback(HostFunction f, void* data, int32_t block, void* stream) {
+  return guard("aclrtLaunchCallback", [&] {
+    need(reinterpret_cast<void*>(f), "fn");
+    if (block != 0 && block != 1) throw Error(code::kRtParamInvalid, "blockType {} is unknown, want 0 or 1", block);
+    Stream& s = stream_of(stream);
+    if (s.callback_thread == 0)
+      throw Error(code::kRtStreamNoCallback, "no thread subscribed to stream {}: call aclrtSubscribeReport first", s.id());
+    s.submit(new CallbackTask(f, data, block == 1, s.callback_thread));
+  });
+}
+
+ACL_API aclrtProcessReport(int32_t timeout) {
+  return guard("aclrtProcessReport", [&] {
+    if (timeout < -1) throw Error(code::kRtParamInvalid, "timeout is {}, want -1 or milliseconds", timeout);
+    auto self = static_cast<uint64_t>(pthread_self());
+    Reports& r = reports();
+    Reports::Item item;
+    {
+      std::unique_lock lock(r.mutex);
+      auto queue = r.queues.find(self);
+      if (queue == r.queues.end())
+        throw Error(code::kRtThreadSubscribe, "this thread did not subscribe: call aclrtSubscribeReport with its id");
+      auto ready = [&] { return !queue->second.empty(); };
+      if (timeout < 0) {
+        r.arrived.wait(lock, ready);
+      } else if (!r.arrived.wait_for(lock, std::chrono::milliseconds(timeout), ready)) {
+        throw Error(100036, "no callback arrived within {} ms", timeout);  // ACL_ERROR_WAIT_CALLBACK_TIMEOUT
+      }
+      item = queue->second.front();
+      queue->second.pop_front();
+    }
+    item.f(item.data);
+    if (item.parked) item.parked->resume();
+  });
+}

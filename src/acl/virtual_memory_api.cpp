@@ -1,0 +1,224 @@
+// Virtual memory management (expandable segments) and memory shared between processes.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "acl/api.h"
+
+using namespace updraft;
+
+namespace {
+
+// Physical memory: a memory file of its own, so that it can be mapped anywhere and given to other processes.
+struct Physical {
+  Physical(int device, size_t bytes, int fd, bool charged) : device(device), bytes(bytes), fd(fd), charged(charged) {}
+  ~Physical() {
+    close(fd);
+    if (charged) Device::get(device).memory().discharge(bytes);
+  }
+  int device;
+  size_t bytes;
+  int fd;
+  bool charged;
+};
+using Shared = std::shared_ptr<Physical>;
+
+HandlePool<Shared>& pool() {
+  static auto* p = new HandlePool<Shared>(1 << 16);
+  return *p;
+}
+Shared& checked(const void* handle) {
+  need(handle, "handle");
+  if (Shared* s = pool().get(handle)) return *s;
+  throw Error(code::kRtInvalidHandle, "{} is not physical memory (freed, or never allocated)", handle);
+}
+
+constexpr size_t kGranularity = 2u << 20;
+
+// Mappings keep their physical memory alive.
+std::mutex g_mutex;
+std::map<void*, Shared>& mappings() {
+  static auto* m = new std::map<void*, Shared>;
+  return *m;
+}
+
+// Another process of this user opens our memory through /proc: no descriptor passing, no name in /dev/shm, and the
+// memory is gone with the last process that uses it.
+int open_peer(pid_t pid, int fd) {
+  int opened = open(fmt::format("/proc/{}/fd/{}", pid, fd).c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0)
+    throw Error(code::kRtParamInvalid, "the memory of process {} cannot be opened: {}", pid, std::strerror(errno));
+  return opened;
+}
+
+}  // namespace
+
+ACL_API aclrtReserveMemAddress(void** p, size_t bytes, size_t, void*, uint64_t) {
+  return guard("aclrtReserveMemAddress", [&] {
+    need(p, "virPtr");
+    *p = current_device().memory().reserve(bytes);
+  });
+}
+ACL_API aclrtReleaseMemAddress(void* p) {
+  return guard("aclrtReleaseMemAddress", [&] {
+    Device* device = Device::owner(p);
+    if (!device) throw Error(code::kRtParamInvalid, "{} is not a reserved address", p);
+    device->memory().release(p);
+  });
+}
+
+ACL_API aclrtMallocPhysical(void** handle, size_t bytes, const void* property, uint64_t) {
+  return guard("aclrtMallocPhysical", [&] {
+    need(handle, "handle");
+    need(property, "prop");
+    if (bytes == 0 || bytes % kGranularity)
+      throw Error(code::kRtParamInvalid, "size {} is not a multiple of the granularity {}", bytes, kGranularity);
+    // aclrtPhysicalMemProp: handleType, allocationType, memAttr, {location id, location type}, reserve
+    uint32_t id = static_cast<const uint32_t*>(property)[3];
+    Device& device = Device::get(static_cast<int>(id));
+    device.memory().charge(bytes);
+    int fd = memfd_create("updraft-physical", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+      device.memory().discharge(bytes);
+      if (fd >= 0) close(fd);
+      throw Error(code::kRtMemoryAllocation, "{} bytes of physical memory: {}", bytes, std::strerror(errno));
+    }
+    *handle = pool().create(std::make_shared<Physical>(device.index(), bytes, fd, true));
+  });
+}
+ACL_API aclrtFreePhysical(void* handle) {
+  return guard("aclrtFreePhysical", [&] {
+    checked(handle);
+    pool().destroy(handle);
+  });
+}
+
+ACL_API aclrtMapMem(void* p, size_t bytes, size_t offset, void* handle, uint64_t) {
+  return guard("aclrtMapMem", [&] {
+    Shared& physical = checked(handle);
+    Device* device = Device::owner(p);
+    if (!device) throw Error(code::kRtParamInvalid, "{} is not a reserved address", p);
+    if (offset + bytes > physical->bytes)
+      throw Error(code::kRtParamInvalid, "{} bytes at offset {} are asked for, the physical memory has {}", bytes, offset,
+                  physical->bytes);
+    device->memory().map(p, bytes, physical->fd, offset);
+    std::lock_guard lock(g_mutex);
+    mappings()[p] = physical;
+  });
+}
+ACL_API aclrtUnmapMem(void* p) {
+  return guard("aclrtUnmapMem", [&] {
+    Device* device = Device::owner(p);
+    if (!device) throw Error(code::kRtParamInvalid, "{} is not mapped", p);
+    device->memory().unmap(p);
+    std::lock_guard lock(g_mutex);
+    mappings().erase(p);
+  });
+}
+ACL_API aclrtMemSetAccess(void* p, size_t, void*, size_t) {
+  return guard("aclrtMemSetAccess", [&] { need(p, "virPtr"); });  // every device of the process may
+}
+ACL_API aclrtMemGetAllocationGranularity(const void* property, int32_t option, size_t* bytes) {
+  return guard("aclrtMemGetAllocationGranularity", [&] {
+    need(property, "prop");
+    need(bytes, "granularity");
+    if (option != 0 && option != 1) throw Error(code::kRtParamInvalid, "option {} is unknown, want 0 or 1", option);
+    *bytes = kGranularity;
+  });
+}
+
+// A shareable handle is (pid, descriptor) of the exporter.
+ACL_API aclrtMemExportToShareableHandle(void* handle, int32_t, uint64_t, uint64_t* shareable) {
+  return guard("aclrtMemExportToShareableHandle", [&] {
+    need(shareable, "shareableHandle");
+    *shareable = static_cast<uint64_t>(getpid()) << 32 | static_cast<uint32_t>(checked(handle)->fd);
+  });
+}
+ACL_API aclrtMemImportFromShareableHandle(uint64_t shareable, int32_t device, void** handle) {
+  return guard("aclrtMemImportFromShareableHandle", [&] {
+    need(handle, "handle");
+    Device::get(device);
+    int fd = open_peer(static_cast<pid_t>(shareable >> 32), static_cast<int>(shareable & 0xffffffffu));
+    struct stat info;
+    fstat(fd, &info);
+    *handle = pool().create(std::make_shared<Physical>(device, static_cast<size_t>(info.st_size), fd, false));
+  });
+}
+ACL_API aclrtMemSetPidToShareableHandle(uint64_t, int32_t* pids, size_t count) {
+  return guard("aclrtMemSetPidToShareableHandle", [&] {
+    if (count) need(pids, "pid");  // any process of this user may import
+  });
+}
+
+// --- IPC: a key names process, device, offset and size; the importer maps the exporter's whole device file. ---------
+namespace {
+struct Import {
+  Device* device;
+  void* at;
+  size_t reserved;
+};
+std::map<std::string, Import>& imports() {
+  static auto* m = new std::map<std::string, Import>;
+  return *m;
+}
+}  // namespace
+
+ACL_API aclrtIpcMemGetExportKey(void* p, size_t bytes, char* key, size_t length, uint64_t) {
+  return guard("aclrtIpcMemGetExportKey", [&] {
+    need(p, "devPtr");
+    need(key, "key");
+    Device* device = Device::owner(p);
+    void* base = nullptr;
+    size_t size = 0;
+    if (!device || !device->memory().find(p, &base, &size)) throw Error(code::kRtParamInvalid, "{} is not allocated device memory", p);
+    size_t offset = static_cast<size_t>(static_cast<char*>(p) - device->memory().base());
+    std::string text = fmt::format("updraft:{}:{}:{}:{}", getpid(), device->memory().fd(), offset, bytes);
+    if (text.size() + 1 > length) throw Error(code::kRtParamInvalid, "key has {} bytes of room, want {}", length, text.size() + 1);
+    std::memset(key, 0, length);
+    std::memcpy(key, text.data(), text.size());
+  });
+}
+ACL_API aclrtIpcMemSetImportPid(const char* key, int32_t*, size_t) {
+  return guard("aclrtIpcMemSetImportPid", [&] { need(key, "key"); });
+}
+ACL_API aclrtIpcMemImportByKey(void** p, const char* key, uint64_t) {
+  return guard("aclrtIpcMemImportByKey", [&] {
+    need(p, "devPtr");
+    need(key, "key");
+    int pid = 0, fd = 0;
+    size_t offset = 0, bytes = 0;
+    if (std::sscanf(key, "updraft:%d:%d:%zu:%zu", &pid, &fd, &offset, &bytes) != 4)
+      throw Error(code::kRtParamInvalid, "\"{}\" is not a key of aclrtIpcMemGetExportKey", std::string(key, strnlen(key, 64)));
+    Device& device = current_device();
+    size_t page = offset / kGranularity * kGranularity;
+    size_t span = (offset - page + bytes + kGranularity - 1) / kGranularity * kGranularity;
+    int peer = open_peer(pid, fd);
+    char* at = static_cast<char*>(device.memory().reserve(span));
+    device.memory().map(at, span, peer, page);
+    close(peer);
+    std::lock_guard lock(g_mutex);
+    imports()[key] = {&device, at, span};
+    *p = at + (offset - page);
+  });
+}
+ACL_API aclrtIpcMemClose(const char* key) {
+  return guard("aclrtIpcMemClose", [&] {
+    need(key, "key");
+    std::lock_guard lock(g_mutex);
+    auto it = imports().find(key);
+    if (it == imports().end()) return;  // the exporter closes too
+    it->second.device->memory().unmap(it->second.at);
+    it->second.device->memory().release(it->second.at);
+    imports().erase(it);
+  });
+}

@@ -1,0 +1,214 @@
+// The meta interface of aclnn: tensors, scalars, arrays and lists as handles.
+#include <cstring>
+
+#include "device/memory.h"
+#include "ops/op.h"
+
+using namespace updraft;
+
+namespace {
+
+template <class T>
+T& checked(HandlePool<T>& pool, const void* handle, const char* what) {
+  if (!handle) throw Error(code::kAclnnNullptr, "{} is null", what);
+  if (T* object = pool.get(handle)) return *object;
+  throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", handle, what);
+}
+
+template <class T>
+int destroy(const char* name, HandlePool<T>& pool, const void* handle, const char* what) {
+  return guard(name, [&] {
+    if (!handle) return;  // null handles are legal
+    checked(pool, handle, what);
+    pool.destroy(handle);
+  });
+}
+
+template <class T, class Make>
+T* create(const char* name, Make&& make) {
+  T* made = nullptr;
+  guard(name, [&] { made = make(); });
+  return made;
+}
+
+void locate(aclTensor& t, void* storage) {
+  t.storage = storage;
+  auto* base = static_cast<char*>(host_address(storage));
+  t.view.data = base ? base + t.offset * static_cast<int64_t>(size_of(t.view.dtype)) : nullptr;
+}
+
+// Arrays that clients release with delete[].
+void copy_out(const int64_t* from, int rank, int64_t** dims, uint64_t* count) {
+  *count = static_cast<uint64_t>(rank);
+  *dims = new int64_t[rank ? static_cast<size_t>(rank) : 1];
+  std::copy_n(from, rank, *dims);
+}
+
+}  // namespace
+
+extern "C" {
+
+UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32_t type, const int64_t* strides, int64_t offset,
+                                       int32_t format, const int64_t* storage_dims, uint64_t storage_rank, void* data) {
+  return create<aclTensor>("aclCreateTensor", [&] {
+    if (rank > kMaxDims || storage_rank > kMaxDims)
+      throw Error(code::kAclnnParamInvalid, "a tensor of {} dimensions (storage {}): the most is {}", rank, storage_rank, kMaxDims);
+    if (rank && !dims) throw Error(code::kAclnnNullptr, "viewDims is null");
+    aclTensor* t = tensor_pool().create();
+    t->view.dtype = static_cast<DType>(type);
+    t->view.rank = static_cast<int32_t>(rank);
+    std::copy_n(dims, rank, t->view.dims);
+    if (strides) {
+      std::copy_n(strides, rank, t->view.strides);
+    } else {
+      t->view = TensorView::contiguous(nullptr, t->view.dtype, dims, t->view.rank);
+    }
+    t->offset = offset;
+    t->format = format;
+    t->storage_rank = storage_dims ? static_cast<int32_t>(storage_rank) : 0;
+    std::copy_n(storage_dims, t->storage_rank, t->storage_dims);
+    locate(*t, data);
+    return t;
+  });
+}
+UPDRAFT_API int aclDestroyTensor(const aclTensor* t) { return destroy("aclDestroyTensor", tensor_pool(), t, "a tensor"); }
+
+UPDRAFT_API aclScalar* aclCreateScalar(void* value, int32_t type) {
+  return create<aclScalar>("aclCreateScalar", [&] {
+    if (!value) throw Error(code::kAclnnNullptr, "value is null");
+    size_t bytes = size_of(static_cast<DType>(type));
+    if (bytes == 0 || bytes > 16) throw Error(code::kAclnnParamInvalid, "a scalar cannot have data type {}", type);
+    aclScalar* s = scalar_pool().create();
+    s->dtype = static_cast<DType>(type);
+    std::memcpy(s->bytes, value, bytes);
+    return s;
+  });
+}
+UPDRAFT_API int aclDestroyScalar(const aclScalar* s) { return destroy("aclDestroyScalar", scalar_pool(), s, "a scalar"); }
+
+UPDRAFT_API aclIntArray* aclCreateIntArray(const int64_t* values, uint64_t count) {
+  return create<aclIntArray>("aclCreateIntArray", [&] {
+    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
+    aclIntArray* a = int_array_pool().create();
+    a->values.assign(values, values + count);
+    return a;
+  });
+}
+UPDRAFT_API int aclDestroyIntArray(const aclIntArray* a) { return destroy("aclDestroyIntArray", int_array_pool(), a, "an int array"); }
+UPDRAFT_API int aclGetIntArraySize(const aclIntArray* a, uint64_t* size) {
+  return guard("aclGetIntArraySize", [&] { *size = checked(int_array_pool(), a, "an int array").values.size(); });
+}
+
+UPDRAFT_API aclFloatArray* aclCreateFloatArray(const float* values, uint64_t count) {
+  return create<aclFloatArray>("aclCreateFloatArray", [&] {
+    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
+    aclFloatArray* a = float_array_pool().create();
+    a->values.assign(values, values + count);
+    return a;
+  });
+}
+UPDRAFT_API int aclDestroyFloatArray(const aclFloatArray* a) { return destroy("aclDestroyFloatArray", float_array_pool(), a, "a float array"); }
+UPDRAFT_API int aclGetFloatArraySize(const aclFloatArray* a, uint64_t* size) {
+  return guard("aclGetFloatArraySize", [&] { *size = checked(float_array_pool(), a, "a float array").values.size(); });
+}
+
+UPDRAFT_API aclBoolArray* aclCreateBoolArray(const bool* values, uint64_t count) {
+  return create<aclBoolArray>("aclCreateBoolArray", [&] {
+    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
+    aclBoolArray* a = bool_array_pool().create();
+    a->values.assign(values, values + count);
+    return a;
+  });
+}
+UPDRAFT_API int aclDestroyBoolArray(const aclBoolArray* a) { return destroy("aclDestroyBoolArray", bool_array_pool(), a, "a bool array"); }
+UPDRAFT_API int aclGetBoolArraySize(const aclBoolArray* a, uint64_t* size) {
+  return guard("aclGetBoolArraySize", [&] { *size = checked(bool_array_pool(), a, "a bool array").values.size(); });
+}
+
+// Lists own their elements: destroying a list destroys them.
+UPDRAFT_API aclTensorList* aclCreateTensorList(const aclTensor* const* values, uint64_t count) {
+  return create<aclTensorList>("aclCreateTensorList", [&] {
+    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
+    aclTensorList* list = tensor_list_pool().create();
+    list->items.reserve(count);
+    for (uint64_t i = 0; i < count; ++i) list->items.push_back(const_cast<aclTensor*>(values[i]));
+    return list;
+  });
+}
+UPDRAFT_API int aclDestroyTensorList(const aclTensorList* list) {
+  return guard("aclDestroyTensorList", [&] {
+    if (!list) return;
+    for (aclTensor* t : checked(tensor_list_pool(), list, "a tensor list").items)
+      if (t) tensor_pool().destroy(t);
+    tensor_list_pool().destroy(list);
+  });
+}
+UPDRAFT_API int aclGetTensorListSize(const aclTensorList* list, uint64_t* size) {
+  return guard("aclGetTensorListSize", [&] { *size = checked(tensor_list_pool(), list, "a tensor list").items.size(); });
+}
+
+UPDRAFT_API aclScalarList* aclCreateScalarList(const aclScalar* const* values, uint64_t count) {
+  return create<aclScalarList>("aclCreateScalarList", [&] {
+    if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
+    aclScalarList* list = scalar_list_pool().create();
+    for (uint64_t i = 0; i < count; ++i) list->items.push_back(const_cast<aclScalar*>(values[i]));
+    return list;
+  });
+}
+UPDRAFT_API int aclDestroyScalarList(const aclScalarList* list) {
+  return guard("aclDestroyScalarList", [&] {
+    if (!list) return;
+    for (aclScalar* s : checked(scalar_list_pool(), list, "a scalar list").items)
+      if (s) scalar_pool().destroy(s);
+    scalar_list_pool().destroy(list);
+  });
+}
+UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) {
+  return guard("aclGetScalarListSize", [&] { *size = checked(scalar_list_pool(), list, "a scalar list").items.size(); });
+}
+
+UPDRAFT_API int aclGetViewShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {
+  return guard("aclGetViewShape", [&] {
+    const aclTensor& live = checked(tensor_pool(), t, "a tensor");
+    copy_out(live.view.dims, live.view.rank, dims, rank);
+  });
+}
+UPDRAFT_API int aclGetViewStrides(const aclTensor* t, int64_t** strides, uint64_t* rank) {
+  return guard("aclGetViewStrides", [&] {
+    const aclTensor& live = checked(tensor_pool(), t, "a tensor");
+    copy_out(live.view.strides, live.view.rank, strides, rank);
+  });
+}
+UPDRAFT_API int aclGetStorageShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {
+  return guard("aclGetStorageShape", [&] {
+    const aclTensor& live = checked(tensor_pool(), t, "a tensor");
+    copy_out(live.storage_dims, live.storage_rank, dims, rank);
+  });
+}
+UPDRAFT_API int aclGetViewOffset(const aclTensor* t, int64_t* offset) {
+  return guard("aclGetViewOffset", [&] { *offset = checked(tensor_pool(), t, "a tensor").offset; });
+}
+UPDRAFT_API int aclGetFormat(const aclTensor* t, int32_t* format) {
+  return guard("aclGetFormat", [&] { *format = checked(tensor_pool(), t, "a tensor").format; });
+}
+UPDRAFT_API int aclGetDataType(const aclTensor* t, int32_t* type) {
+  return guard("aclGetDataType", [&] { *type = static_cast<int32_t>(checked(tensor_pool(), t, "a tensor").view.dtype); });
+}
+UPDRAFT_API int aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
+  return guard("aclSetAclOpExecutorRepeatable", [&] {
+    aclOpExecutor* live = find_executor(executor);
+    if (!live) throw Error(code::kAclnnParamInvalid, "{} is not an executor", static_cast<void*>(executor));
+    live->repeatable = true;
+  });
+}
+UPDRAFT_API int aclDestroyAclOpExecutor(aclOpExecutor* executor) {
+  return guard("aclDestroyAclOpExecutor", [&] {
+    aclOpExecutor* live = find_executor(executor);
+    if (!live) throw Error(code::kAclnnParamInvalid, "{} is not an executor", static_cast<void*>(executor));
+    recycle_executor(live);
+  });
+}
+UPDRAFT_API int aclnnInit(const char*) { return 0; }
+UPDRAFT_API int aclnnFinalize() { return 0; }
+
+}  // extern "C"

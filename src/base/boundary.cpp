@@ -1,0 +1,130 @@
+#include "base/boundary.h"
+
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <mutex>
+#include <set>
+
+#include "base/config.h"
+#include "base/log.h"
+
+namespace updraft {
+namespace {
+
+thread_local std::string t_error, t_taken;
+std::mutex g_mutex;
+std::string* g_error = new std::string;  // outlives static destruction
+
+const char* title_of(int code) {
+  switch (code) {
+    case code::kRtMemoryAllocation: return "Memory_Allocation_Failure(EL0004)";
+    case code::kRtInvalidDevice: return "Invalid_Argument_Device(EE1001)";
+    case code::kAclApiNotSupport: case code::kRtFeatureNotSupport: case code::kAclnnNoKernel: return "Not_Supported(EZ3003)";
+    case code::kRtInternal: case code::kAclInternal: case code::kAclnnInner: return "Inner_Error(EZ9999)";
+    case code::kRtTaskTimeout: case code::kRtWaitTimeout: return "Execution_Timeout(EE4001)";
+    case code::kRtAicoreException: case code::kRtVectorCoreException: case code::kRtAicpuException:
+      return "Execution_Error(EZ9999)";
+    default: return "Invalid_Argument(EZ1001)";
+  }
+}
+
+}  // namespace
+
+void report_error(const char* name, int code, const std::string& text) noexcept {
+  try {
+    UPDRAFT_LOG(kError, "ASCENDCL", "{} failed with {}: {}", name, code, text);
+    timeval now;
+    gettimeofday(&now, nullptr);
+    tm parts;
+    localtime_r(&now.tv_sec, &parts);
+    char stamp[32];
+    strftime(stamp, sizeof stamp, "%Y-%m-%d-%H:%M:%S", &parts);
+    t_error = fmt::format("[PID: {}] {}.{:03}.{:03} {}: {}\n        TraceBack (most recent call last):\n        {} returned {}\n",
+                          getpid(), stamp, now.tv_usec / 1000, now.tv_usec % 1000, title_of(code), text, name, code);
+    std::lock_guard lock(g_mutex);
+    *g_error = t_error;
+  } catch (...) {
+  }
+}
+
+const char* take_error_text() noexcept {
+  try {
+    t_taken.swap(t_error);
+    t_error.clear();
+    std::lock_guard lock(g_mutex);
+    if (t_taken.empty()) t_taken.swap(*g_error);
+    g_error->clear();
+    return t_taken.c_str();
+  } catch (...) {
+    return "";
+  }
+}
+
+bool tracing() {
+  static const bool on = !Config::get().trace.empty();
+  return on;
+}
+
+void trace(const char* name, int code, double microseconds, const std::string& detail) {
+  static std::FILE* file = std::fopen(Config::get().trace.c_str(), "a");
+  if (!file) return;
+  std::lock_guard lock(g_mutex);
+  std::fprintf(file, "%d\t%ld\t%s\t%d\t%.1f\t%s\n", getpid(), syscall(SYS_gettid), name, code, microseconds,
+               detail.c_str());
+  std::fflush(file);
+}
+
+int guard(const char* name, FunctionRef<void()> body) noexcept {
+  auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  int code = 0;
+  try {
+    body();
+  } catch (const Error& e) {
+    code = e.code();
+    report_error(name, code, e.text());
+  } catch (const std::bad_alloc&) {
+    code = code::kAclBadAlloc;
+    report_error(name, code, "the host is out of memory");
+  } catch (const std::exception& e) {
+    code = code::kAclInternal;
+    report_error(name, code, e.what());
+  } catch (...) {
+    code = code::kAclInternal;
+    report_error(name, code, "unknown exception");
+  }
+  if (tracing())
+    trace(name, code,
+          std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(), "");
+  return code;
+}
+
+namespace {
+// Each missing name is said once in the log, and each call leaves the text for aclGetRecentErrMsg.
+void missing(const char* name, int code) {
+  static std::mutex mutex;
+  static auto* said = new std::set<std::string>;
+  {
+    std::lock_guard lock(mutex);
+    if (said->insert(name).second) UPDRAFT_LOG(kWarning, "ASCENDCL", "{} is not implemented by Updraft yet", name);
+  }
+  report_error(name, code, fmt::format("{} is not implemented by Updraft yet (docs/reference/support.md lists what is)", name));
+  if (tracing()) trace(name, code, 0, "not implemented");
+}
+}  // namespace
+
+}  // namespace updraft
+
+using namespace updraft;
+extern "C" {
+int updraft_stub_int(const char* name) { missing(name, code::kAclApiNotSupport); return code::kAclApiNotSupport; }
+int updraft_stub_aclnn(const char* name) { missing(name, code::kAclnnNoKernel); return code::kAclnnNoKernel; }
+int updraft_stub_hccl(const char* name) { missing(name, 5); return 5; }  // HCCL_E_NOT_SUPPORT
+void* updraft_stub_pointer(const char* name) { missing(name, code::kAclApiNotSupport); return nullptr; }
+unsigned long updraft_stub_u64(const char* name) { missing(name, code::kAclApiNotSupport); return 0; }
+void updraft_stub_void(const char* name) { missing(name, code::kAclApiNotSupport); }
+}

@@ -1,0 +1,110 @@
+#include "base/config.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace updraft {
+namespace {
+
+const char* text_of(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : nullptr;
+}
+
+// A malformed variable must not stop an import: say what is wrong, once, and go on with the default.
+void complain(const char* name, const char* value, const char* wanted) {
+  std::fprintf(stderr, "updraft: %s=%s is not valid: %s; the default is used\n", name, value, wanted);
+}
+
+int integer(const char* name, int fallback, int low, int high) {
+  const char* value = text_of(name);
+  if (!value) return fallback;
+  char* end = nullptr;
+  long n = std::strtol(value, &end, 10);
+  if (*end || n < low || n > high) {
+    complain(name, value, fmt::format("want an integer in [{}, {}]", low, high).c_str());
+    return fallback;
+  }
+  return static_cast<int>(n);
+}
+
+bool flag(const char* name, bool fallback) {
+  const char* value = text_of(name);
+  return value ? std::string(value) != "0" : fallback;
+}
+
+int default_threads() {
+  cpu_set_t set;
+  int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  // torchrun starts one process a rank: they share the machine.
+  int ranks = 1;
+  if (const char* local = text_of("LOCAL_WORLD_SIZE")) ranks = std::max(1, std::atoi(local));
+  return std::max(1, cores / ranks);
+}
+
+Config read() {
+  Config c;
+  c.devices = integer("UPDRAFT_DEVICES", 8, 1, 1024);
+  if (const char* soc = text_of("UPDRAFT_SOC")) c.soc = soc;
+  try {
+    if (const char* memory = text_of("UPDRAFT_MEMORY")) c.memory = parse_size(memory, "UPDRAFT_MEMORY");
+  } catch (const Error& e) {
+    complain("UPDRAFT_MEMORY", text_of("UPDRAFT_MEMORY"), e.what());
+  }
+  if (c.memory == 0) c.memory = machine_memory() / 5 * 4;
+  c.threads = integer("UPDRAFT_THREADS", default_threads(), 1, 4096);
+  c.strict = flag("UPDRAFT_STRICT", false);
+  c.inline_tasks = flag("UPDRAFT_INLINE", !c.strict);
+  if (const char* f = text_of("UPDRAFT_FIDELITY")) c.card_fidelity = std::string(f) == "card";
+  if (const char* isa = text_of("UPDRAFT_MAX_ISA")) c.max_isa = isa;
+  if (const char* trace = text_of("UPDRAFT_TRACE")) c.trace = trace;
+  return c;
+}
+
+size_t first_number(const char* path) {
+  std::ifstream in(path);
+  size_t n = 0;
+  return in >> n ? n : 0;  // "max" does not parse: no limit
+}
+
+}  // namespace
+
+size_t parse_size(const std::string& text, const char* variable) {
+  char* end = nullptr;
+  double n = std::strtod(text.c_str(), &end);
+  std::string unit(end);
+  double scale = 1;
+  if (!unit.empty()) {
+    switch (unit[0] | 0x20) {
+      case 'k': scale = 1ull << 10; break;
+      case 'm': scale = 1ull << 20; break;
+      case 'g': scale = 1ull << 30; break;
+      case 't': scale = 1ull << 40; break;
+      default: scale = 0;
+    }
+  }
+  if (n <= 0 || scale == 0 || end == text.c_str())
+    throw Error(code::kAclInvalidParam, "{}={}: want a size such as 512M or 16G", variable, text);
+  return static_cast<size_t>(n * scale);
+}
+
+size_t machine_memory() {
+  size_t ram = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
+    if (size_t limit = first_number(path)) ram = std::min(ram, limit);
+  return ram;
+}
+
+const Config& Config::get() {
+  static const Config config = read();
+  return config;
+}
+
+}  // namespace updraft

@@ -1,0 +1,151 @@
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <string>
+
+
+namespace updraft::log {
+namespace {
+
+constexpr size_t kFileBytes = 20u << 20;
+constexpr int kFiles = 10;
+constexpr const char* kNames[] = {"DEBUG", "INFO", "WARNING", "ERROR", "NULL"};
+
+struct Settings {
+  int level = kError;
+  std::map<std::string, int> modules;
+  bool to_stdout = false;
+  std::string folder;
+};
+
+int parse_level(const char* text, int fallback) {
+  if (!text || !*text) return fallback;
+  int n = std::atoi(text);
+  return n >= 0 && n <= 4 ? n : fallback;
+}
+
+std::string log_root() {
+  if (const char* p = std::getenv("ASCEND_PROCESS_LOG_PATH"); p && *p) return p;
+  if (const char* p = std::getenv("ASCEND_WORK_PATH"); p && *p) return std::string(p) + "/log";
+  if (const char* p = std::getenv("HOME"); p && *p) return std::string(p) + "/ascend/log";
+  return {};
+}
+
+Settings read_settings() {
+  Settings s;
+  s.level = parse_level(std::getenv("ASCEND_GLOBAL_LOG_LEVEL"), kError);
+  if (const char* text = std::getenv("ASCEND_MODULE_LOG_LEVEL")) {
+    std::string rest = text;  // GE=0:RUNTIME=1
+    while (!rest.empty()) {
+      auto colon = rest.find(':');
+      std::string item = rest.substr(0, colon);
+      rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+      if (auto equal = item.find('='); equal != std::string::npos)
+        s.modules[item.substr(0, equal)] = parse_level(item.c_str() + equal + 1, s.level);
+    }
+  }
+  const char* out = std::getenv("ASCEND_SLOG_PRINT_TO_STDOUT");
+  s.to_stdout = out && std::string(out) == "1";
+  s.folder = log_root();
+  return s;
+}
+
+const Settings& settings() {
+  static const Settings s = read_settings();
+  return s;
+}
+
+bool make_folders(const std::string& path) {
+  for (size_t at = 1; at <= path.size(); ++at)
+    if (at == path.size() || path[at] == '/') {
+      if (mkdir(path.substr(0, at).c_str(), 0750) != 0 && errno != EEXIST) return false;
+    }
+  return true;
+}
+
+// A log that cannot be written must never disturb the program: the file is tried once and then given up.
+class File {
+ public:
+  void write(std::string_view text) {
+    std::lock_guard lock(mutex_);
+    pid_t pid = getpid();
+    if (fd_ < 0 || size_ > kFileBytes || pid != pid_) open_next(pid);
+    if (fd_ < 0) return;
+    ssize_t n = ::write(fd_, text.data(), text.size());
+    if (n > 0) size_ += static_cast<size_t>(n);
+  }
+
+ private:
+  void open_next(pid_t pid) {
+    if (failed_) return;
+    if (fd_ >= 0 && pid == pid_) close(fd_);
+    fd_ = -1;
+    size_ = 0;
+    pid_ = pid;
+    std::string folder = settings().folder.empty() ? "" : settings().folder + "/debug/plog";
+    if (folder.empty() || !make_folders(folder)) {
+      failed_ = true;
+      return;
+    }
+    timeval now;
+    gettimeofday(&now, nullptr);
+    tm parts;
+    localtime_r(&now.tv_sec, &parts);
+    char stamp[32];
+    strftime(stamp, sizeof stamp, "%Y%m%d%H%M%S", &parts);
+    std::string path = fmt::format("{}/plog-{}_{}{:03}.log", folder, pid, stamp, now.tv_usec / 1000);
+    std::string& oldest = paths_[next_++ % kFiles];
+    if (!oldest.empty()) unlink(oldest.c_str());
+    oldest = path;
+    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    failed_ = fd_ < 0;
+  }
+
+  std::mutex mutex_;
+  int fd_ = -1;
+  pid_t pid_ = 0;
+  size_t size_ = 0;
+  bool failed_ = false;
+  size_t next_ = 0;
+  std::string paths_[kFiles];
+};
+
+}  // namespace
+
+bool enabled(Level level, const char* module) {
+  const Settings& s = settings();
+  if (s.modules.empty()) return level >= s.level;
+  auto it = s.modules.find(module);
+  return level >= (it == s.modules.end() ? s.level : it->second);
+}
+
+void write(Level level, const char* module, const char* file, int line, std::string_view text) {
+  static File* plog = new File;  // outlives static destruction: threads may still log
+  static const char* program = program_invocation_short_name;
+  timeval now;
+  gettimeofday(&now, nullptr);
+  tm parts;
+  localtime_r(&now.tv_sec, &parts);
+  char stamp[32];
+  strftime(stamp, sizeof stamp, "%Y-%m-%d-%H:%M:%S", &parts);
+  const char* base = std::strrchr(file, '/');
+  std::string entry =
+      fmt::format("[{}] {}({},{}):{}.{:03}.{:03} [{}:{}]{}\n", kNames[level], module, getpid(), program, stamp,
+                  now.tv_usec / 1000, now.tv_usec % 1000, base ? base + 1 : file, line, text);
+  if (settings().to_stdout) {
+    [[maybe_unused]] ssize_t n = ::write(STDOUT_FILENO, entry.data(), entry.size());
+  } else {
+    plog->write(entry);
+  }
+}
+
+}  // namespace updraft::log

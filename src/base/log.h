@@ -1,0 +1,25 @@
+// plog: the log files that CANN tools read. Levels and folders follow the ASCEND_* variables (docs/use/logs.md).
+#pragma once
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+namespace updraft::log {
+
+enum Level : int { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3, kNone = 4 };
+
+/// True when a line of this level and module (ASCENDCL, RUNTIME, OP, HCCL, GE, …) is kept.
+bool enabled(Level level, const char* module);
+void write(Level level, const char* module, const char* file, int line, std::string_view text);
+
+template <class... Args>
+void line(Level level, const char* module, const char* file, int number, fmt::format_string<Args...> format,
+          Args&&... args) {
+  if (enabled(level, module)) write(level, module, file, number, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace updraft::log
+
+#define UPDRAFT_LOG(level, module, ...) \
+  ::updraft::log::line(::updraft::log::level, module, __FILE__, __LINE__, __VA_ARGS__)

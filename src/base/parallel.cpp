@@ -1,0 +1,77 @@
+#include "base/parallel.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/config.h"
+
+namespace updraft {
+namespace {
+thread_local bool t_serial = false;
+thread_local int t_threads = 0;
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitizer = true;  // it cannot see libgomp's barriers
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+}  // namespace
+
+SerialSection::SerialSection() : before_(t_serial) { t_serial = true; }
+SerialSection::~SerialSection() { t_serial = before_; }
+
+void set_parallel_threads(int n) {
+  t_threads = n;
+  omp_set_num_threads(n);  // oneDNN asks OpenMP for its width
+}
+
+int parallel_width() {
+  if (t_serial || omp_in_parallel()) return 1;
+  return t_threads > 0 ? t_threads : Config::get().threads;
+}
+
+void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
+  if (n <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int64_t grains = (n + grain - 1) / grain;
+  const int width = static_cast<int>(std::min<int64_t>(parallel_width(), grains));
+  if (width <= 1) {
+    body(0, n);
+    return;
+  }
+  std::exception_ptr failure;
+  std::mutex mutex;
+  auto part = [&](int worker) {
+    SerialSection nested;
+    const int64_t begin = grains * worker / width * grain;
+    const int64_t end = std::min(n, grains * (worker + 1) / width * grain);
+    if (begin >= end) return;
+    try {
+      body(begin, end);
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  if (kThreadSanitizer) {
+    std::vector<std::thread> team;
+    for (int worker = 1; worker < width; ++worker) team.emplace_back(part, worker);
+    part(0);
+    for (auto& thread : team) thread.join();
+  } else {
+#pragma omp parallel num_threads(width)
+    {
+      // The runtime may give fewer threads than asked for.
+      for (int worker = omp_get_thread_num(); worker < width; worker += omp_get_num_threads()) part(worker);
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace updraft

@@ -1,0 +1,51 @@
+// The one door to threads for kernels. Ranges are split by position only, so that a result never depends on
+// which thread computed it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace updraft {
+
+/// A non-owning reference to a callable; the callable must outlive the call.
+template <class Signature>
+class FunctionRef;
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
+  FunctionRef(F&& f)
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))), call_([](void* o, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(o))(static_cast<Args>(args)...);
+        }) {}
+  R operator()(Args... args) const { return call_(object_, static_cast<Args>(args)...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, Args...);
+};
+
+/// Calls body(begin, end) on disjoint ranges that cover [0, n). Ranges hold at least `grain` elements (but for
+/// the last) and are multiples of it; runs in the calling thread when one range is enough. Exceptions that a
+/// body throws reach the caller.
+void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
+
+/// Workers that parallel_for may use in this thread (1 inside another parallel_for and in serial sections).
+int parallel_width();
+
+/// While one lives, parallel_for runs serially in this thread.
+class SerialSection {
+ public:
+  SerialSection();
+  ~SerialSection();
+  SerialSection(const SerialSection&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Sets the worker count of this thread's team; engines call it once.
+void set_parallel_threads(int n);
+
+}  // namespace updraft

@@ -1,0 +1,90 @@
+#include "device/capture.h"
+
+#include "base/error.h"
+#include "device/device.h"
+#include "device/stream.h"
+
+namespace updraft {
+namespace {
+
+class LaunchTask final : public Task {
+ public:
+  explicit LaunchTask(std::shared_ptr<CapturedGraph> graph) : graph_(std::move(graph)) {
+    kind = TaskKind::Compute;
+    work = INT64_MAX;
+  }
+  void run() override { graph_->run(); }
+  void release() override { delete this; }
+  const char* name() const override { return "MODEL_EXECUTE"; }
+
+ private:
+  std::shared_ptr<CapturedGraph> graph_;
+};
+
+}  // namespace
+
+CapturedGraph::~CapturedGraph() {
+  for (Task* task : tasks_) task->release();
+}
+
+void CapturedGraph::begin(Stream& stream) {
+  std::lock_guard lock(mutex_);
+  origin_ = &stream;
+  streams_.push_back(&stream);
+  capturing_ = true;
+  stream.set_capture(this);
+}
+
+void CapturedGraph::join(Stream& stream) {
+  std::lock_guard lock(mutex_);
+  streams_.push_back(&stream);
+  stream.set_capture(this);
+}
+
+void CapturedGraph::end(Stream& stream) {
+  std::lock_guard lock(mutex_);
+  if (&stream != origin_)
+    throw Error(code::kRtNotCaptured, "stream {} did not begin this capture: end it on the stream that did",
+                stream.id());
+  for (Stream* s : streams_) s->set_capture(nullptr);
+  streams_.clear();
+  capturing_ = false;
+  if (invalid_)
+    throw Error(code::kRtCaptureInvalidated,
+                "the capture was invalidated: something in it synchronised or is not permitted in a capture");
+}
+
+void CapturedGraph::add(Task* task) {
+  std::lock_guard lock(mutex_);
+  task->next = nullptr;
+  tasks_.push_back(task);
+}
+
+size_t CapturedGraph::size() const {
+  std::lock_guard lock(mutex_);
+  return tasks_.size();
+}
+
+std::string CapturedGraph::to_json() const {
+  std::lock_guard lock(mutex_);
+  std::string text = fmt::format("{{\"id\": {}, \"tasks\": [", id_);
+  for (size_t i = 0; i < tasks_.size(); ++i)
+    text += fmt::format("{}\n  {{\"index\": {}, \"name\": \"{}\"}}", i ? "," : "", i, tasks_[i]->name());
+  return text + "\n]}\n";
+}
+
+void CapturedGraph::launch(const std::shared_ptr<CapturedGraph>& graph, Stream& stream) {
+  stream.submit(new LaunchTask(graph));
+}
+
+void CapturedGraph::run() {
+  for (Task* task : tasks_) {
+    try {
+      task->run();
+    } catch (const Error& e) {
+      throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text());
+    }
+  }
+}
+
+}  // namespace updraft

@@ -1,0 +1,127 @@
+#include "device/device.h"
+
+#include <algorithm>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/handle_pool.h"
+#include "device/streams.h"
+
+namespace updraft {
+namespace {
+
+std::mutex g_mutex;
+std::atomic<Device*> g_devices[1024];
+thread_local Device* t_executing = nullptr;
+
+}  // namespace
+
+HandlePool<Stream>& stream_pool() {
+  static auto* pool = new HandlePool<Stream>(1 << 16);
+  return *pool;
+}
+
+int Device::count() { return Config::get().devices; }
+
+Device* Device::find(int index) {
+  return index >= 0 && index < 1024 ? g_devices[index].load(std::memory_order_acquire) : nullptr;
+}
+
+Device& Device::get(int index) {
+  if (Device* device = find(index)) return *device;
+  if (index < 0 || index >= count())
+    throw Error(code::kRtInvalidDevice, "device {} does not exist: there are {} (0 to {}); UPDRAFT_DEVICES sets how many",
+                index, count(), count() - 1);
+  std::lock_guard lock(g_mutex);
+  if (Device* device = find(index)) return *device;
+  auto* device = new Device(index);  // lives as long as the process
+  g_devices[index].store(device, std::memory_order_release);
+  return *device;
+}
+
+Device* Device::owner(const void* p) {
+  for (int i = 0, n = std::min(count(), 1024); i < n; ++i)
+    if (Device* device = find(i); device && device->memory_.contains(p)) return device;
+  return nullptr;
+}
+
+Device::Device(int index)
+    : index_(index),
+      memory_(index, Config::get().memory),
+      compute_("compute", index, Config::get().threads),
+      copy_("copy", index, Config::get().threads),
+      host_("host", index, 1) {}
+
+Stream* Device::create_stream(uint32_t priority, uint32_t flags) {
+  Stream* stream = stream_pool().create(*this, next_stream_.fetch_add(1), priority, flags);
+  std::lock_guard lock(mutex_);
+  streams_.push_back(stream);
+  return stream;
+}
+
+void Device::destroy_stream(Stream* stream) {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase(streams_, stream);
+  }
+  stream_pool().destroy(stream);
+}
+
+std::vector<Stream*> Device::streams() const {
+  std::lock_guard lock(mutex_);
+  return streams_;
+}
+
+void Device::synchronize(std::chrono::milliseconds timeout) {
+  auto deadline = std::chrono::steady_clock::now() + timeout;
+  std::optional<Error> failure;
+  for (Stream* stream : streams()) {
+    auto left = timeout;
+    if (timeout.count() >= 0)
+      left = std::max(std::chrono::milliseconds(0), std::chrono::duration_cast<std::chrono::milliseconds>(
+                                                        deadline - std::chrono::steady_clock::now()));
+    try {
+      stream->synchronize(left);
+    } catch (const Error& e) {
+      if (!failure) failure = e;
+    }
+  }
+  if (failure) throw *failure;
+}
+
+void Device::ready(Stream& stream, TaskKind kind) {
+  switch (kind) {
+    case TaskKind::Compute: compute_.push(stream); break;
+    case TaskKind::Copy: copy_.push(stream); break;
+    default: host_.push(stream); break;
+  }
+}
+
+bool Device::contended(TaskKind kind) const {
+  return kind == TaskKind::Compute ? compute_.contended() : kind == TaskKind::Copy ? copy_.contended() : host_.contended();
+}
+
+void Device::unpark(Stream& stream) { stream.resume(); }
+
+void Device::execute(Stream& stream, Task& task) {
+  Device* before = t_executing;
+  t_executing = this;
+  TaskObserver* observer = observer_.load(std::memory_order_acquire);
+  if (observer) observer->before(stream, task);
+  struct Restore {
+    Device* value;
+    ~Restore() { t_executing = value; }
+  } restore{before};
+  task.run();
+  if (observer) observer->after(stream, task);
+}
+
+void Device::observe(TaskObserver* observer) { observer_.store(observer, std::memory_order_release); }
+void Device::unobserve(TaskObserver* observer) {
+  TaskObserver* expected = observer;
+  observer_.compare_exchange_strong(expected, nullptr);
+}
+
+Device* executing_device() { return t_executing; }
+
+}  // namespace updraft

@@ -1,0 +1,270 @@
+#include "device/memory.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "base/config.h"
+#include "base/error.h"
+
+namespace updraft {
+namespace {
+
+constexpr size_t kAlign = 512;
+constexpr size_t kHuge = 2u << 20;
+constexpr size_t kKeep = size_t{1} << 30;  // freed pages that stay: first touch costs more than the memory
+
+size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+// Windows of the open devices, for host_address(). Entries are only ever added.
+struct Windows {
+  static constexpr int kMax = 1024;
+  std::atomic<int> count{0};
+  const DeviceMemory* memory[kMax];
+};
+Windows g_windows;
+std::mutex g_windows_mutex;
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(int device, size_t limit) : device_(device), limit_(limit) {
+  heap_ = round_up(limit * 4, kHuge);  // room for fragmentation: the file is sparse
+  span_ = 2 * heap_;
+  fd_ = memfd_create(fmt::format("updraft-device-{}", device).c_str(), MFD_CLOEXEC);
+  if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(heap_)) != 0)
+    throw Error(code::kRtMemoryAllocation, "device {}: no memory file of {} bytes: {}", device, heap_,
+                std::strerror(errno));
+  const bool strict = Config::get().strict;
+  size_t total = (strict ? 2 : 1) * span_ + kHuge;
+  void* p = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    throw Error(code::kRtMemoryAllocation, "device {}: no address space of {} bytes: {}", device, total,
+                std::strerror(errno));
+  window_ = reinterpret_cast<char*>(round_up(reinterpret_cast<uintptr_t>(p), kHuge));
+  alias_ = strict ? static_cast<ptrdiff_t>(span_) : 0;
+  char* at = window_ + alias_;
+  if (mmap(at, heap_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED)
+    throw Error(code::kRtMemoryAllocation, "device {}: the memory file cannot be mapped: {}", device,
+                std::strerror(errno));
+  madvise(at, heap_, MADV_HUGEPAGE);
+  madvise(at, heap_, MADV_DONTFORK);
+  madvise(at, heap_, MADV_DONTDUMP);
+  free_[0] = heap_;
+  std::lock_guard lock(g_windows_mutex);
+  int n = g_windows.count.load();
+  if (n < Windows::kMax) {
+    g_windows.memory[n] = this;
+    g_windows.count.store(n + 1, std::memory_order_release);
+  }
+}
+
+DeviceMemory::~DeviceMemory() { close(fd_); }  // devices live as long as the process
+
+void* DeviceMemory::allocate(size_t bytes) {
+  size_t align = bytes >= kHuge ? kHuge : kAlign;
+  size_t size = round_up(bytes, kAlign);
+  std::lock_guard lock(mutex_);
+  if (size < bytes || size > limit_ - used_)
+    throw Error(code::kRtMemoryAllocation,
+                "device {} is out of memory: {} bytes asked for, {} of {} bytes in use (UPDRAFT_MEMORY sets the figure)",
+                device_, bytes, used_, limit_);
+  // First fit keeps the touched part of the file compact.
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    auto [offset, room] = *it;
+    size_t start = round_up(offset, align);
+    if (start + size > offset + room) continue;
+    free_.erase(it);
+    if (start > offset) free_[offset] = start - offset;
+    if (start + size < offset + room) free_[start + size] = offset + room - start - size;
+    allocated_[start] = size;
+    used_ += size;
+    return window_ + start;
+  }
+  throw Error(code::kRtMemoryAllocation, "device {}: no free range of {} bytes ({} of {} bytes in use)", device_, bytes,
+              used_, limit_);
+}
+
+void DeviceMemory::free(void* p) {
+  std::lock_guard lock(mutex_);
+  auto it = contains(p) ? allocated_.find(static_cast<size_t>(static_cast<char*>(p) - window_)) : allocated_.end();
+  if (it == allocated_.end())
+    throw Error(code::kRtParamInvalid, "{} is not the start of an allocation of device {} (freed twice, or never)", p,
+                device_);
+  auto [offset, size] = *it;
+  allocated_.erase(it);
+  used_ -= size;
+  give_back(offset, size);
+}
+
+void DeviceMemory::give_back(size_t offset, size_t size) {
+  kept_ += size;
+  if (kept_ > kKeep) {
+    // Punch whole pages only: neighbours on the border pages are in use.
+    size_t begin = round_up(offset, 4096), end = (offset + size) / 4096 * 4096;
+    if (begin < end)
+      fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                static_cast<off_t>(end - begin));
+    kept_ -= size;
+  }
+  auto next = free_.lower_bound(offset);
+  if (next != free_.end() && offset + size == next->first) {
+    size += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin()) {
+    auto before = std::prev(next);
+    if (before->first + before->second == offset) {
+      before->second += size;
+      return;
+    }
+  }
+  free_[offset] = size;
+}
+
+bool DeviceMemory::find(const void* p, void** base, size_t* bytes) const {
+  if (!contains(p)) return false;
+  std::lock_guard lock(mutex_);
+  auto offset = static_cast<size_t>(static_cast<const char*>(p) - window_);
+  for (const auto* blocks : {&allocated_, &mapped_}) {
+    auto it = blocks->upper_bound(offset);
+    if (it == blocks->begin()) continue;
+    --it;
+    if (offset >= it->first + it->second) continue;
+    *base = window_ + it->first;
+    *bytes = it->second;
+    return true;
+  }
+  return false;
+}
+
+size_t DeviceMemory::used() const {
+  std::lock_guard lock(mutex_);
+  return used_;
+}
+
+void DeviceMemory::charge(size_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (bytes > limit_ - used_)
+    throw Error(code::kRtMemoryAllocation, "device {} is out of memory: {} bytes asked for, {} of {} bytes in use",
+                device_, bytes, used_, limit_);
+  used_ += bytes;
+}
+
+void DeviceMemory::discharge(size_t bytes) {
+  std::lock_guard lock(mutex_);
+  used_ -= bytes;
+}
+
+void* DeviceMemory::reserve(size_t bytes) {
+  size_t size = round_up(bytes, kHuge);
+  std::lock_guard lock(mutex_);
+  size_t at = heap_;
+  for (auto [offset, n] : reserved_) {
+    if (offset - at >= size) break;
+    at = offset + n;
+  }
+  if (size == 0 || at + size > span_)
+    throw Error(code::kRtMemoryAllocation, "device {}: {} bytes of addresses cannot be reserved", device_, bytes);
+  reserved_[at] = size;
+  return window_ + at;
+}
+
+void DeviceMemory::release(void* p) {
+  std::lock_guard lock(mutex_);
+  auto offset = static_cast<size_t>(static_cast<char*>(p) - window_);
+  auto it = contains(p) ? reserved_.find(offset) : reserved_.end();
+  if (it == reserved_.end()) throw Error(code::kRtParamInvalid, "{} is not a reserved address", p);
+  auto first = mapped_.lower_bound(offset);
+  if (first != mapped_.end() && first->first < offset + it->second)
+    throw Error(code::kRtParamInvalid, "{} is still mapped: unmap it before its addresses are released", p);
+  reserved_.erase(it);
+}
+
+void DeviceMemory::map(void* at, size_t bytes, int fd, size_t offset) {
+  std::lock_guard lock(mutex_);
+  auto start = static_cast<size_t>(static_cast<char*>(at) - window_);
+  auto it = contains(at) ? reserved_.upper_bound(start) : reserved_.begin();
+  if (it == reserved_.begin() || (--it, start + bytes > it->first + it->second))
+    throw Error(code::kRtParamInvalid, "{} + {} bytes is not inside a reserved range", at, bytes);
+  char* host = static_cast<char*>(at) + alias_;
+  if (mmap(host, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(offset)) == MAP_FAILED)
+    throw Error(code::kRtMemoryAllocation, "{} bytes cannot be mapped at {}: {}", bytes, at, std::strerror(errno));
+  madvise(host, bytes, MADV_HUGEPAGE);
+  madvise(host, bytes, MADV_DONTFORK);
+  madvise(host, bytes, MADV_DONTDUMP);
+  mapped_[start] = bytes;
+}
+
+void DeviceMemory::unmap(void* at) {
+  std::lock_guard lock(mutex_);
+  auto it = contains(at) ? mapped_.find(static_cast<size_t>(static_cast<char*>(at) - window_)) : mapped_.end();
+  if (it == mapped_.end()) throw Error(code::kRtParamInvalid, "{} is not the start of a mapping", at);
+  mmap(static_cast<char*>(at) + alias_, it->second, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  mapped_.erase(it);
+}
+
+void* host_address(const void* p) {
+  void* host = const_cast<void*>(p);
+  if (!Config::get().strict) return host;
+  int n = g_windows.count.load(std::memory_order_acquire);
+  for (int i = 0; i < n; ++i)
+    if (g_windows.memory[i]->contains(p)) return static_cast<char*>(host) + g_windows.memory[i]->alias();
+  return host;
+}
+
+HostMemory& HostMemory::get() {
+  static auto* memory = new HostMemory;
+  return *memory;
+}
+
+void* HostMemory::allocate(size_t bytes) {
+  size_t size = round_up(std::max<size_t>(bytes, 1), 4096);
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED)
+    throw Error(code::kRtMemoryAllocation, "{} bytes of host memory cannot be allocated: {}", bytes,
+                std::strerror(errno));
+  if (size >= kHuge) madvise(p, size, MADV_HUGEPAGE);
+  std::lock_guard lock(mutex_);
+  blocks_[reinterpret_cast<uintptr_t>(p)] = {size, true};
+  return p;
+}
+
+void HostMemory::free(void* p) {
+  std::lock_guard lock(mutex_);
+  auto it = blocks_.find(reinterpret_cast<uintptr_t>(p));
+  if (it == blocks_.end() || !it->second.second)
+    throw Error(code::kRtParamInvalid, "{} was not allocated by aclrtMallocHost (freed twice, or never)", p);
+  munmap(p, it->second.first);
+  blocks_.erase(it);
+}
+
+void HostMemory::add(void* p, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (!blocks_.emplace(reinterpret_cast<uintptr_t>(p), std::pair{bytes, false}).second)
+    throw Error(code::kRtParamInvalid, "host memory {} is registered already", p);
+}
+
+void HostMemory::remove(void* p) {
+  std::lock_guard lock(mutex_);
+  auto it = blocks_.find(reinterpret_cast<uintptr_t>(p));
+  if (it == blocks_.end() || it->second.second)
+    throw Error(code::kRtParamInvalid, "host memory {} is not registered", p);
+  blocks_.erase(it);
+}
+
+bool HostMemory::contains(const void* p) const {
+  std::lock_guard lock(mutex_);
+  auto at = reinterpret_cast<uintptr_t>(p);
+  auto it = blocks_.upper_bound(at);
+  if (it == blocks_.begin()) return false;
+  --it;
+  return at < it->first + it->second.first;
+}
+
+}  // namespace updraft

@@ -1,0 +1,88 @@
+// Device memory: a sparse memfd a device, mapped once. Peers map the same file, so a pointer is (device, offset)
+// for every process of the host: IPC, VMM and collectives rest on this.
+//
+// In strict mode the addresses that clients see are a PROT_NONE window and the memory is mapped as an alias at a
+// constant distance behind it; host_address() adds the distance. In normal mode both are the same.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+namespace updraft {
+
+class DeviceMemory {
+ public:
+  /// Reserves the windows; `limit` is the figure that allocations may use together (bytes).
+  DeviceMemory(int device, size_t limit);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+
+  /// 512-byte aligned (2 MiB from 2 MiB on). Throws 207001 with sizes when the limit or the window is exhausted.
+  void* allocate(size_t bytes);
+  /// Throws 107000 when p is not the start of an allocation.
+  void free(void* p);
+  /// Start and size of the allocation that holds p; false when none does.
+  bool find(const void* p, void** base, size_t* bytes) const;
+
+  bool contains(const void* p) const {
+    return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(window_) < span_;
+  }
+  ptrdiff_t alias() const { return alias_; }
+  size_t limit() const { return limit_; }
+  size_t used() const;
+  int fd() const { return fd_; }
+  const char* base() const { return window_; }
+
+  // Virtual memory management: address ranges and physical memory apart.
+  void* reserve(size_t bytes);
+  void release(void* p);
+  /// Maps `bytes` of file `fd` from `offset` at a reserved address.
+  void map(void* at, size_t bytes, int fd, size_t offset);
+  void unmap(void* at);
+  /// Accounts physical memory against the limit (throws 207001) and gives it back.
+  void charge(size_t bytes);
+  void discharge(size_t bytes);
+
+ private:
+  void give_back(size_t offset, size_t bytes);
+
+  int device_;
+  int fd_ = -1;
+  char* window_ = nullptr;
+  size_t heap_ = 0;  ///< bytes of the window that the memfd backs
+  size_t span_ = 0;  ///< heap and the VMM part behind it
+  ptrdiff_t alias_ = 0;
+  size_t limit_;
+
+  mutable std::mutex mutex_;
+  size_t used_ = 0;
+  size_t kept_ = 0;                        ///< freed bytes whose pages are still there
+  std::map<size_t, size_t> allocated_;     ///< offset -> bytes
+  std::map<size_t, size_t> free_;          ///< offset -> bytes
+  std::map<size_t, size_t> reserved_;      ///< VMM: offset -> bytes
+  std::map<size_t, size_t> mapped_;        ///< VMM: offset -> bytes
+};
+
+/// The address at which this process may touch memory that a client calls `p`: device memory is translated in
+/// strict mode, everything else is returned as it is.
+void* host_address(const void* p);
+
+/// Pinned host memory (aclrtMallocHost and aclrtHostRegister).
+class HostMemory {
+ public:
+  static HostMemory& get();
+  void* allocate(size_t bytes);
+  void free(void* p);
+  void add(void* p, size_t bytes);
+  void remove(void* p);
+  bool contains(const void* p) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uintptr_t, std::pair<size_t, bool>> blocks_;  ///< start -> (bytes, ours)
+};
+
+}  // namespace updraft

@@ -1,0 +1,28 @@
+// The products that a virtual NPU can be: facts that clients ask for.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace updraft {
+
+struct SocProfile {
+  const char* name;      ///< aclrtGetSocName
+  const char* chip;      ///< as npu-smi prints it
+  int cube_cores;
+  int vector_cores;
+  int aicpu_cores;
+  size_t l2_bytes;
+  bool bf16;
+  bool inf_nan;          ///< both overflow modes; false: saturation only
+  bool aclop;            ///< single-operator execution by aclop
+};
+
+/// The profile that UPDRAFT_SOC names; an unknown name says which exist and gives the default.
+const SocProfile& soc();
+/// All profiles, for the error text and `updraft doctor`.
+const SocProfile* soc_begin();
+const SocProfile* soc_end();
+const SocProfile* find_soc(std::string_view name);
+
+}  // namespace updraft

@@ -1,0 +1,40 @@
+// A unit of work on a stream.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace updraft {
+
+class Stream;
+
+enum class TaskKind : uint8_t {
+  Compute,  ///< runs on the device's compute engine, may use all its threads
+  Copy,     ///< runs on the device's copy engine
+  Host,     ///< host function: runs on a thread of its own, never holds an engine
+  Control,  ///< records and waits: handled while the stream advances, takes no engine
+};
+
+/// What the stream should do after a control task was looked at.
+enum class Control : uint8_t { Done, Parked };
+
+class Task {
+ public:
+  Task() = default;
+  Task(const Task&) = delete;
+  virtual ~Task() = default;
+
+  /// The work (Compute, Copy, Host). Throws Error to fail the stream. May run several times when captured.
+  virtual void run() {}
+  /// Control tasks: Done, or Parked after arranging for stream.resume().
+  virtual Control control(Stream&) { return Control::Done; }
+  /// Called once when the stream (and no captured graph) needs the task any more.
+  virtual void release() = 0;
+  /// Name for messages, profiles and traces.
+  virtual const char* name() const = 0;
+
+  TaskKind kind = TaskKind::Compute;
+  int64_t work = 0;      ///< rough element operations: small ones may run in the submitting thread
+  Task* next = nullptr;  ///< the stream's queue
+};
+
+}  // namespace updraft

@@ -1,0 +1,268 @@
+#include "kernels/pipeline.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace updraft {
+namespace {
+
+constexpr int kMaxOperands = 8;
+constexpr int64_t kBlock = 1024;
+constexpr int64_t kGrain = 16 * kBlock;  // fewer elements a thread cost more to hand out than to compute
+
+// The common index space of all operands: dimensions ordered as the first output lies in memory, merged where
+// every operand is regular across them.
+struct Space {
+  int rank = 0;
+  int64_t n = 1;
+  int64_t dims[kMaxDims];
+  int64_t strides[kMaxOperands][kMaxDims];
+
+  Space(const TensorView* const* v, int count) {
+    const TensorView& first = *v[0];
+    int order[kMaxDims], kept = 0;
+    for (int d = 0; d < first.rank; ++d) {
+      n *= first.dims[d];
+      if (first.dims[d] != 1) order[kept++] = d;
+    }
+    if (n == 0) return;
+    // Insertion sort, stable: elementwise work may run in any order, memory order is the fastest.
+    auto outer = [&](int a, int b) {
+      for (int k = 0; k < count; ++k) {
+        int64_t sa = std::abs(v[k]->strides[a]), sb = std::abs(v[k]->strides[b]);
+        if (sa == 0 || sb == 0 || sa == sb) continue;
+        return sa > sb;
+      }
+      return false;
+    };
+    for (int i = 1; i < kept; ++i)
+      for (int j = i; j > 0 && outer(order[j], order[j - 1]); --j) std::swap(order[j], order[j - 1]);
+    for (int i = 0; i < kept; ++i) {
+      int d = order[i];
+      bool merge = rank > 0;
+      for (int k = 0; merge && k < count; ++k) merge = strides[k][rank - 1] == v[k]->strides[d] * first.dims[d];
+      if (merge) {
+        dims[rank - 1] *= first.dims[d];
+      } else {
+        dims[rank++] = first.dims[d];
+      }
+      for (int k = 0; k < count; ++k) strides[k][rank - 1] = v[k]->strides[d];
+    }
+    if (rank == 0) {
+      rank = 1;
+      dims[0] = 1;
+      for (int k = 0; k < count; ++k) strides[k][0] = 1;
+    }
+  }
+};
+
+// Walks one operand through the space in steps of any length.
+struct Cursor {
+  const Space* space;
+  const int64_t* strides;
+  char* data;
+  int64_t size;
+  int64_t index[kMaxDims];
+  int64_t offset;
+
+  void seek(int64_t linear) {
+    offset = 0;
+    for (int d = space->rank - 1; d >= 0; --d) {
+      index[d] = linear % space->dims[d];
+      linear /= space->dims[d];
+      offset += index[d] * strides[d];
+    }
+  }
+
+  template <class Row>
+  void walk(int64_t n, Row&& row) {
+    const int inner = space->rank - 1;
+    int64_t done = 0;
+    while (done < n) {
+      int64_t step = std::min(space->dims[inner] - index[inner], n - done);
+      row(data + offset * size, strides[inner], done, step);
+      done += step;
+      index[inner] += step;
+      offset += step * strides[inner];
+      for (int d = inner; d > 0 && index[d] == space->dims[d]; --d) {
+        index[d] = 0;
+        offset += strides[d - 1] - space->dims[d] * strides[d];
+        ++index[d - 1];
+      }
+    }
+  }
+};
+
+}  // namespace
+
+BlockFn elementwise_kernel(Ew e, Compute compute) {
+  BlockFn fn = kernels().elementwise[static_cast<int>(e)][static_cast<int>(compute)];
+  if (!fn)
+    throw Error(code::kAclnnParamInvalid, "{} is not defined for elements computed as {}", traits(e).name,
+                name_of(storage_of(compute)));
+  return fn;
+}
+
+void run_elementwise(BlockFn fn, Compute compute, std::initializer_list<TensorView> in,
+                     std::initializer_list<TensorView> out, const Params& params, bool boolean) {
+  run_elementwise(fn, compute, in.begin(), static_cast<int>(in.size()), out.begin(), static_cast<int>(out.size()),
+                  params, boolean);
+}
+
+void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inputs, const TensorView* out, int outputs,
+                     const Params& params, bool boolean) {
+  TensorView expanded[kMaxOperands];
+  const TensorView* operands[kMaxOperands];
+  for (int k = 0; k < outputs; ++k) operands[k] = &out[k];
+  for (int k = 0; k < inputs; ++k) {
+    expanded[k] = in[k].same_shape(out[0]) ? in[k] : in[k].expand_as(out[0]);
+    operands[outputs + k] = &expanded[k];
+  }
+  const Space space(operands, inputs + outputs);
+  if (space.n == 0) return;
+  const KernelTable& table = kernels();
+  const DType native = storage_of(compute);
+  const int c = static_cast<int>(compute);
+  const bool flat = space.rank == 1;
+
+  parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
+    alignas(64) char buffers[kMaxOperands][kBlock * 16];
+    Cursor cursor[kMaxOperands];
+    const void* from[kMaxOperands];
+    void* to[kMaxOperands];
+    bool constant[kMaxOperands] = {};
+    for (int k = 0; k < inputs + outputs; ++k) {
+      cursor[k] = Cursor{&space, space.strides[k], static_cast<char*>(operands[k]->data),
+                         static_cast<int64_t>(size_of(operands[k]->dtype)), {}, 0};
+      cursor[k].seek(begin);
+    }
+    for (int k = 0; k < inputs; ++k) {
+      bool zero = true;
+      for (int d = 0; d < space.rank; ++d) zero = zero && space.strides[outputs + k][d] == 0;
+      if (zero) {
+        table.load[static_cast<int>(in[k].dtype)][c](buffers[outputs + k], in[k].data, 0,
+                                                     std::min(kBlock, end - begin));
+        from[k] = buffers[outputs + k];
+        constant[k] = true;
+      }
+    }
+    for (int64_t at = begin; at < end; at += kBlock) {
+      const int64_t n = std::min(kBlock, end - at);
+      for (int k = 0; k < inputs; ++k) {
+        if (constant[k]) continue;
+        Cursor& cur = cursor[outputs + k];
+        const bool unit = flat && cur.strides[0] == 1;
+        if (unit && in[k].dtype == native) {
+          from[k] = cur.data + at * cur.size;
+          continue;
+        }
+        LoadFn load = table.load[static_cast<int>(in[k].dtype)][c];
+        char* buffer = buffers[outputs + k];
+        const int64_t width = static_cast<int64_t>(size_of(compute));
+        cur.walk(n, [&](const char* row, int64_t stride, int64_t done, int64_t step) {
+          load(buffer + done * width, row, stride, step);
+        });
+        from[k] = buffer;
+      }
+      for (int k = 0; k < outputs; ++k) {
+        const bool direct = flat && cursor[k].strides[0] == 1 &&
+                            (boolean ? size_of(out[k].dtype) == 1 && out[k].dtype == DType::Bool
+                                     : out[k].dtype == native);
+        to[k] = direct ? cursor[k].data + at * cursor[k].size : buffers[k];
+      }
+      fn(from, to, n, params);
+      for (int k = 0; k < outputs; ++k) {
+        if (to[k] != buffers[k]) continue;
+        const int o = static_cast<int>(out[k].dtype);
+        char* result = buffers[k];
+        int64_t width = static_cast<int64_t>(size_of(compute));
+        StoreFn store = table.store[c][o];
+        if (boolean) {
+          // 0 and 1 fit every type: widen to int64 behind the bytes, then store as that.
+          auto* wide = reinterpret_cast<int64_t*>(buffers[k] + kBlock * 8);
+          table.load[static_cast<int>(DType::Bool)][static_cast<int>(Compute::I64)](wide, result, 1, n);
+          result = reinterpret_cast<char*>(wide);
+          width = 8;
+          store = table.store[static_cast<int>(Compute::I64)][o];
+        }
+        cursor[k].walk(n, [&](char* row, int64_t stride, int64_t done, int64_t step) {
+          store(row, stride, result + done * width, step);
+        });
+      }
+    }
+  });
+}
+
+void copy_elements(const TensorView& to, const TensorView& from) {
+  const size_t size = size_of(to.dtype);
+  if (to.dtype == from.dtype && to.same_shape(from)) {
+    if (to.data == from.data && std::equal(to.strides, to.strides + to.rank, from.strides)) return;
+    const TensorView* operands[] = {&to, &from};
+    const Space space(operands, 2);
+    if (space.n == 0) return;
+    if (space.rank == 1 && space.strides[0][0] == 1 && space.strides[1][0] == 1) {
+      parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
+        std::memcpy(to.as<char>() + begin * size, from.as<char>() + begin * size, static_cast<size_t>(end - begin) * size);
+      });
+      return;
+    }
+    // A matrix that is transposed in memory: tiles instead of one cache line an element.
+    const int r = space.rank;
+    if (r >= 2 && space.strides[0][r - 1] == 1 && space.strides[1][r - 1] != 1 && space.dims[r - 1] >= 8) {
+      int d = r - 2;
+      while (d > 0 && space.strides[1][d] != 1) --d;
+      if (space.strides[1][d] == 1 && space.dims[d] >= 8) {
+        const int64_t rows = space.dims[r - 1], cols = space.dims[d];
+        const int64_t outer = space.n / rows / cols;
+        const int64_t col_grain = 64, col_parts = (cols + col_grain - 1) / col_grain;
+        parallel_for(outer * col_parts, std::max<int64_t>(1, kGrain / (rows * col_grain)), [&](int64_t b, int64_t e) {
+          for (int64_t i = b; i < e; ++i) {
+            int64_t rest = i / col_parts, c0 = i % col_parts * col_grain, dst = 0, src = 0;
+            for (int k = r - 2; k >= 0; --k) {
+              if (k == d) continue;
+              int64_t x = rest % space.dims[k];
+              rest /= space.dims[k];
+              dst += x * space.strides[0][k];
+              src += x * space.strides[1][k];
+            }
+            // `from` is rows of stride strides[1][r-1] over contiguous columns; `to` is its transpose.
+            kernels().transpose_2d(to.as<char>() + (dst + c0 * space.strides[0][d]) * static_cast<int64_t>(size),
+                                   space.strides[0][d], from.as<char>() + (src + c0) * static_cast<int64_t>(size),
+                                   space.strides[1][r - 1], rows, std::min(col_grain, cols - c0),
+                                   static_cast<int64_t>(size));
+          }
+        });
+        return;
+      }
+    }
+  }
+  // Bool is decided in the source's type (0.5 is true); everything else converts to the destination's.
+  Compute compute = to.dtype == DType::Bool || to.dtype == from.dtype ? compute_of(from.dtype) : compute_of(to.dtype);
+  if (compute == Compute::I64 && !is_integral(from.dtype, true)) {
+    compute = to.dtype == DType::Bool ? compute_of(from.dtype) : Compute::I64;
+  }
+  run_elementwise(elementwise_kernel(Ew::copy, compute), compute, {from}, {to}, Params{});
+}
+
+void fill_elements(const TensorView& to, const Params& value) {
+  Compute compute = compute_of(to.dtype);
+  alignas(16) char one[16];
+  std::memcpy(one, compute == Compute::F32   ? static_cast<const void*>(value.f32)
+                   : compute == Compute::F64 ? static_cast<const void*>(value.f64)
+                   : compute == Compute::I64 ? static_cast<const void*>(value.i64)
+                   : compute == Compute::C64 ? static_cast<const void*>(value.c64)
+                                             : static_cast<const void*>(value.c128),
+              size_of(compute));
+  TensorView scalar = TensorView::contiguous(one, storage_of(compute), nullptr, 0);
+  run_elementwise(elementwise_kernel(Ew::copy, compute), compute, {scalar}, {to}, Params{});
+}
+
+TensorView gather_to(void* buffer, DType t, const TensorView& from) {
+  TensorView v = TensorView::contiguous(buffer, t, from.dims, from.rank);
+  copy_elements(v, from);
+  return v;
+}
+
+}  // namespace updraft

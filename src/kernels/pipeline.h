@@ -1,0 +1,30 @@
+// Runs elementwise kernels over strided, broadcast, differently typed operands: blocks of each operand are
+// converted to the compute type in a buffer that stays in L1 (or used in place when they already are what the
+// kernel wants), so kernels see contiguous arrays of one type only.
+#pragma once
+#include <initializer_list>
+
+#include "kernels/table.h"
+#include "tensor/view.h"
+
+namespace updraft {
+
+/// out[k] = fn(in...). Inputs are broadcast to out[0]; all outputs have one shape. `boolean`: fn writes uint8_t.
+/// An output may be one of the inputs (same view), not a shifted part of it.
+void run_elementwise(BlockFn fn, Compute compute, std::initializer_list<TensorView> in,
+                     std::initializer_list<TensorView> out, const Params& params, bool boolean = false);
+void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inputs, const TensorView* out, int outputs,
+                     const Params& params, bool boolean);
+
+/// The row of elementwise.inc for a compute type; throws 161002 that names the operator when it has none.
+BlockFn elementwise_kernel(Ew e, Compute compute);
+
+/// to = from, converted and broadcast; any strides. `to` and `from` must not partly overlap.
+void copy_elements(const TensorView& to, const TensorView& from);
+/// Sets every element.
+void fill_elements(const TensorView& to, const Params& value);
+
+/// A contiguous copy of `from` with element type `t` in `buffer` (numel * size_of(t) bytes); returns its view.
+TensorView gather_to(void* buffer, DType t, const TensorView& from);
+
+}  // namespace updraft

@@ -1,0 +1,102 @@
+// Conversions between storage types and compute types, contiguous and strided, and small transposes.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/table.h"
+
+namespace updraft::UPDRAFT_ISA {
+namespace {
+
+template <class To, class From>
+inline To convert(From v) {
+  if constexpr (std::is_same_v<To, From>) {
+    return v;
+  } else if constexpr (std::is_same_v<From, complex64> || std::is_same_v<From, complex128>) {
+    using Real = typename From::value_type;
+    if constexpr (std::is_same_v<To, complex64> || std::is_same_v<To, complex128>) return To(v);
+    else if constexpr (std::is_same_v<To, bool>) return v != From(0);
+    else return convert<To, Real>(v.real());
+  } else if constexpr (std::is_same_v<To, complex64>) {
+    return To(convert<float>(v), 0.0f);
+  } else if constexpr (std::is_same_v<To, complex128>) {
+    return To(convert<double>(v), 0.0);
+  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    return convert<To, float>(static_cast<float>(v));
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    return To(static_cast<float>(v));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return v != From(0);
+  } else {
+    return static_cast<To>(v);
+  }
+}
+
+template <class To, class From>
+void load(void* to, const void* from, int64_t stride, int64_t n) {
+  To* out = static_cast<To*>(to);
+  const From* in = static_cast<const From*>(from);
+  if (stride == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
+  } else if (stride == 0) {
+    std::fill_n(out, n, convert<To>(in[0]));
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i * stride]);
+  }
+}
+
+template <class To, class From>
+void store(void* to, int64_t stride, const void* from, int64_t n) {
+  To* out = static_cast<To*>(to);
+  const From* in = static_cast<const From*>(from);
+  if (stride == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i * stride] = convert<To>(in[i]);
+  }
+}
+
+template <class C>
+void fill_for(KernelTable& t, Compute c) {
+  for (int s = 0; s < kStorageTypes; ++s)
+    visit_type(static_cast<DType>(s), [&]<class S>() {
+      t.load[s][static_cast<int>(c)] = load<C, S>;
+      t.store[static_cast<int>(c)][s] = store<S, C>;
+    });
+}
+
+template <class T>
+void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t cols) {
+  constexpr int64_t kTile = 16;
+  for (int64_t r = 0; r < rows; r += kTile)
+    for (int64_t c = 0; c < cols; c += kTile) {
+      int64_t r_end = std::min(rows, r + kTile), c_end = std::min(cols, c + kTile);
+      for (int64_t j = c; j < c_end; ++j)
+        for (int64_t i = r; i < r_end; ++i) to[j * to_stride + i] = from[i * from_stride + j];
+    }
+}
+
+}  // namespace
+
+void fill_casts(KernelTable& t) {
+  fill_for<float>(t, Compute::F32);
+  fill_for<double>(t, Compute::F64);
+  fill_for<int64_t>(t, Compute::I64);
+  fill_for<complex64>(t, Compute::C64);
+  fill_for<complex128>(t, Compute::C128);
+}
+
+/// from[rows][cols] to to[cols][rows]; strides in elements.
+void transpose_2d(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t cols,
+                  int64_t element_size) {
+  switch (element_size) {
+    case 1: return transpose(static_cast<uint8_t*>(to), to_stride, static_cast<const uint8_t*>(from), from_stride, rows, cols);
+    case 2: return transpose(static_cast<uint16_t*>(to), to_stride, static_cast<const uint16_t*>(from), from_stride, rows, cols);
+    case 4: return transpose(static_cast<uint32_t*>(to), to_stride, static_cast<const uint32_t*>(from), from_stride, rows, cols);
+    case 8: return transpose(static_cast<uint64_t*>(to), to_stride, static_cast<const uint64_t*>(from), from_stride, rows, cols);
+    default: return transpose(static_cast<complex128*>(to), to_stride, static_cast<const complex128*>(from), from_stride, rows, cols);
+  }
+}
+
+}  // namespace updraft::UPDRAFT_ISA

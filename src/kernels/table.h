@@ -1,0 +1,61 @@
+// Kernels are compiled once for each instruction set (CMakeLists.txt: x86-64-v2, -v3, -v4) into a table; the best
+// one that the CPU runs is chosen at load, UPDRAFT_MAX_ISA lowers it. To add a kernel: a line in list.inc (or
+// elementwise.inc) and its definition in a file of kernels/simd/, inside `namespace updraft::UPDRAFT_ISA`.
+#pragma once
+#include <cstdint>
+
+#include "kernels/params.h"
+
+namespace updraft {
+
+/// One id for every row of elementwise.inc.
+enum class Ew : uint16_t {
+#define EW1(name, types, ...) name,
+#define EW2(name, types, ...) name,
+#define EW3(name, types, ...) name,
+#define EWB1(name, types, ...) name,
+#define EWB2(name, types, ...) name,
+#include "kernels/elementwise.inc"
+#undef EW1
+#undef EW2
+#undef EW3
+#undef EWB1
+#undef EWB2
+  kCount
+};
+
+inline constexpr int kComputeTypes = 5;
+inline constexpr int kStorageTypes = 32;  ///< indexed by aclDataType's number
+
+struct KernelTable {
+  const char* isa;
+  BlockFn elementwise[static_cast<int>(Ew::kCount)][kComputeTypes];  ///< null: not defined for the type
+  LoadFn load[kStorageTypes][kComputeTypes];
+  StoreFn store[kComputeTypes][kStorageTypes];
+#define KERNEL(ret, name, args) ret(*name) args;
+#include "kernels/list.inc"
+#undef KERNEL
+};
+
+/// The table for this machine.
+const KernelTable& kernels();
+
+/// Inputs that a row of elementwise.inc takes, and whether it yields bool.
+struct EwTraits {
+  int inputs;
+  bool boolean;
+  const char* name;
+};
+const EwTraits& traits(Ew e);
+
+#if defined(UPDRAFT_ISA)
+namespace UPDRAFT_ISA {
+void fill_elementwise(KernelTable& t);
+void fill_casts(KernelTable& t);
+#define KERNEL(ret, name, args) ret name args;
+#include "kernels/list.inc"
+#undef KERNEL
+}  // namespace UPDRAFT_ISA
+#endif
+
+}  // namespace updraft

@@ -1,0 +1,59 @@
+// Operators of the aclop era, found by type name ("Add", "OneHot"). An operator file adds one with
+//   ACLOP("NPUGetFloatStatus", [](AclopCall& call) { … kernels on call.inputs[i].view … });
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "device/memory.h"
+#include "tensor/view.h"
+
+namespace updraft {
+
+class Stream;
+
+struct AclopTensor {
+  TensorView view;
+  bool on_host = false;   ///< the data is a host constant (an attribute passed as a tensor)
+  std::string name;
+  std::string constant;   ///< aclSetTensorConst's bytes
+};
+
+struct AclopAttribute {
+  int64_t integer = 0;
+  float real = 0;
+  std::string text;
+  std::vector<int64_t> integers;
+  std::vector<float> reals;
+};
+
+struct AclopCall {
+  std::string type;
+  std::vector<AclopTensor> inputs, outputs;
+  std::map<std::string, AclopAttribute> attributes;
+  int64_t integer(const char* name, int64_t fallback) const {
+    auto it = attributes.find(name);
+    return it == attributes.end() ? fallback : it->second.integer;
+  }
+};
+
+struct AclopInfo {
+  const char* type;
+  void (*run)(AclopCall&);
+  bool dynamic_shape;
+  AclopInfo* next;
+};
+
+const AclopInfo* find_aclop(const std::string& type);
+AclopInfo* register_aclop(AclopInfo* info);
+/// Copies host inputs, then runs the operator on the stream.
+void launch_aclop(const AclopInfo& info, AclopCall&& call, Stream& stream);
+
+}  // namespace updraft
+
+#define UPDRAFT_JOIN2(a, b) a##b
+#define UPDRAFT_JOIN(a, b) UPDRAFT_JOIN2(a, b)
+#define ACLOP(TYPE, ...)                                                                                    \
+  static ::updraft::AclopInfo UPDRAFT_JOIN(aclop_info_, __LINE__){TYPE, __VA_ARGS__, false, nullptr};       \
+  [[maybe_unused]] static ::updraft::AclopInfo* const UPDRAFT_JOIN(aclop_registered_, __LINE__) =           \
+      ::updraft::register_aclop(&UPDRAFT_JOIN(aclop_info_, __LINE__));

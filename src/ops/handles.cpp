@@ -1,0 +1,108 @@
+#include "ops/handles.h"
+
+#include <cstring>
+
+#include "ops/op.h"
+
+namespace updraft {
+
+// Never destroyed: clients release handles in their own static destructors.
+#define UPDRAFT_POOL(function, type, capacity)                \
+  HandlePool<type>& function() {                              \
+    static auto* pool = new HandlePool<type>(capacity);       \
+    return *pool;                                             \
+  }
+UPDRAFT_POOL(tensor_pool, aclTensor, 1 << 22)
+UPDRAFT_POOL(scalar_pool, aclScalar, 1 << 22)
+UPDRAFT_POOL(int_array_pool, aclIntArray, 1 << 20)
+UPDRAFT_POOL(float_array_pool, aclFloatArray, 1 << 20)
+UPDRAFT_POOL(bool_array_pool, aclBoolArray, 1 << 20)
+UPDRAFT_POOL(tensor_list_pool, aclTensorList, 1 << 20)
+UPDRAFT_POOL(scalar_list_pool, aclScalarList, 1 << 20)
+#undef UPDRAFT_POOL
+
+namespace {
+HandlePool<aclOpExecutor>& executor_pool() {
+  static auto* pool = new HandlePool<aclOpExecutor>(1 << 20);
+  return *pool;
+}
+
+// Free executors keep their buffers, so that a steady state allocates nothing.
+struct FreeList {
+  std::mutex mutex;
+  std::vector<aclOpExecutor*> items;
+};
+FreeList& free_list() {
+  static auto* list = new FreeList;
+  return *list;
+}
+}  // namespace
+
+aclOpExecutor* take_executor() {
+  FreeList& list = free_list();
+  {
+    std::lock_guard lock(list.mutex);
+    if (!list.items.empty()) {
+      aclOpExecutor* executor = list.items.back();
+      list.items.pop_back();
+      return executor;
+    }
+  }
+  return executor_pool().create();
+}
+
+void recycle_executor(aclOpExecutor* executor) {
+  executor->body.reset();
+  executor->arguments.clear();
+  executor->info = nullptr;
+  executor->work = 0;
+  executor->repeatable = false;
+  executor->state = aclOpExecutor::State::Free;
+  FreeList& list = free_list();
+  std::lock_guard lock(list.mutex);
+  list.items.push_back(executor);
+}
+
+aclOpExecutor* find_executor(const void* handle) {
+  aclOpExecutor* executor = executor_pool().get(handle);
+  return executor && executor->state != aclOpExecutor::State::Free ? executor : nullptr;
+}
+
+}  // namespace updraft
+
+using namespace updraft;
+
+void aclOpExecutor::release() {
+  if (repeatable) {
+    state = State::Planned;
+  } else {
+    recycle_executor(this);
+  }
+}
+
+const char* aclOpExecutor::name() const { return info ? info->name : "(operator)"; }
+
+complex128 aclScalar::to_complex() const {
+  complex128 value;
+  visit_type(dtype, [&]<class T>() {
+    T v;
+    std::memcpy(&v, bytes, sizeof v);
+    if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) value = complex128(v);
+    else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) value = static_cast<float>(v);
+    else value = static_cast<double>(v);
+  });
+  return value;
+}
+
+double aclScalar::to_double() const { return to_complex().real(); }
+
+int64_t aclScalar::to_int() const {
+  int64_t value = 0;
+  visit_type(dtype, [&]<class T>() {
+    T v;
+    std::memcpy(&v, bytes, sizeof v);
+    if constexpr (std::is_integral_v<T>) value = static_cast<int64_t>(v);
+    else value = static_cast<int64_t>(to_double());
+  });
+  return value;
+}

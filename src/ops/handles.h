@@ -1,0 +1,82 @@
+// What the opaque handles of the aclnn meta interface hold.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/handle_pool.h"
+#include "base/inline_function.h"
+#include "device/task.h"
+#include "tensor/view.h"
+
+struct aclTensor {
+  updraft::TensorView view;  ///< data is translated (device/memory.h) and points at the view's first element
+  int32_t format = 2;        ///< aclFormat
+  int64_t offset = 0;        ///< elements from the storage's base
+  void* storage = nullptr;   ///< the base as the client passed it
+  int32_t storage_rank = 0;
+  int64_t storage_dims[updraft::kMaxDims];
+};
+
+struct aclScalar {
+  updraft::DType dtype;
+  alignas(16) unsigned char bytes[16];
+
+  bool is_floating() const { return updraft::is_floating(dtype); }
+  bool is_complex() const { return updraft::is_complex(dtype); }
+  double to_double() const;
+  int64_t to_int() const;
+  updraft::complex128 to_complex() const;
+  bool to_bool() const { return to_complex() != updraft::complex128(0); }
+};
+
+struct aclIntArray { std::vector<int64_t> values; };
+struct aclFloatArray { std::vector<float> values; };
+struct aclBoolArray { std::vector<uint8_t> values; };
+struct aclTensorList { std::vector<aclTensor*> items; };
+struct aclScalarList { std::vector<aclScalar*> items; };
+
+namespace updraft {
+struct OpInfo;
+
+/// An argument as observers, traces and messages see it.
+struct ArgumentView {
+  const char* name;
+  bool output;
+  TensorView view;
+};
+}  // namespace updraft
+
+/// The second phase of an operator: a task that owns all it needs.
+struct aclOpExecutor final : updraft::Task {
+  enum class State : uint8_t { Free, Planned, Launched };
+  const updraft::OpInfo* info = nullptr;
+  updraft::InlineFunction<3072> body;
+  std::vector<updraft::ArgumentView> arguments;  ///< filled while somebody watches
+  std::atomic<State> state{State::Free};
+  bool repeatable = false;
+
+  void run() override {
+    if (body) body();
+  }
+  void release() override;
+  const char* name() const override;
+};
+
+namespace updraft {
+
+HandlePool<aclTensor>& tensor_pool();
+HandlePool<aclScalar>& scalar_pool();
+HandlePool<aclIntArray>& int_array_pool();
+HandlePool<aclFloatArray>& float_array_pool();
+HandlePool<aclBoolArray>& bool_array_pool();
+HandlePool<aclTensorList>& tensor_list_pool();
+HandlePool<aclScalarList>& scalar_list_pool();
+
+/// Executors are recycled with their buffers.
+aclOpExecutor* take_executor();
+void recycle_executor(aclOpExecutor* executor);
+/// The executor behind a handle that was planned and not launched yet, else null.
+aclOpExecutor* find_executor(const void* handle);
+
+}  // namespace updraft

@@ -1,0 +1,215 @@
+// How an operator is written. One ACLNN(...) gives both C functions of an aclnn operator:
+//
+//   ACLNN(aclnnNeg, (In, self), (Out, out)) {
+//     op.same_shape(self, out);
+//     op.launch([self = *self, out = *out] { ... kernels on views ... });
+//   }
+//
+// The parameters stand as the C ABI has them: the argument types below are a single pointer each, which the ABI
+// passes like the pointer itself. The body is the first phase: it checks and plans, never touches device data, and
+// leaves its work to launch(), which the stream runs. Views are copied: handles are gone when the work runs.
+#pragma once
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "base/boundary.h"
+#include "base/error.h"
+#include "ops/handles.h"
+
+namespace updraft {
+
+// --- argument types -------------------------------------------------------------------------------------------
+/// A tensor that is read; never null.
+struct In {
+  const aclTensor* handle;
+  const TensorView& operator*() const { return handle->view; }
+  const TensorView* operator->() const { return &handle->view; }
+};
+/// A tensor that may be absent (null handle).
+struct OptIn {
+  const aclTensor* handle;
+  explicit operator bool() const { return handle != nullptr; }
+  const TensorView& operator*() const { return handle->view; }
+  const TensorView* operator->() const { return &handle->view; }
+};
+/// A tensor that is written (or read and written); never null.
+struct Out {
+  aclTensor* handle;
+  const TensorView& operator*() const { return handle->view; }
+  const TensorView* operator->() const { return &handle->view; }
+};
+struct OptOut {
+  aclTensor* handle;
+  explicit operator bool() const { return handle != nullptr; }
+  const TensorView& operator*() const { return handle->view; }
+  const TensorView* operator->() const { return &handle->view; }
+};
+struct Scalar {
+  const aclScalar* handle;
+  const aclScalar& operator*() const { return *handle; }
+  const aclScalar* operator->() const { return handle; }
+};
+struct OptScalar {
+  const aclScalar* handle;
+  explicit operator bool() const { return handle != nullptr; }
+  const aclScalar& operator*() const { return *handle; }
+  const aclScalar* operator->() const { return handle; }
+};
+struct Ints {
+  const aclIntArray* handle;
+  const std::vector<int64_t>& operator*() const { return handle->values; }
+  const std::vector<int64_t>* operator->() const { return &handle->values; }
+  int64_t operator[](size_t i) const { return handle->values[i]; }
+  size_t size() const { return handle->values.size(); }
+};
+struct OptInts {
+  const aclIntArray* handle;
+  explicit operator bool() const { return handle != nullptr; }
+  const std::vector<int64_t>& operator*() const { return handle->values; }
+  const std::vector<int64_t>* operator->() const { return &handle->values; }
+};
+struct Bools {
+  const aclBoolArray* handle;
+  bool operator[](size_t i) const { return handle->values[i] != 0; }
+  size_t size() const { return handle->values.size(); }
+};
+struct Tensors {
+  const aclTensorList* handle;
+  size_t size() const { return handle->items.size(); }
+  /// Elements may be null (indexing passes absent indices so).
+  const aclTensor* item(size_t i) const { return handle->items[i]; }
+  const TensorView& operator[](size_t i) const { return handle->items[i]->view; }
+};
+struct OptTensors {
+  const aclTensorList* handle;
+  explicit operator bool() const { return handle != nullptr; }
+  size_t size() const { return handle ? handle->items.size() : 0; }
+  const aclTensor* item(size_t i) const { return handle->items[i]; }
+  const TensorView& operator[](size_t i) const { return handle->items[i]->view; }
+};
+struct Scalars {
+  const aclScalarList* handle;
+  size_t size() const { return handle->items.size(); }
+  const aclScalar& operator[](size_t i) const { return *handle->items[i]; }
+};
+using Text = const char*;
+using Bool = bool;
+using Int = int64_t;
+using UInt = uint64_t;
+using Int32 = int32_t;
+using Int8 = int8_t;
+using Double = double;
+using Float = float;
+/// aclDataType as an int of the ABI.
+struct Type {
+  int32_t value;
+  operator DType() const { return static_cast<DType>(value); }
+};
+
+// --- the operator in its first phase --------------------------------------------------------------------------
+struct OpInfo {
+  const char* name;       ///< aclnnAdd
+  const char* signature;  ///< "(In, self), (In, other), …" as written
+  const char* file;
+  OpInfo* next;
+};
+/// All operators, for tables and tests.
+const OpInfo* first_op();
+
+class Op {
+ public:
+  Op(const OpInfo& info, aclOpExecutor& executor) : info_(info), executor_(executor) {}
+  const char* name() const { return info_.name; }
+
+  /// Leaves the work for the stream. At most once; none at all is fine when there is nothing to do.
+  template <class F>
+  void launch(F&& f) {
+    executor_.body.emplace(std::forward<F>(f));
+    executor_.work = work_;
+  }
+  /// Rough number of element operations (default: elements of the largest argument). Only small work may run in the
+  /// submitting thread: operators that cost more than a few operations an element say so before launch().
+  void work(int64_t n) { work_ = n; }
+
+  /// 161002 with the operator's name in front.
+  template <class... A>
+  [[noreturn]] void refuse(fmt::format_string<A...> f, A&&... args) const {
+    throw Error(code::kAclnnParamInvalid, fmt::format(f, std::forward<A>(args)...));
+  }
+  template <class... A>
+  void require(bool condition, fmt::format_string<A...> f, A&&... args) const {
+    if (!condition) refuse(f, std::forward<A>(args)...);
+  }
+  void require_shape(const char* name, const TensorView& v, const int64_t* dims, int rank) const;
+  void require_same_shape(const char* a_name, const TensorView& a, const char* b_name, const TensorView& b) const;
+  /// out must have the broadcast shape of a and b.
+  void require_broadcast(const TensorView& a, const TensorView& b, const TensorView& out) const;
+
+  // Called by ACLNN for each argument.
+  void argument(const char* name, In v) { tensor(name, v.handle, false, false); }
+  void argument(const char* name, OptIn v) { tensor(name, v.handle, true, false); }
+  void argument(const char* name, Out v) { tensor(name, v.handle, false, true); }
+  void argument(const char* name, OptOut v) { tensor(name, v.handle, true, true); }
+  void argument(const char* name, Scalar v);
+  void argument(const char* name, OptScalar v) { if (v.handle) argument(name, Scalar{v.handle}); }
+  void argument(const char* name, Ints v);
+  void argument(const char* name, OptInts v) { if (v.handle) argument(name, Ints{v.handle}); }
+  void argument(const char* name, Bools v);
+  void argument(const char* name, Tensors v);
+  void argument(const char* name, OptTensors v) { if (v.handle) argument(name, Tensors{v.handle}); }
+  void argument(const char* name, Scalars v);
+  template <class T>
+    requires std::is_arithmetic_v<T> || std::is_pointer_v<T> || std::is_same_v<T, Type>
+  void argument(const char*, T) {}
+
+ private:
+  void tensor(const char* name, const aclTensor* handle, bool optional, bool output);
+
+  const OpInfo& info_;
+  aclOpExecutor& executor_;
+  int64_t work_ = 0;
+};
+
+int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, FunctionRef<void(Op&)> plan) noexcept;
+int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept;
+OpInfo* register_op(OpInfo* info);
+
+/// Fails the stream from a kernel: an index out of range and the like (code 507015 as the card reports it).
+[[noreturn]] void fail_kernel(const std::string& text);
+
+}  // namespace updraft
+
+// --- ACLNN ----------------------------------------------------------------------------------------------------
+#define UPDRAFT_PARENS ()
+#define UPDRAFT_EXPAND(...) UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(__VA_ARGS__)))
+#define UPDRAFT_EXPAND3(...) UPDRAFT_EXPAND2(UPDRAFT_EXPAND2(UPDRAFT_EXPAND2(__VA_ARGS__)))
+#define UPDRAFT_EXPAND2(...) UPDRAFT_EXPAND1(UPDRAFT_EXPAND1(UPDRAFT_EXPAND1(__VA_ARGS__)))
+#define UPDRAFT_EXPAND1(...) __VA_ARGS__
+#define UPDRAFT_EACH(macro, ...) __VA_OPT__(UPDRAFT_EXPAND(UPDRAFT_EACH_STEP(macro, __VA_ARGS__)))
+#define UPDRAFT_EACH_STEP(macro, first, ...) \
+  macro first __VA_OPT__(UPDRAFT_EACH_AGAIN UPDRAFT_PARENS(macro, __VA_ARGS__))
+#define UPDRAFT_EACH_AGAIN() UPDRAFT_EACH_STEP
+#define UPDRAFT_DECLARE(type, name) type name,
+#define UPDRAFT_DECLARE_AFTER(type, name) , type name
+#define UPDRAFT_PASS_AFTER(type, name) , name
+#define UPDRAFT_CHECK(type, name) op.argument(#name, name);
+
+/// Defines NAME##GetWorkspaceSize and NAME; the braces that follow are the first phase, with `op` (updraft::Op&).
+/// Use it inside namespace updraft.
+#define ACLNN(NAME, ...)                                                                                      \
+  static void NAME##_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__));                 \
+  static ::updraft::OpInfo NAME##_info{#NAME, #__VA_ARGS__, __FILE__, nullptr};                                \
+  [[maybe_unused]] static ::updraft::OpInfo* const NAME##_registered = ::updraft::register_op(&NAME##_info);   \
+  extern "C" UPDRAFT_API int NAME##GetWorkspaceSize(UPDRAFT_EACH(UPDRAFT_DECLARE, __VA_ARGS__)                 \
+                                                        uint64_t* workspace_size, aclOpExecutor** executor) { \
+    return ::updraft::plan_op(NAME##_info, workspace_size, executor, [&](::updraft::Op& op) {                  \
+      UPDRAFT_EACH(UPDRAFT_CHECK, __VA_ARGS__)                                                                 \
+      NAME##_plan(op UPDRAFT_EACH(UPDRAFT_PASS_AFTER, __VA_ARGS__));                                           \
+    });                                                                                                        \
+  }                                                                                                            \
+  extern "C" UPDRAFT_API int NAME(void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) {    \
+    return ::updraft::launch_op(NAME##_info, workspace, bytes, executor, stream);                              \
+  }                                                                                                            \
+  static void NAME##_plan([[maybe_unused]] ::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__))

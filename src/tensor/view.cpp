@@ -1,0 +1,104 @@
+#include "tensor/view.h"
+
+#include "base/error.h"
+
+namespace updraft {
+
+int TensorView::wrap_dim(int64_t dim) const {
+  int64_t n = std::max(rank, 1);
+  if (dim < -n || dim >= n)
+    throw Error(code::kAclnnParamInvalid, "dim {} is out of range: {} has {} dimensions, want [{}, {}]", dim,
+                describe(*this), rank, -n, n - 1);
+  return static_cast<int>(dim < 0 ? dim + n : dim);
+}
+
+TensorView TensorView::contiguous(void* data, DType t, const int64_t* dims, int rank) {
+  if (rank > kMaxDims)
+    throw Error(code::kAclnnParamInvalid, "a tensor has {} dimensions, the most is {}", rank, kMaxDims);
+  TensorView v;
+  v.data = data;
+  v.dtype = t;
+  v.rank = rank;
+  int64_t stride = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    v.dims[i] = dims[i];
+    v.strides[i] = stride;
+    stride *= std::max<int64_t>(dims[i], 1);
+  }
+  return v;
+}
+
+TensorView TensorView::expand(const int64_t* to, int to_rank) const {
+  if (rank > to_rank)
+    throw Error(code::kAclnnParamInvalid, "{} cannot be broadcast to {}", describe(*this), describe_shape(to, to_rank));
+  TensorView v;
+  v.data = data;
+  v.dtype = dtype;
+  v.rank = to_rank;
+  for (int i = 0; i < to_rank; ++i) {
+    int s = i - (to_rank - rank);
+    v.dims[i] = to[i];
+    if (s < 0 || (dims[s] == 1 && to[i] != 1)) {
+      v.strides[i] = 0;
+    } else if (dims[s] == to[i]) {
+      v.strides[i] = strides[s];
+    } else {
+      throw Error(code::kAclnnParamInvalid, "{} cannot be broadcast to {}", describe(*this),
+                  describe_shape(to, to_rank));
+    }
+  }
+  return v;
+}
+
+TensorView TensorView::transpose(int a, int b) const {
+  TensorView v = *this;
+  std::swap(v.dims[a], v.dims[b]);
+  std::swap(v.strides[a], v.strides[b]);
+  return v;
+}
+
+std::string describe_shape(const int64_t* dims, int rank) {
+  std::string text = "[";
+  for (int i = 0; i < rank; ++i) text += (i ? "," : "") + std::to_string(dims[i]);
+  return text + "]";
+}
+
+std::string describe(const TensorView& v) {
+  std::string text = name_of(v.dtype) + describe_shape(v.dims, v.rank);
+  if (!v.is_contiguous()) text += " strides " + describe_shape(v.strides, v.rank);
+  return text;
+}
+
+int broadcast_shape(const int64_t* a, int ra, const int64_t* b, int rb, int64_t* out) {
+  int rank = std::max(ra, rb);
+  for (int i = 0; i < rank; ++i) {
+    int ia = i - (rank - ra), ib = i - (rank - rb);
+    int64_t da = ia < 0 ? 1 : a[ia], db = ib < 0 ? 1 : b[ib];
+    if (da != db && da != 1 && db != 1)
+      throw Error(code::kAclnnParamInvalid, "shapes {} and {} cannot be broadcast together", describe_shape(a, ra),
+                  describe_shape(b, rb));
+    out[i] = da == 1 ? db : da;
+  }
+  return rank;
+}
+
+namespace {
+struct Span {
+  const char *begin, *end;
+};
+Span span_of(const TensorView& v) {
+  int64_t low = 0, high = 0;
+  for (int i = 0; i < v.rank; ++i) (v.strides[i] < 0 ? low : high) += (v.dims[i] - 1) * v.strides[i];
+  auto size = static_cast<int64_t>(size_of(v.dtype));
+  const char* p = static_cast<const char*>(v.data);
+  return {p + low * size, p + (high + 1) * size};
+}
+}  // namespace
+
+bool may_overlap(const TensorView& a, const TensorView& b) {
+  if (a.empty() || b.empty()) return false;
+  Span x = span_of(a), y = span_of(b);
+  return x.begin < y.end && y.begin < x.end;
+}
+
+}  // namespace updraft

@@ -1,0 +1,63 @@
+"""Copies of samples: to a device, and to double precision for the reference. The sample itself stays untouched."""
+import torch
+from torch.utils._pytree import tree_map
+
+LOW = {torch.float16, torch.bfloat16, torch.float32}
+HIGH = {torch.complex32: torch.complex128, torch.complex64: torch.complex128, **{d: torch.float64 for d in LOW}}
+
+
+class Mover:
+    """Moves one sample. Tensors that share storage share it on the device too, with the same strides and offsets:
+    `.to(device)` alone would turn every non-dense view into a contiguous tensor and so never test strided operators."""
+
+    def __init__(self, device, precise=False):
+        self.device, self.precise = torch.device(device), precise
+        self.done, self.bases = {}, {}
+
+    def __call__(self, tree):
+        return tree_map(self.leaf, tree)
+
+    def leaf(self, x):
+        if isinstance(x, torch.Tensor):
+            if id(x) not in self.done:
+                self.done[id(x)] = (self.tensor(x), x)  # x is kept, so that its id stays taken
+            return self.done[id(x)][0]
+        if isinstance(x, torch.device) or (isinstance(x, str) and x == "cpu"):  # factories get their device as an argument
+            return self.device
+        if isinstance(x, torch.dtype) and self.precise:
+            return HIGH.get(x, x)
+        if isinstance(x, torch.Generator):
+            return torch.Generator(self.device).manual_seed(x.initial_seed())
+        return x
+
+    def tensor(self, x):
+        plain = type(x) in (torch.Tensor, torch.nn.Parameter) and x.layout == torch.strided and not x.is_quantized
+        if self.precise:
+            y = x.detach().to(HIGH.get(x.dtype, x.dtype), copy=True)
+        elif not plain or x.is_conj() or x.is_neg() or x.numel() == 0 or x.device.type == "meta":
+            y = x.detach().clone().to(self.device)
+        else:
+            y = self.view(x.detach())
+        if isinstance(x, torch.nn.Parameter):
+            return torch.nn.Parameter(y.detach(), requires_grad=x.requires_grad)
+        return y.detach().requires_grad_(x.requires_grad) if x.requires_grad else y
+
+    def view(self, x):
+        storage = x.untyped_storage()
+        key = (storage.data_ptr(), x.dtype)
+        if key not in self.bases:
+            whole = torch.as_strided(x, (storage.nbytes() // x.element_size(),), (1,), 0)
+            self.bases[key] = whole.clone().to(self.device)
+        return torch.as_strided(self.bases[key], x.size(), x.stride(), x.storage_offset())
+
+
+def to_cpu(tree):
+    """Results on the CPU; with a device this is where errors of asynchronous operators surface."""
+    def leaf(x):
+        if not isinstance(x, torch.Tensor):
+            return x
+        x = x.detach()
+        if x.layout != torch.strided:
+            x = x.to_dense()
+        return x.cpu().resolve_conj().resolve_neg().clone()
+    return tree_map(leaf, tree)

@@ -1,0 +1,88 @@
+"""The harness itself: that it sees what is wrong, forgives only rounding, and outlives its workers. Needs no device."""
+import argparse
+
+import pytest
+import torch
+
+from . import compare, pool, report
+from .moving import Mover
+from .worker import Runner
+
+
+def options(tmp_path, **more):
+    return argparse.Namespace(device="cpu", suite="op", jobs=2, timeout=3, max_samples=0, log=tmp_path / "log",
+                              worker="tests.clients.opinfo.fake_worker", **more)
+
+
+def test_workers_that_die_hang_or_lose_their_device_are_replaced(tmp_path):
+    names = ["good1", "crash", "hang", "poison", "allcrash", "good2"]
+    results = pool.run(options(tmp_path), names, "float32", "forward")
+    verdicts = {n: report.verdict(results[n], {}) for n in names}
+    assert verdicts == {"good1": "ok", "crash": "crash", "hang": "timeout", "poison": "ok", "allcrash": "crash", "good2": "ok"}
+    assert [s["status"] for s in results["crash"].samples] == ["ok", "crash", "ok"]
+    assert [s["status"] for s in results["poison"].samples] == ["ok", "ok", "ok"]
+    assert [s["status"] for s in results["hang"].samples] == ["ok", "timeout"]
+
+
+@pytest.mark.parametrize("actual", [torch.tensor([1.0, 2.1]), torch.tensor([1.0, float("nan")]), torch.tensor([1.0, float("inf")]),
+                                    torch.tensor([1.0, 2.0], dtype=torch.float64), torch.tensor([[1.0, 2.0]]), (torch.ones(1), torch.ones(1)), 1.0])
+def test_wrong_results_are_seen(actual):
+    with pytest.raises(compare.Wrong):
+        compare.close("add", torch.tensor([1.0, 2.0]), actual, "forward")
+
+
+def test_special_values_match():
+    x = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0])
+    compare.close("add", x, x.clone(), "forward")
+    assert compare.mismatch(x, -x, 0.1, 0.1) == float("inf")
+    with pytest.raises(compare.Wrong):
+        compare.close("add", torch.tensor([2**62 + 1]), torch.tensor([2**62]), "forward")
+
+
+def test_only_rounding_is_forgiven():
+    exact = torch.tensor([1.0, 1000.0], dtype=torch.float64)
+    cpu = exact.float()
+    assert compare.as_exact(exact, cpu, cpu + torch.tensor([1e-6, 0]))
+    assert not compare.as_exact(exact, cpu, cpu * 1.001)
+    assert not compare.as_exact(exact, cpu, torch.tensor([float("nan"), 1000.0]))
+    # 70000 is infinite in float16; -infinity is another value
+    big = torch.tensor([70000.0], dtype=torch.float64)
+    half = torch.tensor([float("inf")], dtype=torch.float16)
+    assert compare.as_exact(big, half, half) and not compare.as_exact(big, half, -half)
+
+
+def test_distributions():
+    draw = lambda make, seed: [(torch.manual_seed(seed + n), make())[1] for n in range(48)]
+    x = torch.ones(40)
+    drop = lambda p, scale=1.0: (lambda: torch.nn.functional.dropout(x, p) * scale)
+    compare.distribution("nn.functional.dropout", draw(drop(0.5), 0), draw(drop(0.5), 1000))
+    compare.distribution("cauchy", draw(lambda: torch.empty(40).cauchy_(), 0), draw(lambda: torch.empty(40).cauchy_(), 1000))
+    for wrong in (drop(0.3), drop(0.5, 0.5), lambda: x.clone()):
+        with pytest.raises(compare.Wrong):
+            compare.distribution("nn.functional.dropout", draw(drop(0.5), 0), draw(wrong, 1000))
+
+
+def test_a_random_operator_is_found_by_a_second_seed():
+    class Case:
+        def __init__(self, spread):
+            self.spread = spread
+
+        def run(self, device, precise=False):
+            return torch.rand(50) * (self.spread if device == "meta" else 1.0)
+
+    runner = Runner("cpu", "forward")
+    assert runner.check("rand", Case(1.0))[0] == "ok"
+    runner.device = "meta"  # only a word by which this case knows that it is the device
+    assert runner.check("rand", Case(0.8))[0] == "wrong"
+
+
+def test_moving_keeps_strides_and_sharing():
+    base = torch.arange(24.0).reshape(4, 6)
+    view, expanded = base.t()[1:4, ::2], torch.ones(1, 3).expand(5, 3)
+    a, b, c, twice = Mover("cpu")((base, view, expanded, base))
+    assert a is twice and a is not base and b.stride() == view.stride() and b.storage_offset() == view.storage_offset()
+    assert torch.equal(b, view) and c.stride() == (0, 1)
+    a.zero_()
+    assert b.sum() == 0 and base.sum() > 0  # shared among the copies, apart from the sample
+    high, dtype = Mover("cpu", precise=True)((view, torch.float16))
+    assert high.dtype == torch.float64 and dtype == torch.float64

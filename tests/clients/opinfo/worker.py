@@ -1,0 +1,135 @@
+"""A worker process: reads entries as JSON lines from stdin, writes what happens as JSON lines to the pipe given as --pipe.
+It announces every sample before it runs it, so that the driver knows which one killed it."""
+import argparse
+import faulthandler
+import itertools
+import json
+import os
+import sys
+import warnings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the samples are tiny and the driver runs several workers
+
+import torch  # noqa: E402
+
+from . import compare  # noqa: E402
+from .moving import to_cpu  # noqa: E402
+from .suites import entries, seed_all  # noqa: E402
+
+RUNS = 48  # draws of a random operator
+SEED = 1234
+
+
+def first_line(error):
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+
+
+def evenly(cases, most):
+    """At most `most` cases, picked evenly; 0: all."""
+    cases = list(cases)
+    if not most or len(cases) <= most:
+        return list(enumerate(cases))
+    return [(i * len(cases) // most, cases[i * len(cases) // most]) for i in range(most)]
+
+
+class Runner:
+    def __init__(self, device, direction):
+        self.device, self.direction = device, direction
+        self.poisoned = False
+
+    def on_cpu(self, case, seed=SEED, precise=False):
+        seed_all(seed)
+        return to_cpu(case.run("cpu", precise))
+
+    def on_device(self, case, seed=SEED + 1):
+        # another seed than the CPU's: a random operator must not look equal when cpu stands in for npu
+        seed_all(seed)
+        return to_cpu(case.run(self.device))
+
+    def check(self, name, case):
+        """(status, text, difference) of one sample; status is ok, wrong, error or skipped."""
+        try:
+            expected = self.on_cpu(case)
+        except Exception as error:
+            return "skipped", first_line(error), None
+        try:
+            actual = self.on_device(case)
+        except Exception as error:
+            self.poisoned = not self.alive()
+            return "error", first_line(error), None
+        try:
+            compare.close(name, expected, actual, self.direction)
+            return "ok", "", None
+        except compare.Wrong as wrong:
+            return self.second_look(name, case, expected, actual, wrong)
+
+    def second_look(self, name, case, expected, actual, wrong):
+        """Values differ: is the operator random, or only rounded in another way?"""
+        try:
+            others = (self.on_cpu(case, SEED + 2 + n) for n in range(8))
+            if any(not compare.identical(expected, other) for other in others):
+                compare.distribution(name, [self.on_cpu(case, 100 + n) for n in range(RUNS)],
+                                     [self.on_device(case, 100_000 + n) for n in range(RUNS)])
+                return "ok", "", None
+        except compare.Wrong as still:
+            return "wrong", str(still), still.difference
+        except Exception as error:
+            return "error", first_line(error), None
+        if wrong.difference is not None:
+            try:
+                if compare.as_exact(self.on_cpu(case, precise=True), expected, actual):
+                    return "ok", "", None
+            except Exception:
+                pass  # no float64 reference for this operator: the first verdict stands
+        return "wrong", str(wrong), wrong.difference
+
+    def alive(self):
+        """An operator that fails asynchronously poisons its stream; only a new process is then as good as new."""
+        try:
+            return (torch.ones(2, device=self.device) + 1).cpu().tolist() == [2, 2]
+        except Exception:
+            return False
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    for name in ("--device", "--suite", "--dtype", "--direction", "--pipe", "--max-samples"):
+        arguments.add_argument(name)
+    options = arguments.parse_args()
+    faulthandler.enable()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    if options.device.startswith("npu"):
+        import torch_npu  # noqa: F401
+    out = os.fdopen(int(options.pipe), "w", buffering=1)
+    say = lambda **message: out.write(json.dumps(message) + "\n")
+    wanted = getattr(torch, options.dtype)
+    known = entries(options.suite)
+    runner = Runner(options.device, options.direction)
+    say(event="ready")
+    for line in sys.stdin:
+        task = json.loads(line)
+        entry = known[task["name"]]
+        dtype = entry.dtype(wanted, options.direction)
+        if dtype is None:
+            say(event="done", dtype=None)
+            continue
+        try:
+            cases = evenly(entry.cases(dtype, options.direction), int(options.max_samples))
+        except Exception as error:  # the database cannot make its samples on a CPU
+            say(event="done", dtype=str(dtype)[6:], text=first_line(error))
+            continue
+        for number, case in itertools.dropwhile(lambda pair: pair[0] < task["start"], cases):
+            say(event="begin", sample=number)
+            status, text, difference = runner.check(entry.name, case)
+            say(event="sample", sample=number, status=status, text=text, difference=difference)
+            if runner.poisoned:
+                say(event="restart", next=number + 1)
+                out.flush()
+                os._exit(0)  # the device may not even close cleanly any more
+        say(event="done", dtype=str(dtype)[6:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The updraft command and npu-smi, without a built library."""
+
+import fcntl
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PACKAGE, clean_environment
+
+
+def updraft(*args, **env):
+    return subprocess.run([sys.executable, "-m", "updraft", *args], env=clean_environment(**env), text=True,
+                          capture_output=True, timeout=120)
+
+
+@pytest.fixture
+def record(tmp_path):
+    """record(device, pid, …): what a running process leaves, its lock held unless it is dead."""
+    held = []
+
+    def write(device, pid, used_bytes, alive=True):
+        folder = tmp_path / "run" / "devices" / str(device)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / str(pid)
+        path.write_text(json.dumps({"pid": pid, "name": "python", "device": device, "used_bytes": used_bytes}))
+        if alive:
+            held.append(open(path))
+            fcntl.flock(held[-1], fcntl.LOCK_EX)
+
+    write.run_dir = tmp_path / "run"
+    yield write
+    for file in held:
+        file.close()
+
+
+@pytest.mark.parametrize("command", [["-m", "updraft", "info"], ["-m", "updraft.npu_smi", "info"]])
+def test_info_has_the_chip_where_ggml_looks(command):
+    if command[1] == "updraft.npu_smi":
+        command = ["-c", "import sys; from updraft.npu_smi import main; sys.exit(main())", "info"]
+    run = subprocess.run([sys.executable, *command], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    chip = subprocess.run(["awk", "-F", " ", "NF > 0 && NR==7 {print $3}"], input=run.stdout, text=True, capture_output=True)
+    assert chip.stdout == "910B2\n"
+    assert len({len(line) for line in run.stdout.splitlines()}) == 1
+
+
+def test_info_follows_the_variables():
+    text = updraft("info", UPDRAFT_DEVICES=2, UPDRAFT_SOC="Ascend310P3", UPDRAFT_MEMORY="2G").stdout
+    assert text.count("310P3") == 2 and text.count("/ 2048") == 2
+    assert text.count("No running processes") == 2
+
+
+def test_info_lists_living_processes_only(record):
+    record(0, 4321, 300 << 20)
+    record(0, 4322, 100 << 20, alive=False)
+    record(1, 4323, 64 << 20)
+    text = updraft("info", UPDRAFT_DEVICES=2, UPDRAFT_RUN_DIR=record.run_dir).stdout
+    rows = [line.replace("|", " ").split() for line in text.splitlines() if "python" in line]
+    assert rows == [["0", "0", "4321", "python", "300"], ["1", "0", "4323", "python", "64"]]
+    assert "300  / " in text and "No running" not in text
+
+
+def test_info_survives_a_torn_record(record):
+    record(0, 99, 1)
+    (record.run_dir / "devices" / "0" / "99").write_text("{")
+    done = updraft("info", UPDRAFT_DEVICES=1, UPDRAFT_RUN_DIR=record.run_dir)
+    assert done.returncode == 0 and "No running processes" in done.stdout
+
+
+def test_board_listing_and_mapping():
+    assert "Chip Name                      : 910B2" in updraft("info", "-t", "board", "-i", "0", "-c", "0").stdout
+    assert "Total Count                    : 8" in updraft("info", "-l").stdout
+    assert len(updraft("info", "-m", UPDRAFT_DEVICES=3).stdout.splitlines()) == 4
+    assert updraft("info", "-t", "board", "-i", "8").returncode == 1
+
+
+def test_env_can_be_evaluated(built_tree, tmp_path):
+    home = tmp_path / "with space"
+    os.symlink(built_tree, home)
+    text = updraft("env", UPDRAFT_CANN_HOME=home).stdout
+    shown = subprocess.run(["bash", "-c", text + 'printf "%s\\n" "$ASCEND_OPP_PATH" "$LD_LIBRARY_PATH"'],
+                           env=clean_environment(), text=True, capture_output=True)
+    assert shown.stdout.splitlines() == [str(home / "opp"), str(home / "lib64")]
+
+
+def test_run_sets_the_environment_and_passes_options_on(built_tree):
+    code = "import os, sys; print({k: v for k, v in os.environ.items() if 'UPDRAFT' in k}, sys.argv[1:])"
+    done = updraft("run", "--devices", "4", "--memory", "8G", "--strict", "--cuda-as-npu", "--fidelity", "card",
+                   sys.executable, "-c", code, "--devices", "9", UPDRAFT_CANN_HOME=built_tree, UPDRAFT_DISABLE=1)
+    for part in ("'UPDRAFT_DEVICES': '4'", "'UPDRAFT_MEMORY': '8G'", "'UPDRAFT_STRICT': '1'", "'UPDRAFT_FIDELITY': 'card'",
+                 "'UPDRAFT_CUDA_AS_NPU': '1'", "['--devices', '9']"):
+        assert part in done.stdout
+    assert "UPDRAFT_DISABLE" not in done.stdout
+
+
+def test_run_finds_tools_and_wins_over_another_cann(built_tree):
+    done = updraft("run", "sh", "-c", 'echo $ASCEND_HOME_PATH; command -v npu-smi; echo "$LD_LIBRARY_PATH"',
+                   UPDRAFT_CANN_HOME=built_tree, ASCEND_HOME_PATH="/usr", LD_LIBRARY_PATH="/x")
+    assert done.stdout.splitlines() == [str(built_tree), str(built_tree / "bin" / "npu-smi"), "%s/lib64:/x" % built_tree]
+
+
+@pytest.mark.parametrize("args", [["--devices", "0"], ["--memory", "many"], ["--soc", "x"], ["--threads", "-1"], []])
+def test_run_refuses_nonsense(args):
+    assert updraft("run", *args).returncode == 2
+
+
+def test_run_passes_the_status_on(tmp_path):
+    assert updraft("run", "sh", "-c", "exit 7").returncode == 7
+    assert updraft("run", str(tmp_path / "absent")).returncode == 127
+
+
+def test_chinese():
+    assert "用法" in updraft("info", "-x", UPDRAFT_LANG="zh").stderr
+    assert "在虚拟 NPU 上运行命令" in updraft("--help", UPDRAFT_LANG="", LANG="zh_CN.UTF-8", LC_ALL="").stdout
+
+
+def test_doctor_names_what_is_wrong_and_what_to_do(tmp_path):
+    done = updraft("doctor", "--quick", UPDRAFT_CANN_HOME=tmp_path, ASCEND_HOME_PATH="/usr", UPDRAFT_DEVICE=2)
+    assert done.returncode == 1
+    for part in ("no libupdraft.so", "ASCEND_HOME_PATH=/usr is another CANN", "UPDRAFT_DEVICES?", "-> "):
+        assert part in done.stdout
+
+
+def test_doctor_sees_that_libraries_load(built_tree):
+    done = updraft("doctor", "--quick", UPDRAFT_CANN_HOME=built_tree)
+    assert "libupdraft.so loads, with 3 libraries" in done.stdout
+
+
+def test_doctor_tells_a_library_that_does_not_load(built_tree, tmp_path):
+    (tmp_path / "lib64").mkdir()
+    (tmp_path / "lib64" / "libupdraft.so").write_text("not a library")
+    done = updraft("doctor", "--quick", UPDRAFT_CANN_HOME=tmp_path)
+    assert done.returncode == 1 and "libraries do not load" in done.stdout
+
+
+def test_tree_has_what_torch_npu_asks_for():
+    tree = PACKAGE / "tree"
+    assert [p.name for p in tree.rglob("ascend_*_install.info")] == ["ascend_toolkit_install.info"]
+    lines = (tree / "ascend_toolkit_install.info").read_text().splitlines()
+    assert next(line for line in lines if "version" in line).split("=")[-1] == "9.1.0"
+    for folder in [p for p in tree.rglob("*") if p.is_dir()]:
+        assert any(p.is_file() for p in folder.rglob("*")), "%s would be lost in a wheel" % folder
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+def test_set_env(built_tree, shell):
+    script = '. %s; . %s; echo "$ASCEND_HOME_PATH $LD_LIBRARY_PATH"' % ((shlex.quote(str(built_tree / "set_env.sh")),) * 2)
+    env = clean_environment(**({} if shell == "bash" else {"UPDRAFT_CANN_HOME": built_tree}))
+    done = subprocess.run([shell, "-c", script], env=env, text=True, capture_output=True)
+    assert done.stdout == "{0} {0}/lib64\n".format(built_tree), done.stderr
+
+
+def test_npu_smi_of_the_tree_runs_by_any_python(tmp_path):
+    package = tmp_path / "lib" / "updraft"
+    package.mkdir(parents=True)
+    for path in PACKAGE.glob("*.py"):
+        (package / path.name).write_text(path.read_text())
+    import shutil
+
+    shutil.copytree(PACKAGE / "tree", package / "cann")
+    done = subprocess.run([str(package / "cann" / "bin" / "npu-smi"), "info"], env=clean_environment(PYTHONPATH=""),
+                          text=True, capture_output=True)
+    assert done.returncode == 0 and "910B2" in done.stdout, done.stderr

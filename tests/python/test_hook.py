@@ -1,0 +1,131 @@
+"""The preload hook: cost, order, opt-out, stepping aside, CUDA as NPU. Needs no built library and no torch."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PTH, clean_environment
+
+REPORT = """
+import os, sys
+import torch_npu
+maps = open("/proc/self/maps").read()
+print({n: ("/" + n) in maps for n in ("libupdraft.so", "libascendcl.so", "libopapi.so")})
+print({k: v for k, v in os.environ.items() if k.startswith("ASCEND_")})
+"""
+
+
+@pytest.fixture
+def clients(python):
+    """Stand-ins for the clients in the site folder."""
+    site = python.site
+    (site / "torch_npu" / "contrib").mkdir(parents=True)
+    # as the real one: switches the autoload off while it imports torch
+    (site / "torch_npu" / "__init__.py").write_text(
+        "import os\nos.environ['TORCH_DEVICE_BACKEND_AUTOLOAD'] = '0'\nimport torch\ncomplete = True\n")
+    (site / "torch_npu" / "contrib" / "__init__.py").write_text("")
+    (site / "torch_npu" / "contrib" / "transfer_to_npu.py").write_text(
+        "import warnings, torch, torch_npu\n"
+        "warnings.filterwarnings(action='once')\n"
+        "warnings.warn('replaced', ImportWarning)\n"
+        "assert torch.complete and torch_npu.complete\n"
+        "torch.transferred = getattr(torch, 'transferred', 0) + 1\n")
+    (site / "torch.py").write_text(
+        "import os\n"
+        "if os.environ.get('TORCH_DEVICE_BACKEND_AUTOLOAD', '1') != '0':\n"
+        "    import torch_npu\n"
+        "complete = True\n")
+    return python
+
+
+def good(done):
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_pth_is_one_line_that_imports_only_sys():
+    text = PTH.read_text()
+    assert text.count("\n") == 1 and text.startswith("import sys; ")
+    assert re.findall(r"\bimport (\w+)", text.split("exec(")[0]) == ["sys"]
+
+
+def test_start_imports_nothing_and_costs_less_than_a_millisecond_or_two(python):
+    code = ("import sys, time\nbefore = set(sys.modules)\nline = open(%r).read()\nt = time.perf_counter()\nexec(line)\n"
+            "t = time.perf_counter() - t\nprint(sorted(set(sys.modules) - before), t)") % str(PTH)
+    done = subprocess.run([sys.executable, "-S", "-c", code], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    modules, seconds = good(done).rsplit(" ", 1)
+    assert modules == "[]"
+    assert float(seconds) < 0.02  # the rule is 2 ms; no test asserts a time nearer than 10x
+
+
+def test_unrelated_imports_do_not_load_the_hook(python):
+    assert good(python("import json, sys; print('updraft' in sys.modules)")) == "False\n"
+
+
+def test_preloads_and_sets_variables(clients, built_tree):
+    done = clients(REPORT, UPDRAFT_CANN_HOME=built_tree)
+    libraries, variables = map(eval, good(done).splitlines())
+    assert all(libraries.values())
+    assert variables == {"ASCEND_HOME_PATH": str(built_tree), "ASCEND_TOOLKIT_HOME": str(built_tree),
+                         "ASCEND_OPP_PATH": str(built_tree / "opp"), "ASCEND_AICPU_PATH": str(built_tree)}
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("client", ["torch", "torch_npu"])
+def test_bare_dlopen_is_satisfied(clients, built_tree, client):
+    done = clients("import %s, ctypes; print(ctypes.CDLL('libopapi.so')._name)" % client, UPDRAFT_CANN_HOME=built_tree)
+    assert good(done) == "libopapi.so\n"
+
+
+def test_torch_alone_is_left_alone(python, built_tree):
+    (python.site / "torch.py").write_text("complete = True\n")
+    done = python("import torch, sys, os; print('ASCEND_HOME_PATH' in os.environ)", UPDRAFT_CANN_HOME=built_tree)
+    assert good(done) == "False\n"
+
+
+def test_opt_out_is_silent(clients, built_tree):
+    done = clients(REPORT, UPDRAFT_CANN_HOME=built_tree, UPDRAFT_DISABLE=1)
+    libraries, variables = map(eval, good(done).splitlines())
+    assert not any(libraries.values()) and not variables and done.stderr == ""
+
+
+@pytest.mark.parametrize("variable", ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"])
+def test_steps_aside_for_another_cann_with_one_line(clients, built_tree, tmp_path, variable):
+    code = REPORT + "import subprocess\nsubprocess.run([sys.executable, '-c', 'import torch_npu'])\n"
+    done = clients(code, UPDRAFT_CANN_HOME=built_tree, **{variable: tmp_path})
+    assert not any(eval(good(done).splitlines()[0]).values())
+    assert done.stderr.count("stepping aside") == 1 and variable in done.stderr
+
+
+def test_variables_left_by_another_updraft_tree_are_replaced(clients, built_tree, tmp_path):
+    other = tmp_path / "other"
+    (other / "lib64").mkdir(parents=True)
+    (other / "lib64" / "libupdraft.so").write_text("")
+    done = clients(REPORT, UPDRAFT_CANN_HOME=built_tree, ASCEND_HOME_PATH=other, ASCEND_OPP_PATH=other / "opp")
+    libraries, variables = map(eval, good(done).splitlines())
+    assert all(libraries.values())
+    assert variables["ASCEND_HOME_PATH"] == str(built_tree) and variables["ASCEND_OPP_PATH"] == str(built_tree / "opp")
+
+
+def test_a_broken_tree_is_told_and_does_not_raise(clients, tmp_path):
+    done = clients("import torch_npu; print('alive')", UPDRAFT_CANN_HOME=tmp_path)
+    assert good(done) == "alive\n"
+    assert "updraft doctor" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("first", ["torch", "torch_npu"])
+@pytest.mark.parametrize("autoload", ["0", "1"])
+def test_cuda_as_npu(clients, built_tree, first, autoload):
+    code = "import %s, torch, warnings\nprint(torch.transferred, [f[0] for f in warnings.filters].count('once'))" % first
+    done = clients(code, UPDRAFT_CANN_HOME=built_tree, UPDRAFT_CUDA_AS_NPU=1, TORCH_DEVICE_BACKEND_AUTOLOAD=autoload)
+    assert good(done) == "1 0\n"
+    assert done.stderr == ""
+
+
+def test_cuda_as_npu_failure_is_told(clients, built_tree):
+    (clients.site / "torch_npu" / "contrib" / "transfer_to_npu.py").write_text("raise RuntimeError('no')\n")
+    done = clients("import torch; print('alive')", UPDRAFT_CANN_HOME=built_tree, UPDRAFT_CUDA_AS_NPU=1)
+    assert good(done) == "alive\n"
+    assert "transfer_to_npu failed" in done.stderr

@@ -1,0 +1,72 @@
+"""Checks what a compiler does not: the direction of includes, file lengths and folder names (docs: design rules).
+
+    acl aclnn hccl ge            entry points
+    ops | graph | collective     do not include each other
+    kernels  tensor  device
+    base
+
+Arrows point down or stay within a level, except that the three of the second level stay apart. Generated files and
+third_party are left out.
+
+usage: check_includes.py [ROOT]
+"""
+
+import pathlib
+import re
+import sys
+
+LEVELS = {"acl": 3, "aclnn": 3, "hccl": 3, "ge": 3, "ops": 2, "graph": 2, "collective": 2,
+          "kernels": 1, "tensor": 1, "device": 1, "base": 0}
+APART = {"ops", "graph", "collective"}
+# whole programs and observers stand outside the levels: they may look at anything, and nothing below looks at them
+OUTSIDE = {"observe", "tuning", "migrate", "frontends", "om", "facade"}
+FORBIDDEN = {"util", "utils", "common", "misc", "helpers"}
+LONGEST = 800
+CODE = {".h", ".hpp", ".cpp", ".cc", ".c", ".py", ".cmake", ".sh"}
+FOLDERS = ["abi", "include", "src", "tools", "python", "tests", "bench", "examples", "cmake", "packaging"]
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def direction(root):
+    source = root / "src"
+    for path in sorted(source.rglob("*")):
+        if path.suffix not in (".h", ".hpp", ".cpp", ".cc", ".c"):
+            continue
+        here = path.relative_to(source).parts[0]
+        text = path.read_text(errors="replace")
+        for match in INCLUDE.finditer(text):
+            there = match.group(1).split("/")[0]
+            line = text.count("\n", 0, match.start()) + 1
+            if there in OUTSIDE and here in LEVELS:
+                yield "%s:%d: %s/ must not include %s/ (it stands outside)" % (path.relative_to(root), line, here, there)
+            if here not in LEVELS or there not in LEVELS or here == there:
+                continue
+            if LEVELS[there] > LEVELS[here]:
+                yield "%s:%d: %s/ must not include %s/ (arrows point down)" % (path.relative_to(root), line, here, there)
+            elif {here, there} <= APART:
+                yield "%s:%d: %s/ and %s/ do not include each other" % (path.relative_to(root), line, here, there)
+
+
+def shape(root):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if "__pycache__" in path.parts:
+                continue
+            name = path.relative_to(root)
+            if path.is_dir() and path.name in FORBIDDEN:
+                yield "%s: say what is in it: no folder is named %s" % (name, path.name)
+            if path.is_file() and path.suffix in CODE:
+                length = len(path.read_text(errors="replace").splitlines())
+                if length > LONGEST:
+                    yield "%s: %d lines, %d at most" % (name, length, LONGEST)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
+    problems = [*direction(root), *shape(root)]
+    print("\n".join(problems) if problems else "includes, lengths and names are right")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
