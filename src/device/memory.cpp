@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "device/process_record.h"
 
 namespace updraft {
 namespace {
@@ -83,6 +84,7 @@ void* DeviceMemory::allocate(size_t bytes) {
     if (start + size < offset + room) free_[start + size] = offset + room - start - size;
     allocated_[start] = size;
     used_ += size;
+    update_process_record(device_, used_);
     return window_ + start;
   }
   throw Error(code::kRtMemoryAllocation, "device {}: no free range of {} bytes ({} of {} bytes in use)", device_, bytes,
@@ -98,6 +100,7 @@ void DeviceMemory::free(void* p) {
   auto [offset, size] = *it;
   allocated_.erase(it);
   used_ -= size;
+  update_process_record(device_, used_);
   give_back(offset, size);
 }
 
@@ -153,11 +156,13 @@ void DeviceMemory::charge(size_t bytes) {
     throw Error(code::kRtMemoryAllocation, "device {} is out of memory: {} bytes asked for, {} of {} bytes in use",
                 device_, bytes, used_, limit_);
   used_ += bytes;
+  update_process_record(device_, used_);
 }
 
 void DeviceMemory::discharge(size_t bytes) {
   std::lock_guard lock(mutex_);
   used_ -= bytes;
+  update_process_record(device_, used_);
 }
 
 void* DeviceMemory::reserve(size_t bytes) {
