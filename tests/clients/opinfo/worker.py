@@ -19,6 +19,7 @@ from .suites import entries, seed_all  # noqa: E402
 
 RUNS = 48  # draws of a random operator
 SEED = 1234
+POISONED = 3  # exit status
 
 
 CODED = re.compile(r"\((E[A-Z]\d{4})\): (.*)")  # a line of aclGetRecentErrMsg, behind process and time
@@ -116,10 +117,26 @@ def main():
         import torch_npu  # noqa: F401
     out = os.fdopen(int(options.pipe), "w", buffering=1)
     say = lambda **message: out.write(json.dumps(message) + "\n")
-    wanted = getattr(torch, options.dtype)
     known = entries(options.suite)
-    runner = Runner(options.device, options.direction)
     say(event="ready")
+    # Imports take seconds, so the work is done in a fork that is made before the device is first used: an operator that kills
+    # it or poisons its device costs milliseconds.
+    while True:
+        child = os.fork()
+        if child == 0:
+            serve(options, known, say)
+            os._exit(0)  # the device may not even close cleanly any more
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == 0:
+            return
+        if code != POISONED:
+            say(event="died", code=code)
+
+
+def serve(options, known, say):
+    """Does what stdin asks for until it ends or the device is poisoned."""
+    wanted = getattr(torch, options.dtype)
+    runner = Runner(options.device, options.direction)
     for line in sys.stdin:
         task = json.loads(line)
         entry = known[task["name"]]
@@ -138,8 +155,7 @@ def main():
             say(event="sample", sample=number, status=status, text=text, difference=difference)
             if runner.poisoned:
                 say(event="restart", next=number + 1)
-                out.flush()
-                os._exit(0)  # the device may not even close cleanly any more
+                os._exit(POISONED)
         say(event="done", dtype=str(dtype)[6:])
 
 
