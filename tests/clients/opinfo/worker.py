@@ -13,7 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # the samples are tiny and the dr
 
 import torch  # noqa: E402
 
-from . import compare  # noqa: E402
+from . import compare, lists  # noqa: E402
 from .moving import to_cpu  # noqa: E402
 from .suites import entries, seed_all  # noqa: E402
 
@@ -23,6 +23,8 @@ POISONED = 3  # exit status
 
 
 CODED = re.compile(r"\((E[A-Z]\d{4})\): (.*)")  # a line of aclGetRecentErrMsg, behind process and time
+
+OURS = re.compile(r"\bE[A-Z]\d{4}\b|error code is \d")
 
 
 def first_line(error):
@@ -46,6 +48,7 @@ class Runner:
     def __init__(self, device, direction):
         self.device, self.direction = device, direction
         self.poisoned = False
+        self.refusals = lists.refusals()
 
     def on_cpu(self, case, seed=SEED, precise=False):
         seed_all(seed)
@@ -57,7 +60,8 @@ class Runner:
         return to_cpu(case.run(self.device))
 
     def check(self, name, case):
-        """(status, text, difference) of one sample; status is ok, wrong, error or skipped."""
+        """(status, text, difference) of one sample; status is ok, wrong, error, skipped (by the CPU) or
+        refused (by the wheel)."""
         try:
             expected = self.on_cpu(case)
         except Exception as error:
@@ -66,7 +70,9 @@ class Runner:
             actual = self.on_device(case)
         except Exception as error:
             self.poisoned = not self.alive()
-            return "error", first_line(error), None
+            text = first_line(error)
+            refused = self.refusals.search(text) and not OURS.search(text)
+            return "refused" if refused else "error", text, None
         try:
             compare.close(name, expected, actual, self.direction)
             return "ok", "", None
