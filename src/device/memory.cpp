@@ -22,11 +22,11 @@ constexpr size_t kKeep = size_t{1} << 30;  // freed pages that stay: first touch
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-// Windows of the open devices, for host_address(). Entries are only ever added.
+// Windows of the open devices, for host_address().
 struct Windows {
   static constexpr int kMax = 1024;
   std::atomic<int> count{0};
-  const DeviceMemory* memory[kMax];
+  std::atomic<const DeviceMemory*> memory[kMax];
 };
 Windows g_windows;
 std::mutex g_windows_mutex;
@@ -64,7 +64,12 @@ DeviceMemory::DeviceMemory(int device, size_t limit) : device_(device), limit_(l
   }
 }
 
-DeviceMemory::~DeviceMemory() { close(fd_); }  // devices live as long as the process
+DeviceMemory::~DeviceMemory() {
+  for (auto& entry : g_windows.memory)
+    if (entry.load() == this) entry = nullptr;
+  munmap(window_, (Config::get().strict ? 2 : 1) * span_);
+  close(fd_);
+}
 
 void* DeviceMemory::allocate(size_t bytes) {
   size_t align = bytes >= kHuge ? kHuge : kAlign;
@@ -219,7 +224,7 @@ void* host_address(const void* p) {
   if (!Config::get().strict) return host;
   int n = g_windows.count.load(std::memory_order_acquire);
   for (int i = 0; i < n; ++i)
-    if (g_windows.memory[i]->contains(p)) return static_cast<char*>(host) + g_windows.memory[i]->alias();
+    if (const DeviceMemory* m = g_windows.memory[i]; m && m->contains(p)) return static_cast<char*>(host) + m->alias();
   return host;
 }
 
