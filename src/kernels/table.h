@@ -32,6 +32,8 @@ struct KernelTable {
   BlockFn elementwise[static_cast<int>(Ew::kCount)][kComputeTypes];  ///< null: not defined for the type
   LoadFn load[kStorageTypes][kComputeTypes];
   StoreFn store[kComputeTypes][kStorageTypes];
+  LoadFn move_in[4];    ///< elements of 1, 2, 4, 8 bytes as they are
+  StoreFn move_out[4];
 #define KERNEL(ret, name, args) ret(*name) args;
 #include "kernels/list.inc"
 #undef KERNEL
