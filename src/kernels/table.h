@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/params.h"
+#include "kernels/random.h"
 
 namespace updraft {
 
