@@ -1,0 +1,282 @@
+// Reductions along rows and across columns, with wide accumulators (double for float, int64, complex128).
+#include <algorithm>
+
+#include "kernels/reduce.h"
+#include "kernels/simd/lanes.h"
+#include "kernels/table.h"
+
+namespace updraft::UPDRAFT_ISA {
+namespace {
+
+template <class O, class T, class W>
+void row(const void* x, int64_t n, void* wide) {
+  W& acc = *static_cast<W*>(wide);
+  const T* v = static_cast<const T*>(x);
+  if constexpr (std::is_same_v<O, MulOp> && !std::is_same_v<T, W>) {
+    // Products leave float's range long before their result does.
+    W block[512];
+    for (int64_t i = 0; i < n; i += 512) {
+      int64_t m = std::min<int64_t>(512, n - i);
+      for (int64_t j = 0; j < m; ++j) block[j] = static_cast<W>(v[i + j]);
+      acc = O::apply(acc, fold_block<O, W>(block, m));
+    }
+  } else {
+    acc = O::apply(acc, fold<O, W>(v, n));
+  }
+}
+
+template <class O, class T, class W>
+void complex_row(const void* x, int64_t n, void* wide) {
+  const T* v = static_cast<const T*>(x);
+  W a = O::template identity<W>(), b = a;
+  int64_t i = 0;
+  for (; i + 2 <= n; i += 2) {
+    a = O::apply(a, static_cast<W>(v[i]));
+    b = O::apply(b, static_cast<W>(v[i + 1]));
+  }
+  if (i < n) a = O::apply(a, static_cast<W>(v[i]));
+  W& acc = *static_cast<W*>(wide);
+  acc = O::apply(acc, O::apply(a, b));
+}
+
+template <class O, class T, class W>
+void cols(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide) {
+  W* acc = static_cast<W*>(wide);
+  const T* v = static_cast<const T*>(x);
+  // Eight rows in T, then once in W.
+  int64_t r = 0;
+  if constexpr (!std::is_same_v<O, MulOp> || std::is_same_v<T, W>) {
+    for (; r + 8 <= rows; r += 8) {
+      const T* p = v + r * stride;
+      const T *p1 = p + stride, *p2 = p1 + stride, *p3 = p2 + stride, *p4 = p3 + stride, *p5 = p4 + stride,
+              *p6 = p5 + stride, *p7 = p6 + stride;
+#pragma GCC ivdep
+      for (int64_t c = 0; c < n; ++c) {
+        T a = O::apply(O::apply(p[c], p1[c]), O::apply(p2[c], p3[c]));
+        T b = O::apply(O::apply(p4[c], p5[c]), O::apply(p6[c], p7[c]));
+        acc[c] = O::apply(acc[c], static_cast<W>(O::apply(a, b)));
+      }
+    }
+  }
+  for (; r < rows; ++r) {
+    const T* p = v + r * stride;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < n; ++c) acc[c] = O::apply(acc[c], static_cast<W>(p[c]));
+  }
+}
+
+template <class O, bool Complex, class F>
+void by_compute(int compute, F&& f) {
+  switch (static_cast<Compute>(compute)) {
+    case Compute::F32: return f.template operator()<float, double>();
+    case Compute::F64: return f.template operator()<double, double>();
+    case Compute::I64: return f.template operator()<int64_t, int64_t>();
+    case Compute::C64:
+      if constexpr (Complex) return f.template operator()<complex64, complex128>();
+      break;
+    case Compute::C128:
+      if constexpr (Complex) return f.template operator()<complex128, complex128>();
+      break;
+  }
+}
+
+template <class T>
+inline auto magnitude(T x) {
+  if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) return std::abs(x);
+  else return m::abs(x);
+}
+
+template <class T, class R>
+void map_values(ReduceMap map, const T* x, int64_t n, const T* pivot, int64_t step, double p, R* to) {
+  constexpr bool complex = !std::is_same_v<T, R>;
+  switch (map) {
+    case ReduceMap::none: break;
+    case ReduceMap::nonzero:
+      for (int64_t i = 0; i < n; ++i) to[i] = x[i] != T(0) ? R(1) : R(0);
+      break;
+    case ReduceMap::abs:
+      for (int64_t i = 0; i < n; ++i) to[i] = magnitude(x[i]);
+      break;
+    case ReduceMap::square:
+      if constexpr (complex) {
+        for (int64_t i = 0; i < n; ++i) to[i] = std::norm(x[i]);
+      } else {
+        for (int64_t i = 0; i < n; ++i) to[i] = x[i] * x[i];
+      }
+      break;
+    case ReduceMap::power:
+      if constexpr (!std::is_integral_v<R>) {
+        const R e = static_cast<R>(p);
+        if (p == 3) {
+          for (int64_t i = 0; i < n; ++i) to[i] = magnitude(x[i]) * magnitude(x[i]) * magnitude(x[i]);
+        } else {
+          for (int64_t i = 0; i < n; ++i) to[i] = magnitude(x[i]);
+          for (int64_t i = 0; i < n; ++i) to[i] = m::pow(to[i], e);
+        }
+      }
+      break;
+    case ReduceMap::exp:
+      if constexpr (!complex && !std::is_integral_v<R>) {
+        if (step == 0) {
+          const T shift = *pivot;
+          for (int64_t i = 0; i < n; ++i) to[i] = m::exp(x[i] - shift);
+        } else {
+          for (int64_t i = 0; i < n; ++i) to[i] = m::exp(x[i] - pivot[i]);
+        }
+      }
+      break;
+  }
+}
+
+template <class T>
+void moments(const T* x, int64_t n, double shift, double* sum, double* square) {
+  using L = Lanes<double>;
+  double s = 0, q = 0;
+  int64_t i = 0;
+  if (n >= 8) {
+    L::V s0{}, s1{}, q0{}, q1{};
+    alignas(64) double wide[16];
+    for (; i + 16 <= n; i += 16) {
+      for (int j = 0; j < 16; ++j) wide[j] = static_cast<double>(x[i + j]) - shift;
+      L::V a = L::load(wide), b = L::load(wide + 8);
+      s0 += a;
+      s1 += b;
+      q0 += a * a;
+      q1 += b * b;
+    }
+    s0 += s1;
+    q0 += q1;
+    for (int j = 0; j < 8; ++j) {
+      s += s0[j];
+      q += q0[j];
+    }
+  }
+  for (; i < n; ++i) {
+    double d = static_cast<double>(x[i]) - shift;
+    s += d;
+    q += d * d;
+  }
+  *sum += s;
+  *square += q;
+}
+
+template <class T>
+void moments_columns(const T* x, int64_t stride, int64_t rows, int64_t n, const T* pivot, double* sum, double* square) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* p = x + r * stride;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < n; ++c) {
+      double d = static_cast<double>(p[c]) - static_cast<double>(pivot[c]);
+      sum[c] += d;
+      square[c] += d * d;
+    }
+  }
+}
+
+template <class O, class T>
+void arg(const T* x, int64_t n, int64_t first, T* best, int64_t* index) {
+  if (n == 0 || (*index >= 0 && *best != *best)) return;
+  constexpr int64_t kBlock = 2048;
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t m = std::min(kBlock, n - i);
+    T top = fold_block<O, T>(x + i, m);
+    const bool nan = top != top;
+    if (*index >= 0 && !nan && O::apply(*best, top) == *best) continue;
+    for (int64_t j = 0; j < m; ++j)
+      if (nan ? x[i + j] != x[i + j] : x[i + j] == top) {
+        *index = first + i + j;
+        break;
+      }
+    *best = top;
+    if (nan) return;
+  }
+}
+
+template <bool Largest, class T>
+void arg_columns(const T* x, int64_t n, int64_t row, T* best, int64_t* index) {
+#pragma GCC ivdep
+  for (int64_t c = 0; c < n; ++c) {
+    const T v = x[c], b = best[c];
+    const bool wins = ((Largest ? v > b : v < b) | (v != v)) & (b == b);
+    best[c] = wins ? v : b;
+    index[c] = wins ? row : index[c];
+  }
+}
+
+}  // namespace
+
+void reduce_row(int op, int compute, const void* x, int64_t n, void* wide) {
+  switch (static_cast<ReduceOp>(op)) {
+    case ReduceOp::sum:
+      return by_compute<AddOp, true>(compute, [&]<class T, class W>() {
+        if constexpr (std::is_same_v<W, complex128>) complex_row<AddOp, T, W>(x, n, wide);
+        else row<AddOp, T, W>(x, n, wide);
+      });
+    case ReduceOp::prod:
+      return by_compute<MulOp, true>(compute, [&]<class T, class W>() {
+        if constexpr (std::is_same_v<W, complex128>) complex_row<MulOp, T, W>(x, n, wide);
+        else row<MulOp, T, W>(x, n, wide);
+      });
+    case ReduceOp::max: return by_compute<MaxOp, false>(compute, [&]<class T, class W>() { row<MaxOp, T, W>(x, n, wide); });
+    case ReduceOp::min: return by_compute<MinOp, false>(compute, [&]<class T, class W>() { row<MinOp, T, W>(x, n, wide); });
+  }
+}
+
+void reduce_cols(int op, int compute, const void* x, int64_t stride, int64_t rows, int64_t n, void* wide) {
+  switch (static_cast<ReduceOp>(op)) {
+    case ReduceOp::sum:
+      return by_compute<AddOp, true>(compute, [&]<class T, class W>() { cols<AddOp, T, W>(x, stride, rows, n, wide); });
+    case ReduceOp::prod:
+      return by_compute<MulOp, true>(compute, [&]<class T, class W>() { cols<MulOp, T, W>(x, stride, rows, n, wide); });
+    case ReduceOp::max:
+      return by_compute<MaxOp, false>(compute, [&]<class T, class W>() { cols<MaxOp, T, W>(x, stride, rows, n, wide); });
+    case ReduceOp::min:
+      return by_compute<MinOp, false>(compute, [&]<class T, class W>() { cols<MinOp, T, W>(x, stride, rows, n, wide); });
+  }
+}
+
+void reduce_map(int map, int compute, const void* x, int64_t n, const void* pivot, int64_t pivot_step, double p,
+                void* to) {
+  auto run = [&]<class T, class R>() {
+    map_values(static_cast<ReduceMap>(map), static_cast<const T*>(x), n, static_cast<const T*>(pivot), pivot_step, p,
+               static_cast<R*>(to));
+  };
+  switch (static_cast<Compute>(compute)) {
+    case Compute::F32: return run.operator()<float, float>();
+    case Compute::F64: return run.operator()<double, double>();
+    case Compute::I64: return run.operator()<int64_t, int64_t>();
+    case Compute::C64: return run.operator()<complex64, float>();
+    case Compute::C128: return run.operator()<complex128, double>();
+  }
+}
+
+void moments_row(int compute, const void* x, int64_t n, const void* pivot, double* sum, double* square) {
+  if (static_cast<Compute>(compute) == Compute::F32)
+    moments(static_cast<const float*>(x), n, static_cast<double>(*static_cast<const float*>(pivot)), sum, square);
+  else
+    moments(static_cast<const double*>(x), n, *static_cast<const double*>(pivot), sum, square);
+}
+
+void moments_cols(int compute, const void* x, int64_t stride, int64_t rows, int64_t n, const void* pivot, double* sum,
+                  double* square) {
+  if (static_cast<Compute>(compute) == Compute::F32)
+    moments_columns(static_cast<const float*>(x), stride, rows, n, static_cast<const float*>(pivot), sum, square);
+  else
+    moments_columns(static_cast<const double*>(x), stride, rows, n, static_cast<const double*>(pivot), sum, square);
+}
+
+void arg_row(int compute, bool largest, const void* x, int64_t n, int64_t first, void* best, int64_t* index) {
+  by_compute<MaxOp, false>(compute, [&]<class T, class W>() {
+    if (largest) arg<MaxOp>(static_cast<const T*>(x), n, first, static_cast<T*>(best), index);
+    else arg<MinOp>(static_cast<const T*>(x), n, first, static_cast<T*>(best), index);
+  });
+}
+
+void arg_cols(int compute, bool largest, const void* x, int64_t n, int64_t row, void* best, int64_t* index) {
+  by_compute<MaxOp, false>(compute, [&]<class T, class W>() {
+    if (largest) arg_columns<true>(static_cast<const T*>(x), n, row, static_cast<T*>(best), index);
+    else arg_columns<false>(static_cast<const T*>(x), n, row, static_cast<T*>(best), index);
+  });
+}
+
+}  // namespace updraft::UPDRAFT_ISA

@@ -1,0 +1,149 @@
+// Softmax and log-softmax with their gradients.
+#include <vector>
+
+#include "kernels/onednn.h"
+#include "kernels/pipeline.h"
+#include "kernels/table.h"
+#include "ops/op.h"
+
+namespace updraft {
+namespace {
+
+// One slice along `dim` is independent of all others: slices are rows when the dimension is the innermost in memory,
+// columns of a tile otherwise.
+struct Slices {
+  TensorView kept[3];  ///< operands without the dimension
+  int64_t n;
+  int64_t step[3];
+  int64_t outputs;
+};
+
+Slices slices(int dim, std::initializer_list<TensorView> views) {
+  Slices s;
+  int k = 0;
+  for (const TensorView& v : views) {
+    s.kept[k] = v;
+    s.step[k] = v.stride(dim);
+    if (v.rank) s.kept[k].dims[dim] = 1;
+    ++k;
+  }
+  s.n = views.begin()->size(dim);
+  s.outputs = s.kept[0].numel();
+  return s;
+}
+
+int64_t bytes_of(const TensorView& v) { return static_cast<int64_t>(size_of(v.dtype)); }
+
+// views: inputs, then the output. row(buffers) and tile(buffers, cols) work on the compute type, in place of the first.
+template <int N, class Row, class Tile>
+void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile&& tile) {
+  Slices s = N == 2 ? slices(dim, {views[0], views[N - 1]}) : slices(dim, {views[0], views[1], views[N - 1]});
+  const KernelTable& table = kernels();
+  const int c = static_cast<int>(compute);
+  const int64_t width = static_cast<int64_t>(size_of(compute)), n = s.n;
+  const TensorView* all[N];
+  for (int k = 0; k < N; ++k) all[k] = &s.kept[k];
+  const StridedLoop<N> walk(all);
+  const int inner = walk.rank - 1;
+  if (s.outputs == 0 || n == 0) return;
+  const bool rows = s.step[0] == 1 || walk.dims[inner] < 4 ||
+                    (std::abs(walk.strides[0][inner]) != 1 && std::abs(s.step[0]) < std::abs(walk.strides[0][inner]));
+  LoadFn load[N];
+  bool direct[N];
+  for (int k = 0; k < N; ++k) {
+    load[k] = table.load[static_cast<int>(views[k].dtype)][c];
+    direct[k] = views[k].dtype == storage_of(compute) && s.step[k] == 1;
+  }
+  const StoreFn store = table.store[c][static_cast<int>(views[N - 1].dtype)];
+  if (rows) {
+    parallel_for(s.outputs, std::max<int64_t>(1, (1 << 13) / n), [&](int64_t begin, int64_t end) {
+      char* space = static_cast<char*>(onednn::scratch(8, static_cast<size_t>(N * n * width)));
+      walk.rows(begin, end, [&](const int64_t(&at)[N], int64_t, int64_t m) {
+        for (int64_t i = 0; i < m; ++i) {
+          void* operand[N];
+          for (int k = 0; k < N; ++k) {
+            char* p = views[k].template as<char>() + (at[k] + i * walk.strides[k][inner]) * bytes_of(views[k]);
+            operand[k] = direct[k] ? p : space + k * n * width;
+            if (!direct[k] && k < N - 1) load[k](operand[k], p, s.step[k], n);
+          }
+          row(operand);
+          if (!direct[N - 1])
+            store(views[N - 1].template as<char>() + (at[N - 1] + i * walk.strides[N - 1][inner]) * bytes_of(views[N - 1]),
+                  s.step[N - 1], operand[N - 1], n);
+        }
+      });
+    });
+    return;
+  }
+  // Tiles of n rows that fit the second-level cache, at least 16 columns wide.
+  const int64_t cols = std::min<int64_t>(walk.dims[inner], std::max<int64_t>(16, (1 << 16) / n / 16 * 16));
+  const int64_t parts = (walk.dims[inner] + cols - 1) / cols, lines = s.outputs / walk.dims[inner];
+  parallel_for(lines * parts, std::max<int64_t>(1, (1 << 13) / (n * cols)), [&](int64_t begin, int64_t end) {
+    char* space = static_cast<char*>(onednn::scratch(8, static_cast<size_t>((N - 1) * n * cols * width)));
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t from = t % parts * cols, m = std::min(cols, walk.dims[inner] - from);
+      walk.rows(t / parts * walk.dims[inner] + from, t / parts * walk.dims[inner] + from + m,
+                [&](const int64_t(&at)[N], int64_t, int64_t some) {
+                  for (int k = 0; k < N - 1; ++k)
+                    for (int64_t r = 0; r < n; ++r)
+                      load[k](space + (k * n * some + r * some) * width,
+                              views[k].template as<char>() + (at[k] + r * s.step[k]) * bytes_of(views[k]),
+                              walk.strides[k][inner], some);
+                  tile(space, space + n * some * width, some);
+                  for (int64_t r = 0; r < n; ++r)
+                    store(views[N - 1].template as<char>() + (at[N - 1] + r * s.step[N - 1]) * bytes_of(views[N - 1]),
+                          walk.strides[N - 1][inner], space + r * some * width, some);
+                });
+    }
+  });
+}
+
+Compute compute_for(const TensorView& a, const TensorView& b) {
+  return a.dtype == DType::Double || b.dtype == DType::Double ? Compute::F64 : Compute::F32;
+}
+
+void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const TensorView& out) {
+  op.require(is_floating(out.dtype), "out is {}, want floating point", describe(out));
+  op.require_same_shape("self", self, "out", out);
+  const int d = self.wrap_dim(dim);
+  if (out.empty()) return;
+  op.work(self.numel() * 12);
+  op.launch([=] {
+    const Compute compute = compute_for(self, out);
+    const int c = static_cast<int>(compute);
+    const int64_t n = self.size(d);
+    const KernelTable& table = kernels();
+    run<2>({self, out}, d, compute, [&](void** x) { table.softmax_row(c, log, x[0], n, x[1]); },
+           [&](void* tile, void*, int64_t cols) { table.softmax_tile(c, log, tile, n, cols); });
+  });
+}
+
+void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& output, int64_t dim, const TensorView& out) {
+  op.require(is_floating(out.dtype), "out is {}, want floating point", describe(out));
+  op.require_same_shape("gradOutput", grad, "output", output);
+  op.require_same_shape("gradOutput", grad, "out", out);
+  const int d = grad.wrap_dim(dim);
+  if (out.empty()) return;
+  op.work(grad.numel() * 8);
+  op.launch([=] {
+    const Compute compute = compute_for(grad, output);
+    const int c = static_cast<int>(compute);
+    const int64_t n = grad.size(d);
+    const KernelTable& table = kernels();
+    run<3>({grad, output, out}, d, compute, [&](void** x) { table.softmax_backward_row(c, log, x[0], x[1], n, x[2]); },
+           [&](void* dy, void* y, int64_t cols) { table.softmax_backward_tile(c, log, dy, y, n, cols); });
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnSoftmax, (In, self), (Int, dim), (Out, out)) { plan_forward(op, false, *self, dim, *out); }
+ACLNN(aclnnLogSoftmax, (In, self), (Int, dim), (Out, out)) { plan_forward(op, true, *self, dim, *out); }
+ACLNN(aclnnSoftmaxBackward, (In, gradOutput), (In, output), (Int, dim), (Out, gradInput)) {
+  plan_backward(op, false, *gradOutput, *output, dim, *gradInput);
+}
+ACLNN(aclnnLogSoftmaxBackward, (In, gradOutput), (In, output), (Int, dim), (Out, out)) {
+  plan_backward(op, true, *gradOutput, *output, dim, *out);
+}
+
+}  // namespace updraft

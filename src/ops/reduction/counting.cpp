@@ -1,0 +1,123 @@
+// Histograms, counts of integers, and putting pooled maxima back.
+#include <cstring>
+#include <vector>
+
+#include "kernels/pipeline.h"
+#include "ops/reduction/reduction.h"
+
+namespace updraft {
+
+ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, out)) {
+  op.require(bins > 0, "bins is {}, want at least 1", bins);
+  op.require(out->numel() == bins, "out is {}, want {} elements", describe(*out), bins);
+  op.require(!is_complex(self->dtype), "self is {}: complex numbers have no order", describe(*self));
+  op.work(self->numel() * 8);
+  op.launch([=, self = *self, out = *out, low = min->to_double(), high = max->to_double()] {
+    const int64_t n = self.numel();
+    double left = low, right = high;
+    const bool single = self.dtype == DType::Float || is_half(self.dtype);
+    std::vector<double> values(static_cast<size_t>(n));
+    if (n) gather_to(values.data(), DType::Double, self);
+    if (left == right && n) {
+      left = *std::min_element(values.begin(), values.end());
+      right = *std::max_element(values.begin(), values.end());
+    }
+    if (left == right) {
+      left -= 1;
+      right += 1;
+    }
+    std::vector<int64_t> count(static_cast<size_t>(bins));
+    const float fl = static_cast<float>(left), fr = static_cast<float>(right), fb = static_cast<float>(bins);
+    for (double v : values) {
+      if (!(v >= left && v <= right)) continue;
+      // In the tensor's own precision, so that values on an edge fall as they do in PyTorch.
+      int64_t at = single ? static_cast<int64_t>((static_cast<float>(v) - fl) * fb / (fr - fl))
+                          : static_cast<int64_t>((v - left) * static_cast<double>(bins) / (right - left));
+      at = std::clamp<int64_t>(at, 0, bins - 1);
+      ++count[static_cast<size_t>(at)];
+    }
+    copy_elements(out, TensorView::contiguous(count.data(), DType::Int64, out.dims, out.rank));
+  });
+}
+
+ACLNN(aclnnBincount, (In, self), (OptIn, weights), (Int, minlength), (Out, out)) {
+  op.require(is_integral(self->dtype, true), "self is {}, want integers", describe(*self));
+  op.require(self->rank <= 1, "self is {}, want one dimension", describe(*self));
+  op.require(out->numel() >= minlength, "out is {}, want at least minlength = {} elements", describe(*out), minlength);
+  if (weights)
+    op.require(weights->numel() == self->numel(), "weights is {}, want {} elements", describe(*weights), self->numel());
+  op.work(self->numel() * 8);
+  op.launch([=, self = *self, out = *out, weights = weights ? *weights : TensorView()] {
+    const size_t n = static_cast<size_t>(self.numel()), bins = static_cast<size_t>(out.numel());
+    std::vector<int64_t> values(n);
+    if (n) gather_to(values.data(), DType::Int64, self);
+    for (int64_t v : values)
+      if (v < 0 || v >= static_cast<int64_t>(bins))
+        fail_kernel(fmt::format("aclnnBincount: {} is out of range, want 0 to {}", v, static_cast<int64_t>(bins) - 1));
+    const bool weighted = weights.dtype != DType::Undefined;
+    if (!weighted || !is_floating(out.dtype)) {
+      std::vector<int64_t> count(bins), w;
+      if (weighted && n) {
+        w.resize(n);
+        gather_to(w.data(), DType::Int64, weights);
+      }
+      for (size_t i = 0; i < n; ++i) count[static_cast<size_t>(values[i])] += weighted ? w[i] : 1;
+      if (bins) copy_elements(out, TensorView::contiguous(count.data(), DType::Int64, out.dims, out.rank));
+      return;
+    }
+    std::vector<double> w(n), total(bins);
+    if (n) gather_to(w.data(), DType::Double, weights);
+    for (size_t i = 0; i < n; ++i) total[static_cast<size_t>(values[i])] += w[i];
+    if (bins) copy_elements(out, TensorView::contiguous(total.data(), DType::Double, out.dims, out.rank));
+  });
+}
+
+namespace {
+
+// Leading dimensions are planes; an index counts within its plane of the output.
+void plan_unpool(Op& op, const TensorView& self, const TensorView& indices, int spatial, const TensorView& out) {
+  op.require_same_shape("self", self, "indices", indices);
+  op.require(is_integral(indices.dtype), "indices is {}, want integers", describe(indices));
+  op.require(self.rank == out.rank && (self.rank == spatial + 1 || self.rank == spatial + 2),
+             "self is {} and out {}, want {} or {} dimensions", describe(self), describe(out), spatial + 1, spatial + 2);
+  op.require(self.dtype == out.dtype, "out is {}, want the data type of self, {}", describe(out), name_of(self.dtype));
+  op.require(std::equal(self.dims, self.dims + self.rank - spatial, out.dims), "self is {} and out {}: planes differ",
+             describe(self), describe(out));
+  if (out.empty()) return;
+  op.work(out.numel() * 4);
+  op.launch([=] {
+    fill_elements(out, Params{});
+    const int64_t n = self.numel();
+    if (n == 0) return;
+    int64_t planes = 1;
+    for (int d = 0; d < self.rank - spatial; ++d) planes *= self.dims[d];
+    const int64_t in_area = n / planes, out_area = out.numel() / planes;
+    const int64_t size = static_cast<int64_t>(size_of(self.dtype));
+    std::vector<int64_t> at(static_cast<size_t>(n));
+    gather_to(at.data(), DType::Int64, indices);
+    const bool plain = self.is_contiguous() && out.is_contiguous();
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t k = at[static_cast<size_t>(i)];
+      if (k < 0 || k >= out_area)
+        fail_kernel(fmt::format("{}: index {} is out of range, want 0 to {}", "max_unpool", k, out_area - 1));
+      const int64_t to = i / in_area * out_area + k;
+      std::memcpy(out.as<char>() + (plain ? to : out.offset_of(to)) * size,
+                  self.as<char>() + (plain ? i : self.offset_of(i)) * size, static_cast<size_t>(size));
+    }
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnMaxUnpool2d, (In, self), (In, indices), (Ints, outputSize), (Out, out)) {
+  (void)outputSize;  // out has it
+  plan_unpool(op, *self, *indices, 2, *out);
+}
+ACLNN(aclnnMaxUnpool3d, (In, self), (In, indices), (Ints, outputSize), (Ints, stride), (Ints, padding), (Out, out)) {
+  (void)outputSize;
+  (void)stride;
+  (void)padding;
+  plan_unpool(op, *self, *indices, 3, *out);
+}
+
+}  // namespace updraft

@@ -1,0 +1,158 @@
+// Running sums, products and extremes along a dimension.
+#include <cmath>
+
+#include "kernels/table.h"
+#include "ops/reduction/reduction.h"
+
+namespace updraft {
+namespace {
+
+constexpr int64_t kCols = 256, kBlock = 1024;
+
+// Calls columns(offsets, m) for blocks of at most kCols slices that lie side by side, or of one slice when they do
+// not; m slices start at the offsets and are `along` apart.
+struct Slices {
+  TensorView kept[3];
+  int64_t n, step[3], outputs;
+  bool columns;
+
+  Slices(int dim, const TensorView& a, const TensorView& b, const TensorView& c) {
+    const TensorView* views[] = {&a, &b, &c};
+    for (int k = 0; k < 3; ++k) {
+      kept[k] = *views[k];
+      step[k] = views[k]->stride(dim);
+      if (kept[k].rank) kept[k].dims[dim] = 1;
+    }
+    n = a.size(dim);
+    outputs = kept[0].numel();
+  }
+  template <class F>
+  void run(F&& f) const {
+    const TensorView* views[] = {&kept[0], &kept[1], &kept[2]};
+    const StridedLoop<3> walk(views);
+    const int inner = walk.rank - 1;
+    const int64_t along[3] = {walk.strides[0][inner], walk.strides[1][inner], walk.strides[2][inner]};
+    const bool side = walk.dims[inner] >= 4 && std::abs(along[0]) <= std::abs(step[0]);
+    parallel_for(outputs, std::max<int64_t>(side ? 16 : 1, (1 << 13) / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+      walk.rows(begin, end, [&](const int64_t(&at)[3], int64_t, int64_t m) {
+        const int64_t block = side ? kCols : 1;
+        for (int64_t i = 0; i < m; i += block) {
+          const int64_t offset[3] = {at[0] + i * along[0], at[1] + i * along[1], at[2] + i * along[2]};
+          f(offset, along, std::min(block, m - i));
+        }
+      });
+    });
+  }
+};
+
+int64_t bytes_of(const TensorView& v) { return static_cast<int64_t>(size_of(v.dtype)); }
+
+template <class T, bool Product>
+void accumulate(const TensorView& in, const TensorView& out, int dim, Compute compute) {
+  const LoadFn load = kernels().load[static_cast<int>(in.dtype)][static_cast<int>(compute)];
+  const StoreFn store = kernels().store[static_cast<int>(compute)][static_cast<int>(out.dtype)];
+  const Slices s(dim, in, out, out);
+  auto next = [](T a, T b) {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      const uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+      return static_cast<int64_t>(Product ? x * y : x + y);
+    } else {
+      return Product ? a * b : a + b;
+    }
+  };
+  s.run([&](const int64_t* at, const int64_t* along, int64_t m) {
+    const char* from = in.as<char>() + at[0] * bytes_of(in);
+    char* to = out.as<char>() + at[1] * bytes_of(out);
+    T total[kCols], value[kBlock];
+    std::fill_n(total, m, T(Product ? 1 : 0));
+    if (m > 1) {
+      for (int64_t i = 0; i < s.n; ++i) {
+        load(value, from + i * s.step[0] * bytes_of(in), along[0], m);
+        for (int64_t c = 0; c < m; ++c) total[c] = next(total[c], value[c]);
+        store(to + i * s.step[1] * bytes_of(out), along[1], total, m);
+      }
+      return;
+    }
+    for (int64_t i = 0; i < s.n; i += kBlock) {
+      const int64_t k = std::min(kBlock, s.n - i);
+      load(value, from + i * s.step[0] * bytes_of(in), s.step[0], k);
+      for (int64_t j = 0; j < k; ++j) value[j] = total[0] = next(total[0], value[j]);
+      store(to + i * s.step[1] * bytes_of(out), s.step[1], value, k);
+    }
+  });
+}
+
+template <bool Product>
+void plan_accumulate(Op& op, const TensorView& self, int64_t dim, const TensorView& out) {
+  op.require_same_shape("self", self, "out", out);
+  const int d = self.wrap_dim(dim);
+  if (out.empty()) return;
+  op.work(self.numel() * 4);
+  op.launch([=] {
+    switch (compute_of(out.dtype)) {
+      case Compute::I64: return accumulate<int64_t, Product>(self, out, d, Compute::I64);
+      case Compute::C64:
+      case Compute::C128: return accumulate<complex128, Product>(self, out, d, Compute::C128);
+      default: return accumulate<double, Product>(self, out, d, Compute::F64);
+    }
+  });
+}
+
+template <class T, bool Largest>
+void extremes(const TensorView& in, const TensorView& values, const TensorView& indices, int dim, Compute compute) {
+  const LoadFn load = kernels().load[static_cast<int>(in.dtype)][static_cast<int>(compute)];
+  const StoreFn store = kernels().store[static_cast<int>(compute)][static_cast<int>(values.dtype)];
+  const StoreFn store_index = kernels().store[static_cast<int>(Compute::I64)][static_cast<int>(indices.dtype)];
+  const Slices s(dim, in, values, indices);
+  s.run([&](const int64_t* at, const int64_t* along, int64_t m) {
+    T best[kCols], value[kCols];
+    int64_t place[kCols];
+    for (int64_t i = 0; i < s.n; ++i) {
+      load(value, in.as<char>() + (at[0] + i * s.step[0]) * bytes_of(in), along[0], m);
+      for (int64_t c = 0; c < m; ++c) {
+        // The last of equals, and of NaNs, as PyTorch.
+        const bool wins = i == 0 || value[c] != value[c] ||
+                          (best[c] == best[c] && (Largest ? value[c] >= best[c] : value[c] <= best[c]));
+        if (wins) {
+          best[c] = value[c];
+          place[c] = i;
+        }
+      }
+      store(values.as<char>() + (at[1] + i * s.step[1]) * bytes_of(values), along[1], best, m);
+      store_index(indices.as<char>() + (at[2] + i * s.step[2]) * bytes_of(indices), along[2], place, m);
+    }
+  });
+}
+
+template <bool Largest>
+void plan_extremes(Op& op, const TensorView& self, int64_t dim, const TensorView& values, const TensorView& indices) {
+  op.require_same_shape("self", self, "values", values);
+  op.require_same_shape("self", self, "indices", indices);
+  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  const int d = self.wrap_dim(dim);
+  if (self.empty()) return;
+  op.work(self.numel() * 4);
+  op.launch([=] {
+    if (compute_of(self.dtype) == Compute::I64) extremes<int64_t, Largest>(self, values, indices, d, Compute::I64);
+    else extremes<double, Largest>(self, values, indices, d, Compute::F64);
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnCumsum, (In, self), (Int, dim), (Type, dtype), (Out, out)) {
+  (void)dtype;  // out has it
+  plan_accumulate<false>(op, *self, dim, *out);
+}
+ACLNN(aclnnCumprod, (In, input), (Scalar, dim), (Type, dtype), (Out, out)) {
+  (void)dtype;
+  plan_accumulate<true>(op, *input, dim->to_int(), *out);
+}
+ACLNN(aclnnCummax, (In, self), (Int, dim), (Out, valuesOut), (Out, indicesOut)) {
+  plan_extremes<true>(op, *self, dim, *valuesOut, *indicesOut);
+}
+ACLNN(aclnnCummin, (In, self), (Int, dim), (Out, valuesOut), (Out, indicesOut)) {
+  plan_extremes<false>(op, *self, dim, *valuesOut, *indicesOut);
+}
+
+}  // namespace updraft

@@ -1,0 +1,134 @@
+// Sums, means, products, extremes and truth of a tensor along dimensions.
+#include <cmath>
+
+#include "ops/reduction/reduction.h"
+
+namespace updraft {
+namespace {
+
+void plan(Op& op, const ReduceSpec& spec, const TensorView& self, DimMask mask, bool keepdim, const TensorView& out) {
+  const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
+  if (to.empty()) return;
+  op.launch([=] { reduce(spec, self, mask, to); });
+}
+
+void plan_extreme(Op& op, bool largest, const TensorView& self, DimMask mask, bool keepdim, const TensorView& out) {
+  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  op.require(out.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no {}", describe(self),
+             largest ? "maximum" : "minimum");
+  plan(op, {largest ? ReduceOp::max : ReduceOp::min, ReduceMap::none, compute_of(self.dtype)}, self, mask, keepdim, out);
+}
+
+void plan_aminmax(Op& op, const TensorView& self, DimMask mask, bool keepdim, const TensorView& min,
+                  const TensorView& max) {
+  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  op.require(min.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no extremes", describe(self));
+  const TensorView low = reduction_output(op, "min", self, mask, keepdim, min);
+  const TensorView high = reduction_output(op, "max", self, mask, keepdim, max);
+  if (low.empty()) return;
+  const Compute compute = compute_of(self.dtype);
+  op.launch([=] {
+    reduce({ReduceOp::min, ReduceMap::none, compute}, self, mask, low);
+    reduce({ReduceOp::max, ReduceMap::none, compute}, self, mask, high);
+  });
+}
+
+// Elements become the result's type first; a bool result of numbers asks whether they are zero.
+ReduceSpec arithmetic(ReduceOp what, const TensorView& self, const TensorView& out) {
+  Compute compute = compute_of(out.dtype);
+  ReduceMap map = ReduceMap::none;
+  if (out.dtype == DType::Bool && self.dtype != DType::Bool) {
+    compute = compute_of(self.dtype);
+    map = ReduceMap::nonzero;
+  }
+  return {what, map, compute};
+}
+
+void plan_mean(Op& op, const TensorView& self, DimMask mask, bool keepdim, const TensorView& out) {
+  op.require(is_floating(out.dtype) || is_complex(out.dtype), "out is {}: a mean is floating point or complex",
+             describe(out));
+  const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
+  if (to.empty()) return;
+  const double n = static_cast<double>(reduced_count(self, mask));
+  const ReduceSpec spec = arithmetic(ReduceOp::sum, self, out);
+  const bool complex = is_complex(out.dtype);
+  op.launch([=] {
+    reduce(spec, self, mask, to, [=](void* wide, int64_t count) {
+      double* v = static_cast<double*>(wide);
+      for (int64_t i = 0; i < (complex ? 2 * count : count); ++i) v[i] /= n;
+    });
+  });
+}
+
+void plan_truth(Op& op, ReduceOp what, const TensorView& self, const std::vector<int64_t>& dims, bool keepdim,
+                const TensorView& out) {
+  const DimMask mask = reduction_mask(op, self, dims);
+  const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
+  if (to.empty()) return;
+  const bool integral = compute_of(self.dtype) == Compute::I64;
+  op.launch([=] {
+    // The identities of max and min are no truth values: an empty reduction gives false or true.
+    reduce({what, ReduceMap::nonzero, compute_of(self.dtype)}, self, mask, to, [=](void* wide, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        if (integral) {
+          int64_t& v = static_cast<int64_t*>(wide)[i];
+          v = v > 0;
+        } else {
+          double& v = static_cast<double*>(wide)[i];
+          v = v > 0;
+        }
+      }
+    });
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnReduceSum, (In, self), (Ints, dims), (Bool, keepDims), (Type, dtype), (Out, out)) {
+  (void)dtype;  // out has it
+  plan(op, arithmetic(ReduceOp::sum, *self, *out), *self, reduction_mask(op, *self, *dims), keepDims, *out);
+}
+
+ACLNN(aclnnMean, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
+  (void)dtype;
+  plan_mean(op, *self, reduction_mask(op, *self, *dim), keepDim, *out);
+}
+
+ACLNN(aclnnProd, (In, self), (Type, dtype), (Out, out)) {
+  (void)dtype;
+  plan(op, arithmetic(ReduceOp::prod, *self, *out), *self, all_dims(*self), false, *out);
+}
+
+ACLNN(aclnnProdDim, (In, self), (Int, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
+  (void)dtype;
+  plan(op, arithmetic(ReduceOp::prod, *self, *out), *self, reduction_mask(*self, dim), keepDim, *out);
+}
+
+ACLNN(aclnnAmax, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
+  plan_extreme(op, true, *self, reduction_mask(op, *self, *dim), keepDim, *out);
+}
+ACLNN(aclnnAmin, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
+  plan_extreme(op, false, *self, reduction_mask(op, *self, *dim), keepDim, *out);
+}
+ACLNN(aclnnMax, (In, self), (Out, out)) { plan_extreme(op, true, *self, all_dims(*self), false, *out); }
+ACLNN(aclnnMin, (In, self), (Out, out)) { plan_extreme(op, false, *self, all_dims(*self), false, *out); }
+
+ACLNN(aclnnAminmax, (In, self), (Ints, dim), (Bool, keepDim), (Out, minOut), (Out, maxOut)) {
+  plan_aminmax(op, *self, reduction_mask(op, *self, *dim), keepDim, *minOut, *maxOut);
+}
+ACLNN(aclnnAminmaxDim, (In, self), (Int, dim), (Bool, keepDim), (Out, minOut), (Out, maxOut)) {
+  plan_aminmax(op, *self, reduction_mask(*self, dim), keepDim, *minOut, *maxOut);
+}
+ACLNN(aclnnAminmaxAll, (In, self), (Out, minOut), (Out, maxOut)) {
+  plan_aminmax(op, *self, all_dims(*self), false, *minOut, *maxOut);
+}
+
+// True is 1: the largest of the elements' truths says whether any is true, the smallest whether all are.
+ACLNN(aclnnAny, (In, self), (Ints, dim), (Bool, keepdim), (Out, out)) {
+  plan_truth(op, ReduceOp::max, *self, *dim, keepdim, *out);
+}
+ACLNN(aclnnAll, (In, self), (Ints, dim), (Bool, keepdim), (Out, out)) {
+  plan_truth(op, ReduceOp::min, *self, *dim, keepdim, *out);
+}
+
+}  // namespace updraft

@@ -1,0 +1,82 @@
+// p-norms and log-sum-exp.
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/pipeline.h"
+#include "ops/reduction/reduction.h"
+
+namespace updraft {
+namespace {
+
+void plan_norm(Op& op, const TensorView& self, double p, const std::vector<int64_t>& dims, bool keepdim,
+               const TensorView& out) {
+  op.require(is_floating(out.dtype), "out is {}: a norm is floating point", describe(out));
+  const DimMask mask = reduction_mask(op, self, dims);
+  const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
+  if (to.empty()) return;
+  const bool extreme = std::isinf(p);
+  op.require(reduced_count(self, mask) > 0 || !(extreme || p < 0), "self is {}: an empty dimension has no norm of order {}",
+             describe(self), p);
+  ReduceSpec spec;
+  spec.compute = is_complex(self.dtype)       ? compute_of(self.dtype)
+                 : out.dtype == DType::Double ? Compute::F64
+                                              : compute_of(self.dtype);
+  if (spec.compute == Compute::I64) spec.compute = Compute::F32;
+  spec.op = !extreme ? ReduceOp::sum : p > 0 ? ReduceOp::max : ReduceOp::min;
+  spec.map = extreme || p == 1 ? ReduceMap::abs : p == 0 ? ReduceMap::nonzero : p == 2 ? ReduceMap::square : ReduceMap::power;
+  spec.p = p;
+  if (spec.map == ReduceMap::power) op.work(self.numel() * 10);
+  op.launch([=] {
+    reduce(spec, self, mask, to, [=](void* wide, int64_t n) {
+      double* v = static_cast<double*>(wide);
+      if (p == 2) {
+        for (int64_t i = 0; i < n; ++i) v[i] = std::sqrt(v[i]);
+      } else if (!extreme && p != 0 && p != 1) {
+        for (int64_t i = 0; i < n; ++i) v[i] = std::pow(v[i], 1.0 / p);
+      }
+    });
+  });
+}
+
+double order_of(const aclScalar& p) { return p.to_double(); }
+
+}  // namespace
+
+ACLNN(aclnnLinalgVectorNorm, (In, self), (Scalar, ord), (OptInts, dims), (Bool, keepDims), (Type, dtype), (Out, out)) {
+  (void)dtype;
+  plan_norm(op, *self, order_of(*ord), dims ? *dims : std::vector<int64_t>{}, keepDims, *out);
+}
+
+ACLNN(aclnnNorm, (In, self), (OptScalar, pScalar), (OptInts, dim), (Bool, keepdim), (Out, out)) {
+  plan_norm(op, *self, pScalar ? order_of(*pScalar) : 2.0, dim ? *dim : std::vector<int64_t>{}, keepdim, *out);
+}
+
+ACLNN(aclnnLogSumExp, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
+  op.require(is_floating(out->dtype), "out is {}, want floating point", describe(*out));
+  const DimMask mask = reduction_mask(op, *self, *dim);
+  const TensorView to = reduction_output(op, "out", *self, mask, keepDim, *out);
+  if (to.empty()) return;
+  const Compute compute = self->dtype == DType::Double || out->dtype == DType::Double ? Compute::F64 : Compute::F32;
+  op.work(self->numel() * 8);
+  op.launch([=, self = *self] {
+    const int64_t n = to.numel();
+    std::vector<double> top(static_cast<size_t>(n)), total(static_cast<size_t>(n));
+    TensorView max = TensorView::contiguous(top.data(), storage_of(compute), to.dims, to.rank);
+    TensorView sum = TensorView::contiguous(total.data(), DType::Double, to.dims, to.rank);
+    reduce({ReduceOp::max, ReduceMap::none, compute}, self, mask, max, [](void* wide, int64_t count) {
+      double* v = static_cast<double*>(wide);  // infinities would cancel to NaN
+      for (int64_t i = 0; i < count; ++i)
+        if (std::isinf(v[i])) v[i] = 0;
+    });
+    reduce({ReduceOp::sum, ReduceMap::exp, compute, 0, &max}, self, mask, sum);
+    for (int64_t i = 0; i < n; ++i) {
+      const size_t k = static_cast<size_t>(i);
+      const double shift = compute == Compute::F64 ? top[k] : static_cast<double>(reinterpret_cast<float*>(top.data())[k]);
+      total[k] = std::log(total[k]) + shift;
+    }
+    copy_elements(to, sum);
+  });
+}
+
+}  // namespace updraft
