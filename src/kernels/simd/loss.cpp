@@ -67,7 +67,7 @@ inline T soft_margin_slope(T x, T t) {
 }
 
 LOSS(mse, 2, (in0[i] - in1[i]) * (in0[i] - in1[i]))
-LOSS(mse_backward, 3, p[0] * (in1[i] - in2[i]) * in0[i])
+LOSS(mse_backward, 3, p[0] * T(2) * (in1[i] - in2[i]) * in0[i])
 LOSS(l1, 2, m::abs(in0[i] - in1[i]))
 LOSS(l1_backward, 3, (T(in1[i] > in2[i]) - T(in1[i] < in2[i])) * (in0[i] * p[0]))
 LOSS(smooth_l1_loss, 2, smooth_l1(in0[i] - in1[i], p[1]))
