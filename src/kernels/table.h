@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/params.h"
+#include "kernels/spatial.h"
 
 namespace updraft {
 
