@@ -6,6 +6,7 @@
 
 #include "kernels/params.h"
 #include "kernels/random.h"
+#include "kernels/spatial.h"
 
 namespace updraft {
 
