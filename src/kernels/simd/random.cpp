@@ -1,6 +1,8 @@
 // Philox4x32-10 (Salmon et al., 2011) and the distributions made of its words, 1024 results a block.
 #include "kernels/random.h"
 
+#include <bit>
+
 #include "kernels/simd/math.h"
 #include "kernels/table.h"
 
@@ -57,7 +59,38 @@ inline double unit64(uint32_t hi, uint32_t lo) {
          static_cast<double>(static_cast<int32_t>(lo >> 6)) * 0x1p-53;
 }
 
-constexpr float kAngle = 1.46291807926715968e-9f;  // pi / 2^31
+// Cosine and sine of a random angle: the top two bits choose the quadrant, the others an angle in [-pi/4, pi/4), where
+// short polynomials (Cephes, Moshier) are exact to the last bits.
+inline float flip(float x, uint32_t sign) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^ sign); }
+inline double flip(double x, uint32_t sign) {
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(x) ^ static_cast<uint64_t>(sign) << 32);
+}
+inline float sine(float r) {
+  const float z = r * r;
+  return ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * r + r;
+}
+inline float cosine(float r) {
+  const float z = r * r;
+  return ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1.0f;
+}
+inline double sine(double r) {
+  const double z = r * r;
+  return (((((1.58962301576546568060e-10 * z - 2.50507477628578072866e-8) * z + 2.75573136213857245213e-6) * z -
+            1.98412698295895385996e-4) * z + 8.33333333332211858878e-3) * z - 1.66666666666666307295e-1) * z * r + r;
+}
+inline double cosine(double r) {
+  const double z = r * r;
+  return (((((-1.13585365213876817300e-11 * z + 2.08757008419747316778e-9) * z - 2.75573141792967388112e-7) * z +
+            2.48015872888517045348e-5) * z - 1.38888888888730564116e-3) * z + 4.16666666666665929218e-2) * z * z -
+         0.5 * z + 1.0;
+}
+// The point at angle r in quadrant q (two bits).
+template <class T>
+inline void turn(T& x, T& y, T r, uint32_t q) {
+  const T c = cosine(r), s = sine(r);
+  x = flip(q & 1 ? s : c, (q + 1) << 30 & 0x80000000u);
+  y = flip(q & 1 ? c : s, q << 30 & 0x80000000u);
+}
 
 void normal(float* to, const uint32_t* w, float mean, float deviation) {
   for (int half = 0; half < 2; ++half) {
@@ -65,35 +98,41 @@ void normal(float* to, const uint32_t* w, float mean, float deviation) {
     const uint32_t* angle = radius + kCounters;
     float* x = to + half * 2 * kCounters;
     float* y = x + kCounters;
+#pragma GCC ivdep
     for (int i = 0; i < kCounters; ++i) {
       const float r = m::sqrt(-2.0f * m::log(positive_unit(radius[i]))) * deviation;
-      const float t = static_cast<float>(static_cast<int32_t>(angle[i])) * kAngle;
-      x[i] = mean + r * m::cos(t);
-      y[i] = mean + r * m::sin(t);
+      float a, b;
+      turn(a, b, static_cast<float>(static_cast<int32_t>(angle[i] << 2)) * 3.65722951e-10f, angle[i] >> 30);
+      x[i] = mean + r * a;
+      y[i] = mean + r * b;
     }
   }
 }
 
 void normal64(double* to, const uint32_t* hi, const uint32_t* lo, double mean, double deviation) {
   constexpr int kHalf = kWords / 2;
+#pragma GCC ivdep
   for (int i = 0; i < kHalf; ++i) {
     const double r = m::sqrt(-2.0 * m::log(1.0 - unit64(hi[i], lo[i]))) * deviation;
-    const double t = unit64(hi[kHalf + i], lo[kHalf + i]) * 6.28318530717958647692;
-    to[i] = mean + r * m::cos(t);
-    to[kHalf + i] = mean + r * m::sin(t);
+    const uint32_t angle = hi[kHalf + i];
+    double a, b;
+    turn(a, b, (unit64(angle << 2, lo[kHalf + i]) - 0.5) * 1.57079632679489661923, angle >> 30);
+    to[i] = mean + r * a;
+    to[kHalf + i] = mean + r * b;
   }
 }
 
 // Bit i of word j is the verdict on word 32 i + j: any order will do for random words, this one is vertical.
 void keep_bits(uint32_t* bits, const uint32_t* w, double drop) {
-  for (int j = 0; j < 32; ++j) bits[j] = drop >= 1 ? 0u : ~0u;
-  if (drop >= 1 || drop <= 0) return;
-  const double scaled = drop * 0x1p32;
-  const uint32_t threshold = scaled >= 4294967295.0 ? 0xffffffffu : static_cast<uint32_t>(scaled + 0.5);
-  uint32_t acc[32] = {};
+  const double scaled = drop * 0x1p31;
+  const bool none = scaled >= 2147483647.0;
+  const int32_t threshold = none ? 2147483647 : scaled > 0 ? static_cast<int32_t>(scaled + 0.5) : 0;
+  alignas(64) uint32_t acc[32] = {};
   for (int i = 0; i < 32; ++i) {
-    const uint32_t bit = 1u << i;
-    for (int j = 0; j < 32; ++j) acc[j] |= w[32 * i + j] >= threshold ? bit : 0u;
+    const uint32_t bit = none ? 0u : 1u << i;
+    // Negative where the word's upper 31 bits are not below the threshold.
+    for (int j = 0; j < 32; ++j)
+      acc[j] |= static_cast<uint32_t>((threshold - 1 - static_cast<int32_t>(w[32 * i + j] >> 1)) >> 31) & bit;
   }
   for (int j = 0; j < 32; ++j) bits[j] = acc[j];
 }

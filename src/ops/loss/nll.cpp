@@ -33,12 +33,26 @@ struct Layout {
     }
   }
   int64_t count() const { return rows * places; }
-  /// Element offset of class 0 at position i.
-  int64_t offset(int64_t i) const {
-    if (places == 1) return i * row_stride;
-    const int64_t place = i % places;
-    return i / places * row_stride + place / width * height_stride + place % width * place_stride;
-  }
+
+  /// Element offset of class 0 at position i, i + 1, ...
+  struct Cursor {
+    const Layout& layout;
+    int64_t row, y, x, offset;
+    Cursor(const Layout& l, int64_t i) : layout(l), row(i / l.places), y(i % l.places / l.width), x(i % l.places % l.width) {
+      move();
+    }
+    void move() { offset = row * layout.row_stride + y * layout.height_stride + x * layout.place_stride; }
+    void next() {
+      offset += layout.place_stride;
+      if (++x < layout.width) return;
+      x = 0;
+      if ((++y) * layout.width >= layout.places) {
+        y = 0;
+        ++row;
+      }
+      move();
+    }
+  };
 };
 
 struct Plan {
@@ -95,7 +109,8 @@ void forward(const Plan& p, Reduction reduction, const TensorView& result, const
       const int64_t at = b * kBlockElements, count = std::min(kBlockElements, n - at);
       read_targets(targets, at, count, layout.classes, p.ignore, classes);
       Part part;
-      for (int64_t i = 0; i < count; ++i) {
+      Layout::Cursor cursor(layout, at);
+      for (int64_t i = 0; i < count; ++i, cursor.next()) {
         const int64_t c = classes[i];
         if (c < 0) {
           values[i] = 0;
@@ -103,7 +118,7 @@ void forward(const Plan& p, Reduction reduction, const TensorView& result, const
         }
         W w = 1;
         if (p.weighted) load_weight(&w, p.weight.as<const char>() + c * weight_stride * weight_size, 1, 1);
-        const W v = -static_cast<W>(data[layout.offset(at + i) + c * layout.class_stride]) * w;
+        const W v = -static_cast<W>(data[cursor.offset + c * layout.class_stride]) * w;
         values[i] = v;
         part.loss += static_cast<double>(v);
         part.weight += static_cast<double>(w);
@@ -148,8 +163,9 @@ void backward(const Plan& p, Reduction reduction, const TensorView& grad, const 
       const int64_t count = std::min(kBlockElements, end - at);
       read_targets(targets, at, count, layout.classes, p.ignore, classes);
       const W* g = reduction == Reduction::kNone ? static_cast<const W*>(grads.read(at, count, buffer)) : nullptr;
-      for (int64_t i = 0; i < count; ++i) {
-        T* row = data + layout.offset(at + i);
+      Layout::Cursor cursor(layout, at);
+      for (int64_t i = 0; i < count; ++i, cursor.next()) {
+        T* row = data + cursor.offset;
         if (rows) std::memset(static_cast<void*>(row), 0, static_cast<size_t>(layout.classes) * sizeof(T));
         const int64_t c = classes[i];
         if (c < 0) continue;
