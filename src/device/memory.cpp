@@ -75,10 +75,11 @@ void* DeviceMemory::allocate(size_t bytes) {
   size_t align = bytes >= kHuge ? kHuge : kAlign;
   size_t size = round_up(bytes, kAlign);
   std::lock_guard lock(mutex_);
-  if (size < bytes || size > limit_ - used_)
+  if (size < bytes || size > room())
     throw Error(code::kRtMemoryAllocation,
-                "device {} is out of memory: {} bytes asked for, {} of {} bytes in use (UPDRAFT_MEMORY sets the figure)",
-                device_, bytes, used_, limit_);
+                "device {} is out of memory: {} bytes asked for, {} of {} bytes in use here and {} by other processes "
+                "(UPDRAFT_MEMORY sets the figure)",
+                device_, bytes, used_, limit_, other_processes_use(device_));
   // First fit keeps the touched part of the file compact.
   for (auto it = free_.begin(); it != free_.end(); ++it) {
     auto [offset, room] = *it;
@@ -150,6 +151,16 @@ bool DeviceMemory::find(const void* p, void** base, size_t* bytes) const {
   return false;
 }
 
+size_t DeviceMemory::room() const {
+  size_t taken = used_ + other_processes_use(device_);
+  return taken < limit_ ? limit_ - taken : 0;
+}
+
+size_t DeviceMemory::available() const {
+  std::lock_guard lock(mutex_);
+  return room();
+}
+
 size_t DeviceMemory::used() const {
   std::lock_guard lock(mutex_);
   return used_;
@@ -157,7 +168,7 @@ size_t DeviceMemory::used() const {
 
 void DeviceMemory::charge(size_t bytes) {
   std::lock_guard lock(mutex_);
-  if (bytes > limit_ - used_)
+  if (bytes > room())
     throw Error(code::kRtMemoryAllocation, "device {} is out of memory: {} bytes asked for, {} of {} bytes in use",
                 device_, bytes, used_, limit_);
   used_ += bytes;

@@ -7,20 +7,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
-#include <mutex>
 #include <string>
 
 namespace updraft {
 namespace {
 
 constexpr int kDevices = 1024;
-std::atomic<int> g_files[kDevices];
+std::atomic<int> g_files[kDevices];  // descriptor + 1; 0: none
 std::atomic<size_t> g_written[kDevices];
-std::once_flag g_once;
 
 std::string root() {
   if (const char* p = std::getenv("UPDRAFT_RUN_DIR"); p && *p) return p;
@@ -61,9 +61,6 @@ void write_record(int index, int fd, size_t used) {
 }  // namespace
 
 void open_process_record(int index) {
-  std::call_once(g_once, [] {
-    for (auto& f : g_files) f = -1;
-  });
   std::string folder = fmt::format("{}/devices/{}", root(), index);
   if (!make_folders(folder)) return;
   remove_stale(folder);
@@ -72,14 +69,36 @@ void open_process_record(int index) {
   if (fd < 0) return;
   flock(fd, LOCK_EX);  // held until the process ends, however it ends
   write_record(index, fd, 0);
-  g_files[index] = fd;
+  g_files[index] = fd + 1;
 }
 
 void update_process_record(int index, size_t used) {
-  int fd = g_files[index];
+  int fd = g_files[index] - 1;
   if (fd < 0) return;
   size_t before = g_written[index], change = used > before ? used - before : before - used;
   if (change >= (16u << 20) || change > before / 16) write_record(index, fd, used);
+}
+
+size_t other_processes_use(int index) {
+  if (g_files[index] == 0) return 0;  // no records at all
+  std::string folder = fmt::format("{}/devices/{}", root(), index);
+  DIR* dir = opendir(folder.c_str());
+  if (!dir) return 0;
+  size_t total = 0;
+  const std::string own = std::to_string(getpid());
+  while (dirent* entry = readdir(dir)) {
+    if (entry->d_name[0] == '.' || own == entry->d_name) continue;
+    std::string path = folder + "/" + entry->d_name;
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) continue;
+    char text[256] = {};
+    // A lock that can be taken belongs to a process that died.
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0 && read(fd, text, sizeof text - 1) > 0)
+      if (const char* at = std::strstr(text, "\"used_bytes\": ")) total += std::strtoull(at + 14, nullptr, 10);
+    close(fd);
+  }
+  closedir(dir);
+  return total;
 }
 
 }  // namespace updraft

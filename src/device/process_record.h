@@ -8,4 +8,6 @@ namespace updraft {
 void open_process_record(int index);
 /// Rewrites the bytes in use when they changed by more than 1/16 or 16 MiB.
 void update_process_record(int index, size_t used);
+/// Bytes that other living processes hold on the device, by their records.
+size_t other_processes_use(int index);
 }  // namespace updraft
