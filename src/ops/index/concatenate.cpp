@@ -1,0 +1,141 @@
+// Tensors side by side, and the reverse.
+#include <vector>
+
+#include "base/parallel.h"
+#include "ops/index/indices.h"
+
+namespace updraft {
+namespace {
+
+struct Piece {
+  TensorView to, from;
+};
+
+// Many small pieces go to the threads whole, large ones one after the other.
+void move_pieces(const std::vector<Piece>& pieces) {
+  int64_t largest = 0;
+  for (const Piece& p : pieces) largest = std::max(largest, p.to.numel());
+  if (largest <= 65536) {
+    parallel_for(static_cast<int64_t>(pieces.size()), std::max<int64_t>(1, 16384 / std::max<int64_t>(largest, 1)),
+                 [&](int64_t b, int64_t e) {
+                   for (; b < e; ++b) move_elements(pieces[static_cast<size_t>(b)].to, pieces[static_cast<size_t>(b)].from);
+                 });
+  } else {
+    for (const Piece& p : pieces) move_elements(p.to, p.from);
+  }
+}
+
+void launch_pieces(Op& op, std::vector<Piece> pieces) {
+  if (pieces.empty()) return;
+  if (pieces.size() == 1) {
+    op.launch([p = pieces[0]] { move_elements(p.to, p.from); });
+  } else {
+    op.launch([pieces = std::move(pieces)] { move_pieces(pieces); });
+  }
+}
+
+}  // namespace
+
+ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
+  const int d = out->wrap_dim(dim);
+  std::vector<Piece> pieces;
+  int64_t at = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    op.require(tensors.item(i) != nullptr, "tensors[{}] is null", i);
+    const TensorView& t = tensors[i];
+    if (t.rank == 1 && t.dims[0] == 0) continue;  // PyTorch's legacy: empty vectors match every shape
+    bool fits = t.rank == out->rank && at + t.dims[d] <= out->dims[d];
+    for (int k = 0; fits && k < t.rank; ++k) fits = k == d || t.dims[k] == out->dims[k];
+    op.require(fits, "tensors[{}] is {} at {} of dimension {}: it does not fit into out, {}", i, describe(t), at, d,
+               describe(*out));
+    if (!t.empty()) pieces.push_back({narrow(*out, d, at, t.dims[d]), t});
+    at += t.dims[d];
+  }
+  op.require(at == out->dims[d], "the tensors have {} elements along dimension {}, out is {}", at, d, describe(*out));
+  op.work(out->numel());
+  launch_pieces(op, std::move(pieces));
+}
+
+ACLNN(aclnnStack, (Tensors, tensors), (Int, dim), (Out, out)) {
+  const int d = out->wrap_dim(dim);
+  op.require(out->rank > 0 && out->dims[d] == static_cast<int64_t>(tensors.size()), "out is {}, want {} elements along dimension {}",
+             describe(*out), tensors.size(), d);
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    op.require(tensors.item(i) != nullptr, "tensors[{}] is null", i);
+    const TensorView to = drop_dim(narrow(*out, d, static_cast<int64_t>(i), 1), d);
+    op.require_same_shape("a tensor", tensors[i], "its part of out", to);
+    if (!to.empty()) pieces.push_back({to, tensors[i]});
+  }
+  op.work(out->numel());
+  launch_pieces(op, std::move(pieces));
+}
+
+ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (Tensors, out)) {
+  const int d = self->wrap_dim(dim);
+  op.require(self->rank > 0, "self is {}, want a dimension to split", describe(*self));
+  op.require(out.size() == splitSize.size(), "out has {} tensors, splitSize {}", out.size(), splitSize.size());
+  std::vector<Piece> pieces;
+  int64_t at = 0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    op.require(splitSize[i] >= 0 && at + splitSize[i] <= self->dims[d], "split sizes {} … exceed {} elements of dimension {}",
+               at + splitSize[i], self->dims[d], d);
+    op.require(out.item(i) != nullptr, "out[{}] is null", i);
+    const TensorView from = narrow(*self, d, at, splitSize[i]);
+    op.require_same_shape("out", out[i], "its part of self", from);
+    if (!from.empty()) pieces.push_back({out[i], from});
+    at += splitSize[i];
+  }
+  op.require(at == self->dims[d], "split sizes add up to {}, dimension {} has {}", at, d, self->dims[d]);
+  launch_pieces(op, std::move(pieces));
+}
+
+// Each tensor is padded to num_chunks equal chunks of dimension `dim`; chunk c of all of them are joined, flat.
+ACLNN(aclnnChunkCat, (Tensors, tensors), (Int, dim), (Int, numChunks), (Out, out)) {
+  op.require(numChunks >= 1, "numChunks is {}, want at least 1", numChunks);
+  op.require(dim >= 0 && out->rank == dim + 2 && out->dims[dim] == numChunks, "out is {}, want {} dimensions with {} chunks in dimension {}",
+             describe(*out), dim + 2, numChunks, dim);
+  const int d = static_cast<int>(dim);
+  std::vector<Piece> pieces;
+  std::vector<TensorView> gaps;
+  int64_t column = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorView& t = tensors[i];
+    op.require(t.rank > d, "tensors[{}] is {}, want more than {} dimensions", i, describe(t), d);
+    int64_t tail = 1;
+    for (int k = d + 1; k < t.rank; ++k) tail *= t.dims[k];
+    const int64_t chunk = (t.dims[d] + numChunks - 1) / numChunks;
+    for (int64_t c = 0; c < numChunks; ++c) {
+      const int64_t begin = std::min(t.dims[d], c * chunk), count = std::min(t.dims[d] - begin, chunk);
+      TensorView slot = narrow(drop_dim(narrow(*out, d, c, 1), d), d, column, chunk * tail);
+      if (count < chunk) gaps.push_back(narrow(slot, d, count * tail, (chunk - count) * tail));
+      if (count == 0 || tail == 0) continue;
+      TensorView to = narrow(slot, d, 0, count * tail), shaped;
+      shaped.data = to.data;
+      shaped.dtype = to.dtype;
+      for (int k = 0; k < d; ++k) append_dim(shaped, to.dims[k], to.strides[k]);
+      int64_t stride = to.strides[d] * count * tail;
+      for (int k = d; k < t.rank; ++k) {
+        const int64_t size = k == d ? count : t.dims[k];
+        stride /= size;
+        append_dim(shaped, size, stride);
+      }
+      const TensorView from = narrow(t, d, begin, count);
+      op.require_same_shape("a chunk", from, "its part of out", shaped);
+      pieces.push_back({shaped, from});
+    }
+    column += chunk * tail;
+  }
+  op.require(column == out->dims[d + 1], "the tensors have {} columns, out is {}", column, describe(*out));
+  op.work(out->numel());
+  op.launch([pieces = std::move(pieces), gaps = std::move(gaps)] {
+    for (const TensorView& gap : gaps) {
+      if (gap.empty()) continue;
+      const uint64_t zero[2] = {};
+      move_elements(gap, TensorView::contiguous(const_cast<uint64_t*>(zero), gap.dtype, nullptr, 0).expand_as(gap));
+    }
+    move_pieces(pieces);
+  });
+}
+
+}  // namespace updraft

@@ -1,0 +1,116 @@
+// Whole slices along one dimension: selected, copied, added, filled.
+#include <vector>
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/index/rows.h"
+
+namespace updraft {
+namespace {
+
+// index is a vector or a scalar, `source` has its length in dimension `dim` and else self's shape.
+int check_slices(const Op& op, const TensorView& self, int64_t dim, const TensorView& index, const char* name,
+                 const TensorView& source) {
+  const int d = self.wrap_dim(dim);
+  require_index(op, "index", index);
+  op.require(index.rank <= 1, "index is {}, want a vector", describe(index));
+  op.require(self.dtype == source.dtype, "{} is {}, want the type of self, {}", name, describe(source), describe(self));
+  bool fits = source.rank == self.rank && source.size(d) == index.numel();
+  for (int k = 0; fits && k < self.rank; ++k) fits = k == d || self.dims[k] == source.dims[k];
+  // A scalar stands for a vector of one element.
+  fits = fits || (source.numel() == 1 && index.numel() == 1 && self.numel() >= 1 && self.rank <= 1);
+  op.require(fits, "{} is {}, want self's shape with {} elements in dimension {} (self is {})", name, describe(source),
+             index.numel(), d, describe(self));
+  return d;
+}
+
+Rows slices(const TensorView& self, int d, const TensorView& index, const TensorView& source) {
+  if (source.rank == self.rank) return rows_of(self, d, index, source, false);
+  TensorView line = TensorView::contiguous(source.data, source.dtype, nullptr, 0);
+  if (self.rank == 1) append_dim(line, 1, 1);
+  return rows_of(self, d, index, line, false);
+}
+
+void plan_index_add(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& source,
+                    const aclScalar& alpha, const TensorView& out) {
+  const int d = check_slices(op, self, dim, index, "source", source);
+  op.require_same_shape("self", self, "out", out);
+  op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
+  if (out.empty()) return;
+  op.work(out.numel() + 4 * source.numel());
+  op.launch([=] {
+    if (out.data != self.data) move_elements(out, self);
+    if (!source.empty()) add_rows(slices(out, d, index, source), &alpha);
+  });
+}
+
+void plan_index_copy(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& source,
+                     const TensorView& out) {
+  const int d = check_slices(op, self, dim, index, "source", source);
+  op.require_same_shape("self", self, "out", out);
+  if (out.empty()) return;
+  op.launch([=] {
+    if (out.data != self.data) move_elements(out, self);
+    if (!source.empty()) put_rows(slices(out, d, index, source));
+  });
+}
+
+// index: a tensor, or numbers that the plan keeps.
+template <class Index>
+void plan_index_fill(Op& op, const TensorView& self, int64_t dim, Index index, int64_t count, const aclScalar& value,
+                     const TensorView& out) {
+  const int d = self.wrap_dim(dim);
+  op.require_same_shape("self", self, "out", out);
+  if (out.empty()) return;
+  op.launch([=, index = std::move(index), value = Element(out.dtype, value)] {
+    if (out.data != self.data) move_elements(out, self);
+    if (count == 0) return;
+    TensorView positions, values = value.view().expand_as(out);
+    if constexpr (std::is_same_v<Index, TensorView>) {
+      positions = index;
+    } else {
+      positions = TensorView::contiguous(const_cast<int64_t*>(index.data()), DType::Int64, &count, 1);
+    }
+    Rows r = rows_of(out, d, positions, values, true);
+    r.value_stride = 0;
+    put_rows(r);
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnIndexSelect, (In, self), (Int, dim), (In, index), (Out, out)) {
+  const int d = check_slices(op, *self, dim, *index, "out", *out);
+  if (out->empty()) return;
+  op.launch([=, self = *self, index = *index, out = *out] { gather_rows(slices(self, d, index, out)); });
+}
+
+ACLNN(aclnnIndexAdd, (In, self), (Int, dim), (In, index), (In, source), (Scalar, alpha), (Out, out)) {
+  plan_index_add(op, *self, dim, *index, *source, *alpha, *out);
+}
+ACLNN(aclnnIndexAddV2, (In, self), (Int, dim), (In, index), (In, source), (Scalar, alpha), (Int, mode), (Out, out)) {
+  (void)mode;  // precision or speed: the result is exact either way
+  plan_index_add(op, *self, dim, *index, *source, *alpha, *out);
+}
+ACLNN(aclnnIndexCopy, (In, self), (Int, dim), (In, index), (In, source), (Out, out)) {
+  plan_index_copy(op, *self, dim, *index, *source, *out);
+}
+ACLNN(aclnnInplaceIndexCopy, (Out, selfRef), (Int, dim), (In, index), (In, source)) {
+  plan_index_copy(op, *selfRef, dim, *index, *source, *selfRef);
+}
+
+ACLNN(aclnnIndexFill, (In, self), (Int, dim), (In, index), (Scalar, value), (Out, out)) {
+  require_index(op, "index", *index);
+  plan_index_fill(op, *self, dim, *index, index->numel(), *value, *out);
+}
+ACLNN(aclnnInplaceIndexFill, (Out, selfRef), (Int, dim), (In, index), (Scalar, value)) {
+  require_index(op, "index", *index);
+  plan_index_fill(op, *selfRef, dim, *index, index->numel(), *value, *selfRef);
+}
+ACLNN(aclnnIndexFillTensor, (In, self), (Int, dim), (Ints, index), (Scalar, value), (Out, out)) {
+  plan_index_fill(op, *self, dim, *index, static_cast<int64_t>(index.size()), *value, *out);
+}
+ACLNN(aclnnInplaceIndexFillTensor, (Out, selfRef), (Int, dim), (Ints, index), (Scalar, value)) {
+  plan_index_fill(op, *selfRef, dim, *index, static_cast<int64_t>(index.size()), *value, *selfRef);
+}
+
+}  // namespace updraft

@@ -1,0 +1,110 @@
+#include "ops/index/indices.h"
+
+#include <cstring>
+
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+#include "kernels/pipeline.h"
+
+namespace updraft {
+
+void require_index(const Op& op, const char* name, const TensorView& index) {
+  op.require(is_integral(index.dtype, true), "{} is {}, want INT64 or INT32", name, describe(index));
+}
+
+void index_out_of_range(int64_t index, int64_t size, int dim) {
+  fail_kernel(fmt::format("index {} is out of range for dimension {} with size {}", index, dim, size));
+}
+
+const int64_t* read_indices(const TensorView& index, int slot) {
+  if (index.dtype == DType::Int64 && index.is_contiguous()) return index.as<const int64_t>();
+  auto* to = static_cast<int64_t*>(onednn::scratch(slot, static_cast<size_t>(index.numel()) * 8 + 8));
+  gather_to(to, DType::Int64, index);
+  return to;
+}
+
+void index_offsets(int64_t* to, const TensorView& index, int64_t size, int64_t stride, int dim, bool wrap, bool add) {
+  const int64_t* from = read_indices(index);
+  parallel_for(index.numel(), 16384, [&](int64_t begin, int64_t end) {
+    if (add) {
+      for (int64_t i = begin; i < end; ++i) to[i] += checked_index(from[i], size, dim, wrap) * stride;
+    } else {
+      for (int64_t i = begin; i < end; ++i) to[i] = checked_index(from[i], size, dim, wrap) * stride;
+    }
+  });
+}
+
+void set_result_shape(aclTensor* handle, const int64_t* dims, int rank) {
+  if (aclTensor* live = tensor_pool().get(handle))
+    live->view = TensorView::contiguous(live->view.data, live->view.dtype, dims, rank);
+}
+void set_result_shape(aclTensor* handle, std::initializer_list<int64_t> dims) {
+  set_result_shape(handle, dims.begin(), static_cast<int>(dims.size()));
+}
+
+void move_elements(const TensorView& to, const TensorView& from) {
+  if (to.empty()) return;
+  const TensorView* views[] = {&to, &from};
+  const StridedLoop<2> loop(views);
+  const int inner = loop.rank - 1;
+  const int64_t ts = loop.strides[0][inner], fs = loop.strides[1][inner];
+  // Rows that are long enough to be copied one by one; all else is copy_elements' business.
+  if (to.dtype != from.dtype || (ts != 1 && fs == 1 && loop.rank > 1) || (fs != 1 && fs != 0 && fs != -1 && ts == 1 && loop.rank > 1))
+    return copy_elements(to, from);
+  const size_t size = size_of(to.dtype);
+  parallel_for(to.numel(), 16384, [&](int64_t begin, int64_t end) {
+    if (ts == 1 && fs == 1) {
+      loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t n) {
+        std::memcpy(at_element(to, at[0]), at_element(from, at[1]), static_cast<size_t>(n) * size);
+      });
+      return;
+    }
+    visit_size(size, [&]<class T>() {
+      loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t n) {
+        T* t = to.as<T>() + at[0];
+        const T* f = from.as<T>() + at[1];
+        if (fs == 0 && ts == 1) {
+          std::fill_n(t, n, *f);
+        } else {
+          for (int64_t i = 0; i < n; ++i) t[i * ts] = f[i * fs];
+        }
+      });
+    });
+  });
+}
+
+TensorView narrow(const TensorView& v, int d, int64_t begin, int64_t count) {
+  TensorView part = v;
+  part.data = at_element(v, begin * v.strides[d]);
+  part.dims[d] = count;
+  return part;
+}
+
+TensorView drop_dim(const TensorView& v, int d) {
+  TensorView rest;
+  rest.data = v.data;
+  rest.dtype = v.dtype;
+  for (int i = 0; i < v.rank; ++i)
+    if (i != d) append_dim(rest, v.dims[i], v.strides[i]);
+  return rest;
+}
+
+void append_dim(TensorView& v, int64_t dim, int64_t stride) {
+  if (v.rank == kMaxDims) throw Error(code::kAclnnParamInvalid, "more than {} dimensions are not supported", kMaxDims);
+  v.dims[v.rank] = dim;
+  v.strides[v.rank++] = stride;
+}
+
+Element::Element(DType t, const aclScalar& s) : dtype(t) {
+  visit_type(t, [&]<class T>() {
+    T v;
+    if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) v = T(s.to_complex());
+    else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) v = T(static_cast<float>(s.to_double()));
+    else if constexpr (std::is_same_v<T, bool>) v = s.to_bool();
+    else if constexpr (std::is_integral_v<T>) v = static_cast<T>(s.to_int());
+    else v = static_cast<T>(s.to_double());
+    std::memcpy(bytes, &v, sizeof v);
+  });
+}
+
+}  // namespace updraft

@@ -1,0 +1,68 @@
+// Index tensors as kernels read them, and the failures they give.
+#pragma once
+#include <algorithm>
+
+#include "ops/op.h"
+
+namespace updraft {
+
+/// Scratch slots (kernels/onednn.h) of this folder.
+enum IndexSlot { kSlotIndex = 8, kSlotTable, kSlotValues, kSlotSelf, kSlotKeys, kSlotKeys2, kSlotOrder };
+
+/// Refuses index tensors that do not hold integers.
+void require_index(const Op& op, const char* name, const TensorView& index);
+
+[[noreturn]] void index_out_of_range(int64_t index, int64_t size, int dim);
+
+/// i, wrapped when it is negative and `wrap`; fails the stream when it does not lie in [0, size).
+inline int64_t checked_index(int64_t i, int64_t size, int dim, bool wrap) {
+  int64_t at = wrap && i < 0 ? i + size : i;
+  if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) index_out_of_range(i, size, dim);
+  return at;
+}
+
+/// The elements as int64 in row-major order: where they lie when they lie so, else in scratch.
+const int64_t* read_indices(const TensorView& index, int slot = kSlotIndex);
+
+/// to[i] = (or +=) index[i] * stride, checked.
+void index_offsets(int64_t* to, const TensorView& index, int64_t size, int64_t stride, int dim, bool wrap, bool add);
+
+/// Writes the real shape of a result into the client's handle, which outlives the stream's task (the client waits
+/// for the stream and asks aclGetViewShape).
+void set_result_shape(aclTensor* handle, std::initializer_list<int64_t> dims);
+void set_result_shape(aclTensor* handle, const int64_t* dims, int rank);
+
+/// to = from, same shape: rows by memcpy where the type is the same, else converted.
+void move_elements(const TensorView& to, const TensorView& from);
+/// The part [begin, begin + count) of dimension d.
+TensorView narrow(const TensorView& v, int d, int64_t begin, int64_t count);
+/// The same elements without dimension d.
+TensorView drop_dim(const TensorView& v, int d);
+void append_dim(TensorView& v, int64_t dim, int64_t stride);
+inline char* at_element(const TensorView& v, int64_t offset) {
+  return v.as<char>() + offset * static_cast<int64_t>(size_of(v.dtype));
+}
+/// A scalar in element type t: 16 bytes of which size_of(t) count.
+struct Element {
+  DType dtype;
+  alignas(16) unsigned char bytes[16];
+  Element(DType t, const aclScalar& s);
+  TensorView view() const { return TensorView::contiguous(const_cast<unsigned char*>(bytes), dtype, nullptr, 0); }
+};
+
+struct Block16 {
+  uint64_t low, high;
+};
+/// Calls f.template operator()<T>() with an unsigned type of the element's size.
+template <class F>
+void visit_size(size_t size, F&& f) {
+  switch (size) {
+    case 1: return f.template operator()<uint8_t>();
+    case 2: return f.template operator()<uint16_t>();
+    case 4: return f.template operator()<uint32_t>();
+    case 8: return f.template operator()<uint64_t>();
+    default: return f.template operator()<Block16>();
+  }
+}
+
+}  // namespace updraft

@@ -1,0 +1,199 @@
+// Operators whose result has as many elements as there are true ones: nonzero, masked_select and its inverse
+// masked_scatter. The exemplar of a shape that is known only when the work ran: set_result_shape() in the task.
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+#include "kernels/pipeline.h"
+#include "ops/index/indices.h"
+
+namespace updraft {
+namespace {
+
+constexpr int64_t kBlock = 1 << 15;
+
+// Where the true elements of each block of positions go.
+struct Places {
+  std::vector<int64_t> start;  ///< one a block, and the total
+  int64_t total() const { return start.back(); }
+
+  template <class Count>
+  Places(int64_t n, Count&& count) : start(static_cast<size_t>((n + kBlock - 1) / kBlock + 1)) {
+    const auto blocks = static_cast<int64_t>(start.size()) - 1;
+    parallel_for(blocks, 1, [&](int64_t b, int64_t e) {
+      for (; b < e; ++b) start[static_cast<size_t>(b)] = count(b * kBlock, std::min(n, (b + 1) * kBlock));
+    });
+    int64_t sum = 0;
+    for (int64_t& s : start) sum += std::exchange(s, sum);
+    start.back() = sum;
+  }
+  /// write(begin, end, first place) for each block.
+  template <class Write>
+  void each(int64_t n, Write&& write) const {
+    parallel_for(static_cast<int64_t>(start.size()) - 1, 1, [&](int64_t b, int64_t e) {
+      for (; b < e; ++b) write(b * kBlock, std::min(n, (b + 1) * kBlock), start[static_cast<size_t>(b)]);
+    });
+  }
+};
+
+template <class T>
+bool is_true(const T& v) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return (v.bits & 0x7fff) != 0;
+  else return v != T(0);
+}
+
+// to[place * place_stride + d * dim_stride] = coordinate d.
+template <class T>
+void nonzero(const TensorView& self, aclTensor* handle, int64_t* to, bool transposed) {
+  const TensorView* views[] = {&self};
+  const StridedLoop<1> loop(views);
+  const int64_t n = self.numel();
+  const T* data = self.as<const T>();
+  Places places(n, [&](int64_t begin, int64_t end) {
+    int64_t count = 0;
+    const int64_t stride = loop.strides[0][loop.rank - 1];
+    loop.rows(begin, end, [&](const int64_t(&at)[1], int64_t, int64_t m) {
+      const T* p = data + at[0];
+      if (stride == 1) {
+        for (int64_t i = 0; i < m; ++i) count += is_true(p[i]);
+      } else {
+        for (int64_t i = 0; i < m; ++i) count += is_true(p[i * stride]);
+      }
+    });
+    return count;
+  });
+  const int64_t total = places.total();
+  const int rank = self.rank;
+  if (rank > 0) {
+    const int64_t place_stride = transposed ? 1 : rank, dim_stride = transposed ? total : 1;
+    const int inner = rank - 1;
+    const int64_t stride = self.strides[inner];
+    places.each(n, [&](int64_t begin, int64_t end, int64_t place) {
+      int64_t index[kMaxDims], rest = begin;
+      for (int d = inner; d >= 0; --d) {
+        index[d] = rest % self.dims[d];
+        rest /= self.dims[d];
+      }
+      while (begin < end) {
+        int64_t offset = 0;
+        for (int d = 0; d < inner; ++d) offset += index[d] * self.strides[d];
+        const int64_t stop = std::min(self.dims[inner], index[inner] + end - begin);
+        begin += stop - index[inner];
+        const T* p = data + offset;
+        for (int64_t i = index[inner]; i < stop; ++i) {
+          if (!is_true(p[i * stride])) continue;
+          int64_t* at = to + place++ * place_stride;
+          for (int d = 0; d < inner; ++d) at[d * dim_stride] = index[d];
+          at[inner * dim_stride] = i;
+        }
+        index[inner] = 0;
+        for (int d = inner - 1; d >= 0 && ++index[d] == self.dims[d]; --d) index[d] = 0;
+      }
+    });
+  }
+  if (transposed) {
+    set_result_shape(handle, {rank, total});
+  } else {
+    set_result_shape(handle, {total, rank});
+  }
+}
+
+void plan_nonzero(Op& op, const TensorView& self, aclTensor* out, bool transposed) {
+  op.require(out->view.dtype == DType::Int64 && out->view.is_contiguous(), "out is {}, want contiguous INT64",
+             describe(out->view));
+  op.require(out->view.numel() >= self.numel() * self.rank, "out is {}, want room for {} indices", describe(out->view),
+             self.numel() * self.rank);
+  op.launch([self, out, to = out->view.as<int64_t>(), transposed] {
+    visit_type(self.dtype, [&]<class T>() { nonzero<T>(self, out, to, transposed); });
+  });
+}
+
+int64_t count_true(const StridedLoop<2>& loop, const uint8_t* mask, int64_t begin, int64_t end) {
+  int64_t count = 0;
+  const int64_t stride = loop.strides[0][loop.rank - 1];
+  loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t n) {
+    const uint8_t* m = mask + at[0];
+    if (stride == 1) {
+      for (int64_t i = 0; i < n; ++i) count += m[i] != 0;
+    } else {
+      for (int64_t i = 0; i < n; ++i) count += m[i * stride] != 0;
+    }
+  });
+  return count;
+}
+
+void require_mask(const Op& op, const TensorView& mask) {
+  op.require(mask.dtype == DType::Bool || mask.dtype == DType::UInt8, "mask is {}, want BOOL", describe(mask));
+}
+
+}  // namespace
+
+ACLNN(aclnnNonzero, (In, self), (Out, out)) { plan_nonzero(op, *self, out.handle, false); }
+ACLNN(aclnnNonzeroV2, (In, self), (Out, out)) { plan_nonzero(op, *self, out.handle, true); }
+
+ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
+  require_mask(op, *mask);
+  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
+  int64_t dims[kMaxDims];
+  const int rank = broadcast_shape(self->dims, self->rank, mask->dims, mask->rank, dims);
+  const TensorView from = self->expand(dims, rank), flags = mask->expand(dims, rank);
+  op.require(out->rank == 1 && out->dims[0] >= from.numel(), "out is {}, want room for {} elements", describe(*out),
+             from.numel());
+  op.launch([from, flags, to = *out, handle = out.handle] {
+    const TensorView* views[] = {&flags, &from};
+    const StridedLoop<2> loop(views);
+    const auto* mask = flags.as<const uint8_t>();
+    const int64_t n = from.numel(), step = to.stride(0);
+    Places places(n, [&](int64_t begin, int64_t end) { return count_true(loop, mask, begin, end); });
+    visit_size(size_of(from.dtype), [&]<class T>() {
+      const int64_t ms = loop.strides[0][loop.rank - 1], fs = loop.strides[1][loop.rank - 1];
+      places.each(n, [&](int64_t begin, int64_t end, int64_t place) {
+        T* out = to.as<T>() + place * step;
+        loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t count) {
+          const uint8_t* m = mask + at[0];
+          const T* f = from.as<const T>() + at[1];
+          for (int64_t i = 0; i < count; ++i)
+            if (m[i * ms]) {
+              *out = f[i * fs];
+              out += step;
+            }
+        });
+      });
+    });
+    set_result_shape(handle, {places.total()});
+  });
+}
+
+ACLNN(aclnnInplaceMaskedScatter, (Out, selfRef), (In, mask), (In, source)) {
+  require_mask(op, *mask);
+  op.require(selfRef->dtype == source->dtype, "source is {}, want the type of self, {}", describe(*source),
+             describe(*selfRef));
+  const TensorView flags = mask->expand_as(*selfRef);
+  if (selfRef->empty()) return;
+  op.launch([to = *selfRef, flags, from = *source] {
+    const TensorView* views[] = {&flags, &to};
+    const StridedLoop<2> loop(views);
+    const auto* mask = flags.as<const uint8_t>();
+    const int64_t n = to.numel();
+    Places places(n, [&](int64_t begin, int64_t end) { return count_true(loop, mask, begin, end); });
+    if (places.total() > from.numel())
+      fail_kernel(fmt::format("mask has {} true elements, source only {}", places.total(), from.numel()));
+    const void* source = from.data;
+    if (!from.is_contiguous())
+      source = gather_to(onednn::scratch(kSlotValues, from.bytes()), from.dtype, from).data;
+    visit_size(size_of(to.dtype), [&]<class T>() {
+      const int64_t ms = loop.strides[0][loop.rank - 1], ts = loop.strides[1][loop.rank - 1];
+      places.each(n, [&](int64_t begin, int64_t end, int64_t place) {
+        const T* next = static_cast<const T*>(source) + place;
+        loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t count) {
+          const uint8_t* m = mask + at[0];
+          T* t = to.as<T>() + at[1];
+          for (int64_t i = 0; i < count; ++i)
+            if (m[i * ms]) t[i * ts] = *next++;
+        });
+      });
+    });
+  });
+}
+
+}  // namespace updraft

@@ -1,0 +1,187 @@
+// scatter, scatter_add and scatter_reduce, and updates of slices that caches use.
+#include <cstring>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+#include "kernels/pipeline.h"
+#include "ops/index/elements.h"
+#include "ops/index/rows.h"
+
+namespace updraft {
+namespace {
+
+TensorView as_vector(const TensorView& v) {
+  TensorView r = v;
+  if (r.rank == 0) append_dim(r, 1, 1);
+  return r;
+}
+
+void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& src, int64_t reduction,
+                  bool include_self, const TensorView& out) {
+  const int d = self.wrap_dim(dim);
+  op.require(reduction >= 0 && reduction <= 5, "reduction is {}, want 0 to 5", reduction);
+  op.require_same_shape("self", self, "out", out);
+  op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
+  if (out.empty()) return;
+  if (!index.empty()) {
+    require_index(op, "index", index);
+    op.require(self.dtype == src.dtype, "src is {}, want the type of self, {}", describe(src), describe(self));
+    const TensorView t = as_vector(out), i = as_vector(index), s = as_vector(src);
+    bool fits = t.rank == i.rank && s.rank == i.rank;
+    for (int k = 0; fits && k < i.rank; ++k) fits = (k == d || i.dims[k] <= t.dims[k]) && i.dims[k] <= s.dims[k];
+    op.require(fits, "index is {}: it exceeds self, {}, or src, {}", describe(index), describe(self), describe(src));
+    op.require(!is_complex(self.dtype) || reduction < 3 || reduction == 5, "complex numbers have no order: self is {}", describe(self));
+  }
+  op.work(out.numel() + 4 * index.numel());
+  op.launch([=] {
+    if (out.data != self.data) move_elements(out, self);
+    if (index.empty()) return;
+    TensorView part = as_vector(src);
+    const TensorView i = as_vector(index);
+    std::copy_n(i.dims, i.rank, part.dims);
+    scatter_elements(as_vector(out), d, i, part, static_cast<Reduce>(reduction), include_self);
+  });
+}
+
+void plan_scatter_value(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const aclScalar& value,
+                        int64_t reduction, const TensorView& out) {
+  const int d = self.wrap_dim(dim);
+  op.require(reduction >= 0 && reduction <= 2, "reduction is {}, want 0 to 2", reduction);
+  op.require_same_shape("self", self, "out", out);
+  op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
+  if (out.empty()) return;
+  const TensorView t = as_vector(out), i = as_vector(index);
+  if (!index.empty()) {
+    require_index(op, "index", index);
+    bool fits = t.rank == i.rank;
+    for (int k = 0; fits && k < i.rank; ++k) fits = k == d || i.dims[k] <= t.dims[k];
+    op.require(fits, "index is {}: it exceeds self, {}", describe(index), describe(self));
+  }
+  op.work(out.numel() + 4 * index.numel());
+  op.launch([=, value = Element(self.dtype, value)] {
+    if (out.data != self.data) move_elements(out, self);
+    if (i.empty()) return;
+    scatter_elements(t, d, i, value.view().expand_as(i), static_cast<Reduce>(reduction), true);
+  });
+}
+
+// self[b, ..., at : at + length of updates along axis, ...] = updates[b]; indices hold `at` for each b, or pairs (b, at).
+void plan_cache_update(Op& op, std::vector<TensorView> caches, const TensorView& indices, const TensorView& updates, int d,
+                       const TensorView* mask) {
+  require_index(op, "indices", indices);
+  const bool pairs = indices.rank == 2;
+  op.require(indices.rank == 1 || (pairs && indices.dims[1] == 2), "indices is {}, want [n] or [n,2]", describe(indices));
+  op.require(updates.rank > 0 && updates.dims[0] == indices.dims[0], "updates is {}, want one for each of indices, {}",
+             describe(updates), describe(indices));
+  if (updates.empty()) return;
+  op.launch([=, caches = std::move(caches), flags = mask ? *mask : TensorView(), masked = mask != nullptr] {
+    const int64_t* at = read_indices(indices);
+    for (int64_t i = 0; i < updates.dims[0]; ++i) {
+      if (masked && !flags.as<const uint8_t>()[i * flags.strides[0]]) continue;
+      const int64_t b = checked_index(pairs ? at[2 * i] : i, static_cast<int64_t>(caches.size()), 0, false);
+      const TensorView from = drop_dim(narrow(updates, 0, i, 1), 0);
+      const TensorView& cache = caches[static_cast<size_t>(b)];
+      const int64_t start = pairs ? at[2 * i + 1] : at[i], count = from.dims[d];
+      checked_index(start, cache.dims[d], d, false);
+      if (count > 0) checked_index(start + count - 1, cache.dims[d], d, false);
+      move_elements(narrow(cache, d, start, count), from);
+    }
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnScatter, (In, self), (Int, dim), (In, index), (In, src), (Int, reduction), (Out, out)) {
+  plan_scatter(op, *self, dim, *index, *src, reduction, true, *out);
+}
+ACLNN(aclnnInplaceScatter, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction)) {
+  plan_scatter(op, *selfRef, dim, *index, *src, reduction, true, *selfRef);
+}
+ACLNN(aclnnScatterAdd, (In, self), (Int, dim), (In, index), (In, src), (Out, out)) {
+  plan_scatter(op, *self, dim, *index, *src, 1, true, *out);
+}
+ACLNN(aclnnScatterReduce, (In, self), (Int, dim), (In, index), (In, src), (Int, reduction), (Bool, includeSelf), (Out, out)) {
+  plan_scatter(op, *self, dim, *index, *src, reduction, includeSelf, *out);
+}
+ACLNN(aclnnInplaceScatterReduce, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction), (Bool, includeSelf)) {
+  plan_scatter(op, *selfRef, dim, *index, *src, reduction, includeSelf, *selfRef);
+}
+ACLNN(aclnnScatterValue, (In, self), (Int, dim), (In, index), (Scalar, value), (Int, reduction), (Out, out)) {
+  plan_scatter_value(op, *self, dim, *index, *value, reduction, *out);
+}
+ACLNN(aclnnInplaceScatterValue, (Out, selfRef), (Int, dim), (In, index), (Scalar, value), (Int, reduction)) {
+  plan_scatter_value(op, *selfRef, dim, *index, *value, reduction, *selfRef);
+}
+
+ACLNN(aclnnInplaceScatterUpdate, (Out, data), (In, indices), (In, updates), (Int, axis)) {
+  const int d = data->wrap_dim(axis);
+  op.require(data->rank == updates->rank && d > 0, "updates is {}, want as many dimensions as data, {}, and axis {} not the first",
+             describe(*updates), describe(*data), axis);
+  op.require(data->dtype == updates->dtype, "updates is {}, want the type of data, {}", describe(*updates), describe(*data));
+  for (int k = 1; k < data->rank; ++k)
+    op.require(k == d || data->dims[k] == updates->dims[k], "updates is {}, want the shape of data, {}, beyond axis {}",
+               describe(*updates), describe(*data), d);
+  std::vector<TensorView> caches;
+  for (int64_t b = 0; b < data->dims[0]; ++b) caches.push_back(drop_dim(narrow(*data, 0, b, 1), 0));
+  plan_cache_update(op, std::move(caches), *indices, *updates, d - 1, nullptr);
+}
+
+ACLNN(aclnnScatterList, (Tensors, varRef), (In, indice), (In, updates), (OptIn, mask), (Text, reduce), (Int, axis)) {
+  op.require(reduce && !std::strcmp(reduce, "update"), "reduce is {}, want update", reduce ? reduce : "null");
+  const int d = updates->wrap_dim(axis);
+  op.require(d > 0, "axis is {}, want a dimension of a list's element", axis);
+  std::vector<TensorView> caches;
+  for (size_t i = 0; i < varRef.size(); ++i) {
+    const TensorView& v = varRef[i];
+    bool fits = v.dtype == updates->dtype && v.rank == updates->rank - 1;
+    for (int k = 0; fits && k < v.rank; ++k) fits = k == d - 1 || v.dims[k] == updates->dims[k + 1];
+    op.require(fits, "varRef[{}] is {}: updates is {}", i, describe(v), describe(*updates));
+    caches.push_back(v);
+  }
+  if (mask) {
+    op.require(size_of(mask->dtype) == 1 && mask->rank == 1 && mask->dims[0] == updates->dims[0],
+               "mask is {}, want a flag for each of updates, {}", describe(*mask), describe(*updates));
+    plan_cache_update(op, std::move(caches), *indice, *updates, d - 1, &*mask);
+  } else {
+    plan_cache_update(op, std::move(caches), *indice, *updates, d - 1, nullptr);
+  }
+}
+
+// self[indices[..., 0], indices[..., 1], ...] = updates[...].
+ACLNN(aclnnScatterNdUpdate, (Out, varRef), (In, indices), (In, updates)) {
+  require_index(op, "indices", *indices);
+  op.require(indices->rank >= 1 && indices->dims[indices->rank - 1] <= varRef->rank,
+             "indices is {}, want at most {} numbers a place", describe(*indices), varRef->rank);
+  op.require(varRef->dtype == updates->dtype, "updates is {}, want the type of varRef, {}", describe(*updates), describe(*varRef));
+  const int depth = static_cast<int>(indices->dims[indices->rank - 1]);
+  int64_t dims[2 * kMaxDims];
+  int rank = 0;
+  for (int k = 0; k + 1 < indices->rank; ++k) dims[rank++] = indices->dims[k];
+  const int places = rank;
+  for (int k = depth; k < varRef->rank; ++k) dims[rank++] = varRef->dims[k];
+  op.require_shape("updates", *updates, dims, rank);
+  if (updates->empty()) return;
+  op.launch([=, self = *varRef, indices = *indices, updates = *updates] {
+    Rows r;
+    r.table.data = self.data;
+    r.values.data = updates.data;
+    r.table.dtype = r.values.dtype = self.dtype;
+    for (int k = depth; k < self.rank; ++k) append_dim(r.table, self.dims[k], self.strides[k]);
+    TensorView spots;
+    for (int k = 0; k < updates.rank; ++k) append_dim(k < places ? spots : r.values, updates.dims[k], updates.strides[k]);
+    r.n = spots.numel();
+    const int64_t* id = read_indices(indices);
+    auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 16 + 16));
+    for (int64_t i = 0; i < r.n; ++i) {
+      at[i] = 0;
+      for (int k = 0; k < depth; ++k) at[i] += checked_index(id[i * depth + k], self.dims[k], k, true) * self.strides[k];
+      at[r.n + i] = spots.offset_of(i);
+    }
+    r.at = at;
+    r.value_at = at + r.n;
+    put_rows(r);
+  });
+}
+
+}  // namespace updraft
