@@ -39,10 +39,10 @@ namespace updraft::UPDRAFT_ISA::m {
 #define UPDRAFT_COMPLEX(f) \
   template <class T>       \
   inline std::complex<T> f(std::complex<T> x) { return std::f(x); }
-UPDRAFT_OVERLOAD(exp) UPDRAFT_OVERLOAD(exp2) UPDRAFT_OVERLOAD(expm1) UPDRAFT_OVERLOAD(log) UPDRAFT_OVERLOAD(log2)
+UPDRAFT_OVERLOAD(exp) UPDRAFT_OVERLOAD(exp2) UPDRAFT_OVERLOAD(log) UPDRAFT_OVERLOAD(log2)
 UPDRAFT_OVERLOAD(log10) UPDRAFT_OVERLOAD(log1p) UPDRAFT_OVERLOAD(sin) UPDRAFT_OVERLOAD(cos) UPDRAFT_OVERLOAD(tan)
 UPDRAFT_OVERLOAD(asin) UPDRAFT_OVERLOAD(acos) UPDRAFT_OVERLOAD(atan) UPDRAFT_OVERLOAD(sinh) UPDRAFT_OVERLOAD(cosh)
-UPDRAFT_OVERLOAD(tanh) UPDRAFT_OVERLOAD(asinh) UPDRAFT_OVERLOAD(acosh) UPDRAFT_OVERLOAD(atanh) UPDRAFT_OVERLOAD(erf)
+UPDRAFT_OVERLOAD(asinh) UPDRAFT_OVERLOAD(acosh) UPDRAFT_OVERLOAD(atanh)
 UPDRAFT_OVERLOAD(erfc) UPDRAFT_OVERLOAD(lgamma) UPDRAFT_OVERLOAD(tgamma)
 UPDRAFT_COMPLEX(exp) UPDRAFT_COMPLEX(log) UPDRAFT_COMPLEX(sin) UPDRAFT_COMPLEX(cos) UPDRAFT_COMPLEX(tan)
 UPDRAFT_COMPLEX(asin) UPDRAFT_COMPLEX(acos) UPDRAFT_COMPLEX(atan) UPDRAFT_COMPLEX(sinh) UPDRAFT_COMPLEX(cosh)
@@ -50,6 +50,91 @@ UPDRAFT_COMPLEX(tanh) UPDRAFT_COMPLEX(asinh) UPDRAFT_COMPLEX(acosh) UPDRAFT_COMP
 UPDRAFT_COMPLEX(sqrt)
 #undef UPDRAFT_COMPLEX
 #undef UPDRAFT_OVERLOAD
+
+// erf, tanh and expm1 of floats: SLEEF's take several times as long as its exp. A polynomial (Chebyshev fit of ours)
+// near 0 and a form with exp elsewhere, both computed so that loops have no branches; within 3 ULP.
+inline double erf(double x) { return ::erf(x); }
+inline double tanh(double x) { return ::tanh(x); }
+inline double expm1(double x) { return ::expm1(x); }
+inline float mad(float a, float b, float c) {
+#if defined(__FMA__)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+/// exp of |x| < 89, inline: no call that spills the loop's registers.
+inline float exp_bounded(float x) {
+  const float n = __builtin_rintf(x * 1.44269504088896340736f);
+  const float r = mad(n, 2.12194440e-4f, mad(n, -0.693359375f, x));  // n ln 2 in two parts
+  float p = 0.0013933740556240082f;
+  p = mad(p, r, 0.008363206870853901f);
+  p = mad(p, r, 0.041666463017463684f);
+  p = mad(p, r, 0.16666576266288757f);
+  p = mad(p, r, 0.5f);
+  const float y = 1.0f + mad(r * r, p, r);
+  return y * __builtin_bit_cast(float, (static_cast<int32_t>(n) + 127) << 23);
+}
+inline float erf(float x) {
+  const float a = __builtin_fabsf(x), s = x * x;
+  float near = 8.339971827808768e-05f;
+  near = mad(near, s, -0.000813607475720346f);
+  near = mad(near, s, 0.005200501531362534f);
+  near = mad(near, s, -0.026859210804104805f);
+  near = mad(near, s, 0.11283692717552185f);
+  near = mad(near, s, -0.37612634897232056f);
+  near = mad(near, s, 0.12837916612625122f);
+  const float t = a > 4.2f ? 4.2f : a;
+  float far = 1.612904043213348e-06f;  // log(erfc(t))
+  far = mad(far, t, -4.556713975034654e-05f);
+  far = mad(far, t, 0.0005925663863308728f);
+  far = mad(far, t, -0.004739245865494013f);
+  far = mad(far, t, 0.026361873373389244f);
+  far = mad(far, t, -0.10997311770915985f);
+  far = mad(far, t, -0.6319426894187927f);
+  far = mad(far, t, -1.130163311958313f);
+  far = mad(far, t, 0.00030238047474995255f);
+  const float tail = __builtin_copysignf(1.0f - exp_bounded(far), x);
+  return a > 0.93f ? tail : mad(x, near, x);
+}
+inline float tanh(float x) {
+  const float a = __builtin_fabsf(x), s = x * x;
+  float near = -0.005664775148034096f;
+  near = mad(near, s, 0.020595679059624672f);
+  near = mad(near, s, -0.05372267961502075f);
+  near = mad(near, s, 0.13331149518489838f);
+  near = mad(near, s, -0.3333326280117035f);
+  const float far = __builtin_copysignf(1.0f - 2.0f / (exp_bounded(a > 20.0f ? 40.0f : 2.0f * a) + 1.0f), x);
+  return a > 0.625f ? far : mad(x, near * s, x);
+}
+inline float expm1(float x) {
+  float near = 2.5074077711906284e-05f;
+  near = mad(near, x, 0.0002007896691793576f);
+  near = mad(near, x, 0.0013888049870729446f);
+  near = mad(near, x, 0.008332749828696251f);
+  near = mad(near, x, 0.041666675359010696f);
+  near = mad(near, x, 0.16666670143604279f);
+  near = mad(near, x, 0.5f);
+  const float far = ::expf(x) - 1.0f;
+  return __builtin_fabsf(x) > 0.7f ? far : mad(x, x * near, x);
+}
+template <class T>
+inline std::complex<T> exp2(std::complex<T> x) { return std::exp(x * static_cast<T>(0.69314718055994530942)); }
+template <class T>
+inline std::complex<T> expm1(std::complex<T> x) {
+  // cos - 1 by the half angle: no cancellation near 0.
+  const T s = std::sin(x.imag() / 2), a = m::expm1(x.real());
+  return {a - (a + T(1)) * T(2) * s * s, (a + T(1)) * std::sin(x.imag())};
+}
+template <class T>
+inline std::complex<T> log2(std::complex<T> x) { return std::log(x) * static_cast<T>(1.44269504088896340736); }
+template <class T>
+inline std::complex<T> log1p(std::complex<T> x) {
+  const T r = x.real(), i = x.imag(), one = T(1) + r;
+  // |1 + x|^2 - 1 without the 1.
+  if (std::abs(r) < T(0.5) && std::abs(i) < T(0.5)) return {m::log1p(r * (T(2) + r) + i * i) / T(2), std::atan2(i, one)};
+  return std::log(std::complex<T>(one, i));
+}
 
 inline float sqrt(float x) { return __builtin_sqrtf(x); }
 inline double sqrt(double x) { return __builtin_sqrt(x); }
@@ -147,6 +232,8 @@ template <class T>
 inline T fmod_any(T x, T y) { return fmod_exact(x, y); }
 template <class T>
 inline T sigmoid(T x) { return T(1) / (T(1) + m::exp(-x)); }
+/// Beyond 88.8 the power is infinity's exponent: exactly 0.
+inline float sigmoid(float x) { return 1.0f / (1.0f + exp_bounded(x < -88.9f ? 88.9f : x > 80.0f ? -80.0f : -x)); }
 
 }  // namespace updraft::UPDRAFT_ISA::m
 
@@ -178,10 +265,16 @@ template <class T>
 inline T gelu_tanh(T x) {
   return T(0.5) * x * (T(1) + m::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
 }
+/// tanh(log(1 + e)) = n / (n + 2) with e = exp(x), n = e (e + 2); from x = 20 on it is 1.
+template <class T>
+inline T mish(T x) {
+  const T e = m::exp(x > T(20) ? T(20) : x), n = e * (e + T(2));
+  return x * (n / (n + T(2)));
+}
 template <class T>
 inline T mish_backward(T g, T x) {
-  const T t = m::tanh(m::log1p(m::exp(x)));
-  return g * (t + x * m::sigmoid(x) * (T(1) - t * t));
+  const T e = m::exp(x > T(20) ? T(20) : x), n = e * (e + T(2)), d = n + T(2);
+  return g * (n / d + x * (e / (T(1) + e)) * (T(4) * (n + T(1)) / (d * d)));
 }
 template <class T>
 inline T relu(T x) { return x > T(0) ? x : (x != x ? x : T(0)); }
@@ -255,6 +348,12 @@ inline T logaddexp(T x, T y) {
   const T high = m::maximum(x, y), difference = -m::abs(x - y);
   // Equal infinities have no difference.
   return (m::abs(x) == infinity<T>()) & (x == y) ? x : high + m::log1p(m::exp(difference));
+}
+template <class T>
+inline std::complex<T> logaddexp(std::complex<T> x, std::complex<T> y) {
+  if (x.real() < y.real()) std::swap(x, y);
+  if (x == y && std::isinf(x.real())) return x;
+  return x + m::log1p(std::exp(y - x));
 }
 template <class T>
 inline T logaddexp2(T x, T y) {

@@ -1,14 +1,17 @@
-// Elementwise rows on storage types themselves, for int32 and bool: widening to int64 would cost several times the
+// Elementwise rows on storage types themselves, for integers and bool: widening to int64 would cost several times the
 // arithmetic. And the choice between two arrays of any type.
-#include "kernels/simd/math.h"
+#include <type_traits>
+
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
 namespace {
 
-#define LOOP1(NAME, R, ...)                                                                      \
-  void NAME(const void* const* in, void* const* out, int64_t n, const Params& params) {          \
-    [[maybe_unused]] const T p[] = {static_cast<T>(params.i64[0]), static_cast<T>(params.i64[1])}; \
+// T is the unsigned type of the width: it wraps. Comparisons, maximum and shifts go through S.
+#define NATIVE1(NAME, R, ...)                                                                    \
+  template <class S>                                                                             \
+  void NAME(const void* const* in, void* const* out, int64_t n, const Params&) {                 \
+    using T = std::make_unsigned_t<S>;                                                           \
     const T* a = static_cast<const T*>(in[0]);                                                   \
     R* to = static_cast<R*>(out[0]);                                                             \
     _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {                                       \
@@ -16,9 +19,11 @@ namespace {
       to[i] = static_cast<R>(__VA_ARGS__);                                                       \
     }                                                                                            \
   }
-#define LOOP2(NAME, R, ...)                                                                      \
+#define NATIVE2(NAME, R, ...)                                                                    \
+  template <class S>                                                                             \
   void NAME(const void* const* in, void* const* out, int64_t n, const Params& params) {          \
-    [[maybe_unused]] const T p[] = {static_cast<T>(params.i64[0]), static_cast<T>(params.i64[1])}; \
+    using T = std::make_unsigned_t<S>;                                                           \
+    [[maybe_unused]] const T p = static_cast<T>(params.i64[0]);                                  \
     const T* a = static_cast<const T*>(in[0]);                                                   \
     const T* b = static_cast<const T*>(in[1]);                                                   \
     R* to = static_cast<R*>(out[0]);                                                             \
@@ -28,35 +33,56 @@ namespace {
     }                                                                                            \
   }
 
-namespace i32 {
-using T = uint32_t;  // wraps; comparisons go through S
-using S = int32_t;
-LOOP2(add, T, x + p[0] * y)
-LOOP2(sub, T, x - p[0] * y)
-LOOP2(mul, T, x * y)
-LOOP2(maximum, T, static_cast<S>(x) > static_cast<S>(y) ? x : y)
-LOOP2(minimum, T, static_cast<S>(x) < static_cast<S>(y) ? x : y)
-LOOP2(bitwise_and, T, x & y)
-LOOP2(bitwise_or, T, x | y)
-LOOP2(bitwise_xor, T, x ^ y)
-LOOP2(eq, uint8_t, x == y)
-LOOP2(ne, uint8_t, x != y)
-LOOP2(lt, uint8_t, static_cast<S>(x) < static_cast<S>(y))
-LOOP2(le, uint8_t, static_cast<S>(x) <= static_cast<S>(y))
-LOOP2(gt, uint8_t, static_cast<S>(x) > static_cast<S>(y))
-LOOP2(ge, uint8_t, static_cast<S>(x) >= static_cast<S>(y))
-LOOP1(neg, T, T(0) - x)
-LOOP1(bitwise_not, T, ~x)
-}  // namespace i32
+NATIVE2(add_scaled, T, x + p * y)
+NATIVE2(sub_scaled, T, x - p * y)
+NATIVE2(add, T, x + y)
+NATIVE2(sub, T, x - y)
+NATIVE2(mul, T, 1u * x * y)
+NATIVE2(maximum, T, static_cast<S>(x) > static_cast<S>(y) ? x : y)
+NATIVE2(minimum, T, static_cast<S>(x) < static_cast<S>(y) ? x : y)
+NATIVE2(bitwise_and, T, x & y)
+NATIVE2(bitwise_or, T, x | y)
+NATIVE2(bitwise_xor, T, x ^ y)
+NATIVE2(eq, uint8_t, x == y)
+NATIVE2(ne, uint8_t, x != y)
+NATIVE2(lt, uint8_t, static_cast<S>(x) < static_cast<S>(y))
+NATIVE2(le, uint8_t, static_cast<S>(x) <= static_cast<S>(y))
+NATIVE2(gt, uint8_t, static_cast<S>(x) > static_cast<S>(y))
+NATIVE2(ge, uint8_t, static_cast<S>(x) >= static_cast<S>(y))
+NATIVE1(neg, T, T(0) - x)
+NATIVE1(bitwise_not, T, ~x)
+NATIVE1(logical_not, uint8_t, x == 0)
+// bool: any byte but 0 is true.
+NATIVE2(both, uint8_t, (x != 0) & (y != 0))
+NATIVE2(either, uint8_t, (x != 0) | (y != 0))
+NATIVE2(differ, uint8_t, (x != 0) != (y != 0))
+NATIVE2(same, uint8_t, (x != 0) == (y != 0))
 
-namespace boolean {
-using T = uint8_t;
-LOOP2(both, uint8_t, (x != 0) & (y != 0))
-LOOP2(either, uint8_t, (x != 0) | (y != 0))
-LOOP2(differ, uint8_t, (x != 0) != (y != 0))
-LOOP2(same, uint8_t, (x != 0) == (y != 0))
-LOOP1(negated, uint8_t, x == 0)
-}  // namespace boolean
+template <class S>
+BlockFn integer_row(Ew row, const Params& params) {
+  switch (row) {
+    case Ew::add: return params.i64[0] == 1 ? add<S> : add_scaled<S>;
+    case Ew::sub: return params.i64[0] == 1 ? sub<S> : sub_scaled<S>;
+    case Ew::mul: return mul<S>;
+    case Ew::maximum: return maximum<S>;
+    case Ew::minimum: return minimum<S>;
+    case Ew::bitwise_and: return bitwise_and<S>;
+    case Ew::bitwise_or: return bitwise_or<S>;
+    case Ew::bitwise_xor: return bitwise_xor<S>;
+    case Ew::eq: return eq<S>;
+    case Ew::ne: return ne<S>;
+    case Ew::lt: return lt<S>;
+    case Ew::le: return le<S>;
+    case Ew::gt: return gt<S>;
+    case Ew::ge: return ge<S>;
+    case Ew::neg: return neg<S>;
+    case Ew::bitwise_not: return bitwise_not<S>;
+    case Ew::logical_not: return logical_not<S>;
+    case Ew::logical_and: return sizeof(S) == 1 ? both<S> : nullptr;
+    case Ew::logical_or: return sizeof(S) == 1 ? either<S> : nullptr;
+    default: return nullptr;
+  }
+}
 
 template <class T>
 void select(const void* const* in, void* const* out, int64_t n, const Params&) {
@@ -70,39 +96,24 @@ void select(const void* const* in, void* const* out, int64_t n, const Params&) {
 
 }  // namespace
 
-BlockFn native_elementwise(Ew row, DType type) {
-  if (type == DType::Int32) {
-    switch (row) {
-      case Ew::add: return i32::add;
-      case Ew::sub: return i32::sub;
-      case Ew::mul: return i32::mul;
-      case Ew::maximum: return i32::maximum;
-      case Ew::minimum: return i32::minimum;
-      case Ew::bitwise_and: return i32::bitwise_and;
-      case Ew::bitwise_or: return i32::bitwise_or;
-      case Ew::bitwise_xor: return i32::bitwise_xor;
-      case Ew::eq: return i32::eq;
-      case Ew::ne: return i32::ne;
-      case Ew::lt: return i32::lt;
-      case Ew::le: return i32::le;
-      case Ew::gt: return i32::gt;
-      case Ew::ge: return i32::ge;
-      case Ew::neg: return i32::neg;
-      case Ew::bitwise_not: return i32::bitwise_not;
-      default: return nullptr;
-    }
+BlockFn native_elementwise(Ew row, DType type, const Params& params) {
+  switch (type) {
+    case DType::Int32: return integer_row<int32_t>(row, params);
+    case DType::Int16: return integer_row<int16_t>(row, params);
+    case DType::Int8: return integer_row<int8_t>(row, params);
+    case DType::UInt8: return integer_row<uint8_t>(row, params);
+    case DType::Bool:
+      switch (row) {
+        case Ew::mul: case Ew::minimum: case Ew::logical_and: case Ew::bitwise_and: return both<uint8_t>;
+        case Ew::add: return params.i64[0] != 0 ? either<uint8_t> : nullptr;
+        case Ew::maximum: case Ew::logical_or: case Ew::bitwise_or: return either<uint8_t>;
+        case Ew::ne: case Ew::logical_xor: case Ew::bitwise_xor: return differ<uint8_t>;
+        case Ew::eq: return same<uint8_t>;
+        case Ew::logical_not: return logical_not<uint8_t>;
+        default: return nullptr;
+      }
+    default: return nullptr;
   }
-  if (type == DType::Bool) {
-    switch (row) {
-      case Ew::mul: case Ew::minimum: case Ew::logical_and: case Ew::bitwise_and: return boolean::both;
-      case Ew::maximum: case Ew::logical_or: case Ew::bitwise_or: return boolean::either;
-      case Ew::ne: case Ew::logical_xor: case Ew::bitwise_xor: return boolean::differ;
-      case Ew::eq: return boolean::same;
-      case Ew::logical_not: return boolean::negated;
-      default: return nullptr;
-    }
-  }
-  return nullptr;
 }
 
 BlockFn select_kernel(int64_t element_size) {

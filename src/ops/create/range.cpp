@@ -31,8 +31,6 @@ void fill_sequence(const TensorView& to, F&& value) {
 
 void plan_arithmetic_sequence(Op& op, const aclScalar& start, const aclScalar& step, const TensorView& out) {
   if (out.empty()) return;
-  if (is_integral(out.dtype, true) && !is_integral(start.dtype, true) && start.to_double() != std::trunc(start.to_double()))
-    op.refuse("start is {} and out is {}: want a whole number", start.to_double(), describe(out));
   if (is_integral(out.dtype, true)) {
     const int64_t a = start.is_floating() ? static_cast<int64_t>(start.to_double()) : start.to_int();
     const int64_t d = step.is_floating() ? static_cast<int64_t>(step.to_double()) : step.to_int();
@@ -91,7 +89,9 @@ ACLNN(aclnnLogSpace, (Scalar, start), (Scalar, end), (Int, steps), (Double, base
     });
     return;
   }
-  op.launch([to = *out, base, f = Spaced<double>(start->to_double(), end->to_double(), steps)] {
+  double a = start->to_double(), b = end->to_double();
+  if (is_integral(out->dtype, true)) a = std::trunc(a), b = std::trunc(b);
+  op.launch([to = *out, base, f = Spaced<double>(a, b, steps)] {
     fill_sequence<double>(to, [&](int64_t i) { return std::pow(base, f(i)); });
   });
 }

@@ -34,6 +34,27 @@ void Source::round_to(DType t) {
   std::memcpy(bytes_, &value, sizeof value);
 }
 
+bool Source::narrow_to(DType t) {
+  if (view_.dtype == t) return true;
+  if (!scalar_ || view_.dtype != DType::Int64) return false;
+  int64_t value;
+  std::memcpy(&value, bytes_, sizeof value);
+  auto hold = [&](auto narrow) {
+    narrow = static_cast<decltype(narrow)>(value);
+    if (static_cast<int64_t>(narrow) != value) return false;
+    std::memcpy(bytes_, &narrow, sizeof narrow);
+    view_.dtype = t;
+    return true;
+  };
+  switch (t) {
+    case DType::Int32: return hold(int32_t{});
+    case DType::Int16: return hold(int16_t{});
+    case DType::Int8: return hold(int8_t{});
+    case DType::UInt8: return hold(uint8_t{});
+    default: return false;
+  }
+}
+
 namespace {
 DType promote_or(DType a, DType b) {
   return a == DType::Undefined ? b : b == DType::Undefined ? a : promote(a, b);
@@ -82,21 +103,27 @@ Compute compute_for(Ew row, DType common, DType out) {
 }
 
 namespace {
-// Kernels on the storage type itself, where all operands have it.
+// Kernels on the storage type itself, where all operands have it (or are scalars that it can hold).
 bool plan_native(Op& op, Ew row, std::initializer_list<Source> in, const TensorView& out, const Params& params) {
-  const DType type = in.begin()[0].dtype();
-  if (in.size() > 2 || out.dtype != (traits(row).boolean ? DType::Bool : type)) return false;
-  if (in.begin()[0].scalar() || in.begin()[in.size() - 1].scalar() || in.begin()[in.size() - 1].dtype() != type) return false;
-  BlockFn fn = kernels().native_elementwise(row, type);
+  if (in.size() > 2) return false;
+  const Source &x = in.begin()[0], &y = in.begin()[in.size() - 1];
+  const DType type = x.scalar() ? y.dtype() : x.dtype();
+  if (!is_integral(type, true) || out.dtype != (traits(row).boolean ? DType::Bool : type)) return false;
+  Source a = x, b = y;
+  if (!a.narrow_to(type) || !b.narrow_to(type)) return false;
+  BlockFn fn = kernels().native_elementwise(row, type, params);
   if (!fn) return false;
-  if (in.size() == 1) op.launch([=, x = in.begin()[0].view()] { run_native(fn, {x}, out, params); });
-  else op.launch([=, x = in.begin()[0].view(), y = in.begin()[1].view()] { run_native(fn, {x, y}, out, params); });
+  if (in.size() == 1) op.launch([=] { run_native(fn, {a.view()}, out, params); });
+  else op.launch([=] { run_native(fn, {a.view(), b.view()}, out, params); });
   return true;
 }
 }  // namespace
 
 void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params) {
+  // Clients ask for exp of int32 with an int32 result and the like: computed in float, cut off when stored.
+  if (compute == Compute::I64 && !kernels().elementwise[static_cast<int>(row)][static_cast<int>(compute)])
+    compute = Compute::F32;
   BlockFn fn = elementwise_kernel(row, compute);
   const bool boolean = traits(row).boolean;
   int64_t dims[kMaxDims];

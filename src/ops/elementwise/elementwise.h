@@ -46,6 +46,8 @@ class Source {
   }
   /// A scalar rounded to a floating type (comparisons see both sides in the common type).
   void round_to(DType t);
+  /// Makes an integer scalar one of type t where it fits; false when this is neither that nor of type t already.
+  bool narrow_to(DType t);
 
  private:
   TensorView view_;
