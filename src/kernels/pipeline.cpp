@@ -126,6 +126,8 @@ void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inpu
   const DType native = storage_of(compute);
   const int c = static_cast<int>(compute);
   const bool flat = space.rank == 1;
+  // Saturation mode: fp32 keeps its infinities, but one that arises here counts as an overflow.
+  const bool watch = saturating() && compute == Compute::F32 && !boolean;
 
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
     alignas(64) char buffers[kMaxOperands][kBlock * 16];
@@ -172,7 +174,13 @@ void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inpu
                                      : out[k].dtype == native);
         to[k] = direct ? cursor[k].data + at * cursor[k].size : buffers[k];
       }
+      bool before = true;
+      if (watch)
+        for (int k = 0; k < inputs; ++k) before = before && table.all_finite_f32(static_cast<const float*>(from[k]), n);
       fn(from, to, n, params);
+      if (watch && before)
+        for (int k = 0; k < outputs; ++k)
+          if (!table.all_finite_f32(static_cast<const float*>(to[k]), n)) float_overflow.store(1, std::memory_order_relaxed);
       for (int k = 0; k < outputs; ++k) {
         if (to[k] != buffers[k]) continue;
         const int o = static_cast<int>(out[k].dtype);
