@@ -146,6 +146,9 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     for (int d = space.rank - 1; linear[k] && d > 0; --d) linear[k] = strides[d - 1] == strides[d] * space.dims[d];
     constant[k] = k >= outputs && std::all_of(strides, strides + space.rank, [](int64_t s) { return s == 0; });
   }
+  // Saturation mode: fp32 keeps its infinities, but one that arises here counts as an overflow.
+  bool watch = saturating();
+  for (int k = 0; watch && k < count; ++k) watch = lanes[k].native == DType::Float;
 
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
     alignas(64) char buffers[kMaxOperands][kBlock * 16];
@@ -187,7 +190,13 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
         to[k] = linear[k] && out[k].dtype == lanes[k].native
                     ? out[k].as<char>() + at * static_cast<int64_t>(size_of(out[k].dtype))
                     : buffers[k];
+      bool before = true;
+      if (watch)
+        for (int k = 0; k < inputs; ++k) before = before && table.all_finite_f32(static_cast<const float*>(from[k]), n);
       fn(from, to, n, params);
+      if (watch && before)
+        for (int k = 0; k < outputs; ++k)
+          if (!table.all_finite_f32(static_cast<const float*>(to[k]), n)) float_overflow.store(1, std::memory_order_relaxed);
       for (int k = 0; k < outputs; ++k) {
         if (to[k] != buffers[k]) continue;
         char* result = buffers[k];

@@ -1,5 +1,7 @@
 // Chooses the kernel table of the best instruction set that this CPU runs.
+#include <atomic>
 #include <string>
+#include <utility>
 
 #include "base/config.h"
 #include "kernels/table.h"
@@ -14,8 +16,13 @@ namespace v4 { void make_table(KernelTable&); }
 namespace native { void make_table(KernelTable&); }
 #endif
 
-const KernelTable& kernels() {
-  static const KernelTable table = [] {
+std::atomic<uint32_t> float_overflow{0};
+
+namespace {
+std::atomic<bool> g_saturating{false};
+
+KernelTable& the_table() {
+  static KernelTable table = [] {
     KernelTable t;
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -33,6 +40,21 @@ const KernelTable& kernels() {
   }();
   return table;
 }
+}  // namespace
+
+const KernelTable& kernels() {
+  static const KernelTable& table = the_table();
+  return table;
+}
+
+void set_saturation(bool on) {
+  if (g_saturating.exchange(on) == on) return;
+  // Set once, while a device is being opened: work that runs meanwhile sees one mode or the other.
+  KernelTable& table = the_table();
+  for (int c = 0; c < kComputeTypes; ++c)
+    std::swap(table.store[c][static_cast<int>(DType::Float16)], table.saturating_store[c]);
+}
+bool saturating() { return g_saturating.load(std::memory_order_relaxed); }
 
 const EwTraits& traits(Ew e) {
   static const EwTraits all[] = {

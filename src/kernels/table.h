@@ -2,6 +2,7 @@
 // one that the CPU runs is chosen at load, UPDRAFT_MAX_ISA lowers it. To add a kernel: a line in list.inc (or
 // elementwise.inc) and its definition in a file of kernels/simd/, inside `namespace updraft::UPDRAFT_ISA`.
 #pragma once
+#include <atomic>
 #include <cstdint>
 
 #include "kernels/params.h"
@@ -36,6 +37,7 @@ struct KernelTable {
   StoreFn store[kComputeTypes][kStorageTypes];
   LoadFn move_in[4];    ///< elements of 1, 2, 4, 8 bytes as they are
   StoreFn move_out[4];
+  StoreFn saturating_store[kComputeTypes];  ///< to fp16 in saturation mode
 #define KERNEL(ret, name, args) ret(*name) args;
 #include "kernels/list.inc"
 #undef KERNEL
@@ -43,6 +45,12 @@ struct KernelTable {
 
 /// The table for this machine.
 const KernelTable& kernels();
+
+/// Saturation mode, of the whole process: every store to fp16 keeps to ±65504 (NaN becomes 0) and an overflow sets
+/// float_overflow, which stays set until it is read.
+void set_saturation(bool on);
+bool saturating();
+extern std::atomic<uint32_t> float_overflow;
 
 /// Inputs that a row of elementwise.inc takes, and whether it yields bool.
 struct EwTraits {

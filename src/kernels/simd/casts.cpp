@@ -96,9 +96,24 @@ void store<Half, float>(void* to, int64_t stride, const void* from, int64_t n) {
   }
 }
 #endif
+// What rounds to infinity (65520 and more) becomes the largest fp16 and sets the flag.
+template <class From>
+void store_saturated(void* to, int64_t stride, const void* from, int64_t n) {
+  Half* out = static_cast<Half*>(to);
+  const From* in = static_cast<const From*>(from);
+  uint32_t over = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const float x = convert<float>(in[i]);
+    over |= !(x < 65520.0f && x > -65520.0f);
+    const float kept = x > 65504.0f ? 65504.0f : x < -65504.0f ? -65504.0f : x != x ? 0.0f : x;
+    out[i * stride] = Half(kept);
+  }
+  if (over) float_overflow.store(1, std::memory_order_relaxed);
+}
 
 template <class C>
 void fill_for(KernelTable& t, Compute c) {
+  t.saturating_store[static_cast<int>(c)] = store_saturated<C>;
   for (int s = 0; s < kStorageTypes; ++s)
     visit_type(static_cast<DType>(s), [&]<class S>() {
       t.load[s][static_cast<int>(c)] = load<C, S>;

@@ -180,6 +180,11 @@ BlockFn foreach_kernel(int row, int compute) {
 
 double foreach_norm_f32(const float* x, int64_t n, int kind) { return norm(x, n, kind); }
 double foreach_norm_f64(const double* x, int64_t n, int kind) { return norm(x, n, kind); }
+bool all_finite_f32(const float* x, int64_t n) {
+  uint32_t found = 0;
+  for (int64_t i = 0; i < n; ++i) found |= (std::bit_cast<uint32_t>(x[i]) & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
+  return found == 0;
+}
 bool unscale_f32(float* to, const float* from, int64_t n, float scale) { return unscale(to, from, n, scale); }
 bool unscale_f64(double* to, const double* from, int64_t n, double scale) { return unscale(to, from, n, scale); }
 

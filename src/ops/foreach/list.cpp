@@ -108,6 +108,13 @@ void ListJob::run_unit(const Row& row, int64_t begin, int64_t n) const {
     const void* from[kMaxInputs];
     for (int k = 0; k < inputs_; ++k) from[k] = input(k, begin);
     void* to = output(begin);
+    if (saturating() && compute_ == Compute::F32) {
+      bool before = true;
+      for (int k = 0; k < inputs_; ++k) before = before && table.all_finite_f32(static_cast<const float*>(from[k]), n);
+      fn_(from, &to, n, params_of(row.tensor));
+      if (before && !table.all_finite_f32(static_cast<const float*>(to), n)) float_overflow.store(1, std::memory_order_relaxed);
+      return;
+    }
     fn_(from, &to, n, params_of(row.tensor));
     return;
   }
