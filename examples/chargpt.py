@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A character-level GPT, trained on the Python language reference that every Python ships (pydoc_data.topics).
 
-An ordinary CUDA script like digits.py; it uses scaled_dot_product_attention, AdamW, gradient clipping and, with --bf16, autocast.
+An ordinary CUDA script like digits.py; it uses scaled_dot_product_attention, AdamW, gradient clipping and, with --bf16,
+autocast. The 900 steps take a minute on two CPU cores; the loss on text that it has not seen falls from 4.6 (a blind guess) to below 1.7.
 
-    python chargpt.py --steps 300
-    python chargpt.py --steps 300 --prompt "The import statement "
+    python chargpt.py
+    python chargpt.py --steps 2000 --prompt "The import statement "
 """
 import argparse
 import math

@@ -11,11 +11,14 @@ import argparse
 import os
 import sys
 import time
+import warnings
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
+
+warnings.filterwarnings("ignore", category=FutureWarning)  # torch.cuda.amp still is what most scripts say
 
 
 class Digits(Dataset):

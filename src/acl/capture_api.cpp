@@ -20,12 +20,6 @@ std::shared_ptr<CapturedGraph>& checked(const void* graph) {
   throw Error(code::kRtInvalidHandle, "{} is not a captured model (destroyed, or never captured)", graph);
 }
 
-// Graphs that are being captured have no other owner.
-std::mutex g_mutex;
-std::vector<std::shared_ptr<CapturedGraph>>& open_graphs() {
-  static auto* graphs = new std::vector<std::shared_ptr<CapturedGraph>>;
-  return *graphs;
-}
 thread_local int32_t t_mode = 0;
 
 }  // namespace
@@ -39,8 +33,7 @@ ACL_API aclmdlRICaptureBegin(void* stream, int32_t mode) {
     static std::atomic<uint32_t> next{1};
     auto graph = std::make_shared<CapturedGraph>(next++);
     graph->begin(s);
-    std::lock_guard lock(g_mutex);
-    open_graphs().push_back(graph);
+    graph->handle = pool().create(graph);  // clients ask for it while the capture goes on
   });
 }
 
@@ -48,7 +41,7 @@ ACL_API aclmdlRICaptureGetInfo(void* stream, int32_t* status, void** graph) {
   return guard("aclmdlRICaptureGetInfo", [&] {
     CapturedGraph* capture = stream_of(stream).capture();
     if (status) *status = !capture ? 0 : capture->invalid() ? 2 : 1;
-    if (graph) *graph = capture;
+    if (graph) *graph = capture ? capture->handle : nullptr;
   });
 }
 
@@ -59,19 +52,14 @@ ACL_API aclmdlRICaptureEnd(void* stream, void** graph) {
     Stream& s = stream_of(stream);
     CapturedGraph* capture = s.capture();
     if (!capture) throw Error(code::kRtNotCaptured, "stream {} is not being captured", s.id());
-    std::shared_ptr<CapturedGraph> owner;
-    {
-      std::lock_guard lock(g_mutex);
-      auto& graphs = open_graphs();
-      for (size_t i = 0; i < graphs.size(); ++i)
-        if (graphs[i].get() == capture) {
-          owner = graphs[i];
-          graphs.erase(graphs.begin() + static_cast<std::ptrdiff_t>(i));
-          break;
-        }
+    void* handle = capture->handle;
+    try {
+      capture->end(s);
+    } catch (...) {
+      if (!capture->capturing()) pool().destroy(handle);
+      throw;
     }
-    capture->end(s);
-    *graph = pool().create(owner);
+    *graph = handle;
   });
 }
 

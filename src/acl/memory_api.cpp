@@ -268,7 +268,7 @@ ACL_API aclrtGetMemInfo(int32_t, size_t* free_bytes, size_t* total) {
     need(total, "total");
     DeviceMemory& memory = current_device().memory();
     *total = memory.limit();
-    *free_bytes = memory.limit() - memory.used();
+    *free_bytes = memory.available();
   });
 }
 

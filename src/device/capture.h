@@ -36,6 +36,8 @@ class CapturedGraph {
   static void launch(const std::shared_ptr<CapturedGraph>& graph, Stream& stream);
   void run();
 
+  void* handle = nullptr;  ///< what the client calls this graph
+
  private:
   const uint32_t id_;
   mutable std::mutex mutex_;

@@ -5,7 +5,9 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/handle_pool.h"
+#include "device/process_record.h"
 #include "device/streams.h"
+#include "device/strict_guard.h"
 
 namespace updraft {
 namespace {
@@ -50,7 +52,10 @@ Device::Device(int index)
       memory_(index, Config::get().memory),
       compute_("compute", index, Config::get().threads),
       copy_("copy", index, Config::get().threads),
-      host_("host", index, 1) {}
+      host_("host", index, 1) {
+  install_strict_guard();
+  open_process_record(index);
+}
 
 Stream* Device::create_stream(uint32_t priority, uint32_t flags) {
   Stream* stream = stream_pool().create(*this, next_stream_.fetch_add(1), priority, flags);

@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "device/process_record.h"
 
 namespace updraft {
 namespace {
@@ -21,11 +22,11 @@ constexpr size_t kKeep = size_t{1} << 30;  // freed pages that stay: first touch
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-// Windows of the open devices, for host_address(). Entries are only ever added.
+// Windows of the open devices, for host_address().
 struct Windows {
   static constexpr int kMax = 1024;
   std::atomic<int> count{0};
-  const DeviceMemory* memory[kMax];
+  std::atomic<const DeviceMemory*> memory[kMax];
 };
 Windows g_windows;
 std::mutex g_windows_mutex;
@@ -63,16 +64,22 @@ DeviceMemory::DeviceMemory(int device, size_t limit) : device_(device), limit_(l
   }
 }
 
-DeviceMemory::~DeviceMemory() { close(fd_); }  // devices live as long as the process
+DeviceMemory::~DeviceMemory() {
+  for (auto& entry : g_windows.memory)
+    if (entry.load() == this) entry = nullptr;
+  munmap(window_, (Config::get().strict ? 2 : 1) * span_);
+  close(fd_);
+}
 
 void* DeviceMemory::allocate(size_t bytes) {
   size_t align = bytes >= kHuge ? kHuge : kAlign;
   size_t size = round_up(bytes, kAlign);
   std::lock_guard lock(mutex_);
-  if (size < bytes || size > limit_ - used_)
+  if (size < bytes || size > room())
     throw Error(code::kRtMemoryAllocation,
-                "device {} is out of memory: {} bytes asked for, {} of {} bytes in use (UPDRAFT_MEMORY sets the figure)",
-                device_, bytes, used_, limit_);
+                "device {} is out of memory: {} bytes asked for, {} of {} bytes in use here and {} by other processes "
+                "(UPDRAFT_MEMORY sets the figure)",
+                device_, bytes, used_, limit_, other_processes_use(device_));
   // First fit keeps the touched part of the file compact.
   for (auto it = free_.begin(); it != free_.end(); ++it) {
     auto [offset, room] = *it;
@@ -83,6 +90,7 @@ void* DeviceMemory::allocate(size_t bytes) {
     if (start + size < offset + room) free_[start + size] = offset + room - start - size;
     allocated_[start] = size;
     used_ += size;
+    update_process_record(device_, used_);
     return window_ + start;
   }
   throw Error(code::kRtMemoryAllocation, "device {}: no free range of {} bytes ({} of {} bytes in use)", device_, bytes,
@@ -98,6 +106,7 @@ void DeviceMemory::free(void* p) {
   auto [offset, size] = *it;
   allocated_.erase(it);
   used_ -= size;
+  update_process_record(device_, used_);
   give_back(offset, size);
 }
 
@@ -142,6 +151,16 @@ bool DeviceMemory::find(const void* p, void** base, size_t* bytes) const {
   return false;
 }
 
+size_t DeviceMemory::room() const {
+  size_t taken = used_ + other_processes_use(device_);
+  return taken < limit_ ? limit_ - taken : 0;
+}
+
+size_t DeviceMemory::available() const {
+  std::lock_guard lock(mutex_);
+  return room();
+}
+
 size_t DeviceMemory::used() const {
   std::lock_guard lock(mutex_);
   return used_;
@@ -149,15 +168,17 @@ size_t DeviceMemory::used() const {
 
 void DeviceMemory::charge(size_t bytes) {
   std::lock_guard lock(mutex_);
-  if (bytes > limit_ - used_)
+  if (bytes > room())
     throw Error(code::kRtMemoryAllocation, "device {} is out of memory: {} bytes asked for, {} of {} bytes in use",
                 device_, bytes, used_, limit_);
   used_ += bytes;
+  update_process_record(device_, used_);
 }
 
 void DeviceMemory::discharge(size_t bytes) {
   std::lock_guard lock(mutex_);
   used_ -= bytes;
+  update_process_record(device_, used_);
 }
 
 void* DeviceMemory::reserve(size_t bytes) {
@@ -214,7 +235,7 @@ void* host_address(const void* p) {
   if (!Config::get().strict) return host;
   int n = g_windows.count.load(std::memory_order_acquire);
   for (int i = 0; i < n; ++i)
-    if (g_windows.memory[i]->contains(p)) return static_cast<char*>(host) + g_windows.memory[i]->alias();
+    if (const DeviceMemory* m = g_windows.memory[i]; m && m->contains(p)) return static_cast<char*>(host) + m->alias();
   return host;
 }
 

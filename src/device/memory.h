@@ -33,6 +33,8 @@ class DeviceMemory {
   ptrdiff_t alias() const { return alias_; }
   size_t limit() const { return limit_; }
   size_t used() const;
+  /// Bytes that this process may still allocate: other processes on the device share the limit.
+  size_t available() const;
   int fd() const { return fd_; }
   const char* base() const { return window_; }
 
@@ -48,6 +50,7 @@ class DeviceMemory {
 
  private:
   void give_back(size_t offset, size_t bytes);
+  size_t room() const;  ///< with the lock
 
   int device_;
   int fd_ = -1;

@@ -154,7 +154,7 @@ void Stream::synchronize(std::chrono::milliseconds timeout) {
 
 bool Stream::idle() const {
   std::lock_guard lock(mutex_);
-  return !held_ && !head_;
+  return completed_ == submitted_;
 }
 
 void Stream::abort() {

@@ -12,13 +12,16 @@ namespace {
 
 using dnnl::memory;
 
+enum Slot { kProduct = 0, kLeft = 1, kRight = 2, kWide = 3 };
+
+bool row_major(const TensorView& v) {
+  const int r = v.rank;
+  return (v.strides[r - 1] == 1 || v.dims[r - 1] == 1) && (v.strides[r - 2] >= v.dims[r - 1] || v.dims[r - 2] == 1);
+}
+
 // The unit stride must be in one of the two matrix dimensions and the other at least as long.
 bool matrix_layout_ok(const TensorView& v) {
-  int64_t rows = v.dims[v.rank - 2], cols = v.dims[v.rank - 1];
-  int64_t rs = v.strides[v.rank - 2], cs = v.strides[v.rank - 1];
-  bool row_major = (cs == 1 || cols == 1) && (rs >= cols || rows == 1);
-  bool col_major = (rs == 1 || rows == 1) && (cs >= rows || cols == 1);
-  if (!row_major && !col_major) return false;
+  if (!row_major(v) && !row_major(v.transpose(v.rank - 2, v.rank - 1))) return false;
   for (int d = 0; d < v.rank - 2; ++d)
     if (v.dims[d] > 1 && v.strides[d] <= 0) return false;
   return true;
@@ -27,85 +30,263 @@ bool matrix_layout_ok(const TensorView& v) {
 memory::desc desc_of(const TensorView& v) {
   memory::dims dims(v.dims, v.dims + v.rank), strides(v.strides, v.strides + v.rank);
   // A dimension of one element may carry any stride: give oneDNN a consistent one.
-  const int r = v.rank;
-  if (dims[r - 1] == 1 && dims[r - 2] != 1 && strides[r - 2] == 1) strides[r - 1] = std::max<int64_t>(strides[r - 1], dims[r - 2]);
-  else if (dims[r - 1] == 1) strides[r - 1] = 1;
-  if (dims[r - 2] == 1) strides[r - 2] = std::max<int64_t>(strides[r - 2], dims[r - 1] * (strides[r - 1] == 1 ? 1 : strides[r - 1]));
-  for (int d = 0; d < r - 2; ++d)
-    if (dims[d] == 1) strides[d] = 1 * std::max<int64_t>(1, dims[r - 1] * dims[r - 2]);
+  const size_t col = static_cast<size_t>(v.rank) - 1, row = col - 1;
+  if (dims[row] == 1 && dims[col] == 1) strides[row] = strides[col] = 1;
+  else if (dims[col] == 1 && strides[row] == 1) strides[col] = dims[row];   // a column: either order describes it
+  else if (dims[col] == 1) strides[col] = 1;
+  else if (dims[row] == 1 && strides[col] == 1) strides[row] = dims[col];
+  else if (dims[row] == 1) strides[row] = 1;
+  for (size_t d = 0; d < row; ++d)
+    if (dims[d] == 1) strides[d] = dims[row] * dims[col];
   return {dims, onednn::type_of(v.dtype), strides};
 }
 
-// Other element types: a plain product in the compute type, rows in parallel.
-template <class T>
-void reference(const TensorView& a, const TensorView& b, const TensorView& c, double alpha, double beta) {
-  const int r = c.rank;
-  const int64_t m = c.dims[r - 2], n = c.dims[r - 1], k = a.dims[a.rank - 1];
-  int64_t batches = c.numel() / std::max<int64_t>(1, m * n);
-  parallel_for(batches * m, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, n * k)), [&](int64_t begin, int64_t end) {
-    std::vector<T> row(static_cast<size_t>(n));
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t rest = i / m, ao = i % m * a.strides[r - 2], bo = 0, co = i % m * c.strides[r - 2];
-      for (int d = r - 3; d >= 0; --d) {
-        int64_t x = rest % c.dims[d];
-        rest /= c.dims[d];
-        ao += x * a.strides[d];
-        bo += x * b.strides[d];
-        co += x * c.strides[d];
-      }
-      std::fill(row.begin(), row.end(), T(0));
-      for (int64_t p = 0; p < k; ++p) {
-        T x = a.as<T>()[ao + p * a.strides[r - 1]];
-        const T* from = b.as<T>() + bo + p * b.strides[r - 2];
-        for (int64_t j = 0; j < n; ++j) row[static_cast<size_t>(j)] += x * from[j * b.strides[r - 1]];
-      }
-      T* to = c.as<T>() + co;
-      for (int64_t j = 0; j < n; ++j) {
-        T& out = to[j * c.strides[r - 1]];
-        T value = alpha == 1 ? row[static_cast<size_t>(j)] : static_cast<T>(alpha) * row[static_cast<size_t>(j)];
-        out = beta == 0 ? value : value + static_cast<T>(beta) * out;
-      }
-    }
-  });
+/// [b0, b1, m, k] with matrices that follow each other evenly is one matrix [b0 * b1 * m, k].
+bool fold_rows(const TensorView& v, int batch_dims, TensorView& out) {
+  const int r = v.rank;
+  int64_t rows = v.dims[r - 2];
+  const int64_t step = v.strides[r - 2];
+  for (int d = batch_dims - 1; d >= 0; --d) {
+    if (v.dims[d] != 1 && v.strides[d] != step * rows) return false;
+    rows *= v.dims[d];
+  }
+  out = v;
+  out.rank = 2;
+  out.dims[0] = rows;
+  out.strides[0] = step;
+  out.dims[1] = v.dims[r - 1];
+  out.strides[1] = v.strides[r - 1];
+  return true;
+}
+
+int64_t real_bits(complex128 v) {
+  double d = v.real();
+  int64_t bits;
+  std::memcpy(&bits, &d, 8);
+  return bits;
 }
 
 struct Product {
   dnnl::matmul primitive;
-  memory::desc scratch;
+  memory::desc a, b, c, bias, scratch;
 };
 
-// All three share a rank >= 2 and c's batch dimensions; types are oneDNN's.
-void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
-  memory::desc da = desc_of(a), db = desc_of(b), dc = desc_of(c);
+/// c = alpha * a @ b + bias + beta * c; all share c's batch dimensions; the types are oneDNN's.
+void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, complex128 alpha, complex128 beta,
+                const TensorView* bias) {
   onednn::Key key;
   for (const TensorView* v : {&a, &b, &c}) {
     key.add(v->dtype, v->rank);
     for (int d = 0; d < v->rank; ++d) key.add(v->dims[d], v->strides[d]);
   }
-  int64_t bits[2];
-  std::memcpy(&bits[0], &o.alpha, 8);
-  std::memcpy(&bits[1], &o.beta, 8);
-  key.add(bits[0], bits[1]);
+  key.add(real_bits(alpha), real_bits(beta), bias ? static_cast<int>(bias->dtype) : -1, parallel_width());
   static auto* cache = new onednn::Cache<Product>;
   auto product = cache->get(key, [&] {
+    Product p;
+    p.a = desc_of(a);
+    p.b = desc_of(b);
+    p.c = desc_of(c);
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops post;
-    if (o.alpha != 1) post.append_eltwise(dnnl::algorithm::eltwise_linear, static_cast<float>(o.alpha), 0.0f);
-    if (o.beta != 0) post.append_sum(static_cast<float>(o.beta));
+    if (alpha != 1.0) post.append_eltwise(dnnl::algorithm::eltwise_linear, static_cast<float>(alpha.real()), 0.0f);
+    if (beta != 0.0) post.append_sum(static_cast<float>(beta.real()));
     attr.set_post_ops(post);
-    dnnl::matmul::primitive_desc pd(onednn::engine(), da, db, dc, attr);
-    return Product{dnnl::matmul(pd), pd.scratchpad_desc()};
+    if (bias) {
+      memory::dims dims(static_cast<size_t>(c.rank), 1), strides(static_cast<size_t>(c.rank), c.dims[c.rank - 1]);
+      dims.back() = c.dims[c.rank - 1];
+      strides.back() = 1;
+      p.bias = memory::desc(dims, onednn::type_of(bias->dtype), strides);
+      dnnl::matmul::primitive_desc pd(onednn::engine(), p.a, p.b, p.bias, p.c, attr);
+      p.primitive = dnnl::matmul(pd);
+      p.scratch = pd.scratchpad_desc();
+    } else {
+      dnnl::matmul::primitive_desc pd(onednn::engine(), p.a, p.b, p.c, attr);
+      p.primitive = dnnl::matmul(pd);
+      p.scratch = pd.scratchpad_desc();
+    }
+    return p;
   });
-  memory ma(da, onednn::engine(), a.data), mb(db, onednn::engine(), b.data), mc(dc, onednn::engine(), c.data);
-  memory ms(product->scratch, onednn::engine(), onednn::scratch(0, product->scratch.get_size()));
-  const_cast<dnnl::matmul&>(product->primitive)
-      .execute(onednn::stream(), {{DNNL_ARG_SRC, ma}, {DNNL_ARG_WEIGHTS, mb}, {DNNL_ARG_DST, mc}, {DNNL_ARG_SCRATCHPAD, ms}});
+  const dnnl::engine& e = onednn::engine();
+  std::unordered_map<int, memory> args{
+      {DNNL_ARG_SRC, memory(product->a, e, a.data)},
+      {DNNL_ARG_WEIGHTS, memory(product->b, e, b.data)},
+      {DNNL_ARG_DST, memory(product->c, e, c.data)},
+      {DNNL_ARG_SCRATCHPAD, memory(product->scratch, e, onednn::scratch(kProduct, product->scratch.get_size()))}};
+  if (bias) args.emplace(DNNL_ARG_BIAS, memory(product->bias, e, bias->data));
+  product->primitive.execute(onednn::stream(), args);
 }
 
 bool native_bf16() {
   static const bool yes = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16;
   return yes;
+}
+
+/// A vector as the only row or column: memory decides the speed, so each element of the matrix is read once.
+/// `matrix` [n, k] with contiguous rows, or contiguous columns; y[n] = matrix @ x.
+bool run_vector(const TensorView& a, const TensorView& b, const TensorView& c) {
+  if (c.rank != 2 || a.dtype != DType::Float || b.dtype != DType::Float || c.dtype != DType::Float) return false;
+  const bool row = a.dims[0] == 1;
+  if (!row && b.dims[1] != 1) return false;
+  const TensorView m = row ? b.transpose(0, 1) : a;            // [n, k]
+  const TensorView x = row ? a : b.transpose(0, 1);            // [1, k]
+  const TensorView y = row ? c : c.transpose(0, 1);            // [1, n]
+  const int64_t n = m.dims[0], k = m.dims[1];
+  if ((x.strides[1] != 1 && k > 1) || (y.strides[1] != 1 && n > 1)) return false;
+  const float* from = m.as<float>();
+  if (m.strides[1] == 1 || k == 1) {
+    const int64_t grain = std::max<int64_t>(1, 32768 / k);
+    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+      kernels().gemv_rows_f32(end - begin, k, from + begin * m.strides[0], m.strides[0], x.as<float>(), y.as<float>() + begin);
+    });
+    return true;
+  }
+  if (m.strides[0] == 1 || n == 1) {
+    const int64_t grain = std::max<int64_t>(64, (32768 / k + 63) / 64 * 64);
+    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+      kernels().gemv_columns_f32(k, end - begin, from + begin, m.strides[1], x.as<float>(), y.as<float>() + begin);
+    });
+    return true;
+  }
+  return false;
+}
+
+/// Offset of batch `i` (row-major over c's batch dimensions) in v.
+int64_t batch_offset(const TensorView& v, const TensorView& c, int64_t i) {
+  int64_t at = 0;
+  for (int d = c.rank - 3; d >= 0; --d) {
+    at += i % c.dims[d] * v.strides[d];
+    i /= c.dims[d];
+  }
+  return at;
+}
+
+/// Double: b is packed a block at a time, a is read where it lies.
+void product_f64(const TensorView& a, const TensorView& b, const TensorView& c) {
+  constexpr int64_t kM = 192, kN = 128, kK = 256;
+  const int r = c.rank;
+  const int64_t m = c.dims[r - 2], n = c.dims[r - 1], k = a.dims[r - 1];
+  const int64_t batches = c.numel() / (m * n), m_parts = (m + kM - 1) / kM, n_parts = (n + kN - 1) / kN;
+  const int64_t cost = std::min(m, kM) * std::min(n, kN) * k;
+  parallel_for(batches * m_parts * n_parts, std::max<int64_t>(1, 131072 / cost), [&](int64_t begin, int64_t end) {
+    std::vector<double> buffer(static_cast<size_t>(kK * kN + kM * kN));
+    double *packed = buffer.data(), *sum = packed + kK * kN;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t batch = i / (m_parts * n_parts), m0 = i / n_parts % m_parts * kM, n0 = i % n_parts * kN;
+      const int64_t rows = std::min(kM, m - m0), cols = std::min(kN, n - n0), wide = (cols + 7) / 8 * 8;
+      const double* left = a.as<double>() + batch_offset(a, c, batch) + m0 * a.strides[r - 2];
+      const double* right = b.as<double>() + batch_offset(b, c, batch) + n0 * b.strides[r - 1];
+      for (int64_t k0 = 0; k0 < k; k0 += kK) {
+        const int64_t depth = std::min(kK, k - k0);
+        const double* from = right + k0 * b.strides[r - 2];
+        const int64_t rs = b.strides[r - 2], cs = b.strides[r - 1];
+        if (cs == 1) {
+          for (int64_t p = 0; p < depth; ++p) std::copy_n(from + p * rs, cols, packed + p * wide);
+        } else {
+          for (int64_t j = 0; j < cols; ++j)
+            for (int64_t p = 0; p < depth; ++p) packed[p * wide + j] = from[p * rs + j * cs];
+        }
+        for (int64_t p = 0; p < depth && wide > cols; ++p) std::fill_n(packed + p * wide + cols, wide - cols, 0.0);
+        kernels().tile_gemm_f64(rows, wide, depth, left + k0 * a.strides[r - 1], a.strides[r - 2], a.strides[r - 1], packed,
+                                wide, sum, wide, k0 != 0);
+      }
+      double* to = c.as<double>() + batch_offset(c, c, batch) + m0 * c.strides[r - 2] + n0 * c.strides[r - 1];
+      for (int64_t x = 0; x < rows; ++x)
+        for (int64_t j = 0; j < cols; ++j) to[x * c.strides[r - 2] + j * c.strides[r - 1]] = sum[x * wide + j];
+    }
+  });
+}
+
+/// Integers wrap: a row of c at a time.
+void product_i64(const TensorView& a, const TensorView& b, const TensorView& c) {
+  const int r = c.rank;
+  const int64_t m = c.dims[r - 2], n = c.dims[r - 1], k = a.dims[r - 1];
+  const int64_t rs = b.strides[r - 2], cs = b.strides[r - 1];
+  parallel_for(c.numel() / n, std::max<int64_t>(1, 65536 / (n * k)), [&](int64_t begin, int64_t end) {
+    std::vector<uint64_t> row(static_cast<size_t>(n));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t batch = i / m;
+      const int64_t* left = a.as<int64_t>() + batch_offset(a, c, batch) + i % m * a.strides[r - 2];
+      const int64_t* right = b.as<int64_t>() + batch_offset(b, c, batch);
+      std::fill(row.begin(), row.end(), 0);
+      for (int64_t p = 0; p < k; ++p) {
+        const uint64_t x = static_cast<uint64_t>(left[p * a.strides[r - 1]]);
+        const int64_t* from = right + p * rs;
+        for (int64_t j = 0; j < n; ++j) row[static_cast<size_t>(j)] += x * static_cast<uint64_t>(from[j * cs]);
+      }
+      int64_t* to = c.as<int64_t>() + batch_offset(c, c, batch) + i % m * c.strides[r - 2];
+      for (int64_t j = 0; j < n; ++j) to[j * c.strides[r - 1]] = static_cast<int64_t>(row[static_cast<size_t>(j)]);
+    }
+  });
+}
+
+/// out = alpha * product + beta * add, in the compute type.
+void combine(const TensorView& out, const TensorView& product, const MatmulOptions& o, const TensorView& add) {
+  const Compute compute = compute_of(out.dtype);
+  Params scale;
+  if (o.alpha != 1.0) {
+    scale.set(0, o.alpha);
+    run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {product}, {product}, scale);
+  }
+  if (o.beta == 0.0) {
+    copy_elements(out, product);
+    return;
+  }
+  scale.set(0, o.beta);
+  run_elementwise(elementwise_kernel(Ew::add, compute), compute, {product, add}, {out}, scale);
+}
+
+/// Double and integers, and complex as four products of its parts; computed in the compute type of c.
+void run_own(const TensorView& a_in, const TensorView& b_in, const TensorView& c, const MatmulOptions& o,
+             const TensorView& add) {
+  const Compute compute = compute_of(c.dtype);
+  const DType native = storage_of(compute);
+  std::vector<char> hold[3];
+  auto widen = [&](const TensorView& v, std::vector<char>& buffer, bool force) {
+    if (v.dtype == native && !force) return v;
+    // Broadcast batches are copied once.
+    TensorView small = v;
+    for (int d = 0; d < v.rank; ++d)
+      if (v.strides[d] == 0) small.dims[d] = 1;
+    buffer.resize(static_cast<size_t>(small.numel()) * size_of(native));
+    TensorView wide = gather_to(buffer.data(), native, small);
+    for (int d = 0; d < v.rank; ++d)
+      if (small.dims[d] != v.dims[d]) {
+        wide.dims[d] = v.dims[d];
+        wide.strides[d] = 0;
+      }
+    return wide;
+  };
+  const bool overlaps = may_overlap(c, a_in) || may_overlap(c, b_in);
+  TensorView a = widen(a_in, hold[0], overlaps), b = widen(b_in, hold[1], overlaps);
+  const bool direct = c.dtype == native && o.alpha == 1.0 && o.beta == 0.0 && !is_complex(native);
+  hold[2].resize(direct ? 0 : static_cast<size_t>(c.numel()) * size_of(native));
+  TensorView product = direct ? c : TensorView::contiguous(hold[2].data(), native, c.dims, c.rank);
+  if (compute == Compute::F64) {
+    product_f64(a, b, product);
+  } else if (compute == Compute::I64) {
+    product_i64(a, b, product);
+  } else {
+    const DType real = compute == Compute::C64 ? DType::Float : DType::Double;
+    // re and im as strided views of the interleaved parts.
+    auto part = [&](const TensorView& v, int which) {
+      TensorView p = v;
+      p.dtype = real;
+      p.data = v.as<char>() + which * static_cast<int>(size_of(real));
+      for (int d = 0; d < p.rank; ++d) p.strides[d] *= 2;
+      return p;
+    };
+    std::vector<char> parts(static_cast<size_t>(c.numel()) * size_of(native));
+    TensorView re = TensorView::contiguous(parts.data(), real, c.dims, c.rank);
+    TensorView im = TensorView::contiguous(parts.data() + parts.size() / 2, real, c.dims, c.rank);
+    matmul(part(a, 0), part(b, 0), re);
+    matmul(part(a, 1), part(b, 1), re, {.alpha = -1.0, .beta = 1.0});
+    matmul(part(a, 0), part(b, 1), im);
+    matmul(part(a, 1), part(b, 0), im, {.alpha = 1.0, .beta = 1.0});
+    copy_elements(part(product, 0), re);
+    copy_elements(part(product, 1), im);
+  }
+  if (!direct) combine(c, product, o, add);
 }
 
 }  // namespace
@@ -114,7 +295,6 @@ void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_
   if (c_in.empty()) return;
   TensorView c = c_in;
   const int r = c.rank;
-  // Broadcast the batch dimensions of a and b to c's.
   int64_t dims[kMaxDims];
   std::copy_n(c.dims, r, dims);
   dims[r - 2] = a_in.dims[a_in.rank - 2];
@@ -123,59 +303,97 @@ void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_
   dims[r - 2] = b_in.dims[b_in.rank - 2];
   dims[r - 1] = b_in.dims[b_in.rank - 1];
   TensorView b = b_in.expand(dims, r);
-  const int64_t k = a.dims[r - 1];
-  if (k == 0) {
+  const TensorView add = o.add ? o.add->expand_as(c) : c;
+  if (a.dims[r - 1] == 0) {
     Params p;
-    if (o.beta == 0) {
+    if (o.beta == 0.0) {
       fill_elements(c, p);
     } else {
       p.set(0, o.beta);
-      run_elementwise(elementwise_kernel(Ew::affine, compute_of(c.dtype)), compute_of(c.dtype), {c}, {c}, p);
+      run_elementwise(elementwise_kernel(Ew::affine, compute_of(c.dtype)), compute_of(c.dtype), {add}, {c}, p);
     }
     return;
   }
-  const Compute compute = compute_of(c.dtype);
-  const bool bf16 = a.dtype == DType::BFloat16 && b.dtype == DType::BFloat16 &&
-                    (c.dtype == DType::BFloat16 || c.dtype == DType::Float) && native_bf16();
-  if (compute == Compute::F32) {
-    // Operands in a type and layout that oneDNN takes: copies only where needed.
-    const DType operand = bf16 ? DType::BFloat16 : DType::Float;
-    auto prepare = [&](TensorView& v, int slot) {
-      // Expanded batch dimensions are not copied: their stride 0 becomes a dimension of 1.
-      for (int d = 0; d < r - 2; ++d)
-        if (v.strides[d] == 0) v.dims[d] = 1;
-      if (v.dtype == operand && matrix_layout_ok(v)) return;
-      v = gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(operand)), operand, v);
-    };
-    prepare(a, 1);
-    prepare(b, 2);
-    const bool direct = (c.dtype == DType::Float || (bf16 && c.dtype == DType::BFloat16)) && c.strides[r - 1] == 1 && matrix_layout_ok(c);
-    if (direct) {
-      run_onednn(a, b, c, o);
+  if (compute_of(c.dtype) != Compute::F32) {
+    run_own(a, b, c, o, add);
+    return;
+  }
+  // One matrix on the right and rows that follow each other: a single product of two matrices.
+  if (r > 2) {
+    bool shared = true;
+    for (int d = 0; d < r - 2; ++d) shared = shared && (b.strides[d] == 0 || b.dims[d] == 1);
+    TensorView fa, fc, fadd;
+    if (shared && fold_rows(a, r - 2, fa) && fold_rows(c, r - 2, fc) && (o.beta == 0.0 || fold_rows(add, r - 2, fadd))) {
+      TensorView fb = b;
+      fb.rank = 2;
+      for (int d = 0; d < 2; ++d) {
+        fb.dims[d] = b.dims[r - 2 + d];
+        fb.strides[d] = b.strides[r - 2 + d];
+      }
+      MatmulOptions folded = o;
+      folded.add = o.beta == 0.0 ? nullptr : &fadd;
+      matmul(fa, fb, fc, folded);
       return;
     }
-    TensorView wide = TensorView::contiguous(onednn::scratch(3, static_cast<size_t>(c.numel()) * 4), DType::Float, c.dims, r);
-    if (o.beta != 0) copy_elements(wide, c);
-    run_onednn(a, b, wide, o);
-    copy_elements(c, wide);
+  }
+  const bool bf16 = a.dtype == DType::BFloat16 && b.dtype == DType::BFloat16 &&
+                    (c.dtype == DType::BFloat16 || c.dtype == DType::Float) && native_bf16();
+  // Operands in a type and layout that oneDNN takes: copies only where needed.
+  const DType operand = bf16 ? DType::BFloat16 : DType::Float;
+  auto prepare = [&](TensorView& v, int slot) {
+    // Expanded batch dimensions are not copied: their stride 0 becomes a dimension of 1.
+    for (int d = 0; d < r - 2; ++d)
+      if (v.strides[d] == 0) v.dims[d] = 1;
+    if (v.dtype == operand && matrix_layout_ok(v) && !may_overlap(v, c)) return;
+    v = gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(operand)), operand, v);
+  };
+  prepare(a, kLeft);
+  prepare(b, kRight);
+  const bool direct = (c.dtype == DType::Float || (bf16 && c.dtype == DType::BFloat16)) && row_major(c) && matrix_layout_ok(c);
+  TensorView to = direct ? c : TensorView::contiguous(onednn::scratch(kWide, static_cast<size_t>(c.numel()) * 4), DType::Float, c.dims, r);
+  bool bias = o.beta == 1.0 && o.alpha == 1.0 && o.add && (add.strides[r - 1] == 1 || add.dims[r - 1] == 1) &&
+              (add.dtype == DType::Float || (bf16 && add.dtype == DType::BFloat16)) && c.dims[r - 2] > 1;
+  for (int d = 0; d < r - 1; ++d) bias = bias && (add.strides[d] == 0 || add.dims[d] == 1);
+  if (o.alpha == 1.0 && o.beta == 0.0 && run_vector(a, b, to)) {
+    if (!direct) copy_elements(c, to);
     return;
   }
-  // Double, integers and complex: the plain product in the compute type.
-  std::vector<char> hold[3];
-  const DType native = storage_of(compute);
-  auto widen = [&](const TensorView& v, std::vector<char>& buffer) {
-    if (v.dtype == native) return v;
-    buffer.resize(static_cast<size_t>(v.numel()) * size_of(native));
-    return gather_to(buffer.data(), native, v);
+  if (o.beta != 0.0 && !bias) copy_elements(to, add);
+  run_onednn(a, b, to, o.alpha, bias ? 0.0 : o.beta, bias ? &add : nullptr);
+  if (!direct) copy_elements(c, to);
+}
+
+void matmul_reduced(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
+  if (c.empty()) return;
+  const int64_t batches = a.dims[0];
+  auto matrix = [](const TensorView& v, int64_t i) {
+    TensorView m = v;
+    m.rank = 2;
+    m.data = v.as<char>() + i * v.strides[0] * static_cast<int64_t>(size_of(v.dtype));
+    for (int d = 0; d < 2; ++d) {
+      m.dims[d] = v.dims[d + 1];
+      m.strides[d] = v.strides[d + 1];
+    }
+    return m;
   };
-  TensorView wa = widen(a, hold[0]), wb = widen(b, hold[1]), wc = widen(c, hold[2]);
-  switch (compute) {
-    case Compute::F64: reference<double>(wa, wb, wc, o.alpha, o.beta); break;
-    case Compute::I64: reference<int64_t>(wa, wb, wc, o.alpha, o.beta); break;
-    case Compute::C64: reference<complex64>(wa, wb, wc, o.alpha, o.beta); break;
-    default: reference<complex128>(wa, wb, wc, o.alpha, o.beta); break;
+  if (batches == 0 || a.dims[2] == 0) {
+    TensorView left = matrix(a, 0), right = matrix(b, 0);
+    left.dims[1] = right.dims[0] = 0;
+    matmul(left, right, c, o);
+    return;
   }
-  if (wc.data != c.data) copy_elements(c, wc);
+  // The sum is kept in the compute type and rounded once.
+  const DType native = storage_of(compute_of(c.dtype));
+  std::vector<char> hold(static_cast<size_t>(c.numel()) * size_of(native));
+  TensorView sum = TensorView::contiguous(hold.data(), native, c.dims, 2);
+  const TensorView add = o.add ? o.add->expand_as(c) : c;
+  for (int64_t i = 0; i < batches; ++i) {
+    MatmulOptions step = o;
+    if (i == 0) step.add = &add;
+    else step.add = nullptr, step.beta = 1.0;
+    matmul(matrix(a, i), matrix(b, i), sum, step);
+  }
+  copy_elements(c, sum);
 }
 
 }  // namespace updraft

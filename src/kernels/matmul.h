@@ -1,18 +1,22 @@
-// Matrix products on oneDNN: strided batches, any layout that has one unit stride, f32 accumulation rounded once.
+// Matrix products on oneDNN (f32, bf16, and f16 through f32) and on own kernels (f64, integers, complex): strided
+// batches, any layout, f32 accumulation rounded once.
 #pragma once
 #include "tensor/view.h"
 
 namespace updraft {
 
 struct MatmulOptions {
-  double alpha = 1;
-  double beta = 0;                ///< c = alpha * a @ b + beta * c
-  bool saturate = false;          ///< fp16 results stay within ±65504
+  complex128 alpha = 1;
+  complex128 beta = 0;                ///< c = alpha * a @ b + beta * add
+  const TensorView* add = nullptr;    ///< broadcasts to c; null: c itself. Not read when beta is 0.
 };
 
-/// c = alpha * a @ b + beta * c. a [..., m, k], b [..., k, n], c [..., m, n]: batch dimensions of a and b broadcast to
-/// c's. Any strides; types may be f32, f16, bf16, f64, integers or complex, and c's decides the result's.
+/// c = alpha * a @ b + beta * add. a [..., m, k], b [..., k, n], c [..., m, n]: batch dimensions of a and b broadcast
+/// to c's. Any strides and types; c's type decides the type of the computation. a and b may overlap c.
 /// Runs in the calling engine thread.
 void matmul(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options = {});
+
+/// c [m, n] = alpha * sum over the batches of a [batch, m, k] @ b [batch, k, n] + beta * add.
+void matmul_reduced(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options);
 
 }  // namespace updraft

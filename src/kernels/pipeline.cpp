@@ -1,5 +1,6 @@
 #include "kernels/pipeline.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -111,88 +112,136 @@ void run_elementwise(BlockFn fn, Compute compute, std::initializer_list<TensorVi
                   params, boolean);
 }
 
-void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inputs, const TensorView* out, int outputs,
-                     const Params& params, bool boolean) {
+namespace {
+// How an operand enters a block: as it lies in memory, or through a conversion.
+struct Lane {
+  DType native;   // the element type that the kernel sees
+  int64_t width;  // its bytes
+  LoadFn load;    // inputs
+  StoreFn store;  // outputs; null: bytes of a bool kernel that go to another type
+};
+
+void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs, const TensorView* out, int outputs,
+                const Params& params) {
   TensorView expanded[kMaxOperands];
   const TensorView* operands[kMaxOperands];
+  const int count = inputs + outputs;
   for (int k = 0; k < outputs; ++k) operands[k] = &out[k];
   for (int k = 0; k < inputs; ++k) {
-    expanded[k] = in[k].same_shape(out[0]) ? in[k] : in[k].expand_as(out[0]);
-    operands[outputs + k] = &expanded[k];
+    if (in[k].same_shape(out[0])) {
+      operands[outputs + k] = &in[k];
+    } else {
+      expanded[k] = in[k].expand_as(out[0]);
+      operands[outputs + k] = &expanded[k];
+    }
   }
-  const Space space(operands, inputs + outputs);
+  const Space space(operands, count);
   if (space.n == 0) return;
   const KernelTable& table = kernels();
-  const DType native = storage_of(compute);
-  const int c = static_cast<int>(compute);
-  const bool flat = space.rank == 1;
+  // linear: element i of the space lies at data + i, whatever the other operands do. constant: one element for all.
+  bool linear[kMaxOperands], constant[kMaxOperands];
+  for (int k = 0; k < count; ++k) {
+    const int64_t* strides = space.strides[k];
+    linear[k] = strides[space.rank - 1] == 1;
+    for (int d = space.rank - 1; linear[k] && d > 0; --d) linear[k] = strides[d - 1] == strides[d] * space.dims[d];
+    constant[k] = k >= outputs && std::all_of(strides, strides + space.rank, [](int64_t s) { return s == 0; });
+  }
 
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
     alignas(64) char buffers[kMaxOperands][kBlock * 16];
     Cursor cursor[kMaxOperands];
     const void* from[kMaxOperands];
     void* to[kMaxOperands];
-    bool constant[kMaxOperands] = {};
-    for (int k = 0; k < inputs + outputs; ++k) {
+    for (int k = 0; k < count; ++k) {
+      if (linear[k] || constant[k]) continue;
       cursor[k] = Cursor{&space, space.strides[k], static_cast<char*>(operands[k]->data),
                          static_cast<int64_t>(size_of(operands[k]->dtype)), {}, 0};
       cursor[k].seek(begin);
     }
     for (int k = 0; k < inputs; ++k) {
-      bool zero = true;
-      for (int d = 0; d < space.rank; ++d) zero = zero && space.strides[outputs + k][d] == 0;
-      if (zero) {
-        table.load[static_cast<int>(in[k].dtype)][c](buffers[outputs + k], in[k].data, 0,
-                                                     std::min(kBlock, end - begin));
-        from[k] = buffers[outputs + k];
-        constant[k] = true;
-      }
+      if (!constant[outputs + k]) continue;
+      lanes[outputs + k].load(buffers[outputs + k], in[k].data, 0, std::min(kBlock, end - begin));
+      from[k] = buffers[outputs + k];
     }
     for (int64_t at = begin; at < end; at += kBlock) {
       const int64_t n = std::min(kBlock, end - at);
       for (int k = 0; k < inputs; ++k) {
-        if (constant[k]) continue;
-        Cursor& cur = cursor[outputs + k];
-        const bool unit = flat && cur.strides[0] == 1;
-        if (unit && in[k].dtype == native) {
-          from[k] = cur.data + at * cur.size;
-          continue;
+        const int o = outputs + k;
+        const Lane& lane = lanes[o];
+        if (constant[o]) continue;
+        if (linear[o]) {
+          const char* data = static_cast<const char*>(in[k].data) + at * static_cast<int64_t>(size_of(in[k].dtype));
+          if (in[k].dtype == lane.native) {
+            from[k] = data;
+            continue;
+          }
+          lane.load(buffers[o], data, 1, n);
+        } else {
+          cursor[o].walk(n, [&](const char* row, int64_t stride, int64_t done, int64_t step) {
+            lane.load(buffers[o] + done * lane.width, row, stride, step);
+          });
         }
-        LoadFn load = table.load[static_cast<int>(in[k].dtype)][c];
-        char* buffer = buffers[outputs + k];
-        const int64_t width = static_cast<int64_t>(size_of(compute));
-        cur.walk(n, [&](const char* row, int64_t stride, int64_t done, int64_t step) {
-          load(buffer + done * width, row, stride, step);
-        });
-        from[k] = buffer;
+        from[k] = buffers[o];
       }
-      for (int k = 0; k < outputs; ++k) {
-        const bool direct = flat && cursor[k].strides[0] == 1 &&
-                            (boolean ? size_of(out[k].dtype) == 1 && out[k].dtype == DType::Bool
-                                     : out[k].dtype == native);
-        to[k] = direct ? cursor[k].data + at * cursor[k].size : buffers[k];
-      }
+      for (int k = 0; k < outputs; ++k)
+        to[k] = linear[k] && out[k].dtype == lanes[k].native
+                    ? out[k].as<char>() + at * static_cast<int64_t>(size_of(out[k].dtype))
+                    : buffers[k];
       fn(from, to, n, params);
       for (int k = 0; k < outputs; ++k) {
         if (to[k] != buffers[k]) continue;
-        const int o = static_cast<int>(out[k].dtype);
         char* result = buffers[k];
-        int64_t width = static_cast<int64_t>(size_of(compute));
-        StoreFn store = table.store[c][o];
-        if (boolean) {
+        int64_t width = lanes[k].width;
+        StoreFn store = lanes[k].store;
+        if (!store) {
           // 0 and 1 fit every type: widen to int64 behind the bytes, then store as that.
           auto* wide = reinterpret_cast<int64_t*>(buffers[k] + kBlock * 8);
           table.load[static_cast<int>(DType::Bool)][static_cast<int>(Compute::I64)](wide, result, 1, n);
           result = reinterpret_cast<char*>(wide);
           width = 8;
-          store = table.store[static_cast<int>(Compute::I64)][o];
+          store = table.store[static_cast<int>(Compute::I64)][static_cast<int>(out[k].dtype)];
         }
-        cursor[k].walk(n, [&](char* row, int64_t stride, int64_t done, int64_t step) {
-          store(row, stride, result + done * width, step);
-        });
+        if (linear[k]) {
+          store(out[k].as<char>() + at * static_cast<int64_t>(size_of(out[k].dtype)), 1, result, n);
+        } else {
+          cursor[k].walk(n, [&](char* row, int64_t stride, int64_t done, int64_t step) {
+            store(row, stride, result + done * width, step);
+          });
+        }
       }
     }
   });
+}
+
+int log2_of(size_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
+}  // namespace
+
+void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inputs, const TensorView* out, int outputs,
+                     const Params& params, bool boolean) {
+  const KernelTable& table = kernels();
+  const int c = static_cast<int>(compute);
+  Lane lanes[kMaxOperands];
+  for (int k = 0; k < outputs; ++k)
+    lanes[k] = boolean ? Lane{DType::Bool, 1, nullptr, out[k].dtype == DType::Bool ? table.move_out[0] : nullptr}
+                       : Lane{storage_of(compute), static_cast<int64_t>(size_of(compute)), nullptr,
+                              table.store[c][static_cast<int>(out[k].dtype)]};
+  for (int k = 0; k < inputs; ++k)
+    lanes[outputs + k] = Lane{storage_of(compute), static_cast<int64_t>(size_of(compute)),
+                              table.load[static_cast<int>(in[k].dtype)][c], nullptr};
+  run_blocks(fn, lanes, in, inputs, out, outputs, params);
+}
+
+void run_native(BlockFn fn, std::initializer_list<TensorView> in, const TensorView& out, const Params& params) {
+  const KernelTable& table = kernels();
+  Lane lanes[kMaxOperands];
+  auto lane = [&](const TensorView& v) {
+    const size_t size = size_of(v.dtype);
+    return Lane{v.dtype, static_cast<int64_t>(size), table.move_in[log2_of(size)], table.move_out[log2_of(size)]};
+  };
+  lanes[0] = lane(out);
+  int k = 1;
+  for (const TensorView& v : in) lanes[k++] = lane(v);
+  run_blocks(fn, lanes, in.begin(), static_cast<int>(in.size()), &out, 1, params);
 }
 
 void copy_elements(const TensorView& to, const TensorView& from) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "kernels/params.h"
+#include "kernels/random.h"
+#include "kernels/spatial.h"
 
 namespace updraft {
 
@@ -32,6 +34,8 @@ struct KernelTable {
   BlockFn elementwise[static_cast<int>(Ew::kCount)][kComputeTypes];  ///< null: not defined for the type
   LoadFn load[kStorageTypes][kComputeTypes];
   StoreFn store[kComputeTypes][kStorageTypes];
+  LoadFn move_in[4];    ///< elements of 1, 2, 4, 8 bytes as they are
+  StoreFn move_out[4];
 #define KERNEL(ret, name, args) ret(*name) args;
 #include "kernels/list.inc"
 #undef KERNEL

@@ -2,17 +2,68 @@
 
 UPDRAFT_TEST_DEVICE=cpu lets PyTorch's CPU device stand in for npu: that tests the tests (those that need torch.npu are skipped)."""
 import faulthandler
+import json
 import os
 import signal
 import sys
+import tempfile
 
 import pytest
+from _pytest.reports import TestReport
+from _pytest.runner import runtestprotocol
 
 DEVICE = os.environ.get("UPDRAFT_TEST_DEVICE", "npu")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "limit(seconds): this client test's time-out (default 120 s)")
+
+
+def pytest_collection_finish(session):
+    """Imported once here, so that the forks below do not each pay for it. Nothing here uses the device."""
+    if any("device" in getattr(item, "fixturenames", ()) for item in session.items) and not session.config.option.collectonly:
+        import torch  # noqa: F401
+        if DEVICE.startswith("npu"):
+            import torch_npu  # noqa: F401
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    """A test of the device runs in a fork: an error that poisons the device, or a crash, is its own affair.
+    UPDRAFT_TEST_FORK=0 keeps all tests in one process, for a debugger."""
+    if "device" not in getattr(item, "fixturenames", ()) or os.environ.get("UPDRAFT_TEST_FORK") == "0":
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in in_fork(item):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def in_fork(item):
+    hook, config = item.config.hook, item.config
+    with tempfile.TemporaryFile() as file:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                # nextitem=None: the fork tears everything down, whatever the parent does next
+                reports = runtestprotocol(item, nextitem=None, log=False)
+                data = [hook.pytest_report_to_serializable(config=config, report=r) for r in reports]
+                file.write(json.dumps(data, default=str).encode())
+                file.flush()
+                status = 0
+            finally:
+                os._exit(status)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        file.seek(0)
+        data = file.read()
+    if code == 0 and data:
+        return [hook.pytest_report_from_serializable(config=config, data=d) for d in json.loads(data)]
+    what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code} (a hang is ended by its time-out)"
+    return [TestReport(nodeid=item.nodeid, location=item.location, keywords={}, outcome="failed", when="call", longrepr=f"the test's process was {what}")]
 
 
 @pytest.fixture(autouse=True)

@@ -57,6 +57,46 @@ void store(void* to, int64_t stride, const void* from, int64_t n) {
   }
 }
 
+#if defined(__F16C__)
+// The compiler does not vectorise these conversions.
+template <>
+void load<float, Half>(void* to, const void* from, int64_t stride, int64_t n) {
+  float* out = static_cast<float*>(to);
+  const Half* in = static_cast<const Half*>(from);
+  if (stride == 1) {
+    int64_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+      _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
+#endif
+    for (; i + 8 <= n; i += 8)
+      _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
+    for (; i < n; ++i) out[i] = static_cast<float>(in[i]);
+  } else if (stride == 0) {
+    std::fill_n(out, n, static_cast<float>(in[0]));
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i * stride]);
+  }
+}
+template <>
+void store<Half, float>(void* to, int64_t stride, const void* from, int64_t n) {
+  Half* out = static_cast<Half*>(to);
+  const float* in = static_cast<const float*>(from);
+  if (stride == 1) {
+    int64_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm512_cvtps_ph(_mm512_loadu_ps(in + i), 0));
+#endif
+    for (; i + 8 <= n; i += 8)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), 0));
+    for (; i < n; ++i) out[i] = Half(in[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i * stride] = Half(in[i]);
+  }
+}
+#endif
+
 template <class C>
 void fill_for(KernelTable& t, Compute c) {
   for (int s = 0; s < kStorageTypes; ++s)
@@ -85,6 +125,14 @@ void fill_casts(KernelTable& t) {
   fill_for<int64_t>(t, Compute::I64);
   fill_for<complex64>(t, Compute::C64);
   fill_for<complex128>(t, Compute::C128);
+  t.move_in[0] = load<uint8_t, uint8_t>;
+  t.move_in[1] = load<uint16_t, uint16_t>;
+  t.move_in[2] = load<uint32_t, uint32_t>;
+  t.move_in[3] = load<uint64_t, uint64_t>;
+  t.move_out[0] = store<uint8_t, uint8_t>;
+  t.move_out[1] = store<uint16_t, uint16_t>;
+  t.move_out[2] = store<uint32_t, uint32_t>;
+  t.move_out[3] = store<uint64_t, uint64_t>;
 }
 
 /// from[rows][cols] to to[cols][rows]; strides in elements.

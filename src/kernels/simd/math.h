@@ -168,8 +168,147 @@ inline T gelu_tanh_slope(T x) {
   return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * k * (T(1) + T(3) * c * x * x);
 }
 template <class T>
+inline T gelu(T x) { return x * T(0.5) * (T(1) + m::erf(x * T(0.70710678118654752440))); }
+template <class T>
+inline T gelu_slope(T x) {
+  return T(0.5) * (T(1) + m::erf(x * T(0.70710678118654752440))) +
+         x * m::exp(T(-0.5) * x * x) * T(0.39894228040143267794);
+}
+template <class T>
+inline T gelu_tanh(T x) {
+  return T(0.5) * x * (T(1) + m::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+}
+template <class T>
+inline T mish_backward(T g, T x) {
+  const T t = m::tanh(m::log1p(m::exp(x)));
+  return g * (t + x * m::sigmoid(x) * (T(1) - t * t));
+}
+template <class T>
+inline T relu(T x) { return x > T(0) ? x : (x != x ? x : T(0)); }
+template <class T>
 constexpr T largest() { return std::numeric_limits<T>::max(); }
 template <class T>
 constexpr T infinity() { return std::numeric_limits<T>::infinity(); }
+template <class T>
+constexpr T not_a_number() { return std::numeric_limits<T>::quiet_NaN(); }
+
+template <class T>
+inline bool isfinite(T x) { return m::abs(x) <= largest<T>(); }
+inline bool isfinite(int64_t) { return true; }
+template <class T>
+inline bool isfinite(std::complex<T> x) { return (m::abs(x.real()) <= largest<T>()) & (m::abs(x.imag()) <= largest<T>()); }
+inline bool signbit(float x) { return __builtin_signbit(x) != 0; }
+inline bool signbit(double x) { return __builtin_signbit(x) != 0; }
+inline bool signbit(int64_t x) { return x < 0; }
+
+template <class T>
+inline T sign(T x) { return T(x > T(0)) - T(x < T(0)); }
+/// torch.sgn of a complex number.
+template <class T>
+inline std::complex<T> sign(std::complex<T> x) {
+  const T r = std::abs(x);
+  return r == T(0) ? std::complex<T>(0) : x / r;
+}
+template <class T>
+inline T angle(T x) { return x < T(0) ? static_cast<T>(3.14159265358979323846) : x != x ? x : T(0); }
+template <class T>
+inline std::complex<T> angle(std::complex<T> x) { return std::arg(x); }
+template <class T>
+inline T nan_to_num(T x, const T* p) { return x != x ? p[0] : x == infinity<T>() ? p[1] : x == -infinity<T>() ? p[2] : x; }
+template <class T>
+inline std::complex<T> nan_to_num(std::complex<T> x, const std::complex<T>* p) {
+  const T q[] = {p[0].real(), p[1].real(), p[2].real()};
+  return {nan_to_num(x.real(), q), nan_to_num(x.imag(), q)};
+}
+/// p: rtol, atol, whether NaN equals NaN.
+template <class T>
+inline bool isclose(T x, T y, const T* p) {
+  const T difference = m::abs(x - y);
+  return (x == y) | ((p[2] != T(0)) & (x != x) & (y != y)) |
+         ((difference <= p[1] + m::abs(p[0] * y)) & (difference <= largest<T>()));
+}
+template <class T>
+inline bool isclose(std::complex<T> x, std::complex<T> y, const std::complex<T>* p) {
+  const T difference = std::abs(x - y);
+  return x == y || (p[2] != std::complex<T>(0) && x != x && y != y) ||
+         (difference <= p[1].real() + p[0].real() * std::abs(y) && difference <= largest<T>());
+}
+inline int64_t gcd(int64_t x, int64_t y) {
+  uint64_t a = static_cast<uint64_t>(m::abs(x)), b = static_cast<uint64_t>(m::abs(y));
+  while (b) {
+    uint64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return static_cast<int64_t>(a);
+}
+inline int64_t shift_left(int64_t x, int64_t y) {
+  return static_cast<uint64_t>(y) > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(x) << y);
+}
+template <class T>
+inline T xlogy(T x, T y) {
+  const T product = x * m::log(y);
+  return y != y ? y : x == T(0) ? T(0) : product;
+}
+template <class T>
+inline T logaddexp(T x, T y) {
+  const T high = m::maximum(x, y), difference = -m::abs(x - y);
+  // Equal infinities have no difference.
+  return (m::abs(x) == infinity<T>()) & (x == y) ? x : high + m::log1p(m::exp(difference));
+}
+template <class T>
+inline T logaddexp2(T x, T y) {
+  const T high = m::maximum(x, y), difference = -m::abs(x - y);
+  return (m::abs(x) == infinity<T>()) & (x == y) ? x
+                                                 : high + m::log1p(m::exp2(difference)) * T(1.44269504088896340736);
+}
+template <class T>
+inline T sinc(T x) {
+  const T product = static_cast<T>(3.14159265358979323846) * x;
+  return x == T(0) ? T(1) : m::sin(product) / product;
+}
+template <class T>
+inline T logit(T x) { return x == T(1) ? infinity<T>() : m::log(x / (T(1) - x)); }
+/// A rational first guess (relative error below 1e-9 with the tail's own form), then two steps of Newton's method.
+template <class T>
+inline T erfinv(T y) {
+  const double a = static_cast<double>(m::abs(y));
+  if (!(a <= 1.0)) return not_a_number<T>();
+  if (a == 1.0) return copysign(infinity<T>(), y);
+  // Giles' polynomials in w = -log(1 - y^2).
+  double w = -::log((1.0 - a) * (1.0 + a)), x;
+  if (w < 5.0) {
+    w -= 2.5;
+    x = 2.81022636e-08;
+    x = 3.43273939e-07 + x * w;
+    x = -3.5233877e-06 + x * w;
+    x = -4.39150654e-06 + x * w;
+    x = 0.00021858087 + x * w;
+    x = -0.00125372503 + x * w;
+    x = -0.00417768164 + x * w;
+    x = 0.246640727 + x * w;
+    x = 1.50140941 + x * w;
+  } else {
+    w = ::sqrt(w) - 3.0;
+    x = -0.000200214257;
+    x = 0.000100950558 + x * w;
+    x = 0.00134934322 + x * w;
+    x = -0.00367342844 + x * w;
+    x = 0.00573950773 + x * w;
+    x = -0.0076224613 + x * w;
+    x = 0.00943887047 + x * w;
+    x = 1.00167406 + x * w;
+    x = 2.83297682 + x * w;
+  }
+  x *= a;
+  // erfc keeps the tail's digits: near 1 the difference of erf and y would have none.
+  for (int i = 0; i < 2; ++i) {
+    const double error = a > 0.5 ? (1.0 - a) - ::erfc(x) : ::erf(x) - a;
+    const double slope = 1.12837916709551257390 * ::exp(-x * x);
+    const double step = error / slope;
+    x -= step / (1.0 + x * step);
+  }
+  return copysign(static_cast<T>(x), y);
+}
 
 }  // namespace updraft::UPDRAFT_ISA::m

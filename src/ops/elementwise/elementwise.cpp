@@ -1,7 +1,6 @@
 #include "ops/elementwise/elementwise.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace updraft {
@@ -16,6 +15,56 @@ void set_param(Params& params, int i, const aclScalar& value) {
   }
 }
 
+ScalarValue::ScalarValue(const aclScalar& s) : dtype(s.dtype) { std::memcpy(bytes, s.bytes, sizeof bytes); }
+
+Source::Source(const aclScalar& s) : scalar_(true) {
+  view_.dtype = s.dtype;
+  std::memcpy(bytes_, s.bytes, sizeof bytes_);
+}
+
+void Source::round_to(DType t) {
+  if (!scalar_ || !updraft::is_floating(view_.dtype)) return;
+  double value = view_.dtype == DType::Double ? *reinterpret_cast<const double*>(bytes_) : 0;
+  if (view_.dtype == DType::Float) value = *reinterpret_cast<const float*>(bytes_);
+  else if (view_.dtype != DType::Double) return;
+  if (t == DType::Float16) value = static_cast<float>(Half(static_cast<float>(value)));
+  else if (t == DType::BFloat16) value = static_cast<float>(BFloat16(static_cast<float>(value)));
+  else return;
+  view_.dtype = DType::Double;
+  std::memcpy(bytes_, &value, sizeof value);
+}
+
+namespace {
+DType promote_or(DType a, DType b) {
+  return a == DType::Undefined ? b : b == DType::Undefined ? a : promote(a, b);
+}
+DType combine_categories(DType higher, DType lower) {
+  if (is_complex(higher)) return higher;
+  if (is_floating(higher)) {
+    if (!is_complex(lower)) return higher;
+    return higher == DType::Double ? DType::Complex128 : DType::Complex64;
+  }
+  if (higher == DType::Bool || is_floating(lower) || is_complex(lower)) return promote_or(higher, lower);
+  return higher != DType::Undefined ? higher : lower;
+}
+}  // namespace
+
+DType result_type(std::initializer_list<Source> in) {
+  DType dims = DType::Undefined, zero = DType::Undefined, scalars = DType::Undefined;
+  for (const Source& s : in) {
+    if (s.scalar()) {
+      DType t = is_complex(s.dtype()) ? DType::Complex64 : is_floating(s.dtype()) ? DType::Float
+                : s.dtype() == DType::Bool ? DType::Bool : DType::Int64;
+      scalars = promote_or(scalars, t);
+    } else if (s.view().rank == 0) {
+      zero = promote_or(zero, s.dtype());
+    } else {
+      dims = promote_or(dims, s.dtype());
+    }
+  }
+  return combine_categories(dims, combine_categories(zero, scalars));
+}
+
 DType promote_with_scalar(DType tensor, const aclScalar& scalar) {
   if (scalar.is_complex()) return is_complex(tensor) ? tensor : tensor == DType::Double ? DType::Complex128 : DType::Complex64;
   if (scalar.is_floating()) return is_integral(tensor, true) ? DType::Float : tensor;
@@ -23,84 +72,80 @@ DType promote_with_scalar(DType tensor, const aclScalar& scalar) {
   return tensor;
 }
 
-ScalarValue::ScalarValue(const aclScalar& s) : dtype(s.dtype) { std::memcpy(bytes, s.bytes, sizeof bytes); }
+Compute compute_for(Ew row, DType common, DType out) {
+  const Compute a = compute_of(common), b = compute_of(out);
+  if (traits(row).boolean || a == b) return a;
+  if (a == Compute::I64) return b;
+  if (b == Compute::F64 && a == Compute::F32) return b;
+  if (b == Compute::C128 || (b == Compute::C64 && a != Compute::C128)) return a == Compute::F64 ? Compute::C128 : b;
+  return a;
+}
 
-void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<TensorView> in, const TensorView& out,
+namespace {
+// Kernels on the storage type itself, where all operands have it.
+bool plan_native(Op& op, Ew row, std::initializer_list<Source> in, const TensorView& out, const Params& params) {
+  const DType type = in.begin()[0].dtype();
+  if (in.size() > 2 || out.dtype != (traits(row).boolean ? DType::Bool : type)) return false;
+  if (in.begin()[0].scalar() || in.begin()[in.size() - 1].scalar() || in.begin()[in.size() - 1].dtype() != type) return false;
+  BlockFn fn = kernels().native_elementwise(row, type);
+  if (!fn) return false;
+  if (in.size() == 1) op.launch([=, x = in.begin()[0].view()] { run_native(fn, {x}, out, params); });
+  else op.launch([=, x = in.begin()[0].view(), y = in.begin()[1].view()] { run_native(fn, {x, y}, out, params); });
+  return true;
+}
+}  // namespace
+
+void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params) {
   BlockFn fn = elementwise_kernel(row, compute);
   const bool boolean = traits(row).boolean;
   int64_t dims[kMaxDims];
   int rank = 0;
-  for (const TensorView& v : in) rank = broadcast_shape(dims, rank, v.dims, v.rank, dims);
-  // An output may be larger than the broadcast of the inputs only where it is the first of them (in place).
-  if (out.rank != rank || !std::equal(dims, dims + rank, out.dims))
+  for (const Source& s : in) {
+    const TensorView v = s.view();
+    rank = broadcast_shape(dims, rank, v.dims, v.rank, dims);
+  }
+  // Scalars alone leave out's shape open.
+  if (!std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }) &&
+      (out.rank != rank || !std::equal(dims, dims + rank, out.dims)))
     op.refuse("out is {}, want shape {}", describe(out), describe_shape(dims, rank));
   if (out.empty()) return;
+  if (plan_native(op, row, in, out, params)) return;
   switch (in.size()) {
     case 1:
-      op.launch([=, x = in.begin()[0]] { run_elementwise(fn, compute, {x}, {out}, params, boolean); });
+      op.launch([=, x = in.begin()[0]] { run_elementwise(fn, compute, {x.view()}, {out}, params, boolean); });
       break;
     case 2:
       op.launch([=, x = in.begin()[0], y = in.begin()[1]] {
-        run_elementwise(fn, compute, {x, y}, {out}, params, boolean);
+        run_elementwise(fn, compute, {x.view(), y.view()}, {out}, params, boolean);
       });
       break;
     default:
       op.launch([=, x = in.begin()[0], y = in.begin()[1], z = in.begin()[2]] {
-        run_elementwise(fn, compute, {x, y, z}, {out}, params, boolean);
+        run_elementwise(fn, compute, {x.view(), y.view(), z.view()}, {out}, params, boolean);
       });
   }
 }
 
-namespace {
-// Integers give floats where the output says so; a bool output of arithmetic follows the inputs.
-Compute wider(DType in, DType out, bool boolean) {
-  Compute a = compute_of(in), b = compute_of(out);
-  if (boolean || a == b) return a;
-  if (a == Compute::I64) return b;
-  if (b == Compute::F64 && a == Compute::F32) return b;
-  if (b == Compute::C64 || b == Compute::C128) return b;
-  return a;
+void plan_elementwise(Op& op, Ew row, std::initializer_list<Source> in, const TensorView& out, const Params& params) {
+  plan_elementwise(op, row, compute_for(row, result_type(in), out.dtype), in, out, params);
 }
-}  // namespace
 
 void plan_unary(Op& op, Ew row, const TensorView& self, const TensorView& out, const Params& params) {
-  plan_elementwise(op, row, wider(self.dtype, out.dtype, traits(row).boolean), {self}, out, params);
+  plan_elementwise(op, row, compute_for(row, self.dtype, out.dtype), {self}, out, params);
 }
 
-void plan_binary(Op& op, Ew row, const TensorView& self, const TensorView& other, const TensorView& out,
+void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const TensorView& out,
                  const Params& params) {
-  DType type = promote(self.dtype, other.dtype);
-  // A 0-d tensor takes part like a scalar.
-  if (self.rank == 0 && other.rank != 0 && !is_complex(self.dtype) && is_floating(self.dtype) == is_floating(other.dtype))
-    type = other.dtype;
-  if (other.rank == 0 && self.rank != 0 && !is_complex(other.dtype) && is_floating(other.dtype) == is_floating(self.dtype))
-    type = self.dtype;
-  plan_elementwise(op, row, wider(type, out.dtype, traits(row).boolean), {self, other}, out, params);
-}
-
-void plan_binary(Op& op, Ew row, const TensorView& self, const aclScalar& other, const TensorView& out,
-                 const Params& params) {
-  const bool boolean = traits(row).boolean;
-  const Compute compute = wider(promote_with_scalar(self.dtype, other), out.dtype, boolean);
-  BlockFn fn = elementwise_kernel(row, compute);
-  op.require_same_shape("self", self, "out", out);
-  if (out.empty()) return;
-  op.launch([=, value = ScalarValue(other)] {
-    run_elementwise(fn, compute, {self, value.view()}, {out}, params, boolean);
-  });
-}
-
-void plan_binary(Op& op, Ew row, const aclScalar& self, const TensorView& other, const TensorView& out,
-                 const Params& params) {
-  const bool boolean = traits(row).boolean;
-  const Compute compute = wider(promote_with_scalar(other.dtype, self), out.dtype, boolean);
-  BlockFn fn = elementwise_kernel(row, compute);
-  op.require_same_shape("other", other, "out", out);
-  if (out.empty()) return;
-  op.launch([=, value = ScalarValue(self)] {
-    run_elementwise(fn, compute, {value.view(), other}, {out}, params, boolean);
-  });
+  const DType common = result_type({self, other});
+  if (traits(row).boolean && is_half(common) && (self.scalar() || other.scalar())) {
+    Source x = self, y = other;
+    x.round_to(common);
+    y.round_to(common);
+    plan_elementwise(op, row, compute_of(common), {x, y}, out, params);
+    return;
+  }
+  plan_elementwise(op, row, compute_for(row, common, out.dtype), {self, other}, out, params);
 }
 
 }  // namespace updraft

@@ -1,4 +1,5 @@
 """What is checked in beside the harness: exclusions, known failures, tiers."""
+import re
 import tomllib
 from pathlib import Path
 
@@ -8,6 +9,12 @@ HERE = Path(__file__).parent
 def tiers():
     rows = (line.rstrip("\n").split("\t") for line in (HERE / "tiers.tsv").read_text().splitlines() if not line.startswith("#"))
     return {name: int(tier) for name, tier in rows}
+
+
+def refusals():
+    """One pattern for the errors that the wheel itself raises."""
+    listed = tomllib.loads((HERE / "excluded.toml").read_text()).get("refusal", [])
+    return re.compile("|".join(f"(?:{x['text']})" for x in listed) or r"(?!)")
 
 
 def excluded(suite, dtype, direction):

@@ -3,6 +3,7 @@ that was at fault."""
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from collections import deque
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-RESTARTS = 3  # of one entry; what is left of it then counts as not run
+RESTARTS = 8  # of one entry; what is left of it then counts as not run
 START_TIMEOUT = 180
 
 
@@ -55,7 +56,10 @@ class Worker:
         return [json.loads(line) for line in lines]
 
     def close(self):
-        self.process.kill()
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)  # with its fork; it leads a group of its own
+        except ProcessLookupError:
+            pass
         code = self.process.wait()
         os.close(self.pipe)
         self.process.stdin.close()
@@ -93,6 +97,15 @@ def run(options, names, dtype, direction, progress=lambda result: None):
         else:
             todo.appendleft((result, behind))
 
+    def died(result, sample, code):
+        if result is None:
+            return
+        result.add(sample, "crash", f"the worker died with status {code}")
+        if sample is None:
+            finish(result)  # it died while it made the samples
+        else:
+            go_on(result, sample + 1)
+
     def lost(worker, why):
         nonlocal early_deaths
         code = retire(worker)
@@ -107,11 +120,7 @@ def run(options, names, dtype, direction, progress=lambda result: None):
             result.add(worker.sample, "timeout", f"longer than {options.timeout} s")
             finish(result)
         else:
-            result.add(worker.sample, "crash", f"the worker died with status {code}")
-            if worker.sample is None:
-                finish(result)  # it died while it made the samples
-            else:
-                go_on(result, worker.sample + 1)
+            died(result, worker.sample, code)
 
     while todo or any(w.result for w in workers):
         while len(workers) < options.jobs and len([w for w in workers if not w.result]) < len(todo):
@@ -134,9 +143,11 @@ def run(options, names, dtype, direction, progress=lambda result: None):
                 elif kind == "sample":
                     result.add(m["sample"], m["status"], m["text"], m["difference"])
                 elif kind == "restart":
-                    retire(worker)  # at once: it is on its way out and must get no more work
+                    worker.result = None
                     go_on(result, m["next"])
-                    break
+                elif kind == "died":  # its fork, that is: the worker itself goes on
+                    worker.result = None
+                    died(result, worker.sample, m["code"])
                 elif kind == "done":
                     result.dtype, result.text = m["dtype"] or "", m.get("text", "")
                     worker.result = None

@@ -13,7 +13,8 @@ def verdict(result, excluded):
     for bad in BAD:
         if bad in statuses:
             return bad
-    return "ok" if "ok" in statuses else "skipped"  # skipped: no dtype, no samples, or the CPU itself refuses all of them
+    # refused: the wheel itself will have none of the samples; skipped: no dtype, no samples, or the CPU refuses them all
+    return "ok" if "ok" in statuses else "refused" if "refused" in statuses else "skipped"
 
 
 def describe(results, suite, dtype, direction):
@@ -33,12 +34,12 @@ def describe(results, suite, dtype, direction):
 
 
 def count(entries):
-    """Shares are of what can be compared: neither excluded nor skipped."""
+    """Shares are of what can be compared: neither excluded, refused nor skipped."""
     statuses = Counter(e["status"] for e in entries)
-    judged = [e for e in entries if e["status"] not in ("excluded", "skipped")]
+    judged = [e for e in entries if e["status"] not in ("excluded", "refused", "skipped")]
     samples = sum((Counter(e["samples"]) for e in judged), Counter())
     share = lambda ok, total: round(100 * ok / total, 2) if total else None
-    compared = sum(n for status, n in samples.items() if status != "skipped")
+    compared = sum(n for status, n in samples.items() if status not in ("skipped", "refused"))
     return {"entries": dict(statuses), "entries_ok_percent": share(statuses["ok"], len(judged)), "samples": dict(samples),
             "samples_ok_percent": share(samples["ok"], compared)}
 

@@ -15,10 +15,10 @@ def options(tmp_path, **more):
 
 
 def test_workers_that_die_hang_or_lose_their_device_are_replaced(tmp_path):
-    names = ["good1", "crash", "hang", "poison", "allcrash", "good2"]
+    names = ["good1", "crash", "hang", "poison", "allcrash", "fork", "good2"]
     results = pool.run(options(tmp_path), names, "float32", "forward")
     verdicts = {n: report.verdict(results[n], {}) for n in names}
-    assert verdicts == {"good1": "ok", "crash": "crash", "hang": "timeout", "poison": "ok", "allcrash": "crash", "good2": "ok"}
+    assert verdicts == {"good1": "ok", "crash": "crash", "hang": "timeout", "poison": "ok", "allcrash": "crash", "fork": "crash", "good2": "ok"}
     assert [s["status"] for s in results["crash"].samples] == ["ok", "crash", "ok"]
     assert [s["status"] for s in results["poison"].samples] == ["ok", "ok", "ok"]
     assert [s["status"] for s in results["hang"].samples] == ["ok", "timeout"]

@@ -5,6 +5,7 @@ import faulthandler
 import itertools
 import json
 import os
+import re
 import sys
 import warnings
 
@@ -12,17 +13,27 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # the samples are tiny and the dr
 
 import torch  # noqa: E402
 
-from . import compare  # noqa: E402
+from . import compare, lists  # noqa: E402
 from .moving import to_cpu  # noqa: E402
 from .suites import entries, seed_all  # noqa: E402
 
 RUNS = 48  # draws of a random operator
 SEED = 1234
+POISONED = 3  # exit status
+
+
+CODED = re.compile(r"\((E[A-Z]\d{4})\): (.*)")  # a line of aclGetRecentErrMsg, behind process and time
+
+OURS = re.compile(r"\bE[A-Z]\d{4}\b|error code is \d")
 
 
 def first_line(error):
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+    """The first line of the exception, and of what the device says about it; without process, time and source position, so
+    that equal errors have equal texts."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    coded = next((m for m in map(CODED.search, lines) if m), None)
+    first = re.sub(r"^\w+:\S*/(\w+)\.cpp:\d+ ", r"\1: ", lines[0])
+    return f"{type(error).__name__}: {first[:200]}" + (f" | {coded[1]}: {coded[2][:200]}" if coded else "")
 
 
 def evenly(cases, most):
@@ -37,6 +48,7 @@ class Runner:
     def __init__(self, device, direction):
         self.device, self.direction = device, direction
         self.poisoned = False
+        self.refusals = lists.refusals()
 
     def on_cpu(self, case, seed=SEED, precise=False):
         seed_all(seed)
@@ -48,7 +60,8 @@ class Runner:
         return to_cpu(case.run(self.device))
 
     def check(self, name, case):
-        """(status, text, difference) of one sample; status is ok, wrong, error or skipped."""
+        """(status, text, difference) of one sample; status is ok, wrong, error, skipped (by the CPU) or
+        refused (by the wheel)."""
         try:
             expected = self.on_cpu(case)
         except Exception as error:
@@ -57,7 +70,9 @@ class Runner:
             actual = self.on_device(case)
         except Exception as error:
             self.poisoned = not self.alive()
-            return "error", first_line(error), None
+            text = first_line(error)
+            refused = self.refusals.search(text) and not OURS.search(text)
+            return "refused" if refused else "error", text, None
         try:
             compare.close(name, expected, actual, self.direction)
             return "ok", "", None
@@ -85,9 +100,13 @@ class Runner:
         return "wrong", str(wrong), wrong.difference
 
     def alive(self):
-        """An operator that fails asynchronously poisons its stream; only a new process is then as good as new."""
+        """An operator that fails asynchronously poisons its stream, and torch_npu's task queue drops what follows; only a new
+        process is then as good as new."""
         try:
-            return (torch.ones(2, device=self.device) + 1).cpu().tolist() == [2, 2]
+            if self.device.startswith("npu"):
+                torch.npu.synchronize()
+            x = torch.arange(3.0).to(self.device)  # copies and the one operator that every state of the library has
+            return (x + x).cpu().tolist() == [0, 2, 4]
         except Exception:
             return False
 
@@ -104,10 +123,26 @@ def main():
         import torch_npu  # noqa: F401
     out = os.fdopen(int(options.pipe), "w", buffering=1)
     say = lambda **message: out.write(json.dumps(message) + "\n")
-    wanted = getattr(torch, options.dtype)
     known = entries(options.suite)
-    runner = Runner(options.device, options.direction)
     say(event="ready")
+    # Imports take seconds, so the work is done in a fork that is made before the device is first used: an operator that kills
+    # it or poisons its device costs milliseconds.
+    while True:
+        child = os.fork()
+        if child == 0:
+            serve(options, known, say)
+            os._exit(0)  # the device may not even close cleanly any more
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == 0:
+            return
+        if code != POISONED:
+            say(event="died", code=code)
+
+
+def serve(options, known, say):
+    """Does what stdin asks for until it ends or the device is poisoned."""
+    wanted = getattr(torch, options.dtype)
+    runner = Runner(options.device, options.direction)
     for line in sys.stdin:
         task = json.loads(line)
         entry = known[task["name"]]
@@ -126,8 +161,7 @@ def main():
             say(event="sample", sample=number, status=status, text=text, difference=difference)
             if runner.poisoned:
                 say(event="restart", next=number + 1)
-                out.flush()
-                os._exit(0)  # the device may not even close cleanly any more
+                os._exit(POISONED)
         say(event="done", dtype=str(dtype)[6:])
 
 

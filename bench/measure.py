@@ -1,0 +1,50 @@
+"""What every benchmark here shares: interleaved timing of us and the peer, the machine's state, and the report."""
+import json
+import os
+import pathlib
+import statistics
+import time
+
+UNSTABLE = 0.15  # a peer whose own repeats differ by more than this tells nothing
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
+
+
+def interleave(ours, peer, rounds=5, warm=2, attempts=3):
+    """Seconds of ours() and peer(), called in turn. Repeats the whole run while the peer's own spread is too large."""
+    for attempt in range(attempts):
+        for _ in range(warm):
+            ours(), peer()
+        times = ([], [])
+        for _ in range(rounds):
+            for call, seconds in zip((ours, peer), times):
+                start = time.perf_counter()
+                call()
+                seconds.append(time.perf_counter() - start)
+        a, b = times
+        spread = [(statistics.quantiles(t, n=4)[2] - statistics.quantiles(t, n=4)[0]) / statistics.median(t) for t in times]
+        if spread[1] <= UNSTABLE:
+            break
+    ratios = sorted(y / x for x, y in zip(a, b))
+    return {"ours_ms": statistics.median(a) * 1e3, "peer_ms": statistics.median(b) * 1e3, "ratio": statistics.median(ratios),
+            "spread_ours": spread[0], "spread_peer": spread[1], "unstable": spread[1] > UNSTABLE, "rounds": rounds}
+
+
+def report(name, rows, command, peer):
+    """Prints the table and writes build/bench/<name>.json and .md. rows: {what: result of interleave}."""
+    state = machine()
+    lines = [f"{state['cpu']}, {state['cores']} cores, load {state['load']:.1f}; `{command}`", "",
+             f"| {name} | Updraft, ms | {peer}, ms | ratio (higher is better) | spread |", "|---|---|---|---|---|"]
+    for what, r in rows.items():
+        note = " unstable" if r["unstable"] else ""
+        lines.append(f"| {what} | {r['ours_ms']:.2f} | {r['peer_ms']:.2f} | {r['ratio']:.2f}{note} | "
+                     f"{r['spread_ours']:.0%} / {r['spread_peer']:.0%} |")
+    text = "\n".join(lines)
+    print(text)
+    folder = pathlib.Path(__file__).resolve().parents[1] / "build" / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(text + "\n")
+    (folder / f"{name}.json").write_text(json.dumps({"machine": state, "command": command, "rows": rows}, indent=1))

@@ -1,0 +1,96 @@
+"""Single operators on npu:0 against PyTorch's CPU device, forward, the two in turn.
+
+    ./dev bench ops [--only add,softmax]
+"""
+import argparse
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import torch
+import torch_npu  # noqa: F401
+from torch.nn import functional as F
+
+from bench.measure import interleave, report
+
+M = 1 << 20
+
+
+def r(*shape, dtype=torch.float32):
+    return torch.randn(*shape).to(dtype)
+
+
+CASES = {
+    "add f32 1M": (lambda x, y: x + y, lambda: (r(M), r(M))),
+    "add bf16 1M": (lambda x, y: x + y, lambda: (r(M, dtype=torch.bfloat16), r(M, dtype=torch.bfloat16))),
+    "add f16 1M": (lambda x, y: x + y, lambda: (r(M, dtype=torch.float16), r(M, dtype=torch.float16))),
+    "add int64 1M": (lambda x, y: x + y, lambda: (torch.randint(9, (M,)), torch.randint(9, (M,)))),
+    "mul scalar 1M": (lambda x: x * 3.0, lambda: (r(M),)),
+    "bias add 1024x1024": (lambda x, y: x + y, lambda: (r(1024, 1024), r(1024))),
+    "cast f32 to bf16 1M": (lambda x: x.to(torch.bfloat16), lambda: (r(M),)),
+    "transpose copy 1024x1024": (lambda x: x.t().contiguous(), lambda: (r(1024, 1024),)),
+    "exp 1M": (torch.exp, lambda: (r(M),)),
+    "gelu 1M": (F.gelu, lambda: (r(M),)),
+    "gelu tanh 1M": (lambda x: F.gelu(x, approximate="tanh"), lambda: (r(M),)),
+    "silu 1M": (F.silu, lambda: (r(M),)),
+    "where 1M": (lambda c, x, y: torch.where(c, x, y), lambda: (r(M) > 0, r(M), r(M))),
+    "sum 1M": (torch.sum, lambda: (r(M),)),
+    "sum rows 1024x1024": (lambda x: x.sum(0), lambda: (r(1024, 1024),)),
+    "sum columns 1024x1024": (lambda x: x.sum(1), lambda: (r(1024, 1024),)),
+    "max 1M": (torch.max, lambda: (r(M),)),
+    "argmax 1024x1024": (lambda x: x.argmax(1), lambda: (r(1024, 1024),)),
+    "cumsum 1024x1024": (lambda x: x.cumsum(1), lambda: (r(1024, 1024),)),
+    "softmax 1536x256": (lambda x: F.softmax(x, -1), lambda: (r(1536, 256),)),
+    "log_softmax 512x30522": (lambda x: F.log_softmax(x, -1), lambda: (r(512, 30522),)),
+    "layer_norm 1024x768": (lambda x, w, b: F.layer_norm(x, (768,), w, b), lambda: (r(1024, 768), r(768), r(768))),
+    "batch_norm 8x256x56x56": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), lambda: (r(8, 256, 56, 56), r(256), r(256))),
+    "group_norm 8x256x28x28": (lambda x, w, b: F.group_norm(x, 32, w, b), lambda: (r(8, 256, 28, 28), r(256), r(256))),
+    "linear 1024x512x2048": (F.linear, lambda: (r(1024, 512), r(2048, 512), r(2048))),
+    "bmm 32x256x64x256": (torch.bmm, lambda: (r(32, 256, 64), r(32, 64, 256))),
+    "conv 3x3 8x128x28x28": (lambda x, w: F.conv2d(x, w, padding=1), lambda: (r(8, 128, 28, 28), r(128, 128, 3, 3))),
+    "conv 1x1 8x256x28x28": (F.conv2d, lambda: (r(8, 256, 28, 28), r(512, 256, 1, 1))),
+    "attention 4x8x256x64": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+                             lambda: (r(4, 8, 256, 64), r(4, 8, 256, 64), r(4, 8, 256, 64))),
+    "max_pool 8x64x112x112": (lambda x: F.max_pool2d(x, 3, 2, 1), lambda: (r(8, 64, 112, 112),)),
+    "embedding 1024 of 50k x 512": (F.embedding, lambda: (torch.randint(50000, (1024,)), r(50000, 512))),
+    "index_select 1024 of 50k x 512": (lambda x, i: x.index_select(0, i), lambda: (r(50000, 512), torch.randint(50000, (1024,)))),
+    "cat 4 x 1M/4": (lambda *x: torch.cat(x), lambda: [r(M // 4) for _ in range(4)]),
+    "sort 1M": (lambda x: x.sort()[0], lambda: (r(M),)),
+    "topk 50 of 512x30522": (lambda x: x.topk(50)[0], lambda: (r(512, 30522),)),
+    "nonzero 1M": (torch.nonzero, lambda: ((r(M) > 1),)),
+    "dropout 1M": (lambda x: F.dropout(x, 0.1), lambda: (r(M),)),
+    "randn 1M": (lambda x: x.normal_(), lambda: (r(M),)),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="substrings of the rows")
+    options = parser.parse_args()
+    torch.set_num_threads(int(os.environ.get("UPDRAFT_THREADS", len(os.sched_getaffinity(0)))))
+    rows = {}
+    for name, (call, draw) in CASES.items():
+        if options.only and not any(part in name for part in options.only.split(",")):
+            continue
+        here = draw()
+        there = [x.npu() for x in here]
+
+        def ours():
+            for _ in range(3):
+                call(*there)
+            torch.npu.synchronize()
+
+        def peer():
+            for _ in range(3):
+                call(*here)
+
+        try:
+            rows[name] = interleave(ours, peer, 11, 3)
+        except RuntimeError as error:
+            print(name, "failed:", str(error).splitlines()[0])
+    report("ops", rows, "./dev bench ops", "PyTorch CPU")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The cost of getting work to the device: a loop of tiny operators against operators that do nothing, and copies against memcpy.
+
+    ./dev bench runtime
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from bench.measure import interleave, report
+
+# An operator library that clients look into first (ASCEND_CUSTOM_OPP_PATH): its add does nothing.
+NOTHING = """
+#include <stdint.h>
+static int executor;
+int aclnnAddGetWorkspaceSize(void *a, void *b, void *c, void *d, uint64_t *size, void **out) { *size = 0; *out = &executor; return 0; }
+int aclnnAdd(void *a, uint64_t b, void *c, void *d) { return 0; }
+int aclnnAddsGetWorkspaceSize(void *a, void *b, void *c, void *d, uint64_t *size, void **out) { *size = 0; *out = &executor; return 0; }
+int aclnnAdds(void *a, uint64_t b, void *c, void *d) { return 0; }
+"""
+
+LOOP = """
+import sys, time, torch, torch_npu
+x = torch.ones(4, 4).npu(); y = torch.ones(4, 4).npu()
+for line in sys.stdin:
+    start = time.perf_counter()
+    for _ in range(10000): z = x + y
+    torch.npu.synchronize()
+    print(time.perf_counter() - start, flush=True)
+"""
+
+
+def child(environment):
+    process = subprocess.Popen([sys.executable, "-c", LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               env=dict(os.environ, **environment), stderr=subprocess.DEVNULL)
+
+    def call():
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        return float(process.stdout.readline())
+
+    return call
+
+
+def main():
+    import torch
+    import torch_npu  # noqa: F401
+    rows = {}
+    with tempfile.TemporaryDirectory() as folder:
+        library = pathlib.Path(folder, "nothing/op_api/lib/libcust_opapi.so")
+        library.parent.mkdir(parents=True)
+        source = pathlib.Path(folder, "nothing.c")
+        source.write_text(NOTHING)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source], check=True)
+        rows["10,000 adds of 4x4; peer: operators that do nothing"] = interleave(
+            child({}), child({"ASCEND_CUSTOM_OPP_PATH": str(library.parents[2])}))
+    for megabytes in (4, 64):
+        n = megabytes << 20
+        host, target = torch.ones(n, dtype=torch.uint8), torch.empty(n, dtype=torch.uint8)
+        pinned = host.pin_memory()
+        device = torch.empty(n, dtype=torch.uint8, device="npu")
+
+        def up():
+            device.copy_(pinned)
+            torch.npu.synchronize()
+
+        def down():
+            pinned.copy_(device)
+            torch.npu.synchronize()
+
+        rows[f"{megabytes} MiB host to device; peer: memcpy"] = interleave(up, lambda: target.copy_(host), 15)
+        rows[f"{megabytes} MiB device to host; peer: memcpy"] = interleave(down, lambda: target.copy_(host), 15)
+    report("runtime", rows, "./dev bench runtime", "peer")
+
+
+if __name__ == "__main__":
+    main()

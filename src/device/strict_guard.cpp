@@ -1,0 +1,70 @@
+#include "device/strict_guard.h"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "base/config.h"
+#include "device/device.h"
+
+namespace updraft {
+namespace {
+
+struct sigaction g_before;
+
+void say(const char* text) {
+  [[maybe_unused]] ssize_t n = write(STDERR_FILENO, text, std::strlen(text));
+}
+
+void on_fault(int number, siginfo_t* info, void* context) {
+  if (Device* device = Device::owner(info->si_addr)) {
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "updraft: host code touched device memory: address %p belongs to device %d. On the card this is a "
+                  "crash as well: copy with aclrtMemcpy (or .cpu()) first. Host stack:\n",
+                  info->si_addr, device->index());
+    say(text);
+    void* frames[32];
+    backtrace_symbols_fd(frames, backtrace(frames, 32), STDERR_FILENO);
+  }
+  // Whoever was there before decides what happens next; the default ends the process.
+  if (g_before.sa_flags & SA_SIGINFO) {
+    g_before.sa_sigaction(number, info, context);
+  } else if (g_before.sa_handler == SIG_IGN) {
+    return;
+  } else if (g_before.sa_handler != SIG_DFL) {
+    g_before.sa_handler(number);
+  } else {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
+}
+
+}  // namespace
+
+void install_strict_guard() {
+  static std::once_flag once;
+  if (!Config::get().strict) return;
+  std::call_once(once, [] {
+    void* frames[1];
+    backtrace(frames, 1);  // loads what it needs now, not in the handler
+    static char stack[64 << 10];
+    stack_t alternative{};
+    stack_t current{};
+    if (sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_DISABLE)) {
+      alternative.ss_sp = stack;
+      alternative.ss_size = sizeof stack;
+      sigaltstack(&alternative, nullptr);
+    }
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGSEGV, &action, &g_before);
+  });
+}
+
+}  // namespace updraft

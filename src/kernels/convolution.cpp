@@ -1,0 +1,465 @@
+#include "kernels/convolution.h"
+
+#include <omp.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+#include "kernels/pipeline.h"
+
+namespace updraft {
+namespace {
+
+using dnnl::memory;
+enum class Kind { Forward, BackwardData, BackwardWeight };
+
+// Scratch slots of this file.
+enum Slot { kSrc = 8, kWeight, kDst, kScratchpad, kPlainSrc, kPlainWeight, kPlainDst };
+
+// The convolution that is not transposed: a transposed one swaps its input and output.
+struct Problem {
+  ConvolutionShape shape;
+  memory::data_type type;
+  memory::dims src, weight, dst;  // weight with the group dimension when groups > 1
+  memory::dims strides, dilates, left, right;
+  bool has_bias = false;
+  bool valid = true;  // false: padding that oneDNN does not take
+};
+
+bool channels_last(const TensorView& v) {
+  int64_t expected = 1;
+  auto next = [&](int d) {
+    bool ok = v.dims[d] == 1 || v.strides[d] == expected;
+    expected *= v.dims[d];
+    return ok;
+  };
+  bool ok = next(1);
+  for (int d = v.rank - 1; ok && d >= 2; --d) ok = next(d);
+  return ok && next(0);
+}
+
+memory::desc desc_of(const memory::dims& dims, memory::data_type type, bool last) {
+  const size_t rank = dims.size();
+  memory::dims strides(rank);
+  int64_t step = 1;
+  auto set = [&](size_t d) {
+    strides[d] = step;
+    step *= dims[d];
+  };
+  if (last) set(1);
+  for (size_t d = rank; d-- > (last ? 2u : 0u);) set(d);
+  if (last) set(0);
+  return {dims, type, strides};
+}
+
+Problem problem_of(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst,
+                   memory::data_type type) {
+  Problem p;
+  p.shape = s;
+  p.type = type;
+  p.src.assign(src.dims, src.dims + src.rank);
+  p.dst.assign(dst.dims, dst.dims + dst.rank);
+  p.weight.assign(weight.dims, weight.dims + weight.rank);
+  if (s.groups > 1) {
+    p.weight[0] /= s.groups;
+    p.weight.insert(p.weight.begin(), s.groups);
+  }
+  for (int d = 0; d < s.spatial; ++d) {
+    const int64_t in = src.dims[d + 2], out = dst.dims[d + 2], reach = s.dilation[d] * (weight.dims[d + 2] - 1) + 1;
+    int64_t right = s.padding[d];
+    if ((in + 2 * s.padding[d] - reach) / s.stride[d] + 1 != out)
+      right = (out - 1) * s.stride[d] + reach - in - s.padding[d];
+    p.valid = p.valid && right + s.stride[d] > 0;
+    p.strides.push_back(s.stride[d]);
+    p.dilates.push_back(s.dilation[d] - 1);
+    p.left.push_back(s.padding[d]);
+    p.right.push_back(right);
+  }
+  return p;
+}
+
+// One operand of a primitive: as it lies in memory, as the primitive wants it, and the way between.
+struct Operand {
+  memory::desc outer, inner;
+  std::optional<dnnl::reorder> reorder;
+  void set(const memory::desc& out, const memory::desc& in, bool result) {
+    outer = out;
+    inner = in;
+    if (outer == inner) return;
+    dnnl::reorder::primitive_desc pd = result
+        ? dnnl::reorder::primitive_desc(onednn::engine(), inner, onednn::engine(), outer)
+        : dnnl::reorder::primitive_desc(onednn::engine(), outer, onednn::engine(), inner);
+    reorder.emplace(pd);
+  }
+  memory at_inner(void* data, int slot) const {
+    return {inner, onednn::engine(), reorder ? onednn::scratch(slot, inner.get_size()) : data};
+  }
+  /// The operand as the primitive wants it.
+  memory take(const void* data, int slot) const {
+    memory to = at_inner(const_cast<void*>(data), slot);
+    if (reorder) {
+      memory from(outer, onednn::engine(), const_cast<void*>(data));
+      const_cast<dnnl::reorder&>(*reorder).execute(onednn::stream(), from, to);
+    }
+    return to;
+  }
+  void give(memory from, void* data) const {
+    if (!reorder) return;
+    memory to(outer, onednn::engine(), data);
+    const_cast<dnnl::reorder&>(*reorder).execute(onednn::stream(), from, to);
+  }
+};
+
+struct Plan {
+  dnnl::primitive primitive;
+  Operand src, weight, dst;
+  memory::desc bias, scratchpad;
+};
+
+std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last) {
+  static auto* cache = new onednn::Cache<Plan>;
+  onednn::Key key;
+  // The width belongs to the key: primitives split their work when they are made.
+  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.src.size(), p.weight.size(), omp_get_max_threads());
+  for (const memory::dims* v : {&p.src, &p.weight, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
+    for (int64_t x : *v) key.add(x);
+  return cache->get(key, [&] {
+    using dnnl::algorithm;
+    const auto any = memory::format_tag::any;
+    memory::desc src(p.src, p.type, any), weight(p.weight, p.type, any), dst(p.dst, p.type, any), bias;
+    if (p.has_bias) bias = memory::desc({p.dst[1]}, memory::data_type::f32, memory::format_tag::a);
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::engine& e = onednn::engine();
+    auto forward = [&](dnnl::prop_kind prop) {
+      return dnnl::convolution_forward::primitive_desc(e, prop, algorithm::convolution_direct, src, weight, bias, dst,
+                                                       p.strides, p.dilates, p.left, p.right, attr);
+    };
+    Plan plan;
+    const memory::desc outer_src = desc_of(p.src, p.type, src_last), outer_dst = desc_of(p.dst, p.type, dst_last),
+                       outer_weight = desc_of(p.weight, p.type, false);
+    plan.bias = bias;
+    if (kind == Kind::Forward) {
+      auto pd = forward(dnnl::prop_kind::forward_training);
+      plan.primitive = dnnl::convolution_forward(pd);
+      plan.src.set(outer_src, pd.src_desc(), false);
+      plan.weight.set(outer_weight, pd.weights_desc(), false);
+      plan.dst.set(outer_dst, pd.dst_desc(), true);
+      plan.scratchpad = pd.scratchpad_desc();
+    } else if (kind == Kind::BackwardData) {
+      auto hint = forward(dnnl::prop_kind::forward_training);
+      dnnl::convolution_backward_data::primitive_desc pd(e, algorithm::convolution_direct, src, weight, dst, p.strides,
+                                                         p.dilates, p.left, p.right, hint, attr);
+      plan.primitive = dnnl::convolution_backward_data(pd);
+      plan.src.set(outer_src, pd.diff_src_desc(), true);
+      plan.weight.set(outer_weight, pd.weights_desc(), false);
+      plan.dst.set(outer_dst, pd.diff_dst_desc(), false);
+      plan.scratchpad = pd.scratchpad_desc();
+    } else {
+      auto hint = forward(dnnl::prop_kind::forward_training);
+      dnnl::convolution_backward_weights::primitive_desc pd(e, algorithm::convolution_direct, src, weight, dst,
+                                                            p.strides, p.dilates, p.left, p.right, hint, attr);
+      plan.primitive = dnnl::convolution_backward_weights(pd);
+      plan.src.set(outer_src, pd.src_desc(), false);
+      plan.weight.set(outer_weight, pd.diff_weights_desc(), true);
+      plan.dst.set(outer_dst, pd.diff_dst_desc(), false);
+      plan.scratchpad = pd.scratchpad_desc();
+    }
+    return plan;
+  });
+}
+
+memory scratchpad_of(const Plan& plan) {
+  return {plan.scratchpad, onednn::engine(), onednn::scratch(kScratchpad, plan.scratchpad.get_size())};
+}
+void execute(const Plan& plan, const std::unordered_map<int, memory>& args) {
+  const_cast<dnnl::primitive&>(plan.primitive).execute(onednn::stream(), args);
+}
+
+bool native_bf16() {
+  static const bool yes = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16;
+  return yes;
+}
+
+// A tensor as oneDNN reads it: dense, plain or channels-last, in the type of the problem.
+struct Dense {
+  TensorView view;
+  bool last = false;
+  Dense(const TensorView& v, DType type, int slot, bool allow_last = true) : view(v) {
+    if (v.dtype == type && v.is_contiguous()) return;
+    if (v.dtype == type && allow_last && channels_last(v)) {
+      last = true;
+      return;
+    }
+    view = gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v);
+  }
+};
+// A result: written in place where it is dense, else copied from a dense one.
+struct Result {
+  TensorView view, to;
+  bool last = false;
+  Result(const TensorView& v, DType type, int slot, bool allow_last = true) : view(v), to(v) {
+    if (v.dtype == type && v.is_contiguous()) return;
+    if (v.dtype == type && allow_last && channels_last(v)) {
+      last = true;
+      return;
+    }
+    view = TensorView::contiguous(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v.dims, v.rank);
+  }
+  void finish() const {
+    if (view.data != to.data) copy_elements(to, view);
+  }
+};
+
+void fill_zero(const TensorView& v) {
+  if (!v.empty()) fill_elements(v, Params{});
+}
+
+// out[:, c] += bias[c]
+void add_bias(const TensorView& out, const TensorView& bias) {
+  TensorView b = out;
+  for (int d = 0; d < out.rank; ++d) b.strides[d] = 0;
+  b.strides[1] = bias.strides[0];
+  b.data = bias.data;
+  b.dtype = bias.dtype;
+  Params p;
+  p.set(0, int64_t{1});
+  const Compute c = compute_of(out.dtype);
+  run_elementwise(elementwise_kernel(Ew::add, c), c, {out, b}, {out}, p);
+}
+
+// grad_bias[c] = sum of grad_out[:, c]
+void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias) {
+  const int64_t channels = grad_out.dims[1], batch = grad_out.dims[0];
+  TensorView image = grad_out;  // one channel of one image
+  image.rank = grad_out.rank - 2;
+  std::copy_n(grad_out.dims + 2, image.rank, image.dims);
+  std::copy_n(grad_out.strides + 2, image.rank, image.strides);
+  const int64_t size = image.numel();
+  const bool flat = image.is_contiguous();
+  const Compute compute = compute_of(grad_out.dtype);
+  auto sum = [&]<class T, class Wide>() {
+    std::vector<T> all(static_cast<size_t>(channels));
+    const LoadFn load = kernels().load[static_cast<int>(grad_out.dtype)][static_cast<int>(compute)];
+    parallel_for(channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, size * batch)), [&](int64_t begin, int64_t end) {
+      constexpr int64_t kBlock = 1024, kLanes = 32;
+      T buffer[kBlock];
+      for (int64_t c = begin; c < end; ++c) {
+        Wide total(0);
+        for (int64_t n = 0; n < batch; ++n) {
+          const char* at = grad_out.as<char>() +
+                           (n * grad_out.strides[0] + c * grad_out.strides[1]) * static_cast<int64_t>(size_of(grad_out.dtype));
+          TensorView plane = image;
+          plane.data = const_cast<char*>(at);
+          const TensorView* views[] = {&plane};
+          const StridedLoop<1> loop(views);
+          auto run = [&](const char* from, int64_t stride, int64_t count) {
+            for (int64_t i = 0; i < count; i += kBlock) {
+              const int64_t m = std::min(kBlock, count - i);
+              const T* x = buffer;
+              const char* block = from + i * stride * static_cast<int64_t>(size_of(grad_out.dtype));
+              if (stride == 1 && size_of(grad_out.dtype) == sizeof(T) && grad_out.dtype == storage_of(compute))
+                x = reinterpret_cast<const T*>(block);
+              else
+                load(buffer, block, stride, m);
+              T lanes[kLanes] = {};
+              int64_t j = 0;
+              for (; j + kLanes <= m; j += kLanes)
+                for (int64_t k = 0; k < kLanes; ++k) lanes[k] += x[j + k];
+              for (; j < m; ++j) lanes[j % kLanes] += x[j];
+              for (int64_t width = kLanes / 2; width > 0; width /= 2)
+                for (int64_t k = 0; k < width; ++k) lanes[k] += lanes[k + width];
+              total += lanes[0];
+            }
+          };
+          if (flat) run(at, 1, size);
+          else
+            loop.rows(0, size, [&](const int64_t(&offset)[1], int64_t, int64_t count) {
+              run(at + offset[0] * static_cast<int64_t>(size_of(grad_out.dtype)), loop.strides[0][loop.rank - 1], count);
+            });
+        }
+        all[static_cast<size_t>(c)] = static_cast<T>(total);
+      }
+    });
+    copy_elements(grad_bias, TensorView::contiguous(all.data(), storage_of(compute), &channels, 1));
+  };
+  switch (compute) {
+    case Compute::F32: sum.template operator()<float, double>(); break;
+    case Compute::F64: sum.template operator()<double, double>(); break;
+    case Compute::I64: sum.template operator()<int64_t, int64_t>(); break;
+    case Compute::C64: sum.template operator()<complex64, complex64>(); break;
+    default: sum.template operator()<complex128, complex128>(); break;
+  }
+}
+
+// --- the path without oneDNN ------------------------------------------------------------------------------------
+template <class T>
+void plain_run(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, const TensorView& dst) {
+  const DType type = DTypeOf<T>::value;
+  plain::Arrays<T> a{};
+  TensorView views[3] = {src, weight, dst};
+  T** arrays[3] = {&a.src, &a.weight, &a.dst};
+  std::vector<T> hold[3];
+  const int result = kind == Kind::Forward ? 2 : kind == Kind::BackwardData ? 0 : 1;
+  for (int i = 0; i < 3; ++i) {
+    if (views[i].dtype == type && views[i].is_contiguous()) {
+      *arrays[i] = views[i].template as<T>();
+      continue;
+    }
+    hold[i].resize(static_cast<size_t>(views[i].numel()));
+    *arrays[i] = hold[i].data();
+    if (i != result) gather_to(hold[i].data(), type, views[i]);
+  }
+  a.batch = src.dims[0];
+  a.in_channels = src.dims[1];
+  a.out_channels = dst.dims[1];
+  ConvolutionShape wide = s;  // leading dimensions of one
+  const int skip = 3 - s.spatial;
+  for (int d = 0; d < 3; ++d) {
+    const bool one = d < skip;
+    a.in[d] = one ? 1 : src.dims[d - skip + 2];
+    a.out[d] = one ? 1 : dst.dims[d - skip + 2];
+    a.kernel[d] = one ? 1 : weight.dims[d - skip + 2];
+    wide.stride[d] = one ? 1 : s.stride[d - skip];
+    wide.padding[d] = one ? 0 : s.padding[d - skip];
+    wide.dilation[d] = one ? 1 : s.dilation[d - skip];
+  }
+  if (kind == Kind::Forward) plain::forward(wide, a);
+  else if (kind == Kind::BackwardData) plain::backward_data(wide, a);
+  else plain::backward_weight(wide, a);
+  if (!hold[result].empty())
+    copy_elements(views[result], TensorView::contiguous(hold[result].data(), type, views[result].dims, views[result].rank));
+}
+
+void run_plain(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, const TensorView& dst) {
+  switch (compute_of(dst.dtype)) {
+    case Compute::F32: plain_run<float>(s, kind, src, weight, dst); break;
+    case Compute::F64: plain_run<double>(s, kind, src, weight, dst); break;
+    case Compute::I64: plain_run<int64_t>(s, kind, src, weight, dst); break;
+    case Compute::C64: plain_run<complex64>(s, kind, src, weight, dst); break;
+    default: plain_run<complex128>(s, kind, src, weight, dst); break;
+  }
+}
+
+DType compute_type(const TensorView& a, const TensorView& b, const TensorView& c) {
+  const bool bf16 = a.dtype == DType::BFloat16 && b.dtype == DType::BFloat16 && c.dtype == DType::BFloat16;
+  return bf16 && native_bf16() ? DType::BFloat16 : DType::Float;
+}
+
+// Forward and both backwards of the convolution that is not transposed.
+void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* bias,
+                 const TensorView& dst) {
+  const bool vector = compute_of(dst.dtype) == Compute::F32;
+  const DType type = compute_type(src, weight, dst);
+  Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
+  if (!vector || !p.valid) {
+    run_plain(s, Kind::Forward, src, weight, dst);
+    if (bias) add_bias(dst, *bias);
+    return;
+  }
+  std::vector<float> wide;
+  p.has_bias = bias != nullptr;
+  if (bias) {
+    wide.resize(static_cast<size_t>(bias->numel()));
+    gather_to(wide.data(), DType::Float, *bias);
+  }
+  const Dense from(src, type, kPlainSrc), by(weight, type, kPlainWeight, false);
+  const Result to(dst, type, kPlainDst);
+  auto plan = plan_of(p, Kind::Forward, from.last, to.last);
+  memory out = plan->dst.at_inner(to.view.data, kDst);
+  std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, kSrc)},
+                                       {DNNL_ARG_WEIGHTS, plan->weight.take(by.view.data, kWeight)},
+                                       {DNNL_ARG_DST, out},
+                                       {DNNL_ARG_SCRATCHPAD, scratchpad_of(*plan)}};
+  if (bias) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, onednn::engine(), wide.data()));
+  execute(*plan, args);
+  plan->dst.give(out, to.view.data);
+  to.finish();
+}
+
+// Either gradient may be absent; diff_dst is brought into the blocked layout once when both want the same.
+void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& src, const TensorView& weight,
+                  const TensorView* diff_src, const TensorView* diff_weight) {
+  const bool vector = compute_of(diff_dst.dtype) == Compute::F32;
+  const DType type = compute_type(src, weight, diff_dst);
+  Problem p = problem_of(s, src, weight, diff_dst, onednn::type_of(type));
+  if (!vector || !p.valid) {
+    if (diff_weight) run_plain(s, Kind::BackwardWeight, src, *diff_weight, diff_dst);
+    if (diff_src) run_plain(s, Kind::BackwardData, *diff_src, weight, diff_dst);
+    return;
+  }
+  const Dense by(diff_dst, type, kPlainDst);
+  memory gradient;  // diff_dst as the first primitive took it
+  memory::desc outer;
+  if (diff_weight) {
+    const Dense from(src, type, kPlainSrc);
+    const Result to(*diff_weight, type, kPlainWeight, false);
+    auto plan = plan_of(p, Kind::BackwardWeight, from.last, by.last);
+    gradient = plan->dst.take(by.view.data, kDst);
+    memory out = plan->weight.at_inner(to.view.data, kWeight);
+    execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, kSrc)},
+                    {DNNL_ARG_DIFF_DST, gradient},
+                    {DNNL_ARG_DIFF_WEIGHTS, out},
+                    {DNNL_ARG_SCRATCHPAD, scratchpad_of(*plan)}});
+    plan->weight.give(out, to.view.data);
+    to.finish();
+  }
+  if (diff_src) {
+    const Dense with(weight, type, kPlainWeight, false);
+    const Result to(*diff_src, type, kPlainSrc);
+    auto plan = plan_of(p, Kind::BackwardData, to.last, by.last);
+    if (!gradient || gradient.get_desc() != plan->dst.inner) gradient = plan->dst.take(by.view.data, kDst);
+    memory out = plan->src.at_inner(to.view.data, kSrc);
+    execute(*plan, {{DNNL_ARG_WEIGHTS, plan->weight.take(with.view.data, kWeight)},
+                    {DNNL_ARG_DIFF_DST, gradient},
+                    {DNNL_ARG_DIFF_SRC, out},
+                    {DNNL_ARG_SCRATCHPAD, scratchpad_of(*plan)}});
+    plan->src.give(out, to.view.data);
+    to.finish();
+  }
+}
+
+}  // namespace
+
+int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t kernel, int64_t output_padding) {
+  const int64_t reach = s.dilation[dim] * (kernel - 1) + 1;
+  if (s.transposed) return (in - 1) * s.stride[dim] - 2 * s.padding[dim] + reach + output_padding;
+  const int64_t room = in + 2 * s.padding[dim] - reach;
+  return room < 0 ? 0 : room / s.stride[dim] + 1;
+}
+
+void convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView* bias,
+                 const TensorView& out) {
+  if (out.empty()) return;
+  if (in.empty() || weight.empty()) {
+    fill_zero(out);
+    if (bias) add_bias(out, *bias);
+  } else if (s.transposed) {
+    run_backward(s, in, out, weight, &out, nullptr);
+    if (bias) add_bias(out, *bias);
+  } else {
+    run_forward(s, in, weight, bias, out);
+  }
+}
+
+void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
+                          const TensorView& weight, const TensorView* grad_in, const TensorView* grad_weight,
+                          const TensorView* grad_bias) {
+  if (grad_bias && !grad_bias->empty()) bias_gradient(grad_out, *grad_bias);
+  if (grad_in && grad_in->empty()) grad_in = nullptr;
+  if (grad_weight && grad_weight->empty()) grad_weight = nullptr;
+  if (grad_out.empty() || in.empty() || weight.empty()) {
+    if (grad_in) fill_zero(*grad_in);
+    if (grad_weight) fill_zero(*grad_weight);
+  } else if (s.transposed) {
+    if (grad_weight) run_backward(s, in, grad_out, weight, nullptr, grad_weight);
+    if (grad_in) run_forward(s, grad_out, weight, nullptr, *grad_in);
+  } else {
+    run_backward(s, grad_out, in, weight, grad_in, grad_weight);
+  }
+}
+
+}  // namespace updraft

@@ -1,0 +1,47 @@
+// Convolutions of one to three spatial dimensions, forward and backward, on oneDNN; a plain path of our own for the
+// element types that oneDNN does not compute.
+#pragma once
+#include "tensor/view.h"
+
+namespace updraft {
+
+struct ConvolutionShape {
+  int spatial = 0;  ///< 1, 2 or 3
+  int64_t stride[3] = {1, 1, 1};
+  int64_t padding[3] = {};
+  int64_t dilation[3] = {1, 1, 1};
+  int64_t groups = 1;
+  bool transposed = false;  ///< out is the gradient of the input of the convolution that `in` is the output of
+};
+
+/// Output size of one spatial dimension.
+int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t kernel, int64_t output_padding);
+
+/// out = convolution(in, weight) + bias. in [N, C, ...], weight [O, C / groups, ...] ([C, O / groups, ...] when
+/// transposed), out [N, O, ...]; bias may be null. Any strides.
+void convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView* bias,
+                 const TensorView& out);
+
+/// The gradients of the above; a null view is not computed.
+void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
+                          const TensorView& weight, const TensorView* grad_in, const TensorView* grad_weight,
+                          const TensorView* grad_bias);
+
+namespace plain {
+/// The same by plain loops in T (float, double, int64_t, complex): contiguous arrays of T. The three tensors are those
+/// of the convolution that is not transposed: src [N, C, ...], weight [O, C / groups, ...], dst [N, O, ...].
+template <class T>
+struct Arrays {
+  T *src, *weight, *dst;
+  int64_t batch, in_channels, out_channels;
+  int64_t in[3], kernel[3], out[3];
+};
+template <class T>
+void forward(const ConvolutionShape& s, const Arrays<T>& a);
+template <class T>
+void backward_data(const ConvolutionShape& s, const Arrays<T>& a);
+template <class T>
+void backward_weight(const ConvolutionShape& s, const Arrays<T>& a);
+}  // namespace plain
+
+}  // namespace updraft

@@ -1,0 +1,83 @@
+// Vectors of the widest kind that the instruction set has, for loops that the compiler does not vectorise by itself.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace updraft::UPDRAFT_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+
+typedef float VectorF __attribute__((vector_size(kVectorBytes), may_alias));
+typedef double VectorD __attribute__((vector_size(kVectorBytes), may_alias));
+typedef int32_t VectorI __attribute__((vector_size(kVectorBytes), may_alias));
+
+template <class T> struct VectorOf;
+template <> struct VectorOf<float> { using type = VectorF; };
+template <> struct VectorOf<double> { using type = VectorD; };
+template <class T> using Vector = typename VectorOf<T>::type;
+template <class T> inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+#define UPDRAFT_VECTOR_INLINE inline __attribute__((always_inline))
+
+template <class T>
+UPDRAFT_VECTOR_INLINE Vector<T> load_vector(const T* p) {
+  Vector<T> v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class T>
+UPDRAFT_VECTOR_INLINE void store_vector(T* p, Vector<T> v) {
+  std::memcpy(p, &v, sizeof v);
+}
+template <class T>
+UPDRAFT_VECTOR_INLINE Vector<T> broadcast(T x) {
+  return x - Vector<T>{};  // folds to a broadcast
+}
+/// a * b + c with one rounding where the instruction set can.
+UPDRAFT_VECTOR_INLINE VectorF fma_vector(VectorF a, VectorF b, VectorF c) {
+#if defined(__AVX512F__)
+  return (VectorF)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (VectorF)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return a * b + c;
+#endif
+}
+UPDRAFT_VECTOR_INLINE VectorD fma_vector(VectorD a, VectorD b, VectorD c) {
+#if defined(__AVX512F__)
+  return (VectorD)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__)
+  return (VectorD)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return a * b + c;
+#endif
+}
+UPDRAFT_VECTOR_INLINE VectorF max_vector(VectorF a, VectorF b) { return a > b ? a : b; }
+
+/// Lanes in a fixed tree, so that the result does not depend on anything but the vector.
+template <class T>
+UPDRAFT_VECTOR_INLINE T sum_lanes(Vector<T> v) {
+  alignas(kVectorBytes) T lane[kLanes<T>];
+  store_vector<T>(lane, v);
+  for (int half = kLanes<T> / 2; half; half /= 2)
+    for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
+  return lane[0];
+}
+UPDRAFT_VECTOR_INLINE float max_lanes(VectorF v) {
+  alignas(kVectorBytes) float lane[kLanes<float>];
+  store_vector<float>(lane, v);
+  for (int half = kLanes<float> / 2; half; half /= 2)
+    for (int i = 0; i < half; ++i) lane[i] = lane[i] > lane[i + half] ? lane[i] : lane[i + half];
+  return lane[0];
+}
+
+}  // namespace updraft::UPDRAFT_ISA

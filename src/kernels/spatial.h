@@ -1,0 +1,37 @@
+// Kernels on planes: the last one to three dimensions of one channel of one image, contiguous, in a compute type.
+#pragma once
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace updraft {
+
+/// Pooling windows; depth, height, width (1 for dimensions that are absent).
+struct PoolShape {
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {}, dilation[3] = {1, 1, 1};
+  bool count_padding = true;
+  int64_t divisor = 0;  ///< 0: the size of the window
+  int64_t in_size() const { return in[0] * in[1] * in[2]; }
+  int64_t out_size() const { return out[0] * out[1] * out[2]; }
+  int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
+  /// Positions in the plane: of kernel position k in the window of output (d, h, w).
+  int64_t origin(int64_t d, int64_t h, int64_t w) const {
+    return ((d * stride[0] - padding[0]) * in[1] + h * stride[1] - padding[1]) * in[2] + w * stride[2] - padding[2];
+  }
+  int64_t offset(int64_t k) const {
+    return (k / kernel[2] / kernel[1] * dilation[0] * in[1] + k / kernel[2] % kernel[1] * dilation[1]) * in[2] +
+           k % kernel[2] * dilation[2];
+  }
+};
+
+/// One dimension of a resampling: output o is the sum over k of weight[k * out + o] * in[index[k * out + o]].
+struct Taps {
+  int64_t in = 1, out = 1;
+  int count = 1;
+  bool unit = true;  ///< count 1, weight 1
+  const int64_t* index = nullptr;
+  const float* f32 = nullptr;
+  const double* f64 = nullptr;
+};
+
+}  // namespace updraft

@@ -1,0 +1,252 @@
+// Attention in tiles of queries and keys with a running softmax. Scores live only in a tile; the backward pass makes them
+// again from the maximum and the sum of each row. Everything is f32 inside; tiles lie at fixed positions, so results do
+// not depend on the thread count.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+#include "ops/attention/attention.h"
+
+namespace updraft::attention {
+namespace {
+
+constexpr int64_t kQueries = 64;   // rows of a tile
+constexpr int64_t kKeys = 128;     // columns of a tile (at most 256: mask_tile's buffer)
+enum Slot { kBuffer = 8 };
+
+/// Cuts one block of scratch memory into arrays of floats, each 64-byte aligned.
+class Arena {
+ public:
+  explicit Arena(int64_t floats) : at_(static_cast<float*>(onednn::scratch(kBuffer, static_cast<size_t>(floats) * 4))) {}
+  float* take(int64_t floats) {
+    float* p = at_;
+    at_ += padded(floats);
+    return p;
+  }
+
+ private:
+  float* at_;
+};
+
+/// Keys that any of the queries [row, row + rows) sees.
+Range keys_of(const Problem& p, const Sequence& s, int64_t row, int64_t rows) {
+  if (!p.ranged) return {0, s.k_length};
+  Range all = p.keys_of(s, row);
+  for (int64_t i = row + 1; i < row + rows; ++i) {
+    const Range r = p.keys_of(s, i);
+    if (r.begin == r.end) continue;
+    if (all.begin == all.end) all = r;
+    else all = {std::min(all.begin, r.begin), std::max(all.end, r.end)};
+  }
+  return all;
+}
+
+/// Whether every score of the tile takes part as it is.
+bool untouched(const Problem& p, const Sequence& s, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+  if (p.pse || p.dense || cols % kPad) return false;
+  if (!p.ranged) return true;
+  // Bounds are monotonous in the row: its ends decide.
+  for (int64_t i : {row, row + rows - 1}) {
+    const Range r = p.keys_of(s, i);
+    if (r.begin > col || r.end < col + cols) return false;
+  }
+  return true;
+}
+
+struct Chunk {
+  int64_t sequence, head, begin, end;
+};
+
+void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
+  const KernelTable& t = kernels();
+  const Sequence& seq = p.sequences[static_cast<size_t>(c.sequence)];
+  const int64_t d = padded(p.q.width), dv = padded(p.v.width), rows = c.end - c.begin;
+  Arena arena(rows * (d + dv + 2) + kKeys * (2 * d + dv) + kQueries * kKeys + 256);
+  float *q = arena.take(rows * d), *o = arena.take(rows * dv), *max = arena.take(rows), *sum = arena.take(rows);
+  float *k = arena.take(kKeys * d), *kt = arena.take(d * kKeys), *v = arena.take(kKeys * dv), *s = arena.take(kQueries * kKeys);
+  p.q.load(q, d, seq.batch, c.head, seq.q_begin + c.begin, seq.q_begin + c.end);
+  t.scale_f32(q, rows * d, p.scale);
+  std::fill_n(o, rows * dv, 0.0f);
+  std::fill_n(max, rows, -std::numeric_limits<float>::infinity());
+  std::fill_n(sum, rows, 0.0f);
+  if (p.sink) {  // a score without a value
+    float sink;
+    t.load[static_cast<int>(p.sink.dtype)][static_cast<int>(Compute::F32)](&sink, p.sink.at(0, c.head, 0, 0), 1, 1);
+    std::fill_n(max, rows, sink);
+    std::fill_n(sum, rows, 1.0f);
+  }
+  const int64_t key_head = c.head / p.group;
+  const Range all = keys_of(p, seq, c.begin, rows);
+  for (int64_t col = all.begin / kKeys * kKeys; col < all.end; col += kKeys) {
+    const int64_t cols = std::min(kKeys, seq.k_length - col), wide = padded(cols);
+    p.k.load(k, d, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+    t.transpose_f32(kt, kKeys, k, d, cols, d);
+    for (int64_t x = 0; x < d && wide > cols; ++x) std::fill(kt + x * kKeys + cols, kt + x * kKeys + wide, 0.0f);
+    p.v.load(v, dv, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+    for (int64_t row = 0; row < rows; row += kQueries) {
+      const int64_t n = std::min(kQueries, rows - row);
+      const Range r = keys_of(p, seq, c.begin + row, n);
+      if (r.end <= col || r.begin >= col + cols) continue;
+      // Columns beyond what the rows see are left out, not only masked.
+      const int64_t here = std::min(cols, r.end - col), span = std::min(wide, padded(here));
+      t.tile_gemm_f32(n, span, d, q + row * d, d, 1, kt, kKeys, s, kKeys, false);
+      if (!untouched(p, seq, c.begin + row, n, col, here))
+        p.mask_tile(s, kKeys, seq, c.head, c.begin + row, n, col, std::min(cols, span), span);
+      t.attention_softmax(s, kKeys, n, span, max + row, sum + row, o + row * dv, dv, dv);
+      if (p.keep) p.drop_tile(s, kKeys, seq, c.head, c.begin + row, n, col, here);
+      t.tile_gemm_f32(n, dv, here, s, kKeys, 1, v, dv, o + row * dv, dv, true);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    t.scale_f32(o + i * dv, dv, sum[i] > 0 ? 1.0f / sum[i] : sum[i] == 0 ? 0.0f : sum[i]);
+    const int64_t at = p.stat(seq, c.head, c.begin + i);
+    std::fill_n(p.max + at, 8, max[i]);
+    std::fill_n(p.sum + at, 8, sum[i]);
+  }
+  out.store(o, dv, seq.batch, c.head, seq.q_begin + c.begin, seq.q_begin + c.end);
+}
+
+/// Scores of a tile whose gradient is wanted, added into the gradient of pse (f32, summed over what pse broadcasts).
+void add_dpse(const Problem& p, const Extra& dpse, const float* g, int64_t ld, const Sequence& seq, int64_t head, int64_t row,
+              int64_t rows, int64_t col, int64_t cols) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j) {
+      const int64_t line = dpse.dims[2] == 1 ? 0 : std::min(row + i, dpse.dims[2] - 1);
+      *reinterpret_cast<float*>(dpse.at(dpse.dims[0] == 1 ? 0 : seq.batch, dpse.dims[1] == 1 ? 0 : head, line, col + j)) +=
+          p.pse_factor * g[i * ld + j];
+    }
+}
+
+/// One key head of one sequence with the query heads that share it.
+void backward_group(const Problem& p, const Gradients& g, const Sequence& seq, int64_t key_head) {
+  const KernelTable& t = kernels();
+  const int64_t d = padded(p.q.width), dv = padded(p.v.width);
+  const int64_t nq = seq.q_length, nk = seq.k_length, blocks = (nk + kKeys - 1) / kKeys, all_keys = blocks * kKeys;
+  if (nk == 0) {
+    for (int64_t h = key_head * p.group; h < (key_head + 1) * p.group; ++h)
+      g.dq.clear(seq.batch, h, seq.q_begin, seq.q_begin + nq);
+    return;
+  }
+  Arena arena(all_keys * (3 * d + 2 * dv) + nq * (2 * d + dv + 3) + 2 * kQueries * kKeys + kKeys * dv + 512);
+  float *k = arena.take(all_keys * d), *kt = arena.take(all_keys * d), *vt = arena.take(all_keys * dv);
+  float *dk = arena.take(all_keys * d), *dvalue = arena.take(all_keys * dv);
+  float *q = arena.take(nq * d), *dq = arena.take(nq * d), *go = arena.take(nq * dv);
+  float *max = arena.take(nq), *inverse = arena.take(nq), *delta = arena.take(nq);
+  float *s = arena.take(kQueries * kKeys), *gs = arena.take(kQueries * kKeys), *row_buffer = arena.take(kKeys * dv);
+  std::fill_n(dk, all_keys * d, 0.0f);
+  std::fill_n(dvalue, all_keys * dv, 0.0f);
+  p.k.load(k, d, seq.batch, key_head, seq.k_begin, seq.k_begin + nk);
+  std::fill_n(k + nk * d, (all_keys - nk) * d, 0.0f);
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t col = b * kKeys, cols = std::min(kKeys, nk - col);
+    t.transpose_f32(kt + col * d, kKeys, k + col * d, d, kKeys, d);
+    p.v.load(row_buffer, dv, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+    std::fill_n(row_buffer + cols * dv, (kKeys - cols) * dv, 0.0f);
+    t.transpose_f32(vt + col * dv, kKeys, row_buffer, dv, kKeys, dv);
+  }
+  for (int64_t head = key_head * p.group; head < (key_head + 1) * p.group; ++head) {
+    p.q.load(q, d, seq.batch, head, seq.q_begin, seq.q_begin + nq);
+    t.scale_f32(q, nq * d, p.scale);
+    // The output is only needed for delta: it passes through dq's memory or the row buffer.
+    g.grad_out.load(go, dv, seq.batch, head, seq.q_begin, seq.q_begin + nq);
+    float dsink = 0;
+    for (int64_t i = 0; i < nq; i += kKeys) {
+      const int64_t n = std::min(kKeys, nq - i);
+      g.out.load(row_buffer, dv, seq.batch, head, seq.q_begin + i, seq.q_begin + i + n);
+      for (int64_t x = 0; x < n; ++x) {
+        delta[i + x] = t.dot_f32(go + (i + x) * dv, row_buffer + x * dv, dv);
+        const int64_t at = p.stat(seq, head, i + x);
+        const float sum = p.sum[at];
+        max[i + x] = p.max[at] == -std::numeric_limits<float>::infinity() ? 0.0f : p.max[at];
+        inverse[i + x] = sum > 0 ? 1.0f / sum : sum;
+        if (g.dsink) {
+          float sink;
+          t.load[static_cast<int>(p.sink.dtype)][static_cast<int>(Compute::F32)](&sink, p.sink.at(0, head, 0, 0), 1, 1);
+          dsink -= std::exp(sink - max[i + x]) * inverse[i + x] * delta[i + x];
+        }
+      }
+    }
+    if (g.dsink) g.dsink[head] += dsink;
+    std::fill_n(dq, nq * d, 0.0f);
+    for (int64_t col = 0; col < nk; col += kKeys) {
+      const int64_t cols = std::min(kKeys, nk - col);
+      for (int64_t row = 0; row < nq; row += kQueries) {
+        const int64_t n = std::min(kQueries, nq - row);
+        const Range r = keys_of(p, seq, row, n);
+        if (r.end <= col || r.begin >= col + cols) continue;
+        const int64_t here = std::min(cols, r.end - col), span = padded(here);
+        t.tile_gemm_f32(n, span, d, q + row * d, d, 1, kt + col * d, kKeys, s, kKeys, false);
+        if (!untouched(p, seq, row, n, col, here)) p.mask_tile(s, kKeys, seq, head, row, n, col, std::min(cols, span), span);
+        t.tile_gemm_f32(n, span, dv, go + row * dv, dv, 1, vt + col * dv, kKeys, gs, kKeys, false);
+        if (p.keep) p.drop_tile(gs, kKeys, seq, head, row, n, col, here);
+        t.attention_softmax_grad(s, gs, kKeys, n, span, max + row, inverse + row, delta + row);
+        if (g.dpse) add_dpse(p, g.dpse, gs, kKeys, seq, head, row, n, col, here);
+        if (p.keep) p.drop_tile(s, kKeys, seq, head, row, n, col, here);
+        t.tile_gemm_f32(here, dv, n, s, 1, kKeys, go + row * dv, dv, dvalue + col * dv, dv, true);
+        t.tile_gemm_f32(here, d, n, gs, 1, kKeys, q + row * d, d, dk + col * d, d, true);
+        t.tile_gemm_f32(n, d, here, gs, kKeys, 1, k + col * d, d, dq + row * d, d, true);
+      }
+    }
+    t.scale_f32(dq, nq * d, p.scale);
+    g.dq.store(dq, d, seq.batch, head, seq.q_begin, seq.q_begin + nq);
+  }
+  g.dk.store(dk, d, seq.batch, key_head, seq.k_begin, seq.k_begin + nk);
+  g.dv.store(dvalue, dv, seq.batch, key_head, seq.k_begin, seq.k_begin + nk);
+}
+
+/// Rows of flat layouts that belong to no sequence.
+void clear_rest(const Heads& h, int64_t used) {
+  for (int64_t b = 0; b < h.batches; ++b)
+    for (int64_t head = 0; head < h.heads; ++head) h.clear(b, head, used, h.positions);
+}
+
+}  // namespace
+
+void forward(const Problem& p, const Heads& out) {
+  // Long sequences are cut so that every thread has work; a cut is a multiple of a tile and changes no result.
+  int64_t chunk = 512;
+  const int64_t heads = static_cast<int64_t>(p.sequences.size()) * p.q.heads;
+  if (heads < 4 * parallel_width()) chunk = 128;
+  std::vector<Chunk> chunks;
+  for (size_t s = 0; s < p.sequences.size(); ++s) {
+    const int64_t n = p.sequences[s].q_length, parts = (n + chunk - 1) / chunk;
+    for (int64_t h = 0; h < p.q.heads; ++h)
+      for (int64_t i = 0; i < parts; ++i) {
+        const int64_t part = i % 2 ? parts - 1 - i / 2 : i / 2;  // causal work grows with the row: pair early with late
+        chunks.push_back({static_cast<int64_t>(s), h, part * chunk, std::min(n, (part + 1) * chunk)});
+      }
+  }
+  parallel_for(static_cast<int64_t>(chunks.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) forward_chunk(p, out, chunks[static_cast<size_t>(i)]);
+  });
+  if (!p.sequences.empty() && p.sequences.back().q_begin + p.sequences.back().q_length < out.positions)
+    clear_rest(out, p.sequences.back().q_begin + p.sequences.back().q_length);
+}
+
+void backward(const Problem& p, const Gradients& g) {
+  const int64_t heads = p.k.heads, sequences = static_cast<int64_t>(p.sequences.size());
+  // What sums over batches goes through them in order.
+  const bool over_batches = (g.dpse && g.dpse.dims[0] == 1) || g.dsink;
+  const bool over_heads = g.dpse && g.dpse.dims[1] == 1;
+  const int64_t tasks = over_heads ? 1 : over_batches ? heads : heads * sequences;
+  parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t u = i; u < heads * sequences; u += tasks) {
+        const int64_t head = u % heads, s = u / heads;  // tasks is 1, heads or all: a task keeps its head
+        backward_group(p, g, p.sequences[static_cast<size_t>(s)], head);
+      }
+  });
+  if (!p.sequences.empty()) {
+    const Sequence& last = p.sequences.back();
+    if (last.q_begin + last.q_length < p.q.positions) clear_rest(g.dq, last.q_begin + last.q_length);
+    if (last.k_begin + last.k_length < p.k.positions) {
+      clear_rest(g.dk, last.k_begin + last.k_length);
+      clear_rest(g.dv, last.k_begin + last.k_length);
+    }
+  }
+}
+
+}  // namespace updraft::attention

@@ -1,0 +1,180 @@
+// Convolutions and their gradients.
+#include "kernels/convolution.h"
+
+#include "ops/op.h"
+
+namespace updraft {
+namespace {
+
+void set_dims(Op& op, const char* name, const std::vector<int64_t>& values, int spatial, int64_t least, int64_t* to) {
+  op.require(values.size() == 1 || values.size() == static_cast<size_t>(spatial), "{} has {} values, want 1 or {}", name,
+             values.size(), spatial);
+  for (int d = 0; d < spatial; ++d) {
+    to[d] = values[values.size() == 1 ? 0 : static_cast<size_t>(d)];
+    op.require(to[d] >= least, "{} is {}, want at least {}", name, to[d], least);
+  }
+}
+
+// [C, ...] as [1, C, ...]
+TensorView batched(const TensorView& v, int rank) {
+  if (v.rank != rank - 1) return v;
+  TensorView to = v;
+  to.rank = rank;
+  std::copy_n(v.dims, v.rank, to.dims + 1);
+  std::copy_n(v.strides, v.rank, to.strides + 1);
+  to.dims[0] = 1;
+  to.strides[0] = v.numel();
+  return to;
+}
+
+ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<int64_t>& stride,
+                          const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation, bool transposed,
+                          int64_t groups) {
+  ConvolutionShape s;
+  op.require(weight.rank >= 3 && weight.rank <= 5, "weight is {}, want 3 to 5 dimensions", describe(weight));
+  s.spatial = weight.rank - 2;
+  set_dims(op, "stride", stride, s.spatial, 1, s.stride);
+  set_dims(op, "padding", padding, s.spatial, 0, s.padding);
+  set_dims(op, "dilation", dilation, s.spatial, 1, s.dilation);
+  op.require(groups >= 1 && weight.dims[0] % groups == 0, "groups is {}, weight is {}: want a divisor of its first dimension",
+             groups, describe(weight));
+  s.groups = groups;
+  s.transposed = transposed;
+  return s;
+}
+
+// Shapes of input, weight and output against each other.
+void check(Op& op, const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView& out,
+           const int64_t* output_padding) {
+  const int rank = s.spatial + 2;
+  op.require(in.rank == rank && out.rank == rank, "input is {}, output is {}, want {} dimensions as weight {}", describe(in),
+             describe(out), rank, describe(weight));
+  const int64_t in_channels = s.transposed ? weight.dims[0] : weight.dims[1] * s.groups;
+  const int64_t out_channels = s.transposed ? weight.dims[1] * s.groups : weight.dims[0];
+  op.require(in.dims[1] == in_channels, "input is {}, want {} channels for weight {} with {} groups", describe(in),
+             in_channels, describe(weight), s.groups);
+  int64_t want[5] = {in.dims[0], out_channels};
+  for (int d = 0; d < s.spatial; ++d)
+    want[d + 2] = convolution_size(s, d, in.dims[d + 2], weight.dims[d + 2], output_padding ? output_padding[d] : 0);
+  if (!std::equal(want, want + rank, out.dims)) op.refuse("output is {}, want shape {}", describe(out), describe_shape(want, rank));
+}
+
+int64_t cost(const TensorView& in, const TensorView& weight, const TensorView& out, bool transposed) {
+  const int64_t outer = std::max<int64_t>(1, weight.dims[0]);
+  return (transposed ? in.numel() : out.numel()) * (weight.numel() / outer);
+}
+
+void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight, OptIn bias,
+                  const TensorView& result, const int64_t* output_padding) {
+  const int rank = s.spatial + 2;
+  const TensorView in = batched(self, rank), out = batched(result, rank);
+  check(op, s, in, weight, out, output_padding);
+  if (bias) {
+    const int64_t channels = out.dims[1];
+    op.require_shape("bias", *bias, &channels, 1);
+  }
+  if (out.empty()) return;
+  op.work(cost(in, weight, out, s.transposed));
+  if (bias)
+    op.launch([=, b = *bias] { convolution(s, in, weight, &b, out); });
+  else
+    op.launch([=] { convolution(s, in, weight, nullptr, out); });
+}
+
+}  // namespace
+
+ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride), (Ints, padding), (Ints, dilation),
+      (Bool, transposed), (Ints, outputPadding), (Int, groups), (Out, output), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  const ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
+  int64_t extra[3] = {};
+  if (transposed) set_dims(op, "outputPadding", *outputPadding, s.spatial, 0, extra);
+  plan_forward(op, s, *input, *weight, bias, *output, extra);
+}
+
+ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn, bias), (Ints, stride), (Ints, padding),
+      (Ints, dilation), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  (void)kernelSize;
+  op.require(self->rank == 4 || self->rank == 3, "self is {}, want 3 or 4 dimensions", describe(*self));
+  const ConvolutionShape s =
+      shape_of(op, *weight, *stride, *padding, *dilation, false, std::max<int64_t>(1, self->dims[self->rank - 3]));
+  plan_forward(op, s, *self, *weight, bias, *out, nullptr);
+}
+
+ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (OptInts, biasSizes), (Ints, stride),
+      (Ints, padding), (Ints, dilation), (Bool, transposed), (Ints, outputPadding), (Int, groups), (Bools, outputMask),
+      (Int8, cubeMathType), (OptOut, gradInput), (OptOut, gradWeight), (OptOut, gradBias)) {
+  (void)cubeMathType;
+  (void)biasSizes;
+  const ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
+  const int rank = s.spatial + 2;
+  const TensorView by = batched(*gradOutput, rank), in = batched(*input, rank);
+  int64_t extra[3] = {};
+  if (transposed) set_dims(op, "outputPadding", *outputPadding, s.spatial, 0, extra);
+  check(op, s, in, *weight, by, extra);
+  op.require(outputMask.size() == 3, "outputMask has {} values, want 3", outputMask.size());
+  const bool wanted[3] = {outputMask[0] && gradInput, outputMask[1] && gradWeight, outputMask[2] && gradBias};
+  TensorView grad[3];
+  if (wanted[0]) {
+    op.require_same_shape("gradInput", *gradInput, "input", *input);
+    grad[0] = batched(*gradInput, rank);
+  }
+  if (wanted[1]) {
+    op.require_same_shape("gradWeight", *gradWeight, "weight", *weight);
+    grad[1] = *gradWeight;
+  }
+  if (wanted[2]) {
+    const int64_t channels = by.dims[1];
+    op.require_shape("gradBias", *gradBias, &channels, 1);
+    grad[2] = *gradBias;
+  }
+  if (!wanted[0] && !wanted[1] && !wanted[2]) return;
+  op.work(2 * cost(in, *weight, by, transposed));
+  op.launch([=, w = *weight] {
+    convolution_backward(s, by, in, w, wanted[0] ? &grad[0] : nullptr, wanted[1] ? &grad[1] : nullptr,
+                         wanted[2] ? &grad[2] : nullptr);
+  });
+}
+
+// --- time, batch, channel: a convolution of one dimension over transposed views ------------------------------------
+namespace {
+// [T, B, C] as [B, C, T]; weight [K, I, O] as [O, I, K].
+TensorView permuted(const TensorView& v, int a, int b, int c) {
+  TensorView to = v;
+  const int order[3] = {a, b, c};
+  for (int d = 0; d < 3; ++d) {
+    to.dims[d] = v.dims[order[d]];
+    to.strides[d] = v.strides[order[d]];
+  }
+  return to;
+}
+}  // namespace
+
+ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, output), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  op.require(self->rank == 3 && weight->rank == 3 && output->rank == 3, "self is {}, weight is {}: want 3 dimensions",
+             describe(*self), describe(*weight));
+  const TensorView w = permuted(*weight, 2, 1, 0);
+  const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
+  plan_forward(op, s, permuted(*self, 1, 2, 0), w, bias, permuted(*output, 1, 2, 0), nullptr);
+}
+
+ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (Int, pad), (Int8, cubeMathType),
+      (Out, gradInput), (Out, gradWeight), (Out, gradBias)) {
+  (void)cubeMathType;
+  (void)bias;
+  op.require(self->rank == 3 && input->rank == 3 && weight->rank == 3, "self is {}, weight is {}: want 3 dimensions",
+             describe(*self), describe(*weight));
+  op.require_same_shape("gradInput", *gradInput, "input", *input);
+  op.require_same_shape("gradWeight", *gradWeight, "weight", *weight);
+  const TensorView w = permuted(*weight, 2, 1, 0), in = permuted(*input, 1, 2, 0), by = permuted(*self, 1, 2, 0);
+  const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
+  check(op, s, in, w, by, nullptr);
+  op.work(2 * cost(in, w, by, false));
+  op.launch([=, gi = permuted(*gradInput, 1, 2, 0), gw = permuted(*gradWeight, 2, 1, 0), gb = *gradBias] {
+    convolution_backward(s, by, in, w, &gi, &gw, &gb);
+  });
+}
+
+}  // namespace updraft

@@ -1,0 +1,135 @@
+// Sequences and diagonals.
+#include <algorithm>
+#include <cmath>
+
+#include "base/parallel.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace updraft {
+namespace {
+
+/// to[i] = value(i), i in row-major order, computed in T.
+template <class T, class F>
+void fill_sequence(const TensorView& to, F&& value) {
+  const TensorView* const views[] = {&to};
+  const StridedLoop<1> loop(views);
+  const Compute compute = compute_of(DTypeOf<T>::value);
+  StoreFn store = kernels().store[static_cast<int>(compute)][static_cast<int>(to.dtype)];
+  const int64_t size = static_cast<int64_t>(size_of(to.dtype));
+  parallel_for(to.numel(), 16384, [&](int64_t begin, int64_t end) {
+    T block[512];
+    loop.rows(begin, end, [&](const int64_t (&offset)[1], int64_t linear, int64_t n) {
+      const int64_t stride = loop.strides[0][loop.rank - 1];
+      for (int64_t at = 0; at < n; at += 512) {
+        const int64_t step = std::min<int64_t>(512, n - at);
+        for (int64_t i = 0; i < step; ++i) block[i] = value(linear + at + i);
+        store(to.as<char>() + (offset[0] + at * stride) * size, stride, block, step);
+      }
+    });
+  });
+}
+
+void plan_arithmetic_sequence(Op& op, const aclScalar& start, const aclScalar& step, const TensorView& out) {
+  if (out.empty()) return;
+  if (is_integral(out.dtype, true) && !is_integral(start.dtype, true) && start.to_double() != std::trunc(start.to_double()))
+    op.refuse("start is {} and out is {}: want a whole number", start.to_double(), describe(out));
+  if (is_integral(out.dtype, true)) {
+    const int64_t a = start.is_floating() ? static_cast<int64_t>(start.to_double()) : start.to_int();
+    const int64_t d = step.is_floating() ? static_cast<int64_t>(step.to_double()) : step.to_int();
+    op.launch([=] { fill_sequence<int64_t>(out, [=](int64_t i) { return a + i * d; }); });
+  } else {
+    const double a = start.to_double(), d = step.to_double();
+    op.launch([=] { fill_sequence<double>(out, [=](int64_t i) { return a + static_cast<double>(i) * d; }); });
+  }
+}
+
+/// start … end in `steps` equal steps, exact at both ends.
+template <class T>
+struct Spaced {
+  T start, end, step;
+  int64_t steps;
+  Spaced(T a, T b, int64_t n) : start(a), end(b), step(n > 1 ? (b - a) / static_cast<double>(n - 1) : T(0)), steps(n) {}
+  T operator()(int64_t i) const {
+    return i < (steps + 1) / 2 ? start + step * static_cast<double>(i) : end - step * static_cast<double>(steps - 1 - i);
+  }
+};
+
+}  // namespace
+
+ACLNN(aclnnArange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
+  op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
+  (void)end;  // out's size follows from it
+  plan_arithmetic_sequence(op, *start, *step, *out);
+}
+ACLNN(aclnnRange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
+  op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
+  (void)end;
+  plan_arithmetic_sequence(op, *start, *step, *out);
+}
+
+ACLNN(aclnnLinspace, (Scalar, start), (Scalar, end), (Int, steps), (Out, out)) {
+  op.require(out->numel() == steps, "out is {}, want {} elements", describe(*out), steps);
+  if (out->empty()) return;
+  if (is_complex(out->dtype)) {
+    op.launch([to = *out, f = Spaced<complex128>(start->to_complex(), end->to_complex(), steps)] {
+      fill_sequence<complex128>(to, f);
+    });
+    return;
+  }
+  double a = start->to_double(), b = end->to_double();
+  if (is_integral(out->dtype, true)) a = std::trunc(a), b = std::trunc(b);
+  op.launch([to = *out, f = Spaced<double>(a, b, steps)] { fill_sequence<double>(to, f); });
+}
+
+ACLNN(aclnnLogSpace, (Scalar, start), (Scalar, end), (Int, steps), (Double, base), (Out, out)) {
+  op.require(out->numel() == steps, "out is {}, want {} elements", describe(*out), steps);
+  if (out->empty()) return;
+  op.work(out->numel() * 16);
+  if (is_complex(out->dtype)) {
+    op.launch([to = *out, base, f = Spaced<complex128>(start->to_complex(), end->to_complex(), steps)] {
+      fill_sequence<complex128>(to, [&](int64_t i) { return std::pow(complex128(base), f(i)); });
+    });
+    return;
+  }
+  op.launch([to = *out, base, f = Spaced<double>(start->to_double(), end->to_double(), steps)] {
+    fill_sequence<double>(to, [&](int64_t i) { return std::pow(base, f(i)); });
+  });
+}
+
+ACLNN(aclnnEye, (Int, n), (Int, m), (Out, out)) {
+  const int64_t dims[] = {n, m};
+  op.require_shape("out", *out, dims, 2);
+  if (out->empty()) return;
+  op.launch([to = *out] {
+    fill_elements(to, Params{});
+    TensorView diagonal = to;
+    diagonal.rank = 1;
+    diagonal.dims[0] = std::min(to.dims[0], to.dims[1]);
+    diagonal.strides[0] = to.strides[0] + to.strides[1];
+    fill_elements(diagonal, params_of(1));
+  });
+}
+
+ACLNN(aclnnInplaceFillDiagonal, (Out, selfRef), (Scalar, value), (Bool, wrap)) {
+  const TensorView& self = *selfRef;
+  op.require(self.rank >= 2, "selfRef is {}, want at least two dimensions", describe(self));
+  if (self.empty()) return;
+  TensorView diagonal = self;
+  diagonal.rank = 1;
+  diagonal.dims[0] = *std::min_element(self.dims, self.dims + self.rank);
+  diagonal.strides[0] = 0;
+  for (int d = 0; d < self.rank; ++d) diagonal.strides[0] += self.strides[d];
+  TensorView more = diagonal;  // the part below a blank row of a tall matrix
+  more.dims[0] = 0;
+  if (wrap && self.rank == 2 && self.dims[0] > self.dims[1] + 1) {
+    const int64_t width = self.dims[1];
+    more.dims[0] = (self.numel() + width) / (width + 1) - diagonal.dims[0];
+    more.data = self.as<char>() + self.strides[0] * (width + 1) * static_cast<int64_t>(size_of(self.dtype));
+  }
+  op.launch([=, p = params_of(value)] {
+    fill_elements(diagonal, p);
+    if (!more.empty()) fill_elements(more, p);
+  });
+}
+
+}  // namespace updraft

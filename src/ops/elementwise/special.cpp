@@ -1,0 +1,69 @@
+// Powers and other functions of two inputs, selection, and complex numbers from their parts.
+#include "ops/elementwise/elementwise.h"
+
+namespace updraft {
+
+static void plan_pow(Op& op, const TensorView& self, const aclScalar& exponent, const TensorView& out) {
+  const Compute compute = compute_for(Ew::pow, result_type({self, exponent}), out.dtype);
+  // Exponents that have an exact or faster form, where PyTorch takes it too.
+  if ((compute == Compute::F32 || compute == Compute::F64) && !exponent.is_complex()) {
+    const double e = exponent.to_double();
+    Ew row = Ew::kCount;
+    if (e == 1) row = Ew::copy;
+    else if (e == 2) row = Ew::square;
+    else if (e == 3) row = Ew::cube;
+    else if (e == 0.5) row = Ew::sqrt;
+    else if (e == -0.5) row = Ew::rsqrt;
+    else if (e == -1) row = Ew::reciprocal;
+    else if (e == -2) row = Ew::reciprocal_square;
+    if (row != Ew::kCount) return plan_elementwise(op, row, compute, {self}, out);
+  }
+  plan_elementwise(op, Ew::pow, compute, {self, exponent}, out);
+}
+ACLNN(aclnnPowTensorScalar, (In, self), (Scalar, exponent), (Out, out)) { plan_pow(op, *self, *exponent, *out); }
+ACLNN(aclnnInplacePowTensorScalar, (Out, selfRef), (Scalar, exponent)) { plan_pow(op, *selfRef, *exponent, *selfRef); }
+
+#define BINARY(NAME, A, B, ROW) \
+  ACLNN(NAME, (A, self), (B, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }
+#define BINARY_INPLACE(NAME, B, ROW) \
+  ACLNN(NAME, (Out, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+
+BINARY(aclnnPowTensorTensor, In, In, pow)
+BINARY(aclnnPowScalarTensor, Scalar, In, pow)
+BINARY_INPLACE(aclnnInplacePowTensorTensor, In, pow)
+BINARY(aclnnAtan2, In, In, atan2)
+BINARY_INPLACE(aclnnInplaceAtan2, In, atan2)
+BINARY(aclnnMaximum, In, In, maximum)
+BINARY(aclnnMinimum, In, In, minimum)
+BINARY(aclnnGcd, In, In, gcd)
+BINARY(aclnnLogAddExp, In, In, logaddexp)
+BINARY(aclnnLogAddExp2, In, In, logaddexp2)
+BINARY(aclnnXLogYTensor, In, In, xlogy)
+BINARY(aclnnXLogYScalarOther, In, Scalar, xlogy)
+BINARY(aclnnXLogYScalarSelf, Scalar, In, xlogy)
+BINARY_INPLACE(aclnnInplaceXLogYScalarOther, Scalar, xlogy)
+
+ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
+  BlockFn select = kernels().select_kernel(static_cast<int64_t>(size_of(out->dtype)));
+  if (select && condition->dtype == DType::Bool && self->dtype == out->dtype && other->dtype == out->dtype) {
+    int64_t dims[kMaxDims];
+    int rank = broadcast_shape(self->dims, self->rank, other->dims, other->rank, dims);
+    rank = broadcast_shape(dims, rank, condition->dims, condition->rank, dims);
+    op.require_shape("out", *out, dims, rank);
+    if (out->empty()) return;
+    op.launch([=, c = *condition, x = *self, y = *other, to = *out] { run_native(select, {c, x, y}, to, Params{}); });
+    return;
+  }
+  plan_elementwise(op, Ew::where, compute_of(out->dtype), {condition, self, other}, *out);
+}
+
+ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
+  op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
+  plan_elementwise(op, Ew::make_complex, compute_of(out->dtype), {real, imag}, *out);
+}
+ACLNN(aclnnPolar, (In, abs), (In, angle), (Out, out)) {
+  op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
+  plan_elementwise(op, Ew::polar, compute_of(out->dtype), {abs, angle}, *out);
+}
+
+}  // namespace updraft

@@ -1,0 +1,119 @@
+// Products that are added to something: out = beta * self + alpha * (mat1 @ mat2).
+#include "kernels/pipeline.h"
+#include "ops/matmul/matmul.h"
+
+namespace updraft {
+namespace {
+
+/// Real and integer scalars keep their value; alpha and beta of integer products are cut to integers as PyTorch does.
+complex128 number(const aclScalar& s) { return s.to_complex(); }
+
+void plan_addmm(Op& op, const TensorView& self, const TensorView& a, const TensorView& b, const aclScalar& beta,
+                const aclScalar& alpha, const TensorView& out, int rank) {
+  op.require(a.rank == rank && b.rank == rank, "mat1 is {} and mat2 is {}, want {} dimensions each", describe(a),
+             describe(b), rank);
+  check_product(op, a, b, out);
+  const TensorView add = self.expand_as(out);
+  MatmulOptions o{.alpha = number(alpha), .beta = number(beta), .add = &add};
+  if (add.data == out.data && std::equal(add.strides, add.strides + add.rank, out.strides) && add.dtype == out.dtype)
+    o.add = nullptr;
+  plan_product(op, a, b, out, o);
+}
+
+}  // namespace
+
+ACLNN(aclnnAddmm, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  plan_addmm(op, *self, *mat1, *mat2, *beta, *alpha, *out, 2);
+}
+ACLNN(aclnnAddmmWeightNz, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  plan_addmm(op, *self, *mat1, *mat2, *beta, *alpha, *out, 2);
+}
+ACLNN(aclnnInplaceAddmm, (Out, selfRef), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  plan_addmm(op, *selfRef, *mat1, *mat2, *beta, *alpha, *selfRef, 2);
+}
+ACLNN(aclnnBaddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  plan_addmm(op, *self, *batch1, *batch2, *beta, *alpha, *out, 3);
+}
+
+static void plan_addbmm(Op& op, const TensorView& self, const TensorView& a, const TensorView& b, const aclScalar& beta,
+                        const aclScalar& alpha, const TensorView& out) {
+  op.require(a.rank == 3 && b.rank == 3, "batch1 is {} and batch2 is {}, want three dimensions each", describe(a), describe(b));
+  op.require(a.dims[0] == b.dims[0] && a.dims[2] == b.dims[1], "batch1 is {} and batch2 is {}: the sizes do not match",
+             describe(a), describe(b));
+  const int64_t dims[] = {a.dims[1], b.dims[2]};
+  op.require_shape("out", out, dims, 2);
+  const TensorView add = self.expand_as(out);
+  if (out.empty()) return;
+  op.work(out.numel() * std::max<int64_t>(1, a.dims[0] * a.dims[2] / 4));
+  op.launch([=, alpha = number(alpha), beta = number(beta)] {
+    matmul_reduced(a, b, out, {.alpha = alpha, .beta = beta, .add = &add});
+  });
+}
+ACLNN(aclnnAddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  plan_addbmm(op, *self, *batch1, *batch2, *beta, *alpha, *out);
+}
+
+ACLNN(aclnnAddmv, (In, self), (In, mat), (In, vec), (Scalar, alpha), (Scalar, beta), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  op.require(mat->rank == 2 && vec->rank == 1, "mat is {} and vec is {}, want a matrix and a vector", describe(*mat),
+             describe(*vec));
+  auto column = [](const TensorView& v) {
+    TensorView m = v;
+    m.rank = 2;
+    m.dims[1] = m.strides[1] = 1;
+    return m;
+  };
+  const int64_t rows = mat->dims[0];
+  op.require_shape("out", *out, &rows, 1);
+  plan_addmm(op, column(self->expand_as(*out)), *mat, column(*vec), *beta, *alpha, column(*out), 2);
+}
+
+// --- outer products
+static void plan_addr(Op& op, const TensorView& self, const TensorView& vec1, const TensorView& vec2, const aclScalar& beta,
+                      const aclScalar& alpha, const TensorView& out) {
+  op.require(vec1.rank == 1 && vec2.rank == 1, "vec1 is {} and vec2 is {}, want two vectors", describe(vec1), describe(vec2));
+  const int64_t dims[] = {vec1.dims[0], vec2.dims[0]};
+  op.require_shape("out", out, dims, 2);
+  const TensorView add = self.expand_as(out);
+  if (out.empty()) return;
+  TensorView column = vec1;
+  column.rank = 2;
+  column.dims[1] = column.strides[1] = 1;
+  op.work(out.numel() * 2);
+  op.launch([=, row = vec2, alpha = number(alpha), beta = number(beta)] {
+    const Compute compute = compute_of(out.dtype);
+    Params scale;
+    if (out.dtype == DType::Bool) {
+      // Logical: alpha and vec1 and vec2, or beta and self.
+      matmul(column, row.expand(std::initializer_list<int64_t>{1, row.dims[0]}.begin(), 2), out,
+             {.alpha = alpha, .beta = beta, .add = &add});
+      return;
+    }
+    scale.set(0, alpha);
+    if (beta == 0.0) {
+      // addcmul without its first operand, which may hold NaN.
+      run_elementwise(elementwise_kernel(Ew::mul, compute), compute, {column, row}, {out}, scale);
+      if (alpha != 1.0) run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {out}, {out}, scale);
+      return;
+    }
+    if (beta == 1.0) {
+      run_elementwise(elementwise_kernel(Ew::addcmul, compute), compute, {add, column, row}, {out}, scale);
+      return;
+    }
+    matmul(column, row.expand(std::initializer_list<int64_t>{1, row.dims[0]}.begin(), 2), out,
+           {.alpha = alpha, .beta = beta, .add = &add});
+  });
+}
+ACLNN(aclnnAddr, (In, self), (In, vec1), (In, vec2), (Scalar, beta), (Scalar, alpha), (Out, out)) {
+  plan_addr(op, *self, *vec1, *vec2, *beta, *alpha, *out);
+}
+ACLNN(aclnnInplaceAddr, (Out, selfRef), (In, vec1), (In, vec2), (Scalar, beta), (Scalar, alpha)) {
+  plan_addr(op, *selfRef, *vec1, *vec2, *beta, *alpha, *selfRef);
+}
+
+}  // namespace updraft

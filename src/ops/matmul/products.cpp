@@ -1,0 +1,103 @@
+// Products of matrices and vectors, as torch.matmul and its parts.
+#include "ops/matmul/matmul.h"
+
+namespace updraft {
+namespace {
+
+/// v with a dimension of one element put in at d.
+TensorView unsqueeze(const TensorView& v, int d) {
+  TensorView u = v;
+  u.rank = v.rank + 1;
+  for (int i = v.rank; i > d; --i) {
+    u.dims[i] = v.dims[i - 1];
+    u.strides[i] = v.strides[i - 1];
+  }
+  u.dims[d] = 1;
+  u.strides[d] = 1;
+  return u;
+}
+
+void plan_matmul(Op& op, const TensorView& self, const TensorView& mat2, const TensorView& out) {
+  op.require(self.rank > 0 && mat2.rank > 0, "self is {} and mat2 is {}: want at least one dimension each",
+             describe(self), describe(mat2));
+  TensorView a = self, b = mat2, c = out;
+  // A vector is a row on the left and a column on the right; its dimension is not in the result.
+  if (self.rank == 1) a = unsqueeze(a, 0);
+  if (mat2.rank == 1) b = unsqueeze(b, 1);
+  const int missing = (self.rank == 1) + (mat2.rank == 1);
+  op.require(c.rank + missing >= 2, "out is {}, want {} dimensions or more", describe(out), 2 - missing);
+  if (mat2.rank == 1) c = unsqueeze(c, c.rank);
+  if (self.rank == 1) c = unsqueeze(c, c.rank - 1);
+  plan_product(op, a, b, c);
+}
+
+}  // namespace
+
+void plan_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options) {
+  check_product(op, a, b, c);
+  if (c.empty()) return;
+  const int64_t k = a.dims[a.rank - 1];
+  op.work(c.numel() * std::max<int64_t>(1, k / 4));
+  if (!options.add) {
+    op.launch([=] { matmul(a, b, c, options); });
+    return;
+  }
+  op.launch([=, add = *options.add] {
+    MatmulOptions with = options;
+    with.add = &add;
+    matmul(a, b, c, with);
+  });
+}
+
+void check_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c) {
+  op.require(a.dims[a.rank - 1] == b.dims[b.rank - 2], "self is {} and mat2 is {}: the inner sizes {} and {} differ",
+             describe(a), describe(b), a.dims[a.rank - 1], b.dims[b.rank - 2]);
+  int64_t dims[kMaxDims];
+  int rank = broadcast_shape(a.dims, a.rank - 2, b.dims, b.rank - 2, dims);
+  dims[rank++] = a.dims[a.rank - 2];
+  dims[rank++] = b.dims[b.rank - 1];
+  op.require_shape("out", c, dims, rank);
+}
+
+ACLNN(aclnnMatmul, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  plan_matmul(op, *self, *mat2, *out);
+}
+ACLNN(aclnnMatmulWeightNz, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  plan_matmul(op, *self, *mat2, *out);
+}
+ACLNN(aclnnMm, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  op.require(self->rank == 2 && mat2->rank == 2, "self is {} and mat2 is {}, want two matrices", describe(*self),
+             describe(*mat2));
+  plan_product(op, *self, *mat2, *out);
+}
+ACLNN(aclnnBatchMatMul, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  op.require(self->rank == 3 && mat2->rank == 3, "self is {} and mat2 is {}, want three dimensions each",
+             describe(*self), describe(*mat2));
+  plan_product(op, *self, *mat2, *out);
+}
+ACLNN(aclnnBatchMatMulWeightNz, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  op.require(self->rank == 3 && mat2->rank == 3, "self is {} and mat2 is {}, want three dimensions each",
+             describe(*self), describe(*mat2));
+  plan_product(op, *self, *mat2, *out);
+}
+ACLNN(aclnnMv, (In, self), (In, vec), (Out, out), (Int8, cubeMathType)) {
+  (void)cubeMathType;
+  op.require(self->rank == 2 && vec->rank == 1, "self is {} and vec is {}, want a matrix and a vector", describe(*self),
+             describe(*vec));
+  plan_matmul(op, *self, *vec, *out);
+}
+ACLNN(aclnnDot, (In, self), (In, tensor), (Out, out)) {
+  op.require(self->rank == 1 && tensor->rank == 1, "self is {} and tensor is {}, want two vectors", describe(*self),
+             describe(*tensor));
+  op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
+  TensorView scalar = *out;
+  scalar.rank = 0;
+  plan_matmul(op, *self, *tensor, scalar);
+}
+
+}  // namespace updraft

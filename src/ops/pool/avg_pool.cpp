@@ -1,0 +1,79 @@
+// Average pooling over windows, and adaptive.
+#include "kernels/pipeline.h"
+#include "ops/pool/pool.h"
+
+namespace updraft {
+namespace {
+
+using PoolFn = void (*KernelTable::*)(const PoolShape&, Compute, const void*, void*);
+
+void plan(Op& op, int spatial, const PoolShape& s, const TensorView& in, const TensorView& out, PoolFn fn) {
+  const Compute c = pool_compute(op, out);
+  if (out.empty()) return;
+  if (in.empty()) {  // the gradient of nothing
+    op.launch([=] { fill_elements(out, Params{}); });
+    return;
+  }
+  const Planes from(in, spatial, c), to(out, spatial, c);
+  op.work(2 * (in.numel() + out.numel()));
+  op.launch([=] {
+    map_planes(from, to, [&](const void* x, void* y) { (kernels().*fn)(s, c, x, y); });
+  });
+}
+
+PoolShape avg_shape(Op& op, int spatial, const TensorView& in, const TensorView& out, Ints kernel, Ints stride,
+                    Ints padding, bool count_padding, int64_t divisor) {
+  PoolShape s = pool_shape(op, spatial, in, out, *kernel, *stride, *padding, {});
+  s.count_padding = count_padding;
+  s.divisor = divisor;
+  require_windows(op, s);
+  return s;
+}
+
+}  // namespace
+
+ACLNN(aclnnAvgPool2d, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Bool, ceilMode),
+      (Bool, countIncludePad), (Int, divisorOverride), (Int8, cubeMathType), (Out, out)) {
+  (void)ceilMode, (void)cubeMathType;
+  plan(op, 2, avg_shape(op, 2, *self, *out, kernelSize, stride, padding, countIncludePad, divisorOverride), *self, *out,
+       &KernelTable::avg_pool);
+}
+ACLNN(aclnnAvgPool2dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding),
+      (Bool, ceilMode), (Bool, countIncludePad), (Int, divisorOverride), (Int8, cubeMathType), (Out, gradInput)) {
+  (void)ceilMode, (void)cubeMathType;
+  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  plan(op, 2, avg_shape(op, 2, *gradInput, *gradOutput, kernelSize, stride, padding, countIncludePad, divisorOverride),
+       *gradOutput, *gradInput, &KernelTable::avg_pool_backward);
+}
+ACLNN(aclnnAvgPool3d, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Bool, ceilMode),
+      (Bool, countIncludePad), (Int, divisorOverride), (Out, out)) {
+  (void)ceilMode;
+  plan(op, 3, avg_shape(op, 3, *self, *out, kernelSize, stride, padding, countIncludePad, divisorOverride), *self, *out,
+       &KernelTable::avg_pool);
+}
+ACLNN(aclnnAvgPool3dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding),
+      (Bool, ceilMode), (Bool, countIncludePad), (Int, divisorOverride), (Out, gradInput)) {
+  (void)ceilMode;
+  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  plan(op, 3, avg_shape(op, 3, *gradInput, *gradOutput, kernelSize, stride, padding, countIncludePad, divisorOverride),
+       *gradOutput, *gradInput, &KernelTable::avg_pool_backward);
+}
+
+ACLNN(aclnnAdaptiveAvgPool2d, (In, self), (Ints, outputSize), (Out, out)) {
+  (void)outputSize;
+  plan(op, 2, plane_shape(op, 2, *self, *out), *self, *out, &KernelTable::adaptive_avg_pool);
+}
+ACLNN(aclnnAdaptiveAvgPool3d, (In, self), (Ints, outputSize), (Out, out)) {
+  (void)outputSize;
+  plan(op, 3, plane_shape(op, 3, *self, *out), *self, *out, &KernelTable::adaptive_avg_pool);
+}
+ACLNN(aclnnAdaptiveAvgPool2dBackward, (In, gradOutput), (In, self), (Out, out)) {
+  op.require_same_shape("out", *out, "self", *self);
+  plan(op, 2, plane_shape(op, 2, *out, *gradOutput), *gradOutput, *out, &KernelTable::adaptive_avg_pool_backward);
+}
+ACLNN(aclnnAdaptiveAvgPool3dBackward, (In, gradOutput), (In, self), (Out, out)) {
+  op.require_same_shape("out", *out, "self", *self);
+  plan(op, 3, plane_shape(op, 3, *out, *gradOutput), *gradOutput, *out, &KernelTable::adaptive_avg_pool_backward);
+}
+
+}  // namespace updraft

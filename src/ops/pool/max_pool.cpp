@@ -1,0 +1,210 @@
+// Maximum pooling. Three forms of the same positions: flat indices of the plane (int32 or int64), and the "mask" of
+// aclnnMaxPool2dWithMask, which is private to this library: the client allocates kernel * 32 * (outputs / 16 + 1)
+// bytes a plane, and the first of them hold the position in the window of each output in 1, 2 or 4 bytes.
+#include "ops/pool/pool.h"
+
+namespace updraft {
+namespace {
+
+int64_t cost_of(const PoolShape& s, int64_t planes) { return planes * (s.in_size() + s.out_size() * (s.kernel_size() + 2)); }
+
+int mask_width(const PoolShape& s) { return s.kernel_size() <= 256 ? 1 : s.kernel_size() <= 65536 ? 2 : 4; }
+
+void plan_indices(Op& op, int spatial, const TensorView& self, const PoolShape& s, const TensorView& out,
+                  const TensorView& indices) {
+  const Compute c = pool_compute(op, self);
+  require_windows(op, s);
+  op.require_same_shape("indices", indices, "output", out);
+  op.require(indices.dtype == DType::Int32 || indices.dtype == DType::Int64, "indices is {}, want int32 or int64", describe(indices));
+  op.require(s.in_size() <= INT32_MAX || indices.dtype == DType::Int64, "self is {}: planes too large for int32 indices", describe(self));
+  if (out.empty()) return;
+  const Planes from(self, spatial, c), to(out, spatial, c), at(indices, spatial, Compute::I64);
+  op.work(cost_of(s, to.count()));
+  op.launch([=] {
+    for_planes(to.count(), cost_of(s, 1), [&](int64_t i) {
+      auto* where = static_cast<int32_t*>(plane_buffer(2, static_cast<size_t>(s.out_size()) * 4));
+      void* result = to.open(i, 1);
+      kernels().max_pool(s, c, from.read(i, 0), result, where);
+      to.store(i, result);
+      auto* flat = static_cast<int64_t*>(at.open(i, 3));
+      int64_t n = 0;
+      for (int64_t d = 0; d < s.out[0]; ++d)
+        for (int64_t h = 0; h < s.out[1]; ++h)
+          for (int64_t w = 0; w < s.out[2]; ++w, ++n) flat[n] = s.origin(d, h, w) + s.offset(where[n]);
+      at.store(i, flat);
+    });
+  });
+}
+
+// grad_in[plane, index] += grad
+void plan_scatter(Op& op, int spatial, const TensorView& grad, const TensorView& indices, const TensorView& grad_in) {
+  const Compute c = pool_compute(op, grad_in);
+  op.require_same_shape("indices", indices, "gradOutput", grad);
+  plane_shape(op, spatial, grad_in, grad);
+  op.require(is_integral(indices.dtype), "indices is {}, want integers", describe(indices));
+  if (grad_in.empty()) return;
+  const Planes from(grad, spatial, c), at(indices, spatial, Compute::I64), to(grad_in, spatial, c);
+  op.work(grad_in.numel() + 4 * grad.numel());
+  op.launch([=, name = std::string(op.name())] {
+    for_planes(to.count(), to.size() + 4 * from.size(), [&](int64_t i) {
+      const void* g = from.read(i, 0);
+      const auto* index = static_cast<const int64_t*>(at.read(i, 2));
+      void* result = to.open(i, 1);
+      auto run = [&]<class T>() {
+        T* sum = static_cast<T*>(result);
+        std::fill_n(sum, to.size(), T(0));
+        for (int64_t n = 0; n < from.size(); ++n) {
+          if (static_cast<uint64_t>(index[n]) >= static_cast<uint64_t>(to.size()))
+            fail_kernel(fmt::format("{}: index {} is out of a plane of {} elements", name, index[n], to.size()));
+          sum[index[n]] += static_cast<const T*>(g)[n];
+        }
+      };
+      if (c == Compute::F32) run.template operator()<float>();
+      else if (c == Compute::F64) run.template operator()<double>();
+      else run.template operator()<int64_t>();
+      to.store(i, result);
+    });
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
+      (Bool, ceilMode), (Out, out), (Out, indices)) {
+  (void)ceilMode;
+  const PoolShape s = pool_shape(op, 2, *self, *out, *kernelSize, *stride, *padding, *dilation);
+  const Compute c = pool_compute(op, *self);
+  require_windows(op, s);
+  if (out->empty()) return;
+  const Planes from(*self, 2, c), to(*out, 2, c);
+  const int width = mask_width(s);
+  const int64_t room = static_cast<int64_t>(indices->bytes()) / to.count();
+  op.require(indices->is_contiguous() && room >= s.out_size() * width, "indices is {}, want at least {} contiguous bytes a plane",
+             describe(*indices), s.out_size() * width);
+  op.work(cost_of(s, to.count()));
+  op.launch([=, mask = indices->as<char>()] {
+    for_planes(to.count(), cost_of(s, 1), [&](int64_t i) {
+      auto* where = static_cast<int32_t*>(plane_buffer(2, static_cast<size_t>(s.out_size()) * 4));
+      void* result = to.open(i, 1);
+      kernels().max_pool(s, c, from.read(i, 0), result, where);
+      to.store(i, result);
+      kernels().narrow_positions(mask + i * room, width, where, s.out_size());
+    });
+  });
+}
+
+ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
+      (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
+  (void)ceilMode;
+  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  const PoolShape s = pool_shape(op, 2, *gradInput, *gradOutput, *kernelSize, *stride, *padding, *dilation);
+  const Compute c = pool_compute(op, *gradInput);
+  require_windows(op, s);
+  if (gradInput->empty()) return;
+  const Planes from(*gradOutput, 2, c), to(*gradInput, 2, c);
+  const int width = mask_width(s);
+  const int64_t room = static_cast<int64_t>(indices->bytes()) / to.count();
+  op.require(indices->is_contiguous() && room >= s.out_size() * width, "indices is {}, want at least {} contiguous bytes a plane",
+             describe(*indices), s.out_size() * width);
+  op.work(to.count() * (s.in_size() + 4 * s.out_size()));
+  op.launch([=, mask = indices->as<char>()] {
+    for_planes(to.count(), s.in_size() + 4 * s.out_size(), [&](int64_t i) {
+      void* result = to.open(i, 1);
+      kernels().max_pool_scatter(s, c, from.read(i, 0), mask + i * room, width, result);
+      to.store(i, result);
+    });
+  });
+}
+
+ACLNN(aclnnMaxPool2dWithIndices, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
+      (Bool, ceilMode), (Out, out), (Out, indices)) {
+  (void)ceilMode;
+  plan_indices(op, 2, *self, pool_shape(op, 2, *self, *out, *kernelSize, *stride, *padding, *dilation), *out, *indices);
+}
+
+ACLNN(aclnnMaxPool2dWithIndicesBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
+      (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
+  (void)kernelSize, (void)stride, (void)padding, (void)dilation, (void)ceilMode;
+  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  plan_scatter(op, 2, *gradOutput, *indices, *gradInput);
+}
+
+ACLNN(aclnnMaxPool3dWithArgmax, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
+      (Bool, ceilMode), (Out, out), (Out, indices)) {
+  (void)ceilMode;
+  plan_indices(op, 3, *self, pool_shape(op, 3, *self, *out, *kernelSize, *stride, *padding, *dilation), *out, *indices);
+}
+
+ACLNN(aclnnMaxPool3dWithArgmaxBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
+      (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
+  (void)kernelSize, (void)stride, (void)padding, (void)dilation, (void)ceilMode;
+  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  plan_scatter(op, 3, *gradOutput, *indices, *gradInput);
+}
+
+// --- adaptive: output o covers [o * in / out, ceil((o + 1) * in / out)) -----------------------------------------------
+namespace {
+template <class T>
+void adaptive_max(const PoolShape& s, const T* in, T* out, int64_t* where) {
+  auto begin = [](int64_t o, int64_t size, int64_t from) { return o / size * from + o % size * from / size; };
+  auto end = [](int64_t o, int64_t size, int64_t from) { return 1 + ((o + 1) * from - 1) / size; };
+  for (int64_t d = 0; d < s.out[0]; ++d)
+    for (int64_t h = 0; h < s.out[1]; ++h)
+      for (int64_t w = 0; w < s.out[2]; ++w) {
+        int64_t at = (begin(d, s.out[0], s.in[0]) * s.in[1] + begin(h, s.out[1], s.in[1])) * s.in[2] + begin(w, s.out[2], s.in[2]);
+        T best = in[at];
+        for (int64_t z = begin(d, s.out[0], s.in[0]); z < end(d, s.out[0], s.in[0]); ++z)
+          for (int64_t y = begin(h, s.out[1], s.in[1]); y < end(h, s.out[1], s.in[1]); ++y)
+            for (int64_t x = begin(w, s.out[2], s.in[2]); x < end(w, s.out[2], s.in[2]); ++x) {
+              const int64_t k = (z * s.in[1] + y) * s.in[2] + x;
+              if (in[k] > best || in[k] != in[k]) {
+                best = in[k];
+                at = k;
+              }
+            }
+        *out++ = best;
+        *where++ = at;
+      }
+}
+
+void plan_adaptive(Op& op, int spatial, const TensorView& self, const TensorView& out, const TensorView& indices) {
+  const Compute c = pool_compute(op, self);
+  const PoolShape s = plane_shape(op, spatial, self, out);
+  op.require_same_shape("indices", indices, "output", out);
+  if (out.empty()) return;
+  op.require(!self.empty(), "self is {}, want planes that are not empty", describe(self));
+  const Planes from(self, spatial, c), to(out, spatial, c), at(indices, spatial, Compute::I64);
+  op.work(self.numel() * 2 + out.numel() * 8);
+  op.launch([=] {
+    for_planes(to.count(), s.in_size() * 2 + s.out_size() * 8, [&](int64_t i) {
+      const void* x = from.read(i, 0);
+      void* y = to.open(i, 1);
+      auto* where = static_cast<int64_t*>(at.open(i, 2));
+      if (c == Compute::F32) adaptive_max(s, static_cast<const float*>(x), static_cast<float*>(y), where);
+      else if (c == Compute::F64) adaptive_max(s, static_cast<const double*>(x), static_cast<double*>(y), where);
+      else adaptive_max(s, static_cast<const int64_t*>(x), static_cast<int64_t*>(y), where);
+      to.store(i, y);
+      at.store(i, where);
+    });
+  });
+}
+}  // namespace
+
+ACLNN(aclnnAdaptiveMaxPool2d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
+  (void)outputSize;
+  plan_adaptive(op, 2, *self, *out, *indices);
+}
+ACLNN(aclnnAdaptiveMaxPool3d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
+  (void)outputSize;
+  plan_adaptive(op, 3, *self, *out, *indices);
+}
+ACLNN(aclnnAdaptiveMaxPool2dBackward, (In, gradOutput), (In, self), (In, indices), (Out, gradInput)) {
+  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  plan_scatter(op, 2, *gradOutput, *indices, *gradInput);
+}
+ACLNN(aclnnAdaptiveMaxPool3dBackward, (In, gradOutput), (In, self), (In, indices), (Out, gradInput)) {
+  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  plan_scatter(op, 3, *gradOutput, *indices, *gradInput);
+}
+
+}  // namespace updraft

@@ -1,0 +1,116 @@
+// Dropout: masks of one bit an element (bit i % 8 of byte i / 8, 1 keeps; a whole number of 128-bit groups), and what
+// applies them.
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "ops/random/random.h"
+
+namespace updraft {
+namespace {
+
+constexpr int64_t kBlockBytes = kBlockElements / 8;
+
+int64_t mask_bytes(int64_t elements) { return (elements + 127) / 128 * 16; }
+
+void require_mask(const Op& op, const TensorView& mask, int64_t elements) {
+  op.require((mask.dtype == DType::UInt8 || mask.dtype == DType::UInt1) && mask.is_contiguous(),
+             "mask is {}, want contiguous UINT8", describe(mask));
+  const int64_t bytes = mask.dtype == DType::UInt1 ? mask.numel() / 8 : mask.numel();
+  op.require(bytes >= (elements + 7) / 8, "mask is {}, want {} bytes for {} elements", describe(mask),
+             mask_bytes(elements), elements);
+}
+
+void require_probability(const Op& op, double p) { op.require(p >= 0 && p <= 1, "p is {}, want 0 to 1", p); }
+
+/// Bits of all elements, and of what the allocation has behind them up to its 128-bit group.
+void generate(uint8_t* mask, int64_t bytes, double drop, const RandomKey& key) {
+  RandomParams p;
+  p.a = drop;
+  parallel_for(bytes, 4 * kBlockBytes, [&](int64_t begin, int64_t end) {
+    uint32_t bits[32];
+    for (int64_t at = begin; at < end; at += kBlockBytes) {
+      kernels().random_block(RandomKind::kKeepBits, bits, static_cast<uint64_t>(at / kBlockBytes), key, p);
+      std::memcpy(mask + at, bits, static_cast<size_t>(std::min(kBlockBytes, end - at)));
+    }
+  });
+}
+
+void plan_mask(Op& op, const Ints& shape, double drop, const RandomSource& source, const TensorView& out) {
+  require_probability(op, drop);
+  int64_t elements = 1;
+  for (int64_t d : *shape) elements *= d;
+  require_mask(op, out, elements);
+  const int64_t bytes = std::min(mask_bytes(elements), out.numel());
+  if (bytes == 0) return;
+  op.work(elements * 4);
+  op.launch([=, mask = out.as<uint8_t>()] { generate(mask, bytes, drop, source.read()); });
+}
+
+void apply(const TensorView& to, const TensorView& from, const uint8_t* mask, double drop) {
+  const Compute compute = real_compute(from.dtype);
+  const double scale = drop >= 1 ? 0 : 1 / (1 - drop);
+  const int64_t n = from.numel();
+  parallel_for(n, 8 * kBlockElements, [&](int64_t begin, int64_t end) {
+    const BlockReader reader(from, compute);
+    const BlockWriter writer(to, compute);
+    BlockBuffer in, out;
+    uint32_t bits[32];
+    for (int64_t at = begin; at < end; at += kBlockElements) {
+      const int64_t count = std::min(kBlockElements, end - at);
+      std::memcpy(bits, mask + at / 8, static_cast<size_t>((count + 7) / 8));
+      const void* x = reader.read(at, count, in.bytes);
+      void* y = writer.target(at, out.bytes);
+      if (compute == Compute::F64) {
+        kernels().apply_mask_f64(static_cast<double*>(y), static_cast<const double*>(x), bits, scale, count);
+      } else {
+        kernels().apply_mask_f32(static_cast<float*>(y), static_cast<const float*>(x), bits,
+                                 static_cast<float>(scale), count);
+      }
+      writer.write(at, count, y);
+    }
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnDropoutGenMask, (Ints, shape), (Double, prob), (Int, seed), (Int, offset), (Out, out)) {
+  plan_mask(op, shape, prob, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}, *out);
+}
+ACLNN(aclnnDropoutGenMaskV2, (Ints, shape), (Double, prob), (Int, seed), (Int, offset), (Type, probDataType),
+      (Out, out)) {
+  (void)probDataType;
+  plan_mask(op, shape, prob, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}, *out);
+}
+ACLNN(aclnnDropoutGenMaskV2Tensor, (Ints, shape), (Double, prob), (In, seed), (In, offset), (UInt, offsetInGraph),
+      (Type, probDataType), (Out, out)) {
+  (void)probDataType;
+  plan_mask(op, shape, prob, {op, *seed, *offset, offsetInGraph}, *out);
+}
+
+ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
+  require_probability(op, prob);
+  op.require(is_floating(self->dtype), "self is {}, want a floating type", describe(*self));
+  op.require_same_shape("self", *self, "out", *out);
+  require_mask(op, *mask, self->numel());
+  if (self->empty()) return;
+  op.launch([=, to = *out, from = *self, bits = mask->as<uint8_t>()] { apply(to, from, bits, prob); });
+}
+
+ACLNN(aclnnDropoutV3, (In, input), (OptIn, noiseShape), (Double, p), (UInt, seed), (UInt, offset), (Out, out),
+      (Out, mask)) {
+  require_probability(op, p);
+  op.require(!noiseShape, "optionalNoiseShape is given, want null: masks broadcast over dimensions are not available");
+  op.require(is_floating(input->dtype), "input is {}, want a floating type", describe(*input));
+  op.require_same_shape("input", *input, "out", *out);
+  require_mask(op, *mask, input->numel());
+  if (input->empty()) return;
+  op.work(input->numel() * 6);
+  op.launch([=, from = *input, to = *out, bits = mask->as<uint8_t>(),
+             bytes = std::min(mask_bytes(input->numel()), mask->numel())] {
+    generate(bits, bytes, p, RandomKey{seed, offset});
+    apply(to, from, bits, p);
+  });
+}
+
+}  // namespace updraft

@@ -1,0 +1,198 @@
+"""Scaled dot product attention and npu_fusion_attention on the NPU against float64 on the CPU."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+torch_npu = pytest.importorskip("torch_npu")
+
+TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}
+
+
+def close(actual, expected, dtype, what=""):
+    actual = actual.detach().cpu().double()
+    assert actual.shape == expected.shape, what
+    size = max(1.0, expected.abs().max().item()) if expected.numel() else 1
+    error = (actual - expected).abs().max().item() if expected.numel() else 0
+    assert error <= TOLERANCE[dtype] * size, f"{what}: {error} of {size}"
+
+
+def reference(q, k, v, scale, allowed=None, pse=0.0, keep=None, keep_prob=1.0, pse_inside=True, sink=None):
+    """[B, N, S, D]; allowed: True where a score takes part."""
+    k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], 1) for t in (k, v))
+    scores = q @ k.transpose(-1, -2)
+    scores = (scores + pse) * scale if pse_inside else scores * scale + pse
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -math.inf)
+    if sink is not None:
+        column = sink.reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+        p = torch.softmax(torch.cat([scores, column], -1), -1)[..., :-1]
+    else:
+        p = torch.softmax(scores, -1).nan_to_num(0.0)
+    if keep is not None:
+        p = p * keep / keep_prob
+    return p @ v
+
+
+def inputs(b, n, nk, s, sk, d, dtype, dv=None):
+    return (torch.randn(b, n, s, d).to(dtype), torch.randn(b, nk, sk, d).to(dtype), torch.randn(b, nk, sk, dv or d).to(dtype))
+
+
+def gradients(function, tensors, weight):
+    leaves = [t.detach().clone().requires_grad_() for t in tensors]
+    out = function(*leaves)
+    out.backward(weight.to(out.dtype).to(out.device))
+    return [out, *[t.grad for t in leaves]]
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
+@pytest.mark.parametrize("shape", [(2, 3, 3, 256, 256, 64), (1, 4, 2, 65, 130, 32), (1, 2, 1, 1, 77, 128), (1, 1, 1, 700, 700, 40),
+                                   (2, 2, 2, 33, 17, 256), (1, 2, 2, 5, 3, 4)], ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_sdpa(dtype, shape, causal):
+    torch.manual_seed(1)
+    q, k, v = inputs(*shape, dtype)
+    b, n, nk, s, sk, d = shape
+    weight = torch.randn(b, n, s, d)
+    allowed = torch.ones(s, sk, dtype=torch.bool).tril() if causal else None
+    expected = gradients(lambda q, k, v: reference(q, k, v, d**-0.5, allowed), [t.double() for t in (q, k, v)], weight.double())
+    actual = gradients(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=n != nk),
+                       [t.npu() for t in (q, k, v)], weight)
+    for a, e, name in zip(actual, expected, ("out", "dq", "dk", "dv")):
+        close(a, e, dtype, name)
+
+
+def test_sdpa_mask_and_strides():
+    torch.manual_seed(2)
+    x = torch.randn(2, 70, 3, 4, 32)
+    mask = torch.rand(2, 1, 70, 70) > 0.4
+    mask[0, 0, 3] = False  # a row that sees nothing
+    def run(x, m, double):
+        q, k, v = (x[:, :, i].transpose(1, 2) for i in range(3))
+        if double:
+            return reference(q, k, v, 32**-0.5, m)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=m)
+    weight = torch.randn(2, 4, 70, 32)
+    expected = gradients(lambda x: run(x, mask, True), [x.double()], weight.double())
+    actual = gradients(lambda x: run(x, mask.npu(), False), [x.npu()], weight)
+    close(actual[0], expected[0], torch.float32, "out")
+    close(actual[1], expected[1].nan_to_num(0.0), torch.float32, "dx")
+
+
+LAYOUTS = {"BNSD": lambda t: t, "BSND": lambda t: t.transpose(1, 2), "BSH": lambda t: t.transpose(1, 2).flatten(2),
+           "SBH": lambda t: t.permute(2, 0, 1, 3).flatten(2)}
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_layouts(layout):
+    torch.manual_seed(3)
+    q, k, v = inputs(2, 4, 2, 48, 90, 32, torch.float32, dv=16 if layout in ("BNSD", "BSND") else None)
+    to = LAYOUTS[layout]
+    weight = torch.randn(2, 4, 48, v.shape[-1])
+    expected = gradients(lambda q, k, v: reference(q, k, v, 0.2), [t.double() for t in (q, k, v)], weight.double())
+    actual = gradients(lambda q, k, v: torch_npu.npu_fusion_attention(q, k, v, 4, layout, scale=0.2)[0],
+                       [to(t).contiguous().npu() for t in (q, k, v)], to(weight))
+    for a, e in zip(actual, expected):
+        close(a, to(e), torch.float32, layout)
+
+
+def band(s, sk, before, after, shift):
+    i, j = torch.arange(s)[:, None] + shift, torch.arange(sk)[None]
+    return (j >= i - before) & (j <= i + after)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2, 3, 4, 6])
+def test_sparse_modes(mode):
+    torch.manual_seed(4)
+    s, sk = 150, 210
+    q, k, v = inputs(2, 2, 2, s, sk, 32, torch.float32)
+    square = torch.ones(2048, 2048, dtype=torch.bool).triu(1)
+    options, big = {}, 2147483647
+    if mode == 0:
+        allowed = band(s, sk, 30, 20, 0)
+        options = dict(atten_mask=~allowed, pre_tockens=30, next_tockens=20)
+    elif mode == 1:
+        allowed = torch.rand(2, 1, s, sk) > 0.5
+        options = dict(atten_mask=~allowed)
+    elif mode == 2:
+        allowed, options = band(s, sk, big, 0, 0), dict(atten_mask=square)
+    elif mode == 3:
+        allowed, options = band(s, sk, big, 0, sk - s), dict(atten_mask=square)
+    elif mode == 4:
+        allowed, options = band(s, sk, 100, 7, sk - s), dict(atten_mask=square, pre_tockens=100, next_tockens=7)
+    else:
+        allowed = torch.stack([band(s, sk, big, 0, sk - s) | (torch.arange(sk) < n) for n in (90, 130)])[:, None]
+        rectangle = torch.zeros(1024, 2048, dtype=torch.bool)
+        rectangle[:, 1024:] = True
+        options = dict(atten_mask=torch.cat([square, rectangle]), prefix=[90, 130])
+    options = {n: x.npu() if isinstance(x, torch.Tensor) else x for n, x in options.items()}
+    weight = torch.randn(2, 2, s, 32)
+    expected = gradients(lambda q, k, v: reference(q, k, v, 0.2, allowed), [t.double() for t in (q, k, v)], weight.double())
+    actual = gradients(lambda q, k, v: torch_npu.npu_fusion_attention(q, k, v, 2, "BNSD", scale=0.2, sparse_mode=mode, **options)[0],
+                       [t.npu() for t in (q, k, v)], weight)
+    for a, e in zip(actual, expected):
+        close(a, e, torch.float32, str(mode))
+
+
+def test_statistics_and_pse():
+    torch.manual_seed(5)
+    q, k, v = inputs(2, 3, 3, 40, 50, 16, torch.float32)
+    for shape in [(2, 3, 40, 50), (1, 3, 40, 50), (2, 3, 1, 50)]:
+        pse = torch.randn(shape)
+        expected = reference(*[t.double() for t in (q, k, v)], 0.3, pse=pse.double())
+        out, top, total, *_ = torch_npu.npu_fusion_attention(*[t.npu() for t in (q, k, v)], 3, "BNSD", pse=pse.npu(), scale=0.3)
+        close(out, expected, torch.float32, str(shape))
+    scores = (q.double() @ k.double().transpose(-1, -2) + pse.double()) * 0.3
+    close(top[..., 0], scores.amax(-1), torch.float32, "max")
+    close(total[..., 7], (scores - scores.amax(-1, keepdim=True)).exp().sum(-1), torch.float32, "sum")
+
+
+def test_variable_lengths():
+    torch.manual_seed(6)
+    lengths_q, lengths_k = [5, 70, 0, 31], [9, 70, 0, 64]
+    q, k, v = torch.randn(sum(lengths_q), 4, 32), torch.randn(sum(lengths_k), 2, 32), torch.randn(sum(lengths_k), 2, 32)
+    weight = torch.randn(q.shape)
+    def run(q, k, v):
+        outs = []
+        for a, b, c in zip(q.split(lengths_q), k.split(lengths_k), v.split(lengths_k)):
+            allowed = band(len(a), len(b), 10**6, 0, len(b) - len(a))
+            outs.append(reference(*[t.transpose(0, 1)[None] for t in (a, b, c)], 0.2, allowed)[0].transpose(0, 1))
+        return torch.cat(outs)
+    ends = lambda n: torch.tensor(n).cumsum(0).tolist()
+    mask = torch.ones(2048, 2048, dtype=torch.bool).triu(1).npu()
+    expected = gradients(run, [t.double() for t in (q, k, v)], weight.double())
+    for softmax_layout in ("", "TND"):
+        actual = gradients(lambda q, k, v: torch_npu.npu_fusion_attention(
+            q, k, v, 4, "TND", scale=0.2, sparse_mode=3, atten_mask=mask, actual_seq_qlen=ends(lengths_q),
+            actual_seq_kvlen=ends(lengths_k), softmax_layout=softmax_layout)[0], [t.npu() for t in (q, k, v)], weight)
+        for a, e in zip(actual, expected):
+            close(a, e, torch.float32)
+
+
+def test_dropout():
+    torch.manual_seed(7)
+    b, n, s, sk, d = 1, 2, 96, 80, 16
+    q, k, v = inputs(b, n, n, s, sk, d, torch.float32)
+    keep = torch.rand(b, n, s, sk) < 0.7
+    bits = keep.flatten().reshape(-1, 8).to(torch.uint8)
+    packed = (bits << torch.arange(8, dtype=torch.uint8)).sum(1).to(torch.uint8)
+    packed = torch.cat([packed, torch.zeros(128, dtype=torch.uint8)]).npu()
+    weight = torch.randn(b, n, s, d)
+    expected = gradients(lambda q, k, v: reference(q, k, v, 0.2, keep=keep, keep_prob=0.7), [t.double() for t in (q, k, v)], weight.double())
+    out, top, total, rest, *_ = torch_npu.npu_fusion_attention(*[t.npu() for t in (q, k, v)], n, "BNSD", scale=0.2, keep_prob=0.7,
+                                                               dropout_mask=packed)
+    close(out, expected[0], torch.float32)
+
+
+def test_empty():
+    q = torch.empty(0, 2, 4, 8).npu()
+    assert F.scaled_dot_product_attention(q, q, q).shape == (0, 2, 4, 8)
+
+
+def test_same_bits_each_time():
+    q, k, v = (t.npu() for t in inputs(2, 4, 4, 300, 300, 64, torch.float32))
+    first = F.scaled_dot_product_attention(q, k, v, is_causal=True).cpu()
+    for _ in range(3):
+        assert torch.equal(first, F.scaled_dot_product_attention(q, k, v, is_causal=True).cpu())
