@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernels/onednn.h"
+#include "kernels/pipeline.h"
 #include "kernels/table.h"
 
 namespace updraft {
@@ -117,6 +118,15 @@ struct Columns {
   }
   const void* get() const { return data.data(); }
 };
+
+// Operands of a batch norm may lie differently (channels-last in, plain out). A channel of a tensor whose neighbours in
+// memory are other channels is slow to collect: such a tensor is turned over once.
+TensorView settle(const TensorView& v, int slot) {
+  bool unit = v.rank == 2;
+  for (int d = 0; d < v.rank; ++d) unit = unit || (d != 1 && v.dims[d] > 1 && v.strides[d] == 1);
+  if (unit || v.dims[1] < 4 || v.empty()) return v;
+  return gather_to(onednn::scratch(slot, v.bytes()), v.dtype, v);
+}
 
 void forward_rows(const TensorView& x, const TensorView* out, bool stats,
                   FunctionRef<void(int64_t, const double*, double&, double&)> finish) {
@@ -250,7 +260,8 @@ void channel_forward(const TensorView& x, const TensorView* out, bool stats,
                      FunctionRef<void(int64_t, const double*, double&, double&)> finish) {
   if (channels_last(x) && (!out || channels_last(*out))) return forward_rows(x, out, stats, finish);
   const KernelTable& table = kernels();
-  const TensorView* views[] = {&x, out ? out : &x};
+  const TensorView from = settle(x, 9);
+  const TensorView* views[] = {&from, out ? out : &from};
   const Channels<2> ch(views, compute_for(x));
   const int c = ch.c;
   auto measure = [&](int64_t channel, int64_t begin, int64_t end, void* buffer, double* state) {
@@ -317,7 +328,8 @@ void channel_backward(const TensorView& dy, const TensorView& x, const double* m
   if (channels_last(x) && channels_last(dy) && (!dx || channels_last(*dx)))
     return backward_rows(dy, x, mean, dx, need_sums, finish);
   const KernelTable& table = kernels();
-  const TensorView* views[] = {&x, &dy, dx ? dx : &x};
+  const TensorView from = settle(x, 9), grad = settle(dy, 10);
+  const TensorView* views[] = {&from, &grad, dx ? dx : &from};
   const Channels<3> ch(views, compute_for(x));
   const int c = ch.c;
   const int64_t n = ch.elements;

@@ -55,21 +55,27 @@ struct MinOp {
 /// One block: lanes in T, combined in W. Keep n below some thousands when T is float and the operation adds.
 template <class O, class W, class T>
 inline W fold_block(const T* x, int64_t n) {
-  using L = Lanes<T>;
-  constexpr int64_t k = L::kLanes;
+  // A plain array of lanes: the compiler keeps it in registers of whatever width there is (comparisons of vector
+  // types would be taken apart on instruction sets with shorter registers).
+  constexpr int64_t k = 256 / sizeof(T);
   W result = O::template identity<W>();
   int64_t i = 0;
   if (n >= k) {
-    typename L::V a = L::all(O::template identity<T>()), b = a, c = a, d = a;
-    for (; i + 4 * k <= n; i += 4 * k) {
-      a = O::apply(a, L::load(x + i));
-      b = O::apply(b, L::load(x + i + k));
-      c = O::apply(c, L::load(x + i + 2 * k));
-      d = O::apply(d, L::load(x + i + 3 * k));
-    }
-    for (; i + k <= n; i += k) a = O::apply(a, L::load(x + i));
-    a = O::apply(O::apply(a, b), O::apply(c, d));
-    for (int64_t j = 0; j < k; ++j) result = O::apply(result, static_cast<W>(a[j]));
+    T lane[k];
+    for (int64_t j = 0; j < k; ++j) lane[j] = x[j];
+    for (i = k; i + k <= n; i += k)
+      for (int64_t j = 0; j < k; ++j) lane[j] = O::apply(lane[j], x[i + j]);
+    for (int64_t h = k / 2; h >= 8; h /= 2)
+      for (int64_t j = 0; j < h; ++j) lane[j] = O::apply(lane[j], lane[j + h]);
+    for (int64_t j = 0; j < 8; ++j) result = O::apply(result, static_cast<W>(lane[j]));
+  }
+  if (n - i >= 16) {
+    T lane[16];
+    for (int64_t j = 0; j < 16; ++j) lane[j] = x[i + j];
+    for (i += 16; i + 16 <= n; i += 16)
+      for (int64_t j = 0; j < 16; ++j) lane[j] = O::apply(lane[j], x[i + j]);
+    for (int64_t j = 0; j < 8; ++j) lane[j] = O::apply(lane[j], lane[j + 8]);
+    for (int64_t j = 0; j < 8; ++j) result = O::apply(result, static_cast<W>(lane[j]));
   }
   for (; i < n; ++i) result = O::apply(result, static_cast<W>(x[i]));
   return result;

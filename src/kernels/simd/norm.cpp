@@ -20,32 +20,31 @@ template <class T>
 void stats_block(const T* x, int64_t n, double* state) {
   using L = Lanes<T>;
   constexpr int64_t k = L::kLanes;
-  const double mean = fold_block<AddOp, double>(x, n) / static_cast<double>(n);
-  const T center = static_cast<T>(mean);
-  typename L::V a{}, b{}, c{}, d{};
-  double m2 = 0;
+  const T center = static_cast<T>(fold_block<AddOp, double>(x, n) / static_cast<double>(n));
+  // Deviations from a near mean: their own mean corrects it, so equal elements have none.
+  typename L::V a{}, b{}, da{}, db{};
+  double m2 = 0, rest = 0;
   int64_t i = 0;
-  for (; i + 4 * k <= n; i += 4 * k) {
-    typename L::V p = L::load(x + i) - center, q = L::load(x + i + k) - center, r = L::load(x + i + 2 * k) - center,
-                  s = L::load(x + i + 3 * k) - center;
+  for (; i + 2 * k <= n; i += 2 * k) {
+    typename L::V p = L::load(x + i) - center, q = L::load(x + i + k) - center;
+    da += p;
+    db += q;
     a += p * p;
     b += q * q;
-    c += r * r;
-    d += s * s;
   }
-  for (; i + k <= n; i += k) {
-    typename L::V p = L::load(x + i) - center;
-    a += p * p;
+  a += b;
+  da += db;
+  for (int64_t j = 0; j < k; ++j) {
+    m2 += static_cast<double>(a[j]);
+    rest += static_cast<double>(da[j]);
   }
-  a = (a + b) + (c + d);
-  for (int64_t j = 0; j < k; ++j) m2 += static_cast<double>(a[j]);
   for (; i < n; ++i) {
     const T e = x[i] - center;
     m2 += static_cast<double>(e * e);
+    rest += static_cast<double>(e);
   }
-  // center is mean rounded to T.
-  const double off = mean - static_cast<double>(center);
-  m2 -= off * off * static_cast<double>(n);
+  const double off = rest / static_cast<double>(n), mean = static_cast<double>(center) + off;
+  m2 -= off * rest;
   if (m2 < 0) m2 = 0;
   if (state[0] == 0) {
     state[0] = static_cast<double>(n);

@@ -11,7 +11,8 @@ namespace {
 
 void plan_norm(Op& op, const TensorView& self, double p, const std::vector<int64_t>& dims, bool keepdim,
                const TensorView& out) {
-  op.require(is_floating(out.dtype), "out is {}: a norm is floating point", describe(out));
+  // The client makes norms of complex tensors complex.
+  op.require(is_floating(out.dtype) || is_complex(out.dtype), "out is {}: a norm is floating point", describe(out));
   const DimMask mask = reduction_mask(op, self, dims);
   const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
   if (to.empty()) return;
