@@ -1,0 +1,185 @@
+// Distances between rows: cdist with its gradient, pdist, and renorm.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/blocks.h"
+#include "ops/linalg/dense.h"
+
+namespace updraft {
+namespace {
+
+template <class T>
+void row(T* to, const T* x, const T* y, int64_t m, int64_t n, double p) {
+  if constexpr (std::is_same_v<T, double>) {
+    kernels().distance_row_f64(to, x, y, m, n, p);
+  } else {
+    kernels().distance_row_f32(to, x, y, m, n, static_cast<float>(p));
+  }
+}
+
+template <class T>
+std::vector<T> gather_as(const TensorView& v) {
+  std::vector<T> x(static_cast<size_t>(v.numel()));
+  if (!x.empty()) gather_to(x.data(), DTypeOf<T>::value, v);
+  return x;
+}
+
+template <class T>
+void cdist(const TensorView& a, const TensorView& b, const TensorView& out, double p) {
+  const linalg::Batch left(a), right(b);
+  const std::vector<T> x = gather_as<T>(a), y = gather_as<T>(b.transpose(b.rank - 2, b.rank - 1));
+  std::vector<T> result(static_cast<size_t>(out.numel()));
+  const int64_t n = right.rows, m = left.columns;
+  parallel_for(left.count * left.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, n * m)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                   row(result.data() + i * n, x.data() + i * m, y.data() + i / left.rows * n * m, m, n, p);
+               });
+  copy_elements(out, TensorView::contiguous(result.data(), DTypeOf<T>::value, out.dims, out.rank));
+}
+
+template <class T>
+void pdist(const TensorView& a, const TensorView& out, double p) {
+  const int64_t n = a.dims[0], m = a.dims[1];
+  const std::vector<T> x = gather_as<T>(a), y = gather_as<T>(a.transpose(0, 1));
+  std::vector<T> result(static_cast<size_t>(out.numel()));
+  parallel_for(n, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, n * m)), [&](int64_t begin, int64_t end) {
+    std::vector<T> all(static_cast<size_t>(n));
+    for (int64_t i = begin; i < end; ++i) {
+      row(all.data(), x.data() + i * m, y.data(), m, n, p);
+      std::copy(all.begin() + i + 1, all.end(), result.begin() + i * (2 * n - i - 1) / 2);
+    }
+  });
+  copy_elements(out, TensorView::contiguous(result.data(), DTypeOf<T>::value, out.dims, out.rank));
+}
+
+/// d |x - y|_p / d x for one coordinate.
+double slope(double d, double distance, double p) {
+  const double sign = d > 0 ? 1 : d < 0 ? -1 : 0;
+  if (p == 0 || distance == 0) return 0;
+  if (p == 1) return sign;
+  if (std::isinf(p)) return std::abs(d) == distance ? sign : 0;
+  if (p == 2) return d / distance;
+  if (d == 0) return 0;
+  return sign * std::pow(std::abs(d) / distance, p - 1);
+}
+
+void cdist_backward(const TensorView& grad, const TensorView& a, const TensorView& b, const TensorView& distances,
+                    const TensorView& out, double p) {
+  const linalg::Batch left(a), right(b);
+  const std::vector<double> g = linalg::gather(grad), x = linalg::gather(a), y = linalg::gather(b),
+                            d = linalg::gather(distances);
+  std::vector<double> result(x.size(), 0.0);
+  const int64_t n = right.rows, m = left.columns;
+  parallel_for(left.count * left.rows, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const double* from = x.data() + i * m;
+      for (int64_t j = 0; j < n; ++j) {
+        const double* other = y.data() + (i / left.rows * n + j) * m;
+        const auto at = static_cast<size_t>(i * n + j);
+        if (g[at] == 0) continue;
+        for (int64_t k = 0; k < m; ++k) result[static_cast<size_t>(i * m + k)] += g[at] * slope(from[k] - other[k], d[at], p);
+      }
+    }
+  });
+  linalg::scatter(out, result);
+}
+
+void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim, const aclScalar& limit,
+                 const TensorView& out) {
+  op.require_same_shape("self", self, "out", out);
+  op.require(self.rank > 1 && is_floating(self.dtype), "self is {}, want floating-point values of two or more dimensions",
+             describe(self));
+  const int d = self.wrap_dim(dim);
+  const double power = p.to_double(), most = limit.to_double();
+  op.require(power > 0, "p is {}, want above 0", power);
+  op.require(most >= 0, "maxnorm is {}, want 0 or more", most);
+  if (self.empty()) return;
+  op.work(self.numel() * 8);
+  op.launch([=] {
+    const TensorView from = self.transpose(0, d), to = out.transpose(0, d);
+    std::vector<double> x = linalg::gather(from);
+    const int64_t rows = from.dims[0], n = from.numel() / rows;
+    parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        double* v = x.data() + i * n;
+        double norm = 0;
+        for (int64_t k = 0; k < n; ++k) {
+          const double a = std::abs(v[k]);
+          norm = std::isinf(power) ? std::max(norm, a) : norm + (power == 2 ? a * a : power == 1 ? a : std::pow(a, power));
+        }
+        if (!std::isinf(power) && power != 1) norm = power == 2 ? std::sqrt(norm) : std::pow(norm, 1 / power);
+        if (!(norm > most)) continue;
+        const double scale = most / (norm + 1e-7);
+        for (int64_t k = 0; k < n; ++k) v[k] *= scale;
+      }
+    });
+    linalg::scatter(to, x);
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnCdist, (In, x1), (In, x2), (Float, p), (Int32, computeMode), (Out, out)) {
+  (void)computeMode;  // how the card would compute it: the result is the same
+  op.require(x1->rank >= 2 && x2->rank >= 2 && x1->dims[x1->rank - 1] == x2->dims[x2->rank - 1],
+             "x1 is {} and x2 {}, want points of equal length", describe(*x1), describe(*x2));
+  op.require(is_floating(x1->dtype) && is_floating(x2->dtype), "x1 is {}, want a floating type", describe(*x1));
+  op.require(p >= 0, "p is {}, want 0 or more", p);
+  int64_t dims[kMaxDims];
+  int rank = broadcast_shape(x1->dims, x1->rank - 2, x2->dims, x2->rank - 2, dims);
+  dims[rank] = x1->dims[x1->rank - 2];
+  dims[rank + 1] = x2->dims[x2->rank - 2];
+  op.require_shape("out", *out, dims, rank + 2);
+  if (out->empty()) return;
+  dims[rank + 1] = x1->dims[x1->rank - 1];
+  const TensorView a = x1->expand(dims, rank + 2);
+  dims[rank] = x2->dims[x2->rank - 2];
+  const TensorView b = x2->expand(dims, rank + 2);
+  op.work(out->numel() * std::max<int64_t>(1, x1->dims[x1->rank - 1]));
+  op.launch([=, to = *out] {
+    if (to.dtype == DType::Double) {
+      cdist<double>(a, b, to, static_cast<double>(p));
+    } else {
+      cdist<float>(a, b, to, static_cast<double>(p));
+    }
+  });
+}
+
+ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p), (Out, out)) {
+  op.require_same_shape("x1", *x1, "out", *out);
+  op.require(x1->rank >= 2 && x1->rank == x2->rank && x1->dims[x1->rank - 1] == x2->dims[x2->rank - 1],
+             "x1 is {} and x2 {}, want points of equal length", describe(*x1), describe(*x2));
+  const linalg::Batch a(*x1), b(*x2);
+  op.require(a.count == b.count && grad->numel() == a.count * a.rows * b.rows && cdist->numel() == grad->numel(),
+             "grad is {} and cdist {}, want {} distances", describe(*grad), describe(*cdist), a.count * a.rows * b.rows);
+  if (out->empty()) return;
+  op.work(grad->numel() * a.columns * 4);
+  // The client writes infinity as -1.
+  const double power = p < 0 ? INFINITY : static_cast<double>(p);
+  op.launch([=, g = *grad, l = *x1, r = *x2, d = *cdist, to = *out] { cdist_backward(g, l, r, d, to, power); });
+}
+
+ACLNN(aclnnPdist, (In, self), (Float, p), (Out, out)) {
+  op.require(self->rank == 2 && is_floating(self->dtype), "self is {}, want floating-point points [N,M]", describe(*self));
+  const int64_t n = self->dims[0];
+  op.require(out->numel() == n * (n - 1) / 2, "out is {}, want {} distances", describe(*out), n * (n - 1) / 2);
+  if (out->empty()) return;
+  op.work(self->numel() * n);
+  op.launch([=, from = *self, to = *out] {
+    if (to.dtype == DType::Double) {
+      pdist<double>(from, to, static_cast<double>(p));
+    } else {
+      pdist<float>(from, to, static_cast<double>(p));
+    }
+  });
+}
+
+ACLNN(aclnnRenorm, (In, self), (Scalar, p), (Int, dim), (Scalar, maxNorm), (Out, out)) {
+  plan_renorm(op, *self, *p, dim, *maxNorm, *out);
+}
+ACLNN(aclnnInplaceRenorm, (Out, selfRef), (Scalar, p), (Int, dim), (Scalar, maxNorm)) {
+  plan_renorm(op, *selfRef, *p, dim, *maxNorm, *selfRef);
+}
+
+}  // namespace updraft
