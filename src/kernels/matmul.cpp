@@ -12,7 +12,7 @@ namespace {
 
 using dnnl::memory;
 
-enum Slot { kProduct = 0, kLeft = 1, kRight = 2, kWide = 3 };
+enum Slot { kProduct = 0, kLeft = 1, kRight = 2, kWide = 3, kPacked = 4 };
 
 bool row_major(const TensorView& v) {
   const int r = v.rank;
@@ -122,33 +122,54 @@ bool native_bf16() {
   return yes;
 }
 
-/// A vector as the only row or column: memory decides the speed, so each element of the matrix is read once.
-/// `matrix` [n, k] with contiguous rows, or contiguous columns; y[n] = matrix @ x.
-bool run_vector(const TensorView& a, const TensorView& b, const TensorView& c) {
-  if (c.rank != 2 || a.dtype != DType::Float || b.dtype != DType::Float || c.dtype != DType::Float) return false;
+/// out = alpha * product + beta * add, in the compute type.
+void combine(const TensorView& out, const TensorView& product, const MatmulOptions& o, const TensorView& add) {
+  const Compute compute = compute_of(out.dtype);
+  Params scale;
+  if (o.alpha != 1.0) {
+    scale.set(0, o.alpha);
+    run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {product}, {product}, scale);
+  }
+  if (o.beta == 0.0) {
+    copy_elements(out, product);
+    return;
+  }
+  scale.set(0, o.beta);
+  run_elementwise(elementwise_kernel(Ew::add, compute), compute, {product, add}, {out}, scale);
+}
+
+/// A vector as the only row or column: memory decides the speed, so each element of the matrix is read once, in its own
+/// type. `matrix` [n, k] with contiguous rows, or (f32) contiguous columns; y[n] = matrix @ x.
+bool run_vector(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o, const TensorView& add) {
+  if (c.rank != 2 || (a.dims[0] != 1 && b.dims[1] != 1)) return false;
+  if (compute_of(a.dtype) != Compute::F32 || compute_of(b.dtype) != Compute::F32) return false;
   const bool row = a.dims[0] == 1;
-  if (!row && b.dims[1] != 1) return false;
   const TensorView m = row ? b.transpose(0, 1) : a;            // [n, k]
-  const TensorView x = row ? a : b.transpose(0, 1);            // [1, k]
-  const TensorView y = row ? c : c.transpose(0, 1);            // [1, n]
+  TensorView x = row ? a : b.transpose(0, 1);                  // [1, k]
+  TensorView y = row ? c : c.transpose(0, 1);                  // [1, n]
   const int64_t n = m.dims[0], k = m.dims[1];
-  if ((x.strides[1] != 1 && k > 1) || (y.strides[1] != 1 && n > 1)) return false;
-  const float* from = m.as<float>();
-  if (m.strides[1] == 1 || k == 1) {
-    const int64_t grain = std::max<int64_t>(1, 32768 / k);
-    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
-      kernels().gemv_rows_f32(end - begin, k, from + begin * m.strides[0], m.strides[0], x.as<float>(), y.as<float>() + begin);
+  const bool rows = m.strides[1] == 1 || k == 1, columns = m.dtype == DType::Float && (m.strides[0] == 1 || n == 1);
+  if (!rows && !columns) return false;
+  const bool plain = o.alpha == 1.0 && o.beta == 0.0;
+  const TensorView out = y;
+  if (x.dtype != DType::Float || (x.strides[1] != 1 && k > 1) || may_overlap(x, c))
+    x = gather_to(onednn::scratch(kProduct, static_cast<size_t>(k) * 4), DType::Float, x);
+  if (!plain || y.dtype != DType::Float || (y.strides[1] != 1 && n > 1) || may_overlap(m, c))
+    y = TensorView::contiguous(onednn::scratch(kWide, static_cast<size_t>(n) * 4), DType::Float, y.dims, 2);
+  if (rows) {
+    const int64_t size = static_cast<int64_t>(size_of(m.dtype));
+    parallel_for(n, std::max<int64_t>(1, 32768 / k), [&](int64_t begin, int64_t end) {
+      kernels().gemv_rows(end - begin, k, m.as<char>() + begin * m.strides[0] * size, m.strides[0], x.as<float>(),
+                          y.as<float>() + begin, m.dtype);
     });
-    return true;
-  }
-  if (m.strides[0] == 1 || n == 1) {
-    const int64_t grain = std::max<int64_t>(64, (32768 / k + 63) / 64 * 64);
-    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
-      kernels().gemv_columns_f32(k, end - begin, from + begin, m.strides[1], x.as<float>(), y.as<float>() + begin);
+  } else {
+    parallel_for(n, std::max<int64_t>(64, (32768 / k + 63) / 64 * 64), [&](int64_t begin, int64_t end) {
+      kernels().gemv_columns_f32(k, end - begin, m.as<float>() + begin, m.strides[1], x.as<float>(), y.as<float>() + begin);
     });
-    return true;
   }
-  return false;
+  if (!plain) combine(c, row ? y : y.transpose(0, 1), o, add);
+  else if (y.data != out.data) copy_elements(out, y);
+  return true;
 }
 
 /// Offset of batch `i` (row-major over c's batch dimensions) in v.
@@ -169,8 +190,8 @@ void product_f64(const TensorView& a, const TensorView& b, const TensorView& c) 
   const int64_t batches = c.numel() / (m * n), m_parts = (m + kM - 1) / kM, n_parts = (n + kN - 1) / kN;
   const int64_t cost = std::min(m, kM) * std::min(n, kN) * k;
   parallel_for(batches * m_parts * n_parts, std::max<int64_t>(1, 131072 / cost), [&](int64_t begin, int64_t end) {
-    std::vector<double> buffer(static_cast<size_t>(kK * kN + kM * kN));
-    double *packed = buffer.data(), *sum = packed + kK * kN;
+    double* packed = static_cast<double*>(onednn::scratch(kPacked, (kK * kN + kM * kN) * sizeof(double)));
+    double* sum = packed + kK * kN;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t batch = i / (m_parts * n_parts), m0 = i / n_parts % m_parts * kM, n0 = i % n_parts * kN;
       const int64_t rows = std::min(kM, m - m0), cols = std::min(kN, n - n0), wide = (cols + 7) / 8 * 8;
@@ -218,22 +239,6 @@ void product_i64(const TensorView& a, const TensorView& b, const TensorView& c) 
       for (int64_t j = 0; j < n; ++j) to[j * c.strides[r - 1]] = static_cast<int64_t>(row[static_cast<size_t>(j)]);
     }
   });
-}
-
-/// out = alpha * product + beta * add, in the compute type.
-void combine(const TensorView& out, const TensorView& product, const MatmulOptions& o, const TensorView& add) {
-  const Compute compute = compute_of(out.dtype);
-  Params scale;
-  if (o.alpha != 1.0) {
-    scale.set(0, o.alpha);
-    run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {product}, {product}, scale);
-  }
-  if (o.beta == 0.0) {
-    copy_elements(out, product);
-    return;
-  }
-  scale.set(0, o.beta);
-  run_elementwise(elementwise_kernel(Ew::add, compute), compute, {product, add}, {out}, scale);
 }
 
 /// Double and integers, and complex as four products of its parts; computed in the compute type of c.
@@ -336,6 +341,7 @@ void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_
       return;
     }
   }
+  if (run_vector(a, b, c, o, add)) return;
   const bool bf16 = a.dtype == DType::BFloat16 && b.dtype == DType::BFloat16 &&
                     (c.dtype == DType::BFloat16 || c.dtype == DType::Float) && native_bf16();
   // Operands in a type and layout that oneDNN takes: copies only where needed.
@@ -354,10 +360,6 @@ void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_
   bool bias = o.beta == 1.0 && o.alpha == 1.0 && o.add && (add.strides[r - 1] == 1 || add.dims[r - 1] == 1) &&
               (add.dtype == DType::Float || (bf16 && add.dtype == DType::BFloat16)) && c.dims[r - 2] > 1;
   for (int d = 0; d < r - 1; ++d) bias = bias && (add.strides[d] == 0 || add.dims[d] == 1);
-  if (o.alpha == 1.0 && o.beta == 0.0 && run_vector(a, b, to)) {
-    if (!direct) copy_elements(c, to);
-    return;
-  }
   if (o.beta != 0.0 && !bias) copy_elements(to, add);
   run_onednn(a, b, to, o.alpha, bias ? 0.0 : o.beta, bias ? &add : nullptr);
   if (!direct) copy_elements(c, to);

@@ -107,6 +107,16 @@ def test_addmm(dtype, numbers):
     check(torch.addbmm, make((6,), dtype), make((0, 5, 8), dtype), make((0, 8, 6), dtype), beta=beta, alpha=alpha)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_one_row_or_column(dtype):
+    bias = make((210,), dtype)
+    for layout in ("plain", "transposed", "strided"):
+        check(torch.addmm, bias, make((1, 300), dtype, layout), make((300, 210), dtype, layout), beta=2, alpha=0.5)
+        check(torch.addmm, bias, make((1, 300), dtype), make((300, 210), dtype, layout))
+        check(torch.addmm, make((3, 1), dtype), make((3, 300), dtype, layout), make((300, 1), dtype))
+        check(torch.mm, make((210, 300), dtype, layout), make((300, 1), dtype, layout))
+
+
 def test_beta_zero_ignores_nan():
     nan = torch.full((5, 6), float("nan"))
     check(torch.addmm, nan, torch.randn(5, 8), torch.randn(8, 6), beta=0)

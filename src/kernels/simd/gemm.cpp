@@ -68,20 +68,50 @@ void tile_gemm_f64(int64_t m, int64_t n, int64_t k, const double* a, int64_t a_r
   gemm<double>(m, n, k, a, a_row, a_col, b, ldb, c, ldc, add);
 }
 
-/// y[i] = sum over k of a[i][k] * x[k]; rows of a are contiguous, `stride` apart.
-void gemv_rows_f32(int64_t m, int64_t k, const float* a, int64_t stride, const float* x, float* y) {
+namespace {
+/// Vectors of f32 out of f32, fp16 and bf16.
+UPDRAFT_VECTOR_INLINE VectorF widen(const float* p) { return load_vector<float>(p); }
+#if defined(__AVX512F__)
+UPDRAFT_VECTOR_INLINE VectorF widen(const Half* p) { return (VectorF)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+UPDRAFT_VECTOR_INLINE VectorF widen(const BFloat16* p) {
+  return (VectorF)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16);
+}
+#elif defined(__AVX2__) && defined(__F16C__)
+UPDRAFT_VECTOR_INLINE VectorF widen(const Half* p) { return (VectorF)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+UPDRAFT_VECTOR_INLINE VectorF widen(const BFloat16* p) {
+  return (VectorF)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), 16);
+}
+#else
+template <class T>
+UPDRAFT_VECTOR_INLINE VectorF widen(const T* p) {
+  VectorF v{};
+  for (int i = 0; i < kLanes<float>; ++i) v[i] = static_cast<float>(p[i]);
+  return v;
+}
+#endif
+
+template <class T>
+void gemv(int64_t m, int64_t k, const T* a, int64_t stride, const float* x, float* y) {
   constexpr int L = kLanes<float>;
   for (int64_t i = 0; i < m; ++i) {
-    const float* row = a + i * stride;
+    const T* row = a + i * stride;
     VectorF sum[4] = {};
     int64_t p = 0;
     for (; p + 4 * L <= k; p += 4 * L)
-      for (int u = 0; u < 4; ++u) sum[u] = fma_vector(load_vector<float>(row + p + u * L), load_vector<float>(x + p + u * L), sum[u]);
-    for (; p + L <= k; p += L) sum[0] = fma_vector(load_vector<float>(row + p), load_vector<float>(x + p), sum[0]);
+      for (int u = 0; u < 4; ++u) sum[u] = fma_vector(widen(row + p + u * L), load_vector<float>(x + p + u * L), sum[u]);
+    for (; p + L <= k; p += L) sum[0] = fma_vector(widen(row + p), load_vector<float>(x + p), sum[0]);
     float total = sum_lanes<float>((sum[0] + sum[1]) + (sum[2] + sum[3]));
-    for (; p < k; ++p) total += row[p] * x[p];
+    for (; p < k; ++p) total += static_cast<float>(row[p]) * x[p];
     y[i] = total;
   }
+}
+}  // namespace
+
+/// y[i] = sum over k of a[i][k] * x[k]; rows of a (FLOAT, FLOAT16 or BFLOAT16) are contiguous, `stride` apart.
+void gemv_rows(int64_t m, int64_t k, const void* a, int64_t stride, const float* x, float* y, DType type) {
+  if (type == DType::Float) gemv(m, k, static_cast<const float*>(a), stride, x, y);
+  else if (type == DType::Float16) gemv(m, k, static_cast<const Half*>(a), stride, x, y);
+  else gemv(m, k, static_cast<const BFloat16*>(a), stride, x, y);
 }
 
 /// y[j] = sum over k of x[k] * b[k][j] for n columns; rows of b are contiguous, `stride` apart.

@@ -1,0 +1,92 @@
+// Rearrangements around products in transformers.
+#include <cmath>
+#include <numeric>
+
+#include "kernels/onednn.h"
+#include "kernels/pipeline.h"
+#include "ops/op.h"
+
+namespace updraft {
+namespace {
+
+TensorView permute(const TensorView& v, const std::vector<int64_t>& order) {
+  TensorView p = v;
+  for (size_t d = 0; d < order.size(); ++d) {
+    p.dims[d] = v.dims[order[d]];
+    p.strides[d] = v.strides[order[d]];
+  }
+  return p;
+}
+
+}  // namespace
+
+// transpose_first: y = reshape(permute(self)); else y = permute(reshape(self)).
+ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, transposeFirst), (Out, y)) {
+  const std::vector<int64_t> order = *perm, dims = *shape;
+  const size_t rank = transposeFirst ? static_cast<size_t>(self->rank) : dims.size();
+  std::vector<bool> seen(rank, false);
+  for (int64_t d : order) {
+    op.require(d >= 0 && d < static_cast<int64_t>(rank) && !seen[static_cast<size_t>(d)], "perm is not an order of {} dimensions", rank);
+    seen[static_cast<size_t>(d)] = true;
+  }
+  op.require(order.size() == rank, "perm has {} entries, want {}", order.size(), rank);
+  int64_t n = 1;
+  for (int64_t d : dims) n *= d;
+  op.require(n == self->numel() && n == y->numel(), "self is {} and y is {}: they do not hold the {} elements of shape", describe(*self),
+             describe(*y), n);
+  op.require(y->is_contiguous(), "y is {}, want a contiguous tensor", describe(*y));
+  if (n == 0) return;
+  op.launch([from = *self, to = *y, order, dims, transposeFirst] {
+    if (transposeFirst) {
+      TensorView p = permute(from, order);
+      copy_elements(TensorView::contiguous(to.data, to.dtype, p.dims, p.rank), p);
+      return;
+    }
+    TensorView flat = from;
+    if (!from.is_contiguous()) flat = gather_to(onednn::scratch(8, from.bytes()), from.dtype, from);
+    TensorView p = permute(TensorView::contiguous(flat.data, from.dtype, dims.data(), static_cast<int>(dims.size())), order);
+    copy_elements(TensorView::contiguous(to.data, to.dtype, p.dims, p.rank), p);
+  });
+}
+
+// q = (qkv[..., 0] + bias) / sqrt(head size), k and v without the scale; [B, T, 3 D] to [B, H, T, D / H] each.
+ACLNN(aclnnTransformBiasRescaleQkv, (In, qkv), (In, qkvBias), (Int, numHeads), (Out, q), (Out, k), (Out, v)) {
+  op.require(qkv->rank == 3 && qkvBias->rank == 1 && numHeads > 0 && qkv->dims[2] == qkvBias->dims[0] &&
+                 qkv->dims[2] % (3 * numHeads) == 0,
+             "qkv is {} and qkvBias is {} with {} heads: the sizes do not match", describe(*qkv), describe(*qkvBias), numHeads);
+  const int64_t size = qkv->dims[2] / 3 / numHeads;
+  const int64_t dims[] = {qkv->dims[0], numHeads, qkv->dims[1], size};
+  op.require_shape("q", *q, dims, 4);
+  op.require_shape("k", *k, dims, 4);
+  op.require_shape("v", *v, dims, 4);
+  if (q->empty()) return;
+  op.launch([=, x = *qkv, bias = *qkvBias, out = std::vector<TensorView>{*q, *k, *v}] {
+    for (int64_t i = 0; i < 3; ++i) {
+      TensorView part, add;
+      part.dtype = x.dtype;
+      add.dtype = bias.dtype;
+      part.data = x.as<char>() + i * numHeads * size * x.strides[2] * static_cast<int64_t>(size_of(x.dtype));
+      add.data = bias.as<char>() + i * numHeads * size * bias.strides[0] * static_cast<int64_t>(size_of(bias.dtype));
+      part.rank = add.rank = 4;
+      const int64_t part_strides[] = {x.strides[0], size * x.strides[2], x.strides[1], x.strides[2]};
+      const int64_t add_strides[] = {0, size * bias.strides[0], 0, bias.strides[0]};
+      for (int d = 0; d < 4; ++d) {
+        part.dims[d] = add.dims[d] = out[0].dims[d];
+        part.strides[d] = part_strides[d];
+        add.strides[d] = add_strides[d];
+      }
+      const TensorView& to = out[static_cast<size_t>(i)];
+      const Compute compute = compute_of(to.dtype);
+      Params p;
+      p.set(0, int64_t{1});
+      run_elementwise(elementwise_kernel(Ew::add, compute), compute, {part, add}, {to}, p);
+      if (i == 0) {
+        p.set(0, 1 / std::sqrt(static_cast<double>(size)));
+        p.set(1, 0.0);
+        run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {to}, {to}, p);
+      }
+    }
+  });
+}
+
+}  // namespace updraft
