@@ -35,7 +35,7 @@ struct Runs {
 };
 
 void check_output(const Op& op, const char* name, const TensorView& v) {
-  op.require(v.dtype == DType::Int64 && v.is_contiguous(), "{} is {}, want contiguous INT64", name, describe(v));
+  op.require(v.dtype == DType::Int64 && is_dense(v), "{} is {}, want contiguous INT64", name, describe(v));
 }
 
 // Flattened self where it lies, or a copy.
@@ -55,7 +55,7 @@ struct Outputs {
 void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse, aclTensor* counts,
                  bool want_counts) {
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
-  op.require(y->view.dtype == self.dtype && y->view.is_contiguous() && y->view.numel() >= self.numel(),
+  op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));
   if (inverse) check_output(op, "inverseOut", inverse->view);
   if (counts) check_output(op, "countsOut", counts->view);
@@ -88,7 +88,7 @@ void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTen
 void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse,
                      aclTensor* counts, bool want_counts) {
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
-  op.require(y->view.dtype == self.dtype && y->view.is_contiguous() && y->view.numel() >= self.numel(),
+  op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));
   const int d = self.wrap_dim(dim);
   if (inverse) check_output(op, "inverseOut", inverse->view);
