@@ -71,7 +71,7 @@ std::string describe(const TensorView& v) {
 
 int broadcast_shape(const int64_t* a, int ra, const int64_t* b, int rb, int64_t* out) {
   int rank = std::max(ra, rb);
-  for (int i = rank - 1; i >= 0; --i) {  // from the back: out may be a or b
+  for (int i = rank - 1; i >= 0; --i) {  // from the end: out may be a or b
     int ia = i - (rank - ra), ib = i - (rank - rb);
     int64_t da = ia < 0 ? 1 : a[ia], db = ib < 0 ? 1 : b[ib];
     if (da != db && da != 1 && db != 1)
