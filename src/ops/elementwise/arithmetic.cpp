@@ -8,6 +8,10 @@ Params with_alpha(const aclScalar& alpha) {
   set_param(p, 0, alpha);
   return p;
 }
+void plan_sub(Op& op, const Source& self, const Source& other, const aclScalar& alpha, const TensorView& out) {
+  op.require(result_type({self, other}) != DType::Bool, "self and other are BOOL: bools cannot be subtracted");
+  plan_binary(op, Ew::sub, self, other, out, with_alpha(alpha));
+}
 }  // namespace
 
 ACLNN(aclnnAdd, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
@@ -26,22 +30,22 @@ ACLNN(aclnnAddV3, (Scalar, self), (In, other), (Scalar, alpha), (Out, out)) {
   plan_binary(op, Ew::add, *self, *other, *out, with_alpha(*alpha));
 }
 ACLNN(aclnnSub, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, Ew::sub, *self, *other, *out, with_alpha(*alpha));
+  plan_sub(op, *self, *other, *alpha, *out);
 }
 ACLNN(aclnnInplaceSub, (Out, selfRef), (In, other), (Scalar, alpha)) {
-  plan_binary(op, Ew::sub, *selfRef, *other, *selfRef, with_alpha(*alpha));
+  plan_sub(op, *selfRef, *other, *alpha, *selfRef);
 }
 ACLNN(aclnnSubs, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, Ew::sub, *self, *other, *out, with_alpha(*alpha));
+  plan_sub(op, *self, *other, *alpha, *out);
 }
 ACLNN(aclnnInplaceSubs, (Out, selfRef), (Scalar, other), (Scalar, alpha)) {
-  plan_binary(op, Ew::sub, *selfRef, *other, *selfRef, with_alpha(*alpha));
+  plan_sub(op, *selfRef, *other, *alpha, *selfRef);
 }
 ACLNN(aclnnRsub, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, Ew::sub, *other, *self, *out, with_alpha(*alpha));
+  plan_sub(op, *other, *self, *alpha, *out);
 }
 ACLNN(aclnnRsubs, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, Ew::sub, *other, *self, *out, with_alpha(*alpha));
+  plan_sub(op, *other, *self, *alpha, *out);
 }
 ACLNN(aclnnMul, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::mul, *self, *other, *out); }
 ACLNN(aclnnInplaceMul, (Out, selfRef), (In, other)) { plan_binary(op, Ew::mul, *selfRef, *other, *selfRef); }

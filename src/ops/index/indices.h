@@ -34,6 +34,8 @@ void set_result_shape(aclTensor* handle, const int64_t* dims, int rank);
 
 /// to = from, same shape: rows by memcpy where the type is the same, else converted.
 void move_elements(const TensorView& to, const TensorView& from);
+/// Contiguous, or without elements (whose strides mean nothing).
+inline bool is_dense(const TensorView& v) { return v.is_contiguous() || v.empty(); }
 /// The part [begin, begin + count) of dimension d.
 TensorView narrow(const TensorView& v, int d, int64_t begin, int64_t count);
 /// The same elements without dimension d.

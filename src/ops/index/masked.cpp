@@ -1,0 +1,78 @@
+// Choices by mask: masked_fill, where, the scaled mask of dropout.
+#include "base/parallel.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/index/indices.h"
+
+namespace updraft {
+namespace {
+void plan_choice(Op& op, const TensorView& mask, const TensorView& yes, const TensorView& no, const TensorView& out) {
+  plan_elementwise(op, Ew::where, compute_of(out.dtype), {mask, yes, no}, out);
+}
+
+// Where everything is one run of the same type, bytes are chosen without converting them.
+template <class T>
+void fill_run(T* to, const uint8_t* mask, T value, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = mask[i] ? value : to[i];
+}
+
+void masked_fill(const TensorView& self, const TensorView& flags, const void* value) {
+  const TensorView* views[] = {&self, &flags};
+  const StridedLoop<2> loop(views);
+  const int inner = loop.rank - 1;
+  const int64_t ts = loop.strides[0][inner], ms = loop.strides[1][inner];
+  visit_size(size_of(self.dtype), [&]<class T>() {
+    const T v = *static_cast<const T*>(value);
+    parallel_for(self.numel(), 16384, [&](int64_t begin, int64_t end) {
+      loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t n) {
+        T* to = self.as<T>() + at[0];
+        const uint8_t* mask = flags.as<const uint8_t>() + at[1];
+        if (ts == 1 && ms == 1) return fill_run(to, mask, v, n);
+        for (int64_t i = 0; i < n; ++i)
+          if (mask[i * ms]) to[i * ts] = v;
+      });
+    });
+  });
+}
+
+TensorView require_flags(const Op& op, const TensorView& mask, const TensorView& self) {
+  op.require(mask.dtype == DType::Bool || mask.dtype == DType::UInt8, "mask is {}, want BOOL", describe(mask));
+  return mask.expand_as(self);
+}
+}  // namespace
+
+ACLNN(aclnnInplaceMaskedFillScalar, (Out, selfRef), (In, mask), (Scalar, value)) {
+  const TensorView flags = require_flags(op, *mask, *selfRef);
+  if (selfRef->empty()) return;
+  op.launch([self = *selfRef, flags, value = Element(selfRef->dtype, *value)] { masked_fill(self, flags, value.bytes); });
+}
+
+ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
+  const TensorView flags = require_flags(op, *mask, *selfRef);
+  op.require(value->numel() == 1, "value is {}, want one element", describe(*value));
+  if (selfRef->empty()) return;
+  op.launch([self = *selfRef, flags, value = *value] {
+    alignas(16) unsigned char one[16];
+    move_elements(TensorView::contiguous(one, self.dtype, nullptr, 0), TensorView::contiguous(value.data, value.dtype, nullptr, 0));
+    masked_fill(self, flags, one);
+  });
+}
+
+ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
+  plan_choice(op, *condition, *self, *other, *out);
+}
+
+ACLNN(aclnnMaskedScale, (In, self), (In, mask), (Double, scale), (Out, out)) {
+  op.require_same_shape("self", *self, "mask", *mask);
+  op.require_same_shape("self", *self, "out", *out);
+  if (out->empty()) return;
+  const Compute compute = compute_of(out->dtype);
+  BlockFn times = elementwise_kernel(Ew::mul, compute), affine = elementwise_kernel(Ew::affine, compute);
+  Params p;
+  p.set(0, scale);
+  op.launch([=, self = *self, mask = *mask, out = *out] {
+    run_elementwise(times, compute, {self, mask}, {out}, Params{});
+    run_elementwise(affine, compute, {out}, {out}, p);
+  });
+}
+
+}  // namespace updraft

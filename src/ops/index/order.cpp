@@ -1,0 +1,181 @@
+#include "ops/index/order.h"
+
+#include <cstring>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+
+namespace updraft {
+namespace {
+
+// A key and the position it came from; unique, so that every way to sort them gives the same.
+struct Wide {
+  uint64_t key;
+  int64_t at;
+  bool operator<(const Wide& o) const { return key != o.key ? key < o.key : at < o.at; }
+};
+// 32 bits of key over 32 bits of position.
+using Narrow = uint64_t;
+
+inline uint64_t key_bits(Narrow e) { return e >> 32; }
+inline uint64_t key_bits(const Wide& e) { return e.key; }
+inline int64_t place(Narrow e) { return static_cast<int64_t>(e & 0xffffffffu); }
+inline int64_t place(const Wide& e) { return e.at; }
+
+template <class E>
+E entry(uint64_t key, int64_t at) {
+  if constexpr (std::is_same_v<E, Narrow>) return key << 32 | static_cast<uint64_t>(at);
+  else return Wide{key, at};
+}
+
+constexpr int kBits = 11;
+constexpr int64_t kBuckets = 1 << kBits;
+
+// Least significant digit first; chunks are by position and each scatters behind those before it.
+template <class E>
+E* radix_sort(E* from, E* to, int64_t n) {
+  constexpr int kKeyBits = std::is_same_v<E, Narrow> ? 32 : 64;
+  const int64_t chunks = n < 65536 ? 1 : parallel_width();
+  std::vector<int64_t> count(static_cast<size_t>(chunks * kBuckets));
+  for (int shift = 0; shift < kKeyBits; shift += kBits) {
+    std::fill(count.begin(), count.end(), 0);
+    parallel_for(chunks, 1, [&](int64_t b, int64_t e) {
+      for (; b < e; ++b) {
+        int64_t* c = count.data() + b * kBuckets;
+        for (int64_t i = n * b / chunks; i < n * (b + 1) / chunks; ++i) ++c[key_bits(from[i]) >> shift & (kBuckets - 1)];
+      }
+    });
+    int64_t sum = 0;
+    bool single = false;
+    for (int64_t k = 0; k < kBuckets && !single; ++k) {
+      const int64_t before = sum;
+      for (int64_t b = 0; b < chunks; ++b) sum += std::exchange(count[static_cast<size_t>(b * kBuckets + k)], sum);
+      single = sum - before == n;
+    }
+    if (single) continue;  // all have this digit
+    parallel_for(chunks, 1, [&](int64_t b, int64_t e) {
+      for (; b < e; ++b) {
+        int64_t* c = count.data() + b * kBuckets;
+        for (int64_t i = n * b / chunks; i < n * (b + 1) / chunks; ++i)
+          to[c[key_bits(from[i]) >> shift & (kBuckets - 1)]++] = from[i];
+      }
+    });
+    std::swap(from, to);
+  }
+  return from;
+}
+
+template <class T, class E>
+void sort_as(const T* line, int64_t stride, int64_t n, bool descending, int64_t* order) {
+  auto* a = static_cast<E*>(onednn::scratch(kSlotKeys, static_cast<size_t>(n) * sizeof(E)));
+  using Key = typename KeyOf<T>::Key;
+  const Key flip = descending ? ~Key{0} : Key{0};
+  parallel_for(n, 65536, [&](int64_t b, int64_t e) {
+    for (; b < e; ++b) a[b] = entry<E>(static_cast<Key>(key_of(line[b * stride]) ^ flip), b);
+  });
+  if (n < 1024) {
+    std::sort(a, a + n);
+  } else {
+    a = radix_sort(a, static_cast<E*>(onednn::scratch(kSlotKeys2, static_cast<size_t>(n) * sizeof(E))), n);
+  }
+  for (int64_t i = 0; i < n; ++i) order[i] = place(a[i]);
+}
+
+// A buffer of candidates that is cut back to the k best whenever it is full.
+template <class E>
+struct Best {
+  std::vector<E> items;
+  size_t k;
+  explicit Best(int64_t count) : k(static_cast<size_t>(count)) { items.reserve(2 * k + 64); }
+  bool full() const { return items.size() >= 2 * k + 64; }
+  void cut() {
+    if (items.size() <= k) return;
+    std::nth_element(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(k - 1), items.end());
+    items.resize(k);
+  }
+};
+
+template <class T, class E>
+void top_as(const T* line, int64_t stride, int64_t n, int64_t k, bool largest, int64_t* order) {
+  using Key = typename KeyOf<T>::Key;
+  const Key flip = largest ? ~Key{0} : Key{0};
+  constexpr int64_t kBlock = 1 << 16;
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  if (k * 4 > std::min(n, kBlock)) {
+    // A large part: all of it.
+    auto* a = static_cast<E*>(onednn::scratch(kSlotKeys, static_cast<size_t>(n) * sizeof(E)));
+    for (int64_t i = 0; i < n; ++i) a[i] = entry<E>(static_cast<Key>(key_of(line[i * stride]) ^ flip), i);
+    if (k < n) std::nth_element(a, a + k, a + n);
+    std::sort(a, a + k);
+    for (int64_t i = 0; i < k; ++i) order[i] = place(a[i]);
+    return;
+  }
+  std::vector<E> all(static_cast<size_t>(blocks * k));
+  std::vector<size_t> found(static_cast<size_t>(blocks));
+  parallel_for(blocks, 1, [&](int64_t b, int64_t e) {
+    for (; b < e; ++b) {
+      Best<E> best(k);
+      Key limit = ~Key{0};
+      bool open = true;
+      for (int64_t i = b * kBlock; i < std::min(n, (b + 1) * kBlock); ++i) {
+        const Key key = static_cast<Key>(key_of(line[i * stride]) ^ flip);
+        // Later positions lose to equal ones before them.
+        if (!open && key >= limit) continue;
+        best.items.push_back(entry<E>(key, i));
+        if (best.full()) {
+          best.cut();
+          limit = static_cast<Key>(key_bits(*std::max_element(best.items.begin(), best.items.end())));
+          open = false;
+        }
+      }
+      best.cut();
+      found[static_cast<size_t>(b)] = best.items.size();
+      std::copy(best.items.begin(), best.items.end(), all.begin() + b * k);
+    }
+  });
+  size_t size = 0;
+  for (int64_t b = 0; b < blocks; ++b) {
+    std::copy_n(all.begin() + b * k, found[static_cast<size_t>(b)], all.begin() + static_cast<std::ptrdiff_t>(size));
+    size += found[static_cast<size_t>(b)];
+  }
+  all.resize(size);
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(k);
+  if (end != all.end()) std::nth_element(all.begin(), end, all.end());
+  std::sort(all.begin(), end);
+  for (int64_t i = 0; i < k; ++i) order[i] = place(all[static_cast<size_t>(i)]);
+}
+
+template <class F>
+void visit_ordered(DType t, F&& f) {
+  visit_type(t, [&]<class T>() {
+    if constexpr (!std::is_same_v<T, complex64> && !std::is_same_v<T, complex128>) f.template operator()<T>();
+  });
+}
+
+}  // namespace
+
+bool is_ordered(DType t) { return is_floating(t) || is_integral(t, true); }
+
+void sort_line(DType t, const void* line, int64_t stride, int64_t n, bool descending, int64_t* order) {
+  visit_ordered(t, [&]<class T>() {
+    const T* from = static_cast<const T*>(line);
+    if constexpr (sizeof(typename KeyOf<T>::Key) == 4) {
+      if (n < int64_t{1} << 32) return sort_as<T, Narrow>(from, stride, n, descending, order);
+    }
+    sort_as<T, Wide>(from, stride, n, descending, order);
+  });
+}
+
+void top_of_line(DType t, const void* line, int64_t stride, int64_t n, int64_t k, bool largest, int64_t* order) {
+  if (k == 0) return;
+  visit_ordered(t, [&]<class T>() {
+    const T* from = static_cast<const T*>(line);
+    if constexpr (sizeof(typename KeyOf<T>::Key) == 4) {
+      if (n < int64_t{1} << 32) return top_as<T, Narrow>(from, stride, n, k, largest, order);
+    }
+    top_as<T, Wide>(from, stride, n, k, largest, order);
+  });
+}
+
+}  // namespace updraft

@@ -1,0 +1,160 @@
+// Each element or slice several times in a row.
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+#include "kernels/pipeline.h"
+#include "ops/index/rows.h"
+
+namespace updraft {
+namespace {
+
+TensorView flat(const TensorView& v, int slot) {
+  const int64_t n = v.numel();
+  if (v.is_contiguous()) return TensorView::contiguous(v.data, v.dtype, &n, 1);
+  return TensorView::contiguous(gather_to(onednn::scratch(slot, v.bytes()), v.dtype, v).data, v.dtype, &n, 1);
+}
+
+// out's dimension d is self's with every slice i repeats[i] times (one number: for all).
+void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int d, bool flatten, const TensorView& out) {
+  require_index(op, "repeats", repeats);
+  const int64_t size = flatten ? self.numel() : self.size(d);
+  op.require(repeats.rank <= 1 && (repeats.numel() == 1 || repeats.numel() == size), "repeats is {}, want 1 or {} numbers",
+             describe(repeats), size);
+  op.require(out.dtype == self.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
+  op.require(flatten ? out.rank == 1 : out.rank == std::max(self.rank, 1), "out is {}, self {}", describe(out), describe(self));
+  if (out.empty() && self.empty()) return;
+  op.launch([=] {
+    TensorView from = flatten ? flat(self, kSlotSelf) : self;
+    if (from.rank == 0) append_dim(from, 1, 1);
+    const int64_t* times = read_indices(repeats);
+    const int64_t room = out.size(d), step = repeats.numel() == 1 ? 0 : 1;
+    auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(room) * 8 + 8));
+    int64_t n = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      const int64_t count = times[i * step];
+      if (count < 0) fail_kernel(fmt::format("repeats[{}] is {}, want no negative number", i * step, count));
+      if (n + count > room) fail_kernel(fmt::format("repeats add up to more than the {} elements of out", room));
+      for (int64_t k = 0; k < count; ++k) at[n++] = i * from.strides[d];
+    }
+    if (n != room) fail_kernel(fmt::format("repeats add up to {}, out has {} elements", n, room));
+    Rows r;
+    r.n = n;
+    r.at = at;
+    r.table = drop_dim(from, d);
+    r.values = drop_dim(out, d);
+    r.value_stride = out.strides[d];
+    r.outer = d;
+    gather_rows(r);
+  });
+}
+
+void plan_repeat(Op& op, const TensorView& self, int64_t repeats, int d, bool flatten, const TensorView& out) {
+  op.require(repeats >= 0, "repeats is {}, want no negative number", repeats);
+  op.require(out.dtype == self.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
+  op.require(out.size(d) == (flatten ? self.numel() : self.size(d)) * repeats, "out is {}, want {} times self, {}", describe(out),
+             repeats, describe(self));
+  if (out.empty()) return;
+  op.launch([=] {
+    TensorView line = flatten ? flat(self, kSlotSelf) : self, from, to;
+    if (line.rank == 0) append_dim(line, 1, 1);
+    from.data = line.data;
+    to.data = out.data;
+    from.dtype = to.dtype = out.dtype;
+    for (int k = 0; k < line.rank; ++k) {
+      append_dim(from, line.dims[k], line.strides[k]);
+      append_dim(to, line.dims[k], k == d ? out.strides[k] * repeats : out.strides[k]);
+      if (k == d) {
+        append_dim(from, repeats, 0);
+        append_dim(to, repeats, out.strides[k]);
+      }
+    }
+    move_elements(to, from);
+  });
+}
+
+template <class T, class Sum>
+void sum_segments(const TensorView& grad, const std::vector<int64_t>& start, int d, const TensorView& out) {
+  const TensorView from = drop_dim(grad, d), to = drop_dim(out, d);
+  const TensorView* views[] = {&to, &from};
+  const StridedLoop<2> loop(views);
+  const auto rows = static_cast<int64_t>(start.size()) - 1, lanes = to.numel();
+  const int64_t ts = loop.strides[0][loop.rank - 1], fs = loop.strides[1][loop.rank - 1];
+  parallel_for(rows, std::max<int64_t>(1, 4096 / lanes), [&](int64_t b, int64_t e) {
+    for (; b < e; ++b)
+      loop.rows(0, lanes, [&](const int64_t(&at)[2], int64_t, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          Sum sum(0);
+          for (int64_t k = start[static_cast<size_t>(b)]; k < start[static_cast<size_t>(b) + 1]; ++k)
+            sum += static_cast<Sum>(grad.as<const T>()[at[1] + i * fs + k * grad.strides[d]]);
+          out.as<T>()[at[0] + i * ts + b * out.strides[d]] = T(sum);
+        }
+      });
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnRepeatInterleave, (In, self), (In, repeats), (Int, outputSize), (Out, out)) {
+  (void)outputSize;
+  plan_repeat(op, *self, *repeats, 0, true, *out);
+}
+ACLNN(aclnnRepeatInterleaveWithDim, (In, self), (In, repeats), (Int, dim), (Int, outputSize), (Out, out)) {
+  (void)outputSize;
+  plan_repeat(op, *self, *repeats, self->wrap_dim(dim), false, *out);
+}
+ACLNN(aclnnRepeatInterleaveInt, (In, self), (Int, repeats), (Int, outputSize), (Out, out)) {
+  (void)outputSize;
+  plan_repeat(op, *self, repeats, 0, true, *out);
+}
+ACLNN(aclnnRepeatInterleaveIntWithDim, (In, self), (Int, repeats), (Int, dim), (Int, outputSize), (Out, out)) {
+  (void)outputSize;
+  plan_repeat(op, *self, repeats, self->wrap_dim(dim), false, *out);
+}
+
+// Position i repeats[i] times.
+ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out)) {
+  (void)outputSize;
+  require_index(op, "repeats", *repeats);
+  require_index(op, "out", *out);
+  op.require(repeats->rank == 1 && out->rank == 1, "repeats is {} and out {}, want vectors", describe(*repeats), describe(*out));
+  op.launch([repeats = *repeats, out = *out] {
+    const int64_t* times = read_indices(repeats);
+    const int64_t room = out.dims[0];
+    auto* to = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(room) * 8 + 8));
+    int64_t n = 0;
+    for (int64_t i = 0; i < repeats.dims[0]; ++i) {
+      if (times[i] < 0) fail_kernel(fmt::format("repeats[{}] is {}, want no negative number", i, times[i]));
+      if (n + times[i] > room) fail_kernel(fmt::format("repeats add up to more than the {} elements of out", room));
+      for (int64_t k = 0; k < times[i]; ++k) to[n++] = i;
+    }
+    if (n != room) fail_kernel(fmt::format("repeats add up to {}, out has {} elements", n, room));
+    if (n) copy_elements(out, TensorView::contiguous(to, DType::Int64, &room, 1));
+  });
+}
+
+ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, out)) {
+  require_index(op, "repeats", *repeats);
+  const int d = grad->wrap_dim(axis);
+  op.require(grad->rank == out->rank && grad->rank > 0 && grad->dtype == out->dtype, "out is {}, want grad's rank and type, {}",
+             describe(*out), describe(*grad));
+  op.require(repeats->numel() == 1 || repeats->numel() == out->dims[d], "repeats is {}, want 1 or {} numbers", describe(*repeats),
+             out->dims[d]);
+  if (out->empty()) return;
+  op.work(out->numel() + grad->numel());
+  op.launch([=, grad = *grad, repeats = *repeats, out = *out] {
+    const int64_t* times = read_indices(repeats);
+    std::vector<int64_t> start(static_cast<size_t>(out.dims[d]) + 1);
+    for (size_t i = 1; i < start.size(); ++i) {
+      const int64_t count = times[repeats.numel() == 1 ? 0 : i - 1];
+      start[i] = start[i - 1] + count;
+      if (count < 0 || start[i] > grad.dims[d]) fail_kernel(fmt::format("repeats do not add up to grad's {}", grad.dims[d]));
+    }
+    visit_type(out.dtype, [&]<class T>() {
+      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) sum_segments<T, float>(grad, start, d, out);
+      else if constexpr (!std::is_same_v<T, bool>) sum_segments<T, T>(grad, start, d, out);
+    });
+  });
+}
+
+}  // namespace updraft

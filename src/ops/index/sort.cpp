@@ -1,0 +1,98 @@
+// sort and topk along one dimension.
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+#include "ops/index/order.h"
+
+namespace updraft {
+namespace {
+
+// order(line of self, positions) for each line along d; the first `count` are written.
+template <class Order>
+void run_lines(const TensorView& self, int d, int64_t count, const TensorView& values, const TensorView& indices, Order&& order) {
+  const int64_t n = self.size(d), stride = self.stride(d);
+  const TensorView lines = self.rank ? drop_dim(self, d) : self;
+  const TensorView to = values.rank ? drop_dim(values, d) : values, at = indices.rank ? drop_dim(indices, d) : indices;
+  const int64_t vs = values.stride(d), is = indices.stride(d);
+  const int64_t total = lines.numel();
+  const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(n, 1));
+  // Few long lines: the threads work inside one of them.
+  const bool inside = total < parallel_width();
+  visit_size(size_of(self.dtype), [&]<class T>() {
+    auto work = [&](int64_t begin, int64_t end) {
+      auto* positions = static_cast<int64_t*>(onednn::scratch(kSlotOrder, static_cast<size_t>(std::max<int64_t>(n, 1)) * 8));
+      const bool aliased = self.data == values.data;
+      std::vector<T> copy(aliased ? static_cast<size_t>(n) : 0);
+      for (int64_t l = begin; l < end; ++l) {
+        const T* line = self.as<const T>() + lines.offset_of(l);
+        order(line, stride, n, positions);
+        T* out = values.as<T>() + to.offset_of(l);
+        int64_t step = stride;
+        if (aliased) {
+          for (int64_t i = 0; i < n; ++i) copy[static_cast<size_t>(i)] = line[i * stride];
+          line = copy.data();
+          step = 1;
+        }
+        const int64_t base = at.offset_of(l);
+        parallel_for(count, 65536, [&](int64_t b, int64_t e) {
+          for (int64_t i = b; i < e; ++i) out[i * vs] = line[positions[i] * step];
+          if (indices.dtype == DType::Int64) {
+            for (int64_t i = b; i < e; ++i) indices.as<int64_t>()[base + i * is] = positions[i];
+          } else {
+            for (int64_t i = b; i < e; ++i) indices.as<int32_t>()[base + i * is] = static_cast<int32_t>(positions[i]);
+          }
+        });
+      }
+    };
+    if (inside) work(0, total);
+    else parallel_for(total, grain, work);
+  });
+}
+
+void check(const Op& op, const TensorView& self, const TensorView& values, const TensorView& indices) {
+  op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  op.require(values.dtype == self.dtype, "values is {}, want the type of self, {}", describe(values), describe(self));
+  op.require(indices.dtype == DType::Int64 || indices.dtype == DType::Int32, "indices is {}, want INT64", describe(indices));
+  op.require_same_shape("values", values, "indices", indices);
+}
+
+void plan_topk(Op& op, const TensorView& self, int64_t k, int64_t dim, bool largest, const TensorView& values,
+               const TensorView& indices) {
+  const int d = self.wrap_dim(dim);
+  check(op, self, values, indices);
+  op.require(k >= 0 && k <= self.size(d), "k is {}, dimension {} has {}", k, d, self.size(d));
+  bool fits = values.rank == self.rank && values.size(d) == (self.rank ? k : 1);
+  for (int i = 0; fits && i < self.rank; ++i) fits = i == d || values.dims[i] == self.dims[i];
+  op.require(fits, "values is {}, want {} of dimension {} of self, {}", describe(values), k, d, describe(self));
+  if (values.empty()) return;
+  op.work(8 * self.numel());
+  op.launch([=] {
+    run_lines(self, d, self.rank ? k : 1, values, indices, [&](const void* line, int64_t stride, int64_t n, int64_t* order) {
+      top_of_line(self.dtype, line, stride, n, self.rank ? k : 1, largest, order);
+    });
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Out, values), (Out, indices)) {
+  (void)stable;  // always
+  const int d = self->wrap_dim(dim);
+  check(op, *self, *values, *indices);
+  op.require_same_shape("self", *self, "values", *values);
+  if (self->empty()) return;
+  op.work(20 * self->numel());
+  op.launch([=, self = *self, values = *values, indices = *indices] {
+    run_lines(self, d, self.size(d), values, indices, [&](const void* line, int64_t stride, int64_t n, int64_t* order) {
+      sort_line(self.dtype, line, stride, n, descending, order);
+    });
+  });
+}
+
+ACLNN(aclnnTopk, (In, self), (Int, k), (Int, dim), (Bool, largest), (Bool, sorted), (Out, values), (Out, indices)) {
+  (void)sorted;  // always: it is one of the allowed orders
+  plan_topk(op, *self, k, dim, largest, *values, *indices);
+}
+
+}  // namespace updraft

@@ -1,0 +1,174 @@
+// Distinct elements and slices. The number of them is known when the work ran (nonzero.cpp).
+#include <cstring>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/onednn.h"
+#include "kernels/pipeline.h"
+#include "ops/index/order.h"
+
+namespace updraft {
+namespace {
+
+// Runs of equal neighbours in an order of n positions. first(i): element i differs from the one before it.
+// Gives the position of the first of each run, which run each position belongs to, and their lengths.
+struct Runs {
+  std::vector<int64_t> heads;
+
+  template <class First>
+  Runs(const int64_t* order, int64_t n, const aclTensor* inverse, const aclTensor* counts, First&& first) {
+    int64_t* inv = inverse && inverse->view.numel() >= n ? inverse->view.as<int64_t>() : nullptr;
+    std::vector<int64_t> starts;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = order ? order[i] : i;
+      if (i == 0 || first(order ? order[i - 1] : i - 1, at)) {
+        heads.push_back(at);
+        starts.push_back(i);
+      }
+      if (inv) inv[at] = static_cast<int64_t>(heads.size()) - 1;
+    }
+    if (counts && counts->view.numel() >= static_cast<int64_t>(heads.size())) {
+      auto* to = counts->view.as<int64_t>();
+      for (size_t k = 0; k < starts.size(); ++k) to[k] = (k + 1 < starts.size() ? starts[k + 1] : n) - starts[k];
+    }
+  }
+};
+
+void check_output(const Op& op, const char* name, const TensorView& v) {
+  op.require(v.dtype == DType::Int64 && is_dense(v), "{} is {}, want contiguous INT64", name, describe(v));
+}
+
+// Flattened self where it lies, or a copy.
+const void* flat(const TensorView& self) {
+  return self.is_contiguous() ? self.data : gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, self).data;
+}
+
+// Handles are alive while the client waits; views of them are taken in the first phase.
+struct Outputs {
+  aclTensor* values;
+  aclTensor* inverse;
+  aclTensor* counts;
+  aclTensor inverse_copy, counts_copy;
+  TensorView to;
+};
+
+void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse, aclTensor* counts,
+                 bool want_counts) {
+  op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
+             "valueOut is {}, want room for {}", describe(y->view), describe(self));
+  if (inverse) check_output(op, "inverseOut", inverse->view);
+  if (counts) check_output(op, "countsOut", counts->view);
+  Outputs out{y, inverse, counts, {}, {}, y->view};
+  if (inverse) out.inverse_copy.view = inverse->view;
+  if (counts) out.counts_copy.view = counts->view;
+  op.work(20 * self.numel() + 1);
+  op.launch([=] {
+    const int64_t n = self.numel();
+    const void* data = flat(self);
+    int64_t* order = nullptr;
+    if (sort && n) {
+      order = static_cast<int64_t*>(onednn::scratch(kSlotOrder, static_cast<size_t>(n) * 8));
+      sort_line(self.dtype, data, 1, n, false, order);
+    }
+    int64_t found = 0;
+    visit_type(self.dtype, [&]<class T>() {
+      const T* from = static_cast<const T*>(data);
+      const Runs runs(order, n, want_inverse ? &out.inverse_copy : nullptr, want_counts ? &out.counts_copy : nullptr,
+                      [&](int64_t a, int64_t b) { return !(from[a] == from[b]); });
+      found = static_cast<int64_t>(runs.heads.size());
+      for (int64_t i = 0; i < found; ++i) out.to.as<T>()[i] = from[runs.heads[static_cast<size_t>(i)]];
+    });
+    set_result_shape(out.values, {found});
+    if (want_counts && out.counts) set_result_shape(out.counts, {found});
+  });
+}
+
+// Slices along d, compared element by element in row-major order of the rest.
+void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse,
+                     aclTensor* counts, bool want_counts) {
+  op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
+             "valueOut is {}, want room for {}", describe(y->view), describe(self));
+  const int d = self.wrap_dim(dim);
+  if (inverse) check_output(op, "inverseOut", inverse->view);
+  if (counts) check_output(op, "countsOut", counts->view);
+  Outputs out{y, inverse, counts, {}, {}, y->view};
+  if (inverse) out.inverse_copy.view = inverse->view;
+  if (counts) out.counts_copy.view = counts->view;
+  op.work(40 * self.numel() + 1);
+  op.launch([=] {
+    const int64_t n = self.size(d), length = n ? self.numel() / n : 0;
+    // Slices as rows.
+    TensorView rows;
+    rows.data = self.data;
+    rows.dtype = self.dtype;
+    append_dim(rows, n, self.stride(d));
+    for (int k = 0; k < self.rank; ++k)
+      if (k != d) append_dim(rows, self.dims[k], self.strides[k]);
+    const void* data = self.empty() ? self.data : gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, rows).data;
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = i;
+    int64_t found = 0;
+    visit_type(self.dtype, [&]<class T>() {
+      if constexpr (!std::is_same_v<T, complex64> && !std::is_same_v<T, complex128>) {
+        const T* from = static_cast<const T*>(data);
+        if (sort)
+          std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+            const T *x = from + a * length, *z = from + b * length;
+            for (int64_t i = 0; i < length; ++i) {
+              const auto p = key_of(x[i]), q = key_of(z[i]);
+              if (p != q) return p < q;
+            }
+            return false;
+          });
+        const Runs runs(order.data(), n, want_inverse ? &out.inverse_copy : nullptr, want_counts ? &out.counts_copy : nullptr,
+                        [&](int64_t a, int64_t b) { return !std::equal(from + a * length, from + (a + 1) * length, from + b * length); });
+        found = static_cast<int64_t>(runs.heads.size());
+        int64_t dims[kMaxDims];
+        std::copy_n(self.dims, self.rank, dims);
+        if (self.rank) dims[d] = found;
+        const TensorView to = TensorView::contiguous(out.to.data, self.dtype, dims, self.rank);
+        for (int64_t i = 0; i < found; ++i) {
+          const TensorView slice = self.rank ? drop_dim(narrow(to, d, i, 1), d) : to;
+          move_elements(slice, TensorView::contiguous(const_cast<T*>(from) + runs.heads[static_cast<size_t>(i)] * length, self.dtype,
+                                                      slice.dims, slice.rank));
+        }
+        set_result_shape(out.values, dims, self.rank);
+      }
+    });
+    if (want_counts && out.counts) set_result_shape(out.counts, {found});
+  });
+}
+
+}  // namespace
+
+ACLNN(aclnnUnique2, (In, self), (Bool, sorted), (Bool, returnInverse), (Bool, returnCounts), (Out, valueOut), (Out, inverseOut),
+      (Out, countsOut)) {
+  (void)sorted;  // always: it is one of the allowed orders
+  plan_unique(op, *self, true, valueOut.handle, inverseOut.handle, returnInverse || returnCounts, countsOut.handle, returnCounts);
+}
+
+ACLNN(aclnnUnique, (In, self), (Bool, sorted), (Bool, returnInverse), (Out, valueOut), (Out, inverseOut)) {
+  (void)sorted;
+  plan_unique(op, *self, true, valueOut.handle, inverseOut.handle, returnInverse, nullptr, false);
+}
+
+ACLNN(aclnnUniqueConsecutive, (In, self), (Bool, returnInverse), (Bool, returnCounts), (Int, dim), (Out, valueOut), (Out, inverseOut),
+      (Out, countsOut)) {
+  constexpr int64_t kNone = 1000;  // the client's way to say: flattened
+  if (dim == kNone) {
+    plan_unique(op, *self, false, valueOut.handle, inverseOut.handle, returnInverse, countsOut.handle, returnCounts);
+  } else {
+    plan_unique_dim(op, *self, dim, false, valueOut.handle, inverseOut.handle, returnInverse, countsOut.handle, returnCounts);
+  }
+}
+
+ACLNN(aclnnUniqueDim, (In, self), (Bool, sorted), (Bool, returnInverse), (Int, dim), (Out, valueOut), (Out, inverseOut),
+      (Out, countsOut)) {
+  (void)sorted;
+  (void)returnInverse;  // the client has room for it and hands it on either way
+  plan_unique_dim(op, *self, dim, true, valueOut.handle, inverseOut.handle, true, countsOut.handle, true);
+}
+
+}  // namespace updraft

@@ -1,0 +1,241 @@
+"""Indexing, sorting and rearranging: npu against cpu."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_npu")
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
+FLOATS = [torch.float32, torch.float16, torch.bfloat16]
+
+
+def make(shape, dtype=torch.float32, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=g).bool()
+    if dtype.is_floating_point:
+        return torch.randn(shape, generator=g).to(dtype)
+    return torch.randint(0 if dtype == torch.uint8 else -50, 50, shape, generator=g).to(dtype)
+
+
+def move(x):
+    if isinstance(x, torch.Tensor):
+        # Keeps strides, so that both sides see the same view.
+        if x.is_contiguous() or x.numel() == 0:
+            return x.npu()
+        base = x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0).npu()
+        return base.as_strided(x.shape, x.stride(), x.storage_offset())
+    if isinstance(x, (list, tuple)):
+        return type(x)(move(v) for v in x)
+    return x
+
+
+def same(got, want, tolerance=0.0):
+    if isinstance(want, (list, tuple)):
+        assert len(got) == len(want)
+        for a, b in zip(got, want):
+            same(a, b, tolerance)
+        return
+    assert got.dtype == want.dtype and got.shape == want.shape
+    torch.testing.assert_close(got.cpu(), want, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def check(f, *args, tolerance=0.0):
+    same(f(*move(args)), f(*args), tolerance)
+
+
+def views(dtype):
+    x = make((6, 7, 8), dtype)
+    return [x, x.transpose(0, 2), x[::2, :, 1::3], x[:1].expand(4, 7, 8), make((0, 7, 8), dtype)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dynamic_shapes(dtype):
+    for x in views(dtype) + [make((), dtype), make((5,), dtype), make((70000,), dtype)]:
+        x = x.clone() if x.dim() == 1 else x
+        check(torch.nonzero, x)
+        mask = make(x.shape, torch.bool, 1)
+        check(torch.masked_select, x, mask)
+        check(lambda v, m: v[m], x, mask)
+        check(lambda v: torch.unique(v, return_inverse=True, return_counts=True), x)
+    x = make((6, 7), dtype)
+    check(torch.masked_select, x, make((7,), torch.bool, 1))
+    check(lambda v: torch.unique_consecutive(v.flatten(), return_inverse=True, return_counts=True), x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_join_and_rearrange(dtype):
+    for x in views(dtype):
+        for d in range(-3, 3):
+            check(lambda a, b: torch.cat([a, b, a], d), x, x.clone())
+            check(lambda a, b: torch.stack([a, b], d), x, x.clone())
+            check(lambda a: torch.flip(a, [d]), x)
+            check(lambda a: torch.roll(a, 3, d), x)
+            check(lambda a: a.repeat_interleave(2, d), x)
+        check(lambda a: torch.flip(a, [0, 2]), x)
+        check(lambda a: torch.roll(a, 5), x)
+        check(lambda a: torch.roll(a, (2, -3), (0, 2)), x)
+        check(lambda a: a.repeat(2, 1, 1, 3), x)
+        check(lambda a: a.repeat_interleave(3), x)
+        for pad in [(1, 2), (1, -2, 0, 3), (-1, -1, 2, 2, 1, 0)]:
+            if x.numel():
+                check(lambda a: torch.nn.functional.pad(a, pad, value=1), x)
+        for k in (-2, 0, 3, 100, -100):
+            check(lambda a: torch.tril(a, k), x)
+            check(lambda a: torch.triu(a, k), x)
+    check(lambda a, b: torch.cat([a, b]), make((3, 2), dtype), torch.empty(0, dtype=dtype))
+    check(lambda a, n: a.repeat_interleave(n, 1, output_size=6), make((3, 4), dtype), torch.tensor([0, 2, 1, 3]))
+    check(lambda a: a.clone().tril_(1), make((9, 5), dtype))
+
+
+def test_cat_promotes():
+    check(lambda a, b: torch.cat([a, b]), make((3,), torch.int32), make((4,), torch.float32))
+    check(lambda a, b: torch.cat([a, b]), make((3,), torch.float16), make((4,), torch.float32))
+
+
+I = torch.tensor([2, 0, -1, 2])
+J = torch.tensor([[1], [3]])
+EXPRESSIONS = {
+    "i": lambda: (I,),
+    "ij": lambda: (I, J),
+    "_i": lambda: (slice(None), I),
+    "i_j": lambda: (I, slice(None), J),
+    "__i": lambda: (slice(None), slice(None), I),
+    "_ij": lambda: (slice(None), I, J),
+    "ijk": lambda: (I, J, torch.tensor(3)),
+    "ellipsis": lambda: (..., J),
+    "empty": lambda: (torch.tensor([], dtype=torch.long),),
+    "_empty": lambda: (slice(None), torch.tensor([], dtype=torch.long)),
+    "int32": lambda: (I.int(),),
+}
+
+
+def place(e, f):
+    return tuple(f(v) if isinstance(v, torch.Tensor) else v for v in e)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+def test_advanced_indexing(name, dtype):
+    e = EXPRESSIONS[name]()
+    for x in views(dtype)[:3]:
+        n = move(x)
+        on_npu = place(e, lambda t: t.npu())
+        same(n[on_npu], x[e])
+        # Duplicates are only defined where they add up or write the same.
+        indices = [t if isinstance(t, torch.Tensor) else None for t in e] if ... not in e else [None, None, e[-1]]
+        tolerance = 0.05 if dtype == torch.bfloat16 else 1e-5 if dtype.is_floating_point else 0
+        for value, accumulate in ((make(x[e].shape, dtype, 2), True), (make((), dtype, 3), True), (make((), dtype, 3), False)):
+            want = torch.ops.aten.index_put(x, indices, value, accumulate)
+            got = torch.ops.aten.index_put(n, [t if t is None else t.npu() for t in indices], value.npu(), accumulate)
+            same(got, want, tolerance)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_embedding(dtype):
+    w = make((50, 24), dtype).requires_grad_()
+    n = w.detach().npu().requires_grad_()
+    i = torch.randint(0, 50, (4, 60), generator=torch.Generator().manual_seed(1))
+    g = make((4, 60, 24), dtype, 2)
+    for padding, scale in ((None, False), (3, False), (None, True)):
+        a = torch.nn.functional.embedding(i, w, padding, scale_grad_by_freq=scale)
+        b = torch.nn.functional.embedding(i.npu(), n, padding, scale_grad_by_freq=scale)
+        same(b.detach(), a.detach())
+        (da,) = torch.autograd.grad(a, w, g)
+        (db,) = torch.autograd.grad(b, n, g.npu())
+        same(db, da, {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 0.1}[dtype])
+    check(lambda v, k: torch.embedding_renorm_(v.clone(), k, 1.0, 2.0), w.detach().float(), i.flatten(), tolerance=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_along_a_dimension(dtype):
+    for x in views(dtype)[:4]:
+        x = x.clone() if 0 in x.stride() else x
+        for d in range(3):
+            i = torch.tensor([2, 0, 1, 2, 2])
+            check(lambda v, k: v.index_select(d, k), x, i)
+            shape = list(x.shape)
+            shape[d] = 5
+            s = make(shape, dtype, 4)
+            unique = i[:3]
+            check(lambda v, k, y: v.index_copy(d, k, y), x, unique, s.narrow(d, 0, 3))
+            check(lambda v, k: v.index_fill(d, k, 1), x, i)
+            k = torch.randint(0, x.shape[d], shape, generator=torch.Generator().manual_seed(5))
+            small = tuple(slice(0, max(1, n - 1)) if j != d else slice(None) for j, n in enumerate(shape))
+            check(lambda v, p: v.gather(d, p), x, k[small])
+            check(lambda v, p: v.scatter(d, p[small], 1), x, k)
+            one = k.narrow(d, 0, 1)
+            check(lambda v, p, y: v.scatter(d, p, y), x, one, s)
+            tolerance = {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 0.07}.get(dtype, 0)
+            check(lambda v, p, y: v.scatter_add(d, p, y), x, k, s, tolerance=tolerance)
+            check(lambda v, p, y: v.index_add(d, p, y), x, i, s, tolerance=tolerance)
+    x = make((5, 6), dtype)
+    check(torch.take, x, torch.tensor([[3, -1], [29, 0]]))
+    check(lambda v, m: v.masked_fill(m, 1), x, make((6,), torch.bool, 1))
+    check(lambda v, m: v.transpose(0, 1).masked_fill(m, 1), x, make((6, 1), torch.bool, 1))
+    check(lambda m, a, b: torch.where(m, a, b), make((6,), torch.bool, 1), x, make((5, 1), dtype, 3))
+    check(lambda v, m, s: v.masked_scatter(m, s), x, make((5, 6), torch.bool, 1), make((30,), dtype, 3))
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("include", [True, False])
+def test_scatter_reduce(reduce, include):
+    for dtype in (torch.float32, torch.int32):
+        x, s = make((6, 9), dtype), make((8, 9), dtype, 1)
+        i = torch.randint(0, 6, (8, 9), generator=torch.Generator().manual_seed(2))
+        check(lambda a, k, b: a.scatter_reduce(0, k, b, reduce, include_self=include), x, i, s, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sort_and_topk(dtype):
+    for x in views(dtype) + [make((5000,), dtype), make((3, 70000), dtype)]:
+        if dtype.is_floating_point and x.numel():
+            x = x.contiguous().clone()
+            x.view(-1)[::17] = float("nan")
+            x.view(-1)[3::29] = float("-inf")
+            x.view(-1)[4::31] = -0.0
+        for d in range(x.dim()):
+            for descending in (False, True):
+                check(lambda v: torch.sort(v, dim=d, descending=descending, stable=True), x)
+                if dtype == torch.bool:
+                    continue  # the reference has no topk of bool
+                k = min(5, x.shape[d])
+                got = torch.topk(move(x), k, d, descending)
+                want = torch.topk(x, k, d, descending)
+                same(got.values, want.values)
+                if x.numel():
+                    same(move(x).gather(d, got.indices), want.values)
+
+
+def test_large_accumulations():
+    g = torch.Generator().manual_seed(0)
+    i = torch.randint(0, 1000, (100000,), generator=g)
+    v = make((100000,))
+    for f in (lambda k, s, z: z.scatter_add(0, k, s), lambda k, s, z: z.index_add(0, k, s),
+              lambda k, s, z: z.index_put((k,), s, accumulate=True)):
+        want = f(i, v.double(), torch.zeros(1000, dtype=torch.float64))
+        got = f(i.npu(), v.npu(), torch.zeros(1000).npu())
+        torch.testing.assert_close(got.cpu().double(), want, rtol=1e-4, atol=1e-4)
+
+
+def test_search_sorted():
+    s = make((3, 40)).sort(-1).values
+    v = make((3, 11), seed=1)
+    for right in (False, True):
+        check(lambda a, b: torch.searchsorted(a, b, right=right), s, v)
+        check(lambda a, b: torch.bucketize(b, a[0], right=right, out_int32=True), s, v)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, i: x.index_select(0, i), lambda x, i: x[i], lambda x, i: x.gather(0, i[:, None]),
+    lambda x, i: x.index_add(0, i, x[:1]), lambda x, i: torch.nn.functional.embedding(i, x)])
+def test_out_of_range(call):
+    x = make((4, 3)).npu()
+    with pytest.raises(RuntimeError):
+        call(x, torch.tensor([7]).npu())
+        torch.npu.synchronize()
+    same((x + 0), x.cpu())
+
+
+def test_one_hot():
+    check(lambda i: torch.nn.functional.one_hot(i, 6), torch.tensor([[0, 5], [2, 2]]))
