@@ -1,0 +1,138 @@
+// The fused LSTM cell: gates i f j o of [batch, 4 hidden] in, states out; `storage` keeps the activated gates.
+#include "base/parallel.h"
+#include "kernels/pipeline.h"
+#include "ops/op.h"
+#include "ops/rnn/layer.h"
+
+namespace updraft {
+namespace {
+
+template <class T>
+struct Wide {
+  std::vector<T> data;
+  void take(const TensorView& v, int64_t n) {
+    data.assign(static_cast<size_t>(n), T(0));
+    if (v.data && n) gather_to(data.data(), DTypeOf<T>::value, v);
+  }
+  void give(const TensorView& v) const {
+    if (v.data && !v.empty())
+      copy_elements(v, TensorView::contiguous(const_cast<T*>(data.data()), DTypeOf<T>::value, v.dims, v.rank));
+  }
+};
+
+struct Cell {
+  TensorView in_gates, hidden_gates, c, in_bias, hidden_bias, h_out, c_out, storage;
+
+  template <class T>
+  void run() const {
+    const int64_t batch = c.dims[0], n = c.dims[1];
+    Wide<T> a, b, before, bias, more, h, next, kept;
+    a.take(in_gates, batch * 4 * n);
+    b.take(hidden_gates, batch * 4 * n);
+    before.take(c, batch * n);
+    bias.take(in_bias, 4 * n);
+    more.take(hidden_bias, 4 * n);
+    h.take({}, batch * n);
+    next.take({}, batch * n);
+    kept.take({}, batch * 4 * n);
+    for (size_t k = 0; k < bias.data.size(); ++k) bias.data[k] += more.data[k];
+    std::vector<T> scratch(static_cast<size_t>(batch * n));
+    parallel_for(batch, std::max<int64_t>(1, 2048 / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        T* g = a.data.data() + r * 4 * n;
+        for (int64_t k = 0; k < 4 * n; ++k) g[k] += b.data[static_cast<size_t>(r * 4 * n + k)];
+        T* s = kept.data.data() + r * 4 * n;
+        T* out[] = {s, s + n, s + 2 * n, s + 3 * n, next.data.data() + r * n, scratch.data() + r * n, h.data.data() + r * n};
+        if constexpr (sizeof(T) == 4) kernels().lstm_cell_f32(out, g, bias.data.data(), before.data.data() + r * n, n);
+        else kernels().lstm_cell_f64(out, g, bias.data.data(), before.data.data() + r * n, n);
+      }
+    });
+    h.give(h_out);
+    next.give(c_out);
+    kept.give(storage);
+  }
+};
+
+struct CellBackward {
+  TensorView grad_h, grad_c, c_before, c_after, storage, grad_gates, grad_c_before, grad_bias;
+
+  template <class T>
+  void run() const {
+    const int64_t batch = c_before.dims[0], n = c_before.dims[1];
+    Wide<T> dh, dc, before, after, kept, gates, bias;
+    dh.take(grad_h, batch * n);
+    dc.take(grad_c, batch * n);
+    before.take(c_before, batch * n);
+    after.take(c_after, batch * n);
+    kept.take(storage, batch * 4 * n);
+    gates.take({}, batch * 4 * n);
+    // tanh(c) again, from the rounded c that the forward pass left
+    run_elementwise(elementwise_kernel(Ew::tanh, compute_of(DTypeOf<T>::value)), compute_of(DTypeOf<T>::value),
+                    {flat(after)}, {flat(after)}, Params{});
+    for (int64_t r = 0; r < batch; ++r) {
+      const T* s = kept.data.data() + r * 4 * n;
+      const T* saved[] = {s, s + n, s + 2 * n, s + 3 * n, after.data.data() + r * n, before.data.data() + r * n};
+      if constexpr (sizeof(T) == 4)
+        kernels().lstm_cell_backward_f32(gates.data.data() + r * 4 * n, dh.data.data() + r * n, dc.data.data() + r * n, saved, n);
+      else
+        kernels().lstm_cell_backward_f64(gates.data.data() + r * 4 * n, dh.data.data() + r * n, dc.data.data() + r * n, saved, n);
+    }
+    gates.give(grad_gates);
+    dc.give(grad_c_before);
+    if (!grad_bias.data) return;
+    std::vector<double> total(static_cast<size_t>(4 * n));
+    for (int64_t r = 0; r < batch; ++r)
+      for (int64_t k = 0; k < 4 * n; ++k) total[static_cast<size_t>(k)] += static_cast<double>(gates.data[static_cast<size_t>(r * 4 * n + k)]);
+    bias.take({}, 4 * n);
+    for (size_t k = 0; k < total.size(); ++k) bias.data[k] = static_cast<T>(total[k]);
+    bias.give(grad_bias);
+  }
+
+ private:
+  template <class T>
+  static TensorView flat(Wide<T>& w) {
+    const int64_t n = static_cast<int64_t>(w.data.size());
+    return TensorView::contiguous(w.data.data(), DTypeOf<T>::value, &n, 1);
+  }
+};
+
+}  // namespace
+
+ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (OptIn, inputBias), (OptIn, hiddenBias), (Out, h),
+      (Out, cNext), (Out, storage)) {
+  op.require(c->rank == 2 && inputGates->rank == 2 && inputGates->dims[0] == c->dims[0] && inputGates->dims[1] == 4 * c->dims[1],
+             "inputGates is {} and c is {}, want [batch, 4 * hidden] and [batch, hidden]", describe(*inputGates), describe(*c));
+  op.require_same_shape("inputGates", *inputGates, "hiddenGates", *hiddenGates);
+  op.require_same_shape("c", *c, "h", *h);
+  op.require_same_shape("c", *c, "cNext", *cNext);
+  op.require_same_shape("inputGates", *inputGates, "storage", *storage);
+  Cell cell{*inputGates, *hiddenGates, *c, {}, {}, *h, *cNext, *storage};
+  if (inputBias) cell.in_bias = *inputBias;
+  if (hiddenBias) cell.hidden_bias = *hiddenBias;
+  if (c->empty()) return;
+  op.work(inputGates->numel() * 8);
+  op.launch([cell] {
+    if (cell.c.dtype == DType::Double) cell.run<double>();
+    else cell.run<float>();
+  });
+}
+
+ACLNN(aclnnThnnFusedLstmCellBackward, (OptIn, gradH), (OptIn, gradC), (In, cBefore), (In, cAfter), (In, storage), (Bool, hasBias),
+      (Out, gradGates), (Out, gradCBefore), (OptOut, gradBias)) {
+  op.require(cBefore->rank == 2 && storage->rank == 2 && storage->dims[0] == cBefore->dims[0] && storage->dims[1] == 4 * cBefore->dims[1],
+             "storage is {} and cx is {}, want [batch, 4 * hidden] and [batch, hidden]", describe(*storage), describe(*cBefore));
+  op.require_same_shape("cx", *cBefore, "cy", *cAfter);
+  op.require_same_shape("storage", *storage, "gradGates", *gradGates);
+  CellBackward cell{{}, {}, *cBefore, *cAfter, *storage, *gradGates, *gradCBefore, {}};
+  if (gradH && !gradH->empty()) cell.grad_h = *gradH;
+  if (gradC && !gradC->empty()) cell.grad_c = *gradC;
+  if (gradBias && hasBias) cell.grad_bias = *gradBias;
+  if (cBefore->empty()) return;
+  op.work(storage->numel() * 8);
+  op.launch([cell] {
+    if (cell.c_before.dtype == DType::Double) cell.run<double>();
+    else cell.run<float>();
+  });
+}
+
+}  // namespace updraft

@@ -1,0 +1,175 @@
+#include "ops/rnn/network.h"
+
+#include "kernels/pipeline.h"
+
+namespace updraft {
+namespace {
+
+DType wide_of(const TensorView& v) { return v.dtype == DType::Double ? DType::Double : DType::Float; }
+
+struct Buffer {
+  std::vector<char> bytes;
+  TensorView view;
+  void make(DType t, int64_t a, int64_t b, int64_t c) {
+    const int64_t dims[] = {a, b, c};
+    bytes.assign(static_cast<size_t>(a * b * c) * size_of(t), 0);
+    view = TensorView::contiguous(bytes.data(), t, dims, 3);
+  }
+};
+
+}  // namespace
+
+std::vector<TensorView> views_of(const OptTensors& list) {
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < list.size(); ++i) views.push_back(list.item(i) ? list[i] : TensorView());
+  return views;
+}
+std::vector<TensorView> views_of(const Tensors& list) {
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < list.size(); ++i) views.push_back(list.item(i) ? list[i] : TensorView());
+  return views;
+}
+
+TensorView time_major(const Op& op, const TensorView& v, bool batch_first, const TensorView* batch_sizes) {
+  if (batch_sizes && v.rank == 2) {
+    const int64_t steps = batch_sizes->numel();
+    op.require(steps > 0 && v.dims[0] % steps == 0, "{} rows are not a multiple of {} steps", v.dims[0], steps);
+    TensorView cut = v;
+    cut.rank = 3;
+    cut.dims[0] = steps;
+    cut.dims[1] = v.dims[0] / steps;
+    cut.dims[2] = v.dims[1];
+    cut.strides[0] = v.strides[0] * cut.dims[1];
+    cut.strides[1] = v.strides[0];
+    cut.strides[2] = v.strides[1];
+    return cut;
+  }
+  op.require(v.rank == 3, "a sequence is {}, want 3 dimensions", describe(v));
+  return batch_first && !batch_sizes ? v.transpose(0, 1) : v;
+}
+
+void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {
+  const size_t each = net.biases ? 4 : 2;
+  op.require(net.params.size() == static_cast<size_t>(net.cells()) * each, "params has {} tensors, want {}", net.params.size(),
+             static_cast<size_t>(net.cells()) * each);
+  for (int64_t i = 0; i < net.cells(); ++i) {
+    const TensorView& in = net.params[static_cast<size_t>(i) * each];
+    const TensorView& hidden = net.params[static_cast<size_t>(i) * each + 1];
+    op.require(in.rank == 2 && hidden.rank == 2 && hidden.dims[0] == gates * hidden.dims[1] && in.dims[0] == hidden.dims[0],
+               "the weights of layer {} are {} and {}, want [{} * hidden, input] and [{} * hidden, hidden]", i / net.directions,
+               describe(in), describe(hidden), gates, gates);
+    const int64_t width = i < net.directions ? net.x.dims[2] : net.directions * hidden.dims[1];
+    op.require(in.dims[1] == width, "a weight of layer {} is {}, want {} columns", i / net.directions, describe(in), width);
+    if (net.biases)
+      for (size_t b = 2; b < 4; ++b) {
+        const TensorView& bias = net.params[static_cast<size_t>(i) * each + b];
+        op.require(bias.rank == 1 && bias.dims[0] == in.dims[0], "a bias of layer {} is {}, want [{}]", i / net.directions, describe(bias), in.dims[0]);
+      }
+  }
+  const int64_t hidden = net.params[1].dims[1];
+  for (const TensorView* state : {&net.h0, &net.c0})
+    if (state->data)
+      op.require(state->rank == 3 && state->dims[0] == net.cells() && state->dims[1] == net.x.dims[1] && state->dims[2] == hidden,
+                 "an initial state is {}, want [{},{},{}]", describe(*state), net.cells(), net.x.dims[1], hidden);
+}
+
+std::vector<int64_t> RnnNetwork::active() const {
+  std::vector<int64_t> rows;
+  if (!batch_sizes.data) return rows;
+  for (int64_t t = 0; t < batch_sizes.numel(); ++t) {
+    int64_t n = 0;
+    kernels().load[static_cast<int>(batch_sizes.dtype)][static_cast<int>(Compute::I64)](
+        &n, batch_sizes.as<char>() + batch_sizes.offset_of(t) * static_cast<int64_t>(size_of(batch_sizes.dtype)), 0, 1);
+    if (n < 0 || n > x.dims[1]) fail_kernel(fmt::format("batch_sizes[{}] is {}, want 0 to {}", t, n, x.dims[1]));
+    rows.push_back(n);
+  }
+  return rows;
+}
+
+RnnLayer RnnNetwork::layer(int64_t index, const TensorView& input, const std::vector<int64_t>& rows) const {
+  RnnLayer l;
+  const size_t i = static_cast<size_t>(index), each = biases ? 4 : 2;
+  l.gru = gru;
+  l.reverse = index % directions == 1;
+  l.active = rows;
+  l.x = input;
+  l.w_in = params[i * each];
+  l.w_hidden = params[i * each + 1];
+  if (biases) {
+    l.b_in = params[i * each + 2];
+    l.b_hidden = params[i * each + 3];
+  }
+  if (h0.data) l.h0 = slice(h0, 0, index, 1, true);
+  if (c0.data) l.c0 = slice(c0, 0, index, 1, true);
+  for (int k = 0; k < RnnLayer::kSaved; ++k)
+    if (i < saved[k].size()) l.saved[k] = saved[k][i];
+  return l;
+}
+
+void RnnNetwork::run() const {
+  const std::vector<int64_t> rows = active();
+  const int64_t hidden = params[1].dims[1];
+  TensorView input = x;
+  std::vector<Buffer> between(static_cast<size_t>(layers));
+  for (int64_t n = 0; n < layers; ++n) {
+    TensorView output = y;
+    if (n + 1 < layers) {
+      Buffer& b = between[static_cast<size_t>(n)];
+      b.make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
+      output = b.view;
+    }
+    for (int64_t d = 0; d < directions; ++d) {
+      const int64_t index = n * directions + d;
+      RnnLayer l = layer(index, input, rows);
+      l.y = slice(output, 2, d * hidden, hidden);
+      if (h_last.data) l.h_last = slice(h_last, 0, index, 1, true);
+      if (c_last.data) l.c_last = slice(c_last, 0, index, 1, true);
+      run_rnn(l);
+    }
+    input = output;
+  }
+}
+
+void RnnNetwork::run_backward() const {
+  const std::vector<int64_t> rows = active();
+  const int64_t hidden = params[1].dims[1];
+  const int h_index = gru ? 4 : 6;
+  const size_t each = biases ? 4 : 2;
+  TensorView gradient = dy;
+  std::vector<Buffer> gradients(static_cast<size_t>(layers));
+  for (int64_t n = layers - 1; n >= 0; --n) {
+    // The input of a layer is what the one below it left.
+    Buffer input;
+    TensorView below = x, to = dx;
+    if (n > 0) {
+      input.make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
+      for (int64_t d = 0; d < directions; ++d)
+        copy_elements(slice(input.view, 2, d * hidden, hidden), saved[h_index][static_cast<size_t>((n - 1) * directions + d)]);
+      below = input.view;
+      gradients[static_cast<size_t>(n)].make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
+      to = gradients[static_cast<size_t>(n)].view;
+    }
+    for (int64_t d = 0; d < directions; ++d) {
+      const int64_t index = n * directions + d;
+      const size_t i = static_cast<size_t>(index);
+      RnnLayer l = layer(index, below, rows);
+      if (gradient.data) l.dy = slice(gradient, 2, d * hidden, hidden);
+      if (dh_last.data) l.dh_last = slice(dh_last, 0, index, 1, true);
+      if (dc_last.data) l.dc_last = slice(dc_last, 0, index, 1, true);
+      if (dh0.data) l.dh0 = slice(dh0, 0, index, 1, true);
+      if (dc0.data) l.dc0 = slice(dc0, 0, index, 1, true);
+      l.dx = to;
+      l.add_dx = d > 0;
+      l.dw_in = dparams[i * each];
+      l.dw_hidden = dparams[i * each + 1];
+      if (biases) {
+        l.db_in = dparams[i * each + 2];
+        l.db_hidden = dparams[i * each + 3];
+      }
+      run_rnn_backward(l);
+    }
+    gradient = to;
+  }
+}
+
+}  // namespace updraft
