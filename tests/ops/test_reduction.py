@@ -21,6 +21,8 @@ def sample(shape, dtype):
 
 def same(actual, expected, dtype, what=""):
     """Close in the type's precision, relative to the largest element; NaN and infinities in the same places."""
+    if dtype == torch.float16:
+        expected = expected.half()  # beyond its range is infinite
     actual, expected = actual.detach().cpu().double(), expected.detach().double()
     assert actual.shape == expected.shape, (what, actual.shape, expected.shape)
     special = ~torch.isfinite(expected)
@@ -70,8 +72,6 @@ def test_floating_reductions(dtype):
                     same(y.amax(**kw), wide.amax(**kw), dtype, "amax " + what)
                     same(y.amin(**kw), wide.amin(**kw), dtype, "amin " + what)
                     for p in (2, 1, 0, float("inf"), 3):
-                        if p == 0 and dtype == torch.float16 and x.numel() > 60000:
-                            continue  # the count is infinite in float16
                         same(torch.linalg.vector_norm(y, p, **kw), torch.linalg.vector_norm(wide, p, **kw), dtype, f"norm {p} " + what)
                     if x.numel() > 1:
                         same(torch.var(y, correction=0, **kw), torch.var(wide, correction=0, **kw), dtype, "var " + what)
@@ -160,7 +160,7 @@ def test_layer_norm(dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_group_norm(dtype):
     torch.manual_seed(0)
-    for shape, groups in [((2, 6, 5, 5), 3), ((3, 4), 2), ((2, 8, 4, 3, 3), 1), ((2, 32, 33, 31), 8)]:
+    for shape, groups in [((2, 6, 5, 5), 3), ((3, 40), 2), ((2, 8, 4, 3, 3), 1), ((2, 32, 33, 31), 8)]:
         x, w, b = sample(shape, dtype), sample(shape[1:2], dtype), sample(shape[1:2], dtype)
         layouts = [x] + ([x.to(memory_format=torch.channels_last)] if x.dim() == 4 else [])
         for t in layouts:
