@@ -123,11 +123,14 @@ void run_rows(const Body& body, const Plan& plan, const TensorView& in, const Te
   const LoadFn load = table.load[static_cast<int>(in.dtype)][c];
   const LoadFn load_pivot = pivot ? table.load[static_cast<int>(pivot->dtype)][c] : nullptr;
 
+  const bool plain = native && plan.red.rank == 1 && stride == 1;
+
   auto part = [&](const Odometer& at, int64_t begin, int64_t end, void* wide) {
     alignas(16) char first[16];
     if (load_pivot && end > begin)
       load_pivot(first, pivot->as<char>() + at.pivot * static_cast<int64_t>(size_of(pivot->dtype)), 1, 1);
     const char* base = in.as<char>() + at.in * size;
+    if (plain) return body.row(base + begin * size, end - begin, first, wide);
     alignas(64) char buffer[kBlock * 16];
     int64_t filled = 0;
     Odometer r(plan.red, plan.red.rank, begin);

@@ -119,27 +119,40 @@ void add(Compute compute, void* to, const void* a, double alpha, const void* b, 
         static_cast<const float*>(c), n);
 }
 
-double element(const TensorView& v, int64_t linear) {
-  double value;
-  kernels().load[static_cast<int>(v.dtype)][static_cast<int>(Compute::F64)](
-      &value, v.as<char>() + v.offset_of(linear) * static_cast<int64_t>(size_of(v.dtype)), 1, 1);
-  return value;
-}
+// One value a row, read or written by row number.
+struct RowValues {
+  TensorView v;
+  bool contiguous;
+  int64_t size;
+  LoadFn load = nullptr;
+  StoreFn store = nullptr;
 
-void put(const TensorView& v, int64_t linear, double value) {
-  if (!v.data) return;
-  kernels().store[static_cast<int>(Compute::F64)][static_cast<int>(v.dtype)](
-      v.as<char>() + v.offset_of(linear) * static_cast<int64_t>(size_of(v.dtype)), 1, &value, 1);
-}
+  explicit RowValues(const TensorView& view) : v(view), contiguous(view.is_contiguous()), size(0) {
+    if (!v.data) return;
+    size = static_cast<int64_t>(size_of(v.dtype));
+    load = kernels().load[static_cast<int>(v.dtype)][static_cast<int>(Compute::F64)];
+    store = kernels().store[static_cast<int>(Compute::F64)][static_cast<int>(v.dtype)];
+  }
+  char* at(int64_t row) const { return v.as<char>() + (contiguous ? row : v.offset_of(row)) * size; }
+  double get(int64_t row) const {
+    double value;
+    load(&value, at(row), 1, 1);
+    return value;
+  }
+  void set(int64_t row, double value) const {
+    if (v.data) store(at(row), 1, &value, 1);
+  }
+};
 
 }  // namespace
 
 void row_norm(const RowNorm& p) {
   if (p.rows == 0) return;
+  const RowValues means(p.mean), rstds(p.rstd);
   if (p.cols == 0) {
     for (int64_t r = 0; r < p.rows; ++r) {
-      put(p.mean, r, 0);
-      put(p.rstd, r, 1 / std::sqrt(p.eps));
+      means.set(r, 0);
+      rstds.set(r, 1 / std::sqrt(p.eps));
     }
     return;
   }
@@ -181,8 +194,8 @@ void row_norm(const RowNorm& p) {
       table.norm_row(c, v, n, mean, rstd, gamma, beta, to);
       wide.write(r, to);
       y.write(r, to);
-      put(p.mean, r, mean);
-      put(p.rstd, r, rstd);
+      means.set(r, mean);
+      rstds.set(r, rstd);
     }
   });
 }
@@ -195,6 +208,7 @@ void row_norm_backward(const RowNormBackward& p) {
   const size_t bytes = (static_cast<size_t>(n) * size_of(compute) + 63) / 64 * 64;
   const RowAccess dy(p.dy, n, compute), x(p.x, n, compute), x2(p.x2, n, compute), dx(p.dx, n, compute),
       extra(p.extra, n, compute), scaled(p.dx_scaled, n, compute);
+  const RowValues means(p.mean), rstds(p.rstd);
   std::vector<double> gamma_buffer;
   const void* gamma = parameters(p.gamma, compute, 0, gamma_buffer);
   const bool sums = p.dgamma.data || p.dbeta.data;
@@ -215,7 +229,7 @@ void row_norm_backward(const RowNormBackward& p) {
           v = space + 2 * bytes;
         }
         void* to = dx.present ? (extra.present ? space + 3 * bytes : dx.target(r, space + 3 * bytes)) : nullptr;
-        const double mean = p.rms ? 0 : element(p.mean, r), rstd = element(p.rstd, r);
+        const double mean = p.rms ? 0 : means.get(r), rstd = rstds.get(r);
         table.norm_row_backward(c, p.rms, g, v, n, mean, rstd, gamma, to, dgamma, dbeta);
         if (!to) continue;
         if (extra.present) add(compute, to, to, 1, extra.read(r, space + 4 * bytes), nullptr, n);

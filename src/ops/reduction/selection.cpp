@@ -20,7 +20,7 @@ struct Chosen {
 template <class T>
 bool is_nan(T v) { return v != v; }
 
-// Which of several equal elements is named depends on the algorithm: nth_element over places, as PyTorch's CPU does.
+// Of equal elements the first counts as the smaller, as on PyTorch's CPU; NaNs come last.
 template <class T>
 Chosen<T> median(const T* v, int64_t n, bool skip_nan, std::vector<int64_t>& place) {
   int64_t nans = 0;
@@ -33,7 +33,7 @@ Chosen<T> median(const T* v, int64_t n, bool skip_nan, std::vector<int64_t>& pla
   std::iota(place.begin(), place.end(), 0);
   auto nth = place.begin() + (nans == n ? 0 : (n - nans - 1) / 2);
   std::nth_element(place.begin(), nth, place.end(), [&](int64_t a, int64_t b) {
-    return v[a] < v[b] || (is_nan(v[b]) && !is_nan(v[a]));
+    return v[a] < v[b] || (is_nan(v[b]) && !is_nan(v[a])) || (v[a] == v[b] && a < b);
   });
   return {v[*nth], *nth};
 }

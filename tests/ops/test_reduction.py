@@ -1,0 +1,236 @@
+"""Reductions, scans, norms and softmax on the NPU against the CPU in float64."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+torch_npu = pytest.importorskip("torch_npu")
+
+TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-10, torch.float16: 3e-3, torch.bfloat16: 2e-2}
+FLOATS = list(TOLERANCE)
+INTEGERS = [torch.int64, torch.int32, torch.uint8, torch.bool]
+
+
+def sample(shape, dtype):
+    if dtype == torch.bool:
+        return torch.rand(shape) > 0.3
+    if dtype.is_floating_point:
+        return torch.randn(shape, dtype=torch.float64).to(dtype)
+    return torch.randint(0, 9, shape).to(dtype)
+
+
+def same(actual, expected, dtype, what=""):
+    """Close in the type's precision, relative to the largest element; NaN and infinities in the same places."""
+    if dtype == torch.float16:
+        expected = expected.half()  # beyond its range is infinite
+    actual, expected = actual.detach().cpu().double(), expected.detach().double()
+    assert actual.shape == expected.shape, (what, actual.shape, expected.shape)
+    special = ~torch.isfinite(expected)
+    assert torch.equal(special, ~torch.isfinite(actual)), what
+    torch.testing.assert_close(actual[special], expected[special], equal_nan=True, rtol=0, atol=0)
+    if (~special).any():
+        size = max(1.0, expected[~special].abs().max().item())
+        error = (actual - expected)[~special].abs().max().item()
+        assert error <= TOLERANCE.get(dtype, 0) * size, f"{what}: {error} of {size}"
+
+
+def views(x):
+    """The same values as the CPU sees them, laid out differently."""
+    yield x
+    if x.dim() > 1:
+        yield x.transpose(0, -1)
+    if x.dim() and x.shape[-1] > 3:
+        yield x[..., ::2]
+    if x.dim():
+        yield x[..., :1].expand(x.shape)
+
+
+def dims_of(x):
+    yield {}
+    for d in range(x.dim()):
+        yield {"dim": d, "keepdim": d % 2 == 1}
+    if x.dim() > 2:
+        yield {"dim": (0, -1)}
+        yield {"dim": (1, 2), "keepdim": True}
+
+
+SHAPES = [(), (1,), (0,), (3, 0), (7, 5), (4, 3, 40, 2), (3, 1000), (1000, 3), (200, 70), (300000,)]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_floating_reductions(dtype):
+    torch.manual_seed(0)
+    for shape in SHAPES:
+        for x in views(sample(shape, dtype)):
+            y = x.npu()
+            for kw in dims_of(x):
+                what = f"{tuple(x.shape)} {x.stride()} {kw}"
+                wide = x.double()
+                same(y.sum(**kw), wide.sum(**kw), dtype, "sum " + what)
+                same(y.mean(**kw), wide.mean(**kw), dtype, "mean " + what)
+                if x.numel():
+                    same(y.amax(**kw), wide.amax(**kw), dtype, "amax " + what)
+                    same(y.amin(**kw), wide.amin(**kw), dtype, "amin " + what)
+                    for p in (2, 1, 0, float("inf"), 3):
+                        same(torch.linalg.vector_norm(y, p, **kw), torch.linalg.vector_norm(wide, p, **kw), dtype, f"norm {p} " + what)
+                    if x.numel() > 1:
+                        same(torch.var(y, correction=0, **kw), torch.var(wide, correction=0, **kw), dtype, "var " + what)
+                        same(torch.std(y, correction=0, **kw), torch.std(wide, correction=0, **kw), dtype, "std " + what)
+                if isinstance(kw.get("dim"), int):
+                    same(torch.logsumexp(y, **kw), torch.logsumexp(wide, **kw), dtype, "logsumexp " + what)
+                    if x.shape[kw["dim"]]:
+                        for name in ("max", "min"):
+                            got, want = getattr(y, name)(**kw), getattr(x, name)(**kw)
+                            assert torch.equal(got.values.cpu(), want.values) and torch.equal(got.indices.cpu(), want.indices), name + what
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_integer_reductions(dtype):
+    torch.manual_seed(0)
+    for shape in SHAPES:
+        for x in views(sample(shape, dtype)):
+            y = x.npu()
+            for kw in dims_of(x):
+                names = ["sum"] + (["amax", "amin"] if x.numel() else [])
+                if not isinstance(kw.get("dim"), tuple):
+                    names += ["any", "all", "prod"]
+                for name in names:
+                    got, want = getattr(y, name)(**kw), getattr(x, name)(**kw)
+                    assert got.dtype == want.dtype and torch.equal(got.cpu(), want), (name, shape, x.stride(), kw)
+
+
+def test_nan_and_infinity():
+    nan, inf = float("nan"), float("inf")
+    x = torch.tensor([[1, nan, 3, 2, nan, -1], [inf, 1, -inf, 2, 2, 2], [nan] * 6, [-inf] * 6])
+    for name in "max min median nanmedian cummax cummin argmax argmin amax amin sum prod logsumexp any all cumsum var".split():
+        for d in (0, 1):
+            got, want = (getattr(torch, name)(t, dim=d) for t in (x.npu(), x))
+            for a, b in zip(*[(r if isinstance(r, tuple) else (r,)) for r in (got, want)]):
+                torch.testing.assert_close(a.cpu(), b, equal_nan=True, msg=f"{name} {d}")
+
+
+def test_empty_has_no_maximum():
+    for name in ("amax", "argmax", "max"):
+        with pytest.raises((RuntimeError, IndexError)):
+            getattr(torch.empty(3, 0).npu(), name)(dim=1)
+            torch.npu.synchronize()
+
+
+def gradients(function, tensors):
+    leaves = [t.detach().clone(memory_format=torch.preserve_format).requires_grad_() for t in tensors]
+    out = function(*leaves)
+    generator = torch.Generator().manual_seed(5)
+    weight = torch.randn(out.shape, generator=generator, dtype=torch.float64).to(out.device, leaves[0].dtype)
+    out.backward(weight)
+    return [out.detach(), *[t.grad for t in leaves if t.grad is not None]]
+
+
+def against_double(function, tensors, dtype, what, factor=4):
+    got = gradients(function, [t.npu() for t in tensors])
+    want = gradients(function, [t.double() for t in tensors])
+    for a, b in zip(got, want):
+        actual, expected = a.cpu().double(), b
+        size = max(1.0, expected.abs().max().item()) if expected.numel() else 1.0
+        error = (actual - expected).abs().max().item() if expected.numel() else 0.0
+        # The gradient's weight is rounded to dtype on one side only.
+        assert error <= factor * max(TOLERANCE[dtype], 1e-9) * size, f"{what}: {error} of {size}"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_softmax(dtype):
+    torch.manual_seed(0)
+    for shape in [(5,), (3, 0), (4, 7), (6, 300, 17), (3, 5000), (9, 2, 33, 40)]:
+        for x in list(views(sample(shape, dtype)))[:3]:
+            for d in range(x.dim()):
+                against_double(lambda t, d=d: F.softmax(t, d), [x], dtype, f"softmax {shape} {x.stride()} {d}")
+                against_double(lambda t, d=d: F.log_softmax(t, d), [x], dtype, f"log_softmax {shape} {x.stride()} {d}")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_layer_norm(dtype):
+    torch.manual_seed(0)
+    for shape, tail in [((4, 8), 1), ((3, 5, 7), 2), ((100, 768), 1), ((2, 0, 4), 1), ((6, 9000), 1)]:
+        for x in (sample(shape, dtype), sample(shape[:-1] + (2 * shape[-1],), dtype)[..., ::2]):
+            normalized = x.shape[-tail:]
+            w, b = sample(normalized, dtype), sample(normalized, dtype)
+            against_double(lambda t, w, b: F.layer_norm(t, t.shape[-w.dim():], w, b), [x, w, b], dtype, f"{shape}")
+            against_double(lambda t, n=normalized: F.layer_norm(t, n), [x], dtype, f"{shape}")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_group_norm(dtype):
+    torch.manual_seed(0)
+    for shape, groups in [((2, 6, 5, 5), 3), ((3, 40), 2), ((2, 8, 4, 3, 3), 1), ((2, 32, 33, 31), 8)]:
+        x, w, b = sample(shape, dtype), sample(shape[1:2], dtype), sample(shape[1:2], dtype)
+        layouts = [x] + ([x.to(memory_format=torch.channels_last)] if x.dim() == 4 else [])
+        for t in layouts:
+            against_double(lambda t, w, b, g=groups: F.group_norm(t, g, w, b), [t, w, b], dtype, f"{shape} {t.stride()}", 8)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm(dtype, training):
+    torch.manual_seed(0)
+    for shape in [(4, 6), (3, 9, 5), (2, 6, 5, 5), (2, 16, 20, 20), (2, 3, 300, 301), (4, 5, 3, 4, 6), (300, 20), (16, 32, 7, 7)]:
+        c = shape[1]
+        x, w, b = sample(shape, dtype) * 2 + 1, torch.randn(c), torch.randn(c)
+        mean, var = torch.randn(c), torch.rand(c) + 0.5
+        for t in [x] + ([x.to(memory_format=torch.channels_last)] if x.dim() == 4 else []):
+            kept = []
+
+            def norm(t, w, b):
+                m, v = (s.detach().clone().to(t.device, w.dtype) for s in (mean, var))
+                kept.append((m, v))
+                return F.batch_norm(t, m, v, w, b, training, 0.1, 1e-5)
+
+            against_double(norm, [t, w, b], dtype, f"{shape} {t.stride()}", 8)
+            for a, e in zip(*kept):
+                torch.testing.assert_close(a.cpu().double(), e, rtol=1e-5, atol=1e-5)
+
+
+def test_scans_and_selection():
+    torch.manual_seed(0)
+    for dtype in (torch.float32, torch.float64, torch.int64):
+        for shape in [(1,), (0,), (9, 7), (6, 300, 17), (3, 5000)]:
+            for x in list(views(sample(shape, dtype)))[:3]:
+                y = x.npu()
+                for d in range(x.dim()):
+                    same(y.cumsum(d), x.double().cumsum(d), dtype, "cumsum")
+                    same(y.cumprod(d), x.cumprod(d), dtype, "cumprod")
+                    for name in ("cummax", "cummin", "median"):
+                        if x.numel():
+                            got, want = getattr(y, name)(d), getattr(x, name)(d)
+                            assert torch.equal(got.values.cpu(), want.values) and torch.equal(got.indices.cpu(), want.indices), (name, shape, d)
+                    if x.numel() and x.shape[d] > 2:
+                        assert torch.equal(y.kthvalue(3, d).values.cpu(), x.kthvalue(3, d).values)
+
+
+def test_counts():
+    torch.manual_seed(0)
+    x, i = torch.randn(5000), torch.randint(0, 40, (5000,))
+    assert torch.equal(torch.histc(x.npu(), 7, -1, 2).cpu(), torch.histc(x, 7, -1, 2))
+    assert torch.equal(torch.bincount(i.npu(), minlength=50).cpu(), torch.bincount(i, minlength=50))
+    same(torch.bincount(i.npu(), x.npu()), torch.bincount(i, x.double()), torch.float32)
+    pooled, places = F.max_pool2d(torch.randn(2, 3, 8, 8), 2, return_indices=True)
+    assert torch.equal(F.max_unpool2d(pooled.npu(), places.npu(), 2).cpu(), F.max_unpool2d(pooled, places, 2))
+
+
+def test_root_mean_square_norm():
+    torch.manual_seed(0)
+    x, r, w = torch.randn(7, 96), torch.randn(7, 96), torch.randn(96)
+
+    def reference(t, w):
+        return t * torch.rsqrt((t * t).mean(-1, keepdim=True) + 1e-6) * w
+
+    against_double(lambda t, w: torch_npu.npu_rms_norm(t, w, 1e-6)[0] if t.is_npu else reference(t, w), [x, w], torch.float32, "rms_norm")
+    y, _, s = torch_npu.npu_add_rms_norm(x.npu(), r.npu(), w.npu(), 1e-6)
+    same(s, (x + r).double(), torch.float32)
+    same(y, reference((x + r).double(), w.double()), torch.float32)
+
+
+def test_thread_count_does_not_matter():
+    """The order of a sum is fixed by its shape: the same bits from inputs of any alignment and on every run."""
+    torch.manual_seed(0)
+    x = torch.randn(1 << 21).npu()
+    first = x.sum().item()
+    assert all(x.sum().item() == first for _ in range(5))
