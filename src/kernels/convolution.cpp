@@ -84,16 +84,24 @@ Problem problem_of(const ConvolutionShape& s, const TensorView& src, const Tenso
 
 // One operand of a primitive: as it lies in memory, as the primitive wants it, and the way between.
 struct Operand {
-  memory::desc outer, inner;
+  memory::desc outer, inner, scratchpad;
   std::optional<dnnl::reorder> reorder;
   void set(const memory::desc& out, const memory::desc& in, bool result) {
     outer = out;
     inner = in;
     if (outer == inner) return;
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the library's own would belong to the creating thread
     dnnl::reorder::primitive_desc pd = result
-        ? dnnl::reorder::primitive_desc(onednn::engine(), inner, onednn::engine(), outer)
-        : dnnl::reorder::primitive_desc(onednn::engine(), outer, onednn::engine(), inner);
+        ? dnnl::reorder::primitive_desc(onednn::engine(), inner, onednn::engine(), outer, attr)
+        : dnnl::reorder::primitive_desc(onednn::engine(), outer, onednn::engine(), inner, attr);
+    scratchpad = pd.scratchpad_desc();
     reorder.emplace(pd);
+  }
+  void convert(const memory& from, const memory& to) const {
+    memory pad(scratchpad, onednn::engine(), onednn::scratch(kScratchpad, scratchpad.get_size()));
+    const_cast<dnnl::reorder&>(*reorder).execute(
+        onednn::stream(), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, pad}});
   }
   memory at_inner(void* data, int slot) const {
     return {inner, onednn::engine(), reorder ? onednn::scratch(slot, inner.get_size()) : data};
@@ -103,14 +111,14 @@ struct Operand {
     memory to = at_inner(const_cast<void*>(data), slot);
     if (reorder) {
       memory from(outer, onednn::engine(), const_cast<void*>(data));
-      const_cast<dnnl::reorder&>(*reorder).execute(onednn::stream(), from, to);
+      convert(from, to);
     }
     return to;
   }
   void give(memory from, void* data) const {
     if (!reorder) return;
     memory to(outer, onednn::engine(), data);
-    const_cast<dnnl::reorder&>(*reorder).execute(onednn::stream(), from, to);
+    convert(from, to);
   }
 };
 
