@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "kernels/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 
@@ -83,16 +84,24 @@ Problem problem_of(const ConvolutionShape& s, const TensorView& src, const Tenso
 
 // One operand of a primitive: as it lies in memory, as the primitive wants it, and the way between.
 struct Operand {
-  memory::desc outer, inner;
+  memory::desc outer, inner, scratchpad;
   std::optional<dnnl::reorder> reorder;
   void set(const memory::desc& out, const memory::desc& in, bool result) {
     outer = out;
     inner = in;
     if (outer == inner) return;
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the library's own would belong to the creating thread
     dnnl::reorder::primitive_desc pd = result
-        ? dnnl::reorder::primitive_desc(onednn::engine(), inner, onednn::engine(), outer)
-        : dnnl::reorder::primitive_desc(onednn::engine(), outer, onednn::engine(), inner);
+        ? dnnl::reorder::primitive_desc(onednn::engine(), inner, onednn::engine(), outer, attr)
+        : dnnl::reorder::primitive_desc(onednn::engine(), outer, onednn::engine(), inner, attr);
+    scratchpad = pd.scratchpad_desc();
     reorder.emplace(pd);
+  }
+  void convert(const memory& from, const memory& to) const {
+    memory pad(scratchpad, onednn::engine(), onednn::scratch(kScratchpad, scratchpad.get_size()));
+    const_cast<dnnl::reorder&>(*reorder).execute(
+        onednn::stream(), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, pad}});
   }
   memory at_inner(void* data, int slot) const {
     return {inner, onednn::engine(), reorder ? onednn::scratch(slot, inner.get_size()) : data};
@@ -102,14 +111,14 @@ struct Operand {
     memory to = at_inner(const_cast<void*>(data), slot);
     if (reorder) {
       memory from(outer, onednn::engine(), const_cast<void*>(data));
-      const_cast<dnnl::reorder&>(*reorder).execute(onednn::stream(), from, to);
+      convert(from, to);
     }
     return to;
   }
   void give(memory from, void* data) const {
     if (!reorder) return;
     memory to(outer, onednn::engine(), data);
-    const_cast<dnnl::reorder&>(*reorder).execute(onednn::stream(), from, to);
+    convert(from, to);
   }
 };
 
@@ -349,6 +358,28 @@ DType compute_type(const TensorView& a, const TensorView& b, const TensorView& c
   return bf16 && native_bf16() ? DType::BFloat16 : DType::Float;
 }
 
+// A convolution of single elements is a product of matrices that lie as they are: no blocked layout is needed. It
+// pays where the planes are large (measured: from 20 x 20; below, the blocked convolution is faster in spite of the
+// conversions).
+bool pointwise(const ConvolutionShape& s, const TensorView& src, const TensorView& weight) {
+  if (s.groups != 1) return false;
+  int64_t plane = 1;
+  for (int d = 0; d < s.spatial; ++d) {
+    if (weight.dims[d + 2] != 1 || s.stride[d] != 1 || s.padding[d] != 0) return false;
+    plane *= src.dims[d + 2];
+  }
+  return plane >= 400;
+}
+// [N, C, ...] as [N, C, P]; weight as [O, C].
+TensorView matrices(const TensorView& v) {
+  const int64_t dims[3] = {v.dims[0], v.dims[1], v.numel() / (v.dims[0] * v.dims[1])};
+  return TensorView::contiguous(v.data, v.dtype, dims, 3);
+}
+TensorView matrix(const TensorView& v) { return TensorView::contiguous(v.data, v.dtype, v.dims, 2); }
+TensorView image(const TensorView& v, int64_t n) {
+  return TensorView::contiguous(v.as<char>() + n * v.strides[0] * static_cast<int64_t>(size_of(v.dtype)), v.dtype, v.dims + 1, 2);
+}
+
 // Forward and both backwards of the convolution that is not transposed.
 void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* bias,
                  const TensorView& dst) {
@@ -368,6 +399,11 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   }
   const Dense from(src, type, kPlainSrc), by(weight, type, kPlainWeight, false);
   const Result to(dst, type, kPlainDst);
+  if (!bias && !from.last && !to.last && pointwise(s, src, weight)) {
+    matmul(matrix(by.view), matrices(from.view), matrices(to.view));
+    to.finish();
+    return;
+  }
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
   memory out = plan->dst.at_inner(to.view.data, kDst);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, kSrc)},
@@ -393,23 +429,42 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
   }
   const Dense by(diff_dst, type, kPlainDst);
   memory gradient;  // diff_dst as the first primitive took it
-  memory::desc outer;
   if (diff_weight) {
     const Dense from(src, type, kPlainSrc);
     const Result to(*diff_weight, type, kPlainWeight, false);
-    auto plan = plan_of(p, Kind::BackwardWeight, from.last, by.last);
-    gradient = plan->dst.take(by.view.data, kDst);
-    memory out = plan->weight.at_inner(to.view.data, kWeight);
-    execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, kSrc)},
-                    {DNNL_ARG_DIFF_DST, gradient},
-                    {DNNL_ARG_DIFF_WEIGHTS, out},
-                    {DNNL_ARG_SCRATCHPAD, scratchpad_of(*plan)}});
-    plan->weight.give(out, to.view.data);
-    to.finish();
+    if (!from.last && !by.last && pointwise(s, src, weight)) {
+      // The sum over images stays in float.
+      const TensorView x = matrices(from.view), g = matrices(by.view);
+      TensorView sum = matrix(to.view);
+      if (type != DType::Float)
+        sum = TensorView::contiguous(onednn::scratch(kWeight, static_cast<size_t>(sum.numel()) * 4), DType::Float, sum.dims, 2);
+      for (int64_t n = 0; n < x.dims[0]; ++n) {
+        MatmulOptions options;
+        options.beta = n > 0 ? 1 : 0;
+        matmul(image(g, n), image(x, n).transpose(0, 1), sum, options);
+      }
+      if (type != DType::Float) copy_elements(matrix(to.view), sum);
+      to.finish();
+    } else {
+      auto plan = plan_of(p, Kind::BackwardWeight, from.last, by.last);
+      gradient = plan->dst.take(by.view.data, kDst);
+      memory out = plan->weight.at_inner(to.view.data, kWeight);
+      execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, kSrc)},
+                      {DNNL_ARG_DIFF_DST, gradient},
+                      {DNNL_ARG_DIFF_WEIGHTS, out},
+                      {DNNL_ARG_SCRATCHPAD, scratchpad_of(*plan)}});
+      plan->weight.give(out, to.view.data);
+      to.finish();
+    }
   }
   if (diff_src) {
     const Dense with(weight, type, kPlainWeight, false);
     const Result to(*diff_src, type, kPlainSrc);
+    if (!to.last && !by.last && pointwise(s, src, weight)) {
+      matmul(matrix(with.view).transpose(0, 1), matrices(by.view), matrices(to.view));
+      to.finish();
+      return;
+    }
     auto plan = plan_of(p, Kind::BackwardData, to.last, by.last);
     if (!gradient || gradient.get_desc() != plan->dst.inner) gradient = plan->dst.take(by.view.data, kDst);
     memory out = plan->src.at_inner(to.view.data, kSrc);

@@ -1,0 +1,198 @@
+"""Convolutions, pooling, interpolation, padding and sampling: npu against PyTorch's CPU device in double precision
+(or in the same type where the result is a choice, such as a maximum)."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+torch_npu = pytest.importorskip("torch_npu")
+
+TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-11, torch.float16: 4e-3, torch.bfloat16: 2e-2}
+TYPES = list(TOLERANCE)
+
+
+def close(want, got, dtype):
+    assert want.shape == got.shape
+    want, got = want.detach().double(), got.detach().cpu().double()
+    assert torch.equal(want.isnan(), got.isnan())
+    finite = want.isfinite()
+    assert torch.equal(want[~finite & ~want.isnan()], got[~finite & ~want.isnan()])
+    if finite.any():
+        error = (want - got)[finite].abs().max() / (want[finite].abs().max() + 1e-9)
+        assert error < TOLERANCE[dtype], error
+
+
+def compare(function, inputs, dtype, exact=False, gradient=None):
+    """function(*inputs) and its gradients on both devices."""
+    reference = dtype if exact else torch.float64
+    values = [t.to(dtype) for t in inputs]
+    want_in = [t.to(reference).clone().requires_grad_() for t in values]
+    got_in = [t.npu().requires_grad_() for t in values]
+    want, got = function(*want_in), function(*got_in)
+    close(want, got, dtype)
+    if gradient is None:
+        gradient = torch.randn(want.shape, dtype=torch.float64)
+    gradient = gradient.to(dtype)
+    want_grad = torch.autograd.grad(want, want_in, gradient.to(reference))
+    got_grad = torch.autograd.grad(got, got_in, gradient.npu())
+    for a, b in zip(want_grad, got_grad):
+        close(a, b, dtype)
+
+
+# dimensions, batch, channels, outputs, kernel, stride, padding, dilation, groups, transposed, output padding, size
+CONVOLUTIONS = [
+    (2, 2, 16, 32, 3, 1, 1, 1, 1, False, 0, 9),
+    (2, 1, 3, 64, 7, 2, 3, 1, 1, False, 0, 32),
+    (2, 2, 32, 48, 1, 1, 0, 1, 1, False, 0, 24),
+    (2, 2, 64, 64, 1, 1, 0, 1, 1, False, 0, 7),
+    (2, 2, 16, 32, 1, 2, 0, 1, 1, False, 0, 15),
+    (1, 3, 8, 8, 3, 1, 1, 1, 1, False, 0, 6),
+    (3, 2, 6, 9, 3, 2, 0, 1, 1, False, 0, 11),
+    (2, 2, 8, 8, 3, 1, 2, 2, 4, False, 0, 10),
+    (2, 2, 8, 16, 3, 1, 1, 1, 8, False, 0, 10),
+    (2, 2, 6, 4, 3, 2, 1, 1, 1, True, 1, 7),
+    (2, 1, 6, 4, 5, 3, 1, 2, 2, True, 2, 7),
+    (1, 2, 4, 4, 3, 1, 0, 3, 1, True, 2, 5),
+    (3, 1, 4, 6, 2, 2, 0, 1, 2, True, 1, 4),
+    (2, 0, 4, 4, 3, 1, 1, 1, 1, False, 0, 5),
+]
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("bias", [False, True])
+def test_convolution(case, bias, dtype):
+    torch.manual_seed(0)
+    dims, n, c, o, k, s, p, d, g, transposed, extra, size = case
+    x = torch.randn(n, c, *[size] * dims)
+    w = torch.randn(*((c, o // g) if transposed else (o, c // g)), *[k] * dims)
+
+    def run(x, w, b=None):
+        return torch.ops.aten.convolution(x, w, b, [s] * dims, [p] * dims, [d] * dims, transposed, [extra] * dims, g)
+
+    compare(run, [x, w] + ([torch.randn(o)] if bias else []), dtype)
+
+
+@pytest.mark.parametrize("size", [9, 24])
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_convolution_views(size, kernel):
+    """Channels last, every second column, and a gradient that is one expanded number."""
+    torch.manual_seed(0)
+    x = torch.randn(2, size, size, 8)
+    w = torch.randn(kernel, kernel, 8, 6)
+    compare(lambda x, w: F.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1)), [x, w], torch.float32)
+    compare(lambda x, w: F.conv2d(x[..., ::2].permute(0, 3, 1, 2), w[:, :, ::2].permute(3, 2, 0, 1)), [x, w], torch.float32)
+    y = F.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1))
+    one = torch.ones(1).expand(y.shape)
+    compare(lambda x, w: F.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1)), [x, w], torch.float32, gradient=one)
+
+
+def test_convolution_repeats():
+    torch.manual_seed(0)
+    x, w = torch.randn(4, 32, 20, 20).npu(), torch.randn(32, 32, 3, 3).npu().requires_grad_()
+    g = torch.randn(4, 32, 20, 20).npu()
+    first = None
+    for _ in range(3):
+        (grad,) = torch.autograd.grad(F.conv2d(x, w, padding=1), w, g)
+        first = grad if first is None else first
+        assert torch.equal(first.cpu(), grad.cpu())
+
+
+def test_convolution_refuses_shapes():
+    with pytest.raises(RuntimeError):
+        F.conv2d(torch.randn(1, 3, 8, 8).npu(), torch.randn(4, 2, 3, 3).npu())
+        torch.npu.synchronize()
+
+
+MAXIMA = {
+    "3 2 1": lambda t: F.max_pool2d(t, 3, 2, 1),
+    "2": lambda t: F.max_pool2d(t, 2),
+    "1 stride 2": lambda t: F.max_pool2d(t, 1, 2),
+    "dilated": lambda t: F.max_pool2d(t, 3, 1, 1, 2),
+    "ceiling": lambda t: F.max_pool2d(t, (3, 2), (2, 3), (1, 1), 1, ceil_mode=True),
+    "adaptive": lambda t: F.adaptive_max_pool2d(t, (5, 7)),
+}
+MEANS = {
+    "3 2 1": lambda t: F.avg_pool2d(t, 3, 2, 1),
+    "ceiling": lambda t: F.avg_pool2d(t, (3, 2), (2, 2), (1, 0), True, False),
+    "divisor": lambda t: F.avg_pool2d(t, 2, 1, 1, divisor_override=3),
+    "adaptive": lambda t: F.adaptive_avg_pool2d(t, (5, 7)),
+    "adaptive up": lambda t: F.adaptive_avg_pool2d(t, (20, 20)),
+}
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(2, 3, 12, 17), (3, 9, 8)], ids=str)
+def test_pools(shape, dtype):
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    for function in MAXIMA.values():
+        compare(function, [x], dtype, exact=True)
+    for function in MEANS.values():
+        compare(function, [x], dtype)
+    strided = x.transpose(-1, -2).contiguous()
+    compare(lambda t: F.max_pool2d(t.transpose(-1, -2), 3, 2, 1), [strided], dtype, exact=True)
+    compare(lambda t: F.avg_pool2d(t.transpose(-1, -2), 3, 2, 1), [strided], dtype)
+
+
+def test_max_pool_of_nan_and_infinity():
+    x = torch.randn(2, 3, 9, 10)
+    x[0, 0, 0, 0], x[0, 1], x[1, 1, 2, 3] = float("nan"), -float("inf"), float("inf")
+    compare(lambda t: F.max_pool2d(t, 3, 2, 1), [x], torch.float32, exact=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_pools_of_volumes(dtype):
+    x = torch.randn(2, 3, 6, 7, 8)
+    compare(lambda t: F.max_pool3d(t, 3, 2, 1), [x], dtype, exact=True)
+    compare(lambda t: F.avg_pool3d(t, 3, 2, 1), [x], dtype)
+    compare(lambda t: F.adaptive_avg_pool3d(t, (2, 3, 4)), [x], dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_padding(mode, dtype):
+    for padding, shape in [((1, 2), (2, 3, 9)), ((1, 2), (3, 9)), ((2, 1, 3, 0), (2, 3, 6, 7)), ((-1, 2, 1, -1), (2, 3, 6, 7)),
+                           ((1, 1, 2, 0, 1, 2), (2, 3, 4, 5, 6))]:
+        compare(lambda t: F.pad(t, padding, mode=mode), [torch.randn(shape)], dtype)
+
+
+SIZES = [((2, 3, 9), {"size": 20}), ((2, 3, 9), {"scale_factor": 1.7}), ((2, 3, 6, 7), {"size": (13, 11)}),
+         ((2, 3, 6, 7), {"scale_factor": 2}), ((2, 3, 6, 7), {"scale_factor": (0.6, 1.3)}),
+         ((1, 2, 3, 4, 5), {"scale_factor": 2}), ((1, 2, 3, 4, 5), {"size": (7, 3, 9)})]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shape,size", SIZES, ids=str)
+def test_interpolation(shape, size, dtype):
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    linear = {3: "linear", 4: "bilinear", 5: "trilinear"}[len(shape)]
+    for mode, corners in [("nearest", None), ("nearest-exact", None), (linear, False), (linear, True)] + (
+            [("bicubic", False), ("bicubic", True)] if len(shape) == 4 else []):
+        compare(lambda t: F.interpolate(t, mode=mode, align_corners=corners, **size), [x], dtype, exact=True)
+    if len(shape) == 4 and dtype is torch.float32:
+        for mode in ("bilinear", "bicubic"):
+            compare(lambda t: F.interpolate(t, mode=mode, antialias=True, **size), [x], dtype, exact=True)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_unfold_and_fold(dtype):
+    for options in [{"kernel_size": 3, "padding": 1}, {"kernel_size": (2, 3), "stride": 2, "dilation": 2, "padding": 1}]:
+        x = torch.randn(2, 3, 9, 10)
+        compare(lambda t: F.unfold(t, **options), [x], dtype)
+        compare(lambda t: F.fold(t, (9, 10), **options), [F.unfold(x, **options)], dtype)
+    compare(lambda t: t.unfold(1, 3, 2).clone(), [torch.randn(4, 9, 3)], dtype)
+
+
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("border", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grid_sample(mode, border, corners):
+    torch.manual_seed(3)
+    grid = torch.rand(2, 5, 6, 2) * 2.6 - 1.3
+    compare(lambda x, g: F.grid_sample(x, g, mode, border, corners), [torch.randn(2, 3, 7, 8), grid], torch.float32, exact=True)
+    if mode != "bicubic":
+        grid = torch.rand(2, 3, 4, 5, 3) * 2.6 - 1.3
+        compare(lambda x, g: F.grid_sample(x, g, mode, border, corners), [torch.randn(2, 3, 4, 7, 8), grid], torch.float32,
+                exact=True)
