@@ -105,3 +105,20 @@ def test_vectors():
     for p in (1, 2, 3.5, float("inf")):
         close(torch.renorm(image.npu(), p, 1, 2.0), torch.renorm(image, p, 1, 2.0))
     torch.npu.synchronize()
+
+
+def test_lstm_cell():
+    n, h = 5, 7
+    gi, gh, c, bi, bh = rand(n, 4 * h), rand(n, 4 * h) * 0.5, rand(n, h), rand(4 * h), rand(4 * h) * 0.3
+    hy, cy, gates = torch.ops.aten._thnn_fused_lstm_cell(*(t.npu() for t in (gi, gh, c, bi, bh)))
+    leaves = [t.double().requires_grad_() for t in (gi, c, bi)]
+    i, f, g, o = (leaves[0] + gh + leaves[2] + bh).chunk(4, 1)
+    want_c = f.sigmoid() * leaves[1] + i.sigmoid() * g.tanh()
+    want_h = o.sigmoid() * want_c.tanh()
+    close(hy.cpu().double(), want_h.detach())
+    close(cy.cpu().double(), want_c.detach())
+    dh, dc = rand(n, h), rand(n, h) * 2
+    want = torch.autograd.grad([want_h, want_c], leaves, [dh.double(), dc.double()])
+    got = torch.ops.aten._thnn_fused_lstm_cell_backward_impl(dh.npu(), dc.npu(), c.npu(), cy, gates, True)
+    for a, b in zip(got, want):
+        close(a.cpu().double(), b)
