@@ -122,3 +122,32 @@ def test_lstm_cell():
     got = torch.ops.aten._thnn_fused_lstm_cell_backward_impl(dh.npu(), dc.npu(), c.npu(), cy, gates, True)
     for a, b in zip(got, want):
         close(a.cpu().double(), b)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_lstm(batch_first, dtype):
+    torch.manual_seed(0)
+    cpu = torch.nn.LSTM(5, 6, batch_first=batch_first)
+    x = rand(4, 3, 5)
+    n = 4 if batch_first else 3
+    state = (rand(1, n, 6), rand(1, n, 6) * 0.5)
+    npu = torch.nn.LSTM(5, 6, batch_first=batch_first)
+    npu.load_state_dict(cpu.state_dict())
+    npu = npu.to(dtype).npu()
+    a, b = x.clone().requires_grad_(), x.to(dtype).npu().requires_grad_()
+    s = tuple(t.clone().requires_grad_() for t in state)
+    r = tuple(t.to(dtype).npu().requires_grad_() for t in state)
+    want, (wh, wc) = cpu(a, s)
+    got, (gh, gc) = npu(b, r)
+    scale = 1 if dtype == torch.float32 else 50
+    for u, v in ((got, want), (gh, wh), (gc, wc)):
+        close(u.detach().cpu().float(), v.detach(), scale=scale)
+    w = rand(*want.shape)
+    torch.autograd.backward([want, wh, wc], [w, torch.ones_like(wh), torch.ones_like(wc) * 0.5])
+    torch.autograd.backward([got, gh, gc], [w.to(dtype).npu(), torch.ones_like(gh), torch.full(gc.shape, 0.5, dtype=dtype).npu()])
+    for u, v in zip([b, *r, *npu.parameters()], [a, *s, *cpu.parameters()]):
+        close(u.grad.cpu().float(), v.grad, scale=scale * 2)
+    npu.eval()
+    with torch.no_grad():
+        close(npu(b, r)[0].cpu().float(), want.detach(), scale=scale)
