@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "kernels/pipeline.h"
 #include "ops/random/random.h"
 
 namespace updraft {
@@ -45,6 +46,14 @@ void plan_mask(Op& op, const Ints& shape, double drop, const RandomSource& sourc
   if (bytes == 0) return;
   op.work(elements * 4);
   op.launch([=, mask = out.as<uint8_t>()] { generate(mask, bytes, drop, source.read()); });
+}
+
+/// A mask of one bool an element (the client lets callers bring their own) as bits.
+std::vector<uint8_t> pack(const TensorView& mask) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(mask.numel())), bits(static_cast<size_t>(mask_bytes(mask.numel())));
+  gather_to(bytes.data(), DType::Bool, mask);
+  for (size_t i = 0; i < bytes.size(); ++i) bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | bytes[i] << (i % 8));
+  return bits;
 }
 
 void apply(const TensorView& to, const TensorView& from, const uint8_t* mask, double drop) {
@@ -92,6 +101,11 @@ ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
   require_probability(op, prob);
   op.require(is_floating(self->dtype), "self is {}, want a floating type", describe(*self));
   op.require_same_shape("self", *self, "out", *out);
+  if (mask->dtype == DType::Bool && mask->numel() == self->numel()) {
+    if (self->empty()) return;
+    op.launch([=, to = *out, from = *self, m = *mask] { apply(to, from, pack(m).data(), prob); });
+    return;
+  }
   require_mask(op, *mask, self->numel());
   if (self->empty()) return;
   op.launch([=, to = *out, from = *self, bits = mask->as<uint8_t>()] { apply(to, from, bits, prob); });
