@@ -196,3 +196,37 @@ def test_same_bits_each_time():
     first = F.scaled_dot_product_attention(q, k, v, is_causal=True).cpu()
     for _ in range(3):
         assert torch.equal(first, F.scaled_dot_product_attention(q, k, v, is_causal=True).cpu())
+
+
+def rotated(x, mode):
+    if mode == "half":
+        a, b = x.chunk(2, -1)
+        return torch.cat((-b, a), -1)
+    return torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+
+
+@pytest.mark.parametrize("mode", ["half", "interleave"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_rotary(mode, dtype):
+    torch.manual_seed(8)
+    x = torch.randn(2, 5, 3, 16).to(dtype).transpose(1, 2)
+    cos, sin = torch.rand(1, 1, 5, 16).to(dtype), torch.rand(1, 1, 5, 16).to(dtype)
+    weight = torch.randn(2, 3, 5, 16)
+    expected = gradients(lambda x, c, s: x * c + rotated(x, mode) * s, [t.double() for t in (x, cos, sin)], weight.double())
+    actual = gradients(lambda x, c, s: torch_npu.npu_rotary_mul(x, c, s, mode), [t.npu() for t in (x, cos, sin)], weight)
+    for a, e, name in zip(actual, expected, ("out", "dx", "dcos", "dsin")):
+        close(a, e, dtype, name)
+
+
+def test_masked_softmax():
+    torch.manual_seed(9)
+    x, mask = torch.randn(2, 3, 32, 37), torch.rand(2, 3, 32, 37) > 0.6
+    expected = torch.softmax(x.double().masked_fill(mask, -math.inf), -1)
+    close(torch._masked_softmax(x.npu(), mask.npu(), 3, 2), expected, torch.float32)
+
+
+def test_transform_bias_rescale_qkv():
+    torch.manual_seed(10)
+    qkv, bias = torch.randn(2, 7, 48), torch.randn(48)
+    for a, e in zip(torch._transform_bias_rescale_qkv(qkv.npu(), bias.npu(), 4), torch._transform_bias_rescale_qkv(qkv, bias, 4)):
+        close(a, e.double(), torch.float32)

@@ -1,0 +1,195 @@
+// Rotary position embedding: out = cos * x + sin * turned(x), where turned pairs either halves or neighbours.
+#include <limits>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/pipeline.h"
+#include "ops/op.h"
+
+namespace updraft {
+namespace {
+
+void load_row(float* to, const TensorView& v, int64_t offset, int64_t n) {
+  kernels().load[static_cast<int>(v.dtype)][static_cast<int>(Compute::F32)](
+      to, v.as<char>() + offset * static_cast<int64_t>(size_of(v.dtype)), v.strides[v.rank - 1], n);
+}
+void store_row(const TensorView& v, int64_t offset, const float* from, int64_t n) {
+  kernels().store[static_cast<int>(Compute::F32)][static_cast<int>(v.dtype)](
+      v.as<char>() + offset * static_cast<int64_t>(size_of(v.dtype)), v.strides[v.rank - 1], from, n);
+}
+/// The element offset of row i: all dimensions but the last.
+int64_t row_offset(const TensorView& v, const int64_t* dims, int64_t i) {
+  int64_t at = 0;
+  for (int d = v.rank - 2; d >= 0; --d) {
+    at += i % dims[d] * v.strides[d];
+    i /= dims[d];
+  }
+  return at;
+}
+
+void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView& sin, int64_t mode, const TensorView& out) {
+  op.require(mode == 0 || mode == 1, "mode is {}, supported are 0 (half) and 1 (interleave)", mode);
+  op.require(x.rank >= 1 && x.dims[x.rank - 1] % 2 == 0, "x is {}, want an even last dimension", describe(x));
+  for (const TensorView* v : {&x, &cos, &sin, &out})
+    op.require(compute_of(v->dtype) == Compute::F32, "{} is not FLOAT, FLOAT16 or BFLOAT16", describe(*v));
+  op.require_same_shape("x", x, "out", out);
+  op.require_same_shape("cos", cos, "sin", sin);
+}
+
+}  // namespace
+
+ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), (Out, out)) {
+  check(op, *x, *cos, *sin, mode, *out);
+  const TensorView c = cos->expand_as(*x), s = sin->expand_as(*x);
+  if (x->empty()) return;
+  op.work(x->numel() * 4);
+  op.launch([=, x = *x, out = *out] {
+    const int64_t n = x.dims[x.rank - 1], half = mode == 0 ? n / 2 : 1;
+    parallel_for(x.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
+      std::vector<float> hold(static_cast<size_t>(4 * n));
+      float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
+      for (int64_t i = begin; i < end; ++i) {
+        load_row(a, x, row_offset(x, x.dims, i), n);
+        load_row(cosine, c, row_offset(c, x.dims, i), n);
+        load_row(sine, s, row_offset(s, x.dims, i), n);
+        // Pairs (j, j + half): the first half, or every even element.
+        for (int64_t p = 0, step = mode == 0 ? 1 : 2; p < n / 2; ++p) {
+          const int64_t j = p * step;
+          y[j] = cosine[j] * a[j] - sine[j] * a[j + half];
+          y[j + half] = cosine[j + half] * a[j + half] + sine[j + half] * a[j];
+        }
+        store_row(out, row_offset(out, x.dims, i), y, n);
+      }
+    });
+  });
+}
+
+ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, xOptional), (Int, mode), (Out, dx), (OptOut, dcos), (OptOut, dsin)) {
+  check(op, *dy, *cos, *sin, mode, *dx);
+  const TensorView c = cos->expand_as(*dy), s = sin->expand_as(*dy);
+  if (dcos) op.require_same_shape("cos", *cos, "dcos", *dcos);
+  if (dsin) op.require_same_shape("sin", *sin, "dsin", *dsin);
+  if (xOptional) op.require_same_shape("dy", *dy, "x", *xOptional);
+  if (dy->empty()) return;
+  op.work(dy->numel() * 4);
+  TensorView x, to_cos, to_sin;
+  if (xOptional) x = *xOptional;
+  if (dcos) to_cos = *dcos;
+  if (dsin) to_sin = *dsin;
+  op.launch([=, g = *dy, dx = *dx] {
+    const int64_t n = g.dims[g.rank - 1], half = mode == 0 ? n / 2 : 1, step = mode == 0 ? 1 : 2;
+    parallel_for(g.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
+      std::vector<float> hold(static_cast<size_t>(4 * n));
+      float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
+      for (int64_t i = begin; i < end; ++i) {
+        load_row(a, g, row_offset(g, g.dims, i), n);
+        load_row(cosine, c, row_offset(c, g.dims, i), n);
+        load_row(sine, s, row_offset(s, g.dims, i), n);
+        for (int64_t p = 0; p < n / 2; ++p) {
+          const int64_t j = p * step;
+          y[j] = cosine[j] * a[j] + sine[j + half] * a[j + half];
+          y[j + half] = cosine[j + half] * a[j + half] - sine[j] * a[j];
+        }
+        store_row(dx, row_offset(dx, g.dims, i), y, n);
+      }
+    });
+    if (!to_cos.data && !to_sin.data) return;
+    // Gradients of the tables: sums over what they broadcast, in f32, in the order of the rows.
+    const TensorView& table = to_cos.data ? to_cos : to_sin;
+    std::vector<float> sums(static_cast<size_t>(2 * table.numel()), 0.0f);
+    TensorView plain = TensorView::contiguous(sums.data(), DType::Float, table.dims, table.rank);
+    if (x.data) {
+      const TensorView sum = plain.expand_as(g);
+      std::vector<float> hold(static_cast<size_t>(2 * n));
+      float *a = hold.data(), *b = a + n;
+      const int64_t width = table.dims[table.rank - 1];
+      for (int64_t i = 0; i < g.numel() / n; ++i) {
+        load_row(a, g, row_offset(g, g.dims, i), n);
+        load_row(b, x, row_offset(x, g.dims, i), n);
+        float* to_c = sums.data() + row_offset(sum, g.dims, i);
+        float* to_s = to_c + table.numel();
+        for (int64_t p = 0; p < n / 2; ++p) {
+          const int64_t j = p * step, k = j + half;
+          to_c[width == 1 ? 0 : j] += a[j] * b[j];
+          to_c[width == 1 ? 0 : k] += a[k] * b[k];
+          to_s[width == 1 ? 0 : j] -= a[j] * b[k];
+          to_s[width == 1 ? 0 : k] += a[k] * b[j];
+        }
+      }
+    }
+    if (to_cos.data) copy_elements(to_cos, plain);
+    plain.data = sums.data() + table.numel();
+    if (to_sin.data) copy_elements(to_sin, plain);
+  });
+}
+
+// --- softmax(where(mask, -10000, scale * x)) over the last dimension
+static void check_softmax(Op& op, const TensorView& x, const TensorView& mask, bool fixed, const TensorView& y) {
+  op.require(x.rank >= 2 && compute_of(x.dtype) == Compute::F32, "x is {}, want two dimensions or more of floating point", describe(x));
+  op.require(fixed || size_of(mask.dtype) == 1, "mask is {}, want BOOL", describe(mask));
+  op.require_same_shape("x", x, "y", y);
+  op.work(x.numel() * 16);
+}
+
+ACLNN(aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask), (Out, y)) {
+  op.require(fixedTriuMask || mask, "mask is null and fixedTriuMask is false");
+  check_softmax(op, *x, mask ? *mask : *x, fixedTriuMask, *y);
+  TensorView m;
+  if (!fixedTriuMask) m = mask->expand_as(*x);
+  if (x->empty()) return;
+  op.launch([=, x = *x, y = *y] {
+    const int64_t n = x.dims[x.rank - 1], wide = (n + 15) / 16 * 16, lines = x.dims[x.rank - 2];
+    parallel_for(x.numel() / n, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
+      std::vector<float> hold(static_cast<size_t>(wide));
+      float* s = hold.data();
+      for (int64_t i = begin; i < end; ++i) {
+        load_row(s, x, row_offset(x, x.dims, i), n);
+        kernels().scale_f32(s, n, static_cast<float>(scale));
+        if (m.data) {
+          const char* bytes = m.as<char>() + row_offset(m, x.dims, i);
+          for (int64_t j = 0; j < n; ++j)
+            if (bytes[j * m.strides[m.rank - 1]]) s[j] = -10000.0f;
+        } else {
+          for (int64_t j = i % lines + 1; j < n; ++j) s[j] = -10000.0f;
+        }
+        std::fill(s + n, s + wide, -std::numeric_limits<float>::infinity());
+        float max = -std::numeric_limits<float>::infinity(), sum = 0;
+        kernels().attention_softmax(s, wide, 1, wide, &max, &sum, nullptr, 0, 0);
+        kernels().scale_f32(s, n, 1.0f / sum);
+        store_row(y, row_offset(y, x.dims, i), s, n);
+      }
+    });
+  });
+}
+
+ACLNN(aclnnScaledMaskedSoftmaxBackward, (In, yGrad), (In, y), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask), (Out, out)) {
+  op.require(fixedTriuMask || mask, "mask is null and fixedTriuMask is false");
+  check_softmax(op, *y, mask ? *mask : *y, fixedTriuMask, *out);
+  op.require_same_shape("yGrad", *yGrad, "y", *y);
+  TensorView m;
+  if (!fixedTriuMask) m = mask->expand_as(*y);
+  if (y->empty()) return;
+  op.launch([=, g = *yGrad, y = *y, out = *out] {
+    const int64_t n = y.dims[y.rank - 1], wide = (n + 15) / 16 * 16, lines = y.dims[y.rank - 2];
+    parallel_for(y.numel() / n, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
+      std::vector<float> hold(static_cast<size_t>(2 * wide), 0.0f);
+      float *p = hold.data(), *d = p + wide;
+      for (int64_t i = begin; i < end; ++i) {
+        load_row(p, y, row_offset(y, y.dims, i), n);
+        load_row(d, g, row_offset(g, y.dims, i), n);
+        const float mean = kernels().dot_f32(p, d, wide);
+        for (int64_t j = 0; j < n; ++j) d[j] = static_cast<float>(scale) * p[j] * (d[j] - mean);
+        if (m.data) {
+          const char* bytes = m.as<char>() + row_offset(m, y.dims, i);
+          for (int64_t j = 0; j < n; ++j)
+            if (bytes[j * m.strides[m.rank - 1]]) d[j] = 0;
+        } else {
+          for (int64_t j = i % lines + 1; j < n; ++j) d[j] = 0;
+        }
+        store_row(out, row_offset(out, y.dims, i), d, n);
+      }
+    });
+  });
+}
+
+}  // namespace updraft
