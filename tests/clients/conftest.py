@@ -1,22 +1,38 @@
 """The device under test, and a time-out for each test that dumps all stacks.
 
 UPDRAFT_TEST_DEVICE=cpu lets PyTorch's CPU device stand in for npu: that tests the tests (those that need torch.npu are skipped)."""
+import ctypes
 import faulthandler
-import json
 import os
+import pickle
 import signal
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 from _pytest.reports import TestReport
 from _pytest.runner import runtestprotocol
 
+HERE = Path(__file__).parent
 DEVICE = os.environ.get("UPDRAFT_TEST_DEVICE", "npu")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "limit(seconds): this client test's time-out (default 120 s)")
+    config.addinivalue_line("markers", "timeout(seconds): of pytest-timeout")
+
+
+def seconds_of(item):
+    marker = item.get_closest_marker("limit")
+    return marker.args[0] if marker else 120
+
+
+def pytest_collection_modifyitems(items):
+    """pytest-timeout, where it is installed, is the last resort: it ends the whole run, so it comes after our own."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.timeout(seconds_of(item) + 90))
 
 
 def pytest_collection_finish(session):
@@ -45,14 +61,18 @@ def in_fork(item):
     with tempfile.TemporaryFile() as file:
         sys.stdout.flush()
         sys.stderr.flush()
+        # pytest's faulthandler_timeout has begun a watchdog thread; a fork would inherit its lock without the thread, and wait
+        # for it for ever when it sets its own time-out.
+        faulthandler.cancel_dump_traceback_later()
         child = os.fork()
         if child == 0:
             status = 1
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: the fork ends with pytest
             try:
                 # nextitem=None: the fork tears everything down, whatever the parent does next
                 reports = runtestprotocol(item, nextitem=None, log=False)
                 data = [hook.pytest_report_to_serializable(config=config, report=r) for r in reports]
-                file.write(json.dumps(data, default=str).encode())
+                pickle.dump(data, file)
                 file.flush()
                 status = 0
             finally:
@@ -61,15 +81,14 @@ def in_fork(item):
         file.seek(0)
         data = file.read()
     if code == 0 and data:
-        return [hook.pytest_report_from_serializable(config=config, data=d) for d in json.loads(data)]
+        return [hook.pytest_report_from_serializable(config=config, data=d) for d in pickle.loads(data)]
     what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code} (a hang is ended by its time-out)"
     return [TestReport(nodeid=item.nodeid, location=item.location, keywords={}, outcome="failed", when="call", longrepr=f"the test's process was {what}")]
 
 
 @pytest.fixture(autouse=True)
 def time_limit(request):
-    marker = request.node.get_closest_marker("limit")
-    seconds = marker.args[0] if marker else 120
+    seconds = seconds_of(request.node)
 
     def expired(number, frame):
         faulthandler.dump_traceback(file=sys.__stderr__, all_threads=True)
