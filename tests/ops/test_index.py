@@ -94,7 +94,7 @@ def test_cat_promotes():
 
 
 I = torch.tensor([2, 0, -1, 2])
-J = torch.tensor([[1], [3]])
+J = torch.tensor([[1], [2]])
 EXPRESSIONS = {
     "i": lambda: (I,),
     "ij": lambda: (I, J),
@@ -102,7 +102,7 @@ EXPRESSIONS = {
     "i_j": lambda: (I, slice(None), J),
     "__i": lambda: (slice(None), slice(None), I),
     "_ij": lambda: (slice(None), I, J),
-    "ijk": lambda: (I, J, torch.tensor(3)),
+    "ijk": lambda: (I, J, torch.tensor(2)),
     "ellipsis": lambda: (..., J),
     "empty": lambda: (torch.tensor([], dtype=torch.long),),
     "_empty": lambda: (slice(None), torch.tensor([], dtype=torch.long)),
