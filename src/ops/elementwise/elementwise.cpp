@@ -77,7 +77,7 @@ DType result_type(std::initializer_list<Source> in) {
       DType t = is_complex(s.dtype()) ? DType::Complex64 : is_floating(s.dtype()) ? DType::Float
                 : s.dtype() == DType::Bool ? DType::Bool : DType::Int64;
       scalars = promote_or(scalars, t);
-    } else if (s.view().rank == 0) {
+    } else if (s.shape().rank == 0) {
       zero = promote_or(zero, s.dtype());
     } else {
       dims = promote_or(dims, s.dtype());
@@ -129,7 +129,7 @@ void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Sou
   int64_t dims[kMaxDims];
   int rank = 0;
   for (const Source& s : in) {
-    const TensorView v = s.view();
+    const TensorView& v = s.shape();
     rank = broadcast_shape(dims, rank, v.dims, v.rank, dims);
   }
   // Scalars alone leave out's shape open.

@@ -39,6 +39,8 @@ class Source {
   Source(Scalar s) : Source(*s) {}
   bool scalar() const { return scalar_; }
   DType dtype() const { return view_.dtype; }
+  /// Type and shape; no data where this is a scalar.
+  const TensorView& shape() const { return view_; }
   /// Valid as long as this Source stays where it is.
   TensorView view() const {
     if (!scalar_) return view_;
