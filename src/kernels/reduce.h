@@ -9,8 +9,8 @@
 namespace updraft {
 
 enum class ReduceOp : uint8_t { sum, prod, max, min };
-/// What is done to each element first. power: |x|^p; exp: exp(x - pivot).
-enum class ReduceMap : uint8_t { none, nonzero, abs, square, power, exp };
+/// What is done to each element first. power: |x|^p; exp: exp(x - pivot); skip_nan: 0 for NaN.
+enum class ReduceMap : uint8_t { none, nonzero, abs, square, power, exp, skip_nan };
 
 /// Dimensions of `in` that are reduced, as bits.
 using DimMask = uint32_t;

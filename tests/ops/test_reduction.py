@@ -102,6 +102,8 @@ def test_integer_reductions(dtype):
 def test_nan_and_infinity():
     nan, inf = float("nan"), float("inf")
     x = torch.tensor([[1, nan, 3, 2, nan, -1], [inf, 1, -inf, 2, 2, 2], [nan] * 6, [-inf] * 6])
+    for kw in ({}, {"dim": 0}, {"dim": 1}):
+        torch.testing.assert_close(torch.nansum(x.npu(), **kw).cpu(), torch.nansum(x, **kw), equal_nan=True)
     for name in "max min median nanmedian cummax cummin argmax argmin amax amin sum prod logsumexp any all cumsum var".split():
         for d in (0, 1):
             got, want = (getattr(torch, name)(t, dim=d) for t in (x.npu(), x))

@@ -94,6 +94,11 @@ void map_values(ReduceMap map, const T* x, int64_t n, const T* pivot, int64_t st
     case ReduceMap::nonzero:
       for (int64_t i = 0; i < n; ++i) to[i] = x[i] != T(0) ? R(1) : R(0);
       break;
+    case ReduceMap::skip_nan:
+      if constexpr (!complex) {
+        for (int64_t i = 0; i < n; ++i) to[i] = x[i] != x[i] ? R(0) : x[i];
+      }
+      break;
     case ReduceMap::abs:
       for (int64_t i = 0; i < n; ++i) to[i] = magnitude(x[i]);
       break;

@@ -89,6 +89,19 @@ ACLNN(aclnnReduceSum, (In, self), (Ints, dims), (Bool, keepDims), (Type, dtype),
   plan(op, arithmetic(ReduceOp::sum, *self, *out), *self, reduction_mask(op, *self, *dims), keepDims, *out);
 }
 
+ACLNN(aclnnReduceNansum, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
+  (void)dtype;
+  op.require(!is_complex(self->dtype) && !is_complex(out->dtype), "self is {}: complex numbers are not supported",
+             describe(*self));
+  ReduceSpec spec = arithmetic(ReduceOp::sum, *self, *out);
+  if (is_floating(self->dtype) && spec.map == ReduceMap::none) {
+    // NaNs must be seen before a conversion to integers hides them.
+    if (spec.compute == Compute::I64) spec.compute = compute_of(self->dtype);
+    spec.map = ReduceMap::skip_nan;
+  }
+  plan(op, spec, *self, reduction_mask(op, *self, *dim), keepDim, *out);
+}
+
 ACLNN(aclnnMean, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
   (void)dtype;
   plan_mean(op, *self, reduction_mask(op, *self, *dim), keepDim, *out);
