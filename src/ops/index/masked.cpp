@@ -57,10 +57,6 @@ ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
   });
 }
 
-ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
-  plan_choice(op, *condition, *self, *other, *out);
-}
-
 ACLNN(aclnnMaskedScale, (In, self), (In, mask), (Double, scale), (Out, out)) {
   op.require_same_shape("self", *self, "mask", *mask);
   op.require_same_shape("self", *self, "out", *out);

@@ -95,7 +95,7 @@ struct Runner {
       else {
         Array<T> to;
         to.data = a;
-        matmul(before.view({batch, hidden}), w_hidden.view({gates, hidden}).transpose(0, 1), to.view({batch, gates}), {1, 1, false});
+        matmul(before.view({batch, hidden}), w_hidden.view({gates, hidden}).transpose(0, 1), to.view({batch, gates}), {.alpha = 1, .beta = 1});
       }
       each_row(batch, [&](int64_t r) {
         const int64_t at = t * cell() + r * hidden;
@@ -172,7 +172,7 @@ struct Runner {
       Array<T> g;
       g.data = const_cast<T*>(h_gates) + t * batch * gates;
       std::memcpy(dh.data, through.data, static_cast<size_t>(cell()) * sizeof(T));
-      matmul(g.view({batch, gates}), w_hidden.view({gates, hidden}), dh.view({batch, hidden}), {1, 1, false});
+      matmul(g.view({batch, gates}), w_hidden.view({gates, hidden}), dh.view({batch, hidden}), {.alpha = 1, .beta = 1});
     }
     give(l.dh0, dh.data);
     give(l.dc0, dc.data);
@@ -182,7 +182,7 @@ struct Runner {
     if (l.dx.data) {
       if (l.add_dx) out.take(l.dx, n * input);
       else out.zeros(n * input);
-      matmul(a.view({n, gates}), w_in.view({gates, input}), out.view({n, input}), {1, l.add_dx ? 1.0 : 0.0, false});
+      matmul(a.view({n, gates}), w_in.view({gates, input}), out.view({n, input}), {.alpha = 1, .beta = l.add_dx ? 1.0 : 0.0});
       give(l.dx, out.data);
     }
     if (l.dw_in.data) {
