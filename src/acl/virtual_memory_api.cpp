@@ -66,7 +66,9 @@ int open_peer(pid_t pid, int fd) {
 ACL_API aclrtReserveMemAddress(void** p, size_t bytes, size_t, void*, uint64_t) {
   return guard("aclrtReserveMemAddress", [&] {
     need(p, "virPtr");
-    *p = current_device().memory().reserve(bytes);
+    // torch_npu reserves before it sets a device: without a context it is device 0's range.
+    Context* context = current_context_or_null();
+    *p = (context ? context->device() : Device::get(0)).memory().reserve(bytes);
   });
 }
 ACL_API aclrtReleaseMemAddress(void* p) {
