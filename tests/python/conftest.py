@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -12,12 +13,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "updraft"
 PTH = ROOT / "packaging" / "updraft-preload.pth"
 FACADES = ["libascendcl.so", "libhccl.so", "libopapi.so"]
+RUN_DIR = tempfile.mkdtemp(prefix="updraft-test-")
 
 
 def clean_environment(**more):
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("UPDRAFT_", "ASCEND_", "TORCH_", "PYTHON")) and k != "LD_LIBRARY_PATH"}
-    env.update(PYTHONPATH=str(PACKAGE.parent), UPDRAFT_LANG="en")
+    # a folder of our own: what other processes of this machine do must not show
+    env.update(PYTHONPATH=str(PACKAGE.parent), UPDRAFT_LANG="en", UPDRAFT_RUN_DIR=RUN_DIR)
     env.update({k: str(v) for k, v in more.items()})
     return env
 
