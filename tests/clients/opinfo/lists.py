@@ -17,6 +17,12 @@ def refusals():
     return re.compile("|".join(f"(?:{x['text']})" for x in listed) or r"(?!)")
 
 
+def entry_patterns(table, key, name):
+    """One pattern of what excluded.toml's [[difference]] or [[sample]] say of an entry."""
+    listed = tomllib.loads((HERE / "excluded.toml").read_text()).get(table, [])
+    return re.compile("|".join(f"(?:{x[key]})" for x in listed if name in x["names"]) or r"(?!)")
+
+
 def excluded(suite, dtype, direction):
     """{entry: reason}; an exclusion without dtype or direction holds for all."""
     listed = tomllib.loads((HERE / "excluded.toml").read_text()).get("entry", [])

@@ -13,8 +13,8 @@ def verdict(result, excluded):
     for bad in BAD:
         if bad in statuses:
             return bad
-    # refused: the wheel itself will have none of the samples; skipped: no dtype, no samples, or the CPU refuses them all
-    return "ok" if "ok" in statuses else "refused" if "refused" in statuses else "skipped"
+    # excluded here: every sample of it is; refused: the wheel itself will have none of the samples; skipped: no dtype, no samples, or the CPU refuses them all
+    return "ok" if "ok" in statuses else "excluded" if "excluded" in statuses else "refused" if "refused" in statuses else "skipped"
 
 
 def describe(results, suite, dtype, direction):
@@ -39,7 +39,7 @@ def count(entries):
     judged = [e for e in entries if e["status"] not in ("excluded", "refused", "skipped")]
     samples = sum((Counter(e["samples"]) for e in judged), Counter())
     share = lambda ok, total: round(100 * ok / total, 2) if total else None
-    compared = sum(n for status, n in samples.items() if status not in ("skipped", "refused"))
+    compared = sum(n for status, n in samples.items() if status not in ("skipped", "refused", "excluded"))
     return {"entries": dict(statuses), "entries_ok_percent": share(statuses["ok"], len(judged)), "samples": dict(samples),
             "samples_ok_percent": share(samples["ok"], compared)}
 

@@ -1,11 +1,13 @@
 """The harness itself: that it sees what is wrong, forgives only rounding, and outlives its workers. Needs no device."""
 import argparse
+import re
 
 import pytest
 import torch
 
 from . import compare, pool, report
 from .moving import Mover
+from .suites import entries
 from .worker import Runner
 
 
@@ -86,3 +88,25 @@ def test_moving_keeps_strides_and_sharing():
     assert b.sum() == 0 and base.sum() > 0  # shared among the copies, apart from the sample
     high, dtype = Mover("cpu", precise=True)((view, torch.float16))
     assert high.dtype == torch.float64 and dtype == torch.float64
+
+
+def test_the_database_sets_no_seeds():
+    case = next(iter(entries("op")["nn.functional.dropout"].cases(torch.float32, "forward")))
+    runner = Runner("cpu", "forward")
+    assert not compare.identical(runner.on_cpu(case, 1), runner.on_cpu(case, 2))
+    assert compare.identical(runner.on_cpu(case, 1), runner.on_cpu(case, 1))
+
+
+def test_only_the_listed_difference_is_accepted():
+    rule = re.compile("result 1: (dtype torch.int32 instead of torch.int64|shape .* instead of .*)")
+    value, index = torch.ones(2), torch.tensor([3, 4])
+    kept, expected, actual = compare.settle((value, index), (value, index.int()), rule)
+    assert kept == [0, 1]
+    compare.close("pool", expected, actual, "forward")
+    _, expected, actual = compare.settle((value, index), (value, index.int() + 1), rule)
+    with pytest.raises(compare.Wrong):  # another dtype excuses no other value
+        compare.close("pool", expected, actual, "forward")
+    assert compare.settle((value, index), (value, index[:1]), rule)[0] == [0]
+    _, expected, actual = compare.settle((index, value), (index.int(), value), rule)
+    with pytest.raises(compare.Wrong):
+        compare.close("pool", expected, actual, "forward")
