@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/config.h"
 #include "device/context.h"
 #include "device/device.h"
+#include "device/soc.h"
 #include "device/stream.h"
 
 namespace updraft {
@@ -90,6 +92,9 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
   }
   if (!tensor_pool().get(handle))
     throw Error(code::kAclnnParamInvalid, "{} is not a tensor handle (destroyed, or never created)", name);
+  if (handle->view.dtype == DType::BFloat16 && Config::get().card_fidelity && !soc().bf16)
+    throw Error(code::kAclnnParamInvalid, "{} is {}: {} has no bfloat16 (UPDRAFT_FIDELITY=card)", name,
+                describe(handle->view), soc().name);
   work_ = std::max(work_, handle->view.numel());
   if (tracing()) executor_.arguments.push_back({name, output, handle->view});
 }
