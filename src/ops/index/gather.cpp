@@ -50,10 +50,10 @@ Rows flat_rows(const TensorView& self, const TensorView& index, const TensorView
 
 ACLNN(aclnnGather, (In, self), (Int, dim), (In, index), (Out, out)) {
   const int d = self->wrap_dim(dim);
-  op.require(index->dtype == DType::Int64 || index->dtype == DType::Int32, "index is {}, want INT64 or INT32", describe(*index));
   op.require_same_shape("index", *index, "out", *out);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
-  if (out->empty()) return;
+  if (out->empty()) return;  // an empty index may have any type, as PyTorch has it
+  op.require(index->dtype == DType::Int64 || index->dtype == DType::Int32, "index is {}, want INT64 or INT32", describe(*index));
   op.require(std::max(self->rank, 1) == std::max(index->rank, 1), "index is {}, want as many dimensions as self, {}",
              describe(*index), describe(*self));
   TensorView from = *self, at = *index, to = *out;

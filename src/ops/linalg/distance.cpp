@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/blocks.h"
+#include "ops/aclop.h"
 #include "ops/linalg/dense.h"
 
 namespace updraft {
@@ -85,6 +86,36 @@ void cdist_backward(const TensorView& grad, const TensorView& a, const TensorVie
   linalg::scatter(out, result);
 }
 
+// The client expands all four to [..., points of x1, points of x2, coordinates]; out loses the second last.
+void cdist_grad(AclopCall& call) {
+  if (call.inputs.size() < 4 || call.outputs.empty())
+    throw Error(code::kAclInvalidParam, "CdistGrad has {} inputs and {} outputs, want 4 and 1", call.inputs.size(), call.outputs.size());
+  const TensorView& shape = call.inputs[1].view;
+  const TensorView& out = call.outputs[0].view;
+  for (const AclopTensor& t : call.inputs)
+    if (t.view.rank < 3 || !t.view.same_shape(shape))
+      throw Error(code::kAclInvalidParam, "CdistGrad: {} and {}, want equal shapes of three or more dimensions", describe(t.view), describe(shape));
+  if (out.empty()) return;
+  const int64_t m = shape.dims[shape.rank - 1], n = shape.dims[shape.rank - 2], rows = out.numel() / m;
+  if (rows * n * m != shape.numel())
+    throw Error(code::kAclInvalidParam, "CdistGrad: the result is {}, the points are {}", describe(out), describe(shape));
+  const auto p = call.attributes.find("p");
+  const double given = p == call.attributes.end() ? 2 : static_cast<double>(p->second.real);
+  const double power = given < 0 ? INFINITY : given;  // the client writes infinity as -1
+  const std::vector<double> g = linalg::gather(call.inputs[0].view), x = linalg::gather(shape),
+                            y = linalg::gather(call.inputs[2].view), d = linalg::gather(call.inputs[3].view);
+  std::vector<double> result(static_cast<size_t>(out.numel()), 0.0);
+  parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        for (int64_t k = 0; k < m; ++k) {
+          const auto at = static_cast<size_t>((i * n + j) * m + k);
+          if (g[at] != 0) result[static_cast<size_t>(i * m + k)] += g[at] * slope(x[at] - y[at], d[at], power);
+        }
+  });
+  linalg::scatter(out, result);
+}
+
 void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim, const aclScalar& limit,
                  const TensorView& out) {
   op.require_same_shape("self", self, "out", out);
@@ -159,6 +190,8 @@ ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p
   const double power = p < 0 ? INFINITY : static_cast<double>(p);
   op.launch([=, g = *grad, l = *x1, r = *x2, d = *cdist, to = *out] { cdist_backward(g, l, r, d, to, power); });
 }
+
+ACLOP("CdistGrad", cdist_grad)
 
 ACLNN(aclnnPdist, (In, self), (Float, p), (Out, out)) {
   op.require(self->rank == 2 && is_floating(self->dtype), "self is {}, want floating-point points [N,M]", describe(*self));
