@@ -239,3 +239,60 @@ def test_out_of_range(call):
 
 def test_one_hot():
     check(lambda i: torch.nn.functional.one_hot(i, 6), torch.tensor([[0, 5], [2, 2]]))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_embedding_bag(mode, dtype):
+    def compare(indices, weight, offsets=None, samples=None, **options):
+        got = torch.nn.functional.embedding_bag(*move([indices, weight, offsets]), mode=mode, per_sample_weights=move(samples), **options)
+        # Halves are summed in float and rounded once.
+        want = torch.nn.functional.embedding_bag(
+            indices, weight.float(), offsets, mode=mode, per_sample_weights=samples if samples is None else samples.float(), **options)
+        same(got, want.to(dtype), 1e-6 if samples is not None and dtype == torch.float32 else 0)
+
+    weight = make((9, 5), dtype)
+    indices, offsets = torch.tensor([4, 1, 3, 3, 0, 8, 2, 4]), torch.tensor([0, 3, 3, 5])  # the second bag is empty
+    for options in ({}, {"padding_idx": 3}):
+        compare(indices, weight, offsets, **options)
+        compare(indices.int(), weight, torch.tensor([0, 3, 3, 5, 8], dtype=torch.int32), include_last_offset=True, **options)
+    compare(indices.view(2, 4), weight)
+    compare(indices, make((5, 9), dtype).t(), offsets)
+    if mode == "sum":
+        compare(indices, weight, offsets, make((8,), dtype, 1))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_embedding_bag_backward(mode):
+    indices, offsets = torch.tensor([4, 1, 3, 3, 0, 8, 2, 4]), torch.tensor([0, 3, 3, 5])
+    for options in ({}, {"padding_idx": 3}):
+        grads = []
+        for device in ("cpu", "npu"):
+            weight = make((9, 5)).to(device).requires_grad_()
+            out = torch.nn.functional.embedding_bag(indices.to(device), weight, offsets.to(device), mode=mode, **options)
+            out.backward(make((4, 5), seed=2).to(device))
+            grads.append(weight.grad.cpu())
+        torch.testing.assert_close(grads[1], grads[0])
+
+
+def test_embedding_bag_refuses_bad_offsets():
+    weight, indices = make((9, 5)).npu(), torch.tensor([1, 2, 3]).npu()
+    with pytest.raises(RuntimeError):
+        torch.nn.functional.embedding_bag(indices, weight, torch.tensor([0, 7]).npu(), mode="sum").cpu()
+
+
+def test_gather_with_an_empty_index_of_any_type():
+    x = make((3, 4))
+    assert x.npu().gather(0, torch.empty(0, dtype=torch.uint8).npu()).shape == (0,)
+
+
+def test_pairs_of_halves():
+    re, im = make((4, 6), torch.float16), make((4, 6), torch.float16, 1)
+    for a, b in ((re, im), (re.t(), im.t()), (re[0], im)):
+        got = torch.complex(a.npu(), b.npu())
+        want = torch.complex(a, b)
+        assert got.dtype == torch.complex32 and torch.equal(torch.view_as_real(got).cpu(), torch.view_as_real(want))
+    for x in (make((4, 6)), make((4, 6), torch.int64), make((4, 6), torch.bool), torch.tensor(1.5), torch.complex(make((4, 6)), make((4, 6), seed=1))):
+        got, want = x.npu().chalf(), x.chalf()
+        assert torch.equal(torch.view_as_real(got.cpu()), torch.view_as_real(want))
+        assert torch.equal(got.to(torch.complex64).cpu(), want.to(torch.complex64))

@@ -105,3 +105,33 @@ def test_vectors():
     for p in (1, 2, 3.5, float("inf")):
         close(torch.renorm(image.npu(), p, 1, 2.0), torch.renorm(image, p, 1, 2.0))
     torch.npu.synchronize()
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, float("inf")])
+def test_gradient_of_distances(p):
+    grads = []
+    for device in ("cpu", "npu"):
+        torch.manual_seed(0)
+        x, y = (torch.randn(2, n, 5).to(device).requires_grad_() for n in (9, 30))
+        (torch.cdist(x, y, p, compute_mode="donot_use_mm_for_euclid_dist") * torch.arange(30.0).to(device)).sum().backward()
+        grads.append((x.grad, y.grad))
+    for want, got in zip(*grads):
+        close(got, want)
+
+
+@pytest.mark.parametrize("n_fft", [1, 7, 12, 16, 30, 64])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_stft(n_fft, normalized):
+    x = rand(3, 200)
+    options = {"n_fft": n_fft, "hop_length": 5, "center": False, "normalized": normalized, "return_complex": True}
+    windows = [{}, {"window": torch.hann_window(n_fft)}]
+    if n_fft > 4:
+        windows.append({"window": torch.hamming_window(n_fft - 3), "win_length": n_fft - 3})
+    for window in windows:
+        moved = {k: v.npu() if isinstance(v, torch.Tensor) else v for k, v in window.items()}
+        for onesided in (False, True):
+            for signal in (x, x[0], x.t().contiguous().t()):
+                got = torch.stft(signal.npu(), onesided=onesided, **options, **moved).cpu()
+                want = torch.stft(signal, onesided=onesided, **options, **window)
+                assert got.dtype == want.dtype
+                torch.testing.assert_close(torch.view_as_real(got), torch.view_as_real(want), rtol=1e-5, atol=2e-5)

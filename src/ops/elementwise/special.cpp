@@ -58,6 +58,22 @@ ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
 }
 
 ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
+  if (out->dtype == DType::Complex32) {
+    // Nothing computes in this type: the two parts are copies.
+    op.require_broadcast(*real, *imag, *out);
+    if (out->empty()) return;
+    TensorView parts[2] = {*out, *out};
+    for (int k : {0, 1}) {
+      parts[k].dtype = DType::Float16;
+      parts[k].data = out->as<char>() + 2 * k;
+      for (int d = 0; d < out->rank; ++d) parts[k].strides[d] *= 2;
+    }
+    op.launch([re = parts[0], im = parts[1], real = *real, imag = *imag] {
+      copy_elements(re, real);
+      copy_elements(im, imag);
+    });
+    return;
+  }
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
   plan_elementwise(op, Ew::make_complex, compute_of(out->dtype), {real, imag}, *out);
 }

@@ -65,6 +65,13 @@ double slope(double d, double distance, double p) {
   return sign * std::pow(std::abs(d) / distance, p - 1);
 }
 
+/// The difference as the forward pass had it: with the largest one, equality with the distance decides.
+double difference(double a, double b, DType t) {
+  if (t == DType::Double) return a - b;
+  const float d = static_cast<float>(a) - static_cast<float>(b);
+  return static_cast<double>(t == DType::Float16 ? static_cast<float>(Half(d)) : t == DType::BFloat16 ? static_cast<float>(BFloat16(d)) : d);
+}
+
 void cdist_backward(const TensorView& grad, const TensorView& a, const TensorView& b, const TensorView& distances,
                     const TensorView& out, double p) {
   const linalg::Batch left(a), right(b);
@@ -79,7 +86,7 @@ void cdist_backward(const TensorView& grad, const TensorView& a, const TensorVie
         const double* other = y.data() + (i / left.rows * n + j) * m;
         const auto at = static_cast<size_t>(i * n + j);
         if (g[at] == 0) continue;
-        for (int64_t k = 0; k < m; ++k) result[static_cast<size_t>(i * m + k)] += g[at] * slope(from[k] - other[k], d[at], p);
+        for (int64_t k = 0; k < m; ++k) result[static_cast<size_t>(i * m + k)] += g[at] * slope(difference(from[k], other[k], distances.dtype), d[at], p);
       }
     }
   });
@@ -110,7 +117,7 @@ void cdist_grad(AclopCall& call) {
       for (int64_t j = 0; j < n; ++j)
         for (int64_t k = 0; k < m; ++k) {
           const auto at = static_cast<size_t>((i * n + j) * m + k);
-          if (g[at] != 0) result[static_cast<size_t>(i * m + k)] += g[at] * slope(x[at] - y[at], d[at], power);
+          if (g[at] != 0) result[static_cast<size_t>(i * m + k)] += g[at] * slope(difference(x[at], y[at], call.inputs[3].view.dtype), d[at], power);
         }
   });
   linalg::scatter(out, result);

@@ -152,5 +152,67 @@ ACLOP("DynamicRNNGrad", [](AclopCall& call) {
   run_rnn_backward(l);
 })
 
+// The gradient comes without the dimension of steps.
+TensorView steps_of(const TensorView& v) {
+  if (!v.data || v.rank != 2) return v;
+  TensorView s = v;
+  for (int d = 2; d > 0; --d) {
+    s.dims[d] = v.dims[d - 1];
+    s.strides[d] = v.strides[d - 1];
+  }
+  s.dims[0] = 1;
+  s.rank = 3;
+  return s;
+}
+
+// --- DynamicRNNV2: a weight each for input and hidden, one bias ---
+RnnLayer layer_of_two(const AclopCall& call, size_t want_inputs, size_t want_outputs) {
+  if (call.inputs.size() < want_inputs || call.outputs.size() < want_outputs)
+    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and {}", call.type, call.inputs.size(),
+                call.outputs.size(), want_inputs, want_outputs);
+  RnnLayer l;
+  l.x = steps_of(call.inputs[0].view);
+  const TensorView &w = call.inputs[1].view, &u = call.inputs[2].view;
+  if (l.x.rank != 3 || w.rank != 2 || u.rank != 2 || w.dims[0] != l.x.dims[2] || u.dims[1] != 4 * u.dims[0] || w.dims[1] != u.dims[1])
+    throw Error(code::kAclInvalidParam, "{}: x is {}, the weights are {} and {}, want [steps, batch, input], [input, 4 * hidden] and [hidden, 4 * hidden]",
+                call.type, describe(l.x), describe(w), describe(u));
+  l.w_in = w.transpose(0, 1);
+  l.w_hidden = u.transpose(0, 1);
+  l.reverse = text_of(call, "direction") == "REDIRECTIONAL";
+  return l;
+}
+
+ACLOP("DynamicRNNV2", [](AclopCall& call) {
+  // x w u b seq_length init_h init_c -> y h c i j f o tanhc
+  RnnLayer l = layer_of_two(call, 7, 8);
+  l.b_in = call.inputs[3].view;
+  l.active = rows_of(call.inputs[4].view, l.x.dims[0], l.x.dims[1]);
+  l.h0 = state_of(call.inputs[5].view);
+  l.c0 = state_of(call.inputs[6].view);
+  l.y = call.outputs[0].view;
+  const size_t from[RnnLayer::kSaved] = {3, 5, 4, 6, 2, 7, 1};
+  for (size_t k = 0; k < RnnLayer::kSaved; ++k) l.saved[k] = call.outputs[from[k]].view;
+  run_rnn(l);
+})
+
+ACLOP("DynamicRNNV2Grad", [](AclopCall& call) {
+  // x w u y init_h init_c h c dy dh dc i j f o tanhc … -> dw du db dx dh_prev dc_prev
+  RnnLayer l = layer_of_two(call, 16, 6);
+  l.h0 = state_of(call.inputs[4].view);
+  l.c0 = state_of(call.inputs[5].view);
+  const size_t from[RnnLayer::kSaved] = {11, 13, 12, 14, 7, 15, 6};
+  for (size_t k = 0; k < RnnLayer::kSaved; ++k) l.saved[k] = steps_of(call.inputs[from[k]].view);
+  l.dy = steps_of(call.inputs[8].view);
+  l.dh_last = state_of(call.inputs[9].view);
+  l.dc_last = state_of(call.inputs[10].view);
+  l.dw_in = call.outputs[0].view.transpose(0, 1);
+  l.dw_hidden = call.outputs[1].view.transpose(0, 1);
+  l.db_in = call.outputs[2].view;
+  l.dx = steps_of(call.outputs[3].view);
+  l.dh0 = state_of(call.outputs[4].view);
+  l.dc0 = state_of(call.outputs[5].view);
+  run_rnn_backward(l);
+})
+
 }  // namespace
 }  // namespace updraft
