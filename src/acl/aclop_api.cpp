@@ -25,6 +25,8 @@ const std::string& option(int32_t which) {
 AclopTensor tensor_of(const aclTensorDesc* desc, const aclDataBuffer* buffer) {
   AclopTensor t;
   if (!desc) return t;
+  if (!is_computable(desc->dtype))
+    throw Error(code::kAclInvalidParam, "a tensor has data type {}, which no operator here computes", static_cast<int>(desc->dtype));
   // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
   void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
   t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));

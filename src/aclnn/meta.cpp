@@ -54,6 +54,10 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
     if (rank > kMaxDims || storage_rank > kMaxDims)
       throw Error(code::kAclnnParamInvalid, "a tensor of {} dimensions (storage {}): the most is {}", rank, storage_rank, kMaxDims);
     if (rank && !dims) throw Error(code::kAclnnNullptr, "viewDims is null");
+    int64_t elements = 1;
+    for (uint64_t i = 0; i < rank; ++i)
+      if (dims[i] < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(dims[i], 1), &elements))
+        throw Error(code::kAclnnParamInvalid, "viewDims {} is not a shape", describe_shape(dims, static_cast<int>(rank)));
     aclTensor* t = tensor_pool().create();
     t->view.dtype = static_cast<DType>(type);
     t->view.rank = static_cast<int32_t>(rank);

@@ -28,7 +28,7 @@ enum class Ew : uint16_t {
 };
 
 inline constexpr int kComputeTypes = 5;
-inline constexpr int kStorageTypes = 32;  ///< indexed by aclDataType's number
+inline constexpr int kStorageTypes = 34;  ///< indexed by aclDataType's number, up to Complex32
 
 struct KernelTable {
   const char* isa;

@@ -92,6 +92,9 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
   }
   if (!tensor_pool().get(handle))
     throw Error(code::kAclnnParamInvalid, "{} is not a tensor handle (destroyed, or never created)", name);
+  if (!is_computable(handle->view.dtype))
+    throw Error(code::kAclnnParamInvalid, "{} has data type {} ({}), which no operator here computes", name,
+                static_cast<int>(handle->view.dtype), name_of(handle->view.dtype));
   if (handle->view.dtype == DType::BFloat16 && Config::get().card_fidelity && !soc().bf16)
     throw Error(code::kAclnnParamInvalid, "{} is {}: {} has no bfloat16 (UPDRAFT_FIDELITY=card)", name,
                 describe(handle->view), soc().name);

@@ -2,6 +2,10 @@
 
 namespace updraft {
 
+bool is_computable(DType t) {
+  return t == DType::Complex32 || visit_type(t, []<class T>() {});
+}
+
 size_t size_of(DType t) {
   switch (t) {
     case DType::Float: case DType::Int32: case DType::UInt32: case DType::Complex32: return 4;

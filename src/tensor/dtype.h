@@ -31,6 +31,8 @@ enum class DType : int8_t {
   Complex32 = 33,
 };
 
+/// True for the types that kernels can load and store.
+bool is_computable(DType t);
 /// Bytes an element; 0 for types without whole-byte elements.
 size_t size_of(DType t);
 /// "FLOAT16" and so on, as CANN's messages and profiles spell it.
@@ -57,7 +59,7 @@ constexpr Compute compute_of(DType t) {
   switch (t) {
     case DType::Float: case DType::Float16: case DType::BFloat16: return Compute::F32;
     case DType::Double: return Compute::F64;
-    case DType::Complex64: return Compute::C64;
+    case DType::Complex64: case DType::Complex32: return Compute::C64;
     case DType::Complex128: return Compute::C128;
     default: return Compute::I64;
   }
@@ -75,6 +77,10 @@ constexpr size_t size_of(Compute c) {
   return c == Compute::F32 ? 4 : c == Compute::C128 ? 16 : 8;
 }
 
+/// Storage of Complex32: computed as complex64.
+struct ComplexHalf {
+  Half real, imag;
+};
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 

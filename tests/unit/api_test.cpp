@@ -138,6 +138,25 @@ TEST_F(Api, OperatorsRefuseWhatIsWrong) {
   aclDestroyScalar(alpha);
 }
 
+TEST_F(Api, TensorsThatCannotBe) {
+  uint64_t workspace = 0;
+  aclOpExecutor* executor = nullptr;
+  int64_t negative[] = {2, -3}, huge[] = {int64_t{1} << 40, int64_t{1} << 40}, dims[] = {2};
+  EXPECT_EQ(aclCreateTensor(negative, 2, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr), nullptr);
+  EXPECT_NE(error_text().find("[2,-3]"), std::string::npos);
+  EXPECT_EQ(aclCreateTensor(huge, 2, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr), nullptr);
+  EXPECT_EQ(aclCreateTensor(dims, 99, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr), nullptr);
+  float data[2] = {}, one = 1;
+  aclScalar* alpha = aclCreateScalar(&one, ACL_FLOAT);
+  for (int type : {static_cast<int>(ACL_STRING), static_cast<int>(ACL_FLOAT8_E5M2), 77, -1}) {
+    aclTensor* t = aclCreateTensor(dims, 1, static_cast<aclDataType>(type), nullptr, 0, ACL_FORMAT_ND, dims, 1, data);
+    EXPECT_EQ(aclnnAddGetWorkspaceSize(t, t, alpha, t, &workspace, &executor), 161002) << type;
+    EXPECT_NE(error_text().find("data type"), std::string::npos);
+    aclDestroyTensor(t);
+  }
+  aclDestroyScalar(alpha);
+}
+
 TEST_F(Api, CaptureReplaysWhatWasRecorded) {
   aclrtStream stream = nullptr;
   ASSERT_EQ(aclrtCreateStream(&stream), 0);

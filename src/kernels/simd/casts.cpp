@@ -11,6 +11,11 @@ template <class To, class From>
 inline To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
+  } else if constexpr (std::is_same_v<From, ComplexHalf>) {
+    return convert<To>(complex64(static_cast<float>(v.real), static_cast<float>(v.imag)));
+  } else if constexpr (std::is_same_v<To, ComplexHalf>) {
+    const complex64 z = convert<complex64>(v);
+    return ComplexHalf{Half(z.real()), Half(z.imag())};
   } else if constexpr (std::is_same_v<From, complex64> || std::is_same_v<From, complex128>) {
     using Real = typename From::value_type;
     if constexpr (std::is_same_v<To, complex64> || std::is_same_v<To, complex128>) return To(v);
@@ -119,6 +124,9 @@ void fill_for(KernelTable& t, Compute c) {
       t.load[s][static_cast<int>(c)] = load<C, S>;
       t.store[static_cast<int>(c)][s] = store<S, C>;
     });
+  constexpr int complex32 = static_cast<int>(DType::Complex32);
+  t.load[complex32][static_cast<int>(c)] = load<C, ComplexHalf>;
+  t.store[static_cast<int>(c)][complex32] = store<ComplexHalf, C>;
 }
 
 template <class T>
