@@ -119,6 +119,19 @@ def test_gradient_of_distances(p):
         close(got, want)
 
 
+@pytest.mark.parametrize("shapes", [((2, 5, 3), (7, 3)), ((5, 3), (2, 2, 7, 3)), ((2, 1, 5, 3), (4, 7, 3)), ((5, 3), (0, 7, 3))])
+def test_gradient_of_distances_with_batches(shapes):
+    grads = []
+    for device in ("cpu", "npu"):
+        torch.manual_seed(0)
+        x, y = (torch.randn(s).to(device).requires_grad_() for s in shapes)
+        out = torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+        out.backward(torch.ones(out.shape).to(device))
+        grads.append((x.grad, y.grad))
+    for want, got in zip(*grads):
+        close(got, want)
+
+
 @pytest.mark.parametrize("n_fft", [1, 7, 12, 16, 30, 64])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_stft(n_fft, normalized):

@@ -1,4 +1,6 @@
 """torch.nn.LSTM and torch.nn.GRU, forwards and backwards: npu against cpu."""
+import copy
+
 import pytest
 import torch
 import torch_npu  # noqa: F401
@@ -30,3 +32,20 @@ def test_rnn(kind, layers, bidirectional, bias, batch_first, dtype, tolerance):
     for a, e in zip(actual, expected):
         assert a.shape == e.shape
         assert (a - e).abs().max() <= tolerance * e.abs().max().clamp_min(1e-6)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_lstm_cell(bias):
+    torch.manual_seed(0)
+    cell = torch.nn.LSTMCell(5, 7, bias=bias)
+    x, h, c = torch.randn(4, 5), torch.randn(4, 7), torch.randn(4, 7)
+    results = []
+    for device in ("cpu", "npu"):
+        moved = copy.deepcopy(cell).to(device)
+        inputs = [v.clone().to(device).requires_grad_() for v in (x, h, c)]
+        hidden, state = moved(inputs[0], tuple(inputs[1:]))
+        hidden, state = moved(inputs[0] * 0.5, (hidden, state))
+        (hidden.sin().sum() + state.cos().sum()).backward()
+        results.append([hidden, state, *(v.grad for v in inputs), *(p.grad for p in moved.parameters())])
+    for want, got in zip(*results):
+        torch.testing.assert_close(got.cpu(), want, rtol=1e-5, atol=1e-5)

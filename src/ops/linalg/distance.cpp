@@ -103,22 +103,28 @@ void cdist_grad(AclopCall& call) {
     if (t.view.rank < 3 || !t.view.same_shape(shape))
       throw Error(code::kAclInvalidParam, "CdistGrad: {} and {}, want equal shapes of three or more dimensions", describe(t.view), describe(shape));
   if (out.empty()) return;
-  const int64_t m = shape.dims[shape.rank - 1], n = shape.dims[shape.rank - 2], rows = out.numel() / m;
-  if (rows * n * m != shape.numel())
-    throw Error(code::kAclInvalidParam, "CdistGrad: the result is {}, the points are {}", describe(out), describe(shape));
+  const int64_t m = shape.dims[shape.rank - 1], n = shape.dims[shape.rank - 2];
+  // The result has the shape of x1 before batches were broadcast: their gradients are summed.
+  int64_t dims[kMaxDims];
+  std::copy_n(shape.dims, shape.rank - 2, dims);
+  dims[shape.rank - 2] = m;
   const auto p = call.attributes.find("p");
   const double given = p == call.attributes.end() ? 2 : static_cast<double>(p->second.real);
   const double power = given < 0 ? INFINITY : given;  // the client writes infinity as -1
   const std::vector<double> g = linalg::gather(call.inputs[0].view), x = linalg::gather(shape),
                             y = linalg::gather(call.inputs[2].view), d = linalg::gather(call.inputs[3].view);
   std::vector<double> result(static_cast<size_t>(out.numel()), 0.0);
-  parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
+  const TensorView to = TensorView::contiguous(result.data(), DType::Double, out.dims, out.rank).expand(dims, shape.rank - 1);
+  const int64_t rows = to.numel() / m;
+  parallel_for(rows, to.numel() == out.numel() ? 1 : rows, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      double* sum = to.as<double>() + to.offset_of(i * m);
       for (int64_t j = 0; j < n; ++j)
         for (int64_t k = 0; k < m; ++k) {
           const auto at = static_cast<size_t>((i * n + j) * m + k);
-          if (g[at] != 0) result[static_cast<size_t>(i * m + k)] += g[at] * slope(difference(x[at], y[at], call.inputs[3].view.dtype), d[at], power);
+          if (g[at] != 0) sum[k] += g[at] * slope(difference(x[at], y[at], call.inputs[3].view.dtype), d[at], power);
         }
+    }
   });
   linalg::scatter(out, result);
 }
