@@ -77,3 +77,34 @@ def candidates(section):
             reason = texts.pop().replace("\\", "\\\\").replace('"', '\\"')
             blocks.append(f'[[entry]]\nname = "{e["name"]}"\nreason = "{reason}"\n')
     return "\n".join(blocks)
+
+
+PAGE = """# OpInfo: npu against cpu
+
+PyTorch's own test databases (`op_db`, `module_db`, `optim_db`), every sample compared with PyTorch's CPU. Shares are of the
+entries and samples that can be compared: not what torch or the wheel refuses before it asks CANN, and not what
+`tests/clients/opinfo/excluded.toml` lists with its reason. An entry is ok when all its samples are. "Tier <= 1": entries whose
+first sample needs no operator above tier 1. What fails is in `tests/clients/opinfo/known_failures_*.txt`.
+The rows are written by the commands beside them; `--markdown docs/reference/opinfo.md` does it.
+
+| database | dtype | direction | entries compared | entries ok | samples ok | tier <= 1: entries ok | samples ok | command |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def write_page(file, sections):
+    """Replaces the rows of these sections."""
+    rows = {}
+    for line in file.read_text().splitlines() if file.exists() else ():
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if cells[0].endswith("_db"):
+            rows[tuple(cells[:3])] = line
+    for s in sections:
+        key = f"{s['suite']}_db", s["dtype"], s["direction"]
+        percent = lambda c, what: "" if c[what] is None else f"{c[what]:.2f} %"
+        compared = sum(n for status, n in s["all"]["entries"].items() if status not in ("excluded", "refused", "skipped"))
+        shares = [percent(c, what) for c in (s["all"], s["tier1"]) for what in ("entries_ok_percent", "samples_ok_percent")]
+        command = f"`python -m tests.clients.opinfo.run --suite {s['suite']} --dtypes {s['dtype']} --direction {s['direction']}`"
+        rows[key] = "| " + " | ".join([*key, str(compared), *shares, command]) + " |"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(PAGE + "\n".join(rows[k] for k in sorted(rows)) + "\n")

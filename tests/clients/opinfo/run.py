@@ -23,8 +23,9 @@ def parser():
     p.add_argument("--ops", default="", help="comma-separated entries; a name without variant means all its variants")
     p.add_argument("--shard", default="0/1", help="i/n: each n-th entry, beginning with the i-th")
     p.add_argument("--max-samples", type=int, default=0, help="at most so many samples of an entry, picked evenly (0: all)")
-    p.add_argument("--timeout", type=float, default=60, help="seconds for an entry")
+    p.add_argument("--timeout", type=float, default=180, help="seconds for an entry")
     p.add_argument("--report", type=Path, default=Path("build/opinfo.json"))
+    p.add_argument("--markdown", type=Path, help="put the percentages into this page, a row each; rows of other runs stay")
     p.add_argument("--update", action="store_true", help="take what passes from the lists of known failures (or begin the lists)")
     p.add_argument("--accept-new", action="store_true", help="with --update: also list new failures, after a deliberate change only")
     p.add_argument("--candidates", action="store_true", help="print what may be excluded, as TOML")
@@ -72,6 +73,8 @@ def execute(arguments):
         raise SystemExit("no such entry")
     sections = [one(options, names, dtype) for dtype in options.dtypes.split(",")]
     options.report.write_text(json.dumps({"device": options.device, "sections": sections}, indent=1) + "\n")
+    if options.markdown and not options.ops:  # the shares of a choice of entries would say nothing
+        report.write_page(options.markdown, sections)
     for section in sections:
         print(report.summary(section), flush=True)
         if options.candidates:

@@ -112,6 +112,9 @@ class ModuleCase:
     def __init__(self, module, given, direction):
         self.module, self.given, self.direction = module, given, direction
 
+    def text(self):
+        return f"{self.module} {'training' if self.module.training else 'evaluating'}"
+
     def run(self, device, precise=False):
         module = copy.deepcopy(self.module).to(device)
         if precise:
