@@ -5,10 +5,6 @@
 
 namespace updraft {
 namespace {
-void plan_choice(Op& op, const TensorView& mask, const TensorView& yes, const TensorView& no, const TensorView& out) {
-  plan_elementwise(op, Ew::where, compute_of(out.dtype), {mask, yes, no}, out);
-}
-
 // Where everything is one run of the same type, bytes are chosen without converting them.
 template <class T>
 void fill_run(T* to, const uint8_t* mask, T value, int64_t n) {
