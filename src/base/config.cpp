@@ -65,6 +65,7 @@ Config read() {
   if (const char* f = text_of("UPDRAFT_FIDELITY")) c.card_fidelity = std::string(f) == "card";
   if (const char* isa = text_of("UPDRAFT_MAX_ISA")) c.max_isa = isa;
   if (const char* trace = text_of("UPDRAFT_TRACE")) c.trace = trace;
+  if (const char* profile = text_of("UPDRAFT_PROFILE")) c.profile = profile;
   return c;
 }
 

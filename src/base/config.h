@@ -15,6 +15,7 @@ struct Config {
   bool inline_tasks = true;        ///< UPDRAFT_INLINE: small tasks may run in the submitting thread
   std::string max_isa;             ///< UPDRAFT_MAX_ISA: reference, v2, v3, v4
   std::string trace;               ///< UPDRAFT_TRACE: file that receives every call
+  std::string profile;             ///< UPDRAFT_PROFILE: file that receives the time of tasks by name at exit
   static const Config& get();
 };
 

@@ -15,6 +15,7 @@ namespace {
 std::mutex g_mutex;
 std::atomic<Device*> g_devices[1024];
 thread_local Device* t_executing = nullptr;
+void (*g_on_creation)(Device&) = nullptr;  // set while libraries load
 
 }  // namespace
 
@@ -37,6 +38,7 @@ Device& Device::get(int index) {
   std::lock_guard lock(g_mutex);
   if (Device* device = find(index)) return *device;
   auto* device = new Device(index);  // lives as long as the process
+  if (g_on_creation) g_on_creation(*device);
   g_devices[index].store(device, std::memory_order_release);
   return *device;
 }
@@ -120,6 +122,8 @@ void Device::execute(Stream& stream, Task& task) {
   task.run();
   if (observer) observer->after(stream, task);
 }
+
+void Device::on_creation(void (*hook)(Device&)) { g_on_creation = hook; }
 
 void Device::observe(TaskObserver* observer) { observer_.store(observer, std::memory_order_release); }
 void Device::unobserve(TaskObserver* observer) {

@@ -29,6 +29,8 @@ class Device {
   /// The device if it is open already, else null.
   static Device* find(int index);
   static int count();
+  /// One function that sees each device when it is opened (observers install themselves so).
+  static void on_creation(void (*hook)(Device&));
   /// The open device whose memory holds p, else null.
   static Device* owner(const void* p);
 
