@@ -25,7 +25,7 @@ const std::string& option(int32_t which) {
 AclopTensor tensor_of(const aclTensorDesc* desc, const aclDataBuffer* buffer) {
   AclopTensor t;
   if (!desc) return t;
-  if (!is_computable(desc->dtype))
+  if (desc->dtype != DType::Undefined && !is_computable(desc->dtype))  // undefined: an optional input that is absent
     throw Error(code::kAclInvalidParam, "a tensor has data type {}, which no operator here computes", static_cast<int>(desc->dtype));
   // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
   void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
