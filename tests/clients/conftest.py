@@ -53,6 +53,8 @@ def pytest_runtest_protocol(item, nextitem):
     for report in in_fork(item):
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    # What an earlier test in this process set up, and the next one does not need, ends here as after any test.
+    item.session._setupstate.teardown_exact(nextitem)
     return True
 
 
