@@ -7,14 +7,14 @@
 #include "acl/acl.h"
 #include "aclnnop/aclnn_add.h"
 
-#define CHECK(call)                                                                             \
-  do {                                                                                          \
-    int code_ = static_cast<int>(call);                                                         \
-    if (code_ != 0) {                                                                           \
-      const char* text_ = aclGetRecentErrMsg();                                                 \
-      std::fprintf(stderr, "%s failed with %d\n%s\n", #call, code_, text_ ? text_ : "");        \
-      return EXIT_FAILURE;                                                                      \
-    }                                                                                           \
+#define CHECK(call)                                                                      \
+  do {                                                                                   \
+    int code_ = static_cast<int>(call);                                                  \
+    if (code_ != 0) {                                                                    \
+      const char* text_ = aclGetRecentErrMsg();                                          \
+      std::fprintf(stderr, "%s failed with %d\n%s\n", #call, code_, text_ ? text_ : ""); \
+      return EXIT_FAILURE;                                                               \
+    }                                                                                    \
   } while (0)
 
 int main() {

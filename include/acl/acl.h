@@ -47,45 +47,45 @@ typedef struct aclCANNPackageVersion {
 } aclCANNPackageVersion;
 
 /** Called within aclInit with the configuration and within aclFinalize. */
-typedef aclError (*aclInitCallbackFunc)(const char *config, size_t length, void *userData);
-typedef aclError (*aclFinalizeCallbackFunc)(void *userData);
+typedef aclError (*aclInitCallbackFunc)(const char* config, size_t length, void* userData);
+typedef aclError (*aclFinalizeCallbackFunc)(void* userData);
 
 /** Ends AscendCL: stops profiling and dump and releases the devices that are still open. */
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
-ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackRegister(
-    aclRegisterCallbackType registerCallbackType, aclFinalizeCallbackFunc finalizeCallbackFunc, void *);
-ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackUnRegister(
-    aclRegisterCallbackType registerCallbackType, aclFinalizeCallbackFunc finalizeCallbackFunc);
-ACL_FUNC_VISIBILITY aclError aclFinalizeReference(uint64_t *refCount);
+ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackRegister(aclRegisterCallbackType registerCallbackType,
+                                                         aclFinalizeCallbackFunc finalizeCallbackFunc, void*);
+ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType registerCallbackType,
+                                                           aclFinalizeCallbackFunc finalizeCallbackFunc);
+ACL_FUNC_VISIBILITY aclError aclFinalizeReference(uint64_t* refCount);
 
 /** Writes 1 when the installation has the attribute, else 0. */
-ACL_FUNC_VISIBILITY aclError aclGetCannAttribute(aclCannAttr attr, int32_t *value);
-ACL_FUNC_VISIBILITY aclError aclGetCannAttributeList(const aclCannAttr **attrs, size_t *count);
+ACL_FUNC_VISIBILITY aclError aclGetCannAttribute(aclCannAttr attr, int32_t* value);
+ACL_FUNC_VISIBILITY aclError aclGetCannAttributeList(const aclCannAttr** attrs, size_t* count);
 
 /** Writes a count of the device: AI cores, vector cores or bytes of L2. */
-ACL_FUNC_VISIBILITY aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo info, int64_t *value);
+ACL_FUNC_VISIBILITY aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo info, int64_t* value);
 
 /**
  * Text of the calling thread's latest failure, NULL when there is none. Reading clears it; the text lives until the
  * thread's next failure.
  */
-ACL_FUNC_VISIBILITY const char *aclGetRecentErrMsg(void);
+ACL_FUNC_VISIBILITY const char* aclGetRecentErrMsg(void);
 
 /**
  * Starts AscendCL. `configPath` names a JSON file (dump, profiling, ...) or is NULL.
  * @return ACL_SUCCESS; ACL_ERROR_REPEAT_INITIALIZE when it was started before
  */
-ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
-ACL_FUNC_VISIBILITY aclError aclInitCallbackRegister(
-    aclRegisterCallbackType registerCallbackType, aclInitCallbackFunc initCallbackFunc, void *);
-ACL_FUNC_VISIBILITY aclError aclInitCallbackUnRegister(
-    aclRegisterCallbackType registerCallbackType, aclInitCallbackFunc initCallbackFunc);
+ACL_FUNC_VISIBILITY aclError aclInit(const char* configPath);
+ACL_FUNC_VISIBILITY aclError aclInitCallbackRegister(aclRegisterCallbackType registerCallbackType,
+                                                     aclInitCallbackFunc initCallbackFunc, void*);
+ACL_FUNC_VISIBILITY aclError aclInitCallbackUnRegister(aclRegisterCallbackType registerCallbackType,
+                                                       aclInitCallbackFunc initCallbackFunc);
 ACL_FUNC_VISIBILITY aclError aclRecoverAllHcclTasks(int32_t);
 
 /** Version of one package of the installation. */
-ACL_FUNC_VISIBILITY aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
-ACL_FUNC_VISIBILITY aclError aclsysGetVersionNum(char *package, int32_t *version);
-ACL_FUNC_VISIBILITY aclError aclsysGetVersionStr(char *package, char *version);
+ACL_FUNC_VISIBILITY aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* version);
+ACL_FUNC_VISIBILITY aclError aclsysGetVersionNum(char* package, int32_t* version);
+ACL_FUNC_VISIBILITY aclError aclsysGetVersionStr(char* package, char* version);
 
 #ifdef __cplusplus
 }  // extern "C"

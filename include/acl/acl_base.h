@@ -31,76 +31,76 @@ typedef struct aclDataBuffer aclDataBuffer;
 typedef struct aclTensorDesc aclTensorDesc;
 
 #define ACL_RT_SUCCESS 0
-#define ACL_ERROR_NONE                            0
-#define ACL_SUCCESS                               0
-#define ACL_ERROR_INVALID_PARAM                   100000
-#define ACL_ERROR_UNINITIALIZE                    100001
-#define ACL_ERROR_REPEAT_INITIALIZE               100002
-#define ACL_ERROR_INVALID_FILE                    100003
-#define ACL_ERROR_WRITE_FILE                      100004
-#define ACL_ERROR_INVALID_FILE_SIZE               100005
-#define ACL_ERROR_PARSE_FILE                      100006
-#define ACL_ERROR_FILE_MISSING_ATTR               100007
-#define ACL_ERROR_FILE_ATTR_INVALID               100008
-#define ACL_ERROR_INVALID_DUMP_CONFIG             100009
-#define ACL_ERROR_INVALID_PROFILING_CONFIG        100010
-#define ACL_ERROR_INVALID_MODEL_ID                100011
-#define ACL_ERROR_DESERIALIZE_MODEL               100012
-#define ACL_ERROR_PARSE_MODEL                     100013
-#define ACL_ERROR_READ_MODEL_FAILURE              100014
-#define ACL_ERROR_MODEL_SIZE_INVALID              100015
-#define ACL_ERROR_MODEL_MISSING_ATTR              100016
-#define ACL_ERROR_MODEL_INPUT_NOT_MATCH           100017
-#define ACL_ERROR_MODEL_OUTPUT_NOT_MATCH          100018
-#define ACL_ERROR_MODEL_NOT_DYNAMIC               100019
-#define ACL_ERROR_OP_TYPE_NOT_MATCH               100020
-#define ACL_ERROR_OP_INPUT_NOT_MATCH              100021
-#define ACL_ERROR_OP_OUTPUT_NOT_MATCH             100022
-#define ACL_ERROR_OP_ATTR_NOT_MATCH               100023
-#define ACL_ERROR_OP_NOT_FOUND                    100024
-#define ACL_ERROR_OP_LOAD_FAILED                  100025
-#define ACL_ERROR_UNSUPPORTED_DATA_TYPE           100026
-#define ACL_ERROR_FORMAT_NOT_MATCH                100027
-#define ACL_ERROR_BIN_SELECTOR_NOT_REGISTERED     100028
-#define ACL_ERROR_KERNEL_NOT_FOUND                100029
+#define ACL_ERROR_NONE 0
+#define ACL_SUCCESS 0
+#define ACL_ERROR_INVALID_PARAM 100000
+#define ACL_ERROR_UNINITIALIZE 100001
+#define ACL_ERROR_REPEAT_INITIALIZE 100002
+#define ACL_ERROR_INVALID_FILE 100003
+#define ACL_ERROR_WRITE_FILE 100004
+#define ACL_ERROR_INVALID_FILE_SIZE 100005
+#define ACL_ERROR_PARSE_FILE 100006
+#define ACL_ERROR_FILE_MISSING_ATTR 100007
+#define ACL_ERROR_FILE_ATTR_INVALID 100008
+#define ACL_ERROR_INVALID_DUMP_CONFIG 100009
+#define ACL_ERROR_INVALID_PROFILING_CONFIG 100010
+#define ACL_ERROR_INVALID_MODEL_ID 100011
+#define ACL_ERROR_DESERIALIZE_MODEL 100012
+#define ACL_ERROR_PARSE_MODEL 100013
+#define ACL_ERROR_READ_MODEL_FAILURE 100014
+#define ACL_ERROR_MODEL_SIZE_INVALID 100015
+#define ACL_ERROR_MODEL_MISSING_ATTR 100016
+#define ACL_ERROR_MODEL_INPUT_NOT_MATCH 100017
+#define ACL_ERROR_MODEL_OUTPUT_NOT_MATCH 100018
+#define ACL_ERROR_MODEL_NOT_DYNAMIC 100019
+#define ACL_ERROR_OP_TYPE_NOT_MATCH 100020
+#define ACL_ERROR_OP_INPUT_NOT_MATCH 100021
+#define ACL_ERROR_OP_OUTPUT_NOT_MATCH 100022
+#define ACL_ERROR_OP_ATTR_NOT_MATCH 100023
+#define ACL_ERROR_OP_NOT_FOUND 100024
+#define ACL_ERROR_OP_LOAD_FAILED 100025
+#define ACL_ERROR_UNSUPPORTED_DATA_TYPE 100026
+#define ACL_ERROR_FORMAT_NOT_MATCH 100027
+#define ACL_ERROR_BIN_SELECTOR_NOT_REGISTERED 100028
+#define ACL_ERROR_KERNEL_NOT_FOUND 100029
 #define ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED 100030
-#define ACL_ERROR_KERNEL_ALREADY_REGISTERED       100031
-#define ACL_ERROR_INVALID_QUEUE_ID                100032
-#define ACL_ERROR_REPEAT_SUBSCRIBE                100033
-#define ACL_ERROR_STREAM_NOT_SUBSCRIBE            100034
-#define ACL_ERROR_THREAD_NOT_SUBSCRIBE            100035
-#define ACL_ERROR_WAIT_CALLBACK_TIMEOUT           100036
-#define ACL_ERROR_REPEAT_FINALIZE                 100037
-#define ACL_ERROR_NOT_STATIC_AIPP                 100038
-#define ACL_ERROR_COMPILING_STUB_MODE             100039
-#define ACL_ERROR_GROUP_NOT_SET                   100040
-#define ACL_ERROR_GROUP_NOT_CREATE                100041
-#define ACL_ERROR_PROF_ALREADY_RUN                100042
-#define ACL_ERROR_PROF_NOT_RUN                    100043
-#define ACL_ERROR_DUMP_ALREADY_RUN                100044
-#define ACL_ERROR_DUMP_NOT_RUN                    100045
-#define ACL_ERROR_PROF_REPEAT_SUBSCRIBE           148046
-#define ACL_ERROR_PROF_API_CONFLICT               148047
-#define ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG  148048
-#define ACL_ERROR_INVALID_OPP_PATH                148049
-#define ACL_ERROR_OP_UNSUPPORTED_DYNAMIC          148050
-#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED   148051
-#define ACL_ERROR_UNSUPPORTED_JPEG                148052
-#define ACL_ERROR_INVALID_BUNDLE_MODEL_ID         148053
-#define ACL_ERROR_BAD_ALLOC                       200000
-#define ACL_ERROR_API_NOT_SUPPORT                 200001
-#define ACL_ERROR_INVALID_DEVICE                  200002
-#define ACL_ERROR_MEMORY_ADDRESS_UNALIGNED        200003
-#define ACL_ERROR_RESOURCE_NOT_MATCH              200004
-#define ACL_ERROR_INVALID_RESOURCE_HANDLE         200005
-#define ACL_ERROR_FEATURE_UNSUPPORTED             200006
-#define ACL_ERROR_PROF_MODULES_UNSUPPORTED        200007
-#define ACL_ERROR_STORAGE_OVER_LIMIT              300000
-#define ACL_ERROR_INTERNAL_ERROR                  500000
-#define ACL_ERROR_FAILURE                         500001
-#define ACL_ERROR_RT_FAILURE                      500003
-#define ACL_ERROR_DRV_FAILURE                     500004
-#define ACL_ERROR_PROFILING_FAILURE               500005
+#define ACL_ERROR_KERNEL_ALREADY_REGISTERED 100031
+#define ACL_ERROR_INVALID_QUEUE_ID 100032
+#define ACL_ERROR_REPEAT_SUBSCRIBE 100033
+#define ACL_ERROR_STREAM_NOT_SUBSCRIBE 100034
+#define ACL_ERROR_THREAD_NOT_SUBSCRIBE 100035
+#define ACL_ERROR_WAIT_CALLBACK_TIMEOUT 100036
+#define ACL_ERROR_REPEAT_FINALIZE 100037
+#define ACL_ERROR_NOT_STATIC_AIPP 100038
+#define ACL_ERROR_COMPILING_STUB_MODE 100039
+#define ACL_ERROR_GROUP_NOT_SET 100040
+#define ACL_ERROR_GROUP_NOT_CREATE 100041
+#define ACL_ERROR_PROF_ALREADY_RUN 100042
+#define ACL_ERROR_PROF_NOT_RUN 100043
+#define ACL_ERROR_DUMP_ALREADY_RUN 100044
+#define ACL_ERROR_DUMP_NOT_RUN 100045
+#define ACL_ERROR_PROF_REPEAT_SUBSCRIBE 148046
+#define ACL_ERROR_PROF_API_CONFLICT 148047
+#define ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG 148048
+#define ACL_ERROR_INVALID_OPP_PATH 148049
+#define ACL_ERROR_OP_UNSUPPORTED_DYNAMIC 148050
+#define ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED 148051
+#define ACL_ERROR_UNSUPPORTED_JPEG 148052
+#define ACL_ERROR_INVALID_BUNDLE_MODEL_ID 148053
+#define ACL_ERROR_BAD_ALLOC 200000
+#define ACL_ERROR_API_NOT_SUPPORT 200001
+#define ACL_ERROR_INVALID_DEVICE 200002
+#define ACL_ERROR_MEMORY_ADDRESS_UNALIGNED 200003
+#define ACL_ERROR_RESOURCE_NOT_MATCH 200004
+#define ACL_ERROR_INVALID_RESOURCE_HANDLE 200005
+#define ACL_ERROR_FEATURE_UNSUPPORTED 200006
+#define ACL_ERROR_PROF_MODULES_UNSUPPORTED 200007
+#define ACL_ERROR_STORAGE_OVER_LIMIT 300000
+#define ACL_ERROR_INTERNAL_ERROR 500000
+#define ACL_ERROR_FAILURE 500001
+#define ACL_ERROR_RT_FAILURE 500003
+#define ACL_ERROR_DRV_FAILURE 500004
+#define ACL_ERROR_PROFILING_FAILURE 500005
 
 /** Element types. ACL_INT4 and the FLOAT4 types pack two elements in a byte. */
 typedef enum aclDataType {
@@ -164,12 +164,7 @@ typedef enum aclMemType {
   ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT = 2
 } aclMemType;
 
-typedef enum aclLogLevel {
-  ACL_DEBUG = 0,
-  ACL_INFO = 1,
-  ACL_WARNING = 2,
-  ACL_ERROR = 3
-} aclLogLevel;
+typedef enum aclLogLevel { ACL_DEBUG = 0, ACL_INFO = 1, ACL_WARNING = 2, ACL_ERROR = 3 } aclLogLevel;
 
 typedef enum aclplatformDevInfo {
   ACL_PLATFORM_AICORE_CNT = 0,
@@ -240,64 +235,64 @@ typedef enum aclplatformLocalMemType {
   HBM = 6
 } aclplatformLocalMemType;
 
-ACL_FUNC_VISIBILITY void aclAppLog(
-    aclLogLevel logLevel, const char *func, const char *file, uint32_t line, const char *format);
+ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
+                                   const char* format);
 
 /** A handle on `size` bytes at `data`; the memory stays the caller's. */
-ACL_FUNC_VISIBILITY aclDataBuffer *aclCreateDataBuffer(void *data, size_t size);
+ACL_FUNC_VISIBILITY aclDataBuffer* aclCreateDataBuffer(void* data, size_t size);
 
 /**
  * Describes a tensor: `dims` holds `numDims` entries and is copied.
  * @return NULL when an argument is wrong
  */
-ACL_FUNC_VISIBILITY aclTensorDesc *aclCreateTensorDesc(
-    aclDataType dataType, int numDims, const int64_t *dims, aclFormat format);
+ACL_FUNC_VISIBILITY aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int64_t* dims,
+                                                       aclFormat format);
 
 /** Bytes of one element; 0 for types without a whole number of bytes. */
 ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
-ACL_FUNC_VISIBILITY aclError aclDestroyDataBuffer(const aclDataBuffer *buffer);
-ACL_FUNC_VISIBILITY void aclDestroyTensorDesc(const aclTensorDesc *desc);
+ACL_FUNC_VISIBILITY aclError aclDestroyDataBuffer(const aclDataBuffer* buffer);
+ACL_FUNC_VISIBILITY void aclDestroyTensorDesc(const aclTensorDesc* desc);
 
 /** Converts IEEE half precision, exactly. */
 ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);
 
 /** Converts to IEEE half precision, rounding to nearest even. */
 ACL_FUNC_VISIBILITY aclFloat16 aclFloatToFloat16(float value);
-ACL_FUNC_VISIBILITY void *aclGetDataBufferAddr(const aclDataBuffer *buffer);
-ACL_FUNC_VISIBILITY uint32_t aclGetDataBufferSize(const aclDataBuffer *buffer);
-ACL_FUNC_VISIBILITY size_t aclGetDataBufferSizeV2(const aclDataBuffer *buffer);
-ACL_FUNC_VISIBILITY void *aclGetTensorDescAddress(const aclTensorDesc *desc);
-ACL_FUNC_VISIBILITY aclTensorDesc *aclGetTensorDescByIndex(aclTensorDesc *desc, size_t index);
-ACL_FUNC_VISIBILITY int64_t aclGetTensorDescDim(const aclTensorDesc *desc, size_t index);
-ACL_FUNC_VISIBILITY aclError aclGetTensorDescDimRange(
-    const aclTensorDesc *desc, size_t index, size_t rangeCount, int64_t *range);
+ACL_FUNC_VISIBILITY void* aclGetDataBufferAddr(const aclDataBuffer* buffer);
+ACL_FUNC_VISIBILITY uint32_t aclGetDataBufferSize(const aclDataBuffer* buffer);
+ACL_FUNC_VISIBILITY size_t aclGetDataBufferSizeV2(const aclDataBuffer* buffer);
+ACL_FUNC_VISIBILITY void* aclGetTensorDescAddress(const aclTensorDesc* desc);
+ACL_FUNC_VISIBILITY aclTensorDesc* aclGetTensorDescByIndex(aclTensorDesc* desc, size_t index);
+ACL_FUNC_VISIBILITY int64_t aclGetTensorDescDim(const aclTensorDesc* desc, size_t index);
+ACL_FUNC_VISIBILITY aclError aclGetTensorDescDimRange(const aclTensorDesc* desc, size_t index, size_t rangeCount,
+                                                      int64_t* range);
 
 /** Writes dimension `index`; -1 stands for an unknown one. */
-ACL_FUNC_VISIBILITY aclError aclGetTensorDescDimV2(const aclTensorDesc *desc, size_t index, int64_t *dim);
-ACL_FUNC_VISIBILITY size_t aclGetTensorDescElementCount(const aclTensorDesc *desc);
-ACL_FUNC_VISIBILITY aclFormat aclGetTensorDescFormat(const aclTensorDesc *desc);
-ACL_FUNC_VISIBILITY const char *aclGetTensorDescName(aclTensorDesc *desc);
-ACL_FUNC_VISIBILITY size_t aclGetTensorDescNumDims(const aclTensorDesc *desc);
-ACL_FUNC_VISIBILITY size_t aclGetTensorDescSize(const aclTensorDesc *desc);
-ACL_FUNC_VISIBILITY aclDataType aclGetTensorDescType(const aclTensorDesc *desc);
-ACL_FUNC_VISIBILITY aclError aclSetTensorConst(aclTensorDesc *desc, void *data, size_t length);
-ACL_FUNC_VISIBILITY void aclSetTensorDescName(aclTensorDesc *desc, const char *name);
-ACL_FUNC_VISIBILITY aclError aclSetTensorDynamicInput(aclTensorDesc *desc, const char *name);
-ACL_FUNC_VISIBILITY aclError aclSetTensorFormat(aclTensorDesc *desc, aclFormat format);
-ACL_FUNC_VISIBILITY aclError aclSetTensorOriginFormat(aclTensorDesc *desc, aclFormat format);
-ACL_FUNC_VISIBILITY aclError aclSetTensorOriginShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
-ACL_FUNC_VISIBILITY aclError aclSetTensorPlaceMent(aclTensorDesc *desc, aclMemType memType);
-ACL_FUNC_VISIBILITY aclError aclSetTensorShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
-ACL_FUNC_VISIBILITY aclError aclSetTensorShapeRange(aclTensorDesc *desc, size_t count, int64_t range[][2]);
-ACL_FUNC_VISIBILITY aclError aclSetTensorStorageFormat(aclTensorDesc *desc, aclFormat format);
-ACL_FUNC_VISIBILITY aclError aclSetTensorStorageShape(aclTensorDesc *desc, int numDims, const int64_t *dims);
-ACL_FUNC_VISIBILITY aclError aclSetTensorValueRange(aclTensorDesc *desc, size_t count, int64_t range[][2]);
-ACL_FUNC_VISIBILITY aclError aclTransTensorDescFormat(
-    const aclTensorDesc *source, aclFormat format, aclTensorDesc **target);
-ACL_FUNC_VISIBILITY aclError aclUpdateDataBuffer(aclDataBuffer *buffer, void *data, size_t size);
-ACL_FUNC_VISIBILITY aclError aclplatformGetDeviceInfo(aclplatformDevInfo info, char *value, uint32_t length);
-ACL_FUNC_VISIBILITY aclError aclplatformGetInstructionInfo(
-    aclplatformCoreType core, const char *name, char *value, uint32_t length);
+ACL_FUNC_VISIBILITY aclError aclGetTensorDescDimV2(const aclTensorDesc* desc, size_t index, int64_t* dim);
+ACL_FUNC_VISIBILITY size_t aclGetTensorDescElementCount(const aclTensorDesc* desc);
+ACL_FUNC_VISIBILITY aclFormat aclGetTensorDescFormat(const aclTensorDesc* desc);
+ACL_FUNC_VISIBILITY const char* aclGetTensorDescName(aclTensorDesc* desc);
+ACL_FUNC_VISIBILITY size_t aclGetTensorDescNumDims(const aclTensorDesc* desc);
+ACL_FUNC_VISIBILITY size_t aclGetTensorDescSize(const aclTensorDesc* desc);
+ACL_FUNC_VISIBILITY aclDataType aclGetTensorDescType(const aclTensorDesc* desc);
+ACL_FUNC_VISIBILITY aclError aclSetTensorConst(aclTensorDesc* desc, void* data, size_t length);
+ACL_FUNC_VISIBILITY void aclSetTensorDescName(aclTensorDesc* desc, const char* name);
+ACL_FUNC_VISIBILITY aclError aclSetTensorDynamicInput(aclTensorDesc* desc, const char* name);
+ACL_FUNC_VISIBILITY aclError aclSetTensorFormat(aclTensorDesc* desc, aclFormat format);
+ACL_FUNC_VISIBILITY aclError aclSetTensorOriginFormat(aclTensorDesc* desc, aclFormat format);
+ACL_FUNC_VISIBILITY aclError aclSetTensorOriginShape(aclTensorDesc* desc, int numDims, const int64_t* dims);
+ACL_FUNC_VISIBILITY aclError aclSetTensorPlaceMent(aclTensorDesc* desc, aclMemType memType);
+ACL_FUNC_VISIBILITY aclError aclSetTensorShape(aclTensorDesc* desc, int numDims, const int64_t* dims);
+ACL_FUNC_VISIBILITY aclError aclSetTensorShapeRange(aclTensorDesc* desc, size_t count, int64_t range[][2]);
+ACL_FUNC_VISIBILITY aclError aclSetTensorStorageFormat(aclTensorDesc* desc, aclFormat format);
+ACL_FUNC_VISIBILITY aclError aclSetTensorStorageShape(aclTensorDesc* desc, int numDims, const int64_t* dims);
+ACL_FUNC_VISIBILITY aclError aclSetTensorValueRange(aclTensorDesc* desc, size_t count, int64_t range[][2]);
+ACL_FUNC_VISIBILITY aclError aclTransTensorDescFormat(const aclTensorDesc* source, aclFormat format,
+                                                      aclTensorDesc** target);
+ACL_FUNC_VISIBILITY aclError aclUpdateDataBuffer(aclDataBuffer* buffer, void* data, size_t size);
+ACL_FUNC_VISIBILITY aclError aclplatformGetDeviceInfo(aclplatformDevInfo info, char* value, uint32_t length);
+ACL_FUNC_VISIBILITY aclError aclplatformGetInstructionInfo(aclplatformCoreType core, const char* name, char* value,
+                                                           uint32_t length);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -29,9 +29,8 @@ typedef enum acldumpType {
   OVERFLOW_DUMP = 5
 } acldumpType;
 
-ACL_FUNC_VISIBILITY const char *acldumpGetPath(acldumpType type);
-ACL_FUNC_VISIBILITY aclError acldumpRegCallback(
-    int32_t (*const callback)(const acldumpChunk *, int32_t), int32_t flag);
+ACL_FUNC_VISIBILITY const char* acldumpGetPath(acldumpType type);
+ACL_FUNC_VISIBILITY aclError acldumpRegCallback(int32_t (*const callback)(const acldumpChunk*, int32_t), int32_t flag);
 ACL_FUNC_VISIBILITY void acldumpUnregCallback(void);
 
 /** Ends dump. */
@@ -41,7 +40,7 @@ ACL_FUNC_VISIBILITY aclError aclmdlFinalizeDump(void);
 ACL_FUNC_VISIBILITY aclError aclmdlInitDump(void);
 
 /** Starts dump as the JSON file says. */
-ACL_FUNC_VISIBILITY aclError aclmdlSetDump(const char *configPath);
+ACL_FUNC_VISIBILITY aclError aclmdlSetDump(const char* configPath);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -13,10 +13,7 @@ extern "C" {
 
 typedef struct aclGraphDumpOption aclGraphDumpOption;
 
-typedef enum aclopCompileType {
-  ACL_COMPILE_SYS = 0,
-  ACL_COMPILE_UNREGISTERED = 1
-} aclopCompileType;
+typedef enum aclopCompileType { ACL_COMPILE_SYS = 0, ACL_COMPILE_UNREGISTERED = 1 } aclopCompileType;
 
 /** Options of the operator compiler (aclSetCompileopt). */
 typedef enum aclCompileOpt {
@@ -39,40 +36,39 @@ typedef enum aclCompileOpt {
   ACL_OP_DEBUG_OPTION = 16
 } aclCompileOpt;
 
-typedef enum aclOpCompileFlag {
-  ACL_OP_COMPILE_DEFAULT = 0,
-  ACL_OP_COMPILE_FUZZ = 1
-} aclOpCompileFlag;
+typedef enum aclOpCompileFlag { ACL_OP_COMPILE_DEFAULT = 0, ACL_OP_COMPILE_FUZZ = 1 } aclOpCompileFlag;
 
-ACL_FUNC_VISIBILITY aclGraphDumpOption *aclCreateGraphDumpOpt(void);
-ACL_FUNC_VISIBILITY aclError aclDestroyGraphDumpOpt(const aclGraphDumpOption *graphDumpOption);
+ACL_FUNC_VISIBILITY aclGraphDumpOption* aclCreateGraphDumpOpt(void);
+ACL_FUNC_VISIBILITY aclError aclDestroyGraphDumpOpt(const aclGraphDumpOption* graphDumpOption);
 ACL_FUNC_VISIBILITY aclError aclGenGraphAndDumpForOp(
-    const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], const aclDataBuffer *const inputs[],
-    int numOutputs, const aclTensorDesc *const outputDesc[], aclDataBuffer *const outputs[], const aclopAttr *attr,
-    aclopEngineType engineType, const char *graphDumpPath, const aclGraphDumpOption *option);
-ACL_FUNC_VISIBILITY aclError aclGetCompileopt(aclCompileOpt option, char *value, size_t length);
+    const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], const aclDataBuffer* const inputs[],
+    int numOutputs, const aclTensorDesc* const outputDesc[], aclDataBuffer* const outputs[], const aclopAttr* attr,
+    aclopEngineType engineType, const char* graphDumpPath, const aclGraphDumpOption* option);
+ACL_FUNC_VISIBILITY aclError aclGetCompileopt(aclCompileOpt option, char* value, size_t length);
 
 /** Bytes that aclGetCompileopt needs for the option. */
 ACL_FUNC_VISIBILITY size_t aclGetCompileoptSize(aclCompileOpt option);
 
 /** Sets an option of the operator compiler for the process. */
-ACL_FUNC_VISIBILITY aclError aclSetCompileopt(aclCompileOpt option, const char *value);
-ACL_FUNC_VISIBILITY aclError aclopCompile(
-    const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs,
-    const aclTensorDesc *const outputDesc[], const aclopAttr *attr, aclopEngineType engineType,
-    aclopCompileType compileType, const char *opPath);
+ACL_FUNC_VISIBILITY aclError aclSetCompileopt(aclCompileOpt option, const char* value);
+ACL_FUNC_VISIBILITY aclError aclopCompile(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
+                                          int numOutputs, const aclTensorDesc* const outputDesc[],
+                                          const aclopAttr* attr, aclopEngineType engineType,
+                                          aclopCompileType compileType, const char* opPath);
 
 /** Enqueues one operator by name with described tensors. */
 ACL_FUNC_VISIBILITY aclError aclopCompileAndExecute(
-    const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], const aclDataBuffer *const inputs[],
-    int numOutputs, const aclTensorDesc *const outputDesc[], aclDataBuffer *const outputs[], const aclopAttr *attr,
-    aclopEngineType engineType, aclopCompileType compileType, const char *opPath, aclrtStream stream);
+    const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], const aclDataBuffer* const inputs[],
+    int numOutputs, const aclTensorDesc* const outputDesc[], aclDataBuffer* const outputs[], const aclopAttr* attr,
+    aclopEngineType engineType, aclopCompileType compileType, const char* opPath, aclrtStream stream);
 
 /** As aclopCompileAndExecute; shapes that depend on the data are written into the output descriptions. */
-ACL_FUNC_VISIBILITY aclError aclopCompileAndExecuteV2(
-    const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int numOutputs,
-    aclTensorDesc *outputDesc[], aclDataBuffer *outputs[], aclopAttr *attr, aclopEngineType engineType,
-    aclopCompileType compileType, const char *opPath, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[],
+                                                      aclDataBuffer* inputs[], int numOutputs,
+                                                      aclTensorDesc* outputDesc[], aclDataBuffer* outputs[],
+                                                      aclopAttr* attr, aclopEngineType engineType,
+                                                      aclopCompileType compileType, const char* opPath,
+                                                      aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclopSetCompileFlag(aclOpCompileFlag opCompileFlag);
 
 #ifdef __cplusplus

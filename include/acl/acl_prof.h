@@ -31,10 +31,7 @@ typedef enum aclprofAicoreMetrics {
   ACL_AICORE_NONE = 255
 } aclprofAicoreMetrics;
 
-typedef enum aclprofStepTag {
-  ACL_STEP_START = 0,
-  ACL_STEP_END = 1
-} aclprofStepTag;
+typedef enum aclprofStepTag { ACL_STEP_START = 0, ACL_STEP_END = 1 } aclprofStepTag;
 
 typedef enum aclprofSubscribeOpFlag {
   ACL_SUBSCRIBE_OP = 0,
@@ -68,9 +65,7 @@ typedef enum aclprofConfigType {
   ACL_PROF_ARGS_MAX = 17
 } aclprofConfigType;
 
-typedef enum aclprofMessageType {
-  ACL_PROF_MESSAGE_TYPE_TENSOR_INFO = 0
-} aclprofMessageType;
+typedef enum aclprofMessageType { ACL_PROF_MESSAGE_TYPE_TENSOR_INFO = 0 } aclprofMessageType;
 
 typedef struct aclprofTensor {
   uint32_t type;
@@ -87,13 +82,13 @@ typedef struct aclprofTensorInfo {
   uint32_t tensorNum;
   uint32_t kernelType;
   uint32_t blockNums;
-  void *stream;
-  aclprofTensor *tensors;
+  void* stream;
+  aclprofTensor* tensors;
 } aclprofTensorInfo;
 
 /** What an aclprofEventAttributes carries. */
 union Message {
-  aclprofTensorInfo *tensorInfo;
+  aclprofTensorInfo* tensorInfo;
   uint64_t reserve;
 };
 
@@ -105,55 +100,55 @@ typedef struct aclprofEventAttributes {
 } aclprofEventAttributes;
 
 /** What to record, on which devices. */
-ACL_FUNC_VISIBILITY aclprofConfig *aclprofCreateConfig(
-    uint32_t *deviceIds, uint32_t count, aclprofAicoreMetrics metrics, const aclprofAicoreEvents *events,
-    uint64_t dataTypes);
-ACL_FUNC_VISIBILITY void *aclprofCreateStamp(void);
-ACL_FUNC_VISIBILITY aclprofStepInfo *aclprofCreateStepInfo(void);
-ACL_FUNC_VISIBILITY aclprofSubscribeConfig *aclprofCreateSubscribeConfig(
-    int8_t timeInfoSwitch, aclprofAicoreMetrics metrics, void *fd);
-ACL_FUNC_VISIBILITY aclError aclprofDestroyConfig(const aclprofConfig *config);
-ACL_FUNC_VISIBILITY void aclprofDestroyStamp(void *stamp);
-ACL_FUNC_VISIBILITY void aclprofDestroyStepInfo(aclprofStepInfo *stepInfo);
-ACL_FUNC_VISIBILITY aclError aclprofDestroySubscribeConfig(const aclprofSubscribeConfig *subscribeConfig);
+ACL_FUNC_VISIBILITY aclprofConfig* aclprofCreateConfig(uint32_t* deviceIds, uint32_t count,
+                                                       aclprofAicoreMetrics metrics, const aclprofAicoreEvents* events,
+                                                       uint64_t dataTypes);
+ACL_FUNC_VISIBILITY void* aclprofCreateStamp(void);
+ACL_FUNC_VISIBILITY aclprofStepInfo* aclprofCreateStepInfo(void);
+ACL_FUNC_VISIBILITY aclprofSubscribeConfig* aclprofCreateSubscribeConfig(int8_t timeInfoSwitch,
+                                                                         aclprofAicoreMetrics metrics, void* fd);
+ACL_FUNC_VISIBILITY aclError aclprofDestroyConfig(const aclprofConfig* config);
+ACL_FUNC_VISIBILITY void aclprofDestroyStamp(void* stamp);
+ACL_FUNC_VISIBILITY void aclprofDestroyStepInfo(aclprofStepInfo* stepInfo);
+ACL_FUNC_VISIBILITY aclError aclprofDestroySubscribeConfig(const aclprofSubscribeConfig* subscribeConfig);
 ACL_FUNC_VISIBILITY aclError aclprofFinalize(void);
-ACL_FUNC_VISIBILITY size_t aclprofGetModelId(const void *info, size_t infoLength, uint32_t index);
-ACL_FUNC_VISIBILITY const char *aclprofGetOpAttriValue(
-    const void *info, size_t infoLength, uint32_t index, aclprofSubscribeOpAttri attri);
-ACL_FUNC_VISIBILITY aclError aclprofGetOpDescSize(size_t *size);
-ACL_FUNC_VISIBILITY uint64_t aclprofGetOpDuration(const void *info, size_t infoLength, uint32_t index);
-ACL_FUNC_VISIBILITY uint64_t aclprofGetOpEnd(const void *info, size_t infoLength, uint32_t index);
-ACL_FUNC_VISIBILITY aclprofSubscribeOpFlag aclprofGetOpFlag(const void *info, size_t infoLength, uint32_t index);
-ACL_FUNC_VISIBILITY aclError aclprofGetOpName(
-    const void *info, size_t infoLength, uint32_t index, char *name, size_t nameLength);
-ACL_FUNC_VISIBILITY aclError aclprofGetOpNameLen(
-    const void *info, size_t infoLength, uint32_t index, size_t *nameLength);
-ACL_FUNC_VISIBILITY aclError aclprofGetOpNum(const void *info, size_t infoLength, uint32_t *count);
-ACL_FUNC_VISIBILITY uint64_t aclprofGetOpStart(const void *info, size_t infoLength, uint32_t index);
-ACL_FUNC_VISIBILITY aclError aclprofGetOpType(
-    const void *info, size_t infoLength, uint32_t index, char *type, size_t typeLength);
-ACL_FUNC_VISIBILITY aclError aclprofGetOpTypeLen(
-    const void *info, size_t infoLength, uint32_t index, size_t *typeLength);
-ACL_FUNC_VISIBILITY aclError aclprofGetStepTimestamp(
-    aclprofStepInfo *stepInfo, aclprofStepTag stepTag, aclrtStream stream);
+ACL_FUNC_VISIBILITY size_t aclprofGetModelId(const void* info, size_t infoLength, uint32_t index);
+ACL_FUNC_VISIBILITY const char* aclprofGetOpAttriValue(const void* info, size_t infoLength, uint32_t index,
+                                                       aclprofSubscribeOpAttri attri);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpDescSize(size_t* size);
+ACL_FUNC_VISIBILITY uint64_t aclprofGetOpDuration(const void* info, size_t infoLength, uint32_t index);
+ACL_FUNC_VISIBILITY uint64_t aclprofGetOpEnd(const void* info, size_t infoLength, uint32_t index);
+ACL_FUNC_VISIBILITY aclprofSubscribeOpFlag aclprofGetOpFlag(const void* info, size_t infoLength, uint32_t index);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpName(const void* info, size_t infoLength, uint32_t index, char* name,
+                                              size_t nameLength);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpNameLen(const void* info, size_t infoLength, uint32_t index,
+                                                 size_t* nameLength);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpNum(const void* info, size_t infoLength, uint32_t* count);
+ACL_FUNC_VISIBILITY uint64_t aclprofGetOpStart(const void* info, size_t infoLength, uint32_t index);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpType(const void* info, size_t infoLength, uint32_t index, char* type,
+                                              size_t typeLength);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpTypeLen(const void* info, size_t infoLength, uint32_t index,
+                                                 size_t* typeLength);
+ACL_FUNC_VISIBILITY aclError aclprofGetStepTimestamp(aclprofStepInfo* stepInfo, aclprofStepTag stepTag,
+                                                     aclrtStream stream);
 
 /** Starts profiling; records go below `path` (`length` bytes, without a terminator). */
-ACL_FUNC_VISIBILITY aclError aclprofInit(const char *path, size_t length);
-ACL_FUNC_VISIBILITY aclError aclprofMark(void *stamp);
-ACL_FUNC_VISIBILITY aclError aclprofMarkEx(const char *message, size_t length, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclprofModelSubscribe(uint32_t modelId, const aclprofSubscribeConfig *config);
+ACL_FUNC_VISIBILITY aclError aclprofInit(const char* path, size_t length);
+ACL_FUNC_VISIBILITY aclError aclprofMark(void* stamp);
+ACL_FUNC_VISIBILITY aclError aclprofMarkEx(const char* message, size_t length, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclprofModelSubscribe(uint32_t modelId, const aclprofSubscribeConfig* config);
 ACL_FUNC_VISIBILITY aclError aclprofModelUnSubscribe(uint32_t modelId);
 ACL_FUNC_VISIBILITY aclError aclprofPop(void);
-ACL_FUNC_VISIBILITY aclError aclprofPush(void *stamp);
+ACL_FUNC_VISIBILITY aclError aclprofPush(void* stamp);
 ACL_FUNC_VISIBILITY aclError aclprofRangePop(void);
-ACL_FUNC_VISIBILITY aclError aclprofRangePushEx(aclprofEventAttributes *attributes);
-ACL_FUNC_VISIBILITY aclError aclprofRangeStart(void *stamp, uint32_t *rangeId);
+ACL_FUNC_VISIBILITY aclError aclprofRangePushEx(aclprofEventAttributes* attributes);
+ACL_FUNC_VISIBILITY aclError aclprofRangeStart(void* stamp, uint32_t* rangeId);
 ACL_FUNC_VISIBILITY aclError aclprofRangeStop(uint32_t rangeId);
-ACL_FUNC_VISIBILITY aclError aclprofSetConfig(aclprofConfigType type, const char *value, size_t length);
-ACL_FUNC_VISIBILITY aclError aclprofSetStampTraceMessage(void *stamp, const char *message, uint32_t length);
-ACL_FUNC_VISIBILITY aclError aclprofStart(const aclprofConfig *config);
-ACL_FUNC_VISIBILITY aclError aclprofStop(const aclprofConfig *config);
-ACL_FUNC_VISIBILITY uint64_t aclprofStr2Id(const char *message);
+ACL_FUNC_VISIBILITY aclError aclprofSetConfig(aclprofConfigType type, const char* value, size_t length);
+ACL_FUNC_VISIBILITY aclError aclprofSetStampTraceMessage(void* stamp, const char* message, uint32_t length);
+ACL_FUNC_VISIBILITY aclError aclprofStart(const aclprofConfig* config);
+ACL_FUNC_VISIBILITY aclError aclprofStop(const aclprofConfig* config);
+ACL_FUNC_VISIBILITY uint64_t aclprofStr2Id(const char* message);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -12,85 +12,85 @@ extern "C" {
 #endif
 
 // Codes of the runtime; they come beside the ACL_ERROR_ codes of acl_base.h.
-#define ACL_ERROR_RT_PARAM_INVALID            107000  // an argument is wrong
-#define ACL_ERROR_RT_INVALID_DEVICEID         107001  // no such device
-#define ACL_ERROR_RT_CONTEXT_NULL             107002  // the thread has no context
-#define ACL_ERROR_RT_STREAM_CONTEXT           107003  // the stream belongs to another context
-#define ACL_ERROR_RT_MODEL_CONTEXT            107004  // the model belongs to another context
-#define ACL_ERROR_RT_STREAM_MODEL             107005  // the stream is not bound to the model
-#define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID  107006  // the event has no time
+#define ACL_ERROR_RT_PARAM_INVALID 107000             // an argument is wrong
+#define ACL_ERROR_RT_INVALID_DEVICEID 107001          // no such device
+#define ACL_ERROR_RT_CONTEXT_NULL 107002              // the thread has no context
+#define ACL_ERROR_RT_STREAM_CONTEXT 107003            // the stream belongs to another context
+#define ACL_ERROR_RT_MODEL_CONTEXT 107004             // the model belongs to another context
+#define ACL_ERROR_RT_STREAM_MODEL 107005              // the stream is not bound to the model
+#define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID 107006   // the event has no time
 #define ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL 107007  // the end lies before the start
-#define ACL_ERROR_RT_ADDR_UNALIGNED           107008  // the address is not aligned
-#define ACL_ERROR_RT_FILE_OPEN                107009  // a file cannot be opened
-#define ACL_ERROR_RT_FILE_WRITE               107010  // a file cannot be written
-#define ACL_ERROR_RT_STREAM_SUBSCRIBE         107011  // the stream is not subscribed, or twice
-#define ACL_ERROR_RT_THREAD_SUBSCRIBE         107012  // the thread is not subscribed, or twice
-#define ACL_ERROR_RT_GROUP_NOT_SET            107013  // no group is set
-#define ACL_ERROR_RT_GROUP_NOT_CREATE         107014  // no such group
-#define ACL_ERROR_RT_STREAM_NO_CB_REG         107015  // no thread serves the callbacks of the stream
-#define ACL_ERROR_RT_INVALID_MEMORY_TYPE      107016  // wrong kind of memory
-#define ACL_ERROR_RT_INVALID_HANDLE           107017  // not a live handle
-#define ACL_ERROR_RT_INVALID_MALLOC_TYPE      107018  // wrong kind of allocation
-#define ACL_ERROR_RT_WAIT_TIMEOUT             107019  // a wait ran out of time
-#define ACL_ERROR_RT_DEVICE_TASK_ABORT        107022  // the tasks of the device were aborted
-#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT      207000  // not supported
-#define ACL_ERROR_RT_MEMORY_ALLOCATION        207001  // out of memory
-#define ACL_ERROR_RT_MEMORY_FREE              207002  // memory cannot be released
-#define ACL_ERROR_RT_AICORE_OVER_FLOW         207003  // an operator overflowed
-#define ACL_ERROR_RT_NO_DEVICE                207004  // the device is not available
-#define ACL_ERROR_RT_RESOURCE_ALLOC_FAIL      207005  // a resource cannot be allocated
-#define ACL_ERROR_RT_NO_PERMISSION            207006  // no permission
-#define ACL_ERROR_RT_NO_EVENT_RESOURCE        207007  // out of events
-#define ACL_ERROR_RT_NO_STREAM_RESOURCE       207008  // out of streams
-#define ACL_ERROR_RT_NO_NOTIFY_RESOURCE       207009  // out of notifies
-#define ACL_ERROR_RT_NO_MODEL_RESOURCE        207010  // out of models
-#define ACL_ERROR_RT_NO_CDQ_RESOURCE          207011  // out of internal queues
-#define ACL_ERROR_RT_OVER_LIMIT               207012  // too many queues
-#define ACL_ERROR_RT_QUEUE_EMPTY              207013  // the queue is empty
-#define ACL_ERROR_RT_QUEUE_FULL               207014  // the queue is full
-#define ACL_ERROR_RT_INTERNAL_ERROR           507000  // internal failure on the host
-#define ACL_ERROR_RT_TS_ERROR                 507001  // internal failure of the scheduler
-#define ACL_ERROR_RT_END_OF_SEQUENCE          507005  // the data has ended
-#define ACL_ERROR_RT_MODEL_EXECUTE            507011  // a model failed
-#define ACL_ERROR_RT_REPORT_TIMEOUT           507012  // no report of a callback in time
-#define ACL_ERROR_RT_AICORE_TIMEOUT           507014  // a matrix operator ran out of time
-#define ACL_ERROR_RT_AICORE_EXCEPTION         507015  // a matrix operator failed
-#define ACL_ERROR_RT_AICPU_EXCEPTION          507018  // a CPU operator failed
-#define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION    507035  // a vector operator failed
-#define ACL_ERROR_RT_DEVICE_MEM_ERROR         507053  // memory of the device failed
-#define ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR  507054  // memory cannot be corrected
+#define ACL_ERROR_RT_ADDR_UNALIGNED 107008            // the address is not aligned
+#define ACL_ERROR_RT_FILE_OPEN 107009                 // a file cannot be opened
+#define ACL_ERROR_RT_FILE_WRITE 107010                // a file cannot be written
+#define ACL_ERROR_RT_STREAM_SUBSCRIBE 107011          // the stream is not subscribed, or twice
+#define ACL_ERROR_RT_THREAD_SUBSCRIBE 107012          // the thread is not subscribed, or twice
+#define ACL_ERROR_RT_GROUP_NOT_SET 107013             // no group is set
+#define ACL_ERROR_RT_GROUP_NOT_CREATE 107014          // no such group
+#define ACL_ERROR_RT_STREAM_NO_CB_REG 107015          // no thread serves the callbacks of the stream
+#define ACL_ERROR_RT_INVALID_MEMORY_TYPE 107016       // wrong kind of memory
+#define ACL_ERROR_RT_INVALID_HANDLE 107017            // not a live handle
+#define ACL_ERROR_RT_INVALID_MALLOC_TYPE 107018       // wrong kind of allocation
+#define ACL_ERROR_RT_WAIT_TIMEOUT 107019              // a wait ran out of time
+#define ACL_ERROR_RT_DEVICE_TASK_ABORT 107022         // the tasks of the device were aborted
+#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000       // not supported
+#define ACL_ERROR_RT_MEMORY_ALLOCATION 207001         // out of memory
+#define ACL_ERROR_RT_MEMORY_FREE 207002               // memory cannot be released
+#define ACL_ERROR_RT_AICORE_OVER_FLOW 207003          // an operator overflowed
+#define ACL_ERROR_RT_NO_DEVICE 207004                 // the device is not available
+#define ACL_ERROR_RT_RESOURCE_ALLOC_FAIL 207005       // a resource cannot be allocated
+#define ACL_ERROR_RT_NO_PERMISSION 207006             // no permission
+#define ACL_ERROR_RT_NO_EVENT_RESOURCE 207007         // out of events
+#define ACL_ERROR_RT_NO_STREAM_RESOURCE 207008        // out of streams
+#define ACL_ERROR_RT_NO_NOTIFY_RESOURCE 207009        // out of notifies
+#define ACL_ERROR_RT_NO_MODEL_RESOURCE 207010         // out of models
+#define ACL_ERROR_RT_NO_CDQ_RESOURCE 207011           // out of internal queues
+#define ACL_ERROR_RT_OVER_LIMIT 207012                // too many queues
+#define ACL_ERROR_RT_QUEUE_EMPTY 207013               // the queue is empty
+#define ACL_ERROR_RT_QUEUE_FULL 207014                // the queue is full
+#define ACL_ERROR_RT_INTERNAL_ERROR 507000            // internal failure on the host
+#define ACL_ERROR_RT_TS_ERROR 507001                  // internal failure of the scheduler
+#define ACL_ERROR_RT_END_OF_SEQUENCE 507005           // the data has ended
+#define ACL_ERROR_RT_MODEL_EXECUTE 507011             // a model failed
+#define ACL_ERROR_RT_REPORT_TIMEOUT 507012            // no report of a callback in time
+#define ACL_ERROR_RT_AICORE_TIMEOUT 507014            // a matrix operator ran out of time
+#define ACL_ERROR_RT_AICORE_EXCEPTION 507015          // a matrix operator failed
+#define ACL_ERROR_RT_AICPU_EXCEPTION 507018           // a CPU operator failed
+#define ACL_ERROR_RT_VECTOR_CORE_EXCEPTION 507035     // a vector operator failed
+#define ACL_ERROR_RT_DEVICE_MEM_ERROR 507053          // memory of the device failed
+#define ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR 507054   // memory cannot be corrected
 #define ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR 507055  // memory of the device is suspect
-#define ACL_ERROR_RT_LINK_ERROR               507056  // a link failed
-#define ACL_ERROR_RT_SUSPECT_REMOTE_ERROR     507057  // another rank is suspect
-#define ACL_ERROR_RT_DRV_INTERNAL_ERROR       507899  // internal failure of the driver
-#define ACL_ERROR_RT_AICPU_INTERNAL_ERROR     507900  // internal failure of CPU operators
-#define ACL_ERROR_RT_SOCKET_CLOSE             507901  // the connection to the device is closed
-#define ACL_ERROR_RT_COMM_OP_RETRY_FAIL       507904  // a collective failed after its retries
+#define ACL_ERROR_RT_LINK_ERROR 507056                // a link failed
+#define ACL_ERROR_RT_SUSPECT_REMOTE_ERROR 507057      // another rank is suspect
+#define ACL_ERROR_RT_DRV_INTERNAL_ERROR 507899        // internal failure of the driver
+#define ACL_ERROR_RT_AICPU_INTERNAL_ERROR 507900      // internal failure of CPU operators
+#define ACL_ERROR_RT_SOCKET_CLOSE 507901              // the connection to the device is closed
+#define ACL_ERROR_RT_COMM_OP_RETRY_FAIL 507904        // a collective failed after its retries
 
 /** Handles. */
-typedef void *aclrtStream;
-typedef void *aclrtEvent;
-typedef void *aclrtContext;
-typedef void *aclrtNotify;
-typedef void *aclrtCntNotify;
-typedef void *aclrtLabel;
-typedef void *aclrtLabelList;
-typedef void *aclrtMbuf;
-typedef void *aclrtBinary;
-typedef void *aclrtBinHandle;
-typedef void *aclrtFuncHandle;
-typedef void *aclrtArgsHandle;
-typedef void *aclrtParamHandle;
-typedef void *aclrtDrvMemHandle;
-typedef void *aclrtMemPool;
-typedef void *aclrtTaskGrp;
-typedef void *aclrtAllocator;
-typedef void *aclrtAllocatorDesc;
-typedef void *aclrtAllocatorBlock;
-typedef void *aclrtAllocatorAddr;
-typedef void *aclmdlRI;
-typedef void *aclmdlRITask;
-typedef void *aclmdlRICondHandle;
+typedef void* aclrtStream;
+typedef void* aclrtEvent;
+typedef void* aclrtContext;
+typedef void* aclrtNotify;
+typedef void* aclrtCntNotify;
+typedef void* aclrtLabel;
+typedef void* aclrtLabelList;
+typedef void* aclrtMbuf;
+typedef void* aclrtBinary;
+typedef void* aclrtBinHandle;
+typedef void* aclrtFuncHandle;
+typedef void* aclrtArgsHandle;
+typedef void* aclrtParamHandle;
+typedef void* aclrtDrvMemHandle;
+typedef void* aclrtMemPool;
+typedef void* aclrtTaskGrp;
+typedef void* aclrtAllocator;
+typedef void* aclrtAllocatorDesc;
+typedef void* aclrtAllocatorBlock;
+typedef void* aclrtAllocatorAddr;
+typedef void* aclmdlRI;
+typedef void* aclmdlRITask;
+typedef void* aclmdlRICondHandle;
 
 typedef struct aclrtExceptionInfo aclrtExceptionInfo;
 typedef struct aclrtGroupInfo aclrtGroupInfo;
@@ -119,16 +119,9 @@ typedef enum aclDeviceInfo {
 } aclDeviceInfo;
 
 /** Where the process runs: always ACL_HOST here. */
-typedef enum aclrtRunMode {
-  ACL_DEVICE = 0,
-  ACL_HOST = 1
-} aclrtRunMode;
+typedef enum aclrtRunMode { ACL_DEVICE = 0, ACL_HOST = 1 } aclrtRunMode;
 
-typedef enum aclrtTsId {
-  ACL_TS_ID_AICORE = 0,
-  ACL_TS_ID_AIVECTOR = 1,
-  ACL_TS_ID_RESERVED = 2
-} aclrtTsId;
+typedef enum aclrtTsId { ACL_TS_ID_AICORE = 0, ACL_TS_ID_AIVECTOR = 1, ACL_TS_ID_RESERVED = 2 } aclrtTsId;
 
 typedef enum aclrtEventStatus {
   ACL_EVENT_STATUS_COMPLETE = 0,
@@ -154,10 +147,7 @@ typedef enum aclrtStreamStatus {
   ACL_STREAM_STATUS_RESERVED = 65535
 } aclrtStreamStatus;
 
-typedef enum aclrtCallbackBlockType {
-  ACL_CALLBACK_NO_BLOCK = 0,
-  ACL_CALLBACK_BLOCK = 1
-} aclrtCallbackBlockType;
+typedef enum aclrtCallbackBlockType { ACL_CALLBACK_NO_BLOCK = 0, ACL_CALLBACK_BLOCK = 1 } aclrtCallbackBlockType;
 
 /** Directions of a copy. DEFAULT derives the direction from the addresses. */
 typedef enum aclrtMemcpyKind {
@@ -238,22 +228,11 @@ typedef enum aclrtMemAttr {
   ACL_MEM_P2P_HUGE1G = 17
 } aclrtMemAttr;
 
-typedef enum aclrtMemPgType {
-  NORMAL_PAGE_TYPE = 0,
-  HUGE_PAGE_TYPE = 1,
-  HUGE1G_PAGE_TYPE = 2
-} aclrtMemPgType;
+typedef enum aclrtMemPgType { NORMAL_PAGE_TYPE = 0, HUGE_PAGE_TYPE = 1, HUGE1G_PAGE_TYPE = 2 } aclrtMemPgType;
 
-typedef enum aclrtMemType {
-  HBM_TYPE = 0,
-  DDR_TYPE = 1,
-  P2P_HBM_TYPE = 2,
-  P2P_DDR_TYPE = 3
-} aclrtMemType;
+typedef enum aclrtMemType { HBM_TYPE = 0, DDR_TYPE = 1, P2P_HBM_TYPE = 2, P2P_DDR_TYPE = 3 } aclrtMemType;
 
-typedef enum aclrtIpcMemAttrType {
-  ACL_RT_IPC_MEM_ATTR_ACCESS_LINK = 0
-} aclrtIpcMemAttrType;
+typedef enum aclrtIpcMemAttrType { ACL_RT_IPC_MEM_ATTR_ACCESS_LINK = 0 } aclrtIpcMemAttrType;
 
 typedef enum aclrtGroupAttr {
   ACL_GROUP_AICORE_INT = 0,
@@ -295,14 +274,9 @@ typedef enum aclrtMemManagedRangeAttribute {
   ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID = 8
 } aclrtMemManagedRangeAttribute;
 
-typedef enum aclrtMemAllocationType {
-  ACL_MEM_ALLOCATION_TYPE_PINNED = 0
-} aclrtMemAllocationType;
+typedef enum aclrtMemAllocationType { ACL_MEM_ALLOCATION_TYPE_PINNED = 0 } aclrtMemAllocationType;
 
-typedef enum aclrtMemHandleType {
-  ACL_MEM_HANDLE_TYPE_NONE = 0,
-  ACL_MEM_HANDLE_TYPE_POSIX = 2
-} aclrtMemHandleType;
+typedef enum aclrtMemHandleType { ACL_MEM_HANDLE_TYPE_NONE = 0, ACL_MEM_HANDLE_TYPE_POSIX = 2 } aclrtMemHandleType;
 
 typedef enum aclrtMemSharedHandleType {
   ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT = 1,
@@ -357,9 +331,7 @@ typedef enum aclrtCmoType {
   ACL_RT_CMO_TYPE_FLUSH = 3
 } aclrtCmoType;
 
-typedef enum aclrtLastErrLevel {
-  ACL_RT_THREAD_LEVEL = 0
-} aclrtLastErrLevel;
+typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 
 typedef enum aclrtBinaryLoadOptionType {
   ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD = 1,
@@ -368,10 +340,7 @@ typedef enum aclrtBinaryLoadOptionType {
   ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE = 3
 } aclrtBinaryLoadOptionType;
 
-typedef enum aclrtEngineType {
-  ACL_RT_ENGINE_TYPE_AIC = 0,
-  ACL_RT_ENGINE_TYPE_AIV = 1
-} aclrtEngineType;
+typedef enum aclrtEngineType { ACL_RT_ENGINE_TYPE_AIC = 0, ACL_RT_ENGINE_TYPE_AIV = 1 } aclrtEngineType;
 
 typedef enum aclrtLaunchKernelAttrId {
   ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE = 1,
@@ -448,10 +417,7 @@ typedef enum aclrtReduceKind {
   ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL = 13
 } aclrtReduceKind;
 
-typedef enum aclrtDevResLimitType {
-  ACL_RT_DEV_RES_CUBE_CORE = 0,
-  ACL_RT_DEV_RES_VECTOR_CORE = 1
-} aclrtDevResLimitType;
+typedef enum aclrtDevResLimitType { ACL_RT_DEV_RES_CUBE_CORE = 0, ACL_RT_DEV_RES_VECTOR_CORE = 1 } aclrtDevResLimitType;
 
 typedef enum aclrtCondition {
   ACL_RT_EQUAL = 0,
@@ -462,10 +428,7 @@ typedef enum aclrtCondition {
   ACL_RT_LESS_OR_EQUAL = 5
 } aclrtCondition;
 
-typedef enum aclrtCompareDataType {
-  ACL_RT_SWITCH_INT32 = 0,
-  ACL_RT_SWITCH_INT64 = 1
-} aclrtCompareDataType;
+typedef enum aclrtCompareDataType { ACL_RT_SWITCH_INT32 = 0, ACL_RT_SWITCH_INT64 = 1 } aclrtCompareDataType;
 
 typedef enum aclrtRandomNumFuncType {
   ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK = 0,
@@ -594,9 +557,7 @@ typedef enum aclrtAtomicOperation {
   ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_EXCH = 44
 } aclrtAtomicOperation;
 
-typedef enum aclmdlRICondHandleFlag {
-  ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT = 1
-} aclmdlRICondHandleFlag;
+typedef enum aclmdlRICondHandleFlag { ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT = 1 } aclmdlRICondHandleFlag;
 
 typedef enum aclmdlRICondTaskType {
   ACL_MODEL_RI_COND_TYPE_IF = 0,
@@ -604,10 +565,7 @@ typedef enum aclmdlRICondTaskType {
   ACL_MODEL_RI_COND_TYPE_SWITCH = 2
 } aclmdlRICondTaskType;
 
-typedef enum aclrtProcessState {
-  ACL_RT_PROCESS_STATE_RUNNING = 0,
-  ACL_RT_PROCESS_STATE_LOCKED = 1
-} aclrtProcessState;
+typedef enum aclrtProcessState { ACL_RT_PROCESS_STATE_RUNNING = 0, ACL_RT_PROCESS_STATE_LOCKED = 1 } aclrtProcessState;
 
 typedef enum aclrtMemPoolAttr {
   ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
@@ -621,19 +579,19 @@ typedef enum aclrtMemPoolAttr {
 } aclrtMemPoolAttr;
 
 /** Functions that the caller provides. */
-typedef void (*aclrtCallback)(void *userData);
-typedef void (*aclrtHostFunc)(void *args);
-typedef void (*aclrtExceptionInfoCallback)(aclrtExceptionInfo *info);
-typedef void (*aclrtOpExceptionCallback)(aclrtExceptionInfo *info, void *userData);
-typedef void (*aclrtDeviceStateCallback)(int32_t deviceId, aclrtDeviceState state, void *args);
-typedef void (*aclrtStreamStateCallback)(aclrtStream stream, aclrtStreamState state, void *args);
-typedef int32_t (*aclrtDeviceTaskAbortCallback)(
-    int32_t deviceId, aclrtDeviceTaskAbortStage stage, uint32_t timeout, void *args);
-typedef uint32_t (*aclrtSnapShotCallBack)(int32_t deviceId, void *args);
-typedef void *(*aclrtAllocatorAllocFunc)(aclrtAllocator allocator, size_t size);
+typedef void (*aclrtCallback)(void* userData);
+typedef void (*aclrtHostFunc)(void* args);
+typedef void (*aclrtExceptionInfoCallback)(aclrtExceptionInfo* info);
+typedef void (*aclrtOpExceptionCallback)(aclrtExceptionInfo* info, void* userData);
+typedef void (*aclrtDeviceStateCallback)(int32_t deviceId, aclrtDeviceState state, void* args);
+typedef void (*aclrtStreamStateCallback)(aclrtStream stream, aclrtStreamState state, void* args);
+typedef int32_t (*aclrtDeviceTaskAbortCallback)(int32_t deviceId, aclrtDeviceTaskAbortStage stage, uint32_t timeout,
+                                                void* args);
+typedef uint32_t (*aclrtSnapShotCallBack)(int32_t deviceId, void* args);
+typedef void* (*aclrtAllocatorAllocFunc)(aclrtAllocator allocator, size_t size);
 typedef void (*aclrtAllocatorFreeFunc)(aclrtAllocator allocator, aclrtAllocatorBlock block);
-typedef void *(*aclrtAllocatorAllocAdviseFunc)(aclrtAllocator allocator, size_t size, aclrtAllocatorAddr addr);
-typedef void *(*aclrtAllocatorGetAddrFromBlockFunc)(aclrtAllocatorBlock block);
+typedef void* (*aclrtAllocatorAllocAdviseFunc)(aclrtAllocator allocator, size_t size, aclrtAllocatorAddr addr);
+typedef void* (*aclrtAllocatorGetAddrFromBlockFunc)(aclrtAllocatorBlock block);
 
 /** The member that goes with each aclrtStreamAttr. */
 typedef union aclrtStreamAttrValue {
@@ -657,18 +615,18 @@ typedef struct aclrtMallocAttribute {
 } aclrtMallocAttribute;
 
 typedef struct aclrtMallocConfig {
-  aclrtMallocAttribute *attrs;
+  aclrtMallocAttribute* attrs;
   size_t numAttrs;
 } aclrtMallocConfig;
 
 typedef struct aclrtServerPid {
   uint32_t sdid;
-  int32_t *pid;
+  int32_t* pid;
   size_t num;
 } aclrtServerPid;
 
 typedef struct aclrtStreamConfigHandle {
-  void *workptr;
+  void* workptr;
   size_t workSize;
   size_t flag;
   uint32_t priority;
@@ -680,7 +638,7 @@ typedef struct aclrtUtilizationInfo {
   int32_t vectorUtilization;
   int32_t aicpuUtilization;
   int32_t memoryUtilization;
-  aclrtUtilizationExtendInfo *utilizationExtend;
+  aclrtUtilizationExtendInfo* utilizationExtend;
 } aclrtUtilizationInfo;
 
 typedef struct aclrtMemLocation {
@@ -715,7 +673,7 @@ typedef struct aclrtPhysicalMemProp {
 } aclrtPhysicalMemProp;
 
 typedef struct aclrtMemUceInfo {
-  void *addr;
+  void* addr;
   size_t len;
   size_t reserved[14];
 } aclrtMemUceInfo;
@@ -749,7 +707,7 @@ typedef struct aclrtBinaryLoadOption {
 } aclrtBinaryLoadOption;
 
 typedef struct aclrtBinaryLoadOptions {
-  aclrtBinaryLoadOption *options;
+  aclrtBinaryLoadOption* options;
   size_t numOpt;
 } aclrtBinaryLoadOptions;
 
@@ -772,14 +730,14 @@ typedef struct aclrtLaunchKernelAttr {
 } aclrtLaunchKernelAttr;
 
 typedef struct aclrtLaunchKernelCfg {
-  aclrtLaunchKernelAttr *attrs;
+  aclrtLaunchKernelAttr* attrs;
   size_t numAttrs;
 } aclrtLaunchKernelCfg;
 
 typedef struct aclmdlRIKernelTaskParams {
   aclrtFuncHandle funcHandle;
-  aclrtLaunchKernelCfg *cfg;
-  void *args;
+  aclrtLaunchKernelCfg* cfg;
+  void* args;
   uint32_t isHostArgs;
   size_t argsSize;
   uint32_t numBlocks;
@@ -805,12 +763,12 @@ typedef struct aclmdlRIEventResetTaskParams {
 } aclmdlRIEventResetTaskParams;
 
 typedef struct aclmdlRIValueWriteTaskParams {
-  void *devAddr;
+  void* devAddr;
   uint64_t value;
 } aclmdlRIValueWriteTaskParams;
 
 typedef struct aclmdlRIValueWaitTaskParams {
-  void *devAddr;
+  void* devAddr;
   uint64_t value;
   uint32_t flag;
 } aclmdlRIValueWaitTaskParams;
@@ -819,7 +777,7 @@ typedef struct aclmdlRITaskParams {
   aclmdlRITaskType type;
   uint32_t rsv0[3];
   aclrtTaskGrp taskGrp;
-  void *opInfoPtr;
+  void* opInfoPtr;
   size_t opInfoSize;
   uint8_t rsv1[32];
   union {
@@ -887,24 +845,24 @@ typedef struct aclrtRandomNumFuncParaInfo {
 typedef struct aclrtRandomNumTaskInfo {
   aclDataType dataType;
   aclrtRandomNumFuncParaInfo randomNumFuncParaInfo;
-  void *randomParaAddr;
-  void *randomResultAddr;
-  void *randomCounterAddr;
+  void* randomParaAddr;
+  void* randomResultAddr;
+  void* randomCounterAddr;
   aclrtRandomParaInfo randomSeed;
   aclrtRandomParaInfo randomNum;
   uint8_t rsv[8];
 } aclrtRandomNumTaskInfo;
 
 typedef struct aclrtRandomTaskUpdateAttr {
-  void *srcAddr;
+  void* srcAddr;
   size_t size;
   uint32_t rsv[4];
 } aclrtRandomTaskUpdateAttr;
 
 typedef struct aclrtAicAivTaskUpdateAttr {
-  void *binHandle;
-  void *funcEntryAddr;
-  void *blockDimAddr;
+  void* binHandle;
+  void* funcEntryAddr;
+  void* blockDimAddr;
   uint32_t rsv[4];
 } aclrtAicAivTaskUpdateAttr;
 
@@ -966,7 +924,7 @@ typedef struct tagAclmdlRICondTaskParams {
   aclmdlRICondHandle handle;
   aclmdlRICondTaskType type;
   uint32_t size;
-  aclmdlRI *modelRIArray;
+  aclmdlRI* modelRIArray;
 } aclmdlRICondTaskParams;
 
 typedef struct aclrtMemPoolProps {
@@ -979,60 +937,62 @@ typedef struct aclrtMemPoolProps {
 
 // --- Device
 
-ACL_FUNC_VISIBILITY aclError aclrtCheckArchCompatibility(const char *socName, int32_t *compatible);
-ACL_FUNC_VISIBILITY aclError aclrtDeviceCanAccessPeer(int32_t *canAccess, int32_t deviceId, int32_t peerDeviceId);
+ACL_FUNC_VISIBILITY aclError aclrtCheckArchCompatibility(const char* socName, int32_t* compatible);
+ACL_FUNC_VISIBILITY aclError aclrtDeviceCanAccessPeer(int32_t* canAccess, int32_t deviceId, int32_t peerDeviceId);
 ACL_FUNC_VISIBILITY aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 ACL_FUNC_VISIBILITY aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtDeviceGetBareTgid(int32_t *pid);
-ACL_FUNC_VISIBILITY aclError aclrtDeviceGetHostAtomicCapabilities(
-    uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count, int32_t deviceId);
-ACL_FUNC_VISIBILITY aclError aclrtDeviceGetP2PAtomicCapabilities(
-    uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count, int32_t srcDeviceId,
-    int32_t dstDeviceId);
-ACL_FUNC_VISIBILITY aclError aclrtDeviceGetStreamPriorityRange(int32_t *least, int32_t *greatest);
-ACL_FUNC_VISIBILITY aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
-ACL_FUNC_VISIBILITY aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t *status);
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetBareTgid(int32_t* pid);
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetHostAtomicCapabilities(uint32_t* capabilities,
+                                                                  const aclrtAtomicOperation* operations,
+                                                                  const uint32_t count, int32_t deviceId);
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetP2PAtomicCapabilities(uint32_t* capabilities,
+                                                                 const aclrtAtomicOperation* operations,
+                                                                 const uint32_t count, int32_t srcDeviceId,
+                                                                 int32_t dstDeviceId);
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetStreamPriorityRange(int32_t* least, int32_t* greatest);
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid);
+ACL_FUNC_VISIBILITY aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status);
 ACL_FUNC_VISIBILITY aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 
 /**
  * The calling thread's device.
  * @return ACL_ERROR_RT_CONTEXT_NULL before any aclrtSetDevice
  */
-ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t *deviceId);
-ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType feature, int32_t *value);
+ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t* deviceId);
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType feature, int32_t* value);
 
 /** Number of devices that this process sees. */
-ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t *count);
-ACL_FUNC_VISIBILITY uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info);
-ACL_FUNC_VISIBILITY aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
-ACL_FUNC_VISIBILITY aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value);
-ACL_FUNC_VISIBILITY aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *floatOverflowMode);
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t* count);
+ACL_FUNC_VISIBILITY uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info);
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value);
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t* value);
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* floatOverflowMode);
 
 /** Load of the engines of a device, in per cent. */
-ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *info);
-ACL_FUNC_VISIBILITY aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value);
-ACL_FUNC_VISIBILITY aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *info);
-ACL_FUNC_VISIBILITY aclError aclrtGetHardwareSyncAddr(void **addr);
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* info);
+ACL_FUNC_VISIBILITY aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t* value);
+ACL_FUNC_VISIBILITY aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* info);
+ACL_FUNC_VISIBILITY aclError aclrtGetHardwareSyncAddr(void** addr);
 ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel lastErrLevel);
-ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId);
-ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevId, int32_t *const logicDevId);
-ACL_FUNC_VISIBILITY aclError aclrtGetMemUceInfo(
-    int32_t deviceId, aclrtMemUceInfo *infos, size_t maxCount, size_t *count);
-ACL_FUNC_VISIBILITY aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId);
-ACL_FUNC_VISIBILITY aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
-ACL_FUNC_VISIBILITY aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
-ACL_FUNC_VISIBILITY aclError aclrtGetRunMode(aclrtRunMode *runMode);
+ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t* const logicDevId);
+ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevId, int32_t* const logicDevId);
+ACL_FUNC_VISIBILITY aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo* infos, size_t maxCount,
+                                                size_t* count);
+ACL_FUNC_VISIBILITY aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId);
+ACL_FUNC_VISIBILITY aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active);
+ACL_FUNC_VISIBILITY aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value);
+ACL_FUNC_VISIBILITY aclError aclrtGetRunMode(aclrtRunMode* runMode);
 
 /** Name of the product, e.g. "Ascend910B2"; static storage. */
-ACL_FUNC_VISIBILITY const char *aclrtGetSocName(void);
-ACL_FUNC_VISIBILITY aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevId);
-ACL_FUNC_VISIBILITY aclError aclrtGetVersion(int32_t *major, int32_t *minor, int32_t *patch);
-ACL_FUNC_VISIBILITY aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *infos, size_t count);
+ACL_FUNC_VISIBILITY const char* aclrtGetSocName(void);
+ACL_FUNC_VISIBILITY aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevId);
+ACL_FUNC_VISIBILITY aclError aclrtGetVersion(int32_t* major, int32_t* minor, int32_t* patch);
+ACL_FUNC_VISIBILITY aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo* infos, size_t count);
 ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel lastErrLevel);
-ACL_FUNC_VISIBILITY aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *status);
-ACL_FUNC_VISIBILITY aclError aclrtRegDeviceStateCallback(
-    const char *name, aclrtDeviceStateCallback callback, void *args);
-ACL_FUNC_VISIBILITY aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo *info);
+ACL_FUNC_VISIBILITY aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* status);
+ACL_FUNC_VISIBILITY aclError aclrtRegDeviceStateCallback(const char* name, aclrtDeviceStateCallback callback,
+                                                         void* args);
+ACL_FUNC_VISIBILITY aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo* info);
 
 /** Undoes one aclrtSetDevice; the last one waits for the device and releases its primary context. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
@@ -1047,17 +1007,17 @@ ACL_FUNC_VISIBILITY aclError aclrtResetDeviceResLimit(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value);
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode floatOverflowMode);
-ACL_FUNC_VISIBILITY aclError aclrtSetDeviceTaskAbortCallback(
-    const char *name, aclrtDeviceTaskAbortCallback callback, void *args);
+ACL_FUNC_VISIBILITY aclError aclrtSetDeviceTaskAbortCallback(const char* name, aclrtDeviceTaskAbortCallback callback,
+                                                             void* args);
 ACL_FUNC_VISIBILITY aclError aclrtSetTsDevice(aclrtTsId tsId);
-ACL_FUNC_VISIBILITY aclError aclrtSnapShotCallbackRegister(
-    aclrtSnapShotStage stage, aclrtSnapShotCallBack callback, void *args);
-ACL_FUNC_VISIBILITY aclError aclrtSnapShotCallbackUnregister(
-    aclrtSnapShotStage snapShotStage, aclrtSnapShotCallBack snapShotCallBack);
-ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args);
-ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessLock(int pid, void *args);
-ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args);
-ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessUnlock(int pid, void *args);
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback,
+                                                           void* args);
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage snapShotStage,
+                                                             aclrtSnapShotCallBack snapShotCallBack);
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs* args);
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessLock(int pid, void* args);
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs* args);
+ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessUnlock(int pid, void* args);
 
 /**
  * Waits for all work of the current device.
@@ -1070,21 +1030,20 @@ ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 
 // --- Context and system parameters
 
-ACL_FUNC_VISIBILITY aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId);
-ACL_FUNC_VISIBILITY aclrtGroupInfo *aclrtCreateGroupInfo(void);
-ACL_FUNC_VISIBILITY aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
-ACL_FUNC_VISIBILITY aclError aclrtCtxGetFloatOverflowAddr(void **addr);
-ACL_FUNC_VISIBILITY aclError aclrtCtxGetSysParamOpt(aclSysParamOpt option, int64_t *value);
+ACL_FUNC_VISIBILITY aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId);
+ACL_FUNC_VISIBILITY aclrtGroupInfo* aclrtCreateGroupInfo(void);
+ACL_FUNC_VISIBILITY aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream);
+ACL_FUNC_VISIBILITY aclError aclrtCtxGetFloatOverflowAddr(void** addr);
+ACL_FUNC_VISIBILITY aclError aclrtCtxGetSysParamOpt(aclSysParamOpt option, int64_t* value);
 ACL_FUNC_VISIBILITY aclError aclrtCtxSetSysParamOpt(aclSysParamOpt option, int64_t value);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyContext(aclrtContext context);
-ACL_FUNC_VISIBILITY aclError aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo);
-ACL_FUNC_VISIBILITY aclError aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo);
-ACL_FUNC_VISIBILITY aclError aclrtGetCurrentContext(aclrtContext *context);
-ACL_FUNC_VISIBILITY aclError aclrtGetGroupCount(uint32_t *count);
-ACL_FUNC_VISIBILITY aclError aclrtGetGroupInfoDetail(
-    const aclrtGroupInfo *info, int32_t groupId, aclrtGroupAttr attr, void *value, size_t valueLength,
-    size_t *resultSize);
-ACL_FUNC_VISIBILITY aclError aclrtGetSysParamOpt(aclSysParamOpt option, int64_t *value);
+ACL_FUNC_VISIBILITY aclError aclrtDestroyGroupInfo(aclrtGroupInfo* groupInfo);
+ACL_FUNC_VISIBILITY aclError aclrtGetAllGroupInfo(aclrtGroupInfo* groupInfo);
+ACL_FUNC_VISIBILITY aclError aclrtGetCurrentContext(aclrtContext* context);
+ACL_FUNC_VISIBILITY aclError aclrtGetGroupCount(uint32_t* count);
+ACL_FUNC_VISIBILITY aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo* info, int32_t groupId, aclrtGroupAttr attr,
+                                                     void* value, size_t valueLength, size_t* resultSize);
+ACL_FUNC_VISIBILITY aclError aclrtGetSysParamOpt(aclSysParamOpt option, int64_t* value);
 ACL_FUNC_VISIBILITY aclError aclrtSetCurrentContext(aclrtContext context);
 ACL_FUNC_VISIBILITY aclError aclrtSetGroup(int32_t groupId);
 ACL_FUNC_VISIBILITY aclError aclrtSetSysParamOpt(aclSysParamOpt option, int64_t value);
@@ -1094,112 +1053,111 @@ ACL_FUNC_VISIBILITY aclError aclrtSetSysParamOpt(aclSysParamOpt option, int64_t 
 ACL_FUNC_VISIBILITY aclError aclmdlRIAbort(aclmdlRI modelRI);
 ACL_FUNC_VISIBILITY aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag);
-ACL_FUNC_VISIBILITY aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag);
-ACL_FUNC_VISIBILITY aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve);
+ACL_FUNC_VISIBILITY aclError aclmdlRIBuildBegin(aclmdlRI* modelRI, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void* reserve);
 
 /** What is enqueued on the stream is recorded from here on, not executed. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode captureMode);
 
 /** Ends the capture and gives the graph of recorded tasks. */
-ACL_FUNC_VISIBILITY aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
-ACL_FUNC_VISIBILITY aclError aclmdlRICaptureGetInfo(
-    aclrtStream stream, aclmdlRICaptureStatus *captureStatus, aclmdlRI *modelRI);
+ACL_FUNC_VISIBILITY aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI);
+ACL_FUNC_VISIBILITY aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* captureStatus,
+                                                    aclmdlRI* modelRI);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle);
+ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp* handle);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *captureMode);
-ACL_FUNC_VISIBILITY aclError aclmdlRICaptureToModelRIBegin(
-    aclrtStream stream, aclmdlRI modelRI, aclmdlRICaptureMode captureMode);
-ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleCreate(
-    aclmdlRI modelRI, uint32_t defaultValue, aclmdlRICondHandleFlag flag, aclmdlRICondHandle *handle);
-ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t **value);
-ACL_FUNC_VISIBILITY aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t flags);
+ACL_FUNC_VISIBILITY aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* captureMode);
+ACL_FUNC_VISIBILITY aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
+                                                           aclmdlRICaptureMode captureMode);
+ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultValue,
+                                                      aclmdlRICondHandleFlag flag, aclmdlRICondHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t** value);
+ACL_FUNC_VISIBILITY aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t flags);
 ACL_FUNC_VISIBILITY aclError aclmdlRIDebugPrint(aclmdlRI modelRI);
 
 /** Releases a graph; it must not be running. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIDestroy(aclmdlRI modelRI);
-ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyRegisterCallback(
-    aclmdlRI modelRI, aclrtCallback callback, void *userData);
+ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback callback, void* userData);
 ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback callback);
 ACL_FUNC_VISIBILITY aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
 
 /** Enqueues one run of a captured graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *id);
-ACL_FUNC_VISIBILITY aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLength, char *name);
-ACL_FUNC_VISIBILITY aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams, uint32_t *count);
-ACL_FUNC_VISIBILITY aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint32_t *count);
-ACL_FUNC_VISIBILITY aclError aclmdlRIKernelTaskGetAttribute(
-    aclmdlRITask task, aclrtLaunchKernelAttrId launchKernelAttrId, aclrtLaunchKernelAttrValue *launchKernelAttrValue);
-ACL_FUNC_VISIBILITY aclError aclmdlRISetName(aclmdlRI modelRI, const char *name);
+ACL_FUNC_VISIBILITY aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t* id);
+ACL_FUNC_VISIBILITY aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLength, char* name);
+ACL_FUNC_VISIBILITY aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream* streams, uint32_t* count);
+ACL_FUNC_VISIBILITY aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask* tasks, uint32_t* count);
+ACL_FUNC_VISIBILITY aclError aclmdlRIKernelTaskGetAttribute(aclmdlRITask task,
+                                                            aclrtLaunchKernelAttrId launchKernelAttrId,
+                                                            aclrtLaunchKernelAttrValue* launchKernelAttrValue);
+ACL_FUNC_VISIBILITY aclError aclmdlRISetName(aclmdlRI modelRI, const char* name);
 ACL_FUNC_VISIBILITY aclError aclmdlRITaskDisable(aclmdlRITask task);
-ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams *taskParams);
-ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id);
-ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType *taskType);
-ACL_FUNC_VISIBILITY aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams *taskParams);
+ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams* taskParams);
+ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t* id);
+ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType* taskType);
+ACL_FUNC_VISIBILITY aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams* taskParams);
 ACL_FUNC_VISIBILITY aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclmdlRIUpdate(aclmdlRI modelRI);
 
 // --- Streams and their tasks
 
 ACL_FUNC_VISIBILITY aclError aclrtActiveStream(aclrtStream active, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskExtendInfo(const char *const info, const size_t size);
-ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskOpInfo(const void *const info, const size_t size);
-ACL_FUNC_VISIBILITY aclError aclrtCreateLabel(aclrtLabel *label);
-ACL_FUNC_VISIBILITY aclError aclrtCreateLabelList(aclrtLabel *labels, size_t count, aclrtLabelList *list);
+ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskExtendInfo(const char* const info, const size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskOpInfo(const void* const info, const size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtCreateLabel(aclrtLabel* label);
+ACL_FUNC_VISIBILITY aclError aclrtCreateLabelList(aclrtLabel* labels, size_t count, aclrtLabelList* list);
 
 /** A stream of default priority in the current context. Tasks of a stream run in order. */
-ACL_FUNC_VISIBILITY aclError aclrtCreateStream(aclrtStream *stream);
-ACL_FUNC_VISIBILITY aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void);
-ACL_FUNC_VISIBILITY aclError aclrtCreateStreamV2(
-    aclrtStream *stream, const aclrtStreamConfigHandle *streamConfigHandle);
+ACL_FUNC_VISIBILITY aclError aclrtCreateStream(aclrtStream* stream);
+ACL_FUNC_VISIBILITY aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void);
+ACL_FUNC_VISIBILITY aclError aclrtCreateStreamV2(aclrtStream* stream,
+                                                 const aclrtStreamConfigHandle* streamConfigHandle);
 
 /** A stream with a priority (0 is the highest) and flags. */
-ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabel(aclrtLabel label);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList list);
 
 /** Waits for the stream and releases it. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *streamConfigHandle);
+ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* streamConfigHandle);
 
 /** Drops what has not run and releases the stream. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtGetFloatOverflowStatus(void *output, uint64_t outputSize, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtGetOpExecuteTimeout(uint32_t *const seconds);
-ACL_FUNC_VISIBILITY aclError aclrtGetOpTimeOutInterval(uint64_t *us);
-ACL_FUNC_VISIBILITY aclError aclrtGetOverflowStatus(void *output, size_t outputSize, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtGetStreamAttribute(
-    aclrtStream stream, aclrtStreamAttr streamAttr, aclrtStreamAttrValue *streamAttrValue);
-ACL_FUNC_VISIBILITY aclError aclrtGetStreamAvailableNum(uint32_t *count);
-ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
-ACL_FUNC_VISIBILITY aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t *value);
-ACL_FUNC_VISIBILITY aclError aclrtGetThreadLastTaskId(uint32_t *taskId);
+ACL_FUNC_VISIBILITY aclError aclrtGetFloatOverflowStatus(void* output, uint64_t outputSize, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtGetOpExecuteTimeout(uint32_t* const seconds);
+ACL_FUNC_VISIBILITY aclError aclrtGetOpTimeOutInterval(uint64_t* us);
+ACL_FUNC_VISIBILITY aclError aclrtGetOverflowStatus(void* output, size_t outputSize, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr streamAttr,
+                                                     aclrtStreamAttrValue* streamAttrValue);
+ACL_FUNC_VISIBILITY aclError aclrtGetStreamAvailableNum(uint32_t* count);
+ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag);
+ACL_FUNC_VISIBILITY aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t* value);
+ACL_FUNC_VISIBILITY aclError aclrtGetThreadLastTaskId(uint32_t* taskId);
 
 /** Enqueues a host function that runs on the thread which serves the stream's reports (aclrtSubscribeReport). */
-ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(
-    aclrtCallback func, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(aclrtCallback func, void* userData, aclrtCallbackBlockType blockType,
+                                                 aclrtStream stream);
 
 /** Enqueues a host function; later tasks of the stream wait for it. */
-ACL_FUNC_VISIBILITY aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void *args);
+ACL_FUNC_VISIBILITY aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void* args);
 ACL_FUNC_VISIBILITY aclError aclrtNpuClearFloatOverFlowStatus(uint32_t checkMode, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtNpuGetFloatOverFlowStatus(
-    void *output, uint64_t outputSize, uint32_t checkMode, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtNpuGetFloatOverFlowStatus(void* output, uint64_t outputSize, uint32_t checkMode,
+                                                            aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtPersistentTaskClean(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtProcessHostFunc(int32_t timeout);
 
 /** Runs the calling thread's next callback, waiting at most `timeout` milliseconds; -1 waits without limit. */
 ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
-ACL_FUNC_VISIBILITY aclError aclrtProfTrace(void *userData, int32_t length, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(
-    const aclrtRandomNumTaskInfo *info, const aclrtStream stream, void *reserve);
-ACL_FUNC_VISIBILITY aclError aclrtReduceAsync(
-    void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type, aclrtStream stream,
-    void *reserve);
-ACL_FUNC_VISIBILITY aclError aclrtRegStreamStateCallback(
-    const char *name, aclrtStreamStateCallback callback, void *args);
+ACL_FUNC_VISIBILITY aclError aclrtProfTrace(void* userData, int32_t length, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* info, const aclrtStream stream,
+                                                 void* reserve);
+ACL_FUNC_VISIBILITY aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduceKind kind,
+                                              aclDataType type, aclrtStream stream, void* reserve);
+ACL_FUNC_VISIBILITY aclError aclrtRegStreamStateCallback(const char* name, aclrtStreamStateCallback callback,
+                                                         void* args);
 ACL_FUNC_VISIBILITY aclError aclrtResetFloatOverflowStatus(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtResetOverflowStatus(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtResetStreamResLimit(aclrtStream stream);
@@ -1209,35 +1167,35 @@ ACL_FUNC_VISIBILITY aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream)
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOut(uint32_t seconds);
 
 /** Limit of one operator's execution, in microseconds; writes what was really set. */
-ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutV2(uint64_t us, uint64_t *actualUs);
+ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutV2(uint64_t us, uint64_t* actualUs);
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t ms);
 
 /** Limit of a wait for an event in a stream, in seconds; 0 waits without limit. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t seconds);
-ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(
-    aclrtStream stream, aclrtStreamAttr streamAttr, aclrtStreamAttrValue *streamAttrValue);
-ACL_FUNC_VISIBILITY aclError aclrtSetStreamConfigOpt(
-    aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attr, const void *value, size_t valueSize);
+ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr streamAttr,
+                                                     aclrtStreamAttrValue* streamAttrValue);
+ACL_FUNC_VISIBILITY aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
+                                                     const void* value, size_t valueSize);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value);
 ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
-ACL_FUNC_VISIBILITY aclError aclrtStreamGetId(aclrtStream stream, int32_t *id);
-ACL_FUNC_VISIBILITY aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
+ACL_FUNC_VISIBILITY aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags);
+ACL_FUNC_VISIBILITY aclError aclrtStreamGetId(aclrtStream stream, int32_t* id);
+ACL_FUNC_VISIBILITY aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority);
 
 /** Whether all tasks of the stream are done, without waiting. */
-ACL_FUNC_VISIBILITY aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *streamStatus);
+ACL_FUNC_VISIBILITY aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* streamStatus);
 ACL_FUNC_VISIBILITY aclError aclrtStreamStop(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtSubscribeHostFunc(uint64_t threadId, aclrtStream stream);
 
 /** Callbacks of `stream` run in the thread `threadId` while it is in aclrtProcessReport. */
 ACL_FUNC_VISIBILITY aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtSwitchLabelByIndex(
-    void *index, uint32_t maxIndex, aclrtLabelList labels, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtSwitchStream(
-    void *left, aclrtCondition condition, void *right, aclrtCompareDataType type, aclrtStream trueStream,
-    aclrtStream falseStream, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtSwitchLabelByIndex(void* index, uint32_t maxIndex, aclrtLabelList labels,
+                                                     aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtSwitchStream(void* left, aclrtCondition condition, void* right,
+                                               aclrtCompareDataType type, aclrtStream trueStream,
+                                               aclrtStream falseStream, aclrtStream stream);
 
 /**
  * Waits for the stream (NULL: the default stream).
@@ -1247,55 +1205,54 @@ ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
 
 /** As aclrtSynchronizeStream, for at most `timeout` milliseconds; -1 waits without limit. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
-ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(
-    aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo *info, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo* info,
+                                                  aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeHostFunc(uint64_t threadId, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtUseStreamResInCurrentThread(aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devPtr, uint64_t value, uint32_t flag, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void *devPtr, uint64_t value, uint32_t flag, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtValueWait(void* devPtr, uint64_t value, uint32_t flag, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void* devPtr, uint64_t value, uint32_t flag, aclrtStream stream);
 
 // --- Events and notifications
 
-ACL_FUNC_VISIBILITY aclError aclrtCntNotifyCreate(aclrtCntNotify *notify, uint64_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyCreate(aclrtCntNotify* notify, uint64_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyDestroy(aclrtCntNotify notify);
-ACL_FUNC_VISIBILITY aclError aclrtCntNotifyGetId(aclrtCntNotify notify, uint32_t *id);
-ACL_FUNC_VISIBILITY aclError aclrtCntNotifyRecord(
-    aclrtCntNotify notify, aclrtStream stream, aclrtCntNotifyRecordInfo *cntNotifyRecordInfo);
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyGetId(aclrtCntNotify notify, uint32_t* id);
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyRecord(aclrtCntNotify notify, aclrtStream stream,
+                                                  aclrtCntNotifyRecordInfo* cntNotifyRecordInfo);
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyReset(aclrtCntNotify notify, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtCntNotifyWaitWithTimeout(
-    aclrtCntNotify notify, aclrtStream stream, aclrtCntNotifyWaitInfo *cntNotifyWaitInfo);
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify notify, aclrtStream stream,
+                                                           aclrtCntNotifyWaitInfo* cntNotifyWaitInfo);
 
 /** An event for order, queries and time. */
-ACL_FUNC_VISIBILITY aclError aclrtCreateEvent(aclrtEvent *event);
-ACL_FUNC_VISIBILITY aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
-ACL_FUNC_VISIBILITY aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
-ACL_FUNC_VISIBILITY aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtCreateEvent(aclrtEvent* event);
+ACL_FUNC_VISIBILITY aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyEvent(aclrtEvent event);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyNotify(aclrtNotify notify);
 
 /** Milliseconds between two recorded and reached events. */
-ACL_FUNC_VISIBILITY aclError aclrtEventElapsedTime(float *ms, aclrtEvent start, aclrtEvent end);
+ACL_FUNC_VISIBILITY aclError aclrtEventElapsedTime(float* ms, aclrtEvent start, aclrtEvent end);
 
 /** Microseconds at which the latest record was reached. */
-ACL_FUNC_VISIBILITY aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
-ACL_FUNC_VISIBILITY aclError aclrtGetEventAvailNum(uint32_t *count);
-ACL_FUNC_VISIBILITY aclError aclrtGetEventId(aclrtEvent event, uint32_t *id);
-ACL_FUNC_VISIBILITY aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *id);
-ACL_FUNC_VISIBILITY aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *ipcEventHandle);
-ACL_FUNC_VISIBILITY aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle ipcEventHandle, aclrtEvent *event);
-ACL_FUNC_VISIBILITY aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t length, uint64_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pids, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPidInterServer(
-    aclrtNotify notify, aclrtServerPid *pids, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *eventStatus);
+ACL_FUNC_VISIBILITY aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp);
+ACL_FUNC_VISIBILITY aclError aclrtGetEventAvailNum(uint32_t* count);
+ACL_FUNC_VISIBILITY aclError aclrtGetEventId(aclrtEvent event, uint32_t* id);
+ACL_FUNC_VISIBILITY aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* id);
+ACL_FUNC_VISIBILITY aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* ipcEventHandle);
+ACL_FUNC_VISIBILITY aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle ipcEventHandle, aclrtEvent* event);
+ACL_FUNC_VISIBILITY aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t length, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pids, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid* pids, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* eventStatus);
 
 /** Whether the latest record is reached, without waiting. */
-ACL_FUNC_VISIBILITY aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *eventRecordedStatus);
-ACL_FUNC_VISIBILITY aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *eventWaitStatus);
+ACL_FUNC_VISIBILITY aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* eventRecordedStatus);
+ACL_FUNC_VISIBILITY aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* eventWaitStatus);
 
 /** Marks the point that `stream` has reached now. */
 ACL_FUNC_VISIBILITY aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
@@ -1313,273 +1270,268 @@ ACL_FUNC_VISIBILITY aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtSt
 
 // --- Kernels
 
-ACL_FUNC_VISIBILITY aclError aclrtBinaryGetDevAddress(const aclrtBinHandle binHandle, void **binary, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunction(
-    const aclrtBinHandle binHandle, const char *kernelName, aclrtFuncHandle *funcHandle);
-ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunctionByEntry(
-    aclrtBinHandle binHandle, uint64_t entry, aclrtFuncHandle *funcHandle);
-ACL_FUNC_VISIBILITY aclError aclrtBinaryGetGlobal(
-    aclrtBinHandle binHandle, const char *name, void **devPtr, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle *binHandle);
-ACL_FUNC_VISIBILITY aclError aclrtBinaryLoadFromData(
-    const void *data, size_t length, const aclrtBinaryLoadOptions *options, aclrtBinHandle *binHandle);
-ACL_FUNC_VISIBILITY aclError aclrtBinaryLoadFromFile(
-    const char *path, aclrtBinaryLoadOptions *options, aclrtBinHandle *binHandle);
-ACL_FUNC_VISIBILITY aclError aclrtBinarySetExceptionCallback(
-    aclrtBinHandle binHandle, aclrtOpExceptionCallback callback, void *userData);
+ACL_FUNC_VISIBILITY aclError aclrtBinaryGetDevAddress(const aclrtBinHandle binHandle, void** binary, size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char* kernelName,
+                                                    aclrtFuncHandle* funcHandle);
+ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle, uint64_t entry,
+                                                           aclrtFuncHandle* funcHandle);
+ACL_FUNC_VISIBILITY aclError aclrtBinaryGetGlobal(aclrtBinHandle binHandle, const char* name, void** devPtr,
+                                                  size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle* binHandle);
+ACL_FUNC_VISIBILITY aclError aclrtBinaryLoadFromData(const void* data, size_t length,
+                                                     const aclrtBinaryLoadOptions* options, aclrtBinHandle* binHandle);
+ACL_FUNC_VISIBILITY aclError aclrtBinaryLoadFromFile(const char* path, aclrtBinaryLoadOptions* options,
+                                                     aclrtBinHandle* binHandle);
+ACL_FUNC_VISIBILITY aclError aclrtBinarySetExceptionCallback(aclrtBinHandle binHandle,
+                                                             aclrtOpExceptionCallback callback, void* userData);
 ACL_FUNC_VISIBILITY aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle);
-ACL_FUNC_VISIBILITY aclrtBinary aclrtCreateBinary(const void *data, size_t length);
+ACL_FUNC_VISIBILITY aclrtBinary aclrtCreateBinary(const void* data, size_t length);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyBinary(aclrtBinary binary);
-ACL_FUNC_VISIBILITY aclError aclrtFunctionGetAvailDynUbufPerBlock(void *func, uint32_t flags, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtFunctionGetBinary(const aclrtFuncHandle func, aclrtBinHandle *binHandle);
-ACL_FUNC_VISIBILITY aclError aclrtFunctionGetParamCount(const void *func, size_t *count);
-ACL_FUNC_VISIBILITY aclError aclrtFunctionGetParamInfo(const void *func, size_t index, size_t *offset, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtGetArgsFromExceptionInfo(
-    const aclrtExceptionInfo *info, void **args, uint32_t *length);
-ACL_FUNC_VISIBILITY uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
-ACL_FUNC_VISIBILITY aclError aclrtGetFuncBySymbol(const void *symbol, aclrtFuncHandle *func);
-ACL_FUNC_VISIBILITY aclError aclrtGetFuncHandleFromExceptionInfo(
-    const aclrtExceptionInfo *info, aclrtFuncHandle *func);
-ACL_FUNC_VISIBILITY aclError aclrtGetFunctionAddr(aclrtFuncHandle func, void **aicAddr, void **aivAddr);
-ACL_FUNC_VISIBILITY aclError aclrtGetFunctionAttribute(aclrtFuncHandle func, aclrtFuncAttribute attr, int64_t *value);
-ACL_FUNC_VISIBILITY aclError aclrtGetFunctionName(aclrtFuncHandle func, uint32_t maxLength, char *name);
-ACL_FUNC_VISIBILITY aclError aclrtGetFunctionSize(aclrtFuncHandle func, size_t *aicSize, size_t *aivSize);
-ACL_FUNC_VISIBILITY uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
-ACL_FUNC_VISIBILITY aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr);
-ACL_FUNC_VISIBILITY aclError aclrtGetSymbolSize(const void *symbol, size_t *size);
-ACL_FUNC_VISIBILITY uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
-ACL_FUNC_VISIBILITY uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
-ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppend(
-    aclrtArgsHandle args, void *param, size_t size, aclrtParamHandle *paramHandle);
-ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle args, aclrtParamHandle *param);
+ACL_FUNC_VISIBILITY aclError aclrtFunctionGetAvailDynUbufPerBlock(void* func, uint32_t flags, size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtFunctionGetBinary(const aclrtFuncHandle func, aclrtBinHandle* binHandle);
+ACL_FUNC_VISIBILITY aclError aclrtFunctionGetParamCount(const void* func, size_t* count);
+ACL_FUNC_VISIBILITY aclError aclrtFunctionGetParamInfo(const void* func, size_t index, size_t* offset, size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo* info, void** args,
+                                                           uint32_t* length);
+ACL_FUNC_VISIBILITY uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info);
+ACL_FUNC_VISIBILITY aclError aclrtGetFuncBySymbol(const void* symbol, aclrtFuncHandle* func);
+ACL_FUNC_VISIBILITY aclError aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo* info, aclrtFuncHandle* func);
+ACL_FUNC_VISIBILITY aclError aclrtGetFunctionAddr(aclrtFuncHandle func, void** aicAddr, void** aivAddr);
+ACL_FUNC_VISIBILITY aclError aclrtGetFunctionAttribute(aclrtFuncHandle func, aclrtFuncAttribute attr, int64_t* value);
+ACL_FUNC_VISIBILITY aclError aclrtGetFunctionName(aclrtFuncHandle func, uint32_t maxLength, char* name);
+ACL_FUNC_VISIBILITY aclError aclrtGetFunctionSize(aclrtFuncHandle func, size_t* aicSize, size_t* aivSize);
+ACL_FUNC_VISIBILITY uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info);
+ACL_FUNC_VISIBILITY aclError aclrtGetSymbolAddress(const void* symbol, void** devPtr);
+ACL_FUNC_VISIBILITY aclError aclrtGetSymbolSize(const void* symbol, size_t* size);
+ACL_FUNC_VISIBILITY uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info);
+ACL_FUNC_VISIBILITY uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo* info);
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppend(aclrtArgsHandle args, void* param, size_t size,
+                                                   aclrtParamHandle* paramHandle);
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle args, aclrtParamHandle* param);
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsFinalize(aclrtArgsHandle args);
-ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetHandleMemSize(aclrtFuncHandle func, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetMemSize(aclrtFuncHandle func, size_t userSize, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtKernelArgsInit(aclrtFuncHandle func, aclrtArgsHandle *args);
-ACL_FUNC_VISIBILITY aclError aclrtKernelArgsInitByUserMem(
-    aclrtFuncHandle func, aclrtArgsHandle args, void *user, size_t size);
-ACL_FUNC_VISIBILITY aclError aclrtKernelArgsParaUpdate(
-    aclrtArgsHandle args, aclrtParamHandle param, void *value, size_t size);
-ACL_FUNC_VISIBILITY aclError aclrtLaunchKernel(
-    aclrtFuncHandle func, uint32_t numBlocks, const void *args, size_t argsSize, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelV2(
-    aclrtFuncHandle func, uint32_t numBlocks, const void *args, size_t argsSize, aclrtLaunchKernelCfg *config,
-    aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithArgsArray(
-    void *func, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg *config, void **args);
-ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithConfig(
-    aclrtFuncHandle func, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg *config, aclrtArgsHandle args,
-    void *reserve);
-ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithHostArgs(
-    aclrtFuncHandle func, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg *config, void *args,
-    size_t argsSize, aclrtPlaceHolderInfo *placeHolders, size_t placeHolderCount);
-ACL_FUNC_VISIBILITY aclError aclrtRegisterCpuFunc(
-    const aclrtBinHandle binHandle, const char *funcName, const char *kernelName, aclrtFuncHandle *funcHandle);
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetHandleMemSize(aclrtFuncHandle func, size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetMemSize(aclrtFuncHandle func, size_t userSize, size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsInit(aclrtFuncHandle func, aclrtArgsHandle* args);
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsInitByUserMem(aclrtFuncHandle func, aclrtArgsHandle args, void* user,
+                                                          size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsParaUpdate(aclrtArgsHandle args, aclrtParamHandle param, void* value,
+                                                       size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtLaunchKernel(aclrtFuncHandle func, uint32_t numBlocks, const void* args,
+                                               size_t argsSize, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelV2(aclrtFuncHandle func, uint32_t numBlocks, const void* args,
+                                                 size_t argsSize, aclrtLaunchKernelCfg* config, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithArgsArray(void* func, uint32_t numBlocks, aclrtStream stream,
+                                                            aclrtLaunchKernelCfg* config, void** args);
+ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle func, uint32_t numBlocks, aclrtStream stream,
+                                                         aclrtLaunchKernelCfg* config, aclrtArgsHandle args,
+                                                         void* reserve);
+ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t numBlocks, aclrtStream stream,
+                                                           aclrtLaunchKernelCfg* config, void* args, size_t argsSize,
+                                                           aclrtPlaceHolderInfo* placeHolders, size_t placeHolderCount);
+ACL_FUNC_VISIBILITY aclError aclrtRegisterCpuFunc(const aclrtBinHandle binHandle, const char* funcName,
+                                                  const char* kernelName, aclrtFuncHandle* funcHandle);
 ACL_FUNC_VISIBILITY aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback exceptionInfoCallback);
 
 // --- Memory
 
-ACL_FUNC_VISIBILITY aclError aclrtAllocBuf(aclrtMbuf *buf, size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtAllocBuf(aclrtMbuf* buf, size_t size);
 ACL_FUNC_VISIBILITY aclrtAllocatorDesc aclrtAllocatorCreateDesc(void);
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc desc);
-ACL_FUNC_VISIBILITY aclError aclrtAllocatorGetByStream(
-    aclrtStream stream, aclrtAllocatorDesc *desc, aclrtAllocator *allocator,
-    aclrtAllocatorAllocFunc *allocatorAllocFunc, aclrtAllocatorFreeFunc *allocatorFreeFunc,
-    aclrtAllocatorAllocAdviseFunc *allocatorAllocAdviseFunc,
-    aclrtAllocatorGetAddrFromBlockFunc *allocatorGetAddrFromBlockFunc);
+ACL_FUNC_VISIBILITY aclError
+aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* desc, aclrtAllocator* allocator,
+                          aclrtAllocatorAllocFunc* allocatorAllocFunc, aclrtAllocatorFreeFunc* allocatorFreeFunc,
+                          aclrtAllocatorAllocAdviseFunc* allocatorAllocAdviseFunc,
+                          aclrtAllocatorGetAddrFromBlockFunc* allocatorGetAddrFromBlockFunc);
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc desc);
-ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetAllocAdviseFuncToDesc(
-    aclrtAllocatorDesc desc, aclrtAllocatorAllocAdviseFunc allocatorAllocAdviseFunc);
-ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetAllocFuncToDesc(
-    aclrtAllocatorDesc desc, aclrtAllocatorAllocFunc allocatorAllocFunc);
-ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetFreeFuncToDesc(
-    aclrtAllocatorDesc desc, aclrtAllocatorFreeFunc allocatorFreeFunc);
+ACL_FUNC_VISIBILITY aclError
+aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc desc, aclrtAllocatorAllocAdviseFunc allocatorAllocAdviseFunc);
+ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc desc,
+                                                              aclrtAllocatorAllocFunc allocatorAllocFunc);
+ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc desc,
+                                                             aclrtAllocatorFreeFunc allocatorFreeFunc);
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(
     aclrtAllocatorDesc desc, aclrtAllocatorGetAddrFromBlockFunc allocatorGetAddrFromBlockFunc);
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc desc, aclrtAllocator allocator);
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorUnregister(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtAppendBufChain(aclrtMbuf head, aclrtMbuf buf);
-ACL_FUNC_VISIBILITY aclError aclrtCheckMemType(
-    void **addrs, uint32_t count, uint32_t memType, uint32_t *result, uint32_t reserve);
-ACL_FUNC_VISIBILITY aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithBarrier(
-    void *src, size_t size, aclrtCmoType cmoType, uint32_t barrierId, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithDesc(
-    void *desc, aclrtCmoType cmoType, aclrtStream stream, const void *reserve);
-ACL_FUNC_VISIBILITY aclError aclrtCmoGetDescSize(size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtCmoSetDesc(void *desc, void *src, size_t size);
-ACL_FUNC_VISIBILITY aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *info, aclrtStream stream, uint32_t flag);
-ACL_FUNC_VISIBILITY aclError aclrtCopyBufRef(const aclrtMbuf buf, aclrtMbuf *newBuf);
+ACL_FUNC_VISIBILITY aclError aclrtCheckMemType(void** addrs, uint32_t count, uint32_t memType, uint32_t* result,
+                                               uint32_t reserve);
+ACL_FUNC_VISIBILITY aclError aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithBarrier(void* src, size_t size, aclrtCmoType cmoType, uint32_t barrierId,
+                                                      aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithDesc(void* desc, aclrtCmoType cmoType, aclrtStream stream,
+                                                   const void* reserve);
+ACL_FUNC_VISIBILITY aclError aclrtCmoGetDescSize(size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtCmoSetDesc(void* desc, void* src, size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo* info, aclrtStream stream, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtCopyBufRef(const aclrtMbuf buf, aclrtMbuf* newBuf);
 
 /** Releases device memory; waits for work that may use it. */
-ACL_FUNC_VISIBILITY aclError aclrtFree(void *devPtr);
+ACL_FUNC_VISIBILITY aclError aclrtFree(void* devPtr);
 ACL_FUNC_VISIBILITY aclError aclrtFreeBuf(aclrtMbuf buf);
 
 /** Releases memory of aclrtMallocHost. */
-ACL_FUNC_VISIBILITY aclError aclrtFreeHost(void *hostPtr);
-ACL_FUNC_VISIBILITY aclError aclrtFreeHostWithDevSync(void *hostPtr);
+ACL_FUNC_VISIBILITY aclError aclrtFreeHost(void* hostPtr);
+ACL_FUNC_VISIBILITY aclError aclrtFreeHostWithDevSync(void* hostPtr);
 ACL_FUNC_VISIBILITY aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
-ACL_FUNC_VISIBILITY aclError aclrtFreeWithDevSync(void *devPtr);
-ACL_FUNC_VISIBILITY aclError aclrtGetBufChainNum(aclrtMbuf head, uint32_t *count);
-ACL_FUNC_VISIBILITY aclError aclrtGetBufData(const aclrtMbuf buf, void **data, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtGetBufDataLen(aclrtMbuf buf, size_t *length);
-ACL_FUNC_VISIBILITY aclError aclrtGetBufFromChain(aclrtMbuf head, uint32_t index, aclrtMbuf *buf);
-ACL_FUNC_VISIBILITY aclError aclrtGetBufUserData(const aclrtMbuf buf, void *data, size_t size, size_t offset);
+ACL_FUNC_VISIBILITY aclError aclrtFreeWithDevSync(void* devPtr);
+ACL_FUNC_VISIBILITY aclError aclrtGetBufChainNum(aclrtMbuf head, uint32_t* count);
+ACL_FUNC_VISIBILITY aclError aclrtGetBufData(const aclrtMbuf buf, void** data, size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtGetBufDataLen(aclrtMbuf buf, size_t* length);
+ACL_FUNC_VISIBILITY aclError aclrtGetBufFromChain(aclrtMbuf head, uint32_t index, aclrtMbuf* buf);
+ACL_FUNC_VISIBILITY aclError aclrtGetBufUserData(const aclrtMbuf buf, void* data, size_t size, size_t offset);
 
 /** Free and total bytes of one kind of memory of the current device. */
-ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
-ACL_FUNC_VISIBILITY aclError aclrtGetMemUsageInfo(
-    int32_t deviceId, aclrtMemUsageInfo *infos, size_t maxCount, size_t *count);
-ACL_FUNC_VISIBILITY aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtHostGetDevicePointer(void *host, void **device, uint32_t flag);
-ACL_FUNC_VISIBILITY aclError aclrtHostMemMapCapabilities(
-    uint32_t deviceId, aclrtHacType hacType, aclrtHostMemMapCapability *capability);
-ACL_FUNC_VISIBILITY aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr);
-ACL_FUNC_VISIBILITY aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
-ACL_FUNC_VISIBILITY aclError aclrtHostUnregister(void *ptr);
-ACL_FUNC_VISIBILITY aclError aclrtIpcMemClose(const char *key);
-ACL_FUNC_VISIBILITY aclError aclrtIpcMemGetExportKey(
-    void *devPtr, size_t size, char *key, size_t length, uint64_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *pids, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t value);
-ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pids, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetPlaceHolderBuffer(
-    aclrtArgsHandle args, aclrtParamHandle param, size_t size, void **buffer);
+ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total);
+ACL_FUNC_VISIBILITY aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* infos, size_t maxCount,
+                                                  size_t* count);
+ACL_FUNC_VISIBILITY aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtHostGetDevicePointer(void* host, void** device, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
+                                                         aclrtHostMemMapCapability* capability);
+ACL_FUNC_VISIBILITY aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type, void** devPtr);
+ACL_FUNC_VISIBILITY aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtHostUnregister(void* ptr);
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemClose(const char* key);
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t length,
+                                                     uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportPidInterServer(const char* key, aclrtServerPid* pids, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetAttr(const char* key, aclrtIpcMemAttrType type, uint64_t value);
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pids, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle args, aclrtParamHandle param,
+                                                                 size_t size, void** buffer);
 
 /**
  * Allocates `size` bytes of device memory, 512-byte aligned.
  * @return ACL_ERROR_RT_MEMORY_ALLOCATION when the device is full; it stays usable
  */
-ACL_FUNC_VISIBILITY aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+ACL_FUNC_VISIBILITY aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy);
 
 /** As aclrtMalloc for callers that pad sizes to 32 bytes themselves. */
-ACL_FUNC_VISIBILITY aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
-ACL_FUNC_VISIBILITY aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
-ACL_FUNC_VISIBILITY aclError aclrtMallocForTaskScheduler(
-    void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *config);
+ACL_FUNC_VISIBILITY aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy policy);
+ACL_FUNC_VISIBILITY aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy policy);
+ACL_FUNC_VISIBILITY aclError aclrtMallocForTaskScheduler(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
+                                                         aclrtMallocConfig* config);
 
 /** Allocates page-locked host memory. */
-ACL_FUNC_VISIBILITY aclError aclrtMallocHost(void **hostPtr, size_t size);
-ACL_FUNC_VISIBILITY aclError aclrtMallocHostWithCfg(void **hostPtr, uint64_t size, aclrtMallocConfig *config);
+ACL_FUNC_VISIBILITY aclError aclrtMallocHost(void** hostPtr, size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtMallocHostWithCfg(void** hostPtr, uint64_t size, aclrtMallocConfig* config);
 
 /** Allocates device memory without an address; aclrtMapMem gives it one. */
-ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(
-    aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtMallocWithCfg(
-    void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *config);
+ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
+                                                 const aclrtPhysicalMemProp* prop, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy policy,
+                                                aclrtMallocConfig* config);
 
 /** Puts memory of a handle behind reserved addresses. */
-ACL_FUNC_VISIBILITY aclError aclrtMapMem(
-    void *virtPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandle(
-    aclrtDrvMemHandle handle, aclrtMemHandleType type, uint64_t flags, uint64_t *shareable);
-ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandleV2(
-    aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType type, void *shareable);
-ACL_FUNC_VISIBILITY aclError aclrtMemFlush(void *devPtr, size_t size);
-ACL_FUNC_VISIBILITY aclError aclrtMemGetAccess(void *virtPtr, aclrtMemLocation *location, uint64_t *flags);
-ACL_FUNC_VISIBILITY aclError aclrtMemGetAddressRange(void *ptr, void **base, size_t *size);
-ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(
-    aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option, size_t *granularity);
-ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationPropertiesFromHandle(
-    aclrtDrvMemHandle handle, aclrtPhysicalMemProp *physicalMemProp);
-ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandle(
-    uint64_t shareable, int32_t deviceId, aclrtDrvMemHandle *handle);
-ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandleV2(
-    void *shareable, aclrtMemSharedHandleType type, uint64_t flags, aclrtDrvMemHandle *handle);
-ACL_FUNC_VISIBILITY aclError aclrtMemInvalidate(void *devPtr, size_t size);
-ACL_FUNC_VISIBILITY aclError aclrtMemManagedAdvise(
-    const void *const ptr, uint64_t size, aclrtMemManagedAdviseType advise, aclrtMemManagedLocation location);
-ACL_FUNC_VISIBILITY aclError aclrtMemManagedGetAttr(
-    aclrtMemManagedRangeAttribute attr, const void *ptr, size_t size, void *value, size_t valueSize);
-ACL_FUNC_VISIBILITY aclError aclrtMemManagedGetAttrs(
-    aclrtMemManagedRangeAttribute *attrs, size_t attrCount, const void *ptr, size_t size, void **values,
-    size_t *valueSizes);
-ACL_FUNC_VISIBILITY aclError aclrtMemManagedPrefetchAsync(
-    const void *ptr, size_t size, aclrtMemManagedLocation location, uint32_t flags, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemManagedPrefetchBatchAsync(
-    const void **ptrs, size_t *sizes, size_t count, aclrtMemManagedLocation *locations, size_t *locationIndexes,
-    size_t locationCount, uint64_t flags, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemMapSelectedLink(void *virtPtr, size_t size, void *remote, uint32_t link);
-ACL_FUNC_VISIBILITY aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDeviceId, uint64_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtMemPoolCreate(aclrtMemPool *pool, const aclrtMemPoolProps *memPoolProps);
+ACL_FUNC_VISIBILITY aclError aclrtMapMem(void* virtPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                                         uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtMemAllocManaged(void** ptr, uint64_t size, uint32_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType type,
+                                                             uint64_t flags, uint64_t* shareable);
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags,
+                                                               aclrtMemSharedHandleType type, void* shareable);
+ACL_FUNC_VISIBILITY aclError aclrtMemFlush(void* devPtr, size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAccess(void* virtPtr, aclrtMemLocation* location, uint64_t* flags);
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAddressRange(void* ptr, void** base, size_t* size);
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
+                                                              aclrtMemGranularityOptions option, size_t* granularity);
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
+                                                                       aclrtPhysicalMemProp* physicalMemProp);
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandle(uint64_t shareable, int32_t deviceId,
+                                                               aclrtDrvMemHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandleV2(void* shareable, aclrtMemSharedHandleType type,
+                                                                 uint64_t flags, aclrtDrvMemHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclrtMemInvalidate(void* devPtr, size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtMemManagedAdvise(const void* const ptr, uint64_t size,
+                                                   aclrtMemManagedAdviseType advise, aclrtMemManagedLocation location);
+ACL_FUNC_VISIBILITY aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attr, const void* ptr, size_t size,
+                                                    void* value, size_t valueSize);
+ACL_FUNC_VISIBILITY aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute* attrs, size_t attrCount,
+                                                     const void* ptr, size_t size, void** values, size_t* valueSizes);
+ACL_FUNC_VISIBILITY aclError aclrtMemManagedPrefetchAsync(const void* ptr, size_t size,
+                                                          aclrtMemManagedLocation location, uint32_t flags,
+                                                          aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemManagedPrefetchBatchAsync(const void** ptrs, size_t* sizes, size_t count,
+                                                               aclrtMemManagedLocation* locations,
+                                                               size_t* locationIndexes, size_t locationCount,
+                                                               uint64_t flags, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemMapSelectedLink(void* virtPtr, size_t size, void* remote, uint32_t link);
+ACL_FUNC_VISIBILITY aclError aclrtMemP2PMap(void* devPtr, size_t size, int32_t dstDeviceId, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolCreate(aclrtMemPool* pool, const aclrtMemPoolProps* memPoolProps);
 ACL_FUNC_VISIBILITY aclError aclrtMemPoolDestroy(const aclrtMemPool pool);
-ACL_FUNC_VISIBILITY aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemPoolGetAttr(aclrtMemPool pool, aclrtMemPoolAttr attr, void *value);
-ACL_FUNC_VISIBILITY aclError aclrtMemPoolMallocAsync(
-    void **devPtr, size_t size, aclrtMemPool pool, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemPoolSetAttr(aclrtMemPool pool, aclrtMemPoolAttr attr, void *value);
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolFreeAsync(void* ptr, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolGetAttr(aclrtMemPool pool, aclrtMemPoolAttr attr, void* value);
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolMallocAsync(void** devPtr, size_t size, aclrtMemPool pool, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolSetAttr(aclrtMemPool pool, aclrtMemPoolAttr attr, void* value);
 ACL_FUNC_VISIBILITY aclError aclrtMemPoolTrimTo(aclrtMemPool pool, size_t minBytesToKeep);
-ACL_FUNC_VISIBILITY aclError aclrtMemRetainAllocationHandle(void *virtPtr, aclrtDrvMemHandle *handle);
-ACL_FUNC_VISIBILITY aclError aclrtMemSetAccess(void *virtPtr, size_t size, aclrtMemAccessDesc *descs, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandle(uint64_t shareable, int32_t *pids, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandleV2(
-    void *shareable, aclrtMemSharedHandleType type, int32_t *pids, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtMemRetainAllocationHandle(void* virtPtr, aclrtDrvMemHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetAccess(void* virtPtr, size_t size, aclrtMemAccessDesc* descs, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandle(uint64_t shareable, int32_t* pids, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandleV2(void* shareable, aclrtMemSharedHandleType type,
+                                                               int32_t* pids, size_t count);
 
 /**
  * Copies `count` bytes and waits. `destMax` is the room at `dst` in bytes.
  * @return ACL_ERROR_RT_PARAM_INVALID when count > destMax
  */
-ACL_FUNC_VISIBILITY aclError aclrtMemcpy(
-    void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpy2d(
-    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, aclrtMemcpyKind kind);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpy2dAsync(
-    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, aclrtMemcpyKind kind,
-    aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
+                                         aclrtMemcpyKind kind);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                                           size_t height, aclrtMemcpyKind kind);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                                                size_t height, aclrtMemcpyKind kind, aclrtStream stream);
 
 /** Enqueues a copy of `count` bytes; pageable host memory may be read before the call returns. */
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsync(
-    void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithCondition(
-    void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithOffset(
-    void **dst, size_t destMax, size_t dstOffset, const void **src, size_t count, size_t srcOffset,
-    aclrtMemcpyKind kind, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatch(
-    void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t count, aclrtMemcpyBatchAttr *attrs,
-    size_t *attrIndexes, size_t attrCount, size_t *failIndex);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsync(
-    void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t count, aclrtMemcpyBatchAttr *attrs,
-    size_t *attrIndexes, size_t attrCount, size_t *failIndex, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsyncV2(
-    void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t count, aclrtMemcpyBatchAttr *attrs,
-    size_t *attrIndexes, size_t attrCount, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchV2(
-    void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t count, aclrtMemcpyBatchAttr *attrs,
-    size_t *attrIndexes, size_t attrCount);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyFromSymbol(
-    void *dst, size_t destMax, const void *symbol, size_t count, size_t offset, aclrtMemcpyKind kind);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyFromSymbolAsync(
-    void *dst, size_t destMax, const void *symbol, size_t count, size_t offset, aclrtMemcpyKind kind,
-    aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyToSymbol(
-    const void *symbol, const void *src, size_t count, size_t offset, aclrtMemcpyKind kind);
-ACL_FUNC_VISIBILITY aclError aclrtMemcpyToSymbolAsync(
-    const void *symbol, const void *src, size_t count, size_t offset, aclrtMemcpyKind kind, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
+                                              aclrtMemcpyKind kind, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax, const void* src, size_t count,
+                                                           aclrtMemcpyKind kind, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithDesc(void* desc, aclrtMemcpyKind kind, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithOffset(void** dst, size_t destMax, size_t dstOffset, const void** src,
+                                                        size_t count, size_t srcOffset, aclrtMemcpyKind kind,
+                                                        aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes, size_t count,
+                                              aclrtMemcpyBatchAttr* attrs, size_t* attrIndexes, size_t attrCount,
+                                              size_t* failIndex);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                                                   size_t count, aclrtMemcpyBatchAttr* attrs, size_t* attrIndexes,
+                                                   size_t attrCount, size_t* failIndex, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                                                     size_t count, aclrtMemcpyBatchAttr* attrs, size_t* attrIndexes,
+                                                     size_t attrCount, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes, size_t count,
+                                                aclrtMemcpyBatchAttr* attrs, size_t* attrIndexes, size_t attrCount);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyFromSymbol(void* dst, size_t destMax, const void* symbol, size_t count,
+                                                   size_t offset, aclrtMemcpyKind kind);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyFromSymbolAsync(void* dst, size_t destMax, const void* symbol, size_t count,
+                                                        size_t offset, aclrtMemcpyKind kind, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyToSymbol(const void* symbol, const void* src, size_t count, size_t offset,
+                                                 aclrtMemcpyKind kind);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyToSymbolAsync(const void* symbol, const void* src, size_t count, size_t offset,
+                                                      aclrtMemcpyKind kind, aclrtStream stream);
 
 /** Sets `count` bytes to the low byte of `value` and waits. `maxCount` is the room in bytes. */
-ACL_FUNC_VISIBILITY aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtMemsetAsync(
-    void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtMemsetD32(void *devPtr, size_t destMax, uint32_t value, size_t count);
-ACL_FUNC_VISIBILITY aclError aclrtMemsetD32Async(
-    void *devPtr, size_t destMax, uint32_t value, size_t count, aclrtStream stream);
-ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void *, aclrtPtrAttributes *ptrAttributes);
-ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void *virtPtr);
+ACL_FUNC_VISIBILITY aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
+                                              aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemsetD32(void* devPtr, size_t destMax, uint32_t value, size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtMemsetD32Async(void* devPtr, size_t destMax, uint32_t value, size_t count,
+                                                 aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void*, aclrtPtrAttributes* ptrAttributes);
+ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void* virtPtr);
 
 /** Reserves `size` bytes of device address space without memory behind it. */
-ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(
-    void **virtPtr, size_t size, size_t alignment, void *expected, uint64_t flags);
-ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddressNoUCMemory(
-    void **virtPtr, size_t size, size_t alignment, void *expected, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(void** virtPtr, size_t size, size_t alignment, void* expected,
+                                                    uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddressNoUCMemory(void** virtPtr, size_t size, size_t alignment,
+                                                              void* expected, uint64_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtSetBufDataLen(aclrtMbuf buf, size_t length);
-ACL_FUNC_VISIBILITY aclError aclrtSetBufUserData(aclrtMbuf buf, const void *data, size_t size, size_t offset);
-ACL_FUNC_VISIBILITY aclError aclrtSetMemcpyDesc(
-    void *desc, aclrtMemcpyKind kind, void *src, void *dst, size_t count, void *config);
-ACL_FUNC_VISIBILITY aclError aclrtUnmapMem(void *virtPtr);
+ACL_FUNC_VISIBILITY aclError aclrtSetBufUserData(aclrtMbuf buf, const void* data, size_t size, size_t offset);
+ACL_FUNC_VISIBILITY aclError aclrtSetMemcpyDesc(void* desc, aclrtMemcpyKind kind, void* src, void* dst, size_t count,
+                                                void* config);
+ACL_FUNC_VISIBILITY aclError aclrtUnmapMem(void* virtPtr);
 
 #ifdef __cplusplus
 }  // extern "C"

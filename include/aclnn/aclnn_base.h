@@ -12,18 +12,18 @@
 #include "acl/acl_rt.h"
 #include "aclnn/acl_meta.h"
 
-#define ACLNN_SUCCESS           0
+#define ACLNN_SUCCESS 0
 #define ACLNN_ERR_PARAM_NULLPTR 161001  // an argument that must be given is NULL
 #define ACLNN_ERR_PARAM_INVALID 161002  // wrong type, shape or value
 #define ACLNN_ERR_RUNTIME_ERROR 361001  // the runtime failed
-#define ACLNN_ERR_INNER         561000  // internal failure; 561xxx all are
+#define ACLNN_ERR_INNER 561000          // internal failure; 561xxx all are
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /** Starts the operators; the first operator does it as well. `configPath` may be NULL. */
-ACL_FUNC_VISIBILITY aclnnStatus aclnnInit(const char *configPath);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnInit(const char* configPath);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFinalize(void);
 
 #ifdef __cplusplus

@@ -13,28 +13,28 @@
 extern "C" {
 #endif
 
-typedef void *HcclComm;
+typedef void* HcclComm;
 
-#define HCCL_ROOT_INFO_BYTES                   4108
-#define BUFFER_NAME_MAX_LENGTH                 128
-#define COMM_NAME_MAX_LENGTH                   128
-#define UDI_MAX_LENGTH                         128
-#define HCCL_COMM_ALGO_MAX_LENGTH              1600
-#define HCCL_COMM_RETRY_ENABLE_MAX_LENGTH      50
-#define HCCL_COMM_RETRY_PARAMS_MAX_LENGTH      128
-#define HCCL_COMM_CONFIG_INFO_BYTES            24
-#define HCCL_COMM_CONFIG_MAGIC_WORD            0xf0f0f0f0
-#define HCCL_COMM_CONFIG_VERSION               10
-#define HCCL_COMM_DEFAULT_BUFFSIZE             200
-#define HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET      0xffffffff
-#define HCCL_COMM_DEFAULT_DETERMINISTIC        0
+#define HCCL_ROOT_INFO_BYTES 4108
+#define BUFFER_NAME_MAX_LENGTH 128
+#define COMM_NAME_MAX_LENGTH 128
+#define UDI_MAX_LENGTH 128
+#define HCCL_COMM_ALGO_MAX_LENGTH 1600
+#define HCCL_COMM_RETRY_ENABLE_MAX_LENGTH 50
+#define HCCL_COMM_RETRY_PARAMS_MAX_LENGTH 128
+#define HCCL_COMM_CONFIG_INFO_BYTES 24
+#define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0
+#define HCCL_COMM_CONFIG_VERSION 10
+#define HCCL_COMM_DEFAULT_BUFFSIZE 200
+#define HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET 0xffffffff
+#define HCCL_COMM_DEFAULT_DETERMINISTIC 0
 #define HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET 0xffffffff
-#define HCCL_COMM_DEFAULT_OP_EXPANSION_MODE    0
+#define HCCL_COMM_DEFAULT_OP_EXPANSION_MODE 0
 #define HCCL_COMM_TRAFFIC_CLASS_CONFIG_NOT_SET 0xffffffff
 #define HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET 0xffffffff
-#define HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET   0xffffffff
-#define HCCL_COMM_QOS_CONFIG_NOT_SET           0xffffffff
-#define HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE   16ULL
+#define HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET 0xffffffff
+#define HCCL_COMM_QOS_CONFIG_NOT_SET 0xffffffff
+#define HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE 16ULL
 
 /** Results of HCCL calls. */
 typedef enum HcclResult {
@@ -97,11 +97,7 @@ typedef enum HcclDataType {
   HCCL_DATA_TYPE_RESERVED = 255
 } HcclDataType;
 
-typedef enum HcclConfig {
-  HCCL_DETERMINISTIC = 0,
-  HCCL_ACCELERATOR = 1,
-  HCCL_CONFIG_RESERVED = 2
-} HcclConfig;
+typedef enum HcclConfig { HCCL_DETERMINISTIC = 0, HCCL_ACCELERATOR = 1, HCCL_CONFIG_RESERVED = 2 } HcclConfig;
 
 typedef enum HcclCommConfigCapability {
   HCCL_COMM_CONFIG_BUFFER_SIZE = 0,
@@ -119,11 +115,7 @@ typedef enum HcclCommConfigCapability {
   HCCL_COMM_CONFIG_RESERVED = 12
 } HcclCommConfigCapability;
 
-typedef enum HcclSendRecvType {
-  HCCL_SEND = 0,
-  HCCL_RECV = 1,
-  HCCL_SEND_RECV_RESERVED = 2
-} HcclSendRecvType;
+typedef enum HcclSendRecvType { HCCL_SEND = 0, HCCL_RECV = 1, HCCL_SEND_RECV_RESERVED = 2 } HcclSendRecvType;
 
 typedef enum HcclCMDType {
   HCCL_CMD_INVALID = 0,
@@ -189,7 +181,7 @@ typedef struct HcclCommConfigDef {
 /** One transfer of HcclBatchSendRecv. */
 typedef struct HcclSendRecvItemDef {
   HcclSendRecvType sendRecvType;
-  void *buf;
+  void* buf;
   uint64_t count;
   HcclDataType dataType;
   uint32_t remoteRank;

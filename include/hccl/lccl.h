@@ -12,22 +12,20 @@
 extern "C" {
 #endif
 
-typedef void *LcalCommPtr;
+typedef void* LcalCommPtr;
 
-ACL_FUNC_VISIBILITY int LcalCommInit(int rank, int rankSize, LcalCommPtr *comm);
-ACL_FUNC_VISIBILITY int LcalCommInitAll(uint32_t deviceCount, int32_t *devices, LcalCommPtr *comms);
-ACL_FUNC_VISIBILITY int LcalCommInitRankLocal(int rank, int rankSize, LcalCommPtr *comm);
-ACL_FUNC_VISIBILITY int LcclAllGather(
-    void *sendBuf, void *recvBuf, int64_t sendCount, HcclDataType dataType, LcalCommPtr comm, aclrtStream stream);
-ACL_FUNC_VISIBILITY int LcclAllReduce(
-    void *sendBuf, void *recvBuf, int64_t count, HcclDataType dataType, HcclReduceOp op, LcalCommPtr comm,
-    aclrtStream stream);
-ACL_FUNC_VISIBILITY int LcclBroadcast(
-    void *buf, int64_t count, HcclDataType dataType, int root, LcalCommPtr comm, aclrtStream stream);
+ACL_FUNC_VISIBILITY int LcalCommInit(int rank, int rankSize, LcalCommPtr* comm);
+ACL_FUNC_VISIBILITY int LcalCommInitAll(uint32_t deviceCount, int32_t* devices, LcalCommPtr* comms);
+ACL_FUNC_VISIBILITY int LcalCommInitRankLocal(int rank, int rankSize, LcalCommPtr* comm);
+ACL_FUNC_VISIBILITY int LcclAllGather(void* sendBuf, void* recvBuf, int64_t sendCount, HcclDataType dataType,
+                                      LcalCommPtr comm, aclrtStream stream);
+ACL_FUNC_VISIBILITY int LcclAllReduce(void* sendBuf, void* recvBuf, int64_t count, HcclDataType dataType,
+                                      HcclReduceOp op, LcalCommPtr comm, aclrtStream stream);
+ACL_FUNC_VISIBILITY int LcclBroadcast(void* buf, int64_t count, HcclDataType dataType, int root, LcalCommPtr comm,
+                                      aclrtStream stream);
 ACL_FUNC_VISIBILITY int LcclCommDestroy(LcalCommPtr comm);
-ACL_FUNC_VISIBILITY int LcclReduceScatter(
-    void *sendBuf, void *recvBuf, int64_t recvCount, HcclDataType dataType, HcclReduceOp op, LcalCommPtr comm,
-    aclrtStream stream);
+ACL_FUNC_VISIBILITY int LcclReduceScatter(void* sendBuf, void* recvBuf, int64_t recvCount, HcclDataType dataType,
+                                          HcclReduceOp op, LcalCommPtr comm, aclrtStream stream);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -14,14 +14,12 @@
 extern "C" {
 #endif
 
-typedef void *VOID_PTR;
+typedef void* VOID_PTR;
 
 /** Called when profiling starts, stops or ends: `type` is a ProfCtrlType, `data` an MsprofCommandHandle. */
 typedef int32_t (*ProfCommandHandle)(uint32_t type, VOID_PTR data, uint32_t length);
 
-typedef enum MsprofErrorCode {
-  MSPROF_ERROR_NONE = 0
-} MsprofErrorCode;
+typedef enum MsprofErrorCode { MSPROF_ERROR_NONE = 0 } MsprofErrorCode;
 
 typedef enum MsprofCommandHandleType {
   PROF_COMMANDHANDLE_TYPE_INIT = 0,
@@ -33,19 +31,14 @@ typedef enum MsprofCommandHandleType {
   PROF_COMMANDHANDLE_TYPE_MAX = 6
 } MsprofCommandHandleType;
 
-typedef enum MsprofGeTaskType {
-  MSPROF_GE_TASK_TYPE_AI_CORE = 0
-} MsprofGeTaskType;
+typedef enum MsprofGeTaskType { MSPROF_GE_TASK_TYPE_AI_CORE = 0 } MsprofGeTaskType;
 
 typedef enum MsprofGeTensorType {
   MSPROF_GE_TENSOR_TYPE_INPUT = 0,
   MSPROF_GE_TENSOR_TYPE_OUTPUT = 1
 } MsprofGeTensorType;
 
-typedef enum ProfCtrlType {
-  PROF_CTRL_INVALID = 0,
-  PROF_CTRL_SWITCH = 1
-} ProfCtrlType;
+typedef enum ProfCtrlType { PROF_CTRL_INVALID = 0, PROF_CTRL_SWITCH = 1 } ProfCtrlType;
 
 struct MsprofCommandHandleParams {
   uint32_t pathLen;
@@ -135,10 +128,10 @@ struct MsprofAdditionalInfo {
 };
 
 /** Number that stands for a text in records; the text is kept. */
-ACL_FUNC_VISIBILITY uint64_t MsprofGetHashId(const char *text, size_t length);
+ACL_FUNC_VISIBILITY uint64_t MsprofGetHashId(const char* text, size_t length);
 ACL_FUNC_VISIBILITY int32_t MsprofRegisterCallback(uint32_t moduleId, ProfCommandHandle handle);
 ACL_FUNC_VISIBILITY int32_t MsprofReportAdditionalInfo(uint32_t nonPersistent, const VOID_PTR data, uint32_t length);
-ACL_FUNC_VISIBILITY int32_t MsprofReportApi(uint32_t nonPersistent, const struct MsprofApi *api);
+ACL_FUNC_VISIBILITY int32_t MsprofReportApi(uint32_t nonPersistent, const struct MsprofApi* api);
 ACL_FUNC_VISIBILITY int32_t MsprofReportCompactInfo(uint32_t nonPersistent, const VOID_PTR data, uint32_t length);
 
 /** The clock of all records, in the unit that halGetDeviceInfo reports (ns here). */

@@ -26,7 +26,8 @@ AclopTensor tensor_of(const aclTensorDesc* desc, const aclDataBuffer* buffer) {
   AclopTensor t;
   if (!desc) return t;
   if (desc->dtype != DType::Undefined && !is_computable(desc->dtype))  // undefined: an optional input that is absent
-    throw Error(code::kAclInvalidParam, "a tensor has data type {}, which no operator here computes", static_cast<int>(desc->dtype));
+    throw Error(code::kAclInvalidParam, "a tensor has data type {}, which no operator here computes",
+                static_cast<int>(desc->dtype));
   // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
   void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
   t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));
@@ -36,12 +37,14 @@ AclopTensor tensor_of(const aclTensorDesc* desc, const aclDataBuffer* buffer) {
   return t;
 }
 
-void execute(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data, int outputs,
-             const aclTensorDesc* const* out, aclDataBuffer* const* out_data, const aclopAttr* attributes, void* stream) {
+void execute(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
+             int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data, const aclopAttr* attributes,
+             void* stream) {
   need(type, "opType");
   const AclopInfo* info = find_aclop(type);
   if (!info)
-    throw Error(code::kAclOpNotFound, "operator {} (aclop) is not implemented by Updraft (docs/reference/support.md lists what is)", type);
+    throw Error(code::kAclOpNotFound,
+                "operator {} (aclop) is not implemented by Updraft (docs/reference/support.md lists what is)", type);
   AclopCall call;
   call.type = type;
   for (int i = 0; i < inputs; ++i) call.inputs.push_back(tensor_of(in[i], in_data[i]));
@@ -65,7 +68,8 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
 ACL_API aclSetCompileopt(int32_t which, const char* value) {
   return guard("aclSetCompileopt", [&] {
     need(value, "value");
-    if (which < 0 || which > 16) throw Error(code::kAclInvalidParam, "compile option {} is unknown, want 0 to 16", which);
+    if (which < 0 || which > 16)
+      throw Error(code::kAclInvalidParam, "compile option {} is unknown, want 0 to 16", which);
     std::lock_guard lock(g_mutex);
     options()[which] = value;
   });
@@ -79,26 +83,30 @@ ACL_API aclGetCompileopt(int32_t which, char* value, size_t length) {
     need(value, "value");
     std::lock_guard lock(g_mutex);
     const std::string& text = option(which);
-    if (text.size() + 1 > length) throw Error(code::kAclInvalidParam, "value has {} bytes of room, want {}", length, text.size() + 1);
+    if (text.size() + 1 > length)
+      throw Error(code::kAclInvalidParam, "value has {} bytes of room, want {}", length, text.size() + 1);
     std::memcpy(value, text.c_str(), text.size() + 1);
   });
 }
 ACL_API aclopSetCompileFlag(int32_t) { return 0; }
 
-ACL_API aclopCompileAndExecute(const char* type, int inputs, const aclTensorDesc* const in[], const aclDataBuffer* const in_data[],
-                               int outputs, const aclTensorDesc* const out[], aclDataBuffer* const out_data[],
-                               const aclopAttr* attributes, int32_t, int32_t, const char*, void* stream) {
-  return guard("aclopCompileAndExecute", [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+ACL_API aclopCompileAndExecute(const char* type, int inputs, const aclTensorDesc* const in[],
+                               const aclDataBuffer* const in_data[], int outputs, const aclTensorDesc* const out[],
+                               aclDataBuffer* const out_data[], const aclopAttr* attributes, int32_t, int32_t,
+                               const char*, void* stream) {
+  return guard("aclopCompileAndExecute",
+               [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
 }
-ACL_API aclopCompileAndExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
-                                 aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes, int32_t, int32_t,
-                                 const char*, void* stream) {
+ACL_API aclopCompileAndExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[],
+                                 int outputs, aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes,
+                                 int32_t, int32_t, const char*, void* stream) {
   return guard("aclopCompileAndExecuteV2", [&] {
     execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream);
     if (AclopInfo const* info = find_aclop(type); info && info->dynamic_shape) stream_of(stream).synchronize();
   });
 }
-ACL_API aclopExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs, aclTensorDesc* out[],
-                       aclDataBuffer* out_data[], aclopAttr* attributes, void* stream) {
-  return guard("aclopExecuteV2", [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+ACL_API aclopExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
+                       aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes, void* stream) {
+  return guard("aclopExecuteV2",
+               [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
 }

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "acl/api.h"
-#include "kernels/table.h"
 #include "base/config.h"
 #include "device/soc.h"
+#include "kernels/table.h"
 
 using namespace updraft;
 
@@ -170,15 +170,21 @@ ACL_API aclrtGetDeviceInfo(uint32_t index, int32_t attribute, int64_t* value) {
     Device& device = Device::get(static_cast<int>(index));
     switch (attribute) {
       case 1: *value = soc().aicpu_cores; break;
-      case 101: case 102: *value = soc().cube_cores; break;
+      case 101:
+      case 102: *value = soc().cube_cores; break;
       case 201: *value = soc().vector_cores; break;
       case 202: *value = 32; break;
       case 203: *value = 2048; break;
       case 204: *value = 192 << 10; break;
       case 301: *value = static_cast<int64_t>(device.memory().limit()); break;
       case 302: *value = static_cast<int64_t>(soc().l2_bytes); break;
-      case 401: case 404: case 405: case 406: case 407: *value = 0; break;
-      case 402: case 403: *value = device.index(); break;
+      case 401:
+      case 404:
+      case 405:
+      case 406:
+      case 407: *value = 0; break;
+      case 402:
+      case 403: *value = device.index(); break;
       case 408: *value = 0; break;
       case 501: *value = 0; break;
       default: throw Error(code::kRtParamInvalid, "device attribute {} is not known", attribute);
@@ -190,7 +196,8 @@ ACL_API aclrtGetDeviceInfo(uint32_t index, int32_t attribute, int64_t* value) {
 namespace {
 uint32_t cores(int32_t type) { return static_cast<uint32_t>(type == 0 ? soc().cube_cores : soc().vector_cores); }
 void check_resource(int32_t type) {
-  if (type != 0 && type != 1) throw Error(code::kRtParamInvalid, "resource type {} is unknown, want 0 (cube) or 1 (vector)", type);
+  if (type != 0 && type != 1)
+    throw Error(code::kRtParamInvalid, "resource type {} is unknown, want 0 (cube) or 1 (vector)", type);
 }
 }  // namespace
 ACL_API aclrtGetDeviceResLimit(int32_t device, int32_t type, uint32_t* value) {
@@ -228,7 +235,8 @@ ACL_API aclrtGetLastError(int32_t) { return 0; }
 // --- modes
 ACL_API aclrtSetDeviceSatMode(int32_t mode) {
   return guard("aclrtSetDeviceSatMode", [&] {
-    if (mode != 0 && mode != 1) throw Error(code::kRtParamInvalid, "overflow mode {} is unknown, want 0 (saturation) or 1 (INF_NAN)", mode);
+    if (mode != 0 && mode != 1)
+      throw Error(code::kRtParamInvalid, "overflow mode {} is unknown, want 0 (saturation) or 1 (INF_NAN)", mode);
     current_device().saturation = mode == 0;
     set_saturation(mode == 0);
   });
@@ -244,7 +252,8 @@ namespace {
 std::atomic<int64_t> g_system[3];
 thread_local int64_t t_system[3];
 void check_option(int32_t option) {
-  if (option < 0 || option > 2) throw Error(code::kRtParamInvalid, "system parameter {} is unknown, want 0 to 2", option);
+  if (option < 0 || option > 2)
+    throw Error(code::kRtParamInvalid, "system parameter {} is unknown, want 0 to 2", option);
 }
 }  // namespace
 ACL_API aclrtSetSysParamOpt(int32_t option, int64_t value) {

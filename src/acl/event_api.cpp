@@ -29,8 +29,12 @@ int create(const char* name, void** event, uint32_t flags) {
 }  // namespace
 
 ACL_API aclrtCreateEvent(void** event) { return create("aclrtCreateEvent", event, 0); }
-ACL_API aclrtCreateEventWithFlag(void** event, uint32_t flag) { return create("aclrtCreateEventWithFlag", event, flag); }
-ACL_API aclrtCreateEventExWithFlag(void** event, uint32_t flag) { return create("aclrtCreateEventExWithFlag", event, flag); }
+ACL_API aclrtCreateEventWithFlag(void** event, uint32_t flag) {
+  return create("aclrtCreateEventWithFlag", event, flag);
+}
+ACL_API aclrtCreateEventExWithFlag(void** event, uint32_t flag) {
+  return create("aclrtCreateEventExWithFlag", event, flag);
+}
 ACL_API aclrtDestroyEvent(void* event) {
   return guard("aclrtDestroyEvent", [&] {
     checked(event);
@@ -141,7 +145,9 @@ std::shared_ptr<Notify>& checked_notify(const void* notify) {
 
 class NotifyTask final : public Task {
  public:
-  NotifyTask(std::shared_ptr<Notify> notify, bool wait) : notify_(std::move(notify)), wait_(wait) { kind = TaskKind::Control; }
+  NotifyTask(std::shared_ptr<Notify> notify, bool wait) : notify_(std::move(notify)), wait_(wait) {
+    kind = TaskKind::Control;
+  }
   Control control(Stream& stream) override {
     if (wait_) return notify_->take_or_park(stream) ? Control::Done : Control::Parked;
     notify_->record();
@@ -176,7 +182,8 @@ ACL_API aclrtRecordNotify(void* notify, void* stream) {
   return guard("aclrtRecordNotify", [&] { stream_of(stream).submit(new NotifyTask(checked_notify(notify), false)); });
 }
 ACL_API aclrtWaitAndResetNotify(void* notify, void* stream, uint32_t) {
-  return guard("aclrtWaitAndResetNotify", [&] { stream_of(stream).submit(new NotifyTask(checked_notify(notify), true)); });
+  return guard("aclrtWaitAndResetNotify",
+               [&] { stream_of(stream).submit(new NotifyTask(checked_notify(notify), true)); });
 }
 ACL_API aclrtGetNotifyId(void* notify, uint32_t* id) {
   return guard("aclrtGetNotifyId", [&] {

@@ -39,7 +39,8 @@ void read_configuration(const char* path) {
 ACL_API aclInit(const char* path) {
   return guard("aclInit", [&] {
     std::lock_guard lock(g_mutex);
-    if (g_initialized) throw Error(code::kAclRepeatInitialize, "aclInit was called before: one call a process is enough");
+    if (g_initialized)
+      throw Error(code::kAclRepeatInitialize, "aclInit was called before: one call a process is enough");
     if (path && *path) read_configuration(path);
     g_initialized = true;
     ++g_count;
@@ -140,7 +141,8 @@ ACL_API aclGetDeviceCapability(uint32_t device, int32_t what, int64_t* value) {
   });
 }
 
-extern "C" UPDRAFT_API void aclAppLog(int32_t level, const char*, const char* file, uint32_t line, const char* format, ...) {
+extern "C" UPDRAFT_API void aclAppLog(int32_t level, const char*, const char* file, uint32_t line, const char* format,
+                                      ...) {
   if (!format || !log::enabled(static_cast<log::Level>(level), "APP")) return;
   char text[1024];
   va_list arguments;

@@ -13,7 +13,16 @@ using namespace updraft;
 
 namespace {
 
-enum Kind : int32_t { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kDefault, kHostBuffer, kInner, kInter };
+enum Kind : int32_t {
+  kHostToHost,
+  kHostToDevice,
+  kDeviceToHost,
+  kDeviceToDevice,
+  kDefault,
+  kHostBuffer,
+  kInner,
+  kInter
+};
 
 // Copies of this size and more are divided among the engine's threads.
 constexpr size_t kParallelCopy = 1 << 20;
@@ -26,7 +35,8 @@ void copy_bytes(void* to, const void* from, size_t n) {
     return;
   }
   parallel_for(static_cast<int64_t>(n), 256 << 10, [&](int64_t begin, int64_t end) {
-    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin, static_cast<size_t>(end - begin));
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
   });
 }
 
@@ -59,7 +69,8 @@ void check_copy(const void* to, size_t room, const void* from, size_t n, int32_t
   need(to, "dst");
   need(from, "src");
   if (room < n) throw Error(code::kRtParamInvalid, "destMax is {}, less than count {}", room, n);
-  if (kind < kHostToHost || kind > kInter) throw Error(code::kRtParamInvalid, "memcpy kind {} is unknown, want 0 to 7", kind);
+  if (kind < kHostToHost || kind > kInter)
+    throw Error(code::kRtParamInvalid, "memcpy kind {} is unknown, want 0 to 7", kind);
   check_device_range(to, n, "dst");
   check_device_range(from, n, "src");
 }
@@ -129,7 +140,9 @@ int allocate(const char* name, void** p, size_t bytes, size_t extra) {
 ACL_API aclrtMalloc(void** p, size_t bytes, int32_t) { return allocate("aclrtMalloc", p, bytes, 32); }
 ACL_API aclrtMallocAlign32(void** p, size_t bytes, int32_t) { return allocate("aclrtMallocAlign32", p, bytes, 0); }
 ACL_API aclrtMallocCached(void** p, size_t bytes, int32_t) { return allocate("aclrtMallocCached", p, bytes, 32); }
-ACL_API aclrtMallocWithCfg(void** p, size_t bytes, int32_t, void*) { return allocate("aclrtMallocWithCfg", p, bytes, 32); }
+ACL_API aclrtMallocWithCfg(void** p, size_t bytes, int32_t, void*) {
+  return allocate("aclrtMallocWithCfg", p, bytes, 32);
+}
 
 ACL_API aclrtFree(void* p) {
   return guard("aclrtFree", [&] {
@@ -194,7 +207,8 @@ ACL_API aclrtMemcpyAsyncWithCondition(void* to, size_t room, const void* from, s
   return guard("aclrtMemcpyAsyncWithCondition", [&] { copy_async(to, room, from, n, kind, stream_of(stream)); });
 }
 
-ACL_API aclrtMemcpy2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, int32_t kind) {
+ACL_API aclrtMemcpy2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                      int32_t kind) {
   return guard("aclrtMemcpy2d", [&] {
     if (width > to_pitch || width > from_pitch)
       throw Error(code::kRtParamInvalid, "width {} is more than dpitch {} or spitch {}", width, to_pitch, from_pitch);
@@ -213,11 +227,13 @@ ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t f
       throw Error(code::kRtParamInvalid, "width {} is more than dpitch {} or spitch {}", width, to_pitch, from_pitch);
     Stream& s = stream_of(stream);
     for (size_t row = 0; row < height; ++row)
-      copy_async(static_cast<char*>(to) + row * to_pitch, width, static_cast<const char*>(from) + row * from_pitch, width, kind, s);
+      copy_async(static_cast<char*>(to) + row * to_pitch, width, static_cast<const char*>(from) + row * from_pitch,
+                 width, kind, s);
   });
 }
 
-ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, size_t count, void*, size_t*, size_t, size_t* failed) {
+ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, size_t count, void*, size_t*, size_t,
+                         size_t* failed) {
   return guard("aclrtMemcpyBatch", [&] {
     for (size_t i = 0; i < count; ++i) {
       if (failed) *failed = i;
@@ -227,8 +243,8 @@ ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, s
     if (failed) *failed = SIZE_MAX;
   });
 }
-ACL_API aclrtMemcpyBatchAsync(void** to, size_t* rooms, void** from, size_t* sizes, size_t count, void*, size_t*, size_t,
-                              size_t* failed, void* stream) {
+ACL_API aclrtMemcpyBatchAsync(void** to, size_t* rooms, void** from, size_t* sizes, size_t count, void*, size_t*,
+                              size_t, size_t* failed, void* stream) {
   return guard("aclrtMemcpyBatchAsync", [&] {
     Stream& s = stream_of(stream);
     for (size_t i = 0; i < count; ++i) {
@@ -311,7 +327,8 @@ ACL_API aclrtPointerGetAttributes(const void* p, void* attributes) {
 namespace {
 class ValueTask final : public Task {
  public:
-  ValueTask(void* at, uint64_t value, uint32_t flag, bool wait) : at_(static_cast<std::atomic<uint64_t>*>(at)), value_(value), flag_(flag), wait_(wait) {
+  ValueTask(void* at, uint64_t value, uint32_t flag, bool wait)
+      : at_(static_cast<std::atomic<uint64_t>*>(at)), value_(value), flag_(flag), wait_(wait) {
     kind = wait ? TaskKind::Host : TaskKind::Compute;
   }
   void run() override {

@@ -101,7 +101,9 @@ ACL_API aclrtSetStreamAttribute(void* stream, int32_t attribute, void* value) {
     switch (attribute) {
       case 1: s.failure_mode = *static_cast<uint64_t*>(value); break;
       case 2: s.overflow_switch = *static_cast<uint32_t*>(value); break;
-      case 3: case 4: case 5: break;  // tag, operator cache and priority change nothing in software
+      case 3:
+      case 4:
+      case 5: break;  // tag, operator cache and priority change nothing in software
       default: throw Error(code::kRtParamInvalid, "stream attribute {} is unknown, want 1 to 5", attribute);
     }
   });
@@ -173,7 +175,8 @@ Reports& reports() {
 
 class CallbackTask final : public Task {
  public:
-  CallbackTask(HostFunction f, void* data, bool block, uint64_t thread) : f_(f), data_(data), block_(block), thread_(thread) {
+  CallbackTask(HostFunction f, void* data, bool block, uint64_t thread)
+      : f_(f), data_(data), block_(block), thread_(thread) {
     kind = TaskKind::Control;
   }
   Control control(Stream& stream) override {
@@ -227,7 +230,8 @@ ACL_API aclrtLaunchCallback(HostFunction f, void* data, int32_t block, void* str
     if (block != 0 && block != 1) throw Error(code::kRtParamInvalid, "blockType {} is unknown, want 0 or 1", block);
     Stream& s = stream_of(stream);
     if (s.callback_thread == 0)
-      throw Error(code::kRtStreamNoCallback, "no thread subscribed to stream {}: call aclrtSubscribeReport first", s.id());
+      throw Error(code::kRtStreamNoCallback, "no thread subscribed to stream {}: call aclrtSubscribeReport first",
+                  s.id());
     s.submit(new CallbackTask(f, data, block == 1, s.callback_thread));
   });
 }

@@ -32,7 +32,8 @@ extern "C" {
 UPDRAFT_API aclTensorDesc* aclCreateTensorDesc(int32_t type, int rank, const int64_t* dims, int32_t format) {
   aclTensorDesc* made = nullptr;
   guard("aclCreateTensorDesc", [&] {
-    if (rank < 0 || (rank > 0 && !dims)) throw Error(code::kAclInvalidParam, "numDims is {}, dims is {}", rank, static_cast<const void*>(dims));
+    if (rank < 0 || (rank > 0 && !dims))
+      throw Error(code::kAclInvalidParam, "numDims is {}, dims is {}", rank, static_cast<const void*>(dims));
     made = descs().create();
     made->dtype = static_cast<DType>(type);
     made->dims.assign(dims, dims + rank);
@@ -49,7 +50,9 @@ UPDRAFT_API int aclSetTensorFormat(aclTensorDesc* d, int32_t format) {
   return guard("aclSetTensorFormat", [&] { desc(d).storage_format = format; });
 }
 UPDRAFT_API int aclSetTensorStorageFormat(aclTensorDesc* d, int32_t format) { return aclSetTensorFormat(d, format); }
-UPDRAFT_API int aclSetTensorStorageShape(aclTensorDesc* d, int rank, const int64_t* dims) { return aclSetTensorShape(d, rank, dims); }
+UPDRAFT_API int aclSetTensorStorageShape(aclTensorDesc* d, int rank, const int64_t* dims) {
+  return aclSetTensorShape(d, rank, dims);
+}
 UPDRAFT_API int aclSetTensorOriginFormat(aclTensorDesc* d, int32_t format) {
   return guard("aclSetTensorOriginFormat", [&] { desc(d).format = format; });
 }
@@ -94,7 +97,9 @@ UPDRAFT_API int aclGetTensorDescDimV2(const aclTensorDesc* d, size_t index, int6
   return guard("aclGetTensorDescDimV2", [&] {
     need(size, "dimSize");
     const aclTensorDesc& t = desc(d);
-    if (index >= t.dims.size()) throw Error(code::kAclInvalidParam, "index {} is out of range: the tensor has {} dimensions", index, t.dims.size());
+    if (index >= t.dims.size())
+      throw Error(code::kAclInvalidParam, "index {} is out of range: the tensor has {} dimensions", index,
+                  t.dims.size());
     *size = t.dims[index];
   });
 }
@@ -139,7 +144,9 @@ UPDRAFT_API size_t aclGetDataBufferSizeV2(const aclDataBuffer* b) {
   aclDataBuffer* live = buffers().get(b);
   return live ? live->size : 0;
 }
-UPDRAFT_API uint32_t aclGetDataBufferSize(const aclDataBuffer* b) { return static_cast<uint32_t>(aclGetDataBufferSizeV2(b)); }
+UPDRAFT_API uint32_t aclGetDataBufferSize(const aclDataBuffer* b) {
+  return static_cast<uint32_t>(aclGetDataBufferSizeV2(b));
+}
 
 UPDRAFT_API aclopAttr* aclopCreateAttr() {
   aclopAttr* made = nullptr;
@@ -155,17 +162,22 @@ UPDRAFT_API void aclopDestroyAttr(const aclopAttr* a) { attributes().destroy(a);
       checked(attributes(), a, "attr").values[name] = aclopAttr::Value(value); \
     });                                                                        \
   }
-UPDRAFT_SET(aclopSetAttrBool, (aclopAttr* a, const char* name, uint8_t v), v != 0)
-UPDRAFT_SET(aclopSetAttrInt, (aclopAttr* a, const char* name, int64_t v), v)
-UPDRAFT_SET(aclopSetAttrFloat, (aclopAttr* a, const char* name, float v), v)
-UPDRAFT_SET(aclopSetAttrString, (aclopAttr* a, const char* name, const char* v), std::string(v ? v : ""))
-UPDRAFT_SET(aclopSetAttrDataType, (aclopAttr* a, const char* name, int32_t v), v)
-UPDRAFT_SET(aclopSetAttrListBool, (aclopAttr* a, const char* name, int n, const uint8_t* v), (std::vector<uint8_t>(v, v + n)))
-UPDRAFT_SET(aclopSetAttrListInt, (aclopAttr* a, const char* name, int n, const int64_t* v), (std::vector<int64_t>(v, v + n)))
-UPDRAFT_SET(aclopSetAttrListFloat, (aclopAttr* a, const char* name, int n, const float* v), (std::vector<float>(v, v + n)))
-UPDRAFT_SET(aclopSetAttrListString, (aclopAttr* a, const char* name, int n, const char** v), (std::vector<std::string>(v, v + n)))
+UPDRAFT_SET(aclopSetAttrBool, (aclopAttr * a, const char* name, uint8_t v), v != 0)
+UPDRAFT_SET(aclopSetAttrInt, (aclopAttr * a, const char* name, int64_t v), v)
+UPDRAFT_SET(aclopSetAttrFloat, (aclopAttr * a, const char* name, float v), v)
+UPDRAFT_SET(aclopSetAttrString, (aclopAttr * a, const char* name, const char* v), std::string(v ? v : ""))
+UPDRAFT_SET(aclopSetAttrDataType, (aclopAttr * a, const char* name, int32_t v), v)
+UPDRAFT_SET(aclopSetAttrListBool, (aclopAttr * a, const char* name, int n, const uint8_t* v),
+            (std::vector<uint8_t>(v, v + n)))
+UPDRAFT_SET(aclopSetAttrListInt, (aclopAttr * a, const char* name, int n, const int64_t* v),
+            (std::vector<int64_t>(v, v + n)))
+UPDRAFT_SET(aclopSetAttrListFloat, (aclopAttr * a, const char* name, int n, const float* v),
+            (std::vector<float>(v, v + n)))
+UPDRAFT_SET(aclopSetAttrListString, (aclopAttr * a, const char* name, int n, const char** v),
+            (std::vector<std::string>(v, v + n)))
 #undef UPDRAFT_SET
-UPDRAFT_API int aclopSetAttrListListInt(aclopAttr* a, const char* name, int n, const int* sizes, const int64_t* const* v) {
+UPDRAFT_API int aclopSetAttrListListInt(aclopAttr* a, const char* name, int n, const int* sizes,
+                                        const int64_t* const* v) {
   return guard("aclopSetAttrListListInt", [&] {
     need(name, "attrName");
     std::vector<std::vector<int64_t>> lists;

@@ -111,8 +111,8 @@ ACL_API aclrtMapMem(void* p, size_t bytes, size_t offset, void* handle, uint64_t
     Device* device = Device::owner(p);
     if (!device) throw Error(code::kRtParamInvalid, "{} is not a reserved address", p);
     if (offset + bytes > physical->bytes)
-      throw Error(code::kRtParamInvalid, "{} bytes at offset {} are asked for, the physical memory has {}", bytes, offset,
-                  physical->bytes);
+      throw Error(code::kRtParamInvalid, "{} bytes at offset {} are asked for, the physical memory has {}", bytes,
+                  offset, physical->bytes);
     device->memory().map(p, bytes, physical->fd, offset);
     std::lock_guard lock(g_mutex);
     mappings()[p] = physical;
@@ -182,10 +182,12 @@ ACL_API aclrtIpcMemGetExportKey(void* p, size_t bytes, char* key, size_t length,
     Device* device = Device::owner(p);
     void* base = nullptr;
     size_t size = 0;
-    if (!device || !device->memory().find(p, &base, &size)) throw Error(code::kRtParamInvalid, "{} is not allocated device memory", p);
+    if (!device || !device->memory().find(p, &base, &size))
+      throw Error(code::kRtParamInvalid, "{} is not allocated device memory", p);
     size_t offset = static_cast<size_t>(static_cast<char*>(p) - device->memory().base());
     std::string text = fmt::format("updraft:{}:{}:{}:{}", getpid(), device->memory().fd(), offset, bytes);
-    if (text.size() + 1 > length) throw Error(code::kRtParamInvalid, "key has {} bytes of room, want {}", length, text.size() + 1);
+    if (text.size() + 1 > length)
+      throw Error(code::kRtParamInvalid, "key has {} bytes of room, want {}", length, text.size() + 1);
     std::memset(key, 0, length);
     std::memcpy(key, text.data(), text.size());
   });
@@ -200,7 +202,8 @@ ACL_API aclrtIpcMemImportByKey(void** p, const char* key, uint64_t) {
     int pid = 0, fd = 0;
     size_t offset = 0, bytes = 0;
     if (std::sscanf(key, "updraft:%d:%d:%zu:%zu", &pid, &fd, &offset, &bytes) != 4)
-      throw Error(code::kRtParamInvalid, "\"{}\" is not a key of aclrtIpcMemGetExportKey", std::string(key, strnlen(key, 64)));
+      throw Error(code::kRtParamInvalid, "\"{}\" is not a key of aclrtIpcMemGetExportKey",
+                  std::string(key, strnlen(key, 64)));
     Device& device = current_device();
     size_t page = offset / kGranularity * kGranularity;
     size_t span = (offset - page + bytes + kGranularity - 1) / kGranularity * kGranularity;

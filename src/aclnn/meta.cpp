@@ -48,16 +48,19 @@ void copy_out(const int64_t* from, int rank, int64_t** dims, uint64_t* count) {
 
 extern "C" {
 
-UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32_t type, const int64_t* strides, int64_t offset,
-                                       int32_t format, const int64_t* storage_dims, uint64_t storage_rank, void* data) {
+UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32_t type, const int64_t* strides,
+                                       int64_t offset, int32_t format, const int64_t* storage_dims,
+                                       uint64_t storage_rank, void* data) {
   return create<aclTensor>("aclCreateTensor", [&] {
     if (rank > kMaxDims || storage_rank > kMaxDims)
-      throw Error(code::kAclnnParamInvalid, "a tensor of {} dimensions (storage {}): the most is {}", rank, storage_rank, kMaxDims);
+      throw Error(code::kAclnnParamInvalid, "a tensor of {} dimensions (storage {}): the most is {}", rank,
+                  storage_rank, kMaxDims);
     if (rank && !dims) throw Error(code::kAclnnNullptr, "viewDims is null");
     int64_t elements = 1;
     for (uint64_t i = 0; i < rank; ++i)
       if (dims[i] < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(dims[i], 1), &elements))
-        throw Error(code::kAclnnParamInvalid, "viewDims {} is not a shape", describe_shape(dims, static_cast<int>(rank)));
+        throw Error(code::kAclnnParamInvalid, "viewDims {} is not a shape",
+                    describe_shape(dims, static_cast<int>(rank)));
     aclTensor* t = tensor_pool().create();
     t->view.dtype = static_cast<DType>(type);
     t->view.rank = static_cast<int32_t>(rank);
@@ -75,7 +78,9 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
     return t;
   });
 }
-UPDRAFT_API int aclDestroyTensor(const aclTensor* t) { return destroy("aclDestroyTensor", tensor_pool(), t, "a tensor"); }
+UPDRAFT_API int aclDestroyTensor(const aclTensor* t) {
+  return destroy("aclDestroyTensor", tensor_pool(), t, "a tensor");
+}
 
 UPDRAFT_API aclScalar* aclCreateScalar(void* value, int32_t type) {
   return create<aclScalar>("aclCreateScalar", [&] {
@@ -88,7 +93,9 @@ UPDRAFT_API aclScalar* aclCreateScalar(void* value, int32_t type) {
     return s;
   });
 }
-UPDRAFT_API int aclDestroyScalar(const aclScalar* s) { return destroy("aclDestroyScalar", scalar_pool(), s, "a scalar"); }
+UPDRAFT_API int aclDestroyScalar(const aclScalar* s) {
+  return destroy("aclDestroyScalar", scalar_pool(), s, "a scalar");
+}
 
 UPDRAFT_API aclIntArray* aclCreateIntArray(const int64_t* values, uint64_t count) {
   return create<aclIntArray>("aclCreateIntArray", [&] {
@@ -98,7 +105,9 @@ UPDRAFT_API aclIntArray* aclCreateIntArray(const int64_t* values, uint64_t count
     return a;
   });
 }
-UPDRAFT_API int aclDestroyIntArray(const aclIntArray* a) { return destroy("aclDestroyIntArray", int_array_pool(), a, "an int array"); }
+UPDRAFT_API int aclDestroyIntArray(const aclIntArray* a) {
+  return destroy("aclDestroyIntArray", int_array_pool(), a, "an int array");
+}
 UPDRAFT_API int aclGetIntArraySize(const aclIntArray* a, uint64_t* size) {
   return guard("aclGetIntArraySize", [&] { *size = checked(int_array_pool(), a, "an int array").values.size(); });
 }
@@ -111,7 +120,9 @@ UPDRAFT_API aclFloatArray* aclCreateFloatArray(const float* values, uint64_t cou
     return a;
   });
 }
-UPDRAFT_API int aclDestroyFloatArray(const aclFloatArray* a) { return destroy("aclDestroyFloatArray", float_array_pool(), a, "a float array"); }
+UPDRAFT_API int aclDestroyFloatArray(const aclFloatArray* a) {
+  return destroy("aclDestroyFloatArray", float_array_pool(), a, "a float array");
+}
 UPDRAFT_API int aclGetFloatArraySize(const aclFloatArray* a, uint64_t* size) {
   return guard("aclGetFloatArraySize", [&] { *size = checked(float_array_pool(), a, "a float array").values.size(); });
 }
@@ -124,7 +135,9 @@ UPDRAFT_API aclBoolArray* aclCreateBoolArray(const bool* values, uint64_t count)
     return a;
   });
 }
-UPDRAFT_API int aclDestroyBoolArray(const aclBoolArray* a) { return destroy("aclDestroyBoolArray", bool_array_pool(), a, "a bool array"); }
+UPDRAFT_API int aclDestroyBoolArray(const aclBoolArray* a) {
+  return destroy("aclDestroyBoolArray", bool_array_pool(), a, "a bool array");
+}
 UPDRAFT_API int aclGetBoolArraySize(const aclBoolArray* a, uint64_t* size) {
   return guard("aclGetBoolArraySize", [&] { *size = checked(bool_array_pool(), a, "a bool array").values.size(); });
 }
@@ -148,7 +161,8 @@ UPDRAFT_API int aclDestroyTensorList(const aclTensorList* list) {
   });
 }
 UPDRAFT_API int aclGetTensorListSize(const aclTensorList* list, uint64_t* size) {
-  return guard("aclGetTensorListSize", [&] { *size = checked(tensor_list_pool(), list, "a tensor list").items.size(); });
+  return guard("aclGetTensorListSize",
+               [&] { *size = checked(tensor_list_pool(), list, "a tensor list").items.size(); });
 }
 
 UPDRAFT_API aclScalarList* aclCreateScalarList(const aclScalar* const* values, uint64_t count) {
@@ -168,7 +182,8 @@ UPDRAFT_API int aclDestroyScalarList(const aclScalarList* list) {
   });
 }
 UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) {
-  return guard("aclGetScalarListSize", [&] { *size = checked(scalar_list_pool(), list, "a scalar list").items.size(); });
+  return guard("aclGetScalarListSize",
+               [&] { *size = checked(scalar_list_pool(), list, "a scalar list").items.size(); });
 }
 
 UPDRAFT_API int aclGetViewShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {
@@ -196,7 +211,8 @@ UPDRAFT_API int aclGetFormat(const aclTensor* t, int32_t* format) {
   return guard("aclGetFormat", [&] { *format = checked(tensor_pool(), t, "a tensor").format; });
 }
 UPDRAFT_API int aclGetDataType(const aclTensor* t, int32_t* type) {
-  return guard("aclGetDataType", [&] { *type = static_cast<int32_t>(checked(tensor_pool(), t, "a tensor").view.dtype); });
+  return guard("aclGetDataType",
+               [&] { *type = static_cast<int32_t>(checked(tensor_pool(), t, "a tensor").view.dtype); });
 }
 UPDRAFT_API int aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
   return guard("aclSetAclOpExecutorRepeatable", [&] {

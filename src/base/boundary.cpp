@@ -24,11 +24,17 @@ const char* title_of(int code) {
   switch (code) {
     case code::kRtMemoryAllocation: return "Memory_Allocation_Failure(EL0004)";
     case code::kRtInvalidDevice: return "Invalid_Argument_Device(EE1001)";
-    case code::kAclApiNotSupport: case code::kRtFeatureNotSupport: case code::kAclnnNoKernel: return "Not_Supported(EZ3003)";
-    case code::kRtInternal: case code::kAclInternal: case code::kAclnnInner: return "Inner_Error(EZ9999)";
-    case code::kRtTaskTimeout: case code::kRtWaitTimeout: return "Execution_Timeout(EE4001)";
-    case code::kRtAicoreException: case code::kRtVectorCoreException: case code::kRtAicpuException:
-      return "Execution_Error(EZ9999)";
+    case code::kAclApiNotSupport:
+    case code::kRtFeatureNotSupport:
+    case code::kAclnnNoKernel: return "Not_Supported(EZ3003)";
+    case code::kRtInternal:
+    case code::kAclInternal:
+    case code::kAclnnInner: return "Inner_Error(EZ9999)";
+    case code::kRtTaskTimeout:
+    case code::kRtWaitTimeout: return "Execution_Timeout(EE4001)";
+    case code::kRtAicoreException:
+    case code::kRtVectorCoreException:
+    case code::kRtAicpuException: return "Execution_Error(EZ9999)";
     default: return "Invalid_Argument(EZ1001)";
   }
 }
@@ -44,12 +50,12 @@ void report_error(const char* name, int code, const std::string& text) noexcept 
     localtime_r(&now.tv_sec, &parts);
     char stamp[32];
     strftime(stamp, sizeof stamp, "%Y-%m-%d-%H:%M:%S", &parts);
-    t_error = fmt::format("[PID: {}] {}.{:03}.{:03} {}: {}\n        TraceBack (most recent call last):\n        {} returned {}\n",
-                          getpid(), stamp, now.tv_usec / 1000, now.tv_usec % 1000, title_of(code), text, name, code);
+    t_error = fmt::format(
+        "[PID: {}] {}.{:03}.{:03} {}: {}\n        TraceBack (most recent call last):\n        {} returned {}\n",
+        getpid(), stamp, now.tv_usec / 1000, now.tv_usec % 1000, title_of(code), text, name, code);
     std::lock_guard lock(g_mutex);
     *g_error = t_error;
-  } catch (...) {
-  }
+  } catch (...) {}
 }
 
 const char* take_error_text() noexcept {
@@ -60,9 +66,7 @@ const char* take_error_text() noexcept {
     if (t_taken.empty()) t_taken.swap(*g_error);
     g_error->clear();
     return t_taken.c_str();
-  } catch (...) {
-    return "";
-  }
+  } catch (...) { return ""; }
 }
 
 bool tracing() {
@@ -98,8 +102,7 @@ int guard(const char* name, FunctionRef<void()> body) noexcept {
     report_error(name, code, "unknown exception");
   }
   if (tracing())
-    trace(name, code,
-          std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(), "");
+    trace(name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(), "");
   return code;
 }
 
@@ -112,7 +115,8 @@ void missing(const char* name, int code) {
     std::lock_guard lock(mutex);
     if (said->insert(name).second) UPDRAFT_LOG(kWarning, "ASCENDCL", "{} is not implemented by Updraft yet", name);
   }
-  report_error(name, code, fmt::format("{} is not implemented by Updraft yet (docs/reference/support.md lists what is)", name));
+  report_error(name, code,
+               fmt::format("{} is not implemented by Updraft yet (docs/reference/support.md lists what is)", name));
   if (tracing()) trace(name, code, 0, "not implemented");
 }
 }  // namespace
@@ -121,10 +125,25 @@ void missing(const char* name, int code) {
 
 using namespace updraft;
 extern "C" {
-int updraft_stub_int(const char* name) { missing(name, code::kAclApiNotSupport); return code::kAclApiNotSupport; }
-int updraft_stub_aclnn(const char* name) { missing(name, code::kAclnnNoKernel); return code::kAclnnNoKernel; }
-int updraft_stub_hccl(const char* name) { missing(name, 5); return 5; }  // HCCL_E_NOT_SUPPORT
-void* updraft_stub_pointer(const char* name) { missing(name, code::kAclApiNotSupport); return nullptr; }
-unsigned long updraft_stub_u64(const char* name) { missing(name, code::kAclApiNotSupport); return 0; }
+int updraft_stub_int(const char* name) {
+  missing(name, code::kAclApiNotSupport);
+  return code::kAclApiNotSupport;
+}
+int updraft_stub_aclnn(const char* name) {
+  missing(name, code::kAclnnNoKernel);
+  return code::kAclnnNoKernel;
+}
+int updraft_stub_hccl(const char* name) {
+  missing(name, 5);
+  return 5;
+}  // HCCL_E_NOT_SUPPORT
+void* updraft_stub_pointer(const char* name) {
+  missing(name, code::kAclApiNotSupport);
+  return nullptr;
+}
+unsigned long updraft_stub_u64(const char* name) {
+  missing(name, code::kAclApiNotSupport);
+  return 0;
+}
 void updraft_stub_void(const char* name) { missing(name, code::kAclApiNotSupport); }
 }

@@ -55,9 +55,7 @@ Config read() {
   if (const char* soc = text_of("UPDRAFT_SOC")) c.soc = soc;
   try {
     if (const char* memory = text_of("UPDRAFT_MEMORY")) c.memory = parse_size(memory, "UPDRAFT_MEMORY");
-  } catch (const Error& e) {
-    complain("UPDRAFT_MEMORY", text_of("UPDRAFT_MEMORY"), e.what());
-  }
+  } catch (const Error& e) { complain("UPDRAFT_MEMORY", text_of("UPDRAFT_MEMORY"), e.what()); }
   if (c.memory == 0) c.memory = machine_memory() / 5 * 4;
   c.threads = integer("UPDRAFT_THREADS", default_threads(), 1, 4096);
   c.strict = flag("UPDRAFT_STRICT", false);

@@ -6,16 +6,16 @@
 namespace updraft {
 
 struct Config {
-  int devices = 8;                 ///< UPDRAFT_DEVICES, 1..1024
-  std::string soc = "Ascend910B2"; ///< UPDRAFT_SOC
-  size_t memory = 0;               ///< UPDRAFT_MEMORY, bytes a device (0: 80 % of the machine's)
-  int threads = 1;                 ///< UPDRAFT_THREADS, workers of one compute engine
-  bool strict = false;             ///< UPDRAFT_STRICT: the host cannot touch device memory
-  bool card_fidelity = false;      ///< UPDRAFT_FIDELITY=card: refuse what the product would refuse
-  bool inline_tasks = true;        ///< UPDRAFT_INLINE: small tasks may run in the submitting thread
-  std::string max_isa;             ///< UPDRAFT_MAX_ISA: reference, v2, v3, v4
-  std::string trace;               ///< UPDRAFT_TRACE: file that receives every call
-  std::string profile;             ///< UPDRAFT_PROFILE: file that receives the time of tasks by name at exit
+  int devices = 8;                  ///< UPDRAFT_DEVICES, 1..1024
+  std::string soc = "Ascend910B2";  ///< UPDRAFT_SOC
+  size_t memory = 0;                ///< UPDRAFT_MEMORY, bytes a device (0: 80 % of the machine's)
+  int threads = 1;                  ///< UPDRAFT_THREADS, workers of one compute engine
+  bool strict = false;              ///< UPDRAFT_STRICT: the host cannot touch device memory
+  bool card_fidelity = false;       ///< UPDRAFT_FIDELITY=card: refuse what the product would refuse
+  bool inline_tasks = true;         ///< UPDRAFT_INLINE: small tasks may run in the submitting thread
+  std::string max_isa;              ///< UPDRAFT_MAX_ISA: reference, v2, v3, v4
+  std::string trace;                ///< UPDRAFT_TRACE: file that receives every call
+  std::string profile;              ///< UPDRAFT_PROFILE: file that receives the time of tasks by name at exit
   static const Config& get();
 };
 

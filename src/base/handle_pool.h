@@ -18,8 +18,8 @@ class HandlePool {
  public:
   /// Reserves address space for `capacity` objects; pages are committed as they are used.
   explicit HandlePool(size_t capacity) : capacity_(capacity) {
-    void* p = mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
+    void* p = mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     slots_ = static_cast<Slot*>(p);
   }

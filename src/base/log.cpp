@@ -12,7 +12,6 @@
 #include <mutex>
 #include <string>
 
-
 namespace updraft::log {
 namespace {
 
@@ -138,9 +137,8 @@ void write(Level level, const char* module, const char* file, int line, std::str
   char stamp[32];
   strftime(stamp, sizeof stamp, "%Y-%m-%d-%H:%M:%S", &parts);
   const char* base = std::strrchr(file, '/');
-  std::string entry =
-      fmt::format("[{}] {}({},{}):{}.{:03}.{:03} [{}:{}]{}\n", kNames[level], module, getpid(), program, stamp,
-                  now.tv_usec / 1000, now.tv_usec % 1000, base ? base + 1 : file, line, text);
+  std::string entry = fmt::format("[{}] {}({},{}):{}.{:03}.{:03} [{}:{}]{}\n", kNames[level], module, getpid(), program,
+                                  stamp, now.tv_usec / 1000, now.tv_usec % 1000, base ? base + 1 : file, line, text);
   if (settings().to_stdout) {
     [[maybe_unused]] ssize_t n = ::write(STDOUT_FILENO, entry.data(), entry.size());
   } else {

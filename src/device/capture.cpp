@@ -81,9 +81,7 @@ void CapturedGraph::run() {
   for (Task* task : tasks_) {
     try {
       task->run();
-    } catch (const Error& e) {
-      throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text());
-    }
+    } catch (const Error& e) { throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text()); }
   }
 }
 

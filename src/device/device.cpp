@@ -33,8 +33,9 @@ Device* Device::find(int index) {
 Device& Device::get(int index) {
   if (Device* device = find(index)) return *device;
   if (index < 0 || index >= count())
-    throw Error(code::kRtInvalidDevice, "device {} does not exist: there are {} (0 to {}); UPDRAFT_DEVICES sets how many",
-                index, count(), count() - 1);
+    throw Error(code::kRtInvalidDevice,
+                "device {} does not exist: there are {} (0 to {}); UPDRAFT_DEVICES sets how many", index, count(),
+                count() - 1);
   std::lock_guard lock(g_mutex);
   if (Device* device = find(index)) return *device;
   auto* device = new Device(index);  // lives as long as the process
@@ -85,8 +86,9 @@ void Device::synchronize(std::chrono::milliseconds timeout) {
   for (Stream* stream : streams()) {
     auto left = timeout;
     if (timeout.count() >= 0)
-      left = std::max(std::chrono::milliseconds(0), std::chrono::duration_cast<std::chrono::milliseconds>(
-                                                        deadline - std::chrono::steady_clock::now()));
+      left =
+          std::max(std::chrono::milliseconds(0),
+                   std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));
     try {
       stream->synchronize(left);
     } catch (const Error& e) {
@@ -105,7 +107,9 @@ void Device::ready(Stream& stream, TaskKind kind) {
 }
 
 bool Device::contended(TaskKind kind) const {
-  return kind == TaskKind::Compute ? compute_.contended() : kind == TaskKind::Copy ? copy_.contended() : host_.contended();
+  return kind == TaskKind::Compute ? compute_.contended()
+         : kind == TaskKind::Copy  ? copy_.contended()
+                                   : host_.contended();
 }
 
 void Device::unpark(Stream& stream) { stream.resume(); }

@@ -55,7 +55,7 @@ class Device {
   void observe(TaskObserver* observer);
   void unobserve(TaskObserver* observer);
 
-  std::atomic<int> saturation{0};        ///< 1: saturation mode (aclrtSetDeviceSatMode 0)
+  std::atomic<int> saturation{0};         ///< 1: saturation mode (aclrtSetDeviceSatMode 0)
   std::atomic<uint32_t> float_status{0};  ///< sticky overflow flag of saturation mode
   std::atomic<uint64_t> generation{0};    ///< counts resets
 

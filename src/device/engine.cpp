@@ -33,7 +33,8 @@ void Engine::push(Stream& stream) {
 }
 
 void Engine::loop() {
-  pthread_setname_np(pthread_self(), (std::string("npu") + std::to_string(device_) + "-" + name_).substr(0, 15).c_str());
+  pthread_setname_np(pthread_self(),
+                     (std::string("npu") + std::to_string(device_) + "-" + name_).substr(0, 15).c_str());
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the client's threads

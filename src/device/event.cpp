@@ -20,7 +20,9 @@ uint64_t now_ns() {
 
 class RecordTask final : public Task {
  public:
-  RecordTask(std::shared_ptr<Event> event, uint64_t generation) : event_(std::move(event)), generation_(generation) { kind = TaskKind::Control; }
+  RecordTask(std::shared_ptr<Event> event, uint64_t generation) : event_(std::move(event)), generation_(generation) {
+    kind = TaskKind::Control;
+  }
   Control control(Stream&) override {
     event_->complete(generation_);
     return Control::Done;
@@ -36,7 +38,9 @@ class RecordTask final : public Task {
 
 class WaitTask final : public Task {
  public:
-  WaitTask(std::shared_ptr<Event> event, uint64_t generation) : event_(std::move(event)), generation_(generation) { kind = TaskKind::Control; }
+  WaitTask(std::shared_ptr<Event> event, uint64_t generation) : event_(std::move(event)), generation_(generation) {
+    kind = TaskKind::Control;
+  }
   Control control(Stream& stream) override {
     return event_->done_or_park(generation_, stream) ? Control::Done : Control::Parked;
   }
@@ -117,8 +121,8 @@ void Event::synchronize(int32_t timeout_ms) {
 uint64_t Event::timestamp() const {
   std::lock_guard lock(mutex_);
   if (time_ == 0 || completed_ < recorded_)
-    throw Error(code::kRtEventTimestampInvalid,
-                "the event has no time yet: {}", recorded_ ? "its record is not done" : "it was never recorded");
+    throw Error(code::kRtEventTimestampInvalid, "the event has no time yet: {}",
+                recorded_ ? "its record is not done" : "it was never recorded");
   return time_;
 }
 

@@ -62,11 +62,11 @@ class DeviceMemory {
 
   mutable std::mutex mutex_;
   size_t used_ = 0;
-  size_t kept_ = 0;                        ///< freed bytes whose pages are still there
-  std::map<size_t, size_t> allocated_;     ///< offset -> bytes
-  std::map<size_t, size_t> free_;          ///< offset -> bytes
-  std::map<size_t, size_t> reserved_;      ///< VMM: offset -> bytes
-  std::map<size_t, size_t> mapped_;        ///< VMM: offset -> bytes
+  size_t kept_ = 0;                     ///< freed bytes whose pages are still there
+  std::map<size_t, size_t> allocated_;  ///< offset -> bytes
+  std::map<size_t, size_t> free_;       ///< offset -> bytes
+  std::map<size_t, size_t> reserved_;   ///< VMM: offset -> bytes
+  std::map<size_t, size_t> mapped_;     ///< VMM: offset -> bytes
 };
 
 /// The address at which this process may touch memory that a client calls `p`: device memory is translated in

@@ -7,15 +7,15 @@
 namespace updraft {
 
 struct SocProfile {
-  const char* name;      ///< aclrtGetSocName
-  const char* chip;      ///< as npu-smi prints it
+  const char* name;  ///< aclrtGetSocName
+  const char* chip;  ///< as npu-smi prints it
   int cube_cores;
   int vector_cores;
   int aicpu_cores;
   size_t l2_bytes;
   bool bf16;
-  bool inf_nan;          ///< both overflow modes; false: saturation only
-  bool aclop;            ///< single-operator execution by aclop
+  bool inf_nan;  ///< both overflow modes; false: saturation only
+  bool aclop;    ///< single-operator execution by aclop
 };
 
 /// The profile that UPDRAFT_SOC names; an unknown name says which exist and gives the default.

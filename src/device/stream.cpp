@@ -94,13 +94,9 @@ void Stream::run_head(bool inline_run) {
     if (!has_failed()) {
       try {
         device_.execute(*this, *task);
-      } catch (const Error& e) {
-        fail(e, task->name());
-      } catch (const std::bad_alloc&) {
+      } catch (const Error& e) { fail(e, task->name()); } catch (const std::bad_alloc&) {
         fail(Error(code::kRtMemoryAllocation, "the host is out of memory"), task->name());
-      } catch (const std::exception& e) {
-        fail(Error(code::kRtInternal, "{}", e.what()), task->name());
-      }
+      } catch (const std::exception& e) { fail(Error(code::kRtInternal, "{}", e.what()), task->name()); }
     }
     lock.lock();
     pop(lock);

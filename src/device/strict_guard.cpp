@@ -16,9 +16,7 @@ namespace {
 
 struct sigaction g_before;
 
-void say(const char* text) {
-  [[maybe_unused]] ssize_t n = write(STDERR_FILENO, text, std::strlen(text));
-}
+void say(const char* text) { [[maybe_unused]] ssize_t n = write(STDERR_FILENO, text, std::strlen(text)); }
 
 void on_fault(int number, siginfo_t* info, void* context) {
   if (Device* device = Device::owner(info->si_addr)) {

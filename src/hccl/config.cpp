@@ -13,7 +13,8 @@ std::atomic<int32_t> g_deterministic{0};
 /// HCCL_DETERMINISTIC (0): 0 off, 1 on, 2 strict. Our reduction order is fixed, so every setting is satisfied.
 extern "C" UPDRAFT_API int HcclSetConfig(int32_t option, int32_t value) {
   if (option != 0 || value < 0 || value > 2) {
-    report_error("HcclSetConfig", kHcclInvalid, fmt::format("option {} with value {} is unknown: want option 0, value 0 to 2", option, value));
+    report_error("HcclSetConfig", kHcclInvalid,
+                 fmt::format("option {} with value {} is unknown: want option 0, value 0 to 2", option, value));
     return kHcclInvalid;
   }
   g_deterministic = value;

@@ -19,8 +19,11 @@ struct alignas(64) BlockBuffer {
 class BlockReader {
  public:
   BlockReader(const TensorView& v, Compute compute)
-      : view_(v), loop_({&view_}), load_(kernels().load[static_cast<int>(v.dtype)][static_cast<int>(compute)]),
-        width_(static_cast<int64_t>(size_of(compute))), size_(static_cast<int64_t>(size_of(v.dtype))) {
+      : view_(v),
+        loop_({&view_}),
+        load_(kernels().load[static_cast<int>(v.dtype)][static_cast<int>(compute)]),
+        width_(static_cast<int64_t>(size_of(compute))),
+        size_(static_cast<int64_t>(size_of(v.dtype))) {
     unit_ = loop_.rank == 1 && loop_.strides[0][0] == 1;
     in_place_ = unit_ && v.dtype == storage_of(compute);
     constant_ = true;
@@ -55,14 +58,15 @@ class BlockReader {
 class BlockWriter {
  public:
   BlockWriter(const TensorView& v, Compute compute)
-      : view_(v), loop_({&view_}), store_(kernels().store[static_cast<int>(compute)][static_cast<int>(v.dtype)]),
-        width_(static_cast<int64_t>(size_of(compute))), size_(static_cast<int64_t>(size_of(v.dtype))) {
+      : view_(v),
+        loop_({&view_}),
+        store_(kernels().store[static_cast<int>(compute)][static_cast<int>(v.dtype)]),
+        width_(static_cast<int64_t>(size_of(compute))),
+        size_(static_cast<int64_t>(size_of(v.dtype))) {
     in_place_ = loop_.rank == 1 && loop_.strides[0][0] == 1 && v.dtype == storage_of(compute);
   }
   /// Where a kernel puts the block that write() stores: the view itself where that is possible.
-  void* target(int64_t begin, void* buffer) const {
-    return in_place_ ? view_.as<char>() + begin * size_ : buffer;
-  }
+  void* target(int64_t begin, void* buffer) const { return in_place_ ? view_.as<char>() + begin * size_ : buffer; }
   void write(int64_t begin, int64_t n, const void* block) const {
     if (in_place_) return;
     char* data = view_.as<char>();

@@ -33,8 +33,11 @@ struct Channels {
   StridedLoop<N> loop;
 
   Channels(const TensorView* const (&views)[N], Compute computed)
-      : compute(computed), c(static_cast<int>(computed)), width(static_cast<int64_t>(size_of(computed))),
-        count(views[0]->size(1)), loop((prepare(views), loop_of(rest))) {
+      : compute(computed),
+        c(static_cast<int>(computed)),
+        width(static_cast<int64_t>(size_of(computed))),
+        count(views[0]->size(1)),
+        loop((prepare(views), loop_of(rest))) {
     elements = rest[0].numel();
     direct = loop.dims[loop.rank - 1] >= 256;
     for (int k = 0; k < N; ++k)
@@ -50,7 +53,8 @@ struct Channels {
     }
   }
   char* at(int k, int64_t channel, int64_t offset) const {
-    return all[k].template as<char>() + (channel * all[k].strides[1] + offset) * static_cast<int64_t>(size_of(all[k].dtype));
+    return all[k].template as<char>() +
+           (channel * all[k].strides[1] + offset) * static_cast<int64_t>(size_of(all[k].dtype));
   }
   template <class F>
   void each(int64_t channel, int64_t begin, int64_t end, F&& f) const {
@@ -92,8 +96,12 @@ struct Rows {
   bool native;
 
   Rows(const TensorView& view, Compute c)
-      : v(view), compute(c), cols(view.dims[1]), rows(view.numel() / view.dims[1]),
-        chunk(std::max<int64_t>(1, kChunk / view.dims[1])), native(view.dtype == storage_of(c)) {}
+      : v(view),
+        compute(c),
+        cols(view.dims[1]),
+        rows(view.numel() / view.dims[1]),
+        chunk(std::max<int64_t>(1, kChunk / view.dims[1])),
+        native(view.dtype == storage_of(c)) {}
   int64_t chunks() const { return (rows + chunk - 1) / chunk; }
   int64_t block() const { return native ? rows : std::max<int64_t>(1, 4096 / cols); }
   char* at(int64_t row) const { return v.as<char>() + row * cols * static_cast<int64_t>(size_of(v.dtype)); }
@@ -175,8 +183,10 @@ void forward_rows(const TensorView& x, const TensorView* out, bool stats,
   if (!out) return;
   const Rows to(*out, compute);
   parallel_for(in.rows, std::max<int64_t>(1, kGrain / C), [&](int64_t begin, int64_t end) {
-    const int64_t step = std::min<int64_t>(end - begin, in.native && to.native ? end - begin : std::max<int64_t>(1, 4096 / C));
-    char* buffer = static_cast<char*>(onednn::scratch(8, static_cast<size_t>(in.native && to.native ? 0 : 2 * step) * row_bytes));
+    const int64_t step =
+        std::min<int64_t>(end - begin, in.native && to.native ? end - begin : std::max<int64_t>(1, 4096 / C));
+    char* buffer =
+        static_cast<char*>(onednn::scratch(8, static_cast<size_t>(in.native && to.native ? 0 : 2 * step) * row_bytes));
     for (int64_t r = begin; r < end; r += step) {
       const int64_t m = std::min(step, end - r);
       void* result = to.native ? to.at(r) : buffer + static_cast<size_t>(step) * row_bytes;
@@ -201,7 +211,8 @@ void backward_rows(const TensorView& dy, const TensorView& x, const double* mean
     for (int64_t i = 0; i < C; ++i) center.set(i, mean[i]);
     totals.resize(static_cast<size_t>(std::max<int64_t>(chunks, 1) * 2 * C));
     parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
-      char* buffer = static_cast<char*>(onednn::scratch(8, static_cast<size_t>(in.native && grad.native ? 0 : 2 * step) * row_bytes));
+      char* buffer = static_cast<char*>(
+          onednn::scratch(8, static_cast<size_t>(in.native && grad.native ? 0 : 2 * step) * row_bytes));
       for (int64_t k = begin; k < end; ++k) {
         double* sums = totals.data() + k * 2 * C;
         const int64_t last = std::min(in.rows, (k + 1) * in.chunk);
@@ -274,7 +285,8 @@ void channel_forward(const TensorView& x, const TensorView* out, bool stats,
   };
   auto apply = [&](int64_t channel, int64_t begin, int64_t end, void* buffer, bool filled, double a, double b) {
     if (ch.direct) {
-      ch.each(channel, begin, end, [&](void** p, int64_t, int64_t n) { table.norm_scale_shift(c, p[0], n, a, b, p[1]); });
+      ch.each(channel, begin, end,
+              [&](void** p, int64_t, int64_t n) { table.norm_scale_shift(c, p[0], n, a, b, p[1]); });
     } else {
       if (!filled) ch.gather(0, channel, begin, end, buffer);
       table.norm_scale_shift(c, buffer, end - begin, a, b, buffer);
@@ -319,12 +331,13 @@ void channel_forward(const TensorView& x, const TensorView* out, bool stats,
   }
   if (out)
     pieces([&](int64_t, int64_t channel, int64_t begin, int64_t end, void* buffer) {
-      apply(channel, begin, end, buffer, false, map[static_cast<size_t>(2 * channel)], map[static_cast<size_t>(2 * channel + 1)]);
+      apply(channel, begin, end, buffer, false, map[static_cast<size_t>(2 * channel)],
+            map[static_cast<size_t>(2 * channel + 1)]);
     });
 }
 
-void channel_backward(const TensorView& dy, const TensorView& x, const double* mean, const TensorView* dx, bool need_sums,
-                      FunctionRef<void(int64_t, const double*, double*)> finish) {
+void channel_backward(const TensorView& dy, const TensorView& x, const double* mean, const TensorView* dx,
+                      bool need_sums, FunctionRef<void(int64_t, const double*, double*)> finish) {
   if (channels_last(x) && channels_last(dy) && (!dx || channels_last(*dx)))
     return backward_rows(dy, x, mean, dx, need_sums, finish);
   const KernelTable& table = kernels();
@@ -336,7 +349,8 @@ void channel_backward(const TensorView& dy, const TensorView& x, const double* m
   auto measure = [&](int64_t channel, int64_t begin, int64_t end, char* buffer, double* sums) {
     const double m = mean[channel];
     if (ch.direct) {
-      ch.each(channel, begin, end, [&](void** p, int64_t, int64_t k) { table.norm_grad_sums(c, p[1], p[0], k, m, sums); });
+      ch.each(channel, begin, end,
+              [&](void** p, int64_t, int64_t k) { table.norm_grad_sums(c, p[1], p[0], k, m, sums); });
     } else {
       char* second = buffer + (end - begin) * ch.width;
       ch.gather(0, channel, begin, end, buffer);

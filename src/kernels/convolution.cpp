@@ -92,9 +92,9 @@ struct Operand {
     if (outer == inner) return;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the library's own would belong to the creating thread
-    dnnl::reorder::primitive_desc pd = result
-        ? dnnl::reorder::primitive_desc(onednn::engine(), inner, onednn::engine(), outer, attr)
-        : dnnl::reorder::primitive_desc(onednn::engine(), outer, onednn::engine(), inner, attr);
+    dnnl::reorder::primitive_desc pd =
+        result ? dnnl::reorder::primitive_desc(onednn::engine(), inner, onednn::engine(), outer, attr)
+               : dnnl::reorder::primitive_desc(onednn::engine(), outer, onednn::engine(), inner, attr);
     scratchpad = pd.scratchpad_desc();
     reorder.emplace(pd);
   }
@@ -216,7 +216,8 @@ struct Result {
       last = true;
       return;
     }
-    view = TensorView::contiguous(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v.dims, v.rank);
+    view = TensorView::contiguous(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v.dims,
+                                  v.rank);
   }
   void finish() const {
     if (view.data != to.data) copy_elements(to, view);
@@ -253,46 +254,47 @@ void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias) {
   auto sum = [&]<class T, class Wide>() {
     std::vector<T> all(static_cast<size_t>(channels));
     const LoadFn load = kernels().load[static_cast<int>(grad_out.dtype)][static_cast<int>(compute)];
-    parallel_for(channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, size * batch)), [&](int64_t begin, int64_t end) {
-      constexpr int64_t kBlock = 1024, kLanes = 32;
-      T buffer[kBlock];
-      for (int64_t c = begin; c < end; ++c) {
-        Wide total(0);
-        for (int64_t n = 0; n < batch; ++n) {
-          const char* at = grad_out.as<char>() +
-                           (n * grad_out.strides[0] + c * grad_out.strides[1]) * static_cast<int64_t>(size_of(grad_out.dtype));
-          TensorView plane = image;
-          plane.data = const_cast<char*>(at);
-          const TensorView* views[] = {&plane};
-          const StridedLoop<1> loop(views);
-          auto run = [&](const char* from, int64_t stride, int64_t count) {
-            for (int64_t i = 0; i < count; i += kBlock) {
-              const int64_t m = std::min(kBlock, count - i);
-              const T* x = buffer;
-              const char* block = from + i * stride * static_cast<int64_t>(size_of(grad_out.dtype));
-              if (stride == 1 && size_of(grad_out.dtype) == sizeof(T) && grad_out.dtype == storage_of(compute))
-                x = reinterpret_cast<const T*>(block);
+    parallel_for(
+        channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, size * batch)), [&](int64_t begin, int64_t end) {
+          constexpr int64_t kBlock = 1024, kLanes = 32;
+          T buffer[kBlock];
+          for (int64_t c = begin; c < end; ++c) {
+            Wide total(0);
+            for (int64_t n = 0; n < batch; ++n) {
+              const char* at = grad_out.as<char>() + (n * grad_out.strides[0] + c * grad_out.strides[1]) *
+                                                         static_cast<int64_t>(size_of(grad_out.dtype));
+              TensorView plane = image;
+              plane.data = const_cast<char*>(at);
+              const TensorView* views[] = {&plane};
+              const StridedLoop<1> loop(views);
+              auto run = [&](const char* from, int64_t stride, int64_t count) {
+                for (int64_t i = 0; i < count; i += kBlock) {
+                  const int64_t m = std::min(kBlock, count - i);
+                  const T* x = buffer;
+                  const char* block = from + i * stride * static_cast<int64_t>(size_of(grad_out.dtype));
+                  if (stride == 1 && size_of(grad_out.dtype) == sizeof(T) && grad_out.dtype == storage_of(compute))
+                    x = reinterpret_cast<const T*>(block);
+                  else load(buffer, block, stride, m);
+                  T lanes[kLanes] = {};
+                  int64_t j = 0;
+                  for (; j + kLanes <= m; j += kLanes)
+                    for (int64_t k = 0; k < kLanes; ++k) lanes[k] += x[j + k];
+                  for (; j < m; ++j) lanes[j % kLanes] += x[j];
+                  for (int64_t width = kLanes / 2; width > 0; width /= 2)
+                    for (int64_t k = 0; k < width; ++k) lanes[k] += lanes[k + width];
+                  total += lanes[0];
+                }
+              };
+              if (flat) run(at, 1, size);
               else
-                load(buffer, block, stride, m);
-              T lanes[kLanes] = {};
-              int64_t j = 0;
-              for (; j + kLanes <= m; j += kLanes)
-                for (int64_t k = 0; k < kLanes; ++k) lanes[k] += x[j + k];
-              for (; j < m; ++j) lanes[j % kLanes] += x[j];
-              for (int64_t width = kLanes / 2; width > 0; width /= 2)
-                for (int64_t k = 0; k < width; ++k) lanes[k] += lanes[k + width];
-              total += lanes[0];
+                loop.rows(0, size, [&](const int64_t(&offset)[1], int64_t, int64_t count) {
+                  run(at + offset[0] * static_cast<int64_t>(size_of(grad_out.dtype)), loop.strides[0][loop.rank - 1],
+                      count);
+                });
             }
-          };
-          if (flat) run(at, 1, size);
-          else
-            loop.rows(0, size, [&](const int64_t(&offset)[1], int64_t, int64_t count) {
-              run(at + offset[0] * static_cast<int64_t>(size_of(grad_out.dtype)), loop.strides[0][loop.rank - 1], count);
-            });
-        }
-        all[static_cast<size_t>(c)] = static_cast<T>(total);
-      }
-    });
+            all[static_cast<size_t>(c)] = static_cast<T>(total);
+          }
+        });
     copy_elements(grad_bias, TensorView::contiguous(all.data(), storage_of(compute), &channels, 1));
   };
   switch (compute) {
@@ -306,7 +308,8 @@ void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias) {
 
 // --- the path without oneDNN ------------------------------------------------------------------------------------
 template <class T>
-void plain_run(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, const TensorView& dst) {
+void plain_run(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight,
+               const TensorView& dst) {
   const DType type = DTypeOf<T>::value;
   plain::Arrays<T> a{};
   TensorView views[3] = {src, weight, dst};
@@ -340,10 +343,12 @@ void plain_run(const ConvolutionShape& s, Kind kind, const TensorView& src, cons
   else if (kind == Kind::BackwardData) plain::backward_data(wide, a);
   else plain::backward_weight(wide, a);
   if (!hold[result].empty())
-    copy_elements(views[result], TensorView::contiguous(hold[result].data(), type, views[result].dims, views[result].rank));
+    copy_elements(views[result],
+                  TensorView::contiguous(hold[result].data(), type, views[result].dims, views[result].rank));
 }
 
-void run_plain(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, const TensorView& dst) {
+void run_plain(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight,
+               const TensorView& dst) {
   switch (compute_of(dst.dtype)) {
     case Compute::F32: plain_run<float>(s, kind, src, weight, dst); break;
     case Compute::F64: plain_run<double>(s, kind, src, weight, dst); break;
@@ -377,7 +382,8 @@ TensorView matrices(const TensorView& v) {
 }
 TensorView matrix(const TensorView& v) { return TensorView::contiguous(v.data, v.dtype, v.dims, 2); }
 TensorView image(const TensorView& v, int64_t n) {
-  return TensorView::contiguous(v.as<char>() + n * v.strides[0] * static_cast<int64_t>(size_of(v.dtype)), v.dtype, v.dims + 1, 2);
+  return TensorView::contiguous(v.as<char>() + n * v.strides[0] * static_cast<int64_t>(size_of(v.dtype)), v.dtype,
+                                v.dims + 1, 2);
 }
 
 // Forward and both backwards of the convolution that is not transposed.
@@ -417,8 +423,8 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
 }
 
 // Either gradient may be absent; diff_dst is brought into the blocked layout once when both want the same.
-void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& src, const TensorView& weight,
-                  const TensorView* diff_src, const TensorView* diff_weight) {
+void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& src,
+                  const TensorView& weight, const TensorView* diff_src, const TensorView* diff_weight) {
   const bool vector = compute_of(diff_dst.dtype) == Compute::F32;
   const DType type = compute_type(src, weight, diff_dst);
   Problem p = problem_of(s, src, weight, diff_dst, onednn::type_of(type));
@@ -437,7 +443,8 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
       const TensorView x = matrices(from.view), g = matrices(by.view);
       TensorView sum = matrix(to.view);
       if (type != DType::Float)
-        sum = TensorView::contiguous(onednn::scratch(kWeight, static_cast<size_t>(sum.numel()) * 4), DType::Float, sum.dims, 2);
+        sum = TensorView::contiguous(onednn::scratch(kWeight, static_cast<size_t>(sum.numel()) * 4), DType::Float,
+                                     sum.dims, 2);
       for (int64_t n = 0; n < x.dims[0]; ++n) {
         MatmulOptions options;
         options.beta = n > 0 ? 1 : 0;

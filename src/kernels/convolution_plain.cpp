@@ -118,9 +118,9 @@ void backward_weight(const ConvolutionShape& s, const Arrays<T>& a) {
   });
 }
 
-#define UPDRAFT_PLAIN(T)                                                          \
-  template void forward<T>(const ConvolutionShape&, const Arrays<T>&);            \
-  template void backward_data<T>(const ConvolutionShape&, const Arrays<T>&);      \
+#define UPDRAFT_PLAIN(T)                                                     \
+  template void forward<T>(const ConvolutionShape&, const Arrays<T>&);       \
+  template void backward_data<T>(const ConvolutionShape&, const Arrays<T>&); \
   template void backward_weight<T>(const ConvolutionShape&, const Arrays<T>&);
 UPDRAFT_PLAIN(float)
 UPDRAFT_PLAIN(double)

@@ -4,12 +4,12 @@
 namespace updraft {
 
 enum class ForeachRow : int {
-  add_p,           ///< x + p
-  sub_p,           ///< x - p
-  mul_p,           ///< x * p
-  div_p,           ///< x / p
-  pow_p,           ///< x ** p
-  p_pow,           ///< p ** x
+  add_p,  ///< x + p
+  sub_p,  ///< x - p
+  mul_p,  ///< x * p
+  div_p,  ///< x / p
+  pow_p,  ///< x ** p
+  p_pow,  ///< p ** x
   maximum_p,
   minimum_p,
   lerp_p,          ///< x to y by the weight p
@@ -23,15 +23,15 @@ enum class NormKind : int { count, sum, squares, largest };
 
 /// Numbers of an Adam step, in this order, as adam_f32 and adam_f64 take them.
 enum AdamNumber : int {
-  kDecay,        ///< var is multiplied by this first: 1 - lr * weight_decay
-  kSign,         ///< of the gradient: -1 maximizes
-  kMean,         ///< 1 - beta1: how far m moves to the gradient
+  kDecay,  ///< var is multiplied by this first: 1 - lr * weight_decay
+  kSign,   ///< of the gradient: -1 maximizes
+  kMean,   ///< 1 - beta1: how far m moves to the gradient
   kBeta2,
-  kSquare,       ///< 1 - beta2
-  kStep,         ///< lr / bias correction of m
-  kRootScale,    ///< sqrt(v) is divided by this: the root of v's bias correction
+  kSquare,     ///< 1 - beta2
+  kStep,       ///< lr / bias correction of m
+  kRootScale,  ///< sqrt(v) is divided by this: the root of v's bias correction
   kEpsilon,
-  kBeta1,        ///< for Nesterov's form only
+  kBeta1,  ///< for Nesterov's form only
   kAdamNumbers
 };
 

@@ -32,7 +32,7 @@ memory::desc desc_of(const TensorView& v) {
   // A dimension of one element may carry any stride: give oneDNN a consistent one.
   const size_t col = static_cast<size_t>(v.rank) - 1, row = col - 1;
   if (dims[row] == 1 && dims[col] == 1) strides[row] = strides[col] = 1;
-  else if (dims[col] == 1 && strides[row] == 1) strides[col] = dims[row];   // a column: either order describes it
+  else if (dims[col] == 1 && strides[row] == 1) strides[col] = dims[row];  // a column: either order describes it
   else if (dims[col] == 1) strides[col] = 1;
   else if (dims[row] == 1 && strides[col] == 1) strides[row] = dims[col];
   else if (dims[row] == 1) strides[row] = 1;
@@ -140,13 +140,14 @@ void combine(const TensorView& out, const TensorView& product, const MatmulOptio
 
 /// A vector as the only row or column: memory decides the speed, so each element of the matrix is read once, in its own
 /// type. `matrix` [n, k] with contiguous rows, or (f32) contiguous columns; y[n] = matrix @ x.
-bool run_vector(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o, const TensorView& add) {
+bool run_vector(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o,
+                const TensorView& add) {
   if (c.rank != 2 || (a.dims[0] != 1 && b.dims[1] != 1)) return false;
   if (compute_of(a.dtype) != Compute::F32 || compute_of(b.dtype) != Compute::F32) return false;
   const bool row = a.dims[0] == 1;
-  const TensorView m = row ? b.transpose(0, 1) : a;            // [n, k]
-  TensorView x = row ? a : b.transpose(0, 1);                  // [1, k]
-  TensorView y = row ? c : c.transpose(0, 1);                  // [1, n]
+  const TensorView m = row ? b.transpose(0, 1) : a;  // [n, k]
+  TensorView x = row ? a : b.transpose(0, 1);        // [1, k]
+  TensorView y = row ? c : c.transpose(0, 1);        // [1, n]
   const int64_t n = m.dims[0], k = m.dims[1];
   const bool rows = m.strides[1] == 1 || k == 1, columns = m.dtype == DType::Float && (m.strides[0] == 1 || n == 1);
   if (!rows && !columns) return false;
@@ -164,7 +165,8 @@ bool run_vector(const TensorView& a, const TensorView& b, const TensorView& c, c
     });
   } else {
     parallel_for(n, std::max<int64_t>(64, (32768 / k + 63) / 64 * 64), [&](int64_t begin, int64_t end) {
-      kernels().gemv_columns_f32(k, end - begin, m.as<float>() + begin, m.strides[1], x.as<float>(), y.as<float>() + begin);
+      kernels().gemv_columns_f32(k, end - begin, m.as<float>() + begin, m.strides[1], x.as<float>(),
+                                 y.as<float>() + begin);
     });
   }
   if (!plain) combine(c, row ? y : y.transpose(0, 1), o, add);
@@ -208,8 +210,8 @@ void product_f64(const TensorView& a, const TensorView& b, const TensorView& c) 
             for (int64_t p = 0; p < depth; ++p) packed[p * wide + j] = from[p * rs + j * cs];
         }
         for (int64_t p = 0; p < depth && wide > cols; ++p) std::fill_n(packed + p * wide + cols, wide - cols, 0.0);
-        kernels().tile_gemm_f64(rows, wide, depth, left + k0 * a.strides[r - 1], a.strides[r - 2], a.strides[r - 1], packed,
-                                wide, sum, wide, k0 != 0);
+        kernels().tile_gemm_f64(rows, wide, depth, left + k0 * a.strides[r - 1], a.strides[r - 2], a.strides[r - 1],
+                                packed, wide, sum, wide, k0 != 0);
       }
       double* to = c.as<double>() + batch_offset(c, c, batch) + m0 * c.strides[r - 2] + n0 * c.strides[r - 1];
       for (int64_t x = 0; x < rows; ++x)
@@ -328,7 +330,8 @@ void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_
     bool shared = true;
     for (int d = 0; d < r - 2; ++d) shared = shared && (b.strides[d] == 0 || b.dims[d] == 1);
     TensorView fa, fc, fadd;
-    if (shared && fold_rows(a, r - 2, fa) && fold_rows(c, r - 2, fc) && (o.beta == 0.0 || fold_rows(add, r - 2, fadd))) {
+    if (shared && fold_rows(a, r - 2, fa) && fold_rows(c, r - 2, fc) &&
+        (o.beta == 0.0 || fold_rows(add, r - 2, fadd))) {
       TensorView fb = b;
       fb.rank = 2;
       for (int d = 0; d < 2; ++d) {
@@ -355,8 +358,11 @@ void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_
   };
   prepare(a, kLeft);
   prepare(b, kRight);
-  const bool direct = (c.dtype == DType::Float || (bf16 && c.dtype == DType::BFloat16)) && row_major(c) && matrix_layout_ok(c);
-  TensorView to = direct ? c : TensorView::contiguous(onednn::scratch(kWide, static_cast<size_t>(c.numel()) * 4), DType::Float, c.dims, r);
+  const bool direct =
+      (c.dtype == DType::Float || (bf16 && c.dtype == DType::BFloat16)) && row_major(c) && matrix_layout_ok(c);
+  TensorView to = direct ? c
+                         : TensorView::contiguous(onednn::scratch(kWide, static_cast<size_t>(c.numel()) * 4),
+                                                  DType::Float, c.dims, r);
   bool bias = o.beta == 1.0 && o.alpha == 1.0 && o.add && (add.strides[r - 1] == 1 || add.dims[r - 1] == 1) &&
               (add.dtype == DType::Float || (bf16 && add.dtype == DType::BFloat16)) && c.dims[r - 2] > 1;
   for (int d = 0; d < r - 1; ++d) bias = bias && (add.strides[d] == 0 || add.dims[d] == 1);

@@ -7,8 +7,8 @@ namespace updraft {
 
 struct MatmulOptions {
   complex128 alpha = 1;
-  complex128 beta = 0;                ///< c = alpha * a @ b + beta * add
-  const TensorView* add = nullptr;    ///< broadcasts to c; null: c itself. Not read when beta is 0.
+  complex128 beta = 0;              ///< c = alpha * a @ b + beta * add
+  const TensorView* add = nullptr;  ///< broadcasts to c; null: c itself. Not read when beta is 0.
 };
 
 /// c = alpha * a @ b + beta * add. a [..., m, k], b [..., k, n], c [..., m, n]: batch dimensions of a and b broadcast

@@ -37,7 +37,8 @@ class Key {
   std::string text_;
 };
 
-/// Primitives (and what belongs to them) by key; made once, shared between threads, the oldest half is dropped at a limit.
+/// Primitives (and what belongs to them) by key; made once, shared between threads, the oldest half is dropped at a
+/// limit.
 template <class T>
 class Cache {
  public:

@@ -158,8 +158,12 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     void* to[kMaxOperands];
     for (int k = 0; k < count; ++k) {
       if (linear[k] || constant[k]) continue;
-      cursor[k] = Cursor{&space, space.strides[k], static_cast<char*>(operands[k]->data),
-                         static_cast<int64_t>(size_of(operands[k]->dtype)), {}, 0};
+      cursor[k] = Cursor{&space,
+                         space.strides[k],
+                         static_cast<char*>(operands[k]->data),
+                         static_cast<int64_t>(size_of(operands[k]->dtype)),
+                         {},
+                         0};
       cursor[k].seek(begin);
     }
     for (int k = 0; k < inputs; ++k) {
@@ -197,7 +201,8 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
       fn(from, to, n, params);
       if (watch && before)
         for (int k = 0; k < outputs; ++k)
-          if (!table.all_finite_f32(static_cast<const float*>(to[k]), n)) float_overflow.store(1, std::memory_order_relaxed);
+          if (!table.all_finite_f32(static_cast<const float*>(to[k]), n))
+            float_overflow.store(1, std::memory_order_relaxed);
       for (int k = 0; k < outputs; ++k) {
         if (to[k] != buffers[k]) continue;
         char* result = buffers[k];
@@ -299,7 +304,8 @@ void copy_elements(const TensorView& to, const TensorView& from) {
     if (space.n == 0) return;
     if (space.rank == 1 && space.strides[0][0] == 1 && space.strides[1][0] == 1) {
       parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
-        std::memcpy(to.as<char>() + begin * size, from.as<char>() + begin * size, static_cast<size_t>(end - begin) * size);
+        std::memcpy(to.as<char>() + begin * size, from.as<char>() + begin * size,
+                    static_cast<size_t>(end - begin) * size);
       });
       return;
     }
@@ -349,11 +355,12 @@ void fill_elements(const TensorView& to, const Params& value) {
   }
   Compute compute = compute_of(to.dtype);
   alignas(16) char one[16];
-  std::memcpy(one, compute == Compute::F32   ? static_cast<const void*>(value.f32)
-                   : compute == Compute::F64 ? static_cast<const void*>(value.f64)
-                   : compute == Compute::I64 ? static_cast<const void*>(value.i64)
-                   : compute == Compute::C64 ? static_cast<const void*>(value.c64)
-                                             : static_cast<const void*>(value.c128),
+  std::memcpy(one,
+              compute == Compute::F32   ? static_cast<const void*>(value.f32)
+              : compute == Compute::F64 ? static_cast<const void*>(value.f64)
+              : compute == Compute::I64 ? static_cast<const void*>(value.i64)
+              : compute == Compute::C64 ? static_cast<const void*>(value.c64)
+                                        : static_cast<const void*>(value.c128),
               size_of(compute));
   TensorView scalar = TensorView::contiguous(one, storage_of(compute), nullptr, 0);
   run_elementwise(elementwise_kernel(Ew::copy, compute), compute, {scalar}, {to}, Params{});

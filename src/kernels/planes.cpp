@@ -49,7 +49,8 @@ void Planes::store(int64_t i, const void* from) const {
   const StridedLoop<1> loop(views);
   const int64_t width = static_cast<int64_t>(size_of(compute_)), size = static_cast<int64_t>(size_of(view_.dtype));
   loop.rows(0, size_, [&](const int64_t(&offset)[1], int64_t linear, int64_t n) {
-    put(plane.as<char>() + offset[0] * size, loop.strides[0][loop.rank - 1], static_cast<const char*>(from) + linear * width, n);
+    put(plane.as<char>() + offset[0] * size, loop.strides[0][loop.rank - 1],
+        static_cast<const char*>(from) + linear * width, n);
   });
 }
 

@@ -9,11 +9,11 @@
 namespace updraft {
 namespace {
 
-constexpr int64_t kCols = 512;         // outputs that are reduced side by side
-constexpr int64_t kBlock = 1024;       // elements converted at a time
-constexpr int64_t kChunk = 1 << 16;    // elements of one output (or block of outputs) in one piece of work
-constexpr int64_t kFewTasks = 32;      // fewer pieces than this and long reductions are cut into chunks
-constexpr int64_t kGrain = 1 << 15;    // elements worth handing to another thread
+constexpr int64_t kCols = 512;       // outputs that are reduced side by side
+constexpr int64_t kBlock = 1024;     // elements converted at a time
+constexpr int64_t kChunk = 1 << 16;  // elements of one output (or block of outputs) in one piece of work
+constexpr int64_t kFewTasks = 32;    // fewer pieces than this and long reductions are cut into chunks
+constexpr int64_t kGrain = 1 << 15;  // elements worth handing to another thread
 
 // The dimensions in two groups, each ordered by memory and merged where regular.
 struct Plan {
@@ -103,9 +103,9 @@ struct Odometer {
 // What a kind of reduction does with blocks of elements of the compute type.
 struct Body {
   Compute compute;
-  int states;                                                       ///< wide values an output
-  size_t width;                                                     ///< bytes of a wide value
-  FunctionRef<void(void* wide, int64_t n)> init;                    ///< `states` arrays of n, each kCols apart
+  int states;                                     ///< wide values an output
+  size_t width;                                   ///< bytes of a wide value
+  FunctionRef<void(void* wide, int64_t n)> init;  ///< `states` arrays of n, each kCols apart
   FunctionRef<void(const void* x, int64_t n, const void* pivot, void* wide)> row;
   FunctionRef<void(const void* x, int64_t stride, int64_t rows, int64_t cols, const void* pivot, void* wide)> cols;
   FunctionRef<void(const void* from, int64_t chunks, int64_t stride, int64_t cols, void* wide)> combine;
@@ -174,7 +174,8 @@ void run_rows(const Body& body, const Plan& plan, const TensorView& in, const Te
       body.init(wide.data(), 1);
       for (int s = 0; s < body.states; ++s) {
         char* to = reinterpret_cast<char*>(wide.data()) + static_cast<size_t>(s * kCols) * body.width;
-        body.combine(store + static_cast<size_t>(o * chunks * body.states + s) * body.width, chunks, body.states, 1, to);
+        body.combine(store + static_cast<size_t>(o * chunks * body.states + s) * body.width, chunks, body.states, 1,
+                     to);
       }
       Odometer at(plan.kept, plan.kept.rank, o);
       body.finish(wide.data(), 1, at.out, 1);
@@ -224,9 +225,10 @@ void run_columns(const Body& body, const Plan& plan, const TensorView& in, const
     const int64_t from = at.in + c0 * stride;
     alignas(64) char first[kCols * 16];
     if (load_pivot && end > begin)
-      load_pivot(first,
-                 pivot->as<char>() + (at.pivot + c0 * plan.kept.pivot[last]) * static_cast<int64_t>(size_of(pivot->dtype)),
-                 plan.kept.pivot[last], n);
+      load_pivot(
+          first,
+          pivot->as<char>() + (at.pivot + c0 * plan.kept.pivot[last]) * static_cast<int64_t>(size_of(pivot->dtype)),
+          plan.kept.pivot[last], n);
     body.init(wide, n);
     constexpr int64_t kRows = 16;
     alignas(64) char buffer[kRows * kCols * 16];
@@ -271,14 +273,15 @@ void run_columns(const Body& body, const Plan& plan, const TensorView& in, const
     }
     return;
   }
-  parallel_for(tasks, std::max<int64_t>(1, kGrain / std::max<int64_t>(R * block_cols, 16)), [&](int64_t begin, int64_t end) {
-    alignas(64) char wide[2 * kCols * 16];
-    for (int64_t t = begin; t < end; ++t) {
-      int64_t out, n;
-      part(t, 0, R, wide, out, n);
-      body.finish(wide, n, out, plan.kept.out[last]);
-    }
-  });
+  parallel_for(tasks, std::max<int64_t>(1, kGrain / std::max<int64_t>(R * block_cols, 16)),
+               [&](int64_t begin, int64_t end) {
+                 alignas(64) char wide[2 * kCols * 16];
+                 for (int64_t t = begin; t < end; ++t) {
+                   int64_t out, n;
+                   part(t, 0, R, wide, out, n);
+                   body.finish(wide, n, out, plan.kept.out[last]);
+                 }
+               });
 }
 
 void run(const Body& body, const TensorView& in, DimMask mask, const TensorView& out, const TensorView* pivot) {
@@ -320,7 +323,10 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
       std::fill_n(static_cast<int64_t*>(to), n, v);
     } else {
       const double inf = std::numeric_limits<double>::infinity();
-      const double v = spec.op == ReduceOp::sum ? 0 : spec.op == ReduceOp::prod ? 1 : spec.op == ReduceOp::max ? -inf : inf;
+      const double v = spec.op == ReduceOp::sum    ? 0
+                       : spec.op == ReduceOp::prod ? 1
+                       : spec.op == ReduceOp::max  ? -inf
+                                                   : inf;
       if (wide == Compute::C128) std::fill_n(static_cast<complex128*>(to), n, complex128(v, 0));
       else std::fill_n(static_cast<double*>(to), n, v);
     }
@@ -407,7 +413,9 @@ void reduce_moments(const TensorView& in, DimMask mask, const TensorView* mean, 
     for (int64_t i = 0; i < m; ++i) {
       double pivot = 0;
       if (count > 0)
-        load(&pivot, in.as<char>() + (at[1] + i * walk.strides[1][walk.rank - 1]) * static_cast<int64_t>(size_of(in.dtype)), 1, 1);
+        load(&pivot,
+             in.as<char>() + (at[1] + i * walk.strides[1][walk.rank - 1]) * static_cast<int64_t>(size_of(in.dtype)), 1,
+             1);
       double& s = results[static_cast<size_t>(at[0] + i * walk.strides[0][walk.rank - 1])];
       double& q = results[static_cast<size_t>(outputs + at[0] + i * walk.strides[0][walk.rank - 1])];
       const double shift = s / n;
@@ -456,15 +464,19 @@ void reduce_arg(bool largest, const TensorView& in, int dim, const TensorView* v
     const double inf = std::numeric_limits<double>::infinity();
     if (compute == Compute::F32) std::fill_n(static_cast<float*>(best), m, static_cast<float>(largest ? -inf : inf));
     else if (compute == Compute::F64) std::fill_n(static_cast<double*>(best), m, largest ? -inf : inf);
-    else std::fill_n(static_cast<int64_t*>(best), m, largest ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max());
+    else
+      std::fill_n(static_cast<int64_t*>(best), m,
+                  largest ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max());
   };
-  auto put = [&](const void* best, const int64_t* at, const int64_t (&offset)[3], int64_t skip, int64_t m) {
+  auto put = [&](const void* best, const int64_t* at, const int64_t(&offset)[3], int64_t skip, int64_t m) {
     if (value)
       table.store[c][static_cast<int>(value->dtype)](
-          value->as<char>() + (offset[1] + skip * out_step) * static_cast<int64_t>(size_of(value->dtype)), out_step, best, m);
+          value->as<char>() + (offset[1] + skip * out_step) * static_cast<int64_t>(size_of(value->dtype)), out_step,
+          best, m);
     if (index)
       table.store[static_cast<int>(Compute::I64)][static_cast<int>(index->dtype)](
-          index->as<char>() + (offset[2] + skip * index_step) * static_cast<int64_t>(size_of(index->dtype)), index_step, at, m);
+          index->as<char>() + (offset[2] + skip * index_step) * static_cast<int64_t>(size_of(index->dtype)), index_step,
+          at, m);
   };
   // Long and few: chunks of each output, combined in order.
   if (outputs < kFewTasks && n > 2 * kChunk && !columns) {

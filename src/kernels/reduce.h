@@ -21,9 +21,9 @@ using ReduceFinish = FunctionRef<void(void* wide, int64_t n)>;
 struct ReduceSpec {
   ReduceOp op = ReduceOp::sum;
   ReduceMap map = ReduceMap::none;
-  Compute compute = Compute::F32;      ///< elements of `in` are converted to this first
-  double p = 0;                        ///< for ReduceMap::power
-  const TensorView* pivot = nullptr;   ///< for ReduceMap::exp: shaped like out
+  Compute compute = Compute::F32;     ///< elements of `in` are converted to this first
+  double p = 0;                       ///< for ReduceMap::power
+  const TensorView* pivot = nullptr;  ///< for ReduceMap::exp: shaped like out
 };
 
 /// out = finish(op over the masked dimensions of map(in)). `out` has in's rank, dimensions of 1 where reduced.

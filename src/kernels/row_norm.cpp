@@ -46,9 +46,7 @@ struct RowAccess {
     }
     row_stride = step;
   }
-  char* at(int64_t row) const {
-    return v.as<char>() + (regular ? row * row_stride : v.offset_of(row * cols)) * size;
-  }
+  char* at(int64_t row) const { return v.as<char>() + (regular ? row * row_stride : v.offset_of(row * cols)) * size; }
   bool direct() const { return native && rows_contiguous; }
   const void* read(int64_t row, void* buffer) const {
     if (!present) return nullptr;
@@ -247,8 +245,10 @@ void row_norm_backward(const RowNormBackward& p) {
     std::vector<double> total(static_cast<size_t>(n), 0.0);
     parallel_for(n, 512, [&](int64_t begin, int64_t end) {
       for (int64_t k = 0; k < chunks; ++k)
-        table.reduce_cols(0, c, reinterpret_cast<const char*>(partial.data() + static_cast<size_t>(2 * k + which) * line) + begin * width, 0, 1,
-                          end - begin, total.data() + begin);
+        table.reduce_cols(
+            0, c,
+            reinterpret_cast<const char*>(partial.data() + static_cast<size_t>(2 * k + which) * line) + begin * width,
+            0, 1, end - begin, total.data() + begin);
     });
     TensorView flat = TensorView::contiguous(total.data(), DType::Double, to.dims, to.rank);
     copy_elements(to, flat);

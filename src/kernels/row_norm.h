@@ -9,24 +9,24 @@ struct RowNorm {
   bool rms = false;
   double eps = 0;
   int64_t rows = 0, cols = 0;
-  TensorView x, x2, bias;   ///< normalised: alpha * x + x2 + bias
+  TensorView x, x2, bias;  ///< normalised: alpha * x + x2 + bias
   double alpha = 1;
   TensorView gamma, beta;
   double gamma_offset = 0;  ///< 1 where gamma is stored as its distance from one
   TensorView y, mean, rstd;
-  TensorView sum;           ///< what was normalised, in its own type (y sees it as stored here)
-  TensorView y_wide;        ///< y in a second type
+  TensorView sum;     ///< what was normalised, in its own type (y sees it as stored here)
+  TensorView y_wide;  ///< y in a second type
 };
 void row_norm(const RowNorm& n);
 
 struct RowNormBackward {
   bool rms = false;
   int64_t rows = 0, cols = 0;
-  TensorView dy, x, x2;     ///< x2 is added to x
+  TensorView dy, x, x2;  ///< x2 is added to x
   double alpha = 1;
   TensorView mean, rstd, gamma, extra;  ///< extra is added to dx
   TensorView dx, dgamma, dbeta;
-  TensorView dx_scaled;     ///< alpha * dx for the scaled operand
+  TensorView dx_scaled;  ///< alpha * dx for the scaled operand
 };
 void row_norm_backward(const RowNormBackward& n);
 

@@ -9,11 +9,19 @@
 namespace updraft {
 
 #if defined(__x86_64__)
-namespace v2 { void make_table(KernelTable&); }
-namespace v3 { void make_table(KernelTable&); }
-namespace v4 { void make_table(KernelTable&); }
+namespace v2 {
+void make_table(KernelTable&);
+}
+namespace v3 {
+void make_table(KernelTable&);
+}
+namespace v4 {
+void make_table(KernelTable&);
+}
 #else
-namespace native { void make_table(KernelTable&); }
+namespace native {
+void make_table(KernelTable&);
+}
 #endif
 
 std::atomic<uint32_t> float_overflow{0};

@@ -8,7 +8,8 @@ namespace updraft {
 
 /// Pooling windows; depth, height, width (1 for dimensions that are absent).
 struct PoolShape {
-  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {}, dilation[3] = {1, 1, 1};
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {},
+          dilation[3] = {1, 1, 1};
   bool count_padding = true;
   int64_t divisor = 0;  ///< 0: the size of the window
   int64_t in_size() const { return in[0] * in[1] * in[2]; }

@@ -35,7 +35,7 @@ struct KernelTable {
   BlockFn elementwise[static_cast<int>(Ew::kCount)][kComputeTypes];  ///< null: not defined for the type
   LoadFn load[kStorageTypes][kComputeTypes];
   StoreFn store[kComputeTypes][kStorageTypes];
-  LoadFn move_in[4];    ///< elements of 1, 2, 4, 8 bytes as they are
+  LoadFn move_in[4];  ///< elements of 1, 2, 4, 8 bytes as they are
   StoreFn move_out[4];
   StoreFn saturating_store[kComputeTypes];  ///< to fp16 in saturation mode
 #define KERNEL(ret, name, args) ret(*name) args;

@@ -52,8 +52,7 @@ class TaskProfile : public TaskObserver {
       std::fprintf(file, "%s\t%ld\t%.3f\t%.1f\n", name.c_str(), row.count, milliseconds(row.time),
                    100 * milliseconds(row.time) / std::max(milliseconds(busy), 1e-9));
     // Engines may work at the same time: busy time can exceed the span.
-    std::fprintf(file, "# busy %.3f ms in a span of %.3f ms\n", milliseconds(busy),
-                 milliseconds(last_ - first_));
+    std::fprintf(file, "# busy %.3f ms in a span of %.3f ms\n", milliseconds(busy), milliseconds(last_ - first_));
     std::fclose(file);
   }
 
@@ -62,9 +61,7 @@ class TaskProfile : public TaskObserver {
     long count = 0;
     Clock::duration time{};
   };
-  static double milliseconds(Clock::duration d) {
-    return std::chrono::duration<double, std::milli>(d).count();
-  }
+  static double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
   static Clock::time_point& started() {
     thread_local Clock::time_point t;
     return t;

@@ -14,9 +14,9 @@ class Stream;
 
 struct AclopTensor {
   TensorView view;
-  bool on_host = false;   ///< the data is a host constant (an attribute passed as a tensor)
+  bool on_host = false;  ///< the data is a host constant (an attribute passed as a tensor)
   std::string name;
-  std::string constant;   ///< aclSetTensorConst's bytes
+  std::string constant;  ///< aclSetTensorConst's bytes
 };
 
 struct AclopAttribute {
@@ -53,7 +53,7 @@ void launch_aclop(const AclopInfo& info, AclopCall&& call, Stream& stream);
 
 #define UPDRAFT_JOIN2(a, b) a##b
 #define UPDRAFT_JOIN(a, b) UPDRAFT_JOIN2(a, b)
-#define ACLOP(TYPE, ...)                                                                                    \
-  static ::updraft::AclopInfo UPDRAFT_JOIN(aclop_info_, __LINE__){TYPE, __VA_ARGS__, false, nullptr};       \
-  [[maybe_unused]] static ::updraft::AclopInfo* const UPDRAFT_JOIN(aclop_registered_, __LINE__) =           \
+#define ACLOP(TYPE, ...)                                                                              \
+  static ::updraft::AclopInfo UPDRAFT_JOIN(aclop_info_, __LINE__){TYPE, __VA_ARGS__, false, nullptr}; \
+  [[maybe_unused]] static ::updraft::AclopInfo* const UPDRAFT_JOIN(aclop_registered_, __LINE__) =     \
       ::updraft::register_aclop(&UPDRAFT_JOIN(aclop_info_, __LINE__));

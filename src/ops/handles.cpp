@@ -7,10 +7,10 @@
 namespace updraft {
 
 // Never destroyed: clients release handles in their own static destructors.
-#define UPDRAFT_POOL(function, type, capacity)                \
-  HandlePool<type>& function() {                              \
-    static auto* pool = new HandlePool<type>(capacity);       \
-    return *pool;                                             \
+#define UPDRAFT_POOL(function, type, capacity)          \
+  HandlePool<type>& function() {                        \
+    static auto* pool = new HandlePool<type>(capacity); \
+    return *pool;                                       \
   }
 UPDRAFT_POOL(tensor_pool, aclTensor, 1 << 22)
 UPDRAFT_POOL(scalar_pool, aclScalar, 1 << 22)

@@ -30,11 +30,21 @@ struct aclScalar {
   bool to_bool() const { return to_complex() != updraft::complex128(0); }
 };
 
-struct aclIntArray { std::vector<int64_t> values; };
-struct aclFloatArray { std::vector<float> values; };
-struct aclBoolArray { std::vector<uint8_t> values; };
-struct aclTensorList { std::vector<aclTensor*> items; };
-struct aclScalarList { std::vector<aclScalar*> items; };
+struct aclIntArray {
+  std::vector<int64_t> values;
+};
+struct aclFloatArray {
+  std::vector<float> values;
+};
+struct aclBoolArray {
+  std::vector<uint8_t> values;
+};
+struct aclTensorList {
+  std::vector<aclTensor*> items;
+};
+struct aclScalarList {
+  std::vector<aclScalar*> items;
+};
 
 namespace updraft {
 struct OpInfo;

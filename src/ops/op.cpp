@@ -25,7 +25,8 @@ void fail_kernel(const std::string& text) { throw Error(code::kRtAicoreException
 namespace {
 std::string describe_arguments(const aclOpExecutor& executor) {
   std::string text;
-  for (const ArgumentView& a : executor.arguments) text += fmt::format("{}{}={} ", a.output ? "->" : "", a.name, describe(a.view));
+  for (const ArgumentView& a : executor.arguments)
+    text += fmt::format("{}{}={} ", a.output ? "->" : "", a.name, describe(a.view));
   return text;
 }
 }  // namespace
@@ -56,8 +57,8 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
   }
   if (code && made) recycle_executor(made);
   if (tracing())
-    trace(info.name, code,
-          std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(), detail);
+    trace(info.name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(),
+          detail);
   return code;
 }
 

@@ -153,12 +153,18 @@ class Op {
   void argument(const char* name, Out v) { tensor(name, v.handle, false, true); }
   void argument(const char* name, OptOut v) { tensor(name, v.handle, true, true); }
   void argument(const char* name, Scalar v);
-  void argument(const char* name, OptScalar v) { if (v.handle) argument(name, Scalar{v.handle}); }
+  void argument(const char* name, OptScalar v) {
+    if (v.handle) argument(name, Scalar{v.handle});
+  }
   void argument(const char* name, Ints v);
-  void argument(const char* name, OptInts v) { if (v.handle) argument(name, Ints{v.handle}); }
+  void argument(const char* name, OptInts v) {
+    if (v.handle) argument(name, Ints{v.handle});
+  }
   void argument(const char* name, Bools v);
   void argument(const char* name, Tensors v);
-  void argument(const char* name, OptTensors v) { if (v.handle) argument(name, Tensors{v.handle}); }
+  void argument(const char* name, OptTensors v) {
+    if (v.handle) argument(name, Tensors{v.handle});
+  }
   void argument(const char* name, Scalars v);
   template <class T>
     requires std::is_arithmetic_v<T> || std::is_pointer_v<T> || std::is_same_v<T, Type>
@@ -198,18 +204,18 @@ OpInfo* register_op(OpInfo* info);
 
 /// Defines NAME##GetWorkspaceSize and NAME; the braces that follow are the first phase, with `op` (updraft::Op&).
 /// Use it inside namespace updraft.
-#define ACLNN(NAME, ...)                                                                                      \
-  static void NAME##_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__));                 \
-  static ::updraft::OpInfo NAME##_info{#NAME, #__VA_ARGS__, __FILE__, nullptr};                                \
-  [[maybe_unused]] static ::updraft::OpInfo* const NAME##_registered = ::updraft::register_op(&NAME##_info);   \
-  extern "C" UPDRAFT_API int NAME##GetWorkspaceSize(UPDRAFT_EACH(UPDRAFT_DECLARE, __VA_ARGS__)                 \
-                                                        uint64_t* workspace_size, aclOpExecutor** executor) { \
-    return ::updraft::plan_op(NAME##_info, workspace_size, executor, [&](::updraft::Op& op) {                  \
-      UPDRAFT_EACH(UPDRAFT_CHECK, __VA_ARGS__)                                                                 \
-      NAME##_plan(op UPDRAFT_EACH(UPDRAFT_PASS_AFTER, __VA_ARGS__));                                           \
-    });                                                                                                        \
-  }                                                                                                            \
-  extern "C" UPDRAFT_API int NAME(void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) {    \
-    return ::updraft::launch_op(NAME##_info, workspace, bytes, executor, stream);                              \
-  }                                                                                                            \
+#define ACLNN(NAME, ...)                                                                                     \
+  static void NAME##_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__));               \
+  static ::updraft::OpInfo NAME##_info{#NAME, #__VA_ARGS__, __FILE__, nullptr};                              \
+  [[maybe_unused]] static ::updraft::OpInfo* const NAME##_registered = ::updraft::register_op(&NAME##_info); \
+  extern "C" UPDRAFT_API int NAME##GetWorkspaceSize(                                                         \
+      UPDRAFT_EACH(UPDRAFT_DECLARE, __VA_ARGS__) uint64_t* workspace_size, aclOpExecutor** executor) {       \
+    return ::updraft::plan_op(NAME##_info, workspace_size, executor, [&](::updraft::Op& op) {                \
+      UPDRAFT_EACH(UPDRAFT_CHECK, __VA_ARGS__)                                                               \
+      NAME##_plan(op UPDRAFT_EACH(UPDRAFT_PASS_AFTER, __VA_ARGS__));                                         \
+    });                                                                                                      \
+  }                                                                                                          \
+  extern "C" UPDRAFT_API int NAME(void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) {  \
+    return ::updraft::launch_op(NAME##_info, workspace, bytes, executor, stream);                            \
+  }                                                                                                          \
   static void NAME##_plan([[maybe_unused]] ::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__))

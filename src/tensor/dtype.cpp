@@ -8,10 +8,21 @@ bool is_computable(DType t) {
 
 size_t size_of(DType t) {
   switch (t) {
-    case DType::Float: case DType::Int32: case DType::UInt32: case DType::Complex32: return 4;
-    case DType::Float16: case DType::BFloat16: case DType::Int16: case DType::UInt16: return 2;
-    case DType::Int8: case DType::UInt8: case DType::Bool: return 1;
-    case DType::Int64: case DType::UInt64: case DType::Double: case DType::Complex64: return 8;
+    case DType::Float:
+    case DType::Int32:
+    case DType::UInt32:
+    case DType::Complex32: return 4;
+    case DType::Float16:
+    case DType::BFloat16:
+    case DType::Int16:
+    case DType::UInt16: return 2;
+    case DType::Int8:
+    case DType::UInt8:
+    case DType::Bool: return 1;
+    case DType::Int64:
+    case DType::UInt64:
+    case DType::Double:
+    case DType::Complex64: return 8;
     case DType::Complex128: return 16;
     default: return 0;
   }

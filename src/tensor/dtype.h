@@ -43,8 +43,14 @@ constexpr bool is_half(DType t) { return t == DType::Float16 || t == DType::BFlo
 constexpr bool is_floating(DType t) { return t == DType::Float || t == DType::Double || is_half(t); }
 constexpr bool is_integral(DType t, bool with_bool = false) {
   switch (t) {
-    case DType::Int8: case DType::Int16: case DType::Int32: case DType::Int64:
-    case DType::UInt8: case DType::UInt16: case DType::UInt32: case DType::UInt64: return true;
+    case DType::Int8:
+    case DType::Int16:
+    case DType::Int32:
+    case DType::Int64:
+    case DType::UInt8:
+    case DType::UInt16:
+    case DType::UInt32:
+    case DType::UInt64: return true;
     case DType::Bool: return with_bool;
     default: return false;
   }
@@ -57,9 +63,12 @@ DType promote(DType a, DType b);
 enum class Compute : uint8_t { F32, F64, I64, C64, C128 };
 constexpr Compute compute_of(DType t) {
   switch (t) {
-    case DType::Float: case DType::Float16: case DType::BFloat16: return Compute::F32;
+    case DType::Float:
+    case DType::Float16:
+    case DType::BFloat16: return Compute::F32;
     case DType::Double: return Compute::F64;
-    case DType::Complex64: case DType::Complex32: return Compute::C64;
+    case DType::Complex64:
+    case DType::Complex32: return Compute::C64;
     case DType::Complex128: return Compute::C128;
     default: return Compute::I64;
   }
@@ -73,9 +82,7 @@ constexpr DType storage_of(Compute c) {
     default: return DType::Complex128;
   }
 }
-constexpr size_t size_of(Compute c) {
-  return c == Compute::F32 ? 4 : c == Compute::C128 ? 16 : 8;
-}
+constexpr size_t size_of(Compute c) { return c == Compute::F32 ? 4 : c == Compute::C128 ? 16 : 8; }
 
 /// Storage of Complex32: computed as complex64.
 struct ComplexHalf {
@@ -84,19 +91,56 @@ struct ComplexHalf {
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 
-template <class T> struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::Float; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::Double; };
-template <> struct DTypeOf<Half> { static constexpr DType value = DType::Float16; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::BFloat16; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = DType::Int8; };
-template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::Int16; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::Int32; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::Int64; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::UInt8; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::Bool; };
-template <> struct DTypeOf<complex64> { static constexpr DType value = DType::Complex64; };
-template <> struct DTypeOf<complex128> { static constexpr DType value = DType::Complex128; };
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::Float;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::Double;
+};
+template <>
+struct DTypeOf<Half> {
+  static constexpr DType value = DType::Float16;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::BFloat16;
+};
+template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::Int8;
+};
+template <>
+struct DTypeOf<int16_t> {
+  static constexpr DType value = DType::Int16;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::Int32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::Int64;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::UInt8;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::Bool;
+};
+template <>
+struct DTypeOf<complex64> {
+  static constexpr DType value = DType::Complex64;
+};
+template <>
+struct DTypeOf<complex128> {
+  static constexpr DType value = DType::Complex128;
+};
 
 /// Calls f.template operator()<T>() with the C++ type that stores `t`; false when there is none.
 /// Use it for code that only moves elements or that is small: every type is an instantiation.

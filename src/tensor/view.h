@@ -97,8 +97,7 @@ struct StridedLoop {
     for (int d = 0; d < first.rank; ++d) {
       if (first.dims[d] == 1) continue;
       bool merge = rank > 0;
-      for (int k = 0; merge && k < N; ++k)
-        merge = strides[k][rank - 1] == views[k]->strides[d] * first.dims[d];
+      for (int k = 0; merge && k < N; ++k) merge = strides[k][rank - 1] == views[k]->strides[d] * first.dims[d];
       if (merge) {
         dims[rank - 1] *= first.dims[d];
       } else {

@@ -10,7 +10,8 @@
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
 
-extern "C" int aclnnAddGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclScalar*, aclTensor*, uint64_t*, aclOpExecutor**);
+extern "C" int aclnnAddGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclScalar*, aclTensor*, uint64_t*,
+                                        aclOpExecutor**);
 extern "C" int aclnnAdd(void*, uint64_t, aclOpExecutor*, aclrtStream);
 
 namespace {

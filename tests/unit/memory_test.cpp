@@ -56,9 +56,7 @@ TEST(DeviceMemory, RandomAllocationsNeverOverlap) {
       size_t n = 1 + random() % (256 << 10);
       char* p = static_cast<char*>(memory.allocate(n));
       auto next = live.lower_bound(p);
-      if (next != live.end()) {
-        EXPECT_LE(p + n, next->first);
-      }
+      if (next != live.end()) { EXPECT_LE(p + n, next->first); }
       if (next != live.begin()) {
         auto before = std::prev(next);
         EXPECT_LE(before->first + before->second, p);

@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 
 class Work final : public Task {
  public:
-  explicit Work(std::function<void()> f, TaskKind k = TaskKind::Compute, int64_t amount = INT64_MAX) : f_(std::move(f)) {
+  explicit Work(std::function<void()> f, TaskKind k = TaskKind::Compute, int64_t amount = INT64_MAX)
+      : f_(std::move(f)) {
     kind = k;
     work = amount;
   }
@@ -58,11 +59,13 @@ TEST_F(Streams, ManyThreadsSubmitToOneStream) {
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i)
-        a->submit(new Work([&] {
-          EXPECT_EQ(inside.fetch_add(1), 0);
-          inside.fetch_sub(1);
-          ++done;
-        }, TaskKind::Compute, i % 2 ? 1 : INT64_MAX));
+        a->submit(new Work(
+            [&] {
+              EXPECT_EQ(inside.fetch_add(1), 0);
+              inside.fetch_sub(1);
+              ++done;
+            },
+            TaskKind::Compute, i % 2 ? 1 : INT64_MAX));
     });
   for (auto& t : threads) t.join();
   a->synchronize();
@@ -72,7 +75,11 @@ TEST_F(Streams, ManyThreadsSubmitToOneStream) {
 TEST_F(Streams, AWaitHoldsNoEngine) {
   auto event = std::make_shared<Event>(0);
   std::atomic<bool> release{false}, ran{false};
-  a->submit(new Work([&] { while (!release) std::this_thread::sleep_for(1ms); }, TaskKind::Host));
+  a->submit(new Work(
+      [&] {
+        while (!release) std::this_thread::sleep_for(1ms);
+      },
+      TaskKind::Host));
   event->record(*a);
   event->wait(*b);
   bool after = false;
@@ -110,7 +117,11 @@ TEST_F(Streams, WaitsInOppositeOrderDoNotDeadlock) {
 
 TEST_F(Streams, AnEventMayBeDestroyedWhileItIsOnAStream) {
   std::atomic<bool> release{false};
-  a->submit(new Work([&] { while (!release) std::this_thread::sleep_for(1ms); }, TaskKind::Host));
+  a->submit(new Work(
+      [&] {
+        while (!release) std::this_thread::sleep_for(1ms);
+      },
+      TaskKind::Host));
   {
     auto event = std::make_shared<Event>(0);
     event->record(*a);
@@ -149,13 +160,13 @@ TEST_F(Streams, AFailureSurfacesAtSynchronisationAndIsThenOver) {
 
 TEST_F(Streams, SynchroniseTimesOutAndTheWorkGoesOn) {
   std::atomic<bool> release{false};
-  a->submit(new Work([&] { while (!release) std::this_thread::sleep_for(1ms); }));
+  a->submit(new Work([&] {
+    while (!release) std::this_thread::sleep_for(1ms);
+  }));
   try {
     a->synchronize(20ms);
     FAIL() << "no time-out";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), code::kRtTaskTimeout);
-  }
+  } catch (const Error& e) { EXPECT_EQ(e.code(), code::kRtTaskTimeout); }
   release = true;
   a->synchronize(10s);
 }

@@ -23,13 +23,11 @@ TEST(Half, RoundTripsEveryPattern) {
       EXPECT_EQ(float_to_half(f), h);
     }
     float b = bfloat16_to_float(h);
-    if (!std::isnan(b)) {
-      EXPECT_EQ(float_to_bfloat16(b), h);
-    }
+    if (!std::isnan(b)) { EXPECT_EQ(float_to_bfloat16(b), h); }
   }
   EXPECT_EQ(float_to_half(65519.0f), 0x7bff);  // rounds down to 65504
   EXPECT_EQ(float_to_half(65520.0f), 0x7c00);
-  EXPECT_EQ(float_to_half(0x1p-25f), 0);       // ties to even
+  EXPECT_EQ(float_to_half(0x1p-25f), 0);  // ties to even
   EXPECT_EQ(float_to_half(0x1.8p-25f), 1);
   EXPECT_EQ(float_to_bfloat16(std::numeric_limits<float>::max()), 0x7f80);
 }
@@ -62,7 +60,8 @@ TEST(Pipeline, CopiesAnyStridesAndTypes) {
   copy_elements(out, t);
   for (int64_t i = 0; i < 6; ++i)
     for (int64_t j = 0; j < 5; ++j)
-      for (int64_t k = 0; k < 4; ++k) EXPECT_EQ(to[static_cast<size_t>((i * 5 + j) * 4 + k)], from[static_cast<size_t>((k * 5 + j) * 6 + i)]);
+      for (int64_t k = 0; k < 4; ++k)
+        EXPECT_EQ(to[static_cast<size_t>((i * 5 + j) * 4 + k)], from[static_cast<size_t>((k * 5 + j) * 6 + i)]);
 }
 
 TEST(Pipeline, TransposesLargeMatrices) {
@@ -81,9 +80,10 @@ TEST(Pipeline, BroadcastsAndComparesIntoBool) {
   std::vector<int64_t> b = {2, 2, 6};
   bool out[6];
   int64_t dims[] = {2, 3}, row[] = {3};
-  run_elementwise(elementwise_kernel(Ew::ge, Compute::I64), Compute::I64,
-                  {TensorView::contiguous(a.data(), DType::Int32, dims, 2), TensorView::contiguous(b.data(), DType::Int64, row, 1)},
-                  {TensorView::contiguous(out, DType::Bool, dims, 2)}, Params{}, true);
+  run_elementwise(
+      elementwise_kernel(Ew::ge, Compute::I64), Compute::I64,
+      {TensorView::contiguous(a.data(), DType::Int32, dims, 2), TensorView::contiguous(b.data(), DType::Int64, row, 1)},
+      {TensorView::contiguous(out, DType::Bool, dims, 2)}, Params{}, true);
   bool want[] = {false, true, false, true, true, true};
   for (int i = 0; i < 6; ++i) EXPECT_EQ(out[i], want[i]) << i;
 }
@@ -95,10 +95,12 @@ TEST(Pipeline, BitsDoNotDependOnThreads) {
   TensorView in = TensorView::contiguous(x.data(), DType::Float, dims, 1);
   {
     SerialSection serial;
-    run_elementwise(elementwise_kernel(Ew::gelu, Compute::F32), Compute::F32, {in}, {TensorView::contiguous(one.data(), DType::Float, dims, 1)}, Params{});
+    run_elementwise(elementwise_kernel(Ew::gelu, Compute::F32), Compute::F32, {in},
+                    {TensorView::contiguous(one.data(), DType::Float, dims, 1)}, Params{});
   }
   set_parallel_threads(3);
-  run_elementwise(elementwise_kernel(Ew::gelu, Compute::F32), Compute::F32, {in}, {TensorView::contiguous(many.data(), DType::Float, dims, 1)}, Params{});
+  run_elementwise(elementwise_kernel(Ew::gelu, Compute::F32), Compute::F32, {in},
+                  {TensorView::contiguous(many.data(), DType::Float, dims, 1)}, Params{});
   EXPECT_EQ(one, many);
 }
 
@@ -109,9 +111,10 @@ TEST(Parallel, CoversTheRangeAndCarriesExceptions) {
     for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
   });
   for (int n : seen) EXPECT_EQ(n, 1);
-  EXPECT_THROW(parallel_for(1000, 1, [](int64_t begin, int64_t) {
-                 if (begin > 0) throw Error(1, std::string("x"));
-               }),
+  EXPECT_THROW(parallel_for(1000, 1,
+                            [](int64_t begin, int64_t) {
+                              if (begin > 0) throw Error(1, std::string("x"));
+                            }),
                Error);
 }
 

@@ -34,16 +34,31 @@ std::vector<Parameter> parse(const char* signature) {
 }
 
 std::string c_type(const std::string& type) {
-  static const std::map<std::string, std::string> types = {
-      {"In", "const aclTensor *"},        {"OptIn", "const aclTensor *"},        {"Out", "aclTensor *"},
-      {"OptOut", "aclTensor *"},          {"Scalar", "const aclScalar *"},       {"OptScalar", "const aclScalar *"},
-      {"Ints", "const aclIntArray *"},    {"OptInts", "const aclIntArray *"},    {"Bools", "const aclBoolArray *"},
-      {"Tensors", "const aclTensorList *"}, {"OptTensors", "const aclTensorList *"}, {"Scalars", "const aclScalarList *"},
-      {"OptScalars", "const aclScalarList *"}, {"Floats", "const aclFloatArray *"}, {"OptFloats", "const aclFloatArray *"},
-      {"OptBools", "const aclBoolArray *"},
-      {"Text", "const char *"},           {"Bool", "bool "},                     {"Int", "int64_t "},
-      {"UInt", "uint64_t "},              {"Int32", "int32_t "},                 {"Int8", "int8_t "},
-      {"Double", "double "},              {"Float", "float "},                   {"Type", "aclDataType "}};
+  static const std::map<std::string, std::string> types = {{"In", "const aclTensor *"},
+                                                           {"OptIn", "const aclTensor *"},
+                                                           {"Out", "aclTensor *"},
+                                                           {"OptOut", "aclTensor *"},
+                                                           {"Scalar", "const aclScalar *"},
+                                                           {"OptScalar", "const aclScalar *"},
+                                                           {"Ints", "const aclIntArray *"},
+                                                           {"OptInts", "const aclIntArray *"},
+                                                           {"Bools", "const aclBoolArray *"},
+                                                           {"Tensors", "const aclTensorList *"},
+                                                           {"OptTensors", "const aclTensorList *"},
+                                                           {"Scalars", "const aclScalarList *"},
+                                                           {"OptScalars", "const aclScalarList *"},
+                                                           {"Floats", "const aclFloatArray *"},
+                                                           {"OptFloats", "const aclFloatArray *"},
+                                                           {"OptBools", "const aclBoolArray *"},
+                                                           {"Text", "const char *"},
+                                                           {"Bool", "bool "},
+                                                           {"Int", "int64_t "},
+                                                           {"UInt", "uint64_t "},
+                                                           {"Int32", "int32_t "},
+                                                           {"Int8", "int8_t "},
+                                                           {"Double", "double "},
+                                                           {"Float", "float "},
+                                                           {"Type", "aclDataType "}};
   auto it = types.find(type);
   return it == types.end() ? type + " " : it->second;
 }
@@ -88,26 +103,31 @@ int main(int count, char** arguments) {
         std::string parameters;
         for (const Parameter& p : parse(op->signature)) parameters += c_type(p.type) + p.name + ", ";
         headers[header_of(op->name)] +=
-            "\n/** First phase of " + std::string(op->name) + ": checks the arguments and plans. */\naclnnStatus " + op->name +
-            "GetWorkspaceSize(" + parameters + "uint64_t *workspaceSize, aclOpExecutor **executor);\n" +
+            "\n/** First phase of " + std::string(op->name) + ": checks the arguments and plans. */\naclnnStatus " +
+            op->name + "GetWorkspaceSize(" + parameters + "uint64_t *workspaceSize, aclOpExecutor **executor);\n" +
             "/** Second phase: puts the operator on the stream. */\naclnnStatus " + op->name +
             "(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);\n";
       }
       for (const auto& [name, text] : headers) {
         std::string guard = name + "_h_";
-        std::transform(guard.begin(), guard.end(), guard.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-        write(to / (name + ".h"), "/* Generated from the operator's descriptor (updraft_describe); do not edit. */\n#ifndef " + guard +
-                                      "\n#define " + guard + "\n\n#include \"aclnn/aclnn_base.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" +
-                                      text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+        std::transform(guard.begin(), guard.end(), guard.begin(),
+                       [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+        write(to / (name + ".h"),
+              "/* Generated from the operator's descriptor (updraft_describe); do not edit. */\n#ifndef " + guard +
+                  "\n#define " + guard +
+                  "\n\n#include \"aclnn/aclnn_base.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + text +
+                  "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
       }
     } else if (what == "--table") {
-      std::string text = "<!-- Generated by updraft_describe; do not edit. -->\n# Operators\n\n" + std::to_string(ops.size()) +
+      std::string text = "<!-- Generated by updraft_describe; do not edit. -->\n# Operators\n\n" +
+                         std::to_string(ops.size()) +
                          " aclnn operators are implemented.\n\n| operator | parameters | source |\n|---|---|---|\n";
       for (const auto* op : ops) {
         std::string parameters, file = op->file;
         for (const Parameter& p : parse(op->signature)) parameters += (parameters.empty() ? "" : ", ") + p.name;
         auto at = file.find("ops/");
-        text += "| " + std::string(op->name) + " | " + parameters + " | src/" + (at == std::string::npos ? file : file.substr(at)) + " |\n";
+        text += "| " + std::string(op->name) + " | " + parameters + " | src/" +
+                (at == std::string::npos ? file : file.substr(at)) + " |\n";
       }
       write(to, text);
     } else {

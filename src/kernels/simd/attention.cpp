@@ -55,8 +55,8 @@ inline void transpose_4x4(float* to, int64_t to_stride, const float* from, int64
 
 }  // namespace
 
-/// One step of the running softmax. s [rows][cols] (cols a multiple of 16, -inf where masked) becomes exp(s - max); max,
-/// sum and the rows of `out` that were made with the old maximum follow.
+/// One step of the running softmax. s [rows][cols] (cols a multiple of 16, -inf where masked) becomes exp(s - max);
+/// max, sum and the rows of `out` that were made with the old maximum follow.
 void attention_softmax(float* s, int64_t ld, int64_t rows, int64_t cols, float* max, float* sum, float* out,
                        int64_t out_ld, int64_t out_cols) {
   for (int64_t i = 0; i < rows; ++i) {
@@ -130,7 +130,8 @@ void transpose_f32(float* to, int64_t to_stride, const float* from, int64_t from
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4) {
     int64_t j = 0;
-    for (; j + 4 <= cols; j += 4) transpose_4x4(to + j * to_stride + i, to_stride, from + i * from_stride + j, from_stride);
+    for (; j + 4 <= cols; j += 4)
+      transpose_4x4(to + j * to_stride + i, to_stride, from + i * from_stride + j, from_stride);
     for (; j < cols; ++j)
       for (int64_t x = i; x < i + 4; ++x) to[j * to_stride + x] = from[x * from_stride + j];
   }

@@ -162,11 +162,21 @@ void fill_casts(KernelTable& t) {
 void transpose_2d(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t cols,
                   int64_t element_size) {
   switch (element_size) {
-    case 1: return transpose(static_cast<uint8_t*>(to), to_stride, static_cast<const uint8_t*>(from), from_stride, rows, cols);
-    case 2: return transpose(static_cast<uint16_t*>(to), to_stride, static_cast<const uint16_t*>(from), from_stride, rows, cols);
-    case 4: return transpose(static_cast<uint32_t*>(to), to_stride, static_cast<const uint32_t*>(from), from_stride, rows, cols);
-    case 8: return transpose(static_cast<uint64_t*>(to), to_stride, static_cast<const uint64_t*>(from), from_stride, rows, cols);
-    default: return transpose(static_cast<complex128*>(to), to_stride, static_cast<const complex128*>(from), from_stride, rows, cols);
+    case 1:
+      return transpose(static_cast<uint8_t*>(to), to_stride, static_cast<const uint8_t*>(from), from_stride, rows,
+                       cols);
+    case 2:
+      return transpose(static_cast<uint16_t*>(to), to_stride, static_cast<const uint16_t*>(from), from_stride, rows,
+                       cols);
+    case 4:
+      return transpose(static_cast<uint32_t*>(to), to_stride, static_cast<const uint32_t*>(from), from_stride, rows,
+                       cols);
+    case 8:
+      return transpose(static_cast<uint64_t*>(to), to_stride, static_cast<const uint64_t*>(from), from_stride, rows,
+                       cols);
+    default:
+      return transpose(static_cast<complex128*>(to), to_stride, static_cast<const complex128*>(from), from_stride, rows,
+                       cols);
   }
 }
 

@@ -6,29 +6,29 @@ namespace updraft::UPDRAFT_ISA {
 namespace {
 
 // One function object a row; T is deduced, so one definition serves all types.
-#define EW1(name, types, ...)                                \
-  struct name##_row {                                        \
-    template <class T>                                       \
-    static inline auto apply(T x, const T* p) {              \
-      (void)p;                                               \
-      return __VA_ARGS__;                                    \
-    }                                                        \
+#define EW1(name, types, ...)                   \
+  struct name##_row {                           \
+    template <class T>                          \
+    static inline auto apply(T x, const T* p) { \
+      (void)p;                                  \
+      return __VA_ARGS__;                       \
+    }                                           \
   };
-#define EW2(name, types, ...)                                \
-  struct name##_row {                                        \
-    template <class T>                                       \
-    static inline auto apply(T x, T y, const T* p) {         \
-      (void)p;                                               \
-      return __VA_ARGS__;                                    \
-    }                                                        \
+#define EW2(name, types, ...)                        \
+  struct name##_row {                                \
+    template <class T>                               \
+    static inline auto apply(T x, T y, const T* p) { \
+      (void)p;                                       \
+      return __VA_ARGS__;                            \
+    }                                                \
   };
-#define EW3(name, types, ...)                                \
-  struct name##_row {                                        \
-    template <class T>                                       \
-    static inline auto apply(T x, T y, T z, const T* p) {    \
-      (void)p;                                               \
-      return __VA_ARGS__;                                    \
-    }                                                        \
+#define EW3(name, types, ...)                             \
+  struct name##_row {                                     \
+    template <class T>                                    \
+    static inline auto apply(T x, T y, T z, const T* p) { \
+      (void)p;                                            \
+      return __VA_ARGS__;                                 \
+    }                                                     \
   };
 #define EWB1 EW1
 #define EWB2 EW2

@@ -6,7 +6,7 @@ namespace updraft::UPDRAFT_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kRows = 8;   // x 2 vectors: 16 accumulators hide the latency, one broadcast feeds two products
+constexpr int kRows = 8;  // x 2 vectors: 16 accumulators hide the latency, one broadcast feeds two products
 #elif defined(__AVX__)
 constexpr int kRows = 6;
 #else
@@ -72,12 +72,16 @@ namespace {
 /// Vectors of f32 out of f32, fp16 and bf16.
 UPDRAFT_VECTOR_INLINE VectorF widen(const float* p) { return load_vector<float>(p); }
 #if defined(__AVX512F__)
-UPDRAFT_VECTOR_INLINE VectorF widen(const Half* p) { return (VectorF)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+UPDRAFT_VECTOR_INLINE VectorF widen(const Half* p) {
+  return (VectorF)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
 UPDRAFT_VECTOR_INLINE VectorF widen(const BFloat16* p) {
   return (VectorF)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16);
 }
 #elif defined(__AVX2__) && defined(__F16C__)
-UPDRAFT_VECTOR_INLINE VectorF widen(const Half* p) { return (VectorF)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+UPDRAFT_VECTOR_INLINE VectorF widen(const Half* p) {
+  return (VectorF)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
 UPDRAFT_VECTOR_INLINE VectorF widen(const BFloat16* p) {
   return (VectorF)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), 16);
 }
@@ -98,7 +102,8 @@ void gemv(int64_t m, int64_t k, const T* a, int64_t stride, const float* x, floa
     VectorF sum[4] = {};
     int64_t p = 0;
     for (; p + 4 * L <= k; p += 4 * L)
-      for (int u = 0; u < 4; ++u) sum[u] = fma_vector(widen(row + p + u * L), load_vector<float>(x + p + u * L), sum[u]);
+      for (int u = 0; u < 4; ++u)
+        sum[u] = fma_vector(widen(row + p + u * L), load_vector<float>(x + p + u * L), sum[u]);
     for (; p + L <= k; p += L) sum[0] = fma_vector(widen(row + p), load_vector<float>(x + p), sum[0]);
     float total = sum_lanes<float>((sum[0] + sum[1]) + (sum[2] + sum[3]));
     for (; p < k; ++p) total += static_cast<float>(row[p]) * x[p];

@@ -22,15 +22,23 @@ struct Lanes {
 
 struct AddOp {
   template <class T>
-  static constexpr T identity() { return T(0); }
+  static constexpr T identity() {
+    return T(0);
+  }
   template <class V>
-  static V apply(V a, V b) { return a + b; }
+  static V apply(V a, V b) {
+    return a + b;
+  }
 };
 struct MulOp {
   template <class T>
-  static constexpr T identity() { return T(1); }
+  static constexpr T identity() {
+    return T(1);
+  }
   template <class V>
-  static V apply(V a, V b) { return a * b; }
+  static V apply(V a, V b) {
+    return a * b;
+  }
 };
 // b is the new value: it wins when it is larger or NaN; a NaN in a stays, no comparison beats it.
 struct MaxOp {
@@ -40,7 +48,9 @@ struct MaxOp {
     else return -std::numeric_limits<T>::infinity();
   }
   template <class V>
-  static V apply(V a, V b) { return (b > a) | (b != b) ? b : a; }
+  static V apply(V a, V b) {
+    return (b > a) | (b != b) ? b : a;
+  }
 };
 struct MinOp {
   template <class T>
@@ -49,7 +59,9 @@ struct MinOp {
     else return std::numeric_limits<T>::infinity();
   }
   template <class V>
-  static V apply(V a, V b) { return (b < a) | (b != b) ? b : a; }
+  static V apply(V a, V b) {
+    return (b < a) | (b != b) ? b : a;
+  }
 };
 
 /// One block: lanes in T, combined in W. Keep n below some thousands when T is float and the operation adds.

@@ -7,19 +7,19 @@
 namespace updraft::UPDRAFT_ISA {
 namespace {
 
-#define LOSS(name, inputs, ...)                                                                        \
-  template <class T>                                                                                   \
-  void name(const void* const* in, void* const* out, int64_t n, const Params& params) {                \
-    T p[Params::kMax];                                                                                 \
-    for (int i = 0; i < Params::kMax; ++i) p[i] = params.get<T>()[i];                                   \
-    const T* in0 = static_cast<const T*>(in[0]);                                                       \
-    const T* in1 = static_cast<const T*>(in[1]);                                                       \
-    const T* in2 = static_cast<const T*>(in[inputs > 2 ? 2 : 0]);                                      \
-    const T* in3 = static_cast<const T*>(in[inputs > 3 ? 3 : 0]);                                      \
-    const T* in4 = static_cast<const T*>(in[inputs > 4 ? 4 : 0]);                                      \
-    T* to = static_cast<T*>(out[0]);                                                                   \
-    (void)p, (void)in2, (void)in3, (void)in4;                                                          \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) to[i] = __VA_ARGS__;                          \
+#define LOSS(name, inputs, ...)                                                         \
+  template <class T>                                                                    \
+  void name(const void* const* in, void* const* out, int64_t n, const Params& params) { \
+    T p[Params::kMax];                                                                  \
+    for (int i = 0; i < Params::kMax; ++i) p[i] = params.get<T>()[i];                   \
+    const T* in0 = static_cast<const T*>(in[0]);                                        \
+    const T* in1 = static_cast<const T*>(in[1]);                                        \
+    const T* in2 = static_cast<const T*>(in[inputs > 2 ? 2 : 0]);                       \
+    const T* in3 = static_cast<const T*>(in[inputs > 3 ? 3 : 0]);                       \
+    const T* in4 = static_cast<const T*>(in[inputs > 4 ? 4 : 0]);                       \
+    T* to = static_cast<T*>(out[0]);                                                    \
+    (void)p, (void)in2, (void)in3, (void)in4;                                           \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) to[i] = __VA_ARGS__;           \
   }
 
 template <class T>

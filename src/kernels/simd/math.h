@@ -14,16 +14,17 @@
 #endif
 
 extern "C" {
-#define UPDRAFT_MATH1(fn)                \
-  UPDRAFT_VECTOR float fn##f(float) noexcept(true);   \
+#define UPDRAFT_MATH1(fn)                           \
+  UPDRAFT_VECTOR float fn##f(float) noexcept(true); \
   UPDRAFT_VECTOR double fn(double) noexcept(true);
-UPDRAFT_MATH1(exp) UPDRAFT_MATH1(exp2) UPDRAFT_MATH1(expm1) UPDRAFT_MATH1(log) UPDRAFT_MATH1(log2)
-UPDRAFT_MATH1(log10) UPDRAFT_MATH1(log1p) UPDRAFT_MATH1(sin) UPDRAFT_MATH1(cos) UPDRAFT_MATH1(tan)
-UPDRAFT_MATH1(asin) UPDRAFT_MATH1(acos) UPDRAFT_MATH1(atan) UPDRAFT_MATH1(sinh) UPDRAFT_MATH1(cosh)
-UPDRAFT_MATH1(tanh) UPDRAFT_MATH1(asinh) UPDRAFT_MATH1(acosh) UPDRAFT_MATH1(atanh) UPDRAFT_MATH1(erf)
-UPDRAFT_MATH1(erfc) UPDRAFT_MATH1(lgamma) UPDRAFT_MATH1(tgamma)
+UPDRAFT_MATH1(exp)
+UPDRAFT_MATH1(exp2) UPDRAFT_MATH1(expm1) UPDRAFT_MATH1(log) UPDRAFT_MATH1(log2) UPDRAFT_MATH1(log10)
+    UPDRAFT_MATH1(log1p) UPDRAFT_MATH1(sin) UPDRAFT_MATH1(cos) UPDRAFT_MATH1(tan) UPDRAFT_MATH1(asin)
+        UPDRAFT_MATH1(acos) UPDRAFT_MATH1(atan) UPDRAFT_MATH1(sinh) UPDRAFT_MATH1(cosh) UPDRAFT_MATH1(tanh)
+            UPDRAFT_MATH1(asinh) UPDRAFT_MATH1(acosh) UPDRAFT_MATH1(atanh) UPDRAFT_MATH1(erf) UPDRAFT_MATH1(erfc)
+                UPDRAFT_MATH1(lgamma) UPDRAFT_MATH1(tgamma)
 #undef UPDRAFT_MATH1
-UPDRAFT_VECTOR float powf(float, float) noexcept(true);
+                    UPDRAFT_VECTOR float powf(float, float) noexcept(true);
 UPDRAFT_VECTOR double pow(double, double) noexcept(true);
 UPDRAFT_VECTOR float atan2f(float, float) noexcept(true);
 UPDRAFT_VECTOR double atan2(double, double) noexcept(true);
@@ -33,27 +34,32 @@ UPDRAFT_VECTOR double fmod(double, double) noexcept(true);
 
 namespace updraft::UPDRAFT_ISA::m {
 
-#define UPDRAFT_OVERLOAD(fn)                       \
-  inline float fn(float x) { return ::fn##f(x); }   \
+#define UPDRAFT_OVERLOAD(fn)                      \
+  inline float fn(float x) { return ::fn##f(x); } \
   inline double fn(double x) { return ::fn(x); }
-#define UPDRAFT_COMPLEX(f) \
-  template <class T>       \
-  inline std::complex<T> f(std::complex<T> x) { return std::f(x); }
-UPDRAFT_OVERLOAD(exp) UPDRAFT_OVERLOAD(exp2) UPDRAFT_OVERLOAD(log) UPDRAFT_OVERLOAD(log2)
-UPDRAFT_OVERLOAD(log10) UPDRAFT_OVERLOAD(log1p) UPDRAFT_OVERLOAD(sin) UPDRAFT_OVERLOAD(cos) UPDRAFT_OVERLOAD(tan)
-UPDRAFT_OVERLOAD(asin) UPDRAFT_OVERLOAD(acos) UPDRAFT_OVERLOAD(atan) UPDRAFT_OVERLOAD(sinh) UPDRAFT_OVERLOAD(cosh)
-UPDRAFT_OVERLOAD(asinh) UPDRAFT_OVERLOAD(acosh) UPDRAFT_OVERLOAD(atanh)
-UPDRAFT_OVERLOAD(erfc) UPDRAFT_OVERLOAD(lgamma) UPDRAFT_OVERLOAD(tgamma)
-UPDRAFT_COMPLEX(exp) UPDRAFT_COMPLEX(log) UPDRAFT_COMPLEX(sin) UPDRAFT_COMPLEX(cos) UPDRAFT_COMPLEX(tan)
-UPDRAFT_COMPLEX(asin) UPDRAFT_COMPLEX(acos) UPDRAFT_COMPLEX(atan) UPDRAFT_COMPLEX(sinh) UPDRAFT_COMPLEX(cosh)
-UPDRAFT_COMPLEX(tanh) UPDRAFT_COMPLEX(asinh) UPDRAFT_COMPLEX(acosh) UPDRAFT_COMPLEX(atanh) UPDRAFT_COMPLEX(log10)
-UPDRAFT_COMPLEX(sqrt)
+#define UPDRAFT_COMPLEX(f)                      \
+  template <class T>                            \
+  inline std::complex<T> f(std::complex<T> x) { \
+    return std::f(x);                           \
+  }
+UPDRAFT_OVERLOAD(exp)
+UPDRAFT_OVERLOAD(exp2) UPDRAFT_OVERLOAD(log) UPDRAFT_OVERLOAD(log2) UPDRAFT_OVERLOAD(log10) UPDRAFT_OVERLOAD(log1p)
+    UPDRAFT_OVERLOAD(sin) UPDRAFT_OVERLOAD(cos) UPDRAFT_OVERLOAD(tan) UPDRAFT_OVERLOAD(asin) UPDRAFT_OVERLOAD(acos)
+        UPDRAFT_OVERLOAD(atan) UPDRAFT_OVERLOAD(sinh) UPDRAFT_OVERLOAD(cosh) UPDRAFT_OVERLOAD(asinh)
+            UPDRAFT_OVERLOAD(acosh) UPDRAFT_OVERLOAD(atanh) UPDRAFT_OVERLOAD(erfc) UPDRAFT_OVERLOAD(lgamma)
+                UPDRAFT_OVERLOAD(tgamma) UPDRAFT_COMPLEX(exp) UPDRAFT_COMPLEX(log) UPDRAFT_COMPLEX(sin)
+                    UPDRAFT_COMPLEX(cos) UPDRAFT_COMPLEX(tan) UPDRAFT_COMPLEX(asin) UPDRAFT_COMPLEX(acos)
+                        UPDRAFT_COMPLEX(atan) UPDRAFT_COMPLEX(sinh) UPDRAFT_COMPLEX(cosh) UPDRAFT_COMPLEX(tanh)
+                            UPDRAFT_COMPLEX(asinh) UPDRAFT_COMPLEX(acosh) UPDRAFT_COMPLEX(atanh) UPDRAFT_COMPLEX(log10)
+                                UPDRAFT_COMPLEX(sqrt)
 #undef UPDRAFT_COMPLEX
 #undef UPDRAFT_OVERLOAD
 
-// erf, tanh and expm1 of floats: SLEEF's take several times as long as its exp. A polynomial (Chebyshev fit of ours)
-// near 0 and a form with exp elsewhere, both computed so that loops have no branches; within 3 ULP.
-inline double erf(double x) { return ::erf(x); }
+    // erf, tanh and expm1 of floats: SLEEF's take several times as long as its exp. A polynomial (Chebyshev fit of
+    // ours) near 0 and a form with exp elsewhere, both computed so that loops have no branches; within 3 ULP.
+    inline double erf(double x) {
+  return ::erf(x);
+}
 inline double tanh(double x) { return ::tanh(x); }
 inline double expm1(double x) { return ::expm1(x); }
 inline float mad(float a, float b, float c) {
@@ -119,7 +125,9 @@ inline float expm1(float x) {
   return __builtin_fabsf(x) > 0.7f ? far : mad(x, x * near, x);
 }
 template <class T>
-inline std::complex<T> exp2(std::complex<T> x) { return std::exp(x * static_cast<T>(0.69314718055994530942)); }
+inline std::complex<T> exp2(std::complex<T> x) {
+  return std::exp(x * static_cast<T>(0.69314718055994530942));
+}
 template <class T>
 inline std::complex<T> expm1(std::complex<T> x) {
   // cos - 1 by the half angle: no cancellation near 0.
@@ -127,12 +135,15 @@ inline std::complex<T> expm1(std::complex<T> x) {
   return {a - (a + T(1)) * T(2) * s * s, (a + T(1)) * std::sin(x.imag())};
 }
 template <class T>
-inline std::complex<T> log2(std::complex<T> x) { return std::log(x) * static_cast<T>(1.44269504088896340736); }
+inline std::complex<T> log2(std::complex<T> x) {
+  return std::log(x) * static_cast<T>(1.44269504088896340736);
+}
 template <class T>
 inline std::complex<T> log1p(std::complex<T> x) {
   const T r = x.real(), i = x.imag(), one = T(1) + r;
   // |1 + x|^2 - 1 without the 1.
-  if (std::abs(r) < T(0.5) && std::abs(i) < T(0.5)) return {m::log1p(r * (T(2) + r) + i * i) / T(2), std::atan2(i, one)};
+  if (std::abs(r) < T(0.5) && std::abs(i) < T(0.5))
+    return {m::log1p(r * (T(2) + r) + i * i) / T(2), std::atan2(i, one)};
   return std::log(std::complex<T>(one, i));
 }
 
@@ -169,9 +180,13 @@ inline float abs(float x) { return __builtin_fabsf(x); }
 inline double abs(double x) { return __builtin_fabs(x); }
 inline int64_t abs(int64_t x) { return x < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(x)) : x; }
 template <class T>
-inline std::complex<T> abs(std::complex<T> x) { return std::abs(x); }
+inline std::complex<T> abs(std::complex<T> x) {
+  return std::abs(x);
+}
 template <class T>
-inline bool isnan(T x) { return x != x; }
+inline bool isnan(T x) {
+  return x != x;
+}
 template <class T>
 inline T copysign(T x, T y) {
   if constexpr (sizeof(T) == 4) return __builtin_copysignf(x, y);
@@ -180,9 +195,13 @@ inline T copysign(T x, T y) {
 
 /// NaN of either operand wins, as PyTorch's maximum and minimum.
 template <class T>
-inline T maximum(T x, T y) { return x != x ? x : y != y ? y : x > y ? x : y; }
+inline T maximum(T x, T y) {
+  return x != x ? x : y != y ? y : x > y ? x : y;
+}
 template <class T>
-inline T minimum(T x, T y) { return x != x ? x : y != y ? y : x < y ? x : y; }
+inline T minimum(T x, T y) {
+  return x != x ? x : y != y ? y : x < y ? x : y;
+}
 
 /// Division rounded down; 0 for an integer divisor of 0 (hardware has no trap).
 inline int64_t floor_div(int64_t x, int64_t y) {
@@ -225,13 +244,19 @@ inline int64_t trunc_div(int64_t x, int64_t y) {
 }
 template <class T>
   requires std::is_floating_point_v<T>
-inline T trunc_div(T x, T y) { return trunc(x / y); }
+inline T trunc_div(T x, T y) {
+  return trunc(x / y);
+}
 inline int64_t fmod_any(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
 template <class T>
   requires std::is_floating_point_v<T>
-inline T fmod_any(T x, T y) { return fmod_exact(x, y); }
+inline T fmod_any(T x, T y) {
+  return fmod_exact(x, y);
+}
 template <class T>
-inline T sigmoid(T x) { return T(1) / (T(1) + m::exp(-x)); }
+inline T sigmoid(T x) {
+  return T(1) / (T(1) + m::exp(-x));
+}
 /// Beyond 88.8 the power is infinity's exponent: exactly 0.
 inline float sigmoid(float x) { return 1.0f / (1.0f + exp_bounded(x < -88.9f ? 88.9f : x > 80.0f ? -80.0f : -x)); }
 
@@ -250,7 +275,9 @@ inline std::complex<T> lerp(std::complex<T> a, std::complex<T> b, std::complex<T
 }
 // gelu's approximation: (1 + tanh(u)) / 2 is sigmoid(2 u).
 template <class T>
-inline T gelu_tanh(T x) { return x * m::sigmoid(T(1.59576912160573071176) * (x + T(0.044715) * x * x * x)); }
+inline T gelu_tanh(T x) {
+  return x * m::sigmoid(T(1.59576912160573071176) * (x + T(0.044715) * x * x * x));
+}
 template <class T>
 inline T gelu_tanh_slope(T x) {
   const T k = T(1.59576912160573071176), c = T(0.044715);
@@ -278,7 +305,9 @@ struct NormalTail {
   }
 };
 template <class T>
-inline T gelu(T x) { return x * T(0.5) * (T(1) + m::erf(x * T(0.70710678118654752440))); }
+inline T gelu(T x) {
+  return x * T(0.5) * (T(1) + m::erf(x * T(0.70710678118654752440)));
+}
 inline float gelu(float x) {
   const NormalTail n(x);
   return x * (x > 0 ? 1.0f - n.tail : n.tail);
@@ -304,25 +333,39 @@ inline T mish_backward(T g, T x) {
   return g * (n / d + x * (e / (T(1) + e)) * (T(4) * (n + T(1)) / (d * d)));
 }
 template <class T>
-inline T relu(T x) { return x > T(0) ? x : (x != x ? x : T(0)); }
+inline T relu(T x) {
+  return x > T(0) ? x : (x != x ? x : T(0));
+}
 template <class T>
-constexpr T largest() { return std::numeric_limits<T>::max(); }
+constexpr T largest() {
+  return std::numeric_limits<T>::max();
+}
 template <class T>
-constexpr T infinity() { return std::numeric_limits<T>::infinity(); }
+constexpr T infinity() {
+  return std::numeric_limits<T>::infinity();
+}
 template <class T>
-constexpr T not_a_number() { return std::numeric_limits<T>::quiet_NaN(); }
+constexpr T not_a_number() {
+  return std::numeric_limits<T>::quiet_NaN();
+}
 
 template <class T>
-inline bool isfinite(T x) { return m::abs(x) <= largest<T>(); }
+inline bool isfinite(T x) {
+  return m::abs(x) <= largest<T>();
+}
 inline bool isfinite(int64_t) { return true; }
 template <class T>
-inline bool isfinite(std::complex<T> x) { return (m::abs(x.real()) <= largest<T>()) & (m::abs(x.imag()) <= largest<T>()); }
+inline bool isfinite(std::complex<T> x) {
+  return (m::abs(x.real()) <= largest<T>()) & (m::abs(x.imag()) <= largest<T>());
+}
 inline bool signbit(float x) { return __builtin_signbit(x) != 0; }
 inline bool signbit(double x) { return __builtin_signbit(x) != 0; }
 inline bool signbit(int64_t x) { return x < 0; }
 
 template <class T>
-inline T sign(T x) { return T(x > T(0)) - T(x < T(0)); }
+inline T sign(T x) {
+  return T(x > T(0)) - T(x < T(0));
+}
 /// torch.sgn of a complex number.
 template <class T>
 inline std::complex<T> sign(std::complex<T> x) {
@@ -330,11 +373,17 @@ inline std::complex<T> sign(std::complex<T> x) {
   return r == T(0) ? std::complex<T>(0) : x / r;
 }
 template <class T>
-inline T angle(T x) { return x < T(0) ? static_cast<T>(3.14159265358979323846) : x != x ? x : T(0); }
+inline T angle(T x) {
+  return x < T(0) ? static_cast<T>(3.14159265358979323846) : x != x ? x : T(0);
+}
 template <class T>
-inline std::complex<T> angle(std::complex<T> x) { return std::arg(x); }
+inline std::complex<T> angle(std::complex<T> x) {
+  return std::arg(x);
+}
 template <class T>
-inline T nan_to_num(T x, const T* p) { return x != x ? p[0] : x == infinity<T>() ? p[1] : x == -infinity<T>() ? p[2] : x; }
+inline T nan_to_num(T x, const T* p) {
+  return x != x ? p[0] : x == infinity<T>() ? p[1] : x == -infinity<T>() ? p[2] : x;
+}
 template <class T>
 inline std::complex<T> nan_to_num(std::complex<T> x, const std::complex<T>* p) {
   const T q[] = {p[0].real(), p[1].real(), p[2].real()};
@@ -385,8 +434,7 @@ inline std::complex<T> logaddexp(std::complex<T> x, std::complex<T> y) {
 template <class T>
 inline T logaddexp2(T x, T y) {
   const T high = m::maximum(x, y), difference = -m::abs(x - y);
-  return (m::abs(x) == infinity<T>()) & (x == y) ? x
-                                                 : high + m::log1p(m::exp2(difference)) * T(1.44269504088896340736);
+  return (m::abs(x) == infinity<T>()) & (x == y) ? x : high + m::log1p(m::exp2(difference)) * T(1.44269504088896340736);
 }
 template <class T>
 inline T sinc(T x) {
@@ -394,7 +442,9 @@ inline T sinc(T x) {
   return x == T(0) ? T(1) : m::sin(product) / product;
 }
 template <class T>
-inline T logit(T x) { return x == T(1) ? infinity<T>() : m::log(x / (T(1) - x)); }
+inline T logit(T x) {
+  return x == T(1) ? infinity<T>() : m::log(x / (T(1) - x));
+}
 /// A rational first guess (relative error below 1e-9 with the tail's own form), then two steps of Newton's method.
 template <class T>
 inline T erfinv(T y) {

@@ -8,29 +8,29 @@ namespace updraft::UPDRAFT_ISA {
 namespace {
 
 // T is the unsigned type of the width: it wraps. Comparisons, maximum and shifts go through S.
-#define NATIVE1(NAME, R, ...)                                                                    \
-  template <class S>                                                                             \
-  void NAME(const void* const* in, void* const* out, int64_t n, const Params&) {                 \
-    using T = std::make_unsigned_t<S>;                                                           \
-    const T* a = static_cast<const T*>(in[0]);                                                   \
-    R* to = static_cast<R*>(out[0]);                                                             \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {                                       \
-      const T x = a[i];                                                                          \
-      to[i] = static_cast<R>(__VA_ARGS__);                                                       \
-    }                                                                                            \
+#define NATIVE1(NAME, R, ...)                                                    \
+  template <class S>                                                             \
+  void NAME(const void* const* in, void* const* out, int64_t n, const Params&) { \
+    using T = std::make_unsigned_t<S>;                                           \
+    const T* a = static_cast<const T*>(in[0]);                                   \
+    R* to = static_cast<R*>(out[0]);                                             \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {                       \
+      const T x = a[i];                                                          \
+      to[i] = static_cast<R>(__VA_ARGS__);                                       \
+    }                                                                            \
   }
-#define NATIVE2(NAME, R, ...)                                                                    \
-  template <class S>                                                                             \
-  void NAME(const void* const* in, void* const* out, int64_t n, const Params& params) {          \
-    using T = std::make_unsigned_t<S>;                                                           \
-    [[maybe_unused]] const T p = static_cast<T>(params.i64[0]);                                  \
-    const T* a = static_cast<const T*>(in[0]);                                                   \
-    const T* b = static_cast<const T*>(in[1]);                                                   \
-    R* to = static_cast<R*>(out[0]);                                                             \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {                                       \
-      const T x = a[i], y = b[i];                                                                \
-      to[i] = static_cast<R>(__VA_ARGS__);                                                       \
-    }                                                                                            \
+#define NATIVE2(NAME, R, ...)                                                           \
+  template <class S>                                                                    \
+  void NAME(const void* const* in, void* const* out, int64_t n, const Params& params) { \
+    using T = std::make_unsigned_t<S>;                                                  \
+    [[maybe_unused]] const T p = static_cast<T>(params.i64[0]);                         \
+    const T* a = static_cast<const T*>(in[0]);                                          \
+    const T* b = static_cast<const T*>(in[1]);                                          \
+    R* to = static_cast<R*>(out[0]);                                                    \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {                              \
+      const T x = a[i], y = b[i];                                                       \
+      to[i] = static_cast<R>(__VA_ARGS__);                                              \
+    }                                                                                   \
   }
 
 NATIVE2(add_scaled, T, x + p * y)
@@ -40,7 +40,7 @@ NATIVE2(sub, T, x - y)
 NATIVE2(mul, T, 1u * x * y)
 NATIVE2(maximum, T, static_cast<S>(x) > static_cast<S>(y) ? x : y)
 NATIVE2(minimum, T, static_cast<S>(x) < static_cast<S>(y) ? x : y)
-NATIVE2(bitwise_and, T, x & y)
+NATIVE2(bitwise_and, T, x& y)
 NATIVE2(bitwise_or, T, x | y)
 NATIVE2(bitwise_xor, T, x ^ y)
 NATIVE2(eq, uint8_t, x == y)
@@ -104,10 +104,17 @@ BlockFn native_elementwise(Ew row, DType type, const Params& params) {
     case DType::UInt8: return integer_row<uint8_t>(row, params);
     case DType::Bool:
       switch (row) {
-        case Ew::mul: case Ew::minimum: case Ew::logical_and: case Ew::bitwise_and: return both<uint8_t>;
+        case Ew::mul:
+        case Ew::minimum:
+        case Ew::logical_and:
+        case Ew::bitwise_and: return both<uint8_t>;
         case Ew::add: return params.i64[0] != 0 ? either<uint8_t> : nullptr;
-        case Ew::maximum: case Ew::logical_or: case Ew::bitwise_or: return either<uint8_t>;
-        case Ew::ne: case Ew::logical_xor: case Ew::bitwise_xor: return differ<uint8_t>;
+        case Ew::maximum:
+        case Ew::logical_or:
+        case Ew::bitwise_or: return either<uint8_t>;
+        case Ew::ne:
+        case Ew::logical_xor:
+        case Ew::bitwise_xor: return differ<uint8_t>;
         case Ew::eq: return same<uint8_t>;
         case Ew::logical_not: return logical_not<uint8_t>;
         default: return nullptr;

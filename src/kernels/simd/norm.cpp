@@ -203,8 +203,9 @@ void norm_row(int compute, const void* x, int64_t n, double mean, double rstd, c
 void norm_row_backward(int compute, bool rms, const void* dy, const void* x, int64_t n, double mean, double rstd,
                        const void* gamma, void* dx, void* dgamma, void* dbeta) {
   by_type(compute, [&]<class T>() {
-    row_backward(rms, static_cast<const T*>(dy), static_cast<const T*>(x), n, static_cast<T>(mean), static_cast<T>(rstd),
-                 static_cast<const T*>(gamma), static_cast<T*>(dx), static_cast<T*>(dgamma), static_cast<T*>(dbeta));
+    row_backward(rms, static_cast<const T*>(dy), static_cast<const T*>(x), n, static_cast<T>(mean),
+                 static_cast<T>(rstd), static_cast<const T*>(gamma), static_cast<T*>(dx), static_cast<T*>(dgamma),
+                 static_cast<T*>(dbeta));
   });
 }
 

@@ -41,7 +41,8 @@ inline void max_row(const T* __restrict in, int64_t stride, T* __restrict best, 
 template <class T>
 void max_pool_plane(const PoolShape& s, const T* in, T* out, int32_t* where) {
   const int64_t width = s.out[2], stride = s.stride[2];
-  const T lowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  const T lowest =
+      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   for (int64_t od = 0; od < s.out[0]; ++od)
     for (int64_t oh = 0; oh < s.out[1]; ++oh) {
       T* best = out + (od * s.out[1] + oh) * width;
@@ -118,7 +119,8 @@ struct AvgRows {
   std::vector<T> quotient;
   std::vector<T> divisor_w;
   explicit AvgRows(const PoolShape& s)
-      : columns(static_cast<size_t>(std::max(s.in[2] + s.padding[2], (s.out[2] - 1) * s.stride[2] + s.kernel[2]) + s.padding[2])),
+      : columns(static_cast<size_t>(std::max(s.in[2] + s.padding[2], (s.out[2] - 1) * s.stride[2] + s.kernel[2]) +
+                                    s.padding[2])),
         quotient(static_cast<size_t>(s.out[2])),
         divisor_w(static_cast<size_t>(s.out[2])) {
     for (int64_t x = 0; x < s.out[2]; ++x) divisor_w[static_cast<size_t>(x)] = static_cast<T>(Divisor(s).part(2, x));
@@ -187,7 +189,8 @@ void avg_pool_backward_plane(const PoolShape& s, const T* grad, T* to) {
 // The part of [0, in) that output o of an adaptive pooling covers.
 struct Part {
   int64_t begin, end;
-  Part(int64_t o, int64_t out, int64_t in) : begin(o / out * in + o % out * in / out), end(1 + ((o + 1) * in - 1) / out) {}
+  Part(int64_t o, int64_t out, int64_t in)
+      : begin(o / out * in + o % out * in / out), end(1 + ((o + 1) * in - 1) / out) {}
 };
 
 template <class T>
@@ -232,11 +235,23 @@ void adaptive_backward_plane(const PoolShape& s, const T* grad, T* to) {
 
 }  // namespace
 
-#define UPDRAFT_BY_COMPUTE(c, call)                         \
-  switch (c) {                                              \
-    case Compute::F32: { using T = float; call; break; }    \
-    case Compute::F64: { using T = double; call; break; }   \
-    default: { using T = int64_t; call; break; }            \
+#define UPDRAFT_BY_COMPUTE(c, call) \
+  switch (c) {                      \
+    case Compute::F32: {            \
+      using T = float;              \
+      call;                         \
+      break;                        \
+    }                               \
+    case Compute::F64: {            \
+      using T = double;             \
+      call;                         \
+      break;                        \
+    }                               \
+    default: {                      \
+      using T = int64_t;            \
+      call;                         \
+      break;                        \
+    }                               \
   }
 
 void max_pool(const PoolShape& s, Compute c, const void* in, void* out, int32_t* where) {
@@ -255,8 +270,7 @@ void narrow_positions(void* to, int size, const int32_t* from, int64_t n) {
     for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(to)[i] = static_cast<uint8_t>(from[i]);
   else if (size == 2)
     for (int64_t i = 0; i < n; ++i) static_cast<uint16_t*>(to)[i] = static_cast<uint16_t>(from[i]);
-  else
-    std::copy_n(from, n, static_cast<int32_t*>(to));
+  else std::copy_n(from, n, static_cast<int32_t*>(to));
 }
 void avg_pool(const PoolShape& s, Compute c, const void* in, void* out) {
   UPDRAFT_BY_COMPUTE(c, avg_pool_plane(s, static_cast<const T*>(in), static_cast<T*>(out)))

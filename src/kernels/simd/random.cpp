@@ -52,7 +52,9 @@ void philox(uint32_t* words, uint64_t block, const RandomKey& key) {
 // 24 bits as a float in [0, 1); the conversion from int is the one that every vector unit has.
 inline float unit(uint32_t w) { return static_cast<float>(static_cast<int32_t>(w >> 8)) * 0x1p-24f; }
 // In (0, 1], with small values as fine as 2^-32.
-inline float positive_unit(uint32_t w) { return static_cast<float>(static_cast<int32_t>(w >> 1)) * 0x1p-31f + 0x1p-32f; }
+inline float positive_unit(uint32_t w) {
+  return static_cast<float>(static_cast<int32_t>(w >> 1)) * 0x1p-31f + 0x1p-32f;
+}
 // 53 bits; through the exponent, as vector units before AVX-512 do not convert 64-bit integers.
 inline double unit64(uint32_t hi, uint32_t lo) {
   return static_cast<double>(static_cast<int32_t>(hi >> 5)) * 0x1p-27 +
@@ -76,12 +78,23 @@ inline float cosine(float r) {
 inline double sine(double r) {
   const double z = r * r;
   return (((((1.58962301576546568060e-10 * z - 2.50507477628578072866e-8) * z + 2.75573136213857245213e-6) * z -
-            1.98412698295895385996e-4) * z + 8.33333333332211858878e-3) * z - 1.66666666666666307295e-1) * z * r + r;
+            1.98412698295895385996e-4) *
+               z +
+           8.33333333332211858878e-3) *
+              z -
+          1.66666666666666307295e-1) *
+             z * r +
+         r;
 }
 inline double cosine(double r) {
   const double z = r * r;
   return (((((-1.13585365213876817300e-11 * z + 2.08757008419747316778e-9) * z - 2.75573141792967388112e-7) * z +
-            2.48015872888517045348e-5) * z - 1.38888888888730564116e-3) * z + 4.16666666666665929218e-2) * z * z -
+            2.48015872888517045348e-5) *
+               z -
+           1.38888888888730564116e-3) *
+              z +
+          4.16666666666665929218e-2) *
+             z * z -
          0.5 * z + 1.0;
 }
 // The point at angle r in quadrant q (two bits).
@@ -221,8 +234,7 @@ void random_block(RandomKind kind, void* to, uint64_t block, const RandomKey& ke
     case RandomKind::kInteger: {
       int64_t* x = static_cast<int64_t*>(to);
       const uint32_t range = static_cast<uint32_t>(p.range);
-      for (int i = 0; i < kWords; ++i)
-        x[i] = static_cast<int64_t>(static_cast<uint64_t>(p.from) + high(w[i], range));
+      for (int i = 0; i < kWords; ++i) x[i] = static_cast<int64_t>(static_cast<uint64_t>(p.from) + high(w[i], range));
       break;
     }
     case RandomKind::kIntegerWide: {
@@ -230,7 +242,8 @@ void random_block(RandomKind kind, void* to, uint64_t block, const RandomKey& ke
       const uint64_t from = static_cast<uint64_t>(p.from);
       for (int i = 0; i < kWords; ++i) {
         const uint64_t value = static_cast<uint64_t>(w[i]) << 32 | low[i];
-        x[i] = from + (p.range ? static_cast<uint64_t>((static_cast<unsigned __int128>(value) * p.range) >> 64) : value);
+        x[i] =
+            from + (p.range ? static_cast<uint64_t>((static_cast<unsigned __int128>(value) * p.range) >> 64) : value);
       }
       break;
     }

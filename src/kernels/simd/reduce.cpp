@@ -222,8 +222,10 @@ void reduce_row(int op, int compute, const void* x, int64_t n, void* wide) {
         if constexpr (std::is_same_v<W, complex128>) complex_row<MulOp, T, W>(x, n, wide);
         else row<MulOp, T, W>(x, n, wide);
       });
-    case ReduceOp::max: return by_compute<MaxOp, false>(compute, [&]<class T, class W>() { row<MaxOp, T, W>(x, n, wide); });
-    case ReduceOp::min: return by_compute<MinOp, false>(compute, [&]<class T, class W>() { row<MinOp, T, W>(x, n, wide); });
+    case ReduceOp::max:
+      return by_compute<MaxOp, false>(compute, [&]<class T, class W>() { row<MaxOp, T, W>(x, n, wide); });
+    case ReduceOp::min:
+      return by_compute<MinOp, false>(compute, [&]<class T, class W>() { row<MinOp, T, W>(x, n, wide); });
   }
 }
 
@@ -234,9 +236,11 @@ void reduce_cols(int op, int compute, const void* x, int64_t stride, int64_t row
     case ReduceOp::prod:
       return by_compute<MulOp, true>(compute, [&]<class T, class W>() { cols<MulOp, T, W>(x, stride, rows, n, wide); });
     case ReduceOp::max:
-      return by_compute<MaxOp, false>(compute, [&]<class T, class W>() { cols<MaxOp, T, W>(x, stride, rows, n, wide); });
+      return by_compute<MaxOp, false>(compute,
+                                      [&]<class T, class W>() { cols<MaxOp, T, W>(x, stride, rows, n, wide); });
     case ReduceOp::min:
-      return by_compute<MinOp, false>(compute, [&]<class T, class W>() { cols<MinOp, T, W>(x, stride, rows, n, wide); });
+      return by_compute<MinOp, false>(compute,
+                                      [&]<class T, class W>() { cols<MinOp, T, W>(x, stride, rows, n, wide); });
   }
 }
 
@@ -258,16 +262,14 @@ void reduce_map(int map, int compute, const void* x, int64_t n, const void* pivo
 void moments_row(int compute, const void* x, int64_t n, const void* pivot, double* sum, double* square) {
   if (static_cast<Compute>(compute) == Compute::F32)
     moments(static_cast<const float*>(x), n, static_cast<double>(*static_cast<const float*>(pivot)), sum, square);
-  else
-    moments(static_cast<const double*>(x), n, *static_cast<const double*>(pivot), sum, square);
+  else moments(static_cast<const double*>(x), n, *static_cast<const double*>(pivot), sum, square);
 }
 
 void moments_cols(int compute, const void* x, int64_t stride, int64_t rows, int64_t n, const void* pivot, double* sum,
                   double* square) {
   if (static_cast<Compute>(compute) == Compute::F32)
     moments_columns(static_cast<const float*>(x), stride, rows, n, static_cast<const float*>(pivot), sum, square);
-  else
-    moments_columns(static_cast<const double*>(x), stride, rows, n, static_cast<const double*>(pivot), sum, square);
+  else moments_columns(static_cast<const double*>(x), stride, rows, n, static_cast<const double*>(pivot), sum, square);
 }
 
 void arg_row(int compute, bool largest, const void* x, int64_t n, int64_t first, void* best, int64_t* index) {

@@ -46,7 +46,8 @@ void forward(const Taps* t, const T* in, T* out) {
         for (int kd = 0; kd < td.count; ++kd)
           for (int kh = 0; kh < th.count; ++kh)
             axpy<T>(weight<T>(td, kd * td.out + od) * weight<T>(th, kh * th.out + oh),
-                    in + (td.index[kd * td.out + od] * th.in + th.index[kh * th.out + oh]) * tw.in, mixed.data(), tw.in);
+                    in + (td.index[kd * td.out + od] * th.in + th.index[kh * th.out + oh]) * tw.in, mixed.data(),
+                    tw.in);
         row = mixed.data();
       }
       if (tw.unit) {
@@ -83,7 +84,8 @@ void backward(const Taps* t, const T* grad, T* to) {
         if (tw.unit)
           for (int64_t x = 0; x < tw.out; ++x) mixed[static_cast<size_t>(index[x])] += grad[x];
         else
-          for (int64_t x = 0; x < tw.out; ++x) mixed[static_cast<size_t>(index[x])] += weight<T>(tw, k * tw.out + x) * grad[x];
+          for (int64_t x = 0; x < tw.out; ++x)
+            mixed[static_cast<size_t>(index[x])] += weight<T>(tw, k * tw.out + x) * grad[x];
       }
       for (int kd = 0; kd < td.count; ++kd)
         for (int kh = 0; kh < th.count; ++kh)

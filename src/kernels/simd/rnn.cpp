@@ -80,17 +80,20 @@ void gru_cell_backward(T* a, T* b, T* dh, const T* const* saved, int64_t n) {
 
 }  // namespace
 
-#define UPDRAFT_RNN(S, T)                                                                                                 \
-  void lstm_cell_##S(T* const* out, const T* gates, const T* bias, const T* c_before, int64_t n) {                        \
-    lstm_cell(out, gates, bias, c_before, n);                                                                             \
-  }                                                                                                                       \
-  void lstm_cell_backward_##S(T* gates, T* dh, T* dc, const T* const* saved, int64_t n) {                                 \
-    lstm_cell_backward(gates, dh, dc, saved, n);                                                                          \
-  }                                                                                                                       \
-  void gru_cell_##S(T* const* out, const T* a, const T* b, const T* a_bias, const T* b_bias, const T* before, int64_t n) { \
-    gru_cell(out, a, b, a_bias, b_bias, before, n);                                                                       \
-  }                                                                                                                       \
-  void gru_cell_backward_##S(T* a, T* b, T* dh, const T* const* saved, int64_t n) { gru_cell_backward(a, b, dh, saved, n); }
+#define UPDRAFT_RNN(S, T)                                                                                     \
+  void lstm_cell_##S(T* const* out, const T* gates, const T* bias, const T* c_before, int64_t n) {            \
+    lstm_cell(out, gates, bias, c_before, n);                                                                 \
+  }                                                                                                           \
+  void lstm_cell_backward_##S(T* gates, T* dh, T* dc, const T* const* saved, int64_t n) {                     \
+    lstm_cell_backward(gates, dh, dc, saved, n);                                                              \
+  }                                                                                                           \
+  void gru_cell_##S(T* const* out, const T* a, const T* b, const T* a_bias, const T* b_bias, const T* before, \
+                    int64_t n) {                                                                              \
+    gru_cell(out, a, b, a_bias, b_bias, before, n);                                                           \
+  }                                                                                                           \
+  void gru_cell_backward_##S(T* a, T* b, T* dh, const T* const* saved, int64_t n) {                           \
+    gru_cell_backward(a, b, dh, saved, n);                                                                    \
+  }
 UPDRAFT_RNN(f32, float)
 UPDRAFT_RNN(f64, double)
 #undef UPDRAFT_RNN

@@ -20,11 +20,20 @@ typedef float VectorF __attribute__((vector_size(kVectorBytes), may_alias));
 typedef double VectorD __attribute__((vector_size(kVectorBytes), may_alias));
 typedef int32_t VectorI __attribute__((vector_size(kVectorBytes), may_alias));
 
-template <class T> struct VectorOf;
-template <> struct VectorOf<float> { using type = VectorF; };
-template <> struct VectorOf<double> { using type = VectorD; };
-template <class T> using Vector = typename VectorOf<T>::type;
-template <class T> inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+template <class T>
+struct VectorOf;
+template <>
+struct VectorOf<float> {
+  using type = VectorF;
+};
+template <>
+struct VectorOf<double> {
+  using type = VectorD;
+};
+template <class T>
+using Vector = typename VectorOf<T>::type;
+template <class T>
+inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
 #define UPDRAFT_VECTOR_INLINE inline __attribute__((always_inline))
 

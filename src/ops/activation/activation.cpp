@@ -10,9 +10,9 @@ namespace updraft {
 #define INPLACE(NAME, ROW) \
   ACLNN(aclnnInplace##NAME, (Out, selfRef)) { plan_unary(op, Ew::ROW, *selfRef, *selfRef); }
 // The row takes the gradient first, then what the operator saved.
-#define BACKWARD(NAME, ROW)                                                  \
-  ACLNN(aclnn##NAME, (In, gradOutput), (In, saved), (Out, gradInput)) {       \
-    plan_binary(op, Ew::ROW, gradOutput, saved, *gradInput);                  \
+#define BACKWARD(NAME, ROW)                                             \
+  ACLNN(aclnn##NAME, (In, gradOutput), (In, saved), (Out, gradInput)) { \
+    plan_binary(op, Ew::ROW, gradOutput, saved, *gradInput);            \
   }
 
 FORWARD(Relu, relu)

@@ -106,7 +106,8 @@ ACLNN(aclnnGeGluV3Backward, (In, gradOutput), (In, self), (In, gelu), (Int, dim)
   op.require_same_shape("gradOutput", grad, "a half of self", gate);
   op.require_same_shape("gelu", saved, "gradOutput", grad);
   const Compute compute = compute_of(self->dtype);
-  BlockFn slope = elementwise_kernel(is_tanh(approximate) ? Ew::gelu_tanh_mul_backward : Ew::gelu_mul_backward, compute);
+  BlockFn slope =
+      elementwise_kernel(is_tanh(approximate) ? Ew::gelu_tanh_mul_backward : Ew::gelu_mul_backward, compute);
   BlockFn mul = elementwise_kernel(Ew::mul, compute);
   if (gradInput->empty()) return;
   op.launch([=] {

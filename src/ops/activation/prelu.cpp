@@ -16,8 +16,8 @@ TensorView channel_weight(const Op& op, const TensorView& weight, const TensorVi
   TensorView w = weight;
   w.rank = self.rank;
   const int channel = self.rank > 1 ? 1 : 0;
-  op.require(n == 1 || (self.rank > 0 && self.dims[channel] == n), "weight is {} and self is {}: want one weight or one a channel",
-             describe(weight), describe(self));
+  op.require(n == 1 || (self.rank > 0 && self.dims[channel] == n),
+             "weight is {} and self is {}: want one weight or one a channel", describe(weight), describe(self));
   int64_t stride = 0;
   for (int d = 0; d < weight.rank; ++d)
     if (weight.dims[d] != 1) stride = weight.strides[d];
@@ -31,12 +31,13 @@ TensorView channel_weight(const Op& op, const TensorView& weight, const TensorVi
 constexpr int64_t kBlock = 1024, kChunk = 64 * kBlock;
 
 /// The sum of grad * min(self, 0) over [begin, end) of two views of one shape, in blocks of a fixed order.
-double prelu_weight_sum(const StridedLoop<2>& loop, const TensorView& grad, const TensorView& self, int64_t begin, int64_t end) {
+double prelu_weight_sum(const StridedLoop<2>& loop, const TensorView& grad, const TensorView& self, int64_t begin,
+                        int64_t end) {
   const int f64 = static_cast<int>(Compute::F64);
   LoadFn load_grad = kernels().load[static_cast<int>(grad.dtype)][f64];
   LoadFn load_self = kernels().load[static_cast<int>(self.dtype)][f64];
   double total = 0, g[kBlock], x[kBlock];
-  loop.rows(begin, end, [&](const int64_t (&offset)[2], int64_t, int64_t n) {
+  loop.rows(begin, end, [&](const int64_t(&offset)[2], int64_t, int64_t n) {
     const int64_t sg = loop.strides[0][loop.rank - 1], sx = loop.strides[1][loop.rank - 1];
     for (int64_t at = 0; at < n; at += kBlock) {
       const int64_t step = std::min(kBlock, n - at);
@@ -104,18 +105,22 @@ void plan_rrelu(Op& op, const TensorView& self, const TensorView& noise, const a
   op.require(low <= high, "lower is {} and upper is {}: want lower <= upper", low, high);
   op.require_same_shape("out", out, "self", self);
   if (!training) return plan_unary(op, Ew::leaky_relu, self, out, params_of((low + high) / 2));
-  op.require(noise.numel() == self.numel(), "noise is {} and self is {}: want as many elements", describe(noise), describe(self));
+  op.require(noise.numel() == self.numel(), "noise is {} and self is {}: want as many elements", describe(noise),
+             describe(self));
   if (self.empty()) return;
   op.launch([=] {
     const KernelTable& t = kernels();
     const int f64 = static_cast<int>(Compute::F64);
-    auto at = [](const TensorView& v, int64_t i) { return v.as<char>() + v.offset_of(i) * static_cast<int64_t>(size_of(v.dtype)); };
+    auto at = [](const TensorView& v, int64_t i) {
+      return v.as<char>() + v.offset_of(i) * static_cast<int64_t>(size_of(v.dtype));
+    };
     parallel_for(self.numel(), 4096, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         double x, r = 1;
         t.load[static_cast<int>(self.dtype)][f64](&x, at(self, i), 1, 1);
         if (x <= 0) {
-          r = low + (high - low) * uniform_at(static_cast<uint64_t>(seed), static_cast<uint64_t>(offset), static_cast<uint64_t>(i));
+          r = low + (high - low) * uniform_at(static_cast<uint64_t>(seed), static_cast<uint64_t>(offset),
+                                              static_cast<uint64_t>(i));
           x *= r;
         }
         t.store[f64][static_cast<int>(noise.dtype)](at(noise, i), 1, &r, 1);
@@ -133,7 +138,8 @@ ACLNN(aclnnPrelu, (In, self), (In, weight), (Out, out)) {
 ACLNN(aclnnPreluBackward, (In, gradOutput), (In, self), (In, weight), (Out, gradInput), (Out, gradWeight)) {
   op.require_same_shape("gradOutput", *gradOutput, "self", *self);
   op.require_same_shape("gradInput", *gradInput, "self", *self);
-  op.require(gradWeight->numel() == weight->numel(), "gradWeight is {} and weight is {}", describe(*gradWeight), describe(*weight));
+  op.require(gradWeight->numel() == weight->numel(), "gradWeight is {} and weight is {}", describe(*gradWeight),
+             describe(*weight));
   const TensorView w = channel_weight(op, *weight, *self);
   const Compute compute = compute_of(promote(self->dtype, gradOutput->dtype));
   BlockFn fn = elementwise_kernel(Ew::prelu_backward, compute);

@@ -34,7 +34,8 @@ struct Extra {
   int64_t strides[4] = {};
   explicit operator bool() const { return data != nullptr; }
   char* at(int64_t b, int64_t h, int64_t i, int64_t j) const {
-    return data + (b * strides[0] + h * strides[1] + i * strides[2] + j * strides[3]) * static_cast<int64_t>(size_of(dtype));
+    return data +
+           (b * strides[0] + h * strides[1] + i * strides[2] + j * strides[3]) * static_cast<int64_t>(size_of(dtype));
   }
 };
 
@@ -53,14 +54,14 @@ struct Range {
 struct Problem {
   Heads q, k, v;
   Extra pse, mask, sink;
-  const uint8_t* keep = nullptr;   ///< dropout: a bit a score, 1 = kept
+  const uint8_t* keep = nullptr;  ///< dropout: a bit a score, 1 = kept
   double keep_probability = 1;
   float scale = 1, pse_factor = 1;
   int64_t sparse_mode = 0, before = 0, after = 0;
-  bool ranged = false;             ///< positions decide about some of the masking
-  bool dense = false;              ///< the mask's bytes are read
+  bool ranged = false;  ///< positions decide about some of the masking
+  bool dense = false;   ///< the mask's bytes are read
   std::vector<Sequence> sequences;
-  int64_t group = 1;               ///< query heads a key head
+  int64_t group = 1;  ///< query heads a key head
   float *max = nullptr, *sum = nullptr;
   int64_t stat_batch = 0, stat_head = 0, stat_position = 0;
 
@@ -69,7 +70,8 @@ struct Problem {
   }
   /// Keys that query i of a sequence may see.
   Range keys_of(const Sequence& s, int64_t i) const;
-  /// Adds pse and writes -inf where a score does not take part; s is [rows][ld], columns from cols to padded are masked.
+  /// Adds pse and writes -inf where a score does not take part; s is [rows][ld], columns from cols to padded are
+  /// masked.
   void mask_tile(float* s, int64_t ld, const Sequence& seq, int64_t head, int64_t row, int64_t rows, int64_t col,
                  int64_t cols, int64_t padded) const;
   /// x = x * keep / keep_probability

@@ -1,6 +1,6 @@
-// Attention in tiles of queries and keys with a running softmax. Scores live only in a tile; the backward pass makes them
-// again from the maximum and the sum of each row. Everything is f32 inside; tiles lie at fixed positions, so results do
-// not depend on the thread count.
+// Attention in tiles of queries and keys with a running softmax. Scores live only in a tile; the backward pass makes
+// them again from the maximum and the sum of each row. Everything is f32 inside; tiles lie at fixed positions, so
+// results do not depend on the thread count.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,14 +13,15 @@
 namespace updraft::attention {
 namespace {
 
-constexpr int64_t kQueries = 64;   // rows of a tile
-constexpr int64_t kKeys = 128;     // columns of a tile (at most 256: mask_tile's buffer)
+constexpr int64_t kQueries = 64;  // rows of a tile
+constexpr int64_t kKeys = 128;    // columns of a tile (at most 256: mask_tile's buffer)
 enum Slot { kBuffer = 8 };
 
 /// Cuts one block of scratch memory into arrays of floats, each 64-byte aligned.
 class Arena {
  public:
-  explicit Arena(int64_t floats) : at_(static_cast<float*>(onednn::scratch(kBuffer, static_cast<size_t>(floats) * 4))) {}
+  explicit Arena(int64_t floats)
+      : at_(static_cast<float*>(onednn::scratch(kBuffer, static_cast<size_t>(floats) * 4))) {}
   float* take(int64_t floats) {
     float* p = at_;
     at_ += padded(floats);
@@ -66,7 +67,8 @@ void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
   const int64_t d = padded(p.q.width), dv = padded(p.v.width), rows = c.end - c.begin;
   Arena arena(rows * (d + dv + 2) + kKeys * (2 * d + dv) + kQueries * kKeys + 256);
   float *q = arena.take(rows * d), *o = arena.take(rows * dv), *max = arena.take(rows), *sum = arena.take(rows);
-  float *k = arena.take(kKeys * d), *kt = arena.take(d * kKeys), *v = arena.take(kKeys * dv), *s = arena.take(kQueries * kKeys);
+  float *k = arena.take(kKeys * d), *kt = arena.take(d * kKeys), *v = arena.take(kKeys * dv),
+        *s = arena.take(kQueries * kKeys);
   p.q.load(q, d, seq.batch, c.head, seq.q_begin + c.begin, seq.q_begin + c.end);
   t.scale_f32(q, rows * d, p.scale);
   std::fill_n(o, rows * dv, 0.0f);
@@ -110,13 +112,13 @@ void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
 }
 
 /// Scores of a tile whose gradient is wanted, added into the gradient of pse (f32, summed over what pse broadcasts).
-void add_dpse(const Problem& p, const Extra& dpse, const float* g, int64_t ld, const Sequence& seq, int64_t head, int64_t row,
-              int64_t rows, int64_t col, int64_t cols) {
+void add_dpse(const Problem& p, const Extra& dpse, const float* g, int64_t ld, const Sequence& seq, int64_t head,
+              int64_t row, int64_t rows, int64_t col, int64_t cols) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < cols; ++j) {
       const int64_t line = dpse.dims[2] == 1 ? 0 : std::min(row + i, dpse.dims[2] - 1);
-      *reinterpret_cast<float*>(dpse.at(dpse.dims[0] == 1 ? 0 : seq.batch, dpse.dims[1] == 1 ? 0 : head, line, col + j)) +=
-          p.pse_factor * g[i * ld + j];
+      *reinterpret_cast<float*>(dpse.at(dpse.dims[0] == 1 ? 0 : seq.batch, dpse.dims[1] == 1 ? 0 : head, line,
+                                        col + j)) += p.pse_factor * g[i * ld + j];
     }
 }
 
@@ -179,7 +181,8 @@ void backward_group(const Problem& p, const Gradients& g, const Sequence& seq, i
         if (r.end <= col || r.begin >= col + cols) continue;
         const int64_t here = std::min(cols, r.end - col), span = padded(here);
         t.tile_gemm_f32(n, span, d, q + row * d, d, 1, kt + col * d, kKeys, s, kKeys, false);
-        if (!untouched(p, seq, row, n, col, here)) p.mask_tile(s, kKeys, seq, head, row, n, col, std::min(cols, span), span);
+        if (!untouched(p, seq, row, n, col, here))
+          p.mask_tile(s, kKeys, seq, head, row, n, col, std::min(cols, span), span);
         t.tile_gemm_f32(n, span, dv, go + row * dv, dv, 1, vt + col * dv, kKeys, gs, kKeys, false);
         if (p.keep) p.drop_tile(gs, kKeys, seq, head, row, n, col, here);
         t.attention_softmax_grad(s, gs, kKeys, n, span, max + row, inverse + row, delta + row);

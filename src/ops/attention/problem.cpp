@@ -29,10 +29,10 @@ Range Problem::keys_of(const Sequence& s, int64_t i) const {
   const int64_t shift = s.k_length - s.q_length;
   int64_t begin = 0, end = s.k_length;
   switch (sparse_mode) {
-    case 0: begin = i - before, end = i + after + 1; break;                                // from the top left
+    case 0: begin = i - before, end = i + after + 1; break;  // from the top left
     case 2: end = i + 1; break;
     case 3: end = i + shift + 1; break;
-    case 4: begin = i + shift - before, end = i + shift + after + 1; break;                // from the bottom right
+    case 4: begin = i + shift - before, end = i + shift + after + 1; break;  // from the bottom right
     case 6: end = std::max(s.prefix, i + shift + 1); break;
     case 7:
       if (s.last) begin = i + shift - before, end = i + shift + after + 1;
@@ -55,15 +55,16 @@ void Problem::mask_tile(float* s, int64_t ld, const Sequence& seq, int64_t head,
     const int64_t i = row + x;
     if (pse) {
       int64_t line = pse.dims[2] == 1 ? 0 : i, shift = 0;
-      if (pse.dims[2] > 1 && pse.dims[2] < seq.q_length) {  // compressed: only the last rows, others lie on their diagonals
+      if (pse.dims[2] > 1 &&
+          pse.dims[2] < seq.q_length) {  // compressed: only the last rows, others lie on their diagonals
         const int64_t skipped = seq.q_length - pse.dims[2];
         line = std::max<int64_t>(0, i - skipped);
         shift = std::max<int64_t>(0, skipped - i);
       }
       const int64_t from = std::min(col + shift, pse.dims[3] - 1), n = std::min(cols, pse.dims[3] - from);
       alignas(64) float bias[256];
-      kernels().load[static_cast<int>(pse.dtype)][static_cast<int>(Compute::F32)](bias, pse.at(seq.batch, head, line, from),
-                                                                                  pse.strides[3], n);
+      kernels().load[static_cast<int>(pse.dtype)][static_cast<int>(Compute::F32)](
+          bias, pse.at(seq.batch, head, line, from), pse.strides[3], n);
       kernels().axpy_f32(s, bias, n, pse_factor);
     }
     if (dense) {
@@ -77,7 +78,8 @@ void Problem::mask_tile(float* s, int64_t ld, const Sequence& seq, int64_t head,
     }
     if (ranged) {
       const Range r = keys_of(seq, i);
-      const int64_t begin = std::clamp<int64_t>(r.begin - col, 0, cols), end = std::clamp<int64_t>(r.end - col, begin, cols);
+      const int64_t begin = std::clamp<int64_t>(r.begin - col, 0, cols),
+                    end = std::clamp<int64_t>(r.end - col, begin, cols);
       std::fill(s, s + begin, kMasked);
       std::fill(s + end, s + cols, kMasked);
     }
@@ -101,7 +103,8 @@ Heads heads_of(Op& op, const char* name, const TensorView& v, const std::string&
   const int64_t *d = v.dims, *s = v.strides;
   const int want = layout == "BNSD" || layout == "BSND" ? 4 : 3;
   op.require(v.rank == want, "{} is {}, want {} dimensions for layout {}", name, describe(v), want, layout);
-  op.require(v.dtype == DType::Float || is_half(v.dtype), "{} is {}, want FLOAT, FLOAT16 or BFLOAT16", name, describe(v));
+  op.require(v.dtype == DType::Float || is_half(v.dtype), "{} is {}, want FLOAT, FLOAT16 or BFLOAT16", name,
+             describe(v));
   if (layout == "BNSD") {
     h.batches = d[0], h.heads = d[1], h.positions = d[2], h.width = d[3];
     h.batch = s[0], h.head = s[1], h.position = s[2], h.element = s[3];
@@ -112,7 +115,8 @@ Heads heads_of(Op& op, const char* name, const TensorView& v, const std::string&
     h.batches = 1, h.positions = d[0], h.heads = d[1], h.width = d[2];
     h.batch = 0, h.position = s[0], h.head = s[1], h.element = s[2];
   } else {
-    op.require(heads > 0 && d[2] % heads == 0, "{} is {}, want a last dimension that {} heads divide", name, describe(v), heads);
+    op.require(heads > 0 && d[2] % heads == 0, "{} is {}, want a last dimension that {} heads divide", name,
+               describe(v), heads);
     h.heads = heads;
     h.width = d[2] / heads;
     h.element = s[2];
@@ -149,14 +153,15 @@ Problem plan(Op& op, const Request& r) {
   const int64_t d = p.q.width;
   op.require(d > 0, "query is {}, want a head size above 0", describe(*r.q));
   const bool flat = layout == "BSH" || layout == "SBH";
-  op.require(!flat || (r.k->rank == 3 && r.k->dims[2] % d == 0), "key is {}, want a multiple of the head size {}", describe(*r.k), d);
+  op.require(!flat || (r.k->rank == 3 && r.k->dims[2] % d == 0), "key is {}, want a multiple of the head size {}",
+             describe(*r.k), d);
   const int64_t key_heads = flat ? r.k->dims[2] / d : r.k->dims[layout == "BNSD" || layout == "TND" ? 1 : 2];
   p.k = heads_of(op, "key", *r.k, layout, key_heads);
   p.v = heads_of(op, "value", *r.v, layout, key_heads);
   op.require(p.k.width == d && p.k.batches == p.q.batches && p.v.batches == p.q.batches && p.v.heads == p.k.heads &&
                  p.v.positions == p.k.positions && p.k.heads > 0 && p.q.heads % p.k.heads == 0,
-             "query is {}, key is {} and value is {}: batches, heads and sizes do not match", describe(*r.q), describe(*r.k),
-             describe(*r.v));
+             "query is {}, key is {} and value is {}: batches, heads and sizes do not match", describe(*r.q),
+             describe(*r.k), describe(*r.v));
   op.require(!r.padding, "paddingMask is not supported");
   op.require(r.keep_probability > 0 && r.keep_probability <= 1, "keepProb is {}, want (0, 1]", r.keep_probability);
   p.group = p.q.heads / p.k.heads;
@@ -176,10 +181,11 @@ Problem plan(Op& op, const Request& r) {
       const int64_t q_end = (*r.q_lengths)[i], k_end = (*r.k_lengths)[i];
       if (q_end == 0 && k_end == 0 && i > 0) break;  // batches at the end that do not take part
       op.require(q_end >= q_at && k_end >= k_at && q_end <= p.q.positions && k_end <= p.k.positions,
-                 "actualSeqQLen[{}] is {} and actualSeqKvLen is {}: want ascending numbers up to {} and {}", i, q_end, k_end,
-                 p.q.positions, p.k.positions);
+                 "actualSeqQLen[{}] is {} and actualSeqKvLen is {}: want ascending numbers up to {} and {}", i, q_end,
+                 k_end, p.q.positions, p.k.positions);
       const int64_t prefix = r.prefix && i < r.prefix->size() ? (*r.prefix)[i] : 0;
-      p.sequences.push_back({static_cast<int64_t>(0), q_at, q_end - q_at, k_at, k_end - k_at, bits, prefix, i == 0, false});
+      p.sequences.push_back(
+          {static_cast<int64_t>(0), q_at, q_end - q_at, k_at, k_end - k_at, bits, prefix, i == 0, false});
       bits += heads * (q_end - q_at) * (k_end - k_at);
       q_at = q_end, k_at = k_end;
     }
@@ -189,7 +195,8 @@ Problem plan(Op& op, const Request& r) {
     p.stat_position = as_input ? heads * 8 : 8;
   } else {
     for (int64_t b = 0; b < p.q.batches; ++b) {
-      const int64_t prefix = r.prefix && static_cast<size_t>(b) < r.prefix->size() ? (*r.prefix)[static_cast<size_t>(b)] : 0;
+      const int64_t prefix =
+          r.prefix && static_cast<size_t>(b) < r.prefix->size() ? (*r.prefix)[static_cast<size_t>(b)] : 0;
       p.sequences.push_back({b, 0, p.q.positions, 0, p.k.positions, b * heads * p.q.positions * p.k.positions, prefix,
                              b == 0, b + 1 == p.q.batches});
     }
@@ -206,7 +213,8 @@ Problem plan(Op& op, const Request& r) {
   if (r.pse) {
     op.require(r.pse_type == 0 || r.pse_type == 1, "pseType is {}, supported are 0 and 1", r.pse_type);
     op.require(r.pse->rank >= 2 && r.pse->rank <= 4, "pse is {}, want 2 to 4 dimensions", describe(*r.pse));
-    op.require(r.pse->dtype == DType::Float || is_half(r.pse->dtype), "pse is {}, want floating point", describe(*r.pse));
+    op.require(r.pse->dtype == DType::Float || is_half(r.pse->dtype), "pse is {}, want floating point",
+               describe(*r.pse));
     p.pse = broadcast(*r.pse);
     op.require(fits(p.pse, 0, p.q.batches) && fits(p.pse, 1, heads) && p.pse.dims[3] >= k_most &&
                    (p.pse.dims[2] == 1 || p.pse.dims[2] >= q_most || p.pse.dims[2] == 1024),
@@ -222,14 +230,17 @@ Problem plan(Op& op, const Request& r) {
     p.dense = mode == 0 || mode == 1 || mode == 5;
     p.ranged = mode != 1 && mode != 5 && (mode != 0 || r.before < q_most || r.after < k_most);
     if (p.dense)
-      op.require(fits(p.mask, 0, p.q.batches) && fits(p.mask, 1, heads) && (p.mask.dims[2] == 1 || p.mask.dims[2] >= q_most) &&
+      op.require(fits(p.mask, 0, p.q.batches) && fits(p.mask, 1, heads) &&
+                     (p.mask.dims[2] == 1 || p.mask.dims[2] >= q_most) &&
                      (p.mask.dims[3] == 1 || p.mask.dims[3] >= k_most),
-                 "attenMask is {}, want a shape that broadcasts to [{},{},{},{}]", describe(*r.mask), p.q.batches, heads, q_most, k_most);
+                 "attenMask is {}, want a shape that broadcasts to [{},{},{},{}]", describe(*r.mask), p.q.batches,
+                 heads, q_most, k_most);
   }
   if (r.keep && r.keep_probability < 1) {
     op.require(r.keep->dtype == DType::UInt8 || r.keep->dtype == DType::Bool || r.keep->dtype == DType::Int8,
                "dropMask is {}, want UINT8", describe(*r.keep));
-    op.require(r.keep->is_contiguous() && r.keep->numel() * 8 >= bits, "dropMask is {}, want {} bits", describe(*r.keep), bits);
+    op.require(r.keep->is_contiguous() && r.keep->numel() * 8 >= bits, "dropMask is {}, want {} bits",
+               describe(*r.keep), bits);
     p.keep = r.keep->as<uint8_t>();
   }
   if (r.sink) {

@@ -27,7 +27,8 @@ int64_t row_offset(const TensorView& v, const int64_t* dims, int64_t i) {
   return at;
 }
 
-void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView& sin, int64_t mode, const TensorView& out) {
+void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView& sin, int64_t mode,
+           const TensorView& out) {
   op.require(mode == 0 || mode == 1, "mode is {}, supported are 0 (half) and 1 (interleave)", mode);
   op.require(x.rank >= 1 && x.dims[x.rank - 1] % 2 == 0, "x is {}, want an even last dimension", describe(x));
   for (const TensorView* v : {&x, &cos, &sin, &out})
@@ -64,7 +65,8 @@ ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), 
   });
 }
 
-ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, xOptional), (Int, mode), (Out, dx), (OptOut, dcos), (OptOut, dsin)) {
+ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, xOptional), (Int, mode), (Out, dx),
+      (OptOut, dcos), (OptOut, dsin)) {
   check(op, *dy, *cos, *sin, mode, *dx);
   const TensorView c = cos->expand_as(*dy), s = sin->expand_as(*dy);
   if (dcos) op.require_same_shape("cos", *cos, "dcos", *dcos);
@@ -125,7 +127,8 @@ ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, 
 
 // --- softmax(where(mask, -10000, scale * x)) over the last dimension
 static void check_softmax(Op& op, const TensorView& x, const TensorView& mask, bool fixed, const TensorView& y) {
-  op.require(x.rank >= 2 && compute_of(x.dtype) == Compute::F32, "x is {}, want two dimensions or more of floating point", describe(x));
+  op.require(x.rank >= 2 && compute_of(x.dtype) == Compute::F32,
+             "x is {}, want two dimensions or more of floating point", describe(x));
   op.require(fixed || size_of(mask.dtype) == 1, "mask is {}, want BOOL", describe(mask));
   op.require_same_shape("x", x, "y", y);
   op.work(x.numel() * 16);
@@ -162,7 +165,8 @@ ACLNN(aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Double, scale), (Bool, 
   });
 }
 
-ACLNN(aclnnScaledMaskedSoftmaxBackward, (In, yGrad), (In, y), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask), (Out, out)) {
+ACLNN(aclnnScaledMaskedSoftmaxBackward, (In, yGrad), (In, y), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask),
+      (Out, out)) {
   op.require(fixedTriuMask || mask, "mask is null and fixedTriuMask is false");
   check_softmax(op, *y, mask ? *mask : *y, fixedTriuMask, *out);
   op.require_same_shape("yGrad", *yGrad, "y", *y);

@@ -16,7 +16,8 @@ std::string layout_of(const char* layout) {
 /// The statistics are written 8 times each, contiguously.
 float* stats_of(Op& op, const char* name, const TensorView& v, const Problem& p) {
   op.require(v.dtype == DType::Float && v.is_contiguous() && v.numel() == p.q.batches * p.q.heads * p.q.positions * 8,
-             "{} is {}, want {} contiguous FLOAT elements", name, describe(v), p.q.batches * p.q.heads * p.q.positions * 8);
+             "{} is {}, want {} contiguous FLOAT elements", name, describe(v),
+             p.q.batches * p.q.heads * p.q.positions * 8);
   return v.as<float>();
 }
 
@@ -24,7 +25,8 @@ void plan_forward(Op& op, const Request& r, const TensorView& max, const TensorV
   Problem p = plan(op, r);
   Heads o = heads_of(op, "attentionOut", out, layout_of(r.layout), r.heads);
   op.require(o.batches == p.q.batches && o.heads == p.q.heads && o.positions == p.q.positions && o.width == p.v.width,
-             "attentionOut is {}: it does not match query {} and value {}", describe(out), describe(*r.q), describe(*r.v));
+             "attentionOut is {}: it does not match query {} and value {}", describe(out), describe(*r.q),
+             describe(*r.v));
   if (out.empty()) return;
   p.max = stats_of(op, "softmaxMax", max, p);
   p.sum = stats_of(op, "softmaxSum", sum, p);
@@ -32,7 +34,7 @@ void plan_forward(Op& op, const Request& r, const TensorView& max, const TensorV
 }
 
 struct GradRequest {
-  const TensorView *dy;
+  const TensorView* dy;
   OptIn max, sum, out;
   const TensorView *dq, *dk, *dv;
   OptOut dpse{nullptr}, dsink{nullptr};
@@ -64,8 +66,8 @@ void plan_backward(Op& op, const Request& r, const GradRequest& w) {
   const bool wants_pse = p.pse && w.dpse && !w.dpse->empty(), wants_sink = p.sink && w.dsink && !w.dsink->empty();
   if (wants_pse) {
     dpse = *w.dpse;
-    op.require(dpse.numel() == r.pse->numel() && dpse.is_contiguous(), "dpse is {}, want a contiguous {}", describe(dpse),
-               describe(*r.pse));
+    op.require(dpse.numel() == r.pse->numel() && dpse.is_contiguous(), "dpse is {}, want a contiguous {}",
+               describe(dpse), describe(*r.pse));
   }
   if (wants_sink) {
     dsink = *w.dsink;
@@ -101,93 +103,119 @@ void plan_backward(Op& op, const Request& r, const GradRequest& w) {
 // The parameters that every form has, in their order.
 #define FLASH_INPUTS (In, query), (In, key), (In, value)
 #define FLASH_OPTIONS (OptIn, realShift), (OptIn, dropMask), (OptIn, paddingMask), (OptIn, attenMask)
-#define FLASH_NUMBERS (Double, scaleValue), (Double, keepProb), (Int, preTokens), (Int, nextTokens), (Int, headNum), (Text, inputLayout), (Int, innerPrecise), (Int, sparseMode)
+#define FLASH_NUMBERS                                                                                                 \
+  (Double, scaleValue), (Double, keepProb), (Int, preTokens), (Int, nextTokens), (Int, headNum), (Text, inputLayout), \
+      (Int, innerPrecise), (Int, sparseMode)
 #define FLASH_RESULTS (Out, softmaxMax), (Out, softmaxSum), (OptOut, softmaxOut), (Out, attentionOut)
 #define FLASH_STATS (OptIn, softmaxMax), (OptIn, softmaxSum), (OptIn, softmaxIn), (OptIn, attentionIn)
 #define FLASH_GRADS (Out, dq), (Out, dk), (Out, dv), (OptOut, dpse)
 #define FLASH_STARTS (OptInts, qStartIdx), (OptInts, kvStartIdx)
 #define FLASH_LENGTHS (OptInts, actualSeqQLen), (OptInts, actualSeqKvLen)
-#define FLASH_REQUEST(sink_, q_lengths_, k_lengths_, pse_type_, softmax_layout_)                                             \
-  (void)innerPrecise;                                                                                                       \
-  const Request request {                                                                                                   \
-    .q = &*query, .k = &*key, .v = &*value, .pse = realShift, .keep = dropMask, .padding = paddingMask, .mask = attenMask,  \
-    .sink = sink_, .prefix = prefix, .q_lengths = q_lengths_, .k_lengths = k_lengths_, .scale = scaleValue,                 \
-    .keep_probability = keepProb, .before = preTokens, .after = nextTokens, .heads = headNum, .layout = inputLayout,        \
-    .sparse_mode = sparseMode, .pse_type = pse_type_, .softmax_layout = softmax_layout_                                     \
+#define FLASH_REQUEST(sink_, q_lengths_, k_lengths_, pse_type_, softmax_layout_)                                   \
+  (void)innerPrecise;                                                                                              \
+  const Request request {                                                                                          \
+    .q = &*query, .k = &*key, .v = &*value, .pse = realShift, .keep = dropMask, .padding = paddingMask,            \
+    .mask = attenMask, .sink = sink_, .prefix = prefix, .q_lengths = q_lengths_, .k_lengths = k_lengths_,          \
+    .scale = scaleValue, .keep_probability = keepProb, .before = preTokens, .after = nextTokens, .heads = headNum, \
+    .layout = inputLayout, .sparse_mode = sparseMode, .pse_type = pse_type_, .softmax_layout = softmax_layout_     \
   }
 #define FLASH_FORWARD plan_forward(op, request, *softmaxMax, *softmaxSum, *attentionOut)
-#define FLASH_BACKWARD(dsink_)                                                                                              \
-  plan_backward(op, request, {.dy = &*dy, .max = softmaxMax, .sum = softmaxSum, .out = attentionIn, .dq = &*dq, .dk = &*dk, \
-                              .dv = &*dv, .dpse = dpse, .dsink = dsink_})
+#define FLASH_BACKWARD(dsink_)       \
+  plan_backward(op, request,         \
+                {.dy = &*dy,         \
+                 .max = softmaxMax,  \
+                 .sum = softmaxSum,  \
+                 .out = attentionIn, \
+                 .dq = &*dq,         \
+                 .dk = &*dk,         \
+                 .dv = &*dv,         \
+                 .dpse = dpse,       \
+                 .dsink = dsink_})
 
 ACLNN(aclnnFlashAttentionScore, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_NUMBERS, FLASH_RESULTS) {
   (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, 1, "");
   FLASH_FORWARD;
 }
-ACLNN(aclnnFlashAttentionScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
+ACLNN(aclnnFlashAttentionScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS,
+      (Int, pseType), FLASH_RESULTS) {
   (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_FORWARD;
 }
-ACLNN(aclnnFlashAttentionScoreV3, FLASH_INPUTS, FLASH_OPTIONS, (OptIn, sink), (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
+ACLNN(aclnnFlashAttentionScoreV3, FLASH_INPUTS, FLASH_OPTIONS, (OptIn, sink), (OptInts, prefix), FLASH_STARTS,
+      FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
   (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(sink, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_FORWARD;
 }
-ACLNN(aclnnFlashAttentionVarLenScore, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS, FLASH_RESULTS) {
+ACLNN(aclnnFlashAttentionVarLenScore, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS,
+      FLASH_RESULTS) {
   (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, "");
   FLASH_FORWARD;
 }
-ACLNN(aclnnFlashAttentionVarLenScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
+ACLNN(aclnnFlashAttentionVarLenScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS,
+      FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
   (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, pseType, "");
   FLASH_FORWARD;
 }
-ACLNN(aclnnFlashAttentionVarLenScoreV4, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS, (Text, softmaxLayout), FLASH_RESULTS) {
+ACLNN(aclnnFlashAttentionVarLenScoreV4, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS,
+      (Text, softmaxLayout), FLASH_RESULTS) {
   (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, softmaxLayout);
   FLASH_FORWARD;
 }
-ACLNN(aclnnFlashAttentionVarLenScoreV5, (In, query), (OptIn, queryRope), (In, key), (OptIn, keyRope), (In, value), FLASH_OPTIONS, (OptIn, sink), (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), (Text, softmaxLayout), FLASH_RESULTS) {
+ACLNN(aclnnFlashAttentionVarLenScoreV5, (In, query), (OptIn, queryRope), (In, key), (OptIn, keyRope), (In, value),
+      FLASH_OPTIONS, (OptIn, sink), (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType),
+      (Text, softmaxLayout), FLASH_RESULTS) {
   (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
   op.require(!queryRope && !keyRope, "queryRope and keyRope are not supported");
   FLASH_REQUEST(sink, actualSeqQLen, actualSeqKvLen, pseType, softmaxLayout);
   FLASH_FORWARD;
 }
 
-ACLNN(aclnnFlashAttentionScoreGrad, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix), FLASH_NUMBERS, FLASH_GRADS) {
+ACLNN(aclnnFlashAttentionScoreGrad, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
+      FLASH_NUMBERS, FLASH_GRADS) {
   (void)softmaxIn;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, 1, "");
   FLASH_BACKWARD(OptOut{nullptr});
 }
-ACLNN(aclnnFlashAttentionScoreGradV2, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS) {
+ACLNN(aclnnFlashAttentionScoreGradV2, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
+      FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS) {
   (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_BACKWARD(OptOut{nullptr});
 }
-ACLNN(aclnnFlashAttentionScoreGradV3, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptIn, sink), (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS, (OptOut, dsink)) {
+ACLNN(aclnnFlashAttentionScoreGradV3, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptIn, sink),
+      (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS, (OptOut, dsink)) {
   (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(sink, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_BACKWARD(dsink);
 }
-ACLNN(aclnnFlashAttentionUnpaddingScoreGrad, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS, FLASH_GRADS) {
+ACLNN(aclnnFlashAttentionUnpaddingScoreGrad, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
+      FLASH_LENGTHS, FLASH_NUMBERS, FLASH_GRADS) {
   (void)softmaxIn;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, "");
   FLASH_BACKWARD(OptOut{nullptr});
 }
-ACLNN(aclnnFlashAttentionUnpaddingScoreGradV2, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS) {
+ACLNN(aclnnFlashAttentionUnpaddingScoreGradV2, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
+      FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS) {
   (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, pseType, "");
   FLASH_BACKWARD(OptOut{nullptr});
 }
-ACLNN(aclnnFlashAttentionUnpaddingScoreGradV4, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS, FLASH_GRADS, (Text, softmaxLayout)) {
+ACLNN(aclnnFlashAttentionUnpaddingScoreGradV4, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
+      FLASH_LENGTHS, FLASH_NUMBERS, FLASH_GRADS, (Text, softmaxLayout)) {
   (void)softmaxIn;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, softmaxLayout);
   FLASH_BACKWARD(OptOut{nullptr});
 }
-ACLNN(aclnnFlashAttentionUnpaddingScoreGradV5, (In, query), (OptIn, queryRope), (In, key), (OptIn, keyRope), (In, value), (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptIn, sink), (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), (Text, softmaxLayout), (Out, dq), (OptOut, dqRope), (Out, dk), (OptOut, dkRope), (Out, dv), (OptOut, dpse), (OptOut, dsink)) {
+ACLNN(aclnnFlashAttentionUnpaddingScoreGradV5, (In, query), (OptIn, queryRope), (In, key), (OptIn, keyRope),
+      (In, value), (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptIn, sink), (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS,
+      FLASH_NUMBERS, (Int, pseType), (Text, softmaxLayout), (Out, dq), (OptOut, dqRope), (Out, dk), (OptOut, dkRope),
+      (Out, dv), (OptOut, dpse), (OptOut, dsink)) {
   (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx, (void)dqRope, (void)dkRope;
   op.require(!queryRope && !keyRope, "queryRope and keyRope are not supported");
   FLASH_REQUEST(sink, actualSeqQLen, actualSeqKvLen, pseType, softmaxLayout);

@@ -7,8 +7,8 @@ namespace updraft {
 namespace {
 
 void set_dims(Op& op, const char* name, const std::vector<int64_t>& values, int spatial, int64_t least, int64_t* to) {
-  op.require(values.size() == 1 || values.size() == static_cast<size_t>(spatial), "{} has {} values, want 1 or {}", name,
-             values.size(), spatial);
+  op.require(values.size() == 1 || values.size() == static_cast<size_t>(spatial), "{} has {} values, want 1 or {}",
+             name, values.size(), spatial);
   for (int d = 0; d < spatial; ++d) {
     to[d] = values[values.size() == 1 ? 0 : static_cast<size_t>(d)];
     op.require(to[d] >= least, "{} is {}, want at least {}", name, to[d], least);
@@ -36,8 +36,8 @@ ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<in
   set_dims(op, "stride", stride, s.spatial, 1, s.stride);
   set_dims(op, "padding", padding, s.spatial, 0, s.padding);
   set_dims(op, "dilation", dilation, s.spatial, 1, s.dilation);
-  op.require(groups >= 1 && weight.dims[0] % groups == 0, "groups is {}, weight is {}: want a divisor of its first dimension",
-             groups, describe(weight));
+  op.require(groups >= 1 && weight.dims[0] % groups == 0,
+             "groups is {}, weight is {}: want a divisor of its first dimension", groups, describe(weight));
   s.groups = groups;
   s.transposed = transposed;
   return s;
@@ -47,8 +47,8 @@ ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<in
 void check(Op& op, const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView& out,
            const int64_t* output_padding) {
   const int rank = s.spatial + 2;
-  op.require(in.rank == rank && out.rank == rank, "input is {}, output is {}, want {} dimensions as weight {}", describe(in),
-             describe(out), rank, describe(weight));
+  op.require(in.rank == rank && out.rank == rank, "input is {}, output is {}, want {} dimensions as weight {}",
+             describe(in), describe(out), rank, describe(weight));
   const int64_t in_channels = s.transposed ? weight.dims[0] : weight.dims[1] * s.groups;
   const int64_t out_channels = s.transposed ? weight.dims[1] * s.groups : weight.dims[0];
   op.require(in.dims[1] == in_channels, "input is {}, want {} channels for weight {} with {} groups", describe(in),
@@ -56,7 +56,8 @@ void check(Op& op, const ConvolutionShape& s, const TensorView& in, const Tensor
   int64_t want[5] = {in.dims[0], out_channels};
   for (int d = 0; d < s.spatial; ++d)
     want[d + 2] = convolution_size(s, d, in.dims[d + 2], weight.dims[d + 2], output_padding ? output_padding[d] : 0);
-  if (!std::equal(want, want + rank, out.dims)) op.refuse("output is {}, want shape {}", describe(out), describe_shape(want, rank));
+  if (!std::equal(want, want + rank, out.dims))
+    op.refuse("output is {}, want shape {}", describe(out), describe_shape(want, rank));
 }
 
 int64_t cost(const TensorView& in, const TensorView& weight, const TensorView& out, bool transposed) {
@@ -75,10 +76,8 @@ void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, con
   }
   if (out.empty()) return;
   op.work(cost(in, weight, out, s.transposed));
-  if (bias)
-    op.launch([=, b = *bias] { convolution(s, in, weight, &b, out); });
-  else
-    op.launch([=] { convolution(s, in, weight, nullptr, out); });
+  if (bias) op.launch([=, b = *bias] { convolution(s, in, weight, &b, out); });
+  else op.launch([=] { convolution(s, in, weight, nullptr, out); });
 }
 
 }  // namespace
@@ -92,8 +91,8 @@ ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride)
   plan_forward(op, s, *input, *weight, bias, *output, extra);
 }
 
-ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn, bias), (Ints, stride), (Ints, padding),
-      (Ints, dilation), (Out, out), (Int8, cubeMathType)) {
+ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn, bias), (Ints, stride),
+      (Ints, padding), (Ints, dilation), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
   (void)kernelSize;
   op.require(self->rank == 4 || self->rank == 3, "self is {}, want 3 or 4 dimensions", describe(*self));

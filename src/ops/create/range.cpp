@@ -18,7 +18,7 @@ void fill_sequence(const TensorView& to, F&& value) {
   const int64_t size = static_cast<int64_t>(size_of(to.dtype));
   parallel_for(to.numel(), 16384, [&](int64_t begin, int64_t end) {
     T block[512];
-    loop.rows(begin, end, [&](const int64_t (&offset)[1], int64_t linear, int64_t n) {
+    loop.rows(begin, end, [&](const int64_t(&offset)[1], int64_t linear, int64_t n) {
       const int64_t stride = loop.strides[0][loop.rank - 1];
       for (int64_t at = 0; at < n; at += 512) {
         const int64_t step = std::min<int64_t>(512, n - at);
@@ -48,7 +48,8 @@ struct Spaced {
   int64_t steps;
   Spaced(T a, T b, int64_t n) : start(a), end(b), step(n > 1 ? (b - a) / static_cast<double>(n - 1) : T(0)), steps(n) {}
   T operator()(int64_t i) const {
-    return i < (steps + 1) / 2 ? start + step * static_cast<double>(i) : end - step * static_cast<double>(steps - 1 - i);
+    return i < (steps + 1) / 2 ? start + step * static_cast<double>(i)
+                               : end - step * static_cast<double>(steps - 1 - i);
   }
 };
 

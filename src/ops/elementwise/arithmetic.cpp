@@ -29,9 +29,7 @@ ACLNN(aclnnInplaceAdds, (Out, selfRef), (Scalar, other), (Scalar, alpha)) {
 ACLNN(aclnnAddV3, (Scalar, self), (In, other), (Scalar, alpha), (Out, out)) {
   plan_binary(op, Ew::add, *self, *other, *out, with_alpha(*alpha));
 }
-ACLNN(aclnnSub, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_sub(op, *self, *other, *alpha, *out);
-}
+ACLNN(aclnnSub, (In, self), (In, other), (Scalar, alpha), (Out, out)) { plan_sub(op, *self, *other, *alpha, *out); }
 ACLNN(aclnnInplaceSub, (Out, selfRef), (In, other), (Scalar, alpha)) {
   plan_sub(op, *selfRef, *other, *alpha, *selfRef);
 }
@@ -41,9 +39,7 @@ ACLNN(aclnnSubs, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
 ACLNN(aclnnInplaceSubs, (Out, selfRef), (Scalar, other), (Scalar, alpha)) {
   plan_sub(op, *selfRef, *other, *alpha, *selfRef);
 }
-ACLNN(aclnnRsub, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_sub(op, *other, *self, *alpha, *out);
-}
+ACLNN(aclnnRsub, (In, self), (In, other), (Scalar, alpha), (Out, out)) { plan_sub(op, *other, *self, *alpha, *out); }
 ACLNN(aclnnRsubs, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
   plan_sub(op, *other, *self, *alpha, *out);
 }

@@ -3,18 +3,14 @@
 
 namespace updraft {
 
-#define COMPARE(NAME, ROW)                                                              \
-  ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) {                      \
-    plan_binary(op, Ew::ROW, self, other, *out);                                         \
-  }                                                                                     \
-  ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) {                  \
-    plan_binary(op, Ew::ROW, self, other, *out);                                         \
-  }                                                                                     \
-  ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                       \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                  \
-  }                                                                                     \
-  ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                   \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                  \
+#define COMPARE(NAME, ROW)                                                                                             \
+  ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }     \
+  ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
+  ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                                                     \
+    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
+  }                                                                                                                    \
+  ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                                                 \
+    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
   }
 COMPARE(Eq, eq)
 COMPARE(Ne, ne)
@@ -25,31 +21,23 @@ COMPARE(Ge, ge)
 
 ACLNN(aclnnLessScalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::lt, self, other, *out); }
 
-#define LOGICAL(NAME, ROW)                                            \
-  ACLNN(aclnn##NAME, (In, self), (In, other), (Out, out)) {            \
-    plan_binary(op, Ew::ROW, self, other, *out);                       \
-  }                                                                   \
-  ACLNN(aclnnInplace##NAME, (Out, selfRef), (In, other)) {             \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                \
-  }
+#define LOGICAL(NAME, ROW)                                                                                 \
+  ACLNN(aclnn##NAME, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
+  ACLNN(aclnnInplace##NAME, (Out, selfRef), (In, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
 LOGICAL(LogicalAnd, logical_and)
 LOGICAL(LogicalOr, logical_or)
 ACLNN(aclnnLogicalXor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::logical_xor, self, other, *out); }
 ACLNN(aclnnLogicalNot, (In, self), (Out, out)) { plan_unary(op, Ew::logical_not, *self, *out); }
 ACLNN(aclnnInplaceLogicalNot, (Out, selfRef)) { plan_unary(op, Ew::logical_not, *selfRef, *selfRef); }
 
-#define BITWISE(NAME, ROW)                                                              \
-  ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) {                      \
-    plan_binary(op, Ew::ROW, self, other, *out);                                         \
-  }                                                                                     \
-  ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) {                  \
-    plan_binary(op, Ew::ROW, self, other, *out);                                         \
-  }                                                                                     \
-  ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                       \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                  \
-  }                                                                                     \
-  ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                   \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                  \
+#define BITWISE(NAME, ROW)                                                                                             \
+  ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }     \
+  ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
+  ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                                                     \
+    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
+  }                                                                                                                    \
+  ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                                                 \
+    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
   }
 BITWISE(BitwiseAnd, bitwise_and)
 BITWISE(BitwiseOr, bitwise_or)

@@ -56,9 +56,7 @@ bool Source::narrow_to(DType t) {
 }
 
 namespace {
-DType promote_or(DType a, DType b) {
-  return a == DType::Undefined ? b : b == DType::Undefined ? a : promote(a, b);
-}
+DType promote_or(DType a, DType b) { return a == DType::Undefined ? b : b == DType::Undefined ? a : promote(a, b); }
 DType combine_categories(DType higher, DType lower) {
   if (is_complex(higher)) return higher;
   if (is_floating(higher)) {
@@ -74,8 +72,10 @@ DType result_type(std::initializer_list<Source> in) {
   DType dims = DType::Undefined, zero = DType::Undefined, scalars = DType::Undefined;
   for (const Source& s : in) {
     if (s.scalar()) {
-      DType t = is_complex(s.dtype()) ? DType::Complex64 : is_floating(s.dtype()) ? DType::Float
-                : s.dtype() == DType::Bool ? DType::Bool : DType::Int64;
+      DType t = is_complex(s.dtype())      ? DType::Complex64
+                : is_floating(s.dtype())   ? DType::Float
+                : s.dtype() == DType::Bool ? DType::Bool
+                                           : DType::Int64;
       scalars = promote_or(scalars, t);
     } else if (s.shape().rank == 0) {
       zero = promote_or(zero, s.dtype());
@@ -87,7 +87,8 @@ DType result_type(std::initializer_list<Source> in) {
 }
 
 DType promote_with_scalar(DType tensor, const aclScalar& scalar) {
-  if (scalar.is_complex()) return is_complex(tensor) ? tensor : tensor == DType::Double ? DType::Complex128 : DType::Complex64;
+  if (scalar.is_complex())
+    return is_complex(tensor) ? tensor : tensor == DType::Double ? DType::Complex128 : DType::Complex64;
   if (scalar.is_floating()) return is_integral(tensor, true) ? DType::Float : tensor;
   if (tensor == DType::Bool && scalar.dtype != DType::Bool) return DType::Int64;
   return tensor;
@@ -162,8 +163,7 @@ void plan_unary(Op& op, Ew row, const TensorView& self, const TensorView& out, c
   plan_elementwise(op, row, compute_for(row, self.dtype, out.dtype), {self}, out, params);
 }
 
-void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const TensorView& out,
-                 const Params& params) {
+void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const TensorView& out, const Params& params) {
   const DType common = result_type({self, other});
   if (traits(row).boolean && is_half(common) && (self.scalar() || other.scalar())) {
     Source x = self, y = other;

@@ -12,12 +12,14 @@ template <class... V>
 Params params_of(const V&... values) {
   Params p;
   int i = 0;
-  ([&] {
-    if constexpr (std::is_same_v<V, aclScalar>) set_param(p, i++, values);
-    else if constexpr (std::is_same_v<V, Scalar>) set_param(p, i++, *values);
-    else if constexpr (std::is_integral_v<V>) p.set(i++, static_cast<int64_t>(values));
-    else p.set(i++, static_cast<double>(values));
-  }(), ...);
+  (
+      [&] {
+        if constexpr (std::is_same_v<V, aclScalar>) set_param(p, i++, values);
+        else if constexpr (std::is_same_v<V, Scalar>) set_param(p, i++, *values);
+        else if constexpr (std::is_integral_v<V>) p.set(i++, static_cast<int64_t>(values));
+        else p.set(i++, static_cast<double>(values));
+      }(),
+      ...);
   return p;
 }
 

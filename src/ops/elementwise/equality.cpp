@@ -29,7 +29,7 @@ bool any_of(Ew row, Compute compute, const TensorView& a, const TensorView& b) {
     uint8_t hit[kBlock];
     const void* in[] = {x, y};
     void* out[] = {hit};
-    loop.rows(begin, end, [&](const int64_t (&offset)[2], int64_t, int64_t n) {
+    loop.rows(begin, end, [&](const int64_t(&offset)[2], int64_t, int64_t n) {
       const int64_t sa = loop.strides[0][loop.rank - 1], sb = loop.strides[1][loop.rank - 1];
       for (int64_t at = 0; at < n && !found.load(std::memory_order_relaxed); at += kBlock) {
         const int64_t step = std::min(kBlock, n - at);

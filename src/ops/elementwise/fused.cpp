@@ -57,12 +57,8 @@ ACLNN(aclnnClampTensor, (In, self), (OptIn, min), (OptIn, max), (Out, out)) {
 }
 ACLNN(aclnnClampMinTensor, (In, self), (In, min), (Out, out)) { plan_binary(op, Ew::maximum, self, min, *out); }
 ACLNN(aclnnClampMaxTensor, (In, self), (In, max), (Out, out)) { plan_binary(op, Ew::minimum, self, max, *out); }
-ACLNN(aclnnInplaceClampMinTensor, (Out, selfRef), (In, min)) {
-  plan_binary(op, Ew::maximum, selfRef, min, *selfRef);
-}
-ACLNN(aclnnInplaceClampMaxTensor, (Out, selfRef), (In, max)) {
-  plan_binary(op, Ew::minimum, selfRef, max, *selfRef);
-}
+ACLNN(aclnnInplaceClampMinTensor, (Out, selfRef), (In, min)) { plan_binary(op, Ew::maximum, selfRef, min, *selfRef); }
+ACLNN(aclnnInplaceClampMaxTensor, (Out, selfRef), (In, max)) { plan_binary(op, Ew::minimum, selfRef, max, *selfRef); }
 
 ACLNN(aclnnHardtanh, (In, self), (Scalar, min), (Scalar, max), (Out, out)) {
   plan_unary(op, Ew::clamp_scalars, *self, *out, params_of(min, max));

@@ -45,12 +45,12 @@ UNARY(aclnnIsFinite, isfinite)
 UNARY(aclnnSignbit, signbit)
 
 // Rounding leaves integers as they are.
-#define ROUNDING(NAME, ROW)                                                                            \
-  ACLNN(aclnn##NAME, (In, self), (Out, out)) {                                                          \
-    plan_unary(op, is_integral(self->dtype, true) ? Ew::copy : Ew::ROW, *self, *out);                    \
-  }                                                                                                    \
-  ACLNN(aclnnInplace##NAME, (Out, selfRef)) {                                                           \
-    if (!is_integral(selfRef->dtype, true)) plan_unary(op, Ew::ROW, *selfRef, *selfRef);                 \
+#define ROUNDING(NAME, ROW)                                                              \
+  ACLNN(aclnn##NAME, (In, self), (Out, out)) {                                           \
+    plan_unary(op, is_integral(self->dtype, true) ? Ew::copy : Ew::ROW, *self, *out);    \
+  }                                                                                      \
+  ACLNN(aclnnInplace##NAME, (Out, selfRef)) {                                            \
+    if (!is_integral(selfRef->dtype, true)) plan_unary(op, Ew::ROW, *selfRef, *selfRef); \
   }
 ROUNDING(Floor, floor)
 ROUNDING(Ceil, ceil)
@@ -77,7 +77,8 @@ ACLNN(aclnnInplaceRoundDecimals, (Out, selfRef), (Int, decimals)) {
   plan_round_decimals(op, *selfRef, decimals, *selfRef);
 }
 
-static void plan_nan_to_num(Op& op, const TensorView& self, float nan, float posinf, float neginf, const TensorView& out) {
+static void plan_nan_to_num(Op& op, const TensorView& self, float nan, float posinf, float neginf,
+                            const TensorView& out) {
   plan_unary(op, is_integral(self.dtype, true) ? Ew::copy : Ew::nan_to_num, self, out, params_of(nan, posinf, neginf));
 }
 ACLNN(aclnnNanToNum, (In, self), (Float, nan), (Float, posinf), (Float, neginf), (Out, out)) {

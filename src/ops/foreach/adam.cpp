@@ -43,22 +43,24 @@ ACLNN(aclnnApplyAdamW, (Out, var), (Out, m), (Out, v), (In, beta1Power), (In, be
   check(op, s);
   if (s.var.empty()) return;
   op.work(s.var.numel() * 4);
-  op.launch([=, p1 = *beta1Power, p2 = *beta2Power, rate = *lr, decay = *weightDecay, b1 = *beta1, b2 = *beta2, e = *epsilon] {
+  op.launch([=, p1 = *beta1Power, p2 = *beta2Power, rate = *lr, decay = *weightDecay, b1 = *beta1, b2 = *beta2,
+             e = *epsilon] {
     const double first = number_at(b1), second = number_at(b2);
     run_adam(s, adamw_numbers(number_at(rate), first, second, number_at(p1) * first, number_at(p2) * second,
                               number_at(decay), number_at(e), maximize));
   });
 }
 
-ACLNN(aclnnApplyAdam, (Out, var), (Out, m), (Out, v), (In, beta1Power), (In, beta2Power), (In, lr), (In, beta1), (In, beta2),
-      (In, epsilon), (In, grad), (Bool, useLocking), (Bool, useNesterov)) {
+ACLNN(aclnnApplyAdam, (Out, var), (Out, m), (Out, v), (In, beta1Power), (In, beta2Power), (In, lr), (In, beta1),
+      (In, beta2), (In, epsilon), (In, grad), (Bool, useLocking), (Bool, useNesterov)) {
   (void)useLocking;  // a stream is a lock already
   AdamStep s{*var, *m, *v, *grad, {}, useNesterov};
   check(op, s);
   if (s.var.empty()) return;
   op.work(s.var.numel() * 4);
   op.launch([=, p1 = *beta1Power, p2 = *beta2Power, rate = *lr, b1 = *beta1, b2 = *beta2, e = *epsilon] {
-    run_adam(s, adam_numbers(number_at(rate), number_at(b1), number_at(b2), number_at(p1), number_at(p2), number_at(e)));
+    run_adam(s,
+             adam_numbers(number_at(rate), number_at(b1), number_at(b2), number_at(p1), number_at(p2), number_at(e)));
   });
 }
 
@@ -78,7 +80,8 @@ double number(const AclopCall& call, size_t i) { return number_at(call.inputs[i]
 ACLOP("ApplyAdamW", [](AclopCall& call) {
   AdamStep s = step_of(call, 10);
   if (call.integer("amsgrad", 0)) {
-    if (call.inputs.size() < 12 || !call.inputs[11].view.data) throw Error(code::kAclInvalidParam, "ApplyAdamW: amsgrad wants max_grad_norm");
+    if (call.inputs.size() < 12 || !call.inputs[11].view.data)
+      throw Error(code::kAclInvalidParam, "ApplyAdamW: amsgrad wants max_grad_norm");
     s.largest = call.inputs[11].view;
   }
   const double b1 = number(call, 7), b2 = number(call, 8);
@@ -89,7 +92,8 @@ ACLOP("ApplyAdamW", [](AclopCall& call) {
 ACLOP("ApplyAdamD", [](AclopCall& call) {
   AdamStep s = step_of(call, 9);
   s.nesterov = call.integer("use_nesterov", 0) != 0;
-  run_adam(s, adam_numbers(number(call, 5), number(call, 6), number(call, 7), number(call, 3), number(call, 4), number(call, 8)));
+  run_adam(s, adam_numbers(number(call, 5), number(call, 6), number(call, 7), number(call, 3), number(call, 4),
+                           number(call, 8)));
 })
 
 }  // namespace

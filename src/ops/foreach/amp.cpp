@@ -24,8 +24,11 @@ struct Unscale {
   // n elements from `data` on, in place; true when one is not finite.
   static bool block(char* data, DType t, int64_t n, double scale) {
     const KernelTable& table = kernels();
-    if (t == DType::Float) return table.unscale_f32(reinterpret_cast<float*>(data), reinterpret_cast<float*>(data), n, static_cast<float>(scale));
-    if (t == DType::Double) return table.unscale_f64(reinterpret_cast<double*>(data), reinterpret_cast<double*>(data), n, scale);
+    if (t == DType::Float)
+      return table.unscale_f32(reinterpret_cast<float*>(data), reinterpret_cast<float*>(data), n,
+                               static_cast<float>(scale));
+    if (t == DType::Double)
+      return table.unscale_f64(reinterpret_cast<double*>(data), reinterpret_cast<double*>(data), n, scale);
     alignas(64) float buffer[kListBlock];
     constexpr int kF32 = static_cast<int>(Compute::F32);
     bool found = false;
@@ -51,7 +54,8 @@ struct Unscale {
     std::atomic<bool> found{false};
     units.run([&](size_t i, int64_t, int64_t begin, int64_t n) {
       const DType t = tensors[i].dtype;
-      if (block(data[i] + begin * static_cast<int64_t>(size_of(t)), t, n, scale)) found.store(true, std::memory_order_relaxed);
+      if (block(data[i] + begin * static_cast<int64_t>(size_of(t)), t, n, scale))
+        found.store(true, std::memory_order_relaxed);
     });
     for (size_t i = 0; i < tensors.size(); ++i)
       if (!flat[i])
@@ -68,7 +72,8 @@ ACLNN(aclnnForeachNonFiniteCheckAndUnscale, (Tensors, scaledGrads), (Out, foundI
   Unscale job;
   for (size_t i = 0; i < scaledGrads.size(); ++i) {
     op.require(scaledGrads.item(i) != nullptr, "scaledGrads[{}] is null", i);
-    op.require(is_floating(scaledGrads[i].dtype), "scaledGrads[{}] is {}, want a floating type", i, describe(scaledGrads[i]));
+    op.require(is_floating(scaledGrads[i].dtype), "scaledGrads[{}] is {}, want a floating type", i,
+               describe(scaledGrads[i]));
     if (scaledGrads[i].empty()) continue;
     const TensorView* view = &scaledGrads[i];
     job.tensors.push_back(*view);
@@ -85,8 +90,10 @@ ACLNN(aclnnForeachNonFiniteCheckAndUnscale, (Tensors, scaledGrads), (Out, foundI
 // currentScale and growthTracker come as inputs and as outputs; both may be the same tensors.
 ACLNN(aclnnAmpUpdateScale, (In, currentScale), (In, growthTracker), (In, foundInf), (Double, growthFactor),
       (Double, backoffFactor), (Int, growthInterval), (Out, updatedScale), (Out, updatedGrowthTracker)) {
-  op.require(currentScale->numel() == 1 && updatedScale->numel() == 1, "currentScale is {}, want one element", describe(*currentScale));
-  op.require(growthTracker->numel() == 1 && updatedGrowthTracker->numel() == 1, "growthTracker is {}, want one element", describe(*growthTracker));
+  op.require(currentScale->numel() == 1 && updatedScale->numel() == 1, "currentScale is {}, want one element",
+             describe(*currentScale));
+  op.require(growthTracker->numel() == 1 && updatedGrowthTracker->numel() == 1, "growthTracker is {}, want one element",
+             describe(*growthTracker));
   op.require(foundInf->numel() == 1, "foundInf is {}, want one element", describe(*foundInf));
   op.launch([=, scale_in = *currentScale, tracker_in = *growthTracker, found = *foundInf, scale_out = *updatedScale,
              tracker_out = *updatedGrowthTracker] {

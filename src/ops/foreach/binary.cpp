@@ -51,13 +51,15 @@ ACLNN(aclnnForeachSubListV2, (Tensors, x), (Tensors, y), (Scalar, alpha), (Tenso
 // List and list; list and one scalar, in device memory or as an argument; list and a scalar for each tensor.
 #define UPDRAFT_FOREACH_LIST(NAME, row) \
   ACLNN(NAME, (Tensors, x), (Tensors, y), (Tensors, out)) { plan_list(op, Ew::row, {&x, &y}, out, one()); }
-#define UPDRAFT_FOREACH_SCALAR(NAME, row)                                                     \
-  ACLNN(NAME, (Tensors, x), (In, scalar), (Tensors, out)) {                                   \
-    op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar));    \
-    plan_list(op, ForeachRow::row, {&x}, out, *scalar);                                       \
+#define UPDRAFT_FOREACH_SCALAR(NAME, row)                                                  \
+  ACLNN(NAME, (Tensors, x), (In, scalar), (Tensors, out)) {                                \
+    op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar)); \
+    plan_list(op, ForeachRow::row, {&x}, out, *scalar);                                    \
   }
-#define UPDRAFT_FOREACH_SCALAR_V2(NAME, row) \
-  ACLNN(NAME, (Tensors, x), (Scalar, scalar), (Tensors, out)) { plan_list(op, ForeachRow::row, {&x}, out, with_scalar(*scalar)); }
+#define UPDRAFT_FOREACH_SCALAR_V2(NAME, row)                         \
+  ACLNN(NAME, (Tensors, x), (Scalar, scalar), (Tensors, out)) {      \
+    plan_list(op, ForeachRow::row, {&x}, out, with_scalar(*scalar)); \
+  }
 #define UPDRAFT_FOREACH_SCALAR_LIST(NAME, row) \
   ACLNN(NAME, (Tensors, x), (Scalars, scalars), (Tensors, out)) { plan_list(op, ForeachRow::row, {&x}, out, scalars); }
 

@@ -45,7 +45,8 @@ bool lie_alike(const TensorView* const* v, int count) {
 BlockFn list_kernel(Ew row, Compute compute) { return elementwise_kernel(row, compute); }
 BlockFn list_kernel(ForeachRow row, Compute compute) {
   BlockFn fn = kernels().foreach_kernel(static_cast<int>(row), static_cast<int>(compute));
-  if (!fn) throw Error(code::kAclnnParamInvalid, "not defined for elements computed as {}", name_of(storage_of(compute)));
+  if (!fn)
+    throw Error(code::kAclnnParamInvalid, "not defined for elements computed as {}", name_of(storage_of(compute)));
   return fn;
 }
 
@@ -112,7 +113,8 @@ void ListJob::run_unit(const Row& row, int64_t begin, int64_t n) const {
       bool before = true;
       for (int k = 0; k < inputs_; ++k) before = before && table.all_finite_f32(static_cast<const float*>(from[k]), n);
       fn_(from, &to, n, params_of(row.tensor));
-      if (before && !table.all_finite_f32(static_cast<const float*>(to), n)) float_overflow.store(1, std::memory_order_relaxed);
+      if (before && !table.all_finite_f32(static_cast<const float*>(to), n))
+        float_overflow.store(1, std::memory_order_relaxed);
       return;
     }
     fn_(from, &to, n, params_of(row.tensor));

@@ -71,7 +71,9 @@ class ListJob {
     TensorView in[kMaxInputs], out;
     int32_t tensor;
   };
-  const Params& params_of(int32_t tensor) const { return params_[params_.size() == 1 ? 0 : static_cast<size_t>(tensor)]; }
+  const Params& params_of(int32_t tensor) const {
+    return params_[params_.size() == 1 ? 0 : static_cast<size_t>(tensor)];
+  }
   void run_unit(const Row& row, int64_t begin, int64_t n) const;
 
   BlockFn fn_;

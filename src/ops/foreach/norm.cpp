@@ -66,7 +66,8 @@ struct Norm {
       const DType t = tensors[i].in.dtype;
       double total = none;
       for (int64_t at = 0; at < n; at += kListBlock)
-        total = join(total, block(data[i] + (begin + at) * static_cast<int64_t>(size_of(t)), t, std::min(kListBlock, n - at)));
+        total = join(total,
+                     block(data[i] + (begin + at) * static_cast<int64_t>(size_of(t)), t, std::min(kListBlock, n - at)));
       parts[static_cast<size_t>(unit)] = total;
     });
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -90,7 +91,8 @@ ACLNN(aclnnForeachNorm, (Tensors, x), (Scalar, ord), (Tensors, out)) {
   for (size_t i = 0; i < x.size(); ++i) {
     op.require(x.item(i) && out.item(i), "tensor {} of a list is null", i);
     op.require(is_floating(x[i].dtype), "x[{}] is {}, want a floating type", i, describe(x[i]));
-    op.require(out[i].numel() == 1 && is_floating(out[i].dtype), "out[{}] is {}, want one floating element", i, describe(out[i]));
+    op.require(out[i].numel() == 1 && is_floating(out[i].dtype), "out[{}] is {}, want one floating element", i,
+               describe(out[i]));
     const TensorView* view = &x[i];
     norm.tensors.push_back({x[i], out[i], lie_alike(&view, 1)});
     norm.units.add(x[i].numel());

@@ -77,7 +77,8 @@ void run_adam(const AdamStep& step, const AdamNumbers& numbers) {
   else adam_flat<float>(a, numbers, step.nesterov, n);
   if (alike) return;
   for (int k = 0; k < 4; ++k)
-    if (views[k]) copy_elements(*views[k], TensorView::contiguous(a.data[k], a.type[k], views[k]->dims, views[k]->rank));
+    if (views[k])
+      copy_elements(*views[k], TensorView::contiguous(a.data[k], a.type[k], views[k]->dims, views[k]->rank));
 }
 
 AdamNumbers adamw_numbers(double lr, double beta1, double beta2, double beta1_power, double beta2_power, double decay,
@@ -95,7 +96,8 @@ AdamNumbers adamw_numbers(double lr, double beta1, double beta2, double beta1_po
   return c;
 }
 
-AdamNumbers adam_numbers(double lr, double beta1, double beta2, double beta1_power, double beta2_power, double epsilon) {
+AdamNumbers adam_numbers(double lr, double beta1, double beta2, double beta1_power, double beta2_power,
+                         double epsilon) {
   AdamNumbers c = adamw_numbers(lr, beta1, beta2, beta1_power, beta2_power, 0, epsilon, false);
   c[kStep] = lr * std::sqrt(1 - beta2_power) / (1 - beta1_power);
   c[kRootScale] = 1;

@@ -14,16 +14,16 @@ Params with_scalar(const aclScalar& scalar) {
 
 }  // namespace
 
-#define UPDRAFT_FOREACH_POINTWISE(NAME, row)                                                                           \
-  ACLNN(NAME##Scalar, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalar), (Tensors, out)) {                        \
-    op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar));                             \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalar);                                                                \
-  }                                                                                                                    \
-  ACLNN(NAME##ScalarV2, (Tensors, x), (Tensors, y), (Tensors, z), (Scalar, scalar), (Tensors, out)) {                  \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, with_scalar(*scalar));                                                   \
-  }                                                                                                                    \
-  ACLNN(NAME##ScalarList, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalars), (Tensors, out)) {                   \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalars);                                                               \
+#define UPDRAFT_FOREACH_POINTWISE(NAME, row)                                                          \
+  ACLNN(NAME##Scalar, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalar), (Tensors, out)) {       \
+    op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar));            \
+    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalar);                                               \
+  }                                                                                                   \
+  ACLNN(NAME##ScalarV2, (Tensors, x), (Tensors, y), (Tensors, z), (Scalar, scalar), (Tensors, out)) { \
+    plan_list(op, Ew::row, {&x, &y, &z}, out, with_scalar(*scalar));                                  \
+  }                                                                                                   \
+  ACLNN(NAME##ScalarList, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalars), (Tensors, out)) {  \
+    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalars);                                              \
   }
 
 UPDRAFT_FOREACH_POINTWISE(aclnnForeachAddcmul, addcmul)

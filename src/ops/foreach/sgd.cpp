@@ -91,7 +91,8 @@ ACLNN(aclnnFusedSgd, (Tensors, params), (Tensors, grads), (OptTensors, momentumB
       (Bool, isFirstStep)) {
   require_lists(op, {{"params", &params}, {"grads", &grads}});
   const bool buffers = momentumBuffers.size() != 0;
-  op.require(!buffers || momentumBuffers.size() == params.size(), "momentumBuffers has {} tensors, want {}", momentumBuffers.size(), params.size());
+  op.require(!buffers || momentumBuffers.size() == params.size(), "momentumBuffers has {} tensors, want {}",
+             momentumBuffers.size(), params.size());
   Sgd job{};
   job.numbers[kGradScale] = 1;
   job.numbers[kWeightDecay] = weightDecay;
@@ -107,7 +108,8 @@ ACLNN(aclnnFusedSgd, (Tensors, params), (Tensors, grads), (OptTensors, momentumB
     t.view[0] = params[i];
     t.view[1] = grads[i];
     if (buffers) {
-      op.require(momentumBuffers.item(i) && momentumBuffers[i].same_shape(params[i]), "momentumBuffers[{}] does not have the shape of its parameter", i);
+      op.require(momentumBuffers.item(i) && momentumBuffers[i].same_shape(params[i]),
+                 "momentumBuffers[{}] does not have the shape of its parameter", i);
       t.view[2] = momentumBuffers[i];
     }
     job.tensors.push_back(t);

@@ -41,7 +41,8 @@ Ew round_row(int64_t mode) {
     case 5: return Ew::trunc;
     case 7: return Ew::frac;
     default:
-      throw Error(code::kAclnnParamInvalid, "roundMode is {}, want 1 (round), 2 (floor), 3 (ceil), 5 (trunc) or 7 (frac)", mode);
+      throw Error(code::kAclnnParamInvalid,
+                  "roundMode is {}, want 1 (round), 2 (floor), 3 (ceil), 5 (trunc) or 7 (frac)", mode);
   }
 }
 

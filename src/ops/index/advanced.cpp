@@ -9,13 +9,13 @@ namespace updraft {
 namespace {
 
 struct Indexing {
-  TensorView table;                  ///< the dimensions that are not indexed
-  int outer = 0;                     ///< how many of them come before the index's in the result
-  int64_t dims[kMaxDims];            ///< of the index
+  TensorView table;        ///< the dimensions that are not indexed
+  int outer = 0;           ///< how many of them come before the index's in the result
+  int64_t dims[kMaxDims];  ///< of the index
   int rank = 0;
   int64_t result[kMaxDims];
   int result_rank = 0;
-  bool nothing = false;              ///< an empty index
+  bool nothing = false;  ///< an empty index
   struct Entry {
     TensorView index;
     int64_t size, stride;
@@ -24,7 +24,8 @@ struct Indexing {
   std::vector<Entry> entries;
 
   Indexing(const Op& op, const TensorView& self, const Tensors& indices, const TensorView* out) {
-    op.require(indices.size() <= static_cast<size_t>(self.rank), "{} indices for self, {}", indices.size(), describe(self));
+    op.require(indices.size() <= static_cast<size_t>(self.rank), "{} indices for self, {}", indices.size(),
+               describe(self));
     // The client passes an empty vector of self's type for a dimension that is not indexed.
     auto absent = [&](size_t i) {
       if (i >= indices.size() || !indices.item(i)) return true;
@@ -34,7 +35,8 @@ struct Indexing {
     bool any = false, ambiguous = false;
     for (size_t i = 0; i < indices.size(); ++i) {
       any = any || !absent(i);
-      ambiguous = ambiguous || (absent(i) && indices.item(i) && indices[i].dtype == self.dtype && is_integral(self.dtype, false));
+      ambiguous = ambiguous ||
+                  (absent(i) && indices.item(i) && indices[i].dtype == self.dtype && is_integral(self.dtype, false));
     }
     if (!any && ambiguous) {
       nothing = true;  // at least one index is there, and they are all empty
@@ -47,7 +49,8 @@ struct Indexing {
     for (int d = 0; d < self.rank; ++d) {
       if (absent(static_cast<size_t>(d))) continue;
       const TensorView& v = indices[static_cast<size_t>(d)];
-      op.require(v.dtype == DType::Int64 || v.dtype == DType::Int32, "indices[{}] is {}, want INT64 or INT32", d, describe(v));
+      op.require(v.dtype == DType::Int64 || v.dtype == DType::Int32, "indices[{}] is {}, want INT64 or INT32", d,
+                 describe(v));
       rank = broadcast_shape(dims, rank, v.dims, v.rank, dims);
       if (first < 0) first = d;
       last = d;

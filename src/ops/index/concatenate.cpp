@@ -18,7 +18,8 @@ void move_pieces(const std::vector<Piece>& pieces) {
   if (largest <= 65536) {
     parallel_for(static_cast<int64_t>(pieces.size()), std::max<int64_t>(1, 16384 / std::max<int64_t>(largest, 1)),
                  [&](int64_t b, int64_t e) {
-                   for (; b < e; ++b) move_elements(pieces[static_cast<size_t>(b)].to, pieces[static_cast<size_t>(b)].from);
+                   for (; b < e; ++b)
+                     move_elements(pieces[static_cast<size_t>(b)].to, pieces[static_cast<size_t>(b)].from);
                  });
   } else {
     for (const Piece& p : pieces) move_elements(p.to, p.from);
@@ -58,8 +59,8 @@ ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
 
 ACLNN(aclnnStack, (Tensors, tensors), (Int, dim), (Out, out)) {
   const int d = out->wrap_dim(dim);
-  op.require(out->rank > 0 && out->dims[d] == static_cast<int64_t>(tensors.size()), "out is {}, want {} elements along dimension {}",
-             describe(*out), tensors.size(), d);
+  op.require(out->rank > 0 && out->dims[d] == static_cast<int64_t>(tensors.size()),
+             "out is {}, want {} elements along dimension {}", describe(*out), tensors.size(), d);
   std::vector<Piece> pieces;
   for (size_t i = 0; i < tensors.size(); ++i) {
     op.require(tensors.item(i) != nullptr, "tensors[{}] is null", i);
@@ -78,8 +79,8 @@ ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (Tensors, o
   std::vector<Piece> pieces;
   int64_t at = 0;
   for (size_t i = 0; i < out.size(); ++i) {
-    op.require(splitSize[i] >= 0 && at + splitSize[i] <= self->dims[d], "split sizes {} … exceed {} elements of dimension {}",
-               at + splitSize[i], self->dims[d], d);
+    op.require(splitSize[i] >= 0 && at + splitSize[i] <= self->dims[d],
+               "split sizes {} … exceed {} elements of dimension {}", at + splitSize[i], self->dims[d], d);
     op.require(out.item(i) != nullptr, "out[{}] is null", i);
     const TensorView from = narrow(*self, d, at, splitSize[i]);
     op.require_same_shape("out", out[i], "its part of self", from);
@@ -93,8 +94,8 @@ ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (Tensors, o
 // Each tensor is padded to num_chunks equal chunks of dimension `dim`; chunk c of all of them are joined, flat.
 ACLNN(aclnnChunkCat, (Tensors, tensors), (Int, dim), (Int, numChunks), (Out, out)) {
   op.require(numChunks >= 1, "numChunks is {}, want at least 1", numChunks);
-  op.require(dim >= 0 && out->rank == dim + 2 && out->dims[dim] == numChunks, "out is {}, want {} dimensions with {} chunks in dimension {}",
-             describe(*out), dim + 2, numChunks, dim);
+  op.require(dim >= 0 && out->rank == dim + 2 && out->dims[dim] == numChunks,
+             "out is {}, want {} dimensions with {} chunks in dimension {}", describe(*out), dim + 2, numChunks, dim);
   const int d = static_cast<int>(dim);
   std::vector<Piece> pieces;
   std::vector<TensorView> gaps;

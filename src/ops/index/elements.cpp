@@ -27,13 +27,14 @@ struct Places {
       if (k != d && (best < 0 || index.dims[k] > index.dims[best])) best = k;
     if (best >= 0 && index.dims[best] >= 2 * width) {
       const int64_t grain = best == index.rank - 1 ? 16 : 1;
-      parallel_for(index.dims[best], std::max(grain, kGrain * index.dims[best] / index.numel()), [&](int64_t b, int64_t e) {
-        walk(narrow(index, best, b, e - b), narrow(src, best, b, e - b), narrow(self, best, b, e - b), 0, size, row);
-      });
+      parallel_for(index.dims[best], std::max(grain, kGrain * index.dims[best] / index.numel()),
+                   [&](int64_t b, int64_t e) {
+                     walk(narrow(index, best, b, e - b), narrow(src, best, b, e - b), narrow(self, best, b, e - b), 0,
+                          size, row);
+                   });
     } else {
-      parallel_for(width, 1, [&](int64_t b, int64_t e) {
-        walk(index, src, self, size * b / width, size * e / width, row);
-      });
+      parallel_for(width, 1,
+                   [&](int64_t b, int64_t e) { walk(index, src, self, size * b / width, size * e / width, row); });
     }
   }
 
@@ -57,7 +58,8 @@ void combine(const Places& p, const TensorView& touched, int64_t* count) {
   const int64_t size = p.self.dims[p.d], stride = p.self.strides[p.d];
   const int d = p.d;
   // `touched` lies like self: one flag an element.
-  p.run([&](const int64_t* index, const char* src, char* self, const int64_t(&strides)[3], int64_t n, int64_t low, int64_t high) {
+  p.run([&](const int64_t* index, const char* src, char* self, const int64_t(&strides)[3], int64_t n, int64_t low,
+            int64_t high) {
     const S* from = reinterpret_cast<const S*>(src);
     T* to = reinterpret_cast<T*>(self);
     const bool all = low == 0 && high == size;
@@ -68,9 +70,7 @@ void combine(const Places& p, const TensorView& touched, int64_t* count) {
       T v;
       if constexpr (std::is_same_v<T, S>) v = from[k * strides[1]];
       else v = static_cast<T>(from[k * strides[1]]);
-      if constexpr (R == Reduce::Mean) {
-        ++count[&t - p.self.as<T>()];
-      }
+      if constexpr (R == Reduce::Mean) { ++count[&t - p.self.as<T>()]; }
       if constexpr (First) {
         uint8_t& seen = touched.as<uint8_t>()[&t - p.self.as<T>()];
         if (!seen) {
@@ -100,11 +100,21 @@ template <class T, class S>
 void combine(const Places& p, Reduce reduce, bool first, const TensorView& touched, int64_t* count) {
   switch (reduce) {
     case Reduce::None: return combine<T, S, Reduce::None, false>(p, touched, count);
-    case Reduce::Add: return first ? combine<T, S, Reduce::Add, true>(p, touched, count) : combine<T, S, Reduce::Add, false>(p, touched, count);
-    case Reduce::Mul: return first ? combine<T, S, Reduce::Mul, true>(p, touched, count) : combine<T, S, Reduce::Mul, false>(p, touched, count);
-    case Reduce::Max: return first ? combine<T, S, Reduce::Max, true>(p, touched, count) : combine<T, S, Reduce::Max, false>(p, touched, count);
-    case Reduce::Min: return first ? combine<T, S, Reduce::Min, true>(p, touched, count) : combine<T, S, Reduce::Min, false>(p, touched, count);
-    case Reduce::Mean: return first ? combine<T, S, Reduce::Mean, true>(p, touched, count) : combine<T, S, Reduce::Mean, false>(p, touched, count);
+    case Reduce::Add:
+      return first ? combine<T, S, Reduce::Add, true>(p, touched, count)
+                   : combine<T, S, Reduce::Add, false>(p, touched, count);
+    case Reduce::Mul:
+      return first ? combine<T, S, Reduce::Mul, true>(p, touched, count)
+                   : combine<T, S, Reduce::Mul, false>(p, touched, count);
+    case Reduce::Max:
+      return first ? combine<T, S, Reduce::Max, true>(p, touched, count)
+                   : combine<T, S, Reduce::Max, false>(p, touched, count);
+    case Reduce::Min:
+      return first ? combine<T, S, Reduce::Min, true>(p, touched, count)
+                   : combine<T, S, Reduce::Min, false>(p, touched, count);
+    case Reduce::Mean:
+      return first ? combine<T, S, Reduce::Mean, true>(p, touched, count)
+                   : combine<T, S, Reduce::Mean, false>(p, touched, count);
   }
 }
 
@@ -129,8 +139,8 @@ void divide_counts(T* self, const int64_t* count, int64_t n, bool include_self) 
 
 }  // namespace
 
-void scatter_elements(const TensorView& self_in, int d, const TensorView& index_in, const TensorView& src_in, Reduce reduce,
-                      bool include_self) {
+void scatter_elements(const TensorView& self_in, int d, const TensorView& index_in, const TensorView& src_in,
+                      Reduce reduce, bool include_self) {
   if (index_in.empty()) return;
   TensorView self = self_in, index = index_in, src = src_in;
   for (TensorView* v : {&self, &index, &src})
@@ -159,9 +169,7 @@ void scatter_elements(const TensorView& self_in, int d, const TensorView& index_
   }
   const Places places{self, index, src, d};
   if (reduce == Reduce::None) {
-    visit_size(size_of(self.dtype), [&]<class T>() {
-      combine<T, T, Reduce::None, false>(places, touched, count);
-    });
+    visit_size(size_of(self.dtype), [&]<class T>() { combine<T, T, Reduce::None, false>(places, touched, count); });
   } else {
     visit_type(src.dtype, [&]<class S>() {
       if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>) {

@@ -7,8 +7,8 @@ namespace updraft {
 /// As the client numbers them.
 enum class Reduce : int64_t { None = 0, Add = 1, Mul = 2, Max = 3, Min = 4, Mean = 5 };
 
-/// self[.., index, ..] = self combined with src (of index's shape, strides may be 0). The order of src decides, never the
-/// number of threads. Without include_self the first value that meets an element replaces it.
+/// self[.., index, ..] = self combined with src (of index's shape, strides may be 0). The order of src decides, never
+/// the number of threads. Without include_self the first value that meets an element replaces it.
 void scatter_elements(const TensorView& self, int d, const TensorView& index, const TensorView& src, Reduce reduce,
                       bool include_self);
 

@@ -68,10 +68,11 @@ ACLNN(aclnnEmbedding, (In, weight), (In, indices), (Out, out)) {
 ACLNN(aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (UInt, numWeights), (UInt, paddingIdx),
       (Bool, scaleGradByFreq), (Out, out)) {
   require_index(op, "indices", *indices);
-  op.require(out->rank == 2 && out->dims[0] == static_cast<int64_t>(numWeights), "out is {}, want {} rows", describe(*out), numWeights);
-  op.require(grad->rank > 0 && grad->dims[grad->rank - 1] == out->dims[1] &&
-                 grad->numel() == indices->numel() * out->dims[1],
-             "grad is {}, want {} for each of the indices {}", describe(*grad), out->dims[1], describe(*indices));
+  op.require(out->rank == 2 && out->dims[0] == static_cast<int64_t>(numWeights), "out is {}, want {} rows",
+             describe(*out), numWeights);
+  op.require(
+      grad->rank > 0 && grad->dims[grad->rank - 1] == out->dims[1] && grad->numel() == indices->numel() * out->dims[1],
+      "grad is {}, want {} for each of the indices {}", describe(*grad), out->dims[1], describe(*indices));
   op.require(grad->dtype == out->dtype, "grad is {}, want the type of out, {}", describe(*grad), describe(*out));
   if (out->empty()) return;
   op.work(out->numel() + 4 * grad->numel());
@@ -124,7 +125,8 @@ ACLNN(aclnnEmbeddingRenorm, (Out, selfRef), (In, indices), (Double, maxNorm), (D
     const int64_t length = self.dims[1], step = self.strides[1];
     parallel_for(static_cast<int64_t>(rows.size()), std::max<int64_t>(1, 4096 / length), [&](int64_t b, int64_t e) {
       visit_type(self.dtype, [&]<class T>() {
-        if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+        if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Half> ||
+                      std::is_same_v<T, BFloat16>) {
           for (; b < e; ++b) {
             T* row = self.as<T>() + rows[static_cast<size_t>(b)] * self.strides[0];
             double norm = 0;

@@ -55,7 +55,8 @@ void reduce(Bags& bags, int64_t from, int64_t to) {
 }
 
 void write(const TensorView& to, const std::vector<int64_t>& values) {
-  if (!to.empty()) copy_elements(to, TensorView::contiguous(const_cast<int64_t*>(values.data()), DType::Int64, to.dims, to.rank));
+  if (!to.empty())
+    copy_elements(to, TensorView::contiguous(const_cast<int64_t*>(values.data()), DType::Int64, to.dims, to.rank));
 }
 
 }  // namespace
@@ -63,36 +64,42 @@ void write(const TensorView& to, const std::vector<int64_t>& values) {
 // offset2bag, bagSize and maxIndices are what the backward reads: the bag of each index, the indices of each bag that
 // are not padding, and for maxima the row that each element came from. The client leaves offset2bag empty where the
 // backward can do without.
-ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scaleGradByFreq), (Int, mode), (Bool, sparse),
-      (OptIn, perSampleWeights), (Bool, includeLastOffset), (Int, paddingIdx), (Out, output), (Out, offset2bag),
-      (Out, bagSize), (Out, maxIndices)) {
+ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scaleGradByFreq), (Int, mode),
+      (Bool, sparse), (OptIn, perSampleWeights), (Bool, includeLastOffset), (Int, paddingIdx), (Out, output),
+      (Out, offset2bag), (Out, bagSize), (Out, maxIndices)) {
   (void)scaleGradByFreq;  // both are the backward's business
   (void)sparse;
   require_index(op, "indices", *indices);
   require_index(op, "offsets", *offsets);
-  op.require(weight->rank == 2 && is_floating(weight->dtype), "weight is {}, want a matrix of a floating type", describe(*weight));
+  op.require(weight->rank == 2 && is_floating(weight->dtype), "weight is {}, want a matrix of a floating type",
+             describe(*weight));
   op.require(indices->rank == 1, "indices is {}, want one dimension", describe(*indices));
   op.require(offsets->rank == 1, "offsets is {}, want one dimension", describe(*offsets));
   op.require(mode >= kSum && mode <= kMax, "mode is {}, want 0 (sum), 1 (mean) or 2 (max)", mode);
-  op.require(!includeLastOffset || offsets->dims[0] > 0, "offsets is {}, want the last offset in it", describe(*offsets));
+  op.require(!includeLastOffset || offsets->dims[0] > 0, "offsets is {}, want the last offset in it",
+             describe(*offsets));
   const int64_t count = offsets->dims[0] - includeLastOffset, n = indices->dims[0], width = weight->dims[1];
   const int64_t dims[] = {count, width};
   op.require_shape("output", *output, dims, 2);
-  op.require(output->dtype == weight->dtype, "output is {}, want the type of weight, {}", describe(*output), describe(*weight));
-  op.require(offset2bag->empty() || offset2bag->numel() == n, "offset2bag is {}, want {} elements", describe(*offset2bag), n);
+  op.require(output->dtype == weight->dtype, "output is {}, want the type of weight, {}", describe(*output),
+             describe(*weight));
+  op.require(offset2bag->empty() || offset2bag->numel() == n, "offset2bag is {}, want {} elements",
+             describe(*offset2bag), n);
   op.require(bagSize->empty() || bagSize->numel() == count || bagSize->numel() == offsets->dims[0],
              "bagSize is {}, want {} elements", describe(*bagSize), count);
-  op.require(mode != kMax || maxIndices->numel() == count * width, "maxIndices is {}, want {} elements", describe(*maxIndices),
-             count * width);
+  op.require(mode != kMax || maxIndices->numel() == count * width, "maxIndices is {}, want {} elements",
+             describe(*maxIndices), count * width);
   if (perSampleWeights) {
     op.require(mode == kSum, "perSampleWeights is {}, but mode is {}, want 0 (sum)", describe(*perSampleWeights), mode);
-    op.require(perSampleWeights->rank == 1 && perSampleWeights->dims[0] == n && perSampleWeights->dtype == weight->dtype,
-               "perSampleWeights is {}, want the type of weight and an element for each of the indices {}",
-               describe(*perSampleWeights), describe(*indices));
+    op.require(
+        perSampleWeights->rank == 1 && perSampleWeights->dims[0] == n && perSampleWeights->dtype == weight->dtype,
+        "perSampleWeights is {}, want the type of weight and an element for each of the indices {}",
+        describe(*perSampleWeights), describe(*indices));
   }
   op.work(n * (width + 1) + output->numel());
   op.launch([=, weight = *weight, indices = *indices, offsets = *offsets, output = *output, offset2bag = *offset2bag,
-             bag_size = *bagSize, max_indices = *maxIndices, samples = perSampleWeights ? *perSampleWeights : TensorView()] {
+             bag_size = *bagSize, max_indices = *maxIndices,
+             samples = perSampleWeights ? *perSampleWeights : TensorView()] {
     Bags bags;
     bags.weight = weight;
     bags.samples = samples;
@@ -106,7 +113,8 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
     for (int64_t b = 0; b <= count; ++b) {
       const int64_t at = bags.begin[static_cast<size_t>(b)], before = b ? bags.begin[static_cast<size_t>(b) - 1] : 0;
       if (at < before || at > n || (b == 0 && at != 0 && count))
-        fail_kernel(fmt::format("offset {} is {}: offsets begin at 0, do not fall and end within the {} indices", b, at, n));
+        fail_kernel(
+            fmt::format("offset {} is {}: offsets begin at 0, do not fall and end within the {} indices", b, at, n));
     }
     // Room for the longer vector that some clients pass with includeLastOffset.
     bags.size.assign(static_cast<size_t>(count) + 1, 0);
@@ -114,7 +122,8 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
     visit_type(weight.dtype, [&]<class T>() {
       if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
         const int64_t mean = std::max<int64_t>(1, n / std::max<int64_t>(count, 1)) * (width + 1);
-        parallel_for(count, std::max<int64_t>(1, 16384 / mean), [&](int64_t from, int64_t to) { reduce<T>(bags, from, to); });
+        parallel_for(count, std::max<int64_t>(1, 16384 / mean),
+                     [&](int64_t from, int64_t to) { reduce<T>(bags, from, to); });
       }
     });
     write(bag_size, bags.size);
@@ -123,7 +132,8 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
     if (offset2bag.empty()) return;
     std::vector<int64_t> of(static_cast<size_t>(n), 0);
     for (int64_t b = 0; b < count; ++b)
-      std::fill(of.begin() + bags.begin[static_cast<size_t>(b)], of.begin() + bags.begin[static_cast<size_t>(b) + 1], b);
+      std::fill(of.begin() + bags.begin[static_cast<size_t>(b)], of.begin() + bags.begin[static_cast<size_t>(b) + 1],
+                b);
     write(offset2bag, of);
   });
 }

@@ -22,8 +22,7 @@ void gather(const TensorView& self, int d, const TensorView& index, const Tensor
       T* to = out.as<T>() + at[0];
       const I* from = index.as<const I>() + at[1];
       const T* table = self.as<const T>() + at[2];
-      for (int64_t k = 0; k < n; ++k)
-        to[k * os] = table[k * bs + checked_index(from[k * is], size, d, false) * stride];
+      for (int64_t k = 0; k < n; ++k) to[k * os] = table[k * bs + checked_index(from[k * is], size, d, false) * stride];
     });
   });
 }
@@ -53,15 +52,16 @@ ACLNN(aclnnGather, (In, self), (Int, dim), (In, index), (Out, out)) {
   op.require_same_shape("index", *index, "out", *out);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (out->empty()) return;  // an empty index may have any type, as PyTorch has it
-  op.require(index->dtype == DType::Int64 || index->dtype == DType::Int32, "index is {}, want INT64 or INT32", describe(*index));
+  op.require(index->dtype == DType::Int64 || index->dtype == DType::Int32, "index is {}, want INT64 or INT32",
+             describe(*index));
   op.require(std::max(self->rank, 1) == std::max(index->rank, 1), "index is {}, want as many dimensions as self, {}",
              describe(*index), describe(*self));
   TensorView from = *self, at = *index, to = *out;
   for (TensorView* v : {&from, &at, &to})
     if (v->rank == 0) append_dim(*v, 1, 1);
   for (int k = 0; k < from.rank; ++k)
-    op.require(k == d || at.dims[k] <= from.dims[k], "index is {}: dimension {} exceeds that of self, {}", describe(*index), k,
-               describe(*self));
+    op.require(k == d || at.dims[k] <= from.dims[k], "index is {}: dimension {} exceeds that of self, {}",
+               describe(*index), k, describe(*self));
   op.work(4 * out->numel());
   op.launch([from, d, at, to] {
     visit_size(size_of(from.dtype), [&]<class T>() {
@@ -87,8 +87,8 @@ ACLNN(aclnnGatherV3, (In, self), (Int, dim), (In, index), (Int, batchDims), (Int
   op.require(rank <= kMaxDims, "the result has {} dimensions, the most is {}", rank, kMaxDims);
   op.require_shape("out", *out, dims, rank);
   for (int k = 0; k < batch; ++k)
-    op.require(self->dims[k] == index->dims[k], "self is {} and index is {}: want equal leading dimensions", describe(*self),
-               describe(*index));
+    op.require(self->dims[k] == index->dims[k], "self is {} and index is {}: want equal leading dimensions",
+               describe(*self), describe(*index));
   if (out->empty()) return;
   op.launch([=, self = *self, index = *index, out = *out] {
     int64_t batches = 1;
@@ -143,7 +143,8 @@ ACLNN(aclnnTake, (In, self), (In, index), (Out, out)) {
   if (out->empty()) return;
   op.launch([self = *self, index = *index, out = *out] {
     if (out.is_contiguous()) return gather_rows(flat_rows(self, index, out));
-    const TensorView flat = TensorView::contiguous(onednn::scratch(kSlotValues, out.bytes()), out.dtype, out.dims, out.rank);
+    const TensorView flat =
+        TensorView::contiguous(onednn::scratch(kSlotValues, out.bytes()), out.dtype, out.dims, out.rank);
     gather_rows(flat_rows(self, index, flat));
     move_elements(out, flat);
   });
@@ -153,13 +154,15 @@ ACLNN(aclnnInplacePut, (Out, selfRef), (In, index), (In, source), (Bool, accumul
   require_index(op, "index", *index);
   op.require(index->numel() == source->numel(), "source is {}, want as many elements as index, {}", describe(*source),
              describe(*index));
-  op.require(selfRef->dtype == source->dtype, "source is {}, want the type of self, {}", describe(*source), describe(*selfRef));
+  op.require(selfRef->dtype == source->dtype, "source is {}, want the type of self, {}", describe(*source),
+             describe(*selfRef));
   if (index->empty()) return;
   op.work(4 * index->numel());
   op.launch([self = *selfRef, index = *index, source = *source, accumulate] {
     TensorView from = source;
     if (!source.is_contiguous()) {
-      from = TensorView::contiguous(onednn::scratch(kSlotValues, source.bytes()), source.dtype, source.dims, source.rank);
+      from =
+          TensorView::contiguous(onednn::scratch(kSlotValues, source.bytes()), source.dtype, source.dims, source.rank);
       move_elements(from, source);
     }
     const Rows r = flat_rows(self, index, from);

@@ -49,7 +49,8 @@ void move_elements(const TensorView& to, const TensorView& from) {
   const int inner = loop.rank - 1;
   const int64_t ts = loop.strides[0][inner], fs = loop.strides[1][inner];
   // Rows that are long enough to be copied one by one; all else is copy_elements' business.
-  if (to.dtype != from.dtype || (ts != 1 && fs == 1 && loop.rank > 1) || (fs != 1 && fs != 0 && fs != -1 && ts == 1 && loop.rank > 1))
+  if (to.dtype != from.dtype || (ts != 1 && fs == 1 && loop.rank > 1) ||
+      (fs != 1 && fs != 0 && fs != -1 && ts == 1 && loop.rank > 1))
     return copy_elements(to, from);
   const size_t size = size_of(to.dtype);
   parallel_for(to.numel(), 16384, [&](int64_t begin, int64_t end) {

@@ -39,7 +39,8 @@ TensorView require_flags(const Op& op, const TensorView& mask, const TensorView&
 ACLNN(aclnnInplaceMaskedFillScalar, (Out, selfRef), (In, mask), (Scalar, value)) {
   const TensorView flags = require_flags(op, *mask, *selfRef);
   if (selfRef->empty()) return;
-  op.launch([self = *selfRef, flags, value = Element(selfRef->dtype, *value)] { masked_fill(self, flags, value.bytes); });
+  op.launch(
+      [self = *selfRef, flags, value = Element(selfRef->dtype, *value)] { masked_fill(self, flags, value.bytes); });
 }
 
 ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
@@ -48,7 +49,8 @@ ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
   if (selfRef->empty()) return;
   op.launch([self = *selfRef, flags, value = *value] {
     alignas(16) unsigned char one[16];
-    move_elements(TensorView::contiguous(one, self.dtype, nullptr, 0), TensorView::contiguous(value.data, value.dtype, nullptr, 0));
+    move_elements(TensorView::contiguous(one, self.dtype, nullptr, 0),
+                  TensorView::contiguous(value.data, value.dtype, nullptr, 0));
     masked_fill(self, flags, one);
   });
 }

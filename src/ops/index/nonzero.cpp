@@ -179,8 +179,7 @@ ACLNN(aclnnInplaceMaskedScatter, (Out, selfRef), (In, mask), (In, source)) {
     if (places.total() > from.numel())
       fail_kernel(fmt::format("mask has {} true elements, source only {}", places.total(), from.numel()));
     const void* source = from.data;
-    if (!from.is_contiguous())
-      source = gather_to(onednn::scratch(kSlotValues, from.bytes()), from.dtype, from).data;
+    if (!from.is_contiguous()) source = gather_to(onednn::scratch(kSlotValues, from.bytes()), from.dtype, from).data;
     visit_size(size_of(to.dtype), [&]<class T>() {
       const int64_t ms = loop.strides[0][loop.rank - 1], ts = loop.strides[1][loop.rank - 1];
       places.each(n, [&](int64_t begin, int64_t end, int64_t place) {

@@ -43,7 +43,8 @@ E* radix_sort(E* from, E* to, int64_t n) {
     parallel_for(chunks, 1, [&](int64_t b, int64_t e) {
       for (; b < e; ++b) {
         int64_t* c = count.data() + b * kBuckets;
-        for (int64_t i = n * b / chunks; i < n * (b + 1) / chunks; ++i) ++c[key_bits(from[i]) >> shift & (kBuckets - 1)];
+        for (int64_t i = n * b / chunks; i < n * (b + 1) / chunks; ++i)
+          ++c[key_bits(from[i]) >> shift & (kBuckets - 1)];
       }
     });
     int64_t sum = 0;

@@ -12,16 +12,46 @@ template <class T>
 struct KeyOf {
   using Key = uint64_t;
 };
-template <> struct KeyOf<float> { using Key = uint32_t; };
-template <> struct KeyOf<Half> { using Key = uint32_t; };
-template <> struct KeyOf<BFloat16> { using Key = uint32_t; };
-template <> struct KeyOf<int32_t> { using Key = uint32_t; };
-template <> struct KeyOf<uint32_t> { using Key = uint32_t; };
-template <> struct KeyOf<int16_t> { using Key = uint32_t; };
-template <> struct KeyOf<uint16_t> { using Key = uint32_t; };
-template <> struct KeyOf<int8_t> { using Key = uint32_t; };
-template <> struct KeyOf<uint8_t> { using Key = uint32_t; };
-template <> struct KeyOf<bool> { using Key = uint32_t; };
+template <>
+struct KeyOf<float> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<Half> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<BFloat16> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<int32_t> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<uint32_t> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<int16_t> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<uint16_t> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<int8_t> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<uint8_t> {
+  using Key = uint32_t;
+};
+template <>
+struct KeyOf<bool> {
+  using Key = uint32_t;
+};
 
 template <class T>
 inline typename KeyOf<T>::Key key_of(T v) {
@@ -36,7 +66,7 @@ inline typename KeyOf<T>::Key key_of(T v) {
     const auto b = std::bit_cast<uint64_t>(v + 0.0);
     return b >> 63 ? ~b : b | uint64_t{1} << 63;
   } else if constexpr (std::is_same_v<T, int64_t>) {
-    return static_cast<uint64_t>(v) ^ uint64_t{1} << 63;
+    return static_cast<uint64_t>(v) ^ uint64_t { 1 } << 63;
   } else if constexpr (std::is_signed_v<T>) {
     return static_cast<uint32_t>(static_cast<int32_t>(v)) ^ 0x80000000u;
   } else {

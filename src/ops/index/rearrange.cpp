@@ -132,8 +132,8 @@ ACLNN(aclnnRepeat, (In, self), (Ints, repeats), (Out, out)) {
 // Row-major TensorFlow slices: bit i of a mask concerns entry i of begin, end and strides.
 ACLNN(aclnnStridedSlice, (In, self), (Ints, begin), (Ints, end), (Ints, strides), (Int, beginMask), (Int, endMask),
       (Int, ellipsisMask), (Int, newAxisMask), (Int, shrinkAxisMask), (Out, out)) {
-  op.require(begin.size() == end.size() && begin.size() == strides.size(), "begin, end and strides have {}, {} and {} numbers",
-             begin.size(), end.size(), strides.size());
+  op.require(begin.size() == end.size() && begin.size() == strides.size(),
+             "begin, end and strides have {}, {} and {} numbers", begin.size(), end.size(), strides.size());
   TensorView from;
   from.dtype = self->dtype;
   int64_t offset = 0;
@@ -179,7 +179,8 @@ ACLNN(aclnnStridedSlice, (In, self), (Ints, begin), (Ints, end), (Ints, strides)
 
 ACLNN(aclnnOneHot, (In, self), (Int, numClasses), (In, onValue), (In, offValue), (Int, axis), (Out, out)) {
   require_index(op, "self", *self);
-  op.require(out->rank == self->rank + 1, "out is {}, want a dimension more than self, {}", describe(*out), describe(*self));
+  op.require(out->rank == self->rank + 1, "out is {}, want a dimension more than self, {}", describe(*out),
+             describe(*self));
   const int d = out->wrap_dim(axis);
   op.require(out->dims[d] == numClasses, "out is {}, want {} in dimension {}", describe(*out), numClasses, d);
   op.require_same_shape("self", *self, "out without its classes", drop_dim(*out, d));
@@ -188,7 +189,8 @@ ACLNN(aclnnOneHot, (In, self), (Int, numClasses), (In, onValue), (In, offValue),
   if (out->empty()) return;
   op.launch([=, self = *self, on = *onValue, off = *offValue, out = *out] {
     alignas(16) unsigned char one[16];
-    move_elements(TensorView::contiguous(one, out.dtype, nullptr, 0), TensorView::contiguous(on.data, on.dtype, nullptr, 0));
+    move_elements(TensorView::contiguous(one, out.dtype, nullptr, 0),
+                  TensorView::contiguous(on.data, on.dtype, nullptr, 0));
     move_elements(out, TensorView::contiguous(off.data, off.dtype, nullptr, 0).expand_as(out));
     const int64_t* id = read_indices(self);
     const TensorView spots = drop_dim(out, d);

@@ -16,13 +16,15 @@ TensorView flat(const TensorView& v, int slot) {
 }
 
 // out's dimension d is self's with every slice i repeats[i] times (one number: for all).
-void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int d, bool flatten, const TensorView& out) {
+void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int d, bool flatten,
+                 const TensorView& out) {
   require_index(op, "repeats", repeats);
   const int64_t size = flatten ? self.numel() : self.size(d);
-  op.require(repeats.rank <= 1 && (repeats.numel() == 1 || repeats.numel() == size), "repeats is {}, want 1 or {} numbers",
-             describe(repeats), size);
+  op.require(repeats.rank <= 1 && (repeats.numel() == 1 || repeats.numel() == size),
+             "repeats is {}, want 1 or {} numbers", describe(repeats), size);
   op.require(out.dtype == self.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
-  op.require(flatten ? out.rank == 1 : out.rank == std::max(self.rank, 1), "out is {}, self {}", describe(out), describe(self));
+  op.require(flatten ? out.rank == 1 : out.rank == std::max(self.rank, 1), "out is {}, self {}", describe(out),
+             describe(self));
   if (out.empty() && self.empty()) return;
   op.launch([=] {
     TensorView from = flatten ? flat(self, kSlotSelf) : self;
@@ -52,8 +54,8 @@ void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int 
 void plan_repeat(Op& op, const TensorView& self, int64_t repeats, int d, bool flatten, const TensorView& out) {
   op.require(repeats >= 0, "repeats is {}, want no negative number", repeats);
   op.require(out.dtype == self.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
-  op.require(out.size(d) == (flatten ? self.numel() : self.size(d)) * repeats, "out is {}, want {} times self, {}", describe(out),
-             repeats, describe(self));
+  op.require(out.size(d) == (flatten ? self.numel() : self.size(d)) * repeats, "out is {}, want {} times self, {}",
+             describe(out), repeats, describe(self));
   if (out.empty()) return;
   op.launch([=] {
     TensorView line = flatten ? flat(self, kSlotSelf) : self, from, to;
@@ -117,7 +119,8 @@ ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out))
   (void)outputSize;
   require_index(op, "repeats", *repeats);
   require_index(op, "out", *out);
-  op.require(repeats->rank == 1 && out->rank == 1, "repeats is {} and out {}, want vectors", describe(*repeats), describe(*out));
+  op.require(repeats->rank == 1 && out->rank == 1, "repeats is {} and out {}, want vectors", describe(*repeats),
+             describe(*out));
   op.launch([repeats = *repeats, out = *out] {
     const int64_t* times = read_indices(repeats);
     const int64_t room = out.dims[0];
@@ -136,10 +139,10 @@ ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out))
 ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, out)) {
   require_index(op, "repeats", *repeats);
   const int d = grad->wrap_dim(axis);
-  op.require(grad->rank == out->rank && grad->rank > 0 && grad->dtype == out->dtype, "out is {}, want grad's rank and type, {}",
-             describe(*out), describe(*grad));
-  op.require(repeats->numel() == 1 || repeats->numel() == out->dims[d], "repeats is {}, want 1 or {} numbers", describe(*repeats),
-             out->dims[d]);
+  op.require(grad->rank == out->rank && grad->rank > 0 && grad->dtype == out->dtype,
+             "out is {}, want grad's rank and type, {}", describe(*out), describe(*grad));
+  op.require(repeats->numel() == 1 || repeats->numel() == out->dims[d], "repeats is {}, want 1 or {} numbers",
+             describe(*repeats), out->dims[d]);
   if (out->empty()) return;
   op.work(out->numel() + grad->numel());
   op.launch([=, grad = *grad, repeats = *repeats, out = *out] {
@@ -148,7 +151,8 @@ ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, o
     for (size_t i = 1; i < start.size(); ++i) {
       const int64_t count = times[repeats.numel() == 1 ? 0 : i - 1];
       start[i] = start[i - 1] + count;
-      if (count < 0 || start[i] > grad.dims[d]) fail_kernel(fmt::format("repeats do not add up to grad's {}", grad.dims[d]));
+      if (count < 0 || start[i] > grad.dims[d])
+        fail_kernel(fmt::format("repeats do not add up to grad's {}", grad.dims[d]));
     }
     visit_type(out.dtype, [&]<class T>() {
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) sum_segments<T, float>(grad, start, d, out);

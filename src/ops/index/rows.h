@@ -25,8 +25,8 @@ void put_rows(const Rows& r);
 /// result does not depend on the number of threads.
 void add_rows(const Rows& r, const aclScalar* alpha);
 
-/// Rows of dimension `dim` of `table` for a 1-d (or 0-d) index; `values` has the index's length in its place. The offsets
-/// are left in scratch.
+/// Rows of dimension `dim` of `table` for a 1-d (or 0-d) index; `values` has the index's length in its place. The
+/// offsets are left in scratch.
 Rows rows_of(const TensorView& table, int dim, const TensorView& index, const TensorView& values, bool wrap);
 
 }  // namespace updraft

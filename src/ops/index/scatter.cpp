@@ -17,8 +17,8 @@ TensorView as_vector(const TensorView& v) {
   return r;
 }
 
-void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& src, int64_t reduction,
-                  bool include_self, const TensorView& out) {
+void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& src,
+                  int64_t reduction, bool include_self, const TensorView& out) {
   const int d = self.wrap_dim(dim);
   op.require(reduction >= 0 && reduction <= 5, "reduction is {}, want 0 to 5", reduction);
   op.require_same_shape("self", self, "out", out);
@@ -31,7 +31,8 @@ void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView&
     bool fits = t.rank == i.rank && s.rank == i.rank;
     for (int k = 0; fits && k < i.rank; ++k) fits = (k == d || i.dims[k] <= t.dims[k]) && i.dims[k] <= s.dims[k];
     op.require(fits, "index is {}: it exceeds self, {}, or src, {}", describe(index), describe(self), describe(src));
-    op.require(!is_complex(self.dtype) || reduction < 3 || reduction == 5, "complex numbers have no order: self is {}", describe(self));
+    op.require(!is_complex(self.dtype) || reduction < 3 || reduction == 5, "complex numbers have no order: self is {}",
+               describe(self));
   }
   op.work(out.numel() + 4 * index.numel());
   op.launch([=] {
@@ -66,12 +67,14 @@ void plan_scatter_value(Op& op, const TensorView& self, int64_t dim, const Tenso
   });
 }
 
-// self[b, ..., at : at + length of updates along axis, ...] = updates[b]; indices hold `at` for each b, or pairs (b, at).
-void plan_cache_update(Op& op, std::vector<TensorView> caches, const TensorView& indices, const TensorView& updates, int d,
-                       const TensorView* mask) {
+// self[b, ..., at : at + length of updates along axis, ...] = updates[b]; indices hold `at` for each b, or pairs (b,
+// at).
+void plan_cache_update(Op& op, std::vector<TensorView> caches, const TensorView& indices, const TensorView& updates,
+                       int d, const TensorView* mask) {
   require_index(op, "indices", indices);
   const bool pairs = indices.rank == 2;
-  op.require(indices.rank == 1 || (pairs && indices.dims[1] == 2), "indices is {}, want [n] or [n,2]", describe(indices));
+  op.require(indices.rank == 1 || (pairs && indices.dims[1] == 2), "indices is {}, want [n] or [n,2]",
+             describe(indices));
   op.require(updates.rank > 0 && updates.dims[0] == indices.dims[0], "updates is {}, want one for each of indices, {}",
              describe(updates), describe(indices));
   if (updates.empty()) return;
@@ -101,10 +104,12 @@ ACLNN(aclnnInplaceScatter, (Out, selfRef), (Int, dim), (In, index), (In, src), (
 ACLNN(aclnnScatterAdd, (In, self), (Int, dim), (In, index), (In, src), (Out, out)) {
   plan_scatter(op, *self, dim, *index, *src, 1, true, *out);
 }
-ACLNN(aclnnScatterReduce, (In, self), (Int, dim), (In, index), (In, src), (Int, reduction), (Bool, includeSelf), (Out, out)) {
+ACLNN(aclnnScatterReduce, (In, self), (Int, dim), (In, index), (In, src), (Int, reduction), (Bool, includeSelf),
+      (Out, out)) {
   plan_scatter(op, *self, dim, *index, *src, reduction, includeSelf, *out);
 }
-ACLNN(aclnnInplaceScatterReduce, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction), (Bool, includeSelf)) {
+ACLNN(aclnnInplaceScatterReduce, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction),
+      (Bool, includeSelf)) {
   plan_scatter(op, *selfRef, dim, *index, *src, reduction, includeSelf, *selfRef);
 }
 ACLNN(aclnnScatterValue, (In, self), (Int, dim), (In, index), (Scalar, value), (Int, reduction), (Out, out)) {
@@ -116,9 +121,11 @@ ACLNN(aclnnInplaceScatterValue, (Out, selfRef), (Int, dim), (In, index), (Scalar
 
 ACLNN(aclnnInplaceScatterUpdate, (Out, data), (In, indices), (In, updates), (Int, axis)) {
   const int d = data->wrap_dim(axis);
-  op.require(data->rank == updates->rank && d > 0, "updates is {}, want as many dimensions as data, {}, and axis {} not the first",
-             describe(*updates), describe(*data), axis);
-  op.require(data->dtype == updates->dtype, "updates is {}, want the type of data, {}", describe(*updates), describe(*data));
+  op.require(data->rank == updates->rank && d > 0,
+             "updates is {}, want as many dimensions as data, {}, and axis {} not the first", describe(*updates),
+             describe(*data), axis);
+  op.require(data->dtype == updates->dtype, "updates is {}, want the type of data, {}", describe(*updates),
+             describe(*data));
   for (int k = 1; k < data->rank; ++k)
     op.require(k == d || data->dims[k] == updates->dims[k], "updates is {}, want the shape of data, {}, beyond axis {}",
                describe(*updates), describe(*data), d);
@@ -153,7 +160,8 @@ ACLNN(aclnnScatterNdUpdate, (Out, varRef), (In, indices), (In, updates)) {
   require_index(op, "indices", *indices);
   op.require(indices->rank >= 1 && indices->dims[indices->rank - 1] <= varRef->rank,
              "indices is {}, want at most {} numbers a place", describe(*indices), varRef->rank);
-  op.require(varRef->dtype == updates->dtype, "updates is {}, want the type of varRef, {}", describe(*updates), describe(*varRef));
+  op.require(varRef->dtype == updates->dtype, "updates is {}, want the type of varRef, {}", describe(*updates),
+             describe(*varRef));
   const int depth = static_cast<int>(indices->dims[indices->rank - 1]);
   int64_t dims[2 * kMaxDims];
   int rank = 0;
@@ -169,13 +177,15 @@ ACLNN(aclnnScatterNdUpdate, (Out, varRef), (In, indices), (In, updates)) {
     r.table.dtype = r.values.dtype = self.dtype;
     for (int k = depth; k < self.rank; ++k) append_dim(r.table, self.dims[k], self.strides[k]);
     TensorView spots;
-    for (int k = 0; k < updates.rank; ++k) append_dim(k < places ? spots : r.values, updates.dims[k], updates.strides[k]);
+    for (int k = 0; k < updates.rank; ++k)
+      append_dim(k < places ? spots : r.values, updates.dims[k], updates.strides[k]);
     r.n = spots.numel();
     const int64_t* id = read_indices(indices);
     auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 16 + 16));
     for (int64_t i = 0; i < r.n; ++i) {
       at[i] = 0;
-      for (int k = 0; k < depth; ++k) at[i] += checked_index(id[i * depth + k], self.dims[k], k, true) * self.strides[k];
+      for (int k = 0; k < depth; ++k)
+        at[i] += checked_index(id[i * depth + k], self.dims[k], k, true) * self.strides[k];
       at[r.n + i] = spots.offset_of(i);
     }
     r.at = at;

@@ -21,8 +21,8 @@ int64_t search(const T* line, int64_t n, T v, bool right, const int64_t* sorter)
   return low;
 }
 
-void plan_search(Op& op, const TensorView& sequence, const TensorView& self, bool right, const aclTensor* sorter, const TensorView& out,
-                 const Element* scalar = nullptr) {
+void plan_search(Op& op, const TensorView& sequence, const TensorView& self, bool right, const aclTensor* sorter,
+                 const TensorView& out, const Element* scalar = nullptr) {
   op.require(sequence.rank > 0, "sortedSequence is {}, want at least a vector", describe(sequence));
   op.require(!is_complex(sequence.dtype) && !is_complex(self.dtype), "complex numbers have no order");
   op.require(out.dtype == DType::Int64 || out.dtype == DType::Int32, "out is {}, want INT64 or INT32", describe(out));
@@ -31,20 +31,23 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
   if (last > 0) {
     bool fits = self.rank == sequence.rank;
     for (int k = 0; fits && k < last; ++k) fits = self.dims[k] == sequence.dims[k];
-    op.require(fits, "self is {}, want the leading dimensions of sortedSequence, {}", describe(self), describe(sequence));
+    op.require(fits, "self is {}, want the leading dimensions of sortedSequence, {}", describe(self),
+               describe(sequence));
   }
   if (sorter) op.require_same_shape("sorter", sorter->view, "sortedSequence", sequence);
   if (out.empty()) return;
   op.work(16 * out.numel() + sequence.numel());
   op.launch([=, order = sorter ? sorter->view : TensorView(), sorted = sorter != nullptr,
-             value = scalar ? *scalar : Element(DType::Float, aclScalar{DType::Float, {}}), from_scalar = scalar != nullptr] {
+             value = scalar ? *scalar : Element(DType::Float, aclScalar{DType::Float, {}}),
+             from_scalar = scalar != nullptr] {
     const Compute compute = compute_of(promote(sequence.dtype, self.dtype));
     const DType type = storage_of(compute);
-    const TensorView source = from_scalar ? TensorView::contiguous(const_cast<unsigned char*>(value.bytes), self.dtype, nullptr, 0) : self;
+    const TensorView source =
+        from_scalar ? TensorView::contiguous(const_cast<unsigned char*>(value.bytes), self.dtype, nullptr, 0) : self;
     auto read = [&](const TensorView& v, int slot) {
       return v.dtype == type && v.is_contiguous() ? v
              : v.empty()                          ? TensorView::contiguous(nullptr, type, v.dims, v.rank)
-                                                  : gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v);
+                         : gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v);
     };
     const TensorView lines = read(sequence, kSlotSelf), values = read(source, kSlotValues);
     const int64_t* positions = sorted ? read_indices(order) : nullptr;
@@ -56,7 +59,8 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
         parallel_for(total, 1024, [&](int64_t b, int64_t e) {
           for (; b < e; ++b) {
             const int64_t line = last > 0 ? b / per_line * n : 0;
-            found[b] = search(lines.as<const T>() + line, n, values.as<const T>()[b], right, positions ? positions + line : nullptr);
+            found[b] = search(lines.as<const T>() + line, n, values.as<const T>()[b], right,
+                              positions ? positions + line : nullptr);
           }
         });
     });
@@ -66,11 +70,13 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
 
 }  // namespace
 
-ACLNN(aclnnSearchSorted, (In, sortedSequence), (In, self), (Bool, outInt32), (Bool, right), (OptIn, sorter), (Out, out)) {
+ACLNN(aclnnSearchSorted, (In, sortedSequence), (In, self), (Bool, outInt32), (Bool, right), (OptIn, sorter),
+      (Out, out)) {
   (void)outInt32;  // out's type says so too
   plan_search(op, *sortedSequence, *self, right, sorter.handle, *out);
 }
-ACLNN(aclnnSearchSorteds, (In, sortedSequence), (Scalar, self), (Bool, outInt32), (Bool, right), (OptIn, sorter), (Out, out)) {
+ACLNN(aclnnSearchSorteds, (In, sortedSequence), (Scalar, self), (Bool, outInt32), (Bool, right), (OptIn, sorter),
+      (Out, out)) {
   (void)outInt32;
   const Element value(self->dtype, *self);
   TensorView one = TensorView::contiguous(nullptr, self->dtype, out->dims, out->rank);

@@ -10,7 +10,8 @@ namespace {
 
 // order(line of self, positions) for each line along d; the first `count` are written.
 template <class Order>
-void run_lines(const TensorView& self, int d, int64_t count, const TensorView& values, const TensorView& indices, Order&& order) {
+void run_lines(const TensorView& self, int d, int64_t count, const TensorView& values, const TensorView& indices,
+               Order&& order) {
   const int64_t n = self.size(d), stride = self.stride(d);
   const TensorView lines = self.rank ? drop_dim(self, d) : self;
   const TensorView to = values.rank ? drop_dim(values, d) : values, at = indices.rank ? drop_dim(indices, d) : indices;
@@ -21,7 +22,8 @@ void run_lines(const TensorView& self, int d, int64_t count, const TensorView& v
   const bool inside = total < parallel_width();
   visit_size(size_of(self.dtype), [&]<class T>() {
     auto work = [&](int64_t begin, int64_t end) {
-      auto* positions = static_cast<int64_t*>(onednn::scratch(kSlotOrder, static_cast<size_t>(std::max<int64_t>(n, 1)) * 8));
+      auto* positions =
+          static_cast<int64_t*>(onednn::scratch(kSlotOrder, static_cast<size_t>(std::max<int64_t>(n, 1)) * 8));
       const bool aliased = self.data == values.data;
       std::vector<T> copy(aliased ? static_cast<size_t>(n) : 0);
       for (int64_t l = begin; l < end; ++l) {
@@ -53,7 +55,8 @@ void run_lines(const TensorView& self, int d, int64_t count, const TensorView& v
 void check(const Op& op, const TensorView& self, const TensorView& values, const TensorView& indices) {
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(values.dtype == self.dtype, "values is {}, want the type of self, {}", describe(values), describe(self));
-  op.require(indices.dtype == DType::Int64 || indices.dtype == DType::Int32, "indices is {}, want INT64", describe(indices));
+  op.require(indices.dtype == DType::Int64 || indices.dtype == DType::Int32, "indices is {}, want INT64",
+             describe(indices));
   op.require_same_shape("values", values, "indices", indices);
 }
 
@@ -68,9 +71,10 @@ void plan_topk(Op& op, const TensorView& self, int64_t k, int64_t dim, bool larg
   if (values.empty()) return;
   op.work(8 * self.numel());
   op.launch([=] {
-    run_lines(self, d, self.rank ? k : 1, values, indices, [&](const void* line, int64_t stride, int64_t n, int64_t* order) {
-      top_of_line(self.dtype, line, stride, n, self.rank ? k : 1, largest, order);
-    });
+    run_lines(self, d, self.rank ? k : 1, values, indices,
+              [&](const void* line, int64_t stride, int64_t n, int64_t* order) {
+                top_of_line(self.dtype, line, stride, n, self.rank ? k : 1, largest, order);
+              });
   });
 }
 

@@ -52,8 +52,8 @@ struct Outputs {
   TensorView to;
 };
 
-void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse, aclTensor* counts,
-                 bool want_counts) {
+void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse,
+                 aclTensor* counts, bool want_counts) {
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));
@@ -85,8 +85,8 @@ void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTen
 }
 
 // Slices along d, compared element by element in row-major order of the rest.
-void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse,
-                     aclTensor* counts, bool want_counts) {
+void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, aclTensor* y, aclTensor* inverse,
+                     bool want_inverse, aclTensor* counts, bool want_counts) {
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));
@@ -106,7 +106,8 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
     append_dim(rows, n, self.stride(d));
     for (int k = 0; k < self.rank; ++k)
       if (k != d) append_dim(rows, self.dims[k], self.strides[k]);
-    const void* data = self.empty() ? self.data : gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, rows).data;
+    const void* data =
+        self.empty() ? self.data : gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, rows).data;
     std::vector<int64_t> order(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = i;
     int64_t found = 0;
@@ -122,8 +123,10 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
             }
             return false;
           });
-        const Runs runs(order.data(), n, want_inverse ? &out.inverse_copy : nullptr, want_counts ? &out.counts_copy : nullptr,
-                        [&](int64_t a, int64_t b) { return !std::equal(from + a * length, from + (a + 1) * length, from + b * length); });
+        const Runs runs(order.data(), n, want_inverse ? &out.inverse_copy : nullptr,
+                        want_counts ? &out.counts_copy : nullptr, [&](int64_t a, int64_t b) {
+                          return !std::equal(from + a * length, from + (a + 1) * length, from + b * length);
+                        });
         found = static_cast<int64_t>(runs.heads.size());
         int64_t dims[kMaxDims];
         std::copy_n(self.dims, self.rank, dims);
@@ -131,8 +134,9 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
         const TensorView to = TensorView::contiguous(out.to.data, self.dtype, dims, self.rank);
         for (int64_t i = 0; i < found; ++i) {
           const TensorView slice = self.rank ? drop_dim(narrow(to, d, i, 1), d) : to;
-          move_elements(slice, TensorView::contiguous(const_cast<T*>(from) + runs.heads[static_cast<size_t>(i)] * length, self.dtype,
-                                                      slice.dims, slice.rank));
+          move_elements(slice,
+                        TensorView::contiguous(const_cast<T*>(from) + runs.heads[static_cast<size_t>(i)] * length,
+                                               self.dtype, slice.dims, slice.rank));
         }
         set_result_shape(out.values, dims, self.rank);
       }
@@ -143,10 +147,11 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
 
 }  // namespace
 
-ACLNN(aclnnUnique2, (In, self), (Bool, sorted), (Bool, returnInverse), (Bool, returnCounts), (Out, valueOut), (Out, inverseOut),
-      (Out, countsOut)) {
+ACLNN(aclnnUnique2, (In, self), (Bool, sorted), (Bool, returnInverse), (Bool, returnCounts), (Out, valueOut),
+      (Out, inverseOut), (Out, countsOut)) {
   (void)sorted;  // always: it is one of the allowed orders
-  plan_unique(op, *self, true, valueOut.handle, inverseOut.handle, returnInverse || returnCounts, countsOut.handle, returnCounts);
+  plan_unique(op, *self, true, valueOut.handle, inverseOut.handle, returnInverse || returnCounts, countsOut.handle,
+              returnCounts);
 }
 
 ACLNN(aclnnUnique, (In, self), (Bool, sorted), (Bool, returnInverse), (Out, valueOut), (Out, inverseOut)) {
@@ -154,13 +159,14 @@ ACLNN(aclnnUnique, (In, self), (Bool, sorted), (Bool, returnInverse), (Out, valu
   plan_unique(op, *self, true, valueOut.handle, inverseOut.handle, returnInverse, nullptr, false);
 }
 
-ACLNN(aclnnUniqueConsecutive, (In, self), (Bool, returnInverse), (Bool, returnCounts), (Int, dim), (Out, valueOut), (Out, inverseOut),
-      (Out, countsOut)) {
+ACLNN(aclnnUniqueConsecutive, (In, self), (Bool, returnInverse), (Bool, returnCounts), (Int, dim), (Out, valueOut),
+      (Out, inverseOut), (Out, countsOut)) {
   constexpr int64_t kNone = 1000;  // the client's way to say: flattened
   if (dim == kNone) {
     plan_unique(op, *self, false, valueOut.handle, inverseOut.handle, returnInverse, countsOut.handle, returnCounts);
   } else {
-    plan_unique_dim(op, *self, dim, false, valueOut.handle, inverseOut.handle, returnInverse, countsOut.handle, returnCounts);
+    plan_unique_dim(op, *self, dim, false, valueOut.handle, inverseOut.handle, returnInverse, countsOut.handle,
+                    returnCounts);
   }
 }
 

@@ -9,8 +9,7 @@ namespace updraft::linalg {
 
 void require_matrices(const Op& op, const char* name, const TensorView& v, bool square) {
   op.require(v.rank >= 2 && is_floating(v.dtype), "{} is {}, want floating-point matrices", name, describe(v));
-  if (square)
-    op.require(v.dims[v.rank - 1] == v.dims[v.rank - 2], "{} is {}, want square matrices", name, describe(v));
+  if (square) op.require(v.dims[v.rank - 1] == v.dims[v.rank - 2], "{} is {}, want square matrices", name, describe(v));
 }
 
 namespace {
@@ -124,7 +123,8 @@ void qr(double* a, int64_t m, int64_t n, double* q, int64_t columns) {
   std::fill_n(q, m * columns, 0.0);
   for (int64_t i = 0; i < std::min(m, columns); ++i) q[i * columns + i] = 1;
   for (int64_t k = steps - 1; k >= 0; --k)
-    if (tau[static_cast<size_t>(k)] != 0) reflect(q, columns, 0, reflectors.data() + k * m, tau[static_cast<size_t>(k)], k);
+    if (tau[static_cast<size_t>(k)] != 0)
+      reflect(q, columns, 0, reflectors.data() + k * m, tau[static_cast<size_t>(k)], k);
 }
 
 void svd(const double* a, int64_t m, int64_t n, double* u, double* s, double* v) {
@@ -160,10 +160,12 @@ void svd(const double* a, int64_t m, int64_t n, double* u, double* s, double* v)
   }
   std::vector<double> length(static_cast<size_t>(n));
   std::vector<int64_t> order(static_cast<size_t>(n));
-  for (int64_t j = 0; j < n; ++j) length[static_cast<size_t>(j)] = std::sqrt(dot(w.data() + j * m, w.data() + j * m, m));
+  for (int64_t j = 0; j < n; ++j)
+    length[static_cast<size_t>(j)] = std::sqrt(dot(w.data() + j * m, w.data() + j * m, m));
   std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t x, int64_t y) { return length[static_cast<size_t>(x)] > length[static_cast<size_t>(y)]; });
+  std::stable_sort(order.begin(), order.end(), [&](int64_t x, int64_t y) {
+    return length[static_cast<size_t>(x)] > length[static_cast<size_t>(y)];
+  });
   for (int64_t k = 0; k < n; ++k) {
     const int64_t j = order[static_cast<size_t>(k)];
     const double size = length[static_cast<size_t>(j)];

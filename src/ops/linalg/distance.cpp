@@ -69,7 +69,9 @@ double slope(double d, double distance, double p) {
 double difference(double a, double b, DType t) {
   if (t == DType::Double) return a - b;
   const float d = static_cast<float>(a) - static_cast<float>(b);
-  return static_cast<double>(t == DType::Float16 ? static_cast<float>(Half(d)) : t == DType::BFloat16 ? static_cast<float>(BFloat16(d)) : d);
+  return static_cast<double>(t == DType::Float16    ? static_cast<float>(Half(d))
+                             : t == DType::BFloat16 ? static_cast<float>(BFloat16(d))
+                                                    : d);
 }
 
 void cdist_backward(const TensorView& grad, const TensorView& a, const TensorView& b, const TensorView& distances,
@@ -86,7 +88,9 @@ void cdist_backward(const TensorView& grad, const TensorView& a, const TensorVie
         const double* other = y.data() + (i / left.rows * n + j) * m;
         const auto at = static_cast<size_t>(i * n + j);
         if (g[at] == 0) continue;
-        for (int64_t k = 0; k < m; ++k) result[static_cast<size_t>(i * m + k)] += g[at] * slope(difference(from[k], other[k], distances.dtype), d[at], p);
+        for (int64_t k = 0; k < m; ++k)
+          result[static_cast<size_t>(i * m + k)] +=
+              g[at] * slope(difference(from[k], other[k], distances.dtype), d[at], p);
       }
     }
   });
@@ -96,12 +100,14 @@ void cdist_backward(const TensorView& grad, const TensorView& a, const TensorVie
 // The client expands all four to [..., points of x1, points of x2, coordinates]; out loses the second last.
 void cdist_grad(AclopCall& call) {
   if (call.inputs.size() < 4 || call.outputs.empty())
-    throw Error(code::kAclInvalidParam, "CdistGrad has {} inputs and {} outputs, want 4 and 1", call.inputs.size(), call.outputs.size());
+    throw Error(code::kAclInvalidParam, "CdistGrad has {} inputs and {} outputs, want 4 and 1", call.inputs.size(),
+                call.outputs.size());
   const TensorView& shape = call.inputs[1].view;
   const TensorView& out = call.outputs[0].view;
   for (const AclopTensor& t : call.inputs)
     if (t.view.rank < 3 || !t.view.same_shape(shape))
-      throw Error(code::kAclInvalidParam, "CdistGrad: {} and {}, want equal shapes of three or more dimensions", describe(t.view), describe(shape));
+      throw Error(code::kAclInvalidParam, "CdistGrad: {} and {}, want equal shapes of three or more dimensions",
+                  describe(t.view), describe(shape));
   if (out.empty()) return;
   const int64_t m = shape.dims[shape.rank - 1], n = shape.dims[shape.rank - 2];
   // The result has the shape of x1 before batches were broadcast: their gradients are summed.
@@ -114,7 +120,8 @@ void cdist_grad(AclopCall& call) {
   const std::vector<double> g = linalg::gather(call.inputs[0].view), x = linalg::gather(shape),
                             y = linalg::gather(call.inputs[2].view), d = linalg::gather(call.inputs[3].view);
   std::vector<double> result(static_cast<size_t>(out.numel()), 0.0);
-  const TensorView to = TensorView::contiguous(result.data(), DType::Double, out.dims, out.rank).expand(dims, shape.rank - 1);
+  const TensorView to =
+      TensorView::contiguous(result.data(), DType::Double, out.dims, out.rank).expand(dims, shape.rank - 1);
   const int64_t rows = to.numel() / m;
   parallel_for(rows, to.numel() == out.numel() ? 1 : rows, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -132,8 +139,8 @@ void cdist_grad(AclopCall& call) {
 void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim, const aclScalar& limit,
                  const TensorView& out) {
   op.require_same_shape("self", self, "out", out);
-  op.require(self.rank > 1 && is_floating(self.dtype), "self is {}, want floating-point values of two or more dimensions",
-             describe(self));
+  op.require(self.rank > 1 && is_floating(self.dtype),
+             "self is {}, want floating-point values of two or more dimensions", describe(self));
   const int d = self.wrap_dim(dim);
   const double power = p.to_double(), most = limit.to_double();
   op.require(power > 0, "p is {}, want above 0", power);
@@ -150,7 +157,10 @@ void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim
         double norm = 0;
         for (int64_t k = 0; k < n; ++k) {
           const double a = std::abs(v[k]);
-          norm = std::isinf(power) ? std::max(norm, a) : norm + (power == 2 ? a * a : power == 1 ? a : std::pow(a, power));
+          norm = std::isinf(power) ? std::max(norm, a)
+                                   : norm + (power == 2   ? a * a
+                                             : power == 1 ? a
+                                                          : std::pow(a, power));
         }
         if (!std::isinf(power) && power != 1) norm = power == 2 ? std::sqrt(norm) : std::pow(norm, 1 / power);
         if (!(norm > most)) continue;
@@ -196,7 +206,8 @@ ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p
              "x1 is {} and x2 {}, want points of equal length", describe(*x1), describe(*x2));
   const linalg::Batch a(*x1), b(*x2);
   op.require(a.count == b.count && grad->numel() == a.count * a.rows * b.rows && cdist->numel() == grad->numel(),
-             "grad is {} and cdist {}, want {} distances", describe(*grad), describe(*cdist), a.count * a.rows * b.rows);
+             "grad is {} and cdist {}, want {} distances", describe(*grad), describe(*cdist),
+             a.count * a.rows * b.rows);
   if (out->empty()) return;
   op.work(grad->numel() * a.columns * 4);
   // The client writes infinity as -1.
@@ -207,7 +218,8 @@ ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p
 ACLOP("CdistGrad", cdist_grad)
 
 ACLNN(aclnnPdist, (In, self), (Float, p), (Out, out)) {
-  op.require(self->rank == 2 && is_floating(self->dtype), "self is {}, want floating-point points [N,M]", describe(*self));
+  op.require(self->rank == 2 && is_floating(self->dtype), "self is {}, want floating-point points [N,M]",
+             describe(*self));
   const int64_t n = self->dims[0];
   op.require(out->numel() == n * (n - 1) / 2, "out is {}, want {} distances", describe(*out), n * (n - 1) / 2);
   if (out->empty()) return;

@@ -124,9 +124,10 @@ ACLNN(aclnnSvd, (In, input), (Bool, fullMatrices), (Bool, computeUV), (Out, sigm
   const int64_t least = std::min(b.rows, b.columns);
   const int64_t u_columns = fullMatrices ? b.rows : least, v_columns = fullMatrices ? b.columns : least;
   op.require(sigma->numel() == b.count * least, "sigma is {}, want {} values each", describe(*sigma), least);
-  op.require(!computeUV || (u->numel() == b.count * b.rows * u_columns && v->numel() == b.count * b.columns * v_columns),
-             "u is {} and v {}, want [{},{}] and [{},{}]", describe(*u), describe(*v), b.rows, u_columns, b.columns,
-             v_columns);
+  op.require(
+      !computeUV || (u->numel() == b.count * b.rows * u_columns && v->numel() == b.count * b.columns * v_columns),
+      "u is {} and v {}, want [{},{}] and [{},{}]", describe(*u), describe(*v), b.rows, u_columns, b.columns,
+      v_columns);
   op.work(input->numel() * (least + 1) * 20);
   op.launch([=, from = *input, ss = *sigma, us = *u, vs = *v] {
     const bool wide = b.rows < b.columns;

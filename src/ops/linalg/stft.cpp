@@ -64,15 +64,16 @@ std::vector<complex128> read(const TensorView& v) {
 }  // namespace
 
 // The one operator with this prefix: its name is not aclnnStft. The client passes winLength as an int.
-ACLNN(aclStft, (In, self), (OptIn, window), (Out, out), (Int, nFft), (Int, hopLength), (Int32, winLength), (Bool, normalized),
-      (Bool, onesided), (Bool, returnComplex)) {
+ACLNN(aclStft, (In, self), (OptIn, window), (Out, out), (Int, nFft), (Int, hopLength), (Int32, winLength),
+      (Bool, normalized), (Bool, onesided), (Bool, returnComplex)) {
   op.require(self->rank == 1 || self->rank == 2, "self is {}, want one or two dimensions", describe(*self));
   const int64_t batch = self->rank == 2 ? self->dims[0] : 1, length = self->dims[self->rank - 1];
   op.require(nFft > 0 && nFft <= length, "nFft is {}, want 1 to the signal's length, {}", nFft, length);
   op.require(hopLength > 0, "hopLength is {}, want more than 0", hopLength);
   op.require(winLength > 0 && winLength <= nFft, "winLength is {}, want 1 to nFft, {}", winLength, nFft);
   if (window)
-    op.require(window->rank == 1 && window->dims[0] == winLength, "window is {}, want {} elements", describe(*window), winLength);
+    op.require(window->rank == 1 && window->dims[0] == winLength, "window is {}, want {} elements", describe(*window),
+               winLength);
   op.require(!onesided || !(is_complex(self->dtype) || (window && is_complex(window->dtype))),
              "onesided is true, but self is {}: want a real signal and window", describe(*self));
   const int64_t frames = (length - nFft) / hopLength + 1, n = onesided ? nFft / 2 + 1 : nFft;
@@ -105,7 +106,8 @@ ACLNN(aclStft, (In, self), (OptIn, window), (Out, out), (Int, nFft), (Int, hopLe
           result[static_cast<size_t>((b * n + k) * frames + f)] = spectrum[static_cast<size_t>(k)] * scale;
       }
     });
-    copy_elements(out, TensorView::contiguous(result.data(), returnComplex ? DType::Complex128 : DType::Double, out.dims, out.rank));
+    copy_elements(out, TensorView::contiguous(result.data(), returnComplex ? DType::Complex128 : DType::Double,
+                                              out.dims, out.rank));
   });
 }
 

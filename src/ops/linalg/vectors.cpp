@@ -53,7 +53,8 @@ ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
     std::vector<char> memory(4 * third);
     const TensorView shape = part(to, 0);
     auto buffer = [&](int k) {
-      return TensorView::contiguous(memory.data() + static_cast<size_t>(k) * third, storage_of(compute), shape.dims, shape.rank);
+      return TensorView::contiguous(memory.data() + static_cast<size_t>(k) * third, storage_of(compute), shape.dims,
+                                    shape.rank);
     };
     const BlockFn mul = elementwise_kernel(Ew::mul, compute), sub = elementwise_kernel(Ew::sub, compute);
     Params one;

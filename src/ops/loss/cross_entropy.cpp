@@ -36,8 +36,16 @@ Plan check(const Op& op, const TensorView& input, const TensorView& target, cons
   if (weight)
     op.require(weight->rank == 1 && weight->dims[0] == input.dims[1], "weight is {}, want {} values, one a class",
                describe(*weight), input.dims[1]);
-  return Plan{input,  target,    weight ? *weight : input,   input.dims[0], input.dims[1],
-              ignore, static_cast<bool>(weight), smoothing, z_scale,       named_reduction(op, reduction)};
+  return Plan{input,
+              target,
+              weight ? *weight : input,
+              input.dims[0],
+              input.dims[1],
+              ignore,
+              static_cast<bool>(weight),
+              smoothing,
+              z_scale,
+              named_reduction(op, reduction)};
 }
 
 /// Class weights as floats, ones where none are given.
@@ -66,8 +74,7 @@ void write_row(const BlockWriter& writer, int64_t row, int64_t classes, const fl
     const int64_t count = std::min(kBlockElements, classes - c);
     if (writer.in_place())
       std::memcpy(writer.target(row * classes + c, nullptr), from + c, static_cast<size_t>(count) * sizeof(float));
-    else
-      writer.write(row * classes + c, count, from + c);
+    else writer.write(row * classes + c, count, from + c);
   }
 }
 
@@ -221,8 +228,8 @@ ACLNN(aclnnCrossEntropyLoss, (In, input), (In, target), (OptIn, weight), (Text, 
 ACLNN(aclnnCrossEntropyLossGrad, (In, gradLoss), (In, logProb), (In, target), (OptIn, weight), (OptIn, gradZloss),
       (OptIn, lseForZloss), (Text, reduction), (Int, ignoreIndex), (Double, labelSmoothing),
       (Double, lseSquareScaleForZloss), (Out, out)) {
-  const Plan plan = check(op, *logProb, *target, weight, reduction, ignoreIndex, labelSmoothing,
-                          lseSquareScaleForZloss);
+  const Plan plan =
+      check(op, *logProb, *target, weight, reduction, ignoreIndex, labelSmoothing, lseSquareScaleForZloss);
   op.require_same_shape("logProb", *logProb, "out", *out);
   op.require(gradLoss->numel() == (plan.reduction == Reduction::kNone ? plan.rows : 1),
              "gradLoss is {}, which does not match reduction {}", describe(*gradLoss), reduction);

@@ -29,8 +29,15 @@ Plan check(const Op& op, const TensorView& log_probs, const TensorView& targets,
   op.require((log_probs.rank == 3 || log_probs.rank == 2) && is_floating(log_probs.dtype),
              "logProbs is {}, want floating-point values [T,N,C] or [T,C]", describe(log_probs));
   const bool batched = log_probs.rank == 3;
-  Plan p{log_probs, targets, *inputs, *labels, blank, log_probs.dims[0], batched ? log_probs.dims[1] : 1,
-         log_probs.dims[log_probs.rank - 1], zero_infinity};
+  Plan p{log_probs,
+         targets,
+         *inputs,
+         *labels,
+         blank,
+         log_probs.dims[0],
+         batched ? log_probs.dims[1] : 1,
+         log_probs.dims[log_probs.rank - 1],
+         zero_infinity};
   op.require(blank >= 0 && blank < p.classes, "blank is {}, want 0 to {}", blank, p.classes - 1);
   op.require(static_cast<int64_t>(inputs.size()) == p.batch && static_cast<int64_t>(labels.size()) == p.batch,
              "there are {} input and {} target lengths, want {}", inputs.size(), labels.size(), p.batch);
@@ -160,9 +167,9 @@ void backward(const Plan& p, const TensorView& grad, const TensorView& loss, con
           }
           const int64_t c = at_place(label, s, p.blank);
           now[static_cast<size_t>(s)] = sum + log_prob[c];
-          sums[static_cast<size_t>(c)] = log_add(
-              sums[static_cast<size_t>(c)],
-              a[static_cast<size_t>((n * p.times + t) * width + s)] + now[static_cast<size_t>(s)]);
+          sums[static_cast<size_t>(c)] =
+              log_add(sums[static_cast<size_t>(c)],
+                      a[static_cast<size_t>((n * p.times + t) * width + s)] + now[static_cast<size_t>(s)]);
         }
         double* out = result.data() + (t * p.batch + n) * p.classes;
         for (int64_t c = 0; c < p.classes; ++c)
@@ -196,8 +203,8 @@ ACLNN(aclnnCtcLossBackward, (In, gradOut), (In, logProbs), (In, targets), (Ints,
   op.require(logAlpha->rank == 3 && logAlpha->dims[0] == plan.batch && logAlpha->dims[1] == plan.times,
              "logAlpha is {}, want [{},{},…]", describe(*logAlpha), plan.batch, plan.times);
   op.require(gradOut->numel() == plan.batch && negLogLikelihood->numel() == plan.batch,
-             "gradOut is {} and negLogLikelihood {}, want {} elements", describe(*gradOut),
-             describe(*negLogLikelihood), plan.batch);
+             "gradOut is {} and negLogLikelihood {}, want {} elements", describe(*gradOut), describe(*negLogLikelihood),
+             plan.batch);
   op.work(logAlpha->numel() * 100);
   if (out->empty()) return;
   op.launch([plan, grad = *gradOut, loss = *negLogLikelihood, alpha = *logAlpha, to = *out] {

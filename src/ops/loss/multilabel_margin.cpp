@@ -11,7 +11,8 @@ ACLNN(aclnnMultilabelMarginLoss, (In, self), (In, target), (Int, reduction), (Ou
              describe(*self));
   op.require_same_shape("self", *self, "target", *target);
   op.require(is_integral(target->dtype), "target is {}, want an integer type", describe(*target));
-  const int64_t classes = self->size(self->rank - 1 < 0 ? 0 : self->rank - 1), rows = self->rank == 2 ? self->dims[0] : 1;
+  const int64_t classes = self->size(self->rank - 1 < 0 ? 0 : self->rank - 1),
+                rows = self->rank == 2 ? self->dims[0] : 1;
   if (kind == Reduction::kNone) {
     op.require(out->numel() == rows, "out is {}, want {} elements", describe(*out), rows);
   } else {
@@ -47,7 +48,8 @@ ACLNN(aclnnMultilabelMarginLoss, (In, self), (In, target), (Int, reduction), (Ou
         sums[static_cast<size_t>(r)] = sum / static_cast<double>(classes);
       }
     });
-    if (mark.numel() == x.numel()) copy_elements(mark, TensorView::contiguous(marks.data(), DType::Int64, mark.dims, mark.rank));
+    if (mark.numel() == x.numel())
+      copy_elements(mark, TensorView::contiguous(marks.data(), DType::Int64, mark.dims, mark.rank));
     if (kind == Reduction::kNone) {
       copy_elements(loss, TensorView::contiguous(sums.data(), DType::Double, loss.dims, loss.rank));
       return;

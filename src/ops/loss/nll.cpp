@@ -38,7 +38,8 @@ struct Layout {
   struct Cursor {
     const Layout& layout;
     int64_t row, y, x, offset;
-    Cursor(const Layout& l, int64_t i) : layout(l), row(i / l.places), y(i % l.places / l.width), x(i % l.places % l.width) {
+    Cursor(const Layout& l, int64_t i)
+        : layout(l), row(i / l.places), y(i % l.places / l.width), x(i % l.places % l.width) {
       move();
     }
     void move() { offset = row * layout.row_stride + y * layout.height_stride + x * layout.place_stride; }
@@ -125,7 +126,8 @@ void forward(const Plan& p, Reduction reduction, const TensorView& result, const
       }
       parts[static_cast<size_t>(b)] = part;
       if (each) losses.write(at, count, values);
-      if (each && losses.in_place()) std::memcpy(losses.target(at, nullptr), values, static_cast<size_t>(count) * sizeof(W));
+      if (each && losses.in_place())
+        std::memcpy(losses.target(at, nullptr), values, static_cast<size_t>(count) * sizeof(W));
     }
   });
   Part total;
@@ -218,9 +220,8 @@ void plan_forward(Op& op, const Plan& plan, int64_t code, const TensorView& resu
                describe(plan.target));
   }
   op.work(plan.target.numel() * 8);
-  visit_floating(op, plan.self.dtype, [&]<class T>() {
-    op.launch([=] { forward<T>(plan, reduction, result, total_weight); });
-  });
+  visit_floating(op, plan.self.dtype,
+                 [&]<class T>() { op.launch([=] { forward<T>(plan, reduction, result, total_weight); }); });
 }
 
 void plan_backward(Op& op, const TensorView& grad, const Plan& plan, int64_t code, const TensorView& total_weight,
@@ -231,9 +232,8 @@ void plan_backward(Op& op, const TensorView& grad, const Plan& plan, int64_t cod
              "gradOutput is {}, which does not match reduction {}", describe(grad), code);
   if (reduction == Reduction::kMean) require_single(op, "totalWeight", total_weight);
   if (to.empty()) return;
-  visit_floating(op, to.dtype, [&]<class T>() {
-    op.launch([=] { backward<T>(plan, reduction, grad, total_weight, to); });
-  });
+  visit_floating(op, to.dtype,
+                 [&]<class T>() { op.launch([=] { backward<T>(plan, reduction, grad, total_weight, to); }); });
 }
 
 }  // namespace

@@ -22,26 +22,31 @@ void plan_addmm(Op& op, const TensorView& self, const TensorView& a, const Tenso
 
 }  // namespace
 
-ACLNN(aclnnAddmm, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out), (Int8, cubeMathType)) {
+ACLNN(aclnnAddmm, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out),
+      (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addmm(op, *self, *mat1, *mat2, *beta, *alpha, *out, 2);
 }
-ACLNN(aclnnAddmmWeightNz, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out), (Int8, cubeMathType)) {
+ACLNN(aclnnAddmmWeightNz, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out),
+      (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addmm(op, *self, *mat1, *mat2, *beta, *alpha, *out, 2);
 }
-ACLNN(aclnnInplaceAddmm, (Out, selfRef), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Int8, cubeMathType)) {
+ACLNN(aclnnInplaceAddmm, (Out, selfRef), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha),
+      (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addmm(op, *selfRef, *mat1, *mat2, *beta, *alpha, *selfRef, 2);
 }
-ACLNN(aclnnBaddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out), (Int8, cubeMathType)) {
+ACLNN(aclnnBaddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out),
+      (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addmm(op, *self, *batch1, *batch2, *beta, *alpha, *out, 3);
 }
 
 static void plan_addbmm(Op& op, const TensorView& self, const TensorView& a, const TensorView& b, const aclScalar& beta,
                         const aclScalar& alpha, const TensorView& out) {
-  op.require(a.rank == 3 && b.rank == 3, "batch1 is {} and batch2 is {}, want three dimensions each", describe(a), describe(b));
+  op.require(a.rank == 3 && b.rank == 3, "batch1 is {} and batch2 is {}, want three dimensions each", describe(a),
+             describe(b));
   op.require(a.dims[0] == b.dims[0] && a.dims[2] == b.dims[1], "batch1 is {} and batch2 is {}: the sizes do not match",
              describe(a), describe(b));
   const int64_t dims[] = {a.dims[1], b.dims[2]};
@@ -53,7 +58,8 @@ static void plan_addbmm(Op& op, const TensorView& self, const TensorView& a, con
     matmul_reduced(a, b, out, {.alpha = alpha, .beta = beta, .add = &add});
   });
 }
-ACLNN(aclnnAddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out), (Int8, cubeMathType)) {
+ACLNN(aclnnAddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out),
+      (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addbmm(op, *self, *batch1, *batch2, *beta, *alpha, *out);
 }
@@ -74,9 +80,10 @@ ACLNN(aclnnAddmv, (In, self), (In, mat), (In, vec), (Scalar, alpha), (Scalar, be
 }
 
 // --- outer products
-static void plan_addr(Op& op, const TensorView& self, const TensorView& vec1, const TensorView& vec2, const aclScalar& beta,
-                      const aclScalar& alpha, const TensorView& out) {
-  op.require(vec1.rank == 1 && vec2.rank == 1, "vec1 is {} and vec2 is {}, want two vectors", describe(vec1), describe(vec2));
+static void plan_addr(Op& op, const TensorView& self, const TensorView& vec1, const TensorView& vec2,
+                      const aclScalar& beta, const aclScalar& alpha, const TensorView& out) {
+  op.require(vec1.rank == 1 && vec2.rank == 1, "vec1 is {} and vec2 is {}, want two vectors", describe(vec1),
+             describe(vec2));
   const int64_t dims[] = {vec1.dims[0], vec2.dims[0]};
   op.require_shape("out", out, dims, 2);
   const TensorView add = self.expand_as(out);

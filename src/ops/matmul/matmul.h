@@ -8,6 +8,7 @@ namespace updraft {
 /// Refuses operands (two dimensions or more each) that do not multiply to c's shape.
 void check_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c);
 /// Plans c = alpha * a @ b + beta * add; options.add is copied.
-void plan_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options = {});
+void plan_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c,
+                  const MatmulOptions& options = {});
 
 }  // namespace updraft

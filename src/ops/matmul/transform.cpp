@@ -26,14 +26,15 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
   const size_t rank = transposeFirst ? static_cast<size_t>(self->rank) : dims.size();
   std::vector<bool> seen(rank, false);
   for (int64_t d : order) {
-    op.require(d >= 0 && d < static_cast<int64_t>(rank) && !seen[static_cast<size_t>(d)], "perm is not an order of {} dimensions", rank);
+    op.require(d >= 0 && d < static_cast<int64_t>(rank) && !seen[static_cast<size_t>(d)],
+               "perm is not an order of {} dimensions", rank);
     seen[static_cast<size_t>(d)] = true;
   }
   op.require(order.size() == rank, "perm has {} entries, want {}", order.size(), rank);
   int64_t n = 1;
   for (int64_t d : dims) n *= d;
-  op.require(n == self->numel() && n == y->numel(), "self is {} and y is {}: they do not hold the {} elements of shape", describe(*self),
-             describe(*y), n);
+  op.require(n == self->numel() && n == y->numel(), "self is {} and y is {}: they do not hold the {} elements of shape",
+             describe(*self), describe(*y), n);
   op.require(y->is_contiguous(), "y is {}, want a contiguous tensor", describe(*y));
   if (n == 0) return;
   op.launch([from = *self, to = *y, order, dims, transposeFirst] {
@@ -44,7 +45,8 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
     }
     TensorView flat = from;
     if (!from.is_contiguous()) flat = gather_to(onednn::scratch(8, from.bytes()), from.dtype, from);
-    TensorView p = permute(TensorView::contiguous(flat.data, from.dtype, dims.data(), static_cast<int>(dims.size())), order);
+    TensorView p =
+        permute(TensorView::contiguous(flat.data, from.dtype, dims.data(), static_cast<int>(dims.size())), order);
     copy_elements(TensorView::contiguous(to.data, to.dtype, p.dims, p.rank), p);
   });
 }
@@ -53,7 +55,8 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
 ACLNN(aclnnTransformBiasRescaleQkv, (In, qkv), (In, qkvBias), (Int, numHeads), (Out, q), (Out, k), (Out, v)) {
   op.require(qkv->rank == 3 && qkvBias->rank == 1 && numHeads > 0 && qkv->dims[2] == qkvBias->dims[0] &&
                  qkv->dims[2] % (3 * numHeads) == 0,
-             "qkv is {} and qkvBias is {} with {} heads: the sizes do not match", describe(*qkv), describe(*qkvBias), numHeads);
+             "qkv is {} and qkvBias is {} with {} heads: the sizes do not match", describe(*qkv), describe(*qkvBias),
+             numHeads);
   const int64_t size = qkv->dims[2] / 3 / numHeads;
   const int64_t dims[] = {qkv->dims[0], numHeads, qkv->dims[1], size};
   op.require_shape("q", *q, dims, 4);

@@ -22,8 +22,8 @@ int64_t channels_of(const Op& op, const TensorView& input) {
 
 double unbiased(const double* state) { return state[0] > 1 ? state[2] / (state[0] - 1) : std::nan(""); }
 
-void update_running(const TensorView& mean, const TensorView& var, double momentum, const std::vector<double>& batch_mean,
-                    const std::vector<double>& batch_var) {
+void update_running(const TensorView& mean, const TensorView& var, double momentum,
+                    const std::vector<double>& batch_mean, const std::vector<double>& batch_var) {
   const int64_t n = static_cast<int64_t>(batch_mean.size());
   for (int k = 0; k < 2; ++k) {
     const TensorView& to = k ? var : mean;

@@ -28,7 +28,11 @@ struct Groups {
   int64_t size;
 
   Groups(const TensorView& view, const Shape& s, Compute c)
-      : v(view), compute(c), shape(s), contiguous(view.is_contiguous()), native(view.dtype == storage_of(c)),
+      : v(view),
+        compute(c),
+        shape(s),
+        contiguous(view.is_contiguous()),
+        native(view.dtype == storage_of(c)),
         size(static_cast<int64_t>(size_of(view.dtype))) {}
   bool direct() const { return contiguous && native; }
   char* at(int64_t i) const { return v.as<char>() + i * shape.size() * size; }
@@ -85,7 +89,9 @@ void forward(const Shape& s, const TensorView& input, const TensorView& weight, 
   std::vector<double> means(static_cast<size_t>(groups)), rstds(static_cast<size_t>(groups));
   const BlockFn silu = table.elementwise[static_cast<int>(Ew::silu)][c];
   parallel_for(groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.size())), [&](int64_t begin, int64_t end) {
-    char* buffer = x.direct() && y.direct() ? nullptr : static_cast<char*>(onednn::scratch(8, static_cast<size_t>(2 * s.size() * width)));
+    char* buffer = x.direct() && y.direct()
+                       ? nullptr
+                       : static_cast<char*>(onednn::scratch(8, static_cast<size_t>(2 * s.size() * width)));
     for (int64_t i = begin; i < end; ++i) {
       const char* v = static_cast<const char*>(x.read(i, buffer));
       char* to = static_cast<char*>(y.target(i, buffer + s.size() * width));
@@ -219,8 +225,8 @@ ACLNN(aclnnGroupNormSwish, (In, x), (OptIn, gamma), (OptIn, beta), (Int, numGrou
   (void)dataFormat;
   op.require(x->rank >= 2, "x is {}, want at least two dimensions", describe(*x));
   const int64_t area = x->dims[0] && x->dims[1] ? x->numel() / x->dims[0] / x->dims[1] : 0;
-  plan_forward(op, shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups), *x, view_or_none(gamma), view_or_none(beta),
-               eps, activateSwish, swishScale, *y, view_or_none(meanOut), view_or_none(rstdOut));
+  plan_forward(op, shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups), *x, view_or_none(gamma),
+               view_or_none(beta), eps, activateSwish, swishScale, *y, view_or_none(meanOut), view_or_none(rstdOut));
 }
 
 ACLNN(aclnnGroupNormBackward, (In, gradOut), (In, input), (In, mean), (In, rstd), (OptIn, gamma), (Int, N), (Int, C),

@@ -24,8 +24,7 @@ int64_t row_count(const TensorView& x, int rank) {
 }
 
 void require_size(const Op& op, const char* name, const TensorView& v, int64_t n) {
-  if (v.rank || v.data)
-    op.require(v.numel() == n, "{} is {}, want {} elements", name, describe(v), n);
+  if (v.rank || v.data) op.require(v.numel() == n, "{} is {}, want {} elements", name, describe(v), n);
 }
 
 void plan_forward(Op& op, const RowNorm& n) {

@@ -68,7 +68,8 @@ void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile
           }
           row(operand);
           if (!direct[N - 1])
-            store(views[N - 1].template as<char>() + (at[N - 1] + i * walk.strides[N - 1][inner]) * bytes_of(views[N - 1]),
+            store(views[N - 1].template as<char>() +
+                      (at[N - 1] + i * walk.strides[N - 1][inner]) * bytes_of(views[N - 1]),
                   s.step[N - 1], operand[N - 1], n);
         }
       });
@@ -113,12 +114,14 @@ void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const T
     const int c = static_cast<int>(compute);
     const int64_t n = self.size(d);
     const KernelTable& table = kernels();
-    run<2>({self, out}, d, compute, [&](void** x) { table.softmax_row(c, log, x[0], n, x[1]); },
-           [&](void* tile, void*, int64_t cols) { table.softmax_tile(c, log, tile, n, cols); });
+    run<2>(
+        {self, out}, d, compute, [&](void** x) { table.softmax_row(c, log, x[0], n, x[1]); },
+        [&](void* tile, void*, int64_t cols) { table.softmax_tile(c, log, tile, n, cols); });
   });
 }
 
-void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& output, int64_t dim, const TensorView& out) {
+void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& output, int64_t dim,
+                   const TensorView& out) {
   op.require(is_floating(out.dtype), "out is {}, want floating point", describe(out));
   op.require_same_shape("gradOutput", grad, "output", output);
   op.require_same_shape("gradOutput", grad, "out", out);
@@ -130,8 +133,9 @@ void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& o
     const int c = static_cast<int>(compute);
     const int64_t n = grad.size(d);
     const KernelTable& table = kernels();
-    run<3>({grad, output, out}, d, compute, [&](void** x) { table.softmax_backward_row(c, log, x[0], x[1], n, x[2]); },
-           [&](void* dy, void* y, int64_t cols) { table.softmax_backward_tile(c, log, dy, y, n, cols); });
+    run<3>(
+        {grad, output, out}, d, compute, [&](void** x) { table.softmax_backward_row(c, log, x[0], x[1], n, x[2]); },
+        [&](void* dy, void* y, int64_t cols) { table.softmax_backward_tile(c, log, dy, y, n, cols); });
   });
 }
 

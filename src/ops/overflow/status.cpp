@@ -48,7 +48,8 @@ ACLOP("NPUGetFloatStatus", [](AclopCall& call) {
 })
 ACLOP("NPUClearFloatStatus", [](AclopCall& call) {
   clear(call);
-  if (!call.inputs.empty() && call.inputs[0].view.data && !call.inputs[0].on_host) fill_elements(call.inputs[0].view, Params{});
+  if (!call.inputs.empty() && call.inputs[0].view.data && !call.inputs[0].on_host)
+    fill_elements(call.inputs[0].view, Params{});
 })
 ACLOP("NPUAllocFloatStatus", [](AclopCall& call) {
   for (AclopTensor& out : call.outputs)

@@ -16,9 +16,7 @@ void plan(Op& op, int spatial, const PoolShape& s, const TensorView& in, const T
   }
   const Planes from(in, spatial, c), to(out, spatial, c);
   op.work(2 * (in.numel() + out.numel()));
-  op.launch([=] {
-    map_planes(from, to, [&](const void* x, void* y) { (kernels().*fn)(s, c, x, y); });
-  });
+  op.launch([=] { map_planes(from, to, [&](const void* x, void* y) { (kernels().*fn)(s, c, x, y); }); });
 }
 
 PoolShape avg_shape(Op& op, int spatial, const TensorView& in, const TensorView& out, Ints kernel, Ints stride,

@@ -6,7 +6,9 @@
 namespace updraft {
 namespace {
 
-int64_t cost_of(const PoolShape& s, int64_t planes) { return planes * (s.in_size() + s.out_size() * (s.kernel_size() + 2)); }
+int64_t cost_of(const PoolShape& s, int64_t planes) {
+  return planes * (s.in_size() + s.out_size() * (s.kernel_size() + 2));
+}
 
 int mask_width(const PoolShape& s) { return s.kernel_size() <= 256 ? 1 : s.kernel_size() <= 65536 ? 2 : 4; }
 
@@ -15,8 +17,10 @@ void plan_indices(Op& op, int spatial, const TensorView& self, const PoolShape& 
   const Compute c = pool_compute(op, self);
   require_windows(op, s);
   op.require_same_shape("indices", indices, "output", out);
-  op.require(indices.dtype == DType::Int32 || indices.dtype == DType::Int64, "indices is {}, want int32 or int64", describe(indices));
-  op.require(s.in_size() <= INT32_MAX || indices.dtype == DType::Int64, "self is {}: planes too large for int32 indices", describe(self));
+  op.require(indices.dtype == DType::Int32 || indices.dtype == DType::Int64, "indices is {}, want int32 or int64",
+             describe(indices));
+  op.require(s.in_size() <= INT32_MAX || indices.dtype == DType::Int64,
+             "self is {}: planes too large for int32 indices", describe(self));
   if (out.empty()) return;
   const Planes from(self, spatial, c), to(out, spatial, c), at(indices, spatial, Compute::I64);
   op.work(cost_of(s, to.count()));
@@ -79,8 +83,8 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
   const Planes from(*self, 2, c), to(*out, 2, c);
   const int width = mask_width(s);
   const int64_t room = static_cast<int64_t>(indices->bytes()) / to.count();
-  op.require(indices->is_contiguous() && room >= s.out_size() * width, "indices is {}, want at least {} contiguous bytes a plane",
-             describe(*indices), s.out_size() * width);
+  op.require(indices->is_contiguous() && room >= s.out_size() * width,
+             "indices is {}, want at least {} contiguous bytes a plane", describe(*indices), s.out_size() * width);
   op.work(cost_of(s, to.count()));
   op.launch([=, mask = indices->as<char>()] {
     for_planes(to.count(), cost_of(s, 1), [&](int64_t i) {
@@ -104,8 +108,8 @@ ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices
   const Planes from(*gradOutput, 2, c), to(*gradInput, 2, c);
   const int width = mask_width(s);
   const int64_t room = static_cast<int64_t>(indices->bytes()) / to.count();
-  op.require(indices->is_contiguous() && room >= s.out_size() * width, "indices is {}, want at least {} contiguous bytes a plane",
-             describe(*indices), s.out_size() * width);
+  op.require(indices->is_contiguous() && room >= s.out_size() * width,
+             "indices is {}, want at least {} contiguous bytes a plane", describe(*indices), s.out_size() * width);
   op.work(to.count() * (s.in_size() + 4 * s.out_size()));
   op.launch([=, mask = indices->as<char>()] {
     for_planes(to.count(), s.in_size() + 4 * s.out_size(), [&](int64_t i) {
@@ -122,8 +126,8 @@ ACLNN(aclnnMaxPool2dWithIndices, (In, self), (Ints, kernelSize), (Ints, stride),
   plan_indices(op, 2, *self, pool_shape(op, 2, *self, *out, *kernelSize, *stride, *padding, *dilation), *out, *indices);
 }
 
-ACLNN(aclnnMaxPool2dWithIndicesBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
-      (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
+ACLNN(aclnnMaxPool2dWithIndicesBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize),
+      (Ints, stride), (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
   (void)kernelSize, (void)stride, (void)padding, (void)dilation, (void)ceilMode;
   op.require_same_shape("gradInput", *gradInput, "self", *self);
   plan_scatter(op, 2, *gradOutput, *indices, *gradInput);
@@ -142,7 +146,8 @@ ACLNN(aclnnMaxPool3dWithArgmaxBackward, (In, gradOutput), (In, self), (In, indic
   plan_scatter(op, 3, *gradOutput, *indices, *gradInput);
 }
 
-// --- adaptive: output o covers [o * in / out, ceil((o + 1) * in / out)) -----------------------------------------------
+// --- adaptive: output o covers [o * in / out, ceil((o + 1) * in / out))
+// -----------------------------------------------
 namespace {
 template <class T>
 void adaptive_max(const PoolShape& s, const T* in, T* out, int64_t* where) {
@@ -151,7 +156,8 @@ void adaptive_max(const PoolShape& s, const T* in, T* out, int64_t* where) {
   for (int64_t d = 0; d < s.out[0]; ++d)
     for (int64_t h = 0; h < s.out[1]; ++h)
       for (int64_t w = 0; w < s.out[2]; ++w) {
-        int64_t at = (begin(d, s.out[0], s.in[0]) * s.in[1] + begin(h, s.out[1], s.in[1])) * s.in[2] + begin(w, s.out[2], s.in[2]);
+        int64_t at = (begin(d, s.out[0], s.in[0]) * s.in[1] + begin(h, s.out[1], s.in[1])) * s.in[2] +
+                     begin(w, s.out[2], s.in[2]);
         T best = in[at];
         for (int64_t z = begin(d, s.out[0], s.in[0]); z < end(d, s.out[0], s.in[0]); ++z)
           for (int64_t y = begin(h, s.out[1], s.in[1]); y < end(h, s.out[1], s.in[1]); ++y)

@@ -4,9 +4,11 @@ namespace updraft {
 
 PoolShape plane_shape(Op& op, int spatial, const TensorView& in, const TensorView& out) {
   op.require((in.rank == spatial + 1 || in.rank == spatial + 2) && in.rank == out.rank,
-             "input is {}, output is {}, want {} or {} dimensions", describe(in), describe(out), spatial + 1, spatial + 2);
+             "input is {}, output is {}, want {} or {} dimensions", describe(in), describe(out), spatial + 1,
+             spatial + 2);
   for (int d = 0; d < in.rank - spatial; ++d)
-    op.require(in.dims[d] == out.dims[d], "input is {}, output is {}: batch and channels differ", describe(in), describe(out));
+    op.require(in.dims[d] == out.dims[d], "input is {}, output is {}: batch and channels differ", describe(in),
+               describe(out));
   PoolShape s;
   for (int d = 0; d < spatial; ++d) {
     s.in[3 - spatial + d] = in.dims[in.rank - spatial + d];
@@ -15,13 +17,13 @@ PoolShape plane_shape(Op& op, int spatial, const TensorView& in, const TensorVie
   return s;
 }
 
-PoolShape pool_shape(Op& op, int spatial, const TensorView& in, const TensorView& out, const std::vector<int64_t>& kernel,
-                     const std::vector<int64_t>& stride, const std::vector<int64_t>& padding,
-                     const std::vector<int64_t>& dilation) {
+PoolShape pool_shape(Op& op, int spatial, const TensorView& in, const TensorView& out,
+                     const std::vector<int64_t>& kernel, const std::vector<int64_t>& stride,
+                     const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation) {
   PoolShape s = plane_shape(op, spatial, in, out);
   auto set = [&](const char* name, const std::vector<int64_t>& values, int64_t least, int64_t* to) {
-    op.require(values.size() == 1 || values.size() == static_cast<size_t>(spatial), "{} has {} values, want 1 or {}", name,
-               values.size(), spatial);
+    op.require(values.size() == 1 || values.size() == static_cast<size_t>(spatial), "{} has {} values, want 1 or {}",
+               name, values.size(), spatial);
     for (int d = 0; d < spatial; ++d) {
       const int64_t v = values[values.size() == 1 ? 0 : static_cast<size_t>(d)];
       op.require(v >= least, "{} is {}, want at least {}", name, v, least);
@@ -39,10 +41,11 @@ void require_windows(Op& op, const PoolShape& s) {
   for (int d = 0; d < 3; ++d) {
     if (s.out[d] == 0) continue;
     const int64_t reach = (s.kernel[d] - 1) * s.dilation[d] + 1;
-    op.require(s.padding[d] * 2 <= reach, "padding is {}, want at most half of the kernel's reach {}", s.padding[d], reach);
+    op.require(s.padding[d] * 2 <= reach, "padding is {}, want at most half of the kernel's reach {}", s.padding[d],
+               reach);
     op.require(s.in[d] > 0 && (s.out[d] - 1) * s.stride[d] - s.padding[d] < s.in[d],
-               "output size {} has windows outside of input size {} (kernel {}, stride {}, padding {})", s.out[d], s.in[d],
-               s.kernel[d], s.stride[d], s.padding[d]);
+               "output size {} has windows outside of input size {} (kernel {}, stride {}, padding {})", s.out[d],
+               s.in[d], s.kernel[d], s.stride[d], s.padding[d]);
   }
 }
 

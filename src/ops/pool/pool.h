@@ -8,9 +8,9 @@ namespace updraft {
 
 /// The last `spatial` sizes of both tensors and the window parameters (one value or one a dimension; an empty stride
 /// is the kernel's), in the last places of the three dimensions.
-PoolShape pool_shape(Op& op, int spatial, const TensorView& in, const TensorView& out, const std::vector<int64_t>& kernel,
-                     const std::vector<int64_t>& stride, const std::vector<int64_t>& padding,
-                     const std::vector<int64_t>& dilation);
+PoolShape pool_shape(Op& op, int spatial, const TensorView& in, const TensorView& out,
+                     const std::vector<int64_t>& kernel, const std::vector<int64_t>& stride,
+                     const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation);
 /// Sizes only.
 PoolShape plane_shape(Op& op, int spatial, const TensorView& in, const TensorView& out);
 

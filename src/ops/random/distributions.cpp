@@ -129,7 +129,8 @@ void plan_normal(Op& op, const TensorView* mean, double mean_value, const Tensor
           const T* sigma = static_cast<const T*>(deviation_block);
           T* to = static_cast<T*>(writer.target(at, z.bytes));
           for (int64_t i = 0; i < count; ++i)
-            to[i] = (mu ? mu[i] : static_cast<T>(mean_value)) + x[i] * (sigma ? sigma[i] : static_cast<T>(deviation_value));
+            to[i] =
+                (mu ? mu[i] : static_cast<T>(mean_value)) + x[i] * (sigma ? sigma[i] : static_cast<T>(deviation_value));
           writer.write(at, count, to);
         };
         if (compute == Compute::F64) {

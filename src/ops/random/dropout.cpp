@@ -73,8 +73,8 @@ void apply(const TensorView& to, const TensorView& from, const uint8_t* mask, do
       if (compute == Compute::F64) {
         kernels().apply_mask_f64(static_cast<double*>(y), static_cast<const double*>(x), bits, scale, count);
       } else {
-        kernels().apply_mask_f32(static_cast<float*>(y), static_cast<const float*>(x), bits,
-                                 static_cast<float>(scale), count);
+        kernels().apply_mask_f32(static_cast<float*>(y), static_cast<const float*>(x), bits, static_cast<float>(scale),
+                                 count);
       }
       writer.write(at, count, y);
     }

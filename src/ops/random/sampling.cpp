@@ -40,7 +40,9 @@ double check_weight(double w, int64_t row) {
   return w;
 }
 
-[[noreturn]] void no_weight(int64_t row) { fail_kernel(fmt::format("multinomial: the weights of row {} sum to 0", row)); }
+[[noreturn]] void no_weight(int64_t row) {
+  fail_kernel(fmt::format("multinomial: the weights of row {} sum to 0", row));
+}
 
 void plan_multinomial(Op& op, const TensorView& self, int64_t samples, bool replacement, const RandomSource& source,
                       const TensorView& out) {
@@ -106,8 +108,7 @@ void plan_multinomial(Op& op, const TensorView& self, int64_t samples, bool repl
           const int64_t count = std::min(kBlockElements, samples - s), at = row * samples + s;
           if (writer.in_place())
             std::copy_n(&picked[static_cast<size_t>(s)], count, static_cast<int64_t*>(writer.target(at, nullptr)));
-          else
-            writer.write(at, count, &picked[static_cast<size_t>(s)]);
+          else writer.write(at, count, &picked[static_cast<size_t>(s)]);
         }
       }
     });
@@ -150,10 +151,8 @@ ACLNN(aclnnRandperm, (Int, n), (Int, seed), (Int, offset), (Out, out)) {
     const BlockWriter writer(to, Compute::I64);
     for (int64_t at = 0; at < n; at += kBlockElements) {
       const int64_t count = std::min(kBlockElements, n - at);
-      if (writer.in_place())
-        std::copy_n(values.data() + at, count, static_cast<int64_t*>(writer.target(at, nullptr)));
-      else
-        writer.write(at, count, values.data() + at);
+      if (writer.in_place()) std::copy_n(values.data() + at, count, static_cast<int64_t*>(writer.target(at, nullptr)));
+      else writer.write(at, count, values.data() + at);
     }
   });
 }

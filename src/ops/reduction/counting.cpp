@@ -79,7 +79,8 @@ void plan_unpool(Op& op, const TensorView& self, const TensorView& indices, int 
   op.require_same_shape("self", self, "indices", indices);
   op.require(is_integral(indices.dtype), "indices is {}, want integers", describe(indices));
   op.require(self.rank == out.rank && (self.rank == spatial + 1 || self.rank == spatial + 2),
-             "self is {} and out {}, want {} or {} dimensions", describe(self), describe(out), spatial + 1, spatial + 2);
+             "self is {} and out {}, want {} or {} dimensions", describe(self), describe(out), spatial + 1,
+             spatial + 2);
   op.require(self.dtype == out.dtype, "out is {}, want the data type of self, {}", describe(out), name_of(self.dtype));
   op.require(std::equal(self.dims, self.dims + self.rank - spatial, out.dims), "self is {} and out {}: planes differ",
              describe(self), describe(out));

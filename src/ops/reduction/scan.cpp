@@ -33,15 +33,16 @@ struct Slices {
     const int inner = walk.rank - 1;
     const int64_t along[3] = {walk.strides[0][inner], walk.strides[1][inner], walk.strides[2][inner]};
     const bool side = walk.dims[inner] >= 4 && std::abs(along[0]) <= std::abs(step[0]);
-    parallel_for(outputs, std::max<int64_t>(side ? 16 : 1, (1 << 13) / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
-      walk.rows(begin, end, [&](const int64_t(&at)[3], int64_t, int64_t m) {
-        const int64_t block = side ? kCols : 1;
-        for (int64_t i = 0; i < m; i += block) {
-          const int64_t offset[3] = {at[0] + i * along[0], at[1] + i * along[1], at[2] + i * along[2]};
-          f(offset, along, std::min(block, m - i));
-        }
-      });
-    });
+    parallel_for(outputs, std::max<int64_t>(side ? 16 : 1, (1 << 13) / std::max<int64_t>(n, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   walk.rows(begin, end, [&](const int64_t(&at)[3], int64_t, int64_t m) {
+                     const int64_t block = side ? kCols : 1;
+                     for (int64_t i = 0; i < m; i += block) {
+                       const int64_t offset[3] = {at[0] + i * along[0], at[1] + i * along[1], at[2] + i * along[2]};
+                       f(offset, along, std::min(block, m - i));
+                     }
+                   });
+                 });
   }
 };
 

@@ -18,7 +18,9 @@ struct Chosen {
 };
 
 template <class T>
-bool is_nan(T v) { return v != v; }
+bool is_nan(T v) {
+  return v != v;
+}
 
 // Of equal elements the first counts as the smaller, as on PyTorch's CPU; NaNs come last.
 template <class T>
@@ -118,7 +120,8 @@ void launch(Op& op, Which which, int64_t k, const TensorView& self, int dim, boo
   op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.work(self.numel() * 20);
   op.launch([=] {
-    if (compute_of(self.dtype) == Compute::I64) choose<int64_t>(which, k, self, dim, whole, values, indices, Compute::I64);
+    if (compute_of(self.dtype) == Compute::I64)
+      choose<int64_t>(which, k, self, dim, whole, values, indices, Compute::I64);
     else if (self.dtype == DType::Double) choose<double>(which, k, self, dim, whole, values, indices, Compute::F64);
     else choose<float>(which, k, self, dim, whole, values, indices, Compute::F32);
   });
@@ -143,8 +146,8 @@ void plan_whole(Op& op, Which which, const TensorView& self, const TensorView& o
   launch(op, which, 0, self, 0, true, out, TensorView());
 }
 
-void plan_dim(Op& op, Which which, int64_t k, const TensorView& self, int64_t dim, bool keepdim, const TensorView& values,
-              const TensorView& indices) {
+void plan_dim(Op& op, Which which, int64_t k, const TensorView& self, int64_t dim, bool keepdim,
+              const TensorView& values, const TensorView& indices) {
   const int d = self.wrap_dim(dim);
   const DimMask mask = reduction_mask(self, dim);
   const TensorView to = reduction_output(op, "values", self, mask, keepdim, values);
@@ -153,7 +156,8 @@ void plan_dim(Op& op, Which which, int64_t k, const TensorView& self, int64_t di
   if (to.empty()) return;
   op.require(self.size(d) > 0, "self is {}: dim {} is empty", describe(self), dim);
   if (which == Which::kth)
-    op.require(k >= 1 && k <= self.size(d), "k is {}, want 1 to {} for dim {} of {}", k, self.size(d), dim, describe(self));
+    op.require(k >= 1 && k <= self.size(d), "k is {}, want 1 to {} for dim {} of {}", k, self.size(d), dim,
+               describe(self));
   launch(op, which, k - 1, self, d, false, to, at);
 }
 

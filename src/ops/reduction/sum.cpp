@@ -16,13 +16,15 @@ void plan_extreme(Op& op, bool largest, const TensorView& self, DimMask mask, bo
   op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(out.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no {}", describe(self),
              largest ? "maximum" : "minimum");
-  plan(op, {largest ? ReduceOp::max : ReduceOp::min, ReduceMap::none, compute_of(self.dtype)}, self, mask, keepdim, out);
+  plan(op, {largest ? ReduceOp::max : ReduceOp::min, ReduceMap::none, compute_of(self.dtype)}, self, mask, keepdim,
+       out);
 }
 
 void plan_aminmax(Op& op, const TensorView& self, DimMask mask, bool keepdim, const TensorView& min,
                   const TensorView& max) {
   op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
-  op.require(min.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no extremes", describe(self));
+  op.require(min.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no extremes",
+             describe(self));
   const TensorView low = reduction_output(op, "min", self, mask, keepdim, min);
   const TensorView high = reduction_output(op, "max", self, mask, keepdim, max);
   if (low.empty()) return;

@@ -40,7 +40,8 @@ ACLNN(aclnnStd, (In, self), (Ints, dim), (Int, correction), (Bool, keepdim), (Ou
 ACLNN(aclnnVarMean, (In, self), (Ints, dim), (Int, correction), (Bool, keepdim), (Out, varOut), (Out, meanOut)) {
   plan_variance(op, *self, *dim, correction, keepdim, false, *varOut, &*meanOut);
 }
-ACLNN(aclnnStdMeanCorrection, (In, self), (Ints, dim), (Int, correction), (Bool, keepdim), (Out, stdOut), (Out, meanOut)) {
+ACLNN(aclnnStdMeanCorrection, (In, self), (Ints, dim), (Int, correction), (Bool, keepdim), (Out, stdOut),
+      (Out, meanOut)) {
   plan_variance(op, *self, *dim, correction, keepdim, true, *stdOut, &*meanOut);
 }
 

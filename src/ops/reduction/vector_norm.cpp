@@ -17,15 +17,18 @@ void plan_norm(Op& op, const TensorView& self, double p, const std::vector<int64
   const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
   if (to.empty()) return;
   const bool extreme = std::isinf(p);
-  op.require(reduced_count(self, mask) > 0 || !(extreme || p < 0), "self is {}: an empty dimension has no norm of order {}",
-             describe(self), p);
+  op.require(reduced_count(self, mask) > 0 || !(extreme || p < 0),
+             "self is {}: an empty dimension has no norm of order {}", describe(self), p);
   ReduceSpec spec;
   spec.compute = is_complex(self.dtype)       ? compute_of(self.dtype)
                  : out.dtype == DType::Double ? Compute::F64
                                               : compute_of(self.dtype);
   if (spec.compute == Compute::I64) spec.compute = Compute::F32;
   spec.op = !extreme ? ReduceOp::sum : p > 0 ? ReduceOp::max : ReduceOp::min;
-  spec.map = extreme || p == 1 ? ReduceMap::abs : p == 0 ? ReduceMap::nonzero : p == 2 ? ReduceMap::square : ReduceMap::power;
+  spec.map = extreme || p == 1 ? ReduceMap::abs
+             : p == 0          ? ReduceMap::nonzero
+             : p == 2          ? ReduceMap::square
+                               : ReduceMap::power;
   spec.p = p;
   if (spec.map == ReduceMap::power) op.work(self.numel() * 10);
   op.launch([=] {
@@ -73,7 +76,8 @@ ACLNN(aclnnLogSumExp, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
     reduce({ReduceOp::sum, ReduceMap::exp, compute, 0, &max}, self, mask, sum);
     for (int64_t i = 0; i < n; ++i) {
       const size_t k = static_cast<size_t>(i);
-      const double shift = compute == Compute::F64 ? top[k] : static_cast<double>(reinterpret_cast<float*>(top.data())[k]);
+      const double shift =
+          compute == Compute::F64 ? top[k] : static_cast<double>(reinterpret_cast<float*>(top.data())[k]);
       total[k] = std::log(total[k]) + shift;
     }
     copy_elements(to, sum);

@@ -147,14 +147,17 @@ struct TapsOf {
   }
 };
 
-Sampling sampling_of(Op& op, int spatial, const TensorView& in, const TensorView& grid, const TensorView& out, int64_t mode,
-                     int64_t border, bool align_corners) {
+Sampling sampling_of(Op& op, int spatial, const TensorView& in, const TensorView& grid, const TensorView& out,
+                     int64_t mode, int64_t border, bool align_corners) {
   op.require(in.rank == spatial + 2 && grid.rank == spatial + 2 && out.rank == spatial + 2,
-             "input is {}, grid is {}, output is {}, want {} dimensions", describe(in), describe(grid), describe(out), spatial + 2);
-  op.require(mode >= 0 && mode <= (spatial == 2 ? 2 : 1), "interpolation mode is {}, want 0 to {}", mode, spatial == 2 ? 2 : 1);
+             "input is {}, grid is {}, output is {}, want {} dimensions", describe(in), describe(grid), describe(out),
+             spatial + 2);
+  op.require(mode >= 0 && mode <= (spatial == 2 ? 2 : 1), "interpolation mode is {}, want 0 to {}", mode,
+             spatial == 2 ? 2 : 1);
   op.require(border >= 0 && border <= 2, "padding mode is {}, want 0 to 2", border);
   op.require(is_floating(in.dtype), "input is {}, want a floating type", describe(in));
-  op.require(grid.dims[spatial + 1] == spatial && grid.dims[0] == in.dims[0] && out.dims[0] == in.dims[0] && out.dims[1] == in.dims[1],
+  op.require(grid.dims[spatial + 1] == spatial && grid.dims[0] == in.dims[0] && out.dims[0] == in.dims[0] &&
+                 out.dims[1] == in.dims[1],
              "input is {}, grid is {}, output is {}: sizes differ", describe(in), describe(grid), describe(out));
   Sampling s{spatial, static_cast<int>(mode), static_cast<int>(border), align_corners, {}, {}};
   for (int d = 0; d < spatial; ++d) {
@@ -228,7 +231,8 @@ void sample_backward(const Sampling& s, const TensorView& grad, const TensorView
               if (index < 0) continue;
               const T value = g[p] * x[index];
               for (int d = 0; d < dims; ++d)
-                sum[p * dims + (dims - 1 - d)] += value * taps.slope[static_cast<size_t>((k * dims + d) * positions + p)];
+                sum[p * dims + (dims - 1 - d)] +=
+                    value * taps.slope[static_cast<size_t>((k * dims + d) * positions + p)];
             }
         });
       }
@@ -249,7 +253,8 @@ void plan_sample(Op& op, int spatial, const TensorView& in, const TensorView& gr
 }
 
 void plan_sample_backward(Op& op, int spatial, const TensorView& grad, const TensorView& in, const TensorView& grid,
-                          int64_t mode, int64_t border, bool align_corners, Bools mask, OptOut grad_in, OptOut grad_grid) {
+                          int64_t mode, int64_t border, bool align_corners, Bools mask, OptOut grad_in,
+                          OptOut grad_grid) {
   const Sampling s = sampling_of(op, spatial, in, grid, grad, mode, border, align_corners);
   const bool wanted[2] = {mask[0] && grad_in, mask[1] && grad_grid};
   TensorView to[2];
@@ -277,19 +282,23 @@ void plan_sample_backward(Op& op, int spatial, const TensorView& grad, const Ten
 
 }  // namespace
 
-ACLNN(aclnnGridSampler2D, (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode), (Bool, alignCorners), (Out, out)) {
+ACLNN(aclnnGridSampler2D, (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode), (Bool, alignCorners),
+      (Out, out)) {
   plan_sample(op, 2, *input, *grid, interpolationMode, paddingMode, alignCorners, *out);
 }
-ACLNN(aclnnGridSampler3D, (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode), (Bool, alignCorners), (Out, out)) {
+ACLNN(aclnnGridSampler3D, (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode), (Bool, alignCorners),
+      (Out, out)) {
   plan_sample(op, 3, *input, *grid, interpolationMode, paddingMode, alignCorners, *out);
 }
-ACLNN(aclnnGridSampler2DBackward, (In, gradOutput), (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode),
-      (Bool, alignCorners), (Bools, outputMask), (OptOut, inputGrad), (OptOut, gridGrad)) {
-  plan_sample_backward(op, 2, *gradOutput, *input, *grid, interpolationMode, paddingMode, alignCorners, outputMask, inputGrad, gridGrad);
+ACLNN(aclnnGridSampler2DBackward, (In, gradOutput), (In, input), (In, grid), (Int, interpolationMode),
+      (Int, paddingMode), (Bool, alignCorners), (Bools, outputMask), (OptOut, inputGrad), (OptOut, gridGrad)) {
+  plan_sample_backward(op, 2, *gradOutput, *input, *grid, interpolationMode, paddingMode, alignCorners, outputMask,
+                       inputGrad, gridGrad);
 }
-ACLNN(aclnnGridSampler3DBackward, (In, gradOutput), (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode),
-      (Bool, alignCorners), (Bools, outputMask), (OptOut, inputGrad), (OptOut, gridGrad)) {
-  plan_sample_backward(op, 3, *gradOutput, *input, *grid, interpolationMode, paddingMode, alignCorners, outputMask, inputGrad, gridGrad);
+ACLNN(aclnnGridSampler3DBackward, (In, gradOutput), (In, input), (In, grid), (Int, interpolationMode),
+      (Int, paddingMode), (Bool, alignCorners), (Bools, outputMask), (OptOut, inputGrad), (OptOut, gridGrad)) {
+  plan_sample_backward(op, 3, *gradOutput, *input, *grid, interpolationMode, paddingMode, alignCorners, outputMask,
+                       inputGrad, gridGrad);
 }
 
 // out[n, .., :] = theta[n] @ (x, y, (z,) 1) of an even grid over -1..1.
@@ -301,7 +310,8 @@ void affine_grid(const TensorView& theta, const TensorView& out, bool align_corn
   const Planes from(theta, 2, c), to(out, out.rank - 1, c);
   auto base = [&](int64_t i, int64_t size) {
     const T step = size > 1 ? T(2) / static_cast<T>(size - 1) : T(0);
-    T x = size > 1 ? (i < size / 2 ? T(-1) + step * static_cast<T>(i) : T(1) - step * static_cast<T>(size - 1 - i)) : T(0);
+    T x = size > 1 ? (i < size / 2 ? T(-1) + step * static_cast<T>(i) : T(1) - step * static_cast<T>(size - 1 - i))
+                   : T(0);
     return align_corners ? x : x * static_cast<T>(size - 1) / static_cast<T>(size);
   };
   for_planes(to.count(), to.size() * 4, [&](int64_t n) {

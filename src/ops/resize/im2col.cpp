@@ -36,12 +36,14 @@ Windows windows_of(Op& op, const TensorView& image, Ints kernel, Ints dilation, 
 
 // [N, C * positions, blocks] as [N, C, positions, blocks]
 TensorView columns_of(Op& op, const Windows& w, const TensorView& image, const TensorView& columns) {
-  op.require(columns.rank == image.rank - 1, "columns is {}, image is {}, want one dimension less", describe(columns), describe(image));
+  op.require(columns.rank == image.rank - 1, "columns is {}, image is {}, want one dimension less", describe(columns),
+             describe(image));
   const int batch = image.rank - 3;
   const int64_t channels = image.dims[batch];
   op.require((batch == 0 || columns.dims[0] == image.dims[0]) && columns.dims[batch] == channels * w.positions() &&
                  columns.dims[batch + 1] == w.blocks(),
-             "columns is {}, want {} x {} for image {}", describe(columns), channels * w.positions(), w.blocks(), describe(image));
+             "columns is {}, want {} x {} for image {}", describe(columns), channels * w.positions(), w.blocks(),
+             describe(image));
   TensorView to = columns;
   to.rank = columns.rank + 1;
   to.dims[batch] = channels;
@@ -65,7 +67,8 @@ void rows(const Windows& w, Row&& row) {
       for (int64_t oh = 0; oh < w.out[0]; ++oh) {
         const int64_t ih = oh * w.stride[0] - w.padding[0] + kh * w.dilation[0];
         if (ih < 0 || ih >= w.size[0]) continue;
-        row((kh * w.kernel[1] + kw) * w.blocks() + oh * w.out[1] + begin, ih * w.size[1] + begin * w.stride[1] + at, end - begin);
+        row((kh * w.kernel[1] + kw) * w.blocks() + oh * w.out[1] + begin, ih * w.size[1] + begin * w.stride[1] + at,
+            end - begin);
       }
     }
 }
@@ -134,7 +137,8 @@ ACLNN(aclnnUnfoldGrad, (In, gradOut), (Ints, inputSizes), (Int, dim), (Int, size
   op.require(step >= 1 && size >= 0, "step is {}, size is {}, want at least 1 and 0", step, size);
   const TensorView to = *gradIn, from = *gradOut;
   if (to.rank == 0) {
-    if (from.numel() == 1) op.launch([=] { copy_elements(to, TensorView::contiguous(from.data, from.dtype, nullptr, 0)); });
+    if (from.numel() == 1)
+      op.launch([=] { copy_elements(to, TensorView::contiguous(from.data, from.dtype, nullptr, 0)); });
     return;
   }
   const int d = to.wrap_dim(dim);

@@ -9,17 +9,20 @@ enum class Edge { Reflect, Replicate };
 // `padding` is left, right of the last dimension first.
 void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const TensorView& in, const TensorView& out,
               const std::vector<int64_t>& padding, bool backward) {
-  op.require(padding.size() == static_cast<size_t>(2 * spatial), "padding has {} values, want {}", padding.size(), 2 * spatial);
-  op.require(small.rank == spatial + 1 || small.rank == spatial + 2, "self is {}, want {} or {} dimensions", describe(small),
-             spatial + 1, spatial + 2);
+  op.require(padding.size() == static_cast<size_t>(2 * spatial), "padding has {} values, want {}", padding.size(),
+             2 * spatial);
+  op.require(small.rank == spatial + 1 || small.rank == spatial + 2, "self is {}, want {} or {} dimensions",
+             describe(small), spatial + 1, spatial + 2);
   std::vector<TapTable> tables;
   for (int d = 0; d < spatial; ++d) {
     const int64_t size = small.dims[small.rank - spatial + d];
-    const int64_t left = padding[static_cast<size_t>(2 * (spatial - 1 - d))], right = padding[static_cast<size_t>(2 * (spatial - 1 - d) + 1)];
+    const int64_t left = padding[static_cast<size_t>(2 * (spatial - 1 - d))],
+                  right = padding[static_cast<size_t>(2 * (spatial - 1 - d) + 1)];
     const int64_t padded = size + left + right;
     op.require(padded >= 0, "padding ({}, {}) of size {} leaves less than nothing", left, right, size);
     if (edge == Edge::Reflect)
-      op.require(left < size && right < size, "padding ({}, {}) is too large for size {}: want less", left, right, size);
+      op.require(left < size && right < size, "padding ({}, {}) is too large for size {}: want less", left, right,
+                 size);
     op.require(size > 0 || padded == 0, "self is {}, want planes that are not empty", describe(small));
     TapTable t(size, padded);
     for (int64_t o = 0; o < padded; ++o) {
@@ -36,13 +39,13 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
 
 }  // namespace
 
-#define UPDRAFT_PAD(NAME, spatial, edge)                                                              \
-  ACLNN(NAME, (In, self), (Ints, padding), (Out, out)) {                                               \
-    plan_pad(op, spatial, edge, *self, *self, *out, *padding, false);                                  \
-  }                                                                                                    \
-  ACLNN(NAME##Backward, (In, gradOutput), (In, self), (Ints, padding), (Out, gradInput)) {             \
-    op.require_same_shape("gradInput", *gradInput, "self", *self);                                     \
-    plan_pad(op, spatial, edge, *gradInput, *gradOutput, *gradInput, *padding, true);                  \
+#define UPDRAFT_PAD(NAME, spatial, edge)                                                   \
+  ACLNN(NAME, (In, self), (Ints, padding), (Out, out)) {                                   \
+    plan_pad(op, spatial, edge, *self, *self, *out, *padding, false);                      \
+  }                                                                                        \
+  ACLNN(NAME##Backward, (In, gradOutput), (In, self), (Ints, padding), (Out, gradInput)) { \
+    op.require_same_shape("gradInput", *gradInput, "self", *self);                         \
+    plan_pad(op, spatial, edge, *gradInput, *gradOutput, *gradInput, *padding, true);      \
   }
 UPDRAFT_PAD(aclnnReflectionPad1d, 1, Edge::Reflect)
 UPDRAFT_PAD(aclnnReflectionPad2d, 2, Edge::Reflect)

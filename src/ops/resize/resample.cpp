@@ -24,17 +24,18 @@ void plan_resample(Op& op, std::vector<TapTable> tables, const TensorView& in, c
   const int spatial = static_cast<int>(tables.size());
   const TensorView& source = backward ? out : in;
   const TensorView& target = backward ? in : out;
-  op.require(source.rank == target.rank && source.rank >= spatial + 1, "input is {}, output is {}, want {} or {} dimensions",
-             describe(source), describe(target), spatial + 1, spatial + 2);
+  op.require(source.rank == target.rank && source.rank >= spatial + 1,
+             "input is {}, output is {}, want {} or {} dimensions", describe(source), describe(target), spatial + 1,
+             spatial + 2);
   const int outer = source.rank - spatial;
   for (int d = 0; d < outer; ++d)
-    op.require(source.dims[d] == target.dims[d], "input is {}, output is {}: batch and channels differ", describe(source),
-               describe(target));
+    op.require(source.dims[d] == target.dims[d], "input is {}, output is {}: batch and channels differ",
+               describe(source), describe(target));
   for (int d = 0; d < spatial; ++d) {
     const Taps& t = tables[static_cast<size_t>(d)].taps;
     op.require(source.dims[outer + d] == t.in && target.dims[outer + d] == t.out,
-               "input is {}, output is {}, want sizes {} and {} of dimension {}", describe(source), describe(target), t.in, t.out,
-               outer + d);
+               "input is {}, output is {}, want sizes {} and {} of dimension {}", describe(source), describe(target),
+               t.in, t.out, outer + d);
   }
   if (out.empty()) return;
   const Compute c = compute_of(out.dtype);

@@ -59,9 +59,13 @@ TapTable linear(int64_t in, int64_t out, bool align_corners, double factor) {
 }
 
 template <class R>
-R cubic_near(R x, R a) { return ((a + 2) * x - (a + 3)) * x * x + 1; }
+R cubic_near(R x, R a) {
+  return ((a + 2) * x - (a + 3)) * x * x + 1;
+}
 template <class R>
-R cubic_far(R x, R a) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; }
+R cubic_far(R x, R a) {
+  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+}
 
 template <class R>
 TapTable cubic(int64_t in, int64_t out, bool align_corners, double factor) {
@@ -97,14 +101,16 @@ TapTable antialias(int64_t in, int64_t out, bool align_corners, double factor, b
   for (int64_t o = 0; o < out; ++o) {
     const R center = scale * (static_cast<R>(o) + R(0.5));
     const int64_t begin = std::max<int64_t>(static_cast<int64_t>(center - support + R(0.5)), 0);
-    const int64_t size = std::clamp<int64_t>(std::min(static_cast<int64_t>(center + support + R(0.5)), in) - begin, 0, count);
+    const int64_t size =
+        std::clamp<int64_t>(std::min(static_cast<int64_t>(center + support + R(0.5)), in) - begin, 0, count);
     R total = 0;
     std::vector<R> w(static_cast<size_t>(count));
     for (int64_t k = 0; k < size; ++k)
       total += w[static_cast<size_t>(k)] = filter((static_cast<R>(k + begin) - center + R(0.5)) * inverse);
     for (int64_t k = 0; k < count; ++k) {
       t.index[static_cast<size_t>(k * out + o)] = std::min(begin + std::min(k, std::max<int64_t>(size - 1, 0)), in - 1);
-      t.weight[static_cast<size_t>(k * out + o)] = total != 0 ? w[static_cast<size_t>(k)] / total : w[static_cast<size_t>(k)];
+      t.weight[static_cast<size_t>(k * out + o)] =
+          total != 0 ? w[static_cast<size_t>(k)] / total : w[static_cast<size_t>(k)];
     }
   }
   return t;
@@ -146,8 +152,8 @@ void plan_upsample(Op& op, Mode mode, const TensorView& in, const TensorView& ou
 
 void check_sizes(Op& op, const char* name, Ints sizes, const TensorView& v, int skip) {
   for (size_t d = 0; d < sizes.size(); ++d)
-    op.require(static_cast<int>(d) + skip < v.rank && sizes[d] == v.dims[d + static_cast<size_t>(skip)], "{} does not fit {}",
-               name, describe(v));
+    op.require(static_cast<int>(d) + skip < v.rank && sizes[d] == v.dims[d + static_cast<size_t>(skip)],
+               "{} does not fit {}", name, describe(v));
 }
 
 }  // namespace
@@ -169,25 +175,26 @@ ACLNN(aclnnUpsampleNearest2dV2, (In, self), (Ints, outputSize), (Float, scaleH),
   check_sizes(op, "outputSize", outputSize, *out, 2);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {scaleH, scaleW}, false);
 }
-#define UPDRAFT_UPSAMPLE1(NAME, mode)                                                                        \
-  ACLNN(NAME, (In, self), (Ints, outputSize), (Double, scales), (Out, out)) {                                \
-    check_sizes(op, "outputSize", outputSize, *out, 2);                                                      \
-    plan_upsample(op, mode, *self, *out, false, {scales}, false);                                            \
+#define UPDRAFT_UPSAMPLE1(NAME, mode)                                         \
+  ACLNN(NAME, (In, self), (Ints, outputSize), (Double, scales), (Out, out)) { \
+    check_sizes(op, "outputSize", outputSize, *out, 2);                       \
+    plan_upsample(op, mode, *self, *out, false, {scales}, false);             \
   }
-#define UPDRAFT_UPSAMPLE2(NAME, mode)                                                                        \
-  ACLNN(NAME, (In, self), (Ints, outputSize), (Double, scalesH), (Double, scalesW), (Out, out)) {            \
-    check_sizes(op, "outputSize", outputSize, *out, 2);                                                      \
-    plan_upsample(op, mode, *self, *out, false, {scalesH, scalesW}, false);                                  \
+#define UPDRAFT_UPSAMPLE2(NAME, mode)                                                             \
+  ACLNN(NAME, (In, self), (Ints, outputSize), (Double, scalesH), (Double, scalesW), (Out, out)) { \
+    check_sizes(op, "outputSize", outputSize, *out, 2);                                           \
+    plan_upsample(op, mode, *self, *out, false, {scalesH, scalesW}, false);                       \
   }
-#define UPDRAFT_UPSAMPLE3(NAME, mode)                                                                        \
+#define UPDRAFT_UPSAMPLE3(NAME, mode)                                                                                \
   ACLNN(NAME, (In, self), (Ints, outputSize), (Double, scalesD), (Double, scalesH), (Double, scalesW), (Out, out)) { \
-    check_sizes(op, "outputSize", outputSize, *out, 2);                                                      \
-    plan_upsample(op, mode, *self, *out, false, {scalesD, scalesH, scalesW}, false);                         \
+    check_sizes(op, "outputSize", outputSize, *out, 2);                                                              \
+    plan_upsample(op, mode, *self, *out, false, {scalesD, scalesH, scalesW}, false);                                 \
   }
-#define UPDRAFT_UPSAMPLE2_CORNERS(NAME, mode)                                                                \
-  ACLNN(NAME, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scalesH), (Double, scalesW), (Out, out)) { \
-    check_sizes(op, "outputSize", outputSize, *out, 2);                                                      \
-    plan_upsample(op, mode, *self, *out, alignCorners, {scalesH, scalesW}, false);                           \
+#define UPDRAFT_UPSAMPLE2_CORNERS(NAME, mode)                                                             \
+  ACLNN(NAME, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scalesH), (Double, scalesW), \
+        (Out, out)) {                                                                                     \
+    check_sizes(op, "outputSize", outputSize, *out, 2);                                                   \
+    plan_upsample(op, mode, *self, *out, alignCorners, {scalesH, scalesW}, false);                        \
   }
 UPDRAFT_UPSAMPLE1(aclnnUpsampleNearestExact1d, Mode::NearestExact)
 UPDRAFT_UPSAMPLE2(aclnnUpsampleNearestExact2d, Mode::NearestExact)
@@ -201,8 +208,8 @@ ACLNN(aclnnUpsampleLinear1d, (In, self), (Ints, outputSize), (Bool, alignCorners
   check_sizes(op, "outputSize", outputSize, *out, 2);
   plan_upsample(op, Mode::Linear, *self, *out, alignCorners, {scales}, false);
 }
-ACLNN(aclnnUpsampleTrilinear3d, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scalesD), (Double, scalesH),
-      (Double, scalesW), (Out, out)) {
+ACLNN(aclnnUpsampleTrilinear3d, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scalesD),
+      (Double, scalesH), (Double, scalesW), (Out, out)) {
   check_sizes(op, "outputSize", outputSize, *out, 2);
   plan_upsample(op, Mode::Linear, *self, *out, alignCorners, {scalesD, scalesH, scalesW}, false);
 }
@@ -215,7 +222,8 @@ ACLNN(aclnnUpsampleTrilinear3d, (In, self), (Ints, outputSize), (Bool, alignCorn
     plan_upsample(op, mode, *gradOutput, *gradInput, false, {scales}, true);                                 \
   }
 #define UPDRAFT_UPSAMPLE2_BACKWARD(NAME, mode)                                                               \
-  ACLNN(NAME, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Double, scalesH), (Double, scalesW), (Out, gradInput)) { \
+  ACLNN(NAME, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Double, scalesH), (Double, scalesW), \
+        (Out, gradInput)) {                                                                                  \
     check_sizes(op, "outputSize", outputSize, *gradOutput, 2);                                               \
     check_sizes(op, "inputSize", inputSize, *gradInput, 0);                                                  \
     plan_upsample(op, mode, *gradOutput, *gradInput, false, {scalesH, scalesW}, true);                       \
@@ -227,12 +235,12 @@ ACLNN(aclnnUpsampleTrilinear3d, (In, self), (Ints, outputSize), (Bool, alignCorn
     check_sizes(op, "inputSize", inputSize, *gradInput, 0);                                                  \
     plan_upsample(op, mode, *gradOutput, *gradInput, false, {scalesD, scalesH, scalesW}, true);              \
   }
-#define UPDRAFT_UPSAMPLE2_CORNERS_BACKWARD(NAME, mode)                                                       \
+#define UPDRAFT_UPSAMPLE2_CORNERS_BACKWARD(NAME, mode)                                                          \
   ACLNN(NAME, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Bool, alignCorners), (Double, scalesH), \
-        (Double, scalesW), (Out, gradInput)) {                                                               \
-    check_sizes(op, "outputSize", outputSize, *gradOutput, 2);                                               \
-    check_sizes(op, "inputSize", inputSize, *gradInput, 0);                                                  \
-    plan_upsample(op, mode, *gradOutput, *gradInput, alignCorners, {scalesH, scalesW}, true);                \
+        (Double, scalesW), (Out, gradInput)) {                                                                  \
+    check_sizes(op, "outputSize", outputSize, *gradOutput, 2);                                                  \
+    check_sizes(op, "inputSize", inputSize, *gradInput, 0);                                                     \
+    plan_upsample(op, mode, *gradOutput, *gradInput, alignCorners, {scalesH, scalesW}, true);                   \
   }
 UPDRAFT_UPSAMPLE1_BACKWARD(aclnnUpsampleNearest1dBackward, Mode::Nearest)
 UPDRAFT_UPSAMPLE1_BACKWARD(aclnnUpsampleNearestExact1dBackward, Mode::NearestExact)

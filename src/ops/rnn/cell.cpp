@@ -42,7 +42,8 @@ struct Cell {
         T* g = a.data.data() + r * 4 * n;
         for (int64_t k = 0; k < 4 * n; ++k) g[k] += b.data[static_cast<size_t>(r * 4 * n + k)];
         T* s = kept.data.data() + r * 4 * n;
-        T* out[] = {s, s + n, s + 2 * n, s + 3 * n, next.data.data() + r * n, scratch.data() + r * n, h.data.data() + r * n};
+        T* out[] = {
+            s, s + n, s + 2 * n, s + 3 * n, next.data.data() + r * n, scratch.data() + r * n, h.data.data() + r * n};
         if constexpr (sizeof(T) == 4) kernels().lstm_cell_f32(out, g, bias.data.data(), before.data.data() + r * n, n);
         else kernels().lstm_cell_f64(out, g, bias.data.data(), before.data.data() + r * n, n);
       }
@@ -73,16 +74,19 @@ struct CellBackward {
       const T* s = kept.data.data() + r * 4 * n;
       const T* saved[] = {s, s + n, s + 2 * n, s + 3 * n, after.data.data() + r * n, before.data.data() + r * n};
       if constexpr (sizeof(T) == 4)
-        kernels().lstm_cell_backward_f32(gates.data.data() + r * 4 * n, dh.data.data() + r * n, dc.data.data() + r * n, saved, n);
+        kernels().lstm_cell_backward_f32(gates.data.data() + r * 4 * n, dh.data.data() + r * n, dc.data.data() + r * n,
+                                         saved, n);
       else
-        kernels().lstm_cell_backward_f64(gates.data.data() + r * 4 * n, dh.data.data() + r * n, dc.data.data() + r * n, saved, n);
+        kernels().lstm_cell_backward_f64(gates.data.data() + r * 4 * n, dh.data.data() + r * n, dc.data.data() + r * n,
+                                         saved, n);
     }
     gates.give(grad_gates);
     dc.give(grad_c_before);
     if (!grad_bias.data) return;
     std::vector<double> total(static_cast<size_t>(4 * n));
     for (int64_t r = 0; r < batch; ++r)
-      for (int64_t k = 0; k < 4 * n; ++k) total[static_cast<size_t>(k)] += static_cast<double>(gates.data[static_cast<size_t>(r * 4 * n + k)]);
+      for (int64_t k = 0; k < 4 * n; ++k)
+        total[static_cast<size_t>(k)] += static_cast<double>(gates.data[static_cast<size_t>(r * 4 * n + k)]);
     bias.take({}, 4 * n);
     for (size_t k = 0; k < total.size(); ++k) bias.data[k] = static_cast<T>(total[k]);
     bias.give(grad_bias);
@@ -98,10 +102,12 @@ struct CellBackward {
 
 }  // namespace
 
-ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (OptIn, inputBias), (OptIn, hiddenBias), (Out, h),
-      (Out, cNext), (Out, storage)) {
-  op.require(c->rank == 2 && inputGates->rank == 2 && inputGates->dims[0] == c->dims[0] && inputGates->dims[1] == 4 * c->dims[1],
-             "inputGates is {} and c is {}, want [batch, 4 * hidden] and [batch, hidden]", describe(*inputGates), describe(*c));
+ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (OptIn, inputBias), (OptIn, hiddenBias),
+      (Out, h), (Out, cNext), (Out, storage)) {
+  op.require(c->rank == 2 && inputGates->rank == 2 && inputGates->dims[0] == c->dims[0] &&
+                 inputGates->dims[1] == 4 * c->dims[1],
+             "inputGates is {} and c is {}, want [batch, 4 * hidden] and [batch, hidden]", describe(*inputGates),
+             describe(*c));
   op.require_same_shape("inputGates", *inputGates, "hiddenGates", *hiddenGates);
   op.require_same_shape("c", *c, "h", *h);
   op.require_same_shape("c", *c, "cNext", *cNext);
@@ -117,10 +123,12 @@ ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (Opt
   });
 }
 
-ACLNN(aclnnThnnFusedLstmCellBackward, (OptIn, gradH), (OptIn, gradC), (In, cBefore), (In, cAfter), (In, storage), (Bool, hasBias),
-      (Out, gradGates), (Out, gradCBefore), (OptOut, gradBias)) {
-  op.require(cBefore->rank == 2 && storage->rank == 2 && storage->dims[0] == cBefore->dims[0] && storage->dims[1] == 4 * cBefore->dims[1],
-             "storage is {} and cx is {}, want [batch, 4 * hidden] and [batch, hidden]", describe(*storage), describe(*cBefore));
+ACLNN(aclnnThnnFusedLstmCellBackward, (OptIn, gradH), (OptIn, gradC), (In, cBefore), (In, cAfter), (In, storage),
+      (Bool, hasBias), (Out, gradGates), (Out, gradCBefore), (OptOut, gradBias)) {
+  op.require(cBefore->rank == 2 && storage->rank == 2 && storage->dims[0] == cBefore->dims[0] &&
+                 storage->dims[1] == 4 * cBefore->dims[1],
+             "storage is {} and cx is {}, want [batch, 4 * hidden] and [batch, hidden]", describe(*storage),
+             describe(*cBefore));
   op.require_same_shape("cx", *cBefore, "cy", *cAfter);
   op.require_same_shape("storage", *storage, "gradGates", *gradGates);
   CellBackward cell{{}, {}, *cBefore, *cAfter, *storage, *gradGates, *gradCBefore, {}};

@@ -7,8 +7,8 @@ namespace {
 
 int64_t cost(const RnnNetwork& net) { return net.x.dims[0] * net.x.dims[1] * net.params[0].numel() * net.layers; }
 
-RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params, const OptIn& hx, const OptIn& batch_sizes,
-                   bool biases, int64_t layers, bool bidirectional, bool batch_first) {
+RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params, const OptIn& hx,
+                   const OptIn& batch_sizes, bool biases, int64_t layers, bool bidirectional, bool batch_first) {
   RnnNetwork net;
   net.gru = true;
   net.biases = biases;
@@ -25,9 +25,10 @@ RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params,
 }  // namespace
 
 ACLNN(aclnnGRU, (In, input), (Tensors, params), (OptIn, hx), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
-      (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output), (Out, hy), (OptTensors, r),
-      (OptTensors, z), (OptTensors, n), (OptTensors, hn), (OptTensors, h)) {
-  op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout, numLayers);
+      (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output), (Out, hy),
+      (OptTensors, r), (OptTensors, z), (OptTensors, n), (OptTensors, hn), (OptTensors, h)) {
+  op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout,
+             numLayers);
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
   net.y = time_major(op, *output, batchFirst, net.batch_sizes.data ? &net.batch_sizes : nullptr);
   net.h_last = *hy;
@@ -37,9 +38,9 @@ ACLNN(aclnnGRU, (In, input), (Tensors, params), (OptIn, hx), (OptIn, batchSizes)
   op.launch([net = std::move(net)] { net.run(); });
 }
 
-ACLNN(aclnnGRUBackward, (In, input), (Tensors, params), (OptIn, hx), (OptIn, gradY), (OptIn, gradHy), (Tensors, r), (Tensors, z),
-      (Tensors, n), (Tensors, hn), (Tensors, h), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers), (Bool, bidirectional),
-      (Bool, batchFirst), (Out, gradInput), (Out, gradH0), (Tensors, gradParams)) {
+ACLNN(aclnnGRUBackward, (In, input), (Tensors, params), (OptIn, hx), (OptIn, gradY), (OptIn, gradHy), (Tensors, r),
+      (Tensors, z), (Tensors, n), (Tensors, hn), (Tensors, h), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
+      (Bool, bidirectional), (Bool, batchFirst), (Out, gradInput), (Out, gradH0), (Tensors, gradParams)) {
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
   const TensorView* packed = net.batch_sizes.data ? &net.batch_sizes : nullptr;
   if (gradY && !gradY->empty()) net.dy = time_major(op, *gradY, batchFirst, packed);
@@ -47,31 +48,37 @@ ACLNN(aclnnGRUBackward, (In, input), (Tensors, params), (OptIn, hx), (OptIn, gra
   const Tensors* lists[] = {&r, &z, &n, &hn, &h};
   for (int k = 0; k < 5; ++k) {
     net.saved[k] = views_of(*lists[k]);
-    op.require(static_cast<int64_t>(net.saved[k].size()) == net.cells(), "a list of gates has {} tensors, want {}", net.saved[k].size(), net.cells());
+    op.require(static_cast<int64_t>(net.saved[k].size()) == net.cells(), "a list of gates has {} tensors, want {}",
+               net.saved[k].size(), net.cells());
   }
   net.dx = time_major(op, *gradInput, batchFirst, packed);
   net.dh0 = *gradH0;
   net.dparams = views_of(gradParams);
-  op.require(net.dparams.size() == net.params.size(), "gradParams has {} tensors, want {}", net.dparams.size(), net.params.size());
+  op.require(net.dparams.size() == net.params.size(), "gradParams has {} tensors, want {}", net.dparams.size(),
+             net.params.size());
   op.work(cost(net) * 2);
   op.launch([net = std::move(net)] { net.run_backward(); });
 }
 
-// --- DynamicGRUV2: weights [input, 3 hidden] and [hidden, 3 hidden], gates in the order r z n, reset after the product ---
+// --- DynamicGRUV2: weights [input, 3 hidden] and [hidden, 3 hidden], gates in the order r z n, reset after the product
+// ---
 namespace {
 
 TensorView state_of(const TensorView& v) { return v.data && v.rank == 3 ? slice(v, 0, 0, 1, true) : v; }
 
 RnnLayer layer_of(const AclopCall& call, size_t want_inputs, size_t want_outputs) {
   if (call.inputs.size() < want_inputs || call.outputs.size() < want_outputs)
-    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and {}", call.type, call.inputs.size(),
-                call.outputs.size(), want_inputs, want_outputs);
+    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and {}", call.type,
+                call.inputs.size(), call.outputs.size(), want_inputs, want_outputs);
   RnnLayer l;
   l.gru = true;
   l.x = call.inputs[0].view;
   const TensorView &w = call.inputs[1].view, &u = call.inputs[2].view;
-  if (l.x.rank != 3 || w.rank != 2 || u.rank != 2 || w.dims[0] != l.x.dims[2] || u.dims[1] != 3 * u.dims[0] || w.dims[1] != u.dims[1])
-    throw Error(code::kAclInvalidParam, "{}: x is {}, the weights are {} and {}, want [steps, batch, input], [input, 3 * hidden] and [hidden, 3 * hidden]",
+  if (l.x.rank != 3 || w.rank != 2 || u.rank != 2 || w.dims[0] != l.x.dims[2] || u.dims[1] != 3 * u.dims[0] ||
+      w.dims[1] != u.dims[1])
+    throw Error(code::kAclInvalidParam,
+                "{}: x is {}, the weights are {} and {}, want [steps, batch, input], [input, 3 * hidden] and [hidden, "
+                "3 * hidden]",
                 call.type, describe(l.x), describe(w), describe(u));
   l.w_in = w.transpose(0, 1);
   l.w_hidden = u.transpose(0, 1);

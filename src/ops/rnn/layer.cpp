@@ -49,8 +49,13 @@ struct Runner {
   const int kinds;
 
   explicit Runner(const RnnLayer& layer)
-      : l(layer), steps(layer.x.dims[0]), batch(layer.x.dims[1]), input(layer.x.dims[2]), hidden(layer.w_hidden.dims[1]),
-        gates(layer.w_hidden.dims[0]), kinds(layer.gru ? 5 : 7) {}
+      : l(layer),
+        steps(layer.x.dims[0]),
+        batch(layer.x.dims[1]),
+        input(layer.x.dims[2]),
+        hidden(layer.w_hidden.dims[1]),
+        gates(layer.w_hidden.dims[0]),
+        kinds(layer.gru ? 5 : 7) {}
 
   int64_t cell() const { return batch * hidden; }
   int64_t time(int64_t step) const { return l.reverse ? steps - 1 - step : step; }
@@ -58,7 +63,8 @@ struct Runner {
   int h_index() const { return l.gru ? 4 : 6; }
 
   static void give(const TensorView& to, const T* from) {
-    if (to.data && !to.empty()) copy_elements(to, TensorView::contiguous(const_cast<T*>(from), DTypeOf<T>::value, to.dims, to.rank));
+    if (to.data && !to.empty())
+      copy_elements(to, TensorView::contiguous(const_cast<T*>(from), DTypeOf<T>::value, to.dims, to.rank));
   }
 
   template <class F>
@@ -78,9 +84,11 @@ struct Runner {
     h0.take(l.h0, cell());
     c0.take(l.c0, cell());
     in_gates.zeros(steps * batch * gates);
-    matmul(x.view({steps * batch, input}), w_in.view({gates, input}).transpose(0, 1), in_gates.view({steps * batch, gates}));
+    matmul(x.view({steps * batch, input}), w_in.view({gates, input}).transpose(0, 1),
+           in_gates.view({steps * batch, gates}));
     if (l.gru) h_gates.zeros(batch * gates);
-    else for (int64_t g = 0; g < gates; ++g) b_in.data[g] += b_hidden.data[g];
+    else
+      for (int64_t g = 0; g < gates; ++g) b_in.data[g] += b_hidden.data[g];
     Array<T> saved[RnnLayer::kSaved], y;
     for (int k = 0; k < kinds; ++k) saved[k].zeros(steps * cell());
     if (!l.active.empty()) y.zeros(steps * cell());
@@ -91,11 +99,14 @@ struct Runner {
       T* a = in_gates.data + t * batch * gates;
       Array<T> before;
       before.data = const_cast<T*>(h);
-      if (l.gru) matmul(before.view({batch, hidden}), w_hidden.view({gates, hidden}).transpose(0, 1), h_gates.view({batch, gates}));
+      if (l.gru)
+        matmul(before.view({batch, hidden}), w_hidden.view({gates, hidden}).transpose(0, 1),
+               h_gates.view({batch, gates}));
       else {
         Array<T> to;
         to.data = a;
-        matmul(before.view({batch, hidden}), w_hidden.view({gates, hidden}).transpose(0, 1), to.view({batch, gates}), {.alpha = 1, .beta = 1});
+        matmul(before.view({batch, hidden}), w_hidden.view({gates, hidden}).transpose(0, 1), to.view({batch, gates}),
+               {.alpha = 1, .beta = 1});
       }
       each_row(batch, [&](int64_t r) {
         const int64_t at = t * cell() + r * hidden;
@@ -107,10 +118,14 @@ struct Runner {
           return;
         }
         if constexpr (sizeof(T) == 4) {
-          if (l.gru) kernels().gru_cell_f32(out, a + r * gates, h_gates.data + r * gates, b_in.data, b_hidden.data, h + r * hidden, hidden);
+          if (l.gru)
+            kernels().gru_cell_f32(out, a + r * gates, h_gates.data + r * gates, b_in.data, b_hidden.data,
+                                   h + r * hidden, hidden);
           else kernels().lstm_cell_f32(out, a + r * gates, b_in.data, c + r * hidden, hidden);
         } else {
-          if (l.gru) kernels().gru_cell_f64(out, a + r * gates, h_gates.data + r * gates, b_in.data, b_hidden.data, h + r * hidden, hidden);
+          if (l.gru)
+            kernels().gru_cell_f64(out, a + r * gates, h_gates.data + r * gates, b_in.data, b_hidden.data,
+                                   h + r * hidden, hidden);
           else kernels().lstm_cell_f64(out, a + r * gates, b_in.data, c + r * hidden, hidden);
         }
         if (y.data) std::memcpy(y.data + at, out[h_index()], static_cast<size_t>(hidden) * sizeof(T));
@@ -157,13 +172,15 @@ struct Runner {
         for (int64_t k = 0; k < hidden; ++k) d[k] += dy.data[at + k];
         T* ga = a.data + (t * batch + r) * gates;
         if (l.gru) {
-          const T* from[] = {saved[0].data + at, saved[1].data + at, saved[2].data + at, saved[3].data + at, h_prev + r * hidden};
+          const T* from[] = {saved[0].data + at, saved[1].data + at, saved[2].data + at, saved[3].data + at,
+                             h_prev + r * hidden};
           T* gb = b.data + (t * batch + r) * gates;
           if constexpr (sizeof(T) == 4) kernels().gru_cell_backward_f32(ga, gb, d, from, hidden);
           else kernels().gru_cell_backward_f64(ga, gb, d, from, hidden);
           std::memcpy(rest, d, static_cast<size_t>(hidden) * sizeof(T));
         } else {
-          const T* from[] = {saved[0].data + at, saved[1].data + at, saved[2].data + at, saved[3].data + at, saved[5].data + at, c_prev + r * hidden};
+          const T* from[] = {saved[0].data + at, saved[1].data + at, saved[2].data + at,
+                             saved[3].data + at, saved[5].data + at, c_prev + r * hidden};
           if constexpr (sizeof(T) == 4) kernels().lstm_cell_backward_f32(ga, d, dc.data + r * hidden, from, hidden);
           else kernels().lstm_cell_backward_f64(ga, d, dc.data + r * hidden, from, hidden);
           std::memset(rest, 0, static_cast<size_t>(hidden) * sizeof(T));
@@ -182,7 +199,8 @@ struct Runner {
     if (l.dx.data) {
       if (l.add_dx) out.take(l.dx, n * input);
       else out.zeros(n * input);
-      matmul(a.view({n, gates}), w_in.view({gates, input}), out.view({n, input}), {.alpha = 1, .beta = l.add_dx ? 1.0 : 0.0});
+      matmul(a.view({n, gates}), w_in.view({gates, input}), out.view({n, input}),
+             {.alpha = 1, .beta = l.add_dx ? 1.0 : 0.0});
       give(l.dx, out.data);
     }
     if (l.dw_in.data) {

@@ -10,8 +10,8 @@ using Pointer = const void*;
 
 int64_t cost(const RnnNetwork& net) { return net.x.dims[0] * net.x.dims[1] * net.params[0].numel() * net.layers; }
 
-RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params, const Tensors& hx, const OptIn& batch_sizes,
-                   bool biases, int64_t layers, bool bidirectional, bool batch_first) {
+RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params, const Tensors& hx,
+                   const OptIn& batch_sizes, bool biases, int64_t layers, bool bidirectional, bool batch_first) {
   RnnNetwork net;
   net.biases = biases;
   net.layers = layers;
@@ -31,10 +31,12 @@ RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params,
 
 }  // namespace
 
-ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
-      (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output), (Out, hy), (Out, cy),
-      (OptTensors, i), (OptTensors, j), (OptTensors, f), (OptTensors, o), (OptTensors, h), (OptTensors, c), (OptTensors, tanhc)) {
-  op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout, numLayers);
+ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSizes), (Bool, hasBiases),
+      (Int, numLayers), (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output),
+      (Out, hy), (Out, cy), (OptTensors, i), (OptTensors, j), (OptTensors, f), (OptTensors, o), (OptTensors, h),
+      (OptTensors, c), (OptTensors, tanhc)) {
+  op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout,
+             numLayers);
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
   const TensorView* packed = net.batch_sizes.data ? &net.batch_sizes : nullptr;
   net.y = time_major(op, *output, batchFirst, packed);
@@ -46,12 +48,14 @@ ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSiz
   op.launch([net = std::move(net)] { net.run(); });
 }
 
-ACLNN(aclnnLstmBackward, (In, input), (Tensors, hx), (Tensors, params), (OptIn, gradY), (OptIn, gradHy), (OptIn, gradCy),
-      (Tensors, i), (Tensors, j), (Tensors, f), (Tensors, o), (Tensors, h), (Tensors, c), (Tensors, tanhc), (OptIn, batchSizes),
-      (Bool, hasBiases), (Int, numLayers), (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst),
-      (Pointer, outputMask), (Out, gradInput), (Out, gradH0), (Out, gradC0), (Tensors, gradParams)) {
+ACLNN(aclnnLstmBackward, (In, input), (Tensors, hx), (Tensors, params), (OptIn, gradY), (OptIn, gradHy),
+      (OptIn, gradCy), (Tensors, i), (Tensors, j), (Tensors, f), (Tensors, o), (Tensors, h), (Tensors, c),
+      (Tensors, tanhc), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers), (Double, dropout), (Bool, train),
+      (Bool, bidirectional), (Bool, batchFirst), (Pointer, outputMask), (Out, gradInput), (Out, gradH0), (Out, gradC0),
+      (Tensors, gradParams)) {
   (void)outputMask;
-  op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout, numLayers);
+  op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout,
+             numLayers);
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
   const TensorView* packed = net.batch_sizes.data ? &net.batch_sizes : nullptr;
   if (gradY && !gradY->empty()) net.dy = time_major(op, *gradY, batchFirst, packed);
@@ -60,13 +64,15 @@ ACLNN(aclnnLstmBackward, (In, input), (Tensors, hx), (Tensors, params), (OptIn, 
   const Tensors* lists[] = {&i, &f, &j, &o, &c, &tanhc, &h};
   for (int k = 0; k < RnnLayer::kSaved; ++k) {
     net.saved[k] = views_of(*lists[k]);
-    op.require(static_cast<int64_t>(net.saved[k].size()) == net.cells(), "a list of gates has {} tensors, want {}", net.saved[k].size(), net.cells());
+    op.require(static_cast<int64_t>(net.saved[k].size()) == net.cells(), "a list of gates has {} tensors, want {}",
+               net.saved[k].size(), net.cells());
   }
   net.dx = time_major(op, *gradInput, batchFirst, packed);
   net.dh0 = *gradH0;
   net.dc0 = *gradC0;
   net.dparams = views_of(gradParams);
-  op.require(net.dparams.size() == net.params.size(), "gradParams has {} tensors, want {}", net.dparams.size(), net.params.size());
+  op.require(net.dparams.size() == net.params.size(), "gradParams has {} tensors, want {}", net.dparams.size(),
+             net.params.size());
   op.work(cost(net) * 2);
   op.launch([net = std::move(net)] { net.run_backward(); });
 }
@@ -92,7 +98,9 @@ std::vector<int64_t> rows_of(const TensorView& mask, int64_t steps, int64_t batc
     for (int64_t b = 0; b < batch; ++b) {
       float on = 0;
       kernels().load[static_cast<int>(mask.dtype)][static_cast<int>(Compute::F32)](
-          &on, mask.as<char>() + (t * mask.strides[0] + b * mask.strides[1]) * static_cast<int64_t>(size_of(mask.dtype)), 0, 1);
+          &on,
+          mask.as<char>() + (t * mask.strides[0] + b * mask.strides[1]) * static_cast<int64_t>(size_of(mask.dtype)), 0,
+          1);
       n += on > 0.5f;
     }
     rows.push_back(n);
@@ -102,14 +110,15 @@ std::vector<int64_t> rows_of(const TensorView& mask, int64_t steps, int64_t batc
 
 RnnLayer layer_of(const AclopCall& call, size_t want_inputs, size_t want_outputs) {
   if (call.inputs.size() < want_inputs || call.outputs.size() < want_outputs)
-    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and {}", call.type, call.inputs.size(),
-                call.outputs.size(), want_inputs, want_outputs);
+    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and {}", call.type,
+                call.inputs.size(), call.outputs.size(), want_inputs, want_outputs);
   RnnLayer l;
   l.x = call.inputs[0].view;
   const TensorView& w = call.inputs[1].view;
   if (l.x.rank != 3 || w.rank != 2 || w.dims[1] % 4 || w.dims[0] != l.x.dims[2] + w.dims[1] / 4)
-    throw Error(code::kAclInvalidParam, "{}: x is {} and w is {}, want [steps, batch, input] and [input + hidden, 4 * hidden]",
-                call.type, describe(l.x), describe(w));
+    throw Error(code::kAclInvalidParam,
+                "{}: x is {} and w is {}, want [steps, batch, input] and [input + hidden, 4 * hidden]", call.type,
+                describe(l.x), describe(w));
   const int64_t input = l.x.dims[2], hidden = w.dims[1] / 4;
   l.w_in = slice(w, 0, 0, input).transpose(0, 1);
   l.w_hidden = slice(w, 0, input, hidden).transpose(0, 1);
@@ -168,13 +177,16 @@ TensorView steps_of(const TensorView& v) {
 // --- DynamicRNNV2: a weight each for input and hidden, one bias ---
 RnnLayer layer_of_two(const AclopCall& call, size_t want_inputs, size_t want_outputs) {
   if (call.inputs.size() < want_inputs || call.outputs.size() < want_outputs)
-    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and {}", call.type, call.inputs.size(),
-                call.outputs.size(), want_inputs, want_outputs);
+    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and {}", call.type,
+                call.inputs.size(), call.outputs.size(), want_inputs, want_outputs);
   RnnLayer l;
   l.x = steps_of(call.inputs[0].view);
   const TensorView &w = call.inputs[1].view, &u = call.inputs[2].view;
-  if (l.x.rank != 3 || w.rank != 2 || u.rank != 2 || w.dims[0] != l.x.dims[2] || u.dims[1] != 4 * u.dims[0] || w.dims[1] != u.dims[1])
-    throw Error(code::kAclInvalidParam, "{}: x is {}, the weights are {} and {}, want [steps, batch, input], [input, 4 * hidden] and [hidden, 4 * hidden]",
+  if (l.x.rank != 3 || w.rank != 2 || u.rank != 2 || w.dims[0] != l.x.dims[2] || u.dims[1] != 4 * u.dims[0] ||
+      w.dims[1] != u.dims[1])
+    throw Error(code::kAclInvalidParam,
+                "{}: x is {}, the weights are {} and {}, want [steps, batch, input], [input, 4 * hidden] and [hidden, "
+                "4 * hidden]",
                 call.type, describe(l.x), describe(w), describe(u));
   l.w_in = w.transpose(0, 1);
   l.w_hidden = u.transpose(0, 1);

@@ -50,26 +50,30 @@ TensorView time_major(const Op& op, const TensorView& v, bool batch_first, const
 
 void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {
   const size_t each = net.biases ? 4 : 2;
-  op.require(net.params.size() == static_cast<size_t>(net.cells()) * each, "params has {} tensors, want {}", net.params.size(),
-             static_cast<size_t>(net.cells()) * each);
+  op.require(net.params.size() == static_cast<size_t>(net.cells()) * each, "params has {} tensors, want {}",
+             net.params.size(), static_cast<size_t>(net.cells()) * each);
   for (int64_t i = 0; i < net.cells(); ++i) {
     const TensorView& in = net.params[static_cast<size_t>(i) * each];
     const TensorView& hidden = net.params[static_cast<size_t>(i) * each + 1];
-    op.require(in.rank == 2 && hidden.rank == 2 && hidden.dims[0] == gates * hidden.dims[1] && in.dims[0] == hidden.dims[0],
-               "the weights of layer {} are {} and {}, want [{} * hidden, input] and [{} * hidden, hidden]", i / net.directions,
-               describe(in), describe(hidden), gates, gates);
+    op.require(
+        in.rank == 2 && hidden.rank == 2 && hidden.dims[0] == gates * hidden.dims[1] && in.dims[0] == hidden.dims[0],
+        "the weights of layer {} are {} and {}, want [{} * hidden, input] and [{} * hidden, hidden]",
+        i / net.directions, describe(in), describe(hidden), gates, gates);
     const int64_t width = i < net.directions ? net.x.dims[2] : net.directions * hidden.dims[1];
-    op.require(in.dims[1] == width, "a weight of layer {} is {}, want {} columns", i / net.directions, describe(in), width);
+    op.require(in.dims[1] == width, "a weight of layer {} is {}, want {} columns", i / net.directions, describe(in),
+               width);
     if (net.biases)
       for (size_t b = 2; b < 4; ++b) {
         const TensorView& bias = net.params[static_cast<size_t>(i) * each + b];
-        op.require(bias.rank == 1 && bias.dims[0] == in.dims[0], "a bias of layer {} is {}, want [{}]", i / net.directions, describe(bias), in.dims[0]);
+        op.require(bias.rank == 1 && bias.dims[0] == in.dims[0], "a bias of layer {} is {}, want [{}]",
+                   i / net.directions, describe(bias), in.dims[0]);
       }
   }
   const int64_t hidden = net.params[1].dims[1];
   for (const TensorView* state : {&net.h0, &net.c0})
     if (state->data)
-      op.require(state->rank == 3 && state->dims[0] == net.cells() && state->dims[1] == net.x.dims[1] && state->dims[2] == hidden,
+      op.require(state->rank == 3 && state->dims[0] == net.cells() && state->dims[1] == net.x.dims[1] &&
+                     state->dims[2] == hidden,
                  "an initial state is {}, want [{},{},{}]", describe(*state), net.cells(), net.x.dims[1], hidden);
 }
 
@@ -144,7 +148,8 @@ void RnnNetwork::run_backward() const {
     if (n > 0) {
       input.make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
       for (int64_t d = 0; d < directions; ++d)
-        copy_elements(slice(input.view, 2, d * hidden, hidden), saved[h_index][static_cast<size_t>((n - 1) * directions + d)]);
+        copy_elements(slice(input.view, 2, d * hidden, hidden),
+                      saved[h_index][static_cast<size_t>((n - 1) * directions + d)]);
       below = input.view;
       gradients[static_cast<size_t>(n)].make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
       to = gradients[static_cast<size_t>(n)].view;

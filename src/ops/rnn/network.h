@@ -8,14 +8,14 @@ namespace updraft {
 struct RnnNetwork {
   bool gru = false, biases = true;
   int64_t layers = 1, directions = 1;
-  TensorView x;                       ///< [steps, batch, input]
-  TensorView batch_sizes;             ///< rows at each step, or no data
-  std::vector<TensorView> params;     ///< w_in, w_hidden(, b_in, b_hidden) of each layer and direction
-  TensorView h0, c0;                  ///< [layers * directions, batch, hidden], or no data
+  TensorView x;                                     ///< [steps, batch, input]
+  TensorView batch_sizes;                           ///< rows at each step, or no data
+  std::vector<TensorView> params;                   ///< w_in, w_hidden(, b_in, b_hidden) of each layer and direction
+  TensorView h0, c0;                                ///< [layers * directions, batch, hidden], or no data
   std::vector<TensorView> saved[RnnLayer::kSaved];  ///< of each layer and direction, or empty
   TensorView y, h_last, c_last;
 
-  TensorView dy, dh_last, dc_last;    ///< any may be absent
+  TensorView dy, dh_last, dc_last;  ///< any may be absent
   TensorView dx, dh0, dc0;
   std::vector<TensorView> dparams;
 
