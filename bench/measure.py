@@ -1,5 +1,6 @@
 """What every benchmark here shares: interleaved timing of us and the peer, the machine's state, and the report."""
 import json
+import multiprocessing
 import os
 import pathlib
 import statistics
@@ -13,6 +14,41 @@ def machine():
     return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
 
 
+class InProcess:
+    """make(*arguments)() in a process of its own. Two libraries in one process would share it badly: the idle one's
+    OpenMP threads go on spinning for a while and take the cores from the one that is measured. make must be a
+    module's function. A call gives the seconds that the other process needed."""
+
+    def __init__(self, make, *arguments):
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, make, arguments), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.pipe.recv()  # built
+
+    def __call__(self):
+        self.pipe.send(None)
+        return self.pipe.recv()
+
+    def close(self):
+        self.pipe.close()
+        self.process.join()
+
+
+def _serve(pipe, make, arguments):
+    call = make(*arguments)
+    pipe.send(None)
+    while True:
+        try:
+            pipe.recv()
+        except EOFError:
+            return
+        start = time.perf_counter()
+        call()
+        pipe.send(time.perf_counter() - start)
+
+
 def interleave(ours, peer, rounds=5, warm=2, attempts=3):
     """Seconds of ours() and peer(), called in turn. Repeats the whole run while the peer's own spread is too large."""
     for attempt in range(attempts):
@@ -22,8 +58,10 @@ def interleave(ours, peer, rounds=5, warm=2, attempts=3):
         for _ in range(rounds):
             for call, seconds in zip((ours, peer), times):
                 start = time.perf_counter()
-                call()
-                seconds.append(time.perf_counter() - start)
+                own = call()
+                seconds.append(own if isinstance(call, InProcess) else time.perf_counter() - start)
+                if isinstance(call, InProcess):
+                    time.sleep(0.05)  # until its threads sleep
         a, b = times
         spread = [(statistics.quantiles(t, n=4)[2] - statistics.quantiles(t, n=4)[0]) / statistics.median(t) for t in times]
         if spread[1] <= UNSTABLE:

@@ -1,4 +1,4 @@
-"""Training steps on npu:0 against PyTorch's CPU device: same process, same threads, the two in turn.
+"""Training steps on npu:0 against PyTorch's CPU device: the same threads, a process each, step by step in turn.
 
     ./dev bench train [--models resnet50,gpt2] [--mode fp32|bf16|fp16] [--rounds 5]
 """
@@ -13,7 +13,7 @@ import torch
 import torch_npu  # noqa: F401
 from torch.nn import functional as F
 
-from bench.measure import interleave, report
+from bench.measure import InProcess, interleave, report
 from tests.clients.training import models
 
 
@@ -58,6 +58,7 @@ AMP = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 def stepper(name, device, mode):
     build, draw, loss_of, optimizer_of = MODELS[name]
+    torch.set_num_threads(int(os.environ.get("UPDRAFT_THREADS", len(os.sched_getaffinity(0)))))
     torch.manual_seed(0)
     model = build().train().to(device)
     batch = [x.to(device) for x in draw()]
@@ -81,15 +82,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--against", default="cpu", choices=["cpu", "npu-fp32"], help="npu-fp32: our own fp32 step")
     options = parser.parse_args()
-    threads = int(os.environ.get("UPDRAFT_THREADS", len(os.sched_getaffinity(0))))
-    torch.set_num_threads(threads)
     rows = {}
     for name in options.models.split(","):
-        ours = stepper(name, "npu", options.mode)
-        peer = stepper(name, "cpu", options.mode) if options.against == "cpu" else stepper(name, "npu", "fp32")
+        ours = InProcess(stepper, name, "npu", options.mode)
+        peer = InProcess(stepper, name, *(("cpu", options.mode) if options.against == "cpu" else ("npu", "fp32")))
         rows[name] = interleave(ours, peer, options.rounds)
         print(name, rows[name], flush=True)
-        del ours, peer
+        ours.close(), peer.close()
     if len(rows) > 1:
         print("geometric mean", round(math.exp(sum(math.log(r["ratio"]) for r in rows.values()) / len(rows)), 3))
     report(f"train-{options.mode}" + ("" if options.against == "cpu" else "-self"), rows, "./dev bench train " + " ".join(sys.argv[1:]),

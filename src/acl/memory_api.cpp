@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "acl/api.h"
+#include "acl/poll_slack.h"
 #include "base/parallel.h"
 #include "device/capture.h"
 #include "device/memory.h"
@@ -127,6 +128,7 @@ void copy_async(void* to, size_t room, const void* from, size_t n, int32_t kind,
 
 int allocate(const char* name, void** p, size_t bytes, size_t extra) {
   return guard(name, [&] {
+    restore_own();
     need(p, "devPtr");
     *p = nullptr;
     if (bytes == 0) throw Error(code::kRtParamInvalid, "size is 0: want at least 1 byte");

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "acl/api.h"
+#include "acl/poll_slack.h"
 
 using namespace updraft;
 
@@ -18,6 +19,7 @@ int create(const char* name, void** stream, uint32_t priority, uint32_t flags) {
   return guard(name, [&] {
     need(stream, "stream");
     *stream = current_device().create_stream(priority, flags);
+    coarsen_new_threads();
   });
 }
 
@@ -43,10 +45,14 @@ ACL_API aclrtDestroyStreamForce(void* stream) {
 }
 
 ACL_API aclrtSynchronizeStream(void* stream) {
-  return guard("aclrtSynchronizeStream", [&] { stream_of(stream).synchronize(); });
+  return guard("aclrtSynchronizeStream", [&] {
+    restore_own();
+    stream_of(stream).synchronize();
+  });
 }
 ACL_API aclrtSynchronizeStreamWithTimeout(void* stream, int32_t timeout) {
   return guard("aclrtSynchronizeStreamWithTimeout", [&] {
+    restore_own();
     if (timeout < -1) throw Error(code::kRtParamInvalid, "timeout is {}, want -1 or milliseconds", timeout);
     stream_of(stream).synchronize(std::chrono::milliseconds(timeout));
   });
