@@ -28,8 +28,10 @@ class InProcess:
         self.pipe.recv()  # built
 
     def __call__(self):
+        """Seconds that the call took; .value is what it returned."""
         self.pipe.send(None)
-        return self.pipe.recv()
+        seconds, self.value = self.pipe.recv()
+        return seconds
 
     def close(self):
         self.pipe.close()
@@ -45,8 +47,8 @@ def _serve(pipe, make, arguments):
         except EOFError:
             return
         start = time.perf_counter()
-        call()
-        pipe.send(time.perf_counter() - start)
+        value = call()
+        pipe.send((time.perf_counter() - start, value))
 
 
 def interleave(ours, peer, rounds=5, warm=2, attempts=3):
@@ -80,9 +82,14 @@ def report(name, rows, command, peer):
         note = " unstable" if r["unstable"] else ""
         lines.append(f"| {what} | {r['ours_ms']:.2f} | {r['peer_ms']:.2f} | {r['ratio']:.2f}{note} | "
                      f"{r['spread_ours']:.0%} / {r['spread_peer']:.0%} |")
+    write(name, lines, {"machine": state, "command": command, "rows": rows})
+
+
+def write(name, lines, data):
+    """Prints the table and writes build/bench/<name>.md and .json, which `./dev docs` collects."""
     text = "\n".join(lines)
     print(text)
     folder = pathlib.Path(__file__).resolve().parents[1] / "build" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text(text + "\n")
-    (folder / f"{name}.json").write_text(json.dumps({"machine": state, "command": command, "rows": rows}, indent=1))
+    (folder / f"{name}.json").write_text(json.dumps(data, indent=1))

@@ -2,6 +2,7 @@
 
     ./dev bench runtime
 """
+import ctypes
 import os
 import pathlib
 import subprocess
@@ -56,22 +57,24 @@ def main():
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source], check=True)
         rows["10,000 adds of 4x4; peer: operators that do nothing"] = interleave(
             child({}), child({"ASCEND_CUSTOM_OPP_PATH": str(library.parents[2])}))
-    for megabytes in (4, 64):
+    for megabytes in (4, 16, 64):
         n = megabytes << 20
-        host, target = torch.ones(n, dtype=torch.uint8), torch.empty(n, dtype=torch.uint8)
-        pinned = host.pin_memory()
+        pageable, target = torch.ones(n, dtype=torch.uint8), torch.ones(n, dtype=torch.uint8)
+        pinned = pageable.pin_memory()
         device = torch.empty(n, dtype=torch.uint8, device="npu")
 
-        def up():
-            device.copy_(pinned)
-            torch.npu.synchronize()
+        def memcpy():
+            ctypes.memmove(target.data_ptr(), pageable.data_ptr(), n)
 
-        def down():
-            pinned.copy_(device)
-            torch.npu.synchronize()
+        def copier(to, source):
+            def copy():
+                to.copy_(source)
+                torch.npu.synchronize()
+            return copy
 
-        rows[f"{megabytes} MiB host to device; peer: memcpy"] = interleave(up, lambda: target.copy_(host), 15)
-        rows[f"{megabytes} MiB device to host; peer: memcpy"] = interleave(down, lambda: target.copy_(host), 15)
+        for kind, host in ("pageable", pageable), ("pinned", pinned):
+            for what, to, source in ("host to device", device, host), ("device to host", host, device):
+                rows[f"{megabytes} MiB {what}, {kind}; peer: memcpy"] = interleave(copier(to, source), memcpy, 51)
     report("runtime", rows, "./dev bench runtime", "peer")
 
 
