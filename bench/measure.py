@@ -27,9 +27,9 @@ class InProcess:
         theirs.close()
         self.pipe.recv()  # built
 
-    def __call__(self):
+    def __call__(self, *arguments):
         """Seconds that the call took; .value is what it returned."""
-        self.pipe.send(None)
+        self.pipe.send(arguments)
         seconds, self.value = self.pipe.recv()
         return seconds
 
@@ -43,16 +43,16 @@ def _serve(pipe, make, arguments):
     pipe.send(None)
     while True:
         try:
-            pipe.recv()
+            arguments = pipe.recv()
         except EOFError:
             return
         start = time.perf_counter()
-        value = call()
+        value = call(*arguments)
         pipe.send((time.perf_counter() - start, value))
 
 
 def interleave(ours, peer, rounds=5, warm=2, attempts=3):
-    """Seconds of ours() and peer(), called in turn. Repeats the whole run while the peer's own spread is too large."""
+    """Seconds of ours() and peer(), called in turn (or what they return, if anything: an InProcess returns seconds). Repeats the whole run while the peer's own spread is too large."""
     for attempt in range(attempts):
         for _ in range(warm):
             ours(), peer()
@@ -61,9 +61,9 @@ def interleave(ours, peer, rounds=5, warm=2, attempts=3):
             for call, seconds in zip((ours, peer), times):
                 start = time.perf_counter()
                 own = call()
-                seconds.append(own if isinstance(call, InProcess) else time.perf_counter() - start)
-                if isinstance(call, InProcess):
-                    time.sleep(0.05)  # until its threads sleep
+                seconds.append(time.perf_counter() - start if own is None else own)
+                if own is not None:
+                    time.sleep(0.02)  # until that process's threads sleep
         a, b = times
         spread = [(statistics.quantiles(t, n=4)[2] - statistics.quantiles(t, n=4)[0]) / statistics.median(t) for t in times]
         if spread[1] <= UNSTABLE:
