@@ -151,7 +151,12 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
   bool watch = saturating();
   for (int k = 0; watch && k < count; ++k) watch = lanes[k].native == DType::Float;
 
+  bool direct = !watch;  // no operand passes through a buffer: one call for the whole range
+  for (int k = 0; direct && k < count; ++k)
+    direct = linear[k] && !constant[k] && operands[k]->dtype == lanes[k].native;
+
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
+    const int64_t block = direct ? end - begin : kBlock;
     alignas(64) char buffers[kMaxOperands][kBlock * 16];
     Cursor cursor[kMaxOperands];
     const void* from[kMaxOperands];
@@ -171,8 +176,8 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
       lanes[outputs + k].load(buffers[outputs + k], in[k].data, 0, std::min(kBlock, end - begin));
       from[k] = buffers[outputs + k];
     }
-    for (int64_t at = begin; at < end; at += kBlock) {
-      const int64_t n = std::min(kBlock, end - at);
+    for (int64_t at = begin; at < end; at += block) {
+      const int64_t n = std::min(block, end - at);
       for (int k = 0; k < inputs; ++k) {
         const int o = outputs + k;
         const Lane& lane = lanes[o];
