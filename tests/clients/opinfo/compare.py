@@ -102,6 +102,21 @@ def close(name, expected, actual, direction):
             raise Wrong(f"{where}: {a} instead of {e}")
 
 
+def same_choice(keys, dim, expected, actual):
+    """Of equal keys an order that need not be stable may put any first. Do both indices choose the same keys along dim, and
+    the device's none twice?"""
+    if keys.dim() == 0:
+        keys, expected, actual = keys.reshape(1), expected.reshape(1), actual.reshape(1)
+    if expected.shape != actual.shape or actual.dtype != torch.int64 or actual.numel() == 0:
+        return False
+    if actual.min() < 0 or actual.max() >= keys.shape[dim]:
+        return False
+    ordered = actual.sort(dim)[0]
+    if (ordered.diff(dim=dim) == 0).any():
+        return False
+    return mismatch(keys.gather(dim, expected), keys.gather(dim, actual), 0, 0) is None
+
+
 def as_exact(exact, expected, actual):
     """Is the device's error against the float64 result at most four times the CPU's own (or four roundings of the largest
     value)? Then neither is wrong: they round differently. True or False."""

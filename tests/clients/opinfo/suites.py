@@ -74,6 +74,15 @@ class OpCase:
     def text(self):
         return str(self.sample.summary())
 
+    def order(self):
+        """(keys, dim) where the result's last part is an order of keys that need not be stable; else None."""
+        position = {"sort": 0, "argsort": 0, "topk": 1}.get(self.info.name)
+        s = self.sample
+        if position is None or s.kwargs.get("stable"):
+            return None
+        dim = s.kwargs.get("dim", s.args[position] if len(s.args) > position else -1)
+        return (s.input.detach(), dim) if type(dim) is int else None
+
     def run(self, device, precise=False):
         s = self.sample
         if self.info.name in HOST_ARGUMENTS:

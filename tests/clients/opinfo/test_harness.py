@@ -53,6 +53,15 @@ def test_only_rounding_is_forgiven():
     assert compare.as_exact(big, half, half) and not compare.as_exact(big, half, -half)
 
 
+def test_equal_keys_may_come_in_any_order():
+    keys, stable = torch.tensor([2, 1, 1, 3]), torch.tensor([1, 2, 0, 3])
+    assert compare.same_choice(keys, 0, stable, torch.tensor([2, 1, 0, 3]))
+    assert not compare.same_choice(keys, 0, stable, torch.tensor([0, 1, 2, 3]))  # not in order
+    assert not compare.same_choice(keys, 0, stable, torch.tensor([1, 1, 0, 3]))  # one twice
+    assert not compare.same_choice(keys, 0, stable, torch.tensor([1, 4, 0, 3]))
+    assert compare.same_choice(torch.tensor(5), -1, torch.tensor(0), torch.tensor(0))
+
+
 def test_distributions():
     draw = lambda make, seed: [(torch.manual_seed(seed + n), make())[1] for n in range(48)]
     x = torch.ones(40)

@@ -104,6 +104,13 @@ class Runner:
 
     def second_look(self, name, case, expected, actual, wrong, kept):
         """Values differ: is the operator random, or only rounded in another way?"""
+        order = case.order() if self.direction == "forward" and hasattr(case, "order") else None
+        if order and compare.same_choice(*order, expected[-1], actual[-1]):
+            try:
+                compare.close(name, expected[:-1], actual[:-1], self.direction)
+                return "ok", "", None
+            except compare.Wrong as still:
+                return "wrong", str(still), still.difference
         on_cpu = lambda **how: (lambda leaves: [leaves[n] for n in kept])(tree_flatten(self.on_cpu(case, **how))[0])
         try:
             if any(not compare.identical(expected, [x.to(e.dtype) if isinstance(x, torch.Tensor) else x for e, x in zip(expected, other)])
