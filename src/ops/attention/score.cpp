@@ -133,15 +133,17 @@ void plan_backward(Op& op, const Request& r, const GradRequest& w) {
                  .dpse = dpse,       \
                  .dsink = dsink_})
 
-ABOUT(aclnnFlashAttentionScore, MixCube, "softmax(scaleValue * q @ k^T + pse, masked) @ v in tiles, with dropout",
-      "分块计算 softmax(scaleValue * q @ k^T + pse，带掩码) @ v，支持 dropout")
+ABOUT(aclnnFlashAttentionScore, MixCube,
+      "softmax(scaleValue * (query @ key^T + realShift), masked) @ value in tiles, with dropout",
+      "分块计算 softmax(scaleValue * (query @ key^T + realShift)，带掩码) @ value，支持 dropout")
 ACLNN(aclnnFlashAttentionScore, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_NUMBERS, FLASH_RESULTS) {
   (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, 1, "");
   FLASH_FORWARD;
 }
-ABOUT(aclnnFlashAttentionScoreV2, MixCube, "As aclnnFlashAttentionScore, with pseType: where the bias joins the scores",
-      "与 aclnnFlashAttentionScore 相同，增加 pseType（偏置加入位置）")
+ABOUT(aclnnFlashAttentionScoreV2, MixCube,
+      "As aclnnFlashAttentionScore, with pseType: 0 adds realShift after scaling, 1 before",
+      "与 aclnnFlashAttentionScore 相同，增加 pseType：0 在缩放后、1 在缩放前加 realShift")
 ACLNN(aclnnFlashAttentionScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS,
       (Int, pseType), FLASH_RESULTS) {
   (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
@@ -195,8 +197,8 @@ ACLNN(aclnnFlashAttentionVarLenScoreV5, (In, query), (OptIn, queryRope), (In, ke
 }
 
 ABOUT(aclnnFlashAttentionScoreGrad, MixCube,
-      "Gradients of aclnnFlashAttentionScore for q, k, v and pse; scores are made again",
-      "aclnnFlashAttentionScore 对 q、k、v、pse 的反向梯度，注意力分数重新计算")
+      "Gradients of aclnnFlashAttentionScore for query, key, value and realShift; scores are made again",
+      "aclnnFlashAttentionScore 对 query、key、value、realShift 的反向梯度，分数重新计算")
 ACLNN(aclnnFlashAttentionScoreGrad, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
       FLASH_NUMBERS, FLASH_GRADS) {
   (void)softmaxIn;

@@ -55,13 +55,13 @@ struct Spaced {
 
 }  // namespace
 
-ABOUT(aclnnArange, Vector, "out = start, start + step, … below end", "等差序列 start, start + step, …，不含 end")
+ABOUT(aclnnArange, Vector, "out = start, start + step, ... below end", "等差序列 start, start + step, …，不含 end")
 ACLNN(aclnnArange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
   (void)end;  // out's size follows from it
   plan_arithmetic_sequence(op, *start, *step, *out);
 }
-ABOUT(aclnnRange, Vector, "out = start, start + step, … up to end, which may be the last element",
+ABOUT(aclnnRange, Vector, "out = start, start + step, ... up to end, which may be the last element",
       "等差序列 start, start + step, …，可包含 end")
 ACLNN(aclnnRange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   op.require(step->to_double() != 0 || step->is_complex(), "step is 0");

@@ -141,7 +141,7 @@ ACLNN(aclnnMultinomialTensor, (In, self), (Int, numsamples), (Bool, replacement)
   plan_multinomial(op, *self, numsamples, replacement, {op, *seed, *offset, offsetInGraph}, *out);
 }
 
-ABOUT(aclnnRandperm, AICPU, "out = a random order of 0 … n - 1", "0 到 n - 1 的随机排列")
+ABOUT(aclnnRandperm, AICPU, "out = a random order of 0 to n - 1", "0 到 n - 1 的随机排列")
 ACLNN(aclnnRandperm, (Int, n), (Int, seed), (Int, offset), (Out, out)) {
   op.require(n >= 0, "n is {}, want 0 or more", n);
   op.require(out->rank == 1 && out->dims[0] == n, "out is {}, want shape [{}]", describe(*out), n);

@@ -343,7 +343,7 @@ void affine_grid(const TensorView& theta, const TensorView& out, bool align_corn
 }
 }  // namespace
 
-ABOUT(aclnnAffineGrid, Vector, "out = theta applied to an even grid over -1 … 1, for grid samplers",
+ABOUT(aclnnAffineGrid, Vector, "out = theta applied to an even grid over -1 to 1, for grid samplers",
       "将仿射矩阵 theta 作用于 [-1, 1] 均匀网格，生成采样网格")
 ACLNN(aclnnAffineGrid, (In, theta), (Ints, size), (Bool, alignCorners), (Out, out)) {
   const int dims = static_cast<int>(size.size()) - 2;
