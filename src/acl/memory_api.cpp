@@ -81,6 +81,7 @@ class CopyTask final : public Task {
   CopyTask(void* to, const void* from, size_t n) : to_(to), from_(from), n_(n) {
     kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
     work = static_cast<int64_t>(n / 4);
+    cost = {0, static_cast<int64_t>(2 * n), Unit::SDMA};
   }
   void stage() {
     staged_.assign(static_cast<const char*>(from_), static_cast<const char*>(from_) + n_);
@@ -102,6 +103,7 @@ class SetTask final : public Task {
   SetTask(void* to, int value, size_t n) : to_(to), value_(value), n_(n) {
     kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
     work = static_cast<int64_t>(n / 4);
+    cost = {0, static_cast<int64_t>(n), Unit::SDMA};
   }
   void run() override { set_bytes(to_, value_, n_); }
   void release() override { delete this; }

@@ -14,6 +14,20 @@ enum class TaskKind : uint8_t {
   Control,  ///< records and waits: handled while the stream advances, takes no engine
 };
 
+/// The part of the device that the product runs a task on.
+enum class Unit : uint8_t { Other, Cube, Vector, MixCube, AICPU, SDMA };
+constexpr const char* name_of(Unit unit) {
+  constexpr const char* names[] = {"-", "Cube", "Vector", "MixCube", "AICPU", "SDMA"};
+  return names[static_cast<int>(unit)];
+}
+
+/// What a task computes and moves, for observers.
+struct Cost {
+  int64_t flops = 0;
+  int64_t bytes = 0;
+  Unit unit = Unit::Other;
+};
+
 /// What the stream should do after a control task was looked at.
 enum class Control : uint8_t { Done, Parked };
 
@@ -33,7 +47,8 @@ class Task {
   virtual const char* name() const = 0;
 
   TaskKind kind = TaskKind::Compute;
-  int64_t work = 0;      ///< rough element operations: small ones may run in the submitting thread
+  int64_t work = 0;  ///< rough element operations: small ones may run in the submitting thread
+  Cost cost;
   Task* next = nullptr;  ///< the stream's queue
 };
 

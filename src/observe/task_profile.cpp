@@ -33,6 +33,9 @@ class TaskProfile : public TaskObserver {
     Row& row = rows_[task.name()];
     ++row.count;
     row.time += end - begin;
+    row.unit = task.cost.unit;
+    row.flops += static_cast<double>(task.cost.flops);
+    row.bytes += static_cast<double>(task.cost.bytes);
   }
 
   void write() {
@@ -47,10 +50,13 @@ class TaskProfile : public TaskObserver {
     std::sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.second.time > b.second.time; });
     Clock::duration busy{};
     for (auto& [name, row] : rows) busy += row.time;
-    std::fprintf(file, "task\tcount\ttotal_ms\tshare_percent\n");
-    for (auto& [name, row] : rows)
-      std::fprintf(file, "%s\t%ld\t%.3f\t%.1f\n", name.c_str(), row.count, milliseconds(row.time),
-                   100 * milliseconds(row.time) / std::max(milliseconds(busy), 1e-9));
+    std::fprintf(file, "task\tcount\ttotal_ms\tshare_percent\tengine\tflops\tbytes\tGF/s\tGB/s\n");
+    for (auto& [name, row] : rows) {
+      const double nanoseconds = std::max(1e6 * milliseconds(row.time), 1.0);
+      std::fprintf(file, "%s\t%ld\t%.3f\t%.1f\t%s\t%.0f\t%.0f\t%.2f\t%.2f\n", name.c_str(), row.count,
+                   milliseconds(row.time), 100 * milliseconds(row.time) / std::max(milliseconds(busy), 1e-9),
+                   name_of(row.unit), row.flops, row.bytes, row.flops / nanoseconds, row.bytes / nanoseconds);
+    }
     // Engines may work at the same time: busy time can exceed the span.
     std::fprintf(file, "# busy %.3f ms in a span of %.3f ms\n", milliseconds(busy), milliseconds(last_ - first_));
     std::fclose(file);
@@ -60,6 +66,8 @@ class TaskProfile : public TaskObserver {
   struct Row {
     long count = 0;
     Clock::duration time{};
+    Unit unit = Unit::Other;
+    double flops = 0, bytes = 0;
   };
   static double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
   static Clock::time_point& started() {

@@ -1,11 +1,29 @@
 #include "ops/aclop.h"
 
+#include <algorithm>
+
 #include "device/stream.h"
 
 namespace updraft {
 namespace {
 
 AclopInfo* g_first = nullptr;
+AclopAbout* g_about = nullptr;
+
+Cost cost_of(const AclopCall& call) {
+  Cost cost;
+  for (const auto* tensors : {&call.inputs, &call.outputs}) {
+    for (const AclopTensor& t : *tensors) {
+      cost.flops = std::max(cost.flops, t.view.numel());
+      cost.bytes += static_cast<int64_t>(t.view.bytes());
+    }
+  }
+  if (const AclopAbout* known = find_aclop_about(call.type)) {
+    cost.unit = known->about.unit;
+    if (known->flops) cost.flops = known->flops(call);
+  }
+  return cost;
+}
 
 class AclopTask final : public Task {
  public:
@@ -18,6 +36,7 @@ class AclopTask final : public Task {
       t.constant.assign(t.view.as<char>(), t.view.bytes());
       t.view.data = t.constant.data();
     }
+    cost = cost_of(call_);
   }
   void run() override { info_.run(call_); }
   void release() override { delete this; }
@@ -38,6 +57,19 @@ AclopInfo* register_aclop(AclopInfo* info) {
 const AclopInfo* find_aclop(const std::string& type) {
   for (const AclopInfo* info = g_first; info; info = info->next)
     if (type == info->type) return info;
+  return nullptr;
+}
+
+const AclopInfo* first_aclop() { return g_first; }
+
+AclopAbout* register_aclop_about(AclopAbout* about) {
+  about->next = g_about;
+  return g_about = about;
+}
+
+const AclopAbout* find_aclop_about(const std::string& type) {
+  for (const AclopAbout* about = g_about; about; about = about->next)
+    if (type == about->type) return about;
   return nullptr;
 }
 

@@ -1,4 +1,5 @@
 // Operators of the aclop era, found by type name ("Add", "OneHot"). An operator file adds one with
+//   ABOUT_ACLOP("NPUGetFloatStatus", Vector, "in one line", "…in 中文…")
 //   ACLOP("NPUGetFloatStatus", [](AclopCall& call) { … kernels on call.inputs[i].view … });
 #pragma once
 #include <map>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "device/memory.h"
+#include "ops/about.h"
 #include "tensor/view.h"
 
 namespace updraft {
@@ -44,7 +46,20 @@ struct AclopInfo {
   AclopInfo* next;
 };
 
+struct AclopAbout {
+  const char* type;
+  OpAbout about;
+  const char* file;
+  AclopAbout* next = nullptr;
+  int64_t (*flops)(const AclopCall&) = nullptr;  ///< null: elements of the largest tensor
+};
+
 const AclopInfo* find_aclop(const std::string& type);
+/// All of them, for tables and tests.
+const AclopInfo* first_aclop();
+/// Null where ABOUT_ACLOP is missing.
+const AclopAbout* find_aclop_about(const std::string& type);
+AclopAbout* register_aclop_about(AclopAbout* about);
 AclopInfo* register_aclop(AclopInfo* info);
 /// Copies host inputs, then runs the operator on the stream.
 void launch_aclop(const AclopInfo& info, AclopCall&& call, Stream& stream);
@@ -53,6 +68,12 @@ void launch_aclop(const AclopInfo& info, AclopCall&& call, Stream& stream);
 
 #define UPDRAFT_JOIN2(a, b) a##b
 #define UPDRAFT_JOIN(a, b) UPDRAFT_JOIN2(a, b)
+/// What an operator is; a function that counts its operations may follow.
+#define ABOUT_ACLOP(TYPE, UNIT, SUMMARY, SUMMARY_ZH, ...)                                                \
+  static ::updraft::AclopAbout UPDRAFT_JOIN(aclop_about_, __LINE__){                                     \
+      TYPE, {::updraft::Unit::UNIT, SUMMARY, SUMMARY_ZH}, __FILE__, nullptr __VA_OPT__(, ) __VA_ARGS__}; \
+  [[maybe_unused]] static ::updraft::AclopAbout* const UPDRAFT_JOIN(aclop_described_, __LINE__) =        \
+      ::updraft::register_aclop_about(&UPDRAFT_JOIN(aclop_about_, __LINE__));
 #define ACLOP(TYPE, ...)                                                                              \
   static ::updraft::AclopInfo UPDRAFT_JOIN(aclop_info_, __LINE__){TYPE, __VA_ARGS__, false, nullptr}; \
   [[maybe_unused]] static ::updraft::AclopInfo* const UPDRAFT_JOIN(aclop_registered_, __LINE__) =     \

@@ -56,6 +56,7 @@ void recycle_executor(aclOpExecutor* executor) {
   executor->arguments.clear();
   executor->info = nullptr;
   executor->work = 0;
+  executor->cost = {};
   executor->repeatable = false;
   executor->state = aclOpExecutor::State::Free;
   FreeList& list = free_list();

@@ -99,7 +99,9 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
   if (handle->view.dtype == DType::BFloat16 && Config::get().card_fidelity && !soc().bf16)
     throw Error(code::kAclnnParamInvalid, "{} is {}: {} has no bfloat16 (UPDRAFT_FIDELITY=card)", name,
                 describe(handle->view), soc().name);
-  work_ = std::max(work_, handle->view.numel());
+  const int64_t elements = handle->view.numel();
+  work_ = std::max(work_, elements);
+  bytes_ += elements * static_cast<int64_t>(size_of(handle->view.dtype));
   if (tracing()) executor_.arguments.push_back({name, output, handle->view});
 }
 

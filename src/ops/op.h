@@ -1,10 +1,12 @@
 // How an operator is written. One ACLNN(...) gives both C functions of an aclnn operator:
 //
+//   ABOUT(aclnnNeg, Vector, "out = -self", "out = -self")
 //   ACLNN(aclnnNeg, (In, self), (Out, out)) {
-//     op.same_shape(self, out);
+//     op.require_same_shape("self", *self, "out", *out);
 //     op.launch([self = *self, out = *out] { ... kernels on views ... });
 //   }
 //
+// ABOUT names the unit of the product that runs it (Cube, Vector, MixCube, AICPU) and says in one line what it does.
 // The parameters stand as the C ABI has them: the argument types below are a single pointer each, which the ABI
 // passes like the pointer itself. The body is the first phase: it checks and plans, never touches device data, and
 // leaves its work to launch(), which the stream runs. Views are copied: handles are gone when the work runs.
@@ -16,6 +18,7 @@
 
 #include "base/boundary.h"
 #include "base/error.h"
+#include "ops/about.h"
 #include "ops/handles.h"
 
 namespace updraft {
@@ -94,6 +97,13 @@ struct Scalars {
   size_t size() const { return handle->items.size(); }
   const aclScalar& operator[](size_t i) const { return *handle->items[i]; }
 };
+/// The same types under names that tell readers of the headers who writes (a name that ends in Ref is InOut by itself).
+using InOut = Out;
+using OptInOut = OptOut;
+using OutTensors = Tensors;
+using OptOutTensors = OptTensors;
+using InOutTensors = Tensors;
+using OptInOutTensors = OptTensors;
 using Text = const char*;
 using Bool = bool;
 using Int = int64_t;
@@ -111,8 +121,9 @@ struct Type {
 // --- the operator in its first phase --------------------------------------------------------------------------
 struct OpInfo {
   const char* name;       ///< aclnnAdd
-  const char* signature;  ///< "(In, self), (In, other), …" as written
+  const char* signature;  ///< "(In, self), (In, other), …"
   const char* file;
+  const OpAbout* about;  ///< null where ABOUT is missing
   OpInfo* next;
 };
 /// All operators, for tables and tests.
@@ -128,10 +139,13 @@ class Op {
   void launch(F&& f) {
     executor_.body.emplace(std::forward<F>(f));
     executor_.work = work_;
+    executor_.cost = {flops_ < 0 ? work_ : flops_, bytes_, info_.about ? info_.about->unit : Unit::Other};
   }
   /// Rough number of element operations (default: elements of the largest argument). Only small work may run in the
   /// submitting thread: operators that cost more than a few operations an element say so before launch().
   void work(int64_t n) { work_ = n; }
+  /// Operations for observers, before launch() (default: work). Products say 2 m n k; work is what they cost in time.
+  void flops(int64_t n) { flops_ = n; }
 
   /// 161002 with the operator's name in front.
   template <class... A>
@@ -175,7 +189,7 @@ class Op {
 
   const OpInfo& info_;
   aclOpExecutor& executor_;
-  int64_t work_ = 0;
+  int64_t work_ = 0, flops_ = -1, bytes_ = 0;
 };
 
 int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, FunctionRef<void(Op&)> plan) noexcept;
@@ -202,11 +216,20 @@ OpInfo* register_op(OpInfo* info);
 #define UPDRAFT_PASS_AFTER(type, name) , name
 #define UPDRAFT_CHECK(type, name) op.argument(#name, name);
 
+#define UPDRAFT_TEXT(...) #__VA_ARGS__
+#define UPDRAFT_DESCRIBED __attribute__((weak, visibility("hidden")))
+
+/// What an operator is: ABOUT(aclnnNeg, Vector, "out = -self", "…in 中文…"), before or after its ACLNN.
+#define ABOUT(NAME, UNIT, SUMMARY, SUMMARY_ZH)                    \
+  extern const ::updraft::OpAbout NAME##_about UPDRAFT_DESCRIBED; \
+  const ::updraft::OpAbout NAME##_about{::updraft::Unit::UNIT, SUMMARY, SUMMARY_ZH};
+
 /// Defines NAME##GetWorkspaceSize and NAME; the braces that follow are the first phase, with `op` (updraft::Op&).
 /// Use it inside namespace updraft.
 #define ACLNN(NAME, ...)                                                                                     \
   static void NAME##_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__));               \
-  static ::updraft::OpInfo NAME##_info{#NAME, #__VA_ARGS__, __FILE__, nullptr};                              \
+  extern const ::updraft::OpAbout NAME##_about UPDRAFT_DESCRIBED;                                            \
+  static ::updraft::OpInfo NAME##_info{#NAME, UPDRAFT_TEXT(__VA_ARGS__), __FILE__, &NAME##_about, nullptr};  \
   [[maybe_unused]] static ::updraft::OpInfo* const NAME##_registered = ::updraft::register_op(&NAME##_info); \
   extern "C" UPDRAFT_API int NAME##GetWorkspaceSize(                                                         \
       UPDRAFT_EACH(UPDRAFT_DECLARE, __VA_ARGS__) uint64_t* workspace_size, aclOpExecutor** executor) {       \

@@ -1,5 +1,6 @@
 """Each public header compiles alone, as C and as C++."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -24,6 +25,27 @@ def test_header_compiles_alone(header, language, standard):
         pytest.skip("C++ only")
     done = compile_alone(header, language, standard)
     assert done.returncode == 0, done.stderr
+
+
+def test_operator_headers(tmp_path):
+    """The generated headers compile as C and as C++ and describe every operator and parameter."""
+    tree = os.environ.get("UPDRAFT_CANN_HOME")
+    folder = pathlib.Path(tree) / "include" / "aclnnop" if tree else None
+    if not folder or not folder.is_dir():
+        pytest.skip("UPDRAFT_CANN_HOME names no built tree")
+    headers = sorted(folder.glob("aclnn_*.h"))
+    assert len(headers) > 400
+    for language, standard in (("c", "c11"), ("c++", "c++17")):
+        source = "".join(f"#include <aclnnop/{header.name}>\n" for header in headers)
+        done = subprocess.run(["gcc", "-x", language, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                               f"-I{folder.parent}", "-"], input=source, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    text = (folder / "aclnn_add.h").read_text()
+    assert "out = self + alpha * other" in text and "@param self [in]" in text and "@param out [out]" in text
+    assert "@param selfRef [in, out]" in text
+    for header in headers:
+        for comment in header.read_text().split("/**\n")[1:]:
+            assert not comment.startswith(" * @param"), f"{header.name}: an operator has no summary"
 
 
 def test_there_are_headers():

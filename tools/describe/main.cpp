@@ -1,6 +1,7 @@
-// Writes what follows from the operators' own descriptors: the C headers of aclnnop/ and the table of operators.
+// Writes what follows from the operators' own descriptors: the C headers of aclnnop/ and the tables of operators.
 //   updraft_describe --headers DIR     one header for each operator and its in-place form
-//   updraft_describe --table FILE      Markdown: operator, parameters, source file
+//   updraft_describe --table FILE      Markdown: operators by family, with summary, engine, parameters, source file
+//   updraft_describe --table-zh FILE   the same in Chinese
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -12,12 +13,22 @@
 #include <string>
 #include <vector>
 
+#include "ops/aclop.h"
 #include "ops/op.h"
 
 namespace {
 
 struct Parameter {
   std::string type, name;
+  bool optional() const { return type.rfind("Opt", 0) == 0; }
+  bool read() const { return !outputs() || updated(); }
+  bool written() const { return outputs() || updated(); }
+
+ private:
+  bool updated() const {
+    return type.find("InOut") != std::string::npos || (name.size() > 3 && name.rfind("Ref") == name.size() - 3);
+  }
+  bool outputs() const { return type.find("Out") != std::string::npos; }
 };
 
 /// "(In, self), (Scalar, alpha)" as ACLNN keeps it.
@@ -28,29 +39,31 @@ std::vector<Parameter> parse(const char* signature) {
     auto comma = inside.find(',');
     auto name = inside.substr(comma + 1);
     name.erase(0, name.find_first_not_of(' '));
-    all.push_back({inside.substr(0, comma), name});
+    Parameter parameter{inside.substr(0, comma), name};
+    // As everywhere in CANN, what follows an output is an output too: lists have one type for both.
+    const bool list = parameter.type == "Tensors" || parameter.type == "OptTensors";
+    if (list && !all.empty() && all.back().written() && !all.back().read())
+      parameter.type.insert(parameter.type.size() - std::strlen("Tensors"), "Out");
+    all.push_back(parameter);
   }
   return all;
 }
 
-std::string c_type(const std::string& type) {
+std::string c_type(std::string type) {
+  if (type.rfind("Opt", 0) == 0) type.erase(0, 3);
   static const std::map<std::string, std::string> types = {{"In", "const aclTensor *"},
-                                                           {"OptIn", "const aclTensor *"},
                                                            {"Out", "aclTensor *"},
-                                                           {"OptOut", "aclTensor *"},
+                                                           {"InOut", "aclTensor *"},
                                                            {"Scalar", "const aclScalar *"},
-                                                           {"OptScalar", "const aclScalar *"},
                                                            {"Ints", "const aclIntArray *"},
-                                                           {"OptInts", "const aclIntArray *"},
                                                            {"Bools", "const aclBoolArray *"},
-                                                           {"Tensors", "const aclTensorList *"},
-                                                           {"OptTensors", "const aclTensorList *"},
-                                                           {"Scalars", "const aclScalarList *"},
-                                                           {"OptScalars", "const aclScalarList *"},
                                                            {"Floats", "const aclFloatArray *"},
-                                                           {"OptFloats", "const aclFloatArray *"},
-                                                           {"OptBools", "const aclBoolArray *"},
+                                                           {"Tensors", "const aclTensorList *"},
+                                                           {"OutTensors", "aclTensorList *"},
+                                                           {"InOutTensors", "aclTensorList *"},
+                                                           {"Scalars", "const aclScalarList *"},
                                                            {"Text", "const char *"},
+                                                           {"Pointer", "const void *"},
                                                            {"Bool", "bool "},
                                                            {"Int", "int64_t "},
                                                            {"UInt", "uint64_t "},
@@ -86,6 +99,137 @@ void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
+std::string declaration(const updraft::OpInfo& op) {
+  std::string name = op.name, parameters, comment = "\n/**\n";
+  if (op.about) comment += std::string(" * ") + op.about->summary + "\n *\n";
+  for (const Parameter& p : parse(op.signature)) {
+    parameters += c_type(p.type) + p.name + ", ";
+    comment += " * @param " + p.name + " [" + (p.read() ? "in" : "") + (p.read() && p.written() ? ", " : "") +
+               (p.written() ? "out" : "") + (p.optional() ? ", optional" : "") + "]\n";
+  }
+  return comment +
+         " * @param workspaceSize [out] bytes for the second phase\n"
+         " * @param executor [out] what the second phase runs\n */\n"
+         "aclnnStatus " +
+         name + "GetWorkspaceSize(" + parameters +
+         "uint64_t *workspaceSize, aclOpExecutor **executor);\n"
+         "/** Second phase: puts the operator on the stream. */\naclnnStatus " +
+         name + "(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);\n";
+}
+
+/// The words of a table, in one language.
+struct Words {
+  const char *title, *before_count, *after_count, *legend, *columns, *aclop, *aclop_columns;
+  std::map<std::string, const char*> families;
+};
+
+const Words kEnglish = {
+    "Operators",
+    "",
+    " aclnn operators are implemented.",
+    "Parameters stand in the order of the C functions: `name?` may be null, **name** is written. The engine is the "
+    "part "
+    "of an NPU\nthat the operator is counted to: Cube (matrix products), Vector, MixCube (both in one kernel), AICPU.",
+    "| operator | summary | engine | parameters | source |\n",
+    "Operators of the aclop interface",
+    "| type | summary | engine | source |\n",
+    {{"activation", "Activations"},
+     {"attention", "Attention"},
+     {"convolution", "Convolutions"},
+     {"create", "Creation and copies"},
+     {"elementwise", "Elementwise"},
+     {"foreach", "Tensor lists and optimizers"},
+     {"index", "Indexing, sorting and rearranging"},
+     {"linalg", "Linear algebra and distances"},
+     {"loss", "Losses"},
+     {"matmul", "Matrix products"},
+     {"norm", "Normalisation and softmax"},
+     {"pool", "Pooling"},
+     {"random", "Random numbers"},
+     {"reduction", "Reductions and scans"},
+     {"resize", "Padding, resampling and patches"},
+     {"rnn", "Recurrent networks"}}};
+
+const Words kChinese = {
+    "算子",
+    "已实现 ",
+    " 个 aclnn 算子。",
+    "参数按 C 接口的顺序排列：`name?` 可以为空指针，**name** 会被写入。“引擎”为算子所归属的 NPU 计算单元：\n"
+    "Cube（矩阵计算）、Vector（向量计算）、MixCube（同一核函数兼用两者）、AICPU。",
+    "| 算子 | 功能 | 引擎 | 参数 | 源文件 |\n",
+    "aclop 接口的算子",
+    "| 类型 | 功能 | 引擎 | 源文件 |\n",
+    {{"activation", "激活函数"},
+     {"attention", "注意力"},
+     {"convolution", "卷积"},
+     {"create", "创建与拷贝"},
+     {"elementwise", "逐元素计算"},
+     {"foreach", "张量列表与优化器"},
+     {"index", "索引、排序与重排"},
+     {"linalg", "线性代数与距离"},
+     {"loss", "损失函数"},
+     {"matmul", "矩阵乘"},
+     {"norm", "归一化与 Softmax"},
+     {"pool", "池化"},
+     {"random", "随机数"},
+     {"reduction", "归约与扫描"},
+     {"resize", "填充、重采样与图像块"},
+     {"rnn", "循环神经网络"}}};
+
+std::string source_of(const char* path) {
+  std::string file = path;
+  if (auto at = file.find("ops/"); at != std::string::npos) file = file.substr(at);
+  return "src/" + file;
+}
+
+/// Text as a Markdown table takes it.
+std::string cell(const std::string& text) {
+  std::string safe;
+  for (char c : text) {
+    if (c == '|') safe += '\\';
+    safe += c;
+  }
+  return safe;
+}
+
+std::string table(const std::vector<const updraft::OpInfo*>& ops, const Words& words, bool chinese) {
+  std::map<std::string, std::string> families;
+  for (const auto* op : ops) {
+    std::string parameters;
+    const std::string file = source_of(op->file);
+    for (const Parameter& p : parse(op->signature)) {
+      parameters += parameters.empty() ? "" : ", ";
+      const std::string name = p.optional() ? p.name + "?" : p.name;
+      parameters += p.written() ? "**" + name + "**" : name;
+    }
+    const size_t folder = std::strlen("src/ops/"), end = file.find('/', folder);
+    const std::string family = end == std::string::npos ? "" : file.substr(folder, end - folder);
+    const updraft::OpAbout* about = op->about;
+    families[family] += "| " + std::string(op->name) + " | " +
+                        (about ? cell(chinese ? about->summary_zh : about->summary) : "") + " | " +
+                        (about ? updraft::name_of(about->unit) : "") + " | " + parameters + " | " + file + " |\n";
+  }
+  std::string text = std::string("<!-- Generated by updraft_describe; do not edit. -->\n# ") + words.title + "\n\n" +
+                     words.before_count + std::to_string(ops.size()) + words.after_count + "\n" + words.legend + "\n";
+  for (const auto& [family, rows] : families) {
+    auto title = words.families.find(family);
+    text += "\n## " + (title == words.families.end() ? family : std::string(title->second)) + "\n\n" + words.columns +
+            "|---|---|---|---|---|\n" + rows;
+  }
+  std::map<std::string, const updraft::AclopAbout*> aclops;
+  for (const auto* op = updraft::first_aclop(); op; op = op->next)
+    aclops[op->type] = updraft::find_aclop_about(op->type);
+  text += std::string("\n## ") + words.aclop + "\n\n" + words.aclop_columns + "|---|---|---|---|\n";
+  for (const auto& [type, known] : aclops) {
+    text += "| " + type + " | ";
+    if (known)
+      text += cell(chinese ? known->about.summary_zh : known->about.summary) + " | " +
+              updraft::name_of(known->about.unit) + " | " + source_of(known->file) + " |\n";
+    else text += " | | |\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -99,15 +243,7 @@ int main(int count, char** arguments) {
     if (what == "--headers") {
       std::filesystem::create_directories(to);
       std::map<std::string, std::string> headers;
-      for (const auto* op : ops) {
-        std::string parameters;
-        for (const Parameter& p : parse(op->signature)) parameters += c_type(p.type) + p.name + ", ";
-        headers[header_of(op->name)] +=
-            "\n/** First phase of " + std::string(op->name) + ": checks the arguments and plans. */\naclnnStatus " +
-            op->name + "GetWorkspaceSize(" + parameters + "uint64_t *workspaceSize, aclOpExecutor **executor);\n" +
-            "/** Second phase: puts the operator on the stream. */\naclnnStatus " + op->name +
-            "(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);\n";
-      }
+      for (const auto* op : ops) headers[header_of(op->name)] += declaration(*op);
       for (const auto& [name, text] : headers) {
         std::string guard = name + "_h_";
         std::transform(guard.begin(), guard.end(), guard.begin(),
@@ -118,20 +254,12 @@ int main(int count, char** arguments) {
                   "\n\n#include \"aclnn/aclnn_base.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + text +
                   "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
       }
-    } else if (what == "--table") {
-      std::string text = "<!-- Generated by updraft_describe; do not edit. -->\n# Operators\n\n" +
-                         std::to_string(ops.size()) +
-                         " aclnn operators are implemented.\n\n| operator | parameters | source |\n|---|---|---|\n";
-      for (const auto* op : ops) {
-        std::string parameters, file = op->file;
-        for (const Parameter& p : parse(op->signature)) parameters += (parameters.empty() ? "" : ", ") + p.name;
-        auto at = file.find("ops/");
-        text += "| " + std::string(op->name) + " | " + parameters + " | src/" +
-                (at == std::string::npos ? file : file.substr(at)) + " |\n";
-      }
-      write(to, text);
+    } else if (what == "--table" || what == "--table-zh") {
+      const bool chinese = what == "--table-zh";
+      write(to, table(ops, chinese ? kChinese : kEnglish, chinese));
     } else {
-      std::fprintf(stderr, "updraft_describe: unknown option %s; want --headers DIR or --table FILE\n", what.c_str());
+      std::fprintf(stderr, "updraft_describe: unknown option %s; want --headers DIR, --table FILE or --table-zh FILE\n",
+                   what.c_str());
       return 1;
     }
   }

@@ -47,10 +47,14 @@ void plan_gated_backward(Op& op, Ew row_a, Ew row_b, const TensorView& grad, con
 bool is_tanh(int64_t approximate) { return approximate == 1; }
 }  // namespace
 
+ABOUT(aclnnGlu, Vector, "out = a * sigmoid(b), a and b the halves of self along dim",
+      "out = a * sigmoid(b)，a、b 为 self 沿 dim 的前后两半")
 ACLNN(aclnnGlu, (In, self), (Int, dim), (Out, out)) {
   plan_gated(op, Ew::glu, *self, split_dim(op, *self, dim), 0, *out);
 }
 
+ABOUT(aclnnGluBackward, Vector, "Gradient of GLU for both halves of self along dim",
+      "GLU 的反向梯度，写入 self 沿 dim 的两半")
 ACLNN(aclnnGluBackward, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   const int d = split_dim(op, *self, dim);
   op.require_same_shape("out", *out, "self", *self);
@@ -67,9 +71,13 @@ ACLNN(aclnnGluBackward, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   });
 }
 
+ABOUT(aclnnSwiGlu, Vector, "out = silu(a) * b, a and b the halves of self along dim",
+      "out = silu(a) * b，a、b 为 self 沿 dim 的前后两半")
 ACLNN(aclnnSwiGlu, (In, self), (Int, dim), (Out, out)) {
   plan_gated(op, Ew::swiglu, *self, split_dim(op, *self, dim), 0, *out);
 }
+ABOUT(aclnnSwiGluGrad, Vector, "Gradient of SwiGLU for both halves of self along dim",
+      "SwiGLU 的反向梯度，写入 self 沿 dim 的两半")
 ACLNN(aclnnSwiGluGrad, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   const int d = split_dim(op, *self, dim);
   op.require_same_shape("out", *out, "self", *self);
@@ -77,12 +85,16 @@ ACLNN(aclnnSwiGluGrad, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
                       half_of(*self, d, 1), half_of(*out, d, 0), half_of(*out, d, 1));
 }
 
+ABOUT(aclnnGeluMul, Vector, "out = gelu(a) * b, a and b the halves of the last dimension; approximate is none or tanh",
+      "out = gelu(a) * b，a、b 为 input 最后一维的前后两半，approximate 取 none 或 tanh")
 ACLNN(aclnnGeluMul, (In, input), (Text, approximate), (Out, out)) {
   const bool tanh = approximate && std::string_view(approximate) == "tanh";
   plan_gated(op, tanh ? Ew::gelu_tanh_mul : Ew::gelu_mul, *input, split_dim(op, *input, -1), 0, *out);
 }
 
 // activateLeft says which half goes through gelu; outGelu keeps that half's gelu for the gradient.
+ABOUT(aclnnGeGluV3, Vector, "out = gelu(gate) * other over the halves of self along dim; outGelu keeps gelu(gate)",
+      "out = gelu(gate) * other，两者为 self 沿 dim 的两半；outGelu 保存 gelu(gate)")
 ACLNN(aclnnGeGluV3, (In, self), (Int, dim), (Int, approximate), (Bool, activateLeft), (Out, out), (Out, outGelu)) {
   const int d = split_dim(op, *self, dim);
   const TensorView gate = half_of(*self, d, activateLeft ? 0 : 1), other = half_of(*self, d, activateLeft ? 1 : 0);
@@ -97,6 +109,8 @@ ACLNN(aclnnGeGluV3, (In, self), (Int, dim), (Int, approximate), (Bool, activateL
     run_elementwise(gelu, compute, {gate}, {to_gelu}, Params{});
   });
 }
+ABOUT(aclnnGeGluV3Backward, Vector, "Gradient of aclnnGeGluV3 from the gelu that it kept",
+      "aclnnGeGluV3 的反向梯度，使用前向保存的 gelu")
 ACLNN(aclnnGeGluV3Backward, (In, gradOutput), (In, self), (In, gelu), (Int, dim), (Int, approximate),
       (Bool, activateLeft), (Out, gradInput)) {
   const int d = split_dim(op, *self, dim), g = activateLeft ? 0 : 1;

@@ -131,10 +131,13 @@ void plan_rrelu(Op& op, const TensorView& self, const TensorView& noise, const a
 }
 }  // namespace
 
+ABOUT(aclnnPrelu, Vector, "out = self where self > 0, else weight * self, one weight or one a channel",
+      "self > 0 处取 self，其余为 weight * self；weight 为单个值或逐通道")
 ACLNN(aclnnPrelu, (In, self), (In, weight), (Out, out)) {
   plan_binary(op, Ew::prelu, self, channel_weight(op, *weight, *self), *out);
 }
 
+ABOUT(aclnnPreluBackward, Vector, "Gradients of PReLU for its input and for its weight", "PReLU 对输入和权重的反向梯度")
 ACLNN(aclnnPreluBackward, (In, gradOutput), (In, self), (In, weight), (Out, gradInput), (Out, gradWeight)) {
   op.require_same_shape("gradOutput", *gradOutput, "self", *self);
   op.require_same_shape("gradInput", *gradInput, "self", *self);
@@ -151,10 +154,15 @@ ACLNN(aclnnPreluBackward, (In, gradOutput), (In, self), (In, weight), (Out, grad
 }
 
 // The noise argument is an output although clients pass it as an input.
+ABOUT(aclnnRReluWithNoise, Vector, "Leaky ReLU with slopes drawn from [lower, upper] in training; noise keeps them",
+      "训练时负半轴斜率在 [lower, upper] 内随机的 Leaky ReLU，斜率写入 noise")
 ACLNN(aclnnRReluWithNoise, (In, self), (Out, noise), (Scalar, lower), (Scalar, upper), (Bool, training), (Int, seed),
       (Int, offset), (Out, out)) {
   plan_rrelu(op, *self, *noise, *lower, *upper, training, seed, offset, *out);
 }
+ABOUT(aclnnInplaceRReluWithNoise, Vector,
+      "Leaky ReLU in place with slopes drawn from [lower, upper] in training; noise keeps them",
+      "原地计算的随机斜率 Leaky ReLU，斜率写入 noise")
 ACLNN(aclnnInplaceRReluWithNoise, (Out, selfRef), (Out, noise), (Scalar, lower), (Scalar, upper), (Bool, training),
       (Int, seed), (Int, offset)) {
   plan_rrelu(op, *selfRef, *noise, *lower, *upper, training, seed, offset, *selfRef);

@@ -60,6 +60,7 @@ struct Problem {
   int64_t sparse_mode = 0, before = 0, after = 0;
   bool ranged = false;  ///< positions decide about some of the masking
   bool dense = false;   ///< the mask's bytes are read
+  int64_t scores = 0;   ///< pairs of a query and a key that it may see, over all heads
   std::vector<Sequence> sequences;
   int64_t group = 1;  ///< query heads a key head
   float *max = nullptr, *sum = nullptr;

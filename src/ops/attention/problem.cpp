@@ -251,8 +251,16 @@ Problem plan(Op& op, const Request& r) {
     p.sink.strides[1] = r.sink->strides[0];
   }
   int64_t scores = 0;
-  for (const Sequence& s : p.sequences) scores += heads * s.q_length * s.k_length;
+  for (const Sequence& s : p.sequences) {
+    scores += heads * s.q_length * s.k_length;
+    for (int64_t i = 0; i < s.q_length && p.ranged; ++i) {
+      const Range r = p.keys_of(s, i);
+      p.scores += heads * (r.end - r.begin);
+    }
+  }
+  if (!p.ranged) p.scores = scores;
   op.work(scores * d / 4 + 1);
+  op.flops(2 * p.scores * (p.q.width + p.v.width));
   return p;
 }
 

@@ -39,6 +39,9 @@ void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView&
 
 }  // namespace
 
+ABOUT(aclnnRotaryPositionEmbedding, Vector,
+      "out = cos * x + sin * turned(x), which pairs halves (mode 0) or neighbours (1)",
+      "旋转位置编码 out = cos * x + sin * rotate(x)，mode 0 为前后半、1 为相邻配对")
 ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), (Out, out)) {
   check(op, *x, *cos, *sin, mode, *out);
   const TensorView c = cos->expand_as(*x), s = sin->expand_as(*x);
@@ -65,6 +68,9 @@ ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), 
   });
 }
 
+ABOUT(aclnnRotaryPositionEmbeddingGrad, Vector,
+      "Gradients of rotary position embedding for x, and for cos and sin where x is given",
+      "旋转位置编码对 x 的反向梯度，提供 x 时还输出 cos、sin 的梯度")
 ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, xOptional), (Int, mode), (Out, dx),
       (OptOut, dcos), (OptOut, dsin)) {
   check(op, *dy, *cos, *sin, mode, *dx);
@@ -134,6 +140,8 @@ static void check_softmax(Op& op, const TensorView& x, const TensorView& mask, b
   op.work(x.numel() * 16);
 }
 
+ABOUT(aclnnScaledMaskedSoftmax, Vector, "y = softmax of scale * x over the last dimension, -10000 where mask is true",
+      "y = softmax(scale * x)（最后一维），mask 为真处取 -10000")
 ACLNN(aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask), (Out, y)) {
   op.require(fixedTriuMask || mask, "mask is null and fixedTriuMask is false");
   check_softmax(op, *x, mask ? *mask : *x, fixedTriuMask, *y);
@@ -165,6 +173,8 @@ ACLNN(aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Double, scale), (Bool, 
   });
 }
 
+ABOUT(aclnnScaledMaskedSoftmaxBackward, Vector, "Gradient of aclnnScaledMaskedSoftmax from its result y",
+      "aclnnScaledMaskedSoftmax 的反向梯度，由前向结果 y 计算")
 ACLNN(aclnnScaledMaskedSoftmaxBackward, (In, yGrad), (In, y), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask),
       (Out, out)) {
   op.require(fixedTriuMask || mask, "mask is null and fixedTriuMask is false");

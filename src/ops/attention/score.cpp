@@ -74,6 +74,7 @@ void plan_backward(Op& op, const Request& r, const GradRequest& w) {
     op.require(dsink.numel() == p.q.heads, "dsink is {}, want {} elements", describe(dsink), p.q.heads);
   }
   op.work(4 * p.q.batches * p.q.heads * p.q.positions * p.q.width * 64);
+  op.flops(2 * p.scores * (3 * p.q.width + 2 * p.v.width));  // scores, dv, dp, dq, dk
   op.launch([p = std::move(p), g, dpse, dsink, wants_pse, wants_sink]() mutable {
     // Sums of gradients are kept in f32.
     std::vector<float> pse_sum, sink_sum;
@@ -132,41 +133,60 @@ void plan_backward(Op& op, const Request& r, const GradRequest& w) {
                  .dpse = dpse,       \
                  .dsink = dsink_})
 
+ABOUT(aclnnFlashAttentionScore, MixCube,
+      "softmax(scaleValue * (query @ key^T + realShift), masked) @ value in tiles, with dropout",
+      "分块计算 softmax(scaleValue * (query @ key^T + realShift)，带掩码) @ value，支持 dropout")
 ACLNN(aclnnFlashAttentionScore, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_NUMBERS, FLASH_RESULTS) {
   (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, 1, "");
   FLASH_FORWARD;
 }
+ABOUT(aclnnFlashAttentionScoreV2, MixCube,
+      "As aclnnFlashAttentionScore, with pseType: 0 adds realShift after scaling, 1 before",
+      "与 aclnnFlashAttentionScore 相同，增加 pseType：0 在缩放后、1 在缩放前加 realShift")
 ACLNN(aclnnFlashAttentionScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS,
       (Int, pseType), FLASH_RESULTS) {
   (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_FORWARD;
 }
+ABOUT(aclnnFlashAttentionScoreV3, MixCube, "As aclnnFlashAttentionScoreV2, with a sink score for each head",
+      "与 aclnnFlashAttentionScoreV2 相同，增加每个头的 sink")
 ACLNN(aclnnFlashAttentionScoreV3, FLASH_INPUTS, FLASH_OPTIONS, (OptIn, sink), (OptInts, prefix), FLASH_STARTS,
       FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
   (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(sink, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_FORWARD;
 }
+ABOUT(aclnnFlashAttentionVarLenScore, MixCube,
+      "Attention over packed sequences whose ends actualSeqQLen and actualSeqKvLen give",
+      "变长序列注意力，各序列结束位置由 actualSeqQLen 与 actualSeqKvLen 给出")
 ACLNN(aclnnFlashAttentionVarLenScore, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS,
       FLASH_RESULTS) {
   (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, "");
   FLASH_FORWARD;
 }
+ABOUT(aclnnFlashAttentionVarLenScoreV2, MixCube, "As aclnnFlashAttentionVarLenScore, with pseType",
+      "与 aclnnFlashAttentionVarLenScore 相同，增加 pseType")
 ACLNN(aclnnFlashAttentionVarLenScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS,
       FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
   (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, pseType, "");
   FLASH_FORWARD;
 }
+ABOUT(aclnnFlashAttentionVarLenScoreV4, MixCube,
+      "As aclnnFlashAttentionVarLenScore, with the layout of the softmax statistics",
+      "与 aclnnFlashAttentionVarLenScore 相同，增加 softmax 统计量的布局")
 ACLNN(aclnnFlashAttentionVarLenScoreV4, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS,
       (Text, softmaxLayout), FLASH_RESULTS) {
   (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, softmaxLayout);
   FLASH_FORWARD;
 }
+ABOUT(aclnnFlashAttentionVarLenScoreV5, MixCube,
+      "As aclnnFlashAttentionVarLenScoreV4, with pseType and sink (rope inputs must be null)",
+      "与 aclnnFlashAttentionVarLenScoreV4 相同，增加 pseType 与 sink（rope 输入须为空）")
 ACLNN(aclnnFlashAttentionVarLenScoreV5, (In, query), (OptIn, queryRope), (In, key), (OptIn, keyRope), (In, value),
       FLASH_OPTIONS, (OptIn, sink), (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType),
       (Text, softmaxLayout), FLASH_RESULTS) {
@@ -176,42 +196,58 @@ ACLNN(aclnnFlashAttentionVarLenScoreV5, (In, query), (OptIn, queryRope), (In, ke
   FLASH_FORWARD;
 }
 
+ABOUT(aclnnFlashAttentionScoreGrad, MixCube,
+      "Gradients of aclnnFlashAttentionScore for query, key, value and realShift; scores are made again",
+      "aclnnFlashAttentionScore 对 query、key、value、realShift 的反向梯度，分数重新计算")
 ACLNN(aclnnFlashAttentionScoreGrad, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
       FLASH_NUMBERS, FLASH_GRADS) {
   (void)softmaxIn;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, 1, "");
   FLASH_BACKWARD(OptOut{nullptr});
 }
+ABOUT(aclnnFlashAttentionScoreGradV2, MixCube, "Gradients of aclnnFlashAttentionScoreV2",
+      "aclnnFlashAttentionScoreV2 的反向梯度")
 ACLNN(aclnnFlashAttentionScoreGradV2, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
       FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS) {
   (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_BACKWARD(OptOut{nullptr});
 }
+ABOUT(aclnnFlashAttentionScoreGradV3, MixCube, "Gradients of aclnnFlashAttentionScoreV3, with that of sink",
+      "aclnnFlashAttentionScoreV3 的反向梯度，含 sink 的梯度")
 ACLNN(aclnnFlashAttentionScoreGradV3, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptIn, sink),
       (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS, (OptOut, dsink)) {
   (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(sink, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_BACKWARD(dsink);
 }
+ABOUT(aclnnFlashAttentionUnpaddingScoreGrad, MixCube, "Gradients of aclnnFlashAttentionVarLenScore",
+      "aclnnFlashAttentionVarLenScore 的反向梯度")
 ACLNN(aclnnFlashAttentionUnpaddingScoreGrad, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
       FLASH_LENGTHS, FLASH_NUMBERS, FLASH_GRADS) {
   (void)softmaxIn;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, "");
   FLASH_BACKWARD(OptOut{nullptr});
 }
+ABOUT(aclnnFlashAttentionUnpaddingScoreGradV2, MixCube, "Gradients of aclnnFlashAttentionVarLenScoreV2",
+      "aclnnFlashAttentionVarLenScoreV2 的反向梯度")
 ACLNN(aclnnFlashAttentionUnpaddingScoreGradV2, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
       FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType), FLASH_GRADS) {
   (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, pseType, "");
   FLASH_BACKWARD(OptOut{nullptr});
 }
+ABOUT(aclnnFlashAttentionUnpaddingScoreGradV4, MixCube, "Gradients of aclnnFlashAttentionVarLenScoreV4",
+      "aclnnFlashAttentionVarLenScoreV4 的反向梯度")
 ACLNN(aclnnFlashAttentionUnpaddingScoreGradV4, FLASH_INPUTS, (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptInts, prefix),
       FLASH_LENGTHS, FLASH_NUMBERS, FLASH_GRADS, (Text, softmaxLayout)) {
   (void)softmaxIn;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, softmaxLayout);
   FLASH_BACKWARD(OptOut{nullptr});
 }
+ABOUT(aclnnFlashAttentionUnpaddingScoreGradV5, MixCube,
+      "Gradients of aclnnFlashAttentionVarLenScoreV5, with that of sink",
+      "aclnnFlashAttentionVarLenScoreV5 的反向梯度，含 sink 的梯度")
 ACLNN(aclnnFlashAttentionUnpaddingScoreGradV5, (In, query), (OptIn, queryRope), (In, key), (OptIn, keyRope),
       (In, value), (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptIn, sink), (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS,
       FLASH_NUMBERS, (Int, pseType), (Text, softmaxLayout), (Out, dq), (OptOut, dqRope), (Out, dk), (OptOut, dkRope),

@@ -60,6 +60,7 @@ void check(Op& op, const ConvolutionShape& s, const TensorView& in, const Tensor
     op.refuse("output is {}, want shape {}", describe(out), describe_shape(want, rank));
 }
 
+/// Multiplications of the product, and of each of its gradients.
 int64_t cost(const TensorView& in, const TensorView& weight, const TensorView& out, bool transposed) {
   const int64_t outer = std::max<int64_t>(1, weight.dims[0]);
   return (transposed ? in.numel() : out.numel()) * (weight.numel() / outer);
@@ -76,12 +77,15 @@ void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, con
   }
   if (out.empty()) return;
   op.work(cost(in, weight, out, s.transposed));
+  op.flops(2 * cost(in, weight, out, s.transposed));
   if (bias) op.launch([=, b = *bias] { convolution(s, in, weight, &b, out); });
   else op.launch([=] { convolution(s, in, weight, nullptr, out); });
 }
 
 }  // namespace
 
+ABOUT(aclnnConvolution, Cube, "Convolution or transposed convolution in 1 to 3 dimensions, with groups and bias",
+      "一至三维卷积或转置卷积，支持分组与偏置")
 ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, transposed), (Ints, outputPadding), (Int, groups), (Out, output), (Int8, cubeMathType)) {
   (void)cubeMathType;
@@ -91,6 +95,8 @@ ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride)
   plan_forward(op, s, *input, *weight, bias, *output, extra);
 }
 
+ABOUT(aclnnConvDepthwise2d, Cube, "Depthwise convolution in two dimensions: each channel by its own filters",
+      "二维深度卷积，每个通道使用各自的卷积核")
 ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn, bias), (Ints, stride),
       (Ints, padding), (Ints, dilation), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
@@ -101,6 +107,8 @@ ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn
   plan_forward(op, s, *self, *weight, bias, *out, nullptr);
 }
 
+ABOUT(aclnnConvolutionBackward, Cube, "Gradients of a convolution for input, weight and bias, as outputMask asks",
+      "卷积对输入、权重、偏置的反向梯度，由 outputMask 选择")
 ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (OptInts, biasSizes), (Ints, stride),
       (Ints, padding), (Ints, dilation), (Bool, transposed), (Ints, outputPadding), (Int, groups), (Bools, outputMask),
       (Int8, cubeMathType), (OptOut, gradInput), (OptOut, gradWeight), (OptOut, gradBias)) {
@@ -130,6 +138,7 @@ ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (Op
   }
   if (!wanted[0] && !wanted[1] && !wanted[2]) return;
   op.work(2 * cost(in, *weight, by, transposed));
+  op.flops(2 * (wanted[0] + wanted[1]) * cost(in, *weight, by, transposed) + (wanted[2] ? by.numel() : 0));
   op.launch([=, w = *weight] {
     convolution_backward(s, by, in, w, wanted[0] ? &grad[0] : nullptr, wanted[1] ? &grad[1] : nullptr,
                          wanted[2] ? &grad[2] : nullptr);
@@ -150,6 +159,8 @@ TensorView permuted(const TensorView& v, int a, int b, int c) {
 }
 }  // namespace
 
+ABOUT(aclnnConvTbc, Cube, "Convolution over time of [time, batch, channel] with pad zeros at both ends",
+      "对 [时间, 批, 通道] 沿时间卷积，两端补 pad 个零")
 ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, output), (Int8, cubeMathType)) {
   (void)cubeMathType;
   op.require(self->rank == 3 && weight->rank == 3 && output->rank == 3, "self is {}, weight is {}: want 3 dimensions",
@@ -159,6 +170,8 @@ ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, o
   plan_forward(op, s, permuted(*self, 1, 2, 0), w, bias, permuted(*output, 1, 2, 0), nullptr);
 }
 
+ABOUT(aclnnConvTbcBackward, Cube, "Gradients of aclnnConvTbc for input, weight and bias",
+      "aclnnConvTbc 对输入、权重、偏置的反向梯度")
 ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (Int, pad), (Int8, cubeMathType),
       (Out, gradInput), (Out, gradWeight), (Out, gradBias)) {
   (void)cubeMathType;
@@ -171,6 +184,7 @@ ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (
   const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
   check(op, s, in, w, by, nullptr);
   op.work(2 * cost(in, w, by, false));
+  op.flops(4 * cost(in, w, by, false) + by.numel());
   op.launch([=, gi = permuted(*gradInput, 1, 2, 0), gw = permuted(*gradWeight, 2, 1, 0), gb = *gradBias] {
     convolution_backward(s, by, in, w, &gi, &gw, &gb);
   });

@@ -3,12 +3,15 @@
 
 namespace updraft {
 
+ABOUT(aclnnInplaceCopy, Vector, "Copies src into selfRef with broadcasting and conversion of the data type",
+      "将 src 拷贝到 selfRef，支持广播与数据类型转换")
 ACLNN(aclnnInplaceCopy, (Out, selfRef), (In, src)) {
   TensorView from = src->same_shape(*selfRef) ? *src : src->expand_as(*selfRef);
   if (selfRef->empty()) return;
   op.launch([to = *selfRef, from] { copy_elements(to, from); });
 }
 
+ABOUT(aclnnCast, Vector, "out = self converted to dtype", "将 self 转换为数据类型 dtype")
 ACLNN(aclnnCast, (In, self), (Type, dtype), (Out, out)) {
   op.require(out->dtype == dtype, "out is {}, want data type {}", describe(*out), name_of(dtype));
   op.require_same_shape("self", *self, "out", *out);
@@ -20,12 +23,16 @@ static void plan_fill(Op& op, const TensorView& to, const Params& value) {
   if (!to.empty()) op.launch([=] { fill_elements(to, value); });
 }
 
+ABOUT(aclnnInplaceFillScalar, Vector, "Writes the scalar value to every element of selfRef",
+      "将 selfRef 的全部元素置为标量 value")
 ACLNN(aclnnInplaceFillScalar, (Out, selfRef), (Scalar, value)) {
   Params p;
   set_param(p, 0, *value);
   plan_fill(op, *selfRef, p);
 }
 
+ABOUT(aclnnInplaceFillTensor, Vector, "Writes the one element of the tensor value to every element of selfRef",
+      "将 selfRef 的全部元素置为单元素张量 value 的值")
 ACLNN(aclnnInplaceFillTensor, (Out, selfRef), (In, value)) {
   op.require(value->numel() == 1, "value is {}, want one element", describe(*value));
   if (selfRef->empty()) return;
@@ -33,11 +40,13 @@ ACLNN(aclnnInplaceFillTensor, (Out, selfRef), (In, value)) {
   op.launch([to = *selfRef, from = one.expand_as(*selfRef)] { copy_elements(to, from); });
 }
 
+ABOUT(aclnnInplaceZero, Vector, "Writes 0 to every element of selfRef", "将 selfRef 清零")
 ACLNN(aclnnInplaceZero, (Out, selfRef)) {
   Params p;
   plan_fill(op, *selfRef, p);
 }
 
+ABOUT(aclnnInplaceOne, Vector, "Writes 1 to every element of selfRef", "将 selfRef 置为全 1")
 ACLNN(aclnnInplaceOne, (Out, selfRef)) {
   Params p;
   p.set(0, int64_t{1});

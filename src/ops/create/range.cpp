@@ -55,17 +55,22 @@ struct Spaced {
 
 }  // namespace
 
+ABOUT(aclnnArange, Vector, "out = start, start + step, ... below end", "等差序列 start, start + step, …，不含 end")
 ACLNN(aclnnArange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
   (void)end;  // out's size follows from it
   plan_arithmetic_sequence(op, *start, *step, *out);
 }
+ABOUT(aclnnRange, Vector, "out = start, start + step, ... up to end, which may be the last element",
+      "等差序列 start, start + step, …，可包含 end")
 ACLNN(aclnnRange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
   (void)end;
   plan_arithmetic_sequence(op, *start, *step, *out);
 }
 
+ABOUT(aclnnLinspace, Vector, "out = steps numbers at equal distances from start to end, both included",
+      "从 start 到 end（含两端）等间距的 steps 个数")
 ACLNN(aclnnLinspace, (Scalar, start), (Scalar, end), (Int, steps), (Out, out)) {
   op.require(out->numel() == steps, "out is {}, want {} elements", describe(*out), steps);
   if (out->empty()) return;
@@ -80,6 +85,8 @@ ACLNN(aclnnLinspace, (Scalar, start), (Scalar, end), (Int, steps), (Out, out)) {
   op.launch([to = *out, f = Spaced<double>(a, b, steps)] { fill_sequence<double>(to, f); });
 }
 
+ABOUT(aclnnLogSpace, Vector, "out = base ^ x for steps numbers x at equal distances from start to end",
+      "base 的 x 次幂，x 为从 start 到 end 等间距的 steps 个数")
 ACLNN(aclnnLogSpace, (Scalar, start), (Scalar, end), (Int, steps), (Double, base), (Out, out)) {
   op.require(out->numel() == steps, "out is {}, want {} elements", describe(*out), steps);
   if (out->empty()) return;
@@ -97,6 +104,8 @@ ACLNN(aclnnLogSpace, (Scalar, start), (Scalar, end), (Int, steps), (Double, base
   });
 }
 
+ABOUT(aclnnEye, Vector, "out = n x m matrix with ones on the diagonal, else zeros",
+      "n x m 单位矩阵，对角线为 1，其余为 0")
 ACLNN(aclnnEye, (Int, n), (Int, m), (Out, out)) {
   const int64_t dims[] = {n, m};
   op.require_shape("out", *out, dims, 2);
@@ -111,6 +120,9 @@ ACLNN(aclnnEye, (Int, n), (Int, m), (Out, out)) {
   });
 }
 
+ABOUT(aclnnInplaceFillDiagonal, Vector,
+      "Writes value to the diagonal of selfRef; wrap: again below the end of a tall matrix",
+      "将 selfRef 的对角线置为 value，wrap 为真时高矩阵的对角线循环延续")
 ACLNN(aclnnInplaceFillDiagonal, (Out, selfRef), (Scalar, value), (Bool, wrap)) {
   const TensorView& self = *selfRef;
   op.require(self.rank >= 2, "selfRef is {}, want at least two dimensions", describe(self));

@@ -44,6 +44,8 @@ bool any_of(Ew row, Compute compute, const TensorView& a, const TensorView& b) {
 }
 }  // namespace
 
+ABOUT(aclnnEqual, Vector, "out = whether self and other have one shape and equal elements (one bool)",
+      "self 与 other 的形状及全部元素是否相等，输出单个布尔值")
 ACLNN(aclnnEqual, (In, self), (In, other), (Out, out)) {
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   const Compute compute = compute_of(promote(self->dtype, other->dtype));
@@ -52,6 +54,9 @@ ACLNN(aclnnEqual, (In, self), (In, other), (Out, out)) {
   });
 }
 
+ABOUT(aclnnIsInScalarTensor, Vector,
+      "out = whether the scalar element is in testElements (one bool), inverted on request",
+      "标量 element 是否出现在 testElements 中，invert 为真时取反")
 ACLNN(aclnnIsInScalarTensor, (Scalar, element), (In, testElements), (Bool, assumeUnique), (Bool, invert), (Out, out)) {
   (void)assumeUnique;
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));

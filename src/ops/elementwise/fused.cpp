@@ -3,28 +3,43 @@
 
 namespace updraft {
 
+ABOUT(aclnnAddcmul, Vector, "out = self + value * tensor1 * tensor2",
+      "out = self + value * tensor1 * tensor2，支持广播")
 ACLNN(aclnnAddcmul, (In, self), (In, tensor1), (In, tensor2), (Scalar, value), (Out, out)) {
   plan_elementwise(op, Ew::addcmul, {self, tensor1, tensor2}, *out, params_of(value));
 }
+ABOUT(aclnnInplaceAddcmul, Vector, "selfRef = selfRef + value * tensor1 * tensor2, in place",
+      "原地计算 selfRef + value * tensor1 * tensor2")
 ACLNN(aclnnInplaceAddcmul, (Out, selfRef), (In, tensor1), (In, tensor2), (Scalar, value)) {
   plan_elementwise(op, Ew::addcmul, {selfRef, tensor1, tensor2}, *selfRef, params_of(value));
 }
+ABOUT(aclnnAddcdiv, Vector, "out = self + value * tensor1 / tensor2",
+      "out = self + value * tensor1 / tensor2，支持广播")
 ACLNN(aclnnAddcdiv, (In, self), (In, tensor1), (In, tensor2), (Scalar, value), (Out, out)) {
   plan_elementwise(op, Ew::addcdiv, {self, tensor1, tensor2}, *out, params_of(value));
 }
+ABOUT(aclnnInplaceAddcdiv, Vector, "selfRef = selfRef + value * tensor1 / tensor2, in place",
+      "原地计算 selfRef + value * tensor1 / tensor2")
 ACLNN(aclnnInplaceAddcdiv, (Out, selfRef), (In, tensor1), (In, tensor2), (Scalar, value)) {
   plan_elementwise(op, Ew::addcdiv, {selfRef, tensor1, tensor2}, *selfRef, params_of(value));
 }
 
+ABOUT(aclnnLerp, Vector, "out = self + weight * (end - self)", "线性插值 out = self + weight * (end - self)")
 ACLNN(aclnnLerp, (In, self), (In, end), (In, weight), (Out, out)) {
   plan_elementwise(op, Ew::lerp, {self, end, weight}, *out);
 }
+ABOUT(aclnnLerps, Vector, "out = self + weight * (end - self), weight a scalar",
+      "线性插值 out = self + weight * (end - self)，weight 为标量")
 ACLNN(aclnnLerps, (In, self), (In, end), (Scalar, weight), (Out, out)) {
   plan_elementwise(op, Ew::lerp, {self, end, weight}, *out);
 }
+ABOUT(aclnnInplaceLerp, Vector, "selfRef = selfRef + weight * (end - selfRef), in place",
+      "原地线性插值 selfRef + weight * (end - selfRef)")
 ACLNN(aclnnInplaceLerp, (Out, selfRef), (In, end), (In, weight)) {
   plan_elementwise(op, Ew::lerp, {selfRef, end, weight}, *selfRef);
 }
+ABOUT(aclnnInplaceLerps, Vector, "selfRef = selfRef + weight * (end - selfRef), weight a scalar, in place",
+      "原地线性插值，weight 为标量")
 ACLNN(aclnnInplaceLerps, (Out, selfRef), (In, end), (Scalar, weight)) {
   plan_elementwise(op, Ew::lerp, {selfRef, end, weight}, *selfRef);
 }
@@ -38,34 +53,52 @@ static void plan_clamp(Op& op, const TensorView& self, OptScalar min, OptScalar 
   if (min && max) return plan_elementwise(op, Ew::clamp_scalars, compute, {self}, out, params_of(*min, *max));
   plan_elementwise(op, min ? Ew::clamp_min : Ew::clamp_max, compute, {self}, out, params_of(min ? *min : *max));
 }
+ABOUT(aclnnClamp, Vector, "out = self limited to [min, max], scalars of which one may be absent",
+      "将 self 截断到 [min, max]，min、max 为标量，可缺其一")
 ACLNN(aclnnClamp, (In, self), (OptScalar, min), (OptScalar, max), (Out, out)) { plan_clamp(op, *self, min, max, *out); }
+ABOUT(aclnnClampMin, Vector, "out = max(self, min), min a scalar", "out = max(self, min)，min 为标量")
 ACLNN(aclnnClampMin, (In, self), (Scalar, min), (Out, out)) {
   plan_clamp(op, *self, OptScalar{min.handle}, OptScalar{nullptr}, *out);
 }
+ABOUT(aclnnClampMax, Vector, "out = min(self, max), max a scalar", "out = min(self, max)，max 为标量")
 ACLNN(aclnnClampMax, (In, self), (Scalar, max), (Out, out)) {
   plan_clamp(op, *self, OptScalar{nullptr}, OptScalar{max.handle}, *out);
 }
+ABOUT(aclnnInplaceClampMax, Vector, "selfRef = min(selfRef, max), max a scalar, in place",
+      "原地计算 selfRef = min(selfRef, max)，max 为标量")
 ACLNN(aclnnInplaceClampMax, (Out, selfRef), (Scalar, max)) {
   plan_clamp(op, *selfRef, OptScalar{nullptr}, OptScalar{max.handle}, *selfRef);
 }
 
+ABOUT(aclnnClampTensor, Vector, "out = self limited to [min, max], tensors of which one may be absent",
+      "将 self 截断到 [min, max]，min、max 为张量，可缺其一")
 ACLNN(aclnnClampTensor, (In, self), (OptIn, min), (OptIn, max), (Out, out)) {
   op.require(min || max, "min and max are both absent");
   if (min && max) plan_elementwise(op, Ew::clamp, {self, *min, *max}, *out);
   else if (min) plan_binary(op, Ew::maximum, self, *min, *out);
   else plan_binary(op, Ew::minimum, self, *max, *out);
 }
+ABOUT(aclnnClampMinTensor, Vector, "out = max(self, min), min a tensor", "out = max(self, min)，min 为张量")
 ACLNN(aclnnClampMinTensor, (In, self), (In, min), (Out, out)) { plan_binary(op, Ew::maximum, self, min, *out); }
+ABOUT(aclnnClampMaxTensor, Vector, "out = min(self, max), max a tensor", "out = min(self, max)，max 为张量")
 ACLNN(aclnnClampMaxTensor, (In, self), (In, max), (Out, out)) { plan_binary(op, Ew::minimum, self, max, *out); }
+ABOUT(aclnnInplaceClampMinTensor, Vector, "selfRef = max(selfRef, min), min a tensor, in place",
+      "原地计算 selfRef = max(selfRef, min)，min 为张量")
 ACLNN(aclnnInplaceClampMinTensor, (Out, selfRef), (In, min)) { plan_binary(op, Ew::maximum, selfRef, min, *selfRef); }
+ABOUT(aclnnInplaceClampMaxTensor, Vector, "selfRef = min(selfRef, max), max a tensor, in place",
+      "原地计算 selfRef = min(selfRef, max)，max 为张量")
 ACLNN(aclnnInplaceClampMaxTensor, (Out, selfRef), (In, max)) { plan_binary(op, Ew::minimum, selfRef, max, *selfRef); }
 
+ABOUT(aclnnHardtanh, Vector, "out = self limited to [min, max]", "out = clamp(self, min, max)")
 ACLNN(aclnnHardtanh, (In, self), (Scalar, min), (Scalar, max), (Out, out)) {
   plan_unary(op, Ew::clamp_scalars, *self, *out, params_of(min, max));
 }
+ABOUT(aclnnInplaceHardtanh, Vector, "Limits selfRef to [min, max], in place", "原地将 selfRef 截断到 [min, max]")
 ACLNN(aclnnInplaceHardtanh, (Out, selfRef), (Scalar, min), (Scalar, max)) {
   plan_unary(op, Ew::clamp_scalars, *selfRef, *selfRef, params_of(min, max));
 }
+ABOUT(aclnnHardtanhBackward, Vector, "gradInput = gradOutput where min < self < max, else 0",
+      "min < self < max 处 gradInput = gradOutput，其余为 0")
 ACLNN(aclnnHardtanhBackward, (In, gradOutput), (In, self), (Scalar, min), (Scalar, max), (Out, gradInput)) {
   plan_binary(op, Ew::hardtanh_backward, gradOutput, self, *gradInput, params_of(min, max));
 }

@@ -20,7 +20,11 @@ static void plan_pow(Op& op, const TensorView& self, const aclScalar& exponent, 
   }
   plan_elementwise(op, Ew::pow, compute, {self, exponent}, out);
 }
+ABOUT(aclnnPowTensorScalar, Vector, "out = self ^ exponent, exponent a scalar",
+      "out = self ^ exponent，exponent 为标量")
 ACLNN(aclnnPowTensorScalar, (In, self), (Scalar, exponent), (Out, out)) { plan_pow(op, *self, *exponent, *out); }
+ABOUT(aclnnInplacePowTensorScalar, Vector, "selfRef = selfRef ^ exponent, exponent a scalar, in place",
+      "原地计算 selfRef ^ exponent，exponent 为标量")
 ACLNN(aclnnInplacePowTensorScalar, (Out, selfRef), (Scalar, exponent)) { plan_pow(op, *selfRef, *exponent, *selfRef); }
 
 #define BINARY(NAME, A, B, ROW) \
@@ -43,6 +47,31 @@ BINARY(aclnnXLogYScalarOther, In, Scalar, xlogy)
 BINARY(aclnnXLogYScalarSelf, Scalar, In, xlogy)
 BINARY_INPLACE(aclnnInplaceXLogYScalarOther, Scalar, xlogy)
 
+ABOUT(aclnnPowTensorTensor, Vector, "out = self ^ other, with broadcasting", "out = self ^ other，支持广播")
+ABOUT(aclnnPowScalarTensor, Vector, "out = self ^ other, self a scalar", "out = self ^ other，self 为标量")
+ABOUT(aclnnInplacePowTensorTensor, Vector, "selfRef = selfRef ^ other, in place", "原地计算 selfRef ^ other")
+ABOUT(aclnnAtan2, Vector, "out = angle of the point (other, self) in radians",
+      "out = atan2(self, other)，点 (other, self) 的辐角")
+ABOUT(aclnnInplaceAtan2, Vector, "selfRef = angle of the point (other, selfRef), in place",
+      "原地计算 atan2(selfRef, other)")
+ABOUT(aclnnMaximum, Vector, "out = the larger of self and other; NaN where either is",
+      "逐元素取较大值，任一为 NaN 时结果为 NaN")
+ABOUT(aclnnMinimum, Vector, "out = the smaller of self and other; NaN where either is",
+      "逐元素取较小值，任一为 NaN 时结果为 NaN")
+ABOUT(aclnnGcd, Vector, "out = greatest common divisor of the integers self and other",
+      "整数 self 与 other 的最大公约数")
+ABOUT(aclnnLogAddExp, Vector, "out = log(exp(self) + exp(other))", "out = ln(exp(self) + exp(other))")
+ABOUT(aclnnLogAddExp2, Vector, "out = log2(2 ^ self + 2 ^ other)", "out = log2(2 ^ self + 2 ^ other)")
+ABOUT(aclnnXLogYTensor, Vector, "out = self * log(other), 0 where self is 0",
+      "out = self * ln(other)，self 为 0 处为 0")
+ABOUT(aclnnXLogYScalarOther, Vector, "out = self * log(other), other a scalar; 0 where self is 0",
+      "out = self * ln(other)，other 为标量，self 为 0 处为 0")
+ABOUT(aclnnXLogYScalarSelf, Vector, "out = self * log(other), self a scalar; 0 where self is 0",
+      "out = self * ln(other)，self 为标量，self 为 0 时结果为 0")
+ABOUT(aclnnInplaceXLogYScalarOther, Vector, "selfRef = selfRef * log(other), other a scalar, in place",
+      "原地计算 selfRef * ln(other)，other 为标量")
+
+ABOUT(aclnnSWhere, Vector, "out = self where condition is true, else other", "condition 为真处取 self，其余取 other")
 ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
   BlockFn select = kernels().select_kernel(static_cast<int64_t>(size_of(out->dtype)));
   if (select && condition->dtype == DType::Bool && self->dtype == out->dtype && other->dtype == out->dtype) {
@@ -57,6 +86,7 @@ ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
   plan_elementwise(op, Ew::where, compute_of(out->dtype), {condition, self, other}, *out);
 }
 
+ABOUT(aclnnComplex, Vector, "out = real + i * imag", "由实部 real 与虚部 imag 组成复数张量")
 ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
   if (out->dtype == DType::Complex32) {
     // Nothing computes in this type: the two parts are copies.
@@ -77,6 +107,7 @@ ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
   plan_elementwise(op, Ew::make_complex, compute_of(out->dtype), {real, imag}, *out);
 }
+ABOUT(aclnnPolar, Vector, "out = abs * (cos(angle) + i * sin(angle))", "由模 abs 与辐角 angle 组成复数张量")
 ACLNN(aclnnPolar, (In, abs), (In, angle), (Out, out)) {
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
   plan_elementwise(op, Ew::polar, compute_of(out->dtype), {abs, angle}, *out);

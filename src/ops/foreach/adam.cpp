@@ -18,8 +18,11 @@ void check(const Op& op, const AdamStep& s) {
 }  // namespace
 
 // `step` holds the number of steps before this one.
-ACLNN(aclnnApplyAdamWV2, (Out, var), (Out, m), (Out, v), (OptOut, maxGradNorm), (In, grad), (In, step), (Float, lr),
-      (Float, beta1), (Float, beta2), (Float, weightDecay), (Float, eps), (Bool, amsgrad), (Bool, maximize)) {
+ABOUT(aclnnApplyAdamWV2, Vector, "One AdamW step of var with moments m and v; the number of steps before is in step",
+      "AdamW 单步更新 var 及动量 m、v，step 为此前的步数")
+ACLNN(aclnnApplyAdamWV2, (InOut, var), (InOut, m), (InOut, v), (OptInOut, maxGradNorm), (In, grad), (In, step),
+      (Float, lr), (Float, beta1), (Float, beta2), (Float, weightDecay), (Float, eps), (Bool, amsgrad),
+      (Bool, maximize)) {
   AdamStep s{*var, *m, *v, *grad, {}, false};
   op.require(step->numel() == 1, "step is {}, want one element", describe(*step));
   op.require(!amsgrad || maxGradNorm, "amsgrad wants maxGradNorm");
@@ -35,8 +38,11 @@ ACLNN(aclnnApplyAdamWV2, (Out, var), (Out, m), (Out, v), (OptOut, maxGradNorm), 
 }
 
 // The powers are those of the steps before this one.
-ACLNN(aclnnApplyAdamW, (Out, var), (Out, m), (Out, v), (In, beta1Power), (In, beta2Power), (In, lr), (In, weightDecay),
-      (In, beta1), (In, beta2), (In, epsilon), (In, grad), (OptOut, maxGradNorm), (Bool, amsgrad), (Bool, maximize)) {
+ABOUT(aclnnApplyAdamW, Vector, "One AdamW step of var with moments m and v; powers of beta and rates in tensors",
+      "AdamW 单步更新 var 及动量 m、v，beta 的幂与学习率等为张量")
+ACLNN(aclnnApplyAdamW, (InOut, var), (InOut, m), (InOut, v), (In, beta1Power), (In, beta2Power), (In, lr),
+      (In, weightDecay), (In, beta1), (In, beta2), (In, epsilon), (In, grad), (OptInOut, maxGradNorm), (Bool, amsgrad),
+      (Bool, maximize)) {
   AdamStep s{*var, *m, *v, *grad, {}, false};
   op.require(!amsgrad || maxGradNorm, "amsgrad wants maxGradNorm");
   if (amsgrad) s.largest = *maxGradNorm;
@@ -51,7 +57,9 @@ ACLNN(aclnnApplyAdamW, (Out, var), (Out, m), (Out, v), (In, beta1Power), (In, be
   });
 }
 
-ACLNN(aclnnApplyAdam, (Out, var), (Out, m), (Out, v), (In, beta1Power), (In, beta2Power), (In, lr), (In, beta1),
+ABOUT(aclnnApplyAdam, Vector, "One Adam step of var with moments m and v, on request with Nesterov's momentum",
+      "Adam 单步更新 var 及动量 m、v，可选 Nesterov 动量")
+ACLNN(aclnnApplyAdam, (InOut, var), (InOut, m), (InOut, v), (In, beta1Power), (In, beta2Power), (In, lr), (In, beta1),
       (In, beta2), (In, epsilon), (In, grad), (Bool, useLocking), (Bool, useNesterov)) {
   (void)useLocking;  // a stream is a lock already
   AdamStep s{*var, *m, *v, *grad, {}, useNesterov};
@@ -77,6 +85,7 @@ AdamStep step_of(AclopCall& call, size_t grad) {
 }
 double number(const AclopCall& call, size_t i) { return number_at(call.inputs[i].view); }
 
+ABOUT_ACLOP("ApplyAdamW", Vector, "One AdamW step of var with moments m and v", "AdamW 单步更新 var 及动量 m、v")
 ACLOP("ApplyAdamW", [](AclopCall& call) {
   AdamStep s = step_of(call, 10);
   if (call.integer("amsgrad", 0)) {
@@ -89,6 +98,7 @@ ACLOP("ApplyAdamW", [](AclopCall& call) {
                             number(call, 9), call.integer("maximize", 0) != 0));
 })
 
+ABOUT_ACLOP("ApplyAdamD", Vector, "One Adam step of var with moments m and v", "Adam 单步更新 var 及动量 m、v")
 ACLOP("ApplyAdamD", [](AclopCall& call) {
   AdamStep s = step_of(call, 9);
   s.nesterov = call.integer("use_nesterov", 0) != 0;

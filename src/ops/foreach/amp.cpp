@@ -66,7 +66,10 @@ struct Unscale {
 
 }  // namespace
 
-ACLNN(aclnnForeachNonFiniteCheckAndUnscale, (Tensors, scaledGrads), (Out, foundInf), (In, invScale)) {
+ABOUT(aclnnForeachNonFiniteCheckAndUnscale, Vector,
+      "Multiplies gradients by invScale in place and sets foundInf where one is not finite",
+      "将各梯度原地乘以 invScale，出现非有限值时置 foundInf 为 1")
+ACLNN(aclnnForeachNonFiniteCheckAndUnscale, (InOutTensors, scaledGrads), (InOut, foundInf), (In, invScale)) {
   op.require(foundInf->numel() == 1, "foundInf is {}, want one element", describe(*foundInf));
   op.require(invScale->numel() == 1, "invScale is {}, want one element", describe(*invScale));
   Unscale job;
@@ -88,6 +91,9 @@ ACLNN(aclnnForeachNonFiniteCheckAndUnscale, (Tensors, scaledGrads), (Out, foundI
 }
 
 // currentScale and growthTracker come as inputs and as outputs; both may be the same tensors.
+ABOUT(aclnnAmpUpdateScale, Vector,
+      "Loss scale of the next step: shrunk after overflow, grown after growthInterval good steps",
+      "更新损失缩放系数：溢出后缩小，连续 growthInterval 步无溢出后放大")
 ACLNN(aclnnAmpUpdateScale, (In, currentScale), (In, growthTracker), (In, foundInf), (Double, growthFactor),
       (Double, backoffFactor), (Int, growthInterval), (Out, updatedScale), (Out, updatedGrowthTracker)) {
   op.require(currentScale->numel() == 1 && updatedScale->numel() == 1, "currentScale is {}, want one element",

@@ -84,7 +84,9 @@ struct Norm {
 
 }  // namespace
 
-ACLNN(aclnnForeachNorm, (Tensors, x), (Scalar, ord), (Tensors, out)) {
+ABOUT(aclnnForeachNorm, Vector, "out[i] = the norm of order ord of all elements of x[i]",
+      "out[i] = x[i] 全部元素的 ord 阶范数")
+ACLNN(aclnnForeachNorm, (Tensors, x), (Scalar, ord), (OutTensors, out)) {
   op.require(x.size() == out.size(), "out has {} tensors, want {}", out.size(), x.size());
   Norm norm;
   norm.order = ord->to_double();

@@ -14,30 +14,49 @@ Params with_scalar(const aclScalar& scalar) {
 
 }  // namespace
 
-#define UPDRAFT_FOREACH_POINTWISE(NAME, row)                                                          \
-  ACLNN(NAME##Scalar, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalar), (Tensors, out)) {       \
-    op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar));            \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalar);                                               \
-  }                                                                                                   \
-  ACLNN(NAME##ScalarV2, (Tensors, x), (Tensors, y), (Tensors, z), (Scalar, scalar), (Tensors, out)) { \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, with_scalar(*scalar));                                  \
-  }                                                                                                   \
-  ACLNN(NAME##ScalarList, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalars), (Tensors, out)) {  \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalars);                                              \
+#define UPDRAFT_FOREACH_POINTWISE(NAME, row)                                                             \
+  ACLNN(NAME##Scalar, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalar), (OutTensors, out)) {       \
+    op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar));               \
+    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalar);                                                  \
+  }                                                                                                      \
+  ACLNN(NAME##ScalarV2, (Tensors, x), (Tensors, y), (Tensors, z), (Scalar, scalar), (OutTensors, out)) { \
+    plan_list(op, Ew::row, {&x, &y, &z}, out, with_scalar(*scalar));                                     \
+  }                                                                                                      \
+  ACLNN(NAME##ScalarList, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalars), (OutTensors, out)) {  \
+    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalars);                                                 \
   }
 
 UPDRAFT_FOREACH_POINTWISE(aclnnForeachAddcmul, addcmul)
 UPDRAFT_FOREACH_POINTWISE(aclnnForeachAddcdiv, addcdiv)
+
+ABOUT(aclnnForeachAddcmulScalar, Vector, "out[i] = x[i] + scalar * y[i] * z[i], the scalar in a tensor",
+      "out[i] = x[i] + scalar * y[i] * z[i]，scalar 为单元素张量")
+ABOUT(aclnnForeachAddcmulScalarV2, Vector, "out[i] = x[i] + scalar * y[i] * z[i]",
+      "out[i] = x[i] + scalar * y[i] * z[i]，scalar 为标量")
+ABOUT(aclnnForeachAddcmulScalarList, Vector, "out[i] = x[i] + scalars[i] * y[i] * z[i], scalars a tensor",
+      "out[i] = x[i] + scalars[i] * y[i] * z[i]，scalars 为张量")
+ABOUT(aclnnForeachAddcdivScalar, Vector, "out[i] = x[i] + scalar * y[i] / z[i], the scalar in a tensor",
+      "out[i] = x[i] + scalar * y[i] / z[i]，scalar 为单元素张量")
+ABOUT(aclnnForeachAddcdivScalarV2, Vector, "out[i] = x[i] + scalar * y[i] / z[i]",
+      "out[i] = x[i] + scalar * y[i] / z[i]，scalar 为标量")
+ABOUT(aclnnForeachAddcdivScalarList, Vector, "out[i] = x[i] + scalars[i] * y[i] / z[i], scalars a tensor",
+      "out[i] = x[i] + scalars[i] * y[i] / z[i]，scalars 为张量")
 #undef UPDRAFT_FOREACH_POINTWISE
 
-ACLNN(aclnnForeachLerpList, (Tensors, x), (Tensors, y), (Tensors, weight), (Tensors, out)) {
+ABOUT(aclnnForeachLerpList, Vector, "out[i] = x[i] + weight[i] * (y[i] - x[i])",
+      "线性插值 out[i] = x[i] + weight[i] * (y[i] - x[i])")
+ACLNN(aclnnForeachLerpList, (Tensors, x), (Tensors, y), (Tensors, weight), (OutTensors, out)) {
   plan_list(op, Ew::lerp, {&x, &y, &weight}, out);
 }
-ACLNN(aclnnForeachLerpScalar, (Tensors, x), (Tensors, y), (Scalar, weight), (Tensors, out)) {
+ABOUT(aclnnForeachLerpScalar, Vector, "out[i] = x[i] + weight * (y[i] - x[i]), weight a scalar",
+      "线性插值 out[i] = x[i] + weight * (y[i] - x[i])，weight 为标量")
+ACLNN(aclnnForeachLerpScalar, (Tensors, x), (Tensors, y), (Scalar, weight), (OutTensors, out)) {
   plan_list(op, ForeachRow::lerp_p, {&x, &y}, out, with_scalar(*weight));
 }
 
-ACLNN(aclnnForeachCopy, (Tensors, src), (Tensors, dst)) {
+ABOUT(aclnnForeachCopy, Vector, "dst[i] = src[i], converted to the data type of dst",
+      "dst[i] = src[i]，转换为 dst 的数据类型")
+ACLNN(aclnnForeachCopy, (Tensors, src), (OutTensors, dst)) {
   if (dst.size() == 0) return;
   const DType from = src.size() ? src[0].dtype : dst[0].dtype, to = dst[0].dtype;
   const Compute compute = compute_of(to == DType::Bool || is_integral(from, true) ? from : to);
@@ -46,7 +65,9 @@ ACLNN(aclnnForeachCopy, (Tensors, src), (Tensors, dst)) {
   launch_list(op, std::move(job), {&src}, dst);
 }
 
-ACLNN(aclnnForeachZeroInplace, (Tensors, x)) {
+ABOUT(aclnnForeachZeroInplace, Vector, "Writes 0 to every element of every tensor of the list, in place",
+      "原地将列表中每个张量清零")
+ACLNN(aclnnForeachZeroInplace, (InOutTensors, x)) {
   ListUnits units;
   std::vector<std::pair<char*, int64_t>> flat;  // data and bytes an element
   std::vector<TensorView> strided;

@@ -86,7 +86,9 @@ struct Sgd {
 
 }  // namespace
 
-ACLNN(aclnnFusedSgd, (Tensors, params), (Tensors, grads), (OptTensors, momentumBuffers), (OptIn, gradScale),
+ABOUT(aclnnFusedSgd, Vector, "One SGD step of all params: weight decay, momentum, dampening, Nesterov, gradient scale",
+      "对全部 params 执行一步 SGD：权重衰减、动量、阻尼、Nesterov 与梯度缩放")
+ACLNN(aclnnFusedSgd, (InOutTensors, params), (Tensors, grads), (OptInOutTensors, momentumBuffers), (OptIn, gradScale),
       (Float, weightDecay), (Float, momentum), (Float, lr), (Float, dampening), (Bool, nesterov), (Bool, maximize),
       (Bool, isFirstStep)) {
   require_lists(op, {{"params", &params}, {"grads", &grads}});

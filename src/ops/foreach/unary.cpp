@@ -4,7 +4,7 @@
 namespace updraft {
 
 #define UPDRAFT_FOREACH_UNARY(NAME, row) \
-  ACLNN(NAME, (Tensors, x), (Tensors, out)) { plan_list(op, Ew::row, {&x}, out); }
+  ACLNN(NAME, (Tensors, x), (OutTensors, out)) { plan_list(op, Ew::row, {&x}, out); }
 
 UPDRAFT_FOREACH_UNARY(aclnnForeachAbs, abs)
 UPDRAFT_FOREACH_UNARY(aclnnForeachExp, exp)
@@ -29,6 +29,39 @@ UPDRAFT_FOREACH_UNARY(aclnnForeachSin, sin)
 UPDRAFT_FOREACH_UNARY(aclnnForeachSinh, sinh)
 UPDRAFT_FOREACH_UNARY(aclnnForeachTan, tan)
 UPDRAFT_FOREACH_UNARY(aclnnForeachTanh, tanh)
+
+ABOUT(aclnnForeachAbs, Vector, "out[i] = abs(x[i]) for each tensor of the list", "对列表中每个张量计算绝对值")
+ABOUT(aclnnForeachExp, Vector, "out[i] = exp(x[i]) for each tensor of the list", "对列表中每个张量计算自然指数")
+ABOUT(aclnnForeachExpm1, Vector, "out[i] = exp(x[i]) - 1 for each tensor of the list",
+      "对列表中每个张量计算 exp(x[i]) - 1")
+ABOUT(aclnnForeachNeg, Vector, "out[i] = -x[i] for each tensor of the list", "对列表中每个张量取相反数")
+ABOUT(aclnnForeachReciprocal, Vector, "out[i] = 1 / x[i] for each tensor of the list", "对列表中每个张量取倒数")
+ABOUT(aclnnForeachSign, Vector, "out[i] = sign of x[i] for each tensor of the list",
+      "对列表中每个张量取符号 -1、0 或 1")
+ABOUT(aclnnForeachSqrt, Vector, "out[i] = sqrt(x[i]) for each tensor of the list", "对列表中每个张量计算平方根")
+ABOUT(aclnnForeachAcos, Vector, "out[i] = arccosine of x[i] for each tensor of the list", "对列表中每个张量计算反余弦")
+ABOUT(aclnnForeachAsin, Vector, "out[i] = arcsine of x[i] for each tensor of the list", "对列表中每个张量计算反正弦")
+ABOUT(aclnnForeachAtan, Vector, "out[i] = arctangent of x[i] for each tensor of the list", "对列表中每个张量计算反正切")
+ABOUT(aclnnForeachCos, Vector, "out[i] = cos(x[i]) for each tensor of the list", "对列表中每个张量计算余弦")
+ABOUT(aclnnForeachCosh, Vector, "out[i] = cosh(x[i]) for each tensor of the list", "对列表中每个张量计算双曲余弦")
+ABOUT(aclnnForeachErf, Vector, "out[i] = error function of x[i] for each tensor of the list",
+      "对列表中每个张量计算误差函数")
+ABOUT(aclnnForeachErfc, Vector, "out[i] = 1 - erf(x[i]) for each tensor of the list",
+      "对列表中每个张量计算互补误差函数")
+ABOUT(aclnnForeachLog, Vector, "out[i] = natural logarithm of x[i] for each tensor of the list",
+      "对列表中每个张量计算自然对数")
+ABOUT(aclnnForeachLog10, Vector, "out[i] = logarithm of x[i] to base 10 for each tensor of the list",
+      "对列表中每个张量计算以 10 为底的对数")
+ABOUT(aclnnForeachLog1p, Vector, "out[i] = log(1 + x[i]) for each tensor of the list",
+      "对列表中每个张量计算 ln(1 + x[i])")
+ABOUT(aclnnForeachLog2, Vector, "out[i] = logarithm of x[i] to base 2 for each tensor of the list",
+      "对列表中每个张量计算以 2 为底的对数")
+ABOUT(aclnnForeachSigmoid, Vector, "out[i] = 1 / (1 + exp(-x[i])) for each tensor of the list",
+      "对列表中每个张量计算 sigmoid")
+ABOUT(aclnnForeachSin, Vector, "out[i] = sin(x[i]) for each tensor of the list", "对列表中每个张量计算正弦")
+ABOUT(aclnnForeachSinh, Vector, "out[i] = sinh(x[i]) for each tensor of the list", "对列表中每个张量计算双曲正弦")
+ABOUT(aclnnForeachTan, Vector, "out[i] = tan(x[i]) for each tensor of the list", "对列表中每个张量计算正切")
+ABOUT(aclnnForeachTanh, Vector, "out[i] = tanh(x[i]) for each tensor of the list", "对列表中每个张量计算双曲正切")
 
 #undef UPDRAFT_FOREACH_UNARY
 
@@ -55,13 +88,18 @@ ListJob round_job(int64_t mode, const Tensors& x, const Tensors& out) {
 }
 }  // namespace
 
-ACLNN(aclnnForeachRoundOffNumberV2, (Tensors, x), (Scalar, roundMode), (Tensors, out)) {
+ABOUT(aclnnForeachRoundOffNumberV2, Vector,
+      "Rounds each tensor of the list: 1 nearest, 2 down, 3 up, 5 to zero, 7 fraction",
+      "按 roundMode 对列表中每个张量取整：1 最近、2 向下、3 向上、5 向零、7 取小数部分")
+ACLNN(aclnnForeachRoundOffNumberV2, (Tensors, x), (Scalar, roundMode), (OutTensors, out)) {
   if (out.size() == 0) return;
   launch_list(op, round_job(roundMode->to_int(), x, out), {&x}, out);
 }
 
 // The mode lies in device memory: the row is chosen when the work runs.
-ACLNN(aclnnForeachRoundOffNumber, (Tensors, x), (In, roundMode), (Tensors, out)) {
+ABOUT(aclnnForeachRoundOffNumber, Vector, "As aclnnForeachRoundOffNumberV2, with roundMode in a tensor",
+      "与 aclnnForeachRoundOffNumberV2 相同，roundMode 为单元素张量")
+ACLNN(aclnnForeachRoundOffNumber, (Tensors, x), (In, roundMode), (OutTensors, out)) {
   if (out.size() == 0) return;
   require_lists(op, {{"out", &out}, {"x", &x}});
   op.require(roundMode->numel() == 1, "roundMode is {}, want one element", describe(*roundMode));

@@ -106,6 +106,8 @@ struct Indexing {
 
 }  // namespace
 
+ABOUT(aclnnIndex, Vector, "out = self[indices], a list of index tensors of which some may be absent",
+      "out = self[indices]，按索引张量列表取值，列表元素可为空")
 ACLNN(aclnnIndex, (In, self), (Tensors, indices), (Out, out)) {
   if (out->empty()) return;
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
@@ -115,6 +117,8 @@ ACLNN(aclnnIndex, (In, self), (Tensors, indices), (Out, out)) {
   op.launch([plan = std::move(plan), out = *out] { gather_rows(plan.rows(out)); });
 }
 
+ABOUT(aclnnIndexPutImpl, Vector, "selfRef[indices] = values in place; accumulate: adds them",
+      "原地执行 selfRef[indices] = values，accumulate 为真时累加")
 ACLNN(aclnnIndexPutImpl, (Out, selfRef), (Tensors, indices), (In, values), (Bool, accumulate), (Bool, unsafe)) {
   (void)unsafe;  // says that the indices were checked; they are checked anyway
   if (selfRef->empty() || values->empty()) return;

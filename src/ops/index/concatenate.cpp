@@ -37,6 +37,7 @@ void launch_pieces(Op& op, std::vector<Piece> pieces) {
 
 }  // namespace
 
+ABOUT(aclnnCat, Vector, "out = the tensors side by side along dim", "将多个张量沿 dim 拼接")
 ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
   const int d = out->wrap_dim(dim);
   std::vector<Piece> pieces;
@@ -57,6 +58,7 @@ ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
   launch_pieces(op, std::move(pieces));
 }
 
+ABOUT(aclnnStack, Vector, "out = the tensors side by side along a new dimension dim", "将多个同形张量沿新维度 dim 堆叠")
 ACLNN(aclnnStack, (Tensors, tensors), (Int, dim), (Out, out)) {
   const int d = out->wrap_dim(dim);
   op.require(out->rank > 0 && out->dims[d] == static_cast<int64_t>(tensors.size()),
@@ -72,7 +74,9 @@ ACLNN(aclnnStack, (Tensors, tensors), (Int, dim), (Out, out)) {
   launch_pieces(op, std::move(pieces));
 }
 
-ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (Tensors, out)) {
+ABOUT(aclnnSplitWithSize, Vector, "Cuts self along dim into out[i] of splitSize[i] each",
+      "将 self 沿 dim 按 splitSize 切分到 out 列表")
+ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (OutTensors, out)) {
   const int d = self->wrap_dim(dim);
   op.require(self->rank > 0, "self is {}, want a dimension to split", describe(*self));
   op.require(out.size() == splitSize.size(), "out has {} tensors, splitSize {}", out.size(), splitSize.size());
@@ -92,6 +96,8 @@ ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (Tensors, o
 }
 
 // Each tensor is padded to num_chunks equal chunks of dimension `dim`; chunk c of all of them are joined, flat.
+ABOUT(aclnnChunkCat, Vector, "Cuts each tensor into numChunks padded chunks along dim and joins equal chunks",
+      "将各张量沿 dim 补零切成 numChunks 块，再按块序号拼接")
 ACLNN(aclnnChunkCat, (Tensors, tensors), (Int, dim), (Int, numChunks), (Out, out)) {
   op.require(numChunks >= 1, "numChunks is {}, want at least 1", numChunks);
   op.require(dim >= 0 && out->rank == dim + 2 && out->dims[dim] == numChunks,

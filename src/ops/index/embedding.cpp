@@ -43,6 +43,8 @@ const int64_t* row_offsets(const TensorView& v, int64_t& stride) {
 
 }  // namespace
 
+ABOUT(aclnnEmbedding, Vector, "out[...] = the row of weight that indices[...] names",
+      "out[...] = weight 中由 indices[...] 指定的行")
 ACLNN(aclnnEmbedding, (In, weight), (In, indices), (Out, out)) {
   require_index(op, "indices", *indices);
   op.require(weight->rank == 2, "weight is {}, want a matrix", describe(*weight));
@@ -65,6 +67,9 @@ ACLNN(aclnnEmbedding, (In, weight), (In, indices), (Out, out)) {
   });
 }
 
+ABOUT(aclnnEmbeddingDenseBackward, Vector,
+      "Gradient of the embedding's weight: rows of grad summed by index, padding left out",
+      "embedding 对权重的反向梯度：按索引累加 grad 的行，忽略 paddingIdx")
 ACLNN(aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (UInt, numWeights), (UInt, paddingIdx),
       (Bool, scaleGradByFreq), (Out, out)) {
   require_index(op, "indices", *indices);
@@ -110,6 +115,8 @@ ACLNN(aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (UInt, numWeights)
 }
 
 // In place; a row that occurs several times is scaled once.
+ABOUT(aclnnEmbeddingRenorm, Vector, "Scales the named rows of selfRef in place to a norm of at most maxNorm",
+      "原地将 indices 指定的行缩放到范数不大于 maxNorm")
 ACLNN(aclnnEmbeddingRenorm, (Out, selfRef), (In, indices), (Double, maxNorm), (Double, normType)) {
   require_index(op, "indices", *indices);
   op.require(selfRef->rank == 2, "self is {}, want a matrix", describe(*selfRef));

@@ -64,6 +64,8 @@ void write(const TensorView& to, const std::vector<int64_t>& values) {
 // offset2bag, bagSize and maxIndices are what the backward reads: the bag of each index, the indices of each bag that
 // are not padding, and for maxima the row that each element came from. The client leaves offset2bag empty where the
 // backward can do without.
+ABOUT(aclnnEmbeddingBag, Vector, "Sum, mean or maximum of rows of weight for each bag of indices",
+      "对每个索引包聚合 weight 的行：求和、平均或最大值")
 ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scaleGradByFreq), (Int, mode),
       (Bool, sparse), (OptIn, perSampleWeights), (Bool, includeLastOffset), (Int, paddingIdx), (Out, output),
       (Out, offset2bag), (Out, bagSize), (Out, maxIndices)) {

@@ -36,6 +36,8 @@ TensorView require_flags(const Op& op, const TensorView& mask, const TensorView&
 }
 }  // namespace
 
+ABOUT(aclnnInplaceMaskedFillScalar, Vector, "Writes the scalar value to selfRef where mask is true",
+      "将 selfRef 中 mask 为真的元素置为标量 value")
 ACLNN(aclnnInplaceMaskedFillScalar, (Out, selfRef), (In, mask), (Scalar, value)) {
   const TensorView flags = require_flags(op, *mask, *selfRef);
   if (selfRef->empty()) return;
@@ -43,6 +45,8 @@ ACLNN(aclnnInplaceMaskedFillScalar, (Out, selfRef), (In, mask), (Scalar, value))
       [self = *selfRef, flags, value = Element(selfRef->dtype, *value)] { masked_fill(self, flags, value.bytes); });
 }
 
+ABOUT(aclnnInplaceMaskedFillTensor, Vector, "Writes the one element of value to selfRef where mask is true",
+      "将 selfRef 中 mask 为真的元素置为单元素张量 value 的值")
 ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
   const TensorView flags = require_flags(op, *mask, *selfRef);
   op.require(value->numel() == 1, "value is {}, want one element", describe(*value));
@@ -55,6 +59,7 @@ ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
   });
 }
 
+ABOUT(aclnnMaskedScale, Vector, "out = self * mask * scale", "out = self * mask * scale")
 ACLNN(aclnnMaskedScale, (In, self), (In, mask), (Double, scale), (Out, out)) {
   op.require_same_shape("self", *self, "mask", *mask);
   op.require_same_shape("self", *self, "out", *out);

@@ -128,9 +128,15 @@ void require_mask(const Op& op, const TensorView& mask) {
 
 }  // namespace
 
+ABOUT(aclnnNonzero, AICPU, "out = coordinates of the nonzero elements, a row each; the row count is data-dependent",
+      "非零元素的坐标，每行一个，行数取决于数据")
 ACLNN(aclnnNonzero, (In, self), (Out, out)) { plan_nonzero(op, *self, out.handle, false); }
+ABOUT(aclnnNonzeroV2, AICPU, "out = coordinates of the nonzero elements, a column each; the count is data-dependent",
+      "非零元素的坐标，每列一个，列数取决于数据")
 ACLNN(aclnnNonzeroV2, (In, self), (Out, out)) { plan_nonzero(op, *self, out.handle, true); }
 
+ABOUT(aclnnMaskedSelect, AICPU, "out = elements of self where mask is true, as a vector of data-dependent length",
+      "取 self 中 mask 为真的元素组成一维张量，长度取决于数据")
 ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
   require_mask(op, *mask);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
@@ -164,6 +170,8 @@ ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
   });
 }
 
+ABOUT(aclnnInplaceMaskedScatter, AICPU, "Writes the elements of source in order to selfRef where mask is true",
+      "将 source 的元素依次写入 selfRef 中 mask 为真的位置")
 ACLNN(aclnnInplaceMaskedScatter, (Out, selfRef), (In, mask), (In, source)) {
   require_mask(op, *mask);
   op.require(selfRef->dtype == source->dtype, "source is {}, want the type of self, {}", describe(*source),

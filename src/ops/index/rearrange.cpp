@@ -10,6 +10,8 @@
 namespace updraft {
 
 // pad: (before, after) of the last dimension first; negative numbers cut.
+ABOUT(aclnnConstantPadNd, Vector, "Pads self with value by (before, after) of pad, last dimension first; negative cuts",
+      "用常数 value 填充 self，pad 从最后一维起为（前, 后），负值表示裁剪")
 ACLNN(aclnnConstantPadNd, (In, self), (Ints, pad), (Scalar, value), (Out, out)) {
   op.require(pad.size() % 2 == 0 && pad.size() / 2 <= static_cast<size_t>(self->rank),
              "pad has {} numbers, want two for each of at most {} dimensions", pad.size(), self->rank);
@@ -38,6 +40,7 @@ ACLNN(aclnnConstantPadNd, (In, self), (Ints, pad), (Scalar, value), (Out, out)) 
   });
 }
 
+ABOUT(aclnnFlip, Vector, "out = self reversed along each of dims", "沿 dims 各维翻转 self")
 ACLNN(aclnnFlip, (In, self), (Ints, dims), (Out, out)) {
   op.require_same_shape("self", *self, "out", *out);
   if (out->empty()) return;
@@ -64,6 +67,8 @@ void roll(const TensorView& to, const TensorView& from, const int* dims, const i
 }
 }  // namespace
 
+ABOUT(aclnnRoll, Vector, "out = self moved around by shifts along dims; without dims, flattened",
+      "沿 dims 循环移位 shifts，dims 为空时按展平移位")
 ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
   op.require_same_shape("self", *self, "out", *out);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
@@ -101,6 +106,8 @@ ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
   op.launch([=, from = *self, to = *out] { roll(to, from, which.data(), by.data(), which.size()); });
 }
 
+ABOUT(aclnnRepeat, Vector, "out = self repeated repeats[d] times along each dimension",
+      "沿各维将 self 重复 repeats[d] 次")
 ACLNN(aclnnRepeat, (In, self), (Ints, repeats), (Out, out)) {
   const int rank = static_cast<int>(repeats.size());
   op.require(rank >= self->rank, "repeats has {} numbers, want at least self's {} dimensions", rank, self->rank);
@@ -130,6 +137,8 @@ ACLNN(aclnnRepeat, (In, self), (Ints, repeats), (Out, out)) {
 }
 
 // Row-major TensorFlow slices: bit i of a mask concerns entry i of begin, end and strides.
+ABOUT(aclnnStridedSlice, Vector, "out = self[begin : end : strides] with TensorFlow's five masks",
+      "out = self[begin : end : strides]，支持 TensorFlow 的五种掩码")
 ACLNN(aclnnStridedSlice, (In, self), (Ints, begin), (Ints, end), (Ints, strides), (Int, beginMask), (Int, endMask),
       (Int, ellipsisMask), (Int, newAxisMask), (Int, shrinkAxisMask), (Out, out)) {
   op.require(begin.size() == end.size() && begin.size() == strides.size(),
@@ -177,6 +186,8 @@ ACLNN(aclnnStridedSlice, (In, self), (Ints, begin), (Ints, end), (Ints, strides)
   op.launch([from, to = *out] { move_elements(to, from); });
 }
 
+ABOUT(aclnnOneHot, Vector, "onValue where the position along axis equals self, else offValue",
+      "独热编码：axis 上位置等于 self 处为 onValue，其余为 offValue")
 ACLNN(aclnnOneHot, (In, self), (Int, numClasses), (In, onValue), (In, offValue), (Int, axis), (Out, out)) {
   require_index(op, "self", *self);
   op.require(out->rank == self->rank + 1, "out is {}, want a dimension more than self, {}", describe(*out),

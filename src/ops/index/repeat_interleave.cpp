@@ -97,24 +97,34 @@ void sum_segments(const TensorView& grad, const std::vector<int64_t>& start, int
 
 }  // namespace
 
+ABOUT(aclnnRepeatInterleave, Vector, "Each element of the flattened self repeats[i] times in a row",
+      "将展平的 self 的每个元素连续重复 repeats[i] 次")
 ACLNN(aclnnRepeatInterleave, (In, self), (In, repeats), (Int, outputSize), (Out, out)) {
   (void)outputSize;
   plan_repeat(op, *self, *repeats, 0, true, *out);
 }
+ABOUT(aclnnRepeatInterleaveWithDim, Vector, "Each slice of self along dim repeats[i] times in a row",
+      "沿 dim 将每个切片连续重复 repeats[i] 次")
 ACLNN(aclnnRepeatInterleaveWithDim, (In, self), (In, repeats), (Int, dim), (Int, outputSize), (Out, out)) {
   (void)outputSize;
   plan_repeat(op, *self, *repeats, self->wrap_dim(dim), false, *out);
 }
+ABOUT(aclnnRepeatInterleaveInt, Vector, "Each element of the flattened self repeats times in a row",
+      "将展平的 self 的每个元素连续重复 repeats 次")
 ACLNN(aclnnRepeatInterleaveInt, (In, self), (Int, repeats), (Int, outputSize), (Out, out)) {
   (void)outputSize;
   plan_repeat(op, *self, repeats, 0, true, *out);
 }
+ABOUT(aclnnRepeatInterleaveIntWithDim, Vector, "Each slice of self along dim repeats times in a row",
+      "沿 dim 将每个切片连续重复 repeats 次")
 ACLNN(aclnnRepeatInterleaveIntWithDim, (In, self), (Int, repeats), (Int, dim), (Int, outputSize), (Out, out)) {
   (void)outputSize;
   plan_repeat(op, *self, repeats, self->wrap_dim(dim), false, *out);
 }
 
 // Position i repeats[i] times.
+ABOUT(aclnnRepeatInterleaveTensor, Vector, "out = position i repeats[i] times in a row",
+      "将位置序号 i 连续输出 repeats[i] 次")
 ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out)) {
   (void)outputSize;
   require_index(op, "repeats", *repeats);
@@ -136,6 +146,9 @@ ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out))
   });
 }
 
+ABOUT(aclnnRepeatInterleaveGrad, Vector,
+      "Gradient of repeat-interleave: sums the repeats of each slice of grad along axis",
+      "repeat_interleave 的反向梯度：沿 axis 累加各切片的重复部分")
 ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, out)) {
   require_index(op, "repeats", *repeats);
   const int d = grad->wrap_dim(axis);

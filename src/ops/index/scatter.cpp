@@ -95,31 +95,49 @@ void plan_cache_update(Op& op, std::vector<TensorView> caches, const TensorView&
 
 }  // namespace
 
+ABOUT(aclnnScatter, Vector, "out = self with src written at index along dim; reduction 1 adds, 2 multiplies",
+      "将 src 按 index 沿 dim 写入 self 的副本，reduction 为 1 累加、2 累乘")
 ACLNN(aclnnScatter, (In, self), (Int, dim), (In, index), (In, src), (Int, reduction), (Out, out)) {
   plan_scatter(op, *self, dim, *index, *src, reduction, true, *out);
 }
+ABOUT(aclnnInplaceScatter, Vector, "Writes src to selfRef at index along dim; reduction 1 adds, 2 multiplies",
+      "原地将 src 按 index 沿 dim 写入 selfRef，reduction 为 1 累加、2 累乘")
 ACLNN(aclnnInplaceScatter, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction)) {
   plan_scatter(op, *selfRef, dim, *index, *src, reduction, true, *selfRef);
 }
+ABOUT(aclnnScatterAdd, Vector, "out = self with src added at index along dim",
+      "将 src 按 index 沿 dim 累加到 self 的副本")
 ACLNN(aclnnScatterAdd, (In, self), (Int, dim), (In, index), (In, src), (Out, out)) {
   plan_scatter(op, *self, dim, *index, *src, 1, true, *out);
 }
+ABOUT(aclnnScatterReduce, Vector,
+      "Joins src into self at index along dim by reduction, with or without self's own elements",
+      "按 reduction 将 src 沿 dim 归约到 index 位置，includeSelf 决定是否计入 self")
 ACLNN(aclnnScatterReduce, (In, self), (Int, dim), (In, index), (In, src), (Int, reduction), (Bool, includeSelf),
       (Out, out)) {
   plan_scatter(op, *self, dim, *index, *src, reduction, includeSelf, *out);
 }
+ABOUT(aclnnInplaceScatterReduce, Vector, "Joins src into selfRef at index along dim by reduction, in place",
+      "原地按 reduction 将 src 沿 dim 归约到 selfRef 的 index 位置")
 ACLNN(aclnnInplaceScatterReduce, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction),
       (Bool, includeSelf)) {
   plan_scatter(op, *selfRef, dim, *index, *src, reduction, includeSelf, *selfRef);
 }
+ABOUT(aclnnScatterValue, Vector, "out = self with a scalar written at index along dim; reduction 1 adds, 2 multiplies",
+      "将标量 value 按 index 沿 dim 写入 self 的副本，reduction 为 1 累加、2 累乘")
 ACLNN(aclnnScatterValue, (In, self), (Int, dim), (In, index), (Scalar, value), (Int, reduction), (Out, out)) {
   plan_scatter_value(op, *self, dim, *index, *value, reduction, *out);
 }
+ABOUT(aclnnInplaceScatterValue, Vector, "Writes a scalar to selfRef at index along dim; reduction 1 adds, 2 multiplies",
+      "原地将标量 value 按 index 沿 dim 写入 selfRef，reduction 为 1 累加、2 累乘")
 ACLNN(aclnnInplaceScatterValue, (Out, selfRef), (Int, dim), (In, index), (Scalar, value), (Int, reduction)) {
   plan_scatter_value(op, *selfRef, dim, *index, *value, reduction, *selfRef);
 }
 
-ACLNN(aclnnInplaceScatterUpdate, (Out, data), (In, indices), (In, updates), (Int, axis)) {
+ABOUT(aclnnInplaceScatterUpdate, Vector,
+      "Writes updates of each batch to data from position indices along axis on (caches)",
+      "将每个批次的 updates 从 axis 的 indices 位置起写入 data（KV 缓存更新）")
+ACLNN(aclnnInplaceScatterUpdate, (InOut, data), (In, indices), (In, updates), (Int, axis)) {
   const int d = data->wrap_dim(axis);
   op.require(data->rank == updates->rank && d > 0,
              "updates is {}, want as many dimensions as data, {}, and axis {} not the first", describe(*updates),
@@ -134,6 +152,9 @@ ACLNN(aclnnInplaceScatterUpdate, (Out, data), (In, indices), (In, updates), (Int
   plan_cache_update(op, std::move(caches), *indices, *updates, d - 1, nullptr);
 }
 
+ABOUT(aclnnScatterList, Vector,
+      "Writes updates[i] to varRef[i] from position indice along axis on; mask leaves some out",
+      "将 updates[i] 从 axis 的 indice 位置起写入 varRef[i]，mask 可跳过部分张量")
 ACLNN(aclnnScatterList, (Tensors, varRef), (In, indice), (In, updates), (OptIn, mask), (Text, reduce), (Int, axis)) {
   op.require(reduce && !std::strcmp(reduce, "update"), "reduce is {}, want update", reduce ? reduce : "null");
   const int d = updates->wrap_dim(axis);
@@ -156,6 +177,8 @@ ACLNN(aclnnScatterList, (Tensors, varRef), (In, indice), (In, updates), (OptIn, 
 }
 
 // self[indices[..., 0], indices[..., 1], ...] = updates[...].
+ABOUT(aclnnScatterNdUpdate, Vector, "varRef[indices[..., 0], indices[..., 1], ...] = updates[...], in place",
+      "原地执行 varRef[indices[..., 0], indices[..., 1], ...] = updates[...]")
 ACLNN(aclnnScatterNdUpdate, (Out, varRef), (In, indices), (In, updates)) {
   require_index(op, "indices", *indices);
   op.require(indices->rank >= 1 && indices->dims[indices->rank - 1] <= varRef->rank,

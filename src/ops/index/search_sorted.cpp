@@ -70,11 +70,16 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
 
 }  // namespace
 
+ABOUT(aclnnSearchSorted, Vector,
+      "Position at which each element of self keeps sortedSequence sorted; right: behind equals",
+      "self 的元素在 sortedSequence 中的有序插入位置，right 为真时在相等元素之后")
 ACLNN(aclnnSearchSorted, (In, sortedSequence), (In, self), (Bool, outInt32), (Bool, right), (OptIn, sorter),
       (Out, out)) {
   (void)outInt32;  // out's type says so too
   plan_search(op, *sortedSequence, *self, right, sorter.handle, *out);
 }
+ABOUT(aclnnSearchSorteds, Vector, "Position at which the scalar self keeps sortedSequence sorted",
+      "标量 self 在 sortedSequence 中的有序插入位置")
 ACLNN(aclnnSearchSorteds, (In, sortedSequence), (Scalar, self), (Bool, outInt32), (Bool, right), (OptIn, sorter),
       (Out, out)) {
   (void)outInt32;
@@ -83,6 +88,8 @@ ACLNN(aclnnSearchSorteds, (In, sortedSequence), (Scalar, self), (Bool, outInt32)
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   plan_search(op, *sortedSequence, one, right, sorter.handle, *out, &value);
 }
+ABOUT(aclnnBucketize, Vector, "out = the bucket of boundaries in which each element of self falls",
+      "self 的元素落入 boundaries 的区间序号")
 ACLNN(aclnnBucketize, (In, self), (In, boundaries), (Bool, outInt32), (Bool, right), (Out, out)) {
   (void)outInt32;
   op.require(boundaries->rank == 1, "boundaries is {}, want a vector", describe(*boundaries));

@@ -80,6 +80,7 @@ void plan_topk(Op& op, const TensorView& self, int64_t k, int64_t dim, bool larg
 
 }  // namespace
 
+ABOUT(aclnnSort, Vector, "values and indices of self sorted along dim (stable)", "沿 dim 稳定排序，输出值与索引")
 ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Out, values), (Out, indices)) {
   (void)stable;  // always
   const int d = self->wrap_dim(dim);
@@ -94,6 +95,8 @@ ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Ou
   });
 }
 
+ABOUT(aclnnTopk, Vector, "values and indices of the k largest or smallest elements along dim",
+      "沿 dim 取最大或最小的 k 个元素及其索引")
 ACLNN(aclnnTopk, (In, self), (Int, k), (Int, dim), (Bool, largest), (Bool, sorted), (Out, values), (Out, indices)) {
   (void)sorted;  // always: it is one of the allowed orders
   plan_topk(op, *self, k, dim, largest, *values, *indices);

@@ -147,6 +147,8 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
 
 }  // namespace
 
+ABOUT(aclnnUnique2, AICPU, "Sorted distinct elements of self, with the place of each element and their counts",
+      "self 的去重元素（有序），及各元素的反向索引与计数")
 ACLNN(aclnnUnique2, (In, self), (Bool, sorted), (Bool, returnInverse), (Bool, returnCounts), (Out, valueOut),
       (Out, inverseOut), (Out, countsOut)) {
   (void)sorted;  // always: it is one of the allowed orders
@@ -154,11 +156,15 @@ ACLNN(aclnnUnique2, (In, self), (Bool, sorted), (Bool, returnInverse), (Bool, re
               returnCounts);
 }
 
+ABOUT(aclnnUnique, AICPU, "Sorted distinct elements of self and the place of each element among them",
+      "self 的去重元素（有序）及反向索引")
 ACLNN(aclnnUnique, (In, self), (Bool, sorted), (Bool, returnInverse), (Out, valueOut), (Out, inverseOut)) {
   (void)sorted;
   plan_unique(op, *self, true, valueOut.handle, inverseOut.handle, returnInverse, nullptr, false);
 }
 
+ABOUT(aclnnUniqueConsecutive, AICPU, "Runs of equal neighbours as one each, flattened or along dim, with counts",
+      "将连续重复的元素（或沿 dim 的切片）合并为一个，并给出计数")
 ACLNN(aclnnUniqueConsecutive, (In, self), (Bool, returnInverse), (Bool, returnCounts), (Int, dim), (Out, valueOut),
       (Out, inverseOut), (Out, countsOut)) {
   constexpr int64_t kNone = 1000;  // the client's way to say: flattened
@@ -170,6 +176,8 @@ ACLNN(aclnnUniqueConsecutive, (In, self), (Bool, returnInverse), (Bool, returnCo
   }
 }
 
+ABOUT(aclnnUniqueDim, AICPU, "Sorted distinct slices of self along dim, with places and counts",
+      "self 沿 dim 的去重切片（有序），及反向索引与计数")
 ACLNN(aclnnUniqueDim, (In, self), (Bool, sorted), (Bool, returnInverse), (Int, dim), (Out, valueOut), (Out, inverseOut),
       (Out, countsOut)) {
   (void)sorted;

@@ -174,6 +174,8 @@ void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim
 
 }  // namespace
 
+ABOUT(aclnnCdist, Vector, "p-norm distances between all rows of x1 and all rows of x2",
+      "x1 各行与 x2 各行两两之间的 p 范数距离")
 ACLNN(aclnnCdist, (In, x1), (In, x2), (Float, p), (Int32, computeMode), (Out, out)) {
   (void)computeMode;  // how the card would compute it: the result is the same
   op.require(x1->rank >= 2 && x2->rank >= 2 && x1->dims[x1->rank - 1] == x2->dims[x2->rank - 1],
@@ -200,6 +202,7 @@ ACLNN(aclnnCdist, (In, x1), (In, x2), (Float, p), (Int32, computeMode), (Out, ou
   });
 }
 
+ABOUT(aclnnCdistBackward, Vector, "Gradient of cdist for x1", "cdist 对 x1 的反向梯度")
 ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p), (Out, out)) {
   op.require_same_shape("x1", *x1, "out", *out);
   op.require(x1->rank >= 2 && x1->rank == x2->rank && x1->dims[x1->rank - 1] == x2->dims[x2->rank - 1],
@@ -215,8 +218,10 @@ ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p
   op.launch([=, g = *grad, l = *x1, r = *x2, d = *cdist, to = *out] { cdist_backward(g, l, r, d, to, power); });
 }
 
+ABOUT_ACLOP("CdistGrad", Vector, "Gradient of cdist for x1", "cdist 对 x1 的反向梯度")
 ACLOP("CdistGrad", cdist_grad)
 
+ABOUT(aclnnPdist, Vector, "p-norm distances between all pairs of rows of self", "self 各行两两之间的 p 范数距离")
 ACLNN(aclnnPdist, (In, self), (Float, p), (Out, out)) {
   op.require(self->rank == 2 && is_floating(self->dtype), "self is {}, want floating-point points [N,M]",
              describe(*self));
@@ -233,9 +238,13 @@ ACLNN(aclnnPdist, (In, self), (Float, p), (Out, out)) {
   });
 }
 
+ABOUT(aclnnRenorm, Vector, "Slices of self along dim scaled to a p-norm of at most maxNorm",
+      "将 self 沿 dim 的各切片缩放到 p 范数不大于 maxNorm")
 ACLNN(aclnnRenorm, (In, self), (Scalar, p), (Int, dim), (Scalar, maxNorm), (Out, out)) {
   plan_renorm(op, *self, *p, dim, *maxNorm, *out);
 }
+ABOUT(aclnnInplaceRenorm, Vector, "Scales slices of selfRef along dim to a p-norm of at most maxNorm, in place",
+      "原地将 selfRef 沿 dim 的各切片缩放到 p 范数不大于 maxNorm")
 ACLNN(aclnnInplaceRenorm, (Out, selfRef), (Scalar, p), (Int, dim), (Scalar, maxNorm)) {
   plan_renorm(op, *selfRef, *p, dim, *maxNorm, *selfRef);
 }

@@ -9,6 +9,7 @@ using linalg::Batch;
 using linalg::gather;
 using linalg::scatter;
 
+ABOUT(aclnnInverse, AICPU, "out = inverse of each square matrix", "逐批求方阵的逆")
 ACLNN(aclnnInverse, (In, self), (Out, out)) {
   linalg::require_matrices(op, "self", *self, true);
   op.require_same_shape("self", *self, "out", *out);
@@ -24,6 +25,8 @@ ACLNN(aclnnInverse, (In, self), (Out, out)) {
   });
 }
 
+ABOUT(aclnnSlogdet, AICPU, "Sign and natural logarithm of the absolute value of determinants",
+      "行列式的符号与其绝对值的自然对数")
 ACLNN(aclnnSlogdet, (In, self), (Out, sign), (Out, logabsdet)) {
   linalg::require_matrices(op, "self", *self, true);
   const Batch b(*self);
@@ -53,6 +56,8 @@ ACLNN(aclnnSlogdet, (In, self), (Out, sign), (Out, logabsdet)) {
   });
 }
 
+ABOUT(aclnnLinalgCholesky, AICPU, "Cholesky factor of symmetric positive-definite matrices, lower or upper",
+      "对称正定矩阵的 Cholesky 分解，输出下三角或上三角因子")
 ACLNN(aclnnLinalgCholesky, (In, self), (Bool, upper), (Out, out)) {
   linalg::require_matrices(op, "self", *self, true);
   op.require_same_shape("self", *self, "out", *out);
@@ -72,6 +77,8 @@ ACLNN(aclnnLinalgCholesky, (In, self), (Bool, upper), (Out, out)) {
   });
 }
 
+ABOUT(aclnnTriangularSolve, AICPU, "xOut solves A x = self for triangular A; mOut is a copy of A",
+      "求解三角方程组 A x = self，结果为 xOut，mOut 为 A 的副本")
 ACLNN(aclnnTriangularSolve, (In, self), (In, A), (Bool, upper), (Bool, transpose), (Bool, unitriangular), (Out, xOut),
       (Out, mOut)) {
   linalg::require_matrices(op, "A", *A, true);
@@ -93,6 +100,8 @@ ACLNN(aclnnTriangularSolve, (In, self), (In, A), (Bool, upper), (Bool, transpose
   });
 }
 
+ABOUT(aclnnLinalgQr, AICPU, "QR decomposition: self = q r; mode says reduced, complete or r alone",
+      "QR 分解 self = q r，mode 决定精简、完整或仅 r")
 ACLNN(aclnnLinalgQr, (In, self), (Int, mode), (Out, q), (Out, r)) {
   linalg::require_matrices(op, "self", *self, false);
   op.require(mode >= 0 && mode <= 2, "mode is {}, want 0 (reduced), 1 (complete) or 2 (r)", mode);
@@ -118,6 +127,8 @@ ACLNN(aclnnLinalgQr, (In, self), (Int, mode), (Out, q), (Out, r)) {
   });
 }
 
+ABOUT(aclnnSvd, AICPU, "Singular value decomposition: input = u diag(sigma) v^H",
+      "奇异值分解 input = u diag(sigma) v^H")
 ACLNN(aclnnSvd, (In, input), (Bool, fullMatrices), (Bool, computeUV), (Out, sigma), (Out, u), (Out, v)) {
   linalg::require_matrices(op, "input", *input, false);
   const Batch b(*input);

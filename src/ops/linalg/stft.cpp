@@ -64,6 +64,8 @@ std::vector<complex128> read(const TensorView& v) {
 }  // namespace
 
 // The one operator with this prefix: its name is not aclnnStft. The client passes winLength as an int.
+ABOUT(aclStft, Vector, "Short-time Fourier transform: spectra of windowed frames of a signal",
+      "短时傅里叶变换：信号各加窗帧的频谱")
 ACLNN(aclStft, (In, self), (OptIn, window), (Out, out), (Int, nFft), (Int, hopLength), (Int32, winLength),
       (Bool, normalized), (Bool, onesided), (Bool, returnComplex)) {
   op.require(self->rank == 1 || self->rank == 2, "self is {}, want one or two dimensions", describe(*self));

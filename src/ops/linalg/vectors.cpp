@@ -8,6 +8,7 @@
 
 namespace updraft {
 
+ABOUT(aclnnTrace, Vector, "out = sum of the diagonal of a matrix", "矩阵对角线元素之和")
 ACLNN(aclnnTrace, (In, self), (Out, out)) {
   op.require(self->rank == 2, "self is {}, want a matrix", describe(*self));
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
@@ -34,6 +35,7 @@ ACLNN(aclnnTrace, (In, self), (Out, out)) {
   });
 }
 
+ABOUT(aclnnLinalgCross, Vector, "out = cross product of vectors of three along dim", "沿 dim（长度为 3）的向量叉积")
 ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
   op.require_broadcast(*self, *other, *out);
   const int d = out->wrap_dim(dim);
@@ -69,6 +71,8 @@ ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
   });
 }
 
+ABOUT(aclnnChannelShuffle, Vector, "Exchanges groups and channels within groups of dimension 1",
+      "将第 1 维通道按 groups 分组后交错重排")
 ACLNN(aclnnChannelShuffle, (In, self), (Int, groups), (Out, out)) {
   op.require_same_shape("self", *self, "out", *out);
   op.require(self->rank > 2, "self is {}, want three or more dimensions", describe(*self));
@@ -94,11 +98,14 @@ ACLNN(aclnnChannelShuffle, (In, self), (Int, groups), (Out, out)) {
   });
 }
 
+ABOUT(aclnnSleep, Vector, "Keeps the stream busy for the sum of cycles, counted in nanoseconds",
+      "使流空等 cycles 之和（按纳秒计）")
 ACLNN(aclnnSleep, (Ints, cycles)) {
   int64_t total = 0;
   for (int64_t c : *cycles) total += c;
   op.require(total >= 0, "cycles is {}, want 0 or more", total);
   op.work(int64_t{1} << 40);
+  op.flops(0);
   op.launch([total] { std::this_thread::sleep_for(std::chrono::nanoseconds(total)); });
 }
 

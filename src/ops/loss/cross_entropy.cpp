@@ -209,6 +209,8 @@ void backward(const Plan& p, const TensorView& grad, const TensorView* grad_z, c
 
 }  // namespace
 
+ABOUT(aclnnCrossEntropyLoss, Vector, "Log-softmax of input and negative log likelihood of target, with label smoothing",
+      "对 input 做 log-softmax 并计算 target 的负对数似然，支持标签平滑")
 ACLNN(aclnnCrossEntropyLoss, (In, input), (In, target), (OptIn, weight), (Text, reduction), (Int, ignoreIndex),
       (Double, labelSmoothing), (Double, lseSquareScaleForZloss), (Bool, returnZloss), (Out, loss), (Out, logProb),
       (OptOut, zloss), (OptOut, lseForZloss)) {
@@ -225,6 +227,8 @@ ACLNN(aclnnCrossEntropyLoss, (In, input), (In, target), (OptIn, weight), (Text, 
   op.launch([plan, out] { forward(plan, out); });
 }
 
+ABOUT(aclnnCrossEntropyLossGrad, Vector, "Gradient of aclnnCrossEntropyLoss from its logProb",
+      "aclnnCrossEntropyLoss 的反向梯度，由前向的 logProb 计算")
 ACLNN(aclnnCrossEntropyLossGrad, (In, gradLoss), (In, logProb), (In, target), (OptIn, weight), (OptIn, gradZloss),
       (OptIn, lseForZloss), (Text, reduction), (Int, ignoreIndex), (Double, labelSmoothing),
       (Double, lseSquareScaleForZloss), (Out, out)) {

@@ -182,6 +182,8 @@ void backward(const Plan& p, const TensorView& grad, const TensorView& loss, con
 
 }  // namespace
 
+ABOUT(aclnnCtcLoss, Vector, "Connectionist temporal classification: negLogLikelihood of targets over all alignments",
+      "CTC 损失：targets 在全部对齐路径上的负对数似然")
 ACLNN(aclnnCtcLoss, (In, logProbs), (In, targets), (Ints, inputLengths), (Ints, targetLengths), (Int, blank),
       (Bool, zeroInfinity), (Out, negLogLikelihood), (Out, logAlpha)) {
   const Plan plan = check(op, *logProbs, *targets, inputLengths, targetLengths, blank, zeroInfinity);
@@ -196,6 +198,8 @@ ACLNN(aclnnCtcLoss, (In, logProbs), (In, targets), (Ints, inputLengths), (Ints, 
   op.launch([plan, loss = *negLogLikelihood, alpha = *logAlpha] { forward(plan, loss, alpha); });
 }
 
+ABOUT(aclnnCtcLossBackward, Vector, "Gradient of the CTC loss for logProbs from logAlpha",
+      "CTC 损失对 logProbs 的反向梯度，由 logAlpha 计算")
 ACLNN(aclnnCtcLossBackward, (In, gradOut), (In, logProbs), (In, targets), (Ints, inputLengths), (Ints, targetLengths),
       (In, negLogLikelihood), (In, logAlpha), (Int, blank), (Bool, zeroInfinity), (Out, out)) {
   const Plan plan = check(op, *logProbs, *targets, inputLengths, targetLengths, blank, zeroInfinity);

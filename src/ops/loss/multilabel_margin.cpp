@@ -5,6 +5,9 @@
 
 namespace updraft {
 
+ABOUT(aclnnMultilabelMarginLoss, Vector,
+      "Mean over classes of max(0, 1 - (x[target] - x[other])); targets end at the first -1",
+      "多标签间隔损失：max(0, 1 - (x[目标类] - x[其他类])) 之和除以类别数，目标以首个 -1 结束")
 ACLNN(aclnnMultilabelMarginLoss, (In, self), (In, target), (Int, reduction), (Out, out), (Out, isTarget)) {
   const Reduction kind = reduction_of(op, reduction);
   op.require(self->rank <= 2 && is_floating(self->dtype), "self is {}, want floating-point values [N,C] or [C]",

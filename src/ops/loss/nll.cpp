@@ -238,18 +238,26 @@ void plan_backward(Op& op, const TensorView& grad, const Plan& plan, int64_t cod
 
 }  // namespace
 
+ABOUT(aclnnNLLLoss, Vector,
+      "Negative log likelihood: -weight[target] * self[target], reduced; totalWeight is the divisor",
+      "负对数似然 -weight[target] * self[target] 并归约，totalWeight 为除数")
 ACLNN(aclnnNLLLoss, (In, self), (In, target), (OptIn, weight), (Int, reduction), (Int, ignoreIndex), (Out, out),
       (Out, totalWeight)) {
   plan_forward(op, check(op, *self, *target, weight, ignoreIndex, false), reduction, *out, *totalWeight);
 }
+ABOUT(aclnnNLLLossBackward, Vector, "Gradient of aclnnNLLLoss: -weight at the targets, else 0",
+      "aclnnNLLLoss 的反向梯度：目标处为负权重，其余为 0")
 ACLNN(aclnnNLLLossBackward, (In, gradOutput), (In, self), (In, target), (OptIn, weight), (Int, reduction),
       (Int, ignoreIndex), (In, totalWeight), (Out, out)) {
   plan_backward(op, *gradOutput, check(op, *self, *target, weight, ignoreIndex, false), reduction, *totalWeight, *out);
 }
+ABOUT(aclnnNLLLoss2d, Vector, "Negative log likelihood at each pixel of [N, C, H, W]",
+      "[N, C, H, W] 逐像素的负对数似然")
 ACLNN(aclnnNLLLoss2d, (In, self), (In, target), (OptIn, weight), (Int, reduction), (Int, ignoreIndex), (Out, out),
       (Out, totalWeight)) {
   plan_forward(op, check(op, *self, *target, weight, ignoreIndex, true), reduction, *out, *totalWeight);
 }
+ABOUT(aclnnNLLLoss2dBackward, Vector, "Gradient of aclnnNLLLoss2d", "aclnnNLLLoss2d 的反向梯度")
 ACLNN(aclnnNLLLoss2dBackward, (In, gradOutput), (In, self), (In, target), (OptIn, weight), (Int, reduction),
       (Int, ignoreIndex), (In, totalWeight), (Out, out)) {
   plan_backward(op, *gradOutput, check(op, *self, *target, weight, ignoreIndex, true), reduction, *totalWeight, *out);

@@ -99,27 +99,37 @@ int64_t broadcast_numel(const TensorView& a, const TensorView& b) { return pair(
 
 }  // namespace
 
+ABOUT(aclnnMseLoss, Vector, "(self - target) ^ 2, as it is, its mean or its sum",
+      "均方误差 (self - target) ^ 2，可不归约、取平均或求和")
 ACLNN(aclnnMseLoss, (In, self), (In, target), (Int, reduction), (Out, out)) {
   const Operands x = pair(*self, *target);
   require_floating(op, x);
   forward(op, Loss::kMse, x, reduction, *out);
 }
+ABOUT(aclnnMseLossBackward, Vector, "out = gradOutput * 2 * (self - target), divided by n for the mean",
+      "out = gradOutput * 2 * (self - target)，平均归约时再除以元素数")
 ACLNN(aclnnMseLossBackward, (In, gradOutput), (In, self), (In, target), (Int, reduction), (Out, out)) {
   backward(op, Loss::kMseBackward, triple(*gradOutput, *self, *target), reduction, broadcast_numel(*self, *target),
            *out);
 }
 
+ABOUT(aclnnL1Loss, Vector, "abs(self - target), as it is, its mean or its sum",
+      "绝对误差 abs(self - target)，可不归约、取平均或求和")
 ACLNN(aclnnL1Loss, (In, self), (In, target), (Int, reduction), (Out, out)) {
   Operands x = pair(*self, *target);
   op.require(!is_complex(self->dtype) && !is_complex(target->dtype), "self is {}, want a real type", describe(*self));
   if (is_integral(self->dtype, true) && is_integral(target->dtype, true) && reduction != 1) x.compute = Compute::I64;
   forward(op, Loss::kL1, x, reduction, *out);
 }
+ABOUT(aclnnL1LossBackward, Vector, "gradInput = gradOutput * sign(self - target), divided by n for the mean",
+      "gradInput = gradOutput * sign(self - target)，平均归约时再除以元素数")
 ACLNN(aclnnL1LossBackward, (In, gradOutput), (In, self), (In, target), (Int, reduction), (Out, gradInput)) {
   backward(op, Loss::kL1Backward, triple(*gradOutput, *self, *target), reduction, broadcast_numel(*self, *target),
            *gradInput);
 }
 
+ABOUT(aclnnSmoothL1Loss, Vector, "d ^ 2 / (2 * beta) where d = abs(self - target) < beta, else d - beta / 2; reduced",
+      "d = abs(self - target) < beta 时为 d ^ 2 / (2 * beta)，否则 d - beta / 2，并归约")
 ACLNN(aclnnSmoothL1Loss, (In, self), (In, target), (Int, reduction), (Float, beta), (Out, result)) {
   op.require(beta >= 0, "beta is {}, want 0 or more", beta);
   const Operands x = pair(*self, *target);
@@ -128,6 +138,7 @@ ACLNN(aclnnSmoothL1Loss, (In, self), (In, target), (Int, reduction), (Float, bet
   p.set(1, static_cast<double>(beta));
   forward(op, Loss::kSmoothL1, x, reduction, *result, p);
 }
+ABOUT(aclnnSmoothL1LossBackward, Vector, "Gradient of the smooth L1 loss for self", "Smooth L1 损失对 self 的反向梯度")
 ACLNN(aclnnSmoothL1LossBackward, (In, gradOut), (In, self), (In, target), (Int, reduction), (Float, beta),
       (Out, gradInput)) {
   op.require(beta >= 0, "beta is {}, want 0 or more", beta);
@@ -137,6 +148,8 @@ ACLNN(aclnnSmoothL1LossBackward, (In, gradOut), (In, self), (In, target), (Int, 
            *gradInput, p);
 }
 
+ABOUT(aclnnBinaryCrossEntropy, Vector, "-weight * (target * log(self) + (1 - target) * log(1 - self)), reduced",
+      "-weight * (target * ln(self) + (1 - target) * ln(1 - self))，并归约")
 ACLNN(aclnnBinaryCrossEntropy, (In, self), (In, target), (OptIn, weight), (Int, reduction), (Out, out)) {
   op.require_same_shape("self", *self, "target", *target);
   Operands x = pair(*self, *target);
@@ -144,6 +157,8 @@ ACLNN(aclnnBinaryCrossEntropy, (In, self), (In, target), (OptIn, weight), (Int, 
   x.add(weight);
   forward(op, Loss::kBce, x, reduction, *out);
 }
+ABOUT(aclnnBinaryCrossEntropyBackward, Vector, "Gradient of binary cross entropy for self",
+      "二元交叉熵对 self 的反向梯度")
 ACLNN(aclnnBinaryCrossEntropyBackward, (In, gradOutput), (In, self), (In, target), (OptIn, weight), (Int, reduction),
       (Out, out)) {
   Operands x = triple(*gradOutput, *self, *target);
@@ -151,6 +166,9 @@ ACLNN(aclnnBinaryCrossEntropyBackward, (In, gradOutput), (In, self), (In, target
   backward(op, Loss::kBceBackward, x, reduction, self->numel(), *out);
 }
 
+ABOUT(aclnnBinaryCrossEntropyWithLogits, Vector,
+      "Binary cross entropy of sigmoid(self), with weight and posWeight, reduced",
+      "对 sigmoid(self) 计算二元交叉熵，支持 weight 与 posWeight，并归约")
 ACLNN(aclnnBinaryCrossEntropyWithLogits, (In, self), (In, target), (OptIn, weight), (OptIn, posWeight),
       (Int, reduction), (Out, out)) {
   op.require_same_shape("self", *self, "target", *target);
@@ -160,6 +178,8 @@ ACLNN(aclnnBinaryCrossEntropyWithLogits, (In, self), (In, target), (OptIn, weigh
   x.add(posWeight);
   forward(op, Loss::kBceLogits, x, reduction, *out);
 }
+ABOUT(aclnnBinaryCrossEntropyWithLogitsBackward, Vector, "Gradient of binary cross entropy with logits for self",
+      "带 logits 的二元交叉熵对 self 的反向梯度")
 ACLNN(aclnnBinaryCrossEntropyWithLogitsBackward, (In, gradOutput), (In, self), (In, target), (OptIn, weight),
       (OptIn, posWeight), (Int, reduction), (Out, out)) {
   Operands x = triple(*gradOutput, *self, *target);
@@ -168,9 +188,12 @@ ACLNN(aclnnBinaryCrossEntropyWithLogitsBackward, (In, gradOutput), (In, self), (
   backward(op, Loss::kBceLogitsBackward, x, reduction, self->numel(), *out);
 }
 
+ABOUT(aclnnKlDiv, Vector, "target * (log(target) - self), or exp(target) * (target - self) for logTarget; reduced",
+      "target * (ln(target) - self)，logTarget 时为 exp(target) * (target - self)，并归约")
 ACLNN(aclnnKlDiv, (In, self), (In, target), (Int, reduction), (Bool, logTarget), (Out, out)) {
   forward(op, logTarget ? Loss::kKlDivLog : Loss::kKlDiv, pair(*self, *target), reduction, *out);
 }
+ABOUT(aclnnKlDivBackward, Vector, "Gradient of the Kullback-Leibler divergence for self", "KL 散度对 self 的反向梯度")
 ACLNN(aclnnKlDivBackward, (In, gradOutput), (In, self), (In, target), (Int, reduction), (Bool, logTarget), (Out, out)) {
   Operands x = pair(*gradOutput, *target);
   if (compute_of(self->dtype) == Compute::F64) x.compute = Compute::F64;
@@ -178,16 +201,22 @@ ACLNN(aclnnKlDivBackward, (In, gradOutput), (In, self), (In, target), (Int, redu
   backward(op, logTarget ? Loss::kKlDivLogBackward : Loss::kKlDivBackward, x, reduction,
            broadcast_numel(*self, *target), *out);
 }
+ABOUT(aclnnKlDivTargetBackward, Vector, "Gradient of the Kullback-Leibler divergence for target",
+      "KL 散度对 target 的反向梯度")
 ACLNN(aclnnKlDivTargetBackward, (In, gradOutput), (In, self), (In, target), (Int, reduction), (Bool, logTarget),
       (Out, gradTarget)) {
   backward(op, logTarget ? Loss::kKlDivLogTargetBackward : Loss::kKlDivTargetBackward,
            triple(*gradOutput, *self, *target), reduction, broadcast_numel(*self, *target), *gradTarget);
 }
 
+ABOUT(aclnnSoftMarginLoss, Vector, "log(1 + exp(-target * self)), as it is, its mean or its sum",
+      "ln(1 + exp(-target * self))，可不归约、取平均或求和")
 ACLNN(aclnnSoftMarginLoss, (In, self), (In, target), (Int, reduction), (Out, out)) {
   const Operands x = pair(*self, *target);
   forward(op, Loss::kSoftMargin, x, reduction, *out);
 }
+ABOUT(aclnnSoftMarginLossBackward, Vector, "Gradient of the soft margin loss for self",
+      "soft margin 损失对 self 的反向梯度")
 ACLNN(aclnnSoftMarginLossBackward, (In, gradOutput), (In, self), (In, target), (Int, reduction), (Out, out)) {
   backward(op, Loss::kSoftMarginBackward, triple(*gradOutput, *self, *target), reduction,
            broadcast_numel(*self, *target), *out);

@@ -22,21 +22,28 @@ void plan_addmm(Op& op, const TensorView& self, const TensorView& a, const Tenso
 
 }  // namespace
 
+ABOUT(aclnnAddmm, Cube, "out = beta * self + alpha * (mat1 @ mat2)", "out = beta * self + alpha * (mat1 @ mat2)")
 ACLNN(aclnnAddmm, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addmm(op, *self, *mat1, *mat2, *beta, *alpha, *out, 2);
 }
+ABOUT(aclnnAddmmWeightNz, Cube, "As aclnnAddmm, for weights that the client marks as FRACTAL_NZ",
+      "与 aclnnAddmm 相同，权重标记为 FRACTAL_NZ 格式")
 ACLNN(aclnnAddmmWeightNz, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addmm(op, *self, *mat1, *mat2, *beta, *alpha, *out, 2);
 }
+ABOUT(aclnnInplaceAddmm, Cube, "selfRef = beta * selfRef + alpha * (mat1 @ mat2), in place",
+      "原地计算 selfRef = beta * selfRef + alpha * (mat1 @ mat2)")
 ACLNN(aclnnInplaceAddmm, (Out, selfRef), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addmm(op, *selfRef, *mat1, *mat2, *beta, *alpha, *selfRef, 2);
 }
+ABOUT(aclnnBaddbmm, Cube, "out[b] = beta * self[b] + alpha * (batch1[b] @ batch2[b])",
+      "out[b] = beta * self[b] + alpha * (batch1[b] @ batch2[b])")
 ACLNN(aclnnBaddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
@@ -54,16 +61,20 @@ static void plan_addbmm(Op& op, const TensorView& self, const TensorView& a, con
   const TensorView add = self.expand_as(out);
   if (out.empty()) return;
   op.work(out.numel() * std::max<int64_t>(1, a.dims[0] * a.dims[2] / 4));
+  op.flops(2 * out.numel() * a.dims[0] * a.dims[2]);
   op.launch([=, alpha = number(alpha), beta = number(beta)] {
     matmul_reduced(a, b, out, {.alpha = alpha, .beta = beta, .add = &add});
   });
 }
+ABOUT(aclnnAddbmm, Cube, "out = beta * self + alpha * the sum over b of batch1[b] @ batch2[b]",
+      "out = beta * self + alpha * sum(batch1[b] @ batch2[b])，对批次 b 求和")
 ACLNN(aclnnAddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addbmm(op, *self, *batch1, *batch2, *beta, *alpha, *out);
 }
 
+ABOUT(aclnnAddmv, Cube, "out = beta * self + alpha * (mat @ vec)", "out = beta * self + alpha * (mat @ vec)")
 ACLNN(aclnnAddmv, (In, self), (In, mat), (In, vec), (Scalar, alpha), (Scalar, beta), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
   op.require(mat->rank == 2 && vec->rank == 1, "mat is {} and vec is {}, want a matrix and a vector", describe(*mat),
@@ -116,9 +127,13 @@ static void plan_addr(Op& op, const TensorView& self, const TensorView& vec1, co
            {.alpha = alpha, .beta = beta, .add = &add});
   });
 }
+ABOUT(aclnnAddr, Vector, "out = beta * self + alpha * outer product of vec1 and vec2",
+      "out = beta * self + alpha * vec1 与 vec2 的外积")
 ACLNN(aclnnAddr, (In, self), (In, vec1), (In, vec2), (Scalar, beta), (Scalar, alpha), (Out, out)) {
   plan_addr(op, *self, *vec1, *vec2, *beta, *alpha, *out);
 }
+ABOUT(aclnnInplaceAddr, Vector, "selfRef = beta * selfRef + alpha * outer product of vec1 and vec2, in place",
+      "原地计算 selfRef = beta * selfRef + alpha * vec1 与 vec2 的外积")
 ACLNN(aclnnInplaceAddr, (Out, selfRef), (In, vec1), (In, vec2), (Scalar, beta), (Scalar, alpha)) {
   plan_addr(op, *selfRef, *vec1, *vec2, *beta, *alpha, *selfRef);
 }

@@ -38,6 +38,7 @@ void plan_product(Op& op, const TensorView& a, const TensorView& b, const Tensor
   if (c.empty()) return;
   const int64_t k = a.dims[a.rank - 1];
   op.work(c.numel() * std::max<int64_t>(1, k / 4));
+  op.flops(2 * c.numel() * k);
   if (!options.add) {
     op.launch([=] { matmul(a, b, c, options); });
     return;
@@ -59,38 +60,48 @@ void check_product(Op& op, const TensorView& a, const TensorView& b, const Tenso
   op.require_shape("out", c, dims, rank);
 }
 
+ABOUT(aclnnMatmul, Cube, "out = self @ mat2 as torch.matmul: vectors, matrices and broadcast batches",
+      "矩阵乘 out = self @ mat2，支持向量、矩阵与批量广播")
 ACLNN(aclnnMatmul, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_matmul(op, *self, *mat2, *out);
 }
+ABOUT(aclnnMatmulWeightNz, Cube, "As aclnnMatmul, for weights that the client marks as FRACTAL_NZ",
+      "与 aclnnMatmul 相同，权重标记为 FRACTAL_NZ 格式")
 ACLNN(aclnnMatmulWeightNz, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_matmul(op, *self, *mat2, *out);
 }
+ABOUT(aclnnMm, Cube, "out = self @ mat2, two matrices", "两个矩阵相乘 out = self @ mat2")
 ACLNN(aclnnMm, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
   op.require(self->rank == 2 && mat2->rank == 2, "self is {} and mat2 is {}, want two matrices", describe(*self),
              describe(*mat2));
   plan_product(op, *self, *mat2, *out);
 }
+ABOUT(aclnnBatchMatMul, Cube, "out[b] = self[b] @ mat2[b]", "批量矩阵乘 out[b] = self[b] @ mat2[b]")
 ACLNN(aclnnBatchMatMul, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
   op.require(self->rank == 3 && mat2->rank == 3, "self is {} and mat2 is {}, want three dimensions each",
              describe(*self), describe(*mat2));
   plan_product(op, *self, *mat2, *out);
 }
+ABOUT(aclnnBatchMatMulWeightNz, Cube, "As aclnnBatchMatMul, for weights that the client marks as FRACTAL_NZ",
+      "与 aclnnBatchMatMul 相同，权重标记为 FRACTAL_NZ 格式")
 ACLNN(aclnnBatchMatMulWeightNz, (In, self), (In, mat2), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
   op.require(self->rank == 3 && mat2->rank == 3, "self is {} and mat2 is {}, want three dimensions each",
              describe(*self), describe(*mat2));
   plan_product(op, *self, *mat2, *out);
 }
+ABOUT(aclnnMv, Cube, "out = self @ vec, a matrix and a vector", "矩阵与向量相乘 out = self @ vec")
 ACLNN(aclnnMv, (In, self), (In, vec), (Out, out), (Int8, cubeMathType)) {
   (void)cubeMathType;
   op.require(self->rank == 2 && vec->rank == 1, "self is {} and vec is {}, want a matrix and a vector", describe(*self),
              describe(*vec));
   plan_matmul(op, *self, *vec, *out);
 }
+ABOUT(aclnnDot, Cube, "out = sum of self * tensor, two vectors", "两个向量的内积")
 ACLNN(aclnnDot, (In, self), (In, tensor), (Out, out)) {
   op.require(self->rank == 1 && tensor->rank == 1, "self is {} and tensor is {}, want two vectors", describe(*self),
              describe(*tensor));

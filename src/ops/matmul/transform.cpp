@@ -21,6 +21,8 @@ TensorView permute(const TensorView& v, const std::vector<int64_t>& order) {
 }  // namespace
 
 // transpose_first: y = reshape(permute(self)); else y = permute(reshape(self)).
+ABOUT(aclnnConfusionTranspose, Vector, "y = reshape of the transpose of self, or the transpose of its reshape",
+      "先转置再变形，或先变形再转置（由 transposeFirst 决定）")
 ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, transposeFirst), (Out, y)) {
   const std::vector<int64_t> order = *perm, dims = *shape;
   const size_t rank = transposeFirst ? static_cast<size_t>(self->rank) : dims.size();
@@ -52,6 +54,9 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
 }
 
 // q = (qkv[..., 0] + bias) / sqrt(head size), k and v without the scale; [B, T, 3 D] to [B, H, T, D / H] each.
+ABOUT(aclnnTransformBiasRescaleQkv, Vector,
+      "Cuts qkv + qkvBias into q (divided by sqrt of the head size), k and v by heads",
+      "将 qkv + qkvBias 按头拆分为 q、k、v，q 除以头维度的平方根")
 ACLNN(aclnnTransformBiasRescaleQkv, (In, qkv), (In, qkvBias), (Int, numHeads), (Out, q), (Out, k), (Out, v)) {
   op.require(qkv->rank == 3 && qkvBias->rank == 1 && numHeads > 0 && qkv->dims[2] == qkvBias->dims[0] &&
                  qkv->dims[2] % (3 * numHeads) == 0,

@@ -43,7 +43,10 @@ void plan_backward_elements(Op& op, const TensorView& dy, const TensorView& x, c
 
 }  // namespace
 
-ACLNN(aclnnBatchNorm, (In, input), (OptIn, weight), (OptIn, bias), (OptOut, runningMean), (OptOut, runningVar),
+ABOUT(aclnnBatchNorm, Vector,
+      "Normalises each channel; in training by its own statistics, which update the running ones",
+      "逐通道批归一化；训练时使用批统计量并更新滑动统计量")
+ACLNN(aclnnBatchNorm, (In, input), (OptIn, weight), (OptIn, bias), (OptInOut, runningMean), (OptInOut, runningVar),
       (Bool, training), (Double, momentum), (Double, eps), (Out, output), (OptOut, saveMean), (OptOut, saveInvstd)) {
   const int64_t C = channels_of(op, *input);
   op.require_same_shape("input", *input, "output", *output);
@@ -82,6 +85,8 @@ ACLNN(aclnnBatchNorm, (In, input), (OptIn, weight), (OptIn, bias), (OptOut, runn
   });
 }
 
+ABOUT(aclnnBatchNormBackward, Vector, "Gradients of batch normalisation for input, weight and bias, as outputMask asks",
+      "批归一化对输入、权重、偏置的反向梯度，由 outputMask 选择")
 ACLNN(aclnnBatchNormBackward, (In, gradOut), (In, input), (OptIn, weight), (OptIn, runningMean), (OptIn, runningVar),
       (OptIn, saveMean), (OptIn, saveInvstd), (Bool, training), (Double, eps), (Bools, outputMask), (OptOut, gradInput),
       (OptOut, gradWeight), (OptOut, gradBias)) {
@@ -120,6 +125,8 @@ ACLNN(aclnnBatchNormBackward, (In, gradOut), (In, input), (OptIn, weight), (OptI
   });
 }
 
+ABOUT(aclnnBatchNormStats, Vector, "Mean and 1 / sqrt(variance + eps) of each channel",
+      "各通道的均值与 1 / sqrt(方差 + eps)")
 ACLNN(aclnnBatchNormStats, (In, input), (Double, eps), (Out, mean), (Out, invstd)) {
   const int64_t C = channels_of(op, *input);
   require_channels(op, "mean", *mean, C);
@@ -136,6 +143,7 @@ ACLNN(aclnnBatchNormStats, (In, input), (Double, eps), (Out, mean), (Out, invstd
   });
 }
 
+ABOUT(aclnnBatchNormReduce, Vector, "Sum and sum of squares of each channel", "各通道的和与平方和")
 ACLNN(aclnnBatchNormReduce, (In, x), (Out, sum), (Out, squareSum)) {
   const int64_t C = channels_of(op, *x);
   require_channels(op, "sum", *sum, C);
@@ -152,6 +160,8 @@ ACLNN(aclnnBatchNormReduce, (In, x), (Out, sum), (Out, squareSum)) {
   });
 }
 
+ABOUT(aclnnBatchNormElemt, Vector, "output = (input - mean) * invstd * weight + bias for each channel",
+      "逐通道计算 output = (input - mean) * invstd * weight + bias")
 ACLNN(aclnnBatchNormElemt, (In, input), (OptIn, weight), (OptIn, bias), (In, mean), (In, invstd), (Double, eps),
       (Out, output)) {
   (void)eps;  // invstd holds it
@@ -174,6 +184,9 @@ ACLNN(aclnnBatchNormElemt, (In, input), (OptIn, weight), (OptIn, bias), (In, mea
   });
 }
 
+ABOUT(aclnnBatchNormReduceBackward, Vector,
+      "Sums of a channel's gradients for synchronised batch normalisation, and of its parameters",
+      "同步批归一化反向所需的逐通道梯度和，及权重、偏置的梯度")
 ACLNN(aclnnBatchNormReduceBackward, (In, gradOut), (In, input), (In, mean), (In, invstd), (OptIn, weight),
       (Bool, inputG), (Bool, weightG), (Bool, biasG), (OptOut, sumDy), (OptOut, sumDyXmu), (OptOut, gradWeight),
       (OptOut, gradBias)) {
@@ -201,6 +214,9 @@ ACLNN(aclnnBatchNormReduceBackward, (In, gradOut), (In, input), (In, mean), (In,
   });
 }
 
+ABOUT(aclnnBatchNormElemtBackward, Vector,
+      "Input gradient of synchronised batch normalisation from the sums of all workers",
+      "由各卡汇总的和计算同步批归一化的输入梯度")
 ACLNN(aclnnBatchNormElemtBackward, (In, gradOut), (In, input), (In, mean), (In, invstd), (OptIn, weight), (In, sumDy),
       (In, sumDyXmu), (In, counter), (Out, gradInput)) {
   const int64_t C = channels_of(op, *input);
@@ -227,8 +243,11 @@ ACLNN(aclnnBatchNormElemtBackward, (In, gradOut), (In, input), (In, mean), (In, 
   });
 }
 
-ACLNN(aclnnBatchNormGatherStatsWithCounts, (In, input), (In, mean), (In, invstd), (OptOut, runningMean),
-      (OptOut, runningVar), (Double, momentum), (Double, eps), (In, counts), (Out, meanAll), (Out, invstdAll)) {
+ABOUT(aclnnBatchNormGatherStatsWithCounts, Vector,
+      "Joins workers' means and invstds by their counts and updates running statistics",
+      "按样本数合并各卡的 mean 与 invstd，并更新滑动统计量")
+ACLNN(aclnnBatchNormGatherStatsWithCounts, (In, input), (In, mean), (In, invstd), (OptInOut, runningMean),
+      (OptInOut, runningVar), (Double, momentum), (Double, eps), (In, counts), (Out, meanAll), (Out, invstdAll)) {
   const int64_t C = channels_of(op, *input);
   op.require(C > 0 && mean->numel() % C == 0 && invstd->numel() == mean->numel(),
              "mean is {} and invstd {}, want one row of {} channels a worker", describe(*mean), describe(*invstd), C);
@@ -259,8 +278,11 @@ ACLNN(aclnnBatchNormGatherStatsWithCounts, (In, input), (In, mean), (In, invstd)
   });
 }
 
-ACLNN(aclnnSyncBatchNormGatherStats, (In, totalSum), (In, totalSquareSum), (In, sampleCount), (OptOut, mean),
-      (OptOut, variance), (Float, momentum), (Float, eps), (Out, batchMean), (Out, batchInvstd)) {
+ABOUT(aclnnSyncBatchNormGatherStats, Vector,
+      "Mean and invstd of all workers from their sums; updates running statistics",
+      "由各卡的和与平方和计算全局均值与 invstd，并更新滑动统计量")
+ACLNN(aclnnSyncBatchNormGatherStats, (In, totalSum), (In, totalSquareSum), (In, sampleCount), (OptInOut, mean),
+      (OptInOut, variance), (Float, momentum), (Float, eps), (Out, batchMean), (Out, batchInvstd)) {
   const int64_t C = batchMean->numel();
   op.require(C > 0 && totalSum->numel() % C == 0 && totalSquareSum->numel() == totalSum->numel(),
              "totalSum is {} and totalSquareSum {}, want rows of {} channels", describe(*totalSum),

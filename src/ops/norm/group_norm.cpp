@@ -206,12 +206,15 @@ void plan_forward(Op& op, const Shape& s, const TensorView& x, const TensorView&
 
 }  // namespace
 
+ABOUT(aclnnGroupNorm, Vector, "Normalises each group of channels of each sample, then gamma * x + beta by channel",
+      "对每个样本的每组通道归一化，再逐通道计算 gamma * x + beta")
 ACLNN(aclnnGroupNorm, (In, self), (OptIn, gamma), (OptIn, beta), (Int, N), (Int, C), (Int, HxW), (Int, group),
       (Double, eps), (Out, out), (OptOut, meanOut), (OptOut, rstdOut)) {
   plan_forward(op, shape_of(op, *self, N, C, HxW, group), *self, view_or_none(gamma), view_or_none(beta), eps, false, 1,
                *out, view_or_none(meanOut), view_or_none(rstdOut));
 }
 
+ABOUT(aclnnGroupNormSilu, Vector, "Group normalisation followed by SiLU", "组归一化后接 SiLU 激活")
 ACLNN(aclnnGroupNormSilu, (In, self), (OptIn, gamma), (OptIn, beta), (Int, group), (Double, eps), (Out, out),
       (OptOut, meanOut), (OptOut, rstdOut)) {
   op.require(self->rank >= 2, "self is {}, want at least two dimensions", describe(*self));
@@ -220,6 +223,9 @@ ACLNN(aclnnGroupNormSilu, (In, self), (OptIn, gamma), (OptIn, beta), (Int, group
                view_or_none(beta), eps, true, 1, *out, view_or_none(meanOut), view_or_none(rstdOut));
 }
 
+ABOUT(aclnnGroupNormSwish, Vector,
+      "Group normalisation, followed by x * sigmoid(swishScale * x) where activateSwish is true",
+      "组归一化，activateSwish 为真时后接 x * sigmoid(swishScale * x)")
 ACLNN(aclnnGroupNormSwish, (In, x), (OptIn, gamma), (OptIn, beta), (Int, numGroups), (Text, dataFormat), (Double, eps),
       (Bool, activateSwish), (Double, swishScale), (Out, y), (OptOut, meanOut), (OptOut, rstdOut)) {
   (void)dataFormat;
@@ -229,6 +235,8 @@ ACLNN(aclnnGroupNormSwish, (In, x), (OptIn, gamma), (OptIn, beta), (Int, numGrou
                view_or_none(beta), eps, activateSwish, swishScale, *y, view_or_none(meanOut), view_or_none(rstdOut));
 }
 
+ABOUT(aclnnGroupNormBackward, Vector, "Gradients of group normalisation for input, gamma and beta, as outputMask asks",
+      "组归一化对输入、gamma、beta 的反向梯度，由 outputMask 选择")
 ACLNN(aclnnGroupNormBackward, (In, gradOut), (In, input), (In, mean), (In, rstd), (OptIn, gamma), (Int, N), (Int, C),
       (Int, HxW), (Int, group), (Bools, outputMask), (OptOut, gradInput), (OptOut, gradGamma), (OptOut, gradBeta)) {
   op.require(outputMask.size() == 3, "outputMask has {} values, want 3", outputMask.size());
@@ -246,6 +254,8 @@ ACLNN(aclnnGroupNormBackward, (In, gradOut), (In, input), (In, mean), (In, rstd)
   });
 }
 
+ABOUT(aclnnGroupNormSwishGrad, Vector, "Gradients of group normalisation with Swish for x, gamma and beta",
+      "带 Swish 的组归一化对 x、gamma、beta 的反向梯度")
 ACLNN(aclnnGroupNormSwishGrad, (In, dy), (In, mean), (In, rstd), (In, x), (In, gamma), (In, beta), (Int, numGroups),
       (Text, dataFormat), (Double, swishScale), (Bool, dgammaIsRequire), (Bool, dbetaIsRequire), (Out, dxOut),
       (OptOut, dgammaOut), (OptOut, dbetaOut)) {

@@ -78,17 +78,23 @@ void plan_layer_norm(Op& op, const TensorView& x, const std::vector<int64_t>& sh
 
 }  // namespace
 
+ABOUT(aclnnLayerNorm, Vector, "Normalises the tail normalizedShape of each row, then weight * x + bias",
+      "对尾部 normalizedShape 维归一化，再计算 weight * x + bias")
 ACLNN(aclnnLayerNorm, (In, input), (Ints, normalizedShape), (OptIn, weight), (OptIn, bias), (Double, eps), (Out, out),
       (OptOut, meanOut), (OptOut, rstdOut)) {
   plan_layer_norm(op, *input, *normalizedShape, view_or_none(weight), view_or_none(bias), eps, *out,
                   view_or_none(meanOut), view_or_none(rstdOut));
 }
+ABOUT(aclnnFastLayerNorm, Vector, "Layer normalisation (same results as aclnnLayerNorm)",
+      "层归一化（结果与 aclnnLayerNorm 相同）")
 ACLNN(aclnnFastLayerNorm, (In, input), (Ints, normalizedShape), (OptIn, weight), (OptIn, bias), (Double, eps),
       (Out, out), (OptOut, meanOut), (OptOut, rstdOut)) {
   plan_layer_norm(op, *input, *normalizedShape, view_or_none(weight), view_or_none(bias), eps, *out,
                   view_or_none(meanOut), view_or_none(rstdOut));
 }
 
+ABOUT(aclnnLayerNormBackward, Vector, "Gradients of layer normalisation for input, weight and bias, as outputMask asks",
+      "层归一化对输入、权重、偏置的反向梯度，由 outputMask 选择")
 ACLNN(aclnnLayerNormBackward, (In, gradOut), (In, input), (Ints, normalizedShape), (In, mean), (In, rstd),
       (OptIn, weight), (OptIn, bias), (Bools, outputMask), (OptOut, gradInput), (OptOut, gradWeight),
       (OptOut, gradBias)) {
@@ -109,6 +115,8 @@ ACLNN(aclnnLayerNormBackward, (In, gradOut), (In, input), (Ints, normalizedShape
   plan_backward(op, n);
 }
 
+ABOUT(aclnnRmsNorm, Vector, "y = x / sqrt(mean(x * x) + epsilon) * gamma over gamma's dimensions",
+      "y = x / sqrt(mean(x * x) + epsilon) * gamma，在 gamma 的维度上归一化")
 ACLNN(aclnnRmsNorm, (In, x), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd)) {
   RowNorm n = row_norm_of(op, *x, *gamma, epsilon, true);
   n.y = *y;
@@ -116,6 +124,8 @@ ACLNN(aclnnRmsNorm, (In, x), (In, gamma), (Double, epsilon), (Out, y), (OptOut, 
   plan_forward(op, n);
 }
 
+ABOUT(aclnnGemmaRmsNorm, Vector, "y = x / sqrt(mean(x * x) + epsilon) * (1 + gamma)",
+      "y = x / sqrt(mean(x * x) + epsilon) * (1 + gamma)")
 ACLNN(aclnnGemmaRmsNorm, (In, x), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd)) {
   RowNorm n = row_norm_of(op, *x, *gamma, epsilon, true);
   n.gamma_offset = 1;
@@ -124,6 +134,7 @@ ACLNN(aclnnGemmaRmsNorm, (In, x), (In, gamma), (Double, epsilon), (Out, y), (Opt
   plan_forward(op, n);
 }
 
+ABOUT(aclnnRmsNormGrad, Vector, "Gradients of RMS normalisation for x and gamma", "RMS 归一化对 x 与 gamma 的反向梯度")
 ACLNN(aclnnRmsNormGrad, (In, dy), (In, x), (In, rstd), (In, gamma), (Out, dx), (Out, dgamma)) {
   RowNormBackward n;
   n.rms = true;
@@ -138,6 +149,8 @@ ACLNN(aclnnRmsNormGrad, (In, dy), (In, x), (In, rstd), (In, gamma), (Out, dx), (
   plan_backward(op, n);
 }
 
+ABOUT(aclnnAddRmsNorm, Vector, "x = x1 + x2, y = RMS normalisation of x with gamma",
+      "x = x1 + x2，y = x 的 RMS 归一化（乘 gamma）")
 ACLNN(aclnnAddRmsNorm, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd), (Out, x)) {
   RowNorm n = row_norm_of(op, *x1, *gamma, epsilon, true);
   n.x2 = *x2;
@@ -147,6 +160,8 @@ ACLNN(aclnnAddRmsNorm, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out,
   plan_forward(op, n);
 }
 
+ABOUT(aclnnAddRmsNormCast, Vector, "As aclnnAddRmsNorm, with the result in FLOAT (y1) and in the input's type (y2)",
+      "与 aclnnAddRmsNorm 相同，结果同时输出 FLOAT（y1）与输入类型（y2）")
 ACLNN(aclnnAddRmsNormCast, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out, y1), (Out, y2), (OptOut, rstd),
       (Out, x)) {
   RowNorm n = row_norm_of(op, *x1, *gamma, epsilon, true);
@@ -159,6 +174,8 @@ ACLNN(aclnnAddRmsNormCast, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (
 }
 
 // y takes x1's place, the sum takes x2's.
+ABOUT(aclnnInplaceAddRmsNorm, Vector, "x2 = x1 + x2 and x1 = RMS normalisation of the sum, in place",
+      "原地计算 x2 = x1 + x2，x1 = 其 RMS 归一化")
 ACLNN(aclnnInplaceAddRmsNorm, (Out, x1), (Out, x2), (In, gamma), (Double, epsilon), (OptOut, rstd)) {
   RowNorm n = row_norm_of(op, *x1, *gamma, epsilon, true);
   n.x2 = *x2;
@@ -168,6 +185,8 @@ ACLNN(aclnnInplaceAddRmsNorm, (Out, x1), (Out, x2), (In, gamma), (Double, epsilo
   plan_forward(op, n);
 }
 
+ABOUT(aclnnAddLayerNorm, Vector, "y = layer normalisation of x1 + x2 + bias; x keeps the sum on request",
+      "y = (x1 + x2 + bias) 的层归一化，可选输出该和 x")
 ACLNN(aclnnAddLayerNorm, (In, x1), (In, x2), (In, gamma), (In, beta), (OptIn, bias), (Double, epsilon),
       (Bool, additionalOutput), (Out, y), (OptOut, mean), (OptOut, rstd), (OptOut, x)) {
   RowNorm n = row_norm_of(op, *x1, *gamma, epsilon, false);
@@ -181,6 +200,8 @@ ACLNN(aclnnAddLayerNorm, (In, x1), (In, x2), (In, gamma), (In, beta), (OptIn, bi
   plan_forward(op, n);
 }
 
+ABOUT(aclnnAddLayerNormGrad, Vector, "Gradients of aclnnAddLayerNorm for the sum, gamma and beta; dsum is added to dx",
+      "aclnnAddLayerNorm 对和、gamma、beta 的反向梯度，dsum 累加到 dx")
 ACLNN(aclnnAddLayerNormGrad, (In, dy), (In, x1), (In, x2), (In, rstd), (In, mean), (In, gamma), (OptIn, dsum),
       (Out, dx), (Out, dgamma), (Out, dbeta)) {
   RowNormBackward n;
@@ -200,6 +221,8 @@ ACLNN(aclnnAddLayerNormGrad, (In, dy), (In, x1), (In, x2), (In, rstd), (In, mean
 }
 
 // x * alpha + gx, normalised.
+ABOUT(aclnnDeepNorm, Vector, "y = layer normalisation of alpha * x + gx with gamma and beta",
+      "y = (alpha * x + gx) 的层归一化，带 gamma 与 beta")
 ACLNN(aclnnDeepNorm, (In, x), (In, gx), (In, beta), (In, gamma), (Double, alpha), (Double, epsilon), (OptOut, mean),
       (OptOut, rstd), (Out, y)) {
   RowNorm n = row_norm_of(op, *x, *gamma, epsilon, false);
@@ -212,6 +235,8 @@ ACLNN(aclnnDeepNorm, (In, x), (In, gx), (In, beta), (In, gamma), (Double, alpha)
   plan_forward(op, n);
 }
 
+ABOUT(aclnnDeepNormGrad, Vector, "Gradients of DeepNorm for x, gx, beta and gamma",
+      "DeepNorm 对 x、gx、beta、gamma 的反向梯度")
 ACLNN(aclnnDeepNormGrad, (In, dy), (In, x), (In, gx), (In, gamma), (In, mean), (In, rstd), (Double, alpha), (Out, dx),
       (Out, dgx), (Out, dbeta), (Out, dgamma)) {
   RowNormBackward n;

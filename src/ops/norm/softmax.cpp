@@ -141,11 +141,19 @@ void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& o
 
 }  // namespace
 
+ABOUT(aclnnSoftmax, Vector, "out = exp(self) / sum of exp(self) along dim",
+      "out = exp(self) / sum(exp(self))，沿 dim 计算")
 ACLNN(aclnnSoftmax, (In, self), (Int, dim), (Out, out)) { plan_forward(op, false, *self, dim, *out); }
+ABOUT(aclnnLogSoftmax, Vector, "out = self - log(sum of exp(self)) along dim",
+      "out = self - ln(sum(exp(self)))，沿 dim 计算")
 ACLNN(aclnnLogSoftmax, (In, self), (Int, dim), (Out, out)) { plan_forward(op, true, *self, dim, *out); }
+ABOUT(aclnnSoftmaxBackward, Vector, "gradInput = output * (gradOutput - sum(gradOutput * output)) along dim",
+      "gradInput = output * (gradOutput - sum(gradOutput * output))，沿 dim 计算")
 ACLNN(aclnnSoftmaxBackward, (In, gradOutput), (In, output), (Int, dim), (Out, gradInput)) {
   plan_backward(op, false, *gradOutput, *output, dim, *gradInput);
 }
+ABOUT(aclnnLogSoftmaxBackward, Vector, "out = gradOutput - exp(output) * sum(gradOutput) along dim",
+      "out = gradOutput - exp(output) * sum(gradOutput)，沿 dim 计算")
 ACLNN(aclnnLogSoftmaxBackward, (In, gradOutput), (In, output), (Int, dim), (Out, out)) {
   plan_backward(op, true, *gradOutput, *output, dim, *out);
 }

@@ -30,12 +30,14 @@ PoolShape avg_shape(Op& op, int spatial, const TensorView& in, const TensorView&
 
 }  // namespace
 
+ABOUT(aclnnAvgPool2d, Vector, "Mean over windows of the last two dimensions", "对最后两维的窗口做平均池化")
 ACLNN(aclnnAvgPool2d, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Bool, ceilMode),
       (Bool, countIncludePad), (Int, divisorOverride), (Int8, cubeMathType), (Out, out)) {
   (void)ceilMode, (void)cubeMathType;
   plan(op, 2, avg_shape(op, 2, *self, *out, kernelSize, stride, padding, countIncludePad, divisorOverride), *self, *out,
        &KernelTable::avg_pool);
 }
+ABOUT(aclnnAvgPool2dBackward, Vector, "Gradient of aclnnAvgPool2d", "aclnnAvgPool2d 的反向梯度")
 ACLNN(aclnnAvgPool2dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding),
       (Bool, ceilMode), (Bool, countIncludePad), (Int, divisorOverride), (Int8, cubeMathType), (Out, gradInput)) {
   (void)ceilMode, (void)cubeMathType;
@@ -43,12 +45,14 @@ ACLNN(aclnnAvgPool2dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), 
   plan(op, 2, avg_shape(op, 2, *gradInput, *gradOutput, kernelSize, stride, padding, countIncludePad, divisorOverride),
        *gradOutput, *gradInput, &KernelTable::avg_pool_backward);
 }
+ABOUT(aclnnAvgPool3d, Vector, "Mean over windows of the last three dimensions", "对最后三维的窗口做平均池化")
 ACLNN(aclnnAvgPool3d, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Bool, ceilMode),
       (Bool, countIncludePad), (Int, divisorOverride), (Out, out)) {
   (void)ceilMode;
   plan(op, 3, avg_shape(op, 3, *self, *out, kernelSize, stride, padding, countIncludePad, divisorOverride), *self, *out,
        &KernelTable::avg_pool);
 }
+ABOUT(aclnnAvgPool3dBackward, Vector, "Gradient of aclnnAvgPool3d", "aclnnAvgPool3d 的反向梯度")
 ACLNN(aclnnAvgPool3dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding),
       (Bool, ceilMode), (Bool, countIncludePad), (Int, divisorOverride), (Out, gradInput)) {
   (void)ceilMode;
@@ -57,18 +61,24 @@ ACLNN(aclnnAvgPool3dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), 
        *gradOutput, *gradInput, &KernelTable::avg_pool_backward);
 }
 
+ABOUT(aclnnAdaptiveAvgPool2d, Vector, "Mean over windows that divide the last two dimensions into outputSize",
+      "将最后两维自适应平均池化到 outputSize")
 ACLNN(aclnnAdaptiveAvgPool2d, (In, self), (Ints, outputSize), (Out, out)) {
   (void)outputSize;
   plan(op, 2, plane_shape(op, 2, *self, *out), *self, *out, &KernelTable::adaptive_avg_pool);
 }
+ABOUT(aclnnAdaptiveAvgPool3d, Vector, "Mean over windows that divide the last three dimensions into outputSize",
+      "将最后三维自适应平均池化到 outputSize")
 ACLNN(aclnnAdaptiveAvgPool3d, (In, self), (Ints, outputSize), (Out, out)) {
   (void)outputSize;
   plan(op, 3, plane_shape(op, 3, *self, *out), *self, *out, &KernelTable::adaptive_avg_pool);
 }
+ABOUT(aclnnAdaptiveAvgPool2dBackward, Vector, "Gradient of aclnnAdaptiveAvgPool2d", "aclnnAdaptiveAvgPool2d 的反向梯度")
 ACLNN(aclnnAdaptiveAvgPool2dBackward, (In, gradOutput), (In, self), (Out, out)) {
   op.require_same_shape("out", *out, "self", *self);
   plan(op, 2, plane_shape(op, 2, *out, *gradOutput), *gradOutput, *out, &KernelTable::adaptive_avg_pool_backward);
 }
+ABOUT(aclnnAdaptiveAvgPool3dBackward, Vector, "Gradient of aclnnAdaptiveAvgPool3d", "aclnnAdaptiveAvgPool3d 的反向梯度")
 ACLNN(aclnnAdaptiveAvgPool3dBackward, (In, gradOutput), (In, self), (Out, out)) {
   op.require_same_shape("out", *out, "self", *self);
   plan(op, 3, plane_shape(op, 3, *out, *gradOutput), *gradOutput, *out, &KernelTable::adaptive_avg_pool_backward);

@@ -73,6 +73,9 @@ void plan_scatter(Op& op, int spatial, const TensorView& grad, const TensorView&
 
 }  // namespace
 
+ABOUT(aclnnMaxPool2dWithMask, Vector,
+      "Maximum over windows of the last two dimensions, with a private mask for the gradient",
+      "对最后两维的窗口做最大池化，附带供反向使用的内部掩码")
 ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, ceilMode), (Out, out), (Out, indices)) {
   (void)ceilMode;
@@ -97,6 +100,8 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
   });
 }
 
+ABOUT(aclnnMaxPool2dWithMaskBackward, Vector, "Gradient of aclnnMaxPool2dWithMask from its mask",
+      "aclnnMaxPool2dWithMask 的反向梯度，由其掩码计算")
 ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
       (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
   (void)ceilMode;
@@ -120,12 +125,17 @@ ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices
   });
 }
 
+ABOUT(aclnnMaxPool2dWithIndices, Vector, "Maximum over windows of the last two dimensions, with its index in the plane",
+      "对最后两维的窗口做最大池化，附带平面内索引")
 ACLNN(aclnnMaxPool2dWithIndices, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, ceilMode), (Out, out), (Out, indices)) {
   (void)ceilMode;
   plan_indices(op, 2, *self, pool_shape(op, 2, *self, *out, *kernelSize, *stride, *padding, *dilation), *out, *indices);
 }
 
+ABOUT(aclnnMaxPool2dWithIndicesBackward, Vector,
+      "Gradient of aclnnMaxPool2dWithIndices: gradOutput added at the indices",
+      "aclnnMaxPool2dWithIndices 的反向梯度：按索引累加 gradOutput")
 ACLNN(aclnnMaxPool2dWithIndicesBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize),
       (Ints, stride), (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
   (void)kernelSize, (void)stride, (void)padding, (void)dilation, (void)ceilMode;
@@ -133,12 +143,17 @@ ACLNN(aclnnMaxPool2dWithIndicesBackward, (In, gradOutput), (In, self), (In, indi
   plan_scatter(op, 2, *gradOutput, *indices, *gradInput);
 }
 
+ABOUT(aclnnMaxPool3dWithArgmax, Vector,
+      "Maximum over windows of the last three dimensions, with its index in the volume",
+      "对最后三维的窗口做最大池化，附带空间内索引")
 ACLNN(aclnnMaxPool3dWithArgmax, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, ceilMode), (Out, out), (Out, indices)) {
   (void)ceilMode;
   plan_indices(op, 3, *self, pool_shape(op, 3, *self, *out, *kernelSize, *stride, *padding, *dilation), *out, *indices);
 }
 
+ABOUT(aclnnMaxPool3dWithArgmaxBackward, Vector, "Gradient of aclnnMaxPool3dWithArgmax: gradOutput added at the indices",
+      "aclnnMaxPool3dWithArgmax 的反向梯度：按索引累加 gradOutput")
 ACLNN(aclnnMaxPool3dWithArgmaxBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
       (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
   (void)kernelSize, (void)stride, (void)padding, (void)dilation, (void)ceilMode;
@@ -196,18 +211,26 @@ void plan_adaptive(Op& op, int spatial, const TensorView& self, const TensorView
 }
 }  // namespace
 
+ABOUT(aclnnAdaptiveMaxPool2d, Vector, "Maximum over windows that divide the last two dimensions into outputSize",
+      "将最后两维自适应最大池化到 outputSize，附带索引")
 ACLNN(aclnnAdaptiveMaxPool2d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
   (void)outputSize;
   plan_adaptive(op, 2, *self, *out, *indices);
 }
+ABOUT(aclnnAdaptiveMaxPool3d, Vector, "Maximum over windows that divide the last three dimensions into outputSize",
+      "将最后三维自适应最大池化到 outputSize，附带索引")
 ACLNN(aclnnAdaptiveMaxPool3d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
   (void)outputSize;
   plan_adaptive(op, 3, *self, *out, *indices);
 }
+ABOUT(aclnnAdaptiveMaxPool2dBackward, Vector, "Gradient of aclnnAdaptiveMaxPool2d: gradOutput added at the indices",
+      "aclnnAdaptiveMaxPool2d 的反向梯度：按索引累加 gradOutput")
 ACLNN(aclnnAdaptiveMaxPool2dBackward, (In, gradOutput), (In, self), (In, indices), (Out, gradInput)) {
   op.require_same_shape("gradInput", *gradInput, "self", *self);
   plan_scatter(op, 2, *gradOutput, *indices, *gradInput);
 }
+ABOUT(aclnnAdaptiveMaxPool3dBackward, Vector, "Gradient of aclnnAdaptiveMaxPool3d: gradOutput added at the indices",
+      "aclnnAdaptiveMaxPool3d 的反向梯度：按索引累加 gradOutput")
 ACLNN(aclnnAdaptiveMaxPool3dBackward, (In, gradOutput), (In, self), (In, indices), (Out, gradInput)) {
   op.require_same_shape("gradInput", *gradInput, "self", *self);
   plan_scatter(op, 3, *gradOutput, *indices, *gradInput);

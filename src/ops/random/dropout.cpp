@@ -83,20 +83,29 @@ void apply(const TensorView& to, const TensorView& from, const uint8_t* mask, do
 
 }  // namespace
 
+ABOUT(aclnnDropoutGenMask, Vector, "out = bit mask for elements of shape; a bit is 0 with probability prob",
+      "为 shape 生成按位掩码，各位以概率 prob 为 0")
 ACLNN(aclnnDropoutGenMask, (Ints, shape), (Double, prob), (Int, seed), (Int, offset), (Out, out)) {
   plan_mask(op, shape, prob, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}, *out);
 }
+ABOUT(aclnnDropoutGenMaskV2, Vector, "As aclnnDropoutGenMask; probDataType is accepted and not read",
+      "与 aclnnDropoutGenMask 相同，probDataType 不影响结果")
 ACLNN(aclnnDropoutGenMaskV2, (Ints, shape), (Double, prob), (Int, seed), (Int, offset), (Type, probDataType),
       (Out, out)) {
   (void)probDataType;
   plan_mask(op, shape, prob, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}, *out);
 }
+ABOUT(aclnnDropoutGenMaskV2Tensor, Vector,
+      "As aclnnDropoutGenMaskV2, with seed and offset in tensors (captured graphs)",
+      "与 aclnnDropoutGenMaskV2 相同，seed 与 offset 为张量（用于图捕获）")
 ACLNN(aclnnDropoutGenMaskV2Tensor, (Ints, shape), (Double, prob), (In, seed), (In, offset), (UInt, offsetInGraph),
       (Type, probDataType), (Out, out)) {
   (void)probDataType;
   plan_mask(op, shape, prob, {op, *seed, *offset, offsetInGraph}, *out);
 }
 
+ABOUT(aclnnDropoutDoMask, Vector, "out = self / (1 - prob) where the mask's bit is 1, else 0",
+      "掩码位为 1 处 out = self / (1 - prob)，其余为 0")
 ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
   require_probability(op, prob);
   op.require(is_floating(self->dtype), "self is {}, want a floating type", describe(*self));
@@ -111,6 +120,8 @@ ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
   op.launch([=, to = *out, from = *self, bits = mask->as<uint8_t>()] { apply(to, from, bits, prob); });
 }
 
+ABOUT(aclnnDropoutV3, Vector, "Dropout with probability p in one step: out and its bit mask",
+      "一步完成概率为 p 的 dropout，输出 out 与按位掩码")
 ACLNN(aclnnDropoutV3, (In, input), (OptIn, noiseShape), (Double, p), (UInt, seed), (UInt, offset), (Out, out),
       (Out, mask)) {
   require_probability(op, p);

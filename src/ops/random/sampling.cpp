@@ -128,15 +128,20 @@ void permute(T* to, int64_t n, const RandomKey& key) {
 
 }  // namespace
 
+ABOUT(aclnnMultinomial, AICPU, "numsamples indices drawn from each row of weights, with or without replacement",
+      "按每行权重抽取 numsamples 个索引，可放回或不放回")
 ACLNN(aclnnMultinomial, (In, self), (Int, numsamples), (Bool, replacement), (Int, seed), (Int, offset), (Out, out)) {
   plan_multinomial(op, *self, numsamples, replacement, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)},
                    *out);
 }
+ABOUT(aclnnMultinomialTensor, AICPU, "As aclnnMultinomial, with seed and offset in tensors (captured graphs)",
+      "与 aclnnMultinomial 相同，seed 与 offset 为张量（用于图捕获）")
 ACLNN(aclnnMultinomialTensor, (In, self), (Int, numsamples), (Bool, replacement), (In, seed), (In, offset),
       (UInt, offsetInGraph), (Out, out)) {
   plan_multinomial(op, *self, numsamples, replacement, {op, *seed, *offset, offsetInGraph}, *out);
 }
 
+ABOUT(aclnnRandperm, AICPU, "out = a random order of 0 to n - 1", "0 到 n - 1 的随机排列")
 ACLNN(aclnnRandperm, (Int, n), (Int, seed), (Int, offset), (Out, out)) {
   op.require(n >= 0, "n is {}, want 0 or more", n);
   op.require(out->rank == 1 && out->dims[0] == n, "out is {}, want shape [{}]", describe(*out), n);

@@ -20,15 +20,19 @@ void plan_arg(Op& op, bool largest, const TensorView& self, int64_t dim, bool ke
 
 }  // namespace
 
+ABOUT(aclnnArgMax, Vector, "out = index of the largest element along dim", "沿 dim 的最大值索引")
 ACLNN(aclnnArgMax, (In, self), (Int, dim), (Bool, keepdim), (Out, out)) {
   plan_arg(op, true, *self, dim, keepdim, nullptr, *out);
 }
+ABOUT(aclnnArgMin, Vector, "out = index of the smallest element along dim", "沿 dim 的最小值索引")
 ACLNN(aclnnArgMin, (In, self), (Int, dim), (Bool, keepdim), (Out, out)) {
   plan_arg(op, false, *self, dim, keepdim, nullptr, *out);
 }
+ABOUT(aclnnMaxDim, Vector, "Largest element along dim and its index", "沿 dim 的最大值及其索引")
 ACLNN(aclnnMaxDim, (In, self), (Int, dim), (Bool, keepdim), (Out, out), (Out, indices)) {
   plan_arg(op, true, *self, dim, keepdim, &*out, *indices);
 }
+ABOUT(aclnnMinDim, Vector, "Smallest element along dim and its index", "沿 dim 的最小值及其索引")
 ACLNN(aclnnMinDim, (In, self), (Int, dim), (Bool, keepdim), (Out, out), (Out, indices)) {
   plan_arg(op, false, *self, dim, keepdim, &*out, *indices);
 }

@@ -7,6 +7,8 @@
 
 namespace updraft {
 
+ABOUT(aclnnHistc, Vector, "Counts of the elements in bins equal intervals from min to max",
+      "将 [min, max] 等分为 bins 个区间并统计元素个数")
 ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, out)) {
   op.require(bins > 0, "bins is {}, want at least 1", bins);
   op.require(out->numel() == bins, "out is {}, want {} elements", describe(*out), bins);
@@ -40,6 +42,8 @@ ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, o
   });
 }
 
+ABOUT(aclnnBincount, AICPU, "out[v] = how often, or with which sum of weights, the integer v occurs in self",
+      "out[v] = 整数 v 在 self 中出现的次数或 weights 之和")
 ACLNN(aclnnBincount, (In, self), (OptIn, weights), (Int, minlength), (Out, out)) {
   op.require(is_integral(self->dtype, true), "self is {}, want integers", describe(*self));
   op.require(self->rank <= 1, "self is {}, want one dimension", describe(*self));
@@ -110,10 +114,14 @@ void plan_unpool(Op& op, const TensorView& self, const TensorView& indices, int 
 
 }  // namespace
 
+ABOUT(aclnnMaxUnpool2d, Vector, "Puts pooled maxima back to their indices in a plane of zeros",
+      "将最大池化结果按 indices 放回二维平面，其余为 0")
 ACLNN(aclnnMaxUnpool2d, (In, self), (In, indices), (Ints, outputSize), (Out, out)) {
   (void)outputSize;  // out has it
   plan_unpool(op, *self, *indices, 2, *out);
 }
+ABOUT(aclnnMaxUnpool3d, Vector, "Puts pooled maxima back to their indices in a volume of zeros",
+      "将最大池化结果按 indices 放回三维空间，其余为 0")
 ACLNN(aclnnMaxUnpool3d, (In, self), (In, indices), (Ints, outputSize), (Ints, stride), (Ints, padding), (Out, out)) {
   (void)outputSize;
   (void)stride;

@@ -141,17 +141,21 @@ void plan_extremes(Op& op, const TensorView& self, int64_t dim, const TensorView
 
 }  // namespace
 
+ABOUT(aclnnCumsum, Vector, "out = running sum of self along dim", "沿 dim 的累加和")
 ACLNN(aclnnCumsum, (In, self), (Int, dim), (Type, dtype), (Out, out)) {
   (void)dtype;  // out has it
   plan_accumulate<false>(op, *self, dim, *out);
 }
+ABOUT(aclnnCumprod, Vector, "out = running product of input along dim", "沿 dim 的累乘积")
 ACLNN(aclnnCumprod, (In, input), (Scalar, dim), (Type, dtype), (Out, out)) {
   (void)dtype;
   plan_accumulate<true>(op, *input, dim->to_int(), *out);
 }
+ABOUT(aclnnCummax, Vector, "Running maximum of self along dim and the index of each", "沿 dim 的累计最大值及其索引")
 ACLNN(aclnnCummax, (In, self), (Int, dim), (Out, valuesOut), (Out, indicesOut)) {
   plan_extremes<true>(op, *self, dim, *valuesOut, *indicesOut);
 }
+ABOUT(aclnnCummin, Vector, "Running minimum of self along dim and the index of each", "沿 dim 的累计最小值及其索引")
 ACLNN(aclnnCummin, (In, self), (Int, dim), (Out, valuesOut), (Out, indicesOut)) {
   plan_extremes<false>(op, *self, dim, *valuesOut, *indicesOut);
 }

@@ -163,14 +163,20 @@ void plan_dim(Op& op, Which which, int64_t k, const TensorView& self, int64_t di
 
 }  // namespace
 
+ABOUT(aclnnMedian, Vector, "Median of all elements, the lower one of two; NaN where there is one",
+      "全部元素的中位数（偶数个时取较小者），含 NaN 时为 NaN")
 ACLNN(aclnnMedian, (In, self), (Out, valuesOut)) { plan_whole(op, Which::median, *self, *valuesOut); }
+ABOUT(aclnnNanMedian, Vector, "Median of all elements that are not NaN", "忽略 NaN 的全部元素中位数")
 ACLNN(aclnnNanMedian, (In, self), (Out, out)) { plan_whole(op, Which::nan_median, *self, *out); }
+ABOUT(aclnnMedianDim, Vector, "Median along dim and its index", "沿 dim 的中位数及其索引")
 ACLNN(aclnnMedianDim, (In, self), (Int, dim), (Bool, keepDim), (Out, valuesOut), (Out, indicesOut)) {
   plan_dim(op, Which::median, 0, *self, dim, keepDim, *valuesOut, *indicesOut);
 }
+ABOUT(aclnnNanMedianDim, Vector, "Median along dim without NaN, and its index", "沿 dim 忽略 NaN 的中位数及其索引")
 ACLNN(aclnnNanMedianDim, (In, self), (Int, dim), (Bool, keepDim), (Out, valuesOut), (Out, indicesOut)) {
   plan_dim(op, Which::nan_median, 0, *self, dim, keepDim, *valuesOut, *indicesOut);
 }
+ABOUT(aclnnKthvalue, Vector, "k-th smallest element along dim and its index", "沿 dim 第 k 小的元素及其索引")
 ACLNN(aclnnKthvalue, (In, self), (Int, k), (Int, dim), (Bool, keepdim), (Out, valuesOut), (Out, indicesOut)) {
   plan_dim(op, Which::kth, k, *self, dim, keepdim, *valuesOut, *indicesOut);
 }

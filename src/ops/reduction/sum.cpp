@@ -86,11 +86,13 @@ void plan_truth(Op& op, ReduceOp what, const TensorView& self, const std::vector
 
 }  // namespace
 
+ABOUT(aclnnReduceSum, Vector, "out = sum of self over dims", "沿 dims 求和")
 ACLNN(aclnnReduceSum, (In, self), (Ints, dims), (Bool, keepDims), (Type, dtype), (Out, out)) {
   (void)dtype;  // out has it
   plan(op, arithmetic(ReduceOp::sum, *self, *out), *self, reduction_mask(op, *self, *dims), keepDims, *out);
 }
 
+ABOUT(aclnnReduceNansum, Vector, "out = sum of self over dim, NaN counted as 0", "沿 dim 求和，NaN 视为 0")
 ACLNN(aclnnReduceNansum, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
   (void)dtype;
   op.require(!is_complex(self->dtype) && !is_complex(out->dtype), "self is {}: complex numbers are not supported",
@@ -104,44 +106,57 @@ ACLNN(aclnnReduceNansum, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype)
   plan(op, spec, *self, reduction_mask(op, *self, *dim), keepDim, *out);
 }
 
+ABOUT(aclnnMean, Vector, "out = mean of self over dim", "沿 dim 求平均值")
 ACLNN(aclnnMean, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
   (void)dtype;
   plan_mean(op, *self, reduction_mask(op, *self, *dim), keepDim, *out);
 }
 
+ABOUT(aclnnProd, Vector, "out = product of all elements", "全部元素之积")
 ACLNN(aclnnProd, (In, self), (Type, dtype), (Out, out)) {
   (void)dtype;
   plan(op, arithmetic(ReduceOp::prod, *self, *out), *self, all_dims(*self), false, *out);
 }
 
+ABOUT(aclnnProdDim, Vector, "out = product of self along dim", "沿 dim 求积")
 ACLNN(aclnnProdDim, (In, self), (Int, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
   (void)dtype;
   plan(op, arithmetic(ReduceOp::prod, *self, *out), *self, reduction_mask(*self, dim), keepDim, *out);
 }
 
+ABOUT(aclnnAmax, Vector, "out = largest element over the dimensions dim", "沿多个维度 dim 取最大值")
 ACLNN(aclnnAmax, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
   plan_extreme(op, true, *self, reduction_mask(op, *self, *dim), keepDim, *out);
 }
+ABOUT(aclnnAmin, Vector, "out = smallest element over the dimensions dim", "沿多个维度 dim 取最小值")
 ACLNN(aclnnAmin, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
   plan_extreme(op, false, *self, reduction_mask(op, *self, *dim), keepDim, *out);
 }
+ABOUT(aclnnMax, Vector, "out = largest of all elements", "全部元素的最大值")
 ACLNN(aclnnMax, (In, self), (Out, out)) { plan_extreme(op, true, *self, all_dims(*self), false, *out); }
+ABOUT(aclnnMin, Vector, "out = smallest of all elements", "全部元素的最小值")
 ACLNN(aclnnMin, (In, self), (Out, out)) { plan_extreme(op, false, *self, all_dims(*self), false, *out); }
 
+ABOUT(aclnnAminmax, Vector, "Smallest and largest element over the dimensions dim", "沿多个维度 dim 取最小值与最大值")
 ACLNN(aclnnAminmax, (In, self), (Ints, dim), (Bool, keepDim), (Out, minOut), (Out, maxOut)) {
   plan_aminmax(op, *self, reduction_mask(op, *self, *dim), keepDim, *minOut, *maxOut);
 }
+ABOUT(aclnnAminmaxDim, Vector, "Smallest and largest element along the one dimension dim",
+      "沿单个维度 dim 取最小值与最大值")
 ACLNN(aclnnAminmaxDim, (In, self), (Int, dim), (Bool, keepDim), (Out, minOut), (Out, maxOut)) {
   plan_aminmax(op, *self, reduction_mask(*self, dim), keepDim, *minOut, *maxOut);
 }
+ABOUT(aclnnAminmaxAll, Vector, "Smallest and largest of all elements", "全部元素的最小值与最大值")
 ACLNN(aclnnAminmaxAll, (In, self), (Out, minOut), (Out, maxOut)) {
   plan_aminmax(op, *self, all_dims(*self), false, *minOut, *maxOut);
 }
 
 // True is 1: the largest of the elements' truths says whether any is true, the smallest whether all are.
+ABOUT(aclnnAny, Vector, "out = whether any element over dim is nonzero", "沿 dim 判断是否存在非零元素")
 ACLNN(aclnnAny, (In, self), (Ints, dim), (Bool, keepdim), (Out, out)) {
   plan_truth(op, ReduceOp::max, *self, *dim, keepdim, *out);
 }
+ABOUT(aclnnAll, Vector, "out = whether all elements over dim are nonzero", "沿 dim 判断是否全部非零")
 ACLNN(aclnnAll, (In, self), (Ints, dim), (Bool, keepdim), (Out, out)) {
   plan_truth(op, ReduceOp::min, *self, *dim, keepdim, *out);
 }

@@ -31,15 +31,23 @@ void plan_variance(Op& op, const TensorView& self, const std::vector<int64_t>& d
 
 }  // namespace
 
+ABOUT(aclnnVarCorrection, Vector, "out = variance over dim, divided by n - correction",
+      "沿 dim 的方差，除数为 n - correction")
 ACLNN(aclnnVarCorrection, (In, self), (Ints, dim), (Int, correction), (Bool, keepdim), (Out, out)) {
   plan_variance(op, *self, *dim, correction, keepdim, false, *out, nullptr);
 }
+ABOUT(aclnnStd, Vector, "out = standard deviation over dim, divided by n - correction",
+      "沿 dim 的标准差，除数为 n - correction")
 ACLNN(aclnnStd, (In, self), (Ints, dim), (Int, correction), (Bool, keepdim), (Out, out)) {
   plan_variance(op, *self, *dim, correction, keepdim, true, *out, nullptr);
 }
+ABOUT(aclnnVarMean, Vector, "Variance and mean over dim, the variance divided by n - correction",
+      "沿 dim 的方差与均值，方差除数为 n - correction")
 ACLNN(aclnnVarMean, (In, self), (Ints, dim), (Int, correction), (Bool, keepdim), (Out, varOut), (Out, meanOut)) {
   plan_variance(op, *self, *dim, correction, keepdim, false, *varOut, &*meanOut);
 }
+ABOUT(aclnnStdMeanCorrection, Vector, "Standard deviation and mean over dim, divided by n - correction",
+      "沿 dim 的标准差与均值，除数为 n - correction")
 ACLNN(aclnnStdMeanCorrection, (In, self), (Ints, dim), (Int, correction), (Bool, keepdim), (Out, stdOut),
       (Out, meanOut)) {
   plan_variance(op, *self, *dim, correction, keepdim, true, *stdOut, &*meanOut);

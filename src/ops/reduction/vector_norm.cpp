@@ -47,15 +47,21 @@ double order_of(const aclScalar& p) { return p.to_double(); }
 
 }  // namespace
 
+ABOUT(aclnnLinalgVectorNorm, Vector, "out = norm of order ord over dims (all where absent)",
+      "沿 dims 的 ord 阶向量范数，dims 缺省为全部维度")
 ACLNN(aclnnLinalgVectorNorm, (In, self), (Scalar, ord), (OptInts, dims), (Bool, keepDims), (Type, dtype), (Out, out)) {
   (void)dtype;
   plan_norm(op, *self, order_of(*ord), dims ? *dims : std::vector<int64_t>{}, keepDims, *out);
 }
 
+ABOUT(aclnnNorm, Vector, "out = norm of order pScalar (2 where absent) over dim",
+      "沿 dim 的 pScalar 阶范数，缺省为 2 阶")
 ACLNN(aclnnNorm, (In, self), (OptScalar, pScalar), (OptInts, dim), (Bool, keepdim), (Out, out)) {
   plan_norm(op, *self, pScalar ? order_of(*pScalar) : 2.0, dim ? *dim : std::vector<int64_t>{}, keepdim, *out);
 }
 
+ABOUT(aclnnLogSumExp, Vector, "out = log of the sum of exp(self) over dim, without overflow",
+      "沿 dim 计算 ln(sum(exp(self)))，数值稳定")
 ACLNN(aclnnLogSumExp, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
   op.require(is_floating(out->dtype), "out is {}, want floating point", describe(*out));
   const DimMask mask = reduction_mask(op, *self, *dim);

@@ -282,19 +282,27 @@ void plan_sample_backward(Op& op, int spatial, const TensorView& grad, const Ten
 
 }  // namespace
 
+ABOUT(aclnnGridSampler2D, Vector, "Samples images at the positions in grid: bilinear, nearest or bicubic",
+      "按 grid 给出的位置对图像采样：双线性、最近邻或双三次")
 ACLNN(aclnnGridSampler2D, (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode), (Bool, alignCorners),
       (Out, out)) {
   plan_sample(op, 2, *input, *grid, interpolationMode, paddingMode, alignCorners, *out);
 }
+ABOUT(aclnnGridSampler3D, Vector, "Samples volumes at the positions in grid: trilinear or nearest",
+      "按 grid 给出的位置对三维数据采样：三线性或最近邻")
 ACLNN(aclnnGridSampler3D, (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode), (Bool, alignCorners),
       (Out, out)) {
   plan_sample(op, 3, *input, *grid, interpolationMode, paddingMode, alignCorners, *out);
 }
+ABOUT(aclnnGridSampler2DBackward, Vector, "Gradients of aclnnGridSampler2D for input and grid, as outputMask asks",
+      "aclnnGridSampler2D 对输入与 grid 的反向梯度，由 outputMask 选择")
 ACLNN(aclnnGridSampler2DBackward, (In, gradOutput), (In, input), (In, grid), (Int, interpolationMode),
       (Int, paddingMode), (Bool, alignCorners), (Bools, outputMask), (OptOut, inputGrad), (OptOut, gridGrad)) {
   plan_sample_backward(op, 2, *gradOutput, *input, *grid, interpolationMode, paddingMode, alignCorners, outputMask,
                        inputGrad, gridGrad);
 }
+ABOUT(aclnnGridSampler3DBackward, Vector, "Gradients of aclnnGridSampler3D for input and grid, as outputMask asks",
+      "aclnnGridSampler3D 对输入与 grid 的反向梯度，由 outputMask 选择")
 ACLNN(aclnnGridSampler3DBackward, (In, gradOutput), (In, input), (In, grid), (Int, interpolationMode),
       (Int, paddingMode), (Bool, alignCorners), (Bools, outputMask), (OptOut, inputGrad), (OptOut, gridGrad)) {
   plan_sample_backward(op, 3, *gradOutput, *input, *grid, interpolationMode, paddingMode, alignCorners, outputMask,
@@ -335,6 +343,8 @@ void affine_grid(const TensorView& theta, const TensorView& out, bool align_corn
 }
 }  // namespace
 
+ABOUT(aclnnAffineGrid, Vector, "out = theta applied to an even grid over -1 to 1, for grid samplers",
+      "将仿射矩阵 theta 作用于 [-1, 1] 均匀网格，生成采样网格")
 ACLNN(aclnnAffineGrid, (In, theta), (Ints, size), (Bool, alignCorners), (Out, out)) {
   const int dims = static_cast<int>(size.size()) - 2;
   op.require(dims == 2 || dims == 3, "size has {} values, want 4 or 5", size.size());

@@ -86,6 +86,7 @@ void by_compute(Compute c, F&& f) {
 
 }  // namespace
 
+ABOUT(aclnnIm2col, Vector, "out = windows of the image as columns", "将图像的滑动窗口展开为列")
 ACLNN(aclnnIm2col, (In, self), (Ints, kernelSize), (Ints, dilation), (Ints, padding), (Ints, stride), (Out, out)) {
   const Windows w = windows_of(op, *self, kernelSize, dilation, padding, stride);
   const TensorView columns = columns_of(op, w, *self, *out);
@@ -107,6 +108,7 @@ ACLNN(aclnnIm2col, (In, self), (Ints, kernelSize), (Ints, dilation), (Ints, padd
   });
 }
 
+ABOUT(aclnnIm2colBackward, Vector, "Sums columns back into the image (fold)", "将列按窗口位置累加还原为图像")
 ACLNN(aclnnIm2colBackward, (In, self), (Ints, outputSize), (Ints, kernelSize), (Ints, dilation), (Ints, padding),
       (Ints, stride), (Out, out)) {
   const Windows w = windows_of(op, *out, kernelSize, dilation, padding, stride);
@@ -132,6 +134,8 @@ ACLNN(aclnnIm2colBackward, (In, self), (Ints, outputSize), (Ints, kernelSize), (
 }
 
 // out[.., i * step + k, ..] += grad[.., i, .., k]: one window position at a time.
+ABOUT(aclnnUnfoldGrad, Vector, "Gradient of unfold: sums the windows of dimension dim back",
+      "unfold 的反向梯度：将 dim 维的窗口累加还原")
 ACLNN(aclnnUnfoldGrad, (In, gradOut), (Ints, inputSizes), (Int, dim), (Int, size), (Int, step), (Out, gradIn)) {
   op.require_shape("gradIn", *gradIn, inputSizes->data(), static_cast<int>(inputSizes.size()));
   op.require(step >= 1 && size >= 0, "step is {}, size is {}, want at least 1 and 0", step, size);

@@ -54,4 +54,20 @@ UPDRAFT_PAD(aclnnReplicationPad1d, 1, Edge::Replicate)
 UPDRAFT_PAD(aclnnReplicationPad2d, 2, Edge::Replicate)
 UPDRAFT_PAD(aclnnReplicationPad3d, 3, Edge::Replicate)
 
+ABOUT(aclnnReflectionPad1d, Vector, "Pads the last dimension by reflection at its edges", "对最后一维做反射填充")
+ABOUT(aclnnReflectionPad1dBackward, Vector, "Gradient of aclnnReflectionPad1d", "aclnnReflectionPad1d 的反向梯度")
+ABOUT(aclnnReflectionPad2d, Vector, "Pads the last two dimensions by reflection at their edges", "对最后两维做反射填充")
+ABOUT(aclnnReflectionPad2dBackward, Vector, "Gradient of aclnnReflectionPad2d", "aclnnReflectionPad2d 的反向梯度")
+ABOUT(aclnnReflectionPad3d, Vector, "Pads the last three dimensions by reflection at their edges",
+      "对最后三维做反射填充")
+ABOUT(aclnnReflectionPad3dBackward, Vector, "Gradient of aclnnReflectionPad3d", "aclnnReflectionPad3d 的反向梯度")
+ABOUT(aclnnReplicationPad1d, Vector, "Pads the last dimension with its edge elements", "对最后一维做边缘复制填充")
+ABOUT(aclnnReplicationPad1dBackward, Vector, "Gradient of aclnnReplicationPad1d", "aclnnReplicationPad1d 的反向梯度")
+ABOUT(aclnnReplicationPad2d, Vector, "Pads the last two dimensions with their edge elements",
+      "对最后两维做边缘复制填充")
+ABOUT(aclnnReplicationPad2dBackward, Vector, "Gradient of aclnnReplicationPad2d", "aclnnReplicationPad2d 的反向梯度")
+ABOUT(aclnnReplicationPad3d, Vector, "Pads the last three dimensions with their edge elements",
+      "对最后三维做边缘复制填充")
+ABOUT(aclnnReplicationPad3dBackward, Vector, "Gradient of aclnnReplicationPad3d", "aclnnReplicationPad3d 的反向梯度")
+
 }  // namespace updraft

@@ -159,18 +159,26 @@ void check_sizes(Op& op, const char* name, Ints sizes, const TensorView& v, int 
 }  // namespace
 
 // --- forward ------------------------------------------------------------------------------------------------------
+ABOUT(aclnnUpsampleNearest1d, Vector, "Resizes [N, C, L] by nearest neighbour, scale from the sizes",
+      "对 [N, C, L] 做最近邻缩放，比例由尺寸得出")
 ACLNN(aclnnUpsampleNearest1d, (In, self), (Ints, outputSize), (Out, out)) {
   check_sizes(op, "outputSize", outputSize, *out, 2);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {0}, false);
 }
+ABOUT(aclnnUpsampleNearest1dV2, Vector, "Resizes [N, C, L] by nearest neighbour with the given scale",
+      "对 [N, C, L] 按给定比例做最近邻缩放")
 ACLNN(aclnnUpsampleNearest1dV2, (In, self), (Ints, outputSize), (Float, scaleL), (Out, out)) {
   check_sizes(op, "outputSize", outputSize, *out, 2);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {scaleL}, false);
 }
+ABOUT(aclnnUpsampleNearest2d, Vector, "Resizes [N, C, H, W] by nearest neighbour, scales from the sizes",
+      "对 [N, C, H, W] 做最近邻缩放，比例由尺寸得出")
 ACLNN(aclnnUpsampleNearest2d, (In, self), (Ints, outputSize), (Out, out)) {
   check_sizes(op, "outputSize", outputSize, *out, 2);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {0, 0}, false);
 }
+ABOUT(aclnnUpsampleNearest2dV2, Vector, "Resizes [N, C, H, W] by nearest neighbour with the given scales",
+      "对 [N, C, H, W] 按给定比例做最近邻缩放")
 ACLNN(aclnnUpsampleNearest2dV2, (In, self), (Ints, outputSize), (Float, scaleH), (Float, scaleW), (Out, out)) {
   check_sizes(op, "outputSize", outputSize, *out, 2);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {scaleH, scaleW}, false);
@@ -204,10 +212,29 @@ UPDRAFT_UPSAMPLE2_CORNERS(aclnnUpsampleBilinear2d, Mode::Linear)
 UPDRAFT_UPSAMPLE2_CORNERS(aclnnUpsampleBicubic2d, Mode::Cubic)
 UPDRAFT_UPSAMPLE2_CORNERS(aclnnUpsampleBilinear2dAA, Mode::LinearAntialias)
 UPDRAFT_UPSAMPLE2_CORNERS(aclnnUpsampleBicubic2dAA, Mode::CubicAntialias)
+
+ABOUT(aclnnUpsampleLinear1d, Vector, "Resizes [N, C, L] by linear interpolation", "对 [N, C, L] 做线性插值缩放")
+ABOUT(aclnnUpsampleNearestExact1d, Vector, "Resizes [N, C, L] by nearest neighbour of pixel centres",
+      "对 [N, C, L] 按像素中心做最近邻缩放")
+ABOUT(aclnnUpsampleNearestExact2d, Vector, "Resizes [N, C, H, W] by nearest neighbour of pixel centres",
+      "对 [N, C, H, W] 按像素中心做最近邻缩放")
+ABOUT(aclnnUpsampleNearest3d, Vector, "Resizes [N, C, D, H, W] by nearest neighbour", "对 [N, C, D, H, W] 做最近邻缩放")
+ABOUT(aclnnUpsampleNearestExact3d, Vector, "Resizes [N, C, D, H, W] by nearest neighbour of pixel centres",
+      "对 [N, C, D, H, W] 按像素中心做最近邻缩放")
+ABOUT(aclnnUpsampleBilinear2d, Vector, "Resizes [N, C, H, W] by bilinear interpolation",
+      "对 [N, C, H, W] 做双线性插值缩放")
+ABOUT(aclnnUpsampleBicubic2d, Vector, "Resizes [N, C, H, W] by bicubic interpolation",
+      "对 [N, C, H, W] 做双三次插值缩放")
+ABOUT(aclnnUpsampleBilinear2dAA, Vector, "Resizes [N, C, H, W] by bilinear interpolation with antialiasing",
+      "对 [N, C, H, W] 做抗锯齿双线性插值缩放")
+ABOUT(aclnnUpsampleBicubic2dAA, Vector, "Resizes [N, C, H, W] by bicubic interpolation with antialiasing",
+      "对 [N, C, H, W] 做抗锯齿双三次插值缩放")
 ACLNN(aclnnUpsampleLinear1d, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scales), (Out, out)) {
   check_sizes(op, "outputSize", outputSize, *out, 2);
   plan_upsample(op, Mode::Linear, *self, *out, alignCorners, {scales}, false);
 }
+ABOUT(aclnnUpsampleTrilinear3d, Vector, "Resizes [N, C, D, H, W] by trilinear interpolation",
+      "对 [N, C, D, H, W] 做三线性插值缩放")
 ACLNN(aclnnUpsampleTrilinear3d, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scalesD),
       (Double, scalesH), (Double, scalesW), (Out, out)) {
   check_sizes(op, "outputSize", outputSize, *out, 2);
@@ -253,12 +280,38 @@ UPDRAFT_UPSAMPLE2_CORNERS_BACKWARD(aclnnUpsampleBilinear2dBackwardV2, Mode::Line
 UPDRAFT_UPSAMPLE2_CORNERS_BACKWARD(aclnnUpsampleBicubic2dBackward, Mode::Cubic)
 UPDRAFT_UPSAMPLE2_CORNERS_BACKWARD(aclnnUpsampleBilinear2dAABackward, Mode::LinearAntialias)
 UPDRAFT_UPSAMPLE2_CORNERS_BACKWARD(aclnnUpsampleBicubic2dAAGrad, Mode::CubicAntialias)
+
+ABOUT(aclnnUpsampleLinear1dBackward, Vector, "Gradient of linear resizing of [N, C, L]",
+      "[N, C, L] 线性插值缩放的反向梯度")
+ABOUT(aclnnUpsampleNearest1dBackward, Vector, "Gradient of nearest neighbour resizing of [N, C, L]",
+      "[N, C, L] 最近邻缩放的反向梯度")
+ABOUT(aclnnUpsampleNearestExact1dBackward, Vector, "Gradient of aclnnUpsampleNearestExact1d",
+      "aclnnUpsampleNearestExact1d 的反向梯度")
+ABOUT(aclnnUpsampleNearest2dBackward, Vector, "Gradient of nearest neighbour resizing of [N, C, H, W]",
+      "[N, C, H, W] 最近邻缩放的反向梯度")
+ABOUT(aclnnUpsampleNearestExact2dBackward, Vector, "Gradient of aclnnUpsampleNearestExact2d",
+      "aclnnUpsampleNearestExact2d 的反向梯度")
+ABOUT(aclnnUpsampleNearest3dBackward, Vector, "Gradient of nearest neighbour resizing of [N, C, D, H, W]",
+      "[N, C, D, H, W] 最近邻缩放的反向梯度")
+ABOUT(aclnnUpsampleNearestExact3dBackward, Vector, "Gradient of aclnnUpsampleNearestExact3d",
+      "aclnnUpsampleNearestExact3d 的反向梯度")
+ABOUT(aclnnUpsampleBilinear2dBackward, Vector, "Gradient of bilinear resizing", "双线性插值缩放的反向梯度")
+ABOUT(aclnnUpsampleBilinear2dBackwardV2, Vector,
+      "Gradient of bilinear resizing (same as aclnnUpsampleBilinear2dBackward)",
+      "双线性插值缩放的反向梯度（与 aclnnUpsampleBilinear2dBackward 相同）")
+ABOUT(aclnnUpsampleBicubic2dBackward, Vector, "Gradient of bicubic resizing", "双三次插值缩放的反向梯度")
+ABOUT(aclnnUpsampleBilinear2dAABackward, Vector, "Gradient of bilinear resizing with antialiasing",
+      "抗锯齿双线性插值缩放的反向梯度")
+ABOUT(aclnnUpsampleBicubic2dAAGrad, Vector, "Gradient of bicubic resizing with antialiasing",
+      "抗锯齿双三次插值缩放的反向梯度")
 ACLNN(aclnnUpsampleLinear1dBackward, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Bool, alignCorners),
       (Double, scales), (Out, gradInput)) {
   check_sizes(op, "outputSize", outputSize, *gradOutput, 2);
   check_sizes(op, "inputSize", inputSize, *gradInput, 0);
   plan_upsample(op, Mode::Linear, *gradOutput, *gradInput, alignCorners, {scales}, true);
 }
+ABOUT(aclnnUpsampleTrilinear3dBackward, Vector, "Gradient of trilinear resizing of [N, C, D, H, W]",
+      "[N, C, D, H, W] 三线性插值缩放的反向梯度")
 ACLNN(aclnnUpsampleTrilinear3dBackward, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Bool, alignCorners),
       (Double, scalesD), (Double, scalesH), (Double, scalesW), (Out, gradInput)) {
   check_sizes(op, "outputSize", outputSize, *gradOutput, 2);

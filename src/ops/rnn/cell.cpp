@@ -102,6 +102,8 @@ struct CellBackward {
 
 }  // namespace
 
+ABOUT(aclnnThnnFusedLstmCell, Vector, "One LSTM step from the products of its gates: h, cNext and the activated gates",
+      "由门的乘积计算一步 LSTM：输出 h、cNext 与激活后的门")
 ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (OptIn, inputBias), (OptIn, hiddenBias),
       (Out, h), (Out, cNext), (Out, storage)) {
   op.require(c->rank == 2 && inputGates->rank == 2 && inputGates->dims[0] == c->dims[0] &&
@@ -123,6 +125,9 @@ ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (Opt
   });
 }
 
+ABOUT(aclnnThnnFusedLstmCellBackward, Vector,
+      "Gradients of aclnnThnnFusedLstmCell for the gates, the cell state and the bias",
+      "aclnnThnnFusedLstmCell 对门、细胞状态与偏置的反向梯度")
 ACLNN(aclnnThnnFusedLstmCellBackward, (OptIn, gradH), (OptIn, gradC), (In, cBefore), (In, cAfter), (In, storage),
       (Bool, hasBias), (Out, gradGates), (Out, gradCBefore), (OptOut, gradBias)) {
   op.require(cBefore->rank == 2 && storage->rank == 2 && storage->dims[0] == cBefore->dims[0] &&

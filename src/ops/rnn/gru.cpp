@@ -1,5 +1,6 @@
 // GRU: whole networks (aclnn), one layer in one direction (aclop).
 #include "ops/aclop.h"
+#include "ops/rnn/aclop_flops.h"
 #include "ops/rnn/network.h"
 
 namespace updraft {
@@ -24,6 +25,8 @@ RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params,
 
 }  // namespace
 
+ABOUT(aclnnGRU, Cube, "GRU network of layers and directions over a sequence, packed sequences too",
+      "多层、可双向的 GRU 网络，支持变长（packed）序列")
 ACLNN(aclnnGRU, (In, input), (Tensors, params), (OptIn, hx), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
       (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output), (Out, hy),
       (OptTensors, r), (OptTensors, z), (OptTensors, n), (OptTensors, hn), (OptTensors, h)) {
@@ -35,9 +38,12 @@ ACLNN(aclnnGRU, (In, input), (Tensors, params), (OptIn, hx), (OptIn, batchSizes)
   const OptTensors* lists[] = {&r, &z, &n, &hn, &h};
   for (int k = 0; k < 5; ++k) net.saved[k] = views_of(*lists[k]);
   op.work(cost(net));
+  op.flops(net.flops());
   op.launch([net = std::move(net)] { net.run(); });
 }
 
+ABOUT(aclnnGRUBackward, Cube, "Gradients of aclnnGRU for input, state and parameters from its saved gates",
+      "aclnnGRU 对输入、初始状态与参数的反向梯度，由保存的门计算")
 ACLNN(aclnnGRUBackward, (In, input), (Tensors, params), (OptIn, hx), (OptIn, gradY), (OptIn, gradHy), (Tensors, r),
       (Tensors, z), (Tensors, n), (Tensors, hn), (Tensors, h), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
       (Bool, bidirectional), (Bool, batchFirst), (Out, gradInput), (Out, gradH0), (Tensors, gradParams)) {
@@ -57,6 +63,7 @@ ACLNN(aclnnGRUBackward, (In, input), (Tensors, params), (OptIn, hx), (OptIn, gra
   op.require(net.dparams.size() == net.params.size(), "gradParams has {} tensors, want {}", net.dparams.size(),
              net.params.size());
   op.work(cost(net) * 2);
+  op.flops(2 * net.flops());
   op.launch([net = std::move(net)] { net.run_backward(); });
 }
 
@@ -85,6 +92,7 @@ RnnLayer layer_of(const AclopCall& call, size_t want_inputs, size_t want_outputs
   return l;
 }
 
+ABOUT_ACLOP("DynamicGRUV2", Cube, "One GRU layer in one direction over a sequence", "单层单向 GRU", rnn_flops<2, 1>)
 ACLOP("DynamicGRUV2", [](AclopCall& call) {
   // x w u b_in b_hidden seq_length init_h -> y h z r n hidden_new
   RnnLayer l = layer_of(call, 7, 6);
@@ -97,6 +105,7 @@ ACLOP("DynamicGRUV2", [](AclopCall& call) {
   run_rnn(l);
 })
 
+ABOUT_ACLOP("DynamicGRUV2Grad", Cube, "Gradients of DynamicGRUV2", "DynamicGRUV2 的反向梯度", rnn_flops<2, 2>)
 ACLOP("DynamicGRUV2Grad", [](AclopCall& call) {
   // x w u y init_h h dy dh z r n hidden_new … -> dw du db_in db_hidden dx dh_prev
   RnnLayer l = layer_of(call, 12, 6);

@@ -1,6 +1,7 @@
 // LSTM: whole networks (aclnn), one layer in one direction (aclop).
 #include "kernels/pipeline.h"
 #include "ops/aclop.h"
+#include "ops/rnn/aclop_flops.h"
 #include "ops/rnn/network.h"
 
 namespace updraft {
@@ -31,6 +32,8 @@ RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params,
 
 }  // namespace
 
+ABOUT(aclnnLSTM, Cube, "LSTM network of layers and directions over a sequence, packed sequences too",
+      "多层、可双向的 LSTM 网络，支持变长（packed）序列")
 ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSizes), (Bool, hasBiases),
       (Int, numLayers), (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output),
       (Out, hy), (Out, cy), (OptTensors, i), (OptTensors, j), (OptTensors, f), (OptTensors, o), (OptTensors, h),
@@ -45,9 +48,12 @@ ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSiz
   const OptTensors* lists[] = {&i, &f, &j, &o, &c, &tanhc, &h};
   for (int k = 0; k < RnnLayer::kSaved; ++k) net.saved[k] = views_of(*lists[k]);
   op.work(cost(net));
+  op.flops(net.flops());
   op.launch([net = std::move(net)] { net.run(); });
 }
 
+ABOUT(aclnnLstmBackward, Cube, "Gradients of aclnnLSTM for input, states and parameters from its saved gates",
+      "aclnnLSTM 对输入、初始状态与参数的反向梯度，由保存的门计算")
 ACLNN(aclnnLstmBackward, (In, input), (Tensors, hx), (Tensors, params), (OptIn, gradY), (OptIn, gradHy),
       (OptIn, gradCy), (Tensors, i), (Tensors, j), (Tensors, f), (Tensors, o), (Tensors, h), (Tensors, c),
       (Tensors, tanhc), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers), (Double, dropout), (Bool, train),
@@ -74,6 +80,7 @@ ACLNN(aclnnLstmBackward, (In, input), (Tensors, hx), (Tensors, params), (OptIn, 
   op.require(net.dparams.size() == net.params.size(), "gradParams has {} tensors, want {}", net.dparams.size(),
              net.params.size());
   op.work(cost(net) * 2);
+  op.flops(2 * net.flops());
   op.launch([net = std::move(net)] { net.run_backward(); });
 }
 
@@ -127,6 +134,7 @@ RnnLayer layer_of(const AclopCall& call, size_t want_inputs, size_t want_outputs
   return l;
 }
 
+ABOUT_ACLOP("DynamicRNN", Cube, "One LSTM layer in one direction over a sequence", "单层单向 LSTM", rnn_flops<1, 1>)
 ACLOP("DynamicRNN", [](AclopCall& call) {
   RnnLayer l = layer_of(call, 6, 8);
   l.active = rows_of(call.inputs[3].view, l.x.dims[0], l.x.dims[1]);
@@ -139,6 +147,7 @@ ACLOP("DynamicRNN", [](AclopCall& call) {
   run_rnn(l);
 })
 
+ABOUT_ACLOP("DynamicRNNGrad", Cube, "Gradients of DynamicRNN", "DynamicRNN 的反向梯度", rnn_flops<1, 2>)
 ACLOP("DynamicRNNGrad", [](AclopCall& call) {
   // x w b y init_h init_c h c dy dh dc i j f o tanhc seq_length … -> dw db dx dh_prev dc_prev
   RnnLayer l = layer_of(call, 17, 5);
@@ -194,6 +203,8 @@ RnnLayer layer_of_two(const AclopCall& call, size_t want_inputs, size_t want_out
   return l;
 }
 
+ABOUT_ACLOP("DynamicRNNV2", Cube, "One LSTM layer in one direction, with separate input and hidden weights",
+            "单层单向 LSTM，输入权重与隐藏权重分离", rnn_flops<2, 1>)
 ACLOP("DynamicRNNV2", [](AclopCall& call) {
   // x w u b seq_length init_h init_c -> y h c i j f o tanhc
   RnnLayer l = layer_of_two(call, 7, 8);
@@ -207,6 +218,7 @@ ACLOP("DynamicRNNV2", [](AclopCall& call) {
   run_rnn(l);
 })
 
+ABOUT_ACLOP("DynamicRNNV2Grad", Cube, "Gradients of DynamicRNNV2", "DynamicRNNV2 的反向梯度", rnn_flops<2, 2>)
 ACLOP("DynamicRNNV2Grad", [](AclopCall& call) {
   // x w u y init_h init_c h c dy dh dc i j f o tanhc … -> dw du db dx dh_prev dc_prev
   RnnLayer l = layer_of_two(call, 16, 6);

@@ -110,6 +110,13 @@ RnnLayer RnnNetwork::layer(int64_t index, const TensorView& input, const std::ve
   return l;
 }
 
+int64_t RnnNetwork::flops() const {
+  int64_t weights = 0;
+  for (const TensorView& p : params)
+    if (p.rank == 2) weights += p.numel();
+  return 2 * x.dims[0] * x.dims[1] * weights;
+}
+
 void RnnNetwork::run() const {
   const std::vector<int64_t> rows = active();
   const int64_t hidden = params[1].dims[1];

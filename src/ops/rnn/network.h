@@ -22,6 +22,8 @@ struct RnnNetwork {
   void run() const;
   void run_backward() const;
   int64_t cells() const { return layers * directions; }
+  /// Of the products of the forward pass; the gradients take twice as many.
+  int64_t flops() const;
 
  private:
   RnnLayer layer(int64_t index, const TensorView& input, const std::vector<int64_t>& active) const;

@@ -1,0 +1,57 @@
+// Every operator says what it is.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "ops/aclop.h"
+#include "ops/op.h"
+
+namespace updraft {
+namespace {
+
+void check(const std::string& name, const OpAbout* about) {
+  ASSERT_NE(about, nullptr) << name << " has no ABOUT (CONTRIBUTING.md)";
+  EXPECT_NE(about->unit, Unit::Other) << name;
+  EXPECT_GT(std::strlen(about->summary), 10u) << name;
+  EXPECT_LE(std::strlen(about->summary), 100u) << name << ": want one line";
+  for (const char* c = about->summary; *c; ++c) EXPECT_TRUE(*c >= ' ' && *c < 127) << name << ": want ASCII";
+  EXPECT_GT(std::strlen(about->summary_zh), 5u) << name;
+  for (const char* text : {about->summary, about->summary_zh}) {
+    EXPECT_EQ(std::strstr(text, "*/"), nullptr) << name << ": it becomes a comment of C";
+    EXPECT_EQ(std::strchr(text, '\n'), nullptr) << name;
+  }
+}
+
+TEST(About, EveryAclnnOperator) {
+  std::set<std::string> names;
+  for (const OpInfo* op = first_op(); op; op = op->next) {
+    check(op->name, op->about);
+    EXPECT_TRUE(names.insert(op->name).second) << op->name << " is registered twice";
+  }
+  EXPECT_GT(names.size(), 600u);
+}
+
+TEST(About, EveryAclopOperator) {
+  int count = 0;
+  for (const AclopInfo* op = first_aclop(); op; op = op->next, ++count) {
+    const AclopAbout* known = find_aclop_about(op->type);
+    check(op->type, known ? &known->about : nullptr);
+  }
+  EXPECT_GT(count, 10);
+}
+
+TEST(About, ParametersAreSpelledOut) {
+  // A macro that stands for parameters must not reach the headers by its own name.
+  for (const OpInfo* op = first_op(); op; op = op->next) {
+    int depth = 0;
+    for (const char* c = op->signature; *c; ++c) {
+      depth += (*c == '(') - (*c == ')');
+      EXPECT_TRUE(depth > 0 || *c == ')' || *c == ',' || *c == ' ') << op->name << ": " << op->signature;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace updraft
