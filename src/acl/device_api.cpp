@@ -5,6 +5,7 @@
 
 #include "acl/api.h"
 #include "base/config.h"
+#include "base/parallel.h"
 #include "device/soc.h"
 #include "kernels/table.h"
 
@@ -249,8 +250,12 @@ ACL_API aclrtGetDeviceSatMode(int32_t* mode) {
 }
 
 namespace {
+constexpr int32_t kDeterministic = 0;  // ACL_OPT_DETERMINISTIC
 std::atomic<int64_t> g_system[3];
-thread_local int64_t t_system[3];
+void set_option(int32_t option, int64_t value) {
+  g_system[option] = value;
+  if (option == kDeterministic) set_deterministic(value != 0);
+}
 void check_option(int32_t option) {
   if (option < 0 || option > 2)
     throw Error(code::kRtParamInvalid, "system parameter {} is unknown, want 0 to 2", option);
@@ -259,7 +264,7 @@ void check_option(int32_t option) {
 ACL_API aclrtSetSysParamOpt(int32_t option, int64_t value) {
   return guard("aclrtSetSysParamOpt", [&] {
     check_option(option);
-    g_system[option] = value;
+    set_option(option, value);
   });
 }
 ACL_API aclrtGetSysParamOpt(int32_t option, int64_t* value) {
@@ -272,8 +277,7 @@ ACL_API aclrtGetSysParamOpt(int32_t option, int64_t* value) {
 ACL_API aclrtCtxSetSysParamOpt(int32_t option, int64_t value) {
   return guard("aclrtCtxSetSysParamOpt", [&] {
     check_option(option);
-    t_system[option] = value;
-    g_system[option] = value;
+    set_option(option, value);
   });
 }
 ACL_API aclrtCtxGetSysParamOpt(int32_t option, int64_t* value) {

@@ -26,6 +26,21 @@ constexpr bool kThreadSanitizer = false;
 SerialSection::SerialSection() : before_(t_serial) { t_serial = true; }
 SerialSection::~SerialSection() { t_serial = before_; }
 
+namespace {
+std::atomic<bool> g_deterministic{false};
+}
+void set_deterministic(bool on) { g_deterministic.store(on, std::memory_order_relaxed); }
+bool deterministic() { return g_deterministic.load(std::memory_order_relaxed); }
+
+FixedSplit::FixedSplit(bool on) {
+  if (!on) return;
+  before_ = omp_get_max_threads();
+  omp_set_num_threads(kFixedSplit);
+}
+FixedSplit::~FixedSplit() {
+  if (before_) omp_set_num_threads(before_);
+}
+
 void set_parallel_threads(int n) {
   t_threads = n;
   omp_set_num_threads(n);  // oneDNN asks OpenMP for its width

@@ -45,6 +45,25 @@ class SerialSection {
   bool before_;
 };
 
+/// oneDNN divides some sums (convolutions, products with long inner dimensions) by the number of threads. Deterministic
+/// operators give it the same number on every machine and with every UPDRAFT_THREADS, so that the bits are the same,
+/// too; our own kernels' bits never depend on it.
+constexpr int kFixedSplit = 8;
+/// ACL_OPT_DETERMINISTIC, which torch.use_deterministic_algorithms sets before an operator is planned.
+void set_deterministic(bool on);
+bool deterministic();
+
+/// While one lives (and is on), oneDNN runs in this thread with kFixedSplit threads.
+class FixedSplit {
+ public:
+  explicit FixedSplit(bool on);
+  ~FixedSplit();
+  FixedSplit(const FixedSplit&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 /// Sets the worker count of this thread's team; engines call it once.
 void set_parallel_threads(int n);
 

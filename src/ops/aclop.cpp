@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "device/stream.h"
 
 namespace updraft {
@@ -38,13 +39,17 @@ class AclopTask final : public Task {
     }
     cost = cost_of(call_);
   }
-  void run() override { info_.run(call_); }
+  void run() override {
+    FixedSplit split(deterministic_);
+    info_.run(call_);
+  }
   void release() override { delete this; }
   const char* name() const override { return info_.type; }
 
  private:
   const AclopInfo& info_;
   AclopCall call_;
+  const bool deterministic_ = deterministic();
 };
 
 }  // namespace

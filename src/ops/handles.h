@@ -6,6 +6,7 @@
 
 #include "base/handle_pool.h"
 #include "base/inline_function.h"
+#include "base/parallel.h"
 #include "device/task.h"
 #include "tensor/view.h"
 
@@ -65,9 +66,12 @@ struct aclOpExecutor final : updraft::Task {
   std::vector<updraft::ArgumentView> arguments;  ///< filled while somebody watches
   std::atomic<State> state{State::Free};
   bool repeatable = false;
+  bool deterministic = false;  ///< as it was when the operator was planned
 
   void run() override {
-    if (body) body();
+    if (!body) return;
+    updraft::FixedSplit split(deterministic);
+    body();
   }
   void release() override;
   const char* name() const override;

@@ -43,6 +43,7 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
     *workspace = 0;
     made = take_executor();
     made->info = &info;
+    made->deterministic = deterministic();
     Op op(info, *made);
     plan(op);
     made->state = aclOpExecutor::State::Planned;
