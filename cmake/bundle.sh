@@ -11,7 +11,7 @@ bundle() {
   for name in $(needed "$1"); do
     case $name in
       ld-linux*|libc.so.*|libm.so.*|libdl.so.*|librt.so.*|libpthread.so.*|libgcc_s.so.*|libstdc++.so.*|libgomp.so.*) continue ;;
-      libasan.so.*|libubsan.so.*|libtsan.so.*) continue ;;
+      libomp.so*|libasan.so*|libubsan.so*|libtsan.so*|libclang_rt*) continue ;;  # of other presets
       libdnnl.so.*) file=$dnnl ;;
       *) file=$("$cc" -print-file-name="$name") ;;
     esac
