@@ -3,8 +3,12 @@
 import pathlib
 import re
 import subprocess
-import tomllib
 from dataclasses import dataclass, field
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
 
 PRESENCES = ("required", "fallback")
 

@@ -11,4 +11,8 @@ if(UPDRAFT_DNNL_DIR)
   # an overlay of an earlier `pip install .` is gone: never trust the cache
   set(dnnl_DIR ${UPDRAFT_DNNL_DIR} CACHE PATH "oneDNN's CMake package" FORCE)
 endif()
-find_package(dnnl 3.2 REQUIRED CONFIG)
+find_package(dnnl 3.2 QUIET CONFIG)
+if(NOT dnnl_FOUND)
+  message(FATAL_ERROR "Updraft's build needs oneDNN 3.2 and ${Python3_EXECUTABLE} has none (pip install . brings it by itself):\n"
+                      "pip install onednn-devel-cpu-gomp==2023.2.0 onednn-cpu-gomp==2023.2.0")
+endif()

@@ -1,6 +1,6 @@
 # Kernels are compiled once for each instruction set. The baseline objects are linked first: a function that several
 # of them emit (an inline one) is then the one that every CPU can run.
-set(UPDRAFT_SLEEF sleefgnuabi)
+set(UPDRAFT_SLEEF ${UPDRAFT_SLEEF_LIBRARY})
 function(updraft_add_kernels out)
   set(objects)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

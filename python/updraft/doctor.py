@@ -175,13 +175,13 @@ def check_torch(report, quick):
     if torch is None or npu is None:
         missing = " ".join(n for n, v in (("torch", torch), ("torch-npu", npu)) if v is None)
         report.note(t("not installed in this Python: ", "此 Python 中未安装：") + missing,
-                    "pip install torch==2.13.0 torch-npu==2.13.0")
+                    "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu; pip install torch-npu==2.13.0")
         return
     if _numbers(torch) == _numbers(npu):
         report.ok(t("torch %s and torch-npu %s match", "torch %s 与 torch-npu %s 匹配") % (torch, npu))
     else:
         report.bad(t("torch %s and torch-npu %s do not match", "torch %s 与 torch-npu %s 不匹配") % (torch, npu),
-                   "pip install torch==%s" % _numbers(npu))
+                   "pip install torch==%s --index-url https://download.pytorch.org/whl/cpu" % _numbers(npu))
     if quick:
         return
     good, text = _child(IMPORT, TORCH_DEVICE_BACKEND_AUTOLOAD="1")

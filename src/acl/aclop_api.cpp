@@ -43,8 +43,13 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
   need(type, "opType");
   const AclopInfo* info = find_aclop(type);
   if (!info)
-    throw Error(code::kAclOpNotFound,
-                "operator {} (aclop) is not implemented by Updraft (docs/reference/support.md lists what is)", type);
+    throw Error(
+        code::kAclOpNotFound,
+        "operator {} (aclop) is not implemented by Updraft (docs/reference/support.md lists what is){}", type,
+        std::strncmp(type, "Conv", 4) != 0
+            ? ""
+            : "; torch_npu asks for it where internal formats are allowed, as its older releases do by default: "
+              "set torch.npu.config.allow_internal_format = False");
   AclopCall call;
   call.type = type;
   for (int i = 0; i < inputs; ++i) call.inputs.push_back(tensor_of(in[i], in_data[i]));

@@ -1,0 +1,51 @@
+"""Plain launchers: torchrun's ranks and spawned workers find the virtual NPU by themselves."""
+import subprocess
+import sys
+
+import pytest
+
+from tests.clients.subproc import ROOT, environment
+
+RANK = """
+import os, sys
+import torch, torch_npu
+rank = int(os.environ["LOCAL_RANK"])
+torch.npu.set_device(rank)
+weight = torch.ones(4, 4, device="npu", requires_grad=True)
+(weight @ weight).sum().backward()
+assert weight.grad.device.index == rank and weight.grad.cpu().eq(8).all()
+open(os.path.join(sys.argv[1], "rank-%d" % rank), "w").write(os.environ["ASCEND_HOME_PATH"])
+"""
+
+SPAWN = """
+import sys
+import torch
+import torch.multiprocessing
+
+def work(rank, folder):
+    x = torch.full((3,), float(rank), device="npu:%d" % rank)
+    open("%s/rank-%d" % (folder, rank), "w").write(str((x + 1).sum().item()))
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(work, args=(sys.argv[1],), nprocs=2)
+"""
+
+
+def run(tmp_path, code, *launcher):
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, *launcher, str(script), str(tmp_path)], cwd=ROOT, env=environment(), timeout=110,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    return [(tmp_path / ("rank-%d" % rank)).read_text() for rank in range(2)]
+
+
+@pytest.mark.limit(180)
+def test_torchrun_with_two_ranks(tmp_path):
+    homes = run(tmp_path, RANK, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+    assert homes[0] == homes[1] and homes[0]
+
+
+@pytest.mark.limit(180)
+def test_spawned_workers(tmp_path):
+    assert run(tmp_path, SPAWN) == ["3.0", "6.0"]
