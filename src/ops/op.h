@@ -75,6 +75,10 @@ struct Bools {
   bool operator[](size_t i) const { return handle->values[i] != 0; }
   size_t size() const { return handle->values.size(); }
 };
+struct OptBools {
+  const aclBoolArray* handle;
+  explicit operator bool() const { return handle != nullptr; }
+};
 struct Tensors {
   const aclTensorList* handle;
   size_t size() const { return handle->items.size(); }
@@ -161,6 +165,9 @@ class Op {
     if (v.handle) argument(name, Ints{v.handle});
   }
   void argument(const char* name, Bools v);
+  void argument(const char* name, OptBools v) {
+    if (v.handle) argument(name, Bools{v.handle});
+  }
   void argument(const char* name, Tensors v);
   void argument(const char* name, OptTensors v) {
     if (v.handle) argument(name, Tensors{v.handle});
@@ -200,13 +207,15 @@ OpInfo* register_op(OpInfo* info);
 #define UPDRAFT_DECLARE(type, name) type name,
 #define UPDRAFT_DECLARE_AFTER(type, name) , type name
 #define UPDRAFT_PASS_AFTER(type, name) , name
+#define UPDRAFT_TEXT(...) UPDRAFT_TEXT_AS_IT_IS(__VA_ARGS__)  // lists of parameters may be macros: expanded first
+#define UPDRAFT_TEXT_AS_IT_IS(...) #__VA_ARGS__
 #define UPDRAFT_CHECK(type, name) op.argument(#name, name);
 
 /// Defines NAME##GetWorkspaceSize and NAME; the braces that follow are the first phase, with `op` (updraft::Op&).
 /// Use it inside namespace updraft.
 #define ACLNN(NAME, ...)                                                                                     \
   static void NAME##_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__));               \
-  static ::updraft::OpInfo NAME##_info{#NAME, #__VA_ARGS__, __FILE__, nullptr};                              \
+  static ::updraft::OpInfo NAME##_info{#NAME, UPDRAFT_TEXT(__VA_ARGS__), __FILE__, nullptr};                 \
   [[maybe_unused]] static ::updraft::OpInfo* const NAME##_registered = ::updraft::register_op(&NAME##_info); \
   extern "C" UPDRAFT_API int NAME##GetWorkspaceSize(                                                         \
       UPDRAFT_EACH(UPDRAFT_DECLARE, __VA_ARGS__) uint64_t* workspace_size, aclOpExecutor** executor) {       \

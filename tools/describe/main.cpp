@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,8 @@ std::string c_type(const std::string& type) {
                                                            {"Float", "float "},
                                                            {"Type", "aclDataType "}};
   auto it = types.find(type);
-  return it == types.end() ? type + " " : it->second;
+  if (it == types.end()) throw std::runtime_error("no C type is known for parameter type " + type);
+  return it->second;
 }
 
 /// aclnnInplaceAddcmul -> addcmul; aclnnLayerNormBackward -> layer_norm_backward.
@@ -88,7 +90,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** arguments) try {
   std::vector<const updraft::OpInfo*> ops;
   for (const auto* op = updraft::first_op(); op; op = op->next) ops.push_back(op);
   std::sort(ops.begin(), ops.end(), [](auto* a, auto* b) { return std::strcmp(a->name, b->name) < 0; });
@@ -136,4 +138,7 @@ int main(int count, char** arguments) {
     }
   }
   return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "updraft_describe: %s\n", e.what());
+  return 1;
 }

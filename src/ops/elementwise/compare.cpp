@@ -3,7 +3,8 @@
 
 namespace updraft {
 
-#define COMPARE(NAME, ROW)                                                                                             \
+// With a tensor and with a scalar, each into out and in place.
+#define FORMS(NAME, ROW)                                                                                               \
   ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }     \
   ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
   ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                                                     \
@@ -12,12 +13,12 @@ namespace updraft {
   ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                                                 \
     plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
   }
-COMPARE(Eq, eq)
-COMPARE(Ne, ne)
-COMPARE(Lt, lt)
-COMPARE(Le, le)
-COMPARE(Gt, gt)
-COMPARE(Ge, ge)
+FORMS(Eq, eq)
+FORMS(Ne, ne)
+FORMS(Lt, lt)
+FORMS(Le, le)
+FORMS(Gt, gt)
+FORMS(Ge, ge)
 
 ACLNN(aclnnLessScalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::lt, self, other, *out); }
 
@@ -30,18 +31,9 @@ ACLNN(aclnnLogicalXor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew
 ACLNN(aclnnLogicalNot, (In, self), (Out, out)) { plan_unary(op, Ew::logical_not, *self, *out); }
 ACLNN(aclnnInplaceLogicalNot, (Out, selfRef)) { plan_unary(op, Ew::logical_not, *selfRef, *selfRef); }
 
-#define BITWISE(NAME, ROW)                                                                                             \
-  ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }     \
-  ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
-  ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                                                     \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
-  }                                                                                                                    \
-  ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                                                 \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
-  }
-BITWISE(BitwiseAnd, bitwise_and)
-BITWISE(BitwiseOr, bitwise_or)
-BITWISE(BitwiseXor, bitwise_xor)
+FORMS(BitwiseAnd, bitwise_and)
+FORMS(BitwiseOr, bitwise_or)
+FORMS(BitwiseXor, bitwise_xor)
 ACLNN(aclnnBitwiseNot, (In, self), (Out, out)) {
   plan_unary(op, self->dtype == DType::Bool ? Ew::logical_not : Ew::bitwise_not, *self, *out);
 }
