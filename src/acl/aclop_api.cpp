@@ -6,6 +6,7 @@
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
 #include "ops/aclop.h"
+#include "ops/handles.h"
 
 using namespace updraft;
 
@@ -25,9 +26,9 @@ const std::string& option(int32_t which) {
 AclopTensor tensor_of(const aclTensorDesc* desc, const aclDataBuffer* buffer) {
   AclopTensor t;
   if (!desc) return t;
-  if (desc->dtype != DType::Undefined && !is_computable(desc->dtype))  // undefined: an optional input that is absent
-    throw Error(code::kAclInvalidParam, "a tensor has data type {}, which no operator here computes",
-                static_cast<int>(desc->dtype));
+  if (desc->dtype != DType::Undefined)  // undefined: an optional input that is absent
+    if (std::string why = refusal_of(desc->dtype); !why.empty())
+      throw Error(code::kAclInvalidParam, "tensor '{}' {}", desc->name, why);
   // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
   void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
   t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));

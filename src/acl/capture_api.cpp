@@ -29,7 +29,7 @@ ACL_API aclmdlRICaptureBegin(void* stream, int32_t mode) {
     need(stream, "stream");
     if (mode < 0 || mode > 2) throw Error(code::kRtParamInvalid, "capture mode {} is unknown, want 0 to 2", mode);
     Stream& s = stream_of(stream);
-    if (s.capture()) throw Error(code::kRtCaptured, "stream {} is being captured already", s.id());
+    if (s.capture()) throw Error(code::kRtParamInvalid, "stream {} is being captured already", s.id());
     static std::atomic<uint32_t> next{1};
     auto graph = std::make_shared<CapturedGraph>(next++);
     graph->begin(s);
@@ -51,7 +51,7 @@ ACL_API aclmdlRICaptureEnd(void* stream, void** graph) {
     *graph = nullptr;
     Stream& s = stream_of(stream);
     CapturedGraph* capture = s.capture();
-    if (!capture) throw Error(code::kRtNotCaptured, "stream {} is not being captured", s.id());
+    if (!capture) throw Error(code::kRtParamInvalid, "stream {} is not being captured", s.id());
     void* handle = capture->handle;
     try {
       capture->end(s);

@@ -239,7 +239,6 @@ ACL_API aclrtSetDeviceSatMode(int32_t mode) {
     if (mode != 0 && mode != 1)
       throw Error(code::kRtParamInvalid, "overflow mode {} is unknown, want 0 (saturation) or 1 (INF_NAN)", mode);
     current_device().saturation = mode == 0;
-    set_saturation(mode == 0);
   });
 }
 ACL_API aclrtGetDeviceSatMode(int32_t* mode) {

@@ -1,17 +1,16 @@
 #include "base/boundary.h"
 
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <mutex>
 #include <set>
 
 #include "base/config.h"
 #include "base/log.h"
+#include "base/wall_clock.h"
 
 namespace updraft {
 namespace {
@@ -44,15 +43,10 @@ const char* title_of(int code) {
 void report_error(const char* name, int code, const std::string& text) noexcept {
   try {
     UPDRAFT_LOG(kError, "ASCENDCL", "{} failed with {}: {}", name, code, text);
-    timeval now;
-    gettimeofday(&now, nullptr);
-    tm parts;
-    localtime_r(&now.tv_sec, &parts);
-    char stamp[32];
-    strftime(stamp, sizeof stamp, "%Y-%m-%d-%H:%M:%S", &parts);
+    const WallClock now = wall_clock("%Y-%m-%d-%H:%M:%S");
     t_error = fmt::format(
         "[PID: {}] {}.{:03}.{:03} {}: {}\n        TraceBack (most recent call last):\n        {} returned {}\n",
-        getpid(), stamp, now.tv_usec / 1000, now.tv_usec % 1000, title_of(code), text, name, code);
+        getpid(), now.text, now.milliseconds, now.microseconds, title_of(code), text, name, code);
     std::lock_guard lock(g_mutex);
     *g_error = t_error;
   } catch (...) {}

@@ -2,15 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <mutex>
 #include <string>
+
+#include "base/wall_clock.h"
 
 namespace updraft::log {
 namespace {
@@ -95,13 +95,8 @@ class File {
       failed_ = true;
       return;
     }
-    timeval now;
-    gettimeofday(&now, nullptr);
-    tm parts;
-    localtime_r(&now.tv_sec, &parts);
-    char stamp[32];
-    strftime(stamp, sizeof stamp, "%Y%m%d%H%M%S", &parts);
-    std::string path = fmt::format("{}/plog-{}_{}{:03}.log", folder, pid, stamp, now.tv_usec / 1000);
+    const WallClock now = wall_clock("%Y%m%d%H%M%S");
+    std::string path = fmt::format("{}/plog-{}_{}{:03}.log", folder, pid, now.text, now.milliseconds);
     std::string& oldest = paths_[next_++ % kFiles];
     if (!oldest.empty()) unlink(oldest.c_str());
     oldest = path;
@@ -130,15 +125,10 @@ bool enabled(Level level, const char* module) {
 void write(Level level, const char* module, const char* file, int line, std::string_view text) {
   static File* plog = new File;  // outlives static destruction: threads may still log
   static const char* program = program_invocation_short_name;
-  timeval now;
-  gettimeofday(&now, nullptr);
-  tm parts;
-  localtime_r(&now.tv_sec, &parts);
-  char stamp[32];
-  strftime(stamp, sizeof stamp, "%Y-%m-%d-%H:%M:%S", &parts);
+  const WallClock now = wall_clock("%Y-%m-%d-%H:%M:%S");
   const char* base = std::strrchr(file, '/');
   std::string entry = fmt::format("[{}] {}({},{}):{}.{:03}.{:03} [{}:{}]{}\n", kNames[level], module, getpid(), program,
-                                  stamp, now.tv_usec / 1000, now.tv_usec % 1000, base ? base + 1 : file, line, text);
+                                  now.text, now.milliseconds, now.microseconds, base ? base + 1 : file, line, text);
   if (settings().to_stdout) {
     [[maybe_unused]] ssize_t n = ::write(STDOUT_FILENO, entry.data(), entry.size());
   } else {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "base/overflow.h"
 
 namespace updraft {
 namespace {
@@ -23,8 +24,14 @@ constexpr bool kThreadSanitizer = false;
 #endif
 }  // namespace
 
-SerialSection::SerialSection() : before_(t_serial) { t_serial = true; }
-SerialSection::~SerialSection() { t_serial = before_; }
+SerialSection::SerialSection() : before_(t_serial), threads_(omp_get_max_threads()) {
+  t_serial = true;
+  if (threads_ != 1) omp_set_num_threads(1);
+}
+SerialSection::~SerialSection() {
+  t_serial = before_;
+  if (threads_ != 1) omp_set_num_threads(threads_);
+}
 
 namespace {
 std::atomic<bool> g_deterministic{false};
@@ -62,8 +69,9 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
   }
   std::exception_ptr failure;
   std::mutex mutex;
-  auto part = [&](int worker) {
+  auto part = [&, overflow = overflow_flag()](int worker) {
     SerialSection nested;
+    OverflowScope scope(overflow);
     const int64_t begin = grains * worker / width * grain;
     const int64_t end = std::min(n, grains * (worker + 1) / width * grain);
     if (begin >= end) return;

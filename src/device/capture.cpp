@@ -44,13 +44,13 @@ void CapturedGraph::join(Stream& stream) {
 void CapturedGraph::end(Stream& stream) {
   std::lock_guard lock(mutex_);
   if (&stream != origin_)
-    throw Error(code::kRtNotCaptured, "stream {} did not begin this capture: end it on the stream that did",
+    throw Error(code::kRtParamInvalid, "stream {} did not begin this capture: end it on the stream that did",
                 stream.id());
   for (Stream* s : streams_) s->set_capture(nullptr);
   streams_.clear();
   capturing_ = false;
   if (invalid_)
-    throw Error(code::kRtCaptureInvalidated,
+    throw Error(code::kRtParamInvalid,
                 "the capture was invalidated: something in it synchronised or is not permitted in a capture");
 }
 

@@ -21,7 +21,7 @@ class CapturedGraph {
   void begin(Stream& stream);
   /// A stream that waited for a captured event.
   void join(Stream& stream);
-  /// Ends the capture that `stream` began; throws 107026 when it was invalidated.
+  /// Ends the capture that `stream` began; throws 107000 when it was invalidated.
   void end(Stream& stream);
   void add(Task* task);
   void invalidate() { invalid_ = true; }

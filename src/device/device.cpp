@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/handle_pool.h"
+#include "base/overflow.h"
 #include "device/process_record.h"
 #include "device/streams.h"
 #include "device/strict_guard.h"
@@ -117,6 +118,7 @@ void Device::unpark(Stream& stream) { stream.resume(); }
 void Device::execute(Stream& stream, Task& task) {
   Device* before = t_executing;
   t_executing = this;
+  OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &float_status : nullptr);
   TaskObserver* observer = observer_.load(std::memory_order_acquire);
   if (observer) observer->before(stream, task);
   struct Restore {

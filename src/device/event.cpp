@@ -108,7 +108,7 @@ void Event::wait_over() {
 
 void Event::synchronize(int32_t timeout_ms) {
   std::unique_lock lock(mutex_);
-  if (capture_) throw Error(code::kRtCaptured, "the event was recorded on a stream that is being captured");
+  if (capture_) throw Error(code::kRtFeatureNotSupport, "the event was recorded on a stream that is being captured");
   uint64_t target = recorded_;
   auto reached = [&] { return completed_ >= target; };
   if (timeout_ms < 0) {

@@ -4,6 +4,7 @@
 // In strict mode the addresses that clients see are a PROT_NONE window and the memory is mapped as an alias at a
 // constant distance behind it; host_address() adds the distance. In normal mode both are the same.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -50,7 +51,8 @@ class DeviceMemory {
 
  private:
   void give_back(size_t offset, size_t bytes);
-  size_t room() const;  ///< with the lock
+  bool fits(size_t bytes) const;  ///< with the lock
+  size_t room() const;            ///< with the lock
 
   int device_;
   int fd_ = -1;
@@ -62,6 +64,9 @@ class DeviceMemory {
 
   mutable std::mutex mutex_;
   size_t used_ = 0;
+  mutable size_t others_ = 0;          ///< bytes of other processes when their records were read
+  mutable size_t used_when_read_ = 0;  ///< and our own at that time
+  mutable std::chrono::steady_clock::time_point read_at_{};
   size_t kept_ = 0;                     ///< freed bytes whose pages are still there
   std::map<size_t, size_t> allocated_;  ///< offset -> bytes
   std::map<size_t, size_t> free_;       ///< offset -> bytes

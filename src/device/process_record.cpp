@@ -21,6 +21,7 @@ namespace {
 constexpr int kDevices = 1024;
 std::atomic<int> g_files[kDevices];  // descriptor + 1; 0: none
 std::atomic<size_t> g_written[kDevices];
+std::atomic<uint64_t> g_readings{0};
 
 std::string root() {
   if (const char* p = std::getenv("UPDRAFT_RUN_DIR"); p && *p) return p;
@@ -80,6 +81,7 @@ void update_process_record(int index, size_t used) {
 }
 
 size_t other_processes_use(int index) {
+  g_readings.fetch_add(1, std::memory_order_relaxed);
   if (g_files[index] == 0) return 0;  // no records at all
   std::string folder = fmt::format("{}/devices/{}", root(), index);
   DIR* dir = opendir(folder.c_str());
@@ -100,5 +102,7 @@ size_t other_processes_use(int index) {
   closedir(dir);
   return total;
 }
+
+uint64_t record_readings() { return g_readings.load(std::memory_order_relaxed); }
 
 }  // namespace updraft

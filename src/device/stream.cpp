@@ -122,7 +122,7 @@ std::optional<Error> Stream::failure() const {
 void Stream::synchronize(std::chrono::milliseconds timeout) {
   if (capture()) {
     capture()->invalidate();
-    throw Error(code::kRtCaptured, "stream {} is being captured: it cannot be synchronised", id_);
+    throw Error(code::kRtFeatureNotSupport, "stream {} is being captured: it cannot be synchronised", id_);
   }
   std::unique_lock lock(mutex_);
   const uint64_t target = submitted_;

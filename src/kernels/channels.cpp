@@ -136,13 +136,73 @@ TensorView settle(const TensorView& v, int slot) {
   return gather_to(onednn::scratch(slot, v.bytes()), v.dtype, v);
 }
 
+// Two sums for each column: add(first row, last row, sums) over pieces of the rows, added up in order.
+template <class F>
+std::vector<double> sum_columns(const Rows& in, F&& add) {
+  const int64_t C = in.cols, chunks = in.chunks();
+  std::vector<double> totals(static_cast<size_t>(std::max<int64_t>(chunks, 1) * 2 * C));
+  parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k)
+      add(k * in.chunk, std::min(in.rows, (k + 1) * in.chunk), totals.data() + k * 2 * C);
+  });
+  for (int64_t k = 1; k < chunks; ++k)
+    for (int64_t i = 0; i < 2 * C; ++i) totals[static_cast<size_t>(i)] += totals[static_cast<size_t>(k * 2 * C + i)];
+  return totals;
+}
+
+// Each channel is measured, finished (which makes its map of the statistics) and applied; a few long ones in pieces.
+template <int kStats, int kMap, int N, class Measure, class Merge, class Finish, class Apply>
+void by_channel(const Channels<N>& ch, int64_t buffers, bool measured, bool applied, Measure&& measure, Merge&& merge,
+                Finish&& finish, Apply&& apply) {
+  const int64_t n = ch.elements;
+  const int64_t chunks = ch.count < 8 && n > 2 * kChunk ? (n + kChunk - 1) / kChunk : 1;
+  const size_t bytes = ch.direct ? 0 : static_cast<size_t>(buffers * (chunks == 1 ? n : kChunk) * ch.width);
+  if (chunks == 1) {
+    parallel_for(ch.count, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+      char* buffer = static_cast<char*>(onednn::scratch(8, bytes));
+      for (int64_t i = begin; i < end; ++i) {
+        double stats[kStats] = {}, map[kMap] = {1};
+        if (measured) measure(i, 0, n, buffer, stats);
+        finish(i, stats, map);
+        if (applied) apply(i, 0, n, buffer, measured, map);
+      }
+    });
+    return;
+  }
+  std::vector<double> stats(static_cast<size_t>(ch.count * chunks * kStats)),
+      maps(static_cast<size_t>(ch.count * kMap));
+  auto pieces = [&](auto&& f) {
+    parallel_for(ch.count * chunks, 1, [&](int64_t begin, int64_t end) {
+      char* buffer = static_cast<char*>(onednn::scratch(8, bytes));
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t from = t % chunks * kChunk;
+        f(t, t / chunks, from, std::min(n, from + kChunk), buffer);
+      }
+    });
+  };
+  if (measured)
+    pieces([&](int64_t t, int64_t channel, int64_t begin, int64_t end, char* buffer) {
+      measure(channel, begin, end, buffer, stats.data() + kStats * t);
+    });
+  for (int64_t i = 0; i < ch.count; ++i) {
+    double *total = stats.data() + kStats * i * chunks, *map = maps.data() + kMap * i;
+    for (int64_t k = 1; k < chunks; ++k) merge(total, total + kStats * k);
+    map[0] = 1;
+    finish(i, total, map);
+  }
+  if (applied)
+    pieces([&](int64_t, int64_t channel, int64_t begin, int64_t end, char* buffer) {
+      apply(channel, begin, end, buffer, false, maps.data() + kMap * channel);
+    });
+}
+
 void forward_rows(const TensorView& x, const TensorView* out, bool stats,
                   FunctionRef<void(int64_t, const double*, double&, double&)> finish) {
   const Compute compute = compute_for(x);
   const int c = static_cast<int>(compute);
   const Rows in(x, compute);
   const KernelTable& table = kernels();
-  const int64_t C = in.cols, chunks = in.chunks();
+  const int64_t C = in.cols;
   const size_t row_bytes = static_cast<size_t>(C) * size_of(compute);
   std::vector<double> totals;
   Columns first(compute, C);
@@ -150,21 +210,14 @@ void forward_rows(const TensorView& x, const TensorView* out, bool stats,
   if (stats && in.rows) {
     table.load[static_cast<int>(x.dtype)][c](first.data.data(), x.data, 1, C);
     table.load[static_cast<int>(x.dtype)][static_cast<int>(Compute::F64)](pivot.data(), x.data, 1, C);
-    totals.resize(static_cast<size_t>(chunks * 2 * C));
-    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        double* sums = totals.data() + k * 2 * C;
-        const int64_t last = std::min(in.rows, (k + 1) * in.chunk);
-        const int64_t step = std::min(in.block(), in.chunk);
-        void* buffer = in.native ? nullptr : onednn::scratch(8, static_cast<size_t>(step) * row_bytes);
-        for (int64_t r = k * in.chunk; r < last; r += step) {
-          const int64_t n = std::min(step, last - r);
-          table.moments_cols(c, in.read(r, n, buffer), C, n, C, first.get(), sums, sums + C);
-        }
+    totals = sum_columns(in, [&](int64_t begin, int64_t end, double* sums) {
+      const int64_t step = std::min(in.block(), in.chunk);
+      void* buffer = in.native ? nullptr : onednn::scratch(8, static_cast<size_t>(step) * row_bytes);
+      for (int64_t r = begin; r < end; r += step) {
+        const int64_t n = std::min(step, end - r);
+        table.moments_cols(c, in.read(r, n, buffer), C, n, C, first.get(), sums, sums + C);
       }
     });
-    for (int64_t k = 1; k < chunks; ++k)
-      for (int64_t i = 0; i < 2 * C; ++i) totals[static_cast<size_t>(i)] += totals[static_cast<size_t>(k * 2 * C + i)];
   }
   Columns scale(compute, C), shift(compute, C);
   const double n = static_cast<double>(in.rows);
@@ -202,30 +255,23 @@ void backward_rows(const TensorView& dy, const TensorView& x, const double* mean
   const int c = static_cast<int>(compute);
   const Rows in(x, compute), grad(dy, compute);
   const KernelTable& table = kernels();
-  const int64_t C = in.cols, chunks = in.chunks();
+  const int64_t C = in.cols;
   const size_t row_bytes = static_cast<size_t>(C) * size_of(compute);
   const int64_t step = in.native && grad.native ? in.chunk : std::min(in.chunk, std::max<int64_t>(1, 4096 / C));
   std::vector<double> totals;
   if (need_sums) {
     Columns center(compute, C);
     for (int64_t i = 0; i < C; ++i) center.set(i, mean[i]);
-    totals.resize(static_cast<size_t>(std::max<int64_t>(chunks, 1) * 2 * C));
-    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+    totals = sum_columns(in, [&](int64_t begin, int64_t end, double* sums) {
       char* buffer = static_cast<char*>(
           onednn::scratch(8, static_cast<size_t>(in.native && grad.native ? 0 : 2 * step) * row_bytes));
-      for (int64_t k = begin; k < end; ++k) {
-        double* sums = totals.data() + k * 2 * C;
-        const int64_t last = std::min(in.rows, (k + 1) * in.chunk);
-        for (int64_t r = k * in.chunk; r < last; r += step) {
-          const int64_t n = std::min(step, last - r);
-          const void* v = in.read(r, n, buffer);
-          const void* g = grad.read(r, n, buffer + static_cast<size_t>(step) * row_bytes);
-          table.norm_cols_grad_sums(c, g, v, n, C, center.get(), sums, sums + C);
-        }
+      for (int64_t r = begin; r < end; r += step) {
+        const int64_t n = std::min(step, end - r);
+        const void* v = in.read(r, n, buffer);
+        const void* g = grad.read(r, n, buffer + static_cast<size_t>(step) * row_bytes);
+        table.norm_cols_grad_sums(c, g, v, n, C, center.get(), sums, sums + C);
       }
     });
-    for (int64_t k = 1; k < chunks; ++k)
-      for (int64_t i = 0; i < 2 * C; ++i) totals[static_cast<size_t>(i)] += totals[static_cast<size_t>(k * 2 * C + i)];
   }
   Columns a(compute, C), b(compute, C), d(compute, C);
   for (int64_t i = 0; i < C; ++i) {
@@ -275,7 +321,7 @@ void channel_forward(const TensorView& x, const TensorView* out, bool stats,
   const TensorView* views[] = {&from, out ? out : &from};
   const Channels<2> ch(views, compute_for(x));
   const int c = ch.c;
-  auto measure = [&](int64_t channel, int64_t begin, int64_t end, void* buffer, double* state) {
+  auto measure = [&](int64_t channel, int64_t begin, int64_t end, char* buffer, double* state) {
     if (ch.direct) {
       ch.each(channel, begin, end, [&](void** p, int64_t, int64_t n) { table.norm_stats(c, p[0], n, state); });
     } else {
@@ -283,57 +329,19 @@ void channel_forward(const TensorView& x, const TensorView* out, bool stats,
       table.norm_stats(c, buffer, end - begin, state);
     }
   };
-  auto apply = [&](int64_t channel, int64_t begin, int64_t end, void* buffer, bool filled, double a, double b) {
+  auto apply = [&](int64_t channel, int64_t begin, int64_t end, char* buffer, bool filled, const double* map) {
     if (ch.direct) {
       ch.each(channel, begin, end,
-              [&](void** p, int64_t, int64_t n) { table.norm_scale_shift(c, p[0], n, a, b, p[1]); });
+              [&](void** p, int64_t, int64_t n) { table.norm_scale_shift(c, p[0], n, map[0], map[1], p[1]); });
     } else {
       if (!filled) ch.gather(0, channel, begin, end, buffer);
-      table.norm_scale_shift(c, buffer, end - begin, a, b, buffer);
+      table.norm_scale_shift(c, buffer, end - begin, map[0], map[1], buffer);
       ch.scatter(1, channel, begin, end, buffer);
     }
   };
-  const int64_t n = ch.elements;
-  const size_t bytes = ch.direct ? 0 : static_cast<size_t>(n * ch.width);
-  const int64_t chunks = ch.count < 8 && n > 2 * kChunk ? (n + kChunk - 1) / kChunk : 1;
-  if (chunks == 1) {
-    parallel_for(ch.count, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
-      void* buffer = onednn::scratch(8, bytes);
-      for (int64_t i = begin; i < end; ++i) {
-        double state[3] = {0, 0, 0}, a = 1, b = 0;
-        if (stats) measure(i, 0, n, buffer, state);
-        finish(i, state, a, b);
-        if (out) apply(i, 0, n, buffer, stats, a, b);
-      }
-    });
-    return;
-  }
-  const size_t part = ch.direct ? 0 : static_cast<size_t>(kChunk * ch.width);
-  std::vector<double> states(static_cast<size_t>(ch.count * chunks * 3)), map(static_cast<size_t>(ch.count * 2));
-  auto pieces = [&](auto&& f) {
-    parallel_for(ch.count * chunks, 1, [&](int64_t begin, int64_t end) {
-      void* buffer = onednn::scratch(8, part);
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t from = t % chunks * kChunk;
-        f(t, t / chunks, from, std::min(n, from + kChunk), buffer);
-      }
-    });
-  };
-  if (stats)
-    pieces([&](int64_t t, int64_t channel, int64_t begin, int64_t end, void* buffer) {
-      measure(channel, begin, end, buffer, &states[static_cast<size_t>(3 * t)]);
-    });
-  for (int64_t i = 0; i < ch.count; ++i) {
-    double* state = &states[static_cast<size_t>(3 * i * chunks)];
-    for (int64_t k = 1; k < chunks; ++k) merge_stats(state, state + 3 * k);
-    map[static_cast<size_t>(2 * i)] = 1;
-    finish(i, state, map[static_cast<size_t>(2 * i)], map[static_cast<size_t>(2 * i + 1)]);
-  }
-  if (out)
-    pieces([&](int64_t, int64_t channel, int64_t begin, int64_t end, void* buffer) {
-      apply(channel, begin, end, buffer, false, map[static_cast<size_t>(2 * channel)],
-            map[static_cast<size_t>(2 * channel + 1)]);
-    });
+  by_channel<3, 2>(
+      ch, 1, stats, out != nullptr, measure, merge_stats,
+      [&](int64_t i, const double* state, double* map) { finish(i, state, map[0], map[1]); }, apply);
 }
 
 void channel_backward(const TensorView& dy, const TensorView& x, const double* mean, const TensorView* dx,
@@ -345,7 +353,6 @@ void channel_backward(const TensorView& dy, const TensorView& x, const double* m
   const TensorView* views[] = {&from, &grad, dx ? dx : &from};
   const Channels<3> ch(views, compute_for(x));
   const int c = ch.c;
-  const int64_t n = ch.elements;
   auto measure = [&](int64_t channel, int64_t begin, int64_t end, char* buffer, double* sums) {
     const double m = mean[channel];
     if (ch.direct) {
@@ -373,48 +380,11 @@ void channel_backward(const TensorView& dy, const TensorView& x, const double* m
       ch.scatter(2, channel, begin, end, buffer);
     }
   };
-  const int64_t chunks = ch.count < 8 && n > 2 * kChunk ? (n + kChunk - 1) / kChunk : 1;
-  const size_t bytes = ch.direct ? 0 : static_cast<size_t>(2 * (chunks == 1 ? n : kChunk) * ch.width);
-  if (chunks == 1) {
-    parallel_for(ch.count, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
-      char* buffer = static_cast<char*>(onednn::scratch(8, bytes));
-      for (int64_t i = begin; i < end; ++i) {
-        double sums[2] = {0, 0}, abc[3] = {1, 0, 0};
-        if (need_sums) measure(i, 0, n, buffer, sums);
-        finish(i, sums, abc);
-        if (dx) apply(i, 0, n, buffer, need_sums, abc);
-      }
-    });
-    return;
-  }
-  std::vector<double> sums(static_cast<size_t>(ch.count * chunks * 2)), map(static_cast<size_t>(ch.count * 3));
-  auto pieces = [&](auto&& f) {
-    parallel_for(ch.count * chunks, 1, [&](int64_t begin, int64_t end) {
-      char* buffer = static_cast<char*>(onednn::scratch(8, bytes));
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t from = t % chunks * kChunk;
-        f(t, t / chunks, from, std::min(n, from + kChunk), buffer);
-      }
-    });
+  auto merge = [](double* into, const double* from) {
+    into[0] += from[0];
+    into[1] += from[1];
   };
-  if (need_sums)
-    pieces([&](int64_t t, int64_t channel, int64_t begin, int64_t end, char* buffer) {
-      measure(channel, begin, end, buffer, &sums[static_cast<size_t>(2 * t)]);
-    });
-  for (int64_t i = 0; i < ch.count; ++i) {
-    double* total = &sums[static_cast<size_t>(2 * i * chunks)];
-    for (int64_t k = 1; k < chunks; ++k) {
-      total[0] += total[2 * k];
-      total[1] += total[2 * k + 1];
-    }
-    double* abc = &map[static_cast<size_t>(3 * i)];
-    abc[0] = 1;
-    finish(i, total, abc);
-  }
-  if (dx)
-    pieces([&](int64_t, int64_t channel, int64_t begin, int64_t end, char* buffer) {
-      apply(channel, begin, end, buffer, false, &map[static_cast<size_t>(3 * channel)]);
-    });
+  by_channel<2, 3>(ch, 2, need_sums, dx != nullptr, measure, merge, finish, apply);
 }
 
 }  // namespace updraft

@@ -79,7 +79,7 @@ void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, c
     key.add(v->dtype, v->rank);
     for (int d = 0; d < v->rank; ++d) key.add(v->dims[d], v->strides[d]);
   }
-  key.add(real_bits(alpha), real_bits(beta), bias ? static_cast<int>(bias->dtype) : -1, parallel_width());
+  key.add(real_bits(alpha), real_bits(beta), bias ? static_cast<int>(bias->dtype) : -1);
   static auto* cache = new onednn::Cache<Product>;
   auto product = cache->get(key, [&] {
     Product p;

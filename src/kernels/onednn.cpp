@@ -1,5 +1,7 @@
 #include "kernels/onednn.h"
 
+#include <omp.h>
+
 #include <cstdlib>
 #include <new>
 
@@ -27,6 +29,8 @@ dnnl::memory::data_type type_of(DType t) {
     default: return D::undef;
   }
 }
+
+Key::Key() { append(omp_get_max_threads()); }
 
 namespace {
 constexpr int kSlots = 16;

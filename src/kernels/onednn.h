@@ -22,9 +22,11 @@ dnnl::memory::data_type type_of(DType t);
 /// Scratch memory of the calling thread, at least `bytes`, 64-byte aligned; `slot` tells buffers of one kernel apart.
 void* scratch(int slot, size_t bytes);
 
-/// A key made of the numbers that a primitive depends on.
+/// A key made of the numbers that a primitive depends on. The threads that oneDNN may use are one of them: a primitive
+/// divides its work when it is made.
 class Key {
  public:
+  Key();
   template <class... T>
   Key& add(T... values) {
     (append(static_cast<int64_t>(values)), ...);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/overflow.h"
 #include "base/parallel.h"
 
 namespace updraft {
@@ -152,8 +153,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
   for (int k = 0; watch && k < count; ++k) watch = lanes[k].native == DType::Float;
 
   bool direct = !watch;  // no operand passes through a buffer: one call for the whole range
-  for (int k = 0; direct && k < count; ++k)
-    direct = linear[k] && !constant[k] && operands[k]->dtype == lanes[k].native;
+  for (int k = 0; direct && k < count; ++k) direct = linear[k] && !constant[k] && operands[k]->dtype == lanes[k].native;
 
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
     const int64_t block = direct ? end - begin : kBlock;
@@ -206,8 +206,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
       fn(from, to, n, params);
       if (watch && before)
         for (int k = 0; k < outputs; ++k)
-          if (!table.all_finite_f32(static_cast<const float*>(to[k]), n))
-            float_overflow.store(1, std::memory_order_relaxed);
+          if (!table.all_finite_f32(static_cast<const float*>(to[k]), n)) note_overflow();
       for (int k = 0; k < outputs; ++k) {
         if (to[k] != buffers[k]) continue;
         char* result = buffers[k];
@@ -241,13 +240,6 @@ void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inpu
   const KernelTable& table = kernels();
   const int c = static_cast<int>(compute);
   Lane lanes[kMaxOperands];
-  // The table of conversions ends before the types that nothing computes in.
-  auto computable = [](const TensorView& v) {
-    if (static_cast<unsigned>(v.dtype) >= kStorageTypes)
-      throw Error(code::kAclnnParamInvalid, "{} is a type that can only be copied", describe(v));
-  };
-  std::for_each(in, in + inputs, computable);
-  std::for_each(out, out + outputs, computable);
   for (int k = 0; k < outputs; ++k)
     lanes[k] = boolean ? Lane{DType::Bool, 1, nullptr, out[k].dtype == DType::Bool ? table.move_out[0] : nullptr}
                        : Lane{storage_of(compute), static_cast<int64_t>(size_of(compute)), nullptr,
@@ -271,36 +263,7 @@ void run_native(BlockFn fn, std::initializer_list<TensorView> in, const TensorVi
   run_blocks(fn, lanes, in.begin(), static_cast<int>(in.size()), &out, 1, params);
 }
 
-// Pairs of halves have no compute type: they are moved and converted as their two parts, which is all that clients do
-// with them.
-static TensorView part_of(const TensorView& v, int part) {
-  TensorView p = v;
-  p.dtype = v.dtype == DType::Complex32 ? DType::Float16 : v.dtype == DType::Complex64 ? DType::Float : DType::Double;
-  p.data = v.as<char>() + static_cast<size_t>(part) * size_of(p.dtype);
-  for (int d = 0; d < p.rank; ++d) p.strides[d] *= 2;
-  return p;
-}
-static void copy_complex_halves(const TensorView& to, const TensorView& from) {
-  auto is_pair = [](DType t) { return t == DType::Complex32 || is_complex(t); };
-  if (to.dtype == from.dtype) {
-    TensorView whole_to = to, whole_from = from;
-    whole_to.dtype = whole_from.dtype = DType::UInt32;
-    return copy_elements(whole_to, whole_from);
-  }
-  if (!is_pair(to.dtype) && to.dtype != DType::Bool) return copy_elements(to, part_of(from, 0));
-  if (!is_pair(from.dtype)) {
-    copy_elements(part_of(to, 0), from);
-    return fill_elements(part_of(to, 1), Params{});
-  }
-  if (to.dtype == DType::Bool) {
-    std::vector<complex64> wide(static_cast<size_t>(from.numel()));
-    return copy_elements(to, gather_to(wide.data(), DType::Complex64, from).expand_as(to));
-  }
-  for (int part : {0, 1}) copy_elements(part_of(to, part), part_of(from, part));
-}
-
 void copy_elements(const TensorView& to, const TensorView& from) {
-  if (to.dtype == DType::Complex32 || from.dtype == DType::Complex32) return copy_complex_halves(to, from);
   const size_t size = size_of(to.dtype);
   if (to.dtype == from.dtype && to.same_shape(from)) {
     if (to.data == from.data && std::equal(to.strides, to.strides + to.rank, from.strides)) return;
@@ -353,11 +316,6 @@ void copy_elements(const TensorView& to, const TensorView& from) {
 }
 
 void fill_elements(const TensorView& to, const Params& value) {
-  if (to.dtype == DType::Complex32) {
-    complex64 wide;
-    std::memcpy(&wide, value.c64, sizeof wide);
-    return copy_elements(to, TensorView::contiguous(&wide, DType::Complex64, nullptr, 0));
-  }
   Compute compute = compute_of(to.dtype);
   alignas(16) char one[16];
   std::memcpy(one,

@@ -43,14 +43,9 @@ struct KernelTable {
 #undef KERNEL
 };
 
-/// The table for this machine.
+/// The table for this machine. In saturation mode (base/overflow.h) every store to fp16 keeps to ±65504 (NaN becomes
+/// 0) and notes an overflow: the table is to be asked for in the work, not when it is planned.
 const KernelTable& kernels();
-
-/// Saturation mode, of the whole process: every store to fp16 keeps to ±65504 (NaN becomes 0) and an overflow sets
-/// float_overflow, which stays set until it is read.
-void set_saturation(bool on);
-bool saturating();
-extern std::atomic<uint32_t> float_overflow;
 
 /// Inputs that a row of elementwise.inc takes, and whether it yields bool.
 struct EwTraits {

@@ -2,9 +2,19 @@
 
 #include <cstring>
 
+#include "base/config.h"
+#include "device/soc.h"
 #include "ops/op.h"
 
 namespace updraft {
+
+std::string refusal_of(DType t) {
+  if (!is_computable(t))
+    return fmt::format("has data type {} ({}), which no operator here computes", static_cast<int>(t), name_of(t));
+  if (t == DType::BFloat16 && Config::get().card_fidelity && !soc().bf16)
+    return fmt::format("is {}: {} has no bfloat16 (UPDRAFT_FIDELITY=card)", name_of(t), soc().name);
+  return {};
+}
 
 // Never destroyed: clients release handles in their own static destructors.
 #define UPDRAFT_POOL(function, type, capacity)          \

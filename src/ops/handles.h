@@ -50,6 +50,10 @@ struct aclScalarList {
 namespace updraft {
 struct OpInfo;
 
+/// Why no operator takes a tensor of type t (here, or on the product that UPDRAFT_FIDELITY=card stands for); empty:
+/// they do.
+std::string refusal_of(DType t);
+
 /// An argument as observers, traces and messages see it.
 struct ArgumentView {
   const char* name;

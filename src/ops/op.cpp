@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/config.h"
 #include "device/context.h"
 #include "device/device.h"
-#include "device/soc.h"
 #include "device/stream.h"
 
 namespace updraft {
@@ -94,12 +92,8 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
   }
   if (!tensor_pool().get(handle))
     throw Error(code::kAclnnParamInvalid, "{} is not a tensor handle (destroyed, or never created)", name);
-  if (!is_computable(handle->view.dtype))
-    throw Error(code::kAclnnParamInvalid, "{} has data type {} ({}), which no operator here computes", name,
-                static_cast<int>(handle->view.dtype), name_of(handle->view.dtype));
-  if (handle->view.dtype == DType::BFloat16 && Config::get().card_fidelity && !soc().bf16)
-    throw Error(code::kAclnnParamInvalid, "{} is {}: {} has no bfloat16 (UPDRAFT_FIDELITY=card)", name,
-                describe(handle->view), soc().name);
+  if (std::string why = refusal_of(handle->view.dtype); !why.empty())
+    throw Error(code::kAclnnParamInvalid, "{} {}", name, why);
   const int64_t elements = handle->view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(handle->view.dtype));

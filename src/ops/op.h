@@ -78,6 +78,10 @@ struct Bools {
   bool operator[](size_t i) const { return handle->values[i] != 0; }
   size_t size() const { return handle->values.size(); }
 };
+struct OptBools {
+  const aclBoolArray* handle;
+  explicit operator bool() const { return handle != nullptr; }
+};
 struct Tensors {
   const aclTensorList* handle;
   size_t size() const { return handle->items.size(); }
@@ -175,6 +179,9 @@ class Op {
     if (v.handle) argument(name, Ints{v.handle});
   }
   void argument(const char* name, Bools v);
+  void argument(const char* name, OptBools v) {
+    if (v.handle) argument(name, Bools{v.handle});
+  }
   void argument(const char* name, Tensors v);
   void argument(const char* name, OptTensors v) {
     if (v.handle) argument(name, Tensors{v.handle});
@@ -214,9 +221,10 @@ OpInfo* register_op(OpInfo* info);
 #define UPDRAFT_DECLARE(type, name) type name,
 #define UPDRAFT_DECLARE_AFTER(type, name) , type name
 #define UPDRAFT_PASS_AFTER(type, name) , name
+#define UPDRAFT_TEXT(...) UPDRAFT_TEXT_AS_IT_IS(__VA_ARGS__)  // lists of parameters may be macros: expanded first
+#define UPDRAFT_TEXT_AS_IT_IS(...) #__VA_ARGS__
 #define UPDRAFT_CHECK(type, name) op.argument(#name, name);
 
-#define UPDRAFT_TEXT(...) #__VA_ARGS__
 #define UPDRAFT_DESCRIBED __attribute__((weak, visibility("hidden")))
 
 /// What an operator is: ABOUT(aclnnNeg, Vector, "out = -self", "…in 中文…"), before or after its ACLNN.

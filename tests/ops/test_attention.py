@@ -1,10 +1,14 @@
 """Scaled dot product attention and npu_fusion_attention on the NPU against float64 on the CPU."""
 
 import math
+import os
+import re
+from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
+from aclnn import call
 
 torch_npu = pytest.importorskip("torch_npu")
 
@@ -230,3 +234,71 @@ def test_transform_bias_rescale_qkv():
     qkv, bias = torch.randn(2, 7, 48), torch.randn(48)
     for a, e in zip(torch._transform_bias_rescale_qkv(qkv.npu(), bias.npu(), 4), torch._transform_bias_rescale_qkv(qkv, bias, 4)):
         close(a, e.double(), torch.float32)
+
+
+def run_form(name, **values):
+    """A form by the C ABI: what is not given is absent."""
+    declared = re.search(rf"\b{name}GetWorkspaceSize\(([^)]*)\)", next(
+        p.read_text() for p in Path(os.environ["ASCEND_HOME_PATH"], "include", "aclnnop").glob("*.h")
+        if f" {name}GetWorkspaceSize" in p.read_text())).group(1)
+    names = [p.split()[-1].lstrip("*") for p in declared.split(",")][:-2]
+    numbers = dict(scaleValue=1.0, keepProb=1.0, preTokens=2147483647, nextTokens=2147483647, headNum=1, inputLayout="",
+                   innerPrecise=0, sparseMode=0, pseType=1, softmaxLayout="")
+    assert not set(values) - set(names), set(values) - set(names)
+    call(name, *[values.get(n, numbers.get(n)) for n in names])
+
+
+@pytest.mark.parametrize("version,sinks,pse_type", [("", False, 1), ("V2", False, 0), ("V2", False, 1), ("V3", True, 0), ("V3", True, 1)])
+def test_forms(version, sinks, pse_type):
+    """V2 says where the position bias goes (0: behind the scale; 1: it is scaled, too), V3 has sinks."""
+    torch.manual_seed(11)
+    q, k, v = inputs(2, 4, 2, 60, 80, 32, torch.float32)
+    pse, sink, weight = torch.randn(2, 4, 60, 80), torch.randn(4), torch.randn(2, 4, 60, 32)
+    wide = [t.double().requires_grad_() for t in (q, k, v, pse, sink)]
+    want = reference(*wide[:3], 0.3, pse=wide[3], pse_inside=pse_type == 1, sink=wide[4] if sinks else None)
+    want.backward(weight.double())
+    given = dict(zip(("query", "key", "value", "realShift"), (t.npu() for t in (q, k, v, pse))))
+    if sinks:
+        given["sink"] = sink.npu()
+    if version:
+        given["pseType"] = pse_type
+    numbers = dict(scaleValue=0.3, headNum=4, inputLayout="BNSD")
+    top, total = torch.empty(2, 4, 60, 8, device="npu"), torch.empty(2, 4, 60, 8, device="npu")
+    out = torch.empty(2, 4, 60, 32, device="npu")
+    run_form("aclnnFlashAttentionScore" + version, **given, **numbers, softmaxMax=top, softmaxSum=total, attentionOut=out)
+    close(out, want.detach(), torch.float32)
+    grads = [torch.empty_like(t.npu()) for t in (q, k, v, pse)]
+    more = {"dsink": torch.empty(4, device="npu")} if sinks else {}
+    run_form("aclnnFlashAttentionScoreGrad" + version, **given, **numbers, **more, dy=weight.npu(), softmaxMax=top,
+             softmaxSum=total, attentionIn=out, **dict(zip(("dq", "dk", "dv", "dpse"), grads)))
+    for got, leaf in zip(grads + list(more.values()), wide):
+        close(got, leaf.grad, torch.float32)
+
+
+@pytest.mark.parametrize("forward,backward,sinks", [
+    ("aclnnFlashAttentionVarLenScoreV2", "aclnnFlashAttentionUnpaddingScoreGradV2", False),
+    ("aclnnFlashAttentionVarLenScoreV5", "aclnnFlashAttentionUnpaddingScoreGradV5", True)])
+def test_forms_of_variable_length(forward, backward, sinks):
+    torch.manual_seed(12)
+    lengths_q, lengths_k = [5, 40, 31], [9, 40, 64]
+    q, k, v = torch.randn(sum(lengths_q), 4, 32), torch.randn(sum(lengths_k), 2, 32), torch.randn(sum(lengths_k), 2, 32)
+    sink, weight = torch.randn(4), torch.randn(q.shape)
+    wide = [t.double().requires_grad_() for t in (q, k, v, sink)]
+    want = torch.cat([reference(*[t.transpose(0, 1)[None] for t in parts], 0.2, sink=wide[3] if sinks else None)[0].transpose(0, 1)
+                      for parts in zip(*(t.split(n) for t, n in zip(wide, (lengths_q, lengths_k, lengths_k))))])
+    want.backward(weight.double())
+    given = dict(zip(("query", "key", "value"), (t.npu() for t in (q, k, v))))
+    if sinks:
+        given["sink"] = sink.npu()
+    given.update(scaleValue=0.2, headNum=4, inputLayout="TND", actualSeqQLen=torch.tensor(lengths_q).cumsum(0).tolist(),
+                 actualSeqKvLen=torch.tensor(lengths_k).cumsum(0).tolist())
+    top, total = torch.empty(76, 4, 8, device="npu"), torch.empty(76, 4, 8, device="npu")
+    out = torch.empty(76, 4, 32, device="npu")
+    run_form(forward, **given, softmaxMax=top, softmaxSum=total, attentionOut=out)
+    close(out, want.detach(), torch.float32)
+    grads = [torch.empty_like(t.npu()) for t in (q, k, v)]
+    more = {"dsink": torch.empty(4, device="npu")} if sinks else {}
+    run_form(backward, **given, **more, dy=weight.npu(), softmaxMax=top, softmaxSum=total, attentionIn=out,
+             **dict(zip(("dq", "dk", "dv"), grads)))
+    for got, leaf in zip(grads + list(more.values()), wide):
+        close(got, leaf.grad, torch.float32)

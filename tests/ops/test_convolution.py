@@ -4,6 +4,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from aclnn import call
 
 torch_npu = pytest.importorskip("torch_npu")
 
@@ -196,3 +197,84 @@ def test_grid_sample(mode, border, corners):
         grid = torch.rand(2, 3, 4, 5, 3) * 2.6 - 1.3
         compare(lambda x, g: F.grid_sample(x, g, mode, border, corners), [torch.randn(2, 3, 4, 7, 8), grid], torch.float32,
                 exact=True)
+
+
+@pytest.mark.parametrize("dtype", TYPES[:1] + TYPES[2:], ids=str)
+def test_sequences_by_channels_last(dtype):
+    """conv_tbc: [time, batch, channels]."""
+    x, w, b = torch.randn(9, 2, 5).to(dtype), torch.randn(3, 5, 4).to(dtype), torch.randn(4).to(dtype)
+    leaves = [t.double().requires_grad_() for t in (x, w, b)]
+    for pad in (0, 1, 2):
+        want = torch.conv_tbc(*leaves, pad)
+        out = torch.empty(want.shape, dtype=dtype, device="npu")
+        call("aclnnConvTbc", x.npu(), w.npu(), b.npu(), pad, out, 0)
+        close(want, out, dtype)
+        g = torch.randn(want.shape).to(dtype)
+        grads = torch.autograd.grad(want, leaves, g.double())
+        got = [torch.empty_like(t.npu()) for t in (x, w, b)]
+        call("aclnnConvTbcBackward", g.npu(), x.npu(), w.npu(), b.npu(), pad, 0, *got)
+        for a, e in zip(got, grads):
+            close(e, a, dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES[:1] + TYPES[2:], ids=str)
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_depthwise(dtype, multiplier):
+    x, w, b = torch.randn(2, 6, 9, 8).to(dtype), torch.randn(6 * multiplier, 1, 3, 3).to(dtype), torch.randn(6 * multiplier).to(dtype)
+    want = F.conv2d(x.double(), w.double(), b.double(), 2, 1, 1, 6)
+    out = torch.empty(want.shape, dtype=dtype, device="npu")
+    call("aclnnConvDepthwise2d", x.npu(), w.npu(), [3, 3], b.npu(), [2, 2], [1, 1], [1, 1], out, 0)
+    close(want, out, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_largest_with_its_place(dtype):
+    x = torch.randn(2, 3, 9, 8).to(dtype)
+    want, where = F.max_pool2d(x, 3, 2, 1, return_indices=True)
+    out, indices = torch.empty(want.shape, dtype=dtype, device="npu"), torch.empty(want.shape, dtype=torch.int32, device="npu")
+    call("aclnnMaxPool2dWithIndices", x.npu(), [3, 3], [2, 2], [1, 1], [1, 1], False, out, indices)
+    assert torch.equal(out.cpu(), want) and torch.equal(indices.cpu().long(), where)
+    leaf, g = x.double().requires_grad_(), torch.randn(want.shape).to(dtype)
+    F.max_pool2d(leaf, 3, 2, 1).backward(g.double())
+    grad = torch.empty_like(x.npu())
+    call("aclnnMaxPool2dWithIndicesBackward", g.npu(), x.npu(), indices, [3, 3], [2, 2], [1, 1], [1, 1], False, grad)
+    close(leaf.grad, grad, dtype)
+    volume = torch.randn(2, 3, 7, 6, 5).to(dtype)
+    compare(lambda t: F.adaptive_max_pool3d(t, (3, 2, 4)), [volume.double()], dtype, exact=dtype == torch.float32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32], ids=str)
+def test_unpool_in_three_dimensions(dtype):
+    x = torch.randn(2, 3, 4, 6, 8)
+    y, where = F.max_pool3d(x, 2, return_indices=True)
+    want = F.max_unpool3d(y, where, 2)
+    out = torch.empty(want.shape, device="npu")
+    call("aclnnMaxUnpool3d", y.npu(), where.npu(), [4, 6, 8], [2, 2, 2], [0, 0, 0], out)
+    assert torch.equal(out.cpu(), want)
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_affine_grids(align):
+    for size in ((2, 3, 5, 7), (2, 3, 4, 5, 6)):
+        theta = torch.randn(2, len(size) - 2, len(size) - 1)
+        want = F.affine_grid(theta.double(), size, align)
+        out = torch.empty(want.shape, device="npu")
+        call("aclnnAffineGrid", theta.npu(), list(size), align, out)
+        close(want, out, torch.float32)
+
+
+@pytest.mark.parametrize("dtype", TYPES[:1] + TYPES[2:], ids=str)
+def test_resize_forms(dtype):
+    x = torch.randn(2, 3, 6, 7).to(dtype)
+    out = torch.empty(2, 3, 9, 4, dtype=dtype, device="npu")
+    call("aclnnUpsampleNearest2d", x.npu(), [9, 4], out)
+    assert torch.equal(out.cpu(), F.interpolate(x, (9, 4)))
+    out = torch.empty(2, 3, 11, dtype=dtype, device="npu")
+    call("aclnnUpsampleNearest1d", x[:, :, 0].npu(), [11], out)
+    assert torch.equal(out.cpu(), F.interpolate(x[:, :, 0], 11))
+    for align in (False, True):
+        leaf, g = x.double().requires_grad_(), torch.randn(2, 3, 9, 4).to(dtype)
+        F.interpolate(leaf, (9, 4), mode="bilinear", align_corners=align).backward(g.double())
+        grad = torch.empty_like(x.npu())
+        call("aclnnUpsampleBilinear2dBackward", g.npu(), [9, 4], [2, 3, 6, 7], align, 0.0, 0.0, grad)
+        close(leaf.grad, grad, dtype)

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu
+from aclnn import call
 
 torch.npu.set_compile_mode(jit_compile=False)
 TOLERANCE = {torch.float32: (2e-6, 2e-6), torch.float16: (1.5e-3, 1e-4), torch.bfloat16: (1.2e-2, 1e-3),
@@ -276,3 +277,78 @@ def test_results_do_not_depend_on_position():
 def test_shape_errors_are_told():
     with pytest.raises(RuntimeError):
         torch.add(torch.ones(3).npu(), torch.ones(4).npu())
+
+
+def reach(name, out, *arguments):
+    call(name, *arguments, out)
+    return out.cpu()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32, torch.uint8], ids=str)
+def test_forms_by_the_c_abi(dtype):
+    """Forms that this release of torch_npu does not choose, but others and C programs do."""
+    x, y = values(dtype, (6, 8), 1), values(dtype, (6, 8), 2)
+    a, b = x.npu().t(), y.npu().t()
+    like, truth = torch.empty(8, 6, dtype=dtype, device="npu"), torch.empty(8, 6, dtype=torch.bool, device="npu")
+    assert torch.equal(reach("aclnnClampMax", like, a, 3), x.t().clamp_max(3))
+    assert torch.equal(reach("aclnnClampMaxTensor", like, a, b), torch.minimum(x, y).t())
+    assert torch.equal(reach("aclnnClampMinTensor", like, a, b), torch.maximum(x, y).t())
+    assert torch.equal(reach("aclnnLeScalar", truth, a, 3), x.t() <= 3)
+    assert torch.equal(reach("aclnnLessScalar", truth, a, 3), x.t() < 3)
+    assert torch.equal(reach("aclnnAddV3", like, 3, a, 2), (2 * x.t() + 3).to(dtype))
+    if dtype != torch.uint8:
+        assert torch.equal(reach("aclnnRsub", like, a, b, 2), torch.rsub(x, y, alpha=2).t())
+        assert torch.equal(reach("aclnnSignbit", truth, a), torch.signbit(x).t())
+        assert torch.equal(reach("aclnnRemainderScalarTensor", like, 7, a.abs() + 1), torch.remainder(7, x.abs() + 1).t())
+        assert torch.equal(reach("aclnnDivMods", like, a, 4, 2), torch.div(x, 4, rounding_mode="floor").t())
+        assert torch.equal(reach("aclnnDivMods", like, a, 4, 1), torch.div(x, 4, rounding_mode="trunc").t())
+    if not dtype.is_floating_point:
+        for name, f in (("Or", torch.bitwise_or), ("Xor", torch.bitwise_xor), ("And", torch.bitwise_and)):
+            assert torch.equal(reach(f"aclnnBitwise{name}Scalar", like, a, 21), f(x, 21).t())
+            assert torch.equal(reach(f"aclnnBitwise{name}Tensor", like, a, b), f(x, y).t())
+            inplace = x.npu()
+            call(f"aclnnInplaceBitwise{name}Scalar", inplace, 21)
+            assert torch.equal(inplace.cpu(), f(x, 21))
+            inplace = x.npu()
+            call(f"aclnnInplaceBitwise{name}Tensor", inplace, y.npu())
+            assert torch.equal(inplace.cpu(), f(x, y))
+        assert torch.equal(reach("aclnnLeftShifts", like, a, 2), (x << 2).t())
+    one = torch.empty((), dtype=torch.bool, device="npu")
+    for v in (x[2, 3].item(), 77):
+        assert reach("aclnnIsInScalarTensor", one, v, a, False, False).item() == (v in x.flatten().tolist())
+        assert reach("aclnnIsInScalarTensor", one, v, a, False, True).item() != (v in x.flatten().tolist())
+        assert torch.equal(reach("aclnnIsInTensorScalar", truth, a, v, False, False), torch.isin(x, v).t())
+        assert torch.equal(reach("aclnnIsInTensorScalar", truth, a, v, False, True), ~torch.isin(x, v).t())
+
+
+def test_signs_of_infinity():
+    x = torch.tensor(SPECIAL)
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        out = torch.empty(len(SPECIAL), dtype=torch.bool, device="npu")
+        for name, f in (("aclnnIsPosInf", torch.isposinf), ("aclnnIsNegInf", torch.isneginf),
+                        ("aclnnIsFinite", torch.isfinite), ("aclnnSignbit", torch.signbit)):
+            assert torch.equal(reach(name, out, x.to(dtype).npu()), f(x.to(dtype)))
+
+
+def test_scalars_on_the_left():
+    y = values(torch.float32, (40,), low=0.1, high=4)
+    got = reach("aclnnXLogYScalarSelf", torch.empty(40, device="npu"), 2.5, y.npu())
+    torch.testing.assert_close(got, torch.xlogy(2.5, y), rtol=1e-5, atol=1e-6)
+    assert (reach("aclnnXLogYScalarSelf", torch.empty(40, device="npu"), 0.0, y.npu() * 0) == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32], ids=str)
+def test_rounding_in_place(dtype):
+    x = torch.tensor([0.5, 1.5, -0.5, -2.5, 2.4, -7.6]).mul(1 if dtype.is_floating_point else 10).to(dtype)
+    for name, f in (("Round", torch.round), ("Trunc", torch.trunc)):
+        y = x.npu()
+        call(f"aclnnInplace{name}", y)
+        assert torch.equal(y.cpu(), f(x))
+
+
+def test_ranges_and_masks():
+    out = torch.empty(5, device="npu")
+    assert torch.equal(reach("aclnnRange", out, 1.0, 3.0, 0.5), torch.tensor([1.0, 1.5, 2.0, 2.5, 3.0]))
+    x, mask = values(torch.float32, (5, 40)), values(torch.uint8, (5, 40), 1) % 2
+    got = reach("aclnnMaskedScale", torch.empty(5, 40, device="npu"), x.npu(), mask.npu(), 1.5)
+    assert torch.equal(got, x * mask * 1.5)

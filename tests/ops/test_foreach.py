@@ -1,7 +1,8 @@
 """Foreach operators, fused optimizers and loss scaling: npu against cpu."""
 import pytest
 import torch
-import torch_npu  # noqa: F401
+import torch_npu
+from aclnn import call
 
 SHAPES = [(3,), (17, 33), (), (0,), (2, 3, 4), (20000,)]
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]
@@ -119,3 +120,76 @@ def test_optimizer(optimizer, options):
     reference = {k: v for k, v in options.items() if k != "fused"}
     for a, e in zip(train("npu", optimizer, **options), train("cpu", optimizer, **reference)):
         torch.testing.assert_close(a, e, rtol=1e-5, atol=2e-6)
+
+
+# The forms before ScalarV2 and ListV2 take their number as a tensor.
+OLD_SCALAR = {"Add": torch._foreach_add, "Sub": torch._foreach_sub, "Mul": torch._foreach_mul, "Div": torch._foreach_div,
+              "Maximum": torch._foreach_maximum, "Minimum": torch._foreach_minimum, "Pow": torch._foreach_pow}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_numbers_as_tensors(dtype):
+    def run(name, *arguments):
+        out = [torch.empty_like(t) for t in arguments[0 if isinstance(arguments[0], list) else 1]]
+        call(name, *arguments, out)
+        return out
+
+    x, y, z = make(dtype, 1, positive=True), make(dtype, 2), make(dtype, 3, positive=True)
+    a, b, c = to_npu(x, transposed=True), to_npu(y), to_npu(z)
+    number = torch.tensor([1.5], dtype=dtype)
+    for name, reference in OLD_SCALAR.items():
+        check(run(f"aclnnForeach{name}Scalar", a, number.npu()), reference(x, 1.5), dtype)
+    check(run("aclnnForeachAddList", a, b, number.npu()), torch._foreach_add(x, y, alpha=1.5), dtype)
+    check(run("aclnnForeachSubList", a, b, number.npu()), torch._foreach_sub(x, y, alpha=1.5), dtype)
+    check(run("aclnnForeachAddcmulScalar", a, b, c, number.npu()), torch._foreach_addcmul(x, y, z, 1.5), dtype)
+    check(run("aclnnForeachAddcdivScalar", a, b, c, number.npu()), torch._foreach_addcdiv(x, y, z, 1.5), dtype)
+    check(run("aclnnForeachLerpList", a, b, c), torch._foreach_lerp(x, y, z), dtype)
+    check(run("aclnnForeachPowScalarAndTensor", 1.5, b), torch._foreach_pow(1.5, y), dtype)
+
+
+def test_round_off_numbers():
+    x = [t * 3 for t in make(torch.float32, 1)] + [torch.tensor([0.5, 1.5, -0.5, -2.5, 2.5])]
+    for mode, reference in ((1, torch.round), (2, torch.floor), (3, torch.ceil), (5, torch.trunc)):
+        out = [torch.empty_like(t) for t in to_npu(x)]
+        call("aclnnForeachRoundOffNumber", to_npu(x), torch.tensor([mode], dtype=torch.int8).npu(), out)
+        check(out, [reference(t) for t in x], torch.float32)
+
+
+@pytest.mark.parametrize("amsgrad,maximize", [(False, False), (True, True)])
+def test_apply_adam_w(amsgrad, maximize):
+    p = make(torch.float32, 1)[1]
+    want = torch.nn.Parameter(p.double())
+    optimizer = torch.optim.AdamW([want], lr=1e-2, betas=(0.8, 0.95), weight_decay=0.1, amsgrad=amsgrad, maximize=maximize)
+    var, m, v, largest = p.npu(), *(torch.zeros_like(p.npu()) for _ in range(3))
+    *other, largest_too = p.npu(), *(torch.zeros_like(p.npu()) for _ in range(3))
+    for step in range(3):
+        g = make(torch.float32, 5 + step)[1]
+        want.grad = g.double()
+        optimizer.step()
+        numbers = 0.8 ** step, 0.95 ** step, 1e-2, 0.1, 0.8, 0.95, 1e-8
+        torch_npu.npu_apply_adam_w(*numbers, g.npu(), largest if amsgrad else None, amsgrad, maximize, out=(var, m, v))
+        call("aclnnApplyAdamW", *other, *(torch.tensor([n]).npu() for n in numbers), g.npu(), largest_too if amsgrad else None,
+             amsgrad, maximize)
+    for got in (var, other[0]):
+        torch.testing.assert_close(got.cpu().double(), want.detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_apply_adam(nesterov):
+    """TensorFlow's ApplyAdam: the powers are those of this step, epsilon is added to the root without correction."""
+    p = make(torch.float32, 1)[1]
+    var, m, v = p.npu(), *(torch.zeros_like(p.npu()) for _ in range(2))
+    other = [p.npu(), *(torch.zeros_like(p.npu()) for _ in range(2))]
+    w, first, second = p.double(), torch.zeros_like(p.double()), torch.zeros_like(p.double())
+    for step in range(1, 4):
+        g = make(torch.float32, 5 + step)[1]
+        numbers = 0.8 ** step, 0.95 ** step, 1e-2, 0.8, 0.95, 1e-6
+        torch_npu.npu_apply_adam(*numbers, g.npu(), False, nesterov, out=(var, m, v))
+        call("aclnnApplyAdam", *other, *(torch.tensor([n]).npu() for n in numbers), g.npu(), False, nesterov)
+        g = g.double()
+        rate = 1e-2 * (1 - 0.95 ** step) ** 0.5 / (1 - 0.8 ** step)
+        first, second = first + (g - first) * (1 - 0.8), second + (g * g - second) * (1 - 0.95)
+        w = w - rate * (first * 0.8 + g * (1 - 0.8) if nesterov else first) / (second.sqrt() + 1e-6)
+    for got in ((var, m, v), other):
+        for g, e in zip(got, (w, first, second)):
+            torch.testing.assert_close(g.cpu().double(), e, rtol=1e-5, atol=1e-6)

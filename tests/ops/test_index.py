@@ -3,7 +3,8 @@
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("torch_npu")
+torch_npu = pytest.importorskip("torch_npu")
+from aclnn import call
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]
@@ -296,3 +297,169 @@ def test_pairs_of_halves():
         got, want = x.npu().chalf(), x.chalf()
         assert torch.equal(torch.view_as_real(got.cpu()), torch.view_as_real(want))
         assert torch.equal(got.to(torch.complex64).cpu(), want.to(torch.complex64))
+
+
+def place_for(shape, dtype):
+    return torch.empty(shape, dtype=dtype, device="npu")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
+def test_gather_of_slices(dtype):
+    x, i = make((4, 5, 6), dtype), torch.tensor([[2, 0, 4], [1, 1, 3]])
+    for view in (x, make((6, 5, 4), dtype).transpose(0, 2)):
+        out = place_for((4, 2, 3, 6), dtype)
+        call("aclnnGatherV3", move(view), 1, i.npu(), 0, 0, out)
+        assert torch.equal(out.cpu(), view[:, i])
+    index = torch.randint(0, 5, (4, 3), generator=torch.Generator().manual_seed(1))
+    out = place_for((4, 3, 6), dtype)
+    call("aclnnGatherV3", x.npu(), 1, index.npu(), 1, 0, out)
+    assert torch.equal(out.cpu(), torch.stack([x[b, index[b]] for b in range(4)]))
+    out = place_for((4, 5, 3), dtype)
+    last = torch.randint(0, 6, (4, 3), generator=torch.Generator().manual_seed(2))
+    call("aclnnGatherV3", x.npu(), 2, last.npu(), 1, 0, out)
+    assert torch.equal(out.cpu(), torch.stack([x[b][:, last[b]] for b in range(4)]))
+    assert torch.equal(torch_npu.npu_gather_sparse_index(x.npu(), i.clamp(max=3).npu()).cpu(), x[i.clamp(max=3)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32], ids=str)
+def test_index_add_with_a_mode(dtype):
+    x, i, s = make((4, 5), dtype), torch.tensor([2, 0, 2, 3, 2]), make((4, 5), dtype, 1)
+    want = x.double().index_add(1, i, s.double(), alpha=2).to(dtype)
+    for mode in (0, 1):
+        out = place_for((4, 5), dtype)
+        call("aclnnIndexAddV2", x.npu(), 1, i.npu(), s.npu(), 2, mode, out)
+        same(out, want, 0.02 if dtype == torch.bfloat16 else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int8], ids=str)
+def test_index_fill_with_a_list(dtype):
+    x = make((4, 5), dtype)
+    want = x.index_fill(1, torch.tensor([3, 0]), 7)
+    out, self = place_for((4, 5), dtype), x.npu()
+    call("aclnnIndexFillTensor", self, 1, [3, 0], 7, out)
+    call("aclnnInplaceIndexFillTensor", self, 1, [3, -5], 7)
+    assert torch.equal(out.cpu(), want) and torch.equal(self.cpu(), want)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int8], ids=str)
+def test_caches(dtype):
+    """Sequences are written into caches from a place on that indices name."""
+    batch, heads, length, width = 3, 2, 12, 5
+    cache, new = make((batch, heads, length, width), dtype), make((batch, heads, 2, width), dtype, 1)
+    start, mask = torch.tensor([4, 0, 10]), torch.tensor([1, 0, 1], dtype=torch.uint8)
+    want, masked = cache.clone(), cache.clone()
+    for b in range(batch):
+        want[b, :, start[b]:start[b] + 2] = new[b]
+        if mask[b]:
+            masked[b, :, start[b]:start[b] + 2] = new[b]
+    data = cache.npu()
+    call("aclnnInplaceScatterUpdate", data, start.npu(), new.npu(), -2)
+    assert torch.equal(data.cpu(), want)
+    lists = [c.npu() for c in cache]
+    call("aclnnScatterList", lists, start.npu(), new.npu(), None, "update", -2)
+    assert torch.equal(torch.stack(lists).cpu(), want)
+    lists = [c.npu() for c in cache]
+    torch_npu.npu_scatter_list_(lists, start.npu(), new.npu(), mask.npu())
+    assert torch.equal(torch.stack(lists).cpu(), masked)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
+def test_scatter_of_slices(dtype):
+    x = make((4, 5, 6), dtype)
+    for i in (torch.tensor([[1], [3]]), torch.tensor([[1, 2], [3, 0], [0, 4]]), torch.tensor([[[1, 2, 3], [0, 0, -1]]])):
+        updates = make((*i.shape[:-1], *x.shape[i.shape[-1]:]), dtype, 1)
+        want = x.clone()
+        want[tuple(i.unbind(-1))] = updates
+        assert torch.equal(torch_npu.npu_scatter_nd_update(x.npu(), i.npu(), updates.npu()).cpu(), want)
+        self = x.npu()
+        call("aclnnScatterNdUpdate", self, i.npu(), updates.npu())
+        assert torch.equal(self.cpu(), want)
+
+
+def test_search_forms():
+    s, v = make((40,)).sort().values, make((3, 11), seed=1)
+    for right in (False, True):
+        for dtype in (torch.int32, torch.int64):
+            out = place_for((3, 11), dtype)
+            call("aclnnBucketize", v.npu(), s.npu(), dtype == torch.int32, right, out)
+            assert torch.equal(out.cpu(), torch.bucketize(v, s, right=right, out_int32=dtype == torch.int32))
+            one = place_for((), dtype)
+            call("aclnnSearchSorteds", s.npu(), s[7].item(), dtype == torch.int32, right, None, one)
+            assert one.item() == 7 + right
+
+
+def test_repeat_forms():
+    x, n = make((3, 4)), torch.tensor([2, 0, 3, 1])
+    flat = torch.arange(12).fmod(3)
+    out = place_for((int(flat.sum()),), torch.float32)
+    call("aclnnRepeatInterleave", x.npu(), flat.npu(), out.numel(), out)
+    assert torch.equal(out.cpu(), x.repeat_interleave(flat))
+    places = place_for((6,), torch.int64)
+    call("aclnnRepeatInterleaveTensor", n.npu(), 6, places)
+    assert torch.equal(places.cpu(), torch.repeat_interleave(n))
+    for dtype in FLOATS:
+        leaf = x.double().requires_grad_()
+        g = make((3, 6), dtype, 1)
+        leaf.repeat_interleave(n, 1).backward(g.double())
+        grad = place_for((3, 4), dtype)
+        call("aclnnRepeatInterleaveGrad", g.npu(), n.npu(), 1, grad)
+        same(grad, leaf.grad.to(dtype), 1e-2 if dtype == torch.bfloat16 else 2e-3 if dtype == torch.float16 else 1e-6)
+        doubled = x.double().requires_grad_()
+        doubled.repeat_interleave(2, 0).backward(make((6, 4), dtype, 2).double())
+        call("aclnnRepeatInterleaveGrad", make((6, 4), dtype, 2).npu(), torch.tensor([2]).npu(), 0, grad)
+        same(grad, doubled.grad.to(dtype), 1e-2 if dtype == torch.bfloat16 else 2e-3 if dtype == torch.float16 else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool], ids=str)
+def test_unique_forms(dtype):
+    x = make((3, 4), dtype).repeat(2, 1)
+    if dtype.is_floating_point:
+        x = x.round()
+    want, where = torch.unique(x, return_inverse=True)
+    values, inverse = place_for((x.numel(),), dtype), place_for(x.shape, torch.int64)
+    call("aclnnUnique", x.npu(), True, True, values, inverse)
+    assert torch.equal(values.cpu()[:want.numel()], want) and torch.equal(inverse.cpu(), where)
+    for dim in (0, 1):
+        check(lambda v: torch.unique(v, dim=dim, return_inverse=True, return_counts=True), x)
+        want, where, count = torch.unique(x, dim=dim, return_inverse=True, return_counts=True)
+        values = place_for(x.shape, dtype)
+        inverse, counts = place_for((x.shape[dim],), torch.int64), place_for((x.shape[dim],), torch.int64)
+        call("aclnnUniqueDim", x.npu(), True, True, dim, values, inverse, counts)
+        k = want.shape[dim]
+        front = values.cpu().flatten()[:want.numel()].view(want.shape)  # the client gives the front the new shape
+        assert torch.equal(front, want) and torch.equal(inverse.cpu(), where) and torch.equal(counts.cpu()[:k], count)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int8, torch.bool], ids=str)
+def test_pieces(dtype):
+    x = make((5, 7), dtype)
+    for dim, sizes in ((1, [3, 0, 4]), (0, [1, 4])):
+        out = [place_for(p.shape, dtype) for p in x.split(sizes, dim)]
+        call("aclnnSplitWithSize", x.npu().t().contiguous().t(), sizes, dim, out)
+        for got, want in zip(out, x.split(sizes, dim)):
+            assert torch.equal(got.cpu(), want)
+    tensors = [make((5, 3), dtype), make((7, 2), dtype, 1), make((4, 1), dtype, 2)]
+    want = torch._chunk_cat(tensors, 0, 4)
+    out = place_for(want.shape, dtype)
+    call("aclnnChunkCat", [t.npu() for t in tensors], 0, 4, out)
+    assert torch.equal(out.cpu(), want)
+
+
+@pytest.mark.parametrize("begin,end,step,masks,slices", [
+    ([1, 0, 2], [4, 5, 6], [1, 2, 3], {}, (slice(1, 4), slice(0, 5, 2), slice(2, 6, 3))),
+    ([1, 0], [0, 3], [1, 1], dict(end=1), (slice(1, None), slice(0, 3))),
+    ([1, 0, 2], [0, 0, 5], [1, 1, 1], dict(shrink=1, begin=4, ellipsis=2), (1, ..., slice(None, 5))),
+    ([0, 2], [0, 4], [1, 1], dict(new=1), (None, slice(2, 4))),
+    ([-3, 0], [-1, 100], [1, 4], {}, (slice(-3, -1), slice(0, 100, 4)))])
+def test_strided_slices(begin, end, step, masks, slices):
+    x = make((4, 5, 6))
+    want = x[slices]
+    out = place_for(want.shape, torch.float32)
+    call("aclnnStridedSlice", x.npu(), begin, end, step, *(masks.get(k, 0) for k in ("begin", "end", "ellipsis", "new", "shrink")), out)
+    assert torch.equal(out.cpu(), want)
+
+
+def test_strided_slices_backwards():
+    x, out = make((4, 5)), place_for((3, 2), torch.float32)
+    call("aclnnStridedSlice", x.npu(), [3, 4], [0, 0], [-1, -2], 0, 0, 0, 0, 0, out)
+    assert torch.equal(out.cpu(), x[[3, 2, 1]][:, [4, 2]])

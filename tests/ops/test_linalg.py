@@ -1,4 +1,6 @@
 """Linear algebra on the virtual NPU against PyTorch's CPU."""
+import time
+
 import pytest
 import torch
 import torch_npu
@@ -148,3 +150,13 @@ def test_stft(n_fft, normalized):
                 want = torch.stft(signal, onesided=onesided, **options, **window)
                 assert got.dtype == want.dtype
                 torch.testing.assert_close(torch.view_as_real(got), torch.view_as_real(want), rtol=1e-5, atol=2e-5)
+
+
+def test_sleep_holds_the_stream():
+    x = torch.zeros(3).npu()
+    torch.npu.synchronize()
+    start = time.monotonic()
+    torch.npu._sleep(60_000_000)  # a cycle is a nanosecond
+    y = x + 1
+    assert y.cpu().tolist() == [1, 1, 1]
+    assert time.monotonic() - start >= 0.05

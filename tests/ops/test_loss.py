@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu
+from aclnn import call
 
 TOLERANCE = {torch.float32: (1e-5, 1e-5), torch.float16: (2e-3, 2e-3), torch.bfloat16: (2e-2, 2e-2),
              torch.float64: (1e-12, 1e-12)}
@@ -169,3 +170,58 @@ def test_ctc(reduction):
     short = torch.randint(1, 6, (3, 8))
     compare(lambda a: F.ctc_loss(a, short.to(a.device), [20, 4, 20], [8, 8, 3], reduction=reduction, zero_infinity=True),
             [x], [], torch.float32)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_cross_entropy_with_z_loss(reduction, smoothing):
+    """loss + scale * lse ** 2, whose second part is an output of its own; ignored rows have neither."""
+    scale, t = 0.05, torch.randint(0, 300, (6,))
+    t[1] = -100
+    w = torch.rand(300) + 0.5
+    for dtype in (torch.float32, torch.bfloat16):
+        x = (normal((6, 300)) * 3).to(dtype)
+        fused, wide = x.npu().requires_grad_(), x.double().requires_grad_()
+        loss, _, z, lse = torch_npu.npu_cross_entropy_loss(fused, t.npu(), w.npu(), reduction=reduction,
+                                                           label_smoothing=smoothing, lse_square_scale_for_zloss=scale,
+                                                           return_zloss=True)
+        want_lse = wide.logsumexp(1)
+        want_z = (scale * want_lse ** 2).masked_fill(t == -100, 0)
+        if reduction != "none":
+            want_z = want_z.sum() / (5 if reduction == "mean" else 1)
+        want = F.cross_entropy(wide, t, w.double(), reduction=reduction, label_smoothing=smoothing) + want_z
+        check(loss.reshape(want.shape), want, dtype, 10.0)
+        check(z.reshape(want_z.shape), want_z, dtype, 10.0)
+        counted = t != -100
+        check(lse.cpu()[counted], want_lse[counted], dtype, 10.0)
+        seeds = normal(want.shape, 3), normal(want.shape, 4)
+        (loss.reshape(want.shape) * seeds[0].npu()).sum().backward()
+        (want * seeds[0].double()).sum().backward()
+        check(fused.grad, wide.grad, dtype)
+        for dz in (None, seeds[1]):
+            again = x.double().requires_grad_()
+            lse_again = again.logsumexp(1)
+            part = (scale * lse_again ** 2).masked_fill(t == -100, 0)
+            if reduction != "none":
+                part = part.sum() / (5 if reduction == "mean" else 1)
+            total = F.cross_entropy(again, t, w.double(), reduction=reduction, label_smoothing=smoothing) + part
+            value = (total * seeds[0].double()).sum() + (0 if dz is None else (part * dz.double()).sum())
+            value.backward()
+            got = torch_npu.npu_cross_entropy_loss_backward(
+                seeds[0].npu().reshape(loss.shape), x.float().log_softmax(1).to(dtype).npu(), t.npu(), w.npu(),
+                None if dz is None else dz.npu().reshape(loss.shape), lse.detach(), reduction, -100, smoothing, scale)
+            check(got, again.grad, dtype, 3.0)
+
+
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+@pytest.mark.parametrize("log_target", [False, True])
+def test_kl_div_gradient_of_the_target(reduction, log_target):
+    x, t = normal((5, 7)), normal((5, 7), 1) if log_target else torch.rand(5, 7) + 0.1
+    name = ("none", "mean", "sum")[reduction]
+    wide = t.double().requires_grad_()
+    want = F.kl_div(x.double(), wide, reduction=name, log_target=log_target)
+    g = normal(want.shape, 2)
+    want.backward(g.double())
+    out = torch.empty(5, 7).npu()
+    call("aclnnKlDivTargetBackward", g.npu(), x.npu(), t.npu(), reduction, log_target, out)
+    check(out, wide.grad, torch.float32)

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from aclnn import call
 
 torch_npu = pytest.importorskip("torch_npu")
 
@@ -159,3 +160,32 @@ def test_refusals():
     with pytest.raises(RuntimeError):
         torch.mm(torch.ones(2, 3).npu(), torch.ones(2, 3).npu())
         torch.npu.synchronize()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_forms_by_the_c_abi(dtype):
+    """BatchMatMul, and products whose right side another library would hold in its own layout."""
+    def close(out, want):
+        assert (out.cpu().double() - want).abs().max() <= TOLERANCE[dtype] * 20
+
+    a, b, c = make((3, 5, 8), dtype), make((3, 8, 6), dtype), make((5, 6), dtype)
+    for name in ("aclnnBatchMatMul", "aclnnBatchMatMulWeightNz"):
+        out = torch.empty(3, 5, 6, dtype=dtype, device="npu")
+        call(name, a.npu(), b.npu(), out, 1)
+        close(out, wide(a) @ wide(b))
+    out = torch.empty(5, 6, dtype=dtype, device="npu")
+    call("aclnnMatmulWeightNz", a[0].npu(), b[0].npu(), out, 1)
+    close(out, wide(a[0]) @ wide(b[0]))
+    call("aclnnAddmmWeightNz", c.npu(), a[0].npu(), b[0].npu(), 0.5, 2.0, out, 1)
+    close(out, 0.5 * wide(c) + 2 * wide(a[0]) @ wide(b[0]))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_transpose_and_reshape(first):
+    x = torch.randn(4, 6, 5)
+    perm, shape = [1, 0, 2], [6, 20] if first else [4, 3, 10]
+    want = x.permute(perm).reshape(shape) if first else x.reshape(shape).permute(perm)
+    assert torch.equal(torch_npu.npu_confusion_transpose(x.npu(), perm, shape, first).cpu(), want)
+    out = torch.empty(want.shape, device="npu")
+    call("aclnnConfusionTranspose", x.npu(), perm, shape, first, out)
+    assert torch.equal(out.cpu(), want)

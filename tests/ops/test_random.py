@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu
+from aclnn import call
 
 N = 200_000
 FLOATS = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
@@ -194,3 +195,97 @@ def test_composites():
     torch.nn.init.trunc_normal_(w, std=0.02)
     assert abs(w.cpu().std() - 0.0176) < 2.5e-3
     assert torch.rand_like(w).cpu().max() < 1 and abs(torch.randn_like(w).cpu().mean()) < 0.02
+
+
+def on_device(seed, offset, dtype=torch.int64):
+    return torch.tensor([seed], dtype=dtype).npu(), torch.tensor([offset], dtype=dtype).npu()
+
+
+# Operators whose seed and offset lie in device memory, and the form that takes them as numbers.
+SEEDED = {
+    "Uniform": (lambda x, s: call("aclnnInplaceUniformTensor", x, -1.0, 3.0, *s),
+                lambda x, s: call("aclnnInplaceUniform", x, -1.0, 3.0, *s)),
+    "Normal": (lambda x, s: call("aclnnInplaceNormalTensor", x, 2.0, 0.5, *s),
+               lambda x, s: call("aclnnInplaceNormal", x, 2.0, 0.5, *s)),
+    "Random": (lambda x, s: call("aclnnInplaceRandomTensor", x, 3, 9, *s),
+               lambda x, s: call("aclnnInplaceRandom", x, 3, 9, *s)),
+    "WithoutFromTo": (lambda x, s: call("aclnnInplaceRandomWithoutFromToTensor", x, *s),
+                      lambda x, s: call("aclnnInplaceRandomWithoutFromTo", x, *s)),
+}
+
+
+@pytest.mark.parametrize("name", SEEDED)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_seed_on_the_device(name, dtype):
+    by_tensor, by_number = SEEDED[name]
+
+    def draw(f, seed):
+        x = torch.empty(300, 70, dtype=dtype, device="npu").t()
+        f(x, seed)
+        return x.cpu()
+
+    first = draw(by_tensor, (*on_device(7, 100), 0))
+    assert torch.equal(first, draw(by_tensor, (*on_device(7, 100), 0)))
+    assert torch.equal(first, draw(by_tensor, (*on_device(7, 60, torch.int32), 40)))  # offsets add up
+    assert torch.equal(first, draw(by_number, (7, 100)))
+    assert not torch.equal(first, draw(by_tensor, (*on_device(8, 100), 0)))
+    assert not torch.equal(first, draw(by_tensor, (*on_device(7, 104), 0)))
+
+
+def test_ranges_by_seed_on_the_device():
+    x = torch.empty(N, device="npu")
+    SEEDED["Uniform"][0](x, (*on_device(1, 0), 0))
+    assert distance(x.cpu(), lambda v: (v + 1) / 4) < 2
+    SEEDED["Normal"][0](x, (*on_device(1, 0), 0))
+    assert distance(x.cpu(), lambda v: phi((v - 2) / 0.5)) < 2
+    SEEDED["Random"][0](x, (*on_device(1, 0), 0))
+    counts = torch.bincount(x.cpu().long() - 3, minlength=6)
+    assert counts.numel() == 6 and ((counts - N / 6) ** 2 / (N / 6)).sum() < 25
+    SEEDED["WithoutFromTo"][0](x, (*on_device(1, 0), 0))
+    assert x.min() >= 0 and x.max() <= 2 ** 24 and x.max() > 2 ** 24 * 0.999 and abs(x.cpu().double().mean() / 2 ** 23 - 1) < 0.01
+    y = torch.empty(N, dtype=torch.int32, device="npu")
+    SEEDED["WithoutFromTo"][1](y, (1, 0))
+    y = y.cpu().double()
+    assert y.min() >= 0 and y.max() > 2 ** 31 * 0.999 and abs(y.mean() / 2 ** 30 - 1) < 0.01
+
+
+def test_multinomial_by_seed_on_the_device():
+    w = torch.tensor([0.0, 1.0, 3.0, 6.0])
+    out, again = (torch.empty(N, dtype=torch.int64, device="npu") for _ in range(2))
+    call("aclnnMultinomialTensor", w.npu(), N, True, *on_device(3, 0), 8, out)
+    assert (torch.bincount(out.cpu(), minlength=4) / N - w / 10).abs().max() < 0.005
+    call("aclnnMultinomial", w.npu(), N, True, 3, 8, again)
+    assert torch.equal(out.cpu(), again.cpu())
+    rows = torch.empty(5, 3, dtype=torch.int64, device="npu")
+    call("aclnnMultinomialTensor", w.npu().expand(5, 4).contiguous(), 3, False, *on_device(3, 0), 0, rows)
+    assert torch.equal(rows.cpu().sort(1).values, torch.tensor([1, 2, 3]).expand(5, 3))
+
+
+def bits(mask, n):
+    return ((mask.cpu()[:, None] >> torch.arange(8, dtype=torch.uint8)) & 1).flatten()[:n].bool()
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
+def test_dropout_masks(p):
+    n, shape = 120_000, [300, 400]
+    masks = [torch.zeros((n + 127) // 128 * 16, dtype=torch.uint8, device="npu") for _ in range(4)]
+    call("aclnnDropoutGenMask", shape, p, 5, 16, masks[0])
+    call("aclnnDropoutGenMaskV2", shape, p, 5, 16, torch.float32, masks[1])
+    call("aclnnDropoutGenMaskV2Tensor", shape, p, *on_device(5, 10), 6, torch.float32, masks[2])
+    x, out = torch.rand(shape) + 0.5, torch.empty(shape, device="npu")
+    call("aclnnDropoutV3", x.npu(), None, p, 5, 16, out, masks[3])
+    kept = [bits(m, n) for m in masks]
+    assert all(torch.equal(kept[0], k) for k in kept[1:])
+    assert abs(kept[0].double().mean() - (1 - p)) < 4 * math.sqrt(p * (1 - p) / n) + 1e-12
+    torch.testing.assert_close(out.cpu().flatten(), torch.where(kept[0], x.flatten() / max(1 - p, 1e-9), 0))
+    call("aclnnDropoutDoMask", x.npu().t(), masks[0], p, again := torch.empty(400, 300, device="npu"))
+    torch.testing.assert_close(again.cpu().flatten(), torch.where(kept[0], x.t().flatten() / max(1 - p, 1e-9), 0))
+
+
+def test_simulated_thread_exponential():
+    x = torch.empty(N, device="npu")
+    torch.npu.manual_seed(4)
+    torch_npu.npu_sim_exponential_(x, 2.0)
+    assert distance(x.cpu(), lambda v: 1 - torch.exp(-2 * v)) < 2
+    torch.npu.manual_seed(4)
+    assert torch.equal(torch_npu.npu_sim_exponential_(torch.empty(N, device="npu"), 2.0).cpu(), x.cpu())

@@ -1,8 +1,11 @@
 """Reductions, scans, norms and softmax on the NPU against the CPU in float64."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
+from aclnn import call
 
 torch_npu = pytest.importorskip("torch_npu")
 
@@ -236,3 +239,47 @@ def test_thread_count_does_not_matter():
     x = torch.randn(1 << 21).npu()
     first = x.sum().item()
     assert all(x.sum().item() == first for _ in range(5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32], ids=str)
+def test_forms_by_the_c_abi(dtype):
+    """Forms that torch_npu keeps for older libraries."""
+    x = sample((4, 6, 5), torch.float32).mul(4).round().to(dtype)
+    y = x.npu().transpose(0, 2)
+    for dim in (0, 1, -1):
+        for keep in (False, True):
+            want = torch.aminmax(x.transpose(0, 2), dim=dim, keepdim=keep)
+            for name, where in (("aclnnAminmaxDim", dim), ("aclnnAminmax", [dim])):
+                low, high = (torch.empty_like(w.npu()) for w in want)
+                call(name, y, where, keep, low, high)
+                assert torch.equal(low.cpu(), want.min) and torch.equal(high.cpu(), want.max)
+    low, high = torch.empty((), dtype=dtype).npu(), torch.empty((), dtype=dtype).npu()
+    call("aclnnAminmaxAll", y, low, high)
+    assert low.item() == x.min() and high.item() == x.max()
+    out = torch.empty((), dtype=dtype).npu()
+    call("aclnnMedian", y, out)
+    assert out.item() == x.median()
+    if dtype.is_floating_point:
+        x[1, 2, 3] = math.nan
+        call("aclnnNanMedian", x.npu(), out)
+        assert out.item() == x.nanmedian()
+        call("aclnnMedian", x.npu(), out)
+        assert math.isnan(out.item())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_pairs_of_moments(dtype):
+    x = sample((4, 6, 5), dtype)
+    for dim, correction, keep in (([1], 1, False), ([0, 2], 0, True), ([0, 1, 2], 1, False)):
+        wide = x.double()
+        for name, reference in (("aclnnVarMean", torch.var_mean), ("aclnnStdMeanCorrection", torch.std_mean)):
+            want = reference(wide, dim, correction=correction, keepdim=keep)
+            got = [torch.empty(w.shape, dtype=dtype).npu() for w in want]
+            call(name, x.npu(), dim, correction, keep, *got)
+            for g, w in zip(got, want):
+                same(g, w, dtype, name)
+    for p in (1.0, 2.0, math.inf, 0.0, 3.0):
+        want = torch.linalg.vector_norm(x.double(), p, [0, 2])
+        out = torch.empty(6, dtype=dtype).npu()
+        call("aclnnNorm", x.npu(), p, [0, 2], False, out)
+        same(out, want, dtype, f"norm {p}")

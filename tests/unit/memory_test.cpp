@@ -1,12 +1,21 @@
 #include "device/memory.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "base/error.h"
+#include "device/process_record.h"
 
 namespace updraft {
 namespace {
@@ -66,6 +75,72 @@ TEST(DeviceMemory, RandomAllocationsNeverOverlap) {
   }
   for (auto [p, n] : live) memory.free(p);
   memory.free(memory.allocate(kLimit));  // the free ranges were merged again
+}
+
+// Another process with a record on a device: a child that holds the record's lock while the test writes into it.
+class Other {
+ public:
+  explicit Other(int device) {
+    int ready[2];
+    if (pipe(ready) != 0 || pipe(stop_) != 0) std::abort();
+    const std::string folder = fmt::format("{}/devices/{}", std::getenv("UPDRAFT_RUN_DIR"), device);
+    path_ = folder + "/1";  // no number of a process that anybody starts
+    child_ = fork();
+    char byte = 0;
+    if (child_ == 0) {
+      close(stop_[1]);
+      int fd = open(path_.c_str(), O_RDWR | O_CREAT, 0600);
+      if (flock(fd, LOCK_EX) != 0 || ::write(ready[1], &byte, 1) != 1) _exit(1);
+      [[maybe_unused]] ssize_t n = read(stop_[0], &byte, 1);
+      _exit(0);
+    }
+    close(stop_[0]);
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+  }
+  ~Other() {
+    close(stop_[1]);
+    waitpid(child_, nullptr, 0);
+    unlink(path_.c_str());
+  }
+  void use(size_t bytes) const {
+    const std::string text = fmt::format("{{\"used_bytes\": {}}}{:40}\n", bytes, "");
+    int fd = open(path_.c_str(), O_WRONLY);
+    EXPECT_EQ(pwrite(fd, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    close(fd);
+  }
+
+ private:
+  std::string path_;
+  int stop_[2];
+  pid_t child_;
+};
+
+TEST(DeviceMemory, ProcessesShareTheLimitAndRecordsAreReadSeldom) {
+  if (!std::getenv("UPDRAFT_RUN_DIR")) setenv("UPDRAFT_RUN_DIR", testing::TempDir().c_str(), 1);
+  open_process_record(904);
+  DeviceMemory memory(904, kLimit);
+  Other other(904);
+  other.use(48 << 20);
+  EXPECT_EQ(other_processes_use(904), size_t{48} << 20);
+  EXPECT_EQ(memory.available(), size_t{16} << 20);
+  EXPECT_THROW(memory.allocate(32 << 20), Error);
+  void* p = memory.allocate(8 << 20);
+  other.use(0);
+  void* q = memory.allocate(40 << 20);  // not refused by what was read a moment ago
+  memory.free(q);
+
+  const auto start = std::chrono::steady_clock::now();
+  const uint64_t before = record_readings();
+  for (int i = 0; i < 2000; ++i) memory.free(memory.allocate(4096));
+  const auto waited = std::chrono::steady_clock::now() - start;
+  EXPECT_LE(record_readings() - before, 2u + static_cast<uint64_t>(waited / std::chrono::milliseconds(100)));
+
+  other.use(60 << 20);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_THROW(memory.allocate(1 << 20), Error);  // what others took meanwhile is seen
+  memory.free(p);
 }
 
 TEST(DeviceMemory, ReservedAddressesMapAndUnmap) {

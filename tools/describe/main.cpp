@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -73,7 +74,8 @@ std::string c_type(std::string type) {
                                                            {"Float", "float "},
                                                            {"Type", "aclDataType "}};
   auto it = types.find(type);
-  return it == types.end() ? type + " " : it->second;
+  if (it == types.end()) throw std::runtime_error("no C type is known for parameter type " + type);
+  return it->second;
 }
 
 /// aclnnInplaceAddcmul -> addcmul; aclnnLayerNormBackward -> layer_norm_backward.
@@ -232,7 +234,7 @@ std::string table(const std::vector<const updraft::OpInfo*>& ops, const Words& w
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** arguments) try {
   std::vector<const updraft::OpInfo*> ops;
   for (const auto* op = updraft::first_op(); op; op = op->next) ops.push_back(op);
   std::sort(ops.begin(), ops.end(), [](auto* a, auto* b) { return std::strcmp(a->name, b->name) < 0; });
@@ -264,4 +266,7 @@ int main(int count, char** arguments) {
     }
   }
   return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "updraft_describe: %s\n", e.what());
+  return 1;
 }

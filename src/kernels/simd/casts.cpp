@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/overflow.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -113,7 +114,7 @@ void store_saturated(void* to, int64_t stride, const void* from, int64_t n) {
     const float kept = x > 65504.0f ? 65504.0f : x < -65504.0f ? -65504.0f : x != x ? 0.0f : x;
     out[i * stride] = Half(kept);
   }
-  if (over) float_overflow.store(1, std::memory_order_relaxed);
+  if (over) note_overflow();
 }
 
 template <class C>

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
+#include "ops/aclop.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -140,6 +141,31 @@ static void check_softmax(Op& op, const TensorView& x, const TensorView& mask, b
   op.work(x.numel() * 16);
 }
 
+// mask without data: everything above the diagonal is masked.
+static void masked_softmax(const TensorView& x, const TensorView& mask, float scale, const TensorView& y) {
+  const int64_t n = x.dims[x.rank - 1], wide = (n + 15) / 16 * 16, lines = x.dims[x.rank - 2];
+  parallel_for(x.numel() / n, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
+    std::vector<float> hold(static_cast<size_t>(wide));
+    float* s = hold.data();
+    for (int64_t i = begin; i < end; ++i) {
+      load_row(s, x, row_offset(x, x.dims, i), n);
+      kernels().scale_f32(s, n, scale);
+      if (mask.data) {
+        const char* bytes = mask.as<char>() + row_offset(mask, x.dims, i);
+        for (int64_t j = 0; j < n; ++j)
+          if (bytes[j * mask.strides[mask.rank - 1]]) s[j] = -10000.0f;
+      } else {
+        for (int64_t j = i % lines + 1; j < n; ++j) s[j] = -10000.0f;
+      }
+      std::fill(s + n, s + wide, -std::numeric_limits<float>::infinity());
+      float max = -std::numeric_limits<float>::infinity(), sum = 0;
+      kernels().attention_softmax(s, wide, 1, wide, &max, &sum, nullptr, 0, 0);
+      kernels().scale_f32(s, n, 1.0f / sum);
+      store_row(y, row_offset(y, x.dims, i), s, n);
+    }
+  });
+}
+
 ABOUT(aclnnScaledMaskedSoftmax, Vector, "y = softmax of scale * x over the last dimension, -10000 where mask is true",
       "y = softmax(scale * x)（最后一维），mask 为真处取 -10000")
 ACLNN(aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask), (Out, y)) {
@@ -148,28 +174,29 @@ ACLNN(aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Double, scale), (Bool, 
   TensorView m;
   if (!fixedTriuMask) m = mask->expand_as(*x);
   if (x->empty()) return;
-  op.launch([=, x = *x, y = *y] {
-    const int64_t n = x.dims[x.rank - 1], wide = (n + 15) / 16 * 16, lines = x.dims[x.rank - 2];
-    parallel_for(x.numel() / n, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
-      std::vector<float> hold(static_cast<size_t>(wide));
-      float* s = hold.data();
-      for (int64_t i = begin; i < end; ++i) {
-        load_row(s, x, row_offset(x, x.dims, i), n);
-        kernels().scale_f32(s, n, static_cast<float>(scale));
-        if (m.data) {
-          const char* bytes = m.as<char>() + row_offset(m, x.dims, i);
-          for (int64_t j = 0; j < n; ++j)
-            if (bytes[j * m.strides[m.rank - 1]]) s[j] = -10000.0f;
-        } else {
-          for (int64_t j = i % lines + 1; j < n; ++j) s[j] = -10000.0f;
-        }
-        std::fill(s + n, s + wide, -std::numeric_limits<float>::infinity());
-        float max = -std::numeric_limits<float>::infinity(), sum = 0;
-        kernels().attention_softmax(s, wide, 1, wide, &max, &sum, nullptr, 0, 0);
-        kernels().scale_f32(s, n, 1.0f / sum);
-        store_row(y, row_offset(y, x.dims, i), s, n);
+  op.launch([=, x = *x, y = *y] { masked_softmax(x, m, static_cast<float>(scale), y); });
+}
+
+static void masked_softmax_backward(const TensorView& g, const TensorView& y, const TensorView& mask, float scale,
+                                    const TensorView& out) {
+  const int64_t n = y.dims[y.rank - 1], wide = (n + 15) / 16 * 16, lines = y.dims[y.rank - 2];
+  parallel_for(y.numel() / n, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
+    std::vector<float> hold(static_cast<size_t>(2 * wide), 0.0f);
+    float *p = hold.data(), *d = p + wide;
+    for (int64_t i = begin; i < end; ++i) {
+      load_row(p, y, row_offset(y, y.dims, i), n);
+      load_row(d, g, row_offset(g, y.dims, i), n);
+      const float mean = kernels().dot_f32(p, d, wide);
+      for (int64_t j = 0; j < n; ++j) d[j] = scale * p[j] * (d[j] - mean);
+      if (mask.data) {
+        const char* bytes = mask.as<char>() + row_offset(mask, y.dims, i);
+        for (int64_t j = 0; j < n; ++j)
+          if (bytes[j * mask.strides[mask.rank - 1]]) d[j] = 0;
+      } else {
+        for (int64_t j = i % lines + 1; j < n; ++j) d[j] = 0;
       }
-    });
+      store_row(out, row_offset(out, y.dims, i), d, n);
+    }
   });
 }
 
@@ -183,27 +210,36 @@ ACLNN(aclnnScaledMaskedSoftmaxBackward, (In, yGrad), (In, y), (OptIn, mask), (Do
   TensorView m;
   if (!fixedTriuMask) m = mask->expand_as(*y);
   if (y->empty()) return;
-  op.launch([=, g = *yGrad, y = *y, out = *out] {
-    const int64_t n = y.dims[y.rank - 1], wide = (n + 15) / 16 * 16, lines = y.dims[y.rank - 2];
-    parallel_for(y.numel() / n, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
-      std::vector<float> hold(static_cast<size_t>(2 * wide), 0.0f);
-      float *p = hold.data(), *d = p + wide;
-      for (int64_t i = begin; i < end; ++i) {
-        load_row(p, y, row_offset(y, y.dims, i), n);
-        load_row(d, g, row_offset(g, y.dims, i), n);
-        const float mean = kernels().dot_f32(p, d, wide);
-        for (int64_t j = 0; j < n; ++j) d[j] = static_cast<float>(scale) * p[j] * (d[j] - mean);
-        if (m.data) {
-          const char* bytes = m.as<char>() + row_offset(m, y.dims, i);
-          for (int64_t j = 0; j < n; ++j)
-            if (bytes[j * m.strides[m.rank - 1]]) d[j] = 0;
-        } else {
-          for (int64_t j = i % lines + 1; j < n; ++j) d[j] = 0;
-        }
-        store_row(out, row_offset(out, y.dims, i), d, n);
-      }
-    });
-  });
+  op.launch([=, g = *yGrad, y = *y, out = *out] { masked_softmax_backward(g, y, m, static_cast<float>(scale), out); });
 }
+
+// Both come as aclops too: x (or the gradient and y), the mask -> y (or x's gradient).
+static void aclop_masked_softmax(AclopCall& call) {
+  const bool backwards = call.type == "ScaledMaskedSoftmaxGrad";
+  const size_t at = backwards ? 2 : 1;
+  if (call.inputs.size() < at || call.outputs.empty())
+    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and 1", call.type, call.inputs.size(),
+                call.outputs.size(), at + 1);
+  const TensorView &x = call.inputs[0].view, &y = call.inputs[at - 1].view, &to = call.outputs[0].view;
+  const bool triangle = call.integer("fixed_triu_mask", 0) != 0;
+  TensorView mask;
+  if (!triangle && call.inputs.size() > at) mask = call.inputs[at].view;
+  if (x.rank < 2 || compute_of(x.dtype) != Compute::F32 || !x.same_shape(y) || !x.same_shape(to) ||
+      (!triangle && (!mask.data || size_of(mask.dtype) != 1)))
+    throw Error(code::kAclInvalidParam, "{}: x is {}, mask {} and y {}, want floating rows and a mask of BOOL",
+                call.type, describe(x), describe(mask), describe(to));
+  if (x.empty()) return;
+  if (mask.data) mask = mask.expand_as(x);
+  auto found = call.attributes.find("scale");
+  const float scale = found == call.attributes.end() ? 1.0f : found->second.real;
+  if (backwards) masked_softmax_backward(x, y, mask, scale, to);
+  else masked_softmax(x, mask, scale, to);
+}
+ABOUT_ACLOP("ScaledMaskedSoftmax", Vector, "Softmax of scale * x over the last dimension, -10000 where mask is true",
+            "softmax(scale * x)（最后一维），mask 为真处取 -10000")
+ACLOP("ScaledMaskedSoftmax", aclop_masked_softmax)
+ABOUT_ACLOP("ScaledMaskedSoftmaxGrad", Vector, "Gradient of ScaledMaskedSoftmax from its result",
+            "ScaledMaskedSoftmax 的反向梯度，由其结果计算")
+ACLOP("ScaledMaskedSoftmaxGrad", aclop_masked_softmax)
 
 }  // namespace updraft

@@ -3,11 +3,7 @@
 
 namespace updraft {
 namespace {
-Params with_alpha(const aclScalar& alpha) {
-  Params p;
-  set_param(p, 0, alpha);
-  return p;
-}
+Params with_alpha(const aclScalar& alpha) { return params_of(alpha); }
 void plan_sub(Op& op, const Source& self, const Source& other, const aclScalar& alpha, const TensorView& out) {
   op.require(result_type({self, other}) != DType::Bool, "self and other are BOOL: bools cannot be subtracted");
   plan_binary(op, Ew::sub, self, other, out, with_alpha(alpha));

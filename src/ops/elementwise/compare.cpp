@@ -3,7 +3,8 @@
 
 namespace updraft {
 
-#define COMPARE(NAME, ROW)                                                                                             \
+// With a tensor and with a scalar, each into out and in place.
+#define FORMS(NAME, ROW)                                                                                               \
   ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }     \
   ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
   ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                                                     \
@@ -12,12 +13,62 @@ namespace updraft {
   ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                                                 \
     plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
   }
-COMPARE(Eq, eq)
-COMPARE(Ne, ne)
-COMPARE(Lt, lt)
-COMPARE(Le, le)
-COMPARE(Gt, gt)
-COMPARE(Ge, ge)
+FORMS(Eq, eq)
+FORMS(Ne, ne)
+FORMS(Lt, lt)
+FORMS(Le, le)
+FORMS(Gt, gt)
+FORMS(Ge, ge)
+
+ABOUT(aclnnLessScalar, Vector, "out = self < other, other a scalar (same as aclnnLtScalar)",
+      "out = self < other，other 为标量（与 aclnnLtScalar 相同）")
+ACLNN(aclnnLessScalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::lt, self, other, *out); }
+
+#define LOGICAL(NAME, ROW)                                                                                 \
+  ACLNN(aclnn##NAME, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
+  ACLNN(aclnnInplace##NAME, (Out, selfRef), (In, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+LOGICAL(LogicalAnd, logical_and)
+LOGICAL(LogicalOr, logical_or)
+ABOUT(aclnnLogicalXor, Vector, "out = whether exactly one of self and other is nonzero",
+      "逻辑异或：self 与 other 恰有一个非零")
+ACLNN(aclnnLogicalXor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::logical_xor, self, other, *out); }
+ABOUT(aclnnLogicalNot, Vector, "out = whether self is zero", "逻辑非：self 是否为零")
+ACLNN(aclnnLogicalNot, (In, self), (Out, out)) { plan_unary(op, Ew::logical_not, *self, *out); }
+ABOUT(aclnnInplaceLogicalNot, Vector, "selfRef = whether selfRef is zero, in place", "原地逻辑非")
+ACLNN(aclnnInplaceLogicalNot, (Out, selfRef)) { plan_unary(op, Ew::logical_not, *selfRef, *selfRef); }
+
+FORMS(BitwiseAnd, bitwise_and)
+FORMS(BitwiseOr, bitwise_or)
+FORMS(BitwiseXor, bitwise_xor)
+ABOUT(aclnnBitwiseNot, Vector, "out = all bits of self inverted (logical not for bool)", "按位取反，布尔类型为逻辑非")
+ACLNN(aclnnBitwiseNot, (In, self), (Out, out)) {
+  plan_unary(op, self->dtype == DType::Bool ? Ew::logical_not : Ew::bitwise_not, *self, *out);
+}
+
+// Shifts of narrow types are computed in int64: what leaves the type is cut off when it is stored.
+ABOUT(aclnnLeftShift, Vector, "out = self << other, with broadcasting", "左移 out = self << other，支持广播")
+ACLNN(aclnnLeftShift, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::shift_left, self, other, *out); }
+ABOUT(aclnnLeftShifts, Vector, "out = self << other, other a scalar", "左移 out = self << other，other 为标量")
+ACLNN(aclnnLeftShifts, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::shift_left, self, other, *out); }
+ABOUT(aclnnRightShift, Vector, "out = self >> other, arithmetic, with broadcasting",
+      "算术右移 out = self >> other，支持广播")
+ACLNN(aclnnRightShift, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::shift_right, self, other, *out); }
+
+ABOUT(aclnnIsClose, Vector, "out = abs(self - other) <= atol + rtol * abs(other); equalNan: NaN equals NaN",
+      "abs(self - other) <= atol + rtol * abs(other)；equalNan 为真时 NaN 视为相等")
+ACLNN(aclnnIsClose, (In, self), (In, other), (Double, rtol), (Double, atol), (Bool, equalNan), (Out, out)) {
+  Compute compute = compute_of(result_type({self, other}));
+  if (compute == Compute::I64) compute = Compute::F64;
+  plan_elementwise(op, Ew::isclose, compute, {self, other}, *out, params_of(rtol, atol, equalNan));
+}
+
+ABOUT(aclnnIsInTensorScalar, Vector, "out = element == testElements, a scalar; != where invert is true",
+      "逐元素判断 element 是否等于标量 testElements，invert 为真时取反")
+ACLNN(aclnnIsInTensorScalar, (In, element), (Scalar, testElements), (Bool, assumeUnique), (Bool, invert), (Out, out)) {
+  (void)assumeUnique;
+  plan_binary(op, invert ? Ew::ne : Ew::eq, element, testElements, *out);
+}
+
 ABOUT(aclnnEqTensor, Vector, "out = self == other, with broadcasting", "out = self == other，支持广播")
 ABOUT(aclnnEqScalar, Vector, "out = self == other, other a scalar", "out = self == other，other 为标量")
 ABOUT(aclnnInplaceEqTensor, Vector, "selfRef = selfRef == other, in place in selfRef's type",
@@ -54,41 +105,10 @@ ABOUT(aclnnInplaceGeTensor, Vector, "selfRef = selfRef >= other, in place in sel
       "原地计算 selfRef >= other，结果为 selfRef 的数据类型")
 ABOUT(aclnnInplaceGeScalar, Vector, "selfRef = selfRef >= other, other a scalar, in place",
       "原地计算 selfRef >= other，other 为标量")
-
-ABOUT(aclnnLessScalar, Vector, "out = self < other, other a scalar (same as aclnnLtScalar)",
-      "out = self < other，other 为标量（与 aclnnLtScalar 相同）")
-ACLNN(aclnnLessScalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::lt, self, other, *out); }
-
-#define LOGICAL(NAME, ROW)                                                                                 \
-  ACLNN(aclnn##NAME, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
-  ACLNN(aclnnInplace##NAME, (Out, selfRef), (In, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
-LOGICAL(LogicalAnd, logical_and)
-LOGICAL(LogicalOr, logical_or)
-ABOUT(aclnnLogicalXor, Vector, "out = whether exactly one of self and other is nonzero",
-      "逻辑异或：self 与 other 恰有一个非零")
 ABOUT(aclnnLogicalAnd, Vector, "out = whether both self and other are nonzero", "逻辑与：self 与 other 均非零")
 ABOUT(aclnnInplaceLogicalAnd, Vector, "selfRef = whether both selfRef and other are nonzero, in place", "原地逻辑与")
 ABOUT(aclnnLogicalOr, Vector, "out = whether self or other is nonzero", "逻辑或：self 或 other 非零")
 ABOUT(aclnnInplaceLogicalOr, Vector, "selfRef = whether selfRef or other is nonzero, in place", "原地逻辑或")
-ACLNN(aclnnLogicalXor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::logical_xor, self, other, *out); }
-ABOUT(aclnnLogicalNot, Vector, "out = whether self is zero", "逻辑非：self 是否为零")
-ACLNN(aclnnLogicalNot, (In, self), (Out, out)) { plan_unary(op, Ew::logical_not, *self, *out); }
-ABOUT(aclnnInplaceLogicalNot, Vector, "selfRef = whether selfRef is zero, in place", "原地逻辑非")
-ACLNN(aclnnInplaceLogicalNot, (Out, selfRef)) { plan_unary(op, Ew::logical_not, *selfRef, *selfRef); }
-
-#define BITWISE(NAME, ROW)                                                                                             \
-  ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }     \
-  ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
-  ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                                                     \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
-  }                                                                                                                    \
-  ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                                                 \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
-  }
-BITWISE(BitwiseAnd, bitwise_and)
-BITWISE(BitwiseOr, bitwise_or)
-BITWISE(BitwiseXor, bitwise_xor)
-ABOUT(aclnnBitwiseNot, Vector, "out = all bits of self inverted (logical not for bool)", "按位取反，布尔类型为逻辑非")
 ABOUT(aclnnBitwiseAndTensor, Vector, "out = self & other, bit by bit (logical for bool)",
       "按位与 out = self & other，布尔类型为逻辑与")
 ABOUT(aclnnBitwiseAndScalar, Vector, "out = self & other, other a scalar", "按位与 out = self & other，other 为标量")
@@ -107,32 +127,5 @@ ABOUT(aclnnBitwiseXorScalar, Vector, "out = bitwise exclusive or of self and the
 ABOUT(aclnnInplaceBitwiseXorTensor, Vector, "Bitwise exclusive or of selfRef and other, in place", "原地按位异或")
 ABOUT(aclnnInplaceBitwiseXorScalar, Vector, "Bitwise exclusive or of selfRef and the scalar other, in place",
       "原地按位异或，other 为标量")
-ACLNN(aclnnBitwiseNot, (In, self), (Out, out)) {
-  plan_unary(op, self->dtype == DType::Bool ? Ew::logical_not : Ew::bitwise_not, *self, *out);
-}
-
-// Shifts of narrow types are computed in int64: what leaves the type is cut off when it is stored.
-ABOUT(aclnnLeftShift, Vector, "out = self << other, with broadcasting", "左移 out = self << other，支持广播")
-ACLNN(aclnnLeftShift, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::shift_left, self, other, *out); }
-ABOUT(aclnnLeftShifts, Vector, "out = self << other, other a scalar", "左移 out = self << other，other 为标量")
-ACLNN(aclnnLeftShifts, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::shift_left, self, other, *out); }
-ABOUT(aclnnRightShift, Vector, "out = self >> other, arithmetic, with broadcasting",
-      "算术右移 out = self >> other，支持广播")
-ACLNN(aclnnRightShift, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::shift_right, self, other, *out); }
-
-ABOUT(aclnnIsClose, Vector, "out = abs(self - other) <= atol + rtol * abs(other); equalNan: NaN equals NaN",
-      "abs(self - other) <= atol + rtol * abs(other)；equalNan 为真时 NaN 视为相等")
-ACLNN(aclnnIsClose, (In, self), (In, other), (Double, rtol), (Double, atol), (Bool, equalNan), (Out, out)) {
-  Compute compute = compute_of(result_type({self, other}));
-  if (compute == Compute::I64) compute = Compute::F64;
-  plan_elementwise(op, Ew::isclose, compute, {self, other}, *out, params_of(rtol, atol, equalNan));
-}
-
-ABOUT(aclnnIsInTensorScalar, Vector, "out = element == testElements, a scalar; != where invert is true",
-      "逐元素判断 element 是否等于标量 testElements，invert 为真时取反")
-ACLNN(aclnnIsInTensorScalar, (In, element), (Scalar, testElements), (Bool, assumeUnique), (Bool, invert), (Out, out)) {
-  (void)assumeUnique;
-  plan_binary(op, invert ? Ew::ne : Ew::eq, element, testElements, *out);
-}
 
 }  // namespace updraft

@@ -6,11 +6,6 @@
 namespace updraft {
 namespace {
 
-Params with_scalar(const aclScalar& scalar) {
-  Params p;
-  set_param(p, 0, scalar);
-  return p;
-}
 Params one() {
   Params p;
   p.set(0, int64_t{1});

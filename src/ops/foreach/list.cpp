@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/overflow.h"
 
 namespace updraft {
 
@@ -113,8 +114,7 @@ void ListJob::run_unit(const Row& row, int64_t begin, int64_t n) const {
       bool before = true;
       for (int k = 0; k < inputs_; ++k) before = before && table.all_finite_f32(static_cast<const float*>(from[k]), n);
       fn_(from, &to, n, params_of(row.tensor));
-      if (before && !table.all_finite_f32(static_cast<const float*>(to), n))
-        float_overflow.store(1, std::memory_order_relaxed);
+      if (before && !table.all_finite_f32(static_cast<const float*>(to), n)) note_overflow();
       return;
     }
     fn_(from, &to, n, params_of(row.tensor));

@@ -15,6 +15,8 @@ namespace updraft {
 inline constexpr int64_t kListBlock = 1024;     ///< elements that are converted at a time
 inline constexpr int64_t kListUnit = 8 * 1024;  ///< elements of one unit
 
+inline Params with_scalar(const aclScalar& scalar) { return params_of(scalar); }
+
 /// Cuts arrays of n[i] elements into units and runs them in parallel. Boundaries depend on the sizes alone.
 class ListUnits {
  public:

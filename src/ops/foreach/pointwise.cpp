@@ -4,15 +4,7 @@
 #include "ops/foreach/list.h"
 
 namespace updraft {
-namespace {
-
-Params with_scalar(const aclScalar& scalar) {
-  Params p;
-  set_param(p, 0, scalar);
-  return p;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 #define UPDRAFT_FOREACH_POINTWISE(NAME, row)                                                             \
   ACLNN(NAME##Scalar, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalar), (OutTensors, out)) {       \

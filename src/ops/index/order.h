@@ -3,6 +3,7 @@
 #pragma once
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 #include "ops/index/indices.h"
 
@@ -10,47 +11,7 @@ namespace updraft {
 
 template <class T>
 struct KeyOf {
-  using Key = uint64_t;
-};
-template <>
-struct KeyOf<float> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<Half> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<BFloat16> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<int32_t> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<uint32_t> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<int16_t> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<uint16_t> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<int8_t> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<uint8_t> {
-  using Key = uint32_t;
-};
-template <>
-struct KeyOf<bool> {
-  using Key = uint32_t;
+  using Key = std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>;
 };
 
 template <class T>

@@ -1,9 +1,12 @@
 // Rearrangements around products in transformers.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
+#include "ops/aclop.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -16,6 +19,19 @@ TensorView permute(const TensorView& v, const std::vector<int64_t>& order) {
     p.strides[d] = v.strides[order[d]];
   }
   return p;
+}
+
+void confuse(const TensorView& from, const TensorView& to, const std::vector<int64_t>& order,
+             const std::vector<int64_t>& dims, bool transpose_first) {
+  TensorView p;
+  if (transpose_first) {
+    p = permute(from, order);
+  } else {
+    TensorView flat = from;
+    if (!from.is_contiguous()) flat = gather_to(onednn::scratch(8, from.bytes()), from.dtype, from);
+    p = permute(TensorView::contiguous(flat.data, from.dtype, dims.data(), static_cast<int>(dims.size())), order);
+  }
+  copy_elements(TensorView::contiguous(to.data, to.dtype, p.dims, p.rank), p);
 }
 
 }  // namespace
@@ -39,19 +55,23 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
              describe(*self), describe(*y), n);
   op.require(y->is_contiguous(), "y is {}, want a contiguous tensor", describe(*y));
   if (n == 0) return;
-  op.launch([from = *self, to = *y, order, dims, transposeFirst] {
-    if (transposeFirst) {
-      TensorView p = permute(from, order);
-      copy_elements(TensorView::contiguous(to.data, to.dtype, p.dims, p.rank), p);
-      return;
-    }
-    TensorView flat = from;
-    if (!from.is_contiguous()) flat = gather_to(onednn::scratch(8, from.bytes()), from.dtype, from);
-    TensorView p =
-        permute(TensorView::contiguous(flat.data, from.dtype, dims.data(), static_cast<int>(dims.size())), order);
-    copy_elements(TensorView::contiguous(to.data, to.dtype, p.dims, p.rank), p);
-  });
+  op.launch([from = *self, to = *y, order, dims, transposeFirst] { confuse(from, to, order, dims, transposeFirst); });
 }
+
+ACLOP("ConfusionTransposeD", [](AclopCall& call) {
+  if (call.inputs.empty() || call.outputs.empty()) throw Error(code::kAclInvalidParam, "{}: no x or no y", call.type);
+  const TensorView &from = call.inputs[0].view, &to = call.outputs[0].view;
+  const std::vector<int64_t> order = call.attributes["perm"].integers, dims = call.attributes["shape"].integers;
+  const bool first = call.integer("transpose_first", 0) != 0;
+  std::vector<int64_t> sorted = order, all(first ? static_cast<size_t>(from.rank) : dims.size());
+  std::sort(sorted.begin(), sorted.end());
+  std::iota(all.begin(), all.end(), 0);
+  const int64_t n = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  if (sorted != all || n != from.numel() || n != to.numel())
+    throw Error(code::kAclInvalidParam, "{}: x is {} and y {}: perm or shape do not fit", call.type, describe(from),
+                describe(to));
+  if (n) confuse(from, to, order, dims, first);
+})
 
 // q = (qkv[..., 0] + bias) / sqrt(head size), k and v without the scale; [B, T, 3 D] to [B, H, T, D / H] each.
 ABOUT(aclnnTransformBiasRescaleQkv, Vector,

@@ -49,15 +49,51 @@ void plan_backward(Op& op, const RowNormBackward& n) {
   op.launch([n] { row_norm_backward(n); });
 }
 
-RowNorm row_norm_of(const Op& op, const TensorView& x, const TensorView& gamma, double eps, bool rms) {
-  RowNorm n;
+// What both passes know: rows of x that gamma, of the normalised shape, scales.
+template <class Norm>
+Norm norm_of(const Op& op, const TensorView& x, const TensorView& gamma, bool rms) {
+  Norm n;
   n.rms = rms;
-  n.eps = eps;
   n.cols = row_size(op, x, gamma.dims, gamma.rank);
   n.rows = row_count(x, gamma.rank);
   n.x = x;
   n.gamma = gamma;
   return n;
+}
+
+RowNorm row_norm_of(const Op& op, const TensorView& x, const TensorView& gamma, double eps, bool rms) {
+  RowNorm n = norm_of<RowNorm>(op, x, gamma, rms);
+  n.eps = eps;
+  return n;
+}
+
+RowNormBackward backward_of(const Op& op, const TensorView& dy, const TensorView& x, const TensorView& rstd,
+                            const TensorView& gamma, bool rms) {
+  RowNormBackward n = norm_of<RowNormBackward>(op, x, gamma, rms);
+  n.dy = dy;
+  n.rstd = rstd;
+  return n;
+}
+
+void plan_rms_norm(Op& op, const TensorView& x, const TensorView& gamma, double eps, double offset, const TensorView& y,
+                   const OptOut& rstd) {
+  RowNorm n = row_norm_of(op, x, gamma, eps, true);
+  n.gamma_offset = offset;
+  n.y = y;
+  n.rstd = view_or_none(rstd);
+  plan_forward(op, n);
+}
+
+// wide: y once more, before it is rounded to its type; or nothing.
+void plan_add_rms_norm(Op& op, const TensorView& x1, const TensorView& x2, const TensorView& gamma, double eps,
+                       const TensorView& y, const TensorView& wide, const OptOut& rstd, const TensorView& sum) {
+  RowNorm n = row_norm_of(op, x1, gamma, eps, true);
+  n.x2 = x2;
+  n.y = y;
+  n.y_wide = wide;
+  n.rstd = view_or_none(rstd);
+  n.sum = sum;
+  plan_forward(op, n);
 }
 
 void plan_layer_norm(Op& op, const TensorView& x, const std::vector<int64_t>& shape, const TensorView& gamma,
@@ -118,32 +154,18 @@ ACLNN(aclnnLayerNormBackward, (In, gradOut), (In, input), (Ints, normalizedShape
 ABOUT(aclnnRmsNorm, Vector, "y = x / sqrt(mean(x * x) + epsilon) * gamma over gamma's dimensions",
       "y = x / sqrt(mean(x * x) + epsilon) * gamma，在 gamma 的维度上归一化")
 ACLNN(aclnnRmsNorm, (In, x), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd)) {
-  RowNorm n = row_norm_of(op, *x, *gamma, epsilon, true);
-  n.y = *y;
-  n.rstd = view_or_none(rstd);
-  plan_forward(op, n);
+  plan_rms_norm(op, *x, *gamma, epsilon, 0, *y, rstd);
 }
 
 ABOUT(aclnnGemmaRmsNorm, Vector, "y = x / sqrt(mean(x * x) + epsilon) * (1 + gamma)",
       "y = x / sqrt(mean(x * x) + epsilon) * (1 + gamma)")
 ACLNN(aclnnGemmaRmsNorm, (In, x), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd)) {
-  RowNorm n = row_norm_of(op, *x, *gamma, epsilon, true);
-  n.gamma_offset = 1;
-  n.y = *y;
-  n.rstd = view_or_none(rstd);
-  plan_forward(op, n);
+  plan_rms_norm(op, *x, *gamma, epsilon, 1, *y, rstd);
 }
 
 ABOUT(aclnnRmsNormGrad, Vector, "Gradients of RMS normalisation for x and gamma", "RMS 归一化对 x 与 gamma 的反向梯度")
 ACLNN(aclnnRmsNormGrad, (In, dy), (In, x), (In, rstd), (In, gamma), (Out, dx), (Out, dgamma)) {
-  RowNormBackward n;
-  n.rms = true;
-  n.cols = row_size(op, *x, gamma->dims, gamma->rank);
-  n.rows = row_count(*x, gamma->rank);
-  n.dy = *dy;
-  n.x = *x;
-  n.rstd = *rstd;
-  n.gamma = *gamma;
+  RowNormBackward n = backward_of(op, *dy, *x, *rstd, *gamma, true);
   n.dx = *dx;
   n.dgamma = *dgamma;
   plan_backward(op, n);
@@ -152,37 +174,21 @@ ACLNN(aclnnRmsNormGrad, (In, dy), (In, x), (In, rstd), (In, gamma), (Out, dx), (
 ABOUT(aclnnAddRmsNorm, Vector, "x = x1 + x2, y = RMS normalisation of x with gamma",
       "x = x1 + x2，y = x 的 RMS 归一化（乘 gamma）")
 ACLNN(aclnnAddRmsNorm, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd), (Out, x)) {
-  RowNorm n = row_norm_of(op, *x1, *gamma, epsilon, true);
-  n.x2 = *x2;
-  n.y = *y;
-  n.rstd = view_or_none(rstd);
-  n.sum = *x;
-  plan_forward(op, n);
+  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *y, TensorView(), rstd, *x);
 }
 
 ABOUT(aclnnAddRmsNormCast, Vector, "As aclnnAddRmsNorm, with the result in FLOAT (y1) and in the input's type (y2)",
       "与 aclnnAddRmsNorm 相同，结果同时输出 FLOAT（y1）与输入类型（y2）")
 ACLNN(aclnnAddRmsNormCast, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out, y1), (Out, y2), (OptOut, rstd),
       (Out, x)) {
-  RowNorm n = row_norm_of(op, *x1, *gamma, epsilon, true);
-  n.x2 = *x2;
-  n.y = *y2;
-  n.y_wide = *y1;
-  n.rstd = view_or_none(rstd);
-  n.sum = *x;
-  plan_forward(op, n);
+  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *y2, *y1, rstd, *x);
 }
 
 // y takes x1's place, the sum takes x2's.
 ABOUT(aclnnInplaceAddRmsNorm, Vector, "x2 = x1 + x2 and x1 = RMS normalisation of the sum, in place",
       "原地计算 x2 = x1 + x2，x1 = 其 RMS 归一化")
 ACLNN(aclnnInplaceAddRmsNorm, (Out, x1), (Out, x2), (In, gamma), (Double, epsilon), (OptOut, rstd)) {
-  RowNorm n = row_norm_of(op, *x1, *gamma, epsilon, true);
-  n.x2 = *x2;
-  n.y = *x1;
-  n.rstd = view_or_none(rstd);
-  n.sum = *x2;
-  plan_forward(op, n);
+  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *x1, TensorView(), rstd, *x2);
 }
 
 ABOUT(aclnnAddLayerNorm, Vector, "y = layer normalisation of x1 + x2 + bias; x keeps the sum on request",
@@ -204,15 +210,9 @@ ABOUT(aclnnAddLayerNormGrad, Vector, "Gradients of aclnnAddLayerNorm for the sum
       "aclnnAddLayerNorm 对和、gamma、beta 的反向梯度，dsum 累加到 dx")
 ACLNN(aclnnAddLayerNormGrad, (In, dy), (In, x1), (In, x2), (In, rstd), (In, mean), (In, gamma), (OptIn, dsum),
       (Out, dx), (Out, dgamma), (Out, dbeta)) {
-  RowNormBackward n;
-  n.cols = row_size(op, *x1, gamma->dims, gamma->rank);
-  n.rows = row_count(*x1, gamma->rank);
-  n.dy = *dy;
-  n.x = *x1;
+  RowNormBackward n = backward_of(op, *dy, *x1, *rstd, *gamma, false);
   n.x2 = *x2;
   n.mean = *mean;
-  n.rstd = *rstd;
-  n.gamma = *gamma;
   n.extra = view_or_none(dsum);
   n.dx = *dx;
   n.dgamma = *dgamma;
@@ -239,16 +239,10 @@ ABOUT(aclnnDeepNormGrad, Vector, "Gradients of DeepNorm for x, gx, beta and gamm
       "DeepNorm 对 x、gx、beta、gamma 的反向梯度")
 ACLNN(aclnnDeepNormGrad, (In, dy), (In, x), (In, gx), (In, gamma), (In, mean), (In, rstd), (Double, alpha), (Out, dx),
       (Out, dgx), (Out, dbeta), (Out, dgamma)) {
-  RowNormBackward n;
-  n.cols = row_size(op, *x, gamma->dims, gamma->rank);
-  n.rows = row_count(*x, gamma->rank);
+  RowNormBackward n = backward_of(op, *dy, *x, *rstd, *gamma, false);
   n.alpha = alpha;
-  n.dy = *dy;
-  n.x = *x;
   n.x2 = *gx;
   n.mean = *mean;
-  n.rstd = *rstd;
-  n.gamma = *gamma;
   n.dx = *dgx;
   n.dx_scaled = *dx;
   n.dgamma = *dgamma;

@@ -1,5 +1,4 @@
-// The sticky overflow flag of saturation mode. Kernels set one flag of the process (kernels/table.h): each open device
-// gets it when somebody asks.
+// The sticky overflow flag of saturation mode: each device has its own (base/overflow.h).
 #include "device/device.h"
 #include "kernels/pipeline.h"
 #include "ops/aclop.h"
@@ -7,15 +6,8 @@
 namespace updraft {
 namespace {
 
-void collect() {
-  if (!float_overflow.exchange(0)) return;
-  for (int i = 0; i < Device::count(); ++i)
-    if (Device* d = Device::find(i)) d->float_status = 1;
-}
-
 // Eight values; the first tells of an overflow.
 void get(AclopCall& call) {
-  collect();
   Device* device = executing_device();
   Params value;
   for (AclopTensor& out : call.outputs) {
@@ -30,7 +22,6 @@ void get(AclopCall& call) {
 }
 
 void clear(AclopCall& call) {
-  collect();
   if (Device* device = executing_device()) device->float_status = 0;
   for (AclopTensor& out : call.outputs)
     if (out.view.data) fill_elements(out.view, Params{});

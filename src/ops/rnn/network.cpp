@@ -17,19 +17,20 @@ struct Buffer {
   }
 };
 
-}  // namespace
-
-std::vector<TensorView> views_of(const OptTensors& list) {
+/// The views of a list; empty for an absent one.
+template <class List>
+std::vector<TensorView> views_of(const List& list) {
   std::vector<TensorView> views;
-  for (size_t i = 0; i < list.size(); ++i) views.push_back(list.item(i) ? list[i] : TensorView());
-  return views;
-}
-std::vector<TensorView> views_of(const Tensors& list) {
-  std::vector<TensorView> views;
+  if (!list.handle) return views;
   for (size_t i = 0; i < list.size(); ++i) views.push_back(list.item(i) ? list[i] : TensorView());
   return views;
 }
 
+const TensorView* packed(const RnnNetwork& net) { return net.batch_sizes.data ? &net.batch_sizes : nullptr; }
+
+int64_t cost(const RnnNetwork& net) { return net.x.dims[0] * net.x.dims[1] * net.params[0].numel() * net.layers; }
+
+/// The input of a network as [steps, batch, input]: swapped when the batch is first, cut when it is packed.
 TensorView time_major(const Op& op, const TensorView& v, bool batch_first, const TensorView* batch_sizes) {
   if (batch_sizes && v.rank == 2) {
     const int64_t steps = batch_sizes->numel();
@@ -46,6 +47,51 @@ TensorView time_major(const Op& op, const TensorView& v, bool batch_first, const
   }
   op.require(v.rank == 3, "a sequence is {}, want 3 dimensions", describe(v));
   return batch_first && !batch_sizes ? v.transpose(0, 1) : v;
+}
+
+}  // namespace
+
+RnnNetwork network_of(const Op& op, const TensorView& input, const Tensors& params, const OptIn& batch_sizes,
+                      bool biases, int64_t layers, bool bidirectional, bool batch_first) {
+  RnnNetwork net;
+  net.biases = biases;
+  net.layers = layers;
+  net.directions = bidirectional ? 2 : 1;
+  net.batch_first = batch_first;
+  if (batch_sizes && !batch_sizes->empty()) net.batch_sizes = *batch_sizes;
+  net.x = time_major(op, input, batch_first, packed(net));
+  net.params = views_of(params);
+  return net;
+}
+
+void plan_network(Op& op, RnnNetwork&& net, const TensorView& output, std::initializer_list<OptTensors> saved) {
+  net.y = time_major(op, output, net.batch_first, packed(net));
+  int k = 0;
+  for (const OptTensors& list : saved) net.saved[k++] = views_of(list);
+  op.work(cost(net));
+  op.flops(net.flops());
+  op.launch([net = std::move(net)] { net.run(); });
+}
+
+void plan_network_backward(Op& op, RnnNetwork&& net, const OptIn& dy, const OptIn& dh_last,
+                           std::initializer_list<Tensors> saved, const TensorView& dx, const TensorView& dh0,
+                           const Tensors& dparams) {
+  if (dy && !dy->empty()) net.dy = time_major(op, *dy, net.batch_first, packed(net));
+  if (dh_last && !dh_last->empty()) net.dh_last = *dh_last;
+  int k = 0;
+  for (const Tensors& list : saved) {
+    op.require(static_cast<int64_t>(list.size()) == net.cells(), "a list of gates has {} tensors, want {}", list.size(),
+               net.cells());
+    net.saved[k++] = views_of(list);
+  }
+  net.dx = time_major(op, dx, net.batch_first, packed(net));
+  net.dh0 = dh0;
+  net.dparams = views_of(dparams);
+  op.require(net.dparams.size() == net.params.size(), "gradParams has {} tensors, want {}", net.dparams.size(),
+             net.params.size());
+  op.work(cost(net) * 2);
+  op.flops(2 * net.flops());
+  op.launch([net = std::move(net)] { net.run_backward(); });
 }
 
 void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {

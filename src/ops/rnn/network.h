@@ -6,7 +6,7 @@
 namespace updraft {
 
 struct RnnNetwork {
-  bool gru = false, biases = true;
+  bool gru = false, biases = true, batch_first = false;
   int64_t layers = 1, directions = 1;
   TensorView x;                                     ///< [steps, batch, input]
   TensorView batch_sizes;                           ///< rows at each step, or no data
@@ -30,12 +30,16 @@ struct RnnNetwork {
   std::vector<int64_t> active() const;
 };
 
-/// The input of a network as [steps, batch, input]: swapped when the batch is first, cut when it is packed.
-TensorView time_major(const Op& op, const TensorView& v, bool batch_first, const TensorView* batch_sizes);
+/// A network without its states; batch_sizes may be absent.
+RnnNetwork network_of(const Op& op, const TensorView& input, const Tensors& params, const OptIn& batch_sizes,
+                      bool biases, int64_t layers, bool bidirectional, bool batch_first);
 /// Checks the parameters and the states of a network; gates is 4 or 3.
 void check_network(const Op& op, const RnnNetwork& net, int64_t gates);
-/// The views of a list; empty for an absent one.
-std::vector<TensorView> views_of(const OptTensors& list);
-std::vector<TensorView> views_of(const Tensors& list);
+/// The rest of the forward pass: its output, and the lists in which it leaves what the backward pass wants (or absent).
+void plan_network(Op& op, RnnNetwork&& net, const TensorView& output, std::initializer_list<OptTensors> saved);
+/// The rest of the backward pass.
+void plan_network_backward(Op& op, RnnNetwork&& net, const OptIn& dy, const OptIn& dh_last,
+                           std::initializer_list<Tensors> saved, const TensorView& dx, const TensorView& dh0,
+                           const Tensors& dparams);
 
 }  // namespace updraft
