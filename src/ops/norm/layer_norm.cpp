@@ -187,7 +187,7 @@ ACLNN(aclnnAddRmsNormCast, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (
 // y takes x1's place, the sum takes x2's.
 ABOUT(aclnnInplaceAddRmsNorm, Vector, "x2 = x1 + x2 and x1 = RMS normalisation of the sum, in place",
       "原地计算 x2 = x1 + x2，x1 = 其 RMS 归一化")
-ACLNN(aclnnInplaceAddRmsNorm, (Out, x1), (Out, x2), (In, gamma), (Double, epsilon), (OptOut, rstd)) {
+ACLNN(aclnnInplaceAddRmsNorm, (InOut, x1), (InOut, x2), (In, gamma), (Double, epsilon), (OptOut, rstd)) {
   plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *x1, TensorView(), rstd, *x2);
 }
 
