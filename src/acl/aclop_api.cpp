@@ -6,6 +6,8 @@
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
 #include "ops/aclop.h"
+#include "ops/reach.h"
+#include "tensor/extent.h"
 
 using namespace updraft;
 
@@ -22,15 +24,21 @@ const std::string& option(int32_t which) {
   return it == options().end() ? empty : it->second;
 }
 
-AclopTensor tensor_of(const aclTensorDesc* desc, const aclDataBuffer* buffer) {
+AclopTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_handle) {
   AclopTensor t;
-  if (!desc) return t;
+  if (!handle) return t;
+  const aclTensorDesc* desc = &live(handle);
+  const aclDataBuffer* buffer = data_handle ? &live(data_handle) : nullptr;
   if (desc->dtype != DType::Undefined && !is_computable(desc->dtype))  // undefined: an optional input that is absent
     throw Error(code::kAclInvalidParam, "a tensor has data type {}, which no operator here computes",
                 static_cast<int>(desc->dtype));
+  for (int64_t dim : desc->dims)
+    if (dim < 0) throw Error(code::kAclInvalidParam, "a tensor has a dimension of {}", dim);
   // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
   void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
   t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));
+  if (!extent_of(t.view)) throw Error(code::kAclInvalidParam, "{} is larger than any memory", describe(t.view));
+  if (buffer && !desc->placement) check_reach("a tensor", t.view, buffer->data, 0);
   t.on_host = desc->placement != 0;
   t.name = desc->name;
   t.constant = desc->constant;
@@ -45,12 +53,22 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
   if (!info)
     throw Error(code::kAclOpNotFound,
                 "operator {} (aclop) is not implemented by Updraft (docs/reference/support.md lists what is)", type);
+  if (inputs < 0 || outputs < 0)
+    throw Error(code::kAclInvalidParam, "numInputs is {}, numOutputs is {}", inputs, outputs);
+  if (inputs) {
+    need(in, "inputDesc");
+    need(in_data, "inputs");
+  }
+  if (outputs) {
+    need(out, "outputDesc");
+    need(out_data, "outputs");
+  }
   AclopCall call;
   call.type = type;
   for (int i = 0; i < inputs; ++i) call.inputs.push_back(tensor_of(in[i], in_data[i]));
   for (int i = 0; i < outputs; ++i) call.outputs.push_back(tensor_of(out[i], out_data[i]));
   if (attributes)
-    for (const auto& [name, value] : attributes->values) {
+    for (const auto& [name, value] : live(attributes).values) {
       AclopAttribute& a = call.attributes[name];
       if (auto* v = std::get_if<bool>(&value)) a.integer = *v;
       if (auto* v = std::get_if<int64_t>(&value)) a.integer = *v;

@@ -72,13 +72,7 @@ aclOpExecutor* find_executor(const void* handle) {
 
 using namespace updraft;
 
-void aclOpExecutor::release() {
-  if (repeatable) {
-    state = State::Planned;
-  } else {
-    recycle_executor(this);
-  }
-}
+void aclOpExecutor::release() { recycle_executor(this); }
 
 const char* aclOpExecutor::name() const { return info ? info->name : "(operator)"; }
 

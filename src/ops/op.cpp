@@ -8,6 +8,8 @@
 #include "device/device.h"
 #include "device/soc.h"
 #include "device/stream.h"
+#include "ops/reach.h"
+#include "ops/repeat.h"
 
 namespace updraft {
 namespace {
@@ -19,6 +21,17 @@ OpInfo* register_op(OpInfo* info) {
   return g_first = info;
 }
 const OpInfo* first_op() { return g_first; }
+
+void too_short(size_t size, size_t i) {
+  throw Error(code::kAclnnParamInvalid, "an array has {} elements, element {} is wanted", size, i);
+}
+
+const TensorView& view_of(const aclTensorList& list, size_t i) {
+  if (i >= list.items.size())
+    throw Error(code::kAclnnParamInvalid, "a list has {} tensors, tensor {} is wanted", list.items.size(), i);
+  if (!list.items[i]) throw Error(code::kAclnnNullptr, "tensor {} of a list is null", i);
+  return list.items[i]->view;
+}
 
 void fail_kernel(const std::string& text) { throw Error(code::kRtAicoreException, text); }
 
@@ -63,17 +76,22 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
 }
 
 int launch_op(const OpInfo& info, void*, uint64_t, aclOpExecutor* executor, void* stream) noexcept {
+  using State = aclOpExecutor::State;
   try {
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
-    if (!find_executor(executor) || executor->info != &info)
+    if (!find_executor(executor) || executor->info != &info || executor->state != State::Planned)
       throw Error(code::kAclnnParamInvalid, "{} is not an executor of {} (used twice, or of another operator)",
                   static_cast<void*>(executor), info.name);
     Stream& target = stream_of(stream);
+    if (executor->repeatable) {
+      if (executor->body) launch_repeated(*executor, target);
+      return 0;
+    }
     if (!executor->body) {
       executor->release();  // an empty tensor: nothing to do
       return 0;
     }
-    executor->state = aclOpExecutor::State::Launched;
+    executor->state = State::Launched;
     target.submit(executor);
     return 0;
   } catch (const Error& e) {
@@ -99,6 +117,7 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
   if (handle->view.dtype == DType::BFloat16 && Config::get().card_fidelity && !soc().bf16)
     throw Error(code::kAclnnParamInvalid, "{} is {}: {} has no bfloat16 (UPDRAFT_FIDELITY=card)", name,
                 describe(handle->view), soc().name);
+  check_reach(name, handle->view, handle->storage, handle->offset);
   work_ = std::max(work_, handle->view.numel());
   if (tracing()) executor_.arguments.push_back({name, output, handle->view});
 }
@@ -115,7 +134,10 @@ void check_handle(Pool& pool, const char* name, const Handle* handle, const char
 void Op::argument(const char* name, Scalar v) { check_handle(scalar_pool(), name, v.handle, "a scalar"); }
 void Op::argument(const char* name, Ints v) { check_handle(int_array_pool(), name, v.handle, "an int array"); }
 void Op::argument(const char* name, Bools v) { check_handle(bool_array_pool(), name, v.handle, "a bool array"); }
-void Op::argument(const char* name, Scalars v) { check_handle(scalar_list_pool(), name, v.handle, "a scalar list"); }
+void Op::argument(const char* name, Scalars v) {
+  check_handle(scalar_list_pool(), name, v.handle, "a scalar list");
+  for (const aclScalar* s : v.handle->items) check_handle(scalar_pool(), name, s, "a scalar");
+}
 void Op::argument(const char* name, Tensors v) {
   check_handle(tensor_list_pool(), name, v.handle, "a tensor list");
   for (const aclTensor* t : v.handle->items)
