@@ -25,6 +25,11 @@ function(updraft_add_kernels out)
     endif()
     list(APPEND objects $<TARGET_OBJECTS:updraft_kernels_${level}>)
   endforeach()
+  if("undefined" IN_LIST UPDRAFT_SANITIZE)
+    # The numbers are the client's: what does not fit wraps around, or converts as the CPU does it.
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
+      "-fno-sanitize=signed-integer-overflow,float-cast-overflow,shift,float-divide-by-zero,bool")
+  endif()
   list(TRANSFORM levels REPLACE "(.+)" "X(\\1)" OUTPUT_VARIABLE known)
   list(JOIN known " " known)
   set_source_files_properties(kernels/select.cpp PROPERTIES COMPILE_DEFINITIONS "UPDRAFT_LEVELS=${known}")

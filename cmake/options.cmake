@@ -8,8 +8,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                                                    -Wno-restrict)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  target_compile_options(updraft_options INTERFACE -Wno-unknown-pragmas               # GCC ivdep
-                                                   -Wno-bitwise-conditional-parentheses)  # (a) | (b) ? x : y in kernels
+  target_compile_options(updraft_options INTERFACE -Wno-unknown-pragmas)  # GCC ivdep
 endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # Kernel targets name their own level (kernels.cmake); of two -march options the last wins, and this one would be it.

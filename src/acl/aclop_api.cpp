@@ -37,7 +37,8 @@ AclopTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_han
   // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
   void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
   t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));
-  if (!extent_of(t.view)) throw Error(code::kAclInvalidParam, "{} is larger than any memory", describe(t.view));
+  if (!extent_of(t.view))
+    throw Error(code::kAclInvalidParam, "shape {} is larger than any memory", describe_shape(t.view.dims, t.view.rank));
   if (buffer && !desc->placement) check_reach("a tensor", t.view, buffer->data, 0);
   t.on_host = desc->placement != 0;
   t.name = desc->name;

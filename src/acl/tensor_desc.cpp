@@ -53,7 +53,9 @@ extern "C" {
 UPDRAFT_API aclTensorDesc* aclCreateTensorDesc(int32_t type, int rank, const int64_t* dims, int32_t format) {
   aclTensorDesc* made = nullptr;
   guard("aclCreateTensorDesc", [&] {
-    aclTensorDesc description{static_cast<DType>(type), list(rank, dims)};
+    aclTensorDesc description;
+    description.dtype = static_cast<DType>(type);
+    description.dims = list(rank, dims);
     description.format = format;
     made = descs().create(std::move(description));
   });

@@ -50,7 +50,8 @@ void locate(aclTensor& t, void* storage) {
 void check_reach(const aclTensor& t) {
   int64_t bytes = 0;
   if (!extent_of(t.view) || __builtin_mul_overflow(t.offset, int64_t{16}, &bytes) || std::abs(bytes) > kFarthest)
-    throw Error(code::kAclnnParamInvalid, "{} at offset {} reaches beyond any memory", describe(t.view), t.offset);
+    throw Error(code::kAclnnParamInvalid, "shape {} with strides {} at offset {} reaches beyond any memory",
+                describe_shape(t.view.dims, t.view.rank), describe_shape(t.view.strides, t.view.rank), t.offset);
 }
 
 // One that was launched belongs to its stream, unless it is repeatable.
@@ -113,6 +114,7 @@ UPDRAFT_API aclScalar* aclCreateScalar(void* value, int32_t type) {
     aclScalar* s = scalar_pool().create();
     s->dtype = static_cast<DType>(type);
     std::memcpy(s->bytes, value, bytes);
+    if (s->dtype == DType::Bool) s->bytes[0] = s->bytes[0] != 0;  // any other byte is no bool
     return s;
   });
 }

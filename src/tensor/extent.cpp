@@ -3,7 +3,8 @@
 namespace updraft {
 
 std::optional<Extent> extent_of(const TensorView& v) {
-  const auto size = static_cast<int64_t>(size_of(v.dtype));
+  // a type without a size in bytes still has strides
+  const auto size = static_cast<int64_t>(std::max<size_t>(size_of(v.dtype), 1));
   Extent e{0, size};
   int64_t elements = 1;
   for (int i = 0; i < v.rank; ++i) {

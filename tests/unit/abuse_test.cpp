@@ -166,7 +166,9 @@ TEST_F(Abuse, AStreamMayEndBeforeItsCapture) {
   ASSERT_EQ(aclrtStreamWaitEvent(other, event), 0);  // joins
   EXPECT_EQ(aclrtDestroyStream(stream), 0);
   stream = nullptr;
-  EXPECT_EQ(aclmdlRICaptureEnd(other, &graph), 107025);
+  aclmdlRI none = nullptr;
+  EXPECT_EQ(aclmdlRICaptureEnd(other, &none), 107025);
+  EXPECT_EQ(aclmdlRIDestroy(graph), 0);
   EXPECT_EQ(aclrtSynchronizeStream(other), 0);
   aclrtDestroyStream(other);
   aclrtDestroyEvent(event);
@@ -247,6 +249,9 @@ TEST(Extent, RefusesWhatDoesNotFit) {
   EXPECT_EQ(extent_of(v)->high, 8);
   v.strides[0] = INT64_MAX / 2;
   EXPECT_FALSE(extent_of(v));
+  v.dtype = DType::Int4;  // no size in bytes
+  EXPECT_FALSE(extent_of(v));
+  v.dtype = DType::Float;
   v.strides[0] = 2;
   v.dims[1] = 0;
   EXPECT_EQ(extent_of(v)->high, 0);
