@@ -9,13 +9,13 @@ macro(updraft_require found what package)
 endmacro()
 
 find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter)
-find_package(OpenMP QUIET COMPONENTS CXX)
+include(cmake/openmp.cmake)
 find_package(fmt QUIET)
 find_package(nlohmann_json QUIET)
 find_package(Threads QUIET)
 # The vector forms of the mathematical functions (kernels/simd/math.h).
 find_library(UPDRAFT_SLEEF_LIBRARY sleefgnuabi)
-updraft_require(OpenMP_CXX_FOUND "OpenMP" g++)
+
 updraft_require(fmt_FOUND "fmt" libfmt-dev)
 updraft_require(nlohmann_json_FOUND "nlohmann/json" nlohmann-json3-dev)
 updraft_require(Threads_FOUND "threads" libc6-dev)

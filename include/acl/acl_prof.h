@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+// Bits of the data types of aclprofCreateConfig.
+#define ACL_PROF_AICORE_SHAPE 0x800000000ULL
+
 typedef struct aclprofConfig aclprofConfig;
 typedef struct aclprofStepInfo aclprofStepInfo;
 typedef struct aclprofSubscribeConfig aclprofSubscribeConfig;

@@ -7,6 +7,8 @@
 #include "acl/tensor_desc.h"
 #include "ops/aclop.h"
 #include "ops/handles.h"
+#include "ops/reach.h"
+#include "tensor/extent.h"
 
 using namespace updraft;
 
@@ -23,15 +25,22 @@ const std::string& option(int32_t which) {
   return it == options().end() ? empty : it->second;
 }
 
-AclopTensor tensor_of(const aclTensorDesc* desc, const aclDataBuffer* buffer) {
+AclopTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_handle) {
   AclopTensor t;
-  if (!desc) return t;
+  if (!handle) return t;
+  const aclTensorDesc* desc = &live(handle);
+  const aclDataBuffer* buffer = data_handle ? &live(data_handle) : nullptr;
   if (desc->dtype != DType::Undefined)  // undefined: an optional input that is absent
     if (std::string why = refusal_of(desc->dtype); !why.empty())
       throw Error(code::kAclInvalidParam, "tensor '{}' {}", desc->name, why);
+  for (int64_t dim : desc->dims)
+    if (dim < 0) throw Error(code::kAclInvalidParam, "tensor '{}' has a dimension of {}", desc->name, dim);
   // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
   void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
   t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));
+  if (!extent_of(t.view))
+    throw Error(code::kAclInvalidParam, "shape {} is larger than any memory", describe_shape(t.view.dims, t.view.rank));
+  if (buffer && !desc->placement) check_reach("a tensor", t.view, buffer->data, 0);
   t.on_host = desc->placement != 0;
   t.name = desc->name;
   t.constant = desc->constant;
@@ -51,12 +60,22 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
             ? ""
             : "; torch_npu asks for it where internal formats are allowed, as its older releases do by default: "
               "set torch.npu.config.allow_internal_format = False");
+  if (inputs < 0 || outputs < 0)
+    throw Error(code::kAclInvalidParam, "numInputs is {}, numOutputs is {}", inputs, outputs);
+  if (inputs) {
+    need(in, "inputDesc");
+    need(in_data, "inputs");
+  }
+  if (outputs) {
+    need(out, "outputDesc");
+    need(out_data, "outputs");
+  }
   AclopCall call;
   call.type = type;
   for (int i = 0; i < inputs; ++i) call.inputs.push_back(tensor_of(in[i], in_data[i]));
   for (int i = 0; i < outputs; ++i) call.outputs.push_back(tensor_of(out[i], out_data[i]));
   if (attributes)
-    for (const auto& [name, value] : attributes->values) {
+    for (const auto& [name, value] : live(attributes).values) {
       AclopAttribute& a = call.attributes[name];
       if (auto* v = std::get_if<bool>(&value)) a.integer = *v;
       if (auto* v = std::get_if<int64_t>(&value)) a.integer = *v;

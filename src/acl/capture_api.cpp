@@ -20,6 +20,13 @@ std::shared_ptr<CapturedGraph>& checked(const void* graph) {
   throw Error(code::kRtInvalidHandle, "{} is not a captured model (destroyed, or never captured)", graph);
 }
 
+std::shared_ptr<CapturedGraph>& finished(const void* graph) {
+  auto& g = checked(graph);
+  if (g->capturing())
+    throw Error(code::kRtFeatureNotSupport, "model {} is still being captured: call aclmdlRICaptureEnd first", g->id());
+  return g;
+}
+
 thread_local int32_t t_mode = 0;
 
 }  // namespace
@@ -72,11 +79,11 @@ ACL_API aclmdlRICaptureThreadExchangeMode(int32_t* mode) {
 }
 
 ACL_API aclmdlRIExecuteAsync(void* graph, void* stream) {
-  return guard("aclmdlRIExecuteAsync", [&] { CapturedGraph::launch(checked(graph), stream_of(stream)); });
+  return guard("aclmdlRIExecuteAsync", [&] { CapturedGraph::launch(finished(graph), stream_of(stream)); });
 }
 ACL_API aclmdlRIDestroy(void* graph) {
   return guard("aclmdlRIDestroy", [&] {
-    checked(graph);
+    finished(graph);
     pool().destroy(graph);
   });
 }

@@ -143,7 +143,8 @@ ACL_API aclGetDeviceCapability(uint32_t device, int32_t what, int64_t* value) {
 
 extern "C" UPDRAFT_API void aclAppLog(int32_t level, const char*, const char* file, uint32_t line, const char* format,
                                       ...) {
-  if (!format || !log::enabled(static_cast<log::Level>(level), "APP")) return;
+  if (!format || level < log::kDebug || level > log::kError) return;
+  if (!log::enabled(static_cast<log::Level>(level), "APP")) return;
   char text[1024];
   va_list arguments;
   va_start(arguments, format);

@@ -30,14 +30,15 @@ constexpr size_t kParallelCopy = 1 << 20;
 // Unpinned host data up to this size is kept in the task; more is copied before the call returns.
 constexpr size_t kStage = 64 << 10;
 
+// memmove: copies of a client may overlap.
 void copy_bytes(void* to, const void* from, size_t n) {
   if (n < kParallelCopy) {
-    std::memcpy(to, from, n);
+    std::memmove(to, from, n);
     return;
   }
   parallel_for(static_cast<int64_t>(n), 256 << 10, [&](int64_t begin, int64_t end) {
-    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
-                static_cast<size_t>(end - begin));
+    std::memmove(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                 static_cast<size_t>(end - begin));
   });
 }
 
@@ -55,11 +56,9 @@ void set_bytes(void* to, int value, size_t n) {
 void check_device_range(const void* p, size_t n, const char* what) {
   Device* device = Device::owner(p);
   if (!device) return;  // VMM of a peer, registered host memory
-  void* base = nullptr;
-  size_t size = 0;
-  if (!device->memory().find(p, &base, &size))
+  size_t room = device->memory().room_at(p);
+  if (room == 0)
     throw Error(code::kRtParamInvalid, "{} {} is not allocated memory of device {}", what, p, device->index());
-  size_t room = size - static_cast<size_t>(static_cast<const char*>(p) - static_cast<char*>(base));
   if (n > room)
     throw Error(code::kRtParamInvalid, "{} {} has {} bytes of room on device {}, {} are wanted", what, p, room,
                 device->index(), n);
@@ -74,6 +73,32 @@ void check_copy(const void* to, size_t room, const void* from, size_t n, int32_t
     throw Error(code::kRtParamInvalid, "memcpy kind {} is unknown, want 0 to 7", kind);
   check_device_range(to, n, "dst");
   check_device_range(from, n, "src");
+}
+
+// Bytes from the first to the last of `height` rows; throws when there are none that could be.
+size_t check_rows(const char* name, size_t pitch, size_t width, size_t height) {
+  size_t bytes = 0;
+  if (width > pitch || __builtin_mul_overflow(pitch, height - 1, &bytes) ||
+      __builtin_add_overflow(bytes, width, &bytes))
+    throw Error(code::kRtParamInvalid, "{} is {} for {} rows of width {}", name, pitch, height, width);
+  return bytes;
+}
+
+void check_copy_2d(const void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                   int32_t kind) {
+  const size_t to_bytes = check_rows("dpitch", to_pitch, width, height);
+  const size_t from_bytes = check_rows("spitch", from_pitch, width, height);
+  check_copy(to, width, from, width, kind);
+  check_device_range(to, to_bytes, "dst");
+  check_device_range(from, from_bytes, "src");
+}
+
+void check_batch(void** to, size_t* rooms, void** from, size_t* sizes, size_t count) {
+  if (count == 0) return;
+  need(to, "dsts");
+  need(rooms, "destMaxs");
+  need(from, "srcs");
+  need(sizes, "sizes");
 }
 
 class CopyTask final : public Task {
@@ -214,22 +239,19 @@ ACL_API aclrtMemcpyAsyncWithCondition(void* to, size_t room, const void* from, s
 ACL_API aclrtMemcpy2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                       int32_t kind) {
   return guard("aclrtMemcpy2d", [&] {
-    if (width > to_pitch || width > from_pitch)
-      throw Error(code::kRtParamInvalid, "width {} is more than dpitch {} or spitch {}", width, to_pitch, from_pitch);
-    for (size_t row = 0; row < height; ++row) {
-      auto* dst = static_cast<char*>(to) + row * to_pitch;
-      auto* src = static_cast<const char*>(from) + row * from_pitch;
-      check_copy(dst, width, src, width, kind);
-      if (width) std::memcpy(host_address(dst), host_address(src), width);
-    }
+    if (width == 0 || height == 0) return;
+    check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
+    auto* dst = static_cast<char*>(host_address(to));
+    auto* src = static_cast<const char*>(host_address(from));
+    for (size_t row = 0; row < height; ++row) std::memmove(dst + row * to_pitch, src + row * from_pitch, width);
   });
 }
 ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                            int32_t kind, void* stream) {
   return guard("aclrtMemcpy2dAsync", [&] {
-    if (width > to_pitch || width > from_pitch)
-      throw Error(code::kRtParamInvalid, "width {} is more than dpitch {} or spitch {}", width, to_pitch, from_pitch);
     Stream& s = stream_of(stream);
+    if (width == 0 || height == 0) return;
+    check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
     for (size_t row = 0; row < height; ++row)
       copy_async(static_cast<char*>(to) + row * to_pitch, width, static_cast<const char*>(from) + row * from_pitch,
                  width, kind, s);
@@ -239,6 +261,7 @@ ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t f
 ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, size_t count, void*, size_t*, size_t,
                          size_t* failed) {
   return guard("aclrtMemcpyBatch", [&] {
+    check_batch(to, rooms, from, sizes, count);
     for (size_t i = 0; i < count; ++i) {
       if (failed) *failed = i;
       check_copy(to[i], rooms[i], from[i], sizes[i], kDefault);
@@ -250,6 +273,7 @@ ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, s
 ACL_API aclrtMemcpyBatchAsync(void** to, size_t* rooms, void** from, size_t* sizes, size_t count, void*, size_t*,
                               size_t, size_t* failed, void* stream) {
   return guard("aclrtMemcpyBatchAsync", [&] {
+    check_batch(to, rooms, from, sizes, count);
     Stream& s = stream_of(stream);
     for (size_t i = 0; i < count; ++i) {
       if (failed) *failed = i;
@@ -360,20 +384,24 @@ class ValueTask final : public Task {
   uint32_t flag_;
   bool wait_;
 };
+
+void check_value(const void* at) {
+  need(at, "devAddr");
+  if (reinterpret_cast<uintptr_t>(at) % 8) throw Error(code::kRtParamInvalid, "devAddr {} is not 8-byte aligned", at);
+  check_device_range(at, 8, "devAddr");
+}
 }  // namespace
 
 ACL_API aclrtValueWrite(void* at, uint64_t value, uint32_t, void* stream) {
   return guard("aclrtValueWrite", [&] {
-    need(at, "devAddr");
-    check_device_range(at, 8, "devAddr");
+    check_value(at);
     stream_of(stream).submit(new ValueTask(host_address(at), value, 0, false));
   });
 }
 ACL_API aclrtValueWait(void* at, uint64_t value, uint32_t flag, void* stream) {
   return guard("aclrtValueWait", [&] {
-    need(at, "devAddr");
+    check_value(at);
     if (flag > 3) throw Error(code::kRtParamInvalid, "flag {} is unknown, want 0 to 3", flag);
-    check_device_range(at, 8, "devAddr");
     stream_of(stream).submit(new ValueTask(host_address(at), value, flag, true));
   });
 }

@@ -24,27 +24,47 @@ T& checked(HandlePool<T>& pool, const void* handle, const char* name) {
   if (T* object = pool.get(handle)) return *object;
   throw Error(code::kAclInvalidParam, "{} {} is not a live handle", name, handle);
 }
-aclTensorDesc& desc(const void* handle) { return checked(descs(), handle, "desc"); }
+aclTensorDesc& desc(const aclTensorDesc* handle) { return checked(descs(), handle, "desc"); }
+
+// A list of the client: null only when it has no elements, and of a size that a list can have.
+constexpr int kLongest = 1 << 16;
+template <class T>
+std::vector<T> list(int n, const T* values) {
+  if (n < 0 || n > kLongest || (n > 0 && !values))
+    throw Error(code::kAclInvalidParam, "a list has {} elements at {}, want 0 to {}", n,
+                static_cast<const void*>(values), kLongest);
+  return {values, values + n};
+}
+std::vector<std::string> strings(int n, const char* const* values) {
+  std::vector<std::string> all;
+  for (const char* text : list(n, values)) all.emplace_back(text ? text : "");
+  return all;
+}
 }  // namespace
+
+namespace updraft {
+aclTensorDesc& live(const aclTensorDesc* handle) { return desc(handle); }
+const aclDataBuffer& live(const aclDataBuffer* handle) { return checked(buffers(), handle, "dataBuffer"); }
+const aclopAttr& live(const aclopAttr* handle) { return checked(attributes(), handle, "attr"); }
+}  // namespace updraft
 
 extern "C" {
 
 UPDRAFT_API aclTensorDesc* aclCreateTensorDesc(int32_t type, int rank, const int64_t* dims, int32_t format) {
   aclTensorDesc* made = nullptr;
   guard("aclCreateTensorDesc", [&] {
-    if (rank < 0 || (rank > 0 && !dims))
-      throw Error(code::kAclInvalidParam, "numDims is {}, dims is {}", rank, static_cast<const void*>(dims));
-    made = descs().create();
-    made->dtype = static_cast<DType>(type);
-    made->dims.assign(dims, dims + rank);
-    made->format = format;
+    aclTensorDesc description;
+    description.dtype = static_cast<DType>(type);
+    description.dims = list(rank, dims);
+    description.format = format;
+    made = descs().create(std::move(description));
   });
   return made;
 }
 UPDRAFT_API void aclDestroyTensorDesc(const aclTensorDesc* d) { descs().destroy(d); }
 
 UPDRAFT_API int aclSetTensorShape(aclTensorDesc* d, int rank, const int64_t* dims) {
-  return guard("aclSetTensorShape", [&] { desc(d).storage_dims.assign(dims, dims + rank); });
+  return guard("aclSetTensorShape", [&] { desc(d).storage_dims = list(rank, dims); });
 }
 UPDRAFT_API int aclSetTensorFormat(aclTensorDesc* d, int32_t format) {
   return guard("aclSetTensorFormat", [&] { desc(d).storage_format = format; });
@@ -57,7 +77,7 @@ UPDRAFT_API int aclSetTensorOriginFormat(aclTensorDesc* d, int32_t format) {
   return guard("aclSetTensorOriginFormat", [&] { desc(d).format = format; });
 }
 UPDRAFT_API int aclSetTensorOriginShape(aclTensorDesc* d, int rank, const int64_t* dims) {
-  return guard("aclSetTensorOriginShape", [&] { desc(d).dims.assign(dims, dims + rank); });
+  return guard("aclSetTensorOriginShape", [&] { desc(d).dims = list(rank, dims); });
 }
 UPDRAFT_API int aclSetTensorPlaceMent(aclTensorDesc* d, int32_t placement) {
   return guard("aclSetTensorPlaceMent", [&] { desc(d).placement = placement; });
@@ -70,6 +90,7 @@ UPDRAFT_API int aclSetTensorConst(aclTensorDesc* d, void* data, size_t bytes) {
 }
 UPDRAFT_API int aclSetTensorShapeRange(aclTensorDesc* d, size_t rank, int64_t (*range)[2]) {
   return guard("aclSetTensorShapeRange", [&] {
+    if (rank > kLongest || (rank && !range)) throw Error(code::kAclInvalidParam, "dimsCount is {}", rank);
     desc(d).range.clear();
     for (size_t i = 0; i < rank; ++i) desc(d).range.emplace_back(range[i][0], range[i][1]);
   });
@@ -167,21 +188,19 @@ UPDRAFT_SET(aclopSetAttrInt, (aclopAttr * a, const char* name, int64_t v), v)
 UPDRAFT_SET(aclopSetAttrFloat, (aclopAttr * a, const char* name, float v), v)
 UPDRAFT_SET(aclopSetAttrString, (aclopAttr * a, const char* name, const char* v), std::string(v ? v : ""))
 UPDRAFT_SET(aclopSetAttrDataType, (aclopAttr * a, const char* name, int32_t v), v)
-UPDRAFT_SET(aclopSetAttrListBool, (aclopAttr * a, const char* name, int n, const uint8_t* v),
-            (std::vector<uint8_t>(v, v + n)))
-UPDRAFT_SET(aclopSetAttrListInt, (aclopAttr * a, const char* name, int n, const int64_t* v),
-            (std::vector<int64_t>(v, v + n)))
-UPDRAFT_SET(aclopSetAttrListFloat, (aclopAttr * a, const char* name, int n, const float* v),
-            (std::vector<float>(v, v + n)))
-UPDRAFT_SET(aclopSetAttrListString, (aclopAttr * a, const char* name, int n, const char** v),
-            (std::vector<std::string>(v, v + n)))
+UPDRAFT_SET(aclopSetAttrListBool, (aclopAttr * a, const char* name, int n, const uint8_t* v), (list(n, v)))
+UPDRAFT_SET(aclopSetAttrListInt, (aclopAttr * a, const char* name, int n, const int64_t* v), (list(n, v)))
+UPDRAFT_SET(aclopSetAttrListFloat, (aclopAttr * a, const char* name, int n, const float* v), (list(n, v)))
+UPDRAFT_SET(aclopSetAttrListString, (aclopAttr * a, const char* name, int n, const char** v), (strings(n, v)))
 #undef UPDRAFT_SET
 UPDRAFT_API int aclopSetAttrListListInt(aclopAttr* a, const char* name, int n, const int* sizes,
                                         const int64_t* const* v) {
   return guard("aclopSetAttrListListInt", [&] {
     need(name, "attrName");
     std::vector<std::vector<int64_t>> lists;
-    for (int i = 0; i < n; ++i) lists.emplace_back(v[i], v[i] + sizes[i]);
+    const auto lengths = list(n, sizes);
+    const auto starts = list(n, v);
+    for (size_t i = 0; i < lengths.size(); ++i) lists.push_back(list(lengths[i], starts[i]));
     checked(attributes(), a, "attr").values[name] = std::move(lists);
   });
 }

@@ -32,3 +32,10 @@ struct aclopAttr {
                              std::vector<std::vector<int64_t>>>;
   std::map<std::string, Value> values;
 };
+
+namespace updraft {
+/// The object behind a handle; throws 100000 when it is null or not a live one.
+aclTensorDesc& live(const aclTensorDesc* handle);
+const aclDataBuffer& live(const aclDataBuffer* handle);
+const aclopAttr& live(const aclopAttr* handle);
+}  // namespace updraft

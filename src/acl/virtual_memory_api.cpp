@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "acl/api.h"
 
@@ -55,7 +56,12 @@ std::map<void*, Shared>& mappings() {
 // Another process of this user opens our memory through /proc: no descriptor passing, no name in /dev/shm, and the
 // memory is gone with the last process that uses it.
 int open_peer(pid_t pid, int fd) {
-  int opened = open(fmt::format("/proc/{}/fd/{}", pid, fd).c_str(), O_RDWR | O_CLOEXEC);
+  const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
+  char target[64] = {};
+  if (readlink(path.c_str(), target, sizeof target - 1) >= 0 &&
+      !std::string_view(target).starts_with("/memfd:updraft-"))
+    throw Error(code::kRtParamInvalid, "file {} of process {} is {}, not memory of a device", fd, pid, target);
+  int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0)
     throw Error(code::kRtParamInvalid, "the memory of process {} cannot be opened: {}", pid, std::strerror(errno));
   return opened;
@@ -110,7 +116,7 @@ ACL_API aclrtMapMem(void* p, size_t bytes, size_t offset, void* handle, uint64_t
     Shared& physical = checked(handle);
     Device* device = Device::owner(p);
     if (!device) throw Error(code::kRtParamInvalid, "{} is not a reserved address", p);
-    if (offset + bytes > physical->bytes)
+    if (offset > physical->bytes || bytes > physical->bytes - offset)
       throw Error(code::kRtParamInvalid, "{} bytes at offset {} are asked for, the physical memory has {}", bytes,
                   offset, physical->bytes);
     device->memory().map(p, bytes, physical->fd, offset);
@@ -164,13 +170,18 @@ ACL_API aclrtMemSetPidToShareableHandle(uint64_t, int32_t* pids, size_t count) {
 
 // --- IPC: a key names process, device, offset and size; the importer maps the exporter's whole device file. ---------
 namespace {
+struct Descriptor {
+  int fd;
+  ~Descriptor() { close(fd); }
+};
+
 struct Import {
   Device* device;
   void* at;
   size_t reserved;
 };
-std::map<std::string, Import>& imports() {
-  static auto* m = new std::map<std::string, Import>;
+std::multimap<std::string, Import>& imports() {  // a key may be imported several times
+  static auto* m = new std::multimap<std::string, Import>;
   return *m;
 }
 }  // namespace
@@ -206,13 +217,22 @@ ACL_API aclrtIpcMemImportByKey(void** p, const char* key, uint64_t) {
                   std::string(key, strnlen(key, 64)));
     Device& device = current_device();
     size_t page = offset / kGranularity * kGranularity;
+    Descriptor peer{open_peer(pid, fd)};
+    struct stat info;
+    if (fstat(peer.fd, &info) != 0 || offset > static_cast<size_t>(info.st_size) ||
+        bytes > static_cast<size_t>(info.st_size) - offset)
+      throw Error(code::kRtParamInvalid, "the key names {} bytes at {}, the memory of process {} ends before", bytes,
+                  offset, pid);
     size_t span = (offset - page + bytes + kGranularity - 1) / kGranularity * kGranularity;
-    int peer = open_peer(pid, fd);
     char* at = static_cast<char*>(device.memory().reserve(span));
-    device.memory().map(at, span, peer, page);
-    close(peer);
+    try {
+      device.memory().map(at, span, peer.fd, page);
+    } catch (...) {
+      device.memory().release(at);
+      throw;
+    }
     std::lock_guard lock(g_mutex);
-    imports()[key] = {&device, at, span};
+    imports().emplace(key, Import{&device, at, span});
     *p = at + (offset - page);
   });
 }

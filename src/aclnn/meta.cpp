@@ -1,8 +1,11 @@
 // The meta interface of aclnn: tensors, scalars, arrays and lists as handles.
+#include <cstdlib>
 #include <cstring>
 
 #include "device/memory.h"
 #include "ops/op.h"
+#include "ops/repeat.h"
+#include "tensor/extent.h"
 
 using namespace updraft;
 
@@ -13,6 +16,10 @@ T& checked(HandlePool<T>& pool, const void* handle, const char* what) {
   if (!handle) throw Error(code::kAclnnNullptr, "{} is null", what);
   if (T* object = pool.get(handle)) return *object;
   throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", handle, what);
+}
+
+void need(const void* p, const char* name) {
+  if (!p) throw Error(code::kAclnnNullptr, "{} is null", name);
 }
 
 template <class T>
@@ -33,12 +40,34 @@ T* create(const char* name, Make&& make) {
 
 void locate(aclTensor& t, void* storage) {
   t.storage = storage;
-  auto* base = static_cast<char*>(host_address(storage));
-  t.view.data = base ? base + t.offset * static_cast<int64_t>(size_of(t.view.dtype)) : nullptr;
+  auto base = reinterpret_cast<uintptr_t>(host_address(storage));
+  int64_t bytes = t.offset * static_cast<int64_t>(size_of(t.view.dtype));
+  // A number, not a pointer: what lies outside any memory is refused when it is used (ops/reach.h).
+  t.view.data = base ? reinterpret_cast<void*>(base + static_cast<uintptr_t>(bytes)) : nullptr;
+}
+
+// Every address that kernels form of the view must be a number; whether memory is there is checked when it is used.
+void check_reach(const aclTensor& t) {
+  int64_t bytes = 0;
+  if (!extent_of(t.view) || __builtin_mul_overflow(t.offset, int64_t{16}, &bytes) || std::abs(bytes) > kFarthest)
+    throw Error(code::kAclnnParamInvalid, "shape {} with strides {} at offset {} reaches beyond any memory",
+                describe_shape(t.view.dims, t.view.rank), describe_shape(t.view.strides, t.view.rank), t.offset);
+}
+
+// One that was launched belongs to its stream, unless it is repeatable.
+aclOpExecutor& planned(aclOpExecutor* executor) {
+  need(executor, "executor");
+  aclOpExecutor* live = find_executor(executor);
+  if (!live || live->state != aclOpExecutor::State::Planned)
+    throw Error(code::kAclnnParamInvalid, "{} is not an executor (launched, destroyed, or never created)",
+                static_cast<void*>(executor));
+  return *live;
 }
 
 // Arrays that clients release with delete[].
 void copy_out(const int64_t* from, int rank, int64_t** dims, uint64_t* count) {
+  need(dims, "the array");
+  need(count, "the number of dimensions");
   *count = static_cast<uint64_t>(rank);
   *dims = new int64_t[rank ? static_cast<size_t>(rank) : 1];
   std::copy_n(from, rank, *dims);
@@ -61,21 +90,16 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
       if (dims[i] < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(dims[i], 1), &elements))
         throw Error(code::kAclnnParamInvalid, "viewDims {} is not a shape",
                     describe_shape(dims, static_cast<int>(rank)));
-    aclTensor* t = tensor_pool().create();
-    t->view.dtype = static_cast<DType>(type);
-    t->view.rank = static_cast<int32_t>(rank);
-    std::copy_n(dims, rank, t->view.dims);
-    if (strides) {
-      std::copy_n(strides, rank, t->view.strides);
-    } else {
-      t->view = TensorView::contiguous(nullptr, t->view.dtype, dims, t->view.rank);
-    }
-    t->offset = offset;
-    t->format = format;
-    t->storage_rank = storage_dims ? static_cast<int32_t>(storage_rank) : 0;
-    std::copy_n(storage_dims, t->storage_rank, t->storage_dims);
-    locate(*t, data);
-    return t;
+    aclTensor t;
+    t.view = TensorView::contiguous(nullptr, static_cast<DType>(type), dims, static_cast<int>(rank));
+    if (strides) std::copy_n(strides, rank, t.view.strides);
+    t.offset = offset;
+    t.format = format;
+    t.storage_rank = storage_dims ? static_cast<int32_t>(storage_rank) : 0;
+    std::copy_n(storage_dims, t.storage_rank, t.storage_dims);
+    check_reach(t);
+    locate(t, data);
+    return tensor_pool().create(t);
   });
 }
 UPDRAFT_API int aclDestroyTensor(const aclTensor* t) {
@@ -90,6 +114,7 @@ UPDRAFT_API aclScalar* aclCreateScalar(void* value, int32_t type) {
     aclScalar* s = scalar_pool().create();
     s->dtype = static_cast<DType>(type);
     std::memcpy(s->bytes, value, bytes);
+    if (s->dtype == DType::Bool) s->bytes[0] = s->bytes[0] != 0;  // any other byte is no bool
     return s;
   });
 }
@@ -100,46 +125,49 @@ UPDRAFT_API int aclDestroyScalar(const aclScalar* s) {
 UPDRAFT_API aclIntArray* aclCreateIntArray(const int64_t* values, uint64_t count) {
   return create<aclIntArray>("aclCreateIntArray", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclIntArray* a = int_array_pool().create();
-    a->values.assign(values, values + count);
-    return a;
+    return int_array_pool().create(aclIntArray{{values, values + count}});
   });
 }
 UPDRAFT_API int aclDestroyIntArray(const aclIntArray* a) {
   return destroy("aclDestroyIntArray", int_array_pool(), a, "an int array");
 }
 UPDRAFT_API int aclGetIntArraySize(const aclIntArray* a, uint64_t* size) {
-  return guard("aclGetIntArraySize", [&] { *size = checked(int_array_pool(), a, "an int array").values.size(); });
+  return guard("aclGetIntArraySize", [&] {
+    need(size, "size");
+    *size = checked(int_array_pool(), a, "an int array").values.size();
+  });
 }
 
 UPDRAFT_API aclFloatArray* aclCreateFloatArray(const float* values, uint64_t count) {
   return create<aclFloatArray>("aclCreateFloatArray", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclFloatArray* a = float_array_pool().create();
-    a->values.assign(values, values + count);
-    return a;
+    return float_array_pool().create(aclFloatArray{{values, values + count}});
   });
 }
 UPDRAFT_API int aclDestroyFloatArray(const aclFloatArray* a) {
   return destroy("aclDestroyFloatArray", float_array_pool(), a, "a float array");
 }
 UPDRAFT_API int aclGetFloatArraySize(const aclFloatArray* a, uint64_t* size) {
-  return guard("aclGetFloatArraySize", [&] { *size = checked(float_array_pool(), a, "a float array").values.size(); });
+  return guard("aclGetFloatArraySize", [&] {
+    need(size, "size");
+    *size = checked(float_array_pool(), a, "a float array").values.size();
+  });
 }
 
 UPDRAFT_API aclBoolArray* aclCreateBoolArray(const bool* values, uint64_t count) {
   return create<aclBoolArray>("aclCreateBoolArray", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclBoolArray* a = bool_array_pool().create();
-    a->values.assign(values, values + count);
-    return a;
+    return bool_array_pool().create(aclBoolArray{{values, values + count}});
   });
 }
 UPDRAFT_API int aclDestroyBoolArray(const aclBoolArray* a) {
   return destroy("aclDestroyBoolArray", bool_array_pool(), a, "a bool array");
 }
 UPDRAFT_API int aclGetBoolArraySize(const aclBoolArray* a, uint64_t* size) {
-  return guard("aclGetBoolArraySize", [&] { *size = checked(bool_array_pool(), a, "a bool array").values.size(); });
+  return guard("aclGetBoolArraySize", [&] {
+    need(size, "size");
+    *size = checked(bool_array_pool(), a, "a bool array").values.size();
+  });
 }
 
 // Lists own their elements: destroying a list destroys them.
@@ -161,8 +189,10 @@ UPDRAFT_API int aclDestroyTensorList(const aclTensorList* list) {
   });
 }
 UPDRAFT_API int aclGetTensorListSize(const aclTensorList* list, uint64_t* size) {
-  return guard("aclGetTensorListSize",
-               [&] { *size = checked(tensor_list_pool(), list, "a tensor list").items.size(); });
+  return guard("aclGetTensorListSize", [&] {
+    need(size, "size");
+    *size = checked(tensor_list_pool(), list, "a tensor list").items.size();
+  });
 }
 
 UPDRAFT_API aclScalarList* aclCreateScalarList(const aclScalar* const* values, uint64_t count) {
@@ -182,8 +212,10 @@ UPDRAFT_API int aclDestroyScalarList(const aclScalarList* list) {
   });
 }
 UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) {
-  return guard("aclGetScalarListSize",
-               [&] { *size = checked(scalar_list_pool(), list, "a scalar list").items.size(); });
+  return guard("aclGetScalarListSize", [&] {
+    need(size, "size");
+    *size = checked(scalar_list_pool(), list, "a scalar list").items.size();
+  });
 }
 
 UPDRAFT_API int aclGetViewShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {
@@ -205,28 +237,28 @@ UPDRAFT_API int aclGetStorageShape(const aclTensor* t, int64_t** dims, uint64_t*
   });
 }
 UPDRAFT_API int aclGetViewOffset(const aclTensor* t, int64_t* offset) {
-  return guard("aclGetViewOffset", [&] { *offset = checked(tensor_pool(), t, "a tensor").offset; });
+  return guard("aclGetViewOffset", [&] {
+    need(offset, "offset");
+    *offset = checked(tensor_pool(), t, "a tensor").offset;
+  });
 }
 UPDRAFT_API int aclGetFormat(const aclTensor* t, int32_t* format) {
-  return guard("aclGetFormat", [&] { *format = checked(tensor_pool(), t, "a tensor").format; });
+  return guard("aclGetFormat", [&] {
+    need(format, "format");
+    *format = checked(tensor_pool(), t, "a tensor").format;
+  });
 }
 UPDRAFT_API int aclGetDataType(const aclTensor* t, int32_t* type) {
-  return guard("aclGetDataType",
-               [&] { *type = static_cast<int32_t>(checked(tensor_pool(), t, "a tensor").view.dtype); });
+  return guard("aclGetDataType", [&] {
+    need(type, "type");
+    *type = static_cast<int32_t>(checked(tensor_pool(), t, "a tensor").view.dtype);
+  });
 }
 UPDRAFT_API int aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
-  return guard("aclSetAclOpExecutorRepeatable", [&] {
-    aclOpExecutor* live = find_executor(executor);
-    if (!live) throw Error(code::kAclnnParamInvalid, "{} is not an executor", static_cast<void*>(executor));
-    live->repeatable = true;
-  });
+  return guard("aclSetAclOpExecutorRepeatable", [&] { planned(executor).repeatable = true; });
 }
 UPDRAFT_API int aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  return guard("aclDestroyAclOpExecutor", [&] {
-    aclOpExecutor* live = find_executor(executor);
-    if (!live) throw Error(code::kAclnnParamInvalid, "{} is not an executor", static_cast<void*>(executor));
-    recycle_executor(live);
-  });
+  return guard("aclDestroyAclOpExecutor", [&] { destroy_executor(planned(executor)); });
 }
 UPDRAFT_API int aclnnInit(const char*) { return 0; }
 UPDRAFT_API int aclnnFinalize() { return 0; }

@@ -49,24 +49,6 @@ int default_threads() {
   return std::max(1, cores / ranks);
 }
 
-Config read() {
-  Config c;
-  c.devices = integer("UPDRAFT_DEVICES", 8, 1, 1024);
-  if (const char* soc = text_of("UPDRAFT_SOC")) c.soc = soc;
-  try {
-    if (const char* memory = text_of("UPDRAFT_MEMORY")) c.memory = parse_size(memory, "UPDRAFT_MEMORY");
-  } catch (const Error& e) { complain("UPDRAFT_MEMORY", text_of("UPDRAFT_MEMORY"), e.what()); }
-  if (c.memory == 0) c.memory = machine_memory() / 5 * 4;
-  c.threads = integer("UPDRAFT_THREADS", default_threads(), 1, 4096);
-  c.strict = flag("UPDRAFT_STRICT", false);
-  c.inline_tasks = flag("UPDRAFT_INLINE", !c.strict);
-  if (const char* f = text_of("UPDRAFT_FIDELITY")) c.card_fidelity = std::string(f) == "card";
-  if (const char* isa = text_of("UPDRAFT_MAX_ISA")) c.max_isa = isa;
-  if (const char* trace = text_of("UPDRAFT_TRACE")) c.trace = trace;
-  if (const char* profile = text_of("UPDRAFT_PROFILE")) c.profile = profile;
-  return c;
-}
-
 size_t first_number(const char* path) {
   std::ifstream in(path);
   size_t n = 0;
@@ -89,7 +71,8 @@ size_t parse_size(const std::string& text, const char* variable) {
       default: scale = 0;
     }
   }
-  if (n <= 0 || scale == 0 || end == text.c_str())
+  // The negated comparisons are for NaN; the most is what an off_t holds.
+  if (!(n > 0) || !(n * scale < 0x1p62) || scale == 0 || end == text.c_str())
     throw Error(code::kAclInvalidParam, "{}={}: want a size such as 512M or 16G", variable, text);
   return static_cast<size_t>(n * scale);
 }
@@ -101,8 +84,26 @@ size_t machine_memory() {
   return ram;
 }
 
+Config Config::read() {
+  Config c;
+  c.devices = integer("UPDRAFT_DEVICES", 8, 1, 1024);
+  if (const char* soc = text_of("UPDRAFT_SOC")) c.soc = soc;
+  try {
+    if (const char* memory = text_of("UPDRAFT_MEMORY")) c.memory = parse_size(memory, "UPDRAFT_MEMORY");
+  } catch (const Error& e) { complain("UPDRAFT_MEMORY", text_of("UPDRAFT_MEMORY"), e.what()); }
+  if (c.memory == 0) c.memory = machine_memory() / 5 * 4;
+  c.threads = integer("UPDRAFT_THREADS", default_threads(), 1, 4096);
+  c.strict = flag("UPDRAFT_STRICT", false);
+  c.inline_tasks = flag("UPDRAFT_INLINE", !c.strict);
+  if (const char* f = text_of("UPDRAFT_FIDELITY")) c.card_fidelity = std::string(f) == "card";
+  if (const char* isa = text_of("UPDRAFT_MAX_ISA")) c.max_isa = isa;
+  if (const char* trace = text_of("UPDRAFT_TRACE")) c.trace = trace;
+  if (const char* profile = text_of("UPDRAFT_PROFILE")) c.profile = profile;
+  return c;
+}
+
 const Config& Config::get() {
-  static const Config config = read();
+  static const Config config = Config::read();
   return config;
 }
 

@@ -17,6 +17,8 @@ struct Config {
   std::string trace;                ///< UPDRAFT_TRACE: file that receives every call
   std::string profile;              ///< UPDRAFT_PROFILE: file that receives the time of tasks by name at exit
   static const Config& get();
+  /// As the environment is now (tests; everybody else takes get()).
+  static Config read();
 };
 
 /// "512M", "2G", "1048576" to bytes; throws Error naming `variable` when malformed.

@@ -28,7 +28,13 @@ class HandlePool {
   template <class... Args>
   T* create(Args&&... args) {
     Slot* slot = take();
-    T* object = new (slot->storage) T(std::forward<Args>(args)...);
+    T* object = nullptr;
+    try {
+      object = new (slot->storage) T(std::forward<Args>(args)...);
+    } catch (...) {
+      give_back(slot);
+      throw;
+    }
     slot->live.store(kLive, std::memory_order_release);
     return object;
   }
@@ -39,8 +45,7 @@ class HandlePool {
     uint32_t live = kLive;
     if (!slot || !slot->live.compare_exchange_strong(live, 0)) return false;
     std::launder(reinterpret_cast<T*>(slot->storage))->~T();
-    std::lock_guard lock(mutex_);
-    free_.push_back(slot);
+    give_back(slot);
     return true;
   }
 
@@ -84,6 +89,11 @@ class HandlePool {
     if (i == capacity_) throw std::bad_alloc();
     used_.store(i + 1, std::memory_order_release);
     return slots_ + i;
+  }
+
+  void give_back(Slot* slot) {
+    std::lock_guard lock(mutex_);
+    free_.push_back(slot);
   }
 
   size_t capacity_;

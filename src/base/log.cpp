@@ -19,13 +19,6 @@ constexpr size_t kFileBytes = 20u << 20;
 constexpr int kFiles = 10;
 constexpr const char* kNames[] = {"DEBUG", "INFO", "WARNING", "ERROR", "NULL"};
 
-struct Settings {
-  int level = kError;
-  std::map<std::string, int> modules;
-  bool to_stdout = false;
-  std::string folder;
-};
-
 int parse_level(const char* text, int fallback) {
   if (!text || !*text) return fallback;
   int n = std::atoi(text);
@@ -38,6 +31,8 @@ std::string log_root() {
   if (const char* p = std::getenv("HOME"); p && *p) return std::string(p) + "/ascend/log";
   return {};
 }
+
+}  // namespace
 
 Settings read_settings() {
   Settings s;
@@ -57,6 +52,8 @@ Settings read_settings() {
   s.folder = log_root();
   return s;
 }
+
+namespace {
 
 const Settings& settings() {
   static const Settings s = read_settings();

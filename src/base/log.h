@@ -2,12 +2,23 @@
 #pragma once
 #include <fmt/format.h>
 
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
 namespace updraft::log {
 
 enum Level : int { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3, kNone = 4 };
+
+/// What the ASCEND_* variables say.
+struct Settings {
+  int level = kError;
+  std::map<std::string, int> modules;
+  bool to_stdout = false;
+  std::string folder;
+};
+Settings read_settings();
 
 /// True when a line of this level and module (ASCENDCL, RUNTIME, OP, HCCL, GE, …) is kept.
 bool enabled(Level level, const char* module);

@@ -1,7 +1,5 @@
 #include "base/parallel.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -11,6 +9,26 @@
 
 #include "base/config.h"
 #include "base/overflow.h"
+
+#if defined(__clang__)
+// clang would bring an OpenMP runtime of its own; these are libgomp's functions (cmake/openmp.cmake).
+extern "C" {
+int omp_in_parallel();
+int omp_get_max_threads();
+int omp_get_num_threads();
+int omp_get_thread_num();
+void omp_set_num_threads(int);
+void GOMP_parallel(void (*)(void*), void*, unsigned, unsigned);
+}
+#else
+#include <omp.h>
+#endif
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
 
 namespace updraft {
 namespace {
@@ -22,6 +40,17 @@ constexpr bool kThreadSanitizer = true;  // it cannot see libgomp's barriers
 #else
 constexpr bool kThreadSanitizer = false;
 #endif
+
+// Calls body in each thread of a team.
+template <class F>
+void run_team(int width, F& body) {
+#if defined(__clang__)
+  GOMP_parallel([](void* f) { (*static_cast<F*>(f))(); }, &body, static_cast<unsigned>(width), 0);
+#else
+#pragma omp parallel num_threads(width)
+  body();
+#endif
+}
 }  // namespace
 
 SerialSection::SerialSection() : before_(t_serial), threads_(omp_get_max_threads()) {
@@ -52,6 +81,8 @@ void set_parallel_threads(int n) {
   t_threads = n;
   omp_set_num_threads(n);  // oneDNN asks OpenMP for its width
 }
+
+int library_width() { return omp_get_max_threads(); }
 
 int parallel_width() {
   if (t_serial || omp_in_parallel()) return 1;
@@ -88,11 +119,11 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
     part(0);
     for (auto& thread : team) thread.join();
   } else {
-#pragma omp parallel num_threads(width)
-    {
+    auto share = [&] {
       // The runtime may give fewer threads than asked for.
       for (int worker = omp_get_thread_num(); worker < width; worker += omp_get_num_threads()) part(worker);
-    }
+    };
+    run_team(width, share);
   }
   if (failure) std::rethrow_exception(failure);
 }

@@ -34,6 +34,9 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
 /// Workers that parallel_for may use in this thread (1 inside another parallel_for and in serial sections).
 int parallel_width();
 
+/// Threads that oneDNN would use in this thread.
+int library_width();
+
 /// While one lives, parallel_for and oneDNN run serially in this thread.
 class SerialSection {
  public:

@@ -1,5 +1,7 @@
 #include "device/capture.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "device/device.h"
 #include "device/stream.h"
@@ -37,6 +39,7 @@ void CapturedGraph::begin(Stream& stream) {
 
 void CapturedGraph::join(Stream& stream) {
   std::lock_guard lock(mutex_);
+  if (!capturing_) return;  // it ended meanwhile
   streams_.push_back(&stream);
   stream.set_capture(this);
 }
@@ -52,6 +55,17 @@ void CapturedGraph::end(Stream& stream) {
   if (invalid_)
     throw Error(code::kRtParamInvalid,
                 "the capture was invalidated: something in it synchronised or is not permitted in a capture");
+}
+
+void CapturedGraph::leave(Stream& stream) {
+  std::lock_guard lock(mutex_);
+  invalid_ = true;
+  stream.set_capture(nullptr);
+  std::erase(streams_, &stream);
+  if (&stream != origin_) return;
+  for (Stream* s : streams_) s->set_capture(nullptr);
+  streams_.clear();
+  capturing_ = false;
 }
 
 void CapturedGraph::add(Task* task) {

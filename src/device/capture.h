@@ -13,7 +13,7 @@ namespace updraft {
 class Stream;
 class Task;
 
-class CapturedGraph {
+class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
  public:
   explicit CapturedGraph(uint32_t id) : id_(id) {}
   ~CapturedGraph();
@@ -23,6 +23,8 @@ class CapturedGraph {
   void join(Stream& stream);
   /// Ends the capture that `stream` began; throws 107000 when it was invalidated.
   void end(Stream& stream);
+  /// The stream is going away: the capture is void, and over when this stream began it.
+  void leave(Stream& stream);
   void add(Task* task);
   void invalidate() { invalid_ = true; }
   bool invalid() const { return invalid_; }

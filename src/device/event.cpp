@@ -24,16 +24,23 @@ class RecordTask final : public Task {
     kind = TaskKind::Control;
   }
   Control control(Stream&) override {
-    event_->complete(generation_);
+    run();
     return Control::Done;
   }
-  void run() override { event_->complete(generation_); }
-  void release() override { delete this; }
+  void run() override {
+    done_ = true;
+    event_->complete(generation_);
+  }
+  void release() override {
+    if (!done_) event_->complete(generation_);  // dropped by an abort: nobody must wait for it for ever
+    delete this;
+  }
   const char* name() const override { return "EVENT_RECORD"; }
 
  private:
   std::shared_ptr<Event> event_;
   uint64_t generation_;
+  bool done_ = false;
 };
 
 class WaitTask final : public Task {
@@ -62,8 +69,11 @@ void Event::record(Stream& stream) {
   uint64_t generation;
   {
     std::lock_guard lock(mutex_);
-    capture_ = stream.capture();
-    if (capture_) return;  // order inside a graph is the order of capture
+    capture_.reset();
+    if (CapturedGraph* graph = stream.capture()) {
+      capture_ = graph->weak_from_this();
+      return;  // order inside a graph is the order of capture
+    }
     generation = ++recorded_;
   }
   stream.submit(new RecordTask(shared_from_this(), generation));
@@ -73,9 +83,9 @@ void Event::wait(Stream& stream) {
   uint64_t generation;
   {
     std::lock_guard lock(mutex_);
-    if (capture_) {
+    if (auto graph = capturing()) {
       // A stream that waits for captured work joins the capture.
-      if (!stream.capture()) capture_->join(stream);
+      if (!stream.capture()) graph->join(stream);
       return;
     }
     if (stream.capture()) return;  // recorded before the capture began: the replay comes later anyway
@@ -88,7 +98,12 @@ void Event::wait(Stream& stream) {
 
 void Event::reset(Stream&) {
   std::lock_guard lock(mutex_);
-  capture_ = nullptr;
+  capture_.reset();
+}
+
+std::shared_ptr<CapturedGraph> Event::capturing() const {
+  auto graph = capture_.lock();
+  return graph && graph->capturing() ? graph : nullptr;
 }
 
 bool Event::query() const {
@@ -108,7 +123,7 @@ void Event::wait_over() {
 
 void Event::synchronize(int32_t timeout_ms) {
   std::unique_lock lock(mutex_);
-  if (capture_) throw Error(code::kRtFeatureNotSupport, "the event was recorded on a stream that is being captured");
+  if (capturing()) throw Error(code::kRtFeatureNotSupport, "the event was recorded on a stream that is being captured");
   uint64_t target = recorded_;
   auto reached = [&] { return completed_ >= target; };
   if (timeout_ms < 0) {

@@ -39,6 +39,9 @@ class Event : public std::enable_shared_from_this<Event> {
   void wait_over();
 
  private:
+  /// The capture that the latest record belongs to, while it goes on. With the lock.
+  std::shared_ptr<CapturedGraph> capturing() const;
+
   const uint32_t flags_;
   mutable std::mutex mutex_;
   std::condition_variable done_;
@@ -46,7 +49,7 @@ class Event : public std::enable_shared_from_this<Event> {
   uint64_t completed_ = 0;  ///< the latest generation that was reached
   uint64_t time_ = 0;
   uint64_t waits_ = 0;
-  CapturedGraph* capture_ = nullptr;  ///< recorded last on a captured stream
+  std::weak_ptr<CapturedGraph> capture_;  ///< recorded last on a captured stream
   std::vector<std::pair<uint64_t, Stream*>> parked_;
 };
 

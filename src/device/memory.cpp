@@ -29,11 +29,12 @@ struct Windows {
   std::atomic<const DeviceMemory*> memory[kMax];
 };
 Windows g_windows;
+std::atomic<uint64_t> g_versions{0};
 std::mutex g_windows_mutex;
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(int device, size_t limit) : device_(device), limit_(limit) {
+DeviceMemory::DeviceMemory(int device, size_t limit) : device_(device), limit_(limit), version_(++g_versions) {
   heap_ = round_up(limit * 4, kHuge);  // room for fragmentation: the file is sparse
   span_ = 2 * heap_;
   fd_ = memfd_create(fmt::format("updraft-device-{}", device).c_str(), MFD_CLOEXEC);
@@ -105,6 +106,7 @@ void DeviceMemory::free(void* p) {
                 device_);
   auto [offset, size] = *it;
   allocated_.erase(it);
+  version_ = ++g_versions;
   used_ -= size;
   update_process_record(device_, used_);
   give_back(offset, size);
@@ -160,6 +162,49 @@ bool DeviceMemory::fits(size_t bytes) const {
   return bytes <= room();
 }
 
+std::pair<size_t, size_t> DeviceMemory::range_of(size_t offset) const {
+  auto holder = [offset](const std::map<size_t, size_t>& blocks) {
+    auto it = blocks.upper_bound(offset);
+    return it != blocks.begin() && offset - std::prev(it)->first < std::prev(it)->second ? std::prev(it) : blocks.end();
+  };
+  if (auto it = holder(allocated_); it != allocated_.end()) return {it->first, it->first + it->second};
+  auto it = holder(mapped_);
+  if (it == mapped_.end()) return {0, 0};
+  size_t begin = it->first, end = it->first + it->second;
+  for (auto next = std::next(it); next != mapped_.end() && next->first == end; ++next) end += next->second;
+  for (; it != mapped_.begin() && std::prev(it)->first + std::prev(it)->second == begin; --it)
+    begin = std::prev(it)->first;
+  return {begin, end};
+}
+
+size_t DeviceMemory::room_at(const void* p) const {
+  if (!contains(p)) return 0;
+  auto offset = static_cast<size_t>(static_cast<const char*>(p) - window_);
+  std::lock_guard lock(mutex_);
+  return range_of(offset).second - (range_of(offset).second ? offset : 0);
+}
+
+bool DeviceMemory::covers(const void* begin, const void* end) const {
+  struct Range {
+    uint64_t version = 0;
+    const char *begin = nullptr, *end = nullptr;
+  };
+  static thread_local Range seen[4];
+  static thread_local unsigned oldest = 0;
+  const uint64_t version = version_.load(std::memory_order_acquire);
+  for (const Range& r : seen)
+    if (r.version == version && begin >= r.begin && end <= r.end) return begin <= end;
+  if (!contains(begin) || end < begin) return false;
+  std::pair<size_t, size_t> range;
+  {
+    std::lock_guard lock(mutex_);
+    range = range_of(static_cast<size_t>(static_cast<const char*>(begin) - window_));
+  }
+  if (range.second == 0 || end > window_ + range.second) return false;
+  seen[oldest++ % 4] = {version, window_ + range.first, window_ + range.second};
+  return true;
+}
+
 size_t DeviceMemory::room() const {
   others_ = other_processes_use(device_);
   used_when_read_ = used_;
@@ -201,7 +246,7 @@ void* DeviceMemory::reserve(size_t bytes) {
     if (offset - at >= size) break;
     at = offset + n;
   }
-  if (size == 0 || at + size > span_)
+  if (size < bytes || size == 0 || size > span_ - at)
     throw Error(code::kRtMemoryAllocation, "device {}: {} bytes of addresses cannot be reserved", device_, bytes);
   reserved_[at] = size;
   return window_ + at;
@@ -222,8 +267,13 @@ void DeviceMemory::map(void* at, size_t bytes, int fd, size_t offset) {
   std::lock_guard lock(mutex_);
   auto start = static_cast<size_t>(static_cast<char*>(at) - window_);
   auto it = contains(at) ? reserved_.upper_bound(start) : reserved_.begin();
-  if (it == reserved_.begin() || (--it, start + bytes > it->first + it->second))
+  if (it == reserved_.begin() ||
+      (--it, bytes == 0 || start - it->first >= it->second || bytes > it->first + it->second - start))
     throw Error(code::kRtParamInvalid, "{} + {} bytes is not inside a reserved range", at, bytes);
+  auto next = mapped_.lower_bound(start);
+  if ((next != mapped_.end() && next->first - start < bytes) ||
+      (next != mapped_.begin() && start - std::prev(next)->first < std::prev(next)->second))
+    throw Error(code::kRtParamInvalid, "{} + {} bytes: some of it is mapped already, unmap it first", at, bytes);
   char* host = static_cast<char*>(at) + alias_;
   if (mmap(host, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(offset)) == MAP_FAILED)
     throw Error(code::kRtMemoryAllocation, "{} bytes cannot be mapped at {}: {}", bytes, at, std::strerror(errno));
@@ -240,6 +290,7 @@ void DeviceMemory::unmap(void* at) {
   mmap(static_cast<char*>(at) + alias_, it->second, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
        -1, 0);
   mapped_.erase(it);
+  version_ = ++g_versions;
 }
 
 void* host_address(const void* p) {
@@ -278,6 +329,8 @@ void HostMemory::free(void* p) {
 }
 
 void HostMemory::add(void* p, size_t bytes) {
+  if (bytes == 0 || reinterpret_cast<uintptr_t>(p) + bytes < bytes)
+    throw Error(code::kRtParamInvalid, "{} + {} bytes is not host memory", p, bytes);
   std::lock_guard lock(mutex_);
   if (!blocks_.emplace(reinterpret_cast<uintptr_t>(p), std::pair{bytes, false}).second)
     throw Error(code::kRtParamInvalid, "host memory {} is registered already", p);

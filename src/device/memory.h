@@ -4,6 +4,7 @@
 // In strict mode the addresses that clients see are a PROT_NONE window and the memory is mapped as an alias at a
 // constant distance behind it; host_address() adds the distance. In normal mode both are the same.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace updraft {
 
@@ -27,6 +29,10 @@ class DeviceMemory {
   void free(void* p);
   /// Start and size of the allocation that holds p; false when none does.
   bool find(const void* p, void** base, size_t* bytes) const;
+  /// Bytes of memory from p on: to the end of its allocation, or of the mappings that follow each other.
+  size_t room_at(const void* p) const;
+  /// True when [begin, end) is memory. Fast for what was asked lately.
+  bool covers(const void* begin, const void* end) const;
 
   bool contains(const void* p) const {
     return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(window_) < span_;
@@ -52,7 +58,9 @@ class DeviceMemory {
  private:
   void give_back(size_t offset, size_t bytes);
   bool fits(size_t bytes) const;  ///< with the lock
-  size_t room() const;            ///< with the lock
+  size_t room() const;  ///< with the lock
+  /// The memory around an offset as [begin, end), empty when there is none; with the lock.
+  std::pair<size_t, size_t> range_of(size_t offset) const;
 
   int device_;
   int fd_ = -1;
@@ -63,6 +71,7 @@ class DeviceMemory {
   size_t limit_;
 
   mutable std::mutex mutex_;
+  std::atomic<uint64_t> version_;  ///< another number after memory went away; unique among all devices
   size_t used_ = 0;
   mutable size_t others_ = 0;          ///< bytes of other processes when their records were read
   mutable size_t used_when_read_ = 0;  ///< and our own at that time

@@ -19,7 +19,8 @@ namespace updraft {
 namespace {
 
 constexpr int kDevices = 1024;
-std::atomic<int> g_files[kDevices];  // descriptor + 1; 0: none
+constexpr size_t kMost = size_t{1} << 48;  // what a record can say without the sum going round
+std::atomic<int> g_files[kDevices];        // descriptor + 1; 0: none
 std::atomic<size_t> g_written[kDevices];
 std::atomic<uint64_t> g_readings{0};
 
@@ -96,7 +97,8 @@ size_t other_processes_use(int index) {
     char text[256] = {};
     // A lock that can be taken belongs to a process that died.
     if (flock(fd, LOCK_SH | LOCK_NB) != 0 && read(fd, text, sizeof text - 1) > 0)
-      if (const char* at = std::strstr(text, "\"used_bytes\": ")) total += std::strtoull(at + 14, nullptr, 10);
+      if (const char* at = std::strstr(text, "\"used_bytes\": "))
+        total += std::min<size_t>(std::strtoull(at + 14, nullptr, 10), kMost);
     close(fd);
   }
   closedir(dir);

@@ -16,6 +16,7 @@ Stream::Stream(Device& device, int32_t id, uint32_t priority, uint32_t flags)
     : device_(device), id_(id), priority_(priority), flags_(flags) {}
 
 Stream::~Stream() {
+  if (CapturedGraph* graph = capture()) graph->leave(*this);
   std::unique_lock lock(mutex_);
   ++waiting_;
   done_.wait(lock, [&] { return !held_ && !head_; });
@@ -154,18 +155,22 @@ bool Stream::idle() const {
 }
 
 void Stream::abort() {
-  std::unique_lock lock(mutex_);
-  if (!head_) return;
-  Task* rest = head_->next;
-  head_->next = nullptr;
-  tail_ = head_;
-  while (rest) {
-    Task* next = rest->next;
-    ++completed_;
-    rest->release();
-    rest = next;
+  Task* rest;
+  {
+    std::lock_guard lock(mutex_);
+    if (!head_) return;
+    rest = head_->next;
+    head_->next = nullptr;
+    tail_ = head_;
+    for (Task* task = rest; task; task = task->next) ++completed_;
+    if (waiting_) done_.notify_all();
   }
-  if (waiting_) done_.notify_all();
+  // Without the lock: a dropped record lets other streams go on.
+  while (rest) {
+    Task* task = rest;
+    rest = task->next;
+    task->release();
+  }
 }
 
 }  // namespace updraft

@@ -1,7 +1,5 @@
 #include "kernels/convolution.h"
 
-#include <omp.h>
-
 #include <optional>
 #include <vector>
 
@@ -132,7 +130,7 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
   // The width belongs to the key: primitives split their work when they are made.
-  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.src.size(), p.weight.size(), omp_get_max_threads());
+  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.src.size(), p.weight.size());
   for (const memory::dims* v : {&p.src, &p.weight, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
     for (int64_t x : *v) key.add(x);
   return cache->get(key, [&] {

@@ -1,9 +1,9 @@
 #include "kernels/onednn.h"
 
-#include <omp.h>
-
 #include <cstdlib>
 #include <new>
+
+#include "base/parallel.h"
 
 namespace updraft::onednn {
 
@@ -30,7 +30,7 @@ dnnl::memory::data_type type_of(DType t) {
   }
 }
 
-Key::Key() { append(omp_get_max_threads()); }
+Key::Key() { append(library_width()); }
 
 namespace {
 constexpr int kSlots = 16;

@@ -1,4 +1,5 @@
 // Chooses the kernel table of the best instruction set that this CPU runs.
+#include <algorithm>
 #include <string>
 
 #include "base/config.h"
@@ -7,37 +8,46 @@
 
 namespace updraft {
 
-#if defined(__x86_64__)
-namespace v2 {
-void make_table(KernelTable&);
-}
-namespace v3 {
-void make_table(KernelTable&);
-}
-namespace v4 {
-void make_table(KernelTable&);
-}
-#else
-namespace native {
-void make_table(KernelTable&);
-}
-#endif
+// UPDRAFT_LEVELS: X(v2) X(v3) X(v4), those that this build holds (cmake/kernels.cmake), the weakest first.
+#define X(level)                 \
+  namespace level {              \
+  void make_table(KernelTable&); \
+  }
+UPDRAFT_LEVELS
+#undef X
 
 namespace {
-KernelTable table_of_this_cpu() {
-  KernelTable t;
+// N of x86-64-vN
+int cpu_level() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const std::string& most = Config::get().max_isa;
-  int level = __builtin_cpu_supports("x86-64-v4") ? 4 : __builtin_cpu_supports("x86-64-v3") ? 3 : 2;
-  if (most == "v3" && level > 3) level = 3;
-  if (most == "v2" || most == "reference") level = 2;
-  if (level == 4) v4::make_table(t);
-  else if (level == 3) v3::make_table(t);
-  else v2::make_table(t);
+#if defined(__clang__)  // clang 16 knows no levels; no CPU has these features and not the rest of its level
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
 #else
-  native::make_table(t);
+  const bool v3 = __builtin_cpu_supports("x86-64-v3"), v4 = __builtin_cpu_supports("x86-64-v4");
 #endif
+  return v4 ? 4 : v3 ? 3 : 2;
+#else
+  return 2;
+#endif
+}
+
+int allowed_level() {
+  const std::string& isa = Config::get().max_isa;
+  return isa == "v2" || isa == "reference" ? 2 : isa == "v3" ? 3 : 4;
+}
+
+KernelTable table_of_this_cpu() {
+  KernelTable t;
+  const int most = std::min(cpu_level(), allowed_level());
+  void (*make)(KernelTable&) = nullptr;
+#define X(level) \
+  if (!make || #level[1] - '0' <= most) make = level::make_table;
+  UPDRAFT_LEVELS
+#undef X
+  make(t);
   return t;
 }
 }  // namespace

@@ -83,15 +83,14 @@ aclOpExecutor* find_executor(const void* handle) {
 
 using namespace updraft;
 
-void aclOpExecutor::release() {
-  if (repeatable) {
-    state = State::Planned;
-  } else {
-    recycle_executor(this);
-  }
-}
+void aclOpExecutor::release() { recycle_executor(this); }
 
 const char* aclOpExecutor::name() const { return info ? info->name : "(operator)"; }
+
+namespace {
+// NaN and what does not fit give the smallest number, as the CPU's conversion does.
+int64_t to_int64(double d) { return d >= -0x1p63 && d < 0x1p63 ? static_cast<int64_t>(d) : INT64_MIN; }
+}  // namespace
 
 complex128 aclScalar::to_complex() const {
   complex128 value;
@@ -113,7 +112,7 @@ int64_t aclScalar::to_int() const {
     T v;
     std::memcpy(&v, bytes, sizeof v);
     if constexpr (std::is_integral_v<T>) value = static_cast<int64_t>(v);
-    else value = static_cast<int64_t>(to_double());
+    else value = to_int64(to_double());
   });
   return value;
 }

@@ -6,6 +6,8 @@
 #include "device/context.h"
 #include "device/device.h"
 #include "device/stream.h"
+#include "ops/reach.h"
+#include "ops/repeat.h"
 
 namespace updraft {
 namespace {
@@ -17,6 +19,17 @@ OpInfo* register_op(OpInfo* info) {
   return g_first = info;
 }
 const OpInfo* first_op() { return g_first; }
+
+void too_short(size_t size, size_t i) {
+  throw Error(code::kAclnnParamInvalid, "an array has {} elements, element {} is wanted", size, i);
+}
+
+const TensorView& view_of(const aclTensorList& list, size_t i) {
+  if (i >= list.items.size())
+    throw Error(code::kAclnnParamInvalid, "a list has {} tensors, tensor {} is wanted", list.items.size(), i);
+  if (!list.items[i]) throw Error(code::kAclnnNullptr, "tensor {} of a list is null", i);
+  return list.items[i]->view;
+}
 
 void fail_kernel(const std::string& text) { throw Error(code::kRtAicoreException, text); }
 
@@ -62,17 +75,22 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
 }
 
 int launch_op(const OpInfo& info, void*, uint64_t, aclOpExecutor* executor, void* stream) noexcept {
+  using State = aclOpExecutor::State;
   try {
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
-    if (!find_executor(executor) || executor->info != &info)
+    if (!find_executor(executor) || executor->info != &info || executor->state != State::Planned)
       throw Error(code::kAclnnParamInvalid, "{} is not an executor of {} (used twice, or of another operator)",
                   static_cast<void*>(executor), info.name);
     Stream& target = stream_of(stream);
+    if (executor->repeatable) {
+      if (executor->body) launch_repeated(*executor, target);
+      return 0;
+    }
     if (!executor->body) {
       executor->release();  // an empty tensor: nothing to do
       return 0;
     }
-    executor->state = aclOpExecutor::State::Launched;
+    executor->state = State::Launched;
     target.submit(executor);
     return 0;
   } catch (const Error& e) {
@@ -94,6 +112,7 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
     throw Error(code::kAclnnParamInvalid, "{} is not a tensor handle (destroyed, or never created)", name);
   if (std::string why = refusal_of(handle->view.dtype); !why.empty())
     throw Error(code::kAclnnParamInvalid, "{} {}", name, why);
+  check_reach(name, handle->view, handle->storage, handle->offset);
   const int64_t elements = handle->view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(handle->view.dtype));
@@ -112,7 +131,10 @@ void check_handle(Pool& pool, const char* name, const Handle* handle, const char
 void Op::argument(const char* name, Scalar v) { check_handle(scalar_pool(), name, v.handle, "a scalar"); }
 void Op::argument(const char* name, Ints v) { check_handle(int_array_pool(), name, v.handle, "an int array"); }
 void Op::argument(const char* name, Bools v) { check_handle(bool_array_pool(), name, v.handle, "a bool array"); }
-void Op::argument(const char* name, Scalars v) { check_handle(scalar_list_pool(), name, v.handle, "a scalar list"); }
+void Op::argument(const char* name, Scalars v) {
+  check_handle(scalar_list_pool(), name, v.handle, "a scalar list");
+  for (const aclScalar* s : v.handle->items) check_handle(scalar_pool(), name, s, "a scalar");
+}
 void Op::argument(const char* name, Tensors v) {
   check_handle(tensor_list_pool(), name, v.handle, "a tensor list");
   for (const aclTensor* t : v.handle->items)

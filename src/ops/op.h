@@ -60,11 +60,18 @@ struct OptScalar {
   const aclScalar& operator*() const { return *handle; }
   const aclScalar* operator->() const { return handle; }
 };
+/// An element of an array of the client; throws 161002 when the array is too short.
+[[noreturn]] void too_short(size_t size, size_t i);
+template <class T>
+T element(const std::vector<T>& values, size_t i) {
+  if (i >= values.size()) too_short(values.size(), i);
+  return values[i];
+}
 struct Ints {
   const aclIntArray* handle;
   const std::vector<int64_t>& operator*() const { return handle->values; }
   const std::vector<int64_t>* operator->() const { return &handle->values; }
-  int64_t operator[](size_t i) const { return handle->values[i]; }
+  int64_t operator[](size_t i) const { return element(handle->values, i); }
   size_t size() const { return handle->values.size(); }
 };
 struct OptInts {
@@ -75,26 +82,29 @@ struct OptInts {
 };
 struct Bools {
   const aclBoolArray* handle;
-  bool operator[](size_t i) const { return handle->values[i] != 0; }
+  bool operator[](size_t i) const { return element(handle->values, i) != 0; }
   size_t size() const { return handle->values.size(); }
 };
 struct OptBools {
   const aclBoolArray* handle;
   explicit operator bool() const { return handle != nullptr; }
 };
+/// An element of a list; throws 161001 when it is null, 161002 when the list is too short.
+const TensorView& view_of(const aclTensorList& list, size_t i);
+
 struct Tensors {
   const aclTensorList* handle;
   size_t size() const { return handle->items.size(); }
   /// Elements may be null (indexing passes absent indices so).
   const aclTensor* item(size_t i) const { return handle->items[i]; }
-  const TensorView& operator[](size_t i) const { return handle->items[i]->view; }
+  const TensorView& operator[](size_t i) const { return view_of(*handle, i); }
 };
 struct OptTensors {
   const aclTensorList* handle;
   explicit operator bool() const { return handle != nullptr; }
   size_t size() const { return handle ? handle->items.size() : 0; }
   const aclTensor* item(size_t i) const { return handle->items[i]; }
-  const TensorView& operator[](size_t i) const { return handle->items[i]->view; }
+  const TensorView& operator[](size_t i) const { return view_of(*handle, i); }
 };
 struct Scalars {
   const aclScalarList* handle;

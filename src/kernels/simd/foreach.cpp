@@ -9,9 +9,6 @@
 namespace updraft::UPDRAFT_ISA {
 namespace {
 
-template <class T>
-constexpr bool kComplex = std::is_same_v<T, complex64> || std::is_same_v<T, complex128>;
-
 template <ForeachRow R, class T>
 inline T apply(T x, [[maybe_unused]] T y, T p) {
   if constexpr (R == ForeachRow::add_p) return x + p;

@@ -49,7 +49,7 @@ struct MaxOp {
   }
   template <class V>
   static V apply(V a, V b) {
-    return (b > a) | (b != b) ? b : a;
+    return ((b > a) | (b != b)) ? b : a;
   }
 };
 struct MinOp {
@@ -60,7 +60,7 @@ struct MinOp {
   }
   template <class V>
   static V apply(V a, V b) {
-    return (b < a) | (b != b) ? b : a;
+    return ((b < a) | (b != b)) ? b : a;
   }
 };
 

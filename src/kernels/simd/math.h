@@ -7,6 +7,10 @@
 #include <limits>
 #include <type_traits>
 
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"  // a & b of two bools is what makes loops vectors
+#endif
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(UPDRAFT_NO_SLEEF)
 #define UPDRAFT_VECTOR __attribute__((simd("notinbranch"), const, nothrow))
 #else
@@ -423,7 +427,7 @@ template <class T>
 inline T logaddexp(T x, T y) {
   const T high = m::maximum(x, y), difference = -m::abs(x - y);
   // Equal infinities have no difference.
-  return (m::abs(x) == infinity<T>()) & (x == y) ? x : high + m::log1p(m::exp(difference));
+  return ((m::abs(x) == infinity<T>()) & (x == y)) ? x : high + m::log1p(m::exp(difference));
 }
 template <class T>
 inline std::complex<T> logaddexp(std::complex<T> x, std::complex<T> y) {
@@ -434,7 +438,8 @@ inline std::complex<T> logaddexp(std::complex<T> x, std::complex<T> y) {
 template <class T>
 inline T logaddexp2(T x, T y) {
   const T high = m::maximum(x, y), difference = -m::abs(x - y);
-  return (m::abs(x) == infinity<T>()) & (x == y) ? x : high + m::log1p(m::exp2(difference)) * T(1.44269504088896340736);
+  return ((m::abs(x) == infinity<T>()) & (x == y)) ? x
+                                                   : high + m::log1p(m::exp2(difference)) * T(1.44269504088896340736);
 }
 template <class T>
 inline T sinc(T x) {

@@ -72,7 +72,10 @@ Compute compute_for(const TensorView& v) { return v.dtype == DType::Double ? Com
 Shape shape_of(const Op& op, const TensorView& x, int64_t n, int64_t channels, int64_t area, int64_t groups) {
   op.require(is_floating(x.dtype), "input is {}, want floating point", describe(x));
   op.require(groups > 0 && channels % groups == 0, "{} channels cannot be divided into {} groups", channels, groups);
-  op.require(x.numel() == n * channels * area, "input is {}, want N * C * HxW = {} * {} * {} elements", describe(x), n,
+  int64_t elements = 0;
+  const bool fits = n >= 0 && channels >= 0 && area >= 0 && !__builtin_mul_overflow(n, channels, &elements) &&
+                    !__builtin_mul_overflow(elements, area, &elements);
+  op.require(fits && x.numel() == elements, "input is {}, want N * C * HxW = {} * {} * {} elements", describe(x), n,
              channels, area);
   return {n, channels, area, groups};
 }
@@ -191,6 +194,19 @@ void backward(const Shape& s, const TensorView& grad, const TensorView& input, c
   }
 }
 
+void require_elements(const Op& op, const char* name, const TensorView& v, int64_t n) {
+  if (v.dtype != DType::Undefined) op.require(v.numel() == n, "{} is {}, want {} elements", name, describe(v), n);
+}
+
+void check_backward(const Op& op, const Shape& s, const TensorView& grad, const TensorView& x, const TensorView& mean,
+                    const TensorView& rstd, const TensorView& weight, const TensorView& bias, const Gradients& to) {
+  op.require_same_shape("the gradient", grad, "the input", x);
+  for (const TensorView* v : {&mean, &rstd}) require_elements(op, "mean or rstd", *v, s.n * s.groups);
+  for (const TensorView* v : {&weight, &bias, &to.dgamma, &to.dbeta})
+    require_elements(op, "weight, bias or its gradient", *v, s.channels);
+  require_elements(op, "the gradient of the input", to.dx, x.numel());
+}
+
 void plan_forward(Op& op, const Shape& s, const TensorView& x, const TensorView& w, const TensorView& b, double eps,
                   bool activate, double swish, const TensorView& y, const TensorView& mean, const TensorView& rstd) {
   op.require_same_shape("input", x, "out", y);
@@ -241,13 +257,11 @@ ACLNN(aclnnGroupNormBackward, (In, gradOut), (In, input), (In, mean), (In, rstd)
       (Int, HxW), (Int, group), (Bools, outputMask), (OptOut, gradInput), (OptOut, gradGamma), (OptOut, gradBeta)) {
   op.require(outputMask.size() == 3, "outputMask has {} values, want 3", outputMask.size());
   const Shape s = shape_of(op, *input, N, C, HxW, group);
-  op.require_same_shape("gradOut", *gradOut, "input", *input);
-  op.require(mean->numel() == N * group && rstd->numel() == N * group, "mean is {} and rstd {}, want {} elements",
-             describe(*mean), describe(*rstd), N * group);
   Gradients to;
   if (outputMask[0]) to.dx = view_or_none(gradInput);
   if (outputMask[1]) to.dgamma = view_or_none(gradGamma);
   if (outputMask[2]) to.dbeta = view_or_none(gradBeta);
+  check_backward(op, s, *gradOut, *input, *mean, *rstd, view_or_none(gamma), TensorView(), to);
   op.work(input->numel() * 8);
   op.launch([=, g = *gradOut, x = *input, m = *mean, r = *rstd, w = view_or_none(gamma)] {
     backward(s, g, x, m, r, w, TensorView(), false, 1, to);
@@ -263,9 +277,9 @@ ACLNN(aclnnGroupNormSwishGrad, (In, dy), (In, mean), (In, rstd), (In, x), (In, g
   op.require(x->rank >= 2, "x is {}, want at least two dimensions", describe(*x));
   const int64_t area = x->dims[0] && x->dims[1] ? x->numel() / x->dims[0] / x->dims[1] : 0;
   const Shape s = shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups);
-  op.require_same_shape("dy", *dy, "x", *x);
   Gradients to{*dxOut, dgammaIsRequire ? view_or_none(dgammaOut) : TensorView(),
                dbetaIsRequire ? view_or_none(dbetaOut) : TensorView()};
+  check_backward(op, s, *dy, *x, *mean, *rstd, *gamma, *beta, to);
   op.work(x->numel() * 30);
   op.launch([=, g = *dy, v = *x, m = *mean, r = *rstd, w = *gamma, b = *beta] {
     backward(s, g, v, m, r, w, b, true, swishScale, to);

@@ -33,6 +33,8 @@ void plan_forward(Op& op, const RowNorm& n) {
   require_size(op, "bias", n.beta, n.cols);
   require_size(op, "mean", n.mean, n.rows);
   require_size(op, "rstd", n.rstd, n.rows);
+  require_size(op, "the second output", n.y_wide, n.x.numel());
+  require_size(op, "the sum", n.sum, n.x.numel());
   if (n.x2.data) op.require_same_shape("x1", n.x, "x2", n.x2);
   op.work(n.x.numel() * 6);
   op.launch([n] { row_norm(n); });
@@ -43,6 +45,8 @@ void plan_backward(Op& op, const RowNormBackward& n) {
   require_size(op, "weight", n.gamma, n.cols);
   require_size(op, "mean", n.mean, n.rows);
   require_size(op, "rstd", n.rstd, n.rows);
+  for (const TensorView* v : {&n.dx, &n.dx_scaled, &n.x2, &n.extra})
+    require_size(op, "a gradient or summand of the input", *v, n.x.numel());
   require_size(op, "gradWeight", n.dgamma, n.cols);
   require_size(op, "gradBias", n.dbeta, n.cols);
   op.work(n.x.numel() * 10);

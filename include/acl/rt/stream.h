@@ -1,0 +1,129 @@
+// Part of Updraft: a software implementation of the interfaces that Ascend programs use.
+/** @file
+ * Streams and their tasks; part of acl/acl_rt.h.
+ */
+#ifndef UPDRAFT_ACL_RT_STREAM_H_
+#define UPDRAFT_ACL_RT_STREAM_H_
+
+#include "acl/rt/structs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+ACL_FUNC_VISIBILITY aclError aclrtActiveStream(aclrtStream active, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskExtendInfo(const char* const info, const size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskOpInfo(const void* const info, const size_t size);
+ACL_FUNC_VISIBILITY aclError aclrtCreateLabel(aclrtLabel* label);
+ACL_FUNC_VISIBILITY aclError aclrtCreateLabelList(aclrtLabel* labels, size_t count, aclrtLabelList* list);
+
+/** A stream of default priority in the current context. Tasks of a stream run in order. */
+ACL_FUNC_VISIBILITY aclError aclrtCreateStream(aclrtStream* stream);
+ACL_FUNC_VISIBILITY aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void);
+ACL_FUNC_VISIBILITY aclError aclrtCreateStreamV2(aclrtStream* stream,
+                                                 const aclrtStreamConfigHandle* streamConfigHandle);
+
+/** A stream with a priority (0 is the highest) and flags. */
+ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtDestroyLabel(aclrtLabel label);
+ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList list);
+
+/** Waits for the stream and releases it. */
+ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* streamConfigHandle);
+
+/** Drops what has not run and releases the stream. */
+ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtGetFloatOverflowStatus(void* output, uint64_t outputSize, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtGetOpExecuteTimeout(uint32_t* const seconds);
+ACL_FUNC_VISIBILITY aclError aclrtGetOpTimeOutInterval(uint64_t* us);
+ACL_FUNC_VISIBILITY aclError aclrtGetOverflowStatus(void* output, size_t outputSize, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr streamAttr,
+                                                     aclrtStreamAttrValue* streamAttrValue);
+ACL_FUNC_VISIBILITY aclError aclrtGetStreamAvailableNum(uint32_t* count);
+ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag);
+ACL_FUNC_VISIBILITY aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t* value);
+ACL_FUNC_VISIBILITY aclError aclrtGetThreadLastTaskId(uint32_t* taskId);
+
+/** Enqueues a host function that runs on the thread which serves the stream's reports (aclrtSubscribeReport). */
+ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(aclrtCallback func, void* userData, aclrtCallbackBlockType blockType,
+                                                 aclrtStream stream);
+
+/** Enqueues a host function; later tasks of the stream wait for it. */
+ACL_FUNC_VISIBILITY aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc func, void* args);
+ACL_FUNC_VISIBILITY aclError aclrtNpuClearFloatOverFlowStatus(uint32_t checkMode, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtNpuGetFloatOverFlowStatus(void* output, uint64_t outputSize, uint32_t checkMode,
+                                                            aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtPersistentTaskClean(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtProcessHostFunc(int32_t timeout);
+
+/** Runs the calling thread's next callback, waiting at most `timeout` milliseconds; -1 waits without limit. */
+ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
+ACL_FUNC_VISIBILITY aclError aclrtProfTrace(void* userData, int32_t length, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* info, const aclrtStream stream,
+                                                 void* reserve);
+ACL_FUNC_VISIBILITY aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduceKind kind,
+                                              aclDataType type, aclrtStream stream, void* reserve);
+ACL_FUNC_VISIBILITY aclError aclrtRegStreamStateCallback(const char* name, aclrtStreamStateCallback callback,
+                                                         void* args);
+ACL_FUNC_VISIBILITY aclError aclrtResetFloatOverflowStatus(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtResetOverflowStatus(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtResetStreamResLimit(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream);
+
+/** Limit of one operator's execution, in seconds. */
+ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOut(uint32_t seconds);
+
+/** Limit of one operator's execution, in microseconds; writes what was really set. */
+ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutV2(uint64_t us, uint64_t* actualUs);
+ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t ms);
+
+/** Limit of a wait for an event in a stream, in seconds; 0 waits without limit. */
+ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t seconds);
+ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr streamAttr,
+                                                     aclrtStreamAttrValue* streamAttrValue);
+ACL_FUNC_VISIBILITY aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
+                                                     const void* value, size_t valueSize);
+ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
+ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value);
+ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags);
+ACL_FUNC_VISIBILITY aclError aclrtStreamGetId(aclrtStream stream, int32_t* id);
+ACL_FUNC_VISIBILITY aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority);
+
+/** Whether all tasks of the stream are done, without waiting. */
+ACL_FUNC_VISIBILITY aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* streamStatus);
+ACL_FUNC_VISIBILITY aclError aclrtStreamStop(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtSubscribeHostFunc(uint64_t threadId, aclrtStream stream);
+
+/** Callbacks of `stream` run in the thread `threadId` while it is in aclrtProcessReport. */
+ACL_FUNC_VISIBILITY aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtSwitchLabelByIndex(void* index, uint32_t maxIndex, aclrtLabelList labels,
+                                                     aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtSwitchStream(void* left, aclrtCondition condition, void* right,
+                                               aclrtCompareDataType type, aclrtStream trueStream,
+                                               aclrtStream falseStream, aclrtStream stream);
+
+/**
+ * Waits for the stream (NULL: the default stream).
+ * @return the failure of the first task that failed
+ */
+ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
+
+/** As aclrtSynchronizeStream, for at most `timeout` milliseconds; -1 waits without limit. */
+ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
+ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo* info,
+                                                  aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeHostFunc(uint64_t threadId, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtUseStreamResInCurrentThread(aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtValueWait(void* devPtr, uint64_t value, uint32_t flag, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void* devPtr, uint64_t value, uint32_t flag, aclrtStream stream);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // UPDRAFT_ACL_RT_STREAM_H_

@@ -1,0 +1,23 @@
+#include "ops/reach.h"
+
+#include "base/error.h"
+#include "device/device.h"
+#include "tensor/extent.h"
+
+namespace updraft {
+
+void check_reach(const char* name, const TensorView& view, const void* storage, int64_t offset) {
+  if (view.empty()) return;
+  if (!storage) throw Error(code::kAclnnNullptr, "{} is {} and its data is null", name, describe(view));
+  Device* owner = Device::owner(storage);
+  if (!owner) return;  // memory of the host: the client's own
+  const auto extent = extent_of(view);
+  const auto first =
+      reinterpret_cast<uintptr_t>(storage) + static_cast<uintptr_t>(offset * static_cast<int64_t>(size_of(view.dtype)));
+  if (!extent || !owner->memory().covers(reinterpret_cast<const void*>(first + static_cast<uintptr_t>(extent->low)),
+                                         reinterpret_cast<const void*>(first + static_cast<uintptr_t>(extent->high))))
+    throw Error(code::kAclnnParamInvalid, "{} is {} at offset {} of {}: that is not inside one allocation of device {}",
+                name, describe(view), offset, storage, owner->index());
+}
+
+}  // namespace updraft
