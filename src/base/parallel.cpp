@@ -24,14 +24,8 @@ constexpr bool kThreadSanitizer = false;
 #endif
 }  // namespace
 
-SerialSection::SerialSection() : before_(t_serial), threads_(omp_get_max_threads()) {
-  t_serial = true;
-  if (threads_ != 1) omp_set_num_threads(1);
-}
-SerialSection::~SerialSection() {
-  t_serial = before_;
-  if (threads_ != 1) omp_set_num_threads(threads_);
-}
+SerialSection::SerialSection() : before_(t_serial) { t_serial = true; }
+SerialSection::~SerialSection() { t_serial = before_; }
 
 namespace {
 std::atomic<bool> g_deterministic{false};

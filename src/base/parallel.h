@@ -34,7 +34,7 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
 /// Workers that parallel_for may use in this thread (1 inside another parallel_for and in serial sections).
 int parallel_width();
 
-/// While one lives, parallel_for and oneDNN run serially in this thread.
+/// While one lives, parallel_for runs serially in this thread.
 class SerialSection {
  public:
   SerialSection();
@@ -43,7 +43,6 @@ class SerialSection {
 
  private:
   bool before_;
-  int threads_;
 };
 
 /// oneDNN divides some sums (convolutions, products with long inner dimensions) by the number of threads. Deterministic

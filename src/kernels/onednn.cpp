@@ -30,7 +30,7 @@ dnnl::memory::data_type type_of(DType t) {
   }
 }
 
-Key::Key() { append(omp_get_max_threads()); }
+Key::Key() { append(omp_in_parallel() ? 1 : omp_get_max_threads()); }
 
 namespace {
 constexpr int kSlots = 16;
