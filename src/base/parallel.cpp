@@ -53,14 +53,8 @@ void run_team(int width, F& body) {
 }
 }  // namespace
 
-SerialSection::SerialSection() : before_(t_serial), threads_(omp_get_max_threads()) {
-  t_serial = true;
-  if (threads_ != 1) omp_set_num_threads(1);
-}
-SerialSection::~SerialSection() {
-  t_serial = before_;
-  if (threads_ != 1) omp_set_num_threads(threads_);
-}
+SerialSection::SerialSection() : before_(t_serial) { t_serial = true; }
+SerialSection::~SerialSection() { t_serial = before_; }
 
 namespace {
 std::atomic<bool> g_deterministic{false};
@@ -82,7 +76,7 @@ void set_parallel_threads(int n) {
   omp_set_num_threads(n);  // oneDNN asks OpenMP for its width
 }
 
-int library_width() { return omp_get_max_threads(); }
+int library_width() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
 
 int parallel_width() {
   if (t_serial || omp_in_parallel()) return 1;

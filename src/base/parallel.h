@@ -37,7 +37,7 @@ int parallel_width();
 /// Threads that oneDNN would use in this thread.
 int library_width();
 
-/// While one lives, parallel_for and oneDNN run serially in this thread.
+/// While one lives, parallel_for runs serially in this thread.
 class SerialSection {
  public:
   SerialSection();
@@ -46,7 +46,6 @@ class SerialSection {
 
  private:
   bool before_;
-  int threads_;
 };
 
 /// oneDNN divides some sums (convolutions, products with long inner dimensions) by the number of threads. Deterministic

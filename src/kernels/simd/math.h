@@ -23,12 +23,29 @@ extern "C" {
   UPDRAFT_VECTOR double fn(double) noexcept(true);
 UPDRAFT_MATH1(exp)
 UPDRAFT_MATH1(exp2)
-UPDRAFT_MATH1(expm1) UPDRAFT_MATH1(log) UPDRAFT_MATH1(log2) UPDRAFT_MATH1(log10) UPDRAFT_MATH1(log1p) UPDRAFT_MATH1(sin)
-    UPDRAFT_MATH1(cos) UPDRAFT_MATH1(tan) UPDRAFT_MATH1(asin) UPDRAFT_MATH1(acos) UPDRAFT_MATH1(atan)
-        UPDRAFT_MATH1(sinh) UPDRAFT_MATH1(cosh) UPDRAFT_MATH1(tanh) UPDRAFT_MATH1(asinh) UPDRAFT_MATH1(acosh)
-            UPDRAFT_MATH1(atanh) UPDRAFT_MATH1(erf) UPDRAFT_MATH1(erfc) UPDRAFT_MATH1(lgamma) UPDRAFT_MATH1(tgamma)
+UPDRAFT_MATH1(expm1)
+UPDRAFT_MATH1(log)
+UPDRAFT_MATH1(log2)
+UPDRAFT_MATH1(log10)
+UPDRAFT_MATH1(log1p)
+UPDRAFT_MATH1(sin)
+UPDRAFT_MATH1(cos)
+UPDRAFT_MATH1(tan)
+UPDRAFT_MATH1(asin)
+UPDRAFT_MATH1(acos)
+UPDRAFT_MATH1(atan)
+UPDRAFT_MATH1(sinh)
+UPDRAFT_MATH1(cosh)
+UPDRAFT_MATH1(tanh)
+UPDRAFT_MATH1(asinh)
+UPDRAFT_MATH1(acosh)
+UPDRAFT_MATH1(atanh)
+UPDRAFT_MATH1(erf)
+UPDRAFT_MATH1(erfc)
+UPDRAFT_MATH1(lgamma)
+UPDRAFT_MATH1(tgamma)
 #undef UPDRAFT_MATH1
-                UPDRAFT_VECTOR float powf(float, float) noexcept(true);
+UPDRAFT_VECTOR float powf(float, float) noexcept(true);
 UPDRAFT_VECTOR double pow(double, double) noexcept(true);
 UPDRAFT_VECTOR float atan2f(float, float) noexcept(true);
 UPDRAFT_VECTOR double atan2(double, double) noexcept(true);
@@ -48,22 +65,46 @@ namespace updraft::UPDRAFT_ISA::m {
   }
 UPDRAFT_OVERLOAD(exp)
 UPDRAFT_OVERLOAD(exp2)
-UPDRAFT_OVERLOAD(log) UPDRAFT_OVERLOAD(log2) UPDRAFT_OVERLOAD(log10) UPDRAFT_OVERLOAD(log1p) UPDRAFT_OVERLOAD(sin)
-    UPDRAFT_OVERLOAD(cos) UPDRAFT_OVERLOAD(tan) UPDRAFT_OVERLOAD(asin) UPDRAFT_OVERLOAD(acos) UPDRAFT_OVERLOAD(atan)
-        UPDRAFT_OVERLOAD(sinh) UPDRAFT_OVERLOAD(cosh) UPDRAFT_OVERLOAD(asinh) UPDRAFT_OVERLOAD(acosh)
-            UPDRAFT_OVERLOAD(atanh) UPDRAFT_OVERLOAD(erfc) UPDRAFT_OVERLOAD(lgamma) UPDRAFT_OVERLOAD(tgamma)
-                UPDRAFT_COMPLEX(exp) UPDRAFT_COMPLEX(log) UPDRAFT_COMPLEX(sin) UPDRAFT_COMPLEX(cos) UPDRAFT_COMPLEX(tan)
-                    UPDRAFT_COMPLEX(asin) UPDRAFT_COMPLEX(acos) UPDRAFT_COMPLEX(atan) UPDRAFT_COMPLEX(sinh)
-                        UPDRAFT_COMPLEX(cosh) UPDRAFT_COMPLEX(tanh) UPDRAFT_COMPLEX(asinh) UPDRAFT_COMPLEX(acosh)
-                            UPDRAFT_COMPLEX(atanh) UPDRAFT_COMPLEX(log10) UPDRAFT_COMPLEX(sqrt)
+UPDRAFT_OVERLOAD(log)
+UPDRAFT_OVERLOAD(log2)
+UPDRAFT_OVERLOAD(log10)
+UPDRAFT_OVERLOAD(log1p)
+UPDRAFT_OVERLOAD(sin)
+UPDRAFT_OVERLOAD(cos)
+UPDRAFT_OVERLOAD(tan)
+UPDRAFT_OVERLOAD(asin)
+UPDRAFT_OVERLOAD(acos)
+UPDRAFT_OVERLOAD(atan)
+UPDRAFT_OVERLOAD(sinh)
+UPDRAFT_OVERLOAD(cosh)
+UPDRAFT_OVERLOAD(asinh)
+UPDRAFT_OVERLOAD(acosh)
+UPDRAFT_OVERLOAD(atanh)
+UPDRAFT_OVERLOAD(erfc)
+UPDRAFT_OVERLOAD(lgamma)
+UPDRAFT_OVERLOAD(tgamma)
+UPDRAFT_COMPLEX(exp)
+UPDRAFT_COMPLEX(log)
+UPDRAFT_COMPLEX(sin)
+UPDRAFT_COMPLEX(cos)
+UPDRAFT_COMPLEX(tan)
+UPDRAFT_COMPLEX(asin)
+UPDRAFT_COMPLEX(acos)
+UPDRAFT_COMPLEX(atan)
+UPDRAFT_COMPLEX(sinh)
+UPDRAFT_COMPLEX(cosh)
+UPDRAFT_COMPLEX(tanh)
+UPDRAFT_COMPLEX(asinh)
+UPDRAFT_COMPLEX(acosh)
+UPDRAFT_COMPLEX(atanh)
+UPDRAFT_COMPLEX(log10)
+UPDRAFT_COMPLEX(sqrt)
 #undef UPDRAFT_COMPLEX
 #undef UPDRAFT_OVERLOAD
 
-    // erf, tanh and expm1 of floats: SLEEF's take several times as long as its exp. A polynomial (Chebyshev fit of
-    // ours) near 0 and a form with exp elsewhere, both computed so that loops have no branches; within 3 ULP.
-    inline double erf(double x) {
-  return ::erf(x);
-}
+// erf, tanh and expm1 of floats: SLEEF's take several times as long as its exp. A polynomial (Chebyshev fit of
+// ours) near 0 and a form with exp elsewhere, both computed so that loops have no branches; within 3 ULP.
+inline double erf(double x) { return ::erf(x); }
 inline double tanh(double x) { return ::tanh(x); }
 inline double expm1(double x) { return ::expm1(x); }
 inline float mad(float a, float b, float c) {

@@ -58,7 +58,8 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
   op.launch([from = *self, to = *y, order, dims, transposeFirst] { confuse(from, to, order, dims, transposeFirst); });
 }
 
-ABOUT_ACLOP("ConfusionTransposeD", Vector, "Reshapes and permutes x in one step, in the order that transpose_first says",
+ABOUT_ACLOP("ConfusionTransposeD", Vector,
+            "Reshapes and permutes x in one step, in the order that transpose_first says",
             "一步完成 x 的变形与转置，次序由 transpose_first 决定")
 ACLOP("ConfusionTransposeD", [](AclopCall& call) {
   if (call.inputs.empty() || call.outputs.empty()) throw Error(code::kAclInvalidParam, "{}: no x or no y", call.type);
