@@ -7,10 +7,6 @@
 #include <limits>
 #include <type_traits>
 
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"  // a & b of two bools is what makes loops vectors
-#endif
-
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(UPDRAFT_NO_SLEEF)
 #define UPDRAFT_VECTOR __attribute__((simd("notinbranch"), const, nothrow))
 #else
@@ -21,14 +17,15 @@ extern "C" {
 #define UPDRAFT_MATH1(fn)                           \
   UPDRAFT_VECTOR float fn##f(float) noexcept(true); \
   UPDRAFT_VECTOR double fn(double) noexcept(true);
-UPDRAFT_MATH1(exp)
-UPDRAFT_MATH1(exp2)
-UPDRAFT_MATH1(expm1) UPDRAFT_MATH1(log) UPDRAFT_MATH1(log2) UPDRAFT_MATH1(log10) UPDRAFT_MATH1(log1p) UPDRAFT_MATH1(sin)
-    UPDRAFT_MATH1(cos) UPDRAFT_MATH1(tan) UPDRAFT_MATH1(asin) UPDRAFT_MATH1(acos) UPDRAFT_MATH1(atan)
-        UPDRAFT_MATH1(sinh) UPDRAFT_MATH1(cosh) UPDRAFT_MATH1(tanh) UPDRAFT_MATH1(asinh) UPDRAFT_MATH1(acosh)
-            UPDRAFT_MATH1(atanh) UPDRAFT_MATH1(erf) UPDRAFT_MATH1(erfc) UPDRAFT_MATH1(lgamma) UPDRAFT_MATH1(tgamma)
+// clang-format off
+UPDRAFT_MATH1(exp) UPDRAFT_MATH1(exp2) UPDRAFT_MATH1(expm1) UPDRAFT_MATH1(log) UPDRAFT_MATH1(log2)
+UPDRAFT_MATH1(log10) UPDRAFT_MATH1(log1p) UPDRAFT_MATH1(sin) UPDRAFT_MATH1(cos) UPDRAFT_MATH1(tan)
+UPDRAFT_MATH1(asin) UPDRAFT_MATH1(acos) UPDRAFT_MATH1(atan) UPDRAFT_MATH1(sinh) UPDRAFT_MATH1(cosh)
+UPDRAFT_MATH1(tanh) UPDRAFT_MATH1(asinh) UPDRAFT_MATH1(acosh) UPDRAFT_MATH1(atanh) UPDRAFT_MATH1(erf)
+UPDRAFT_MATH1(erfc) UPDRAFT_MATH1(lgamma) UPDRAFT_MATH1(tgamma)
+// clang-format on
 #undef UPDRAFT_MATH1
-                UPDRAFT_VECTOR float powf(float, float) noexcept(true);
+                    UPDRAFT_VECTOR float powf(float, float) noexcept(true);
 UPDRAFT_VECTOR double pow(double, double) noexcept(true);
 UPDRAFT_VECTOR float atan2f(float, float) noexcept(true);
 UPDRAFT_VECTOR double atan2(double, double) noexcept(true);
@@ -46,16 +43,16 @@ namespace updraft::UPDRAFT_ISA::m {
   inline std::complex<T> f(std::complex<T> x) { \
     return std::f(x);                           \
   }
-UPDRAFT_OVERLOAD(exp)
-UPDRAFT_OVERLOAD(exp2)
-UPDRAFT_OVERLOAD(log) UPDRAFT_OVERLOAD(log2) UPDRAFT_OVERLOAD(log10) UPDRAFT_OVERLOAD(log1p) UPDRAFT_OVERLOAD(sin)
-    UPDRAFT_OVERLOAD(cos) UPDRAFT_OVERLOAD(tan) UPDRAFT_OVERLOAD(asin) UPDRAFT_OVERLOAD(acos) UPDRAFT_OVERLOAD(atan)
-        UPDRAFT_OVERLOAD(sinh) UPDRAFT_OVERLOAD(cosh) UPDRAFT_OVERLOAD(asinh) UPDRAFT_OVERLOAD(acosh)
-            UPDRAFT_OVERLOAD(atanh) UPDRAFT_OVERLOAD(erfc) UPDRAFT_OVERLOAD(lgamma) UPDRAFT_OVERLOAD(tgamma)
-                UPDRAFT_COMPLEX(exp) UPDRAFT_COMPLEX(log) UPDRAFT_COMPLEX(sin) UPDRAFT_COMPLEX(cos) UPDRAFT_COMPLEX(tan)
-                    UPDRAFT_COMPLEX(asin) UPDRAFT_COMPLEX(acos) UPDRAFT_COMPLEX(atan) UPDRAFT_COMPLEX(sinh)
-                        UPDRAFT_COMPLEX(cosh) UPDRAFT_COMPLEX(tanh) UPDRAFT_COMPLEX(asinh) UPDRAFT_COMPLEX(acosh)
-                            UPDRAFT_COMPLEX(atanh) UPDRAFT_COMPLEX(log10) UPDRAFT_COMPLEX(sqrt)
+// clang-format off
+UPDRAFT_OVERLOAD(exp) UPDRAFT_OVERLOAD(exp2) UPDRAFT_OVERLOAD(log) UPDRAFT_OVERLOAD(log2) UPDRAFT_OVERLOAD(log10)
+UPDRAFT_OVERLOAD(log1p) UPDRAFT_OVERLOAD(sin) UPDRAFT_OVERLOAD(cos) UPDRAFT_OVERLOAD(tan) UPDRAFT_OVERLOAD(asin)
+UPDRAFT_OVERLOAD(acos) UPDRAFT_OVERLOAD(atan) UPDRAFT_OVERLOAD(sinh) UPDRAFT_OVERLOAD(cosh) UPDRAFT_OVERLOAD(asinh)
+UPDRAFT_OVERLOAD(acosh) UPDRAFT_OVERLOAD(atanh) UPDRAFT_OVERLOAD(erfc) UPDRAFT_OVERLOAD(lgamma) UPDRAFT_OVERLOAD(tgamma)
+UPDRAFT_COMPLEX(exp) UPDRAFT_COMPLEX(log) UPDRAFT_COMPLEX(sin) UPDRAFT_COMPLEX(cos) UPDRAFT_COMPLEX(tan)
+UPDRAFT_COMPLEX(asin) UPDRAFT_COMPLEX(acos) UPDRAFT_COMPLEX(atan) UPDRAFT_COMPLEX(sinh) UPDRAFT_COMPLEX(cosh)
+UPDRAFT_COMPLEX(tanh) UPDRAFT_COMPLEX(asinh) UPDRAFT_COMPLEX(acosh) UPDRAFT_COMPLEX(atanh) UPDRAFT_COMPLEX(log10)
+UPDRAFT_COMPLEX(sqrt)
+// clang-format on
 #undef UPDRAFT_COMPLEX
 #undef UPDRAFT_OVERLOAD
 
@@ -438,8 +435,8 @@ inline std::complex<T> logaddexp(std::complex<T> x, std::complex<T> y) {
 template <class T>
 inline T logaddexp2(T x, T y) {
   const T high = m::maximum(x, y), difference = -m::abs(x - y);
-  return ((m::abs(x) == infinity<T>()) & (x == y)) ? x
-                                                   : high + m::log1p(m::exp2(difference)) * T(1.44269504088896340736);
+  const T log2_e = T(1.44269504088896340736);
+  return ((m::abs(x) == infinity<T>()) & (x == y)) ? x : high + m::log1p(m::exp2(difference)) * log2_e;
 }
 template <class T>
 inline T sinc(T x) {
