@@ -25,11 +25,16 @@ function(updraft_add_kernels out)
     endif()
     list(APPEND objects $<TARGET_OBJECTS:updraft_kernels_${level}>)
   endforeach()
+  # Options of a source come after those of its target.
+  set(options)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    list(APPEND options -Wno-bitwise-instead-of-logical)  # a & b of two bools is what makes loops vectors
+  endif()
   if("undefined" IN_LIST UPDRAFT_SANITIZE)
     # The numbers are the client's: what does not fit wraps around, or converts as the CPU does it.
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
-      "-fno-sanitize=signed-integer-overflow,float-cast-overflow,shift,float-divide-by-zero,bool")
+    list(APPEND options -fno-sanitize=signed-integer-overflow,float-cast-overflow,shift,float-divide-by-zero,bool)
   endif()
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}")
   list(TRANSFORM levels REPLACE "(.+)" "X(\\1)" OUTPUT_VARIABLE known)
   list(JOIN known " " known)
   set_source_files_properties(kernels/select.cpp PROPERTIES COMPILE_DEFINITIONS "UPDRAFT_LEVELS=${known}")

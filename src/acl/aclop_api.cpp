@@ -40,7 +40,8 @@ AclopTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_han
   t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));
   if (!extent_of(t.view))
     throw Error(code::kAclInvalidParam, "shape {} is larger than any memory", describe_shape(t.view.dims, t.view.rank));
-  if (buffer && !desc->placement) check_reach("a tensor", t.view, buffer->data, 0);
+  // Without a type or without data it is an optional tensor that is absent.
+  if (data && !desc->placement && desc->dtype != DType::Undefined) check_reach("a tensor", t.view, buffer->data, 0);
   t.on_host = desc->placement != 0;
   t.name = desc->name;
   t.constant = desc->constant;

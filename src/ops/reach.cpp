@@ -1,5 +1,7 @@
 #include "ops/reach.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "device/device.h"
 #include "tensor/extent.h"
@@ -14,6 +16,10 @@ void check_reach(const char* name, const TensorView& view, const void* storage, 
   const auto extent = extent_of(view);
   const auto first =
       reinterpret_cast<uintptr_t>(storage) + static_cast<uintptr_t>(offset * static_cast<int64_t>(size_of(view.dtype)));
+  const size_t align = std::min<size_t>(std::max<size_t>(size_of(view.dtype), 1), 8);
+  if (first % align)
+    throw Error(code::kAclnnParamInvalid, "{} is {} at {}: that is not a multiple of {} bytes", name, describe(view),
+                reinterpret_cast<const void*>(first), align);
   if (!extent || !owner->memory().covers(reinterpret_cast<const void*>(first + static_cast<uintptr_t>(extent->low)),
                                          reinterpret_cast<const void*>(first + static_cast<uintptr_t>(extent->high))))
     throw Error(code::kAclnnParamInvalid, "{} is {} at offset {} of {}: that is not inside one allocation of device {}",

@@ -23,7 +23,8 @@ TensorView TensorView::contiguous(void* data, DType t, const int64_t* dims, int 
   for (int i = rank - 1; i >= 0; --i) {
     v.dims[i] = dims[i];
     v.strides[i] = stride;
-    stride *= std::max<int64_t>(dims[i], 1);
+    // What does not fit is no shape; extent_of says so.
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(dims[i], 1), &stride)) stride = INT64_MAX;
   }
   return v;
 }
@@ -84,14 +85,14 @@ int broadcast_shape(const int64_t* a, int ra, const int64_t* b, int rb, int64_t*
 
 namespace {
 struct Span {
-  const char *begin, *end;
+  uintptr_t begin, end;
 };
 Span span_of(const TensorView& v) {
   int64_t low = 0, high = 0;
   for (int i = 0; i < v.rank; ++i) (v.strides[i] < 0 ? low : high) += (v.dims[i] - 1) * v.strides[i];
   auto size = static_cast<int64_t>(size_of(v.dtype));
-  const char* p = static_cast<const char*>(v.data);
-  return {p + low * size, p + (high + 1) * size};
+  auto p = reinterpret_cast<uintptr_t>(v.data);
+  return {p + static_cast<uintptr_t>(low * size), p + static_cast<uintptr_t>((high + 1) * size)};
 }
 }  // namespace
 

@@ -11,7 +11,14 @@ namespace {
 
 /// A weight of one number, or of one a channel (dimension 1), as a view that broadcasts to self.
 TensorView channel_weight(const Op& op, const TensorView& weight, const TensorView& self) {
-  if (weight.rank == self.rank && self.rank > 1) return weight;
+  if (weight.rank == self.rank && self.rank > 1) {
+    for (int d = 0; d < self.rank; ++d)
+      op.require(weight.dims[d] == 1 || weight.dims[d] == self.dims[d],
+                 "weight is {} and self is {}: want one weight or "
+                 "one a channel",
+                 describe(weight), describe(self));
+    return weight;
+  }
   const int64_t n = weight.numel();
   TensorView w = weight;
   w.rank = self.rank;
@@ -144,6 +151,10 @@ ACLNN(aclnnPreluBackward, (In, gradOutput), (In, self), (In, weight), (Out, grad
   op.require(gradWeight->numel() == weight->numel(), "gradWeight is {} and weight is {}", describe(*gradWeight),
              describe(*weight));
   const TensorView w = channel_weight(op, *weight, *self);
+  const int channel = self->rank > 1 ? 1 : 0;
+  op.require(gradWeight->numel() == 1 || (self->rank > 0 && gradWeight->numel() == self->dims[channel]),
+             "gradWeight is {} and self is {}: want one weight or one a channel", describe(*gradWeight),
+             describe(*self));
   const Compute compute = compute_of(promote(self->dtype, gradOutput->dtype));
   BlockFn fn = elementwise_kernel(Ew::prelu_backward, compute);
   op.work(self->numel() * 4);

@@ -1,6 +1,7 @@
 #include "ops/index/elements.h"
 
 #include <cstring>
+#include <functional>
 
 #include "base/parallel.h"
 #include "kernels/onednn.h"
@@ -53,6 +54,13 @@ struct Places {
   }
 };
 
+/// f(a, b); integers wrap around.
+template <class T, class F>
+T wrapping(T a, T b, F f) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+  else return static_cast<T>(f(a, b));
+}
+
 template <class T, class S, Reduce R, bool First>
 void combine(const Places& p, const TensorView& touched, int64_t* count) {
   const int64_t size = p.self.dims[p.d], stride = p.self.strides[p.d];
@@ -85,9 +93,9 @@ void combine(const Places& p, const TensorView& touched, int64_t* count) {
         if constexpr (R == Reduce::Mul || R == Reduce::Min) t = t && v;
         else t = t || v;
       } else if constexpr (R == Reduce::Add || R == Reduce::Mean) {
-        t = static_cast<T>(t + v);
+        t = wrapping<T>(t, v, std::plus<>());
       } else if constexpr (R == Reduce::Mul) {
-        t = static_cast<T>(t * v);
+        t = wrapping<T>(t, v, std::multiplies<>());
       } else if constexpr (!std::is_same_v<T, complex64> && !std::is_same_v<T, complex128>) {
         if constexpr (R == Reduce::Max) t = v > t || v != v ? v : t;
         else t = v < t || v != v ? v : t;

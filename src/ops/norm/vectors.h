@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernels/pipeline.h"
+#include "ops/op.h"
 #include "tensor/view.h"
 
 namespace updraft {
@@ -10,6 +11,7 @@ namespace updraft {
 /// The elements of `v` as double; `n` times `otherwise` when it is absent (no data).
 inline std::vector<double> read_vector(const TensorView& v, int64_t n, double otherwise) {
   std::vector<double> values(static_cast<size_t>(n), otherwise);
+  if (v.data && v.numel() > n) fail_kernel(fmt::format("{} has more than {} values", describe(v), n));
   if (v.data && !v.empty()) gather_to(values.data(), DType::Double, v);
   return values;
 }
@@ -17,6 +19,8 @@ inline std::vector<double> read_vector(const TensorView& v, int64_t n, double ot
 /// Writes values to `v`, unless it is absent.
 inline void write_vector(const TensorView& v, const std::vector<double>& values) {
   if (!v.data || v.empty()) return;
+  if (static_cast<size_t>(v.numel()) != values.size())
+    fail_kernel(fmt::format("{} has no room for {} values", describe(v), values.size()));
   copy_elements(v, TensorView::contiguous(const_cast<double*>(values.data()), DType::Double, v.dims, v.rank));
 }
 

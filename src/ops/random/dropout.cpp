@@ -40,7 +40,9 @@ void generate(uint8_t* mask, int64_t bytes, double drop, const RandomKey& key) {
 void plan_mask(Op& op, const Ints& shape, double drop, const RandomSource& source, const TensorView& out) {
   require_probability(op, drop);
   int64_t elements = 1;
-  for (int64_t d : *shape) elements *= d;
+  for (int64_t d : *shape)
+    op.require(d >= 0 && !__builtin_mul_overflow(elements, d, &elements) && elements < INT64_MAX - 1024,
+               "{} is not a shape", describe_shape(shape->data(), static_cast<int>(shape.size())));
   require_mask(op, out, elements);
   const int64_t bytes = std::min(mask_bytes(elements), out.numel());
   if (bytes == 0) return;

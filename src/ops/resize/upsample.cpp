@@ -26,12 +26,14 @@ struct Positions {
 TapTable nearest(int64_t in, int64_t out, double factor, bool exact) {
   TapTable t(in, out);
   const float scale = factor > 0 ? static_cast<float>(1.0 / factor) : static_cast<float>(in) / static_cast<float>(out);
+  // Whatever the client's factor is, an index is one of the input; the comparison is for NaN, too.
+  auto index = [in](float at) { return at < static_cast<float>(in) ? static_cast<int64_t>(std::floor(at)) : in - 1; };
   for (int64_t o = 0; o < out; ++o) {
     int64_t at;
-    if (exact) at = static_cast<int64_t>(std::floor((static_cast<float>(o) + 0.5f) * scale));
+    if (exact) at = index((static_cast<float>(o) + 0.5f) * scale);
     else if (out == in) at = o;
     else if (out == 2 * in) at = o >> 1;
-    else at = static_cast<int64_t>(std::floor(static_cast<float>(o) * scale));
+    else at = index(static_cast<float>(o) * scale);
     t.index[static_cast<size_t>(o)] = std::min(at, in - 1);
   }
   return t;

@@ -96,6 +96,7 @@ void plan_network_backward(Op& op, RnnNetwork&& net, const OptIn& dy, const OptI
 
 void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {
   const size_t each = net.biases ? 4 : 2;
+  op.require(net.layers > 0 && net.layers < 1 << 20, "numLayers is {}, want at least 1", net.layers);
   op.require(net.params.size() == static_cast<size_t>(net.cells()) * each, "params has {} tensors, want {}",
              net.params.size(), static_cast<size_t>(net.cells()) * each);
   for (int64_t i = 0; i < net.cells(); ++i) {
