@@ -58,7 +58,7 @@ class DeviceMemory {
  private:
   void give_back(size_t offset, size_t bytes);
   bool fits(size_t bytes) const;  ///< with the lock
-  size_t room() const;  ///< with the lock
+  size_t room() const;            ///< with the lock
   /// The memory around an offset as [begin, end), empty when there is none; with the lock.
   std::pair<size_t, size_t> range_of(size_t offset) const;
 
