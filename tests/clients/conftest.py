@@ -115,6 +115,16 @@ def device():
     return DEVICE
 
 
+@pytest.fixture(autouse=True)
+def forks_stay_possible(request):
+    """torch_npu cannot be used in a fork of a process that used it: whoever uses the device asks for the fixture."""
+    yield
+    torch = sys.modules.get("torch")
+    alone = "device" in request.fixturenames or os.environ.get("UPDRAFT_TEST_FORK") == "0"
+    if not alone and "torch_npu" in sys.modules and torch.npu.is_initialized():
+        pytest.fail("this test used the device in pytest's own process: ask for the fixture `device` or `npu`")
+
+
 @pytest.fixture
 def npu(device):
     """For tests of what only torch.npu has."""

@@ -15,7 +15,7 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def tidy():
+def tidy(npu):
     yield
     torch.npu.empty_cache()
 

@@ -4,7 +4,7 @@ import time
 import torch
 
 
-def test_idle_process_uses_hardly_any_processor_time():
+def test_idle_process_uses_hardly_any_processor_time(npu):
     x = torch.ones(64, 64, device="npu")
     (x @ x).sum().item()
     time.sleep(0.5)  # OpenMP's threads spin for a moment
