@@ -32,9 +32,11 @@ void fill_sequence(const TensorView& to, F&& value) {
 void plan_arithmetic_sequence(Op& op, const aclScalar& start, const aclScalar& step, const TensorView& out) {
   if (out.empty()) return;
   if (is_integral(out.dtype, true)) {
-    const int64_t a = start.is_floating() ? static_cast<int64_t>(start.to_double()) : start.to_int();
-    const int64_t d = step.is_floating() ? static_cast<int64_t>(step.to_double()) : step.to_int();
-    op.launch([=] { fill_sequence<int64_t>(out, [=](int64_t i) { return a + i * d; }); });
+    // unsigned: numbers that do not fit wrap around
+    const auto a = static_cast<uint64_t>(start.to_int()), d = static_cast<uint64_t>(step.to_int());
+    op.launch([=] {
+      fill_sequence<int64_t>(out, [=](int64_t i) { return static_cast<int64_t>(a + static_cast<uint64_t>(i) * d); });
+    });
   } else {
     const double a = start.to_double(), d = step.to_double();
     op.launch([=] { fill_sequence<double>(out, [=](int64_t i) { return a + static_cast<double>(i) * d; }); });

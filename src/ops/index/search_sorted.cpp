@@ -13,7 +13,9 @@ int64_t search(const T* line, int64_t n, T v, bool right, const int64_t* sorter)
   int64_t low = 0, high = n;
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    const T x = line[sorter ? sorter[middle] : middle];
+    const int64_t at = sorter ? sorter[middle] : middle;
+    if (at < 0 || at >= n) fail_kernel(fmt::format("sorter holds {}, want 0 to {}", at, n - 1));
+    const T x = line[at];
     const bool stop = right ? x > v : x >= v;
     if (stop) high = middle;
     else low = middle + 1;
