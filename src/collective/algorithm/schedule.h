@@ -1,0 +1,59 @@
+// Schedules: which rank sends which part of the data to whom, round by round. They are what the library executes
+// between hosts and what hccl_sim simulates.
+//
+// Every rank has a working buffer, counted in elements:
+//   AllReduce, Broadcast, Reduce   the n elements of the operation
+//   ReduceScatter                  p blocks of n elements, all filled with the rank's input; block r is its result
+//   AllGather                      p blocks of n elements, block r filled; all are the result
+//   Scatter                        p blocks of n elements, filled at the root; block r is the result
+// (AllToAll has no working buffer: pairwise_peers() gives the order of the exchanges.)
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "collective/types.h"
+
+namespace updraft::collective {
+
+struct Transfer {
+  int peer;         ///< rank
+  uint64_t offset;  ///< first element in the working buffer, the same on both sides
+  uint64_t count;   ///< elements; transfers of no elements are left out on both sides
+};
+
+/// Sends read the working buffer as it was before the round; receives are stored, or combined with what is there
+/// (mine op theirs, or theirs op mine: whatever gives the lower rank's part first), after the sends of the round that
+/// overlap them have been taken. A rank goes on to its next round when all of them are done.
+struct Round {
+  std::vector<Transfer> sends;
+  std::vector<Transfer> receives;
+  bool combine = false;
+};
+using Schedule = std::vector<Round>;
+
+/// What rank `rank` of `ranks` does for an operation of n elements (n as in the table above). `root` matters for
+/// Broadcast, Reduce and Scatter only. Any number of ranks from 1 on, any n from 0 on. Throws Error (HCCL_E_PARA) when
+/// the algorithm does not exist for the kind.
+Schedule make_schedule(Kind kind, Algorithm algorithm, int rank, int ranks, uint64_t n, int root = 0);
+bool has_schedule(Kind kind, Algorithm algorithm);
+
+/// Block b of n elements divided among p ranks: the first n % p blocks have one element more.
+struct Block {
+  uint64_t offset, count;
+};
+constexpr Block block_of(uint64_t n, int p, int b) {
+  const uint64_t each = n / static_cast<uint64_t>(p), more = n % static_cast<uint64_t>(p), i = static_cast<uint64_t>(b);
+  return {i * each + (i < more ? i : more), each + (i < more ? 1 : 0)};
+}
+
+/// α-β-γ model: seconds a message, seconds a byte on the link, seconds a byte combined.
+struct LinkCost {
+  double alpha, beta, gamma;
+};
+/// Seconds that the closed formula predicts for `bytes` (the whole operation's data: n elements for AllReduce,
+/// Broadcast, Reduce; p blocks together for the others).
+double predict(Kind kind, Algorithm algorithm, int ranks, double bytes, const LinkCost& cost);
+/// The algorithm that predicts the least; ties go to the first of the enumeration.
+Algorithm choose(Kind kind, int ranks, double bytes, const LinkCost& cost);
+
+}  // namespace updraft::collective

@@ -1,0 +1,22 @@
+// Results of the HCCL interface (include/hccl/hccl_types.h) and the guide's fault codes, which begin the texts.
+#pragma once
+#include "base/error.h"
+
+namespace updraft::collective::result {
+inline constexpr int kSuccess = 0;
+inline constexpr int kPara = 1;
+inline constexpr int kPtr = 2;
+inline constexpr int kMemory = 3;
+inline constexpr int kInternal = 4;
+inline constexpr int kNotSupport = 5;
+inline constexpr int kNotFound = 6;
+inline constexpr int kUnavail = 7;
+inline constexpr int kSyscall = 8;
+inline constexpr int kTimeout = 9;
+inline constexpr int kOpenFile = 10;
+inline constexpr int kTcpConnect = 11;
+inline constexpr int kTcpTransfer = 13;
+inline constexpr int kRuntime = 15;
+inline constexpr int kRemote = 21;
+inline constexpr int kOutOfMemory = 24;
+}  // namespace updraft::collective::result
