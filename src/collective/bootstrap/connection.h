@@ -1,5 +1,5 @@
-// Framed messages over a stream socket, in the event loop's thread: u32 length (little endian, of what follows), u8 type,
-// payload.
+// Framed messages over a stream socket, in the event loop's thread: u32 length (little endian, of what follows), u8
+// type, payload.
 #pragma once
 #include <cstdint>
 #include <deque>
