@@ -3,13 +3,13 @@
 
 namespace updraft::collective::mesh {
 
+// Everyone begins with another peer, so that no rank is the first of all.
 Schedule reduce_scatter(const Team& team) {
   Round round;
   round.combine = true;
-  for (int member = 0; member < team.size; ++member) {
-    if (member == team.me) continue;
-    team.add(round.sends, member, member, member + 1);
-    team.add(round.receives, member, team.me, team.me + 1);
+  for (int d = 1; d < team.size; ++d) {
+    team.add_around(round.sends, team.me + d, team.me + d, 1);
+    team.add_around(round.receives, team.me - d, team.me, 1);
   }
   return {std::move(round)};
 }
@@ -19,8 +19,7 @@ Schedule scatter(const Team& team, int root) {
   if (team.me != root) {
     team.add(round.receives, root, team.me, team.me + 1);
   } else {
-    for (int member = 0; member < team.size; ++member)
-      if (member != root) team.add(round.sends, member, member, member + 1);
+    for (int d = 1; d < team.size; ++d) team.add_around(round.sends, root + d, root + d, 1);
   }
   return {std::move(round)};
 }

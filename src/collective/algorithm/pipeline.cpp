@@ -16,11 +16,11 @@ Schedule reduce_scatter(const Team& team, int group) {
       team.add_around(round.sends, team.me + group, block, 1);
       team.add_around(round.receives, team.me - group, block - group, 1);
     }
-    for (int member = base; member < base + group; ++member) {
-      if (member == team.me) continue;
-      const int theirs = team.wrap(member - k * group);
-      team.add(round.sends, member, block, block + 1);
-      team.add(round.receives, member, theirs, theirs + 1);
+    for (int d = 1; d < group; ++d) {
+      const int to = base + (team.me - base + d) % group, from = base + (team.me - base - d + group) % group;
+      const int theirs = team.wrap(from - k * group);
+      team.add(round.sends, to, block, block + 1);
+      team.add(round.receives, from, theirs, theirs + 1);
     }
   }
   return mirror(std::move(all_gather), true);
