@@ -39,31 +39,38 @@ class Outcome:
         return f"── rank {self.rank}: {how}\n{self.error or ''}{self.log[-4000:]}"
 
 
+def says(outcomes):
+    return "\n".join(map(str, outcomes))
+
+
 class World:
     """What a rank's function is given."""
 
-    def __init__(self, rank, size, folder):
-        self.rank, self.size, self.folder = rank, size, Path(folder)
-        self.device = torch.device(DEVICE, rank) if DEVICE == "npu" else torch.device("cpu")
+    def __init__(self, rank, size, folder, host="127.0.0.1", hosts=1):
+        self.rank, self.size, self.folder, self.host, self.hosts = rank, size, Path(folder), host, hosts
+        self.local_size = size // hosts
+        self.local_rank = rank % self.local_size
+        self.device = torch.device(DEVICE, self.local_rank) if DEVICE == "npu" else torch.device("cpu")
         self.backend, self.group, self.store = BACKEND, None, None
 
     def connect(self):
         """Rank 0's store listens on whatever port is free and tells the others by a file."""
         place = self.folder / "port"
         if self.rank == 0:
-            self.store = dist.TCPStore("127.0.0.1", 0, self.size, is_master=True, wait_for_workers=False)
+            self.store = dist.TCPStore(self.host, 0, self.size, is_master=True, wait_for_workers=False)
             place.with_suffix(".new").write_text(str(self.store.port))
             place.with_suffix(".new").rename(place)
         else:
             while not place.exists():
                 time.sleep(0.005)
-            self.store = dist.TCPStore("127.0.0.1", int(place.read_text()), self.size, is_master=False)
-        os.environ.update(RANK=str(self.rank), LOCAL_RANK=str(self.rank), WORLD_SIZE=str(self.size), LOCAL_WORLD_SIZE=str(self.size),
-                          MASTER_ADDR="127.0.0.1", MASTER_PORT=str(self.store.port))
+            self.store = dist.TCPStore(self.host, int(place.read_text()), self.size, is_master=False)
+        os.environ.update(RANK=str(self.rank), LOCAL_RANK=str(self.local_rank), WORLD_SIZE=str(self.size),
+                          LOCAL_WORLD_SIZE=str(self.local_size), GROUP_RANK=str(self.rank // self.local_size), MASTER_ADDR=self.host,
+                          MASTER_PORT=str(self.store.port))
 
     def init(self, **options):
         if DEVICE == "npu":
-            torch.npu.set_device(self.rank)
+            torch.npu.set_device(self.local_rank)
         dist.init_process_group(self.backend, store=dist.PrefixStore("group", self.store), rank=self.rank, world_size=self.size, **options)
         self.group = dist.group.WORLD
 
@@ -91,9 +98,9 @@ class World:
 
 class Launch:
     """Runs function(world, *args) on every rank. env: variables that the forks set before they do anything; what is read when
-    torch_npu is imported needs a process of its own (tests/clients/subproc.py)."""
+    torch_npu is imported needs a process of its own (tests/clients/subproc.py). hosts: (network namespace, address, interface) of each."""
 
-    def __init__(self, folder, function, ranks, *args, env=None, init=True):
+    def __init__(self, folder, function, ranks, *args, env=None, init=True, hosts=()):
         self.folder, self.ranks, self.ended = Path(folder), ranks, {}
         self.folder.mkdir(parents=True, exist_ok=True)
         sys.stdout.flush()
@@ -104,7 +111,7 @@ class Launch:
         for rank in range(ranks):
             pid = os.fork()
             if pid == 0:
-                run_rank(self.folder, rank, ranks, function, args, env or {}, init)
+                run_rank(self.folder, rank, ranks, function, args, env or {}, init, hosts)
             self.pids[rank] = pid
 
     def poll(self):
@@ -155,7 +162,14 @@ class Launch:
         return found
 
 
-def run_rank(folder, rank, ranks, function, args, env, init):
+def enter(namespace):
+    """Moves this process, which has one thread still, into a network namespace."""
+    with open(f"/run/netns/{namespace}") as file:
+        if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0):
+            raise OSError(ctypes.get_errno(), f"cannot enter network namespace {namespace}")
+
+
+def run_rank(folder, rank, ranks, function, args, env, init, hosts):
     status = 1
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -166,8 +180,13 @@ def run_rank(folder, rank, ranks, function, args, env, init):
         sys.stdout, sys.stderr = open(1, "w", buffering=1, closefd=False), open(2, "w", buffering=1, closefd=False)
         faulthandler.enable(file=sys.stderr)
         faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True, chain=False)
-        os.environ.update({name: value.format(rank=rank) for name, value in env.items()})
-        world, value, error = World(rank, ranks, folder), None, None
+        os.environ.update(env)
+        if hosts:
+            namespace, address, interface = hosts[rank * len(hosts) // ranks]
+            enter(namespace)
+            os.environ["GLOO_SOCKET_IFNAME"] = interface
+        world = World(rank, ranks, folder, hosts[0][1] if hosts else "127.0.0.1", max(1, len(hosts)))
+        value, error = None, None
         try:
             torch.manual_seed(0)
             torch.set_num_threads(1)
@@ -193,8 +212,8 @@ def run_rank(folder, rank, ranks, function, args, env, init):
         os._exit(status)
 
 
-def launch(folder, function, ranks, *args, seconds=60, env=None, init=True):
+def launch(folder, function, ranks, *args, seconds=60, **options):
     """All ranks must succeed; returns their values."""
-    outcomes = Launch(folder, function, ranks, *args, env=env, init=init).wait(seconds)
-    assert all(o.status == 0 for o in outcomes), "\n".join(map(str, outcomes))
+    outcomes = Launch(folder, function, ranks, *args, **options).wait(seconds)
+    assert all(o.status == 0 for o in outcomes), says(outcomes)
     return [o.value for o in outcomes]

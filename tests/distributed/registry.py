@@ -10,7 +10,7 @@ from typing import Callable
 
 import torch
 
-from .launch import DEVICE, LONG, Launch
+from .launch import DEVICE, LONG, Launch, says
 
 CHECKS = {}
 
@@ -123,13 +123,13 @@ def story(outcome, end):
 GRACE = 15  # seconds that the other ranks have when one has failed
 
 
-def run_all(folder, ranks, names):
-    """{name: None or what went wrong} for all names, in as many launches as failures ask for."""
+def run_all(folder, ranks, names, **options):
+    """{name: None or what went wrong} for all names, in as many launches as failures ask for. options: of Launch."""
     results, round_number = {}, 0
     while names:
         here = folder / f"{ranks}-ranks-{round_number}"
         here.mkdir()
-        job, journals = Launch(here, run_checks, ranks, names), Journals(here, ranks)
+        job, journals = Launch(here, run_checks, ranks, names, **options), Journals(here, ranks)
         begun, failed_at, watched = time.monotonic(), None, None
         while not job.poll():
             time.sleep(0.05)
@@ -147,9 +147,11 @@ def run_all(folder, ranks, names):
         done = [n for n in names if all(e and not e["text"] for e in journals.ended(n))]
         results.update(dict.fromkeys(done))
         left = [n for n in names if n not in done]
+        if not journals.current() and left == names:  # the ranks did not even begin
+            return results | dict.fromkeys(left, says(outcomes))
         if left:
             results[left[0]] = "\n".join(story(o, e) for o, e in zip(outcomes, journals.ended(left[0])))
         elif any(o.status != 0 for o in outcomes):
-            results[names[-1]] = "all checks passed, but the ranks did not end well\n" + "\n".join(map(str, outcomes))
+            results[names[-1]] = "all checks passed, but the ranks did not end well\n" + says(outcomes)
         names, round_number = left[1:], round_number + 1
     return results
