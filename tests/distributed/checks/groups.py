@@ -219,3 +219,11 @@ def collectives_on_other_streams(world, findings):
     torch.npu.current_stream().wait_stream(stream)
     expected = sum(a.double() @ a.double() for a in (numbers(r, 512 * 512, torch.float32).view(512, 512) for r in range(world.size))) + 1
     findings.same(z.double(), expected, "a side stream", 1e-4, 1e-3)
+
+
+@check(npu=True)  # tests/distributed/test_rank_table.py
+def the_world_is_that_of_the_table(world, findings):
+    """torch_npu quietly takes another way when a rank table does not work."""
+    dist.all_reduce(value(world, 1))
+    name = world.group._get_backend(world.device).get_hccl_comm_name(world.rank)
+    findings.that(name == "hccl_world_group", f"the world's communicator is {name}, not the rank table's")
