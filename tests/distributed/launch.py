@@ -36,7 +36,18 @@ class Outcome:
 
     def __str__(self):
         how = "hung" if self.status is None else f"status {self.status}"
-        return f"── rank {self.rank}: {how}\n{self.error or ''}{self.log[-4000:]}"
+        return f"── rank {self.rank}: {how}\n{self.error or ''}{tail(self.log)}"
+
+
+def tail(log):
+    """Its end, without what stacks say of the parent (a fork has them too) and the list of extension modules."""
+    kept, skips = [], False
+    for line in log.splitlines():
+        skips = skips and line.startswith("  File ")
+        if not skips and not line.startswith("Extension modules: ") and "frame #" not in line:
+            kept.append(line[:1000])
+        skips = skips or " in run_rank" in line
+    return "\n".join(kept[-60:])
 
 
 def says(outcomes):

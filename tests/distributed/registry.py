@@ -10,7 +10,7 @@ from typing import Callable
 
 import torch
 
-from .launch import DEVICE, LONG, Launch, says
+from .launch import DEVICE, LONG, Launch, says, tail
 
 CHECKS = {}
 
@@ -116,7 +116,7 @@ class Journals:
 def story(outcome, end):
     """What one rank has to say about the check that ended a launch."""
     if end and end["text"]:
-        return f"── rank {outcome.rank}: {end['text']}{outcome.log[-2000:]}"
+        return f"── rank {outcome.rank}: {end['text']}{tail(outcome.log)}"
     return f"── rank {outcome.rank}: had nothing to complain about" if end else str(outcome)
 
 

@@ -159,14 +159,14 @@ def ddp_accumulates_without_sync(world, findings):
 
 @check(2, npu=True)
 def ddp_with_autocast_and_compression(world, findings):
-    """fp16 autocast with a gradient scaler, then bf16 compressed gradients: the ranks stay together and learn."""
+    """fp16 autocast with a gradient scaler, then gradients compressed to fp16: the ranks stay together and learn."""
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
     for kind in ("scaler", "hook"):
         torch.manual_seed(8)
         model = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 4)).to(world.device)
         ddp = DDP(model, device_ids=[world.rank])
         if kind == "hook":
-            ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
+            ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
         optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("npu", enabled=kind == "scaler")
         x, y = torch.randn(8, 16, generator=torch.Generator().manual_seed(9 + world.rank)), torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
         found = []

@@ -75,11 +75,11 @@ def computing_while_a_collective_runs(world, findings):
         after = summed * 2
         expected = sum((numbers(r, 256 * 256, torch.float32).view(256, 256).double()) @ (numbers(r, 256 * 256, torch.float32).view(256, 256).double())
                        for r in range(world.size))
-        findings.same(after.double(), expected * 2, "sum of products", 1e-4, 1e-3)
+        findings.same(after.cpu().double(), expected * 2, "sum of products", 1e-4, 1e-3)
         reference = a.double()
         for _ in range(4):
             reference = (reference @ a.double()) * 0.1
-        findings.same(beside.double(), reference, "computed beside it", 1e-3, 1e-1)
+        findings.same(beside.cpu().double(), reference, "computed beside it", 1e-3, 1e-1)
 
 
 @check(2, 4)
@@ -218,7 +218,7 @@ def collectives_on_other_streams(world, findings):
         z = y + 1
     torch.npu.current_stream().wait_stream(stream)
     expected = sum(a.double() @ a.double() for a in (numbers(r, 512 * 512, torch.float32).view(512, 512) for r in range(world.size))) + 1
-    findings.same(z.double(), expected, "a side stream", 1e-4, 1e-3)
+    findings.same(z.cpu().double(), expected, "a side stream", 1e-4, 1e-3)
 
 
 @check(npu=True)  # tests/distributed/test_rank_table.py
