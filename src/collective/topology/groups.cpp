@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "collective/error.h"
+#include "collective/topology/product.h"
 #include "collective/topology/world.h"
 #include "device/soc.h"
 
@@ -34,7 +35,7 @@ std::map<std::string, std::vector<int>> devices_by_server(const World& world, co
 /// of every server, any number.
 void check_card_limits(const std::string& name, const World& world, const std::vector<uint32_t>& ranks) {
   const auto servers = devices_by_server(world, ranks);
-  const bool older = !soc().bf16;
+  const bool older = limits_of(soc()).two_nets;
   const std::vector<int>& first = servers.begin()->second;
   for (const auto& [server, devices] : servers) {
     const size_t n = devices.size();

@@ -1,9 +1,6 @@
 #include "collective/topology/world.h"
 
 #include <atomic>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,6 +8,7 @@
 #include "base/log.h"
 #include "collective/error.h"
 #include "collective/topology/environment.h"
+#include "collective/topology/variable.h"
 
 namespace updraft::collective {
 namespace {
@@ -18,74 +16,27 @@ namespace {
 constexpr uint32_t kMaximum = 1u << 20;
 std::atomic<ChiefRendezvous> g_rendezvous{nullptr};
 
-const char* variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text && *text ? text : nullptr;
-}
-
 /// A number in [least, most] of the variable; nothing when it is not set.
 std::optional<uint32_t> number(const char* name, uint32_t least, uint32_t most) {
-  const char* text = variable(name);
-  if (!text) return {};
-  uint32_t value = 0;
-  const char* end = text + std::strlen(text);
-  auto [stop, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stop != end || value < least || value > most)
-    throw Error(result::kPara, "EI0001: {}=\"{}\" is not a number from {} to {}; correct the variable", name, text,
-                least, most);
-  return value;
+  const auto v = variable(name);
+  if (!v) return {};
+  return static_cast<uint32_t>(v->integer(least, most));
 }
 
-uint32_t rank_of_pod(const RankTable& table, const Launch& launch, const std::string& path) {
-  std::vector<uint32_t> found;
-  for (const RankEntry& entry : table.ranks)
-    if (entry.pod == launch.rank_text) found.push_back(entry.rank);
-  if (found.size() > 1 && launch.device)  // a pod with several devices
-    std::erase_if(found, [&](uint32_t r) { return table.ranks[r].device != *launch.device; });
-  if (found.size() == 1) return found.front();
-  if (found.empty())
-    throw Error(result::kPara,
-                "EI0004: {} has no pod_name \"{}\"{}: in this template RANK_ID is the pod_name; correct RANK_ID or the "
-                "table",
-                path, launch.rank_text,
-                launch.device ? fmt::format(" with device_id {}", *launch.device) : std::string());
-  throw Error(result::kPara,
-              "EI0004: pod_name \"{}\" in {} has {} devices: set ASCEND_DEVICE_ID to the one that is this process'",
-              launch.rank_text, path, found.size());
-}
-
-World of_rank_table(const std::string& path) {
-  const Launch launch = read_launch();
-  RankTable table = read_rank_table(path, Environment::read().connect_timeout);
-  const auto size = static_cast<uint32_t>(table.ranks.size());
-  const bool pods = table.version.empty();
-  World world{0, {}, "RANK_TABLE_FILE=" + path};
-  if (pods && !launch.rank_text.empty()) {
-    world.rank = rank_of_pod(table, launch, path);
+World of_rank_table(const Launch& launch) {
+  RankTable table = read_rank_table(launch.rank_table, Environment::read().connect_timeout);
+  World world{0, {}, "RANK_TABLE_FILE=" + launch.rank_table};
+  const auto torch_rank = number("RANK", 0, kMaximum);
+  if (launch.rank_text.empty() && torch_rank && !table.ranks.empty()) {  // torch gives HCCL its own rank
+    world.rank = number("RANK", 0, static_cast<uint32_t>(table.ranks.size()) - 1).value();
   } else {
-    std::optional<uint32_t> rank = launch.rank;
-    const char* from = "RANK_ID";
-    if (!rank) rank = number(from = "RANK", 0, kMaximum);
-    if (!rank)
-      throw Error(result::kPara,
-                  "EI0001: RANK_TABLE_FILE={} is set and RANK_ID is not: set RANK_ID to the {} of this process", path,
-                  pods ? "pod_name" : "rank_id");
-    if (*rank >= size)
-      throw Error(result::kPara, "EI0004: {}={} is not in {}, which has the ranks 0 to {}; correct {} or the table",
-                  from, *rank, path, size - 1, from);
-    world.rank = *rank;
+    world.rank = own_entry(table, launch).rank;
   }
-  if (launch.size && *launch.size != size)
-    throw Error(result::kPara,
-                "EI0004: RANK_SIZE={}, but {} has {} devices: every device of the table must be a process of the job; "
-                "correct one of them",
-                *launch.size, path, size);
   world.ranks = std::move(table.ranks);
   return world;
 }
 
-World of_chief(const ChiefSettings& settings) {
-  const Launch launch = read_launch();
+World of_chief(const ChiefSettings& settings, const Launch& launch) {
   if (settings.worker_size <= 1)
     return {0, {{0, settings.worker_ip, "", launch.device.value_or(0), "", "", ""}}, "CM_WORKER_SIZE=1"};
   if (ChiefRendezvous rendezvous = g_rendezvous.load()) return rendezvous(settings, launch);
@@ -137,10 +88,10 @@ World of_torchrun(uint32_t rank) {
 
 World read_world() {
   const auto chief = read_chief_settings();  // refuses a mixture with the variables below
-  if (const char* path = variable("RANK_TABLE_FILE")) return of_rank_table(path);
-  if (chief) return of_chief(*chief);
-  if (auto rank = number("RANK", 0, kMaximum)) return of_torchrun(*rank);
   const Launch launch = read_launch();
+  if (!launch.rank_table.empty()) return of_rank_table(launch);
+  if (chief) return of_chief(*chief, launch);
+  if (auto rank = number("RANK", 0, kMaximum)) return of_torchrun(*rank);
   if (launch.size == 1u) return {0, {{0, "node 0", "", launch.device.value_or(0), "", "", ""}}, "RANK_SIZE=1"};
   throw Error(result::kPara,
               "EI0001: {}: set RANK_TABLE_FILE and RANK_ID, or CM_CHIEF_IP, CM_CHIEF_PORT, CM_CHIEF_DEVICE, "
