@@ -56,6 +56,7 @@ inline constexpr int kRtInternal = 507000;
 inline constexpr int kRtAicoreException = 507015;
 inline constexpr int kRtAicpuException = 507018;
 inline constexpr int kRtVectorCoreException = 507035;
+inline constexpr int kRtCommunication = 507048;  // a collective failed
 inline constexpr int kAclnnNullptr = 161001;
 inline constexpr int kAclnnParamInvalid = 161002;
 inline constexpr int kAclnnRuntime = 361001;

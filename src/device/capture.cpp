@@ -11,16 +11,18 @@ namespace {
 
 class LaunchTask final : public Task {
  public:
-  explicit LaunchTask(std::shared_ptr<CapturedGraph> graph) : graph_(std::move(graph)) {
+  LaunchTask(std::shared_ptr<CapturedGraph> graph, size_t begin, size_t end)
+      : graph_(std::move(graph)), begin_(begin), end_(end) {
     kind = TaskKind::Compute;
     work = INT64_MAX;
   }
-  void run() override { graph_->run(); }
+  void run() override { graph_->run(begin_, end_); }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }
 
  private:
   std::shared_ptr<CapturedGraph> graph_;
+  size_t begin_, end_;
 };
 
 }  // namespace
@@ -88,11 +90,21 @@ std::string CapturedGraph::to_json() const {
 }
 
 void CapturedGraph::launch(const std::shared_ptr<CapturedGraph>& graph, Stream& stream) {
-  stream.submit(new LaunchTask(graph));
+  size_t begin = 0;
+  const size_t size = graph->size();
+  for (size_t i = 0; i < size; ++i) {
+    Task* instance = graph->tasks_[i]->instance();
+    if (!instance) continue;
+    if (i > begin) stream.submit(new LaunchTask(graph, begin, i));
+    stream.submit(instance);
+    begin = i + 1;
+  }
+  if (begin < size || size == 0) stream.submit(new LaunchTask(graph, begin, size));
 }
 
-void CapturedGraph::run() {
-  for (Task* task : tasks_) {
+void CapturedGraph::run(size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    Task* task = tasks_[i];
     try {
       task->run();
     } catch (const Error& e) { throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text()); }

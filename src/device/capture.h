@@ -36,7 +36,8 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
 
   /// Enqueues one run of the whole graph.
   static void launch(const std::shared_ptr<CapturedGraph>& graph, Stream& stream);
-  void run();
+  /// Tasks [begin, end).
+  void run(size_t begin, size_t end);
 
   void* handle = nullptr;  ///< what the client calls this graph
 

@@ -44,6 +44,8 @@ class DeviceMemory {
   size_t available() const;
   int fd() const { return fd_; }
   const char* base() const { return window_; }
+  /// Bytes from base() on that the file behind fd() holds; addresses above are those of VMM.
+  size_t file_bytes() const { return heap_; }
 
   // Virtual memory management: address ranges and physical memory apart.
   void* reserve(size_t bytes);

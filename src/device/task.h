@@ -41,6 +41,9 @@ class Task {
   virtual void run() {}
   /// Control tasks: Done, or Parked after arranging for stream.resume().
   virtual Control control(Stream&) { return Control::Done; }
+  /// A task that each replay of a captured graph needs anew, on the stream itself (collectives, which park); null:
+  /// run() does it.
+  virtual Task* instance() { return nullptr; }
   /// Called once when the stream (and no captured graph) needs the task any more.
   virtual void release() = 0;
   /// Name for messages, profiles and traces.

@@ -1,0 +1,137 @@
+#include "collective/bootstrap/connection.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "collective/bootstrap/address.h"
+
+namespace updraft::collective {
+
+Connection::~Connection() {
+  if (fd_ >= 0) close();
+}
+
+void Connection::start(OnFrame on_frame, OnClose on_close) {
+  on_frame_ = std::move(on_frame);
+  on_close_ = std::move(on_close);
+  EventLoop::get().add(fd_, EPOLLIN | EPOLLRDHUP, [weak = weak_from_this()](uint32_t events) {
+    if (auto self = weak.lock()) self->on_events(events);
+  });
+}
+
+void Connection::send(uint8_t type, const std::string& payload) {
+  if (fd_ < 0) return;
+  std::string frame(5, '\0');
+  const auto length = static_cast<uint32_t>(payload.size() + 1);
+  std::memcpy(frame.data(), &length, 4);
+  frame[4] = static_cast<char>(type);
+  frame += payload;
+  out_.push_back(std::move(frame));
+  flush();
+}
+
+void Connection::finish() {
+  finishing_ = true;
+  if (flush() && out_.empty()) close();
+}
+
+void Connection::close() {
+  if (fd_ < 0) return;
+  EventLoop::get().remove(fd_);
+  ::close(std::exchange(fd_, -1));
+  on_frame_ = nullptr;
+  on_close_ = nullptr;
+}
+
+void Connection::fail(const std::string& why) {
+  if (fd_ < 0) return;
+  auto keep = shared_from_this();
+  auto on_close = std::move(on_close_);
+  close();
+  if (on_close && !finishing_) on_close(why);
+}
+
+// False when the connection is gone.
+bool Connection::flush() {
+  while (!out_.empty()) {
+    const std::string& first = out_.front();
+    ssize_t n = ::send(fd_, first.data() + sent_, first.size() - sent_, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (n < 0) {
+      const std::string why = std::strerror(errno);
+      // Not from inside send(): the caller may hold references into what on_close destroys.
+      EventLoop::get().post([weak = weak_from_this(), why] {
+        if (auto self = weak.lock()) self->fail(why);
+      });
+      out_.clear();
+      sent_ = 0;
+      return false;
+    }
+    sent_ += static_cast<size_t>(n);
+    if (sent_ == first.size()) {
+      out_.pop_front();
+      sent_ = 0;
+    }
+  }
+  if (writing_ != !out_.empty()) {
+    writing_ = !out_.empty();
+    EventLoop::get().modify(fd_, EPOLLIN | EPOLLRDHUP | (writing_ ? EPOLLOUT : 0u));
+  }
+  return true;
+}
+
+void Connection::on_events(uint32_t events) {
+  auto keep = shared_from_this();
+  if (events & EPOLLOUT) {
+    if (!flush()) return;
+    if (finishing_ && out_.empty()) {
+      close();
+      return;
+    }
+  }
+  if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))) return;
+  char buffer[16 << 10];
+  while (fd_ >= 0) {
+    ssize_t n = recv(fd_, buffer, sizeof buffer, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (n <= 0) {
+      fail(n == 0 ? "the connection was closed" : std::strerror(errno));
+      return;
+    }
+    in_.append(buffer, static_cast<size_t>(n));
+    size_t at = 0;
+    while (fd_ >= 0 && in_.size() - at >= 5) {
+      uint32_t length;
+      std::memcpy(&length, in_.data() + at, 4);
+      if (length == 0 || length > limit_) {
+        fail("a frame of " + std::to_string(length) + " bytes is not allowed here");
+        return;
+      }
+      if (in_.size() - at - 4 < length) break;
+      auto type = static_cast<uint8_t>(in_[at + 4]);
+      std::string payload = in_.substr(at + 5, length - 1);
+      at += 4 + size_t{length};
+      auto on_frame = on_frame_;
+      if (on_frame) on_frame(type, std::move(payload));
+    }
+    in_.erase(0, at);
+  }
+}
+
+std::string Connection::peer_name() const {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (fd_ < 0 || getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "a closed connection";
+  return text_of(address);
+}
+
+}  // namespace updraft::collective

@@ -1,0 +1,47 @@
+// One thread a process that watches the descriptors of the bootstrap: sockets of rendezvous, ends of peers.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace updraft::collective {
+
+class EventLoop {
+ public:
+  using Handler = std::function<void(uint32_t events)>;  ///< EPOLLIN, EPOLLOUT, EPOLLHUP …
+  using Clock = std::chrono::steady_clock;
+
+  /// Starts its thread on first use; lives as long as the process. A forked child has none and its copies of the
+  /// watched descriptors are closed, so that peers see the end of this process even while its children live.
+  static EventLoop& get();
+
+  /// Any thread. `action` runs in the loop's thread.
+  void post(std::function<void()> action);
+  /// Any thread but the loop's: runs `action` there and waits for it.
+  void run(const std::function<void()>& action);
+
+  // --- in the loop's thread only ---
+  void add(int fd, uint32_t events, Handler handler);
+  void modify(int fd, uint32_t events);
+  /// The handler is not called any more; the descriptor stays open.
+  void remove(int fd);
+  uint64_t at(Clock::time_point when, std::function<void()> action);
+  void cancel(uint64_t timer);
+
+ private:
+  EventLoop();
+  void loop();
+
+  int epoll_ = -1, wake_ = -1;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> posted_;
+  std::map<int, std::shared_ptr<Handler>> handlers_;  // changed under the mutex, for forks
+  std::map<std::pair<Clock::time_point, uint64_t>, std::function<void()>> timers_;
+  uint64_t next_timer_ = 1;
+};
+
+}  // namespace updraft::collective

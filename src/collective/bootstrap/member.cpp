@@ -1,0 +1,274 @@
+#include "collective/bootstrap/member.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "collective/bootstrap/address.h"
+#include "collective/bootstrap/protocol.h"
+
+namespace updraft::collective {
+namespace {
+
+// A connected nonblocking socket, or -1 with errno.
+int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::Clock::time_point deadline) {
+  int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  int failure = 0;
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) failure = errno;
+  if (failure == EINPROGRESS) {
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - EventLoop::Clock::now()).count();
+    pollfd wait{fd, POLLOUT, 0};
+    if (poll(&wait, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000))) <= 0) {
+      failure = ETIMEDOUT;
+    } else {
+      socklen_t size = sizeof failure;
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size);
+    }
+  }
+  if (failure) {
+    close(fd);
+    errno = failure;
+    return -1;
+  }
+  int one = 1, idle = 5, count = 5;
+  unsigned lost = 30'000;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost, sizeof lost);
+  return fd;
+}
+
+}  // namespace
+
+std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const std::string& key, uint32_t rank,
+                                     uint32_t ranks, Clock::time_point deadline) {
+  sockaddr_storage address;
+  socklen_t length;
+  if (!parse_address(ip, port, &address, &length))
+    throw Error(result::kPara, "EI0015: the root's address {} is neither IPv4 nor IPv6", ip);
+  int fd;
+  auto pause = std::chrono::milliseconds(5);
+  while ((fd = connect_once(address, length, deadline)) < 0) {
+    const int why = errno;
+    if (Clock::now() + pause >= deadline)
+      throw Error(result::kTimeout,
+                  "EI0015: rank {} cannot reach the root at {}:{}: {}. See whether rank 0 runs, and which interface is "
+                  "chosen (HCCL_IF_IP, HCCL_SOCKET_IFNAME; HCCL_CONNECT_TIMEOUT sets the time)",
+                  rank, ip, port, std::strerror(why));
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::milliseconds(200));
+  }
+  std::shared_ptr<Member> member(new Member);
+  member->key_ = key;
+  member->rank_ = rank;
+  member->ranks_ = ranks;
+  member->nonce_ = random_bytes(32);
+  member->root_name_ = text_of(address);
+  sockaddr_storage own{};
+  socklen_t own_length = sizeof own;
+  getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length);
+  member->local_ip_ = ip_of(own);
+  EventLoop::get().run([&] {
+    member->connection_ = std::make_shared<Connection>(fd);
+    member->connection_->set_limit(256u << 20);
+    std::weak_ptr<Member> weak = member;
+    member->connection_->start(
+        [weak](uint8_t type, const std::string& payload) {
+          auto self = weak.lock();
+          if (!self) return;
+          try {
+            self->on_frame(type, payload);
+          } catch (const Error& e) {
+            self->connection_->close();
+            self->on_end(e.text());
+          }
+        },
+        [weak](const std::string& why) {
+          if (auto self = weak.lock()) self->on_end(why);
+        });
+  });
+  member->wait<bool>(deadline, "an answer", [&] { return member->welcome_ ? std::optional(true) : std::nullopt; });
+  return member;
+}
+
+Member::~Member() {
+  if (connection_) EventLoop::get().post([connection = std::move(connection_)] { connection->close(); });
+}
+
+template <class T>
+T Member::wait(Clock::time_point deadline, const std::string& what, const std::function<std::optional<T>()>& ready) {
+  std::unique_lock lock(mutex_);
+  std::optional<T> value;
+  // The root knows better who is missing: give it a moment to say so.
+  const bool in_time = changed_.wait_until(lock, deadline + std::chrono::seconds(2), [&] {
+    value = ready();
+    return value || failure_ || left_;
+  });
+  if (value) return std::move(*value);
+  if (failure_) throw *failure_;
+  if (in_time) throw Error(result::kUnavail, "EI0015: the communicator was destroyed");
+  throw Error(result::kTimeout, "EI0015: rank {} got no {} from the root at {} in time (HCCL_CONNECT_TIMEOUT)", rank_,
+              what, root_name_);
+}
+
+std::vector<std::string> Member::exchange(const std::string& blob, Clock::time_point deadline) {
+  uint32_t id;
+  {
+    std::lock_guard lock(mutex_);
+    id = next_exchange_++;
+  }
+  EventLoop::get().post([self = shared_from_this(), text = Writer().u32(id).bytes(blob).text()] {
+    if (self->connection_) self->connection_->send(kExchange, text);
+  });
+  return wait<std::vector<std::string>>(deadline, "data of all ranks",
+                                        [&]() -> std::optional<std::vector<std::string>> {
+                                          auto it = gathered_.find(id);
+                                          if (it == gathered_.end()) return std::nullopt;
+                                          auto all = std::move(it->second);
+                                          gathered_.erase(it);
+                                          return all;
+                                        });
+}
+
+void Member::put(const std::string& key, const std::string& value) {
+  EventLoop::get().post([self = shared_from_this(), text = Writer().sized(key).bytes(value).text()] {
+    if (self->connection_) self->connection_->send(kPut, text);
+  });
+}
+
+std::string Member::get(const std::string& key, Clock::time_point deadline) {
+  EventLoop::get().post([self = shared_from_this(), key] {
+    if (self->connection_) self->connection_->send(kGet, key);
+  });
+  return wait<std::string>(deadline, "value", [&]() -> std::optional<std::string> {
+    auto it = values_.find(key);
+    return it == values_.end() ? std::nullopt : std::optional(it->second);
+  });
+}
+
+void Member::watch(Events events) {
+  EventLoop::get().run([&] {
+    std::map<uint32_t, bool> gone;
+    std::vector<std::pair<uint32_t, Error>> faults;
+    std::optional<Error> failure;
+    {
+      std::lock_guard lock(mutex_);
+      events_ = std::move(events);
+      gone = gone_;
+      faults = faults_;
+      failure = failure_;
+    }
+    for (auto [rank, left] : gone)
+      if (events_.gone) events_.gone(rank, left);
+    for (auto& [rank, error] : faults)
+      if (events_.fault) events_.fault(rank, error);
+    if (failure && events_.root_lost) events_.root_lost(failure->text());
+  });
+}
+
+void Member::report(const Error& fault) {
+  EventLoop::get().post(
+      [self = shared_from_this(), text = Writer().u32(static_cast<uint32_t>(fault.code())).bytes(fault.text()).text()] {
+        if (self->connection_) self->connection_->send(kFault, text);
+      });
+}
+
+void Member::leave() {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(left_, true)) return;
+  }
+  EventLoop::get().run([this] {
+    events_ = {};
+    if (!connection_) return;
+    connection_->send(kLeave, "");
+    connection_->finish();
+  });
+  changed_.notify_all();
+}
+
+void Member::on_frame(uint8_t type, const std::string& payload) {
+  Reader reader(payload);
+  std::unique_lock lock(mutex_);
+  switch (type) {
+    case kChallenge:
+      root_nonce_ = reader.bytes(32);
+      connection_->send(kHello, Writer()
+                                    .u32(rank_)
+                                    .u32(ranks_)
+                                    .bytes(nonce_)
+                                    .bytes(proof_of(key_, "member", root_nonce_, nonce_, rank_, ranks_))
+                                    .text());
+      break;
+    case kWelcome: {
+      const std::string want = proof_of(key_, "root", nonce_, root_nonce_, rank_, ranks_), got(reader.bytes(32));
+      if (!equal_in_constant_time(want.data(), got.data(), want.size()))
+        throw Error(result::kPara, "EI0015: what listens at {} does not know the key of this communicator", root_name_);
+      welcome_ = true;
+      break;
+    }
+    case kGathered: {
+      const uint32_t id = reader.u32();
+      std::vector<std::string> all;
+      for (uint32_t r = 0; r < ranks_; ++r) all.emplace_back(reader.sized());
+      gathered_[id] = std::move(all);
+      break;
+    }
+    case kValue: {
+      std::string key(reader.sized());
+      values_[key] = reader.rest();
+      break;
+    }
+    case kGone: {
+      const uint32_t rank = reader.u32();
+      const bool left = reader.u32() != 0;
+      gone_[rank] = left;
+      auto handler = events_.gone;
+      lock.unlock();
+      if (handler) handler(rank, left);
+      break;
+    }
+    case kFault: {
+      const uint32_t rank = reader.u32();
+      const auto code = static_cast<int>(reader.u32());
+      Error error(code, std::string(reader.rest()));
+      faults_.emplace_back(rank, error);
+      auto handler = events_.fault;
+      lock.unlock();
+      if (handler) handler(rank, error);
+      break;
+    }
+    case kRefused: {
+      const auto code = static_cast<int>(reader.u32());
+      failure_ = Error(code, std::string(reader.rest()));
+      break;
+    }
+    default: throw Error(result::kInternal, "EI0015: frame {} of the root is unknown", type);
+  }
+  changed_.notify_all();
+}
+
+void Member::on_end(const std::string& why) {
+  std::unique_lock lock(mutex_);
+  if (left_) return;
+  if (!failure_)
+    failure_ = Error(result::kRemote, "EI0015: the connection to the root at {} ended: {}", root_name_, why);
+  auto handler = events_.root_lost;
+  lock.unlock();
+  changed_.notify_all();
+  if (handler) handler(why);
+}
+
+}  // namespace updraft::collective

@@ -1,0 +1,463 @@
+#include "collective/communicator.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cstring>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/parallel.h"
+#include "collective/error.h"
+#include "collective/network.h"
+#include "collective/task.h"
+
+namespace updraft::collective {
+namespace {
+constexpr auto kTick = std::chrono::milliseconds(500);
+constexpr auto kDrowsy = std::chrono::seconds(5);
+}  // namespace
+
+Communicator::Communicator(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks, Device& device,
+                           const CommunicatorOptions& options)
+    : member_(std::move(member)),
+      rank_(rank),
+      ranks_(ranks),
+      device_(device),
+      options_(options),
+      sends_(ranks),
+      receives_(ranks) {}
+
+Communicator::~Communicator() { close(); }
+
+std::optional<Error> Communicator::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+uint64_t Communicator::occurrence(const std::string& text) {
+  std::lock_guard lock(mutex_);
+  return occurrences_[text]++;
+}
+
+void Communicator::ring() { group_->region().bell(group_->me()).ring(); }
+
+void Communicator::close() {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+    hopeless_ = true;
+  }
+  if (thread_.joinable()) {
+    ring();
+    thread_.join();
+  }
+  network_.reset();
+  if (member_) member_->leave();
+}
+
+// --- enqueueing
+// --------------------------------------------------------------------------------------------------------
+
+void Communicator::enqueue(Request request, Stream& stream) {
+  if (&stream.device() != &device_)
+    throw Error(result::kPara, "EI0003: stream {} is of device {}, the communicator is of device {}", stream.id(),
+                stream.device().index(), device_.index());
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) throw Error(result::kUnavail, "EI0003: the communicator {} was destroyed", options_.name);
+    if (failure_ && !stream.capture())
+      throw Error(async_error(), "the communicator {} has failed: {}", options_.name, failure_->text());
+  }
+  submit_collective(shared_from_this(), std::move(request), stream);
+}
+
+void Communicator::number(Operation& operation) {
+  std::lock_guard lock(mutex_);
+  operation.numbers.clear();
+  for (const Message& m : operation.request.messages)
+    operation.numbers.push_back(++(m.send ? sends_ : receives_)[m.peer]);
+  if (operation.request.messages.empty()) operation.ticket = ++tickets_;
+}
+
+bool Communicator::begin(Operation& operation, Stream& stream) {
+  operation.stream = &stream;
+  operation.since = Clock::now();
+  if (auto before = stream.failure()) {
+    fail(Error(result::kRuntime, "EI0002: rank {} cannot do {}: its stream failed before: {}", rank_,
+               describe(operation), before->text()),
+         true);
+    return true;
+  }
+  std::unique_lock lock(mutex_);
+  if (failure_ || closed_) {
+    const Error why = failure_ ? *failure_ : Error(result::kUnavail, "the communicator was destroyed");
+    lock.unlock();
+    stream.fail(Error(code::kRtCommunication, "{}", why.text()), name_of(operation.request.kind));
+    return true;
+  }
+  if (operation.ticket == 0) {
+    operation.open_messages = operation.request.messages.size();
+    if (operation.open_messages == 0) return true;
+    for (size_t i = 0; i < operation.request.messages.size(); ++i) {
+      Pending pending{};
+      pending.operation = &operation;
+      pending.message = operation.request.messages[i];
+      pending.number = operation.numbers[i];
+      messages_.push_back(std::move(pending));
+    }
+    lock.unlock();
+    ring();
+    return false;
+  }
+  queue_[operation.ticket] = &operation;
+  if (network_ || operation.ticket != next_) {
+    if (network_ || deep_sleep_) {
+      lock.unlock();
+      ring();
+    }
+    return false;
+  }
+  try {
+    const bool all_here = post(operation);
+    if (all_here && operation.inlined) {
+      check_agreement(operation);
+      work_inline(*group_, operation.request, operation.ticket);
+      queue_.erase(operation.ticket);
+      ++next_;
+      const bool more = queue_.contains(next_);
+      lock.unlock();
+      if (more) ring();
+      return true;
+    }
+    if (all_here || deep_sleep_) {
+      lock.unlock();
+      ring();
+    }
+    return false;
+  } catch (const Error& e) {
+    lock.unlock();
+    fail(e, true);
+    ring();
+    return false;  // its turn to fail comes in the thread, with all others
+  }
+}
+
+void Communicator::drop(const Operation& operation) {
+  fail(Error(result::kRuntime, "EI0002: rank {} dropped {}: its stream was aborted", rank_, describe(operation)), true);
+}
+
+// --- the thread
+// --------------------------------------------------------------------------------------------------------
+
+void Communicator::loop() {
+  pthread_setname_np(pthread_self(), "hccl-comm");
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  set_parallel_threads(Config::get().threads);
+  Doorbell& bell = group_->region().bell(group_->me());
+  auto active = Clock::now();
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const uint32_t seen = bell.read();
+    if (closed_ && !failure_) failure_ = Error(result::kUnavail, "the communicator was destroyed");
+    if (failure_) {
+      fail_all(lock);
+      if (closed_) return;
+    }
+    bool progress = advance_messages(lock);
+    if (auto it = queue_.find(next_); it != queue_.end() && !failure_) {
+      Operation* operation = it->second;
+      lock.unlock();
+      execute(*operation);
+      lock.lock();
+      progress = true;
+    }
+    if (progress || (failure_ && (!queue_.empty() || !messages_.empty()))) {
+      active = Clock::now();
+      continue;
+    }
+    // An operation is posted without waking this thread; while some may come it looks at the clock now and then.
+    deep_sleep_ = queue_.empty() && messages_.empty() && Clock::now() - active > kDrowsy;
+    const bool deep = deep_sleep_;
+    lock.unlock();
+    bell.wait(seen, deep ? std::chrono::nanoseconds(-1) : kTick);
+    lock.lock();
+    deep_sleep_ = false;
+  }
+}
+
+bool Communicator::may_spin() const {
+  return group_->size() * Config::get().threads <= static_cast<int>(std::thread::hardware_concurrency());
+}
+
+template <class F>
+void Communicator::wait_until(F&& reached, const Operation& operation) {
+  if (reached()) return;
+  if (may_spin()) {
+    const auto end = Clock::now() + std::chrono::microseconds(20);
+    while (Clock::now() < end)
+      if (reached()) return;
+  }
+  Doorbell& bell = group_->region().bell(group_->me());
+  while (true) {
+    const uint32_t seen = bell.read();
+    if (reached()) return;
+    if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
+    std::chrono::nanoseconds timeout(-1);
+    if (options_.exec_timeout > 0) {
+      timeout = operation.since +
+                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.exec_timeout)) -
+                Clock::now();
+      if (timeout.count() <= 0)
+        throw Error(result::kTimeout,
+                    "EI0002: {} waited for {} s: {} (HCCL_EXEC_TIMEOUT sets the time; see what these ranks are doing)",
+                    describe(operation), options_.exec_timeout, missing(operation));
+    }
+    {
+      std::unique_lock lock(mutex_);
+      if (advance_messages(lock)) continue;
+    }
+    bell.wait(seen, timeout);
+  }
+}
+
+std::string Communicator::missing(const Operation& operation) const {
+  std::string names;
+  for (int i = 0; i < group_->size(); ++i)
+    if (group_->region().posted(i).load() < operation.ticket)
+      names += fmt::format("{}{}", names.empty() ? "rank " : ", ", group_->rank(i));
+  return names.empty() ? "all ranks have begun it, not all have finished" : names + " did not come to it";
+}
+
+// Called when the communicator has failed, is closed or has lost ranks.
+void Communicator::throw_if_hopeless(const Operation& operation) const {
+  std::lock_guard lock(mutex_);
+  if (closed_)
+    throw Error(result::kUnavail, "EI0002: {}: the communicator was destroyed meanwhile", describe(operation));
+  if (failure_) throw *failure_;
+  for (auto [rank, left] : gone_)
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), rank,
+                left ? "has left the communicator" : "has died (its process ended or its host is gone)");
+}
+
+std::string Communicator::describe(const Operation& operation) const {
+  const Request& r = operation.request;
+  if (!r.messages.empty()) return fmt::format("{} of rank {} in {}", name_of(r.kind), rank_, options_.name);
+  return fmt::format("{} number {} of {}", name_of(r.kind), operation.ticket, options_.name);
+}
+
+void Communicator::execute(Operation& operation) {
+  try {
+    if (network_) {
+      network_->execute(operation);
+    } else {
+      execute_locally(operation);
+    }
+    complete(operation);
+  } catch (const Error& e) {
+    group_->region().busy(group_->me()) = 0;
+    // Deaths, disagreements and reports of others reach all ranks without us.
+    fail(e, e.code() == result::kTimeout || e.code() == result::kOutOfMemory || e.code() == result::kMemory);
+  }
+}
+
+void Communicator::execute_locally(Operation& operation) {
+  const Region& region = group_->region();
+  const auto n = static_cast<uint64_t>(group_->size());
+  if (!operation.posted) {
+    std::lock_guard lock(mutex_);
+    if (!operation.posted) post(operation);
+  }
+  const uint64_t all = operation.ticket * n;
+  wait_until([&] { return region.arrived().load(std::memory_order_acquire) >= all; }, operation);
+  check_agreement(operation);
+  if (operation.inlined) {
+    work_inline(*group_, operation.request, operation.ticket);
+    return;
+  }
+  auto& busy = region.busy(group_->me());
+  busy.store(1, std::memory_order_seq_cst);
+  if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
+  work_in_place(*group_, operation.request, operation.ticket);
+  busy.store(0, std::memory_order_release);
+  const uint64_t target = ++two_phase_ * n;
+  if (region.finished().fetch_add(1, std::memory_order_seq_cst) + 1 == target) {
+    group_->ring_all();
+  } else {
+    wait_until([&] { return region.finished().load(std::memory_order_acquire) >= target; }, operation);
+  }
+}
+
+// With the lock. True when this was the last rank to come.
+bool Communicator::post(Operation& operation) {
+  const Request& r = operation.request;
+  const Region& region = group_->region();
+  const int me = group_->me(), n = group_->size();
+  Post& post = region.post(me, operation.ticket);
+  operation.inlined = fits_inline(r, n);
+  post = {operation.ticket, r.kind, r.type, r.op, operation.inlined, r.root, r.count, 0, 0};
+  if (operation.inlined) {
+    const size_t bytes = r.send_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
+    if (bytes) std::memcpy(region.inline_data(me, operation.ticket), host_address(r.send), bytes);
+  } else {
+    stage(operation);
+    const void* send = operation.staged_send ? operation.staged_send : r.send;
+    post.send = group_->place_of(send);
+    post.receive = group_->place_of(operation.staged_receive ? operation.staged_receive : r.receive);
+    for (int i = 0; i < n && (!r.send_counts.empty() || r.kind == Kind::AllGatherV); ++i) {
+      const auto to = static_cast<size_t>(i);
+      const uint64_t count = r.send_counts.empty() ? r.count : r.send_counts[to];
+      const uint64_t offset = r.send_counts.empty() ? 0 : r.send_offsets[to];
+      region.part(me, operation.ticket, i) = {post.send + offset * r.element(), count * r.element()};
+    }
+  }
+  operation.posted = true;
+  region.posted(me).store(operation.ticket, std::memory_order_release);
+  const uint64_t all = operation.ticket * static_cast<uint64_t>(n);
+  if (region.arrived().fetch_add(1, std::memory_order_seq_cst) + 1 != all) return false;
+  for (int i = 0; i < n; ++i)
+    if (i != me) region.bell(i).ring();
+  return true;
+}
+
+// Peers reach what lies in the device's memory file. Other memory (VMM mappings), and buffers that overlap so that
+// ranks would get in each other's way, are replaced by memory of our own while the operation runs.
+void Communicator::stage(Operation& operation) {
+  const Request& r = operation.request;
+  const size_t in = r.send_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
+  const size_t out = r.receive_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
+  const char* send = static_cast<const char*>(r.send);
+  const char* receive = static_cast<const char*>(r.receive);
+  bool stage_send = in && !group_->reachable(send, in), stage_receive = out && !group_->reachable(receive, out);
+  if (in && out && send < receive + out && receive < send + in) {
+    const size_t block = r.count * r.element(), me = rank_;
+    switch (r.kind) {
+      case Kind::AllReduce:
+      case Kind::Reduce:
+      case Kind::Broadcast: stage_send |= send != receive; break;
+      case Kind::AllGather: stage_send |= send != receive + me * block; break;
+      case Kind::ReduceScatter:
+      case Kind::Scatter: stage_send |= receive != send + me * block; break;
+      default: stage_send = true; break;
+    }
+  }
+  if (stage_send) {
+    operation.staged_send = device_.memory().allocate(in);
+    std::memcpy(host_address(operation.staged_send), host_address(send), in);
+  }
+  if (stage_receive) {
+    operation.staged_receive = device_.memory().allocate(out);
+    // What the operation does not write must come back as it was.
+    std::memcpy(host_address(operation.staged_receive), host_address(receive), out);
+  }
+}
+
+void Communicator::unstage(Operation& operation) {
+  if (operation.staged_receive) {
+    const size_t out = operation.request.receive_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
+    std::memcpy(host_address(operation.request.receive), host_address(operation.staged_receive), out);
+    device_.memory().free(std::exchange(operation.staged_receive, nullptr));
+  }
+  if (operation.staged_send) device_.memory().free(std::exchange(operation.staged_send, nullptr));
+}
+
+// All ranks compare all, so all come to the same answer.
+void Communicator::check_agreement(const Operation& operation) const {
+  const Region& region = group_->region();
+  const Request& mine = operation.request;
+  const bool counts = mine.receive_counts.empty() && mine.send_counts.empty();
+  for (int i = 0; i < group_->size(); ++i) {
+    const Post& other = region.post(i, operation.ticket);
+    const bool same = other.kind == mine.kind && other.type == mine.type && other.op == mine.op &&
+                      other.root == mine.root && (!counts || other.count == mine.count);
+    if (same) continue;
+    throw Error(
+        result::kPara,
+        "EI0005: operation number {} of {} differs between ranks: rank {} called {} with count {}, {}, {}, root {}; "
+        "rank {} called {} with count {}, {}, {}, root {}. All ranks must call the same operations in the same order",
+        operation.ticket, options_.name, rank_, name_of(mine.kind), mine.count, name_of(mine.type), name_of(mine.op),
+        mine.root, group_->rank(i), name_of(other.kind), other.count, name_of(other.type), name_of(other.op),
+        other.root);
+  }
+  if (operation.inlined || counts) return;
+  for (int i = 0; i < group_->size(); ++i) {
+    const auto from = group_->rank(i);
+    const uint64_t want = (mine.receive_counts.empty() ? mine.count : mine.receive_counts[from]) * mine.element();
+    const uint64_t got = region.part(i, operation.ticket, group_->me()).bytes;
+    if (want != got)
+      throw Error(result::kPara, "EI0005: {}: rank {} sends {} bytes to rank {}, which expects {} bytes",
+                  describe(operation), from, got, rank_, want);
+  }
+}
+
+void Communicator::complete(Operation& operation) {
+  unstage(operation);
+  Stream* stream = operation.stream;
+  {
+    std::lock_guard lock(mutex_);
+    queue_.erase(operation.ticket);
+    ++next_;
+  }
+  stream->device().unpark(*stream);  // the operation is gone after this
+}
+
+// --- failure
+// -----------------------------------------------------------------------------------------------------------
+
+void Communicator::fail(const Error& error, bool tell_others) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = error;
+    async_error_ = error.code() > result::kOutOfMemory ? result::kInternal : error.code();
+    hopeless_ = true;
+    if (closed_) tell_others = false;
+  }
+  UPDRAFT_LOG(kError, "HCCL", "communicator {}, rank {}: {}", options_.name, rank_, error.text());
+  if (tell_others && member_) member_->report(error);
+  if (group_) ring();
+}
+
+// Others may still write into our buffers, or read them: the client gets them back when they have stopped.
+void Communicator::wait_for_peers_to_stop() const {
+  const Region& region = group_->region();
+  const auto end = Clock::now() + std::chrono::seconds(5);
+  for (int i = 0; i < group_->size(); ++i)
+    while (i != group_->me() && region.busy(i).load(std::memory_order_seq_cst) && Clock::now() < end) {
+      {
+        std::lock_guard lock(mutex_);
+        if (gone_.contains(group_->rank(i))) break;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+}
+
+// With the lock.
+void Communicator::fail_all(std::unique_lock<std::mutex>& lock) {
+  if (queue_.empty() && messages_.empty()) return;
+  const Error why = *failure_;
+  lock.unlock();
+  wait_for_peers_to_stop();
+  lock.lock();
+  std::map<Operation*, bool> failed;
+  for (auto& [ticket, operation] : queue_) failed[operation] = true;
+  for (Pending& pending : messages_) {
+    if (pending.staged) device_.memory().free(pending.staged);
+    failed[pending.operation] = true;
+  }
+  queue_.clear();
+  messages_.clear();
+  lock.unlock();
+  for (auto& [operation, yes] : failed) {
+    if (operation->staged_send) device_.memory().free(std::exchange(operation->staged_send, nullptr));
+    if (operation->staged_receive) device_.memory().free(std::exchange(operation->staged_receive, nullptr));
+    Stream* stream = operation->stream;
+    stream->fail(Error(code::kRtCommunication, "{}", why.text()), name_of(operation->request.kind));
+    stream->device().unpark(*stream);
+  }
+  lock.lock();
+}
+
+}  // namespace updraft::collective

@@ -1,0 +1,145 @@
+// A communicator: the ranks, their order of operations, and a thread that carries them out.
+//
+// An operation is a task of its stream that parks until it is over. Collectives of a communicator run one after
+// another, in the order in which the host enqueued them; messages between two ranks run beside them, matched in the
+// order of their enqueueing. While nothing is under way, a rank posts its operation in the submitting thread, and a
+// small one whose other ranks are there already is over before the call returns.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "collective/bootstrap/member.h"
+#include "collective/local_group.h"
+#include "collective/request.h"
+#include "device/stream.h"
+#include "device/task.h"
+
+namespace updraft::collective {
+
+class Network;
+
+struct CommunicatorOptions {
+  std::string name;              ///< what HcclGetCommName says
+  std::string key;               ///< 32 bytes: this communicator's secret
+  std::string server;            ///< server_id of the rank table; "" : the host decides who shares memory
+  double connect_timeout = 120;  ///< seconds to set up
+  double exec_timeout = 1800;    ///< seconds an operation may wait for others; 0: for ever
+};
+
+class Communicator : public std::enable_shared_from_this<Communicator> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Joins the communicator of `member`; returns when all ranks have. Throws EI0015 and the like.
+  static std::shared_ptr<Communicator> create(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks,
+                                              Device& device, const CommunicatorOptions& options);
+  ~Communicator();
+
+  /// Enqueues. The request has been checked; its buffers live until the stream is through.
+  void enqueue(Request request, Stream& stream);
+  /// 0, or the code of the failure that ended the communicator.
+  int async_error() const { return async_error_.load(std::memory_order_acquire); }
+  std::optional<Error> failure() const;
+  /// Leaves. Operations that are under way fail; when it returns nothing touches the client's memory any more.
+  void close();
+
+  const std::string& name() const { return options_.name; }
+  uint32_t rank() const { return rank_; }
+  uint32_t size() const { return ranks_; }
+  Device& device() const { return device_; }
+  Member& member() { return *member_; }
+  const CommunicatorOptions& options() const { return options_; }
+  /// A number that is the same on all ranks for the n-th call with the same text (names of sub-communicators).
+  uint64_t occurrence(const std::string& text);
+
+  // --- tasks ---
+  struct Operation {
+    Request request;
+    Stream* stream = nullptr;
+    uint64_t ticket = 0;  ///< of a collective, from 1 on
+    bool posted = false, inlined = false;
+    Clock::time_point since;
+    void* staged_send = nullptr;  ///< device memory that peers can reach, where the client's is not
+    void* staged_receive = nullptr;
+    size_t open_messages = 0;
+    std::vector<uint64_t> numbers;  ///< of the messages, by pair and direction
+  };
+  /// Gives a collective its place in the order, a message its number.
+  void number(Operation& operation);
+  /// True when the operation is over already.
+  bool begin(Operation& operation, Stream& stream);
+  /// Held while an operation is numbered and put on its stream: both orders must be the same.
+  std::mutex& enqueueing() { return enqueueing_; }
+  /// The operation will never begin (its stream was aborted).
+  void drop(const Operation& operation);
+
+ private:
+  friend class Network;
+  Communicator(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks, Device& device,
+               const CommunicatorOptions& options);
+  void connect();
+  void loop();
+  void execute(Operation& operation);
+  void execute_locally(Operation& operation);
+  bool post(Operation& operation);
+  void stage(Operation& operation);
+  void unstage(Operation& operation);
+  void check_agreement(const Operation& operation) const;
+  void complete(Operation& operation);
+  bool advance_messages(std::unique_lock<std::mutex>& lock);
+  void fail(const Error& error, bool tell_others);
+  void fail_all(std::unique_lock<std::mutex>& lock);
+  void wait_for_peers_to_stop() const;
+  void throw_if_hopeless(const Operation& operation) const;
+  std::string describe(const Operation& operation) const;
+  std::string missing(const Operation& operation) const;
+  void ring();
+
+  /// Sleeps until `reached`; throws when the communicator fails, a rank that is needed is gone, or time is up.
+  template <class F>
+  void wait_until(F&& reached, const Operation& operation);
+  bool may_spin() const;
+
+  std::shared_ptr<Member> member_;
+  const uint32_t rank_, ranks_;
+  Device& device_;
+  const CommunicatorOptions options_;
+  std::unique_ptr<LocalGroup> group_;
+  std::unique_ptr<Network> network_;  // null while all ranks share this host
+  std::vector<int> local_index_;      // by rank; -1: on another host
+
+  std::mutex enqueueing_;
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Operation*> queue_;  // collectives by ticket
+  uint64_t next_ = 1;                     // the ticket whose turn it is
+  uint64_t tickets_ = 0, two_phase_ = 0;
+  struct Pending {
+    Operation* operation;
+    Message message;
+    uint64_t number;
+    bool posted = false;
+    void* staged = nullptr;
+    std::shared_ptr<std::atomic<int>> remote;  // 0: under way, 1: done, 2: failed
+  };
+  std::list<Pending> messages_;
+  std::vector<uint64_t> sends_, receives_;  // numbers given, by peer
+  std::map<uint32_t, bool> gone_;           // rank -> left by itself
+  std::optional<Error> failure_;
+  std::map<std::string, uint64_t> occurrences_;
+  std::atomic<int> async_error_{0};
+  std::atomic<bool> hopeless_{false};  // something happened that waiters must look at
+  bool closed_ = false, deep_sleep_ = false;
+  std::thread thread_;
+};
+
+}  // namespace updraft::collective

@@ -1,0 +1,125 @@
+// How a communicator comes about: the ranks tell each other where they are, those of a host share memory.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "collective/communicator.h"
+#include "collective/error.h"
+#include "collective/network.h"
+
+namespace updraft::collective {
+namespace {
+
+// Processes with the same text can hand descriptors to each other: same kernel, same network namespace.
+std::string host_identity() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  struct stat info {};
+  stat("/proc/self/ns/net", &info);
+  return fmt::format("{}:{}:{}", boot, info.st_ino, getuid());
+}
+
+}  // namespace
+
+std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks,
+                                                   Device& device, const CommunicatorOptions& options) {
+  std::shared_ptr<Communicator> communicator(new Communicator(std::move(member), rank, ranks, device, options));
+  communicator->connect();
+  return communicator;
+}
+
+void Communicator::connect() {
+  using nlohmann::json;
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(options_.connect_timeout));
+  const std::string host = host_identity();
+  const std::string mine = json{{"version", 1},
+                                {"host", host},
+                                {"server", options_.server},
+                                {"device", device_.index()},
+                                {"pid", getpid()},
+                                {"memory", device_.memory().file_bytes()}}
+                               .dump();
+  std::vector<std::vector<uint32_t>> hosts;
+  std::vector<std::string> identities;
+  std::map<std::string, std::string> machine_of_server;
+  const std::vector<std::string> all = member_->exchange(mine, deadline);
+  std::vector<uint32_t> neighbours;
+  int me = 0;
+  for (uint32_t r = 0; r < ranks_; ++r) {
+    json info = json::parse(all[r], nullptr, false);
+    if (!info.is_object() || info.value("version", 0) != 1)
+      throw Error(result::kPara, "EI0015: rank {} runs another version of Updraft: use the same on all hosts", r);
+    const std::string server = info.value("server", ""), machine = info.value("host", "");
+    if (!server.empty() && machine_of_server.emplace(server, machine).first->second != machine)
+      throw Error(
+          result::kPara,
+          "EI0004: ranks of server_id {} of the rank table run on different machines (or containers): rank {} is not "
+          "where the first of them is",
+          server, r);
+    const std::string identity = server + "|" + machine;
+    auto at = static_cast<size_t>(std::ranges::find(identities, identity) - identities.begin());
+    if (at == identities.size()) {
+      identities.push_back(identity);
+      hosts.emplace_back();
+    }
+    hosts[at].push_back(r);
+    if (identity == options_.server + "|" + host) {
+      if (r == rank_) me = static_cast<int>(neighbours.size());
+      neighbours.push_back(r);
+    }
+  }
+  local_index_.assign(ranks_, -1);
+  for (size_t i = 0; i < neighbours.size(); ++i) local_index_[neighbours[i]] = static_cast<int>(i);
+  group_ = std::make_unique<LocalGroup>(device_, neighbours, me);
+  if (hosts.size() > 1) network_ = std::make_unique<Network>(*this, hosts);
+
+  // The socket's name must be this communicator's and this host's, and nobody else's to guess.
+  const std::string seed = options_.key + host + options_.server;
+  const Digest digest = sha256(seed.data(), seed.size());
+  std::string name = "updraft-hccl-";
+  for (size_t i = 0; i < 16; ++i) name += fmt::format("{:02x}", digest[i]);
+  group_->open_hub(name);
+  const std::vector<std::string> addresses = member_->exchange(network_ ? network_->address() : "", deadline);
+  group_->connect(name, options_.key, deadline);
+  if (network_) network_->connect(addresses);
+  member_->exchange("", deadline);
+
+  std::weak_ptr<Communicator> weak = weak_from_this();
+  Member::Events events;
+  events.gone = [weak](uint32_t rank, bool left) {
+    auto self = weak.lock();
+    if (!self) return;
+    {
+      std::lock_guard lock(self->mutex_);
+      self->gone_.emplace(rank, left);
+      self->hopeless_ = true;
+    }
+    if (self->network_) self->network_->rank_gone(rank);
+    self->ring();
+  };
+  events.fault = [weak](uint32_t rank, const Error& fault) {
+    if (auto self = weak.lock()) self->fail(Error(fault.code(), "{} (reported by rank {})", fault.text(), rank), false);
+  };
+  events.root_lost = [weak](const std::string&) {
+    auto self = weak.lock();
+    if (!self) return;
+    {
+      std::lock_guard lock(self->mutex_);
+      self->gone_.emplace(0, false);  // the root lives in rank 0's process
+      self->hopeless_ = true;
+    }
+    self->ring();
+  };
+  thread_ = std::thread([this] { loop(); });
+  member_->watch(std::move(events));
+  UPDRAFT_LOG(kInfo, "HCCL", "communicator {}: rank {} of {} on device {}, {} ranks share this host, {} hosts",
+              options_.name, rank_, ranks_, device_.index(), neighbours.size(), hosts.size());
+}
+
+}  // namespace updraft::collective

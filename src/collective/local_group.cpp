@@ -1,0 +1,72 @@
+#include "collective/local_group.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "collective/error.h"
+#include "collective/shared/fd_exchange.h"
+
+namespace updraft::collective {
+
+LocalGroup::LocalGroup(Device& device, std::vector<uint32_t> ranks, int me)
+    : device_(device), ranks_(std::move(ranks)), me_(me) {}
+
+LocalGroup::~LocalGroup() {
+  if (shared_) munmap(shared_, Region::bytes_for(size()));
+  if (shared_fd_ >= 0) close(shared_fd_);
+}
+
+void LocalGroup::open_hub(const std::string& name) {
+  if (me_ != 0) return;
+  shared_fd_ = memfd_create("updraft-hccl", MFD_CLOEXEC);
+  if (shared_fd_ < 0 || ftruncate(shared_fd_, static_cast<off_t>(Region::bytes_for(size()))) != 0)
+    throw Error(result::kMemory, "EI0007: no shared memory of {} bytes for {} ranks: {}", Region::bytes_for(size()),
+                size(), std::strerror(errno));
+  if (size() > 1) hub_ = std::make_unique<FdHub>(name);
+}
+
+void LocalGroup::connect(const std::string& name, const std::string& key,
+                         std::chrono::steady_clock::time_point deadline) {
+  const int own = device_.memory().fd();
+  std::vector<Descriptor> fds;
+  if (size() > 1)
+    fds = hub_ ? hub_->serve(key, size(), shared_fd_, own, deadline)
+               : exchange_fds(name, key, me_, size(), own, deadline);
+  hub_.reset();
+  const size_t bytes = Region::bytes_for(size());
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, size() > 1 ? fds[0].get() : shared_fd_, 0);
+  if (p == MAP_FAILED)
+    throw Error(result::kMemory, "EI0007: {} bytes of shared memory cannot be mapped: {}", bytes, std::strerror(errno));
+  madvise(p, bytes, MADV_DONTFORK);
+  shared_ = p;
+  region_ = std::make_unique<Region>(p, size());
+  memory_.resize(ranks_.size());
+  for (size_t i = 0; i < ranks_.size(); ++i)
+    if (static_cast<int>(i) != me_) memory_[i] = PeerMemory::import(fds[i + 1].get());
+}
+
+void LocalGroup::ring_all() const {
+  for (int i = 0; i < size(); ++i)
+    if (i != me_) region_->bell(i).ring();
+  region_->bell(me_).ring();
+}
+
+bool LocalGroup::reachable(const void* p, size_t bytes) const {
+  const DeviceMemory& memory = device_.memory();
+  if (!memory.contains(p)) return false;
+  return static_cast<size_t>(static_cast<const char*>(p) - memory.base()) + bytes <= memory.file_bytes();
+}
+
+uint64_t LocalGroup::place_of(const void* p) const {
+  return p ? static_cast<uint64_t>(static_cast<const char*>(p) - device_.memory().base()) : 0;
+}
+
+char* LocalGroup::at(int index, uint64_t place) const {
+  if (index == me_) return const_cast<char*>(device_.memory().base()) + device_.memory().alias() + place;
+  return memory_[static_cast<size_t>(index)]->base() + place;
+}
+
+}  // namespace updraft::collective

@@ -1,0 +1,59 @@
+// The ranks of a communicator that share this host: their device memory is mapped here, so that a rank reads and writes
+// the buffers of all directly.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collective/request.h"
+#include "collective/shared/peer_memory.h"
+#include "collective/shared/region.h"
+#include "device/device.h"
+
+namespace updraft::collective {
+
+class FdHub;
+
+class LocalGroup {
+ public:
+  /// `ranks` are the communicator's ranks on this host, ascending; `me` is an index into them.
+  LocalGroup(Device& device, std::vector<uint32_t> ranks, int me);
+  ~LocalGroup();
+  /// Index 0 first, then the others: makes the shared memory and hands it round.
+  void open_hub(const std::string& name);
+  void connect(const std::string& name, const std::string& key, std::chrono::steady_clock::time_point deadline);
+
+  int size() const { return static_cast<int>(ranks_.size()); }
+  int me() const { return me_; }
+  uint32_t rank(int index) const { return ranks_[static_cast<size_t>(index)]; }
+  const Region& region() const { return *region_; }
+  void ring_all() const;
+
+  /// True when peers can reach [p, p + bytes): it lies in the device's memory file.
+  bool reachable(const void* p, size_t bytes) const;
+  uint64_t place_of(const void* p) const;
+  /// Where this process sees what rank `index` posted as a place.
+  char* at(int index, uint64_t place) const;
+
+ private:
+  Device& device_;
+  std::vector<uint32_t> ranks_;
+  int me_;
+  std::unique_ptr<FdHub> hub_;
+  void* shared_ = nullptr;
+  int shared_fd_ = -1;
+  std::unique_ptr<Region> region_;
+  std::vector<std::shared_ptr<PeerMemory>> memory_;  // null for this rank
+};
+
+/// This rank's part of an operation that all ranks of the group have posted (the group is the whole communicator):
+/// reads what others posted, writes into what they gave. Runs in the calling thread and its team.
+void work_in_place(const LocalGroup& group, const Request& request, uint64_t ticket);
+/// The result of an operation whose data all travelled in the slots.
+void work_inline(const LocalGroup& group, const Request& request, uint64_t ticket);
+/// True when the operation's data fits the slots, so that posting it is all that others need. Depends only on what all
+/// ranks must agree on.
+bool fits_inline(const Request& request, int ranks);
+
+}  // namespace updraft::collective

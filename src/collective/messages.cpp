@@ -1,0 +1,107 @@
+// Messages between two ranks: the sender posts where its data lies, the receiver fetches it and says so.
+#include <cstring>
+
+#include "base/parallel.h"
+#include "collective/communicator.h"
+#include "collective/error.h"
+#include "collective/network.h"
+
+namespace updraft::collective {
+namespace {
+constexpr int64_t kGrain = 512 << 10;
+}
+
+// With the lock; true when something moved. Only the communicator's thread comes here.
+bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
+  if (messages_.empty() || failure_) return false;
+  const Region& region = group_->region();
+  const int me = group_->me();
+  for (auto it = messages_.begin(); it != messages_.end(); ++it) {
+    Pending& pending = *it;
+    const Message& m = pending.message;
+    const size_t bytes = m.count * size_of(m.type);
+    const int peer = local_index_[m.peer];
+    bool over = false;
+    try {
+      if (peer < 0) {
+        if (!pending.posted) {
+          pending.posted = true;
+          pending.remote = network_->message(m, pending.number);
+        }
+        const int state = pending.remote->load(std::memory_order_acquire);
+        if (state == 2)
+          throw Error(result::kRemote, "EI0006: {}: the connection to rank {} failed", describe(*pending.operation),
+                      m.peer);
+        over = state == 1;
+      } else if (m.send) {
+        Mailbox& box = region.mailbox(me, peer);
+        if (!pending.posted && box.taken.load(std::memory_order_acquire) + 1 == pending.number) {
+          const void* data = m.data;
+          if (bytes && !group_->reachable(data, bytes)) {
+            pending.staged = device_.memory().allocate(bytes);
+            std::memcpy(host_address(pending.staged), host_address(data), bytes);
+            data = pending.staged;
+          }
+          box.place = group_->place_of(data);
+          box.bytes = bytes;
+          box.type = static_cast<uint32_t>(m.type);
+          pending.posted = true;
+          box.sent.store(pending.number, std::memory_order_release);
+          region.bell(peer).ring();
+        }
+        over = pending.posted && box.taken.load(std::memory_order_acquire) >= pending.number;
+      } else {
+        Mailbox& box = region.mailbox(peer, me);
+        if (box.sent.load(std::memory_order_acquire) >= pending.number) {
+          if (box.bytes != bytes || box.type != static_cast<uint32_t>(m.type))
+            throw Error(result::kPara,
+                        "EI0005: message number {} from rank {} to rank {} has {} bytes of {}, the receiver expects {} "
+                        "bytes of {}",
+                        pending.number, m.peer, rank_, box.bytes, name_of(static_cast<Type>(box.type)), bytes,
+                        name_of(m.type));
+          const char* from = group_->at(peer, box.place);
+          char* to = static_cast<char*>(host_address(m.data));
+          region.busy(me).store(1, std::memory_order_seq_cst);
+          lock.unlock();
+          if (bytes)
+            parallel_for(static_cast<int64_t>(bytes), kGrain, [&](int64_t begin, int64_t end) {
+              std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+            });
+          lock.lock();
+          region.busy(me).store(0, std::memory_order_release);
+          box.taken.store(pending.number, std::memory_order_release);
+          region.bell(peer).ring();
+          over = true;
+        }
+      }
+      if (!over && gone_.contains(m.peer))
+        throw Error(
+            result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation), m.peer,
+            gone_.at(m.peer) ? "has left the communicator" : "has died (its process ended or its host is gone)");
+      if (!over && options_.exec_timeout > 0 &&
+          Clock::now() > pending.operation->since + std::chrono::duration<double>(options_.exec_timeout))
+        throw Error(result::kTimeout, "EI0002: {} waited for rank {} for {} s (HCCL_EXEC_TIMEOUT sets the time)",
+                    describe(*pending.operation), m.peer, options_.exec_timeout);
+    } catch (const Error& e) {
+      lock.unlock();
+      // A disagreement or a time-out is only seen here.
+      fail(e, e.code() != result::kRemote);
+      lock.lock();
+      return true;
+    }
+    if (!over) continue;
+    if (pending.staged) device_.memory().free(pending.staged);
+    Operation* operation = pending.operation;
+    messages_.erase(it);
+    if (--operation->open_messages == 0) {
+      Stream* stream = operation->stream;
+      lock.unlock();
+      stream->device().unpark(*stream);
+      lock.lock();
+    }
+    return true;  // the list may have changed meanwhile: look at it anew
+  }
+  return false;
+}
+
+}  // namespace updraft::collective

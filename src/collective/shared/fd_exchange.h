@@ -1,0 +1,44 @@
+// Descriptors go from process to process by SCM_RIGHTS over a Unix socket of the host's first rank.
+#pragma once
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace updraft::collective {
+
+/// A descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// The listening end, made by the host's first rank before the others connect. `name` is unique to communicator and
+/// host.
+class FdHub {
+ public:
+  explicit FdHub(const std::string& name);
+  /// Takes one descriptor of every other rank (1 … ranks-1) and gives all of them to all: element 0 is `shared`,
+  /// element 1 + r is rank r's. Throws EI0015 when one does not come until the deadline.
+  std::vector<Descriptor> serve(const std::string& key, int ranks, int shared, int own,
+                                std::chrono::steady_clock::time_point deadline);
+
+ private:
+  Descriptor listener_;
+};
+
+/// The same for the other ranks.
+std::vector<Descriptor> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
+                                     std::chrono::steady_clock::time_point deadline);
+
+}  // namespace updraft::collective

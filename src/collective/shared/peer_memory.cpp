@@ -1,0 +1,41 @@
+#include "collective/shared/peer_memory.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "collective/error.h"
+
+namespace updraft::collective {
+
+std::shared_ptr<PeerMemory> PeerMemory::import(int fd) {
+  static std::mutex mutex;
+  static auto* known = new std::map<std::pair<dev_t, ino_t>, std::weak_ptr<PeerMemory>>;
+  struct stat info;
+  if (fstat(fd, &info) != 0)
+    throw Error(result::kMemory, "EI0007: a peer's memory cannot be used: {}", std::strerror(errno));
+  std::lock_guard lock(mutex);
+  auto& entry = (*known)[{info.st_dev, info.st_ino}];
+  if (auto memory = entry.lock()) return memory;
+  std::erase_if(*known, [&](const auto& e) { return e.second.expired() && &e.second != &entry; });
+  const auto bytes = static_cast<size_t>(info.st_size);
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (p == MAP_FAILED)
+    throw Error(result::kMemory, "EI0007: {} bytes of a peer's device memory cannot be mapped: {}", bytes,
+                std::strerror(errno));
+  madvise(p, bytes, MADV_HUGEPAGE);
+  madvise(p, bytes, MADV_DONTFORK);
+  madvise(p, bytes, MADV_DONTDUMP);
+  std::shared_ptr<PeerMemory> memory(new PeerMemory(static_cast<char*>(p), bytes));
+  entry = memory;
+  return memory;
+}
+
+PeerMemory::~PeerMemory() { munmap(base_, bytes_); }
+
+}  // namespace updraft::collective

@@ -1,0 +1,95 @@
+// The memory that the ranks of a communicator on one host share: what each has posted, how far all are, doorbells.
+//
+// Ranks here are local: 0 … n-1 of this host. A rank posts operation k (from 1 on) into its slot k % 2 and counts
+// itself in `arrived`; operation k may be read once arrived >= k * n. Nobody posts k + 2 before all have arrived at k +
+// 1, that is, before all are done with reading k: two slots are enough.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "collective/shared/doorbell.h"
+#include "collective/types.h"
+
+namespace updraft::collective {
+
+constexpr size_t kInlineBytes = 4096;  ///< data up to this size travels in the slot
+
+/// What a rank says of an operation. Places are offsets in the rank's device memory.
+struct Post {
+  uint64_t ticket;
+  Kind kind;
+  Type type;
+  Op op;
+  uint8_t inlined;
+  uint32_t root;
+  uint64_t count;
+  uint64_t send, receive;
+};
+
+/// A part of a rank's send buffer that is meant for one other rank.
+struct Part {
+  uint64_t place, bytes;
+};
+
+/// Point to point: one a pair of ranks.
+struct Mailbox {
+  std::atomic<uint64_t> sent, taken;
+  uint64_t place, bytes;
+  uint32_t type;
+};
+
+class Region {
+ public:
+  static size_t bytes_for(int ranks);
+  /// In memory of bytes_for(ranks) zero bytes that all map.
+  Region(void* base, int ranks) : base_(static_cast<char*>(base)), n_(static_cast<size_t>(ranks)) {}
+
+  std::atomic<uint64_t>& arrived() const { return head()->arrived; }
+  std::atomic<uint64_t>& finished() const { return head()->finished; }
+  Doorbell& bell(int rank) const { return at<Rank>(ranks_at(), rank).bell; }
+  /// The latest operation that the rank has posted, for messages that name who is missing.
+  std::atomic<uint64_t>& posted(int rank) const { return at<Rank>(ranks_at(), rank).posted; }
+  /// 1 while the rank's thread reads or writes memory of others.
+  std::atomic<uint32_t>& busy(int rank) const { return at<Rank>(ranks_at(), rank).busy; }
+  /// 1 once the rank has given up the communicator.
+  std::atomic<uint32_t>& broken(int rank) const { return at<Rank>(ranks_at(), rank).broken; }
+  Post& post(int rank, uint64_t ticket) const { return at<Rank>(ranks_at(), rank).posts[ticket % 2]; }
+  char* inline_data(int rank, uint64_t ticket) const {
+    return base_ + inline_at() + (static_cast<size_t>(rank) * 2 + ticket % 2) * kInlineBytes;
+  }
+  Part& part(int rank, uint64_t ticket, int other) const {
+    return at<Part>(parts_at(), static_cast<int>((static_cast<size_t>(rank) * 2 + ticket % 2) * n_) + other);
+  }
+  Mailbox& mailbox(int from, int to) const { return at<Mailbox>(boxes_at(), from * static_cast<int>(n_) + to); }
+
+ private:
+  struct Head {
+    alignas(64) std::atomic<uint64_t> arrived;
+    alignas(64) std::atomic<uint64_t> finished;
+  };
+  struct alignas(64) Rank {
+    Doorbell bell;
+    std::atomic<uint64_t> posted;
+    std::atomic<uint32_t> busy, broken;
+    Post posts[2];
+  };
+  static size_t aligned(size_t n) { return (n + 4095) / 4096 * 4096; }
+  Head* head() const { return reinterpret_cast<Head*>(base_); }
+  size_t ranks_at() const { return 4096; }
+  size_t inline_at() const { return ranks_at() + aligned(n_ * sizeof(Rank)); }
+  size_t parts_at() const { return inline_at() + n_ * 2 * kInlineBytes; }
+  size_t boxes_at() const { return parts_at() + aligned(n_ * 2 * n_ * sizeof(Part)); }
+  size_t end() const { return boxes_at() + aligned(n_ * n_ * sizeof(Mailbox)); }
+  template <class T>
+  T& at(size_t start, int index) const {
+    return reinterpret_cast<T*>(base_ + start)[index];
+  }
+
+  char* base_;
+  size_t n_;
+};
+
+inline size_t Region::bytes_for(int ranks) { return Region(nullptr, ranks).end(); }
+
+}  // namespace updraft::collective

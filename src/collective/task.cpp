@@ -1,0 +1,49 @@
+#include "collective/task.h"
+
+namespace updraft::collective {
+namespace {
+
+class CollectiveTask final : public Task {
+ public:
+  CollectiveTask(std::shared_ptr<Communicator> communicator, Request request) : communicator_(std::move(communicator)) {
+    kind = TaskKind::Control;
+    operation_.request = std::move(request);
+    cost.bytes = static_cast<int64_t>(operation_.request.count * operation_.request.element());
+    cost.unit = Unit::SDMA;
+  }
+  void number() {
+    communicator_->number(operation_);
+    numbered_ = true;
+  }
+
+  Control control(Stream& stream) override {
+    begun_ = true;
+    return communicator_->begin(operation_, stream) ? Control::Done : Control::Parked;
+  }
+  Task* instance() override {
+    auto* task = new CollectiveTask(communicator_, operation_.request);
+    task->number();
+    return task;
+  }
+  void release() override {
+    if (numbered_ && !begun_) communicator_->drop(operation_);
+    delete this;
+  }
+  const char* name() const override { return name_of(operation_.request.kind); }
+
+ private:
+  std::shared_ptr<Communicator> communicator_;
+  Communicator::Operation operation_;
+  bool begun_ = false, numbered_ = false;
+};
+
+}  // namespace
+
+void submit_collective(std::shared_ptr<Communicator> communicator, Request request, Stream& stream) {
+  std::lock_guard lock(communicator->enqueueing());
+  auto task = std::make_unique<CollectiveTask>(communicator, std::move(request));
+  if (!stream.capture()) task->number();
+  stream.submit(task.release());
+}
+
+}  // namespace updraft::collective
