@@ -57,12 +57,9 @@ def test_one_card_and_going_on(tmp_path):
     assert ended.status == 0 and "goes on after epoch 2" in text and len(ACCURACY.findall(text)) == 1, text
 
 
-@pytest.mark.parametrize("amp", [False, True], ids=["fp32", "amp"])
-def test_spawned_processes(tmp_path, amp):
-    if amp and CPU:
-        pytest.skip("the example's mixed precision is for devices")
+def test_spawned_processes(tmp_path):
     ended, text = train(tmp_path, sys.executable, MAIN, "--multiprocessing-distributed", "--world-size", 1, "--rank", 0, "--gpus", 2,
-                        "--dist-url", "tcp://127.0.0.1:%d" % free_port(), *BACKEND, *(["--amp"] if amp else []))
+                        "--dist-url", "tcp://127.0.0.1:%d" % free_port(), *BACKEND)
     learned(tmp_path, ended, text, 2)
 
 
@@ -70,8 +67,8 @@ def test_torchrun(tmp_path):
     learned(tmp_path, *train(tmp_path, LAUNCH / "torchrun.sh", 2, MAIN, *BACKEND), 2)
 
 
-def test_rank_table_and_cores(tmp_path):
-    ended, text = train(tmp_path, LAUNCH / "rank_table.sh", 2, sys.executable, MAIN, *BACKEND, LOG_DIR=tmp_path)
+def test_rank_table_and_cores_in_mixed_precision(tmp_path):
+    ended, text = train(tmp_path, LAUNCH / "rank_table.sh", 2, sys.executable, MAIN, *BACKEND, *([] if CPU else ["--amp"]), LOG_DIR=tmp_path)
     learned(tmp_path, ended, text, 2)
     assert (tmp_path / "rank_table_2p.json").exists()
 
