@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/config.h"
@@ -379,23 +380,37 @@ void Communicator::unstage(Operation& operation) {
   if (operation.staged_send) device_.memory().free(std::exchange(operation.staged_send, nullptr));
 }
 
-// All ranks compare all, so all come to the same answer.
+// All ranks compare all, so all come to the same answer, and say it in the same words.
 void Communicator::check_agreement(const Operation& operation) const {
   const Region& region = group_->region();
   const Request& mine = operation.request;
   const bool counts = mine.receive_counts.empty() && mine.send_counts.empty();
-  for (int i = 0; i < group_->size(); ++i) {
+  bool same = true;
+  for (int i = 0; i < group_->size() && same; ++i) {
     const Post& other = region.post(i, operation.ticket);
-    const bool same = other.kind == mine.kind && other.type == mine.type && other.op == mine.op &&
-                      other.root == mine.root && (!counts || other.count == mine.count);
-    if (same) continue;
+    same = other.kind == mine.kind && other.type == mine.type && other.op == mine.op && other.root == mine.root &&
+           (!counts || other.count == mine.count);
+  }
+  if (!same) {
+    std::vector<std::pair<std::string, std::string>> calls;  // what was called, by which ranks
+    for (int i = 0; i < group_->size(); ++i) {
+      const Post& post = region.post(i, operation.ticket);
+      const std::string call = describe_call(post.kind, post.count, post.type, post.op, post.root);
+      const std::string rank = std::to_string(group_->rank(i));
+      auto it = std::ranges::find(calls, call, &std::pair<std::string, std::string>::first);
+      if (it == calls.end()) {
+        calls.emplace_back(call, "rank " + rank);
+      } else {
+        it->second += ", rank " + rank;
+      }
+    }
+    std::string text;
+    for (auto& [call, ranks] : calls) text += fmt::format("{}{} called {}", text.empty() ? "" : "; ", ranks, call);
     throw Error(
         result::kPara,
-        "EI0005: operation number {} of {} differs between ranks: rank {} called {} with count {}, {}, {}, root {}; "
-        "rank {} called {} with count {}, {}, {}, root {}. All ranks must call the same operations in the same order",
-        operation.ticket, options_.name, rank_, name_of(mine.kind), mine.count, name_of(mine.type), name_of(mine.op),
-        mine.root, group_->rank(i), name_of(other.kind), other.count, name_of(other.type), name_of(other.op),
-        other.root);
+        "EI0005: operation number {} of {} differs between ranks: {}. All ranks must call the same operations in "
+        "the same order with the same arguments",
+        operation.ticket, options_.name, text);
   }
   if (operation.inlined || counts) return;
   for (int i = 0; i < group_->size(); ++i) {
@@ -405,6 +420,23 @@ void Communicator::check_agreement(const Operation& operation) const {
     if (want != got)
       throw Error(result::kPara, "EI0005: {}: rank {} sends {} bytes to rank {}, which expects {} bytes",
                   describe(operation), from, got, rank_, want);
+  }
+}
+
+std::string describe_call(Kind kind, uint64_t count, Type type, Op op, uint32_t root) {
+  std::string text = fmt::format("{}(count {}, {}", name_of(kind), count, name_of(type));
+  if (kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter || kind == Kind::ReduceScatterV)
+    text += fmt::format(", {}", name_of(op));
+  if (kind == Kind::Broadcast || kind == Kind::Reduce || kind == Kind::Scatter) text += fmt::format(", root {}", root);
+  return text + ")";
+}
+
+// A connection broke. Whose death was the first cause is known to the root, which tells all.
+void Communicator::await_reason(const Operation& operation) const {
+  const auto end = Clock::now() + std::chrono::seconds(2);
+  while (Clock::now() < end) {
+    if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

@@ -29,6 +29,9 @@ namespace updraft::collective {
 
 class Network;
 
+/// "HcclAllReduce(count 10, fp32, sum)", for messages.
+std::string describe_call(Kind kind, uint64_t count, Type type, Op op, uint32_t root);
+
 struct CommunicatorOptions {
   std::string name;              ///< what HcclGetCommName says
   std::string key;               ///< 32 bytes: this communicator's secret
@@ -103,6 +106,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void fail(const Error& error, bool tell_others);
   void fail_all(std::unique_lock<std::mutex>& lock);
   void wait_for_peers_to_stop() const;
+  void await_reason(const Operation& operation) const;
   void throw_if_hopeless(const Operation& operation) const;
   std::string describe(const Operation& operation) const;
   std::string missing(const Operation& operation) const;
