@@ -35,13 +35,14 @@ AclopTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_han
       throw Error(code::kAclInvalidParam, "tensor '{}' {}", desc->name, why);
   for (int64_t dim : desc->dims)
     if (dim < 0) throw Error(code::kAclInvalidParam, "tensor '{}' has a dimension of {}", desc->name, dim);
-  // Data that the client keeps on the host (attributes given as tensors) is readable as it is.
-  void* data = buffer ? (desc->placement ? buffer->data : host_address(buffer->data)) : nullptr;
+  // Without a type or without data it is an optional tensor that is absent: operators look at the data alone. What the
+  // client keeps on the host (attributes given as tensors) is readable as it is.
+  const bool absent = !buffer || desc->dtype == DType::Undefined;
+  void* data = absent ? nullptr : desc->placement ? buffer->data : host_address(buffer->data);
   t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));
   if (!extent_of(t.view))
     throw Error(code::kAclInvalidParam, "shape {} is larger than any memory", describe_shape(t.view.dims, t.view.rank));
-  // Without a type or without data it is an optional tensor that is absent.
-  if (data && !desc->placement && desc->dtype != DType::Undefined) check_reach("a tensor", t.view, buffer->data, 0);
+  if (data && !desc->placement) check_reach("a tensor", t.view, buffer->data, 0);
   t.on_host = desc->placement != 0;
   t.name = desc->name;
   t.constant = desc->constant;

@@ -287,8 +287,10 @@ void DeviceMemory::unmap(void* at) {
   std::lock_guard lock(mutex_);
   auto it = contains(at) ? mapped_.find(static_cast<size_t>(static_cast<char*>(at) - window_)) : mapped_.end();
   if (it == mapped_.end()) throw Error(code::kRtParamInvalid, "{} is not the start of a mapping", at);
-  mmap(static_cast<char*>(at) + alias_, it->second, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
-       -1, 0);
+  if (mmap(static_cast<char*>(at) + alias_, it->second, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+    throw Error(code::kRtMemoryAllocation, "{} bytes cannot be unmapped at {}: {}", it->second, at,
+                std::strerror(errno));
   mapped_.erase(it);
   version_ = ++g_versions;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "device/stream.h"
 
@@ -76,6 +77,22 @@ const AclopAbout* find_aclop_about(const std::string& type) {
   for (const AclopAbout* about = g_about; about; about = about->next)
     if (type == about->type) return about;
   return nullptr;
+}
+
+void require_present(const AclopCall& call, std::initializer_list<size_t> inputs,
+                     std::initializer_list<size_t> outputs) {
+  auto check = [&](const char* kind, const std::vector<AclopTensor>& tensors, std::initializer_list<size_t> wanted) {
+    for (size_t i : wanted) {
+      if (i < tensors.size()) {
+        const TensorView& v = tensors[i].view;
+        if (v.dtype != DType::Undefined && (v.data || v.empty())) continue;
+      }
+      throw Error(code::kAclInvalidParam, "{}: {} {} is absent, want a tensor with a type and data", call.type, kind,
+                  i);
+    }
+  };
+  check("input", call.inputs, inputs);
+  check("output", call.outputs, outputs);
 }
 
 void launch_aclop(const AclopInfo& info, AclopCall&& call, Stream& stream) {

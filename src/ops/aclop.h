@@ -2,6 +2,7 @@
 //   ABOUT_ACLOP("NPUGetFloatStatus", Vector, "in one line", "…in 中文…")
 //   ACLOP("NPUGetFloatStatus", [](AclopCall& call) { … kernels on call.inputs[i].view … });
 #pragma once
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -61,6 +62,9 @@ const AclopInfo* first_aclop();
 const AclopAbout* find_aclop_about(const std::string& type);
 AclopAbout* register_aclop_about(AclopAbout* about);
 AclopInfo* register_aclop(AclopInfo* info);
+/// Throws 100000 when one of these inputs or outputs is absent: no data (but for an empty tensor) or no type.
+void require_present(const AclopCall& call, std::initializer_list<size_t> inputs,
+                     std::initializer_list<size_t> outputs);
 /// Copies host inputs, then runs the operator on the stream.
 void launch_aclop(const AclopInfo& info, AclopCall&& call, Stream& stream);
 

@@ -225,6 +225,34 @@ TEST_F(Abuse, DescriptionsHaveSizes) {
   aclopDestroyAttr(attribute);
 }
 
+// A description without a type stands for an absent tensor, whatever buffer comes with it.
+TEST_F(Abuse, AbsentTensorsOfOperatorsByNameAreRefusedOrLeftAlone) {
+  const int64_t dims[] = {8};
+  aclTensorDesc* present = aclCreateTensorDesc(ACL_FLOAT, 1, dims, ACL_FORMAT_ND);
+  aclTensorDesc* absent = aclCreateTensorDesc(ACL_DT_UNDEFINED, 0, nullptr, ACL_FORMAT_ND);
+  aclDataBuffer* buffer = aclCreateDataBuffer(memory, kBytes);
+  const std::vector<aclDataBuffer*> buffers(17, buffer);
+  auto run = [&](const char* type, int inputs, aclTensorDesc* in, int outputs, aclTensorDesc* out) {
+    std::vector<aclTensorDesc*> from(17, in), to(17, out);
+    std::vector<aclDataBuffer*> data = buffers;
+    int code = aclopExecuteV2(type, inputs, from.data(), data.data(), outputs, to.data(), data.data(), nullptr, stream);
+    return code ? code : aclrtSynchronizeStream(stream);
+  };
+  EXPECT_EQ(run("NPUGetFloatStatus", 1, present, 1, absent), 0);
+  EXPECT_EQ(run("NPUGetFloatStatus", 1, absent, 1, absent), 0);
+  EXPECT_EQ(run("NPUClearFloatStatus", 1, absent, 1, absent), 0);
+  for (const char* type : {"ApplyAdamD", "ApplyAdamW", "CdistGrad", "ConfusionTransposeD", "DynamicGRUV2",
+                           "DynamicGRUV2Grad", "DynamicRNN", "DynamicRNNGrad", "DynamicRNNV2", "DynamicRNNV2Grad",
+                           "ScaledMaskedSoftmax", "ScaledMaskedSoftmaxGrad"}) {
+    EXPECT_NE(run(type, 17, absent, 8, absent), 0) << type;
+    EXPECT_NE(run(type, 17, absent, 8, present), 0) << type;
+    EXPECT_NE(run(type, 17, present, 8, absent), 0) << type;
+  }
+  aclDestroyTensorDesc(present);
+  aclDestroyTensorDesc(absent);
+  aclDestroyDataBuffer(buffer);
+}
+
 TEST_F(Abuse, KeysNameMemoryOfADevice) {
   void* p = nullptr;
   const std::string self = "updraft:" + std::to_string(getpid()) + ":";

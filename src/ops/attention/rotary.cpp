@@ -220,6 +220,7 @@ static void aclop_masked_softmax(AclopCall& call) {
   if (call.inputs.size() < at || call.outputs.empty())
     throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and 1", call.type, call.inputs.size(),
                 call.outputs.size(), at + 1);
+  require_present(call, {0, at - 1}, {0});
   const TensorView &x = call.inputs[0].view, &y = call.inputs[at - 1].view, &to = call.outputs[0].view;
   const bool triangle = call.integer("fixed_triu_mask", 0) != 0;
   TensorView mask;

@@ -79,6 +79,7 @@ AdamStep step_of(AclopCall& call, size_t grad) {
   if (call.inputs.size() <= grad || call.outputs.size() < 3)
     throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and 3", call.type, call.inputs.size(),
                 call.outputs.size(), grad + 1);
+  require_present(call, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, grad}, {0, 1, 2});
   for (size_t i = 0; i < 3; ++i)
     if (call.outputs[i].view.data != call.inputs[i].view.data) copy_elements(call.outputs[i].view, call.inputs[i].view);
   return {call.outputs[0].view, call.outputs[1].view, call.outputs[2].view, call.inputs[grad].view, {}, false};

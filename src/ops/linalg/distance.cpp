@@ -102,6 +102,7 @@ void cdist_grad(AclopCall& call) {
   if (call.inputs.size() < 4 || call.outputs.empty())
     throw Error(code::kAclInvalidParam, "CdistGrad has {} inputs and {} outputs, want 4 and 1", call.inputs.size(),
                 call.outputs.size());
+  require_present(call, {0, 1, 2, 3}, {0});
   const TensorView& shape = call.inputs[1].view;
   const TensorView& out = call.outputs[0].view;
   for (const AclopTensor& t : call.inputs)

@@ -62,7 +62,7 @@ ABOUT_ACLOP("ConfusionTransposeD", Vector,
             "Reshapes and permutes x in one step, in the order that transpose_first says",
             "一步完成 x 的变形与转置，次序由 transpose_first 决定")
 ACLOP("ConfusionTransposeD", [](AclopCall& call) {
-  if (call.inputs.empty() || call.outputs.empty()) throw Error(code::kAclInvalidParam, "{}: no x or no y", call.type);
+  require_present(call, {0}, {0});
   const TensorView &from = call.inputs[0].view, &to = call.outputs[0].view;
   const std::vector<int64_t> order = call.attributes["perm"].integers, dims = call.attributes["shape"].integers;
   const bool first = call.integer("transpose_first", 0) != 0;

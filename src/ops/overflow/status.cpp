@@ -42,7 +42,8 @@ ABOUT_ACLOP("NPUGetFloatStatus", Vector, "Reads the overflow flag into its input
             "将溢出标志读入其输入与输出")
 ACLOP("NPUGetFloatStatus", [](AclopCall& call) {
   get(call);
-  if (!call.inputs.empty() && !call.outputs.empty() && call.inputs[0].view.data && !call.inputs[0].on_host)
+  if (!call.inputs.empty() && !call.outputs.empty() && call.inputs[0].view.data && call.outputs[0].view.data &&
+      !call.inputs[0].on_host)
     copy_elements(call.inputs[0].view, call.outputs[0].view);
 })
 ABOUT_ACLOP("NPUClearFloatStatus", Vector, "Clears the overflow flag and its input", "清除溢出标志并将输入清零")

@@ -8,6 +8,7 @@ void require_tensors(const AclopCall& call, size_t inputs, size_t outputs) {
   if (call.inputs.size() < inputs || call.outputs.size() < outputs)
     throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and {}", call.type,
                 call.inputs.size(), call.outputs.size(), inputs, outputs);
+  require_present(call, {0, 1}, {});
 }
 
 RnnLayer layer_of(const AclopCall& call, int64_t gates, const TensorView& w, const TensorView& u) {

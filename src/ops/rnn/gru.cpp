@@ -46,6 +46,7 @@ ABOUT_ACLOP("DynamicGRUV2", Cube, "One GRU layer in one direction over a sequenc
 ACLOP("DynamicGRUV2", [](AclopCall& call) {
   // x w u b_in b_hidden seq_length init_h -> y h z r n hidden_new
   require_tensors(call, 7, 6);
+  require_present(call, {2}, {0});
   RnnLayer l = layer_of(call, 3, call.inputs[1].view, call.inputs[2].view);
   l.b_in = call.inputs[3].view;
   l.b_hidden = call.inputs[4].view;
@@ -60,6 +61,7 @@ ABOUT_ACLOP("DynamicGRUV2Grad", Cube, "Gradients of DynamicGRUV2", "DynamicGRUV2
 ACLOP("DynamicGRUV2Grad", [](AclopCall& call) {
   // x w u y init_h h dy dh z r n hidden_new … -> dw du db_in db_hidden dx dh_prev
   require_tensors(call, 12, 6);
+  require_present(call, {2, 5, 8, 9, 10, 11}, {});
   RnnLayer l = layer_of(call, 3, call.inputs[1].view, call.inputs[2].view);
   l.h0 = state_of(call.inputs[4].view);
   const size_t from[] = {9, 8, 10, 11, 5};

@@ -79,6 +79,7 @@ void forward(AclopCall& call, RnnLayer&& l, size_t at) {
   l.active = rows_of(call.inputs[at + 1].view, l.x.dims[0], l.x.dims[1]);
   l.h0 = state_of(call.inputs[at + 2].view);
   l.c0 = state_of(call.inputs[at + 3].view);
+  require_present(call, {}, {0});
   l.y = call.outputs[0].view;
   const size_t from[RnnLayer::kSaved] = {3, 5, 4, 6, 2, 7, 1};
   for (size_t k = 0; k < RnnLayer::kSaved; ++k) l.saved[k] = call.outputs[from[k]].view;
@@ -88,6 +89,7 @@ void forward(AclopCall& call, RnnLayer&& l, size_t at) {
 // Both forms have y init_h init_c h c dy dh dc i j f o tanhc from input 3 on, db dx dh_prev dc_prev from output `at`
 // on.
 void backward(AclopCall& call, RnnLayer&& l, size_t at) {
+  require_present(call, {6, 7, 11, 12, 13, 14, 15}, {});
   l.h0 = state_of(call.inputs[4].view);
   l.c0 = state_of(call.inputs[5].view);
   const size_t from[RnnLayer::kSaved] = {11, 13, 12, 14, 7, 15, 6};
@@ -133,6 +135,7 @@ ABOUT_ACLOP("DynamicRNNV2", Cube, "One LSTM layer in one direction, with separat
             "单层单向 LSTM，输入权重与隐藏权重分离", rnn_flops<2, 1>)
 ACLOP("DynamicRNNV2", [](AclopCall& call) {
   require_tensors(call, 7, 8);
+  require_present(call, {2}, {});
   forward(call, layer_of(call, 4, call.inputs[1].view, call.inputs[2].view), 3);
 })
 
@@ -140,6 +143,7 @@ ABOUT_ACLOP("DynamicRNNV2Grad", Cube, "Gradients of DynamicRNNV2", "DynamicRNNV2
 ACLOP("DynamicRNNV2Grad", [](AclopCall& call) {
   // x w u y init_h init_c h c dy dh dc i j f o tanhc … -> dw du db dx dh_prev dc_prev
   require_tensors(call, 16, 6);
+  require_present(call, {2}, {});
   RnnLayer l = layer_of(call, 4, call.inputs[1].view, call.inputs[2].view);
   l.dw_in = call.outputs[0].view.transpose(0, 1);
   l.dw_hidden = call.outputs[1].view.transpose(0, 1);
