@@ -21,7 +21,7 @@ import zipfile
 SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp))\.so\.\d+$")
 LIBRARIES = "updraft/cann/lib64/"
 EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraft/npu_smi.py",
-            "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi",
+            "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi", "updraft/cann/bin/hccl_test",
             "updraft/cann/runtime/version.info", "updraft/cann/compiler/version.info", "updraft/cann/opp/version.info",
             "updraft/cann/opp/vendors/.keep", "updraft/cann/python/site-packages/hccl/manage/api.py",
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",

@@ -1,0 +1,141 @@
+"""Collectives between ranks on one machine: HCCL on npu devices against gloo on the CPU and against OpenMPI, in turn.
+
+    ./dev bench hccl [--ranks 2,4] [--rounds 7] [--only torch,c,ddp]
+
+Sizes are bytes of a rank's larger buffer, numbers fp32. Through torch.distributed (peer: gloo), through the C interface
+(hccl_test; peer: OpenMPI where mpicc and mpirun are installed), and steps of ResNet-18 under DistributedDataParallel.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from statistics import median, quantiles
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from bench.hccl.ranks import MPIGroup, mpi_program, torch_group
+from bench.measure import UNSTABLE, interleave, machine, write
+
+MB = 1 << 20
+# operation, bytes, repeats a round
+WORK = [("all_reduce", 8, 100), ("all_reduce", MB, 20), ("all_reduce", 16 * MB, 4), ("all_reduce", 64 * MB, 2),
+        ("all_gather", 16 * MB, 4), ("reduce_scatter", 16 * MB, 4), ("alltoall", 16 * MB, 4)]
+
+
+def size_name(size):
+    return f"{size // MB} MB" if size >= MB else f"{size} B"
+
+
+def spread_of(seconds):
+    quarter = quantiles(seconds, n=4)
+    return (quarter[2] - quarter[0]) / median(seconds)
+
+
+def measured(rows, what, ours, peer, rounds):
+    rows[what] = interleave(ours, peer, rounds)
+    r = rows[what]
+    print(f"{what}: {r['ours_ms']:.4f} ms, peer {r['peer_ms']:.4f} ms, ratio {r['ratio']:.2f}", file=sys.stderr, flush=True)
+
+
+def through_torch(rows, ranks, rounds):
+    ours, peer = torch_group("npu", ranks), torch_group("cpu", ranks)
+    try:
+        for operation, size, repeat in WORK:
+            measured(rows, f"torch, {ranks} ranks, {operation} {size_name(size)}; gloo",
+                     lambda: ours(operation, size, repeat), lambda: peer(operation, size, repeat), rounds)
+    finally:
+        ours.close(), peer.close()
+
+
+def hccl_test(operation, size, repeat, ranks, environment=()):
+    """Seconds of one operation, of an own run of the program (its start is not in them)."""
+    from updraft import home
+    command = [os.path.join(home(), "bin", "hccl_test"), operation, "-p", ranks, "-b", size, "-e", size, "-n", repeat, "-w", 3,
+               "-c", 0, "-s", int(size <= 1024), "-z", int(operation == "all_reduce")]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300, env=dict(os.environ, **dict(environment)))
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr}")
+    return float(done.stdout.splitlines()[-1].split("|")[1]) * 1e-6
+
+
+def through_c(rows, ranks, rounds, program):
+    if not program:
+        return
+    cores = len(os.sched_getaffinity(0))
+    peer = MPIGroup(program, ranks)
+    try:
+        for operation, size, repeat in WORK:
+            # Ranks spin for a moment before they sleep where their threads leave cores for it.
+            regimes = {"": {}}
+            if size <= 1024:
+                regimes = {" (waits sleep)": {"UPDRAFT_THREADS": str(cores)}}
+                if ranks <= cores:
+                    regimes[" (waits spin)"] = {"UPDRAFT_THREADS": "1"}
+            for note, environment in regimes.items():
+                measured(rows, f"C, {ranks} ranks, {operation} {size_name(size)}{note}; OpenMPI",
+                         lambda: hccl_test(operation, size, repeat * 10, ranks, environment), lambda: peer(operation, size, repeat * 10), rounds)
+    finally:
+        peer.close()
+
+
+def training(rows, notes, rounds):
+    """Steps with and without communication stand next to each other, or the machine's moods would be their difference."""
+    groups = {"HCCL": torch_group("npu", 2), "gloo": torch_group("cpu", 2)}
+    kinds = {"ddp": "step", "ddp_local": "step without communication", "ddp_gradients": "all-reduce of its gradients alone"}
+    times = {(side, kind): [] for side in groups for kind in kinds}
+    try:
+        for turn in range(rounds + 2):
+            for side, group in groups.items():
+                for kind in list(kinds)[::1 if turn % 2 else -1]:
+                    seconds = group(kind, 0, 1)
+                    if turn >= 2:
+                        times[side, kind].append(seconds)
+    finally:
+        for group in groups.values():
+            group.close()
+    for kind, what in kinds.items():
+        a, b = times["HCCL", kind], times["gloo", kind]
+        spread = [spread_of(t) for t in (a, b)]
+        rows[f"torch, 2 ranks, ResNet-18 {what}; gloo"] = {
+            "ours_ms": median(a) * 1e3, "peer_ms": median(b) * 1e3, "ratio": median(y / x for x, y in zip(a, b)), "rounds": rounds,
+            "spread_ours": spread[0], "spread_peer": spread[1], "unstable": spread[1] > UNSTABLE}
+    for side in groups:
+        step, local, alone = (times[side, kind] for kind in kinds)
+        extra, whole = median(x - y for x, y in zip(step, local)) * 1e3, median(alone) * 1e3
+        notes.append(f"ResNet-18, batch 8 a rank, {side}: {median(step) * 1e3:.0f} ms a step, {extra:.1f} ms more than without "
+                     f"communication, which takes {whole:.1f} ms alone.")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", default="2,4")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="torch,c,ddp")
+    options = parser.parse_args()
+    state, rows, notes = machine(), {}, []
+    ranks = [int(r) for r in options.ranks.split(",")]
+    with tempfile.TemporaryDirectory() as folder:
+        program = mpi_program(folder)
+        for n in ranks:
+            if "torch" in options.only:
+                through_torch(rows, n, options.rounds)
+            if "c" in options.only.split(","):
+                through_c(rows, n, options.rounds, program)
+    if "ddp" in options.only:
+        training(rows, notes, options.rounds)
+    command = " ".join(["./dev bench hccl", *sys.argv[1:]])
+    lines = [f"{state['cpu']}, {state['cores']} cores, load {state['load']:.1f} before; `{command}`", "",
+             "| collectives, fp32; peer | Updraft, ms | peer, ms | ratio (higher is better) | spread |", "|---|---|---|---|---|"]
+    for what, r in rows.items():
+        note = " unstable" if r["unstable"] else ""
+        lines.append(f"| {what} | {r['ours_ms']:.3f} | {r['peer_ms']:.3f} | {r['ratio']:.2f}{note} | {r['spread_ours']:.0%} / {r['spread_peer']:.0%} |")
+    if notes:
+        lines += ["", *notes]
+    if not program:
+        lines += ["", "Without OpenMPI (openmpi-bin, libopenmpi-dev), so without the rows of the C interface."]
+    write("hccl", lines, {"machine": state, "command": command, "rows": rows, "notes": notes})
+
+
+if __name__ == "__main__":
+    main()
