@@ -15,7 +15,8 @@ _state = {"ready": None, "depth": 0, "transferred": False}
 
 
 def client(name):
-    """The finder's answer for a client's name: None (import as usual) or torch's own spec with a step after it."""
+    """The finder's answer for a client's name: None (import as usual), torch's own spec with a step after it, or the
+    spec of a package of our tree."""
     if os.environ.get("UPDRAFT_DISABLE", "0") not in ("", "0"):
         return None
     if name == "torch" and not _torch_needs_npu():
@@ -24,6 +25,10 @@ def client(name):
         _state["ready"] = _prepare()
     if _state["ready"] and name in ("torch", "torch_npu") and _wants_transfer():
         return _spec_with_transfer(name)
+    if _state["ready"] and name in _tree.PACKAGES:
+        spec = _find(name)
+        if spec is None or spec.loader is None:  # without a loader: just a folder of that name
+            return _find(name, _tree.search_paths(home())["PYTHONPATH"])
     return None
 
 
@@ -31,10 +36,10 @@ def _wants_transfer():
     return os.environ.get("UPDRAFT_CUDA_AS_NPU", "0") not in ("", "0")
 
 
-def _find(name):
+def _find(name, path=None):
     from importlib.machinery import PathFinder
 
-    return PathFinder.find_spec(name)
+    return PathFinder.find_spec(name, path)
 
 
 def _torch_needs_npu():

@@ -5,6 +5,8 @@ import os
 from updraft import home
 
 PRIVATE = "libupdraft.so"
+# Python packages that lie in the tree as in CANN's: found by the hook, or by set_env.sh's PYTHONPATH
+PACKAGES = ("hccl",)
 
 
 def is_updraft(tree):

@@ -108,9 +108,16 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
     }
   };
   if (kThreadSanitizer) {
+    // What omp_in_parallel() says elsewhere: oneDNN has one thread inside of a range.
+    auto alone = [&](int worker) {
+      omp_set_num_threads(1);
+      part(worker);
+    };
+    const int before = omp_get_max_threads();
     std::vector<std::thread> team;
-    for (int worker = 1; worker < width; ++worker) team.emplace_back(part, worker);
-    part(0);
+    for (int worker = 1; worker < width; ++worker) team.emplace_back(alone, worker);
+    alone(0);
+    omp_set_num_threads(before);
     for (auto& thread : team) thread.join();
   } else {
     auto share = [&] {

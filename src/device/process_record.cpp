@@ -19,8 +19,11 @@ namespace updraft {
 namespace {
 
 constexpr int kDevices = 1024;
-constexpr size_t kMost = size_t{1} << 48;  // what a record can say without the sum going round
-std::atomic<int> g_files[kDevices];        // descriptor + 1; 0: none
+constexpr size_t kMost = size_t{1} << 48;    // what a record can say without the sum going round
+constexpr int64_t kPids = int64_t{1} << 22;  // more than Linux gives out
+constexpr int kNames = 64;
+std::atomic<int> g_files[kDevices];      // descriptor + 1; 0: none
+std::atomic<int64_t> g_names[kDevices];  // of their files
 std::atomic<size_t> g_written[kDevices];
 std::atomic<uint64_t> g_readings{0};
 
@@ -63,15 +66,26 @@ void write_record(int index, int fd, size_t used) {
 }  // namespace
 
 void open_process_record(int index) {
+  if (g_files[index] != 0) return;
   std::string folder = fmt::format("{}/devices/{}", root(), index);
   if (!make_folders(folder)) return;
   remove_stale(folder);
-  std::string path = fmt::format("{}/{}", folder, getpid());
-  int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return;
-  flock(fd, LOCK_EX);  // held until the process ends, however it ends
-  write_record(index, fd, 0);
-  g_files[index] = fd + 1;
+  // The process id names the record, unless that file is taken: containers that share the folder may have processes of
+  // the same id, and readers hold a lock for a moment. Never waits for a lock.
+  for (int i = 0; i < kNames; ++i) {
+    const int64_t name = getpid() + i * kPids;
+    int fd = open(fmt::format("{}/{}", folder, name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return;
+    struct stat info;
+    // Held until the process ends, however it ends. A file without links was new and taken for a stale one.
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && info.st_nlink > 0) {
+      write_record(index, fd, 0);
+      g_names[index] = name;
+      g_files[index] = fd + 1;
+      return;
+    }
+    close(fd);
+  }
 }
 
 void update_process_record(int index, size_t used) {
@@ -88,7 +102,7 @@ size_t other_processes_use(int index) {
   DIR* dir = opendir(folder.c_str());
   if (!dir) return 0;
   size_t total = 0;
-  const std::string own = std::to_string(getpid());
+  const std::string own = std::to_string(g_names[index]);
   while (dirent* entry = readdir(dir)) {
     if (entry->d_name[0] == '.' || own == entry->d_name) continue;
     std::string path = folder + "/" + entry->d_name;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "kernels/combine.h"
 #include "kernels/params.h"
 #include "kernels/random.h"
 #include "kernels/spatial.h"

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <thread>
@@ -80,11 +81,14 @@ TEST(DeviceMemory, RandomAllocationsNeverOverlap) {
 // Another process with a record on a device: a child that holds the record's lock while the test writes into it.
 class Other {
  public:
-  explicit Other(int device) {
+  // 1 is no number of a process that anybody starts.
+  explicit Other(int device, pid_t pid = 1) {
+    if (!std::getenv("UPDRAFT_RUN_DIR")) setenv("UPDRAFT_RUN_DIR", testing::TempDir().c_str(), 1);
     int ready[2];
     if (pipe(ready) != 0 || pipe(stop_) != 0) std::abort();
     const std::string folder = fmt::format("{}/devices/{}", std::getenv("UPDRAFT_RUN_DIR"), device);
-    path_ = folder + "/1";  // no number of a process that anybody starts
+    std::filesystem::create_directories(folder);
+    path_ = fmt::format("{}/{}", folder, pid);
     child_ = fork();
     char byte = 0;
     if (child_ == 0) {
@@ -141,6 +145,18 @@ TEST(DeviceMemory, ProcessesShareTheLimitAndRecordsAreReadSeldom) {
   std::this_thread::sleep_for(std::chrono::milliseconds(150));
   EXPECT_THROW(memory.allocate(1 << 20), Error);  // what others took meanwhile is seen
   memory.free(p);
+}
+
+// In another container that shares the folder of records.
+TEST(DeviceMemory, AProcessOfTheSameIdIsAnother) {
+  Other other(905, getpid());
+  other.use(48 << 20);
+  open_process_record(905);
+  open_process_record(905);  // there is one already
+  update_process_record(905, 32 << 20);
+  EXPECT_EQ(other_processes_use(905), size_t{48} << 20);
+  other.use(1 << 20);
+  EXPECT_EQ(other_processes_use(905), size_t{1} << 20);
 }
 
 TEST(DeviceMemory, ReservedAddressesMapAndUnmap) {

@@ -11,6 +11,16 @@
 extern "C" {
 #endif
 
+// Bits of the flag of aclrtCreateEventWithFlag and aclrtCreateEventExWithFlag: streams wait for it, it tells how far a
+// stream is, it is recorded and waited for on the device only, it has a time, it is replaced in a captured graph,
+// another process opens it. The last two are used alone.
+#define ACL_EVENT_SYNC 0x00000001U
+#define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
+#define ACL_EVENT_TIME_LINE 0x00000008U
+#define ACL_EVENT_DEVICE_USE_ONLY 0x00000010U
+#define ACL_EVENT_EXTERNAL 0x00000020U
+#define ACL_EVENT_IPC 0x00000040U
+
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyCreate(aclrtCntNotify* notify, uint64_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyDestroy(aclrtCntNotify notify);
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyGetId(aclrtCntNotify notify, uint32_t* id);

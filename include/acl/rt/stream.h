@@ -11,6 +11,14 @@
 extern "C" {
 #endif
 
+// Bits of the flag of aclrtCreateStreamWithConfig; aclrtStreamGetFlags gives them back.
+#define ACL_STREAM_FAST_LAUNCH 0x00000001U
+#define ACL_STREAM_FAST_SYNC 0x00000002U
+#define ACL_STREAM_PERSISTENT 0x00000004U
+#define ACL_STREAM_HUGE 0x00000008U
+#define ACL_STREAM_CPU_SCHEDULE 0x00000010U
+#define ACL_STREAM_DEVICE_USE_ONLY 0x00000020U
+
 ACL_FUNC_VISIBILITY aclError aclrtActiveStream(aclrtStream active, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskExtendInfo(const char* const info, const size_t size);
 ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskOpInfo(const void* const info, const size_t size);

@@ -204,7 +204,7 @@ void find_unknown(Environment& e) {
   for (const auto& [name, nearest] : e.unknown)
     if (told.insert(name).second)
       UPDRAFT_LOG(kWarning, "HCCL", "the environment variable {} is not known and has no effect; did you mean {}?",
-                  name, nearest);
+                  printable(name, 200), nearest);
 }
 
 /// {"host_ip": ["10.0.0.1", …], "device_ip": […]}: device_ip is reserved.

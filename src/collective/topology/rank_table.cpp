@@ -85,7 +85,10 @@ Json Reader::parse(const std::string& text) const {
     const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
     const size_t start = at ? text.rfind('\n', at - 1) : std::string::npos;
     const size_t column = start == std::string::npos ? at + 1 : at - start;
-    refuse(fmt::format("line {}, column {}", line, column), "JSON", printable(e.what(), 200),
+    const std::string what = e.what();
+    const size_t start_of_reason = what.find("syntax error");  // what is before it says the place once more
+    refuse(fmt::format("line {}, column {}", line, column), "JSON",
+           printable(start_of_reason == std::string::npos ? what : what.substr(start_of_reason), 200),
            "Check commas, quotation marks and brackets");
   }
 }

@@ -1,0 +1,30 @@
+// Who takes part in the job and which of them this process is, however the job was started.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collective/topology/rank_table.h"
+
+namespace updraft::collective {
+
+struct World {
+  uint32_t rank;                 ///< this process
+  std::vector<RankEntry> ranks;  ///< by rank
+  std::string source;            ///< what said so, for logs and errors: "RANK_TABLE_FILE=…", "torchrun's variables"
+};
+
+/// From the environment as it is now; the first that is set counts: RANK_TABLE_FILE with RANK_ID (or the RANK of
+/// torchrun), CM_* by the rendezvous at the chief, RANK and WORLD_SIZE as torchrun sets them, RANK_SIZE=1 alone.
+/// Throws Error with EI0001 or EI0004.
+World read_world();
+
+/// The same, read when it is first asked for and kept: a process stays in its job. A failure is not kept.
+const World& world();
+
+/// What CM_* with more than one worker needs: a meeting at CM_CHIEF_IP that tells each process its rank. The bootstrap
+/// registers it; without it CM_WORKER_SIZE > 1 is refused.
+using ChiefRendezvous = World (*)(const ChiefSettings& settings, const Launch& launch);
+void set_chief_rendezvous(ChiefRendezvous rendezvous);
+
+}  // namespace updraft::collective

@@ -1,0 +1,65 @@
+#include "collective/transport/handshake.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "collective/error.h"
+
+namespace updraft::collective {
+namespace {
+
+/// What is signed begins with the role, so that nobody's proof serves as the other's, and each part with its length.
+class Transcript {
+ public:
+  explicit Transcript(const char* role) { add(role, std::strlen(role)); }
+  void add(const void* data, size_t bytes) {
+    const uint64_t length = bytes;
+    text_.append(reinterpret_cast<const char*>(&length), sizeof length);
+    text_.append(static_cast<const char*>(data), bytes);
+  }
+  Digest sign(const std::string& key) const { return hmac_sha256(key.data(), key.size(), text_.data(), text_.size()); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+Nonce make_nonce() {
+  Nonce nonce;
+  for (size_t have = 0; have < nonce.size();) {
+    const ssize_t n = getrandom(nonce.data() + have, nonce.size() - have, 0);
+    if (n < 0 && errno != EINTR) throw Error(result::kSyscall, "no random bytes: {}", std::strerror(errno));
+    if (n > 0) have += static_cast<size_t>(n);
+  }
+  return nonce;
+}
+
+KeyId id_of(const std::string& key) {
+  const Digest digest = sha256(key.data(), key.size());
+  KeyId id;
+  std::copy_n(digest.begin(), id.size(), id.begin());
+  return id;
+}
+
+Digest acceptor_proof(const std::string& key, const Nonce& initiator, const Nonce& acceptor) {
+  Transcript t("updraft acceptor");
+  t.add(initiator.data(), initiator.size());
+  t.add(acceptor.data(), acceptor.size());
+  return t.sign(key);
+}
+
+Digest initiator_proof(const std::string& key, const Nonce& initiator, const Nonce& acceptor,
+                       const std::string& initiator_address, const std::string& acceptor_address) {
+  Transcript t("updraft initiator");
+  t.add(initiator.data(), initiator.size());
+  t.add(acceptor.data(), acceptor.size());
+  t.add(initiator_address.data(), initiator_address.size());
+  t.add(acceptor_address.data(), acceptor_address.size());
+  return t.sign(key);
+}
+
+}  // namespace updraft::collective

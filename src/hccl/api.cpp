@@ -1,0 +1,69 @@
+#include "hccl/api.h"
+
+namespace updraft {
+
+namespace result = collective::result;
+
+int hccl_guard(const char* name, FunctionRef<void()> body) noexcept {
+  int code = 0;
+  guard(name, [&] {
+    try {
+      body();
+    } catch (const Error& e) {
+      code = e.code();
+      if (code == code::kRtMemoryAllocation) code = result::kOutOfMemory;
+      if (code > 25) code = code / 1000 == 107 ? result::kPara : result::kRuntime;
+      throw Error(code, "{}", e.text());
+    } catch (const std::bad_alloc&) {
+      code = result::kMemory;
+      throw Error(code, "EI0007: the host is out of memory");
+    } catch (const std::exception& e) {
+      code = result::kInternal;
+      throw Error(code, "{}", e.what());
+    }
+  });
+  return code;
+}
+
+HandlePool<CommunicatorPointer>& communicator_pool() {
+  static auto* pool = new HandlePool<CommunicatorPointer>(1 << 16);
+  return *pool;
+}
+
+CommunicatorPointer communicator_of(const void* handle) {
+  need_pointer(handle, "comm");
+  if (auto* communicator = communicator_pool().get(handle)) return *communicator;
+  throw Error(result::kPara, "EI0003: {} is not a communicator (destroyed, or never initialised)", handle);
+}
+
+}  // namespace updraft
+
+/// Text of a result; static storage.
+extern "C" UPDRAFT_API const char* HcclGetErrorString(int code) {
+  static const char* const texts[] = {"no error",
+                                      "invalid parameter",
+                                      "null pointer",
+                                      "out of memory",
+                                      "internal error",
+                                      "not supported",
+                                      "not found",
+                                      "not available",
+                                      "system call failed",
+                                      "timed out",
+                                      "file cannot be opened",
+                                      "TCP connection failed",
+                                      "RoCE connection failed",
+                                      "TCP transfer failed",
+                                      "RoCE transfer failed",
+                                      "runtime failed",
+                                      "driver failed",
+                                      "profiling failed",
+                                      "CCE failed",
+                                      "network failed",
+                                      "try again",
+                                      "a remote rank failed",
+                                      "the communicator is suspended",
+                                      "a retry of an operation failed",
+                                      "out of device memory"};
+  return code >= 0 && code < static_cast<int>(sizeof texts / sizeof *texts) ? texts[code] : "unknown error";
+}

@@ -1,0 +1,30 @@
+// Shared by the HCCL entry points: handles, checks, codes.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "base/boundary.h"
+#include "base/handle_pool.h"
+#include "collective/communicator.h"
+#include "collective/error.h"
+
+#define HCCL_API extern "C" UPDRAFT_API int
+
+namespace updraft {
+
+using CommunicatorPointer = std::shared_ptr<collective::Communicator>;
+
+/// Runs `body`; returns 0 or an HcclResult after remembering the text. Failures of other parts become HCCL_E_RUNTIME,
+/// HCCL_E_PARA or HCCL_E_MEMORY.
+int hccl_guard(const char* name, FunctionRef<void()> body) noexcept;
+
+HandlePool<CommunicatorPointer>& communicator_pool();
+/// Throws HCCL_E_PARA for what is no communicator.
+CommunicatorPointer communicator_of(const void* handle);
+
+/// Throws HCCL_E_PTR that names the argument when it is null.
+inline void need_pointer(const void* p, const char* name) {
+  if (!p) throw Error(collective::result::kPtr, "EI0003: {} is null", name);
+}
+
+}  // namespace updraft

@@ -1,0 +1,258 @@
+// Communicators: how they come about, what they are, how they end.
+#include <cstring>
+#include <exception>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "collective/bootstrap/address.h"
+#include "collective/bootstrap/protocol.h"
+#include "collective/bootstrap/root.h"
+#include "collective/topology/environment.h"
+#include "collective/topology/rank_table.h"
+#include "device/context.h"
+#include "hccl/api.h"
+#include "hccl/comm_config.h"
+#include "hccl/root_info.h"
+
+using namespace updraft;
+using namespace updraft::collective;
+
+namespace {
+
+using Clock = Communicator::Clock;
+
+Clock::time_point deadline_in(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+CommunicatorPointer join(const RootInfo& info, uint32_t rank, uint32_t ranks, Device& device, const CommConfig& config,
+                         const std::string& server = "") {
+  const Environment& environment = Environment::get();
+  CommunicatorOptions options;
+  options.name = config.name.empty() ? info.name : config.name;
+  options.key = info.key;
+  options.server = server;
+  options.connect_timeout = environment.connect_timeout;
+  options.exec_timeout = config.exec_timeout ? *config.exec_timeout : environment.exec_timeout;
+  auto member = Member::join(info.ip, info.port, info.key, rank, ranks, deadline_in(environment.connect_timeout));
+  return Communicator::create(std::move(member), rank, ranks, device, options);
+}
+
+void init_root_info(uint32_t ranks, const void* root_info, uint32_t rank, const void* config, void** comm) {
+  need_pointer(root_info, "rootInfo");
+  need_pointer(comm, "comm");
+  if (ranks == 0 || rank >= ranks)
+    throw Error(result::kPara, "EI0003: rank {} of nRanks {}: want a rank from 0 to nRanks - 1", rank, ranks);
+  auto communicator =
+      join(RootInfo::read(root_info), rank, ranks, current_context().device(), read_comm_config(config));
+  *comm = communicator_pool().create(std::move(communicator));
+}
+
+// Where rank 0 of a rank table listens, and the key: who knows the table may join.
+RootInfo meeting_point(const RankTable& table) {
+  const Environment& environment = Environment::get();
+  const RankEntry& first = table.ranks.front();
+  std::set<std::string> servers;
+  for (const RankEntry& r : table.ranks) servers.insert(r.server);
+  sockaddr_storage address;
+  socklen_t length;
+  RootInfo info;
+  if (servers.size() == 1) {
+    info.ip = "127.0.0.1";
+  } else if (parse_address(first.server, 0, &address, &length)) {
+    info.ip = first.server;
+  } else {
+    throw Error(
+        result::kPara,
+        "EI0004: server_id {} of rank 0 is not an IP address: with several servers the ranks meet at the address of "
+        "rank 0's server",
+        first.server);
+  }
+  info.port = static_cast<uint16_t>(environment.base_port + first.device);
+  const std::string seed = "updraft rank table " + table.digest;
+  const Digest digest = sha256(seed.data(), seed.size());
+  info.key.assign(reinterpret_cast<const char*>(digest.data()), digest.size());
+  info.name = "hccl_world_group";
+  return info;
+}
+
+void init_cluster(const char* path, uint32_t rank, const void* config, void** comm) {
+  need_pointer(path, "clusterInfo");
+  need_pointer(comm, "comm");
+  const Environment& environment = Environment::get();
+  const RankTable table = read_rank_table(path, environment.connect_timeout);
+  if (rank >= table.ranks.size())
+    throw Error(result::kPara, "EI0004: rank {} is not in the rank table {}, which has {} ranks", rank, path,
+                table.ranks.size());
+  const RankEntry& entry = table.ranks[rank];
+  const RootInfo info = meeting_point(table);
+  std::shared_ptr<Root> root;
+  if (rank == 0) {
+    RootOptions options;
+    options.ip = info.ip;
+    options.port = info.port;
+    options.key = info.key;
+    options.timeout = environment.connect_timeout;
+    options.ranks = static_cast<uint32_t>(table.ranks.size());
+    options.whitelist = environment.whitelist;
+    options.allowed = environment.host_ips;
+    root = Root::open(options);
+  }
+  Context* context = current_context_or_null();
+  Device& device = context ? context->device() : Device::get(entry.device);
+  auto communicator =
+      join(info, rank, static_cast<uint32_t>(table.ranks.size()), device, read_comm_config(config), entry.server);
+  *comm = communicator_pool().create(std::move(communicator));
+}
+
+}  // namespace
+
+HCCL_API HcclGetRootInfo(void* root_info) {
+  return hccl_guard("HcclGetRootInfo", [&] {
+    need_pointer(root_info, "rootInfo");
+    RootInfo::open(0).write(root_info);
+  });
+}
+
+HCCL_API HcclCommInitRootInfo(uint32_t ranks, const void* root_info, uint32_t rank, void** comm) {
+  return hccl_guard("HcclCommInitRootInfo", [&] { init_root_info(ranks, root_info, rank, nullptr, comm); });
+}
+
+HCCL_API HcclCommInitRootInfoConfig(uint32_t ranks, const void* root_info, uint32_t rank, const void* config,
+                                    void** comm) {
+  return hccl_guard("HcclCommInitRootInfoConfig", [&] {
+    need_pointer(config, "config");
+    init_root_info(ranks, root_info, rank, config, comm);
+  });
+}
+
+HCCL_API HcclCommInitClusterInfo(const char* path, uint32_t rank, void** comm) {
+  return hccl_guard("HcclCommInitClusterInfo", [&] { init_cluster(path, rank, nullptr, comm); });
+}
+
+HCCL_API HcclCommInitClusterInfoConfig(const char* path, uint32_t rank, const void* config, void** comm) {
+  return hccl_guard("HcclCommInitClusterInfoConfig", [&] {
+    need_pointer(config, "config");
+    init_cluster(path, rank, config, comm);
+  });
+}
+
+/// One communicator over several devices of this process; a handle a device.
+HCCL_API HcclCommInitAll(uint32_t count, int32_t* devices, void** comms) {
+  return hccl_guard("HcclCommInitAll", [&] {
+    need_pointer(devices, "devices");
+    need_pointer(comms, "comms");
+    if (count == 0) throw Error(result::kPara, "EI0003: ndev is 0, want at least one device");
+    std::set<int32_t> seen;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (!seen.insert(devices[i]).second) throw Error(result::kPara, "EI0003: device {} is listed twice", devices[i]);
+      Device::get(devices[i]);
+    }
+    const RootInfo info = RootInfo::open(count);
+    std::vector<CommunicatorPointer> made(count);
+    std::vector<std::exception_ptr> failures(count);
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < count; ++i)
+      threads.emplace_back([&, i] {
+        try {
+          made[i] = join(info, i, count, Device::get(devices[i]), CommConfig{});
+        } catch (...) { failures[i] = std::current_exception(); }
+      });
+    for (std::thread& t : threads) t.join();
+    for (auto& failure : failures)
+      if (failure) {
+        for (auto& c : made)
+          if (c) c->close();
+        std::rethrow_exception(failure);
+      }
+    for (uint32_t i = 0; i < count; ++i) comms[i] = communicator_pool().create(std::move(made[i]));
+  });
+}
+
+/// Ranks of a communicator form another one; the others pass no ranks and get null.
+HCCL_API HcclCreateSubCommConfig(void** parent, uint32_t count, const uint32_t* ranks, uint64_t id, uint32_t sub_rank,
+                                 const void* config, void** sub) {
+  return hccl_guard("HcclCreateSubCommConfig", [&] {
+    need_pointer(parent, "comm");
+    need_pointer(sub, "subComm");
+    CommunicatorPointer communicator = communicator_of(*parent);
+    *sub = nullptr;
+    if (count == 0 && !ranks) return;
+    need_pointer(ranks, "rankIds");
+    std::set<uint32_t> seen;
+    std::string key = fmt::format("sub {}", id);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (ranks[i] >= communicator->size() || !seen.insert(ranks[i]).second)
+        throw Error(result::kPara, "EI0003: rankIds[{}] is {}: want different ranks below {}", i, ranks[i],
+                    communicator->size());
+      key += fmt::format(" {}", ranks[i]);
+    }
+    if (sub_rank >= count || ranks[sub_rank] != communicator->rank())
+      throw Error(result::kPara,
+                  "EI0003: subCommRankId is {}: rank {} of the communicator must find itself there in rankIds (of {} "
+                  "ranks)",
+                  sub_rank, communicator->rank(), count);
+    key += fmt::format(" #{}", communicator->occurrence(key));
+    CommConfig options = read_comm_config(config);
+    RootInfo info;
+    if (sub_rank == 0) {
+      info = RootInfo::open(count);
+      communicator->member().put(key, info.text());
+    } else {
+      info = RootInfo::from_text(communicator->member().get(key, deadline_in(Environment::get().connect_timeout)));
+    }
+    auto made = join(info, sub_rank, count, communicator->device(), options, communicator->options().server);
+    *sub = communicator_pool().create(std::move(made));
+  });
+}
+
+HCCL_API HcclCommDestroy(void* comm) {
+  return hccl_guard("HcclCommDestroy", [&] {
+    CommunicatorPointer communicator = communicator_of(comm);
+    if (!communicator_pool().destroy(comm))
+      throw Error(result::kPara, "EI0003: the communicator was destroyed by another thread");
+    communicator->close();
+  });
+}
+
+HCCL_API HcclGetCommName(void* comm, char* name) {
+  return hccl_guard("HcclGetCommName", [&] {
+    CommunicatorPointer communicator = communicator_of(comm);
+    need_pointer(name, "commName");
+    std::memset(name, 0, kCommNameBytes);
+    std::memcpy(name, communicator->name().data(), std::min(communicator->name().size(), kCommNameBytes - 1));
+  });
+}
+
+HCCL_API HcclGetRankId(void* comm, uint32_t* rank) {
+  return hccl_guard("HcclGetRankId", [&] {
+    CommunicatorPointer communicator = communicator_of(comm);
+    need_pointer(rank, "rank");
+    *rank = communicator->rank();
+  });
+}
+
+HCCL_API HcclGetRankSize(void* comm, uint32_t* size) {
+  return hccl_guard("HcclGetRankSize", [&] {
+    CommunicatorPointer communicator = communicator_of(comm);
+    need_pointer(size, "rankSize");
+    *size = communicator->size();
+  });
+}
+
+HCCL_API HcclGetCommAsyncError(void* comm, int32_t* error) {
+  return hccl_guard("HcclGetCommAsyncError", [&] {
+    CommunicatorPointer communicator = communicator_of(comm);
+    need_pointer(error, "asyncError");
+    *error = communicator->async_error();
+    // The text that aclGetRecentErrMsg gives next says what happened.
+    if (auto failure = communicator->failure()) report_error("HcclGetCommAsyncError", *error, failure->text());
+  });
+}
+
+/// Number of options of HcclCommConfig that this library knows.
+extern "C" UPDRAFT_API uint32_t HcclGetCommConfigCapability() { return 12; }

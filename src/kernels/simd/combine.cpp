@@ -1,0 +1,202 @@
+// Arrays combined element by element: the arithmetic of collectives. Memory is the limit, so each input is read once
+// and each output written once; between them is a chunk in registers.
+#include "kernels/combine.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/simd/vector.h"
+#include "kernels/table.h"
+
+namespace updraft::UPDRAFT_ISA {
+namespace {
+
+constexpr int kUnroll = 8;  // accumulators: half of the registers of the smallest instruction set
+constexpr int64_t kLine = 64;
+
+typedef uint32_t VectorU __attribute__((vector_size(kVectorBytes), may_alias));
+typedef uint16_t HalfVectorU __attribute__((vector_size(kVectorBytes / 2), may_alias));
+
+/// Elements as they lie in memory, and the vectors that they are combined in.
+template <class T>
+struct Element {
+  typedef T V __attribute__((vector_size(kVectorBytes), may_alias));
+  static constexpr int kBytes = kVectorBytes;  // of memory a vector
+  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
+    V v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) { std::memcpy(p, &v, sizeof v); }
+};
+
+template <>
+struct Element<BFloat16> {
+  using V = VectorF;
+  static constexpr int kBytes = kVectorBytes / 2;
+  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
+    HalfVectorU h;
+    std::memcpy(&h, p, sizeof h);
+    return (VectorF)(__builtin_convertvector(h, VectorU) << 16);
+  }
+  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) {
+    const VectorU x = (VectorU)v;
+    const VectorU rounded = x + 0x7fffu + ((x >> 16) & 1u);
+    const VectorU bits = (v != v ? (x | 0x400000u) : rounded) >> 16;
+    const HalfVectorU h = __builtin_convertvector(bits, HalfVectorU);
+    std::memcpy(p, &h, sizeof h);
+  }
+};
+
+template <>
+struct Element<Half> {
+  using V = VectorF;
+  static constexpr int kBytes = kVectorBytes / 2;
+#if defined(__AVX512F__)
+  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
+    return (V)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)v, 0));
+  }
+#elif defined(__F16C__)
+  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
+    return (V)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, 0));
+  }
+#else
+  static UPDRAFT_VECTOR_INLINE V load(const char* p) {
+    HalfVectorU h;
+    std::memcpy(&h, p, sizeof h);
+    const VectorU x = __builtin_convertvector(h, VectorU);
+    // The exponent moves by multiplying, which also normalises subnormals; infinities and NaN get all its bits.
+    const VectorF value = (VectorF)((x & 0x7fffu) << 13) * 0x1p112f;
+    const VectorU bits = (VectorU)value;
+    return (VectorF)((value >= 65536.0f ? bits | 0x7f800000u : bits) | ((x & 0x8000u) << 16));
+  }
+  static UPDRAFT_VECTOR_INLINE void store(char* p, V v) {
+    const VectorU all = (VectorU)v, x = all & 0x7fffffffu;
+    const VectorU normal = (x + 0xc8000fffu + ((x >> 13) & 1u)) >> 13;
+    const VectorU small = (VectorU)((VectorF)x + 0.5f) - 0x3f000000u;  // the addition rounds at the last bit
+    VectorU bits = x < 0x38800000u ? small : normal;
+    bits = x >= 0x477ff000u ? (VectorU{} + 0x7c00u) : bits;
+    bits = x > 0x7f800000u ? (0x7e00u | ((x >> 13) & 0x3ffu)) : bits;
+    const HalfVectorU h = __builtin_convertvector(bits | ((all >> 16) & 0x8000u), HalfVectorU);
+    std::memcpy(p, &h, sizeof h);
+  }
+#endif
+};
+
+template <Combine O, class V>
+UPDRAFT_VECTOR_INLINE V combine_vectors(V a, V b) {
+  if constexpr (O == Combine::add) return a + b;
+  else if constexpr (O == Combine::multiply) return a * b;
+  // b is the new value: it wins when it is beyond a or NaN; a NaN in a stays, no comparison beats it.
+  else if constexpr (O == Combine::maximum) return ((b > a) | (b != b)) ? b : a;
+  else return ((b < a) | (b != b)) ? b : a;
+}
+
+/// A chunk to memory past the caches; p is aligned to lines.
+UPDRAFT_VECTOR_INLINE void stream_chunk(char* p, const char* chunk, int bytes) {
+#if defined(__AVX512F__)
+  for (int b = 0; b < bytes; b += 64)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(p + b), _mm512_load_si512(chunk + b));
+#elif defined(__AVX__)
+  for (int b = 0; b < bytes; b += 32)
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(p + b),
+                        _mm256_load_si256(reinterpret_cast<const __m256i*>(chunk + b)));
+#elif defined(__x86_64__)
+  for (int b = 0; b < bytes; b += 16)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(p + b), _mm_load_si128(reinterpret_cast<const __m128i*>(chunk + b)));
+#else
+  std::memcpy(p, chunk, static_cast<size_t>(bytes));
+#endif
+}
+
+template <Combine O, class T>
+struct Combiner {
+  using E = Element<T>;
+  using V = typename E::V;
+  static constexpr int kChunk = kUnroll * E::kBytes;
+  static_assert(kChunk % kLine == 0);
+
+  static const char* at(const void* p, int64_t byte) { return static_cast<const char*>(p) + byte; }
+  static char* at(void* p, int64_t byte) { return static_cast<char*>(p) + byte; }
+
+  static UPDRAFT_VECTOR_INLINE void add_chunk(V* sum, const char* p) {
+    for (int j = 0; j < kUnroll; ++j) sum[j] = combine_vectors<O>(sum[j], E::load(p + j * E::kBytes));
+  }
+
+  /// At most a chunk, by way of a padded copy.
+  static void part(const CombineArrays& a, int64_t begin, int64_t bytes) {
+    if (bytes == 0) return;
+    const size_t size = static_cast<size_t>(bytes);
+    alignas(kLine) char chunk[kChunk] = {};
+    V sum[kUnroll];
+    std::memcpy(chunk, at(a.in[0], begin), size);
+    for (int j = 0; j < kUnroll; ++j) sum[j] = E::load(chunk + j * E::kBytes);
+    for (int k = 1; k < a.inputs; ++k) {
+      std::memcpy(chunk, at(a.in[k], begin), size);
+      add_chunk(sum, chunk);
+    }
+    for (int j = 0; j < kUnroll; ++j) E::store(chunk + j * E::kBytes, sum[j]);
+    for (int k = 0; k < a.outputs; ++k) std::memcpy(at(a.out[k], begin), chunk, size);
+  }
+
+  static void run(const CombineArrays& a, int64_t bytes) {
+    int64_t i = 0;
+    if (a.streamed > 0) {
+      i = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(a.out[0]) & (kLine - 1)));
+      part(a, 0, i);
+    }
+    for (; i + kChunk <= bytes; i += kChunk) {
+      V sum[kUnroll];
+      for (int j = 0; j < kUnroll; ++j) sum[j] = E::load(at(a.in[0], i + j * E::kBytes));
+      for (int k = 1; k < a.inputs; ++k) add_chunk(sum, at(a.in[k], i));
+      alignas(kLine) char chunk[kChunk];
+      for (int j = 0; j < kUnroll; ++j) E::store(chunk + j * E::kBytes, sum[j]);
+      int k = 0;
+      for (; k < a.streamed; ++k) stream_chunk(at(a.out[k], i), chunk, kChunk);
+      for (; k < a.outputs; ++k) std::memcpy(at(a.out[k], i), chunk, kChunk);
+    }
+    part(a, i, bytes - i);
+#if defined(__x86_64__)
+    if (a.streamed > 0) _mm_sfence();  // streamed stores are not ordered with the flag that tells a peer of them
+#endif
+  }
+};
+
+template <Combine O>
+void run_type(DType type, const CombineArrays& a, int64_t n) {
+  // Integers wrap around: sums and products are those of the unsigned type.
+  constexpr bool kOrder = O == Combine::maximum || O == Combine::minimum;
+  switch (type) {
+    case DType::Int8: return Combiner<O, std::conditional_t<kOrder, int8_t, uint8_t>>::run(a, n);
+    case DType::Int16: return Combiner<O, std::conditional_t<kOrder, int16_t, uint16_t>>::run(a, n * 2);
+    case DType::Int32: return Combiner<O, std::conditional_t<kOrder, int32_t, uint32_t>>::run(a, n * 4);
+    case DType::Int64: return Combiner<O, std::conditional_t<kOrder, int64_t, uint64_t>>::run(a, n * 8);
+    case DType::UInt8: return Combiner<O, uint8_t>::run(a, n);
+    case DType::UInt16: return Combiner<O, uint16_t>::run(a, n * 2);
+    case DType::UInt32: return Combiner<O, uint32_t>::run(a, n * 4);
+    case DType::UInt64: return Combiner<O, uint64_t>::run(a, n * 8);
+    case DType::Float16: return Combiner<O, Half>::run(a, n * 2);
+    case DType::BFloat16: return Combiner<O, BFloat16>::run(a, n * 2);
+    case DType::Double: return Combiner<O, double>::run(a, n * 8);
+    default: return Combiner<O, float>::run(a, n * 4);
+  }
+}
+
+}  // namespace
+
+void combine(Combine op, DType type, const CombineArrays& arrays, int64_t n) {
+  switch (op) {
+    case Combine::add: return run_type<Combine::add>(type, arrays, n);
+    case Combine::multiply: return run_type<Combine::multiply>(type, arrays, n);
+    case Combine::maximum: return run_type<Combine::maximum>(type, arrays, n);
+    default: return run_type<Combine::minimum>(type, arrays, n);
+  }
+}
+
+}  // namespace updraft::UPDRAFT_ISA
