@@ -1,9 +1,11 @@
 #include "collective/network.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "base/log.h"
 #include "collective/error.h"
@@ -73,15 +75,19 @@ struct Network::Flight {
     std::atomic<bool> failed{false};
     std::mutex mutex;
     std::optional<Error> error;
+    uint32_t rank = 0;  ///< whose message failed
   };
   std::shared_ptr<State> state = std::make_shared<State>();
 
-  Completion completion(Doorbell& bell) {
+  Completion completion(Doorbell& bell, uint32_t rank) {
     state->open.fetch_add(1, std::memory_order_relaxed);
-    return [state = state, &bell](const Error* error) {
+    return [state = state, &bell, rank](const Error* error) {
       if (error) {
         std::lock_guard lock(state->mutex);
-        if (!state->error) state->error = *error;
+        if (!state->error) {
+          state->error = *error;
+          state->rank = rank;
+        }
         state->failed = true;
       }
       if (state->open.fetch_sub(1, std::memory_order_acq_rel) == 1 || error) bell.ring();
@@ -133,13 +139,14 @@ uint64_t tag_of(uint32_t from, uint32_t to, uint8_t channel) {
 
 void Network::send(Flight& flight, uint32_t rank, uint8_t channel, const void* data, size_t bytes) {
   Doorbell& bell = communicator_.group_->region().bell(communicator_.group_->me());
-  transport("").send(*peers_[rank], tag_of(communicator_.rank(), rank, channel), data, bytes, flight.completion(bell));
+  transport("").send(*peers_[rank], tag_of(communicator_.rank(), rank, channel), data, bytes,
+                     flight.completion(bell, rank));
 }
 
 void Network::receive(Flight& flight, uint32_t rank, uint8_t channel, void* data, size_t bytes) {
   Doorbell& bell = communicator_.group_->region().bell(communicator_.group_->me());
   transport("").receive(*peers_[rank], tag_of(rank, communicator_.rank(), channel), data, bytes,
-                        flight.completion(bell));
+                        flight.completion(bell, rank));
 }
 
 void Network::land(Flight& flight, const Operation& operation) {
@@ -147,8 +154,14 @@ void Network::land(Flight& flight, const Operation& operation) {
   communicator_.wait_for([&] { return state.failed.load() || state.open.load(std::memory_order_acquire) == 0; },
                          operation);
   if (!state.failed.load()) return;
+  // The peer may have given up because of another rank's death. The root says who died, mostly sooner than this.
+  for (int waited = 0; waited < 500; ++waited) {
+    communicator_.throw_if_hopeless(operation);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
   std::lock_guard lock(state.mutex);
-  throw Error(state.error->code(), "EI0006: {}: {}", communicator_.describe(operation), state.error->text());
+  throw Error(state.error->code(), "EI0006: {}: rank {}: {}", communicator_.describe(operation), state.rank,
+              state.error->text());
 }
 
 std::shared_ptr<std::atomic<int>> Network::message(const Message& message, uint64_t) {

@@ -116,11 +116,6 @@ void EventLoop::loop() {
       timeout = static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
     }
     int n = epoll_wait(epoll_, events, 64, timeout);
-    std::vector<std::function<void()>> posted;
-    {
-      std::lock_guard lock(mutex_);
-      posted.swap(posted_);
-    }
     for (int i = 0; i < n; ++i) {
       if (events[i].data.fd == wake_) {
         uint64_t count;
@@ -133,6 +128,12 @@ void EventLoop::loop() {
         if (auto it = handlers_.find(events[i].data.fd); it != handlers_.end()) handler = it->second;
       }
       if (handler) (*handler)(events[i].events);
+    }
+    // After the wake-up was read: what is posted from here on rings again.
+    std::vector<std::function<void()>> posted;
+    {
+      std::lock_guard lock(mutex_);
+      posted.swap(posted_);
     }
     for (auto& action : posted) action();
     while (!timers_.empty() && timers_.begin()->first.first <= Clock::now()) {
