@@ -26,7 +26,7 @@ EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraf
             "updraft/cann/opp/vendors/.keep", "updraft/cann/python/site-packages/hccl/manage/api.py",
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",
             LIBRARIES + "libupdraft.so", LIBRARIES + "libascendcl.so", LIBRARIES + "libopapi.so", LIBRARIES + "libhccl.so"]
-NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "fmt.txt", "nlohmann-json.txt"]
+NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "fmt.txt", "nlohmann-json.txt", "cli11.txt"]
 
 
 def readelf(*arguments):

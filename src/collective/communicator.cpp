@@ -223,6 +223,10 @@ void Communicator::wait_until(F&& reached, const Operation& operation) {
   }
 }
 
+void Communicator::wait_for(const std::function<bool()>& reached, const Operation& operation) {
+  wait_until(reached, operation);
+}
+
 std::string Communicator::missing(const Operation& operation) const {
   std::string names;
   for (int i = 0; i < group_->size(); ++i)
@@ -257,37 +261,49 @@ void Communicator::execute(Operation& operation) {
     }
     complete(operation);
   } catch (const Error& e) {
+    if (network_) network_->abort(e);
     group_->region().busy(group_->me()) = 0;
     // Deaths, disagreements and reports of others reach all ranks without us.
-    fail(e, e.code() == result::kTimeout || e.code() == result::kOutOfMemory || e.code() == result::kMemory);
+    fail(e, e.code() == result::kTimeout || e.code() == result::kOutOfMemory || e.code() == result::kMemory ||
+                (network_ && e.code() == result::kPara));
   }
 }
 
 void Communicator::execute_locally(Operation& operation) {
-  const Region& region = group_->region();
-  const auto n = static_cast<uint64_t>(group_->size());
-  if (!operation.posted) {
-    std::lock_guard lock(mutex_);
-    if (!operation.posted) post(operation);
-  }
-  const uint64_t all = operation.ticket * n;
-  wait_until([&] { return region.arrived().load(std::memory_order_acquire) >= all; }, operation);
-  check_agreement(operation);
+  gather_locally(operation);
   if (operation.inlined) {
     work_inline(*group_, operation.request, operation.ticket);
     return;
   }
-  auto& busy = region.busy(group_->me());
+  auto& busy = group_->region().busy(group_->me());
   busy.store(1, std::memory_order_seq_cst);
   if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
   work_in_place(*group_, operation.request, operation.ticket);
   busy.store(0, std::memory_order_release);
-  const uint64_t target = ++two_phase_ * n;
+  meet(operation);
+}
+
+// All ranks of this host are through with what they read and wrote.
+void Communicator::meet(const Operation& operation) {
+  const Region& region = group_->region();
+  const uint64_t target = ++meetings_ * static_cast<uint64_t>(group_->size());
   if (region.finished().fetch_add(1, std::memory_order_seq_cst) + 1 == target) {
     group_->ring_all();
   } else {
     wait_until([&] { return region.finished().load(std::memory_order_acquire) >= target; }, operation);
   }
+}
+
+// All ranks of this host have come to the operation, and mean the same.
+void Communicator::gather_locally(Operation& operation) {
+  const Region& region = group_->region();
+  if (!operation.posted) {
+    std::lock_guard lock(mutex_);
+    if (!operation.posted) post(operation);
+  }
+  const uint64_t all = operation.ticket * static_cast<uint64_t>(group_->size());
+  wait_until([&] { return region.arrived().load(std::memory_order_acquire) >= all; }, operation);
+  check_agreement(operation);
 }
 
 // With the lock. True when this was the last rank to come.
@@ -296,7 +312,7 @@ bool Communicator::post(Operation& operation) {
   const Region& region = group_->region();
   const int me = group_->me(), n = group_->size();
   Post& post = region.post(me, operation.ticket);
-  operation.inlined = fits_inline(r, n);
+  operation.inlined = !network_ && fits_inline(r, n);
   post = {operation.ticket, r.kind, r.type, r.op, operation.inlined, r.root, r.count, 0, 0};
   if (operation.inlined) {
     const size_t bytes = r.send_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
@@ -307,7 +323,7 @@ bool Communicator::post(Operation& operation) {
     post.send = group_->place_of(send);
     post.receive = group_->place_of(operation.staged_receive ? operation.staged_receive : r.receive);
     for (int i = 0; i < n && (!r.send_counts.empty() || r.kind == Kind::AllGatherV); ++i) {
-      const auto to = static_cast<size_t>(i);
+      const auto to = static_cast<size_t>(group_->rank(i));
       const uint64_t count = r.send_counts.empty() ? r.count : r.send_counts[to];
       const uint64_t offset = r.send_counts.empty() ? 0 : r.send_offsets[to];
       region.part(me, operation.ticket, i) = {post.send + offset * r.element(), count * r.element()};

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -91,6 +92,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void loop();
   void execute(Operation& operation);
   void execute_locally(Operation& operation);
+  void gather_locally(Operation& operation);
+  void meet(const Operation& operation);
   bool post(Operation& operation);
   void stage(Operation& operation);
   void unstage(Operation& operation);
@@ -108,6 +111,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// Sleeps until `reached`; throws when the communicator fails, a rank that is needed is gone, or time is up.
   template <class F>
   void wait_until(F&& reached, const Operation& operation);
+  void wait_for(const std::function<bool()>& reached, const Operation& operation);
   bool may_spin() const;
 
   std::shared_ptr<Member> member_;
@@ -122,7 +126,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   mutable std::mutex mutex_;
   std::map<uint64_t, Operation*> queue_;  // collectives by ticket
   uint64_t next_ = 1;                     // the ticket whose turn it is
-  uint64_t tickets_ = 0, two_phase_ = 0;
+  uint64_t tickets_ = 0, meetings_ = 0;
   struct Pending {
     Operation* operation;
     Message message;

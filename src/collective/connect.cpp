@@ -100,7 +100,6 @@ void Communicator::connect() {
       self->gone_.emplace(rank, left);
       self->hopeless_ = true;
     }
-    if (self->network_) self->network_->rank_gone(rank);
     self->ring();
   };
   events.fault = [weak](uint32_t rank, const Error& fault) {

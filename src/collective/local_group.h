@@ -47,8 +47,9 @@ class LocalGroup {
   std::vector<std::shared_ptr<PeerMemory>> memory_;  // null for this rank
 };
 
-/// This rank's part of an operation that all ranks of the group have posted (the group is the whole communicator):
-/// reads what others posted, writes into what they gave. Runs in the calling thread and its team.
+/// This rank's part of an operation that all ranks of the group have posted: reads what others posted, writes into what
+/// they gave. The group is the whole communicator, but for AllToAll, AllToAllV, AllToAllVC and AllGatherV, of which it
+/// does what the ranks of this host have for each other. Runs in the calling thread and its team.
 void work_in_place(const LocalGroup& group, const Request& request, uint64_t ticket);
 /// The result of an operation whose data all travelled in the slots.
 void work_inline(const LocalGroup& group, const Request& request, uint64_t ticket);

@@ -41,17 +41,17 @@ class Work {
         for (int k = 1; k <= n_; ++k) {
           // Beginning behind oneself keeps the ranks from reading the same memory together.
           const int from = (me_ + k) % n_;
-          copy(receive(me_) + static_cast<uint64_t>(from) * count * size(),
-               send(from) + static_cast<uint64_t>(me_) * count * size(), count * size());
+          copy(receive(me_) + group_.rank(from) * count * size(), send(from) + group_.rank(me_) * count * size(),
+               count * size());
         }
         break;
       case Kind::AllGatherV:
       case Kind::AllToAllV:
       case Kind::AllToAllVC:
         for (int k = 1; k <= n_; ++k) {
-          const auto from = static_cast<size_t>((me_ + k) % n_);
-          const Part part = region_.part(static_cast<int>(from), ticket_, me_);
-          copy(receive(me_) + request_.receive_offsets[from] * size(), group_.at(static_cast<int>(from), part.place),
+          const int from = (me_ + k) % n_;
+          const Part part = region_.part(from, ticket_, me_);
+          copy(receive(me_) + request_.receive_offsets[group_.rank(from)] * size(), group_.at(from, part.place),
                part.bytes);
         }
         break;

@@ -23,6 +23,7 @@ struct TensorView {
     std::copy_n(o.strides, rank, strides);
   }
   TensorView& operator=(const TensorView& o) {
+    if (this == &o) return *this;  // copy_n of a range to itself is not defined
     data = o.data;
     dtype = o.dtype;
     rank = o.rank;

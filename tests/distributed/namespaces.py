@@ -1,0 +1,46 @@
+"""Two hosts on one machine: network namespaces joined by a virtual cable. Needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN) and iproute2."""
+import contextlib
+import os
+import shutil
+import subprocess
+
+
+def ip(*words):
+    return subprocess.run(["ip", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20)
+
+
+def why_not():
+    """None, or why namespaces cannot be made here."""
+    if not shutil.which("ip"):
+        return "there is no program ip: apt-get install iproute2"
+    name = f"updraft-{os.getpid()}-probe"
+    made = ip("netns", "add", name)
+    if made.returncode:
+        return f"network namespaces are not permitted here: {made.stdout.strip()}"
+    cable = ip("-n", name, "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
+    ip("netns", "del", name)
+    return f"virtual cables are not permitted here: {cable.stdout.strip()}" if cable.returncode else None
+
+
+def must(*words):
+    done = ip(*words)
+    assert done.returncode == 0, f"ip {' '.join(words)}: {done.stdout}"
+
+
+@contextlib.contextmanager
+def two_hosts():
+    """[(namespace, address, interface), …]; everything goes when the block ends."""
+    names = [f"updraft-{os.getpid()}-{n}" for n in range(2)]
+    hosts = [(name, f"10.213.7.{n + 1}", f"host{n}") for n, name in enumerate(names)]
+    try:
+        for name in names:
+            must("netns", "add", name)
+            must("-n", name, "link", "set", "lo", "up")
+        must("-n", names[0], "link", "add", "host0", "type", "veth", "peer", "name", "host1", "netns", names[1])
+        for name, address, interface in hosts:
+            must("-n", name, "addr", "add", f"{address}/24", "dev", interface)
+            must("-n", name, "link", "set", interface, "up")
+        yield hosts
+    finally:
+        for name in names:
+            ip("netns", "del", name)

@@ -1,0 +1,37 @@
+// What hccl_sim says: text, JSON, a page with plots.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "hccl_sim/step.h"
+
+namespace hccl_sim {
+
+/// One collective of one size by one algorithm.
+struct CollectiveRow {
+  Operation operation;
+  double bytes = 0;
+  Prediction prediction;
+};
+
+struct Report {
+  Cluster cluster;
+  Model model;    ///< as it was given
+  Model buckets;  ///< what is reduced
+  std::vector<CollectiveRow> collectives;
+  std::vector<Step> steps;
+  std::vector<ScalePoint> scaling;  ///< may be empty
+};
+
+/// What to set, in one sentence.
+std::string advice(const Report& report);
+std::string to_text(const Report& report);
+nlohmann::json to_json(const Report& report);
+/// One file without anything from elsewhere: the charts are inline SVG.
+std::string to_html(const Report& report);
+
+/// Names as HCCL_ALGO writes them.
+const char* word_of(Kind kind);
+
+}  // namespace hccl_sim
