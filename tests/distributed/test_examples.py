@@ -68,7 +68,8 @@ def test_torchrun(tmp_path):
 
 
 def test_rank_table_and_cores_in_mixed_precision(tmp_path):
-    ended, text = train(tmp_path, LAUNCH / "rank_table.sh", 2, sys.executable, MAIN, *BACKEND, *([] if CPU else ["--amp"]), LOG_DIR=tmp_path)
+    ended, text = train(tmp_path, LAUNCH / "rank_table.sh", 2, sys.executable, MAIN, *BACKEND, *([] if CPU else ["--amp"]), LOG_DIR=tmp_path,
+                        HCCL_IF_BASE_PORT=free_port())
     learned(tmp_path, ended, text, 2)
     assert (tmp_path / "rank_table_2p.json").exists()
 

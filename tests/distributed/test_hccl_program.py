@@ -1,6 +1,7 @@
 """An HCCL program in C++ (examples/hccl_allreduce), started as the guide starts jobs: with rank tables of all forms, and
 with root info."""
 import json
+import socket
 import sys
 from pathlib import Path
 
@@ -55,6 +56,13 @@ def write(folder, table):
     return path
 
 
+def free_port():
+    """Rank 0 of a rank table listens on HCCL_IF_BASE_PORT + device_id; another test's job may run on this machine."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
 def variables(rank, ranks, **more):
     """As the guide sets them in the shell of each process."""
     return dict(JOB_ID=10086, RANK_ID=rank, RANK_SIZE=ranks, ASCEND_DEVICE_ID=rank, UPDRAFT_MEMORY="256M", **more)
@@ -70,8 +78,8 @@ def good(ended):
 @pytest.mark.parametrize("form", FORMS)
 def test_rank_table(program, tmp_path, form, ranks):
     soc, make = FORMS[form]
-    path = write(tmp_path, make(ranks))
-    good(jobs.run([UPDRAFT, "run", program, 10007], [variables(r, ranks, RANK_TABLE_FILE=path, UPDRAFT_SOC=soc) for r in range(ranks)]))
+    job = dict(RANK_TABLE_FILE=write(tmp_path, make(ranks)), UPDRAFT_SOC=soc, HCCL_IF_BASE_PORT=free_port())
+    good(jobs.run([UPDRAFT, "run", program, 10007], [variables(r, ranks, **job) for r in range(ranks)]))
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])

@@ -1,11 +1,14 @@
 """hccl.manage.api and hccl.split.api, in processes whose environment says what the job is. Needs the built library."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -114,6 +117,21 @@ def test_a_process_alone(tree):
                CM_WORKER_IP="192.168.1.1") == ["1 1 0 0"]
 
 
+def test_processes_meet_at_the_chief(tree):
+    """Two servers, which are two addresses of this machine, with a device each; the chief comes last."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    code = EVERYTHING + "create_group('pair', 2, [1, 0]); print(get_rank_id('pair'), get_local_rank_size('pair'))"
+    job_of = lambda address: job(tree, code, CM_CHIEF_IP="127.0.0.1", CM_CHIEF_PORT=port, CM_CHIEF_DEVICE=0, CM_WORKER_SIZE=2,
+                                 CM_WORKER_IP=address, ASCEND_DEVICE_ID=0)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        worker = pool.submit(job_of, "127.0.0.2")
+        time.sleep(0.2)
+        assert job_of("127.0.0.1") == ["2 1 0 0", "1 1"]
+        assert worker.result() == ["2 1 1 0", "0 1"]
+
+
 @pytest.mark.parametrize("variables, wanted", [
     ({}, "EI0001: nothing says which processes"),
     (dict(RANK=0), "EI0001: RANK=0 is set and WORLD_SIZE is not"),
@@ -126,6 +144,8 @@ def test_a_process_alone(tree):
     (dict(RANK_ID=0, RANK_SIZE=2), "EI0001: RANK_SIZE=2 without a rank table"),
     (dict(RANK_TABLE_FILE="/nowhere/table.json", RANK_ID=0), "EI0004"),
     (dict(CM_CHIEF_IP="192.168.1.1", CM_WORKER_SIZE=2), "EI0001"),
+    (dict(CM_CHIEF_IP="192.168.1.1", CM_CHIEF_PORT=6000, CM_CHIEF_DEVICE=0, CM_WORKER_SIZE=2, CM_WORKER_IP="192.168.1.1"),
+     "ASCEND_DEVICE_ID is not set"),
     (dict(CM_CHIEF_IP="192.168.1.1", CM_CHIEF_PORT=6000, CM_CHIEF_DEVICE=0, CM_WORKER_SIZE=1, CM_WORKER_IP="192.168.1.1",
           RANK_ID=0), "EI0001"),
 ])

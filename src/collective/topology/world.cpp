@@ -1,11 +1,11 @@
 #include "collective/topology/world.h"
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "base/log.h"
+#include "collective/bootstrap/chief.h"
 #include "collective/error.h"
 #include "collective/topology/environment.h"
 #include "collective/topology/variable.h"
@@ -14,7 +14,6 @@ namespace updraft::collective {
 namespace {
 
 constexpr uint32_t kMaximum = 1u << 20;
-std::atomic<ChiefRendezvous> g_rendezvous{nullptr};
 
 /// A number in [least, most] of the variable; nothing when it is not set.
 std::optional<uint32_t> number(const char* name, uint32_t least, uint32_t most) {
@@ -25,7 +24,7 @@ std::optional<uint32_t> number(const char* name, uint32_t least, uint32_t most) 
 
 World of_rank_table(const Launch& launch) {
   RankTable table = read_rank_table(launch.rank_table, Environment::read().connect_timeout);
-  World world{0, {}, "RANK_TABLE_FILE=" + launch.rank_table};
+  World world{0, {}, "RANK_TABLE_FILE=" + launch.rank_table, ""};
   const auto torch_rank = number("RANK", 0, kMaximum);
   if (launch.rank_text.empty() && torch_rank && !table.ranks.empty()) {  // torch gives HCCL its own rank
     world.rank = number("RANK", 0, static_cast<uint32_t>(table.ranks.size()) - 1).value();
@@ -38,12 +37,8 @@ World of_rank_table(const Launch& launch) {
 
 World of_chief(const ChiefSettings& settings, const Launch& launch) {
   if (settings.worker_size <= 1)
-    return {0, {{0, settings.worker_ip, "", launch.device.value_or(0), "", "", ""}}, "CM_WORKER_SIZE=1"};
-  if (ChiefRendezvous rendezvous = g_rendezvous.load()) return rendezvous(settings, launch);
-  throw Error(result::kNotSupport,
-              "EI0001: CM_WORKER_SIZE={} needs the rendezvous at CM_CHIEF_IP={}, which this build does not have; use "
-              "RANK_TABLE_FILE and RANK_ID",
-              settings.worker_size, settings.chief_ip);
+    return {0, {{0, settings.worker_ip, "", launch.device.value_or(0), "", "", ""}}, "CM_WORKER_SIZE=1", ""};
+  return meet_at_chief(settings, launch, Environment::read().connect_timeout);
 }
 
 /// torchrun gives each node a run of ranks. Which nodes the ranks of others are on is not said; their sizes are taken
@@ -73,7 +68,7 @@ World of_torchrun(uint32_t rank) {
         "the ranks from RANK-LOCAL_RANK on",
         rank, *size, *local, *local_size);
   const uint32_t first = rank - *local, node = number("GROUP_RANK", 0, kMaximum).value_or(first / *local_size);
-  World world{rank, {}, "RANK and WORLD_SIZE"};
+  World world{rank, {}, "RANK and WORLD_SIZE", ""};
   for (uint32_t r = 0; r < *size; ++r) {
     const bool here = r >= first && r < first + *local_size;
     uint32_t at = here ? node : r / *local_size;
@@ -92,7 +87,7 @@ World read_world() {
   if (!launch.rank_table.empty()) return of_rank_table(launch);
   if (chief) return of_chief(*chief, launch);
   if (auto rank = number("RANK", 0, kMaximum)) return of_torchrun(*rank);
-  if (launch.size == 1u) return {0, {{0, "node 0", "", launch.device.value_or(0), "", "", ""}}, "RANK_SIZE=1"};
+  if (launch.size == 1u) return {0, {{0, "node 0", "", launch.device.value_or(0), "", "", ""}}, "RANK_SIZE=1", ""};
   throw Error(result::kPara,
               "EI0001: {}: set RANK_TABLE_FILE and RANK_ID, or CM_CHIEF_IP, CM_CHIEF_PORT, CM_CHIEF_DEVICE, "
               "CM_WORKER_SIZE and CM_WORKER_IP, or start the job by torchrun",
@@ -112,7 +107,5 @@ const World& world() {
   }
   return *kept;
 }
-
-void set_chief_rendezvous(ChiefRendezvous rendezvous) { g_rendezvous = rendezvous; }
 
 }  // namespace updraft::collective

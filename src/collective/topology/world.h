@@ -11,7 +11,8 @@ namespace updraft::collective {
 struct World {
   uint32_t rank;                 ///< this process
   std::vector<RankEntry> ranks;  ///< by rank
-  std::string source;            ///< what said so, for logs and errors: "RANK_TABLE_FILE=…", "torchrun's variables"
+  std::string source;            ///< what said so, for logs and errors: "RANK_TABLE_FILE=…", "RANK and WORLD_SIZE"
+  std::string key;               ///< CM_*: 32 bytes that only the ranks know; else ""
 };
 
 /// From the environment as it is now; the first that is set counts: RANK_TABLE_FILE with RANK_ID (or the RANK of
@@ -21,10 +22,5 @@ World read_world();
 
 /// The same, read when it is first asked for and kept: a process stays in its job. A failure is not kept.
 const World& world();
-
-/// What CM_* with more than one worker needs: a meeting at CM_CHIEF_IP that tells each process its rank. The bootstrap
-/// registers it; without it CM_WORKER_SIZE > 1 is refused.
-using ChiefRendezvous = World (*)(const ChiefSettings& settings, const Launch& launch);
-void set_chief_rendezvous(ChiefRendezvous rendezvous);
 
 }  // namespace updraft::collective

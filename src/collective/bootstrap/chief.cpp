@@ -1,0 +1,365 @@
+#include "collective/bootstrap/chief.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <list>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "collective/bootstrap/address.h"
+#include "collective/bootstrap/protocol.h"
+#include "collective/error.h"
+#include "collective/topology/environment.h"
+#include "collective/topology/variable.h"
+
+namespace updraft::collective {
+namespace {
+
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+constexpr int kVersion = 1;
+constexpr size_t kLongestHello = 4096, kLongestAnswer = 4u << 20, kStrangers = 256;
+constexpr auto kBetweenAttempts = std::chrono::milliseconds(50);
+constexpr int kSendSeconds = 10;
+
+struct Place {
+  std::string ip;
+  int device;
+  bool operator==(const Place&) const = default;
+};
+
+int remaining_ms(Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
+}
+
+/// A socket and the line that is being read from it.
+class Line {
+ public:
+  Line(int fd, size_t longest) : fd_(fd), longest_(longest) {}
+  Line(Line&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), longest_(other.longest_), in_(std::move(other.in_)) {}
+  ~Line() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const { return fd_; }
+
+  enum class State { Partial, Complete, Over };
+  /// Takes what has come. Over: closed, or longer than a line may be.
+  State read() {
+    char buffer[4096];
+    for (;;) {
+      const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return State::Partial;
+      if (n <= 0) return State::Over;
+      in_.append(buffer, static_cast<size_t>(n));
+      if (in_.find('\n') != std::string::npos) return State::Complete;
+      if (in_.size() > longest_) return State::Over;
+    }
+  }
+  Json message() const { return Json::parse(in_.substr(0, in_.find('\n')), nullptr, false); }
+
+  bool write(const Json& message) {
+    const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const auto deadline = Clock::now() + std::chrono::seconds(kSendSeconds);
+    for (size_t sent = 0; sent < text.size();) {
+      const ssize_t n = send(fd_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n > 0) {
+        sent += static_cast<size_t>(n);
+        continue;
+      }
+      if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) return false;
+      pollfd p{fd_, POLLOUT, 0};
+      if (poll(&p, 1, remaining_ms(deadline)) == 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  int fd_;
+  size_t longest_;
+  std::string in_;
+};
+
+class Chief {
+ public:
+  Chief(const ChiefSettings& settings, Clock::time_point deadline) : settings_(settings), deadline_(deadline) {
+    uint16_t port = 0;
+    listener_ = listen_on(settings.chief_ip, settings.chief_port, &port);
+    if (listener_ < 0)
+      throw Error(result::kTcpConnect,
+                  "EI0019: the chief cannot listen on CM_CHIEF_IP={}, CM_CHIEF_PORT={}: {}. Choose a port that nobody "
+                  "uses and an address of this host, the same for all processes",
+                  settings.chief_ip, settings.chief_port, std::strerror(errno));
+  }
+  ~Chief() { ::close(listener_); }
+
+  World collect() {
+    for (;;) {
+      if (present() == settings_.worker_size) {
+        wait(0);  // some may have left since
+        if (present() == settings_.worker_size) return answer_all();
+      }
+      if (Clock::now() >= deadline_) give_up();
+      wait(remaining_ms(deadline_));
+    }
+  }
+
+ private:
+  struct Guest {
+    Line line;
+    std::string from;
+    bool placed = false;
+    Place place{};
+  };
+
+  Place own() const { return {settings_.chief_ip, settings_.chief_device}; }
+  uint32_t present() const {
+    return 1 + static_cast<uint32_t>(std::ranges::count_if(guests_, [](const Guest& g) { return g.placed; }));
+  }
+
+  void wait(int milliseconds) {
+    std::vector<pollfd> fds{{listener_, POLLIN, 0}};
+    for (const Guest& g : guests_) fds.push_back({g.line.fd(), POLLIN, 0});
+    if (poll(fds.data(), fds.size(), milliseconds) < 0) return;  // a signal
+    size_t i = 1;
+    for (auto g = guests_.begin(); g != guests_.end(); ++i) {
+      const bool stays = fds[i].revents == 0 || take(*g);
+      g = stays ? std::next(g) : guests_.erase(g);
+    }
+    if (fds[0].revents) accept_one();
+  }
+
+  void accept_one() {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    const int fd = accept4(listener_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return;
+    Guest guest{Line(fd, kLongestHello), ip_of(address)};
+    const Environment& environment = Environment::get();
+    if (environment.whitelist && std::ranges::find(environment.host_ips, guest.from) == environment.host_ips.end()) {
+      UPDRAFT_LOG(kWarning, "HCCL", "EI0015: {} is not in HCCL_WHITELIST_FILE: refused", guest.from);
+      return;
+    }
+    if (guests_.size() - (present() - 1) >= kStrangers) return;
+    guests_.push_back(std::move(guest));
+  }
+
+  /// False when the guest is to go.
+  bool take(Guest& guest) {
+    const Line::State state = guest.line.read();
+    if (state == Line::State::Partial) return true;
+    if (state == Line::State::Over || guest.placed) {
+      if (guest.placed)
+        UPDRAFT_LOG(kWarning, "HCCL", "{} device {} left the chief", guest.place.ip, guest.place.device);
+      return false;
+    }
+    const Json hello = guest.line.message();
+    if (!hello.is_object() || hello.value("updraft", Json()) != kVersion || !hello.value("ip", Json()).is_string() ||
+        !hello.value("device", Json()).is_number_unsigned() || !hello.value("size", Json()).is_number_unsigned()) {
+      UPDRAFT_LOG(kWarning, "HCCL", "EI0015: {} sent the chief something that is no worker's hello: refused",
+                  guest.from);
+      return false;
+    }
+    const Place place{hello["ip"].get<std::string>(), static_cast<int>(hello["device"].get<uint16_t>())};
+    if (hello["size"].get<uint64_t>() != settings_.worker_size)
+      return refuse(guest,
+                    fmt::format("EI0001: CM_WORKER_SIZE={} at {} device {}, the chief has CM_WORKER_SIZE={}: set it "
+                                "to the number of processes everywhere",
+                                hello["size"].dump(), place.ip, place.device, settings_.worker_size));
+    const bool taken =
+        place == own() || std::ranges::any_of(guests_, [&](const Guest& g) { return g.placed && g.place == place; });
+    if (taken)
+      return refuse(guest, fmt::format("EI0001: two processes have CM_WORKER_IP={} and ASCEND_DEVICE_ID={}: give each "
+                                       "process of a server a device of its own",
+                                       place.ip, place.device));
+    guest.place = place;
+    guest.placed = true;
+    return true;
+  }
+
+  bool refuse(Guest& guest, const std::string& text) {
+    UPDRAFT_LOG(kWarning, "HCCL", "{} (from {})", text, guest.from);
+    guest.line.write({{"error", text}});
+    return false;
+  }
+
+  [[noreturn]] void give_up() {
+    std::string who = fmt::format("{} device {}", settings_.chief_ip, settings_.chief_device);
+    size_t named = 1;
+    for (const Guest& g : guests_)
+      if (g.placed && ++named <= 16) who += fmt::format(", {} device {}", g.place.ip, g.place.device);
+    if (named > 16) who += fmt::format(" and {} more", named - 16);
+    const std::string text = fmt::format(
+        "EI0015: {} of CM_WORKER_SIZE={} processes came to the chief at {}:{} in time ({}). Start the others, and look "
+        "at their CM_CHIEF_IP, CM_CHIEF_PORT and logs; HCCL_CONNECT_TIMEOUT is the time they have",
+        present(), settings_.worker_size, settings_.chief_ip, settings_.chief_port, who);
+    for (Guest& g : guests_) g.line.write({{"error", text}});
+    throw Error(result::kTimeout, text);
+  }
+
+  World answer_all() {
+    // the chief, its server, then the other servers by address
+    const auto order = [&](const Place& p) {
+      sockaddr_storage address{};
+      socklen_t length = 0;
+      parse_address(p.ip, 0, &address, &length);
+      return std::tuple(p != own(), p.ip != settings_.chief_ip,
+                        std::string(reinterpret_cast<const char*>(&address), sizeof address), p.device);
+    };
+    std::vector<Place> places{own()};
+    for (const Guest& g : guests_)
+      if (g.placed) places.push_back(g.place);
+    std::ranges::sort(places, [&](const Place& a, const Place& b) { return order(a) < order(b); });
+    World world{0, {}, "CM_CHIEF_IP=" + settings_.chief_ip, random_bytes(32)};
+    Json ranks = Json::array(), key = Json::array();
+    for (const Place& p : places) {
+      world.ranks.push_back({static_cast<uint32_t>(ranks.size()), p.ip, "", p.device, "", "", ""});
+      ranks.push_back({p.ip, p.device});
+    }
+    for (char c : world.key) key.push_back(static_cast<unsigned char>(c));
+    Json answer{{"ranks", ranks}, {"key", key}};
+    for (Guest& g : guests_) {
+      if (!g.placed) continue;
+      answer["rank"] = std::ranges::find(places, g.place) - places.begin();
+      if (!g.line.write(answer))
+        UPDRAFT_LOG(kWarning, "HCCL", "{} device {} left the chief", g.place.ip, g.place.device);
+    }
+    return world;
+  }
+
+  const ChiefSettings& settings_;
+  const Clock::time_point deadline_;
+  int listener_;
+  std::list<Guest> guests_;
+};
+
+class Worker {
+ public:
+  Worker(const ChiefSettings& settings, int device, Clock::time_point deadline)
+      : settings_(settings), device_(device), deadline_(deadline) {}
+
+  /// Until the deadline: the chief may start later than we do.
+  World ask() {
+    for (;;) {
+      if (int fd = connect_once(); fd >= 0) {
+        Line line(fd, kLongestAnswer);
+        line.write(
+            {{"updraft", kVersion}, {"ip", settings_.worker_ip}, {"device", device_}, {"size", settings_.worker_size}});
+        if (auto world = read_answer(line)) return *world;
+      }
+      if (Clock::now() >= deadline_)
+        throw Error(
+            result::kTimeout,
+            "EI0015: no answer of the chief at CM_CHIEF_IP={}, CM_CHIEF_PORT={} to {} device {} in time: {}. Was the "
+            "process with CM_WORKER_IP={} and ASCEND_DEVICE_ID={} started, and can its host be reached?",
+            settings_.chief_ip, settings_.chief_port, settings_.worker_ip, device_, why_, settings_.chief_ip,
+            settings_.chief_device);
+      std::this_thread::sleep_for(kBetweenAttempts);
+    }
+  }
+
+ private:
+  int connect_once() {
+    sockaddr_storage from{}, to{};
+    socklen_t from_length = 0, to_length = 0;
+    if (!parse_address(settings_.worker_ip, 0, &from, &from_length) ||
+        !parse_address(settings_.chief_ip, settings_.chief_port, &to, &to_length))
+      throw Error(result::kPara, "EI0001: CM_WORKER_IP={} or CM_CHIEF_IP={} is not a numeric address",
+                  settings_.worker_ip, settings_.chief_ip);
+    const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return failed(-1);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&from), from_length) != 0) {
+      const int error = errno;
+      ::close(fd);
+      throw Error(result::kPara, "EI0001: CM_WORKER_IP={} cannot be used here: {}. Set it to an address of this host",
+                  settings_.worker_ip, std::strerror(error));
+    }
+    if (connect(fd, reinterpret_cast<sockaddr*>(&to), to_length) != 0) {
+      if (errno != EINPROGRESS) return failed(fd);
+      pollfd p{fd, POLLOUT, 0};
+      while (poll(&p, 1, remaining_ms(deadline_)) < 0 && errno == EINTR) {}
+      int error = p.revents ? 0 : ETIMEDOUT;
+      socklen_t length = sizeof error;
+      if (p.revents) getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+      if (error) {
+        errno = error;
+        return failed(fd);
+      }
+    }
+    sockaddr_storage self{};
+    socklen_t length = sizeof self;
+    getsockname(fd, reinterpret_cast<sockaddr*>(&self), &length);
+    if (text_of(self) == text_of(to)) {  // TCP connects a port to itself when nobody listens on it
+      errno = ECONNREFUSED;
+      return failed(fd);
+    }
+    return fd;
+  }
+
+  int failed(int fd) {
+    why_ = std::strerror(errno);
+    if (fd >= 0) ::close(fd);
+    return -1;
+  }
+
+  std::optional<World> read_answer(Line& line) {
+    Line::State state;
+    while ((state = line.read()) == Line::State::Partial) {
+      pollfd p{line.fd(), POLLIN, 0};
+      if (poll(&p, 1, remaining_ms(deadline_ + std::chrono::seconds(kSendSeconds))) == 0) {
+        why_ = "it is there and does not answer";
+        return {};
+      }
+    }
+    why_ = "it closes the connection (is this host in its HCCL_WHITELIST_FILE?)";
+    if (state == Line::State::Over) return {};
+    const Json answer = line.message();
+    try {
+      if (answer.contains("error")) throw Error(result::kPara, answer.at("error").get<std::string>());
+      World world{answer.at("rank").get<uint32_t>(), {}, "CM_CHIEF_IP=" + settings_.chief_ip, {}};
+      for (const Json& place : answer.at("ranks"))
+        world.ranks.push_back({static_cast<uint32_t>(world.ranks.size()), place.at(0).get<std::string>(), "",
+                               place.at(1).get<int>(), "", "", ""});
+      for (const Json& byte : answer.at("key")) world.key += static_cast<char>(byte.get<uint8_t>());
+      if (world.rank < world.ranks.size()) return world;
+    } catch (const Json::exception&) {}
+    throw Error(result::kTcpTransfer,
+                "EI0015: what listens on CM_CHIEF_IP={}, CM_CHIEF_PORT={} is no chief of Updraft. Choose a port that "
+                "nobody uses",
+                settings_.chief_ip, settings_.chief_port);
+  }
+
+  const ChiefSettings& settings_;
+  const int device_;
+  const Clock::time_point deadline_;
+  std::string why_ = "nothing listens there";
+};
+
+}  // namespace
+
+World meet_at_chief(const ChiefSettings& settings, const Launch& launch, double timeout_s) {
+  if (!launch.device)
+    throw Error(
+        result::kPara,
+        "EI0001: CM_WORKER_SIZE={} and the environment variable ASCEND_DEVICE_ID is not set: set it to the device of "
+        "this process",
+        settings.worker_size);
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s));
+  if (settings.worker_ip == settings.chief_ip && *launch.device == settings.chief_device)
+    return Chief(settings, deadline).collect();
+  return Worker(settings, *launch.device, deadline).ask();
+}
+
+}  // namespace updraft::collective
