@@ -30,7 +30,8 @@ void prefer(ucp_config_t* config, const char* name, const char* value) {
 
 }  // namespace
 
-UcxLoop::UcxLoop(const TransportOptions& options, const UcxHost& host) : host_(host), control_(host.make_tcp(options)) {
+UcxLoop::UcxLoop(const TransportOptions& options, const UcxHost& host)
+    : host_(host), connect_timeout_(options.connect_timeout), control_(host.make_tcp(options)) {
   if (live > 0 && live_in != getpid())
     throw Error(result::kNotSupport, "UCX was started before this process was forked; start it by spawn");
   live_in = getpid();
@@ -93,8 +94,8 @@ UcxLoop::UcxLoop(const TransportOptions& options, const UcxHost& host) : host_(h
 void UcxLoop::close_context() {
   if (epoll_ >= 0) ::close(epoll_);
   if (wake_ >= 0) ::close(wake_);
-  if (worker_) ucp_worker_destroy(worker_);
-  if (context_) ucp_cleanup(context_);
+  if (worker_ && !abandoned_) ucp_worker_destroy(worker_);
+  if (context_ && !abandoned_) ucp_cleanup(context_);
   --live;
   epoll_ = wake_ = -1;
   worker_ = nullptr;

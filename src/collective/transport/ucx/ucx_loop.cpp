@@ -36,7 +36,7 @@ void UcxLoop::stop() {
   if (!thread_.joinable()) return;
   post([this] {
     stopping_ = true;
-    stop_by_ = Clock::now() + 3s;
+    stop_by_ = Clock::now() + 6s;
     const auto all = peers_;
     for (const auto& [name, peer] : all) {
       fail(peer, Error(result::kUnavail, "peer {}: the transport was closed", peer->where), Tell::Leave);
@@ -83,6 +83,7 @@ void UcxLoop::loop() {
     late.swap(calls_);
   }
   for (auto& call : late) call();
+  for (const auto& peer : restless_) abandoned_ = abandoned_ || peer->wiring || peer->closing;
   restless_.clear();
 }
 

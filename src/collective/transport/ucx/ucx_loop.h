@@ -37,6 +37,7 @@ class UcxLoop {
   Completion then(const std::shared_ptr<UcxPeer>& peer, void (UcxLoop::*next)(const std::shared_ptr<UcxPeer>&));
   void on_greeting(const std::shared_ptr<UcxPeer>& peer);
   void open(const std::shared_ptr<UcxPeer>& peer);
+  void wired(const std::shared_ptr<UcxPeer>& peer, ucs_status_t status);
   void submit(const std::shared_ptr<UcxPeer>& peer, UcxPeer::Waiting message);
   void over(UcxMessage& message, ucs_status_t status, size_t bytes);
   void part(const std::shared_ptr<UcxPeer>& peer, Error why, std::chrono::milliseconds after, bool tell = false);
@@ -44,11 +45,13 @@ class UcxLoop {
   void close_context();
   void look_after_peers();
   bool take_arrived(const std::shared_ptr<UcxPeer>& peer, uint64_t tag, void* data, size_t bytes, Completion& done);
+  static void on_wired(void* request, ucs_status_t status, void* peer);
   static void on_sent(void* request, ucs_status_t status, void* message);
   static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info, void* message);
   static void on_endpoint_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
 
   const UcxHost host_;
+  const std::chrono::milliseconds connect_timeout_;
   std::unique_ptr<Transport> control_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
@@ -60,10 +63,11 @@ class UcxLoop {
   bool ended_ = false;
 
   bool stopping_ = false;
+  bool abandoned_ = false;  ///< an endpoint could not be closed: nothing that it uses may be destroyed
   Clock::time_point stop_by_;
   using PeerName = std::pair<std::string, std::string>;  ///< address, key
   std::map<PeerName, std::shared_ptr<UcxPeer>> peers_;
-  std::set<std::shared_ptr<UcxPeer>> restless_;  ///< parting or closing
+  std::set<std::shared_ptr<UcxPeer>> restless_;  ///< connecting, parting or closing
   std::thread thread_;
 };
 

@@ -86,6 +86,28 @@ void UcxLoop::open(const std::shared_ptr<UcxPeer>& peer) {
                 Error(result::kTcpConnect, "peer {}: no UCX connection: {}", peer->where, ucs_status_string(status)),
                 Tell::Why);
   }
+  peer->wiring = true;
+  peer->give_up = Clock::now() + connect_timeout_;
+  restless_.insert(peer);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = &UcxLoop::on_wired;
+  param.user_data = peer.get();
+  void* const request = ucp_ep_flush_nbx(peer->endpoint, &param);
+  if (!UCS_PTR_IS_PTR(request)) wired(peer, UCS_PTR_STATUS(request));
+}
+
+void UcxLoop::on_wired(void* request, ucs_status_t status, void* argument) {
+  const std::shared_ptr<UcxPeer> peer = static_cast<UcxPeer*>(argument)->shared_from_this();
+  peer->loop->wired(peer, status);
+  ucp_request_free(request);
+}
+
+void UcxLoop::wired(const std::shared_ptr<UcxPeer>& peer, ucs_status_t status) {
+  peer->wiring = false;
+  if (peer->error) return;  // look_after_peers() closes it
+  if (status != UCS_OK)
+    return part(peer, Error(result::kRemote, "peer {}: UCX: {}", peer->where, ucs_status_string(status)), 300ms);
   peer->ready = true;
   const auto waiting = std::exchange(peer->waiting, {});
   for (const UcxPeer::Waiting& message : waiting) submit(peer, message);
@@ -140,6 +162,11 @@ void UcxLoop::close(const std::shared_ptr<UcxPeer>& peer, bool in_order) {
     if (peer->handles == 0 || stopping_) peer->control.reset();
     return;
   }
+  if (peer->wiring) {
+    peer->closing_over = Clock::now() + 5s;
+    restless_.insert(peer);
+    return;
+  }
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = in_order ? 0 : UCP_EP_CLOSE_FLAG_FORCE;
@@ -158,6 +185,21 @@ void UcxLoop::look_after_peers() {
       if (now < peer->parting_over) continue;
       const Error why = *peer->parting;
       fail(peer, why, peer->parting_tell ? Tell::Why : Tell::No);
+    }
+    if (peer->wiring) {
+      if (!peer->error && now >= peer->give_up)
+        fail(peer,
+             Error(result::kTimeout,
+                   "EI0006: peer {}: no UCX connection within {} s, though TCP has one: see that the network lets UCX "
+                   "through "
+                   "(UCX_NET_DEVICES, UCX_TLS), or raise HCCL_CONNECT_TIMEOUT",
+                   peer->where, std::chrono::duration<double>(connect_timeout_).count()),
+             Tell::Why);
+      if (!peer->error || now < peer->closing_over) continue;
+      abandoned_ = true;
+      peer->endpoint = nullptr;
+    } else if (peer->error && peer->endpoint) {
+      close(peer, false);
     }
     if (peer->closing && ucp_request_check_status(peer->closing) == UCS_INPROGRESS && now < peer->closing_over)
       continue;

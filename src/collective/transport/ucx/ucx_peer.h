@@ -49,6 +49,8 @@ struct UcxPeer : std::enable_shared_from_this<UcxPeer> {
   bool started = false;
   bool ready = false;  ///< the endpoint is there
   ucp_ep_h endpoint = nullptr;
+  bool wiring = false;  ///< UCX still connects: 1.13 aborts the process when it is closed then
+  Clock::time_point give_up;
   void* closing = nullptr;  ///< the request of its end
   Clock::time_point closing_over;
   std::optional<Error> error;
