@@ -14,6 +14,7 @@ find_package(fmt QUIET)
 find_package(nlohmann_json QUIET)
 find_package(CLI11 QUIET)
 find_package(Threads QUIET)
+find_package(ucx QUIET)  # optional: the transport between hosts (libucx-dev)
 # The vector forms of the mathematical functions (kernels/simd/math.h).
 find_library(UPDRAFT_SLEEF_LIBRARY sleefgnuabi)
 

@@ -20,6 +20,8 @@ import zipfile
 # With libgomp, which manylinux does not promise: every torch carries one, and Debian's g++ programs have libgomp1.
 SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp))\.so\.\d+$")
 LIBRARIES = "updraft/cann/lib64/"
+# Only opened where these are installed.
+OPTIONAL = {"libupdraft_net_ucx.so": re.compile(r"libuc[ps]\.so\.0$")}
 EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraft/npu_smi.py",
             "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi", "updraft/cann/bin/hccl_test",
             "updraft/cann/runtime/version.info", "updraft/cann/compiler/version.info", "updraft/cann/opp/version.info",
@@ -57,7 +59,7 @@ def problems_of(wheel, folder):
         needs = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
         needed |= set(needs)
         found += ["%s needs %s, which is neither shipped nor everybody's" % (name, n)
-                  for n in needs if n not in shipped and not SYSTEM.match(n)]
+                  for n in needs if n not in shipped and not SYSTEM.match(n) and not (name in OPTIONAL and OPTIONAL[name].match(n))]
         if re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) != [name]:
             found.append("%s has another SONAME" % name)
         paths = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic)

@@ -431,15 +431,6 @@ std::string describe_call(Kind kind, uint64_t count, Type type, Op op, uint32_t 
   return text + ")";
 }
 
-// A connection broke. Whose death was the first cause is known to the root, which tells all.
-void Communicator::await_reason(const Operation& operation) const {
-  const auto end = Clock::now() + std::chrono::seconds(2);
-  while (Clock::now() < end) {
-    if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
 void Communicator::complete(Operation& operation) {
   unstage(operation);
   Stream* stream = operation.stream;

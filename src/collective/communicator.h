@@ -106,7 +106,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void fail(const Error& error, bool tell_others);
   void fail_all(std::unique_lock<std::mutex>& lock);
   void wait_for_peers_to_stop() const;
-  void await_reason(const Operation& operation) const;
   void throw_if_hopeless(const Operation& operation) const;
   std::string describe(const Operation& operation) const;
   std::string missing(const Operation& operation) const;

@@ -198,12 +198,12 @@ void Network::agree(const Operation& operation) {
   if (std::memcmp(&mine, &theirs, sizeof mine) == 0) return;
   throw Error(
       result::kPara,
-      "EI0005: operation number {} of {} differs between ranks: rank {} called {} with count {}, {}, {}, root {}; "
-      "rank {} called {} (number {}) with count {}, {}, {}, root {}. All ranks must call the same operations in the "
-      "same order",
-      mine.ticket, communicator_.name(), communicator_.rank(), name_of(mine.kind), mine.count, name_of(mine.type),
-      name_of(mine.op), mine.root, before, name_of(theirs.kind), theirs.ticket, theirs.count, name_of(theirs.type),
-      name_of(theirs.op), theirs.root);
+      "EI0005: operation number {} of {} differs between ranks: rank {} called {}; rank {} called {}{}. All ranks must "
+      "call the same operations in the same order with the same arguments",
+      mine.ticket, communicator_.name(), communicator_.rank(),
+      describe_call(mine.kind, mine.count, mine.type, mine.op, mine.root), before,
+      describe_call(theirs.kind, theirs.count, theirs.type, theirs.op, theirs.root),
+      theirs.ticket == mine.ticket ? "" : fmt::format(" as its number {}", theirs.ticket));
 }
 
 Schedule Network::schedule(Kind kind, const Operation& operation, uint64_t n, int root) const {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 
@@ -13,6 +14,15 @@
 #include "collective/transport/socket.h"
 
 namespace updraft::collective {
+
+/// Waits until there is something to read; libFuzzer's alarms interrupt it.
+inline bool readable(int fd) {
+  pollfd wait{fd, POLLIN, 0};
+  int n;
+  do n = ::poll(&wait, 1, 20000);
+  while (n < 0 && errno == EINTR);
+  return n == 1;
+}
 
 class RawClient {
  public:
@@ -43,8 +53,7 @@ class RawClient {
   bool read(void* data, size_t bytes) {
     char* p = static_cast<char*>(data);
     while (bytes > 0) {
-      pollfd wait{fd_, POLLIN, 0};
-      if (::poll(&wait, 1, 20000) != 1) return false;
+      if (!readable(fd_)) return false;
       const ssize_t n = ::recv(fd_, p, bytes, 0);
       if (n <= 0) return false;
       p += n;
@@ -56,8 +65,7 @@ class RawClient {
   bool closed() {
     char byte;
     while (true) {
-      pollfd wait{fd_, POLLIN, 0};
-      if (::poll(&wait, 1, 20000) != 1) return false;
+      if (!readable(fd_)) return false;
       if (::recv(fd_, &byte, 1, 0) <= 0) return true;
     }
   }
@@ -105,10 +113,7 @@ class RawServer {
   RawServer(const RawServer&) = delete;
   ~RawServer() { ::close(fd_); }
   std::string address() const { return fmt::format("tcp 127.0.0.1 {} 0123456789abcdef", at_.port()); }
-  int accept() {
-    pollfd wait{fd_, POLLIN, 0};
-    return ::poll(&wait, 1, 20000) == 1 ? ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC) : -1;
-  }
+  int accept() { return readable(fd_) ? ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC) : -1; }
 
  private:
   Endpoint at_;

@@ -193,7 +193,7 @@ std::shared_ptr<TcpPeer> TcpLoop::adopt(const std::string& address, const Endpoi
 void TcpLoop::release(const std::shared_ptr<TcpPeer>& peer) {
   const auto key = keys_.find(peer->key);
   if (--peer->handles == 0) {
-    fail(peer, Error(result::kUnavail, "the connection to {} was released", peer->where), Tell::Leave);
+    fail(peer, Error(result::kUnavail, "the connection was released"), Tell::Leave);
     const auto found = peers_.find(PeerName(peer->key, peer->address));
     if (found != peers_.end() && found->second == peer) peers_.erase(found);
   }
@@ -203,7 +203,7 @@ void TcpLoop::release(const std::shared_ptr<TcpPeer>& peer) {
   for (const auto& [name, other] : peers_)
     if (name.first == peer->key) unused.push_back(other);
   for (const auto& other : unused) {
-    fail(other, Error(result::kUnavail, "the connection to {} was released", other->where), Tell::Leave);
+    fail(other, Error(result::kUnavail, "the connection was released"), Tell::Leave);
     peers_.erase(PeerName(other->key, other->address));
   }
 }

@@ -12,6 +12,11 @@ namespace {
 
 /// Beside the library that this code is in; else in the tree that UPDRAFT_CANN_HOME names.
 void* open_plugin(std::string* why) {
+  // UCX reads these when it is loaded: no handlers for signals (Python has its own), no hooks of malloc and mmap (only
+  // needed for its shared memory and caches of registrations), nothing printed.
+  setenv("UCX_HANDLE_ERRORS", "none", 0);
+  setenv("UCX_MEM_EVENTS", "no", 0);
+  setenv("UCX_LOG_LEVEL", "fatal", 0);
   std::string folders[2];
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&make_ucx_transport), &info) && info.dli_fname) {
