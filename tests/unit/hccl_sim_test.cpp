@@ -230,6 +230,7 @@ TEST(HcclSim, UnevenServersTakeAhc) {
   EXPECT_FALSE(supports({Kind::AllReduce, Pipeline, 1, 4}, cluster));
   EXPECT_THROW(predict_on({Kind::AllReduce, Pipeline, 1, 4}, cluster), updraft::Error);
   EXPECT_THROW(predict_on({Kind::AllToAll, Ring, 1, 4}, cluster), updraft::Error);
+  EXPECT_THROW(operation_of(Kind::AllReduce, Ring, 1e300, 2, 4), updraft::Error);
 }
 
 TEST(HcclSim, ScalesToManyRanksAndReports) {

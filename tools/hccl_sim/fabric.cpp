@@ -1,6 +1,7 @@
 #include "hccl_sim/fabric.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace hccl_sim {
 namespace {
@@ -16,17 +17,14 @@ struct Message {
 std::vector<Message> messages_of(const std::vector<updraft::collective::Transfer>& transfers, int me,
                                  const Party& party, const Fabric& fabric) {
   std::vector<Message> messages;
+  std::unordered_map<int, size_t> known;
   for (const auto& t : transfers) {
     const double bytes = static_cast<double>(t.count) * party.element_bytes;
+    // pieces for one peer may lie between those of others
     if (messages.empty() || messages.back().peer != t.peer) {
-      // pieces for one peer may lie between those of others
-      const auto same = [&](const Message& m) { return m.peer == t.peer; };
-      const auto known = messages.size() > 1 ? std::find_if(messages.begin(), messages.end(), same) : messages.end();
-      if (known != messages.end()) {
-        known->bytes += bytes;
-        continue;
-      }
-      messages.push_back({t.peer, bytes, 0});
+      const auto [it, fresh] = known.try_emplace(t.peer, messages.size());
+      if (fresh) messages.push_back({t.peer, 0, 0});
+      messages[it->second].bytes += bytes;
     } else {
       messages.back().bytes += bytes;
     }

@@ -163,6 +163,8 @@ void require(const Operation& op, const Cluster& cluster) {
 }  // namespace
 
 Operation operation_of(Kind kind, Algorithm algorithm, double bytes, int ranks, double element_bytes) {
+  if (!(bytes >= 0 && bytes <= 1e15))
+    throw updraft::Error(result::kPara, "{}: the data must be 0 to 1e15 bytes, got {}", name_of(kind), bytes);
   const double blocks = divided(kind) ? 1 : ranks;
   return {kind, algorithm, static_cast<uint64_t>(std::ceil(bytes / (blocks * element_bytes))), element_bytes};
 }
