@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <future>
 #include <map>
 #include <numeric>
@@ -385,28 +387,49 @@ TEST_P(TransportTest, LastMessagesOutliveTheirSender) {
   EXPECT_EQ(receive(*pair.b, *pair.to_a, 1, gx).code(), result::kRemote);
 }
 
+/// Not a test by itself: the other process of the following two. A new program, since UCX does not survive a fork.
+pid_t start_rank(const char* what, int address, int down, int up) {
+  const std::string filter = fmt::format("--gtest_filter=*TransportTest.RankProcess/{}", TransportTest::GetParam());
+  const std::string rank = fmt::format("{} {} {} {}", what, address, down, up);
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  setenv("TRANSPORT_TEST_RANK", rank.c_str(), 1);
+  execl("/proc/self/exe", "rank", filter.c_str(), static_cast<char*>(nullptr));
+  _exit(1);
+}
+
+TEST_P(TransportTest, RankProcess) {
+  const char* const rank = std::getenv("TRANSPORT_TEST_RANK");
+  if (!rank) GTEST_SKIP() << "only run by other tests";
+  char what[16];
+  int address, down, up;
+  ASSERT_EQ(std::sscanf(rank, "%15s %d %d %d", what, &address, &down, &up), 4);
+  TransportOptions o = options();
+  if (what[0] == 's') {
+    o.heartbeat = 50ms;
+    o.lost_after = 1000ms;
+  }
+  auto t = make(o);
+  tell(address, t->address());
+  const auto peer = t->peer(hear(down), std::string(32, 'f'));
+  const Bytes x = pattern(10, 1);
+  send(*t, *peer, 1, x).wait();
+  if (up >= 0 && fork() == 0) {
+    // The connections are not this process's.
+    const bool refused = send(*t, *peer, 1, x).code() == result::kNotSupport;
+    tell(up, refused ? "y" : "n");
+    sleep(20);
+    _exit(0);
+  }
+  pause();
+}
+
 TEST_P(TransportTest, AKilledProcessIsNoticedThoughItsForkedChildLives) {
   int address[2], down[2], up[2];
   ASSERT_EQ(pipe(address), 0);
   ASSERT_EQ(pipe(down), 0);
   ASSERT_EQ(pipe(up), 0);
-  const pid_t rank = fork();
-  if (rank == 0) {
-    auto t = make();
-    tell(address[1], t->address());
-    const auto peer = t->peer(hear(down[0]), std::string(32, 'f'));
-    Bytes x = pattern(10, 1);
-    send(*t, *peer, 1, x).wait();
-    if (const pid_t worker = fork(); worker == 0) {
-      // Its connections are not this process's.
-      const bool refused = send(*t, *peer, 1, x).code() == result::kNotSupport;
-      tell(up[1], refused ? "y" : "n");
-      sleep(20);
-      _exit(0);
-    }
-    pause();
-    _exit(0);
-  }
+  const pid_t rank = start_rank("killed", address[1], down[0], up[1]);
   auto mine = make();
   tell(down[1], mine->address());
   const auto peer = mine->peer(hear(address[0]), std::string(32, 'f'));
@@ -429,16 +452,7 @@ TEST_P(TransportTest, ASilentPeerIsLost) {
   int address[2], down[2];
   ASSERT_EQ(pipe(address), 0);
   ASSERT_EQ(pipe(down), 0);
-  const pid_t rank = fork();
-  if (rank == 0) {
-    auto t = make(quick);
-    tell(address[1], t->address());
-    const auto peer = t->peer(hear(down[0]), std::string(32, 'f'));
-    Bytes x = pattern(10, 1);
-    send(*t, *peer, 1, x).wait();
-    pause();
-    _exit(0);
-  }
+  const pid_t rank = start_rank("silent", address[1], down[0], -1);
   auto mine = make(quick);
   tell(down[1], mine->address());
   const auto peer = mine->peer(hear(address[0]), std::string(32, 'f'));

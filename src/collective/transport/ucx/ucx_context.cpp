@@ -96,7 +96,7 @@ void UcxLoop::close_context() {
   if (wake_ >= 0) ::close(wake_);
   if (worker_ && !abandoned_) ucp_worker_destroy(worker_);
   if (context_ && !abandoned_) ucp_cleanup(context_);
-  --live;
+  if (!abandoned_) --live;
   epoll_ = wake_ = -1;
   worker_ = nullptr;
   context_ = nullptr;
