@@ -258,12 +258,11 @@ TEST(CollectiveReduce, BeyondTheCache) {
   // Longer than what stays in any cache that reduce.cpp takes into account: outputs apart are streamed.
   std::mt19937_64 random(5);
   const int64_t bytes = (int64_t{64} << 20) / 5 + 4096;
-  for (Type type : {Type::UInt8, Type::BFloat16, Type::Float32})
-    for (int64_t shift : {0, 24}) {
-      const int64_t n = bytes / static_cast<int64_t>(size_of(type)) + 13;
-      ASSERT_NO_FATAL_FAILURE(
-          check({.type = type, .inputs = 2, .outputs = 3, .n = n, .shift = shift, .in_place = {-1, 1, -1}}, random));
-    }
+  for (const auto& [type, shift] : {std::pair{Type::UInt8, 24}, {Type::BFloat16, 0}, {Type::Float32, 24}}) {
+    const int64_t n = bytes / static_cast<int64_t>(size_of(type)) + 13;
+    ASSERT_NO_FATAL_FAILURE(
+        check({.type = type, .inputs = 2, .outputs = 3, .n = n, .shift = shift, .in_place = {-1, 1, -1}}, random));
+  }
 }
 
 TEST(CollectiveReduce, RoundsOnceAtTheEnd) {
