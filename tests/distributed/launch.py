@@ -61,7 +61,9 @@ class World:
         self.rank, self.size, self.folder, self.host, self.hosts = rank, size, Path(folder), host, hosts
         self.local_size = size // hosts
         self.local_rank = rank % self.local_size
-        self.device = torch.device(DEVICE, self.local_rank) if DEVICE == "npu" else torch.device("cpu")
+        # Not the local rank: torch_npu opens a group of sends and receives on device (global rank % devices), whatever set_device
+        # said, and when that is another device the group's two ends go to different threads. Hosts with all devices in use agree.
+        self.device = torch.device(DEVICE, rank) if DEVICE == "npu" else torch.device("cpu")
         self.backend, self.group, self.store = BACKEND, None, None
 
     def connect(self):
@@ -81,7 +83,7 @@ class World:
 
     def init(self, **options):
         if DEVICE == "npu":
-            torch.npu.set_device(self.local_rank)
+            torch.npu.set_device(self.device)
         dist.init_process_group(self.backend, store=dist.PrefixStore("group", self.store), rank=self.rank, world_size=self.size, **options)
         self.group = dist.group.WORLD
 
