@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -19,6 +20,11 @@ namespace {
 constexpr LinkCost kLink = {50e-6, 1e-9, 0.2e-9};
 enum Channel : uint8_t { kData, kHeader, kMessages };
 
+bool has_rdma() {
+  std::error_code error;
+  return !std::filesystem::is_empty("/sys/class/infiniband", error) && !error;
+}
+
 Transport& transport(const std::string& default_ip) {
   static Transport* transport = [&] {
     const Environment& environment = Environment::get();
@@ -27,12 +33,15 @@ Transport& transport(const std::string& default_ip) {
     options.bind_ip = chosen ? choose_interface(environment, interfaces()).ip : default_ip;
     options.connect_timeout = std::chrono::milliseconds(static_cast<int64_t>(environment.connect_timeout * 1000));
     if (environment.whitelist) options.allowed_ips = environment.host_ips;
+    // UCX pays where there is RDMA; between Ethernet ports our own TCP is as fast and needs nothing installed.
     std::string why;
     const char* wish = std::getenv("UPDRAFT_HCCL_TRANSPORT");
+    const std::string kind = wish && *wish ? wish : has_rdma() ? "ucx" : "tcp";
+    if (kind != "ucx" && kind != "tcp")
+      throw Error(result::kPara, "EI0001: UPDRAFT_HCCL_TRANSPORT is {}, want tcp or ucx", kind);
     std::unique_ptr<Transport> made;
-    if (!wish || std::strcmp(wish, "tcp") != 0) made = make_ucx_transport(options, &why);
-    if (!made && wish && std::strcmp(wish, "ucx") == 0)
-      throw Error(result::kUnavail, "EI0001: UPDRAFT_HCCL_TRANSPORT is ucx: {}", why);
+    if (kind == "ucx") made = make_ucx_transport(options, &why);
+    if (!made && wish && kind == "ucx") throw Error(result::kUnavail, "EI0001: UPDRAFT_HCCL_TRANSPORT is ucx: {}", why);
     if (!made) {
       if (!why.empty()) UPDRAFT_LOG(kInfo, "HCCL", "TCP between hosts: {}", why);
       made = make_tcp_transport(options);

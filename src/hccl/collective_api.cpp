@@ -237,9 +237,9 @@ thread_local Group t_group;
 
 Message message_of(const Communicator& comm, bool send, void* data, uint64_t count, int32_t type, uint32_t peer) {
   const Message message{send, checked_type(type, "dataType"), peer, count, data};
-  if (peer >= comm.size() || peer == comm.rank())
-    throw Error(result::kPara, "EI0003: {} is {}: want another rank than {} below {}", send ? "destRank" : "srcRank",
-                peer, comm.rank(), comm.size());
+  if (peer >= comm.size())
+    throw Error(result::kPara, "EI0003: {} is {}, want a rank below {}", send ? "destRank" : "srcRank", peer,
+                comm.size());
   check_count(count, 1, size_of(message.type));
   check_buffer(comm, data, count * size_of(message.type), send ? "sendBuf" : "recvBuf");
   return message;

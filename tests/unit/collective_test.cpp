@@ -212,6 +212,24 @@ TEST(Collective, Messages) {
   });
 }
 
+// The pieces of an all-to-all that a client makes of messages: one of them goes to the rank itself.
+TEST(Collective, MessagesToOneself) {
+  as_ranks(2, [](Rank& r) {
+    const size_t n = 3000;
+    Buffer out(2 * n, [&](size_t i) { return value(r.rank, i); }), in(2 * n, [](size_t) { return -1.f; });
+    ASSERT_EQ(HcclGroupStart(), 0);
+    for (uint32_t peer = 0; peer < 2; ++peer) {
+      ASSERT_EQ(HcclSend(out.data() + peer * n, n, HCCL_DATA_TYPE_FP32, peer, r.comm, r.stream), 0);
+      ASSERT_EQ(HcclRecv(in.data() + peer * n, n, HCCL_DATA_TYPE_FP32, peer, r.comm, r.stream), 0);
+    }
+    ASSERT_EQ(HcclGroupEnd(), 0);
+    ASSERT_EQ(aclrtSynchronizeStream(r.stream), 0) << aclGetRecentErrMsg();
+    const auto got = in.read();
+    for (uint32_t peer = 0; peer < 2; ++peer)
+      for (size_t i = 0; i < n; ++i) ASSERT_EQ(got[peer * n + i], value(peer, r.rank * n + i));
+  });
+}
+
 // Two communicators in opposite order on two ranks: a waiting collective holds no engine.
 TEST(Collective, OppositeOrdersDoNotBlock) {
   HcclRootInfo second;
@@ -311,7 +329,7 @@ TEST(Collective, RefusesWrongArguments) {
     EXPECT_EQ(HcclAllReduce(data.data(), data.data(), 1 << 20, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, r.comm, r.stream),
               HCCL_E_PARA);
     EXPECT_EQ(HcclBroadcast(data.data(), 10, HCCL_DATA_TYPE_FP32, 1, r.comm, r.stream), HCCL_E_PARA);
-    EXPECT_EQ(HcclSend(data.data(), 10, HCCL_DATA_TYPE_FP32, 0, r.comm, r.stream), HCCL_E_PARA);
+    EXPECT_EQ(HcclSend(data.data(), 10, HCCL_DATA_TYPE_FP32, 1, r.comm, r.stream), HCCL_E_PARA);
     EXPECT_EQ(HcclAllReduce(data.data(), data.data(), 10, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, &host, r.stream),
               HCCL_E_PARA);
     EXPECT_EQ(HcclCommDestroy(host), HCCL_E_PARA);
