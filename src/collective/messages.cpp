@@ -1,15 +1,11 @@
 // Messages between two ranks: the sender posts where its data lies, the receiver fetches it and says so.
 #include <cstring>
 
-#include "base/parallel.h"
 #include "collective/communicator.h"
 #include "collective/error.h"
 #include "collective/network.h"
 
 namespace updraft::collective {
-namespace {
-constexpr int64_t kGrain = 512 << 10;
-}
 
 // With the lock; true when something moved. Only the communicator's thread comes here.
 bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
@@ -63,10 +59,7 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
           char* to = static_cast<char*>(host_address(m.data));
           region.busy(me).store(1, std::memory_order_seq_cst);
           lock.unlock();
-          if (bytes)
-            parallel_for(static_cast<int64_t>(bytes), kGrain, [&](int64_t begin, int64_t end) {
-              std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-            });
+          copy_bytes(to, from, bytes);
           lock.lock();
           region.busy(me).store(0, std::memory_order_release);
           box.taken.store(pending.number, std::memory_order_release);

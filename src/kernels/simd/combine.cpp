@@ -121,6 +121,7 @@ struct Combiner {
   using V = typename E::V;
   static constexpr int kChunk = kUnroll * E::kBytes;
   static_assert(kChunk % kLine == 0);
+  static constexpr int kAhead = 1024;
 
   static const char* at(const void* p, int64_t byte) { return static_cast<const char*>(p) + byte; }
   static char* at(void* p, int64_t byte) { return static_cast<char*>(p) + byte; }
@@ -152,6 +153,9 @@ struct Combiner {
       part(a, 0, i);
     }
     for (; i + kChunk <= bytes; i += kChunk) {
+      // The processor's own look-ahead ends at a page: memory that processes share mostly has small ones.
+      for (int k = 0; k < a.inputs; ++k)
+        for (int b = 0; b < kChunk; b += kLine) __builtin_prefetch(at(a.in[k], i + kAhead + b), 0, 0);
       V sum[kUnroll];
       for (int j = 0; j < kUnroll; ++j) sum[j] = E::load(at(a.in[0], i + j * E::kBytes));
       for (int k = 1; k < a.inputs; ++k) add_chunk(sum, at(a.in[k], i));
