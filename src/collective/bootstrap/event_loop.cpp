@@ -16,6 +16,9 @@
 #include "collective/error.h"
 
 namespace updraft::collective {
+namespace {
+thread_local bool t_inside = false;
+}
 
 EventLoop& EventLoop::get() {
   static auto* loop = new EventLoop;
@@ -51,6 +54,7 @@ void EventLoop::post(std::function<void()> action) {
 }
 
 void EventLoop::run(const std::function<void()>& action) {
+  if (t_inside) return action();
   std::mutex mutex;
   std::condition_variable done;
   bool over = false;
@@ -104,6 +108,7 @@ void EventLoop::cancel(uint64_t timer) {
 }
 
 void EventLoop::loop() {
+  t_inside = true;
   pthread_setname_np(pthread_self(), "hccl-watch");
   sigset_t all;
   sigfillset(&all);

@@ -21,7 +21,7 @@ class EventLoop {
 
   /// Any thread. `action` runs in the loop's thread.
   void post(std::function<void()> action);
-  /// Any thread but the loop's: runs `action` there and waits for it.
+  /// Any thread: runs `action` in the loop's and waits for it.
   void run(const std::function<void()>& action);
 
   // --- in the loop's thread only ---

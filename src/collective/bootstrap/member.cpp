@@ -179,10 +179,11 @@ void Member::watch(Events events) {
 }
 
 void Member::report(const Error& fault) {
-  EventLoop::get().post(
-      [self = shared_from_this(), text = Writer().u32(static_cast<uint32_t>(fault.code())).bytes(fault.text()).text()] {
-        if (self->connection_) self->connection_->send(kFault, text);
-      });
+  // Returns when it is sent: the client hears of the fault next, and its process may end at once.
+  const std::string text = Writer().u32(static_cast<uint32_t>(fault.code())).bytes(fault.text()).text();
+  EventLoop::get().run([&] {
+    if (connection_) connection_->send(kFault, text);
+  });
 }
 
 void Member::leave() {
