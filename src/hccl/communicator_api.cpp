@@ -1,4 +1,5 @@
 // Communicators: how they come about, what they are, how they end.
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <set>
@@ -103,7 +104,9 @@ void init_cluster(const char* path, uint32_t rank, const void* config, void** co
     root = Root::open(options);
   }
   Context* context = current_context_or_null();
-  Device& device = context ? context->device() : Device::get(entry.device);
+  const auto& visible = Config::get().visible;
+  const auto at = std::ranges::find(visible, entry.device) - visible.begin();
+  Device& device = context ? context->device() : Device::get(static_cast<int>(at));
   auto communicator =
       join(info, rank, static_cast<uint32_t>(table.ranks.size()), device, read_comm_config(config), entry.server);
   *comm = communicator_pool().create(std::move(communicator));
