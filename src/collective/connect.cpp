@@ -86,7 +86,7 @@ void Communicator::connect() {
   for (size_t i = 0; i < 16; ++i) name += fmt::format("{:02x}", digest[i]);
   group_->open_hub(name);
   const std::vector<std::string> addresses = member_->exchange(network_ ? network_->address() : "", deadline);
-  group_->connect(name, options_.key, deadline);
+  group_->connect(name, options_.key, deadline, [this] { member_->check(); });
   if (network_) network_->connect(addresses);
   member_->exchange("", deadline);
 

@@ -35,13 +35,15 @@ class Root : public std::enable_shared_from_this<Root> {
     std::shared_ptr<Connection> connection;
     std::string nonce, ip;
     int rank = -1;
-    bool left = false;
+    bool left = false, proven = false;
     uint64_t timer = 0;
+    EventLoop::Clock::time_point since;
   };
   using GuestPointer = std::shared_ptr<Guest>;
 
   explicit Root(const RootOptions& options) : options_(options) {}
   void accept_all();
+  bool make_room();
   void on_frame(const GuestPointer& guest, uint8_t type, const std::string& payload);
   void on_hello(const GuestPointer& guest, const std::string& payload);
   void on_end(const GuestPointer& guest, const std::string& why);
@@ -58,17 +60,22 @@ class Root : public std::enable_shared_from_this<Root> {
   int listener_ = -1;
   uint16_t port_ = 0;
   uint32_t ranks_ = 0, joined_ = 0, present_ = 0;
-  uint64_t deadline_ = 0;
+  uint64_t deadline_ = 0, pause_ = 0;
   std::shared_ptr<Root> self_;             // while it is in use
   std::map<Guest*, GuestPointer> guests_;  // not proven yet
   std::map<uint32_t, GuestPointer> members_;
   struct Gather {
     uint32_t arrived = 0;
+    std::vector<bool> from;
     std::vector<std::string> blobs;
   };
   std::map<uint32_t, Gather> gathers_;
   std::map<std::string, std::string> values_;
-  std::map<std::string, std::vector<GuestPointer>> waiting_;
+  struct Waiting {
+    GuestPointer guest;
+    uint32_t source;  // who will put it
+  };
+  std::map<std::string, std::vector<Waiting>> waiting_;
   std::map<uint32_t, bool> gone_;  // rank -> left by itself
 };
 
