@@ -259,6 +259,9 @@ void Communicator::throw_if_hopeless(const Operation& operation, bool all_arrive
   if (closed_)
     throw Error(result::kUnavail, "EI0002: {}: the communicator was destroyed meanwhile", describe(operation));
   if (failure_) throw *failure_;
+  // A rank of this host has given up: it knows that nothing more arrives.
+  for (int i = 0; i < group_->size(); ++i)
+    all_arrived |= group_->region().broken(i).load(std::memory_order_acquire) != 0;
   for (auto [rank, left] : gone_) {
     if (left && local_index_[rank] < 0 && !all_arrived) continue;
     throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), rank,

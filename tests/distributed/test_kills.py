@@ -31,7 +31,7 @@ def home():
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     cann, file = home(), tmp_path_factory.mktemp("kills") / "kills"
-    subprocess.run(["c++", "-std=c++17", "-O1", "-I", f"{cann}/include", SOURCE, "-o", file, "-L", f"{cann}/lib64", "-lascendcl", "-lhccl",
+    subprocess.run(["c++", "-std=c++17", "-O1", "-I", jobs.ROOT / "include", SOURCE, "-o", file, "-L", f"{cann}/lib64", "-lascendcl", "-lhccl",
                     f"-Wl,-rpath,{cann}/lib64", f"-Wl,-rpath-link,{cann}/lib64", "-pthread"], check=True)
     return file
 

@@ -167,6 +167,36 @@ TEST_F(BootstrapTest, TimeOutsNameWhoIsMissing) {
   }
 }
 
+// Who comes after the end is told why, not that nobody listens.
+TEST_F(BootstrapTest, LateOnesAreToldWhy) {
+  open(4);
+  const Joined first = join(0, 4);
+  RawMember second(root_->port());
+  ASSERT_TRUE(second.join(kKey, 1, 4));
+  second.close();
+  EXPECT_NE(error_of([&] { first->exchange("", Clock::now() + 60s); }), "no error");
+  for (uint32_t rank : {2u, 3u})
+    EXPECT_NE(error_of([&] { join(rank, 4); }).find("rank 1 ended while"), std::string::npos);
+  EXPECT_NE(error_of([&] { join(3, 4, 100ms); }).find("EI0015"), std::string::npos);  // now all are told
+}
+
+TEST_F(BootstrapTest, APortThatOnlyTellsOfFailureIsFree) {
+  open(3);
+  RootOptions options;
+  options.ip = "127.0.0.1";
+  options.port = root_->port();
+  options.key = kKey;
+  RawMember first(options.port);
+  ASSERT_TRUE(first.join(kKey, 0, 3));
+  EXPECT_TRUE(error_of([&] { Root::open(options); }).starts_with("EI0019"));
+  RawMember second(options.port);
+  ASSERT_TRUE(second.join(kKey, 1, 3));
+  second.close();
+  EXPECT_NE(first.refusal(), "");
+  root_ = Root::open(options);
+  expect_meeting(2);
+}
+
 TEST_F(BootstrapTest, NobodyListens) {
   RawRoot gone;
   const uint16_t port = gone.port();

@@ -24,6 +24,13 @@ constexpr auto kShortPatience = std::chrono::milliseconds(500);  // of a strange
 constexpr uint32_t kMostRanks = 1 << 16;
 constexpr uint32_t kLongestFrame = 64u << 20;
 
+// Loop's thread, by port. Never destroyed: that thread outlives the statics.
+auto& g_lingering = *new std::map<uint16_t, std::weak_ptr<Root>>;
+
+EventLoop::Clock::duration seconds(double n) {
+  return std::chrono::duration_cast<EventLoop::Clock::duration>(std::chrono::duration<double>(n));
+}
+
 std::string list_of(const std::vector<uint32_t>& ranks) {
   std::string text;
   for (size_t i = 0; i < ranks.size() && i < 16; ++i) text += fmt::format("{}{}", i ? ", " : "", ranks[i]);
@@ -46,6 +53,8 @@ std::shared_ptr<Root> Root::open(const RootOptions& options) {
   std::shared_ptr<Root> root(new Root(options));
   root->ranks_ = options.ranks;
   root->listener_ = listen_on(options.ip, options.port, &root->port_);
+  if (root->listener_ < 0 && errno == EADDRINUSE && options.port && reclaim(options.port))
+    root->listener_ = listen_on(options.ip, options.port, &root->port_);
   if (root->listener_ < 0)
     throw Error(result::kTcpConnect,
                 "EI0019: {}:{} cannot be listened on: {}. Another job may use the port (HCCL_IF_BASE_PORT chooses the "
@@ -202,17 +211,21 @@ void Root::on_hello(const GuestPointer& guest, const std::string& payload) {
                     rank, ranks, ranks_));
     return;
   }
+  if (verdict_) {
+    told_.insert(rank);
+    refuse(guest, verdict_->code(), verdict_->text());
+    if (told_.size() >= ranks_) release();
+    return;
+  }
   if (members_.contains(rank) || gone_.contains(rank)) {
     refuse(guest, result::kPara,
            fmt::format("EI0015: rank {} has joined already: two processes have the same rank", rank));
     return;
   }
   if (joined_ == 0 && ranks_ > 1)
-    deadline_ = EventLoop::get().at(EventLoop::Clock::now() + std::chrono::duration_cast<EventLoop::Clock::duration>(
-                                                                  std::chrono::duration<double>(options_.timeout)),
-                                    [weak = weak_from_this()] {
-                                      if (auto self = weak.lock()) self->out_of_time();
-                                    });
+    deadline_ = EventLoop::get().at(EventLoop::Clock::now() + seconds(options_.timeout), [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->out_of_time();
+    });
   guest->rank = static_cast<int>(rank);
   EventLoop::get().cancel(guest->timer);
   guests_.erase(guest.get());
@@ -234,11 +247,45 @@ void Root::out_of_time() {
       "(HCCL_CONNECT_TIMEOUT sets the time, HCCL_IF_IP and HCCL_SOCKET_IFNAME the address)",
       missing.size(), ranks_, options_.timeout, list_of(missing), options_.ip, port_);
   UPDRAFT_LOG(kError, "HCCL", "{}", text);
-  each_member([&](uint32_t, const GuestPointer& guest) {
-    guest->connection->send(kRefused, Writer().u32(result::kTimeout).bytes(text).text());
+  give_up(Error(result::kTimeout, "{}", text));
+}
+
+// Says why to all who have joined; those who come later are told, too, instead of waiting for a root that is gone.
+void Root::give_up(const Error& verdict) {
+  verdict_ = verdict;
+  each_member([&](uint32_t rank, const GuestPointer& guest) {
+    guest->connection->send(kRefused, Writer().u32(static_cast<uint32_t>(verdict.code())).bytes(verdict.text()).text());
     guest->connection->finish();
+    told_.insert(rank);
   });
-  release();
+  for (auto [rank, left] : gone_) told_.insert(rank);
+  members_.clear();
+  waiting_.clear();
+  gathers_.clear();
+  if (told_.size() >= ranks_) return release();
+  g_lingering[port_] = weak_from_this();
+  if (deadline_) EventLoop::get().cancel(deadline_);
+  deadline_ = EventLoop::get().at(EventLoop::Clock::now() + seconds(options_.timeout), [weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (!self) return;
+    self->deadline_ = 0;
+    self->release();
+  });
+}
+
+// A new root takes over the port of one that only tells late ones of its failure.
+bool Root::reclaim(uint16_t port) {
+  bool found = false;
+  EventLoop::get().run([&] {
+    const auto it = g_lingering.find(port);
+    if (it == g_lingering.end()) return;
+    if (auto root = it->second.lock()) {
+      root->release();
+      found = true;
+    }
+    g_lingering.erase(port);
+  });
+  return found;
 }
 
 void Root::on_frame(const GuestPointer& guest, uint8_t type, const std::string& payload) {
@@ -320,11 +367,7 @@ void Root::on_end(const GuestPointer& guest, const std::string& why) {
   if (joined_ < ranks_) {
     // The others wait for all: say at once who is missing.
     const std::string refusal = fmt::format("EI0015: rank {} ended while the communicator was set up", rank);
-    each_member([&](uint32_t, const GuestPointer& member) {
-      member->connection->send(kRefused, Writer().u32(result::kRemote).bytes(refusal).text());
-      member->connection->finish();
-    });
-    release();
+    give_up(Error(result::kRemote, "{}", refusal));
     return;
   }
   if (present_ == 0) release();

@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "collective/bootstrap/connection.h"
 
 namespace updraft::collective {
@@ -50,6 +53,8 @@ class Root : public std::enable_shared_from_this<Root> {
   void refuse(const GuestPointer& guest, int code, const std::string& text);
   void stop_listening();
   void out_of_time();
+  void give_up(const Error& verdict);
+  static bool reclaim(uint16_t port);
   void release();
   template <class F>
   void each_member(F&& f) {
@@ -77,6 +82,8 @@ class Root : public std::enable_shared_from_this<Root> {
   };
   std::map<std::string, std::vector<Waiting>> waiting_;
   std::map<uint32_t, bool> gone_;  // rank -> left by itself
+  std::optional<Error> verdict_;   // why there will be no communicator
+  std::set<uint32_t> told_;        // who knows it, or is dead
 };
 
 }  // namespace updraft::collective
