@@ -26,11 +26,11 @@ struct Group {
   uint32_t me = 0;
 };
 
-[[noreturn]] void failed(Group& group, int code) {
+[[noreturn]] void failed(Group& group, int code, const char* also = "") {
   const char* text = aclGetRecentErrMsg();
   std::string names;
   for (uint32_t r : group.ranks) names += (names.empty() ? "" : ",") + std::to_string(r);
-  std::printf("FAILED ranks %s: code %d %s\n", names.c_str(), code, text ? text : "");
+  std::printf("FAILED ranks %s%s: code %d %s\n", names.c_str(), also, code, text ? text : "");
   std::fflush(stdout);
   if (group.comm) HcclCommDestroy(group.comm);  // it must not hang either
   std::_Exit(3);
@@ -176,7 +176,7 @@ class Rank {
     HcclCommConfigInit(&config);
     if (int code = HcclCreateSubCommConfig(&world_.comm, static_cast<uint32_t>(sub.ranks.size()), sub.ranks.data(), 7,
                                            sub.me, &config, &sub.comm))
-      failed(sub, code);
+      failed(sub, code, " or 0,1,2");  // the text may be about the world, by which the ranks meet
     collective(sub, what, n);
     messages(sub, n);
     CHECK(sub, HcclCommDestroy(std::exchange(sub.comm, nullptr)));

@@ -98,15 +98,15 @@ def check(job, victim, killed):
         status, text = job.ranks[rank].returncode, job.texts[rank]
         assert status in (0, 3) or (status == 4 and victim == 0), f"rank {rank} ended with {status}\n{job}"
         if status == 3:
-            line = re.search(r"FAILED ranks ([\d,]+): code -?\d+ (.*)", text, re.S)
+            line = re.search(r"FAILED ranks ([\d,or ]+): code -?\d+ (.*)", text, re.S)
             assert line, str(job)
-            failures[rank] = [int(r) for r in line[1].split(",")], line[2]
+            failures[rank] = [[int(r) for r in group.split(",")] for group in line[1].split(" or ")], line[2]
     if not killed:
         assert not failures, f"nobody was killed\n{job}"
     named = {}
-    for rank, (group, text) in failures.items():
+    for rank, (groups, text) in failures.items():
         assert re.search("EI0002|EI0006|EI0015", text), f"rank {rank} does not say what happened\n{job}"
-        named[rank] = {group[int(n)] for n in re.findall(r"\brank (\d+)\b", text) if int(n) < len(group)} - {rank}
+        named[rank] = {group[int(n)] for n in re.findall(r"\brank (\d+)\b", text) for group in groups if int(n) < len(group)} - {rank}
         assert named[rank] & ({victim} | set(failures)), f"rank {rank} does not say who died\n{job}"
     if failures:
         assert any(victim in who for who in named.values()), f"nobody says that it was rank {victim}\n{job}"
