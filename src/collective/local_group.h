@@ -2,6 +2,7 @@
 // the buffers of all directly.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ class LocalGroup {
   ~LocalGroup();
   /// Index 0 first, then the others: makes the shared memory and hands it round.
   void open_hub(const std::string& name);
-  void connect(const std::string& name, const std::string& key, std::chrono::steady_clock::time_point deadline);
+  /// `check` is called while one waits; it throws when a rank has gone.
+  void connect(const std::string& name, const std::string& key, std::chrono::steady_clock::time_point deadline,
+               const std::function<void()>& check);
 
   int size() const { return static_cast<int>(ranks_.size()); }
   int me() const { return me_; }

@@ -206,7 +206,8 @@ HCCL_API HcclCreateSubCommConfig(void** parent, uint32_t count, const uint32_t* 
       info = RootInfo::open(count);
       communicator->member().put(key, info.text());
     } else {
-      info = RootInfo::from_text(communicator->member().get(key, deadline_in(Environment::get().connect_timeout)));
+      info = RootInfo::from_text(
+          communicator->member().get(key, ranks[0], deadline_in(Environment::get().connect_timeout)));
     }
     auto made = join(info, sub_rank, count, communicator->device(), options, communicator->options().server);
     *sub = communicator_pool().create(std::move(made));
@@ -215,10 +216,12 @@ HCCL_API HcclCreateSubCommConfig(void** parent, uint32_t count, const uint32_t* 
 
 HCCL_API HcclCommDestroy(void* comm) {
   return hccl_guard("HcclCommDestroy", [&] {
-    CommunicatorPointer communicator = communicator_of(comm);
-    if (!communicator_pool().destroy(comm))
-      throw Error(result::kPara, "EI0003: the communicator was destroyed by another thread");
-    communicator->close();
+    const CommunicatorPointer communicator = take_communicator(comm);
+    if (communicator) {
+      communicator->close();
+    } else {
+      communicator_of(comm);  // says what is wrong with it
+    }
   });
 }
 
