@@ -13,7 +13,7 @@ constexpr int64_t kGrain = 512 << 10;
 
 // With the lock; true when something moved. Only the communicator's thread comes here.
 bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
-  if (messages_.empty() || failure_) return false;
+  if (messages_.empty() || failure_ || suspended_) return false;
   const Region& region = group_->region();
   const int me = group_->me();
   for (auto it = messages_.begin(); it != messages_.end(); ++it) {
