@@ -10,9 +10,6 @@ from updraft import home
 
 from tests.distributed import jobs
 
-from .launch import LONG
-from .test_rank_table import free_base_port
-
 BIN = os.path.join(home(), "bin")
 # operation of hccl_test: (kind of hccl_sim, name in the trace)
 KINDS = {"all_reduce": ("allreduce", "HcclAllReduce"), "reduce_scatter": ("reducescatter", "HcclReduceScatter"),
@@ -31,7 +28,7 @@ def table(path, servers, cards=1):
 def start(folder, operation, size, servers, cards=1, of_rank=lambda rank: {}):
     """hccl_test as every rank of a table."""
     folder.mkdir(exist_ok=True)
-    path, base = table(folder / "ranks.json", servers, cards), free_base_port()
+    path, base = table(folder / "ranks.json", servers, cards), jobs.free_base_port()
     command = ["sh", "-c", 'exec "$0" "$@" --rank $MESSAGES_RANK', os.path.join(BIN, "hccl_test"), operation, "-b", size, "-e", size,
                "-n", 1, "-w", 0, "--rank-table", path]
     return jobs.run(command, [dict(HCCL_IF_BASE_PORT=base, DEVICE_ID=r % cards, UPDRAFT_MEMORY="64M", MESSAGES_RANK=r, **of_rank(r))
@@ -86,7 +83,7 @@ def predicted(kind, algorithm, servers):
 
 
 CASES = [(operation, algorithm, servers) for operation in KINDS for algorithm in ("ring", "H-D_R", "NHR", "NB", "AHC", "pipeline")
-         for servers in (range(2, 9) if LONG or operation == "all_reduce" else (3, 5, 8))
+         for servers in (range(2, 9) if os.environ.get("UPDRAFT_TEST_LONG") or operation == "all_reduce" else (3, 5, 8))
          if not (operation == "broadcast" and algorithm in ("AHC", "pipeline"))]
 
 

@@ -7,7 +7,6 @@ import pytest
 from tests.distributed import jobs
 
 from .launch import DEVICE
-from .test_rank_table import free_base_port
 
 pytestmark = pytest.mark.skipif(DEVICE != "npu", reason="about hccl")
 
@@ -37,7 +36,7 @@ PROGRAM = textwrap.dedent("""
 
 def torch_job(folder, ranks, **variables):
     (folder / "program.py").write_text(PROGRAM)
-    port = free_base_port()
+    port = jobs.free_base_port()
     return jobs.run([sys.executable, folder / "program.py"],
                     [dict(RANK=r, LOCAL_RANK=r, WORLD_SIZE=ranks, LOCAL_WORLD_SIZE=ranks, GROUP_RANK=0, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
                           ASCEND_GLOBAL_LOG_LEVEL=1, **variables) for r in range(ranks)])
