@@ -82,14 +82,17 @@ ACL_FUNC_VISIBILITY HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclR
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
                                                           const HcclCommConfig* config, HcclComm* comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitRootInfoScalable(uint32_t nRanks, uint32_t rootCount,
-                                                            const HcclRootInfo* rootInfos, uint32_t rootIndex,
-                                                            uint32_t rank, const HcclCommConfig* config,
+                                                            const HcclRootInfo* rootInfos, uint32_t rank,
+                                                            uint32_t extraRoots, const HcclCommConfig* config,
                                                             HcclComm* comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommRegister(HcclComm comm, void* addr, uint64_t size, void** handle, uint32_t flag);
 ACL_FUNC_VISIBILITY HcclResult HcclCommResume(HcclComm comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommSetMemoryRange(HcclComm comm, void* base, size_t size, size_t alignment,
                                                       uint64_t flags);
 ACL_FUNC_VISIBILITY HcclResult HcclCommSuspend(HcclComm comm);
+ACL_FUNC_VISIBILITY HcclResult HcclCommSymWinDeregister(void* window);
+ACL_FUNC_VISIBILITY HcclResult HcclCommSymWinRegister(HcclComm comm, void* addr, uint64_t size, void** window,
+                                                      uint32_t flag);
 ACL_FUNC_VISIBILITY HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void* base);
 ACL_FUNC_VISIBILITY HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t* ranks, bool* useBackup,
                                                         uint32_t rankCount);

@@ -84,6 +84,28 @@ void Communicator::enqueue(Request request, Stream& stream) {
   submit_collective(shared_from_this(), std::move(request), stream);
 }
 
+void Communicator::suspend() {
+  std::lock_guard lock(mutex_);
+  if (failure_) throw Error(async_error(), "the communicator {} has failed: {}", options_.name, failure_->text());
+  suspended_ = true;
+}
+
+void Communicator::resume() {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_)
+      throw Error(async_error(),
+                  "the communicator {} has failed, which resuming does not mend (destroy it and make another): {}",
+                  options_.name, failure_->text());
+    if (!std::exchange(suspended_, false)) return;
+    const auto now = Clock::now();
+    for (auto& [ticket, operation] : queue_)
+      if (operation != executing_) operation->since = now;
+    for (Pending& pending : messages_) pending.operation->since = now;
+  }
+  ring();
+}
+
 void Communicator::number(Operation& operation) {
   std::lock_guard lock(mutex_);
   operation.numbers.clear();
@@ -123,7 +145,7 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
     return false;
   }
   queue_[operation.ticket] = &operation;
-  if (network_ || operation.ticket != next_) {
+  if (network_ || suspended_ || operation.ticket != next_) {
     if (network_ || deep_sleep_) {
       lock.unlock();
       ring();
@@ -181,11 +203,13 @@ void Communicator::loop() {
       if (closed_) return;
     }
     bool progress = advance_messages(lock);
-    if (auto it = queue_.find(next_); it != queue_.end() && !failure_) {
+    if (auto it = queue_.find(next_); it != queue_.end() && !failure_ && (!suspended_ || it->second->posted)) {
       Operation* operation = it->second;
+      executing_ = operation;
       lock.unlock();
       execute(*operation);
       lock.lock();
+      executing_ = nullptr;
       progress = true;
     }
     if (progress || (failure_ && (!queue_.empty() || !messages_.empty()))) {

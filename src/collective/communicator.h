@@ -24,6 +24,7 @@
 #include "collective/bootstrap/member.h"
 #include "collective/local_group.h"
 #include "collective/request.h"
+#include "collective/topology/environment.h"
 #include "device/stream.h"
 #include "device/task.h"
 
@@ -38,6 +39,7 @@ struct CommunicatorOptions {
   std::string name;              ///< what HcclGetCommName says
   std::string key;               ///< 32 bytes: this communicator's secret
   std::string server;            ///< server_id of the rank table; "" : the host decides who shares memory
+  Algorithms algorithms;         ///< config.hcclAlgo, else HCCL_ALGO
   double connect_timeout = 120;  ///< seconds to set up
   double exec_timeout = 1800;    ///< seconds an operation may wait for others; 0: for ever
 };
@@ -56,6 +58,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// 0, or the code of the failure that ended the communicator.
   int async_error() const { return async_error_.load(std::memory_order_acquire); }
   std::optional<Error> failure() const;
+  /// Holds back what has not begun, until resume(); what is under way is carried out. Time held back does not count
+  /// against the time that an operation may take.
+  void suspend();
+  /// Throws the failure that ended the communicator, if one did.
+  void resume();
   /// Leaves. Operations that are under way fail; when it returns nothing touches the client's memory any more.
   void close();
 
@@ -136,6 +143,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::mutex enqueueing_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Operation*> queue_;  // collectives by ticket
+  const Operation* executing_ = nullptr;  // by the thread, without the lock
   uint64_t next_ = 1;                     // the ticket whose turn it is
   uint64_t tickets_ = 0, meetings_ = 0;
   struct Pending {
@@ -154,7 +162,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::map<std::string, uint64_t> occurrences_;
   std::atomic<int> async_error_{0};
   std::atomic<bool> hopeless_{false};  // something happened that waiters must look at
-  bool closed_ = false, deep_sleep_ = false;
+  bool closed_ = false, deep_sleep_ = false, suspended_ = false;
   std::thread thread_;
 };
 

@@ -15,6 +15,7 @@
 #include "collective/communicator.h"
 #include "collective/error.h"
 #include "collective/network.h"
+#include "collective/topology/card_limits.h"
 
 namespace updraft::collective {
 namespace {
@@ -42,14 +43,18 @@ void Communicator::connect() {
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(options_.connect_timeout));
   const std::string host = host_identity();
+  const std::string algorithms = options_.algorithms.between_servers();
   const std::string mine = json{{"version", 1},
                                 {"host", host},
                                 {"server", options_.server},
                                 {"device", device_.index()},
+                                {"algorithms", algorithms},
                                 {"pid", getpid()},
                                 {"memory", device_.memory().file_bytes()}}
                                .dump();
+  std::optional<std::pair<uint32_t, std::string>> other_algorithms;
   std::vector<std::vector<uint32_t>> hosts;
+  std::vector<ServerShare> servers;
   std::vector<std::string> identities;
   std::map<std::string, std::string> machine_of_server;
   const std::vector<std::string> all = member_->exchange(mine, deadline);
@@ -59,6 +64,7 @@ void Communicator::connect() {
     json info = json::parse(all[r], nullptr, false);
     if (!info.is_object() || info.value("version", 0) != 1)
       throw Error(result::kPara, "EI0015: rank {} runs another version of Updraft: use the same on all hosts", r);
+    if (const std::string theirs = info.value("algorithms", ""); theirs != algorithms) other_algorithms = {r, theirs};
     const std::string server = info.value("server", ""), machine = info.value("host", "");
     if (!server.empty() && machine_of_server.emplace(server, machine).first->second != machine)
       throw Error(
@@ -71,13 +77,22 @@ void Communicator::connect() {
     if (at == identities.size()) {
       identities.push_back(identity);
       hosts.emplace_back();
+      servers.push_back({r, {}});
     }
     hosts[at].push_back(r);
+    servers[at].devices.push_back(info.value("device", 0));
     if (identity == options_.server + "|" + host) {
       if (r == rank_) me = static_cast<int>(neighbours.size());
       neighbours.push_back(r);
     }
   }
+  if (Config::get().card_fidelity) check_servers(options_.name, servers, soc());
+  // Ranks with different schedules would wait for each other's messages in vain.
+  if (hosts.size() > 1 && other_algorithms)
+    throw Error(result::kPara,
+                "EI0005: the algorithms between servers differ: rank {} has \"{}\", rank {} has \"{}\": set the same "
+                "HCCL_ALGO (or config.hcclAlgo) for all ranks",
+                rank_, algorithms, other_algorithms->first, other_algorithms->second);
   local_index_.assign(ranks_, -1);
   for (size_t i = 0; i < neighbours.size(); ++i) local_index_[neighbours[i]] = static_cast<int>(i);
   group_ = std::make_unique<LocalGroup>(device_, neighbours, me);

@@ -18,7 +18,7 @@ void Communicator::throw_if_dead(const Operation& operation) const {
 
 // With the lock; true when something moved. Only the communicator's thread comes here.
 bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
-  if (messages_.empty() || failure_) return false;
+  if (messages_.empty() || failure_ || suspended_) return false;
   const Region& region = group_->region();
   const int me = group_->me();
   for (auto it = messages_.begin(); it != messages_.end(); ++it) {

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "collective/error.h"
+#include "collective/message_trace.h"
 #include "collective/reduce.h"
 #include "collective/topology/environment.h"
 
@@ -105,7 +106,7 @@ struct Network::Flight {
 };
 
 Network::Network(Communicator& communicator, std::vector<std::vector<uint32_t>> hosts)
-    : communicator_(communicator), hosts_(std::move(hosts)) {
+    : communicator_(communicator), hosts_(std::move(hosts)), trace_(MessageTrace::get()) {
   for (const auto& host : hosts_) flat_ |= host.size() != hosts_.front().size();
   if (flat_) {
     hosts_.clear();
@@ -219,7 +220,7 @@ void Network::agree(const Operation& operation) {
 Schedule Network::schedule(Kind kind, const Operation& operation, uint64_t n, int root) const {
   const Request& r = operation.request;
   const size_t blocks = kind == Kind::AllReduce || kind == Kind::Broadcast || kind == Kind::Reduce ? 1 : hosts_.size();
-  Algorithm algorithm = Environment::get().algorithm(r.kind, 1);
+  Algorithm algorithm = communicator_.options().algorithms.algorithm(r.kind, 1);
   if (algorithm == Algorithm::Auto || !has_schedule(kind, algorithm))
     algorithm = choose(kind, hosts_n_, static_cast<double>(n * blocks * r.element()), kLink);
   return make_schedule(kind, algorithm, host_, hosts_n_, n, root);
@@ -228,6 +229,7 @@ Schedule Network::schedule(Kind kind, const Operation& operation, uint64_t n, in
 void Network::run(const Schedule& schedule, char* buffer, const Operation& operation) {
   const size_t element = operation.request.element();
   std::vector<std::unique_ptr<Temporary>> arrived;
+  size_t number = 0;  // of the round
   for (const Round& round : schedule) {
     Flight flight;
     arrived.clear();
@@ -241,8 +243,11 @@ void Network::run(const Schedule& schedule, char* buffer, const Operation& opera
       receive(flight, rank_at(t.peer, me_), kData, hold ? arrived.back()->data() : buffer + t.offset * element,
               t.count * element);
     }
-    for (const Transfer& s : round.sends)
+    for (const Transfer& s : round.sends) {
       send(flight, rank_at(s.peer, me_), kData, buffer + s.offset * element, s.count * element);
+      if (trace_) trace_->sent(communicator_, operation, number, rank_at(s.peer, me_), s.count * element);
+    }
+    ++number;
     land(flight, operation);
     if (!round.combine) {
       for (size_t i = 0; i < round.receives.size(); ++i)
@@ -446,10 +451,15 @@ void Network::exchange(Operation& operation) {
   };
   Flight flight;
   const uint32_t me = communicator_.rank();
+  size_t number = 0;  // of the step
   for (const Exchange& step : pairwise_peers(static_cast<int>(me), static_cast<int>(communicator_.size()))) {
     const auto source = static_cast<uint32_t>(step.from), target = static_cast<uint32_t>(step.to);
     if (peers_[source]) receive(flight, source, kData, to + in(source).offset * element, in(source).count * element);
-    if (peers_[target]) send(flight, target, kData, from + out(target).offset * element, out(target).count * element);
+    if (peers_[target]) {
+      send(flight, target, kData, from + out(target).offset * element, out(target).count * element);
+      if (trace_) trace_->sent(communicator_, operation, number, target, out(target).count * element);
+    }
+    ++number;
   }
   if (!flat_) {
     work_in_place(*communicator_.group_, r, operation.ticket);

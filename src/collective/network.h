@@ -13,6 +13,8 @@
 
 namespace updraft::collective {
 
+class MessageTrace;
+
 class Network {
  public:
   /// The ranks of each host, ascending within a host; the hosts in the order of their first rank.
@@ -60,6 +62,7 @@ class Network {
   int host_ = 0, me_ = 0;    ///< this rank's host, and its index there
   int hosts_n_ = 0, n_ = 0;  ///< hosts, ranks of each
   std::vector<std::shared_ptr<Peer>> peers_;
+  MessageTrace* trace_;  ///< null while nobody asks for it
 };
 
 }  // namespace updraft::collective

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "device/device.h"
+
 namespace updraft {
 
 namespace result = collective::result;
@@ -51,6 +53,18 @@ CommunicatorPointer communicator_of(const void* handle) {
   std::shared_lock lock(g_pointers);
   if (auto* communicator = communicator_pool().get(handle)) return *communicator;
   throw Error(result::kPara, "EI0003: {} is not a communicator (destroyed, or never initialised)", handle);
+}
+
+void check_buffer(const collective::Communicator& comm, const void* p, size_t bytes, const char* name) {
+  if (bytes == 0) return;
+  need_pointer(p, name);
+  const DeviceMemory& memory = comm.device().memory();
+  if (!memory.contains(p))
+    throw Error(result::kPara, "EI0003: {} ({}) is not memory of device {}, which the communicator is on", name, p,
+                comm.device().index());
+  if (bytes > memory.room_at(p))
+    throw Error(result::kPara, "EI0003: {} ({}) has {} bytes of memory from there on, the operation needs {}", name, p,
+                memory.room_at(p), bytes);
 }
 
 }  // namespace updraft

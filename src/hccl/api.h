@@ -29,4 +29,7 @@ inline void need_pointer(const void* p, const char* name) {
   if (!p) throw Error(collective::result::kPtr, "EI0003: {} is null", name);
 }
 
+/// A buffer must be memory of the communicator's device, all of it. Throws HCCL_E_PARA that names the argument.
+void check_buffer(const collective::Communicator& comm, const void* p, size_t bytes, const char* name);
+
 }  // namespace updraft

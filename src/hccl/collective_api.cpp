@@ -1,6 +1,8 @@
 // The collective operations: arguments are checked here, the communicator does the rest.
 #include <vector>
 
+#include "base/config.h"
+#include "collective/topology/card_limits.h"
 #include "device/context.h"
 #include "device/streams.h"
 #include "hccl/api.h"
@@ -27,19 +29,6 @@ void check_root(const Communicator& comm, uint32_t root) {
   if (root >= comm.size()) throw Error(result::kPara, "EI0003: root is {}, want a rank below {}", root, comm.size());
 }
 
-// A buffer must be memory of the communicator's device, all of it.
-void check_buffer(const Communicator& comm, const void* p, size_t bytes, const char* name) {
-  if (bytes == 0) return;
-  need_pointer(p, name);
-  const DeviceMemory& memory = comm.device().memory();
-  if (!memory.contains(p))
-    throw Error(result::kPara, "EI0003: {} ({}) is not memory of device {}, which the communicator is on", name, p,
-                comm.device().index());
-  if (bytes > memory.room_at(p))
-    throw Error(result::kPara, "EI0003: {} ({}) has {} bytes of memory from there on, the operation needs {}", name, p,
-                memory.room_at(p), bytes);
-}
-
 void check_count(uint64_t count, uint64_t blocks, size_t element) {
   uint64_t bytes;
   if (__builtin_mul_overflow(count, blocks, &bytes) || __builtin_mul_overflow(bytes, element, &bytes) ||
@@ -50,6 +39,7 @@ void check_count(uint64_t count, uint64_t blocks, size_t element) {
 void enqueue(const CommunicatorPointer& comm, Request request, void* stream) {
   const int rank = static_cast<int>(comm->rank()), ranks = static_cast<int>(comm->size());
   check_count(request.count, comm->size(), request.element());
+  if (Config::get().card_fidelity) check_operation(request, rank, ranks, soc());
   check_buffer(*comm, request.send, request.send_bytes(rank, ranks), "sendBuf");
   check_buffer(*comm, request.receive, request.receive_bytes(rank, ranks), "recvBuf");
   comm->enqueue(std::move(request), stream_of(stream));
@@ -258,6 +248,8 @@ void enqueue_messages(const CommunicatorPointer& comm, Kind kind, std::vector<Me
   Request request;
   request.kind = kind;
   request.messages = std::move(messages);
+  if (Config::get().card_fidelity)
+    check_operation(request, static_cast<int>(comm->rank()), static_cast<int>(comm->size()), soc());
   comm->enqueue(std::move(request), stream);
 }
 

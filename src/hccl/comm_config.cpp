@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "collective/error.h"
-#include "collective/topology/environment.h"
 
 namespace updraft {
 namespace {
@@ -34,8 +33,10 @@ CommConfig read_comm_config(const void* config) {
                 at<uint32_t>(base, kMagic), size);
   if (const auto mb = at<uint32_t>(base, kBufferSize); mb == 0)
     throw Error(kPara, "EI0003: config.hcclBufferSize is 0, want at least 1 (MB)");
-  if (const auto on = at<uint32_t>(base, kDeterministic); on > 2 && on != kNotSet)
-    throw Error(kPara, "EI0003: config.hcclDeterministic is {}, want 0, 1 or 2", on);
+  if (const auto on = at<uint32_t>(base, kDeterministic); on != kNotSet) {
+    if (on > 2) throw Error(kPara, "EI0003: config.hcclDeterministic is {}, want 0, 1 or 2", on);
+    read.deterministic = static_cast<int32_t>(on);
+  }
   if (size >= kName + kCommNameBytes) {
     const size_t length = strnlen(base + kName, kCommNameBytes);
     if (length == kCommNameBytes) throw Error(kPara, "EI0003: config.hcclCommName does not end within 128 bytes");
@@ -50,9 +51,7 @@ CommConfig read_comm_config(const void* config) {
   if (size >= kAlgorithm + kAlgorithmBytes) {
     const size_t length = strnlen(base + kAlgorithm, kAlgorithmBytes);
     if (length == kAlgorithmBytes) throw Error(kPara, "EI0003: config.hcclAlgo does not end within 1600 bytes");
-    read.algorithm.assign(base + kAlgorithm, length);
-    if (!read.algorithm.empty())
-      collective::Environment(collective::Environment::get()).read_algorithms(read.algorithm, "config.hcclAlgo");
+    if (length > 0) read.algorithms.emplace().read_algorithms({base + kAlgorithm, length}, "config.hcclAlgo");
   }
   return read;
 }

@@ -16,6 +16,7 @@
 #include "collective/topology/rank_table.h"
 #include "device/context.h"
 #include "hccl/api.h"
+#include "hccl/client_state.h"
 #include "hccl/comm_config.h"
 #include "hccl/root_info.h"
 
@@ -37,10 +38,13 @@ CommunicatorPointer join(const RootInfo& info, uint32_t rank, uint32_t ranks, De
   options.name = config.name.empty() ? info.name : config.name;
   options.key = info.key;
   options.server = server;
+  options.algorithms = config.algorithms ? *config.algorithms : environment;
   options.connect_timeout = environment.connect_timeout;
   options.exec_timeout = config.exec_timeout ? *config.exec_timeout : environment.exec_timeout;
   auto member = Member::join(info.ip, info.port, info.key, rank, ranks, deadline_in(environment.connect_timeout));
-  return Communicator::create(std::move(member), rank, ranks, device, options);
+  auto communicator = Communicator::create(std::move(member), rank, ranks, device, options);
+  if (config.deterministic) ClientState::of(*communicator).deterministic = *config.deterministic;
+  return communicator;
 }
 
 void init_root_info(uint32_t ranks, const void* root_info, uint32_t rank, const void* config, void** comm) {
@@ -133,6 +137,29 @@ HCCL_API HcclCommInitRootInfoConfig(uint32_t ranks, const void* root_info, uint3
   });
 }
 
+/// A root for one of several groups of ranks; as HcclGetRootInfo otherwise.
+HCCL_API HcclGetRootInfoScalable(void* root_info) {
+  return hccl_guard("HcclGetRootInfoScalable", [&] {
+    need_pointer(root_info, "rootInfo");
+    RootInfo::open(0).write(root_info);
+  });
+}
+
+/// Several roots share the rendezvous of very large jobs. One serves as many ranks as a job here has, so all meet at
+/// the first, and the others are closed where they live. How ranks are shared among roots (extra_roots) matters to
+/// nobody.
+HCCL_API HcclCommInitRootInfoScalable(uint32_t ranks, uint32_t roots, const void* root_infos, uint32_t rank,
+                                      [[maybe_unused]] uint32_t extra_roots, const void* config, void** comm) {
+  return hccl_guard("HcclCommInitRootInfoScalable", [&] {
+    need_pointer(root_infos, "rootInfoList");
+    if (roots == 0 || roots > ranks)
+      throw Error(result::kPara, "EI0003: nRoot is {}, want 1 to nRanks, {}", roots, ranks);
+    for (uint32_t i = 1; i < roots; ++i)
+      RootInfo::read(static_cast<const char*>(root_infos) + i * kRootInfoBytes).close();
+    init_root_info(ranks, root_infos, rank, config, comm);
+  });
+}
+
 HCCL_API HcclCommInitClusterInfo(const char* path, uint32_t rank, void** comm) {
   return hccl_guard("HcclCommInitClusterInfo", [&] { init_cluster(path, rank, nullptr, comm); });
 }
@@ -219,6 +246,7 @@ HCCL_API HcclCommDestroy(void* comm) {
     const CommunicatorPointer communicator = take_communicator(comm);
     if (communicator) {
       communicator->close();
+      ClientState::forget(*communicator);
     } else {
       communicator_of(comm);  // says what is wrong with it
     }

@@ -5,6 +5,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 
 #include "collective/bootstrap/protocol.h"
@@ -18,7 +21,14 @@ using namespace collective;
 
 namespace {
 constexpr char kMagic[] = "updraft root 1";
+
+// The roots that this process opened, by key.
+std::mutex g_mutex;
+std::map<std::string, std::weak_ptr<Root>>& roots() {
+  static auto* all = new std::map<std::string, std::weak_ptr<Root>>;
+  return *all;
 }
+}  // namespace
 
 RootInfo RootInfo::open(uint32_t ranks) {
   const Environment& environment = Environment::get();
@@ -49,9 +59,20 @@ RootInfo RootInfo::open(uint32_t ranks) {
     options.port = 0;
     root = Root::open(options);
   }
+  {
+    std::lock_guard lock(g_mutex);
+    std::erase_if(roots(), [](const auto& entry) { return entry.second.expired(); });
+    roots()[info.key] = root;
+  }
   info.port = root->port();
   info.name = fmt::format("{}_{}_{}_{}", info.ip, info.port, getpid(), count++);
   return info;
+}
+
+void RootInfo::close() const {
+  std::lock_guard lock(g_mutex);
+  if (auto it = roots().find(key); it != roots().end())
+    if (auto root = it->second.lock()) root->close();
 }
 
 std::string RootInfo::text() const { return Writer().sized(kMagic).sized(ip).u32(port).sized(key).sized(name).text(); }

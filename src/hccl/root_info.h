@@ -14,6 +14,8 @@ struct RootInfo {
   /// Opens a root in this process and says where. `ranks` 0: as the first rank says. `port` 0: HCCL_IF_BASE_PORT's or
   /// any.
   static RootInfo open(uint32_t ranks);
+  /// Closes the root when it is of this process and nobody has come to it.
+  void close() const;
   static RootInfo read(const void* bytes);
   void write(void* bytes) const;
   std::string text() const;

@@ -1,6 +1,7 @@
 """Jobs of separate programs: one process a rank, each with its variables; all are ended when the time is over."""
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -54,3 +55,23 @@ def run(command, ranks=({},), timeout=100, cwd=ROOT):
 
 def report(ended):
     return "\n".join("── %d: status %s\n%s" % (i, e.status, e.output[-3000:]) for i, e in enumerate(ended))
+
+
+def free_base_port():
+    """The first of 16 ports that nobody listens on."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            base = probe.getsockname()[1]
+        if base > 65000:
+            continue
+        sockets = [socket.socket() for _ in range(16)]
+        try:
+            for n, s in enumerate(sockets):
+                s.bind(("127.0.0.1", base + n))
+            return base
+        except OSError:
+            continue
+        finally:
+            for s in sockets:
+                s.close()

@@ -113,7 +113,23 @@ def test_mpirun():
     ([], "no operation"), (["sort", "-p", 2], "there is no operation sort"), (["all_reduce"], "-p N starts N ranks"),
     (["all_reduce", "-p", 0], "-p is 0"), (["all_reduce", "-p", 2, "-b", "5X"], "-b is 5X"), (["all_reduce", "-p", 2, "-b", 8, "-e", 4], "-b is larger"),
     (["all_reduce", "-p", 2, "-d", "fp8"], "-d is fp8"), (["all_reduce", "-p", 2, "-o", "avg"], "-o is avg"), (["all_reduce", "-p"], "-p wants a value"),
-    (["all_reduce", "-x", 2], "no option -x"), (["broadcast", "-z", 1], "-z 1 is for all_reduce")])
+    (["all_reduce", "-x", 2], "no option -x"), (["broadcast", "-z", 1], "-z 1 is for all_reduce"),
+    (["all_reduce", "--rank", 1], "--rank-table and --rank come together"), (["all_reduce", "--rank-table", "x", "--rank", 0, "-p", 2], "goes without -p")])
 def test_refusals(arguments, text):
     ended, = jobs.run([PROGRAM, *arguments])
     assert ended.status == 2 and text in ended.output, ended.output
+
+
+@pytest.mark.parametrize("soc, arguments, text", [
+    ("Ascend910A", ["all_reduce", "-p", 3], "Ascend 910 takes 1, 2, 4 or 8"),
+    ("Ascend910A", ["broadcast", "-p", 2, "-d", "int16"], "HcclBroadcast of int16: Ascend 910 takes int8, "),
+    ("Ascend910B2", ["reduce", "-p", 2, "-d", "bfp16", "-o", "max"], "HcclReduce, max, of bfp16: Ascend 910B takes int8, int16, int32, fp16, fp32"),
+    ("Ascend910B2", ["send_recv", "-p", 9], "Ascend 910B takes 8 at most")])
+def test_what_the_product_does_not_take(soc, arguments, text):
+    """Refused with UPDRAFT_FIDELITY=card, done without it."""
+    command = [PROGRAM, *arguments, "-b", "1K", "-e", "1K", *SHORT]
+    job = dict(UPDRAFT_SOC=soc, UPDRAFT_DEVICES=9, UPDRAFT_MEMORY="64M")
+    ended, = jobs.run(command, [dict(job, UPDRAFT_FIDELITY="card")])
+    assert ended.status == 1 and "EI0003: " in ended.output and text in ended.output, ended.output
+    ended, = jobs.run(command, [job])
+    right(ended, 1)

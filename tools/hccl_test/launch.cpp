@@ -62,6 +62,12 @@ bool launched() { return launcher() != nullptr; }
 
 Place place(const Options& options) {
   Place p;
+  if (!options.rank_table.empty()) {
+    p.rank = options.rank;
+    p.rank_table = options.rank_table;
+    if (getenv("DEVICE_ID")) p.local = number("DEVICE_ID", 0);
+    return p;
+  }
   const Launcher* l = launcher();
   if (!l) return p;
   p.rank = number(l->rank, 0);

@@ -9,9 +9,10 @@ namespace hccl_test {
 
 struct Place {
   int rank = 0, ranks = 1;
-  int local = 0;          ///< number of the device
-  std::string root_info;  ///< file that rank 0 writes
-  std::string job;        ///< tells this run's file from one that another left
+  int local = 0;           ///< number of the device
+  std::string root_info;   ///< file that rank 0 writes
+  std::string rank_table;  ///< instead of it; the library says then how many ranks there are
+  std::string job;         ///< tells this run's file from one that another left
 };
 
 /// Whether something started this process as one of several ranks.

@@ -41,9 +41,17 @@ class Rank {
     ACL(aclInit(nullptr));
     ACL(aclrtSetDevice(place.local));
     ACL(aclrtCreateStream(&stream_));
-    const HcclRootInfo info = exchange(place);
-    HCCL(HcclCommInitRootInfo(static_cast<uint32_t>(place.ranks), &info, static_cast<uint32_t>(place.rank), &comm_));
-    forget(place);
+    const auto rank = static_cast<uint32_t>(place.rank);
+    if (place.rank_table.empty()) {
+      const HcclRootInfo info = exchange(place);
+      HCCL(HcclCommInitRootInfo(static_cast<uint32_t>(place.ranks), &info, rank, &comm_));
+      forget(place);
+    } else {
+      uint32_t ranks = 0;
+      HCCL(HcclCommInitClusterInfo(place.rank_table.c_str(), rank, &comm_));
+      HCCL(HcclGetRankSize(comm_, &ranks));
+      place_.ranks = static_cast<int>(ranks);
+    }
     ACL(aclrtMalloc(&cell_, 64, ACL_MEM_MALLOC_HUGE_FIRST));
     mine_ = elements_of(o_.number, o_.op, place.rank);
     for (uint64_t i = 0; i < kPeriod; ++i) append(pattern_, mine_[i].bits);
@@ -56,6 +64,8 @@ class Rank {
     ACL(aclrtResetDevice(place_.local));
     ACL(aclFinalize());
   }
+
+  int ranks() const { return place_.ranks; }
 
   /// True when all ranks' results were right (or nobody looked).
   bool measure(uint64_t bytes) {
@@ -118,12 +128,14 @@ class Rank {
   }
 
   /// The largest of all ranks' numbers; nobody goes on before all have come.
+  // fp32: every product reduces it.
   double worst(double value) const {
-    ACL(aclrtMemcpy(cell_, 64, &value, sizeof value, ACL_MEMCPY_HOST_TO_DEVICE));
-    HCCL(HcclAllReduce(cell_, cell_, 1, HCCL_DATA_TYPE_FP64, HCCL_REDUCE_MAX, comm_, stream_));
+    float most = static_cast<float>(value);
+    ACL(aclrtMemcpy(cell_, 64, &most, sizeof most, ACL_MEMCPY_HOST_TO_DEVICE));
+    HCCL(HcclAllReduce(cell_, cell_, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_MAX, comm_, stream_));
     ACL(aclrtSynchronizeStream(stream_));
-    ACL(aclrtMemcpy(&value, sizeof value, cell_, sizeof value, ACL_MEMCPY_DEVICE_TO_HOST));
-    return value;
+    ACL(aclrtMemcpy(&most, sizeof most, cell_, sizeof most, ACL_MEMCPY_DEVICE_TO_HOST));
+    return most;
   }
 
   bool right(const Wanted& w, const char* p) const {
@@ -166,7 +178,7 @@ class Rank {
   }
 
   const Options& o_;
-  const Place& place_;
+  Place place_;
   aclrtStream stream_ = nullptr;
   HcclComm comm_ = nullptr;
   void* cell_ = nullptr;
@@ -177,7 +189,7 @@ class Rank {
 int run(const Options& options, const Place& place) {
   Rank rank(options, place);
   if (place.rank == 0) {
-    std::printf("%s: %d ranks, %s, %d operations after %d to warm up%s\n", options.operation.c_str(), place.ranks,
+    std::printf("%s: %d ranks, %s, %d operations after %d to warm up%s\n", options.operation.c_str(), rank.ranks(),
                 options.number.name, options.iterations, options.warmup, options.alone ? ", each by itself" : "");
     std::printf("%-18s| %-16s| %-24s| %s\n", "data_size(Bytes)", "avg_time(us)", "alg_bandwidth(GB/s)", "check_result");
   }
@@ -200,7 +212,7 @@ int main(int argc, char** argv) {
     }
   try {
     const Options options = parse(argc, argv);
-    if (!launched()) {
+    if (!launched() && options.rank_table.empty()) {
       if (options.ranks == 0)
         throw std::invalid_argument(
             "-p N starts N ranks here; without it a launcher (mpirun, torchrun) must start them");

@@ -89,6 +89,8 @@ std::string usage() {
          "  -s, --sync 0|1       wait for each operation before the next is given: its latency (0)\n"
          "  -z, --in_place 0|1   all_reduce writes over its input (0)\n"
          "      --root-info FILE under a launcher: file that all ranks see, by which rank 0 tells its address\n"
+         "      --rank-table FILE --rank N   this process is rank N of the table, on the device that DEVICE_ID says "
+         "(0)\n"
          "Launchers: OpenMPI, MPICH and others with PMI, torchrun, or RANK_ID and RANK_SIZE in the environment.\n"
          "The exit status is 1 when anything failed or a result was wrong.\n";
 }
@@ -132,6 +134,8 @@ Options parse(int argc, char** argv) {
     else if (name == "-s" || name == "--sync") o.alone = flag(name, value);
     else if (name == "-z" || name == "--in_place") o.in_place = flag(name, value);
     else if (name == "--root-info") o.root_info = value;
+    else if (name == "--rank-table") o.rank_table = value;
+    else if (name == "--rank") o.rank = whole(name, value, 0);
     else refuse("there is no option " + name);
   }
   if (o.operation.empty()) refuse("no operation");
@@ -139,6 +143,9 @@ Options parse(int argc, char** argv) {
   if (begin && !end) o.end = std::max(o.end, o.begin);
   if (end && !begin) o.begin = std::min(o.begin, o.end);
   if (o.begin > o.end) refuse("-b is larger than -e");
+  if (o.rank_table.empty() != (o.rank < 0)) refuse("--rank-table and --rank come together");
+  if (!o.rank_table.empty() && (o.ranks || !o.root_info.empty()))
+    refuse("--rank-table goes without -p and --root-info");
   if (o.in_place && o.operation != "all_reduce") refuse("-z 1 is for all_reduce");
   return o;
 }

@@ -18,9 +18,11 @@ struct Options {
   int iterations = 20, warmup = 10;
   int ranks = 0;  ///< -p: ranks to start here, or ranks a host under a launcher
   bool check = true;
-  bool alone = false;     ///< each operation waits for the one before
-  bool in_place = false;  ///< all_reduce into its own input
-  std::string root_info;  ///< file by which rank 0 tells its address
+  bool alone = false;      ///< each operation waits for the one before
+  bool in_place = false;   ///< all_reduce into its own input
+  std::string root_info;   ///< file by which rank 0 tells its address
+  std::string rank_table;  ///< the ranks are those of this table
+  int rank = -1;           ///< with rank_table: which of them this process is
 
   uint64_t next(uint64_t bytes) const;
 };

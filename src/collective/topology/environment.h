@@ -15,7 +15,22 @@ namespace updraft::collective {
 
 using Levels = std::array<Algorithm, 3>;  ///< in a server, between servers, between super pods
 
-struct Environment {
+/// What HCCL_ALGO, or a communicator's own setting, wishes for.
+struct Algorithms {
+  Levels level = {Algorithm::Auto, Algorithm::Auto, Algorithm::Auto};  ///< for all operators
+  std::map<Kind, Levels> level_of;                                     ///< for single operators
+
+  /// Replaces both; `origin` names the variable or field in an error (EI0001).
+  void read_algorithms(const std::string& text, const char* origin = "HCCL_ALGO");
+  Algorithm algorithm(Kind kind, int at) const {
+    auto it = level_of.find(kind);
+    return (it == level_of.end() ? level : it->second)[static_cast<size_t>(at)];
+  }
+  /// "HcclAllReduce NHR, HcclBroadcast ring" of the level between servers, what is not chosen left out.
+  std::string between_servers() const;
+};
+
+struct Environment : Algorithms {
   std::string if_ip;           ///< HCCL_IF_IP, in inet_ntop's spelling
   std::string socket_ifname;   ///< HCCL_SOCKET_IFNAME as written: eth,enp | ^eth,enp | =eth0,eth1 | ^=eth0,eth1
   int socket_family = 0;       ///< HCCL_SOCKET_FAMILY: AF_INET, AF_INET6, 0: either (IPv4 first)
@@ -28,8 +43,6 @@ struct Environment {
   double connect_timeout = 120;       ///< HCCL_CONNECT_TIMEOUT, s (UPDRAFT_HCCL_CONNECT_TIMEOUT overrides it)
   /// HCCL_EXEC_TIMEOUT, s; 0: never. On the first generation a multiple of 68 (UPDRAFT_HCCL_EXEC_TIMEOUT overrides it).
   double exec_timeout = 1800;
-  Levels level = {Algorithm::Auto, Algorithm::Auto, Algorithm::Auto};  ///< HCCL_ALGO for all operators
-  std::map<Kind, Levels> level_of;                                     ///< HCCL_ALGO for single operators
   bool deterministic = false;                   ///< HCCL_DETERMINISTIC (our order is fixed anyway)
   int64_t buffer_bytes = 200 << 20;             ///< HCCL_BUFFSIZE, MB there
   std::string super_pod;                        ///< HCCL_LOGIC_SUPERPOD_ID: the third level without a rank table
@@ -41,13 +54,6 @@ struct Environment {
   static Environment read(const SocProfile& product = updraft::soc());
   /// As it was at first use.
   static const Environment& get();
-
-  /// Sets level and level_of; also for HcclCommConfig's hcclAlgo. `origin` names the variable or field in an error.
-  void read_algorithms(const std::string& text, const char* origin = "HCCL_ALGO");
-  Algorithm algorithm(Kind kind, int at) const {
-    auto it = level_of.find(kind);
-    return (it == level_of.end() ? level : it->second)[static_cast<size_t>(at)];
-  }
 };
 
 /// One of this host's addresses that other hosts may use.

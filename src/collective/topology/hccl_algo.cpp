@@ -75,7 +75,16 @@ Levels parse_levels(const Variable& whole, const std::string& text) {
 
 }  // namespace
 
-void Environment::read_algorithms(const std::string& text, const char* origin) {
+std::string Algorithms::between_servers() const {
+  std::string text;
+  for (const Operator& op : operators())
+    for (const Kind kind : op.kinds)
+      if (const Algorithm wish = algorithm(kind, 1); wish != Algorithm::Auto)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name_of(kind), name_of(wish));
+  return text;
+}
+
+void Algorithms::read_algorithms(const std::string& text, const char* origin) {
   const Variable whole{origin, text};
   level = {Algorithm::Auto, Algorithm::Auto, Algorithm::Auto};
   level_of.clear();
