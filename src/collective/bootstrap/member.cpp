@@ -225,6 +225,7 @@ void Member::watch(Events events) {
 }
 
 void Member::report(const Error& fault) {
+  if (!EventLoop::get().usable()) return;  // a forked child has no connection
   // Returns when it is sent: the client hears of the fault next, and its process may end at once.
   const std::string text = Writer().u32(static_cast<uint32_t>(fault.code())).bytes(fault.text()).text();
   EventLoop::get().run([&] {
