@@ -361,7 +361,7 @@ TEST_F(BootstrapTest, AMemberThatSpeaksTwice) {
   RawMember broken(root_->port());
   ASSERT_TRUE(broken.join(kKey, 1, 2));
   const Joined first = other.get();
-  for (int i = 0; i < 2; ++i) broken.frame(kExchange, Writer().u32(0).bytes("x").text());
+  for (int i = 0; i < 2; ++i) broken.frame(kExchange, Writer().u32(1).bytes("x").text());
   EXPECT_NE(broken.refusal().find("twice"), std::string::npos);
   EXPECT_NE(error_of([&] { first->exchange("", Clock::now() + 60s); }).find("rank 1 has died"), std::string::npos);
   first->leave();

@@ -97,6 +97,7 @@ std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const
       return member;
     } catch (const Error& e) {
       // Shown out without a word: too many strangers stood before the root.
+      std::lock_guard lock(member->mutex_);
       if (!member->shown_out_ || !in_time) throw;
       before = e;
     }
