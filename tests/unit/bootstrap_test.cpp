@@ -396,6 +396,21 @@ TEST_F(BootstrapTest, ARootThatIsNone) {
   }
 }
 
+// Found by fuzz_bootstrap: a failure with the code of a success.
+TEST_F(BootstrapTest, AFailureIsNoSuccess) {
+  for (const uint32_t sent : {0u, 9u, 999u, UINT32_MAX}) {
+    RawRoot server;
+    auto joining = std::async(std::launch::async, [&] {
+      int code = -1;
+      error_of([&] { Member::join("127.0.0.1", server.port(), kKey, 0, 2, Clock::now() + 60s); }, &code);
+      return code;
+    });
+    RawMember accepted(server.accept());
+    accepted.frame(kRefused, Writer().u32(sent).bytes("no").text());
+    EXPECT_EQ(joining.get(), sent == 9 ? result::kTimeout : result::kInternal);
+  }
+}
+
 TEST_F(BootstrapTest, TheRootIsLost) {
   RawRoot server;
   auto joining = std::async(std::launch::async,

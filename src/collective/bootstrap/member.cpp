@@ -20,6 +20,11 @@ namespace {
 
 constexpr uint32_t kLongestFrame = 256u << 20;
 
+// A failure stays one, whatever number somebody else gave it.
+int code_of(uint32_t sent) {
+  return sent >= 1 && sent <= result::kOutOfMemory ? static_cast<int>(sent) : result::kInternal;
+}
+
 // A connected nonblocking socket, or -1 with errno.
 int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::Clock::time_point deadline) {
   int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -295,7 +300,7 @@ void Member::on_frame(uint8_t type, const std::string& payload) {
     }
     case kFault: {
       const uint32_t rank = reader.u32();
-      const auto code = static_cast<int>(reader.u32());
+      const int code = code_of(reader.u32());
       Error error(code, std::string(reader.rest()));
       faults_.emplace_back(rank, error);
       auto handler = events_.fault;
@@ -304,7 +309,7 @@ void Member::on_frame(uint8_t type, const std::string& payload) {
       break;
     }
     case kRefused: {
-      const auto code = static_cast<int>(reader.u32());
+      const int code = code_of(reader.u32());
       failure_ = Error(code, std::string(reader.rest()));
       break;
     }
