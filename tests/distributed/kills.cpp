@@ -73,6 +73,9 @@ class Rank {
   }
 
   void end() {
+    // Rank 0's process is where the others meet for sub-groups: it must not end before they have made theirs.
+    CHECK(world_, HcclBarrier(world_.comm, stream_));
+    CHECK(world_, aclrtSynchronizeStream(stream_));
     CHECK(world_, HcclCommDestroy(std::exchange(world_.comm, nullptr)));
     CHECK(world_, aclrtDestroyStream(stream_));
     CHECK(world_, aclFinalize());

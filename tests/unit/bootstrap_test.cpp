@@ -361,7 +361,7 @@ TEST_F(BootstrapTest, AMemberThatSpeaksTwice) {
   RawMember broken(root_->port());
   ASSERT_TRUE(broken.join(kKey, 1, 2));
   const Joined first = other.get();
-  for (int i = 0; i < 2; ++i) broken.frame(kExchange, Writer().u32(0).bytes("x").text());
+  for (int i = 0; i < 2; ++i) broken.frame(kExchange, Writer().u32(1).bytes("x").text());
   EXPECT_NE(broken.refusal().find("twice"), std::string::npos);
   EXPECT_NE(error_of([&] { first->exchange("", Clock::now() + 60s); }).find("rank 1 has died"), std::string::npos);
   first->leave();
@@ -393,6 +393,21 @@ TEST_F(BootstrapTest, ARootThatIsNone) {
     accepted.write(text);
     ASSERT_EQ(member.wait_for(20s), std::future_status::ready) << text;
     EXPECT_NE(member.get().find("EI0015"), std::string::npos);
+  }
+}
+
+// Found by fuzz_bootstrap: a failure with the code of a success.
+TEST_F(BootstrapTest, AFailureIsNoSuccess) {
+  for (const uint32_t sent : {0u, 9u, 999u, UINT32_MAX}) {
+    RawRoot server;
+    auto joining = std::async(std::launch::async, [&] {
+      int code = -1;
+      error_of([&] { Member::join("127.0.0.1", server.port(), kKey, 0, 2, Clock::now() + 60s); }, &code);
+      return code;
+    });
+    RawMember accepted(server.accept());
+    accepted.frame(kRefused, Writer().u32(sent).bytes("no").text());
+    EXPECT_EQ(joining.get(), sent == 9 ? result::kTimeout : result::kInternal);
   }
 }
 

@@ -20,6 +20,11 @@ namespace {
 
 constexpr uint32_t kLongestFrame = 256u << 20;
 
+// A failure stays one, whatever number somebody else gave it.
+int code_of(uint32_t sent) {
+  return sent >= 1 && sent <= result::kOutOfMemory ? static_cast<int>(sent) : result::kInternal;
+}
+
 // A connected nonblocking socket, or -1 with errno.
 int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::Clock::time_point deadline) {
   int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -97,6 +102,7 @@ std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const
       return member;
     } catch (const Error& e) {
       // Shown out without a word: too many strangers stood before the root.
+      std::lock_guard lock(member->mutex_);
       if (!member->shown_out_ || !in_time) throw;
       before = e;
     }
@@ -296,7 +302,7 @@ void Member::on_frame(uint8_t type, const std::string& payload) {
     }
     case kFault: {
       const uint32_t rank = reader.u32();
-      const auto code = static_cast<int>(reader.u32());
+      const int code = code_of(reader.u32());
       Error error(code, std::string(reader.rest()));
       faults_.emplace_back(rank, error);
       auto handler = events_.fault;
@@ -305,7 +311,7 @@ void Member::on_frame(uint8_t type, const std::string& payload) {
       break;
     }
     case kRefused: {
-      const auto code = static_cast<int>(reader.u32());
+      const int code = code_of(reader.u32());
       failure_ = Error(code, std::string(reader.rest()));
       break;
     }
