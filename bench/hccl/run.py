@@ -18,6 +18,7 @@ from bench.hccl.ranks import MPIGroup, mpi_program, torch_group
 from bench.measure import UNSTABLE, interleave, machine, write
 
 MB = 1 << 20
+PARTS = "torch,c,ddp"
 # operation, bytes, repeats a round
 WORK = [("all_reduce", 8, 100), ("all_reduce", MB, 20), ("all_reduce", 16 * MB, 4), ("all_reduce", 64 * MB, 2),
         ("all_gather", 16 * MB, 4), ("reduce_scatter", 16 * MB, 4), ("alltoall", 16 * MB, 4)]
@@ -60,8 +61,6 @@ def hccl_test(operation, size, repeat, ranks, environment=()):
 
 
 def through_c(rows, ranks, rounds, program):
-    if not program:
-        return
     cores = len(os.sched_getaffinity(0))
     peer = MPIGroup(program, ranks)
     try:
@@ -111,18 +110,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="torch,c,ddp")
+    parser.add_argument("--only", default=PARTS)
     options = parser.parse_args()
-    state, rows, notes = machine(), {}, []
+    state, rows, notes, parts = machine(), {}, [], options.only.split(",")
     ranks = [int(r) for r in options.ranks.split(",")]
     with tempfile.TemporaryDirectory() as folder:
-        program = mpi_program(folder)
+        program = mpi_program(folder) if "c" in parts else None
         for n in ranks:
-            if "torch" in options.only:
+            if "torch" in parts:
                 through_torch(rows, n, options.rounds)
-            if "c" in options.only.split(","):
+            if program:
                 through_c(rows, n, options.rounds, program)
-    if "ddp" in options.only:
+    if "ddp" in parts:
         training(rows, notes, options.rounds)
     command = " ".join(["./dev bench hccl", *sys.argv[1:]])
     lines = [f"{state['cpu']}, {state['cores']} cores, load {state['load']:.1f} before; `{command}`", "",
@@ -132,9 +131,9 @@ def main():
         lines.append(f"| {what} | {r['ours_ms']:.3f} | {r['peer_ms']:.3f} | {r['ratio']:.2f}{note} | {r['spread_ours']:.0%} / {r['spread_peer']:.0%} |")
     if notes:
         lines += ["", *notes]
-    if not program:
+    if "c" in parts and not program:
         lines += ["", "Without OpenMPI (openmpi-bin, libopenmpi-dev), so without the rows of the C interface."]
-    write("hccl", lines, {"machine": state, "command": command, "rows": rows, "notes": notes})
+    write("hccl" if options.only == PARTS else "hccl-" + options.only.replace(",", "-"), lines, {"machine": state, "command": command, "rows": rows, "notes": notes})
 
 
 if __name__ == "__main__":

@@ -77,6 +77,24 @@ size_t parse_size(const std::string& text, const char* variable) {
   return static_cast<size_t>(n * scale);
 }
 
+// Device ids between commas; as on the card, reading ends before the first one that is not valid.
+std::vector<int> visible_devices(const char* text, int installed) {
+  std::vector<int> ids;
+  if (!text) {
+    for (int i = 0; i < installed; ++i) ids.push_back(i);
+    return ids;
+  }
+  for (const char* p = text; *p >= '0' && *p <= '9';) {
+    int id = 0;
+    for (; *p >= '0' && *p <= '9' && id < 10000; ++p) id = id * 10 + (*p - '0');
+    if (id >= installed || std::find(ids.begin(), ids.end(), id) != ids.end()) break;
+    ids.push_back(id);
+    if (*p != ',') break;
+    ++p;
+  }
+  return ids;
+}
+
 size_t machine_memory() {
   size_t ram = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
@@ -86,7 +104,9 @@ size_t machine_memory() {
 
 Config Config::read() {
   Config c;
-  c.devices = integer("UPDRAFT_DEVICES", 8, 1, 1024);
+  c.installed = integer("UPDRAFT_DEVICES", 8, 1, 1024);
+  c.restricted = text_of("ASCEND_RT_VISIBLE_DEVICES") != nullptr;
+  c.visible = visible_devices(text_of("ASCEND_RT_VISIBLE_DEVICES"), c.installed);
   if (const char* soc = text_of("UPDRAFT_SOC")) c.soc = soc;
   try {
     if (const char* memory = text_of("UPDRAFT_MEMORY")) c.memory = parse_size(memory, "UPDRAFT_MEMORY");

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -21,7 +22,8 @@ constexpr auto kDrowsy = std::chrono::seconds(5);
 
 Communicator::Communicator(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks, Device& device,
                            const CommunicatorOptions& options)
-    : member_(std::move(member)),
+    : pid_(getpid()),
+      member_(std::move(member)),
       rank_(rank),
       ranks_(ranks),
       device_(device),
@@ -44,6 +46,12 @@ uint64_t Communicator::occurrence(const std::string& text) {
 void Communicator::ring() { group_->region().bell(group_->me()).ring(); }
 
 void Communicator::close() {
+  if (getpid() != pid_) {  // what belongs to the parent is left as it is
+    new std::thread(std::move(thread_));
+    [[maybe_unused]] auto* group = group_.release();
+    [[maybe_unused]] auto* network = network_.release();
+    return;
+  }
   {
     std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return;
@@ -61,6 +69,9 @@ void Communicator::close() {
 // --------------------------------------------------------------------------------------------------------
 
 void Communicator::enqueue(Request request, Stream& stream) {
+  if (getpid() != pid_)
+    throw Error(result::kNotSupport,
+                "EI0003: the communicator {} does not go on in a forked process; start it by spawn", options_.name);
   if (&stream.device() != &device_)
     throw Error(result::kPara, "EI0003: stream {} is of device {}, the communicator is of device {}", stream.id(),
                 stream.device().index(), device_.index());
@@ -161,9 +172,11 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
   } catch (const Error& e) {
     lock.unlock();
     fail(e, true);
-    ring();
-    return false;  // its turn to fail comes in the thread, with all others
+  } catch (const std::exception& e) {
+    lock.unlock();
+    fail(Error(result::kInternal, "EI0007: {}: {}", describe(operation), e.what()), true);
   }
+  return false;  // its turn to fail comes in the thread, with all others
 }
 
 void Communicator::drop(const Operation& operation) {
@@ -229,7 +242,10 @@ void Communicator::wait_until(F&& reached, const Operation& operation) {
   while (true) {
     const uint32_t seen = bell.read();
     if (reached()) return;
-    if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
+    if (hopeless_.load(std::memory_order_acquire)) {
+      if (reached()) return;  // who has gone may have done its part before
+      throw_if_hopeless(operation);
+    }
     std::chrono::nanoseconds timeout(-1);
     if (options_.exec_timeout > 0) {
       timeout = operation.since +
@@ -260,21 +276,58 @@ std::string Communicator::missing(const Operation& operation) const {
   return names.empty() ? "all ranks have begun it, not all have finished" : names + " did not come to it";
 }
 
-// Called when the communicator has failed, is closed or has lost ranks.
-void Communicator::throw_if_hopeless(const Operation& operation) const {
+// Called when the communicator has failed, is closed or has lost ranks. What a rank of another host sent before it left
+// may still be on its way: its connection says when all has arrived.
+void Communicator::throw_if_hopeless(const Operation& operation, bool all_arrived) const {
   std::lock_guard lock(mutex_);
   if (closed_)
     throw Error(result::kUnavail, "EI0002: {}: the communicator was destroyed meanwhile", describe(operation));
   if (failure_) throw *failure_;
-  for (auto [rank, left] : gone_)
+  // A rank of this host has given up: it knows that nothing more arrives.
+  for (int i = 0; i < group_->size(); ++i)
+    all_arrived |= group_->region().broken(i).load(std::memory_order_acquire) != 0;
+  for (auto [rank, left] : gone_) {
+    if (left && local_index_[rank] < 0 && !all_arrived) continue;
     throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), rank,
                 left ? "has left the communicator" : "has died (its process ended or its host is gone)");
+  }
+}
+
+bool Communicator::gone(uint32_t rank) const {
+  std::lock_guard lock(mutex_);
+  return gone_.contains(rank);
+}
+
+// Before memory of other ranks is touched. Who gives up says so and then waits for those who are busy; so either it
+// waits for us, or we see here that its memory is its client's again.
+void Communicator::claim_peers(const Operation& operation) {
+  const Region& region = group_->region();
+  region.busy(group_->me()).store(1, std::memory_order_seq_cst);
+  if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
+  for (int i = 0; i < group_->size(); ++i) {
+    if (!region.broken(i).load(std::memory_order_seq_cst)) continue;
+    region.busy(group_->me()).store(0, std::memory_order_release);
+    // The reason is on its way by the root.
+    for (int waited = 0; waited < 500; ++waited) {
+      throw_if_hopeless(operation, true);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} has given up the communicator",
+                describe(operation), group_->rank(i));
+  }
 }
 
 std::string Communicator::describe(const Operation& operation) const {
   const Request& r = operation.request;
   if (!r.messages.empty()) return fmt::format("{} of rank {} in {}", name_of(r.kind), rank_, options_.name);
   return fmt::format("{} number {} of {}", name_of(r.kind), operation.ticket, options_.name);
+}
+
+// An operation ended in the middle. Deaths, disagreements and reports of others reach all ranks without us.
+void Communicator::give_up(const Error& error, bool tell_others) {
+  if (network_) network_->abort(error);
+  group_->region().busy(group_->me()) = 0;
+  fail(error, tell_others);
 }
 
 void Communicator::execute(Operation& operation) {
@@ -286,11 +339,10 @@ void Communicator::execute(Operation& operation) {
     }
     complete(operation);
   } catch (const Error& e) {
-    if (network_) network_->abort(e);
-    group_->region().busy(group_->me()) = 0;
-    // Deaths, disagreements and reports of others reach all ranks without us.
-    fail(e, e.code() == result::kTimeout || e.code() == result::kOutOfMemory || e.code() == result::kMemory ||
-                (network_ && e.code() == result::kPara));
+    give_up(e, e.code() == result::kTimeout || e.code() == result::kOutOfMemory || e.code() == result::kMemory ||
+                   (network_ && e.code() == result::kPara));
+  } catch (const std::exception& e) {
+    give_up(Error(result::kInternal, "EI0007: {}: {}", describe(operation), e.what()), true);
   }
 }
 
@@ -300,11 +352,9 @@ void Communicator::execute_locally(Operation& operation) {
     work_inline(*group_, operation.request, operation.ticket);
     return;
   }
-  auto& busy = group_->region().busy(group_->me());
-  busy.store(1, std::memory_order_seq_cst);
-  if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
+  claim_peers(operation);
   work_in_place(*group_, operation.request, operation.ticket);
-  busy.store(0, std::memory_order_release);
+  group_->region().busy(group_->me()).store(0, std::memory_order_release);
   meet(operation);
 }
 
@@ -480,7 +530,12 @@ void Communicator::fail(const Error& error, bool tell_others) {
   }
   UPDRAFT_LOG(kError, "HCCL", "communicator {}, rank {}: {}", options_.name, rank_, error.text());
   if (tell_others && member_) member_->report(error);
-  if (group_) ring();
+  break_up();
+}
+
+// The others on this host need not wait for us.
+void Communicator::break_up() const {
+  if (group_->region().broken(group_->me()).exchange(1, std::memory_order_seq_cst) == 0) group_->ring_all();
 }
 
 // Others may still write into our buffers, or read them: the client gets them back when they have stopped.
@@ -489,10 +544,7 @@ void Communicator::wait_for_peers_to_stop() const {
   const auto end = Clock::now() + std::chrono::seconds(5);
   for (int i = 0; i < group_->size(); ++i)
     while (i != group_->me() && region.busy(i).load(std::memory_order_seq_cst) && Clock::now() < end) {
-      {
-        std::lock_guard lock(mutex_);
-        if (gone_.contains(group_->rank(i))) break;
-      }
+      if (gone(group_->rank(i))) break;
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
 }
@@ -502,6 +554,8 @@ void Communicator::fail_all(std::unique_lock<std::mutex>& lock) {
   if (queue_.empty() && messages_.empty()) return;
   const Error why = *failure_;
   lock.unlock();
+  if (network_) network_->abort(why);
+  break_up();
   wait_for_peers_to_stop();
   lock.lock();
   std::map<Operation*, bool> failed;

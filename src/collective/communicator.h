@@ -5,6 +5,8 @@
 // order of their enqueueing. While nothing is under way, a rank posts its operation in the submitting thread, and a
 // small one whose other ranks are there already is over before the call returns.
 #pragma once
+#include <sys/types.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -110,10 +112,15 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void check_agreement(const Operation& operation) const;
   void complete(Operation& operation);
   bool advance_messages(std::unique_lock<std::mutex>& lock);
+  void give_up(const Error& error, bool tell_others);
   void fail(const Error& error, bool tell_others);
+  void break_up() const;
   void fail_all(std::unique_lock<std::mutex>& lock);
   void wait_for_peers_to_stop() const;
-  void throw_if_hopeless(const Operation& operation) const;
+  void throw_if_hopeless(const Operation& operation, bool all_arrived = false) const;
+  void claim_peers(const Operation& operation);
+  void throw_if_dead(const Operation& operation) const;
+  bool gone(uint32_t rank) const;
   std::string describe(const Operation& operation) const;
   std::string missing(const Operation& operation) const;
   void ring();
@@ -124,6 +131,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void wait_for(const std::function<bool()>& reached, const Operation& operation);
   bool may_spin() const;
 
+  const pid_t pid_;  // a forked child has neither the thread nor the shared memory
   std::shared_ptr<Member> member_;
   const uint32_t rank_, ranks_;
   Device& device_;
@@ -145,6 +153,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     bool posted = false;
     void* staged = nullptr;
     std::shared_ptr<std::atomic<int>> remote;  // 0: under way, 1: done, 2: failed
+    std::optional<Clock::time_point> failed_at;
   };
   std::list<Pending> messages_;
   std::vector<uint64_t> sends_, receives_;  // numbers given, by peer

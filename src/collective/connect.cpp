@@ -2,8 +2,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/ranges.h>
+
+#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/config.h"
 #include "base/log.h"
@@ -101,7 +105,16 @@ void Communicator::connect() {
   for (size_t i = 0; i < 16; ++i) name += fmt::format("{:02x}", digest[i]);
   group_->open_hub(name);
   const std::vector<std::string> addresses = member_->exchange(network_ ? network_->address() : "", deadline);
-  group_->connect(name, options_.key, deadline);
+  try {
+    group_->connect(name, options_.key, deadline, [this] { member_->check(); });
+  } catch (const Error& e) {
+    // Somebody of this host may have died; the root says who, mostly a little later than its socket ends.
+    for (int waited = 0; waited < 500; ++waited) {
+      member_->check();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    throw Error(e.code(), "{} (the ranks of this host: {})", e.text(), fmt::join(neighbours, ", "));
+  }
   if (network_) network_->connect(addresses);
   member_->exchange("", deadline);
 

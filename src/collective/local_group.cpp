@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "collective/error.h"
 #include "collective/shared/fd_exchange.h"
@@ -29,12 +30,12 @@ void LocalGroup::open_hub(const std::string& name) {
 }
 
 void LocalGroup::connect(const std::string& name, const std::string& key,
-                         std::chrono::steady_clock::time_point deadline) {
+                         std::chrono::steady_clock::time_point deadline, const std::function<void()>& check) {
   const int own = device_.memory().fd();
   std::vector<Descriptor> fds;
   if (size() > 1)
-    fds = hub_ ? hub_->serve(key, size(), shared_fd_, own, deadline)
-               : exchange_fds(name, key, me_, size(), own, deadline);
+    fds = hub_ ? hub_->serve(key, size(), shared_fd_, own, deadline, check)
+               : exchange_fds(name, key, me_, size(), own, deadline, check);
   hub_.reset();
   const size_t bytes = Region::bytes_for(size());
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, size() > 1 ? fds[0].get() : shared_fd_, 0);
@@ -42,6 +43,7 @@ void LocalGroup::connect(const std::string& name, const std::string& key,
     throw Error(result::kMemory, "EI0007: {} bytes of shared memory cannot be mapped: {}", bytes, std::strerror(errno));
   madvise(p, bytes, MADV_DONTFORK);
   shared_ = p;
+  if (shared_fd_ >= 0) close(std::exchange(shared_fd_, -1));
   region_ = std::make_unique<Region>(p, size());
   memory_.resize(ranks_.size());
   for (size_t i = 0; i < ranks_.size(); ++i)

@@ -2,6 +2,7 @@
 // the buffers of all directly.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ class LocalGroup {
   ~LocalGroup();
   /// Index 0 first, then the others: makes the shared memory and hands it round.
   void open_hub(const std::string& name);
-  void connect(const std::string& name, const std::string& key, std::chrono::steady_clock::time_point deadline);
+  /// `check` is called while one waits; it throws when a rank has gone.
+  void connect(const std::string& name, const std::string& key, std::chrono::steady_clock::time_point deadline,
+               const std::function<void()>& check);
 
   int size() const { return static_cast<int>(ranks_.size()); }
   int me() const { return me_; }
@@ -53,6 +56,8 @@ class LocalGroup {
 void work_in_place(const LocalGroup& group, const Request& request, uint64_t ticket);
 /// The result of an operation whose data all travelled in the slots.
 void work_inline(const LocalGroup& group, const Request& request, uint64_t ticket);
+/// Copies by the calling thread's team, past the caches where it is much. Nothing when both are the same place.
+void copy_bytes(char* to, const char* from, size_t bytes);
 /// True when the operation's data fits the slots, so that posting it is all that others need. Depends only on what all
 /// ranks must agree on.
 bool fits_inline(const Request& request, int ranks);

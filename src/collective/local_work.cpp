@@ -35,14 +35,14 @@ class Work {
         }
         break;
       case Kind::Scatter:
-        copy(receive(me_), send(root) + static_cast<uint64_t>(me_) * count * size(), count * size());
+        copy_bytes(receive(me_), send(root) + static_cast<uint64_t>(me_) * count * size(), count * size());
         break;
       case Kind::AllToAll:
         for (int k = 1; k <= n_; ++k) {
           // Beginning behind oneself keeps the ranks from reading the same memory together.
           const int from = (me_ + k) % n_;
-          copy(receive(me_) + group_.rank(from) * count * size(), send(from) + group_.rank(me_) * count * size(),
-               count * size());
+          copy_bytes(receive(me_) + group_.rank(from) * count * size(), send(from) + group_.rank(me_) * count * size(),
+                     count * size());
         }
         break;
       case Kind::AllGatherV:
@@ -51,8 +51,8 @@ class Work {
         for (int k = 1; k <= n_; ++k) {
           const int from = (me_ + k) % n_;
           const Part part = region_.part(from, ticket_, me_);
-          copy(receive(me_) + request_.receive_offsets[group_.rank(from)] * size(), group_.at(from, part.place),
-               part.bytes);
+          copy_bytes(receive(me_) + request_.receive_offsets[group_.rank(from)] * size(), group_.at(from, part.place),
+                     part.bytes);
         }
         break;
       case Kind::ReduceScatterV: {
@@ -104,13 +104,6 @@ class Work {
     if (!out.empty()) combine({from}, out, count);
   }
 
-  static void copy(char* to, const char* from, size_t bytes) {
-    if (to == from || bytes == 0) return;
-    parallel_for(static_cast<int64_t>(bytes), kGrain, [&](int64_t begin, int64_t end) {
-      std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-    });
-  }
-
   const LocalGroup& group_;
   const Region& region_;
   const Request& request_;
@@ -119,6 +112,15 @@ class Work {
 };
 
 }  // namespace
+
+void copy_bytes(char* to, const char* from, size_t bytes) {
+  if (to == from || bytes == 0) return;
+  parallel_for(static_cast<int64_t>(bytes), kGrain, [&](int64_t begin, int64_t end) {
+    const void* in = from + begin;
+    void* out = to + begin;
+    reduce_blocks(Type::UInt8, Op::Sum, &in, 1, &out, 1, end - begin);
+  });
+}
 
 void work_in_place(const LocalGroup& group, const Request& request, uint64_t ticket) {
   Work(group, request, ticket).run();

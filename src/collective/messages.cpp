@@ -1,14 +1,19 @@
 // Messages between two ranks: the sender posts where its data lies, the receiver fetches it and says so.
 #include <cstring>
 
-#include "base/parallel.h"
 #include "collective/communicator.h"
 #include "collective/error.h"
 #include "collective/network.h"
 
 namespace updraft::collective {
-namespace {
-constexpr int64_t kGrain = 512 << 10;
+
+// With the lock.
+void Communicator::throw_if_dead(const Operation& operation) const {
+  for (auto [rank, left] : gone_)
+    if (!left)
+      throw Error(result::kRemote,
+                  "EI0002: {} cannot complete: rank {} has died (its process ended or its host is gone)",
+                  describe(operation), rank);
 }
 
 // With the lock; true when something moved. Only the communicator's thread comes here.
@@ -29,9 +34,14 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
           pending.remote = network_->message(m, pending.number);
         }
         const int state = pending.remote->load(std::memory_order_acquire);
-        if (state == 2)
-          throw Error(result::kRemote, "EI0006: {}: the connection to rank {} failed", describe(*pending.operation),
-                      m.peer);
+        if (state == 2) {
+          // The peer may have given up because of another rank's death, of which we shall hear.
+          if (!pending.failed_at) pending.failed_at = Clock::now();
+          throw_if_dead(*pending.operation);
+          if (Clock::now() - *pending.failed_at > std::chrono::seconds(1))
+            throw Error(result::kRemote, "EI0006: {}: the connection to rank {} failed", describe(*pending.operation),
+                        m.peer);
+        }
         over = state == 1;
       } else if (m.send) {
         Mailbox& box = region.mailbox(me, peer);
@@ -61,23 +71,27 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
                         name_of(m.type));
           const char* from = group_->at(peer, box.place);
           char* to = static_cast<char*>(host_address(m.data));
-          region.busy(me).store(1, std::memory_order_seq_cst);
-          lock.unlock();
-          if (bytes)
-            parallel_for(static_cast<int64_t>(bytes), kGrain, [&](int64_t begin, int64_t end) {
-              std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-            });
-          lock.lock();
-          region.busy(me).store(0, std::memory_order_release);
-          box.taken.store(pending.number, std::memory_order_release);
-          region.bell(peer).ring();
-          over = true;
+          // Busy maybe already, with a collective that waits for other hosts. The order is that of claim_peers().
+          const uint32_t before = region.busy(me).exchange(1, std::memory_order_seq_cst);
+          if (region.broken(peer).load(std::memory_order_seq_cst)) {
+            region.busy(me).store(before, std::memory_order_release);
+          } else {
+            lock.unlock();
+            copy_bytes(to, from, bytes);
+            lock.lock();
+            region.busy(me).store(before, std::memory_order_release);
+            box.taken.store(pending.number, std::memory_order_release);
+            region.bell(peer).ring();
+            over = true;
+          }
         }
       }
-      if (!over && gone_.contains(m.peer))
-        throw Error(
-            result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation), m.peer,
-            gone_.at(m.peer) ? "has left the communicator" : "has died (its process ended or its host is gone)");
+      // Who gave up the communicator because of a death goes on with nothing.
+      if (!over && peer >= 0 && region.broken(peer).load(std::memory_order_acquire)) throw_if_dead(*pending.operation);
+      // What a rank of another host sent before it left may still be on its way; its connection says when not.
+      if (const auto gone = gone_.find(m.peer); !over && gone != gone_.end() && !(gone->second && peer < 0))
+        throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation), m.peer,
+                    gone->second ? "has left the communicator" : "has died (its process ended or its host is gone)");
       if (!over && options_.exec_timeout > 0 &&
           Clock::now() > pending.operation->since + std::chrono::duration<double>(options_.exec_timeout))
         throw Error(result::kTimeout, "EI0002: {} waited for rank {} for {} s (HCCL_EXEC_TIMEOUT sets the time)",
@@ -86,6 +100,11 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
       lock.unlock();
       // A disagreement or a time-out is only seen here.
       fail(e, e.code() != result::kRemote);
+      lock.lock();
+      return true;
+    } catch (const std::exception& e) {
+      if (lock.owns_lock()) lock.unlock();
+      fail(Error(result::kInternal, "EI0007: {}: {}", describe(*pending.operation), e.what()), true);
       lock.lock();
       return true;
     }

@@ -123,7 +123,8 @@ Network::Network(Communicator& communicator, std::vector<std::vector<uint32_t>> 
   peers_.resize(communicator.size());
 }
 
-Network::~Network() { abort(Error(result::kUnavail, "the communicator was destroyed")); }
+// What was under way was given up with its operation; what was sent in full is still to arrive, so nothing is aborted.
+Network::~Network() = default;
 
 std::string Network::address() const { return transport(communicator_.member().local_ip()).address(); }
 
@@ -166,7 +167,7 @@ void Network::land(Flight& flight, const Operation& operation) {
   if (!state.failed.load()) return;
   // The peer may have given up because of another rank's death. The root says who died, mostly sooner than this.
   for (int waited = 0; waited < 500; ++waited) {
-    communicator_.throw_if_hopeless(operation);
+    communicator_.throw_if_hopeless(operation, true);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   std::lock_guard lock(state.mutex);
@@ -309,8 +310,7 @@ void Network::execute(Operation& operation) {
     communicator_.gather_locally(operation);
   }
   agree(operation);
-  auto& busy = communicator_.group_->region().busy(communicator_.group_->me());
-  busy.store(1, std::memory_order_seq_cst);
+  communicator_.claim_peers(operation);
   switch (operation.request.kind) {
     case Kind::AllReduce: all_reduce(operation); break;
     case Kind::ReduceScatter: reduce_scatter(operation); break;
@@ -331,7 +331,7 @@ void Network::execute(Operation& operation) {
     case Kind::ReduceScatterV: reduce_scatter_v(operation); break;
     default: exchange(operation); break;
   }
-  busy.store(0, std::memory_order_release);
+  communicator_.group_->region().busy(communicator_.group_->me()).store(0, std::memory_order_release);
   if (!flat_) communicator_.meet(operation);
 }
 

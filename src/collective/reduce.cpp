@@ -25,14 +25,15 @@ Combine combine_of(Op op) {
   return ops[static_cast<int>(op)];
 }
 
-// What an operation may touch and still find in the cache: half of the last level, since ranks share it.
+// What a block may touch and still find in the cache: a quarter of the last level, since ranks share it and an
+// operation has several blocks.
 int64_t cached_bytes() {
   static const int64_t bytes = [] {
     int64_t size = 0;
 #if defined(_SC_LEVEL3_CACHE_SIZE)
     size = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-    return size <= 0 ? int64_t{16} << 20 : std::clamp(size / 2, int64_t{4} << 20, int64_t{64} << 20);
+    return size <= 0 ? int64_t{8} << 20 : std::clamp(size / 4, int64_t{2} << 20, int64_t{32} << 20);
   }();
   return bytes;
 }

@@ -18,7 +18,9 @@ class CollectiveTask final : public Task {
 
   Control control(Stream& stream) override {
     begun_ = true;
-    return communicator_->begin(operation_, stream) ? Control::Done : Control::Parked;
+    // Once it is parked the task, and with it the last pointer, may go while begin() is still returning.
+    const auto keep = communicator_;
+    return keep->begin(operation_, stream) ? Control::Done : Control::Parked;
   }
   Task* instance() override {
     auto* task = new CollectiveTask(communicator_, operation_.request);

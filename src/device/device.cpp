@@ -25,7 +25,7 @@ HandlePool<Stream>& stream_pool() {
   return *pool;
 }
 
-int Device::count() { return Config::get().devices; }
+int Device::count() { return Config::get().devices(); }
 
 Device* Device::find(int index) {
   return index >= 0 && index < 1024 ? g_devices[index].load(std::memory_order_acquire) : nullptr;
@@ -34,9 +34,10 @@ Device* Device::find(int index) {
 Device& Device::get(int index) {
   if (Device* device = find(index)) return *device;
   if (index < 0 || index >= count())
-    throw Error(code::kRtInvalidDevice,
-                "device {} does not exist: there are {} (0 to {}); UPDRAFT_DEVICES sets how many", index, count(),
-                count() - 1);
+    throw Error(code::kRtInvalidDevice, "device {} does not exist: there are {} (0 to {}); {}", index, count(),
+                count() - 1,
+                Config::get().restricted ? "ASCEND_RT_VISIBLE_DEVICES names the devices that this process may use"
+                                         : "UPDRAFT_DEVICES sets how many");
   std::lock_guard lock(g_mutex);
   if (Device* device = find(index)) return *device;
   auto* device = new Device(index);  // lives as long as the process

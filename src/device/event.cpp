@@ -23,16 +23,17 @@ class RecordTask final : public Task {
   RecordTask(std::shared_ptr<Event> event, uint64_t generation) : event_(std::move(event)), generation_(generation) {
     kind = TaskKind::Control;
   }
-  Control control(Stream&) override {
-    run();
+  Control control(Stream& stream) override {
+    done_ = true;
+    event_->complete(generation_, stream.has_failed() ? stream.failure() : std::nullopt);
     return Control::Done;
   }
   void run() override {
     done_ = true;
-    event_->complete(generation_);
+    event_->complete(generation_, std::nullopt);
   }
   void release() override {
-    if (!done_) event_->complete(generation_);  // dropped by an abort: nobody must wait for it for ever
+    if (!done_) event_->complete(generation_, std::nullopt);  // dropped by an abort: nobody must wait for it for ever
     delete this;
   }
   const char* name() const override { return "EVENT_RECORD"; }
@@ -49,7 +50,9 @@ class WaitTask final : public Task {
     kind = TaskKind::Control;
   }
   Control control(Stream& stream) override {
-    return event_->done_or_park(generation_, stream) ? Control::Done : Control::Parked;
+    if (!event_->done_or_park(generation_, stream)) return Control::Parked;
+    if (auto failure = event_->failure()) stream.fail(*failure, name());
+    return Control::Done;
   }
   void run() override {}
   void release() override {
@@ -89,7 +92,7 @@ void Event::wait(Stream& stream) {
       return;
     }
     if (stream.capture()) return;  // recorded before the capture began: the replay comes later anyway
-    if (completed_ >= recorded_) return;
+    if (completed_ >= recorded_ && !failure_) return;
     generation = recorded_;
     ++waits_;
   }
@@ -131,6 +134,12 @@ void Event::synchronize(int32_t timeout_ms) {
   } else if (!done_.wait_for(lock, std::chrono::milliseconds(timeout_ms), reached)) {
     throw Error(code::kRtWaitTimeout, "the event was not reached within {} ms", timeout_ms);
   }
+  if (failure_) throw *failure_;
+}
+
+std::optional<Error> Event::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 uint64_t Event::timestamp() const {
@@ -141,10 +150,11 @@ uint64_t Event::timestamp() const {
   return time_;
 }
 
-void Event::complete(uint64_t generation) {
+void Event::complete(uint64_t generation, const std::optional<Error>& failure) {
   std::vector<Stream*> ready;
   {
     std::lock_guard lock(mutex_);
+    if (generation >= completed_) failure_ = failure;
     completed_ = std::max(completed_, generation);
     time_ = now_ns();
     std::erase_if(parked_, [&](const auto& entry) {
@@ -154,7 +164,10 @@ void Event::complete(uint64_t generation) {
     });
     done_.notify_all();
   }
-  for (Stream* stream : ready) stream->device().unpark(*stream);
+  for (Stream* stream : ready) {
+    if (failure) stream->fail(*failure, "EVENT_WAIT");
+    stream->device().unpark(*stream);
+  }
 }
 
 bool Event::done_or_park(uint64_t generation, Stream& stream) {

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/error.h"
 
 namespace updraft {
 
@@ -26,14 +29,18 @@ class Event : public std::enable_shared_from_this<Event> {
   bool query() const;
   /// True when every wait that was put on a stream is over.
   bool waits_done() const;
-  /// Blocks the host; throws 107019 after timeout_ms (negative: none).
+  /// Blocks the host; throws 107019 after timeout_ms (negative: none), or what the recording stream had failed with.
   void synchronize(int32_t timeout_ms = -1);
   /// CLOCK_MONOTONIC ns of the latest completed record; throws 107006 when there is none.
   uint64_t timestamp() const;
   uint32_t flags() const { return flags_; }
 
   // --- tasks ---
-  void complete(uint64_t generation);
+  /// `failure`: what the recording stream had failed with; the streams that wait fail with it, too, so that nothing is
+  /// computed from results that were never made.
+  void complete(uint64_t generation, const std::optional<Error>& failure);
+  /// The failure that came with the latest completed record.
+  std::optional<Error> failure() const;
   /// True when `generation` is done; else the stream is resumed once it is.
   bool done_or_park(uint64_t generation, Stream& stream);
   void wait_over();
@@ -49,6 +56,7 @@ class Event : public std::enable_shared_from_this<Event> {
   uint64_t completed_ = 0;  ///< the latest generation that was reached
   uint64_t time_ = 0;
   uint64_t waits_ = 0;
+  std::optional<Error> failure_;
   std::weak_ptr<CapturedGraph> capture_;  ///< recorded last on a captured stream
   std::vector<std::pair<uint64_t, Stream*>> parked_;
 };

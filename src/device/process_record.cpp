@@ -15,6 +15,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/config.h"
+
 namespace updraft {
 namespace {
 
@@ -32,6 +34,13 @@ std::string root() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   return fmt::format("{}/updraft-{}", runtime && *runtime ? runtime : "/tmp", getuid());
 }
+
+// By the device's number on the machine: processes may see it under different indices.
+int number_of(int index) {
+  const auto& visible = Config::get().visible;
+  return index < static_cast<int>(visible.size()) ? visible[static_cast<size_t>(index)] : index;
+}
+std::string folder_of(int index) { return fmt::format("{}/devices/{}", root(), number_of(index)); }
 
 bool make_folders(const std::string& path) {
   for (size_t at = 1; at <= path.size(); ++at)
@@ -56,7 +65,7 @@ void remove_stale(const std::string& folder) {
 
 void write_record(int index, int fd, size_t used) {
   std::string text = fmt::format("{{\"pid\": {}, \"name\": \"{}\", \"device\": {}, \"used_bytes\": {}}}\n", getpid(),
-                                 program_invocation_short_name, index, used);
+                                 program_invocation_short_name, number_of(index), used);
   // Longer than any earlier record or padded: readers never see two records mixed.
   text.resize(std::max<size_t>(text.size(), 160), ' ');
   [[maybe_unused]] ssize_t n = pwrite(fd, text.data(), text.size(), 0);
@@ -67,7 +76,7 @@ void write_record(int index, int fd, size_t used) {
 
 void open_process_record(int index) {
   if (g_files[index] != 0) return;
-  std::string folder = fmt::format("{}/devices/{}", root(), index);
+  std::string folder = folder_of(index);
   if (!make_folders(folder)) return;
   remove_stale(folder);
   // The process id names the record, unless that file is taken: containers that share the folder may have processes of
@@ -98,7 +107,7 @@ void update_process_record(int index, size_t used) {
 size_t other_processes_use(int index) {
   g_readings.fetch_add(1, std::memory_order_relaxed);
   if (g_files[index] == 0) return 0;  // no records at all
-  std::string folder = fmt::format("{}/devices/{}", root(), index);
+  std::string folder = folder_of(index);
   DIR* dir = opendir(folder.c_str());
   if (!dir) return 0;
   size_t total = 0;

@@ -47,21 +47,21 @@ void Stream::submit(Task* task) {
   advance(lock);
 }
 
-// With the token and the lock: handles control tasks and hands the stream to the engine of its head.
+// With the token and the lock: handles control tasks and hands the stream to the engine of its head. Who gave the token
+// away must not touch the stream any more, not even its lock: it may be over and destroyed.
 void Stream::advance(std::unique_lock<std::mutex>& lock) {
   while (head_) {
     if (head_->kind != TaskKind::Control) {
       Task* task = head_;
       lock.unlock();
       device_.ready(*this, task->kind);
-      lock.lock();
       return;
     }
     Task* task = head_;
     lock.unlock();
     Control state = task->control(*this);
-    lock.lock();
     if (state == Control::Parked) return;
+    lock.lock();
     pop(lock);
   }
   held_ = false;

@@ -1,5 +1,8 @@
 #include "hccl/api.h"
 
+#include <mutex>
+#include <shared_mutex>
+
 #include "device/device.h"
 
 namespace updraft {
@@ -32,8 +35,22 @@ HandlePool<CommunicatorPointer>& communicator_pool() {
   return *pool;
 }
 
+namespace {
+// A watchdog destroys communicators that other threads are about to use: the pointer must not go while it is copied.
+std::shared_mutex g_pointers;
+}  // namespace
+
+CommunicatorPointer take_communicator(const void* handle) {
+  std::unique_lock lock(g_pointers);
+  auto* communicator = communicator_pool().get(handle);
+  CommunicatorPointer taken = communicator ? *communicator : nullptr;
+  if (taken) communicator_pool().destroy(handle);
+  return taken;
+}
+
 CommunicatorPointer communicator_of(const void* handle) {
   need_pointer(handle, "comm");
+  std::shared_lock lock(g_pointers);
   if (auto* communicator = communicator_pool().get(handle)) return *communicator;
   throw Error(result::kPara, "EI0003: {} is not a communicator (destroyed, or never initialised)", handle);
 }

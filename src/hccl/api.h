@@ -19,6 +19,8 @@ using CommunicatorPointer = std::shared_ptr<collective::Communicator>;
 int hccl_guard(const char* name, FunctionRef<void()> body) noexcept;
 
 HandlePool<CommunicatorPointer>& communicator_pool();
+/// Removes the handle; null for what is no communicator.
+CommunicatorPointer take_communicator(const void* handle);
 /// Throws HCCL_E_PARA for what is no communicator.
 CommunicatorPointer communicator_of(const void* handle);
 

@@ -311,6 +311,6 @@ HCCL_API HcclGroupEnd() {
     auto batches = std::move(t_group.batches);
     t_group.batches.clear();
     for (Group::Batch& batch : batches)
-      enqueue_messages(batch.communicator, Kind::BatchSendReceive, std::move(batch.messages), *batch.stream);
+      enqueue_messages(batch.communicator, Kind::BatchSendReceive, std::move(batch.messages), stream_of(batch.stream));
   });
 }

@@ -1,4 +1,5 @@
 // Communicators: how they come about, what they are, how they end.
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <set>
@@ -107,7 +108,9 @@ void init_cluster(const char* path, uint32_t rank, const void* config, void** co
     root = Root::open(options);
   }
   Context* context = current_context_or_null();
-  Device& device = context ? context->device() : Device::get(entry.device);
+  const auto& visible = Config::get().visible;
+  const auto at = std::ranges::find(visible, entry.device) - visible.begin();
+  Device& device = context ? context->device() : Device::get(static_cast<int>(at));
   auto communicator =
       join(info, rank, static_cast<uint32_t>(table.ranks.size()), device, read_comm_config(config), entry.server);
   *comm = communicator_pool().create(std::move(communicator));
@@ -230,7 +233,8 @@ HCCL_API HcclCreateSubCommConfig(void** parent, uint32_t count, const uint32_t* 
       info = RootInfo::open(count);
       communicator->member().put(key, info.text());
     } else {
-      info = RootInfo::from_text(communicator->member().get(key, deadline_in(Environment::get().connect_timeout)));
+      info = RootInfo::from_text(
+          communicator->member().get(key, ranks[0], deadline_in(Environment::get().connect_timeout)));
     }
     auto made = join(info, sub_rank, count, communicator->device(), options, communicator->options().server);
     *sub = communicator_pool().create(std::move(made));
@@ -239,11 +243,13 @@ HCCL_API HcclCreateSubCommConfig(void** parent, uint32_t count, const uint32_t* 
 
 HCCL_API HcclCommDestroy(void* comm) {
   return hccl_guard("HcclCommDestroy", [&] {
-    CommunicatorPointer communicator = communicator_of(comm);
-    if (!communicator_pool().destroy(comm))
-      throw Error(result::kPara, "EI0003: the communicator was destroyed by another thread");
-    communicator->close();
-    ClientState::forget(*communicator);
+    const CommunicatorPointer communicator = take_communicator(comm);
+    if (communicator) {
+      communicator->close();
+      ClientState::forget(*communicator);
+    } else {
+      communicator_of(comm);  // says what is wrong with it
+    }
   });
 }
 

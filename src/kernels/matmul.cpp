@@ -12,7 +12,7 @@ namespace {
 
 using dnnl::memory;
 
-enum Slot { kProduct = 0, kLeft = 1, kRight = 2, kWide = 3, kPacked = 4 };
+enum Slot { kProduct = 0, kLeft = 1, kRight = 2, kWide = 3, kPacked = 4, kSum = 5 };
 
 bool row_major(const TensorView& v) {
   const int r = v.rank;
@@ -296,6 +296,60 @@ void run_own(const TensorView& a_in, const TensorView& b_in, const TensorView& c
   if (!direct) combine(c, product, o, add);
 }
 
+TensorView slice(const TensorView& v, int dim, int64_t begin, int64_t count) {
+  TensorView part = v;
+  part.data = v.as<char>() + begin * v.strides[dim] * static_cast<int64_t>(size_of(v.dtype));
+  part.dims[dim] = count;
+  return part;
+}
+
+/// A large fp16 product in panels of its longest dimension: what is converted to fp32 and back then stays in the cache,
+/// instead of going through memory as whole matrices.
+bool run_panels(TensorView a, TensorView b, const TensorView& c, const MatmulOptions& o) {
+  constexpr int64_t kWorth = 8 << 20, kPanel = 1 << 20;  // elements converted altogether; of a panel
+  if (c.rank != 2 || o.beta != 0.0 || may_overlap(a, c) || may_overlap(b, c)) return false;
+  const int64_t m = c.dims[0], n = c.dims[1], k = a.dims[1];
+  auto half = [](const TensorView& v) { return v.dtype == DType::Float16 ? v.numel() : 0; };
+  const int64_t longest = std::max({m, n, k});
+  if (half(a) + half(b) + half(c) < kWorth || longest < 4096) return false;
+  const int64_t others = m + n + k - longest;
+  const int64_t panel = std::clamp<int64_t>(kPanel / others / 64 * 64, 256, 8192);
+  auto widen = [](const TensorView& v, int slot) {
+    if (v.dtype == DType::Float) return v;
+    return gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * 4), DType::Float, v);
+  };
+  MatmulOptions step = o;
+  if (longest == k) {
+    // Partial sums stay in fp32 and are rounded once.
+    const TensorView sum = c.dtype == DType::Float
+                               ? c
+                               : TensorView::contiguous(onednn::scratch(kSum, static_cast<size_t>(c.numel()) * 4),
+                                                        DType::Float, c.dims, 2);
+    for (int64_t at = 0; at < k; at += panel) {
+      const int64_t count = std::min(panel, k - at);
+      matmul(slice(a, 1, at, count), slice(b, 0, at, count), sum, step);
+      step.add = nullptr;
+      step.beta = 1.0;
+    }
+    if (sum.data != c.data) copy_elements(c, sum);
+    return true;
+  }
+  if (longest == n) {
+    a = widen(a, kLeft);
+    for (int64_t at = 0; at < n; at += panel) {
+      const int64_t count = std::min(panel, n - at);
+      matmul(a, slice(b, 1, at, count), slice(c, 1, at, count), step);
+    }
+  } else {
+    b = widen(b, kRight);
+    for (int64_t at = 0; at < m; at += panel) {
+      const int64_t count = std::min(panel, m - at);
+      matmul(slice(a, 0, at, count), b, slice(c, 0, at, count), step);
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_in, const MatmulOptions& o) {
@@ -344,7 +398,7 @@ void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_
       return;
     }
   }
-  if (run_vector(a, b, c, o, add)) return;
+  if (run_vector(a, b, c, o, add) || run_panels(a, b, c, o)) return;
   const bool bf16 = a.dtype == DType::BFloat16 && b.dtype == DType::BFloat16 &&
                     (c.dtype == DType::BFloat16 || c.dtype == DType::Float) && native_bf16();
   // Operands in a type and layout that oneDNN takes: copies only where needed.
@@ -366,7 +420,7 @@ void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_
   bool bias = o.beta == 1.0 && o.alpha == 1.0 && o.add && (add.strides[r - 1] == 1 || add.dims[r - 1] == 1) &&
               (add.dtype == DType::Float || (bf16 && add.dtype == DType::BFloat16)) && c.dims[r - 2] > 1;
   for (int d = 0; d < r - 1; ++d) bias = bias && (add.strides[d] == 0 || add.dims[d] == 1);
-  if (o.beta != 0.0 && !bias) copy_elements(to, add);
+  if (o.beta != 0.0 && !bias && to.data != add.data) copy_elements(to, add);
   run_onednn(a, b, to, o.alpha, bias ? 0.0 : o.beta, bias ? &add : nullptr);
   if (!direct) copy_elements(c, to);
 }

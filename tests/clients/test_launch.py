@@ -49,3 +49,27 @@ def test_torchrun_with_two_ranks(tmp_path):
 @pytest.mark.limit(180)
 def test_spawned_workers(tmp_path):
     assert run(tmp_path, SPAWN) == ["3.0", "6.0"]
+
+
+VISIBLE = """
+import torch, torch_npu
+assert torch.npu.device_count() == 2, torch.npu.device_count()
+x = torch.ones(3, device="npu:1")
+assert x.sum().item() == 3
+try:
+    torch.ones(3, device="npu:2")
+except RuntimeError as e:
+    assert "ASCEND_RT_VISIBLE_DEVICES" in str(e) or "device_count" in str(e) or "invalid device" in str(e).lower(), e
+else:
+    raise AssertionError("there is no third device")
+import os
+devices = os.path.join(os.environ["UPDRAFT_RUN_DIR"], "devices")
+assert str(os.getpid()) in os.listdir(os.path.join(devices, "5")), "npu:1 is device 5 of the machine"
+"""
+
+
+@pytest.mark.limit(60)
+def test_visible_devices(tmp_path):
+    done = subprocess.run([sys.executable, "-c", VISIBLE], cwd=ROOT, timeout=50, capture_output=True, text=True,
+                          env=dict(environment(), ASCEND_RT_VISIBLE_DEVICES="3,5,9", UPDRAFT_RUN_DIR=str(tmp_path)))
+    assert done.returncode == 0, done.stderr[-4000:]

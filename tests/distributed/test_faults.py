@@ -50,6 +50,25 @@ def test_survivors_of_a_killed_rank_raise(tmp_path, victim):
             assert f"rank {victim}" in o.error, str(o)
 
 
+def reads_after_a_death(world):
+    """Never synchronises the device; asks for numbers as training scripts do."""
+    x = world.tensor(torch.ones(1000))
+    dist.all_reduce(x)
+    x.cpu()
+    if world.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    y = world.tensor(torch.ones(1000))
+    dist.all_reduce(y)
+    return (y * 2).cpu()[0].item()
+
+
+def test_no_wrong_number_comes_out(tmp_path):
+    """What depends on a failed collective fails: else a script saves a checkpoint of garbage before somebody ends it."""
+    for attempt in range(5):
+        outcome = Launch(tmp_path / str(attempt), reads_after_a_death, 2, env=ERRORS_RAISE).wait(20)[0]
+        assert outcome.error and "RuntimeError" in outcome.error, f"got {outcome.value}\n{outcome}"
+
+
 @npu_only
 def test_the_watchdog_ends_the_survivors(tmp_path):
     """The wheel's default: nobody goes on with wrong numbers, and the log says why."""

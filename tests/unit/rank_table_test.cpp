@@ -192,7 +192,7 @@ TEST(RankTable, WhatIsWrongAndWhere) {
                           Json(UINT64_MAX), Json("99999999999")})
     refused(with(one, id, odd), {"$.server_list[0].device[1].device_id"});
   refused(with(one, id, "0"), {"$.server_list[0].device[1].device_id", "again", "$.server_list[0].device[0]"});
-  const int devices = Config::get().devices;
+  const int devices = Config::get().installed;
   refused(with(one, id, devices), {"device[1].device_id", fmt::format("0 to {}", devices - 1), "UPDRAFT_DEVICES"});
   EXPECT_NO_THROW(parse_rank_table(with(one, id, devices - 1).dump()));
   const char* ip = "/server_list/0/device/1/device_ip";

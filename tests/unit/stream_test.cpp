@@ -158,6 +158,38 @@ TEST_F(Streams, AFailureSurfacesAtSynchronisationAndIsThenOver) {
   EXPECT_FALSE(skipped);
 }
 
+TEST_F(Streams, AFailureFollowsTheEventsToOtherStreams) {
+  auto early = std::make_shared<Event>(0), late = std::make_shared<Event>(0), after = std::make_shared<Event>(0);
+  std::atomic<bool> release{false};
+  std::atomic<int> computed{0};
+  Stream* c = device.create_stream(0, 0);
+  a->submit(new Work([&] {
+    while (!release) std::this_thread::sleep_for(1ms);
+    throw Error(507015, "index out of range");
+  }));
+  early->record(*a);
+  early->wait(*b);  // parked when the failure comes
+  b->submit(new Work([&] { ++computed; }));
+  release = true;
+  EXPECT_THROW(b->synchronize(10s), Error);
+  late->record(*a);
+  while (!late->query()) std::this_thread::sleep_for(1ms);
+  late->wait(*c);  // the failure has come before
+  c->submit(new Work([&] { ++computed; }));
+  EXPECT_THROW(c->synchronize(10s), Error);
+  EXPECT_EQ(computed, 0);
+  EXPECT_THROW(late->synchronize(), Error);
+  // Reported, it is over: what is recorded from then on is good.
+  EXPECT_THROW(a->synchronize(), Error);
+  after->record(*a);
+  after->wait(*b);
+  b->submit(new Work([&] { ++computed; }));
+  b->synchronize(10s);
+  after->synchronize();
+  EXPECT_EQ(computed, 1);
+  device.destroy_stream(c);
+}
+
 TEST_F(Streams, SynchroniseTimesOutAndTheWorkGoesOn) {
   std::atomic<bool> release{false};
   a->submit(new Work([&] {

@@ -14,6 +14,10 @@
 
 namespace updraft::collective {
 
+namespace {
+constexpr auto kLinger = std::chrono::seconds(2);
+}
+
 Connection::~Connection() {
   if (fd_ >= 0) close();
 }
@@ -27,7 +31,7 @@ void Connection::start(OnFrame on_frame, OnClose on_close) {
 }
 
 void Connection::send(uint8_t type, const std::string& payload) {
-  if (fd_ < 0) return;
+  if (fd_ < 0 || finishing_) return;
   std::string frame(5, '\0');
   const auto length = static_cast<uint32_t>(payload.size() + 1);
   std::memcpy(frame.data(), &length, 4);
@@ -38,12 +42,28 @@ void Connection::send(uint8_t type, const std::string& payload) {
 }
 
 void Connection::finish() {
+  if (fd_ < 0 || finishing_) return;
   finishing_ = true;
-  if (flush() && out_.empty()) close();
+  on_frame_ = nullptr;
+  on_close_ = nullptr;
+  timer_ = EventLoop::get().at(EventLoop::Clock::now() + kLinger, [self = shared_from_this()] {
+    self->timer_ = 0;
+    self->close();
+  });
+  if (flush() && out_.empty()) shutdown(fd_, SHUT_WR);
 }
 
 void Connection::close() {
   if (fd_ < 0) return;
+  if (!EventLoop::get().usable()) {  // closed already, the number may be another's
+    fd_ = -1;
+    return;
+  }
+  std::shared_ptr<Connection> keep;
+  if (timer_) {
+    keep = shared_from_this();
+    EventLoop::get().cancel(std::exchange(timer_, 0));
+  }
   EventLoop::get().remove(fd_);
   ::close(std::exchange(fd_, -1));
   on_frame_ = nullptr;
@@ -55,7 +75,7 @@ void Connection::fail(const std::string& why) {
   auto keep = shared_from_this();
   auto on_close = std::move(on_close_);
   close();
-  if (on_close && !finishing_) on_close(why);
+  if (on_close) on_close(why);
 }
 
 // False when the connection is gone.
@@ -92,14 +112,12 @@ void Connection::on_events(uint32_t events) {
   auto keep = shared_from_this();
   if (events & EPOLLOUT) {
     if (!flush()) return;
-    if (finishing_ && out_.empty()) {
-      close();
-      return;
-    }
+    if (finishing_ && out_.empty()) shutdown(fd_, SHUT_WR);
   }
   if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))) return;
   char buffer[16 << 10];
   while (fd_ >= 0) {
+    if (finishing_) return discard();
     ssize_t n = recv(fd_, buffer, sizeof buffer, 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
@@ -109,7 +127,7 @@ void Connection::on_events(uint32_t events) {
     }
     in_.append(buffer, static_cast<size_t>(n));
     size_t at = 0;
-    while (fd_ >= 0 && in_.size() - at >= 5) {
+    while (fd_ >= 0 && !finishing_ && in_.size() - at >= 5) {
       uint32_t length;
       std::memcpy(&length, in_.data() + at, 4);
       if (length == 0 || length > limit_) {
@@ -125,6 +143,12 @@ void Connection::on_events(uint32_t events) {
     }
     in_.erase(0, at);
   }
+}
+
+void Connection::discard() {
+  char buffer[4 << 10];
+  const ssize_t n = recv(fd_, buffer, sizeof buffer, 0);  // what is left comes with the next event
+  if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)) close();
 }
 
 std::string Connection::peer_name() const {

@@ -22,7 +22,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start(OnFrame on_frame, OnClose on_close);
 
   void send(uint8_t type, const std::string& payload);
-  /// Sends what is queued, then closes; on_close is not called.
+  /// Sends what is queued, then closes; neither on_frame nor on_close is called any more. It keeps itself until the
+  /// other end has closed, 2 s at most: to close while bytes come in would take back what is still on its way.
   void finish();
   /// Closes at once; on_close is not called.
   void close();
@@ -35,6 +36,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   void on_events(uint32_t events);
   bool flush();
+  void discard();
   void fail(const std::string& why);
 
   int fd_;
@@ -42,7 +44,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool finishing_ = false, writing_ = false;
   std::string in_;
   std::deque<std::string> out_;
-  size_t sent_ = 0;  // of the first of out_
+  size_t sent_ = 0;     // of the first of out_
+  uint64_t timer_ = 0;  // while finishing
   OnFrame on_frame_;
   OnClose on_close_;
 };

@@ -16,6 +16,18 @@
 #include "collective/error.h"
 
 namespace updraft::collective {
+namespace {
+
+thread_local bool t_inside = false;
+
+// A failure of one connection must not end the process.
+template <class F>
+void guarded(F&& action) {
+  try {
+    action();
+  } catch (const std::exception& e) { UPDRAFT_LOG(kError, "HCCL", "in the thread of the rendezvous: {}", e.what()); }
+}
+}  // namespace
 
 EventLoop& EventLoop::get() {
   static auto* loop = new EventLoop;
@@ -36,6 +48,7 @@ EventLoop::EventLoop() {
                    for (auto& [fd, handler] : self->handlers_) close(fd);
                    close(self->epoll_);
                    close(self->wake_);
+                   self->forked_ = true;
                    self->mutex_.unlock();
                  });
   std::thread([this] { loop(); }).detach();
@@ -44,6 +57,7 @@ EventLoop::EventLoop() {
 void EventLoop::post(std::function<void()> action) {
   {
     std::lock_guard lock(mutex_);
+    if (!usable()) return;
     posted_.push_back(std::move(action));
   }
   uint64_t one = 1;
@@ -51,6 +65,11 @@ void EventLoop::post(std::function<void()> action) {
 }
 
 void EventLoop::run(const std::function<void()>& action) {
+  if (t_inside) return action();
+  if (!usable())
+    throw Error(result::kNotSupport,
+                "EI0015: communicators do not go on in a forked process, nor begin in one whose parent has used them; "
+                "start it by spawn");
   std::mutex mutex;
   std::condition_variable done;
   bool over = false;
@@ -104,6 +123,7 @@ void EventLoop::cancel(uint64_t timer) {
 }
 
 void EventLoop::loop() {
+  t_inside = true;
   pthread_setname_np(pthread_self(), "hccl-watch");
   sigset_t all;
   sigfillset(&all);
@@ -127,7 +147,7 @@ void EventLoop::loop() {
         std::lock_guard lock(mutex_);
         if (auto it = handlers_.find(events[i].data.fd); it != handlers_.end()) handler = it->second;
       }
-      if (handler) (*handler)(events[i].events);
+      if (handler) guarded([&] { (*handler)(events[i].events); });
     }
     // After the wake-up was read: what is posted from here on rings again.
     std::vector<std::function<void()>> posted;
@@ -135,11 +155,11 @@ void EventLoop::loop() {
       std::lock_guard lock(mutex_);
       posted.swap(posted_);
     }
-    for (auto& action : posted) action();
+    for (auto& action : posted) guarded(action);
     while (!timers_.empty() && timers_.begin()->first.first <= Clock::now()) {
       auto action = std::move(timers_.begin()->second);
       timers_.erase(timers_.begin());
-      action();
+      guarded(action);
     }
   }
 }

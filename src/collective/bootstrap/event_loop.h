@@ -1,5 +1,6 @@
 // One thread a process that watches the descriptors of the bootstrap: sockets of rendezvous, ends of peers.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -18,10 +19,12 @@ class EventLoop {
   /// Starts its thread on first use; lives as long as the process. A forked child has none and its copies of the
   /// watched descriptors are closed, so that peers see the end of this process even while its children live.
   static EventLoop& get();
+  /// False in a forked child of the process that it belongs to: numbers of descriptors are others' there.
+  bool usable() const { return !forked_; }
 
   /// Any thread. `action` runs in the loop's thread.
   void post(std::function<void()> action);
-  /// Any thread but the loop's: runs `action` there and waits for it.
+  /// Any thread: runs `action` in the loop's and waits for it. Throws HCCL_E_NOT_SUPPORT in a forked child.
   void run(const std::function<void()>& action);
 
   // --- in the loop's thread only ---
@@ -36,6 +39,7 @@ class EventLoop {
   EventLoop();
   void loop();
 
+  std::atomic<bool> forked_{false};
   int epoll_ = -1, wake_ = -1;
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;

@@ -18,6 +18,8 @@
 namespace updraft::collective {
 namespace {
 
+constexpr uint32_t kLongestFrame = 256u << 20;
+
 // A connected nonblocking socket, or -1 with errno.
 int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::Clock::time_point deadline) {
   int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -27,13 +29,20 @@ int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::C
   if (failure == EINPROGRESS) {
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - EventLoop::Clock::now()).count();
     pollfd wait{fd, POLLOUT, 0};
-    if (poll(&wait, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000))) <= 0) {
+    int ready;
+    while ((ready = poll(&wait, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)))) < 0 && errno == EINTR) {}
+    if (ready <= 0) {
       failure = ETIMEDOUT;
     } else {
       socklen_t size = sizeof failure;
       getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size);
     }
   }
+  sockaddr_storage own{};
+  socklen_t own_length = sizeof own;
+  getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length);
+  // TCP connects a port to itself when nobody listens on it; the root could not listen there then.
+  if (!failure && text_of(own) == text_of(address)) failure = ECONNREFUSED;
   if (failure) {
     close(fd);
     errno = failure;
@@ -54,53 +63,70 @@ int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::C
 
 std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const std::string& key, uint32_t rank,
                                      uint32_t ranks, Clock::time_point deadline) {
+  EventLoop::get().run([] {});  // refuses forked children before there is a socket
   sockaddr_storage address;
   socklen_t length;
   if (!parse_address(ip, port, &address, &length))
     throw Error(result::kPara, "EI0015: the root's address {} is neither IPv4 nor IPv6", ip);
-  int fd;
   auto pause = std::chrono::milliseconds(5);
-  while ((fd = connect_once(address, length, deadline)) < 0) {
-    const int why = errno;
-    if (Clock::now() + pause >= deadline)
+  const auto wait_a_little = [&] {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::milliseconds(200));
+  };
+  for (std::optional<Error> before;; wait_a_little()) {
+    const int fd = connect_once(address, length, deadline);
+    const bool in_time = Clock::now() + pause < deadline;
+    if (fd < 0) {
+      const int why = errno;
+      if (before && (why == ECONNREFUSED || !in_time)) throw *before;
+      if (in_time) continue;
       throw Error(result::kTimeout,
                   "EI0015: rank {} cannot reach the root at {}:{}: {}. See whether rank 0 runs, and which interface is "
                   "chosen (HCCL_IF_IP, HCCL_SOCKET_IFNAME; HCCL_CONNECT_TIMEOUT sets the time)",
                   rank, ip, port, std::strerror(why));
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, std::chrono::milliseconds(200));
+    }
+    std::shared_ptr<Member> member(new Member);
+    member->key_ = key;
+    member->rank_ = rank;
+    member->ranks_ = ranks;
+    member->nonce_ = random_bytes(32);
+    member->root_name_ = text_of(address);
+    member->start(fd);
+    try {
+      member->wait<bool>(deadline, "an answer", [&] { return member->welcome_ ? std::optional(true) : std::nullopt; });
+      return member;
+    } catch (const Error& e) {
+      // Shown out without a word: too many strangers stood before the root.
+      if (!member->shown_out_ || !in_time) throw;
+      before = e;
+    }
   }
-  std::shared_ptr<Member> member(new Member);
-  member->key_ = key;
-  member->rank_ = rank;
-  member->ranks_ = ranks;
-  member->nonce_ = random_bytes(32);
-  member->root_name_ = text_of(address);
+}
+
+void Member::start(int fd) {
   sockaddr_storage own{};
   socklen_t own_length = sizeof own;
   getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length);
-  member->local_ip_ = ip_of(own);
+  local_ip_ = ip_of(own);
+  auto connection = std::make_shared<Connection>(fd);
   EventLoop::get().run([&] {
-    member->connection_ = std::make_shared<Connection>(fd);
-    member->connection_->set_limit(256u << 20);
-    std::weak_ptr<Member> weak = member;
-    member->connection_->start(
+    connection_ = connection;
+    std::weak_ptr<Member> weak = weak_from_this();
+    connection_->start(
         [weak](uint8_t type, const std::string& payload) {
           auto self = weak.lock();
           if (!self) return;
           try {
             self->on_frame(type, payload);
-          } catch (const Error& e) {
+          } catch (const std::exception& e) {
             self->connection_->close();
-            self->on_end(e.text());
+            self->on_end(e.what(), true);
           }
         },
         [weak](const std::string& why) {
-          if (auto self = weak.lock()) self->on_end(why);
+          if (auto self = weak.lock()) self->on_end(why, false);
         });
   });
-  member->wait<bool>(deadline, "an answer", [&] { return member->welcome_ ? std::optional(true) : std::nullopt; });
-  return member;
 }
 
 Member::~Member() {
@@ -123,6 +149,19 @@ T Member::wait(Clock::time_point deadline, const std::string& what, const std::f
               what, root_name_);
 }
 
+// With the lock.
+void Member::throw_if_gone() const {
+  if (failure_) throw *failure_;
+  for (auto [rank, left] : gone_)
+    throw Error(result::kRemote, "EI0015: rank {} {} while the communicator was set up", rank,
+                left ? "has left" : "has died (its process ended or its host is gone)");
+}
+
+void Member::check() {
+  std::lock_guard lock(mutex_);
+  throw_if_gone();
+}
+
 std::vector<std::string> Member::exchange(const std::string& blob, Clock::time_point deadline) {
   uint32_t id;
   {
@@ -135,7 +174,10 @@ std::vector<std::string> Member::exchange(const std::string& blob, Clock::time_p
   return wait<std::vector<std::string>>(deadline, "data of all ranks",
                                         [&]() -> std::optional<std::vector<std::string>> {
                                           auto it = gathered_.find(id);
-                                          if (it == gathered_.end()) return std::nullopt;
+                                          if (it == gathered_.end()) {
+                                            throw_if_gone();
+                                            return std::nullopt;
+                                          }
                                           auto all = std::move(it->second);
                                           gathered_.erase(it);
                                           return all;
@@ -148,13 +190,17 @@ void Member::put(const std::string& key, const std::string& value) {
   });
 }
 
-std::string Member::get(const std::string& key, Clock::time_point deadline) {
-  EventLoop::get().post([self = shared_from_this(), key] {
-    if (self->connection_) self->connection_->send(kGet, key);
+std::string Member::get(const std::string& key, uint32_t source, Clock::time_point deadline) {
+  EventLoop::get().post([self = shared_from_this(), text = Writer().u32(source).bytes(key).text()] {
+    if (self->connection_) self->connection_->send(kGet, text);
   });
-  return wait<std::string>(deadline, "value", [&]() -> std::optional<std::string> {
+  return wait<std::string>(deadline, fmt::format("word of rank {}", source), [&]() -> std::optional<std::string> {
     auto it = values_.find(key);
-    return it == values_.end() ? std::nullopt : std::optional(it->second);
+    if (it == values_.end()) return std::nullopt;
+    if (!it->second)
+      throw Error(result::kRemote, "EI0015: rank {} has gone, from which rank {} wanted to hear of a communicator",
+                  source, rank_);
+    return it->second;
   });
 }
 
@@ -179,10 +225,11 @@ void Member::watch(Events events) {
 }
 
 void Member::report(const Error& fault) {
-  EventLoop::get().post(
-      [self = shared_from_this(), text = Writer().u32(static_cast<uint32_t>(fault.code())).bytes(fault.text()).text()] {
-        if (self->connection_) self->connection_->send(kFault, text);
-      });
+  // Returns when it is sent: the client hears of the fault next, and its process may end at once.
+  const std::string text = Writer().u32(static_cast<uint32_t>(fault.code())).bytes(fault.text()).text();
+  EventLoop::get().run([&] {
+    if (connection_) connection_->send(kFault, text);
+  });
 }
 
 void Member::leave() {
@@ -195,6 +242,7 @@ void Member::leave() {
     if (!connection_) return;
     connection_->send(kLeave, "");
     connection_->finish();
+    connection_ = nullptr;
   });
   changed_.notify_all();
 }
@@ -202,8 +250,11 @@ void Member::leave() {
 void Member::on_frame(uint8_t type, const std::string& payload) {
   Reader reader(payload);
   std::unique_lock lock(mutex_);
+  if (!welcome_ && type != kRefused && type != (root_nonce_.empty() ? kChallenge : kWelcome))
+    throw Error(result::kTcpConnect, "EI0015: what listens at {} is not the root of a communicator", root_name_);
   switch (type) {
     case kChallenge:
+      if (welcome_) throw Error(result::kInternal, "EI0015: the root at {} challenges a member again", root_name_);
       root_nonce_ = reader.bytes(32);
       connection_->send(kHello, Writer()
                                     .u32(rank_)
@@ -217,6 +268,7 @@ void Member::on_frame(uint8_t type, const std::string& payload) {
       if (!equal_in_constant_time(want.data(), got.data(), want.size()))
         throw Error(result::kPara, "EI0015: what listens at {} does not know the key of this communicator", root_name_);
       welcome_ = true;
+      connection_->set_limit(kLongestFrame);
       break;
     }
     case kGathered: {
@@ -228,9 +280,10 @@ void Member::on_frame(uint8_t type, const std::string& payload) {
     }
     case kValue: {
       std::string key(reader.sized());
-      values_[key] = reader.rest();
+      values_[key] = std::string(reader.rest());
       break;
     }
+    case kNone: values_[std::string(reader.rest())] = std::nullopt; break;
     case kGone: {
       const uint32_t rank = reader.u32();
       const bool left = reader.u32() != 0;
@@ -260,11 +313,12 @@ void Member::on_frame(uint8_t type, const std::string& payload) {
   changed_.notify_all();
 }
 
-void Member::on_end(const std::string& why) {
+void Member::on_end(const std::string& why, bool broken) {
   std::unique_lock lock(mutex_);
   if (left_) return;
+  shown_out_ = !broken && !welcome_ && !failure_;
   if (!failure_)
-    failure_ = Error(result::kRemote, "EI0015: the connection to the root at {} ended: {}", root_name_, why);
+    failure_ = Error(result::kRemote, "EI0015: the connection to the root of rank 0 at {} ended: {}", root_name_, why);
   auto handler = events_.root_lost;
   lock.unlock();
   changed_.notify_all();

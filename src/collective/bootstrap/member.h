@@ -24,8 +24,8 @@ class Member : public std::enable_shared_from_this<Member> {
     std::function<void(const std::string& why)> root_lost;   ///< nobody supervises any more
   };
 
-  /// Connects (again and again until the deadline while nobody listens), proves the key. Throws EI0015 with what went
-  /// wrong and what to look at.
+  /// Connects (again and again until the deadline while nobody listens, or the root has no place), proves the key.
+  /// Throws EI0015 with what went wrong and what to look at.
   static std::shared_ptr<Member> join(const std::string& ip, uint16_t port, const std::string& key, uint32_t rank,
                                       uint32_t ranks, Clock::time_point deadline);
   ~Member();
@@ -33,8 +33,10 @@ class Member : public std::enable_shared_from_this<Member> {
   /// All ranks call this in the same order; every rank gets all blobs by rank. Throws EI0015 when one does not come.
   std::vector<std::string> exchange(const std::string& blob, Clock::time_point deadline);
   void put(const std::string& key, const std::string& value);
-  /// Waits until somebody has put the key.
-  std::string get(const std::string& key, Clock::time_point deadline);
+  /// Waits until rank `source` has put the key. Throws EI0015 when it has gone without.
+  std::string get(const std::string& key, uint32_t source, Clock::time_point deadline);
+  /// Throws when a rank has gone, or the root: before the communicator is complete that is its end.
+  void check();
 
   /// Called in the loop's thread from now on, also for what happened before.
   void watch(Events events);
@@ -47,8 +49,10 @@ class Member : public std::enable_shared_from_this<Member> {
 
  private:
   Member() = default;
+  void start(int fd);
+  void throw_if_gone() const;
   void on_frame(uint8_t type, const std::string& payload);
-  void on_end(const std::string& why);
+  void on_end(const std::string& why, bool broken);
   template <class T>
   T wait(Clock::time_point deadline, const std::string& what, const std::function<std::optional<T>()>& ready);
 
@@ -57,11 +61,11 @@ class Member : public std::enable_shared_from_this<Member> {
   std::shared_ptr<Connection> connection_;  // loop's thread
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool welcome_ = false, left_ = false;
+  bool welcome_ = false, left_ = false, shown_out_ = false;
   std::optional<Error> failure_;
   uint32_t next_exchange_ = 0;
   std::map<uint32_t, std::vector<std::string>> gathered_;
-  std::map<std::string, std::string> values_;
+  std::map<std::string, std::optional<std::string>> values_;  // nothing: who would put it has gone
   std::map<uint32_t, bool> gone_;
   std::vector<std::pair<uint32_t, Error>> faults_;
   Events events_;

@@ -20,12 +20,13 @@ enum Frame : uint8_t {
   kExchange,       ///< member: id u32, blob
   kGathered,       ///< root: id u32, then the blobs by rank, each with its length u32
   kPut,            ///< member: key with its length u32, value
-  kGet,            ///< member: key
+  kGet,            ///< member: rank u32 who will put it, key
   kValue,          ///< root: key with its length u32, value
   kFault,          ///< member: code u32, text; root: rank u32, code u32, text
   kLeave,          ///< member
   kGone,           ///< root: rank u32, left u32 (1: by itself, 0: its connection ended)
   kRefused,        ///< root: code u32, text
+  kNone,           ///< root: key; who would put it has gone
 };
 
 class Writer {

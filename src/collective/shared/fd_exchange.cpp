@@ -21,6 +21,7 @@ namespace {
 
 using Time = std::chrono::steady_clock::time_point;
 constexpr int kBatch = 128;  // the kernel takes 253 descriptors a message
+constexpr int kLook = 50;    // milliseconds between two checks
 
 struct Greeting {
   uint32_t rank;
@@ -41,18 +42,20 @@ socklen_t abstract_address(const std::string& name, sockaddr_un* address) {
                                 std::min(name.size(), sizeof address->sun_path - 2));
 }
 
-bool wait_for(int fd, short events, Time deadline) {
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+bool wait_for(int fd, short events, Time deadline, const Check& check) {
   pollfd wait{fd, events, 0};
   while (true) {
-    int n = poll(&wait, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000)));
-    if (n < 0 && errno == EINTR) continue;
-    return n > 0;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    const int n = poll(&wait, 1, static_cast<int>(std::clamp<int64_t>(left, 0, kLook)));
+    if (n > 0) return true;
+    if (n == 0 && left <= 0) return false;
+    check();
   }
 }
 
-bool send_with_fds(int socket, const void* data, size_t bytes, const int* fds, int count, Time deadline) {
-  if (!wait_for(socket, POLLOUT, deadline)) return false;
+bool send_with_fds(int socket, const void* data, size_t bytes, const int* fds, int count, Time deadline,
+                   const Check& check) {
+  if (!wait_for(socket, POLLOUT, deadline, check)) return false;
   iovec part{const_cast<void*>(data), bytes};
   alignas(cmsghdr) char control[CMSG_SPACE(kBatch * sizeof(int))] = {};
   msghdr message{};
@@ -70,8 +73,9 @@ bool send_with_fds(int socket, const void* data, size_t bytes, const int* fds, i
   return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
 }
 
-bool receive_with_fds(int socket, void* data, size_t bytes, std::vector<Descriptor>* fds, Time deadline) {
-  if (!wait_for(socket, POLLIN, deadline)) return false;
+bool receive_with_fds(int socket, void* data, size_t bytes, std::vector<Descriptor>* fds, Time deadline,
+                      const Check& check) {
+  if (!wait_for(socket, POLLIN, deadline, check)) return false;
   iovec part{data, bytes};
   alignas(cmsghdr) char control[CMSG_SPACE(kBatch * sizeof(int))];
   msghdr message{};
@@ -106,13 +110,14 @@ FdHub::FdHub(const std::string& name) : listener_(socket(AF_UNIX, SOCK_SEQPACKET
     throw Error(result::kSyscall, "EI0015: no Unix socket for the ranks of this host: {}", std::strerror(errno));
 }
 
-std::vector<Descriptor> FdHub::serve(const std::string& key, int ranks, int shared, int own, Time deadline) {
+std::vector<Descriptor> FdHub::serve(const std::string& key, int ranks, int shared, int own, Time deadline,
+                                     const Check& check) {
   const auto n = static_cast<size_t>(ranks);
   std::vector<Descriptor> connections(n), all(n + 1);
   all[0] = Descriptor(fcntl(shared, F_DUPFD_CLOEXEC, 0));
   all[1] = Descriptor(fcntl(own, F_DUPFD_CLOEXEC, 0));
   for (int joined = 1; joined < ranks;) {
-    if (!wait_for(listener_.get(), POLLIN, deadline))
+    if (!wait_for(listener_.get(), POLLIN, deadline, check))
       throw Error(result::kTimeout, "EI0015: {} of {} ranks of this host did not hand over their device memory in time",
                   ranks - joined, ranks);
     Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -120,7 +125,7 @@ std::vector<Descriptor> FdHub::serve(const std::string& key, int ranks, int shar
     Greeting greeting{};
     std::vector<Descriptor> fds;
     const Time patience = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(5));
-    const bool complete = receive_with_fds(connection.get(), &greeting, sizeof greeting, &fds, patience);
+    const bool complete = receive_with_fds(connection.get(), &greeting, sizeof greeting, &fds, patience, check);
     const Digest want = proof_of(key, greeting.rank);
     if (!complete || fds.size() != 1 || greeting.rank == 0 || greeting.rank >= n ||
         !equal_in_constant_time(want.data(), greeting.proof, want.size())) {
@@ -137,14 +142,14 @@ std::vector<Descriptor> FdHub::serve(const std::string& key, int ranks, int shar
     for (size_t at = 0; at < raw.size(); at += kBatch) {
       const uint32_t first = static_cast<uint32_t>(at);
       const int count = static_cast<int>(std::min<size_t>(kBatch, raw.size() - at));
-      if (!send_with_fds(connections[r].get(), &first, sizeof first, raw.data() + at, count, deadline))
+      if (!send_with_fds(connections[r].get(), &first, sizeof first, raw.data() + at, count, deadline, check))
         throw Error(result::kRemote, "EI0015: local rank {} went away while the communicator was set up", r);
     }
   return all;
 }
 
 std::vector<Descriptor> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
-                                     Time deadline) {
+                                     Time deadline, const Check& check) {
   sockaddr_un address;
   socklen_t length = abstract_address(name, &address);
   Descriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -152,20 +157,21 @@ std::vector<Descriptor> exchange_fds(const std::string& name, const std::string&
     if (std::chrono::steady_clock::now() > deadline)
       throw Error(result::kTimeout, "EI0015: the first rank of this host cannot be reached by its Unix socket: {}",
                   std::strerror(errno));
+    check();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   Greeting greeting{static_cast<uint32_t>(rank), {}};
   const Digest proof = proof_of(key, greeting.rank);
   std::memcpy(greeting.proof, proof.data(), proof.size());
-  if (!send_with_fds(connection.get(), &greeting, sizeof greeting, &own, 1, deadline))
+  if (!send_with_fds(connection.get(), &greeting, sizeof greeting, &own, 1, deadline, check))
     throw Error(result::kRemote, "EI0015: the first rank of this host went away while the communicator was set up");
   std::vector<Descriptor> all;
   const auto want = static_cast<size_t>(ranks) + 1;
   while (all.size() < want) {
     uint32_t first = 0;
     const size_t before = all.size();
-    if (!receive_with_fds(connection.get(), &first, sizeof first, &all, deadline) || first != before ||
-        all.size() == before)
+    if (!receive_with_fds(connection.get(), &first, sizeof first, &all, deadline, check) || first != before ||
+        all.size() == before || all.size() > want)
       throw Error(result::kRemote, "EI0015: the first rank of this host did not hand over the device memory of all");
   }
   return all;

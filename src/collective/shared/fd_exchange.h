@@ -1,6 +1,7 @@
 // Descriptors go from process to process by SCM_RIGHTS over a Unix socket of the host's first rank.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,9 @@ class Descriptor {
   int fd_;
 };
 
+/// Called now and then while one waits; throws when waiting has no sense any more.
+using Check = std::function<void()>;
+
 /// The listening end, made by the host's first rank before the others connect. `name` is unique to communicator and
 /// host.
 class FdHub {
@@ -31,7 +35,7 @@ class FdHub {
   /// Takes one descriptor of every other rank (1 … ranks-1) and gives all of them to all: element 0 is `shared`,
   /// element 1 + r is rank r's. Throws EI0015 when one does not come until the deadline.
   std::vector<Descriptor> serve(const std::string& key, int ranks, int shared, int own,
-                                std::chrono::steady_clock::time_point deadline);
+                                std::chrono::steady_clock::time_point deadline, const Check& check);
 
  private:
   Descriptor listener_;
@@ -39,6 +43,6 @@ class FdHub {
 
 /// The same for the other ranks.
 std::vector<Descriptor> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
-                                     std::chrono::steady_clock::time_point deadline);
+                                     std::chrono::steady_clock::time_point deadline, const Check& check);
 
 }  // namespace updraft::collective

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -24,10 +25,19 @@ std::shared_ptr<PeerMemory> PeerMemory::import(int fd) {
   if (auto memory = entry.lock()) return memory;
   std::erase_if(*known, [&](const auto& e) { return e.second.expired() && &e.second != &entry; });
   const auto bytes = static_cast<size_t>(info.st_size);
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  // Aligned, so that the peer's huge pages are huge here, too.
+  constexpr size_t kHuge = 2u << 20;
+  void* reserved = mmap(nullptr, bytes + kHuge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const auto start = reinterpret_cast<uintptr_t>(reserved), aligned = (start + kHuge - 1) / kHuge * kHuge;
+  void* p = reserved == MAP_FAILED ? reserved
+                                   : mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ | PROT_WRITE,
+                                          MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
   if (p == MAP_FAILED)
     throw Error(result::kMemory, "EI0007: {} bytes of a peer's device memory cannot be mapped: {}", bytes,
                 std::strerror(errno));
+  if (aligned > start) munmap(reserved, aligned - start);
+  const size_t whole = (bytes + 4095) / 4096 * 4096;
+  munmap(reinterpret_cast<void*>(aligned + whole), start + bytes + kHuge - aligned - whole);
   madvise(p, bytes, MADV_HUGEPAGE);
   madvise(p, bytes, MADV_DONTFORK);
   madvise(p, bytes, MADV_DONTDUMP);

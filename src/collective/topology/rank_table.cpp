@@ -139,7 +139,7 @@ std::string Reader::text(const Json& object, const std::string& place, const cha
 
 void Reader::read_devices(const Json& owner, const std::string& place, const std::string& server,
                           const std::string& pod) {
-  const int most = Config::get().devices - 1;
+  const int most = Config::get().installed - 1;
   if (!owner.is_object()) refuse(place, "an object {…}", spelled(owner));
   // Template 1 says device, the old one devices; the guide's remarks on template 1 say devices as well.
   const char* key = owner.contains("device") || (!owner.contains("devices") && pod.empty()) ? "device" : "devices";

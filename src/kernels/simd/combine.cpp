@@ -115,12 +115,33 @@ UPDRAFT_VECTOR_INLINE void stream_chunk(char* p, const char* chunk, int bytes) {
 #endif
 }
 
+/// A line from anywhere to lines past the caches.
+UPDRAFT_VECTOR_INLINE void stream_line(void* const* out, int outputs, int64_t at, const char* from) {
+#if defined(__AVX512F__)
+  const __m512i v = _mm512_loadu_si512(from);
+  for (int k = 0; k < outputs; ++k) _mm512_stream_si512(reinterpret_cast<__m512i*>(static_cast<char*>(out[k]) + at), v);
+#elif defined(__AVX__)
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
+  for (int k = 0; k < outputs; ++k) {
+    auto* p = reinterpret_cast<__m256i*>(static_cast<char*>(out[k]) + at);
+    _mm256_stream_si256(p, low);
+    _mm256_stream_si256(p + 1, high);
+  }
+#else
+  alignas(kLine) char line[kLine];
+  std::memcpy(line, from, kLine);
+  for (int k = 0; k < outputs; ++k) stream_chunk(static_cast<char*>(out[k]) + at, line, kLine);
+#endif
+}
+
 template <Combine O, class T>
 struct Combiner {
   using E = Element<T>;
   using V = typename E::V;
   static constexpr int kChunk = kUnroll * E::kBytes;
   static_assert(kChunk % kLine == 0);
+  static constexpr int kAhead = 1024;
 
   static const char* at(const void* p, int64_t byte) { return static_cast<const char*>(p) + byte; }
   static char* at(void* p, int64_t byte) { return static_cast<char*>(p) + byte; }
@@ -151,7 +172,15 @@ struct Combiner {
       i = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(a.out[0]) & (kLine - 1)));
       part(a, 0, i);
     }
+    if (a.inputs == 1 && a.outputs == a.streamed)
+      for (; i + kLine <= bytes; i += kLine) {
+        __builtin_prefetch(at(a.in[0], i + kAhead), 0, 0);
+        stream_line(a.out, a.outputs, i, at(a.in[0], i));
+      }
     for (; i + kChunk <= bytes; i += kChunk) {
+      // The processor's own look-ahead ends at a page: memory that processes share mostly has small ones.
+      for (int k = 0; k < a.inputs; ++k)
+        for (int b = 0; b < kChunk; b += kLine) __builtin_prefetch(at(a.in[k], i + kAhead + b), 0, 0);
       V sum[kUnroll];
       for (int j = 0; j < kUnroll; ++j) sum[j] = E::load(at(a.in[0], i + j * E::kBytes));
       for (int k = 1; k < a.inputs; ++k) add_chunk(sum, at(a.in[k], i));
