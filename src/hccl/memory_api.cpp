@@ -80,7 +80,7 @@ HCCL_API HcclCommExchangeMem(void* comm, void* handle, const uint32_t* peers, ui
     const auto deadline =
         Communicator::Clock::now() + std::chrono::duration_cast<Communicator::Clock::duration>(
                                          std::chrono::duration<double>(communicator->options().connect_timeout));
-    for (const uint32_t peer : others) communicator->member().get(key_of(peer, me), deadline);
+    for (const uint32_t peer : others) communicator->member().get(key_of(peer, me), peer, deadline);
   });
 }
 
