@@ -38,7 +38,7 @@ def a_pool_for_communication(world, findings):
     pool = torch.npu.MemPool()
     with torch.npu.use_mem_pool(pool):
         x = torch.full((100000,), float(world.rank + 1), device=world.device)
-    backend.register_mem_pool(pool)
+    backend.register_mem_pool(pool, symm=True)
     dist.all_reduce(x)
     findings.same(x, torch.full((100000,), world.size * (world.size + 1) / 2), "all_reduce in the pool's memory")
     backend.deregister_mem_pool(pool)
