@@ -287,7 +287,9 @@ void Communicator::throw_if_hopeless(const Operation& operation, bool all_arrive
   for (int i = 0; i < group_->size(); ++i)
     all_arrived |= group_->region().broken(i).load(std::memory_order_acquire) != 0;
   for (auto [rank, left] : gone_) {
-    if (left && local_index_[rank] < 0 && !all_arrived) continue;
+    // A process with the root that ends in good order may take the root along before its farewell is out.
+    const bool may_have_left = left || (rank == 0 && root_lost_);
+    if (may_have_left && local_index_[rank] < 0 && !all_arrived) continue;
     throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), rank,
                 left ? "has left the communicator" : "has died (its process ended or its host is gone)");
   }

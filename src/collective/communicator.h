@@ -162,7 +162,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::map<std::string, uint64_t> occurrences_;
   std::atomic<int> async_error_{0};
   std::atomic<bool> hopeless_{false};  // something happened that waiters must look at
-  bool closed_ = false, deep_sleep_ = false, suspended_ = false;
+  bool closed_ = false, deep_sleep_ = false, suspended_ = false, root_lost_ = false;
   std::thread thread_;
 };
 

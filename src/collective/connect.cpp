@@ -138,6 +138,7 @@ void Communicator::connect() {
     if (!self) return;
     {
       std::lock_guard lock(self->mutex_);
+      self->root_lost_ = true;
       self->gone_.emplace(0, false);  // the root lives in rank 0's process
       self->hopeless_ = true;
     }

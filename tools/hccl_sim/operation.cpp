@@ -80,11 +80,14 @@ class Plan {
     Stage stage = base(op_.kind, op_.algorithm, ranks, op_.elements, cluster_.servers() > 1);
     stage.parties = {0};
     stage.rank = [](int, int member) { return member; };
-    stage.schedule = [op = op_, ranks, groups = cluster_.cards](int, int member, bool up) {
+    // Servers of one card each are grouped as the library groups hosts: a group of one is none.
+    const bool single = std::ranges::all_of(cluster_.cards, [](int cards) { return cards == 1; });
+    const std::vector<int> groups = single ? default_groups(op_.algorithm, ranks) : cluster_.cards;
+    stage.schedule = [op = op_, ranks, groups](int, int member, bool up) {
       return make_grouped_schedule(op.kind, op.algorithm, member, groups,
                                    divided(op.kind) ? rounded(op.elements, ranks, up) : op.elements);
     };
-    stage.symmetric = stage.symmetric && cluster_.even();
+    stage.symmetric = stage.symmetric && std::ranges::count(groups, groups.front()) == std::ssize(groups);
     stages_.push_back(std::move(stage));
   }
 
