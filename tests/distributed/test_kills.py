@@ -1,6 +1,6 @@
 """kill -9 of a rank at any moment, in the middle of whatever it does: the others end, say who died, and nothing is left.
 
-40 kills; UPDRAFT_TEST_LONG=1: 1000. KILLS_SEED chooses others, KILLS_HOME the tree of another build.
+40 kills; UPDRAFT_TEST_LONG=1: 1000. KILLS says another number, KILLS_SEED chooses others, KILLS_HOME the tree of another build.
 """
 import os
 import random
@@ -16,7 +16,7 @@ from tests.distributed import jobs
 SOURCE = jobs.ROOT / "tests" / "distributed" / "kills.cpp"
 RANKS, STEPS = 3, 40
 LONG = bool(os.environ.get("UPDRAFT_TEST_LONG"))
-KILLS = 1000 if LONG else 40
+KILLS = int(os.environ.get("KILLS", 1000 if LONG else 40))
 SECONDS = 20  # within which all must have ended
 pytestmark = pytest.mark.timeout(KILLS * 6)
 
@@ -95,7 +95,8 @@ def check(job, victim, killed):
     failures = {}
     for rank in set(range(RANKS)) - {victim}:
         status, text = job.ranks[rank].returncode, job.texts[rank]
-        assert status in (0, 3) or (status == 4 and victim == 0), f"rank {rank} ended with {status}\n{job}"
+        # 4: it waited for rank 0's root info
+        assert status in (0, 3) or (status == 4 and (victim == 0 or job.ranks[0].returncode == 3)), f"rank {rank} ended with {status}\n{job}"
         if status == 3:
             line = re.search(r"FAILED ranks ([\d,or ]+): code -?\d+ (.*)", text, re.S)
             assert line, str(job)
