@@ -16,7 +16,6 @@ LocalGroup::LocalGroup(Device& device, std::vector<uint32_t> ranks, int me)
     : device_(device), ranks_(std::move(ranks)), me_(me) {}
 
 LocalGroup::~LocalGroup() {
-  if (shared_) munmap(shared_, Region::bytes_for(size()));
   if (shared_fd_ >= 0) close(shared_fd_);
 }
 
@@ -37,14 +36,13 @@ void LocalGroup::connect(const std::string& name, const std::string& key,
     fds = hub_ ? hub_->serve(key, size(), shared_fd_, own, deadline, check)
                : exchange_fds(name, key, me_, size(), own, deadline, check);
   hub_.reset();
-  const size_t bytes = Region::bytes_for(size());
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, size() > 1 ? fds[0].get() : shared_fd_, 0);
-  if (p == MAP_FAILED)
-    throw Error(result::kMemory, "EI0007: {} bytes of shared memory cannot be mapped: {}", bytes, std::strerror(errno));
-  madvise(p, bytes, MADV_DONTFORK);
-  shared_ = p;
+  // Ranks of one process share the mapping.
+  shared_ = PeerMemory::import(size() > 1 ? fds[0].get() : shared_fd_);
+  if (shared_->bytes() < Region::bytes_for(size()))
+    throw Error(result::kInternal, "EI0015: the first rank of this host shares {} bytes, {} ranks need {}",
+                shared_->bytes(), size(), Region::bytes_for(size()));
+  region_ = std::make_unique<Region>(shared_->base(), size());
   if (shared_fd_ >= 0) close(std::exchange(shared_fd_, -1));
-  region_ = std::make_unique<Region>(p, size());
   memory_.resize(ranks_.size());
   for (size_t i = 0; i < ranks_.size(); ++i)
     if (static_cast<int>(i) != me_) memory_[i] = PeerMemory::import(fds[i + 1].get());

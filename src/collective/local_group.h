@@ -44,7 +44,7 @@ class LocalGroup {
   std::vector<uint32_t> ranks_;
   int me_;
   std::unique_ptr<FdHub> hub_;
-  void* shared_ = nullptr;
+  std::shared_ptr<PeerMemory> shared_;
   int shared_fd_ = -1;
   std::unique_ptr<Region> region_;
   std::vector<std::shared_ptr<PeerMemory>> memory_;  // null for this rank
