@@ -3,6 +3,8 @@
 // take the result back afterwards.
 #include "collective/algorithm/team.h"
 
+#include <bit>
+
 namespace updraft::collective::halving_doubling {
 namespace {
 
@@ -39,10 +41,7 @@ class Folded final : public Team {
         surplus_(all.surplus_),
         n_(all.n_),
         divided_(all.divided_) {}
-  static int power(int ranks) {
-    const int up = ceil_log2(ranks);
-    return (int64_t{1} << up) == ranks ? ranks : 1 << (up - 1);
-  }
+  static int power(int ranks) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))); }
   int start(int member) const { return member < surplus_ ? 2 * member : member + surplus_; }
   uint64_t begin(int b) const { return divided_ ? block_of(n_, size, b).offset : n_ * static_cast<uint64_t>(start(b)); }
   uint64_t all() const { return divided_ ? n_ : n_ * static_cast<uint64_t>(ranks_); }

@@ -21,13 +21,15 @@ bool Receiver::take_posted(uint64_t tag, Posted& posted) {
   return true;
 }
 
-void Receiver::check_size(const Posted& posted, size_t bytes, uint64_t tag) const {
-  if (posted.bytes != bytes)
-    throw PeerFailure{Error(result::kPara,
-                            "a message of {} bytes was sent where {} bytes are received (tag {:#x}): the "
-                            "ranks' arguments differ",
-                            bytes, posted.bytes, tag),
-                      true};
+void Receiver::check_size(Posted& posted, size_t bytes, uint64_t tag) {
+  if (posted.bytes == bytes) return;
+  const PeerFailure failure{Error(result::kPara,
+                                  "a message of {} bytes was sent where {} bytes are received (tag {:#x}): the "
+                                  "ranks' arguments differ",
+                                  bytes, posted.bytes, tag),
+                            true};
+  mismatched_.push_back(std::exchange(posted, {}));
+  throw failure;
 }
 
 void Receiver::free_window(size_t bytes) {
@@ -59,10 +61,7 @@ void Receiver::receive(uint64_t tag, void* data, size_t bytes, Completion done) 
   if (found->second.arrived.empty()) tags_.erase(found);
   if (arrived.whole) free_window(arrived.bytes);
   else --waiting_;
-  if (posted.bytes != arrived.bytes) {
-    mismatched_.push_back(std::move(posted));
-    check_size(mismatched_.back(), arrived.bytes, tag);
-  }
+  check_size(posted, arrived.bytes, tag);
   if (!arrived.whole) return accept(arrived.number, std::move(posted));
   if (bytes > 0) std::memcpy(data, arrived.payload.get(), bytes);
   if (posted.done) posted.done(nullptr);
@@ -100,7 +99,6 @@ FrameSink::Body Receiver::begin(const FrameHeader& header) {
       const uint64_t number = announced_++;
       Posted posted;
       if (take_posted(header.a, posted)) {
-        if (posted.bytes != header.b) mismatched_.push_back(posted);
         check_size(posted, header.b, header.a);
         accept(number, std::move(posted));
       } else {

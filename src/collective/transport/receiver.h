@@ -46,7 +46,8 @@ class Receiver final : public FrameSink {
     std::deque<Arrived> arrived;  ///< never both
   };
   bool take_posted(uint64_t tag, Posted& posted);
-  void check_size(const Posted& posted, size_t bytes, uint64_t tag) const;
+  /// Throws where the sizes differ; the receive is then kept for fail().
+  void check_size(Posted& posted, size_t bytes, uint64_t tag);
   void accept(uint64_t number, Posted posted);
   void free_window(size_t bytes);
 

@@ -182,7 +182,7 @@ std::shared_ptr<TcpPeer> TcpLoop::adopt(const std::string& address, const Endpoi
   Key& known = keys_[id];
   if (known.handles == 0) known.key = key;
   ++known.handles;
-  const std::shared_ptr<TcpPeer> peer = find_or_make(address, endpoint, id);
+  std::shared_ptr<TcpPeer> peer = find_or_make(address, endpoint, id);
   ++peer->handles;
   const std::vector<TcpLink*> waiting(strangers_.begin(), strangers_.end());
   for (TcpLink* link : waiting)
