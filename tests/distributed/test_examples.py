@@ -20,7 +20,7 @@ SMALL = ["--dummy", "--pictures", 96, "--classes", 4, "--image-size", 32, "--arc
          "--workers", 0, "--seed", 1, "--lr", 0.05, "--print-freq", 1]
 BACKEND = ["--dist-backend", "gloo" if CPU else "nccl"]
 ACCURACY = re.compile(r" \*  Acc@1 ([\d.]+)  Loss ([\d.]+)")
-LOSS = re.compile(r"Epoch: \[(\d+)\].* Loss (\S+) .*\(rank (\d+)\)")
+LOSS = re.compile(r"Epoch: \[(\d+)\].*? Loss (\S+) .*?\(rank (\d+)\)")  # launchers may join the lines of two ranks
 
 
 def free_port():
