@@ -31,7 +31,7 @@ void LocalGroup::open_hub(const std::string& name) {
 void LocalGroup::connect(const std::string& name, const std::string& key,
                          std::chrono::steady_clock::time_point deadline, const std::function<void()>& check) {
   const int own = device_.memory().fd();
-  std::vector<Descriptor> fds;
+  std::vector<OwnedFd> fds;
   if (size() > 1)
     fds = hub_ ? hub_->serve(key, size(), shared_fd_, own, deadline, check)
                : exchange_fds(name, key, me_, size(), own, deadline, check);

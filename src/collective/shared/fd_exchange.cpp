@@ -73,7 +73,7 @@ bool send_with_fds(int socket, const void* data, size_t bytes, const int* fds, i
   return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
 }
 
-bool receive_with_fds(int socket, void* data, size_t bytes, std::vector<Descriptor>* fds, Time deadline,
+bool receive_with_fds(int socket, void* data, size_t bytes, std::vector<OwnedFd>* fds, Time deadline,
                       const Check& check) {
   if (!wait_for(socket, POLLIN, deadline, check)) return false;
   iovec part{data, bytes};
@@ -98,7 +98,7 @@ bool receive_with_fds(int socket, void* data, size_t bytes, std::vector<Descript
 
 }  // namespace
 
-Descriptor::~Descriptor() {
+OwnedFd::~OwnedFd() {
   if (fd_ >= 0) close(fd_);
 }
 
@@ -110,20 +110,20 @@ FdHub::FdHub(const std::string& name) : listener_(socket(AF_UNIX, SOCK_SEQPACKET
     throw Error(result::kSyscall, "EI0015: no Unix socket for the ranks of this host: {}", std::strerror(errno));
 }
 
-std::vector<Descriptor> FdHub::serve(const std::string& key, int ranks, int shared, int own, Time deadline,
+std::vector<OwnedFd> FdHub::serve(const std::string& key, int ranks, int shared, int own, Time deadline,
                                      const Check& check) {
   const auto n = static_cast<size_t>(ranks);
-  std::vector<Descriptor> connections(n), all(n + 1);
-  all[0] = Descriptor(fcntl(shared, F_DUPFD_CLOEXEC, 0));
-  all[1] = Descriptor(fcntl(own, F_DUPFD_CLOEXEC, 0));
+  std::vector<OwnedFd> connections(n), all(n + 1);
+  all[0] = OwnedFd(fcntl(shared, F_DUPFD_CLOEXEC, 0));
+  all[1] = OwnedFd(fcntl(own, F_DUPFD_CLOEXEC, 0));
   for (int joined = 1; joined < ranks;) {
     if (!wait_for(listener_.get(), POLLIN, deadline, check))
       throw Error(result::kTimeout, "EI0015: {} of {} ranks of this host did not hand over their device memory in time",
                   ranks - joined, ranks);
-    Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    OwnedFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (connection.get() < 0) continue;
     Greeting greeting{};
-    std::vector<Descriptor> fds;
+    std::vector<OwnedFd> fds;
     const Time patience = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(5));
     const bool complete = receive_with_fds(connection.get(), &greeting, sizeof greeting, &fds, patience, check);
     const Digest want = proof_of(key, greeting.rank);
@@ -137,7 +137,7 @@ std::vector<Descriptor> FdHub::serve(const std::string& key, int ranks, int shar
     all[greeting.rank + 1] = std::move(fds[0]);
   }
   std::vector<int> raw;
-  for (const Descriptor& d : all) raw.push_back(d.get());
+  for (const OwnedFd& d : all) raw.push_back(d.get());
   for (size_t r = 1; r < n; ++r)
     for (size_t at = 0; at < raw.size(); at += kBatch) {
       const uint32_t first = static_cast<uint32_t>(at);
@@ -148,11 +148,11 @@ std::vector<Descriptor> FdHub::serve(const std::string& key, int ranks, int shar
   return all;
 }
 
-std::vector<Descriptor> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
+std::vector<OwnedFd> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
                                      Time deadline, const Check& check) {
   sockaddr_un address;
   socklen_t length = abstract_address(name, &address);
-  Descriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  OwnedFd connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   while (connect(connection.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) {
     if (std::chrono::steady_clock::now() > deadline)
       throw Error(result::kTimeout, "EI0015: the first rank of this host cannot be reached by its Unix socket: {}",
@@ -165,7 +165,7 @@ std::vector<Descriptor> exchange_fds(const std::string& name, const std::string&
   std::memcpy(greeting.proof, proof.data(), proof.size());
   if (!send_with_fds(connection.get(), &greeting, sizeof greeting, &own, 1, deadline, check))
     throw Error(result::kRemote, "EI0015: the first rank of this host went away while the communicator was set up");
-  std::vector<Descriptor> all;
+  std::vector<OwnedFd> all;
   const auto want = static_cast<size_t>(ranks) + 1;
   while (all.size() < want) {
     uint32_t first = 0;

@@ -9,15 +9,15 @@
 namespace updraft::collective {
 
 /// A descriptor that closes itself.
-class Descriptor {
+class OwnedFd {
  public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
+  explicit OwnedFd(int fd = -1) : fd_(fd) {}
+  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OwnedFd& operator=(OwnedFd&& other) noexcept {
     std::swap(fd_, other.fd_);
     return *this;
   }
-  ~Descriptor();
+  ~OwnedFd();
   int get() const { return fd_; }
 
  private:
@@ -34,15 +34,15 @@ class FdHub {
   explicit FdHub(const std::string& name);
   /// Takes one descriptor of every other rank (1 … ranks-1) and gives all of them to all: element 0 is `shared`,
   /// element 1 + r is rank r's. Throws EI0015 when one does not come until the deadline.
-  std::vector<Descriptor> serve(const std::string& key, int ranks, int shared, int own,
+  std::vector<OwnedFd> serve(const std::string& key, int ranks, int shared, int own,
                                 std::chrono::steady_clock::time_point deadline, const Check& check);
 
  private:
-  Descriptor listener_;
+  OwnedFd listener_;
 };
 
 /// The same for the other ranks.
-std::vector<Descriptor> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
+std::vector<OwnedFd> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
                                      std::chrono::steady_clock::time_point deadline, const Check& check);
 
 }  // namespace updraft::collective
