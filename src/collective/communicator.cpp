@@ -248,9 +248,7 @@ void Communicator::wait_until(F&& reached, const Operation& operation) {
     }
     std::chrono::nanoseconds timeout(-1);
     if (options_.exec_timeout > 0) {
-      timeout = operation.since +
-                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.exec_timeout)) -
-                Clock::now();
+      timeout = operation.since + seconds(options_.exec_timeout) - Clock::now();
       if (timeout.count() <= 0)
         throw Error(result::kTimeout,
                     "EI0002: {} waited for {} s: {} (HCCL_EXEC_TIMEOUT sets the time; see what these ranks are doing)",

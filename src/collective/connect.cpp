@@ -40,8 +40,7 @@ std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Member> membe
 
 void Communicator::connect() {
   using nlohmann::json;
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(options_.connect_timeout));
+  const auto deadline = Clock::now() + seconds(options_.connect_timeout);
   const std::string host = host_identity();
   const std::string algorithms = options_.algorithms.between_servers();
   const std::string mine = json{{"version", 1},

@@ -27,9 +27,7 @@ namespace {
 
 using Clock = Communicator::Clock;
 
-Clock::time_point deadline_in(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
+Clock::time_point deadline_in(double time) { return Clock::now() + seconds(time); }
 
 CommunicatorPointer join(const RootInfo& info, uint32_t rank, uint32_t ranks, Device& device, const CommConfig& config,
                          const std::string& server = "") {

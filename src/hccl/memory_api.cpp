@@ -77,9 +77,7 @@ HCCL_API HcclCommExchangeMem(void* comm, void* handle, const uint32_t* peers, ui
       return fmt::format("{} #{}", pair, communicator->occurrence(pair));
     };
     for (const uint32_t peer : others) communicator->member().put(key_of(me, peer), std::to_string(window.bytes));
-    const auto deadline =
-        Communicator::Clock::now() + std::chrono::duration_cast<Communicator::Clock::duration>(
-                                         std::chrono::duration<double>(communicator->options().connect_timeout));
+    const auto deadline = Communicator::Clock::now() + seconds(communicator->options().connect_timeout);
     for (const uint32_t peer : others) communicator->member().get(key_of(peer, me), peer, deadline);
   });
 }

@@ -18,4 +18,7 @@ bool parse_address(const std::string& ip, uint16_t port, sockaddr_storage* addre
 /// A listening socket on ip (nonblocking, close-on-exec); `port` 0: any free one. -1 with errno when it is refused.
 int listen_on(const std::string& ip, uint16_t port, uint16_t* bound);
 
+/// Small frames leave at once; a dead host is noticed: the kernel asks every 5 s and gives up after 30 s.
+void set_rendezvous_options(int fd);
+
 }  // namespace updraft::collective

@@ -11,6 +11,11 @@
 
 namespace updraft::collective {
 
+/// A time-out of the settings as the clock counts.
+inline std::chrono::steady_clock::duration seconds(double n) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(n));
+}
+
 class EventLoop {
  public:
   using Handler = std::function<void(uint32_t events)>;  ///< EPOLLIN, EPOLLOUT, EPOLLHUP …

@@ -53,14 +53,7 @@ int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::C
     errno = failure;
     return -1;
   }
-  int one = 1, idle = 5, count = 5;
-  unsigned lost = 30'000;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost, sizeof lost);
+  set_rendezvous_options(fd);
   return fd;
 }
 

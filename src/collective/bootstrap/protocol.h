@@ -13,7 +13,7 @@
 
 namespace updraft::collective {
 
-enum Frame : uint8_t {
+enum RendezvousFrame : uint8_t {
   kChallenge = 1,  ///< root: nonce (32 bytes)
   kHello,          ///< member: rank u32, ranks u32, nonce (32), proof (32)
   kWelcome,        ///< root: proof (32)

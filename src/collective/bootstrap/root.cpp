@@ -27,10 +27,6 @@ constexpr uint32_t kLongestFrame = 64u << 20;
 // Loop's thread, by port. Never destroyed: that thread outlives the statics.
 auto& g_lingering = *new std::map<uint16_t, std::weak_ptr<Root>>;
 
-EventLoop::Clock::duration seconds(double n) {
-  return std::chrono::duration_cast<EventLoop::Clock::duration>(std::chrono::duration<double>(n));
-}
-
 std::string list_of(const std::vector<uint32_t>& ranks) {
   std::string text;
   for (size_t i = 0; i < ranks.size() && i < 16; ++i) text += fmt::format("{}{}", i ? ", " : "", ranks[i]);
@@ -140,15 +136,7 @@ void Root::accept_all() {
       ::close(fd);
       continue;
     }
-    int one = 1, idle = 5, count = 5;
-    unsigned lost = 30'000;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    // A dead host: the kernel asks every 5 s and gives up after 30 s.
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost, sizeof lost);
+    set_rendezvous_options(fd);
     auto guest = std::make_shared<Guest>();
     guest->connection = std::make_shared<Connection>(fd);
     guest->nonce = random_bytes(32);

@@ -111,7 +111,7 @@ FdHub::FdHub(const std::string& name) : listener_(socket(AF_UNIX, SOCK_SEQPACKET
 }
 
 std::vector<OwnedFd> FdHub::serve(const std::string& key, int ranks, int shared, int own, Time deadline,
-                                     const Check& check) {
+                                  const Check& check) {
   const auto n = static_cast<size_t>(ranks);
   std::vector<OwnedFd> connections(n), all(n + 1);
   all[0] = OwnedFd(fcntl(shared, F_DUPFD_CLOEXEC, 0));
@@ -149,7 +149,7 @@ std::vector<OwnedFd> FdHub::serve(const std::string& key, int ranks, int shared,
 }
 
 std::vector<OwnedFd> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
-                                     Time deadline, const Check& check) {
+                                  Time deadline, const Check& check) {
   sockaddr_un address;
   socklen_t length = abstract_address(name, &address);
   OwnedFd connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));

@@ -35,7 +35,7 @@ class FdHub {
   /// Takes one descriptor of every other rank (1 … ranks-1) and gives all of them to all: element 0 is `shared`,
   /// element 1 + r is rank r's. Throws EI0015 when one does not come until the deadline.
   std::vector<OwnedFd> serve(const std::string& key, int ranks, int shared, int own,
-                                std::chrono::steady_clock::time_point deadline, const Check& check);
+                             std::chrono::steady_clock::time_point deadline, const Check& check);
 
  private:
   OwnedFd listener_;
@@ -43,6 +43,6 @@ class FdHub {
 
 /// The same for the other ranks.
 std::vector<OwnedFd> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
-                                     std::chrono::steady_clock::time_point deadline, const Check& check);
+                                  std::chrono::steady_clock::time_point deadline, const Check& check);
 
 }  // namespace updraft::collective
