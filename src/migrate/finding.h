@@ -62,11 +62,11 @@ struct Finding {
   Confidence confidence = Confidence::Certain;
   std::uint32_t begin = 0, end = 0;  ///< bytes of the original file
   Position from, to;
-  std::string api;         ///< resolved name, e.g. torch.cuda.is_available; empty where it is about no API
-  std::string suggestion;  ///< the name to take instead, e.g. torch_npu.npu_fusion_attention; empty: none
-  Text message;            ///< what and why
+  std::string api;          ///< resolved name, e.g. torch.cuda.is_available; empty where it is about no API
+  std::string suggestion;   ///< the name to take instead, e.g. torch_npu.npu_fusion_attention; empty: none
+  Text message;             ///< what and why
   std::vector<Edit> edits;  ///< all of them or none
-  bool applied = false;    ///< the output has them
+  bool applied = false;     ///< the output has them
 };
 
 enum class FileKind : std::uint8_t { Python, Notebook, Config, Shell, CudaSource, Other };
@@ -77,7 +77,7 @@ struct FileResult {
   FileKind kind = FileKind::Other;
   std::vector<Finding> findings;  ///< by position
   bool changed = false;
-  bool failed = false;       ///< not understood at all: copied as it is
+  bool failed = false;        ///< not understood at all: copied as it is
   std::string before, after;  ///< whole texts; empty unless changed
 };
 
@@ -86,9 +86,9 @@ struct Request {
   std::string command;    ///< the command line
   std::string framework;  ///< pytorch or tensorflow
   std::string input, output;
-  std::string version;    ///< of the framework, as asked
-  std::string facts;      ///< the version whose facts are used
-  std::string product;    ///< A2, A3, 950 or training
+  std::string version;  ///< of the framework, as asked
+  std::string facts;    ///< the version whose facts are used
+  std::string product;  ///< A2, A3, 950 or training
   Confidence least = Confidence::Likely;
 };
 

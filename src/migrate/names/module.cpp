@@ -1,0 +1,375 @@
+#include "migrate/names/module.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace updraft::migrate::names {
+
+using syntax::Field;
+using syntax::Kind;
+
+namespace {
+
+constexpr int kDeepest = 12;  // of names that stand for names
+
+/// Functions of the torch namespace that give no tensor.
+constexpr std::array<std::string_view, 24> kNoTensor = {"load",
+                                                        "save",
+                                                        "compile",
+                                                        "no_grad",
+                                                        "enable_grad",
+                                                        "inference_mode",
+                                                        "manual_seed",
+                                                        "seed",
+                                                        "get_rng_state",
+                                                        "device",
+                                                        "dtype",
+                                                        "finfo",
+                                                        "iinfo",
+                                                        "is_tensor",
+                                                        "is_grad_enabled",
+                                                        "set_grad_enabled",
+                                                        "set_default_device",
+                                                        "set_num_threads",
+                                                        "get_num_threads",
+                                                        "set_default_dtype",
+                                                        "typename",
+                                                        "autocast",
+                                                        "numel",
+                                                        "use_deterministic_algorithms"};
+
+/// Methods that give their object, or another of its kind.
+constexpr std::array<std::string_view, 22> kSame = {
+    "cuda",  "npu",       "cpu",     "to",     "float",      "half", "bfloat16", "double",
+    "train", "eval",      "clone",   "detach", "contiguous", "view", "reshape",  "requires_grad_",
+    "type",  "unsqueeze", "squeeze", "long",   "int",        "bool"};
+
+std::string_view last_part(std::string_view name) noexcept { return name.substr(name.rfind('.') + 1); }
+
+}  // namespace
+
+bool is_module_or_tensor(std::string_view api) noexcept {
+  static constexpr std::array<std::string_view, 12> known = {"torch.nn.Module",
+                                                             "torch.nn.modules.Module",
+                                                             "torch.nn.modules.module.Module",
+                                                             "torch.Tensor",
+                                                             "torch.nn.Parameter",
+                                                             "torch.nn.parameter.Parameter",
+                                                             "torch.nn.parallel.DistributedDataParallel",
+                                                             "torch.nn.DataParallel",
+                                                             "pytorch_lightning.LightningModule",
+                                                             "lightning.LightningModule",
+                                                             "transformers.PreTrainedModel",
+                                                             "torch.nn.utils.rnn.PackedSequence"};
+  return std::find(known.begin(), known.end(), api) != known.end() ||
+         (api.starts_with("torch.nn.") && !last_part(api).empty() &&
+          std::isupper(static_cast<unsigned char>(last_part(api)[0])));
+}
+
+Module::Module(std::string path, std::string_view text, const Project* project)
+    : path_(std::move(path)), tree_(text), scopes_(tree_), project_(project) {}
+
+std::string Module::id_of(NodeId definition) const {
+  return path_ + "#" + std::string(tree_.text(tree_.child(definition, Field::Name)));
+}
+
+Value Module::imported(const Binding& b) const {
+  if (project_) {
+    const bool framework =
+        b.module == "torch" || b.module == "tensorflow" || b.module == "torch_npu" || b.module == "numpy";
+    if (const std::string file = framework ? std::string() : project_->file_of(b.module, path_); !file.empty()) {
+      if (b.name.empty()) return {What::Module, file, true};
+      if (Value v = project_->member(file, b.name)) return v;
+      const std::string dot = b.module.empty() || b.module.back() != '.' ? "." : "";
+      if (std::string sub = project_->file_of(b.module + dot + b.name, path_); !sub.empty())
+        return {What::Module, std::move(sub), true};
+      return {};
+    }
+  }
+  if (b.module.starts_with('.')) return {};
+  return {What::Api, b.name.empty() ? b.module : b.module + "." + b.name};
+}
+
+Value Module::value_of(const Binding& b, int depth) const {
+  switch (b.how) {
+    case Bind::Import: return imported(b);
+    case Bind::Class: return {What::Class, id_of(b.node), true};
+    case Bind::Function: return {What::Function, id_of(b.node), true};
+    case Bind::Assignment: return b.value == kNone ? Value{} : value(b.value, depth + 1);
+    case Bind::Parameter: {
+      // an annotation says more than a default
+      const NodeId parameter = tree_.parent(b.node);
+      if (tree_.kind(parameter) == Kind::TypedParameter || tree_.kind(parameter) == Kind::TypedDefaultParameter) {
+        const NodeId type = tree_.child(tree_.child(parameter, Field::Type), std::size_t{0});
+        if (Value v = value(type, depth + 1); v.what == What::Api || v.what == What::Class)
+          return {What::Instance, v.name, v.own};
+      }
+      return {};
+    }
+    case Bind::Loop: break;
+  }
+  return {};
+}
+
+Value Module::merge(const std::vector<Binding>& bindings, int depth) const {
+  Value best;
+  bool all = true;
+  for (const Binding& b : bindings) {
+    if (b.how == Bind::Assignment && tree_.kind(b.value) == Kind::None) {
+      all = false;  // try: import x … except ImportError: x = None
+      continue;
+    }
+    const Value v = value_of(b, depth);
+    if (!v) {
+      all = false;
+    } else if (!best) {
+      best = v;
+    } else if (!(best == v)) {
+      all = false;
+      if (best.what != What::Api && v.what == What::Api) best = v;
+    }
+  }
+  // a parameter is whatever the caller passes
+  for (const Binding& b : bindings)
+    if (b.how == Bind::Parameter && best.what != What::Instance) return {};
+  best.sure = best.sure && all;
+  return best;
+}
+
+Value Module::attribute(const Value& base, std::string_view name) const {
+  switch (base.what) {
+    case What::Api: return {What::Api, base.name + "." + std::string(name), false, base.sure};
+    case What::Module: {
+      if (!project_) return {};
+      Value v = project_->member(base.name, std::string(name));
+      if (!v) {
+        // a package's submodule
+        const std::size_t slash = base.name.rfind('/');
+        const std::string folder = slash == std::string::npos ? "" : base.name.substr(0, slash + 1);
+        if (base.name.ends_with("__init__.py"))
+          if (std::string file = project_->file_of("." + std::string(name), folder + "__init__.py"); !file.empty())
+            v = {What::Module, std::move(file), true};
+      }
+      v.sure = v.sure && base.sure;
+      return v;
+    }
+    case What::Instance: return {What::Member, base.name + "." + std::string(name), base.own, base.sure};
+    default: return {};
+  }
+}
+
+Value Module::called(const Value& callee) const {
+  if (callee.what == What::Class) return {What::Instance, callee.name, true, callee.sure};
+  if (callee.what == What::Member) {
+    const std::size_t dot = callee.name.rfind('.');
+    const std::string_view method = std::string_view(callee.name).substr(dot + 1);
+    if (std::find(kSame.begin(), kSame.end(), method) != kSame.end())
+      return {What::Instance, callee.name.substr(0, dot), callee.own, callee.sure};
+    return {};
+  }
+  if (callee.what != What::Api) return {};
+  const std::string_view last = last_part(callee.name);
+  if (callee.name == "torch.device") return {What::Instance, "torch.device", false, callee.sure};
+  if (!last.empty() && std::isupper(static_cast<unsigned char>(last[0])))
+    return {What::Instance, callee.name, false, callee.sure};
+  if (callee.name.starts_with("torch.") && callee.name.find('.', 6) == std::string::npos &&
+      std::find(kNoTensor.begin(), kNoTensor.end(), last) == kNoTensor.end())
+    return {What::Instance, "torch.Tensor", false, callee.sure};
+  return {};
+}
+
+Value Module::value(NodeId id, int depth) const {
+  if (id == kNone || depth > kDeepest) return {};
+  if (const auto found = known_.find(id); found != known_.end()) return found->second;
+  Value result;
+  const ScopeId scope = scopes_.of(id);
+  switch (tree_.kind(id)) {
+    case Kind::Identifier: {
+      const std::string_view name = tree_.text(id);
+      if (const ScopeId owner = scopes_.class_of_self(name, scope); owner != kNoScope) {
+        result = {What::Instance, id_of(scopes_[owner].node), true};
+        break;
+      }
+      known_.emplace(id, Value{});  // x = f(x) asks for itself
+      if (const auto* bindings = scopes_.lookup(name, scope)) {
+        result = merge(*bindings, depth);
+      } else if (project_) {
+        for (const std::string& module : scopes_.wildcards())
+          if (const std::string file = project_->file_of(module, path_); !file.empty())
+            if ((result = project_->member(file, std::string(name)))) break;
+      }
+      if (!result && !scopes_.lookup(name, scope))
+        for (const std::string& module : scopes_.wildcards())
+          if (module == "torch" && name == "cuda") result = {What::Api, "torch.cuda", false, false};
+      break;
+    }
+    case Kind::Attribute: {
+      const NodeId object = tree_.child(id, Field::Object);
+      const std::string_view name = tree_.text(tree_.child(id, Field::Attribute));
+      if (tree_.kind(object) == Kind::Identifier) {
+        if (const ScopeId owner = scopes_.class_of_self(tree_.text(object), scope); owner != kNoScope) {
+          // self.x, as the class's methods set it
+          if (const auto set = scopes_[owner].attributes.find(name); set != scopes_[owner].attributes.end()) {
+            known_.emplace(id, Value{});
+            for (NodeId v : set->second) {
+              Value one = value(v, depth + 1);
+              if (!one) result.sure = false;
+              if (one && !result) result = one;
+            }
+            if (result) break;
+          }
+        }
+      }
+      result = attribute(value(object, depth + 1), name);
+      break;
+    }
+    case Kind::Call: result = called(value(tree_.child(id, Field::Function), depth + 1)); break;
+    case Kind::Parenthesized:
+    case Kind::Type: result = value(tree_.child(id, std::size_t{0}), depth + 1); break;
+    case Kind::Await: break;
+    case Kind::NamedExpression: result = value(tree_.child(id, Field::Value), depth + 1); break;
+    case Kind::Conditional: {
+      const Value a = value(tree_.child(id, std::size_t{0}), depth + 1),
+                  b = value(tree_.child(id, std::size_t{2}), depth + 1);
+      result = a == b ? a : a && tree_.kind(tree_.child(id, std::size_t{2})) == Kind::None ? a : Value{};
+      break;
+    }
+    case Kind::String: {
+      std::string text;
+      if (plain_string(id, text)) result = {What::String, std::move(text)};
+      break;
+    }
+    default: break;
+  }
+  known_[id] = result;
+  return result;
+}
+
+bool Module::plain_string(NodeId id, std::string& text) const {
+  if (tree_.kind(id) != Kind::String) return false;
+  text.clear();
+  for (NodeId c : tree_.children(id)) {
+    switch (tree_.kind(c)) {
+      case Kind::StringStart:
+      case Kind::StringEnd: break;
+      case Kind::StringContent:
+        if (tree_[c].first != kNone) return false;
+        text += tree_.text(c);
+        break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
+void Module::sources(NodeId id, std::vector<NodeId>& found, int depth) const {
+  if (id == kNone || depth > 6 || std::find(found.begin(), found.end(), id) != found.end()) return;
+  switch (tree_.kind(id)) {
+    case Kind::Conditional:
+      sources(tree_.child(id, std::size_t{0}), found, depth + 1);
+      sources(tree_.child(id, std::size_t{2}), found, depth + 1);
+      return;
+    case Kind::Boolean:
+      for (NodeId c : tree_.children(id)) sources(c, found, depth + 1);
+      return;
+    case Kind::Parenthesized: sources(tree_.child(id, std::size_t{0}), found, depth + 1); return;
+    case Kind::NamedExpression: sources(tree_.child(id, Field::Value), found, depth + 1); return;
+    case Kind::Identifier:
+      found.push_back(id);
+      if (const auto* bindings = scopes_.lookup(tree_.text(id), scopes_.of(id)))
+        for (const Binding& b : *bindings)
+          if (b.value != kNone) sources(b.value, found, depth + 1);
+      return;
+    case Kind::Attribute: {
+      found.push_back(id);
+      const NodeId object = tree_.child(id, Field::Object);
+      if (tree_.kind(object) != Kind::Identifier) return;
+      const ScopeId owner = scopes_.class_of_self(tree_.text(object), scopes_.of(id));
+      if (owner == kNoScope) return;
+      const std::string_view name = tree_.text(tree_.child(id, Field::Attribute));
+      if (const auto set = scopes_[owner].attributes.find(name); set != scopes_[owner].attributes.end())
+        for (NodeId v : set->second) sources(v, found, depth + 1);
+      if (const auto set = scopes_[owner].names.find(name); set != scopes_[owner].names.end())
+        for (const Binding& b : set->second) sources(b.value, found, depth + 1);
+      return;
+    }
+    case Kind::Call: {
+      // "cuda:{}".format(…), torch.device("cuda")
+      const NodeId callee = tree_.child(id, Field::Function);
+      if (tree_.kind(callee) == Kind::Attribute && tree_.text(tree_.child(callee, Field::Attribute)) == "format")
+        sources(tree_.child(callee, Field::Object), found, depth + 1);
+      else found.push_back(id);
+      return;
+    }
+    case Kind::Binary:  // "cuda:%d" % n, "cuda:" + n
+      sources(tree_.child(id, Field::Left), found, depth + 1);
+      return;
+    case Kind::ConcatenatedString:
+      if (const NodeId first = tree_.child(id, std::size_t{0}); first != kNone) sources(first, found, depth + 1);
+      return;
+    default: found.push_back(id); return;
+  }
+}
+
+std::string Module::parameter(const syntax::Tree& tree, NodeId argument, const std::vector<std::string>& parameters) {
+  if (tree.kind(argument) == Kind::KeywordArgument) return std::string(tree.text(tree.child(argument, Field::Name)));
+  std::size_t position = 0;
+  for (NodeId c : tree.children(tree.parent(argument))) {
+    if (c == argument)
+      return position < parameters.size() && parameters[position] != "*" ? parameters[position] : std::string();
+    if (tree.kind(c) == Kind::ListSplat || tree.kind(c) == Kind::DictionarySplat) return {};
+    if (tree.kind(c) != Kind::KeywordArgument) ++position;
+  }
+  return {};
+}
+
+std::vector<std::string> Module::parameters(NodeId function) const {
+  std::vector<std::string> names;
+  for (NodeId p : tree_.children(tree_.child(function, Field::Parameters))) {
+    NodeId name = p;
+    if (tree_.kind(p) == Kind::DefaultParameter || tree_.kind(p) == Kind::TypedDefaultParameter)
+      name = tree_.child(p, Field::Name);
+    if (tree_.kind(p) == Kind::TypedParameter) name = tree_.child(p, std::size_t{0});
+    names.emplace_back(tree_.kind(name) == Kind::Identifier ? std::string(tree_.text(name)) : "*");
+    if (names.back() == "*") break;
+  }
+  return names;
+}
+
+Summary Module::summarise() const {
+  Summary s;
+  for (const auto& [name, bindings] : scopes_[0].names) {
+    for (const Binding& b : bindings) {
+      if (b.how == Bind::Function) s.functions[std::string(name)].parameters = parameters(b.node);
+      if (b.how != Bind::Class) continue;
+      ClassInfo& info = s.classes[std::string(name)];
+      for (NodeId base : tree_.children(tree_.child(b.node, Field::Superclasses)))
+        if (tree_.kind(base) != Kind::KeywordArgument) info.bases.push_back(value(base));
+      const ScopeId body = scopes_.opened_by(b.node);
+      for (const auto& [method, defined] : scopes_[body].names)
+        for (const Binding& m : defined)
+          if (m.how == Bind::Function) {
+            info.methods[std::string(method)].parameters = parameters(m.node);
+            const NodeId code = tree_.child(m.node, Field::Body);
+            for (NodeId n = code; code != kNone && n < tree_[code].last; ++n) {
+              std::string text;
+              const bool again =
+                  (tree_.kind(n) == Kind::Attribute && tree_.text(tree_.child(n, Field::Attribute)) == method) ||
+                  (plain_string(n, text) && (text == method || text.starts_with(std::string(method) + ":")));
+              if (!again) continue;
+              info.forwarding.emplace_back(method);
+              break;
+            }
+          }
+    }
+    if (Value v = merge(bindings, 0)) s.names.emplace(std::string(name), std::move(v));
+  }
+  if (project_)
+    for (const std::string& module : scopes_.wildcards())
+      if (std::string file = project_->file_of(module, path_); !file.empty()) s.wildcards.push_back(std::move(file));
+  return s;
+}
+
+}  // namespace updraft::migrate::names

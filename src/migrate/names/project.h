@@ -1,0 +1,90 @@
+// The user's own modules: which import means which file, and what a module offers to others. Files are looked into
+// only when somebody asks, once, by any thread.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace updraft::migrate::names {
+
+enum class What : std::uint8_t {
+  Unknown,
+  Api,       ///< something outside the project, by its dotted name: torch.cuda.is_available
+  Module,    ///< a file of the project; `name` is its path
+  Class,     ///< of the project; `name` is PATH#NAME
+  Function,  ///< of the project; likewise
+  Instance,  ///< of a class; `name` is the class's (own: PATH#NAME)
+  Member,    ///< an attribute of such an instance: CLASS.ATTRIBUTE
+  String     ///< a literal; `name` is its text
+};
+
+struct Value {
+  What what = What::Unknown;
+  std::string name;
+  bool own = false;  ///< of the project
+  bool sure = true;  ///< every binding agrees
+
+  explicit operator bool() const noexcept { return what != What::Unknown; }
+  bool is_api(std::string_view api) const noexcept { return what == What::Api && name == api; }
+  bool operator==(const Value& o) const noexcept { return what == o.what && own == o.own && name == o.name; }
+};
+
+struct FunctionInfo {
+  std::vector<std::string> parameters;  ///< names in order; "*" from the first starred one on
+};
+
+struct ClassInfo {
+  std::vector<Value> bases;
+  std::unordered_map<std::string, FunctionInfo> methods;
+  std::vector<std::string> forwarding;  ///< methods whose body names them again: def cuda(self): self.x.cuda()
+};
+
+/// What a module offers.
+struct Summary {
+  std::unordered_map<std::string, Value> names;  ///< imports, constants, classes, functions
+  std::unordered_map<std::string, FunctionInfo> functions;
+  std::unordered_map<std::string, ClassInfo> classes;
+  std::vector<std::string> wildcards;  ///< paths of modules taken in whole
+};
+
+class Project {
+ public:
+  using Reader = std::function<std::string(const std::string& path)>;
+  /// `python` are paths relative to the root, with '/'; `read` gives the text of one, empty where it cannot.
+  Project(Reader read, const std::vector<std::string>& python);
+
+  /// Path of the file that `module` means in the file `from`; empty where it is not of the project.
+  std::string file_of(std::string_view module, std::string_view from) const;
+  /// Never null; empty for what cannot be read or is being read by the caller already.
+  std::shared_ptr<const Summary> summary(const std::string& path) const;
+  /// A name of a module of the project, through its re-exports.
+  Value member(const std::string& path, const std::string& name, int depth = 0) const;
+  /// Null where the project has no such class. `id` is PATH#NAME.
+  const ClassInfo* class_info(const std::string& id) const;
+  const FunctionInfo* function_info(const std::string& id) const;
+  /// Whether a class of the project is one of these, by its bases. Unknown bases count as no.
+  bool derives(const std::string& id, const std::function<bool(std::string_view)>& from, int depth = 0) const;
+  /// The class (PATH#NAME) that defines a method: the class itself or a base of the project; empty where none does.
+  std::string defines(const std::string& id, const std::string& method, int depth = 0) const;
+
+  /// Methods of the user's own that look like the framework's and stay: `def cuda(self)` of a class that is neither
+  /// Module nor Tensor and moves nothing. Where there are any, x.NAME() on an unknown x is doubtful.
+  bool keeps(std::string_view method) const;
+  void note_kept(std::string_view method);
+  /// Whether a class's own method is to be renamed with the framework's.
+  bool follows(const std::string& id, const std::string& method) const;
+
+ private:
+  Reader read_;
+  std::unordered_map<std::string, std::string> modules_;  // dotted name, from several roots → path
+  std::unordered_map<std::string, bool> files_;
+  mutable std::recursive_mutex mutex_;
+  mutable std::unordered_map<std::string, std::shared_ptr<const Summary>> summaries_;
+  std::unordered_map<std::string, bool> kept_;
+};
+
+}  // namespace updraft::migrate::names

@@ -1,0 +1,286 @@
+// Resolved names: attribute chains such as torch.cuda.is_available and the imports that bind them.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "migrate/rewrite/sites.h"
+
+namespace updraft::migrate::rewrite {
+namespace {
+
+using Parts = std::vector<std::string>;
+
+Parts split(std::string_view name) {
+  Parts parts;
+  while (true) {
+    const std::size_t dot = name.find('.');
+    parts.emplace_back(name.substr(0, dot));
+    if (dot == std::string_view::npos) return parts;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+std::string join(const Parts& parts, std::size_t from, std::size_t to) {
+  std::string name;
+  for (std::size_t i = from; i < to && i < parts.size(); ++i) name += (i > from ? "." : "") + parts[i];
+  return name;
+}
+
+/// `name` after a rule: what the rule names is exchanged, the rest stays.
+std::string renamed(const rules::Rule& rule, std::string_view name) {
+  for (const std::string& from : rule.names)
+    if (rules::under(name, from)) return rule.to + std::string(name.substr(from.size()));
+  return std::string(name);
+}
+
+/// The tokens of a chain a.b.c, outermost last; empty where its base is no name.
+bool tokens(const syntax::Tree& tree, NodeId chain, std::vector<NodeId>& found) {
+  std::vector<NodeId> reversed;
+  for (; tree.kind(chain) == Kind::Attribute; chain = tree.child(chain, Field::Object))
+    reversed.push_back(tree.child(chain, Field::Attribute));
+  if (tree.kind(chain) != Kind::Identifier) return false;
+  reversed.push_back(chain);
+  found.assign(reversed.rbegin(), reversed.rend());
+  return true;
+}
+
+/// Whether an import binds a name that a rule's change has to follow at the import, not at the uses.
+class Imports {
+ public:
+  explicit Imports(Sites& sites) : s_(sites), tree_(sites.tree()) {}
+
+  void visit(NodeId statement) {
+    if (tree_.kind(statement) == Kind::Import) {
+      for (NodeId c : tree_.children(statement))
+        if (tree_[c].field == Field::Name) plain(statement, c);
+    } else {
+      from(statement);
+    }
+  }
+
+ private:
+  bool own(std::string_view module) const {
+    return s_.module.project() && module != "torch" && !s_.module.project()->file_of(module, s_.module.path()).empty();
+  }
+
+  /// import a.b [as c]
+  void plain(NodeId statement, NodeId item) {
+    const bool aliased = tree_.kind(item) == Kind::AliasedImport;
+    const NodeId dotted = aliased ? tree_.child(item, Field::Name) : item;
+    const std::string name(tree_.text(dotted));
+    if (own(name)) return;
+    package(name, item);
+    const rules::Rule* rule = s_.rules.api(name);
+    if (!rule || !s_.applies(*rule) || s_.kept(statement)) return;
+    Finding& f = s_.add(*rule, item, Confidence::Certain, name);
+    if (rule->to.empty()) return;
+    const Parts before = split(name), after = split(renamed(*rule, name));
+    if (before.size() == after.size()) {
+      std::size_t n = 0;
+      for (NodeId part : tree_.children(dotted)) {
+        if (before[n] != after[n]) f.edits.push_back(s_.replace(part, after[n]));
+        ++n;
+      }
+    } else if (aliased) {
+      f.edits.push_back(s_.replace(dotted, join(after, 0, after.size())));
+    } else {
+      f.confidence = Confidence::Review;  // the bound name would change
+    }
+  }
+
+  void from(NodeId statement) {
+    const NodeId module = tree_.child(statement, Field::ModuleName);
+    if (tree_.kind(module) != Kind::DottedName) return;  // relative: the user's own
+    const std::string name(tree_.text(module));
+    if (own(name)) return;
+    package(name, module);
+    if (s_.kept(statement)) return;
+    std::vector<NodeId> items;
+    bool star = false;
+    for (NodeId c : tree_.children(statement)) {
+      if (tree_[c].field == Field::Name) items.push_back(c);
+      star = star || tree_.kind(c) == Kind::WildcardImport;
+    }
+    const rules::Rule* whole = s_.rules.api(name);
+    if (whole && !s_.applies(*whole)) whole = nullptr;
+    if (star) {
+      if (whole && !whole->to.empty())
+        change_module(s_.add(*whole, module, Confidence::Likely, name), module, name, renamed(*whole, name));
+      return;
+    }
+    // where each name goes
+    struct Target {
+      NodeId item;
+      const rules::Rule* rule;
+      std::string before, after;
+    };
+    std::vector<Target> targets;
+    for (NodeId item : items) {
+      const NodeId dotted = tree_.kind(item) == Kind::AliasedImport ? tree_.child(item, Field::Name) : item;
+      Target t{item, nullptr, name + "." + std::string(tree_.text(dotted)), {}};
+      t.rule = s_.rules.api(t.before);
+      if (t.rule && !s_.applies(*t.rule)) t.rule = nullptr;
+      t.after = t.rule && !t.rule->to.empty() ? renamed(*t.rule, t.before) : t.before;
+      if (t.rule && t.rule->to.empty()) s_.add(*t.rule, item, Confidence::Certain, t.before);
+      targets.push_back(std::move(t));
+    }
+    const auto module_of = [](const std::string& n) { return n.substr(0, n.rfind('.')); };
+    const auto last_of = [](const std::string& n) { return n.substr(n.rfind('.') + 1); };
+    const auto changed = [](const Target& t) { return t.after != t.before; };
+    if (std::none_of(targets.begin(), targets.end(), changed)) return;
+    const std::string first = module_of(targets.front().after);
+    const bool together =
+        std::all_of(targets.begin(), targets.end(), [&](const Target& t) { return module_of(t.after) == first; });
+    if (together) {
+      if (first != name)
+        change_module(
+            s_.add(*std::find_if(targets.begin(), targets.end(), changed)->rule, module, Confidence::Certain, name),
+            module, name, first);
+      for (const Target& t : targets)
+        if (last_of(t.after) != last_of(t.before)) change_item(t.item, *t.rule, t.before, last_of(t.after));
+      return;
+    }
+    // names part: one statement for each module
+    std::vector<std::pair<std::string, std::string>> lines;
+    for (const Target& t : targets) {
+      std::string entry = last_of(t.after);
+      if (tree_.kind(t.item) == Kind::AliasedImport)
+        entry += " as " + std::string(tree_.text(tree_.child(t.item, Field::Alias)));
+      else if (entry != last_of(t.before)) entry += " as " + last_of(t.before);
+      const auto line =
+          std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == module_of(t.after); });
+      if (line == lines.end()) lines.emplace_back(module_of(t.after), std::move(entry));
+      else line->second += ", " + entry;
+    }
+    const std::string_view text = tree_.text();
+    const std::size_t start = text.rfind('\n', tree_[statement].begin) + 1;
+    const std::string_view indent = text.substr(start, tree_[statement].begin - start);
+    const bool alone = indent.find_first_not_of(" \t") == std::string_view::npos;
+    const std::string between =
+        alone ? std::string(text.find("\r\n") != std::string_view::npos ? "\r\n" : "\n") + std::string(indent) : "; ";
+    std::string written;
+    for (const auto& [from_module, entries] : lines)
+      written += (written.empty() ? "" : between) + "from " + from_module + " import " + entries;
+    const Target& first_changed = *std::find_if(targets.begin(), targets.end(), changed);
+    Finding& f = s_.add(*first_changed.rule, statement, Confidence::Likely, first_changed.before);
+    f.edits.push_back(s_.replace(statement, written));
+  }
+
+  void change_module(Finding& f, NodeId module, const std::string& before, const std::string& after) {
+    const Parts a = split(before), b = split(after);
+    if (a.size() == b.size()) {
+      std::size_t n = 0;
+      for (NodeId part : tree_.children(module)) {
+        if (a[n] != b[n]) f.edits.push_back(s_.replace(part, b[n]));
+        ++n;
+      }
+    } else {
+      f.edits.push_back(s_.replace(module, after));
+    }
+  }
+
+  void change_item(NodeId item, const rules::Rule& rule, const std::string& api, const std::string& now) {
+    Finding& f = s_.add(rule, item, Confidence::Certain, api);
+    if (tree_.kind(item) == Kind::AliasedImport) f.edits.push_back(s_.replace(tree_.child(item, Field::Name), now));
+    else f.edits.push_back(s_.replace(item, now + " as " + std::string(tree_.text(item))));  // uses keep their name
+  }
+
+  void package(const std::string& name, NodeId node) {
+    for (std::string_view part = name; !part.empty();) {
+      for (const rules::Rule* rule : s_.rules.imports(part))
+        if (s_.applies(*rule)) {
+          s_.add(*rule, node, Confidence::Certain, name);
+          return;
+        }
+      const std::size_t dot = part.rfind('.');
+      part = dot == std::string_view::npos ? std::string_view{} : part.substr(0, dot);
+    }
+  }
+
+  Sites& s_;
+  const syntax::Tree& tree_;
+};
+
+/// Name with the attributes around it: torch.cuda in torch.cuda.nvtx.range_push gives the whole.
+std::string outermost(const syntax::Tree& tree, NodeId node, std::string name) {
+  for (NodeId up = tree.parent(node);
+       up != kNone && tree.kind(up) == Kind::Attribute && tree.child(up, Field::Object) == node;
+       node = up, up = tree.parent(up))
+    name += "." + std::string(tree.text(tree.child(up, Field::Attribute)));
+  return name;
+}
+
+/// Whether a chain is only assigned to or deleted (mock: torch.cuda.is_available = …). It is renamed like a use.
+void chain(Sites& s, NodeId node) {
+  const syntax::Tree& tree = s.tree();
+  const auto& candidates = s.rules.apis(tree.text(tree.child(node, Field::Attribute)));
+  if (candidates.empty()) return;
+  const Value value = s.module.value(node);
+  if (value.what != What::Api) return;
+  const std::string whole = outermost(tree, node, value.name);
+  const rules::Rule* rule = s.rules.api(whole);
+  if (!rule || !s.applies(*rule) || std::find(candidates.begin(), candidates.end(), rule) == candidates.end()) return;
+  if (std::find(rule->names.begin(), rule->names.end(), value.name) == rule->names.end()) return;
+  std::vector<NodeId> parts;
+  if (!tokens(tree, node, parts)) return;
+  const std::size_t base =
+      split(s.module.value(parts.front()).name).size();  // parts of the name that the first token stands for
+  for (NodeId n = node; tree.kind(n) == Kind::Attribute; n = tree.child(n, Field::Object)) s.done[n] = true;
+  if (s.kept(node)) return;
+  Finding& f = s.add(*rule, node, value.sure ? Confidence::Certain : Confidence::Likely, whole);
+  if (rule->to.empty()) return;
+  const Parts before = split(value.name), after = split(renamed(*rule, value.name));
+  const bool same_base = base < after.size() && join(before, 0, base) == join(after, 0, base);
+  if (same_base && before.size() == after.size()) {
+    for (std::size_t i = base; i < before.size(); ++i)
+      if (before[i] != after[i]) f.edits.push_back(s.replace(parts[i - base + 1], after[i]));
+  } else {
+    // another length or another root: all of the chain, unless comments stand in it
+    const NodeId from = same_base ? parts[1] : parts[0];
+    const std::string_view old = tree.text().substr(tree[from].begin, tree[node].end - tree[from].begin);
+    if (old.find('#') != std::string_view::npos || old.find('\n') != std::string_view::npos)
+      f.confidence = Confidence::Review;
+    f.edits.push_back({tree[from].begin, tree[node].end, join(after, same_base ? base : 0, after.size())});
+  }
+}
+
+/// Names that imports bound and on which there are only reports: their uses.
+void uses(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  std::unordered_map<std::string_view, bool> wanted;
+  for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
+    for (const auto& [name, bindings] : s.module.scopes()[scope].names)
+      for (const names::Binding& b : bindings) {
+        if (b.how != names::Bind::Import || b.name.empty() || b.module.starts_with('.')) continue;
+        const rules::Rule* rule = s.rules.api(b.module + "." + b.name);
+        if (rule && rule->to.empty()) wanted[name] = true;
+      }
+  if (wanted.empty()) return;
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    if (tree.kind(id) != Kind::Identifier || s.done[id] || !wanted.contains(tree.text(id))) continue;
+    const Kind above = tree.kind(tree.parent(id));
+    if (above == Kind::DottedName || above == Kind::AliasedImport || tree[id].field == Field::Attribute) continue;
+    if (above == Kind::KeywordArgument && tree[id].field == Field::Name) continue;
+    const Value value = s.module.value(id);
+    if (value.what != What::Api) continue;
+    const std::string whole = outermost(tree, id, value.name);
+    const rules::Rule* rule = s.rules.api(whole);
+    if (!rule || !rule->to.empty() || !s.applies(*rule) || !rules::under(value.name, rule->names.front())) continue;
+    s.add(*rule, id, value.sure ? Confidence::Certain : Confidence::Likely, whole);
+  }
+}
+
+}  // namespace
+
+void apis(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  Imports imports(s);
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    const Kind kind = tree.kind(id);
+    if (kind == Kind::Import || kind == Kind::ImportFrom) imports.visit(id);
+    if (kind == Kind::Attribute && !s.done[id]) chain(s, id);
+  }
+  uses(s);
+}
+
+}  // namespace updraft::migrate::rewrite

@@ -1,0 +1,92 @@
+#include "migrate/rewrite/sites.h"
+
+#include <algorithm>
+
+namespace updraft::migrate::rewrite {
+
+Finding& Sites::add(const rules::Rule& rule, NodeId node, Confidence confidence, std::string api) {
+  Finding f;
+  f.rule = rule.id;
+  f.category = rule.category;
+  f.confidence = lower(rule.confidence, confidence);
+  f.begin = tree()[node].begin;
+  f.end = tree()[node].end;
+  f.from = tree().position(f.begin);
+  f.to = tree().position(f.end);
+  f.api = std::move(api);
+  f.suggestion = rule.suggestion;
+  f.message = rule.message;
+  findings.push_back(std::move(f));
+  return findings.back();
+}
+
+Edit Sites::replace(NodeId node, std::string text) const {
+  return {tree()[node].begin, tree()[node].end, std::move(text)};
+}
+
+bool Sites::kept(NodeId node) const {
+  const std::string_view text = tree().text();
+  const std::size_t start = text.rfind('\n', tree()[node].begin) + 1;  // npos + 1 is 0
+  const std::size_t stop = std::min(text.find('\n', tree()[node].end), text.size());
+  const std::string_view lines = text.substr(start, stop - start);
+  const std::size_t at = lines.find("updraft: keep");
+  return at != std::string_view::npos && lines.substr(0, at).rfind('#') != std::string_view::npos;
+}
+
+namespace {
+
+/// Packages whose objects are torch's: a source that imports one of them is about torch.
+bool of_torch(std::string_view module) noexcept {
+  for (std::string_view p : {"torch",     "torchvision",  "torchaudio",
+                             "torchtext", "transformers", "accelerate",
+                             "timm",      "diffusers",    "pytorch_lightning",
+                             "lightning", "apex",         "fairseq",
+                             "mmcv",      "mmengine",     "detectron2",
+                             "deepspeed", "ignite",       "torchmetrics",
+                             "fastai",    "peft",         "trl",
+                             "monai",     "kornia",       "torch_geometric",
+                             "megatron",  "colossalai"})
+    if (rules::under(module, p)) return true;
+  return false;
+}
+
+bool about_torch(const Sites& s) {
+  for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
+    for (const auto& [name, bindings] : s.module.scopes()[scope].names)
+      for (const names::Binding& b : bindings)
+        if (b.how == names::Bind::Import && of_torch(b.module)) return true;
+  for (const std::string& m : s.module.scopes().wildcards())
+    if (of_torch(m)) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
+                            Confidence least) {
+  Sites s(module, rules, framework);
+  s.about_torch = about_torch(s);
+  apis(s);
+  members(s);
+  values(s);
+  environment(s);
+  for (Finding& f : s.findings) f.applied = !f.edits.empty() && f.confidence >= least;
+  if (framework == "pytorch") import_torch_npu(s, least);
+  for (NodeId error : s.tree().errors()) {
+    static const rules::Rule rule = [] {
+      rules::Rule r;
+      r.id = "PY001";
+      r.category = Category::Failure;
+      r.message = {
+          "the grammar does not know what stands here (syntax newer than Python 3.12, or an error): edited around",
+          "语法解析器无法识别此处（高于 Python 3.12 的语法或语法错误）：已跳过，其余部分照常处理"};
+      return r;
+    }();
+    s.add(rule, error, Confidence::Certain);
+  }
+  std::stable_sort(s.findings.begin(), s.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.begin < b.begin; });
+  return std::move(s.findings);
+}
+
+}  // namespace updraft::migrate::rewrite

@@ -1,0 +1,58 @@
+// What the rules work on in one Python source: its names, the rules, and the findings so far.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "migrate/finding.h"
+#include "migrate/names/module.h"
+#include "migrate/rules/rule.h"
+
+namespace updraft::migrate::rewrite {
+
+using names::Value;
+using names::What;
+using syntax::Field;
+using syntax::Kind;
+using syntax::kNone;
+using syntax::NodeId;
+
+struct Sites {
+  const names::Module& module;
+  const rules::RuleSet& rules;
+  std::string framework;
+  std::vector<Finding> findings;
+  std::vector<bool> done;    ///< nodes about which something has been said
+  bool about_torch = false;  ///< the source imports torch, or what is made for it
+
+  Sites(const names::Module& m, const rules::RuleSet& r, std::string f)
+      : module(m), rules(r), framework(std::move(f)), done(m.tree().size()) {}
+
+  const syntax::Tree& tree() const noexcept { return module.tree(); }
+  bool applies(const rules::Rule& rule) const noexcept { return rule.framework.empty() || rule.framework == framework; }
+  /// A finding at a node. The caller adds edits.
+  Finding& add(const rules::Rule& rule, NodeId node, Confidence confidence, std::string api = {});
+  /// Replaces a node's text.
+  Edit replace(NodeId node, std::string text) const;
+  /// The user forbade changes here: a comment `updraft: keep` stands on one of the node's lines.
+  bool kept(NodeId node) const;
+};
+
+inline Confidence lower(Confidence a, Confidence b) noexcept { return a < b ? a : b; }
+
+/// Attribute chains and imports: resolved names of the framework.
+void apis(Sites& sites);
+/// x.cuda(), x.is_cuda, and definitions of methods of these names.
+void members(Sites& sites);
+/// Strings that are devices or backends; arguments of calls.
+void values(Sites& sites);
+/// Names of environment variables.
+void environment(Sites& sites);
+/// Inserts `import torch_npu` where what is applied needs it.
+void import_torch_npu(Sites& sites, Confidence least);
+
+/// All of them, in order; findings by position.
+std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
+                            Confidence least);
+
+}  // namespace updraft::migrate::rewrite

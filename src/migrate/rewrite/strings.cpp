@@ -1,0 +1,280 @@
+#include "migrate/rewrite/strings.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+namespace updraft::migrate::rewrite {
+namespace {
+
+/// First piece of a literal's text; kNone where it begins with an interpolation or is empty.
+NodeId first_content(const syntax::Tree& tree, NodeId literal) {
+  for (NodeId c : tree.children(literal)) {
+    if (tree.kind(c) == Kind::StringStart) {
+      if (tree.text(c).find_first_of("bB") != std::string_view::npos) return kNone;
+      continue;
+    }
+    return tree.kind(c) == Kind::StringContent ? c : kNone;
+  }
+  return kNone;
+}
+
+bool only_content(const syntax::Tree& tree, NodeId content) {
+  const NodeId next = tree[content].next;
+  return next == kNone || tree.kind(next) == Kind::StringEnd;
+}
+
+std::string lowered(std::string_view text) {
+  std::string s(text);
+  for (char& c : s) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return s;
+}
+
+/// The last name of an expression: device in self.device, type in x.device.type, key in cfg["key"].
+std::string last_name(const syntax::Tree& tree, NodeId e) {
+  switch (tree.kind(e)) {
+    case Kind::Identifier: return std::string(tree.text(e));
+    case Kind::Attribute: return std::string(tree.text(tree.child(e, Field::Attribute)));
+    case Kind::Subscript: {
+      const NodeId key = tree.child(e, Field::Subscript);
+      const NodeId content = tree.kind(key) == Kind::String ? first_content(tree, key) : kNone;
+      return content == kNone ? std::string() : std::string(tree.text(content));
+    }
+    case Kind::Call: {
+      const std::string method = last_name(tree, tree.child(e, Field::Function));
+      if (method == "lower" || method == "strip" || method == "split" || method == "str")
+        return tree.kind(tree.child(e, Field::Function)) == Kind::Attribute
+                   ? last_name(tree, tree.child(tree.child(e, Field::Function), Field::Object))
+                   : last_name(tree, tree.child(tree.child(e, Field::Arguments), std::size_t{0}));
+      return method;
+    }
+    case Kind::Parenthesized: return last_name(tree, tree.child(e, std::size_t{0}));
+    default: return {};
+  }
+}
+
+bool says(std::string_view name, rules::Value value) noexcept {
+  return value == rules::Value::Device ? names_device(name) : names_backend(name);
+}
+
+/// Another literal of the same kind beside it: "cpu" beside "cuda", "gloo" beside "nccl".
+bool has_peer(const syntax::Tree& tree, NodeId group, rules::Value value) {
+  static constexpr std::array<std::string_view, 6> devices = {"cpu", "mps", "xpu", "npu", "tpu", "auto"},
+                                                   backends = {"gloo", "mpi", "ucc", "hccl", "xccl", "smddp"};
+  const auto& peers = value == rules::Value::Device ? devices : backends;
+  for (NodeId n = group; n < tree[group].last; ++n) {
+    if (tree.kind(n) != Kind::String) continue;
+    const NodeId content = first_content(tree, n);
+    if (content != kNone && std::find(peers.begin(), peers.end(), tree.text(content)) != peers.end()) return true;
+  }
+  return false;
+}
+
+Context comparison(const Sites& s, NodeId comparison, NodeId mine, rules::Value value, bool peer) {
+  const syntax::Tree& tree = s.tree();
+  Context best{"comparison", peer ? Confidence::Likely : Confidence::Review};
+  for (NodeId operand : tree.children(comparison)) {
+    if (operand == mine) continue;
+    const std::string name = last_name(tree, operand);
+    if (name == "type" && value == rules::Value::Device) {
+      const NodeId object = tree.child(operand, Field::Object);
+      const Value what = s.module.value(object);
+      const bool certain =
+          (what.what == What::Instance && what.name == "torch.device") || last_name(tree, object) == "device";
+      best.confidence = std::max(best.confidence, certain ? Confidence::Certain : Confidence::Likely);
+    } else if (says(name, value)) {
+      best.confidence = std::max(best.confidence, Confidence::Likely);
+    }
+  }
+  return best;
+}
+
+Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, bool peer) {
+  const syntax::Tree& tree = s.tree();
+  const NodeId call = tree.parent(list);
+  if (tree.kind(call) != Kind::Call) return {"other", Confidence::Review};
+  const NodeId callee = tree.child(call, Field::Function);
+  const std::string method = last_name(tree, callee);
+  const NodeId first = tree.child(list, std::size_t{0});
+  if (tree.kind(callee) == Kind::Attribute) {
+    const NodeId object = tree.child(callee, Field::Object);
+    if ((method == "startswith" || method == "endswith" || method == "split" || method == "replace" ||
+         method == "find" || method == "__eq__" || method == "assertEqual" || method == "index" || method == "count") &&
+        says(last_name(tree, object), value))
+      return {"comparison", Confidence::Likely};
+    if ((method == "get" || method == "setdefault" || method == "pop" || method == "getattr" || method == "update") &&
+        mine != first && tree.kind(first) == Kind::String) {
+      const NodeId key = first_content(tree, first);
+      if (key != kNone && says(tree.text(key), value)) return {"named", Confidence::Likely};
+    }
+    const Value what = s.module.value(callee);
+    if (what.what == What::Api && rules::under(what.name, "torch")) return {"call", Confidence::Likely};
+  } else if (method == "getattr" || method == "hasattr" || method == "setattr" || method == "delattr") {
+    const Value what = s.module.value(first);
+    if (mine == tree.child(list, std::size_t{1}))
+      return {"attribute", what.is_api("torch") ? Confidence::Certain : Confidence::Review};
+    if (tree.kind(tree.child(list, std::size_t{1})) == Kind::String) {
+      const NodeId key = first_content(tree, tree.child(list, std::size_t{1}));
+      if (key != kNone && says(tree.text(key), value)) return {"named", Confidence::Likely};
+    }
+  }
+  if (const Value what = s.module.value(callee); what.own && s.module.project()) {
+    std::vector<std::string> parameters;
+    if (what.what == What::Function) {
+      if (const auto* info = s.module.project()->function_info(what.name)) parameters = info->parameters;
+    } else if (what.what == What::Class) {
+      if (const auto* info = s.module.project()->class_info(what.name); info && info->methods.contains("__init__")) {
+        parameters = info->methods.at("__init__").parameters;
+        if (!parameters.empty()) parameters.erase(parameters.begin());  // self
+      }
+    }
+    if (says(names::Module::parameter(tree, mine, parameters), value)) return {"named", Confidence::Likely};
+  }
+  return {"other", peer ? Confidence::Likely : Confidence::Review};
+}
+
+Context keyword(const Sites& s, NodeId keyword, rules::Value value, bool peer) {
+  const syntax::Tree& tree = s.tree();
+  const std::string_view name = tree.text(tree.child(keyword, Field::Name));
+  if (says(name, value)) return {"named", Confidence::Likely};
+  const NodeId list = tree.parent(keyword);
+  if (name == "default" || name == "choices" || name == "const" || name == "value") {
+    // parser.add_argument("--device", default="cuda"), click.option, st.selectbox
+    for (NodeId a : tree.children(list)) {
+      if (tree.kind(a) != Kind::String) continue;
+      if (const NodeId text = first_content(tree, a); text != kNone && says(tree.text(text), value))
+        return {"option", Confidence::Likely};
+    }
+    return {"option", peer ? Confidence::Likely : Confidence::Review};
+  }
+  return {"other", peer ? Confidence::Likely : Confidence::Review};
+}
+
+}  // namespace
+
+bool names_device(std::string_view name) noexcept {
+  const std::string n = lowered(name);
+  for (std::string_view word : {"device", "map_location", "accelerator"})
+    if (n.find(word) != std::string::npos) return true;
+  return n == "dev" || n.ends_with("_dev") || n.ends_with("-dev") || n.starts_with("dev_");
+}
+
+bool names_backend(std::string_view name) noexcept {
+  const std::string n = lowered(name);
+  return n.find("backend") != std::string::npos || n == "dist" || n.find("ddp_") != std::string::npos ||
+         n.find("comm") == 0;
+}
+
+bool is_docstring(const syntax::Tree& tree, NodeId literal) {
+  NodeId up = tree.parent(literal);
+  while (tree.kind(up) == Kind::ConcatenatedString || tree.kind(up) == Kind::Parenthesized) up = tree.parent(up);
+  return tree.kind(up) == Kind::ExpressionStatement;
+}
+
+std::vector<Edit> device_edits(const syntax::Tree& tree, NodeId literal) {
+  const NodeId content = first_content(tree, literal);
+  if (content == kNone) return {};
+  const std::string_view text = tree.text(content);
+  const bool whole = text == "cuda" && only_content(tree, content);
+  if (!whole && !text.starts_with("cuda:")) return {};
+  // "cuda: out of memory" is a sentence
+  if (text.find_first_of(" \t\n") != std::string_view::npos) return {};
+  return {{tree[content].begin, tree[content].begin + 4, "npu"}};
+}
+
+bool has_index(const syntax::Tree& tree, NodeId literal) {
+  const NodeId content = first_content(tree, literal);
+  return content != kNone && tree.text(content).starts_with("cuda:");
+}
+
+std::vector<Edit> backend_edits(const syntax::Tree& tree, NodeId literal) {
+  const NodeId content = first_content(tree, literal);
+  if (content == kNone || !only_content(tree, content)) return {};
+  const std::string_view text = tree.text(content);
+  if (text == "nccl") return {{tree[content].begin, tree[content].end, "hccl"}};
+  // cpu:gloo,cuda:nccl
+  std::vector<Edit> edits;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    const std::string_view item = text.substr(at, comma - at);
+    const std::size_t colon = item.find(':');
+    if (colon == std::string_view::npos) return {};
+    const auto offset = static_cast<std::uint32_t>(tree[content].begin + at);
+    if (item.substr(0, colon) == "cuda") edits.push_back({offset, offset + 4, "npu"});
+    if (item.substr(colon + 1) == "nccl") {
+      const auto from = static_cast<std::uint32_t>(offset + colon + 1);
+      edits.push_back({from, from + 4, "hccl"});
+    }
+    at = comma + 1;
+  }
+  const bool nccl = std::any_of(edits.begin(), edits.end(), [](const Edit& e) { return e.text == "hccl"; });
+  return nccl ? edits : std::vector<Edit>{};
+}
+
+Context context(const Sites& s, NodeId literal, rules::Value value) {
+  const syntax::Tree& tree = s.tree();
+  NodeId mine = literal;
+  bool peer = false;
+  for (NodeId up = tree.parent(mine); up != kNone; mine = up, up = tree.parent(up)) {
+    switch (tree.kind(up)) {
+      case Kind::Parenthesized: continue;
+      case Kind::ConcatenatedString:
+        if (tree.child(up, std::size_t{0}) != mine) return {"other", Confidence::Review};
+        continue;
+      case Kind::Conditional:
+        if (tree.child(up, std::size_t{1}) == mine) return {"other", Confidence::Review};  // the condition
+        peer = peer || has_peer(tree, up, value);
+        continue;
+      case Kind::Boolean:
+      case Kind::List:
+      case Kind::Tuple:
+      case Kind::Set:
+      case Kind::ExpressionList: peer = peer || has_peer(tree, up, value); continue;
+      case Kind::Binary:
+        if (tree[mine].field != Field::Left) return {"other", Confidence::Review};
+        continue;
+      case Kind::Attribute: {  // "cuda:{}".format(…)
+        const NodeId call = tree.parent(up);
+        const std::string_view method = tree.text(tree.child(up, Field::Attribute));
+        if (method != "format" || tree.kind(call) != Kind::Call) return {"other", Confidence::Review};
+        up = call;
+        continue;
+      }
+      case Kind::Comparison: return comparison(s, up, mine, value, peer);
+      case Kind::ArgumentList: return argument(s, up, mine, value, peer);
+      case Kind::KeywordArgument: return keyword(s, up, value, peer);
+      case Kind::Assignment:
+      case Kind::NamedExpression: {
+        const NodeId left = tree.child(up, tree.kind(up) == Kind::Assignment ? Field::Left : Field::Name);
+        if (says(last_name(tree, left), value)) return {"named", Confidence::Likely};
+        return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
+      }
+      case Kind::DefaultParameter:
+      case Kind::TypedDefaultParameter:
+        return {"named",
+                says(tree.text(tree.child(up, Field::Name)), value) || peer ? Confidence::Likely : Confidence::Review};
+      case Kind::Pair: {
+        const NodeId key = tree.child(up, Field::Key);
+        if (mine == key) return {"other", Confidence::Review};
+        const NodeId text = tree.kind(key) == Kind::String ? first_content(tree, key) : kNone;
+        return {"named", text != kNone && says(tree.text(text), value) ? Confidence::Likely : Confidence::Review};
+      }
+      case Kind::Return: {
+        const NodeId function = tree.ancestor(up, Kind::Function);
+        const bool named = function != kNone && says(tree.text(tree.child(function, Field::Name)), value);
+        return {named  ? "named"
+                : peer ? "conditional"
+                       : "other",
+                named || peer ? Confidence::Likely : Confidence::Review};
+      }
+      case Kind::CasePattern: {
+        return {"comparison", Confidence::Likely};
+      }
+      default: return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
+    }
+  }
+  return {"other", Confidence::Review};
+}
+
+}  // namespace updraft::migrate::rewrite

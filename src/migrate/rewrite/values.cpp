@@ -1,0 +1,293 @@
+// Strings that are devices or backends: first those that flow into a parameter known to be one, then those whose
+// surroundings say so.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/strings.h"
+
+namespace updraft::migrate::rewrite {
+namespace {
+
+class Values {
+ public:
+  explicit Values(Sites& sites) : s_(sites), tree_(sites.tree()) {}
+
+  void run() {
+    for (NodeId id = 0; id < tree_.size(); ++id)
+      if (tree_.kind(id) == Kind::Call) call(id);
+    for (int round = 0; round < 3 && !fresh_parameters_.empty(); ++round) callers();
+    options();
+    for (NodeId id = 0; id < tree_.size(); ++id)
+      if (tree_.kind(id) == Kind::String && !s_.done[id]) literal(id);
+  }
+
+ private:
+  struct Sink {
+    const rules::Rule* rule;
+    Confidence confidence;
+  };
+
+  /// The name under which rules on arguments are found: of an attribute its own, of an imported name the original's.
+  std::string callee_name(NodeId callee) const {
+    if (tree_.kind(callee) == Kind::Attribute) return std::string(tree_.text(tree_.child(callee, Field::Attribute)));
+    if (tree_.kind(callee) != Kind::Identifier) return {};
+    const std::string_view name = tree_.text(callee);
+    if (const auto* bindings = s_.module.scopes().lookup(name, s_.module.scopes().of(callee)))
+      for (const names::Binding& b : *bindings) {
+        if (b.how == names::Bind::Import && !b.name.empty()) return b.name;
+        // autocast = functools.partial(…), D = torch.device
+        if (b.how == names::Bind::Assignment && tree_.kind(b.value) == Kind::Attribute)
+          return std::string(tree_.text(tree_.child(b.value, Field::Attribute)));
+      }
+    return std::string(name);
+  }
+
+  void call(NodeId call) {
+    const NodeId callee = tree_.child(call, Field::Function), list = tree_.child(call, Field::Arguments);
+    if (tree_.kind(list) != Kind::ArgumentList) return;
+    const std::string name = callee_name(callee);
+    const auto& candidates = name.empty() ? none_ : s_.rules.arguments(name);
+    Value value;
+    if (!candidates.empty()) value = s_.module.value(callee);
+    for (const rules::Rule* rule : candidates)
+      if (s_.applies(*rule))
+        if (const auto confidence = matches(*rule, callee, value)) arguments(*rule, list, *confidence);
+    for (NodeId argument : tree_.children(list)) {
+      if (tree_.kind(argument) != Kind::KeywordArgument) continue;
+      for (const rules::Rule* rule : s_.rules.keywords(tree_.text(tree_.child(argument, Field::Name)))) {
+        if (!s_.applies(*rule)) continue;
+        const Value what = s_.module.value(callee);
+        const bool of_torch = what.what == What::Api && rules::under(what.name, "torch");
+        mark(tree_.child(argument, Field::Value), *rule, of_torch ? Confidence::Certain : Confidence::Likely);
+      }
+    }
+  }
+
+  std::optional<Confidence> matches(const rules::Rule& rule, NodeId callee, const Value& value) const {
+    for (const std::string& name : rule.names) {
+      if (name.starts_with('.')) {  // a method of whatever object
+        if (tree_.kind(callee) != Kind::Attribute ||
+            tree_.text(tree_.child(callee, Field::Attribute)) != std::string_view(name).substr(1))
+          continue;
+        const Value owner = s_.module.value(tree_.child(callee, Field::Object));
+        if (owner.what == What::Api && !names::is_module_or_tensor(owner.name)) continue;
+        if (owner.what == What::Instance && owner.own) {
+          const auto* project = s_.module.project();
+          if (project && !project->defines(owner.name, name.substr(1)).empty() &&
+              !project->derives(owner.name, names::is_module_or_tensor))
+            continue;
+        }
+        return owner.what == What::Instance && owner.sure ? Confidence::Certain : Confidence::Likely;
+      }
+      if (value.what == What::Api && value.name == name) return value.sure ? Confidence::Certain : Confidence::Likely;
+      if (value.what == What::Member && value.name == name) return Confidence::Certain;
+    }
+    return std::nullopt;
+  }
+
+  void arguments(const rules::Rule& rule, NodeId list, Confidence confidence) {
+    int position = 0;
+    for (NodeId argument : tree_.children(list)) {
+      const Kind kind = tree_.kind(argument);
+      if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) {
+        position = -1000;  // nobody knows how many
+      } else if (kind == Kind::KeywordArgument) {
+        if (tree_.text(tree_.child(argument, Field::Name)) == rule.parameter)
+          mark(tree_.child(argument, Field::Value), rule, confidence);
+      } else if (position++ == rule.position && rule.position >= 0) {
+        mark(argument, rule, confidence);
+      }
+    }
+  }
+
+  /// Everything that the value of a device parameter may come from.
+  void mark(NodeId expression, const rules::Rule& rule, Confidence confidence) {
+    if (rule.value == rules::Value::Literal) {
+      std::string text;
+      const bool any = rule.literal == "*";
+      if (!any && !(s_.module.plain_string(expression, text) && text == rule.literal) &&
+          tree_.text(expression) != rule.literal)
+        return;
+      Finding& f = s_.add(rule, expression, confidence);
+      f.edits.push_back(s_.replace(expression, rule.to));
+      s_.done[expression] = true;
+      return;
+    }
+    std::vector<NodeId> found;
+    s_.module.sources(expression, found);
+    for (NodeId id : found) {
+      switch (tree_.kind(id)) {
+        case Kind::String:
+          if (auto [at, fresh] = sinks_.try_emplace(id, Sink{&rule, confidence}); !fresh)
+            at->second.confidence = std::max(at->second.confidence, confidence);
+          break;
+        case Kind::Dictionary:  // map_location={"cuda:0": "cuda:1"}
+          for (NodeId pair : tree_.children(id))
+            if (tree_.kind(pair) == Kind::Pair) {
+              mark(tree_.child(pair, Field::Key), rule, confidence);
+              mark(tree_.child(pair, Field::Value), rule, confidence);
+            }
+          break;
+        case Kind::List:
+        case Kind::Tuple:
+          for (NodeId item : tree_.children(id)) mark(item, rule, confidence);
+          break;
+        case Kind::Identifier: parameter(id, rule, confidence); break;
+        case Kind::Attribute:
+          options_.try_emplace(std::string(tree_.text(tree_.child(id, Field::Attribute))), Sink{&rule, confidence});
+          break;
+        default: break;
+      }
+    }
+  }
+
+  /// A parameter of a function here: what its callers pass flows as well.
+  void parameter(NodeId identifier, const rules::Rule& rule, Confidence confidence) {
+    const auto* bindings = s_.module.scopes().lookup(tree_.text(identifier), s_.module.scopes().of(identifier));
+    if (!bindings) return;
+    for (const names::Binding& b : *bindings) {
+      if (b.how != names::Bind::Parameter) continue;
+      const NodeId function = tree_.ancestor(b.node, Kind::Function);
+      if (function == kNone) continue;
+      const auto key = std::make_pair(function, std::string(tree_.text(identifier)));
+      if (parameters_.emplace(key, Sink{&rule, confidence}).second) fresh_parameters_.push_back(key);
+    }
+  }
+
+  void callers() {
+    const auto wanted = std::exchange(fresh_parameters_, {});
+    const std::string here = s_.module.path() + "#";
+    for (const auto& [function, name] : wanted) {
+      const Sink sink = parameters_.at({function, name});
+      const std::vector<std::string> all = s_.module.parameters(function);
+      const names::Scope& scope = s_.module.scopes()[s_.module.scopes().of(function)];
+      const bool method = scope.kind == names::ScopeKind::Class;
+      const std::string_view own_name = tree_.text(tree_.child(function, Field::Name));
+      const std::string id =
+          here +
+          std::string(method && own_name == "__init__" ? tree_.text(tree_.child(scope.node, Field::Name)) : own_name);
+      for (NodeId call = 0; call < tree_.size(); ++call) {
+        if (tree_.kind(call) != Kind::Call) continue;
+        const NodeId callee = tree_.child(call, Field::Function);
+        std::vector<std::string> parameters = all;
+        if (method && !parameters.empty()) parameters.erase(parameters.begin());  // self
+        if (method && own_name != "__init__") {
+          if (tree_.kind(callee) != Kind::Attribute || tree_.text(tree_.child(callee, Field::Attribute)) != own_name)
+            continue;
+          const Value owner = s_.module.value(tree_.child(callee, Field::Object));
+          if (owner.what != What::Instance ||
+              owner.name != here + std::string(tree_.text(tree_.child(scope.node, Field::Name))))
+            continue;
+        } else {
+          const std::string_view called =
+              tree_.kind(callee) == Kind::Identifier ? tree_.text(callee) : std::string_view{};
+          if (called.empty()) continue;
+          const Value value = s_.module.value(callee);
+          if (!value.own || value.name != id) continue;
+        }
+        for (NodeId argument : tree_.children(tree_.child(call, Field::Arguments)))
+          if (names::Module::parameter(tree_, argument, parameters) == name)
+            mark(tree_.kind(argument) == Kind::KeywordArgument ? tree_.child(argument, Field::Value) : argument,
+                 *sink.rule, sink.confidence);
+      }
+    }
+  }
+
+  /// parser.add_argument("--device", default="cuda", choices=[…]) whose value reaches a device parameter as
+  /// args.device.
+  void options() {
+    if (options_.empty()) return;
+    for (NodeId call = 0; call < tree_.size(); ++call) {
+      if (tree_.kind(call) != Kind::Call) continue;
+      const NodeId callee = tree_.child(call, Field::Function);
+      if (tree_.kind(callee) != Kind::Attribute || tree_.text(tree_.child(callee, Field::Attribute)) != "add_argument")
+        continue;
+      std::string dest;
+      for (NodeId a : tree_.children(tree_.child(call, Field::Arguments))) {
+        std::string text;
+        if (tree_.kind(a) == Kind::KeywordArgument && tree_.text(tree_.child(a, Field::Name)) == "dest")
+          s_.module.plain_string(tree_.child(a, Field::Value), dest);
+        else if (s_.module.plain_string(a, text) && (dest.empty() || text.starts_with("--")) && text.size() > 2)
+          dest = text.substr(text.find_first_not_of('-') == std::string::npos ? 0 : text.find_first_not_of('-'));
+      }
+      std::replace(dest.begin(), dest.end(), '-', '_');
+      const auto found = options_.find(dest);
+      if (found == options_.end()) continue;
+      const Sink sink = found->second;
+      for (NodeId a : tree_.children(tree_.child(call, Field::Arguments)))
+        if (tree_.kind(a) == Kind::KeywordArgument)
+          if (const std::string_view n = tree_.text(tree_.child(a, Field::Name));
+              n == "default" || n == "choices" || n == "const")
+            mark(tree_.child(a, Field::Value), *sink.rule, sink.confidence);
+    }
+  }
+
+  void literal(NodeId id) {
+    if (is_docstring(tree_, id)) return;
+    for (rules::Value value : {rules::Value::Device, rules::Value::Backend}) {
+      std::vector<Edit> edits = value == rules::Value::Device ? device_edits(tree_, id) : backend_edits(tree_, id);
+      if (edits.empty()) continue;
+      const rules::Rule* rule = nullptr;
+      Confidence confidence = Confidence::Review;
+      if (const auto sink = sinks_.find(id); sink != sinks_.end() && sink->second.rule->value == value) {
+        rule = sink->second.rule;
+        confidence = sink->second.confidence;
+      } else {
+        Context c = context(s_, id, value);
+        if (value == rules::Value::Device && has_index(tree_, id) && c.confidence < Confidence::Likely)
+          c = {"format", Confidence::Likely};
+        if (value == rules::Value::Backend && edits.size() > 1)
+          c.confidence = std::max(c.confidence, Confidence::Likely);
+        rule = s_.rules.string(value, c.name);
+        confidence = c.confidence;
+        if (!s_.about_torch) confidence = Confidence::Review;
+      }
+      s_.done[id] = true;
+      if (!rule || !s_.applies(*rule) || s_.kept(id)) return;
+      s_.add(*rule, id, confidence).edits = std::move(edits);
+      return;
+    }
+    path(id);
+  }
+
+  /// "torch.cuda.FloatTensor", patch("torch.cuda.is_available")
+  void path(NodeId id) {
+    std::string text;
+    if (!s_.module.plain_string(id, text) || !text.starts_with("torch.") ||
+        text.find_first_of(" \t\n(") != std::string::npos)
+      return;
+    const rules::Rule* api = s_.rules.api(text);
+    const rules::Rule* rule = s_.rules.string(rules::Value::Device, "path");
+    if (!api || !rule || !s_.applies(*api) || s_.kept(id)) return;
+    const auto named =
+        std::find_if(api->names.begin(), api->names.end(), [&](const std::string& n) { return rules::under(text, n); });
+    if (api->to.empty() || named == api->names.end()) return;
+    NodeId content = kNone;
+    for (NodeId c : tree_.children(id))
+      if (tree_.kind(c) == Kind::StringContent) content = c;
+    // only the part that differs
+    std::size_t same = 0;
+    while (same < named->size() && same < api->to.size() && (*named)[same] == api->to[same]) ++same;
+    const auto begin = static_cast<std::uint32_t>(tree_[content].begin + same);
+    s_.add(*rule, id, Confidence::Likely, text).edits = {
+        {begin, static_cast<std::uint32_t>(tree_[content].begin + named->size()), api->to.substr(same)}};
+    s_.done[id] = true;
+  }
+
+  Sites& s_;
+  const syntax::Tree& tree_;
+  const std::vector<const rules::Rule*> none_;
+  std::map<NodeId, Sink> sinks_;
+  std::map<std::string, Sink> options_;
+  std::map<std::pair<NodeId, std::string>, Sink> parameters_;
+  std::vector<std::pair<NodeId, std::string>> fresh_parameters_;
+};
+
+}  // namespace
+
+void values(Sites& s) { Values(s).run(); }
+
+}  // namespace updraft::migrate::rewrite

@@ -1,0 +1,101 @@
+#include "migrate/rules/rule.h"
+
+#include <algorithm>
+
+namespace updraft::migrate::rules {
+namespace {
+
+std::string last_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+}  // namespace
+
+bool under(std::string_view name, std::string_view prefix) noexcept {
+  return name.starts_with(prefix) && (name.size() == prefix.size() || name[prefix.size()] == '.');
+}
+
+void RuleSet::add(std::vector<Rule> rules) {
+  rules.insert(rules.end(), std::make_move_iterator(rules_.begin()), std::make_move_iterator(rules_.end()));
+  rules_ = std::move(rules);
+  index();
+}
+
+void RuleSet::index() {
+  for (Index* i : {&apis_, &members_, &arguments_, &keywords_, &environment_, &imports_, &strings_}) i->clear();
+  names_.clear();
+  for (const Rule& rule : rules_) {
+    if (rule.match == Match::String) strings_[rule.context].push_back(&rule);
+    for (const std::string& name : rule.names) {
+      switch (rule.match) {
+        case Match::Api:
+          apis_[last_of(name)].push_back(&rule);
+          names_.emplace(name, &rule);
+          break;
+        case Match::Member: members_[name].push_back(&rule); break;
+        case Match::Argument: arguments_[last_of(name)].push_back(&rule); break;
+        case Match::Keyword: keywords_[name].push_back(&rule); break;
+        case Match::Environment: environment_[name].push_back(&rule); break;
+        case Match::Import: imports_[name].push_back(&rule); break;
+        case Match::String: break;
+      }
+    }
+  }
+}
+
+const RuleSet::Found& RuleSet::find(const Index& index, std::string_view key) noexcept {
+  static const Found none;
+  const auto found = index.find(std::string(key));
+  return found == index.end() ? none : found->second;
+}
+
+const Rule* RuleSet::string(Value value, std::string_view context) const noexcept {
+  for (const Rule* rule : find(strings_, context))
+    if (rule->value == value) return rule;
+  return nullptr;
+}
+
+const Rule* RuleSet::api(std::string_view name) const noexcept {
+  for (std::string_view part = name; !part.empty();) {
+    if (const auto found = names_.find(std::string(part)); found != names_.end()) {
+      const Rule& rule = *found->second;
+      const bool left_out =
+          std::any_of(rule.except.begin(), rule.except.end(), [&](const std::string& e) { return under(name, e); });
+      if (!left_out && (!rule.exact || part.size() == name.size())) return &rule;
+    }
+    const std::size_t dot = part.rfind('.');
+    part = dot == std::string_view::npos ? std::string_view{} : part.substr(0, dot);
+  }
+  return nullptr;
+}
+
+std::vector<std::string> RuleSet::triggers(std::string_view framework) const {
+  std::vector<std::string> words;
+  for (const Rule& rule : rules_) {
+    if (!rule.framework.empty() && rule.framework != framework) continue;
+    switch (rule.match) {
+      case Match::Api:
+      case Match::Member:
+      case Match::Environment:
+      case Match::Import:
+        for (const std::string& name : rule.names) words.push_back(last_of(name));
+        break;
+      case Match::Argument:
+      case Match::Keyword:
+      case Match::String:
+        if (rule.value == Value::Device) words.emplace_back("cuda");
+        if (rule.value == Value::Backend) words.emplace_back("nccl");
+        if (rule.value == Value::Literal) words.push_back(rule.literal);
+        break;
+    }
+  }
+  // a word that holds another adds nothing
+  std::sort(words.begin(), words.end(),
+            [](const auto& a, const auto& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+  std::vector<std::string> kept;
+  for (std::string& word : words)
+    if (!word.empty() &&
+        std::none_of(kept.begin(), kept.end(), [&](const std::string& k) { return word.find(k) != std::string::npos; }))
+      kept.push_back(std::move(word));
+  return kept;
+}
+
+}  // namespace updraft::migrate::rules

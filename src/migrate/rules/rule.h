@@ -1,0 +1,94 @@
+// Rules are data: what to look for, what to write instead, how sure that is and why. docs/use/migrate-rules.md
+// describes the YAML.
+#pragma once
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "migrate/finding.h"
+
+namespace updraft::migrate::rules {
+
+enum class Match : std::uint8_t {
+  Api,          ///< a resolved name: `name` or anything under it
+  Member,       ///< .NAME of an object
+  Argument,     ///< a parameter of the calls `name`: its value is a device, a backend or `literal`
+  Keyword,      ///< NAME=value of any call
+  Environment,  ///< an environment variable in os.environ and the like
+  Import,       ///< a package is imported
+  String        ///< a device or backend in a context of its own
+};
+
+enum class Value : std::uint8_t { None, Device, Backend, Literal };
+enum class Call : std::uint8_t { Any, Only, Never };
+
+struct Example {
+  std::string before, after;  ///< equal: must not be touched
+  std::string finds;          ///< rule id that must be reported; empty: any
+};
+
+struct Rule {
+  std::string id;
+  std::string framework;  ///< pytorch or tensorflow
+  Match match = Match::Api;
+  std::vector<std::string> names;
+  std::vector<std::string> except;  ///< names (or what stands under them) that are left alone
+  std::string to;
+  bool exact = false;  ///< Api: the name itself, nothing under it
+  Call call = Call::Any;
+  std::string parameter;  ///< Argument
+  int position = -1;      ///< Argument: from 0; -1: keyword only
+  Value value = Value::None;
+  std::string literal;
+  std::string context;  ///< String
+  Category category = Category::Change;
+  Confidence confidence = Confidence::Certain;
+  Text message;
+  std::string suggestion;
+  std::vector<Example> examples;
+  std::string source;  ///< file and line, for messages
+};
+
+class RuleSet {
+ public:
+  RuleSet() = default;
+  RuleSet(const RuleSet&) = delete;  // the indices point into it
+  RuleSet& operator=(const RuleSet&) = delete;
+
+  /// Rules of a later call come before those of earlier ones of the same name: users override.
+  void add(std::vector<Rule> rules);
+
+  const std::vector<Rule>& all() const noexcept { return rules_; }
+  using Found = std::vector<const Rule*>;
+  /// Rules on names that end in a part: torch.cuda for "cuda".
+  const Found& apis(std::string_view last) const noexcept { return find(apis_, last); }
+  const Found& members(std::string_view name) const noexcept { return find(members_, name); }
+  const Found& arguments(std::string_view last) const noexcept { return find(arguments_, last); }
+  const Found& keywords(std::string_view name) const noexcept { return find(keywords_, name); }
+  const Found& environment(std::string_view name) const noexcept { return find(environment_, name); }
+  const Found& imports(std::string_view package) const noexcept { return find(imports_, package); }
+  const Rule* string(Value value, std::string_view context) const noexcept;
+  /// The rule on the longest part of a resolved name, exceptions heeded; null where none is.
+  const Rule* api(std::string_view name) const noexcept;
+  /// Words of which a source has at least one, or the rules have nothing to say about it.
+  std::vector<std::string> triggers(std::string_view framework) const;
+
+ private:
+  using Index = std::unordered_map<std::string, Found>;
+  static const Found& find(const Index& index, std::string_view key) noexcept;
+  void index();
+
+  std::vector<Rule> rules_;
+  Index apis_, members_, arguments_, keywords_, environment_, imports_, strings_;
+  std::unordered_map<std::string, const Rule*> names_;
+};
+
+/// From YAML (JSON is YAML) in our schema, or rules.json of the original tool. Throws Error with file, line, what was
+/// wanted and what was found.
+std::vector<Rule> load(std::string_view text, const std::string& source);
+
+/// Whether `name` is `prefix` or stands under it.
+bool under(std::string_view name, std::string_view prefix) noexcept;
+
+}  // namespace updraft::migrate::rules
