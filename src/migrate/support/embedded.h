@@ -1,0 +1,12 @@
+// The tables of data/ as they were when the program was built (cmake/embed.cmake).
+#pragma once
+#include <span>
+#include <string_view>
+
+namespace updraft::migrate::support {
+
+/// A file of data/ by its name ("torch_api.tsv"); empty where there is none.
+std::string_view embedded(std::string_view name);
+std::span<const std::string_view> embedded_names();
+
+}  // namespace updraft::migrate::support

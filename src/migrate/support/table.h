@@ -1,0 +1,47 @@
+// A look-up in tab-separated text that is sorted by its first column. Nothing is read or allocated beforehand: a search
+// halves the text itself.
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+namespace updraft::migrate::support {
+
+class Table;
+
+/// One line, and the way to the next.
+class Row {
+ public:
+  Row() = default;
+
+  explicit operator bool() const { return !line_.empty(); }
+  std::string_view line() const { return line_; }
+  std::string_view key() const { return cell(0); }
+  /// A column's text; empty where the line is shorter.
+  std::string_view cell(size_t index) const;
+  /// The line below; false as a bool after the last.
+  Row next() const;
+
+ private:
+  friend class Table;
+  Row(std::string_view line, const char* end) : line_(line), end_(end) {}
+
+  std::string_view line_;
+  const char* end_ = nullptr;  // of the whole text
+};
+
+/// Lines that begin with '#' may stand before the heading, which is left out. Keys are sorted as bytes.
+class Table {
+ public:
+  explicit Table(std::string_view text);
+  /// A file of data/.
+  static Table of(std::string_view file);
+
+  /// The first row with this key; false as a bool where there is none.
+  Row find(std::string_view key) const;
+  Row first() const;
+
+ private:
+  std::string_view rows_;
+};
+
+}  // namespace updraft::migrate::support

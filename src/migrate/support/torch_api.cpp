@@ -1,0 +1,185 @@
+#include "migrate/support/torch_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "migrate/support/table.h"
+
+namespace updraft::migrate {
+namespace {
+
+using support::Row;
+using support::Table;
+
+enum Column : size_t { kApi, kSince, kUntil, kMarks, kNpu, kLimits, kPage };
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+struct Version {
+  int major = 0, minor = 0, patch = 0;
+};
+
+/// "2.13.0+cpu", "v2.1", "1.11.0rc1", "2.x": numbers, then at most a suffix. Nothing after the third number is kept.
+bool parse_version(std::string_view text, Version& out) {
+  if (text.starts_with('v')) text.remove_prefix(1);
+  int* const parts[] = {&out.major, &out.minor, &out.patch};
+  for (int* part : parts) {
+    const auto [after, problem] = std::from_chars(text.data(), text.data() + text.size(), *part);
+    if (problem != std::errc{} || *part < 0 || *part > 9999) return false;
+    text.remove_prefix(static_cast<size_t>(after - text.data()));
+    if (text == ".x" || text == ".*") return true;
+    if (text.size() < 2 || text.front() != '.' || !is_digit(text[1])) break;
+    text.remove_prefix(1);
+  }
+  if (text.empty()) return true;
+  // a local version, a candidate, a development build: 2.13.0+cpu, 2.1.0a0+git1234, 2.6.0.dev20250101, 1.13.1-rc2
+  const std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789.+-_";
+  if (text.size() < 2) return false;
+  const bool begins = text.front() == '+' || text.front() == '-' || (text.front() >= 'a' && text.front() <= 'z') ||
+                      (text.front() == '.' && text[1] >= 'a' && text[1] <= 'z');
+  return begins && text.find_first_not_of(letters) == std::string_view::npos;
+}
+
+size_t version_index(std::string_view text) {
+  const auto* found = std::find(std::begin(kTorchVersions), std::end(kTorchVersions), text);
+  return static_cast<size_t>(found - std::begin(kTorchVersions));
+}
+
+const Table& apis() {
+  static const Table table = Table::of("torch_api.tsv");
+  return table;
+}
+
+Row row_for(std::string_view name, size_t version) {
+  for (Row row = apis().find(name); row && row.key() == name; row = row.next())
+    if (version_index(row.cell(kSince)) <= version && version <= version_index(row.cell(kUntil))) return row;
+  return {};
+}
+
+Support mark_of(const Row& row, Product product) {
+  const std::string_view marks = row.cell(kMarks);
+  const auto index = static_cast<size_t>(product);
+  if (index >= marks.size()) return Support::unknown;
+  return marks[index] == 'y' ? Support::yes : marks[index] == 'n' ? Support::no : Support::unknown;
+}
+
+struct Flag {
+  std::string_view id;
+  Bilingual text;
+};
+constexpr Flag kFlags[] = {
+    {"cpu-fallback", {"may run on the CPU", "可能在 CPU 上执行"}},
+    {"cpu-only", {"CPU tensors only", "仅支持 CPU 张量"}},
+    {"inference-only", {"inference only, no training", "仅支持推理，不支持训练"}},
+    {"members", {"the list has its members only", "支持清单仅列出其成员"}},
+    {"other", {"further limits, see the list", "另有限制，见支持清单"}},
+};
+
+constexpr std::array<Bilingual, 4> kProducts = {{{"A2", "Atlas A2 训练系列产品"},
+                                                 {"A3", "Atlas A3 训练系列产品"},
+                                                 {"950DT", "Ascend 950DT"},
+                                                 {"training series", "Atlas 训练系列产品"}}};
+
+}  // namespace
+
+std::string_view name_of(Product product, Language language) {
+  return kProducts[static_cast<size_t>(product)].in(language);
+}
+
+Product parse_product(std::string_view text) {
+  for (size_t i = 0; i < kProducts.size(); ++i)
+    if (text == kProducts[i].en || text == kProducts[i].zh) return static_cast<Product>(i);
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (lower == "a2" || lower.starts_with("ascend910b")) return Product::a2;
+  if (lower == "a3" || lower.starts_with("ascend910_93")) return Product::a3;
+  if (lower == "950" || lower == "950dt" || lower.starts_with("ascend950") || lower.starts_with("ascend 950"))
+    return Product::ascend950;
+  if (lower == "training" || lower == "training_series" || lower.starts_with("ascend910a") || lower == "ascend910")
+    return Product::training_series;
+  throw std::invalid_argument(
+      fmt::format("unknown product \"{}\": wanted A2, A3, 950DT, training, or a SoC name such as Ascend910B2", text));
+}
+
+size_t nearest_torch(std::string_view version) {
+  Version wanted;
+  if (!parse_version(version, wanted))
+    throw std::invalid_argument(
+        fmt::format("\"{}\" is no version of PyTorch: wanted numbers such as 2.1 or 1.11.0", version));
+  size_t best = 0;
+  std::pair<int, int> least;
+  for (size_t i = 0; i < std::size(kTorchVersions); ++i) {
+    Version have;
+    parse_version(kTorchVersions[i], have);
+    std::pair<int, int> distance = {std::abs(have.major - wanted.major), std::abs(have.minor - wanted.minor)};
+    // across a major version the nearest are its first or last ones
+    if (have.major != wanted.major) distance.second = have.major < wanted.major ? -have.minor : have.minor;
+    if (i == 0 || distance < least) best = i, least = distance;
+  }
+  return best;
+}
+
+TorchApi lookup_torch(std::string_view name, size_t version, Product product) {
+  Row row = row_for(name, version);
+  if (!row) {
+    static const Table aliases = Table::of("torch_alias.tsv");
+    const Row alias = aliases.find(name);
+    if (alias) row = row_for(alias.cell(1), version);
+  }
+  if (!row) return {};
+  return {mark_of(row, product), row.key(), row.cell(kNpu), row.cell(kLimits), row.cell(kPage)};
+}
+
+std::string describe_limits(std::string_view limits, Language language) {
+  std::string out;
+  const bool zh = language == Language::zh;
+  while (!limits.empty()) {
+    const std::string_view one = limits.substr(0, limits.find("; "));
+    limits.remove_prefix(std::min(one.size() + 2, limits.size()));
+    if (!out.empty()) out += zh ? "；" : "; ";
+    const size_t colon = one.find(": ");
+    if (colon == std::string_view::npos) {
+      const auto* found =
+          std::find_if(std::begin(kFlags), std::end(kFlags), [&](const Flag& f) { return f.id == one; });
+      out += found == std::end(kFlags) ? one : found->text.in(language);
+      continue;
+    }
+    const auto append = [&](std::string_view text, char from, std::string_view to) {
+      for (const char c : text)
+        if (c == from) out += to;
+        else out += c;
+    };
+    append(one.substr(0, colon), ',', zh ? "、" : ", ");
+    out += zh ? " 仅支持 " : ": ";
+    append(one.substr(colon + 2), ' ', zh ? "、" : ", ");
+    if (!zh) out += " only";
+  }
+  return out;
+}
+
+std::string source_url(const TorchApi& api, size_t version) {
+  if (api.page.empty() || version >= std::size(kTorchVersions)) return {};
+  std::string folder = fmt::format("pytorch_{}", kTorchVersions[version]);
+  std::replace(folder.begin(), folder.end(), '.', '-');
+  return fmt::format("https://gitcode.com/Ascend/pytorch/blob/master/docs/zh/api/native_api/{}/{}.md", folder,
+                     api.page);
+}
+
+std::vector<std::string_view> unsupported_torch(size_t version, Product product) {
+  std::vector<std::string_view> names;
+  for (Row row = apis().first(); row; row = row.next())
+    if (version_index(row.cell(kSince)) <= version && version <= version_index(row.cell(kUntil)) &&
+        mark_of(row, product) == Support::no)
+      names.push_back(row.key());
+  return names;
+}
+
+}  // namespace updraft::migrate

@@ -1,0 +1,71 @@
+"""What the migration tools know about APIs, held against the wheels that are installed here."""
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = ROOT / "src" / "migrate" / "support" / "data"
+
+
+def rows(name):
+    lines = [line for line in (DATA / name).read_text().splitlines() if not line.startswith("#")]
+    return [line.split("\t") for line in lines[1:]]
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / "migrate_facts" / (name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.tsv")), ids=lambda p: p.name)
+def test_tables_are_sorted_and_whole(path):
+    lines = [line for line in path.read_bytes().decode().splitlines() if not line.startswith("#")]
+    columns = lines[0].count("\t")
+    keys = [line.split("\t")[0] for line in lines[1:]]
+    assert keys == sorted(keys, key=str.encode)
+    assert [line for line in lines[1:] if line.count("\t") != columns] == []
+    assert [line for line in lines if line != line.strip("\n\r ") or "\t " in line or " \t" in line] == []
+
+
+def test_torch_rows_cover_versions_once():
+    versions = tool("torch_api").VERSIONS
+    seen = set()
+    for api, since, until, marks, _npu, _limits, page in rows("torch_api.tsv"):
+        assert len(marks) == 4 and set(marks) <= set("yn?"), api
+        assert page, api
+        for version in versions[versions.index(since):versions.index(until) + 1]:
+            assert (api, version) not in seen
+            seen.add((api, version))
+    assert len(seen) > 13000
+
+
+def test_cuda_twins_are_those_of_the_wheel():
+    """The whole table, made anew from the installed torch and torch_npu."""
+    pytest.importorskip("torch_npu")
+    run = subprocess.run([sys.executable, str(ROOT / "tools/migrate_facts/torch_cuda.py"), "/dev/stdout"],
+                         capture_output=True, text=True, timeout=240)
+    assert run.returncode == 0, run.stderr
+    wanted = run.stdout.splitlines()
+    committed = (DATA / "torch_cuda.tsv").read_text().splitlines()
+    assert [line for line in wanted if "\t" in line] == [line for line in committed if "\t" in line]
+
+
+def test_npu_names_exist():
+    """A script that is rewritten to a name must find it."""
+    pytest.importorskip("torch_npu")
+    facts = tool("torch_cuda")
+    names = {row[2] for row in rows("torch_cuda.tsv") if row[2]}
+    assert len(names) > 150
+    assert [name for name in sorted(names) if not facts.exists(name)] == []
+
+
+def test_aliases_lead_to_rows():
+    listed = {row[0] for row in rows("torch_api.tsv")}
+    for alias, api in rows("torch_alias.tsv"):
+        assert api in listed and alias not in listed
