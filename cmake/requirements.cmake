@@ -18,7 +18,15 @@ find_package(ucx QUIET)  # optional: the transport between hosts (libucx-dev)
 # The vector forms of the mathematical functions (kernels/simd/math.h).
 find_library(UPDRAFT_SLEEF_LIBRARY sleefgnuabi)
 
+# The rules of the migration tool; the archive, so that a wheel does not need the library.
+find_library(UPDRAFT_YAML_LIBRARY NAMES libyaml-cpp.a yaml-cpp)
+find_path(UPDRAFT_YAML_INCLUDE yaml-cpp/yaml.h)
+if(UPDRAFT_YAML_INCLUDE AND UPDRAFT_YAML_LIBRARY)
+  set(yaml_FOUND TRUE)
+endif()
+
 updraft_require(fmt_FOUND "fmt" libfmt-dev)
+updraft_require(yaml_FOUND "yaml-cpp" libyaml-cpp-dev)
 updraft_require(nlohmann_json_FOUND "nlohmann/json" nlohmann-json3-dev)
 updraft_require(CLI11_FOUND "CLI11" libcli11-dev)
 updraft_require(Threads_FOUND "threads" libc6-dev)

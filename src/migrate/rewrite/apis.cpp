@@ -26,11 +26,27 @@ std::string join(const Parts& parts, std::size_t from, std::size_t to) {
   return name;
 }
 
-/// `name` after a rule: what the rule names is exchanged, the rest stays.
-std::string renamed(const rules::Rule& rule, std::string_view name) {
-  for (const std::string& from : rule.names)
-    if (rules::under(name, from)) return rule.to + std::string(name.substr(from.size()));
-  return std::string(name);
+/// `name` after a rule: what the rule exchanges, and the rest as it is. Empty where there is nothing to take.
+std::string renamed(const rules::Renaming& r, std::string_view name) {
+  return r.to.empty() ? std::string() : r.to + std::string(name.substr(r.from.size()));
+}
+
+/// A rule that would change says that there is nothing to change it to.
+Finding& missing(Sites& s, const rules::Rule& rule, const rules::Renaming& r, NodeId node, Confidence confidence,
+                 std::string api) {
+  Finding& f = s.add(rule, node, confidence, std::move(api));
+  if (f.category != Category::Change) return f;
+  f.category = Category::Unsupported;
+  f.message = {r.from + " has no counterpart on NPU" + (r.note.en.empty() ? "" : ": " + r.note.en),
+               r.from + " 在 NPU 上没有对应接口" + (r.note.zh.empty() ? "" : "：" + r.note.zh)};
+  return f;
+}
+
+/// The words of a renaming's table after those of the rule.
+void annotate(Finding& f, const rules::Renaming& r) {
+  if (r.note.empty()) return;
+  f.message.en += "; " + r.note.en;
+  f.message.zh += "；" + r.note.zh;
 }
 
 /// The tokens of a chain a.b.c, outermost last; empty where its base is no name.
@@ -72,9 +88,14 @@ class Imports {
     package(name, item);
     const rules::Rule* rule = s_.rules.api(name);
     if (!rule || !s_.applies(*rule) || s_.kept(statement)) return;
-    Finding& f = s_.add(*rule, item, Confidence::Certain, name);
-    if (rule->to.empty()) return;
-    const Parts before = split(name), after = split(renamed(*rule, name));
+    const rules::Renaming r = rules::renaming(*rule, name);
+    if (r.to.empty()) {
+      missing(s_, *rule, r, item, Confidence::Certain, name);
+      return;
+    }
+    Finding& f = s_.add(*rule, item, r.known ? Confidence::Certain : Confidence::Likely, name);
+    annotate(f, r);
+    const Parts before = split(name), after = split(renamed(r, name));
     if (before.size() == after.size()) {
       std::size_t n = 0;
       for (NodeId part : tree_.children(dotted)) {
@@ -104,8 +125,10 @@ class Imports {
     const rules::Rule* whole = s_.rules.api(name);
     if (whole && !s_.applies(*whole)) whole = nullptr;
     if (star) {
-      if (whole && !whole->to.empty())
-        change_module(s_.add(*whole, module, Confidence::Likely, name), module, name, renamed(*whole, name));
+      if (!whole) return;
+      const rules::Renaming r = rules::renaming(*whole, name);
+      if (r.to.empty()) missing(s_, *whole, r, module, Confidence::Certain, name);
+      else change_module(s_.add(*whole, module, Confidence::Likely, name), module, name, renamed(r, name));
       return;
     }
     // where each name goes
@@ -120,8 +143,12 @@ class Imports {
       Target t{item, nullptr, name + "." + std::string(tree_.text(dotted)), {}};
       t.rule = s_.rules.api(t.before);
       if (t.rule && !s_.applies(*t.rule)) t.rule = nullptr;
-      t.after = t.rule && !t.rule->to.empty() ? renamed(*t.rule, t.before) : t.before;
-      if (t.rule && t.rule->to.empty()) s_.add(*t.rule, item, Confidence::Certain, t.before);
+      t.after = t.before;
+      if (t.rule) {
+        const rules::Renaming r = rules::renaming(*t.rule, t.before);
+        if (r.to.empty()) missing(s_, *t.rule, r, item, Confidence::Certain, t.before);
+        else t.after = renamed(r, t.before);
+      }
       targets.push_back(std::move(t));
     }
     const auto module_of = [](const std::string& n) { return n.substr(0, n.rfind('.')); };
@@ -221,15 +248,26 @@ void chain(Sites& s, NodeId node) {
   const rules::Rule* rule = s.rules.api(whole);
   if (!rule || !s.applies(*rule) || std::find(candidates.begin(), candidates.end(), rule) == candidates.end()) return;
   if (std::find(rule->names.begin(), rule->names.end(), value.name) == rule->names.end()) return;
+  const rules::Renaming r = rules::renaming(*rule, whole);
+  // a table may exchange more than the rule names: go out to the node that is all of it
+  for (std::string name = value.name; name.size() < r.from.size();) {
+    node = tree.parent(node);
+    name += "." + std::string(tree.text(tree.child(node, Field::Attribute)));
+  }
   std::vector<NodeId> parts;
   if (!tokens(tree, node, parts)) return;
   const std::size_t base =
       split(s.module.value(parts.front()).name).size();  // parts of the name that the first token stands for
   for (NodeId n = node; tree.kind(n) == Kind::Attribute; n = tree.child(n, Field::Object)) s.done[n] = true;
   if (s.kept(node)) return;
-  Finding& f = s.add(*rule, node, value.sure ? Confidence::Certain : Confidence::Likely, whole);
-  if (rule->to.empty()) return;
-  const Parts before = split(value.name), after = split(renamed(*rule, value.name));
+  const Confidence sure = value.sure ? Confidence::Certain : Confidence::Likely;
+  if (r.to.empty()) {
+    missing(s, *rule, r, node, sure, whole);
+    return;
+  }
+  Finding& f = s.add(*rule, node, r.known ? sure : Confidence::Likely, whole);
+  annotate(f, r);
+  const Parts before = split(r.from), after = split(r.to);
   const bool same_base = base < after.size() && join(before, 0, base) == join(after, 0, base);
   if (same_base && before.size() == after.size()) {
     for (std::size_t i = base; i < before.size(); ++i)
@@ -244,16 +282,16 @@ void chain(Sites& s, NodeId node) {
   }
 }
 
-/// Names that imports bound and on which there are only reports: their uses.
+/// Names that imports bound: what is to be said of their uses. Changes are made at the import, reports at each use.
 void uses(Sites& s) {
   const syntax::Tree& tree = s.tree();
   std::unordered_map<std::string_view, bool> wanted;
   for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
     for (const auto& [name, bindings] : s.module.scopes()[scope].names)
       for (const names::Binding& b : bindings) {
-        if (b.how != names::Bind::Import || b.name.empty() || b.module.starts_with('.')) continue;
-        const rules::Rule* rule = s.rules.api(b.module + "." + b.name);
-        if (rule && rule->to.empty()) wanted[name] = true;
+        if (b.how != names::Bind::Import || b.module.starts_with('.')) continue;
+        const rules::Rule* rule = s.rules.api(b.name.empty() ? b.module : b.module + "." + b.name);
+        if (rule && (rule->to.empty() || !rule->table.empty())) wanted[name] = true;
       }
   if (wanted.empty()) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
@@ -265,8 +303,10 @@ void uses(Sites& s) {
     if (value.what != What::Api) continue;
     const std::string whole = outermost(tree, id, value.name);
     const rules::Rule* rule = s.rules.api(whole);
-    if (!rule || !rule->to.empty() || !s.applies(*rule) || !rules::under(value.name, rule->names.front())) continue;
-    s.add(*rule, id, value.sure ? Confidence::Certain : Confidence::Likely, whole);
+    if (!rule || !s.applies(*rule)) continue;
+    const rules::Renaming r = rules::renaming(*rule, whole);
+    if (!r.to.empty() || !rules::under(r.from, value.name) || s.kept(id)) continue;
+    missing(s, *rule, r, id, value.sure ? Confidence::Certain : Confidence::Likely, whole);
   }
 }
 

@@ -80,8 +80,8 @@ class Reader {
 
   Rule one(const YAML::Node& node, const std::string& framework) const {
     if (!node.IsMap()) fail(node, "a rule is a mapping");
-    only(node, {"id", "match", "name", "except", "to", "exact", "call", "parameter", "position", "value", "literal",
-                "context", "category", "confidence", "reason", "suggestion", "examples"});
+    only(node, {"id", "match", "name", "except", "to", "table", "exact", "call", "parameter", "position", "value",
+                "literal", "context", "category", "confidence", "reason", "suggestion", "examples"});
     Rule rule;
     rule.framework = framework;
     rule.source = fmt::format("{}:{}", source_, node.Mark().line + 1);
@@ -91,6 +91,7 @@ class Reader {
     rule.names = list(node["name"], "name");
     rule.except = list(node["except"], "except");
     if (node["to"]) rule.to = text(node["to"], "to");
+    if (node["table"]) rule.table = text(node["table"], "table");
     if (node["exact"]) rule.exact = text(node["exact"], "exact") == "true";
     if (node["call"]) rule.call = choice<Call>(node["call"], "call", std::array{"any", "only", "never"});
     if (node["parameter"]) rule.parameter = text(node["parameter"], "parameter");
@@ -136,10 +137,12 @@ class Reader {
       fail(node, "a rule on arguments needs the parameter's name");
     if ((rule.match == Match::Argument || rule.match == Match::Keyword) && rule.value == Value::None)
       fail(node, "value is missing: device, backend or literal");
+    if (!rule.table.empty() && (rule.table != "torch_cuda" || rule.match != Match::Api))
+      fail(node, "the only table is torch_cuda, for match: api");
     if (rule.value == Value::Literal && (rule.literal.empty() || rule.to.empty()))
       fail(node, "value: literal needs literal and to");
     const bool writes = rule.match == Match::Api || rule.match == Match::Member || rule.match == Match::Environment;
-    if (writes && rule.category == Category::Change && rule.to.empty())
+    if (writes && rule.category == Category::Change && rule.to.empty() && rule.table.empty())
       fail(node, "a rule that changes needs to; one that reports needs another category");
     if (rule.category != Category::Change && !rule.to.empty()) fail(node, "a rule with to has the category change");
   }

@@ -1,6 +1,9 @@
 #include "migrate/rules/rule.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include "migrate/support/torch_cuda.h"
 
 namespace updraft::migrate::rules {
 namespace {
@@ -11,6 +14,24 @@ std::string last_of(const std::string& name) { return name.substr(name.rfind('.'
 
 bool under(std::string_view name, std::string_view prefix) noexcept {
   return name.starts_with(prefix) && (name.size() == prefix.size() || name[prefix.size()] == '.');
+}
+
+Renaming renaming(const Rule& rule, std::string_view name) {
+  Renaming r;
+  for (const std::string& from : rule.names)
+    if (under(name, from) && from.size() > r.from.size()) r.from = from;
+  r.to = rule.to;
+  if (rule.table.empty()) return r;
+  for (std::string_view part = name; part.size() > r.from.size(); part = part.substr(0, part.rfind('.'))) {
+    const CudaTwin twin = cuda_twin(part);
+    if (!twin.known) continue;
+    r.from = part;
+    r.to = twin.npu;
+    r.note = {std::string(twin.note.en), std::string(twin.note.zh)};
+    return r;
+  }
+  r.known = name.size() == r.from.size();
+  return r;
 }
 
 void RuleSet::add(std::vector<Rule> rules) {

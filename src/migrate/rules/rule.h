@@ -35,6 +35,7 @@ struct Rule {
   std::vector<std::string> names;
   std::vector<std::string> except;  ///< names (or what stands under them) that are left alone
   std::string to;
+  std::string table;   ///< Api: torch_cuda: every name under `name` by support/data/torch_cuda.tsv
   bool exact = false;  ///< Api: the name itself, nothing under it
   Call call = Call::Any;
   std::string parameter;  ///< Argument
@@ -87,6 +88,14 @@ class RuleSet {
 /// From YAML (JSON is YAML) in our schema, or rules.json of the original tool. Throws Error with file, line, what was
 /// wanted and what was found.
 std::vector<Rule> load(std::string_view text, const std::string& source);
+
+/// What a rule on APIs makes of a name that it applies to.
+struct Renaming {
+  std::string from, to;  ///< `from` is the part of the name that is exchanged; `to` empty: there is nothing to take
+  bool known = true;     ///< false: the table does not have the name
+  Text note;             ///< of the table
+};
+Renaming renaming(const Rule& rule, std::string_view name);
 
 /// Whether `name` is `prefix` or stands under it.
 bool under(std::string_view name, std::string_view prefix) noexcept;

@@ -14,15 +14,16 @@ namespace updraft::migrate::syntax {
 /// The grammar's node names that the rules know; every other node is Other.
 #define UPDRAFT_MIGRATE_KINDS(X)                                                                                       \
   X(Module, "module")                                                                                                  \
-  X(Identifier, "identifier") X(Attribute, "attribute") X(Call, "call") X(ArgumentList, "argument_list") X(            \
-      KeywordArgument, "keyword_argument") X(ListSplat, "list_splat") X(DictionarySplat, "dictionary_splat")           \
-      X(String, "string") X(StringStart, "string_start") X(StringContent, "string_content") X(                         \
-          StringEnd, "string_end") X(Interpolation, "interpolation") X(ConcatenatedString, "concatenated_string")      \
-          X(Import, "import_statement") X(ImportFrom, "import_from_statement") X(                                      \
-              FutureImport, "future_import_statement") X(DottedName, "dotted_name") X(AliasedImport, "aliased_import") \
-              X(WildcardImport, "wildcard_import") X(RelativeImport, "relative_import") X(                             \
-                  ImportPrefix, "import_prefix") X(Function, "function_definition") X(Class, "class_definition")       \
-                  X(Lambda, "lambda") X(Parameters, "parameters") X(LambdaParameters, "lambda_parameters") X(          \
+  X(Identifier, "identifier")                                                                                          \
+  X(Attribute, "attribute") X(Call, "call") X(ArgumentList, "argument_list") X(KeywordArgument, "keyword_argument") X( \
+      ListSplat, "list_splat") X(DictionarySplat, "dictionary_splat") X(String, "string")                              \
+      X(StringStart, "string_start") X(StringContent, "string_content") X(StringEnd, "string_end") X(                  \
+          Interpolation, "interpolation") X(ConcatenatedString, "concatenated_string") X(Import, "import_statement")   \
+          X(ImportFrom, "import_from_statement") X(FutureImport, "future_import_statement") X(                         \
+              DottedName, "dotted_name") X(AliasedImport, "aliased_import") X(WildcardImport, "wildcard_import")       \
+              X(RelativeImport, "relative_import") X(ImportPrefix, "import_prefix") X(                                 \
+                  Function, "function_definition") X(Class, "class_definition") X(Lambda, "lambda")                    \
+                  X(Parameters, "parameters") X(LambdaParameters, "lambda_parameters") X(                              \
                       DefaultParameter, "default_parameter") X(TypedParameter, "typed_parameter")                      \
                       X(TypedDefaultParameter, "typed_default_parameter") X(ListSplatPattern, "list_splat_pattern") X( \
                           DictionarySplatPattern, "dictionary_splat_pattern") X(Assignment, "assignment")              \
