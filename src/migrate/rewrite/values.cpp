@@ -261,19 +261,19 @@ class Values {
       return;
     const rules::Rule* api = s_.rules.api(text);
     const rules::Rule* rule = s_.rules.string(rules::Value::Device, "path");
-    if (!api || !rule || !s_.applies(*api) || s_.kept(id)) return;
-    const auto named =
-        std::find_if(api->names.begin(), api->names.end(), [&](const std::string& n) { return rules::under(text, n); });
-    if (api->to.empty() || named == api->names.end()) return;
+    if (!api || !rule || !s_.applies(*api) || api->category != Category::Change || s_.kept(id)) return;
+    const rules::Renaming r = rules::renaming(*api, text);
+    if (r.to.empty()) return;
     NodeId content = kNone;
     for (NodeId c : tree_.children(id))
       if (tree_.kind(c) == Kind::StringContent) content = c;
     // only the part that differs
     std::size_t same = 0;
-    while (same < named->size() && same < api->to.size() && (*named)[same] == api->to[same]) ++same;
-    const auto begin = static_cast<std::uint32_t>(tree_[content].begin + same);
-    s_.add(*rule, id, Confidence::Likely, text).edits = {
-        {begin, static_cast<std::uint32_t>(tree_[content].begin + named->size()), api->to.substr(same)}};
+    while (same < r.from.size() && same < r.to.size() && r.from[same] == r.to[same]) ++same;
+    const std::uint32_t begin = tree_[content].begin;
+    s_.add(*rule, id, Confidence::Likely, text).edits = {{begin + static_cast<std::uint32_t>(same),
+                                                          begin + static_cast<std::uint32_t>(r.from.size()),
+                                                          r.to.substr(same)}};
     s_.done[id] = true;
   }
 
