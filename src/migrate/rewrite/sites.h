@@ -51,6 +51,11 @@ void environment(Sites& sites);
 /// Inserts `import torch_npu` where what is applied needs it.
 void import_torch_npu(Sites& sites, Confidence least);
 
+/// --auto: `import torch_npu` and transfer_to_npu, nothing else.
+std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet& rules, Confidence least);
+/// Whether a source is started as a program: it asks for __main__.
+bool is_entry(const syntax::Tree& tree);
+
 /// All of them, in order; findings by position.
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
                             Confidence least);

@@ -68,10 +68,23 @@ std::size_t sequence(std::string_view text, std::size_t at) noexcept {
   return length;
 }
 
+/// Whether the source declares an encoding whose second bytes look like ASCII (PEP 263): a quote or a backslash there
+/// is none.
+bool two_byte_encoding(std::string_view text) noexcept {
+  const std::size_t second = text.find('\n');
+  const std::string_view head = text.substr(0, second == std::string_view::npos ? second : text.find('\n', second + 1));
+  const std::size_t coding = head.find("coding");
+  if (coding == std::string_view::npos || head.find('#') > coding) return false;
+  for (std::string_view name : {"gb", "GB", "cp936", "big5", "Big5", "shift", "Shift", "sjis", "cp932", "cp949", "euc"})
+    if (head.find(name, coding) != std::string_view::npos) return true;
+  return false;
+}
+
 /// The text with every byte that is no UTF-8, and every NUL, made a letter: old encodings keep their offsets. Empty
 /// where nothing had to change.
 std::string readable(std::string_view text) {
   std::string copy;
+  const bool pairs = two_byte_encoding(text);
   for (std::size_t i = 0; i < text.size();) {
     // most sources are ASCII: eight bytes at a time
     if (std::uint64_t word; i + 8 <= text.size()) {
@@ -82,10 +95,13 @@ std::string readable(std::string_view text) {
         continue;
       }
     }
-    const std::size_t length = text[i] == '\0' ? 0 : sequence(text, i);
+    const bool ascii = static_cast<unsigned char>(text[i]) < 0x80 && text[i] != '\0';
+    const std::size_t length = ascii ? 1 : text[i] == '\0' || pairs ? 0 : sequence(text, i);
     if (length == 0) {
       if (copy.empty()) copy = text;
       copy[i] = 'x';
+      if (pairs && text[i] != '\0' && i + 1 < text.size() && text[i + 1] != '\n' && text[i + 1] != '\r')
+        copy[++i] = 'x';
     }
     i += std::max<std::size_t>(length, 1);
   }

@@ -15,7 +15,8 @@ namespace updraft::migrate::syntax {
 #define UPDRAFT_MIGRATE_KINDS(X)                                                                                       \
   X(Module, "module")                                                                                                  \
   X(Identifier, "identifier")                                                                                          \
-  X(Attribute, "attribute") X(Call, "call") X(ArgumentList, "argument_list") X(KeywordArgument, "keyword_argument") X( \
+  X(Attribute, "attribute")                                                                                            \
+  X(Call, "call") X(ArgumentList, "argument_list") X(KeywordArgument, "keyword_argument") X(                           \
       ListSplat, "list_splat") X(DictionarySplat, "dictionary_splat") X(String, "string")                              \
       X(StringStart, "string_start") X(StringContent, "string_content") X(StringEnd, "string_end") X(                  \
           Interpolation, "interpolation") X(ConcatenatedString, "concatenated_string") X(Import, "import_statement")   \

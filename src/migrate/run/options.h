@@ -1,0 +1,35 @@
+// What a run of the tool is to do.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "migrate/finding.h"
+
+namespace updraft::migrate::run {
+
+enum class Mode : std::uint8_t {
+  Copy,     ///< a whole output tree, the input is never touched
+  InPlace,  ///< changed files are replaced
+  Report    ///< nothing is written but reports (--diff, --check, --json)
+};
+
+struct Options {
+  std::filesystem::path input;   ///< a folder or a file
+  std::filesystem::path output;  ///< Copy: the new tree; must not be in the input
+  Mode mode = Mode::Copy;
+  std::string framework = "pytorch";
+  std::string version;  ///< of the framework; empty: the newest with facts
+  std::string product = "A2";
+  Confidence least = Confidence::Likely;
+  std::vector<std::filesystem::path> rules;  ///< the user's own
+  bool automatic = false;                    ///< --auto: only import torch_npu and transfer_to_npu, in entry files
+  unsigned threads = 0;                      ///< 0: as many as there are processors
+  /// Called from any thread as files are done; may be empty.
+  std::function<void(std::size_t done, std::size_t all)> progress;
+  std::string command;
+};
+
+}  // namespace updraft::migrate::run

@@ -1,0 +1,288 @@
+#include "migrate/run/pipeline.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "migrate/names/module.h"
+#include "migrate/rewrite/sites.h"
+#include "migrate/rules/builtin.h"
+#include "migrate/run/file.h"
+#include "migrate/run/walk.h"
+#include "migrate/source/edit.h"
+#include "migrate/source/words.h"
+
+namespace updraft::migrate::run {
+namespace fs = std::filesystem;
+namespace {
+
+void load_rules(const Options& options, rules::RuleSet& rules) {
+  rules::add_builtin(rules, options.framework);
+  for (const fs::path& file : options.rules) rules.add(rules::load(read_file(file), file.string()));
+}
+
+Finding failure(const std::string& rule, const std::string& en, const std::string& zh) {
+  Finding f;
+  f.rule = rule;
+  f.category = Category::Failure;
+  f.message = {en, zh};
+  return f;
+}
+
+bool wide(std::string_view text) noexcept {
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");  // UTF-16, UTF-32
+}
+
+/// Runs `work(i)` for 0 … count-1 on some threads; the first exception is thrown on.
+template <class F>
+void for_each(std::size_t count, unsigned threads, const F& work) {
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr error;
+  std::mutex mutex;
+  const auto loop = [&] {
+    for (std::size_t i; (i = next.fetch_add(1)) < count;) try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
+        next = count;
+      }
+  };
+  std::vector<std::thread> others;
+  for (unsigned t = 1; t < std::min<std::size_t>(threads, count); ++t) others.emplace_back(loop);
+  loop();
+  for (std::thread& t : others) t.join();
+  if (error) std::rethrow_exception(error);
+}
+
+class Run {
+ public:
+  explicit Run(const Options& options)
+      : options_(options),
+        threads_(options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {
+    load_rules(options, rules_);
+    words_.emplace(rules_.triggers(options.framework));
+  }
+
+  ProjectResult project() {
+    const auto start = std::chrono::steady_clock::now();
+    tree_ = walk(options_.input);
+    std::vector<std::string> python;
+    for (const Entry& e : tree_.entries)
+      if (e.kind == FileKind::Python) python.push_back(e.path);
+    project_.emplace([this](const std::string& path) { return text_of(path); }, python);
+    look();
+    ProjectResult result;
+    result.request.command = options_.command;
+    result.request.framework = options_.framework;
+    result.request.input = options_.input.string();
+    result.request.output = options_.mode == Mode::Copy ? options_.output.string() : "";
+    result.request.version = options_.version;
+    result.request.product = options_.product;
+    result.request.least = options_.least;
+    result.seen = tree_.entries.size();
+    result.python = python.size();
+    result.bytes = bytes_;
+    std::vector<FileResult> files(tree_.entries.size());
+    for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
+      if (wanted_[i]) files[i] = file(tree_.entries[i]);
+      if (options_.progress) options_.progress(done_.fetch_add(1) + 1, tree_.entries.size());
+    });
+    for (FileResult& f : files)
+      if (!f.findings.empty()) result.files.push_back(std::move(f));
+    for (Finding& problem : tree_.problems) {
+      FileResult f;
+      f.path = problem.api;
+      f.failed = true;
+      f.findings.push_back(std::move(problem));
+      result.files.push_back(std::move(f));
+    }
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+  }
+
+  FileResult text(const std::string& path, std::string text) {
+    project_.emplace([&](const std::string& p) { return p == path ? text : std::string(); },
+                     std::vector<std::string>{path});
+    return rewritten({path, FileKind::Python, false, text.size()}, text);
+  }
+
+ private:
+  std::string text_of(const std::string& path) const {
+    try {
+      return read_file(tree_.root / path);
+    } catch (const Error&) {
+      return {};  // the file's own turn reports it
+    }
+  }
+
+  /// Which files have anything to do with the rules, and which methods of the user's own look like the framework's.
+  void look() {
+    wanted_.assign(tree_.entries.size(), 0);
+    std::vector<std::string> methods;
+    for (const rules::Rule& rule : rules_.all())
+      if (rule.match == rules::Match::Member && !rule.to.empty())
+        for (const std::string& name : rule.names) methods.push_back("def " + name + "(");
+    const source::Words own(methods);
+    std::mutex mutex;
+    std::vector<std::string> suspects, entries;
+    for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
+      const Entry& e = tree_.entries[i];
+      if (e.link || e.kind == FileKind::Other) return;
+      std::string text;
+      try {
+        text = read_file(tree_.root / e.path);
+      } catch (const Error&) {
+        wanted_[i] = 1;  // reported in its turn
+        return;
+      }
+      bytes_ += text.size();
+      wanted_[i] = e.kind != FileKind::Python || words_->any(text) || wide(text);
+      if (e.kind != FileKind::Python) return;
+      if (wanted_[i] && own.any(text)) {
+        const std::lock_guard lock(mutex);
+        suspects.push_back(e.path);
+      }
+      if (options_.automatic) wanted_[i] = text.find("__main__") != std::string::npos;
+    });
+    for (const std::string& path : suspects) {
+      const auto summary = project_->summary(path);
+      for (const auto& [name, info] : summary->classes)
+        for (const std::string& method : methods) {
+          const std::string bare = method.substr(4, method.size() - 5);
+          if (info.methods.contains(bare) && !project_->follows(path + "#" + name, bare)) project_->note_kept(bare);
+        }
+    }
+  }
+
+  FileResult file(const Entry& entry) const {
+    try {
+      return rewritten(entry, read_file(tree_.root / entry.path));
+    } catch (const Error& error) {
+      FileResult f;
+      f.path = entry.path;
+      f.kind = entry.kind;
+      f.failed = true;
+      f.findings.push_back(failure("IO002", error.text(), "无法读取：" + error.text()));
+      return f;
+    }
+  }
+
+  FileResult rewritten(const Entry& entry, std::string text) const {
+    FileResult f;
+    f.path = entry.path;
+    f.kind = entry.kind;
+    if (wide(text)) {
+      f.failed = true;
+      f.findings.push_back(failure("IO003", "the file is in UTF-16 or UTF-32; save it in UTF-8 and run again",
+                                   "文件编码为 UTF-16 或 UTF-32；请另存为 UTF-8 后重新运行"));
+      return f;
+    }
+    if (entry.kind == FileKind::Python) f.findings = python(entry.path, text);
+    f.after = source::apply(text, f.findings);
+    f.changed = f.after != text;
+    if (f.changed) f.before = std::move(text);
+    else f.after.clear();
+    return f;
+  }
+
+  std::vector<Finding> python(const std::string& path, std::string_view text) const {
+    const names::Module module(path, text, &*project_);
+    if (!options_.automatic) return rewrite::python(module, rules_, options_.framework, options_.least);
+    return rewrite::is_entry(module.tree()) ? rewrite::automatic(module, rules_, options_.least)
+                                            : std::vector<Finding>{};
+  }
+
+  const Options& options_;
+  unsigned threads_;
+  rules::RuleSet rules_;
+  std::optional<source::Words> words_;
+  Tree tree_;
+  std::optional<names::Project> project_;
+  std::vector<char> wanted_;
+  std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<std::size_t> done_{0};
+};
+
+bool within(const fs::path& inner, const fs::path& outer) {
+  const fs::path a = fs::weakly_canonical(inner), b = fs::weakly_canonical(outer);
+  const auto [end, _] = std::mismatch(b.begin(), b.end(), a.begin(), a.end());
+  return end == b.end();
+}
+
+}  // namespace
+
+ProjectResult migrate(const Options& options) {
+  if (options.mode == Mode::Copy && fs::is_directory(options.input) && within(options.output, options.input))
+    throw Error(
+        code::kAclInvalidParam,
+        "the output {} stands in the input {}: choose a folder outside it with -o (or --in-place to change the input)",
+        options.output.string(), options.input.string());
+  return Run(options).project();
+}
+
+FileResult migrate_text(const std::string& path, std::string text, const Options& options) {
+  return Run(options).text(path, std::move(text));
+}
+
+void write_output(const Options& options, ProjectResult& result) {
+  if (options.mode == Mode::Report) return;
+  const bool one = fs::is_regular_file(options.input);
+  const fs::path root = one ? options.input.parent_path() : options.input;
+  if (options.mode == Mode::InPlace) {
+    for (const FileResult& f : result.files)
+      if (f.changed) replace_file(root / f.path, f.after, root / f.path);
+    return;
+  }
+  const Tree tree = walk(options.input);
+  std::error_code error;
+  if (fs::create_directories(options.output, error); error)
+    throw Error(code::kAclInvalidFile, "{} cannot be made: {}", options.output.string(), error.message());
+  for (const std::string& folder : tree.folders) {
+    fs::create_directories(options.output / folder, error);
+    if (error)
+      throw Error(code::kAclInvalidFile, "{} cannot be made: {}", (options.output / folder).string(), error.message());
+  }
+  std::vector<std::string> failed;
+  std::mutex mutex;
+  for_each(tree.entries.size(), options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency()),
+           [&](std::size_t i) {
+             const Entry& e = tree.entries[i];
+             const fs::path from = tree.root / e.path, to = options.output / e.path;
+             const auto found =
+                 std::lower_bound(result.files.begin(), result.files.end(), e.path,
+                                  [](const FileResult& f, const std::string& path) { return f.path < path; });
+             try {
+               if (e.link) {
+                 std::error_code ignored;
+                 fs::remove(to, ignored);
+                 fs::copy_symlink(from, to);
+               } else if (found != result.files.end() && found->path == e.path && found->changed) {
+                 replace_file(to, found->after, from);
+               } else {
+                 run::copy_file(from, to);
+               }
+             } catch (const std::exception& problem) {
+               const std::lock_guard lock(mutex);
+               failed.push_back(e.path + ": " + problem.what());
+             }
+           });
+  for (const std::string& what : failed) {
+    FileResult f;
+    f.path = what.substr(0, what.find(": "));
+    f.failed = true;
+    f.findings.push_back(failure("IO004", what, "无法写入输出：" + what));
+    result.files.push_back(std::move(f));
+  }
+  for (const std::string& folder : tree.folders) {  // modes last: a folder may be read-only
+    const fs::perms mode = fs::status(tree.root / folder, error).permissions();
+    if (!error) fs::permissions(options.output / folder, mode | fs::perms::owner_all, error);
+  }
+}
+
+}  // namespace updraft::migrate::run

@@ -1,0 +1,18 @@
+// The whole way: files are found, looked through, rewritten, written.
+#pragma once
+#include "migrate/finding.h"
+#include "migrate/run/options.h"
+
+namespace updraft::migrate::run {
+
+/// Rewrites in memory; writes nothing. Failures of single files are findings.
+ProjectResult migrate(const Options& options);
+
+/// One source without a file: stdin.
+FileResult migrate_text(const std::string& path, std::string text, const Options& options);
+
+/// Copy: makes the output tree. InPlace: replaces what changed. Throws Error before anything is written where that
+/// cannot work (output within input, a folder that is in use).
+void write_output(const Options& options, ProjectResult& result);
+
+}  // namespace updraft::migrate::run

@@ -1,0 +1,32 @@
+// The files of a project.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "migrate/finding.h"
+
+namespace updraft::migrate::run {
+
+struct Entry {
+  std::string path;  ///< relative to the root, with '/'
+  FileKind kind = FileKind::Other;
+  bool link = false;  ///< a symbolic link: copied as such, never followed
+  std::uintmax_t size = 0;
+};
+
+struct Tree {
+  std::filesystem::path root;
+  std::vector<Entry> entries;        ///< files and links by path
+  std::vector<std::string> folders;  ///< by path
+  std::vector<Finding> problems;     ///< folders that could not be read; `api` is the path
+};
+
+/// `input` may be one file: then it is the only entry. Throws Error where there is nothing.
+Tree walk(const std::filesystem::path& input);
+
+/// By name, and by the first bytes where the name says nothing.
+FileKind classify(const std::filesystem::path& file);
+
+}  // namespace updraft::migrate::run

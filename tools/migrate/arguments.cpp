@@ -1,0 +1,91 @@
+#include "arguments.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+
+namespace updraft::migrate {
+namespace {
+
+bool wants_chinese() {
+  for (const char* name : {"UPDRAFT_LANG", "LC_ALL", "LC_MESSAGES", "LANG"})
+    if (const char* value = std::getenv(name); value && *value) return std::string_view(value).starts_with("zh");
+  return false;
+}
+
+}  // namespace
+
+bool parse(int argc, char** argv, Arguments& a, int& status) {
+  a.chinese = wants_chinese();
+  const auto t = [&](const char* en, const char* zh) { return std::string(a.chinese ? zh : en); };
+  CLI::App app(
+      t("Rewrites a GPU training project for the NPU, changes only what must change, and explains each change.",
+        "将 GPU 训练工程迁移到 NPU：只修改必须修改之处，并逐条说明原因。"),
+      "updraft migrate");
+  std::string input, least = "likely", lang;
+  std::vector<std::string> rules;
+  app.add_option("SRC", input, t("folder, file, or - for standard input", "文件夹、文件，或 - 表示标准输入"))
+      ->required();
+  app.add_option("-o,--output", a.destination,
+                 t("folder in which SRC_msft is made (default: here)", "输出目录，其中生成 SRC_msft（默认当前目录）"));
+  app.add_option("-v,--version", a.options.version,
+                 t("version of the framework, any; the nearest with facts is taken",
+                   "原始脚本的框架版本，取最接近的有资料的版本"));
+  app.add_option("-p,--product", a.options.product,
+                 t("product: A2, A3, 950 or training", "产品：A2、A3、950 或 training"));
+  app.add_option("-f,--framework", a.options.framework, "pytorch, tensorflow")
+      ->check(CLI::IsMember({"pytorch", "tensorflow"}));
+  app.add_option("-r,--rules", rules, t("a file of your own rules; may be given again", "自定义规则文件，可多次给出"));
+  app.add_option("--min-confidence", least,
+                 t("certain, likely (default) or review: changes below are only reported",
+                   "certain、likely（默认）或 review：低于此可信度的只报告不修改"))
+      ->check(CLI::IsMember({"certain", "likely", "review"}));
+  app.add_flag(
+      "--auto", a.options.automatic,
+      t("only import torch_npu and transfer_to_npu in entry files", "仅在入口文件中导入 torch_npu 与 transfer_to_npu"));
+  auto* in_place = app.add_flag("--in-place", a.in_place, t("change SRC itself", "直接修改 SRC"));
+  auto* diff = app.add_flag("--diff", a.diff, t("print a unified diff, write nothing", "打印统一差异格式，不写文件"));
+  auto* check =
+      app.add_flag("--check", a.check,
+                   t("exit with 1 where something is to change, write nothing", "有需要修改之处时以 1 退出，不写文件"));
+  auto* json =
+      app.add_flag("--json", a.json, t("print the findings as JSON, write nothing", "以 JSON 打印全部结果，不写文件"));
+  for (auto* x : {diff, check, json}) in_place->excludes(x);
+  app.add_option("--sarif", a.sarif, t("also write SARIF to this file", "另将 SARIF 写入该文件"));
+  app.add_option("--html", a.html, t("also write the page to this file", "另将网页报告写入该文件"));
+  app.add_flag("--force", a.force, t("write into an output folder that is not empty", "输出目录非空时也写入"));
+  app.add_option("-j,--threads", a.options.threads, t("threads (default: processors)", "线程数（默认处理器数）"))
+      ->check(CLI::Range(1U, 1024U));
+  app.add_flag("-q,--quiet", a.quiet, t("no progress and no summary", "不显示进度与汇总"));
+  app.add_option("--lang", lang, "en, zh")->check(CLI::IsMember({"en", "zh"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    status = app.exit(error) == 0 ? 0 : 2;
+    return false;
+  }
+  if (!lang.empty()) a.chinese = lang == "zh";
+  a.options.input = input;
+  a.options.least = confidence_of(least);
+  for (const std::string& file : rules) a.options.rules.emplace_back(file);
+  for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
+  a.from_stdin = input == "-";
+  if (a.from_stdin) return true;
+  if (a.in_place) {
+    a.options.mode = run::Mode::InPlace;
+  } else if (a.diff || a.check || a.json) {
+    a.options.mode = run::Mode::Report;
+  } else {
+    a.options.mode = run::Mode::Copy;
+    std::filesystem::path name = std::filesystem::absolute(a.options.input).lexically_normal();
+    if (name.filename().empty()) name = name.parent_path();
+    const bool file = std::filesystem::is_regular_file(name);
+    a.options.output = (a.destination.empty() ? std::filesystem::path(".") : a.destination) /
+                       ((file ? name.stem() : name.filename()).string() + "_msft");
+  }
+  return true;
+}
+
+}  // namespace updraft::migrate

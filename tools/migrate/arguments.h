@@ -1,0 +1,22 @@
+// The command line of updraft-migrate.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "migrate/run/options.h"
+
+namespace updraft::migrate {
+
+/// How a run shows itself.
+struct Arguments {
+  run::Options options;
+  std::filesystem::path destination;  ///< -o: folder in which the output tree is made
+  bool diff = false, check = false, json = false, in_place = false, force = false, quiet = false, chinese = false;
+  bool from_stdin = false;
+  std::filesystem::path sarif, html, json_file;  ///< further copies of reports
+};
+
+/// Returns false where the program is to end with `status` (help, a wrong option: said on stderr).
+bool parse(int argc, char** argv, Arguments& arguments, int& status);
+
+}  // namespace updraft::migrate

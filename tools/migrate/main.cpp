@@ -1,0 +1,145 @@
+// updraft-migrate: see docs/use/migrate.md.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <mutex>
+
+#include "arguments.h"
+#include "base/error.h"
+#include "migrate/report/diff.h"
+#include "migrate/report/html.h"
+#include "migrate/report/json.h"
+#include "migrate/report/pytorch.h"
+#include "migrate/report/sarif.h"
+#include "migrate/report/write.h"
+#include "migrate/run/pipeline.h"
+
+namespace updraft::migrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One line on a terminal that is written over; nothing elsewhere.
+class Progress {
+ public:
+  explicit Progress(bool on) : on_(on && ::isatty(STDERR_FILENO)) {}
+  ~Progress() {
+    if (on_) std::fputs("\r\033[K", stderr);
+  }
+  void operator()(std::size_t done, std::size_t all) {
+    if (!on_) return;
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (done != all && now - last_ < std::chrono::milliseconds(50)) return;
+    last_ = now;
+    constexpr std::size_t width = 30;
+    const std::size_t full = all ? done * width / all : width;
+    std::fprintf(stderr, "\r[%s%s] %zu/%zu", std::string(full, '#').c_str(), std::string(width - full, '.').c_str(),
+                 done, all);
+  }
+
+ private:
+  bool on_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+void summary(const ProjectResult& result, const Arguments& a) {
+  std::size_t changed = 0, applied = 0, review = 0, failed = 0;
+  std::map<Category, std::size_t> others;
+  for (const FileResult& f : result.files) {
+    changed += f.changed;
+    failed += f.failed;
+    for (const Finding& finding : f.findings) {
+      if (finding.category == Category::Change) ++(finding.applied ? applied : review);
+      else ++others[finding.category];
+    }
+  }
+  if (a.chinese)
+    fmt::print(stderr,
+               "共 {} 个文件（{} 个 Python），修改 {} 个文件 {} 处；{} 处待确认；{} 个文件失败；用时 {:.2f} 秒\n",
+               result.seen, result.python, changed, applied, review, failed, result.seconds);
+  else
+    fmt::print(stderr, "{} files ({} Python): {} changed in {} places; {} places to look at; {} failed; {:.2f} s\n",
+               result.seen, result.python, changed, applied, review, failed, result.seconds);
+  for (const auto& [category, n] : others) fmt::print(stderr, "  {}: {}\n", name(category), n);
+  if (a.options.mode == run::Mode::Copy) fmt::print(stderr, "{}\n", a.options.output.string());
+}
+
+int from_stdin(const Arguments& a) {
+  std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  ProjectResult result;
+  result.request.framework = a.options.framework;
+  result.request.least = a.options.least;
+  result.seen = result.python = 1;
+  const std::string before = text;
+  result.files.push_back(run::migrate_text("stdin.py", std::move(text), a.options));
+  const FileResult& f = result.files.front();
+  if (a.check) return f.changed ? 1 : 0;
+  if (a.diff) std::cout << report::unified_diff(result);
+  else if (a.json) std::cout << report::json(result);
+  else std::cout << (f.changed ? f.after : before);
+  return 0;
+}
+
+void refuse_used_folder(const Arguments& a) {
+  std::error_code error;
+  if (a.options.mode == run::Mode::Copy && !a.force && fs::exists(a.options.output, error) &&
+      !fs::is_empty(a.options.output, error))
+    throw Error(code::kAclInvalidFile,
+                "{} is not empty: choose another folder with -o, remove it, or write over it with --force",
+                a.options.output.string());
+}
+
+int run_tool(Arguments& a) {
+  if (a.from_stdin) return from_stdin(a);
+  refuse_used_folder(a);
+  ProjectResult result;
+  {
+    Progress progress(!a.quiet);
+    a.options.progress = [&](std::size_t done, std::size_t all) { progress(done, all); };
+    result = run::migrate(a.options);
+    run::write_output(a.options, result);
+  }
+  const report::Language language = a.chinese ? report::Language::zh : report::Language::en;
+  if (a.options.mode == run::Mode::Copy) {
+    auto files = report::pytorch_files(result, language);
+    files.push_back({"migration_report.html", report::html(result)});
+    files.push_back({"migration_report.json", report::json(result)});
+    files.push_back({"migration_report.sarif", report::sarif(result)});
+    files.push_back({"migration.diff", report::unified_diff(result)});
+    report::write_files(a.options.output, files);
+  }
+  if (!a.sarif.empty()) report::write_file(a.sarif, report::sarif(result));
+  if (!a.html.empty()) report::write_file(a.html, report::html(result));
+  if (a.diff) std::cout << report::unified_diff(result);
+  if (a.json) std::cout << report::json(result);
+  std::cout.flush();
+  if (!a.quiet) summary(result, a);
+  if (!a.check) return 0;
+  for (const FileResult& f : result.files)
+    if (f.changed) return 1;
+  return 0;
+}
+
+}  // namespace
+}  // namespace updraft::migrate
+
+int main(int argc, char** argv) {
+  updraft::migrate::Arguments arguments;
+  int status = 0;
+  try {
+    if (!updraft::migrate::parse(argc, argv, arguments, status)) return status;
+    return updraft::migrate::run_tool(arguments);
+  } catch (const updraft::Error& error) {
+    fmt::print(stderr, "updraft migrate: {}\n", error.text());
+  } catch (const std::exception& error) { fmt::print(stderr, "updraft migrate: {}\n", error.what()); }
+  return 2;
+}
