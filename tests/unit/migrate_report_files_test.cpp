@@ -138,7 +138,7 @@ TEST(MigrateReportFiles, OperationsAreWhatTheEditsDo) {
 }
 
 TEST(MigrateReportFiles, AnalysisFiles) {
-  const auto files = by_name(analysis_files(sample(), Language::Zh));
+  const auto files = by_name(analysis_files(sample(), Language::zh));
   EXPECT_FALSE(files.count("change_list.csv"));
   const auto unsupported = parse(files.at("full_unsupported_results.csv"));
   EXPECT_EQ(unsupported[0], (Row{"File", "3rd-party API", "Message"}));
@@ -164,7 +164,7 @@ TEST(MigrateReportLog, HasALineForEachFindingAndNoMore) {
   EXPECT_NE(text.find("[INFO] train.py:11: MODIFY PT101 (certain) torch.cuda.synchronize -> torch.npu.synchronize: "),
             std::string::npos);
   EXPECT_NE(text.find("[ERROR] broken\\n.py: not migrated"), std::string::npos);
-  EXPECT_NE(log(sample(), Language::Zh).find("扫描 120 个文件"), std::string::npos);
+  EXPECT_NE(log(sample(), Language::zh).find("扫描 120 个文件"), std::string::npos);
 }
 
 TEST(MigrateReportSummary, CountsAndSaysWhatIsNext) {
@@ -235,10 +235,10 @@ TEST(MigrateReportTensorFlow, WhatIsDeletedIsTold) {
 
 TEST(MigrateReportTensorFlow, EveryClassIsFoundByEachOfItsNames) {
   for (std::size_t i = 0; i < 8; ++i) {
-    const auto support = static_cast<Support>(i);
+    const auto support = static_cast<SupportClass>(i);
     EXPECT_EQ(support_of(name(support)), support);
-    EXPECT_EQ(support_of(title(support, Language::En)), support);
-    EXPECT_EQ(support_of(title(support, Language::Zh)), support);
+    EXPECT_EQ(support_of(title(support, Language::en)), support);
+    EXPECT_EQ(support_of(title(support, Language::zh)), support);
   }
   EXPECT_FALSE(support_of("tf.abs").has_value());
 }

@@ -30,7 +30,7 @@ std::string log(const ProjectResult& result, Language language) {
     fmt::format_to(std::back_inserter(out), "[{}] {}\n", level, text);
   };
   const Request& request = result.request;
-  const bool zh = language == Language::Zh;
+  const bool zh = language == Language::zh;
   line("INFO", one_line(request.command));
   line("INFO", fmt::format("{} {} -> {}", zh ? "迁移" : "migrating", one_line(request.input),
                            request.output.empty() ? (zh ? "(不写输出)" : "(no output)") : one_line(request.output)));

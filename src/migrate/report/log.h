@@ -7,6 +7,6 @@
 
 namespace updraft::migrate::report {
 
-std::string log(const ProjectResult& result, Language language = Language::En);
+std::string log(const ProjectResult& result, Language language = Language::en);
 
 }  // namespace updraft::migrate::report

@@ -27,7 +27,7 @@ constexpr std::array<Names, 8> kNames = {{
     {"not-involved", "no operator is involved", "不涉及"},
 }};
 
-const Names& names(Support support) noexcept { return kNames[static_cast<std::size_t>(support)]; }
+const Names& names(SupportClass support) noexcept { return kNames[static_cast<std::size_t>(support)]; }
 
 /// The path as the user gave it: below the input.
 std::string full_path(const ProjectResult& result, const FileResult& file) {
@@ -45,46 +45,46 @@ std::string_view trimmed(std::string_view line) noexcept {
 
 }  // namespace
 
-std::string_view name(Support support) noexcept { return names(support).id; }
+std::string_view name(SupportClass support) noexcept { return names(support).id; }
 
-std::string_view title(Support support, Language language) noexcept {
-  return language == Language::Zh ? names(support).zh : names(support).en;
+std::string_view title(SupportClass support, Language language) noexcept {
+  return language == Language::zh ? names(support).zh : names(support).en;
 }
 
-std::optional<Support> support_of(std::string_view name) noexcept {
+std::optional<SupportClass> support_of(std::string_view name) noexcept {
   for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (name == kNames[i].id || name == kNames[i].en || name == kNames[i].zh) return static_cast<Support>(i);
+    if (name == kNames[i].id || name == kNames[i].en || name == kNames[i].zh) return static_cast<SupportClass>(i);
   return std::nullopt;
 }
 
-std::optional<Support> support(const Finding& finding) noexcept {
+std::optional<SupportClass> support_class(const Finding& finding) noexcept {
   if (finding.api.empty()) return std::nullopt;
   if (auto told = support_of(finding.suggestion)) return told;
   switch (finding.category) {
-    case Category::Change: return finding.applied ? Support::SupportedMigrated : Support::Analysing;
-    case Category::Unsupported: return Support::Unsupported;
-    case Category::Unknown: return Support::Analysing;
+    case Category::Change: return finding.applied ? SupportClass::SupportedMigrated : SupportClass::Analysing;
+    case Category::Unsupported: return SupportClass::Unsupported;
+    case Category::Unknown: return SupportClass::Analysing;
     default: return std::nullopt;
   }
 }
 
 SupportCounts support_counts(const ProjectResult& result, bool once) {
   SupportCounts counts;
-  std::map<std::string_view, Support> seen;
+  std::map<std::string_view, SupportClass> seen;
   for (const FileResult& file : result.files)
     for (const Finding& finding : file.findings) {
-      const auto which = support(finding);
+      const auto which = support_class(finding);
       if (!which || (once && !seen.emplace(finding.api, *which).second)) continue;
       ++counts.total;
       switch (*which) {
-        case Support::Supported:
-        case Support::SupportedMigrated:
-        case Support::RunsMigrated: ++counts.supported; break;
-        case Support::UnsupportedHarmless:
-        case Support::Unsupported:
-        case Support::Deprecated: ++counts.unsupported; break;
-        case Support::Analysing: ++counts.analysing; break;
-        case Support::NotInvolved: ++counts.not_involved; break;
+        case SupportClass::Supported:
+        case SupportClass::SupportedMigrated:
+        case SupportClass::RunsMigrated: ++counts.supported; break;
+        case SupportClass::UnsupportedHarmless:
+        case SupportClass::Unsupported:
+        case SupportClass::Deprecated: ++counts.unsupported; break;
+        case SupportClass::Analysing: ++counts.analysing; break;
+        case SupportClass::NotInvolved: ++counts.not_involved; break;
       }
     }
   return counts;
@@ -116,13 +116,13 @@ std::string failed_report(const ProjectResult& result) {
     const std::string path = full_path(result, file);
     bool any = false;
     for (const Finding& finding : file.findings) {
-      const auto which = support(finding);
+      const auto which = support_class(finding);
       if (finding.category == Category::Failure)
-        out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::En)));
-      else if (which == Support::Unsupported || (which == Support::Deprecated && !finding.applied))
+        out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::en)));
+      else if (which == SupportClass::Unsupported || (which == SupportClass::Deprecated && !finding.applied))
         out += fmt::format("{}:{}, NPU Unsupport API: {}\n", path, finding.from.line, one_line(finding.api));
       else if (finding.category == Category::Unsupported)
-        out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::En)));
+        out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::en)));
       else continue;
       any = true;
     }

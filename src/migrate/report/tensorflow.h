@@ -14,7 +14,7 @@
 namespace updraft::migrate::report {
 
 /// The seven classes of support, and APIs that involve no operator (packages, constants).
-enum class Support : std::uint8_t {
+enum class SupportClass : std::uint8_t {
   Supported,
   SupportedMigrated,    ///< works once the tool has migrated it
   RunsMigrated,         ///< trains once migrated; the API itself may do less
@@ -27,15 +27,15 @@ enum class Support : std::uint8_t {
 
 /// supported, supported-after-migration, runs-after-migration, unsupported-harmless, unsupported, deprecated,
 /// analysing, not-involved
-std::string_view name(Support support) noexcept;
+std::string_view name(SupportClass support) noexcept;
 /// As the guide's table calls it, 支持(无需迁移), or in English.
-std::string_view title(Support support, Language language) noexcept;
+std::string_view title(SupportClass support, Language language) noexcept;
 /// From any of the three names.
-std::optional<Support> support_of(std::string_view name) noexcept;
+std::optional<SupportClass> support_of(std::string_view name) noexcept;
 
 /// The class of the API that a finding is about. What no finding says is told by its category: an unsupported API is
 /// unsupported, an unknown one is being analysed.
-std::optional<Support> support(const Finding& finding) noexcept;
+std::optional<SupportClass> support_class(const Finding& finding) noexcept;
 
 struct SupportCounts {
   std::size_t total = 0, supported = 0, unsupported = 0, not_involved = 0, analysing = 0;
