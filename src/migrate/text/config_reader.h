@@ -1,0 +1,86 @@
+// Keys and values of a configuration file, with their places: what the readers of YAML, JSON, TOML and INI have in
+// common.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "migrate/finding.h"
+
+namespace updraft::migrate::text {
+
+/// The keys that lead to a value, "[]" for elements of lists. Levels below the 64th are counted, not kept.
+class KeyPath {
+ public:
+  void push(std::string_view key) {
+    if (depth_++ < kKept) keys_.emplace_back(key);
+  }
+  void pop() {
+    if (depth_-- <= kKept) keys_.pop_back();
+  }
+  void replace(std::string_view key) {
+    if (depth_ > 0 && depth_ <= kKept) keys_.back() = key;
+  }
+  std::size_t depth() const noexcept { return depth_; }
+  const std::vector<std::string>& keys() const noexcept { return keys_; }
+
+  /// The innermost name: of an element that of its list.
+  std::string_view name() const {
+    for (std::size_t i = keys_.size(); i-- > 0;)
+      if (keys_[i] != "[]") return keys_[i];
+    return {};
+  }
+  /// Is it this path? "*" is any one key, "[]" an element.
+  bool is(std::initializer_list<std::string_view> path) const {
+    if (path.size() != depth_ || depth_ > kKept) return false;
+    std::size_t i = 0;
+    for (const std::string_view key : path)
+      if (const std::string& own = keys_[i++]; key != "*" && key != own) return false;
+    return true;
+  }
+  bool begins(std::initializer_list<std::string_view> path) const {
+    if (path.size() > keys_.size()) return false;
+    std::size_t i = 0;
+    for (const std::string_view key : path)
+      if (const std::string& own = keys_[i++]; key != "*" && key != own) return false;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kKept = 64;
+  std::vector<std::string> keys_;
+  std::size_t depth_ = 0;
+};
+
+/// A key or a value. [begin, end) is what stands between its quotes.
+struct Scalar {
+  enum class Style : unsigned char { Plain, Quoted, Json, Block, Folded };
+  std::size_t begin = 0, end = 0;
+  std::string_view raw;
+  Style style = Style::Plain;
+  bool direct = true;  ///< the raw text is the value: no escapes, one line
+};
+
+class ConfigHandler {
+ public:
+  virtual ~ConfigHandler() = default;
+  /// The path ends in this key.
+  virtual void key(const KeyPath& path, const Scalar& key) = 0;
+  virtual void value(const KeyPath& path, const Scalar& value) = 0;
+};
+
+/// What is wrong, and where.
+struct ConfigError {
+  std::size_t at;
+  Text message;
+};
+
+std::optional<ConfigError> read_json(std::string_view text, bool comments, ConfigHandler& handler);
+std::optional<ConfigError> read_yaml(std::string_view text, ConfigHandler& handler);
+std::optional<ConfigError> read_toml(std::string_view text, ConfigHandler& handler);
+void read_ini(std::string_view text, ConfigHandler& handler);
+
+}  // namespace updraft::migrate::text

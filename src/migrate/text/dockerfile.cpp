@@ -1,0 +1,156 @@
+#include "migrate/text/dockerfile.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "migrate/text/embedded.h"
+#include "migrate/text/json.h"
+#include "migrate/text/sheet.h"
+#include "migrate/text/shell.h"
+
+namespace updraft::migrate::text {
+namespace {
+
+class Dockerfile {
+ public:
+  Dockerfile(std::string_view text, const PythonFindings& python, int depth)
+      : text_(text), python_(python), depth_(depth), sheet_(text) {}
+
+  std::vector<Finding> run() {
+    std::size_t at = text_.starts_with("\xef\xbb\xbf") ? 3 : 0;
+    while (at < text_.size()) at = instruction(at);
+    return sheet_.take();
+  }
+
+ private:
+  std::size_t line_end(std::size_t at) const { return std::min(text_.find('\n', at), text_.size()); }
+  static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+  /// The instruction that begins on this line; where the next one does.
+  std::size_t instruction(std::size_t at) {
+    while (at < text_.size() && blank(text_[at])) ++at;
+    std::size_t word = at;
+    while (word < text_.size() && std::isalpha(static_cast<unsigned char>(text_[word]))) ++word;
+    std::string keyword(text_.substr(at, std::min<std::size_t>(word - at, 20)));
+    for (char& c : keyword) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    std::size_t end = line_end(at);
+    if (word == at) return std::min(end + 1, text_.size());
+    for (;;) {  // lines that end in a backslash go on, over comments
+      std::size_t last = end;
+      while (last > at && blank(text_[last - 1])) --last;
+      if (end >= text_.size() || last <= at || text_[last - 1] != '\\') break;
+      end = line_end(end + 1);
+      for (;;) {
+        std::size_t first = text_.rfind('\n', end == 0 ? 0 : end - 1) + 1;
+        while (first < end && blank(text_[first])) ++first;
+        if (first >= end || text_[first] != '#' || end >= text_.size()) break;
+        end = line_end(end + 1);
+      }
+    }
+    while (word < end && blank(text_[word])) ++word;
+    std::size_t next = std::min(end + 1, text_.size());
+    const std::string_view rest = text_.substr(word, end - word);
+    if (keyword == "FROM") from(rest, word);
+    else if (keyword == "ENV" || keyword == "ARG") variables(rest, word);
+    else if ((keyword == "RUN" || keyword == "CMD" || keyword == "ENTRYPOINT") && rest.starts_with("["))
+      list(rest, word);
+    else if (keyword == "RUN" && rest.starts_with("<<")) next = here(rest, next);
+    else if (keyword == "RUN" || keyword == "CMD" || keyword == "ENTRYPOINT") script(word, end, true);
+    return next;
+  }
+
+  void script(std::size_t begin, std::size_t end, bool lines) {
+    Embedded embedded;
+    embedded.same(text_.substr(begin, end - begin), begin);
+    ShellOptions options;
+    options.depth = depth_ + 1;
+    options.lines = lines;
+    sheet_.adopt(shell(embedded.text(), python_, options), embedded);
+  }
+
+  void from(std::string_view rest, std::size_t at) {
+    if (rest.starts_with("--")) {
+      const std::size_t space = std::min(rest.find(' '), rest.size());
+      rest.remove_prefix(space);
+      at += space;
+      while (!rest.empty() && blank(rest[0])) rest.remove_prefix(1), ++at;
+    }
+    const std::string_view image = rest.substr(0, rest.find_first_of(" \t\r"));
+    if (image.starts_with("nvidia/") || image.find("nvcr.io/") != std::string_view::npos ||
+        image.find("cuda") != std::string_view::npos)
+      sheet_.add(
+          "TX251", Category::Note, Confidence::Certain, at, at + image.size(),
+          {"an image with CUDA: take one with CANN of the same Python, or install CANN and torch-npu in a plain one",
+           "带 CUDA 的镜像：请改用相同 Python 版本且带 CANN 的镜像，或在普通镜像中安装 CANN 与 torch-npu"});
+  }
+
+  void variables(std::string_view rest, std::size_t at) {
+    const std::size_t stop = std::min(rest.find_first_of("= \t\r"), rest.size());
+    if (stop < rest.size() && rest[stop] == '=') {
+      script(at, at + rest.size(), true);
+      return;
+    }
+    // ENV NAME value: read as an assignment, of which only the name can change
+    const std::string_view value = rest.substr(stop);
+    std::string assignment = std::string(rest.substr(0, stop)) + "=\"";
+    const std::size_t first = std::min(value.find_first_not_of(" \t\r"), value.size());
+    assignment += std::string(value.substr(first, value.substr(first).find_first_of("\"$`\\\r"))) + "\"";
+    std::vector<Finding> found = shell(assignment, {});
+    std::erase_if(found, [&](const Finding& f) { return f.begin != 0 || f.end != stop; });
+    Embedded embedded;
+    embedded.same(rest, at);
+    sheet_.adopt(std::move(found), embedded);
+  }
+
+  /// ["python", "train.py", "--device", "cuda"]
+  void list(std::string_view rest, std::size_t at) {
+    JsonReader json(rest, false);
+    std::vector<Argument> words;
+    for (JsonReader::Token token = json.next(); token.kind != JsonReader::Kind::End; token = json.next()) {
+      if (token.kind == JsonReader::Kind::Error) return;
+      if (token.kind == JsonReader::Kind::String && !token.escaped) words.push_back({json.raw(token), token.begin});
+    }
+    Embedded embedded;
+    embedded.same(rest, at);
+    embedded.encode_by(
+        [](std::string_view t, std::uint32_t, std::uint32_t) { return std::optional(json_escaped(t, false)); });
+    sheet_.adopt(arguments(rest, words, python_), embedded);
+  }
+
+  /// RUN <<EOF … EOF; where the next instruction begins.
+  std::size_t here(std::string_view rest, std::size_t at) {
+    rest.remove_prefix(2);
+    const bool tabs = rest.starts_with("-");
+    if (tabs) rest.remove_prefix(1);
+    std::string delimiter(rest.substr(0, rest.find_first_of(" \t\r")));
+    std::erase_if(delimiter, [](char c) { return c == '"' || c == '\''; });
+    const std::size_t begin = at;
+    while (at < text_.size()) {
+      const std::size_t end = line_end(at);
+      std::string_view line = text_.substr(at, end - at);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (tabs) line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+      if (line == delimiter) {
+        script(begin, at, false);
+        return std::min(end + 1, text_.size());
+      }
+      at = std::min(end + 1, text_.size());
+    }
+    script(begin, at, false);
+    return at;
+  }
+
+  std::string_view text_;
+  const PythonFindings& python_;
+  int depth_;
+  Sheet sheet_;
+};
+
+}  // namespace
+
+std::vector<Finding> dockerfile(std::string_view text, const PythonFindings& python, int depth) {
+  return Dockerfile(text, python, depth).run();
+}
+
+}  // namespace updraft::migrate::text

@@ -1,0 +1,155 @@
+#include "migrate/text/sheet.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "migrate/text/embedded.h"
+
+namespace updraft::migrate::text {
+namespace {
+
+/// Positions of offsets that come in ascending order.
+class Counter {
+ public:
+  explicit Counter(std::string_view text) : text_(text) {}
+
+  Position at(std::size_t offset) {
+    offset = std::min(offset, text_.size());
+    while (at_ < offset) {
+      const void* newline = std::memchr(text_.data() + at_, '\n', offset - at_);
+      if (!newline) break;
+      at_ = static_cast<std::size_t>(static_cast<const char*>(newline) - text_.data()) + 1;
+      begin_ = at_;
+      ++line_;
+    }
+    at_ = std::max(at_, offset);
+    return {line_, static_cast<std::uint32_t>(offset - begin_)};
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t at_ = 0, begin_ = 0;
+  std::uint32_t line_ = 1;
+};
+
+void leave_for_review(Finding& finding) {
+  finding.edits.clear();
+  finding.confidence = Confidence::Review;
+  finding.message.en += "; to be changed by hand: the place is escaped, split or changed for another reason too";
+  finding.message.zh += "；请手动修改：该处经过转义、被拆分，或已因其他原因被修改";
+}
+
+/// Two edits collide where they share a byte or insert at the same place; a finding is changed whole or not at all.
+void leave_collisions(std::vector<Finding>& findings) {
+  struct Taken {
+    std::uint32_t begin, end;
+    std::size_t finding;
+  };
+  std::vector<Taken> all;
+  for (std::size_t i = 0; i < findings.size(); ++i)
+    for (const Edit& e : findings[i].edits) all.push_back({e.begin, e.end, i});
+  std::stable_sort(all.begin(), all.end(), [](const Taken& a, const Taken& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::vector<bool> dropped(findings.size());
+  std::uint32_t end = 0;
+  bool any = false, insertion = false;
+  for (const Taken& t : all) {
+    if (dropped[t.finding]) continue;
+    const bool collides = any && (t.begin < end || (t.begin == end && t.begin == t.end && insertion));
+    if (collides) {
+      dropped[t.finding] = true;
+      leave_for_review(findings[t.finding]);
+      continue;
+    }
+    any = true;
+    insertion = t.begin == t.end;
+    end = t.end;
+  }
+}
+
+}  // namespace
+
+Finding& Sheet::add(std::string_view rule, Category category, Confidence confidence, std::size_t begin, std::size_t end,
+                    Text message) {
+  Finding& f = findings_.emplace_back();
+  f.rule = rule;
+  f.category = category;
+  f.confidence = confidence;
+  f.begin = static_cast<std::uint32_t>(begin);
+  f.end = static_cast<std::uint32_t>(end);
+  f.message = std::move(message);
+  return f;
+}
+
+Finding& Sheet::change(std::string_view rule, Confidence confidence, std::size_t begin, std::size_t end,
+                       std::string replacement, Text message) {
+  Finding& f = add(rule, Category::Change, confidence, begin, end, std::move(message));
+  f.edits.push_back({f.begin, f.end, std::move(replacement)});
+  return f;
+}
+
+void Sheet::adopt(std::vector<Finding> inner, const Embedded& embedded) {
+  for (Finding& f : inner) {
+    std::vector<Edit> edits;
+    bool placed = true;
+    for (const Edit& e : f.edits) {
+      auto outer = embedded.place(e);
+      if (!outer) {
+        placed = false;
+        break;
+      }
+      edits.insert(edits.end(), outer->begin(), outer->end());
+    }
+    std::tie(f.begin, f.end) = embedded.outer(f.begin, f.end);
+    if (placed) f.edits = std::move(edits);
+    else leave_for_review(f);
+    findings_.push_back(std::move(f));
+  }
+}
+
+std::vector<Finding> Sheet::take() {
+  std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  leave_collisions(findings_);
+  std::vector<std::pair<std::uint32_t, Position*>> places;
+  for (Finding& f : findings_) {
+    places.emplace_back(f.begin, &f.from);
+    places.emplace_back(f.end, &f.to);
+  }
+  std::stable_sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Counter counter(text_);
+  for (auto& [offset, position] : places) *position = counter.at(offset);
+  return std::move(findings_);
+}
+
+std::vector<Finding> too_large(std::string_view text, std::string_view rule) {
+  if (text.size() < kLargest) return {};
+  Finding f;
+  f.rule = rule;
+  f.category = Category::Failure;
+  f.message = {"the file is larger than 4 GiB and was not looked at", "文件超过 4 GiB，未作分析"};
+  return {f};
+}
+
+std::string applied(std::string_view text, const std::vector<Finding>& findings, Confidence least) {
+  std::vector<const Edit*> edits;
+  for (const Finding& f : findings)
+    if (f.confidence >= least)
+      for (const Edit& e : f.edits) edits.push_back(&e);
+  std::stable_sort(edits.begin(), edits.end(), [](const Edit* a, const Edit* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
+  std::string out;
+  std::size_t at = 0;
+  for (const Edit* e : edits) {
+    out.append(text.substr(at, e->begin - at)).append(e->text);
+    at = e->end;
+  }
+  return out.append(text.substr(at));
+}
+
+}  // namespace updraft::migrate::text
