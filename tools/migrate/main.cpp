@@ -108,7 +108,7 @@ int run_tool(Arguments& a) {
     result = run::migrate(a.options);
     run::write_output(a.options, result);
   }
-  const report::Language language = a.chinese ? report::Language::zh : report::Language::en;
+  const Language language = a.chinese ? Language::zh : Language::en;
   if (a.options.mode == run::Mode::Copy) {
     auto files = report::pytorch_files(result, language);
     files.push_back({"migration_report.html", report::html(result)});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "migrate/rewrite/sites.h"
@@ -119,7 +120,10 @@ class Values {
     std::vector<NodeId> found;
     s_.module.sources(expression, found);
     for (NodeId id : found) {
-      switch (tree_.kind(id)) {
+      const Kind kind = tree_.kind(id);
+      // x = [x]: what stands in a container is looked at once
+      if ((kind == Kind::Dictionary || kind == Kind::List || kind == Kind::Tuple) && !containers_.insert(id).second) continue;
+      switch (kind) {
         case Kind::String:
           if (auto [at, fresh] = sinks_.try_emplace(id, Sink{&rule, confidence}); !fresh)
             at->second.confidence = std::max(at->second.confidence, confidence);
@@ -281,6 +285,7 @@ class Values {
   const syntax::Tree& tree_;
   const std::vector<const rules::Rule*> none_;
   std::map<NodeId, Sink> sinks_;
+  std::set<NodeId> containers_;
   std::map<std::string, Sink> options_;
   std::map<std::pair<NodeId, std::string>, Sink> parameters_;
   std::vector<std::pair<NodeId, std::string>> fresh_parameters_;

@@ -16,6 +16,7 @@
 #include "migrate/run/walk.h"
 #include "migrate/source/edit.h"
 #include "migrate/source/words.h"
+#include "migrate/text/file.h"
 
 namespace updraft::migrate::run {
 namespace fs = std::filesystem;
@@ -183,7 +184,12 @@ class Run {
                                    "文件编码为 UTF-16 或 UTF-32；请另存为 UTF-8 后重新运行"));
       return f;
     }
-    if (entry.kind == FileKind::Python) f.findings = python(entry.path, text);
+    if (entry.kind == FileKind::Python) {
+      f.findings = python(entry.path, text);
+    } else if (options_.framework == "pytorch" && !options_.automatic) {
+      f.findings = text::file_findings(entry.path, text, [&](std::string_view source) { return python(entry.path, source); });
+      for (Finding& finding : f.findings) finding.applied = !finding.edits.empty() && finding.confidence >= options_.least;
+    }
     f.after = source::apply(text, f.findings);
     f.changed = f.after != text;
     if (f.changed) f.before = std::move(text);

@@ -6,19 +6,11 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "migrate/text/classify.h"
 
 namespace updraft::migrate::run {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::array<std::string_view, 12> kSkipped = {
-    ".git",         ".hg",   ".svn", "__pycache__",        ".mypy_cache", ".pytest_cache",
-    "node_modules", ".venv", ".tox", ".ipynb_checkpoints", ".ruff_cache", ".eggs"};
-
-bool has_suffix(std::string_view name, std::initializer_list<std::string_view> suffixes) {
-  return std::any_of(suffixes.begin(), suffixes.end(),
-                     [&](std::string_view s) { return name.size() > s.size() && name.ends_with(s); });
-}
 
 Finding problem(const std::string& path, const std::string& why) {
   Finding f;
@@ -32,21 +24,14 @@ Finding problem(const std::string& path, const std::string& why) {
 }  // namespace
 
 FileKind classify(const fs::path& file) {
+  std::array<char, 4096> head{};
   const std::string name = file.filename().string();
-  if (has_suffix(name, {".py", ".pyw", ".pyi"})) return FileKind::Python;
-  if (has_suffix(name, {".ipynb"})) return FileKind::Notebook;
-  if (has_suffix(name, {".yaml", ".yml", ".json", ".jsonc", ".toml", ".cfg", ".ini"})) return FileKind::Config;
-  if (has_suffix(name, {".sh", ".bash", ".slurm", ".sbatch", ".zsh"})) return FileKind::Shell;
-  if (has_suffix(name, {".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp"})) return FileKind::CudaSource;
-  if (name.find('.') != std::string::npos) return FileKind::Other;
+  // names that say it all are not opened
+  for (std::string_view suffix : {".py", ".pyi", ".ipynb", ".sh", ".cu", ".cuh"})
+    if (name.size() > suffix.size() && name.ends_with(suffix)) return text::kind_of(name, {});
   std::ifstream in(file, std::ios::binary);
-  std::array<char, 64> head{};
   in.read(head.data(), head.size());
-  const std::string_view first(head.data(), static_cast<std::size_t>(in.gcount()));
-  if (!first.starts_with("#!")) return FileKind::Other;
-  const std::string_view line = first.substr(0, first.find('\n'));
-  if (line.find("python") != std::string_view::npos) return FileKind::Python;
-  return line.find("sh") != std::string_view::npos ? FileKind::Shell : FileKind::Other;
+  return text::kind_of(file.generic_string(), std::string_view(head.data(), static_cast<std::size_t>(in.gcount())));
 }
 
 Tree walk(const fs::path& input) {
@@ -77,8 +62,7 @@ Tree walk(const fs::path& input) {
       if (item.is_symlink(error)) {
         tree.entries.push_back({path, FileKind::Other, true, 0});
       } else if (item.is_directory(error)) {
-        const std::string name = item.path().filename().string();
-        if (std::find(kSkipped.begin(), kSkipped.end(), name) != kSkipped.end()) continue;
+        if (text::is_skipped_folder(item.path().filename().string())) continue;
         tree.folders.push_back(path);
         open.push_back(relative);
       } else if (item.is_regular_file(error)) {

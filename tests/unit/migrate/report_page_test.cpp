@@ -21,7 +21,7 @@
 #include "migrate/report/pytorch.h"
 #include "migrate/report/sarif.h"
 #include "migrate/report/write.h"
-#include "migrate_report_sample.h"
+#include "report_sample.h"
 
 namespace updraft::migrate::report {
 namespace {

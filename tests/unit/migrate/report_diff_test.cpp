@@ -13,7 +13,7 @@
 
 #include "migrate/report/diff.h"
 #include "migrate/report/line_changes.h"
-#include "migrate_report_sample.h"
+#include "report_sample.h"
 
 namespace updraft::migrate::report {
 namespace {
