@@ -69,3 +69,28 @@ def test_aliases_lead_to_rows():
     listed = {row[0] for row in rows("torch_api.tsv")}
     for alias, api in rows("torch_alias.tsv"):
         assert api in listed and alias not in listed
+
+
+def test_affine_names_exist_in_the_wheel():
+    pytest.importorskip("torch_npu")
+    facts = tool("torch_cuda")
+    names = {row[2] for row in rows("affinity.tsv")}
+    wrong = [name for name in sorted(names) if not facts.exists(name) or not callable(facts.find(name))]
+    assert wrong == []
+
+
+def test_torch_names_that_advice_is_about_exist():
+    """A name with a slip of the pen would never be found in a script."""
+    pytest.importorskip("torch_npu")
+    facts = tool("torch_cuda")
+    names = {row[0] for table in ("affinity.tsv", "advice.tsv") for row in rows(table) if row[0].startswith("torch.")}
+    assert len(names) > 60
+    assert [name for name in sorted(names) if not facts.exists(name)] == []
+
+
+def test_alternatives_of_packages_exist():
+    pytest.importorskip("torch_npu")
+    facts = tool("torch_cuda")
+    names = {row[2] for row in rows("third_party.tsv") if row[2].startswith(("torch.", "torch_npu."))}
+    assert len(names) > 10
+    assert [name for name in sorted(names) if not facts.exists(name)] == []
