@@ -1,4 +1,4 @@
-"""Prints the public names of an installed TensorFlow: name, kind, where it is defined, whether it is deprecated.
+"""Prints the public names of an installed TensorFlow: name, kind, whether it is deprecated, the shortest name of the object.
 
 Run it with the Python of an environment that has tensorflow-cpu 2.15.1 (Python 3.11); tf_api.py reads what it prints.
 Only TensorFlow's API modules are walked. tf.compat.v2 is left out: its names are those of tf.
@@ -14,7 +14,7 @@ import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 API = ("tensorflow._api.", "tensorflow.compat", "keras.api.", "tensorflow_estimator.python.estimator.api", "tensorboard.summary")
-DEPRECATED = re.compile(r"\bTHIS FUNCTION IS DEPRECATED\b|\(deprecated\)|^ *Deprecated[.:]|\.\. *deprecated|Warning: THIS", re.M)
+DEPRECATED = re.compile(r"THIS (FUNCTION|CLASS|MODULE) IS DEPRECATED|\A[^\n]*\(deprecated\)|^ *Deprecated: (?!SOME ARG)", re.M)
 
 
 def kind_of(thing):
@@ -26,7 +26,7 @@ def kind_of(thing):
 
 
 def walk(root):
-    found, seen, queue = {}, set(), collections.deque([("tf", root)])
+    found, seen, objects, queue = {}, set(), {}, collections.deque([("tf", root)])
     while queue:
         name, module = queue.popleft()
         if id(module) in seen and name.count(".") > 6:
@@ -44,14 +44,21 @@ def walk(root):
                 home = thing.__name__
                 if not home.startswith(API) or ".compat." in full[len("tf.compat.v1"):] or full.startswith("tf.compat.v2"):
                     continue
-                found[full] = ("module", home, "")
+                found[full] = ("module", "", "")
                 queue.append((full, thing))
                 continue
             text = getattr(thing, "__doc__", None) if callable(thing) else None
-            home = str(getattr(thing, "__module__", "") or "")
             gone = "deprecated" if isinstance(text, str) and DEPRECATED.search(text) else ""
-            found[full] = (kind_of(thing), home, gone)
-    return found
+            found[full] = (kind_of(thing), gone, objects.setdefault(id(thing), []) if shared(thing) else [full])
+            found[full][2].append(full)
+    # of the names of one object the shortest, outside compat.v1 if there is one
+    order = lambda name: (name.startswith("tf.compat"), "experimental" in name, len(name), name)  # noqa: E731
+    return {name: (kind, gone, min(all_names, key=order) if all_names else "") for name, (kind, gone, all_names) in found.items()}
+
+
+def shared(thing):
+    """Whether one object under two names is one API: not so for numbers, texts and the like."""
+    return callable(thing) or type(thing).__name__ == "DType"
 
 
 def main():
