@@ -1,6 +1,7 @@
 """What the migration tools know about APIs, held against the wheels that are installed here."""
 
 import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
@@ -69,3 +70,60 @@ def test_aliases_lead_to_rows():
     listed = {row[0] for row in rows("torch_api.tsv")}
     for alias, api in rows("torch_alias.tsv"):
         assert api in listed and alias not in listed
+
+
+def test_affine_names_exist_in_the_wheel():
+    pytest.importorskip("torch_npu")
+    facts = tool("torch_cuda")
+    names = {row[2] for row in rows("affinity.tsv")}
+    wrong = [name for name in sorted(names) if not facts.exists(name) or not callable(facts.find(name))]
+    assert wrong == []
+
+
+def test_torch_names_that_advice_is_about_exist():
+    """A name with a slip of the pen would never be found in a script."""
+    pytest.importorskip("torch_npu")
+    facts = tool("torch_cuda")
+    names = {row[0] for table in ("affinity.tsv", "advice.tsv") for row in rows(table) if row[0].startswith("torch.")}
+    assert len(names) > 60
+    assert [name for name in sorted(names) if not facts.exists(name)] == []
+
+
+def test_alternatives_of_packages_exist():
+    pytest.importorskip("torch_npu")
+    facts = tool("torch_cuda")
+    names = {row[2] for row in rows("third_party.tsv") if row[2].startswith(("torch.", "torch_npu."))}
+    assert len(names) > 10
+    assert [name for name in sorted(names) if not facts.exists(name)] == []
+
+
+def test_tensorflow_table_follows_its_rules():
+    """What the table says needs a rule, or TensorFlow's own word; a rule that is about nothing is a slip of the pen."""
+    api = tool("tf_api")
+    rules, used = api.read_rules(), set()
+    for name, cls, rule in rows("tf_api.tsv"):
+        assert cls in api.CLASSES, name
+        if rule == "":
+            assert cls == "analysing", name
+        elif rule == "wheel":
+            assert cls in ("none", "deprecated"), name
+        else:
+            assert cls == rules[rule], name
+            used.add(rule)
+    assert set(rules) - used == set()
+    assert all(row[4] for row in rows("tf_rules.tsv"))
+
+
+def test_tensorflow_table_is_made_from_the_wheel(tmp_path):
+    """UPDRAFT_TF_PYTHON: a Python that has tensorflow-cpu 2.15.1, to make the whole table anew."""
+    python = os.environ.get("UPDRAFT_TF_PYTHON")
+    if not python:
+        pytest.skip("UPDRAFT_TF_PYTHON names no Python with tensorflow-cpu 2.15.1")
+    facts = ROOT / "tools" / "migrate_facts"
+    names = subprocess.run([python, str(facts / "tf_names.py")], capture_output=True, text=True, timeout=240)
+    assert names.returncode == 0, names.stderr[-2000:]
+    (tmp_path / "names.tsv").write_text(names.stdout)
+    made = subprocess.run([sys.executable, str(facts / "tf_api.py"), str(tmp_path / "names.tsv"), str(tmp_path / "out.tsv")],
+                          capture_output=True, text=True, timeout=60)
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "out.tsv").read_text() == (DATA / "tf_api.tsv").read_text()

@@ -83,6 +83,12 @@ constexpr Flag kFlags[] = {
     {"other", {"further limits, see the list", "另有限制，见支持清单"}},
 };
 
+/// Names of a dtype that scripts have, and the list's.
+constexpr std::pair<std::string_view, std::string_view> kDtypes[] = {
+    {"bfloat16", "bf16"}, {"float16", "fp16"}, {"half", "fp16"},        {"float32", "fp32"},
+    {"float", "fp32"},    {"float64", "fp64"}, {"double", "fp64"},      {"long", "int64"},
+    {"int", "int32"},     {"short", "int16"},  {"cfloat", "complex64"}, {"cdouble", "complex128"}};
+
 constexpr std::array<Bilingual, 4> kProducts = {{{"A2", "Atlas A2 训练系列产品"},
                                                  {"A3", "Atlas A3 训练系列产品"},
                                                  {"950DT", "Ascend 950DT"},
@@ -136,6 +142,22 @@ TorchApi lookup_torch(std::string_view name, size_t version, Product product) {
   }
   if (!row) return {};
   return {mark_of(row, product), row.key(), row.cell(kNpu), row.cell(kLimits), row.cell(kPage)};
+}
+
+Support accepts_dtype(std::string_view limits, std::string_view dtype) {
+  if (dtype.starts_with("torch.")) dtype.remove_prefix(6);
+  for (const auto& [name, listed] : kDtypes)
+    if (dtype == name) dtype = listed;
+  const size_t colon = limits.find(": ");
+  if (colon == std::string_view::npos || dtype.empty()) return Support::unknown;
+  std::string_view dtypes = limits.substr(colon + 2);
+  dtypes = dtypes.substr(0, dtypes.find(';'));
+  while (!dtypes.empty()) {
+    const std::string_view one = dtypes.substr(0, dtypes.find(' '));
+    if (one == dtype) return Support::yes;
+    dtypes.remove_prefix(std::min(one.size() + 1, dtypes.size()));
+  }
+  return Support::no;
 }
 
 std::string describe_limits(std::string_view limits, Language language) {

@@ -37,6 +37,10 @@ struct TorchApi {
 /// kTorchVersions.
 TorchApi lookup_torch(std::string_view name, size_t version, Product product);
 
+/// Whether the list's dtypes of the first parameter include one ("torch.float64", "fp64", "float"): unknown where it
+/// has none.
+Support accepts_dtype(std::string_view limits, std::string_view dtype);
+
 /// What a row's limits say, for people: "input: fp16, fp32 only; may run on the CPU". "" for no limits.
 std::string describe_limits(std::string_view limits, Language language);
 /// Where the support list of a torch version has it.

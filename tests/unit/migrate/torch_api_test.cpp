@@ -132,6 +132,19 @@ TEST(MigrateTorch, DescribesLimits) {
   EXPECT_EQ(source_url({}, 0), "");
 }
 
+TEST(MigrateTorch, KnowsDtypesOfTheList) {
+  const std::string_view conv = lookup_torch("torch.nn.functional.conv2d", nearest_torch("2.13"), Product::a2).limits;
+  EXPECT_EQ(accepts_dtype(conv, "torch.float64"), Support::no);
+  EXPECT_EQ(accepts_dtype(conv, "double"), Support::no);
+  EXPECT_EQ(accepts_dtype(conv, "torch.half"), Support::yes);
+  EXPECT_EQ(accepts_dtype(conv, "fp32"), Support::yes);
+  EXPECT_EQ(accepts_dtype("other", "fp32"), Support::unknown);
+  EXPECT_EQ(accepts_dtype("", "fp32"), Support::unknown);
+  EXPECT_EQ(accepts_dtype("input: fp32", ""), Support::unknown);
+  EXPECT_EQ(accepts_dtype("input: fp32; other", "fp32"), Support::yes);
+  EXPECT_EQ(accepts_dtype("input: int8 int16", "int"), Support::no);
+}
+
 TEST(MigrateTorch, ListsTheUnsupported) {
   for (size_t version = 0; version < std::size(kTorchVersions); ++version)
     for (const Product product : {Product::a2, Product::a3, Product::ascend950}) {

@@ -1,0 +1,52 @@
+// Spreadsheets (Office Open XML) of plain tables: a styled heading that stays in view, a filter on every column,
+// widths.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace updraft::migrate {
+
+/// A text or a whole number. Texts are never taken for formulas.
+using XlsxCell = std::variant<std::string_view, int64_t>;
+
+struct XlsxColumn {
+  std::string_view title;
+  double width = 16;  ///< in characters
+  bool wrap = false;  ///< long texts go over several lines
+};
+
+class Xlsx {
+ public:
+  /// The next table. The name is cut to what spreadsheets accept (31 characters, none of []:*?/\) and made unique.
+  void add_sheet(std::string_view name, std::vector<XlsxColumn> columns);
+  /// A row of the last sheet; cells beyond the columns are an error. After 1048575 rows the table goes on in a further
+  /// sheet.
+  void add_row(std::span<const XlsxCell> cells);
+  void add_row(std::initializer_list<XlsxCell> cells) { add_row(std::span(cells.begin(), cells.size())); }
+
+  /// The file. Nothing can be added after it; without a sheet it is an error (std::logic_error), since no program opens
+  /// it.
+  std::string finish() &&;
+
+ private:
+  struct Sheet {
+    std::string name;
+    std::vector<XlsxColumn> columns;
+    std::vector<std::string> titles;  // what columns' titles refer to
+    std::string rows;                 // as XML
+    size_t count = 0;                 // with the heading
+  };
+
+  void open(std::string name, const std::vector<XlsxColumn>& columns);
+  std::string unique_name(std::string_view name) const;
+
+  std::vector<Sheet> sheets_;
+};
+
+}  // namespace updraft::migrate

@@ -1,0 +1,42 @@
+// Which class of the migration guide a TensorFlow API is in: data/tf_api.tsv and data/tf_rules.tsv.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "migrate/support/language.h"
+
+namespace updraft::migrate {
+
+/// The classes of the guide's table 5-2, and names that make no operator.
+enum class TfClass : uint8_t {
+  supported,    ///< 支持（无需迁移）
+  tool_api,     ///< 工具迁移后API功能支持
+  tool_train,   ///< 工具迁移后训练功能打通
+  no_harmless,  ///< 不支持（不影响迁移，无需干预）
+  no_avoid,     ///< 不支持（无迁移方案，建议不使用）
+  deprecated,   ///< 废弃类
+  analysing,    ///< 分析中: nobody knows
+  none,         ///< 不涉及
+};
+
+struct TfApi {
+  bool listed = false;  ///< TensorFlow 2.15.1 has the name, or a rule is about it
+  TfClass support = TfClass::analysing;
+  std::string_view name;  ///< of the row: "tf.data.Dataset" for tensorflow.data.Dataset.batch
+  Bilingual note;         ///< what becomes of it, where there is more to say than the class
+  std::string_view source;
+};
+
+/// `name` is resolved: "tf.abs", "tensorflow.compat.v1.Session.run", "tf.compat.v2.abs", "hvd.allreduce" (or
+/// horovod.tensorflow., horovod.keras. …). A member of a class is as its class; what lies below a module and is not
+/// listed is under analysis.
+TfApi lookup_tf(std::string_view name);
+
+/// The class in the reports' words: "支持（无需迁移）" and in English.
+Bilingual describe(TfClass support);
+
+/// The four counters of the brief report.
+enum class TfCount : uint8_t { support, unsupport, no_operator, analysing };
+TfCount count_as(TfClass support);
+
+}  // namespace updraft::migrate

@@ -1,0 +1,85 @@
+#include "migrate/support/third_party.h"
+
+#include <array>
+#include <utility>
+
+#include "migrate/support/table.h"
+
+namespace updraft::migrate {
+namespace {
+
+using support::Row;
+using support::Table;
+
+enum Column : size_t { kName, kStatus, kAlternative, kDistributions, kNoteEn, kNoteZh, kSource };
+
+constexpr std::array<std::pair<std::string_view, Bilingual>, 6> kStatuses = {{
+    {"unknown", {"unknown", "未知"}},
+    {"works", {"works", "支持"}},
+    {"adapted", {"works with another package", "需配合其他软件包"}},
+    {"manual", {"replace by hand", "需手工替换"}},
+    {"partial", {"works in part", "部分支持"}},
+    {"no", {"does not work", "不支持"}},
+}};
+
+const Table& packages() {
+  static const Table table = Table::of("third_party.tsv");
+  return table;
+}
+
+ThirdParty from(const Row& row) {
+  ThirdParty found{true,
+                   PackageStatus::unknown,
+                   row.key(),
+                   row.cell(kAlternative),
+                   {row.cell(kNoteEn), row.cell(kNoteZh)},
+                   row.cell(kSource)};
+  for (size_t i = 0; i < kStatuses.size(); ++i)
+    if (row.cell(kStatus) == kStatuses[i].first) found.status = static_cast<PackageStatus>(i);
+  return found;
+}
+
+/// One letter of a distribution's name as PEP 503 compares them, runs of -_. aside.
+char folded(char c) {
+  if (c == '_' || c == '.') return '-';
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool same_distribution(std::string_view a, std::string_view b) {
+  size_t i = 0, j = 0;
+  const auto skip_run = [](std::string_view text, size_t& at) {
+    while (at + 1 < text.size() && folded(text[at]) == '-' && folded(text[at + 1]) == '-') ++at;
+  };
+  while (i < a.size() && j < b.size()) {
+    skip_run(a, i);
+    skip_run(b, j);
+    if (folded(a[i++]) != folded(b[j++])) return false;
+  }
+  return i == a.size() && j == b.size();
+}
+
+}  // namespace
+
+ThirdParty lookup_third_party(std::string_view name) {
+  while (!name.empty()) {
+    if (const Row row = packages().find(name)) return from(row);
+    const size_t dot = name.rfind('.');
+    name = name.substr(0, dot == std::string_view::npos ? 0 : dot);
+  }
+  return {};
+}
+
+ThirdParty lookup_distribution(std::string_view distribution) {
+  if (distribution.empty()) return {};
+  for (Row row = packages().first(); row; row = row.next())
+    for (std::string_view rest = row.cell(kDistributions); !rest.empty();) {
+      const std::string_view one = rest.substr(0, rest.find(','));
+      rest.remove_prefix(one.size() < rest.size() ? one.size() + 1 : rest.size());
+      if (same_distribution(one, distribution)) return from(row);
+    }
+  return {};
+}
+
+Bilingual describe(PackageStatus status) { return kStatuses[static_cast<size_t>(status)].second; }
+
+}  // namespace updraft::migrate

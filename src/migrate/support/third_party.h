@@ -1,0 +1,37 @@
+// What is known about third-party packages and their APIs on NPU: data/third_party.tsv.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "migrate/support/language.h"
+
+namespace updraft::migrate {
+
+enum class PackageStatus : uint8_t {
+  unknown,  ///< nobody says
+  works,
+  adapted,  ///< works with another package beside it or in its place
+  manual,   ///< has a replacement that needs a hand
+  partial,
+  no,
+};
+
+struct ThirdParty {
+  bool listed = false;
+  PackageStatus status = PackageStatus::unknown;
+  std::string_view name;         ///< of the row: "apex.optimizers.FusedAdam", "xformers"
+  std::string_view alternative;  ///< what to import or call instead; may be empty
+  Bilingual note;
+  std::string_view source;  ///< an address, or where it was read; empty where nobody says anything
+};
+
+/// The row of the longest name that `name` is or lies below: "apex.optimizers.FusedAdam.step" finds FusedAdam's,
+/// "apex.foo" apex's.
+ThirdParty lookup_third_party(std::string_view name);
+
+/// By the name of a distribution as requirements and setup files have it ("flash-attn", "Flash_Attn").
+ThirdParty lookup_distribution(std::string_view distribution);
+
+Bilingual describe(PackageStatus status);
+
+}  // namespace updraft::migrate
