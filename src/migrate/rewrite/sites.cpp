@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "migrate/rewrite/facts.h"
+
 namespace updraft::migrate::rewrite {
 
 Finding& Sites::add(const rules::Rule& rule, NodeId node, Confidence confidence, std::string api) {
@@ -63,13 +65,14 @@ bool about_torch(const Sites& s) {
 }  // namespace
 
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
-                            Confidence least) {
+                            Confidence least, const Facts* known) {
   Sites s(module, rules, framework);
   s.about_torch = about_torch(s);
   apis(s);
   members(s);
   values(s);
   environment(s);
+  if (known) facts(s, *known);
   for (Finding& f : s.findings) f.applied = !f.edits.empty() && f.confidence >= least;
   if (framework == "pytorch") import_torch_npu(s, least);
   for (NodeId error : s.tree().errors()) {

@@ -57,7 +57,8 @@ std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet
 bool is_entry(const syntax::Tree& tree);
 
 /// All of them, in order; findings by position.
+struct Facts;
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
-                            Confidence least);
+                            Confidence least, const Facts* facts = nullptr);
 
 }  // namespace updraft::migrate::rewrite

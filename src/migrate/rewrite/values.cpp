@@ -122,7 +122,8 @@ class Values {
     for (NodeId id : found) {
       const Kind kind = tree_.kind(id);
       // x = [x]: what stands in a container is looked at once
-      if ((kind == Kind::Dictionary || kind == Kind::List || kind == Kind::Tuple) && !containers_.insert(id).second) continue;
+      if ((kind == Kind::Dictionary || kind == Kind::List || kind == Kind::Tuple) && !containers_.insert(id).second)
+        continue;
       switch (kind) {
         case Kind::String:
           if (auto [at, fresh] = sinks_.try_emplace(id, Sink{&rule, confidence}); !fresh)

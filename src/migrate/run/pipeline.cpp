@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "migrate/names/module.h"
+#include "migrate/rewrite/facts.h"
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/builtin.h"
 #include "migrate/run/file.h"
@@ -68,6 +70,11 @@ class Run {
         threads_(options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {
     load_rules(options, rules_);
     words_.emplace(rules_.triggers(options.framework));
+    if (options.framework == "pytorch") {
+      facts_.emplace();
+      facts_->version = options.version.empty() ? std::size(kTorchVersions) - 1 : nearest_torch(options.version);
+      facts_->product = parse_product(options.product);
+    }
   }
 
   ProjectResult project() {
@@ -84,6 +91,7 @@ class Run {
     result.request.input = options_.input.string();
     result.request.output = options_.mode == Mode::Copy ? options_.output.string() : "";
     result.request.version = options_.version;
+    if (facts_) result.request.facts = kTorchVersions[facts_->version];
     result.request.product = options_.product;
     result.request.least = options_.least;
     result.seen = tree_.entries.size();
@@ -143,7 +151,8 @@ class Run {
         return;
       }
       bytes_ += text.size();
-      wanted_[i] = e.kind != FileKind::Python || words_->any(text) || wide(text);
+      wanted_[i] = e.kind != FileKind::Python || words_->any(text) || wide(text) ||
+                   (facts_ && rewrite::facts_may_apply(text, *facts_));
       if (e.kind != FileKind::Python) return;
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
@@ -187,8 +196,10 @@ class Run {
     if (entry.kind == FileKind::Python) {
       f.findings = python(entry.path, text);
     } else if (options_.framework == "pytorch" && !options_.automatic) {
-      f.findings = text::file_findings(entry.path, text, [&](std::string_view source) { return python(entry.path, source); });
-      for (Finding& finding : f.findings) finding.applied = !finding.edits.empty() && finding.confidence >= options_.least;
+      f.findings =
+          text::file_findings(entry.path, text, [&](std::string_view source) { return python(entry.path, source); });
+      for (Finding& finding : f.findings)
+        finding.applied = !finding.edits.empty() && finding.confidence >= options_.least;
     }
     f.after = source::apply(text, f.findings);
     f.changed = f.after != text;
@@ -199,7 +210,8 @@ class Run {
 
   std::vector<Finding> python(const std::string& path, std::string_view text) const {
     const names::Module module(path, text, &*project_);
-    if (!options_.automatic) return rewrite::python(module, rules_, options_.framework, options_.least);
+    if (!options_.automatic)
+      return rewrite::python(module, rules_, options_.framework, options_.least, facts_ ? &*facts_ : nullptr);
     return rewrite::is_entry(module.tree()) ? rewrite::automatic(module, rules_, options_.least)
                                             : std::vector<Finding>{};
   }
@@ -208,6 +220,7 @@ class Run {
   unsigned threads_;
   rules::RuleSet rules_;
   std::optional<source::Words> words_;
+  std::optional<rewrite::Facts> facts_;
   Tree tree_;
   std::optional<names::Project> project_;
   std::vector<char> wanted_;

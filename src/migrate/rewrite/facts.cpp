@@ -1,0 +1,271 @@
+#include "migrate/rewrite/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "migrate/support/third_party.h"
+
+namespace updraft::migrate::rewrite {
+namespace {
+
+bool part(char c) noexcept { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// Names about which the support lists say nothing on purpose: types, constants, what other rules are about.
+bool outside_lists(std::string_view api) noexcept {
+  for (std::string_view p : {"torch.cuda",
+                             "torch.npu",
+                             "torch.backends",
+                             "torch.version",
+                             "torch.ops",
+                             "torch.classes",
+                             "torch._C",
+                             "torch.dtype",
+                             "torch.Size",
+                             "torch.types",
+                             "torch.torch_version",
+                             "torch.testing",
+                             "torch.fx",
+                             "torch.hub",
+                             "torch.special",
+                             "torch.mps",
+                             "torch.xpu",
+                             "torch.package",
+                             "torch.utils.cpp_extension",
+                             "torch.onnx",
+                             "torch.jit"})
+    if (rules::under(api, p)) return true;
+  return api.find("._") != std::string_view::npos;
+}
+
+struct Verdict {
+  bool said = false;  ///< something is to be reported
+  TorchApi api;
+  std::string name;  ///< the part of the name that the lists have
+};
+
+/// The lists' word on a name under torch: of its longest part that they have.
+Verdict verdict(std::string_view name, const Facts& f, bool called) {
+  Verdict v;
+  for (std::string_view p = name; p.find('.') != std::string_view::npos; p = p.substr(0, p.rfind('.'))) {
+    const TorchApi found = lookup_torch(p, f.version, f.product);
+    if (found.api.empty()) continue;
+    v.api = found;
+    v.name = p;
+    v.said = found.support == Support::no && !rules::under(p, "torch.cuda") && !rules::under(p, "torch.backends.cuda");
+    return v;
+  }
+  v.name = name;
+  v.said = called && !outside_lists(name) && std::islower(static_cast<unsigned char>(name[name.rfind('.') + 1]));
+  return v;
+}
+
+/// What a name bound by an import stands for, read off the text: {"F", "torch.nn.functional"}.
+using Aliases = std::unordered_map<std::string_view, std::string>;
+
+std::string_view word(std::string_view line, std::size_t& at, bool dotted) {
+  while (at < line.size() && (line[at] == ' ' || line[at] == '\t' || line[at] == '(' || line[at] == '\n' ||
+                              line[at] == '\r' || line[at] == '\\'))
+    ++at;
+  const std::size_t start = at;
+  while (at < line.size() && (part(line[at]) || (dotted && line[at] == '.'))) ++at;
+  return line.substr(start, at - start);
+}
+
+/// One import statement that begins with `text`; true where it imports something that is to be reported by itself.
+bool read_import(std::string_view text, Aliases& aliases, const Facts& f) {
+  std::size_t at = 0;
+  const bool from = word(text, at, false) == "from";
+  std::string module;
+  if (from) {
+    module = word(text, at, true);
+    if (!rules::under(module, "torch") || word(text, at, false) != "import") return false;
+  }
+  const std::size_t open = text.find_first_not_of(" \t", at);
+  const bool wrapped = from && open != std::string_view::npos && text[open] == '(';
+  bool reported = false;
+  while (true) {
+    const std::string_view name = word(text, at, !from);
+    if (name.empty()) break;
+    std::string_view bound = name;
+    std::size_t ahead = at;
+    if (word(text, ahead, false) == "as") {
+      at = ahead;
+      bound = word(text, at, false);
+    } else if (!from) {
+      bound = name.substr(0, name.find('.'));
+    }
+    std::string whole = from                                                       ? module + "." + std::string(name)
+                        : bound == name.substr(0, name.find('.')) && bound != name ? std::string(bound)
+                                                                                   : std::string(name);
+    if (rules::under(whole, "torch")) {
+      reported = reported || (from && verdict(whole, f, false).said);
+      aliases.emplace(bound, std::move(whole));
+    }
+    while (at < text.size() &&
+           (text[at] == ' ' || text[at] == '\t' || (wrapped && (text[at] == '\n' || text[at] == '\r'))))
+      ++at;
+    if (at >= text.size() || text[at] != ',') break;
+    ++at;
+    if (wrapped)  // comments between names
+      while (at < text.size() && (std::isspace(static_cast<unsigned char>(text[at])) || text[at] == '#')) {
+        if (text[at] == '#')
+          while (at < text.size() && text[at] != '\n') ++at;
+        else ++at;
+      }
+  }
+  return reported;
+}
+
+}  // namespace
+
+bool facts_may_apply(std::string_view text, const Facts& f) {
+  Aliases aliases;
+  // third-party packages and torch's, from the import lines
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) end = text.size();
+    std::size_t start = at;
+    while (start < end && (text[start] == ' ' || text[start] == '\t')) ++start;
+    const std::string_view line = text.substr(start, end - start);
+    at = end + 1;
+    const bool from = line.starts_with("from "), plain = line.starts_with("import ");
+    if (!from && !plain) continue;
+    std::size_t pos = from ? 5 : 7;
+    const std::string_view module = word(line, pos, true);
+    if (rules::under(module, "torch") || (plain && line.find("torch") != std::string_view::npos)) {
+      if (read_import(text.substr(start), aliases, f)) return true;
+    } else if (const ThirdParty known = lookup_third_party(module);
+               known.listed && known.status != PackageStatus::works) {
+      return true;
+    }
+  }
+  std::unordered_set<std::string> seen;
+  for (const auto& [alias, module] : aliases) {
+    const std::string needle = std::string(alias) + ".";
+    for (std::size_t at = 0; (at = text.find(needle, at)) != std::string_view::npos;) {
+      const std::size_t start = at;
+      at += needle.size();
+      if (start > 0 && (part(text[start - 1]) || text[start - 1] == '.')) continue;
+      std::size_t end = at;
+      while (end < text.size() && (part(text[end]) || text[end] == '.')) ++end;
+      std::string name = module + text[start + alias.size()] + std::string(text.substr(at, end - at));
+      const bool called = end < text.size() && text[end] == '(';
+      while (name.ends_with('.')) name.pop_back();
+      if (!seen.insert(name + (called ? "(" : "")).second) continue;
+      if (verdict(name, f, called).said) return true;
+      at = end;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+const rules::Rule& rule(std::string_view id) {
+  static const auto make = [](const char* i, Category c) {
+    rules::Rule r;
+    r.id = i;
+    r.category = c;
+    return r;
+  };
+  static const std::array all = {make("PT601", Category::Unsupported), make("PT602", Category::Unknown),
+                                 make("PT603", Category::ThirdParty)};
+  return *std::find_if(all.begin(), all.end(), [&](const rules::Rule& r) { return r.id == id; });
+}
+
+/// The expression of a name and all its attributes, outermost.
+NodeId outermost(const syntax::Tree& tree, NodeId node) {
+  for (NodeId up;
+       (up = tree.parent(node)) != kNone && tree.kind(up) == Kind::Attribute && tree.child(up, Field::Object) == node;)
+    node = up;
+  return node;
+}
+
+bool is_called(const syntax::Tree& tree, NodeId node) {
+  const NodeId up = tree.parent(node);
+  return up != kNone && tree.kind(up) == Kind::Call && tree.child(up, Field::Function) == node;
+}
+
+void third_party(Sites& s, NodeId node, const std::string& name) {
+  const ThirdParty known = lookup_third_party(name);
+  if (!known.listed || known.status == PackageStatus::works) return;
+  Finding& f = s.add(rule("PT603"), node, Confidence::Certain, name);
+  f.suggestion = known.alternative;
+  const Bilingual status = describe(known.status);
+  f.message.en = fmt::format("{}: {}{}{}{}", known.name, status.en, known.note.en.empty() ? "" : "; ", known.note.en,
+                             known.alternative.empty() ? "" : fmt::format("; take {}", known.alternative));
+  f.message.zh = fmt::format("{}：{}{}{}{}", known.name, status.zh, known.note.zh.empty() ? "" : "；", known.note.zh,
+                             known.alternative.empty() ? "" : fmt::format("；可使用 {}", known.alternative));
+}
+
+void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool called, const Facts& facts) {
+  const Verdict v = verdict(name, facts, called);
+  if (!v.said) return;
+  const std::string_view version = kTorchVersions[facts.version];
+  const bool unknown = v.api.api.empty();
+  Finding& f = s.add(rule(unknown ? "PT602" : "PT601"), node, sure ? Confidence::Certain : Confidence::Likely, v.name);
+  if (unknown) {
+    f.message = {fmt::format("the support list of torch_npu {} says nothing about {}: try it on the virtual NPU",
+                             version, v.name),
+                 fmt::format("torch_npu {} 的支持清单没有 {} 的说明：可在虚拟 NPU 上试运行", version, v.name)};
+  } else {
+    const std::string en(name_of(facts.product, Language::en)), zh(name_of(facts.product, Language::zh));
+    f.suggestion = v.api.npu;
+    f.message = {
+        fmt::format("{} is not supported on {} by torch_npu {} ({})", v.name, en, version,
+                    source_url(v.api, facts.version)),
+        fmt::format("torch_npu {} 在 {} 上不支持 {}（{}）", version, zh, v.name, source_url(v.api, facts.version))};
+  }
+}
+
+}  // namespace
+
+void facts(Sites& s, const Facts& known) {
+  const syntax::Tree& tree = s.tree();
+  std::unordered_set<std::string_view> framework, packages;
+  for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
+    for (const auto& [name, bindings] : s.module.scopes()[scope].names)
+      for (const names::Binding& b : bindings) {
+        if (b.how != names::Bind::Import) continue;
+        const Value v = s.module.imported(b);
+        if (v.what != What::Api) continue;
+        if (rules::under(v.name, "torch")) {
+          framework.insert(name);
+        } else if (const ThirdParty party = lookup_third_party(v.name);
+                   party.listed && party.status != PackageStatus::works) {
+          packages.insert(name);
+          third_party(s, b.node, v.name);
+        }
+      }
+  if (framework.empty() && packages.empty()) return;
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    if (tree.kind(id) != Kind::Identifier) continue;
+    const std::string_view text = tree.text(id);
+    const bool torch = framework.contains(text);
+    if (!torch && !packages.contains(text)) continue;
+    const NodeId up = tree.parent(id);
+    const Kind above = tree.kind(up);
+    if (tree[id].field == Field::Attribute || above == Kind::DottedName || above == Kind::AliasedImport ||
+        (above == Kind::KeywordArgument && tree[id].field == Field::Name))
+      continue;
+    const NodeId whole = outermost(tree, id);
+    if (!torch && whole == id && !is_called(tree, whole)) continue;
+    const Value v = s.module.value(whole);
+    if (v.what != What::Api || s.kept(whole)) continue;
+    if (torch) {
+      if (!s.done[whole]) torch_api(s, whole, v.name, v.sure, is_called(tree, whole), known);
+    } else if (const std::string base = s.module.value(id).name;
+               lookup_third_party(v.name).name != lookup_third_party(base).name ||
+               base.find('.') != std::string::npos) {
+      third_party(s, whole, v.name);  // more than the import said
+    }
+  }
+}
+
+}  // namespace updraft::migrate::rewrite
