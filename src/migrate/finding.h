@@ -98,6 +98,8 @@ struct ProjectResult {
   std::uint64_t seen = 0;         ///< files walked
   std::uint64_t python = 0;       ///< of them Python sources
   std::uint64_t bytes = 0;        ///< read
+  std::uint64_t parsed = 0;       ///< Python sources that had to be parsed
+  std::uint64_t parsed_bytes = 0;
   double seconds = 0;             ///< wall time
 };
 

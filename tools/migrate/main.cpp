@@ -63,12 +63,14 @@ void summary(const ProjectResult& result, const Arguments& a) {
     }
   }
   if (a.chinese)
-    fmt::print(stderr,
-               "共 {} 个文件（{} 个 Python），修改 {} 个文件 {} 处；{} 处待确认；{} 个文件失败；用时 {:.2f} 秒\n",
-               result.seen, result.python, changed, applied, review, failed, result.seconds);
+    fmt::print(
+        stderr,
+        "共 {} 个文件（{} 个 Python，解析 {} 个），修改 {} 个文件 {} 处；{} 处待确认；{} 个文件失败；用时 {:.2f} 秒\n",
+        result.seen, result.python, result.parsed, changed, applied, review, failed, result.seconds);
   else
-    fmt::print(stderr, "{} files ({} Python): {} changed in {} places; {} places to look at; {} failed; {:.2f} s\n",
-               result.seen, result.python, changed, applied, review, failed, result.seconds);
+    fmt::print(stderr,
+               "{} files ({} Python, {} parsed): {} changed in {} places; {} places to look at; {} failed; {:.2f} s\n",
+               result.seen, result.python, result.parsed, changed, applied, review, failed, result.seconds);
   for (const auto& [category, n] : others) fmt::print(stderr, "  {}: {}\n", name(category), n);
   if (a.options.mode == run::Mode::Copy) fmt::print(stderr, "{}\n", a.options.output.string());
 }

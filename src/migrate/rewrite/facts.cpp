@@ -43,6 +43,12 @@ bool outside_lists(std::string_view api) noexcept {
   return api.find("._") != std::string_view::npos;
 }
 
+bool worth_saying(const ThirdParty& known) noexcept {
+  if (!known.listed || known.status == PackageStatus::works) return false;
+  // packages that are only PyTorch's code run as far as PyTorch does
+  return known.status != PackageStatus::unknown || !known.note.en.starts_with("PyTorch code for any device");
+}
+
 struct Verdict {
   bool said = false;  ///< something is to be reported
   TorchApi api;
@@ -140,8 +146,7 @@ bool facts_may_apply(std::string_view text, const Facts& f) {
     const std::string_view module = word(line, pos, true);
     if (rules::under(module, "torch") || (plain && line.find("torch") != std::string_view::npos)) {
       if (read_import(text.substr(start), aliases, f)) return true;
-    } else if (const ThirdParty known = lookup_third_party(module);
-               known.listed && known.status != PackageStatus::works) {
+    } else if (const ThirdParty known = lookup_third_party(module); worth_saying(known)) {
       return true;
     }
   }
@@ -192,9 +197,10 @@ bool is_called(const syntax::Tree& tree, NodeId node) {
   return up != kNone && tree.kind(up) == Kind::Call && tree.child(up, Field::Function) == node;
 }
 
-void third_party(Sites& s, NodeId node, const std::string& name) {
+/// Once for each row of the table and file: where the package is imported, or the listed name is used.
+void third_party(Sites& s, NodeId node, const std::string& name, std::unordered_set<std::string_view>& said) {
   const ThirdParty known = lookup_third_party(name);
-  if (!known.listed || known.status == PackageStatus::works) return;
+  if (!worth_saying(known) || !said.insert(known.name).second) return;
   Finding& f = s.add(rule("PT603"), node, Confidence::Certain, name);
   f.suggestion = known.alternative;
   const Bilingual status = describe(known.status);
@@ -228,7 +234,7 @@ void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool c
 
 void facts(Sites& s, const Facts& known) {
   const syntax::Tree& tree = s.tree();
-  std::unordered_set<std::string_view> framework, packages;
+  std::unordered_set<std::string_view> framework, packages, said;
   for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
     for (const auto& [name, bindings] : s.module.scopes()[scope].names)
       for (const names::Binding& b : bindings) {
@@ -237,10 +243,9 @@ void facts(Sites& s, const Facts& known) {
         if (v.what != What::Api) continue;
         if (rules::under(v.name, "torch")) {
           framework.insert(name);
-        } else if (const ThirdParty party = lookup_third_party(v.name);
-                   party.listed && party.status != PackageStatus::works) {
+        } else if (const ThirdParty party = lookup_third_party(v.name); worth_saying(party)) {
           packages.insert(name);
-          third_party(s, b.node, v.name);
+          third_party(s, b.node, v.name, said);
         }
       }
   if (framework.empty() && packages.empty()) return;
@@ -260,10 +265,8 @@ void facts(Sites& s, const Facts& known) {
     if (v.what != What::Api || s.kept(whole)) continue;
     if (torch) {
       if (!s.done[whole]) torch_api(s, whole, v.name, v.sure, is_called(tree, whole), known);
-    } else if (const std::string base = s.module.value(id).name;
-               lookup_third_party(v.name).name != lookup_third_party(base).name ||
-               base.find('.') != std::string::npos) {
-      third_party(s, whole, v.name);  // more than the import said
+    } else {
+      third_party(s, whole, v.name, said);  // where more is known than the import said
     }
   }
 }

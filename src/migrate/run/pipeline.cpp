@@ -97,6 +97,11 @@ class Run {
     result.seen = tree_.entries.size();
     result.python = python.size();
     result.bytes = bytes_;
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
+      if (wanted_[i] && tree_.entries[i].kind == FileKind::Python) {
+        ++result.parsed;
+        result.parsed_bytes += tree_.entries[i].size;
+      }
     std::vector<FileResult> files(tree_.entries.size());
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       if (wanted_[i]) files[i] = file(tree_.entries[i]);
