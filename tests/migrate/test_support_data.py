@@ -127,3 +127,9 @@ def test_tensorflow_table_is_made_from_the_wheel(tmp_path):
                           capture_output=True, text=True, timeout=60)
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "out.tsv").read_text() == (DATA / "tf_api.tsv").read_text()
+
+
+@pytest.mark.parametrize("name", ["migration-support.md", "migration-support.zh.md"])
+def test_reference_page_is_up_to_date(name, tmp_path):
+    subprocess.run([sys.executable, str(ROOT / "tools/migrate_facts/page.py"), str(tmp_path)], check=True, timeout=60)
+    assert (tmp_path / name).read_text() == (ROOT / "docs" / "reference" / name).read_text(), "run tools/migrate_facts/page.py"

@@ -1,6 +1,8 @@
 #include "migrate/support/table.h"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 
 #include "migrate/support/embedded.h"
 
@@ -35,24 +37,33 @@ Table::Table(std::string_view text) : rows_(text) {
   const auto drop_line = [&] { rows_.remove_prefix(std::min(line_at(rows_, 0).size() + 1, rows_.size())); };
   while (rows_.starts_with('#')) drop_line();
   drop_line();  // the heading
+  const auto lines = static_cast<size_t>(std::count(rows_.begin(), rows_.end(), '\n')) + 1;
+  slots_.resize(std::bit_ceil(2 * lines));
+  std::string_view before;
+  for (Row row = first(); row; row = row.next()) {
+    const std::string_view key = row.key();
+    if (key.data() != rows_.data() && key == before) continue;  // the first of several is found
+    before = key;
+    size_t slot = std::hash<std::string_view>{}(key) & (slots_.size() - 1);
+    while (slots_[slot] != 0) slot = (slot + 1) & (slots_.size() - 1);
+    slots_[slot] = static_cast<uint32_t>(key.data() - rows_.data()) + 1;
+  }
 }
 
 Table Table::of(std::string_view file) { return Table(embedded(file)); }
 
-Row Table::first() const { return {line_at(rows_, 0), rows_.data() + rows_.size()}; }
+Row Table::at(size_t offset) const { return {line_at(rows_, offset), rows_.data() + rows_.size()}; }
+
+Row Table::first() const { return at(0); }
 
 Row Table::find(std::string_view key) const {
-  size_t low = 0, high = rows_.size();  // both stand at the beginning of a line, or at the end
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    const size_t before = middle == 0 ? std::string_view::npos : rows_.rfind('\n', middle - 1);
-    const size_t start = before == std::string_view::npos || before < low ? low : before + 1;
-    const std::string_view line = line_at(rows_, start);
-    if (line.substr(0, line.find('\t')) < key) low = std::min(start + line.size() + 1, rows_.size());
-    else high = start;
+  for (size_t slot = std::hash<std::string_view>{}(key);; ++slot) {
+    const uint32_t found = slots_[slot & (slots_.size() - 1)];
+    if (found == 0) return {};
+    const std::string_view rest = rows_.substr(found - 1);
+    // the whole key, not its beginning, and no more than it
+    if (rest.starts_with(key) && rest.substr(0, rest.find_first_of("\t\n")) == key) return at(found - 1);
   }
-  const Row row(line_at(rows_, low), rows_.data() + rows_.size());
-  return low < rows_.size() && row.key() == key ? row : Row{};
 }
 
 }  // namespace updraft::migrate::support

@@ -1,8 +1,10 @@
-// A look-up in tab-separated text that is sorted by its first column. Nothing is read or allocated beforehand: a search
-// halves the text itself.
+// A look-up in tab-separated text by its first column. Cells stay where they are in the text; an index of four bytes a
+// row or two is made with the table, which the look-ups do at their first call.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace updraft::migrate::support {
 
@@ -29,7 +31,7 @@ class Row {
   const char* end_ = nullptr;  // of the whole text
 };
 
-/// Lines that begin with '#' may stand before the heading, which is left out. Keys are sorted as bytes.
+/// Lines that begin with '#' may stand before the heading, which is left out. Rows with one key stand together.
 class Table {
  public:
   explicit Table(std::string_view text);
@@ -41,7 +43,11 @@ class Table {
   Row first() const;
 
  private:
+  Row at(size_t offset) const;
+
   std::string_view rows_;
+  std::vector<uint32_t>
+      slots_;  // open addressing: 1 + the offset of a row, 0 is free; a power of two, half full at most
 };
 
 }  // namespace updraft::migrate::support

@@ -44,6 +44,9 @@ TEST(MigrateTable, EdgesOfTheText) {
   EXPECT_EQ(one.find("a").cell(2), "");
   EXPECT_FALSE(one.find("a").next());
   EXPECT_FALSE(one.find("b"));
+  EXPECT_FALSE(one.find("a\t1"));
+  EXPECT_FALSE(one.find("a\n"));
+  EXPECT_FALSE(one.find(""));
   const Table twice("h\na\t1\na\t2\nb\t3\n");
   EXPECT_EQ(twice.find("a").cell(1), "1");
   EXPECT_EQ(twice.find("a").next().cell(1), "2");
