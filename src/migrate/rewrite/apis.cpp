@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/strings.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -265,7 +266,8 @@ void chain(Sites& s, NodeId node) {
     missing(s, *rule, r, node, sure, whole);
     return;
   }
-  Finding& f = s.add(*rule, node, r.known ? sure : Confidence::Likely, whole);
+  const Confidence confidence = npu_has_its_own(tree, node) ? Confidence::Review : r.known ? sure : Confidence::Likely;
+  Finding& f = s.add(*rule, node, confidence, whole);
   annotate(f, r);
   const Parts before = split(r.from), after = split(r.to);
   const bool same_base = base < after.size() && join(before, 0, base) == join(after, 0, base);

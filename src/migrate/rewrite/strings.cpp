@@ -172,6 +172,49 @@ bool is_docstring(const syntax::Tree& tree, NodeId literal) {
   return tree.kind(up) == Kind::ExpressionStatement;
 }
 
+bool npu_has_its_own(const syntax::Tree& tree, NodeId node) {
+  const auto speaks = [&](NodeId part) {
+    for (NodeId n = part; part != kNone && n < tree[part].last; ++n) {
+      if (tree.kind(n) == Kind::Identifier && tree.text(n).find("npu") != std::string_view::npos) return true;
+      if (tree.kind(n) == Kind::StringContent && (tree.text(n) == "npu" || tree.text(n).starts_with("npu:")))
+        return true;
+    }
+    return false;
+  };
+  NodeId mine = node;
+  for (NodeId up = tree.parent(mine); up != kNone; mine = up, up = tree.parent(up)) {
+    switch (tree.kind(up)) {
+      case Kind::List:
+      case Kind::Tuple:
+      case Kind::Set:
+      case Kind::Dictionary:
+        for (NodeId c : tree.children(up)) {
+          const NodeId item = tree.kind(c) == Kind::Pair ? tree.child(c, Field::Key) : c;
+          if (c != mine && tree.kind(item) == Kind::String && speaks(item)) return true;
+        }
+        break;
+      case Kind::Comparison:
+      case Kind::Boolean:
+        for (NodeId c : tree.children(up))
+          if (c != mine && tree.kind(c) != Kind::Call && speaks(c)) return true;
+        break;
+      case Kind::If:
+        // the conditions of the other branches
+        for (NodeId c : tree.children(up)) {
+          if (c == mine) continue;
+          if (tree[c].field == Field::Condition && tree[mine].field != Field::Consequence && speaks(c)) return true;
+          if (tree.kind(c) == Kind::Elif && speaks(tree.child(c, Field::Condition))) return true;
+        }
+        break;
+      case Kind::Function:
+      case Kind::Class:
+      case Kind::Lambda: return false;
+      default: break;
+    }
+  }
+  return false;
+}
+
 std::vector<Edit> device_edits(const syntax::Tree& tree, NodeId literal) {
   const NodeId content = first_content(tree, literal);
   if (content == kNone) return {};

@@ -19,6 +19,10 @@ bool names_backend(std::string_view name) noexcept;
 /// A literal that stands alone as a statement.
 bool is_docstring(const syntax::Tree& tree, NodeId literal);
 
+/// Whether the code around a place has a branch, or an entry, for the NPU already: ["cuda", "npu"], or an if whose
+/// other branch asks for it.
+bool npu_has_its_own(const syntax::Tree& tree, NodeId node);
+
 /// What surrounds a literal, as the rules on strings call it, and how sure that makes it.
 struct Context {
   std::string_view name;  ///< comparison, named, option, conditional, format, attribute, call, other

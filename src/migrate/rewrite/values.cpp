@@ -252,6 +252,7 @@ class Values {
       }
       s_.done[id] = true;
       if (!rule || !s_.applies(*rule) || s_.kept(id)) return;
+      if (npu_has_its_own(tree_, id)) confidence = Confidence::Review;
       s_.add(*rule, id, confidence).edits = std::move(edits);
       return;
     }
