@@ -69,6 +69,13 @@ struct Finding {
   bool applied = false;     ///< the output has them
 };
 
+/// One place where a framework's API is used (analysis only).
+struct ApiUse {
+  std::string api;  ///< resolved: torch.nn.Linear
+  std::uint32_t line = 1;
+  bool called = false;
+};
+
 enum class FileKind : std::uint8_t { Python, Notebook, Config, Shell, CudaSource, Other };
 std::string_view name(FileKind kind) noexcept;
 
@@ -79,10 +86,12 @@ struct FileResult {
   bool changed = false;
   bool failed = false;        ///< not understood at all: copied as it is
   std::string before, after;  ///< whole texts; empty unless changed
+  std::vector<ApiUse> uses;   ///< analysis: by position
 };
 
 /// What the user asked for, as reports show it.
 struct Request {
+  bool analysis = false;  ///< nothing is rewritten
   std::string command;    ///< the command line
   std::string framework;  ///< pytorch or tensorflow
   std::string input, output;
@@ -100,7 +109,7 @@ struct ProjectResult {
   std::uint64_t bytes = 0;        ///< read
   std::uint64_t parsed = 0;       ///< Python sources that had to be parsed
   std::uint64_t parsed_bytes = 0;
-  double seconds = 0;             ///< wall time
+  double seconds = 0;  ///< wall time
 };
 
 }  // namespace updraft::migrate

@@ -15,7 +15,52 @@ bool wants_chinese() {
   return false;
 }
 
+/// The folder's name, also of "." and "a/".
+std::string name_of_input(const std::filesystem::path& input) {
+  std::filesystem::path name = std::filesystem::absolute(input).lexically_normal();
+  if (name.filename().empty()) name = name.parent_path();
+  return (std::filesystem::is_regular_file(name) ? name.stem() : name.filename()).string();
+}
+
 }  // namespace
+
+bool parse_analyse(int argc, char** argv, Arguments& a, int& status) {
+  a.chinese = wants_chinese();
+  const auto t = [&](const char* en, const char* zh) { return std::string(a.chinese ? zh : en); };
+  CLI::App app(t("Says what a project uses of its framework, and what of that the NPU has. Nothing is rewritten.",
+                 "分析工程使用的框架接口及其在 NPU 上的支持情况，不修改任何文件。"),
+               "updraft analyse");
+  std::string input, lang;
+  app.add_option("SRC", input, t("folder or file", "文件夹或文件"))->required();
+  app.add_option(
+      "-o,--output", a.destination,
+      t("folder in which SRC_analysis is made (default: here)", "输出目录，其中生成 SRC_analysis（默认当前目录）"));
+  app.add_option("-v,--version", a.options.version, t("version of the framework, any", "框架版本"));
+  app.add_option("-p,--product", a.options.product,
+                 t("product: A2, A3, 950 or training", "产品：A2、A3、950 或 training"));
+  app.add_option("-f,--framework", a.options.framework, "pytorch, tensorflow")
+      ->check(CLI::IsMember({"pytorch", "tensorflow"}));
+  app.add_flag("--json", a.json, t("print the result as JSON, write nothing", "以 JSON 打印结果，不写文件"));
+  app.add_flag("--force", a.force, t("write into a folder that is not empty", "输出目录非空时也写入"));
+  app.add_option("-j,--threads", a.options.threads, t("threads", "线程数"))->check(CLI::Range(1U, 1024U));
+  app.add_flag("-q,--quiet", a.quiet, t("no progress and no summary", "不显示进度与汇总"));
+  app.add_option("--lang", lang, "en, zh")->check(CLI::IsMember({"en", "zh"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    status = app.exit(error) == 0 ? 0 : 2;
+    return false;
+  }
+  if (!lang.empty()) a.chinese = lang == "zh";
+  for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
+  a.options.input = input;
+  a.options.analysis = true;
+  a.options.mode = run::Mode::Report;
+  if (!a.json)
+    a.reports =
+        (a.destination.empty() ? std::filesystem::path(".") : a.destination) / (name_of_input(input) + "_analysis");
+  return true;
+}
 
 bool parse(int argc, char** argv, Arguments& a, int& status) {
   a.chinese = wants_chinese();
@@ -79,11 +124,8 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
     a.options.mode = run::Mode::Report;
   } else {
     a.options.mode = run::Mode::Copy;
-    std::filesystem::path name = std::filesystem::absolute(a.options.input).lexically_normal();
-    if (name.filename().empty()) name = name.parent_path();
-    const bool file = std::filesystem::is_regular_file(name);
-    a.options.output = (a.destination.empty() ? std::filesystem::path(".") : a.destination) /
-                       ((file ? name.stem() : name.filename()).string() + "_msft");
+    a.options.output =
+        (a.destination.empty() ? std::filesystem::path(".") : a.destination) / (name_of_input(input) + "_msft");
   }
   return true;
 }

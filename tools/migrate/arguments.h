@@ -13,10 +13,13 @@ struct Arguments {
   std::filesystem::path destination;  ///< -o: folder in which the output tree is made
   bool diff = false, check = false, json = false, in_place = false, force = false, quiet = false, chinese = false;
   bool from_stdin = false;
-  std::filesystem::path sarif, html, json_file;  ///< further copies of reports
+  std::filesystem::path reports;      ///< folder of the reports; empty: none
+  std::filesystem::path sarif, html;  ///< further copies of reports
 };
 
 /// Returns false where the program is to end with `status` (help, a wrong option: said on stderr).
 bool parse(int argc, char** argv, Arguments& arguments, int& status);
+/// analyse SRC: nothing is rewritten.
+bool parse_analyse(int argc, char** argv, Arguments& arguments, int& status);
 
 }  // namespace updraft::migrate

@@ -13,6 +13,7 @@
 
 #include "arguments.h"
 #include "base/error.h"
+#include "guide.h"
 #include "migrate/report/diff.h"
 #include "migrate/report/html.h"
 #include "migrate/report/json.h"
@@ -72,7 +73,7 @@ void summary(const ProjectResult& result, const Arguments& a) {
                "{} files ({} Python, {} parsed): {} changed in {} places; {} places to look at; {} failed; {:.2f} s\n",
                result.seen, result.python, result.parsed, changed, applied, review, failed, result.seconds);
   for (const auto& [category, n] : others) fmt::print(stderr, "  {}: {}\n", name(category), n);
-  if (a.options.mode == run::Mode::Copy) fmt::print(stderr, "{}\n", a.options.output.string());
+  if (!a.reports.empty()) fmt::print(stderr, "{}\n", a.reports.string());
 }
 
 int from_stdin(const Arguments& a) {
@@ -93,11 +94,11 @@ int from_stdin(const Arguments& a) {
 
 void refuse_used_folder(const Arguments& a) {
   std::error_code error;
-  if (a.options.mode == run::Mode::Copy && !a.force && fs::exists(a.options.output, error) &&
-      !fs::is_empty(a.options.output, error))
+  const fs::path& folder = a.options.mode == run::Mode::Copy ? a.options.output : a.reports;
+  if (!folder.empty() && !a.force && fs::exists(folder, error) && !fs::is_empty(folder, error))
     throw Error(code::kAclInvalidFile,
                 "{} is not empty: choose another folder with -o, remove it, or write over it with --force",
-                a.options.output.string());
+                folder.string());
 }
 
 int run_tool(Arguments& a) {
@@ -111,13 +112,16 @@ int run_tool(Arguments& a) {
     run::write_output(a.options, result);
   }
   const Language language = a.chinese ? Language::zh : Language::en;
-  if (a.options.mode == run::Mode::Copy) {
-    auto files = report::pytorch_files(result, language);
-    files.push_back({"migration_report.html", report::html(result)});
-    files.push_back({"migration_report.json", report::json(result)});
-    files.push_back({"migration_report.sarif", report::sarif(result)});
-    files.push_back({"migration.diff", report::unified_diff(result)});
-    report::write_files(a.options.output, files);
+  if (a.options.mode == run::Mode::Copy) a.reports = a.options.output;
+  if (!a.reports.empty()) {
+    auto files =
+        a.options.analysis ? report::analysis_files(result, language) : report::pytorch_files(result, language);
+    const std::string name = a.options.analysis ? "analysis_report" : "migration_report";
+    files.push_back({name + ".html", report::html(result)});
+    files.push_back({name + ".json", report::json(result)});
+    files.push_back({name + ".sarif", report::sarif(result)});
+    if (!a.options.analysis) files.push_back({"migration.diff", report::unified_diff(result)});
+    report::write_files(a.reports, files);
   }
   if (!a.sarif.empty()) report::write_file(a.sarif, report::sarif(result));
   if (!a.html.empty()) report::write_file(a.html, report::html(result));
@@ -135,11 +139,20 @@ int run_tool(Arguments& a) {
 }  // namespace updraft::migrate
 
 int main(int argc, char** argv) {
-  updraft::migrate::Arguments arguments;
+  using namespace updraft::migrate;
+  Arguments arguments;
   int status = 0;
+  // updraft-migrate [migrate | analyse | gpu2npu | pytorch-analyse] …
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  auto* parser = &parse;
+  bool named = true;
+  if (first == "analyse" || first == "analyze") parser = &parse_analyse;
+  else if (first == "gpu2npu") parser = &parse_gpu2npu;
+  else if (first == "pytorch-analyse") parser = &parse_pytorch_analyse;
+  else named = first == "migrate";
   try {
-    if (!updraft::migrate::parse(argc, argv, arguments, status)) return status;
-    return updraft::migrate::run_tool(arguments);
+    if (!parser(argc - named, argv + named, arguments, status)) return status;
+    return run_tool(arguments);
   } catch (const updraft::Error& error) {
     fmt::print(stderr, "updraft migrate: {}\n", error.text());
   } catch (const std::exception& error) { fmt::print(stderr, "updraft migrate: {}\n", error.what()); }

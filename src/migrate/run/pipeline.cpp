@@ -86,6 +86,7 @@ class Run {
     project_.emplace([this](const std::string& path) { return text_of(path); }, python);
     look();
     ProjectResult result;
+    result.request.analysis = options_.analysis;
     result.request.command = options_.command;
     result.request.framework = options_.framework;
     result.request.input = options_.input.string();
@@ -108,7 +109,7 @@ class Run {
       if (options_.progress) options_.progress(done_.fetch_add(1) + 1, tree_.entries.size());
     });
     for (FileResult& f : files)
-      if (!f.findings.empty()) result.files.push_back(std::move(f));
+      if (!f.findings.empty() || !f.uses.empty()) result.files.push_back(std::move(f));
     for (Finding& problem : tree_.problems) {
       FileResult f;
       f.path = problem.api;
@@ -156,8 +157,9 @@ class Run {
         return;
       }
       bytes_ += text.size();
-      wanted_[i] = e.kind != FileKind::Python || words_->any(text) || wide(text) ||
-                   (facts_ && rewrite::facts_may_apply(text, *facts_));
+      const std::string_view framework = options_.framework == "tensorflow" ? "tensorflow" : "torch";
+      wanted_[i] = e.kind != FileKind::Python || (options_.analysis && text.find(framework) != std::string::npos) ||
+                   words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_));
       if (e.kind != FileKind::Python) return;
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
@@ -199,13 +201,18 @@ class Run {
       return f;
     }
     if (entry.kind == FileKind::Python) {
-      f.findings = python(entry.path, text);
+      const names::Module module(entry.path, text, &*project_);
+      f.findings = python(module);
+      if (options_.analysis) f.uses = rewrite::uses_of(module, options_.framework);
     } else if (options_.framework == "pytorch" && !options_.automatic) {
-      f.findings =
-          text::file_findings(entry.path, text, [&](std::string_view source) { return python(entry.path, source); });
+      f.findings = text::file_findings(entry.path, text, [&](std::string_view source) {
+        return python(names::Module(entry.path, source, &*project_));
+      });
       for (Finding& finding : f.findings)
         finding.applied = !finding.edits.empty() && finding.confidence >= options_.least;
     }
+    if (options_.analysis)
+      for (Finding& finding : f.findings) finding.applied = false;
     f.after = source::apply(text, f.findings);
     f.changed = f.after != text;
     if (f.changed) f.before = std::move(text);
@@ -213,12 +220,11 @@ class Run {
     return f;
   }
 
-  std::vector<Finding> python(const std::string& path, std::string_view text) const {
-    const names::Module module(path, text, &*project_);
-    if (!options_.automatic)
-      return rewrite::python(module, rules_, options_.framework, options_.least, facts_ ? &*facts_ : nullptr);
-    return rewrite::is_entry(module.tree()) ? rewrite::automatic(module, rules_, options_.least)
-                                            : std::vector<Finding>{};
+  std::vector<Finding> python(const names::Module& module) const {
+    if (options_.automatic)
+      return rewrite::is_entry(module.tree()) ? rewrite::automatic(module, rules_, options_.least)
+                                              : std::vector<Finding>{};
+    return rewrite::python(module, rules_, options_.framework, options_.least, facts_ ? &*facts_ : nullptr);
   }
 
   const Options& options_;

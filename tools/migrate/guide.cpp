@@ -1,0 +1,95 @@
+#include "guide.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "base/error.h"
+
+namespace updraft::migrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// -sim is one option to the original's users, -s -i -m to a parser.
+std::vector<std::string> words(int argc, char** argv) {
+  std::vector<std::string> list;
+  for (int i = argc - 1; i > 0; --i) list.emplace_back(std::string_view(argv[i]) == "-sim" ? "--similar" : argv[i]);
+  return list;
+}
+
+bool finish(CLI::App& app, std::vector<std::string> list, int& status) {
+  try {
+    app.parse(std::move(list));
+    return true;
+  } catch (const CLI::ParseError& error) {
+    status = app.exit(error) == 0 ? 0 : 2;
+    return false;
+  }
+}
+
+void common(Arguments& a, int argc, char** argv, const fs::path& input, const fs::path& output,
+            const std::string& suffix) {
+  for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
+  if (!fs::is_directory(input))
+    throw Error(code::kAclInvalidFile, "-i {}: a folder is wanted{}", input.string(),
+                fs::exists(input) ? "" : "; there is nothing of that name");
+  a.options.input = input;
+  fs::path name = fs::absolute(input).lexically_normal();
+  if (name.filename().empty()) name = name.parent_path();
+  a.options.output = output / (name.filename().string() + suffix);
+}
+
+}  // namespace
+
+bool parse_gpu2npu(int argc, char** argv, Arguments& a, int& status) {
+  CLI::App app("Migrates a PyTorch GPU project to the NPU: the guide's command line. `updraft migrate` can do more.",
+               "pytorch_gpu2npu.sh");
+  fs::path input, output;
+  std::string rules;
+  app.add_option("-i,--input", input, "folder of the scripts")->required();
+  app.add_option("-o,--output", output, "folder in which NAME_msft is made")->required();
+  app.add_option("-v,--version", a.options.version, "version of PyTorch, any")->required();
+  app.add_option("-r,--rules", rules, "your own rules: our YAML or JSON, or the original's rules.json");
+  app.add_flag("-s,--specify-device", a.options.specify_device, "the device is chosen by the variable DEVICE_ID");
+  app.add_flag("--similar", a.options.similar, "-sim: unsupported APIs become equivalent functions (ascend_function/)");
+  app.add_option("-a,--affinity", a.options.affine_model,
+                 "name of the model: NPU-affine APIs known to be equal are taken");
+  app.add_flag("-m,--mixed-precision", a.options.mixed_precision, "a plain training loop gets autocast and GradScaler");
+  CLI::App* distributed = app.add_subcommand("distributed", "one card becomes several");
+  distributed->add_option("-t,--target-model", a.options.distributed_model, "variable that holds the model")
+      ->default_val("model");
+  distributed->add_option("-m,--main", a.options.distributed_main, "the entry file")->required();
+  if (!finish(app, words(argc, argv), status)) return false;
+  common(a, argc, argv, input, output, distributed->parsed() ? "_msft_multi" : "_msft");
+  if (distributed->parsed()) {
+    const fs::path main = a.options.distributed_main;
+    const fs::path in_project = main.is_absolute() || fs::exists(main) ? fs::relative(main, input) : main;
+    if (!fs::is_regular_file(input / in_project) || in_project.generic_string().starts_with(".."))
+      throw Error(code::kAclInvalidFile, "distributed -m {}: a file in {} is wanted", main.string(), input.string());
+    a.options.distributed_main = in_project.generic_string();
+  }
+  if (!rules.empty()) a.options.rules.emplace_back(rules);
+  return true;
+}
+
+bool parse_pytorch_analyse(int argc, char** argv, Arguments& a, int& status) {
+  CLI::App app("Says what a PyTorch project uses and what of it the NPU has: the guide's command line.",
+               "pytorch_analyse.sh");
+  fs::path input, output;
+  std::string mode = "torch_apis";
+  app.add_option("-i,--input", input, "folder of the scripts")->required();
+  app.add_option("-o,--output", output, "folder in which NAME_analysis is made")->required();
+  app.add_option("-v,--version", a.options.version, "version of PyTorch, any")->required();
+  app.add_option("-m,--mode", mode, "what is looked at; all reports are written in any case")
+      ->check(CLI::IsMember({"torch_apis", "third_party", "affinity_apis", "dynamic_shape"}));
+  if (!finish(app, words(argc, argv), status)) return false;
+  common(a, argc, argv, input, output, "_analysis");
+  a.options.analysis = true;
+  a.options.mode = run::Mode::Report;
+  a.reports = a.options.output;
+  return true;
+}
+
+}  // namespace updraft::migrate
