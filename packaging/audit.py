@@ -23,12 +23,13 @@ LIBRARIES = "updraft/cann/lib64/"
 # Only opened where these are installed.
 OPTIONAL = {"libupdraft_net_ucx.so": re.compile(r"libuc[ps]\.so\.0$")}
 EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraft/npu_smi.py",
-            "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi", "updraft/cann/bin/hccl_test",
+            "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi", "updraft/cann/bin/hccl_test", "updraft/cann/bin/updraft-migrate",
+            "updraft/cann/tools/ms_fmk_transplt/pytorch_gpu2npu.sh",
             "updraft/cann/runtime/version.info", "updraft/cann/compiler/version.info", "updraft/cann/opp/version.info",
             "updraft/cann/opp/vendors/.keep", "updraft/cann/python/site-packages/hccl/manage/api.py",
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",
             LIBRARIES + "libupdraft.so", LIBRARIES + "libascendcl.so", LIBRARIES + "libopapi.so", LIBRARIES + "libhccl.so"]
-NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "fmt.txt", "nlohmann-json.txt", "cli11.txt"]
+NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "fmt.txt", "nlohmann-json.txt", "cli11.txt", "tree-sitter.txt", "yaml-cpp.txt"]
 
 
 def readelf(*arguments):

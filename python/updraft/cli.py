@@ -86,6 +86,16 @@ def _doctor(args):
     return doctor.main(quick=args.quick)
 
 
+def _tool(name, argv):
+    """Runs a program of the tree in place of this process."""
+    program = os.path.join(home(), "bin", name)
+    try:
+        os.execv(program, [name] + argv)
+    except OSError as error:
+        print("updraft: %s: %s" % (program, error.strerror), file=sys.stderr)
+        return 127
+
+
 def _version(args):
     print("updraft %s, CANN %s, %s" % (__version__, CANN_VERSION, home()))
     return 0
@@ -118,6 +128,8 @@ def parser():
     doctor.add_argument("--quick", action="store_true", help=t("do not import torch", "不导入 torch"))
     doctor.set_defaults(call=_doctor)
     commands.add_parser("info", help=t("devices and processes, as npu-smi info", "设备与进程，同 npu-smi info"))
+    commands.add_parser("migrate", help=t("rewrite a GPU training project for the NPU", "将 GPU 训练工程迁移到 NPU"))
+    commands.add_parser("analyse", help=t("say what of a project the NPU supports", "分析工程在 NPU 上的支持情况"))
     version = commands.add_parser("version", help=t("print versions and the tree in use", "打印版本和所用目录"))
     version.set_defaults(call=_version)
     return top
@@ -129,6 +141,9 @@ def main(argv=None):
         from updraft import npu_smi
 
         return npu_smi.main(argv)
+    if argv[:1] and argv[0] in ("migrate", "analyse", "analyze"):
+        sys.stdout.flush()
+        return _tool("updraft-migrate", argv)
     args = parser().parse_args(argv)
     try:
         status = args.call(args)

@@ -152,6 +152,9 @@ bool facts_may_apply(std::string_view text, const Facts& f) {
   }
   std::unordered_set<std::string> seen;
   for (const auto& [alias, module] : aliases) {
+    if (module.find('.') != std::string::npos && verdict(module, f, true).said &&
+        text.find(std::string(alias) + "(") != std::string_view::npos)
+      return true;
     const std::string needle = std::string(alias) + ".";
     for (std::size_t at = 0; (at = text.find(needle, at)) != std::string_view::npos;) {
       const std::size_t start = at;
