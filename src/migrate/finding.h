@@ -91,7 +91,6 @@ struct FileResult {
 
 /// What the user asked for, as reports show it.
 struct Request {
-  bool analysis = false;  ///< nothing is rewritten
   std::string command;    ///< the command line
   std::string framework;  ///< pytorch or tensorflow
   std::string input, output;
@@ -99,6 +98,7 @@ struct Request {
   std::string facts;    ///< the version whose facts are used
   std::string product;  ///< A2, A3, 950 or training
   Confidence least = Confidence::Likely;
+  bool analysis = false;  ///< nothing is rewritten
 };
 
 struct ProjectResult {

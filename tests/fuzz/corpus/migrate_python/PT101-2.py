@@ -1,0 +1,2 @@
+from torch import cuda
+cuda.synchronize()

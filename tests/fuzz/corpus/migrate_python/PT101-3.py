@@ -1,0 +1,3 @@
+import torch.cuda.amp as amp
+with amp.autocast():
+    pass

@@ -1,0 +1,5 @@
+import torch
+try:
+    f()
+except torch.cuda.OutOfMemoryError:
+    pass

@@ -1,0 +1,2 @@
+import torch
+torch.cuda.jiterator._create_jit_fn('')

@@ -1,0 +1,2 @@
+import torch
+d = torch.get_autocast_gpu_dtype()

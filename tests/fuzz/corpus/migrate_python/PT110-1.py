@@ -1,0 +1,2 @@
+import torch
+move = torch.Tensor.cuda

@@ -1,0 +1,6 @@
+import torch
+class Fish:
+    def cuda(self):
+        return "barracuda"
+f = Fish()
+print(f.cuda())

@@ -1,0 +1,3 @@
+import torch
+if args.cuda:
+    pass

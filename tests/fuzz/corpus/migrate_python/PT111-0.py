@@ -1,0 +1,3 @@
+import torch
+def f(x: torch.Tensor):
+    return x.is_cuda

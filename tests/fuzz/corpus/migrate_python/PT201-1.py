@@ -1,0 +1,3 @@
+import torch
+name = 'cuda' if torch.cuda.is_available() else 'cpu'
+d = torch.device(name)

@@ -1,0 +1,3 @@
+import torch
+with torch.autocast(device_type="cuda", dtype=torch.float16):
+    pass

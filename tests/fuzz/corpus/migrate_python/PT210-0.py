@@ -1,0 +1,3 @@
+import torch
+def f(x):
+    return x.device.type == 'cuda'

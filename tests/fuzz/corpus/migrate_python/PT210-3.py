@@ -1,0 +1,3 @@
+import torch
+def f(device):
+    return device.startswith('cuda')

@@ -1,0 +1,3 @@
+import torch
+class C:
+    device = 'cuda'

@@ -1,0 +1,2 @@
+import torch
+cfg = {'device': 'cuda'}

@@ -1,0 +1,2 @@
+import torch
+kind = {'cuda': 1}

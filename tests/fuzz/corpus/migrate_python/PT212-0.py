@@ -1,0 +1,2 @@
+import torch
+p.add_argument('--device', default='cuda', choices=['cuda', 'cpu'])

@@ -1,0 +1,2 @@
+import torch
+where = 'cuda' if ok else 'cpu'

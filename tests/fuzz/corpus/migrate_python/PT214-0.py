@@ -1,0 +1,2 @@
+import torch
+places = ['cuda:0', 'cuda:1']

@@ -1,0 +1,2 @@
+import torch
+ok = hasattr(torch, 'cuda')

@@ -1,0 +1,2 @@
+import torch
+torch.foo_bar('cuda')

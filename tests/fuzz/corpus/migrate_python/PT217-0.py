@@ -1,0 +1,2 @@
+import torch
+t = x.type('torch.cuda.FloatTensor')

@@ -1,0 +1,2 @@
+import torch
+launch(backend='nccl')

@@ -1,0 +1,2 @@
+import torch.distributed as dist
+b = dist.Backend.NCCL

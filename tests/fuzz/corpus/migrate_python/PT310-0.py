@@ -1,0 +1,3 @@
+import torch
+if args.dist_backend == 'nccl':
+    pass

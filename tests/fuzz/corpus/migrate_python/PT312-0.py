@@ -1,0 +1,2 @@
+import torch
+p.add_argument('--dist-backend', default='nccl')

@@ -1,0 +1,2 @@
+import torch
+kind = 'nccl' if gpu else 'gloo'

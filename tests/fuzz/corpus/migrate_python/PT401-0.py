@@ -1,0 +1,2 @@
+import torch
+a = [torch.profiler.ProfilerActivity.CUDA]

@@ -1,0 +1,3 @@
+import torch
+with torch.profiler.profile() as p:
+    pass

@@ -1,0 +1,2 @@
+import torch
+h = torch.profiler.tensorboard_trace_handler('log')

@@ -1,0 +1,2 @@
+import os
+os.environ['NCCL_SOCKET_IFNAME'] = 'eth0'

@@ -1,0 +1,2 @@
+import os
+os.environ['NCCL_DEBUG'] = 'INFO'
