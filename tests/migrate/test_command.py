@@ -1,0 +1,239 @@
+"""The command line, what it writes, and what it does with input that nobody would wish for."""
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """import torch
+
+model = torch.nn.Linear(2, 2).cuda()
+x = torch.ones(3, 2, device="cuda")
+print(model(x).sum())
+"""
+MIGRATED = """import torch
+import torch_npu
+
+model = torch.nn.Linear(2, 2).npu()
+x = torch.ones(3, 2, device="npu")
+print(model(x).sum())
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    (root / "package").mkdir(parents=True)
+    (root / "train.py").write_text(SCRIPT)
+    (root / "train.py").chmod(0o755)
+    (root / "package" / "__init__.py").write_text("")
+    (root / "package" / "plain.py").write_text("x = 1  # nothing here\n")
+    (root / "data.bin").write_bytes(bytes(range(256)))
+    (root / "notes.txt").write_text("cuda\n")
+    os.symlink("train.py", root / "link.py")
+    os.symlink("nowhere", root / "dangling")
+    os.symlink("..", root / "package" / "loop")
+    return root
+
+
+def files(folder):
+    return {str(p.relative_to(folder)): (os.readlink(p) if p.is_symlink() else p.read_bytes())
+            for p in sorted(folder.rglob("*")) if p.is_symlink() or p.is_file()}
+
+
+def test_copy(tool, project, tmp_path):
+    before = files(project)
+    tool(project, "-o", tmp_path / "out")
+    out = tmp_path / "out" / "project_msft"
+    assert (out / "train.py").read_text() == MIGRATED
+    assert stat.S_IMODE((out / "train.py").stat().st_mode) == 0o755
+    made = files(out)
+    for name, content in before.items():
+        if name != "train.py":
+            assert made[name] == content, name
+    reports = {"change_list.csv", "unsupported_api.csv", "unknown_api.csv", "cuda_op_list.csv", "msFmkTranspltlog.txt",
+               "migration_report.html", "migration_report.json", "migration_report.sarif", "migration.diff"}
+    assert reports <= set(made)
+    assert files(project) == before, "the input is never altered"
+
+
+def test_a_second_run_changes_nothing(tool, project, tmp_path):
+    tool(project, "-o", tmp_path / "one")
+    done = tool(tmp_path / "one" / "project_msft", "--check")
+    assert b"0 changed in 0 places" in done.stderr
+
+
+def test_check_diff_json(tool, project):
+    assert tool(project, "--check", status=1).stdout == b""
+    diff = tool(project, "--diff").stdout
+    subprocess.run(["git", "apply", "--check"], input=diff, cwd=project, check=True)
+    subprocess.run(["git", "apply"], input=diff, cwd=project, check=True)
+    assert (project / "train.py").read_text() == MIGRATED
+    result = json.loads(tool(project, "--json").stdout)
+    assert not [f for entry in result["files"] for f in entry["findings"] if f["category"] == "change"]
+    tool(project, "--check")
+
+
+def test_in_place(tool, project):
+    before = files(project)
+    tool(project, "--in-place")
+    after = files(project)
+    assert {n for n in before if before[n] != after.get(n)} == {"train.py"} and set(after) == set(before)
+    assert stat.S_IMODE((project / "train.py").stat().st_mode) == 0o755
+
+
+def test_one_file_and_stdin(tool, rewrite, project, tmp_path):
+    tool(project / "train.py", "-o", tmp_path / "out")
+    assert (tmp_path / "out" / "train_msft" / "train.py").read_text() == MIGRATED
+    assert rewrite(SCRIPT) == MIGRATED
+    assert rewrite("x = 1\n") == "x = 1\n"
+
+
+def test_names_of_the_guide(tree, project, tmp_path):
+    script = tree / "tools" / "ms_fmk_transplt" / "pytorch_gpu2npu.sh"
+    subprocess.run([script, "-i", project, "-o", tmp_path / "out", "-v", "1.11.0"], check=True, capture_output=True, timeout=60)
+    assert (tmp_path / "out" / "project_msft" / "train.py").read_text() == MIGRATED
+    script = tree / "tools" / "ms_fmk_transplt" / "pytorch_analyse.sh"
+    subprocess.run([script, "-i", project, "-o", tmp_path / "out", "-v", "2.1", "-m", "third_party"], check=True, capture_output=True,
+                   timeout=60)
+    assert (tmp_path / "out" / "project_analysis" / "full_unsupported_results.csv").is_file()
+
+
+def test_updraft_migrate(project):
+    done = subprocess.run([sys.executable, "-m", "updraft", "migrate", str(project), "--check"], capture_output=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+
+
+def test_automatic(tool, project):
+    (project / "train.py").write_text(SCRIPT + '\nif __name__ == "__main__":\n    pass\n')
+    tool(project, "--auto", "--in-place")
+    text = (project / "train.py").read_text()
+    assert text.startswith("import torch\nimport torch_npu\nfrom torch_npu.contrib import transfer_to_npu\n")
+    assert '.cuda()' in text and 'device="cuda"' in text
+    tool(project, "--auto", "--check")
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["nowhere"], ["nowhere", "no such file"]),
+    (["project", "-o", "project/out"], ["stands in the input", "-o"]),
+    (["project", "-v", "junk"], ["junk"]),
+    (["project", "-p", "H100"], ["H100"]),
+    (["project", "-r", "absent.yaml"], ["absent.yaml"]),
+    (["project", "-r", "bad.yaml"], ["bad.yaml:3", "mach", "known"]),
+    (["project", "-r", "wrong.yaml"], ["wrong.yaml:4", "api, member"]),
+    (["project", "--min-confidence", "high"], ["certain"]),
+])
+def test_refusals(tool, project, tmp_path, arguments, words):
+    (tmp_path / "bad.yaml").write_text("rules:\n  - id: X\n    mach: api\n    reason: r\n")
+    (tmp_path / "wrong.yaml").write_text("rules:\n  - id: X\n    reason: r\n    match: apy\n    name: a\n")
+    before = files(project)
+    text = tool(*arguments, status=2, cwd=tmp_path).stderr.decode()
+    for word in words:
+        assert word in text, text
+    assert files(project) == before
+
+
+def test_a_used_folder_is_not_written_over(tool, project, tmp_path):
+    out = tmp_path / "out" / "project_msft"
+    out.mkdir(parents=True)
+    (out / "mine.txt").write_text("precious")
+    assert b"--force" in tool(project, "-o", tmp_path / "out", status=2).stderr
+    assert files(out) == {"mine.txt": b"precious"}
+    tool(project, "-o", tmp_path / "out", "--force")
+    assert (out / "mine.txt").read_text() == "precious" and (out / "train.py").read_text() == MIGRATED
+
+
+def test_user_rules(tool, project, tmp_path):
+    (project / "mine.py").write_text("import lib\nlib.old(1, 2)\nlib.kept(1)\n")
+    (tmp_path / "rules.yaml").write_text("""
+rules:
+  - {id: MINE, match: api, name: lib.old, to: lib.new, reason: renamed}
+""")
+    tool(project, "-r", tmp_path / "rules.yaml", "--in-place")
+    assert (project / "mine.py").read_text() == "import lib\nlib.new(1, 2)\nlib.kept(1)\n"
+    (tmp_path / "rules.json").write_text(json.dumps({"rules": {
+        "FuncNameModifyRule": [{"old_name": "lib.new", "new_name": "lib.newer"}],
+        "ArgsModifyRule": [{"func_name": "lib.kept", "arg_idx": 0, "arg_new": "2"}]}}))
+    tool(project, "-r", tmp_path / "rules.json", "--in-place")
+    assert (project / "mine.py").read_text() == "import lib\nlib.newer(1, 2)\nlib.kept(2)\n"
+
+
+SOURCES = {
+    "crlf": (b"import torch\r\nx = torch.ones(1).cuda()\r\n", b"import torch\r\nimport torch_npu\r\nx = torch.ones(1).npu()\r\n"),
+    "no newline at the end": (b"import torch\nx = torch.ones(1).cuda()", b"import torch\nimport torch_npu\nx = torch.ones(1).npu()"),
+    "bom": (b"\xef\xbb\xbfimport torch\nx = torch.ones(1).cuda()\n", b"\xef\xbb\xbfimport torch\nimport torch_npu\nx = torch.ones(1).npu()\n"),
+    "latin-1": (b"# -*- coding: latin-1 -*-\nimport torch\ns = 'caf\xe9'\nx = torch.ones(1).cuda()  # \xe9\xe8\n",
+                b"# -*- coding: latin-1 -*-\nimport torch\nimport torch_npu\ns = 'caf\xe9'\nx = torch.ones(1).npu()  # \xe9\xe8\n"),
+    "gbk": ("# coding: gbk\nimport torch\ns = '誠'\nx = torch.ones(1).cuda()\n".encode("gbk"),
+            "# coding: gbk\nimport torch\nimport torch_npu\ns = '誠'\nx = torch.ones(1).npu()\n".encode("gbk")),
+    "invalid bytes": (b"import torch\ns = '\xff\xfe\x80'\nx = torch.ones(1).cuda()\n",
+                      b"import torch\nimport torch_npu\ns = '\xff\xfe\x80'\nx = torch.ones(1).npu()\n"),
+    "nul": (b"import torch\ns = 'a\0b'\nx = torch.ones(1).cuda()\n", b"import torch\nimport torch_npu\ns = 'a\0b'\nx = torch.ones(1).npu()\n"),
+    "semicolons": (b"import os; import torch; x = torch.ones(1).cuda()\n",
+                   b"import os; import torch; import torch_npu; x = torch.ones(1).npu()\n"),
+    "tabs": (b"def f():\n\timport torch\n\treturn torch.ones(1).cuda()\n", b"def f():\n\timport torch\n\timport torch_npu\n\treturn torch.ones(1).npu()\n"),
+    "docstring and future": (b'"""About cuda."""\nfrom __future__ import annotations\nimport torch\nx = torch.ones(1).cuda()\n',
+                             b'"""About cuda."""\nfrom __future__ import annotations\nimport torch\nimport torch_npu\nx = torch.ones(1).npu()\n'),
+    "an error elsewhere": (b"import torch\nx = torch.ones(1).cuda()\ndef f(:\n    pass\n", b"import torch\nimport torch_npu\nx = torch.ones(1).npu()\ndef f(:\n    pass\n"),
+    "newer syntax": (b"import torch\nclass C[T = int]:\n    pass\nx = torch.ones(1).cuda()\n",
+                     b"import torch\nimport torch_npu\nclass C[T = int]:\n    pass\nx = torch.ones(1).npu()\n"),
+    "python 2": (b"import torch\nprint 'x'\nx = torch.ones(1).cuda()\n", b"import torch\nimport torch_npu\nprint 'x'\nx = torch.ones(1).npu()\n"),
+    "form feed": (b"import torch\n\x0c\nx = torch.ones(1).cuda()\n", b"import torch\nimport torch_npu\n\x0c\nx = torch.ones(1).npu()\n"),
+    "empty": (b"", b""),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_bytes_that_are_not_ours_stay(tool, name):
+    before, after = SOURCES[name]
+    assert tool("-", input=before).stdout == after
+
+
+def test_sources_that_cannot_be_read_do_not_stop_the_run(tool, project):
+    (project / "wide.py").write_text(SCRIPT, encoding="utf-16")
+    (project / "broken.ipynb").write_text('{"cells": [')
+    os.mkfifo(project / "pipe.py")
+    done = tool(project, "--in-place")
+    assert (project / "train.py").read_text() == MIGRATED
+    assert b"1 failed" in done.stderr or b"2 failed" in done.stderr
+    result = json.loads(tool(project, "--json").stdout)
+    failed = {entry["path"]: entry for entry in result["files"] if any(f["category"] == "failure" for f in entry["findings"])}
+    assert "wide.py" in failed and "broken.ipynb" in failed
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_unreadable(tool, project):
+    (project / "secret.py").write_text(SCRIPT)
+    (project / "secret.py").chmod(0)
+    result = json.loads(tool(project, "--json").stdout)
+    assert any(entry["path"] == "secret.py" for entry in result["files"])
+
+
+@pytest.mark.parametrize("text", [
+    "(" * 20000 + "1" + ")" * 20000,
+    "x" + ".cuda" * 20000 + "()",
+    "x" + "[0]" * 20000,
+    "x = " + "not " * 20000 + "1",
+    "\n".join(" " * i + "if x.cuda:" for i in range(2000)),
+    "x = " + "[" * 50000,
+    "f(" * 20000,
+    "'cuda' + " * 20000 + "'cpu'",
+    "a = b = " * 10000 + "'cuda'",
+    "x = " + "lambda: " * 20000 + "'cuda'",
+    "torch.device(" * 5000 + "'cuda'" + ")" * 5000,
+    "x = " + "'cuda' if y else " * 10000 + "'cpu'",
+], ids=range(12))
+def test_deep_nesting(tool, text):
+    tool("-", input=("import torch\n" + text + "\n").encode())
+
+
+def test_fifty_megabytes(tool, tmp_path):
+    line = "x = torch.ones(3).cuda()\n"
+    text = "import torch\n" + "y = [1, 2, 3]  # filler\n" * (50 * 2**20 // 24) + line * 1000
+    out = tool("-", input=text.encode()).stdout
+    assert out.count(b".npu()") == 1000 and len(out) == len(text) + len("import torch_npu\n") - 1000
