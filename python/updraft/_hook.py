@@ -28,7 +28,7 @@ def client(name):
     if _state["ready"] and name in _tree.PACKAGES:
         spec = _find(name)
         if spec is None or spec.loader is None:  # without a loader: just a folder of that name
-            return _find(name, _tree.search_paths(home())["PYTHONPATH"])
+            return _find(name, _tree.package_path(home(), name))
     return None
 
 
