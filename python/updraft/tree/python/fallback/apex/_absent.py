@@ -13,7 +13,8 @@ ADVICE = {
     "reparameterization": "torch.nn.utils.parametrizations.weight_norm",
     "transformer": "torch.distributed.tensor.parallel, or Megatron-LM with MindSpeed",
     "parallel.multiproc": "torchrun",
-    "amp.opt": "apex.amp.scale_loss with optimizers from apex.amp.initialize",
+    "optimizers.FusedNovoGrad": "FusedAdam or FusedLAMB of apex.optimizers",
+    "optimizers.FusedMixedPrecisionLamb": "apex.optimizers.FusedLAMB with apex.amp at opt_level O2",
 }
 
 
@@ -28,8 +29,9 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.startswith("apex."):
-            raise ModuleNotFoundError(sentence(name), name=name)
+        if name.startswith("apex.") and not name.rsplit(".", 1)[1].startswith("__"):
+            # without name=: `from apex import X` would swallow the sentence
+            raise ModuleNotFoundError(sentence(name))
 
 
 def install():
