@@ -1,6 +1,7 @@
 """What amp.initialize takes and refuses, user's functions under O1, and what is not there."""
 import collections
 import dataclasses
+import os
 
 import pytest
 import torch
@@ -216,7 +217,7 @@ def test_cuda_scripts(device):
             optimizer.step()
             losses.append(loss.item())
         print("TRAINED", model.weight.device, model.weight.dtype, losses[2] < losses[0], transfer_to_npu.__file__)
-    """, PYTHONPATH=home() + "/tools/ms_fmk_transplt/torch_npu_bridge:" + __import__("os").environ.get("PYTHONPATH", ""))
+    """, PYTHONPATH=home() + "/tools/ms_fmk_transplt/torch_npu_bridge:" + os.environ.get("PYTHONPATH", ""))
     assert "TRAINED npu:0 torch.float16 True " + home() + "/tools/ms_fmk_transplt/torch_npu_bridge/transfer_to_npu.py" in text, text
 
 
@@ -237,5 +238,5 @@ def test_saturation_mode(device):
                 loss.backward()
             optimizer.step()
             print("SKIPPED", torch.equal(before, model.weight.detach().cpu()), amp.state_dict()["loss_scaler0"]["loss_scale"])
-    """, INF_NAN_MODE_FORCE_DISABLE="1", **({"PYTHONPATH": __import__("os").environ["PYTHONPATH"]} if "PYTHONPATH" in __import__("os").environ else {}))
+    """, INF_NAN_MODE_FORCE_DISABLE="1", **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}))
     assert "SKIPPED True 32768.0" in text and "SKIPPED False 32768.0" in text, text

@@ -112,7 +112,7 @@ class Stash:
         """Scaled gradients become fp32 (or own) gradients beside those from before."""
         own = [p for p in self.own() if p.grad is not None]
         for param in own:
-            if param.grad.is_sparse:
+            if param.grad.is_sparse and param.dtype in HALF:  # the sum of an index's values may overflow
                 param.grad = param.grad.coalesce()
         fresh = [(master, param.grad.detach()) for param, master in self.pairs if param.grad is not None]
         fresh = [(master, (g.coalesce() if g.is_sparse else g).float()) for master, g in fresh]
