@@ -139,6 +139,12 @@ def test_apex_is_found_in_the_tree(python, built_tree):
     assert good(done) == "%s\n" % (built_tree / "python" / "fallback" / "apex" / "__init__.py")
 
 
+def test_asking_for_apex_loads_no_library(python, built_tree):
+    done = python("import importlib.util; print(importlib.util.find_spec('apex') is not None, "
+                  "'/libupdraft.so' in open('/proc/self/maps').read())", UPDRAFT_CANN_HOME=built_tree)
+    assert good(done) == "True False\n"
+
+
 def test_another_apex_goes_first(python, built_tree):
     """Installed in site-packages, with set_env.sh's variables as well: PYTHONPATH would go before it."""
     (python.site / "apex").mkdir()

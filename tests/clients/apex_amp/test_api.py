@@ -139,9 +139,23 @@ def test_functions_of_the_user(on):
     assert half(f, b=n) == (FP16, torch.int32) and full(h) == FP32 and widest([h, f, n]) == [FP32, FP32, torch.int32]
     assert widest([h, h]) == [FP16, FP16]
     assert torch.softmax(f, 0).dtype == FP16, "the user's choice goes before the list"
-    assert Owner.scale(h) == FP32
+    assert Owner.scale(h) == Owner().scale(h) == FP32
     amp.register_half_function(torch, "square")
     assert torch.square(f).dtype == FP16
+
+
+def scripted(x: torch.Tensor):
+    return torch.softmax(x, 1) + F.layer_norm(x, [2]) + x.softmax(1) + torch.pow(x, 2.0) + x.sum()
+
+
+@pytest.mark.parametrize("level", ["O0", "O1"])
+def test_scripts_still_compile(on, level):
+    from apex import amp
+    amp.initialize(build(on), opt_level=level, verbosity=0)
+    network = torch.jit.script(torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Softmax(1)).to(on))
+    assert network(batch(on)[0]).shape == (16, 4, 6, 6)
+    x = torch.ones(2, 2, device=on)
+    assert torch.jit.script(scripted)(x).tolist() == [[6.0, 6.0], [6.0, 6.0]]
 
 
 Point = collections.namedtuple("Point", "x y")

@@ -33,6 +33,8 @@ def _wrap(function, kind, devices=DEVICES, shield=False):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
+        if args and isinstance(args[0], torch.Tensor) and args[0].device.type not in devices:
+            return function(*args, **kwargs)  # most calls on npu: autocast does it
         device, widest = None, None
         for tensor in tensors_in((args, kwargs)):
             if tensor.is_floating_point():
@@ -41,13 +43,28 @@ def _wrap(function, kind, devices=DEVICES, shield=False):
         if device is None or device not in devices or not casting_on(device) or kwargs.get("out") is not None:
             return function(*args, **kwargs)
         dtype = {"half": _casts.dtype, "float": torch.float32, "promote": widest}[kind]
-        args, kwargs = cast(args, dtype), cast(kwargs, dtype)
+        # autocast leaves double alone as well
+        args, kwargs = cast(args, dtype, keep=torch.float64), cast(kwargs, dtype, keep=torch.float64)
         if not shield:
             return function(*args, **kwargs)
         with torch.autocast(device, enabled=False):
             return function(*args, **kwargs)
 
     call._amp_original = function
+    return call
+
+
+@functools.cache  # torch.jit knows them by id: they must live on
+def _wrap_in_place(function, kind, devices, shield):
+    """For what is replaced in its module. torch.jit.script takes the function itself: its casts are autocast's alone."""
+    from torch.jit import _builtins
+
+    call = _wrap(function, kind, devices, shield)
+    operator = _builtins._find_builtin(function)
+    if operator:
+        _builtins._register_builtin(call, operator)
+    elif isinstance(function, types.FunctionType):
+        call.__script_if_tracing_wrapper, call.__original_fn = True, function
     return call
 
 
@@ -84,8 +101,9 @@ def register_promote_function(module, name):
 
 
 def _patch(owner, name, wrapper):
-    _casts.saved.append((owner, name, vars(owner).get(name)))
-    setattr(owner, name, wrapper)
+    before = vars(owner).get(name)
+    _casts.saved.append((owner, name, before))
+    setattr(owner, name, staticmethod(wrapper) if isinstance(before, staticmethod) else wrapper)
 
 
 def _patch_registered(owner, name, kind):
@@ -93,7 +111,7 @@ def _patch_registered(owner, name, kind):
     function = getattr(function, "_amp_original", function)  # the user's choice goes before our list
     # What torch itself does inside follows the user's choice; the user's own functions are autocast inside.
     ours = not isinstance(function, types.FunctionType) or (function.__module__ or "").startswith("torch.")
-    _patch(owner, name, _wrap(function, kind, shield=ours))
+    _patch(owner, name, _wrap_in_place(function, kind, DEVICES, ours))
 
 
 def _devices():
@@ -115,7 +133,7 @@ def install(dtype):
                                  (lists.PROMOTE, "promote", DEVICES)):
         for owner, names in table:
             for name in names:
-                _patch(owner, name, _wrap(getattr(owner, name), kind, devices, shield=True))
+                _patch(owner, name, _wrap_in_place(getattr(owner, name), kind, devices, True))
     for entry in _registered:
         _patch_registered(*entry)
 
