@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from ..subproc import python
-from .nets import Net, batch, build, sgd, step
+from .nets import Net, Plain, batch, build, sgd, step
 
 FP16, FP32 = torch.float16, torch.float32
 
@@ -101,7 +101,7 @@ def test_o1_ends_with_another_level(on):
 def test_weights_changed_outside_a_step_are_seen(on):
     """Casts of weights are not kept: this autocast has no end at which they would be dropped."""
     from apex import amp
-    model, _ = amp.initialize(build(on), opt_level="O1", verbosity=0), None
+    model = amp.initialize(build(on, Plain), opt_level="O1", verbosity=0)
     x = torch.ones(1, 3, 8, 8, device=on)
     first = model(x)
     with torch.no_grad():
@@ -248,6 +248,7 @@ def test_saturation_mode(device):
         for factor in (60000.0, 0.001):
             before = model.weight.detach().cpu().clone()
             optimizer.zero_grad()
+            torch.full((4,), 60000.0, dtype=torch.float16).npu().mul_(2)  # an overflow, but not of the backward
             with amp.scale_loss((model(x) * factor).mean(), optimizer) as loss:
                 loss.backward()
             optimizer.step()

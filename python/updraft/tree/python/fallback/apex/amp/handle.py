@@ -63,7 +63,6 @@ def scale_loss(loss, optimizers, loss_id=0, model=None, delay_unscale=False, del
         for stash in stashes:
             stash.params_have_scaled_gradients = True
         return
-    scaler.after_backward(loss.device)
     with disable_casts():
         for stash in stashes:
             stash.finish(scaler)

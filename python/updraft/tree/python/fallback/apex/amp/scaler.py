@@ -29,13 +29,9 @@ class LossScaler:
         return self._loss_scale
 
     def before_backward(self, device):
+        """Forgets overflows of the forward; the kernel of unscale_ reads the flag."""
         if self.dynamic and saturating(device):
             torch.npu.clear_npu_overflow_flag()
-
-    def after_backward(self, device):
-        """Reads the status flag before the unscaling makes operations of its own."""
-        if self.dynamic and saturating(device) and torch.npu.get_npu_overflow_flag():
-            self._found.append(torch.ones(()))
 
     def unscale_(self, tensors):
         """Divides gradients by the scale, in place, and notes whether one was not finite."""
