@@ -21,14 +21,22 @@ def client(name):
         return None
     if name == "torch" and not _torch_needs_npu():
         return None
+    if name == "apex":  # imports torch, which loads the libraries; many packages only ask whether there is an apex
+        return None if _tree.foreign_cann(os.environ) else _from_tree(name)
     if _state["ready"] is None:
         _state["ready"] = _prepare()
     if _state["ready"] and name in ("torch", "torch_npu") and _wants_transfer():
         return _spec_with_transfer(name)
     if _state["ready"] and name in _tree.PACKAGES:
-        spec = _find(name)
-        if spec is None or spec.loader is None:  # without a loader: just a folder of that name
-            return _find(name, _tree.search_paths(home())["PYTHONPATH"])
+        return _from_tree(name)
+    return None
+
+
+def _from_tree(name):
+    """The tree's package, unless sys.path has one of that name (then None: import as usual)."""
+    spec = _find(name)
+    if spec is None or spec.loader is None:  # without a loader: just a folder of that name
+        return _find(name, _tree.package_path(home(), name))
     return None
 
 

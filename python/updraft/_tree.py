@@ -5,8 +5,9 @@ import os
 from updraft import home
 
 PRIVATE = "libupdraft.so"
-# Python packages that lie in the tree as in CANN's: found by the hook, or by set_env.sh's PYTHONPATH
-PACKAGES = ("hccl",)
+# Python packages that lie in the tree, and where. The hook finds them when sys.path has none of that name. CANN's own are
+# also on set_env.sh's PYTHONPATH; what others may have installed is not, because PYTHONPATH goes before site-packages.
+PACKAGES = {"hccl": ("python", "site-packages"), "apex": ("python", "fallback")}
 
 
 def is_updraft(tree):
@@ -34,6 +35,11 @@ def search_paths(tree):
         "LD_LIBRARY_PATH": [os.path.join(tree, "lib64")],
         "PYTHONPATH": [os.path.join(tree, "python", "site-packages")],
     }
+
+
+def package_path(tree, name):
+    """The list of folders in which the tree's package is."""
+    return [os.path.join(tree, *PACKAGES[name])]
 
 
 def foreign_cann(env):

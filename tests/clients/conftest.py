@@ -41,6 +41,7 @@ def pytest_collection_finish(session):
         import torch  # noqa: F401
         if DEVICE.startswith("npu"):
             import torch_npu  # noqa: F401
+        import torch._dynamo  # noqa: F401  the first step of any optimizer imports it: 0.9 s in each fork
 
 
 @pytest.hookimpl(tryfirst=True)

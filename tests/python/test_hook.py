@@ -129,3 +129,50 @@ def test_cuda_as_npu_failure_is_told(clients, built_tree):
     done = clients("import torch; print('alive')", UPDRAFT_CANN_HOME=built_tree, UPDRAFT_CUDA_AS_NPU=1)
     assert good(done) == "alive\n"
     assert "transfer_to_npu failed" in done.stderr
+
+
+APEX = "import apex; print(apex.__file__)"
+
+
+def test_apex_is_found_in_the_tree(python, built_tree):
+    done = python(APEX, UPDRAFT_CANN_HOME=built_tree)
+    assert good(done) == "%s\n" % (built_tree / "python" / "fallback" / "apex" / "__init__.py")
+
+
+def test_asking_for_apex_loads_no_library(python, built_tree):
+    done = python("import importlib.util; print(importlib.util.find_spec('apex') is not None, "
+                  "'/libupdraft.so' in open('/proc/self/maps').read())", UPDRAFT_CANN_HOME=built_tree)
+    assert good(done) == "True False\n"
+
+
+def test_another_apex_goes_first(python, built_tree):
+    """Installed in site-packages, with set_env.sh's variables as well: PYTHONPATH would go before it."""
+    (python.site / "apex").mkdir()
+    (python.site / "apex" / "__init__.py").write_text("")
+    paths = subprocess.run(["bash", "-c", ". %s/set_env.sh; echo $PYTHONPATH" % built_tree], env=clean_environment(), text=True,
+                           capture_output=True, timeout=60, check=True).stdout.strip()
+    assert str(built_tree) in paths
+    for more in ({}, {"PYTHONPATH": paths}):
+        done = python(APEX, UPDRAFT_CANN_HOME=built_tree, **more)
+        assert good(done) == "%s\n" % (python.site / "apex" / "__init__.py")
+
+
+def test_a_folder_named_apex_is_none(python, built_tree, tmp_path):
+    """Where somebody has cloned a repository of that name."""
+    (tmp_path / "apex" / "apex").mkdir(parents=True)
+    (tmp_path / "apex" / "apex" / "__init__.py").write_text("")
+    done = python("import sys; sys.path.insert(0, ''); " + APEX, UPDRAFT_CANN_HOME=built_tree)
+    assert good(done) == "%s\n" % (built_tree / "python" / "fallback" / "apex" / "__init__.py")
+
+
+def test_no_apex_of_ours_beside_another_cann(python, built_tree, tmp_path):
+    done = python(APEX, UPDRAFT_CANN_HOME=built_tree, ASCEND_HOME_PATH=tmp_path)
+    assert done.returncode != 0 and "No module named 'apex'" in done.stderr
+    assert python(APEX, UPDRAFT_CANN_HOME=built_tree, UPDRAFT_DISABLE=1).returncode != 0
+
+
+def test_the_bridge_imports_torch_npus_own(clients, built_tree):
+    bridge = built_tree / "tools" / "ms_fmk_transplt" / "torch_npu_bridge"
+    done = clients("import sys; sys.path.insert(0, %r)\nimport torch, torch_npu, transfer_to_npu\nprint(torch.transferred)" % str(bridge),
+                   UPDRAFT_CANN_HOME=built_tree)
+    assert good(done) == "1\n"

@@ -1,0 +1,1 @@
+"""Scripts that say `from apex import amp`: Updraft's apex on npu and on cpu."""
