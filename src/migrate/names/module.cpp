@@ -76,20 +76,19 @@ std::string Module::id_of(NodeId definition) const {
 }
 
 Value Module::imported(const Binding& b) const {
-  if (project_) {
-    const bool framework =
-        b.module == "torch" || b.module == "tensorflow" || b.module == "torch_npu" || b.module == "numpy";
-    if (const std::string file = framework ? std::string() : project_->file_of(b.module, path_); !file.empty()) {
-      if (b.name.empty()) return {What::Module, file, true};
-      if (Value v = project_->member(file, b.name)) return v;
-      const std::string dot = b.module.empty() || b.module.back() != '.' ? "." : "";
-      if (std::string sub = project_->file_of(b.module + dot + b.name, path_); !sub.empty())
-        return {What::Module, std::move(sub), true};
-      return {};
-    }
-  }
-  if (b.module.starts_with('.')) return {};
+  if (project_ && !locally_) return project_->imported(path_, b.module, b.name);
+  if (b.module.starts_with('.') || (project_ && b.module != "torch" && !project_->file_of(b.module, path_).empty()))
+    return {};
   return {What::Api, b.name.empty() ? b.module : b.module + "." + b.name};
+}
+
+Value Module::local(NodeId expression) const {
+  locally_ = true;
+  known_.swap(known_locally_);
+  Value result = value(expression, 0);
+  known_.swap(known_locally_);
+  locally_ = false;
+  return result;
 }
 
 Value Module::value_of(const Binding& b, int depth) const {
@@ -141,20 +140,7 @@ Value Module::merge(const std::vector<Binding>& bindings, int depth) const {
 Value Module::attribute(const Value& base, std::string_view name) const {
   switch (base.what) {
     case What::Api: return {What::Api, base.name + "." + std::string(name), false, base.sure};
-    case What::Module: {
-      if (!project_) return {};
-      Value v = project_->member(base.name, std::string(name));
-      if (!v) {
-        // a package's submodule
-        const std::size_t slash = base.name.rfind('/');
-        const std::string folder = slash == std::string::npos ? "" : base.name.substr(0, slash + 1);
-        if (base.name.ends_with("__init__.py"))
-          if (std::string file = project_->file_of("." + std::string(name), folder + "__init__.py"); !file.empty())
-            v = {What::Module, std::move(file), true};
-      }
-      v.sure = v.sure && base.sure;
-      return v;
-    }
+    case What::Module: return project_ && !locally_ ? project_->attribute(base, std::string(name)) : Value{};
     case What::Instance: return {What::Member, base.name + "." + std::string(name), base.own, base.sure};
     default: return {};
   }
@@ -195,7 +181,7 @@ Value Module::value(NodeId id, int depth) const {
       known_.emplace(id, Value{});  // x = f(x) asks for itself
       if (const auto* bindings = scopes_.lookup(name, scope)) {
         result = merge(*bindings, depth);
-      } else if (project_) {
+      } else if (project_ && !locally_) {
         for (const std::string& module : scopes_.wildcards())
           if (const std::string file = project_->file_of(module, path_); !file.empty())
             if ((result = project_->member(file, std::string(name)))) break;
@@ -340,13 +326,16 @@ std::vector<std::string> Module::parameters(NodeId function) const {
 
 Summary Module::summarise() const {
   Summary s;
+  locally_ = true;
   for (const auto& [name, bindings] : scopes_[0].names) {
     for (const Binding& b : bindings) {
+      if (b.how == Bind::Import) s.imports.emplace(std::string(name), Import{b.module, b.name});
       if (b.how == Bind::Function) s.functions[std::string(name)].parameters = parameters(b.node);
       if (b.how != Bind::Class) continue;
       ClassInfo& info = s.classes[std::string(name)];
       for (NodeId base : tree_.children(tree_.child(b.node, Field::Superclasses)))
-        if (tree_.kind(base) != Kind::KeywordArgument) info.bases.push_back(value(base));
+        if (tree_.kind(base) == Kind::Identifier || tree_.kind(base) == Kind::Attribute)
+          info.bases.emplace_back(tree_.text(base));
       const ScopeId body = scopes_.opened_by(b.node);
       for (const auto& [method, defined] : scopes_[body].names)
         for (const Binding& m : defined)
@@ -364,11 +353,13 @@ Summary Module::summarise() const {
             }
           }
     }
+    const bool only_imports =
+        std::all_of(bindings.begin(), bindings.end(), [](const Binding& b) { return b.how == Bind::Import; });
+    if (only_imports) continue;
     if (Value v = merge(bindings, 0)) s.names.emplace(std::string(name), std::move(v));
   }
-  if (project_)
-    for (const std::string& module : scopes_.wildcards())
-      if (std::string file = project_->file_of(module, path_); !file.empty()) s.wildcards.push_back(std::move(file));
+  s.wildcards = scopes_.wildcards();
+  locally_ = false;
   return s;
 }
 

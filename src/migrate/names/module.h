@@ -23,6 +23,8 @@ class Module {
 
   /// What an expression is. Unknown where that cannot be said.
   Value value(NodeId expression) const { return value(expression, 0); }
+  /// Likewise, but names that come from other files of the project stay unknown: nothing else is read.
+  Value local(NodeId expression) const;
   Value value_of(const Binding& binding) const { return value_of(binding, 0); }
   /// Dotted name of what an import binding brings.
   Value imported(const Binding& binding) const;
@@ -50,7 +52,8 @@ class Module {
   syntax::Tree tree_;
   Scopes scopes_;
   const Project* project_;
-  mutable std::unordered_map<NodeId, Value> known_;
+  mutable std::unordered_map<NodeId, Value> known_, known_locally_;
+  mutable bool locally_ = false;
 };
 
 /// Whether a class outside the project is torch's Module or Tensor (or a well-known heir of them).

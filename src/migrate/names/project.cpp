@@ -79,9 +79,57 @@ Value Project::member(const std::string& path, const std::string& name, int dept
   if (depth > kDeepest) return {};
   const auto s = summary(path);
   if (const auto found = s->names.find(name); found != s->names.end()) return found->second;
-  for (const std::string& other : s->wildcards)
-    if (Value v = member(other, name, depth + 1)) return v;
+  if (const auto found = s->imports.find(name); found != s->imports.end())
+    return imported(path, found->second.module, found->second.name, depth + 1);
+  for (const std::string& module : s->wildcards)
+    if (const std::string file = file_of(module, path); !file.empty())
+      if (Value v = member(file, name, depth + 1)) return v;
   return {};
+}
+
+Value Project::imported(const std::string& from, const std::string& module, const std::string& name, int depth) const {
+  // a folder called torch in the project does not hide the framework
+  const bool framework = module == "torch" || module == "tensorflow" || module == "torch_npu" || module == "numpy";
+  const std::string file = framework ? std::string() : file_of(module, from);
+  if (file.empty()) {
+    if (module.starts_with('.')) {
+      // from . import sibling, where the package has no __init__.py
+      const std::string sibling =
+          name.empty() ? std::string() : file_of(module + (module.back() == '.' ? "" : ".") + name, from);
+      return sibling.empty() ? Value{} : Value{What::Module, sibling, true};
+    }
+    return {What::Api, name.empty() ? module : module + "." + name};
+  }
+  if (name.empty()) return {What::Module, file, true};
+  if (Value v = member(file, name, depth + 1)) return v;
+  std::string sub = file_of(module + (module.back() == '.' ? "" : ".") + name, from);
+  return sub.empty() ? Value{} : Value{What::Module, std::move(sub), true};
+}
+
+Value Project::attribute(const Value& base, const std::string& name, int depth) const {
+  switch (base.what) {
+    case What::Api: return {What::Api, base.name + "." + name, false, base.sure};
+    case What::Module: {
+      Value v = member(base.name, name, depth + 1);
+      if (!v && base.name.ends_with("__init__.py"))
+        if (std::string file = file_of("." + name, base.name); !file.empty()) v = {What::Module, std::move(file), true};
+      v.sure = v.sure && base.sure;
+      return v;
+    }
+    default: return {};
+  }
+}
+
+Value Project::resolve(const std::string& path, const std::string& dotted, int depth) const {
+  if (depth > kDeepest) return {};
+  std::size_t dot = dotted.find('.');
+  Value v = member(path, dotted.substr(0, dot), depth + 1);
+  while (v && dot != std::string::npos) {
+    const std::size_t next = dotted.find('.', dot + 1);
+    v = attribute(v, dotted.substr(dot + 1, next - dot - 1), depth + 1);
+    dot = next;
+  }
+  return v;
 }
 
 const ClassInfo* Project::class_info(const std::string& id) const {
@@ -103,7 +151,8 @@ const FunctionInfo* Project::function_info(const std::string& id) const {
 bool Project::derives(const std::string& id, const std::function<bool(std::string_view)>& from, int depth) const {
   const ClassInfo* info = depth > kDeepest ? nullptr : class_info(id);
   if (!info) return false;
-  for (const Value& base : info->bases) {
+  for (const std::string& written : info->bases) {
+    const Value base = resolve(id.substr(0, id.find('#')), written, depth);
     if (base.what == What::Api && from(base.name)) return true;
     if (base.what == What::Class && derives(base.name, from, depth + 1)) return true;
   }
@@ -114,13 +163,17 @@ std::string Project::defines(const std::string& id, const std::string& method, i
   const ClassInfo* info = depth > kDeepest ? nullptr : class_info(id);
   if (!info) return {};
   if (info->methods.contains(method)) return id;
-  for (const Value& base : info->bases)
-    if (base.what == What::Class)
-      if (std::string found = defines(base.name, method, depth + 1); !found.empty()) return found;
+  for (const std::string& written : info->bases) {
+    const Value base = resolve(id.substr(0, id.find('#')), written, depth);
+    if (base.what != What::Class) continue;
+    if (std::string found = defines(base.name, method, depth + 1); !found.empty()) return found;
+  }
   return {};
 }
 
 bool Project::keeps(std::string_view method) const { return kept_.contains(std::string(method)); }
+bool Project::has(std::string_view method) const { return methods_.contains(std::string(method)); }
+void Project::note_method(std::string_view method) { methods_.emplace(std::string(method), true); }
 void Project::note_kept(std::string_view method) { kept_.emplace(std::string(method), true); }
 
 bool Project::follows(const std::string& id, const std::string& method) const {

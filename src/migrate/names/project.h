@@ -38,17 +38,23 @@ struct FunctionInfo {
 };
 
 struct ClassInfo {
-  std::vector<Value> bases;
+  std::vector<std::string> bases;  ///< as written: nn.Module
   std::unordered_map<std::string, FunctionInfo> methods;
   std::vector<std::string> forwarding;  ///< methods whose body names them again: def cuda(self): self.x.cuda()
 };
 
-/// What a module offers.
+/// An import that nobody has followed yet.
+struct Import {
+  std::string module, name;  ///< as in Binding
+};
+
+/// What a module offers, read off its own text alone: imports are followed when somebody asks for the name.
 struct Summary {
-  std::unordered_map<std::string, Value> names;  ///< imports, constants, classes, functions
+  std::unordered_map<std::string, Value> names;  ///< constants, classes, functions
+  std::unordered_map<std::string, Import> imports;
   std::unordered_map<std::string, FunctionInfo> functions;
   std::unordered_map<std::string, ClassInfo> classes;
-  std::vector<std::string> wildcards;  ///< paths of modules taken in whole
+  std::vector<std::string> wildcards;  ///< modules of `from m import *`
 };
 
 class Project {
@@ -63,6 +69,12 @@ class Project {
   std::shared_ptr<const Summary> summary(const std::string& path) const;
   /// A name of a module of the project, through its re-exports.
   Value member(const std::string& path, const std::string& name, int depth = 0) const;
+  /// What an import in a file brings.
+  Value imported(const std::string& from, const std::string& module, const std::string& name, int depth = 0) const;
+  /// A dotted name as a file's module level understands it.
+  Value resolve(const std::string& path, const std::string& dotted, int depth = 0) const;
+  /// An attribute of a module, class or API.
+  Value attribute(const Value& base, const std::string& name, int depth = 0) const;
   /// Null where the project has no such class. `id` is PATH#NAME.
   const ClassInfo* class_info(const std::string& id) const;
   const FunctionInfo* function_info(const std::string& id) const;
@@ -74,6 +86,9 @@ class Project {
   /// Methods of the user's own that look like the framework's and stay: `def cuda(self)` of a class that is neither
   /// Module nor Tensor and moves nothing. Where there are any, x.NAME() on an unknown x is doubtful.
   bool keeps(std::string_view method) const;
+  /// Whether any class of the project may have a method of that name.
+  bool has(std::string_view method) const;
+  void note_method(std::string_view method);
   void note_kept(std::string_view method);
   /// Whether a class's own method is to be renamed with the framework's.
   bool follows(const std::string& id, const std::string& method) const;
@@ -84,7 +99,7 @@ class Project {
   std::unordered_map<std::string, bool> files_;
   mutable std::recursive_mutex mutex_;
   mutable std::unordered_map<std::string, std::shared_ptr<const Summary>> summaries_;
-  std::unordered_map<std::string, bool> kept_;
+  std::unordered_map<std::string, bool> kept_, methods_;
 };
 
 }  // namespace updraft::migrate::names

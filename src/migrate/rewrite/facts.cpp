@@ -242,6 +242,8 @@ void facts(Sites& s, const Facts& known) {
     for (const auto& [name, bindings] : s.module.scopes()[scope].names)
       for (const names::Binding& b : bindings) {
         if (b.how != names::Bind::Import) continue;
+        const names::Project* project = s.module.project();
+        if (b.module.starts_with('.') || (project && !project->file_of(b.module, s.module.path()).empty())) continue;
         const Value v = s.module.imported(b);
         if (v.what != What::Api) continue;
         if (rules::under(v.name, "torch")) {

@@ -39,9 +39,9 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
     return;
   if (tree.kind(up) == Kind::Delete) return;
 
-  const Value owner = s.module.value(object);
-  Confidence confidence = Confidence::Likely;
   const names::Project* project = s.module.project();
+  const Value owner = project && project->has(name) ? s.module.value(object) : s.module.local(object);
+  Confidence confidence = Confidence::Likely;
   switch (owner.what) {
     case What::Api:
       // torch.Tensor.cuda, nn.Module.cuda; any other name outside is no tensor

@@ -52,7 +52,7 @@ class Values {
     const std::string name = callee_name(callee);
     const auto& candidates = name.empty() ? none_ : s_.rules.arguments(name);
     Value value;
-    if (!candidates.empty()) value = s_.module.value(callee);
+    if (!candidates.empty()) value = s_.module.local(callee);
     for (const rules::Rule* rule : candidates)
       if (s_.applies(*rule))
         if (const auto confidence = matches(*rule, callee, value)) arguments(*rule, list, *confidence);
@@ -60,7 +60,7 @@ class Values {
       if (tree_.kind(argument) != Kind::KeywordArgument) continue;
       for (const rules::Rule* rule : s_.rules.keywords(tree_.text(tree_.child(argument, Field::Name)))) {
         if (!s_.applies(*rule)) continue;
-        const Value what = s_.module.value(callee);
+        const Value what = s_.module.local(callee);
         const bool of_torch = what.what == What::Api && rules::under(what.name, "torch");
         mark(tree_.child(argument, Field::Value), *rule, of_torch ? Confidence::Certain : Confidence::Likely);
       }
@@ -73,10 +73,11 @@ class Values {
         if (tree_.kind(callee) != Kind::Attribute ||
             tree_.text(tree_.child(callee, Field::Attribute)) != std::string_view(name).substr(1))
           continue;
-        const Value owner = s_.module.value(tree_.child(callee, Field::Object));
+        const auto* project = s_.module.project();
+        const NodeId object = tree_.child(callee, Field::Object);
+        const Value owner = project && project->has(name.substr(1)) ? s_.module.value(object) : s_.module.local(object);
         if (owner.what == What::Api && !names::is_module_or_tensor(owner.name)) continue;
         if (owner.what == What::Instance && owner.own) {
-          const auto* project = s_.module.project();
           if (project && !project->defines(owner.name, name.substr(1)).empty() &&
               !project->derives(owner.name, names::is_module_or_tensor))
             continue;

@@ -143,6 +143,7 @@ class Run {
     for (const rules::Rule& rule : rules_.all())
       if (rule.match == rules::Match::Member && !rule.to.empty())
         for (const std::string& name : rule.names) methods.push_back("def " + name + "(");
+    methods.emplace_back("def to(");  // arguments of .to() are devices unless the class says otherwise
     const source::Words own(methods);
     std::mutex mutex;
     std::vector<std::string> suspects, entries;
@@ -172,7 +173,9 @@ class Run {
       for (const auto& [name, info] : summary->classes)
         for (const std::string& method : methods) {
           const std::string bare = method.substr(4, method.size() - 5);
-          if (info.methods.contains(bare) && !project_->follows(path + "#" + name, bare)) project_->note_kept(bare);
+          if (!info.methods.contains(bare)) continue;
+          project_->note_method(bare);
+          if (!project_->follows(path + "#" + name, bare)) project_->note_kept(bare);
         }
     }
   }
