@@ -138,6 +138,7 @@ void plan_rrelu(Op& op, const TensorView& self, const TensorView& noise, const a
 }
 }  // namespace
 
+CARD(aclnnPrelu, kFloats)
 ABOUT(aclnnPrelu, Vector, "out = self where self > 0, else weight * self, one weight or one a channel",
       "self > 0 处取 self，其余为 weight * self；weight 为单个值或逐通道")
 ACLNN(aclnnPrelu, (In, self), (In, weight), (Out, out)) {

@@ -3,6 +3,7 @@
 
 namespace updraft {
 
+CARD(aclnnAddcmul, on("self tensor1 tensor2", kFloats | kF64 | kI32 | kI64 | kI8 | kU8))
 ABOUT(aclnnAddcmul, Vector, "out = self + value * tensor1 * tensor2",
       "out = self + value * tensor1 * tensor2，支持广播")
 ACLNN(aclnnAddcmul, (In, self), (In, tensor1), (In, tensor2), (Scalar, value), (Out, out)) {

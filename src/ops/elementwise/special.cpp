@@ -48,6 +48,7 @@ BINARY(aclnnXLogYScalarSelf, Scalar, In, xlogy)
 BINARY_INPLACE(aclnnInplaceXLogYScalarOther, Scalar, xlogy)
 
 ABOUT(aclnnPowTensorTensor, Vector, "out = self ^ other, with broadcasting", "out = self ^ other，支持广播")
+CARD(aclnnPowScalarTensor, kFloats | kF64 | kIntegers | kComplex)
 ABOUT(aclnnPowScalarTensor, Vector, "out = self ^ other, self a scalar", "out = self ^ other，self 为标量")
 ABOUT(aclnnInplacePowTensorTensor, Vector, "selfRef = selfRef ^ other, in place", "原地计算 selfRef ^ other")
 ABOUT(aclnnAtan2, Vector, "out = angle of the point (other, self) in radians",
@@ -66,6 +67,8 @@ ABOUT(aclnnXLogYTensor, Vector, "out = self * log(other), 0 where self is 0",
       "out = self * ln(other)，self 为 0 处为 0")
 ABOUT(aclnnXLogYScalarOther, Vector, "out = self * log(other), other a scalar; 0 where self is 0",
       "out = self * ln(other)，other 为标量，self 为 0 处为 0")
+CARD(aclnnXLogYScalarSelf, on("other", kFloats | kIntegers | kBool, k910 | k310P),
+     on("other", kFloats | kF64 | kIntegers | kBool, kA2))
 ABOUT(aclnnXLogYScalarSelf, Vector, "out = self * log(other), self a scalar; 0 where self is 0",
       "out = self * ln(other)，self 为标量，self 为 0 时结果为 0")
 ABOUT(aclnnInplaceXLogYScalarOther, Vector, "selfRef = selfRef * log(other), other a scalar, in place",

@@ -80,6 +80,7 @@ void plan_topk(Op& op, const TensorView& self, int64_t k, int64_t dim, bool larg
 
 }  // namespace
 
+CARD(aclnnSort, on("indices", kI64), on("self", kFloats | kIntegers), kFloats | kF64 | kIntegers)
 ABOUT(aclnnSort, Vector, "values and indices of self sorted along dim (stable)", "沿 dim 稳定排序，输出值与索引")
 ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Out, values), (Out, indices)) {
   (void)stable;  // always

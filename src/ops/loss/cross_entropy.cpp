@@ -209,6 +209,7 @@ void backward(const Plan& p, const TensorView& grad, const TensorView* grad_z, c
 
 }  // namespace
 
+CARD(aclnnCrossEntropyLoss, absent(k910 | k310P))
 ABOUT(aclnnCrossEntropyLoss, Vector, "Log-softmax of input and negative log likelihood of target, with label smoothing",
       "对 input 做 log-softmax 并计算 target 的负对数似然，支持标签平滑")
 ACLNN(aclnnCrossEntropyLoss, (In, input), (In, target), (OptIn, weight), (Text, reduction), (Int, ignoreIndex),

@@ -160,6 +160,7 @@ ACLNN(aclnnBatchNormReduce, (In, x), (Out, sum), (Out, squareSum)) {
   });
 }
 
+CARD(aclnnBatchNormElemt, on("input weight bias mean", kFloats))
 ABOUT(aclnnBatchNormElemt, Vector, "output = (input - mean) * invstd * weight + bias for each channel",
       "逐通道计算 output = (input - mean) * invstd * weight + bias")
 ACLNN(aclnnBatchNormElemt, (In, input), (OptIn, weight), (OptIn, bias), (In, mean), (In, invstd), (Double, eps),

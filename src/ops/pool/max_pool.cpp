@@ -125,6 +125,7 @@ ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices
   });
 }
 
+CARD(aclnnMaxPool2dWithIndices, absent(k910 | k310P), on("self", kFloats))
 ABOUT(aclnnMaxPool2dWithIndices, Vector, "Maximum over windows of the last two dimensions, with its index in the plane",
       "对最后两维的窗口做最大池化，附带平面内索引")
 ACLNN(aclnnMaxPool2dWithIndices, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
