@@ -1,48 +1,16 @@
 #include "sample.h"
 
+#include <fnmatch.h>
+
 #include <map>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
 
+#include "sample_classes.h"
 #include "signature.h"
 
 namespace {
-
-/// What the operators of a file have in common; the first row counts whose texts the file and the name begin with.
-struct Class {
-  const char *file, *name, *text;
-};
-constexpr Class kClasses[] = {
-    {"activation/activation", "", ""},
-    {"activation/prelu", "aclnnPrelu", "weight=f32[M] gradWeight=f32[M]"},
-    {"elementwise/compare", "aclnnBitwise", "self=i32[N,M] other=i32[N,M] other=3 out=i32[N,M]"},
-    {"elementwise/compare", "aclnnInplaceBitwise", "selfRef=i32[N,M] other=i32[N,M] other=3"},
-    {"elementwise/compare", "aclnnLeftShift", "self=i32[N,M] other=i32[N,M] other=2 out=i32[N,M]"},
-    {"elementwise/compare", "aclnnRightShift", "self=i32[N,M] other=i32[N,M] out=i32[N,M]"},
-    {"elementwise/compare", "aclnnInplace", "other=0.5"},
-    {"elementwise/compare", "", "other=0.5 out=bool[N,M]"},
-    {"elementwise/unary", "aclnnIs", "out=bool[N,M]"},
-    {"elementwise/unary", "aclnnSignbit", "self=f32[N,M]:-1..1 out=bool[N,M]"},
-    {"elementwise/unary", "aclnnAcosh", "self=f32[N,M]:1.1..3"},
-    {"elementwise/unary", "aclnnInplaceAcosh", "selfRef=f32[N,M]:1.1..3"},
-    {"elementwise/equality", "", ""},
-    {"elementwise/", "", ""},
-    {"foreach/", "aclnnForeach", ""},
-    {"loss/pointwise", "", ""},
-    {"norm/softmax", "", ""},
-    {"reduction/sum", "aclnnAll", "self=bool[N,M] out=bool[N]"},
-    {"reduction/sum", "aclnnAny", "self=bool[N,M] out=bool[N]"},
-    {"reduction/sum", "aclnnMax", "out=f32[]"},
-    {"reduction/sum", "aclnnMin", "out=f32[]"},
-    {"reduction/sum", "aclnnProd", "out=f32[]"},
-    {"reduction/sum", "aclnnAminmaxAll", "minOut=f32[] maxOut=f32[]"},
-    {"reduction/argument", "aclnnArg", "out=i64[N]"},
-    {"reduction/scan", "aclnnCum", "indicesOut=i64[N,M]"},
-    {"reduction/", "",
-     "out=f32[N] minOut=f32[N] maxOut=f32[N] stdOut=f32[N] varOut=f32[N] meanOut=f32[N] valuesOut=f32[N] "
-     "indices=i64[N] indicesOut=i64[N] values=f32[N]"},
-};
 
 /// What a parameter of that name is everywhere, unless it is a tensor.
 const std::map<std::string, const char*> kNumbers = {
@@ -69,7 +37,7 @@ bool fits(const Parameter& p, const std::string& text) {
                            number = "-?\\d+(\\.\\d*)?(e-?\\d+)?|-?\\.\\d+|true|false|-?inf|nan",
                            integer = "-?(\\d*[NM]|\\d+)",
                            tensor = "(f16|bf16|f32|f64|i8|i16|i32|i64|u8|bool|c64|c128)\\[(" + size + "(," + size +
-                                    ")*)?\\](:(" + number + ")\\.\\.(" + number + "))?";
+                                    ")*)?\\](:(" + number + ")\\.\\.(" + number + "))?!?";
   auto matches = [&text](const std::string& pattern) { return std::regex_match(text, std::regex(pattern)); };
   if (text == "null") return p.optional();
   const std::string kind = kind_of(p.type);
@@ -96,7 +64,7 @@ std::string usual(const Parameter& p) {
   if (kind == "Bools") return "false";
   if (kind == "Type") return "f32";
   if (kind == "Text") return "none";
-  return kind == "Ints" ? "1" : "1";
+  return "1";
 }
 
 std::vector<std::pair<std::string, std::string>> pairs(const std::string& text, const std::string& op) {
@@ -110,18 +78,18 @@ std::vector<std::pair<std::string, std::string>> pairs(const std::string& text, 
   return all;
 }
 
-const Class* class_of(const updraft::OpInfo& op) {
-  const std::string file = file_in_ops(op.file), name = op.name;
-  for (const Class& c : kClasses)
-    if (file.starts_with(c.file) && name.starts_with(c.name)) return &c;
+const SampleClass* class_of(const updraft::OpInfo& op) {
+  const std::string file = file_in_ops(op.file);
+  for (const SampleClass& c : kSampleClasses)
+    if (fnmatch(c.file, file.c_str(), 0) == 0 && fnmatch(c.name, op.name, 0) == 0) return &c;
   return nullptr;
 }
 
 }  // namespace
 
 std::optional<Sample> sample_of(const updraft::OpInfo& op) {
-  const Class* known = class_of(op);
-  if (!op.sample && !known) return {};
+  const SampleClass* known = class_of(op);
+  if (op.sample ? !*op.sample->text : !known) return {};  // an empty SAMPLE: its class does not suit it
   Sample sample;
   sample.own = op.sample != nullptr;
   const std::vector<Parameter> parameters = parse(op.signature);

@@ -1,6 +1,7 @@
 // The sample of an operator's call: what its SAMPLE says, completed by its class and by the names of its parameters.
 //
-//   tensor   f32[N,M] or f32[N,2M]:-1..1 (values; without: 0.1..0.9, integers 0..4), null
+//   tensor   f32[N,M] or f32[N,2M]:-1..1 (values; without: 0.1..0.9, integers 0..4), u8[16]! (always
+//            contiguous), null
 //   list     f32[N,M];f32[M]            scalars 1.5,true            numbers 3 or 0.5      arrays 1,2 or [] or null
 //   bool     true                       text    none                dtypes  f32
 //

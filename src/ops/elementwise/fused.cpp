@@ -71,6 +71,7 @@ ACLNN(aclnnInplaceClampMax, (Out, selfRef), (Scalar, max)) {
   plan_clamp(op, *selfRef, OptScalar{nullptr}, OptScalar{max.handle}, *selfRef);
 }
 
+SAMPLE(aclnnClampTensor, "min=f32[N,M]:0.1..0.4 max=f32[N,M]:0.5..0.8")
 ABOUT(aclnnClampTensor, Vector, "out = self limited to [min, max], tensors of which one may be absent",
       "将 self 截断到 [min, max]，min、max 为张量，可缺其一")
 ACLNN(aclnnClampTensor, (In, self), (OptIn, min), (OptIn, max), (Out, out)) {
