@@ -18,7 +18,8 @@ constexpr OpCard kCube{{kFloats}};
 constexpr OpCard kForeach{{absent(k910 | k310P)}};
 constexpr OpCard kForeachFloats{{absent(k910 | k310P), kFloats}};
 constexpr OpCard kForeachInts{{absent(k910 | k310P), kFloats | kI32}};
-constexpr OpCard kFlashAttention{{absent(k910), on("query key value dy attentionIn attentionOut dq dk dv", kFloats)}};
+constexpr OpCard kFlashAttention{
+    {absent(k910), on("query key value dy attentionIn attentionOut dq dk dv", kFloats, kA2 | k950)}};
 
 /// The first row counts whose texts the file and the name of the operator begin with.
 struct Class {

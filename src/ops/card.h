@@ -4,7 +4,7 @@
 //
 //   CARD(aclnnGlu, kFloats | kF64)                            every tensor of the operator
 //   CARD(aclnnTopk, on("indices", kI64), kFloats | kIntegers)  the first rule that names a tensor counts, then the rest
-//   CARD(aclnnGeluMul, absent(k910 | k310P), kFloats)         products that lack the operator
+//   CARD(aclnnFastNorm, absent(k910), on("x", kFloats, kAll))  products that lack the operator, or that are listed too
 //   CARD(aclnnSleep, kAny)                                    not known: nothing is refused
 //
 // BFLOAT16 is left out by itself where a product lacks it (device/soc.h). What nobody has documented is not refused.
@@ -54,9 +54,9 @@ constexpr TypeSet kComplex = only(DType::Complex64) | only(DType::Complex128);
 constexpr TypeSet kAny{~uint64_t{0}};
 
 constexpr uint8_t k910 = 1 << static_cast<int>(SocFamily::A910), kA2 = 1 << static_cast<int>(SocFamily::A2),
-                  k310P = 1 << static_cast<int>(SocFamily::A310P);
-/// Lists of data types are public for these; of 950 only what it lacks altogether would be.
-constexpr uint8_t kDocumented = k910 | kA2 | k310P;
+                  k310P = 1 << static_cast<int>(SocFamily::A310P), k950 = 1 << static_cast<int>(SocFamily::A950);
+/// Most lists of data types are of these; what is public of 950 as well says kAll.
+constexpr uint8_t kDocumented = k910 | kA2 | k310P, kAll = kDocumented | k950;
 
 constexpr CardRule on(const char* parameters, TypeSet types, uint8_t products = kDocumented) {
   return {parameters, types, products};

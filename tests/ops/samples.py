@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from aclnn import call
+from aclnn import accepts, call
 
 TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "i8": torch.int8,
          "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8, "bool": torch.bool,
@@ -94,12 +94,16 @@ def apart(t):
 class Case:
     """One call: values by parameter, drawn alike for the same seed."""
 
-    def __init__(self, name, sizes=None, seed=0):
+    def __init__(self, name, sizes=None, seed=0, dtype=None):
+        """dtype: instead of the one that the sample's first tensor has, wherever the sample has that."""
         entry = operators()[name]
         generator = torch.Generator().manual_seed(seed)
         self.name, self.parameters = name, entry["parameters"]
         self.contiguous = {p for p, text in entry["sample"].items() if text.endswith("!")}
-        self.values = [value(p["type"], entry["sample"][p["name"]], sizes or SMALL, generator) for p in self.parameters]
+        texts = [entry["sample"][p["name"]] for p in self.parameters]
+        if dtype and (first := next(iter(re.findall(r"(\w+)\[", " ".join(texts))), None)):
+            texts = [re.sub(rf"\b{first}(?=\[|$)", dtype, text) for text in texts]
+        self.values = [value(p["type"], text, sizes or SMALL, generator) for p, text in zip(self.parameters, texts)]
 
     def run(self, strided=False):
         """What the operator wrote, by parameter, on the CPU. What it should write holds something else before, not the same
@@ -114,9 +118,20 @@ class Case:
         return {p["name"]: each(lambda t: t.cpu(), v)
                 for p, v in zip(self.parameters, arguments) if p["written"] and v is not None}
 
-    def read(self):
-        """What a reference computes with: everything that is read, numbers as float64."""
+    def accepted(self):
+        """Whether the operator takes these arguments, as far as it says so before it computes."""
+        return accepts(self.name, *(each(lambda t: t.to("npu"), v) for v in self.values))
+
+    def call(self):
+        """Returns a function that calls the operator over and over on the same tensors."""
+        arguments = [each(lambda t: t.to("npu"), v) for v in self.values]
+        return lambda: call(self.name, *arguments)
+
+    def read(self, widen=True):
+        """What a reference computes with: everything that is read, numbers as float64 or as they are."""
         def wide(t):
+            if not widen:
+                return t
             return t.double() if t.is_floating_point() else t.to(torch.complex128) if t.is_complex() else t.clone()
 
         def of_lists(p, v):  # a tensor that holds one number for each tensor of the lists

@@ -79,6 +79,11 @@ TEST(Card, RulesDifferByProduct) {
   EXPECT_EQ(why("aclnnXLogYScalarSelf", "other", DType::Double), "");
 }
 
+TEST(Card, ProductsThatFewDocumentsMention) {
+  EXPECT_NE(why("aclnnFlashAttentionScore", "query", DType::Double, "Ascend950PR_9589"), "");
+  EXPECT_EQ(why("aclnnFlashAttentionScore", "query", DType::BFloat16, "Ascend950PR_9589"), "");
+}
+
 TEST(Card, EveryProfileHasAFamily) {
   EXPECT_EQ(family_of(*find_soc("Ascend910B")), SocFamily::A910);  // its name says less than its lack of bfloat16
   EXPECT_EQ(family_of(*find_soc("Ascend910B4-1")), SocFamily::A2);

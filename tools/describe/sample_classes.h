@@ -15,14 +15,16 @@ constexpr SampleClass kSampleClasses[] = {
      "self=f32[N,2M] input=f32[N,2M] out=f32[N,M] outGelu=f32[N,M] approximate=1 approximate=none"},
     {"activation/*", "*", "weight=f32[M] gradWeight=f32[M] approximate=1 approximate=tanh"},
     {"attention/score.cpp", "aclnnFlashAttentionScore*",
-     "query=f32[1,2,N,8] key=f32[1,2,M,8] value=f32[1,2,M,8] dy=f32[1,2,N,8] scaleValue=0.35 keepProb=1 preTokens=65536 "
+     "query=f16[1,2,N,8] key=f16[1,2,M,8] value=f16[1,2,M,8] dy=f16[1,2,N,8] scaleValue=0.35 keepProb=1 "
+     "preTokens=65536 "
      "nextTokens=65536 headNum=2 inputLayout=BNSD innerPrecise=0 sparseMode=0 pseType=1 softmaxMax=f32[1,2,N,8]! "
-     "softmaxSum=f32[1,2,N,8]:5..6! softmaxOut=null attentionIn=f32[1,2,N,8] attentionOut=f32[1,2,N,8] dq=f32[1,2,N,8] "
-     "dk=f32[1,2,M,8] dv=f32[1,2,M,8] dpse=null dsink=null"},
+     "softmaxSum=f32[1,2,N,8]:5..6! softmaxOut=null attentionIn=f16[1,2,N,8] attentionOut=f16[1,2,N,8] dq=f16[1,2,N,8] "
+     "dk=f16[1,2,M,8] dv=f16[1,2,M,8] dpse=null dsink=null"},
     {"attention/score.cpp", "aclnnFlashAttentionVarLenScore*",
-     "query=f32[6,2,8] key=f32[6,2,8] value=f32[6,2,8] actualSeqQLen=2,6 actualSeqKvLen=3,6 scaleValue=0.35 keepProb=1 "
-     "preTokens=65536 nextTokens=65536 headNum=2 inputLayout=TND softmaxLayout=TND innerPrecise=0 sparseMode=0 pseType=1 "
-     "softmaxMax=f32[6,2,8]! softmaxSum=f32[6,2,8]! softmaxOut=null attentionOut=f32[6,2,8]"},
+     "query=f16[6,2,8] key=f16[6,2,8] value=f16[6,2,8] actualSeqQLen=2,6 actualSeqKvLen=3,6 scaleValue=0.35 keepProb=1 "
+     "preTokens=65536 nextTokens=65536 headNum=2 inputLayout=TND softmaxLayout=TND innerPrecise=0 sparseMode=0 "
+     "pseType=1 "
+     "softmaxMax=f32[6,2,8]! softmaxSum=f32[6,2,8]! softmaxOut=null attentionOut=f16[6,2,8]"},
     {"create/*", "*", ""},
     {"elementwise/compare.cpp", "aclnnBitwise*", "self=i32[N,M] other=i32[N,M] other=3 out=i32[N,M]"},
     {"elementwise/compare.cpp", "aclnnInplaceBitwise*", "selfRef=i32[N,M] other=i32[N,M] other=3"},
@@ -67,18 +69,17 @@ constexpr SampleClass kSampleClasses[] = {
      "rstd=f32[2,2] meanOut=f32[2,2] rstdOut=f32[2,2] gradGamma=f32[4] gradBeta=f32[4] dgammaOut=f32[4] "
      "dbetaOut=f32[4] "
      "dataFormat=NCHW activateSwish=true swishScale=1 dgammaIsRequire=true dbetaIsRequire=true"},
-    {"pool/avg_pool.cpp", "*Adaptive*2dBackward", "self=f32[2,3,2N,2M] gradOutput=f32[2,3,N,M] out=f32[2,3,2N,2M]"},
-    {"pool/avg_pool.cpp", "*Adaptive*3dBackward",
-     "self=f32[1,2,4,8,2M] gradOutput=f32[1,2,2,4,M] out=f32[1,2,4,8,2M]"},
+    {"pool/avg_pool.cpp", "*Adaptive*2dBackward", "self=f32[2,3,8,2M] gradOutput=f32[2,3,4,M] out=f32[2,3,8,2M]"},
+    {"pool/avg_pool.cpp", "*Adaptive*3dBackward", "self=f32[1,2,4,8,2M] gradOutput=f32[1,2,2,4,M] out=f32[1,2,4,8,2M]"},
     {"pool/*", "*Adaptive*2d*",
-     "self=f32[2,3,2N,2M] gradOutput=f32[2,3,N,M] gradInput=f32[2,3,2N,2M] outputSize=N,M out=f32[2,3,N,M] "
-     "indices=i64[2,3,N,M]"},
+     "self=f32[2,3,8,2M] gradOutput=f32[2,3,4,M] gradInput=f32[2,3,8,2M] outputSize=4,M out=f32[2,3,4,M] "
+     "indices=i64[2,3,4,M]"},
     {"pool/*", "*Adaptive*3d*",
      "self=f32[1,2,4,8,2M] gradOutput=f32[1,2,2,4,M] gradInput=f32[1,2,4,8,2M] outputSize=2,4,M out=f32[1,2,2,4,M] "
      "indices=i32[1,2,2,4,M]"},
     {"pool/*", "*2d*",
-     "self=f32[2,3,2N,2M] gradOutput=f32[2,3,N,M] gradInput=f32[2,3,2N,2M] kernelSize=2,2 stride=2,2 padding=0,0 "
-     "dilation=1,1 divisorOverride=0 out=f32[2,3,N,M] indices=i64[2,3,N,M]"},
+     "self=f32[2,3,8,2M] gradOutput=f32[2,3,4,M] gradInput=f32[2,3,8,2M] kernelSize=2,2 stride=2,2 padding=0,0 "
+     "dilation=1,1 divisorOverride=0 out=f32[2,3,4,M] indices=i64[2,3,4,M]"},
     {"pool/*", "*3d*",
      "self=f32[1,2,4,8,2M] gradOutput=f32[1,2,2,4,M] gradInput=f32[1,2,4,8,2M] kernelSize=2,2,2 stride=2,2,2 "
      "padding=0,0,0 dilation=1,1,1 divisorOverride=0 out=f32[1,2,2,4,M] indices=i32[1,2,2,4,M]"},
@@ -108,8 +109,8 @@ constexpr SampleClass kSampleClasses[] = {
      "scales=2 "
      "scaleL=2"},
     {"resize/upsample.cpp", "*2d*",
-     "self=f32[2,3,N,M] outputSize=2N,2M out=f32[2,3,2N,2M] gradOutput=f32[2,3,2N,2M] inputSize=2,3,N,M "
-     "gradInput=f32[2,3,N,M] scalesH=2 scalesW=2 scaleH=2 scaleW=2"},
+     "self=f32[2,3,4,M] outputSize=8,2M out=f32[2,3,8,2M] gradOutput=f32[2,3,8,2M] inputSize=2,3,4,M "
+     "gradInput=f32[2,3,4,M] scalesH=2 scalesW=2 scaleH=2 scaleW=2"},
     {"resize/upsample.cpp", "*3d*",
      "self=f32[1,2,4,8,M] outputSize=8,16,2M out=f32[1,2,8,16,2M] gradOutput=f32[1,2,8,16,2M] inputSize=1,2,4,8,M "
      "gradInput=f32[1,2,4,8,M] scalesD=2 scalesH=2 scalesW=2"},

@@ -72,6 +72,7 @@ ACLNN(aclnnGluBackward, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   });
 }
 
+CARD(aclnnSwiGlu, on("self out", kFloats, kA2))
 ABOUT(aclnnSwiGlu, Vector, "out = silu(a) * b, a and b the halves of self along dim",
       "out = silu(a) * b，a、b 为 self 沿 dim 的前后两半")
 ACLNN(aclnnSwiGlu, (In, self), (Int, dim), (Out, out)) {
@@ -86,7 +87,7 @@ ACLNN(aclnnSwiGluGrad, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
                       half_of(*self, d, 1), half_of(*out, d, 0), half_of(*out, d, 1));
 }
 
-CARD(aclnnGeluMul, absent(k910 | k310P), kFloats)
+CARD(aclnnGeluMul, on("input out", kFloats, kAll))
 ABOUT(aclnnGeluMul, Vector, "out = gelu(a) * b, a and b the halves of the last dimension; approximate is none or tanh",
       "out = gelu(a) * b，a、b 为 input 最后一维的前后两半，approximate 取 none 或 tanh")
 ACLNN(aclnnGeluMul, (In, input), (Text, approximate), (Out, out)) {

@@ -41,6 +41,7 @@ void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView&
 }  // namespace
 
 SAMPLE(aclnnRotaryPositionEmbedding, "x=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] mode=0 out=f32[2,3,N,8]")
+CARD(aclnnRotaryPositionEmbedding, kFloats)
 ABOUT(aclnnRotaryPositionEmbedding, Vector,
       "out = cos * x + sin * turned(x), which pairs halves (mode 0) or neighbours (1)",
       "旋转位置编码 out = cos * x + sin * rotate(x)，mode 0 为前后半、1 为相邻配对")
@@ -171,6 +172,7 @@ static void masked_softmax(const TensorView& x, const TensorView& mask, float sc
 }
 
 SAMPLE(aclnnScaledMaskedSoftmax, "x=f32[2,3,N,M] mask=bool[2,1,N,M] scale=0.5 y=f32[2,3,N,M]")
+CARD(aclnnScaledMaskedSoftmax, on("mask", kBool, kAll), on("x y", kFloats, kAll))
 ABOUT(aclnnScaledMaskedSoftmax, Vector, "y = softmax of scale * x over the last dimension, -10000 where mask is true",
       "y = softmax(scale * x)（最后一维），mask 为真处取 -10000")
 ACLNN(aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask), (Out, y)) {

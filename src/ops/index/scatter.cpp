@@ -186,6 +186,7 @@ ACLNN(aclnnScatterList, (Tensors, varRef), (In, indice), (In, updates), (OptIn, 
 
 // self[indices[..., 0], indices[..., 1], ...] = updates[...].
 SAMPLE(aclnnScatterNdUpdate, "indices=i64[1,1]:2..3 updates=f32[1,M]")
+CARD(aclnnScatterNdUpdate, on("varRef updates", kFloats | kBool | kI64 | kI8, kA2))
 ABOUT(aclnnScatterNdUpdate, Vector, "varRef[indices[..., 0], indices[..., 1], ...] = updates[...], in place",
       "原地执行 varRef[indices[..., 0], indices[..., 1], ...] = updates[...]")
 ACLNN(aclnnScatterNdUpdate, (Out, varRef), (In, indices), (In, updates)) {

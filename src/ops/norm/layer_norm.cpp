@@ -177,6 +177,7 @@ ACLNN(aclnnRmsNormGrad, (In, dy), (In, x), (In, rstd), (In, gamma), (Out, dx), (
   plan_backward(op, n);
 }
 
+CARD(aclnnAddRmsNorm, on("rstd", only(DType::Float), kA2 | k310P | k950), on("x1 x2", kFloats, kA2 | k310P | k950))
 ABOUT(aclnnAddRmsNorm, Vector, "x = x1 + x2, y = RMS normalisation of x with gamma",
       "x = x1 + x2，y = x 的 RMS 归一化（乘 gamma）")
 ACLNN(aclnnAddRmsNorm, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd), (Out, x)) {
