@@ -1,9 +1,11 @@
 """Fills in the tables of operators which data types Updraft itself takes: each operator's sample is planned with every type
 in place of its first tensor's. Run by ./dev docs: accepted.py docs/reference/operators.md …"""
+import os
 import re
 import sys
 from pathlib import Path
 
+os.environ.pop("UPDRAFT_FIDELITY", None)  # what Updraft takes, not what a card would
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "ops"))
 import torch_npu  # noqa: F401
 from samples import TYPES, Case, sampled
