@@ -467,10 +467,72 @@ for names, function in {
     reference(names, function)
 
 
+def adamw(p, m, v, largest, g, step, lr, beta1, beta2, decay, eps, amsgrad, maximize):
+    t = step.item() + 1
+    m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+    return p * (1 - lr * decay) - lr / (1 - beta1**t) * m / (v.sqrt() / (1 - beta2**t) ** 0.5 + eps), m, v
+
+
+def batch_norm_elements_backward(g, x, mean, invstd, w, sum_dy, sum_dy_xmu, count):
+    n = count.sum()
+    inner = g - channels(sum_dy) / n - (x - channels(mean)) * channels(invstd**2 * sum_dy_xmu) / n
+    return inner * channels(w * invstd)
+
+
+def batch_norm_reduce_backward(g, x, mean, invstd, *others):
+    sum_dy, product = g.sum((0, 2, 3)), (g * (x - channels(mean))).sum((0, 2, 3))
+    return sum_dy, product, product * invstd, sum_dy
+
+
+def together(counts, means, variances, eps, momentum, running_mean, running_var):
+    """Running and common statistics of parts of a batch."""
+    n = counts.sum()
+    mean = (counts[:, None] * means).sum(0) / n
+    var = (counts[:, None] * (variances + means**2)).sum(0) / n - mean**2
+    return ((1 - momentum) * running_mean + momentum * mean, (1 - momentum) * running_var + momentum * var * n / (n - 1), mean,
+            (var + eps).rsqrt())
+
+
+def gathered(totals, squares, counts, running_mean, running_var, momentum, eps):
+    counts = counts.double()
+    means = totals / counts[:, None]
+    return together(counts, means, squares / counts[:, None] - means**2, eps, momentum, running_mean, running_var)
+
+
+def geglu_backward(g, x, gelu, d, tanh, left):
+    a, b = x.chunk(2, d)
+    return torch.cat([g * gelu, gradient(lambda v: F.gelu(v, approximate="tanh" if tanh else "none"))(g * a, b)], d)
+
+
+def halves_turned(x):
+    a, b = x.chunk(2, -1)
+    return torch.cat([-b, a], -1)
+
+
+def rotary_backward(dy, cos, sin, x, mode):
+    def shrink(t):
+        return t.sum_to_size(cos.shape)
+
+    return dy * cos - halves_turned(dy * sin), shrink(dy * x), shrink(dy * halves_turned(x))
+
+
+for names, function in {
+        "ApplyAdamWV2": adamw, "BatchNormElemtBackward": batch_norm_elements_backward,
+        "BatchNormReduceBackward": batch_norm_reduce_backward, "SyncBatchNormGatherStats": gathered,
+        "BatchNormGatherStatsWithCounts": lambda x, mean, invstd, rm, rv, momentum, eps, counts: together(
+            counts, mean, invstd**-2 - eps, eps, momentum, rm, rv),
+        "GeGluV3Backward": geglu_backward, "RotaryPositionEmbeddingGrad": rotary_backward,
+        "LSTM": lambda x, w, hx, sizes, *others: torch.lstm(x, hx, w, True, 1, 0.0, False, False, False),
+        "GRU": lambda x, w, hx, sizes, *others: torch.gru(x, hx, w, True, 1, 0.0, False, False, False),
+        "CdistBackward": lambda g, a, b, d, p: ((g / d)[..., None] * (a[:, None] - b[None])).sum(1),
+        "ForeachNonFiniteCheckAndUnscale": lambda grads, found, inverse: ([g * inverse for g in grads], None)}.items():
+    reference(names, function)
+
+
 def find(name):
     """The function that answers for an aclnn operator, or None."""
     short = name.removeprefix("aclnn")
-    if short.startswith("Foreach"):
+    if short.startswith("Foreach") and short not in REFERENCES:
         short = short.removeprefix("Foreach")
         function = REFERENCES.get(short + ".foreach") or REFERENCES.get(short)
         return function and (lambda *values: [list(lists) for lists in zip(*_each(function, values))])
