@@ -35,6 +35,7 @@ constexpr Class kClasses[] = {
     {"matmul/products", "", kCube},
     {"matmul/addmm", "", kCube},
     {"attention/", "aclnnFlashAttention", kFlashAttention},
+    {"foreach/", "aclnnForeachNonFiniteCheckAndUnscale", kUnknown},  // gradient scaling is for all products
     {"foreach/", "aclnnForeachExp", kForeachFloats},
     {"foreach/", "aclnnForeachLog", kForeachFloats},
     {"foreach/", "aclnnForeachReciprocal", kForeachFloats},

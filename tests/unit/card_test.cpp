@@ -72,6 +72,7 @@ TEST(Card, OperatorsThatAProductLacks) {
             std::string::npos);
   EXPECT_NE(why("aclnnForeachSqrt", "x", DType::Float, "Ascend910A"), "");
   EXPECT_EQ(why("aclnnForeachSqrt", "x", DType::Float), "");
+  EXPECT_EQ(why("aclnnForeachNonFiniteCheckAndUnscale", "foundInf", DType::Float, "Ascend910A"), "");
 }
 
 TEST(Card, RulesDifferByProduct) {
