@@ -26,7 +26,8 @@ EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraf
             "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi", "updraft/cann/bin/hccl_test", "updraft/cann/bin/updraft-migrate",
             "updraft/cann/tools/ms_fmk_transplt/pytorch_gpu2npu.sh",
             "updraft/cann/runtime/version.info", "updraft/cann/compiler/version.info", "updraft/cann/opp/version.info",
-            "updraft/cann/opp/vendors/.keep", "updraft/cann/python/site-packages/hccl/manage/api.py",
+            "updraft/cann/opp/vendors/.keep", "updraft/cann/opp/updraft/operators.json",
+            "updraft/cann/python/site-packages/hccl/manage/api.py",
             "updraft/cann/python/fallback/apex/amp/__init__.py", "updraft/cann/tools/ms_fmk_transplt/torch_npu_bridge/transfer_to_npu.py",
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",
             LIBRARIES + "libupdraft.so", LIBRARIES + "libascendcl.so", LIBRARIES + "libopapi.so", LIBRARIES + "libhccl.so"]

@@ -1,6 +1,10 @@
 """Single operators on npu:0 against PyTorch's CPU device, forward, a process each, in turn.
 
     ./dev bench ops [--only add,softmax]
+    ./dev bench ops --samples [--only add,softmax]
+
+--samples measures every operator that has a sample and a reference (tests/ops) with sizes of 1024: the two phases of its C
+functions, called from Python and waited for, against the reference on PyTorch's CPU device.
 """
 import argparse
 import os
@@ -9,6 +13,9 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "ops"))
+import references
+import samples
 import torch
 import torch_npu  # noqa: F401
 from torch.nn import functional as F
@@ -65,24 +72,42 @@ CASES = {
 }
 
 
-def operators(device):
+SIZES = {"N": 1024, "M": 1024}
+
+
+def case(name, device):
+    """What CASES describes, as a call."""
+    call, draw = CASES[name]
+    torch.manual_seed(0)
+    arguments = [x.to(device) for x in draw()]
+    return lambda: call(*arguments)
+
+
+def sample(name, device):
+    """What the operator's descriptor describes; on the CPU its reference."""
+    drawn = samples.Case(name, SIZES)
+    if device == "npu":
+        return drawn.call()
+    reference, arguments = references.find(name), drawn.read(widen=False)
+    return lambda: reference(*arguments)
+
+
+def operators(device, make):
     """A call that runs one case and returns the seconds of one execution."""
     torch.set_num_threads(int(os.environ.get("UPDRAFT_THREADS", len(os.sched_getaffinity(0)))))
-    drawn = {}
+    made = {}
 
     def run(name, repeats):
-        call, draw = CASES[name]
-        if name not in drawn:
-            torch.manual_seed(0)
-            drawn.clear()
-            drawn[name] = [x.to(device) for x in draw()]
-        arguments = drawn[name]
-        call(*arguments)  # its threads are awake, its code is in the caches
+        if name not in made:
+            made.clear()
+            made[name] = make(name, device)
+        call = made[name]
+        call()  # its threads are awake, its code is in the caches
         if device == "npu":
             torch.npu.synchronize()
         start = time.perf_counter()
         for _ in range(repeats):
-            call(*arguments)
+            call()
         if device == "npu":
             torch.npu.synchronize()
         return (time.perf_counter() - start) / repeats
@@ -93,11 +118,14 @@ def operators(device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="substrings of the rows")
+    parser.add_argument("--samples", action="store_true", help="every operator by its sample")
     options = parser.parse_args()
-    sides = [InProcess(operators, device) for device in ("npu", "cpu")]
+    sides = [InProcess(operators, device, sample if options.samples else case) for device in ("npu", "cpu")]
+    names = [n for n in samples.sampled() if references.find(n)] if options.samples else list(CASES)
+    wanted = options.only.lower().split(",")
     rows = {}
-    for name in CASES:
-        if options.only and not any(part in name for part in options.only.split(",")):
+    for name in names:
+        if not any(part in name.lower() for part in wanted):
             continue
 
         def timed(side, repeats):
@@ -105,8 +133,12 @@ def main():
             return side.value
 
         repeats = max(3, min(300, int(0.02 / timed(sides[1], 3))))
-        rows[name] = interleave(lambda: timed(sides[0], repeats), lambda: timed(sides[1], repeats), 9, 1)
-    report("ops", rows, "./dev bench ops", "PyTorch CPU")
+        rounds = {"rounds": 5, "attempts": 1} if options.samples else {"rounds": 9}
+        rows[name] = interleave(lambda: timed(sides[0], repeats), lambda: timed(sides[1], repeats), warm=1, **rounds)
+    if options.samples:
+        report("operators", rows, "./dev bench ops --samples", "PyTorch CPU")
+    else:
+        report("ops", rows, "./dev bench ops", "PyTorch CPU")
 
 
 if __name__ == "__main__":

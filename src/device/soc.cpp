@@ -43,6 +43,13 @@ const SocProfile* find_soc(std::string_view name) {
   return nullptr;
 }
 
+SocFamily family_of(const SocProfile& product) {
+  const std::string_view name = product.name;
+  if (name.starts_with("Ascend950")) return SocFamily::A950;
+  if (name.starts_with("Ascend310P")) return SocFamily::A310P;
+  return product.bf16 ? SocFamily::A2 : SocFamily::A910;
+}
+
 const SocProfile& soc() {
   static const SocProfile* chosen = [] {
     const std::string& wanted = Config::get().soc;

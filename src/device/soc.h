@@ -6,6 +6,9 @@
 
 namespace updraft {
 
+/// Products whose operators take the same data types: Ascend 910, A2 and A3, 310P, 950.
+enum class SocFamily : uint8_t { A910, A2, A310P, A950 };
+
 struct SocProfile {
   const char* name;  ///< aclrtGetSocName
   const char* chip;  ///< as npu-smi prints it
@@ -18,6 +21,7 @@ struct SocProfile {
   bool aclop;    ///< single-operator execution by aclop
 };
 
+SocFamily family_of(const SocProfile& product);
 /// The profile that UPDRAFT_SOC names; an unknown name says which exist and gives the default.
 const SocProfile& soc();
 /// All profiles, for the error text and `updraft doctor`.

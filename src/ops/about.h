@@ -10,4 +10,10 @@ struct OpAbout {
   const char* summary_zh;
 };
 
+/// An argument list to call the operator with, as text (tools/describe/sample.h): "self=f32[N,M] dim=1". What it does
+/// not name has the value that the operator's folder or the parameter's name suggests.
+struct OpSample {
+  const char* text;
+};
+
 }  // namespace updraft

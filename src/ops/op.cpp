@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/config.h"
 #include "device/context.h"
 #include "device/device.h"
 #include "device/stream.h"
@@ -110,6 +111,9 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
   }
   if (!tensor_pool().get(handle))
     throw Error(code::kAclnnParamInvalid, "{} is not a tensor handle (destroyed, or never created)", name);
+  if (Config::get().card_fidelity)
+    if (std::string why = card_refusal(info_, name, handle->view.dtype, soc()); !why.empty())
+      throw Error(code::kAclnnParamInvalid, "{}", why);
   if (std::string why = refusal_of(handle->view.dtype); !why.empty())
     throw Error(code::kAclnnParamInvalid, "{} {}", name, why);
   check_reach(name, handle->view, handle->storage, handle->offset);

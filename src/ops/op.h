@@ -7,6 +7,8 @@
 //   }
 //
 // ABOUT names the unit of the product that runs it (Cube, Vector, MixCube, AICPU) and says in one line what it does.
+// CARD (ops/card.h) says which data types the products take, SAMPLE how a call looks, where the class of the operator
+// does not say it. Tests, the benchmark and the tables follow from them.
 // The parameters stand as the C ABI has them: the argument types below are a single pointer each, which the ABI
 // passes like the pointer itself. The body is the first phase: it checks and plans, never touches device data, and
 // leaves its work to launch(), which the stream runs. Views are copied: handles are gone when the work runs.
@@ -19,6 +21,7 @@
 #include "base/boundary.h"
 #include "base/error.h"
 #include "ops/about.h"
+#include "ops/card.h"
 #include "ops/handles.h"
 
 namespace updraft {
@@ -137,7 +140,9 @@ struct OpInfo {
   const char* name;       ///< aclnnAdd
   const char* signature;  ///< "(In, self), (In, other), …"
   const char* file;
-  const OpAbout* about;  ///< null where ABOUT is missing
+  const OpAbout* about;    ///< null where ABOUT is missing
+  const OpCard* card;      ///< null: what its class says
+  const OpSample* sample;  ///< null: what its class says
   OpInfo* next;
 };
 /// All operators, for tables and tests.
@@ -242,12 +247,27 @@ OpInfo* register_op(OpInfo* info);
   extern const ::updraft::OpAbout NAME##_about UPDRAFT_DESCRIBED; \
   const ::updraft::OpAbout NAME##_about{::updraft::Unit::UNIT, SUMMARY, SUMMARY_ZH};
 
+/// What the products take: CARD(aclnnGlu, kFloats | kF64).
+#define CARD(NAME, ...)                                         \
+  extern const ::updraft::OpCard NAME##_card UPDRAFT_DESCRIBED; \
+  const ::updraft::OpCard NAME##_card = [] {                    \
+    using namespace ::updraft::card;                            \
+    return ::updraft::OpCard{{__VA_ARGS__}};                    \
+  }();
+/// How a call looks: SAMPLE(aclnnGlu, "dim=1 self=f32[N,2M]").
+#define SAMPLE(NAME, TEXT)                                          \
+  extern const ::updraft::OpSample NAME##_sample UPDRAFT_DESCRIBED; \
+  const ::updraft::OpSample NAME##_sample{TEXT};
+
 /// Defines NAME##GetWorkspaceSize and NAME; the braces that follow are the first phase, with `op` (updraft::Op&).
 /// Use it inside namespace updraft.
 #define ACLNN(NAME, ...)                                                                                     \
   static void NAME##_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__));               \
   extern const ::updraft::OpAbout NAME##_about UPDRAFT_DESCRIBED;                                            \
-  static ::updraft::OpInfo NAME##_info{#NAME, UPDRAFT_TEXT(__VA_ARGS__), __FILE__, &NAME##_about, nullptr};  \
+  extern const ::updraft::OpCard NAME##_card UPDRAFT_DESCRIBED;                                              \
+  extern const ::updraft::OpSample NAME##_sample UPDRAFT_DESCRIBED;                                          \
+  static ::updraft::OpInfo NAME##_info{                                                                      \
+      #NAME, UPDRAFT_TEXT(__VA_ARGS__), __FILE__, &NAME##_about, &NAME##_card, &NAME##_sample, nullptr};     \
   [[maybe_unused]] static ::updraft::OpInfo* const NAME##_registered = ::updraft::register_op(&NAME##_info); \
   extern "C" UPDRAFT_API int NAME##GetWorkspaceSize(                                                         \
       UPDRAFT_EACH(UPDRAFT_DECLARE, __VA_ARGS__) uint64_t* workspace_size, aclOpExecutor** executor) {       \

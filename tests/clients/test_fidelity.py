@@ -12,8 +12,62 @@ except RuntimeError as error:
     print("refused:", "has no bfloat16" in str(error))
 """
 
+TYPES = """
+import torch, torch_npu
+def attempt(what, call):
+    try:
+        call().cpu()
+        print(what, "works")
+    except RuntimeError as error:
+        text = str(error)
+        print(what, "refused", "161002" in text, all(part in text for part in %r))
+x = torch.ones(4, 4).npu()
+d = torch.ones(4, 4, dtype=torch.float64).npu()  # on the device torch_npu makes floats of doubles
+attempt("f32", lambda: x @ x)
+attempt("f16", lambda: x.half() @ x.half())
+attempt("f64", lambda: d @ d)
+attempt("f64 softmax", lambda: torch.softmax(d, -1))
+attempt("i32 sort", lambda: x.int().sort()[0])
+attempt("f64 sort", lambda: d.sort()[0])
+"""
+SAYS = ["aclnnMatmul", "self", "DOUBLE", "Ascend910B2", "FLOAT16, BFLOAT16", "Convert", "UPDRAFT_FIDELITY=card"]
+
+TRAINS = """
+import torch, torch_npu
+from torch import nn
+torch.npu.config.allow_internal_format = False
+torch.manual_seed(0)
+model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                      nn.LayerNorm(128), nn.GELU(), nn.Linear(128, 4)).npu()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+x, y = torch.randn(16, 3, 8, 8).npu(), torch.randint(4, (16,)).npu()
+losses = []
+for step in range(5):
+    with torch.autocast("npu", dtype=torch.%s):
+        loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad(); loss.backward(); nn.utils.clip_grad_norm_(model.parameters(), 1.0); optimizer.step()
+    losses.append(loss.item())
+print("falls", losses[-1] < losses[0])
+"""
+
 
 @pytest.mark.limit(90)
 @pytest.mark.parametrize("fidelity,answer", [("", "sum 3.0"), ("card", "refused: True")])
 def test_bfloat16_on_910a(fidelity, answer):
     assert answer in python(CODE, UPDRAFT_SOC="Ascend910A", UPDRAFT_FIDELITY=fidelity, ASCEND_LAUNCH_BLOCKING="1")
+
+
+@pytest.mark.limit(90)
+@pytest.mark.parametrize("soc,fidelity,refused", [("Ascend910B2", "", []), ("Ascend910B2", "card", ["f64", "f64 sort"]),
+                                                  ("Ascend950PR_9589", "card", [])])
+def test_data_types_of_operators(soc, fidelity, refused):
+    out = python(TYPES % SAYS, UPDRAFT_SOC=soc, UPDRAFT_FIDELITY=fidelity, ASCEND_LAUNCH_BLOCKING="1")
+    for what in ("f32", "f16", "f64", "f64 softmax", "i32 sort", "f64 sort"):
+        want = f"{what} works" if what not in refused else f"{what} refused True {what == 'f64'}"
+        assert want in out.splitlines(), out
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("soc,dtype", [("Ascend910B2", "bfloat16"), ("Ascend910A", "float16")])
+def test_training_steps_need_nothing_that_cards_lack(soc, dtype):
+    assert "falls True" in python(TRAINS % dtype, UPDRAFT_SOC=soc, UPDRAFT_FIDELITY="card")

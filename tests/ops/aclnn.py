@@ -100,16 +100,31 @@ class Arguments:
             getattr(library(), "aclDestroy" + kind)(handle)
 
 
-def call(name, *values):
+def plan(name, values, size, executor):
+    """The first phase: its code, and what it says about the workspace and the executor."""
     types = prototypes()[name]
     assert len(types) == len(values), f"{name} takes {len(types)} arguments: {types}"
-    arguments, size, executor = Arguments(), ctypes.c_uint64(), ctypes.c_void_p()
-    torch.npu.synchronize()  # what torch_npu still has in its queue comes first
+    arguments = Arguments()
     try:
         converted = [arguments.convert(kind, v) for kind, v in zip(types, values)]
-        code = getattr(library(), name + "GetWorkspaceSize")(*converted, ctypes.byref(size), ctypes.byref(executor))
+        return getattr(library(), name + "GetWorkspaceSize")(*converted, ctypes.byref(size), ctypes.byref(executor))
     finally:
         arguments.destroy()
+
+
+def accepts(name, *values):
+    """Whether the first phase takes these arguments; nothing is computed."""
+    executor = ctypes.c_void_p()
+    if plan(name, values, ctypes.c_uint64(), executor):
+        return False
+    library().aclDestroyAclOpExecutor(executor)
+    return True
+
+
+def call(name, *values):
+    size, executor = ctypes.c_uint64(), ctypes.c_void_p()
+    torch.npu.synchronize()  # what torch_npu still has in its queue comes first
+    code = plan(name, values, size, executor)
     if code:
         raise RuntimeError(f"{name}: {code}: {error_text()().decode()}")
     workspace = torch.empty(size.value, dtype=torch.uint8, device="npu")

@@ -2,6 +2,7 @@
 //   updraft_describe --headers DIR     one header for each operator and its in-place form
 //   updraft_describe --table FILE      Markdown: operators by family, with summary, engine, parameters, source file
 //   updraft_describe --table-zh FILE   the same in Chinese
+//   updraft_describe --json FILE       operators with parameters, what cards take, and the sample of a call
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -14,41 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "describe_card.h"
 #include "ops/aclop.h"
+#include "ops/card.h"
 #include "ops/op.h"
+#include "sample.h"
+#include "signature.h"
 
 namespace {
-
-struct Parameter {
-  std::string type, name;
-  bool optional() const { return type.rfind("Opt", 0) == 0; }
-  bool read() const { return !outputs() || updated(); }
-  bool written() const { return outputs() || updated(); }
-
- private:
-  bool updated() const {
-    return type.find("InOut") != std::string::npos || (name.size() > 3 && name.rfind("Ref") == name.size() - 3);
-  }
-  bool outputs() const { return type.find("Out") != std::string::npos; }
-};
-
-/// "(In, self), (Scalar, alpha)" as ACLNN keeps it.
-std::vector<Parameter> parse(const char* signature) {
-  std::vector<Parameter> all;
-  for (const char* p = signature; (p = std::strchr(p, '(')); ++p) {
-    std::string inside(p + 1, std::strchr(p, ')'));
-    auto comma = inside.find(',');
-    auto name = inside.substr(comma + 1);
-    name.erase(0, name.find_first_not_of(' '));
-    Parameter parameter{inside.substr(0, comma), name};
-    // As everywhere in CANN, what follows an output is an output too: lists have one type for both.
-    const bool list = parameter.type == "Tensors" || parameter.type == "OptTensors";
-    if (list && !all.empty() && all.back().written() && !all.back().read())
-      parameter.type.insert(parameter.type.size() - std::strlen("Tensors"), "Out");
-    all.push_back(parameter);
-  }
-  return all;
-}
 
 std::string c_type(std::string type) {
   if (type.rfind("Opt", 0) == 0) type.erase(0, 3);
@@ -131,8 +105,13 @@ const Words kEnglish = {
     " aclnn operators are implemented.",
     "Parameters stand in the order of the C functions: `name?` may be null, **name** is written. The engine is the "
     "part "
-    "of an NPU\nthat the operator is counted to: Cube (matrix products), Vector, MixCube (both in one kernel), AICPU.",
-    "| operator | summary | engine | parameters | source |\n",
+    "of an NPU\nthat the operator is counted to: Cube (matrix products), Vector, MixCube (both in one kernel), AICPU."
+    "\nData types here: what Updraft takes in place of the sample's type (· where no sample tells). Data types of "
+    "cards: "
+    "what the\nproducts' public documents list for the operator's tensors (`name: types` for some of them); "
+    "`UPDRAFT_FIDELITY=card`\nrefuses the rest. 910 and 310P have no bf16. Where it is not known nothing is refused. "
+    "Sample: whether the operator's own\ndescriptor or its class says how a call looks, for tests and benchmarks.",
+    "| operator | summary | engine | parameters | data types here | data types of cards | sample | source |\n",
     "Operators of the aclop interface",
     "| type | summary | engine | source |\n",
     {{"activation", "Activations"},
@@ -157,8 +136,13 @@ const Words kChinese = {
     "已实现 ",
     " 个 aclnn 算子。",
     "参数按 C 接口的顺序排列：`name?` 可以为空指针，**name** 会被写入。“引擎”为算子所归属的 NPU 计算单元：\n"
-    "Cube（矩阵计算）、Vector（向量计算）、MixCube（同一核函数兼用两者）、AICPU。",
-    "| 算子 | 功能 | 引擎 | 参数 | 源文件 |\n",
+    "Cube（矩阵计算）、Vector（向量计算）、MixCube（同一核函数兼用两者）、AICPU。\n"
+    "“支持的数据类型”为 Updraft 可用于替换样例类型的数据类型（· "
+    "表示无样例可查）。\n“硬件数据类型”为产品公开文档列出的张量数据类型（`名称: 类型` 表示其中部分张量），设置 "
+    "`UPDRAFT_FIDELITY=card` "
+    "时拒绝其余类型。\n"
+    "910 与 310P 不支持 bf16；未知时不做限制。“样例”表示调用样例来自算子自身描述还是同类算子，供测试与性能测量使用。",
+    "| 算子 | 功能 | 引擎 | 参数 | 支持的数据类型 | 硬件数据类型 | 样例 | 源文件 |\n",
     "aclop 接口的算子",
     "| 类型 | 功能 | 引擎 | 源文件 |\n",
     {{"activation", "激活函数"},
@@ -178,11 +162,7 @@ const Words kChinese = {
      {"resize", "填充、重采样与图像块"},
      {"rnn", "循环神经网络"}}};
 
-std::string source_of(const char* path) {
-  std::string file = path;
-  if (auto at = file.find("ops/"); at != std::string::npos) file = file.substr(at);
-  return "src/" + file;
-}
+std::string source_of(const char* path) { return "src/ops/" + file_in_ops(path); }
 
 /// Text as a Markdown table takes it.
 std::string cell(const std::string& text) {
@@ -192,6 +172,37 @@ std::string cell(const std::string& text) {
     safe += c;
   }
   return safe;
+}
+
+std::string sample_column(const updraft::OpInfo& op, bool chinese) {
+  const auto sample = sample_of(op);
+  if (!sample) return chinese ? "无" : "none";
+  return sample->own ? (chinese ? "自身" : "own") : (chinese ? "同类" : "class");
+}
+
+/// Operators for tests and other tools, one a line.
+std::string json(const std::vector<const updraft::OpInfo*>& ops) {
+  std::string text = "[\n";
+  for (const auto* op : ops) {
+    nlohmann::ordered_json entry;
+    entry["name"] = op->name;
+    entry["source"] = source_of(op->file);
+    entry["unit"] = op->about ? updraft::name_of(op->about->unit) : "";
+    entry["parameters"] = nlohmann::json::array();
+    for (const Parameter& p : parse(op->signature))
+      entry["parameters"].push_back({{"name", p.name},
+                                     {"type", p.type},
+                                     {"read", p.read()},
+                                     {"written", p.written()},
+                                     {"optional", p.optional()}});
+    entry["card"] = card_json(*op);
+    if (const auto sample = sample_of(*op)) {
+      for (const auto& [name, value] : sample->values) entry["sample"][name] = value;
+      entry["sample_of"] = sample->own ? "operator" : "class";
+    }
+    text += entry.dump() + (op == ops.back() ? "\n" : ",\n");
+  }
+  return text + "]\n";
 }
 
 std::string table(const std::vector<const updraft::OpInfo*>& ops, const Words& words, bool chinese) {
@@ -209,14 +220,15 @@ std::string table(const std::vector<const updraft::OpInfo*>& ops, const Words& w
     const updraft::OpAbout* about = op->about;
     families[family] += "| " + std::string(op->name) + " | " +
                         (about ? cell(chinese ? about->summary_zh : about->summary) : "") + " | " +
-                        (about ? updraft::name_of(about->unit) : "") + " | " + parameters + " | " + file + " |\n";
+                        (about ? updraft::name_of(about->unit) : "") + " | " + parameters + " | · | " +
+                        card_column(*op, chinese) + " | " + sample_column(*op, chinese) + " | " + file + " |\n";
   }
   std::string text = std::string("<!-- Generated by updraft_describe; do not edit. -->\n# ") + words.title + "\n\n" +
                      words.before_count + std::to_string(ops.size()) + words.after_count + "\n" + words.legend + "\n";
   for (const auto& [family, rows] : families) {
     auto title = words.families.find(family);
     text += "\n## " + (title == words.families.end() ? family : std::string(title->second)) + "\n\n" + words.columns +
-            "|---|---|---|---|---|\n" + rows;
+            "|---|---|---|---|---|---|---|---|\n" + rows;
   }
   std::map<std::string, const updraft::AclopAbout*> aclops;
   for (const auto* op = updraft::first_aclop(); op; op = op->next)
@@ -259,9 +271,13 @@ int main(int count, char** arguments) try {
     } else if (what == "--table" || what == "--table-zh") {
       const bool chinese = what == "--table-zh";
       write(to, table(ops, chinese ? kChinese : kEnglish, chinese));
+    } else if (what == "--json") {
+      write(to, json(ops));
     } else {
-      std::fprintf(stderr, "updraft_describe: unknown option %s; want --headers DIR, --table FILE or --table-zh FILE\n",
-                   what.c_str());
+      std::fprintf(
+          stderr,
+          "updraft_describe: unknown option %s; want --headers DIR, --table FILE, --table-zh FILE or --json FILE\n",
+          what.c_str());
       return 1;
     }
   }

@@ -42,7 +42,9 @@ BACKWARD(HardsigmoidBackward, hardsigmoid_backward)
 
 ABOUT(aclnnRelu, Vector, "out = max(self, 0)", "out = max(self, 0)")
 ABOUT(aclnnInplaceRelu, Vector, "selfRef = max(selfRef, 0), in place", "原地计算 selfRef = max(selfRef, 0)")
+CARD(aclnnSigmoid, on("self", kFloats | kF64 | kIntegers | kBool | kComplex), kFloats | kF64 | kComplex)
 ABOUT(aclnnSigmoid, Vector, "out = 1 / (1 + exp(-self))", "out = 1 / (1 + exp(-self))")
+CARD(aclnnInplaceSigmoid, kFloats | kF64 | kComplex)
 ABOUT(aclnnInplaceSigmoid, Vector, "selfRef = 1 / (1 + exp(-selfRef)), in place",
       "原地计算 selfRef = 1 / (1 + exp(-selfRef))")
 ABOUT(aclnnSigmoidBackward, Vector, "Gradient of sigmoid from its result: gradInput = gradOutput * saved * (1 - saved)",
@@ -51,16 +53,21 @@ ABOUT(aclnnTanh, Vector, "out = tanh(self)", "out = tanh(self)，双曲正切")
 ABOUT(aclnnInplaceTanh, Vector, "selfRef = tanh(selfRef), in place", "原地计算双曲正切 selfRef = tanh(selfRef)")
 ABOUT(aclnnTanhBackward, Vector, "Gradient of tanh from its result: gradInput = gradOutput * (1 - saved * saved)",
       "tanh 的反向梯度，由前向结果计算：gradInput = gradOutput * (1 - saved * saved)")
+CARD(aclnnSilu, kFloats)
 ABOUT(aclnnSilu, Vector, "out = self * sigmoid(self)", "out = self * sigmoid(self)")
 ABOUT(aclnnSiluBackward, Vector, "Gradient of SiLU at its input saved", "SiLU 在前向输入 saved 处的反向梯度")
+CARD(aclnnGelu, kFloats)
 ABOUT(aclnnGelu, Vector, "out = self * Phi(self), the exact GELU by erf",
       "精确 GELU（erf 形式）：out = self * Phi(self)")
+CARD(aclnnGeluBackward, kFloats)
 ABOUT(aclnnGeluBackward, Vector, "Gradient of the exact GELU at its input saved",
       "精确 GELU 在前向输入 saved 处的反向梯度")
 ABOUT(aclnnFastGelu, Vector, "out = self * sigmoid(1.702 * self)", "out = self * sigmoid(1.702 * self)")
 ABOUT(aclnnFastGeluBackward, Vector, "Gradient of self * sigmoid(1.702 * self) at its input saved",
       "FastGelu 在前向输入 saved 处的反向梯度")
+CARD(aclnnMish, kFloats)
 ABOUT(aclnnMish, Vector, "out = self * tanh(softplus(self))", "out = self * tanh(softplus(self))")
+CARD(aclnnInplaceMish, kFloats)
 ABOUT(aclnnInplaceMish, Vector, "selfRef = selfRef * tanh(softplus(selfRef)), in place",
       "原地计算 selfRef = selfRef * tanh(softplus(selfRef))")
 ABOUT(aclnnMishBackward, Vector, "Gradient of Mish at its input saved", "Mish 在前向输入 saved 处的反向梯度")
@@ -105,11 +112,13 @@ ACLNN(aclnnThresholdBackward, (In, gradOutput), (In, self), (Scalar, threshold),
   plan_binary(op, Ew::threshold_backward, gradOutput, self, *out, params_of(threshold));
 }
 
+CARD(aclnnLeakyRelu, kFloats | kF64)
 ABOUT(aclnnLeakyRelu, Vector, "out = self where self > 0, else negativeSlope * self",
       "self > 0 处取 self，其余取 negativeSlope * self")
 ACLNN(aclnnLeakyRelu, (In, self), (Scalar, negativeSlope), (Out, out)) {
   plan_unary(op, Ew::leaky_relu, *self, *out, params_of(negativeSlope));
 }
+CARD(aclnnInplaceLeakyRelu, kFloats | kF64)
 ABOUT(aclnnInplaceLeakyRelu, Vector, "Multiplies what is not above 0 by negativeSlope, in place",
       "原地将 selfRef 中不大于 0 的元素乘以 negativeSlope")
 ACLNN(aclnnInplaceLeakyRelu, (Out, selfRef), (Scalar, negativeSlope)) {
@@ -127,6 +136,7 @@ ABOUT(aclnnSoftplus, Vector, "out = log(1 + exp(beta * self)) / beta, self itsel
 ACLNN(aclnnSoftplus, (In, self), (Scalar, beta), (Scalar, threshold), (Out, out)) {
   plan_unary(op, Ew::softplus, *self, *out, params_of(beta, threshold));
 }
+CARD(aclnnSoftplusBackward, on("self", kFloats | kF64 | kIntegers | kBool), kFloats | kF64)
 ABOUT(aclnnSoftplusBackward, Vector,
       "gradInput = gradOutput * sigmoid(beta * self), gradOutput where beta * self > threshold",
       "gradInput = gradOutput * sigmoid(beta * self)，beta * self > threshold 处为 gradOutput")
@@ -141,11 +151,13 @@ static Params elu_params(const aclScalar& alpha, double scale, double input_scal
 static void plan_elu(Op& op, const TensorView& self, const Params& p, const TensorView& out) {
   plan_unary(op, Ew::elu, self, out, p);
 }
+CARD(aclnnElu, kFloats | kF64)
 ABOUT(aclnnElu, Vector, "out = scale * self where self > 0, else scale * alpha * (exp(inputScale * self) - 1)",
       "self > 0 处 out = scale * self，其余 out = scale * alpha * (exp(inputScale * self) - 1)")
 ACLNN(aclnnElu, (In, self), (Scalar, alpha), (Scalar, scale), (Scalar, inputScale), (Out, out)) {
   plan_elu(op, *self, elu_params(*alpha, scale->to_double(), inputScale->to_double()), *out);
 }
+CARD(aclnnInplaceElu, kFloats | kF64)
 ABOUT(aclnnInplaceElu, Vector, "ELU in place: negative elements become scale * alpha * (exp(inputScale * x) - 1)",
       "原地 ELU：负元素变为 scale * alpha * (exp(inputScale * x) - 1)，其余乘以 scale")
 ACLNN(aclnnInplaceElu, (Out, selfRef), (Scalar, alpha), (Scalar, scale), (Scalar, inputScale)) {

@@ -47,6 +47,7 @@ void plan_gated_backward(Op& op, Ew row_a, Ew row_b, const TensorView& grad, con
 bool is_tanh(int64_t approximate) { return approximate == 1; }
 }  // namespace
 
+CARD(aclnnGlu, kFloats | kF64)
 ABOUT(aclnnGlu, Vector, "out = a * sigmoid(b), a and b the halves of self along dim",
       "out = a * sigmoid(b)，a、b 为 self 沿 dim 的前后两半")
 ACLNN(aclnnGlu, (In, self), (Int, dim), (Out, out)) {
@@ -71,6 +72,7 @@ ACLNN(aclnnGluBackward, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   });
 }
 
+CARD(aclnnSwiGlu, on("self out", kFloats, kA2))
 ABOUT(aclnnSwiGlu, Vector, "out = silu(a) * b, a and b the halves of self along dim",
       "out = silu(a) * b，a、b 为 self 沿 dim 的前后两半")
 ACLNN(aclnnSwiGlu, (In, self), (Int, dim), (Out, out)) {
@@ -85,6 +87,7 @@ ACLNN(aclnnSwiGluGrad, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
                       half_of(*self, d, 1), half_of(*out, d, 0), half_of(*out, d, 1));
 }
 
+CARD(aclnnGeluMul, on("input out", kFloats, kAll))
 ABOUT(aclnnGeluMul, Vector, "out = gelu(a) * b, a and b the halves of the last dimension; approximate is none or tanh",
       "out = gelu(a) * b，a、b 为 input 最后一维的前后两半，approximate 取 none 或 tanh")
 ACLNN(aclnnGeluMul, (In, input), (Text, approximate), (Out, out)) {
@@ -93,6 +96,7 @@ ACLNN(aclnnGeluMul, (In, input), (Text, approximate), (Out, out)) {
 }
 
 // activateLeft says which half goes through gelu; outGelu keeps that half's gelu for the gradient.
+CARD(aclnnGeGluV3, kFloats)
 ABOUT(aclnnGeGluV3, Vector, "out = gelu(gate) * other over the halves of self along dim; outGelu keeps gelu(gate)",
       "out = gelu(gate) * other，两者为 self 沿 dim 的两半；outGelu 保存 gelu(gate)")
 ACLNN(aclnnGeGluV3, (In, self), (Int, dim), (Int, approximate), (Bool, activateLeft), (Out, out), (Out, outGelu)) {
@@ -109,6 +113,7 @@ ACLNN(aclnnGeGluV3, (In, self), (Int, dim), (Int, approximate), (Bool, activateL
     run_elementwise(gelu, compute, {gate}, {to_gelu}, Params{});
   });
 }
+CARD(aclnnGeGluV3Backward, kFloats)
 ABOUT(aclnnGeGluV3Backward, Vector, "Gradient of aclnnGeGluV3 from the gelu that it kept",
       "aclnnGeGluV3 的反向梯度，使用前向保存的 gelu")
 ACLNN(aclnnGeGluV3Backward, (In, gradOutput), (In, self), (In, gelu), (Int, dim), (Int, approximate),

@@ -138,6 +138,7 @@ void plan_rrelu(Op& op, const TensorView& self, const TensorView& noise, const a
 }
 }  // namespace
 
+CARD(aclnnPrelu, kFloats)
 ABOUT(aclnnPrelu, Vector, "out = self where self > 0, else weight * self, one weight or one a channel",
       "self > 0 处取 self，其余为 weight * self；weight 为单个值或逐通道")
 ACLNN(aclnnPrelu, (In, self), (In, weight), (Out, out)) {
@@ -165,12 +166,14 @@ ACLNN(aclnnPreluBackward, (In, gradOutput), (In, self), (In, weight), (Out, grad
 }
 
 // The noise argument is an output although clients pass it as an input.
+SAMPLE(aclnnRReluWithNoise, "self=f32[N,M]:-1..1 lower=0.1 upper=0.3")
 ABOUT(aclnnRReluWithNoise, Vector, "Leaky ReLU with slopes drawn from [lower, upper] in training; noise keeps them",
       "训练时负半轴斜率在 [lower, upper] 内随机的 Leaky ReLU，斜率写入 noise")
 ACLNN(aclnnRReluWithNoise, (In, self), (Out, noise), (Scalar, lower), (Scalar, upper), (Bool, training), (Int, seed),
       (Int, offset), (Out, out)) {
   plan_rrelu(op, *self, *noise, *lower, *upper, training, seed, offset, *out);
 }
+SAMPLE(aclnnInplaceRReluWithNoise, "selfRef=f32[N,M]:-1..1 lower=0.1 upper=0.3")
 ABOUT(aclnnInplaceRReluWithNoise, Vector,
       "Leaky ReLU in place with slopes drawn from [lower, upper] in training; noise keeps them",
       "原地计算的随机斜率 Leaky ReLU，斜率写入 noise")

@@ -40,6 +40,8 @@ void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView&
 
 }  // namespace
 
+SAMPLE(aclnnRotaryPositionEmbedding, "x=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] mode=0 out=f32[2,3,N,8]")
+CARD(aclnnRotaryPositionEmbedding, kFloats)
 ABOUT(aclnnRotaryPositionEmbedding, Vector,
       "out = cos * x + sin * turned(x), which pairs halves (mode 0) or neighbours (1)",
       "旋转位置编码 out = cos * x + sin * rotate(x)，mode 0 为前后半、1 为相邻配对")
@@ -69,6 +71,9 @@ ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), 
   });
 }
 
+SAMPLE(aclnnRotaryPositionEmbeddingGrad,
+       "dy=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] xOptional=f32[2,3,N,8] mode=0 dx=f32[2,3,N,8] "
+       "dcos=f32[1,1,N,8] dsin=f32[1,1,N,8]")
 ABOUT(aclnnRotaryPositionEmbeddingGrad, Vector,
       "Gradients of rotary position embedding for x, and for cos and sin where x is given",
       "旋转位置编码对 x 的反向梯度，提供 x 时还输出 cos、sin 的梯度")
@@ -166,6 +171,8 @@ static void masked_softmax(const TensorView& x, const TensorView& mask, float sc
   });
 }
 
+SAMPLE(aclnnScaledMaskedSoftmax, "x=f32[2,3,N,M] mask=bool[2,1,N,M] scale=0.5 y=f32[2,3,N,M]")
+CARD(aclnnScaledMaskedSoftmax, on("mask", kBool, kAll), on("x y", kFloats, kAll))
 ABOUT(aclnnScaledMaskedSoftmax, Vector, "y = softmax of scale * x over the last dimension, -10000 where mask is true",
       "y = softmax(scale * x)（最后一维），mask 为真处取 -10000")
 ACLNN(aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask), (Out, y)) {
@@ -200,6 +207,8 @@ static void masked_softmax_backward(const TensorView& g, const TensorView& y, co
   });
 }
 
+SAMPLE(aclnnScaledMaskedSoftmaxBackward,
+       "yGrad=f32[2,3,N,M] y=f32[2,3,N,M] mask=bool[2,1,N,M] scale=0.5 out=f32[2,3,N,M]")
 ABOUT(aclnnScaledMaskedSoftmaxBackward, Vector, "Gradient of aclnnScaledMaskedSoftmax from its result y",
       "aclnnScaledMaskedSoftmax 的反向梯度，由前向结果 y 计算")
 ACLNN(aclnnScaledMaskedSoftmaxBackward, (In, yGrad), (In, y), (OptIn, mask), (Double, scale), (Bool, fixedTriuMask),

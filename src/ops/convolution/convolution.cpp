@@ -84,6 +84,9 @@ void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, con
 
 }  // namespace
 
+SAMPLE(aclnnConvolution,
+       "input=f32[2,4,8,M] weight=f32[6,4,3,3] bias=f32[6] stride=1,1 padding=1,1 dilation=1,1 outputPadding=0,0 "
+       "output=f32[2,6,8,M]")
 ABOUT(aclnnConvolution, Cube, "Convolution or transposed convolution in 1 to 3 dimensions, with groups and bias",
       "一至三维卷积或转置卷积，支持分组与偏置")
 ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride), (Ints, padding), (Ints, dilation),
@@ -95,6 +98,9 @@ ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride)
   plan_forward(op, s, *input, *weight, bias, *output, extra);
 }
 
+SAMPLE(aclnnConvDepthwise2d,
+       "self=f32[2,4,8,M] weight=f32[4,1,3,3] kernelSize=3,3 bias=f32[4] stride=1,1 padding=1,1 dilation=1,1 "
+       "out=f32[2,4,8,M]")
 ABOUT(aclnnConvDepthwise2d, Cube, "Depthwise convolution in two dimensions: each channel by its own filters",
       "二维深度卷积，每个通道使用各自的卷积核")
 ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn, bias), (Ints, stride),
@@ -107,6 +113,9 @@ ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn
   plan_forward(op, s, *self, *weight, bias, *out, nullptr);
 }
 
+SAMPLE(aclnnConvolutionBackward,
+       "gradOutput=f32[2,6,8,M] input=f32[2,4,8,M] weight=f32[6,4,3,3] biasSizes=6 stride=1,1 padding=1,1 dilation=1,1 "
+       "outputPadding=0,0 gradInput=f32[2,4,8,M] gradWeight=f32[6,4,3,3] gradBias=f32[6]")
 ABOUT(aclnnConvolutionBackward, Cube, "Gradients of a convolution for input, weight and bias, as outputMask asks",
       "卷积对输入、权重、偏置的反向梯度，由 outputMask 选择")
 ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (OptInts, biasSizes), (Ints, stride),
@@ -159,6 +168,7 @@ TensorView permuted(const TensorView& v, int a, int b, int c) {
 }
 }  // namespace
 
+SAMPLE(aclnnConvTbc, "self=f32[M,2,4] weight=f32[3,4,5] bias=f32[5] pad=1 output=f32[M,2,5]")
 ABOUT(aclnnConvTbc, Cube, "Convolution over time of [time, batch, channel] with pad zeros at both ends",
       "对 [时间, 批, 通道] 沿时间卷积，两端补 pad 个零")
 ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, output), (Int8, cubeMathType)) {
@@ -170,6 +180,9 @@ ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, o
   plan_forward(op, s, permuted(*self, 1, 2, 0), w, bias, permuted(*output, 1, 2, 0), nullptr);
 }
 
+SAMPLE(aclnnConvTbcBackward,
+       "self=f32[M,2,5] input=f32[M,2,4] weight=f32[3,4,5] bias=f32[5] pad=1 gradInput=f32[M,2,4] "
+       "gradWeight=f32[3,4,5] gradBias=f32[5]")
 ABOUT(aclnnConvTbcBackward, Cube, "Gradients of aclnnConvTbc for input, weight and bias",
       "aclnnConvTbc 对输入、权重、偏置的反向梯度")
 ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (Int, pad), (Int8, cubeMathType),

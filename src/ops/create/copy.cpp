@@ -11,6 +11,7 @@ ACLNN(aclnnInplaceCopy, (Out, selfRef), (In, src)) {
   op.launch([to = *selfRef, from] { copy_elements(to, from); });
 }
 
+SAMPLE(aclnnCast, "dtype=f16 out=f16[N,M]")
 ABOUT(aclnnCast, Vector, "out = self converted to dtype", "将 self 转换为数据类型 dtype")
 ACLNN(aclnnCast, (In, self), (Type, dtype), (Out, out)) {
   op.require(out->dtype == dtype, "out is {}, want data type {}", describe(*out), name_of(dtype));
@@ -31,6 +32,7 @@ ACLNN(aclnnInplaceFillScalar, (Out, selfRef), (Scalar, value)) {
   plan_fill(op, *selfRef, p);
 }
 
+SAMPLE(aclnnInplaceFillTensor, "value=f32[]")
 ABOUT(aclnnInplaceFillTensor, Vector, "Writes the one element of the tensor value to every element of selfRef",
       "将 selfRef 的全部元素置为单元素张量 value 的值")
 ACLNN(aclnnInplaceFillTensor, (Out, selfRef), (In, value)) {

@@ -57,12 +57,14 @@ struct Spaced {
 
 }  // namespace
 
+SAMPLE(aclnnArange, "start=0 end=6 step=1 out=f32[6]")
 ABOUT(aclnnArange, Vector, "out = start, start + step, ... below end", "等差序列 start, start + step, …，不含 end")
 ACLNN(aclnnArange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
   (void)end;  // out's size follows from it
   plan_arithmetic_sequence(op, *start, *step, *out);
 }
+SAMPLE(aclnnRange, "start=1 end=6 step=1 out=f32[6]")
 ABOUT(aclnnRange, Vector, "out = start, start + step, ... up to end, which may be the last element",
       "等差序列 start, start + step, …，可包含 end")
 ACLNN(aclnnRange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
@@ -71,6 +73,7 @@ ACLNN(aclnnRange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   plan_arithmetic_sequence(op, *start, *step, *out);
 }
 
+SAMPLE(aclnnLinspace, "start=0 end=1 steps=M out=f32[M]")
 ABOUT(aclnnLinspace, Vector, "out = steps numbers at equal distances from start to end, both included",
       "从 start 到 end（含两端）等间距的 steps 个数")
 ACLNN(aclnnLinspace, (Scalar, start), (Scalar, end), (Int, steps), (Out, out)) {
@@ -87,6 +90,7 @@ ACLNN(aclnnLinspace, (Scalar, start), (Scalar, end), (Int, steps), (Out, out)) {
   op.launch([to = *out, f = Spaced<double>(a, b, steps)] { fill_sequence<double>(to, f); });
 }
 
+SAMPLE(aclnnLogSpace, "start=0 end=1 steps=M base=10 out=f32[M]")
 ABOUT(aclnnLogSpace, Vector, "out = base ^ x for steps numbers x at equal distances from start to end",
       "base 的 x 次幂，x 为从 start 到 end 等间距的 steps 个数")
 ACLNN(aclnnLogSpace, (Scalar, start), (Scalar, end), (Int, steps), (Double, base), (Out, out)) {
@@ -106,6 +110,7 @@ ACLNN(aclnnLogSpace, (Scalar, start), (Scalar, end), (Int, steps), (Double, base
   });
 }
 
+SAMPLE(aclnnEye, "n=N m=M")
 ABOUT(aclnnEye, Vector, "out = n x m matrix with ones on the diagonal, else zeros",
       "n x m 单位矩阵，对角线为 1，其余为 0")
 ACLNN(aclnnEye, (Int, n), (Int, m), (Out, out)) {

@@ -10,19 +10,23 @@ void plan_sub(Op& op, const Source& self, const Source& other, const aclScalar& 
 }
 }  // namespace
 
+CARD(aclnnAdd, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnAdd, Vector, "out = self + alpha * other, with broadcasting", "out = self + alpha * other，支持广播")
 ACLNN(aclnnAdd, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
   plan_binary(op, Ew::add, *self, *other, *out, with_alpha(*alpha));
 }
+CARD(aclnnInplaceAdd, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdd, Vector, "selfRef = selfRef + alpha * other, in place",
       "原地计算 selfRef = selfRef + alpha * other")
 ACLNN(aclnnInplaceAdd, (Out, selfRef), (In, other), (Scalar, alpha)) {
   plan_binary(op, Ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
 }
+CARD(aclnnAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnAdds, Vector, "out = self + alpha * other, other a scalar", "out = self + alpha * other，other 为标量")
 ACLNN(aclnnAdds, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
   plan_binary(op, Ew::add, *self, *other, *out, with_alpha(*alpha));
 }
+CARD(aclnnInplaceAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdds, Vector, "selfRef = selfRef + alpha * other, other a scalar, in place",
       "原地计算 selfRef = selfRef + alpha * other，other 为标量")
 ACLNN(aclnnInplaceAdds, (Out, selfRef), (Scalar, other), (Scalar, alpha)) {

@@ -44,6 +44,7 @@ bool any_of(Ew row, Compute compute, const TensorView& a, const TensorView& b) {
 }
 }  // namespace
 
+SAMPLE(aclnnEqual, "out=bool[1]")
 ABOUT(aclnnEqual, Vector, "out = whether self and other have one shape and equal elements (one bool)",
       "self 与 other 的形状及全部元素是否相等，输出单个布尔值")
 ACLNN(aclnnEqual, (In, self), (In, other), (Out, out)) {
@@ -54,6 +55,7 @@ ACLNN(aclnnEqual, (In, self), (In, other), (Out, out)) {
   });
 }
 
+SAMPLE(aclnnIsInScalarTensor, "element=2 testElements=i32[M] out=bool[]")
 ABOUT(aclnnIsInScalarTensor, Vector,
       "out = whether the scalar element is in testElements (one bool), inverted on request",
       "标量 element 是否出现在 testElements 中，invert 为真时取反")

@@ -3,6 +3,7 @@
 
 namespace updraft {
 
+CARD(aclnnAddcmul, on("self tensor1 tensor2", kFloats | kF64 | kI32 | kI64 | kI8 | kU8))
 ABOUT(aclnnAddcmul, Vector, "out = self + value * tensor1 * tensor2",
       "out = self + value * tensor1 * tensor2，支持广播")
 ACLNN(aclnnAddcmul, (In, self), (In, tensor1), (In, tensor2), (Scalar, value), (Out, out)) {
@@ -70,6 +71,7 @@ ACLNN(aclnnInplaceClampMax, (Out, selfRef), (Scalar, max)) {
   plan_clamp(op, *selfRef, OptScalar{nullptr}, OptScalar{max.handle}, *selfRef);
 }
 
+SAMPLE(aclnnClampTensor, "min=f32[N,M]:0.1..0.4 max=f32[N,M]:0.5..0.8")
 ABOUT(aclnnClampTensor, Vector, "out = self limited to [min, max], tensors of which one may be absent",
       "将 self 截断到 [min, max]，min、max 为张量，可缺其一")
 ACLNN(aclnnClampTensor, (In, self), (OptIn, min), (OptIn, max), (Out, out)) {

@@ -48,6 +48,7 @@ BINARY(aclnnXLogYScalarSelf, Scalar, In, xlogy)
 BINARY_INPLACE(aclnnInplaceXLogYScalarOther, Scalar, xlogy)
 
 ABOUT(aclnnPowTensorTensor, Vector, "out = self ^ other, with broadcasting", "out = self ^ other，支持广播")
+CARD(aclnnPowScalarTensor, kFloats | kF64 | kIntegers | kComplex)
 ABOUT(aclnnPowScalarTensor, Vector, "out = self ^ other, self a scalar", "out = self ^ other，self 为标量")
 ABOUT(aclnnInplacePowTensorTensor, Vector, "selfRef = selfRef ^ other, in place", "原地计算 selfRef ^ other")
 ABOUT(aclnnAtan2, Vector, "out = angle of the point (other, self) in radians",
@@ -58,6 +59,7 @@ ABOUT(aclnnMaximum, Vector, "out = the larger of self and other; NaN where eithe
       "逐元素取较大值，任一为 NaN 时结果为 NaN")
 ABOUT(aclnnMinimum, Vector, "out = the smaller of self and other; NaN where either is",
       "逐元素取较小值，任一为 NaN 时结果为 NaN")
+SAMPLE(aclnnGcd, "self=i32[N,M]:1..60 other=i32[N,M]:1..60 out=i32[N,M]")
 ABOUT(aclnnGcd, Vector, "out = greatest common divisor of the integers self and other",
       "整数 self 与 other 的最大公约数")
 ABOUT(aclnnLogAddExp, Vector, "out = log(exp(self) + exp(other))", "out = ln(exp(self) + exp(other))")
@@ -66,11 +68,14 @@ ABOUT(aclnnXLogYTensor, Vector, "out = self * log(other), 0 where self is 0",
       "out = self * ln(other)，self 为 0 处为 0")
 ABOUT(aclnnXLogYScalarOther, Vector, "out = self * log(other), other a scalar; 0 where self is 0",
       "out = self * ln(other)，other 为标量，self 为 0 处为 0")
+CARD(aclnnXLogYScalarSelf, on("other", kFloats | kIntegers | kBool, k910 | k310P),
+     on("other", kFloats | kF64 | kIntegers | kBool, kA2))
 ABOUT(aclnnXLogYScalarSelf, Vector, "out = self * log(other), self a scalar; 0 where self is 0",
       "out = self * ln(other)，self 为标量，self 为 0 时结果为 0")
 ABOUT(aclnnInplaceXLogYScalarOther, Vector, "selfRef = selfRef * log(other), other a scalar, in place",
       "原地计算 selfRef * ln(other)，other 为标量")
 
+SAMPLE(aclnnSWhere, "condition=bool[N,M]")
 ABOUT(aclnnSWhere, Vector, "out = self where condition is true, else other", "condition 为真处取 self，其余取 other")
 ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
   BlockFn select = kernels().select_kernel(static_cast<int64_t>(size_of(out->dtype)));
@@ -86,6 +91,7 @@ ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
   plan_elementwise(op, Ew::where, compute_of(out->dtype), {condition, self, other}, *out);
 }
 
+SAMPLE(aclnnComplex, "out=c64[N,M]")
 ABOUT(aclnnComplex, Vector, "out = real + i * imag", "由实部 real 与虚部 imag 组成复数张量")
 ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
   if (out->dtype == DType::Complex32) {
@@ -107,6 +113,7 @@ ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
   plan_elementwise(op, Ew::make_complex, compute_of(out->dtype), {real, imag}, *out);
 }
+SAMPLE(aclnnPolar, "out=c64[N,M]")
 ABOUT(aclnnPolar, Vector, "out = abs * (cos(angle) + i * sin(angle))", "由模 abs 与辐角 angle 组成复数张量")
 ACLNN(aclnnPolar, (In, abs), (In, angle), (Out, out)) {
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));

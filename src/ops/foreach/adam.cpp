@@ -18,6 +18,9 @@ void check(const Op& op, const AdamStep& s) {
 }  // namespace
 
 // `step` holds the number of steps before this one.
+SAMPLE(aclnnApplyAdamWV2,
+       "var=f32[N,M] m=f32[N,M] v=f32[N,M] maxGradNorm=null grad=f32[N,M] step=f32[1]:1..2 lr=0.1 beta1=0.9 beta2=0.99 "
+       "weightDecay=0.1 eps=0.00001")
 ABOUT(aclnnApplyAdamWV2, Vector, "One AdamW step of var with moments m and v; the number of steps before is in step",
       "AdamW 单步更新 var 及动量 m、v，step 为此前的步数")
 ACLNN(aclnnApplyAdamWV2, (InOut, var), (InOut, m), (InOut, v), (OptInOut, maxGradNorm), (In, grad), (In, step),
@@ -38,6 +41,9 @@ ACLNN(aclnnApplyAdamWV2, (InOut, var), (InOut, m), (InOut, v), (OptInOut, maxGra
 }
 
 // The powers are those of the steps before this one.
+SAMPLE(aclnnApplyAdamW,
+       "beta1Power=f32[1] beta2Power=f32[1] lr=f32[1] weightDecay=f32[1] beta1=f32[1] beta2=f32[1] epsilon=f32[1] "
+       "maxGradNorm=null")
 ABOUT(aclnnApplyAdamW, Vector, "One AdamW step of var with moments m and v; powers of beta and rates in tensors",
       "AdamW 单步更新 var 及动量 m、v，beta 的幂与学习率等为张量")
 ACLNN(aclnnApplyAdamW, (InOut, var), (InOut, m), (InOut, v), (In, beta1Power), (In, beta2Power), (In, lr),
@@ -57,6 +63,7 @@ ACLNN(aclnnApplyAdamW, (InOut, var), (InOut, m), (InOut, v), (In, beta1Power), (
   });
 }
 
+SAMPLE(aclnnApplyAdam, "beta1Power=f32[1] beta2Power=f32[1] lr=f32[1] beta1=f32[1] beta2=f32[1] epsilon=f32[1]")
 ABOUT(aclnnApplyAdam, Vector, "One Adam step of var with moments m and v, on request with Nesterov's momentum",
       "Adam 单步更新 var 及动量 m、v，可选 Nesterov 动量")
 ACLNN(aclnnApplyAdam, (InOut, var), (InOut, m), (InOut, v), (In, beta1Power), (In, beta2Power), (In, lr), (In, beta1),

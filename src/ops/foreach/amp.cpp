@@ -66,6 +66,7 @@ struct Unscale {
 
 }  // namespace
 
+SAMPLE(aclnnForeachNonFiniteCheckAndUnscale, "foundInf=f32[1]:0..0.001 invScale=f32[1]")
 ABOUT(aclnnForeachNonFiniteCheckAndUnscale, Vector,
       "Multiplies gradients by invScale in place and sets foundInf where one is not finite",
       "将各梯度原地乘以 invScale，出现非有限值时置 foundInf 为 1")
@@ -91,6 +92,9 @@ ACLNN(aclnnForeachNonFiniteCheckAndUnscale, (InOutTensors, scaledGrads), (InOut,
 }
 
 // currentScale and growthTracker come as inputs and as outputs; both may be the same tensors.
+SAMPLE(aclnnAmpUpdateScale,
+       "currentScale=f32[1]:8..9 growthTracker=i32[1]:1..2 foundInf=f32[1]:0..0 growthFactor=2 backoffFactor=0.5 "
+       "growthInterval=2000 updatedScale=f32[1] updatedGrowthTracker=i32[1]")
 ABOUT(aclnnAmpUpdateScale, Vector,
       "Loss scale of the next step: shrunk after overflow, grown after growthInterval good steps",
       "更新损失缩放系数：溢出后缩小，连续 growthInterval 步无溢出后放大")

@@ -84,6 +84,7 @@ struct Norm {
 
 }  // namespace
 
+SAMPLE(aclnnForeachNorm, "out=f32[];f32[]")
 ABOUT(aclnnForeachNorm, Vector, "out[i] = the norm of order ord of all elements of x[i]",
       "out[i] = x[i] 全部元素的 ord 阶范数")
 ACLNN(aclnnForeachNorm, (Tensors, x), (Scalar, ord), (OutTensors, out)) {

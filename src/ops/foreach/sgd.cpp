@@ -86,6 +86,9 @@ struct Sgd {
 
 }  // namespace
 
+SAMPLE(aclnnFusedSgd,
+       "params=f32[N,M];f32[M] grads=f32[N,M];f32[M] momentumBuffers=f32[N,M];f32[M] weightDecay=0.1 momentum=0.9 "
+       "lr=0.1 dampening=0")
 ABOUT(aclnnFusedSgd, Vector, "One SGD step of all params: weight decay, momentum, dampening, Nesterov, gradient scale",
       "对全部 params 执行一步 SGD：权重衰减、动量、阻尼、Nesterov 与梯度缩放")
 ACLNN(aclnnFusedSgd, (InOutTensors, params), (Tensors, grads), (OptInOutTensors, momentumBuffers), (OptIn, gradScale),

@@ -97,6 +97,7 @@ ACLNN(aclnnForeachRoundOffNumberV2, (Tensors, x), (Scalar, roundMode), (OutTenso
 }
 
 // The mode lies in device memory: the row is chosen when the work runs.
+SAMPLE(aclnnForeachRoundOffNumber, "roundMode=i8[1]:1..2")
 ABOUT(aclnnForeachRoundOffNumber, Vector, "As aclnnForeachRoundOffNumberV2, with roundMode in a tensor",
       "与 aclnnForeachRoundOffNumberV2 相同，roundMode 为单元素张量")
 ACLNN(aclnnForeachRoundOffNumber, (Tensors, x), (In, roundMode), (OutTensors, out)) {

@@ -106,6 +106,7 @@ struct Indexing {
 
 }  // namespace
 
+SAMPLE(aclnnIndex, "indices=i64[5] out=f32[5,M]")
 ABOUT(aclnnIndex, Vector, "out = self[indices], a list of index tensors of which some may be absent",
       "out = self[indices]，按索引张量列表取值，列表元素可为空")
 ACLNN(aclnnIndex, (In, self), (Tensors, indices), (Out, out)) {
@@ -117,6 +118,7 @@ ACLNN(aclnnIndex, (In, self), (Tensors, indices), (Out, out)) {
   op.launch([plan = std::move(plan), out = *out] { gather_rows(plan.rows(out)); });
 }
 
+SAMPLE(aclnnIndexPutImpl, "indices=i64[1]:2..3 values=f32[1,M]")
 ABOUT(aclnnIndexPutImpl, Vector, "selfRef[indices] = values in place; accumulate: adds them",
       "原地执行 selfRef[indices] = values，accumulate 为真时累加")
 ACLNN(aclnnIndexPutImpl, (Out, selfRef), (Tensors, indices), (In, values), (Bool, accumulate), (Bool, unsafe)) {

@@ -37,6 +37,7 @@ void launch_pieces(Op& op, std::vector<Piece> pieces) {
 
 }  // namespace
 
+SAMPLE(aclnnCat, "tensors=f32[N,M];f32[N,M] dim=0 out=f32[2N,M]")
 ABOUT(aclnnCat, Vector, "out = the tensors side by side along dim", "将多个张量沿 dim 拼接")
 ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
   const int d = out->wrap_dim(dim);
@@ -58,6 +59,7 @@ ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
   launch_pieces(op, std::move(pieces));
 }
 
+SAMPLE(aclnnStack, "tensors=f32[N,M];f32[N,M] dim=0 out=f32[2,N,M]")
 ABOUT(aclnnStack, Vector, "out = the tensors side by side along a new dimension dim", "将多个同形张量沿新维度 dim 堆叠")
 ACLNN(aclnnStack, (Tensors, tensors), (Int, dim), (Out, out)) {
   const int d = out->wrap_dim(dim);
@@ -74,6 +76,7 @@ ACLNN(aclnnStack, (Tensors, tensors), (Int, dim), (Out, out)) {
   launch_pieces(op, std::move(pieces));
 }
 
+SAMPLE(aclnnSplitWithSize, "self=f32[N,2M] splitSize=M,M out=f32[N,M];f32[N,M]")
 ABOUT(aclnnSplitWithSize, Vector, "Cuts self along dim into out[i] of splitSize[i] each",
       "将 self 沿 dim 按 splitSize 切分到 out 列表")
 ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (OutTensors, out)) {

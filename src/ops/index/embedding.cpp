@@ -43,6 +43,7 @@ const int64_t* row_offsets(const TensorView& v, int64_t& stride) {
 
 }  // namespace
 
+SAMPLE(aclnnEmbedding, "weight=f32[N,M] indices=i64[5] out=f32[5,M]")
 ABOUT(aclnnEmbedding, Vector, "out[...] = the row of weight that indices[...] names",
       "out[...] = weight 中由 indices[...] 指定的行")
 ACLNN(aclnnEmbedding, (In, weight), (In, indices), (Out, out)) {
@@ -67,6 +68,7 @@ ACLNN(aclnnEmbedding, (In, weight), (In, indices), (Out, out)) {
   });
 }
 
+SAMPLE(aclnnEmbeddingDenseBackward, "grad=f32[5,M] indices=i64[5] numWeights=4 paddingIdx=0 out=f32[4,M]")
 ABOUT(aclnnEmbeddingDenseBackward, Vector,
       "Gradient of the embedding's weight: rows of grad summed by index, padding left out",
       "embedding 对权重的反向梯度：按索引累加 grad 的行，忽略 paddingIdx")
@@ -115,6 +117,7 @@ ACLNN(aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (UInt, numWeights)
 }
 
 // In place; a row that occurs several times is scaled once.
+SAMPLE(aclnnEmbeddingRenorm, "selfRef=f32[N,M] indices=i64[5] maxNorm=0.5 normType=2")
 ABOUT(aclnnEmbeddingRenorm, Vector, "Scales the named rows of selfRef in place to a norm of at most maxNorm",
       "原地将 indices 指定的行缩放到范数不大于 maxNorm")
 ACLNN(aclnnEmbeddingRenorm, (Out, selfRef), (In, indices), (Double, maxNorm), (Double, normType)) {

@@ -47,6 +47,7 @@ Rows flat_rows(const TensorView& self, const TensorView& index, const TensorView
 
 }  // namespace
 
+SAMPLE(aclnnGather, "index=i64[N,3] out=f32[N,3]")
 ABOUT(aclnnGather, Vector, "out[i][j][k] = self[index[i][j][k]][j][k] (for dim 0)", "沿 dim 按 index 逐元素取值")
 ACLNN(aclnnGather, (In, self), (Int, dim), (In, index), (Out, out)) {
   const int d = self->wrap_dim(dim);
@@ -73,6 +74,7 @@ ACLNN(aclnnGather, (In, self), (Int, dim), (In, index), (Out, out)) {
 }
 
 // Slices of `self` along `dim` (TensorFlow's gather); the first batch_dims dimensions of both go together.
+SAMPLE(aclnnGatherV3, "index=i64[3] batchDims=0 out=f32[N,3]")
 ABOUT(aclnnGatherV3, Vector, "Slices of self along dim by index; the first batchDims dimensions of both go together",
       "沿 dim 按 index 取 self 的切片，前 batchDims 维逐批对应")
 ACLNN(aclnnGatherV3, (In, self), (Int, dim), (In, index), (Int, batchDims), (Int, mode), (Out, out)) {
@@ -139,6 +141,7 @@ ACLNN(aclnnGatherV3, (In, self), (Int, dim), (In, index), (Int, batchDims), (Int
   });
 }
 
+SAMPLE(aclnnTake, "index=i64[5] out=f32[5]")
 ABOUT(aclnnTake, Vector, "out = elements of the flattened self at index", "按 index 从展平的 self 中取元素")
 ACLNN(aclnnTake, (In, self), (In, index), (Out, out)) {
   require_index(op, "index", *index);
@@ -154,6 +157,7 @@ ACLNN(aclnnTake, (In, self), (In, index), (Out, out)) {
   });
 }
 
+SAMPLE(aclnnInplacePut, "index=i64[1]:2..3 source=f32[1]")
 ABOUT(aclnnInplacePut, Vector, "Writes source to the flattened selfRef at index; accumulate: adds it",
       "将 source 写入展平的 selfRef 的 index 位置，accumulate 为真时累加")
 ACLNN(aclnnInplacePut, (Out, selfRef), (In, index), (In, source), (Bool, accumulate)) {

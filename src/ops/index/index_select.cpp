@@ -78,6 +78,7 @@ void plan_index_fill(Op& op, const TensorView& self, int64_t dim, Index index, i
 
 }  // namespace
 
+SAMPLE(aclnnIndexSelect, "index=i64[3] out=f32[N,3]")
 ABOUT(aclnnIndexSelect, Vector, "out = slices of self along dim in the order of index",
       "沿 dim 按 index 顺序选取 self 的切片")
 ACLNN(aclnnIndexSelect, (In, self), (Int, dim), (In, index), (Out, out)) {
@@ -86,45 +87,53 @@ ACLNN(aclnnIndexSelect, (In, self), (Int, dim), (In, index), (Out, out)) {
   op.launch([=, self = *self, index = *index, out = *out] { gather_rows(slices(self, d, index, out)); });
 }
 
+SAMPLE(aclnnIndexAdd, "index=i64[3] source=f32[N,3]")
 ABOUT(aclnnIndexAdd, Vector, "out = self with alpha * source added to the slices index of dim",
       "out = self，并在 dim 的 index 切片上累加 alpha * source")
 ACLNN(aclnnIndexAdd, (In, self), (Int, dim), (In, index), (In, source), (Scalar, alpha), (Out, out)) {
   plan_index_add(op, *self, dim, *index, *source, *alpha, *out);
 }
+SAMPLE(aclnnIndexAddV2, "index=i64[3] source=f32[N,3]")
 ABOUT(aclnnIndexAddV2, Vector, "As aclnnIndexAdd; mode is accepted and not read",
       "与 aclnnIndexAdd 相同，mode 不影响结果")
 ACLNN(aclnnIndexAddV2, (In, self), (Int, dim), (In, index), (In, source), (Scalar, alpha), (Int, mode), (Out, out)) {
   (void)mode;  // precision or speed: the result is exact either way
   plan_index_add(op, *self, dim, *index, *source, *alpha, *out);
 }
+SAMPLE(aclnnIndexCopy, "index=i64[1]:2..3 source=f32[N,1]")
 ABOUT(aclnnIndexCopy, Vector, "out = self with the slices index of dim replaced by source",
       "out = self，并将 dim 的 index 切片替换为 source")
 ACLNN(aclnnIndexCopy, (In, self), (Int, dim), (In, index), (In, source), (Out, out)) {
   plan_index_copy(op, *self, dim, *index, *source, *out);
 }
+SAMPLE(aclnnInplaceIndexCopy, "index=i64[1]:2..3 source=f32[N,1]")
 ABOUT(aclnnInplaceIndexCopy, Vector, "Replaces the slices index of dim of selfRef by source, in place",
       "原地将 selfRef 在 dim 的 index 切片替换为 source")
 ACLNN(aclnnInplaceIndexCopy, (Out, selfRef), (Int, dim), (In, index), (In, source)) {
   plan_index_copy(op, *selfRef, dim, *index, *source, *selfRef);
 }
 
+SAMPLE(aclnnIndexFill, "index=i64[3]")
 ABOUT(aclnnIndexFill, Vector, "out = self with the slices index of dim filled with value",
       "out = self，并将 dim 的 index 切片填充为 value")
 ACLNN(aclnnIndexFill, (In, self), (Int, dim), (In, index), (Scalar, value), (Out, out)) {
   require_index(op, "index", *index);
   plan_index_fill(op, *self, dim, *index, index->numel(), *value, *out);
 }
+SAMPLE(aclnnInplaceIndexFill, "index=i64[3]")
 ABOUT(aclnnInplaceIndexFill, Vector, "Fills the slices index of dim of selfRef with value, in place",
       "原地将 selfRef 在 dim 的 index 切片填充为 value")
 ACLNN(aclnnInplaceIndexFill, (Out, selfRef), (Int, dim), (In, index), (Scalar, value)) {
   require_index(op, "index", *index);
   plan_index_fill(op, *selfRef, dim, *index, index->numel(), *value, *selfRef);
 }
+SAMPLE(aclnnIndexFillTensor, "index=1,3")
 ABOUT(aclnnIndexFillTensor, Vector, "As aclnnIndexFill, with index an array of the host",
       "与 aclnnIndexFill 相同，index 为主机侧整型数组")
 ACLNN(aclnnIndexFillTensor, (In, self), (Int, dim), (Ints, index), (Scalar, value), (Out, out)) {
   plan_index_fill(op, *self, dim, *index, static_cast<int64_t>(index.size()), *value, *out);
 }
+SAMPLE(aclnnInplaceIndexFillTensor, "index=1,3")
 ABOUT(aclnnInplaceIndexFillTensor, Vector, "As aclnnInplaceIndexFill, with index an array of the host",
       "与 aclnnInplaceIndexFill 相同，index 为主机侧整型数组")
 ACLNN(aclnnInplaceIndexFillTensor, (Out, selfRef), (Int, dim), (Ints, index), (Scalar, value)) {

@@ -36,6 +36,7 @@ TensorView require_flags(const Op& op, const TensorView& mask, const TensorView&
 }
 }  // namespace
 
+SAMPLE(aclnnInplaceMaskedFillScalar, "mask=bool[N,M]")
 ABOUT(aclnnInplaceMaskedFillScalar, Vector, "Writes the scalar value to selfRef where mask is true",
       "将 selfRef 中 mask 为真的元素置为标量 value")
 ACLNN(aclnnInplaceMaskedFillScalar, (Out, selfRef), (In, mask), (Scalar, value)) {
@@ -45,6 +46,7 @@ ACLNN(aclnnInplaceMaskedFillScalar, (Out, selfRef), (In, mask), (Scalar, value))
       [self = *selfRef, flags, value = Element(selfRef->dtype, *value)] { masked_fill(self, flags, value.bytes); });
 }
 
+SAMPLE(aclnnInplaceMaskedFillTensor, "mask=bool[N,M] value=f32[]")
 ABOUT(aclnnInplaceMaskedFillTensor, Vector, "Writes the one element of value to selfRef where mask is true",
       "将 selfRef 中 mask 为真的元素置为单元素张量 value 的值")
 ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
@@ -59,6 +61,7 @@ ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
   });
 }
 
+SAMPLE(aclnnMaskedScale, "mask=u8[N,M]:0..2 scale=2")
 ABOUT(aclnnMaskedScale, Vector, "out = self * mask * scale", "out = self * mask * scale")
 ACLNN(aclnnMaskedScale, (In, self), (In, mask), (Double, scale), (Out, out)) {
   op.require_same_shape("self", *self, "mask", *mask);

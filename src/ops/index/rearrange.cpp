@@ -10,6 +10,7 @@
 namespace updraft {
 
 // pad: (before, after) of the last dimension first; negative numbers cut.
+SAMPLE(aclnnConstantPadNd, "pad=M,0 out=f32[N,2M]")
 ABOUT(aclnnConstantPadNd, Vector, "Pads self with value by (before, after) of pad, last dimension first; negative cuts",
       "用常数 value 填充 self，pad 从最后一维起为（前, 后），负值表示裁剪")
 ACLNN(aclnnConstantPadNd, (In, self), (Ints, pad), (Scalar, value), (Out, out)) {
@@ -40,6 +41,7 @@ ACLNN(aclnnConstantPadNd, (In, self), (Ints, pad), (Scalar, value), (Out, out)) 
   });
 }
 
+SAMPLE(aclnnFlip, "self=f32[N,M]")
 ABOUT(aclnnFlip, Vector, "out = self reversed along each of dims", "沿 dims 各维翻转 self")
 ACLNN(aclnnFlip, (In, self), (Ints, dims), (Out, out)) {
   op.require_same_shape("self", *self, "out", *out);
@@ -67,6 +69,7 @@ void roll(const TensorView& to, const TensorView& from, const int* dims, const i
 }
 }  // namespace
 
+SAMPLE(aclnnRoll, "shifts=2")
 ABOUT(aclnnRoll, Vector, "out = self moved around by shifts along dims; without dims, flattened",
       "沿 dims 循环移位 shifts，dims 为空时按展平移位")
 ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
@@ -106,6 +109,7 @@ ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
   op.launch([=, from = *self, to = *out] { roll(to, from, which.data(), by.data(), which.size()); });
 }
 
+SAMPLE(aclnnRepeat, "repeats=2,3 out=f32[2N,3M]")
 ABOUT(aclnnRepeat, Vector, "out = self repeated repeats[d] times along each dimension",
       "沿各维将 self 重复 repeats[d] 次")
 ACLNN(aclnnRepeat, (In, self), (Ints, repeats), (Out, out)) {
@@ -137,6 +141,9 @@ ACLNN(aclnnRepeat, (In, self), (Ints, repeats), (Out, out)) {
 }
 
 // Row-major TensorFlow slices: bit i of a mask concerns entry i of begin, end and strides.
+SAMPLE(aclnnStridedSlice,
+       "self=f32[N,2M] begin=0,0 end=N,2M strides=1,2 beginMask=0 endMask=0 ellipsisMask=0 newAxisMask=0 "
+       "shrinkAxisMask=0 out=f32[N,M]")
 ABOUT(aclnnStridedSlice, Vector, "out = self[begin : end : strides] with TensorFlow's five masks",
       "out = self[begin : end : strides]，支持 TensorFlow 的五种掩码")
 ACLNN(aclnnStridedSlice, (In, self), (Ints, begin), (Ints, end), (Ints, strides), (Int, beginMask), (Int, endMask),
@@ -186,6 +193,7 @@ ACLNN(aclnnStridedSlice, (In, self), (Ints, begin), (Ints, end), (Ints, strides)
   op.launch([from, to = *out] { move_elements(to, from); });
 }
 
+SAMPLE(aclnnOneHot, "self=i64[N] numClasses=5 onValue=f32[1] offValue=f32[1] axis=-1 out=f32[N,5]")
 ABOUT(aclnnOneHot, Vector, "onValue where the position along axis equals self, else offValue",
       "独热编码：axis 上位置等于 self 处为 onValue，其余为 offValue")
 ACLNN(aclnnOneHot, (In, self), (Int, numClasses), (In, onValue), (In, offValue), (Int, axis), (Out, out)) {

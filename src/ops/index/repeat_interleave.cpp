@@ -97,24 +97,28 @@ void sum_segments(const TensorView& grad, const std::vector<int64_t>& start, int
 
 }  // namespace
 
+SAMPLE(aclnnRepeatInterleave, "self=f32[M] repeats=i64[M]:2..3 outputSize=2M out=f32[2M]")
 ABOUT(aclnnRepeatInterleave, Vector, "Each element of the flattened self repeats[i] times in a row",
       "将展平的 self 的每个元素连续重复 repeats[i] 次")
 ACLNN(aclnnRepeatInterleave, (In, self), (In, repeats), (Int, outputSize), (Out, out)) {
   (void)outputSize;
   plan_repeat(op, *self, *repeats, 0, true, *out);
 }
+SAMPLE(aclnnRepeatInterleaveWithDim, "repeats=i64[M]:2..3 outputSize=2M out=f32[N,2M]")
 ABOUT(aclnnRepeatInterleaveWithDim, Vector, "Each slice of self along dim repeats[i] times in a row",
       "沿 dim 将每个切片连续重复 repeats[i] 次")
 ACLNN(aclnnRepeatInterleaveWithDim, (In, self), (In, repeats), (Int, dim), (Int, outputSize), (Out, out)) {
   (void)outputSize;
   plan_repeat(op, *self, *repeats, self->wrap_dim(dim), false, *out);
 }
+SAMPLE(aclnnRepeatInterleaveInt, "self=f32[M] repeats=2 outputSize=2M out=f32[2M]")
 ABOUT(aclnnRepeatInterleaveInt, Vector, "Each element of the flattened self repeats times in a row",
       "将展平的 self 的每个元素连续重复 repeats 次")
 ACLNN(aclnnRepeatInterleaveInt, (In, self), (Int, repeats), (Int, outputSize), (Out, out)) {
   (void)outputSize;
   plan_repeat(op, *self, repeats, 0, true, *out);
 }
+SAMPLE(aclnnRepeatInterleaveIntWithDim, "repeats=2 outputSize=2M out=f32[N,2M]")
 ABOUT(aclnnRepeatInterleaveIntWithDim, Vector, "Each slice of self along dim repeats times in a row",
       "沿 dim 将每个切片连续重复 repeats 次")
 ACLNN(aclnnRepeatInterleaveIntWithDim, (In, self), (Int, repeats), (Int, dim), (Int, outputSize), (Out, out)) {
@@ -123,6 +127,7 @@ ACLNN(aclnnRepeatInterleaveIntWithDim, (In, self), (Int, repeats), (Int, dim), (
 }
 
 // Position i repeats[i] times.
+SAMPLE(aclnnRepeatInterleaveTensor, "repeats=i64[M]:2..3 outputSize=2M out=i64[2M]")
 ABOUT(aclnnRepeatInterleaveTensor, Vector, "out = position i repeats[i] times in a row",
       "将位置序号 i 连续输出 repeats[i] 次")
 ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out)) {
@@ -146,6 +151,7 @@ ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out))
   });
 }
 
+SAMPLE(aclnnRepeatInterleaveGrad, "grad=f32[N,2M] repeats=i64[M]:2..3 axis=1 out=f32[N,M]")
 ABOUT(aclnnRepeatInterleaveGrad, Vector,
       "Gradient of repeat-interleave: sums the repeats of each slice of grad along axis",
       "repeat_interleave 的反向梯度：沿 axis 累加各切片的重复部分")

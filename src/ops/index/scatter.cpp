@@ -95,21 +95,25 @@ void plan_cache_update(Op& op, std::vector<TensorView> caches, const TensorView&
 
 }  // namespace
 
+SAMPLE(aclnnScatter, "index=i64[N,1]:2..3 src=f32[N,1]")
 ABOUT(aclnnScatter, Vector, "out = self with src written at index along dim; reduction 1 adds, 2 multiplies",
       "将 src 按 index 沿 dim 写入 self 的副本，reduction 为 1 累加、2 累乘")
 ACLNN(aclnnScatter, (In, self), (Int, dim), (In, index), (In, src), (Int, reduction), (Out, out)) {
   plan_scatter(op, *self, dim, *index, *src, reduction, true, *out);
 }
+SAMPLE(aclnnInplaceScatter, "index=i64[N,1]:2..3 src=f32[N,1]")
 ABOUT(aclnnInplaceScatter, Vector, "Writes src to selfRef at index along dim; reduction 1 adds, 2 multiplies",
       "原地将 src 按 index 沿 dim 写入 selfRef，reduction 为 1 累加、2 累乘")
 ACLNN(aclnnInplaceScatter, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction)) {
   plan_scatter(op, *selfRef, dim, *index, *src, reduction, true, *selfRef);
 }
+SAMPLE(aclnnScatterAdd, "index=i64[N,3] src=f32[N,3]")
 ABOUT(aclnnScatterAdd, Vector, "out = self with src added at index along dim",
       "将 src 按 index 沿 dim 累加到 self 的副本")
 ACLNN(aclnnScatterAdd, (In, self), (Int, dim), (In, index), (In, src), (Out, out)) {
   plan_scatter(op, *self, dim, *index, *src, 1, true, *out);
 }
+SAMPLE(aclnnScatterReduce, "index=i64[N,1]:2..3 src=f32[N,1] includeSelf=true")
 ABOUT(aclnnScatterReduce, Vector,
       "Joins src into self at index along dim by reduction, with or without self's own elements",
       "按 reduction 将 src 沿 dim 归约到 index 位置，includeSelf 决定是否计入 self")
@@ -117,23 +121,27 @@ ACLNN(aclnnScatterReduce, (In, self), (Int, dim), (In, index), (In, src), (Int, 
       (Out, out)) {
   plan_scatter(op, *self, dim, *index, *src, reduction, includeSelf, *out);
 }
+SAMPLE(aclnnInplaceScatterReduce, "index=i64[N,1]:2..3 src=f32[N,1] includeSelf=true")
 ABOUT(aclnnInplaceScatterReduce, Vector, "Joins src into selfRef at index along dim by reduction, in place",
       "原地按 reduction 将 src 沿 dim 归约到 selfRef 的 index 位置")
 ACLNN(aclnnInplaceScatterReduce, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction),
       (Bool, includeSelf)) {
   plan_scatter(op, *selfRef, dim, *index, *src, reduction, includeSelf, *selfRef);
 }
+SAMPLE(aclnnScatterValue, "index=i64[N,3]")
 ABOUT(aclnnScatterValue, Vector, "out = self with a scalar written at index along dim; reduction 1 adds, 2 multiplies",
       "将标量 value 按 index 沿 dim 写入 self 的副本，reduction 为 1 累加、2 累乘")
 ACLNN(aclnnScatterValue, (In, self), (Int, dim), (In, index), (Scalar, value), (Int, reduction), (Out, out)) {
   plan_scatter_value(op, *self, dim, *index, *value, reduction, *out);
 }
+SAMPLE(aclnnInplaceScatterValue, "index=i64[N,3]")
 ABOUT(aclnnInplaceScatterValue, Vector, "Writes a scalar to selfRef at index along dim; reduction 1 adds, 2 multiplies",
       "原地将标量 value 按 index 沿 dim 写入 selfRef，reduction 为 1 累加、2 累乘")
 ACLNN(aclnnInplaceScatterValue, (Out, selfRef), (Int, dim), (In, index), (Scalar, value), (Int, reduction)) {
   plan_scatter_value(op, *selfRef, dim, *index, *value, reduction, *selfRef);
 }
 
+SAMPLE(aclnnInplaceScatterUpdate, "data=f32[2,3,N,M] indices=i64[2]:0..1 updates=f32[2,3,1,M] axis=-2")
 ABOUT(aclnnInplaceScatterUpdate, Vector,
       "Writes updates of each batch to data from position indices along axis on (caches)",
       "将每个批次的 updates 从 axis 的 indices 位置起写入 data（KV 缓存更新）")
@@ -177,6 +185,8 @@ ACLNN(aclnnScatterList, (Tensors, varRef), (In, indice), (In, updates), (OptIn, 
 }
 
 // self[indices[..., 0], indices[..., 1], ...] = updates[...].
+SAMPLE(aclnnScatterNdUpdate, "indices=i64[1,1]:2..3 updates=f32[1,M]")
+CARD(aclnnScatterNdUpdate, on("varRef updates", kFloats | kBool | kI64 | kI8, kA2))
 ABOUT(aclnnScatterNdUpdate, Vector, "varRef[indices[..., 0], indices[..., 1], ...] = updates[...], in place",
       "原地执行 varRef[indices[..., 0], indices[..., 1], ...] = updates[...]")
 ACLNN(aclnnScatterNdUpdate, (Out, varRef), (In, indices), (In, updates)) {

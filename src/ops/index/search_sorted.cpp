@@ -72,6 +72,7 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
 
 }  // namespace
 
+SAMPLE(aclnnSearchSorted, "sortedSequence=f32[1] self=f32[N,M] out=i64[N,M]")
 ABOUT(aclnnSearchSorted, Vector,
       "Position at which each element of self keeps sortedSequence sorted; right: behind equals",
       "self 的元素在 sortedSequence 中的有序插入位置，right 为真时在相等元素之后")
@@ -80,6 +81,7 @@ ACLNN(aclnnSearchSorted, (In, sortedSequence), (In, self), (Bool, outInt32), (Bo
   (void)outInt32;  // out's type says so too
   plan_search(op, *sortedSequence, *self, right, sorter.handle, *out);
 }
+SAMPLE(aclnnSearchSorteds, "sortedSequence=f32[1] self=0.5 out=i64[]")
 ABOUT(aclnnSearchSorteds, Vector, "Position at which the scalar self keeps sortedSequence sorted",
       "标量 self 在 sortedSequence 中的有序插入位置")
 ACLNN(aclnnSearchSorteds, (In, sortedSequence), (Scalar, self), (Bool, outInt32), (Bool, right), (OptIn, sorter),
@@ -90,6 +92,7 @@ ACLNN(aclnnSearchSorteds, (In, sortedSequence), (Scalar, self), (Bool, outInt32)
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   plan_search(op, *sortedSequence, one, right, sorter.handle, *out, &value);
 }
+SAMPLE(aclnnBucketize, "boundaries=f32[1] out=i64[N,M]")
 ABOUT(aclnnBucketize, Vector, "out = the bucket of boundaries in which each element of self falls",
       "self 的元素落入 boundaries 的区间序号")
 ACLNN(aclnnBucketize, (In, self), (In, boundaries), (Bool, outInt32), (Bool, right), (Out, out)) {

@@ -80,6 +80,8 @@ void plan_topk(Op& op, const TensorView& self, int64_t k, int64_t dim, bool larg
 
 }  // namespace
 
+CARD(aclnnSort, on("indices", kI64), on("self", kFloats | kIntegers), kFloats | kF64 | kIntegers)
+SAMPLE(aclnnSort, "indices=i64[N,M]")
 ABOUT(aclnnSort, Vector, "values and indices of self sorted along dim (stable)", "沿 dim 稳定排序，输出值与索引")
 ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Out, values), (Out, indices)) {
   (void)stable;  // always
@@ -95,6 +97,7 @@ ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Ou
   });
 }
 
+SAMPLE(aclnnTopk, "k=2 largest=true sorted=true values=f32[N,2] indices=i64[N,2]")
 ABOUT(aclnnTopk, Vector, "values and indices of the k largest or smallest elements along dim",
       "沿 dim 取最大或最小的 k 个元素及其索引")
 ACLNN(aclnnTopk, (In, self), (Int, k), (Int, dim), (Bool, largest), (Bool, sorted), (Out, values), (Out, indices)) {

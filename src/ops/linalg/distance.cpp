@@ -175,6 +175,7 @@ void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim
 
 }  // namespace
 
+SAMPLE(aclnnCdist, "x2=f32[5,M] computeMode=1 out=f32[N,5]")
 ABOUT(aclnnCdist, Vector, "p-norm distances between all rows of x1 and all rows of x2",
       "x1 各行与 x2 各行两两之间的 p 范数距离")
 ACLNN(aclnnCdist, (In, x1), (In, x2), (Float, p), (Int32, computeMode), (Out, out)) {
@@ -203,6 +204,7 @@ ACLNN(aclnnCdist, (In, x1), (In, x2), (Float, p), (Int32, computeMode), (Out, ou
   });
 }
 
+SAMPLE(aclnnCdistBackward, "grad=f32[N,5] x2=f32[5,M] cdist=f32[N,5]")
 ABOUT(aclnnCdistBackward, Vector, "Gradient of cdist for x1", "cdist 对 x1 的反向梯度")
 ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p), (Out, out)) {
   op.require_same_shape("x1", *x1, "out", *out);
@@ -222,6 +224,7 @@ ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p
 ABOUT_ACLOP("CdistGrad", Vector, "Gradient of cdist for x1", "cdist 对 x1 的反向梯度")
 ACLOP("CdistGrad", cdist_grad)
 
+SAMPLE(aclnnPdist, "self=f32[4,M] out=f32[6]")
 ABOUT(aclnnPdist, Vector, "p-norm distances between all pairs of rows of self", "self 各行两两之间的 p 范数距离")
 ACLNN(aclnnPdist, (In, self), (Float, p), (Out, out)) {
   op.require(self->rank == 2 && is_floating(self->dtype), "self is {}, want floating-point points [N,M]",
@@ -239,11 +242,13 @@ ACLNN(aclnnPdist, (In, self), (Float, p), (Out, out)) {
   });
 }
 
+SAMPLE(aclnnRenorm, "dim=0 maxNorm=0.5")
 ABOUT(aclnnRenorm, Vector, "Slices of self along dim scaled to a p-norm of at most maxNorm",
       "将 self 沿 dim 的各切片缩放到 p 范数不大于 maxNorm")
 ACLNN(aclnnRenorm, (In, self), (Scalar, p), (Int, dim), (Scalar, maxNorm), (Out, out)) {
   plan_renorm(op, *self, *p, dim, *maxNorm, *out);
 }
+SAMPLE(aclnnInplaceRenorm, "dim=0 maxNorm=0.5")
 ABOUT(aclnnInplaceRenorm, Vector, "Scales slices of selfRef along dim to a p-norm of at most maxNorm, in place",
       "原地将 selfRef 沿 dim 的各切片缩放到 p 范数不大于 maxNorm")
 ACLNN(aclnnInplaceRenorm, (Out, selfRef), (Scalar, p), (Int, dim), (Scalar, maxNorm)) {

@@ -9,6 +9,7 @@ using linalg::Batch;
 using linalg::gather;
 using linalg::scatter;
 
+SAMPLE(aclnnInverse, "self=f32[2,2]:1..9 out=f32[2,2]")
 ABOUT(aclnnInverse, AICPU, "out = inverse of each square matrix", "逐批求方阵的逆")
 ACLNN(aclnnInverse, (In, self), (Out, out)) {
   linalg::require_matrices(op, "self", *self, true);
@@ -25,6 +26,7 @@ ACLNN(aclnnInverse, (In, self), (Out, out)) {
   });
 }
 
+SAMPLE(aclnnSlogdet, "self=f32[2,2]:1..9 sign=f32[] logabsdet=f32[]")
 ABOUT(aclnnSlogdet, AICPU, "Sign and natural logarithm of the absolute value of determinants",
       "行列式的符号与其绝对值的自然对数")
 ACLNN(aclnnSlogdet, (In, self), (Out, sign), (Out, logabsdet)) {
@@ -56,6 +58,7 @@ ACLNN(aclnnSlogdet, (In, self), (Out, sign), (Out, logabsdet)) {
   });
 }
 
+SAMPLE(aclnnLinalgCholesky, "self=f32[1,1] out=f32[1,1]")
 ABOUT(aclnnLinalgCholesky, AICPU, "Cholesky factor of symmetric positive-definite matrices, lower or upper",
       "对称正定矩阵的 Cholesky 分解，输出下三角或上三角因子")
 ACLNN(aclnnLinalgCholesky, (In, self), (Bool, upper), (Out, out)) {
@@ -77,6 +80,7 @@ ACLNN(aclnnLinalgCholesky, (In, self), (Bool, upper), (Out, out)) {
   });
 }
 
+SAMPLE(aclnnTriangularSolve, "self=f32[3,2] A=f32[3,3]:1..2 xOut=f32[3,2] mOut=f32[3,3]")
 ABOUT(aclnnTriangularSolve, AICPU, "xOut solves A x = self for triangular A; mOut is a copy of A",
       "求解三角方程组 A x = self，结果为 xOut，mOut 为 A 的副本")
 ACLNN(aclnnTriangularSolve, (In, self), (In, A), (Bool, upper), (Bool, transpose), (Bool, unitriangular), (Out, xOut),

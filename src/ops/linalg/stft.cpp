@@ -64,6 +64,8 @@ std::vector<complex128> read(const TensorView& v) {
 }  // namespace
 
 // The one operator with this prefix: its name is not aclnnStft. The client passes winLength as an int.
+SAMPLE(aclStft,
+       "self=f32[2,64] window=f32[16] nFft=16 hopLength=8 winLength=16 onesided=true returnComplex=true out=c64[2,9,7]")
 ABOUT(aclStft, Vector, "Short-time Fourier transform: spectra of windowed frames of a signal",
       "短时傅里叶变换：信号各加窗帧的频谱")
 ACLNN(aclStft, (In, self), (OptIn, window), (Out, out), (Int, nFft), (Int, hopLength), (Int32, winLength),

@@ -8,6 +8,7 @@
 
 namespace updraft {
 
+SAMPLE(aclnnTrace, "self=f32[N,N] out=f32[]")
 ABOUT(aclnnTrace, Vector, "out = sum of the diagonal of a matrix", "矩阵对角线元素之和")
 ACLNN(aclnnTrace, (In, self), (Out, out)) {
   op.require(self->rank == 2, "self is {}, want a matrix", describe(*self));
@@ -35,6 +36,7 @@ ACLNN(aclnnTrace, (In, self), (Out, out)) {
   });
 }
 
+SAMPLE(aclnnLinalgCross, "self=f32[N,3] other=f32[N,3] out=f32[N,3]")
 ABOUT(aclnnLinalgCross, Vector, "out = cross product of vectors of three along dim", "沿 dim（长度为 3）的向量叉积")
 ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
   op.require_broadcast(*self, *other, *out);
@@ -71,6 +73,7 @@ ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
   });
 }
 
+SAMPLE(aclnnChannelShuffle, "self=f32[2,4,3,M] groups=2 out=f32[2,4,3,M]")
 ABOUT(aclnnChannelShuffle, Vector, "Exchanges groups and channels within groups of dimension 1",
       "将第 1 维通道按 groups 分组后交错重排")
 ACLNN(aclnnChannelShuffle, (In, self), (Int, groups), (Out, out)) {

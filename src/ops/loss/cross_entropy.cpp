@@ -209,6 +209,11 @@ void backward(const Plan& p, const TensorView& grad, const TensorView* grad_z, c
 
 }  // namespace
 
+SAMPLE(aclnnCrossEntropyLoss,
+       "target=i64[N] reduction=none ignoreIndex=-100 labelSmoothing=0 lseSquareScaleForZloss=0 loss=f32[N] "
+       "logProb=f32[N,M] zloss=null lseForZloss=null input=f32[N,M]")
+CARD(aclnnCrossEntropyLoss, absent(k910 | k310P), on("input", kFloats, kA2 | k950), on("target", kI64, kA2 | k950),
+     on("weight", only(DType::Float), kA2 | k950))
 ABOUT(aclnnCrossEntropyLoss, Vector, "Log-softmax of input and negative log likelihood of target, with label smoothing",
       "对 input 做 log-softmax 并计算 target 的负对数似然，支持标签平滑")
 ACLNN(aclnnCrossEntropyLoss, (In, input), (In, target), (OptIn, weight), (Text, reduction), (Int, ignoreIndex),
@@ -227,6 +232,9 @@ ACLNN(aclnnCrossEntropyLoss, (In, input), (In, target), (OptIn, weight), (Text, 
   op.launch([plan, out] { forward(plan, out); });
 }
 
+SAMPLE(aclnnCrossEntropyLossGrad,
+       "gradLoss=f32[N] logProb=f32[N,M]:-3..-1 target=i64[N] reduction=none ignoreIndex=-100 labelSmoothing=0 "
+       "lseSquareScaleForZloss=0")
 ABOUT(aclnnCrossEntropyLossGrad, Vector, "Gradient of aclnnCrossEntropyLoss from its logProb",
       "aclnnCrossEntropyLoss 的反向梯度，由前向的 logProb 计算")
 ACLNN(aclnnCrossEntropyLossGrad, (In, gradLoss), (In, logProb), (In, target), (OptIn, weight), (OptIn, gradZloss),

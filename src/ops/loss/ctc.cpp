@@ -182,6 +182,9 @@ void backward(const Plan& p, const TensorView& grad, const TensorView& loss, con
 
 }  // namespace
 
+SAMPLE(aclnnCtcLoss,
+       "logProbs=f32[8,2,5]:-3..-1 targets=i64[2,3]:1..5 inputLengths=8,8 targetLengths=3,2 blank=0 "
+       "negLogLikelihood=f32[2] logAlpha=f32[2,8,7]")
 ABOUT(aclnnCtcLoss, Vector, "Connectionist temporal classification: negLogLikelihood of targets over all alignments",
       "CTC 损失：targets 在全部对齐路径上的负对数似然")
 ACLNN(aclnnCtcLoss, (In, logProbs), (In, targets), (Ints, inputLengths), (Ints, targetLengths), (Int, blank),

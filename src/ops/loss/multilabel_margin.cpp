@@ -5,6 +5,7 @@
 
 namespace updraft {
 
+SAMPLE(aclnnMultilabelMarginLoss, "target=i64[N,M] isTarget=f32[N,M] out=f32[N]")
 ABOUT(aclnnMultilabelMarginLoss, Vector,
       "Mean over classes of max(0, 1 - (x[target] - x[other])); targets end at the first -1",
       "多标签间隔损失：max(0, 1 - (x[目标类] - x[其他类])) 之和除以类别数，目标以首个 -1 结束")

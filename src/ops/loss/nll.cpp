@@ -238,6 +238,7 @@ void plan_backward(Op& op, const TensorView& grad, const Plan& plan, int64_t cod
 
 }  // namespace
 
+CARD(aclnnNLLLoss, on("self", kFloats))
 ABOUT(aclnnNLLLoss, Vector,
       "Negative log likelihood: -weight[target] * self[target], reduced; totalWeight is the divisor",
       "负对数似然 -weight[target] * self[target] 并归约，totalWeight 为除数")

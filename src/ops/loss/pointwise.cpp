@@ -99,6 +99,7 @@ int64_t broadcast_numel(const TensorView& a, const TensorView& b) { return pair(
 
 }  // namespace
 
+CARD(aclnnMseLoss, on("self target", kFloats))
 ABOUT(aclnnMseLoss, Vector, "(self - target) ^ 2, as it is, its mean or its sum",
       "均方误差 (self - target) ^ 2，可不归约、取平均或求和")
 ACLNN(aclnnMseLoss, (In, self), (In, target), (Int, reduction), (Out, out)) {

@@ -37,6 +37,7 @@ void confuse(const TensorView& from, const TensorView& to, const std::vector<int
 }  // namespace
 
 // transpose_first: y = reshape(permute(self)); else y = permute(reshape(self)).
+SAMPLE(aclnnConfusionTranspose, "perm=1,0 shape=N,M y=f32[M,N]!")
 ABOUT(aclnnConfusionTranspose, Vector, "y = reshape of the transpose of self, or the transpose of its reshape",
       "先转置再变形，或先变形再转置（由 transposeFirst 决定）")
 ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, transposeFirst), (Out, y)) {
@@ -77,6 +78,8 @@ ACLOP("ConfusionTransposeD", [](AclopCall& call) {
 })
 
 // q = (qkv[..., 0] + bias) / sqrt(head size), k and v without the scale; [B, T, 3 D] to [B, H, T, D / H] each.
+SAMPLE(aclnnTransformBiasRescaleQkv,
+       "qkv=f32[2,N,24] qkvBias=f32[24] numHeads=2 q=f32[2,2,N,4] k=f32[2,2,N,4] v=f32[2,2,N,4]")
 ABOUT(aclnnTransformBiasRescaleQkv, Vector,
       "Cuts qkv + qkvBias into q (divided by sqrt of the head size), k and v by heads",
       "将 qkv + qkvBias 按头拆分为 q、k、v，q 除以头维度的平方根")

@@ -160,6 +160,7 @@ ACLNN(aclnnBatchNormReduce, (In, x), (Out, sum), (Out, squareSum)) {
   });
 }
 
+CARD(aclnnBatchNormElemt, on("input weight bias mean", kFloats))
 ABOUT(aclnnBatchNormElemt, Vector, "output = (input - mean) * invstd * weight + bias for each channel",
       "逐通道计算 output = (input - mean) * invstd * weight + bias")
 ACLNN(aclnnBatchNormElemt, (In, input), (OptIn, weight), (OptIn, bias), (In, mean), (In, invstd), (Double, eps),
@@ -243,6 +244,7 @@ ACLNN(aclnnBatchNormElemtBackward, (In, gradOut), (In, input), (In, mean), (In, 
   });
 }
 
+SAMPLE(aclnnBatchNormGatherStatsWithCounts, "mean=f32[2,4] invstd=f32[2,4] counts=f32[2]:4..9")
 ABOUT(aclnnBatchNormGatherStatsWithCounts, Vector,
       "Joins workers' means and invstds by their counts and updates running statistics",
       "按样本数合并各卡的 mean 与 invstd，并更新滑动统计量")
@@ -278,6 +280,9 @@ ACLNN(aclnnBatchNormGatherStatsWithCounts, (In, input), (In, mean), (In, invstd)
   });
 }
 
+SAMPLE(aclnnSyncBatchNormGatherStats,
+       "totalSum=f32[2,4] totalSquareSum=f32[2,4]:4..5 sampleCount=i32[2]:2..9 mean=f32[4] variance=f32[4] "
+       "batchMean=f32[4] batchInvstd=f32[4]")
 ABOUT(aclnnSyncBatchNormGatherStats, Vector,
       "Mean and invstd of all workers from their sums; updates running statistics",
       "由各卡的和与平方和计算全局均值与 invstd，并更新滑动统计量")

@@ -230,6 +230,7 @@ ACLNN(aclnnGroupNorm, (In, self), (OptIn, gamma), (OptIn, beta), (Int, N), (Int,
                *out, view_or_none(meanOut), view_or_none(rstdOut));
 }
 
+CARD(aclnnGroupNormSilu, on("self gamma beta out", kFloats, kA2 | k310P))
 ABOUT(aclnnGroupNormSilu, Vector, "Group normalisation followed by SiLU", "组归一化后接 SiLU 激活")
 ACLNN(aclnnGroupNormSilu, (In, self), (OptIn, gamma), (OptIn, beta), (Int, group), (Double, eps), (Out, out),
       (OptOut, meanOut), (OptOut, rstdOut)) {
@@ -239,6 +240,7 @@ ACLNN(aclnnGroupNormSilu, (In, self), (OptIn, gamma), (OptIn, beta), (Int, group
                view_or_none(beta), eps, true, 1, *out, view_or_none(meanOut), view_or_none(rstdOut));
 }
 
+CARD(aclnnGroupNormSwish, on("x gamma beta y", kFloats, kA2))
 ABOUT(aclnnGroupNormSwish, Vector,
       "Group normalisation, followed by x * sigmoid(swishScale * x) where activateSwish is true",
       "组归一化，activateSwish 为真时后接 x * sigmoid(swishScale * x)")

@@ -118,6 +118,7 @@ void plan_layer_norm(Op& op, const TensorView& x, const std::vector<int64_t>& sh
 
 }  // namespace
 
+CARD(aclnnLayerNorm, on("input", kFloats))
 ABOUT(aclnnLayerNorm, Vector, "Normalises the tail normalizedShape of each row, then weight * x + bias",
       "对尾部 normalizedShape 维归一化，再计算 weight * x + bias")
 ACLNN(aclnnLayerNorm, (In, input), (Ints, normalizedShape), (OptIn, weight), (OptIn, bias), (Double, eps), (Out, out),
@@ -125,6 +126,7 @@ ACLNN(aclnnLayerNorm, (In, input), (Ints, normalizedShape), (OptIn, weight), (Op
   plan_layer_norm(op, *input, *normalizedShape, view_or_none(weight), view_or_none(bias), eps, *out,
                   view_or_none(meanOut), view_or_none(rstdOut));
 }
+CARD(aclnnFastLayerNorm, on("input", kFloats))
 ABOUT(aclnnFastLayerNorm, Vector, "Layer normalisation (same results as aclnnLayerNorm)",
       "层归一化（结果与 aclnnLayerNorm 相同）")
 ACLNN(aclnnFastLayerNorm, (In, input), (Ints, normalizedShape), (OptIn, weight), (OptIn, bias), (Double, eps),
@@ -175,6 +177,7 @@ ACLNN(aclnnRmsNormGrad, (In, dy), (In, x), (In, rstd), (In, gamma), (Out, dx), (
   plan_backward(op, n);
 }
 
+CARD(aclnnAddRmsNorm, on("rstd", only(DType::Float), kA2 | k310P | k950), on("x1 x2", kFloats, kA2 | k310P | k950))
 ABOUT(aclnnAddRmsNorm, Vector, "x = x1 + x2, y = RMS normalisation of x with gamma",
       "x = x1 + x2，y = x 的 RMS 归一化（乘 gamma）")
 ACLNN(aclnnAddRmsNorm, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd), (Out, x)) {
@@ -195,6 +198,7 @@ ACLNN(aclnnInplaceAddRmsNorm, (InOut, x1), (InOut, x2), (In, gamma), (Double, ep
   plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *x1, TensorView(), rstd, *x2);
 }
 
+CARD(aclnnAddLayerNorm, absent(k910), on("x1 x2 gamma beta", kFloats), on("mean rstd", only(DType::Float)))
 ABOUT(aclnnAddLayerNorm, Vector, "y = layer normalisation of x1 + x2 + bias; x keeps the sum on request",
       "y = (x1 + x2 + bias) 的层归一化，可选输出该和 x")
 ACLNN(aclnnAddLayerNorm, (In, x1), (In, x2), (In, gamma), (In, beta), (OptIn, bias), (Double, epsilon),
@@ -225,6 +229,7 @@ ACLNN(aclnnAddLayerNormGrad, (In, dy), (In, x1), (In, x2), (In, rstd), (In, mean
 }
 
 // x * alpha + gx, normalised.
+CARD(aclnnDeepNorm, absent(k910), on("x gx gamma beta", kFloats), on("mean rstd", only(DType::Float)))
 ABOUT(aclnnDeepNorm, Vector, "y = layer normalisation of alpha * x + gx with gamma and beta",
       "y = (alpha * x + gx) 的层归一化，带 gamma 与 beta")
 ACLNN(aclnnDeepNorm, (In, x), (In, gx), (In, beta), (In, gamma), (Double, alpha), (Double, epsilon), (OptOut, mean),

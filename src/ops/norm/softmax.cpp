@@ -141,6 +141,7 @@ void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& o
 
 }  // namespace
 
+CARD(aclnnSoftmax, kFloats | kF64)
 ABOUT(aclnnSoftmax, Vector, "out = exp(self) / sum of exp(self) along dim",
       "out = exp(self) / sum(exp(self))，沿 dim 计算")
 ACLNN(aclnnSoftmax, (In, self), (Int, dim), (Out, out)) { plan_forward(op, false, *self, dim, *out); }

@@ -30,6 +30,7 @@ PoolShape avg_shape(Op& op, int spatial, const TensorView& in, const TensorView&
 
 }  // namespace
 
+CARD(aclnnAvgPool2d, on("self out", kFloats))
 ABOUT(aclnnAvgPool2d, Vector, "Mean over windows of the last two dimensions", "对最后两维的窗口做平均池化")
 ACLNN(aclnnAvgPool2d, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Bool, ceilMode),
       (Bool, countIncludePad), (Int, divisorOverride), (Int8, cubeMathType), (Out, out)) {

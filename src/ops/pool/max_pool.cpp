@@ -73,6 +73,7 @@ void plan_scatter(Op& op, int spatial, const TensorView& grad, const TensorView&
 
 }  // namespace
 
+SAMPLE(aclnnMaxPool2dWithMask, "indices=i8[2,3,4,M]!")
 ABOUT(aclnnMaxPool2dWithMask, Vector,
       "Maximum over windows of the last two dimensions, with a private mask for the gradient",
       "对最后两维的窗口做最大池化，附带供反向使用的内部掩码")
@@ -100,6 +101,7 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
   });
 }
 
+SAMPLE(aclnnMaxPool2dWithMaskBackward, "indices=i8[2,3,4,M]!")
 ABOUT(aclnnMaxPool2dWithMaskBackward, Vector, "Gradient of aclnnMaxPool2dWithMask from its mask",
       "aclnnMaxPool2dWithMask 的反向梯度，由其掩码计算")
 ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
@@ -125,6 +127,7 @@ ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices
   });
 }
 
+CARD(aclnnMaxPool2dWithIndices, absent(k910 | k310P), on("self", kFloats))
 ABOUT(aclnnMaxPool2dWithIndices, Vector, "Maximum over windows of the last two dimensions, with its index in the plane",
       "对最后两维的窗口做最大池化，附带平面内索引")
 ACLNN(aclnnMaxPool2dWithIndices, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),

@@ -247,17 +247,20 @@ ABOUT(aclnnNormalFloatFloat, Vector, "out = normal random numbers, mean and std 
 ACLNN(aclnnNormalFloatFloat, (Float, mean), (Float, std), (Int, seed), (Int, offset), (Out, out)) {
   plan_normal(op, *out, mean, std, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)});
 }
+SAMPLE(aclnnNormalFloatTensor, "std=f32[N,M]")
 ABOUT(aclnnNormalFloatTensor, Vector, "out = normal random numbers, mean a number, std a tensor",
       "正态分布随机数，mean 为标量，std 为张量")
 ACLNN(aclnnNormalFloatTensor, (Float, mean), (In, std), (Int, seed), (Int, offset), (Out, out)) {
   plan_normal(op, nullptr, mean, &*std, 0, *out, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)});
 }
+SAMPLE(aclnnNormalTensorFloat, "mean=f32[N,M]")
 ABOUT(aclnnNormalTensorFloat, Vector, "out = normal random numbers, mean a tensor, std a number",
       "正态分布随机数，mean 为张量，std 为标量")
 ACLNN(aclnnNormalTensorFloat, (In, mean), (Float, std), (Int, seed), (Int, offset), (Out, out)) {
   op.require(std >= 0, "std is {}, want 0 or more", std);
   plan_normal(op, &*mean, 0, nullptr, std, *out, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)});
 }
+SAMPLE(aclnnNormalTensorTensor, "mean=f32[N,M] std=f32[N,M]")
 ABOUT(aclnnNormalTensorTensor, Vector, "out = normal random numbers, mean and std tensors",
       "正态分布随机数，mean 与 std 均为张量")
 ACLNN(aclnnNormalTensorTensor, (In, mean), (In, std), (Int, seed), (Int, offset), (Out, out)) {
@@ -269,6 +272,7 @@ ABOUT(aclnnInplaceBernoulli, Vector, "Fills selfRef with 1 of probability prob, 
 ACLNN(aclnnInplaceBernoulli, (Out, selfRef), (Scalar, prob), (UInt, seed), (UInt, offset)) {
   plan_bernoulli(op, *selfRef, prob->to_double(), {seed, offset});
 }
+SAMPLE(aclnnInplaceBernoulliTensor, "prob=f32[N,M]")
 ABOUT(aclnnInplaceBernoulliTensor, Vector, "Fills selfRef with 1 of the probability in the tensor prob, else 0",
       "按张量 prob 给出的概率将 selfRef 各元素置 1，否则置 0")
 ACLNN(aclnnInplaceBernoulliTensor, (Out, selfRef), (In, prob), (UInt, seed), (UInt, offset)) {
@@ -298,6 +302,7 @@ ACLNN(aclnnInplaceRandomWithoutFromToTensor, (Out, selfRef), (In, seed), (In, of
   plan_all(op, *selfRef, {op, *seed, *offset, offsetInGraph});
 }
 
+SAMPLE(aclnnSimThreadExponential, "selfRef=f32[24] count=24")
 ABOUT(aclnnSimThreadExponential, Vector, "Fills selfRef with exponential random numbers of the rate lambda",
       "以速率 lambda 的指数分布随机数填充 selfRef")
 ACLNN(aclnnSimThreadExponential, (Out, selfRef), (Int, count), (Double, lambda), (Int, seed), (Int, offset)) {

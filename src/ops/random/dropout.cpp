@@ -85,11 +85,13 @@ void apply(const TensorView& to, const TensorView& from, const uint8_t* mask, do
 
 }  // namespace
 
+SAMPLE(aclnnDropoutGenMask, "shape=128 prob=0.5 out=u8[16]!")
 ABOUT(aclnnDropoutGenMask, Vector, "out = bit mask for elements of shape; a bit is 0 with probability prob",
       "为 shape 生成按位掩码，各位以概率 prob 为 0")
 ACLNN(aclnnDropoutGenMask, (Ints, shape), (Double, prob), (Int, seed), (Int, offset), (Out, out)) {
   plan_mask(op, shape, prob, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}, *out);
 }
+SAMPLE(aclnnDropoutGenMaskV2, "shape=128 prob=0.5 out=u8[16]!")
 ABOUT(aclnnDropoutGenMaskV2, Vector, "As aclnnDropoutGenMask; probDataType is accepted and not read",
       "与 aclnnDropoutGenMask 相同，probDataType 不影响结果")
 ACLNN(aclnnDropoutGenMaskV2, (Ints, shape), (Double, prob), (Int, seed), (Int, offset), (Type, probDataType),
@@ -97,6 +99,7 @@ ACLNN(aclnnDropoutGenMaskV2, (Ints, shape), (Double, prob), (Int, seed), (Int, o
   (void)probDataType;
   plan_mask(op, shape, prob, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}, *out);
 }
+SAMPLE(aclnnDropoutGenMaskV2Tensor, "shape=128 prob=0.5 seed=i64[1] offset=i64[1] offsetInGraph=0 out=u8[16]!")
 ABOUT(aclnnDropoutGenMaskV2Tensor, Vector,
       "As aclnnDropoutGenMaskV2, with seed and offset in tensors (captured graphs)",
       "与 aclnnDropoutGenMaskV2 相同，seed 与 offset 为张量（用于图捕获）")
@@ -106,6 +109,7 @@ ACLNN(aclnnDropoutGenMaskV2Tensor, (Ints, shape), (Double, prob), (In, seed), (I
   plan_mask(op, shape, prob, {op, *seed, *offset, offsetInGraph}, *out);
 }
 
+SAMPLE(aclnnDropoutDoMask, "self=f32[128] mask=u8[16]:0..255! prob=0.5 out=f32[128]")
 ABOUT(aclnnDropoutDoMask, Vector, "out = self / (1 - prob) where the mask's bit is 1, else 0",
       "掩码位为 1 处 out = self / (1 - prob)，其余为 0")
 ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
@@ -122,6 +126,7 @@ ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
   op.launch([=, to = *out, from = *self, bits = mask->as<uint8_t>()] { apply(to, from, bits, prob); });
 }
 
+SAMPLE(aclnnDropoutV3, "input=f32[128] p=0.5 out=f32[128] mask=u8[16]!")
 ABOUT(aclnnDropoutV3, Vector, "Dropout with probability p in one step: out and its bit mask",
       "一步完成概率为 p 的 dropout，输出 out 与按位掩码")
 ACLNN(aclnnDropoutV3, (In, input), (OptIn, noiseShape), (Double, p), (UInt, seed), (UInt, offset), (Out, out),

@@ -128,12 +128,14 @@ void permute(T* to, int64_t n, const RandomKey& key) {
 
 }  // namespace
 
+SAMPLE(aclnnMultinomial, "numsamples=2 replacement=true out=i64[N,2]")
 ABOUT(aclnnMultinomial, AICPU, "numsamples indices drawn from each row of weights, with or without replacement",
       "按每行权重抽取 numsamples 个索引，可放回或不放回")
 ACLNN(aclnnMultinomial, (In, self), (Int, numsamples), (Bool, replacement), (Int, seed), (Int, offset), (Out, out)) {
   plan_multinomial(op, *self, numsamples, replacement, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)},
                    *out);
 }
+SAMPLE(aclnnMultinomialTensor, "numsamples=2 replacement=true seed=i64[1] offset=i64[1] offsetInGraph=0 out=i64[N,2]")
 ABOUT(aclnnMultinomialTensor, AICPU, "As aclnnMultinomial, with seed and offset in tensors (captured graphs)",
       "与 aclnnMultinomial 相同，seed 与 offset 为张量（用于图捕获）")
 ACLNN(aclnnMultinomialTensor, (In, self), (Int, numsamples), (Bool, replacement), (In, seed), (In, offset),
@@ -141,6 +143,7 @@ ACLNN(aclnnMultinomialTensor, (In, self), (Int, numsamples), (Bool, replacement)
   plan_multinomial(op, *self, numsamples, replacement, {op, *seed, *offset, offsetInGraph}, *out);
 }
 
+SAMPLE(aclnnRandperm, "n=M out=i64[M]")
 ABOUT(aclnnRandperm, AICPU, "out = a random order of 0 to n - 1", "0 到 n - 1 的随机排列")
 ACLNN(aclnnRandperm, (Int, n), (Int, seed), (Int, offset), (Out, out)) {
   op.require(n >= 0, "n is {}, want 0 or more", n);

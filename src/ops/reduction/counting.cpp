@@ -7,6 +7,7 @@
 
 namespace updraft {
 
+SAMPLE(aclnnHistc, "bins=4 min=0 max=1 out=f32[4]")
 ABOUT(aclnnHistc, Vector, "Counts of the elements in bins equal intervals from min to max",
       "将 [min, max] 等分为 bins 个区间并统计元素个数")
 ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, out)) {
@@ -42,6 +43,7 @@ ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, o
   });
 }
 
+SAMPLE(aclnnBincount, "self=i32[M] minlength=4 out=i64[4]")
 ABOUT(aclnnBincount, AICPU, "out[v] = how often, or with which sum of weights, the integer v occurs in self",
       "out[v] = 整数 v 在 self 中出现的次数或 weights 之和")
 ACLNN(aclnnBincount, (In, self), (OptIn, weights), (Int, minlength), (Out, out)) {
@@ -114,12 +116,15 @@ void plan_unpool(Op& op, const TensorView& self, const TensorView& indices, int 
 
 }  // namespace
 
+SAMPLE(aclnnMaxUnpool2d, "self=f32[1,1,1,1] indices=i64[1,1,1,1]:2..3 outputSize=4,4 out=f32[1,1,4,4]")
 ABOUT(aclnnMaxUnpool2d, Vector, "Puts pooled maxima back to their indices in a plane of zeros",
       "将最大池化结果按 indices 放回二维平面，其余为 0")
 ACLNN(aclnnMaxUnpool2d, (In, self), (In, indices), (Ints, outputSize), (Out, out)) {
   (void)outputSize;  // out has it
   plan_unpool(op, *self, *indices, 2, *out);
 }
+SAMPLE(aclnnMaxUnpool3d,
+       "self=f32[1,1,1,1,1] indices=i64[1,1,1,1,1]:2..3 outputSize=2,4,4 stride=2,2,2 padding=0,0,0 out=f32[1,1,2,4,4]")
 ABOUT(aclnnMaxUnpool3d, Vector, "Puts pooled maxima back to their indices in a volume of zeros",
       "将最大池化结果按 indices 放回三维空间，其余为 0")
 ACLNN(aclnnMaxUnpool3d, (In, self), (In, indices), (Ints, outputSize), (Ints, stride), (Ints, padding), (Out, out)) {

@@ -141,6 +141,7 @@ void plan_extremes(Op& op, const TensorView& self, int64_t dim, const TensorView
 
 }  // namespace
 
+CARD(aclnnCumsum, kFloats | kF64 | kIntegers | kComplex)
 ABOUT(aclnnCumsum, Vector, "out = running sum of self along dim", "沿 dim 的累加和")
 ACLNN(aclnnCumsum, (In, self), (Int, dim), (Type, dtype), (Out, out)) {
   (void)dtype;  // out has it

@@ -86,6 +86,7 @@ void plan_truth(Op& op, ReduceOp what, const TensorView& self, const std::vector
 
 }  // namespace
 
+CARD(aclnnReduceSum, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnReduceSum, Vector, "out = sum of self over dims", "沿 dims 求和")
 ACLNN(aclnnReduceSum, (In, self), (Ints, dims), (Bool, keepDims), (Type, dtype), (Out, out)) {
   (void)dtype;  // out has it

@@ -60,6 +60,7 @@ ACLNN(aclnnNorm, (In, self), (OptScalar, pScalar), (OptInts, dim), (Bool, keepdi
   plan_norm(op, *self, pScalar ? order_of(*pScalar) : 2.0, dim ? *dim : std::vector<int64_t>{}, keepdim, *out);
 }
 
+CARD(aclnnLogSumExp, on("self", kFloats | kIntegers | kBool))
 ABOUT(aclnnLogSumExp, Vector, "out = log of the sum of exp(self) over dim, without overflow",
       "沿 dim 计算 ln(sum(exp(self)))，数值稳定")
 ACLNN(aclnnLogSumExp, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {

@@ -282,18 +282,25 @@ void plan_sample_backward(Op& op, int spatial, const TensorView& grad, const Ten
 
 }  // namespace
 
+SAMPLE(aclnnGridSampler2D,
+       "input=f32[2,3,N,M] grid=f32[2,5,7,2]:-1..1 interpolationMode=0 paddingMode=0 out=f32[2,3,5,7]")
 ABOUT(aclnnGridSampler2D, Vector, "Samples images at the positions in grid: bilinear, nearest or bicubic",
       "按 grid 给出的位置对图像采样：双线性、最近邻或双三次")
 ACLNN(aclnnGridSampler2D, (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode), (Bool, alignCorners),
       (Out, out)) {
   plan_sample(op, 2, *input, *grid, interpolationMode, paddingMode, alignCorners, *out);
 }
+SAMPLE(aclnnGridSampler3D,
+       "input=f32[1,2,4,N,M] grid=f32[1,2,5,7,3]:-1..1 interpolationMode=0 paddingMode=0 out=f32[1,2,2,5,7]")
 ABOUT(aclnnGridSampler3D, Vector, "Samples volumes at the positions in grid: trilinear or nearest",
       "按 grid 给出的位置对三维数据采样：三线性或最近邻")
 ACLNN(aclnnGridSampler3D, (In, input), (In, grid), (Int, interpolationMode), (Int, paddingMode), (Bool, alignCorners),
       (Out, out)) {
   plan_sample(op, 3, *input, *grid, interpolationMode, paddingMode, alignCorners, *out);
 }
+SAMPLE(aclnnGridSampler2DBackward,
+       "gradOutput=f32[2,3,5,7] input=f32[2,3,N,M] grid=f32[2,5,7,2]:-1..1 interpolationMode=0 paddingMode=0 "
+       "outputMask=true,true inputGrad=f32[2,3,N,M] gridGrad=f32[2,5,7,2]")
 ABOUT(aclnnGridSampler2DBackward, Vector, "Gradients of aclnnGridSampler2D for input and grid, as outputMask asks",
       "aclnnGridSampler2D 对输入与 grid 的反向梯度，由 outputMask 选择")
 ACLNN(aclnnGridSampler2DBackward, (In, gradOutput), (In, input), (In, grid), (Int, interpolationMode),
@@ -301,6 +308,9 @@ ACLNN(aclnnGridSampler2DBackward, (In, gradOutput), (In, input), (In, grid), (In
   plan_sample_backward(op, 2, *gradOutput, *input, *grid, interpolationMode, paddingMode, alignCorners, outputMask,
                        inputGrad, gridGrad);
 }
+SAMPLE(aclnnGridSampler3DBackward,
+       "gradOutput=f32[1,2,2,5,7] input=f32[1,2,4,N,M] grid=f32[1,2,5,7,3]:-1..1 interpolationMode=0 paddingMode=0 "
+       "outputMask=true,true inputGrad=f32[1,2,4,N,M] gridGrad=f32[1,2,5,7,3]")
 ABOUT(aclnnGridSampler3DBackward, Vector, "Gradients of aclnnGridSampler3D for input and grid, as outputMask asks",
       "aclnnGridSampler3D 对输入与 grid 的反向梯度，由 outputMask 选择")
 ACLNN(aclnnGridSampler3DBackward, (In, gradOutput), (In, input), (In, grid), (Int, interpolationMode),
@@ -343,6 +353,7 @@ void affine_grid(const TensorView& theta, const TensorView& out, bool align_corn
 }
 }  // namespace
 
+SAMPLE(aclnnAffineGrid, "theta=f32[2,2,3] size=2,3,N,M out=f32[2,N,M,2]")
 ABOUT(aclnnAffineGrid, Vector, "out = theta applied to an even grid over -1 to 1, for grid samplers",
       "将仿射矩阵 theta 作用于 [-1, 1] 均匀网格，生成采样网格")
 ACLNN(aclnnAffineGrid, (In, theta), (Ints, size), (Bool, alignCorners), (Out, out)) {

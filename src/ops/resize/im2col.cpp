@@ -86,6 +86,7 @@ void by_compute(Compute c, F&& f) {
 
 }  // namespace
 
+SAMPLE(aclnnIm2col, "self=f32[2,3,6,M] kernelSize=3,1 dilation=1,1 padding=1,0 stride=1,1 out=f32[2,9,6M]")
 ABOUT(aclnnIm2col, Vector, "out = windows of the image as columns", "将图像的滑动窗口展开为列")
 ACLNN(aclnnIm2col, (In, self), (Ints, kernelSize), (Ints, dilation), (Ints, padding), (Ints, stride), (Out, out)) {
   const Windows w = windows_of(op, *self, kernelSize, dilation, padding, stride);
@@ -108,6 +109,8 @@ ACLNN(aclnnIm2col, (In, self), (Ints, kernelSize), (Ints, dilation), (Ints, padd
   });
 }
 
+SAMPLE(aclnnIm2colBackward,
+       "self=f32[2,9,6M] outputSize=6,M kernelSize=3,1 dilation=1,1 padding=1,0 stride=1,1 out=f32[2,3,6,M]")
 ABOUT(aclnnIm2colBackward, Vector, "Sums columns back into the image (fold)", "将列按窗口位置累加还原为图像")
 ACLNN(aclnnIm2colBackward, (In, self), (Ints, outputSize), (Ints, kernelSize), (Ints, dilation), (Ints, padding),
       (Ints, stride), (Out, out)) {
@@ -134,6 +137,7 @@ ACLNN(aclnnIm2colBackward, (In, self), (Ints, outputSize), (Ints, kernelSize), (
 }
 
 // out[.., i * step + k, ..] += grad[.., i, .., k]: one window position at a time.
+SAMPLE(aclnnUnfoldGrad, "gradOut=f32[N,3,2] inputSizes=N,6 dim=1 size=2 step=2 gradIn=f32[N,6]")
 ABOUT(aclnnUnfoldGrad, Vector, "Gradient of unfold: sums the windows of dimension dim back",
       "unfold 的反向梯度：将 dim 维的窗口累加还原")
 ACLNN(aclnnUnfoldGrad, (In, gradOut), (Ints, inputSizes), (Int, dim), (Int, size), (Int, step), (Out, gradIn)) {

@@ -227,6 +227,7 @@ ABOUT(aclnnUpsampleBilinear2d, Vector, "Resizes [N, C, H, W] by bilinear interpo
       "对 [N, C, H, W] 做双线性插值缩放")
 ABOUT(aclnnUpsampleBicubic2d, Vector, "Resizes [N, C, H, W] by bicubic interpolation",
       "对 [N, C, H, W] 做双三次插值缩放")
+CARD(aclnnUpsampleBilinear2dAA, absent(k910 | k310P))
 ABOUT(aclnnUpsampleBilinear2dAA, Vector, "Resizes [N, C, H, W] by bilinear interpolation with antialiasing",
       "对 [N, C, H, W] 做抗锯齿双线性插值缩放")
 ABOUT(aclnnUpsampleBicubic2dAA, Vector, "Resizes [N, C, H, W] by bicubic interpolation with antialiasing",

@@ -102,6 +102,8 @@ struct CellBackward {
 
 }  // namespace
 
+SAMPLE(aclnnThnnFusedLstmCell,
+       "inputGates=f32[N,4M] hiddenGates=f32[N,4M] c=f32[N,M] inputBias=f32[4M] hiddenBias=f32[4M] storage=f32[N,4M]")
 ABOUT(aclnnThnnFusedLstmCell, Vector, "One LSTM step from the products of its gates: h, cNext and the activated gates",
       "由门的乘积计算一步 LSTM：输出 h、cNext 与激活后的门")
 ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (OptIn, inputBias), (OptIn, hiddenBias),
@@ -125,6 +127,9 @@ ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (Opt
   });
 }
 
+SAMPLE(aclnnThnnFusedLstmCellBackward,
+       "gradH=f32[N,M] gradC=f32[N,M] storage=f32[N,4M] hasBias=true gradGates=f32[N,4M] gradCBefore=f32[N,M] "
+       "gradBias=f32[4M]")
 ABOUT(aclnnThnnFusedLstmCellBackward, Vector,
       "Gradients of aclnnThnnFusedLstmCell for the gates, the cell state and the bias",
       "aclnnThnnFusedLstmCell 对门、细胞状态与偏置的反向梯度")

@@ -17,6 +17,9 @@ RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params,
 
 }  // namespace
 
+SAMPLE(aclnnGRU,
+       "input=f32[5,2,M] params=f32[9,M];f32[9,3];f32[9];f32[9] hx=f32[1,2,3] hasBiases=true numLayers=1 dropout=0 "
+       "output=f32[5,2,3] hy=f32[1,2,3] r=null z=null n=null hn=null h=null")
 ABOUT(aclnnGRU, Cube, "GRU network of layers and directions over a sequence, packed sequences too",
       "多层、可双向的 GRU 网络，支持变长（packed）序列")
 ACLNN(aclnnGRU, (In, input), (Tensors, params), (OptIn, hx), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),

@@ -24,6 +24,10 @@ RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params,
 
 }  // namespace
 
+SAMPLE(
+    aclnnLSTM,
+    "input=f32[5,2,M] params=f32[12,M];f32[12,3];f32[12];f32[12] hx=f32[1,2,3];f32[1,2,3] hasBiases=true numLayers=1 "
+    "dropout=0 output=f32[5,2,3] hy=f32[1,2,3] cy=f32[1,2,3] i=null j=null f=null o=null h=null c=null tanhc=null")
 ABOUT(aclnnLSTM, Cube, "LSTM network of layers and directions over a sequence, packed sequences too",
       "多层、可双向的 LSTM 网络，支持变长（packed）序列")
 ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSizes), (Bool, hasBiases),

@@ -1,0 +1,114 @@
+#include "sample.h"
+
+#include <fnmatch.h>
+
+#include <map>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+
+#include "sample_classes.h"
+#include "signature.h"
+
+namespace {
+
+/// What a parameter of that name is everywhere, unless it is a tensor.
+const std::map<std::string, const char*> kNumbers = {
+    {"alpha", "2"},      {"beta", "0.5"},      {"value", "0.5"},
+    {"other", "1.5"},    {"exponent", "2"},    {"min", "0.3"},
+    {"max", "0.7"},      {"threshold", "0.4"}, {"negativeSlope", "0.1"},
+    {"lambd", "0.4"},    {"eps", "0.00001"},   {"epsilon", "0.00001"},
+    {"momentum", "0.1"}, {"scalar", "1.5"},    {"scalars", "1.5,0.5"},
+    {"weight", "0.3"},   {"ord", "2"},         {"p", "2"},
+    {"pScalar", "2"},    {"dim", "1"},         {"dims", "1"},
+    {"dtype", "f32"},    {"reduction", "0"},   {"cubeMathType", "0"},
+    {"seed", "7"},       {"offset", "0"},      {"correction", "1"},
+    {"mode", "0"},       {"posinf", "1"},      {"neginf", "-1"},
+    {"nan", "0"},        {"training", "true"}, {"outputMask", "true,true,true"}};
+
+std::string kind_of(std::string type) { return type.starts_with("Opt") ? type.substr(3) : type; }
+
+bool is_tensor(const std::string& kind) { return kind == "In" || kind == "Out" || kind == "InOut"; }
+bool is_list(const std::string& kind) { return kind.ends_with("Tensors"); }
+
+/// Whether the text is a value of that type.
+bool fits(const Parameter& p, const std::string& text) {
+  static const std::string size = "(\\d*[NM]|\\d+)",
+                           number = "-?\\d+(\\.\\d*)?(e-?\\d+)?|-?\\.\\d+|true|false|-?inf|nan",
+                           integer = "-?(\\d*[NM]|\\d+)",
+                           tensor = "(f16|bf16|f32|f64|i8|i16|i32|i64|u8|bool|c64|c128)\\[(" + size + "(," + size +
+                                    ")*)?\\](:(" + number + ")\\.\\.(" + number + "))?!?";
+  auto matches = [&text](const std::string& pattern) { return std::regex_match(text, std::regex(pattern)); };
+  if (text == "null") return p.optional();
+  const std::string kind = kind_of(p.type);
+  if (is_tensor(kind)) return matches(tensor);
+  if (is_list(kind)) return text == "[]" || matches("(" + tensor + "|null)(;(" + tensor + "|null))*");
+  if (kind == "Scalar" || kind == "Float" || kind == "Double") return matches(number);
+  if (kind == "Scalars") return matches("(" + number + ")(,(" + number + "))*");
+  if (kind == "Ints") return text == "[]" || matches(integer + "(," + integer + ")*");
+  if (kind == "Bools") return matches("(true|false)(,(true|false))*");
+  if (kind == "Bool") return matches("true|false");
+  if (kind == "Type") return matches("f16|bf16|f32|f64|i8|i16|i32|i64|u8|bool|c64|c128");
+  if (kind == "Text") return true;
+  return matches(integer);
+}
+
+/// What nobody says: a matrix, its class's number, or what does least.
+std::string usual(const Parameter& p) {
+  const std::string kind = kind_of(p.type);
+  if (is_tensor(kind)) return p.optional() && !p.written() ? "null" : "f32[N,M]";
+  if (is_list(kind)) return p.optional() ? "null" : "f32[N,M];f32[M]";
+  if (auto known = kNumbers.find(p.name); known != kNumbers.end() && fits(p, known->second)) return known->second;
+  if (p.optional()) return "null";
+  if (kind == "Bool") return "false";
+  if (kind == "Bools") return "false";
+  if (kind == "Type") return "f32";
+  if (kind == "Text") return "none";
+  return "1";
+}
+
+std::vector<std::pair<std::string, std::string>> pairs(const std::string& text, const std::string& op) {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos) throw std::runtime_error("SAMPLE of " + op + ": " + word + " is not name=value");
+    all.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return all;
+}
+
+const SampleClass* class_of(const updraft::OpInfo& op) {
+  const std::string file = file_in_ops(op.file);
+  for (const SampleClass& c : kSampleClasses)
+    if (fnmatch(c.file, file.c_str(), 0) == 0 && fnmatch(c.name, op.name, 0) == 0) return &c;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Sample> sample_of(const updraft::OpInfo& op) {
+  const SampleClass* known = class_of(op);
+  if (op.sample ? !*op.sample->text : !known) return {};  // an empty SAMPLE: its class does not suit it
+  Sample sample;
+  sample.own = op.sample != nullptr;
+  const std::vector<Parameter> parameters = parse(op.signature);
+  for (const Parameter& p : parameters) {
+    std::string value = usual(p);
+    if (known)
+      for (const auto& [name, text] : pairs(known->text, op.name))
+        if (name == p.name && fits(p, text)) value = text;
+    sample.values.emplace_back(p.name, value);
+  }
+  if (op.sample)
+    for (const auto& [name, text] : pairs(op.sample->text, op.name)) {
+      size_t i = 0;
+      while (i < parameters.size() && parameters[i].name != name) ++i;
+      if (i == parameters.size()) throw std::runtime_error(std::string("SAMPLE of ") + op.name + " names " + name);
+      if (!fits(parameters[i], text))
+        throw std::runtime_error(std::string("SAMPLE of ") + op.name + ": " + text + " is no value of " + name + " (" +
+                                 parameters[i].type + ")");
+      sample.values[i].second = text;
+    }
+  return sample;
+}
