@@ -60,6 +60,10 @@ def page(zh):
                  "nearest of these.", "依据 torch_npu 支持清单统计的 API 数（函数、类、成员）。脚本的 torch 版本映射到最接近的版本。") + "\n",
              table([say("torch", "torch"), say("product", "产品"), say("supported", "支持"), say("not supported", "不支持"),
                     say("members differ", "成员不一")], counts()),
+             "## " + say("Functions that fall back to the CPU", "回退 CPU 执行的函数") + "\n",
+             say("torch_npu 2.13.0 has no kernel for these; results are right, operands and results are copied:",
+                 "torch_npu 2.13.0 无对应算子，结果正确但有主机拷贝：") + "\n",
+             ", ".join(row[0] for row in rows("torch_dispatch.tsv") if row[1] == "cpu") + "\n",
              "## torch.cuda\n",
              say("%d names below torch.cuda have a twin below torch.npu; these have none:", "torch.cuda 下 %d 个名称在 torch.npu 下有对应；以下没有：")
              % (len(rows("torch_cuda.tsv")) - len(lost)) + "\n",
