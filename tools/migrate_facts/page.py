@@ -12,7 +12,8 @@ DATA = ROOT / "src/migrate/support/data"
 VERSIONS = ["2.7.1", "2.11.0", "2.12.0", "2.13.0"]
 PRODUCTS = [("A2", "Atlas A2"), ("A3", "Atlas A3"), ("950DT", "950DT")]
 STATUS = {"works": ("works", "支持"), "adapted": ("with another package", "需配合其他软件包"), "manual": ("replace by hand", "需手工替换"),
-          "partial": ("in part", "部分支持"), "no": ("does not work", "不支持"), "unknown": ("unknown", "未知")}
+          "partial": ("in part", "部分支持"), "no": ("does not work", "不支持"), "unknown": ("unknown", "未知"),
+          "plain": ("PyTorch's code only", "仅为 PyTorch 代码")}
 CLASSES = {"supported": ("supported, nothing to migrate", "支持（无需迁移）"), "tool_api": ("supported after migration", "工具迁移后API功能支持"),
            "tool_train": ("training runs after migration", "工具迁移后训练功能打通"),
            "no_harmless": ("not supported, harmless", "不支持（不影响迁移，无需干预）"),
