@@ -9,6 +9,7 @@
 #include "migrate/support/third_party.h"
 #include "migrate/support/torch_api.h"
 #include "migrate/support/torch_cuda.h"
+#include "migrate/support/torch_dispatch.h"
 
 using namespace updraft::migrate;
 
@@ -47,6 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (package.listed && text.compare(0, package.name.size(), package.name) != 0) fuzz::wrong("package", 0);
   lookup_distribution(text);
   cuda_twin(text);
+  runs_on(text);
   lookup_affinity(text);
   lookup_advice(text, Product::a2);
   const TfApi tf = lookup_tf(text);

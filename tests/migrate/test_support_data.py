@@ -57,6 +57,44 @@ def test_cuda_twins_are_those_of_the_wheel():
     assert [line for line in wanted if "\t" in line] == [line for line in committed if "\t" in line]
 
 
+def test_dispatch_table_is_the_dispatchers():
+    pytest.importorskip("torch_npu")
+    run = subprocess.run([sys.executable, str(ROOT / "tools/migrate_facts/torch_dispatch.py"), "/dev/stdout"],
+                         capture_output=True, text=True, timeout=240)
+    assert run.returncode == 0, run.stderr
+    committed = (DATA / "torch_dispatch.tsv").read_text().splitlines()
+    assert [line for line in run.stdout.splitlines() if "\t" in line] == [line for line in committed if "\t" in line]
+
+
+FELL_BACK = """
+import os, sys, tempfile
+import torch, torch_npu
+log = tempfile.TemporaryFile()
+os.dup2(log.fileno(), 2)
+x = torch.rand(4, 4, device="npu") * 0.8 + 0.1
+for call in sys.argv[1:]:
+    start = log.seek(0, 2)
+    eval(call)
+    torch.npu.synchronize()
+    log.seek(start)
+    print("cpu" if b"will fall back to run on the CPU" in log.read() else "npu")
+"""
+
+
+def test_dispatch_table_foretells_what_runs():
+    """torch_npu warns once an operator when it falls back: what the table says is what happens on the virtual NPU."""
+    pytest.importorskip("torch_npu")
+    calls = {"torch.lgamma": "torch.lgamma(x)", "torch.fmax": "torch.fmax(x, x)", "torch.frexp": "torch.frexp(x)",
+             "torch.linalg.inv": "torch.linalg.inv(x)", "torch.special.entr": "torch.special.entr(x)", "torch.mode": "torch.mode(x)",
+             "torch.add": "torch.add(x, x)", "torch.erfinv": "torch.erfinv(x)", "torch.softmax": "torch.softmax(x, 0)",
+             "torch.cumsum": "torch.cumsum(x, 0)", "torch.Tensor.addmm_": "x.clone().addmm_(x, x)"}
+    run = subprocess.run([sys.executable, "-c", FELL_BACK, *calls.values()], capture_output=True, text=True, timeout=240)
+    assert run.returncode == 0, run.stdout + run.stderr
+    table = dict(rows("torch_dispatch.tsv"))
+    said = ["cpu" if table[name] == "cpu" else "npu" for name in calls]
+    assert dict(zip(calls, run.stdout.split())) == dict(zip(calls, said))
+
+
 def test_npu_names_exist():
     """A script that is rewritten to a name must find it."""
     pytest.importorskip("torch_npu")

@@ -12,7 +12,8 @@ DATA = ROOT / "src/migrate/support/data"
 VERSIONS = ["2.7.1", "2.11.0", "2.12.0", "2.13.0"]
 PRODUCTS = [("A2", "Atlas A2"), ("A3", "Atlas A3"), ("950DT", "950DT")]
 STATUS = {"works": ("works", "支持"), "adapted": ("with another package", "需配合其他软件包"), "manual": ("replace by hand", "需手工替换"),
-          "partial": ("in part", "部分支持"), "no": ("does not work", "不支持"), "unknown": ("unknown", "未知")}
+          "partial": ("in part", "部分支持"), "no": ("does not work", "不支持"), "unknown": ("unknown", "未知"),
+          "plain": ("PyTorch's code only", "仅为 PyTorch 代码")}
 CLASSES = {"supported": ("supported, nothing to migrate", "支持（无需迁移）"), "tool_api": ("supported after migration", "工具迁移后API功能支持"),
            "tool_train": ("training runs after migration", "工具迁移后训练功能打通"),
            "no_harmless": ("not supported, harmless", "不支持（不影响迁移，无需干预）"),
@@ -60,6 +61,10 @@ def page(zh):
                  "nearest of these.", "依据 torch_npu 支持清单统计的 API 数（函数、类、成员）。脚本的 torch 版本映射到最接近的版本。") + "\n",
              table([say("torch", "torch"), say("product", "产品"), say("supported", "支持"), say("not supported", "不支持"),
                     say("members differ", "成员不一")], counts()),
+             "## " + say("Functions that fall back to the CPU", "回退 CPU 执行的函数") + "\n",
+             say("torch_npu 2.13.0 has no kernel for these; results are right, operands and results are copied:",
+                 "torch_npu 2.13.0 无对应算子，结果正确但有主机拷贝：") + "\n",
+             ", ".join(row[0] for row in rows("torch_dispatch.tsv") if row[1] == "cpu") + "\n",
              "## torch.cuda\n",
              say("%d names below torch.cuda have a twin below torch.npu; these have none:", "torch.cuda 下 %d 个名称在 torch.npu 下有对应；以下没有：")
              % (len(rows("torch_cuda.tsv")) - len(lost)) + "\n",

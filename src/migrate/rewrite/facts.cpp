@@ -44,9 +44,7 @@ bool outside_lists(std::string_view api) noexcept {
 }
 
 bool worth_saying(const ThirdParty& known) noexcept {
-  if (!known.listed || known.status == PackageStatus::works) return false;
-  // packages that are only PyTorch's code run as far as PyTorch does
-  return known.status != PackageStatus::unknown || !known.note.en.starts_with("PyTorch code for any device");
+  return known.listed && known.status != PackageStatus::works && known.status != PackageStatus::plain;
 }
 
 struct Verdict {

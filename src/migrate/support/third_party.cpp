@@ -13,13 +13,14 @@ using support::Table;
 
 enum Column : size_t { kName, kStatus, kAlternative, kDistributions, kNoteEn, kNoteZh, kSource };
 
-constexpr std::array<std::pair<std::string_view, Bilingual>, 6> kStatuses = {{
+constexpr std::array<std::pair<std::string_view, Bilingual>, 7> kStatuses = {{
     {"unknown", {"unknown", "未知"}},
     {"works", {"works", "支持"}},
     {"adapted", {"works with another package", "需配合其他软件包"}},
     {"manual", {"replace by hand", "需手工替换"}},
     {"partial", {"works in part", "部分支持"}},
     {"no", {"does not work", "不支持"}},
+    {"plain", {"PyTorch's code only", "仅为 PyTorch 代码"}},
 }};
 
 const Table& packages() {

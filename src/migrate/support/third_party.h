@@ -14,6 +14,7 @@ enum class PackageStatus : uint8_t {
   manual,   ///< has a replacement that needs a hand
   partial,
   no,
+  plain,  ///< only PyTorch's code: runs as far as that does; nobody says more
 };
 
 struct ThirdParty {
