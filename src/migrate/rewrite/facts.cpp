@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "migrate/support/third_party.h"
+#include "migrate/support/torch_dispatch.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -51,6 +52,7 @@ struct Verdict {
   bool said = false;  ///< something is to be reported
   TorchApi api;
   std::string name;  ///< the part of the name that the lists have
+  RunsOn where = RunsOn::unknown;
 };
 
 /// The lists' word on a name under torch: of its longest part that they have.
@@ -65,6 +67,9 @@ Verdict verdict(std::string_view name, const Facts& f, bool called) {
     return v;
   }
   v.name = name;
+  // torch_npu's own dispatcher knows operators that the lists forget
+  v.where = runs_on(name);
+  if (v.where == RunsOn::npu || v.where == RunsOn::composite) return v;
   v.said = called && !outside_lists(name) && std::islower(static_cast<unsigned char>(name[name.rfind('.') + 1]));
   return v;
 }
@@ -217,7 +222,13 @@ void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool c
   const std::string_view version = kTorchVersions[facts.version];
   const bool unknown = v.api.api.empty();
   Finding& f = s.add(rule(unknown ? "PT602" : "PT601"), node, sure ? Confidence::Certain : Confidence::Likely, v.name);
-  if (unknown) {
+  if (v.where == RunsOn::cpu) {
+    f.category = Category::Performance;
+    f.rule = "PT604";
+    f.message = {
+        fmt::format("{} has no kernel in torch_npu: its operands are copied to the CPU and the result back", v.name),
+        fmt::format("torch_npu 没有 {} 的算子实现：操作数会拷贝到 CPU 计算后再拷回", v.name)};
+  } else if (unknown) {
     f.message = {fmt::format("the support list of torch_npu {} says nothing about {}: try it on the virtual NPU",
                              version, v.name),
                  fmt::format("torch_npu {} 的支持清单没有 {} 的说明：可在虚拟 NPU 上试运行", version, v.name)};
