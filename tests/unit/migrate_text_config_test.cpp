@@ -123,6 +123,22 @@ TEST(MigrateConfig, ReviewIsReportedOnly) {
   EXPECT_EQ(after("a.yaml", yaml, Confidence::Review), "accelerator: npu\nwhere: npu:0\nhow: hccl\n");
 }
 
+TEST(MigrateConfig, DockerfilesWithHereDocuments) {
+  EXPECT_EQ(after("Dockerfile",
+                  "RUN --mount=type=cache,target=/r \\\n bash -ex <<\"EOF\"\nCUDA_VISIBLE_DEVICES=0 a\nEOF\nRUN python "
+                  "t.py --device cuda\n"),
+            "RUN --mount=type=cache,target=/r \\\n bash -ex <<\"EOF\"\nASCEND_RT_VISIBLE_DEVICES=0 a\nEOF\nRUN python "
+            "t.py --device npu\n");
+  EXPECT_EQ(after("Dockerfile",
+                  "RUN python3 <<E\nx.cuda()\nE\nRUN echo $((1<<2)) && a --device cuda\nENV CUDA_VISIBLE_DEVICES=1\n"),
+            "RUN python3 <<E\nx.npu()\nE\nRUN echo $((1<<2)) && a --device npu\nENV ASCEND_RT_VISIBLE_DEVICES=1\n");
+}
+
+TEST(MigrateConfig, WorkflowsAreForReview) {
+  EXPECT_EQ(after(".github/workflows/a.yml", "matrix:\n  device: cuda\n"), "matrix:\n  device: cuda\n");
+  EXPECT_EQ(after(".github/workflows/a.yml", "run: python t.py --device cuda\n"), "run: python t.py --device npu\n");
+}
+
 TEST(MigrateConfig, Packages) {
   const auto rules = [](const char* path, std::string_view text) {
     std::string list;
