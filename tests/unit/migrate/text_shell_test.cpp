@@ -1,7 +1,7 @@
 // Shell scripts: what changes, what is only said, and what must not be touched.
 #include "migrate/text/shell.h"
 
-#include "migrate_text_support.h"
+#include "text_support.h"
 
 namespace updraft::migrate::text {
 namespace {

@@ -1,7 +1,7 @@
 // Configuration files: devices, backends and variables change under keys that mean them; the rest is said.
 #include "migrate/text/config.h"
 
-#include "migrate_text_support.h"
+#include "text_support.h"
 
 namespace updraft::migrate::text {
 namespace {

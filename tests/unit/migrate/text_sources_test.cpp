@@ -2,7 +2,7 @@
 #include "migrate/text/classify.h"
 #include "migrate/text/cuda_source.h"
 #include "migrate/text/file.h"
-#include "migrate_text_support.h"
+#include "text_support.h"
 
 namespace updraft::migrate::text {
 namespace {

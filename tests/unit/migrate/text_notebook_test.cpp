@@ -2,7 +2,7 @@
 #include "migrate/text/notebook.h"
 
 #include "migrate/text/ipython.h"
-#include "migrate_text_support.h"
+#include "text_support.h"
 
 namespace updraft::migrate::text {
 namespace {
