@@ -71,6 +71,20 @@ Value value_of(const ShellWord& word, std::size_t offset) {
   return {offset + at + 1, text.substr(at + 1, text.size() - at - 2), name};
 }
 
+/// python -c "import torch; …": a new line with an import goes to the front, where it is before what needs it.
+void keep_on_one_line(Edit& edit, std::string_view source) {
+  if (edit.begin != edit.end || source.find('\n') != std::string_view::npos) return;
+  if (!source.starts_with("import ") && !source.starts_with("from ")) return;
+  if (source.starts_with("from __future__")) return;
+  std::string_view line = edit.text;
+  while (line.starts_with('\n')) line.remove_prefix(1);
+  while (line.ends_with('\n')) line.remove_suffix(1);
+  if (!line.starts_with("import ") || line.size() == edit.text.size() || line.find('\n') != std::string_view::npos)
+    return;
+  edit.text = std::string(line) + "; ";
+  edit.begin = edit.end = 0;
+}
+
 }  // namespace
 
 std::string_view program_name(std::string_view word) {
@@ -319,7 +333,11 @@ void ShellRules::inside(const ShellWord& w, std::size_t from, bool python) {
     return std::string(text);
   });
   if (python) {
-    if (python_) sheet_.adopt(python_(embedded.text()), embedded);
+    if (!python_) return;
+    std::vector<Finding> found = python_(embedded.text());
+    for (Finding& f : found)
+      for (Edit& e : f.edits) keep_on_one_line(e, embedded.text());
+    sheet_.adopt(std::move(found), embedded);
     return;
   }
   ShellOptions inner = options_;

@@ -148,6 +148,24 @@ TEST(MigrateShell, SaysWhatHasNoEffect) {
   EXPECT_TRUE(rules("docker run --device /dev/davinci0 img").empty());
 }
 
+TEST(MigrateShell, OneLineOfPythonStaysOneLine) {
+  const auto python = [](std::string_view source) {
+    std::vector<Finding> found;
+    if (source.find("torch_npu") != std::string_view::npos) return found;
+    Finding& f = found.emplace_back();
+    f.rule = "PT1";
+    f.category = Category::Change;
+    f.message = {"en", "zh"};
+    f.begin = f.end = static_cast<std::uint32_t>(source.size());
+    f.edits.push_back({f.begin, f.end, "\nimport torch_npu"});
+    return found;
+  };
+  EXPECT_EQ(migrated("python -c \"import torch; print(1)\"\n", [&](std::string_view t) { return shell(t, python); }),
+            "python -c \"import torch_npu; import torch; print(1)\"\n");
+  EXPECT_EQ(migrated("python -c 'import torch\nprint(1)'\n", [&](std::string_view t) { return shell(t, python); }),
+            "python -c 'import torch\nprint(1)\nimport torch_npu'\n");
+}
+
 TEST(MigrateShell, Makefiles) {
   EXPECT_EQ(make_after("CUDA_VISIBLE_DEVICES ?= 0\nexport CUDA_VISIBLE_DEVICES\nDEVICE := cuda\n"),
             "ASCEND_RT_VISIBLE_DEVICES ?= 0\nexport ASCEND_RT_VISIBLE_DEVICES\nDEVICE := npu\n");
