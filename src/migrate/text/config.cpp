@@ -80,10 +80,13 @@ ConfigForm config_form(std::string_view path) {
 }
 
 std::vector<Finding> config(std::string_view path, std::string_view text, const PythonFindings& python, int depth) {
-  return config(config_form(path), text, python, depth);
+  // A workflow's matrix says device: cuda and means a build, not a tensor's place.
+  const bool workflow = path.find(".github/") != std::string_view::npos || path.ends_with(".gitlab-ci.yml");
+  return config(config_form(path), text, python, depth, workflow ? Confidence::Review : Confidence::Certain);
 }
 
-std::vector<Finding> config(ConfigForm form, std::string_view text, const PythonFindings& python, int depth) {
+std::vector<Finding> config(ConfigForm form, std::string_view text, const PythonFindings& python, int depth,
+                            Confidence most) {
   if (auto failure = too_large(text, "TX200"); !failure.empty()) return failure;
   if (form == ConfigForm::None || depth > kDeepest) return {};
   if (form == ConfigForm::Dockerfile) return dockerfile(text, python, depth);
@@ -92,7 +95,7 @@ std::vector<Finding> config(ConfigForm form, std::string_view text, const Python
     requirements(text, sheet);
     return sheet.take();
   }
-  ConfigRules rules(sheet, python, depth);
+  ConfigRules rules(sheet, python, depth, most);
   std::optional<ConfigError> error;
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return {};
   switch (form) {

@@ -17,6 +17,8 @@ ConfigForm config_form(std::string_view path);
 /// A file that cannot be read to its end has a Failure with the line, and findings of what stands before it.
 std::vector<Finding> config(std::string_view path, std::string_view text, const PythonFindings& python = {},
                             int depth = 0);
-std::vector<Finding> config(ConfigForm form, std::string_view text, const PythonFindings& python = {}, int depth = 0);
+/// `most`: no device string is surer than that.
+std::vector<Finding> config(ConfigForm form, std::string_view text, const PythonFindings& python = {}, int depth = 0,
+                            Confidence most = Confidence::Certain);
 
 }  // namespace updraft::migrate::text

@@ -29,8 +29,8 @@ bool is_true(std::string_view v) {
 
 }  // namespace
 
-ConfigRules::ConfigRules(Sheet& sheet, const PythonFindings& python, int depth)
-    : sheet_(sheet), python_(python), depth_(depth) {
+ConfigRules::ConfigRules(Sheet& sheet, const PythonFindings& python, int depth, Confidence most)
+    : sheet_(sheet), python_(python), depth_(depth), most_(most) {
   const std::string_view head = sheet.text().substr(0, 100000);
   deepspeed_ = head.find("zero_optimization") != std::string_view::npos ||
                head.find("train_micro_batch_size_per_gpu") != std::string_view::npos;
@@ -87,11 +87,11 @@ void ConfigRules::key(const KeyPath& path, const Scalar& key) {
 bool ConfigRules::device(std::string_view key, const Scalar& value, std::size_t offset) {
   const auto judgement = judge(key, value.raw.substr(offset));
   if (!judgement || judgement->words.empty()) return false;
-  Finding& f =
-      sheet_.add(judgement->meaning == Meaning::Backend  ? "TX202"
-                 : judgement->meaning == Meaning::Device ? "TX201"
-                                                         : "TX206",
-                 Category::Change, judgement->confidence, value.begin + offset, value.end, reason(*judgement, key));
+  Finding& f = sheet_.add(judgement->meaning == Meaning::Backend  ? "TX202"
+                          : judgement->meaning == Meaning::Device ? "TX201"
+                                                                  : "TX206",
+                          Category::Change, std::min(judgement->confidence, most_), value.begin + offset, value.end,
+                          reason(*judgement, key));
   for (const Word& w : judgement->words)
     f.edits.push_back({static_cast<std::uint32_t>(value.begin + offset + w.begin),
                        static_cast<std::uint32_t>(value.begin + offset + w.end), std::string(w.replacement)});
@@ -235,12 +235,14 @@ void ConfigRules::frameworks(const KeyPath& path, const Scalar& value) {
          "bf16");
   } else if ((key == "load_in_8bit" || key == "load_in_4bit") && is_true(v)) {
     note("TX225", Category::ThirdParty, value,
-         {"loads by bitsandbytes, which NPU does not support", "通过 bitsandbytes 加载，NPU 不支持"});
+         {"loads by bitsandbytes, of which NPUs have little (recent builds: 4-bit nf4)",
+          "通过 bitsandbytes 加载，NPU 支持很少（新版本的 4 位 nf4）"});
   } else if ((key == "quant_method" || key == "quantization" || key == "quantization_method" ||
               key == "quantization_bit_backend") &&
              (v == "bitsandbytes" || v == "bnb" || v == "gptq" || v == "awq")) {
     note("TX225", Category::ThirdParty, value,
-         {std::string(v) + " runs CUDA kernels: not supported on NPU", std::string(v) + " 使用 CUDA 算子：NPU 不支持"});
+         {std::string(v) + " runs CUDA kernels: look whether its version has them for NPU",
+          std::string(v) + " 使用 CUDA 算子：请确认所用版本是否支持 NPU"});
   } else if ((key == "attn_implementation" || key == "_attn_implementation" || key == "flash_attn" ||
               key == "use_flash_attn" || key == "use_flash_attention" || key == "use_flash_attention_2") &&
              (v == "flash_attention_2" || v == "fa2" || is_true(v))) {

@@ -12,7 +12,8 @@ class Embedded;
 
 class ConfigRules : public ConfigHandler {
  public:
-  ConfigRules(Sheet& sheet, const PythonFindings& python, int depth);
+  /// `most`: no device string is surer than that.
+  ConfigRules(Sheet& sheet, const PythonFindings& python, int depth, Confidence most);
 
   void key(const KeyPath& path, const Scalar& key) override;
   void value(const KeyPath& path, const Scalar& value) override;
@@ -30,6 +31,7 @@ class ConfigRules : public ConfigHandler {
   Sheet& sheet_;
   const PythonFindings& python_;
   int depth_;
+  Confidence most_;
   bool deepspeed_;           ///< the text looks like a configuration of DeepSpeed
   std::string_view option_;  ///< the element before, if it is an option: ["--device", "cuda"]
   std::size_t option_depth_ = 0;

@@ -55,7 +55,7 @@ class Dockerfile {
     else if (keyword == "ENV" || keyword == "ARG") variables(rest, word);
     else if ((keyword == "RUN" || keyword == "CMD" || keyword == "ENTRYPOINT") && rest.starts_with("["))
       list(rest, word);
-    else if (keyword == "RUN" && rest.starts_with("<<")) next = here(rest, next);
+    else if (keyword == "RUN" && rest.find("<<") != std::string_view::npos) next = here(word, end, next);
     else if (keyword == "RUN" || keyword == "CMD" || keyword == "ENTRYPOINT") script(word, end, true);
     return next;
   }
@@ -118,32 +118,44 @@ class Dockerfile {
     sheet_.adopt(arguments(rest, words, python_), embedded);
   }
 
-  /// RUN <<EOF … EOF; where the next instruction begins.
-  std::size_t here(std::string_view rest, std::size_t at) {
-    rest.remove_prefix(2);
-    const bool tabs = rest.starts_with("-");
-    if (tabs) rest.remove_prefix(1);
-    std::string delimiter(rest.substr(0, rest.find_first_of(" \t\r")));
+  /// RUN <<EOF … EOF is a script, RUN bash -e <<EOF … EOF a command with a here-document; where the next instruction
+  /// begins.
+  std::size_t here(std::size_t begin, std::size_t end, std::size_t at) {
+    const std::string_view rest = text_.substr(begin, end - begin);
+    std::string_view word = rest.substr(rest.find("<<") + 2);
+    const bool tabs = word.starts_with("-");
+    if (tabs) word.remove_prefix(1);
+    while (word.starts_with(" ")) word.remove_prefix(1);
+    std::string delimiter(word.substr(0, word.find_first_of(" \t\r\n;|&<>)")));
     std::erase_if(delimiter, [](char c) { return c == '"' || c == '\''; });
-    const std::size_t begin = at;
-    while (at < text_.size()) {
-      const std::size_t end = line_end(at);
-      std::string_view line = text_.substr(at, end - at);
+    std::string_view command = rest;
+    while (command.starts_with("--")) {  // --mount=…
+      command.remove_prefix(std::min(command.find_first_of(" \t"), command.size()));
+      command.remove_prefix(std::min(command.find_first_not_of(" \t\\\r\n"), command.size()));
+    }
+    const bool alone = command.starts_with("<<");
+    const std::size_t body = at;
+    while (!delimiter.empty() && endless_ < 20 && at < text_.size()) {
+      const std::size_t stop = line_end(at);
+      std::string_view line = text_.substr(at, stop - at);
       if (line.ends_with('\r')) line.remove_suffix(1);
       if (tabs) line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+      const std::size_t next = std::min(stop + 1, text_.size());
       if (line == delimiter) {
-        script(begin, at, false);
-        return std::min(end + 1, text_.size());
+        script(alone ? body : begin, alone ? at : next, false);
+        return next;
       }
-      at = std::min(end + 1, text_.size());
+      at = next;
     }
-    script(begin, at, false);
-    return at;
+    ++endless_;
+    script(begin, end, true);  // a shift, or a here-document that does not end
+    return body;
   }
 
   std::string_view text_;
   const PythonFindings& python_;
   int depth_;
+  int endless_ = 0;  ///< here-documents that do not end: each costs a walk through the file
   Sheet sheet_;
 };
 

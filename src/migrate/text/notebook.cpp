@@ -115,6 +115,14 @@ class Reader {
   std::size_t number_ = 0;
 };
 
+/// Is the last thing an escaped newline?
+bool ends_in_newline(std::string_view json) {
+  if (!json.ends_with("\\n")) return false;
+  std::size_t backslashes = 0;
+  while (backslashes + 1 < json.size() && json[json.size() - 2 - backslashes] == '\\') ++backslashes;
+  return backslashes % 2 == 1;
+}
+
 /// How text is written into the strings of a source: escaped, and in lists with a new element for each new line.
 Embedded::Encode encoder(std::string_view json, const Cell& cell, bool ascii) {
   std::string separator;
@@ -128,20 +136,22 @@ Embedded::Encode encoder(std::string_view json, const Cell& cell, bool ascii) {
     while (at > 0 && std::string_view(" \t\r\n").find(json[at - 1]) != std::string_view::npos && end - at < 200) --at;
     if (at > 0 && json[at - 1] == '[') separator = "\"," + std::string(json.substr(at, end - at)) + "\"";
   }
-  return
-      [json, separator, ascii](std::string_view text, std::uint32_t, std::uint32_t end) -> std::optional<std::string> {
-        if (separator.empty()) return json_escaped(text, ascii);
-        std::string out;
-        while (!text.empty()) {
-          const std::size_t newline = text.find('\n');
-          const std::string_view line = text.substr(0, newline == std::string_view::npos ? newline : newline + 1);
-          text.remove_prefix(line.size());
-          out += json_escaped(line, ascii);
-          const bool last = text.empty() && end < json.size() && json[end] == '"';
-          if (newline != std::string_view::npos && !last) out += separator;
-        }
-        return out;
-      };
+  return [json, separator, ascii](std::string_view text, std::uint32_t begin,
+                                  std::uint32_t end) -> std::optional<std::string> {
+    if (separator.empty()) return json_escaped(text, ascii);
+    std::string out;
+    if (begin == end && end < json.size() && json[end] == '"' && ends_in_newline(json.substr(0, begin)))
+      out = separator;
+    while (!text.empty()) {
+      const std::size_t newline = text.find('\n');
+      const std::string_view line = text.substr(0, newline == std::string_view::npos ? newline : newline + 1);
+      text.remove_prefix(line.size());
+      out += json_escaped(line, ascii);
+      const bool last = text.empty() && end < json.size() && json[end] == '"';
+      if (newline != std::string_view::npos && !last) out += separator;
+    }
+    return out;
+  };
 }
 
 void embed(std::string_view json, const Cell& cell, Embedded& into) {

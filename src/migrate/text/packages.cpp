@@ -25,9 +25,9 @@ constexpr std::array kPackages = std::to_array<Package>({
      "其算子为 CUDA 实现：请用 msModelSlim 量化或不量化运行"},
     {"autoawq-kernels", "", "CUDA kernels: there is nothing like them for NPU", "CUDA 算子，NPU 上没有对应版本"},
     {"bitsandbytes*", "torch_npu.optim.NpuFusedAdamW",
-     "its 8-bit optimizers and 4-bit layers are CUDA's and are not supported on NPU: take an optimizer of "
-     "torch_npu.optim and bf16",
-     "其 8 位优化器与 4 位层为 CUDA 实现，NPU 不支持：请用 torch_npu.optim 的优化器与 bf16"},
+     "its 8-bit optimizers and layers are CUDA's: take an optimizer of torch_npu.optim and bf16; of NPUs only recent "
+     "builds know a little (4-bit nf4)",
+     "其 8 位优化器与层为 CUDA 实现：请用 torch_npu.optim 的优化器与 bf16；仅新版本对 NPU 有少量支持（4 位 nf4）"},
     {"bmtrain", "DeepSpeed ZeRO or FSDP", "not supported on NPU: shard by DeepSpeed ZeRO or FSDP",
      "NPU 不支持：请用 DeepSpeed ZeRO 或 FSDP"},
     {"colossalai", "torch_npu.optim.NpuFusedAdamW", "its HybridAdam is not supported on NPU",

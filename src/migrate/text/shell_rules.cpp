@@ -71,6 +71,20 @@ Value value_of(const ShellWord& word, std::size_t offset) {
   return {offset + at + 1, text.substr(at + 1, text.size() - at - 2), name};
 }
 
+/// python -c "import torch; …": a new line with an import goes to the front, where it is before what needs it.
+void keep_on_one_line(Edit& edit, std::string_view source) {
+  if (edit.begin != edit.end || source.find('\n') != std::string_view::npos) return;
+  if (!source.starts_with("import ") && !source.starts_with("from ")) return;
+  if (source.starts_with("from __future__")) return;
+  std::string_view line = edit.text;
+  while (line.starts_with('\n')) line.remove_prefix(1);
+  while (line.ends_with('\n')) line.remove_suffix(1);
+  if (!line.starts_with("import ") || line.size() == edit.text.size() || line.find('\n') != std::string_view::npos)
+    return;
+  edit.text = std::string(line) + "; ";
+  edit.begin = edit.end = 0;
+}
+
 }  // namespace
 
 std::string_view program_name(std::string_view word) {
@@ -148,12 +162,18 @@ void ShellRules::variables(const ShellCommand& command) {
     const std::string_view text = w.text;
     const std::size_t name = assigned_name(text);
     if (name == 0 && !(i == 0 && (names || first == "env"))) leading = leading && names;
+    // ARGS="--device cuda", CMD="python train.py --device cuda": read by itself
+    const std::size_t value_at = name > 0 ? text.find('=') + 1 : 0;
+    const bool command_text = name > 0 && leading && w.quoted && text.find("--", value_at) != std::string_view::npos &&
+                              text.find(' ', value_at) != std::string_view::npos;
+    if (command_text) inside(w, value_at, false);
     // NAME=… at the start, after a comma (--export=ALL,NAME=…) or an option's = ; once each
     if (!(w.single && w.text.find(' ') != std::string::npos && !leading)) {
       for (std::size_t at = text.find('='); at != std::string_view::npos; at = text.find('=', at + 1)) {
         std::size_t end = at, begin;
         if (end > 0 && text[end - 1] == '+') --end;
         for (begin = end; begin > 0 && is_name_byte(text[begin - 1]) && end - begin < 80; --begin) {}
+        if (begin > 0 && command_text) break;
         if (begin == end || (begin > 0 && text[begin - 1] != ',' && text[begin - 1] != '=' && text[begin - 1] != ' '))
           continue;
         if (begin == 0 && w.begin != w.at[0] && !w.quoted) continue;
@@ -290,6 +310,42 @@ void ShellRules::patterns(const ShellWord& subject, const std::vector<ShellWord>
   }
 }
 
+/// The word's text from `from` on is Python, or else a command or arguments.
+void ShellRules::inside(const ShellWord& w, std::size_t from, bool python) {
+  if (options_.depth >= kDeepest || w.at.size() <= from) return;
+  const std::string_view all = sheet_.text();
+  std::size_t first = w.at[from];
+  if (first > w.begin && (all[first - 1] == '\'' || all[first - 1] == '"')) --first;
+  if (first > w.begin && all[first - 1] == '\\') --first;
+  const char quote = all[first];
+  Embedded embedded;
+  for (std::size_t k = from; k < w.at.size(); ++k) {
+    const std::size_t at = w.at[k];
+    const bool escaped = at > w.begin && all[at - 1] == '\\' && (k == 0 || w.at[k - 1] + 1 < at);
+    if (escaped) embedded.unit(std::string_view(w.text).substr(k, 1), at - 1, at + 1);
+    else embedded.same(std::string_view(w.text).substr(k, 1), at);
+  }
+  embedded.encode_by([quote, lines = options_.lines || options_.makefile](std::string_view text, std::uint32_t,
+                                                                          std::uint32_t) -> std::optional<std::string> {
+    const std::string_view never = quote == '\'' ? "'" : quote == '"' ? "\"\\$`!" : " \t'\"\\$`!;&|<>()*?[]{}#\n";
+    if (text.find_first_of(never) != std::string_view::npos || (lines && text.find('\n') != std::string_view::npos))
+      return std::nullopt;
+    return std::string(text);
+  });
+  if (python) {
+    if (!python_) return;
+    std::vector<Finding> found = python_(embedded.text());
+    for (Finding& f : found)
+      for (Edit& e : f.edits) keep_on_one_line(e, embedded.text());
+    sheet_.adopt(std::move(found), embedded);
+    return;
+  }
+  ShellOptions inner = options_;
+  inner.expansions = w.single && quote == '\'';
+  inner.depth = options_.depth + 1;
+  sheet_.adopt(shell(embedded.text(), python_, inner), embedded);
+}
+
 void ShellRules::nested(const ShellCommand& command) {
   const auto& words = command.words;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -308,33 +364,8 @@ void ShellRules::nested(const ShellCommand& command) {
         break;
       }
     }
-    if (code == 0 || options_.depth >= kDeepest) return;
-    const ShellWord& w = words[code];
-    const std::string_view raw = sheet_.text().substr(w.begin, w.end - w.begin);
-    if (raw.size() < 2 || w.text.empty()) return;
-    const char quote = raw[0];
-    Embedded embedded;
-    for (std::size_t k = 0; k < w.at.size(); ++k) {
-      const std::size_t at = w.at[k];
-      const bool escaped = at > w.begin && sheet_.text()[at - 1] == '\\' && (k == 0 || w.at[k - 1] + 1 < at);
-      if (escaped) embedded.unit(std::string_view(w.text).substr(k, 1), at - 1, at + 1);
-      else embedded.same(std::string_view(w.text).substr(k, 1), at);
-    }
-    embedded.encode_by([quote, lines = options_.lines || options_.makefile](
-                           std::string_view text, std::uint32_t, std::uint32_t) -> std::optional<std::string> {
-      const std::string_view never = quote == '\'' ? "'" : quote == '"' ? "\"\\$`!" : " \t'\"\\$`!;&|<>()*?[]{}#\n";
-      if (text.find_first_of(never) != std::string_view::npos || (lines && text.find('\n') != std::string_view::npos))
-        return std::nullopt;
-      return std::string(text);
-    });
-    if (python && python_) {
-      sheet_.adopt(python_(embedded.text()), embedded);
-    } else if (shell_program) {
-      ShellOptions inner = options_;
-      inner.expansions = w.single && quote == '\'';
-      inner.depth = options_.depth + 1;
-      sheet_.adopt(shell(embedded.text(), python_, inner), embedded);
-    }
+    if (code == 0) return;
+    inside(words[code], 0, python);
     return;
   }
 }

@@ -29,6 +29,7 @@ class ShellRules : public ShellHandler {
   void options(const ShellCommand& command);
   void comparisons(const ShellCommand& command);
   void nested(const ShellCommand& command);
+  void inside(const ShellWord& word, std::size_t from, bool python);
   void tools(const ShellCommand& command);
   void packages(const ShellCommand& command, std::size_t from);
   void note(std::string_view rule, Category category, std::size_t begin, std::size_t end, Text message,
