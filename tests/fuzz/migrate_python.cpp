@@ -13,7 +13,7 @@ namespace {
 
 using namespace updraft::migrate;
 
-std::string rewrite(const std::string& text, const rules::RuleSet& rules) {
+std::string rewritten(const std::string& text, const rules::RuleSet& rules) {
   const names::Project project([&](const std::string&) { return text; }, {"main.py"});
   const names::Module module("main.py", text, &project);
   const rewrite::Facts facts;
@@ -32,8 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rules::add_builtin(*r, "pytorch");
     return r;
   }();
-  const std::string once = rewrite(std::string(reinterpret_cast<const char*>(data), size), *rules);
-  const std::string twice = rewrite(once, *rules);
-  if (rewrite(twice, *rules) != twice) std::abort();  // broken syntax may take two runs, never more
+  const std::string once = rewritten(std::string(reinterpret_cast<const char*>(data), size), *rules);
+  const std::string twice = rewritten(once, *rules);
+  if (rewritten(twice, *rules) != twice) std::abort();  // broken syntax may take two runs, never more
   return 0;
 }
