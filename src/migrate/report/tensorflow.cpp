@@ -17,11 +17,11 @@ struct Names {
   std::string_view id, en, zh;
 };
 constexpr std::array<Names, 8> kNames = {{
-    {"supported", "supported", "支持(无需迁移)"},
+    {"supported", "supported", "支持（无需迁移）"},
     {"supported-after-migration", "supported once migrated", "工具迁移后API功能支持"},
     {"runs-after-migration", "trains once migrated", "工具迁移后训练功能打通"},
-    {"unsupported-harmless", "unsupported, nothing to do", "不支持(不影响迁移,无需干预)"},
-    {"unsupported", "unsupported, do not use", "不支持(无迁移方案,建议不使用)"},
+    {"unsupported-harmless", "unsupported, nothing to do", "不支持（不影响迁移，无需干预）"},
+    {"unsupported", "unsupported, do not use", "不支持（无迁移方案，建议不使用）"},
     {"deprecated", "deprecated", "废弃类"},
     {"analysing", "under analysis", "分析中"},
     {"not-involved", "no operator is involved", "不涉及"},

@@ -202,7 +202,7 @@ FileResult tensorflow_file() {
                {"TF010", Category::Change, Confidence::Certain, "tf.data.Dataset.batch"})
       .tell("hvd.allreduce", {"TF400", Category::Unsupported, Confidence::Certain, "hvd.allreduce"})
       .tell("tf.sqrt", {"TF900", Category::Note, Confidence::Certain, "tf.sqrt", "supported"})
-      .tell("tf.abs", {"TF900", Category::Note, Confidence::Certain, "tf.abs", "支持(无需迁移)"})
+      .tell("tf.abs", {"TF900", Category::Note, Confidence::Certain, "tf.abs", "支持（无需迁移）"})
       .tell("tf.abs", {"TF900", Category::Note, Confidence::Certain, "tf.abs", "supported"})
       .tell("tf.odd", {"TF901", Category::Unknown, Confidence::Certain, "tf.odd"})
       .done();
