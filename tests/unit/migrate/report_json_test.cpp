@@ -13,7 +13,7 @@
 #include "migrate/report/json.h"
 #include "migrate/report/sarif.h"
 #include "migrate/report/utf8.h"
-#include "migrate_report_sample.h"
+#include "report_sample.h"
 
 namespace updraft::migrate::report {
 namespace {
