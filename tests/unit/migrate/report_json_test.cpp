@@ -79,10 +79,8 @@ class Schema {
 };
 
 Json schema() {
-  std::string path = __FILE__;
-  path = path.substr(0, path.rfind("tests/unit/")) + "docs/use/migrate-report.schema.json";
-  std::ifstream in(path);
-  EXPECT_TRUE(in.good()) << path;
+  std::ifstream in(UPDRAFT_REPORT_SCHEMA);
+  EXPECT_TRUE(in.good()) << UPDRAFT_REPORT_SCHEMA;
   return Json::parse(in);
 }
 
@@ -353,8 +351,8 @@ TEST(MigrateReportSarif, FingerprintsOutliveLinesAbove) {
     result.files.push_back(
         Build("a.py", head + "x.cuda()\ny.cuda()\n").replace("cuda", "npu").replace("cuda", "npu").done());
     std::vector<std::string> list;
-    for (const Json& one : Json::parse(sarif(result))["runs"][0]["results"])
-      list.push_back(one["partialFingerprints"]["updraftSite/v1"]);
+    const Json log = Json::parse(sarif(result));
+    for (const Json& one : log["runs"][0]["results"]) list.push_back(one["partialFingerprints"]["updraftSite/v1"]);
     return list;
   };
   EXPECT_EQ(prints(""), prints("import os\n\n\n"));
