@@ -81,6 +81,11 @@
     }));
   }
   const legend = parts => el('div.legend', parts.map(([tone, n, label]) => el('span', el('i.dot.bg-' + tone), el('b.num', number(n)), ' ' + label)));
+  /** Names may break behind dots and underscores. */
+  const breakable = name => name.split(/(?<=[._/])/).flatMap((part, i) => i ? [el('wbr'), part] : [part]);
+  /** Text in which addresses are links, shown by their ends. */
+  const linked = text => text.split(/(https:\/\/[^\s()<>"']+)/).map((part, i) => i % 2
+    ? el('a', { href: part, rel: 'noreferrer noopener', target: '_blank', title: part }, part.split('/')[2] + '/…/' + part.slice(part.lastIndexOf('/') + 1)) : part);
   const pill = (text, tone) => el('span.pill' + (tone ? '.' + tone : ''), text);
 
   // ---- the head of the page
@@ -152,9 +157,9 @@
   }
   function tables() {
     const th = (key, extra) => el('th' + (extra || ''), t(key));
-    const name = x => el('td.word', el('span.mono', x[0]));
+    const name = x => el('td.word', el('span.mono', breakable(x[0])));
     const counts = x => [el('td.count', number(x[2])), el('td.count', number(x[3]))];
-    const why = x => el('td.why', data.texts[x[5]][lang], x[4] ? [' ', el('span.mono', '→ ' + x[4])] : '');
+    const why = x => el('td.why', linked(data.texts[x[5]][lang]), x[4] ? [' ', el('span.mono', '→ ' + x[4])] : '');
     const mark = state => { const key = ['maybe', 'no', 'yes'][state]; return el('td.mark', el('span.' + key, { title: t(key), 'aria-label': t(key) }, ['?', '✕', '✓'][state])); };
     const marks = x => data.products.map((_, i) => mark(x[6] ? x[6][i] : 0));
     const asked = () => data.products.map((p, i) => el('th.mark' + (p.includes(data.request.product) ? '.asked' : ''), { title: p[1] }, i === 3 && lang ? '训练系列' : p[0]));
@@ -163,11 +168,11 @@
     const cells = x => [name(x), known && marks(x), counts(x), why(x)];
     return [table(t('notWork'), UNSUPPORTED, heads(), cells),
       table(t('packageTable'), PACKAGE, [th('name'), th('instead'), th('uses', '.count'), th('files', '.count'), th('why', '.why')],
-        x => [name(x), el('td.word', x[4] ? el('span.mono', x[4]) : '–'), counts(x), el('td.why', data.texts[x[5]][lang])]),
+        x => [name(x), el('td.word', x[4] ? el('span.mono', breakable(x[4])) : '–'), counts(x), el('td.why', linked(data.texts[x[5]][lang]))]),
       table(t('cudaTable'), CUDA, [th('name'), th('uses', '.count'), th('files', '.count'), th('why', '.why')], x => [name(x), counts(x), why(x)]),
       table(t('unknownApis'), UNKNOWN, heads(), cells),
       table(t('faster'), AFFINITY, [th('api'), th('instead'), th('uses', '.count'), th('files', '.count')],
-        x => [name(x), el('td.word', el('span.mono', x[4])), counts(x)])];
+        x => [name(x), el('td.word', el('span.mono', breakable(x[4]))), counts(x)])];
   }
 
   // ---- files
@@ -244,7 +249,7 @@
     return el('div.note', el('div.head', f[CAT] === CHANGE ? '' : pill(categoryWords[f[CAT]][lang], categoryTone[f[CAT]]), pill(confidenceWords[f[CONF]][lang], confidenceTone[f[CONF]]),
       f[CAT] === CHANGE && !f[APPLIED] ? pill(t('notMade'), 'bad') : '', el('span.rule', data.names[f[RULE]]),
       startLine === f[LINE] ? '' : el('span.at', `${t('line')} ${f[LINE]}`)),
-    el('div', data.texts[f[TEXT]][lang]),
+    el('div', linked(data.texts[f[TEXT]][lang])),
     api || instead ? el('div.names', api, instead ? [api ? ' → ' : '→ ', el('b', instead)] : '') : '');
   }
 
