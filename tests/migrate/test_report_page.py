@@ -103,6 +103,13 @@ def test_language_and_filters(browser, samples):
     assert browser.complaints() == []
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_addresses_are_links(browser, samples, lang):
+    show(browser, samples / "report.html", "open=1&lang=" + lang)
+    assert set(browser.run("[...document.querySelectorAll('a')].map(a => a.href)")) == {"https://example.org/x/list.md"}
+    assert texts(browser, "a")[0] == "example.org/…/list.md"
+
+
 def test_nothing_hostile_runs(browser, samples):
     browser.size(1400, 1200)
     for lang in ("en", "zh"):

@@ -3,6 +3,7 @@
   const data = JSON.parse(document.getElementById('data').textContent);
   const app = document.getElementById('app');
   const CHANGE = 0, UNSUPPORTED = 1, UNKNOWN = 2, PACKAGE = 3, CUDA = 4, AFFINITY = 5, PRECISION = 6, PERFORMANCE = 7, FAILURE = 9;
+  const ROWS = 8;  // of a table that are shown before one asks for the others
   const CHUNK = 80;  // files, or blocks of a file, that are put into the page at once
 
   // [English, 中文]
@@ -84,7 +85,7 @@
   /** Names may break behind dots and underscores. */
   const breakable = name => name.split(/(?<=[._/])/).flatMap((part, i) => i ? [el('wbr'), part] : [part]);
   /** Text in which addresses are links, shown by their ends. */
-  const linked = text => text.split(/(https:\/\/[^\s()<>"']+)/).map((part, i) => i % 2
+  const linked = text => text.split(/(https:\/\/[\w\-./~%#?=&:+@]+)/).map((part, i) => i % 2
     ? el('a', { href: part, rel: 'noreferrer noopener', target: '_blank', title: part }, part.split('/')[2] + '/…/' + part.slice(part.lastIndexOf('/') + 1)) : part);
   const pill = (text, tone) => el('span.pill' + (tone ? '.' + tone : ''), text);
 
@@ -150,16 +151,16 @@
     if (!subjects.length) return null;
     const body = el('tbody');
     const fill = (from, to) => subjects.slice(from, to).forEach(x => body.append(el('tr', row(x))));
-    fill(0, 15);
-    const rest = subjects.length - 15;
-    const more = rest > 0 ? el('button.link', { type: 'button', onclick: () => { fill(15); more.remove(); } }, say('allLines', { n: rest })) : null;
+    fill(0, ROWS);
+    const rest = subjects.length - ROWS;
+    const more = rest > 0 ? el('button.link', { type: 'button', onclick: () => { fill(ROWS); more.remove(); } }, say('allLines', { n: rest })) : null;
     return el('section.card.section', el('h2', title), el('div.scroll', el('table', el('thead', el('tr', columns)), body)), more);
   }
   function tables() {
     const th = (key, extra) => el('th' + (extra || ''), t(key));
     const name = x => el('td.word', el('span.mono', breakable(x[0])));
     const counts = x => [el('td.count', number(x[2])), el('td.count', number(x[3]))];
-    const why = x => el('td.why', linked(data.texts[x[5]][lang]), x[4] ? [' ', el('span.mono', '→ ' + x[4])] : '');
+    const why = x => el('td.why', linked(data.texts[x[5]][lang]), x[4] && !data.texts[x[5]][lang].includes(x[4]) ? [' ', el('span.mono', '→ ' + x[4])] : '');
     const mark = state => { const key = ['maybe', 'no', 'yes'][state]; return el('td.mark', el('span.' + key, { title: t(key), 'aria-label': t(key) }, ['?', '✕', '✓'][state])); };
     const marks = x => data.products.map((_, i) => mark(x[6] ? x[6][i] : 0));
     const asked = () => data.products.map((p, i) => el('th.mark' + (p.includes(data.request.product) ? '.asked' : ''), { title: p[1] }, i === 3 && lang ? '训练系列' : p[0]));
