@@ -1,7 +1,9 @@
 #include "migrate/report/json.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "migrate/report/products.h"
 #include "migrate/report/summary.h"
 #include "migrate/report/utf8.h"
 
@@ -63,13 +65,16 @@ Json summary(const ProjectResult& result) {
     categories[std::string(name(static_cast<Category>(i)))] = summary.counts.category[i];
   for (const Step& step : summary.steps)
     steps.push_back({{"category", name(step.category)}, {"sites", step.sites}, {"what", text(step.what)}});
-  for (const Subject& subject : summary.subjects)
-    subjects.push_back({{"name", subject.name},
-                        {"category", name(subject.category)},
-                        {"sites", subject.sites},
-                        {"files", subject.files},
-                        {"suggestion", subject.suggestion},
-                        {"message", text(subject.message)}});
+  for (const Subject& subject : summary.subjects) {
+    Json one = {{"name", subject.name},   {"category", name(subject.category)}, {"sites", subject.sites},
+                {"files", subject.files}, {"suggestion", subject.suggestion},   {"message", text(subject.message)}};
+    if (const auto marks = products(subject.name, subject.category, result.request))
+      for (std::size_t i = 0; i < marks->size(); ++i)
+        one["products"][std::string(name_of(static_cast<Product>(i)))] = (*marks)[i] == Support::yes  ? "yes"
+                                                                         : (*marks)[i] == Support::no ? "no"
+                                                                                                      : "unknown";
+    subjects.push_back(std::move(one));
+  }
   return {
       {"files",
        {{"seen", result.seen},

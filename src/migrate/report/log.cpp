@@ -33,8 +33,8 @@ std::string log(const ProjectResult& result, Language language) {
   const bool zh = language == Language::zh;
   line("INFO", one_line(request.command));
   line("INFO", fmt::format("{} {} -> {}", zh ? "迁移" : "migrating", one_line(request.input),
-                           request.output.empty() ? (zh ? "(不写输出)" : "(no output)") : one_line(request.output)));
-  line("INFO", fmt::format(fmt::runtime(zh ? "{} {},依据 {} 的支持情况,产品 {},改动的最低把握:{}"
+                           request.output.empty() ? (zh ? "（不写输出）" : "(no output)") : one_line(request.output)));
+  line("INFO", fmt::format(fmt::runtime(zh ? "{} {}，依据 {} 的支持情况，产品 {}，改动的最低把握：{}"
                                            : "{} {}, support as of {}, product {}, changes at least {}"),
                            one_line(request.framework), one_line(request.version), one_line(request.facts),
                            one_line(request.product), name(request.least)));
@@ -47,16 +47,16 @@ std::string log(const ProjectResult& result, Language language) {
       if (!finding.suggestion.empty()) text += " -> " + one_line(finding.suggestion);
       line(level(finding), text + ": " + one_line(in(finding.message, language)));
     }
-    if (file.failed) line("ERROR", path + (zh ? ":未能迁移,原样复制" : ": not migrated, copied as it is"));
-    else if (file.changed) line("INFO", path + (zh ? ":已迁移" : ": migrated"));
+    if (file.failed) line("ERROR", path + (zh ? "：未能迁移，原样复制" : ": not migrated, copied as it is"));
+    else if (file.changed) line("INFO", path + (zh ? "：已迁移" : ": migrated"));
   }
   const Summary summary = summarize(result);
-  for (const Step& step : summary.steps) line("INFO", (zh ? "下一步:" : "next: ") + one_line(in(step.what, language)));
+  for (const Step& step : summary.steps) line("INFO", (zh ? "下一步：" : "next: ") + one_line(in(step.what, language)));
   line("INFO",
        fmt::format(
-           fmt::runtime(
-               zh ? "扫描 {} 个文件(Python {} 个),改动 {} 个文件共 {} 处,待确认 {} 处,失败 {} 个文件,用时 {:.2f} 秒"
-                  : "{} files seen ({} Python), {} changed at {} places, {} places left, {} failed, {:.2f} s"),
+           fmt::runtime(zh ? "扫描 {} 个文件（Python {} 个），改动 {} 个文件共 {} 处，待确认 {} 处，失败 {} "
+                             "个文件，用时 {:.2f} 秒"
+                           : "{} files seen ({} Python), {} changed at {} places, {} places left, {} failed, {:.2f} s"),
            result.seen, result.python, summary.changed, summary.counts.changes_applied(), summary.counts.changes_left(),
            summary.failed, result.seconds));
   return out;

@@ -23,7 +23,7 @@ const std::string& subject(const Finding& finding) noexcept { return finding.api
 std::string tips(const Finding& finding, Language language) {
   std::string text = in(finding.message, language);
   if (!finding.suggestion.empty() && text.find(finding.suggestion) == std::string::npos)
-    text += (text.empty() ? "" : " ") + std::string(language == Language::zh ? "可用:" : "Take instead: ") +
+    text += (text.empty() ? "" : " ") + std::string(language == Language::zh ? "可用：" : "Take instead: ") +
             finding.suggestion;
   return text;
 }

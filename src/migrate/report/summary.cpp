@@ -67,41 +67,41 @@ std::vector<Step> steps(const ProjectResult& result, const Summary& summary) {
   auto listed = [&](Category category, std::string_view one, std::string_view many, std::string_view zh) {
     Text text = sites(counts[category], one, many, zh);
     const std::string which = names(summary, category);
-    if (!which.empty()) text = {text.en + " (" + which + ")", text.zh + "(" + which + ")"};
+    if (!which.empty()) text = {text.en + " (" + which + ")", text.zh + "（" + which + "）"};
     return text;
   };
   std::size_t ready = 0, held = 0;  // changes that wait: confident enough, and below --min-confidence
   for (std::size_t i = 0; i < kConfidenceCount; ++i)
     (i >= static_cast<std::size_t>(result.request.least) ? ready : held) += counts.left[i];
 
-  add(Category::Failure, counts[Category::Failure], sites(counts[Category::Failure], "place", "places", "处"),
-      "Repair {} that could not be read or understood: nothing was changed there.",
-      "修复无法读取或理解的 {}:这些地方未作任何改动。");
+  auto places = [&](Category category) { return sites(counts[category], "place", "places", "处"); };
+  add(Category::Failure, counts[Category::Failure], places(Category::Failure),
+      "Repair what could not be read or understood, {}: nothing was changed there.",
+      "修复无法读取或理解的 {}：这些地方未作任何改动。");
   add(Category::ThirdParty, counts[Category::ThirdParty], listed(Category::ThirdParty, "use", "uses", "处"),
-      "Replace third-party packages that need a GPU: {}.", "替换依赖 GPU 的第三方库:{}。");
+      "Replace third-party packages that need a GPU: {}.", "替换依赖 GPU 的第三方库：{}。");
   add(Category::CudaSource, counts[Category::CudaSource], listed(Category::CudaSource, "place", "places", "处"),
       "Port custom CUDA operators to Ascend C, or use their PyTorch form: {}.",
-      "将自定义 CUDA 算子移植到 Ascend C,或改用其 PyTorch 实现:{}。");
+      "将自定义 CUDA 算子移植到 Ascend C，或改用其 PyTorch 实现：{}。");
   add(Category::Unsupported, counts[Category::Unsupported], listed(Category::Unsupported, "use", "uses", "处"),
-      "Do without APIs that the NPU does not have: {}.", "改写 NPU 不支持的 API:{}。");
+      "Do without APIs that the NPU does not have: {}.", "改写 NPU 不支持的 API：{}。");
   add(Category::Change, ready, sites(ready, "change", "changes", "处改动"),
       "Apply {} that this run only listed: run it again without --check or --diff.",
-      "应用本次仅列出的 {}:去掉 --check 或 --diff 后重新运行。");
+      "应用本次仅列出的 {}：去掉 --check 或 --diff 后重新运行。");
   add(Category::Change, held, sites(held, "place", "places", "处"),
-      "Decide on {} where the tool is not sure enough: edit them by hand, or run it again with a lower "
+      "Decide on changes that the tool is not sure enough of, {}: edit by hand, or run it again with a lower "
       "--min-confidence.",
-      "确认工具把握不足的 {}:手工修改,或降低 --min-confidence 后重新运行。");
+      "确认工具把握不足的 {}：手工修改，或降低 --min-confidence 后重新运行。");
   add(Category::Unknown, counts[Category::Unknown], listed(Category::Unknown, "use", "uses", "处"),
-      "Try APIs about which nothing is known: {}.", "试运行支持情况未知的 API:{}。");
-  add(Category::Precision, counts[Category::Precision], sites(counts[Category::Precision], "place", "places", "处"),
-      "Compare results at {} where numbers may differ from the GPU's.", "比对数值可能与 GPU 不同的 {}。");
-  add(Category::Performance, counts[Category::Performance],
-      sites(counts[Category::Performance], "place", "places", "处"), "Speed up {} that are slow on an NPU.",
-      "优化在 NPU 上较慢的 {}。");
+      "Try APIs about which nothing is known: {}.", "试运行支持情况未知的 API：{}。");
+  add(Category::Precision, counts[Category::Precision], places(Category::Precision),
+      "Compare results where numbers may differ from the GPU's: {}.", "比对数值可能与 GPU 不同之处：{}。");
+  add(Category::Performance, counts[Category::Performance], places(Category::Performance),
+      "Speed up what is slow on an NPU: {}.", "优化在 NPU 上较慢之处：{}。");
   add(Category::Affinity, counts[Category::Affinity], listed(Category::Affinity, "place", "places", "处"),
-      "Consider faster NPU APIs at {}.", "可在以下位置改用更快的 NPU API:{}。");
+      "Consider NPU APIs that do the same faster: {}.", "可改用更快的 NPU 亲和 API：{}。");
   list.push_back({{"Run the migrated training and compare its losses: updraft migrate --verify CMD.",
-                   "运行迁移后的训练并比对损失:updraft migrate --verify CMD。"},
+                   "运行迁移后的训练并比对损失：updraft migrate --verify CMD。"},
                   Category::Note,
                   0});
   return list;

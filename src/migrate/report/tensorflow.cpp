@@ -2,32 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <map>
+#include <cstdint>
+#include <set>
+#include <string_view>
 #include <utility>
 
+#include "migrate/report/language.h"
 #include "migrate/report/line_changes.h"
 #include "migrate/report/lines.h"
 #include "migrate/report/utf8.h"
 
 namespace updraft::migrate::report {
 namespace {
-
-struct Names {
-  std::string_view id, en, zh;
-};
-constexpr std::array<Names, 8> kNames = {{
-    {"supported", "supported", "支持(无需迁移)"},
-    {"supported-after-migration", "supported once migrated", "工具迁移后API功能支持"},
-    {"runs-after-migration", "trains once migrated", "工具迁移后训练功能打通"},
-    {"unsupported-harmless", "unsupported, nothing to do", "不支持(不影响迁移,无需干预)"},
-    {"unsupported", "unsupported, do not use", "不支持(无迁移方案,建议不使用)"},
-    {"deprecated", "deprecated", "废弃类"},
-    {"analysing", "under analysis", "分析中"},
-    {"not-involved", "no operator is involved", "不涉及"},
-}};
-
-const Names& names(SupportClass support) noexcept { return kNames[static_cast<std::size_t>(support)]; }
 
 /// The path as the user gave it: below the input.
 std::string full_path(const ProjectResult& result, const FileResult& file) {
@@ -45,48 +31,31 @@ std::string_view trimmed(std::string_view line) noexcept {
 
 }  // namespace
 
-std::string_view name(SupportClass support) noexcept { return names(support).id; }
-
-std::string_view title(SupportClass support, Language language) noexcept {
-  return language == Language::zh ? names(support).zh : names(support).en;
-}
-
-std::optional<SupportClass> support_of(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (name == kNames[i].id || name == kNames[i].en || name == kNames[i].zh) return static_cast<SupportClass>(i);
-  return std::nullopt;
-}
-
-std::optional<SupportClass> support_class(const Finding& finding) noexcept {
-  if (finding.api.empty()) return std::nullopt;
-  if (auto told = support_of(finding.suggestion)) return told;
-  switch (finding.category) {
-    case Category::Change: return finding.applied ? SupportClass::SupportedMigrated : SupportClass::Analysing;
-    case Category::Unsupported: return SupportClass::Unsupported;
-    case Category::Unknown: return SupportClass::Analysing;
-    default: return std::nullopt;
-  }
+std::optional<TfClass> support_class(const Finding& finding) {
+  const std::string_view root = std::string_view(finding.api).substr(0, finding.api.find('.'));
+  if (root != "tf" && root != "tensorflow" && root != "hvd" && root != "horovod") return std::nullopt;
+  const TfClass known = lookup_tf(finding.api).support;
+  return known == TfClass::analysing && finding.category == Category::Unsupported ? TfClass::no_avoid : known;
 }
 
 SupportCounts support_counts(const ProjectResult& result, bool once) {
   SupportCounts counts;
-  std::map<std::string_view, SupportClass> seen;
-  for (const FileResult& file : result.files)
+  std::set<std::string_view> apis;
+  for (const FileResult& file : result.files) {
+    std::set<std::pair<std::uint32_t, std::string_view>> uses;
     for (const Finding& finding : file.findings) {
       const auto which = support_class(finding);
-      if (!which || (once && !seen.emplace(finding.api, *which).second)) continue;
+      if (!which || !uses.emplace(finding.begin, finding.api).second) continue;
+      if (once && !apis.insert(finding.api).second) continue;
       ++counts.total;
-      switch (*which) {
-        case SupportClass::Supported:
-        case SupportClass::SupportedMigrated:
-        case SupportClass::RunsMigrated: ++counts.supported; break;
-        case SupportClass::UnsupportedHarmless:
-        case SupportClass::Unsupported:
-        case SupportClass::Deprecated: ++counts.unsupported; break;
-        case SupportClass::Analysing: ++counts.analysing; break;
-        case SupportClass::NotInvolved: ++counts.not_involved; break;
+      switch (count_as(*which)) {
+        case TfCount::support: ++counts.supported; break;
+        case TfCount::unsupport: ++counts.unsupported; break;
+        case TfCount::no_operator: ++counts.not_involved; break;
+        case TfCount::analysing: ++counts.analysing; break;
       }
     }
+  }
   return counts;
 }
 
@@ -119,7 +88,7 @@ std::string failed_report(const ProjectResult& result) {
       const auto which = support_class(finding);
       if (finding.category == Category::Failure)
         out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::en)));
-      else if (which == SupportClass::Unsupported || (which == SupportClass::Deprecated && !finding.applied))
+      else if (which == TfClass::no_avoid || (which == TfClass::deprecated && !finding.applied))
         out += fmt::format("{}:{}, NPU Unsupport API: {}\n", path, finding.from.line, one_line(finding.api));
       else if (finding.category == Category::Unsupported)
         out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::en)));

@@ -145,7 +145,12 @@ inline ProjectResult sample() {
                    {"PT101", Category::Change, Confidence::Likely, "torch.cuda.nvtx.range_push",
                     "torch.npu.mstx.range_start"})
           .tell("torch._foo",
-                {"PT402", Category::Unknown, Confidence::Certain, "torch._foo", "", {"nothing is known", "情况未知"}})
+                {"PT402",
+                 Category::Unknown,
+                 Confidence::Certain,
+                 "torch._foo",
+                 "",
+                 {"nothing is known (https://example.org/x/list.md)", "情况未知（https://example.org/x/list.md）"}})
           .replace("end = 1", "end = 2", {"PT199", Category::Change, Confidence::Certain})
           .done());
   result.files.push_back(

@@ -3,6 +3,7 @@
   const data = JSON.parse(document.getElementById('data').textContent);
   const app = document.getElementById('app');
   const CHANGE = 0, UNSUPPORTED = 1, UNKNOWN = 2, PACKAGE = 3, CUDA = 4, AFFINITY = 5, PRECISION = 6, PERFORMANCE = 7, FAILURE = 9;
+  const ROWS = 8;  // of a table that are shown before one asks for the others
   const CHUNK = 80;  // files, or blocks of a file, that are put into the page at once
 
   // [English, 中文]
@@ -17,7 +18,7 @@
     readiness: ['Readiness of files', '文件就绪情况'], ready: ['ready', '就绪'], attention: ['to look at', '待查看'], blocked: ['blocked', '受阻'],
     next: ['What to do next', '下一步'], show: ['show', '查看'], run: ['This run', '本次运行'],
     command: ['Command', '命令'], framework: ['Framework', '框架'], facts: ['Support as of', '支持情况依据'], product: ['Product', '产品'],
-    least: ['Changes from', '最低把握'], time: ['Read in', '用时'],
+    least: ['Least confidence', '最低把握'], time: ['Read in', '用时'],
     notWork: ['What does not work', '不支持的内容'], api: ['API', 'API'], uses: ['Uses', '次数'], files: ['Files', '文件'], why: ['Why, and what instead', '原因与替代方案'],
     unknownApis: ['Support unknown', '支持情况未知'], packageTable: ['Third-party packages', '第三方库'], name: ['Name', '名称'], instead: ['Instead', '替代'],
     cudaTable: ['CUDA operators and sources', 'CUDA 算子与源码'], faster: ['Faster on NPU', 'NPU 亲和 API'],
@@ -25,11 +26,11 @@
     allStates: ['made or not', '全部状态'], onlyMade: ['made', '已应用'], onlyLeft: ['not made', '未应用'],
     allFiles: ['all files', '全部文件'], byPath: ['by path', '按路径'], byOpen: ['most to do first', '待办多者在前'], byMade: ['most changes first', '改动多者在前'],
     open: ['open all', '全部展开'], close: ['close all', '全部收起'], reset: ['clear', '清除筛选'],
-    shown: ['{f} files, {n} findings', '{f} 个文件,{n} 条'], none: ['Nothing matches.', '没有符合条件的内容。'], clean: ['Nothing found that needs a GPU.', '未发现依赖 GPU 的内容。'],
-    line: ['line', '行'], failed: ['not migrated, copied as it is', '未迁移,原样复制'], noSource: ['', ''],
+    shown: ['{f} files, {n} findings', '{f} 个文件，{n} 条'], none: ['Nothing matches.', '没有符合条件的内容。'], clean: ['Nothing found that needs a GPU.', '未发现依赖 GPU 的内容。'],
+    line: ['line', '行'], failed: ['not migrated, copied as it is', '未迁移，原样复制'], noSource: ['', ''],
     yes: ['supported', '支持'], no: ['not supported', '不支持'], maybe: ['unknown', '未知'],
     light: ['Light', '浅色'], dark: ['Dark', '深色'], allLines: ['{n} more', '其余 {n} 项'],
-    foot: ['Made by updraft migrate. This page holds everything it shows and loads nothing.', '由 updraft migrate 生成。本页自包含,不加载任何外部内容。'],
+    foot: ['Made by updraft migrate. This page holds everything it shows and loads nothing.', '由 updraft migrate 生成。本页自包含，不加载任何外部内容。'],
   };
   const categoryWords = [['changes', '改动'], ['unsupported', '不支持'], ['unknown', '未知'], ['packages', '第三方库'], ['CUDA source', 'CUDA 源码'],
     ['faster API', '亲和 API'], ['precision', '精度'], ['performance', '性能'], ['notes', '提示'], ['failures', '失败']];
@@ -81,6 +82,11 @@
     }));
   }
   const legend = parts => el('div.legend', parts.map(([tone, n, label]) => el('span', el('i.dot.bg-' + tone), el('b.num', number(n)), ' ' + label)));
+  /** Names may break behind dots and underscores. */
+  const breakable = name => name.split(/(?<=[._/])/).flatMap((part, i) => i ? [el('wbr'), part] : [part]);
+  /** Text in which addresses are links, shown by their ends. */
+  const linked = text => text.split(/(https:\/\/[\w\-./~%#?=&:+@]+)/).map((part, i) => i % 2
+    ? el('a', { href: part, rel: 'noreferrer noopener', target: '_blank', title: part }, part.split('/')[2] + '/…/' + part.slice(part.lastIndexOf('/') + 1)) : part);
   const pill = (text, tone) => el('span.pill' + (tone ? '.' + tone : ''), text);
 
   // ---- the head of the page
@@ -145,29 +151,29 @@
     if (!subjects.length) return null;
     const body = el('tbody');
     const fill = (from, to) => subjects.slice(from, to).forEach(x => body.append(el('tr', row(x))));
-    fill(0, 15);
-    const rest = subjects.length - 15;
-    const more = rest > 0 ? el('button.link', { type: 'button', onclick: () => { fill(15); more.remove(); } }, say('allLines', { n: rest })) : null;
+    fill(0, ROWS);
+    const rest = subjects.length - ROWS;
+    const more = rest > 0 ? el('button.link', { type: 'button', onclick: () => { fill(ROWS); more.remove(); } }, say('allLines', { n: rest })) : null;
     return el('section.card.section', el('h2', title), el('div.scroll', el('table', el('thead', el('tr', columns)), body)), more);
   }
   function tables() {
     const th = (key, extra) => el('th' + (extra || ''), t(key));
-    const name = x => el('td', el('span.mono', x[0]));
+    const name = x => el('td.word', el('span.mono', breakable(x[0])));
     const counts = x => [el('td.count', number(x[2])), el('td.count', number(x[3]))];
-    const why = x => el('td', data.texts[x[5]][lang], x[4] ? [' ', el('span.mono', '→ ' + x[4])] : '');
+    const why = x => el('td.why', linked(data.texts[x[5]][lang]), x[4] && !data.texts[x[5]][lang].includes(x[4]) ? [' ', el('span.mono', '→ ' + x[4])] : '');
     const mark = state => { const key = ['maybe', 'no', 'yes'][state]; return el('td.mark', el('span.' + key, { title: t(key), 'aria-label': t(key) }, ['?', '✕', '✓'][state])); };
     const marks = x => data.products.map((_, i) => mark(x[6] ? x[6][i] : 0));
-    const asked = data.products.map(p => el('th.mark' + (p.includes(data.request.product) ? '.asked' : ''), p[lang]));
+    const asked = () => data.products.map((p, i) => el('th.mark' + (p.includes(data.request.product) ? '.asked' : ''), { title: p[1] }, i === 3 && lang ? '训练系列' : p[0]));
     const known = data.request.framework === 'pytorch';
-    const heads = [th('api'), known && asked, th('uses', '.count'), th('files', '.count'), th('why')].filter(Boolean);
+    const heads = () => [th('api'), known && asked(), th('uses', '.count'), th('files', '.count'), th('why', '.why')].filter(Boolean);
     const cells = x => [name(x), known && marks(x), counts(x), why(x)];
-    return [table(t('notWork'), UNSUPPORTED, heads, cells),
-      table(t('packageTable'), PACKAGE, [th('name'), th('instead'), th('uses', '.count'), th('files', '.count'), th('why')],
-        x => [name(x), el('td', x[4] ? el('span.mono', x[4]) : '–'), counts(x), el('td', data.texts[x[5]][lang])]),
-      table(t('cudaTable'), CUDA, [th('name'), th('uses', '.count'), th('files', '.count'), th('why')], x => [name(x), counts(x), why(x)]),
-      table(t('unknownApis'), UNKNOWN, heads, cells),
+    return [table(t('notWork'), UNSUPPORTED, heads(), cells),
+      table(t('packageTable'), PACKAGE, [th('name'), th('instead'), th('uses', '.count'), th('files', '.count'), th('why', '.why')],
+        x => [name(x), el('td.word', x[4] ? el('span.mono', breakable(x[4])) : '–'), counts(x), el('td.why', linked(data.texts[x[5]][lang]))]),
+      table(t('cudaTable'), CUDA, [th('name'), th('uses', '.count'), th('files', '.count'), th('why', '.why')], x => [name(x), counts(x), why(x)]),
+      table(t('unknownApis'), UNKNOWN, heads(), cells),
       table(t('faster'), AFFINITY, [th('api'), th('instead'), th('uses', '.count'), th('files', '.count')],
-        x => [name(x), el('td', el('span.mono', x[4])), counts(x)])];
+        x => [name(x), el('td.word', el('span.mono', breakable(x[4]))), counts(x)])];
   }
 
   // ---- files
@@ -241,20 +247,32 @@
 
   function note(f, startLine) {
     const api = data.names[f[API]], instead = data.names[f[INSTEAD]];
-    return el('div.note', el('div.head', pill(categoryWords[f[CAT]][lang], categoryTone[f[CAT]]), pill(confidenceWords[f[CONF]][lang], confidenceTone[f[CONF]]),
+    return el('div.note', el('div.head', f[CAT] === CHANGE ? '' : pill(categoryWords[f[CAT]][lang], categoryTone[f[CAT]]), pill(confidenceWords[f[CONF]][lang], confidenceTone[f[CONF]]),
       f[CAT] === CHANGE && !f[APPLIED] ? pill(t('notMade'), 'bad') : '', el('span.rule', data.names[f[RULE]]),
       startLine === f[LINE] ? '' : el('span.at', `${t('line')} ${f[LINE]}`)),
-    el('div', data.texts[f[TEXT]][lang]),
+    el('div', linked(data.texts[f[TEXT]][lang])),
     api || instead ? el('div.names', api, instead ? [api ? ' → ' : '→ ', el('b', instead)] : '') : '');
   }
 
-  function passage([changed, oldLine, newLine, lines, about], findings, wanted) {
+  /** Lines of one passage, numbered in both texts. */
+  function linesOf([, oldLine, newLine, lines]) {
     let a = oldLine, b = newLine;
-    const rows = lines.map(([sign, ...pieces]) => el('div.ln' + (sign === '-' ? '.del' : sign === '+' ? '.add' : ''),
+    return lines.map(([sign, ...pieces]) => el('div.ln' + (sign === '-' ? '.del' : sign === '+' ? '.add' : ''),
       el('span', sign === '+' ? '' : String(a++)), el('span', sign === '-' ? '' : String(b++)), el('span.sign', sign),
       el('code', pieces.map((piece, i) => i % 2 && piece ? el('mark', piece) : piece))));
-    const notes = about.filter(i => wanted.has(i)).map(i => note(findings[i], oldLine));
-    return el('div.passage' + (notes.length ? '.touched' : ''), el('div.code', el('div.inner', rows)), el('div.notes', notes));
+  }
+
+  /** A row is a passage with findings and what follows it up to the next one: long reasons leave no hole in the code. */
+  function block(passages, findings, wanted) {
+    const rows = [];
+    for (const passage of passages) {
+      const about = passage[4].filter(i => wanted.has(i)), lines = linesOf(passage);
+      if (about.length || !rows.length) rows.push({ lines, notes: about.map(i => note(findings[i], passage[1])), rest: [] });
+      else rows[rows.length - 1].rest.push(...lines);
+    }
+    const code = (kind, lines) => lines.length ? el('div.code.' + kind, { tabindex: '0' }, el('div.inner', lines)) : null;
+    return el('div.block', rows.map(row => el('div.passage', code('about', row.lines),
+      el('div.notes' + (row.notes.length ? '' : '.none'), row.notes), code('rest', row.rest))));
   }
 
   function body(index, found) {
@@ -262,15 +280,15 @@
     const blocks = JSON.parse(holder.textContent);
     const box = el('div.body');
     if (file[FLAGS] & 2) box.append(el('div.plainlist', pill(t('failed'), 'bad')));
-    const inBlocks = blocks.flatMap(block => block.flatMap(p => p[4]));
+    const inBlocks = blocks.flatMap(passages => passages.flatMap(p => p[4]));
     if (!inBlocks.length) {  // the source is not at hand: the findings alone
       const list = el('div.plainlist');
       gradually(list, found, i => note(file[FINDINGS][i]));
       box.append(list);
       return box;
     }
-    const shownBlocks = filtering() ? blocks.filter(block => block.some(p => p[4].some(i => wanted.has(i)))) : blocks;
-    gradually(box, shownBlocks, block => el('div.block', block.map(p => passage(p, file[FINDINGS], wanted))));
+    const shownBlocks = filtering() ? blocks.filter(passages => passages.some(p => p[4].some(i => wanted.has(i)))) : blocks;
+    gradually(box, shownBlocks, passages => block(passages, file[FINDINGS], wanted));
     return box;
   }
 
@@ -281,7 +299,7 @@
     const ready = file[READY];
     const node = el('details.file', { 'data-index': index }, el('summary',
       el('span.path', el('span.dir', path.slice(0, slash)), el('b', path.slice(slash))),
-      el('span.counts', [...counts].sort((a, b) => a[0] - b[0]).map(([category, n]) => pill(`${number(n)} ${categoryWords[category][lang]}`, categoryTone[category]))),
+      el('span.counts', [...counts].sort((a, b) => a[0] - b[0]).map(([category, n]) => pill([categoryWords[category][lang], el('span.num', ' ' + number(n))], categoryTone[category]))),
       el('span.meter', { title: `${number(file[MADE])} ${t('onlyMade')}, ${number(file[OPEN])} ${t('attention')}` }, bar([['good', file[MADE]], [ready === 2 ? 'bad' : 'warn', file[OPEN]]])),
       el('span.ready', { title: t(readyWords[ready]) }, el('i.dot.bg-' + readyTone[ready]), el('em', t(readyWords[ready])))));
     const fill = () => { if (node.open && !node.children[1]) node.append(body(index, found)); };
