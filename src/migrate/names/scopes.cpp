@@ -7,6 +7,18 @@ namespace updraft::migrate::names {
 using syntax::Field;
 using syntax::Kind;
 
+namespace {
+
+/// A dotted name may be spread over lines.
+std::string plain_name(std::string_view text) {
+  std::string name;
+  for (const char c : text)
+    if (c != ' ' && c != '\\' && c != '\n' && c != '\t' && c != '\r') name += c;
+  return name;
+}
+
+}  // namespace
+
 ScopeId Scopes::open(ScopeKind kind, NodeId node, ScopeId parent) {
   Scope scope;
   scope.kind = kind;
@@ -137,10 +149,7 @@ void Scopes::parameters(NodeId id, ScopeId scope) {
 
 void Scopes::import(NodeId id, ScopeId scope) {
   const bool from = tree_.kind(id) == Kind::ImportFrom;
-  std::string module;
-  if (from)
-    for (char c : tree_.text(tree_.child(id, Field::ModuleName)))
-      if (c != ' ' && c != '\\' && c != '\n' && c != '\t' && c != '\r') module += c;
+  const std::string module = from ? plain_name(tree_.text(tree_.child(id, Field::ModuleName))) : std::string();
   for (NodeId c : tree_.children(id)) {
     if (tree_.kind(c) == Kind::WildcardImport) wildcards_.push_back(module);
     if (tree_[c].field != Field::Name) continue;
@@ -149,9 +158,9 @@ void Scopes::import(NodeId id, ScopeId scope) {
     Binding binding{Bind::Import, c, kNone, {}, {}};
     if (from) {
       binding.module = module;
-      binding.name = std::string(tree_.text(dotted));
+      binding.name = plain_name(tree_.text(dotted));
     } else {
-      binding.module = std::string(aliased ? tree_.text(dotted) : tree_.text(tree_.child(dotted, std::size_t{0})));
+      binding.module = plain_name(aliased ? tree_.text(dotted) : tree_.text(tree_.child(dotted, std::size_t{0})));
     }
     const NodeId bound = aliased ? tree_.child(c, Field::Alias) : tree_.child(dotted, std::size_t{0});
     if (tree_.kind(bound) == Kind::Identifier) bind(bound, std::move(binding), scope);

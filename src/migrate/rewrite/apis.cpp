@@ -50,6 +50,14 @@ void annotate(Finding& f, const rules::Renaming& r) {
   f.message.zh += "；" + r.note.zh;
 }
 
+/// A dotted name by its parts alone: spaces, line ends and what the grammar does not know are not of it.
+std::string dotted_name(const syntax::Tree& tree, NodeId node) {
+  std::string name;
+  for (NodeId part : tree.children(node))
+    if (tree.kind(part) == Kind::Identifier) name += (name.empty() ? "" : ".") + std::string(tree.text(part));
+  return name;
+}
+
 /// The tokens of a chain a.b.c, outermost last; empty where its base is no name.
 bool tokens(const syntax::Tree& tree, NodeId chain, std::vector<NodeId>& found) {
   std::vector<NodeId> reversed;
@@ -84,7 +92,7 @@ class Imports {
   void plain(NodeId statement, NodeId item) {
     const bool aliased = tree_.kind(item) == Kind::AliasedImport;
     const NodeId dotted = aliased ? tree_.child(item, Field::Name) : item;
-    const std::string name(tree_.text(dotted));
+    const std::string name = dotted_name(tree_, dotted);
     if (own(name)) return;
     package(name, item);
     const rules::Rule* rule = s_.rules.api(name);
@@ -100,6 +108,7 @@ class Imports {
     if (before.size() == after.size()) {
       std::size_t n = 0;
       for (NodeId part : tree_.children(dotted)) {
+        if (tree_.kind(part) != Kind::Identifier) continue;
         if (before[n] != after[n]) f.edits.push_back(s_.replace(part, after[n]));
         ++n;
       }
@@ -113,7 +122,7 @@ class Imports {
   void from(NodeId statement) {
     const NodeId module = tree_.child(statement, Field::ModuleName);
     if (tree_.kind(module) != Kind::DottedName) return;  // relative: the user's own
-    const std::string name(tree_.text(module));
+    const std::string name = dotted_name(tree_, module);
     if (own(name)) return;
     package(name, module);
     if (s_.kept(statement)) return;
@@ -141,7 +150,7 @@ class Imports {
     std::vector<Target> targets;
     for (NodeId item : items) {
       const NodeId dotted = tree_.kind(item) == Kind::AliasedImport ? tree_.child(item, Field::Name) : item;
-      Target t{item, nullptr, name + "." + std::string(tree_.text(dotted)), {}};
+      Target t{item, nullptr, name + "." + dotted_name(tree_, dotted), {}};
       t.rule = s_.rules.api(t.before);
       if (t.rule && !s_.applies(*t.rule)) t.rule = nullptr;
       t.after = t.before;
@@ -199,6 +208,7 @@ class Imports {
     if (a.size() == b.size()) {
       std::size_t n = 0;
       for (NodeId part : tree_.children(module)) {
+        if (tree_.kind(part) != Kind::Identifier) continue;
         if (a[n] != b[n]) f.edits.push_back(s_.replace(part, b[n]));
         ++n;
       }
