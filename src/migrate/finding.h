@@ -85,7 +85,7 @@ struct FileResult {
   std::vector<Finding> findings;  ///< by position
   bool changed = false;
   bool failed = false;        ///< not understood at all: copied as it is
-  std::string before, after;  ///< whole texts; empty unless changed
+  std::string before, after;  ///< whole texts: before where there are findings, after where it changed
   std::vector<ApiUse> uses;   ///< analysis: by position
 };
 

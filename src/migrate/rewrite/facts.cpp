@@ -243,7 +243,7 @@ void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool c
     f.message = {
         fmt::format("{} is not supported on {} by torch_npu {} ({})", v.name, en, version,
                     source_url(v.api, facts.version)),
-        fmt::format("torch_npu {} 在 {} 上不支持 {}（{}）", version, zh, v.name, source_url(v.api, facts.version))};
+        fmt::format("torch_npu {} 在{}上不支持 {}（{}）", version, zh, v.name, source_url(v.api, facts.version))};
   }
 }
 
