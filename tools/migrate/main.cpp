@@ -14,6 +14,7 @@
 #include "arguments.h"
 #include "base/error.h"
 #include "guide.h"
+#include "migrate/report/analysis.h"
 #include "migrate/report/diff.h"
 #include "migrate/report/html.h"
 #include "migrate/report/json.h"
@@ -114,8 +115,7 @@ int run_tool(Arguments& a) {
   const Language language = a.chinese ? Language::zh : Language::en;
   if (a.options.mode == run::Mode::Copy) a.reports = a.options.output;
   if (!a.reports.empty()) {
-    auto files =
-        a.options.analysis ? report::analysis_files(result, language) : report::pytorch_files(result, language);
+    auto files = a.options.analysis ? report::analysis(result, language) : report::pytorch_files(result, language);
     const std::string name = a.options.analysis ? "analysis_report" : "migration_report";
     files.push_back({name + ".html", report::html(result)});
     files.push_back({name + ".json", report::json(result)});
