@@ -285,7 +285,7 @@ void wrap(Program& program, const Model& model) {
     if (p.item != Place::kWhole || t.kind(p.node) == Kind::Call) continue;
     if (t.kind(attribute) != Kind::Attribute || t.child(attribute, Field::Object) != p.node) continue;
     const std::string_view name = t.text(t.child(attribute, Field::Attribute));
-    if (answers(name)) continue;
+    if (answers(name) || !at.unwrapped.insert(attribute).second) continue;
     Finding& asked = at.add("PT353", Category::Change, attribute,
                             {"the wrapped model is .module; its own attributes, methods and state_dict keys are there",
                              "封装后的原模型为 .module，其属性、方法及 state_dict 的键名需从 .module 访问"});

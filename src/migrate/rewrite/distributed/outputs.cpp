@@ -30,8 +30,10 @@ class Outputs {
     for (const Model& m : models) {
       Flow flow(program);
       flow.from(m.variable, {});
-      for (const Place& p : flow.places())
+      for (const Place& p : flow.places()) {
         if (const NodeId f = function_of(*p.source, p.node); f != kNone) of_training_.insert({p.source, f});
+        of_model_.insert({p.source, p.node});
+      }
     }
   }
 
@@ -106,6 +108,20 @@ class Outputs {
     return &s == &program_.main() && s.tree()[node].begin >= ready_;
   }
 
+  /// Whether a statement runs the model, in which all processes must take part: print(evaluate(model)).
+  bool computes(Source& s, NodeId statement) const {
+    const syntax::Tree& tree = s.tree();
+    for (NodeId id = statement; id < tree[statement].last; ++id) {
+      if (of_model_.contains({&s, id}) && tree.kind(tree.parent(id)) != Kind::Attribute) return true;
+      if (tree.kind(id) != Kind::Call) continue;
+      const Place called = program_.definition(program_.callee(s, id));
+      if (called.source && of_training_.contains({called.source, called.node}) &&
+          called.node != function_of(s, statement))
+        return true;
+    }
+    return false;
+  }
+
   bool saves(Source& s, NodeId function) {
     const auto [at, fresh] = saving_.try_emplace({&s, function}, false);
     if (fresh) {
@@ -140,6 +156,7 @@ class Outputs {
         const std::string api = s.callee(call);
         save = api == "torch.save" || (changes_files(api) && saves(s, function_of(s, call)));
       }
+      if ((save || tell) && computes(s, statement)) save = tell = false;
       if (!save && !tell) {
         flush();
         continue;
@@ -164,7 +181,7 @@ class Outputs {
   }
 
   Program& program_;
-  std::set<std::pair<Source*, NodeId>> of_training_;
+  std::set<std::pair<Source*, NodeId>> of_training_, of_model_;
   std::map<std::pair<Source*, NodeId>, bool> saving_;
 
  public:

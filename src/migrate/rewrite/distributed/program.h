@@ -31,6 +31,7 @@ struct Source {
   std::unordered_map<std::string_view, std::vector<NodeId>> identifiers;  ///< variables by name
   std::unordered_map<std::string_view, std::vector<NodeId>> attributes;   ///< attribute nodes by the attribute's name
   std::vector<NodeId> calls;
+  std::set<NodeId> unwrapped;  ///< attributes that got .module already
 
   const syntax::Tree& tree() const noexcept { return module->tree(); }
   std::string_view text_of(NodeId node) const noexcept { return tree().text(node); }
