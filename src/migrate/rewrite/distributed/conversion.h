@@ -28,8 +28,8 @@ class Conversion {
   void add(Sites& sites) const;
   /// Whether the script is converted; else a finding in the entry file says why not.
   bool converted() const noexcept { return converted_; }
-  /// Text of run_distributed_npu.sh, an executable file beside the entry.
-  std::string launcher() const;
+  /// Whether it has anything to say of a file.
+  bool touches(const std::string& path) const { return files_.contains(path); }
 
  private:
   struct File {
@@ -43,5 +43,8 @@ class Conversion {
   std::unordered_map<std::string, File> files_;
   bool converted_ = false;
 };
+
+/// Text of run_distributed_npu.sh, an executable file in the root of the output.
+std::string distributed_launcher(const std::string& main_file);
 
 }  // namespace updraft::migrate::rewrite

@@ -97,7 +97,8 @@ Entry entry(Program& program, const std::vector<Model>& models) {
       torch + ".distributed.init_process_group(backend=\"hccl\", init_method=\"env://\" if \"MASTER_ADDR\" in " + os +
           ".environ else \"tcp://127.0.0.1:0\", rank=int(" + os + ".environ.get(\"RANK\", 0)), world_size=int(" + os +
           ".environ.get(\"WORLD_SIZE\", 1)))"};
-  const Lines end = {torch + ".distributed.barrier()", torch + ".distributed.destroy_process_group()"};
+  const Lines end = {torch + ".distributed.barrier(device_ids=[" + e.local_rank + "])",
+                     torch + ".distributed.destroy_process_group()"};
 
   NodeId where = block == kNone ? after_imports(tree) : tree.child(block, std::size_t{0});
   if (where == kNone) where = tree.child(0, std::size_t{0});

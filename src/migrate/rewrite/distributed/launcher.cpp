@@ -51,6 +51,6 @@ exec torchrun --nnodes "${NNODES:-1}" --node_rank "${NODE_RANK:-0}" --nproc_per_
 
 }  // namespace
 
-std::string Conversion::launcher() const { return kScript + quoted(options_.main_file) + " \"$@\"\n"; }
+std::string distributed_launcher(const std::string& main_file) { return kScript + quoted(main_file) + " \"$@\"\n"; }
 
 }  // namespace updraft::migrate::rewrite
