@@ -56,9 +56,10 @@ std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet
 /// Whether a source is started as a program: it asks for __main__.
 bool is_entry(const syntax::Tree& tree);
 
-/// All of them, in order; findings by position.
 struct Facts;
+class Conversion;  // to several cards: distributed/conversion.h
+/// All of them, in order; findings by position.
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
-                            Confidence least, const Facts* facts = nullptr);
+                            Confidence least, const Facts* facts = nullptr, const Conversion* conversion = nullptr);
 
 }  // namespace updraft::migrate::rewrite

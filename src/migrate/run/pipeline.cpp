@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "migrate/names/module.h"
+#include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/facts.h"
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/builtin.h"
@@ -85,6 +86,13 @@ class Run {
       if (e.kind == FileKind::Python) python.push_back(e.path);
     project_.emplace([this](const std::string& path) { return text_of(path); }, python);
     look();
+    if (!options_.distributed_main.empty() && !options_.analysis) {
+      conversion_.emplace(
+          *project_, [this](const std::string& path) { return text_of(path); },
+          rewrite::DistributedOptions{options_.distributed_main, options_.distributed_model});
+      for (std::size_t i = 0; i < wanted_.size(); ++i)
+        if (conversion_->touches(tree_.entries[i].path)) wanted_[i] = 1;
+    }
     ProjectResult result;
     result.request.analysis = options_.analysis;
     result.request.command = options_.command;
@@ -227,7 +235,8 @@ class Run {
     if (options_.automatic)
       return rewrite::is_entry(module.tree()) ? rewrite::automatic(module, rules_, options_.least)
                                               : std::vector<Finding>{};
-    return rewrite::python(module, rules_, options_.framework, options_.least, facts_ ? &*facts_ : nullptr);
+    return rewrite::python(module, rules_, options_.framework, options_.least, facts_ ? &*facts_ : nullptr,
+                           conversion_ ? &*conversion_ : nullptr);
   }
 
   const Options& options_;
@@ -237,6 +246,7 @@ class Run {
   std::optional<rewrite::Facts> facts_;
   Tree tree_;
   std::optional<names::Project> project_;
+  std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::size_t> done_{0};
@@ -305,6 +315,11 @@ void write_output(const Options& options, ProjectResult& result) {
                failed.push_back(e.path + ": " + problem.what());
              }
            });
+  if (!options.distributed_main.empty()) {
+    const fs::path launcher = options.output / "run_distributed_npu.sh";
+    replace_file(launcher, rewrite::distributed_launcher(options.distributed_main), launcher);
+    fs::permissions(launcher, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
+  }
   for (const std::string& what : failed) {
     FileResult f;
     f.path = what.substr(0, what.find(": "));

@@ -1,0 +1,208 @@
+#include "migrate/rewrite/distributed/program.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace updraft::migrate::rewrite::distributed {
+
+Finding& Source::add(const char* rule, Category category, NodeId node, Text message, std::string api) {
+  Finding f;
+  f.rule = rule;
+  f.category = category;
+  f.begin = tree()[node].begin;
+  f.end = tree()[node].end;
+  f.from = tree().position(f.begin);
+  f.to = tree().position(f.end);
+  f.api = std::move(api);
+  f.message = std::move(message);
+  findings.push_back(std::move(f));
+  return findings.back();
+}
+
+std::string Source::name_of(const std::string& package, NodeId where) {
+  const names::Scopes& scopes = module->scopes();
+  const auto means = [&](const names::Binding& b) {
+    return b.how == names::Bind::Import && b.name.empty() && b.module == package;
+  };
+  const auto seen = [&](std::string_view name) {
+    const auto* found = scopes.lookup(name, scopes.of(where));
+    return found && std::any_of(found->begin(), found->end(), means) &&
+           std::none_of(found->begin(), found->end(), [](const auto& b) { return b.how == names::Bind::Parameter; });
+  };
+  if (seen(package)) return package;
+  for (const auto& [name, bindings] : scopes[0].names)
+    if (std::any_of(bindings.begin(), bindings.end(), means) && seen(name)) return std::string(name);
+  if (scopes.lookup(package, scopes.of(where))) return {};  // something else has the name
+  imports.insert(package);
+  return package;
+}
+
+std::string Source::callee(NodeId call) const {
+  const Value v = module->value(tree().child(call, Field::Function));
+  return v.what == What::Api ? v.name : std::string();
+}
+
+NodeId function_of(const Source& source, NodeId node) { return source.tree().ancestor(node, Kind::Function); }
+
+bool is_target(const syntax::Tree& tree, NodeId node) {
+  for (NodeId up = tree.parent(node); up != kNone; node = up, up = tree.parent(up)) {
+    switch (tree.kind(up)) {
+      case Kind::PatternList:
+      case Kind::TuplePattern:
+      case Kind::ListPattern:
+      case Kind::ListSplatPattern: continue;
+      case Kind::Assignment:
+      case Kind::AugmentedAssignment:
+      case Kind::For:
+      case Kind::ForInClause: return tree[node].field == Field::Left;
+      case Kind::NamedExpression: return tree[node].field == Field::Name;
+      case Kind::Parameters:
+      case Kind::LambdaParameters: return true;
+      case Kind::DefaultParameter:
+      case Kind::TypedDefaultParameter: return tree[node].field == Field::Name;
+      case Kind::TypedParameter: return tree.kind(node) == Kind::Identifier;
+      case Kind::AsPatternTarget: return true;
+      default: return false;
+    }
+  }
+  return false;
+}
+
+Program::Program(const names::Project& project, const names::Project::Reader& read, const std::string& main)
+    : project_(project) {
+  std::set<std::string> seen;
+  const auto open = [&](const std::string& path) {
+    if (path.empty() || !seen.insert(path).second) return;
+    auto source = std::make_unique<Source>();
+    source->path = path;
+    source->text = read(path);
+    source->module = std::make_unique<names::Module>(path, source->text, &project_);
+    sources_.push_back(std::move(source));
+  };
+  open(main);
+  for (std::size_t n = 0; n < sources_.size(); ++n) {
+    const names::Scopes& scopes = sources_[n]->module->scopes();
+    std::set<std::string> next;
+    for (names::ScopeId s = 0; s < scopes.size(); ++s)
+      for (const auto& [name, bindings] : scopes[s].names)
+        for (const names::Binding& b : bindings) {
+          if (b.how != names::Bind::Import) continue;
+          next.insert(project_.file_of(b.module, sources_[n]->path));
+          const std::string dot = b.module.empty() || b.module.back() != '.' ? "." : "";
+          if (!b.name.empty()) next.insert(project_.file_of(b.module + dot + b.name, sources_[n]->path));
+          // through a package's re-exports
+          if (const Value v = sources_[n]->module->imported(b); v.own) next.insert(v.name.substr(0, v.name.find('#')));
+        }
+    for (const std::string& star : scopes.wildcards()) next.insert(project_.file_of(star, sources_[n]->path));
+    for (const std::string& path : next) open(path);
+  }
+  for (auto& source : sources_) index(*source);
+}
+
+void Program::index(Source& s) {
+  const syntax::Tree& tree = s.tree();
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    switch (tree.kind(id)) {
+      case Kind::Identifier: {
+        const Kind above = tree.kind(tree.parent(id));
+        if (tree[id].field == Field::Attribute || above == Kind::DottedName || above == Kind::AliasedImport) break;
+        if (tree[id].field == Field::Name &&
+            (above == Kind::KeywordArgument || above == Kind::Function || above == Kind::Class))
+          break;
+        s.identifiers[tree.text(id)].push_back(id);
+        break;
+      }
+      case Kind::Attribute: s.attributes[tree.text(tree.child(id, Field::Attribute))].push_back(id); break;
+      case Kind::Call:
+        s.calls.push_back(id);
+        if (const std::string called = callee(s, id); !called.empty()) calls_[called].push_back({&s, id});
+        break;
+      case Kind::Function:
+        if (const std::string name = id_of(s, id); !name.empty()) definitions_.try_emplace(name, Place{&s, id});
+        break;
+      default: break;
+    }
+  }
+}
+
+const std::vector<Place>& Program::calls_of(const std::string& function) const {
+  static const std::vector<Place> none;
+  const auto found = calls_.find(function);
+  return found == calls_.end() ? none : found->second;
+}
+
+Place Program::definition(const std::string& id) const {
+  const auto found = definitions_.find(id);
+  return found == definitions_.end() ? Place{} : found->second;
+}
+
+std::string Program::id_of(const Source& s, NodeId function) const {
+  const names::Scope& scope = s.module->scopes()[s.module->scopes().of(function)];
+  const std::string name(s.text_of(s.tree().child(function, Field::Name)));
+  if (scope.kind != names::ScopeKind::Class) return s.path + "#" + name;
+  const std::string cls = s.path + "#" + std::string(s.text_of(s.tree().child(scope.node, Field::Name)));
+  return name == "__init__" ? cls : cls + "." + name;
+}
+
+std::string Program::callee(const Source& s, NodeId call) const {
+  const Value v = s.module->value(s.tree().child(call, Field::Function));
+  if (!v.own) return {};
+  if (v.what == What::Function) return v.name;
+  if (v.what == What::Class) {
+    const std::string definer = project_.defines(v.name, "__init__");
+    return definer.empty() ? v.name : definer;
+  }
+  if (v.what == What::Member) {
+    const std::size_t dot = v.name.rfind('.');
+    const std::string method = v.name.substr(dot + 1), definer = project_.defines(v.name.substr(0, dot), method);
+    return definer.empty() ? v.name : definer + "." + method;
+  }
+  return {};
+}
+
+Variable Program::variable(Source& s, NodeId node) const {
+  const syntax::Tree& tree = s.tree();
+  const names::Scopes& scopes = s.module->scopes();
+  Variable v;
+  if (tree.kind(node) == Kind::Identifier) {
+    v.bindings = scopes.lookup(tree.text(node), scopes.of(node));
+    if (!v.bindings) return {};
+    v.source = &s;
+    v.name = tree.text(node);
+  } else if (tree.kind(node) == Kind::Attribute) {
+    const NodeId object = tree.child(node, Field::Object);
+    const Value owner = tree.kind(object) == Kind::Identifier ? s.module->value(object) : Value{};
+    if (owner.what != What::Instance || !owner.own) return {};
+    v.source = nullptr;  // whatever the file
+    v.name = tree.text(tree.child(node, Field::Attribute));
+    v.owner = owner.name;
+  }
+  return v;
+}
+
+std::vector<Place> Program::uses(const Variable& v) const {
+  std::vector<Place> found;
+  if (v.bindings) {
+    const auto at = v.source->identifiers.find(v.name);
+    if (at == v.source->identifiers.end()) return found;
+    const names::Scopes& scopes = v.source->module->scopes();
+    for (NodeId id : at->second)
+      if (scopes.lookup(v.name, scopes.of(id)) == v.bindings && !is_target(v.source->tree(), id))
+        found.push_back({v.source, id});
+    return found;
+  }
+  if (v.owner.empty()) return found;
+  for (const auto& s : sources_) {
+    const auto at = s->attributes.find(v.name);
+    if (at == s->attributes.end()) continue;
+    for (NodeId id : at->second) {
+      const Value owner = s->module->value(s->tree().child(id, Field::Object));
+      if (owner.what == What::Instance && owner.own && owner.name == v.owner && !is_target(s->tree(), id))
+        found.push_back({s.get(), id});
+    }
+  }
+  return found;
+}
+
+}  // namespace updraft::migrate::rewrite::distributed
