@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "migrate/rewrite/facts.h"
+#include "migrate/rewrite/tensorflow/options.h"
 
 namespace updraft::migrate::rewrite {
 
@@ -65,7 +66,7 @@ bool about_torch(const Sites& s) {
 }  // namespace
 
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
-                            Confidence least, const Facts* known) {
+                            Confidence least, const Facts* known, const TensorFlowOptions* tensorflow) {
   Sites s(module, rules, framework);
   s.about_torch = about_torch(s);
   apis(s);
@@ -73,6 +74,7 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   values(s);
   environment(s);
   if (known) facts(s, *known);
+  if (framework == "tensorflow") tensorflow_script(s, tensorflow ? *tensorflow : TensorFlowOptions{}, least);
   for (Finding& f : s.findings) f.applied = !f.edits.empty() && f.confidence >= least;
   if (framework == "pytorch") import_torch_npu(s, least);
   for (NodeId error : s.tree().errors()) {

@@ -8,6 +8,10 @@
 #include "migrate/names/module.h"
 #include "migrate/rules/rule.h"
 
+namespace updraft::migrate {
+struct TensorFlowOptions;
+}
+
 namespace updraft::migrate::rewrite {
 
 using names::Value;
@@ -59,6 +63,10 @@ bool is_entry(const syntax::Tree& tree);
 /// All of them, in order; findings by position.
 struct Facts;
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
-                            Confidence least, const Facts* facts = nullptr);
+                            Confidence least, const Facts* facts = nullptr,
+                            const TensorFlowOptions* tensorflow = nullptr);
+
+/// What code does to TensorFlow scripts, after the rules (rewrite/tensorflow).
+void tensorflow_script(Sites& sites, const TensorFlowOptions& options, Confidence least);
 
 }  // namespace updraft::migrate::rewrite

@@ -135,8 +135,3 @@ const rules::Rule& rule(std::string_view id);
 const std::vector<rules::Rule>& code_rules();
 
 }  // namespace updraft::migrate::rewrite::tensorflow
-
-namespace updraft::migrate::rewrite {
-/// All of what code does to TensorFlow scripts, after the rules of rules/tensorflow.
-void tensorflow_script(Sites& sites, const TensorFlowOptions& options, Confidence least);
-}  // namespace updraft::migrate::rewrite
