@@ -20,8 +20,7 @@ struct Outcome {
   std::vector<Finding> findings;
 
   const Finding* find(std::string_view rule) const {
-    const auto found =
-        std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.rule == rule; });
+    const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.rule == rule; });
     return found == findings.end() ? nullptr : &*found;
   }
   std::size_t count(std::string_view rule) const {

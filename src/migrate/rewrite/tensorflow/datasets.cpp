@@ -148,7 +148,7 @@ class Datasets {
                             : sure == Sure::Likely ? Confidence::Likely
                                                    : Confidence::Review;
     if (predicts(id)) confidence = Confidence::Review;
-    drop(c, confidence, "tensorflow.data.Dataset." + std::string(method));
+    drop(c, confidence, sure >= Sure::Likely ? "tensorflow.data.Dataset." + std::string(method) : std::string());
     return sure >= Sure::Likely;
   }
 

@@ -49,10 +49,22 @@ Script::Script(Sites& s, const TensorFlowOptions& o, Confidence l) : sites(s), o
   const std::string& path = sites.module.path();
   if (!options.main_file.empty() && path == options.main_file) {
     entry_ = true;
+  } else if (options.strategy == Strategy::Horovod && starts_horovod()) {
+    entry_ = true;
   } else if (is_entry(tree())) {
     std::set<std::string> seen;
     entry_ = about_ || (sites.module.project() && reaches_tensorflow(*sites.module.project(), path, seen, 0));
   }
+}
+
+/// hvd.init() outside functions: the file is a program.
+bool Script::starts_horovod() const {
+  for (NodeId id = 0; id < tree().size(); ++id)
+    if (tree().kind(id) == Kind::Call &&
+        sites.module.scopes()[sites.module.scopes().of(id)].kind == names::ScopeKind::Module &&
+        horovod(tree().child(id, Field::Function)) == "init")
+      return true;
+  return false;
 }
 
 void Script::find_names() {
@@ -67,8 +79,9 @@ void Script::find_names() {
         if (name == "npu" && !(v.what == What::Api && v.name == "npu_device")) npu_taken = true;
         if (scope != 0 || v.what != What::Api) continue;
         if (v.name == "npu_device" && name != "npu_device") npu_ = name;
-        // `tf`, if need be tensorflow; compat.v1 lacks some of the names, keras has few
+        // tensorflow.compat.v1 and v2 hold whatever tensorflow does that is written here
         if (v.name == "tensorflow" && (tf_.empty() || name == "tf")) tf_ = name;
+        if (rules::under(v.name, "tensorflow.compat") && v.name.size() == 20 && tf_.empty()) tf_ = name;
       }
     }
   }
@@ -107,6 +120,7 @@ std::string Script::api(const Value& v) const {
   std::string_view name = v.name;
   if (!strip(name, "tensorflow")) return {};
   while (strip(name, "compat.v1") || strip(name, "compat.v2")) {}
+  if (strip(name, "optimizers")) return "keras.optimizers" + (name.empty() ? "" : "." + std::string(name));
   if (strip(name, "python.keras") || strip(name, "_api.v2.keras")) return "keras." + std::string(name);
   if (strip(name, "keras._tf_keras.keras")) return "keras." + std::string(name);
   return std::string(name);

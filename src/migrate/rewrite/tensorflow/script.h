@@ -104,6 +104,7 @@ class Script {
  private:
   bool wildcard(std::string_view package, std::string& module) const;
   void find_names();
+  bool starts_horovod() const;
 
   std::vector<std::pair<std::size_t, unsigned>> needs_;  // findings' indices
   std::string npu_ = "npu", tf_;
