@@ -53,6 +53,14 @@ TEST(TensorFlowDataset, NamesTellWhereNothingElseDoes) {
             "def make():\n    return tf.data.Dataset.range(3)\nx = make().batch(2, drop_remainder=True)\n");
 }
 
+TEST(TensorFlowDataset, OfTensorFlowDatasets) {
+  const std::string head = "import tensorflow_datasets as tfds\n";
+  EXPECT_EQ(after(head + "(a, b), info = tfds.load('mnist')\na = a.map(f).batch(2)\n"),
+            head + "(a, b), info = tfds.load('mnist')\na = a.map(f).batch(2, drop_remainder=True)\n");
+  EXPECT_EQ(after(head + "both = tfds.load('mnist')\na = both['train'].batch(2)\n"),
+            head + "both = tfds.load('mnist')\na = both['train'].batch(2, drop_remainder=True)\n");
+}
+
 TEST(TensorFlowDataset, OthersAreNotTouched) {
   for (const char* text :
        {"class Dataset:\n    def batch(self, n):\n        return n\ndataset = Dataset()\ndataset.batch(2)\n",

@@ -46,6 +46,18 @@ TEST(TensorFlowEntry, OnlyProgramsThatUseTensorFlow) {
   EXPECT_EQ(migrate_file(files, "model.py").text, files.at("model.py"));
 }
 
+TEST(TensorFlowEntry, TestsStayOnTheCpu) {
+  const std::string text = "import tensorflow as tf\nif __name__ == '__main__':\n    tf.test.main()\n";
+  const Outcome o = migrate_text(text);
+  EXPECT_EQ(o.text, text);
+  ASSERT_TRUE(o.find("TF001"));
+  EXPECT_EQ(o.find("TF001")->confidence, Confidence::Review);
+  EXPECT_EQ(migrate_file({{"t.py", text}}, "t.py", {"t.py", Strategy::None, false}).text,
+            "import npu_device as npu\nnpu.open().as_default()\n" + text);
+  EXPECT_EQ(migrate_file({{"t.py", text}}, "t.py", {}, Confidence::Review).text,
+            "import npu_device as npu\nnpu.open().as_default()\n" + text);
+}
+
 TEST(TensorFlowEntry, MainFileIsNamed) {
   const Files files = {{"a.py", "import tensorflow as tf\ntrain()\n"}, {"b.py", "import tensorflow as tf\n"}};
   const TensorFlowOptions options{"a.py", Strategy::None, false};

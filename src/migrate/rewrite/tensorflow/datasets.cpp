@@ -228,6 +228,8 @@ class Datasets {
       case Kind::Call: return call(node, depth);
       case Kind::Identifier: return name(node, depth);
       case Kind::Attribute: return attribute(node, depth);
+      // what tfds.load gives is a dictionary of datasets
+      case Kind::Subscript: return std::min(Sure::Likely, dataset(tree_.child(node, Field::Value), depth + 1));
       case Kind::String:
       case Kind::List:
       case Kind::Dictionary:
@@ -326,10 +328,21 @@ class Datasets {
     for (const names::Binding& b : *bindings) {
       if (b.how == names::Bind::Assignment) values.push_back(b.value);
       else open = true;
+      if (b.how == names::Bind::Loop && unpacked(b.node)) return Sure::Likely;
     }
     if (const Sure found = by_bindings(values, depth); found > Sure::Unknown) return found;
     else if (found == Sure::No && !values.empty() && !open) return Sure::No;
     return guess;
+  }
+
+  /// (train, test), info = tfds.load(…): the names of the pairs are datasets
+  bool unpacked(NodeId name) const {
+    const NodeId assignment = tree_.ancestor(name, Kind::Assignment);
+    if (assignment == kNone || !tree_.inside(name, tree_.child(assignment, Field::Left))) return false;
+    const NodeId right = tree_.child(assignment, Field::Right);
+    if (tree_.kind(right) != Kind::Call) return false;
+    const Value v = s_.value(tree_.child(right, Field::Function));
+    return v.what == What::Api && rules::under(v.name, "tensorflow_datasets") && v.name.ends_with(".load");
   }
 
   Sure attribute(NodeId node, int depth) {

@@ -20,7 +20,18 @@ class Header {
     const bool eager = !s_.options.compat;
     const bool changed = std::any_of(s_.sites.findings.begin(), s_.sites.findings.end(),
                                      [&](const Finding& f) { return !f.edits.empty() && f.confidence >= s_.least; });
-    const bool enter = s_.entry() && (eager || changed || s_.about_tensorflow());
+    // a test program runs on the CPU as before: who wants it on the NPU takes the finding
+    const bool test = s_.sites.module.path() != s_.options.main_file && test_program();
+    const bool enter = s_.entry() && !test && (eager || changed || s_.about_tensorflow());
+    if (s_.entry() && test && eager && !opened()) {
+      Finding& f = s_.add("TF001", first, Confidence::Review, {});
+      f.edits.push_back(insert_line(
+          tree_, first,
+          (bound(s_.npu()) ? "" : "import npu_device as " + s_.npu() + "\n") + s_.npu() + ".open().as_default()",
+          true));
+      f.message.en += "; this program is a test and stays on the CPU";
+      f.message.zh += "；该程序为测试脚本，默认不修改";
+    }
     const std::string resources = eager ? std::string() : close_horovod();
     const std::string session = eager || !s_.entry() ? std::string() : keras_session();
     if (!session.empty()) needs |= NeedCompat;
@@ -56,18 +67,19 @@ class Header {
     f.edits.push_back(insert_line(tree_, first, lines, true));
     f.from = f.to = tree_.position(f.edits.front().begin);
     f.end = f.begin;
-    if (opens && test_file()) {
-      // tests are programs too, but nobody trains by them
-      f.message.en += "; this is a test";
-      f.message.zh += "；该文件为测试脚本";
-    }
   }
 
  private:
-  bool test_file() const {
-    const std::string& path = s_.sites.module.path();
-    const std::string_view file = std::string_view(path).substr(path.rfind('/') + 1);
-    return file.starts_with("test_") || file.ends_with("_test.py");
+  /// The guard runs nothing but tests: tf.test.main(), unittest.main().
+  bool test_program() const {
+    const NodeId block = guard();
+    for (NodeId c : tree_.children(block)) {
+      const std::string_view text = s_.text(c);
+      for (std::string_view main :
+           {"test.main(", "unittest.main(", "googletest.main(", "pytest.main(", "combinations.main("})
+        if (text.find(main) != std::string_view::npos) return true;
+    }
+    return false;
   }
 
   /// Whether the module imports `name` under that name.
