@@ -18,7 +18,7 @@ std::string rewritten(const std::string& text, const rules::RuleSet& rules) {
   const names::Module module("main.py", text, &project);
   const rewrite::Facts facts;
   rewrite::facts_may_apply(text, facts);
-  auto findings = rewrite::python(module, rules, "pytorch", Confidence::Likely, &facts);
+  auto findings = rewrite::python(module, rules, "pytorch", Confidence::Likely, {.facts = &facts});
   for (const Finding& f : findings)
     if (f.begin > f.end || f.end > text.size()) std::abort();
   return source::apply(text, findings);

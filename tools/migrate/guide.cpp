@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 
@@ -89,6 +90,31 @@ bool parse_pytorch_analyse(int argc, char** argv, Arguments& a, int& status) {
   a.options.analysis = true;
   a.options.mode = run::Mode::Report;
   a.reports = a.options.output;
+  return true;
+}
+
+bool parse_tf2npu(int argc, char** argv, Arguments& a, int& status) {
+  CLI::App app("Migrates a TensorFlow 2.6 GPU project to the NPU: the guide's command line.", "convert_tf2npu/main.py");
+  fs::path input, output, report, main_file;
+  std::string strategy;
+  app.add_option("-i", input, "folder of the scripts")->required();
+  app.add_option("-o", output, "folder of the migrated scripts, not within -i (default: output_npu_TIME)");
+  app.add_option("-r", report, "folder of the reports, not within -i (default: report_npu_TIME)");
+  app.add_option("-m", main_file, "entry file, where no script has a main function");
+  app.add_option("-d", strategy, "how the scripts train on several devices")
+      ->check(CLI::IsMember({"tf_strategy", "horovod"}));
+  app.add_flag("-c,--compat", a.options.tensorflow.compat, "tf.compat.v1 scripts that run as TensorFlow 1.x");
+  if (!finish(app, words(argc, argv), status)) return false;
+  for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
+  a.options.framework = "tensorflow";
+  if (!strategy.empty()) a.options.tensorflow.strategy = strategy_of(strategy);
+  check_tensorflow(input, output, report, main_file, a.options.tensorflow);
+  const TensorFlowFolders folders = tensorflow_folders(input, output, report, std::time(nullptr));
+  a.options.input = input;
+  a.options.output = folders.output;
+  a.reports = folders.report;
+  a.guide_words = true;
+  a.last_line = tensorflow_finish(folders);
   return true;
 }
 

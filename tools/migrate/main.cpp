@@ -20,6 +20,8 @@
 #include "migrate/report/json.h"
 #include "migrate/report/pytorch.h"
 #include "migrate/report/sarif.h"
+#include "migrate/report/tensorflow.h"
+#include "migrate/report/tensorflow_table.h"
 #include "migrate/report/write.h"
 #include "migrate/run/pipeline.h"
 
@@ -77,6 +79,16 @@ void summary(const ProjectResult& result, const Arguments& a) {
   if (!a.reports.empty()) fmt::print(stderr, "{}\n", a.reports.string());
 }
 
+/// What users of convert_tf2npu see.
+void guide_words(const ProjectResult& result, const Arguments& a) {
+  for (const FileResult& f : result.files)
+    if (f.kind == FileKind::Python) std::cout << tensorflow_begin(f.path) << '\n' << tensorflow_end(f.path) << '\n';
+  std::cout << report::api_brief_report(result);
+  for (const Text& advice : tensorflow_advice(result, a.options.tensorflow))
+    std::cout << (a.chinese ? advice.zh : advice.en) << '\n';
+  std::cout << a.last_line << std::endl;
+}
+
 int from_stdin(const Arguments& a) {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   ProjectResult result;
@@ -113,9 +125,13 @@ int run_tool(Arguments& a) {
     run::write_output(a.options, result);
   }
   const Language language = a.chinese ? Language::zh : Language::en;
-  if (a.options.mode == run::Mode::Copy) a.reports = a.options.output;
+  if (a.reports.empty() && a.options.mode == run::Mode::Copy) a.reports = a.options.output;
   if (!a.reports.empty()) {
     auto files = a.options.analysis ? report::analysis(result, language) : report::pytorch_files(result, language);
+    if (a.options.framework == "tensorflow") {
+      files = report::tensorflow_files(result);
+      files.push_back({"api_analysis_report.xlsx", report::api_analysis_table(result)});
+    }
     const std::string name = a.options.analysis ? "analysis_report" : "migration_report";
     files.push_back({name + ".html", report::html(result)});
     files.push_back({name + ".json", report::json(result)});
@@ -128,7 +144,8 @@ int run_tool(Arguments& a) {
   if (a.diff) std::cout << report::unified_diff(result);
   if (a.json) std::cout << report::json(result);
   std::cout.flush();
-  if (!a.quiet) summary(result, a);
+  if (a.guide_words) guide_words(result, a);
+  else if (!a.quiet) summary(result, a);
   if (!a.check) return 0;
   for (const FileResult& f : result.files)
     if (f.changed) return 1;
@@ -149,6 +166,7 @@ int main(int argc, char** argv) {
   if (first == "analyse" || first == "analyze") parser = &parse_analyse;
   else if (first == "gpu2npu") parser = &parse_gpu2npu;
   else if (first == "pytorch-analyse") parser = &parse_pytorch_analyse;
+  else if (first == "tf2npu") parser = &parse_tf2npu;
   else named = first == "migrate";
   try {
     if (!parser(argc - named, argv + named, arguments, status)) return status;

@@ -4,6 +4,7 @@
 
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/facts.h"
+#include "migrate/rewrite/tensorflow/options.h"
 
 namespace updraft::migrate::rewrite {
 
@@ -66,15 +67,17 @@ bool about_torch(const Sites& s) {
 }  // namespace
 
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
-                            Confidence least, const Facts* known, const Conversion* conversion) {
+                            Confidence least, const Extras& extras) {
   Sites s(module, rules, framework);
   s.about_torch = about_torch(s);
   apis(s);
   members(s);
   values(s);
   environment(s);
-  if (known) facts(s, *known);
-  if (conversion) conversion->add(s);
+  if (extras.facts) facts(s, *extras.facts);
+  if (extras.conversion) extras.conversion->add(s);
+  if (framework == "tensorflow")
+    tensorflow_script(s, extras.tensorflow ? *extras.tensorflow : TensorFlowOptions{}, least);
   for (Finding& f : s.findings) f.applied = !f.edits.empty() && f.confidence >= least;
   if (framework == "pytorch") import_torch_npu(s, least);
   for (NodeId error : s.tree().errors()) {

@@ -8,6 +8,10 @@
 #include "migrate/names/module.h"
 #include "migrate/rules/rule.h"
 
+namespace updraft::migrate {
+struct TensorFlowOptions;
+}
+
 namespace updraft::migrate::rewrite {
 
 using names::Value;
@@ -58,8 +62,18 @@ bool is_entry(const syntax::Tree& tree);
 
 struct Facts;
 class Conversion;  // to several cards: distributed/conversion.h
+/// What a run may ask for beside the rules; null: not asked for.
+struct Extras {
+  const Facts* facts = nullptr;
+  const Conversion* conversion = nullptr;
+  const TensorFlowOptions* tensorflow = nullptr;
+};
+
 /// All of them, in order; findings by position.
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
-                            Confidence least, const Facts* facts = nullptr, const Conversion* conversion = nullptr);
+                            Confidence least, const Extras& extras = {});
+
+/// What code does to TensorFlow scripts, after the rules (rewrite/tensorflow).
+void tensorflow_script(Sites& sites, const TensorFlowOptions& options, Confidence least);
 
 }  // namespace updraft::migrate::rewrite

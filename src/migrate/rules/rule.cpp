@@ -90,6 +90,8 @@ const Rule* RuleSet::api(std::string_view name) const noexcept {
 
 std::vector<std::string> RuleSet::triggers(std::string_view framework) const {
   std::vector<std::string> words;
+  // every use of an API is reported, and the entry file may import TensorFlow by way of others
+  if (framework == "tensorflow") words.emplace_back("import");
   for (const Rule& rule : rules_) {
     if (!rule.framework.empty() && rule.framework != framework) continue;
     switch (rule.match) {

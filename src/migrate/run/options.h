@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "migrate/finding.h"
+#include "migrate/rewrite/tensorflow/options.h"
 
 namespace updraft::migrate::run {
 
@@ -32,6 +33,7 @@ struct Options {
   bool similar = false;          ///< unsupported APIs become equivalent functions
   bool mixed_precision = false;  ///< a plain training loop gets autocast and GradScaler
   std::string affine_model;      ///< name of the model whose NPU-affine replacements are made
+  TensorFlowOptions tensorflow;
   unsigned threads = 0;                      ///< 0: as many as there are processors
   /// Called from any thread as files are done; may be empty.
   std::function<void(std::size_t done, std::size_t all)> progress;

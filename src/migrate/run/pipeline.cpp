@@ -167,8 +167,11 @@ class Run {
       }
       bytes_ += text.size();
       const std::string_view framework = options_.framework == "tensorflow" ? "tensorflow" : "torch";
-      wanted_[i] = e.kind != FileKind::Python || (options_.analysis && text.find(framework) != std::string::npos) ||
-                   words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_));
+      // every use of TensorFlow's names is reported, so that each of its scripts is parsed
+      wanted_[i] =
+          e.kind != FileKind::Python ||
+          ((options_.analysis || options_.framework == "tensorflow") && text.find(framework) != std::string::npos) ||
+          words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_));
       if (e.kind != FileKind::Python) return;
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
@@ -235,8 +238,10 @@ class Run {
     if (options_.automatic)
       return rewrite::is_entry(module.tree()) ? rewrite::automatic(module, rules_, options_.least)
                                               : std::vector<Finding>{};
-    return rewrite::python(module, rules_, options_.framework, options_.least, facts_ ? &*facts_ : nullptr,
-                           conversion_ ? &*conversion_ : nullptr);
+    return rewrite::python(module, rules_, options_.framework, options_.least,
+                           {.facts = facts_ ? &*facts_ : nullptr,
+                            .conversion = conversion_ ? &*conversion_ : nullptr,
+                            .tensorflow = &options_.tensorflow});
   }
 
   const Options& options_;
@@ -318,7 +323,8 @@ void write_output(const Options& options, ProjectResult& result) {
   if (!options.distributed_main.empty()) {
     const fs::path launcher = options.output / "run_distributed_npu.sh";
     replace_file(launcher, rewrite::distributed_launcher(options.distributed_main), launcher);
-    fs::permissions(launcher, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
+    fs::permissions(launcher, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
+                    fs::perm_options::add);
   }
   for (const std::string& what : failed) {
     FileResult f;

@@ -48,7 +48,7 @@ TEST_P(Examples, OfEveryRule) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, Examples, testing::Values("pytorch"));
+INSTANTIATE_TEST_SUITE_P(Rules, Examples, testing::Values("pytorch", "tensorflow"));
 
 }  // namespace
 }  // namespace updraft::migrate
