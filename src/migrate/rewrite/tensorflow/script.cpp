@@ -20,14 +20,16 @@ bool reaches_tensorflow(const names::Project& project, const std::string& path, 
                         int depth) {
   if (depth > kDeepest || !seen.insert(path).second) return false;
   const auto summary = project.summary(path);
-  const auto file = [](const std::string& name) { return name.substr(0, name.find('#')); };
-  for (const auto& [name, value] : summary->names) {
-    if (value.what == What::Api && of_tensorflow(value.name)) return true;
-    if (value.what == What::Module || ((value.what == What::Class || value.what == What::Function) && value.own))
-      if (reaches_tensorflow(project, file(value.name), seen, depth + 1)) return true;
+  const auto follow = [&](const std::string& module) {
+    const std::string file = project.file_of(module, path);
+    return file.empty() ? of_tensorflow(module) : reaches_tensorflow(project, file, seen, depth + 1);
+  };
+  for (const auto& [name, import] : summary->imports) {
+    const bool relative = import.module.ends_with('.');
+    if (follow(import.module) || (!import.name.empty() && follow(import.module + (relative ? "" : ".") + import.name)))
+      return true;
   }
-  return std::any_of(summary->wildcards.begin(), summary->wildcards.end(),
-                     [&](const std::string& other) { return reaches_tensorflow(project, other, seen, depth + 1); });
+  return std::any_of(summary->wildcards.begin(), summary->wildcards.end(), follow);
 }
 
 bool strip(std::string_view& name, std::string_view prefix) noexcept {
