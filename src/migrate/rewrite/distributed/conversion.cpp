@@ -23,8 +23,7 @@ void import(Source& s) {
     if (kind == Kind::FutureImport) future = statement;
     if ((kind == Kind::Import || kind == Kind::ImportFrom) && first == kNone) first = statement;
   }
-  Finding& f = s.add("PT351", Category::Change, first == kNone ? 0 : first,
-                     {"what the lines for several cards need", "多卡代码所需的模块"});
+  Finding& f = s.add("PT351", Category::Change, 0, {"what the lines for several cards need", "多卡代码所需的模块"});
   if (first != kNone) f.edits.push_back(distributed::before(tree, first, lines));
   else if (future != kNone) f.edits.push_back(distributed::after(tree, future, lines));
   else f.edits.push_back(distributed::at_start(tree, 0, lines));

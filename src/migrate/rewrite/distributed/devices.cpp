@@ -35,6 +35,19 @@ NodeId whole(const syntax::Tree& tree, NodeId literal) {
   return literal;
 }
 
+/// The literal or attribute that a finding is about. Nodes lie in the order of their beginnings.
+NodeId node_at(const syntax::Tree& tree, const Finding& f) {
+  NodeId low = 0, high = tree.size();
+  while (low < high) {
+    const NodeId middle = low + (high - low) / 2;
+    if (tree[middle].begin < f.begin) low = middle + 1;
+    else high = middle;
+  }
+  for (NodeId id = low; id < tree.size() && tree[id].begin == f.begin; ++id)
+    if (tree[id].end == f.end && (tree.kind(id) == Kind::String || tree.kind(id) == Kind::Attribute)) return id;
+  return kNone;
+}
+
 }  // namespace
 
 void Conversion::add(Sites& s) const {
@@ -56,11 +69,7 @@ void Conversion::add(Sites& s) const {
         kept.push_back(std::move(f));
         continue;
       }
-      NodeId node = kNone;
-      for (NodeId id = 0; id < tree.size() && tree[id].begin <= f.begin; ++id)
-        if (tree[id].begin == f.begin && tree[id].end == f.end &&
-            (tree.kind(id) == Kind::String || tree.kind(id) == Kind::Attribute))
-          node = id;
+      const NodeId node = node_at(tree, f);
       bool replaced = false;
       if (tree.kind(node) == Kind::String) {
         const std::string_view literal = tree.text(node);
