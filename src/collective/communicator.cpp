@@ -60,6 +60,8 @@ void Communicator::close() {
   if (thread_.joinable()) {
     ring();
     thread_.join();
+    group_->region().left(group_->me()).store(1, std::memory_order_release);
+    group_->ring_all();
   }
   network_.reset();
   if (member_) member_->leave();
@@ -288,9 +290,33 @@ void Communicator::throw_if_hopeless(const Operation& operation, bool all_arrive
     // A process with the root that ends in good order may take the root along before its farewell is out.
     const bool may_have_left = left || (rank == 0 && root_lost_);
     if (may_have_left && local_index_[rank] < 0 && !all_arrived) continue;
-    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), rank,
-                left ? "has left the communicator" : "has died (its process ended or its host is gone)");
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), rank, how_gone(left));
   }
+}
+
+// Who has gone, by whatever channel hears of it first.
+void Communicator::lose(uint32_t rank, bool left) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!gone_.emplace(rank, left).second) return;
+    hopeless_ = true;
+  }
+  ring();
+}
+
+// With the lock: who has left since nobody passes on farewells.
+void Communicator::note_departures() {
+  for (int i = 0; root_lost_ && i < group_->size(); ++i)
+    if (i != group_->me() && group_->region().left(i).load(std::memory_order_acquire))
+      gone_.emplace(group_->rank(i), true);
+}
+
+void Communicator::throw_if_dead(const std::vector<uint32_t>& ranks) const {
+  std::lock_guard lock(mutex_);
+  for (const uint32_t rank : ranks)
+    if (const auto it = gone_.find(rank); it != gone_.end() && !it->second)
+      throw Error(result::kRemote, "EI0015: rank {} of {} {}: there will be no communicator with it", rank,
+                  options_.name, how_gone(false));
 }
 
 bool Communicator::gone(uint32_t rank) const {

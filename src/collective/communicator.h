@@ -72,6 +72,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Device& device() const { return device_; }
   Member& member() { return *member_; }
   const CommunicatorOptions& options() const { return options_; }
+  /// Throws when one of these ranks is known to have died.
+  void throw_if_dead(const std::vector<uint32_t>& ranks) const;
   /// A number that is the same on all ranks for the n-th call with the same text (names of sub-communicators).
   uint64_t occurrence(const std::string& text);
 
@@ -121,6 +123,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void claim_peers(const Operation& operation);
   void throw_if_dead(const Operation& operation) const;
   bool gone(uint32_t rank) const;
+  void lose(uint32_t rank, bool left);
+  void note_departures();
   std::string describe(const Operation& operation) const;
   std::string missing(const Operation& operation) const;
   void ring();

@@ -34,7 +34,12 @@ std::string host_identity() {
 std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks,
                                                    Device& device, const CommunicatorOptions& options) {
   std::shared_ptr<Communicator> communicator(new Communicator(std::move(member), rank, ranks, device, options));
-  communicator->connect();
+  try {
+    communicator->connect();
+  } catch (const Error& e) {
+    communicator->member_->report(e);  // the others need not wait for this rank
+    throw;
+  }
   return communicator;
 }
 
@@ -120,14 +125,7 @@ void Communicator::connect() {
   std::weak_ptr<Communicator> weak = weak_from_this();
   Member::Events events;
   events.gone = [weak](uint32_t rank, bool left) {
-    auto self = weak.lock();
-    if (!self) return;
-    {
-      std::lock_guard lock(self->mutex_);
-      self->gone_.emplace(rank, left);
-      self->hopeless_ = true;
-    }
-    self->ring();
+    if (auto self = weak.lock()) self->lose(rank, left);
   };
   events.fault = [weak](uint32_t rank, const Error& fault) {
     if (auto self = weak.lock()) self->fail(Error(fault.code(), "{} (reported by rank {})", fault.text(), rank), false);
@@ -138,13 +136,16 @@ void Communicator::connect() {
     {
       std::lock_guard lock(self->mutex_);
       self->root_lost_ = true;
-      self->gone_.emplace(0, false);  // the root lives in rank 0's process
-      self->hopeless_ = true;
     }
-    self->ring();
+    const int root = self->local_index_[0];  // the root lives in rank 0's process
+    self->lose(0, root >= 0 && self->group_->region().left(root).load(std::memory_order_acquire));
   };
   thread_ = std::thread([this] { loop(); });
   member_->watch(std::move(events));
+  group_->watch([weak](int index) {
+    if (auto self = weak.lock())
+      self->lose(self->group_->rank(index), self->group_->region().left(index).load(std::memory_order_acquire));
+  });
   UPDRAFT_LOG(kInfo, "HCCL", "communicator {}: rank {} of {} on device {}, {} ranks share this host, {} hosts",
               options_.name, rank_, ranks_, device_.index(), neighbours.size(), hosts.size());
 }

@@ -9,16 +9,17 @@ namespace updraft::collective {
 
 // With the lock.
 void Communicator::throw_if_dead(const Operation& operation) const {
-  for (auto [rank, left] : gone_)
-    if (!left)
-      throw Error(result::kRemote,
-                  "EI0002: {} cannot complete: rank {} has died (its process ended or its host is gone)",
-                  describe(operation), rank);
+  // Rank 0 last: its end, long ago maybe, does not keep the others from their messages.
+  for (auto it = gone_.rbegin(); it != gone_.rend(); ++it)
+    if (!it->second)
+      throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), it->first,
+                  how_gone(false));
 }
 
 // With the lock; true when something moved. Only the communicator's thread comes here.
 bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
   if (messages_.empty() || failure_ || suspended_) return false;
+  note_departures();
   const Region& region = group_->region();
   const int me = group_->me();
   for (auto it = messages_.begin(); it != messages_.end(); ++it) {
@@ -91,7 +92,7 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
       // What a rank of another host sent before it left may still be on its way; its connection says when not.
       if (const auto gone = gone_.find(m.peer); !over && gone != gone_.end() && !(gone->second && peer < 0))
         throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation), m.peer,
-                    gone->second ? "has left the communicator" : "has died (its process ended or its host is gone)");
+                    how_gone(gone->second));
       if (!over && options_.exec_timeout > 0 &&
           Clock::now() > pending.operation->since + std::chrono::duration<double>(options_.exec_timeout))
         throw Error(result::kTimeout, "EI0002: {} waited for rank {} for {} s (HCCL_EXEC_TIMEOUT sets the time)",

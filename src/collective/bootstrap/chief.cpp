@@ -327,7 +327,7 @@ class Worker {
     const Json answer = line.message();
     try {
       if (answer.contains("error")) throw Error(result::kPara, answer.at("error").get<std::string>());
-      World world{answer.at("rank").get<uint32_t>(), {}, "CM_CHIEF_IP=" + settings_.chief_ip, {}};
+      World world{answer.at("rank").get<uint32_t>(), {}, "CM_CHIEF_IP=" + settings_.chief_ip};
       for (const Json& place : answer.at("ranks"))
         world.ranks.push_back({static_cast<uint32_t>(world.ranks.size()), place.at(0).get<std::string>(), "",
                                place.at(1).get<int>(), "", "", ""});

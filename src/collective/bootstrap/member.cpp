@@ -19,6 +19,7 @@ namespace updraft::collective {
 namespace {
 
 constexpr uint32_t kLongestFrame = 256u << 20;
+constexpr auto kLook = std::chrono::milliseconds(100);  // between two checks
 
 // A failure stays one, whatever number somebody else gave it.
 int code_of(uint32_t sent) {
@@ -60,7 +61,7 @@ int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::C
 }  // namespace
 
 std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const std::string& key, uint32_t rank,
-                                     uint32_t ranks, Clock::time_point deadline) {
+                                     uint32_t ranks, Clock::time_point deadline, std::function<void()> check) {
   EventLoop::get().run([] {});  // refuses forked children before there is a socket
   sockaddr_storage address;
   socklen_t length;
@@ -72,6 +73,7 @@ std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const
     pause = std::min(pause * 2, std::chrono::milliseconds(200));
   };
   for (std::optional<Error> before;; wait_a_little()) {
+    if (check) check();
     const int fd = connect_once(address, length, deadline);
     const bool in_time = Clock::now() + pause < deadline;
     if (fd < 0) {
@@ -84,6 +86,7 @@ std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const
                   rank, ip, port, std::strerror(why));
     }
     std::shared_ptr<Member> member(new Member);
+    member->check_ = check;
     member->key_ = key;
     member->rank_ = rank;
     member->ranks_ = ranks;
@@ -137,10 +140,19 @@ T Member::wait(Clock::time_point deadline, const std::string& what, const std::f
   std::unique_lock lock(mutex_);
   std::optional<T> value;
   // The root knows better who is missing: give it a moment to say so.
-  const bool in_time = changed_.wait_until(lock, deadline + std::chrono::seconds(2), [&] {
+  const auto end = deadline + std::chrono::seconds(2);
+  const auto over = [&] {
     value = ready();
     return value || failure_ || left_;
-  });
+  };
+  bool in_time;
+  while (!(in_time = changed_.wait_until(lock, check_ ? std::min(end, Clock::now() + kLook) : end, over)) &&
+         Clock::now() < end) {
+    if (!check_) continue;
+    lock.unlock();
+    check_();
+    lock.lock();
+  }
   if (value) return std::move(*value);
   if (failure_) throw *failure_;
   if (in_time) throw Error(result::kUnavail, "EI0015: the communicator was destroyed");
@@ -148,15 +160,16 @@ T Member::wait(Clock::time_point deadline, const std::string& what, const std::f
               what, root_name_);
 }
 
-// With the lock.
+// With the lock. Who reports why it gives up leaves next: the report says more.
 void Member::throw_if_gone() const {
+  for (const auto& [rank, error] : faults_) throw Error(error.code(), "{} (reported by rank {})", error.text(), rank);
   if (failure_) throw *failure_;
   for (auto [rank, left] : gone_)
-    throw Error(result::kRemote, "EI0015: rank {} {} while the communicator was set up", rank,
-                left ? "has left" : "has died (its process ended or its host is gone)");
+    throw Error(result::kRemote, "EI0015: rank {} {} while the communicator was set up", rank, how_gone(left));
 }
 
 void Member::check() {
+  if (check_) check_();
   std::lock_guard lock(mutex_);
   throw_if_gone();
 }
@@ -204,6 +217,7 @@ std::string Member::get(const std::string& key, uint32_t source, Clock::time_poi
 }
 
 void Member::watch(Events events) {
+  check_ = nullptr;
   EventLoop::get().run([&] {
     std::map<uint32_t, bool> gone;
     std::vector<std::pair<uint32_t, Error>> faults;
