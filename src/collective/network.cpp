@@ -32,6 +32,8 @@ Transport& transport(const std::string& default_ip) {
     TransportOptions options;
     const bool chosen = !environment.if_ip.empty() || !environment.socket_ifname.empty();
     options.bind_ip = chosen ? choose_interface(environment, interfaces()).ip : default_ip;
+    for (const Interface& one : interfaces())  // RDMA has names of its own
+      if (one.ip == options.bind_ip && !has_rdma()) options.interface = one.name;
     options.connect_timeout = std::chrono::milliseconds(static_cast<int64_t>(environment.connect_timeout * 1000));
     if (environment.whitelist) options.allowed_ips = environment.host_ips;
     // UCX pays where there is RDMA; between Ethernet ports our own TCP is as fast and needs nothing installed.
