@@ -42,6 +42,8 @@ UcxLoop::UcxLoop(const TransportOptions& options, const UcxHost& host)
     // Shared memory leads to peers whose death nobody notices; processes on a host do not talk through us anyway.
     prefer(config, "TLS", "^posix,sysv,cma,knem,xpmem");
     prefer(config, "RNDV_THRESH", "64k");
+    // What the processor copies is better sent than fetched.
+    if (!options.interface.empty()) prefer(config, "RNDV_SCHEME", "am");
     if (!options.interface.empty()) prefer(config, "NET_DEVICES", options.interface.c_str());
     else if (options.bind_ip == "::1" || options.bind_ip.starts_with("127.")) prefer(config, "NET_DEVICES", "lo");
     ucp_params_t params{};
