@@ -193,7 +193,9 @@ void Communicator::loop() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
-  set_parallel_threads(Config::get().threads);
+  // All ranks of the host work at the same time: together they have its cores once.
+  const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  set_parallel_threads(std::clamp(cores / group_->size(), 1, Config::get().threads));
   Doorbell& bell = group_->region().bell(group_->me());
   auto active = Clock::now();
   std::unique_lock lock(mutex_);

@@ -61,8 +61,6 @@ class LocalGroup {
 void work_in_place(const LocalGroup& group, const Request& request, uint64_t ticket);
 /// The result of an operation whose data all travelled in the slots.
 void work_inline(const LocalGroup& group, const Request& request, uint64_t ticket);
-/// Copies by the calling thread's team, past the caches where it is much. Nothing when both are the same place.
-void copy_bytes(char* to, const char* from, size_t bytes);
 /// True when the operation's data fits the slots, so that posting it is all that others need. Depends only on what all
 /// ranks must agree on.
 bool fits_inline(const Request& request, int ranks);

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "collective/communicator.h"
+#include "collective/copy.h"
 #include "collective/error.h"
 #include "collective/network.h"
 
