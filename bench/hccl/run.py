@@ -4,7 +4,7 @@
 
 Sizes are bytes of a rank's larger buffer, numbers fp32. Through torch.distributed (peer: gloo), through the C interface
 (hccl_test; peer: OpenMPI where mpicc and mpirun are installed), steps of ResNet-18 under DistributedDataParallel, and
-between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable.
+between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable. Last: how soon survivors know of a killed rank.
 """
 import argparse
 import os
@@ -15,12 +15,13 @@ import tempfile
 from statistics import median, quantiles
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from bench.hccl.faults import fault_times
 from bench.hccl.ranks import MPIGroup, mpi_program, torch_group
 from bench.measure import UNSTABLE, interleave, machine, write
 from tests.distributed.namespaces import two_hosts, why_not
 
 MB = 1 << 20
-PARTS = "torch,c,ddp,hosts"
+PARTS = "torch,c,ddp,hosts,faults"
 # operation, bytes, repeats a round
 WORK = [("all_reduce", 8, 100), ("all_reduce", MB, 20), ("all_reduce", 16 * MB, 4), ("all_reduce", 64 * MB, 2),
         ("all_gather", 16 * MB, 4), ("reduce_scatter", 16 * MB, 4), ("alltoall", 16 * MB, 4)]
@@ -158,6 +159,8 @@ def main():
         lines.append(f"| {what} | {r['ours_ms']:.3f} | {r['peer_ms']:.3f} | {r['ratio']:.2f}{note} | {r['spread_ours']:.0%} / {r['spread_peer']:.0%} |")
     if notes:
         lines += ["", *notes]
+    if "faults" in parts:
+        lines += ["", *fault_times(max(10, options.rounds))]
     if "c" in parts and not program:
         lines += ["", "Without OpenMPI (openmpi-bin, libopenmpi-dev), so without the rows of the C interface."]
     write("hccl" if options.only == PARTS else "hccl-" + options.only.replace(",", "-"), lines, {"machine": state, "command": command, "rows": rows, "notes": notes})

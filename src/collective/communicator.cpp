@@ -300,7 +300,7 @@ void Communicator::throw_if_hopeless(const Operation& operation, bool all_arrive
 void Communicator::lose(uint32_t rank, bool left) {
   {
     std::lock_guard lock(mutex_);
-    if (!gone_.emplace(rank, left).second) return;
+    if (!gone_.add(rank, left)) return;
     hopeless_ = true;
   }
   ring();
@@ -309,21 +309,20 @@ void Communicator::lose(uint32_t rank, bool left) {
 // With the lock: who has left since nobody passes on farewells.
 void Communicator::note_departures() {
   for (int i = 0; root_lost_ && i < group_->size(); ++i)
-    if (i != group_->me() && group_->region().left(i).load(std::memory_order_acquire))
-      gone_.emplace(group_->rank(i), true);
+    if (i != group_->me() && group_->region().left(i).load(std::memory_order_acquire)) gone_.add(group_->rank(i), true);
 }
 
 void Communicator::throw_if_dead(const std::vector<uint32_t>& ranks) const {
   std::lock_guard lock(mutex_);
   for (const uint32_t rank : ranks)
-    if (const auto it = gone_.find(rank); it != gone_.end() && !it->second)
+    if (const auto* gone = gone_.find(rank); gone && !gone->second)
       throw Error(result::kRemote, "EI0015: rank {} of {} {}: there will be no communicator with it", rank,
                   options_.name, how_gone(false));
 }
 
 bool Communicator::gone(uint32_t rank) const {
   std::lock_guard lock(mutex_);
-  return gone_.contains(rank);
+  return gone_.find(rank) != nullptr;
 }
 
 // Before memory of other ranks is touched. Who gives up says so and then waits for those who are busy; so either it

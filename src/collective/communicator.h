@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "collective/bootstrap/member.h"
+#include "collective/departed.h"
 #include "collective/local_group.h"
 #include "collective/request.h"
 #include "collective/topology/environment.h"
@@ -161,7 +162,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   };
   std::list<Pending> messages_;
   std::vector<uint64_t> sends_, receives_;  // numbers given, by peer
-  std::map<uint32_t, bool> gone_;           // rank -> left by itself
+  Departed gone_;
   std::optional<Error> failure_;
   std::map<std::string, uint64_t> occurrences_;
   std::atomic<int> async_error_{0};

@@ -10,11 +10,13 @@ namespace updraft::collective {
 
 // With the lock.
 void Communicator::throw_if_dead(const Operation& operation) const {
-  // Rank 0 last: its end, long ago maybe, does not keep the others from their messages.
-  for (auto it = gone_.rbegin(); it != gone_.rend(); ++it)
-    if (!it->second)
-      throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), it->first,
-                  how_gone(false));
+  // Rank 0 only when it is alone: its end, long ago maybe, does not keep the others from their messages.
+  const Departed::Entry* dead = nullptr;
+  for (const auto& entry : gone_)
+    if (!entry.second && (!dead || (dead->first == 0 && entry.first != 0))) dead = &entry;
+  if (dead)
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), dead->first,
+                how_gone(false));
 }
 
 // With the lock; true when something moved. Only the communicator's thread comes here.
@@ -91,11 +93,11 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
       // Who gave up the communicator because of a death goes on with nothing.
       if (!over && peer >= 0 && region.broken(peer).load(std::memory_order_acquire)) throw_if_dead(*pending.operation);
       // What a rank of another host sent before it left may still be on its way; its connection says when not.
-      if (const auto gone = gone_.find(m.peer); !over && gone != gone_.end() && !(gone->second && peer < 0))
+      if (const auto* gone = gone_.find(m.peer); !over && gone && !(gone->second && peer < 0))
         throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation), m.peer,
                     how_gone(gone->second));
       if (!over && options_.exec_timeout > 0 &&
-          Clock::now() > pending.operation->since + std::chrono::duration<double>(options_.exec_timeout))
+          Clock::now() > pending.operation->since + seconds(options_.exec_timeout))
         throw Error(result::kTimeout, "EI0002: {} waited for rank {} for {} s (HCCL_EXEC_TIMEOUT sets the time)",
                     describe(*pending.operation), m.peer, options_.exec_timeout);
     } catch (const Error& e) {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/config.h"
-#include "collective/bootstrap/address.h"
 #include "collective/bootstrap/root.h"
+#include "collective/endpoint.h"
 #include "collective/topology/environment.h"
 #include "device/context.h"
 #include "hccl/client_state.h"
@@ -28,14 +28,12 @@ RootInfo root_of(const std::vector<RankEntry>& ranks, const MeetingPoint& point)
   const RankEntry& first = ranks.front();
   std::set<std::string> servers;
   for (const RankEntry& r : ranks) servers.insert(r.server);
-  sockaddr_storage address;
-  socklen_t length;
   RootInfo info;
   if (!point.ip.empty()) {
     info.ip = point.ip;
   } else if (servers.size() == 1) {
     info.ip = "127.0.0.1";
-  } else if (parse_address(first.server, 0, &address, &length)) {
+  } else if (find_endpoint(first.server, 0)) {
     info.ip = first.server;
   } else {
     throw Error(

@@ -20,10 +20,11 @@ def home():
 class Process:
     """A rank whose lines are read as they come."""
 
-    def __init__(self, words, **variables):
-        self.lines, self.ended_at = [], None
+    def __init__(self, words, namespace=None, **variables):
+        self.lines = []
         env = jobs.environment(UPDRAFT_CANN_HOME=home(), UPDRAFT_MEMORY="64M", **variables)
-        self.process = subprocess.Popen([str(c) for c in (*NATIVE, *words)], env=env, cwd=jobs.ROOT, stdout=subprocess.PIPE,
+        prefix = ("ip", "netns", "exec", namespace) if namespace else ()
+        self.process = subprocess.Popen([str(c) for c in (*prefix, *NATIVE, *words)], env=env, cwd=jobs.ROOT, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()

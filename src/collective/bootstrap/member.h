@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collective/bootstrap/connection.h"
+#include "collective/departed.h"
 
 namespace updraft::collective {
 
@@ -68,7 +69,7 @@ class Member : public std::enable_shared_from_this<Member> {
   uint32_t next_exchange_ = 0;
   std::map<uint32_t, std::vector<std::string>> gathered_;
   std::map<std::string, std::optional<std::string>> values_;  // nothing: who would put it has gone
-  std::map<uint32_t, bool> gone_;
+  Departed gone_;
   std::vector<std::pair<uint32_t, Error>> faults_;
   Events events_;
 };
