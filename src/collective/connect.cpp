@@ -48,7 +48,7 @@ void Communicator::connect() {
   const auto deadline = Clock::now() + seconds(options_.connect_timeout);
   const std::string host = host_identity();
   const std::string algorithms = options_.algorithms.between_servers();
-  const std::string mine = json{{"version", 1},
+  const std::string mine = json{{"version", 2},
                                 {"host", host},
                                 {"server", options_.server},
                                 {"device", device_.index()},
@@ -66,7 +66,7 @@ void Communicator::connect() {
   int me = 0;
   for (uint32_t r = 0; r < ranks_; ++r) {
     json info = json::parse(all[r], nullptr, false);
-    if (!info.is_object() || info.value("version", 0) != 1)
+    if (!info.is_object() || info.value("version", 0) != 2)
       throw Error(result::kPara, "EI0015: rank {} runs another version of Updraft: use the same on all hosts", r);
     if (const std::string theirs = info.value("algorithms", ""); theirs != algorithms) other_algorithms = {r, theirs};
     const std::string server = info.value("server", ""), machine = info.value("host", "");
