@@ -292,7 +292,8 @@ void Communicator::throw_if_hopeless(const Operation& operation, bool all_arrive
     // A process with the root that ends in good order may take the root along before its farewell is out.
     const bool may_have_left = left || (rank == 0 && root_lost_);
     if (may_have_left && local_index_[rank] < 0 && !all_arrived) continue;
-    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), rank, how_gone(left));
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation),
+                left ? rank : culprit(rank), how_gone(left));
   }
 }
 
@@ -318,6 +319,19 @@ void Communicator::throw_if_dead(const std::vector<uint32_t>& ranks) const {
     if (const auto* gone = gone_.find(rank); gone && !gone->second)
       throw Error(result::kRemote, "EI0015: rank {} of {} {}: there will be no communicator with it", rank,
                   options_.name, how_gone(false));
+}
+
+// The rank that the dead one died of, if it said so before it ended.
+uint32_t Communicator::culprit(uint32_t dead) const {
+  const Region& region = group_->region();
+  for (int i = 0; i < group_->size(); ++i) {
+    const int index = local_index_[dead];
+    const uint32_t blames = index < 0 ? 0 : region.blames(index).load(std::memory_order_acquire);
+    if (blames == 0 || blames > ranks_ || blames - 1 == rank_) break;
+    dead = blames - 1;
+  }
+  region.blames(group_->me()).store(dead + 1, std::memory_order_release);
+  return dead;
 }
 
 bool Communicator::gone(uint32_t rank) const {

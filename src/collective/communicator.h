@@ -126,6 +126,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool gone(uint32_t rank) const;
   void lose(uint32_t rank, bool left);
   void note_departures();
+  uint32_t culprit(uint32_t dead) const;
   std::string describe(const Operation& operation) const;
   std::string missing(const Operation& operation) const;
   void ring();

@@ -15,7 +15,7 @@ void Communicator::throw_if_dead(const Operation& operation) const {
   for (const auto& entry : gone_)
     if (!entry.second && (!dead || (dead->first == 0 && entry.first != 0))) dead = &entry;
   if (dead)
-    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), dead->first,
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), culprit(dead->first),
                 how_gone(false));
 }
 
@@ -94,8 +94,8 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
       if (!over && peer >= 0 && region.broken(peer).load(std::memory_order_acquire)) throw_if_dead(*pending.operation);
       // What a rank of another host sent before it left may still be on its way; its connection says when not.
       if (const auto* gone = gone_.find(m.peer); !over && gone && !(gone->second && peer < 0))
-        throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation), m.peer,
-                    how_gone(gone->second));
+        throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation),
+                    gone->second ? m.peer : culprit(m.peer), how_gone(gone->second));
       if (!over && options_.exec_timeout > 0 &&
           Clock::now() > pending.operation->since + seconds(options_.exec_timeout))
         throw Error(result::kTimeout, "EI0002: {} waited for rank {} for {} s (HCCL_EXEC_TIMEOUT sets the time)",
