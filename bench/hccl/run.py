@@ -159,6 +159,8 @@ def main():
         lines.append(f"| {what} | {r['ours_ms']:.3f} | {r['peer_ms']:.3f} | {r['ratio']:.2f}{note} | {r['spread_ours']:.0%} / {r['spread_peer']:.0%} |")
     if notes:
         lines += ["", *notes]
+    if not rows:
+        lines = lines[:1]
     if "faults" in parts:
         lines += ["", *fault_times(max(10, options.rounds))]
     if "c" in parts and not program:

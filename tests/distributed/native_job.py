@@ -36,14 +36,14 @@ class Process:
     def line(self, text, seconds=40):
         """Waits until a line begins so."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while True:
+            over = not self.reader.is_alive() or time.monotonic() > end  # before the look: nothing comes after it
             for line in list(self.lines):
                 if line.startswith(text):
                     return line
-            if self.process.poll() is not None and not self.reader.is_alive():
-                break
+            if over:
+                raise AssertionError(f"no line {text!r}: {self.lines}")
             time.sleep(0.002)
-        raise AssertionError(f"no line {text!r}: {self.lines}")
 
     def end(self, seconds=40):
         status = self.process.wait(seconds)
