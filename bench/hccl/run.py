@@ -4,7 +4,8 @@
 
 Sizes are bytes of a rank's larger buffer, numbers fp32. Through torch.distributed (peer: gloo), through the C interface
 (hccl_test; peer: OpenMPI where mpicc and mpirun are installed), steps of ResNet-18 under DistributedDataParallel, and
-between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable. Last: how soon survivors know of a killed rank.
+between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable. Last:
+how soon survivors know of a killed rank.
 """
 import argparse
 import os

@@ -56,7 +56,8 @@ class Region {
   std::atomic<uint32_t>& broken(int rank) const { return at<Rank>(ranks_at(), rank).broken; }
   /// 1 once the rank has left by itself.
   std::atomic<uint32_t>& left(int rank) const { return at<Rank>(ranks_at(), rank).left; }
-  /// 1 + the communicator's rank whose death made this one give up; 0: none. Who ends because of another is not to blame.
+  /// 1 + the communicator's rank whose death made this one give up; 0: none. Who ends because of another is not to
+  /// blame.
   std::atomic<uint32_t>& blames(int rank) const { return at<Rank>(ranks_at(), rank).blames; }
   Post& post(int rank, uint64_t ticket) const { return at<Rank>(ranks_at(), rank).posts[ticket % 2]; }
   char* inline_data(int rank, uint64_t ticket) const {
