@@ -48,11 +48,16 @@ def free_port():
         return s.getsockname()[1]
 
 
-def torch_group(device, ranks):
-    port = str(free_port())
-    return Group([([sys.executable, str(HERE / "ranks.py"), device],
-                   dict(os.environ, RANK=str(r), LOCAL_RANK=str(r), WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks),
-                        MASTER_ADDR="127.0.0.1", MASTER_PORT=port)) for r in range(ranks)])
+def torch_group(device, ranks, hosts=(), **variables):
+    """hosts: (network namespace, address, interface) of each; the ranks are divided among them. Else all on this one."""
+    port, here, each = str(free_port()), ranks // max(1, len(hosts)), []
+    for r in range(ranks):
+        host = hosts[r // here] if hosts else None
+        command = [*(["ip", "netns", "exec", host[0]] if host else []), sys.executable, str(HERE / "ranks.py"), device]
+        each.append((command, dict(os.environ, RANK=str(r), LOCAL_RANK=str(r % here), WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(here),
+                                   MASTER_ADDR=hosts[0][1] if hosts else "127.0.0.1", MASTER_PORT=port,
+                                   **({"GLOO_SOCKET_IFNAME": host[2]} if host else {}), **variables)))
+    return Group(each)
 
 
 def mpi_program(folder):

@@ -1,9 +1,11 @@
 """Collectives between ranks on one machine: HCCL on npu devices against gloo on the CPU and against OpenMPI, in turn.
 
-    ./dev bench hccl [--ranks 2,4] [--rounds 7] [--only torch,c,ddp]
+    ./dev bench hccl [--ranks 2,4] [--rounds 7] [--only torch,c,ddp,hosts,faults]
 
 Sizes are bytes of a rank's larger buffer, numbers fp32. Through torch.distributed (peer: gloo), through the C interface
-(hccl_test; peer: OpenMPI where mpicc and mpirun are installed), and steps of ResNet-18 under DistributedDataParallel.
+(hccl_test; peer: OpenMPI where mpicc and mpirun are installed), steps of ResNet-18 under DistributedDataParallel, and
+between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable. Last:
+how soon survivors know of a killed rank.
 """
 import argparse
 import os
@@ -14,14 +16,19 @@ import tempfile
 from statistics import median, quantiles
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from bench.hccl.faults import fault_times
 from bench.hccl.ranks import MPIGroup, mpi_program, torch_group
 from bench.measure import UNSTABLE, interleave, machine, write
+from tests.distributed.namespaces import two_hosts, why_not
 
 MB = 1 << 20
-PARTS = "torch,c,ddp"
+PARTS = "torch,c,ddp,hosts,faults"
 # operation, bytes, repeats a round
 WORK = [("all_reduce", 8, 100), ("all_reduce", MB, 20), ("all_reduce", 16 * MB, 4), ("all_reduce", 64 * MB, 2),
         ("all_gather", 16 * MB, 4), ("reduce_scatter", 16 * MB, 4), ("alltoall", 16 * MB, 4)]
+
+
+BETWEEN_HOSTS = [("all_reduce", 8, 50), ("all_reduce", MB, 10), ("all_reduce", 16 * MB, 3), ("all_reduce", 64 * MB, 1), ("all_gather", 16 * MB, 3)]
 
 
 def size_name(size):
@@ -78,6 +85,26 @@ def through_c(rows, ranks, rounds, program):
         peer.close()
 
 
+def between_hosts(rows, notes, rounds):
+    """Two hosts of one rank each."""
+    if why_not():
+        notes.append(f"Without rows between hosts: {why_not()}.")
+        return
+    with two_hosts() as hosts:
+        peer = torch_group("cpu", 2, hosts)
+        try:
+            for transport in "ucx", "tcp":
+                ours = torch_group("npu", 2, hosts, UPDRAFT_HCCL_TRANSPORT=transport)
+                try:
+                    for operation, size, repeat in BETWEEN_HOSTS:
+                        measured(rows, f"torch, 2 namespaces, {transport}, {operation} {size_name(size)}; gloo",
+                                 lambda: ours(operation, size, repeat), lambda: peer(operation, size, repeat), rounds)
+                finally:
+                    ours.close()
+        finally:
+            peer.close()
+
+
 def training(rows, notes, rounds):
     """Steps with and without communication stand next to each other, or the machine's moods would be their difference."""
     groups = {"HCCL": torch_group("npu", 2), "gloo": torch_group("cpu", 2)}
@@ -123,6 +150,8 @@ def main():
                 through_c(rows, n, options.rounds, program)
     if "ddp" in parts:
         training(rows, notes, options.rounds)
+    if "hosts" in parts:
+        between_hosts(rows, notes, options.rounds)
     command = " ".join(["./dev bench hccl", *sys.argv[1:]])
     lines = [f"{state['cpu']}, {state['cores']} cores, load {state['load']:.1f} before; `{command}`", "",
              "| collectives, fp32; peer | Updraft, ms | peer, ms | ratio (higher is better) | spread |", "|---|---|---|---|---|"]
@@ -131,6 +160,10 @@ def main():
         lines.append(f"| {what} | {r['ours_ms']:.3f} | {r['peer_ms']:.3f} | {r['ratio']:.2f}{note} | {r['spread_ours']:.0%} / {r['spread_peer']:.0%} |")
     if notes:
         lines += ["", *notes]
+    if not rows:
+        lines = lines[:1]
+    if "faults" in parts:
+        lines += ["", *fault_times(max(10, options.rounds))]
     if "c" in parts and not program:
         lines += ["", "Without OpenMPI (openmpi-bin, libopenmpi-dev), so without the rows of the C interface."]
     write("hccl" if options.only == PARTS else "hccl-" + options.only.replace(",", "-"), lines, {"machine": state, "command": command, "rows": rows, "notes": notes})

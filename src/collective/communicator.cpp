@@ -60,6 +60,8 @@ void Communicator::close() {
   if (thread_.joinable()) {
     ring();
     thread_.join();
+    group_->region().left(group_->me()).store(1, std::memory_order_release);
+    group_->ring_all();
   }
   network_.reset();
   if (member_) member_->leave();
@@ -191,7 +193,9 @@ void Communicator::loop() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
-  set_parallel_threads(Config::get().threads);
+  // All ranks of the host work at the same time: together they have its cores once.
+  const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  set_parallel_threads(std::clamp(cores / group_->size(), 1, Config::get().threads));
   Doorbell& bell = group_->region().bell(group_->me());
   auto active = Clock::now();
   std::unique_lock lock(mutex_);
@@ -288,14 +292,51 @@ void Communicator::throw_if_hopeless(const Operation& operation, bool all_arrive
     // A process with the root that ends in good order may take the root along before its farewell is out.
     const bool may_have_left = left || (rank == 0 && root_lost_);
     if (may_have_left && local_index_[rank] < 0 && !all_arrived) continue;
-    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), rank,
-                left ? "has left the communicator" : "has died (its process ended or its host is gone)");
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation),
+                left ? rank : culprit(rank), how_gone(left));
   }
+}
+
+// Who has gone, by whatever channel hears of it first.
+void Communicator::lose(uint32_t rank, bool left) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!gone_.add(rank, left)) return;
+    hopeless_ = true;
+  }
+  ring();
+}
+
+// With the lock: who has left since nobody passes on farewells.
+void Communicator::note_departures() {
+  for (int i = 0; root_lost_ && i < group_->size(); ++i)
+    if (i != group_->me() && group_->region().left(i).load(std::memory_order_acquire)) gone_.add(group_->rank(i), true);
+}
+
+void Communicator::throw_if_dead(const std::vector<uint32_t>& ranks) const {
+  std::lock_guard lock(mutex_);
+  for (const uint32_t rank : ranks)
+    if (const auto* gone = gone_.find(rank); gone && !gone->second)
+      throw Error(result::kRemote, "EI0015: rank {} of {} {}: there will be no communicator with it", rank,
+                  options_.name, how_gone(false));
+}
+
+// The rank that the dead one died of, if it said so before it ended.
+uint32_t Communicator::culprit(uint32_t dead) const {
+  const Region& region = group_->region();
+  for (int i = 0; i < group_->size(); ++i) {
+    const int index = local_index_[dead];
+    const uint32_t blames = index < 0 ? 0 : region.blames(index).load(std::memory_order_acquire);
+    if (blames == 0 || blames > ranks_ || blames - 1 == rank_) break;
+    dead = blames - 1;
+  }
+  region.blames(group_->me()).store(dead + 1, std::memory_order_release);
+  return dead;
 }
 
 bool Communicator::gone(uint32_t rank) const {
   std::lock_guard lock(mutex_);
-  return gone_.contains(rank);
+  return gone_.find(rank) != nullptr;
 }
 
 // Before memory of other ranks is touched. Who gives up says so and then waits for those who are busy; so either it

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "collective/bootstrap/member.h"
+#include "collective/departed.h"
 #include "collective/local_group.h"
 #include "collective/request.h"
 #include "collective/topology/environment.h"
@@ -72,6 +73,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Device& device() const { return device_; }
   Member& member() { return *member_; }
   const CommunicatorOptions& options() const { return options_; }
+  /// Throws when one of these ranks is known to have died.
+  void throw_if_dead(const std::vector<uint32_t>& ranks) const;
   /// A number that is the same on all ranks for the n-th call with the same text (names of sub-communicators).
   uint64_t occurrence(const std::string& text);
 
@@ -121,6 +124,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void claim_peers(const Operation& operation);
   void throw_if_dead(const Operation& operation) const;
   bool gone(uint32_t rank) const;
+  void lose(uint32_t rank, bool left);
+  void note_departures();
+  uint32_t culprit(uint32_t dead) const;
   std::string describe(const Operation& operation) const;
   std::string missing(const Operation& operation) const;
   void ring();
@@ -157,7 +163,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   };
   std::list<Pending> messages_;
   std::vector<uint64_t> sends_, receives_;  // numbers given, by peer
-  std::map<uint32_t, bool> gone_;           // rank -> left by itself
+  Departed gone_;
   std::optional<Error> failure_;
   std::map<std::string, uint64_t> occurrences_;
   std::atomic<int> async_error_{0};

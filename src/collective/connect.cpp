@@ -34,7 +34,12 @@ std::string host_identity() {
 std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks,
                                                    Device& device, const CommunicatorOptions& options) {
   std::shared_ptr<Communicator> communicator(new Communicator(std::move(member), rank, ranks, device, options));
-  communicator->connect();
+  try {
+    communicator->connect();
+  } catch (const Error& e) {
+    communicator->member_->report(e);  // the others need not wait for this rank
+    throw;
+  }
   return communicator;
 }
 
@@ -43,7 +48,7 @@ void Communicator::connect() {
   const auto deadline = Clock::now() + seconds(options_.connect_timeout);
   const std::string host = host_identity();
   const std::string algorithms = options_.algorithms.between_servers();
-  const std::string mine = json{{"version", 1},
+  const std::string mine = json{{"version", 2},
                                 {"host", host},
                                 {"server", options_.server},
                                 {"device", device_.index()},
@@ -61,7 +66,7 @@ void Communicator::connect() {
   int me = 0;
   for (uint32_t r = 0; r < ranks_; ++r) {
     json info = json::parse(all[r], nullptr, false);
-    if (!info.is_object() || info.value("version", 0) != 1)
+    if (!info.is_object() || info.value("version", 0) != 2)
       throw Error(result::kPara, "EI0015: rank {} runs another version of Updraft: use the same on all hosts", r);
     if (const std::string theirs = info.value("algorithms", ""); theirs != algorithms) other_algorithms = {r, theirs};
     const std::string server = info.value("server", ""), machine = info.value("host", "");
@@ -120,14 +125,7 @@ void Communicator::connect() {
   std::weak_ptr<Communicator> weak = weak_from_this();
   Member::Events events;
   events.gone = [weak](uint32_t rank, bool left) {
-    auto self = weak.lock();
-    if (!self) return;
-    {
-      std::lock_guard lock(self->mutex_);
-      self->gone_.emplace(rank, left);
-      self->hopeless_ = true;
-    }
-    self->ring();
+    if (auto self = weak.lock()) self->lose(rank, left);
   };
   events.fault = [weak](uint32_t rank, const Error& fault) {
     if (auto self = weak.lock()) self->fail(Error(fault.code(), "{} (reported by rank {})", fault.text(), rank), false);
@@ -138,13 +136,16 @@ void Communicator::connect() {
     {
       std::lock_guard lock(self->mutex_);
       self->root_lost_ = true;
-      self->gone_.emplace(0, false);  // the root lives in rank 0's process
-      self->hopeless_ = true;
     }
-    self->ring();
+    const int root = self->local_index_[0];  // the root lives in rank 0's process
+    self->lose(0, root >= 0 && self->group_->region().left(root).load(std::memory_order_acquire));
   };
   thread_ = std::thread([this] { loop(); });
   member_->watch(std::move(events));
+  group_->watch([weak](int index) {
+    if (auto self = weak.lock())
+      self->lose(self->group_->rank(index), self->group_->region().left(index).load(std::memory_order_acquire));
+  });
   UPDRAFT_LOG(kInfo, "HCCL", "communicator {}: rank {} of {} on device {}, {} ranks share this host, {} hosts",
               options_.name, rank_, ranks_, device_.index(), neighbours.size(), hosts.size());
 }

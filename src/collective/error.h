@@ -20,3 +20,10 @@ inline constexpr int kRuntime = 15;
 inline constexpr int kRemote = 21;
 inline constexpr int kOutOfMemory = 24;
 }  // namespace updraft::collective::result
+
+namespace updraft::collective {
+/// What became of a rank, in the words of all sentences about it.
+constexpr const char* how_gone(bool left) {
+  return left ? "has left the communicator" : "has died (its process ended or its host is gone)";
+}
+}  // namespace updraft::collective

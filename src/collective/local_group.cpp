@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "collective/error.h"
-#include "collective/shared/fd_exchange.h"
 
 namespace updraft::collective {
 
@@ -30,7 +29,8 @@ void LocalGroup::open_hub(const std::string& name) {
 
 void LocalGroup::connect(const std::string& name, const std::string& key,
                          std::chrono::steady_clock::time_point deadline, const std::function<void()>& check) {
-  const int own = device_.memory().fd();
+  const OwnedFd life = own_life();
+  const OwnFds own = {device_.memory().fd(), life.get()};
   std::vector<OwnedFd> fds;
   if (size() > 1)
     fds = hub_ ? hub_->serve(key, size(), shared_fd_, own, deadline, check)
@@ -45,7 +45,13 @@ void LocalGroup::connect(const std::string& name, const std::string& key,
   if (shared_fd_ >= 0) close(std::exchange(shared_fd_, -1));
   memory_.resize(ranks_.size());
   for (size_t i = 0; i < ranks_.size(); ++i)
-    if (static_cast<int>(i) != me_) memory_[i] = PeerMemory::import(fds[i + 1].get());
+    if (static_cast<int>(i) != me_) memory_[i] = PeerMemory::import(fds[1 + 2 * i].get());
+  for (size_t i = 0; i < ranks_.size(); ++i)
+    lives_.push_back(static_cast<int>(i) != me_ ? std::move(fds[2 + 2 * i]) : OwnedFd());
+}
+
+void LocalGroup::watch(const std::function<void(int index)>& ended) {
+  watched_ = std::make_unique<PeerLives>(std::move(lives_), ended);
 }
 
 void LocalGroup::ring_all() const {

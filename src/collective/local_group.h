@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "collective/request.h"
+#include "collective/shared/fd_exchange.h"
+#include "collective/shared/peer_lives.h"
 #include "collective/shared/peer_memory.h"
 #include "collective/shared/region.h"
 #include "device/device.h"
 
 namespace updraft::collective {
-
-class FdHub;
 
 class LocalGroup {
  public:
@@ -26,6 +26,9 @@ class LocalGroup {
   /// `check` is called while one waits; it throws when a rank has gone.
   void connect(const std::string& name, const std::string& key, std::chrono::steady_clock::time_point deadline,
                const std::function<void()>& check);
+
+  /// Once, after connect(): `ended` is called in the event loop's thread when the process of a peer has ended.
+  void watch(const std::function<void(int index)>& ended);
 
   int size() const { return static_cast<int>(ranks_.size()); }
   int me() const { return me_; }
@@ -48,6 +51,8 @@ class LocalGroup {
   int shared_fd_ = -1;
   std::unique_ptr<Region> region_;
   std::vector<std::shared_ptr<PeerMemory>> memory_;  // null for this rank
+  std::vector<OwnedFd> lives_;                       // until they are watched
+  std::unique_ptr<PeerLives> watched_;
 };
 
 /// This rank's part of an operation that all ranks of the group have posted: reads what others posted, writes into what
@@ -56,8 +61,6 @@ class LocalGroup {
 void work_in_place(const LocalGroup& group, const Request& request, uint64_t ticket);
 /// The result of an operation whose data all travelled in the slots.
 void work_inline(const LocalGroup& group, const Request& request, uint64_t ticket);
-/// Copies by the calling thread's team, past the caches where it is much. Nothing when both are the same place.
-void copy_bytes(char* to, const char* from, size_t bytes);
 /// True when the operation's data fits the slots, so that posting it is all that others need. Depends only on what all
 /// ranks must agree on.
 bool fits_inline(const Request& request, int ranks);

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "collective/algorithm/schedule.h"
+#include "collective/copy.h"
 #include "collective/local_group.h"
 #include "collective/reduce.h"
 
@@ -37,24 +38,30 @@ class Work {
       case Kind::Scatter:
         copy_bytes(receive(me_), send(root) + static_cast<uint64_t>(me_) * count * size(), count * size());
         break;
-      case Kind::AllToAll:
+      case Kind::AllToAll: {
+        std::vector<Copy> copies;
         for (int k = 1; k <= n_; ++k) {
           // Beginning behind oneself keeps the ranks from reading the same memory together.
           const int from = (me_ + k) % n_;
-          copy_bytes(receive(me_) + group_.rank(from) * count * size(), send(from) + group_.rank(me_) * count * size(),
-                     count * size());
+          copies.push_back({receive(me_) + group_.rank(from) * count * size(),
+                            send(from) + group_.rank(me_) * count * size(), count * size()});
         }
+        copy_all(copies);
         break;
+      }
       case Kind::AllGatherV:
       case Kind::AllToAllV:
-      case Kind::AllToAllVC:
+      case Kind::AllToAllVC: {
+        std::vector<Copy> copies;
         for (int k = 1; k <= n_; ++k) {
           const int from = (me_ + k) % n_;
           const Part part = region_.part(from, ticket_, me_);
-          copy_bytes(receive(me_) + request_.receive_offsets[group_.rank(from)] * size(), group_.at(from, part.place),
-                     part.bytes);
+          copies.push_back({receive(me_) + request_.receive_offsets[group_.rank(from)] * size(),
+                            group_.at(from, part.place), part.bytes});
         }
+        copy_all(copies);
         break;
+      }
       case Kind::ReduceScatterV: {
         std::vector<const void*> in;
         for (int r = 0; r < n_; ++r) in.push_back(group_.at(r, region_.part(r, ticket_, me_).place));
@@ -112,15 +119,6 @@ class Work {
 };
 
 }  // namespace
-
-void copy_bytes(char* to, const char* from, size_t bytes) {
-  if (to == from || bytes == 0) return;
-  parallel_for(static_cast<int64_t>(bytes), kGrain, [&](int64_t begin, int64_t end) {
-    const void* in = from + begin;
-    void* out = to + begin;
-    reduce_blocks(Type::UInt8, Op::Sum, &in, 1, &out, 1, end - begin);
-  });
-}
 
 void work_in_place(const LocalGroup& group, const Request& request, uint64_t ticket) {
   Work(group, request, ticket).run();

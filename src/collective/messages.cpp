@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "collective/communicator.h"
+#include "collective/copy.h"
 #include "collective/error.h"
 #include "collective/network.h"
 
@@ -9,16 +10,19 @@ namespace updraft::collective {
 
 // With the lock.
 void Communicator::throw_if_dead(const Operation& operation) const {
-  for (auto [rank, left] : gone_)
-    if (!left)
-      throw Error(result::kRemote,
-                  "EI0002: {} cannot complete: rank {} has died (its process ended or its host is gone)",
-                  describe(operation), rank);
+  // Rank 0 only when it is alone: its end, long ago maybe, does not keep the others from their messages.
+  const Departed::Entry* dead = nullptr;
+  for (const auto& entry : gone_)
+    if (!entry.second && (!dead || (dead->first == 0 && entry.first != 0))) dead = &entry;
+  if (dead)
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(operation), culprit(dead->first),
+                how_gone(false));
 }
 
 // With the lock; true when something moved. Only the communicator's thread comes here.
 bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
   if (messages_.empty() || failure_ || suspended_) return false;
+  note_departures();
   const Region& region = group_->region();
   const int me = group_->me();
   for (auto it = messages_.begin(); it != messages_.end(); ++it) {
@@ -89,11 +93,11 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
       // Who gave up the communicator because of a death goes on with nothing.
       if (!over && peer >= 0 && region.broken(peer).load(std::memory_order_acquire)) throw_if_dead(*pending.operation);
       // What a rank of another host sent before it left may still be on its way; its connection says when not.
-      if (const auto gone = gone_.find(m.peer); !over && gone != gone_.end() && !(gone->second && peer < 0))
-        throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation), m.peer,
-                    gone->second ? "has left the communicator" : "has died (its process ended or its host is gone)");
+      if (const auto* gone = gone_.find(m.peer); !over && gone && !(gone->second && peer < 0))
+        throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation),
+                    gone->second ? m.peer : culprit(m.peer), how_gone(gone->second));
       if (!over && options_.exec_timeout > 0 &&
-          Clock::now() > pending.operation->since + std::chrono::duration<double>(options_.exec_timeout))
+          Clock::now() > pending.operation->since + seconds(options_.exec_timeout))
         throw Error(result::kTimeout, "EI0002: {} waited for rank {} for {} s (HCCL_EXEC_TIMEOUT sets the time)",
                     describe(*pending.operation), m.peer, options_.exec_timeout);
     } catch (const Error& e) {

@@ -32,6 +32,8 @@ Transport& transport(const std::string& default_ip) {
     TransportOptions options;
     const bool chosen = !environment.if_ip.empty() || !environment.socket_ifname.empty();
     options.bind_ip = chosen ? choose_interface(environment, interfaces()).ip : default_ip;
+    for (const Interface& one : interfaces())  // RDMA has names of its own
+      if (one.ip == options.bind_ip && !has_rdma()) options.interface = one.name;
     options.connect_timeout = std::chrono::milliseconds(static_cast<int64_t>(environment.connect_timeout * 1000));
     if (environment.whitelist) options.allowed_ips = environment.host_ips;
     // UCX pays where there is RDMA; between Ethernet ports our own TCP is as fast and needs nothing installed.
@@ -53,19 +55,8 @@ Transport& transport(const std::string& default_ip) {
   return *transport;
 }
 
-/// Memory for the time of an operation.
-class Temporary {
- public:
-  explicit Temporary(size_t bytes) : p_(static_cast<char*>(std::malloc(std::max<size_t>(bytes, 1)))) {
-    if (!p_) throw Error(result::kMemory, "EI0007: no {} bytes of host memory for what comes from other hosts", bytes);
-  }
-  ~Temporary() { std::free(p_); }
-  Temporary(const Temporary&) = delete;
-  char* data() const { return p_; }
-
- private:
-  char* p_;
-};
+// Transfers go in pieces: while one is combined, out of the caches, the next ones are on their way.
+constexpr uint64_t kPiece = 1 << 20;
 
 struct Header {
   uint64_t ticket, count;
@@ -106,7 +97,11 @@ struct Network::Flight {
 };
 
 Network::Network(Communicator& communicator, std::vector<std::vector<uint32_t>> hosts)
-    : communicator_(communicator), hosts_(std::move(hosts)), trace_(MessageTrace::get()) {
+    : communicator_(communicator),
+      hosts_(std::move(hosts)),
+      work_(static_cast<size_t>(Environment::get().buffer_bytes)),
+      arrived_(static_cast<size_t>(Environment::get().buffer_bytes)),
+      trace_(MessageTrace::get()) {
   for (const auto& host : hosts_) flat_ |= host.size() != hosts_.front().size();
   if (flat_) {
     hosts_.clear();
@@ -226,62 +221,120 @@ Schedule Network::schedule(Kind kind, const Operation& operation, uint64_t n, in
   return make_schedule(kind, algorithm, host_, hosts_n_, n, root);
 }
 
-void Network::run(const Schedule& schedule, char* buffer, const Operation& operation) {
-  const size_t element = operation.request.element();
-  std::vector<std::unique_ptr<Temporary>> arrived;
-  size_t number = 0;  // of the round
-  for (const Round& round : schedule) {
-    Flight flight;
-    arrived.clear();
-    // What is combined, or would overwrite what is being sent, waits beside the buffer.
-    std::vector<bool> beside;
-    for (const Transfer& t : round.receives) {
-      bool hold = round.combine;
-      for (const Transfer& s : round.sends) hold |= s.offset < t.offset + t.count && t.offset < s.offset + s.count;
-      beside.push_back(hold);
-      arrived.push_back(hold ? std::make_unique<Temporary>(t.count * element) : nullptr);
-      receive(flight, rank_at(t.peer, me_), kData, hold ? arrived.back()->data() : buffer + t.offset * element,
-              t.count * element);
-    }
-    for (const Transfer& s : round.sends) {
-      send(flight, rank_at(s.peer, me_), kData, buffer + s.offset * element, s.count * element);
-      if (trace_) trace_->sent(communicator_, operation, number, rank_at(s.peer, me_), s.count * element);
-    }
-    ++number;
-    land(flight, operation);
-    if (!round.combine) {
-      for (size_t i = 0; i < round.receives.size(); ++i)
-        if (beside[i])
-          std::memcpy(buffer + round.receives[i].offset * element, arrived[i]->data(),
-                      round.receives[i].count * element);
-      continue;
-    }
-    // Pieces in which the same receives overlap; in each the parts are combined in the order of their ranks.
-    std::vector<uint64_t> borders;
-    for (const Transfer& t : round.receives) {
-      borders.push_back(t.offset);
-      borders.push_back(t.offset + t.count);
-    }
-    std::ranges::sort(borders);
-    for (size_t b = 0; b + 1 < borders.size(); ++b) {
-      const uint64_t begin = borders[b], end = borders[b + 1];
-      if (begin == end) continue;
-      std::vector<std::pair<int, const void*>> parts;
-      for (size_t i = 0; i < round.receives.size(); ++i) {
-        const Transfer& t = round.receives[i];
-        if (t.offset <= begin && end <= t.offset + t.count)
-          parts.emplace_back(t.peer, arrived[i]->data() + (begin - t.offset) * element);
-      }
-      if (parts.empty()) continue;
-      parts.emplace_back(host_, buffer + begin * element);
-      std::ranges::stable_sort(parts, {}, &std::pair<int, const void*>::first);
-      std::vector<const void*> in;
-      for (auto& [peer, data] : parts) in.push_back(data);
-      void* out = buffer + begin * element;
-      reduce_blocks(operation.request.type, operation.request.op, in.data(), static_cast<int>(in.size()), &out, 1,
-                    static_cast<int64_t>(end - begin));
-    }
+namespace {
+
+void combine(const Request& request, const std::vector<const void*>& in, void* out, uint64_t count) {
+  if (count)
+    reduce_blocks(request.type, request.op, in.data(), static_cast<int>(in.size()), &out, 1,
+                  static_cast<int64_t>(count));
+}
+
+bool overlap(const Transfer& a, const Transfer& b) {
+  return a.offset < b.offset + b.count && b.offset < a.offset + a.count;
+}
+
+/// Receives of one round that are combined, and where they wait for that.
+struct Arrivals {
+  std::vector<const Transfer*> transfers;
+  std::vector<char*> data;
+};
+
+/// The parts of all ranks of elements [begin, end), in the order of the ranks, into the buffer's own.
+void combine_range(const Request& request, const Arrivals& arrived, int me, char* buffer, uint64_t begin,
+                   uint64_t end) {
+  const size_t element = request.element();
+  std::vector<std::pair<int, const void*>> parts;
+  for (size_t i = 0; i < arrived.transfers.size(); ++i) {
+    const Transfer& t = *arrived.transfers[i];
+    if (t.offset <= begin && end <= t.offset + t.count)
+      parts.emplace_back(t.peer, arrived.data[i] + (begin - t.offset) * element);
   }
+  if (parts.empty()) return;
+  parts.emplace_back(me, buffer + begin * element);
+  std::ranges::stable_sort(parts, {}, &std::pair<int, const void*>::first);
+  std::vector<const void*> in;
+  for (auto& [peer, data] : parts) in.push_back(data);
+  combine(request, in, buffer + begin * element, end - begin);
+}
+
+}  // namespace
+
+void Network::run(const Schedule& schedule, char* buffer, const Operation& operation) {
+  for (size_t number = 0; number < schedule.size(); ++number) run_round(schedule[number], number, buffer, operation);
+}
+
+void Network::run_round(const Round& round, size_t number, char* buffer, const Operation& operation) {
+  const size_t element = operation.request.element();
+  const uint64_t piece = std::max<uint64_t>(1, kPiece / element);
+  // What is combined, or would overwrite what is being sent, waits beside the buffer.
+  std::vector<bool> beside;
+  size_t bytes = 0;
+  bool sent_is_combined = false;
+  for (const Transfer& t : round.receives) {
+    bool hold = round.combine;
+    for (const Transfer& s : round.sends) {
+      hold |= overlap(s, t);
+      sent_is_combined |= overlap(s, t);
+    }
+    beside.push_back(hold);
+    if (hold) bytes += t.count * element;
+  }
+  char* place = arrived_.take(bytes);
+  Arrivals arrived;
+  std::vector<char*> targets;
+  uint64_t pieces = 0;
+  for (size_t i = 0; i < round.receives.size(); ++i) {
+    const Transfer& t = round.receives[i];
+    targets.push_back(beside[i] ? place : buffer + t.offset * element);
+    if (!beside[i]) continue;
+    arrived.transfers.push_back(&t);
+    arrived.data.push_back(place);
+    place += t.count * element;
+    pieces = std::max(pieces, (t.count + piece - 1) / piece);
+  }
+  // Piece by piece only where all receives are of the same elements, which nobody still sends.
+  bool alike = round.combine && !sent_is_combined;
+  for (const Transfer* t : arrived.transfers)
+    alike &= t->offset == round.receives[0].offset && t->count == round.receives[0].count;
+  std::vector<Flight> flights(alike ? pieces : 0);
+  Flight rest;
+  for (size_t i = 0; i < round.receives.size(); ++i) {
+    const Transfer& t = round.receives[i];
+    for (uint64_t k = 0, at = 0; at < t.count; ++k, at += piece)
+      receive(alike ? flights[k] : rest, rank_at(t.peer, me_), kData, targets[i] + at * element,
+              std::min(piece, t.count - at) * element);
+  }
+  for (const Transfer& s : round.sends) {
+    for (uint64_t at = 0; at < s.count; at += piece)
+      send(rest, rank_at(s.peer, me_), kData, buffer + (s.offset + at) * element,
+           std::min(piece, s.count - at) * element);
+    if (trace_) trace_->sent(communicator_, operation, number, rank_at(s.peer, me_), s.count * element);
+  }
+  for (uint64_t k = 0; k < flights.size(); ++k) {
+    land(flights[k], operation);
+    const Transfer& t = round.receives[0];
+    combine_range(operation.request, arrived, host_, buffer, t.offset + k * piece,
+                  t.offset + std::min(t.count, (k + 1) * piece));
+  }
+  land(rest, operation);
+  if (alike) return;
+  if (!round.combine) {
+    for (size_t i = 0; i < arrived.transfers.size(); ++i) {
+      const Transfer& t = *arrived.transfers[i];
+      std::memcpy(buffer + t.offset * element, arrived.data[i], t.count * element);
+    }
+    return;
+  }
+  // Pieces in which the same receives overlap.
+  std::vector<uint64_t> borders;
+  for (const Transfer& t : round.receives) {
+    borders.push_back(t.offset);
+    borders.push_back(t.offset + t.count);
+  }
+  std::ranges::sort(borders);
+  for (size_t b = 0; b + 1 < borders.size(); ++b)
+    if (borders[b] != borders[b + 1])
+      combine_range(operation.request, arrived, host_, buffer, borders[b], borders[b + 1]);
 }
 
 // --- operations
@@ -346,14 +399,6 @@ void Network::spread(const Operation& operation, const char* from, uint64_t coun
                   static_cast<int64_t>(count));
 }
 
-namespace {
-void combine(const Request& request, const std::vector<const void*>& in, void* out, uint64_t count) {
-  if (count)
-    reduce_blocks(request.type, request.op, in.data(), static_cast<int>(in.size()), &out, 1,
-                  static_cast<int64_t>(count));
-}
-}  // namespace
-
 void Network::all_reduce(Operation& operation) {
   const Request& r = operation.request;
   const Block mine = block_of(r.count, n_, me_);
@@ -368,16 +413,16 @@ void Network::all_reduce(Operation& operation) {
 void Network::reduce(Operation& operation) {
   const Request& r = operation.request;
   const Block mine = block_of(r.count, n_, me_);
-  Temporary work(mine.count * r.element());
+  char* work = work_.take(mine.count * r.element());
   std::vector<const void*> in;
   for (int i = 0; i < n_; ++i) in.push_back(sent_by(operation, i) + mine.offset * r.element());
-  combine(r, in, work.data(), mine.count);
+  combine(r, in, work, mine.count);
   for (int h = 0; h < hosts_n_; ++h)
     for (int i = 0; i < n_; ++i)
       if (rank_at(h, i) == r.root) {
-        run(schedule(r.kind, operation, mine.count, h), work.data(), operation);
+        run(schedule(r.kind, operation, mine.count, h), work, operation);
         if (h == host_ && mine.count)
-          std::memcpy(received_by(operation, i) + mine.offset * r.element(), work.data(), mine.count * r.element());
+          std::memcpy(received_by(operation, i) + mine.offset * r.element(), work, mine.count * r.element());
       }
 }
 
@@ -398,40 +443,42 @@ void Network::broadcast(Operation& operation) {
 void Network::reduce_scatter(Operation& operation) {
   const Request& r = operation.request;
   const size_t block = r.count * r.element();
-  Temporary work(block * hosts_.size());
+  char* work = work_.take(block * hosts_.size());
   for (int h = 0; h < hosts_n_; ++h) {
     std::vector<const void*> in;
     for (int i = 0; i < n_; ++i) in.push_back(sent_by(operation, i) + rank_at(h, me_) * block);
-    combine(r, in, work.data() + static_cast<size_t>(h) * block, r.count);
+    combine(r, in, work + static_cast<size_t>(h) * block, r.count);
   }
-  run(schedule(r.kind, operation, r.count), work.data(), operation);
-  if (block) std::memcpy(received_by(operation, me_), work.data() + static_cast<size_t>(host_) * block, block);
+  run(schedule(r.kind, operation, r.count), work, operation);
+  if (block) std::memcpy(received_by(operation, me_), work + static_cast<size_t>(host_) * block, block);
 }
 
 void Network::all_gather(Operation& operation) {
   const Request& r = operation.request;
   const size_t block = r.count * r.element();
-  Temporary work(block * hosts_.size());
-  if (block) std::memcpy(work.data() + static_cast<size_t>(host_) * block, sent_by(operation, me_), block);
-  run(schedule(r.kind, operation, r.count), work.data(), operation);
+  // With one rank a host the result has the order of the hosts.
+  char* work = n_ == 1 ? received_by(operation, me_) : work_.take(block * hosts_.size());
+  char* own = work + static_cast<size_t>(host_) * block;
+  if (block && own != sent_by(operation, me_)) std::memcpy(own, sent_by(operation, me_), block);
+  run(schedule(r.kind, operation, r.count), work, operation);
   for (int h = 0; h < hosts_n_; ++h)
-    spread(operation, work.data() + static_cast<size_t>(h) * block, r.count, rank_at(h, me_) * r.count, -1);
+    spread(operation, work + static_cast<size_t>(h) * block, r.count, rank_at(h, me_) * r.count, -1);
 }
 
 void Network::scatter(Operation& operation) {
   const Request& r = operation.request;
   const size_t block = r.count * r.element();
-  Temporary work(block * hosts_.size());
+  char* work = work_.take(block * hosts_.size());
   for (int h = 0; h < hosts_n_; ++h)
     for (int i = 0; i < n_; ++i)
       if (rank_at(h, i) == r.root) {
         for (int to = 0; h == host_ && to < hosts_n_; ++to)
           if (block)
-            std::memcpy(work.data() + static_cast<size_t>(to) * block, sent_by(operation, i) + rank_at(to, me_) * block,
+            std::memcpy(work + static_cast<size_t>(to) * block, sent_by(operation, i) + rank_at(to, me_) * block,
                         block);
-        run(schedule(r.kind, operation, r.count, h), work.data(), operation);
+        run(schedule(r.kind, operation, r.count, h), work, operation);
       }
-  if (block) std::memcpy(received_by(operation, me_), work.data() + static_cast<size_t>(host_) * block, block);
+  if (block) std::memcpy(received_by(operation, me_), work + static_cast<size_t>(host_) * block, block);
 }
 
 // AllToAll, AllToAllV, AllToAllVC, AllGatherV: what is for ranks of this host goes through memory.
@@ -476,7 +523,7 @@ void Network::reduce_scatter_v(Operation& operation) {
   const LocalGroup& group = *communicator_.group_;
   const uint32_t me = communicator_.rank();
   const char* from = sent_by(operation, me_);
-  Temporary arrived(block * communicator_.size());
+  char* arrived = work_.take(block * communicator_.size());
   std::vector<const void*> parts(communicator_.size());
   Flight flight;
   for (uint32_t rank = 0; rank < communicator_.size(); ++rank) {
@@ -486,8 +533,8 @@ void Network::reduce_scatter_v(Operation& operation) {
     } else if (!peers_[rank]) {
       parts[rank] = group.at(local, group.region().part(local, operation.ticket, group.me()).place);
     } else {
-      parts[rank] = arrived.data() + rank * block;
-      receive(flight, rank, kData, arrived.data() + rank * block, block);
+      parts[rank] = arrived + rank * block;
+      receive(flight, rank, kData, arrived + rank * block, block);
       send(flight, rank, kData, from + r.send_offsets[rank] * element, r.send_counts[rank] * element);
     }
   }

@@ -9,6 +9,7 @@
 
 #include "collective/algorithm/schedule.h"
 #include "collective/communicator.h"
+#include "collective/scratch.h"
 #include "collective/transport/transport.h"
 
 namespace updraft::collective {
@@ -41,6 +42,7 @@ class Network {
   void land(Flight& flight, const Operation& operation);
   void agree(const Operation& operation);
   void run(const Schedule& schedule, char* buffer, const Operation& operation);
+  void run_round(const Round& round, size_t number, char* buffer, const Operation& operation);
   Schedule schedule(Kind kind, const Operation& operation, uint64_t n, int root = 0) const;
   void spread(const Operation& operation, const char* from, uint64_t count, uint64_t at, int except);
   void reduce_scatter(Operation& operation);
@@ -62,7 +64,8 @@ class Network {
   int host_ = 0, me_ = 0;    ///< this rank's host, and its index there
   int hosts_n_ = 0, n_ = 0;  ///< hosts, ranks of each
   std::vector<std::shared_ptr<Peer>> peers_;
-  MessageTrace* trace_;  ///< null while nobody asks for it
+  Scratch work_, arrived_;  ///< what an operation works on, and what comes to it
+  MessageTrace* trace_;     ///< null while nobody asks for it
 };
 
 }  // namespace updraft::collective

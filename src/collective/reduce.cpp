@@ -25,8 +25,8 @@ Combine combine_of(Op op) {
   return ops[static_cast<int>(op)];
 }
 
-// What a block may touch and still find in the cache: a quarter of the last level, since ranks share it and an
-// operation has several blocks.
+}  // namespace
+
 int64_t cached_bytes() {
   static const int64_t bytes = [] {
     int64_t size = 0;
@@ -37,8 +37,6 @@ int64_t cached_bytes() {
   }();
   return bytes;
 }
-
-}  // namespace
 
 void reduce_blocks(Type type, Op op, const void* const* in, int inputs, void* const* out, int outputs, int64_t n) {
   if (n <= 0 || outputs <= 0) return;

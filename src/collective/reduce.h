@@ -13,4 +13,8 @@ namespace updraft::collective {
 /// it. `inputs` is at least 1: with one it copies. Runs in the calling thread.
 void reduce_blocks(Type type, Op op, const void* const* in, int inputs, void* const* out, int outputs, int64_t n);
 
+/// What a block may touch and still find in the cache: a quarter of the last level, since ranks share it and an
+/// operation has several blocks.
+int64_t cached_bytes();
+
 }  // namespace updraft::collective

@@ -48,10 +48,15 @@ CommunicatorPointer take_communicator(const void* handle) {
   return taken;
 }
 
+CommunicatorPointer find_communicator(const void* handle) {
+  std::shared_lock lock(g_pointers);
+  auto* communicator = communicator_pool().get(handle);
+  return communicator ? *communicator : nullptr;
+}
+
 CommunicatorPointer communicator_of(const void* handle) {
   need_pointer(handle, "comm");
-  std::shared_lock lock(g_pointers);
-  if (auto* communicator = communicator_pool().get(handle)) return *communicator;
+  if (auto communicator = find_communicator(handle)) return communicator;
   throw Error(result::kPara, "EI0003: {} is not a communicator (destroyed, or never initialised)", handle);
 }
 

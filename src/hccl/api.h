@@ -21,6 +21,8 @@ int hccl_guard(const char* name, FunctionRef<void()> body) noexcept;
 HandlePool<CommunicatorPointer>& communicator_pool();
 /// Removes the handle; null for what is no communicator.
 CommunicatorPointer take_communicator(const void* handle);
+/// Null for what is no communicator.
+CommunicatorPointer find_communicator(const void* handle);
 /// Throws HCCL_E_PARA for what is no communicator.
 CommunicatorPointer communicator_of(const void* handle);
 

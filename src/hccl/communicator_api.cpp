@@ -6,44 +6,17 @@
 #include <thread>
 #include <vector>
 
-#include "base/config.h"
-#include "base/log.h"
-#include "base/sha256.h"
-#include "collective/bootstrap/address.h"
-#include "collective/bootstrap/protocol.h"
-#include "collective/bootstrap/root.h"
 #include "collective/topology/environment.h"
 #include "collective/topology/rank_table.h"
 #include "device/context.h"
 #include "hccl/api.h"
 #include "hccl/client_state.h"
-#include "hccl/comm_config.h"
-#include "hccl/root_info.h"
+#include "hccl/join.h"
 
 using namespace updraft;
 using namespace updraft::collective;
 
 namespace {
-
-using Clock = Communicator::Clock;
-
-Clock::time_point deadline_in(double time) { return Clock::now() + seconds(time); }
-
-CommunicatorPointer join(const RootInfo& info, uint32_t rank, uint32_t ranks, Device& device, const CommConfig& config,
-                         const std::string& server = "") {
-  const Environment& environment = Environment::get();
-  CommunicatorOptions options;
-  options.name = config.name.empty() ? info.name : config.name;
-  options.key = info.key;
-  options.server = server;
-  options.algorithms = config.algorithms ? *config.algorithms : environment;
-  options.connect_timeout = environment.connect_timeout;
-  options.exec_timeout = config.exec_timeout ? *config.exec_timeout : environment.exec_timeout;
-  auto member = Member::join(info.ip, info.port, info.key, rank, ranks, deadline_in(environment.connect_timeout));
-  auto communicator = Communicator::create(std::move(member), rank, ranks, device, options);
-  if (config.deterministic) ClientState::of(*communicator).deterministic = *config.deterministic;
-  return communicator;
-}
 
 void init_root_info(uint32_t ranks, const void* root_info, uint32_t rank, const void* config, void** comm) {
   need_pointer(root_info, "rootInfo");
@@ -55,62 +28,13 @@ void init_root_info(uint32_t ranks, const void* root_info, uint32_t rank, const 
   *comm = communicator_pool().create(std::move(communicator));
 }
 
-// Where rank 0 of a rank table listens, and the key: who knows the table may join.
-RootInfo meeting_point(const RankTable& table) {
-  const Environment& environment = Environment::get();
-  const RankEntry& first = table.ranks.front();
-  std::set<std::string> servers;
-  for (const RankEntry& r : table.ranks) servers.insert(r.server);
-  sockaddr_storage address;
-  socklen_t length;
-  RootInfo info;
-  if (servers.size() == 1) {
-    info.ip = "127.0.0.1";
-  } else if (parse_address(first.server, 0, &address, &length)) {
-    info.ip = first.server;
-  } else {
-    throw Error(
-        result::kPara,
-        "EI0004: server_id {} of rank 0 is not an IP address: with several servers the ranks meet at the address of "
-        "rank 0's server",
-        first.server);
-  }
-  info.port = static_cast<uint16_t>(environment.base_port + first.device);
-  const std::string seed = "updraft rank table " + table.digest;
-  const Digest digest = sha256(seed.data(), seed.size());
-  info.key.assign(reinterpret_cast<const char*>(digest.data()), digest.size());
-  info.name = "hccl_world_group";
-  return info;
-}
-
 void init_cluster(const char* path, uint32_t rank, const void* config, void** comm) {
   need_pointer(path, "clusterInfo");
   need_pointer(comm, "comm");
   const Environment& environment = Environment::get();
   const RankTable table = read_rank_table(path, environment.connect_timeout);
-  if (rank >= table.ranks.size())
-    throw Error(result::kPara, "EI0004: rank {} is not in the rank table {}, which has {} ranks", rank, path,
-                table.ranks.size());
-  const RankEntry& entry = table.ranks[rank];
-  const RootInfo info = meeting_point(table);
-  std::shared_ptr<Root> root;
-  if (rank == 0) {
-    RootOptions options;
-    options.ip = info.ip;
-    options.port = info.port;
-    options.key = info.key;
-    options.timeout = environment.connect_timeout;
-    options.ranks = static_cast<uint32_t>(table.ranks.size());
-    options.whitelist = environment.whitelist;
-    options.allowed = environment.host_ips;
-    root = Root::open(options);
-  }
-  Context* context = current_context_or_null();
-  const auto& visible = Config::get().visible;
-  const auto at = std::ranges::find(visible, entry.device) - visible.begin();
-  Device& device = context ? context->device() : Device::get(static_cast<int>(at));
   auto communicator =
-      join(info, rank, static_cast<uint32_t>(table.ranks.size()), device, read_comm_config(config), entry.server);
+      join_all(table.ranks, rank, {table.key()}, read_comm_config(config), fmt::format("the rank table {}", path));
   *comm = communicator_pool().create(std::move(communicator));
 }
 
@@ -212,29 +136,18 @@ HCCL_API HcclCreateSubCommConfig(void** parent, uint32_t count, const uint32_t* 
     if (count == 0 && !ranks) return;
     need_pointer(ranks, "rankIds");
     std::set<uint32_t> seen;
-    std::string key = fmt::format("sub {}", id);
     for (uint32_t i = 0; i < count; ++i) {
       if (ranks[i] >= communicator->size() || !seen.insert(ranks[i]).second)
         throw Error(result::kPara, "EI0003: rankIds[{}] is {}: want different ranks below {}", i, ranks[i],
                     communicator->size());
-      key += fmt::format(" {}", ranks[i]);
     }
     if (sub_rank >= count || ranks[sub_rank] != communicator->rank())
       throw Error(result::kPara,
                   "EI0003: subCommRankId is {}: rank {} of the communicator must find itself there in rankIds (of {} "
                   "ranks)",
                   sub_rank, communicator->rank(), count);
-    key += fmt::format(" #{}", communicator->occurrence(key));
-    CommConfig options = read_comm_config(config);
-    RootInfo info;
-    if (sub_rank == 0) {
-      info = RootInfo::open(count);
-      communicator->member().put(key, info.text());
-    } else {
-      info = RootInfo::from_text(
-          communicator->member().get(key, ranks[0], deadline_in(Environment::get().connect_timeout)));
-    }
-    auto made = join(info, sub_rank, count, communicator->device(), options, communicator->options().server);
+    auto made = join_part(*communicator, fmt::format("sub {}", id), std::vector<uint32_t>(ranks, ranks + count),
+                          sub_rank, read_comm_config(config));
     *sub = communicator_pool().create(std::move(made));
   });
 }

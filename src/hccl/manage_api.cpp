@@ -9,6 +9,7 @@
 #include "collective/fusion/gradient_split.h"
 #include "collective/topology/groups.h"
 #include "collective/topology/world.h"
+#include "hccl/job.h"
 
 using namespace updraft;
 using namespace updraft::collective;
@@ -68,8 +69,15 @@ UPDRAFT_API int updraft_hccl_destroy_group(const char* group, size_t length, cha
   return answer("destroy_group", error, bytes, [&] {
     const std::string name(group, length);
     destroy_group(name);
+    end_group_communicator(name);
     forget_split(name);
   });
+}
+
+/// The HcclComm of the group (hccl/job.h); the client may destroy it with HcclCommDestroy, or the group.
+UPDRAFT_API int updraft_hccl_group_communicator(const char* group, size_t length, void** comm, char* error,
+                                                size_t bytes) {
+  return answer("group_communicator", error, bytes, [&] { *comm = group_communicator(std::string(group, length)); });
 }
 
 /// `what` is the name of a function of hccl.manage.api, `argument` its rank where it has one.

@@ -25,11 +25,12 @@ def environment(**variables):
     return env
 
 
-def run(command, ranks=({},), timeout=100, cwd=ROOT):
-    """Starts the command once for each dict of variables; gives what became of them, in this order."""
+def run(command, ranks=({},), timeout=100, cwd=ROOT, each=None):
+    """Starts the command once for each dict of variables, with the words of `each` behind it; gives what became of them, in this order."""
     logs = [tempfile.TemporaryFile() for _ in ranks]
-    processes = [subprocess.Popen([str(c) for c in command], env=environment(**variables), cwd=cwd, stdout=log, stderr=subprocess.STDOUT,
-                                  stdin=subprocess.DEVNULL, start_new_session=True) for variables, log in zip(ranks, logs)]
+    processes = [subprocess.Popen([str(c) for c in (*command, *words)], env=environment(**variables), cwd=cwd, stdout=log,
+                                  stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+                 for variables, words, log in zip(ranks, each or [[]] * len(ranks), logs)]
     end = time.monotonic() + timeout
     try:
         statuses = []

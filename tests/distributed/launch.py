@@ -175,11 +175,17 @@ class Launch:
         return found
 
 
+CLONE_NEWNS, MS_REC, MS_SLAVE, MNT_DETACH = 0x20000, 0x4000, 0x80000, 2
+
+
 def enter(namespace):
-    """Moves this process, which has one thread still, into a network namespace."""
+    """Moves this process, which has one thread still, into a network namespace, with a /sys that shows its interfaces."""
+    c = ctypes.CDLL(None, use_errno=True)
     with open(f"/run/netns/{namespace}") as file:
-        if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0):
-            raise OSError(ctypes.get_errno(), f"cannot enter network namespace {namespace}")
+        good = (c.setns(file.fileno(), 0) == 0 and c.unshare(CLONE_NEWNS) == 0 and c.mount(b"", b"/", b"none", MS_REC | MS_SLAVE, None) == 0
+                and (c.umount2(b"/sys", MNT_DETACH), c.mount(b"sysfs", b"/sys", b"sysfs", 0, None))[1] == 0)
+    if not good:
+        raise OSError(ctypes.get_errno(), f"cannot enter network namespace {namespace}")
 
 
 def run_rank(folder, rank, ranks, function, args, env, init, hosts):

@@ -3,6 +3,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import time
 
 
 def ip(*words):
@@ -27,6 +28,14 @@ def must(*words):
     assert done.returncode == 0, f"ip {' '.join(words)}: {done.stdout}"
 
 
+def carrier(name, interface):
+    """Waits until the interface is up for programs: the kernel says so up to a second late, and UCX takes no other."""
+    end = time.monotonic() + 20
+    while "state UP" not in ip("-n", name, "link", "show", interface).stdout:
+        assert time.monotonic() < end, f"{interface} does not come up"
+        time.sleep(0.02)
+
+
 @contextlib.contextmanager
 def two_hosts():
     """[(namespace, address, interface), …]; everything goes when the block ends."""
@@ -40,6 +49,8 @@ def two_hosts():
         for name, address, interface in hosts:
             must("-n", name, "addr", "add", f"{address}/24", "dev", interface)
             must("-n", name, "link", "set", interface, "up")
+        for name, _, interface in hosts:
+            carrier(name, interface)
         yield hosts
     finally:
         for name in names:

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,8 @@ from tests.clients.subproc import ROOT, environment
 
 from .launch import BACKEND, DEVICE, LONG, Launch, says
 from .namespaces import two_hosts, why_not
-from .registry import CHECKS
+from .native_job import home
+from .registry import CHECKS, run_all
 from .test_checks import Reports, load
 from .test_faults import all_reduce_for_ever, loops
 
@@ -43,6 +45,19 @@ def over_network(request, hosts, tmp_path_factory):
 @pytest.mark.parametrize("ranks, name", [(4, n) for n in (OVER_THE_NETWORK if not LONG else [c.name for c in CHECKS.values() if 4 in c.ranks])])
 def test_check(over_network, ranks, name):
     over_network.verdict(ranks, name)
+
+
+UCX = {"UPDRAFT_HCCL_TRANSPORT": "ucx"}
+needs_ucx = pytest.mark.skipif(DEVICE != "npu" or not Path(home(), "lib64", "libupdraft_net_ucx.so").exists(),
+                               reason="UCX (libucx-dev) was not there when Updraft was built")
+
+
+@needs_ucx
+@pytest.mark.timeout(300)
+def test_by_ucx(hosts, tmp_path):
+    names = ["all_reduce", "all_to_all_single_with_uneven_splits", "send_and_receive", "sub_groups", "many_small_ones_in_flight"]
+    problems = run_all(tmp_path, 4, names, hosts=hosts, env=UCX)
+    assert not any(problems.values()), problems
 
 
 SCRIPT = """
@@ -81,10 +96,10 @@ def test_torchrun_on_two_nodes(hosts, tmp_path):
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("victim", [1, 3])
-def test_a_killed_rank_on_either_host(hosts, tmp_path, victim):
+@pytest.mark.parametrize("victim, transport", [(1, "tcp"), (3, "tcp"), pytest.param(3, "ucx", marks=needs_ucx)])
+def test_a_killed_rank_on_either_host(hosts, tmp_path, victim, transport):
     """Rank 1 beside rank 0, rank 3 on the other host: all three survivors raise, and say who it was."""
-    job = Launch(tmp_path, all_reduce_for_ever, 4, hosts=hosts, env={"TORCH_HCCL_ASYNC_ERROR_HANDLING": "0"})
+    job = Launch(tmp_path, all_reduce_for_ever, 4, hosts=hosts, env={"TORCH_HCCL_ASYNC_ERROR_HANDLING": "0", "UPDRAFT_HCCL_TRANSPORT": transport})
     loops(job)
     job.kill(victim, signal.SIGKILL)
     killed = time.monotonic()

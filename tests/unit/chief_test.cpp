@@ -51,12 +51,10 @@ std::string error_of(const std::function<void()>& call) {
 
 /// A connection to the chief, once it listens.
 int call_chief(uint16_t port) {
-  sockaddr_storage address{};
-  socklen_t length = 0;
-  parse_address(kChief, port, &address, &length);
+  const Endpoint chief = make_endpoint(kChief, port);
   for (int i = 0; i < 3000; ++i) {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0) return fd;
+    if (connect(fd, chief.raw(), chief.bytes) == 0) return fd;
     close(fd);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

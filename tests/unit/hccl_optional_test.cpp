@@ -70,11 +70,9 @@ void all_reduce_is_right(Rank& r) {
 }
 
 bool listens(const updraft::RootInfo& root) {
-  sockaddr_storage address;
-  socklen_t length;
-  EXPECT_TRUE(updraft::collective::parse_address(root.ip, root.port, &address, &length)) << root.ip;
-  const int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+  const auto address = updraft::collective::make_endpoint(root.ip, root.port);
+  const int fd = socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool connected = connect(fd, address.raw(), address.bytes) == 0;
   close(fd);
   return connected;
 }

@@ -27,10 +27,8 @@ class RawMember {
   explicit RawMember(int fd) : fd_(fd) { fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) & ~O_NONBLOCK); }
   /// Connects to 127.0.0.1.
   explicit RawMember(uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_storage to;
-    socklen_t length;
-    parse_address("127.0.0.1", port, &to, &length);
-    connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&to), length) == 0;
+    const Endpoint to = make_endpoint("127.0.0.1", port);
+    connected_ = ::connect(fd_, to.raw(), to.bytes) == 0;
   }
   RawMember(const RawMember&) = delete;
   ~RawMember() { close(); }

@@ -102,7 +102,7 @@ Schedule make_grouped_schedule(Kind kind, Algorithm algorithm, int rank, const s
   const auto phase = [&] {
     if (algorithm == Algorithm::AHC) return ahc::reduce_scatter(rank, groups, n);
     return pipeline::reduce_scatter(
-        World(rank, static_cast<int>(ranks), n, kind == Kind::AllReduce ? World::Divided : World::Repeated),
+        Everybody(rank, static_cast<int>(ranks), n, kind == Kind::AllReduce ? Everybody::Divided : Everybody::Repeated),
         groups.front());
   };
   if (kind == Kind::AllGather) return mirror(phase(), false);
@@ -117,7 +117,7 @@ Schedule make_schedule(Kind kind, Algorithm algorithm, int rank, int ranks, uint
   if (grouped(algorithm)) return make_grouped_schedule(kind, algorithm, rank, default_groups(algorithm, ranks), n);
 
   const bool folds = algorithm == Algorithm::HalvingDoubling;
-  const World divided(rank, ranks, n, World::Divided), repeated(rank, ranks, n, World::Repeated);
+  const Everybody divided(rank, ranks, n, Everybody::Divided), repeated(rank, ranks, n, Everybody::Repeated);
   switch (kind) {
     case Kind::AllReduce:
       if (folds) return halving_doubling::all_reduce(rank, ranks, n);

@@ -44,10 +44,10 @@ inline void add_transfer(std::vector<Transfer>& list, int peer, uint64_t begin, 
 }
 
 /// All ranks; block b is the b-th part of n elements, or n elements from b * n on.
-class World final : public Team {
+class Everybody final : public Team {
  public:
   enum Layout { Divided, Repeated };
-  World(int rank, int ranks, uint64_t n, Layout layout) : Team(rank, ranks), n_(n), layout_(layout) {}
+  Everybody(int rank, int ranks, uint64_t n, Layout layout) : Team(rank, ranks), n_(n), layout_(layout) {}
   void add(std::vector<Transfer>& list, int member, int first, int last) const override {
     add_transfer(list, member, begin(first), begin(last));
   }

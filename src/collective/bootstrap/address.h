@@ -1,22 +1,17 @@
-// Socket addresses as text.
+// Sockets of the rendezvous.
 #pragma once
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <string>
 
-namespace updraft::collective {
+#include "collective/endpoint.h"
 
-/// "10.0.0.1:4711", "[::1]:4711"
-std::string text_of(const sockaddr_storage& address);
-/// "10.0.0.1", "::1"; IPv4 in IPv6 is written as IPv4
-std::string ip_of(const sockaddr_storage& address);
-uint16_t port_of(const sockaddr_storage& address);
-/// Numeric IPv4 or IPv6; false when it is neither.
-bool parse_address(const std::string& ip, uint16_t port, sockaddr_storage* address, socklen_t* length);
+namespace updraft::collective {
 
 /// A listening socket on ip (nonblocking, close-on-exec); `port` 0: any free one. -1 with errno when it is refused.
 int listen_on(const std::string& ip, uint16_t port, uint16_t* bound);
+
+/// Whether a connected socket is connected to itself: TCP does that with a port of this host that nobody listens on.
+bool meets_itself(int fd, const Endpoint& peer);
 
 /// Small frames leave at once; a dead host is noticed: the kernel asks every 5 s and gives up after 30 s.
 void set_rendezvous_options(int fd);

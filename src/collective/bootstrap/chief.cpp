@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "collective/bootstrap/address.h"
+#include "collective/bootstrap/event_loop.h"
 #include "collective/bootstrap/protocol.h"
 #include "collective/error.h"
 #include "collective/topology/environment.h"
@@ -141,11 +142,10 @@ class Chief {
   }
 
   void accept_one() {
-    sockaddr_storage address{};
-    socklen_t length = sizeof address;
-    const int fd = accept4(listener_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    Endpoint from;
+    const int fd = accept4(listener_, from.raw(), &from.bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return;
-    Guest guest{Line(fd, kLongestHello), ip_of(address)};
+    Guest guest{Line(fd, kLongestHello), from.ip()};
     const Environment& environment = Environment::get();
     if (environment.whitelist && std::ranges::find(environment.host_ips, guest.from) == environment.host_ips.end()) {
       UPDRAFT_LOG(kWarning, "HCCL", "EI0015: {} is not in HCCL_WHITELIST_FILE: refused", guest.from);
@@ -211,11 +211,9 @@ class Chief {
   World answer_all() {
     // the chief, its server, then the other servers by address
     const auto order = [&](const Place& p) {
-      sockaddr_storage address{};
-      socklen_t length = 0;
-      parse_address(p.ip, 0, &address, &length);
+      const Endpoint at = find_endpoint(p.ip, 0).value_or(Endpoint());
       return std::tuple(p != own(), p.ip != settings_.chief_ip,
-                        std::string(reinterpret_cast<const char*>(&address), sizeof address), p.device);
+                        std::string(reinterpret_cast<const char*>(&at.storage), sizeof at.storage), p.device);
     };
     std::vector<Place> places{own()};
     for (const Guest& g : guests_)
@@ -271,21 +269,20 @@ class Worker {
 
  private:
   int connect_once() {
-    sockaddr_storage from{}, to{};
-    socklen_t from_length = 0, to_length = 0;
-    if (!parse_address(settings_.worker_ip, 0, &from, &from_length) ||
-        !parse_address(settings_.chief_ip, settings_.chief_port, &to, &to_length))
+    const auto from = find_endpoint(settings_.worker_ip, 0),
+               to = find_endpoint(settings_.chief_ip, settings_.chief_port);
+    if (!from || !to)
       throw Error(result::kPara, "EI0001: CM_WORKER_IP={} or CM_CHIEF_IP={} is not a numeric address",
                   settings_.worker_ip, settings_.chief_ip);
-    const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return failed(-1);
-    if (bind(fd, reinterpret_cast<sockaddr*>(&from), from_length) != 0) {
+    if (bind(fd, from->raw(), from->bytes) != 0) {
       const int error = errno;
       ::close(fd);
       throw Error(result::kPara, "EI0001: CM_WORKER_IP={} cannot be used here: {}. Set it to an address of this host",
                   settings_.worker_ip, std::strerror(error));
     }
-    if (connect(fd, reinterpret_cast<sockaddr*>(&to), to_length) != 0) {
+    if (connect(fd, to->raw(), to->bytes) != 0) {
       if (errno != EINPROGRESS) return failed(fd);
       pollfd p{fd, POLLOUT, 0};
       while (poll(&p, 1, remaining_ms(deadline_)) < 0 && errno == EINTR) {}
@@ -297,10 +294,7 @@ class Worker {
         return failed(fd);
       }
     }
-    sockaddr_storage self{};
-    socklen_t length = sizeof self;
-    getsockname(fd, reinterpret_cast<sockaddr*>(&self), &length);
-    if (text_of(self) == text_of(to)) {  // TCP connects a port to itself when nobody listens on it
+    if (meets_itself(fd, *to)) {
       errno = ECONNREFUSED;
       return failed(fd);
     }
@@ -327,7 +321,7 @@ class Worker {
     const Json answer = line.message();
     try {
       if (answer.contains("error")) throw Error(result::kPara, answer.at("error").get<std::string>());
-      World world{answer.at("rank").get<uint32_t>(), {}, "CM_CHIEF_IP=" + settings_.chief_ip, {}};
+      World world{answer.at("rank").get<uint32_t>(), {}, "CM_CHIEF_IP=" + settings_.chief_ip};
       for (const Json& place : answer.at("ranks"))
         world.ranks.push_back({static_cast<uint32_t>(world.ranks.size()), place.at(0).get<std::string>(), "",
                                place.at(1).get<int>(), "", "", ""});
@@ -355,8 +349,7 @@ World meet_at_chief(const ChiefSettings& settings, const Launch& launch, double 
         "EI0001: CM_WORKER_SIZE={} and the environment variable ASCEND_DEVICE_ID is not set: set it to the device of "
         "this process",
         settings.worker_size);
-  const auto deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s));
+  const auto deadline = Clock::now() + seconds(timeout_s);
   if (settings.worker_ip == settings.chief_ip && *launch.device == settings.chief_device)
     return Chief(settings, deadline).collect();
   return Worker(settings, *launch.device, deadline).ask();

@@ -1,7 +1,5 @@
 #include "collective/bootstrap/connection.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -151,11 +149,6 @@ void Connection::discard() {
   if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)) close();
 }
 
-std::string Connection::peer_name() const {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  if (fd_ < 0 || getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "a closed connection";
-  return text_of(address);
-}
+std::string Connection::peer_name() const { return fd_ < 0 ? "a closed connection" : peer_endpoint(fd_).text(); }
 
 }  // namespace updraft::collective

@@ -19,6 +19,7 @@ namespace updraft::collective {
 namespace {
 
 constexpr uint32_t kLongestFrame = 256u << 20;
+constexpr auto kLook = std::chrono::milliseconds(100);  // between two checks
 
 // A failure stays one, whatever number somebody else gave it.
 int code_of(uint32_t sent) {
@@ -26,11 +27,11 @@ int code_of(uint32_t sent) {
 }
 
 // A connected nonblocking socket, or -1 with errno.
-int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::Clock::time_point deadline) {
-  int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+int connect_once(const Endpoint& root, EventLoop::Clock::time_point deadline) {
+  int fd = socket(root.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   int failure = 0;
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) failure = errno;
+  if (connect(fd, root.raw(), root.bytes) != 0) failure = errno;
   if (failure == EINPROGRESS) {
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - EventLoop::Clock::now()).count();
     pollfd wait{fd, POLLOUT, 0};
@@ -43,11 +44,7 @@ int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::C
       getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &size);
     }
   }
-  sockaddr_storage own{};
-  socklen_t own_length = sizeof own;
-  getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length);
-  // TCP connects a port to itself when nobody listens on it; the root could not listen there then.
-  if (!failure && text_of(own) == text_of(address)) failure = ECONNREFUSED;
+  if (!failure && meets_itself(fd, root)) failure = ECONNREFUSED;  // the root could not listen there then
   if (failure) {
     close(fd);
     errno = failure;
@@ -60,19 +57,18 @@ int connect_once(const sockaddr_storage& address, socklen_t length, EventLoop::C
 }  // namespace
 
 std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const std::string& key, uint32_t rank,
-                                     uint32_t ranks, Clock::time_point deadline) {
+                                     uint32_t ranks, Clock::time_point deadline, std::function<void()> check) {
   EventLoop::get().run([] {});  // refuses forked children before there is a socket
-  sockaddr_storage address;
-  socklen_t length;
-  if (!parse_address(ip, port, &address, &length))
-    throw Error(result::kPara, "EI0015: the root's address {} is neither IPv4 nor IPv6", ip);
+  const auto root = find_endpoint(ip, port);
+  if (!root) throw Error(result::kPara, "EI0015: the root's address {} is neither IPv4 nor IPv6", ip);
   auto pause = std::chrono::milliseconds(5);
   const auto wait_a_little = [&] {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(200));
   };
   for (std::optional<Error> before;; wait_a_little()) {
-    const int fd = connect_once(address, length, deadline);
+    if (check) check();
+    const int fd = connect_once(*root, deadline);
     const bool in_time = Clock::now() + pause < deadline;
     if (fd < 0) {
       const int why = errno;
@@ -84,11 +80,12 @@ std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const
                   rank, ip, port, std::strerror(why));
     }
     std::shared_ptr<Member> member(new Member);
+    member->check_ = check;
     member->key_ = key;
     member->rank_ = rank;
     member->ranks_ = ranks;
     member->nonce_ = random_bytes(32);
-    member->root_name_ = text_of(address);
+    member->root_name_ = root->text();
     member->start(fd);
     try {
       member->wait<bool>(deadline, "an answer", [&] { return member->welcome_ ? std::optional(true) : std::nullopt; });
@@ -103,10 +100,7 @@ std::shared_ptr<Member> Member::join(const std::string& ip, uint16_t port, const
 }
 
 void Member::start(int fd) {
-  sockaddr_storage own{};
-  socklen_t own_length = sizeof own;
-  getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length);
-  local_ip_ = ip_of(own);
+  local_ip_ = own_endpoint(fd).ip();
   auto connection = std::make_shared<Connection>(fd);
   EventLoop::get().run([&] {
     connection_ = connection;
@@ -137,10 +131,19 @@ T Member::wait(Clock::time_point deadline, const std::string& what, const std::f
   std::unique_lock lock(mutex_);
   std::optional<T> value;
   // The root knows better who is missing: give it a moment to say so.
-  const bool in_time = changed_.wait_until(lock, deadline + std::chrono::seconds(2), [&] {
+  const auto end = deadline + std::chrono::seconds(2);
+  const auto over = [&] {
     value = ready();
     return value || failure_ || left_;
-  });
+  };
+  bool in_time;
+  while (!(in_time = changed_.wait_until(lock, check_ ? std::min(end, Clock::now() + kLook) : end, over)) &&
+         Clock::now() < end) {
+    if (!check_) continue;
+    lock.unlock();
+    check_();
+    lock.lock();
+  }
   if (value) return std::move(*value);
   if (failure_) throw *failure_;
   if (in_time) throw Error(result::kUnavail, "EI0015: the communicator was destroyed");
@@ -148,15 +151,16 @@ T Member::wait(Clock::time_point deadline, const std::string& what, const std::f
               what, root_name_);
 }
 
-// With the lock.
+// With the lock. Who reports why it gives up leaves next: the report says more.
 void Member::throw_if_gone() const {
+  for (const auto& [rank, error] : faults_) throw Error(error.code(), "{} (reported by rank {})", error.text(), rank);
   if (failure_) throw *failure_;
   for (auto [rank, left] : gone_)
-    throw Error(result::kRemote, "EI0015: rank {} {} while the communicator was set up", rank,
-                left ? "has left" : "has died (its process ended or its host is gone)");
+    throw Error(result::kRemote, "EI0015: rank {} {} while the communicator was set up", rank, how_gone(left));
 }
 
 void Member::check() {
+  if (check_) check_();
   std::lock_guard lock(mutex_);
   throw_if_gone();
 }
@@ -204,8 +208,9 @@ std::string Member::get(const std::string& key, uint32_t source, Clock::time_poi
 }
 
 void Member::watch(Events events) {
+  check_ = nullptr;
   EventLoop::get().run([&] {
-    std::map<uint32_t, bool> gone;
+    Departed gone;
     std::vector<std::pair<uint32_t, Error>> faults;
     std::optional<Error> failure;
     {
@@ -287,7 +292,7 @@ void Member::on_frame(uint8_t type, const std::string& payload) {
     case kGone: {
       const uint32_t rank = reader.u32();
       const bool left = reader.u32() != 0;
-      gone_[rank] = left;
+      gone_.add(rank, left);
       auto handler = events_.gone;
       lock.unlock();
       if (handler) handler(rank, left);

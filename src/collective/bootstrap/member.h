@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collective/bootstrap/connection.h"
+#include "collective/departed.h"
 
 namespace updraft::collective {
 
@@ -25,9 +26,10 @@ class Member : public std::enable_shared_from_this<Member> {
   };
 
   /// Connects (again and again until the deadline while nobody listens, or the root has no place), proves the key.
-  /// Throws EI0015 with what went wrong and what to look at.
+  /// Throws EI0015 with what went wrong and what to look at. `check` is called ten times a second while one waits, here
+  /// and until watch(); it throws when that has no sense any more.
   static std::shared_ptr<Member> join(const std::string& ip, uint16_t port, const std::string& key, uint32_t rank,
-                                      uint32_t ranks, Clock::time_point deadline);
+                                      uint32_t ranks, Clock::time_point deadline, std::function<void()> check = {});
   ~Member();
 
   /// All ranks call this in the same order; every rank gets all blobs by rank. Throws EI0015 when one does not come.
@@ -59,6 +61,7 @@ class Member : public std::enable_shared_from_this<Member> {
   std::string key_, nonce_, root_nonce_, root_name_, local_ip_;
   uint32_t rank_ = 0, ranks_ = 0;
   std::shared_ptr<Connection> connection_;  // loop's thread
+  std::function<void()> check_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool welcome_ = false, left_ = false, shown_out_ = false;
@@ -66,7 +69,7 @@ class Member : public std::enable_shared_from_this<Member> {
   uint32_t next_exchange_ = 0;
   std::map<uint32_t, std::vector<std::string>> gathered_;
   std::map<std::string, std::optional<std::string>> values_;  // nothing: who would put it has gone
-  std::map<uint32_t, bool> gone_;
+  Departed gone_;
   std::vector<std::pair<uint32_t, Error>> faults_;
   Events events_;
 };

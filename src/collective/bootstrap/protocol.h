@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/random_bytes.h"
 #include "base/sha256.h"
 #include "collective/error.h"
 
@@ -77,7 +78,11 @@ inline std::string proof_of(std::string_view key, std::string_view role, std::st
   return std::string(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
 
-/// Random bytes for keys and nonces.
-std::string random_bytes(size_t n);
+/// For keys and nonces.
+inline std::string random_bytes(size_t n) {
+  std::string bytes(n, '\0');
+  fill_random(bytes.data(), n, result::kSyscall);
+  return bytes;
+}
 
 }  // namespace updraft::collective

@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,15 +34,6 @@ std::string list_of(const std::vector<uint32_t>& ranks) {
 }
 
 }  // namespace
-
-std::string random_bytes(size_t n) {
-  std::string text(n, '\0');
-  for (size_t at = 0; at < n;) {
-    ssize_t got = getrandom(text.data() + at, n - at, 0);
-    if (got > 0) at += static_cast<size_t>(got);
-  }
-  return text;
-}
 
 std::shared_ptr<Root> Root::open(const RootOptions& options) {
   std::shared_ptr<Root> root(new Root(options));
@@ -106,9 +96,8 @@ bool Root::make_room() {
 
 void Root::accept_all() {
   while (listener_ >= 0) {
-    sockaddr_storage address{};
-    socklen_t length = sizeof address;
-    int fd = accept4(listener_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    Endpoint from;
+    int fd = accept4(listener_, from.raw(), &from.bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
@@ -124,7 +113,7 @@ void Root::accept_all() {
       });
       return;
     }
-    const std::string ip = ip_of(address);
+    const std::string ip = from.ip();
     if (options_.whitelist && std::ranges::find(options_.allowed, ip) == options_.allowed.end()) {
       UPDRAFT_LOG(kWarning, "HCCL", "EI0015: {} is not in HCCL_WHITELIST_FILE: refused", ip);
       ::close(fd);

@@ -110,12 +110,12 @@ FdHub::FdHub(const std::string& name) : listener_(socket(AF_UNIX, SOCK_SEQPACKET
     throw Error(result::kSyscall, "EI0015: no Unix socket for the ranks of this host: {}", std::strerror(errno));
 }
 
-std::vector<OwnedFd> FdHub::serve(const std::string& key, int ranks, int shared, int own, Time deadline,
+std::vector<OwnedFd> FdHub::serve(const std::string& key, int ranks, int shared, const OwnFds& own, Time deadline,
                                   const Check& check) {
   const auto n = static_cast<size_t>(ranks);
-  std::vector<OwnedFd> connections(n), all(n + 1);
+  std::vector<OwnedFd> connections(n), all(1 + n * own.size());
   all[0] = OwnedFd(fcntl(shared, F_DUPFD_CLOEXEC, 0));
-  all[1] = OwnedFd(fcntl(own, F_DUPFD_CLOEXEC, 0));
+  for (size_t i = 0; i < own.size(); ++i) all[1 + i] = OwnedFd(fcntl(own[i], F_DUPFD_CLOEXEC, 0));
   for (int joined = 1; joined < ranks;) {
     if (!wait_for(listener_.get(), POLLIN, deadline, check))
       throw Error(result::kTimeout, "EI0015: {} of {} ranks of this host did not hand over their device memory in time",
@@ -127,14 +127,14 @@ std::vector<OwnedFd> FdHub::serve(const std::string& key, int ranks, int shared,
     const Time patience = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(5));
     const bool complete = receive_with_fds(connection.get(), &greeting, sizeof greeting, &fds, patience, check);
     const Digest want = proof_of(key, greeting.rank);
-    if (!complete || fds.size() != 1 || greeting.rank == 0 || greeting.rank >= n ||
+    if (!complete || fds.size() != own.size() || greeting.rank == 0 || greeting.rank >= n ||
         !equal_in_constant_time(want.data(), greeting.proof, want.size())) {
       UPDRAFT_LOG(kWarning, "HCCL", "a process that does not know the key was refused at the host's socket");
       continue;
     }
     if (connections[greeting.rank].get() < 0) ++joined;
     connections[greeting.rank] = std::move(connection);
-    all[greeting.rank + 1] = std::move(fds[0]);
+    for (size_t i = 0; i < own.size(); ++i) all[1 + greeting.rank * own.size() + i] = std::move(fds[i]);
   }
   std::vector<int> raw;
   for (const OwnedFd& d : all) raw.push_back(d.get());
@@ -148,8 +148,8 @@ std::vector<OwnedFd> FdHub::serve(const std::string& key, int ranks, int shared,
   return all;
 }
 
-std::vector<OwnedFd> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks, int own,
-                                  Time deadline, const Check& check) {
+std::vector<OwnedFd> exchange_fds(const std::string& name, const std::string& key, int rank, int ranks,
+                                  const OwnFds& own, Time deadline, const Check& check) {
   sockaddr_un address;
   socklen_t length = abstract_address(name, &address);
   OwnedFd connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -163,10 +163,11 @@ std::vector<OwnedFd> exchange_fds(const std::string& name, const std::string& ke
   Greeting greeting{static_cast<uint32_t>(rank), {}};
   const Digest proof = proof_of(key, greeting.rank);
   std::memcpy(greeting.proof, proof.data(), proof.size());
-  if (!send_with_fds(connection.get(), &greeting, sizeof greeting, &own, 1, deadline, check))
+  if (!send_with_fds(connection.get(), &greeting, sizeof greeting, own.data(), static_cast<int>(own.size()), deadline,
+                     check))
     throw Error(result::kRemote, "EI0015: the first rank of this host went away while the communicator was set up");
   std::vector<OwnedFd> all;
-  const auto want = static_cast<size_t>(ranks) + 1;
+  const auto want = static_cast<size_t>(ranks) * own.size() + 1;
   while (all.size() < want) {
     uint32_t first = 0;
     const size_t before = all.size();

@@ -54,6 +54,11 @@ class Region {
   std::atomic<uint32_t>& busy(int rank) const { return at<Rank>(ranks_at(), rank).busy; }
   /// 1 once the rank has given up the communicator.
   std::atomic<uint32_t>& broken(int rank) const { return at<Rank>(ranks_at(), rank).broken; }
+  /// 1 once the rank has left by itself.
+  std::atomic<uint32_t>& left(int rank) const { return at<Rank>(ranks_at(), rank).left; }
+  /// 1 + the communicator's rank whose death made this one give up; 0: none. Who ends because of another is not to
+  /// blame.
+  std::atomic<uint32_t>& blames(int rank) const { return at<Rank>(ranks_at(), rank).blames; }
   Post& post(int rank, uint64_t ticket) const { return at<Rank>(ranks_at(), rank).posts[ticket % 2]; }
   char* inline_data(int rank, uint64_t ticket) const {
     return base_ + inline_at() + (static_cast<size_t>(rank) * 2 + ticket % 2) * kInlineBytes;
@@ -71,7 +76,7 @@ class Region {
   struct alignas(64) Rank {
     Doorbell bell;
     std::atomic<uint64_t> posted;
-    std::atomic<uint32_t> busy, broken;
+    std::atomic<uint32_t> busy, broken, left, blames;
     Post posts[2];
   };
   static size_t aligned(size_t n) { return (n + 4095) / 4096 * 4096; }

@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "collective/error.h"
 #include "collective/topology/product.h"
 #include "collective/topology/text_file.h"
@@ -407,6 +408,12 @@ RankTable read_rank_table(const std::string& path, double timeout_s) {
     waiting = true;
     std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(timeout_s - passed(), 0.001, 0.05)));
   }
+}
+
+std::string RankTable::key() const {
+  const std::string seed = "updraft rank table " + digest;
+  const Digest hash = sha256(seed.data(), seed.size());
+  return std::string(reinterpret_cast<const char*>(hash.data()), hash.size());
 }
 
 }  // namespace updraft::collective

@@ -24,6 +24,8 @@ struct RankTable {
   std::string status;            ///< "completed" or "initializing" (then nothing else is read)
   std::vector<RankEntry> ranks;  ///< by rank, 0 … n-1
   std::string digest;            ///< of the meaning (not of white space or order): all ranks must have the same
+  /// 32 bytes: who knows the table may join.
+  std::string key() const;
 };
 
 /// Throws Error (HCCL_E_PARA) with EI0004, where in the table, what is wanted, what was found, how to fix it. `name` is

@@ -24,7 +24,7 @@ std::optional<uint32_t> number(const char* name, uint32_t least, uint32_t most) 
 
 World of_rank_table(const Launch& launch) {
   RankTable table = read_rank_table(launch.rank_table, Environment::read().connect_timeout);
-  World world{0, {}, "RANK_TABLE_FILE=" + launch.rank_table, ""};
+  World world{0, {}, "RANK_TABLE_FILE=" + launch.rank_table};
   const auto torch_rank = number("RANK", 0, kMaximum);
   if (launch.rank_text.empty() && torch_rank && !table.ranks.empty()) {  // torch gives HCCL its own rank
     world.rank = number("RANK", 0, static_cast<uint32_t>(table.ranks.size()) - 1).value();
@@ -32,13 +32,17 @@ World of_rank_table(const Launch& launch) {
     world.rank = own_entry(table, launch).rank;
   }
   world.ranks = std::move(table.ranks);
+  world.key = table.key();
   return world;
 }
 
 World of_chief(const ChiefSettings& settings, const Launch& launch) {
   if (settings.worker_size <= 1)
-    return {0, {{0, settings.worker_ip, "", launch.device.value_or(0), "", "", ""}}, "CM_WORKER_SIZE=1", ""};
-  return meet_at_chief(settings, launch, Environment::read().connect_timeout);
+    return {0, {{0, settings.worker_ip, "", launch.device.value_or(0), "", "", ""}}, "CM_WORKER_SIZE=1"};
+  World world = meet_at_chief(settings, launch, Environment::read().connect_timeout);
+  world.ip = settings.chief_ip;  // the chief is rank 0, and its port is free again
+  world.port = settings.chief_port;
+  return world;
 }
 
 /// torchrun gives each node a run of ranks. Which nodes the ranks of others are on is not said; their sizes are taken
@@ -68,7 +72,7 @@ World of_torchrun(uint32_t rank) {
         "the ranks from RANK-LOCAL_RANK on",
         rank, *size, *local, *local_size);
   const uint32_t first = rank - *local, node = number("GROUP_RANK", 0, kMaximum).value_or(first / *local_size);
-  World world{rank, {}, "RANK and WORLD_SIZE", ""};
+  World world{rank, {}, "RANK and WORLD_SIZE"};
   for (uint32_t r = 0; r < *size; ++r) {
     const bool here = r >= first && r < first + *local_size;
     uint32_t at = here ? node : r / *local_size;
@@ -87,7 +91,7 @@ World read_world() {
   if (!launch.rank_table.empty()) return of_rank_table(launch);
   if (chief) return of_chief(*chief, launch);
   if (auto rank = number("RANK", 0, kMaximum)) return of_torchrun(*rank);
-  if (launch.size == 1u) return {0, {{0, "node 0", "", launch.device.value_or(0), "", "", ""}}, "RANK_SIZE=1", ""};
+  if (launch.size == 1u) return {0, {{0, "node 0", "", launch.device.value_or(0), "", "", ""}}, "RANK_SIZE=1"};
   throw Error(result::kPara,
               "EI0001: {}: set RANK_TABLE_FILE and RANK_ID, or CM_CHIEF_IP, CM_CHIEF_PORT, CM_CHIEF_DEVICE, "
               "CM_WORKER_SIZE and CM_WORKER_IP, or start the job by torchrun",

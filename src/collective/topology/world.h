@@ -12,7 +12,11 @@ struct World {
   uint32_t rank;                 ///< this process
   std::vector<RankEntry> ranks;  ///< by rank
   std::string source;            ///< what said so, for logs and errors: "RANK_TABLE_FILE=…", "RANK and WORLD_SIZE"
-  std::string key;               ///< CM_*: 32 bytes that only the ranks know; else ""
+  /// What the ranks need to meet: 32 bytes that only they know ("" : nothing says so), and where rank 0 listens (the
+  /// address "" : as its server says; the port 0: HCCL_IF_BASE_PORT and its device).
+  std::string key{};
+  std::string ip{};
+  uint16_t port = 0;
 };
 
 /// From the environment as it is now; the first that is set counts: RANK_TABLE_FILE with RANK_ID (or the RANK of

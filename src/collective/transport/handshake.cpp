@@ -1,11 +1,9 @@
 #include "collective/transport/handshake.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
+#include "base/random_bytes.h"
 #include "collective/error.h"
 
 namespace updraft::collective {
@@ -30,11 +28,7 @@ class Transcript {
 
 Nonce make_nonce() {
   Nonce nonce;
-  for (size_t have = 0; have < nonce.size();) {
-    const ssize_t n = getrandom(nonce.data() + have, nonce.size() - have, 0);
-    if (n < 0 && errno != EINTR) throw Error(result::kSyscall, "no random bytes: {}", std::strerror(errno));
-    if (n > 0) have += static_cast<size_t>(n);
-  }
+  fill_random(nonce.data(), nonce.size(), result::kSyscall);
   return nonce;
 }
 

@@ -1,7 +1,5 @@
 #include "collective/transport/socket.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -36,9 +34,6 @@ Ours& ours() {
   return *all;
 }
 
-const in6_addr& in6(const Endpoint& e) { return reinterpret_cast<const sockaddr_in6&>(e.storage).sin6_addr; }
-uint32_t in4(const Endpoint& e) { return ntohl(reinterpret_cast<const sockaddr_in&>(e.storage).sin_addr.s_addr); }
-
 }  // namespace
 
 Descriptor::Guard::Guard() { ours().mutex.lock(); }
@@ -53,49 +48,6 @@ void Descriptor::close() {
   Guard guard;
   std::erase(ours().fds, fd_);
   ::close(std::exchange(fd_, -1));
-}
-
-uint16_t Endpoint::port() const {
-  return ntohs(family() == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(storage).sin6_port
-                                    : reinterpret_cast<const sockaddr_in&>(storage).sin_port);
-}
-
-void Endpoint::set_port(uint16_t port) {
-  if (family() == AF_INET6) reinterpret_cast<sockaddr_in6&>(storage).sin6_port = htons(port);
-  else reinterpret_cast<sockaddr_in&>(storage).sin_port = htons(port);
-}
-
-std::string Endpoint::ip() const {
-  char text[INET6_ADDRSTRLEN] = "?";
-  if (family() == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6(*this)))
-    inet_ntop(AF_INET, in6(*this).s6_addr + 12, text, sizeof text);
-  else if (family() == AF_INET6) inet_ntop(AF_INET6, &in6(*this), text, sizeof text);
-  else if (family() == AF_INET)
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, text, sizeof text);
-  return text;
-}
-
-std::string Endpoint::text() const {
-  return family() == AF_INET6 ? fmt::format("[{}]:{}", ip(), port()) : fmt::format("{}:{}", ip(), port());
-}
-bool Endpoint::any() const { return family() == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&in6(*this)) : in4(*this) == 0; }
-bool Endpoint::loopback() const {
-  return family() == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&in6(*this)) : in4(*this) >> 24 == 127;
-}
-bool Endpoint::link_local() const { return family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6(*this)); }
-
-Endpoint make_endpoint(const std::string& ip, uint16_t port) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  Endpoint endpoint;
-  if (ip.empty() || ip.find('\0') != std::string::npos || getaddrinfo(ip.c_str(), nullptr, &hints, &found) != 0)
-    throw Error(result::kPara, "\"{}\" is not a numeric IPv4 or IPv6 address", ip);
-  std::memcpy(&endpoint.storage, found->ai_addr, found->ai_addrlen);
-  endpoint.bytes = found->ai_addrlen;
-  freeaddrinfo(found);
-  endpoint.set_port(port);
-  return endpoint;
 }
 
 Descriptor open_stream_socket(int family) {

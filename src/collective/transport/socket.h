@@ -1,11 +1,9 @@
 // Sockets of the transports: non-blocking, closed in programs that the process starts and in children that it forks.
 #pragma once
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <cstdint>
-#include <string>
 #include <utility>
+
+#include "collective/endpoint.h"
 
 namespace updraft::collective {
 
@@ -45,25 +43,6 @@ class Descriptor {
   explicit Descriptor(int fd) : fd_(fd) {}
   int fd_ = -1;
 };
-
-/// An address and a port.
-struct Endpoint {
-  sockaddr_storage storage{};
-  socklen_t bytes = sizeof(sockaddr_storage);
-
-  sockaddr* raw() { return reinterpret_cast<sockaddr*>(&storage); }
-  const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage); }
-  int family() const { return storage.ss_family; }
-  uint16_t port() const;
-  void set_port(uint16_t port);
-  std::string ip() const;    ///< numeric, without a scope; IPv4 in IPv6 as IPv4
-  std::string text() const;  ///< 10.0.0.1:60000, [fe80::1]:60000
-  bool any() const;
-  bool loopback() const;
-  bool link_local() const;
-};
-/// Throws Error (HCCL_E_PARA) when `ip` is not a numeric address.
-Endpoint make_endpoint(const std::string& ip, uint16_t port);
 
 Descriptor open_stream_socket(int family);
 /// Throws Error (HCCL_E_TCP_CONNECT) when none of the ports is free; `at` gets the port.

@@ -53,6 +53,7 @@ class Transport {
 /// Options of a transport.
 struct TransportOptions {
   std::string bind_ip;                   ///< the address of this host that peers reach (numeric, IPv4 or IPv6)
+  std::string interface;                 ///< that has bind_ip; UCX uses no other. "": as UCX thinks
   uint16_t first_port = 0, ports = 0;    ///< listen on one of these; 0: any free one
   std::vector<std::string> allowed_ips;  ///< numeric addresses of those who may connect; empty: everybody with the key
   std::chrono::milliseconds connect_timeout{120000};   ///< a peer that is not reached by then fails (EI0006)

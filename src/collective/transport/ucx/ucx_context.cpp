@@ -42,13 +42,21 @@ UcxLoop::UcxLoop(const TransportOptions& options, const UcxHost& host)
     // Shared memory leads to peers whose death nobody notices; processes on a host do not talk through us anyway.
     prefer(config, "TLS", "^posix,sysv,cma,knem,xpmem");
     prefer(config, "RNDV_THRESH", "64k");
-    if (options.bind_ip == "::1" || options.bind_ip.starts_with("127.")) prefer(config, "NET_DEVICES", "lo");
+    // What the processor copies is better sent than fetched.
+    if (!options.interface.empty()) prefer(config, "RNDV_SCHEME", "am");
+    if (!options.interface.empty()) prefer(config, "NET_DEVICES", options.interface.c_str());
+    else if (options.bind_ip == "::1" || options.bind_ip.starts_with("127.")) prefer(config, "NET_DEVICES", "lo");
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
     params.features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
     const ucs_status_t made = ucp_init(&params, config, &context_);
     ucp_config_release(config);
-    check(made, "UCX does not start");
+    if (made != UCS_OK)
+      throw Error(
+          result::kRuntime,
+          "UCX does not start{}: {}. It takes interfaces that are up, have an address and stand in /sys/class/net "
+          "of this process (UCX_NET_DEVICES and UCX_TLS choose)",
+          options.interface.empty() ? "" : " on " + options.interface, ucs_status_string(made));
 
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_EVENTS;

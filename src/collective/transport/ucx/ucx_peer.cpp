@@ -1,10 +1,9 @@
 // Peers of the UCX transport: how they begin and end.
 #include "collective/transport/ucx/ucx_peer.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 
+#include "base/random_bytes.h"
 #include "collective/error.h"
 #include "collective/transport/ucx/ucx_loop.h"
 
@@ -56,8 +55,9 @@ Completion UcxLoop::then(const std::shared_ptr<UcxPeer>& peer, void (UcxLoop::*n
 
 void UcxLoop::start(const std::shared_ptr<UcxPeer>& peer) {
   if (std::exchange(peer->started, true)) return;
-  if (getrandom(peer->mine.nonce.data(), peer->mine.nonce.size(), 0) != static_cast<ssize_t>(peer->mine.nonce.size()))
-    return fail(peer, Error(result::kSyscall, "no random bytes"), Tell::Why);
+  try {
+    fill_random(peer->mine.nonce.data(), peer->mine.nonce.size(), result::kSyscall);
+  } catch (const Error& error) { return fail(peer, error, Tell::Why); }
   peer->mine.address_bytes = worker_address_.size();
   control_->send(*peer->control, kGreeting, &peer->mine, sizeof peer->mine, then(peer, nullptr));
   control_->send(*peer->control, kAddress, worker_address_.data(), worker_address_.size(), then(peer, nullptr));
