@@ -8,7 +8,6 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     updraft::migrate::rules::load(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz.yaml");
-  } catch (const updraft::Error&) {
-  }
+  } catch (const updraft::Error&) {}
   return 0;
 }

@@ -26,15 +26,15 @@ struct Options {
   std::string product = "A2";
   Confidence least = Confidence::Likely;
   std::vector<std::filesystem::path> rules;  ///< the user's own
-  bool analysis = false;    ///< nothing is rewritten; every use of the framework is looked at
+  bool analysis = false;                     ///< nothing is rewritten; every use of the framework is looked at
   bool automatic = false;                    ///< --auto: only import torch_npu and transfer_to_npu, in entry files
   std::string distributed_main, distributed_model;  ///< one card becomes several: entry file, variable of the model
-  bool specify_device = false;   ///< the device is chosen by the variable DEVICE_ID
-  bool similar = false;          ///< unsupported APIs become equivalent functions
-  bool mixed_precision = false;  ///< a plain training loop gets autocast and GradScaler
-  std::string affine_model;      ///< name of the model whose NPU-affine replacements are made
+  bool specify_device = false;                      ///< the device is chosen by the variable DEVICE_ID
+  bool similar = false;                             ///< unsupported APIs become equivalent functions
+  bool mixed_precision = false;                     ///< a plain training loop gets autocast and GradScaler
+  std::string affine_model;                         ///< name of the model whose NPU-affine replacements are made
   TensorFlowOptions tensorflow;
-  unsigned threads = 0;                      ///< 0: as many as there are processors
+  unsigned threads = 0;  ///< 0: as many as there are processors
   /// Called from any thread as files are done; may be empty.
   std::function<void(std::size_t done, std::size_t all)> progress;
   std::string command;

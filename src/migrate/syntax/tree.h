@@ -12,60 +12,37 @@
 namespace updraft::migrate::syntax {
 
 /// The grammar's node names that the rules know; every other node is Other.
-#define UPDRAFT_MIGRATE_KINDS(X)                                                                                       \
-  X(Module, "module")                                                                                                  \
-  X(Identifier, "identifier")                                                                                          \
-  X(Attribute, "attribute")                                                                                            \
-  X(Call, "call") X(ArgumentList, "argument_list") X(KeywordArgument, "keyword_argument") X(                           \
-      ListSplat, "list_splat") X(DictionarySplat, "dictionary_splat") X(String, "string")                              \
-      X(StringStart, "string_start") X(StringContent, "string_content") X(StringEnd, "string_end") X(                  \
-          Interpolation, "interpolation") X(ConcatenatedString, "concatenated_string") X(Import, "import_statement")   \
-          X(ImportFrom, "import_from_statement") X(FutureImport, "future_import_statement") X(                         \
-              DottedName, "dotted_name") X(AliasedImport, "aliased_import") X(WildcardImport, "wildcard_import")       \
-              X(RelativeImport, "relative_import") X(ImportPrefix, "import_prefix") X(                                 \
-                  Function, "function_definition") X(Class, "class_definition") X(Lambda, "lambda")                    \
-                  X(Parameters, "parameters") X(LambdaParameters, "lambda_parameters") X(                              \
-                      DefaultParameter, "default_parameter") X(TypedParameter, "typed_parameter")                      \
-                      X(TypedDefaultParameter, "typed_default_parameter") X(ListSplatPattern, "list_splat_pattern") X( \
-                          DictionarySplatPattern, "dictionary_splat_pattern") X(Assignment, "assignment")              \
-                          X(AugmentedAssignment, "augmented_assignment") X(NamedExpression, "named_expression") X(     \
-                              For,                                                                                     \
-                              "for_statement") X(ForInClause,                                                          \
-                                                 "for_in_clause") X(While, "while_statement")                          \
-                              X(With, "with_statement") X(WithItem, "with_item") X(AsPattern, "as_pattern") X(         \
-                                  AsPatternTarget, "as_pattern_target")                                                \
-                                  X(Except, "except_clause") X(Try, "try_statement") X(Global, "global_statement")     \
-                                      X(Nonlocal, "nonlocal_statement") X(Comparison, "comparison_operator") X(        \
-                                          Boolean, "boolean_operator") X(Not, "not_operator")                          \
-                                          X(Binary, "binary_operator") X(Conditional, "conditional_expression") X(     \
-                                              ListComprehension, "list_comprehension") X(SetComprehension,             \
-                                                                                         "set_comprehension")          \
-                                              X(DictComprehension, "dictionary_comprehension") X(                      \
-                                                  Generator, "generator_expression")                                   \
-                                                  X(Decorated, "decorated_definition") X(Decorator, "decorator") X(    \
-                                                      Block, "block") X(ExpressionStatement, "expression_statement")   \
-                                                      X(Parenthesized, "parenthesized_expression") X(                  \
-                                                          Tuple, "tuple") X(List, "list")                              \
-                                                          X(Set, "set") X(Dictionary, "dictionary") X(Pair, "pair") X( \
-                                                              Subscript, "subscript") X(PatternList, "pattern_list")   \
-                                                              X(TuplePattern, "tuple_pattern") X(                      \
-                                                                  ListPattern, "list_pattern") X(ExpressionList,       \
-                                                                                                 "expression_list")    \
-                                                                  X(Return, "return_statement") X(If, "if_statement")  \
-                                                                      X(Elif, "elif_clause") X(Else, "else_clause") X( \
-                                                                          Assert, "assert_statement")                  \
-                                                                          X(Raise, "raise_statement") X(               \
-                                                                              Delete, "delete_statement")              \
-                                                                              X(CasePattern, "case_pattern") X(        \
-                                                                                  Case,                                \
-                                                                                  "case_clause") X(Comment, "comment") \
-                                                                                  X(Await, "await") X(None, "none") X( \
-                                                                                      True, "true") X(False, "false")  \
-                                                                                      X(Integer, "integer") X(Type,    \
-                                                                                                              "type")  \
-                                                                                          X(Finally, "finally_clause") \
-                                                                                              X(Yield, "yield")        \
-                                                                                                  X(Error, "ERROR")
+// clang-format off
+#define UPDRAFT_MIGRATE_KINDS(X) \
+  X(Module, "module") X(Identifier, "identifier") X(Attribute, "attribute") X(Call, "call") \
+  X(ArgumentList, "argument_list") X(KeywordArgument, "keyword_argument") X(ListSplat, "list_splat") \
+  X(DictionarySplat, "dictionary_splat") X(String, "string") X(StringStart, "string_start") \
+  X(StringContent, "string_content") X(StringEnd, "string_end") X(Interpolation, "interpolation") \
+  X(ConcatenatedString, "concatenated_string") X(Import, "import_statement") X(ImportFrom, "import_from_statement") \
+  X(FutureImport, "future_import_statement") X(DottedName, "dotted_name") X(AliasedImport, "aliased_import") \
+  X(WildcardImport, "wildcard_import") X(RelativeImport, "relative_import") X(ImportPrefix, "import_prefix") \
+  X(Function, "function_definition") X(Class, "class_definition") X(Lambda, "lambda") X(Parameters, "parameters") \
+  X(LambdaParameters, "lambda_parameters") X(DefaultParameter, "default_parameter") \
+  X(TypedParameter, "typed_parameter") X(TypedDefaultParameter, "typed_default_parameter") \
+  X(ListSplatPattern, "list_splat_pattern") X(DictionarySplatPattern, "dictionary_splat_pattern") \
+  X(Assignment, "assignment") X(AugmentedAssignment, "augmented_assignment") X(NamedExpression, "named_expression") \
+  X(For, "for_statement") X(ForInClause, "for_in_clause") X(While, "while_statement") X(With, "with_statement") \
+  X(WithItem, "with_item") X(AsPattern, "as_pattern") X(AsPatternTarget, "as_pattern_target") \
+  X(Except, "except_clause") X(Try, "try_statement") X(Global, "global_statement") \
+  X(Nonlocal, "nonlocal_statement") X(Comparison, "comparison_operator") X(Boolean, "boolean_operator") \
+  X(Not, "not_operator") X(Binary, "binary_operator") X(Conditional, "conditional_expression") \
+  X(ListComprehension, "list_comprehension") X(SetComprehension, "set_comprehension") \
+  X(DictComprehension, "dictionary_comprehension") X(Generator, "generator_expression") \
+  X(Decorated, "decorated_definition") X(Decorator, "decorator") X(Block, "block") \
+  X(ExpressionStatement, "expression_statement") X(Parenthesized, "parenthesized_expression") X(Tuple, "tuple") \
+  X(List, "list") X(Set, "set") X(Dictionary, "dictionary") X(Pair, "pair") X(Subscript, "subscript") \
+  X(PatternList, "pattern_list") X(TuplePattern, "tuple_pattern") X(ListPattern, "list_pattern") \
+  X(ExpressionList, "expression_list") X(Return, "return_statement") X(If, "if_statement") X(Elif, "elif_clause") \
+  X(Else, "else_clause") X(Assert, "assert_statement") X(Raise, "raise_statement") X(Delete, "delete_statement") \
+  X(CasePattern, "case_pattern") X(Case, "case_clause") X(Comment, "comment") X(Await, "await") X(None, "none") \
+  X(True, "true") X(False, "false") X(Integer, "integer") X(Type, "type") X(Finally, "finally_clause") \
+  X(Yield, "yield") X(Error, "ERROR")
+// clang-format on
 
 enum class Kind : std::uint8_t {
   Other,

@@ -48,7 +48,7 @@ inline Converted convert(const Files& files, const std::string& model = "model")
   c.converted = conversion.converted();
   for (const auto& [path, text] : files) {
     const names::Module module(path, text, &project);
-    auto findings = rewrite::python(module, rules, "pytorch", Confidence::Likely, nullptr, &conversion);
+    auto findings = rewrite::python(module, rules, "pytorch", Confidence::Likely, {.conversion = &conversion});
     c.files[path] = source::apply(text, findings);
     for (const Finding& f : findings) {
       if (f.rule.starts_with("PT35")) {
@@ -58,9 +58,7 @@ inline Converted convert(const Files& files, const std::string& model = "model")
       c.findings.push_back(f);
     }
     // what comes out has no syntax error that was not there before
-    if (module.tree().errors().empty()) {
-      EXPECT_TRUE(syntax::Tree(c.files[path]).errors().empty()) << c.files[path];
-    }
+    if (module.tree().errors().empty()) { EXPECT_TRUE(syntax::Tree(c.files[path]).errors().empty()) << c.files[path]; }
   }
   return c;
 }
