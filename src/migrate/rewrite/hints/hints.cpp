@@ -22,8 +22,10 @@ void Walk::affinity(std::string_view name, NodeId node, Confidence confidence) {
   const Affinity known = lookup_affinity(name);
   if (known.npu.empty() || known.kind == "kept") return;
   const std::string npu(known.npu);
-  report(known.kind == "optimizer" ? "PT701" : known.kind == "pattern" ? "PT703" : "PT702", Category::Affinity, node,
-         confidence, name, known.npu,
+  report(known.kind == "optimizer" ? "PT701"
+         : known.kind == "pattern" ? "PT703"
+                                   : "PT702",
+         Category::Affinity, node, confidence, name, known.npu,
          {npu + (known.note.en.empty() ? "" : ": " + std::string(known.note.en)),
           npu + (known.note.zh.empty() ? "" : "：" + std::string(known.note.zh))});
 }

@@ -66,7 +66,7 @@ class Waits {
   void tell(Walk& walk) const;
 
  private:
-  std::vector<NodeId> trained_;                           // innermost loops that hold a backward()
+  std::vector<NodeId> trained_;                          // innermost loops that hold a backward()
   std::vector<std::pair<NodeId, std::string>> waiting_;  // call, name in the table
 };
 
