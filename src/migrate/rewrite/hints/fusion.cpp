@@ -7,7 +7,7 @@
 namespace updraft::migrate::rewrite::hint {
 namespace {
 
-constexpr std::array<std::string_view, 33> kApis = {"Adam",
+constexpr std::array<std::string_view, 32> kApis = {"Adam",
                                                     "AdamW",
                                                     "SGD",
                                                     "RMSprop",
@@ -38,14 +38,14 @@ constexpr std::array<std::string_view, 33> kApis = {"Adam",
                                                     "mish",
                                                     "rms_norm",
                                                     "silu",
-                                                    "GradScaler",
-                                                    "nonexistent"};
+                                                    "GradScaler"};
 
 bool is_softmax(const Walk& w, NodeId call) {
   if (w.callee(call) != "softmax" && w.callee(call) != "Softmax") return false;
   const std::string name = w.resolved(call);
-  return name.empty() ? w.tree.kind(w.tree.child(call, Field::Function)) == Kind::Attribute
-                      : name == "torch.softmax" || name == "torch.nn.functional.softmax" || name == "torch.Tensor.softmax";
+  return name.empty()
+             ? w.tree.kind(w.tree.child(call, Field::Function)) == Kind::Attribute
+             : name == "torch.softmax" || name == "torch.nn.functional.softmax" || name == "torch.Tensor.softmax";
 }
 
 NodeId unwrap(const syntax::Tree& tree, NodeId node) {
@@ -66,7 +66,8 @@ bool activation(const Walk& w, NodeId node, std::string_view function, std::stri
 
 /// What a function's body calls, by last names.
 struct Body {
-  bool rsqrt = false, sqrt = false, mean = false, square = false, weight = false, variance = false, subtracts_mean = false;
+  bool rsqrt = false, sqrt = false, mean = false, square = false, weight = false, variance = false,
+       subtracts_mean = false;
   NodeId softmax = kNone;
   bool product_before = false, transposed = false, product_after = false;
 };
@@ -185,8 +186,10 @@ void fused_product(Walk& w, NodeId node) {
       // x * sigmoid(1.702 * x)
       const NodeId function = tree.child(call, Field::Function);
       const NodeId given = w.argument(call, "input", 0);
-      const std::string_view scaled = given != kNone ? tree.text(given) : tree.text(tree.child(function, Field::Object));
-      if (scaled.find("1.702") != std::string_view::npos && scaled.find(tree.text(unwrap(tree, b))) != std::string_view::npos) {
+      const std::string_view scaled =
+          given != kNone ? tree.text(given) : tree.text(tree.child(function, Field::Object));
+      if (scaled.find("1.702") != std::string_view::npos &&
+          scaled.find(tree.text(unwrap(tree, b))) != std::string_view::npos) {
         w.affinity("pattern:quick_gelu", node, Confidence::Certain);
         return;
       }
@@ -208,7 +211,8 @@ void fused_definition(Walk& w, NodeId node) {
   const syntax::Tree& tree = w.tree;
   const NodeId name = tree.child(node, Field::Name);
   if (tree.kind(node) == Kind::Class) {
-    if (tree.text(name) == "DropPath" && is_module(w, node)) w.affinity("timm.layers.DropPath", name, Confidence::Likely);
+    if (tree.text(name) == "DropPath" && is_module(w, node))
+      w.affinity("timm.layers.DropPath", name, Confidence::Likely);
     return;
   }
   const names::Scope& scope = w.s.module.scopes()[w.s.module.scopes().of(node)];

@@ -30,8 +30,8 @@ bool condition(const Walk& w, NodeId node) {
     }
     case Kind::Call: {
       static constexpr std::array<std::string_view, 15> known = {
-          "isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not", "eq", "ne", "gt", "lt", "ge", "le",
-          "bool",  "isin",  "logical_xor"};
+          "isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not", "eq",         "ne",
+          "gt",    "lt",    "ge",       "le",          "bool",       "isin",        "logical_xor"};
       return among(known, w.callee(node)) && tree.kind(tree.child(node, Field::Function)) == Kind::Attribute;
     }
     case Kind::Other: {  // ~mask
@@ -40,13 +40,6 @@ bool condition(const Walk& w, NodeId node) {
     }
     default: return false;
   }
-}
-
-std::string_view root(const syntax::Tree& tree, NodeId node) {
-  while (tree.kind(node) == Kind::Attribute || tree.kind(node) == Kind::Subscript || tree.kind(node) == Kind::Call ||
-         tree.kind(node) == Kind::Parenthesized || tree.kind(node) == Kind::Comparison)
-    node = tree.child(node, std::size_t{0});
-  return tree.text(node);
 }
 
 /// The condition that a variable was set to; kNone where it is another thing.
@@ -78,15 +71,14 @@ void shape_subscript(Walk& w, NodeId node) {
   const NodeId up = tree.parent(node);
   const bool written = (tree.kind(up) == Kind::Assignment || tree.kind(up) == Kind::AugmentedAssignment) &&
                        tree[node].field == Field::Left;
-  (void)root;
   if (written) w.affinity("pattern:boolean_index_put", node, Confidence::Likely);
   else w.advise("pattern:boolean_index", node, known ? Confidence::Likely : Confidence::Review);
 }
 
 void shape_call(Walk& w, NodeId call) {
   static constexpr std::array<std::string_view, 12> known = {
-      "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "repeat_interleave", "one_hot",
-      "nms",     "where",    "set_detect_anomaly", "detect_anomaly"};
+      "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "repeat_interleave",
+      "one_hot", "nms",      "where",  "set_detect_anomaly", "detect_anomaly"};
   const syntax::Tree& tree = w.tree;
   const std::string_view last = w.callee(call);
   if (!among(known, last)) return;
@@ -116,8 +108,9 @@ void shape_call(Walk& w, NodeId call) {
 }
 
 void dtype(Walk& w, NodeId attribute) {
-  static constexpr std::array<std::string_view, 10> known = {"float64", "double",  "complex64",     "complex128",  "cfloat",
-                                                             "cdouble", "DoubleTensor", "float8_e4m3fn", "float8_e5m2", "bfloat16"};
+  static constexpr std::array<std::string_view, 10> known = {"float64",     "double",  "complex64",    "complex128",
+                                                             "cfloat",      "cdouble", "DoubleTensor", "float8_e4m3fn",
+                                                             "float8_e5m2", "bfloat16"};
   const syntax::Tree& tree = w.tree;
   const std::string_view last = tree.text(tree.child(attribute, Field::Attribute));
   if (!among(known, last)) return;
@@ -133,7 +126,8 @@ void dtype(Walk& w, NodeId attribute) {
   const Value owner = w.s.module.value(object);
   const bool module = owner.what == What::Instance && owner.own && w.s.module.project() &&
                       w.s.module.project()->derives(owner.name, names::is_module_or_tensor);
-  if (module || (owner.what == What::Instance && !owner.own && names::is_module_or_tensor(owner.name)) || w.tensor(object))
+  if (module || (owner.what == What::Instance && !owner.own && names::is_module_or_tensor(owner.name)) ||
+      w.tensor(object))
     w.advise("torch.Tensor." + std::string(last), up, Confidence::Likely);
 }
 

@@ -33,8 +33,8 @@ bool seldom(const syntax::Tree& tree, NodeId node, NodeId loop) {
 }  // namespace
 
 void Waits::call(Walk& w, NodeId call) {
-  static constexpr std::array<std::string_view, 8> known = {"item", "tolist", "cpu", "numpy", "synchronize", "empty_cache",
-                                                            "equal", "allclose"};
+  static constexpr std::array<std::string_view, 8> known = {"item",        "tolist",      "cpu",   "numpy",
+                                                            "synchronize", "empty_cache", "equal", "allclose"};
   const syntax::Tree& tree = w.tree;
   const std::string_view last = w.callee(call);
   if (last == "backward") {
