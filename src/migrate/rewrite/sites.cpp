@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "migrate/rewrite/distributed/conversion.h"
+#include "migrate/rewrite/distributed/data_parallel.h"
 #include "migrate/rewrite/facts.h"
+#include "migrate/rewrite/hints/hints.h"
 #include "migrate/rewrite/tensorflow/options.h"
 
 namespace updraft::migrate::rewrite {
@@ -74,7 +76,9 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   members(s);
   values(s);
   environment(s);
+  if (framework == "pytorch" && !extras.conversion) data_parallel(s);
   if (extras.facts) facts(s, *extras.facts);
+  if (extras.facts && framework == "pytorch") hints(s, *extras.facts);
   if (extras.conversion) extras.conversion->add(s);
   if (framework == "tensorflow")
     tensorflow_script(s, extras.tensorflow ? *extras.tensorflow : TensorFlowOptions{}, least);

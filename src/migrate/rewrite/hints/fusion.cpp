@@ -7,7 +7,7 @@
 namespace updraft::migrate::rewrite::hint {
 namespace {
 
-constexpr std::array<std::string_view, 33> kApis = {"Adam",
+constexpr std::array<std::string_view, 32> kApis = {"Adam",
                                                     "AdamW",
                                                     "SGD",
                                                     "RMSprop",
@@ -38,8 +38,7 @@ constexpr std::array<std::string_view, 33> kApis = {"Adam",
                                                     "mish",
                                                     "rms_norm",
                                                     "silu",
-                                                    "GradScaler",
-                                                    "nonexistent"};
+                                                    "GradScaler"};
 
 bool is_softmax(const Walk& w, NodeId call) {
   if (w.callee(call) != "softmax" && w.callee(call) != "Softmax") return false;

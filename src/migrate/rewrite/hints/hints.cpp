@@ -43,15 +43,20 @@ void Walk::advise(std::string_view name, NodeId node, Confidence confidence) {
 }
 
 void Walk::once(std::string_view name, NodeId node, Confidence confidence) {
-  if (!said_.emplace(std::string(name), 0).second) return;
+  if (!said_.emplace(name).second) return;
   affinity(name, node, confidence);
-  advise(name, node, confidence);
+  if (!name.starts_with("torch.optim.")) advise(name, node, confidence);  // foreach is for very special models
 }
 
 std::string_view Walk::callee(NodeId call) const {
   const NodeId f = tree.child(call, Field::Function);
   if (tree.kind(f) == Kind::Attribute) return tree.text(tree.child(f, Field::Attribute));
-  return tree.kind(f) == Kind::Identifier ? tree.text(f) : std::string_view{};
+  if (tree.kind(f) != Kind::Identifier) return {};
+  // from torch.optim import SGD as S
+  if (const auto* bindings = s.module.scopes().lookup(tree.text(f), s.module.scopes().of(f)))
+    for (const names::Binding& b : *bindings)
+      if (b.how == names::Bind::Import && !b.name.empty()) return b.name;
+  return tree.text(f);
 }
 
 std::string Walk::resolved(NodeId call) const {

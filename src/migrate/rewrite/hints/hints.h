@@ -47,7 +47,7 @@ class Walk {
               std::string_view suggestion, Text text);
 
   const Facts& facts_;
-  std::set<std::pair<std::string, std::uint32_t>> said_;
+  std::set<std::string, std::less<>> said_;
 };
 
 /// Each of them is asked about nodes of the kinds that it knows, once.

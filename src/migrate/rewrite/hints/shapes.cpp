@@ -42,13 +42,6 @@ bool condition(const Walk& w, NodeId node) {
   }
 }
 
-std::string_view root(const syntax::Tree& tree, NodeId node) {
-  while (tree.kind(node) == Kind::Attribute || tree.kind(node) == Kind::Subscript || tree.kind(node) == Kind::Call ||
-         tree.kind(node) == Kind::Parenthesized || tree.kind(node) == Kind::Comparison)
-    node = tree.child(node, std::size_t{0});
-  return tree.text(node);
-}
-
 /// The condition that a variable was set to; kNone where it is another thing.
 NodeId condition_behind(const Walk& w, NodeId index) {
   if (condition(w, index)) return index;
@@ -78,7 +71,6 @@ void shape_subscript(Walk& w, NodeId node) {
   const NodeId up = tree.parent(node);
   const bool written = (tree.kind(up) == Kind::Assignment || tree.kind(up) == Kind::AugmentedAssignment) &&
                        tree[node].field == Field::Left;
-  (void)root;
   if (written) w.affinity("pattern:boolean_index_put", node, Confidence::Likely);
   else w.advise("pattern:boolean_index", node, known ? Confidence::Likely : Confidence::Review);
 }
