@@ -1,4 +1,5 @@
 // Keras, tf.distribute and devices: aliases in every form, and the user's own names.
+#include "migrate/report/tensorflow.h"
 #include "tensorflow_outcome.h"
 
 namespace updraft::migrate {
@@ -170,7 +171,8 @@ TEST(TensorFlowHints, AreReports) {
   EXPECT_EQ(o.count("TF081"), 1U);
   EXPECT_EQ(o.count("TF082"), 1U);
   EXPECT_EQ(o.count("TF083"), 2U);
-  EXPECT_EQ(o.support("tf.complex128"), "unsupported");
+  ASSERT_TRUE(o.about("tf.complex128"));
+  EXPECT_EQ(o.about("tf.complex128")->category, Category::Unsupported);
   const Outcome fine = migrate_text(
       "import tensorflow as tf\n@tf.function\ndef a(x):\n    with tf.GradientTape() as t:\n        pass\n"
       "def b(x):\n    with tf.GradientTape() as t:\n        pass\nb = tf.function(b)\n"
@@ -179,16 +181,20 @@ TEST(TensorFlowHints, AreReports) {
   EXPECT_EQ(fine.count("TF081") + fine.count("TF082") + fine.count("TF083"), 0U);
 }
 
-TEST(TensorFlowApis, EachUseHasAClass) {
+TEST(TensorFlowApis, EachUseIsCountedOnce) {
   const Outcome o = migrate_text(
       "import tensorflow as tf\nfrom tensorflow.keras import backend as K\n"
       "x = tf.abs(tf.constant(1))\nx = tf.abs(x)\ntf.compat.v1.layers.conv3d(x)\nK.clear_session()\n"
       "tf.config.experimental.set_memory_growth(g, True)\ntf.no_such_thing(3)\ndef f(tf):\n    return tf.sqrt(2)\n");
-  EXPECT_EQ(o.support("tf.abs"), "supported");
-  EXPECT_EQ(o.support("tf.compat.v1.layers.conv3d"), "deprecated");
-  EXPECT_EQ(o.support("tf.config.experimental.set_memory_growth"), "runs-after-migration");
-  EXPECT_EQ(o.support("tf.no_such_thing"), "analysing");
-  EXPECT_EQ(o.support("tf.sqrt"), "");
+  ASSERT_TRUE(o.about("tf.abs"));
+  EXPECT_EQ(o.about("tf.abs")->category, Category::Note);
+  ASSERT_TRUE(o.about("tf.compat.v1.layers.conv3d"));
+  EXPECT_EQ(o.about("tf.compat.v1.layers.conv3d")->category, Category::Unsupported);
+  ASSERT_TRUE(o.about("tf.no_such_thing"));
+  EXPECT_EQ(o.about("tf.no_such_thing")->category, Category::Unknown);
+  EXPECT_TRUE(o.about("tf.keras.backend.clear_session"));
+  EXPECT_FALSE(o.about("tf.keras.backend"));  // the import is no use
+  EXPECT_FALSE(o.about("tf.sqrt"));           // a parameter named tf
   std::size_t abs = 0, growth = 0;
   for (const Finding& f : o.findings) {
     abs += f.api == "tf.abs";
@@ -196,6 +202,28 @@ TEST(TensorFlowApis, EachUseHasAClass) {
   }
   EXPECT_EQ(abs, 2U);
   EXPECT_EQ(growth, 1U);  // the change, no second finding
+}
+
+TEST(TensorFlowApis, ReportsOfTheGuide) {
+  const std::string text =
+      "import tensorflow as tf\nimport horovod.tensorflow as hvd\nx = tf.abs(tf.sqrt(1.0))\n"
+      "x = hvd.allreduce(x)\nt = tf.float64\ntf.config.experimental.set_memory_growth(g, True)\n"
+      "tf.errors.OpError\ntf.no_such(1)\nif __name__ == '__main__':\n    pass\n";
+  const Outcome o = migrate_text(text, eager(Strategy::Horovod), "model.py");
+  ProjectResult result;
+  result.request.input = "/root/models";
+  result.files.push_back({"model.py", FileKind::Python, o.findings, true, false, text, o.text, {}});
+  const std::string failed = report::failed_report(result);
+  EXPECT_NE(failed.find("/root/models/model.py:4, NPU Unsupport API: hvd.allreduce\n"), std::string::npos) << failed;
+  EXPECT_NE(failed.find("/root/models/model.py:5, NPU Unsupport API: tf.float64\n"), std::string::npos) << failed;
+  const std::string success = report::success_report(result);
+  EXPECT_NE(success.find("/root/models/model.py:1 import npu_device as npu\n"), std::string::npos) << success;
+  EXPECT_NE(success.find("/root/models/model.py:2 npu.open().as_default()\n"), std::string::npos) << success;
+  const std::string brief = report::api_brief_report(result);
+  EXPECT_EQ(brief,
+            "1.In brief: Total API: 7, in which Support: 3, Unsupport: 2, No operator is involved: 1, Analysing: 1\n"
+            "2.After eliminate duplicate: Total API: 7, in which Support: 3, Unsupport: 2, No operator is involved: 1, "
+            "Analysing: 1\n");
 }
 
 }  // namespace

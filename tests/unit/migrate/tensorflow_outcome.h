@@ -27,11 +27,10 @@ struct Outcome {
     return static_cast<std::size_t>(
         std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.rule == rule; }));
   }
-  /// The class of support that reports show for an API; empty where no finding is about it.
-  std::string support(std::string_view api) const {
-    for (const Finding& f : findings)
-      if (f.api == api && (f.rule == "TF900" || f.category == Category::Change)) return f.suggestion;
-    return {};
+  /// The finding about an API; null where none is.
+  const Finding* about(std::string_view api) const {
+    const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.api == api; });
+    return found == findings.end() ? nullptr : &*found;
   }
 };
 

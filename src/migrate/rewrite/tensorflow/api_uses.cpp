@@ -1,27 +1,15 @@
-// Every use of a TensorFlow or Horovod API with its class of support, for the guide's reports: `suggestion` holds the
-// class's id (report/tensorflow.h). A site that a rule changes or refuses has one finding, not two.
+// Every use of a TensorFlow or Horovod API, for the guide's reports, which take its class from support/tf_api.h. A site
+// that a rule changes or refuses has one finding, not two.
+#include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "migrate/rewrite/tensorflow/script.h"
 #include "migrate/support/tf_api.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {
-
-/// The ids of report::SupportClass, in TfClass's order.
-std::string_view id_of(TfClass support) noexcept {
-  switch (support) {
-    case TfClass::supported: return "supported";
-    case TfClass::tool_api: return "supported-after-migration";
-    case TfClass::tool_train: return "runs-after-migration";
-    case TfClass::no_harmless: return "unsupported-harmless";
-    case TfClass::no_avoid: return "unsupported";
-    case TfClass::deprecated: return "deprecated";
-    case TfClass::none: return "not-involved";
-    case TfClass::analysing: break;
-  }
-  return "analysing";
-}
 
 Category category_of(TfClass support) noexcept {
   switch (support) {
@@ -40,26 +28,33 @@ Text text_of(const TfApi& api) {
   return text;
 }
 
+std::vector<std::pair<std::uint32_t, std::uint32_t>> import_ranges(const syntax::Tree& tree) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
+  for (NodeId id = 0; id < tree.size(); ++id)
+    if (tree.kind(id) == Kind::Import || tree.kind(id) == Kind::ImportFrom)
+      ranges.emplace_back(tree[id].begin, tree[id].end);
+  return ranges;
+}
+
 }  // namespace
 
 void api_uses(Script& s) {
   const syntax::Tree& tree = s.tree();
+  const auto imports = import_ranges(tree);
   // what rules have said about APIs, by position
   std::multimap<std::uint32_t, std::size_t> said;
   for (std::size_t i = 0; i < s.sites.findings.size(); ++i) {
     Finding& f = s.sites.findings[i];
     if (f.api.empty()) continue;
     f.api = Script::shown(f.api);
+    // an import is no use: where a rule says something about it, the API is not counted
+    if (f.category != Category::Change && (rules::under(f.api, "tf") || rules::under(f.api, "hvd")) &&
+        std::any_of(imports.begin(), imports.end(),
+                    [&](const auto& range) { return f.begin >= range.first && f.begin < range.second; }))
+      f.api.clear();
+    if (f.api.empty()) continue;
     if (f.category != Category::Change && f.category != Category::Unsupported && f.category != Category::Unknown)
       continue;
-    if (f.category == Category::Change && f.suggestion.empty()) {
-      // a method of an object counts as its class; what the tool does to it is what it is in
-      const TfApi api = lookup_tf(f.api);
-      const bool migrated = api.support == TfClass::tool_api || api.support == TfClass::tool_train;
-      f.suggestion = migrated                  ? id_of(api.support)
-                     : f.confidence >= s.least ? "supported-after-migration"
-                                               : id_of(api.support);
-    }
     said.emplace(f.begin, i);
   }
   for (NodeId id = 0; id < tree.size(); ++id) {
@@ -98,7 +93,6 @@ void api_uses(Script& s) {
     Finding& f = s.add("TF900", id, v.sure ? Confidence::Certain : Confidence::Likely, v.name);
     f.category = category_of(api.support);
     f.confidence = v.sure ? Confidence::Certain : Confidence::Likely;
-    f.suggestion = id_of(api.support);
     f.message = text_of(api);
   }
 }
