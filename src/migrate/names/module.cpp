@@ -211,7 +211,17 @@ Value Module::value(NodeId id, int depth) const {
       result = attribute(value(object, depth + 1), name);
       break;
     }
-    case Kind::Call: result = called(value(tree_.child(id, Field::Function), depth + 1)); break;
+    case Kind::Call: {
+      const NodeId callee = tree_.child(id, Field::Function);
+      if (tree_.kind(callee) == Kind::Identifier && tree_.text(callee) == "super" && !scopes_.lookup("super", scope)) {
+        // what the class's own methods do decides for those that they override as well
+        if (const NodeId owner = tree_.ancestor(id, Kind::Class); owner != kNone)
+          result = {What::Instance, id_of(owner), true};
+        break;
+      }
+      result = called(value(callee, depth + 1));
+      break;
+    }
     case Kind::Parenthesized:
     case Kind::Type: result = value(tree_.child(id, std::size_t{0}), depth + 1); break;
     case Kind::Await: break;
@@ -284,9 +294,16 @@ void Module::sources(NodeId id, std::vector<NodeId>& found, int depth) const {
     case Kind::Call: {
       // "cuda:{}".format(…), torch.device("cuda")
       const NodeId callee = tree_.child(id, Field::Function);
-      if (tree_.kind(callee) == Kind::Attribute && tree_.text(tree_.child(callee, Field::Attribute)) == "format")
-        sources(tree_.child(callee, Field::Object), found, depth + 1);
-      else found.push_back(id);
+      if (tree_.kind(callee) == Kind::Attribute && tree_.text(tree_.child(callee, Field::Attribute)) == "format") {
+        const NodeId pattern = tree_.child(callee, Field::Object);
+        sources(pattern, found, depth + 1);
+        // "{}:{}".format("cuda", n)
+        if (const std::string_view text = tree_.text(pattern);
+            text.size() > 1 && (text.substr(1).starts_with("{}") || text.substr(1).starts_with("{0}")))
+          sources(tree_.child(tree_.child(id, Field::Arguments), std::size_t{0}), found, depth + 1);
+      } else {
+        found.push_back(id);
+      }
       return;
     }
     case Kind::Binary:  // "cuda:%d" % n, "cuda:" + n

@@ -105,7 +105,14 @@ class Imports {
     Finding& f = s_.add(*rule, item, r.known ? Confidence::Certain : Confidence::Likely, name);
     annotate(f, r);
     const Parts before = split(name), after = split(renamed(r, name));
-    if (before.size() == after.size()) {
+    if (r.to == "torch.npu.mstx") {
+      // a class there: importing the module of this name would hide it
+      const bool only = tree_.child(statement, std::size_t{1}) == kNone;
+      if (aliased && only)
+        f.edits.push_back(s_.replace(
+            statement, "from torch.npu import mstx as " + std::string(tree_.text(tree_.child(item, Field::Alias)))));
+      else f.confidence = Confidence::Review;
+    } else if (before.size() == after.size()) {
       std::size_t n = 0;
       for (NodeId part : tree_.children(dotted)) {
         if (tree_.kind(part) != Kind::Identifier) continue;
@@ -248,6 +255,14 @@ std::string outermost(const syntax::Tree& tree, NodeId node, std::string name) {
   return name;
 }
 
+/// Whether a name is bound by `from … import NAME` and by nothing else.
+bool imported(const Sites& s, NodeId identifier) {
+  const auto* bindings = s.module.scopes().lookup(s.tree().text(identifier), s.module.scopes().of(identifier));
+  return bindings && std::all_of(bindings->begin(), bindings->end(), [](const names::Binding& b) {
+           return b.how == names::Bind::Import && !b.name.empty();
+         });
+}
+
 /// Whether a chain is only assigned to or deleted (mock: torch.cuda.is_available = …). It is renamed like a use.
 void chain(Sites& s, NodeId node) {
   const syntax::Tree& tree = s.tree();
@@ -280,7 +295,11 @@ void chain(Sites& s, NodeId node) {
   Finding& f = s.add(*rule, node, confidence, whole);
   annotate(f, r);
   const Parts before = split(r.from), after = split(r.to);
-  const bool same_base = base < after.size() && join(before, 0, base) == join(after, 0, base);
+  // what the first token stands for, after its own import has been changed: ProfilerActivity.CUDA
+  std::string root = join(before, 0, base);
+  if (const rules::Rule* own = base > 1 ? s.rules.api(root) : nullptr; own && s.applies(*own) && imported(s, parts[0]))
+    if (std::string now = renamed(rules::renaming(*own, root), root); split(now).size() == base) root = std::move(now);
+  const bool same_base = base < after.size() && root == join(after, 0, base);
   if (same_base && before.size() == after.size()) {
     for (std::size_t i = base; i < before.size(); ++i)
       if (before[i] != after[i]) f.edits.push_back(s.replace(parts[i - base + 1], after[i]));

@@ -41,7 +41,9 @@ Edit insert_line(const syntax::Tree& tree, NodeId statement, std::string_view li
   const std::size_t start = last == std::string_view::npos ? 0 : last + 1;
   std::string_view indent = text.substr(start, begin - start);
   if (indent.starts_with("\xef\xbb\xbf")) indent.remove_prefix(3);
-  const bool alone = indent.find_first_not_of(" \t\f") == std::string_view::npos;
+  const std::size_t behind = text.find_first_not_of(" \t", tree[statement].end);
+  const bool shared = behind != std::string_view::npos && text[behind] == ';';
+  const bool alone = !(shared && !before) && indent.find_first_not_of(" \t\f") == std::string_view::npos;
   const std::string newline = text.find("\r\n") != std::string_view::npos ? "\r\n" : "\n";
   std::string joined;
   for (const char c : line) {

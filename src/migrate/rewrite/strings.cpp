@@ -27,7 +27,7 @@ bool only_content(const syntax::Tree& tree, NodeId content) {
 
 std::string lowered(std::string_view text) {
   std::string s(text);
-  for (char& c : s) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : s) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return s;
 }
 
@@ -131,7 +131,7 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
     }
     if (says(names::Module::parameter(tree, mine, parameters), value)) return {"named", Confidence::Likely};
   }
-  return {"other", peer ? Confidence::Likely : Confidence::Review};
+  return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
 }
 
 Context keyword(const Sites& s, NodeId keyword, rules::Value value, bool peer) {
@@ -148,7 +148,32 @@ Context keyword(const Sites& s, NodeId keyword, rules::Value value, bool peer) {
     }
     return {"option", peer ? Confidence::Likely : Confidence::Review};
   }
-  return {"other", peer ? Confidence::Likely : Confidence::Review};
+  return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
+}
+
+/// A dictionary that has "cpu" beside "cuda" as key and is asked by a device's type: {"cuda": 1, "cpu":
+/// 2}[x.device.type]. Where somebody asks it for "cuda" by that word, both belong together and are left alone.
+bool keyed_by_device(const syntax::Tree& tree, NodeId dictionary, rules::Value value) {
+  const auto computed = [&](NodeId key) { return key != kNone && tree.kind(key) != Kind::String; };
+  const NodeId up = tree.parent(dictionary);
+  if (tree.kind(up) == Kind::Subscript) return computed(tree.child(up, Field::Subscript));
+  if (tree.kind(up) == Kind::Attribute && tree.text(tree.child(up, Field::Attribute)) == "get") return true;
+  if (tree.kind(up) != Kind::Assignment) return false;
+  const std::string name = last_name(tree, tree.child(up, Field::Left));
+  bool asked = false;
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    NodeId key = kNone;
+    if (tree.kind(id) == Kind::Subscript && last_name(tree, tree.child(id, Field::Value)) == name)
+      key = tree.child(id, Field::Subscript);
+    else if (tree.kind(id) == Kind::Call && tree.kind(tree.child(id, Field::Function)) == Kind::Attribute &&
+             last_name(tree, tree.child(tree.child(id, Field::Function), Field::Object)) == name)
+      key = tree.child(tree.child(id, Field::Arguments), std::size_t{0});
+    if (key == kNone) continue;
+    if (!computed(key)) return false;
+    const std::string word = last_name(tree, key);
+    asked = asked || says(word, value) || word == "type";
+  }
+  return asked;
 }
 
 }  // namespace
@@ -157,7 +182,7 @@ bool names_device(std::string_view name) noexcept {
   const std::string n = lowered(name);
   for (std::string_view word : {"device", "map_location", "accelerator"})
     if (n.find(word) != std::string::npos) return true;
-  return n == "dev" || n.ends_with("_dev") || n.ends_with("-dev") || n.starts_with("dev_");
+  return n == "dev" || n.ends_with("_dev") || n.starts_with("dev_");
 }
 
 bool names_backend(std::string_view name) noexcept {
@@ -228,7 +253,10 @@ std::vector<Edit> device_edits(const syntax::Tree& tree, NodeId literal) {
 
 bool has_index(const syntax::Tree& tree, NodeId literal) {
   const NodeId content = first_content(tree, literal);
-  return content != kNone && tree.text(content).starts_with("cuda:");
+  if (content == kNone || !tree.text(content).starts_with("cuda:")) return false;
+  // print("cuda:", n) is a sentence; "cuda:" + n is not
+  return tree.text(content).size() > 5 || !only_content(tree, content) ||
+         tree.kind(tree.parent(literal)) == Kind::Binary;
 }
 
 std::vector<Edit> backend_edits(const syntax::Tree& tree, NodeId literal) {
@@ -275,6 +303,10 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
       case Kind::Set:
       case Kind::ExpressionList: peer = peer || has_peer(tree, up, value); continue;
       case Kind::Binary:
+        if (tree.kind(mine) == Kind::List || tree.kind(mine) == Kind::Parenthesized) {
+          peer = peer || has_peer(tree, up, value);  // ["cpu"] + (["cuda"] if … else [])
+          continue;
+        }
         if (tree[mine].field != Field::Left) return {"other", Confidence::Review};
         continue;
       case Kind::Attribute: {  // "cuda:{}".format(…)
@@ -299,7 +331,15 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
                 says(tree.text(tree.child(up, Field::Name)), value) || peer ? Confidence::Likely : Confidence::Review};
       case Kind::Pair: {
         const NodeId key = tree.child(up, Field::Key);
-        if (mine == key) return {"other", Confidence::Review};
+        const NodeId dictionary = tree.parent(up);
+        if (mine == key) {
+          if (value == rules::Value::Device && has_peer(tree, dictionary, value) &&
+              keyed_by_device(tree, dictionary, value))
+            return {"comparison", Confidence::Likely};
+          return {"other", Confidence::Review};
+        }
+        if (value == rules::Value::Backend && has_peer(tree, dictionary, value))
+          return {"conditional", Confidence::Likely};
         const NodeId text = tree.kind(key) == Kind::String ? first_content(tree, key) : kNone;
         return {"named", text != kNone && says(tree.text(text), value) ? Confidence::Likely : Confidence::Review};
       }

@@ -95,6 +95,8 @@ class Values {
     for (NodeId argument : tree_.children(list)) {
       const Kind kind = tree_.kind(argument);
       if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) {
+        if (kind == Kind::ListSplat && position == rule.position)
+          starred(tree_.child(argument, std::size_t{0}), rule, confidence);
         position = -1000;  // nobody knows how many
       } else if (kind == Kind::KeywordArgument) {
         if (tree_.text(tree_.child(argument, Field::Name)) == rule.parameter)
@@ -148,6 +150,15 @@ class Values {
         default: break;
       }
     }
+  }
+
+  /// where = ("cuda",); x.to(*where)
+  void starred(NodeId list, const rules::Rule& rule, Confidence confidence) {
+    std::vector<NodeId> found;
+    s_.module.sources(list, found);
+    for (NodeId id : found)
+      if (tree_.kind(id) == Kind::Tuple || tree_.kind(id) == Kind::List)
+        if (const NodeId first = tree_.child(id, std::size_t{0}); first != kNone) mark(first, rule, confidence);
   }
 
   /// A parameter of a function here: what its callers pass flows as well.
@@ -233,7 +244,8 @@ class Values {
 
   void literal(NodeId id) {
     if (is_docstring(tree_, id)) return;
-    for (rules::Value value : {rules::Value::Device, rules::Value::Backend}) {
+    // "cuda:nccl,cpu:gloo" begins as a device does
+    for (rules::Value value : {rules::Value::Backend, rules::Value::Device}) {
       std::vector<Edit> edits = value == rules::Value::Device ? device_edits(tree_, id) : backend_edits(tree_, id);
       if (edits.empty()) continue;
       const rules::Rule* rule = nullptr;

@@ -150,6 +150,9 @@ Tree::Tree(std::string_view text) : text_(text) {
       if (n.kind == Kind::Error) errors_.push_back(id);
       nodes_.push_back(n);
     }
+    // a token that the parser made up: def f(:
+    if (ts_node_is_missing(node) && !nodes_.empty())
+      errors_.push_back(keep || open.empty() ? static_cast<NodeId>(nodes_.size() - 1) : open.back());
     if (ts_tree_cursor_goto_first_child(&cursor)) {
       entered.push_back(keep);
       if (keep) {
