@@ -38,6 +38,9 @@ Finding failure(const std::string& rule, const std::string& en, const std::strin
   return f;
 }
 
+/// Bytes of Python up to which every source that speaks of the framework is parsed.
+constexpr std::uintmax_t kSmallProject = 4 << 20;
+
 bool wide(std::string_view text) noexcept {
   return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");  // UTF-16, UTF-32
 }
@@ -153,6 +156,9 @@ class Run {
         for (const std::string& name : rule.names) methods.push_back("def " + name + "(");
     methods.emplace_back("def to(");  // arguments of .to() are devices unless the class says otherwise
     const source::Words own(methods);
+    std::uintmax_t python_bytes = 0;
+    for (const Entry& e : tree_.entries)
+      if (e.kind == FileKind::Python) python_bytes += e.size;
     std::mutex mutex;
     std::vector<std::string> suspects, entries;
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {

@@ -29,7 +29,7 @@ Outcome migrate(const std::string& text, Confidence least) {
   const names::Module module("main.py", text, &project);
   const rewrite::Facts facts;
   Outcome o;
-  o.findings = rewrite::python(module, rules, "pytorch", least, &facts);
+  o.findings = rewrite::python(module, rules, "pytorch", least, {.facts = &facts});
   o.text = source::apply(text, o.findings);
   return o;
 }

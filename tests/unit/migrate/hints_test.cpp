@@ -23,8 +23,8 @@ std::vector<Hint> hints(const std::string& text, Product product = Product::a2) 
   const names::Project project([&](const std::string&) { return text; }, {"main.py"});
   const names::Module module("main.py", text, &project);
   std::vector<Hint> found;
-  for (const Finding& f : rewrite::python(module, none, "pytorch", Confidence::Likely,
-                                          std::make_unique<rewrite::Facts>(rewrite::Facts{0, product}).get())) {
+  const rewrite::Facts facts{0, product};
+  for (const Finding& f : rewrite::python(module, none, "pytorch", Confidence::Likely, {.facts = &facts})) {
     if (!f.rule.starts_with("PT7")) continue;
     EXPECT_TRUE(f.edits.empty() && !f.applied);
     EXPECT_FALSE(f.message.en.empty() || f.message.zh.empty()) << f.rule;
