@@ -39,7 +39,7 @@ def test_every_operation(operation, ranks):
     right(ended, 5)
 
 
-# The arithmetic of every type is tests/unit/collective_reduce_test.cpp's; this is the way of the type to it.
+# The arithmetic of every type is tests/unit/collective/reduce_test.cpp's; this is the way of the type to it.
 TYPES = [(kind, op) for kind in ("int8", "fp16", "bfp16", "fp32") for op in ("sum", "prod", "max", "min")]
 TYPES += [(kind, "sum") for kind in ("int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "fp64")]
 

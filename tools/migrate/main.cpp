@@ -146,6 +146,9 @@ int run_tool(Arguments& a) {
   std::cout.flush();
   if (a.guide_words) guide_words(result, a);
   else if (!a.quiet) summary(result, a);
+  for (const FileResult& f : result.files)
+    for (const Finding& finding : f.findings)
+      if (finding.rule == "IO004") return 1;  // something could not be written
   if (!a.check) return 0;
   for (const FileResult& f : result.files)
     if (f.changed) return 1;

@@ -200,12 +200,12 @@ class Run {
   FileResult file(const Entry& entry) const {
     try {
       return rewritten(entry, read_file(tree_.root / entry.path));
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {  // whatever befalls one file does not stop the others
       FileResult f;
       f.path = entry.path;
       f.kind = entry.kind;
       f.failed = true;
-      f.findings.push_back(failure("IO002", error.text(), "无法读取：" + error.text()));
+      f.findings.push_back(failure("IO002", error.what(), std::string("无法处理：") + error.what()));
       return f;
     }
   }
@@ -289,8 +289,17 @@ void write_output(const Options& options, ProjectResult& result) {
   const bool one = fs::is_regular_file(options.input);
   const fs::path root = one ? options.input.parent_path() : options.input;
   if (options.mode == Mode::InPlace) {
-    for (const FileResult& f : result.files)
-      if (f.changed) replace_file(root / f.path, f.after, root / f.path);
+    for (FileResult& f : result.files) {
+      if (!f.changed) continue;
+      try {
+        replace_file(root / f.path, f.after, root / f.path);
+      } catch (const Error& error) {
+        f.changed = false;
+        f.failed = true;
+        for (Finding& finding : f.findings) finding.applied = false;
+        f.findings.push_back(failure("IO004", error.text(), "无法写入：" + error.text()));
+      }
+    }
     return;
   }
   const Tree tree = walk(options.input);
