@@ -237,3 +237,25 @@ def test_fifty_megabytes(tool, tmp_path):
     text = "import torch\n" + "y = [1, 2, 3]  # filler\n" * (50 * 2**20 // 24) + line * 1000
     out = tool("-", input=text.encode()).stdout
     assert out.count(b".npu()") == 1000 and len(out) == len(text) + len("import torch_npu\n") - 1000
+
+
+def test_the_framework_is_seen_from_the_imports(tool, tmp_path):
+    root = tmp_path / "keras"
+    root.mkdir()
+    (root / "main.py").write_text("import tensorflow as tf\n\ndef main():\n    print(tf.abs(1))\n\nif __name__ == '__main__':\n    main()\n")
+    assert b"+import npu_device as npu" in tool(root, "--diff").stdout
+    assert tool(root, "--diff", "-f", "pytorch").stdout == b""
+
+
+def test_the_guides_tensorflow_tool(tree, tmp_path):
+    root = tmp_path / "keras"
+    root.mkdir()
+    (root / "main.py").write_text("import tensorflow as tf\n\ndef main():\n    print(tf.abs(1))\n\nif __name__ == '__main__':\n    main()\n")
+    program = tree / "tfplugin/latest/python/site-packages/npu_device/convert_tf2npu/main.py"
+    done = subprocess.run([sys.executable, program, "-i", root, "-o", tmp_path / "out", "-r", tmp_path / "report"], check=True,
+                          capture_output=True, timeout=60, text=True)
+    assert "1.In brief: Total API: 1, in which Support: 1" in done.stdout and "Finish conver, output file:" in done.stdout
+    (script,) = (tmp_path / "out").rglob("main.py")
+    assert script.read_text().startswith("import npu_device as npu\nnpu.open().as_default()\n")
+    names = {p.name for p in (tmp_path / "report").rglob("*") if p.is_file()}
+    assert {"success_report.txt", "api_brief_report.txt", "api_analysis_report.xlsx"} <= names and "failed_report.txt" not in names

@@ -38,7 +38,10 @@ bool parse_analyse(int argc, char** argv, Arguments& a, int& status) {
   app.add_option("-v,--version", a.options.version, t("version of the framework, any", "框架版本"));
   app.add_option("-p,--product", a.options.product,
                  t("product: A2, A3, 950 or training", "产品：A2、A3、950 或 training"));
-  app.add_option("-f,--framework", a.options.framework, "pytorch, tensorflow")
+  a.options.framework = "auto";
+  app.add_option(
+         "-f,--framework", a.options.framework,
+         t("pytorch or tensorflow (default: what more sources import)", "pytorch 或 tensorflow（默认按导入情况判断）"))
       ->check(CLI::IsMember({"pytorch", "tensorflow"}));
   app.add_flag("--json", a.json, t("print the result as JSON, write nothing", "以 JSON 打印结果，不写文件"));
   app.add_flag("--force", a.force, t("write into a folder that is not empty", "输出目录非空时也写入"));
@@ -80,7 +83,10 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
                    "原始脚本的框架版本，取最接近的有资料的版本"));
   app.add_option("-p,--product", a.options.product,
                  t("product: A2, A3, 950 or training", "产品：A2、A3、950 或 training"));
-  app.add_option("-f,--framework", a.options.framework, "pytorch, tensorflow")
+  a.options.framework = "auto";
+  app.add_option(
+         "-f,--framework", a.options.framework,
+         t("pytorch or tensorflow (default: what more sources import)", "pytorch 或 tensorflow（默认按导入情况判断）"))
       ->check(CLI::IsMember({"pytorch", "tensorflow"}));
   app.add_option("-r,--rules", rules, t("a file of your own rules; may be given again", "自定义规则文件，可多次给出"));
   app.add_option("--min-confidence", least,

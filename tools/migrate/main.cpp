@@ -115,6 +115,8 @@ void refuse_used_folder(const Arguments& a) {
 }
 
 int run_tool(Arguments& a) {
+  if (a.options.framework == "auto")
+    a.options.framework = a.from_stdin ? "pytorch" : run::framework_of(a.options.input);
   if (a.from_stdin) return from_stdin(a);
   refuse_used_folder(a);
   ProjectResult result;

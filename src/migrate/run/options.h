@@ -21,8 +21,8 @@ struct Options {
   std::filesystem::path input;   ///< a folder or a file
   std::filesystem::path output;  ///< Copy: the new tree; must not be in the input
   Mode mode = Mode::Copy;
-  std::string framework = "pytorch";
-  std::string version;  ///< of the framework; empty: the newest with facts
+  std::string framework = "pytorch";  ///< or tensorflow; "auto": the command line asks framework_of
+  std::string version;                ///< of the framework; empty: the newest with facts
   std::string product = "A2";
   Confidence least = Confidence::Likely;
   std::vector<std::filesystem::path> rules;  ///< the user's own

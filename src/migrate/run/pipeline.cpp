@@ -271,6 +271,24 @@ bool within(const fs::path& inner, const fs::path& outer) {
 
 }  // namespace
 
+std::string framework_of(const fs::path& input) {
+  const Tree tree = walk(input);
+  const source::Words words(
+      {"import torch", "from torch", "import tensorflow", "from tensorflow", "import horovod.tensorflow"});
+  std::size_t torch = 0, tensorflow = 0;
+  for (const Entry& e : tree.entries) {
+    if (e.kind != FileKind::Python && e.kind != FileKind::Notebook) continue;
+    try {
+      const std::vector<bool> seen = words.all(read_file(tree.root / e.path));
+      torch += seen[0] || seen[1];
+      tensorflow += seen[2] || seen[3] || seen[4];
+    } catch (const Error&) {  // the run itself reports it
+    }
+    if (torch > tensorflow + 20) break;
+  }
+  return tensorflow > torch ? "tensorflow" : "pytorch";
+}
+
 ProjectResult migrate(const Options& options) {
   if (options.mode == Mode::Copy && fs::is_directory(options.input) && within(options.output, options.input))
     throw Error(

@@ -5,6 +5,9 @@
 
 namespace updraft::migrate::run {
 
+/// pytorch or tensorflow: which of them more of the input's sources import.
+std::string framework_of(const std::filesystem::path& input);
+
 /// Rewrites in memory; writes nothing. Failures of single files are findings.
 ProjectResult migrate(const Options& options);
 
