@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "migrate/names/module.h"
 #include "migrate/rewrite/hints/hints.h"
@@ -102,6 +101,7 @@ TEST(HintsFusion, Products) {
   expect("class M(nn.Module):\n    def forward(self, x):\n        return x * torch.sigmoid(1.702 * x)\n",
          "PT703:6 torch_npu.npu_fast_gelu\n");
   expect("class M(nn.Module):\n    def forward(self, x):\n        return x * torch.sigmoid(x) + 2 * F.gelu(x)\n", "");
+  expect("import jax\ndef f(x):\n    return x * jax.nn.sigmoid(1.702 * x)\n", "");
   expect("class M(nn.Module):\n    def forward(self, x):\n        return a * F.gelu(b)\n",
          "PT703:6 torch_npu.npu_geglu\n");
 }

@@ -182,7 +182,9 @@ void fused_product(Walk& w, NodeId node) {
   for (const auto& [a, b] : {std::pair{left, right}, std::pair{right, left}}) {
     const NodeId call = unwrap(tree, a);
     if (tree.kind(call) != Kind::Call) continue;
-    if (w.callee(call) == "sigmoid") {
+    const std::string sigmoid = w.callee(call) == "sigmoid" ? w.resolved(call) : "another";
+    if (sigmoid.empty() || sigmoid == "torch.sigmoid" || sigmoid == "torch.nn.functional.sigmoid" ||
+        sigmoid == "torch.Tensor.sigmoid") {
       // x * sigmoid(1.702 * x)
       const NodeId function = tree.child(call, Field::Function);
       const NodeId given = w.argument(call, "input", 0);
