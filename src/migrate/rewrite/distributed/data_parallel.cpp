@@ -55,16 +55,14 @@ void data_parallel(Sites& s) {
       last = a;
     }
     if (module == kNone || stars) continue;
-    // nn.DataParallel → nn.parallel.DistributedDataParallel; an imported name becomes the whole path
-    const std::string now = !attribute ? std::string("torch_npu.torch.nn.parallel.DistributedDataParallel")
-                                       : (v.name == "torch.nn.DataParallel" ? "parallel.DistributedDataParallel"
-                                                                            : "DistributedDataParallel");
-    if (!attribute) {
+    if (attribute) {  // nn.DataParallel becomes nn.parallel.DistributedDataParallel
+      f.edits.push_back(s.replace(tree.child(callee, Field::Attribute), v.name == "torch.nn.DataParallel"
+                                                                            ? "parallel.DistributedDataParallel"
+                                                                            : "DistributedDataParallel"));
+    } else {  // an imported name becomes the whole path
       const auto* torch = s.module.scopes().lookup("torch", s.module.scopes().of(call));
       if (!torch || torch->front().module != "torch") continue;
-      f.edits.push_back(s.replace(callee, now.substr(std::string_view("torch_npu.").size())));
-    } else {
-      f.edits.push_back(s.replace(tree.child(callee, Field::Attribute), now));
+      f.edits.push_back(s.replace(callee, "torch.nn.parallel.DistributedDataParallel"));
     }
     const bool first = module == tree.child(tree.child(call, Field::Arguments), std::size_t{0});
     if (!first) {  // DataParallel(device_ids=…, module=m)
