@@ -12,8 +12,10 @@ NodeId guard(const syntax::Tree& tree) {
   for (NodeId s : tree.children(0)) {
     if (tree.kind(s) != Kind::If) continue;
     const std::string_view condition = tree.text(tree.child(s, Field::Condition));
-    if (condition.find("__name__") != std::string_view::npos && condition.find("__main__") != std::string_view::npos)
-      return tree.child(s, Field::Consequence);
+    if (condition.find("__name__") != std::string_view::npos && condition.find("__main__") != std::string_view::npos) {
+      const NodeId block = tree.child(s, Field::Consequence);
+      if (last_of(tree, block) != kNone) return block;
+    }
   }
   return kNone;
 }

@@ -86,6 +86,7 @@ Edit at_start(const syntax::Tree& tree, NodeId block, const Lines& lines) {
         tree.kind(s) == Kind::ExpressionStatement && tree.kind(tree.child(s, std::size_t{0})) == Kind::String;
     if (!docstring) return before(tree, s, lines);
   }
+  if (chosen == kNone) return {tree[block].end, tree[block].end, ""};  // broken syntax: an empty block
   return after(tree, chosen, lines);
 }
 

@@ -138,6 +138,7 @@ Place Program::definition(const std::string& id) const {
 }
 
 std::string Program::id_of(const Source& s, NodeId function) const {
+  if (function == kNone) return {};
   const names::Scope& scope = s.module->scopes()[s.module->scopes().of(function)];
   const std::string name(s.text_of(s.tree().child(function, Field::Name)));
   if (scope.kind != names::ScopeKind::Class) return s.path + "#" + name;
