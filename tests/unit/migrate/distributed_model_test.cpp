@@ -263,6 +263,14 @@ TEST(DistributedAlready, NamesakesDoNotCount) {
           .converted);
 }
 
+TEST(DistributedModel, BrokenSourcesAreSurvived) {
+  for (const char* text :
+       {"import torch\nmodel = Net()\nmodel.train()\nif __name__ == '__main__':\n",
+        "import torch\ndef f(model):\n    model = model.cuda()\nmodel = g()\nf(model)\nmodel.train()\n",
+        "import torch\nmodel =\nfor e in range(", "model = 1", "import torch\nmodel = model.cuda()"})
+    convert(text);
+}
+
 TEST(DistributedModel, NothingIsHalfDone) {
   const Converted c = convert(script("    model = Net().cuda()\n"), "net");
   EXPECT_FALSE(c.converted);
