@@ -179,6 +179,15 @@ TEST(DistributedOutput, OneProcessSaves) {
   expect_idempotent(c);
 }
 
+TEST(DistributedOutput, OneProcessDraws) {
+  const Converted c =
+      convert(kHead +
+              "import matplotlib.pyplot as plt\ndef main():\n    model = Net().cuda()\n    model.train()\n"
+              "    plt.plot([1])\n    plt.savefig('a.png')\n" +
+              kTail);
+  EXPECT_HAS(c.main(), "    plt.plot([1])\n    if torch.distributed.get_rank() == 0:\n        plt.savefig('a.png')\n");
+}
+
 TEST(DistributedOutput, OneProcessTellsTheProgress) {
   const Converted c = convert(
       kHead +

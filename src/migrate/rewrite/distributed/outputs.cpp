@@ -154,7 +154,8 @@ class Outputs {
         tell = !bound && progress(s, call) && !argument(tree, call, "file", -1);
       } else if (tree.kind(callee) == Kind::Attribute || tree.kind(callee) == Kind::Identifier) {
         const std::string api = s.callee(call);
-        save = api == "torch.save" || (changes_files(api) && saves(s, function_of(s, call)));
+        save = api == "torch.save" || (changes_files(api) && saves(s, function_of(s, call))) ||
+               s.text_of(tree.child(callee, Field::Attribute)) == "savefig";
       }
       if ((save || tell) && computes(s, statement)) save = tell = false;
       if (!save && !tell) {
