@@ -130,6 +130,17 @@ TEST(DistributedModel, NamesOfOthersStay) {
   EXPECT_HAS(c.main(), "x = model.real");
 }
 
+TEST(DistributedModel, AParameterThatIsAlsoGivenOthers) {
+  const std::string before =
+      kHead +
+      "def size(net):\n    return net.width\ndef main():\n    model = Net().cuda()\n    model.train()\n"
+      "    print(size(model))\n";
+  const std::string tail = "if __name__ == '__main__':\n    main()\n";
+  EXPECT_HAS(convert(before + tail).main(), "    return net.module.width\n");
+  EXPECT_HAS(convert(before + "    print(size(teacher))\n" + tail).main(),
+             "    return getattr(net, \"module\", net).width\n");
+}
+
 TEST(DistributedModel, InPlaceOfDataParallel) {
   const Converted c =
       convert(script("    model = Net()\n    if torch.cuda.device_count() > 1:\n        print('cards')\n"

@@ -211,6 +211,29 @@ void unwrap_data_parallel(const Model& model) {
   }
 }
 
+/// Whether a parameter is also given models that are not wrapped: evaluate(model), evaluate(teacher).
+bool also_unwrapped(Program& program, Source& s, NodeId use, const Flow& flow) {
+  const Variable v = program.variable(s, use);
+  if (!v.bindings) return false;
+  for (const names::Binding& b : *v.bindings) {
+    const NodeId function = b.how == names::Bind::Parameter ? function_of(s, b.node) : kNone;
+    if (function == kNone) continue;
+    std::vector<std::string> parameters = s.module->parameters(function);
+    const names::ScopeId around = s.module->scopes().of(function);
+    if (s.module->scopes()[around].kind == names::ScopeKind::Class && !parameters.empty())
+      parameters.erase(parameters.begin());  // self
+    for (const Place& call : program.calls_of(program.id_of(s, function))) {
+      const syntax::Tree& tree = call.source->tree();
+      for (NodeId a : tree.children(tree.child(call.node, Field::Arguments))) {
+        if (names::Module::parameter(tree, a, parameters) != v.name) continue;
+        const NodeId given = tree.kind(a) == Kind::KeywordArgument ? tree.child(a, Field::Value) : a;
+        if (!flow.has(*call.source, given)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Model> models(Program& program, const std::string& name) {
@@ -289,7 +312,13 @@ void wrap(Program& program, const Model& model) {
     Finding& asked = at.add("PT353", Category::Change, attribute,
                             {"the wrapped model is .module; its own attributes, methods and state_dict keys are there",
                              "封装后的原模型为 .module，其属性、方法及 state_dict 的键名需从 .module 访问"});
-    asked.edits.push_back({t[p.node].end, t[p.node].end, ".module"});
+    if (also_unwrapped(program, at, p.node, flow)) {
+      const std::string name_text(t.text(p.node));
+      asked.edits.push_back(
+          {t[p.node].begin, t[p.node].end, "getattr(" + name_text + ", \"module\", " + name_text + ")"});
+    } else {
+      asked.edits.push_back({t[p.node].end, t[p.node].end, ".module"});
+    }
     // a method that computes what is trained by-passes DistributedDataParallel
     const NodeId call = t.parent(attribute);
     static constexpr std::array<std::string_view, 12> known = {"state_dict",      "load_state_dict", "named_parameters",
