@@ -94,7 +94,7 @@ constexpr Row kRows[] = {
     {"Embedding", "indices", Int64, Float, kAllThree},
     {"EmbeddingDenseBackward", "grad", Float16, Double, kTraining},
     {"EmbeddingDenseBackward", "indices", Double, Complex64, kTraining},
-    {"IndexPutImpl", "indices", Bool, Float, kTraining},
+    {"IndexPutImpl", "indices", Float, Undefined, kTraining},
     {"IndexPutImpl", "values", Int16, Complex64, kTraining},
     {"InplaceMaskedFillScalar", "selfRef", Int8, Int16, kAllThree},
     {"InplaceMaskedFillScalar", "mask", Bool, UInt8, kAllThree},
