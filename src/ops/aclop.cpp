@@ -1,10 +1,16 @@
 #include "ops/aclop.h"
 
 #include <algorithm>
+#include <sstream>
+#include <string_view>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "device/soc.h"
 #include "device/stream.h"
+#include "ops/card.h"
+#include "ops/op.h"
 
 namespace updraft {
 namespace {
@@ -53,7 +59,43 @@ class AclopTask final : public Task {
   const bool deterministic_ = deterministic();
 };
 
+/// The aclnn operator that computes the same and, in the order of this one's tensors, the names that it has for them.
+struct Twin {
+  const char *type, *name, *inputs, *outputs;
+};
+constexpr Twin kTwins[] = {
+    {"ApplyAdamD", "aclnnApplyAdam", "var m v beta1Power beta2Power lr beta1 beta2 epsilon grad", "var m v"},
+    {"ApplyAdamW", "aclnnApplyAdamW",
+     "var m v beta1Power beta2Power lr weightDecay beta1 beta2 epsilon grad maxGradNorm", "var m v"},
+    {"CdistGrad", "aclnnCdistBackward", "grad x1 x2 cdist", "out"},
+    {"ConfusionTransposeD", "aclnnConfusionTranspose", "self", "y"},
+    {"ScaledMaskedSoftmax", "aclnnScaledMaskedSoftmax", "x mask", "y"},
+    {"ScaledMaskedSoftmaxGrad", "aclnnScaledMaskedSoftmaxBackward", "yGrad y mask", "out"},
+};
+
+std::string refusal_of(const OpInfo& op, const char* names, const std::vector<AclopTensor>& tensors,
+                       const SocProfile& product) {
+  std::istringstream list(names);
+  std::string name;
+  for (size_t i = 0; i < tensors.size() && list >> name; ++i)
+    if (const DType type = tensors[i].view.dtype; type != DType::Undefined && !tensors[i].on_host)
+      if (std::string why = card_refusal(op, name.c_str(), type, product); !why.empty()) return why;
+  return {};
+}
+
 }  // namespace
+
+std::string aclop_refusal(const AclopCall& call, const SocProfile& product) {
+  for (const Twin& twin : kTwins) {
+    if (call.type != twin.type) continue;
+    for (const OpInfo* op = first_op(); op; op = op->next)
+      if (std::string_view(op->name) == twin.name) {
+        std::string why = refusal_of(*op, twin.inputs, call.inputs, product);
+        return why.empty() ? refusal_of(*op, twin.outputs, call.outputs, product) : why;
+      }
+  }
+  return {};
+}
 
 AclopInfo* register_aclop(AclopInfo* info) {
   info->next = g_first;
@@ -96,6 +138,9 @@ void require_present(const AclopCall& call, std::initializer_list<size_t> inputs
 }
 
 void launch_aclop(const AclopInfo& info, AclopCall&& call, Stream& stream) {
+  if (Config::get().card_fidelity)
+    if (std::string why = aclop_refusal(call, soc()); !why.empty())
+      throw Error(code::kAclInvalidParam, "{}: {}", call.type, why);
   stream.submit(new AclopTask(info, std::move(call)));
 }
 

@@ -14,6 +14,7 @@
 namespace updraft {
 
 class Stream;
+struct SocProfile;
 
 struct AclopTensor {
   TensorView view;
@@ -65,7 +66,10 @@ AclopInfo* register_aclop(AclopInfo* info);
 /// Throws 100000 when one of these inputs or outputs is absent: no data (but for an empty tensor) or no type.
 void require_present(const AclopCall& call, std::initializer_list<size_t> inputs,
                      std::initializer_list<size_t> outputs);
-/// Copies host inputs, then runs the operator on the stream.
+/// Why the product that UPDRAFT_FIDELITY=card stands for does not take a tensor of the call: the sets of the aclnn
+/// operator that computes the same (ops/card.h); empty: it does, or nobody has documented it.
+std::string aclop_refusal(const AclopCall& call, const SocProfile& product);
+/// Copies host inputs, then runs the operator on the stream. Throws 100000 for what UPDRAFT_FIDELITY=card refuses.
 void launch_aclop(const AclopInfo& info, AclopCall&& call, Stream& stream);
 
 }  // namespace updraft

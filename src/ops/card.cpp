@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ops/card_families.h"
 #include "ops/op.h"
 
 namespace updraft {
 namespace {
 using namespace card;
 
-// Classes of operators whose documents all list the same; they hold for what has no CARD of its own.
+// Classes of operators whose documents all list the same; they hold for what has neither CARD nor family.
 constexpr OpCard kUnknown{};
 constexpr OpCard kCube{{kFloats}};
 // The adapter of PyTorch itself takes the single operators on products before A2.
@@ -64,6 +65,7 @@ std::string list_of(TypeSet types) {
 
 const OpCard& card_of(const OpInfo& info) {
   if (info.card) return *info.card;
+  if (const OpCard* family = family_card(info.name)) return *family;
   const std::string_view file = info.file;
   const auto at = file.rfind("ops/");
   if (at == std::string_view::npos) return kUnknown;

@@ -1,5 +1,7 @@
 #include "describe_card.h"
 
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "ops/card.h"
@@ -39,6 +41,18 @@ std::string text_of(TypeSet types) {
   return text;
 }
 
+/// The tensors among those that a rule names which the operator has: families and classes name those of all their
+/// operators.
+std::string named(const char* list, const OpInfo& op) {
+  const std::vector<Parameter> parameters = parse(op.signature);
+  std::string text;
+  std::istringstream names(list);
+  for (std::string name; names >> name;)
+    for (const Parameter& p : parameters)
+      if (p.name == name) text += (text.empty() ? "" : " ") + name;
+  return text;
+}
+
 bool is_tensor(const Parameter& p) {
   return p.type.ends_with("In") || p.type.ends_with("Out") || p.type.ends_with("Tensors");
 }
@@ -55,12 +69,14 @@ std::string card_column(const OpInfo& op, bool chinese) {
       continue;
     }
     if (rule.types == card::kAny) continue;
+    const std::string tensors = rule.parameters ? named(rule.parameters, op) : "";
+    if (rule.parameters && tensors.empty()) continue;
     std::string where;
     if (rule.products != card::kDocumented)
       for (const Product& p : kProducts)
         if (rule.products >> static_cast<int>(p.family) & 1) where += (where.empty() ? "" : ", ") + std::string(p.name);
     if (!where.empty()) where = " (" + where + ")";
-    const std::string names = rule.parameters ? std::string(rule.parameters) + ": " : "";
+    const std::string names = tensors.empty() ? "" : tensors + ": ";
     rules += (rules.empty() ? "" : "; ") + names + text_of(rule.types) + where;
   }
   if (!lacking.empty()) {
