@@ -56,7 +56,7 @@ class Horovod {
   Finding& changed(std::string_view rule, NodeId node, Confidence confidence, const Value& v, NodeId gone,
                    unsigned needs = NeedNone) {
     Finding& f = s_.add(rule, node, confidence, v.name, needs);
-    if (f.confidence >= s_.least) s_.convert(gone);
+    if (s_.will(f)) s_.convert(gone);
     return f;
   }
 
@@ -147,7 +147,7 @@ class Horovod {
     for (Edit& e : s_.remove_arguments(c, gone)) f.edits.push_back(std::move(e));
     if (how == Reduction::Sum) f.edits.push_back(s_.insert(tree_[inner->node].end, ", \"sum\""));
     if (inner->node != inner->value) f.edits.push_back({tree_[inner->node].begin, tree_[inner->value].begin, ""});
-    if (f.confidence < s_.least) return;
+    if (!s_.will(f)) return;
     s_.convert(c.callee);
     for (NodeId g : gone) s_.convert(g);
   }
@@ -191,7 +191,7 @@ class Horovod {
       f.edits.push_back(s_.insert(tree_[g].begin, s_.npu() + ".distribute.all_reduce("));
       f.edits.push_back(s_.insert(tree_[g].end, how == Reduction::Sum ? ", \"sum\")" : ", \"mean\")"));
     }
-    if (f.confidence >= s_.least) s_.convert(call);
+    if (s_.will(f)) s_.convert(call);
   }
 
   void broadcast(NodeId call, const Value& v) {
@@ -204,7 +204,7 @@ class Horovod {
     if (const Argument* values = c.find("variables"); values && values->node != values->value)
       f.edits.push_back(s_.replace(tree_.child(values->node, Field::Name), "values"));
     for (Edit& e : s_.remove_arguments(c, gone)) f.edits.push_back(std::move(e));
-    if (f.confidence >= s_.least) s_.convert(c.callee);
+    if (s_.will(f)) s_.convert(c.callee);
   }
 
   std::string root_rank(const Call& c) const {
@@ -218,7 +218,7 @@ class Horovod {
     if (c.splat) return;
     f.edits.push_back(s_.replace(c.callee, "NPUBroadcastGlobalVariablesHook"));
     f.edits.push_back(s_.replace(c.list, "(" + root_rank(c) + ", int(os.getenv('RANK_ID', '0')))"));
-    if (f.confidence >= s_.least) s_.convert(call);
+    if (s_.will(f)) s_.convert(call);
   }
 
   void callback(NodeId call, const Value& v) {
@@ -227,7 +227,7 @@ class Horovod {
       Finding& f = s_.add("TF066", call, c.splat ? Confidence::Review : sure(v), v.name, NeedCompat);
       f.edits.push_back(s_.replace(c.callee, "NPUBroadcastGlobalVariablesCallback"));
       f.edits.push_back(s_.replace(c.list, "(" + root_rank(c) + ")"));
-      if (f.confidence >= s_.least) s_.convert(call);
+      if (s_.will(f)) s_.convert(call);
       return;
     }
     const std::string model = fitted(call);
@@ -239,7 +239,7 @@ class Horovod {
     f.edits.push_back(s_.replace(
         call, s_.tf("keras.callbacks.LambdaCallback") + "(on_batch_end=lambda batch, logs: batch or " + s_.npu() +
                   ".distribute.broadcast(" + model + ".variables, root_rank=" + root_rank(c) + "))"));
-    if (f.confidence >= s_.least) s_.convert(call);
+    if (s_.will(f)) s_.convert(call);
   }
 
   /// The one object of this file that is fitted: `model` of model.fit(…). Empty where there are several.
