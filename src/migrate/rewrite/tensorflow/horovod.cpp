@@ -278,9 +278,23 @@ class Horovod {
       else if (after == kNone) after = e;
     }
     const syntax::Node& node = tree_[call];
-    if (after != kNone) f.edits.push_back({node.begin, tree_[after].begin, ""});
+    if (const Edit line = own_line(call); line.end > line.begin) f.edits.push_back(line);
+    else if (after != kNone) f.edits.push_back({node.begin, tree_[after].begin, ""});
     else if (before != kNone) f.edits.push_back({tree_[before].end, node.end, ""});
     else f.edits.push_back({tree_[list].begin + 1, tree_[list].end - 1, ""});
+  }
+
+  /// The lines that an element has for itself, with its comma: comments around it stay. Empty where it shares them.
+  Edit own_line(NodeId element) const {
+    const std::string_view source = tree_.text();
+    const std::uint32_t begin = tree_[element].begin, end = tree_[element].end;
+    const std::size_t start = begin == 0 ? 0 : source.rfind('\n', begin - 1) + 1;
+    const std::size_t stop = source.find('\n', end);
+    if (stop == std::string_view::npos ||
+        source.substr(start, begin - start).find_first_not_of(" \t") != std::string_view::npos ||
+        source.substr(end, stop - end).find_first_not_of(" \t\r,") != std::string_view::npos)
+      return {};
+    return {static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(stop + 1), ""};
   }
 
   void import(NodeId statement) {
