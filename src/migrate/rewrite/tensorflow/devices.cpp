@@ -37,7 +37,7 @@ class Devices {
   /// The call is left out: `pass` as a statement, None as a value.
   void nothing(std::string_view rule, NodeId id, const Value& v) {
     Finding& f = s_.add(rule, id, sure(v), v.name);
-    f.edits.push_back(s_.is_statement(id) ? s_.remove_statement(tree_.statement(id)) : s_.replace(id, "None"));
+    f.edits.push_back(s_.is_statement(id) ? s_.remove_statement(tree_.parent(id)) : s_.replace(id, "None"));
     if (s_.will(f)) s_.convert(id);
   }
 

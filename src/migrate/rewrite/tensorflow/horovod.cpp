@@ -107,7 +107,7 @@ class Horovod {
   /// hvd.init(), hvd.shutdown()
   void start(NodeId call, const Value& v) {
     Finding& f = changed("TF070", call, sure(v), v, call);
-    f.edits.push_back(s_.is_statement(call) ? s_.remove_statement(tree_.statement(call)) : s_.replace(call, "None"));
+    f.edits.push_back(s_.is_statement(call) ? s_.remove_statement(tree_.parent(call)) : s_.replace(call, "None"));
   }
 
   enum class Reduction : std::uint8_t { Mean, Sum, Other };
@@ -185,7 +185,7 @@ class Horovod {
     }
     Finding& f = s_.add("TF073", call, gradients.empty() ? Confidence::Review : Confidence::Likely, v.name, NeedNpu);
     if (assigned && s_.text(inner->value) == name && s_.is_statement(up))
-      f.edits.push_back(s_.remove_statement(tree_.statement(call)));
+      f.edits.push_back(s_.remove_statement(tree_.parent(up)));
     else f.edits.push_back(s_.replace(call, std::string(s_.text(inner->value))));
     for (NodeId g : gradients) {
       f.edits.push_back(s_.insert(tree_[g].begin, s_.npu() + ".distribute.all_reduce("));

@@ -82,7 +82,8 @@ class Script {
 
   Edit insert(std::uint32_t at, std::string written) const { return {at, at, std::move(written)}; }
   Edit replace(NodeId node, std::string written) const { return sites.replace(node, std::move(written)); }
-  /// Deletes a statement with its line; leaves `pass` where a block would be empty or the line is shared.
+  /// Deletes a statement (an expression's or an import) with its line; leaves `pass` where a block would be empty or
+  /// the line is shared.
   Edit remove_statement(NodeId statement) const;
   /// Adds `, name=value` to a call, or `name=value` to one without arguments.
   Edit add_argument(const Call& call, const std::string& written) const;
