@@ -84,6 +84,7 @@ TEST(TensorFlowDataset, PredictionsNeedEverySample) {
 TEST(TensorFlowDataset, KeepCommentForbids) {
   const std::string text = "import tensorflow as tf\nd = tf.data.Dataset.range(9).batch(2)  # updraft: keep\n";
   EXPECT_EQ(migrate_text(text).text, text);
+  EXPECT_EQ(test::migrate_file({{"a.py", text}}, "a.py", {}, Confidence::Review).text, text);
 }
 
 TEST(TensorFlowDataset, WorkersShareTheData) {

@@ -103,6 +103,12 @@ TEST(TensorFlowEntry, BrokenFilesAreEditedAround) {
   const Outcome o = migrate_text("import tensorflow as tf\nx = = 3\nd = tf.data.Dataset.range(9).batch(2)\n");
   EXPECT_NE(o.text.find("batch(2, drop_remainder=True)"), std::string::npos);
   EXPECT_TRUE(o.find("PY001"));
+  // nothing beyond a removed statement goes with it
+  const Outcome cut = migrate_text(
+      "import tensorflow as tf\ndef f(:\n    a = 1\n    tf.config.experimental.set_memory_growth(g, True)\n"
+      "    b = (\n");
+  EXPECT_NE(cut.text.find("a = 1"), std::string::npos);
+  EXPECT_NE(cut.text.find("b = ("), std::string::npos);
 }
 
 TEST(TensorFlowEntry, NewSyntax) {

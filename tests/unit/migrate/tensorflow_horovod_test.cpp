@@ -55,6 +55,19 @@ TEST(TensorFlowHorovod, KerasCallbacksAndOptimizer) {
   EXPECT_EQ(migrate_text(before, kEager).text, after);
 }
 
+TEST(TensorFlowHorovod, CommentsAroundCallbacksStay) {
+  EXPECT_EQ(migrate_text("import tensorflow as tf\nimport horovod.keras as hvd\nc = [\n    a,\n    # averages\n"
+                         "    hvd.callbacks.MetricAverageCallback(),\n    # the next\n    b,\n]\n",
+                         kEager)
+                .text,
+            "import tensorflow as tf\nc = [\n    a,\n    # averages\n    # the next\n    b,\n]\n");
+  EXPECT_EQ(
+      migrate_text(
+          "import tensorflow as tf\nimport horovod.keras as hvd\nc = [hvd.callbacks.MetricAverageCallback()]\n", kEager)
+          .text,
+      "import tensorflow as tf\nc = []\n");
+}
+
 TEST(TensorFlowHorovod, CustomLoop) {
   const std::string before =
       "import tensorflow as tf\nfrom horovod import tensorflow as hvd\n@tf.function\ndef step(x, first):\n"

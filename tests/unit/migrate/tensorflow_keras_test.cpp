@@ -152,6 +152,10 @@ TEST(TensorFlowDevice, MemoryGrowthGivesNone) {
   EXPECT_EQ(after("for g in gpus:\n    tf.config.experimental.set_memory_growth(g, True)\n    print(g)\n"),
             "for g in gpus:\n    print(g)\n");
   EXPECT_EQ(after("x = tf.compat.v1.config.experimental.set_memory_growth(g, True)\n"), "x = None\n");
+  // a block that loses all of its statements
+  EXPECT_EQ(after("if gpus:\n    tf.config.set_visible_devices(gpus[0], 'GPU')\n"
+                  "    tf.config.experimental.set_memory_growth(gpus[0], True)\n    # done\nelse:\n    x = 1\n"),
+            "if gpus:\n    pass\n    # done\nelse:\n    x = 1\n");
   EXPECT_EQ(after("a = 1; tf.config.experimental.set_memory_growth(g, True); b = 2\n"), "a = 1; pass; b = 2\n");
   EXPECT_EQ(after("if g:\n    tf.config.set_visible_devices(g[0], 'GPU')\n"), "if g:\n    pass\n");
   for (const char* stays :

@@ -37,8 +37,8 @@ class Devices {
   /// The call is left out: `pass` as a statement, None as a value.
   void nothing(std::string_view rule, NodeId id, const Value& v) {
     Finding& f = s_.add(rule, id, sure(v), v.name);
-    f.edits.push_back(s_.is_statement(id) ? s_.remove_statement(tree_.statement(id)) : s_.replace(id, "None"));
-    if (f.confidence >= s_.least) s_.convert(id);
+    f.edits.push_back(s_.is_statement(id) ? s_.remove_statement(tree_.parent(id)) : s_.replace(id, "None"));
+    if (s_.will(f)) s_.convert(id);
   }
 
   void visible(NodeId id, const Value& v) {

@@ -19,7 +19,7 @@ class Header {
     const auto line = [&](const std::string& text) { lines += (lines.empty() ? "" : "\n") + text; };
     const bool eager = !s_.options.compat;
     const bool changed = std::any_of(s_.sites.findings.begin(), s_.sites.findings.end(),
-                                     [&](const Finding& f) { return !f.edits.empty() && f.confidence >= s_.least; });
+                                     [&](const Finding& f) { return !f.edits.empty() && s_.will(f); });
     // a test program runs on the CPU as before: who wants it on the NPU takes the finding
     const bool test = s_.sites.module.path() != s_.options.main_file && test_program();
     const bool enter = s_.entry() && !test && (eager || changed || s_.about_tensorflow());
@@ -165,7 +165,7 @@ class Header {
     const std::string_view text = tree_.text();
     if (text.find("init_resource()") != std::string_view::npos) return {};
     const bool started = std::any_of(s_.sites.findings.begin(), s_.sites.findings.end(), [&](const Finding& f) {
-      return f.rule == "TF070" && f.api.ends_with(".init") && f.confidence >= s_.least;
+      return f.rule == "TF070" && f.api.ends_with(".init") && s_.will(f);
     });
     if (!started) return {};
     at_end("TF004", "shutdown_resource(npu_sess, npu_shutdown)\nclose_session(npu_sess)");

@@ -56,7 +56,7 @@ class Horovod {
   Finding& changed(std::string_view rule, NodeId node, Confidence confidence, const Value& v, NodeId gone,
                    unsigned needs = NeedNone) {
     Finding& f = s_.add(rule, node, confidence, v.name, needs);
-    if (f.confidence >= s_.least) s_.convert(gone);
+    if (s_.will(f)) s_.convert(gone);
     return f;
   }
 
@@ -107,7 +107,7 @@ class Horovod {
   /// hvd.init(), hvd.shutdown()
   void start(NodeId call, const Value& v) {
     Finding& f = changed("TF070", call, sure(v), v, call);
-    f.edits.push_back(s_.is_statement(call) ? s_.remove_statement(tree_.statement(call)) : s_.replace(call, "None"));
+    f.edits.push_back(s_.is_statement(call) ? s_.remove_statement(tree_.parent(call)) : s_.replace(call, "None"));
   }
 
   enum class Reduction : std::uint8_t { Mean, Sum, Other };
@@ -147,7 +147,7 @@ class Horovod {
     for (Edit& e : s_.remove_arguments(c, gone)) f.edits.push_back(std::move(e));
     if (how == Reduction::Sum) f.edits.push_back(s_.insert(tree_[inner->node].end, ", \"sum\""));
     if (inner->node != inner->value) f.edits.push_back({tree_[inner->node].begin, tree_[inner->value].begin, ""});
-    if (f.confidence < s_.least) return;
+    if (!s_.will(f)) return;
     s_.convert(c.callee);
     for (NodeId g : gone) s_.convert(g);
   }
@@ -185,13 +185,13 @@ class Horovod {
     }
     Finding& f = s_.add("TF073", call, gradients.empty() ? Confidence::Review : Confidence::Likely, v.name, NeedNpu);
     if (assigned && s_.text(inner->value) == name && s_.is_statement(up))
-      f.edits.push_back(s_.remove_statement(tree_.statement(call)));
+      f.edits.push_back(s_.remove_statement(tree_.parent(up)));
     else f.edits.push_back(s_.replace(call, std::string(s_.text(inner->value))));
     for (NodeId g : gradients) {
       f.edits.push_back(s_.insert(tree_[g].begin, s_.npu() + ".distribute.all_reduce("));
       f.edits.push_back(s_.insert(tree_[g].end, how == Reduction::Sum ? ", \"sum\")" : ", \"mean\")"));
     }
-    if (f.confidence >= s_.least) s_.convert(call);
+    if (s_.will(f)) s_.convert(call);
   }
 
   void broadcast(NodeId call, const Value& v) {
@@ -204,7 +204,7 @@ class Horovod {
     if (const Argument* values = c.find("variables"); values && values->node != values->value)
       f.edits.push_back(s_.replace(tree_.child(values->node, Field::Name), "values"));
     for (Edit& e : s_.remove_arguments(c, gone)) f.edits.push_back(std::move(e));
-    if (f.confidence >= s_.least) s_.convert(c.callee);
+    if (s_.will(f)) s_.convert(c.callee);
   }
 
   std::string root_rank(const Call& c) const {
@@ -218,7 +218,7 @@ class Horovod {
     if (c.splat) return;
     f.edits.push_back(s_.replace(c.callee, "NPUBroadcastGlobalVariablesHook"));
     f.edits.push_back(s_.replace(c.list, "(" + root_rank(c) + ", int(os.getenv('RANK_ID', '0')))"));
-    if (f.confidence >= s_.least) s_.convert(call);
+    if (s_.will(f)) s_.convert(call);
   }
 
   void callback(NodeId call, const Value& v) {
@@ -227,7 +227,7 @@ class Horovod {
       Finding& f = s_.add("TF066", call, c.splat ? Confidence::Review : sure(v), v.name, NeedCompat);
       f.edits.push_back(s_.replace(c.callee, "NPUBroadcastGlobalVariablesCallback"));
       f.edits.push_back(s_.replace(c.list, "(" + root_rank(c) + ")"));
-      if (f.confidence >= s_.least) s_.convert(call);
+      if (s_.will(f)) s_.convert(call);
       return;
     }
     const std::string model = fitted(call);
@@ -239,7 +239,7 @@ class Horovod {
     f.edits.push_back(s_.replace(
         call, s_.tf("keras.callbacks.LambdaCallback") + "(on_batch_end=lambda batch, logs: batch or " + s_.npu() +
                   ".distribute.broadcast(" + model + ".variables, root_rank=" + root_rank(c) + "))"));
-    if (f.confidence >= s_.least) s_.convert(call);
+    if (s_.will(f)) s_.convert(call);
   }
 
   /// The one object of this file that is fitted: `model` of model.fit(…). Empty where there are several.
@@ -278,9 +278,23 @@ class Horovod {
       else if (after == kNone) after = e;
     }
     const syntax::Node& node = tree_[call];
-    if (after != kNone) f.edits.push_back({node.begin, tree_[after].begin, ""});
+    if (const Edit line = own_line(call); line.end > line.begin) f.edits.push_back(line);
+    else if (after != kNone) f.edits.push_back({node.begin, tree_[after].begin, ""});
     else if (before != kNone) f.edits.push_back({tree_[before].end, node.end, ""});
     else f.edits.push_back({tree_[list].begin + 1, tree_[list].end - 1, ""});
+  }
+
+  /// The lines that an element has for itself, with its comma: comments around it stay. Empty where it shares them.
+  Edit own_line(NodeId element) const {
+    const std::string_view source = tree_.text();
+    const std::uint32_t begin = tree_[element].begin, end = tree_[element].end;
+    const std::size_t start = begin == 0 ? 0 : source.rfind('\n', begin - 1) + 1;
+    const std::size_t stop = source.find('\n', end);
+    if (stop == std::string_view::npos ||
+        source.substr(start, begin - start).find_first_not_of(" \t") != std::string_view::npos ||
+        source.substr(end, stop - end).find_first_not_of(" \t\r,") != std::string_view::npos)
+      return {};
+    return {static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(stop + 1), ""};
   }
 
   void import(NodeId statement) {

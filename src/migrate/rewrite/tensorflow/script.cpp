@@ -1,6 +1,7 @@
 #include "migrate/rewrite/tensorflow/script.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -100,9 +101,9 @@ bool Script::wildcard(std::string_view package, std::string& module) const {
   return false;
 }
 
-Value Script::value(NodeId expression) const {
+Value Script::value(NodeId expression, int depth) const {
   Value v = sites.module.value(expression);
-  if (v || expression == kNone) return v;
+  if (v || expression == kNone || depth > kDeepest) return v;
   if (tree().kind(expression) == Kind::Identifier) {
     const std::string_view name = text(expression);
     if (sites.module.scopes().lookup(name, sites.module.scopes().of(expression))) return v;
@@ -110,7 +111,7 @@ Value Script::value(NodeId expression) const {
     if (wildcard("tensorflow", module) || wildcard("horovod", module))
       return {What::Api, module + "." + std::string(name), false, false};
   } else if (tree().kind(expression) == Kind::Attribute) {
-    const Value base = value(tree().child(expression, Field::Object));
+    const Value base = value(tree().child(expression, Field::Object), depth + 1);
     if (base.what == What::Api && !base.sure)
       return {What::Api, base.name + "." + std::string(text(tree().child(expression, Field::Attribute))), false, false};
   }
@@ -191,16 +192,41 @@ std::string Script::shown(std::string_view resolved) {
 
 Finding& Script::add(std::string_view id, NodeId node, Confidence confidence, std::string api, unsigned needs) {
   Finding& f = sites.add(rule(id), node, confidence, shown(api));
-  if (sites.kept(node)) f.confidence = Confidence::Review;
+  if (sites.kept(node)) {
+    f.confidence = Confidence::Review;
+    kept_.insert(sites.findings.size() - 1);
+  }
   if (needs) needs_.emplace_back(sites.findings.size() - 1, needs);
   return f;
+}
+
+bool Script::will(const Finding& finding) const noexcept {
+  return finding.confidence >= least && !kept_.contains(static_cast<std::size_t>(&finding - sites.findings.data()));
+}
+
+void Script::settle() {
+  for (const std::size_t index : kept_) sites.findings[index].edits.clear();
+  // removals of each block that are carried out
+  std::map<NodeId, std::vector<std::pair<NodeId, Edit*>>> gone;
+  for (const Removal& removal : removals_)
+    for (Finding& f : sites.findings)
+      if (will(f))
+        if (const auto edit = std::find(f.edits.begin(), f.edits.end(), removal.edit); edit != f.edits.end())
+          gone[removal.block].emplace_back(removal.statement, &*edit);
+  for (const auto& [block, edits] : gone) {
+    std::size_t all = 0;
+    for ([[maybe_unused]] NodeId c : tree().children(block)) ++all;
+    if (edits.size() < all || tree().kind(block) == Kind::Module) continue;
+    const auto& [statement, edit] = edits.front();
+    *edit = {tree()[statement].begin, tree()[statement].end, "pass"};
+  }
 }
 
 unsigned Script::needs() const {
   unsigned all = 0;
   for (const auto& [index, needs] : needs_) {
     const Finding& f = sites.findings[index];
-    if (!f.edits.empty() && f.confidence >= least) all |= needs;
+    if (!f.edits.empty() && will(f)) all |= needs;
   }
   return all;
 }
@@ -218,7 +244,9 @@ Edit Script::remove_statement(NodeId statement) const {
                      source.substr(end, stop - end).find_first_not_of(" \t\r") == std::string_view::npos;
   const bool module = tree().kind(block) == Kind::Module;
   if (!alone || (others == 0 && !module)) return {begin, end, "pass"};
-  return {static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(std::min(stop + 1, source.size())), ""};
+  const Edit edit{static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(std::min(stop + 1, source.size())), ""};
+  removals_.push_back({block, statement, edit});
+  return edit;
 }
 
 Edit Script::add_argument(const Call& c, const std::string& written) const {
@@ -296,6 +324,7 @@ void tensorflow_script(Sites& sites, const TensorFlowOptions& options, Confidenc
     tensorflow::hints(script);
     tensorflow::horovod(script);  // after the others: what they removed is not needed any more
   }
+  script.settle();
   tensorflow::header(script);
   tensorflow::api_uses(script);
 }

@@ -57,7 +57,7 @@ class Script {
   bool about_tensorflow() const noexcept { return about_; }
 
   /// What an expression is; names that `from tensorflow.x import *` may have brought as well.
-  Value value(NodeId expression) const;
+  Value value(NodeId expression) const { return value(expression, 0); }
   /// "keras.optimizers.Adam" for tensorflow.keras.…, tensorflow.compat.v1.keras.…, …; empty for what is not of
   /// TensorFlow.
   std::string api(const Value& value) const;
@@ -82,7 +82,8 @@ class Script {
 
   Edit insert(std::uint32_t at, std::string written) const { return {at, at, std::move(written)}; }
   Edit replace(NodeId node, std::string written) const { return sites.replace(node, std::move(written)); }
-  /// Deletes a statement with its line; leaves `pass` where a block would be empty or the line is shared.
+  /// Deletes a statement (an expression's or an import) with its line; leaves `pass` where a block would be empty or
+  /// the line is shared.
   Edit remove_statement(NodeId statement) const;
   /// Adds `, name=value` to a call, or `name=value` to one without arguments.
   Edit add_argument(const Call& call, const std::string& written) const;
@@ -95,6 +96,10 @@ class Script {
   std::string tf(std::string_view rest) const;
   bool has_tf() const noexcept { return !tf_.empty(); }
 
+  /// Whether a finding's edits will be applied: it is sure enough, and the user did not forbid it.
+  bool will(const Finding& finding) const noexcept;
+  /// Before the header: what the user forbade has no edits, and blocks that lost all of their statements get `pass`.
+  void settle();
   /// Needs of what will be applied.
   unsigned needs() const;
   /// Nodes of Horovod's names that are gone in the output.
@@ -102,11 +107,18 @@ class Script {
   void convert(NodeId subtree);
 
  private:
+  Value value(NodeId expression, int depth) const;
   bool wildcard(std::string_view package, std::string& module) const;
   void find_names();
   bool starts_horovod() const;
 
   std::vector<std::pair<std::size_t, unsigned>> needs_;  // findings' indices
+  std::unordered_set<std::size_t> kept_;                 // likewise
+  struct Removal {
+    NodeId block = kNone, statement = kNone;
+    Edit edit;
+  };
+  mutable std::vector<Removal> removals_;
   std::string npu_ = "npu", tf_;
   bool entry_ = false, about_ = false;
 };
