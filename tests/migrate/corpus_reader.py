@@ -6,6 +6,7 @@ A .case file holds cases:
     defect: to-copy             a defect of the original tools (defects.toml) that this case is about
     finds: PT218                a rule that must have said something; may be given again
     options: --min-confidence review
+    command: gpu2npu distributed -m main.py -t model      the guide's command line instead, with -i and -o
     run: no, why                the result is not executed (by default every Python result is)
     --- before [path]           what the project holds (main.py where no path is given)
     --- after [path]            what must come out of it
@@ -28,6 +29,7 @@ class Case:
     defect: str = ""
     finds: list = dataclasses.field(default_factory=list)
     options: list = dataclasses.field(default_factory=list)
+    command: list = dataclasses.field(default_factory=list)
     why_not_run: str = ""
     before: dict = dataclasses.field(default_factory=dict)
     after: dict = dataclasses.field(default_factory=dict)
@@ -46,7 +48,7 @@ class Case:
 
 
 def read(path):
-    cases, section, where = [], None, ""
+    cases, section = [], None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(keepends=True), 1):
         where = f"{path.name}:{number}"
         if line.startswith("=== "):
@@ -67,13 +69,13 @@ def read(path):
             value = value.strip()
             if not line.strip() or line.startswith("#"):
                 continue
-            assert colon and key in ("defect", "finds", "options", "run"), f"{where}: no such key: {line!r}"
+            assert colon and key in ("defect", "finds", "options", "command", "run"), f"{where}: no such key: {line!r}"
             if key == "defect":
                 cases[-1].defect = value
             elif key == "finds":
                 cases[-1].finds.append(value)
-            elif key == "options":
-                cases[-1].options = shlex.split(value)
+            elif key in ("options", "command"):
+                setattr(cases[-1], key, shlex.split(value))
             else:
                 assert value.startswith("no, "), f"{where}: say why it is not run"
                 cases[-1].why_not_run = value[4:]

@@ -24,17 +24,31 @@ def write(folder, files):
         path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def compare(case, folder):
+    for name, wanted in case.after.items():
+        got = (folder / name).read_bytes().decode()
+        diff = "".join(difflib.unified_diff(wanted.splitlines(True), got.splitlines(True), f"{name} (wanted)", f"{name} (got)"))
+        assert got == wanted, f"{case.topic}.case:{case.line}: {case.name}\n{diff}"
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.command], ids=lambda case: case.id)
+def test_conversion(tool, tmp_path, case):
+    """By the guide's command lines."""
+    write(tmp_path / "project", case.before)
+    extra = {"gpu2npu": ["-v", "2.1"], "tf2npu": ["-r", tmp_path / "reports"]}[case.command[0]]
+    tool(case.command[0], "-i", tmp_path / "project", "-o", tmp_path / "out", *extra, *case.command[1:])
+    (main,) = (tmp_path / "out").rglob("main.py")
+    compare(case, main.parent)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.command], ids=lambda case: case.id)
 def test_case(tool, tmp_path, case):
     project = tmp_path / "project"
     write(project, case.before)
     findings = json.loads(tool(project, "--json", *case.options).stdout)
     rules = {f["rule"] for file in findings["files"] for f in file["findings"]}
     tool(project, "--in-place", "-q", *case.options)
-    for name, wanted in case.after.items():
-        got = (project / name).read_bytes().decode()
-        diff = "".join(difflib.unified_diff(wanted.splitlines(True), got.splitlines(True), f"{name} (wanted)", f"{name} (got)"))
-        assert got == wanted, f"{case.topic}.case:{case.line}: {case.name}\n{diff}"
+    compare(case, project)
     assert set(case.finds) <= rules, f"{case.topic}.case:{case.line}: {case.finds} wanted, said was {sorted(rules)}"
     tool(project, "--check", *case.options)  # a second run has nothing to do
 

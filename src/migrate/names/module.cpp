@@ -40,6 +40,28 @@ constexpr std::array<std::string_view, 24> kNoTensor = {"load",
                                                         "numel",
                                                         "use_deterministic_algorithms"};
 
+/// Methods of tensors that give none.
+constexpr std::array<std::string_view, 20> kNoTensorOf = {"item",
+                                                          "tolist",
+                                                          "size",
+                                                          "dim",
+                                                          "numel",
+                                                          "data_ptr",
+                                                          "stride",
+                                                          "numpy",
+                                                          "element_size",
+                                                          "get_device",
+                                                          "backward",
+                                                          "is_shared",
+                                                          "storage",
+                                                          "untyped_storage",
+                                                          "register_hook",
+                                                          "is_complex",
+                                                          "is_floating_point",
+                                                          "is_contiguous",
+                                                          "storage_offset",
+                                                          "nelement"};
+
 /// Methods that give their object, or another of its kind.
 constexpr std::array<std::string_view, 22> kSame = {
     "cuda",  "npu",       "cpu",     "to",     "float",      "half", "bfloat16", "double",
@@ -151,7 +173,9 @@ Value Module::called(const Value& callee) const {
   if (callee.what == What::Member) {
     const std::size_t dot = callee.name.rfind('.');
     const std::string_view method = std::string_view(callee.name).substr(dot + 1);
-    if (std::find(kSame.begin(), kSame.end(), method) != kSame.end())
+    const bool tensor = !callee.own && callee.name.substr(0, dot) == "torch.Tensor";
+    if (std::find(kSame.begin(), kSame.end(), method) != kSame.end() ||
+        (tensor && std::find(kNoTensorOf.begin(), kNoTensorOf.end(), method) == kNoTensorOf.end()))
       return {What::Instance, callee.name.substr(0, dot), callee.own, callee.sure};
     return {};
   }
@@ -160,6 +184,7 @@ Value Module::called(const Value& callee) const {
   if (callee.name == "torch.device") return {What::Instance, "torch.device", false, callee.sure};
   if (!last.empty() && std::isupper(static_cast<unsigned char>(last[0])))
     return {What::Instance, callee.name, false, callee.sure};
+  if (callee.name.starts_with("torch.nn.functional.")) return {What::Instance, "torch.Tensor", false, callee.sure};
   if (callee.name.starts_with("torch.") && callee.name.find('.', 6) == std::string::npos &&
       std::find(kNoTensor.begin(), kNoTensor.end(), last) == kNoTensor.end())
     return {What::Instance, "torch.Tensor", false, callee.sure};
@@ -225,6 +250,16 @@ Value Module::value(NodeId id, int depth) const {
     case Kind::Parenthesized:
     case Kind::Type: result = value(tree_.child(id, std::size_t{0}), depth + 1); break;
     case Kind::Await: break;
+    case Kind::Subscript:
+    case Kind::Binary: {
+      // x[0], a + b
+      static const Value tensor{What::Instance, "torch.Tensor"};
+      const bool binary = tree_.kind(id) == Kind::Binary;
+      result = value(tree_.child(id, binary ? Field::Left : Field::Value), depth + 1);
+      if (binary && !(result == tensor)) result = value(tree_.child(id, Field::Right), depth + 1);
+      if (!(result == tensor)) result = {};
+      break;
+    }
     case Kind::NamedExpression: result = value(tree_.child(id, Field::Value), depth + 1); break;
     case Kind::Conditional: {
       const Value a = value(tree_.child(id, std::size_t{0}), depth + 1),

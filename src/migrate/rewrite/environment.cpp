@@ -32,7 +32,10 @@ void environment(Sites& s) {
     if (target == kNone) continue;
     for (const rules::Rule* rule : s.rules.environment(name)) {
       if (!s.applies(*rule) || is_docstring(tree, id) || s.kept(id)) continue;
-      Finding& f = s.add(*rule, id, of_environ(s, id) ? Confidence::Certain : Confidence::Likely, name);
+      const Confidence confidence = !rule->to.empty() && npu_has_its_own(tree, id) ? Confidence::Review
+                                    : of_environ(s, id)                            ? Confidence::Certain
+                                                                                   : Confidence::Likely;
+      Finding& f = s.add(*rule, id, confidence, name);
       if (!rule->to.empty()) f.edits.push_back(s.replace(target, rule->to));
       s.done[id] = true;
       break;

@@ -26,6 +26,30 @@ bool called_later(const Sites& s, NodeId node) {
   return false;
 }
 
+/// Whether a value is only asked whether it holds: a method always does, so this is a flag.
+bool asked(const syntax::Tree& tree, NodeId node) {
+  NodeId mine = node, up = tree.parent(node);
+  while (tree.kind(up) == Kind::Parenthesized) mine = up, up = tree.parent(up);
+  switch (tree.kind(up)) {
+    case Kind::Not:
+    case Kind::Comparison:
+    case Kind::Assert: return true;
+    case Kind::Boolean: return tree.child(up, std::size_t{0}) == mine || asked(tree, up);
+    case Kind::Conditional: return tree.child(up, std::size_t{1}) == mine;
+    case Kind::If:
+    case Kind::Elif:
+    case Kind::While: return tree[mine].field == Field::Condition;
+    default: return false;
+  }
+}
+
+/// model.cuda = warn(model.cuda): both sides are the same method.
+bool patched(const syntax::Tree& tree, NodeId node) {
+  const NodeId assignment = tree.ancestor(node, Kind::Assignment);
+  return assignment != kNone && tree.inside(node, tree.child(assignment, Field::Right)) &&
+         tree.text(tree.child(assignment, Field::Left)) == tree.text(node);
+}
+
 void member(Sites& s, NodeId node, const rules::Rule& rule) {
   const syntax::Tree& tree = s.tree();
   const NodeId object = tree.child(node, Field::Object), name_node = tree.child(node, Field::Attribute);
@@ -38,6 +62,7 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
       (tree.kind(up) == Kind::Assignment || tree.kind(up) == Kind::AugmentedAssignment))
     return;
   if (tree.kind(up) == Kind::Delete) return;
+  if (!call && rule.call == rules::Call::Any && asked(tree, node)) return;
 
   const names::Project* project = s.module.project();
   const Value owner = project && project->has(name) ? s.module.value(object) : s.module.local(object);
@@ -88,6 +113,7 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
     }
   }
   if (!s.about_torch && owner.what == What::Unknown && !call) confidence = Confidence::Review;
+  if (patched(tree, node)) confidence = Confidence::Review;
   if (!owner.sure) confidence = lower(confidence, Confidence::Likely);
   s.done[node] = true;
   if (s.kept(node)) return;

@@ -90,6 +90,36 @@ Context comparison(const Sites& s, NodeId comparison, NodeId mine, rules::Value 
   return best;
 }
 
+/// The parameter that a value stands for in pytest.mark.parametrize("a, device", [(1, "cuda"), pytest.param(2,
+/// "cpu")]).
+std::string parametrized(const syntax::Tree& tree, NodeId literal) {
+  std::size_t place = 0;
+  for (NodeId mine = literal, up = tree.parent(mine); up != kNone; mine = up, up = tree.parent(up)) {
+    const Kind kind = tree.kind(up);
+    if (kind == Kind::Tuple || (kind == Kind::ArgumentList && tree.kind(mine) != Kind::List)) {
+      std::size_t n = 0;
+      for (NodeId c : tree.children(up)) {
+        if (c == mine) break;
+        ++n;
+      }
+      place = n;
+    }
+    if (kind != Kind::ArgumentList || tree.kind(mine) != Kind::List) {
+      if (kind == Kind::Tuple || kind == Kind::List || kind == Kind::ArgumentList || kind == Kind::Call) continue;
+      return {};
+    }
+    if (last_name(tree, tree.child(tree.parent(up), Field::Function)) != "parametrize") return {};
+    const NodeId names = first_content(tree, tree.child(up, std::size_t{0}));
+    if (names == kNone) return {};
+    std::string_view rest = tree.text(names);
+    for (; place > 0 && rest.find(',') != std::string_view::npos; --place) rest.remove_prefix(rest.find(',') + 1);
+    rest = rest.substr(0, rest.find(','));
+    while (rest.starts_with(' ')) rest.remove_prefix(1);
+    return place == 0 ? std::string(rest) : std::string();
+  }
+  return {};
+}
+
 Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, bool peer) {
   const syntax::Tree& tree = s.tree();
   const NodeId call = tree.parent(list);
@@ -153,14 +183,14 @@ Context keyword(const Sites& s, NodeId keyword, rules::Value value, bool peer) {
 
 /// A dictionary that has "cpu" beside "cuda" as key and is asked by a device's type: {"cuda": 1, "cpu":
 /// 2}[x.device.type]. Where somebody asks it for "cuda" by that word, both belong together and are left alone.
-bool keyed_by_device(const syntax::Tree& tree, NodeId dictionary, rules::Value value) {
+bool keyed_by_device(const syntax::Tree& tree, NodeId dictionary, rules::Value value, bool of_torch_cuda) {
   const auto computed = [&](NodeId key) { return key != kNone && tree.kind(key) != Kind::String; };
   const NodeId up = tree.parent(dictionary);
   if (tree.kind(up) == Kind::Subscript) return computed(tree.child(up, Field::Subscript));
   if (tree.kind(up) == Kind::Attribute && tree.text(tree.child(up, Field::Attribute)) == "get") return true;
   if (tree.kind(up) != Kind::Assignment) return false;
   const std::string name = last_name(tree, tree.child(up, Field::Left));
-  bool asked = false;
+  bool asked = of_torch_cuda;
   for (NodeId id = 0; id < tree.size(); ++id) {
     NodeId key = kNone;
     if (tree.kind(id) == Kind::Subscript && last_name(tree, tree.child(id, Field::Value)) == name)
@@ -197,6 +227,36 @@ bool is_docstring(const syntax::Tree& tree, NodeId literal) {
   return tree.kind(up) == Kind::ExpressionStatement;
 }
 
+namespace {
+
+/// Another statement beside this one does the same for the NPU: self.is_cuda = device.type == "cuda" and self.is_npu =
+/// device.type == "npu", or an if on each.
+bool has_twin(const syntax::Tree& tree, NodeId statement) {
+  const auto subject = [&](NodeId s) -> std::string_view {
+    if (tree.kind(s) == Kind::ExpressionStatement) s = tree.child(s, std::size_t{0});
+    if (tree.kind(s) == Kind::Assignment) return tree.text(tree.child(s, Field::Right));
+    if (tree.kind(s) == Kind::If) return tree.text(tree.child(s, Field::Condition));
+    return {};
+  };
+  const std::string_view mine = subject(statement);
+  if (mine.size() < 6 || mine.size() > 300) return false;
+  std::string wanted;
+  for (std::size_t at = 0; at < mine.size();) {
+    if (mine.substr(at).starts_with("cuda")) {
+      wanted += "npu";
+      at += 4;
+    } else {
+      wanted += mine[at++];
+    }
+  }
+  if (wanted == mine) return false;
+  for (NodeId other : tree.children(tree.parent(statement)))
+    if (other != statement && subject(other) == wanted) return true;
+  return false;
+}
+
+}  // namespace
+
 bool npu_has_its_own(const syntax::Tree& tree, NodeId node) {
   const auto speaks = [&](NodeId part) {
     for (NodeId n = part; part != kNone && n < tree[part].last; ++n) {
@@ -231,12 +291,26 @@ bool npu_has_its_own(const syntax::Tree& tree, NodeId node) {
           if (tree.kind(c) == Kind::Elif && speaks(tree.child(c, Field::Condition))) return true;
         }
         break;
+      case Kind::Module:
+      case Kind::Block:
+        if (has_twin(tree, mine)) return true;
+        break;
       case Kind::Function:
       case Kind::Class:
       case Kind::Lambda: return false;
       default: break;
     }
   }
+  return false;
+}
+
+bool hccl_has_its_own(const syntax::Tree& tree, NodeId literal) {
+  const NodeId up = tree.parent(literal);
+  if (tree.kind(up) != Kind::List && tree.kind(up) != Kind::Tuple && tree.kind(up) != Kind::Set) return false;
+  for (NodeId c : tree.children(up))
+    if (const NodeId text = tree.kind(c) == Kind::String ? first_content(tree, c) : kNone;
+        text != kNone && tree.text(text) == "hccl")
+      return true;
   return false;
 }
 
@@ -285,6 +359,7 @@ std::vector<Edit> backend_edits(const syntax::Tree& tree, NodeId literal) {
 
 Context context(const Sites& s, NodeId literal, rules::Value value) {
   const syntax::Tree& tree = s.tree();
+  if (says(parametrized(tree, literal), value)) return {"named", Confidence::Likely};
   NodeId mine = literal;
   bool peer = false;
   for (NodeId up = tree.parent(mine); up != kNone; mine = up, up = tree.parent(up)) {
@@ -333,8 +408,11 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
         const NodeId key = tree.child(up, Field::Key);
         const NodeId dictionary = tree.parent(up);
         if (mine == key) {
+          // {"cuda": torch.cuda.synchronize}: the key goes with its value
+          const Value of = s.module.value(tree.child(up, Field::Value));
+          const bool of_torch_cuda = of.what == What::Api && rules::under(of.name, "torch.cuda");
           if (value == rules::Value::Device && has_peer(tree, dictionary, value) &&
-              keyed_by_device(tree, dictionary, value))
+              keyed_by_device(tree, dictionary, value, of_torch_cuda))
             return {"comparison", Confidence::Likely};
           return {"other", Confidence::Review};
         }

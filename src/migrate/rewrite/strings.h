@@ -23,6 +23,9 @@ bool is_docstring(const syntax::Tree& tree, NodeId literal);
 /// other branch asks for it.
 bool npu_has_its_own(const syntax::Tree& tree, NodeId node);
 
+/// Likewise for HCCL beside NCCL in a list: ["nccl", "gloo", "hccl"].
+bool hccl_has_its_own(const syntax::Tree& tree, NodeId literal);
+
 /// What surrounds a literal, as the rules on strings call it, and how sure that makes it.
 struct Context {
   std::string_view name;  ///< comparison, named, option, conditional, format, attribute, call, other

@@ -259,17 +259,30 @@ class Values {
           c = {"format", Confidence::Likely};
         if (value == rules::Value::Backend && edits.size() > 1)
           c.confidence = std::max(c.confidence, Confidence::Likely);
+        if (c.name == "comparison" && c.confidence < Confidence::Likely && value == rules::Value::Device &&
+            compared_with_sink(id))
+          c.confidence = Confidence::Likely;
         rule = s_.rules.string(value, c.name);
         confidence = c.confidence;
         if (!s_.about_torch) confidence = Confidence::Review;
       }
       s_.done[id] = true;
       if (!rule || !s_.applies(*rule) || s_.kept(id)) return;
-      if (npu_has_its_own(tree_, id)) confidence = Confidence::Review;
+      if (npu_has_its_own(tree_, id) || (value == rules::Value::Backend && hccl_has_its_own(tree_, id)))
+        confidence = Confidence::Review;
       s_.add(*rule, id, confidence).edits = std::move(edits);
       return;
     }
     path(id);
+  }
+
+  /// request.param == "cuda", where torch.device(request.param) is asked for elsewhere.
+  bool compared_with_sink(NodeId id) const {
+    for (NodeId operand : tree_.children(tree_.parent(id)))
+      if (tree_.kind(operand) == Kind::Attribute &&
+          options_.contains(std::string(tree_.text(tree_.child(operand, Field::Attribute)))))
+        return true;
+    return false;
   }
 
   /// "torch.cuda.FloatTensor", patch("torch.cuda.is_available")
