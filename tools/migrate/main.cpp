@@ -21,6 +21,7 @@
 #include "migrate/report/sarif.h"
 #include "migrate/report/write.h"
 #include "migrate/run/pipeline.h"
+#include "verify.h"
 
 namespace updraft::migrate {
 namespace {
@@ -129,6 +130,7 @@ int run_tool(Arguments& a) {
   if (a.json) std::cout << report::json(result);
   std::cout.flush();
   if (!a.quiet) summary(result, a);
+  if (!a.verify.empty()) verify(a);
   if (!a.check) return 0;
   for (const FileResult& f : result.files)
     if (f.changed) return 1;
