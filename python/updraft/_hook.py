@@ -2,7 +2,8 @@
 
 It sets ASCEND_* and loads our libraries by absolute path, so that the client's DT_NEEDED entries and bare
 dlopen("libopapi.so") are satisfied by SONAME: no LD_LIBRARY_PATH, and spawned workers work as well. With
-UPDRAFT_CUDA_AS_NPU=1 it also applies torch_npu's own transfer_to_npu as soon as torch is imported.
+UPDRAFT_CUDA_AS_NPU=1 it also applies torch_npu's own transfer_to_npu as soon as torch is imported. With UPDRAFT_CUDA_ON_CPU=1
+(the reference side of `updraft migrate --verify`) nothing is loaded, and what asks for CUDA gets the CPU.
 """
 
 import contextlib
@@ -19,6 +20,8 @@ def client(name):
     spec of a package of our tree."""
     if os.environ.get("UPDRAFT_DISABLE", "0") not in ("", "0"):
         return None
+    if _on("UPDRAFT_CUDA_ON_CPU"):
+        return _spec_with_step(name, _cuda_on_cpu) if name == "torch" else _from_tree(name) if name == "apex" else None
     if name == "torch" and not _torch_needs_npu():
         return None
     if name == "apex":  # imports torch, which loads the libraries; many packages only ask whether there is an apex
@@ -26,7 +29,7 @@ def client(name):
     if _state["ready"] is None:
         _state["ready"] = _prepare()
     if _state["ready"] and name in ("torch", "torch_npu") and _wants_transfer():
-        return _spec_with_transfer(name)
+        return _spec_with_step(name, _transfer)
     if _state["ready"] and name in _tree.PACKAGES:
         return _from_tree(name)
     return None
@@ -40,8 +43,12 @@ def _from_tree(name):
     return None
 
 
+def _on(variable):
+    return os.environ.get(variable, "0") not in ("", "0")
+
+
 def _wants_transfer():
-    return os.environ.get("UPDRAFT_CUDA_AS_NPU", "0") not in ("", "0")
+    return _on("UPDRAFT_CUDA_AS_NPU")
 
 
 def _find(name, path=None):
@@ -81,6 +88,8 @@ def _prepare():
             except OSError as error:
                 _say("cannot load %s: %s; run: updraft doctor" % (path, error))
                 return False
+    if os.environ.get("UPDRAFT_VERIFY_MARK"):
+        open(os.environ["UPDRAFT_VERIFY_MARK"], "a").close()
     return True
 
 
@@ -112,8 +121,8 @@ def _torch_openmp():
     return [path] if os.path.exists(path) else []
 
 
-def _spec_with_transfer(name):
-    """torch's spec whose loader goes on with transfer_to_npu once the outermost of torch, torch_npu is complete."""
+def _spec_with_step(name, step):
+    """torch's spec whose loader goes on with a step once the outermost of torch, torch_npu is complete."""
     spec = _find(name)
     if spec is None or spec.loader is None:
         return None
@@ -128,10 +137,16 @@ def _spec_with_transfer(name):
         finally:
             _state["depth"] -= 1
         if _state["depth"] == 0:
-            _transfer()
+            step()
 
     loader.exec_module = exec_module
     return spec
+
+
+def _cuda_on_cpu():
+    from updraft import cuda_on_cpu
+
+    cuda_on_cpu.apply()
 
 
 def _transfer():

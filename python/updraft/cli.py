@@ -89,6 +89,7 @@ def _doctor(args):
 def _tool(name, argv):
     """Runs a program of the tree in place of this process."""
     program = os.path.join(home(), "bin", name)
+    os.environ.setdefault("UPDRAFT_PYTHON", sys.executable)  # what --verify runs in
     try:
         os.execv(program, [name] + argv)
     except OSError as error:

@@ -104,6 +104,31 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
   auto* json =
       app.add_flag("--json", a.json, t("print the findings as JSON, write nothing", "以 JSON 打印全部结果，不写文件"));
   for (auto* x : {diff, check, json}) in_place->excludes(x);
+  app.add_flag("--specify-device", a.options.specify_device,
+               t("the device is chosen by the variable DEVICE_ID", "由环境变量 DEVICE_ID 选择设备"));
+  app.add_flag("--similar", a.options.similar,
+               t("unsupported APIs become equivalent functions (ascend_function/)",
+                 "将不支持的 API 替换为等价函数（ascend_function/）"));
+  app.add_option("--affinity", a.options.affine_model,
+                 t("name of the model: NPU-affine APIs that give the same result are taken",
+                   "模型名称：将结果相同的 API 替换为昇腾亲和 API"));
+  app.add_flag("--mixed-precision", a.options.mixed_precision,
+               t("a plain training loop gets autocast and GradScaler", "为简单的训练循环添加 autocast 与 GradScaler"));
+  auto* verify = app.add_option("--verify", a.verify,
+                                t("run this command with SRC on the CPU and with the output on the virtual NPU, and "
+                                  "compare the losses printed",
+                                  "分别用 SRC 在 CPU 上、用输出在虚拟 NPU 上运行该命令，并比较打印的 loss"));
+  for (auto* x : {in_place, diff, check, json}) verify->excludes(x);
+  app.add_flag("--verify-twice", a.verify_twice,
+               t("run SRC twice, to see whether it repeats itself", "将 SRC 运行两次以检查结果是否可复现"))
+      ->needs(verify);
+  app.add_option("--rtol", a.rtol, t("relative difference of losses (default 0.01)", "loss 的相对误差（默认 0.01）"))
+      ->needs(verify)
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--verify-timeout", a.verify_timeout,
+                 t("seconds for each run (default 1800)", "每次运行的秒数上限（默认 1800）"))
+      ->needs(verify)
+      ->check(CLI::PositiveNumber);
   app.add_option("--sarif", a.sarif, t("also write SARIF to this file", "另将 SARIF 写入该文件"));
   app.add_option("--html", a.html, t("also write the page to this file", "另将网页报告写入该文件"));
   app.add_flag("--force", a.force, t("write into an output folder that is not empty", "输出目录非空时也写入"));
@@ -123,6 +148,12 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
   for (const std::string& file : rules) a.options.rules.emplace_back(file);
   for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
   a.from_stdin = input == "-";
+  if (a.from_stdin && !a.verify.empty()) {
+    std::cerr << t("updraft migrate: --verify needs a folder or a file, not standard input\n",
+                   "updraft migrate：--verify 需要文件夹或文件，不能是标准输入\n");
+    status = 2;
+    return false;
+  }
   if (a.from_stdin) return true;
   if (a.in_place) {
     a.options.mode = run::Mode::InPlace;

@@ -17,6 +17,9 @@ struct Arguments {
   std::string last_line;
   std::filesystem::path reports;      ///< folder of the reports; empty: none
   std::filesystem::path sarif, html;  ///< further copies of reports
+  std::string verify;                 ///< a command: both trees are run and their losses compared
+  bool verify_twice = false;          ///< the original is run again, against itself
+  double rtol = 1e-2, verify_timeout = 1800;
 };
 
 /// Returns false where the program is to end with `status` (help, a wrong option: said on stderr).

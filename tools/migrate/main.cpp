@@ -24,6 +24,7 @@
 #include "migrate/report/tensorflow_table.h"
 #include "migrate/report/write.h"
 #include "migrate/run/pipeline.h"
+#include "verify.h"
 
 namespace updraft::migrate {
 namespace {
@@ -151,6 +152,7 @@ int run_tool(Arguments& a) {
   for (const FileResult& f : result.files)
     for (const Finding& finding : f.findings)
       if (finding.rule == "IO004") return 1;  // something could not be written
+  if (!a.verify.empty()) verify(a);
   if (!a.check) return 0;
   for (const FileResult& f : result.files)
     if (f.changed) return 1;
