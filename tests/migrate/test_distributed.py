@@ -21,7 +21,7 @@ def tool():
     if "UPDRAFT_MIGRATE" in os.environ:
         return os.environ["UPDRAFT_MIGRATE"]
     from updraft import home
-    return str(home() / "bin" / "updraft-migrate")
+    return str(pathlib.Path(home()) / "bin" / "updraft-migrate")
 
 
 def run(*command, cwd, **variables):
