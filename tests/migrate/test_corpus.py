@@ -1,12 +1,14 @@
 """The corpus (corpus/*.case): what the tool makes of each case, and whether that runs on torch_npu."""
 
 import ast
+import collections
 import difflib
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -81,6 +83,21 @@ def executed(tmp_path_factory):
 def test_expectation_runs(executed, case):
     error, _ = executed[case.id]
     assert not error, f"{case.topic}.case:{case.line}: what the case expects does not run on torch_npu\n{error}"
+
+
+def test_every_defect_has_three_cases():
+    with open(corpus_reader.CORPUS / "defects.toml", "rb") as file:
+        defects = tomllib.load(file)
+    shown = collections.Counter(case.defect for case in CASES if case.defect)
+    assert set(shown) <= set(defects), set(shown) - set(defects)
+    few = {name: shown[name] for name, defect in defects.items() if shown[name] + len(defect.get("tests", [])) < 3}
+    assert not few, f"three variants of each defect are wanted: {few}"
+
+
+def test_the_page_is_written_from_the_labels():
+    script = HERE.parents[1] / "tools" / "migrate_facts" / "comparison.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

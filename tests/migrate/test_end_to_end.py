@@ -39,7 +39,7 @@ SCRIPTS = {
         ("{torch.cuda.get_device_name(0)", "{torch.npu.get_device_name(0)"),
     ], r"loss:? [\d.]+|sample:[\s\S]*"),
     "imagenet": ("imagenet", "main.py", ["--dummy", "--pictures", "24", "--batch-size", "8", "--image-size", "32", "--classes", "4", "--epochs", "1",
-                                         "--workers", "0", "--seed", "0", "--gpu", "0", "--amp", "--print-freq", "1"], [
+                                         "--workers", "0", "--seed", "0", "--gpu", "0", "--lr", "0.01", "--print-freq", "1"], [
         IMPORT,
         ('default="nccl"', 'default="hccl"'),
         ("torch.cuda.device_count()", "torch.npu.device_count()"),

@@ -90,6 +90,40 @@ Context comparison(const Sites& s, NodeId comparison, NodeId mine, rules::Value 
   return best;
 }
 
+/// What takes the value of a call: device in device = typer.Option("cuda"), def f(device=Option("cuda")).
+std::string target_of(const syntax::Tree& tree, NodeId call) {
+  const NodeId up = tree.parent(call);
+  if (tree[call].field != Field::Right && tree[call].field != Field::Value) return {};
+  switch (tree.kind(up)) {
+    case Kind::Assignment: return last_name(tree, tree.child(up, Field::Left));
+    case Kind::DefaultParameter:
+    case Kind::TypedDefaultParameter:
+    case Kind::KeywordArgument: return std::string(tree.text(tree.child(up, Field::Name)));
+    default: return {};
+  }
+}
+
+/// The option before a value in a command line: ["train.py", "--device", "cuda"].
+bool follows_option(const syntax::Tree& tree, NodeId list, NodeId item, rules::Value value) {
+  NodeId before = kNone;
+  for (NodeId c : tree.children(list)) {
+    if (c == item) break;
+    before = c;
+  }
+  const NodeId text = tree.kind(before) == Kind::String ? first_content(tree, before) : kNone;
+  return text != kNone && tree.text(text).starts_with("-") && says(tree.text(text), value);
+}
+
+/// Literal["cuda", "cpu"] in an annotation.
+bool of_literal_type(const syntax::Tree& tree, NodeId literal, rules::Value value) {
+  NodeId up = tree.parent(literal);
+  for (int depth = 0; depth < 4 && up != kNone; ++depth, up = tree.parent(up)) {
+    const std::string_view text = tree.text(up);
+    if (text.starts_with("Literal[") || text.starts_with("typing.Literal[")) return has_peer(tree, up, value);
+  }
+  return false;
+}
+
 /// The parameter that a value stands for in pytest.mark.parametrize("a, device", [(1, "cuda"), pytest.param(2,
 /// "cpu")]).
 std::string parametrized(const syntax::Tree& tree, NodeId literal) {
@@ -127,6 +161,15 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
   const NodeId callee = tree.child(call, Field::Function);
   const std::string method = last_name(tree, callee);
   const NodeId first = tree.child(list, std::size_t{0});
+  // flags.DEFINE_string("device", "cuda", …)
+  if (method.starts_with("DEFINE_") && mine != first && tree.kind(first) == Kind::String)
+    if (const NodeId key = first_content(tree, first); key != kNone && says(tree.text(key), value))
+      return {"option", Confidence::Likely};
+  static constexpr std::array<std::string_view, 8> options = {"Option", "Argument", "Field",     "field",
+                                                              "attrib", "ib",       "StringVar", "Param"};
+  if (mine == first && std::find(options.begin(), options.end(), method) != options.end() &&
+      says(target_of(tree, call), value))
+    return {"option", Confidence::Likely};
   if (tree.kind(callee) == Kind::Attribute) {
     const NodeId object = tree.child(callee, Field::Object);
     if ((method == "startswith" || method == "endswith" || method == "split" || method == "replace" ||
@@ -169,7 +212,9 @@ Context keyword(const Sites& s, NodeId keyword, rules::Value value, bool peer) {
   const std::string_view name = tree.text(tree.child(keyword, Field::Name));
   if (says(name, value)) return {"named", Confidence::Likely};
   const NodeId list = tree.parent(keyword);
-  if (name == "default" || name == "choices" || name == "const" || name == "value") {
+  if (name == "default" || name == "choices" || name == "const" || name == "value" || name == "fallback" ||
+      name == "default_value") {
+    if (says(target_of(tree, tree.parent(list)), value)) return {"option", Confidence::Likely};
     // parser.add_argument("--device", default="cuda"), click.option, st.selectbox
     for (NodeId a : tree.children(list)) {
       if (tree.kind(a) != Kind::String) continue;
@@ -360,6 +405,9 @@ std::vector<Edit> backend_edits(const syntax::Tree& tree, NodeId literal) {
 Context context(const Sites& s, NodeId literal, rules::Value value) {
   const syntax::Tree& tree = s.tree();
   if (says(parametrized(tree, literal), value)) return {"named", Confidence::Likely};
+  if (of_literal_type(tree, literal, value)) return {"conditional", Confidence::Likely};
+  if (tree.kind(tree.parent(literal)) == Kind::List && follows_option(tree, tree.parent(literal), literal, value))
+    return {"option", Confidence::Likely};
   NodeId mine = literal;
   bool peer = false;
   for (NodeId up = tree.parent(mine); up != kNone; mine = up, up = tree.parent(up)) {
