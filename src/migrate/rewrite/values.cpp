@@ -55,7 +55,10 @@ class Values {
     if (!candidates.empty()) value = s_.module.local(callee);
     for (const rules::Rule* rule : candidates)
       if (s_.applies(*rule))
-        if (const auto confidence = matches(*rule, callee, value)) arguments(*rule, list, *confidence);
+        if (const auto confidence = matches(*rule, callee, value)) {
+          arguments(*rule, list, *confidence);
+          if (!rule->absent.empty()) supply(*rule, call, list, *confidence);
+        }
     for (NodeId argument : tree_.children(list)) {
       if (tree_.kind(argument) != Kind::KeywordArgument) continue;
       for (const rules::Rule* rule : s_.rules.keywords(tree_.text(tree_.child(argument, Field::Name)))) {
@@ -104,6 +107,35 @@ class Values {
       } else if (position++ == rule.position && rule.position >= 0) {
         mark(argument, rule, confidence);
       }
+    }
+  }
+
+  /// A parameter whose default is a GPU is left out: it is written.
+  void supply(const rules::Rule& rule, NodeId call, NodeId list, Confidence confidence) {
+    int position = 0;
+    NodeId first = kNone;
+    for (NodeId argument : tree_.children(list)) {
+      const Kind kind = tree_.kind(argument);
+      if (first == kNone) first = argument;
+      if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) return;  // it may be in there
+      if (kind == Kind::KeywordArgument) {
+        if (tree_.text(tree_.child(argument, Field::Name)) == rule.parameter) return;
+      } else if (position++ == rule.position) {
+        return;
+      }
+    }
+    if (s_.kept(call) || npu_has_its_own(tree_, call)) return;
+    const bool in_place = rule.position == 0;
+    const std::uint32_t at = in_place ? tree_[list].begin + 1 : tree_[list].end - 1;
+    const std::string value = in_place ? rule.absent : rule.parameter + "=" + rule.absent;
+    const std::string text = value + (in_place && first != kNone ? ", " : "");
+    Finding& f = s_.add(rule, call, confidence);
+    if (!in_place && first != kNone) {
+      NodeId last = first;
+      for (NodeId argument : tree_.children(list)) last = argument;
+      f.edits.push_back({tree_[last].end, tree_[last].end, ", " + value});
+    } else {
+      f.edits.push_back({at, at, text});
     }
   }
 

@@ -81,7 +81,7 @@ class Reader {
   Rule one(const YAML::Node& node, const std::string& framework) const {
     if (!node.IsMap()) fail(node, "a rule is a mapping");
     only(node, {"id", "match", "name", "except", "to", "table", "exact", "call", "parameter", "position", "value",
-                "literal", "context", "category", "confidence", "reason", "suggestion", "examples"});
+                "literal", "absent", "context", "category", "confidence", "reason", "suggestion", "examples"});
     Rule rule;
     rule.framework = framework;
     rule.source = fmt::format("{}:{}", source_, node.Mark().line + 1);
@@ -101,6 +101,7 @@ class Reader {
     if (node["value"])
       rule.value = choice<Value>(node["value"], "value", std::array{"none", "device", "backend", "literal"});
     if (node["literal"]) rule.literal = text(node["literal"], "literal");
+    if (node["absent"]) rule.absent = text(node["absent"], "absent");
     if (node["context"]) rule.context = text(node["context"], "context");
     try {
       if (node["category"]) rule.category = category_of(text(node["category"], "category"));
@@ -135,6 +136,7 @@ class Reader {
       fail(node, "a rule on strings needs a context, and value: device or backend");
     if (rule.match == Match::Argument && rule.parameter.empty())
       fail(node, "a rule on arguments needs the parameter's name");
+    if (!rule.absent.empty() && rule.match != Match::Argument) fail(node, "absent is for rules on arguments");
     if ((rule.match == Match::Argument || rule.match == Match::Keyword) && rule.value == Value::None)
       fail(node, "value is missing: device, backend or literal");
     if (!rule.table.empty() && (rule.table != "torch_cuda" || rule.match != Match::Api))

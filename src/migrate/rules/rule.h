@@ -42,6 +42,7 @@ struct Rule {
   int position = -1;      ///< Argument: from 0; -1: keyword only
   Value value = Value::None;
   std::string literal;
+  std::string absent;   ///< Argument: source text of the value where a call leaves it out; empty: nothing is added
   std::string context;  ///< String
   Category category = Category::Change;
   Confidence confidence = Confidence::Certain;
