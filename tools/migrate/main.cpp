@@ -80,6 +80,14 @@ void summary(const ProjectResult& result, const Arguments& a) {
   if (!a.reports.empty()) fmt::print(stderr, "{}\n", a.reports.string());
 }
 
+/// Every use of TensorFlow is a finding, for the spreadsheet; those of which there is nothing to say would drown the
+/// rest on a page.
+void leave_out_inventory(ProjectResult& result) {
+  for (FileResult& f : result.files)
+    std::erase_if(f.findings,
+                  [](const Finding& finding) { return finding.rule == "TF900" && finding.category == Category::Note; });
+}
+
 /// What users of convert_tf2npu see.
 void guide_words(const ProjectResult& result, const Arguments& a) {
   for (const FileResult& f : result.files)
@@ -136,8 +144,9 @@ int run_tool(Arguments& a) {
       files.push_back({"api_analysis_report.xlsx", report::api_analysis_table(result)});
     }
     const std::string name = a.options.analysis ? "analysis_report" : "migration_report";
-    files.push_back({name + ".html", report::html(result)});
     files.push_back({name + ".json", report::json(result)});
+    if (a.options.framework == "tensorflow") leave_out_inventory(result);
+    files.push_back({name + ".html", report::html(result)});
     files.push_back({name + ".sarif", report::sarif(result)});
     if (!a.options.analysis) files.push_back({"migration.diff", report::unified_diff(result)});
     report::write_files(a.reports, files);
