@@ -236,6 +236,7 @@ bool keyed_by_device(const syntax::Tree& tree, NodeId dictionary, rules::Value v
   if (tree.kind(up) != Kind::Assignment) return false;
   const std::string name = last_name(tree, tree.child(up, Field::Left));
   bool asked = of_torch_cuda;
+  if (tree.size() > 100000) return false;  // looked through for each dictionary
   for (NodeId id = 0; id < tree.size(); ++id) {
     NodeId key = kNone;
     if (tree.kind(id) == Kind::Subscript && last_name(tree, tree.child(id, Field::Value)) == name)
@@ -295,8 +296,20 @@ bool has_twin(const syntax::Tree& tree, NodeId statement) {
     }
   }
   if (wanted == mine) return false;
-  for (NodeId other : tree.children(tree.parent(statement)))
-    if (other != statement && subject(other) == wanted) return true;
+  // among the neighbours: a module may have millions of statements
+  constexpr int kNear = 8;
+  NodeId other = tree[statement].next;
+  for (int n = 0; n < kNear && other != kNone; ++n, other = tree[other].next)
+    if (subject(other) == wanted) return true;
+  other = statement;
+  for (int n = 0; n < kNear; ++n) {
+    const NodeId parent = tree.parent(statement);
+    if (other <= parent + 1) break;
+    NodeId before = other - 1;
+    while (tree.parent(before) != parent) before = tree.parent(before);
+    other = before;
+    if (subject(other) == wanted) return true;
+  }
   return false;
 }
 
