@@ -10,7 +10,7 @@ _LABEL = re.compile(r"(?<![A-Za-z])(?:[A-Za-z0-9]+[_./-])*" + _WORD + r"(?![A-Za
 # between a label and its number: "loss after epoch 3: ", 'loss': tensor(
 _BETWEEN = re.compile(r"""["')\]]*(?:\s+(?:after|at|in|of|for|on|is|was))*
                           (?:[\s(\[]*(?:epoch|step|iter(?:ation)?|batch)\s*[:#=\[]?\s*\d+(?:\s*/\s*\d+)?[\])]*)?
-                          (?:[\s:=>(\[|,]|-(?![\d.]))*(?:tensor\(|np\.float\d+\()?[\s\[]*""", re.IGNORECASE | re.VERBOSE)
+                          (?:[\s:=>(\[|,]|-(?!\d|\.|inf|nan))*(?:tensor\(|np\.float\d+\()?[\s\[]*""", re.IGNORECASE | re.VERBOSE)
 _VALUE = re.compile(_NUMBER + r"(?![\w/])(?!\.\d)", re.IGNORECASE)
 _AVERAGE = re.compile(r"\s*\(\s*(" + _NUMBER + r")\s*%?\s*\)", re.IGNORECASE)
 FIRST = 3  # what is computed before errors have grown is compared more strictly

@@ -21,7 +21,8 @@ void import_torch_npu(Sites& s, Confidence least) {
   }();
   // before an import that itself becomes one of torch.npu
   const bool before = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
-    return f.applied && f.begin >= tree[chosen].begin && f.end <= tree[chosen].end;
+    return f.applied && f.begin >= tree[chosen].begin && f.end <= tree[chosen].end &&
+           std::any_of(f.edits.begin(), f.edits.end(), [](const Edit& e) { return e.begin < e.end; });
   });
   Finding& f = s.add(rule, chosen, Confidence::Certain, "torch_npu");
   f.edits.push_back(insert_line(tree, chosen, "import torch_npu", before));

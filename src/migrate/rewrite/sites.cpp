@@ -6,6 +6,7 @@
 #include "migrate/rewrite/distributed/data_parallel.h"
 #include "migrate/rewrite/facts.h"
 #include "migrate/rewrite/hints/hints.h"
+#include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/tensorflow/options.h"
 
 namespace updraft::migrate::rewrite {
@@ -77,6 +78,7 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   values(s);
   environment(s);
   if (framework == "pytorch" && !extras.conversion) data_parallel(s);
+  if (extras.facts && extras.chosen) options(s, *extras.chosen, *extras.facts);
   if (extras.facts) facts(s, *extras.facts);
   if (extras.facts && framework == "pytorch") hints(s, *extras.facts);
   if (extras.conversion) extras.conversion->add(s);

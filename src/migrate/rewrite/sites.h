@@ -61,12 +61,14 @@ std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet
 bool is_entry(const syntax::Tree& tree);
 
 struct Facts;
+struct Chosen;     // options/options.h
 class Conversion;  // to several cards: distributed/conversion.h
 /// What a run may ask for beside the rules; null: not asked for.
 struct Extras {
   const Facts* facts = nullptr;
   const Conversion* conversion = nullptr;
   const TensorFlowOptions* tensorflow = nullptr;
+  const Chosen* chosen = nullptr;
 };
 
 /// All of them, in order; findings by position.

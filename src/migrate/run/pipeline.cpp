@@ -13,6 +13,7 @@
 #include "migrate/names/module.h"
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/facts.h"
+#include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/builtin.h"
 #include "migrate/run/file.h"
@@ -74,6 +75,7 @@ class Run {
         threads_(options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {
     load_rules(options, rules_);
     words_.emplace(rules_.triggers(options.framework));
+    chosen_ = {options.specify_device, options.similar, options.mixed_precision, options.affine_model};
     if (options.framework == "pytorch") {
       facts_.emplace();
       facts_->version = options.version.empty() ? std::size(kTorchVersions) - 1 : nearest_torch(options.version);
@@ -177,7 +179,8 @@ class Run {
       wanted_[i] =
           e.kind != FileKind::Python ||
           ((options_.analysis || options_.framework == "tensorflow") && text.find(framework) != std::string::npos) ||
-          words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_));
+          words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
+          rewrite::options_may_apply(text, chosen_);
       if (e.kind != FileKind::Python) return;
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
@@ -247,7 +250,8 @@ class Run {
     return rewrite::python(module, rules_, options_.framework, options_.least,
                            {.facts = facts_ ? &*facts_ : nullptr,
                             .conversion = conversion_ ? &*conversion_ : nullptr,
-                            .tensorflow = &options_.tensorflow});
+                            .tensorflow = &options_.tensorflow,
+                            .chosen = &chosen_});
   }
 
   const Options& options_;
@@ -255,6 +259,7 @@ class Run {
   rules::RuleSet rules_;
   std::optional<source::Words> words_;
   std::optional<rewrite::Facts> facts_;
+  rewrite::Chosen chosen_;
   Tree tree_;
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
@@ -302,6 +307,21 @@ FileResult migrate_text(const std::string& path, std::string text, const Options
   return Run(options).text(path, std::move(text));
 }
 
+namespace {
+
+/// Functions in place of what the NPU lacks, where a source has come to import them.
+void write_equivalents(const fs::path& folder, const ProjectResult& result) {
+  const bool used = std::any_of(result.files.begin(), result.files.end(), [](const FileResult& f) {
+    return f.changed && f.after.find("ascend_function") != std::string::npos;
+  });
+  if (!used) return;
+  fs::create_directories(folder / "ascend_function");
+  for (const rewrite::NewFile& file : rewrite::equivalents())
+    replace_file(folder / file.path, file.text, folder / file.path);
+}
+
+}  // namespace
+
 void write_output(const Options& options, ProjectResult& result) {
   if (options.mode == Mode::Report) return;
   const bool one = fs::is_regular_file(options.input);
@@ -318,6 +338,7 @@ void write_output(const Options& options, ProjectResult& result) {
         f.findings.push_back(failure("IO004", error.text(), "无法写入：" + error.text()));
       }
     }
+    write_equivalents(root, result);
     return;
   }
   const Tree tree = walk(options.input);
@@ -366,6 +387,7 @@ void write_output(const Options& options, ProjectResult& result) {
     f.findings.push_back(failure("IO004", what, "无法写入输出：" + what));
     result.files.push_back(std::move(f));
   }
+  write_equivalents(options.output, result);
   for (const std::string& folder : tree.folders) {  // modes last: a folder may be read-only
     const fs::perms mode = fs::status(tree.root / folder, error).permissions();
     if (!error) fs::permissions(options.output / folder, mode | fs::perms::owner_all, error);

@@ -1,0 +1,275 @@
+// -m: autocast around the forward pass and a GradScaler, in a loop that is plainly forward, loss.backward(),
+// optimizer.step().
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "migrate/rewrite/insert_import.h"
+#include "migrate/rewrite/options/options.h"
+
+namespace updraft::migrate::rewrite {
+namespace {
+
+/// A statement of the form OBJECT.METHOD(…).
+struct MethodCall {
+  NodeId call = kNone, object = kNone;
+  std::string_view method;
+
+  explicit operator bool() const noexcept { return call != kNone; }
+};
+
+MethodCall method_call(const syntax::Tree& tree, NodeId statement) {
+  if (tree.kind(statement) != Kind::ExpressionStatement) return {};
+  const NodeId call = tree.child(statement, std::size_t{0});
+  if (tree.kind(call) != Kind::Call) return {};
+  const NodeId function = tree.child(call, Field::Function);
+  if (tree.kind(function) != Kind::Attribute) return {};
+  return {call, tree.child(function, Field::Object), tree.text(tree.child(function, Field::Attribute))};
+}
+
+bool compound(Kind kind) noexcept {
+  return kind == Kind::If || kind == Kind::For || kind == Kind::While || kind == Kind::With || kind == Kind::Try ||
+         kind == Kind::Function || kind == Kind::Class || kind == Kind::Decorated;
+}
+
+/// What a statement assigns to, and from what: a, b = f(x).
+struct Assigned {
+  std::set<std::string_view> names;
+  NodeId value = kNone;
+};
+
+Assigned assigned(const syntax::Tree& tree, NodeId statement) {
+  Assigned a;
+  if (tree.kind(statement) != Kind::ExpressionStatement) return a;
+  const NodeId inner = tree.child(statement, std::size_t{0});
+  if (tree.kind(inner) != Kind::Assignment && tree.kind(inner) != Kind::AugmentedAssignment) return a;
+  a.value = tree.child(inner, Field::Right);
+  const NodeId left = tree.child(inner, Field::Left);
+  for (NodeId id = left; id != kNone && id < tree[left].last; ++id)
+    if (tree.kind(id) == Kind::Identifier && tree[id].field != Field::Attribute) a.names.insert(tree.text(id));
+  return a;
+}
+
+/// Moves and changes of shape say nothing about a model.
+bool moves(std::string_view method) noexcept {
+  static constexpr std::array<std::string_view, 14> known = {
+      "cuda", "npu",  "to",    "cpu",       "view", "reshape",    "long",
+      "int",  "size", "float", "unsqueeze", "item", "contiguous", "requires_grad_"};
+  return std::find(known.begin(), known.end(), method) != known.end();
+}
+
+bool computes(const syntax::Tree& tree, NodeId value) {
+  for (NodeId id = value; id != kNone && id < tree[value].last; ++id) {
+    if (tree.kind(id) != Kind::Call) continue;
+    const NodeId function = tree.child(id, Field::Function);
+    if (tree.kind(function) != Kind::Attribute || !moves(tree.text(tree.child(function, Field::Attribute))))
+      return true;
+  }
+  return tree.kind(value) == Kind::Binary;
+}
+
+bool is_optimizer(const Sites& s, NodeId object) {
+  const Value v = s.module.value(object);
+  if (v.what == What::Instance || v.what == What::Api) return v.name.find("optim") != std::string::npos;
+  std::string name(s.tree().text(object));
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return v.what == What::Unknown && (name.find("optim") != std::string::npos || name == "opt");
+}
+
+std::size_t line_start(std::string_view text, std::size_t at) {
+  return at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is 0
+}
+
+class Loop {
+ public:
+  Loop(const Sites& s, NodeId backward) : s_(s), tree_(s.tree()), backward_(backward) {
+    const NodeId block = tree_.parent(backward);
+    for (NodeId id : tree_.children(block)) statements_.push_back(id);
+    at_ = static_cast<std::size_t>(std::find(statements_.begin(), statements_.end(), backward) - statements_.begin());
+  }
+
+  /// Why the loop is not plain; empty where it is.
+  std::string look() {
+    const MethodCall call = method_call(tree_, backward_);
+    loss_ = call.object;
+    if (tree_.kind(loss_) != Kind::Identifier) return "what backward() is called on has no name";
+    NodeId loop = kNone;
+    for (NodeId up = tree_.parent(backward_); up != kNone && tree_.kind(up) != Kind::Function; up = tree_.parent(up))
+      if (tree_.kind(up) == Kind::For || tree_.kind(up) == Kind::While) loop = up;
+    if (loop == kNone) return "it stands in no loop of its function";
+    if (const std::string problem = find_step(); !problem.empty()) return problem;
+    return find_forward();
+  }
+
+  std::vector<Edit> edits(const std::string& scaler) const {
+    const std::string_view text = tree_.text();
+    const std::string newline = text.find("\r\n") != std::string_view::npos ? "\r\n" : "\n";
+    const std::size_t start = line_start(text, tree_[first_].begin);
+    const std::string indent(text.substr(start, tree_[first_].begin - start));
+    const std::string unit = indent.find('\t') != std::string::npos ? "\t" : "    ";
+    std::vector<Edit> edits;
+    edits.push_back({tree_[first_].begin, tree_[first_].begin,
+                     "with torch.autocast(\"npu\", dtype=torch.float16):" + newline + indent + unit});
+    for (std::size_t line = text.find('\n', tree_[first_].begin) + 1; line != 0 && line < tree_[last_].end;
+         line = text.find('\n', line) + 1) {
+      if (text[line] == '\n' || text[line] == '\r' || within_string(line)) continue;
+      const auto place = static_cast<std::uint32_t>(line);
+      edits.push_back({place, place, unit});
+    }
+    edits.push_back(s_.replace(loss_, scaler + ".scale(" + std::string(tree_.text(loss_)) + ")"));
+    const std::string optimizer(tree_.text(method_call(tree_, step_).object));
+    for (NodeId clip : clips_)
+      edits.push_back(
+          {tree_[clip].begin, tree_[clip].begin, scaler + ".unscale_(" + optimizer + ")" + newline + indent});
+    edits.push_back(s_.replace(method_call(tree_, step_).call,
+                               scaler + ".step(" + optimizer + ")" + newline + indent + scaler + ".update()"));
+    return edits;
+  }
+
+ private:
+  std::string find_step() {
+    for (std::size_t i = at_ + 1; i < statements_.size(); ++i) {
+      const NodeId id = statements_[i];
+      const std::string_view text = tree_.text(id);
+      const MethodCall call = method_call(tree_, id);
+      if (call && call.method == "step" && is_optimizer(s_, call.object)) {
+        if (tree_.child(tree_.child(call.call, Field::Arguments), std::size_t{0}) != kNone)
+          return "optimizer.step takes a closure";
+        step_ = id;
+        break;
+      }
+      if (text.find("clip_grad_") != std::string_view::npos && !compound(tree_.kind(id))) {
+        if (clips_.empty()) clips_.push_back(id);  // unscaled once
+        continue;
+      }
+      if (compound(tree_.kind(id))) return "between backward() and step() stands a statement with a block";
+      if (text.find("grad") != std::string_view::npos) return "gradients are used between backward() and step()";
+      if (call && call.method == "backward") return "there is a second backward() before step()";
+    }
+    if (step_ == kNone) return "no optimizer.step() follows in the same block";
+    for (NodeId id : {backward_, step_})
+      if (!alone(id)) return "several statements share a line";
+    return clips_.empty() || alone(clips_[0]) ? "" : "several statements share a line";
+  }
+
+  /// The statements from which the loss comes, back to the model's call.
+  std::string find_forward() {
+    std::set<std::string_view> wanted = {tree_.text(loss_)};
+    std::size_t from = at_, to = at_;
+    for (std::size_t i = at_; i-- > 0;) {
+      const NodeId id = statements_[i];
+      if (compound(tree_.kind(id))) {
+        if (to == at_) return "the loss is computed in a block of its own";
+        break;
+      }
+      const Assigned a = assigned(tree_, id);
+      if (a.value == kNone ||
+          std::none_of(a.names.begin(), a.names.end(), [&](std::string_view n) { return wanted.contains(n); }))
+        continue;
+      if (!computes(tree_, a.value)) continue;
+      from = i;
+      if (to == at_) to = i;
+      for (NodeId n = a.value; n < tree_[a.value].last; ++n)
+        if (tree_.kind(n) == Kind::Identifier && tree_[n].field != Field::Attribute) wanted.insert(tree_.text(n));
+    }
+    if (to == at_) return "where the loss comes from does not stand in the same block";
+    first_ = statements_[from];
+    last_ = statements_[to];
+    for (std::size_t i = from; i <= to; ++i)
+      if (!alone(statements_[i])) return "several statements share a line";
+    return "";
+  }
+
+  /// Nothing but blanks before it on its line, nothing but a comment behind it.
+  bool alone(NodeId id) const {
+    const std::string_view text = tree_.text();
+    const std::size_t start = line_start(text, tree_[id].begin);
+    if (text.substr(start, tree_[id].begin - start).find_first_not_of(" \t") != std::string_view::npos) return false;
+    const std::size_t next = text.find_first_not_of(" \t\r", tree_[id].end);
+    return next == std::string_view::npos || text[next] == '\n' || text[next] == '#';
+  }
+
+  bool within_string(std::size_t at) const {
+    for (NodeId id = first_; id < tree_[last_].last; ++id)
+      if (tree_.kind(id) == Kind::String && tree_[id].begin < at && at < tree_[id].end) return true;
+    return false;
+  }
+
+  const Sites& s_;
+  const syntax::Tree& tree_;
+  NodeId backward_, loss_ = kNone, step_ = kNone, first_ = kNone, last_ = kNone;
+  std::vector<NodeId> statements_, clips_;
+  std::size_t at_ = 0;
+};
+
+bool has_mixed_precision(std::string_view text) {
+  for (std::string_view word : {"autocast", "GradScaler", "amp.initialize", "amp.scale_loss", "accelerator.backward",
+                                "deepspeed", ".half()", "torch.bfloat16", "scaler.scale("})
+    if (text.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+/// `torch` is torch where the loop stands.
+bool torch_is_torch(const Sites& s, NodeId node) {
+  const auto* bindings = s.module.scopes().lookup("torch", s.module.scopes().of(node));
+  return bindings && std::all_of(bindings->begin(), bindings->end(), [](const names::Binding& b) {
+           return b.how == names::Bind::Import && b.name.empty() && rules::under(b.module, "torch");
+         });
+}
+
+/// The new object is made once, at module level: behind the imports, or before the loop where that stands there.
+Edit make_scaler(const Sites& s, NodeId backward, const std::string& name) {
+  const syntax::Tree& tree = s.tree();
+  NodeId top = backward;
+  while (tree.parent(top) != 0) top = tree.parent(top);
+  const std::string line = name + " = torch.amp.GradScaler(\"npu\")";
+  if (tree.kind(top) != Kind::Function && tree.kind(top) != Kind::Class && tree.kind(top) != Kind::Decorated)
+    return insert_line(tree, top, line, true);
+  NodeId last = kNone;
+  for (NodeId id : tree.children(0)) {
+    if (id >= top) break;
+    const Kind kind = tree.kind(id);
+    if (kind == Kind::Import || kind == Kind::ImportFrom) last = id;
+  }
+  return last == kNone ? insert_line(tree, top, line, true) : insert_line(tree, last, "\n" + line, false);
+}
+
+}  // namespace
+
+void mixed_precision(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  if (!s.about_torch || has_mixed_precision(tree.text())) return;
+  std::vector<NodeId> found;
+  for (NodeId id = 0; id < tree.size(); ++id)
+    if (const MethodCall call = method_call(tree, id); call && call.method == "backward") found.push_back(id);
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT721";
+    return r;
+  }();
+  for (NodeId id : found) {
+    if (s.kept(id)) continue;
+    Loop loop(s, id);
+    std::string hindrance = found.size() > 1 ? "the file has several backward passes" : loop.look();
+    if (hindrance.empty() && !torch_is_torch(s, id)) hindrance = "the name torch is not torch here";
+    Finding& f = s.add(rule, id, hindrance.empty() ? Confidence::Likely : Confidence::Review, "torch.autocast");
+    if (!hindrance.empty()) {
+      f.message = {"mixed precision (-m) is for you to add here: " + hindrance,
+                   "此处的混合精度（-m）需手动添加：" + hindrance};
+      continue;
+    }
+    f.message = {
+        "mixed precision (-m): the forward pass runs under autocast in float16, and the scaled loss keeps small "
+        "gradients",
+        "混合精度（-m）：前向计算在 autocast 下以 float16 运行，并通过缩放 loss 保留较小的梯度"};
+    std::string scaler = "scaler";
+    while (tree.text().find(scaler) != std::string_view::npos) scaler = "amp_" + scaler;
+    f.edits = loop.edits(scaler);
+    f.edits.push_back(make_scaler(s, id, scaler));
+  }
+}
+
+}  // namespace updraft::migrate::rewrite

@@ -1,0 +1,110 @@
+// -sim: what the product lacks becomes a function of ascend_function/, which stands in the output.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+
+#include "migrate/rewrite/insert_import.h"
+#include "migrate/rewrite/options/options.h"
+#include "migrate/support/torch_dispatch.h"
+
+namespace updraft::migrate::options {
+std::string_view embedded(std::string_view name);
+std::span<const std::string_view> embedded_names();
+}  // namespace updraft::migrate::options
+
+namespace updraft::migrate::rewrite {
+namespace {
+
+/// The files say themselves what they replace: "# replaces torch.var_mean" above a def or class.
+std::unordered_map<std::string_view, std::string_view> read_names() {
+  std::unordered_map<std::string_view, std::string_view> names;
+  constexpr std::string_view mark = "\n# replaces ";
+  for (std::string_view file : options::embedded_names()) {
+    const std::string_view text = options::embedded(file);
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string_view::npos;) {
+      at += mark.size();
+      const std::string_view api = text.substr(at, text.find('\n', at) - at);
+      const std::size_t word = text.find(' ', at + api.size()) + 1;
+      names.emplace(api, text.substr(word, text.find_first_of("(:", word) - word));
+    }
+  }
+  return names;
+}
+
+const rules::Rule& replaced() {
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT711";
+    return r;
+  }();
+  return rule;
+}
+
+const rules::Rule& imported() {
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT712";
+    r.message = {"the folder ascend_function, beside the sources, holds the functions that the NPU lacks (-sim)",
+                 "源码旁的 ascend_function 目录提供 NPU 不支持的函数的等价实现（-sim）"};
+    return r;
+  }();
+  return rule;
+}
+
+}  // namespace
+
+std::vector<NewFile> equivalents() {
+  std::vector<NewFile> files;
+  for (std::string_view name : options::embedded_names())
+    files.push_back({"ascend_function/" + std::string(name), options::embedded(name)});
+  return files;
+}
+
+std::string_view equivalent(std::string_view api) {
+  static const auto names = read_names();
+  const auto found = names.find(api);
+  return found == names.end() ? std::string_view{} : found->second;
+}
+
+void similar(Sites& s, const Facts& facts) {
+  const syntax::Tree& tree = s.tree();
+  if (s.module.path().starts_with("ascend_function/")) return;
+  bool any = false;
+  for (const Use& use : uses_under(s, {"torch"})) {
+    const std::string_view name = equivalent(use.value.name);
+    if (name.empty() || s.done[use.node] || s.kept(use.node)) continue;
+    const bool missing = lookup_torch(use.value.name, facts.version, facts.product).support == Support::no;
+    if (!missing && runs_on(use.value.name) != RunsOn::cpu) continue;
+    const std::string to = "ascend_function." + std::string(name);
+    // a base of a class, an isinstance: the type itself is meant
+    const bool type = use.call == kNone && std::isupper(static_cast<unsigned char>(name[0]));
+    Finding& f =
+        s.add(replaced(), use.node, type || !use.value.sure ? Confidence::Review : Confidence::Certain, use.value.name);
+    f.suggestion = to;
+    f.message = {fmt::format("{} is not supported on {}: {} gives the same result by supported operators (-sim)",
+                             use.value.name, name_of(facts.product, Language::en), to),
+                 fmt::format("{} 不支持 {}：{} 由受支持的算子组成，结果相同（-sim）",
+                             name_of(facts.product, Language::zh), use.value.name, to)};
+    f.edits.push_back(s.replace(use.node, to));
+    if (f.confidence != Confidence::Review) s.done[use.node] = any = true;
+  }
+  if (!any || first_import(s, "ascend_function") != kNone) return;
+  const NodeId torch = first_import(s, "torch");
+  const NodeId chosen = torch != kNone ? torch : first_statement(tree);
+  if (chosen == kNone) return;
+  // a script in a folder is started with that folder on sys.path, not the project's
+  const auto depth = std::count(s.module.path().begin(), s.module.path().end(), '/');
+  std::string line = "import ascend_function";
+  if (depth > 0 && is_entry(tree)) {
+    std::string up;
+    for (auto i = depth; i > 0; --i) up += ", \"..\"";
+    line = "import os\nimport sys\nsys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__))" + up +
+           "))\n" + line;
+  }
+  Finding& f = s.add(imported(), chosen, Confidence::Certain, "ascend_function");
+  f.edits.push_back(insert_line(tree, chosen, line, torch == kNone));
+}
+
+}  // namespace updraft::migrate::rewrite

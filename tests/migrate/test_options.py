@@ -1,0 +1,240 @@
+"""The options -s, -sim, -a and -m of the guide's command line: what they change, what they leave, and that it runs."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+TRAIN = """import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+def train(model, loader, criterion, optimizer):
+    for step, (x, y) in enumerate(loader):
+        x, y = x.cuda(), y.cuda()
+        optimizer.zero_grad()
+        output = model(x)  # forward
+        # the loss
+        loss = criterion(output,
+                         y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        print(f"step {step} loss: {loss.item():.4f}")
+
+
+if __name__ == "__main__":
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).cuda()
+    data = [(torch.randn(4, 8), torch.randint(0, 3, (4,))) for _ in range(4)]
+    train(net, data, nn.CrossEntropyLoss(), torch.optim.AdamW(net.parameters(), lr=1e-2))
+"""
+MIXED = """import torch
+import torch_npu
+from torch import nn
+
+scaler = torch.amp.GradScaler("npu")
+
+torch.manual_seed(0)
+
+
+def train(model, loader, criterion, optimizer):
+    for step, (x, y) in enumerate(loader):
+        x, y = x.npu(), y.npu()
+        optimizer.zero_grad()
+        with torch.autocast("npu", dtype=torch.float16):
+            output = model(x)  # forward
+            # the loss
+            loss = criterion(output,
+                             y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        print(f"step {step} loss: {loss.item():.4f}")
+
+
+"""
+
+
+def on_npu(script, folder, **variables):
+    (folder / "run.py").write_text(script)
+    env = {k: v for k, v in os.environ.items() if k not in ("UPDRAFT_DISABLE", "TORCH_DEVICE_BACKEND_AUTOLOAD")}
+    done = subprocess.run([sys.executable, "run.py"], cwd=folder, env=dict(env, UPDRAFT_MEMORY="512M", **variables), capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_mixed_precision(rewrite, tmp_path):
+    after = rewrite(TRAIN, "--mixed-precision")
+    assert after.startswith(MIXED), after
+    assert rewrite(after, "--mixed-precision") == after
+    assert rewrite(after) == after
+    assert rewrite(TRAIN) != after and "autocast" not in rewrite(TRAIN)
+    out = on_npu(after + '    print("scale", scaler.get_scale(), "autocast", torch.is_autocast_enabled("npu"))\n', tmp_path)
+    assert out.count("loss:") == 4 and "nan" not in out and "scale 65536.0" in out
+
+
+LOOP = """import torch
+model, optimizer = torch.nn.Linear(2, 2), None
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in [torch.ones(1, 2)]:
+%s
+"""
+PLAIN = {
+    "one statement": "    loss = model(x).sum()\n    loss.backward()\n    optimizer.step()",
+    "zero_grad between": "    y = model(x)\n    loss = y.sum()\n    optimizer.zero_grad()\n    loss.backward(retain_graph=True)\n    optimizer.step()",
+    "tabs": "\tloss = model(x).sum()\n\tloss.backward()\n\toptimizer.step()",
+    "a text over lines": "    loss = model(x).sum() * len('''a\nb''')\n    loss.backward()\n    optimizer.step()",
+    "moved first": "    x = x.to('cpu')\n    loss = model(x).sum()\n    loss.backward()\n    optimizer.step()",
+}
+NOT_PLAIN = {
+    "accumulated": "    loss = model(x).sum()\n    loss.backward()\n    if x.sum() > 1:\n        optimizer.step()",
+    "a closure": "    loss = model(x).sum()\n    loss.backward()\n    optimizer.step(lambda: loss)",
+    "no name": "    model(x).sum().backward()\n    optimizer.step()",
+    "in a branch": "    if x.sum() > 0:\n        loss = model(x).sum()\n    else:\n        loss = model(x).mean()\n    loss.backward()\n    optimizer.step()",
+    "gradients used": "    loss = model(x).sum()\n    loss.backward()\n    print(model.weight.grad)\n    optimizer.step()",
+    "one line": "    loss = model(x).sum(); loss.backward(); optimizer.step()",
+    "two passes": "    loss = model(x).sum()\n    loss.backward()\n    optimizer.step()\n    other = model(x).sum()\n    other.backward()",
+    "no optimizer": "    loss = model(x).sum()\n    loss.backward()\n    scheduler.step()",
+    "kept": "    loss = model(x).sum()\n    loss.backward()  # updraft: keep\n    optimizer.step()",
+    "autocast already": "    with torch.autocast('cpu'):\n        loss = model(x).sum()\n    loss.backward()\n    optimizer.step()",
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_loops(rewrite, name):
+    before = LOOP % PLAIN[name]
+    after = rewrite(before, "--mixed-precision")
+    compile(after, "x.py", "exec")
+    assert 'torch.autocast("npu"' in after and "scaler.scale(loss).backward(" in after and "scaler.update()" in after
+    assert after.index("GradScaler") < after.index("for x in")
+    if name == "a text over lines":
+        assert "'''a\nb'''" in after
+    assert rewrite(after, "--mixed-precision") == after
+
+
+@pytest.mark.parametrize("name", NOT_PLAIN)
+def test_loops_that_are_not_plain_stay(rewrite, name):
+    before = LOOP % NOT_PLAIN[name]
+    assert rewrite(before, "--mixed-precision") == before
+
+
+def test_specify_device(rewrite, tmp_path):
+    before = 'import torch\n\nif __name__ == "__main__":\n    print(torch.cuda.device_count(), torch.ones(1, device="cuda:0").device)\n'
+    after = rewrite(before, "--specify-device")
+    assert after.startswith('import os\nos.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", os.environ.get("DEVICE_ID", "0"))\nimport torch\n')
+    assert rewrite(after, "--specify-device") == after
+    assert on_npu(after, tmp_path, DEVICE_ID="3").split() == ["1", "npu:0"]
+    library = "import torch\n\n\ndef f(x):\n    return x + torch.ones(1)\n"
+    assert rewrite(library, "--specify-device") == library
+    assert rewrite('if __name__ == "__main__":\n    print(1)\n', "--specify-device") == 'if __name__ == "__main__":\n    print(1)\n'
+
+
+SIMILAR = """import torch
+import torch.nn.functional as F
+from torch import nn, var_mean
+
+x = torch.arange(12.0).reshape(3, 4).cuda()
+variance, mean = var_mean(x, dim=1)
+print("%.4f %.4f" % (variance[0].item(), mean[0].item()))
+print(torch.heaviside(x[0] - 1, torch.tensor(0.5).cuda()).tolist())
+print(F.adaptive_max_pool2d(x.reshape(1, 1, 3, 4), 2).flatten().tolist())
+print(nn.MaxPool1d(2)(x.unsqueeze(0))[0, 0].tolist())
+print(F.pdist(x).cpu().round().tolist())
+print(round(F.triplet_margin_loss(x, x + 1, x - 1).item(), 4))
+print(torch.unique_consecutive(torch.tensor([1, 1, 2]).cuda()).tolist())
+"""
+
+
+def test_similar(tool, tmp_path):
+    project = tmp_path / "project"
+    (project / "tools").mkdir(parents=True)
+    (project / "train.py").write_text(SIMILAR)
+    (project / "tools" / "job.py").write_text('import torch\n\nif __name__ == "__main__":\n    print(torch.std_mean(torch.ones(3).cuda()))\n')
+    (project / "plain.py").write_text("import torch\n\n\ndef var_mean(x):\n    return x\n\n\nprint(var_mean(torch.relu(torch.ones(1))))\n")
+    tool(project, "-o", tmp_path / "out", "--similar")
+    out = tmp_path / "out" / "project_msft"
+    text = (out / "train.py").read_text()
+    assert text.count("ascend_function.") == 7 and "import ascend_function\n" in text
+    assert (out / "plain.py").read_text() == (project / "plain.py").read_text()
+    assert (out / "ascend_function" / "__init__.py").is_file()
+    env = {k: v for k, v in os.environ.items() if k not in ("UPDRAFT_DISABLE", "TORCH_DEVICE_BACKEND_AUTOLOAD")}
+    env["UPDRAFT_MEMORY"] = "512M"
+    for script in ("train.py", "tools/job.py"):
+        done = subprocess.run([sys.executable, script], cwd=out, env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-3000:]
+        if script == "train.py":
+            assert done.stdout.splitlines() == ["1.6667 1.5000", "[0.0, 0.5, 1.0, 1.0]", "[5.0, 7.0, 9.0, 11.0]", "[1.0, 3.0]",
+                                                "[8.0, 16.0, 8.0]", "1.0", "[1, 2]"]
+    done = tool(out, "--similar", "--check")
+    assert b"0 changed" in done.stderr
+    tool(project, "-o", tmp_path / "plain")
+    assert not (tmp_path / "plain" / "project_msft" / "ascend_function").exists()
+
+
+def test_similar_only_where_the_product_lacks_it(rewrite):
+    keep = "import torch\nx = torch.softmax(torch.ones(3), 0)\ny = torch.nn.Conv2d(1, 1, 1)\n"
+    assert rewrite(keep, "--similar") == keep
+    assert "ascend_function" not in rewrite("import torch\nx = torch.nn.functional.triplet_margin_loss  # updraft: keep\n", "--similar")
+    subclass = "import torch\n\n\nclass Mine(torch.nn.MaxPool1d):\n    pass\n"
+    assert rewrite(subclass, "--similar") == subclass  # for review
+
+
+@pytest.mark.parametrize("call, fused", [
+    ("torch.optim.AdamW(p, lr=0.1)", True), ("torch.optim.AdamW(p, 0.1, (0.9, 0.99), 1e-8, 0.1, True)", True),
+    ("torch.optim.SGD(p, lr=0.1, momentum=0.9)", True), ("torch.optim.SGD(p)", False), ("torch.optim.Adam(p, fused=True)", False),
+    ("torch.optim.Adam(*p)", False), ("torch.optim.Adam(p, **o)", False), ("torch.optim.AdamW", False), ("torch.optim.LBFGS(p)", False),
+    ("torch.optim.RMSprop(p, momentum=0.1)", True), ("torch.optim.Adadelta(p, rho=0.8)", True), ("torch.optim.AdamW(p, maximize=True)", False),
+])
+def test_affinity(rewrite, call, fused):
+    before = "import torch\noptimizer = %s\n" % call
+    after = rewrite(before, "--affinity", "resnet50")
+    assert ("torch_npu.optim.NpuFused" in after) == fused, after
+    assert rewrite(after, "--affinity", "resnet50") == after
+    assert rewrite(before) == before
+    if fused:
+        assert "import torch_npu\n" in after
+        assert "NpuFused" not in rewrite(before + "optimizer.zero_grad(set_to_none=True)\n", "--affinity", "m")
+
+
+def test_fused_optimizers_take_these_arguments(tmp_path):
+    out = on_npu("""
+import inspect, torch, torch_npu
+for name in ("Adam", "AdamW", "SGD", "RMSprop", "Adadelta"):
+    theirs = list(inspect.signature(getattr(torch_npu.optim, "NpuFused" + name).__init__).parameters)[1:]
+    torchs = list(inspect.signature(getattr(torch.optim, name).__init__).parameters)[1:]
+    assert torchs[:len(theirs)] == theirs, name
+    weights = []
+    for kind in (getattr(torch.optim, name), getattr(torch_npu.optim, "NpuFused" + name)):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 4).npu()
+        optimizer = kind(model.parameters(), lr=1e-2, weight_decay=0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            model(torch.ones(2, 4).npu()).pow(2).sum().backward()
+            optimizer.step()
+        weights.append(model.weight.detach().cpu())
+    torch.testing.assert_close(*weights)
+    print(name, " ".join(theirs))
+""", tmp_path)
+    assert out.splitlines() == ["Adam params lr betas eps weight_decay amsgrad", "AdamW params lr betas eps weight_decay amsgrad",
+                                "SGD params lr momentum dampening weight_decay nesterov",
+                                "RMSprop params lr alpha eps weight_decay momentum centered", "Adadelta params lr rho eps weight_decay"]
+
+
+def test_the_guides_spelling(tree, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "train.py").write_text(TRAIN + "    torch.var_mean(torch.ones(2))\n")
+    script = tree / "tools" / "ms_fmk_transplt" / "pytorch_gpu2npu.sh"
+    subprocess.run([script, "-i", tmp_path / "project", "-o", tmp_path / "out", "-v", "2.1", "-s", "-sim", "-a", "resnet", "-m"], check=True,
+                   capture_output=True, timeout=60)
+    text = (tmp_path / "out" / "project_msft" / "train.py").read_text()
+    for part in ("DEVICE_ID", "ascend_function.var_mean", "NpuFusedAdamW", "autocast"):
+        assert part in text
+    changes = (tmp_path / "out" / "project_msft" / "change_list.csv").read_text()
+    assert changes.count("train.py") >= 5
