@@ -162,7 +162,7 @@ class Run {
     for (const Entry& e : tree_.entries)
       if (e.kind == FileKind::Python) python_bytes += e.size;
     std::mutex mutex;
-    std::vector<std::string> suspects, entries;
+    std::vector<std::string> suspects;
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       const Entry& e = tree_.entries[i];
       if (e.link || e.kind == FileKind::Other) return;
@@ -175,12 +175,12 @@ class Run {
       }
       bytes_ += text.size();
       const std::string_view framework = options_.framework == "tensorflow" ? "tensorflow" : "torch";
-      // every use of TensorFlow's names is reported, so that each of its scripts is parsed
-      wanted_[i] =
-          e.kind != FileKind::Python ||
-          ((options_.analysis || options_.framework == "tensorflow") && text.find(framework) != std::string::npos) ||
-          words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
-          rewrite::options_may_apply(text, chosen_);
+      // every use of TensorFlow's names is reported, so that each of its scripts is parsed; advice by pattern is looked
+      // for in all of a small project, and by an analysis
+      const bool all = options_.analysis || options_.framework == "tensorflow" || python_bytes < kSmallProject;
+      wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
+                   words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
+                   rewrite::options_may_apply(text, chosen_);
       if (e.kind != FileKind::Python) return;
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
