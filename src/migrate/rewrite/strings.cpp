@@ -119,7 +119,16 @@ bool of_literal_type(const syntax::Tree& tree, NodeId literal, rules::Value valu
   NodeId up = tree.parent(literal);
   for (int depth = 0; depth < 4 && up != kNone; ++depth, up = tree.parent(up)) {
     const std::string_view text = tree.text(up);
-    if (text.starts_with("Literal[") || text.starts_with("typing.Literal[")) return has_peer(tree, up, value);
+    if (!text.starts_with("Literal[") && !text.starts_with("typing.Literal[")) continue;
+    if (!has_peer(tree, up, value)) return false;
+    // of something that is named as a device
+    for (; up != kNone; up = tree.parent(up)) {
+      const Kind kind = tree.kind(up);
+      if (kind == Kind::Assignment) return says(last_name(tree, tree.child(up, Field::Left)), value);
+      if (kind == Kind::TypedParameter) return says(tree.text(tree.child(up, std::size_t{0})), value);
+      if (kind == Kind::TypedDefaultParameter) return says(tree.text(tree.child(up, Field::Name)), value);
+      if (kind == Kind::Block || kind == Kind::Module) return false;
+    }
   }
   return false;
 }
