@@ -88,37 +88,31 @@ const Rule* RuleSet::api(std::string_view name) const noexcept {
   return nullptr;
 }
 
-std::vector<std::string> RuleSet::triggers(std::string_view framework) const {
-  std::vector<std::string> words;
+Triggers RuleSet::triggers(std::string_view framework) const {
+  Triggers words;
   // every use of an API is reported, and the entry file may import TensorFlow by way of others
-  if (framework == "tensorflow") words.emplace_back("import");
+  if (framework == "tensorflow") words.anywhere.emplace_back("import");
   for (const Rule& rule : rules_) {
     if (!rule.framework.empty() && rule.framework != framework) continue;
     switch (rule.match) {
       case Match::Api:
       case Match::Member:
-      case Match::Environment:
       case Match::Import:
-        for (const std::string& name : rule.names) words.push_back(last_of(name));
+        for (const std::string& name : rule.names) words.names.push_back(last_of(name));
+        break;
+      case Match::Environment:
+        for (const std::string& name : rule.names) words.anywhere.push_back(last_of(name));
         break;
       case Match::Argument:
       case Match::Keyword:
       case Match::String:
-        if (rule.value == Value::Device) words.emplace_back("cuda");
-        if (rule.value == Value::Backend) words.emplace_back("nccl");
-        if (rule.value == Value::Literal) words.push_back(rule.literal);
+        if (rule.value == Value::Device) words.anywhere.emplace_back("cuda");
+        if (rule.value == Value::Backend) words.anywhere.emplace_back("nccl");
+        if (rule.value == Value::Literal) words.anywhere.push_back(rule.literal);
         break;
     }
   }
-  // a word that holds another adds nothing
-  std::sort(words.begin(), words.end(),
-            [](const auto& a, const auto& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
-  std::vector<std::string> kept;
-  for (std::string& word : words)
-    if (!word.empty() &&
-        std::none_of(kept.begin(), kept.end(), [&](const std::string& k) { return word.find(k) != std::string::npos; }))
-      kept.push_back(std::move(word));
-  return kept;
+  return words;
 }
 
 }  // namespace updraft::migrate::rules

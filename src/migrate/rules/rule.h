@@ -52,6 +52,12 @@ struct Rule {
   std::string source;  ///< file and line, for messages
 };
 
+/// Words of which a source has at least one, or the rules have nothing to say about it.
+struct Triggers {
+  std::vector<std::string> anywhere;  ///< also within others
+  std::vector<std::string> names;     ///< identifiers: "comm" does not stand in "command"
+};
+
 class RuleSet {
  public:
   RuleSet() = default;
@@ -73,8 +79,7 @@ class RuleSet {
   const Rule* string(Value value, std::string_view context) const noexcept;
   /// The rule on the longest part of a resolved name, exceptions heeded; null where none is.
   const Rule* api(std::string_view name) const noexcept;
-  /// Words of which a source has at least one, or the rules have nothing to say about it.
-  std::vector<std::string> triggers(std::string_view framework) const;
+  Triggers triggers(std::string_view framework) const;
 
  private:
   using Index = std::unordered_map<std::string, Found>;

@@ -74,7 +74,9 @@ class Run {
       : options_(options),
         threads_(options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {
     load_rules(options, rules_);
-    words_.emplace(rules_.triggers(options.framework));
+    const rules::Triggers triggers = rules_.triggers(options.framework);
+    words_.emplace(triggers.anywhere);
+    names_.emplace(triggers.names);
     chosen_ = {options.specify_device, options.similar, options.mixed_precision, options.affine_model};
     if (options.framework == "pytorch") {
       facts_.emplace();
@@ -179,8 +181,8 @@ class Run {
       // for in all of a small project, and by an analysis
       const bool all = options_.analysis || options_.framework == "tensorflow" || python_bytes < kSmallProject;
       wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
-                   words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
-                   rewrite::options_may_apply(text, chosen_);
+                   words_->any(text) || names_->any_name(text) || wide(text) ||
+                   (facts_ && rewrite::facts_may_apply(text, *facts_)) || rewrite::options_may_apply(text, chosen_);
       if (e.kind != FileKind::Python) return;
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
@@ -257,7 +259,7 @@ class Run {
   const Options& options_;
   unsigned threads_;
   rules::RuleSet rules_;
-  std::optional<source::Words> words_;
+  std::optional<source::Words> words_, names_;
   std::optional<rewrite::Facts> facts_;
   rewrite::Chosen chosen_;
   Tree tree_;

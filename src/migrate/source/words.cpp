@@ -5,6 +5,7 @@
 namespace updraft::migrate::source {
 
 Words::Words(const std::vector<std::string>& words) : count_(words.size()) {
+  for (const std::string& word : words) lengths_.push_back(word.size());
   for (const std::string& word : words)
     for (const char c : word)
       if (auto& k = classes_[static_cast<unsigned char>(c)]; k == 0)
@@ -51,6 +52,21 @@ bool Words::any(std::string_view text) const noexcept {
   for (const char c : text) {
     state = next_[state * width_ + classes_[static_cast<unsigned char>(c)]];
     if (ends_[state]) return true;
+  }
+  return false;
+}
+
+bool Words::any_name(std::string_view text) const noexcept {
+  const auto part = [&](std::size_t at) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    return c == '_' || c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  std::uint32_t state = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    state = next_[state * width_ + classes_[static_cast<unsigned char>(text[i])]];
+    if (!ends_[state] || (i + 1 < text.size() && part(i + 1))) continue;
+    for (const std::uint32_t w : found_[state])
+      if (const std::size_t before = i + 1 - lengths_[w]; before == 0 || !part(before - 1)) return true;
   }
   return false;
 }

@@ -14,6 +14,8 @@ class Words {
 
   /// Whether any of them stands in the text.
   bool any(std::string_view text) const noexcept;
+  /// Likewise, but only where a word is a whole identifier.
+  bool any_name(std::string_view text) const noexcept;
   /// Which of them do, by their index; looks on until all have been seen.
   std::vector<bool> all(std::string_view text) const;
 
@@ -23,6 +25,7 @@ class Words {
   std::vector<std::uint32_t> next_;                // state × class → state
   std::vector<std::vector<std::uint32_t>> found_;  // words that end in a state
   std::vector<bool> ends_;
+  std::vector<std::size_t> lengths_;
   std::size_t count_ = 0;
 };
 

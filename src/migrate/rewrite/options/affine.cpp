@@ -53,7 +53,7 @@ std::string unknown_argument(const syntax::Tree& tree, NodeId call, const Optimi
 const rules::Rule& rule() {
   static const rules::Rule fused = [] {
     rules::Rule r;
-    r.id = "PT731";
+    r.id = "PT831";
     return r;
   }();
   return fused;

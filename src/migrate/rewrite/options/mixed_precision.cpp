@@ -247,7 +247,7 @@ void mixed_precision(Sites& s) {
     if (const MethodCall call = method_call(tree, id); call && call.method == "backward") found.push_back(id);
   static const rules::Rule rule = [] {
     rules::Rule r;
-    r.id = "PT721";
+    r.id = "PT821";
     return r;
   }();
   for (NodeId id : found) {

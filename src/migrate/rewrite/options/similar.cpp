@@ -36,7 +36,7 @@ std::unordered_map<std::string_view, std::string_view> read_names() {
 const rules::Rule& replaced() {
   static const rules::Rule rule = [] {
     rules::Rule r;
-    r.id = "PT711";
+    r.id = "PT811";
     return r;
   }();
   return rule;
@@ -45,7 +45,7 @@ const rules::Rule& replaced() {
 const rules::Rule& imported() {
   static const rules::Rule rule = [] {
     rules::Rule r;
-    r.id = "PT712";
+    r.id = "PT812";
     r.message = {"the folder ascend_function, beside the sources, holds the functions that the NPU lacks (-sim)",
                  "源码旁的 ascend_function 目录提供 NPU 不支持的函数的等价实现（-sim）"};
     return r;

@@ -26,7 +26,7 @@ void specify_device(Sites& s) {
   if (chosen == kNone || s.kept(chosen)) return;
   static const rules::Rule rule = [] {
     rules::Rule r;
-    r.id = "PT701";
+    r.id = "PT801";
     r.message = {"the device is chosen by the variable DEVICE_ID (-s): the process sees that card alone, as npu:0",
                  "由环境变量 DEVICE_ID 选择设备（-s）：进程只看到该卡，编号为 npu:0"};
     return r;
