@@ -89,13 +89,14 @@ void leave_out_inventory(ProjectResult& result) {
 }
 
 /// What users of convert_tf2npu see.
-void guide_words(const ProjectResult& result, const Arguments& a) {
+std::string guide_words(const ProjectResult& result, const Arguments& a) {
+  std::string text;
   for (const FileResult& f : result.files)
-    if (f.kind == FileKind::Python) std::cout << tensorflow_begin(f.path) << '\n' << tensorflow_end(f.path) << '\n';
-  std::cout << report::api_brief_report(result);
+    if (f.kind == FileKind::Python) text += tensorflow_begin(f.path) + "\n" + tensorflow_end(f.path) + "\n";
+  text += report::api_brief_report(result);
   for (const Text& advice : tensorflow_advice(result, a.options.tensorflow))
-    std::cout << (a.chinese ? advice.zh : advice.en) << '\n';
-  std::cout << a.last_line << std::endl;
+    text += (a.chinese ? advice.zh : advice.en) + "\n";
+  return text + a.last_line + "\n";
 }
 
 int from_stdin(const Arguments& a) {
@@ -137,6 +138,7 @@ int run_tool(Arguments& a) {
   }
   const Language language = a.chinese ? Language::zh : Language::en;
   if (a.reports.empty() && a.options.mode == run::Mode::Copy) a.reports = a.options.output;
+  const std::string words = a.guide_words ? guide_words(result, a) : std::string();
   if (!a.reports.empty()) {
     auto files = a.options.analysis ? report::analysis(result, language) : report::pytorch_files(result, language);
     if (a.options.framework == "tensorflow") {
@@ -156,8 +158,8 @@ int run_tool(Arguments& a) {
   if (a.diff) std::cout << report::unified_diff(result);
   if (a.json) std::cout << report::json(result);
   std::cout.flush();
-  if (a.guide_words) guide_words(result, a);
-  else if (!a.quiet) summary(result, a);
+  std::cout << words << std::flush;
+  if (!a.guide_words && !a.quiet) summary(result, a);
   for (const FileResult& f : result.files)
     for (const Finding& finding : f.findings)
       if (finding.rule == "IO004") return 1;  // something could not be written
