@@ -56,7 +56,7 @@ std::pair<Pieces, Pieces> ends_apart(std::string_view before, const Pieces& a, s
 
 std::pair<Pieces, Pieces> highlight(std::string_view before, std::string_view after) {
   const Pieces a = words(before), b = words(after);
-  const std::pair<Pieces, Pieces> plain{{before}, {after}};
+  std::pair<Pieces, Pieces> plain{{before}, {after}};
   if (a.empty() || b.empty()) return plain;
   if (a.size() > kMostWords || b.size() > kMostWords) return ends_apart(before, a, after, b);
   // longest[i][j]: most words in common of a from i and b from j

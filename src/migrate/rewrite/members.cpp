@@ -76,7 +76,7 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
     case What::Instance:
       if (owner.own) {
         const std::string definer = project ? project->defines(owner.name, name) : std::string();
-        if (!definer.empty()) {
+        if (project && !definer.empty()) {
           if (!project->follows(definer, name)) return;
           confidence = Confidence::Certain;
         } else {

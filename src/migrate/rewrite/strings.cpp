@@ -42,7 +42,7 @@ std::string last_name(const syntax::Tree& tree, NodeId e) {
       return content == kNone ? std::string() : std::string(tree.text(content));
     }
     case Kind::Call: {
-      const std::string method = last_name(tree, tree.child(e, Field::Function));
+      std::string method = last_name(tree, tree.child(e, Field::Function));
       if (method == "lower" || method == "strip" || method == "split" || method == "str")
         return tree.kind(tree.child(e, Field::Function)) == Kind::Attribute
                    ? last_name(tree, tree.child(tree.child(e, Field::Function), Field::Object))
