@@ -14,35 +14,42 @@ import subprocess
 import sys
 import tarfile
 import warnings
+import zipfile
 
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent / "projects"
-LINES = {line.split("==")[0]: line for line in (HERE / "requirements.txt").read_text().splitlines() if "==" in line}
+SDISTS, WHEELS = ({line.split("==")[0]: line for line in (HERE / name).read_text().splitlines() if "==" in line}
+                  for name in ("requirements.txt", "wheels.txt"))
+LINES = SDISTS | WHEELS
 LONG = os.environ.get("UPDRAFT_TEST_LONG")
 PROJECTS = list(LINES) if LONG else ["timm"]
 CACHE = pathlib.Path(os.environ.get("UPDRAFT_TEST_CACHE") or pathlib.Path.home() / ".cache" / "updraft-tests")
 REPORTS = {"change_list.csv", "unsupported_api.csv", "unknown_api.csv", "cuda_op_list.csv", "api_precision_advice.csv",
            "api_performance_advice.csv", "affinity_api_call.csv", "msFmkTranspltlog.txt", "migration.diff",
-           "migration_report.html", "migration_report.json", "migration_report.sarif"}
+           "migration_report.html", "migration_report.json", "migration_report.sarif", "success_report.txt",
+           "failed_report.txt", "api_brief_report.txt", "api_analysis_report.xlsx"}
 
 
 def archive(name):
     """The archive: of an earlier run, else by pip, which refuses other bytes than those of the hash."""
     requirement, digest = LINES[name].split(" --hash=sha256:")
-    found = CACHE / f"{name.replace('-', '_')}-{requirement.split('==')[1]}.tar.gz"
+    stem = f"{name.replace('-', '_')}-{requirement.split('==')[1]}"
+    pattern, binary = (f"{stem}.tar.gz", "--no-binary") if name in SDISTS else (f"{stem}-*.whl", "--only-binary")
+    found = next(CACHE.glob(pattern), CACHE / pattern)
     if found.is_file() and hashlib.sha256(found.read_bytes()).hexdigest() == digest:
         return found
     CACHE.mkdir(parents=True, exist_ok=True)
     wanted = CACHE / f"{name}.txt"
     wanted.write_text(LINES[name] + "\n")
     done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-                           "--require-hashes", "--no-binary", name, "--retries", "1", "--timeout", "20", "--dest", str(CACHE),
+                           "--require-hashes", binary, name, "--retries", "1", "--timeout", "20", "--dest", str(CACHE),
                            "--requirement", str(wanted)], capture_output=True, text=True, timeout=250)
     if "DO NOT MATCH" in done.stderr:
         pytest.fail(done.stderr[-2000:])
     if done.returncode:
         pytest.skip(f"{requirement} cannot be had from PyPI here: {done.stderr.strip()[-300:]}")
+    found = next(CACHE.glob(pattern), found)
     assert found.is_file(), f"pip left no {found.name} in {CACHE}"
     return found
 
@@ -65,9 +72,14 @@ def files(folder):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", PROJECTS)
 def test_project(tool, tmp_path, name):
-    with tarfile.open(archive(name)) as tar:
-        tar.extractall(tmp_path, filter="data")
-    (source,) = [p for p in tmp_path.iterdir() if p.is_dir()]
+    if name in SDISTS:
+        with tarfile.open(archive(name)) as tar:
+            tar.extractall(tmp_path, filter="data")
+        (source,) = [p for p in tmp_path.iterdir() if p.is_dir()]
+    else:
+        source = tmp_path / name
+        with zipfile.ZipFile(archive(name)) as wheel:
+            wheel.extractall(source)
     tool(source, "-o", tmp_path / "out", "-q")
     (out,) = (tmp_path / "out").iterdir()
     before, after = files(source), files(out)
