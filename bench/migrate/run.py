@@ -10,7 +10,6 @@ import argparse
 import hashlib
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -50,8 +49,7 @@ def archive(name):
 
 
 def migrate(tool, source, output):
-    """CPU seconds and MiB of one run."""
-    shutil.rmtree(output, ignore_errors=True)
+    """CPU seconds and MiB of one run, into a folder of its own: ext4 is slow to make files where many were just deleted."""
     process = subprocess.Popen([str(tool), str(source), "-o", str(output), "--quiet"])
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -107,8 +105,8 @@ def main():
             source = next((folder / "in").iterdir())
             files = sorted(source.rglob("*.py"))
             size = sum(f.stat().st_size for f in files) / 1e6
-            migrate(tool, source, folder / "out")
-            runs = [migrate(tool, source, folder / "out") for _ in range(options.rounds)]
+            migrate(tool, source, folder / "warm")
+            runs = [migrate(tool, source, folder / f"out{i}") for i in range(options.rounds)]
             cpu, memory = (statistics.median(r[i] for r in runs) for i in (0, 1))
             names = parsable(files)
             bytes_ = sum(os.path.getsize(n) for n in names) / 1e6
