@@ -66,7 +66,7 @@ def parses(text):
 
 def files(folder):
     paths = (p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink())
-    return {str(p.relative_to(folder)): p for p in paths if ".egg-info" not in str(p)}  # made by builds: not taken over
+    return {str(p.relative_to(folder)): p for p in paths if not {".egg-info", ".dist-info"} & {q.suffix for q in p.parents}}  # made by builds: not taken over
 
 
 @pytest.mark.timeout(600)
