@@ -10,6 +10,16 @@ namespace {
 
 std::string last_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
+/// The part of a dotted name that a source must have to mean it, and that few sources have by chance: load is
+/// everywhere, cpp_extension is not.
+std::string telling_part(const std::string& name) {
+  std::string last = last_of(name);
+  for (std::string_view common :
+       {"load", "gather", "scatter", "reduce", "broadcast", "replicate", "schedule", "profile", "comm"})
+    if (last == common && last.size() < name.size()) return last_of(name.substr(0, name.size() - last.size() - 1));
+  return last;
+}
+
 }  // namespace
 
 bool under(std::string_view name, std::string_view prefix) noexcept {
@@ -96,6 +106,8 @@ Triggers RuleSet::triggers(std::string_view framework) const {
     if (!rule.framework.empty() && rule.framework != framework) continue;
     switch (rule.match) {
       case Match::Api:
+        for (const std::string& name : rule.names) words.names.push_back(telling_part(name));
+        break;
       case Match::Member:
       case Match::Import:
         for (const std::string& name : rule.names) words.names.push_back(last_of(name));
@@ -108,7 +120,9 @@ Triggers RuleSet::triggers(std::string_view framework) const {
       case Match::String:
         if (rule.value == Value::Device) words.anywhere.emplace_back("cuda");
         if (rule.value == Value::Backend) words.anywhere.emplace_back("nccl");
-        if (rule.value == Value::Literal) words.anywhere.push_back(rule.literal);
+        if (rule.value == Value::Literal && rule.literal != "*") words.anywhere.push_back(rule.literal);
+        if (rule.value == Value::Literal && rule.literal == "*")
+          for (const std::string& name : rule.names) words.names.push_back(last_of(name));
         break;
     }
   }

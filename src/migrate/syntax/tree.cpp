@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "migrate/syntax/pool.h"
 
 extern "C" const TSLanguage* tree_sitter_python(void);
 
@@ -53,7 +54,10 @@ struct Grammar {
 };
 
 const Grammar& grammar() {
-  static const Grammar instance;
+  static const Grammar instance = [] {
+    use_pool();
+    return Grammar();
+  }();
   return instance;
 }
 

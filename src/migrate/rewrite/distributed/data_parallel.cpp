@@ -43,7 +43,7 @@ void data_parallel(Sites& s) {
     if (!attribute && tree.kind(callee) != Kind::Identifier) continue;
     if (attribute && tree.text(tree.child(callee, Field::Attribute)) != "DataParallel") continue;
     if (!attribute && !s.module.scopes().lookup(tree.text(callee), s.module.scopes().of(callee))) continue;
-    const Value v = s.module.value(callee);
+    const Value v = s.module.local(callee);
     if (v.what != What::Api || !is_data_parallel(v.name) || s.kept(call)) continue;
     s.done[callee] = true;
     Finding& f = s.add(the_rule(), call, Confidence::Review, v.name);

@@ -116,7 +116,7 @@ Body read(const Walk& w, NodeId function) {
 
 bool is_module(const Walk& w, NodeId cls) {
   for (NodeId base : w.tree.children(w.tree.child(cls, Field::Superclasses))) {
-    const Value v = w.s.module.value(base);
+    const Value v = w.s.module.local(base);
     if (v.what == What::Api && names::is_module_or_tensor(v.name)) return true;
   }
   return false;

@@ -60,14 +60,14 @@ std::string_view Walk::callee(NodeId call) const {
 }
 
 std::string Walk::resolved(NodeId call) const {
-  const Value v = s.module.value(tree.child(call, Field::Function));
+  const Value v = s.module.local(tree.child(call, Field::Function));
   if (v.what == What::Api || (v.what == What::Instance && !v.own)) return v.name;
   if (v.what == What::Member && !v.own && v.name.starts_with("torch.Tensor.")) return v.name;
   return {};
 }
 
 bool Walk::tensor(NodeId expression) const {
-  const Value v = s.module.value(expression);
+  const Value v = s.module.local(expression);
   if (v.what == What::Instance) return names::is_module_or_tensor(v.name) && v.name.ends_with("Tensor");
   if (v.what != What::Unknown) return false;
   // inside forward() of a module everything that is asked for its nonzero() is a tensor

@@ -65,7 +65,7 @@ void shape_subscript(Walk& w, NodeId node) {
   const NodeId mask = condition_behind(w, index);
   if (mask == kNone) return;
   // x[x > 0]: only arrays are compared and indexed so; of others the object must be a tensor
-  const Value v = w.s.module.value(object);
+  const Value v = w.s.module.local(object);
   const bool known = v.what == What::Instance && v.name == "torch.Tensor";
   if (!known && !w.tensor(object)) return;
   const NodeId up = tree.parent(node);
@@ -95,7 +95,7 @@ void shape_call(Walk& w, NodeId call) {
     if (w.argument(call, "output_size", 3) != kNone) return;
     const NodeId repeats = w.argument(call, "repeats", name.starts_with("torch.Tensor.") || name.empty() ? 0 : 1);
     if (repeats == kNone || tree.kind(repeats) == Kind::Integer) return;
-    if (w.s.module.value(repeats).name != "torch.Tensor") return;  // a number, most of the time
+    if (w.s.module.local(repeats).name != "torch.Tensor") return;  // a number, most of the time
   }
   if (name.starts_with("torch.") || name.starts_with("torchvision.")) {
     w.advise(name, call, Confidence::Certain);
@@ -116,14 +116,14 @@ void dtype(Walk& w, NodeId attribute) {
   if (!among(known, last)) return;
   const NodeId up = tree.parent(attribute);
   const bool called = tree.kind(up) == Kind::Call && tree.child(up, Field::Function) == attribute;
-  const Value v = w.s.module.value(attribute);
+  const Value v = w.s.module.local(attribute);
   if (v.what == What::Api) {
     if (v.name.starts_with("torch.")) w.advise(v.name, attribute, Confidence::Certain);
     return;
   }
   if (!called || (last != "double" && last != "bfloat16")) return;
   const NodeId object = tree.child(attribute, Field::Object);
-  const Value owner = w.s.module.value(object);
+  const Value owner = w.s.module.local(object);
   const bool module = owner.what == What::Instance && owner.own && w.s.module.project() &&
                       w.s.module.project()->derives(owner.name, names::is_module_or_tensor);
   if (module || (owner.what == What::Instance && !owner.own && names::is_module_or_tensor(owner.name)) ||

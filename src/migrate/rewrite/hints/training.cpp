@@ -55,7 +55,7 @@ void Waits::call(Walk& w, NodeId call) {
   if (std::find(known.begin(), known.end(), last) == known.end()) return;
   const NodeId function = tree.child(call, Field::Function);
   if (tree.kind(function) != Kind::Attribute) return;
-  const Value v = w.s.module.value(function);
+  const Value v = w.s.module.local(function);
   std::string name;
   if (v.what == What::Api) {
     name = v.name;
