@@ -184,6 +184,8 @@ SOURCES = {
                      b"import torch\nimport torch_npu\nclass C[T = int]:\n    pass\nx = torch.ones(1).npu()\n"),
     "python 2": (b"import torch\nprint 'x'\nx = torch.ones(1).cuda()\n", b"import torch\nimport torch_npu\nprint 'x'\nx = torch.ones(1).npu()\n"),
     "form feed": (b"import torch\n\x0c\nx = torch.ones(1).cuda()\n", b"import torch\nimport torch_npu\n\x0c\nx = torch.ones(1).npu()\n"),
+    "a broken call": (b"import torch\np.add_argument('--device', ,default='cuda', c\x01(hoices=['cyda', 'cpu'])\n",
+                      b"import torch\nimport torch_npu\np.add_argument('--device', ,default='npu', c\x01(hoices=['cyda', 'cpu'])\n"),
     "empty": (b"", b""),
 }
 

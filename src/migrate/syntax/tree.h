@@ -101,13 +101,17 @@ class Tree {
   explicit Tree(std::string_view text);
 
   NodeId size() const noexcept { return static_cast<NodeId>(nodes_.size()); }
-  const Node& operator[](NodeId id) const noexcept { return nodes_[id]; }
+  /// kNone gives an empty node of kind Other: broken sources lack parts everywhere.
+  const Node& operator[](NodeId id) const noexcept {
+    static constexpr Node none{};
+    return id < nodes_.size() ? nodes_[id] : none;
+  }
   Kind kind(NodeId id) const noexcept { return id == kNone ? Kind::Other : nodes_[id].kind; }
   std::string_view text() const noexcept { return text_; }
   std::string_view text(NodeId id) const noexcept {
     return id == kNone ? std::string_view{} : text_.substr(nodes_[id].begin, nodes_[id].end - nodes_[id].begin);
   }
-  NodeId parent(NodeId id) const noexcept { return nodes_[id].parent; }
+  NodeId parent(NodeId id) const noexcept { return (*this)[id].parent; }
   /// The child in a field; kNone where there is none.
   NodeId child(NodeId id, Field field) const noexcept;
   /// The n-th child that is no comment.
