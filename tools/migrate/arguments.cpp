@@ -22,6 +22,22 @@ std::string name_of_input(const std::filesystem::path& input) {
   return (std::filesystem::is_regular_file(name) ? name.stem() : name.filename()).string();
 }
 
+/// The options that every command has; then the command line is read and kept for the reports.
+bool run_parser(CLI::App& app, int argc, char** argv, Arguments& a, int& status) {
+  std::string lang;
+  app.add_flag("-q,--quiet", a.quiet, a.chinese ? "不显示进度与汇总" : "no progress and no summary");
+  app.add_option("--lang", lang, "en, zh")->check(CLI::IsMember({"en", "zh"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    status = app.exit(error) == 0 ? 0 : 2;
+    return false;
+  }
+  if (!lang.empty()) a.chinese = lang == "zh";
+  for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
+  return true;
+}
+
 }  // namespace
 
 bool parse_analyse(int argc, char** argv, Arguments& a, int& status) {
@@ -30,7 +46,7 @@ bool parse_analyse(int argc, char** argv, Arguments& a, int& status) {
   CLI::App app(t("Says what a project uses of its framework, and what of that the NPU has. Nothing is rewritten.",
                  "分析工程使用的框架接口及其在 NPU 上的支持情况，不修改任何文件。"),
                "updraft analyse");
-  std::string input, lang;
+  std::string input;
   app.add_option("SRC", input, t("folder or file", "文件夹或文件"))->required();
   app.add_option(
       "-o,--output", a.destination,
@@ -46,16 +62,7 @@ bool parse_analyse(int argc, char** argv, Arguments& a, int& status) {
   app.add_flag("--json", a.json, t("print the result as JSON, write nothing", "以 JSON 打印结果，不写文件"));
   app.add_flag("--force", a.force, t("write into a folder that is not empty", "输出目录非空时也写入"));
   app.add_option("-j,--threads", a.options.threads, t("threads", "线程数"))->check(CLI::Range(1U, 1024U));
-  app.add_flag("-q,--quiet", a.quiet, t("no progress and no summary", "不显示进度与汇总"));
-  app.add_option("--lang", lang, "en, zh")->check(CLI::IsMember({"en", "zh"}));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    status = app.exit(error) == 0 ? 0 : 2;
-    return false;
-  }
-  if (!lang.empty()) a.chinese = lang == "zh";
-  for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
+  if (!run_parser(app, argc, argv, a, status)) return false;
   a.options.input = input;
   a.options.analysis = true;
   a.options.mode = run::Mode::Report;
@@ -72,7 +79,7 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
       t("Rewrites a GPU training project for the NPU, changes only what must change, and explains each change.",
         "将 GPU 训练工程迁移到 NPU：只修改必须修改之处，并逐条说明原因。"),
       "updraft migrate");
-  std::string input, least = "likely", lang;
+  std::string input, least = "likely";
   std::vector<std::string> rules;
   app.add_option("SRC", input, t("folder, file, or - for standard input", "文件夹、文件，或 - 表示标准输入"))
       ->required();
@@ -134,19 +141,10 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
   app.add_flag("--force", a.force, t("write into an output folder that is not empty", "输出目录非空时也写入"));
   app.add_option("-j,--threads", a.options.threads, t("threads (default: processors)", "线程数（默认处理器数）"))
       ->check(CLI::Range(1U, 1024U));
-  app.add_flag("-q,--quiet", a.quiet, t("no progress and no summary", "不显示进度与汇总"));
-  app.add_option("--lang", lang, "en, zh")->check(CLI::IsMember({"en", "zh"}));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    status = app.exit(error) == 0 ? 0 : 2;
-    return false;
-  }
-  if (!lang.empty()) a.chinese = lang == "zh";
+  if (!run_parser(app, argc, argv, a, status)) return false;
   a.options.input = input;
   a.options.least = confidence_of(least);
   for (const std::string& file : rules) a.options.rules.emplace_back(file);
-  for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
   a.from_stdin = input == "-";
   if (a.from_stdin && !a.verify.empty()) {
     std::cerr << t("updraft migrate: --verify needs a folder or a file, not standard input\n",

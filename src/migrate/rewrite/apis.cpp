@@ -327,9 +327,7 @@ void uses(Sites& s) {
   if (wanted.empty()) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
     if (tree.kind(id) != Kind::Identifier || s.done[id] || !wanted.contains(tree.text(id))) continue;
-    const Kind above = tree.kind(tree.parent(id));
-    if (above == Kind::DottedName || above == Kind::AliasedImport || tree[id].field == Field::Attribute) continue;
-    if (above == Kind::KeywordArgument && tree[id].field == Field::Name) continue;
+    if (!tree.is_reference(id)) continue;
     const Value value = s.module.value(id);
     if (value.what != What::Api) continue;
     const std::string whole = outermost(tree, id, value.name);

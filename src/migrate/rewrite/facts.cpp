@@ -195,19 +195,6 @@ const rules::Rule& rule(std::string_view id) {
   return *std::find_if(all.begin(), all.end(), [&](const rules::Rule& r) { return r.id == id; });
 }
 
-/// The expression of a name and all its attributes, outermost.
-NodeId outermost(const syntax::Tree& tree, NodeId node) {
-  for (NodeId up;
-       (up = tree.parent(node)) != kNone && tree.kind(up) == Kind::Attribute && tree.child(up, Field::Object) == node;)
-    node = up;
-  return node;
-}
-
-bool is_called(const syntax::Tree& tree, NodeId node) {
-  const NodeId up = tree.parent(node);
-  return up != kNone && tree.kind(up) == Kind::Call && tree.child(up, Field::Function) == node;
-}
-
 /// Once for each row of the table and file: where the package is imported, or the listed name is used.
 void third_party(Sites& s, NodeId node, const std::string& name, std::unordered_set<std::string_view>& said) {
   const ThirdParty known = lookup_third_party(name);
@@ -273,17 +260,14 @@ void facts(Sites& s, const Facts& known) {
     const std::string_view text = tree.text(id);
     const bool torch = framework.contains(text);
     if (!torch && !packages.contains(text)) continue;
-    const NodeId up = tree.parent(id);
-    const Kind above = tree.kind(up);
-    if (tree[id].field == Field::Attribute || above == Kind::DottedName || above == Kind::AliasedImport ||
-        (above == Kind::KeywordArgument && tree[id].field == Field::Name))
-      continue;
-    const NodeId whole = outermost(tree, id);
-    if (!torch && whole == id && !is_called(tree, whole)) continue;
+    if (!tree.is_reference(id)) continue;
+    const NodeId whole = tree.with_attributes(id);
+    const bool called = tree.call_of(whole) != kNone;
+    if (!torch && whole == id && !called) continue;
     const Value v = s.module.value(whole);
     if (v.what != What::Api || s.kept(whole)) continue;
     if (torch) {
-      if (!s.done[whole]) torch_api(s, whole, v.name, v.sure, is_called(tree, whole), known);
+      if (!s.done[whole]) torch_api(s, whole, v.name, v.sure, called, known);
     } else {
       third_party(s, whole, v.name, said);  // where more is known than the import said
     }

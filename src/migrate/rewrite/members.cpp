@@ -55,7 +55,7 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
   const NodeId object = tree.child(node, Field::Object), name_node = tree.child(node, Field::Attribute);
   const std::string name(tree.text(name_node));
   const NodeId up = tree.parent(node);
-  const bool call = tree.kind(up) == Kind::Call && tree.child(up, Field::Function) == node;
+  const bool call = tree.call_of(node) != kNone;
   if ((rule.call == rules::Call::Only && !call) || (rule.call == rules::Call::Never && call)) return;
   // assigned to, deleted: x.cuda = True
   if (tree[node].field == Field::Left &&

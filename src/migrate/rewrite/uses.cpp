@@ -16,20 +16,11 @@ std::vector<ApiUse> uses_of(const names::Module& module, std::string_view framew
   std::vector<ApiUse> uses;
   if (bound.empty()) return uses;
   for (NodeId id = 0; id < tree.size(); ++id) {
-    if (tree.kind(id) != Kind::Identifier || !bound.contains(tree.text(id))) continue;
-    const Kind above = tree.kind(tree.parent(id));
-    if (tree[id].field == Field::Attribute || above == Kind::DottedName || above == Kind::AliasedImport ||
-        (above == Kind::KeywordArgument && tree[id].field == Field::Name))
-      continue;
-    NodeId whole = id;
-    for (NodeId up; (up = tree.parent(whole)) != kNone && tree.kind(up) == Kind::Attribute &&
-                    tree.child(up, Field::Object) == whole;)
-      whole = up;
+    if (tree.kind(id) != Kind::Identifier || !bound.contains(tree.text(id)) || !tree.is_reference(id)) continue;
+    const NodeId whole = tree.with_attributes(id);
     const Value v = module.value(whole);
     if (v.what != What::Api || v.name.find('.') == std::string::npos) continue;
-    const NodeId up = tree.parent(whole);
-    uses.push_back({v.name, tree.position(tree[whole].begin).line,
-                    up != kNone && tree.kind(up) == Kind::Call && tree.child(up, Field::Function) == whole});
+    uses.push_back({v.name, tree.position(tree[whole].begin).line, tree.call_of(whole) != kNone});
   }
   return uses;
 }

@@ -209,6 +209,22 @@ NodeId Tree::statement(NodeId id) const noexcept {
   return id;
 }
 
+bool Tree::is_reference(NodeId id) const noexcept {
+  const Kind above = kind(parent(id));
+  return nodes_[id].field != Field::Attribute && above != Kind::DottedName && above != Kind::AliasedImport &&
+         !(above == Kind::KeywordArgument && nodes_[id].field == Field::Name);
+}
+
+NodeId Tree::with_attributes(NodeId id) const noexcept {
+  for (NodeId up; kind(up = parent(id)) == Kind::Attribute && child(up, Field::Object) == id;) id = up;
+  return id;
+}
+
+NodeId Tree::call_of(NodeId callee) const noexcept {
+  const NodeId up = parent(callee);
+  return kind(up) == Kind::Call && child(up, Field::Function) == callee ? up : kNone;
+}
+
 Position Tree::position(std::uint32_t offset) const noexcept {
   const auto line = std::upper_bound(lines_.begin(), lines_.end(), offset) - 1;
   return {static_cast<std::uint32_t>(line - lines_.begin()) + 1, offset - *line};

@@ -120,6 +120,12 @@ class Tree {
   NodeId ancestor(NodeId id, Kind kind) const noexcept;
   /// A statement of the module, a block or a clause that holds the node.
   NodeId statement(NodeId id) const noexcept;
+  /// Whether an identifier stands for what its scope binds: not for an attribute, a keyword or a name being imported.
+  bool is_reference(NodeId identifier) const noexcept;
+  /// The node with all attributes that follow it: a.b.c for the a in a.b.c().
+  NodeId with_attributes(NodeId id) const noexcept;
+  /// The call whose callee a node is; kNone where it is none's.
+  NodeId call_of(NodeId callee) const noexcept;
   bool inside(NodeId id, NodeId ancestor) const noexcept { return id >= ancestor && id < nodes_[ancestor].last; }
   const std::vector<NodeId>& errors() const noexcept { return errors_; }
   Position position(std::uint32_t offset) const noexcept;

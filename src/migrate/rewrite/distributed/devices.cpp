@@ -115,10 +115,9 @@ void Conversion::add(Sites& s) const {
         }
       } else if (tree.kind(node) == Kind::Attribute) {
         // .cuda(0), torch.cuda.set_device(args.gpu)
-        const NodeId call = tree.parent(node);
+        const NodeId call = tree.call_of(node);
         const std::string_view name = tree.text(tree.child(node, Field::Attribute));
-        const bool called = tree.kind(call) == Kind::Call && tree.child(call, Field::Function) == node;
-        const Argument device = called ? argument(tree, call, "device", 0) : Argument{};
+        const Argument device = call != kNone ? argument(tree, call, "device", 0) : Argument{};
         if (device && (name == "cuda" || name == "set_device") &&
             (name == "set_device" || names_card(tree, device.value))) {
           Finding g = f;

@@ -115,7 +115,7 @@ void dtype(Walk& w, NodeId attribute) {
   const std::string_view last = tree.text(tree.child(attribute, Field::Attribute));
   if (!among(known, last)) return;
   const NodeId up = tree.parent(attribute);
-  const bool called = tree.kind(up) == Kind::Call && tree.child(up, Field::Function) == attribute;
+  const bool called = tree.call_of(attribute) != kNone;
   const Value v = w.s.module.local(attribute);
   if (v.what == What::Api) {
     if (v.name.starts_with("torch.")) w.advise(v.name, attribute, Confidence::Certain);

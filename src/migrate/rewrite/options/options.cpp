@@ -29,21 +29,11 @@ std::vector<Use> uses_under(const Sites& s, const std::vector<std::string_view>&
   std::vector<Use> uses;
   if (names.empty()) return uses;
   for (NodeId id = 0; id < tree.size(); ++id) {
-    if (tree.kind(id) != Kind::Identifier || !names.contains(tree.text(id)) || tree[id].field == Field::Attribute)
-      continue;
-    const Kind above = tree.kind(tree.parent(id));
-    if (above == Kind::DottedName || above == Kind::AliasedImport ||
-        (above == Kind::KeywordArgument && tree[id].field == Field::Name))
-      continue;
-    NodeId whole = id;
-    for (NodeId up; (up = tree.parent(whole)) != kNone && tree.kind(up) == Kind::Attribute &&
-                    tree.child(up, Field::Object) == whole;)
-      whole = up;
+    if (tree.kind(id) != Kind::Identifier || !names.contains(tree.text(id)) || !tree.is_reference(id)) continue;
+    const NodeId whole = tree.with_attributes(id);
     Value value = s.module.value(whole);
     if (value.what != What::Api) continue;
-    const NodeId up = tree.parent(whole);
-    const bool called = up != kNone && tree.kind(up) == Kind::Call && tree.child(up, Field::Function) == whole;
-    uses.push_back({whole, std::move(value), called ? up : kNone});
+    uses.push_back({whole, std::move(value), tree.call_of(whole)});
   }
   return uses;
 }

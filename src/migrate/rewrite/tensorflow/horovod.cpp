@@ -65,8 +65,7 @@ class Horovod {
     const std::string name = s_.horovod(v);
     if (name.empty()) return;
     if (s_.options.strategy != Strategy::Horovod) return;
-    const NodeId up = tree_.parent(id);
-    const NodeId call = tree_.kind(up) == Kind::Call && tree_.child(up, Field::Function) == id ? up : kNone;
+    const NodeId call = tree_.call_of(id);
     for (const Number& n : kNumbers)
       if (name == n.name) {
         Finding& f = changed("TF071", id, sure(v), v, id, s_.options.compat ? NeedCompat : n.need);
@@ -359,8 +358,7 @@ class Horovod {
       if (tree_.kind(id) != Kind::Identifier || id == bound || s_.text(id) != name || s_.converted.contains(id))
         continue;
       const Kind above = tree_.kind(tree_.parent(id));
-      if (above == Kind::DottedName || above == Kind::AliasedImport || tree_[id].field == Field::Attribute) continue;
-      if (above == Kind::KeywordArgument && tree_[id].field == Field::Name) continue;
+      if (!tree_.is_reference(id)) continue;
       if (above == Kind::Assignment && tree_[id].field == Field::Left) continue;
       const auto* bindings = scopes.lookup(name, scopes.of(id));
       if (bindings &&
