@@ -261,3 +261,56 @@ def test_the_guides_tensorflow_tool(tree, tmp_path):
     assert script.read_text().startswith("import npu_device as npu\nnpu.open().as_default()\n")
     names = {p.name for p in (tmp_path / "report").rglob("*") if p.is_file()}
     assert {"success_report.txt", "api_brief_report.txt", "api_analysis_report.xlsx"} <= names and "failed_report.txt" not in names
+
+
+TRAINING = """import torch
+
+model = torch.nn.Linear(2, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.ones(8, 2), batch_size=4, shuffle=True)
+for epoch in range(2):
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("one_file", [False, True])
+def test_one_card_becomes_several(tool, tmp_path, one_file):
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "train.py").write_text(TRAINING)
+    source = root / "train.py" if one_file else root
+    tool(source, "-o", tmp_path / "out", "--distributed", "train.py")
+    out = tmp_path / "out" / (("train" if one_file else "project") + "_msft_multi")
+    text = (out / "train.py").read_text()
+    assert "DistributedSampler" in text and "DistributedDataParallel(model" in text and "set_epoch(epoch)" in text
+    launcher = out / "run_distributed_npu.sh"
+    assert os.access(launcher, os.X_OK) and "train.py" in launcher.read_text()
+    assert b"+" in tool(source, "--distributed", root / "train.py", "--diff").stdout
+    tool(source, "--distributed", "train.py", "--in-place")
+    assert (root / "train.py").read_text() == text and (root / "run_distributed_npu.sh").read_text() == launcher.read_text()
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["SRC", "--distributed", "gone.py"], "--distributed gone.py: a file in SRC is wanted; there is nothing of that name"),
+    (["SRC/train.py", "--distributed", "SRC/notes.txt"], "SRC/train.py is wanted"),
+    (["SRC", "--main", "../outside.py"], "--main ../outside.py: a file in SRC is wanted"),
+    (["SRC", "--distributed", "train.py", "--compat"], "--distributed is for PyTorch"),
+    (["SRC", "--distributed", "train.py", "-f", "tensorflow"], "--distributed is for PyTorch"),
+    (["SRC", "-f", "pytorch", "--strategy", "horovod"], "--strategy is for TensorFlow"),
+    (["SRC", "--target-model", "net"], "--distributed"), (["-", "--compat"], "--compat needs a folder or a file")])
+def test_options_that_do_not_go_together(tool, project, arguments, said):
+    (project.parent / "outside.py").write_text("")
+    done = tool(*[a.replace("SRC", str(project)) for a in arguments], "--diff", status=2, input=b"")
+    assert said.replace("SRC", str(project)) in done.stderr.decode(), done.stderr
+
+
+def test_the_options_for_tensorflow(tool, tmp_path):
+    root = tmp_path / "keras"
+    root.mkdir()
+    (root / "start.py").write_text("import tensorflow as tf\n\nprint(tf.abs(1))\n")
+    assert b"npu.open()" not in tool(root, "--diff").stdout
+    assert b"+npu.open().as_default()" in tool(root, "--diff", "--main", "start.py").stdout
+    assert b"enable_v1()" in tool(root, "--diff", "--main", "start.py", "--compat").stdout

@@ -324,6 +324,15 @@ void write_equivalents(const fs::path& folder, const ProjectResult& result) {
 
 }  // namespace
 
+/// run_distributed_npu.sh, where one card became several.
+static void write_launcher(const Options& options, const fs::path& root) {
+  if (options.distributed_main.empty()) return;
+  const fs::path launcher = root / "run_distributed_npu.sh";
+  replace_file(launcher, rewrite::distributed_launcher(options.distributed_main), launcher);
+  fs::permissions(launcher, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
+                  fs::perm_options::add);
+}
+
 void write_output(const Options& options, ProjectResult& result) {
   if (options.mode == Mode::Report) return;
   const bool one = fs::is_regular_file(options.input);
@@ -341,6 +350,7 @@ void write_output(const Options& options, ProjectResult& result) {
       }
     }
     write_equivalents(root, result);
+    write_launcher(options, root);
     return;
   }
   const Tree tree = walk(options.input);
@@ -376,12 +386,7 @@ void write_output(const Options& options, ProjectResult& result) {
                failed.push_back(e.path + ": " + problem.what());
              }
            });
-  if (!options.distributed_main.empty()) {
-    const fs::path launcher = options.output / "run_distributed_npu.sh";
-    replace_file(launcher, rewrite::distributed_launcher(options.distributed_main), launcher);
-    fs::permissions(launcher, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
-                    fs::perm_options::add);
-  }
+  write_launcher(options, options.output);
   for (const std::string& what : failed) {
     FileResult f;
     f.path = what.substr(0, what.find(": "));
