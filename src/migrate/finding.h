@@ -101,9 +101,16 @@ struct Request {
   bool analysis = false;  ///< nothing is rewritten
 };
 
+/// What the findings of a rule have in common.
+struct RuleText {
+  std::string id;
+  Text what;
+};
+
 struct ProjectResult {
   Request request;
   std::vector<FileResult> files;  ///< only files with findings, sorted by path
+  std::vector<RuleText> rules;    ///< by id: those of the findings that have a text
   std::uint64_t seen = 0;         ///< files walked
   std::uint64_t python = 0;       ///< of them Python sources
   std::uint64_t bytes = 0;        ///< read

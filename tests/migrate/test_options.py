@@ -60,22 +60,20 @@ def train(model, loader, criterion, optimizer):
 """
 
 
-def on_npu(script, folder, **variables):
+def on_npu(warm, script, folder):
     (folder / "run.py").write_text(script)
-    env = {k: v for k, v in os.environ.items() if k not in ("UPDRAFT_DISABLE", "TORCH_DEVICE_BACKEND_AUTOLOAD")}
-    done = subprocess.run([sys.executable, "run.py"], cwd=folder, env=dict(env, UPDRAFT_MEMORY="512M", **variables), capture_output=True,
-                          text=True, timeout=300)
+    done = warm.run("run.py", cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
-def test_mixed_precision(rewrite, tmp_path):
+def test_mixed_precision(rewrite, warm, tmp_path):
     after = rewrite(TRAIN, "--mixed-precision")
     assert after.startswith(MIXED), after
     assert rewrite(after, "--mixed-precision") == after
     assert rewrite(after) == after
     assert rewrite(TRAIN) != after and "autocast" not in rewrite(TRAIN)
-    out = on_npu(after + '    print("scale", scaler.get_scale(), "autocast", torch.is_autocast_enabled("npu"))\n', tmp_path)
+    out = on_npu(warm, after + '    print("scale", scaler.get_scale(), "autocast", torch.is_autocast_enabled("npu"))\n', tmp_path)
     assert out.count("loss:") == 4 and "nan" not in out and "scale 65536.0" in out
 
 
@@ -129,7 +127,10 @@ def test_specify_device(rewrite, tmp_path):
     after = rewrite(before, "--specify-device")
     assert after.startswith('import os\nos.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", os.environ.get("DEVICE_ID", "0"))\nimport torch\n')
     assert rewrite(after, "--specify-device") == after
-    assert on_npu(after, tmp_path, DEVICE_ID="3").split() == ["1", "npu:0"]
+    (tmp_path / "run.py").write_text(after)  # a process of its own: the variable must be set before torch is imported
+    done = subprocess.run([sys.executable, "run.py"], cwd=tmp_path, env=dict(os.environ, UPDRAFT_MEMORY="512M", DEVICE_ID="3"),
+                          capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == ["1", "npu:0"], done.stderr[-3000:]
     library = "import torch\n\n\ndef f(x):\n    return x + torch.ones(1)\n"
     assert rewrite(library, "--specify-device") == library
     assert rewrite('if __name__ == "__main__":\n    print(1)\n', "--specify-device") == 'if __name__ == "__main__":\n    print(1)\n'
@@ -151,7 +152,7 @@ print(torch.unique_consecutive(torch.tensor([1, 1, 2]).cuda()).tolist())
 """
 
 
-def test_similar(tool, tmp_path):
+def test_similar(tool, warm, tmp_path):
     project = tmp_path / "project"
     (project / "tools").mkdir(parents=True)
     (project / "train.py").write_text(SIMILAR)
@@ -163,10 +164,8 @@ def test_similar(tool, tmp_path):
     assert text.count("ascend_function.") == 7 and "import ascend_function\n" in text
     assert (out / "plain.py").read_text() == (project / "plain.py").read_text()
     assert (out / "ascend_function" / "__init__.py").is_file()
-    env = {k: v for k, v in os.environ.items() if k not in ("UPDRAFT_DISABLE", "TORCH_DEVICE_BACKEND_AUTOLOAD")}
-    env["UPDRAFT_MEMORY"] = "512M"
     for script in ("train.py", "tools/job.py"):
-        done = subprocess.run([sys.executable, script], cwd=out, env=env, capture_output=True, text=True, timeout=300)
+        done = warm.run(script, cwd=out)
         assert done.returncode == 0, done.stderr[-3000:]
         if script == "train.py":
             assert done.stdout.splitlines() == ["1.6667 1.5000", "[0.0, 0.5, 1.0, 1.0]", "[5.0, 7.0, 9.0, 11.0]", "[1.0, 3.0]",
@@ -202,8 +201,8 @@ def test_affinity(rewrite, call, fused):
         assert "NpuFused" not in rewrite(before + "optimizer.zero_grad(set_to_none=True)\n", "--affinity", "m")
 
 
-def test_fused_optimizers_take_these_arguments(tmp_path):
-    out = on_npu("""
+def test_fused_optimizers_take_these_arguments(warm, tmp_path):
+    out = on_npu(warm, """
 import inspect, torch, torch_npu
 for name in ("Adam", "AdamW", "SGD", "RMSprop", "Adadelta"):
     theirs = list(inspect.signature(getattr(torch_npu.optim, "NpuFused" + name).__init__).parameters)[1:]

@@ -282,6 +282,12 @@ bool is_docstring(const syntax::Tree& tree, NodeId literal) {
   return tree.kind(up) == Kind::ExpressionStatement;
 }
 
+bool is_literal_statement(const syntax::Tree& tree, NodeId statement) {
+  if (tree.kind(statement) != Kind::ExpressionStatement) return false;
+  const Kind kind = tree.kind(tree.child(statement, std::size_t{0}));
+  return kind == Kind::String || kind == Kind::ConcatenatedString;
+}
+
 namespace {
 
 /// Another statement beside this one does the same for the NPU: self.is_cuda = device.type == "cuda" and self.is_npu =

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <utility>
 
 #include "base/error.h"
 #include "migrate/rules/rule.h"
+#include "migrate/support/variables.h"
 
 namespace updraft::migrate::rules {
 namespace {
@@ -25,7 +27,11 @@ class Reader {
       fail(root["framework"], "framework is pytorch or tensorflow, not " + framework);
     if (!root["rules"] || !root["rules"].IsSequence()) fail(root, "rules: a list is wanted");
     std::vector<Rule> rules;
-    for (const auto& node : root["rules"]) rules.push_back(one(node, framework));
+    for (const auto& node : root["rules"]) {
+      Rule rule = one(node, framework);
+      if (rule.match == Match::Environment && !rule.table.empty()) of_variables(rule, rules);
+      else rules.push_back(std::move(rule));
+    }
     return rules;
   }
 
@@ -129,7 +135,30 @@ class Reader {
     return rule;
   }
 
+  /// One rule for each row of support/data/variables.tsv: those with a replacement for a rule that changes, the rest
+  /// for one that reports. The first has the examples.
+  static void of_variables(const Rule& rule, std::vector<Rule>& rules) {
+    const bool changes = rule.category == Category::Change;
+    std::vector<Example> examples = rule.examples;
+    for (const Variable& row : known_variables()) {
+      if (row.replacement.empty() == changes) continue;
+      Rule one = rule;
+      one.names = {std::string(row.name)};
+      one.to = row.replacement;
+      if (changes) one.confidence = row.confidence;
+      const std::string_view shown = row.name.substr(0, row.name.find('*'));
+      one.message = {sentence(row, shown, Language::en), sentence(row, shown, Language::zh)};
+      one.examples = std::exchange(examples, {});
+      rules.push_back(std::move(one));
+    }
+  }
+
   void check(const YAML::Node& node, const Rule& rule) const {
+    if (!rule.table.empty() &&
+        (rule.table == "torch_cuda" ? rule.match != Match::Api
+                                    : rule.table != "variables" || rule.match != Match::Environment))
+      fail(node, "the tables are torch_cuda, for match: api, and variables, for match: environment");
+    if (rule.table == "variables") return;
     if (rule.match != Match::String && rule.names.empty()) fail(node, "name is missing");
     if (rule.match == Match::String &&
         (rule.context.empty() || (rule.value != Value::Device && rule.value != Value::Backend)))
@@ -139,8 +168,6 @@ class Reader {
     if (!rule.absent.empty() && rule.match != Match::Argument) fail(node, "absent is for rules on arguments");
     if ((rule.match == Match::Argument || rule.match == Match::Keyword) && rule.value == Value::None)
       fail(node, "value is missing: device, backend or literal");
-    if (!rule.table.empty() && (rule.table != "torch_cuda" || rule.match != Match::Api))
-      fail(node, "the only table is torch_cuda, for match: api");
     if (rule.value == Value::Literal && (rule.literal.empty() || rule.to.empty()))
       fail(node, "value: literal needs literal and to");
     const bool writes = rule.match == Match::Api || rule.match == Match::Member || rule.match == Match::Environment;

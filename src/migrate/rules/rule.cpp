@@ -53,6 +53,7 @@ void RuleSet::add(std::vector<Rule> rules) {
 void RuleSet::index() {
   for (Index* i : {&apis_, &members_, &arguments_, &keywords_, &environment_, &imports_, &strings_}) i->clear();
   names_.clear();
+  beginnings_.clear();
   for (const Rule& rule : rules_) {
     if (rule.match == Match::String) strings_[rule.context].push_back(&rule);
     for (const std::string& name : rule.names) {
@@ -64,7 +65,10 @@ void RuleSet::index() {
         case Match::Member: members_[name].push_back(&rule); break;
         case Match::Argument: arguments_[last_of(name)].push_back(&rule); break;
         case Match::Keyword: keywords_[name].push_back(&rule); break;
-        case Match::Environment: environment_[name].push_back(&rule); break;
+        case Match::Environment:
+          if (name.ends_with('*') && !environment_.contains(name)) beginnings_.push_back(name);
+          environment_[name].push_back(&rule);
+          break;
         case Match::Import: imports_[name].push_back(&rule); break;
         case Match::String: break;
       }
@@ -76,6 +80,16 @@ const RuleSet::Found& RuleSet::find(const Index& index, std::string_view key) no
   static const Found none;
   const auto found = index.find(std::string(key));
   return found == index.end() ? none : found->second;
+}
+
+const RuleSet::Found& RuleSet::environment(std::string_view name) const noexcept {
+  const Found& exact = find(environment_, name);
+  if (!exact.empty()) return exact;
+  for (const std::string& beginning : beginnings_) {
+    const std::string_view stem = std::string_view(beginning).substr(0, beginning.size() - 1);
+    if (name.starts_with(stem) && name.size() > stem.size()) return find(environment_, beginning);
+  }
+  return exact;
 }
 
 const Rule* RuleSet::string(Value value, std::string_view context) const noexcept {
@@ -113,7 +127,7 @@ Triggers RuleSet::triggers(std::string_view framework) const {
         for (const std::string& name : rule.names) words.names.push_back(last_of(name));
         break;
       case Match::Environment:
-        for (const std::string& name : rule.names) words.anywhere.push_back(last_of(name));
+        for (const std::string& name : rule.names) words.anywhere.push_back(name.substr(0, name.find('*')));
         break;
       case Match::Argument:
       case Match::Keyword:

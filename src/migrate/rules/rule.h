@@ -32,10 +32,11 @@ struct Rule {
   std::string id;
   std::string framework;  ///< pytorch or tensorflow
   Match match = Match::Api;
-  std::vector<std::string> names;
+  std::vector<std::string> names;   ///< Environment: a trailing * stands for any end
   std::vector<std::string> except;  ///< names (or what stands under them) that are left alone
   std::string to;
   std::string table;   ///< Api: torch_cuda: every name under `name` by support/data/torch_cuda.tsv
+                       ///< Environment: variables: was made from a row of support/data/variables.tsv
   bool exact = false;  ///< Api: the name itself, nothing under it
   Call call = Call::Any;
   std::string parameter;  ///< Argument
@@ -74,7 +75,7 @@ class RuleSet {
   const Found& members(std::string_view name) const noexcept { return find(members_, name); }
   const Found& arguments(std::string_view last) const noexcept { return find(arguments_, last); }
   const Found& keywords(std::string_view name) const noexcept { return find(keywords_, name); }
-  const Found& environment(std::string_view name) const noexcept { return find(environment_, name); }
+  const Found& environment(std::string_view name) const noexcept;
   const Found& imports(std::string_view package) const noexcept { return find(imports_, package); }
   const Rule* string(Value value, std::string_view context) const noexcept;
   /// The rule on the longest part of a resolved name, exceptions heeded; null where none is.
@@ -89,6 +90,7 @@ class RuleSet {
   std::vector<Rule> rules_;
   Index apis_, members_, arguments_, keywords_, environment_, imports_, strings_;
   std::unordered_map<std::string, const Rule*> names_;
+  std::vector<std::string> beginnings_;  ///< of environment variables, with the *
 };
 
 /// From YAML (JSON is YAML) in our schema, or rules.json of the original tool. Throws Error with file, line, what was

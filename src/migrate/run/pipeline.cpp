@@ -17,6 +17,7 @@
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/builtin.h"
 #include "migrate/run/file.h"
+#include "migrate/run/rule_texts.h"
 #include "migrate/run/walk.h"
 #include "migrate/source/edit.h"
 #include "migrate/source/words.h"
@@ -132,6 +133,7 @@ class Run {
       f.findings.push_back(std::move(problem));
       result.files.push_back(std::move(f));
     }
+    result.rules = rule_texts(result.files, rules_);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   }
