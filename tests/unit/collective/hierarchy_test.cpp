@@ -16,7 +16,7 @@ constexpr Kind kKinds[] = {Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather
                            Kind::Broadcast, Kind::Reduce,        Kind::Scatter};
 constexpr Algorithm kAlgorithms[] = {Algorithm::Mesh, Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::NHR,
                                      Algorithm::NB,   Algorithm::AHC,  Algorithm::Pipeline};
-const std::vector<std::vector<int>> kGroups = {{1},       {2},          {3},    {1, 1},          {3, 1},   {1, 3, 2},
+const std::vector<std::vector<int>> kGroups = {{1},       {2},          {3},    {1, 1},          {3, 1},    {1, 3, 2},
                                                {2, 3, 4}, {5, 1, 1, 1}, {4, 4}, {1, 1, 1, 1, 1}, {3, 3, 3}, {7, 5}};
 
 bool blocks(Kind kind) { return kind == Kind::ReduceScatter || kind == Kind::AllGather || kind == Kind::Scatter; }
@@ -127,8 +127,7 @@ TEST(Hierarchy, LittleCrossesTheUpperLevel) {
   for (const Algorithm a : {Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::NHR, Algorithm::NB}) {
     uint64_t up = 0;
     for (int r = 0; r < 3; ++r) {
-      const uint64_t mine =
-          crossing(make_hierarchical_schedule(Kind::AllReduce, {a, a}, r, groups, {0, n}), groups, r);
+      const uint64_t mine = crossing(make_hierarchical_schedule(Kind::AllReduce, {a, a}, r, groups, {0, n}), groups, r);
       EXPECT_EQ(mine, n / 3) << name_of(a);
       up += mine;
     }
