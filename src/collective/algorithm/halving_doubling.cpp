@@ -52,9 +52,31 @@ class Folded final : public Team {
   bool divided_;
 };
 
-Schedule halve(const Folded& all) {
+/// The same over a team whose blocks are of any sizes: a member answers for its own and its partner's.
+class FoldedTeam final : public Team {
+ public:
+  explicit FoldedTeam(const Team& all)
+      : Team(0, static_cast<int>(std::bit_floor(static_cast<unsigned>(all.size)))), all_(all) {}
+  FoldedTeam(const FoldedTeam& folded, int me) : Team(me, folded.size), all_(folded.all_) {}
+
+  int surplus() const { return all_.size - size; }
+  bool folded() const { return all_.me < 2 * surplus(); }
+  bool active() const { return !folded() || all_.me % 2 == 0; }
+  int partner() const { return all_.me ^ 1; }
+  FoldedTeam as_member() const { return FoldedTeam(*this, folded() ? all_.me / 2 : all_.me - surplus()); }
+  void add(std::vector<Transfer>& list, int member, int first, int last) const override {
+    all_.add(list, start(member), start(first), start(last));
+  }
+
+ private:
+  int start(int member) const { return member < surplus() ? 2 * member : member + surplus(); }
+  const Team& all_;
+};
+
+template <class F>
+Schedule halve(const F& all) {
   if (!all.active()) return Schedule(static_cast<size_t>(ceil_log2(all.size)));
-  const Folded team = all.as_member();
+  const F team = all.as_member();
   Schedule schedule;
   for (int distance = team.size / 2; distance > 0; distance /= 2) {
     const int mine = team.me / distance * distance, partner = team.me ^ distance, theirs = mine ^ distance;
@@ -69,8 +91,8 @@ Schedule halve(const Folded& all) {
 bool power_of_two(int ranks) { return (ranks & (ranks - 1)) == 0; }
 
 /// One round between the two of each fold, from odd to even or back.
-template <class Add>
-Schedule between(const Folded& all, bool to_even, bool combine, Add add) {
+template <class F, class Add>
+Schedule between(const F& all, bool to_even, bool combine, Add add) {
   Round round;
   round.combine = combine;
   if (all.folded()) add(all.active() == to_even ? round.receives : round.sends);
@@ -85,6 +107,16 @@ Schedule all_reduce(int rank, int ranks, uint64_t n) {
   if (power_of_two(ranks)) return core;
   const auto add = [&](std::vector<Transfer>& list) { all.add_all(list); };
   return then(then(between(all, true, true, add), std::move(core)), between(all, false, false, add));
+}
+
+Schedule reduce_scatter(const Team& team) {
+  const FoldedTeam all(team);
+  if (power_of_two(team.size)) return halve(all);
+  const int odd = team.me | 1;
+  return then(
+      then(between(all, true, true, [&](std::vector<Transfer>& list) { team.add(list, all.partner(), 0, team.size); }),
+           halve(all)),
+      between(all, false, false, [&](std::vector<Transfer>& list) { team.add(list, all.partner(), odd, odd + 1); }));
 }
 
 Schedule reduce_scatter(int rank, int ranks, uint64_t n) {

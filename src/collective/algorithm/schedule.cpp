@@ -11,31 +11,6 @@ namespace {
 
 bool grouped(Algorithm algorithm) { return algorithm == Algorithm::AHC || algorithm == Algorithm::Pipeline; }
 
-Schedule reduce_scatter(Algorithm algorithm, const Team& team) {
-  switch (algorithm) {
-    case Algorithm::Mesh: return mesh::reduce_scatter(team);
-    case Algorithm::Ring: return ring::reduce_scatter(team);
-    case Algorithm::NHR: return nhr::reduce_scatter(team);
-    default: return nb::reduce_scatter(team);
-  }
-}
-
-Schedule scatter(Algorithm algorithm, const Team& team, int root) {
-  switch (algorithm) {
-    case Algorithm::Mesh: return mesh::scatter(team, root);
-    case Algorithm::Ring: return ring::scatter(team, root);
-    case Algorithm::NHR: return nhr::scatter(team, root);
-    default: return binomial::scatter(team, root);
-  }
-}
-
-/// Whether the whole data goes from rank to rank in a Broadcast, instead of being scattered and gathered.
-bool whole(Algorithm algorithm) { return algorithm == Algorithm::Ring || algorithm == Algorithm::HalvingDoubling; }
-
-Schedule broadcast(Algorithm algorithm, const Team& team, int root) {
-  return algorithm == Algorithm::Ring ? ring::broadcast(team, root) : binomial::broadcast(team, root);
-}
-
 void check(Kind kind, Algorithm algorithm, int rank, int64_t ranks, uint64_t n, int root) {
   if (!has_schedule(kind, algorithm))
     throw Error(result::kPara,
@@ -54,6 +29,50 @@ void check(Kind kind, Algorithm algorithm, int rank, int64_t ranks, uint64_t n, 
 }
 
 }  // namespace
+
+namespace phase {
+namespace {
+
+/// Whether the whole data goes from rank to rank in a Broadcast, instead of being scattered and gathered.
+bool whole(Algorithm algorithm) { return algorithm == Algorithm::Ring || algorithm == Algorithm::HalvingDoubling; }
+
+Schedule broadcast_whole(Algorithm algorithm, const Team& team, int root) {
+  return algorithm == Algorithm::Ring ? ring::broadcast(team, root) : binomial::broadcast(team, root);
+}
+
+}  // namespace
+
+Schedule reduce_scatter(Algorithm algorithm, const Team& team) {
+  switch (algorithm) {
+    case Algorithm::Mesh: return mesh::reduce_scatter(team);
+    case Algorithm::Ring: return ring::reduce_scatter(team);
+    case Algorithm::HalvingDoubling: return halving_doubling::reduce_scatter(team);
+    case Algorithm::NHR: return nhr::reduce_scatter(team);
+    case Algorithm::Pipeline: return pipeline::reduce_scatter(team, default_groups(algorithm, team.size).front());
+    default: return nb::reduce_scatter(team);
+  }
+}
+
+Schedule scatter(Algorithm algorithm, const Team& team, int root) {
+  switch (algorithm) {
+    case Algorithm::Mesh: return mesh::scatter(team, root);
+    case Algorithm::Ring: return ring::scatter(team, root);
+    case Algorithm::NHR: return nhr::scatter(team, root);
+    default: return binomial::scatter(team, root);
+  }
+}
+
+Schedule broadcast(Algorithm algorithm, const Team& team, int root) {
+  if (whole(algorithm)) return broadcast_whole(algorithm, team, root);
+  return then(scatter(algorithm, team, root), mirror(reduce_scatter(algorithm, team), false));
+}
+
+Schedule reduce(Algorithm algorithm, const Team& team, int root) {
+  if (whole(algorithm)) return mirror(broadcast_whole(algorithm, team, root), true);
+  return then(reduce_scatter(algorithm, team), mirror(scatter(algorithm, team, root), false));
+}
+
+}  // namespace phase
 
 bool has_schedule(Kind kind, Algorithm algorithm) {
   if (algorithm == Algorithm::Auto || algorithm == Algorithm::Pairwise || algorithm > Algorithm::Pairwise) return false;
@@ -121,18 +140,15 @@ Schedule make_schedule(Kind kind, Algorithm algorithm, int rank, int ranks, uint
   switch (kind) {
     case Kind::AllReduce:
       if (folds) return halving_doubling::all_reduce(rank, ranks, n);
-      return then(reduce_scatter(algorithm, divided), mirror(reduce_scatter(algorithm, divided), false));
+      return then(phase::reduce_scatter(algorithm, divided), mirror(phase::reduce_scatter(algorithm, divided), false));
     case Kind::ReduceScatter:
-      return folds ? halving_doubling::reduce_scatter(rank, ranks, n) : reduce_scatter(algorithm, repeated);
+      return folds ? halving_doubling::reduce_scatter(rank, ranks, n) : phase::reduce_scatter(algorithm, repeated);
     case Kind::AllGather:
-      return folds ? halving_doubling::all_gather(rank, ranks, n) : mirror(reduce_scatter(algorithm, repeated), false);
-    case Kind::Broadcast:
-      if (whole(algorithm)) return broadcast(algorithm, divided, root);
-      return then(scatter(algorithm, divided, root), mirror(reduce_scatter(algorithm, divided), false));
-    case Kind::Reduce:
-      if (whole(algorithm)) return mirror(broadcast(algorithm, divided, root), true);
-      return then(reduce_scatter(algorithm, divided), mirror(scatter(algorithm, divided, root), false));
-    default: return scatter(algorithm, repeated, root);  // Scatter: check() lets nothing else pass
+      return folds ? halving_doubling::all_gather(rank, ranks, n)
+                   : mirror(phase::reduce_scatter(algorithm, repeated), false);
+    case Kind::Broadcast: return phase::broadcast(algorithm, divided, root);
+    case Kind::Reduce: return phase::reduce(algorithm, divided, root);
+    default: return phase::scatter(algorithm, repeated, root);  // Scatter: check() lets nothing else pass
   }
 }
 

@@ -46,6 +46,15 @@ bool has_schedule(Kind kind, Algorithm algorithm);
 /// AHC and Pipeline (AllReduce, ReduceScatter, AllGather) over groups of neighbouring ranks, such as servers: `groups`
 /// has their sizes in the order of the ranks. The groups of Pipeline must be of one size, those of AHC need not.
 Schedule make_grouped_schedule(Kind kind, Algorithm algorithm, int rank, const std::vector<int>& groups, uint64_t n);
+/// Between the members of a group, and between groups; neither is Auto. AHC counts as NB, of which it is made.
+struct LevelAlgorithms {
+  Algorithm inside, between;
+};
+/// Two levels: groups (super pods) of neighbouring members (hosts), of any sizes. `borders` cuts the working buffer:
+/// where it is made of blocks, member b's is [borders[b], borders[b + 1]), and they may be of different sizes; for
+/// AllReduce, Broadcast and Reduce it is {begin, end}. One group, or groups of one: one level.
+Schedule make_hierarchical_schedule(Kind kind, const LevelAlgorithms& algorithms, int member,
+                                    const std::vector<int>& groups, const std::vector<uint64_t>& borders, int root = 0);
 /// About sqrt(ranks) groups; for Pipeline of one size (a prime number of ranks gives groups of one: a ring).
 std::vector<int> default_groups(Algorithm algorithm, int ranks);
 

@@ -107,8 +107,10 @@ namespace nb {
 Schedule reduce_scatter(const Team& team);
 }  // namespace nb
 
-// Halving-doubling is made for powers of two and folds the surplus: its operations are not made of the phases above.
+// Halving-doubling is made for powers of two and folds the surplus: where the members have blocks of one size its
+// operations are not made of phases.
 namespace halving_doubling {
+Schedule reduce_scatter(const Team& team);
 Schedule all_reduce(int rank, int ranks, uint64_t n);
 Schedule reduce_scatter(int rank, int ranks, uint64_t n);
 Schedule all_gather(int rank, int ranks, uint64_t n);
@@ -123,5 +125,13 @@ namespace pipeline {
 /// `group` ranks a group; the team's size is a multiple of it.
 Schedule reduce_scatter(const Team& team, int group);
 }  // namespace pipeline
+
+// By name.
+namespace phase {
+Schedule reduce_scatter(Algorithm algorithm, const Team& team);
+Schedule scatter(Algorithm algorithm, const Team& team, int root);
+Schedule broadcast(Algorithm algorithm, const Team& team, int root);
+Schedule reduce(Algorithm algorithm, const Team& team, int root);
+}  // namespace phase
 
 }  // namespace updraft::collective
