@@ -39,13 +39,13 @@ void pause_briefly() {
 
 uint64_t range_of(uint64_t begin, uint64_t end) { return begin << 32 | end; }
 
-// Half of what is left, from the front (the owner) or from the back.
-bool claim(std::atomic<uint64_t>& range, bool own, int64_t& begin, int64_t& end) {
+// Half of what is left, but not less than `least`, from the front (the owner) or from the back.
+bool claim(std::atomic<uint64_t>& range, uint64_t least, bool own, int64_t& begin, int64_t& end) {
   uint64_t seen = range.load(std::memory_order_relaxed);
   while (true) {
     const uint64_t first = seen >> 32, last = seen & 0xffffffffu;
     if (first >= last) return false;
-    const uint64_t take = (last - first + 1) / 2;
+    const uint64_t take = std::min(last - first, std::max((last - first + 1) / 2, least));
     const uint64_t rest = own ? range_of(first + take, last) : range_of(first, last - take);
     if (!range.compare_exchange_weak(seen, rest, std::memory_order_relaxed)) continue;
     begin = static_cast<int64_t>(own ? first : last - take);
@@ -102,6 +102,7 @@ void Team::run(int64_t n, FunctionRef<void(int64_t, int64_t)> body) {
     shares_[static_cast<size_t>(i)].range.store(
         range_of(static_cast<uint64_t>(n * i / width), static_cast<uint64_t>(n * (i + 1) / width)),
         std::memory_order_relaxed);
+  least_ = static_cast<uint64_t>(n / width / 8);  // short ranges have their price
   body_ = &body;
   state_.store(kOpen, std::memory_order_release);
   published_.fetch_add(1);
@@ -121,7 +122,7 @@ void Team::take_part(int self) {
   for (int i = 0; i < width_; ++i) {
     Share& share = shares_[static_cast<size_t>((self + i) % width_)];
     int64_t begin, end;
-    while (claim(share.range, i == 0, begin, end)) (*body_)(begin, end);
+    while (claim(share.range, least_, i == 0, begin, end)) (*body_)(begin, end);
   }
 }
 

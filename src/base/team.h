@@ -48,6 +48,7 @@ class Team {
   const int process_;
   std::vector<Share> shares_;
   FunctionRef<void(int64_t, int64_t)>* body_ = nullptr;
+  uint64_t least_ = 0;
 
   alignas(64) std::atomic<uint32_t> published_{0};  ///< changes with each piece of work; the others sleep on it
   std::atomic<uint32_t> sleepers_{0};
