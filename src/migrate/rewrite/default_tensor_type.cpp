@@ -99,7 +99,7 @@ void default_tensor_type(Sites& s) {
   const syntax::Tree& tree = s.tree();
   const std::string_view text = tree.text();
   if (text.find("set_default_tensor_type") == std::string_view::npos) return;
-  std::vector<NodeId> calls;
+  std::vector<NodeId> calls, plain;
   bool cuda = false;
   for (NodeId id = 0; id < tree.size(); ++id) {
     if (tree.kind(id) != Kind::Call) continue;
@@ -108,10 +108,13 @@ void default_tensor_type(Sites& s) {
       continue;
     calls.push_back(id);
     std::vector<std::pair<NodeId, TensorType>> types;
-    leaves(s, tree.child(tree.child(id, Field::Arguments), std::size_t{0}), types);
+    if (leaves(s, tree.child(tree.child(id, Field::Arguments), std::size_t{0}), types)) plain.push_back(callee);
     for (const auto& [node, type] : types) cuda = cuda || type.cuda;
   }
-  if (!cuda) return;  // types of the CPU may stay
+  if (!cuda) {  // types of the CPU may stay
+    for (NodeId callee : plain) s.done[callee] = true;
+    return;
+  }
   const bool other_types =
       text.find("set_default_dtype") != std::string_view::npos || text.find("DoubleTensor") != std::string_view::npos ||
       text.find("HalfTensor") != std::string_view::npos || text.find("BFloat16Tensor") != std::string_view::npos;
