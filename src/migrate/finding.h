@@ -99,6 +99,7 @@ struct Request {
   std::string product;  ///< A2, A3, 950 or training
   Confidence least = Confidence::Likely;
   bool analysis = false;  ///< nothing is rewritten
+  bool partial = false;   ///< of a large project: advice was looked for only in files that had to be parsed
 };
 
 /// What the findings of a rule have in common.

@@ -314,3 +314,20 @@ def test_the_options_for_tensorflow(tool, tmp_path):
     assert b"npu.open()" not in tool(root, "--diff").stdout
     assert b"+npu.open().as_default()" in tool(root, "--diff", "--main", "start.py").stdout
     assert b"enable_v1()" in tool(root, "--diff", "--main", "start.py", "--compat").stdout
+
+
+def test_advice_that_was_not_looked_for_is_said(tool, tmp_path):
+    """Of a large project only files that hold something to migrate are looked through."""
+    (tmp_path / "advice.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.nonzero()\n")
+
+    def steps(*options):
+        found = json.loads(tool(tmp_path, "--json", *options).stdout)
+        return len(found["files"]), [step["what"]["en"] for step in found["next"] if "updraft analyse" in step["what"]["en"]]
+
+    assert steps() == (1, [])
+    (tmp_path / "large.py").write_text("x = 1  # nothing to do here\n" * (5 << 20 >> 5) * 2)
+    files, said = steps()
+    assert files == 0 and len(said) == 1 and "only in files" in said[0]
+    out = tmp_path.parent / (tmp_path.name + "_out")
+    tool("analyse", tmp_path, "-o", out)
+    assert any("nonzero" in path.read_text(encoding="utf-8") for path in out.rglob("*.csv"))

@@ -17,12 +17,12 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const fs::path& path, int error) {
   const char* advice = error == EACCES || error == EPERM || error == EROFS
-                           ? "take a folder that you may write to (--report DIR)"
-                       : error == ENOSPC || error == EDQUOT ? "free some space, or take another folder (--report DIR)"
-                       : error == EISDIR                    ? "a folder has that name: take another one (--report DIR)"
-                       : error == ENOTDIR      ? "a part of the path is a file, wanted a folder (--report DIR)"
-                       : error == ENAMETOOLONG ? "take a shorter path (--report DIR)"
-                                               : "take another folder (--report DIR)";
+                           ? "take a folder that you may write to (-o DIR)"
+                       : error == ENOSPC || error == EDQUOT ? "free some space, or take another folder (-o DIR)"
+                       : error == EISDIR                    ? "a folder has that name: take another one (-o DIR)"
+                       : error == ENOTDIR      ? "a part of the path is a file, wanted a folder (-o DIR)"
+                       : error == ENAMETOOLONG ? "take a shorter path (-o DIR)"
+                                               : "take another folder (-o DIR)";
   throw Error(code::kAclInvalidFile, "the report {} cannot be written: {}; {}", path.string(), std::strerror(error),
               advice);
 }
@@ -40,7 +40,7 @@ void write_files(const fs::path& folder, std::span<const ReportFile> files) {
   fs::create_directories(folder, error);
   if (error)
     throw Error(code::kAclInvalidFile,
-                "the folder for the reports, {}, cannot be made: {}; take another one (--report DIR)", folder.string(),
+                "the folder for the reports, {}, cannot be made: {}; take another one (-o DIR)", folder.string(),
                 error.message());
   for (const ReportFile& file : files) {
     const fs::path path = folder / file.name;

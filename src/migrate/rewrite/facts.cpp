@@ -8,6 +8,8 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "migrate/source/bytes.h"
 #include "migrate/support/third_party.h"
@@ -20,32 +22,16 @@ using source::is_name_byte;
 
 /// Names about which the support lists say nothing on purpose: types, constants, what other rules are about.
 bool outside_lists(std::string_view api) noexcept {
-  for (std::string_view p : {"torch.cuda",
-                             "torch.npu",
-                             "torch.backends",
-                             "torch.version",
-                             "torch.ops",
-                             "torch.classes",
-                             "torch._C",
-                             "torch.dtype",
-                             "torch.Size",
-                             "torch.types",
-                             "torch.torch_version",
-                             "torch.testing",
-                             "torch.fx",
-                             "torch.hub",
-                             "torch.special",
-                             "torch.mps",
-                             "torch.mlu",
-                             "torch.musa",
-                             "torch.hpu",
-                             "torch.xla",
-                             "torch.mtia",
-                             "torch.xpu",
-                             "torch.package",
-                             "torch.utils.cpp_extension",
-                             "torch.onnx",
-                             "torch.jit"})
+  for (std::string_view p :
+       {"torch.cuda", "torch.npu", "torch.backends", "torch.version", "torch.ops", "torch.classes", "torch._C",
+        "torch.dtype", "torch.Size", "torch.types", "torch.torch_version", "torch.testing", "torch.fx", "torch.hub",
+        "torch.special", "torch.mps", "torch.mlu", "torch.musa", "torch.hpu", "torch.xla", "torch.mtia", "torch.xpu",
+        "torch.package", "torch.utils.cpp_extension",
+        // what torch_npu has by torch's own code, seen to run
+        "torch.accelerator", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.clear_autocast_cache",
+        "torch.is_autocast_enabled", "torch.set_autocast_enabled", "torch.is_autocast_cpu_enabled",
+        "torch.get_autocast_dtype", "torch.get_device_module", "torch.distributed.device_mesh",
+        "torch.distributed.init_device_mesh", "torch.onnx", "torch.jit"})
     if (rules::under(api, p)) return true;
   return api.find("._") != std::string_view::npos;
 }
@@ -232,6 +218,7 @@ void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool c
 void facts(Sites& s, const Facts& known) {
   const syntax::Tree& tree = s.tree();
   std::unordered_set<std::string_view> framework, packages, said;
+  std::vector<std::pair<NodeId, std::string>> parties;
   for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
     for (const auto& [name, bindings] : s.module.scopes()[scope].names)
       for (const names::Binding& b : bindings) {
@@ -244,9 +231,11 @@ void facts(Sites& s, const Facts& known) {
           framework.insert(name);
         } else if (const ThirdParty party = lookup_third_party(v.name); worth_saying(party)) {
           packages.insert(name);
-          third_party(s, b.node, v.name, said);
+          parties.emplace_back(b.node, v.name);
         }
       }
+  std::sort(parties.begin(), parties.end());  // said where it is imported first
+  for (const auto& [node, name] : parties) third_party(s, node, name, said);
   if (framework.empty() && packages.empty()) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
     if (tree.kind(id) != Kind::Identifier) continue;

@@ -86,14 +86,16 @@ class Reader {
 
   Rule one(const YAML::Node& node, const std::string& framework) const {
     if (!node.IsMap()) fail(node, "a rule is a mapping");
-    only(node, {"id", "match", "name", "except", "to", "table", "exact", "call", "parameter", "position", "value",
-                "literal", "absent", "context", "category", "confidence", "reason", "suggestion", "examples"});
+    only(node, {"id",      "match",     "name",       "except",   "to",         "table",   "exact",
+                "call",    "arguments", "parameter",  "position", "value",      "literal", "absent",
+                "context", "category",  "confidence", "reason",   "suggestion", "examples"});
     Rule rule;
     rule.framework = framework;
     rule.source = fmt::format("{}:{}", source_, node.Mark().line + 1);
     rule.id = text(node["id"], "id");
-    rule.match = choice<Match>(node["match"], "match",
-                               std::array{"api", "member", "argument", "keyword", "environment", "import", "string"});
+    rule.match =
+        choice<Match>(node["match"], "match",
+                      std::array{"api", "member", "argument", "keyword", "environment", "import", "string", "command"});
     rule.names = list(node["name"], "name");
     rule.except = list(node["except"], "except");
     if (node["to"]) rule.to = text(node["to"], "to");
@@ -104,6 +106,9 @@ class Reader {
     if (node["position"]) try {
         rule.position = node["position"].as<int>();
       } catch (const YAML::Exception&) { fail(node["position"], "position: a number from 0 is wanted"); }
+    if (node["arguments"]) try {
+        rule.arguments = node["arguments"].as<int>();
+      } catch (const YAML::Exception&) { fail(node["arguments"], "arguments: a number from 0 is wanted"); }
     if (node["value"])
       rule.value = choice<Value>(node["value"], "value", std::array{"none", "device", "backend", "literal"});
     if (node["literal"]) rule.literal = text(node["literal"], "literal");
@@ -165,12 +170,15 @@ class Reader {
       fail(node, "a rule on strings needs a context, and value: device or backend");
     if (rule.match == Match::Argument && rule.parameter.empty())
       fail(node, "a rule on arguments needs the parameter's name");
+    if (rule.arguments >= 0 && rule.match != Match::Api) fail(node, "arguments is for rules on APIs");
+    if (rule.match == Match::Command && !rule.to.empty()) fail(node, "a rule on commands only reports: it has no to");
     if (!rule.absent.empty() && rule.match != Match::Argument) fail(node, "absent is for rules on arguments");
     if ((rule.match == Match::Argument || rule.match == Match::Keyword) && rule.value == Value::None)
       fail(node, "value is missing: device, backend or literal");
     if (rule.value == Value::Literal && (rule.literal.empty() || rule.to.empty()))
       fail(node, "value: literal needs literal and to");
-    const bool writes = rule.match == Match::Api || rule.match == Match::Member || rule.match == Match::Environment;
+    const bool writes = rule.match == Match::Api || rule.match == Match::Member || rule.match == Match::Environment ||
+                        rule.match == Match::Command;
     if (writes && rule.category == Category::Change && rule.to.empty() && rule.table.empty())
       fail(node, "a rule that changes needs to; one that reports needs another category");
     if (rule.category != Category::Change && !rule.to.empty()) fail(node, "a rule with to has the category change");

@@ -14,8 +14,8 @@ std::string last_of(const std::string& name) { return name.substr(name.rfind('.'
 /// everywhere, cpp_extension is not.
 std::string telling_part(const std::string& name) {
   std::string last = last_of(name);
-  for (std::string_view common :
-       {"load", "gather", "scatter", "reduce", "broadcast", "replicate", "schedule", "profile", "comm"})
+  for (std::string_view common : {"load", "gather", "scatter", "reduce", "broadcast", "replicate", "schedule",
+                                  "profile", "comm", "is_available", "version", "is_built"})
     if (last == common && last.size() < name.size()) return last_of(name.substr(0, name.size() - last.size() - 1));
   return last;
 }
@@ -51,7 +51,8 @@ void RuleSet::add(std::vector<Rule> rules) {
 }
 
 void RuleSet::index() {
-  for (Index* i : {&apis_, &members_, &arguments_, &keywords_, &environment_, &imports_, &strings_}) i->clear();
+  for (Index* i : {&apis_, &members_, &arguments_, &keywords_, &environment_, &imports_, &strings_, &commands_})
+    i->clear();
   names_.clear();
   beginnings_.clear();
   for (const Rule& rule : rules_) {
@@ -70,6 +71,7 @@ void RuleSet::index() {
           environment_[name].push_back(&rule);
           break;
         case Match::Import: imports_[name].push_back(&rule); break;
+        case Match::Command: commands_[name].push_back(&rule); break;
         case Match::String: break;
       }
     }
@@ -120,8 +122,12 @@ Triggers RuleSet::triggers(std::string_view framework) const {
     if (!rule.framework.empty() && rule.framework != framework) continue;
     switch (rule.match) {
       case Match::Api:
-        for (const std::string& name : rule.names) words.names.push_back(telling_part(name));
+        for (const std::string& name : rule.names)
+          // re.compile is everywhere: whole, by its usual name
+          if (last_of(name) == "compile") words.anywhere.push_back(name);
+          else words.names.push_back(telling_part(name));
         break;
+      case Match::Command: words.names.insert(words.names.end(), rule.names.begin(), rule.names.end()); break;
       case Match::Member:
       case Match::Import:
         for (const std::string& name : rule.names) words.names.push_back(last_of(name));

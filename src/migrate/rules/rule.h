@@ -17,7 +17,8 @@ enum class Match : std::uint8_t {
   Keyword,      ///< NAME=value of any call
   Environment,  ///< an environment variable in os.environ and the like
   Import,       ///< a package is imported
-  String        ///< a device or backend in a context of its own
+  String,       ///< a device or backend in a context of its own
+  Command       ///< a program that a string, or a list of strings, starts
 };
 
 enum class Value : std::uint8_t { None, Device, Backend, Literal };
@@ -39,6 +40,7 @@ struct Rule {
                        ///< Environment: variables: was made from a row of support/data/variables.tsv
   bool exact = false;  ///< Api: the name itself, nothing under it
   Call call = Call::Any;
+  int arguments = -1;     ///< Api: only calls of so many arguments; -1: any use
   std::string parameter;  ///< Argument
   int position = -1;      ///< Argument: from 0; -1: keyword only
   Value value = Value::None;
@@ -77,6 +79,7 @@ class RuleSet {
   const Found& keywords(std::string_view name) const noexcept { return find(keywords_, name); }
   const Found& environment(std::string_view name) const noexcept;
   const Found& imports(std::string_view package) const noexcept { return find(imports_, package); }
+  const Found& commands(std::string_view program) const noexcept { return find(commands_, program); }
   const Rule* string(Value value, std::string_view context) const noexcept;
   /// The rule on the longest part of a resolved name, exceptions heeded; null where none is.
   const Rule* api(std::string_view name) const noexcept;
@@ -88,7 +91,7 @@ class RuleSet {
   void index();
 
   std::vector<Rule> rules_;
-  Index apis_, members_, arguments_, keywords_, environment_, imports_, strings_;
+  Index apis_, members_, arguments_, keywords_, environment_, imports_, strings_, commands_;
   std::unordered_map<std::string, const Rule*> names_;
   std::vector<std::string> beginnings_;  ///< of environment variables, with the *
 };

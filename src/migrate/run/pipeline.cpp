@@ -108,6 +108,7 @@ class Run {
     result.request.input = options_.input.string();
     result.request.output = options_.mode == Mode::Copy ? options_.output.string() : "";
     result.request.version = options_.version;
+    result.request.partial = partial_;
     if (facts_) result.request.facts = kTorchVersions[facts_->version];
     result.request.product = options_.product;
     result.request.least = options_.least;
@@ -165,6 +166,7 @@ class Run {
     std::uintmax_t python_bytes = 0;
     for (const Entry& e : tree_.entries)
       if (e.kind == FileKind::Python) python_bytes += e.size;
+    partial_ = facts_ && !options_.analysis && !options_.automatic && python_bytes >= kSmallProject;
     std::mutex mutex;
     std::vector<std::string> suspects;
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
@@ -181,7 +183,7 @@ class Run {
       const std::string_view framework = options_.framework == "tensorflow" ? "tensorflow" : "torch";
       // every use of TensorFlow's names is reported, so that each of its scripts is parsed; advice by pattern is looked
       // for in all of a small project, and by an analysis
-      const bool all = options_.analysis || options_.framework == "tensorflow" || python_bytes < kSmallProject;
+      const bool all = options_.analysis || options_.framework == "tensorflow" || !partial_;
       wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
                    words_->any(text) || names_->any_name(text) || wide(text) ||
                    (facts_ && rewrite::facts_may_apply(text, *facts_)) || rewrite::options_may_apply(text, chosen_);
@@ -268,6 +270,7 @@ class Run {
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
+  bool partial_ = false;  // of a large project only files that have one of the rules' words are parsed
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::size_t> done_{0};
 };

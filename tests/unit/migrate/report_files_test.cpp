@@ -180,6 +180,11 @@ TEST(MigrateReportSummary, CountsAndSaysWhatIsNext) {
             "Replace third-party packages that need a GPU: 1 use (bitsandbytes → torch_npu.optim.NpuFusedAdam).");
   EXPECT_EQ(summary.steps.back().sites, 0U);
   EXPECT_EQ(summarize({}).steps.size(), 1U);
+  ProjectResult large;
+  large.request.partial = true;
+  const Summary partial = summarize(large);
+  ASSERT_EQ(partial.steps.size(), 2U);
+  EXPECT_NE(partial.steps[0].what.en.find("updraft analyse"), std::string::npos);
 }
 
 TEST(MigrateReportSummary, ReviewedDoubtsDoNotBlock) {
