@@ -145,7 +145,7 @@ std::string message(const Finding& finding) {
   std::string text = finding.message.en.empty() ? finding.message.zh : finding.message.en;
   if (text.empty()) text = finding.api.empty() ? finding.rule : finding.api;
   if (!finding.suggestion.empty() && text.find(finding.suggestion) == std::string::npos)
-    text += " Take instead: " + finding.suggestion;
+    text += (text.ends_with('.') ? " Take instead: " : ". Take instead: ") + finding.suggestion;
   return text;
 }
 
