@@ -325,9 +325,22 @@ def test_advice_that_was_not_looked_for_is_said(tool, tmp_path):
         return len(found["files"]), [step["what"]["en"] for step in found["next"] if "updraft analyse" in step["what"]["en"]]
 
     assert steps() == (1, [])
-    (tmp_path / "large.py").write_text("x = 1  # nothing to do here\n" * (5 << 20 >> 5) * 2)
+    (tmp_path / "large.py").write_text("x = 1  # nothing to do here\n" * (5 << 15))
     files, said = steps()
     assert files == 0 and len(said) == 1 and "only in files" in said[0]
     out = tmp_path.parent / (tmp_path.name + "_out")
     tool("analyse", tmp_path, "-o", out)
     assert any("nonzero" in path.read_text(encoding="utf-8") for path in out.rglob("*.csv"))
+
+
+def test_every_word_that_leads_to_a_change_is_known_to_the_filter(tool, tmp_path):
+    """Of a large project only files that have one of the rules' words are parsed."""
+    scripts = {"autocast": "import torch as t\non = t.is_autocast_enabled()\n", "set": "import torch as t\nt.set_autocast_enabled(True)\n",
+               "smi": 'import subprocess\nsubprocess.run(["nvidia-smi"])\n', "member": 'import torch\nok = getattr(x, "is_cuda", False)\n',
+               "code": 'import torch\nok = eval("torch.cuda.is_available()")\n',
+               "type": 'import torch as t\nt.set_default_tensor_type("torch.cuda.FloatTensor")\n'}
+    for name, text in scripts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "large.py").write_text("x = 1  # nothing to do here\n" * (5 << 15))
+    found = json.loads(tool(tmp_path, "--json").stdout)
+    assert {file["path"] for file in found["files"] if any(f["applied"] for f in file["findings"])} == {f"{name}.py" for name in scripts}
