@@ -82,6 +82,7 @@ class Columns {
   explicit Columns(const FileResult& file) {
     if (file.before.empty()) return;
     lines_.emplace(file.before);
+    utf8_ = is_utf8(file.before);
     // readers take the text behind a byte order mark
     if (file.before.starts_with("\xEF\xBB\xBF")) mark_ = 3;
   }
@@ -99,7 +100,7 @@ class Columns {
 
   /// A replacement is either of text by text or, where the source is not at hand or in another encoding, of bytes.
   Json replacement(const Edit& edit) const {
-    const bool text = lines_ && is_utf8(lines_->text()) && is_utf8(edit.text);
+    const bool text = utf8_ && is_utf8(edit.text);
     Json out = {{"deletedRegion", text ? text_region(edit.begin, edit.end)
                                        : Json{{"byteOffset", edit.begin}, {"byteLength", edit.end - edit.begin}}}};
     if (!edit.text.empty())
@@ -124,6 +125,7 @@ class Columns {
 
   std::optional<Lines> lines_;
   std::size_t mark_ = 0;
+  bool utf8_ = false;  // the text is at hand and is UTF-8
 };
 
 Json fix(const Finding& finding, const Columns& columns, const Json& artifact) {

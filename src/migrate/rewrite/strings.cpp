@@ -371,6 +371,7 @@ bool has_twin(const syntax::Tree& tree, NodeId statement) {
 }  // namespace
 
 bool npu_has_its_own(const syntax::Tree& tree, NodeId node) {
+  if (!tree.says_npu()) return false;  // most sources; a table of devices may have very many neighbours
   const auto speaks = [&](NodeId part) {
     for (NodeId n = part; part != kNone && n < tree[part].last; ++n) {
       if (tree.kind(n) == Kind::Identifier && tree.text(n).find("npu") != std::string_view::npos) return true;

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "migrate/rewrite/sites.h"
@@ -228,6 +229,31 @@ class Values {
     }
   }
 
+  /// Calls of x.NAME(…), in order.
+  const std::vector<NodeId>& calls_by_attribute(std::string_view name) {
+    if (!by_attribute_) {
+      by_attribute_.emplace();
+      for (NodeId call = 0; call < tree_.size(); ++call)
+        if (const NodeId callee = tree_.child(call, Field::Function);
+            tree_.kind(call) == Kind::Call && tree_.kind(callee) == Kind::Attribute)
+          (*by_attribute_)[tree_.text(tree_.child(callee, Field::Attribute))].push_back(call);
+    }
+    return (*by_attribute_)[name];
+  }
+
+  /// Calls of NAME(…) that mean this function or class of the project, in order.
+  const std::vector<NodeId>& calls_by_name(const std::string& id) {
+    if (!by_name_) {
+      by_name_.emplace();
+      for (NodeId call = 0; call < tree_.size(); ++call) {
+        const NodeId callee = tree_.kind(call) == Kind::Call ? tree_.child(call, Field::Function) : kNone;
+        if (tree_.kind(callee) != Kind::Identifier) continue;
+        if (const Value value = s_.module.value(callee); value.own) (*by_name_)[value.name].push_back(call);
+      }
+    }
+    return (*by_name_)[id];
+  }
+
   void callers() {
     const auto wanted = std::exchange(fresh_parameters_, {});
     const std::string here = s_.module.path() + "#";
@@ -240,24 +266,15 @@ class Values {
       const std::string id =
           here +
           std::string(method && own_name == "__init__" ? tree_.text(tree_.child(scope.node, Field::Name)) : own_name);
-      for (NodeId call = 0; call < tree_.size(); ++call) {
-        if (tree_.kind(call) != Kind::Call) continue;
-        const NodeId callee = tree_.child(call, Field::Function);
-        std::vector<std::string> parameters = all;
-        if (method && !parameters.empty()) parameters.erase(parameters.begin());  // self
-        if (method && own_name != "__init__") {
-          if (tree_.kind(callee) != Kind::Attribute || tree_.text(tree_.child(callee, Field::Attribute)) != own_name)
-            continue;
-          const Value owner = s_.module.value(tree_.child(callee, Field::Object));
+      const bool by_attribute = method && own_name != "__init__";
+      std::vector<std::string> parameters = all;
+      if (method && !parameters.empty()) parameters.erase(parameters.begin());  // self
+      for (const NodeId call : by_attribute ? calls_by_attribute(own_name) : calls_by_name(id)) {
+        if (by_attribute) {
+          const Value owner = s_.module.value(tree_.child(tree_.child(call, Field::Function), Field::Object));
           if (owner.what != What::Instance ||
               owner.name != here + std::string(tree_.text(tree_.child(scope.node, Field::Name))))
             continue;
-        } else {
-          const std::string_view called =
-              tree_.kind(callee) == Kind::Identifier ? tree_.text(callee) : std::string_view{};
-          if (called.empty()) continue;
-          const Value value = s_.module.value(callee);
-          if (!value.own || value.name != id) continue;
         }
         for (NodeId argument : tree_.children(tree_.child(call, Field::Arguments)))
           if (names::Module::parameter(tree_, argument, parameters) == name)
@@ -406,6 +423,8 @@ class Values {
   std::map<std::string, Sink> options_;
   std::map<std::pair<NodeId, std::string>, Sink> parameters_;
   std::vector<std::pair<NodeId, std::string>> fresh_parameters_;
+  std::optional<std::unordered_map<std::string_view, std::vector<NodeId>>> by_attribute_;
+  std::optional<std::unordered_map<std::string, std::vector<NodeId>>> by_name_;
 };
 
 }  // namespace
