@@ -82,8 +82,8 @@ except RuntimeError as error:
 
 @pytest.mark.parametrize("soc", ["Ascend910A", "Ascend310P3"])
 def test_results(soc):
-    assert "fine" in python(CODE, UPDRAFT_SOC=soc)
+    assert "fine" in python(CODE, timeout=300, UPDRAFT_SOC=soc)
 
 
 def test_internal_formats_are_refused_with_the_remedy():
-    assert "torch.npu.config.allow_internal_format = False" in python(INTERNAL, UPDRAFT_SOC="Ascend910A")
+    assert "torch.npu.config.allow_internal_format = False" in python(INTERNAL, timeout=300, UPDRAFT_SOC="Ascend910A")

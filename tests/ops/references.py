@@ -317,6 +317,7 @@ for names, function in {
         "CtcLoss": lambda x, t, a, b, blank, zero: (F.ctc_loss(x, t, a, b, blank, "none", zero), None),
         "Embedding": lambda w, i: F.embedding(i, w), "Gather": lambda x, d, i: torch.gather(x, d, i),
         "GatherV3": lambda x, d, i, batch, mode: x.index_select(d, i), "Index": lambda x, i: x[tuple(i)],
+        "CoalesceSparse": lambda n, i, at, v: (None, torch.zeros(len(n), *v.shape[1:], dtype=v.dtype).index_add(0, i.long(), v)),
         "IndexAdd": lambda x, d, i, s, alpha: x.index_add(d, i, s, alpha=alpha),
         "IndexAddV2": lambda x, d, i, s, alpha, mode: x.index_add(d, i, s, alpha=alpha),
         "IndexCopy": lambda x, d, i, s: x.index_copy(d, i, s), "IndexFill IndexFillTensor": filled,

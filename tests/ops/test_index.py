@@ -463,3 +463,15 @@ def test_strided_slices_backwards():
     x, out = make((4, 5)), place_for((3, 2), torch.float32)
     call("aclnnStridedSlice", x.npu(), [3, 4], [0, 0], [-1, -2], 0, 0, 0, 0, 0, out)
     assert torch.equal(out.cpu(), x[[3, 2, 1]][:, [4, 2]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64])
+def test_coalesce_sparse(dtype):
+    at, values = torch.tensor([[1, 0, 1, 3, 0], [2, 2, 2, 0, 2]]), make((5, 3), dtype)
+    want = torch.sparse_coo_tensor(at, values, (4, 3, 3)).coalesce()
+    got = torch.sparse_coo_tensor(at.npu(), values.npu(), (4, 3, 3)).coalesce()
+    same(got.indices().cpu(), want.indices())
+    torch.testing.assert_close(got.values().cpu(), want.values(), rtol=2e-3, atol=2e-3)
+    weight = torch.nn.Embedding(6, 2, sparse=True).npu()
+    weight(torch.tensor([1, 4, 1]).npu()).sum().backward()
+    assert weight.weight.grad.coalesce().values().cpu().tolist() == [[2, 2], [1, 1]]

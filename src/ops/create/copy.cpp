@@ -65,9 +65,10 @@ void copy(AclopCall& call) {
     copy_elements(to, TensorView::contiguous(from.data, from.dtype, to.dims, to.rank));
     return;
   }
-  int64_t dims[kMaxDims];
-  if (broadcast_shape(from.dims, from.rank, to.dims, to.rank, dims) != to.rank ||
-      !std::equal(dims, dims + to.rank, to.dims))
+  bool fits = from.rank <= to.rank;
+  for (int d = 1; fits && d <= from.rank; ++d)
+    fits = from.dims[from.rank - d] == 1 || from.dims[from.rank - d] == to.dims[to.rank - d];
+  if (!fits)
     throw Error(code::kAclInvalidParam, "{}: the input is {}, which does not fit an output of {}", call.type,
                 describe(from), describe(to));
   if (!to.empty()) copy_elements(to, from);
@@ -83,7 +84,7 @@ ABOUT_ACLOP("Cast", Vector, "out = self in the type of out", "out = self，转�
 ACLOP("Cast", copy)
 ABOUT_ACLOP("BroadcastTo", Vector, "out = self, repeated to the shape of out", "out = self，广播到 out 的形状")
 ACLOP("BroadcastTo", copy)
-ABOUT_ACLOP("Identity", Vector, "out = self", "out = self")
+ABOUT_ACLOP("Identity", Vector, "out = self, in the format of out", "out = self，采用 out 的格式")
 ACLOP("Identity", copy)
 ABOUT_ACLOP("OnesLike", Vector, "Ones in the shape of self", "与 self 同形的全 1 张量")
 ACLOP("OnesLike", [](AclopCall& call) { fill(call, 1); })

@@ -6,8 +6,7 @@
 namespace updraft {
 
 SAMPLE(aclnnCoalesceSparse,
-       "uniqueLen=i32[3] uniqueIndices=i32[M]<3 indices=i32[M,2] values=f32[M,4] newIndices=i32[3,2] "
-       "newValues=f32[3,4]")
+       "uniqueLen=i32[5] uniqueIndices=i32[N] indices=i32[N,2] values=f32[N,M] newIndices=i32[5,2] newValues=f32[5,M]")
 ABOUT(aclnnCoalesceSparse, Vector, "newValues[k] = sum of values where uniqueIndices is k; newIndices are theirs",
       "newValues[k] 为 uniqueIndices 等于 k 的各 values 之和，newIndices 为其坐标")
 ACLNN(aclnnCoalesceSparse, (In, uniqueLen), (In, uniqueIndices), (In, indices), (In, values), (Out, newIndices),
@@ -29,7 +28,10 @@ ACLNN(aclnnCoalesceSparse, (In, uniqueLen), (In, uniqueIndices), (In, indices), 
   if (n == 0) return;
   op.work(4 * values->numel() + newValues->numel());
   op.launch([at = *uniqueIndices, from = *indices, add = *values, to = *newIndices, sum = *newValues] {
-    if (!to.empty()) put_rows(rows_of(to, 0, at, from, false));
+    if (!to.empty()) {
+      fill_elements(to, Params{});  // rows that nothing names
+      put_rows(rows_of(to, 0, at, from, false));
+    }
     if (sum.empty()) return;
     fill_elements(sum, Params{});
     add_rows(rows_of(sum, 0, at, add, false), nullptr);
