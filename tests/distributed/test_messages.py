@@ -164,3 +164,12 @@ def test_super_pods_are_a_level_of_their_own(tmp_path):
     assert {(src, dst) for src, dst, _ in across} == {(0, 2), (2, 0), (1, 3), (3, 1)}
     assert sum(n for _, _, n in across) == 2 * ELEMENTS * 4
     assert sum(n for _, _, n in crossing("one-level", ())) > 2.9 * ELEMENTS * 4
+
+
+@pytest.mark.parametrize("algo, operation, text", [
+    ("level0:NA;level1:pairwise", "all_reduce", "pairwise of HCCL_ALGO's level1 has no form of it"),
+    ("level0:NA;level1:AHC", "broadcast", "AHC of HCCL_ALGO's level1 has no form of it"),
+    ("level0:NA;level1:ring;level2:NHR", "all_reduce", "HCCL_ALGO's level2 has no effect, as all ranks are in one super pod")])
+def test_what_cannot_be_used_is_logged(tmp_path, algo, operation, text):
+    ended = start(tmp_path, operation, 4004, 2, of_rank=lambda rank: dict(HCCL_ALGO=algo, ASCEND_GLOBAL_LOG_LEVEL=2, ASCEND_SLOG_PRINT_TO_STDOUT=1))
+    assert all(e.status == 0 and e.output.count(text) == 1 for e in ended), jobs.report(ended)
