@@ -2,10 +2,10 @@
 // torch.cuda.is_available()").
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/source/bytes.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -24,7 +24,7 @@ bool evaluates(const Sites& s, NodeId call) {
   return v.what == What::Api && std::find(known.begin(), known.end(), v.name) != known.end();
 }
 
-bool part(char c) noexcept { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+using source::is_name_byte;
 
 /// Every torch.cuda.NAME in a piece of code that a rule exchanges.
 void names(Sites& s, NodeId content, std::vector<Edit>& edits) {
@@ -32,9 +32,9 @@ void names(Sites& s, NodeId content, std::vector<Edit>& edits) {
   const std::uint32_t begin = s.tree()[content].begin;
   for (std::size_t at = 0; (at = text.find("torch.cuda", at)) != std::string_view::npos;) {
     std::size_t end = at;
-    while (end < text.size() && (part(text[end]) || text[end] == '.')) ++end;
+    while (end < text.size() && (is_name_byte(text[end]) || text[end] == '.')) ++end;
     const std::string name(text.substr(at, end - at));
-    const bool whole = at == 0 || !(part(text[at - 1]) || text[at - 1] == '.');
+    const bool whole = at == 0 || !(is_name_byte(text[at - 1]) || text[at - 1] == '.');
     const rules::Rule* rule = whole ? s.rules.api(name) : nullptr;
     if (rule && s.applies(*rule) && rule->category == Category::Change) {
       const rules::Renaming r = rules::renaming(*rule, name);
