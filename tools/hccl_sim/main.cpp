@@ -22,7 +22,7 @@ using updraft::collective::Type;
 
 struct Options {
   std::string cluster, rank_table, model = "resnet50", html, json;
-  int servers = 0, cards = 0, scale_to = 0;
+  int servers = 0, cards = 0, scale_to = 0, root = 0;
   double bucket_mb = 25, forward_ms = 35, backward_ms = 70, bytes = 25e6;
   uint64_t count = 0;
   Kind kind = Kind::AllReduce;
@@ -36,8 +36,10 @@ Cluster cluster_of(const Options& options) {
   if (options.servers > 0) description["servers"] = options.servers;
   if (options.cards > 0) description["cards_per_server"] = options.cards;
   Cluster cluster = parse_cluster(description);
-  if (!options.rank_table.empty()) cluster.cards = read_rank_table_cluster(options.rank_table).cards;
-  return cluster;
+  if (options.rank_table.empty()) return cluster;
+  Cluster table = read_rank_table_cluster(options.rank_table);
+  table.fabric = cluster.fabric;
+  return table;
 }
 
 void write(const std::string& path, const std::string& text) {
@@ -55,11 +57,13 @@ void print_messages(const Options& options, const Cluster& cluster) {
   const auto element = static_cast<double>(updraft::collective::size_of(options.type));
   Operation operation = operation_of(options.kind, options.algorithm, options.bytes, cluster.ranks(), element);
   if (options.count > 0) operation.elements = options.count;
-  if (operation.algorithm == Algorithm::Auto)
-    operation.algorithm = options.kind == Kind::AllToAll ? Algorithm::Pairwise : candidates(cluster).front();
-  std::puts("round,src,dst,bytes,level");
+  if (options.root >= cluster.ranks())
+    throw Error(updraft::collective::result::kPara, "--root is {}, but the cluster has ranks 0 to {}", options.root,
+                cluster.ranks() - 1);
+  operation.root = options.root;
+  std::puts("stage,round,src,dst,bytes,level");
   for (const SimulatedMessage& m : messages_on(operation, cluster))
-    std::puts(fmt::format("{},{},{},{:.0f},{}", m.round, m.from, m.to, m.bytes, m.crosses ? "inter" : "intra").c_str());
+    std::puts(fmt::format("{},{},{},{},{:.0f},{}", m.stage, m.round, m.from, m.to, m.bytes, name_of(m.level)).c_str());
 }
 
 void run(const Options& options) {
@@ -78,7 +82,7 @@ void run(const Options& options) {
     if (kind == Kind::AllToAll) all = {Algorithm::Pairwise};
     for (const Algorithm algorithm : all) {
       const Operation operation = operation_of(kind, algorithm, options.bytes, report.cluster.ranks(), element);
-      if (wanted(algorithm) && supports(operation, report.cluster))
+      if (wanted(algorithm) && supports(operation))
         report.collectives.push_back({operation, options.bytes, predict_on(operation, report.cluster)});
     }
   }
@@ -98,6 +102,8 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // a rank table may be of servers that have more cards than this machine
+  setenv("UPDRAFT_DEVICES", "1024", 0);
   Options options;
   CLI::App app("Predicts HCCL's collectives and the training step on a cluster, and says which algorithm to take");
   app.add_option("--cluster", options.cluster, "JSON: servers, cards_per_server, intra and inter links")
@@ -138,6 +144,7 @@ int main(int argc, char** argv) {
       ->transform(CLI::CheckedTransformer(kinds, CLI::ignore_case));
   app.add_option("--algorithm", options.algorithm, "only this one (default: compare all)")
       ->transform(CLI::CheckedTransformer(algorithms, CLI::ignore_case));
+  app.add_option("--root", options.root, "of --messages' broadcast, reduce or scatter")->check(CLI::NonNegativeNumber);
   app.add_option("--count", options.count, "elements of --messages' collective as HCCL counts them, instead of --bytes")
       ->check(CLI::PositiveNumber);
   app.add_option("--type", options.type, "element type")->transform(CLI::CheckedTransformer(types, CLI::ignore_case));
