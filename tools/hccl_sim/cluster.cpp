@@ -37,6 +37,12 @@ void read_link(const json& description, Level of, Link& link) {
   if (!object.is_object())
     throw Error(result::kPara, "cluster: {} must be an object such as {{\"alpha\": 1e-5}}, got {}", level,
                 object.dump());
+  constexpr const char* same[][2] = {
+      {"alpha", "latency_us"}, {"beta", "bandwidth_GBps"}, {"gamma", "reduce_GBps"}, {"overhead", "overhead_us"}};
+  for (const auto& [one, other] : same)
+    if (object.contains(one) && object.contains(other))
+      throw Error(result::kPara, "cluster: {} has both {} and {}, which say the same: leave one of them out", level,
+                  one, other);
   for (const auto& [key, value] : object.items()) {
     if (key == "alpha") link.cost.alpha = number(object, level, key, 0);
     else if (key == "beta") link.cost.beta = number(object, level, key, 0);
@@ -94,6 +100,13 @@ bool Cluster::even() const {
 }
 int Cluster::most_cards() const { return *std::max_element(cards.begin(), cards.end()); }
 
+Fabric Cluster::shared() const {
+  Fabric result = fabric;
+  if (ports > 0 && ports < most_cards())
+    for (Link* link : {&result.inter, &result.super}) link->cost.beta *= 1.0 * most_cards() / ports;
+  return result;
+}
+
 std::vector<int> Cluster::pod_of_servers() const {
   std::vector<int> result(cards.size());
   auto at = result.begin();
@@ -135,13 +148,14 @@ Cluster parse_cluster(const json& description) {
   if (!description.is_object())
     throw Error(result::kPara, "cluster: the description must be a JSON object such as {{\"servers\": 4}}, got {}",
                 description.type_name());
-  constexpr const char* known[] = {"servers", "cards_per_server", "servers_per_super_pod", "intra", "inter",
-                                   "super",   "ranks",            "note"};
+  constexpr const char* known[] = {
+      "servers", "cards_per_server", "servers_per_super_pod", "ports_per_server", "intra", "inter", "super", "ranks",
+      "note"};
   for (const auto& [key, value] : description.items())
     if (std::find(std::begin(known), std::end(known), key) == std::end(known))
       throw Error(result::kPara,
                   "cluster: \"{}\" is not understood; known are servers, cards_per_server, servers_per_super_pod, "
-                  "intra, inter, super, ranks (only checked) and note (free)",
+                  "ports_per_server, intra, inter, super, ranks (only checked) and note (free)",
                   key);
   Cluster cluster;
   cluster.fabric = example_fabric();
@@ -162,6 +176,8 @@ Cluster parse_cluster(const json& description) {
     throw Error(result::kPara, "cluster: ranks is {}, but the servers have {} cards: correct it or leave it out",
                 description.at("ranks").dump(), ranks);
   read_super_pods(description, cluster);
+  if (description.contains("ports_per_server"))
+    cluster.ports = count(description.at("ports_per_server"), "ports_per_server");
   read_link(description, Level::Intra, cluster.fabric.intra);
   read_link(description, Level::Inter, cluster.fabric.inter);
   cluster.fabric.super = cluster.fabric.inter;
@@ -227,6 +243,7 @@ json to_json(const Cluster& cluster) {
     result["super"] = link(cluster.fabric.super);
     result["servers_per_super_pod"] = cluster.pods;
   }
+  if (cluster.ports > 0) result["ports_per_server"] = cluster.ports;
   if (cluster.even()) result["cards_per_server"] = cluster.cards.front();
   else result["cards_per_server"] = cluster.cards;
   return result;

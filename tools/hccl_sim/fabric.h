@@ -30,9 +30,7 @@ struct Link {
 struct Fabric {
   Link intra, inter, super;
 
-  const Link& at(Level level) const {
-    return level == Level::Intra ? intra : level == Level::Inter ? inter : super;
-  }
+  const Link& at(Level level) const { return level == Level::Intra ? intra : level == Level::Inter ? inter : super; }
   Link& at(Level level) { return level == Level::Intra ? intra : level == Level::Inter ? inter : super; }
 };
 

@@ -35,19 +35,18 @@ Prediction predict_on(const Operation& op, const Cluster& cluster) {
                                                      "only alltoall is pairwise");
   if (cluster.ranks() == 1) return {};
   const Plan plan(op, cluster);
+  const Fabric fabric = cluster.shared();
   Prediction result;
   for (const Stage& stage : plan.stages()) {
     const int party = stage.busiest;
     const std::vector<int>& ranks = stage.ranks[static_cast<size_t>(party)];
     // small parties member by member, blocks as uneven as they are
     const int period = ranks.size() > 64 ? stage.period : 0;
-    const Party all = {static_cast<int>(ranks.size()), op.element_bytes,
-                       [&](int member) { return stage.schedule(party, member, period > 0); },
-                       [&](int a, int b) {
-                         return plan.level(ranks[static_cast<size_t>(a)], ranks[static_cast<size_t>(b)]);
-                       },
-                       period};
-    const double seconds = simulate(all, cluster.fabric);
+    const Party all = {
+        static_cast<int>(ranks.size()), op.element_bytes,
+        [&](int member) { return stage.schedule(party, member, period > 0); },
+        [&](int a, int b) { return plan.level(ranks[static_cast<size_t>(a)], ranks[static_cast<size_t>(b)]); }, period};
+    const double seconds = simulate(all, fabric);
     result.seconds += seconds < 0 ? stage.formula() : seconds;
     result.simulated = result.simulated && seconds >= 0;
   }

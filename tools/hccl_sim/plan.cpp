@@ -115,7 +115,7 @@ void Plan::exchange() {
   stage.period = servers_ == 1 ? 1 : regular ? unit : 0;
   const double bytes = static_cast<double>(op_.elements) * op_.element_bytes * ranks_;
   stage.formula = [=, this] {
-    return predict(op_.kind, Algorithm::Pairwise, ranks_, bytes, cluster_.fabric.at(slowest()).cost);
+    return predict(op_.kind, Algorithm::Pairwise, ranks_, bytes, cluster_.shared().at(slowest()).cost);
   };
   stages_.push_back(std::move(stage));
 }
@@ -160,10 +160,10 @@ void Plan::inside(Kind kind, uint64_t elements, int half, bool root_server_only)
 
 /// The cards of all servers carry their parts. Where the servers have as many, the l-th cards are a party of their own.
 void Plan::between() {
-  const auto plan = std::make_shared<Between>(
-      members_, cluster_.pods.empty() ? std::vector<int>{servers_} : cluster_.pods);
-  const Between::Operation call = {op_.kind, op_.elements, op_.element_bytes, root_server_,
-                                   {op_.algorithm, op_.algorithm}};
+  const auto plan =
+      std::make_shared<Between>(members_, cluster_.pods.empty() ? std::vector<int>{servers_} : cluster_.pods);
+  const Between::Operation call = {
+      op_.kind, op_.elements, op_.element_bytes, root_server_, {op_.algorithm, op_.algorithm}};
   Stage stage;
   if (plan->alike()) {
     for (size_t c = 0; c < members_.front().size(); ++c) {
@@ -183,8 +183,7 @@ void Plan::between() {
     const int rank = ranks[static_cast<size_t>(party)][static_cast<size_t>(member)];
     Between::Operation mine = call;
     if (divided(op_.kind)) mine.count = rounded(mine.count, shares, up);
-    Schedule schedule =
-        plan->schedule(mine, place_[static_cast<size_t>(rank)], index[static_cast<size_t>(rank)]);
+    Schedule schedule = plan->schedule(mine, place_[static_cast<size_t>(rank)], index[static_cast<size_t>(rank)]);
     if (plan->alike()) {  // the party has one card of each server
       for (Round& round : schedule) {
         for (Transfer& t : round.sends) t.peer = place_[static_cast<size_t>(t.peer)];
@@ -206,7 +205,7 @@ void Plan::between() {
     stage.period = same ? 1 : 0;
   }
   stage.formula = [=, this] {
-    return predict(op_.kind, levels.inside, servers_, bytes, cluster_.fabric.at(slowest()).cost);
+    return predict(op_.kind, levels.inside, servers_, bytes, cluster_.shared().at(slowest()).cost);
   };
   stages_.push_back(std::move(stage));
 }

@@ -84,8 +84,7 @@ Schedule Between::one(const Operation& operation, int host, const std::vector<ui
   const bool whole = divided(operation.kind);
   // All must choose the same: hosts of one size by what the piece has, else by what a rank has at most.
   double bytes = static_cast<double>(whole ? borders.back() : borders[1] * hosts_.size()) * operation.element_bytes;
-  if (!alike_)
-    bytes = static_cast<double>(operation.count) * (whole ? 1 : ranks_) * operation.element_bytes / most_;
+  if (!alike_) bytes = static_cast<double>(operation.count) * (whole ? 1 : ranks_) * operation.element_bytes / most_;
   const Levels chosen = levels(operation.kind, operation.wishes, bytes);
   if (chosen.two)
     return make_hierarchical_schedule(operation.kind, {chosen.inside, chosen.between}, host, pods_, borders,

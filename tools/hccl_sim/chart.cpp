@@ -1,11 +1,11 @@
-// The page: charts as inline SVG, tables below them.
+// Charts as inline SVG.
+#include "hccl_sim/chart.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-
-#include "hccl_sim/report.h"
+#include <iterator>
 
 namespace hccl_sim {
 namespace {
@@ -15,18 +15,6 @@ using updraft::collective::name_of;
 constexpr const char* kColours[] = {"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777"};
 // Lines of algorithms that take the same time lie on each other: the dashes let all of them be seen.
 constexpr const char* kDashes[] = {"none", "9 3", "3 3", "2 6", "12 4 2 4", "6 6", "1 3"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
-  }
-  return out;
-}
 
 /// From the values to the height of a chart: from 0 on, or by powers of ten.
 class Scale {
@@ -60,7 +48,30 @@ class Scale {
   std::vector<double> ticks_;
 };
 
-std::string chart(const std::string& title, const std::vector<ScalePoint>& points,
+/// A text in both languages, of which the page shows one.
+std::string text(double x, double y, const Both& words, const char* anchor, const char* more = "") {
+  std::string out;
+  for (const auto& [language, said] : {std::pair("en", &words.en), std::pair("zh", &words.zh)})
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" class=\"{}{}\">{}</text>\n", x, y, anchor,
+                       language, more, escaped(*said));
+  return out;
+}
+
+}  // namespace
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') out += "&lt;";
+    else if (c == '>') out += "&gt;";
+    else if (c == '&') out += "&amp;";
+    else if (c == '"') out += "&quot;";
+    else out += c;
+  }
+  return out;
+}
+
+std::string chart(const Both& title, const std::vector<ScalePoint>& points,
                   const std::function<double(const Step&)>& value, const char* unit, bool logarithmic) {
   constexpr double width = 860, height = 360, left = 78, right = 120, top = 36, bottom = 48;
   double low = 0, high = 0;
@@ -78,9 +89,9 @@ std::string chart(const std::string& title, const std::vector<ScalePoint>& point
   };
   const auto y = [&](double v) { return height - bottom - (height - top - bottom) * scale(v); };
 
-  std::string out = fmt::format(
-      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n<text x=\"{}\" y=\"20\" class=\"title\">{}</text>\n",
-      width, height, escaped(title), left, escaped(title));
+  std::string out =
+      fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", width, height, escaped(title.en));
+  out += text(left, 20, title, "start", " title");
   for (const double v : scale.ticks())
     out += fmt::format(
         "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" class=\"grid\"/>"
@@ -90,8 +101,7 @@ std::string chart(const std::string& title, const std::vector<ScalePoint>& point
     if ((p.servers & (p.servers - 1)) == 0)
       out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x(p.ranks),
                          height - bottom + 18, p.ranks);
-  out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">ranks</text>\n",
-                     left + (width - left - right) / 2, height - 8);
+  out += text(left + (width - left - right) / 2, height - 8, {"ranks", "rank 数"}, "middle");
   for (size_t a = 0; a < points.front().steps.size(); ++a) {
     const char* colour = kColours[a % std::size(kColours)];
     const char* name = name_of(points.front().steps[a].algorithm);
@@ -118,66 +128,43 @@ std::string chart(const std::string& title, const std::vector<ScalePoint>& point
   return out + "</svg>\n";
 }
 
-std::string scaling_table(const Report& report) {
-  std::string out = "<table><tr><th>servers</th><th>ranks</th>";
-  for (const Step& s : report.scaling.front().steps) out += fmt::format("<th>{}</th>", name_of(s.algorithm));
-  out += "</tr>\n";
-  for (const ScalePoint& p : report.scaling) {
-    out += fmt::format("<tr><td>{}</td><td>{}</td>", p.servers, p.ranks);
-    const double best = best_of(p.steps).seconds;
-    for (const Step& s : p.steps)
-      out += fmt::format("<td{}>{:.3f} ms{}</td>", s.seconds <= best * (1 + 1e-9) ? " class=\"best\"" : "",
-                         s.seconds * 1e3, s.simulated ? "" : " *");
-    out += "</tr>\n";
-  }
-  return out + "</table>\n<p>Bold: the shortest step. * by the closed formula instead of the simulation.</p>\n";
-}
-
-std::string link_row(const char* name, const Link& link) {
-  return fmt::format(
-      "<tr><td>{}</td><td>{:.3g} µs</td><td>{:.4g} GB/s</td><td>{:.4g} GB/s</td><td>{}</td></tr>\n", name,
-      link.cost.alpha * 1e6, 1e-9 / link.cost.beta, 1e-9 / link.cost.gamma,
-      link.dedicated ? "to each peer" : fmt::format("shared, {:.3g} µs for each further message", link.overhead * 1e6));
-}
-
-}  // namespace
-
-std::string to_html(const Report& report) {
+std::string timeline(const Model& buckets, const Step& step) {
+  constexpr double width = 860, left = 110, right = 20, top = 36, lane = 26;
+  const double height = top + 2 * lane + 44, end = step.seconds > 0 ? step.seconds : 1;
+  const Both title = {
+      fmt::format("One step by {}: computation, and the gradients' buckets behind it", name_of(step.algorithm)),
+      fmt::format("一个训练步（{}）：计算，以及随后的梯度桶通信", name_of(step.algorithm))};
+  const auto x = [&](double seconds) { return left + (width - left - right) * seconds / end; };
   std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>hccl_sim</title>\n<style>\n"
-      "body{font:15px/1.45 system-ui,sans-serif;max-width:900px;margin:2em auto;padding:0 "
-      "1em;color:#222;background:#fff}\n"
-      "svg{width:100%;height:auto;margin:1em 0}svg text{font:12px system-ui,sans-serif;fill:#333}\n"
-      "svg text.title{font-size:15px;font-weight:600}.grid{stroke:#ddd}\n"
-      "table{border-collapse:collapse;margin:1em 0}td,th{padding:2px 10px;text-align:right;border-bottom:1px solid "
-      "#ddd}\n"
-      ".best{font-weight:700}\n</style></head><body>\n";
-  out += fmt::format("<h1>{} on {} ranks</h1>\n<p>{}</p>\n", escaped(report.model.name), report.cluster.ranks(),
-                     escaped(advice(report)));
-  out += fmt::format(
-      "<p>{:.1f} MB of gradients in {} buckets; {:.3f} ms of computation a step. Predicted, not measured: "
-      "the links below are what was assumed.</p>\n",
-      report.model.bytes() / 1e6, report.buckets.gradients.size(), report.buckets.compute * 1e3);
-  out += "<table><tr><th>link</th><th>latency</th><th>bandwidth</th><th>combining</th><th>port</th></tr>\n" +
-         link_row("inside a server", report.cluster.fabric.intra) +
-         link_row("between servers", report.cluster.fabric.inter) + "</table>\n";
-  if (!report.scaling.empty()) {
-    const double compute = report.buckets.compute;
-    out += chart(
-        "Collectives of a step", report.scaling, [](const Step& s) { return s.communication * 1e3; }, "ms", true);
-    out += chart(
-        "Scaling efficiency: computation / step", report.scaling,
-        [=](const Step& s) { return s.seconds > 0 ? 100 * compute / s.seconds : 100; }, "%", false);
-    out += chart(
-        "Step time", report.scaling, [](const Step& s) { return s.seconds * 1e3; }, "ms", false);
-    out += scaling_table(report);
+      fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", width, height, escaped(title.en));
+  out += text(left, 20, title, "start", " title");
+  out += text(left - 8, top + 17, {"computation", "计算"}, "end");
+  out += text(left - 8, top + lane + 17, {"collectives", "集合通信"}, "end");
+  const auto bar = [&](double begin, double until, int row, const char* colour, const std::string& what) {
+    out += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"><title>{}</title></rect>\n",
+        x(begin), top + row * lane + 3, std::max(0.8, x(until) - x(begin)), lane - 6, colour, escaped(what));
+  };
+  if (buckets.forward > 0)
+    bar(0, buckets.forward, 0, "#88aacc", fmt::format("forward: {:.3f} ms", buckets.forward * 1e3));
+  bar(buckets.forward, buckets.compute, 0, "#4477aa",
+      fmt::format("backward: {:.3f} ms", (buckets.compute - buckets.forward) * 1e3));
+  // thousands of gradients are drawn as what they fill
+  const size_t most = 400, each = (step.buckets.size() + most - 1) / most;
+  for (size_t i = 0; i < step.buckets.size(); i += each) {
+    const size_t last = std::min(i + each, step.buckets.size()) - 1;
+    double bytes = 0;
+    for (size_t k = i; k <= last; ++k) bytes += buckets.gradients[k].bytes;
+    bar(step.buckets[i].begin, step.buckets[last].end, 1, i / each % 2 ? "#ee6677" : "#cc4455",
+        fmt::format("{} ({:.4g} MB): ready at {:.3f} ms, {:.3f} to {:.3f} ms", buckets.gradients[i].name, bytes / 1e6,
+                    buckets.gradients[last].ready * 1e3, step.buckets[i].begin * 1e3, step.buckets[last].end * 1e3));
   }
-  out += "<h2>Collectives</h2>\n<table><tr><th>collective</th><th>bytes</th><th>algorithm</th><th>time</th></tr>\n";
-  for (const CollectiveRow& row : report.collectives)
-    out += fmt::format("<tr><td>{}</td><td>{:.0f}</td><td>{}</td><td>{:.4f} ms{}</td></tr>\n",
-                       word_of(row.operation.kind), row.bytes, name_of(row.operation.algorithm),
-                       row.prediction.seconds * 1e3, row.prediction.simulated ? "" : " *");
-  return out + "</table>\n</body></html>\n";
+  const Scale scale(0, end * 1e3, false);
+  for (const double v : scale.ticks())
+    if (v <= end * 1e3 * 1.0001)
+      out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:g} ms</text>\n", x(v * 1e-3),
+                         top + 2 * lane + 22, v);
+  return out + "</svg>\n";
 }
 
 }  // namespace hccl_sim
