@@ -1,5 +1,6 @@
 // Virtual memory management (expandable segments) and memory shared between processes.
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,24 +14,31 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "acl/api.h"
+#include "device/physical_memory.h"
 
 using namespace updraft;
 
 namespace {
 
-// Physical memory: a memory file of its own, so that it can be mapped anywhere and given to other processes.
+// Physical memory: part of a device's memory file, so that collectives find it in the peers' mappings of that file; or
+// of another process' file.
 struct Physical {
-  Physical(int device, size_t bytes, int fd, bool charged) : device(device), bytes(bytes), fd(fd), charged(charged) {}
-  ~Physical() {
-    close(fd);
-    if (charged) Device::get(device).memory().discharge(bytes);
+  Physical(int device, size_t bytes, void* memory)
+      : device(device), bytes(bytes), memory(memory), file(Device::get(device).memory().fd()) {
+    offset = static_cast<size_t>(static_cast<char*>(memory) - Device::get(device).memory().base());
   }
+  Physical(int device, size_t bytes, int file, size_t offset, int record)
+      : device(device), bytes(bytes), file(file), offset(offset), record(record) {}
+  ~Physical();
   int device;
   size_t bytes;
-  int fd;
-  bool charged;
+  void* memory = nullptr;  // null: imported, the file is ours to close
+  int file;
+  size_t offset = 0;
+  int record = -1;  // of an export: see below
 };
 using Shared = std::shared_ptr<Physical>;
 
@@ -51,6 +59,50 @@ std::mutex g_mutex;
 std::map<void*, Shared>& mappings() {
   static auto* m = new std::map<void*, Shared>;
   return *m;
+}
+
+// Exported memory is named by a small file that says where it lies. Importers hold a shared lock on it as long as they
+// have the memory, which is not given to others before they are through (or have died).
+constexpr uint64_t kExportMagic = 0x3174726f70784564;  // a descriptor may have been used for another file since
+struct ExportRecord {
+  uint64_t magic;
+  int64_t file;
+  uint64_t offset, bytes;
+};
+
+struct Waiting {
+  int device, record;
+  void* memory;
+};
+std::mutex g_waiting_mutex;
+std::vector<Waiting>& waiting() {
+  static auto* all = new std::vector<Waiting>;
+  return *all;
+}
+
+void free_what_nobody_imports() {
+  std::lock_guard lock(g_waiting_mutex);
+  std::erase_if(waiting(), [](const Waiting& w) {
+    if (flock(w.record, LOCK_EX | LOCK_NB) != 0) return false;
+    close(w.record);
+    Device::get(w.device).memory().free(w.memory);
+    return true;
+  });
+}
+
+Physical::~Physical() {
+  if (!memory) {
+    close(file);
+    close(record);
+  } else if (record < 0) {
+    Device::get(device).memory().free(memory);
+  } else {
+    {
+      std::lock_guard lock(g_waiting_mutex);
+      waiting().push_back({device, record, memory});
+    }
+    free_what_nobody_imports();
+  }
 }
 
 // Another process of this user opens our memory through /proc: no descriptor passing, no name in /dev/shm, and the
@@ -94,14 +146,9 @@ ACL_API aclrtMallocPhysical(void** handle, size_t bytes, const void* property, u
     // aclrtPhysicalMemProp: handleType, allocationType, memAttr, {location id, location type}, reserve
     uint32_t id = static_cast<const uint32_t*>(property)[3];
     Device& device = Device::get(static_cast<int>(id));
-    device.memory().charge(bytes);
-    int fd = memfd_create("updraft-physical", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
-      device.memory().discharge(bytes);
-      if (fd >= 0) close(fd);
-      throw Error(code::kRtMemoryAllocation, "{} bytes of physical memory: {}", bytes, std::strerror(errno));
-    }
-    *handle = pool().create(std::make_shared<Physical>(device.index(), bytes, fd, true));
+    free_what_nobody_imports();
+    void* memory = device.memory().allocate(bytes);
+    *handle = pool().create(std::make_shared<Physical>(device.index(), bytes, memory));
   });
 }
 ACL_API aclrtFreePhysical(void* handle) {
@@ -119,7 +166,8 @@ ACL_API aclrtMapMem(void* p, size_t bytes, size_t offset, void* handle, uint64_t
     if (offset > physical->bytes || bytes > physical->bytes - offset)
       throw Error(code::kRtParamInvalid, "{} bytes at offset {} are asked for, the physical memory has {}", bytes,
                   offset, physical->bytes);
-    device->memory().map(p, bytes, physical->fd, offset);
+    device->memory().map(p, bytes, physical->file, physical->offset + offset);
+    if (physical->memory) add_mapping(p, bytes, Device::get(physical->device).memory(), physical->offset + offset);
     std::lock_guard lock(g_mutex);
     mappings()[p] = physical;
   });
@@ -129,8 +177,13 @@ ACL_API aclrtUnmapMem(void* p) {
     Device* device = Device::owner(p);
     if (!device) throw Error(code::kRtParamInvalid, "{} is not mapped", p);
     device->memory().unmap(p);
+    remove_mapping(p);
+    Shared last;  // may be freed with it, without the lock
     std::lock_guard lock(g_mutex);
-    mappings().erase(p);
+    if (auto it = mappings().find(p); it != mappings().end()) {
+      last = std::move(it->second);
+      mappings().erase(it);
+    }
   });
 }
 ACL_API aclrtMemSetAccess(void* p, size_t, void*, size_t) {
@@ -145,21 +198,51 @@ ACL_API aclrtMemGetAllocationGranularity(const void* property, int32_t option, s
   });
 }
 
-// A shareable handle is (pid, descriptor) of the exporter.
+// A shareable handle is (pid, descriptor of the export's record) of the exporter.
 ACL_API aclrtMemExportToShareableHandle(void* handle, int32_t, uint64_t, uint64_t* shareable) {
   return guard("aclrtMemExportToShareableHandle", [&] {
     need(shareable, "shareableHandle");
-    *shareable = static_cast<uint64_t>(getpid()) << 32 | static_cast<uint32_t>(checked(handle)->fd);
+    Physical& physical = *checked(handle);
+    if (!physical.memory)
+      throw Error(code::kRtParamInvalid, "{} was imported: its exporter exports it to others as well", handle);
+    std::lock_guard lock(g_waiting_mutex);
+    if (physical.record < 0) {
+      const int record = memfd_create("updraft-export", MFD_CLOEXEC);
+      const ExportRecord text{kExportMagic, physical.file, physical.offset, physical.bytes};
+      if (record < 0 || pwrite(record, &text, sizeof text, 0) != static_cast<ssize_t>(sizeof text)) {
+        const int why = errno;
+        if (record >= 0) close(record);
+        throw Error(code::kRtMemoryAllocation, "no file for an export: {}", std::strerror(why));
+      }
+      physical.record = record;
+    }
+    *shareable = static_cast<uint64_t>(getpid()) << 32 | static_cast<uint32_t>(physical.record);
   });
 }
 ACL_API aclrtMemImportFromShareableHandle(uint64_t shareable, int32_t device, void** handle) {
   return guard("aclrtMemImportFromShareableHandle", [&] {
     need(handle, "handle");
     Device::get(device);
-    int fd = open_peer(static_cast<pid_t>(shareable >> 32), static_cast<int>(shareable & 0xffffffffu));
-    struct stat info;
-    fstat(fd, &info);
-    *handle = pool().create(std::make_shared<Physical>(device, static_cast<size_t>(info.st_size), fd, false));
+    const auto pid = static_cast<pid_t>(shareable >> 32);
+    const int record = open_peer(pid, static_cast<int>(shareable & 0xffffffffu));
+    ExportRecord text{};
+    int file = -1;
+    try {
+      if (flock(record, LOCK_SH | LOCK_NB) != 0 ||
+          pread(record, &text, sizeof text, 0) != static_cast<ssize_t>(sizeof text) || text.magic != kExportMagic)
+        throw Error(code::kRtParamInvalid, "process {} exports no memory by {:#x}, or has freed it", pid, shareable);
+      file = open_peer(pid, static_cast<int>(text.file));
+      struct stat info;
+      if (fstat(file, &info) != 0 || text.offset > static_cast<uint64_t>(info.st_size) ||
+          text.bytes > static_cast<uint64_t>(info.st_size) - text.offset)
+        throw Error(code::kRtParamInvalid, "process {} exports {} bytes at {}, its memory ends before", pid, text.bytes,
+                    text.offset);
+    } catch (...) {
+      close(record);
+      if (file >= 0) close(file);
+      throw;
+    }
+    *handle = pool().create(std::make_shared<Physical>(device, text.bytes, file, text.offset, record));
   });
 }
 ACL_API aclrtMemSetPidToShareableHandle(uint64_t, int32_t* pids, size_t count) {

@@ -436,8 +436,10 @@ bool Communicator::post(Operation& operation) {
   } else {
     stage(operation);
     const void* send = operation.staged_send ? operation.staged_send : r.send;
-    post.send = group_->place_of(send);
-    post.receive = group_->place_of(operation.staged_receive ? operation.staged_receive : r.receive);
+    const int rank = static_cast<int>(rank_), ranks = static_cast<int>(ranks_);
+    post.send = group_->place_of(send, r.send_bytes(rank, ranks), operation.ticket, ScatteredBuffer::Send);
+    post.receive = group_->place_of(operation.staged_receive ? operation.staged_receive : r.receive,
+                                    r.receive_bytes(rank, ranks), operation.ticket, ScatteredBuffer::Receive);
     for (int i = 0; i < n && (!r.send_counts.empty() || r.kind == Kind::AllGatherV); ++i) {
       const auto to = static_cast<size_t>(group_->rank(i));
       const uint64_t count = r.send_counts.empty() ? r.count : r.send_counts[to];
@@ -454,8 +456,8 @@ bool Communicator::post(Operation& operation) {
   return true;
 }
 
-// Peers reach what lies in the device's memory file. Other memory (VMM mappings), and buffers that overlap so that
-// ranks would get in each other's way, are replaced by memory of our own while the operation runs.
+// Peers reach what lies in the device's memory file. Other memory (imported, or in very many pieces), and buffers that
+// overlap so that ranks would get in each other's way, are replaced by memory of our own while the operation runs.
 void Communicator::stage(Operation& operation) {
   const Request& r = operation.request;
   const size_t in = r.send_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));

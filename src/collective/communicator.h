@@ -40,6 +40,7 @@ struct CommunicatorOptions {
   std::string name;              ///< what HcclGetCommName says
   std::string key;               ///< 32 bytes: this communicator's secret
   std::string server;            ///< server_id of the rank table; "" : the host decides who shares memory
+  std::string super_pod;         ///< of the rank table, or HCCL_LOGIC_SUPERPOD_ID; "": none, which is one as well
   Algorithms algorithms;         ///< config.hcclAlgo, else HCCL_ALGO
   double connect_timeout = 120;  ///< seconds to set up
   double exec_timeout = 1800;    ///< seconds an operation may wait for others; 0: for ever

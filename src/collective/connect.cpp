@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -29,6 +30,22 @@ std::string host_identity() {
   return fmt::format("{}:{}:{}", boot, info.st_ino, getuid());
 }
 
+/// Brings hosts of one super pod together, pods in the order of their first host; gives the number of hosts of each.
+std::vector<int> sort_by_pods(std::vector<std::vector<uint32_t>>& hosts, const std::vector<std::string>& pods) {
+  std::vector<std::string> order;
+  for (const std::string& pod : pods)
+    if (std::ranges::find(order, pod) == order.end()) order.push_back(pod);
+  std::vector<std::vector<uint32_t>> sorted;
+  std::vector<int> sizes;
+  for (const std::string& pod : order) {
+    for (size_t h = 0; h < hosts.size(); ++h)
+      if (pods[h] == pod) sorted.push_back(std::move(hosts[h]));
+    sizes.push_back(static_cast<int>(std::ranges::count(pods, pod)));
+  }
+  hosts = std::move(sorted);
+  return sizes;
+}
+
 }  // namespace
 
 std::shared_ptr<Communicator> Communicator::create(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks,
@@ -48,9 +65,10 @@ void Communicator::connect() {
   const auto deadline = Clock::now() + seconds(options_.connect_timeout);
   const std::string host = host_identity();
   const std::string algorithms = options_.algorithms.between_servers();
-  const std::string mine = json{{"version", 2},
+  const std::string mine = json{{"version", 3},
                                 {"host", host},
                                 {"server", options_.server},
+                                {"super_pod", options_.super_pod},
                                 {"device", device_.index()},
                                 {"algorithms", algorithms},
                                 {"pid", getpid()},
@@ -59,6 +77,7 @@ void Communicator::connect() {
   std::optional<std::pair<uint32_t, std::string>> other_algorithms;
   std::vector<std::vector<uint32_t>> hosts;
   std::vector<ServerShare> servers;
+  std::vector<std::string> pods;  // of each host
   std::vector<std::string> identities;
   std::map<std::string, std::string> machine_of_server;
   const std::vector<std::string> all = member_->exchange(mine, deadline);
@@ -66,7 +85,7 @@ void Communicator::connect() {
   int me = 0;
   for (uint32_t r = 0; r < ranks_; ++r) {
     json info = json::parse(all[r], nullptr, false);
-    if (!info.is_object() || info.value("version", 0) != 2)
+    if (!info.is_object() || info.value("version", 0) != 3)
       throw Error(result::kPara, "EI0015: rank {} runs another version of Updraft: use the same on all hosts", r);
     if (const std::string theirs = info.value("algorithms", ""); theirs != algorithms) other_algorithms = {r, theirs};
     const std::string server = info.value("server", ""), machine = info.value("host", "");
@@ -82,6 +101,12 @@ void Communicator::connect() {
       identities.push_back(identity);
       hosts.emplace_back();
       servers.push_back({r, {}});
+      pods.push_back(info.value("super_pod", ""));
+    } else if (const std::string pod = info.value("super_pod", ""); pod != pods[at]) {
+      throw Error(result::kPara,
+                  "EI0001: ranks {} and {} are on one server, and in the super pods \"{}\" and \"{}\": set the same "
+                  "HCCL_LOGIC_SUPERPOD_ID for all ranks of a server",
+                  hosts[at].front(), r, pods[at], pod);
     }
     hosts[at].push_back(r);
     servers[at].devices.push_back(info.value("device", 0));
@@ -100,7 +125,18 @@ void Communicator::connect() {
   local_index_.assign(ranks_, -1);
   for (size_t i = 0; i < neighbours.size(); ++i) local_index_[neighbours[i]] = static_cast<int>(i);
   group_ = std::make_unique<LocalGroup>(device_, neighbours, me);
-  if (hosts.size() > 1) network_ = std::make_unique<Network>(*this, hosts);
+  size_t super_pods = 1;
+  if (hosts.size() > 1) {
+    const std::vector<int> sizes = sort_by_pods(hosts, pods);
+    super_pods = sizes.size();
+    network_ = std::make_unique<Network>(*this, hosts, sizes);
+  }
+  if (network_ && super_pods == 1 && options_.algorithms.chosen(2))
+    UPDRAFT_LOG(
+        kWarning, "HCCL",
+        "communicator {}: HCCL_ALGO's level2 has no effect, as all ranks are in one super pod (super_pod_list of "
+        "a rank table 1.2, or HCCL_LOGIC_SUPERPOD_ID, make several); level1 is the level between servers",
+        options_.name);
 
   // The socket's name must be this communicator's and this host's, and nobody else's to guess.
   const std::string seed = options_.key + host + options_.server;
@@ -146,8 +182,10 @@ void Communicator::connect() {
     if (auto self = weak.lock())
       self->lose(self->group_->rank(index), self->group_->region().left(index).load(std::memory_order_acquire));
   });
-  UPDRAFT_LOG(kInfo, "HCCL", "communicator {}: rank {} of {} on device {}, {} ranks share this host, {} hosts",
-              options_.name, rank_, ranks_, device_.index(), neighbours.size(), hosts.size());
+  UPDRAFT_LOG(kInfo, "HCCL",
+              "communicator {}: rank {} of {} on device {}, {} ranks share this host, {} hosts, {} "
+              "super pods",
+              options_.name, rank_, ranks_, device_.index(), neighbours.size(), hosts.size(), super_pods);
 }
 
 }  // namespace updraft::collective

@@ -3,11 +3,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "collective/error.h"
+#include "device/physical_memory.h"
 
 namespace updraft::collective {
 
@@ -44,6 +46,8 @@ void LocalGroup::connect(const std::string& name, const std::string& key,
   region_ = std::make_unique<Region>(shared_->base(), size());
   if (shared_fd_ >= 0) close(std::exchange(shared_fd_, -1));
   memory_.resize(ranks_.size());
+  views_ = std::make_unique<ScatteredViews[]>(ranks_.size());
+  message_views_ = std::make_unique<ScatteredViews[]>(ranks_.size());
   for (size_t i = 0; i < ranks_.size(); ++i)
     if (static_cast<int>(i) != me_) memory_[i] = PeerMemory::import(fds[1 + 2 * i].get());
   for (size_t i = 0; i < ranks_.size(); ++i)
@@ -60,19 +64,58 @@ void LocalGroup::ring_all() const {
   region_->bell(me_).ring();
 }
 
-bool LocalGroup::reachable(const void* p, size_t bytes) const {
-  const DeviceMemory& memory = device_.memory();
-  if (!memory.contains(p)) return false;
-  return static_cast<size_t>(static_cast<const char*>(p) - memory.base()) + bytes <= memory.file_bytes();
+bool LocalGroup::reachable(const void* p, size_t bytes, size_t stretches) const {
+  const size_t parts = file_parts(p, bytes, device_.memory()).size();
+  return parts > 0 && parts <= stretches;
 }
 
-uint64_t LocalGroup::place_of(const void* p) const {
-  return p ? static_cast<uint64_t>(static_cast<const char*>(p) - device_.memory().base()) : 0;
+namespace {
+
+// Above the offset in the buffer, which has the lower bits.
+constexpr int kSlotBit = 62, kWhichBit = 60;
+constexpr uint64_t kOffset = (uint64_t{1} << kWhichBit) - 1;
+
+template <size_t n>
+void write(const std::vector<FilePart>& parts, Scattered<n>& to) {
+  to.count = parts.size();
+  for (size_t i = 0; i < parts.size(); ++i) to.stretches[i] = {parts[i].offset, parts[i].bytes};
+}
+
+}  // namespace
+
+uint64_t LocalGroup::place_of(const void* p, size_t bytes, uint64_t ticket, ScatteredBuffer which) {
+  if (bytes == 0) return 0;
+  const std::vector<FilePart> parts = file_parts(p, bytes, device_.memory());
+  if (parts.size() == 1) return parts[0].offset;
+  write(parts, region_->scattered(me_, ticket, which));
+  own_[ticket % 2][static_cast<size_t>(which)] = static_cast<const char*>(host_address(p));
+  return kScattered | ticket % 2 << kSlotBit | static_cast<uint64_t>(which) << kWhichBit;
+}
+
+uint64_t LocalGroup::place_of_message(const void* p, size_t bytes, int peer) {
+  if (bytes == 0) return 0;
+  const std::vector<FilePart> parts = file_parts(p, bytes, device_.memory());
+  if (parts.size() == 1) return parts[0].offset;
+  write(parts, region_->scattered_message(me_, peer));
+  return kScattered | static_cast<uint64_t>(ScatteredBuffer::Message) << kWhichBit;
 }
 
 char* LocalGroup::at(int index, uint64_t place) const {
-  if (index == me_) return const_cast<char*>(device_.memory().base()) + device_.memory().alias() + place;
-  return memory_[static_cast<size_t>(index)]->base() + place;
+  const auto i = static_cast<size_t>(index);
+  if (!(place & kScattered)) {
+    if (index == me_) return const_cast<char*>(device_.memory().base()) + device_.memory().alias() + place;
+    return memory_[i]->base() + place;
+  }
+  const uint64_t slot = place >> kSlotBit & 1, offset = place & kOffset;
+  const auto which = static_cast<ScatteredBuffer>(place >> kWhichBit & 3);
+  const int fd = index == me_ ? device_.memory().fd() : memory_[i]->fd();
+  if (which == ScatteredBuffer::Message) {
+    const auto& message = region_->scattered_message(index, me_);
+    return message_views_[i].of(fd, message.stretches, std::min<size_t>(message.count, kMessageStretches)) + offset;
+  }
+  if (index == me_) return const_cast<char*>(own_[slot][static_cast<size_t>(which)]) + offset;
+  const auto& buffer = region_->scattered(index, slot, which);
+  return views_[i].of(fd, buffer.stretches, std::min<size_t>(buffer.count, kStretches)) + offset;
 }
 
 }  // namespace updraft::collective

@@ -12,6 +12,7 @@
 #include "collective/shared/peer_lives.h"
 #include "collective/shared/peer_memory.h"
 #include "collective/shared/region.h"
+#include "collective/shared/scattered_view.h"
 #include "device/device.h"
 
 namespace updraft::collective {
@@ -36,9 +37,11 @@ class LocalGroup {
   const Region& region() const { return *region_; }
   void ring_all() const;
 
-  /// True when peers can reach [p, p + bytes): it lies in the device's memory file.
-  bool reachable(const void* p, size_t bytes) const;
-  uint64_t place_of(const void* p) const;
+  /// True when peers can reach [p, p + bytes): it lies in the device's memory file, in no more than `stretches` places.
+  bool reachable(const void* p, size_t bytes, size_t stretches = kStretches) const;
+  /// A place for peers, of a buffer that is reachable: of the operation with this ticket, or of a message to `peer`.
+  uint64_t place_of(const void* p, size_t bytes, uint64_t ticket, ScatteredBuffer which);
+  uint64_t place_of_message(const void* p, size_t bytes, int peer);
   /// Where this process sees what rank `index` posted as a place.
   char* at(int index, uint64_t place) const;
 
@@ -50,8 +53,10 @@ class LocalGroup {
   std::shared_ptr<PeerMemory> shared_;
   int shared_fd_ = -1;
   std::unique_ptr<Region> region_;
-  std::vector<std::shared_ptr<PeerMemory>> memory_;  // null for this rank
-  std::vector<OwnedFd> lives_;                       // until they are watched
+  std::vector<std::shared_ptr<PeerMemory>> memory_;          // null for this rank
+  std::unique_ptr<ScatteredViews[]> views_, message_views_;  // by index; those of messages do not drive out others
+  const char* own_[2][2] = {};                               // scattered buffers of this rank, by ticket % 2
+  std::vector<OwnedFd> lives_;                               // until they are watched
   std::unique_ptr<PeerLives> watched_;
 };
 

@@ -51,12 +51,12 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
         Mailbox& box = region.mailbox(me, peer);
         if (!pending.posted && box.taken.load(std::memory_order_acquire) + 1 == pending.number) {
           const void* data = m.data;
-          if (bytes && !group_->reachable(data, bytes)) {
+          if (bytes && !group_->reachable(data, bytes, kMessageStretches)) {
             pending.staged = device_.memory().allocate(bytes);
             std::memcpy(host_address(pending.staged), host_address(data), bytes);
             data = pending.staged;
           }
-          box.place = group_->place_of(data);
+          box.place = group_->place_of_message(data, bytes, peer);
           box.bytes = bytes;
           box.type = static_cast<uint32_t>(m.type);
           pending.posted = true;

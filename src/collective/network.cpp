@@ -10,16 +10,12 @@
 
 #include "base/log.h"
 #include "collective/error.h"
+#include "collective/flight.h"
 #include "collective/message_trace.h"
-#include "collective/reduce.h"
 #include "collective/topology/environment.h"
 
 namespace updraft::collective {
 namespace {
-
-// α, β, γ of TCP between hosts: what chooses an algorithm when HCCL_ALGO does not.
-constexpr LinkCost kLink = {50e-6, 1e-9, 0.2e-9};
-enum Channel : uint8_t { kData, kHeader, kMessages };
 
 bool has_rdma() {
   std::error_code error;
@@ -69,52 +65,26 @@ struct Header {
 
 }  // namespace
 
-/// Messages that are waited for together.
-struct Network::Flight {
-  struct State {
-    std::atomic<int> open{0};
-    std::atomic<bool> failed{false};
-    std::mutex mutex;
-    std::optional<Error> error;
-    uint32_t rank = 0;  ///< whose message failed
-  };
-  std::shared_ptr<State> state = std::make_shared<State>();
-
-  Completion completion(Doorbell& bell, uint32_t rank) {
-    state->open.fetch_add(1, std::memory_order_relaxed);
-    return [state = state, &bell, rank](const Error* error) {
-      if (error) {
-        std::lock_guard lock(state->mutex);
-        if (!state->error) {
-          state->error = *error;
-          state->rank = rank;
-        }
-        state->failed = true;
-      }
-      if (state->open.fetch_sub(1, std::memory_order_acq_rel) == 1 || error) bell.ring();
-    };
-  }
-};
-
-Network::Network(Communicator& communicator, std::vector<std::vector<uint32_t>> hosts)
+Network::Network(Communicator& communicator, std::vector<std::vector<uint32_t>> hosts, std::vector<int> pods)
     : communicator_(communicator),
       hosts_(std::move(hosts)),
+      pods_(std::move(pods)),
       work_(static_cast<size_t>(Environment::get().buffer_bytes)),
       arrived_(static_cast<size_t>(Environment::get().buffer_bytes)),
       trace_(MessageTrace::get()) {
-  for (const auto& host : hosts_) flat_ |= host.size() != hosts_.front().size();
-  if (flat_) {
-    hosts_.clear();
-    for (uint32_t r = 0; r < communicator.size(); ++r) hosts_.push_back({r});
-  }
-  hosts_n_ = static_cast<int>(hosts_.size());
-  n_ = static_cast<int>(hosts_.front().size());
-  for (int h = 0; h < hosts_n_; ++h)
-    for (int i = 0; i < n_; ++i)
-      if (rank_at(h, i) == communicator.rank()) {
-        host_ = h;
-        me_ = i;
+  std::vector<int> sizes;
+  for (const auto& host : hosts_) sizes.push_back(static_cast<int>(host.size()));
+  for (size_t h = 0; h < hosts_.size(); ++h)
+    for (size_t i = 0; i < hosts_[h].size(); ++i)
+      if (hosts_[h][i] == communicator.rank()) {
+        host_ = static_cast<int>(h);
+        me_ = static_cast<int>(i);
       }
+  hosts_n_ = static_cast<int>(hosts_.size());
+  n_ = sizes[static_cast<size_t>(host_)];
+  most_ = *std::ranges::max_element(sizes);
+  alike_ = std::ranges::count(sizes, n_) == hosts_n_;
+  pieces_ = pieces_of(sizes, host_, me_);
   peers_.resize(communicator.size());
 }
 
@@ -125,8 +95,7 @@ std::string Network::address() const { return transport(communicator_.member().l
 
 void Network::connect(const std::vector<std::string>& addresses) {
   for (uint32_t r = 0; r < communicator_.size(); ++r)
-    if (r != communicator_.rank() && (flat_ || communicator_.local_index_[r] < 0))
-      peers_[r] = transport("").peer(addresses[r], communicator_.options().key);
+    if (communicator_.local_index_[r] < 0) peers_[r] = transport("").peer(addresses[r], communicator_.options().key);
 }
 
 void Network::abort(const Error& why) {
@@ -190,16 +159,24 @@ std::shared_ptr<std::atomic<int>> Network::message(const Message& message, uint6
   return state;
 }
 
-// Neighbouring hosts compare what they are about to do: a difference anywhere is seen by somebody, who tells all.
+// Neighbouring hosts compare what they are about to do: a difference anywhere is seen by somebody, who tells all. Every
+// rank hears from one of the host before; where that one has fewer ranks they speak to several.
 void Network::agree(const Operation& operation) {
   const Request& r = operation.request;
   const bool counts = r.send_counts.empty() && r.receive_counts.empty();
   const Header mine = {operation.ticket, counts ? r.count : 0, r.root, r.kind, r.type, r.op, 0};
   Header theirs{};
-  const uint32_t next = rank_at((host_ + 1) % hosts_n_, me_), before = rank_at((host_ + hosts_n_ - 1) % hosts_n_, me_);
+  const auto& after = hosts_[static_cast<size_t>((host_ + 1) % hosts_n_)];
+  const auto& previous = hosts_[static_cast<size_t>((host_ + hosts_n_ - 1) % hosts_n_)];
+  const auto speaker = [](size_t listener, size_t listeners, size_t speakers) {
+    return listener * speakers / listeners;
+  };
+  const uint32_t before = previous[speaker(static_cast<size_t>(me_), static_cast<size_t>(n_), previous.size())];
   Flight flight;
   receive(flight, before, kHeader, &theirs, sizeof theirs);
-  send(flight, next, kHeader, &mine, sizeof mine);
+  for (size_t i = 0; i < after.size(); ++i)
+    if (speaker(i, after.size(), static_cast<size_t>(n_)) == static_cast<size_t>(me_))
+      send(flight, after[i], kHeader, &mine, sizeof mine);
   land(flight, operation);
   if (std::memcmp(&mine, &theirs, sizeof mine) == 0) return;
   throw Error(
@@ -212,22 +189,7 @@ void Network::agree(const Operation& operation) {
       theirs.ticket == mine.ticket ? "" : fmt::format(" as its number {}", theirs.ticket));
 }
 
-Schedule Network::schedule(Kind kind, const Operation& operation, uint64_t n, int root) const {
-  const Request& r = operation.request;
-  const size_t blocks = kind == Kind::AllReduce || kind == Kind::Broadcast || kind == Kind::Reduce ? 1 : hosts_.size();
-  Algorithm algorithm = communicator_.options().algorithms.algorithm(r.kind, 1);
-  if (algorithm == Algorithm::Auto || !has_schedule(kind, algorithm))
-    algorithm = choose(kind, hosts_n_, static_cast<double>(n * blocks * r.element()), kLink);
-  return make_schedule(kind, algorithm, host_, hosts_n_, n, root);
-}
-
 namespace {
-
-void combine(const Request& request, const std::vector<const void*>& in, void* out, uint64_t count) {
-  if (count)
-    reduce_blocks(request.type, request.op, in.data(), static_cast<int>(in.size()), &out, 1,
-                  static_cast<int64_t>(count));
-}
 
 bool overlap(const Transfer& a, const Transfer& b) {
   return a.offset < b.offset + b.count && b.offset < a.offset + a.count;
@@ -254,10 +216,31 @@ void combine_range(const Request& request, const Arrivals& arrived, int me, char
   std::ranges::stable_sort(parts, {}, &std::pair<int, const void*>::first);
   std::vector<const void*> in;
   for (auto& [peer, data] : parts) in.push_back(data);
-  combine(request, in, buffer + begin * element, end - begin);
+  combine_blocks(request, in, buffer + begin * element, end - begin);
 }
 
 }  // namespace
+
+/// Elements that arrive in pieces, each of which is combined as soon as all who send it have.
+struct Network::Landing {
+  Block elements;
+  std::vector<Flight> flights;
+};
+
+/// Nothing where receives overlap in part.
+std::vector<Network::Landing> Network::landings_of(const std::vector<Transfer>& receives) {
+  std::vector<Landing> landings;
+  for (const Transfer& t : receives) {
+    bool known = false;
+    for (const Landing& l : landings) {
+      const Block& e = l.elements;
+      if (e.offset == t.offset && e.count == t.count) known = true;
+      else if (t.offset < e.offset + e.count && e.offset < t.offset + t.count) return {};
+    }
+    if (!known) landings.push_back({{t.offset, t.count}, {}});
+  }
+  return landings;
+}
 
 void Network::run(const Schedule& schedule, char* buffer, const Operation& operation) {
   for (size_t number = 0; number < schedule.size(); ++number) run_round(schedule[number], number, buffer, operation);
@@ -282,7 +265,6 @@ void Network::run_round(const Round& round, size_t number, char* buffer, const O
   char* place = arrived_.take(bytes);
   Arrivals arrived;
   std::vector<char*> targets;
-  uint64_t pieces = 0;
   for (size_t i = 0; i < round.receives.size(); ++i) {
     const Transfer& t = round.receives[i];
     targets.push_back(beside[i] ? place : buffer + t.offset * element);
@@ -290,34 +272,34 @@ void Network::run_round(const Round& round, size_t number, char* buffer, const O
     arrived.transfers.push_back(&t);
     arrived.data.push_back(place);
     place += t.count * element;
-    pieces = std::max(pieces, (t.count + piece - 1) / piece);
   }
-  // Piece by piece only where all receives are of the same elements, which nobody still sends.
-  bool alike = round.combine && !sent_is_combined;
-  for (const Transfer* t : arrived.transfers)
-    alike &= t->offset == round.receives[0].offset && t->count == round.receives[0].count;
-  std::vector<Flight> flights(alike ? pieces : 0);
+  // Piece by piece only where receives are of the same elements or of others, and nobody still sends them.
+  std::vector<Landing> landings =
+      round.combine && !sent_is_combined ? landings_of(round.receives) : std::vector<Landing>();
+  for (Landing& l : landings) l.flights.resize((l.elements.count + piece - 1) / piece);
   Flight rest;
   for (size_t i = 0; i < round.receives.size(); ++i) {
     const Transfer& t = round.receives[i];
+    const auto mine = std::ranges::find(landings, t.offset, [](const Landing& l) { return l.elements.offset; });
     for (uint64_t k = 0, at = 0; at < t.count; ++k, at += piece)
-      receive(alike ? flights[k] : rest, rank_at(t.peer, me_), kData, targets[i] + at * element,
-              std::min(piece, t.count - at) * element);
+      receive(mine == landings.end() ? rest : mine->flights[k], static_cast<uint32_t>(t.peer), kData,
+              targets[i] + at * element, std::min(piece, t.count - at) * element);
   }
   for (const Transfer& s : round.sends) {
+    const auto to = static_cast<uint32_t>(s.peer);
     for (uint64_t at = 0; at < s.count; at += piece)
-      send(rest, rank_at(s.peer, me_), kData, buffer + (s.offset + at) * element,
-           std::min(piece, s.count - at) * element);
-    if (trace_) trace_->sent(communicator_, operation, number, rank_at(s.peer, me_), s.count * element);
+      send(rest, to, kData, buffer + (s.offset + at) * element, std::min(piece, s.count - at) * element);
+    if (trace_) trace_->sent(communicator_, operation, number, to, s.count * element);
   }
-  for (uint64_t k = 0; k < flights.size(); ++k) {
-    land(flights[k], operation);
-    const Transfer& t = round.receives[0];
-    combine_range(operation.request, arrived, host_, buffer, t.offset + k * piece,
-                  t.offset + std::min(t.count, (k + 1) * piece));
-  }
+  const auto me = static_cast<int>(communicator_.rank());
+  for (Landing& l : landings)
+    for (uint64_t k = 0; k < l.flights.size(); ++k) {
+      land(l.flights[k], operation);
+      combine_range(operation.request, arrived, me, buffer, l.elements.offset + k * piece,
+                    l.elements.offset + std::min(l.elements.count, (k + 1) * piece));
+    }
   land(rest, operation);
-  if (alike) return;
+  if (!landings.empty()) return;
   if (!round.combine) {
     for (size_t i = 0; i < arrived.transfers.size(); ++i) {
       const Transfer& t = *arrived.transfers[i];
@@ -334,213 +316,8 @@ void Network::run_round(const Round& round, size_t number, char* buffer, const O
   std::ranges::sort(borders);
   for (size_t b = 0; b + 1 < borders.size(); ++b)
     if (borders[b] != borders[b + 1])
-      combine_range(operation.request, arrived, host_, buffer, borders[b], borders[b + 1]);
-}
-
-// --- operations
-// --------------------------------------------------------------------------------------------------------
-
-const char* Network::sent_by(const Operation& operation, int index) const {
-  const LocalGroup& group = *communicator_.group_;
-  if (flat_ || index == me_)
-    return static_cast<const char*>(
-        host_address(operation.staged_send ? operation.staged_send : operation.request.send));
-  return group.at(index, group.region().post(index, operation.ticket).send);
-}
-
-char* Network::received_by(const Operation& operation, int index) const {
-  const LocalGroup& group = *communicator_.group_;
-  if (flat_ || index == me_)
-    return static_cast<char*>(
-        host_address(operation.staged_receive ? operation.staged_receive : operation.request.receive));
-  return group.at(index, group.region().post(index, operation.ticket).receive);
-}
-
-void Network::execute(Operation& operation) {
-  if (flat_) {
-    communicator_.stage(operation);
-  } else {
-    communicator_.gather_locally(operation);
-  }
-  agree(operation);
-  communicator_.claim_peers(operation);
-  switch (operation.request.kind) {
-    case Kind::AllReduce: all_reduce(operation); break;
-    case Kind::ReduceScatter: reduce_scatter(operation); break;
-    case Kind::AllGather: all_gather(operation); break;
-    case Kind::Broadcast: broadcast(operation); break;
-    case Kind::Reduce: reduce(operation); break;
-    case Kind::Scatter: scatter(operation); break;
-    case Kind::Barrier: {
-      int64_t nothing = 0;
-      Operation beat;
-      beat.request.kind = Kind::AllReduce;
-      beat.request.type = Type::Int64;
-      beat.ticket = operation.ticket;
-      beat.since = operation.since;
-      run(schedule(Kind::AllReduce, beat, 1), reinterpret_cast<char*>(&nothing), beat);
-      break;
-    }
-    case Kind::ReduceScatterV: reduce_scatter_v(operation); break;
-    default: exchange(operation); break;
-  }
-  communicator_.group_->region().busy(communicator_.group_->me()).store(0, std::memory_order_release);
-  if (!flat_) communicator_.meet(operation);
-}
-
-void Network::spread(const Operation& operation, const char* from, uint64_t count, uint64_t at, int except) {
-  const size_t element = operation.request.element();
-  std::vector<void*> to;
-  for (int i = 0; i < n_; ++i)
-    if (char* p = received_by(operation, i) + at * element; p != from && i != except) to.push_back(p);
-  const void* in = from;
-  if (!to.empty() && count)
-    reduce_blocks(operation.request.type, Op::Sum, &in, 1, to.data(), static_cast<int>(to.size()),
-                  static_cast<int64_t>(count));
-}
-
-void Network::all_reduce(Operation& operation) {
-  const Request& r = operation.request;
-  const Block mine = block_of(r.count, n_, me_);
-  char* work = received_by(operation, me_) + mine.offset * r.element();
-  std::vector<const void*> in;
-  for (int i = 0; i < n_; ++i) in.push_back(sent_by(operation, i) + mine.offset * r.element());
-  combine(r, in, work, mine.count);
-  run(schedule(r.kind, operation, mine.count), work, operation);
-  spread(operation, work, mine.count, mine.offset, me_);
-}
-
-void Network::reduce(Operation& operation) {
-  const Request& r = operation.request;
-  const Block mine = block_of(r.count, n_, me_);
-  char* work = work_.take(mine.count * r.element());
-  std::vector<const void*> in;
-  for (int i = 0; i < n_; ++i) in.push_back(sent_by(operation, i) + mine.offset * r.element());
-  combine(r, in, work, mine.count);
-  for (int h = 0; h < hosts_n_; ++h)
-    for (int i = 0; i < n_; ++i)
-      if (rank_at(h, i) == r.root) {
-        run(schedule(r.kind, operation, mine.count, h), work, operation);
-        if (h == host_ && mine.count)
-          std::memcpy(received_by(operation, i) + mine.offset * r.element(), work, mine.count * r.element());
-      }
-}
-
-void Network::broadcast(Operation& operation) {
-  const Request& r = operation.request;
-  const Block mine = block_of(r.count, n_, me_);
-  char* work = received_by(operation, me_) + mine.offset * r.element();
-  for (int h = 0; h < hosts_n_; ++h)
-    for (int i = 0; i < n_; ++i)
-      if (rank_at(h, i) == r.root) {
-        if (h == host_ && i != me_ && mine.count)
-          std::memcpy(work, sent_by(operation, i) + mine.offset * r.element(), mine.count * r.element());
-        run(schedule(r.kind, operation, mine.count, h), work, operation);
-        spread(operation, work, mine.count, mine.offset, h == host_ ? i : -1);
-      }
-}
-
-void Network::reduce_scatter(Operation& operation) {
-  const Request& r = operation.request;
-  const size_t block = r.count * r.element();
-  char* work = work_.take(block * hosts_.size());
-  for (int h = 0; h < hosts_n_; ++h) {
-    std::vector<const void*> in;
-    for (int i = 0; i < n_; ++i) in.push_back(sent_by(operation, i) + rank_at(h, me_) * block);
-    combine(r, in, work + static_cast<size_t>(h) * block, r.count);
-  }
-  run(schedule(r.kind, operation, r.count), work, operation);
-  if (block) std::memcpy(received_by(operation, me_), work + static_cast<size_t>(host_) * block, block);
-}
-
-void Network::all_gather(Operation& operation) {
-  const Request& r = operation.request;
-  const size_t block = r.count * r.element();
-  // With one rank a host the result has the order of the hosts.
-  char* work = n_ == 1 ? received_by(operation, me_) : work_.take(block * hosts_.size());
-  char* own = work + static_cast<size_t>(host_) * block;
-  if (block && own != sent_by(operation, me_)) std::memcpy(own, sent_by(operation, me_), block);
-  run(schedule(r.kind, operation, r.count), work, operation);
-  for (int h = 0; h < hosts_n_; ++h)
-    spread(operation, work + static_cast<size_t>(h) * block, r.count, rank_at(h, me_) * r.count, -1);
-}
-
-void Network::scatter(Operation& operation) {
-  const Request& r = operation.request;
-  const size_t block = r.count * r.element();
-  char* work = work_.take(block * hosts_.size());
-  for (int h = 0; h < hosts_n_; ++h)
-    for (int i = 0; i < n_; ++i)
-      if (rank_at(h, i) == r.root) {
-        for (int to = 0; h == host_ && to < hosts_n_; ++to)
-          if (block)
-            std::memcpy(work + static_cast<size_t>(to) * block, sent_by(operation, i) + rank_at(to, me_) * block,
-                        block);
-        run(schedule(r.kind, operation, r.count, h), work, operation);
-      }
-  if (block) std::memcpy(received_by(operation, me_), work + static_cast<size_t>(host_) * block, block);
-}
-
-// AllToAll, AllToAllV, AllToAllVC, AllGatherV: what is for ranks of this host goes through memory.
-void Network::exchange(Operation& operation) {
-  const Request& r = operation.request;
-  const size_t element = r.element();
-  const char* from = sent_by(operation, me_);
-  char* to = received_by(operation, me_);
-  const bool gather = r.kind == Kind::AllGatherV;
-  auto out = [&](uint32_t rank) -> Block {
-    if (r.kind == Kind::AllToAll) return {rank * r.count, r.count};
-    return gather ? Block{0, r.count} : Block{r.send_offsets[rank], r.send_counts[rank]};
-  };
-  auto in = [&](uint32_t rank) -> Block {
-    if (r.kind == Kind::AllToAll) return {rank * r.count, r.count};
-    return {r.receive_offsets[rank], r.receive_counts[rank]};
-  };
-  Flight flight;
-  const uint32_t me = communicator_.rank();
-  size_t number = 0;  // of the step
-  for (const Exchange& step : pairwise_peers(static_cast<int>(me), static_cast<int>(communicator_.size()))) {
-    const auto source = static_cast<uint32_t>(step.from), target = static_cast<uint32_t>(step.to);
-    if (peers_[source]) receive(flight, source, kData, to + in(source).offset * element, in(source).count * element);
-    if (peers_[target]) {
-      send(flight, target, kData, from + out(target).offset * element, out(target).count * element);
-      if (trace_) trace_->sent(communicator_, operation, number, target, out(target).count * element);
-    }
-    ++number;
-  }
-  if (!flat_) {
-    work_in_place(*communicator_.group_, r, operation.ticket);
-  } else if (const size_t bytes = out(me).count * element) {
-    if (char* own = to + in(me).offset * element; own != from + out(me).offset * element)
-      std::memcpy(own, from + out(me).offset * element, bytes);
-  }
-  land(flight, operation);
-}
-
-void Network::reduce_scatter_v(Operation& operation) {
-  const Request& r = operation.request;
-  const size_t element = r.element(), block = r.count * element;
-  const LocalGroup& group = *communicator_.group_;
-  const uint32_t me = communicator_.rank();
-  const char* from = sent_by(operation, me_);
-  char* arrived = work_.take(block * communicator_.size());
-  std::vector<const void*> parts(communicator_.size());
-  Flight flight;
-  for (uint32_t rank = 0; rank < communicator_.size(); ++rank) {
-    const int local = communicator_.local_index_[rank];
-    if (rank == me) {
-      parts[rank] = from + r.send_offsets[me] * element;
-    } else if (!peers_[rank]) {
-      parts[rank] = group.at(local, group.region().part(local, operation.ticket, group.me()).place);
-    } else {
-      parts[rank] = arrived + rank * block;
-      receive(flight, rank, kData, arrived + rank * block, block);
-      send(flight, rank, kData, from + r.send_offsets[rank] * element, r.send_counts[rank] * element);
-    }
-  }
-  land(flight, operation);
-  // The result may lie in the own block of the send buffer, which nobody else reads.
-  combine(r, parts, received_by(operation, me_), r.count);
+      combine_range(operation.request, arrived, static_cast<int>(communicator_.rank()), buffer, borders[b],
+                    borders[b + 1]);
 }
 
 }  // namespace updraft::collective

@@ -1,12 +1,15 @@
 // Operations of communicators that span hosts: within a host by shared memory, between hosts by schedules of messages.
-// When every host has the same number of ranks, the l-th rank of each host carries the l-th part of the data to the
-// l-th ranks of the others; else each rank counts as a host of its own.
+// The ranks of a host share what is to be carried: where every host has as many, the l-th rank of each carries the l-th
+// part of the data to the l-th ranks of the others, else each carries the pieces of division.h to their owners there.
 #pragma once
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "collective/algorithm/division.h"
 #include "collective/algorithm/schedule.h"
 #include "collective/communicator.h"
 #include "collective/scratch.h"
@@ -15,11 +18,15 @@
 namespace updraft::collective {
 
 class MessageTrace;
+struct Flight;
+
+/// Blocks of `count` elements, of the ranks in their order, into one.
+void combine_blocks(const Request& request, const std::vector<const void*>& in, void* out, uint64_t count);
 
 class Network {
  public:
-  /// The ranks of each host, ascending within a host; the hosts in the order of their first rank.
-  Network(Communicator& communicator, std::vector<std::vector<uint32_t>> hosts);
+  /// The ranks of each host, ascending within a host; hosts of a super pod are neighbours. `pods`: hosts of each pod.
+  Network(Communicator& communicator, std::vector<std::vector<uint32_t>> hosts, std::vector<int> pods);
   ~Network();
   /// What other ranks need to reach this one.
   std::string address() const;
@@ -34,7 +41,7 @@ class Network {
   void abort(const Error& why);
 
  private:
-  struct Flight;
+  struct Landing;
   using Operation = Communicator::Operation;
 
   void send(Flight& flight, uint32_t rank, uint8_t channel, const void* data, size_t bytes);
@@ -43,8 +50,24 @@ class Network {
   void agree(const Operation& operation);
   void run(const Schedule& schedule, char* buffer, const Operation& operation);
   void run_round(const Round& round, size_t number, char* buffer, const Operation& operation);
-  Schedule schedule(Kind kind, const Operation& operation, uint64_t n, int root = 0) const;
+  static std::vector<Landing> landings_of(const std::vector<Transfer>& receives);
+
+  Extent divide(uint64_t n) const;
+  Block mine(const Extent& whole) const;
+  Block part_of(int host, const Piece& piece, uint64_t count) const;
+  int host_of(uint32_t rank) const;
+  template <class Visit>
+  uint64_t visit_blocks(uint64_t count, Visit visit) const;
+  char* take_blocks(const Request& request);
+  void take_own(const Request& request, const char* work, char* to) const;
+  void run_divided(Kind kind, const Operation& operation, const Extent& whole, char* buffer, int root);
+  void run_blocks(Kind kind, const Operation& operation, char* buffer, int root);
+  void append(Schedule& all, Schedule one, const Piece& piece, uint64_t offset) const;
+  Schedule between_hosts(Kind kind, const Operation& operation, const std::vector<uint64_t>& borders, int root);
+  Algorithm choose_level(Kind kind, const Operation& operation, int level, int members, double bytes);
+
   void spread(const Operation& operation, const char* from, uint64_t count, uint64_t at, int except);
+  void barrier(const Operation& operation);
   void reduce_scatter(Operation& operation);
   void all_reduce(Operation& operation);
   void all_gather(Operation& operation);
@@ -60,9 +83,13 @@ class Network {
 
   Communicator& communicator_;
   std::vector<std::vector<uint32_t>> hosts_;
-  bool flat_ = false;        ///< the hosts differ in size: every rank is a host
-  int host_ = 0, me_ = 0;    ///< this rank's host, and its index there
-  int hosts_n_ = 0, n_ = 0;  ///< hosts, ranks of each
+  std::vector<int> pods_;                   ///< hosts of each super pod
+  int host_ = 0, me_ = 0;                   ///< this rank's host, and its index there
+  int hosts_n_ = 0, n_ = 0;                 ///< hosts, ranks of this one
+  int most_ = 0;                            ///< ranks of the host that has the most
+  bool alike_ = false;                      ///< all hosts have as many ranks
+  std::vector<Piece> pieces_;               ///< what this rank carries
+  std::set<std::pair<Kind, int>> unheard_;  ///< wishes of HCCL_ALGO that were logged as having no effect
   std::vector<std::shared_ptr<Peer>> peers_;
   Scratch work_, arrived_;  ///< what an operation works on, and what comes to it
   MessageTrace* trace_;     ///< null while nobody asks for it

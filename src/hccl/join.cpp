@@ -57,12 +57,13 @@ Device& device_of(const RankEntry& rank) {
 }
 
 CommunicatorPointer join(const RootInfo& info, uint32_t rank, uint32_t ranks, Device& device, const CommConfig& config,
-                         const std::string& server, const std::function<void()>& check) {
+                         const Place& place, const std::function<void()>& check) {
   const Environment& environment = Environment::get();
   CommunicatorOptions options;
   options.name = config.name.empty() ? info.name : config.name;
   options.key = info.key;
-  options.server = server;
+  options.server = place.server;
+  options.super_pod = place.server.empty() && place.super_pod.empty() ? environment.super_pod : place.super_pod;
   options.algorithms = config.algorithms ? *config.algorithms : environment;
   options.connect_timeout = environment.connect_timeout;
   options.exec_timeout = config.exec_timeout ? *config.exec_timeout : environment.exec_timeout;
@@ -92,7 +93,7 @@ CommunicatorPointer join_all(const std::vector<RankEntry>& ranks, uint32_t rank,
     options.allowed = environment.host_ips;
     root = Root::open(options);
   }
-  return join(info, rank, size, device_of(entry), config, entry.server);
+  return join(info, rank, size, device_of(entry), config, {entry.server, entry.super_pod});
 }
 
 CommunicatorPointer join_part(Communicator& parent, const std::string& name, const std::vector<uint32_t>& ranks,
@@ -109,7 +110,7 @@ CommunicatorPointer join_part(Communicator& parent, const std::string& name, con
   } else {
     info = RootInfo::from_text(parent.member().get(key, ranks[0], deadline()));
   }
-  return join(info, me, size, parent.device(), config, parent.options().server, check);
+  return join(info, me, size, parent.device(), config, {parent.options().server, parent.options().super_pod}, check);
 }
 
 }  // namespace updraft

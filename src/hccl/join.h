@@ -19,13 +19,19 @@ struct MeetingPoint {
   uint16_t port = 0;  ///< 0: HCCL_IF_BASE_PORT and rank 0's device
 };
 
+/// Where a rank is, as a rank table says; "": it does not.
+struct Place {
+  std::string server{};     ///< server_id; without one the host decides who shares memory
+  std::string super_pod{};  ///< super_pod_id, else HCCL_LOGIC_SUPERPOD_ID
+};
+
 /// The device of the thread's context; without one the rank's own, as far as this process sees it.
 Device& device_of(const collective::RankEntry& rank);
 
-/// Joins the communicator at the root; returns when all ranks have. `server` is the server_id of the rank table.
+/// Joins the communicator at the root; returns when all ranks have.
 /// `check` is called while one waits; it throws when that has no sense any more.
 CommunicatorPointer join(const RootInfo& info, uint32_t rank, uint32_t ranks, Device& device, const CommConfig& config,
-                         const std::string& server = "", const std::function<void()>& check = {});
+                         const Place& place = {}, const std::function<void()>& check = {});
 
 /// Joins the communicator of all these ranks, of which rank 0 opens the root. `origin` names the list in errors.
 CommunicatorPointer join_all(const std::vector<collective::RankEntry>& ranks, uint32_t rank, const MeetingPoint& point,

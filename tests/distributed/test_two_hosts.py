@@ -47,6 +47,21 @@ def test_check(over_network, ranks, name):
     over_network.verdict(ranks, name)
 
 
+@pytest.fixture(scope="module")
+def three_and_one(request, hosts, tmp_path_factory):
+    items = [i for i in request.session.items if i.originalname == "test_hosts_of_different_sizes" and i.module is request.module]
+    names = [i.callspec.params["name"] for i in items]
+    return run_all(tmp_path_factory.mktemp("unequal"), 4, names, hosts=[hosts[0]] * 3 + [hosts[1]])
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", [n for n in OVER_THE_NETWORK if n not in ("fully_shard", "two_dimensional_mesh", "objects")] if not LONG
+                         else OVER_THE_NETWORK)
+def test_hosts_of_different_sizes(three_and_one, name):
+    """Three ranks on one host, one on the other."""
+    assert not three_and_one[name], three_and_one[name]
+
+
 UCX = {"UPDRAFT_HCCL_TRANSPORT": "ucx"}
 needs_ucx = pytest.mark.skipif(DEVICE != "npu" or not Path(home(), "lib64", "libupdraft_net_ucx.so").exists(),
                                reason="UCX (libucx-dev) was not there when Updraft was built")

@@ -113,11 +113,10 @@ Schedule reduce_scatter(const Team& team) {
   const FoldedTeam all(team);
   if (power_of_two(team.size)) return halve(all);
   const int odd = team.me | 1;
-  return then(then(between(all, true, true,
-                           [&](std::vector<Transfer>& list) { team.add(list, all.partner(), 0, team.size); }),
-                   halve(all)),
-              between(all, false, false,
-                      [&](std::vector<Transfer>& list) { team.add(list, all.partner(), odd, odd + 1); }));
+  return then(
+      then(between(all, true, true, [&](std::vector<Transfer>& list) { team.add(list, all.partner(), 0, team.size); }),
+           halve(all)),
+      between(all, false, false, [&](std::vector<Transfer>& list) { team.add(list, all.partner(), odd, odd + 1); }));
 }
 
 Schedule reduce_scatter(int rank, int ranks, uint64_t n) {

@@ -78,9 +78,7 @@ class Hierarchy {
   Schedule make(Kind kind, int root) const {
     const auto [root_group, root_index] = place_of(root);
     const auto reduce_scatter = [&] { return inside(&phase::reduce_scatter); };
-    const auto scatter = [&](int at) {
-      return [at](Algorithm a, const Team& t) { return phase::scatter(a, t, at); };
-    };
+    const auto scatter = [&](int at) { return [at](Algorithm a, const Team& t) { return phase::scatter(a, t, at); }; };
     switch (kind) {
       case Kind::AllReduce:
         return then(then(reduce_scatter(), between([](Algorithm a, const Team& t) {
@@ -90,9 +88,8 @@ class Hierarchy {
       case Kind::ReduceScatter: return then(reduce_scatter(), between(&phase::reduce_scatter));
       case Kind::AllGather: return mirror(then(reduce_scatter(), between(&phase::reduce_scatter)), false);
       case Kind::Broadcast:
-        return then(then(inside(scatter(root_index), root_group), between([g = root_group](Algorithm a, const Team& t) {
-                           return phase::broadcast(a, t, g);
-                         })),
+        return then(then(inside(scatter(root_index), root_group),
+                         between([g = root_group](Algorithm a, const Team& t) { return phase::broadcast(a, t, g); })),
                     mirror(reduce_scatter(), false));
       case Kind::Reduce:
         return then(then(reduce_scatter(),

@@ -1,7 +1,9 @@
 #include "collective/shared/peer_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -38,14 +40,23 @@ std::shared_ptr<PeerMemory> PeerMemory::import(int fd) {
   if (aligned > start) munmap(reserved, aligned - start);
   const size_t whole = (bytes + 4095) / 4096 * 4096;
   munmap(reinterpret_cast<void*>(aligned + whole), start + bytes + kHuge - aligned - whole);
+  const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) {
+    const int why = errno;
+    munmap(p, bytes);
+    throw Error(result::kMemory, "EI0007: a peer's memory cannot be kept: {}", std::strerror(why));
+  }
   madvise(p, bytes, MADV_HUGEPAGE);
   madvise(p, bytes, MADV_DONTFORK);
   madvise(p, bytes, MADV_DONTDUMP);
-  std::shared_ptr<PeerMemory> memory(new PeerMemory(static_cast<char*>(p), bytes));
+  std::shared_ptr<PeerMemory> memory(new PeerMemory(static_cast<char*>(p), bytes, copy));
   entry = memory;
   return memory;
 }
 
-PeerMemory::~PeerMemory() { munmap(base_, bytes_); }
+PeerMemory::~PeerMemory() {
+  munmap(base_, bytes_);
+  close(fd_);
+}
 
 }  // namespace updraft::collective

@@ -15,11 +15,13 @@ class PeerMemory {
 
   char* base() const { return base_; }
   size_t bytes() const { return bytes_; }
+  int fd() const { return fd_; }
 
  private:
-  PeerMemory(char* base, size_t bytes) : base_(base), bytes_(bytes) {}
+  PeerMemory(char* base, size_t bytes, int fd) : base_(base), bytes_(bytes), fd_(fd) {}
   char* base_;
   size_t bytes_;
+  int fd_;  // a copy
 };
 
 }  // namespace updraft::collective

@@ -32,12 +32,27 @@ struct Part {
   uint64_t place, bytes;
 };
 
+/// A buffer that lies in several places of the device's memory, as mapped addresses do (aclrtMapMem).
+constexpr size_t kStretches = 256, kMessageStretches = 16;
+struct Stretch {
+  uint64_t place, bytes;
+};
+template <size_t n>
+struct Scattered {
+  uint64_t count;
+  Stretch stretches[n];
+};
+
 /// Point to point: one a pair of ranks.
 struct Mailbox {
   std::atomic<uint64_t> sent, taken;
   uint64_t place, bytes;
   uint32_t type;
 };
+
+/// Places from here on are of a scattered buffer: which one, and the offset in it.
+constexpr uint64_t kScattered = uint64_t{1} << 63;
+enum class ScatteredBuffer : uint64_t { Send, Receive, Message };
 
 class Region {
  public:
@@ -66,6 +81,14 @@ class Region {
   Part& part(int rank, uint64_t ticket, int other) const {
     return at<Part>(parts_at(), static_cast<int>((static_cast<size_t>(rank) * 2 + ticket % 2) * n_) + other);
   }
+  /// Of the buffers of an operation.
+  Scattered<kStretches>& scattered(int rank, uint64_t ticket, ScatteredBuffer which) const {
+    const size_t index = (static_cast<size_t>(rank) * 2 + ticket % 2) * 2 + static_cast<size_t>(which);
+    return at<Scattered<kStretches>>(scattered_at(), static_cast<int>(index));
+  }
+  Scattered<kMessageStretches>& scattered_message(int from, int to) const {
+    return at<Scattered<kMessageStretches>>(scattered_messages_at(), from * static_cast<int>(n_) + to);
+  }
   Mailbox& mailbox(int from, int to) const { return at<Mailbox>(boxes_at(), from * static_cast<int>(n_) + to); }
 
  private:
@@ -85,7 +108,9 @@ class Region {
   size_t inline_at() const { return ranks_at() + aligned(n_ * sizeof(Rank)); }
   size_t parts_at() const { return inline_at() + n_ * 2 * kInlineBytes; }
   size_t boxes_at() const { return parts_at() + aligned(n_ * 2 * n_ * sizeof(Part)); }
-  size_t end() const { return boxes_at() + aligned(n_ * n_ * sizeof(Mailbox)); }
+  size_t scattered_at() const { return boxes_at() + aligned(n_ * n_ * sizeof(Mailbox)); }
+  size_t scattered_messages_at() const { return scattered_at() + aligned(n_ * 4 * sizeof(Scattered<kStretches>)); }
+  size_t end() const { return scattered_messages_at() + aligned(n_ * n_ * sizeof(Scattered<kMessageStretches>)); }
   template <class T>
   T& at(size_t start, int index) const {
     return reinterpret_cast<T*>(base_ + start)[index];

@@ -26,7 +26,10 @@ struct Algorithms {
     auto it = level_of.find(kind);
     return (it == level_of.end() ? level : it->second)[static_cast<size_t>(at)];
   }
-  /// "HcclAllReduce NHR, HcclBroadcast ring" of the level between servers, what is not chosen left out.
+  /// Whether anything is chosen for level 1 or 2 by itself.
+  bool chosen(int at) const;
+  /// "HcclAllReduce NHR, HcclBroadcast auto and ring" of the levels between servers and (after "and", where chosen)
+  /// between super pods; what is not chosen left out.
   std::string between_servers() const;
 };
 

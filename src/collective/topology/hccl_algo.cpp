@@ -2,6 +2,7 @@
 // others=level0:NA;level1:H-D_R".
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "collective/topology/environment.h"
@@ -79,9 +80,20 @@ std::string Algorithms::between_servers() const {
   std::string text;
   for (const Operator& op : operators())
     for (const Kind kind : op.kinds)
-      if (const Algorithm wish = algorithm(kind, 1); wish != Algorithm::Auto)
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name_of(kind), name_of(wish));
+      if (const Algorithm wish = algorithm(kind, 1), above = algorithm(kind, 2);
+          wish != Algorithm::Auto || above != Algorithm::Auto)
+        text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", name_of(kind), name_of(wish),
+                            above == Algorithm::Auto ? std::string() : fmt::format(" and {}", name_of(above)));
   return text;
+}
+
+bool Algorithms::chosen(int at) const {
+  const auto wished = [at](const Levels& levels) {
+    // AHC of the level below is written down for this one, too.
+    const Algorithm a = levels[static_cast<size_t>(at)];
+    return a != Algorithm::Auto && !(a == Algorithm::AHC && levels[static_cast<size_t>(at) - 1] == a);
+  };
+  return wished(level) || std::ranges::any_of(level_of, [&](const auto& entry) { return wished(entry.second); });
 }
 
 void Algorithms::read_algorithms(const std::string& text, const char* origin) {
