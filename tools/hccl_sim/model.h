@@ -15,8 +15,8 @@ struct Gradient {
 struct Model {
   std::string name;
   double compute = 0;  ///< seconds of forward and backward without communication; at least the last gradient's time
-  double forward = 0;  ///< seconds of these before the first gradient's work begins
   std::vector<Gradient> gradients;  ///< in the order in which they are ready
+  double forward = 0;               ///< seconds of the computation before any gradient is worked on
   double bytes() const;
 };
 

@@ -1,7 +1,5 @@
 #include "hccl_sim/presets.h"
 
-#include <sstream>
-
 #include "base/error.h"
 #include "collective/error.h"
 #include "hccl_sim/fabric.h"
@@ -49,9 +47,14 @@ json preset(const std::string& name) {
 void change(json& description, const std::string& changes) {
   constexpr const char* same[][2] = {
       {"alpha", "latency_us"}, {"beta", "bandwidth_GBps"}, {"gamma", "reduce_GBps"}, {"overhead", "overhead_us"}};
-  std::istringstream parts(changes);
   bool any = false;
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (size_t at = 0; at < changes.size();) {
+    // a comma inside a list does not end a change
+    size_t end = at;
+    for (int depth = 0; end < changes.size() && (changes[end] != ',' || depth > 0); ++end)
+      depth += (changes[end] == '[') - (changes[end] == ']');
+    const std::string part = changes.substr(at, end - at);
+    at = end + 1;
     const size_t equal = part.find('='), dot = part.find('.');
     const json value = equal == std::string::npos ? json(json::value_t::discarded)
                                                   : json::parse(part.substr(equal + 1), nullptr, false);

@@ -22,13 +22,20 @@ Between::Between(std::vector<std::vector<int>> hosts, std::vector<int> pods)
 }
 
 Schedule Between::schedule(const Operation& operation, int host, int index) const {
-  Schedule all;
   const uint64_t n = operation.count;
+  if (alike_) {  // one piece, whose owners are those of this place
+    std::vector<uint64_t> borders = {0, divided(operation.kind) ? block_of(n, most_, index).count : n};
+    if (!divided(operation.kind) && pods() > 1 && pods() < hosts())  // only two levels look at all of them
+      for (int h = 1; h < hosts(); ++h) borders.push_back(borders.back() + n);
+    Schedule all = one(operation, host, borders);
+    for (Round& round : all)
+      for (auto* list : {&round.sends, &round.receives})
+        for (Transfer& t : *list) t.peer = hosts_[static_cast<size_t>(t.peer)][static_cast<size_t>(index)];
+    return all;
+  }
+  Schedule all;
   if (divided(operation.kind)) {
-    std::vector<uint64_t> borders = {0};
-    for (int i = 0; alike_ && i < most_ - 1; ++i) borders.push_back(block_of(n, most_, i + 1).offset);
-    borders.push_back(n);
-    const Extent whole(std::move(borders));
+    const Extent whole({0, n});
     const std::vector<Piece> pieces = pieces_of(sizes_, host, index);
     const uint64_t start = whole.at(pieces.front().from);
     for (const Piece& piece : pieces) {
