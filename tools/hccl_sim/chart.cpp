@@ -97,10 +97,14 @@ std::string chart(const Both& title, const std::vector<ScalePoint>& points,
         "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" class=\"grid\"/>"
         "<text x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:g} {6}</text>\n",
         left, width - right, y(v), left - 6, y(v) + 4, v, unit);
-  for (const ScalePoint& p : points)
-    if ((p.servers & (p.servers - 1)) == 0)
-      out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x(p.ranks),
-                         height - bottom + 18, p.ranks);
+  double labelled = 0;  // where the last number ends
+  for (const ScalePoint& p : points) {
+    const double half = 4.0 * static_cast<double>(std::to_string(p.ranks).size());
+    if (x(p.ranks) - half < labelled + 8) continue;
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x(p.ranks),
+                       height - bottom + 18, p.ranks);
+    labelled = x(p.ranks) + half;
+  }
   out += text(left + (width - left - right) / 2, height - 8, {"ranks", "rank 数"}, "middle");
   for (size_t a = 0; a < points.front().steps.size(); ++a) {
     const char* colour = kColours[a % std::size(kColours)];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -18,6 +19,9 @@ namespace {
 
 using updraft::Error;
 namespace result = updraft::collective::result;
+
+/// What else the machine does only makes times longer: of so many the shortest counts.
+constexpr int kTurns = 5;
 
 std::string quoted(const std::string& word) {
   std::string out = "'";
@@ -53,9 +57,15 @@ std::vector<Measurement> measure(const std::vector<int>& ranks) {
     for (const int n : ranks) {
       const std::string command = fmt::format("{} {} -p {} -b 1K -e 16M -f 4 -n 20 -w 5 -c 0 2>&1",
                                               quoted(program.string()), hccl_test_name(kind), n);
-      const auto found = parse_hccl_test(output_of(command), kind, n);
-      if (found.empty()) throw Error(result::kInternal, "\"{}\" gave no times", command);
-      all.insert(all.end(), found.begin(), found.end());
+      std::vector<Measurement> fastest;
+      for (int turn = 0; turn < kTurns; ++turn) {
+        const auto found = parse_hccl_test(output_of(command), kind, n);
+        if (found.empty() || (turn > 0 && found.size() != fastest.size()))
+          throw Error(result::kInternal, "\"{}\" gave {} times, wanted {}", command, found.size(), fastest.size());
+        if (turn == 0) fastest = found;
+        for (size_t i = 0; i < found.size(); ++i) fastest[i].seconds = std::min(fastest[i].seconds, found[i].seconds);
+      }
+      all.insert(all.end(), fastest.begin(), fastest.end());
       std::fputs(fmt::format("{} on {} ranks\n", hccl_test_name(kind), n).c_str(), stderr);
     }
   }

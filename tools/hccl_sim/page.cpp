@@ -10,17 +10,17 @@ namespace {
 using updraft::collective::name_of;
 
 constexpr const char* kStyle = R"(
-:root{color-scheme:light dark;--ink:#222;--paper:#fff;--line:#ddd;--soft:#666}
-@media(prefers-color-scheme:dark){:root{--ink:#ddd;--paper:#14171c;--line:#39404a;--soft:#9aa4b0}}
+:root{color-scheme:light dark;--ink:#222;--paper:#fff;--line:#ddd}
+@media(prefers-color-scheme:dark){:root{--ink:#ddd;--paper:#14171c;--line:#39404a}}
 body{font:15px/1.5 system-ui,"Noto Sans CJK SC",sans-serif;max-width:920px;margin:1.5em auto;padding:0 1em;color:var(--ink);
 background:var(--paper)}
-.wide{overflow-x:auto}
-svg{width:100%;height:auto;margin:1em 0}svg text{font:12px system-ui,"Noto Sans CJK SC",sans-serif;fill:var(--ink)}
+.wide{overflow-x:auto}p{overflow-wrap:anywhere}
+svg{width:100%;min-width:560px;height:auto;margin:1em 0}svg text{font:12px system-ui,"Noto Sans CJK SC",sans-serif;fill:var(--ink)}
 svg text.title{font-size:15px;font-weight:600}.grid{stroke:var(--line)}
 table{border-collapse:collapse;margin:1em 0}
 td,th{padding:2px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 td:first-child,th:first-child{text-align:left}
-.best{font-weight:700}.soft{color:var(--soft)}code{overflow-wrap:anywhere}
+.best{font-weight:700}
 #en:checked~main .zh,#zh:checked~main .en{display:none}
 )";
 
@@ -137,7 +137,7 @@ std::string to_html(const Report& report, bool chinese) {
   out += "<div class=\"wide\">" + timeline(report.buckets, best_of(report.steps)) + "</div>\n";
   if (!report.variants.empty()) out += heading("What if", "假设分析") + variants_table(report);
   if (!report.scaling.empty()) {
-    out += heading("Scaling", "扩展性");
+    out += heading("Scaling", "扩展性") + "<div class=\"wide\">";
     out += chart(
         {"Collectives of a step", "每步的集合通信时间"}, report.scaling,
         [](const Step& s) { return s.communication * 1e3; }, "ms", true);
@@ -146,7 +146,7 @@ std::string to_html(const Report& report, bool chinese) {
         [=](const Step& s) { return s.seconds > 0 ? 100 * compute / s.seconds : 100; }, "%", false);
     out += chart(
         {"Step time", "训练步时间"}, report.scaling, [](const Step& s) { return s.seconds * 1e3; }, "ms", false);
-    out += scaling_table(report);
+    out += "</div>\n" + scaling_table(report);
   }
   out += heading("Collectives", "集合通信") + collectives_table(report);
   out += both("Bold: the shortest. * by the closed formula instead of the simulation.",
