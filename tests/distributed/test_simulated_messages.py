@@ -12,7 +12,7 @@ from updraft import home
 
 from tests.distributed import jobs
 from tests.distributed.native_job import NATIVE
-from tests.distributed.native_job import home as tested
+from tests.distributed.native_job import home as tree
 
 SIMULATOR = os.environ.get("UPDRAFT_HCCL_SIM") or os.path.join(home(), "bin", "hccl_sim")
 ALGORITHMS = ["-", "ring", "H-D_R", "NHR", "NB", "AHC", "pipeline"]
@@ -56,7 +56,7 @@ def executed(folder, path, cards, count):
     base = jobs.free_base_port()
     command = [*NATIVE[:-1], Path(__file__).with_name("native_messages.py"), path]
     words = ",".join(f"{kind}:{root}" for kind, root in operations(len(places)))
-    ended = jobs.run(command, [dict(HCCL_IF_BASE_PORT=base, UPDRAFT_MEMORY="64M", UPDRAFT_CANN_HOME=tested(),
+    ended = jobs.run(command, [dict(HCCL_IF_BASE_PORT=base, UPDRAFT_MEMORY="64M", UPDRAFT_CANN_HOME=tree(),
                                     UPDRAFT_HCCL_MESSAGES=folder / "messages-%p")] * len(places),
                      each=[[me, device, count, words, *ALGORITHMS] for me, device in enumerate(places)])
     assert all(e.status == 0 and e.output.endswith("done\n") for e in ended), jobs.report(ended)
