@@ -1,11 +1,11 @@
 """Collectives between ranks on one machine: HCCL on npu devices against gloo on the CPU and against OpenMPI, in turn.
 
-    ./dev bench hccl [--ranks 2,4] [--rounds 7] [--only torch,c,ddp,hosts,faults]
+    ./dev bench hccl [--ranks 2,4] [--rounds 7] [--only torch,c,ddp,hosts,faults] [--only expandable]
 
 Sizes are bytes of a rank's larger buffer, numbers fp32. Through torch.distributed (peer: gloo), through the C interface
 (hccl_test; peer: OpenMPI where mpicc and mpirun are installed), steps of ResNet-18 under DistributedDataParallel, and
 between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable. Last:
-how soon survivors know of a killed rank.
+how soon survivors know of a killed rank. By --only expandable: expandable segments against ordinary device memory.
 """
 import argparse
 import os
@@ -86,7 +86,7 @@ def through_c(rows, ranks, rounds, program):
 
 
 def between_hosts(rows, notes, rounds):
-    """Two hosts of one rank each."""
+    """Two hosts of one rank each, then of three and one."""
     if why_not():
         notes.append(f"Without rows between hosts: {why_not()}.")
         return
@@ -103,6 +103,25 @@ def between_hosts(rows, notes, rounds):
                     ours.close()
         finally:
             peer.close()
+        uneven = [hosts[0]] * 3 + [hosts[1]]
+        ours, peer = torch_group("npu", 4, uneven, UPDRAFT_HCCL_TRANSPORT="tcp"), torch_group("cpu", 4, uneven)
+        try:
+            for operation, size, repeat in BETWEEN_HOSTS:
+                measured(rows, f"torch, 3 + 1 ranks in 2 namespaces, tcp, {operation} {size_name(size)}; gloo",
+                         lambda: ours(operation, size, repeat), lambda: peer(operation, size, repeat), rounds)
+        finally:
+            ours.close(), peer.close()
+
+
+def with_expandable_segments(rows, rounds):
+    """The peer is we ourselves, without them."""
+    ours, peer = torch_group("npu", 2, PYTORCH_NPU_ALLOC_CONF="expandable_segments:True"), torch_group("npu", 2)
+    try:
+        for operation, size, repeat in WORK[2:]:
+            measured(rows, f"torch, 2 ranks, expandable segments, {operation} {size_name(size)}; without them",
+                     lambda: ours(operation, size, repeat), lambda: peer(operation, size, repeat), rounds)
+    finally:
+        ours.close(), peer.close()
 
 
 def training(rows, notes, rounds):
@@ -150,6 +169,8 @@ def main():
                 through_c(rows, n, options.rounds, program)
     if "ddp" in parts:
         training(rows, notes, options.rounds)
+    if "expandable" in parts:
+        with_expandable_segments(rows, options.rounds)
     if "hosts" in parts:
         between_hosts(rows, notes, options.rounds)
     command = " ".join(["./dev bench hccl", *sys.argv[1:]])

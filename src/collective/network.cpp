@@ -56,12 +56,22 @@ constexpr uint64_t kPiece = 1 << 20;
 
 struct Header {
   uint64_t ticket, count;
+  uint64_t counts;  ///< a digest of the counts by rank that all must have alike
   uint32_t root;
   Kind kind;
   Type type;
   Op op;
   uint8_t unused;
 };
+
+// Of AllGatherV and ReduceScatterV; 0: the ranks' counts are their own.
+uint64_t digest_of_counts(const Request& r) {
+  if (r.kind != Kind::AllGatherV && r.kind != Kind::ReduceScatterV) return 0;
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (uint64_t count : r.kind == Kind::AllGatherV ? r.receive_counts : r.send_counts)
+    for (int byte = 0; byte < 8; ++byte, count >>= 8) hash = (hash ^ (count & 0xff)) * 0x100000001b3;
+  return hash;
+}
 
 }  // namespace
 
@@ -164,7 +174,7 @@ std::shared_ptr<std::atomic<int>> Network::message(const Message& message, uint6
 void Network::agree(const Operation& operation) {
   const Request& r = operation.request;
   const bool counts = r.send_counts.empty() && r.receive_counts.empty();
-  const Header mine = {operation.ticket, counts ? r.count : 0, r.root, r.kind, r.type, r.op, 0};
+  const Header mine = {operation.ticket, counts ? r.count : 0, digest_of_counts(r), r.root, r.kind, r.type, r.op, 0};
   Header theirs{};
   const auto& after = hosts_[static_cast<size_t>((host_ + 1) % hosts_n_)];
   const auto& previous = hosts_[static_cast<size_t>((host_ + hosts_n_ - 1) % hosts_n_)];
@@ -186,7 +196,9 @@ void Network::agree(const Operation& operation) {
       mine.ticket, communicator_.name(), communicator_.rank(),
       describe_call(mine.kind, mine.count, mine.type, mine.op, mine.root), before,
       describe_call(theirs.kind, theirs.count, theirs.type, theirs.op, theirs.root),
-      theirs.ticket == mine.ticket ? "" : fmt::format(" as its number {}", theirs.ticket));
+      theirs.ticket != mine.ticket   ? fmt::format(" as its number {}", theirs.ticket)
+      : theirs.counts != mine.counts ? " with other counts of the ranks"
+                                     : "");
 }
 
 namespace {

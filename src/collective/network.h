@@ -54,10 +54,11 @@ class Network {
 
   Extent divide(uint64_t n) const;
   Block mine(const Extent& whole) const;
-  Block part_of(int host, const Piece& piece, uint64_t count) const;
+  Extent blocks_on(int host, const Request& request) const;
+  static Block part_of(const Extent& blocks, const Piece& piece);
   int host_of(uint32_t rank) const;
   template <class Visit>
-  uint64_t visit_blocks(uint64_t count, Visit visit) const;
+  uint64_t visit_blocks(const Request& request, Visit visit) const;
   char* take_blocks(const Request& request);
   void take_own(const Request& request, const char* work, char* to) const;
   void run_divided(Kind kind, const Operation& operation, const Extent& whole, char* buffer, int root);
@@ -75,7 +76,6 @@ class Network {
   void reduce(Operation& operation);
   void scatter(Operation& operation);
   void exchange(Operation& operation);
-  void reduce_scatter_v(Operation& operation);
 
   uint32_t rank_at(int host, int index) const { return hosts_[static_cast<size_t>(host)][static_cast<size_t>(index)]; }
   const char* sent_by(const Operation& operation, int index) const;

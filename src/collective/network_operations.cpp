@@ -52,7 +52,8 @@ void Network::execute(Operation& operation) {
     case Kind::Reduce: reduce(operation); break;
     case Kind::Scatter: scatter(operation); break;
     case Kind::Barrier: barrier(operation); break;
-    case Kind::ReduceScatterV: reduce_scatter_v(operation); break;
+    case Kind::ReduceScatterV: reduce_scatter(operation); break;
+    case Kind::AllGatherV: all_gather(operation); break;
     default: exchange(operation); break;
   }
   communicator_.group_->region().busy(communicator_.group_->me()).store(0, std::memory_order_release);
@@ -69,6 +70,19 @@ void Network::spread(const Operation& operation, const char* from, uint64_t coun
     reduce_blocks(operation.request.type, Op::Sum, &in, 1, to.data(), static_cast<int>(to.size()),
                   static_cast<int64_t>(count));
 }
+
+namespace {
+
+// Where the block of a rank lies in a client's buffer of all blocks, and how long it is.
+Block block_of_rank(const Request& r, uint32_t rank) {
+  if (r.kind == Kind::AllGatherV) return {r.receive_offsets[rank], r.receive_counts[rank]};
+  if (r.kind == Kind::ReduceScatterV) return {r.send_offsets[rank], r.send_counts[rank]};
+  return {rank * r.count, r.count};
+}
+
+bool of_any_sizes(Kind kind) { return kind == Kind::AllGatherV || kind == Kind::ReduceScatterV; }
+
+}  // namespace
 
 // The part of n elements that this rank carries to the other hosts.
 Extent Network::divide(uint64_t n) const {
@@ -100,23 +114,29 @@ void Network::run_divided(Kind kind, const Operation& operation, const Extent& w
   run(all, buffer, operation);
 }
 
-// The same for blocks of r.count elements a rank: a piece has its part of the blocks of each host, one after another.
+// The same for blocks of each rank: a piece has its part of the blocks of each host, one after another.
 void Network::run_blocks(Kind kind, const Operation& operation, char* buffer, int root) {
   Schedule all;
   uint64_t at = 0;
   for (const Piece& piece : pieces_) {
     std::vector<uint64_t> borders = {0};
     for (int h = 0; h < hosts_n_; ++h)
-      borders.push_back(borders.back() + part_of(h, piece, operation.request.count).count);
+      borders.push_back(borders.back() + part_of(blocks_on(h, operation.request), piece).count);
     append(all, between_hosts(kind, operation, borders, root), piece, at);
     at += borders.back();
   }
   run(all, buffer, operation);
 }
 
-/// What a piece has of the blocks of a host, counted from the first one's start.
-Block Network::part_of(int host, const Piece& piece, uint64_t count) const {
-  const Extent blocks({0, count * hosts_[static_cast<size_t>(host)].size()});
+/// The blocks of a host's ranks, one after another.
+Extent Network::blocks_on(int host, const Request& request) const {
+  std::vector<uint64_t> borders = {0};
+  for (const uint32_t rank : hosts_[static_cast<size_t>(host)])
+    borders.push_back(borders.back() + block_of_rank(request, rank).count);
+  return Extent(std::move(borders));
+}
+
+Block Network::part_of(const Extent& blocks, const Piece& piece) {
   const uint64_t from = blocks.at(piece.from);
   return {from, blocks.at(piece.to) - from};
 }
@@ -124,17 +144,20 @@ Block Network::part_of(int host, const Piece& piece, uint64_t count) const {
 // `visit(host, at, rank, offset, count)`: `count` elements at `at` of the working buffer of run_blocks() are those from
 // `offset` on of the block of `rank`.
 template <class Visit>
-uint64_t Network::visit_blocks(uint64_t count, Visit visit) const {
+uint64_t Network::visit_blocks(const Request& request, Visit visit) const {
   uint64_t at = 0;
   for (const Piece& piece : pieces_)
     for (int h = 0; h < hosts_n_; ++h) {
-      const Block part = part_of(h, piece, count);
-      for (uint64_t e = part.offset; e < part.offset + part.count;) {
-        const uint64_t index = e / count, offset = e % count;
-        const uint64_t n = std::min(count - offset, part.offset + part.count - e);
-        visit(h, at, rank_at(h, static_cast<int>(index)), offset, n);
-        at += n;
-        e += n;
+      const Block part = part_of(blocks_on(h, request), piece);
+      uint64_t start = 0;  // of the rank's block
+      for (const uint32_t rank : hosts_[static_cast<size_t>(h)]) {
+        const uint64_t end = start + block_of_rank(request, rank).count;
+        const uint64_t from = std::max(start, part.offset), to = std::min(end, part.offset + part.count);
+        if (from < to) {
+          visit(h, at, rank, from - start, to - from);
+          at += to - from;
+        }
+        start = end;
       }
     }
   return at;
@@ -155,11 +178,15 @@ void Network::append(Schedule& all, Schedule one, const Piece& piece, uint64_t o
 // One level, or two where there are several super pods, some of them of several hosts.
 Schedule Network::between_hosts(Kind kind, const Operation& operation, const std::vector<uint64_t>& borders, int root) {
   const Request& r = operation.request;
-  const bool divided = borders.size() == 2;
-  const auto blocks = static_cast<uint64_t>(hosts_n_);
+  const bool divided = borders.size() == 2, alike = alike_ && !of_any_sizes(r.kind);
   // All must choose the same: hosts of one size by what the piece has, else by what a rank has at most.
-  double bytes = static_cast<double>((divided ? borders.back() : borders[1] * blocks) * r.element());
-  if (!alike_) bytes = static_cast<double>((divided ? r.count : r.count * communicator_.size()) * r.element()) / most_;
+  double bytes =
+      static_cast<double>((divided ? borders.back() : borders[1] * static_cast<uint64_t>(hosts_n_)) * r.element());
+  if (!alike) {
+    uint64_t elements = divided ? r.count : 0;
+    for (uint32_t rank = 0; !divided && rank < communicator_.size(); ++rank) elements += block_of_rank(r, rank).count;
+    bytes = static_cast<double>(elements * r.element()) / most_;
+  }
   const auto pods = static_cast<int>(pods_.size());
   const bool two = pods > 1 && pods < hosts_n_;
   const int largest = *std::ranges::max_element(pods_);
@@ -170,7 +197,7 @@ Schedule Network::between_hosts(Kind kind, const Operation& operation, const std
     if (levels.inside == Algorithm::AHC || levels.between == Algorithm::AHC) levels = {Algorithm::NB, Algorithm::NB};
     return make_hierarchical_schedule(kind, levels, host_, pods_, borders, root);
   }
-  if (divided || alike_)
+  if (divided || alike)
     return make_schedule(kind, inside, host_, hosts_n_, divided ? borders.back() : borders[1], root);
   std::vector<int> groups = {hosts_n_};
   if (inside == Algorithm::AHC) groups = default_groups(inside, hosts_n_);
@@ -245,15 +272,13 @@ void Network::broadcast(Operation& operation) {
 
 // The working buffer of the operations below: what this rank's pieces have of the blocks of all ranks.
 char* Network::take_blocks(const Request& r) {
-  uint64_t elements = 0;
-  for (const Piece& piece : pieces_)
-    for (int h = 0; h < hosts_n_; ++h) elements += part_of(h, piece, r.count).count;
+  const uint64_t elements = visit_blocks(r, [](int, uint64_t, uint32_t, uint64_t, uint64_t) {});
   return work_.take(elements * r.element());
 }
 
 // The pieces of this host's blocks are, one after another, this rank's own.
 void Network::take_own(const Request& r, const char* work, char* to) const {
-  visit_blocks(r.count, [&](int host, uint64_t at, uint32_t, uint64_t offset, uint64_t count) {
+  visit_blocks(r, [&](int host, uint64_t at, uint32_t, uint64_t offset, uint64_t count) {
     if (host == host_) std::memcpy(to + offset * r.element(), work + at * r.element(), count * r.element());
   });
 }
@@ -262,12 +287,13 @@ void Network::reduce_scatter(Operation& operation) {
   const Request& r = operation.request;
   const size_t element = r.element();
   char* work = take_blocks(r);
-  visit_blocks(r.count, [&](int, uint64_t at, uint32_t rank, uint64_t offset, uint64_t count) {
+  visit_blocks(r, [&](int, uint64_t at, uint32_t rank, uint64_t offset, uint64_t count) {
+    const uint64_t from = block_of_rank(r, rank).offset + offset;
     std::vector<const void*> in;
-    for (int i = 0; i < n_; ++i) in.push_back(sent_by(operation, i) + (rank * r.count + offset) * element);
+    for (int i = 0; i < n_; ++i) in.push_back(sent_by(operation, i) + from * element);
     combine_blocks(r, in, work + at * element, count);
   });
-  run_blocks(r.kind, operation, work, 0);
+  run_blocks(Kind::ReduceScatter, operation, work, 0);
   take_own(r, work, received_by(operation, me_));
 }
 
@@ -275,15 +301,15 @@ void Network::all_gather(Operation& operation) {
   const Request& r = operation.request;
   const size_t element = r.element();
   // With one rank a host the result may have the order of the hosts.
-  const bool in_place = most_ == 1 && std::ranges::is_sorted(hosts_);
+  const bool in_place = most_ == 1 && std::ranges::is_sorted(hosts_) && !of_any_sizes(r.kind);
   char* work = in_place ? received_by(operation, me_) : take_blocks(r);
-  visit_blocks(r.count, [&](int host, uint64_t at, uint32_t, uint64_t offset, uint64_t count) {
+  visit_blocks(r, [&](int host, uint64_t at, uint32_t, uint64_t offset, uint64_t count) {
     const char* from = sent_by(operation, me_) + offset * element;
     if (host == host_ && work + at * element != from) std::memcpy(work + at * element, from, count * element);
   });
-  run_blocks(r.kind, operation, work, 0);
-  visit_blocks(r.count, [&](int, uint64_t at, uint32_t rank, uint64_t offset, uint64_t count) {
-    spread(operation, work + at * element, count, rank * r.count + offset, -1);
+  run_blocks(Kind::AllGather, operation, work, 0);
+  visit_blocks(r, [&](int, uint64_t at, uint32_t rank, uint64_t offset, uint64_t count) {
+    spread(operation, work + at * element, count, block_of_rank(r, rank).offset + offset, -1);
   });
 }
 
@@ -293,27 +319,25 @@ void Network::scatter(Operation& operation) {
   char* work = take_blocks(r);
   const int host = host_of(r.root), root = communicator_.local_index_[r.root];
   if (host == host_)
-    visit_blocks(r.count, [&](int, uint64_t at, uint32_t rank, uint64_t offset, uint64_t count) {
+    visit_blocks(r, [&](int, uint64_t at, uint32_t rank, uint64_t offset, uint64_t count) {
       std::memcpy(work + at * element, sent_by(operation, root) + (rank * r.count + offset) * element, count * element);
     });
   run_blocks(r.kind, operation, work, host);
   take_own(r, work, received_by(operation, me_));
 }
 
-// AllToAll, AllToAllV, AllToAllVC, AllGatherV: what is for ranks of this host goes through memory.
+// AllToAll, AllToAllV, AllToAllVC: what is for ranks of this host goes through memory.
 void Network::exchange(Operation& operation) {
   const Request& r = operation.request;
   const size_t element = r.element();
   const char* from = sent_by(operation, me_);
   char* to = received_by(operation, me_);
-  const bool gather = r.kind == Kind::AllGatherV;
-  auto out = [&](uint32_t rank) -> Block {
-    if (r.kind == Kind::AllToAll) return {rank * r.count, r.count};
-    return gather ? Block{0, r.count} : Block{r.send_offsets[rank], r.send_counts[rank]};
+  const bool uneven = r.kind != Kind::AllToAll;
+  const auto out = [&](uint32_t rank) {
+    return uneven ? Block{r.send_offsets[rank], r.send_counts[rank]} : Block{rank * r.count, r.count};
   };
-  auto in = [&](uint32_t rank) -> Block {
-    if (r.kind == Kind::AllToAll) return {rank * r.count, r.count};
-    return {r.receive_offsets[rank], r.receive_counts[rank]};
+  const auto in = [&](uint32_t rank) {
+    return uneven ? Block{r.receive_offsets[rank], r.receive_counts[rank]} : Block{rank * r.count, r.count};
   };
   Flight flight;
   const uint32_t me = communicator_.rank();
@@ -329,32 +353,6 @@ void Network::exchange(Operation& operation) {
   }
   work_in_place(*communicator_.group_, r, operation.ticket);
   land(flight, operation);
-}
-
-void Network::reduce_scatter_v(Operation& operation) {
-  const Request& r = operation.request;
-  const size_t element = r.element(), block = r.count * element;
-  const LocalGroup& group = *communicator_.group_;
-  const uint32_t me = communicator_.rank();
-  const char* from = sent_by(operation, me_);
-  char* arrived = work_.take(block * communicator_.size());
-  std::vector<const void*> parts(communicator_.size());
-  Flight flight;
-  for (uint32_t rank = 0; rank < communicator_.size(); ++rank) {
-    const int local = communicator_.local_index_[rank];
-    if (rank == me) {
-      parts[rank] = from + r.send_offsets[me] * element;
-    } else if (!peers_[rank]) {
-      parts[rank] = group.at(local, group.region().part(local, operation.ticket, group.me()).place);
-    } else {
-      parts[rank] = arrived + rank * block;
-      receive(flight, rank, kData, arrived + rank * block, block);
-      send(flight, rank, kData, from + r.send_offsets[rank] * element, r.send_counts[rank] * element);
-    }
-  }
-  land(flight, operation);
-  // The result may lie in the own block of the send buffer, which nobody else reads.
-  combine_blocks(r, parts, received_by(operation, me_), r.count);
 }
 
 }  // namespace updraft::collective

@@ -17,29 +17,37 @@ KINDS = {"all_reduce": ("allreduce", "HcclAllReduce"), "reduce_scatter": ("reduc
 ELEMENTS = 1001  # no number of ranks divides it but 7
 
 
-def table(path, servers, cards=1):
+def table(path, servers, cards=1, pods=()):
+    """pods: the super pod of each server."""
     rows = [{"server_id": "127.0.0.%d" % (s + 1),
              "device": [{"device_id": str(c), "device_ip": "10.0.%d.%d" % (s, c + 1), "rank_id": str(s * cards + c)} for c in range(cards)]}
             for s in range(servers)]
-    path.write_text(json.dumps({"status": "completed", "version": "1.0", "server_count": str(servers), "server_list": rows}))
+    text = {"status": "completed", "version": "1.2" if pods else "1.0", "server_count": str(servers), "server_list": rows}
+    if pods:
+        for row in rows:
+            for device in row["device"]:
+                device["super_device_id"] = device["rank_id"]
+        text["super_pod_list"] = [{"super_pod_id": pod, "server_list": [{"server_id": row["server_id"]} for row, p in zip(rows, pods) if p == pod]}
+                                  for pod in dict.fromkeys(pods)]
+    path.write_text(json.dumps(text))
     return path
 
 
-def start(folder, operation, size, servers, cards=1, of_rank=lambda rank: {}):
+def start(folder, operation, size, servers, cards=1, of_rank=lambda rank: {}, pods=()):
     """hccl_test as every rank of a table."""
     folder.mkdir(exist_ok=True)
-    path, base = table(folder / "ranks.json", servers, cards), jobs.free_base_port()
+    path, base = table(folder / "ranks.json", servers, cards, pods), jobs.free_base_port()
     command = ["sh", "-c", 'exec "$0" "$@" --rank $MESSAGES_RANK', os.path.join(BIN, "hccl_test"), operation, "-b", size, "-e", size,
                "-n", 1, "-w", 0, "--rank-table", path]
     return jobs.run(command, [dict(HCCL_IF_BASE_PORT=base, DEVICE_ID=r % cards, MESSAGES_RANK=r) | {"UPDRAFT_MEMORY": "64M"} | of_rank(r)
                               for r in range(servers * cards)])
 
 
-def run(folder, operation, servers, cards=1, **variables):
+def run(folder, operation, servers, cards=1, pods=(), **variables):
     """The rows of all ranks' traces."""
     ranks = servers * cards
     size = ELEMENTS * 4 * (1 if operation in ("all_reduce", "broadcast") else ranks)
-    ended = start(folder, operation, size, servers, cards, lambda rank: dict(UPDRAFT_HCCL_MESSAGES=folder / "messages-%p", **variables))
+    ended = start(folder, operation, size, servers, cards, lambda rank: dict(UPDRAFT_HCCL_MESSAGES=folder / "messages-%p", **variables), pods)
     assert all(e.status == 0 for e in ended) and "success" in ended[0].output, jobs.report(ended)
     rows = []
     files = sorted(folder.glob("messages-*"))
@@ -141,3 +149,18 @@ def test_without_percent_p_all_append_to_one_file(tmp_path):
     with (tmp_path / "messages").open() as lines:
         rows = [row for row in csv.DictReader(lines) if row["operation"] != "operation"]  # the header may be there more than once
     assert {row["src"] for row in rows} == {"0", "1", "2"} and {row["communicator"] for row in rows} == {"hccl_world_group"}
+
+
+@pytest.mark.timeout(120)
+def test_super_pods_are_a_level_of_their_own(tmp_path):
+    """Each server speaks to one of the other super pod, and each number crosses once in either direction; by one level it is more."""
+    pods = ["0", "0", "1", "1"]
+
+    def crossing(name, pods_of_table):
+        rounds = sent(run(tmp_path / name, "all_reduce", 4, pods=pods_of_table, HCCL_ALGO="level0:NA;level1:ring;level2:H-D_R"), "HcclAllReduce")
+        return [m for messages in rounds.values() for m in messages if pods[m[0]] != pods[m[1]]]
+
+    across = crossing("pods", pods)
+    assert {(src, dst) for src, dst, _ in across} == {(0, 2), (2, 0), (1, 3), (3, 1)}
+    assert sum(n for _, _, n in across) == 2 * ELEMENTS * 4
+    assert sum(n for _, _, n in crossing("one-level", ())) > 2.9 * ELEMENTS * 4

@@ -194,7 +194,7 @@ void all_algorithms(const Layout& layout) {
     EXPECT_EQ(as_ranks(layout, wish,
                        [](Rank& r) {
                          for (const size_t n : {0u, 1u, 5u, 1000u}) ASSERT_NO_FATAL_FAILURE(every_collective(r, n));
-                         ASSERT_NO_FATAL_FAILURE(uneven_parts(r, 11));
+                         for (const size_t n : {1u, 11u, 5000u}) ASSERT_NO_FATAL_FAILURE(uneven_parts(r, n));
                        }),
               "");
   }
@@ -233,6 +233,24 @@ TEST(Hosts, DisagreementIsSeenAcrossHostsOfDifferentSizes) {
                        EXPECT_NE(error, HCCL_SUCCESS);
                        const std::string text = aclGetRecentErrMsg();
                        EXPECT_NE(text.find("EI0005"), std::string::npos) << text;
+                     }),
+            "");
+}
+
+TEST(Hosts, CountsOfTheRanksMustAgree) {
+  EXPECT_EQ(as_ranks({{0, 0, 1}}, "",
+                     [](Rank& r) {
+                       Buffer in(64, [](size_t) { return 1.f; }), out(64, nothing);
+                       std::vector<uint64_t> counts = {8, 8, 8}, offsets = {0, 16, 32};
+                       if (r.rank == 2) counts[1] = 16;
+                       HcclAllGatherV(in.data(), 8, out.data(), counts.data(), offsets.data(), HCCL_DATA_TYPE_FP32,
+                                      r.comm, r.stream);
+                       EXPECT_NE(aclrtSynchronizeStream(r.stream), 0);
+                       HcclResult error = HCCL_SUCCESS;
+                       EXPECT_EQ(HcclGetCommAsyncError(r.comm, &error), HCCL_SUCCESS);
+                       const std::string text = aclGetRecentErrMsg();
+                       EXPECT_NE(text.find("EI0005"), std::string::npos) << text;
+                       EXPECT_NE(text.find("with other counts of the ranks"), std::string::npos) << text;
                      }),
             "");
 }
