@@ -1,6 +1,7 @@
 #include "collective/algorithm/between.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace updraft::collective {
@@ -47,9 +48,16 @@ Schedule Between::schedule(const Operation& operation, int host, int index) cons
   uint64_t at = 0;
   for (const Piece& piece : pieces_of(sizes_, host, index)) {
     std::vector<uint64_t> borders = {0};
+    std::map<int, uint64_t> parts;  // of the blocks of a host of so many ranks
     for (const int size : sizes_) {
-      const Extent blocks({0, n * static_cast<uint64_t>(size)});
-      borders.push_back(borders.back() + blocks.at(piece.to) - blocks.at(piece.from));
+      const auto [it, fresh] = parts.try_emplace(size);
+      if (fresh) {
+        std::vector<uint64_t> ends = {0};
+        for (int i = 0; i < size; ++i) ends.push_back(ends.back() + n);
+        const Extent blocks(std::move(ends));
+        it->second = blocks.at(piece.to) - blocks.at(piece.from);
+      }
+      borders.push_back(borders.back() + it->second);
     }
     append(all, one(operation, host, borders), piece, at);
     at += borders.back();
