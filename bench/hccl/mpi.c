@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kEnd };
+enum { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kAllToAll, kEnd };
 
 static int wait_for_command(int rank, int ranks, int command[3]) {
   if (rank == 0) {
     char name[64];
-    static const char *names[] = {"all_reduce", "all_gather", "reduce_scatter", "alltoall"};
+    static const char *names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall"};
     command[0] = kEnd;
     if (scanf("%63s %d %d", name, &command[1], &command[2]) == 3)
       for (int i = 0; i < kEnd; ++i)
@@ -43,6 +43,7 @@ int main(int argc, char **argv) {
           case kAllReduce: MPI_Allreduce(MPI_IN_PLACE, a, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); break;
           case kAllGather: MPI_Allgather(a, part, MPI_FLOAT, b, part, MPI_FLOAT, MPI_COMM_WORLD); break;
           case kReduceScatter: MPI_Reduce_scatter_block(a, b, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); break;
+          case kBroadcast: MPI_Bcast(a, n, MPI_FLOAT, 0, MPI_COMM_WORLD); break;
           default: MPI_Alltoall(a, part, MPI_FLOAT, b, part, MPI_FLOAT, MPI_COMM_WORLD);
         }
       seconds = (MPI_Wtime() - seconds) / repeat;

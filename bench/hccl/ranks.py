@@ -105,6 +105,8 @@ def operations(torch, distributed, device, ranks):
             distributed.all_gather_into_tensor(large, part)
         elif operation == "reduce_scatter":
             distributed.reduce_scatter_tensor(part, large)
+        elif operation == "broadcast":
+            distributed.broadcast(large, 0)
         elif operation == "alltoall":
             distributed.all_to_all_single(tensor(n, "other"), large)
         else:

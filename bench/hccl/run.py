@@ -25,7 +25,8 @@ MB = 1 << 20
 PARTS = "torch,c,ddp,hosts,faults"
 # operation, bytes, repeats a round
 WORK = [("all_reduce", 8, 100), ("all_reduce", MB, 20), ("all_reduce", 16 * MB, 4), ("all_reduce", 64 * MB, 2),
-        ("all_gather", 16 * MB, 4), ("reduce_scatter", 16 * MB, 4), ("alltoall", 16 * MB, 4)]
+        ("all_gather", 16 * MB, 4), ("reduce_scatter", 16 * MB, 4), ("broadcast", 16 * MB, 4),
+        ("alltoall", 16 * MB, 4)]
 
 
 BETWEEN_HOSTS = [("all_reduce", 8, 50), ("all_reduce", MB, 10), ("all_reduce", 16 * MB, 3), ("all_reduce", 64 * MB, 1), ("all_gather", 16 * MB, 3)]

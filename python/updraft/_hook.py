@@ -98,10 +98,12 @@ def _short_spinning():
     """How long libgomp's idle threads spin before they sleep; it reads this once, when it is loaded.
 
     Its defaults: 3 ms, too long where processes share cores, or, as soon as there are more OpenMP threads than cores
-    (PyTorch's own team beside the device's), nearly nothing: then each small operator pays 50 us to wake a thread.
+    (PyTorch's own team beside the device's), nearly nothing: then each small product pays 50 us to wake a thread. They
+    do not yield: longer spins keep the threads that bring the next operator from their core. Our own kernels' threads
+    wait by themselves (src/base/team.cpp).
     Settings of the user win, and children do not inherit ours.
     """
-    ours = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "10000"}
+    ours = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "3000"}
     if any(name in os.environ for name in ours):
         ours = {}
     os.environ.update(ours)

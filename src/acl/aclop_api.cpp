@@ -1,4 +1,5 @@
 // Single-operator execution of the aclop era: compile options, and operators by name (ops/aclop.h).
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -49,21 +50,33 @@ AclopTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_han
   return t;
 }
 
+/// True for a layout of the product's own (NC1HWC0, FRACTAL_NZ, …); NCHW, NHWC, ND, NDHWC, NCDHW and NCL are the
+/// client's.
+bool internal_format(const aclTensorDesc* handle) {
+  constexpr int32_t kBase[] = {-1, 0, 1, 2, 27, 30, 47};
+  return handle && std::ranges::count(kBase, live(handle).storage_format) == 0;
+}
+
+[[noreturn]] void refuse_unknown(const char* type, int inputs, const aclTensorDesc* const* in, int outputs,
+                                 const aclTensorDesc* const* out) {
+  bool internal = false;
+  for (int i = 0; i < inputs; ++i) internal = internal || internal_format(in[i]);
+  for (int i = 0; i < outputs; ++i) internal = internal || internal_format(out[i]);
+  throw Error(code::kAclOpNotFound,
+              "operator {} (aclop) is not implemented by Updraft (docs/reference/support.md lists what is){}", type,
+              internal ? "; torch_npu asks for it because a tensor has an internal format (half precision convolutions "
+                         "and three-dimensional pooling give such tensors on Ascend910 and Ascend310P by default): set "
+                         "torch.npu.config.allow_internal_format = False before the model is made"
+                       : "");
+}
+
 void execute(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
              int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data, const aclopAttr* attributes,
              void* stream) {
   need(type, "opType");
-  const AclopInfo* info = find_aclop(type);
-  if (!info)
-    throw Error(
-        code::kAclOpNotFound,
-        "operator {} (aclop) is not implemented by Updraft (docs/reference/support.md lists what is){}", type,
-        std::strncmp(type, "Conv", 4) != 0
-            ? ""
-            : "; torch_npu asks for it where internal formats are allowed, as its older releases do by default: "
-              "set torch.npu.config.allow_internal_format = False");
   if (inputs < 0 || outputs < 0)
     throw Error(code::kAclInvalidParam, "numInputs is {}, numOutputs is {}", inputs, outputs);
+  const AclopInfo* info = find_aclop(type);
   if (inputs) {
     need(in, "inputDesc");
     need(in_data, "inputs");
@@ -72,6 +85,7 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
     need(out, "outputDesc");
     need(out_data, "outputs");
   }
+  if (!info) refuse_unknown(type, inputs, in, outputs, out);
   AclopCall call;
   call.type = type;
   for (int i = 0; i < inputs; ++i) call.inputs.push_back(tensor_of(in[i], in_data[i]));

@@ -193,30 +193,6 @@ ACL_API aclrtGetDeviceInfo(uint32_t index, int32_t attribute, int64_t* value) {
   });
 }
 
-// Core limits: kept and given back, they bound nothing in software.
-namespace {
-uint32_t cores(int32_t type) { return static_cast<uint32_t>(type == 0 ? soc().cube_cores : soc().vector_cores); }
-void check_resource(int32_t type) {
-  if (type != 0 && type != 1)
-    throw Error(code::kRtParamInvalid, "resource type {} is unknown, want 0 (cube) or 1 (vector)", type);
-}
-}  // namespace
-ACL_API aclrtGetDeviceResLimit(int32_t device, int32_t type, uint32_t* value) {
-  return guard("aclrtGetDeviceResLimit", [&] {
-    need(value, "value");
-    Device::get(device);
-    check_resource(type);
-    *value = cores(type);
-  });
-}
-ACL_API aclrtGetResInCurrentThread(int32_t type, uint32_t* value) {
-  return guard("aclrtGetResInCurrentThread", [&] {
-    need(value, "value");
-    check_resource(type);
-    *value = cores(type);
-  });
-}
-
 ACL_API aclrtGetDeviceUtilizationRate(int32_t device, void* info) {
   return guard("aclrtGetDeviceUtilizationRate", [&] {
     need(info, "utilizationInfo");

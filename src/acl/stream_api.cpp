@@ -132,19 +132,6 @@ ACL_API aclrtGetStreamAvailableNum(uint32_t* count) {
     *count = 32768u - static_cast<uint32_t>(current_device().streams().size());
   });
 }
-// Core limits of a stream or thread bound nothing in software.
-ACL_API aclrtSetStreamResLimit(void* stream, int32_t, uint32_t) {
-  return guard("aclrtSetStreamResLimit", [&] { stream_of(stream); });
-}
-ACL_API aclrtResetStreamResLimit(void* stream) {
-  return guard("aclrtResetStreamResLimit", [&] { stream_of(stream); });
-}
-ACL_API aclrtUseStreamResInCurrentThread(void* stream) {
-  return guard("aclrtUseStreamResInCurrentThread", [&] { stream_of(stream); });
-}
-ACL_API aclrtUnuseStreamResInCurrentThread(void* stream) {
-  return guard("aclrtUnuseStreamResInCurrentThread", [&] { stream_of(stream); });
-}
 
 // --- callbacks -------------------------------------------------------------------------------------------------
 namespace {

@@ -3,54 +3,43 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <mutex>
-#include <thread>
-#include <vector>
+#include <utility>
 
 #include "base/config.h"
 #include "base/overflow.h"
+#include "base/team.h"
 
-#if defined(__clang__)
-// clang would bring an OpenMP runtime of its own; these are libgomp's functions (cmake/openmp.cmake).
+// libgomp's functions; omp.h would bring clang's own runtime (cmake/openmp.cmake).
 extern "C" {
 int omp_in_parallel();
 int omp_get_max_threads();
-int omp_get_num_threads();
-int omp_get_thread_num();
 void omp_set_num_threads(int);
-void GOMP_parallel(void (*)(void*), void*, unsigned, unsigned);
 }
-#else
-#include <omp.h>
-#endif
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
 
 namespace updraft {
 namespace {
 thread_local bool t_serial = false;
 thread_local int t_threads = 0;
+thread_local bool t_inside = false;  // in the range of a team
+thread_local bool t_engine = false;  // a thread of ours: nobody else's OpenMP code runs in it
+thread_local std::unique_ptr<Team> t_team;
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadSanitizer = true;  // it cannot see libgomp's barriers
-#else
-constexpr bool kThreadSanitizer = false;
-#endif
+// Inside of a team OpenMP code (oneDNN's) has one thread.
+bool inside() { return t_inside || (!t_team && omp_in_parallel()); }
 
-// Calls body in each thread of a team.
-template <class F>
-void run_team(int width, F& body) {
-#if defined(__clang__)
-  GOMP_parallel([](void* f) { (*static_cast<F*>(f))(); }, &body, static_cast<unsigned>(width), 0);
-#else
-#pragma omp parallel num_threads(width)
-  body();
-#endif
-}
+// Says so where the team is no OpenMP region.
+struct OneOfTeam {
+  const int before = kTeamIsRegion ? 0 : omp_get_max_threads();
+  OneOfTeam() {
+    if (before) omp_set_num_threads(1);
+  }
+  ~OneOfTeam() {
+    if (before) omp_set_num_threads(before);
+  }
+  OneOfTeam(const OneOfTeam&) = delete;
+};
 }  // namespace
 
 SerialSection::SerialSection() : before_(t_serial) { t_serial = true; }
@@ -64,22 +53,34 @@ bool deterministic() { return g_deterministic.load(std::memory_order_relaxed); }
 
 FixedSplit::FixedSplit(bool on) {
   if (!on) return;
+  end_team();  // the number belongs to the region
   before_ = omp_get_max_threads();
   omp_set_num_threads(kFixedSplit);
 }
 FixedSplit::~FixedSplit() {
-  if (before_) omp_set_num_threads(before_);
+  if (!before_) return;
+  end_team();
+  omp_set_num_threads(before_);
 }
 
 void set_parallel_threads(int n) {
+  end_team();
   t_threads = n;
+  t_engine = true;
   omp_set_num_threads(n);  // oneDNN asks OpenMP for its width
 }
 
-int library_width() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+int library_width() {
+  end_team();
+  return inside() ? 1 : omp_get_max_threads();
+}
+
+void end_team() {
+  if (!t_inside) t_team.reset();
+}
 
 int parallel_width() {
-  if (t_serial || omp_in_parallel()) return 1;
+  if (t_serial || inside()) return 1;
   return t_threads > 0 ? t_threads : Config::get().threads;
 }
 
@@ -94,38 +95,28 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
   }
   std::exception_ptr failure;
   std::mutex mutex;
-  auto part = [&, overflow = overflow_flag()](int worker) {
+  // Ranges of a team are counted in 31 bits.
+  const int64_t unit = grain * ((grains >> 31) + 1);
+  auto part = [&, overflow = overflow_flag()](int64_t first, int64_t last) {
     SerialSection nested;
     OverflowScope scope(overflow);
-    const int64_t begin = grains * worker / width * grain;
-    const int64_t end = std::min(n, grains * (worker + 1) / width * grain);
-    if (begin >= end) return;
+    const bool before = std::exchange(t_inside, true);
     try {
-      body(begin, end);
+      body(first * unit, std::min(n, last * unit));
     } catch (...) {
       std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
     }
+    t_inside = before;
   };
-  if (kThreadSanitizer) {
-    // What omp_in_parallel() says elsewhere: oneDNN has one thread inside of a range.
-    auto alone = [&](int worker) {
-      omp_set_num_threads(1);
-      part(worker);
-    };
-    const int before = omp_get_max_threads();
-    std::vector<std::thread> team;
-    for (int worker = 1; worker < width; ++worker) team.emplace_back(alone, worker);
-    alone(0);
-    omp_set_num_threads(before);
-    for (auto& thread : team) thread.join();
-  } else {
-    auto share = [&] {
-      // The runtime may give fewer threads than asked for.
-      for (int worker = omp_get_thread_num(); worker < width; worker += omp_get_num_threads()) part(worker);
-    };
-    run_team(width, share);
+  const int team = t_engine ? parallel_width() : width;
+  if (t_team && t_team->width() != team) end_team();
+  if (!t_team) t_team = std::make_unique<Team>(team);
+  {
+    OneOfTeam one;
+    t_team->run((n + unit - 1) / unit, part);
   }
+  if (!t_engine) end_team();  // the client's own OpenMP code is next
   if (failure) std::rethrow_exception(failure);
 }
 

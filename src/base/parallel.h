@@ -26,15 +26,15 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-/// Calls body(begin, end) on disjoint ranges that cover [0, n). Ranges hold at least `grain` elements (but for
-/// the last) and are multiples of it; runs in the calling thread when one range is enough. Exceptions that a
-/// body throws reach the caller.
+/// Calls body(begin, end) on disjoint ranges that cover [0, n), some of them in each thread. Ranges hold at least
+/// `grain` elements (but for the last) and are multiples of it; runs in the calling thread when one range is enough.
+/// Exceptions that a body throws reach the caller.
 void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
 /// Workers that parallel_for may use in this thread (1 inside another parallel_for and in serial sections).
 int parallel_width();
 
-/// Threads that oneDNN would use in this thread.
+/// Threads that oneDNN would use in this thread; it is about to be called (base/team.h).
 int library_width();
 
 /// While one lives, parallel_for runs serially in this thread.

@@ -1,10 +1,9 @@
 #include "collective/reduce.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 
+#include "collective/last_level_cache.h"
 #include "kernels/table.h"
 
 namespace updraft::collective {
@@ -29,11 +28,9 @@ Combine combine_of(Op op) {
 
 int64_t cached_bytes() {
   static const int64_t bytes = [] {
-    int64_t size = 0;
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-    size = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-    return size <= 0 ? int64_t{8} << 20 : std::clamp(size / 4, int64_t{2} << 20, int64_t{32} << 20);
+    // Not sysconf: where cores have a cache in groups (EPYC) it gives the sum of all groups of the socket.
+    const auto size = last_level_cache();
+    return size ? std::clamp(*size / 4, int64_t{2} << 20, int64_t{32} << 20) : int64_t{8} << 20;
   }();
   return bytes;
 }

@@ -22,11 +22,9 @@ class CollectiveTask final : public Task {
     const auto keep = communicator_;
     return keep->begin(operation_, stream) ? Control::Done : Control::Parked;
   }
-  Task* instance() override {
-    auto* task = new CollectiveTask(communicator_, operation_.request);
-    task->number();
-    return task;
-  }
+  bool replayed_by_stream() const override { return true; }
+  // As any other call: numbered where it is put on the stream, so that other threads' calls do not come between.
+  void replay(Stream& stream) override { submit_collective(communicator_, operation_.request, stream); }
   void release() override {
     if (numbered_ && !begun_) communicator_->drop(operation_);
     delete this;

@@ -93,10 +93,10 @@ void CapturedGraph::launch(const std::shared_ptr<CapturedGraph>& graph, Stream& 
   size_t begin = 0;
   const size_t size = graph->size();
   for (size_t i = 0; i < size; ++i) {
-    Task* instance = graph->tasks_[i]->instance();
-    if (!instance) continue;
+    Task* task = graph->tasks_[i];
+    if (!task->replayed_by_stream()) continue;
     if (i > begin) stream.submit(new LaunchTask(graph, begin, i));
-    stream.submit(instance);
+    task->replay(stream);
     begin = i + 1;
   }
   if (begin < size || size == 0) stream.submit(new LaunchTask(graph, begin, size));

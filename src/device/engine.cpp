@@ -7,9 +7,13 @@
 #include <thread>
 
 #include "base/parallel.h"
+#include "base/team.h"
 #include "device/stream.h"
 
 namespace updraft {
+namespace {
+constexpr int64_t kSpin = 3'000;  // nanoseconds
+}
 
 Engine::Engine(const char* name, int device, int width) : name_(name), device_(device), width_(width) {}
 
@@ -40,8 +44,9 @@ void Engine::loop() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the client's threads
   set_parallel_threads(width_);
   while (true) {
-    // Steady training finds the next stream within microseconds: look a little before sleeping.
-    for (int i = 0; i < 200 && waiting_.load(std::memory_order_relaxed) == 0; ++i) std::this_thread::yield();
+    // Steady training finds the next stream within microseconds: look a little before sleeping. It never yields: who
+    // does is put behind everybody who has work for milliseconds, and this thread's work is about to come.
+    spin_until(kSpin, [&] { return waiting_.load(std::memory_order_relaxed) != 0; });
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return head_ != nullptr; });
     Stream* stream = head_;

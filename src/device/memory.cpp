@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -304,6 +305,14 @@ void* host_address(const void* p) {
   return host;
 }
 
+namespace {
+/// Starts of blocks of aclrtMallocHost that are registered as well. With the lock of HostMemory.
+std::set<uintptr_t>& registered() {
+  static auto* starts = new std::set<uintptr_t>;
+  return *starts;
+}
+}  // namespace
+
 HostMemory& HostMemory::get() {
   static auto* memory = new HostMemory;
   return *memory;
@@ -327,6 +336,7 @@ void HostMemory::free(void* p) {
   if (it == blocks_.end() || !it->second.second)
     throw Error(code::kRtParamInvalid, "{} was not allocated by aclrtMallocHost (freed twice, or never)", p);
   munmap(p, it->second.first);
+  registered().erase(it->first);
   blocks_.erase(it);
 }
 
@@ -334,13 +344,22 @@ void HostMemory::add(void* p, size_t bytes) {
   if (bytes == 0 || reinterpret_cast<uintptr_t>(p) + bytes < bytes)
     throw Error(code::kRtParamInvalid, "{} + {} bytes is not host memory", p, bytes);
   std::lock_guard lock(mutex_);
-  if (!blocks_.emplace(reinterpret_cast<uintptr_t>(p), std::pair{bytes, false}).second)
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  // What aclrtMallocHost gave may be registered as well: torch_npu does so for memory that is swapped.
+  const auto it = blocks_.find(at);
+  const bool ours = it != blocks_.end() && it->second.second;
+  if (ours && bytes > it->second.first)
+    throw Error(code::kRtParamInvalid, "{} + {} bytes is more than the {} that aclrtMallocHost gave", p, bytes,
+                it->second.first);
+  if (ours ? !registered().insert(at).second : !blocks_.emplace(at, std::pair{bytes, false}).second)
     throw Error(code::kRtParamInvalid, "host memory {} is registered already", p);
 }
 
 void HostMemory::remove(void* p) {
   std::lock_guard lock(mutex_);
-  auto it = blocks_.find(reinterpret_cast<uintptr_t>(p));
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  if (registered().erase(at)) return;
+  auto it = blocks_.find(at);
   if (it == blocks_.end() || it->second.second)
     throw Error(code::kRtParamInvalid, "host memory {} is not registered", p);
   blocks_.erase(it);

@@ -41,9 +41,10 @@ class Task {
   virtual void run() {}
   /// Control tasks: Done, or Parked after arranging for stream.resume().
   virtual Control control(Stream&) { return Control::Done; }
-  /// A task that each replay of a captured graph needs anew, on the stream itself (collectives, which park); null:
-  /// run() does it.
-  virtual Task* instance() { return nullptr; }
+  /// True for what each replay of a captured graph needs anew, on the stream itself (collectives, which park): then
+  /// replay() puts it there. False: run() does it.
+  virtual bool replayed_by_stream() const { return false; }
+  virtual void replay(Stream&) {}
   /// Called once when the stream (and no captured graph) needs the task any more.
   virtual void release() = 0;
   /// Name for messages, profiles and traces.

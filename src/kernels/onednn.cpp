@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/parallel.h"
+#include "base/team.h"
 
 namespace updraft::onednn {
 
@@ -14,6 +15,7 @@ const dnnl::engine& engine() {
 
 dnnl::stream& stream() {
   thread_local dnnl::stream s(engine());
+  end_team();
   return s;
 }
 

@@ -14,6 +14,7 @@ namespace {
 constexpr int kMaxOperands = 8;
 constexpr int64_t kBlock = 1024;
 constexpr int64_t kGrain = 16 * kBlock;  // fewer elements a thread cost more to hand out than to compute
+constexpr int64_t kShortestRow = 128;    // shorter ones are gathered into blocks
 
 // The common index space of all operands: dimensions ordered as the first output lies in memory, merged where
 // every operand is regular across them.
@@ -79,6 +80,13 @@ struct Cursor {
     }
   }
 
+  // Where the next n elements begin, which lie in one row.
+  char* pass(int64_t n) {
+    char* first = nullptr;
+    walk(n, [&](char* row, int64_t, int64_t, int64_t) { first = row; });
+    return first;
+  }
+
   template <class Row>
   void walk(int64_t n, Row&& row) {
     const int inner = space->rank - 1;
@@ -123,6 +131,77 @@ struct Lane {
   StoreFn store;  // outputs; null: bytes of a bool kernel that go to another type
 };
 
+// Operands that lie transposed (their rows are another's columns) pass through tiles: reading them row by row would
+// take a cache line for each element. False when there is none.
+bool run_tiles(BlockFn fn, const Space& space, const TensorView* const* operands, const Lane* lanes, int outputs,
+               int count, const Params& params) {
+  constexpr int64_t kRows = 32, kCols = 128;
+  const int inner = space.rank - 1;
+  for (int k = 0; k < outputs; ++k)
+    if (!lanes[k].store && operands[k]->dtype != lanes[k].native) return false;  // a bool that is widened
+  int d = -1;  // the dimension along which a transposed input is regular
+  for (int k = outputs; k < count && d < 0; ++k) {
+    const int64_t* strides = space.strides[k];
+    if (std::abs(strides[inner]) < 8) continue;
+    for (int i = 0; i < inner; ++i)
+      if (strides[i] == 1) d = i;
+  }
+  if (d < 0 || space.dims[d] < 8 || space.dims[inner] < 16) return false;
+  bool transposed[kMaxOperands];
+  for (int k = 0; k < count; ++k)
+    transposed[k] = k >= outputs && space.strides[k][d] == 1 && std::abs(space.strides[k][inner]) >= 8;
+  const int64_t rows = space.dims[d], cols = space.dims[inner];
+  const int64_t row_tiles = (rows + kRows - 1) / kRows, col_tiles = (cols + kCols - 1) / kCols;
+  const int64_t outer = space.n / rows / cols;
+  parallel_for(
+      outer * row_tiles * col_tiles, std::max<int64_t>(1, kGrain / (kRows * kCols)), [&](int64_t b, int64_t e) {
+        alignas(64) char buffers[kMaxOperands][kCols * 16];
+        std::vector<char> tiles[kMaxOperands];
+        for (int k = outputs; k < count; ++k)
+          if (transposed[k]) tiles[k].resize(static_cast<size_t>(kRows * kCols) * size_of(operands[k]->dtype));
+        for (int64_t tile = b; tile < e; ++tile) {
+          const int64_t r0 = tile / col_tiles % row_tiles * kRows, c0 = tile % col_tiles * kCols;
+          const int64_t height = std::min(kRows, rows - r0), width = std::min(kCols, cols - c0);
+          char* base[kMaxOperands];
+          for (int k = 0; k < count; ++k) {
+            int64_t offset = r0 * space.strides[k][d] + c0 * space.strides[k][inner],
+                    rest = tile / col_tiles / row_tiles;
+            for (int i = inner - 1; i >= 0; --i) {
+              if (i == d) continue;
+              offset += rest % space.dims[i] * space.strides[k][i];
+              rest /= space.dims[i];
+            }
+            const auto size = static_cast<int64_t>(size_of(operands[k]->dtype));
+            base[k] = static_cast<char*>(operands[k]->data) + offset * size;
+            if (transposed[k])
+              kernels().transpose_2d(tiles[k].data(), kCols, base[k], space.strides[k][inner], width, height, size);
+          }
+          for (int64_t r = 0; r < height; ++r) {
+            const void* from[kMaxOperands];
+            void* to[kMaxOperands];
+            for (int k = 0; k < count; ++k) {
+              const auto size = static_cast<int64_t>(size_of(operands[k]->dtype));
+              const int64_t stride = transposed[k] ? 1 : space.strides[k][inner];
+              char* row = transposed[k] ? tiles[k].data() + r * kCols * size : base[k] + r * space.strides[k][d] * size;
+              const bool native = operands[k]->dtype == lanes[k].native && stride == 1;
+              if (k < outputs) {
+                to[k] = native ? row : buffers[k];
+              } else {
+                if (!native) lanes[k].load(buffers[k], row, stride, width);
+                from[k - outputs] = native ? row : buffers[k];
+              }
+            }
+            fn(from, to, width, params);
+            for (int k = 0; k < outputs; ++k)
+              if (to[k] == buffers[k])
+                lanes[k].store(base[k] + r * space.strides[k][d] * static_cast<int64_t>(size_of(operands[k]->dtype)),
+                               space.strides[k][inner], buffers[k], width);
+          }
+        }
+      });
+  return true;
+}
+
 void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs, const TensorView* out, int outputs,
                 const Params& params) {
   TensorView expanded[kMaxOperands];
@@ -154,9 +233,19 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
 
   bool direct = !watch;  // no operand passes through a buffer: one call for the whole range
   for (int k = 0; direct && k < count; ++k) direct = linear[k] && !constant[k] && operands[k]->dtype == lanes[k].native;
+  if (!direct && !watch && run_tiles(fn, space, operands, lanes, outputs, count, params)) return;
+  // Operands that are regular along rows only (a bias, a slice) are used in place by blocks that end where rows end.
+  const int inner = space.rank - 1;
+  bool in_place[kMaxOperands], rows = false;
+  for (int k = 0; k < count; ++k) {
+    in_place[k] = !linear[k] && !constant[k] && space.strides[k][inner] == 1 && space.dims[inner] >= kShortestRow &&
+                  operands[k]->dtype == lanes[k].native;
+    rows = rows || in_place[k];
+  }
 
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
     const int64_t block = direct ? end - begin : kBlock;
+    int64_t left = rows ? space.dims[inner] - begin % space.dims[inner] : end - begin;  // of the row
     alignas(64) char buffers[kMaxOperands][kBlock * 16];
     Cursor cursor[kMaxOperands];
     const void* from[kMaxOperands];
@@ -176,12 +265,18 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
       lanes[outputs + k].load(buffers[outputs + k], in[k].data, 0, std::min(kBlock, end - begin));
       from[k] = buffers[outputs + k];
     }
-    for (int64_t at = begin; at < end; at += block) {
-      const int64_t n = std::min(block, end - at);
+    for (int64_t at = begin, n; at < end; at += n) {
+      n = std::min({block, end - at, left});
+      left -= n;
+      if (left == 0) left = space.dims[inner];
       for (int k = 0; k < inputs; ++k) {
         const int o = outputs + k;
         const Lane& lane = lanes[o];
         if (constant[o]) continue;
+        if (in_place[o]) {
+          from[k] = cursor[o].pass(n);
+          continue;
+        }
         if (linear[o]) {
           const char* data = static_cast<const char*>(in[k].data) + at * static_cast<int64_t>(size_of(in[k].dtype));
           if (in[k].dtype == lane.native) {
@@ -197,7 +292,8 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
         from[k] = buffers[o];
       }
       for (int k = 0; k < outputs; ++k)
-        to[k] = linear[k] && out[k].dtype == lanes[k].native
+        to[k] = in_place[k] ? cursor[k].pass(n)
+                : linear[k] && out[k].dtype == lanes[k].native
                     ? out[k].as<char>() + at * static_cast<int64_t>(size_of(out[k].dtype))
                     : buffers[k];
       bool before = true;

@@ -99,11 +99,19 @@ struct Request {
   std::string product;  ///< A2, A3, 950 or training
   Confidence least = Confidence::Likely;
   bool analysis = false;  ///< nothing is rewritten
+  bool partial = false;   ///< of a large project: advice was looked for only in files that had to be parsed
+};
+
+/// What the findings of a rule have in common.
+struct RuleText {
+  std::string id;
+  Text what;
 };
 
 struct ProjectResult {
   Request request;
   std::vector<FileResult> files;  ///< only files with findings, sorted by path
+  std::vector<RuleText> rules;    ///< by id: those of the findings that have a text
   std::uint64_t seen = 0;         ///< files walked
   std::uint64_t python = 0;       ///< of them Python sources
   std::uint64_t bytes = 0;        ///< read

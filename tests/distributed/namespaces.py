@@ -3,6 +3,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import time
 
 
@@ -34,6 +35,15 @@ def carrier(name, interface):
     while "state UP" not in ip("-n", name, "link", "show", interface).stdout:
         assert time.monotonic() < end, f"{interface} does not come up"
         time.sleep(0.02)
+
+
+def free_port(host):
+    """A port that nothing on that host listens on."""
+    name, address, _ = host
+    program = f"import socket; s = socket.socket(); s.bind(({address!r}, 0)); print(s.getsockname()[1])"
+    done = subprocess.run(["ip", "netns", "exec", name, sys.executable, "-S", "-c", program], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
 
 
 @contextlib.contextmanager

@@ -29,6 +29,18 @@ def free_port():
         return s.getsockname()[1]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def without_transformers(tmp_path_factory):
+    """torch_npu's transfer_to_npu imports transformers where it is installed, and with it scipy and sklearn: in each of a dozen
+    processes, none of which uses it. tests/clients has what does."""
+    folder = tmp_path_factory.mktemp("modules") / "transformers"
+    folder.mkdir()
+    (folder / "__init__.py").write_text('raise ImportError("left out by tests/distributed/test_examples.py")\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder.parent), prepend=os.pathsep)
+        yield
+
+
 def train(tmp_path, *command, timeout=200, **variables):
     prefix = [] if CPU else [BIN / "updraft", "run", "--cuda-as-npu", "--memory", "512M"]
     if CPU:

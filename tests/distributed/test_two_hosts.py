@@ -10,7 +10,7 @@ import pytest
 from tests.clients.subproc import ROOT, environment
 
 from .launch import BACKEND, DEVICE, LONG, Launch, says
-from .namespaces import two_hosts, why_not
+from .namespaces import free_port, two_hosts, why_not
 from .native_job import home
 from .registry import CHECKS, run_all
 from .test_checks import Reports, load
@@ -97,8 +97,9 @@ dist.destroy_process_group()
 def test_torchrun_on_two_nodes(hosts, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT % {"npu": DEVICE == "npu", "backend": BACKEND, "device": DEVICE})
+    port = str(free_port(hosts[0]))
     agents = [subprocess.Popen(["ip", "netns", "exec", name, sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2",
-                                "--node-rank", str(n), "--master-addr", hosts[0][1], "--master-port", "29417", str(script), str(tmp_path)],
+                                "--node-rank", str(n), "--master-addr", hosts[0][1], "--master-port", port, str(script), str(tmp_path)],
                                cwd=ROOT, env=environment(GLOO_SOCKET_IFNAME=interface), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
               for n, (name, _, interface) in enumerate(hosts)]
     try:

@@ -1,7 +1,7 @@
 // Notebooks: what was JSON stays JSON.
-#include "migrate/text/notebook.h"
+#include "migrate/text/notebook/notebook.h"
 
-#include "migrate/text/json.h"
+#include "migrate/text/notebook/json.h"
 #include "migrate_text.h"
 
 namespace {

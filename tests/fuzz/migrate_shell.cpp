@@ -1,5 +1,5 @@
 // Shell scripts, makefiles (by the first byte), and, of the same bytes, C++ and CMake sources.
-#include "migrate/text/shell.h"
+#include "migrate/text/shell/shell.h"
 
 #include "migrate/text/cuda_source.h"
 #include "migrate_text.h"

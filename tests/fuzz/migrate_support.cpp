@@ -3,7 +3,7 @@
 #include <string>
 
 #include "input.h"
-#include "migrate/report/xlsx.h"
+#include "migrate/report/table/xlsx.h"
 #include "migrate/support/affinity.h"
 #include "migrate/support/tf_api.h"
 #include "migrate/support/third_party.h"

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import updraft
+from warm import Warm
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -30,6 +31,14 @@ def tool(tree):
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def warm():
+    """warm.run(script, *arguments, cwd=…): a script with torch and torch_npu imported already (warm.py)."""
+    warm = Warm()
+    yield warm
+    warm.close()
 
 
 @pytest.fixture

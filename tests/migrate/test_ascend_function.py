@@ -198,6 +198,36 @@ def test_rrelu(ours):
     assert ours.RReLU(inplace=True).eval()(z) is z and z[0] == -(1 / 8 + 1 / 3) / 2
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.4, 3.0, 9.9, 10.0, 25.0, 600.0])
+def test_poisson(ours, rate):
+    """By the distribution: chi squared over the counts that are expected at least 20 times."""
+    torch.manual_seed(0)
+    count = 100000
+    draws = ours.poisson(torch.full((count,), rate))
+    assert draws.dtype == torch.float32 and (draws >= 0).all() and (draws == draws.floor()).all()
+    k = torch.arange(int(rate + 10 * rate**0.5) + 3, dtype=torch.float64)
+    expected = count * torch.exp(torch.special.xlogy(k, torch.tensor(rate, dtype=torch.float64)) - rate - torch.lgamma(k + 1))
+    seen = torch.bincount(draws.long(), minlength=len(k))[:len(k)]
+    known = expected >= 20
+    if rate == 0:
+        assert (draws == 0).all()
+    else:
+        freedom = int(known.sum())
+        assert ((seen - expected)[known] ** 2 / expected[known]).sum() < freedom + 6 * (2 * freedom) ** 0.5
+
+
+def test_poisson_of_shapes_and_types(ours):
+    torch.manual_seed(0)
+    generator = torch.Generator().manual_seed(1)
+    again = torch.Generator().manual_seed(1)
+    rates = torch.tensor([[0.0, 5.0], [50.0, 1e6]], dtype=torch.float16).clamp(max=6e4)
+    draws = ours.poisson(rates, generator=generator)
+    assert draws.shape == rates.shape and draws.dtype == torch.float16 and draws[0, 0] == 0
+    assert torch.equal(draws, ours.poisson(rates, again))
+    large = ours.poisson(torch.full((20000,), 1e6))
+    assert abs(large.mean() - 1e6) < 50 and abs(large.double().std() - 1e3) < 50
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 8])
 def test_frequencies(ours, n):
     for dim in (None, 0, (0, 1), -1):

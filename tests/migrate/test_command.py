@@ -261,3 +261,86 @@ def test_the_guides_tensorflow_tool(tree, tmp_path):
     assert script.read_text().startswith("import npu_device as npu\nnpu.open().as_default()\n")
     names = {p.name for p in (tmp_path / "report").rglob("*") if p.is_file()}
     assert {"success_report.txt", "api_brief_report.txt", "api_analysis_report.xlsx"} <= names and "failed_report.txt" not in names
+
+
+TRAINING = """import torch
+
+model = torch.nn.Linear(2, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.ones(8, 2), batch_size=4, shuffle=True)
+for epoch in range(2):
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("one_file", [False, True])
+def test_one_card_becomes_several(tool, tmp_path, one_file):
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "train.py").write_text(TRAINING)
+    source = root / "train.py" if one_file else root
+    tool(source, "-o", tmp_path / "out", "--distributed", "train.py")
+    out = tmp_path / "out" / (("train" if one_file else "project") + "_msft_multi")
+    text = (out / "train.py").read_text()
+    assert "DistributedSampler" in text and "DistributedDataParallel(model" in text and "set_epoch(epoch)" in text
+    launcher = out / "run_distributed_npu.sh"
+    assert os.access(launcher, os.X_OK) and "train.py" in launcher.read_text()
+    assert b"+" in tool(source, "--distributed", root / "train.py", "--diff").stdout
+    tool(source, "--distributed", "train.py", "--in-place")
+    assert (root / "train.py").read_text() == text and (root / "run_distributed_npu.sh").read_text() == launcher.read_text()
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["SRC", "--distributed", "gone.py"], "--distributed gone.py: a file in SRC is wanted; there is nothing of that name"),
+    (["SRC/train.py", "--distributed", "SRC/notes.txt"], "SRC/train.py is wanted"),
+    (["SRC", "--main", "../outside.py"], "--main ../outside.py: a file in SRC is wanted"),
+    (["SRC", "--distributed", "train.py", "--compat"], "--distributed is for PyTorch"),
+    (["SRC", "--distributed", "train.py", "-f", "tensorflow"], "--distributed is for PyTorch"),
+    (["SRC", "-f", "pytorch", "--strategy", "horovod"], "--strategy is for TensorFlow"),
+    (["SRC", "--target-model", "net"], "--distributed"), (["-", "--compat"], "--compat needs a folder or a file")])
+def test_options_that_do_not_go_together(tool, project, arguments, said):
+    (project.parent / "outside.py").write_text("")
+    done = tool(*[a.replace("SRC", str(project)) for a in arguments], "--diff", status=2, input=b"")
+    assert said.replace("SRC", str(project)) in done.stderr.decode(), done.stderr
+
+
+def test_the_options_for_tensorflow(tool, tmp_path):
+    root = tmp_path / "keras"
+    root.mkdir()
+    (root / "start.py").write_text("import tensorflow as tf\n\nprint(tf.abs(1))\n")
+    assert b"npu.open()" not in tool(root, "--diff").stdout
+    assert b"+npu.open().as_default()" in tool(root, "--diff", "--main", "start.py").stdout
+    assert b"enable_v1()" in tool(root, "--diff", "--main", "start.py", "--compat").stdout
+
+
+def test_advice_that_was_not_looked_for_is_said(tool, tmp_path):
+    """Of a large project only files that hold something to migrate are looked through."""
+    (tmp_path / "advice.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.nonzero()\n")
+
+    def steps(*options):
+        found = json.loads(tool(tmp_path, "--json", *options).stdout)
+        return len(found["files"]), [step["what"]["en"] for step in found["next"] if "updraft analyse" in step["what"]["en"]]
+
+    assert steps() == (1, [])
+    (tmp_path / "large.py").write_text("x = 1  # nothing to do here\n" * (5 << 15))
+    files, said = steps()
+    assert files == 0 and len(said) == 1 and "only in files" in said[0]
+    out = tmp_path.parent / (tmp_path.name + "_out")
+    tool("analyse", tmp_path, "-o", out)
+    assert any("nonzero" in path.read_text(encoding="utf-8") for path in out.rglob("*.csv"))
+
+
+def test_every_word_that_leads_to_a_change_is_known_to_the_filter(tool, tmp_path):
+    """Of a large project only files that have one of the rules' words are parsed."""
+    scripts = {"autocast": "import torch as t\non = t.is_autocast_enabled()\n", "set": "import torch as t\nt.set_autocast_enabled(True)\n",
+               "smi": 'import subprocess\nsubprocess.run(["nvidia-smi"])\n', "member": 'import torch\nok = getattr(x, "is_cuda", False)\n',
+               "code": 'import torch\nok = eval("torch.cuda.is_available()")\n',
+               "type": 'import torch as t\nt.set_default_tensor_type("torch.cuda.FloatTensor")\n'}
+    for name, text in scripts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "large.py").write_text("x = 1  # nothing to do here\n" * (5 << 15))
+    found = json.loads(tool(tmp_path, "--json").stdout)
+    assert {file["path"] for file in found["files"] if any(f["applied"] for f in file["findings"])} == {f"{name}.py" for name in scripts}

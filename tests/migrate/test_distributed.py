@@ -14,6 +14,7 @@ import pytest
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
+OF_LAUNCHERS = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK")
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -25,7 +26,7 @@ def tool():
 
 
 def run(*command, cwd, **variables):
-    environment = {k: v for k, v in os.environ.items() if k not in ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK")}
+    environment = {k: v for k, v in os.environ.items() if k not in OF_LAUNCHERS}
     environment["PATH"] = str(pathlib.Path(sys.executable).parent) + os.pathsep + environment["PATH"]
     done = subprocess.run(command, cwd=cwd, env=environment | variables, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -50,10 +51,20 @@ def losses(text):
 
 
 @pytest.fixture(scope="module")
-def alone(converted, tmp_path_factory):
+def trained_alone(converted, warm):
     """Started without a launcher: a world of one."""
+    def train(*options):
+        done = warm.run("main.py", *options, cwd=converted, env={k: v for k, v in os.environ.items() if k not in OF_LAUNCHERS}, timeout=240)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return losses(done.stdout)
+
+    return train
+
+
+@pytest.fixture(scope="module")
+def alone(trained_alone, tmp_path_factory):
     saved = tmp_path_factory.mktemp("alone") / "model.pt"
-    return losses(run(sys.executable, "main.py", "--batch-size", "16", "--out", saved, cwd=converted)), saved
+    return trained_alone("--batch-size", "16", "--out", saved), saved
 
 
 def test_two_ranks_train_as_one_on_the_joined_batch(converted, alone, tmp_path):
@@ -67,9 +78,9 @@ def test_two_ranks_train_as_one_on_the_joined_batch(converted, alone, tmp_path):
         torch.testing.assert_close(value.cpu(), there["model"][name].cpu(), rtol=1e-4, atol=1e-5)
 
 
-def test_the_shards_matter(converted, alone):
+def test_the_shards_matter(trained_alone, alone):
     """What two ranks do is not what one does on half the batch: the comparison above could fail."""
-    other = losses(run(sys.executable, "main.py", "--batch-size", "8", "--out", os.devnull, cwd=converted))
+    other = trained_alone("--batch-size", "8", "--out", os.devnull)
     assert other != pytest.approx(alone[0], abs=2e-5)
 
 

@@ -60,22 +60,20 @@ def train(model, loader, criterion, optimizer):
 """
 
 
-def on_npu(script, folder, **variables):
+def on_npu(warm, script, folder):
     (folder / "run.py").write_text(script)
-    env = {k: v for k, v in os.environ.items() if k not in ("UPDRAFT_DISABLE", "TORCH_DEVICE_BACKEND_AUTOLOAD")}
-    done = subprocess.run([sys.executable, "run.py"], cwd=folder, env=dict(env, UPDRAFT_MEMORY="512M", **variables), capture_output=True,
-                          text=True, timeout=300)
+    done = warm.run("run.py", cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
-def test_mixed_precision(rewrite, tmp_path):
+def test_mixed_precision(rewrite, warm, tmp_path):
     after = rewrite(TRAIN, "--mixed-precision")
     assert after.startswith(MIXED), after
     assert rewrite(after, "--mixed-precision") == after
     assert rewrite(after) == after
     assert rewrite(TRAIN) != after and "autocast" not in rewrite(TRAIN)
-    out = on_npu(after + '    print("scale", scaler.get_scale(), "autocast", torch.is_autocast_enabled("npu"))\n', tmp_path)
+    out = on_npu(warm, after + '    print("scale", scaler.get_scale(), "autocast", torch.is_autocast_enabled("npu"))\n', tmp_path)
     assert out.count("loss:") == 4 and "nan" not in out and "scale 65536.0" in out
 
 
@@ -129,7 +127,10 @@ def test_specify_device(rewrite, tmp_path):
     after = rewrite(before, "--specify-device")
     assert after.startswith('import os\nos.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", os.environ.get("DEVICE_ID", "0"))\nimport torch\n')
     assert rewrite(after, "--specify-device") == after
-    assert on_npu(after, tmp_path, DEVICE_ID="3").split() == ["1", "npu:0"]
+    (tmp_path / "run.py").write_text(after)  # a process of its own: the variable must be set before torch is imported
+    done = subprocess.run([sys.executable, "run.py"], cwd=tmp_path, env=dict(os.environ, UPDRAFT_MEMORY="512M", DEVICE_ID="3"),
+                          capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == ["1", "npu:0"], done.stderr[-3000:]
     library = "import torch\n\n\ndef f(x):\n    return x + torch.ones(1)\n"
     assert rewrite(library, "--specify-device") == library
     assert rewrite('if __name__ == "__main__":\n    print(1)\n', "--specify-device") == 'if __name__ == "__main__":\n    print(1)\n'
@@ -148,10 +149,11 @@ print(nn.MaxPool1d(2)(x.unsqueeze(0))[0, 0].tolist())
 print(F.pdist(x).cpu().round().tolist())
 print(round(F.triplet_margin_loss(x, x + 1, x - 1).item(), 4))
 print(torch.unique_consecutive(torch.tensor([1, 1, 2]).cuda()).tolist())
+print(abs(torch.poisson(torch.full((1000,), 40.0).cuda()).mean().item() - 40) < 2)
 """
 
 
-def test_similar(tool, tmp_path):
+def test_similar(tool, warm, tmp_path):
     project = tmp_path / "project"
     (project / "tools").mkdir(parents=True)
     (project / "train.py").write_text(SIMILAR)
@@ -160,17 +162,15 @@ def test_similar(tool, tmp_path):
     tool(project, "-o", tmp_path / "out", "--similar")
     out = tmp_path / "out" / "project_msft"
     text = (out / "train.py").read_text()
-    assert text.count("ascend_function.") == 7 and "import ascend_function\n" in text
+    assert text.count("ascend_function.") == 8 and "import ascend_function\n" in text
     assert (out / "plain.py").read_text() == (project / "plain.py").read_text()
     assert (out / "ascend_function" / "__init__.py").is_file()
-    env = {k: v for k, v in os.environ.items() if k not in ("UPDRAFT_DISABLE", "TORCH_DEVICE_BACKEND_AUTOLOAD")}
-    env["UPDRAFT_MEMORY"] = "512M"
     for script in ("train.py", "tools/job.py"):
-        done = subprocess.run([sys.executable, script], cwd=out, env=env, capture_output=True, text=True, timeout=300)
+        done = warm.run(script, cwd=out)
         assert done.returncode == 0, done.stderr[-3000:]
         if script == "train.py":
             assert done.stdout.splitlines() == ["1.6667 1.5000", "[0.0, 0.5, 1.0, 1.0]", "[5.0, 7.0, 9.0, 11.0]", "[1.0, 3.0]",
-                                                "[8.0, 16.0, 8.0]", "1.0", "[1, 2]"]
+                                                "[8.0, 16.0, 8.0]", "1.0", "[1, 2]", "True"]
     done = tool(out, "--similar", "--check")
     assert b"0 changed" in done.stderr
     tool(project, "-o", tmp_path / "plain")
@@ -202,8 +202,56 @@ def test_affinity(rewrite, call, fused):
         assert "NpuFused" not in rewrite(before + "optimizer.zero_grad(set_to_none=True)\n", "--affinity", "m")
 
 
-def test_fused_optimizers_take_these_arguments(tmp_path):
-    out = on_npu("""
+CLIPPED = """import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 4).cuda()
+other = torch.nn.Linear(4, 4).cuda()
+optimizer = torch.optim.%s(model.parameters(), lr=0.1)
+for step in range(3):
+    optimizer.zero_grad()
+    model(torch.ones(2, 4).cuda()).pow(2).sum().backward()
+    norm = torch.nn.utils.clip_grad_norm_(%s)
+    optimizer.step()
+print(round(norm.item(), 4), [round(w, 4) for w in model.weight.flatten().tolist()])
+"""
+
+
+@pytest.mark.parametrize("name", ["AdamW", "SGD"])
+@pytest.mark.parametrize("arguments", ["model.parameters(), 0.5", "model.parameters(), max_norm=0.5, norm_type=1.0"])
+def test_clipping_by_the_fused_optimizer(rewrite, warm, tmp_path, name, arguments):
+    before = CLIPPED % (name, arguments)
+    after = rewrite(before, "--affinity", "m")
+    assert "norm = optimizer.clip_grad_norm_fused_(" + arguments.partition(", ")[2] + ")\n" in after
+    assert rewrite(after, "--affinity", "m") == after
+    assert on_npu(warm, after, tmp_path) == on_npu(warm, rewrite(before), tmp_path)
+
+
+@pytest.mark.parametrize("arguments", ["other.parameters(), 0.5", "list(model.parameters()), 0.5", "model.parameters(), 0.5, foreach=True",
+                                       "model.parameters(), *limits", "[model.weight], 0.5"])
+def test_clipping_that_stays(rewrite, arguments):
+    before = CLIPPED % ("AdamW", arguments)
+    assert "clip_grad_norm_fused_" not in rewrite(before, "--affinity", "m")
+    twice = before.replace("for step", "if step_twice:\n    optimizer = torch.optim.LBFGS(model.parameters())\nfor step")
+    assert "clip_grad_norm_fused_" not in rewrite(twice.replace(arguments, "model.parameters(), 0.5"), "--affinity", "m")
+    function = before.replace("for step in range(3):", "def train(optimizer):").replace(arguments, "model.parameters(), 0.5")
+    assert "clip_grad_norm_fused_" not in rewrite(function, "--affinity", "m")
+
+
+def test_clipping_in_a_class_and_with_mixed_precision(rewrite):
+    before = TRAIN.replace("    train(net", "    net.zero_grad()\n    train(net")
+    assert "clip_grad_norm_fused_" not in rewrite(before, "--affinity", "m", "--mixed-precision")  # a parameter's optimizer
+    both = rewrite("import torch\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x in [torch.ones(1, 2)]:\n"
+                   "    loss = model(x).sum()\n    loss.backward()\n    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()\n",
+                   "--affinity", "m", "--mixed-precision")
+    assert "    scaler.unscale_(optimizer)\n    optimizer.clip_grad_norm_fused_(1.0)\n" in both, both
+    cls = ("import torch\nclass T:\n    def __init__(self, model):\n        self.model = model\n"
+           "        self.opt = torch.optim.AdamW(self.model.parameters(), lr=0.1)\n    def step(self, loss):\n        loss.backward()\n"
+           "        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)\n        self.opt.step()\n")
+    assert "self.opt.clip_grad_norm_fused_(1.0)" in rewrite(cls, "--affinity", "m")
+
+
+def test_fused_optimizers_take_these_arguments(warm, tmp_path):
+    out = on_npu(warm, """
 import inspect, torch, torch_npu
 for name in ("Adam", "AdamW", "SGD", "RMSprop", "Adadelta"):
     theirs = list(inspect.signature(getattr(torch_npu.optim, "NpuFused" + name).__init__).parameters)[1:]

@@ -14,10 +14,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNIT = pathlib.Path(os.environ.get("UPDRAFT_MIGRATE_UNIT", ROOT / "build/release/tests/unit/migrate/updraft_migrate_unit"))
 LONG = os.environ.get("UPDRAFT_TEST_LONG")
 
+# ./dev test all installs a browser; there its absence is an error
 pytestmark = [
-    pytest.mark.skipif(not LONG, reason="browsers belong to the long form (UPDRAFT_TEST_LONG=1)"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-    pytest.mark.skipif(not UNIT.exists(), reason="%s is not built" % UNIT)]
+    pytest.mark.skipif(CHROMIUM is None and not LONG, reason="no Chromium: ./dev test all installs it, or apt-get install chromium fonts-noto-cjk"),
+    pytest.mark.skipif(not UNIT.exists() and not LONG, reason="%s is not built" % UNIT)]
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,7 @@ def samples(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
+    assert CHROMIUM, "no Chromium: apt-get install chromium fonts-noto-cjk"
     with Browser(tmp_path_factory.mktemp("profile")) as browser:
         yield browser
 

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -46,24 +47,22 @@ def test_torch_rows_cover_versions_once():
     assert len(seen) > 13000
 
 
-def test_cuda_twins_are_those_of_the_wheel():
+def test_cuda_twins_are_those_of_the_wheel(warm, tmp_path):
     """The whole table, made anew from the installed torch and torch_npu."""
     pytest.importorskip("torch_npu")
-    run = subprocess.run([sys.executable, str(ROOT / "tools/migrate_facts/torch_cuda.py"), "/dev/stdout"],
-                         capture_output=True, text=True, timeout=240)
+    run = warm.run(ROOT / "tools/migrate_facts/torch_cuda.py", tmp_path / "made", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    wanted = run.stdout.splitlines()
+    wanted = (tmp_path / "made").read_text().splitlines()
     committed = (DATA / "torch_cuda.tsv").read_text().splitlines()
     assert [line for line in wanted if "\t" in line] == [line for line in committed if "\t" in line]
 
 
-def test_dispatch_table_is_the_dispatchers():
+def test_dispatch_table_is_the_dispatchers(warm, tmp_path):
     pytest.importorskip("torch_npu")
-    run = subprocess.run([sys.executable, str(ROOT / "tools/migrate_facts/torch_dispatch.py"), "/dev/stdout"],
-                         capture_output=True, text=True, timeout=240)
+    run = warm.run(ROOT / "tools/migrate_facts/torch_dispatch.py", tmp_path / "made", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     committed = (DATA / "torch_dispatch.tsv").read_text().splitlines()
-    assert [line for line in run.stdout.splitlines() if "\t" in line] == [line for line in committed if "\t" in line]
+    assert [line for line in (tmp_path / "made").read_text().splitlines() if "\t" in line] == [line for line in committed if "\t" in line]
 
 
 FELL_BACK = """
@@ -81,14 +80,15 @@ for call in sys.argv[1:]:
 """
 
 
-def test_dispatch_table_foretells_what_runs():
+def test_dispatch_table_foretells_what_runs(warm, tmp_path):
     """torch_npu warns once an operator when it falls back: what the table says is what happens on the virtual NPU."""
     pytest.importorskip("torch_npu")
     calls = {"torch.lgamma": "torch.lgamma(x)", "torch.fmax": "torch.fmax(x, x)", "torch.frexp": "torch.frexp(x)",
              "torch.linalg.inv": "torch.linalg.inv(x)", "torch.special.entr": "torch.special.entr(x)", "torch.mode": "torch.mode(x)",
              "torch.add": "torch.add(x, x)", "torch.erfinv": "torch.erfinv(x)", "torch.softmax": "torch.softmax(x, 0)",
              "torch.cumsum": "torch.cumsum(x, 0)", "torch.Tensor.addmm_": "x.clone().addmm_(x, x)"}
-    run = subprocess.run([sys.executable, "-c", FELL_BACK, *calls.values()], capture_output=True, text=True, timeout=240)
+    (tmp_path / "fell_back.py").write_text(FELL_BACK)
+    run = warm.run("fell_back.py", *calls.values(), cwd=tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
     table = dict(rows("torch_dispatch.tsv"))
     said = ["cpu" if table[name] == "cpu" else "npu" for name in calls]
@@ -102,6 +102,19 @@ def test_npu_names_exist():
     names = {row[2] for row in rows("torch_cuda.tsv") if row[2]}
     assert len(names) > 150
     assert [name for name in sorted(names) if not facts.exists(name)] == []
+
+
+def test_every_rule_says_what_it_is_about():
+    """Reports that list rules have a sentence for each that a source can emit, and none that nobody emits."""
+    source = ROOT / "src" / "migrate"
+    emitted = {rule for path in source.rglob("*.cpp") for rule in re.findall(r'"((?:PT|TF|TX|PY|IO)\d{3})"', path.read_text())}
+    by_themselves = set(re.findall(r'make\(\s*"(TF\d{3})"', (source / "rewrite/tensorflow/texts.cpp").read_text())) - {"TF900"}
+    yaml = {rule for path in (source / "rules").rglob("*.yaml") for rule in re.findall(r"- id: (\w+)", path.read_text())}
+    told = {row[0] for row in rows("rules.tsv")}
+    assert len(emitted) > 100 and by_themselves < emitted
+    assert emitted - by_themselves - told == set()
+    assert told - emitted - yaml == set()
+    assert all(row[1] and row[2] for row in rows("rules.tsv"))
 
 
 def test_aliases_lead_to_rows():

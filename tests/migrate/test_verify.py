@@ -87,10 +87,10 @@ def test_a_failure_of_one_side(migrate):
 
 
 def test_the_time_limit_ends_all_processes(migrate):
-    source = "import os, subprocess, sys, torch\nprint('loss: 1.0', flush=True)\n" \
+    source = "import os, subprocess, sys\nprint('loss: 1.0', flush=True)\n" \
              "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\nprint('child', p.pid, flush=True)\np.wait()\n"
-    text, report, folder = migrate(source, "--verify-timeout", "15", status=1)
-    assert "stopped after 15 s " in text and report["original"]["status"] is None
+    text, report, folder = migrate(source, "--verify-timeout", "6", status=1)
+    assert "stopped after 6 s " in text and report["original"]["status"] is None
     for side in ("original", "migrated"):
         pid = (folder / (side + ".stdout.txt")).read_text().split("child ")[1].split()[0]
         try:
@@ -110,23 +110,20 @@ def test_another_python_is_noticed(migrate):
     assert "imported torch" in text
 
 
-def test_in_chinese(migrate):
-    text, _, _ = migrate("import torch\nprint('loss: 1.0')\n", lang="zh")
-    assert "验证通过" in text
-
-
 @pytest.mark.parametrize("arguments", [("--in-place",), ("--check",), ("--diff",), ("--rtol", "-1"), ("--verify-timeout", "0")])
 def test_refusals(migrate, arguments):
     migrate(TRAIN, *arguments, status=2)
 
 
-def test_one_file(tmp_path, migrate):
+def test_one_file_in_chinese(tmp_path, migrate):
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "data.txt").write_text("0.25")
     (tmp_path / "one" / "train.py").write_text("import torch\nprint('loss:', (torch.ones(1).cuda() * float(open('data.txt').read())).item())\n")
     env = {k: v for k, v in os.environ.items() if k not in ("UPDRAFT_DISABLE", "TORCH_DEVICE_BACKEND_AUTOLOAD")}
     done = subprocess.run([sys.executable, "-m", "updraft", "migrate", str(tmp_path / "one" / "train.py"), "-o", str(tmp_path / "out"),
-                           "--verify", "python train.py"], capture_output=True, text=True, env=dict(env, UPDRAFT_MEMORY="512M", UPDRAFT_LANG="en"),
+                           "--verify", "python train.py"], capture_output=True, text=True, env=dict(env, UPDRAFT_MEMORY="512M", UPDRAFT_LANG="zh"),
                           timeout=300)
     assert done.returncode == 0, done.stderr
-    assert "verified: 1 losses" in done.stderr
+    assert "验证通过" in done.stderr
+    report = json.loads(next((tmp_path / "out").rglob("verify_report.json")).read_text())
+    assert report["verified"] and report["streams"]["stdout"]["agree"] == 1

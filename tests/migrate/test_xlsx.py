@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = r"""
 #include <fstream>
 
-#include "migrate/report/xlsx.h"
+#include "migrate/report/table/xlsx.h"
 
 int main(int, char** argv) {
   updraft::migrate::Xlsx book;
@@ -33,7 +33,7 @@ def book(tmp_path_factory):
         pytest.skip("no C++ compiler")
     folder = tmp_path_factory.mktemp("xlsx")
     (folder / "main.cpp").write_text(PROGRAM)
-    sources = [str(ROOT / "src/migrate/report" / name) for name in ("xlsx.cpp", "zip.cpp")]
+    sources = [str(ROOT / "src/migrate/report/table" / name) for name in ("xlsx.cpp", "zip.cpp")]
     subprocess.run([compiler, "-std=c++20", "-I", str(ROOT / "src"), str(folder / "main.cpp"), *sources, "-o", str(folder / "make")],
                    check=True, timeout=240)
     path = folder / "out.xlsx"

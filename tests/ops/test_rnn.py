@@ -34,6 +34,38 @@ def test_rnn(kind, layers, bidirectional, bias, batch_first, dtype, tolerance):
         assert (a - e).abs().max() <= tolerance * e.abs().max().clamp_min(1e-6)
 
 
+def packed(device, layers, bidirectional, lengths, sort):
+    """An LSTM over sequences of unequal lengths: outputs, states and the gradients of its parameters. (torch_npu's own
+    gradient of pack_padded_sequence for the input is wrong on every device, and that of a reverse direction's last
+    state is lost on its way, so the loss is of the output alone.)"""
+    torch.manual_seed(1)
+    module = torch.nn.LSTM(7, 6, layers, batch_first=True, bidirectional=bidirectional)
+    x = torch.randn(len(lengths), max(lengths), 7).to(device)
+    module = module.to(device)
+    sequence = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=sort)
+    output, (h, c) = module(sequence)
+    output, sizes = torch.nn.utils.rnn.pad_packed_sequence(output, batch_first=True)
+    assert sizes.tolist() == lengths
+    output.pow(2).sum().backward()
+    return [t.detach().cpu() for t in (output, h, c, *(p.grad for p in module.parameters()))]
+
+
+@pytest.mark.parametrize("layers,bidirectional", [(1, False), (1, True), (2, False), (2, True)])
+@pytest.mark.parametrize("lengths,sort", [([5, 4, 2, 1], True), ([2, 5, 1], False)])
+def test_packed_lstm(layers, bidirectional, lengths, sort):
+    case = layers, bidirectional, lengths, sort
+    for a, e in zip(packed("npu", *case), packed("cpu", *case), strict=True):
+        torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-5)
+
+
+def test_refusals_say_what_to_do():
+    sequence = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(3, 3, 7), [3, 2, 1]).to("npu")  # packed on the CPU
+    with pytest.raises(RuntimeError, match="move the padded tensor to the NPU first"):
+        torch.nn.LSTM(7, 6).npu()(sequence)
+    with pytest.raises(RuntimeError, match="projection"):
+        torch.nn.LSTM(7, 6, proj_size=3).npu()(torch.ones(3, 3, 7).npu())[0].cpu()
+
+
 @pytest.mark.parametrize("bias", [True, False])
 def test_lstm_cell(bias):
     torch.manual_seed(0)

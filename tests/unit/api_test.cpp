@@ -215,6 +215,31 @@ TEST_F(Api, ACallbackRunsInTheThreadThatSubscribed) {
   aclrtDestroyStream(stream);
 }
 
+TEST_F(Api, LimitsOfCoresAreKept) {
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), 0);
+  uint32_t all = 0, value = 0;
+  ASSERT_EQ(aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, &all), 0);
+  EXPECT_EQ(aclrtSetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, all + 1), 107000);
+  EXPECT_EQ(aclrtSetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, 3), 0);
+  EXPECT_EQ(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, &value), 0);
+  EXPECT_EQ(value, 3u);
+  EXPECT_EQ(aclrtSetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, 2), 0);
+  EXPECT_EQ(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, &value), 0);
+  EXPECT_EQ(value, 2u);
+  EXPECT_EQ(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &value), 0);
+  EXPECT_EQ(value, 3u);
+  EXPECT_EQ(aclrtUseStreamResInCurrentThread(stream), 0);
+  EXPECT_EQ(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &value), 0);
+  EXPECT_EQ(value, 2u);
+  EXPECT_EQ(aclrtUnuseStreamResInCurrentThread(stream), 0);
+  EXPECT_EQ(aclrtResetStreamResLimit(stream), 0);
+  EXPECT_EQ(aclrtResetDeviceResLimit(0), 0);
+  EXPECT_EQ(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, &value), 0);
+  EXPECT_EQ(value, all);
+  aclrtDestroyStream(stream);
+}
+
 TEST(Configuration, MalformedFilesAreRefused) {
   aclFinalize();
   std::string folder = testing::TempDir();

@@ -38,6 +38,25 @@ TEST(DeviceMemory, AllocatesAlignedAndFreesOnce) {
   EXPECT_EQ(memory.used(), 0u);
 }
 
+TEST(HostMemory, WhatItGaveMayBeRegisteredAsWell) {
+  HostMemory& memory = HostMemory::get();
+  void* p = memory.allocate(8192);
+  EXPECT_THROW(memory.remove(p), Error);
+  EXPECT_THROW(memory.add(p, 8193), Error);
+  memory.add(p, 8192);
+  EXPECT_THROW(memory.add(p, 8192), Error);
+  memory.remove(p);
+  EXPECT_TRUE(memory.contains(p));
+  memory.add(p, 1);
+  memory.free(p);  // registered or not
+  EXPECT_FALSE(memory.contains(p));
+  char own[16];
+  memory.add(own, sizeof own);
+  EXPECT_THROW(memory.free(own), Error);
+  memory.remove(own);
+  EXPECT_THROW(memory.remove(own), Error);
+}
+
 TEST(DeviceMemory, OutOfMemoryNamesTheSizesAndIsRecoverable) {
   DeviceMemory memory(901, kLimit);
   void* p = memory.allocate(kLimit / 2);

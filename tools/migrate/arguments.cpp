@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "base/error.h"
+
 namespace updraft::migrate {
 namespace {
 
@@ -39,6 +41,22 @@ bool run_parser(CLI::App& app, int argc, char** argv, Arguments& a, int& status)
 }
 
 }  // namespace
+
+std::string entry_file(const std::filesystem::path& input, const std::filesystem::path& main, const char* option) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const bool one = fs::is_regular_file(input, error);
+  const fs::path root = one ? fs::absolute(input, error).parent_path() : input;
+  const fs::path found = fs::is_regular_file(main, error) ? main : root / main;
+  const fs::path place = fs::weakly_canonical(found, error).lexically_relative(fs::weakly_canonical(root, error));
+  const std::string name = place.generic_string();
+  if (!fs::is_regular_file(found, error) || name.empty() || name.starts_with("..") ||
+      (one && place != input.filename()))
+    throw Error(code::kAclInvalidFile, "{} {}: {} is wanted{}", option, main.string(),
+                one ? input.string() : "a file in " + input.string(),
+                fs::exists(found, error) ? "" : "; there is nothing of that name");
+  return name;
+}
 
 bool parse_analyse(int argc, char** argv, Arguments& a, int& status) {
   a.chinese = wants_chinese();
@@ -121,6 +139,25 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
                    "模型名称：将结果相同的 API 替换为昇腾亲和 API"));
   app.add_flag("--mixed-precision", a.options.mixed_precision,
                t("a plain training loop gets autocast and GradScaler", "为简单的训练循环添加 autocast 与 GradScaler"));
+  std::string distributed, tensorflow_main, strategy;
+  auto* several = app.add_option("--distributed", distributed,
+                                 t("one card becomes several: the entry file; writes run_distributed_npu.sh too",
+                                   "单卡改多卡：入口文件；并生成 run_distributed_npu.sh"));
+  app.add_option("--target-model", a.options.distributed_model,
+                 t("with --distributed: variable that holds the model (default model)",
+                   "与 --distributed 同用：保存模型的变量（默认 model）"))
+      ->default_val("model")
+      ->needs(several);
+  auto* main_file = app.add_option(
+      "--main", tensorflow_main,
+      t("TensorFlow: entry file, where no script has a main function", "TensorFlow：没有 main 函数时的入口文件"));
+  auto* devices = app.add_option("--strategy", strategy,
+                                 t("TensorFlow: how the scripts train on several devices, tf_strategy or horovod",
+                                   "TensorFlow：脚本多卡训练的方式，tf_strategy 或 horovod"))
+                      ->check(CLI::IsMember({"tf_strategy", "horovod"}));
+  auto* compat = app.add_flag("--compat", a.options.tensorflow.compat,
+                              t("TensorFlow: tf.compat.v1 scripts that run as TensorFlow 1.x",
+                                "TensorFlow：按 TensorFlow 1.x 运行的 tf.compat.v1 脚本"));
   auto* verify = app.add_option("--verify", a.verify,
                                 t("run this command with SRC on the CPU and with the output on the virtual NPU, and "
                                   "compare the losses printed",
@@ -146,6 +183,26 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
   a.options.least = confidence_of(least);
   for (const std::string& file : rules) a.options.rules.emplace_back(file);
   a.from_stdin = input == "-";
+  const bool of_tensorflow = *main_file || *devices || *compat;
+  for (const CLI::Option* o : {several, main_file, devices, compat})
+    if (*o && (a.from_stdin || (o == several) == (a.options.framework == "tensorflow" || of_tensorflow) ||
+               (o != several && a.options.framework == "pytorch"))) {
+      std::cerr << "updraft migrate: " << o->get_name()
+                << (a.from_stdin
+                        ? t(" needs a folder or a file, not standard input\n", " 需要文件夹或文件，不能是标准输入\n")
+                    : o == several ? t(" is for PyTorch; for TensorFlow it is --strategy\n",
+                                       " 用于 PyTorch；TensorFlow 请用 --strategy\n")
+                                   : t(" is for TensorFlow\n", " 用于 TensorFlow\n"));
+      status = 2;
+      return false;
+    }
+  if (*several) {
+    a.options.framework = "pytorch";
+    a.options.distributed_main = entry_file(input, distributed, "--distributed");
+  }
+  if (of_tensorflow) a.options.framework = "tensorflow";
+  if (*main_file) a.options.tensorflow.main_file = entry_file(input, tensorflow_main, "--main");
+  if (*devices) a.options.tensorflow.strategy = strategy_of(strategy);
   if (a.from_stdin && !a.verify.empty()) {
     std::cerr << t("updraft migrate: --verify needs a folder or a file, not standard input\n",
                    "updraft migrate：--verify 需要文件夹或文件，不能是标准输入\n");
@@ -159,8 +216,8 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
     a.options.mode = run::Mode::Report;
   } else {
     a.options.mode = run::Mode::Copy;
-    a.options.output =
-        (a.destination.empty() ? std::filesystem::path(".") : a.destination) / (name_of_input(input) + "_msft");
+    a.options.output = (a.destination.empty() ? std::filesystem::path(".") : a.destination) /
+                       (name_of_input(input) + (*several ? "_msft_multi" : "_msft"));
   }
   return true;
 }

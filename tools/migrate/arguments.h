@@ -22,6 +22,10 @@ struct Arguments {
   double rtol = 1e-2, verify_timeout = 1800;
 };
 
+/// The entry file of a project as a path relative to `input` (a folder, or the file itself), with '/'. `main` is seen
+/// from here, else from `input`. Throws Error, which names `option`, where it is no file in it.
+std::string entry_file(const std::filesystem::path& input, const std::filesystem::path& main, const char* option);
+
 /// Returns false where the program is to end with `status` (help, a wrong option: said on stderr).
 bool parse(int argc, char** argv, Arguments& arguments, int& status);
 /// analyse SRC: nothing is rewritten.

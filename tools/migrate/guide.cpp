@@ -64,13 +64,8 @@ bool parse_gpu2npu(int argc, char** argv, Arguments& a, int& status) {
   distributed->add_option("-m,--main", a.options.distributed_main, "the entry file")->required();
   if (!finish(app, words(argc, argv), status)) return false;
   common(a, argc, argv, input, output, distributed->parsed() ? "_msft_multi" : "_msft");
-  if (distributed->parsed()) {
-    const fs::path main = a.options.distributed_main;
-    const fs::path in_project = main.is_absolute() || fs::exists(main) ? fs::relative(main, input) : main;
-    if (!fs::is_regular_file(input / in_project) || in_project.generic_string().starts_with(".."))
-      throw Error(code::kAclInvalidFile, "distributed -m {}: a file in {} is wanted", main.string(), input.string());
-    a.options.distributed_main = in_project.generic_string();
-  }
+  if (distributed->parsed())
+    a.options.distributed_main = entry_file(input, a.options.distributed_main, "distributed -m");
   if (!rules.empty()) a.options.rules.emplace_back(rules);
   return true;
 }

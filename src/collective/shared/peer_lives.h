@@ -1,6 +1,9 @@
 // Processes of this host that must not die unnoticed, whoever else supervises them: the kernel says when one ends.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "collective/shared/fd_exchange.h"
@@ -13,13 +16,16 @@ OwnedFd own_life();
 
 class PeerLives {
  public:
-  /// Watches one life a peer; `ended` is called in the event loop's thread with the place in the list, once.
+  /// Watches one life a peer; `ended` is called in the event loop's thread with the place in the list, once. A process
+  /// that others of these watch already costs no further descriptor.
   PeerLives(std::vector<OwnedFd> lives, const std::function<void(int index)>& ended);
   ~PeerLives();
   PeerLives(const PeerLives&) = delete;
 
  private:
-  std::vector<int> lives_;
+  class Life;
+  static std::shared_ptr<Life> life_of(OwnedFd fd);
+  std::vector<std::pair<std::shared_ptr<Life>, uint64_t>> watched_;  ///< and which of its watchers we are
 };
 
 }  // namespace updraft::collective

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <span>
 #include <utility>
 
 namespace updraft::migrate::names {
@@ -13,6 +14,7 @@ using syntax::Kind;
 namespace {
 
 constexpr int kDeepest = 12;  // of names that stand for names
+constexpr std::size_t kMostBindings = 500;
 
 /// Functions of the torch namespace that give no tensor.
 constexpr std::array<std::string_view, 24> kNoTensor = {"load",
@@ -91,7 +93,10 @@ bool is_module_or_tensor(std::string_view api) noexcept {
 }
 
 Module::Module(std::string path, std::string_view text, const Project* project)
-    : path_(std::move(path)), tree_(text), scopes_(tree_), project_(project) {}
+    : path_(std::move(path)), own_(text), tree_(*own_), scopes_(tree_), project_(project) {}
+
+Module::Module(std::string path, const syntax::Tree& tree, const Project* project)
+    : path_(std::move(path)), tree_(tree), scopes_(tree_), project_(project) {}
 
 std::string Module::id_of(NodeId definition) const {
   return path_ + "#" + std::string(tree_.text(tree_.child(definition, Field::Name)));
@@ -136,8 +141,10 @@ Value Module::value_of(const Binding& b, int depth) const {
 
 Value Module::merge(const std::vector<Binding>& bindings, int depth) const {
   Value best;
-  bool all = true;
-  for (const Binding& b : bindings) {
+  // a generated source may set a name at each of a million lines: what it is most often, the first ones say
+  const std::span looked_at = std::span(bindings).first(std::min(bindings.size(), kMostBindings));
+  bool all = looked_at.size() == bindings.size();
+  for (const Binding& b : looked_at) {
     if (b.how == Bind::Assignment && tree_.kind(b.value) == Kind::None) {
       all = false;  // try: import x … except ImportError: x = None
       continue;
@@ -153,7 +160,7 @@ Value Module::merge(const std::vector<Binding>& bindings, int depth) const {
     }
   }
   // a parameter is whatever the caller passes
-  for (const Binding& b : bindings)
+  for (const Binding& b : looked_at)
     if (b.how == Bind::Parameter && best.what != What::Instance) return {};
   best.sure = best.sure && all;
   return best;
@@ -378,6 +385,7 @@ std::vector<std::string> Module::parameters(NodeId function) const {
 
 Summary Module::summarise() const {
   Summary s;
+  known_.clear();
   locally_ = true;
   for (const auto& [name, bindings] : scopes_[0].names) {
     for (const Binding& b : bindings) {
@@ -411,6 +419,7 @@ Summary Module::summarise() const {
     if (Value v = merge(bindings, 0)) s.names.emplace(std::string(name), std::move(v));
   }
   s.wildcards = scopes_.wildcards();
+  known_.clear();
   locally_ = false;
   return s;
 }

@@ -1,5 +1,6 @@
 // One Python source with its names resolved.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +16,10 @@ class Module {
  public:
   /// `text` must outlive the module; `project` may be null (a lone file).
   Module(std::string path, std::string_view text, const Project* project);
+  /// Likewise of a tree that was made before.
+  Module(std::string path, const syntax::Tree& tree, const Project* project);
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
 
   const std::string& path() const noexcept { return path_; }
   const syntax::Tree& tree() const noexcept { return tree_; }
@@ -38,6 +43,7 @@ class Module {
   /// The literal's text without quotes, where it is one plain string without escapes or interpolation.
   bool plain_string(NodeId literal, std::string& text) const;
 
+  /// What others see of it. Forgets what was resolved so far.
   Summary summarise() const;
 
  private:
@@ -49,7 +55,8 @@ class Module {
   std::string id_of(NodeId definition) const;
 
   std::string path_;
-  syntax::Tree tree_;
+  std::optional<syntax::Tree> own_;
+  const syntax::Tree& tree_;
   Scopes scopes_;
   const Project* project_;
   mutable std::unordered_map<NodeId, Value> known_, known_locally_;

@@ -21,7 +21,8 @@ std::string dotted(std::string_view path) {
   return name;
 }
 
-constexpr int kDeepest = 8;  // of re-exports and base classes
+constexpr int kDeepest = 8;                  // of re-exports and base classes
+constexpr std::size_t kMostKept = 4U << 20;  // bytes of sources that are kept; their trees have ten times as many
 
 }  // namespace
 
@@ -67,12 +68,34 @@ std::shared_ptr<const Summary> Project::summary(const std::string& path) const {
   auto& slot = summaries_[path];
   if (!slot) {
     slot = std::make_shared<Summary>();  // modules may import each other
-    const std::string text = read_(path);
-    const Module module(path, text, this);
-    auto made = std::make_shared<Summary>(module.summarise());
-    summaries_[path] = std::move(made);
+    auto source = std::make_unique<Source>(read_(path));
+    summaries_[path] = std::make_shared<Summary>(Module(path, source->tree, this).summarise());
+    if (wanted_ && kept_bytes_ + source->text.size() <= kMostKept && wanted_(path)) {
+      kept_bytes_ += source->text.size();
+      kept_sources_[path] = std::move(source);
+    }
   }
   return summaries_[path];
+}
+
+std::unique_ptr<Source> Project::take(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_sources_.find(path);
+  if (found == kept_sources_.end()) return nullptr;
+  std::unique_ptr<Source> source = std::move(found->second);
+  kept_sources_.erase(found);
+  kept_bytes_ -= source->text.size();
+  return source;
+}
+
+void Project::note(const Module& module) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (summaries_.contains(module.path())) return;
+  }
+  auto made = std::make_shared<Summary>(module.summarise());
+  const std::lock_guard lock(mutex_);
+  summaries_.try_emplace(module.path(), std::move(made));
 }
 
 Value Project::member(const std::string& path, const std::string& name, int depth) const {

@@ -7,7 +7,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "migrate/syntax/tree.h"
 
 namespace updraft::migrate::names {
 
@@ -57,11 +60,30 @@ struct Summary {
   std::vector<std::string> wildcards;  ///< modules of `from m import *`
 };
 
+/// A source and its tree, which points into the text.
+struct Source {
+  explicit Source(std::string t) : text(std::move(t)), tree(text) {}
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  std::string text;
+  const syntax::Tree tree;
+};
+
+class Module;
+
 class Project {
  public:
   using Reader = std::function<std::string(const std::string& path)>;
   /// `python` are paths relative to the root, with '/'; `read` gives the text of one, empty where it cannot.
   Project(Reader read, const std::vector<std::string>& python);
+
+  /// Sources of which `wanted` says that their own turn comes are kept for `take` once they are parsed for a summary.
+  void keep(std::function<bool(const std::string& path)> wanted) { wanted_ = std::move(wanted); }
+  /// A kept source, which is forgotten; null where there is none.
+  std::unique_ptr<Source> take(const std::string& path) const;
+  /// Makes the summary of a module that is at hand. Its names are resolved anew afterwards.
+  void note(const Module& module) const;
 
   /// Path of the file that `module` means in the file `from`; empty where it is not of the project.
   std::string file_of(std::string_view module, std::string_view from) const;
@@ -99,6 +121,9 @@ class Project {
   std::unordered_map<std::string, bool> files_;
   mutable std::recursive_mutex mutex_;
   mutable std::unordered_map<std::string, std::shared_ptr<const Summary>> summaries_;
+  std::function<bool(const std::string& path)> wanted_;
+  mutable std::unordered_map<std::string, std::unique_ptr<Source>> kept_sources_;
+  mutable std::size_t kept_bytes_ = 0;  // of their texts
   std::unordered_map<std::string, bool> kept_, methods_;
 };
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "migrate/report/products.h"
+#include "migrate/report/guide/products.h"
 #include "migrate/report/summary.h"
 #include "migrate/report/utf8.h"
 

@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/report/lines.h"
+#include "migrate/report/diff/lines.h"
 #include "migrate/report/summary.h"
 #include "migrate/report/utf8.h"
+#include "migrate/support/language.h"
 
 namespace updraft::migrate::report {
 namespace {
@@ -46,22 +47,33 @@ const char* level(const Finding& finding) noexcept {
 }
 
 /// What findings of a category mean, for the help of rules.
-std::string_view help(Category category) noexcept {
+Bilingual help(Category category) noexcept {
   switch (category) {
-    case Category::Change: return "The source says CUDA or GPU where it has to say NPU. The fix holds the edits.";
+    case Category::Change:
+      return {"The source says CUDA or GPU where it has to say NPU. The fix holds the edits.",
+              "此处为 CUDA 或 GPU 的写法，需改为 NPU 的写法；修改内容见 fixes。"};
     case Category::Unsupported:
-      return "The chosen product or torch_npu does not have this API: the program fails or must do without it.";
-    case Category::Unknown: return "Nothing is known about this API on an NPU: try it before you rely on it.";
-    case Category::ThirdParty: return "The package does not work on an NPU, or works through another package.";
+      return {"The chosen product or torch_npu does not have this API: the program fails or must do without it.",
+              "所选产品或 torch_npu 没有该 API：程序会失败，或需不使用它。"};
+    case Category::Unknown:
+      return {"Nothing is known about this API on an NPU: try it before you rely on it.",
+              "没有该 API 在 NPU 上的资料：使用前请先试运行。"};
+    case Category::ThirdParty:
+      return {"The package does not work on an NPU, or works through another package.",
+              "该软件包不支持 NPU，或需借助其他软件包。"};
     case Category::CudaSource:
-      return "CUDA source code is not translated: port it to Ascend C or use an operator that exists.";
-    case Category::Affinity: return "An API of torch_npu does the same faster on an NPU.";
-    case Category::Precision: return "Numbers may differ from those of a GPU.";
-    case Category::Performance: return "This is slow on an NPU.";
-    case Category::Note: return "This has no effect on an NPU, or is to be known.";
-    case Category::Failure: return "The file, or a part of it, could not be read or understood and was left as it is.";
+      return {"CUDA source code is not translated: port it to Ascend C or use an operator that exists.",
+              "CUDA 源码不会被翻译：请移植为 Ascend C，或使用已有算子。"};
+    case Category::Affinity:
+      return {"An API of torch_npu does the same faster on an NPU.", "torch_npu 有在 NPU 上更快的等价接口。"};
+    case Category::Precision: return {"Numbers may differ from those of a GPU.", "计算结果可能与 GPU 不同。"};
+    case Category::Performance: return {"This is slow on an NPU.", "此处在 NPU 上较慢。"};
+    case Category::Note: return {"This has no effect on an NPU, or is to be known.", "在 NPU 上不起作用，或需了解。"};
+    case Category::Failure:
+      return {"The file, or a part of it, could not be read or understood and was left as it is.",
+              "文件或其中一部分无法读取或解析，保持原样。"};
   }
-  return "";
+  return {};
 }
 
 /// A file's text with the columns that SARIF wants.
@@ -70,6 +82,7 @@ class Columns {
   explicit Columns(const FileResult& file) {
     if (file.before.empty()) return;
     lines_.emplace(file.before);
+    utf8_ = is_utf8(file.before);
     // readers take the text behind a byte order mark
     if (file.before.starts_with("\xEF\xBB\xBF")) mark_ = 3;
   }
@@ -87,7 +100,7 @@ class Columns {
 
   /// A replacement is either of text by text or, where the source is not at hand or in another encoding, of bytes.
   Json replacement(const Edit& edit) const {
-    const bool text = lines_ && is_utf8(lines_->text()) && is_utf8(edit.text);
+    const bool text = utf8_ && is_utf8(edit.text);
     Json out = {{"deletedRegion", text ? text_region(edit.begin, edit.end)
                                        : Json{{"byteOffset", edit.begin}, {"byteLength", edit.end - edit.begin}}}};
     if (!edit.text.empty())
@@ -112,6 +125,7 @@ class Columns {
 
   std::optional<Lines> lines_;
   std::size_t mark_ = 0;
+  bool utf8_ = false;  // the text is at hand and is UTF-8
 };
 
 Json fix(const Finding& finding, const Columns& columns, const Json& artifact) {
@@ -133,27 +147,40 @@ std::string message(const Finding& finding) {
   std::string text = finding.message.en.empty() ? finding.message.zh : finding.message.en;
   if (text.empty()) text = finding.api.empty() ? finding.rule : finding.api;
   if (!finding.suggestion.empty() && text.find(finding.suggestion) == std::string::npos)
-    text += " Take instead: " + finding.suggestion;
+    text += (text.ends_with('.') ? " Take instead: " : ". Take instead: ") + finding.suggestion;
   return text;
 }
 
-Json rule(const Finding& finding, const RuleText* told) {
-  auto text = [](std::string text) { return Json{{"text", std::move(text)}}; };
-  std::string about(help(finding.category));
-  if (told && !told->help.en.empty()) about = told->help.en + " " + about;
-  Json out = {{"id", finding.rule},
-              {"shortDescription", text(told && !told->title.en.empty() ? told->title.en : message(finding))},
-              {"help", text(about)},
-              {"defaultConfiguration", {{"level", level(finding)}}},
-              {"properties", {{"tags", Json::array({name(finding.category)})}, {"category", name(finding.category)}}}};
+/// In Markdown a message is words, whatever it quotes.
+std::string markdown(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\`*_{}[]<>()#+-!|~&").find(c) != std::string_view::npos) out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
   return out;
+}
+
+Json rule(const Finding& finding, const Text* told) {
+  const auto text = [](std::string words) { return Json{{"text", std::move(words)}}; };
+  const Bilingual about = help(finding.category);
+  const std::string what = told && !told->en.empty() ? told->en : message(finding);
+  const std::string zh = told && !told->zh.empty() ? told->zh : finding.message.zh;
+  std::string both = "**" + markdown(what) + "**\n\n" + markdown(about.en);
+  if (!zh.empty()) both += "\n\n**" + markdown(zh) + "**\n\n" + markdown(about.zh);
+  return {{"id", finding.rule},
+          {"shortDescription", text(what)},
+          {"fullDescription", text(what + (what.ends_with('.') ? " " : ". ") + std::string(about.en))},
+          {"help", {{"text", std::string(about.en)}, {"markdown", std::move(both)}}},
+          {"defaultConfiguration", {{"level", level(finding)}}},
+          {"properties", {{"tags", Json::array({name(finding.category)})}, {"category", name(finding.category)}}}};
 }
 
 }  // namespace
 
-std::string sarif(const ProjectResult& result, std::span<const RuleText> texts) {
-  std::map<std::string_view, const RuleText*> told;
-  for (const RuleText& text : texts) told.emplace(text.id, &text);
+std::string sarif(const ProjectResult& result) {
+  std::map<std::string_view, const Text*> told;
+  for (const RuleText& text : result.rules) told.emplace(text.id, &text.what);
   std::map<std::string_view, std::size_t> index;
   Json rules = Json::array(), notifications = Json::array();
   std::string artifacts, results;
@@ -176,6 +203,7 @@ std::string sarif(const ProjectResult& result, std::span<const RuleText> texts) 
         const auto text = told.find(finding.rule);
         rules.push_back(rule(finding, text == told.end() ? nullptr : text->second));
       }
+      const std::string print = fingerprint(file, finding, seen[{finding.rule, finding.api}]++);
       Json one = {
           {"ruleId", finding.rule},
           {"ruleIndex", it->second},
@@ -183,8 +211,7 @@ std::string sarif(const ProjectResult& result, std::span<const RuleText> texts) 
           {"message", {{"text", message(finding)}}},
           {"locations", Json::array({{{"physicalLocation",
                                        {{"artifactLocation", artifact}, {"region", columns.region(finding)}}}}})},
-          {"partialFingerprints",
-           {{"updraftSite/v1", fingerprint(file, finding, seen[{finding.rule, finding.api}]++)}}}};
+          {"partialFingerprints", {{"updraftSite/v1", print}, {"primaryLocationLineHash", print + ":1"}}}};
       if (!finding.edits.empty()) one["fixes"] = Json::array({fix(finding, columns, artifact)});
       Json& properties = one["properties"] = {{"confidence", name(finding.confidence)}, {"applied", finding.applied}};
       if (!finding.api.empty()) properties["api"] = finding.api;

@@ -100,6 +100,13 @@ std::vector<Step> steps(const ProjectResult& result, const Summary& summary) {
       "Speed up what is slow on an NPU: {}.", "优化在 NPU 上较慢之处：{}。");
   add(Category::Affinity, counts[Category::Affinity], listed(Category::Affinity, "place", "places", "处"),
       "Consider NPU APIs that do the same faster: {}.", "可改用更快的 NPU 亲和 API：{}。");
+  if (result.request.partial)
+    list.push_back({{"Ask for advice on all files: in a project of this size it was looked for only in files that hold "
+                     "something to migrate. updraft analyse SRC -o DIR looks through all.",
+                     "获取全部文件的建议：项目较大，本次仅在含迁移内容的文件中查找建议。updraft analyse SRC -o DIR "
+                     "会检查全部文件。"},
+                    Category::Performance,
+                    0});
   list.push_back({{"Run the migrated training and compare its losses: updraft migrate --verify CMD.",
                    "运行迁移后的训练并比对损失：updraft migrate --verify CMD。"},
                   Category::Note,

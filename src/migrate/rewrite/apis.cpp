@@ -5,6 +5,7 @@
 
 #include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/support/torch_cuda.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -36,7 +37,14 @@ std::string renamed(const rules::Renaming& r, std::string_view name) {
 Finding& missing(Sites& s, const rules::Rule& rule, const rules::Renaming& r, NodeId node, Confidence confidence,
                  std::string api) {
   Finding& f = s.add(rule, node, confidence, std::move(api));
-  if (f.category != Category::Change) return f;
+  if (f.category != Category::Change) {
+    if (const CudaTwin twin = cuda_twin(f.api); !twin.npu.empty()) {
+      f.suggestion = twin.npu;
+      f.message.en += "; the NPU's own is " + f.suggestion;
+      f.message.zh += "；NPU 对应接口为 " + f.suggestion;
+    }
+    return f;
+  }
   f.category = Category::Unsupported;
   f.message = {r.from + " has no counterpart on NPU" + (r.note.en.empty() ? "" : ": " + r.note.en),
                r.from + " 在 NPU 上没有对应接口" + (r.note.zh.empty() ? "" : "：" + r.note.zh)};
@@ -159,7 +167,7 @@ class Imports {
       const NodeId dotted = tree_.kind(item) == Kind::AliasedImport ? tree_.child(item, Field::Name) : item;
       Target t{item, nullptr, name + "." + dotted_name(tree_, dotted), {}};
       t.rule = s_.rules.api(t.before);
-      if (t.rule && !s_.applies(*t.rule)) t.rule = nullptr;
+      if (t.rule && (!s_.applies(*t.rule) || t.rule->arguments >= 0)) t.rule = nullptr;
       t.after = t.before;
       if (t.rule) {
         const rules::Renaming r = rules::renaming(*t.rule, t.before);
@@ -263,6 +271,17 @@ bool imported(const Sites& s, NodeId identifier) {
          });
 }
 
+/// Whether a call has so many arguments, and nothing that may be more.
+bool takes(const syntax::Tree& tree, NodeId call, int wanted) {
+  int n = 0;
+  for (NodeId argument : tree.children(tree.child(call, Field::Arguments))) {
+    const Kind kind = tree.kind(argument);
+    if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) return false;
+    ++n;
+  }
+  return call != kNone && n == wanted;
+}
+
 /// Whether a chain is only assigned to or deleted (mock: torch.cuda.is_available = …). It is renamed like a use.
 void chain(Sites& s, NodeId node) {
   const syntax::Tree& tree = s.tree();
@@ -274,6 +293,7 @@ void chain(Sites& s, NodeId node) {
   const rules::Rule* rule = s.rules.api(whole);
   if (!rule || !s.applies(*rule) || std::find(candidates.begin(), candidates.end(), rule) == candidates.end()) return;
   if (std::find(rule->names.begin(), rule->names.end(), value.name) == rule->names.end()) return;
+  if (rule->arguments >= 0 && !takes(tree, tree.call_of(node), rule->arguments)) return;
   const rules::Renaming r = rules::renaming(*rule, whole);
   // a table may exchange more than the rule names: go out to the node that is all of it
   for (std::string name = value.name; name.size() < r.from.size();) {

@@ -8,49 +8,32 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
+#include "migrate/source/bytes.h"
 #include "migrate/support/third_party.h"
 #include "migrate/support/torch_dispatch.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
 
-bool part(char c) noexcept { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+using source::is_name_byte;
 
 /// Names about which the support lists say nothing on purpose: types, constants, what other rules are about.
 bool outside_lists(std::string_view api) noexcept {
-  for (std::string_view p : {"torch.cuda",
-                             "torch.npu",
-                             "torch.backends",
-                             "torch.version",
-                             "torch.ops",
-                             "torch.classes",
-                             "torch._C",
-                             "torch.dtype",
-                             "torch.Size",
-                             "torch.types",
-                             "torch.torch_version",
-                             "torch.testing",
-                             "torch.fx",
-                             "torch.hub",
-                             "torch.special",
-                             "torch.mps",
-                             "torch.mlu",
-                             "torch.musa",
-                             "torch.hpu",
-                             "torch.xla",
-                             "torch.mtia",
-                             "torch.xpu",
-                             "torch.package",
-                             "torch.utils.cpp_extension",
-                             "torch.onnx",
-                             "torch.jit"})
+  for (std::string_view p :
+       {"torch.cuda", "torch.npu", "torch.backends", "torch.version", "torch.ops", "torch.classes", "torch._C",
+        "torch.dtype", "torch.Size", "torch.types", "torch.torch_version", "torch.testing", "torch.fx", "torch.hub",
+        "torch.special", "torch.mps", "torch.mlu", "torch.musa", "torch.hpu", "torch.xla", "torch.mtia", "torch.xpu",
+        "torch.package", "torch.utils.cpp_extension",
+        // what torch_npu has by torch's own code, seen to run
+        "torch.accelerator", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.clear_autocast_cache",
+        "torch.is_autocast_enabled", "torch.set_autocast_enabled", "torch.is_autocast_cpu_enabled",
+        "torch.get_autocast_dtype", "torch.get_device_module", "torch.distributed.device_mesh",
+        "torch.distributed.init_device_mesh", "torch.onnx", "torch.jit"})
     if (rules::under(api, p)) return true;
   return api.find("._") != std::string_view::npos;
-}
-
-bool worth_saying(const ThirdParty& known) noexcept {
-  return known.listed && known.status != PackageStatus::works && known.status != PackageStatus::plain;
 }
 
 struct Verdict {
@@ -87,7 +70,7 @@ std::string_view word(std::string_view line, std::size_t& at, bool dotted) {
                               line[at] == '\r' || line[at] == '\\'))
     ++at;
   const std::size_t start = at;
-  while (at < line.size() && (part(line[at]) || (dotted && line[at] == '.'))) ++at;
+  while (at < line.size() && (is_name_byte(line[at]) || (dotted && line[at] == '.'))) ++at;
   return line.substr(start, at - start);
 }
 
@@ -167,9 +150,9 @@ bool facts_may_apply(std::string_view text, const Facts& f) {
     for (std::size_t at = 0; (at = text.find(needle, at)) != std::string_view::npos;) {
       const std::size_t start = at;
       at += needle.size();
-      if (start > 0 && (part(text[start - 1]) || text[start - 1] == '.')) continue;
+      if (start > 0 && (is_name_byte(text[start - 1]) || text[start - 1] == '.')) continue;
       std::size_t end = at;
-      while (end < text.size() && (part(text[end]) || text[end] == '.')) ++end;
+      while (end < text.size() && (is_name_byte(text[end]) || text[end] == '.')) ++end;
       std::string name = module + text[start + alias.size()] + std::string(text.substr(at, end - at));
       const bool called = end < text.size() && text[end] == '(';
       while (name.ends_with('.')) name.pop_back();
@@ -201,11 +184,7 @@ void third_party(Sites& s, NodeId node, const std::string& name, std::unordered_
   if (!worth_saying(known) || !said.insert(known.name).second) return;
   Finding& f = s.add(rule("PT603"), node, Confidence::Certain, name);
   f.suggestion = known.alternative;
-  const Bilingual status = describe(known.status);
-  f.message.en = fmt::format("{}: {}{}{}{}", known.name, status.en, known.note.en.empty() ? "" : "; ", known.note.en,
-                             known.alternative.empty() ? "" : fmt::format("; take {}", known.alternative));
-  f.message.zh = fmt::format("{}：{}{}{}{}", known.name, status.zh, known.note.zh.empty() ? "" : "；", known.note.zh,
-                             known.alternative.empty() ? "" : fmt::format("；可使用 {}", known.alternative));
+  f.message = {sentence(known, known.name, Language::en), sentence(known, known.name, Language::zh)};
 }
 
 void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool called, const Facts& facts) {
@@ -239,6 +218,7 @@ void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool c
 void facts(Sites& s, const Facts& known) {
   const syntax::Tree& tree = s.tree();
   std::unordered_set<std::string_view> framework, packages, said;
+  std::vector<std::pair<NodeId, std::string>> parties;
   for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
     for (const auto& [name, bindings] : s.module.scopes()[scope].names)
       for (const names::Binding& b : bindings) {
@@ -251,9 +231,11 @@ void facts(Sites& s, const Facts& known) {
           framework.insert(name);
         } else if (const ThirdParty party = lookup_third_party(v.name); worth_saying(party)) {
           packages.insert(name);
-          third_party(s, b.node, v.name, said);
+          parties.emplace_back(b.node, v.name);
         }
       }
+  std::sort(parties.begin(), parties.end());  // said where it is imported first
+  for (const auto& [node, name] : parties) third_party(s, node, name, said);
   if (framework.empty() && packages.empty()) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
     if (tree.kind(id) != Kind::Identifier) continue;

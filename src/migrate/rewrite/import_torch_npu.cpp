@@ -9,7 +9,9 @@ namespace updraft::migrate::rewrite {
 
 void import_torch_npu(Sites& s, Confidence least) {
   const syntax::Tree& tree = s.tree();
-  const bool needed = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) { return f.applied; });
+  const bool needed = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
+    return f.applied && f.api != "nvidia-smi";  // a program of its own
+  });
   if (!needed || first_import(s, "torch_npu") != kNone) return;
   const NodeId chosen = first_import(s, "torch");
   if (chosen == kNone || s.kept(chosen)) return;

@@ -1,5 +1,7 @@
 #include "migrate/rewrite/insert_import.h"
 
+#include "migrate/rewrite/strings.h"
+
 namespace updraft::migrate::rewrite {
 namespace {
 
@@ -66,9 +68,7 @@ Edit insert_line(const syntax::Tree& tree, NodeId statement, std::string_view li
 NodeId first_statement(const syntax::Tree& tree) {
   bool first = true;
   for (NodeId id : tree.children(0)) {
-    const bool docstring = first && tree.kind(id) == Kind::ExpressionStatement &&
-                           (tree.kind(tree.child(id, std::size_t{0})) == Kind::String ||
-                            tree.kind(tree.child(id, std::size_t{0})) == Kind::ConcatenatedString);
+    const bool docstring = first && is_literal_statement(tree, id);
     first = false;
     if (!docstring && tree.kind(id) != Kind::FutureImport) return id;
   }

@@ -73,8 +73,11 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
                             Confidence least, const Extras& extras) {
   Sites s(module, rules, framework);
   s.about_torch = about_torch(s);
+  default_tensor_type(s);
   apis(s);
   members(s);
+  code_strings(s);
+  commands(s);
   values(s);
   environment(s);
   if (framework == "pytorch" && !extras.conversion) data_parallel(s);

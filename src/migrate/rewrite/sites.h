@@ -50,6 +50,12 @@ void apis(Sites& sites);
 void members(Sites& sites);
 /// Strings that are devices or backends; arguments of calls.
 void values(Sites& sites);
+/// torch.set_default_tensor_type of a CUDA type; before apis(), which would rename the type.
+void default_tensor_type(Sites& sites);
+/// Strings that are evaluated as code.
+void code_strings(Sites& sites);
+/// Programs that are started: nvidia-smi.
+void commands(Sites& sites);
 /// Names of environment variables.
 void environment(Sites& sites);
 /// Inserts `import torch_npu` where what is applied needs it.

@@ -261,6 +261,46 @@ bool keyed_by_device(const syntax::Tree& tree, NodeId dictionary, rules::Value v
   return asked;
 }
 
+/// Whether a dictionary is a table of devices: {"gpu": "cuda", "host": "cpu"}. Its keys are labels; where one of them
+/// says device, they are fields.
+bool table_of_devices(const syntax::Tree& tree, NodeId dictionary) {
+  static constexpr std::array<std::string_view, 4> others = {"cpu", "mps", "xpu", "meta"};
+  bool other = false;
+  for (NodeId pair : tree.children(dictionary)) {
+    const NodeId key = tree.child(pair, Field::Key), value = tree.child(pair, Field::Value);
+    const NodeId content = tree.kind(value) == Kind::String ? first_content(tree, value) : kNone;
+    if (content == kNone || names_device(tree.text(key))) return false;
+    const std::string_view text = tree.text(content);
+    const bool known = std::find(others.begin(), others.end(), text) != others.end();
+    if (!known && !text.starts_with("cuda")) return false;
+    other = other || known;
+  }
+  return other;
+}
+
+/// case "cuda" | "mps":, case torch.device(type="cuda"): by what is matched, or by the other cases.
+Context pattern(const Sites& s, NodeId literal, NodeId clause, rules::Value value) {
+  const syntax::Tree& tree = s.tree();
+  for (NodeId mine = literal, up = tree.parent(literal); up != clause; mine = up, up = tree.parent(up)) {
+    const NodeId first = tree.child(up, std::size_t{0});  // type="cuda" within a class's pattern
+    if (tree.kind(first) == Kind::Identifier && first != mine && tree.text(up).find('=') != std::string_view::npos &&
+        tree.text(up).find('(') == std::string_view::npos)
+      return {"comparison",
+              tree.text(first) == "type" || says(tree.text(first), value) ? Confidence::Likely : Confidence::Review};
+  }
+  NodeId match = tree.parent(clause);
+  if (tree.kind(match) == Kind::Block) match = tree.parent(match);
+  const NodeId subject = tree.child(match, Field::Subject);
+  const std::string name = last_name(tree, subject);
+  if (says(name, value)) return {"comparison", Confidence::Likely};
+  if (name == "type" && tree.kind(subject) == Kind::Attribute &&
+      says(last_name(tree, tree.child(subject, Field::Object)), value))
+    return {"comparison", Confidence::Certain};
+  for (NodeId n = match; match != kNone && n < tree[match].last; ++n)
+    if (tree.kind(n) == Kind::CasePattern && has_peer(tree, n, value)) return {"comparison", Confidence::Likely};
+  return {"comparison", Confidence::Review};
+}
+
 }  // namespace
 
 bool names_device(std::string_view name) noexcept {
@@ -280,6 +320,12 @@ bool is_docstring(const syntax::Tree& tree, NodeId literal) {
   NodeId up = tree.parent(literal);
   while (tree.kind(up) == Kind::ConcatenatedString || tree.kind(up) == Kind::Parenthesized) up = tree.parent(up);
   return tree.kind(up) == Kind::ExpressionStatement;
+}
+
+bool is_literal_statement(const syntax::Tree& tree, NodeId statement) {
+  if (tree.kind(statement) != Kind::ExpressionStatement) return false;
+  const Kind kind = tree.kind(tree.child(statement, std::size_t{0}));
+  return kind == Kind::String || kind == Kind::ConcatenatedString;
 }
 
 namespace {
@@ -325,6 +371,7 @@ bool has_twin(const syntax::Tree& tree, NodeId statement) {
 }  // namespace
 
 bool npu_has_its_own(const syntax::Tree& tree, NodeId node) {
+  if (!tree.says_npu()) return false;  // most sources; a table of devices may have very many neighbours
   const auto speaks = [&](NodeId part) {
     for (NodeId n = part; part != kNone && n < tree[part].last; ++n) {
       if (tree.kind(n) == Kind::Identifier && tree.text(n).find("npu") != std::string_view::npos) return true;
@@ -430,6 +477,9 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
   if (of_literal_type(tree, literal, value)) return {"conditional", Confidence::Likely};
   if (tree.kind(tree.parent(literal)) == Kind::List && follows_option(tree, tree.parent(literal), literal, value))
     return {"option", Confidence::Likely};
+  if (const NodeId within = tree.ancestor(literal, Kind::CasePattern); within != kNone)
+    if (const NodeId clause = tree.ancestor(within, Kind::Case); clause != kNone)
+      return pattern(s, literal, clause, value);
   NodeId mine = literal;
   bool peer = false;
   for (NodeId up = tree.parent(mine); up != kNone; mine = up, up = tree.parent(up)) {
@@ -489,7 +539,10 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
         if (value == rules::Value::Backend && has_peer(tree, dictionary, value))
           return {"conditional", Confidence::Likely};
         const NodeId text = tree.kind(key) == Kind::String ? first_content(tree, key) : kNone;
-        return {"named", text != kNone && says(tree.text(text), value) ? Confidence::Likely : Confidence::Review};
+        return {"named", (text != kNone && says(tree.text(text), value)) ||
+                                 (value == rules::Value::Device && table_of_devices(tree, dictionary))
+                             ? Confidence::Likely
+                             : Confidence::Review};
       }
       case Kind::Return: {
         const NodeId function = tree.ancestor(up, Kind::Function);
@@ -498,9 +551,6 @@ Context context(const Sites& s, NodeId literal, rules::Value value) {
                 : peer ? "conditional"
                        : "other",
                 named || peer ? Confidence::Likely : Confidence::Review};
-      }
-      case Kind::CasePattern: {
-        return {"comparison", Confidence::Likely};
       }
       default: return {peer ? "conditional" : "other", peer ? Confidence::Likely : Confidence::Review};
     }

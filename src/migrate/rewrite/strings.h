@@ -18,6 +18,8 @@ bool names_device(std::string_view name) noexcept;
 bool names_backend(std::string_view name) noexcept;
 /// A literal that stands alone as a statement.
 bool is_docstring(const syntax::Tree& tree, NodeId literal);
+/// A statement that is nothing but a literal: a docstring, where it is the first.
+bool is_literal_statement(const syntax::Tree& tree, NodeId statement);
 
 /// Whether the code around a place has a branch, or an entry, for the NPU already: ["cuda", "npu"], or an if whose
 /// other branch asks for it.

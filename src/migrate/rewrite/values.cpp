@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "migrate/rewrite/sites.h"
@@ -175,11 +176,33 @@ class Values {
         case Kind::Tuple:
           for (NodeId item : tree_.children(id)) mark(item, rule, confidence);
           break;
+        case Kind::Subscript: entries(id, rule, confidence); break;
         case Kind::Identifier: parameter(id, rule, confidence); break;
         case Kind::Attribute:
           options_.try_emplace(std::string(tree_.text(tree_.child(id, Field::Attribute))), Sink{&rule, confidence});
           break;
         default: break;
+      }
+    }
+  }
+
+  /// DEVICES = {"gpu": "cuda"}; x.to(DEVICES["gpu"]): the entry that is asked for, all where that is computed.
+  void entries(NodeId subscript, const rules::Rule& rule, Confidence confidence) {
+    const NodeId key = tree_.child(subscript, Field::Subscript);
+    std::string wanted;
+    const bool known = s_.module.plain_string(key, wanted);
+    std::vector<NodeId> found;
+    s_.module.sources(tree_.child(subscript, Field::Value), found);
+    for (NodeId id : found) {
+      const Kind kind = tree_.kind(id);
+      if ((kind == Kind::List || kind == Kind::Tuple) && containers_.insert(id).second)
+        for (NodeId item : tree_.children(id)) mark(item, rule, lower(confidence, Confidence::Likely));
+      if (kind != Kind::Dictionary) continue;
+      for (NodeId pair : tree_.children(id)) {
+        std::string name;
+        if (tree_.kind(pair) != Kind::Pair) continue;
+        if (!known || (s_.module.plain_string(tree_.child(pair, Field::Key), name) && name == wanted))
+          mark(tree_.child(pair, Field::Value), rule, lower(confidence, Confidence::Likely));
       }
     }
   }
@@ -206,6 +229,31 @@ class Values {
     }
   }
 
+  /// Calls of x.NAME(…), in order.
+  const std::vector<NodeId>& calls_by_attribute(std::string_view name) {
+    if (!by_attribute_) {
+      by_attribute_.emplace();
+      for (NodeId call = 0; call < tree_.size(); ++call)
+        if (const NodeId callee = tree_.child(call, Field::Function);
+            tree_.kind(call) == Kind::Call && tree_.kind(callee) == Kind::Attribute)
+          (*by_attribute_)[tree_.text(tree_.child(callee, Field::Attribute))].push_back(call);
+    }
+    return (*by_attribute_)[name];
+  }
+
+  /// Calls of NAME(…) that mean this function or class of the project, in order.
+  const std::vector<NodeId>& calls_by_name(const std::string& id) {
+    if (!by_name_) {
+      by_name_.emplace();
+      for (NodeId call = 0; call < tree_.size(); ++call) {
+        const NodeId callee = tree_.kind(call) == Kind::Call ? tree_.child(call, Field::Function) : kNone;
+        if (tree_.kind(callee) != Kind::Identifier) continue;
+        if (const Value value = s_.module.value(callee); value.own) (*by_name_)[value.name].push_back(call);
+      }
+    }
+    return (*by_name_)[id];
+  }
+
   void callers() {
     const auto wanted = std::exchange(fresh_parameters_, {});
     const std::string here = s_.module.path() + "#";
@@ -218,24 +266,15 @@ class Values {
       const std::string id =
           here +
           std::string(method && own_name == "__init__" ? tree_.text(tree_.child(scope.node, Field::Name)) : own_name);
-      for (NodeId call = 0; call < tree_.size(); ++call) {
-        if (tree_.kind(call) != Kind::Call) continue;
-        const NodeId callee = tree_.child(call, Field::Function);
-        std::vector<std::string> parameters = all;
-        if (method && !parameters.empty()) parameters.erase(parameters.begin());  // self
-        if (method && own_name != "__init__") {
-          if (tree_.kind(callee) != Kind::Attribute || tree_.text(tree_.child(callee, Field::Attribute)) != own_name)
-            continue;
-          const Value owner = s_.module.value(tree_.child(callee, Field::Object));
+      const bool by_attribute = method && own_name != "__init__";
+      std::vector<std::string> parameters = all;
+      if (method && !parameters.empty()) parameters.erase(parameters.begin());  // self
+      for (const NodeId call : by_attribute ? calls_by_attribute(own_name) : calls_by_name(id)) {
+        if (by_attribute) {
+          const Value owner = s_.module.value(tree_.child(tree_.child(call, Field::Function), Field::Object));
           if (owner.what != What::Instance ||
               owner.name != here + std::string(tree_.text(tree_.child(scope.node, Field::Name))))
             continue;
-        } else {
-          const std::string_view called =
-              tree_.kind(callee) == Kind::Identifier ? tree_.text(callee) : std::string_view{};
-          if (called.empty()) continue;
-          const Value value = s_.module.value(callee);
-          if (!value.own || value.name != id) continue;
         }
         for (NodeId argument : tree_.children(tree_.child(call, Field::Arguments)))
           if (names::Module::parameter(tree_, argument, parameters) == name)
@@ -305,7 +344,30 @@ class Values {
       s_.add(*rule, id, confidence).edits = std::move(edits);
       return;
     }
-    path(id);
+    if (!member(id)) path(id);
+  }
+
+  /// getattr(x, "is_cuda", False): a member that a rule renames, by a name that only torch has.
+  bool member(NodeId id) {
+    const NodeId list = tree_.parent(id), call = tree_.parent(list);
+    std::string name;
+    if (tree_.kind(list) != Kind::ArgumentList || tree_.kind(call) != Kind::Call ||
+        tree_.child(list, std::size_t{1}) != id || !s_.module.plain_string(id, name))
+      return false;
+    const std::string_view callee = tree_.text(tree_.child(call, Field::Function));
+    if (callee != "getattr" && callee != "hasattr") return false;
+    for (const rules::Rule* rule : s_.rules.members(name)) {
+      if (!s_.applies(*rule) || rule->to.empty() || name.find("is_") != 0) continue;
+      const Value owner = s_.module.value(tree_.child(list, std::size_t{0}));
+      const bool unclear = (owner.own && !owner.name.empty()) || !s_.about_torch || npu_has_its_own(tree_, id);
+      s_.done[id] = true;
+      if (s_.kept(id)) return true;
+      Finding& f = s_.add(*rule, id, unclear ? Confidence::Review : Confidence::Likely, "." + name);
+      for (NodeId c : tree_.children(id))
+        if (tree_.kind(c) == Kind::StringContent) f.edits.push_back(s_.replace(c, rule->to));
+      return true;
+    }
+    return false;
   }
 
   /// request.param == "cuda", where torch.device(request.param) is asked for elsewhere.
@@ -317,12 +379,14 @@ class Values {
     return false;
   }
 
-  /// "torch.cuda.FloatTensor", patch("torch.cuda.is_available")
+  /// "torch.cuda.FloatTensor", patch("torch.cuda.is_available"), patch("package.model.torch.cuda.is_available")
   void path(NodeId id) {
     std::string text;
-    if (!s_.module.plain_string(id, text) || !text.starts_with("torch.") ||
-        text.find_first_of(" \t\n(") != std::string::npos)
-      return;
+    if (!s_.module.plain_string(id, text) || text.find_first_of(" \t\n(/\\") != std::string::npos) return;
+    const std::size_t start = text.starts_with("torch.") ? 0 : text.find(".torch.cuda.") + 1;  // npos + 1 is 0
+    if (start == 0 && !text.starts_with("torch.")) return;
+    if (start > 0 && !patches(id)) return;
+    text.erase(0, start);
     const rules::Rule* api = s_.rules.api(text);
     const rules::Rule* rule = s_.rules.string(rules::Value::Device, "path");
     if (!api || !rule || !s_.applies(*api) || api->category != Category::Change || s_.kept(id)) return;
@@ -334,11 +398,21 @@ class Values {
     // only the part that differs
     std::size_t same = 0;
     while (same < r.from.size() && same < r.to.size() && r.from[same] == r.to[same]) ++same;
-    const std::uint32_t begin = tree_[content].begin;
+    const std::uint32_t begin = tree_[content].begin + static_cast<std::uint32_t>(start);
     s_.add(*rule, id, Confidence::Likely, text).edits = {{begin + static_cast<std::uint32_t>(same),
                                                           begin + static_cast<std::uint32_t>(r.from.size()),
                                                           r.to.substr(same)}};
     s_.done[id] = true;
+  }
+
+  /// The argument of mock.patch(…), monkeypatch.setattr(…): a path to what is replaced.
+  bool patches(NodeId id) const {
+    const NodeId list = tree_.parent(id);
+    if (tree_.kind(list) != Kind::ArgumentList || tree_.child(list, std::size_t{0}) != id) return false;
+    const NodeId callee = tree_.child(tree_.parent(list), Field::Function);
+    const std::string_view name =
+        tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+    return name == "patch" || name == "setattr" || name == "delattr";
   }
 
   Sites& s_;
@@ -349,6 +423,8 @@ class Values {
   std::map<std::string, Sink> options_;
   std::map<std::pair<NodeId, std::string>, Sink> parameters_;
   std::vector<std::pair<NodeId, std::string>> fresh_parameters_;
+  std::optional<std::unordered_map<std::string_view, std::vector<NodeId>>> by_attribute_;
+  std::optional<std::unordered_map<std::string, std::vector<NodeId>>> by_name_;
 };
 
 }  // namespace

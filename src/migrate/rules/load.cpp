@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <utility>
 
 #include "base/error.h"
 #include "migrate/rules/rule.h"
+#include "migrate/support/variables.h"
 
 namespace updraft::migrate::rules {
 namespace {
@@ -25,7 +27,11 @@ class Reader {
       fail(root["framework"], "framework is pytorch or tensorflow, not " + framework);
     if (!root["rules"] || !root["rules"].IsSequence()) fail(root, "rules: a list is wanted");
     std::vector<Rule> rules;
-    for (const auto& node : root["rules"]) rules.push_back(one(node, framework));
+    for (const auto& node : root["rules"]) {
+      Rule rule = one(node, framework);
+      if (rule.match == Match::Environment && !rule.table.empty()) of_variables(rule, rules);
+      else rules.push_back(std::move(rule));
+    }
     return rules;
   }
 
@@ -80,14 +86,16 @@ class Reader {
 
   Rule one(const YAML::Node& node, const std::string& framework) const {
     if (!node.IsMap()) fail(node, "a rule is a mapping");
-    only(node, {"id", "match", "name", "except", "to", "table", "exact", "call", "parameter", "position", "value",
-                "literal", "absent", "context", "category", "confidence", "reason", "suggestion", "examples"});
+    only(node, {"id",      "match",     "name",       "except",   "to",         "table",   "exact",
+                "call",    "arguments", "parameter",  "position", "value",      "literal", "absent",
+                "context", "category",  "confidence", "reason",   "suggestion", "examples"});
     Rule rule;
     rule.framework = framework;
     rule.source = fmt::format("{}:{}", source_, node.Mark().line + 1);
     rule.id = text(node["id"], "id");
-    rule.match = choice<Match>(node["match"], "match",
-                               std::array{"api", "member", "argument", "keyword", "environment", "import", "string"});
+    rule.match =
+        choice<Match>(node["match"], "match",
+                      std::array{"api", "member", "argument", "keyword", "environment", "import", "string", "command"});
     rule.names = list(node["name"], "name");
     rule.except = list(node["except"], "except");
     if (node["to"]) rule.to = text(node["to"], "to");
@@ -98,6 +106,9 @@ class Reader {
     if (node["position"]) try {
         rule.position = node["position"].as<int>();
       } catch (const YAML::Exception&) { fail(node["position"], "position: a number from 0 is wanted"); }
+    if (node["arguments"]) try {
+        rule.arguments = node["arguments"].as<int>();
+      } catch (const YAML::Exception&) { fail(node["arguments"], "arguments: a number from 0 is wanted"); }
     if (node["value"])
       rule.value = choice<Value>(node["value"], "value", std::array{"none", "device", "backend", "literal"});
     if (node["literal"]) rule.literal = text(node["literal"], "literal");
@@ -129,21 +140,45 @@ class Reader {
     return rule;
   }
 
+  /// One rule for each row of support/data/variables.tsv: those with a replacement for a rule that changes, the rest
+  /// for one that reports. The first has the examples.
+  static void of_variables(const Rule& rule, std::vector<Rule>& rules) {
+    const bool changes = rule.category == Category::Change;
+    std::vector<Example> examples = rule.examples;
+    for (const Variable& row : known_variables()) {
+      if (row.replacement.empty() == changes) continue;
+      Rule one = rule;
+      one.names = {std::string(row.name)};
+      one.to = row.replacement;
+      if (changes) one.confidence = row.confidence;
+      const std::string_view shown = row.name.substr(0, row.name.find('*'));
+      one.message = {sentence(row, shown, Language::en), sentence(row, shown, Language::zh)};
+      one.examples = std::exchange(examples, {});
+      rules.push_back(std::move(one));
+    }
+  }
+
   void check(const YAML::Node& node, const Rule& rule) const {
+    if (!rule.table.empty() &&
+        (rule.table == "torch_cuda" ? rule.match != Match::Api
+                                    : rule.table != "variables" || rule.match != Match::Environment))
+      fail(node, "the tables are torch_cuda, for match: api, and variables, for match: environment");
+    if (rule.table == "variables") return;
     if (rule.match != Match::String && rule.names.empty()) fail(node, "name is missing");
     if (rule.match == Match::String &&
         (rule.context.empty() || (rule.value != Value::Device && rule.value != Value::Backend)))
       fail(node, "a rule on strings needs a context, and value: device or backend");
     if (rule.match == Match::Argument && rule.parameter.empty())
       fail(node, "a rule on arguments needs the parameter's name");
+    if (rule.arguments >= 0 && rule.match != Match::Api) fail(node, "arguments is for rules on APIs");
+    if (rule.match == Match::Command && !rule.to.empty()) fail(node, "a rule on commands only reports: it has no to");
     if (!rule.absent.empty() && rule.match != Match::Argument) fail(node, "absent is for rules on arguments");
     if ((rule.match == Match::Argument || rule.match == Match::Keyword) && rule.value == Value::None)
       fail(node, "value is missing: device, backend or literal");
-    if (!rule.table.empty() && (rule.table != "torch_cuda" || rule.match != Match::Api))
-      fail(node, "the only table is torch_cuda, for match: api");
     if (rule.value == Value::Literal && (rule.literal.empty() || rule.to.empty()))
       fail(node, "value: literal needs literal and to");
-    const bool writes = rule.match == Match::Api || rule.match == Match::Member || rule.match == Match::Environment;
+    const bool writes = rule.match == Match::Api || rule.match == Match::Member || rule.match == Match::Environment ||
+                        rule.match == Match::Command;
     if (writes && rule.category == Category::Change && rule.to.empty() && rule.table.empty())
       fail(node, "a rule that changes needs to; one that reports needs another category");
     if (rule.category != Category::Change && !rule.to.empty()) fail(node, "a rule with to has the category change");

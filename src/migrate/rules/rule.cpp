@@ -14,8 +14,8 @@ std::string last_of(const std::string& name) { return name.substr(name.rfind('.'
 /// everywhere, cpp_extension is not.
 std::string telling_part(const std::string& name) {
   std::string last = last_of(name);
-  for (std::string_view common :
-       {"load", "gather", "scatter", "reduce", "broadcast", "replicate", "schedule", "profile", "comm"})
+  for (std::string_view common : {"load", "gather", "scatter", "reduce", "broadcast", "replicate", "schedule",
+                                  "profile", "comm", "is_available", "version", "is_built"})
     if (last == common && last.size() < name.size()) return last_of(name.substr(0, name.size() - last.size() - 1));
   return last;
 }
@@ -51,8 +51,10 @@ void RuleSet::add(std::vector<Rule> rules) {
 }
 
 void RuleSet::index() {
-  for (Index* i : {&apis_, &members_, &arguments_, &keywords_, &environment_, &imports_, &strings_}) i->clear();
+  for (Index* i : {&apis_, &members_, &arguments_, &keywords_, &environment_, &imports_, &strings_, &commands_})
+    i->clear();
   names_.clear();
+  beginnings_.clear();
   for (const Rule& rule : rules_) {
     if (rule.match == Match::String) strings_[rule.context].push_back(&rule);
     for (const std::string& name : rule.names) {
@@ -64,8 +66,12 @@ void RuleSet::index() {
         case Match::Member: members_[name].push_back(&rule); break;
         case Match::Argument: arguments_[last_of(name)].push_back(&rule); break;
         case Match::Keyword: keywords_[name].push_back(&rule); break;
-        case Match::Environment: environment_[name].push_back(&rule); break;
+        case Match::Environment:
+          if (name.ends_with('*') && !environment_.contains(name)) beginnings_.push_back(name);
+          environment_[name].push_back(&rule);
+          break;
         case Match::Import: imports_[name].push_back(&rule); break;
+        case Match::Command: commands_[name].push_back(&rule); break;
         case Match::String: break;
       }
     }
@@ -76,6 +82,16 @@ const RuleSet::Found& RuleSet::find(const Index& index, std::string_view key) no
   static const Found none;
   const auto found = index.find(std::string(key));
   return found == index.end() ? none : found->second;
+}
+
+const RuleSet::Found& RuleSet::environment(std::string_view name) const noexcept {
+  const Found& exact = find(environment_, name);
+  if (!exact.empty()) return exact;
+  for (const std::string& beginning : beginnings_) {
+    const std::string_view stem = std::string_view(beginning).substr(0, beginning.size() - 1);
+    if (name.starts_with(stem) && name.size() > stem.size()) return find(environment_, beginning);
+  }
+  return exact;
 }
 
 const Rule* RuleSet::string(Value value, std::string_view context) const noexcept {
@@ -106,14 +122,18 @@ Triggers RuleSet::triggers(std::string_view framework) const {
     if (!rule.framework.empty() && rule.framework != framework) continue;
     switch (rule.match) {
       case Match::Api:
-        for (const std::string& name : rule.names) words.names.push_back(telling_part(name));
+        for (const std::string& name : rule.names)
+          // re.compile is everywhere: whole, by its usual name
+          if (last_of(name) == "compile") words.anywhere.push_back(name);
+          else words.names.push_back(telling_part(name));
         break;
+      case Match::Command: words.names.insert(words.names.end(), rule.names.begin(), rule.names.end()); break;
       case Match::Member:
       case Match::Import:
         for (const std::string& name : rule.names) words.names.push_back(last_of(name));
         break;
       case Match::Environment:
-        for (const std::string& name : rule.names) words.anywhere.push_back(last_of(name));
+        for (const std::string& name : rule.names) words.anywhere.push_back(name.substr(0, name.find('*')));
         break;
       case Match::Argument:
       case Match::Keyword:

@@ -17,7 +17,8 @@ enum class Match : std::uint8_t {
   Keyword,      ///< NAME=value of any call
   Environment,  ///< an environment variable in os.environ and the like
   Import,       ///< a package is imported
-  String        ///< a device or backend in a context of its own
+  String,       ///< a device or backend in a context of its own
+  Command       ///< a program that a string, or a list of strings, starts
 };
 
 enum class Value : std::uint8_t { None, Device, Backend, Literal };
@@ -32,12 +33,14 @@ struct Rule {
   std::string id;
   std::string framework;  ///< pytorch or tensorflow
   Match match = Match::Api;
-  std::vector<std::string> names;
+  std::vector<std::string> names;   ///< Environment: a trailing * stands for any end
   std::vector<std::string> except;  ///< names (or what stands under them) that are left alone
   std::string to;
   std::string table;   ///< Api: torch_cuda: every name under `name` by support/data/torch_cuda.tsv
+                       ///< Environment: variables: was made from a row of support/data/variables.tsv
   bool exact = false;  ///< Api: the name itself, nothing under it
   Call call = Call::Any;
+  int arguments = -1;     ///< Api: only calls of so many arguments; -1: any use
   std::string parameter;  ///< Argument
   int position = -1;      ///< Argument: from 0; -1: keyword only
   Value value = Value::None;
@@ -74,8 +77,9 @@ class RuleSet {
   const Found& members(std::string_view name) const noexcept { return find(members_, name); }
   const Found& arguments(std::string_view last) const noexcept { return find(arguments_, last); }
   const Found& keywords(std::string_view name) const noexcept { return find(keywords_, name); }
-  const Found& environment(std::string_view name) const noexcept { return find(environment_, name); }
+  const Found& environment(std::string_view name) const noexcept;
   const Found& imports(std::string_view package) const noexcept { return find(imports_, package); }
+  const Found& commands(std::string_view program) const noexcept { return find(commands_, program); }
   const Rule* string(Value value, std::string_view context) const noexcept;
   /// The rule on the longest part of a resolved name, exceptions heeded; null where none is.
   const Rule* api(std::string_view name) const noexcept;
@@ -87,8 +91,9 @@ class RuleSet {
   void index();
 
   std::vector<Rule> rules_;
-  Index apis_, members_, arguments_, keywords_, environment_, imports_, strings_;
+  Index apis_, members_, arguments_, keywords_, environment_, imports_, strings_, commands_;
   std::unordered_map<std::string, const Rule*> names_;
+  std::vector<std::string> beginnings_;  ///< of environment variables, with the *
 };
 
 /// From YAML (JSON is YAML) in our schema, or rules.json of the original tool. Throws Error with file, line, what was

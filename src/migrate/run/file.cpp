@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "migrate/replace.h"
 
 namespace updraft::migrate::run {
 namespace fs = std::filesystem;
@@ -33,16 +34,6 @@ class File {
   fs::path path_;
   int fd_;
 };
-
-void put(const File& file, const char* data, std::size_t size) {
-  while (size > 0) {
-    const ssize_t n = ::write(file.fd(), data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) file.fail("cannot be written");
-    data += n;
-    size -= static_cast<std::size_t>(n);
-  }
-}
 
 mode_t mode_of(const File& file) {
   struct stat status {};
@@ -74,21 +65,8 @@ std::string read_file(const fs::path& path) {
 void replace_file(const fs::path& path, std::string_view text, const fs::path& like) {
   struct stat status {};
   const mode_t mode = ::stat(like.c_str(), &status) == 0 ? status.st_mode & 07777 : 0644;
-  fs::path partial = path;
-  partial += ".updraft-" + std::to_string(::getpid());
-  try {
-    const File file(partial, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    put(file, text.data(), text.size());
-    if (::fchmod(file.fd(), mode) != 0) file.fail("cannot be given its mode");
-  } catch (...) {
-    ::unlink(partial.c_str());
-    throw;
-  }
-  if (::rename(partial.c_str(), path.c_str()) != 0) {
-    const int why = errno;
-    ::unlink(partial.c_str());
-    throw Error(code::kAclInvalidFile, "{} cannot be written: {}", path.string(), std::strerror(why));
-  }
+  if (const int error = replace_whole(path, text, mode); error != 0)
+    throw Error(code::kAclInvalidFile, "{} cannot be written: {}", path.string(), std::strerror(error));
 }
 
 void copy_file(const fs::path& from, const fs::path& to) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/builtin.h"
 #include "migrate/run/file.h"
+#include "migrate/run/rule_texts.h"
 #include "migrate/run/walk.h"
 #include "migrate/source/edit.h"
 #include "migrate/source/words.h"
@@ -75,8 +77,7 @@ class Run {
         threads_(options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {
     load_rules(options, rules_);
     const rules::Triggers triggers = rules_.triggers(options.framework);
-    words_.emplace(triggers.anywhere);
-    names_.emplace(triggers.names);
+    words_.emplace(triggers.anywhere, triggers.names);
     chosen_ = {options.specify_device, options.similar, options.mixed_precision, options.affine_model};
     if (options.framework == "pytorch") {
       facts_.emplace();
@@ -92,6 +93,8 @@ class Run {
     for (const Entry& e : tree_.entries)
       if (e.kind == FileKind::Python) python.push_back(e.path);
     project_.emplace([this](const std::string& path) { return text_of(path); }, python);
+    begun_ = std::vector<std::atomic<bool>>(tree_.entries.size());
+    project_->keep([this](const std::string& path) { return waits(path); });
     look();
     if (!options_.distributed_main.empty() && !options_.analysis) {
       conversion_.emplace(
@@ -107,6 +110,7 @@ class Run {
     result.request.input = options_.input.string();
     result.request.output = options_.mode == Mode::Copy ? options_.output.string() : "";
     result.request.version = options_.version;
+    result.request.partial = partial_;
     if (facts_) result.request.facts = kTorchVersions[facts_->version];
     result.request.product = options_.product;
     result.request.least = options_.least;
@@ -120,7 +124,7 @@ class Run {
       }
     std::vector<FileResult> files(tree_.entries.size());
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
-      if (wanted_[i]) files[i] = file(tree_.entries[i]);
+      if (wanted_[i]) files[i] = file(i);
       if (options_.progress) options_.progress(done_.fetch_add(1) + 1, tree_.entries.size());
     });
     for (FileResult& f : files)
@@ -132,6 +136,7 @@ class Run {
       f.findings.push_back(std::move(problem));
       result.files.push_back(std::move(f));
     }
+    result.rules = rule_texts(result.files, rules_);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   }
@@ -163,6 +168,7 @@ class Run {
     std::uintmax_t python_bytes = 0;
     for (const Entry& e : tree_.entries)
       if (e.kind == FileKind::Python) python_bytes += e.size;
+    partial_ = facts_ && !options_.analysis && !options_.automatic && python_bytes >= kSmallProject;
     std::mutex mutex;
     std::vector<std::string> suspects;
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
@@ -179,10 +185,10 @@ class Run {
       const std::string_view framework = options_.framework == "tensorflow" ? "tensorflow" : "torch";
       // every use of TensorFlow's names is reported, so that each of its scripts is parsed; advice by pattern is looked
       // for in all of a small project, and by an analysis
-      const bool all = options_.analysis || options_.framework == "tensorflow" || python_bytes < kSmallProject;
+      const bool all = options_.analysis || options_.framework == "tensorflow" || !partial_;
       wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
-                   words_->any(text) || names_->any_name(text) || wide(text) ||
-                   (facts_ && rewrite::facts_may_apply(text, *facts_)) || rewrite::options_may_apply(text, chosen_);
+                   words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
+                   rewrite::options_may_apply(text, chosen_);
       if (e.kind != FileKind::Python) return;
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
@@ -202,9 +208,21 @@ class Run {
     }
   }
 
-  FileResult file(const Entry& entry) const {
+  /// Whether a file is to be rewritten and nobody has begun to.
+  bool waits(const std::string& path) const {
+    const auto at = std::lower_bound(tree_.entries.begin(), tree_.entries.end(), path,
+                                     [](const Entry& e, const std::string& p) { return e.path < p; });
+    if (at == tree_.entries.end() || at->path != path) return false;
+    const auto i = static_cast<std::size_t>(at - tree_.entries.begin());
+    return wanted_[i] && !begun_[i];
+  }
+
+  FileResult file(std::size_t i) {
+    const Entry& entry = tree_.entries[i];
+    begun_[i] = true;
     try {
-      return rewritten(entry, read_file(tree_.root / entry.path));
+      std::unique_ptr<names::Source> parsed = project_->take(entry.path);
+      return rewritten(entry, parsed ? std::string() : read_file(tree_.root / entry.path), std::move(parsed));
     } catch (const std::exception& error) {  // whatever befalls one file does not stop the others
       FileResult f;
       f.path = entry.path;
@@ -215,20 +233,26 @@ class Run {
     }
   }
 
-  FileResult rewritten(const Entry& entry, std::string text) const {
+  /// `parsed`: what the project has of the file already, with its text.
+  FileResult rewritten(const Entry& entry, std::string text, std::unique_ptr<names::Source> parsed = nullptr) const {
     FileResult f;
     f.path = entry.path;
     f.kind = entry.kind;
-    if (wide(text)) {
+    if (wide(parsed ? parsed->text : text)) {
       f.failed = true;
       f.findings.push_back(failure("IO003", "the file is in UTF-16 or UTF-32; save it in UTF-8 and run again",
                                    "文件编码为 UTF-16 或 UTF-32；请另存为 UTF-8 后重新运行"));
       return f;
     }
     if (entry.kind == FileKind::Python) {
-      const names::Module module(entry.path, text, &*project_);
-      f.findings = python(module);
-      if (options_.analysis) f.uses = rewrite::uses_of(module, options_.framework);
+      if (!parsed) parsed = std::make_unique<names::Source>(std::move(text));
+      {
+        const names::Module module(entry.path, parsed->tree, &*project_);
+        f.findings = python(module);
+        if (options_.analysis) f.uses = rewrite::uses_of(module, options_.framework);
+        project_->note(module);
+      }
+      text = std::move(parsed->text);
     } else if (options_.framework == "pytorch" && !options_.automatic) {
       f.findings = text::file_findings(entry.path, text, [&](std::string_view source) {
         return python(names::Module(entry.path, source, &*project_));
@@ -259,13 +283,15 @@ class Run {
   const Options& options_;
   unsigned threads_;
   rules::RuleSet rules_;
-  std::optional<source::Words> words_, names_;
+  std::optional<source::Words> words_;
   std::optional<rewrite::Facts> facts_;
   rewrite::Chosen chosen_;
   Tree tree_;
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
+  bool partial_ = false;  // of a large project only files that have one of the rules' words are parsed
+  std::vector<std::atomic<bool>> begun_;  // a file's own turn
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::size_t> done_{0};
 };
@@ -324,6 +350,15 @@ void write_equivalents(const fs::path& folder, const ProjectResult& result) {
 
 }  // namespace
 
+/// run_distributed_npu.sh, where one card became several.
+static void write_launcher(const Options& options, const fs::path& root) {
+  if (options.distributed_main.empty()) return;
+  const fs::path launcher = root / "run_distributed_npu.sh";
+  replace_file(launcher, rewrite::distributed_launcher(options.distributed_main), launcher);
+  fs::permissions(launcher, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
+                  fs::perm_options::add);
+}
+
 void write_output(const Options& options, ProjectResult& result) {
   if (options.mode == Mode::Report) return;
   const bool one = fs::is_regular_file(options.input);
@@ -341,6 +376,7 @@ void write_output(const Options& options, ProjectResult& result) {
       }
     }
     write_equivalents(root, result);
+    write_launcher(options, root);
     return;
   }
   const Tree tree = walk(options.input);
@@ -376,12 +412,7 @@ void write_output(const Options& options, ProjectResult& result) {
                failed.push_back(e.path + ": " + problem.what());
              }
            });
-  if (!options.distributed_main.empty()) {
-    const fs::path launcher = options.output / "run_distributed_npu.sh";
-    replace_file(launcher, rewrite::distributed_launcher(options.distributed_main), launcher);
-    fs::permissions(launcher, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
-                    fs::perm_options::add);
-  }
+  write_launcher(options, options.output);
   for (const std::string& what : failed) {
     FileResult f;
     f.path = what.substr(0, what.find(": "));

@@ -10,23 +10,24 @@ namespace updraft::migrate::source {
 
 class Words {
  public:
-  explicit Words(const std::vector<std::string>& words);
+  /// `names` count only where they are whole identifiers, the others anywhere.
+  explicit Words(const std::vector<std::string>& anywhere, const std::vector<std::string>& names = {});
 
   /// Whether any of them stands in the text.
   bool any(std::string_view text) const noexcept;
-  /// Likewise, but only where a word is a whole identifier.
-  bool any_name(std::string_view text) const noexcept;
-  /// Which of them do, by their index; looks on until all have been seen.
+  /// Which of them do, by their index; looks on until all have been seen. Of words that count anywhere.
   std::vector<bool> all(std::string_view text) const;
 
  private:
+  /// Set in a transition into a state where words end.
+  static constexpr std::uint32_t kEnds = 1U << 31;
+
   std::array<std::uint8_t, 256> classes_{};  // bytes that no word has are one class, 0
-  std::size_t width_ = 1;
-  std::vector<std::uint32_t> next_;                // state × class → state
+  std::uint32_t width_ = 1;
+  std::vector<std::uint32_t> next_;                // row of a state + class → row of the next state
   std::vector<std::vector<std::uint32_t>> found_;  // words that end in a state
-  std::vector<bool> ends_;
   std::vector<std::size_t> lengths_;
-  std::size_t count_ = 0;
+  std::size_t anywhere_ = 0;  // how many of the words are no names
 };
 
 }  // namespace updraft::migrate::source

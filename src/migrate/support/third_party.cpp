@@ -1,8 +1,11 @@
 #include "migrate/support/third_party.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
+#include "migrate/source/bytes.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {
@@ -43,10 +46,13 @@ ThirdParty from(const Row& row) {
 /// One letter of a distribution's name as PEP 503 compares them, runs of -_. aside.
 char folded(char c) {
   if (c == '_' || c == '.') return '-';
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return source::lower(c);
 }
 
-bool same_distribution(std::string_view a, std::string_view b) {
+/// Is `b` the name `a`, or does it begin with it where `a` ends in *?
+bool is_distribution(std::string_view a, std::string_view b) {
+  const bool any = a.ends_with('*');
+  if (any) a.remove_suffix(1);
   size_t i = 0, j = 0;
   const auto skip_run = [](std::string_view text, size_t& at) {
     while (at + 1 < text.size() && folded(text[at]) == '-' && folded(text[at + 1]) == '-') ++at;
@@ -56,7 +62,7 @@ bool same_distribution(std::string_view a, std::string_view b) {
     skip_run(b, j);
     if (folded(a[i++]) != folded(b[j++])) return false;
   }
-  return i == a.size() && j == b.size();
+  return i == a.size() && (any || j == b.size());
 }
 
 }  // namespace
@@ -72,15 +78,35 @@ ThirdParty lookup_third_party(std::string_view name) {
 
 ThirdParty lookup_distribution(std::string_view distribution) {
   if (distribution.empty()) return {};
+  Row best;
+  size_t length = 0;  // of the pattern that fits; one without * is the name itself
   for (Row row = packages().first(); row; row = row.next())
     for (std::string_view rest = row.cell(kDistributions); !rest.empty();) {
       const std::string_view one = rest.substr(0, rest.find(','));
       rest.remove_prefix(one.size() < rest.size() ? one.size() + 1 : rest.size());
-      if (same_distribution(one, distribution)) return from(row);
+      if (!is_distribution(one, distribution)) continue;
+      if (!one.ends_with('*')) return from(row);
+      if (one.size() > length) {
+        best = row;
+        length = one.size();
+      }
     }
-  return {};
+  return best ? from(best) : ThirdParty{};
 }
 
 Bilingual describe(PackageStatus status) { return kStatuses[static_cast<size_t>(status)].second; }
+
+bool worth_saying(const ThirdParty& known) noexcept {
+  return known.listed && known.status != PackageStatus::works && known.status != PackageStatus::plain;
+}
+
+std::string sentence(const ThirdParty& known, std::string_view name, Language language) {
+  const bool zh = language == Language::zh;
+  std::string text = fmt::format("{}{}{}", name, zh ? "：" : ": ", describe(known.status).in(language));
+  if (const std::string_view note = known.note.in(language); !note.empty()) text.append(zh ? "；" : "; ").append(note);
+  if (!known.alternative.empty() && known.alternative != known.name)
+    text += fmt::format(fmt::runtime(zh ? "；可使用 {}" : "; take {}"), known.alternative);
+  return text;
+}
 
 }  // namespace updraft::migrate

@@ -1,6 +1,7 @@
 // What is known about third-party packages and their APIs on NPU: data/third_party.tsv.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "migrate/support/language.h"
@@ -30,9 +31,15 @@ struct ThirdParty {
 /// "apex.foo" apex's.
 ThirdParty lookup_third_party(std::string_view name);
 
-/// By the name of a distribution as requirements and setup files have it ("flash-attn", "Flash_Attn").
+/// By the name of a distribution as requirements and setup files have it ("flash-attn", "Flash_Attn"). The table's
+/// "nvidia-*" stands for all that begin so; a longer name wins.
 ThirdParty lookup_distribution(std::string_view distribution);
 
 Bilingual describe(PackageStatus status);
+
+/// Is there anything to do about it?
+bool worth_saying(const ThirdParty& known) noexcept;
+/// "NAME: works in part; NOTE; take ALTERNATIVE"
+std::string sentence(const ThirdParty& known, std::string_view name, Language language);
 
 }  // namespace updraft::migrate

@@ -11,17 +11,17 @@
 #include <stdexcept>
 #include <utility>
 
+#include "migrate/source/bytes.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {
 namespace {
 
+using source::is_digit;
 using support::Row;
 using support::Table;
 
 enum Column : size_t { kApi, kSince, kUntil, kMarks, kNpu, kLimits, kPage };
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct Version {
   int major = 0, minor = 0, patch = 0;

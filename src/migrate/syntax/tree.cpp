@@ -1,25 +1,19 @@
 #include "migrate/syntax/tree.h"
 
-#include <tree_sitter/api.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <unordered_map>
 
 #include "base/error.h"
-#include "migrate/syntax/pool.h"
-
-extern "C" const TSLanguage* tree_sitter_python(void);
+#include "migrate/syntax/grammar/parse.h"
 
 namespace updraft::migrate::syntax {
 namespace {
 
 /// The grammar's numbers as ours, looked up once.
 struct Grammar {
-  const TSLanguage* language = tree_sitter_python();
   std::vector<Kind> kinds;
   std::vector<Field> fields;
 
@@ -29,12 +23,11 @@ struct Grammar {
         UPDRAFT_MIGRATE_KINDS(UPDRAFT_MIGRATE_KIND)
 #undef UPDRAFT_MIGRATE_KIND
     };
-    kinds.resize(ts_language_symbol_count(language), Kind::Other);
-    for (std::uint32_t symbol = 0; symbol < kinds.size(); ++symbol) {
-      const auto id = static_cast<TSSymbol>(symbol);
-      if (ts_language_symbol_type(language, id) != TSSymbolTypeRegular) continue;
-      if (auto found = by_name.find(ts_language_symbol_name(language, id)); found != by_name.end())
-        kinds[symbol] = found->second;
+    kinds.resize(updraft_symbol_count(), Kind::Other);
+    for (std::size_t symbol = 0; symbol < kinds.size(); ++symbol) {
+      const char* name = updraft_symbol_name(static_cast<std::uint16_t>(symbol));
+      if (!name) continue;
+      if (auto found = by_name.find(name); found != by_name.end()) kinds[symbol] = found->second;
     }
     constexpr std::array<std::string_view, 27> names = {
         "",          "alias",    "alternative", "argument",     "arguments",
@@ -43,21 +36,23 @@ struct Grammar {
         "object",    "operator", "operators",   "parameters",   "return_type",
         "right",     "subject",  "subscript",   "superclasses", "type",
         "value",     "?"};
-    fields.resize(ts_language_field_count(language) + 1, Field::Other);
+    fields.resize(updraft_field_count() + 1, Field::Other);
     fields[0] = Field::None;
     for (std::size_t i = 1; i < fields.size(); ++i) {
-      const std::string_view name = ts_language_field_name_for_id(language, static_cast<TSFieldId>(i));
+      const std::string_view name = updraft_field_name(static_cast<std::uint16_t>(i));
       const auto found = std::find(names.begin() + 1, names.end(), name);
       if (found != names.end()) fields[i] = static_cast<Field>(found - names.begin());
     }
   }
 };
 
+/// Gives the parser's memory back where a thread ends.
+struct Memory {
+  ~Memory() { updraft_parse_done(); }
+};
+
 const Grammar& grammar() {
-  static const Grammar instance = [] {
-    use_pool();
-    return Grammar();
-  }();
+  static const Grammar instance;
   return instance;
 }
 
@@ -114,70 +109,43 @@ std::string readable(std::string_view text) {
 
 }  // namespace
 
-Tree::Tree(std::string_view text) : text_(text) {
+Tree::Tree(std::string_view text) : text_(text), says_npu_(text.find("npu") != std::string_view::npos) {
   if (text.size() > 0x7fffffff)
     throw Error(code::kAclInvalidParam, "a source of {} bytes is too long: 2 GiB at most", text.size());
   const Grammar& g = grammar();
-  thread_local const std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser = [&] {
-    std::unique_ptr<TSParser, decltype(&ts_parser_delete)> p(ts_parser_new(), ts_parser_delete);
-    ts_parser_set_language(p.get(), g.language);
-    return p;
-  }();
+  thread_local const Memory memory;
   const std::string mended = readable(text);
   const std::string_view source = mended.empty() ? text : mended;
-  const std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree(
-      ts_parser_parse_string(parser.get(), nullptr, source.data(), static_cast<std::uint32_t>(source.size())),
-      ts_tree_delete);
-  if (!tree) throw Error(code::kAclInternal, "the parser gave no tree");
+  if (!updraft_parse(source.data(), static_cast<std::uint32_t>(source.size())))
+    throw Error(code::kAclInternal, "the parser gave no tree");
 
   nodes_.reserve(text.size() / 6 + 16);
-  std::vector<NodeId> open;      // the path of named nodes
+  std::vector<NodeId> open;      // the path of nodes
   std::vector<NodeId> previous;  // last child that each of them has so far
-  std::vector<bool> entered;     // whether a level of the cursor is a named node
-  TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(tree.get()));
-  for (bool more = true; more;) {
-    const TSNode node = ts_tree_cursor_current_node(&cursor);
-    const bool keep = ts_node_is_named(node);
-    if (keep) {
-      Node n;
-      const TSSymbol symbol = ts_node_symbol(node);
-      n.kind = symbol < g.kinds.size() ? g.kinds[symbol] : Kind::Error;  // ERROR has the number 65535
-      n.field = g.fields[ts_tree_cursor_current_field_id(&cursor)];
-      n.begin = ts_node_start_byte(node);
-      n.end = ts_node_end_byte(node);
-      const auto id = static_cast<NodeId>(nodes_.size());
-      if (!open.empty()) {
-        n.parent = open.back();
-        (previous.back() == kNone ? nodes_[n.parent].first : nodes_[previous.back()].next) = id;
-        previous.back() = id;
-      }
-      if (n.kind == Kind::Error) errors_.push_back(id);
-      nodes_.push_back(n);
-    }
+  for (updraft_parsed_node node; updraft_parsed_next(&node);) {
+    for (; open.size() > node.level; open.pop_back(), previous.pop_back())
+      nodes_[open.back()].last = static_cast<NodeId>(nodes_.size());
+    const auto id = static_cast<NodeId>(nodes_.size());
     // a token that the parser made up: def f(:
-    if (ts_node_is_missing(node) && !nodes_.empty())
-      errors_.push_back(keep || open.empty() ? static_cast<NodeId>(nodes_.size() - 1) : open.back());
-    if (ts_tree_cursor_goto_first_child(&cursor)) {
-      entered.push_back(keep);
-      if (keep) {
-        open.push_back(static_cast<NodeId>(nodes_.size() - 1));
-        previous.push_back(kNone);
-      }
-      continue;
+    if (node.missing && (node.named || id > 0))
+      errors_.push_back(node.named ? id : open.empty() ? id - 1 : open.back());
+    if (!node.named) continue;
+    Node n;
+    n.kind = node.symbol < g.kinds.size() ? g.kinds[node.symbol] : Kind::Error;  // ERROR has the number 65535
+    n.field = g.fields[node.field];
+    n.begin = node.begin;
+    n.end = node.end;
+    if (!open.empty()) {
+      n.parent = open.back();
+      (previous.back() == kNone ? nodes_[n.parent].first : nodes_[previous.back()].next) = id;
+      previous.back() = id;
     }
-    if (keep) nodes_.back().last = static_cast<NodeId>(nodes_.size());
-    while (more && !ts_tree_cursor_goto_next_sibling(&cursor)) {
-      more = ts_tree_cursor_goto_parent(&cursor);
-      if (!more) break;
-      if (entered.back()) {
-        nodes_[open.back()].last = static_cast<NodeId>(nodes_.size());
-        open.pop_back();
-        previous.pop_back();
-      }
-      entered.pop_back();
-    }
+    if (n.kind == Kind::Error) errors_.push_back(id);
+    nodes_.push_back(n);
+    open.push_back(id);
+    previous.push_back(kNone);
   }
-  ts_tree_cursor_delete(&cursor);
+  for (const NodeId id : open) nodes_[id].last = static_cast<NodeId>(nodes_.size());
   lines_.push_back(0);
   for (std::size_t at = 0; (at = text.find('\n', at)) != std::string_view::npos;)
     lines_.push_back(static_cast<std::uint32_t>(++at));

@@ -128,6 +128,8 @@ class Tree {
   NodeId call_of(NodeId callee) const noexcept;
   bool inside(NodeId id, NodeId ancestor) const noexcept { return id >= ancestor && id < nodes_[ancestor].last; }
   const std::vector<NodeId>& errors() const noexcept { return errors_; }
+  /// Whether "npu" stands anywhere in the text.
+  bool says_npu() const noexcept { return says_npu_; }
   Position position(std::uint32_t offset) const noexcept;
 
   /// Children without comments: for (NodeId child : tree.children(id))
@@ -139,6 +141,7 @@ class Tree {
   std::vector<Node> nodes_;
   std::vector<NodeId> errors_;
   std::vector<std::uint32_t> lines_;  // offset at which each line begins
+  bool says_npu_;
 };
 
 class Tree::Children {

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "migrate/text/config.h"
+#include "migrate/text/config/config.h"
 
 namespace updraft::migrate::text {
 namespace {

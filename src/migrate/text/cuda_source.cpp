@@ -6,11 +6,13 @@
 #include <string>
 #include <unordered_set>
 
+#include "migrate/source/bytes.h"
 #include "migrate/text/sheet.h"
-#include "migrate/text/variables.h"
 
 namespace updraft::migrate::text {
 namespace {
+
+using source::is_name_byte;
 
 struct Header {
   std::string_view prefix;  ///< of the path in #include
@@ -55,8 +57,6 @@ constexpr std::string_view kOperatorEn =
 constexpr std::string_view kOperatorZh =
     "自定义算子：需要 PrivateUse1 的实现（op-plugin，或调用 aclnn、Ascend C 的 TORCH_LIBRARY_IMPL）";
 
-bool is_name(char c) { return is_name_byte(c); }
-
 /// One pass over the source; comments and strings are passed over, except those that hold names of operators.
 class Scanner {
  public:
@@ -83,7 +83,7 @@ class Scanner {
       } else {
         line_start = false;
         if (c == '"' || c == '\'') literal();
-        else if (is_name(c)) word();
+        else if (is_name_byte(c)) word();
         else if (text_.substr(at_, 3) == "<<<") launch();
         else {
           if (c == '(')
@@ -175,7 +175,7 @@ class Scanner {
     std::size_t from = begin;
     while (from < end && std::isspace(static_cast<unsigned char>(text_[from]))) ++from;
     std::size_t stop = from;
-    while (stop < end && (is_name(text_[stop]) || text_[stop] == ':' || text_[stop] == '.')) ++stop;
+    while (stop < end && (is_name_byte(text_[stop]) || text_[stop] == ':' || text_[stop] == '.')) ++stop;
     if (stop == from) return;
     std::string name(text_.substr(from, stop - from));
     if (call == "Name" || (call == "impl" && !cuda_library_)) return;
@@ -203,7 +203,7 @@ class Scanner {
     ++at;
     blanks(at);
     std::size_t end = at;
-    while (end < text_.size() && is_name(text_[end])) ++end;
+    while (end < text_.size() && is_name_byte(text_[end])) ++end;
     const std::string_view first = text_.substr(at, end - at);
     in_library_ = true;
     in_pybind_ = macro == "PYBIND11_MODULE";
@@ -215,7 +215,7 @@ class Scanner {
       if (at < text_.size() && text_[at] == ',') ++at;
       blanks(at);
       std::size_t stop = at;
-      while (stop < text_.size() && is_name(text_[stop])) ++stop;
+      while (stop < text_.size() && is_name_byte(text_[stop])) ++stop;
       const std::string_view key = text_.substr(at, stop - at);
       cuda_library_ = key.find("CUDA") != std::string_view::npos;
     }
@@ -230,7 +230,7 @@ class Scanner {
     while (at < text_.size() && guard++ < 40) {
       blanks(at);
       std::size_t end = at;
-      while (end < text_.size() && is_name(text_[end])) ++end;
+      while (end < text_.size() && is_name_byte(text_[end])) ++end;
       if (end == at) {
         if (at < text_.size() && (text_[at] == '*' || text_[at] == '&' || text_[at] == ':')) {
           ++at;
@@ -275,7 +275,7 @@ class Scanner {
       while (end > 0 && std::isspace(static_cast<unsigned char>(text_[end - 1]))) --end;
     }
     std::size_t begin = end;
-    while (begin > 0 && is_name(text_[begin - 1]) && end - begin < 200) --begin;
+    while (begin > 0 && is_name_byte(text_[begin - 1]) && end - begin < 200) --begin;
     if (begin < end && launched_.insert(std::string(text_.substr(begin, end - begin))).second)
       add("TX404", begin, end, std::string(text_.substr(begin, end - begin)),
           "starts a CUDA kernel here (first of its launches)", "此处启动 CUDA 核函数（首次启动）");
@@ -284,7 +284,7 @@ class Scanner {
 
   void word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_name(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_name_byte(text_[at_])) ++at_;
     const std::string_view w = text_.substr(begin, at_ - begin);
     last_word_ = w;
     last_word_end_ = at_;
@@ -340,9 +340,9 @@ std::vector<Finding> cmake(std::string_view text) {
     const char c = text[at];
     if (c == '#') {
       at = std::min(text.find('\n', at), text.size());
-    } else if (is_name(c)) {
+    } else if (is_name_byte(c)) {
       const std::size_t begin = at;
-      while (at < text.size() && is_name(text[at])) ++at;
+      while (at < text.size() && is_name_byte(text[at])) ++at;
       std::string word(text.substr(begin, std::min<std::size_t>(at - begin, 80)));
       std::string lower = word;
       std::transform(lower.begin(), lower.end(), lower.begin(),

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "migrate/text/embedded.h"
-#include "migrate/text/json.h"
+#include "migrate/text/notebook/json.h"
 #include "migrate/text/sheet.h"
-#include "migrate/text/shell.h"
+#include "migrate/text/shell/shell.h"
 
 namespace updraft::migrate::text {
 namespace {

@@ -1,10 +1,10 @@
 #include "migrate/text/file.h"
 
 #include "migrate/text/classify.h"
-#include "migrate/text/config.h"
+#include "migrate/text/config/config.h"
 #include "migrate/text/cuda_source.h"
-#include "migrate/text/notebook.h"
-#include "migrate/text/shell.h"
+#include "migrate/text/notebook/notebook.h"
+#include "migrate/text/shell/shell.h"
 
 namespace updraft::migrate::text {
 

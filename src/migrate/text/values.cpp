@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "migrate/source/among.h"
+
 namespace updraft::migrate::text {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr std::array<std::string_view, 6> kOtherDevices = {"cpu", "mps", "meta",
 constexpr std::array<std::string_view, 8> kOtherBackends = {"gloo", "mpi",  "ucc",  "hccl",
                                                             "ccl",  "xccl", "fake", "undefined"};
 
-bool among(const auto& list, std::string_view word) { return std::find(list.begin(), list.end(), word) != list.end(); }
+using source::among;
 
 bool is_digits(std::string_view s) {
   return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -1,5 +1,6 @@
 // Operators whose result has as many elements as there are true ones: nonzero, masked_select and its inverse
 // masked_scatter. The exemplar of a shape that is known only when the work ran: set_result_shape() in the task.
+#include <bit>
 #include <vector>
 
 #include "base/parallel.h"
@@ -42,6 +43,24 @@ bool is_true(const T& v) {
   else return v != T(0);
 }
 
+// A bit for each of n <= 64 elements: true ones are found without a branch an element.
+template <class T>
+uint64_t truth(const T* p, int64_t stride, int64_t n) {
+  uint64_t bits = 0;
+  if (stride != 1 || n < 64) {
+    for (int64_t i = 0; i < n; ++i) bits |= static_cast<uint64_t>(is_true(p[i * stride])) << i;
+    return bits;
+  }
+  uint8_t flags[64];
+  for (int i = 0; i < 64; ++i) flags[i] = is_true(p[i]);
+  for (int i = 0; i < 64; i += 8) {
+    uint64_t eight = 0;
+    for (int k = 0; k < 8; ++k) eight |= static_cast<uint64_t>(flags[i + k]) << (8 * k);
+    bits |= (eight * 0x0102040810204080u >> 56) << i;
+  }
+  return bits;
+}
+
 // to[place * place_stride + d * dim_stride] = coordinate d.
 template <class T>
 void nonzero(const TensorView& self, aclTensor* handle, int64_t* to, bool transposed) {
@@ -53,12 +72,8 @@ void nonzero(const TensorView& self, aclTensor* handle, int64_t* to, bool transp
     int64_t count = 0;
     const int64_t stride = loop.strides[0][loop.rank - 1];
     loop.rows(begin, end, [&](const int64_t(&at)[1], int64_t, int64_t m) {
-      const T* p = data + at[0];
-      if (stride == 1) {
-        for (int64_t i = 0; i < m; ++i) count += is_true(p[i]);
-      } else {
-        for (int64_t i = 0; i < m; ++i) count += is_true(p[i * stride]);
-      }
+      for (int64_t i = 0; i < m; i += 64)
+        count += std::popcount(truth(data + at[0] + i * stride, stride, std::min<int64_t>(64, m - i)));
     });
     return count;
   });
@@ -80,11 +95,12 @@ void nonzero(const TensorView& self, aclTensor* handle, int64_t* to, bool transp
         const int64_t stop = std::min(self.dims[inner], index[inner] + end - begin);
         begin += stop - index[inner];
         const T* p = data + offset;
-        for (int64_t i = index[inner]; i < stop; ++i) {
-          if (!is_true(p[i * stride])) continue;
-          int64_t* at = to + place++ * place_stride;
-          for (int d = 0; d < inner; ++d) at[d * dim_stride] = index[d];
-          at[inner * dim_stride] = i;
+        for (int64_t i = index[inner]; i < stop; i += 64) {
+          for (uint64_t bits = truth(p + i * stride, stride, std::min<int64_t>(64, stop - i)); bits; bits &= bits - 1) {
+            int64_t* at = to + place++ * place_stride;
+            for (int d = 0; d < inner; ++d) at[d * dim_stride] = index[d];
+            at[inner * dim_stride] = i + std::countr_zero(bits);
+          }
         }
         index[inner] = 0;
         for (int d = inner - 1; d >= 0 && ++index[d] == self.dims[d]; --d) index[d] = 0;

@@ -7,14 +7,14 @@
 namespace updraft {
 namespace {
 
-constexpr int64_t kCols = 256, kBlock = 1024;
+constexpr int64_t kCols = 256, kBlock = 256;
+constexpr int64_t kTogether = 4;  // slices whose sums, each a chain, are computed at the same time
 
-// Calls columns(offsets, m) for blocks of at most kCols slices that lie side by side, or of one slice when they do
-// not; m slices start at the offsets and are `along` apart.
+// Calls f(offsets, along, m, side) for blocks of at most kCols slices that lie side by side (side), or of `together`
+// slices when they do not; m slices start at the offsets and are `along` apart.
 struct Slices {
   TensorView kept[3];
   int64_t n, step[3], outputs;
-  bool columns;
 
   Slices(int dim, const TensorView& a, const TensorView& b, const TensorView& c) {
     const TensorView* views[] = {&a, &b, &c};
@@ -27,19 +27,19 @@ struct Slices {
     outputs = kept[0].numel();
   }
   template <class F>
-  void run(F&& f) const {
+  void run(int64_t together, F&& f) const {
     const TensorView* views[] = {&kept[0], &kept[1], &kept[2]};
     const StridedLoop<3> walk(views);
     const int inner = walk.rank - 1;
     const int64_t along[3] = {walk.strides[0][inner], walk.strides[1][inner], walk.strides[2][inner]};
     const bool side = walk.dims[inner] >= 4 && std::abs(along[0]) <= std::abs(step[0]);
-    parallel_for(outputs, std::max<int64_t>(side ? 16 : 1, (1 << 13) / std::max<int64_t>(n, 1)),
+    parallel_for(outputs, std::max<int64_t>(side ? 16 : together, (1 << 13) / std::max<int64_t>(n, 1)),
                  [&](int64_t begin, int64_t end) {
                    walk.rows(begin, end, [&](const int64_t(&at)[3], int64_t, int64_t m) {
-                     const int64_t block = side ? kCols : 1;
+                     const int64_t block = side ? kCols : together;
                      for (int64_t i = 0; i < m; i += block) {
                        const int64_t offset[3] = {at[0] + i * along[0], at[1] + i * along[1], at[2] + i * along[2]};
-                       f(offset, along, std::min(block, m - i));
+                       f(offset, along, std::min(block, m - i), side);
                      }
                    });
                  });
@@ -61,12 +61,13 @@ void accumulate(const TensorView& in, const TensorView& out, int dim, Compute co
       return Product ? a * b : a + b;
     }
   };
-  s.run([&](const int64_t* at, const int64_t* along, int64_t m) {
+  s.run(kTogether, [&](const int64_t* at, const int64_t* along, int64_t m, bool side) {
     const char* from = in.as<char>() + at[0] * bytes_of(in);
     char* to = out.as<char>() + at[1] * bytes_of(out);
-    T total[kCols], value[kBlock];
+    T total[kCols];
     std::fill_n(total, m, T(Product ? 1 : 0));
-    if (m > 1) {
+    if (side) {
+      T value[kCols];
       for (int64_t i = 0; i < s.n; ++i) {
         load(value, from + i * s.step[0] * bytes_of(in), along[0], m);
         for (int64_t c = 0; c < m; ++c) total[c] = next(total[c], value[c]);
@@ -74,11 +75,26 @@ void accumulate(const TensorView& in, const TensorView& out, int dim, Compute co
       }
       return;
     }
+    T value[kTogether][kBlock + 64 / sizeof(T)];  // the rows in different sets of the cache
     for (int64_t i = 0; i < s.n; i += kBlock) {
       const int64_t k = std::min(kBlock, s.n - i);
-      load(value, from + i * s.step[0] * bytes_of(in), s.step[0], k);
-      for (int64_t j = 0; j < k; ++j) value[j] = total[0] = next(total[0], value[j]);
-      store(to + i * s.step[1] * bytes_of(out), s.step[1], value, k);
+      for (int64_t c = 0; c < m; ++c)
+        load(value[c], from + (c * along[0] + i * s.step[0]) * bytes_of(in), s.step[0], k);
+      if (m == kTogether) {
+        T a = total[0], b = total[1], c = total[2], d = total[3];
+        for (int64_t j = 0; j < k; ++j) {
+          value[0][j] = a = next(a, value[0][j]);
+          value[1][j] = b = next(b, value[1][j]);
+          value[2][j] = c = next(c, value[2][j]);
+          value[3][j] = d = next(d, value[3][j]);
+        }
+        total[0] = a, total[1] = b, total[2] = c, total[3] = d;
+      } else {
+        for (int64_t c = 0; c < m; ++c)
+          for (int64_t j = 0; j < k; ++j) value[c][j] = total[c] = next(total[c], value[c][j]);
+      }
+      for (int64_t c = 0; c < m; ++c)
+        store(to + (c * along[1] + i * s.step[1]) * bytes_of(out), s.step[1], value[c], k);
     }
   });
 }
@@ -105,7 +121,7 @@ void extremes(const TensorView& in, const TensorView& values, const TensorView& 
   const StoreFn store = kernels().store[static_cast<int>(compute)][static_cast<int>(values.dtype)];
   const StoreFn store_index = kernels().store[static_cast<int>(Compute::I64)][static_cast<int>(indices.dtype)];
   const Slices s(dim, in, values, indices);
-  s.run([&](const int64_t* at, const int64_t* along, int64_t m) {
+  s.run(1, [&](const int64_t* at, const int64_t* along, int64_t m, bool) {
     T best[kCols], value[kCols];
     int64_t place[kCols];
     for (int64_t i = 0; i < s.n; ++i) {

@@ -113,9 +113,14 @@ RnnLayer layer_of_one(const AclopCall& call, size_t want_inputs, size_t want_out
   require_tensors(call, want_inputs, want_outputs);
   const TensorView &x = call.inputs[0].view, &w = call.inputs[1].view;
   if (x.rank != 3 || w.rank != 2 || w.dims[1] % 4 || w.dims[0] != x.dims[2] + w.dims[1] / 4)
-    throw Error(code::kAclInvalidParam,
-                "{}: x is {} and w is {}, want [steps, batch, input] and [input + hidden, 4 * hidden]", call.type,
-                describe(x), describe(w));
+    throw Error(
+        code::kAclInvalidParam,
+        "{}: x is {} and w is {}, want [steps, batch, input] and [input + hidden, 4 * hidden]{}", call.type,
+        describe(x), describe(w),
+        x.rank == 3 && w.rank == 2 && w.dims[0] < x.dims[2] + w.dims[1] / 4
+            ? "; a projection (proj_size of torch.nn.LSTM) is not part of the operator: project its output with "
+              "torch.nn.Linear, or run the module on the CPU"
+            : "");
   return layer_of(call, 4, slice(w, 0, 0, x.dims[2]), slice(w, 0, x.dims[2], w.dims[1] / 4));
 }
 

@@ -26,6 +26,11 @@ std::vector<TensorView> views_of(const List& list) {
   return views;
 }
 
+// torch_npu packs sequences but keeps the padding: every step has as many rows as the first.
+constexpr const char* kPackOnNpu =
+    "a packed sequence keeps its padding on the NPU: move the padded tensor to the NPU first, then call "
+    "pack_padded_sequence there (one packed on the CPU has other rows)";
+
 const TensorView* packed(const RnnNetwork& net) { return net.batch_sizes.data ? &net.batch_sizes : nullptr; }
 
 int64_t cost(const RnnNetwork& net) { return net.x.dims[0] * net.x.dims[1] * net.params[0].numel() * net.layers; }
@@ -34,7 +39,8 @@ int64_t cost(const RnnNetwork& net) { return net.x.dims[0] * net.x.dims[1] * net
 TensorView time_major(const Op& op, const TensorView& v, bool batch_first, const TensorView* batch_sizes) {
   if (batch_sizes && v.rank == 2) {
     const int64_t steps = batch_sizes->numel();
-    op.require(steps > 0 && v.dims[0] % steps == 0, "{} rows are not a multiple of {} steps", v.dims[0], steps);
+    op.require(steps > 0 && v.dims[0] % steps == 0, "{} rows are not a multiple of {} steps; {}", v.dims[0], steps,
+               kPackOnNpu);
     TensorView cut = v;
     cut.rank = 3;
     cut.dims[0] = steps;
@@ -121,7 +127,8 @@ void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {
     if (state->data)
       op.require(state->rank == 3 && state->dims[0] == net.cells() && state->dims[1] == net.x.dims[1] &&
                      state->dims[2] == hidden,
-                 "an initial state is {}, want [{},{},{}]", describe(*state), net.cells(), net.x.dims[1], hidden);
+                 "an initial state is {}, want [{},{},{}]{}{}", describe(*state), net.cells(), net.x.dims[1], hidden,
+                 packed(net) ? "; " : "", packed(net) ? kPackOnNpu : "");
 }
 
 std::vector<int64_t> RnnNetwork::active() const {
@@ -131,7 +138,8 @@ std::vector<int64_t> RnnNetwork::active() const {
     int64_t n = 0;
     kernels().load[static_cast<int>(batch_sizes.dtype)][static_cast<int>(Compute::I64)](
         &n, batch_sizes.as<char>() + batch_sizes.offset_of(t) * static_cast<int64_t>(size_of(batch_sizes.dtype)), 0, 1);
-    if (n < 0 || n > x.dims[1]) fail_kernel(fmt::format("batch_sizes[{}] is {}, want 0 to {}", t, n, x.dims[1]));
+    if (n < 0 || n > x.dims[1])
+      fail_kernel(fmt::format("batch_sizes[{}] is {}, want 0 to {}; {}", t, n, x.dims[1], kPackOnNpu));
     rows.push_back(n);
   }
   return rows;

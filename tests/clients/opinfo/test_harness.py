@@ -44,13 +44,15 @@ def test_special_values_match():
 def test_only_rounding_is_forgiven():
     exact = torch.tensor([1.0, 1000.0], dtype=torch.float64)
     cpu = exact.float()
-    assert compare.as_exact(exact, cpu, cpu + torch.tensor([1e-6, 0]))
-    assert not compare.as_exact(exact, cpu, cpu * 1.001)
-    assert not compare.as_exact(exact, cpu, torch.tensor([float("nan"), 1000.0]))
+    wide = torch.float64
+    assert compare.as_exact(exact, cpu, cpu + torch.tensor([1e-6, 0]), wide)
+    assert not compare.as_exact(exact, cpu, cpu * 1.001, wide)
+    assert compare.as_exact(exact, cpu, cpu * 1.001, torch.float16) and not compare.as_exact(exact, cpu, cpu * 1.01, torch.float16)
+    assert not compare.as_exact(exact, cpu, torch.tensor([float("nan"), 1000.0]), torch.float16)
     # 70000 is infinite in float16; -infinity is another value
     big = torch.tensor([70000.0], dtype=torch.float64)
     half = torch.tensor([float("inf")], dtype=torch.float16)
-    assert compare.as_exact(big, half, half) and not compare.as_exact(big, half, -half)
+    assert compare.as_exact(big, half, half, wide) and not compare.as_exact(big, half, -half, wide)
 
 
 def test_equal_keys_may_come_in_any_order():
@@ -60,6 +62,15 @@ def test_equal_keys_may_come_in_any_order():
     assert not compare.same_choice(keys, 0, stable, torch.tensor([1, 1, 0, 3]))  # one twice
     assert not compare.same_choice(keys, 0, stable, torch.tensor([1, 4, 0, 3]))
     assert compare.same_choice(torch.tensor(5), -1, torch.tensor(0), torch.tensor(0))
+
+
+def test_gradients_of_equal_keys_may_be_exchanged():
+    keys, gradient = torch.tensor([2.0, 1, 1, 3]), torch.tensor([5.0, 6, 7, 8])
+    assert compare.same_but_for_ties(keys, 0, gradient, torch.tensor([5.0, 7, 6, 8]))
+    assert not compare.same_but_for_ties(keys, 0, gradient, torch.tensor([6.0, 5, 7, 8]))  # of different keys
+    assert not compare.same_but_for_ties(keys, 0, gradient, torch.tensor([5.0, 7, 7, 8]))
+    assert compare.same_but_for_ties(keys[None], 1, gradient[None], torch.tensor([[5.0, 7, 6, 8]]))
+    assert not compare.same_but_for_ties(keys[None], 0, gradient[None], torch.tensor([[5.0, 7, 6, 8]]))  # along the other dimension
 
 
 def test_distributions():

@@ -22,7 +22,8 @@ LONG_PLANS += [("op", dtype, "backward") for dtype in ("float32", "float16", "bf
 @pytest.mark.parametrize("suite,dtype,direction", PLANS + [pytest.param(*p, marks=LONG) for p in LONG_PLANS])
 def test_opinfo(device, suite, dtype, direction):
     file = ROOT / "build" / f"opinfo_{suite}_{dtype}_{direction}.json"
-    section, = run.execute(["--device", device, "--suite", suite, "--dtypes", dtype, "--direction", direction, "--report", str(file)])
+    section, = run.execute(["--device", device, "--suite", suite, "--dtypes", dtype, "--direction", direction, "--report", str(file),
+                            "--timeout", "600"])
     new, passing = report.against_list(section)
     known = lists.known_file(suite, dtype, direction).name
     assert not new, f"{len(new)} new failures:\n" + "\n".join(f"  {name}: {why}" for name, why in new.items())

@@ -53,6 +53,7 @@ def evenly(cases, most):
 class Runner:
     def __init__(self, device, direction):
         self.device, self.direction = device, direction
+        self.dtype = torch.float64  # of the operands of the samples that are checked
         self.poisoned = False
         self.refusals = lists.refusals()
         self.patterns = {}
@@ -104,8 +105,11 @@ class Runner:
 
     def second_look(self, name, case, expected, actual, wrong, kept):
         """Values differ: is the operator random, or only rounded in another way?"""
-        order = case.order() if self.direction == "forward" and hasattr(case, "order") else None
-        if order and compare.same_choice(*order, expected[-1], actual[-1]):
+        order = case.order() if hasattr(case, "order") else None
+        if order and self.direction == "backward" and expected and isinstance(expected[0], torch.Tensor):
+            if compare.same_but_for_ties(*order, expected[0], actual[0]) and compare.identical(expected[1:], actual[1:]):
+                return "ok", "", None
+        elif order and compare.same_choice(*order, expected[-1], actual[-1]):
             try:
                 compare.close(name, expected[:-1], actual[:-1], self.direction)
                 return "ok", "", None
@@ -128,7 +132,9 @@ class Runner:
             return "error", first_line(error), None
         if wrong.difference is not None:
             try:
-                if compare.as_exact(on_cpu(precise=True), expected, actual):
+                # a gradient of another operand goes through the lowest dtype of all, whatever its own is
+                low = self.dtype if self.direction == "backward" else torch.float64
+                if compare.as_exact(on_cpu(precise=True), expected, actual, low):
                     return "ok", "", None
             except Exception:
                 pass  # no float64 reference for this operator: the first verdict stands
@@ -190,6 +196,7 @@ def serve(options, known, say):
         except Exception as error:  # the database cannot make its samples on a CPU
             say(event="done", dtype=str(dtype)[6:], text=first_line(error))
             continue
+        runner.dtype = dtype
         for number, case in itertools.dropwhile(lambda pair: pair[0] < task["start"], cases):
             say(event="begin", sample=number)
             status, text, difference = runner.check(entry.name, case)

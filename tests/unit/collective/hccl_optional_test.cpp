@@ -213,4 +213,21 @@ TEST(HcclOptional, SettingsOfACommunicator) {
   });
 }
 
+TEST(HcclOptional, NetworkCards) {
+  as_ranks(2, [](Rank& r) {
+    uint32_t ranks[] = {1, 0, 1, 2};
+    bool main[] = {false, false, false}, backup[] = {false, true};
+    EXPECT_EQ(HcclCommWorkingDevNicSet(r.comm, ranks, main, 2), HCCL_SUCCESS) << why();
+    EXPECT_EQ(HcclCommWorkingDevNicSet(r.comm, ranks, backup, 2), HCCL_E_NOT_SUPPORT);
+    EXPECT_NE(why().find("rank 0 of"), std::string::npos) << why();
+    EXPECT_EQ(HcclCommWorkingDevNicSet(r.comm, ranks, main, 3), HCCL_E_PARA) << "a rank twice";
+    EXPECT_EQ(HcclCommWorkingDevNicSet(r.comm, ranks + 2, main, 2), HCCL_E_PARA) << "no such rank";
+    EXPECT_EQ(HcclCommWorkingDevNicSet(r.comm, ranks, main, 0), HCCL_E_PARA);
+    EXPECT_EQ(HcclCommWorkingDevNicSet(r.comm, nullptr, main, 1), HCCL_E_PTR);
+    EXPECT_EQ(HcclCommWorkingDevNicSet(r.comm, ranks, nullptr, 1), HCCL_E_PTR);
+    EXPECT_EQ(HcclCommWorkingDevNicSet(nullptr, ranks, main, 1), HCCL_E_PTR);
+    all_reduce_is_right(r);
+  });
+}
+
 }  // namespace

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/report/diff.h"
-#include "migrate/report/line_changes.h"
+#include "migrate/report/diff/diff.h"
+#include "migrate/report/diff/line_changes.h"
 #include "report_sample.h"
 
 namespace updraft::migrate::report {

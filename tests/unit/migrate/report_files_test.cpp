@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "migrate/report/csv.h"
-#include "migrate/report/log.h"
-#include "migrate/report/pytorch.h"
+#include "migrate/report/guide/log.h"
+#include "migrate/report/guide/pytorch.h"
+#include "migrate/report/guide/tensorflow.h"
 #include "migrate/report/summary.h"
-#include "migrate/report/tensorflow.h"
+#include "migrate/report/table/csv.h"
 #include "migrate/report/utf8.h"
 #include "report_sample.h"
 
@@ -180,6 +180,11 @@ TEST(MigrateReportSummary, CountsAndSaysWhatIsNext) {
             "Replace third-party packages that need a GPU: 1 use (bitsandbytes → torch_npu.optim.NpuFusedAdam).");
   EXPECT_EQ(summary.steps.back().sites, 0U);
   EXPECT_EQ(summarize({}).steps.size(), 1U);
+  ProjectResult large;
+  large.request.partial = true;
+  const Summary partial = summarize(large);
+  ASSERT_EQ(partial.steps.size(), 2U);
+  EXPECT_NE(partial.steps[0].what.en.find("updraft analyse"), std::string::npos);
 }
 
 TEST(MigrateReportSummary, ReviewedDoubtsDoNotBlock) {

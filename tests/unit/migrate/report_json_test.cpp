@@ -255,6 +255,7 @@ Json expect_log(const std::string& text) {
   for (const Json& rule : run["tool"]["driver"]["rules"]) {
     expect_kind(rule, "rule");
     expect_kind(rule["shortDescription"], "text");
+    expect_kind(rule["fullDescription"], "text");
     expect_kind(rule["help"], "text");
     expect_kind(rule["defaultConfiguration"], "configuration");
     EXPECT_TRUE(ids.insert(rule["id"]).second) << rule["id"];
@@ -360,10 +361,41 @@ TEST(MigrateReportSarif, FingerprintsOutliveLinesAbove) {
 }
 
 TEST(MigrateReportSarif, RulesSayWhatTheyAreToldTo) {
-  const std::vector<RuleText> rules = {{"PT101", {"torch.cuda is torch.npu", "…"}, {"More.", "…"}}};
-  const Json log = expect_log(sarif(sample(), rules));
-  for (const Json& rule : log["runs"][0]["tool"]["driver"]["rules"])
-    if (rule["id"] == "PT101") { EXPECT_EQ(rule["shortDescription"]["text"], "torch.cuda is torch.npu"); }
+  ProjectResult result = sample();
+  result.rules = {{"PT401", {"`torch.cuda` is *torch.npu*", "改为 torch.npu"}}};
+  const Json log = expect_log(sarif(result));
+  bool seen = false;
+  for (const Json& rule : log["runs"][0]["tool"]["driver"]["rules"]) {
+    if (rule["id"] != "PT401") continue;
+    seen = true;
+    EXPECT_EQ(rule["shortDescription"]["text"], "`torch.cuda` is *torch.npu*");
+    EXPECT_EQ(rule["help"]["markdown"].get<std::string>().find("**\\`torch.cuda\\` is \\*torch.npu\\***"), 0U)
+        << rule["help"];
+    EXPECT_NE(rule["help"]["markdown"].get<std::string>().find("改为 torch.npu"), std::string::npos);
+  }
+  EXPECT_TRUE(seen);
+}
+
+/// What GitHub's code scanning asks for beyond the standard: without these it refuses a file or shows nothing.
+TEST(MigrateReportSarif, HasWhatGitHubNeeds) {
+  const Json run = Json::parse(sarif(sample()))["runs"][0];
+  const Json& rules = run["tool"]["driver"]["rules"];
+  ASSERT_FALSE(rules.empty());
+  for (const Json& rule : rules)
+    for (const char* part : {"/id", "/shortDescription/text", "/fullDescription/text", "/help/text", "/help/markdown",
+                             "/defaultConfiguration/level", "/properties/tags/0"})
+      EXPECT_FALSE(rule.value(Json::json_pointer(part), std::string()).empty()) << rule["id"] << part;
+  std::set<std::string> prints;
+  for (const Json& result : run["results"]) {
+    ASSERT_LT(result.at("ruleIndex").get<std::size_t>(), rules.size());
+    EXPECT_EQ(rules[result["ruleIndex"].get<std::size_t>()]["id"], result["ruleId"]);
+    EXPECT_TRUE(std::set<std::string>({"error", "warning", "note"}).contains(result.at("level")));
+    const Json& place = result.at("locations").at(0).at("physicalLocation");
+    EXPECT_NE(place.at("artifactLocation").at("uri").get<std::string>().at(0), '/');  // relative to the base
+    EXPECT_TRUE(run.at("originalUriBaseIds").contains(place["artifactLocation"].at("uriBaseId").get<std::string>()));
+    EXPECT_GE(place.at("region").at("startLine").get<int>(), 1);
+    EXPECT_TRUE(prints.insert(result.at("partialFingerprints").at("primaryLocationLineHash")).second) << result;
+  }
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_F(MigrateReportWrite, SaysWhatCouldNotBeWrittenAndWhy) {
   write_file(folder / "file", "kept");
   const std::string taken = failure(folder / "taken");
   EXPECT_NE(taken.find((folder / "taken").string() + " cannot be written"), std::string::npos) << taken;
-  EXPECT_NE(taken.find("--report DIR"), std::string::npos) << taken;
+  EXPECT_NE(taken.find("-o DIR"), std::string::npos) << taken;
   EXPECT_NE(failure(folder / "file" / "below").find("a part of the path is a file"), std::string::npos);
   EXPECT_NE(failure(folder / "absent" / "below").find("No such file"), std::string::npos);
   EXPECT_NE(failure(folder / std::string(300, 'x')).find("shorter"), std::string::npos);

@@ -1,6 +1,9 @@
 // Every rule's examples are its tests.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "migrate/names/module.h"
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/builtin.h"
@@ -29,8 +32,11 @@ TEST_P(Examples, OfEveryRule) {
   rules::RuleSet rules;
   rules::add_builtin(rules, GetParam());
   ASSERT_FALSE(rules.all().empty());
+  std::set<std::string> shown;  // of the rules that one entry makes by a table, the first has the examples
+  for (const rules::Rule& rule : rules.all())
+    if (!rule.examples.empty()) shown.insert(rule.source);
   for (const rules::Rule& rule : rules.all()) {
-    EXPECT_FALSE(rule.examples.empty()) << rule.source << ": " << rule.id << " has no examples";
+    EXPECT_TRUE(shown.contains(rule.source)) << rule.source << ": " << rule.id << " has no examples";
     EXPECT_FALSE(rule.message.zh.empty() || rule.message.zh == rule.message.en) << rule.source << ": no Chinese reason";
     for (const rules::Example& example : rule.examples) {
       const Outcome first = rewrite(example.before, rules, GetParam());

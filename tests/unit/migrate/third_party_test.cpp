@@ -38,6 +38,16 @@ TEST(MigrateThirdParty, FindsDistributions) {
     EXPECT_FALSE(lookup_distribution(none).listed) << none;
 }
 
+TEST(MigrateThirdParty, LongestBeginningWins) {
+  EXPECT_EQ(lookup_distribution("nvidia-cudnn-cu12").name, "nvidia");
+  EXPECT_EQ(lookup_distribution("NVIDIA_dali--cuda120").name, "nvidia.dali");
+  EXPECT_EQ(lookup_distribution("nvidia-ml-py3").name, "pynvml");
+  EXPECT_EQ(lookup_distribution("cuda-nvcc").name, "nvidia");
+  EXPECT_EQ(lookup_distribution("cuda-python").name, "cuda");  // the whole name before any beginning
+  EXPECT_FALSE(lookup_distribution("nvidia").listed);
+  EXPECT_FALSE(lookup_distribution("dgl-cpu").listed);
+}
+
 TEST(MigrateThirdParty, RowsAreWhole) {
   for (Row row = Table::of("third_party.tsv").first(); row; row = row.next()) {
     const ThirdParty found = lookup_third_party(row.key());

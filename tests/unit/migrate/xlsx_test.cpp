@@ -1,4 +1,4 @@
-#include "migrate/report/xlsx.h"
+#include "migrate/report/table/xlsx.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "migrate/report/zip.h"
+#include "migrate/report/table/zip.h"
 
 namespace updraft::migrate {
 namespace {

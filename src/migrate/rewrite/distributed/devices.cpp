@@ -76,7 +76,7 @@ void Conversion::add(Sites& s) const {
         const std::size_t colon = literal.find("cuda:");
         const NodeId all = whole(tree, node);
         const bool key = tree[node].field == Field::Key;
-        if (f.rule == "PT501" || f.api == "CUDA_VISIBLE_DEVICES") {
+        if (f.api == "CUDA_VISIBLE_DEVICES") {
           // os.environ["CUDA_VISIBLE_DEVICES"] = "0" would leave one card to all processes
           const NodeId statement = tree.statement(node);
           const NodeId assignment = tree.child(statement, std::size_t{0});

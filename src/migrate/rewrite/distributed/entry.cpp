@@ -3,6 +3,7 @@
 
 #include "migrate/rewrite/distributed/layout.h"
 #include "migrate/rewrite/distributed/steps.h"
+#include "migrate/rewrite/strings.h"
 
 namespace updraft::migrate::rewrite::distributed {
 namespace {
@@ -38,8 +39,6 @@ NodeId after_imports(const syntax::Tree& tree) {
   NodeId last = kNone;
   bool leading = true;
   for (NodeId s : tree.children(0)) {
-    const bool docstring =
-        tree.kind(s) == Kind::ExpressionStatement && tree.kind(tree.child(s, std::size_t{0})) == Kind::String;
     bool imports =
         tree.kind(s) == Kind::Import || tree.kind(s) == Kind::ImportFrom || tree.kind(s) == Kind::FutureImport;
     if (tree.kind(s) == Kind::Try)
@@ -48,7 +47,7 @@ NodeId after_imports(const syntax::Tree& tree) {
     if (imports && (leading || (last != kNone && tree.text(s).find("import torch") != std::string_view::npos &&
                                 tree.text().substr(0, tree[last].end).find("import torch") == std::string_view::npos)))
       last = s;
-    leading = leading && (docstring || imports);
+    leading = leading && (is_literal_statement(tree, s) || imports);
   }
   return last;
 }

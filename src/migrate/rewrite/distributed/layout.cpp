@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "migrate/rewrite/strings.h"
+
 namespace updraft::migrate::rewrite::distributed {
 namespace {
 
@@ -82,9 +84,7 @@ Edit at_start(const syntax::Tree& tree, NodeId block, const Lines& lines) {
   NodeId chosen = kNone;
   for (NodeId s : tree.children(block)) {
     chosen = s;
-    const bool docstring =
-        tree.kind(s) == Kind::ExpressionStatement && tree.kind(tree.child(s, std::size_t{0})) == Kind::String;
-    if (!docstring) return before(tree, s, lines);
+    if (!is_literal_statement(tree, s)) return before(tree, s, lines);
   }
   if (chosen == kNone) return {tree[block].end, tree[block].end, ""};  // broken syntax: an empty block
   return after(tree, chosen, lines);

@@ -1,6 +1,8 @@
 // Every process trains on its own part of the data: DistributedSampler on the training loaders, and on no other. What
 // trains is seen from the loops that walk a loader, wherever it was made.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "migrate/rewrite/distributed/layout.h"
 #include "migrate/rewrite/distributed/steps.h"
@@ -20,9 +22,14 @@ bool contains_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+bool says_other(std::string_view name) {
+  return contains_word(name, "val") || contains_word(name, "test") || contains_word(name, "eval") ||
+         contains_word(name, "dev");
+}
+
 bool says_train(std::string_view name) {
   return (contains_word(name, "train") || contains_word(name, "Train") || contains_word(name, "trn")) &&
-         !contains_word(name, "val") && !contains_word(name, "test") && !contains_word(name, "eval");
+         !says_other(name);
 }
 
 /// The loop whose iterable holds an expression: for x in enumerate(loader). kNone where that is another thing, such as
@@ -82,6 +89,9 @@ void learn_purpose(Program& program, Loader& l) {
     if (loop == kNone) continue;
     walked = true;
     if (p.source->tree().kind(loop) == Kind::For && trains(program, *p.source, loop)) {
+      // one loop for the phases: for phase in ("train", "val"): for x in loaders[phase]
+      const Flow::Chosen* chosen = l.flow.chosen(p);
+      if (chosen && says_other(chosen->item + target_name(*l.source, l.call))) continue;
       l.purpose = Purpose::Training;
       l.loops.push_back({p.source, p.node});
     }
@@ -115,18 +125,52 @@ class Epochs {
       walked.node = under;
     }
     if (inner == kNone) inner = walked.node;  // handed on in a call
-    for (NodeId up = tree.parent(inner); up != kNone; up = tree.parent(up)) {
+    const auto [loop, epoch] = counting(tree, inner);
+    if (const Flow::Chosen* chosen = loader_.flow.chosen(walked)) {
+      if (loop == kNone) return false;
+      return chosen->item.starts_with('"')
+                 ? insert_text(s, loop, tree.child(loop, Field::Body), kNone,
+                               std::string(tree.text(chosen->container)) + "[" + chosen->item + "]", epoch)
+                 : insert_each(s, loop, walked.node, epoch);
+    }
+    if (loop != kNone) return insert(s, loop, walked.node, epoch);
+    const NodeId function = function_of(s, inner);
+    return function != kNone && depth < 4 && callers(walked, function, depth);
+  }
+
+ private:
+  /// The loop around a node, in its function, that counts the epochs: the nearest that says so, else the nearest that
+  /// counts.
+  static std::pair<NodeId, std::string> counting(const syntax::Tree& tree, NodeId inner) {
+    std::pair<NodeId, std::string> nearest{kNone, {}};
+    for (NodeId up = tree.parent(inner); up != kNone && tree.kind(up) != Kind::Function; up = tree.parent(up)) {
       const Kind kind = tree.kind(up);
-      if (kind == Kind::Function) return depth < 4 && callers(walked, up, depth);
       if (kind != Kind::For && kind != Kind::While) continue;
-      const std::string epoch = counter(tree, up);
+      std::string epoch = counter(tree, up);
       if (epoch.empty()) continue;
-      return insert(s, up, walked.node, epoch);
+      if (epoch.find("epoch") != std::string::npos || epoch.starts_with("ep")) return {up, std::move(epoch)};
+      if (nearest.first == kNone) nearest = {up, std::move(epoch)};
+    }
+    return nearest;
+  }
+
+  /// for loader in (a, b): the sampler of each, where it has one for several cards.
+  bool insert_each(Source& s, NodeId loop, NodeId loader, const std::string& epoch) {
+    const syntax::Tree& tree = s.tree();
+    const Variable v = program_.variable(s, loader);
+    if (!v.bindings) return false;
+    for (const names::Binding& b : *v.bindings) {
+      const NodeId each = tree.ancestor(b.node, Kind::For);
+      if (each == kNone || !tree.inside(b.node, tree.child(each, Field::Left)) || !tree.inside(each, loop)) continue;
+      const std::string line = v.name + ".sampler.set_epoch(" + epoch + ")";
+      if (written(s, each, line)) return true;
+      add(s, each).edits.push_back(at_start(tree, tree.child(each, Field::Body),
+                                            {"if hasattr(" + v.name + ".sampler, \"set_epoch\"):", unit(tree) + line}));
+      return true;
     }
     return false;
   }
 
- private:
   static std::string counter(const syntax::Tree& tree, NodeId loop) {
     if (tree.kind(loop) == Kind::For) {
       const NodeId left = tree.child(loop, Field::Left), right = tree.child(loop, Field::Right);
@@ -155,9 +199,8 @@ class Epochs {
   /// The function that walks the loader is called in the loop over the epochs.
   bool callers(Place walked, NodeId function, int depth) {
     Source& s = *walked.source;
-    const std::string id = program_.id_of(s, function);
     bool any = false;
-    for (const Place& call : program_.calls_of(id)) {
+    for (const Place& call : program_.calls_of_method(s, function)) {
       Place given = call;
       const syntax::Tree& t = call.source->tree();
       const NodeId list = t.child(call.node, Field::Arguments);
@@ -173,7 +216,7 @@ class Epochs {
         // the loader is no argument: it must mean the same thing at the call
         const Variable v = program_.variable(s, walked.node);
         const bool module_level = v.bindings && call.source == &s && !is_local(s, walked.node);
-        const bool attribute = !v.owner.empty() && call.source == &s && s.text_of(walked.node).starts_with("self.") &&
+        const bool attribute = !v.owner.empty() && s.text_of(walked.node).starts_with("self.") &&
                                t.text(t.child(call.node, Field::Function)).starts_with("self.");
         if (!module_level && !attribute) {
           const std::string object = receiver(*call.source, call.node);
@@ -210,20 +253,14 @@ class Epochs {
   bool set_at(Place call, const std::string& loader, int depth) {
     Source& s = *call.source;
     const syntax::Tree& tree = s.tree();
-    for (NodeId up = tree.parent(call.node); up != kNone; up = tree.parent(up)) {
-      const Kind kind = tree.kind(up);
-      if (kind == Kind::Function) {
-        if (depth >= 4 || !loader.starts_with("self.")) return false;
-        bool any = false;
-        for (const Place& outer : program_.calls_of(program_.id_of(s, up)))
-          if (outer.source == &s && receiver(s, outer.node) == "self") any = set_at(outer, loader, depth + 1) || any;
-        return any;
-      }
-      if (kind != Kind::For && kind != Kind::While) continue;
-      const std::string epoch = counter(tree, up);
-      if (!epoch.empty()) return insert_text(s, up, tree.child(up, Field::Body), kNone, loader, epoch);
-    }
-    return false;
+    if (const auto [loop, epoch] = counting(tree, call.node); loop != kNone)
+      return insert_text(s, loop, tree.child(loop, Field::Body), kNone, loader, epoch);
+    const NodeId function = function_of(s, call.node);
+    if (function == kNone || depth >= 4 || !loader.starts_with("self.")) return false;
+    bool any = false;
+    for (const Place& outer : program_.calls_of_method(s, function))
+      if (receiver(*outer.source, outer.node) == "self") any = set_at(outer, loader, depth + 1) || any;
+    return any;
   }
 
   bool insert(Source& s, NodeId loop, NodeId loader, const std::string& epoch) {
@@ -242,38 +279,138 @@ class Epochs {
                           const std::string& epoch) {
     if (body == kNone) return false;
     const std::string line = loader + ".sampler.set_epoch(" + epoch + ")";
+    if (written(s, loop, line)) return true;
+    add(s, loop).edits.push_back(made == kNone ? at_start(s.tree(), body, {line}) : after(s.tree(), made, {line}));
+    return true;
+  }
+
+  static bool written(const Source& s, NodeId loop, const std::string& line) {
     for (const Finding& f : s.findings)
       for (const Edit& e : f.edits)
         if (f.rule == "PT356" && f.begin == s.tree()[loop].begin && e.text.find(line) != std::string::npos) return true;
-    Finding& f =
-        s.add("PT356", Category::Change, loop,
-              {"this loop counts the epochs around the loop over the training data: the sampler shuffles anew in each",
-               "该循环为训练数据循环外层的 epoch 循环，每个 epoch 需为采样器设置新的随机种子"},
-              "torch.utils.data.distributed.DistributedSampler.set_epoch");
-    f.edits.push_back(made == kNone ? at_start(s.tree(), body, {line}) : after(s.tree(), made, {line}));
-    return true;
+    return false;
+  }
+
+  static Finding& add(Source& s, NodeId loop) {
+    return s.add(
+        "PT356", Category::Change, loop,
+        {"this loop counts the epochs around the loop over the training data: the sampler shuffles anew in each",
+         "该循环为训练数据循环外层的 epoch 循环，每个 epoch 需为采样器设置新的随机种子"},
+        "torch.utils.data.distributed.DistributedSampler.set_epoch");
   }
 
   Program& program_;
   const Loader& loader_;
 };
 
-bool iterable(const Program& program, const Source& s, NodeId dataset) {
+/// Whether a class is read by walking it alone: an IterableDataset, or one that has __iter__ and no __getitem__.
+bool iterable_class(const Program& program, const Value& v) {
+  const auto is = [](std::string_view name) {
+    return name.ends_with("IterableDataset") || name.ends_with("IterDataPipe") || name == "webdataset.WebDataset" ||
+           name == "webdataset.DataPipeline" || name == "torch.utils.data.ChainDataset";
+  };
+  if (!v.own) return is(v.name);
+  if (program.project().derives(v.name, is)) return true;
+  const std::string walks = program.project().defines(v.name, "__iter__");
+  return !walks.empty() && program.project().defines(v.name, "__getitem__").empty() &&
+         !program.project().derives(v.name, [](std::string_view) { return true; });
+}
+
+bool iterable(const Program& program, const Source& s, NodeId dataset, int depth = 0) {
   const Value v = s.module->value(dataset);
-  if (v.what != What::Instance) return false;
-  const auto is = [](std::string_view name) { return name.ends_with("IterableDataset"); };
-  return v.own ? program.project().derives(v.name, is) : is(v.name);
+  if (v.what == What::Instance) return iterable_class(program, v);
+  if (depth > 3) return false;
+  // made by a function of the project
+  std::vector<NodeId> found;
+  s.module->sources(dataset, found);
+  for (NodeId from : found) {
+    if (s.tree().kind(from) != Kind::Call) continue;
+    if (const Value made = s.module->value(from); made.what == What::Instance && iterable_class(program, made))
+      return true;
+    const Place maker = program.definition(program.callee(s, from));
+    if (!maker.source) continue;
+    const syntax::Tree& tree = maker.source->tree();
+    for (NodeId n = maker.node; n < tree[maker.node].last; ++n)
+      if (tree.kind(n) == Kind::Return && iterable(program, *maker.source, tree.child(n, std::size_t{0}), depth + 1))
+        return true;
+  }
+  return false;
+}
+
+/// What the dictionaries after ** in a call hold.
+struct Options {
+  bool known = true;  ///< every key is
+  std::set<std::string> keys;
+};
+
+Options starred(Program& program, Source& s, NodeId call) {
+  const syntax::Tree& tree = s.tree();
+  Options o;
+  for (NodeId a : tree.children(tree.child(call, Field::Arguments))) {
+    if (tree.kind(a) != Kind::DictionarySplat) continue;
+    const NodeId value = tree.child(a, std::size_t{0});
+    std::vector<NodeId> found;
+    s.module->sources(value, found);
+    bool any = false;
+    for (NodeId from : found) {
+      const Kind kind = tree.kind(from);
+      const bool made = kind == Kind::Call && tree.text(tree.child(from, Field::Function)) == "dict";
+      if (kind == Kind::Identifier || kind == Kind::Attribute) continue;
+      if (kind != Kind::Dictionary && !made) {
+        o.known = false;
+        continue;
+      }
+      any = true;
+      for (NodeId item : tree.children(made ? tree.child(from, Field::Arguments) : from)) {
+        std::string key;
+        if (tree.kind(item) == Kind::Pair && s.module->plain_string(tree.child(item, Field::Key), key))
+          o.keys.insert(key);
+        else if (tree.kind(item) == Kind::KeywordArgument) o.keys.emplace(tree.text(tree.child(item, Field::Name)));
+        else o.known = false;
+      }
+    }
+    o.known = o.known && any;
+    if (tree.kind(value) != Kind::Identifier && tree.kind(value) != Kind::Attribute) continue;
+    // options["sampler"] = …, options.update(…)
+    const Variable v = program.variable(s, value);
+    if (v.name.empty()) o.known = false;
+    for (const Place& use : v.name.empty() ? std::vector<Place>{} : program.uses(v)) {
+      const syntax::Tree& t = use.source->tree();
+      const NodeId up = t.parent(use.node);
+      if (t.kind(up) == Kind::Subscript && t.kind(t.parent(up)) == Kind::Assignment && t[up].field == Field::Left) {
+        std::string key;
+        if (use.source->module->plain_string(t.child(up, Field::Subscript), key)) o.keys.insert(key);
+        else o.known = false;
+      } else if (t.kind(up) == Kind::Attribute) {
+        const NodeId changed = t.parent(up);
+        const std::string_view method = t.text(t.child(up, Field::Attribute));
+        if (method != "update" && method != "setdefault") continue;
+        for (NodeId item : t.children(t.child(changed, Field::Arguments))) {
+          std::string key;
+          if (t.kind(item) == Kind::KeywordArgument) o.keys.emplace(t.text(t.child(item, Field::Name)));
+          else if (t.kind(item) == Kind::Dictionary) {
+            for (NodeId pair : t.children(item))
+              if (use.source->module->plain_string(t.child(pair, Field::Key), key)) o.keys.insert(key);
+              else o.known = false;
+          } else if (method == "setdefault" && use.source->module->plain_string(item, key)) o.keys.insert(key);
+          else if (method == "update") o.known = false;
+        }
+      }
+    }
+  }
+  return o;
 }
 
 /// Why a training loader is not changed; empty where it is.
-Text obstacle(const Program& program, const Source& s, NodeId call) {
+Text obstacle(Program& program, Source& s, NodeId call) {
   const syntax::Tree& tree = s.tree();
   const auto given = [&](const Argument& a) { return a && tree.kind(a.value) != Kind::None; };
-  if (given(argument(tree, call, "batch_sampler", 4)))
+  const Options options = starred(program, s, call);
+  if (given(argument(tree, call, "batch_sampler", 4)) || options.keys.contains("batch_sampler"))
     return review(
         "this training loader has a batch_sampler of its own: each process must draw its part of the batches there",
         "该训练 DataLoader 使用自定义 batch_sampler：请在其中为每个进程划分批次");
-  if (given(argument(tree, call, "sampler", 3)))
+  if (given(argument(tree, call, "sampler", 3)) || options.keys.contains("sampler"))
     return review("this training loader has a sampler of its own: each process must draw its part of the data there",
                   "该训练 DataLoader 使用自定义 sampler：请在其中为每个进程划分数据");
   const Argument dataset = argument(tree, call, "dataset", 0);
@@ -283,6 +420,13 @@ Text obstacle(const Program& program, const Source& s, NodeId call) {
   if (iterable(program, s, dataset.value))
     return review("an IterableDataset has no sampler: each process must read its part of the data by its rank",
                   "IterableDataset 不支持 sampler：请按 rank 为每个进程划分数据");
+  // an explicit shuffle=True excludes samplers among the options
+  const Argument shuffles = argument(tree, call, "shuffle", 2);
+  if (options.keys.contains("shuffle") || (!options.known && !(shuffles && tree.kind(shuffles.value) == Kind::True)))
+    return review(
+        "options after ** hide whether this training loader shuffles or has a sampler: give it a "
+        "DistributedSampler",
+        "** 参数使得无法判断该训练 DataLoader 是否打乱数据或已有 sampler：请为其设置 DistributedSampler");
   if (argument(tree, call, "shuffle", 2).hidden || argument(tree, call, "sampler", 3).hidden) {
     bool stars = false;
     for (NodeId a : tree.children(tree.child(call, Field::Arguments))) stars = stars || tree.kind(a) == Kind::ListSplat;

@@ -312,7 +312,7 @@ void wrap(Program& program, const Model& model) {
     Finding& asked = at.add("PT353", Category::Change, attribute,
                             {"the wrapped model is .module; its own attributes, methods and state_dict keys are there",
                              "封装后的原模型为 .module，其属性、方法及 state_dict 的键名需从 .module 访问"});
-    if (also_unwrapped(program, at, p.node, flow)) {
+    if (flow.chosen(p) || also_unwrapped(program, at, p.node, flow)) {
       const std::string name_text(t.text(p.node));
       asked.edits.push_back(
           {t[p.node].begin, t[p.node].end, "getattr(" + name_text + ", \"module\", " + name_text + ")"});

@@ -162,6 +162,21 @@ std::string Program::callee(const Source& s, NodeId call) const {
   return {};
 }
 
+namespace {
+
+/// The first base of a class that the project has; empty: none.
+std::string base_of(const names::Project& project, const std::string& cls) {
+  const names::ClassInfo* info = project.class_info(cls);
+  if (!info) return {};
+  for (const std::string& written : info->bases)
+    if (Value v = project.resolve(cls.substr(0, cls.find('#')), written);
+        v.what == What::Class && v.own && v.name != cls)
+      return std::move(v.name);
+  return {};
+}
+
+}  // namespace
+
 Variable Program::variable(Source& s, NodeId node) const {
   const syntax::Tree& tree = s.tree();
   const names::Scopes& scopes = s.module->scopes();
@@ -177,9 +192,36 @@ Variable Program::variable(Source& s, NodeId node) const {
     if (owner.what != What::Instance || !owner.own) return {};
     v.source = nullptr;  // whatever the file
     v.name = tree.text(tree.child(node, Field::Attribute));
-    v.owner = owner.name;
+    v.owner = owner_of(owner.name);
   }
   return v;
+}
+
+std::string Program::owner_of(const std::string& cls) const {
+  std::string owner = cls;
+  for (int depth = 0; depth < 16; ++depth) {
+    std::string base = base_of(project_, owner);
+    if (base.empty()) break;
+    owner = std::move(base);
+  }
+  return owner;
+}
+
+std::vector<Place> Program::calls_of_method(const Source& s, NodeId function) const {
+  const std::string id = id_of(s, function);
+  std::vector<Place> calls = calls_of(id);
+  const names::ScopeId around = s.module->scopes().of(function);
+  const std::string method(s.text_of(s.tree().child(function, Field::Name)));
+  if (id.empty() || s.module->scopes()[around].kind != names::ScopeKind::Class || method == "__init__") return calls;
+  // self.step() of a base means the subclass's step
+  std::string cls = id.substr(0, id.rfind('.'));
+  for (int depth = 0; depth < 16; ++depth) {
+    cls = base_of(project_, cls);
+    if (cls.empty()) break;
+    const std::vector<Place>& more = calls_of(cls + "." + method);
+    calls.insert(calls.end(), more.begin(), more.end());
+  }
+  return calls;
 }
 
 std::vector<Place> Program::uses(const Variable& v) const {
@@ -199,7 +241,7 @@ std::vector<Place> Program::uses(const Variable& v) const {
     if (at == s->attributes.end()) continue;
     for (NodeId id : at->second) {
       const Value owner = s->module->value(s->tree().child(id, Field::Object));
-      if (owner.what == What::Instance && owner.own && owner.name == v.owner && !is_target(s->tree(), id))
+      if (owner.what == What::Instance && owner.own && owner_of(owner.name) == v.owner && !is_target(s->tree(), id))
         found.push_back({s.get(), id});
     }
   }

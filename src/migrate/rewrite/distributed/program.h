@@ -44,9 +44,9 @@ struct Source {
   std::string callee(NodeId call) const;
 };
 
-/// An expression; where it is a tuple of which one item counts, which.
+/// An expression; where it is a container of which one item counts, which: a position, or from kKeys on a key.
 struct Place {
-  static constexpr std::size_t kWhole = ~std::size_t{0};
+  static constexpr std::size_t kWhole = ~std::size_t{0}, kKeys = std::size_t{1} << 32;
   Source* source = nullptr;
   NodeId node = kNone;
   std::size_t item = kWhole;
@@ -84,6 +84,11 @@ class Program {
   Place definition(const std::string& id) const;
   /// The variable that an identifier or self.NAME means.
   Variable variable(Source& source, NodeId node) const;
+  /// An attribute of instances belongs to the first class of the project that its class comes from: what a subclass
+  /// sets a base reads.
+  std::string owner_of(const std::string& cls) const;
+  /// Calls of a method by the names under which it is called: its own class's, and those of the bases.
+  std::vector<Place> calls_of_method(const Source& source, NodeId function) const;
   /// Every use of a variable in the program.
   std::vector<Place> uses(const Variable& variable) const;
 
@@ -108,6 +113,18 @@ class Flow {
   void from(const Variable& variable, Place skip);
 
   const std::set<Place>& places() const noexcept { return places_; }
+  /// How a place was reached where a container stands between, and which item was not said there: loaders[phase],
+  /// loaders.items(). The container's name and the item: loaders, "train".
+  struct Chosen {
+    NodeId container = kNone;
+    std::string item;
+  };
+  const Chosen* chosen(const Place& place) const {
+    const auto found = chosen_.find(place);
+    return found == chosen_.end() ? nullptr : &found->second;
+  }
+  /// The item of the container in which the value was put first: "train" in {"train": DataLoader(…)}; empty: none.
+  const std::string& key() const noexcept { return key_; }
   const std::set<Variable>& variables() const noexcept { return variables_; }
   bool has(const Source& source, NodeId node) const {
     return places_.contains({const_cast<Source*>(&source), node, Place::kWhole});
@@ -116,14 +133,22 @@ class Flow {
  private:
   void expression(Place place);
   void bind(Source& source, NodeId target, std::size_t item);
-  void variable(const Variable& variable);
-  void argument(Source& source, NodeId argument);
+  void variable(const Variable& variable, std::size_t item = Place::kWhole);
+  void argument(Source& source, NodeId argument, std::size_t item);
+  std::size_t key_item(const std::string& key);
+  /// What an item of a container becomes where the container is asked for it. False: another item, or nobody knows.
+  bool taken(Source& source, NodeId container, std::size_t item);
+  void selected(Place place, NodeId container, std::size_t item, bool sure);
   void use(Place place);
 
   Program& program_;
   Place skip_;
   std::set<Place> places_;
   std::set<Variable> variables_;
+  std::set<std::pair<Variable, std::size_t>> containers_;
+  std::vector<std::string> keys_;
+  std::map<Place, Chosen> chosen_;
+  std::string key_;
   int depth_ = 0;
 };
 

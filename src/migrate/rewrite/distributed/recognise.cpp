@@ -3,6 +3,7 @@
 #include <array>
 
 #include "migrate/rewrite/distributed/steps.h"
+#include "migrate/rules/rule.h"
 
 namespace updraft::migrate::rewrite::distributed {
 namespace {
@@ -19,6 +20,11 @@ constexpr std::array<std::string_view, 12> kLast = {"init_process_group",
                                                     "init",
                                                     "spawn",
                                                     "Fabric"};
+
+/// SFTTrainer, EpochBasedRunner, Learner …
+bool trainer(std::string_view name) noexcept {
+  return name.ends_with("Trainer") || name.ends_with("Runner") || name.ends_with("Learner");
+}
 
 bool is_distributed(std::string_view api) noexcept {
   static constexpr std::array<std::string_view, 19> known = {"torch.distributed.init_process_group",
@@ -40,7 +46,15 @@ bool is_distributed(std::string_view api) noexcept {
                                                              "transformers.Seq2SeqTrainer",
                                                              "horovod.torch.init",
                                                              "torch.multiprocessing.spawn"};
-  return std::find(known.begin(), known.end(), api) != known.end();
+  if (std::find(known.begin(), known.end(), api) != known.end()) return true;
+  // libraries whose trainers start and join the processes themselves
+  const std::string_view last = api.substr(api.rfind('.') + 1);
+  if (!trainer(last)) return false;
+  for (std::string_view library :
+       {"transformers", "trl", "pytorch_lightning", "lightning", "composer", "mmengine", "mmcv", "fastai",
+        "sentence_transformers", "torchtune", "setfit", "colossalai", "accelerate"})
+    if (rules::under(api, library)) return true;
+  return false;
 }
 
 }  // namespace
@@ -50,11 +64,20 @@ std::optional<Distributed> distributed_already(const Program& program) {
     for (NodeId call : s->calls) {
       const NodeId callee = s->tree().child(call, Field::Function);
       const bool attribute = s->tree().kind(callee) == Kind::Attribute;
-      if (attribute &&
-          std::find(kLast.begin(), kLast.end(), s->text_of(s->tree().child(callee, Field::Attribute))) == kLast.end())
+      if (const std::string_view last = s->text_of(s->tree().child(callee, Field::Attribute));
+          attribute && std::find(kLast.begin(), kLast.end(), last) == kLast.end() && !trainer(last))
         continue;
       const std::string api = s->callee(call);
       if (is_distributed(api)) return Distributed{{s.get(), call}, api};
+      // class MyTrainer(transformers.Trainer)
+      const Value v = s->module->value(callee);
+      std::string base;
+      if (v.own && v.what == What::Class && program.project().derives(v.name, [&](std::string_view name) {
+            if (!is_distributed(name)) return false;
+            base = name;
+            return true;
+          }))
+        return Distributed{{s.get(), call}, base};
     }
   return std::nullopt;
 }

@@ -1,16 +1,13 @@
 // Shapes that depend on data, and types that the cube units do not have.
-#include <algorithm>
 #include <array>
 
 #include "migrate/rewrite/hints/hints.h"
+#include "migrate/source/among.h"
 
 namespace updraft::migrate::rewrite::hint {
 namespace {
 
-template <std::size_t N>
-bool among(const std::array<std::string_view, N>& known, std::string_view name) {
-  return std::find(known.begin(), known.end(), name) != known.end();
-}
+using source::among;
 
 /// x > 0, mask & other, ~mask, torch.isnan(x), x.eq(y): what gives a boolean tensor.
 bool condition(const Walk& w, NodeId node) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <vector>
 
 #include "migrate/rewrite/options/options.h"
 #include "migrate/support/affinity.h"
@@ -64,10 +65,91 @@ bool sets_to_none(std::string_view text) {
   return at != std::string_view::npos && text.substr(at, 24).find("True") != std::string_view::npos;
 }
 
+/// An optimizer that was exchanged: optimizer = torch.optim.SGD(model.parameters(), …).
+struct Made {
+  NodeId target = kNone, model = kNone;
+};
+
+/// MODEL of MODEL.parameters(); kNone for anything else.
+NodeId model_of(const syntax::Tree& tree, NodeId call) {
+  const NodeId callee = tree.child(call, Field::Function);
+  if (tree.kind(call) != Kind::Call || tree.kind(callee) != Kind::Attribute ||
+      tree.text(tree.child(callee, Field::Attribute)) != "parameters" ||
+      tree.child(tree.child(call, Field::Arguments), std::size_t{0}) != kNone)
+    return kNone;
+  const NodeId object = tree.child(callee, Field::Object);
+  const Kind kind = tree.kind(object);
+  return kind == Kind::Identifier || kind == Kind::Attribute ? object : kNone;
+}
+
+/// Whether two expressions are one variable that is bound once: the same name of one scope, or the same attribute of
+/// self in one class.
+bool same_variable(const Sites& s, NodeId a, NodeId b, bool once) {
+  const syntax::Tree& tree = s.tree();
+  if (tree.text(a) != tree.text(b)) return false;
+  const names::Scopes& scopes = s.module.scopes();
+  NodeId base_a = a, base_b = b;
+  while (tree.kind(base_a) == Kind::Attribute) base_a = tree.child(base_a, Field::Object);
+  while (tree.kind(base_b) == Kind::Attribute) base_b = tree.child(base_b, Field::Object);
+  if (tree.kind(base_a) != Kind::Identifier || tree.kind(base_b) != Kind::Identifier) return false;
+  if (base_a != a) {
+    const names::ScopeId cls = scopes.class_of_self(tree.text(base_a), scopes.of(base_a));
+    if (cls == names::kNoScope || cls != scopes.class_of_self(tree.text(base_b), scopes.of(base_b))) return false;
+    if (tree.kind(tree.child(a, Field::Object)) != Kind::Identifier) return false;
+    const auto set = scopes[cls].attributes.find(tree.text(tree.child(a, Field::Attribute)));
+    return set != scopes[cls].attributes.end() && (!once || set->second.size() == 1);
+  }
+  const auto* bindings = scopes.lookup(tree.text(a), scopes.of(a));
+  if (!bindings || bindings != scopes.lookup(tree.text(b), scopes.of(b))) return false;
+  return !once || bindings->size() == 1;
+}
+
+/// torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0): a fused optimizer of the same parameters has them in one
+/// piece, and clips them in one.
+void clip(Sites& s, const Use& use, const std::vector<Made>& made, const std::string& model) {
+  const syntax::Tree& tree = s.tree();
+  const NodeId list = tree.child(use.call, Field::Arguments), first = tree.child(list, std::size_t{0}),
+               second = tree.child(list, std::size_t{1});
+  const NodeId clipped = model_of(tree, first);
+  if (use.call == kNone || clipped == kNone || second == kNone) return;
+  for (NodeId a : tree.children(list)) {
+    const Kind kind = tree.kind(a);
+    if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) return;
+    if (kind != Kind::KeywordArgument) continue;
+    const std::string_view name = tree.text(tree.child(a, Field::Name));
+    if (name != "max_norm" && name != "norm_type") return;
+  }
+  for (const Made& optimizer : made) {
+    if (!same_variable(s, optimizer.model, clipped, false)) continue;
+    // where the optimizer is known by its name
+    const names::Scopes& scopes = s.module.scopes();
+    const bool attribute = tree.kind(optimizer.target) == Kind::Attribute;
+    if (attribute) {
+      const NodeId self = tree.child(optimizer.target, Field::Object);
+      const names::ScopeId cls = scopes.class_of_self(tree.text(self), scopes.of(self));
+      if (cls == names::kNoScope || cls != scopes.class_of_self(tree.text(self), scopes.of(use.node))) continue;
+    } else if (scopes.lookup(tree.text(optimizer.target), scopes.of(use.node)) !=
+               scopes.lookup(tree.text(optimizer.target), scopes.of(optimizer.target))) {
+      continue;
+    }
+    if (!same_variable(s, optimizer.target, optimizer.target, true)) continue;
+    Finding& f = s.add(rule(), use.node, Confidence::Likely, use.value.name);
+    f.suggestion = std::string(tree.text(optimizer.target)) + ".clip_grad_norm_fused_";
+    f.message = {fmt::format("the fused optimizer has these gradients in one piece: {} clips them to the same norm in "
+                             "one (-a {})",
+                             f.suggestion, model),
+                 fmt::format("融合优化器已将这些梯度合并存放：{} 一次完成同样的裁剪（-a {}）", f.suggestion, model)};
+    f.edits = {s.replace(use.node, f.suggestion), {tree[first].begin, tree[second].begin, ""}};
+    s.done[use.node] = true;
+    return;
+  }
+}
+
 }  // namespace
 
 void affine(Sites& s, const std::string& model) {
   const syntax::Tree& tree = s.tree();
+  std::vector<Made> made;
   const bool to_none = sets_to_none(tree.text());
   for (const Use& use : uses_under(s, {"torch"})) {
     if (s.done[use.node] || s.kept(use.node)) continue;
@@ -96,8 +178,23 @@ void affine(Sites& s, const std::string& model) {
     if (hindrance.empty()) {
       f.edits.push_back(s.replace(use.node, std::string(row.npu)));
       s.done[use.node] = true;
+      const NodeId assignment = tree.parent(use.call);
+      const NodeId parameters = model_of(tree, tree.child(tree.child(use.call, Field::Arguments), std::size_t{0}));
+      if (tree.kind(assignment) == Kind::Assignment && tree[use.call].field == Field::Right && parameters != kNone) {
+        const NodeId target = tree.child(assignment, Field::Left);
+        const bool plain =
+            tree.kind(target) == Kind::Identifier ||
+            (tree.kind(target) == Kind::Attribute && tree.kind(tree.child(target, Field::Object)) == Kind::Identifier);
+        if (plain) made.push_back({target, parameters});
+      }
     }
   }
+  if (made.empty()) return;
+  for (const Use& use : uses_under(s, {"torch"}))
+    if (!s.done[use.node] && !s.kept(use.node) &&
+        (use.value.is_api("torch.nn.utils.clip_grad_norm_") ||
+         use.value.is_api("torch.nn.utils.clip_grad.clip_grad_norm_")))
+      clip(s, use, made, model);
 }
 
 }  // namespace updraft::migrate::rewrite

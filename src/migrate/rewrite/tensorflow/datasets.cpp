@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "migrate/rewrite/tensorflow/script.h"
+#include "migrate/source/among.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {
@@ -50,10 +51,7 @@ constexpr std::array<std::string_view, 34> kMethods = {"apply",
 constexpr std::array<std::string_view, 6> kTelling = {"prefetch",     "interleave",   "flat_map",
                                                       "padded_batch", "with_options", "shuffle"};
 
-template <class A>
-bool among(const A& names, std::string_view name) noexcept {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+using source::among;
 
 std::string lower(std::string_view name) {
   std::string low(name);

@@ -4,6 +4,7 @@
 
 #include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/tensorflow/script.h"
+#include "migrate/source/among.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {
@@ -11,10 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 8> kOptimizers = {"SGD",     "RMSprop",  "Adam",   "Ftrl",
                                                          "Adagrad", "Adadelta", "Adamax", "Nadam"};
 
-template <class A>
-bool among(const A& names, std::string_view name) noexcept {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+using source::among;
 
 /// "Adam" of keras.optimizers.Adam, keras.optimizers.legacy.Adam, …; empty for what is no optimizer's name.
 std::string_view optimizer(std::string_view api) noexcept {

@@ -1,8 +1,8 @@
 // tf.distribute: each process drives one NPU, so a strategy has one device; HCCL joins the processes.
-#include <algorithm>
 #include <array>
 
 #include "migrate/rewrite/tensorflow/script.h"
+#include "migrate/source/among.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {
@@ -15,10 +15,7 @@ constexpr std::array<std::string_view, 5> kNone_ = {
     "distribute.ParameterServerStrategy", "distribute.experimental.ParameterServerStrategy", "distribute.TPUStrategy",
     "distribute.experimental.TPUStrategy", "contrib.distribute.ParameterServerStrategy"};
 
-template <class A>
-bool among(const A& names, std::string_view name) noexcept {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+using source::among;
 
 constexpr std::string_view kCpu = "\"/cpu:0\"";
 

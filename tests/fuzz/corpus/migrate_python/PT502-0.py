@@ -1,2 +1,2 @@
 import os
-os.environ['CUDA_LAUNCH_BLOCKING'] = '1'
+os.environ['NCCL_DEBUG'] = 'INFO'

@@ -1,0 +1,313 @@
+#include "migrate/text/config/rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "migrate/source/among.h"
+#include "migrate/source/bytes.h"
+#include "migrate/support/variables.h"
+#include "migrate/text/embedded.h"
+#include "migrate/text/file.h"
+#include "migrate/text/notebook/json.h"
+#include "migrate/text/packages.h"
+#include "migrate/text/shell/shell.h"
+#include "migrate/text/values.h"
+
+namespace updraft::migrate::text {
+namespace {
+
+using source::is_name_byte;
+
+constexpr std::array<std::string_view, 22> kCommandKeys = {
+    "run",           "script",       "scripts",         "command",
+    "commands",      "cmd",          "entrypoint",      "setup",
+    "before_script", "after_script", "launch",          "exec",
+    "shell",         "launcher",     "train_command",   "postcreatecommand",
+    "entry",         "launch_cmd",   "install_command", "test_command",
+    "install",       "bash"};
+
+using source::among;
+bool is_true(std::string_view v) {
+  return v == "true" || v == "True" || v == "TRUE" || v == "yes" || v == "on" || v == "1";
+}
+
+}  // namespace
+
+ConfigRules::ConfigRules(Sheet& sheet, const PythonFindings& python, int depth, Confidence most)
+    : sheet_(sheet), python_(python), depth_(depth), most_(most) {
+  const std::string_view head = sheet.text().substr(0, 100000);
+  deepspeed_ = head.find("zero_optimization") != std::string_view::npos ||
+               head.find("train_micro_batch_size_per_gpu") != std::string_view::npos;
+}
+
+void ConfigRules::note(std::string_view rule, Category category, const Scalar& at, Text message,
+                       std::string_view suggestion) {
+  sheet_.add(rule, category, Confidence::Certain, at.begin, at.end, std::move(message)).suggestion = suggestion;
+}
+
+/// The first `size` bytes of a scalar are the name of a variable.
+bool ConfigRules::variable_name(const Scalar& scalar, std::size_t size, std::string_view value) {
+  const std::string_view name = scalar.raw.substr(0, size);
+  const std::optional<Variable> row = lookup_variable(name);
+  if (!row) return false;
+  if (std::any_of(name.begin(), name.end(), [](char c) { return !is_name_byte(c); })) return false;
+  const std::string n(name.substr(0, 80));
+  if (row->replacement.empty()) {
+    sheet_.add("TX212", Category::Note, Confidence::Certain, scalar.begin, scalar.begin + size,
+               {sentence(*row, n, Language::en), sentence(*row, n, Language::zh)});
+    return true;
+  }
+  const bool fits = value_fits(*row, value);
+  Finding& f = sheet_.change("TX211", fits ? std::min(row->confidence, Confidence::Likely) : Confidence::Review,
+                             scalar.begin, scalar.begin + size, std::string(row->replacement),
+                             {sentence(*row, n, Language::en) + (fits ? "" : "; its values are not those of " + n),
+                              sentence(*row, n, Language::zh) + (fits ? "" : "；其取值与 " + n + " 不同")});
+  f.api = n;
+  f.suggestion = row->replacement;
+  return true;
+}
+
+void ConfigRules::key(const KeyPath& path, const Scalar& key) {
+  if (!key.direct || key.raw.size() > 200) return;
+  if (variable_name(key, key.raw.size(), {})) return;
+  if (key.raw == "nvidia.com/gpu" || key.raw == "nvidia.com/gpu.product") {
+    note("TX241", Category::Note, key,
+         {"asks Kubernetes for GPUs: NPUs are huawei.com/Ascend910 (of Ascend's device plug-in)",
+          "向 Kubernetes 申请 GPU：NPU 为 huawei.com/Ascend910（Ascend 设备插件）"},
+         "huawei.com/Ascend910");
+    return;
+  }
+  const bool poetry =
+      path.depth() >= 4 && path.begins({"tool", "poetry"}) && path.keys()[path.keys().size() - 2] == "dependencies";
+  const bool pipfile = path.is({"packages", "*"}) || path.is({"dev-packages", "*"});
+  if (poetry || pipfile) requirement(sheet_, key.raw, {}, key.begin, key.end);
+  if (deepspeed_ && key.raw == "sparse_attention")
+    note("TX223", Category::Unsupported, key,
+         {"DeepSpeed's sparse attention is Triton code for CUDA: leave it out on NPU",
+          "DeepSpeed 的稀疏注意力是面向 CUDA 的 Triton 代码：NPU 上请去掉"});
+}
+
+bool ConfigRules::device(std::string_view key, const Scalar& value, std::size_t offset) {
+  const auto judgement = judge(key, value.raw.substr(offset));
+  if (!judgement || judgement->words.empty()) return false;
+  Finding& f = sheet_.add(judgement->meaning == Meaning::Backend  ? "TX202"
+                          : judgement->meaning == Meaning::Device ? "TX201"
+                                                                  : "TX206",
+                          Category::Change, std::min(judgement->confidence, most_), value.begin + offset, value.end,
+                          reason(*judgement, key));
+  for (const Word& w : judgement->words)
+    f.edits.push_back({static_cast<std::uint32_t>(value.begin + offset + w.begin),
+                       static_cast<std::uint32_t>(value.begin + offset + w.end), std::string(w.replacement)});
+  return true;
+}
+
+/// Lists of arguments: ["--device", "cuda"], ["--device=cuda", "NAME=value"].
+bool ConfigRules::arguments(const KeyPath& path, const Scalar& value) {
+  const bool element = path.depth() > 0 && !path.keys().empty() && path.keys().back() == "[]";
+  const std::string_view before = element && option_depth_ == path.depth() ? option_ : std::string_view();
+  option_ = {};
+  if (!element) return false;
+  const std::string_view raw = value.raw;
+  const std::size_t equals = raw.substr(0, 100).find('=');
+  if (raw.starts_with("--") && raw.size() < 100 && raw.find(' ') == std::string_view::npos) {
+    if (equals != std::string_view::npos) return device(raw.substr(0, equals), value, equals + 1);
+    option_ = raw;
+    option_depth_ = path.depth();
+    return true;
+  }
+  if (equals != std::string_view::npos && variable_name(value, equals, raw.substr(equals + 1))) return true;
+  return !before.empty() && device(before, value, 0);
+}
+
+bool ConfigRules::packages(const KeyPath& path, const Scalar& value) {
+  if (!value.direct) return false;
+  const bool project = path.is({"project", "dependencies", "[]"}) ||
+                       path.is({"project", "optional-dependencies", "*", "[]"}) ||
+                       path.is({"build-system", "requires", "[]"}) || path.is({"dependency-groups", "*", "[]"}) ||
+                       path.is({"tool", "uv", "dev-dependencies", "[]"});
+  const bool conda = path.is({"dependencies", "[]"}) || path.is({"dependencies", "[]", "pip", "[]"});
+  const bool setup = path.is({"options", "install_requires"}) || path.is({"options", "setup_requires"}) ||
+                     path.begins({"options.extras_require", "*"});
+  if (project || conda || setup) {
+    std::string_view spec = value.raw;
+    if (const std::size_t space = spec.find(' '); spec.starts_with("-") && space != std::string_view::npos) {
+      while (spec.starts_with("-") && spec.find(' ') != std::string_view::npos) spec.remove_prefix(spec.find(' ') + 1);
+      package_index(sheet_, spec, value.begin + (value.raw.size() - spec.size()));
+    } else if (!spec.starts_with("-")) {
+      requirement(sheet_, spec, value.begin);
+    }
+    return true;
+  }
+  if (value.raw.find("://") != std::string_view::npos && value.raw.size() < 400 &&
+      value.raw.find(' ') == std::string_view::npos) {
+    const std::string_view name = path.name();
+    if (name == "url" || name == "find-links" || name.find("index") != std::string_view::npos)
+      package_index(sheet_, value.raw, value.begin);
+  }
+  return false;
+}
+
+bool ConfigRules::command(const KeyPath& path, const Scalar& value) {
+  if (depth_ >= kDeepest) return false;
+  const std::string_view name = path.name();
+  const bool text = value.style == Scalar::Style::Block || value.style == Scalar::Style::Folded;
+  const std::string plain = plain_key(name);
+  const bool script = among(kCommandKeys, plain) || plain.ends_with("_command") || plain.ends_with("_cmd");
+  const bool element = !path.keys().empty() && path.keys().back() == "[]";
+  std::vector<Finding> found;
+  Embedded embedded;
+  if (value.style == Scalar::Style::Json && !value.direct) {
+    if (!script) return false;
+    embed_json(sheet_.text(), value.begin, value.end, embedded);
+    embedded.encode_by(
+        [](std::string_view t, std::uint32_t, std::uint32_t) { return std::optional(json_escaped(t, false)); });
+  } else if (!value.direct && !text) {
+    return false;
+  } else {
+    embedded.same(value.raw, value.begin);
+    const bool quoted = value.style == Scalar::Style::Json || value.style == Scalar::Style::Quoted;
+    embedded.encode_by([quoted](std::string_view t, std::uint32_t, std::uint32_t) -> std::optional<std::string> {
+      if (t.find_first_of(quoted ? "\"'\\\n" : "\n") != std::string_view::npos) return std::nullopt;
+      return std::string(t);
+    });
+    if (value.style == Scalar::Style::Folded)
+      std::replace_if(
+          embedded.text().begin(), embedded.text().end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  }
+  if (embedded.text().empty()) return false;
+  ShellOptions options;
+  options.depth = depth_ + 1;
+  options.lines = !text;
+  if (script && (!element || embedded.text().find(' ') != std::string::npos)) {
+    found = shell(embedded.text(), python_, options);
+  } else if (value.style == Scalar::Style::Block && name.find('.') != std::string_view::npos) {
+    found = file_findings(name, embedded.text(), python_, depth_ + 1);  // a ConfigMap's file
+  } else {
+    return false;
+  }
+  sheet_.adopt(std::move(found), embedded);
+  return true;
+}
+
+void ConfigRules::frameworks(const KeyPath& path, const Scalar& value) {
+  const std::string key =
+      plain_key(path.keys().empty() || path.keys().back() == "[]" ? path.name() : std::string_view(path.keys().back()));
+  const std::string_view v = value.raw;
+  if (key == "distributed_type" && v == "MULTI_GPU") {
+    sheet_
+        .change("TX203", Confidence::Certain, value.begin, value.end, "MULTI_NPU",
+                {"accelerate calls several NPUs MULTI_NPU", "accelerate 中多 NPU 为 MULTI_NPU"})
+        .suggestion = "MULTI_NPU";
+  } else if (key == "mixed_precision" && v == "fp8") {
+    note("TX204", Category::Unsupported, value,
+         {"accelerate's fp8 needs TransformerEngine or torchao on CUDA: take bf16",
+          "accelerate 的 fp8 依赖 CUDA 上的 TransformerEngine 或 torchao：请用 bf16"},
+         "bf16");
+  } else if (key == "gpu_ids") {
+    note("TX205", Category::Note, value,
+         {"accelerate means NPUs by it where torch_npu is installed", "安装 torch_npu 后，accelerate 以此表示 NPU"});
+  } else if (key == "dynamo_backend" && (v == "INDUCTOR" || v == "inductor")) {
+    note("TX207", Category::Performance, value,
+         {"Inductor compiles for NPU only with triton-ascend; without a compiler take NO",
+          "Inductor 需 triton-ascend 才能为 NPU 编译；否则请用 NO"},
+         "NO");
+  } else if (key == "optim" && (v.find("bnb") != std::string_view::npos || v.find("8bit") != std::string_view::npos ||
+                                v.starts_with("paged_"))) {
+    note("TX221", Category::ThirdParty, value,
+         {"an optimizer of bitsandbytes, which NPU does not support: adamw_torch_npu_fused is transformers' for NPU",
+          "bitsandbytes 的优化器，NPU 不支持：transformers 为 NPU 提供 adamw_torch_npu_fused"},
+         "adamw_torch_npu_fused");
+  } else if (key == "optim" && v == "adamw_apex_fused") {
+    note("TX221", Category::ThirdParty, value,
+         {"apex's fused Adam is CUDA code: adamw_torch_npu_fused is transformers' for NPU",
+          "apex 的融合 Adam 为 CUDA 代码：transformers 为 NPU 提供 adamw_torch_npu_fused"},
+         "adamw_torch_npu_fused");
+  } else if (key == "optim" && (v == "adamw_torch_fused" || v == "adamw_torch" || v == "adamw_hf")) {
+    note("TX222", Category::Affinity, value,
+         {"adamw_torch_npu_fused does the same in one operator of NPU",
+          "adamw_torch_npu_fused 以单个 NPU 融合算子完成相同计算"},
+         "adamw_torch_npu_fused");
+  } else if (deepspeed_ && key == "type" && path.depth() >= 2 && path.begins({"optimizer"}) &&
+             (v == "Lamb" || v == "FusedLamb" || v == "OneBitLamb")) {
+    note("TX223", Category::Unsupported, value,
+         {"DeepSpeed has no fused Lamb for NPU: take AdamW", "DeepSpeed 没有 NPU 的融合 Lamb：请用 AdamW"}, "AdamW");
+  } else if (deepspeed_ && key == "enabled" && path.is({"fp16", "enabled"}) && is_true(v)) {
+    note("TX224", Category::Precision, value,
+         {"fp16 needs loss scaling (loss_scale 0: dynamic); bf16 needs none and runs on Atlas A2 and later",
+          "fp16 需要损失缩放（loss_scale 为 0 即动态）；bf16 无需缩放，Atlas A2 及以后支持"},
+         "bf16");
+  } else if ((key == "load_in_8bit" || key == "load_in_4bit") && is_true(v)) {
+    note("TX225", Category::ThirdParty, value,
+         {"loads by bitsandbytes, of which NPUs have little (recent builds: 4-bit nf4)",
+          "通过 bitsandbytes 加载，NPU 支持很少（新版本的 4 位 nf4）"});
+  } else if ((key == "quant_method" || key == "quantization" || key == "quantization_method" ||
+              key == "quantization_bit_backend") &&
+             (v == "bitsandbytes" || v == "bnb" || v == "gptq" || v == "awq")) {
+    note("TX225", Category::ThirdParty, value,
+         {std::string(v) + " runs CUDA kernels: look whether its version has them for NPU",
+          std::string(v) + " 使用 CUDA 算子：请确认所用版本是否支持 NPU"});
+  } else if ((key == "attn_implementation" || key == "_attn_implementation" || key == "flash_attn" ||
+              key == "use_flash_attn" || key == "use_flash_attention" || key == "use_flash_attention_2") &&
+             (v == "flash_attention_2" || v == "fa2" || is_true(v))) {
+    note("TX226", Category::ThirdParty, value,
+         {"flash-attn is CUDA code: sdpa works, and recent transformers take torch_npu.npu_fusion_attention for it by "
+          "themselves",
+          "flash-attn 为 CUDA 代码：可用 sdpa；新版 transformers 会自动使用 torch_npu.npu_fusion_attention"},
+         "sdpa");
+  } else if ((key == "enable_xformers_memory_efficient_attention" || key == "enable_xformers" ||
+              key == "use_xformers" || key == "xformers") &&
+             is_true(v)) {
+    note("TX226", Category::ThirdParty, value,
+         {"xFormers is CUDA code: diffusers has enable_npu_flash_attention",
+          "xFormers 为 CUDA 代码：diffusers 提供 enable_npu_flash_attention"},
+         "enable_npu_flash_attention");
+  } else if ((key == "tf32" || key == "allow_tf32" || key == "use_tf32") && is_true(v)) {
+    note("TX227", Category::Precision, value,
+         {"TF32 is a mode of NVIDIA GPUs; the like of it is HF32, torch.npu.matmul.allow_hf32",
+          "TF32 是 NVIDIA GPU 的模式；NPU 上对应 HF32，即 torch.npu.matmul.allow_hf32"},
+         "torch.npu.matmul.allow_hf32");
+  } else if (key == "cudnn_benchmark" || key == "cudnn_deterministic" ||
+             (key == "benchmark" && path.keys().size() > 1 && path.keys()[path.keys().size() - 2] == "cudnn")) {
+    note("TX228", Category::Note, value,
+         {"a setting of cuDNN: without an effect on NPU", "cuDNN 的设置，在 NPU 上无效"});
+  } else if ((key == "fp16_backend" || key == "half_precision_backend") && v == "apex") {
+    note("TX229", Category::ThirdParty, value,
+         {"auto takes torch.amp, which NPU has; apex needs the package for NPU",
+          "auto 会使用 NPU 支持的 torch.amp；apex 需要 NPU 版本"},
+         "auto");
+  }
+}
+
+void ConfigRules::containers(std::string_view name, const Scalar& value) {
+  const std::string key = plain_key(name);
+  const std::string_view v = value.raw;
+  if ((key == "image" || key.ends_with("_image") || key == "container" || key == "base") &&
+      (v.starts_with("nvidia/") || v.find("nvcr.io/") != std::string_view::npos ||
+       (v.find("cuda") != std::string_view::npos && v.find(':') != std::string_view::npos)))
+    note("TX242", Category::Note, value,
+         {"an image with CUDA: take one with CANN", "带 CUDA 的镜像：请改用带 CANN 的镜像"});
+  else if ((key == "runtime" || key == "driver") && v == "nvidia")
+    note("TX243", Category::Note, value,
+         {"NVIDIA's container runtime: that of NPUs is ascend, with ASCEND_VISIBLE_DEVICES",
+          "NVIDIA 容器运行时：NPU 为 ascend，并设置 ASCEND_VISIBLE_DEVICES"},
+         "ascend");
+}
+
+void ConfigRules::value(const KeyPath& path, const Scalar& value) {
+  if (command(path, value)) {
+    option_ = {};
+    return;
+  }
+  if (!value.direct || value.raw.empty() || value.raw.size() > 500) {
+    option_ = {};
+    return;
+  }
+  if (packages(path, value) || arguments(path, value)) return;
+  const std::string_view name = path.name();
+  if (name == "name" && variable_name(value, value.raw.size(), {})) return;
+  if (device(name, value, 0)) return;
+  frameworks(path, value);
+  containers(name, value);
+}
+
+}  // namespace updraft::migrate::text

@@ -1,0 +1,592 @@
+#include "migrate/text/shell/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "migrate/source/among.h"
+#include "migrate/source/bytes.h"
+#include "migrate/support/variables.h"
+#include "migrate/text/embedded.h"
+#include "migrate/text/file.h"
+#include "migrate/text/packages.h"
+#include "migrate/text/values.h"
+
+namespace updraft::migrate::text {
+namespace {
+
+using source::among;
+using source::is_name_byte;
+
+constexpr std::array<std::string_view, 7> kTakesNames = {"export", "unset",    "printenv", "declare",
+                                                         "local",  "readonly", "typeset"};
+constexpr std::array<std::string_view, 5> kPrints = {"echo", "printf", "log", "print", "logger"};
+constexpr std::array<std::string_view, 9> kFilters = {"awk",  "gawk",  "mawk", "sed", "gsed",
+                                                      "grep", "egrep", "perl", "rg"};
+constexpr std::array<std::string_view, 6> kShells = {"bash", "sh", "zsh", "dash", "ksh", "ssh"};
+constexpr std::array<std::string_view, 6> kLaunchers = {"torchrun",   "accelerate", "deepspeed",
+                                                        "horovodrun", "lightning",  "ray"};
+constexpr std::array<std::string_view, 9> kInstallers = {"pip", "pip3",   "conda", "mamba", "micromamba",
+                                                         "uv",  "poetry", "pipx",  "pdm"};
+constexpr std::array<std::string_view, 4> kSlurm = {"srun", "sbatch", "salloc", "qsub"};
+
+/// The length of NAME in NAME=…, NAME+=…, NAME[i]=…; 0: no assignment.
+std::size_t assigned_name(std::string_view word) {
+  std::size_t end = 0;
+  while (end < word.size() && is_name_byte(word[end])) ++end;
+  if (end == 0 || end >= word.size() || std::isdigit(static_cast<unsigned char>(word[0]))) return 0;
+  std::size_t at = end;
+  if (word[at] == '[') {
+    at = word.find(']', at);
+    if (at == std::string_view::npos) return 0;
+    ++at;
+  }
+  if (at < word.size() && word[at] == '+') ++at;
+  return at < word.size() && word[at] == '=' ? end : 0;
+}
+
+/// The name in $NAME, ${NAME}, ${NAME:-…}; empty: no such word.
+std::string_view expanded_name(std::string_view word) {
+  if (word.size() < 2 || word[0] != '$') return {};
+  word.remove_prefix(word[1] == '{' ? 2 : 1);
+  std::size_t end = 0;
+  while (end < word.size() && is_name_byte(word[end])) ++end;
+  return word.substr(0, end);
+}
+
+/// Is [offset, offset + size) of the word's text written without a break?
+bool unbroken(const ShellWord& word, std::size_t offset, std::size_t size) {
+  return size > 0 && offset + size <= word.at.size() && word.at[offset + size - 1] - word.at[offset] == size - 1;
+}
+
+/// The value of a word from `offset` on, and of ${NAME:-value} the value in it.
+struct Value {
+  std::size_t offset;
+  std::string_view text, name;
+};
+Value value_of(const ShellWord& word, std::size_t offset) {
+  const std::string_view text = std::string_view(word.text).substr(std::min(offset, word.text.size()));
+  if (!text.starts_with("${") || !text.ends_with("}")) return {offset, text, {}};
+  const std::string_view name = expanded_name(text);
+  std::size_t at = 2 + name.size();
+  if (at < text.size() && text[at] == ':') ++at;
+  if (at >= text.size() || (text[at] != '-' && text[at] != '=')) return {offset, text, {}};
+  return {offset + at + 1, text.substr(at + 1, text.size() - at - 2), name};
+}
+
+/// python -c "import torch; …": a new line with an import goes to the front, where it is before what needs it.
+void keep_on_one_line(Edit& edit, std::string_view source) {
+  if (edit.begin != edit.end || source.find('\n') != std::string_view::npos) return;
+  if (!source.starts_with("import ") && !source.starts_with("from ")) return;
+  if (source.starts_with("from __future__")) return;
+  std::string_view line = edit.text;
+  while (line.starts_with('\n')) line.remove_prefix(1);
+  while (line.ends_with('\n')) line.remove_suffix(1);
+  if (!line.starts_with("import ") || line.size() == edit.text.size() || line.find('\n') != std::string_view::npos)
+    return;
+  edit.text = std::string(line) + "; ";
+  edit.begin = edit.end = 0;
+}
+
+}  // namespace
+
+std::string_view program_name(std::string_view word) {
+  if (word.starts_with('@') || word.starts_with('-')) word.remove_prefix(1);  // of makefiles
+  return word.substr(word.rfind('/') + 1);
+}
+
+bool is_python(std::string_view program) {
+  for (const std::string_view stem : {"python", "pypy"}) {
+    if (!program.starts_with(stem)) continue;
+    return program.find_first_not_of("0123456789.", stem.size()) == std::string_view::npos;
+  }
+  return program == "$PYTHON" || program == "${PYTHON}" || program == "ipython";
+}
+
+void ShellRules::note(std::string_view rule, Category category, std::size_t begin, std::size_t end, Text message,
+                      std::string_view suggestion) {
+  sheet_.add(rule, category, Confidence::Certain, begin, end, std::move(message)).suggestion = suggestion;
+}
+
+void ShellRules::rename(std::size_t begin, std::size_t end, std::string_view value) {
+  const std::string_view name = sheet_.text().substr(begin, end - begin);
+  const std::optional<Variable> row = lookup_variable(name);
+  if (!row) return;
+  const std::string n(name.substr(0, 80));
+  if (row->replacement.empty()) {
+    note("TX312", Category::Note, begin, end, {sentence(*row, n, Language::en), sentence(*row, n, Language::zh)});
+    return;
+  }
+  Text message{sentence(*row, n, Language::en), sentence(*row, n, Language::zh)};
+  Confidence sure = row->confidence;
+  if (!value_fits(*row, value)) {
+    sure = Confidence::Review;
+    message.en += "; its values are not those of " + n;
+    message.zh += "；其取值与 " + n + " 不同";
+  }
+  Finding& f = sheet_.change("TX311", sure, begin, end, std::string(row->replacement), std::move(message));
+  f.api = n;
+  f.suggestion = row->replacement;
+}
+
+void ShellRules::expansion(std::size_t begin, std::size_t end) {
+  if (options_.expansions) {
+    const std::optional<Variable> row = lookup_variable(sheet_.text().substr(begin, end - begin));
+    if (row && !row->replacement.empty()) rename(begin, end, {});
+  }
+}
+
+bool ShellRules::judged(const ShellWord& word, std::size_t offset, std::string_view key, std::string_view value,
+                        bool known) {
+  auto judgement = judge(key, value);
+  if (!judgement || judgement->words.empty()) return false;
+  if (!known && judgement->meaning == Meaning::Device && judgement->confidence == Confidence::Review) return false;
+  if (judgement->meaning == Meaning::Accelerator && !known) return false;
+  for (const Word& w : judgement->words)
+    if (!unbroken(word, offset + w.begin, w.end - w.begin)) return false;
+  const std::size_t begin = word.at[offset], end = word.at[offset + value.size() - 1] + 1;
+  Finding& f = sheet_.add(judgement->meaning == Meaning::Backend ? "TX302" : "TX301", Category::Change,
+                          judgement->confidence, begin, end, reason(*judgement, key));
+  for (const Word& w : judgement->words) {
+    const std::uint32_t at = word.at[offset + w.begin];
+    f.edits.push_back({at, at + static_cast<std::uint32_t>(w.end - w.begin), std::string(w.replacement)});
+  }
+  return true;
+}
+
+void ShellRules::variables(const ShellCommand& command) {
+  const auto& words = command.words;
+  const std::string_view first = program_name(words[0].text);
+  const bool names = among(kTakesNames, first);
+  bool leading = true;  // assignments before the command, or of export and its like
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const ShellWord& w = words[i];
+    const std::string_view text = w.text;
+    const std::size_t name = assigned_name(text);
+    if (name == 0 && !(i == 0 && (names || first == "env"))) leading = leading && names;
+    // ARGS="--device cuda", CMD="python train.py --device cuda": read by itself
+    const std::size_t value_at = name > 0 ? text.find('=') + 1 : 0;
+    const bool command_text = name > 0 && leading && w.quoted && text.find("--", value_at) != std::string_view::npos &&
+                              text.find(' ', value_at) != std::string_view::npos;
+    if (command_text) inside(w, value_at, false);
+    // NAME=… at the start, after a comma (--export=ALL,NAME=…) or an option's = ; once each
+    if (!(w.single && w.text.find(' ') != std::string::npos && !leading)) {
+      for (std::size_t at = text.find('='); at != std::string_view::npos; at = text.find('=', at + 1)) {
+        std::size_t end = at, begin;
+        if (end > 0 && text[end - 1] == '+') --end;
+        for (begin = end; begin > 0 && is_name_byte(text[begin - 1]) && end - begin < 80; --begin) {}
+        if (begin > 0 && command_text) break;
+        if (begin == end || (begin > 0 && text[begin - 1] != ',' && text[begin - 1] != '=' && text[begin - 1] != ' '))
+          continue;
+        if (begin == 0 && w.begin != w.at[0] && !w.quoted) continue;
+        if (!unbroken(w, begin, end - begin) || !lookup_variable(text.substr(begin, end - begin))) continue;
+        std::string_view value = text.substr(at + 1);
+        if (begin > 0) value = value.substr(0, value.find_first_of(" ,"));
+        rename(w.at[begin], w.at[end - 1] + 1, value);
+      }
+    }
+    if (name > 0 && leading && !lookup_variable(text.substr(0, name))) {
+      const Value v = value_of(w, text.find('=') + 1);
+      if (!v.text.empty()) judged(w, v.offset, text.substr(0, name), v.text, true);
+    }
+    if (leading && name > 0) {  // PATH=/usr/local/cuda/bin:$PATH
+      const std::string_view n = text.substr(0, name);
+      if ((n == "PATH" || n == "LD_LIBRARY_PATH" || n == "LIBRARY_PATH" || n == "CPATH") &&
+          text.find("/cuda") != std::string_view::npos)
+        note("TX334", Category::Note, w.begin, w.end,
+             {"the folders of CUDA: on NPU source set_env.sh of CANN",
+              "CUDA 的目录：NPU 上请 source CANN 的 set_env.sh"});
+    }
+    // names alone: export NAME, env -u NAME, docker run -e NAME, mpirun -x NAME
+    const bool option =
+        i > 0 && (words[i - 1].text == "-x" || words[i - 1].text == "-e" || words[i - 1].text == "--env" ||
+                  words[i - 1].text == "-u" || words[i - 1].text == "-v");
+    if ((option || (names && i > 0)) && lookup_variable(text) && unbroken(w, 0, text.size()))
+      rename(w.at[0], w.at[0] + text.size(), {});
+  }
+  if (!options_.makefile) return;
+  const bool assigns = words.size() > 1 && (words[1].text == "=" || words[1].text == ":=" || words[1].text == "::=" ||
+                                            words[1].text == "?=" || words[1].text == "+=");
+  const std::size_t at = first == "export" || first == "override" ? 1 : 0;
+  if (at == 1 && words.size() > 2 && !assigns) {
+    ShellCommand rest = command;
+    rest.words.erase(rest.words.begin());
+    if (!lookup_variable(rest.words[0].text)) variables(rest);
+    return;
+  }
+  if (assigns && unbroken(words[0], 0, words[0].text.size())) {
+    if (lookup_variable(words[0].text)) {
+      rename(words[0].at[0], words[0].at[0] + words[0].text.size(),
+             words.size() > 2 ? std::string_view(words[2].text) : "");
+    } else if (words.size() > 2) {
+      const Value v = value_of(words[2], 0);
+      if (!v.text.empty()) judged(words[2], v.offset, words[0].text, v.text, true);
+    }
+  } else if (words.size() == 1 && command.within == '(' && lookup_variable(words[0].text) &&
+             unbroken(words[0], 0, words[0].text.size())) {
+    rename(words[0].at[0], words[0].at[0] + words[0].text.size(), {});  // $(NAME)
+  }
+}
+
+void ShellRules::options(const ShellCommand& command) {
+  const auto& words = command.words;
+  bool python = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const ShellWord& w = words[i];
+    const std::string_view text = w.text, program = program_name(text);
+    if (is_python(program) || among(kLaunchers, program) || program.ends_with(".py")) python = true;
+    if (text.empty() || assigned_name(text) == 0 || i > 0) {
+      const std::size_t equals = text.find('=');
+      const bool option = text.starts_with("--") && text.size() > 2;
+      if (equals != std::string_view::npos && equals > 0 && text.find(' ') > equals && (option || i > 0)) {
+        const std::string_view key = text.substr(0, equals);
+        if (plain_key(key) == "nproc_per_node" && text.substr(equals + 1) == "gpu" && unbroken(w, equals + 1, 3)) {
+          sheet_.change("TX303", Confidence::Certain, w.at[equals + 1], w.at[equals + 1] + 3, "npu",
+                        {"gpu counts CUDA devices and fails without them; npu counts NPUs",
+                         "gpu 统计 CUDA 设备，没有时会报错；npu 统计 NPU"});
+        } else {
+          const Value v = value_of(w, equals + 1);
+          if (!v.text.empty() && !lookup_variable(key)) judged(w, v.offset, key, v.text, option || python);
+        }
+        continue;
+      }
+      if (option && i + 1 < words.size()) {
+        const ShellWord& next = words[i + 1];
+        const Value v = value_of(next, 0);
+        if (plain_key(text) == "nproc_per_node" && next.text == "gpu" && unbroken(next, 0, 3)) {
+          sheet_.change("TX303", Confidence::Certain, next.at[0], next.at[0] + 3, "npu",
+                        {"gpu counts CUDA devices and fails without them; npu counts NPUs",
+                         "gpu 统计 CUDA 设备，没有时会报错；npu 统计 NPU"});
+          ++i;
+        } else if (!v.text.empty() && judged(next, v.offset, text, v.text, true)) {
+          ++i;
+        }
+        continue;
+      }
+      const bool dash = text.starts_with('-');
+      if (!dash && python && i > 0 && !device_words(text).empty()) {  // train.py cuda:0, -d cuda
+        const bool sure = text.find(':') != std::string_view::npos || words[i - 1].text == "-d";
+        Finding* f = nullptr;
+        for (const Word& word : device_words(text)) {
+          if (!unbroken(w, word.begin, word.end - word.begin)) continue;
+          if (!f) {
+            f = &sheet_.add("TX301", Category::Change, sure ? Confidence::Likely : Confidence::Review, w.begin, w.end,
+                            {"PyTorch's device type of NPUs is npu", "NPU 在 PyTorch 中的设备类型是 npu"});
+          }
+          const std::uint32_t at = w.at[word.begin];
+          f->edits.push_back({at, at + 4, "npu"});
+        }
+      } else if (!dash && python && i > 0 && text == "nccl" && unbroken(w, 0, 4)) {
+        sheet_.change("TX302", Confidence::Likely, w.at[0], w.at[0] + 4, "hccl",
+                      {"collectives of NPUs go by the backend hccl", "NPU 的集合通信使用 hccl 后端"});
+      }
+    }
+  }
+}
+
+void ShellRules::comparisons(const ShellCommand& command) {
+  const auto& words = command.words;
+  for (std::size_t i = 1; i + 2 < words.size(); ++i) {
+    const std::string_view op = words[i + 1].text;
+    if (op != "=" && op != "==" && op != "!=" && op != "=~") continue;
+    for (const auto& [variable_word, value] :
+         {std::pair(&words[i], &words[i + 2]), std::pair(&words[i + 2], &words[i])}) {
+      const std::string_view name = expanded_name(variable_word->text);
+      if (name.empty() || value->text.empty()) continue;
+      std::string_view text = value->text;
+      while (text.ends_with('*') || text.ends_with(':')) text.remove_suffix(1);  // cuda*, cuda:*
+      std::size_t from = text.starts_with('^') || text.starts_with('*') ? 1 : 0;
+      text.remove_prefix(std::min(from, text.size()));
+      if (!text.empty() && judged(*value, from, name, text, true)) break;
+    }
+  }
+}
+
+void ShellRules::patterns(const ShellWord& subject, const std::vector<ShellWord>& words) {
+  const std::string_view name = expanded_name(subject.text);
+  if (name.empty()) return;
+  for (const ShellWord& w : words) {
+    std::string_view text = w.text;
+    while (text.ends_with('*') || text.ends_with(':')) text.remove_suffix(1);
+    if (!text.empty()) judged(w, 0, name, text, true);
+  }
+}
+
+/// The word's text from `from` on is Python, or else a command or arguments.
+void ShellRules::inside(const ShellWord& w, std::size_t from, bool python) {
+  if (options_.depth >= kDeepest || w.at.size() <= from) return;
+  const std::string_view all = sheet_.text();
+  std::size_t first = w.at[from];
+  if (first > w.begin && (all[first - 1] == '\'' || all[first - 1] == '"')) --first;
+  if (first > w.begin && all[first - 1] == '\\') --first;
+  const char quote = all[first];
+  Embedded embedded;
+  for (std::size_t k = from; k < w.at.size(); ++k) {
+    const std::size_t at = w.at[k];
+    const bool escaped = at > w.begin && all[at - 1] == '\\' && (k == 0 || w.at[k - 1] + 1 < at);
+    if (escaped) embedded.unit(std::string_view(w.text).substr(k, 1), at - 1, at + 1);
+    else embedded.same(std::string_view(w.text).substr(k, 1), at);
+  }
+  embedded.encode_by([quote, lines = options_.lines || options_.makefile](std::string_view text, std::uint32_t,
+                                                                          std::uint32_t) -> std::optional<std::string> {
+    const std::string_view never = quote == '\'' ? "'" : quote == '"' ? "\"\\$`!" : " \t'\"\\$`!;&|<>()*?[]{}#\n";
+    if (text.find_first_of(never) != std::string_view::npos || (lines && text.find('\n') != std::string_view::npos))
+      return std::nullopt;
+    return std::string(text);
+  });
+  if (python) {
+    if (!python_) return;
+    std::vector<Finding> found = python_(embedded.text());
+    for (Finding& f : found)
+      for (Edit& e : f.edits) keep_on_one_line(e, embedded.text());
+    sheet_.adopt(std::move(found), embedded);
+    return;
+  }
+  ShellOptions inner = options_;
+  inner.expansions = w.single && quote == '\'';
+  inner.depth = options_.depth + 1;
+  sheet_.adopt(shell(embedded.text(), python_, inner), embedded);
+}
+
+void ShellRules::nested(const ShellCommand& command) {
+  const auto& words = command.words;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string_view program = program_name(words[i].text);
+    const bool python = is_python(program), shell_program = among(kShells, program) || program == "eval";
+    if (!python && !shell_program) continue;
+    std::size_t code = 0;
+    for (std::size_t k = i + 1; k < words.size(); ++k) {
+      const std::string_view option = words[k].text;
+      const bool takes_code =
+          option.size() > 1 && option[0] == '-' && option[1] != '-' && option.ends_with('c') && program != "ssh";
+      if (takes_code && k + 1 < words.size()) code = k + 1;
+      if (takes_code || !option.starts_with('-')) {
+        if (!takes_code && (program == "ssh" ? k + 1 < words.size() : program == "eval"))
+          code = program == "eval" ? k : k + 1;
+        break;
+      }
+    }
+    if (code == 0) return;
+    inside(words[code], 0, python);
+    return;
+  }
+}
+
+void ShellRules::here_document(const ShellCommand& command, std::size_t begin, std::size_t end, bool literal) {
+  const std::string_view body = sheet_.text().substr(begin, end - begin);
+  Embedded embedded;
+  embedded.same(body, begin);
+  embedded.encode_by([literal](std::string_view text, std::uint32_t, std::uint32_t) -> std::optional<std::string> {
+    if (!literal && text.find_first_of("$`\\") != std::string_view::npos) return std::nullopt;
+    return std::string(text);
+  });
+  std::string_view program = command.words.empty() ? std::string_view() : program_name(command.words[0].text);
+  for (const ShellWord& w : command.words)
+    if (is_python(program_name(w.text)) || among(kShells, program_name(w.text))) program = program_name(w.text);
+  std::string_view file;
+  if (!command.targets.empty()) file = command.targets.back().text;
+  else if (program == "tee" && command.words.size() > 1) file = command.words.back().text;
+  bool expansions_seen = false;
+  if (options_.depth < kDeepest && !embedded.text().empty()) {
+    if (is_python(program)) {
+      if (python_) sheet_.adopt(python_(body), embedded);
+    } else if (among(kShells, program)) {
+      ShellOptions inner;
+      inner.depth = options_.depth + 1;
+      sheet_.adopt(shell(body, python_, inner), embedded);
+      expansions_seen = true;
+    } else if ((program == "cat" || program == "tee" || program.empty()) && !file.empty()) {
+      const bool script = file.ends_with(".sh") || file.ends_with(".bash") || file.ends_with(".slurm");
+      sheet_.adopt(file_findings(file, body, python_, options_.depth + 1), embedded);
+      expansions_seen = script;
+    }
+  }
+  if (literal || expansions_seen) return;
+  for (std::size_t at = body.find('$'); at != std::string_view::npos; at = body.find('$', at + 1)) {
+    if (at > 0 && body[at - 1] == '\\') continue;
+    std::size_t from = at + 1;
+    if (from < body.size() && body[from] == '{') ++from;
+    std::size_t to = from;
+    while (to < body.size() && is_name_byte(body[to])) ++to;
+    if (to > from) expansion(begin + from, begin + to);
+    at = std::max(at, to - 1);
+  }
+}
+
+void ShellRules::comment(std::size_t begin, std::size_t end) {
+  const std::string_view text = sheet_.text().substr(begin, std::min<std::size_t>(end - begin, 400));
+  if (!text.starts_with("#SBATCH") && !text.starts_with("#PBS") && !text.starts_with("#BSUB") &&
+      !text.starts_with("#$"))
+    return;
+  for (const std::string_view word : {"gpu:", "--gpus", "gpus=", "ngpus", "-G "}) {
+    if (text.find(word) == std::string_view::npos) continue;
+    note("TX333", Category::Note, begin, begin + text.size(),
+         {"asks the scheduler for GPUs: ask for NPUs as your cluster names them (often --gres=npu:8)",
+          "向调度器申请 GPU：请按集群的名称申请 NPU（常为 --gres=npu:8）"});
+    return;
+  }
+}
+
+void ShellRules::packages(const ShellCommand& command, std::size_t from) {
+  for (std::size_t i = from; i < command.words.size(); ++i) {
+    const ShellWord& w = command.words[i];
+    if (w.text.empty()) continue;
+    const std::string_view text = w.text;
+    const std::size_t equals = text.find('=');
+    if (text.starts_with("--") && equals != std::string_view::npos) {
+      if (unbroken(w, 0, text.size())) package_index(sheet_, text.substr(equals + 1), w.at[equals + 1]);
+      continue;
+    }
+    if (text.starts_with('-')) {
+      const bool url = text == "-i" || text == "-f" || text == "--index-url" || text == "--extra-index-url" ||
+                       text == "--find-links";
+      const bool file = text == "-r" || text == "-c" || text == "-n" || text == "-p" || text == "--name" ||
+                        text == "--requirement" || text == "--channel" || text == "-t";
+      if ((url || file) && i + 1 < command.words.size()) {
+        const ShellWord& next = command.words[++i];
+        if (url && unbroken(next, 0, next.text.size())) package_index(sheet_, next.text, next.at[0]);
+      }
+      continue;
+    }
+    if (unbroken(w, 0, text.size())) requirement(sheet_, text, w.at[0]);
+  }
+}
+
+void ShellRules::tools(const ShellCommand& command) {
+  const auto& words = command.words;
+  bool docker = false, slurm = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const ShellWord& w = words[i];
+    const std::string_view text = w.text, program = program_name(text);
+    const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1].text) : std::string_view();
+    if (program == "docker" || program == "podman" || program == "nerdctl" || program == "docker-compose")
+      docker = true;
+    if (among(kSlurm, program)) slurm = true;
+    if (program == "nvidia-smi") {
+      const bool lists = next == "-L" || next == "--list-gpus" || next.starts_with("--query-gpu");
+      const std::string_view all = sheet_.text();
+      if (lists && command.terminator == '|') {  // | wc -l
+        std::size_t at = command.end + 1;
+        const auto blanks = [&] {
+          while (at < all.size() && (all[at] == ' ' || all[at] == '\t')) ++at;
+        };
+        blanks();
+        if (all.substr(at, 2) == "wc") {
+          at += 2;
+          blanks();
+          if (all.substr(at, 2) == "-l" && !(at + 2 < all.size() && is_name_byte(all[at + 2]))) {
+            Finding& f =
+                sheet_.change("TX322", Confidence::Review, w.begin, at + 2, "npu-smi info -l | grep -c \"NPU ID\"",
+                              {"counts the devices: npu-smi lists a line NPU ID for each",
+                               "统计设备数：npu-smi 为每个设备列出一行 NPU ID"});
+            f.api = "nvidia-smi";
+            f.suggestion = "npu-smi info -l";
+            return;
+          }
+        }
+      }
+      const bool bare = next.empty() || next == "-L";
+      if (bare && words.size() <= i + 2 && unbroken(w, 0, text.size()) && w.end - w.begin == text.size() && i == 0) {
+        const std::size_t end = next.empty() ? w.end : words[i + 1].end;
+        Finding& f = sheet_.change("TX321", Confidence::Review, w.begin + (text.size() - 10), end,
+                                   next.empty() ? "npu-smi info" : "npu-smi info -l",
+                                   {"npu-smi shows NPUs; what reads its output must be changed too",
+                                    "npu-smi 显示 NPU；读取其输出的代码也需修改"});
+        f.api = "nvidia-smi";
+        f.suggestion = "npu-smi info";
+      } else {
+        note("TX323", Category::Note, w.begin, w.end,
+             {"nvidia-smi knows no NPUs: npu-smi info has other options and another output",
+              "nvidia-smi 不识别 NPU：npu-smi info 的选项与输出不同"},
+             "npu-smi info");
+      }
+      return;
+    }
+    if (program == "nvcc") {
+      note("TX331", Category::CudaSource, w.begin, w.end,
+           {"compiles CUDA code: operators for NPU are written in Ascend C or taken from torch_npu",
+            "编译 CUDA 代码：NPU 算子请用 Ascend C 编写或使用 torch_npu 提供的算子"});
+    } else if (program == "nsys" || program == "ncu" || program == "nvprof" || program == "nsight") {
+      note("TX332", Category::Note, w.begin, w.end,
+           {std::string(program) + " profiles GPUs: on NPU take msprof or torch_npu.profiler",
+            std::string(program) + " 用于 GPU 性能分析：NPU 请用 msprof 或 torch_npu.profiler"},
+           "msprof");
+    } else if (program == "compute-sanitizer" || program == "cuda-memcheck" || program == "cuda-gdb") {
+      note("TX332", Category::Note, w.begin, w.end,
+           {std::string(program) + " is for CUDA code: leave it out on NPU",
+            std::string(program) + " 用于 CUDA 代码：NPU 上请去掉"});
+    } else if (program == "nvidia-cuda-mps-control" || program == "nvidia-docker" || program == "dcgmi") {
+      note("TX332", Category::Note, w.begin, w.end,
+           {std::string(program) + " is of NVIDIA's driver and has no effect on NPU",
+            std::string(program) + " 属于 NVIDIA 驱动，对 NPU 无效"});
+    } else if (text == "torch.distributed.launch") {
+      note("TX324", Category::Note, w.begin, w.end,
+           {"works with NPU; PyTorch replaces it by torchrun, which passes LOCAL_RANK and not --local-rank",
+            "可用于 NPU；PyTorch 建议改用 torchrun，它通过 LOCAL_RANK 而非 --local-rank 传递"},
+           "torchrun");
+    } else if (program == "deepspeed" && i + 1 < words.size()) {
+      note(
+          "TX325", Category::Note, w.begin, w.end,
+          {"the launcher works with NPU: DeepSpeed takes them when torch_npu is installed (DS_ACCELERATOR=npu says so)",
+           "启动器可用于 NPU：安装 torch_npu 后 DeepSpeed 自动选用（可用 DS_ACCELERATOR=npu 指定）"});
+    } else if (program == "accelerate" && next == "launch") {
+      note("TX325", Category::Note, w.begin, words[i + 1].end,
+           {"the launcher works with NPU; --multi_gpu and --gpu_ids mean NPUs there; its configuration file says "
+            "MULTI_NPU",
+            "启动器可用于 NPU；--multi_gpu、--gpu_ids 在此指 NPU；配置文件中为 MULTI_NPU"});
+    } else if (program == "horovodrun") {
+      note("TX325", Category::Note, w.begin, w.end,
+           {"Horovod does not reach NPUs from PyTorch: torchrun with DistributedDataParallel and hccl does",
+            "Horovod 在 PyTorch 中不支持 NPU：请用 torchrun 与 DistributedDataParallel（hccl）"},
+           "torchrun");
+    } else if (docker && (text == "--gpus" || text.starts_with("--gpus=") || text == "--runtime=nvidia" ||
+                          (text == "nvidia" && i > 0 && words[i - 1].text == "--runtime"))) {
+      note("TX335", Category::Note, w.begin, w.end,
+           {"gives GPUs to the container: NPUs come by --device /dev/davinci0 … or, with Ascend's runtime, -e "
+            "ASCEND_VISIBLE_DEVICES=0-7",
+            "为容器分配 GPU：NPU 用 --device /dev/davinci0 …，或 Ascend 运行时的 -e ASCEND_VISIBLE_DEVICES=0-7"});
+    } else if (docker && (text.starts_with("nvidia/cuda") || text.starts_with("nvcr.io/"))) {
+      note("TX336", Category::Note, w.begin, w.end,
+           {"an image with CUDA: take one with CANN", "带 CUDA 的镜像：请改用带 CANN 的镜像"});
+    } else if (slurm && (text.find("gpu:") != std::string_view::npos || text.starts_with("--gpus") || text == "-G")) {
+      note("TX333", Category::Note, w.begin, w.end,
+           {"asks the scheduler for GPUs: ask for NPUs as your cluster names them (often --gres=npu:8)",
+            "向调度器申请 GPU：请按集群的名称申请 NPU（常为 --gres=npu:8）"});
+    } else if (i == 0 && program == "module" && (next == "load" || next == "add")) {
+      for (std::size_t k = 2; k < words.size(); ++k) {
+        const std::string_view m = words[k].text;
+        if (m.find("cuda") == std::string_view::npos && m.find("cudnn") == std::string_view::npos &&
+            m.find("nccl") == std::string_view::npos)
+          continue;
+        note("TX334", Category::Note, words[k].begin, words[k].end,
+             {"a module of CUDA: on NPU source set_env.sh of CANN",
+              "CUDA 的 module：NPU 上请 source CANN 的 set_env.sh"});
+      }
+    } else if (among(kInstallers, program) && i + 1 < words.size()) {
+      for (std::size_t k = i + 1; k < words.size() && k < i + 4; ++k) {
+        const std::string_view verb = words[k].text;
+        if (verb != "install" && verb != "add" && verb != "create" && verb != "download" && verb != "wheel") continue;
+        packages(command, k + 1);
+        return;
+      }
+    }
+  }
+}
+
+void ShellRules::command(const ShellCommand& command) {
+  const auto& words = command.words;
+  if (words.empty()) return;
+  const std::string_view first = program_name(words[0].text);
+  const bool prints = among(kPrints, first);
+  // Programs of awk and the like are texts in another language, what echo prints is for people.
+  if (among(kFilters, first)) return;
+  if (prints && command.targets.empty()) return;
+  variables(command);
+  if (prints) return;
+  if (first == "[" || first == "[[" || first == "test") comparisons(command);
+  else options(command);
+  nested(command);
+  tools(command);
+}
+
+}  // namespace updraft::migrate::text

@@ -1,0 +1,48 @@
+// What is said about one command of a shell, whatever it was read from.
+#pragma once
+#include <string_view>
+
+#include "migrate/text/python_findings.h"
+#include "migrate/text/sheet.h"
+#include "migrate/text/shell/lexer.h"
+#include "migrate/text/shell/shell.h"
+
+namespace updraft::migrate::text {
+
+class ShellRules : public ShellHandler {
+ public:
+  ShellRules(Sheet& sheet, const PythonFindings& python, const ShellOptions& options)
+      : sheet_(sheet), python_(python), options_(options) {}
+
+  void command(const ShellCommand& command) override;
+  void expansion(std::size_t begin, std::size_t end) override;
+  void comment(std::size_t begin, std::size_t end) override;
+  void patterns(const ShellWord& subject, const std::vector<ShellWord>& words) override;
+  void here_document(const ShellCommand& command, std::size_t begin, std::size_t end, bool literal) override;
+
+ private:
+  /// Renames the variable at [begin, end) of the script, or says that it has no effect.
+  void rename(std::size_t begin, std::size_t end, std::string_view value);
+  /// Changes the words of `value`, which stands in `word` from `offset` on.
+  bool judged(const ShellWord& word, std::size_t offset, std::string_view key, std::string_view value, bool known);
+  void variables(const ShellCommand& command);
+  void options(const ShellCommand& command);
+  void comparisons(const ShellCommand& command);
+  void nested(const ShellCommand& command);
+  void inside(const ShellWord& word, std::size_t from, bool python);
+  void tools(const ShellCommand& command);
+  void packages(const ShellCommand& command, std::size_t from);
+  void note(std::string_view rule, Category category, std::size_t begin, std::size_t end, Text message,
+            std::string_view suggestion = {});
+
+  Sheet& sheet_;
+  const PythonFindings& python_;
+  const ShellOptions options_;
+};
+
+/// The name of a program without its folder.
+std::string_view program_name(std::string_view word);
+/// python, python3.11, pypy3 …
+bool is_python(std::string_view program);
+
+}  // namespace updraft::migrate::text

@@ -1,0 +1,39 @@
+// Sparse tensors in coordinate form: equal coordinates made one.
+#include "kernels/pipeline.h"
+#include "ops/index/rows.h"
+#include "ops/op.h"
+
+namespace updraft {
+
+SAMPLE(aclnnCoalesceSparse,
+       "uniqueLen=i32[3] uniqueIndices=i32[M]<3 indices=i32[M,2] values=f32[M,4] newIndices=i32[3,2] "
+       "newValues=f32[3,4]")
+ABOUT(aclnnCoalesceSparse, Vector, "newValues[k] = sum of values where uniqueIndices is k; newIndices are theirs",
+      "newValues[k] 为 uniqueIndices 等于 k 的各 values 之和，newIndices 为其坐标")
+ACLNN(aclnnCoalesceSparse, (In, uniqueLen), (In, uniqueIndices), (In, indices), (In, values), (Out, newIndices),
+      (Out, newValues)) {
+  require_index(op, "uniqueIndices", *uniqueIndices);
+  const int64_t n = uniqueIndices->numel(), found = uniqueLen->numel();
+  op.require(uniqueIndices->rank == 1, "uniqueIndices is {}, want a vector", describe(*uniqueIndices));
+  op.require(indices->rank == 2 && indices->dims[0] == n, "indices is {}, want [{}, dimensions]", describe(*indices),
+             n);
+  op.require(values->rank >= 1 && values->dims[0] == n, "values is {}, want {} rows", describe(*values), n);
+  const int64_t dims[] = {found, indices->dims[1]};
+  op.require_shape("newIndices", *newIndices, dims, 2);
+  int64_t rows[kMaxDims] = {found};
+  std::copy_n(values->dims + 1, values->rank - 1, rows + 1);
+  op.require_shape("newValues", *newValues, rows, values->rank);
+  op.require(newValues->dtype == values->dtype && newIndices->dtype == indices->dtype,
+             "newIndices is {} and newValues {}, want the types of indices, {}, and values, {}", describe(*newIndices),
+             describe(*newValues), describe(*indices), describe(*values));
+  if (n == 0) return;
+  op.work(4 * values->numel() + newValues->numel());
+  op.launch([at = *uniqueIndices, from = *indices, add = *values, to = *newIndices, sum = *newValues] {
+    if (!to.empty()) put_rows(rows_of(to, 0, at, from, false));
+    if (sum.empty()) return;
+    fill_elements(sum, Params{});
+    add_rows(rows_of(sum, 0, at, add, false), nullptr);
+  });
+}
+
+}  // namespace updraft

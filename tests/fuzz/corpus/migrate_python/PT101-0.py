@@ -1,2 +1,0 @@
-import torch
-print(torch.cuda.is_available())

@@ -1,2 +1,0 @@
-import torch
-torch.set_autocast_gpu_dtype(torch.float16)

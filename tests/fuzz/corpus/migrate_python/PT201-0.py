@@ -1,2 +1,0 @@
-import torch
-d = torch.device('cuda', 0)

@@ -1,2 +1,0 @@
-import torch
-where = 'cuda' if ok else 'cpu'

@@ -1,2 +1,0 @@
-import torch
-s = torch.profiler.schedule(wait=1, warmup=1, active=1)

@@ -1,2 +1,0 @@
-import torch
-h = torch.profiler.tensorboard_trace_handler('log')

@@ -1,0 +1,2 @@
+import os
+os.environ['CUDA_LAUNCH_BLOCKING'] = '1'
