@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 namespace {
 
-void finite(double seconds) {
+void require_finite(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) fuzz::wrong("seconds", 0);
 }
 
@@ -35,11 +35,11 @@ void simulate_on(const Cluster& cluster, const Model& model) {
     for (const Gradient& bucket : report.buckets.gradients)
       if (bucket.bytes > 1e15) return;
     report.steps.push_back(simulate_step(report.buckets, cluster, a));
-    finite(report.steps.back().seconds);
+    require_finite(report.steps.back().seconds);
   }
   for (const Kind kind : {Kind::ReduceScatter, Kind::Broadcast, Kind::Scatter, Kind::AllToAll}) {
     const Operation op = operation_of(kind, Algorithm::Auto, 1e4, cluster.ranks(), 4);
-    finite(predict_on(op, cluster).seconds);
+    require_finite(predict_on(op, cluster).seconds);
     if (cluster.ranks() <= 8) messages_on(op, cluster);
   }
   if (to_html(report).find("<script") != std::string::npos) fuzz::wrong("page", 0);
@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           if (m.ranks > 16) return 0;
         if (measurements.size() > 12) return 0;
         const Calibration found = calibrate(measurements);
-        for (const double seconds : found.predicted) finite(seconds);
+        for (const double seconds : found.predicted) require_finite(seconds);
         residuals(measurements, found.predicted);
       }
     }
