@@ -30,12 +30,19 @@ double number(const json& object, const char* level, const std::string& key, dou
   return value.get<double>();
 }
 
-void read_link(const json& description, const char* level, Link& link) {
+void read_link(const json& description, Level of, Link& link) {
+  const char* level = name_of(of);
   if (!description.contains(level)) return;
   const json& object = description.at(level);
   if (!object.is_object())
     throw Error(result::kPara, "cluster: {} must be an object such as {{\"alpha\": 1e-5}}, got {}", level,
                 object.dump());
+  constexpr const char* same[][2] = {
+      {"alpha", "latency_us"}, {"beta", "bandwidth_GBps"}, {"gamma", "reduce_GBps"}, {"overhead", "overhead_us"}};
+  for (const auto& [one, other] : same)
+    if (object.contains(one) && object.contains(other))
+      throw Error(result::kPara, "cluster: {} has both {} and {}, which say the same: leave one of them out", level,
+                  one, other);
   for (const auto& [key, value] : object.items()) {
     if (key == "alpha") link.cost.alpha = number(object, level, key, 0);
     else if (key == "beta") link.cost.beta = number(object, level, key, 0);
@@ -60,44 +67,121 @@ int count(const json& value, const char* what) {
   return value.get<int>();
 }
 
+/// A number for each of something, or one for all.
+std::vector<int> counts(const json& description, const char* key) {
+  const json& value = description.at(key);
+  if (!value.is_array()) return {count(value, key)};
+  std::vector<int> result;
+  for (const json& one : value) result.push_back(count(one, key));
+  if (result.empty()) throw Error(result::kPara, "cluster: {} must not be an empty list", key);
+  return result;
+}
+
+void read_super_pods(const json& description, Cluster& cluster) {
+  constexpr const char* key = "servers_per_super_pod";
+  if (!description.contains(key)) return;
+  const std::vector<int> sizes = counts(description, key);
+  if (!description.at(key).is_array()) {
+    cluster.pods = pods_of(cluster.servers(), sizes.front());
+    return;
+  }
+  const int64_t all = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  if (all != cluster.servers())
+    throw Error(result::kPara, "cluster: {} lists {} servers in all, the cluster has {}: make them the same", key, all,
+                cluster.servers());
+  if (sizes.size() > 1) cluster.pods = sizes;
+}
+
 }  // namespace
 
 int Cluster::ranks() const { return std::accumulate(cards.begin(), cards.end(), 0); }
 bool Cluster::even() const {
   return std::all_of(cards.begin(), cards.end(), [&](int c) { return c == cards.front(); });
 }
+int Cluster::most_cards() const { return *std::max_element(cards.begin(), cards.end()); }
+
+Fabric Cluster::shared() const {
+  Fabric result = fabric;
+  if (ports > 0 && ports < most_cards())
+    for (Link* link : {&result.inter, &result.super}) link->cost.beta *= 1.0 * most_cards() / ports;
+  return result;
+}
+
+std::vector<int> Cluster::pod_of_servers() const {
+  std::vector<int> result(cards.size());
+  auto at = result.begin();
+  for (size_t pod = 0; pod < pods.size(); ++pod) {
+    std::fill_n(at, pods[pod], static_cast<int>(pod));
+    at += pods[pod];
+  }
+  return result;
+}
+
+std::vector<std::vector<int>> Cluster::members() const {
+  std::vector<std::vector<int>> ranks(cards.size());
+  if (!places.empty()) {
+    for (size_t r = 0; r < places.size(); ++r) ranks[static_cast<size_t>(places[r])].push_back(static_cast<int>(r));
+    return ranks;
+  }
+  int rank = 0;
+  for (size_t s = 0; s < cards.size(); ++s)
+    for (int c = 0; c < cards[s]; ++c) ranks[s].push_back(rank++);
+  return ranks;
+}
+
+std::vector<int> pods_of(int servers, int pod_size) {
+  std::vector<int> pods;
+  if (pod_size < servers)
+    for (int left = servers; left > 0; left -= pod_size) pods.push_back(std::min(left, pod_size));
+  return pods;
+}
 
 Fabric example_fabric() {
   Fabric fabric;
   fabric.intra = {{4e-6, 1 / 28e9, 1 / 400e9}, 1e-6, true};
   fabric.inter = {{10e-6, 1 / 25e9, 1 / 400e9}, 2e-6, false};
+  fabric.super = fabric.inter;
   return fabric;
 }
 
 Cluster parse_cluster(const json& description) {
-  if (!description.is_object()) throw Error(result::kPara, "cluster: the description must be a JSON object");
+  if (!description.is_object())
+    throw Error(result::kPara, "cluster: the description must be a JSON object such as {{\"servers\": 4}}, got {}",
+                description.type_name());
+  constexpr const char* known[] = {
+      "servers", "cards_per_server", "servers_per_super_pod", "ports_per_server", "intra", "inter", "super", "ranks",
+      "note"};
   for (const auto& [key, value] : description.items())
-    if (key != "servers" && key != "cards_per_server" && key != "intra" && key != "inter")
-      throw Error(result::kPara, "cluster: \"{}\" is not understood; known are servers, cards_per_server, intra, inter",
+    if (std::find(std::begin(known), std::end(known), key) == std::end(known))
+      throw Error(result::kPara,
+                  "cluster: \"{}\" is not understood; known are servers, cards_per_server, servers_per_super_pod, "
+                  "ports_per_server, intra, inter, super, ranks (only checked) and note (free)",
                   key);
   Cluster cluster;
   cluster.fabric = example_fabric();
-  const json cards = description.value("cards_per_server", json(8));
-  if (cards.is_array()) {
-    for (const json& c : cards) cluster.cards.push_back(count(c, "cards_per_server"));
-    if (cluster.cards.empty()) throw Error(result::kPara, "cluster: cards_per_server must not be an empty list");
+  const bool told = description.contains("cards_per_server");
+  cluster.cards = told ? counts(description, "cards_per_server") : std::vector{8};
+  if (told && description.at("cards_per_server").is_array()) {
     if (description.contains("servers") && count(description.at("servers"), "servers") != cluster.servers())
-      throw Error(result::kPara, "cluster: servers is {}, but cards_per_server lists {}",
+      throw Error(result::kPara, "cluster: servers is {}, but cards_per_server lists {}: leave one of them out",
                   description.at("servers").dump(), cluster.servers());
   } else {
-    const int servers = count(description.value("servers", json(1)), "servers");
-    cluster.cards.assign(static_cast<size_t>(servers), count(cards, "cards_per_server"));
+    const int servers = description.contains("servers") ? count(description.at("servers"), "servers") : 1;
+    cluster.cards.assign(static_cast<size_t>(servers), cluster.cards.front());
   }
   const int64_t ranks = std::accumulate(cluster.cards.begin(), cluster.cards.end(), int64_t{0});
   if (ranks > kMostRanks)
     throw Error(result::kPara, "cluster: {} cards are more than can be simulated ({})", ranks, kMostRanks);
-  read_link(description, "intra", cluster.fabric.intra);
-  read_link(description, "inter", cluster.fabric.inter);
+  if (description.contains("ranks") && count(description.at("ranks"), "ranks") != ranks)
+    throw Error(result::kPara, "cluster: ranks is {}, but the servers have {} cards: correct it or leave it out",
+                description.at("ranks").dump(), ranks);
+  read_super_pods(description, cluster);
+  if (description.contains("ports_per_server"))
+    cluster.ports = count(description.at("ports_per_server"), "ports_per_server");
+  read_link(description, Level::Intra, cluster.fabric.intra);
+  read_link(description, Level::Inter, cluster.fabric.inter);
+  cluster.fabric.super = cluster.fabric.inter;
+  read_link(description, Level::Super, cluster.fabric.super);
   return cluster;
 }
 
@@ -106,23 +190,26 @@ Cluster read_rank_table_cluster(const std::string& path) {
   const auto table = updraft::collective::read_rank_table(path, 0);
   Cluster cluster;
   cluster.fabric = example_fabric();
-  // Servers in the order in which their ranks come: members of a server must be neighbours.
-  std::map<std::string, size_t> known;
-  std::string last;
-  for (const auto& entry : table.ranks) {
-    if (const auto it = known.find(entry.server); it == known.end()) {
-      known[entry.server] = cluster.cards.size();
-      cluster.cards.push_back(1);
-    } else if (entry.server == last) {
-      ++cluster.cards[it->second];
-    } else {
-      throw Error(result::kPara,
-                  "rank table {}: the ranks of server {} are not neighbours (rank {} is apart); the simulation wants "
-                  "the ranks in the order of the servers",
-                  path, entry.server, entry.rank);
+  if (table.ranks.empty())
+    throw Error(result::kPara, "rank table {}: its status is initializing: wait until it is completed", path);
+  // Servers in the order of their first ranks, those of a super pod together.
+  std::vector<std::string> pods;
+  for (const auto& entry : table.ranks)
+    if (std::ranges::find(pods, entry.super_pod) == pods.end()) pods.push_back(entry.super_pod);
+  std::map<std::string, int> servers;
+  for (const std::string& pod : pods) {
+    const int before = cluster.servers();
+    for (const auto& entry : table.ranks) {
+      if (entry.super_pod != pod) continue;
+      const auto [it, fresh] = servers.try_emplace(entry.server, cluster.servers());
+      if (fresh) cluster.cards.push_back(0);
+      ++cluster.cards[static_cast<size_t>(it->second)];
     }
-    last = entry.server;
+    cluster.pods.push_back(cluster.servers() - before);
   }
+  if (pods.size() == 1) cluster.pods.clear();
+  for (const auto& entry : table.ranks) cluster.places.push_back(servers.at(entry.server));
+  if (std::ranges::is_sorted(cluster.places)) cluster.places.clear();
   return cluster;
 }
 #else
@@ -152,6 +239,11 @@ json to_json(const Cluster& cluster) {
                  {"ranks", cluster.ranks()},
                  {"intra", link(cluster.fabric.intra)},
                  {"inter", link(cluster.fabric.inter)}};
+  if (cluster.super_pods() > 1) {
+    result["super"] = link(cluster.fabric.super);
+    result["servers_per_super_pod"] = cluster.pods;
+  }
+  if (cluster.ports > 0) result["ports_per_server"] = cluster.ports;
   if (cluster.even()) result["cards_per_server"] = cluster.cards.front();
   else result["cards_per_server"] = cluster.cards;
   return result;

@@ -6,108 +6,146 @@
 namespace hccl_sim {
 namespace {
 
-/// One message of a round: all transfers to (or from) one peer.
+using updraft::collective::Transfer;
+
+/// All transfers of a round to (or from) one peer.
 struct Message {
   int peer;
   double bytes;
-  double latest;  ///< seconds since its start when this side's port has done it
 };
 
-/// Groups the transfers by peer and lays them out on the ports of the member.
-std::vector<Message> messages_of(const std::vector<updraft::collective::Transfer>& transfers, int me,
-                                 const Party& party, const Fabric& fabric) {
-  std::vector<Message> messages;
-  std::unordered_map<int, size_t> known;
-  for (const auto& t : transfers) {
-    const double bytes = static_cast<double>(t.count) * party.element_bytes;
-    // pieces for one peer may lie between those of others
-    if (messages.empty() || messages.back().peer != t.peer) {
-      const auto [it, fresh] = known.try_emplace(t.peer, messages.size());
-      if (fresh) messages.push_back({t.peer, 0, 0});
-      messages[it->second].bytes += bytes;
-    } else {
-      messages.back().bytes += bytes;
+/// What a member does, without the places in the buffer: much smaller than its schedule.
+class Script {
+ public:
+  Script(const Schedule& schedule, double element_bytes) {
+    for (const Round& round : schedule) {
+      add(round.sends, element_bytes);
+      add(round.receives, element_bytes);
+      combines_.push_back(round.combine);
     }
   }
-  double port[2] = {0, 0};
-  for (Message& m : messages) {
-    const bool crosses = party.crosses(me, m.peer);
-    const Link& link = crosses ? fabric.inter : fabric.intra;
+  size_t rounds() const { return combines_.size(); }
+  bool combines(size_t round) const { return round < rounds() && combines_[round]; }
+  struct Messages {
+    const Message *first, *last;
+    const Message* begin() const { return first; }
+    const Message* end() const { return last; }
+  };
+  Messages sends(size_t round) const { return part(2 * round); }
+  Messages receives(size_t round) const { return part(2 * round + 1); }
+
+ private:
+  void add(const std::vector<Transfer>& transfers, double element_bytes) {
+    const size_t first = messages_.size();
+    std::unordered_map<int, size_t> known;  // where there are many
+    for (const Transfer& t : transfers) {
+      const double bytes = static_cast<double>(t.count) * element_bytes;
+      // pieces for one peer may lie between those of others
+      size_t at = messages_.size();
+      if (at - first < 16) {
+        while (at > first && messages_[at - 1].peer != t.peer) --at;
+        at = at > first ? at - 1 : messages_.size();
+      } else {
+        if (known.empty())
+          for (size_t i = first; i < messages_.size(); ++i) known[messages_[i].peer] = i;
+        at = known.try_emplace(t.peer, at).first->second;
+      }
+      if (at == messages_.size()) messages_.push_back({t.peer, bytes});
+      else messages_[at].bytes += bytes;
+    }
+    ends_.push_back(messages_.size());
+  }
+  Messages part(size_t index) const {
+    if (index >= ends_.size()) return {nullptr, nullptr};
+    return {messages_.data() + (index ? ends_[index - 1] : 0), messages_.data() + ends_[index]};
+  }
+
+  std::vector<Message> messages_;
+  std::vector<size_t> ends_;
+  std::vector<bool> combines_;
+};
+
+/// When this side's port has done each message, in seconds since the round's start.
+struct Timed {
+  int peer;
+  double latest;
+};
+void lay_out(Script::Messages messages, int me, const Party& party, const Fabric& fabric, std::vector<Timed>& out) {
+  out.clear();
+  double port[kLevels] = {};
+  for (const Message& m : messages) {
+    const Level level = party.level(me, m.peer);
+    const Link& link = fabric.at(level);
     if (link.dedicated) {
-      m.latest = link.cost.alpha + m.bytes * link.cost.beta;
+      out.push_back({m.peer, link.cost.alpha + m.bytes * link.cost.beta});
     } else {
-      double& used = port[crosses];
+      double& used = port[static_cast<int>(level)];
       used += m.bytes * link.cost.beta;
-      m.latest = link.cost.alpha + used;
+      out.push_back({m.peer, link.cost.alpha + used});
       used += link.overhead;
     }
   }
-  return messages;
 }
 
-double combining(const std::vector<Message>& received, int me, const Party& party, const Fabric& fabric) {
+double combining(Script::Messages received, int me, const Party& party, const Fabric& fabric) {
   double seconds = 0;
-  for (const Message& m : received)
-    seconds += m.bytes * (party.crosses(me, m.peer) ? fabric.inter : fabric.intra).cost.gamma;
+  for (const Message& m : received) seconds += m.bytes * fabric.at(party.level(me, m.peer)).cost.gamma;
   return seconds;
 }
 
-double simulate_one(const Party& party, const Fabric& fabric) {
-  double now = 0;
-  for (const Round& round : party.schedule(0)) {
-    const std::vector<Message> out = messages_of(round.sends, 0, party, fabric);
-    const std::vector<Message> in = messages_of(round.receives, 0, party, fabric);
-    // my i-th receive is my i-th send, as the one sees it who sends to me
-    double last = 0;
-    for (size_t i = 0; i < in.size(); ++i) last = std::max({last, in[i].latest, i < out.size() ? out[i].latest : 0});
-    now += last + (round.combine ? combining(in, 0, party, fabric) : 0);
+/// The scripts of the members that stand for others; none when that is too much.
+std::vector<Script> scripts_of(const Party& party, size_t members) {
+  std::vector<Script> scripts;
+  size_t work = 0;
+  for (size_t member = 0; member < members; ++member) {
+    const Schedule schedule = party.schedule(static_cast<int>(member));
+    size_t own = schedule.size();
+    for (const Round& round : schedule) own += round.sends.size() + round.receives.size();
+    work += own;
+    // a first member has about as much as any
+    if (work > kMostWork || (member == 0 && own > kMostWork / members)) return {};
+    scripts.emplace_back(schedule, party.element_bytes);
   }
-  return now;
+  return scripts;
 }
 
 }  // namespace
 
 double simulate(const Party& party, const Fabric& fabric) {
   if (party.size == 1) return 0;
-  if (party.symmetric) return simulate_one(party, fabric);
+  const bool alike = party.period > 0;
+  const auto members = static_cast<size_t>(alike ? party.period : party.size);
+  const std::vector<Script> scripts = scripts_of(party, members);
+  if (scripts.empty()) return -1;
+  size_t rounds = 0;
+  for (const Script& script : scripts) rounds = std::max(rounds, script.rounds());
 
-  const auto size = static_cast<size_t>(party.size);
-  std::vector<Schedule> schedules;
-  schedules.push_back(party.schedule(0));
-  const size_t rounds = schedules[0].size();
-  size_t work = rounds;  // member 0, a root, has as much as any
-  for (const Round& round : schedules[0]) work += round.sends.size() + round.receives.size();
-  if (work > kMostWork / size) return -1;
-  for (int member = 1; member < party.size; ++member) schedules.push_back(party.schedule(member));
-
-  std::vector<double> now(size), next(size), combine(size);
-  struct Sent {
-    int from;
-    double latest;
-  };
-  std::vector<std::vector<Sent>> inbox(size);
+  std::vector<double> now(members), next(members), combine(members);
+  std::vector<std::vector<Timed>> out(members);
+  std::vector<Timed> in;
+  const auto by_peer = [](const Timed& a, const Timed& b) { return a.peer < b.peer; };
   for (size_t k = 0; k < rounds; ++k) {
     next = now;
-    for (auto& box : inbox) box.clear();
-    for (int r = 0; r < party.size; ++r)
-      for (const Message& m : messages_of(schedules[static_cast<size_t>(r)][k].sends, r, party, fabric))
-        inbox[static_cast<size_t>(m.peer)].push_back({r, m.latest});
-    for (int r = 0; r < party.size; ++r) {
-      const auto me = static_cast<size_t>(r);
-      const Round& round = schedules[me][k];
-      std::vector<Message> in = messages_of(round.receives, r, party, fabric);
-      combine[me] = round.combine ? combining(in, r, party, fabric) : 0;
-      // the inbox is in the order of the ranks
-      std::sort(in.begin(), in.end(), [](const Message& a, const Message& b) { return a.peer < b.peer; });
+    for (size_t r = 0; r < members; ++r) {
+      lay_out(scripts[r].sends(k), static_cast<int>(r), party, fabric, out[r]);
+      if (!alike) std::sort(out[r].begin(), out[r].end(), by_peer);
+    }
+    for (size_t r = 0; r < members; ++r) {
+      const int me = static_cast<int>(r);
+      lay_out(scripts[r].receives(k), me, party, fabric, in);
+      combine[r] = scripts[r].combines(k) ? combining(scripts[r].receives(k), me, party, fabric) : 0;
       for (size_t i = 0; i < in.size(); ++i) {
-        const auto from = static_cast<size_t>(in[i].peer);
-        const double done = std::max(now[me], now[from]) + std::max(in[i].latest, inbox[me].at(i).latest);
-        next[me] = std::max(next[me], done);
+        const auto from = static_cast<size_t>(in[i].peer) % members;
+        // Among members that are alike my i-th receive is the i-th send of whoever sends it.
+        const double sent = alike ? (i < out[from].size() ? out[from][i].latest : 0)
+                                  : std::lower_bound(out[from].begin(), out[from].end(), Timed{me, 0}, by_peer)->latest;
+        const double done = std::max(now[r], now[from]) + std::max(in[i].latest, sent);
+        next[r] = std::max(next[r], done);
         next[from] = std::max(next[from], done);
       }
     }
     // combining begins when everything is there
-    for (size_t r = 0; r < size; ++r) now[r] = next[r] + combine[r];
+    for (size_t r = 0; r < members; ++r) now[r] = next[r] + combine[r];
   }
   return *std::max_element(now.begin(), now.end());
 }

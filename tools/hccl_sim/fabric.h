@@ -12,14 +12,26 @@ using updraft::collective::LinkCost;
 using updraft::collective::Round;
 using updraft::collective::Schedule;
 
-/// One level of the network: inside a server, or between servers.
+/// Where two ranks stand to each other.
+enum class Level : uint8_t { Intra, Inter, Super };  ///< in one server, in one super pod, in different super pods
+inline constexpr int kLevels = 3;
+/// As the descriptions of clusters and the list of messages write it.
+constexpr const char* name_of(Level level) {
+  constexpr const char* names[] = {"intra", "inter", "super"};
+  return names[static_cast<int>(level)];
+}
+
+/// One level of the network.
 struct Link {
   LinkCost cost;          ///< seconds a message, a byte on the link, a byte combined
   double overhead = 0;    ///< seconds for every further message of a round, on a port that several messages share
   bool dedicated = true;  ///< a link of its own to each peer; else one port for all of them
 };
 struct Fabric {
-  Link intra, inter;
+  Link intra, inter, super;
+
+  const Link& at(Level level) const { return level == Level::Intra ? intra : level == Level::Inter ? inter : super; }
+  Link& at(Level level) { return level == Level::Intra ? intra : level == Level::Inter ? inter : super; }
 };
 
 /// Members that run one schedule together.
@@ -27,17 +39,18 @@ struct Party {
   int size = 1;
   double element_bytes = 1;
   std::function<Schedule(int member)> schedule;
-  std::function<bool(int a, int b)> crosses;  ///< whether members are in different servers
-  /// Every member does what member 0 does, seen from itself: one of them stands for all.
-  bool symmetric = false;
+  std::function<Level(int a, int b)> level;
+  /// Members that differ by a multiple of this do the same over links of the same levels, each seen from itself: those
+  /// below it stand for all. 0: every member is different.
+  int period = 0;
 };
 
 /// Seconds until the last member is done when all of them begin together. A message begins when both sides have
 /// reached its round; on a shared port the messages of a round follow one another in the order of the schedule.
-/// Negative when the party is too large to be simulated member by member (not symmetric).
+/// Negative when there is too much to be simulated.
 double simulate(const Party& party, const Fabric& fabric);
 
-/// What simulate() does at most member by member: rounds and transfers of all members.
-inline constexpr size_t kMostWork = size_t{1} << 22;
+/// What simulate() does at most: rounds and transfers of all members that stand for others.
+inline constexpr size_t kMostWork = size_t{1} << 23;
 
 }  // namespace hccl_sim

@@ -45,9 +45,8 @@ Model parse_model(const json& description) {
     throw Error(result::kPara, "model: the description must be an object with a list \"gradients\"");
   Model model;
   model.name = description.value("name", json("model")).is_string() ? description.value("name", "model") : "model";
-  model.compute = (non_negative(description.value("forward_ms", json(0)), "forward_ms") +
-                   non_negative(description.value("backward_ms", json(0)), "backward_ms")) *
-                  1e-3;
+  model.forward = non_negative(description.value("forward_ms", json(0)), "forward_ms") * 1e-3;
+  model.compute = model.forward + non_negative(description.value("backward_ms", json(0)), "backward_ms") * 1e-3;
   size_t index = 0;
   for (const json& g : description.at("gradients")) {
     const std::string where = fmt::format("gradients[{}]", index++);
@@ -95,16 +94,28 @@ Model parse_model_csv(const std::string& text, const std::string& name) {
   return finish(std::move(model));
 }
 
-Model read_model(const std::string& what, double forward, double backward) {
-  if (what == "resnet50") return resnet50(forward, backward);
+Model read_model(const std::string& what) {
+  if (what == "resnet50") return resnet50(35e-3, 70e-3);
   if (what.size() > 4 && what.substr(what.size() - 4) == ".csv") {
     std::ifstream file(what);
-    if (!file) throw Error(result::kOpenFile, "{} cannot be read", what);
+    if (!file)
+      throw Error(result::kOpenFile, "--model {} cannot be read: wanted resnet50, or a .csv or .json file", what);
     std::ostringstream text;
     text << file.rdbuf();
     return parse_model_csv(text.str(), what);
   }
   return parse_model(read_json(what));
+}
+
+Model timed(Model model, double forward, double backward) {
+  const double old_backward = model.compute - model.forward;
+  if (forward < 0) forward = model.forward;
+  if (backward < 0) backward = old_backward;
+  const double factor = old_backward > 0 ? backward / old_backward : 0;
+  for (Gradient& g : model.gradients) g.ready = forward + std::max(0.0, g.ready - model.forward) * factor;
+  model.forward = forward;
+  model.compute = forward + backward;
+  return model;
 }
 
 Model resnet50(double forward, double backward) {
@@ -140,6 +151,7 @@ Model resnet50(double forward, double backward) {
   for (const Tensor& t : tensors) work += t.work;
   Model model;
   model.name = "resnet50";
+  model.forward = forward;
   model.compute = forward + backward;
   for (size_t i = tensors.size(); i-- > 0;) {
     done += tensors[i].work;
@@ -148,17 +160,19 @@ Model resnet50(double forward, double backward) {
   return finish(std::move(model));
 }
 
-Model bucketised(const Model& model, double bytes) {
+Model bucketised(const Model& model, double bytes, double first) {
   if (bytes <= 0) return model;
   Model result;
   result.name = model.name;
   result.compute = model.compute;
+  result.forward = model.forward;
   Gradient bucket;
   for (const Gradient& g : model.gradients) {
     bucket.bytes += g.bytes;
     bucket.ready = g.ready;
     bucket.name = fmt::format("bucket {}", result.gradients.size());
-    if (bucket.bytes >= bytes || &g == &model.gradients.back()) {
+    const double enough = result.gradients.empty() && first > 0 ? std::min(first, bytes) : bytes;
+    if (bucket.bytes >= enough || &g == &model.gradients.back()) {
       result.gradients.push_back(bucket);
       bucket = {};
     }

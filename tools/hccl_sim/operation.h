@@ -15,8 +15,9 @@ using updraft::collective::Kind;
 struct Operation {
   Kind kind = Kind::AllReduce;
   Algorithm algorithm = Algorithm::Ring;  ///< between the servers; inside the only one where there is one
-  uint64_t elements = 0;                  ///< as make_schedule counts them: of a block where there are p blocks
+  uint64_t elements = 0;                  ///< HCCL's count: of a block where there is one for each rank
   double element_bytes = 4;
+  int root = 0;  ///< of Broadcast, Reduce and Scatter
 };
 
 /// Whole elements for `bytes` of the operation's data (p blocks together for ReduceScatter, AllGather, Scatter).
@@ -26,20 +27,21 @@ struct Prediction {
   double seconds = 0;
   bool simulated = true;  ///< else some stage was too large and is the closed formula's
 };
-/// With one card a server, or one server, it is the algorithm's schedule. Servers of several cards: the stages that
-/// HCCL documents (AllReduce: reduce-scatter inside, the algorithm among the cards of the same place, all-gather
-/// inside…). AHC and Pipeline are schedules over all cards, with the servers as groups; servers of different sizes run
-/// the other algorithms over all cards as well. Throws updraft::Error for what does not exist (supports()).
+/// As the library carries it out: within a server everyone reaches everyone (a mesh), between servers each card carries
+/// its part by the algorithm, within the super pods and between them. Inside one server, where nothing is between, the
+/// algorithm's schedule is run by all cards. Throws updraft::Error for what does not exist (supports()).
 Prediction predict_on(const Operation& operation, const Cluster& cluster);
-bool supports(const Operation& operation, const Cluster& cluster);
+bool supports(const Operation& operation);
 
 struct SimulatedMessage {
-  size_t round;
+  size_t stage;  ///< inside the servers, between them…
+  size_t round;  ///< of the stage
   int from, to;
   double bytes;
-  bool crosses;  ///< between servers
+  Level level;
 };
-/// All messages of an operation, as the ranks send them; the root is rank 0. For small clusters.
+/// All messages of an operation, as the ranks send them. What the library cannot do by an algorithm it does by the one
+/// that costs the least, as Auto does. For small clusters.
 std::vector<SimulatedMessage> messages_on(const Operation& operation, const Cluster& cluster);
 
 }  // namespace hccl_sim

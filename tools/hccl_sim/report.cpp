@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 namespace hccl_sim {
 
 using nlohmann::json;
@@ -16,32 +19,79 @@ const char* word_of(Kind kind) {
 namespace {
 
 std::string cluster_line(const Cluster& cluster) {
-  const std::string cards =
-      cluster.even() ? fmt::format("{} cards", cluster.cards.front()) : "different numbers of cards";
-  return fmt::format("{} ranks: {} server(s) of {}", cluster.ranks(), cluster.servers(), cards);
+  std::string cards = "different numbers of cards";
+  if (cluster.even()) cards = fmt::format("{} card{}", cluster.cards.front(), cluster.cards.front() == 1 ? "" : "s");
+  std::string line = fmt::format("{} ranks: {} server(s) of {}", cluster.ranks(), cluster.servers(), cards);
+  if (cluster.super_pods() > 1) line += fmt::format(" in {} super pods", cluster.super_pods());
+  return line;
 }
 
-std::string mark(bool simulated) { return simulated ? "" : "  (closed formula)"; }
+std::string mark(bool simulated) { return simulated ? "" : "*"; }
+
+/// A row for each collective and size, a column for each algorithm.
+std::string collectives(const Report& report) {
+  std::vector<Algorithm> algorithms;
+  for (const CollectiveRow& row : report.collectives)
+    if (row.operation.algorithm != Algorithm::Pairwise &&
+        std::ranges::find(algorithms, row.operation.algorithm) == algorithms.end())
+      algorithms.push_back(row.operation.algorithm);
+  std::string out = fmt::format("{:<14} {:>12}", "collective, ms", "bytes");
+  for (const Algorithm a : algorithms) out += fmt::format(" {:>10}", name_of(a));
+  out += "  take\n";
+  for (size_t i = 0; i < report.collectives.size();) {
+    const CollectiveRow& first = report.collectives[i];
+    out += fmt::format("{:<14} {:>12.0f}", word_of(first.operation.kind), first.bytes);
+    const CollectiveRow* best = &first;
+    size_t end = i;
+    std::map<Algorithm, const CollectiveRow*> by_algorithm;
+    for (; end < report.collectives.size(); ++end) {
+      const CollectiveRow& row = report.collectives[end];
+      if (row.operation.kind != first.operation.kind || row.bytes != first.bytes) break;
+      by_algorithm[row.operation.algorithm] = &row;
+      if (row.prediction.seconds < best->prediction.seconds * (1 - 1e-5)) best = &row;
+    }
+    for (const Algorithm a : algorithms) {
+      const auto it = by_algorithm.find(a);
+      if (it == by_algorithm.end()) out += fmt::format(" {:>10}", "-");
+      else
+        out += fmt::format(" {:>10}", fmt::format("{:.4f}{}", it->second->prediction.seconds * 1e3,
+                                                  mark(it->second->prediction.simulated)));
+    }
+    const bool only = best->operation.algorithm == Algorithm::Pairwise;
+    out += fmt::format(
+        "  {}{}\n", name_of(best->operation.algorithm),
+        only ? fmt::format(": {:.4f}{}", best->prediction.seconds * 1e3, mark(best->prediction.simulated)) : "");
+    i = end;
+  }
+  return out;
+}
 
 }  // namespace
 
-std::string advice(const Report& report) {
+std::string hccl_algo(const Cluster& cluster, Algorithm algorithm) {
+  std::string text = fmt::format("level0:NA;level1:{}", name_of(algorithm));
+  if (cluster.super_pods() > 1) text += fmt::format(";level2:{}", name_of(algorithm));
+  return text;
+}
+
+std::string advice(const Report& report, bool chinese) {
   const Step& best = best_of(report.steps);
-  if (report.cluster.servers() == 1)
-    return fmt::format("Take {}: {:.3f} ms a step. (One server: HCCL chooses by itself, HCCL_ALGO has no say.)",
-                       name_of(best.algorithm), best.seconds * 1e3);
-  return fmt::format(
-      "Take {}: {:.3f} ms a step, {:.3f} ms of it waiting for collectives. "
-      "HCCL_ALGO=\"level0:NA;level1:{}\"",
-      name_of(best.algorithm), best.seconds * 1e3, best.exposed * 1e3, name_of(best.algorithm));
+  const char* name = name_of(best.algorithm);
+  const double ms = best.seconds * 1e3;
+  if (report.cluster.servers() == 1) {
+    if (chinese)
+      return fmt::format("采用 {}：每步 {:.3f} ms。（单台服务器：由 HCCL 自行选择，HCCL_ALGO 不起作用。）", name, ms);
+    return fmt::format("Take {}: {:.3f} ms a step. (One server: HCCL chooses by itself, HCCL_ALGO has no say.)", name,
+                       ms);
+  }
+  return fmt::format(fmt::runtime(chinese ? "采用 {}：每步 {:.3f} ms，其中等待集合通信 {:.3f} ms。HCCL_ALGO=\"{}\""
+                                          : "Take {}: {:.3f} ms a step, {:.3f} ms of it waiting for collectives. "
+                                            "HCCL_ALGO=\"{}\""),
+                     name, ms, best.exposed * 1e3, hccl_algo(report.cluster, best.algorithm));
 }
 
 std::string to_text(const Report& report) {
-  std::string out = cluster_line(report.cluster) + "\n\n";
-  out += fmt::format("{:<14} {:>12} {:<9} {:>12}\n", "collective", "bytes", "algorithm", "ms");
-  for (const CollectiveRow& row : report.collectives)
-    out += fmt::format("{:<14} {:>12.0f} {:<9} {:>12.4f}{}\n", word_of(row.operation.kind), row.bytes,
-                       name_of(row.operation.algorithm), row.prediction.seconds * 1e3, mark(row.prediction.simulated));
+  std::string out = cluster_line(report.cluster) + "\n\n" + collectives(report);
   if (report.steps.empty()) return out;
   out += fmt::format("\n{}: {:.1f} MB of gradients in {} buckets, {:.3f} ms of computation\n", report.model.name,
                      report.model.bytes() / 1e6, report.buckets.gradients.size(), report.buckets.compute * 1e3);
@@ -49,20 +99,28 @@ std::string to_text(const Report& report) {
                      "efficiency");
   for (const Step& step : report.steps)
     out += fmt::format("{:<9} {:>10.3f} {:>12.3f} {:>12.3f} {:>9.1f}%{}\n", name_of(step.algorithm), step.seconds * 1e3,
-                       step.exposed * 1e3, step.communication * 1e3, 100 * report.buckets.compute / step.seconds,
-                       mark(step.simulated));
+                       step.exposed * 1e3, step.communication * 1e3,
+                       step.seconds > 0 ? 100 * report.buckets.compute / step.seconds : 100, mark(step.simulated));
   out += "\n" + advice(report) + "\n";
-  if (report.scaling.empty()) return out;
-  out += fmt::format("\nstep ms\n{:>8} {:>8}", "servers", "ranks");
-  for (const Step& step : report.scaling.front().steps) out += fmt::format(" {:>10}", name_of(step.algorithm));
-  out += "  take\n";
+  if (!report.variants.empty()) {
+    const double today = best_of(report.steps).seconds;
+    out += fmt::format("\n{:<9} {:>10} {:>12} {:>8}  what if\n", "take", "step ms", "exposed ms", "change");
+    for (const Variant& v : report.variants)
+      out += fmt::format("{:<9} {:>10.3f} {:>12.3f} {:>+7.1f}%  {}\n", name_of(v.best.algorithm), v.best.seconds * 1e3,
+                         v.best.exposed * 1e3, today > 0 ? 100 * (v.best.seconds / today - 1) : 0, v.changes);
+  }
+  if (!report.scaling.empty()) {
+    out += fmt::format("\n{:>8} {:>8}", "servers", "ranks");
+    for (const Step& step : report.scaling.front().steps) out += fmt::format(" {:>10}", name_of(step.algorithm));
+    out += "  take     (ms a step)\n";
+  }
   for (const ScalePoint& point : report.scaling) {
     out += fmt::format("{:>8} {:>8}", point.servers, point.ranks);
     for (const Step& step : point.steps)
-      out += fmt::format(" {:>9.3f}{}", step.seconds * 1e3, step.simulated ? " " : "*");
+      out += fmt::format(" {:>10}", fmt::format("{:.3f}{}", step.seconds * 1e3, mark(step.simulated)));
     out += fmt::format("  {}\n", point.servers > 1 ? name_of(best_of(point.steps).algorithm) : "-");
   }
-  out += "* closed formula\n";
+  if (out.find('*') != std::string::npos) out += "* by the closed formula: too much to be simulated\n";
   return out;
 }
 
@@ -101,8 +159,11 @@ json to_json(const Report& report) {
   if (!report.steps.empty()) {
     result["choice"] = {{"algorithm", name_of(best_of(report.steps).algorithm)}, {"text", advice(report)}};
     if (report.cluster.servers() > 1)
-      result["choice"]["HCCL_ALGO"] = fmt::format("level0:NA;level1:{}", name_of(best_of(report.steps).algorithm));
+      result["choice"]["HCCL_ALGO"] = hccl_algo(report.cluster, best_of(report.steps).algorithm);
   }
+  result["what_if"] = json::array();
+  for (const Variant& v : report.variants)
+    result["what_if"].push_back({{"changes", v.changes}, {"cluster", to_json(v.cluster)}, {"best", step_of(v.best)}});
   result["scaling"] = json::array();
   for (const ScalePoint& point : report.scaling) {
     json one = {{"servers", point.servers}, {"ranks", point.ranks}, {"steps", json::array()}};

@@ -15,6 +15,13 @@ struct CollectiveRow {
   Prediction prediction;
 };
 
+/// The same model on a changed cluster.
+struct Variant {
+  std::string changes;
+  Cluster cluster;
+  Step best;
+};
+
 struct Report {
   Cluster cluster;
   Model model;    ///< as it was given
@@ -22,14 +29,18 @@ struct Report {
   std::vector<CollectiveRow> collectives;
   std::vector<Step> steps;
   std::vector<ScalePoint> scaling;  ///< may be empty
+  std::vector<Variant> variants;    ///< may be empty
 };
 
 /// What to set, in one sentence.
-std::string advice(const Report& report);
+std::string advice(const Report& report, bool chinese = false);
+/// HCCL_ALGO's value for an algorithm on this cluster.
+std::string hccl_algo(const Cluster& cluster, Algorithm algorithm);
 std::string to_text(const Report& report);
 nlohmann::json to_json(const Report& report);
-/// One file without anything from elsewhere: the charts are inline SVG.
-std::string to_html(const Report& report);
+/// One file without anything from elsewhere: the charts are inline SVG. In both languages; which is seen first is
+/// chosen.
+std::string to_html(const Report& report, bool chinese = false);
 
 /// Names as HCCL_ALGO writes them.
 const char* word_of(Kind kind);

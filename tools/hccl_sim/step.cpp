@@ -27,17 +27,9 @@ Step simulate_step(const Model& buckets, const Cluster& cluster, Algorithm algor
 
 std::vector<Algorithm> candidates(const Cluster& cluster) {
   using enum Algorithm;
-  if (cluster.servers() == 1) {
-    if (cluster.fabric.intra.dedicated) return {Mesh, Ring, HalvingDoubling, NHR, NB};
-    return {Ring, HalvingDoubling, NHR, NB};
-  }
-  std::vector<Algorithm> result = {Ring, HalvingDoubling, NHR, NB};
-  // with one card a server, AHC is NB and pipeline is the ring
-  if (*std::max_element(cluster.cards.begin(), cluster.cards.end()) > 1) {
-    result.push_back(AHC);
-    if (cluster.even()) result.push_back(Pipeline);
-  }
-  return result;
+  if (cluster.servers() > 1) return {Ring, HalvingDoubling, NHR, NB, AHC, Pipeline};
+  if (cluster.fabric.intra.dedicated) return {Mesh, Ring, HalvingDoubling, NHR, NB};
+  return {Ring, HalvingDoubling, NHR, NB};
 }
 
 // Blocks that differ by an element make no difference.
@@ -49,20 +41,29 @@ const Step& best_of(const std::vector<Step>& steps) {
 }
 
 std::vector<ScalePoint> scale(const Model& buckets, const Cluster& cluster, int most_ranks) {
-  const int cards = *std::max_element(cluster.cards.begin(), cluster.cards.end());
+  const int cards = cluster.most_cards();
+  const int pod = cluster.pods.empty() ? 0 : *std::max_element(cluster.pods.begin(), cluster.pods.end());
   Cluster of = cluster;
+  of.places.clear();
+  of.pods.clear();
   of.cards.assign(2, cards);
   const std::vector<Algorithm> algorithms = candidates(of);
+  // powers of two and the middles between them; from the first super pod on whole ones
   std::vector<int> servers;
-  for (int64_t power = 1; power * cards <= most_ranks; power *= 2) {
-    servers.push_back(static_cast<int>(power));
-    if (power > 1 && power / 2 * 3 * cards <= most_ranks) servers.push_back(static_cast<int>(power / 2 * 3));
-  }
+  const auto add = [&](int64_t unit, int64_t below) {
+    for (int64_t power = 1; power * unit * cards <= most_ranks; power *= 2)
+      for (const int64_t count : {power * unit, power * unit / 2 * 3})
+        if (count < below && count * cards <= most_ranks && (power > 1 || count == unit))
+          servers.push_back(static_cast<int>(count));
+  };
+  add(1, pod > 0 ? pod : INT64_MAX);
+  if (pod > 0) add(pod, INT64_MAX);
   std::sort(servers.begin(), servers.end());
 
   std::vector<ScalePoint> points;
   for (const int count : servers) {
     of.cards.assign(static_cast<size_t>(count), cards);
+    of.pods = pod > 0 ? pods_of(count, pod) : std::vector<int>{};
     ScalePoint point{count, count * cards, {}};
     for (const Algorithm algorithm : algorithms) {
       // inside one server the algorithm between servers has no say

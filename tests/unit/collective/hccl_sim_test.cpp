@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "hccl_sim/plan.h"
 #include "hccl_sim/report.h"
 
 namespace hccl_sim {
@@ -17,6 +18,7 @@ Cluster cluster_of(int servers, int cards, bool dedicated_between = false) {
   cluster.cards.assign(static_cast<size_t>(servers), cards);
   cluster.fabric.intra = {{4e-6, 1e-10, 2e-12}, 1e-6, true};
   cluster.fabric.inter = {{10e-6, 4e-10, 3e-12}, 2e-6, dedicated_between};
+  cluster.fabric.super = {{30e-6, 1e-9, 3e-12}, 5e-6, dedicated_between};
   return cluster;
 }
 
@@ -48,13 +50,12 @@ TEST(HcclSim, OneCardAServerIsTheFormula) {
   }
 }
 
-TEST(HcclSim, OneMemberStandsForAll) {
-  const auto both = [](Party party, const Fabric& fabric) {
-    party.symmetric = false;
+TEST(HcclSim, SomeMembersStandForAll) {
+  const auto same = [](Party party, int period, const Fabric& fabric) {
+    party.period = 0;
     const double all = simulate(party, fabric);
-    party.symmetric = true;
-    const double one = simulate(party, fabric);
-    EXPECT_NEAR(all, one, 1e-9 * all);
+    party.period = period;
+    EXPECT_NEAR(all, simulate(party, fabric), 1e-9 * all);
     EXPECT_GT(all, 0);
   };
   for (const Kind kind : {Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather}) {
@@ -64,23 +65,57 @@ TEST(HcclSim, OneMemberStandsForAll) {
         const auto schedule = [&](int member) {
           return updraft::collective::make_schedule(kind, a, member, p, static_cast<uint64_t>(p) * 1000);
         };
-        both({p, 4, schedule, [](int, int) { return true; }, false}, cluster_of(p, 1).fabric);
-        both({p, 4, schedule, [](int, int) { return false; }, false}, cluster_of(p, 1).fabric);
+        for (const Level level : {Level::Intra, Level::Inter})
+          same({p, 4, schedule, [=](int, int) { return level; }}, 1, cluster_of(p, 1).fabric);
       }
     }
+    // Groups on links of their own, turned within themselves; and members of other links again and again.
     for (const auto& [servers, cards] :
          std::vector<std::pair<int, int>>{{1, 4}, {4, 1}, {2, 2}, {3, 4}, {5, 3}, {4, 8}}) {
-      for (const Algorithm a : {AHC, Pipeline}) {
-        const std::vector<int> groups(static_cast<size_t>(servers), cards);
-        const int p = servers * cards, size = cards;
-        const auto schedule = [&](int member) {
-          return updraft::collective::make_grouped_schedule(kind, a, member, groups, static_cast<uint64_t>(p) * 1000);
-        };
-        for (const bool dedicated : {false, true})
-          both({p, 4, schedule, [=](int x, int y) { return x / size != y / size; }, false},
-               cluster_of(servers, cards, dedicated).fabric);
+      const int p = servers * cards, size = cards;
+      const auto level = [=](int x, int y) { return x / size == y / size ? Level::Intra : Level::Inter; };
+      for (const bool dedicated : {false, true}) {
+        const Fabric fabric = cluster_of(servers, cards, dedicated).fabric;
+        for (const Algorithm a : {AHC, Pipeline}) {
+          const std::vector<int> groups(static_cast<size_t>(servers), cards);
+          const auto schedule = [&](int member) {
+            return updraft::collective::make_grouped_schedule(kind, a, member, groups, static_cast<uint64_t>(p) * 1000);
+          };
+          same({p, 4, schedule, level}, 1, fabric);
+        }
+        for (const Algorithm a : {Ring, NHR, NB}) {
+          const auto schedule = [&](int member) {
+            return updraft::collective::make_schedule(kind, a, member, p, static_cast<uint64_t>(p) * 1000);
+          };
+          same({p, 4, schedule, level}, cards, fabric);
+        }
       }
     }
+  }
+}
+
+/// What predict_on() takes together of large parties is what it finds member by member.
+TEST(HcclSim, LargePartiesAreAsSmallOnes) {
+  Cluster cluster = cluster_of(72, 2);
+  for (const int pod : {72, 8, 9}) {
+    cluster.pods = pods_of(72, pod);
+    for (const Kind kind : {Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather, Kind::AllToAll})
+      for (const Algorithm a : {Ring, HalvingDoubling, NHR, NB, AHC, Pipeline, Pairwise}) {
+        const Operation op = operation_of(kind, a, 4.0 * 144 * 72 * 10, 144, 4);
+        if (!supports(op)) continue;
+        const Plan plan(op, cluster);
+        double all = 0;
+        for (const Stage& stage : plan.stages()) {
+          const auto& ranks = stage.ranks[static_cast<size_t>(stage.busiest)];
+          all += simulate(
+              {static_cast<int>(ranks.size()), 4,
+               [&](int member) { return stage.schedule(stage.busiest, member, false); },
+               [&](int x, int y) { return plan.level(ranks[static_cast<size_t>(x)], ranks[static_cast<size_t>(y)]); }},
+              cluster.fabric);
+        }
+        EXPECT_NEAR(predict_on(op, cluster).seconds, all, 1e-9 * all)
+            << word_of(kind) << " " << name_of(a) << " " << pod;
+      }
   }
 }
 
@@ -106,7 +141,7 @@ TEST(HcclSim, LateMembersAreWaitedFor) {
     if (member == 2) rounds[1].receives = {{1, 0, 10}};
     return rounds;
   };
-  const double got = simulate({3, 4, schedule, [](int, int) { return true; }, false}, cluster_of(3, 1).fabric);
+  const double got = simulate({3, 4, schedule, [](int, int) { return Level::Inter; }}, cluster_of(3, 1).fabric);
   EXPECT_NEAR(got, 10e-6 + 4000 * 4e-10 + 4000 * 3e-12 + 10e-6 + 40 * 4e-10, 1e-15);
 }
 
@@ -118,13 +153,46 @@ TEST(HcclSim, TwoLevels) {
   const auto got = [&](Kind k) { return predict_on(operation_of(k, NB, n, 32, 4), cluster).seconds; };
   EXPECT_NEAR(got(Kind::AllReduce),
               intra(Kind::ReduceScatter, n) + inter(Kind::AllReduce, n / 8) + intra(Kind::AllGather, n), 1e-12);
-  EXPECT_NEAR(got(Kind::ReduceScatter), inter(Kind::ReduceScatter, n) + intra(Kind::ReduceScatter, n / 4), 1e-12);
-  EXPECT_NEAR(got(Kind::AllGather), intra(Kind::AllGather, n / 4) + inter(Kind::AllGather, n), 1e-12);
+  EXPECT_NEAR(got(Kind::ReduceScatter), intra(Kind::ReduceScatter, n) + inter(Kind::ReduceScatter, n / 8), 1e-12);
+  EXPECT_NEAR(got(Kind::AllGather), inter(Kind::AllGather, n / 8) + intra(Kind::AllGather, n), 1e-12);
   EXPECT_NEAR(got(Kind::Broadcast), intra(Kind::Scatter, n) + inter(Kind::Broadcast, n / 8) + intra(Kind::AllGather, n),
               1e-12);
   EXPECT_NEAR(got(Kind::Reduce), intra(Kind::ReduceScatter, n) + inter(Kind::Reduce, n / 8) + intra(Kind::Scatter, n),
               1e-12);
-  EXPECT_NEAR(got(Kind::Scatter), inter(Kind::Scatter, n) + intra(Kind::Scatter, n / 4), 1e-12);
+  EXPECT_NEAR(got(Kind::Scatter), intra(Kind::Scatter, n) + inter(Kind::Scatter, n / 8), 1e-12);
+}
+
+// A port for two cards: what goes out takes twice as long.
+TEST(HcclSim, CardsShareAPort) {
+  Cluster cluster = cluster_of(4, 8);
+  cluster.fabric.inter.cost.alpha = cluster.fabric.inter.cost.gamma = 0;
+  const Operation op = operation_of(Kind::AllReduce, Ring, 4e6, 32, 4);
+  const double own = predict_on(op, cluster).seconds;
+  cluster.ports = 4;
+  const double bytes = 2.0 * 3 / 4 * 4e6 / 8;
+  EXPECT_NEAR(predict_on(op, cluster).seconds - own, bytes * 4e-10, 1e-12);
+  cluster.ports = 100;
+  EXPECT_DOUBLE_EQ(predict_on(op, cluster).seconds, own);
+}
+
+// Super pods are a level of their own: little crosses it.
+TEST(HcclSim, SuperPods) {
+  Cluster cluster = cluster_of(8, 1);
+  cluster.pods = {4, 4};
+  double crossing = 0;
+  for (const auto& m : messages_on({Kind::AllReduce, NB, 800, 4}, cluster)) {
+    EXPECT_EQ(m.level, m.from / 4 == m.to / 4 ? Level::Inter : Level::Super);
+    if (m.level == Level::Super) crossing += m.bytes;
+  }
+  EXPECT_EQ(crossing, 2 * 800 * 4);
+  const double n = 4 * 8 * 1000.0;
+  const auto of = [&](int p, double bytes, const Link& link) {
+    return predict(Kind::AllReduce, NB, p, bytes, link.cost);
+  };
+  EXPECT_NEAR(predict_on(operation_of(Kind::AllReduce, NB, n, 8, 4), cluster).seconds,
+              of(4, n, cluster.fabric.inter) + of(2, n / 4, cluster.fabric.super), 1e-12);
+  cluster.pods = {3, 5};
+  EXPECT_GT(predict_on(operation_of(Kind::AllReduce, NB, n, 8, 4), cluster).seconds, 0);
 }
 
 TEST(HcclSim, MessagesAreTheSchedules) {
@@ -142,8 +210,9 @@ TEST(HcclSim, MessagesAreTheSchedules) {
   // Two servers of two cards, 10 elements: the inner reduce-scatter, NB, the inner all-gather.
   double crossing = 0, inside = 0;
   for (const auto& m : messages_on({Kind::AllReduce, NB, 10, 4}, cluster_of(2, 2))) {
-    EXPECT_EQ(m.crosses, m.from / 2 != m.to / 2);
-    (m.crosses ? crossing : inside) += m.bytes;
+    EXPECT_EQ(m.level, m.from / 2 == m.to / 2 ? Level::Intra : Level::Inter);
+    EXPECT_EQ(m.level == Level::Inter, m.stage == 1);
+    (m.level == Level::Inter ? crossing : inside) += m.bytes;
   }
   EXPECT_EQ(crossing, 2 * 10 * 4);
   EXPECT_EQ(inside, 2 * 2 * 10 * 4);
@@ -158,10 +227,17 @@ TEST(HcclSim, ResNet50) {
   EXPECT_EQ(model.gradients.back().name, "conv1.weight");
   EXPECT_DOUBLE_EQ(model.gradients.back().ready, 0.09);
   EXPECT_GT(model.gradients.front().ready, 0.03 - 1e-12);
-  const Model buckets = bucketised(model, 25 << 20);
-  EXPECT_EQ(buckets.gradients.size(), 4u);
+  EXPECT_EQ(bucketised(model, 25 << 20, 0).gradients.size(), 4u);
+  const Model buckets = bucketised(model, 25 << 20, 1 << 20);
+  EXPECT_EQ(buckets.gradients.size(), 5u);
+  EXPECT_EQ(buckets.gradients.front().bytes, 4.0 * (2048 * 1000 + 1000));
   EXPECT_EQ(buckets.bytes(), model.bytes());
-  EXPECT_EQ(bucketised(model, 0).gradients.size(), 161u);
+  EXPECT_EQ(bucketised(model, 0, 1).gradients.size(), 161u);
+
+  const Model slower = timed(model, 0.06, 0.12);
+  EXPECT_DOUBLE_EQ(slower.compute, 0.18);
+  for (size_t i = 0; i < 161; ++i) EXPECT_NEAR(slower.gradients[i].ready, 2 * model.gradients[i].ready, 1e-12);
+  EXPECT_DOUBLE_EQ(timed(model, -1, -1).gradients[7].ready, model.gradients[7].ready);
 }
 
 TEST(HcclSim, Models) {
@@ -196,11 +272,23 @@ TEST(HcclSim, Clusters) {
   const Cluster b = parse_cluster(json::parse(R"({"cards_per_server":[2,3]})"));
   EXPECT_FALSE(b.even());
   EXPECT_EQ(b.servers(), 2);
+  const Cluster c = parse_cluster(json::parse(
+      R"({"servers":5,"servers_per_super_pod":2,"ports_per_server":4,"super":{"bandwidth_GBps":5},"inter":{"alpha":1}})"));
+  EXPECT_EQ(c.pods, (std::vector<int>{2, 2, 1}));
+  EXPECT_DOUBLE_EQ(c.fabric.super.cost.beta, 2e-10);
+  EXPECT_DOUBLE_EQ(c.fabric.super.cost.alpha, 1);  // what is not said is as between servers
+  for (const Cluster& cluster : {a, b, c}) {       // what is written can be read
+    const Cluster again = parse_cluster(to_json(cluster));
+    EXPECT_EQ(to_json(again), to_json(cluster));
+    EXPECT_EQ(again.pods, cluster.pods);
+  }
   for (const char* bad :
        {"[]", R"({"servers":0})", R"({"servers":1.5})", R"({"server":2})", R"({"cards_per_server":[]})",
         R"({"servers":3,"cards_per_server":[2,2]})", R"({"intra":5})", R"({"intra":{"alpha":-1}})",
         R"({"inter":{"bandwidth_GBps":0}})", R"({"inter":{"speed":1}})", R"({"inter":{"dedicated":1}})",
-        R"({"servers":1048576,"cards_per_server":1048576})", R"({"servers":99999999999})"})
+        R"({"servers":1048576,"cards_per_server":1048576})", R"({"servers":99999999999})",
+        R"({"inter":{"beta":1e-9,"bandwidth_GBps":1}})", R"({"servers":4,"servers_per_super_pod":[2,1]})",
+        R"({"servers":4,"servers_per_super_pod":0})", R"({"servers":2,"ranks":17})", R"({"ports_per_server":0})"})
     EXPECT_THROW(parse_cluster(json::parse(bad)), updraft::Error) << bad;
 }
 
@@ -218,18 +306,19 @@ TEST(HcclSim, StepsOverlap) {
   EXPECT_DOUBLE_EQ(simulate_step(model, cluster, Ring).seconds, 1);
 }
 
-TEST(HcclSim, UnevenServersTakeAhc) {
-  Cluster cluster = parse_cluster(json::parse(
-      R"({"cards_per_server":[64,128],"intra":{"bandwidth_GBps":50,"dedicated":false},"inter":{"bandwidth_GBps":5}})"));
-  const auto algorithms = candidates(cluster);
-  EXPECT_EQ(algorithms, (std::vector<Algorithm>{Ring, HalvingDoubling, NHR, NB, AHC}));
-  std::vector<Step> steps;
-  const Model model{"m", 1e-3, {{"a", 1e8, 1e-3}}};
-  for (const Algorithm a : algorithms) steps.push_back(simulate_step(model, cluster, a));
-  EXPECT_EQ(best_of(steps).algorithm, AHC);
-  EXPECT_FALSE(supports({Kind::AllReduce, Pipeline, 1, 4}, cluster));
-  EXPECT_THROW(predict_on({Kind::AllReduce, Pipeline, 1, 4}, cluster), updraft::Error);
+TEST(HcclSim, UnevenServers) {
+  Cluster cluster = parse_cluster(json::parse(R"({"cards_per_server":[3,5,4]})"));
+  for (const Kind kind : kKinds)
+    for (const Algorithm a : candidates(cluster)) {
+      const Operation op{kind, a, 1000, 4, 4};
+      if (!supports(op)) continue;
+      double crossing = 0;
+      for (const auto& m : messages_on(op, cluster)) crossing += m.level == Level::Inter ? m.bytes : 0;
+      EXPECT_GT(crossing, 0) << word_of(kind) << " " << name_of(a);
+      EXPECT_GT(predict_on(op, cluster).seconds, 0) << word_of(kind) << " " << name_of(a);
+    }
   EXPECT_THROW(predict_on({Kind::AllToAll, Ring, 1, 4}, cluster), updraft::Error);
+  EXPECT_THROW(predict_on({Kind::Broadcast, AHC, 1, 4}, cluster), updraft::Error);
   EXPECT_THROW(operation_of(Kind::AllReduce, Ring, 1e300, 2, 4), updraft::Error);
 }
 
@@ -238,7 +327,7 @@ TEST(HcclSim, ScalesToManyRanksAndReports) {
   report.cluster = cluster_of(2048, 8);
   report.model = resnet50(0.03, 0.06);
   report.model.name = "a <model> & \"more\"";
-  report.buckets = bucketised(report.model, 25 << 20);
+  report.buckets = bucketised(report.model, 25 << 20, 1 << 20);
   for (const Algorithm a : candidates(report.cluster))
     report.steps.push_back(simulate_step(report.buckets, report.cluster, a));
   for (const int cards : {8, 1}) {
@@ -254,7 +343,7 @@ TEST(HcclSim, ScalesToManyRanksAndReports) {
   const json out = to_json(report);
   EXPECT_EQ(out["cluster"]["ranks"], 16384);
   EXPECT_EQ(out["steps"].size(), 6u);
-  EXPECT_EQ(out["steps"][0]["buckets"].size(), 4u);
+  EXPECT_EQ(out["steps"][0]["buckets"].size(), 5u);
   EXPECT_EQ(out["scaling"].back()["ranks"], 16384);
   EXPECT_EQ(out["choice"]["HCCL_ALGO"], "level0:NA;level1:H-D_R");
 
@@ -264,8 +353,12 @@ TEST(HcclSim, ScalesToManyRanksAndReports) {
     EXPECT_EQ(page.find(foreign), std::string::npos) << foreign;
   size_t charts = 0;
   for (size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1)) ++charts;
-  EXPECT_EQ(charts, 3u);
+  EXPECT_EQ(charts, 4u);
   EXPECT_NE(to_text(report).find("Take H-D_R"), std::string::npos);
+  EXPECT_NE(page.find("id=\"en\" checked"), std::string::npos);
+  EXPECT_NE(to_html(report, true).find("id=\"zh\" checked"), std::string::npos);
+  report.cluster.pods = pods_of(2048, 64);
+  EXPECT_EQ(to_json(report)["choice"]["HCCL_ALGO"], "level0:NA;level1:H-D_R;level2:H-D_R");
 }
 
 }  // namespace
