@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
                            ? "take a folder that you may write to (-o DIR)"
                        : error == ENOSPC || error == EDQUOT ? "free some space, or take another folder (-o DIR)"
                        : error == EISDIR                    ? "a folder has that name: take another one (-o DIR)"
-                       : error == ENOTDIR      ? "a part of the path is a file, wanted a folder (-o DIR)"
-                       : error == ENAMETOOLONG ? "take a shorter path (-o DIR)"
-                                               : "take another folder (-o DIR)";
+                       : error == ENOTDIR                   ? "a part of the path is a file, wanted a folder (-o DIR)"
+                       : error == ENAMETOOLONG              ? "take a shorter path (-o DIR)"
+                                                            : "take another folder (-o DIR)";
   throw Error(code::kAclInvalidFile, "the report {} cannot be written: {}; {}", path.string(), std::strerror(error),
               advice);
 }
@@ -39,9 +39,8 @@ void write_files(const fs::path& folder, std::span<const ReportFile> files) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
-    throw Error(code::kAclInvalidFile,
-                "the folder for the reports, {}, cannot be made: {}; take another one (-o DIR)", folder.string(),
-                error.message());
+    throw Error(code::kAclInvalidFile, "the folder for the reports, {}, cannot be made: {}; take another one (-o DIR)",
+                folder.string(), error.message());
   for (const ReportFile& file : files) {
     const fs::path path = folder / file.name;
     if (!file.only_with_text || !file.text.empty()) {
