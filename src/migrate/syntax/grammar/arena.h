@@ -2,6 +2,7 @@
  * a thread's pieces stand in a few blocks that are taken back at once, and what is given back before is used again. */
 #ifndef UPDRAFT_MIGRATE_SYNTAX_GRAMMAR_ARENA_H
 #define UPDRAFT_MIGRATE_SYNTAX_GRAMMAR_ARENA_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* tree-sitter's runtime and its Python grammar are one translation unit, so that the compiler sees through the calls
  * between lexer, scanner and parser, and so that what a single pass in one thread does not need is left out: locks
- * around reference counts, giving memory back piece by piece, balancing for later edits. Sources come unchanged from the
- * archives of third_party/sdists.toml; this file is bound to those versions (docs/internals/migrate-speed.md). */
+ * around reference counts, giving memory back piece by piece, balancing for later edits. Sources come unchanged from
+ * the archives of third_party/sdists.toml; this file is bound to those versions (docs/internals/migrate-speed.md). */
 #define _POSIX_C_SOURCE 200112L
 #include "parse.h"
 
@@ -9,9 +9,9 @@
 
 /* a tree stays in its thread */
 #define TREE_SITTER_ATOMIC_H_
-static inline size_t atomic_load(const volatile size_t *p) { return *p; }
-static inline uint32_t atomic_inc(volatile uint32_t *p) { return ++*(uint32_t *)p; }
-static inline uint32_t atomic_dec(volatile uint32_t *p) { return --*(uint32_t *)p; }
+static inline size_t atomic_load(const volatile size_t* p) { return *p; }
+static inline uint32_t atomic_inc(volatile uint32_t* p) { return ++*(uint32_t*)p; }
+static inline uint32_t atomic_dec(volatile uint32_t* p) { return --*(uint32_t*)p; }
 
 #define TREE_SITTER_HIDE_SYMBOLS
 #define TREE_SITTER_HIDDEN_SYMBOLS
@@ -20,7 +20,7 @@ static inline uint32_t atomic_dec(volatile uint32_t *p) { return --*(uint32_t *)
 #define ts_language_lookup search_language
 #include "tree-sitter/tree_sitter/core/lib/src/language.h"
 #undef ts_language_lookup
-static inline uint16_t ts_language_lookup(const TSLanguage *self, TSStateId state, TSSymbol symbol) {
+static inline uint16_t ts_language_lookup(const TSLanguage* self, TSStateId state, TSSymbol symbol) {
   static _Thread_local struct {
     uint32_t key;
     uint16_t value;
@@ -48,8 +48,8 @@ static inline uint16_t ts_language_lookup(const TSLanguage *self, TSStateId stat
 #undef ts_subtree_balance
 
 /* Most characters are ASCII. */
-static void advance_ascii(TSLexer *lexer, bool skip) {
-  Lexer *self = (Lexer *)lexer;
+static void advance_ascii(TSLexer* lexer, bool skip) {
+  Lexer* self = (Lexer*)lexer;
   const uint32_t next = self->current_position.bytes + 1 - self->chunk_start;
   if (self->chunk && self->lookahead_size == 1 && lexer->lookahead != '\n' && next < self->chunk_size &&
       (unsigned char)self->chunk[next] < 0x80) {
@@ -62,29 +62,29 @@ static void advance_ascii(TSLexer *lexer, bool skip) {
   }
 }
 
-static void mark_end(TSLexer *lexer) {
-  ((Lexer *)lexer)->token_end_position = ((Lexer *)lexer)->current_position; /* there is one range */
+static void mark_end(TSLexer* lexer) {
+  ((Lexer*)lexer)->token_end_position = ((Lexer*)lexer)->current_position; /* there is one range */
 }
 
 /* The ranges are in order, and letters of ASCII stand in the first ones. */
-static inline bool among(const TSCharacterRange *ranges, uint32_t count, int32_t c) {
-  if (c >= 0x80) return set_contains((TSCharacterRange *)ranges, count, c);
+static inline bool among(const TSCharacterRange* ranges, uint32_t count, int32_t c) {
+  if (c >= 0x80) return set_contains((TSCharacterRange*)ranges, count, c);
   while (count > 0 && ranges->end < c) ++ranges, --count;
   return count > 0 && ranges->start <= c;
 }
 #define set_contains among
 
 #undef START_LEXER
-#define START_LEXER()           \
-  bool result = false;          \
-  bool skip = false;            \
-  bool eof = false;             \
-  int32_t lookahead;            \
-  goto start;                   \
-  next_state:                   \
-  advance_ascii(lexer, skip);   \
-  start:                        \
-  skip = false;                 \
+#define START_LEXER()         \
+  bool result = false;        \
+  bool skip = false;          \
+  bool eof = false;           \
+  int32_t lookahead;          \
+  goto start;                 \
+  next_state:                 \
+  advance_ascii(lexer, skip); \
+  start:                      \
+  skip = false;               \
   lookahead = lexer->lookahead;
 #undef ACCEPT_TOKEN
 #define ACCEPT_TOKEN(symbol_value)     \
@@ -101,7 +101,7 @@ static inline bool among(const TSCharacterRange *ranges, uint32_t count, int32_t
 /* A node whose children are being visited. */
 typedef struct {
   const Subtree *next, *end;
-  const TSSymbol *aliases;
+  const TSSymbol* aliases;
   const TSFieldMapEntry *fields, *fields_end;
   uint32_t position; /* where the next child's padding begins */
   uint32_t index;    /* of the next child among those that the grammar counts */
@@ -112,7 +112,7 @@ typedef struct {
 static _Thread_local Array(Frame) frames;
 
 /* The field of a node's index-th child: its own, else that of the hidden node that it stands in. */
-static inline TSFieldId field_at(const TSFieldMapEntry *entry, const TSFieldMapEntry *end, uint32_t index,
+static inline TSFieldId field_at(const TSFieldMapEntry* entry, const TSFieldMapEntry* end, uint32_t index,
                                  TSFieldId around) {
   for (; entry < end; ++entry)
     if (!entry->inherited && entry->child_index == index) return entry->field_id;
@@ -128,7 +128,7 @@ static void enter(Subtree node, uint32_t start, uint32_t level, TSFieldId field)
   array_push(&frames, frame);
 }
 
-static bool emit(struct updraft_parsed_node *node, Subtree tree, TSSymbol alias, uint32_t start, uint32_t level,
+static bool emit(struct updraft_parsed_node* node, Subtree tree, TSSymbol alias, uint32_t start, uint32_t level,
                  TSFieldId field) {
   const TSSymbol symbol = alias ? alias : ts_subtree_symbol(tree);
   node->begin = start;
@@ -144,26 +144,26 @@ static bool emit(struct updraft_parsed_node *node, Subtree tree, TSSymbol alias,
 
 static _Thread_local Subtree root;
 
-bool updraft_parse(const char *text, uint32_t size) {
+bool updraft_parse(const char* text, uint32_t size) {
   arena_reset(false);
   memset(&frames, 0, sizeof frames);
-  TSParser *parser = ts_parser_new();
+  TSParser* parser = ts_parser_new();
   ts_parser_set_language(parser, tree_sitter_python());
   parser->lexer.data.advance = advance_ascii;
   parser->lexer.data.mark_end = mark_end;
-  const TSTree *tree = ts_parser_parse_string(parser, NULL, text, size);
+  const TSTree* tree = ts_parser_parse_string(parser, NULL, text, size);
   root = tree ? tree->root : NULL_SUBTREE;
   return tree != NULL;
 }
 
-bool updraft_parsed_next(struct updraft_parsed_node *node) {
+bool updraft_parsed_next(struct updraft_parsed_node* node) {
   if (root.ptr) {
     const Subtree whole = root;
     root = NULL_SUBTREE;
     if (emit(node, whole, 0, ts_subtree_padding(whole).bytes, 0, 0)) return true;
   }
   while (frames.size > 0) {
-    Frame *frame = array_back(&frames);
+    Frame* frame = array_back(&frames);
     if (frame->next == frame->end) {
       --frames.size;
       continue;
@@ -206,10 +206,11 @@ void updraft_parse_done(void) { arena_reset(true); }
 
 uint32_t updraft_symbol_count(void) { return ts_language_symbol_count(tree_sitter_python()); }
 
-const char *updraft_symbol_name(uint16_t symbol) {
-  return ts_language_symbol_type(tree_sitter_python(), symbol) == TSSymbolTypeRegular ? ts_language_symbol_name(tree_sitter_python(), symbol)
-                                                                            : NULL;
+const char* updraft_symbol_name(uint16_t symbol) {
+  return ts_language_symbol_type(tree_sitter_python(), symbol) == TSSymbolTypeRegular
+             ? ts_language_symbol_name(tree_sitter_python(), symbol)
+             : NULL;
 }
 
 uint32_t updraft_field_count(void) { return ts_language_field_count(tree_sitter_python()); }
-const char *updraft_field_name(uint16_t field) { return ts_language_field_name_for_id(tree_sitter_python(), field); }
+const char* updraft_field_name(uint16_t field) { return ts_language_field_name_for_id(tree_sitter_python(), field); }

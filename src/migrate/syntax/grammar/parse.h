@@ -18,18 +18,18 @@ struct updraft_parsed_node {
 };
 
 /** Parses UTF-8; false where the parser gave no tree. A thread has one tree: what it parsed before is gone. */
-bool updraft_parse(const char *text, uint32_t size);
+bool updraft_parse(const char* text, uint32_t size);
 /** The next node of the thread's tree in pre-order. False after the last; the tree is gone then. */
-bool updraft_parsed_next(struct updraft_parsed_node *node);
+bool updraft_parsed_next(struct updraft_parsed_node* node);
 /** Gives the thread's memory back to the system. */
 void updraft_parse_done(void);
 
 /** The grammar's tables. */
 uint32_t updraft_symbol_count(void);
 /** NULL for what is no named kind of node. */
-const char *updraft_symbol_name(uint16_t symbol);
+const char* updraft_symbol_name(uint16_t symbol);
 uint32_t updraft_field_count(void);
-const char *updraft_field_name(uint16_t field);
+const char* updraft_field_name(uint16_t field);
 
 #ifdef __cplusplus
 }

@@ -11,10 +11,10 @@ int main(void) {
   unsigned long nodes = 0;
   while (fgets(name, sizeof name, stdin)) {
     name[strcspn(name, "\n")] = 0;
-    FILE *file = fopen(name, "rb");
+    FILE* file = fopen(name, "rb");
     if (!file || fseek(file, 0, SEEK_END) != 0) return 1;
     const long size = ftell(file);
-    char *text = malloc((size_t)size + 1);
+    char* text = malloc((size_t)size + 1);
     rewind(file);
     if (!text || fread(text, 1, (size_t)size, file) != (size_t)size) return 1;
     fclose(file);
