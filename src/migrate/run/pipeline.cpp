@@ -290,7 +290,7 @@ class Run {
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
-  bool partial_ = false;  // of a large project only files that have one of the rules' words are parsed
+  bool partial_ = false;                  // of a large project only files that have one of the rules' words are parsed
   std::vector<std::atomic<bool>> begun_;  // a file's own turn
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::size_t> done_{0};
