@@ -1,6 +1,9 @@
 // What the ranks of several hosts send each other in an operation, whatever their hosts' sizes and super pods. The
 // ranks of a host share what is to be carried: where every host has as many, the l-th rank of each carries the l-th
 // part to the l-th ranks of the others, else each carries the pieces of division.h to their owners there.
+//
+// hccl_sim plans by it. Network (network_operations.cpp) does the same for its own rank, with working buffers around
+// it; tests/distributed/test_simulated_messages.py compares the two message by message.
 #pragma once
 #include <cstdint>
 #include <vector>
