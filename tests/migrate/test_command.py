@@ -322,7 +322,7 @@ def test_advice_that_was_not_looked_for_is_said(tool, tmp_path):
 
     def steps(*options):
         found = json.loads(tool(tmp_path, "--json", *options).stdout)
-        return len(found["files"]), [step["what"]["en"] for step in found["next"] if "updraft analyse" in step["what"]["en"]]
+        return len(found["files"]), [step["what"]["en"] for step in found["summary"]["next"] if "updraft analyse" in step["what"]["en"]]
 
     assert steps() == (1, [])
     (tmp_path / "large.py").write_text("x = 1  # nothing to do here\n" * (5 << 15))
