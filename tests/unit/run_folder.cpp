@@ -1,5 +1,5 @@
 // Each process of tests has a run folder of its own, so that tests that run at the same time do not share the devices'
-// memory: one of them fills a device. Programs that a test starts share its folder.
+// memory (one of them fills a device), and in it one for testing::TempDir(). Programs that a test starts share both.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,7 +18,8 @@ class RunFolder {
     setenv("UPDRAFT_RUN_DIR", folder_.c_str(), 1);
     setenv("UPDRAFT_TEST_RUN_FOLDER", folder_.c_str(), 1);
     std::error_code error;
-    std::filesystem::create_directories(folder_, error);
+    std::filesystem::create_directories(folder_ + "/tmp", error);
+    setenv("TEST_TMPDIR", (folder_ + "/tmp").c_str(), 1);
     std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, error);
   }
   ~RunFolder() {
