@@ -97,9 +97,10 @@ def main():
     whole = ["| project, all reports | files | MB | CPU s | bar | peak MiB | bar | spread |", "|---|---|---|---|---|---|---|---|"]
     parts = ["| parsing | MB/s | ast of CPython, MB/s | ratio (higher is better) | spread |", "|---|---|---|---|---|"]
     rows = {}
-    for name in options.projects.split(","):
-        with tempfile.TemporaryDirectory(prefix="updraft-bench-") as folder:
-            folder = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory(prefix="updraft-bench-") as root:  # nothing is deleted before the last run
+        for name in options.projects.split(","):
+            folder = pathlib.Path(root) / name
+            folder.mkdir()
             with tarfile.open(archive(name)) as tar:
                 tar.extractall(folder / "in", filter="data")
             source = next((folder / "in").iterdir())
@@ -115,14 +116,14 @@ def main():
             ours, theirs = (statistics.median(p[i] for p in pairs) for i in (0, 1))
             ratio = statistics.median(b / a for a, b in pairs)
             noise = [spread([p[i] for p in pairs]) for i in (0, 1)]
-        bar = BARS[name]
-        rows[name] = {"files": len(files), "mb": size, "cpu_s": cpu, "cpu_bar_s": bar[0], "peak_mib": memory, "memory_bar_mib": bar[1],
-                      "runs": runs, "parse_s": ours, "peer_parse_s": theirs, "ratio": ratio, "parsed_mb": bytes_}
-        whole.append(f"| {name} | {len(files)} | {size:.1f} | {cpu:.2f} | {'<=' if cpu <= bar[0] else 'MISSED:'} {bar[0]} | {memory:.0f} | "
-                     f"{'<=' if memory <= bar[1] else 'MISSED:'} {bar[1]} | {spread([r[0] for r in runs]):.0%} |")
-        parts.append(f"| {name} | {bytes_ / ours:.1f} | {bytes_ / theirs:.1f} | {ratio:.2f}{' unstable' if noise[1] > 0.15 else ''} | "
-                     f"{noise[0]:.0%} / {noise[1]:.0%} |")
-        print(whole[-1], parts[-1], sep="\n", flush=True)
+            bar = BARS[name]
+            rows[name] = {"files": len(files), "mb": size, "cpu_s": cpu, "cpu_bar_s": bar[0], "peak_mib": memory, "memory_bar_mib": bar[1],
+                          "runs": runs, "parse_s": ours, "peer_parse_s": theirs, "ratio": ratio, "parsed_mb": bytes_}
+            whole.append(f"| {name} | {len(files)} | {size:.1f} | {cpu:.2f} | {'<=' if cpu <= bar[0] else 'MISSED:'} {bar[0]} | {memory:.0f} | "
+                         f"{'<=' if memory <= bar[1] else 'MISSED:'} {bar[1]} | {spread([r[0] for r in runs]):.0%} |")
+            parts.append(f"| {name} | {bytes_ / ours:.1f} | {bytes_ / theirs:.1f} | {ratio:.2f}{' unstable' if noise[1] > 0.15 else ''} | "
+                         f"{noise[0]:.0%} / {noise[1]:.0%} |")
+            print(whole[-1], parts[-1], sep="\n", flush=True)
     write("migrate", [head, "", *whole, "", *parts], {"machine": state, "rows": rows})
 
 
