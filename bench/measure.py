@@ -65,7 +65,8 @@ def interleave(ours, peer, rounds=5, warm=2, attempts=3):
                 if own is not None:
                     time.sleep(0.02)  # until that process's threads sleep
         a, b = times
-        spread = [(statistics.quantiles(t, n=4)[2] - statistics.quantiles(t, n=4)[0]) / statistics.median(t) for t in times]
+        quarters = [statistics.quantiles(t, n=4) if len(t) > 1 else [t[0]] * 3 for t in times]
+        spread = [(q[2] - q[0]) / statistics.median(t) for q, t in zip(quarters, times)]
         if spread[1] <= UNSTABLE:
             break
     ratios = sorted(y / x for x, y in zip(a, b))
