@@ -47,12 +47,17 @@ def measured(rows, what, ours, peer, rounds):
     print(f"{what}: {r['ours_ms']:.4f} ms, peer {r['peer_ms']:.4f} ms, ratio {r['ratio']:.2f}", file=sys.stderr, flush=True)
 
 
+def in_turn(rows, work, ours, peer, what, rounds):
+    """A row for each of `work`; `what` is its name but for operation and size."""
+    for operation, size, repeat in work:
+        measured(rows, f"{what}, {operation} {size_name(size)}; gloo",
+                 lambda: ours(operation, size, repeat), lambda: peer(operation, size, repeat), rounds)
+
+
 def through_torch(rows, ranks, rounds):
     ours, peer = torch_group("npu", ranks), torch_group("cpu", ranks)
     try:
-        for operation, size, repeat in WORK:
-            measured(rows, f"torch, {ranks} ranks, {operation} {size_name(size)}; gloo",
-                     lambda: ours(operation, size, repeat), lambda: peer(operation, size, repeat), rounds)
+        in_turn(rows, WORK, ours, peer, f"torch, {ranks} ranks", rounds)
     finally:
         ours.close(), peer.close()
 
@@ -97,9 +102,7 @@ def between_hosts(rows, notes, rounds):
             for transport in "ucx", "tcp":
                 ours = torch_group("npu", 2, hosts, UPDRAFT_HCCL_TRANSPORT=transport)
                 try:
-                    for operation, size, repeat in BETWEEN_HOSTS:
-                        measured(rows, f"torch, 2 namespaces, {transport}, {operation} {size_name(size)}; gloo",
-                                 lambda: ours(operation, size, repeat), lambda: peer(operation, size, repeat), rounds)
+                    in_turn(rows, BETWEEN_HOSTS, ours, peer, f"torch, 2 namespaces, {transport}", rounds)
                 finally:
                     ours.close()
         finally:
@@ -107,9 +110,7 @@ def between_hosts(rows, notes, rounds):
         uneven = [hosts[0]] * 3 + [hosts[1]]
         ours, peer = torch_group("npu", 4, uneven, UPDRAFT_HCCL_TRANSPORT="tcp"), torch_group("cpu", 4, uneven)
         try:
-            for operation, size, repeat in BETWEEN_HOSTS:
-                measured(rows, f"torch, 3 + 1 ranks in 2 namespaces, tcp, {operation} {size_name(size)}; gloo",
-                         lambda: ours(operation, size, repeat), lambda: peer(operation, size, repeat), rounds)
+            in_turn(rows, BETWEEN_HOSTS, ours, peer, "torch, 3 + 1 ranks in 2 namespaces, tcp", rounds)
         finally:
             ours.close(), peer.close()
 

@@ -13,6 +13,7 @@
 #include "collective/bootstrap/address.h"
 #include "hccl/hccl.h"
 #include "hccl/root_info.h"
+#include "ranks.h"
 
 extern "C" {
 HcclResult HcommMemAlloc(void** p, uint64_t bytes);
@@ -21,12 +22,6 @@ HcclResult HcommMemFree(void* p);
 
 namespace {
 
-struct Rank {
-  uint32_t rank, size;
-  HcclComm comm;
-  aclrtStream stream;
-};
-
 std::string why() {
   const char* text = aclGetRecentErrMsg();
   return text ? text : "";
@@ -34,27 +29,13 @@ std::string why() {
 
 using Init = std::function<HcclResult(Rank&)>;
 
-void as_ranks(uint32_t size, const Init& init, const std::function<void(Rank&)>& body) {
-  std::vector<std::thread> threads;
-  for (uint32_t r = 0; r < size; ++r)
-    threads.emplace_back([&, r] {
-      ASSERT_EQ(aclrtSetDevice(static_cast<int32_t>(r)), 0);
-      Rank rank{r, size, nullptr, nullptr};
-      ASSERT_EQ(aclrtCreateStream(&rank.stream), 0);
-      ASSERT_EQ(init(rank), HCCL_SUCCESS) << why();
-      body(rank);
-      EXPECT_EQ(HcclCommDestroy(rank.comm), HCCL_SUCCESS);
-      EXPECT_EQ(aclrtDestroyStream(rank.stream), 0);
-    });
-  for (std::thread& t : threads) t.join();
-}
-
-void as_ranks(uint32_t size, const std::function<void(Rank&)>& body) {
-  aclInit(nullptr);
-  HcclRootInfo info;
-  ASSERT_EQ(HcclGetRootInfo(&info), HCCL_SUCCESS);
-  as_ranks(
-      size, [&](Rank& r) { return HcclCommInitRootInfo(r.size, &info, r.rank, &r.comm); }, body);
+/// As as_ranks, of a communicator that `init` makes.
+void as_ranks_by(uint32_t size, const Init& init, const std::function<void(Rank&)>& body) {
+  as_threads(size, [&](Rank& rank) {
+    ASSERT_EQ(init(rank), HCCL_SUCCESS) << why();
+    body(rank);
+    EXPECT_EQ(HcclCommDestroy(rank.comm), HCCL_SUCCESS);
+  });
 }
 
 void all_reduce_is_right(Rank& r) {
@@ -84,7 +65,7 @@ TEST(HcclOptional, SeveralRoots) {
   EXPECT_TRUE(listens(updraft::RootInfo::read(&infos[1])));
   HcclCommConfig config;
   HcclCommConfigInit(&config);
-  as_ranks(
+  as_ranks_by(
       4, [&](Rank& r) { return HcclCommInitRootInfoScalable(r.size, 3, infos.data(), r.rank, 0, &config, &r.comm); },
       all_reduce_is_right);
   HcclComm comm = nullptr;
@@ -200,7 +181,7 @@ TEST(HcclOptional, SettingsOfACommunicator) {
   HcclCommConfigInit(&config);
   config.hcclDeterministic = 1;
   const Init init = [&](Rank& r) { return HcclCommInitRootInfoConfig(1, &info, 0, &config, &r.comm); };
-  as_ranks(1, init, [](Rank& r) {
+  as_ranks_by(1, init, [](Rank& r) {
     HcclConfigValue value = {-1};
     ASSERT_EQ(HcclGetCommConfig(r.comm, HCCL_DETERMINISTIC, &value), HCCL_SUCCESS) << why();
     EXPECT_EQ(value.value, 1);

@@ -13,6 +13,7 @@
 #include "hccl/api.h"
 #include "hccl/hccl.h"
 #include "hccl/join.h"
+#include "ranks.h"
 
 namespace updraft {
 namespace {
@@ -23,12 +24,6 @@ struct Layout {
   std::vector<std::string> pods{};
 };
 
-struct Rank {
-  uint32_t rank, size;
-  HcclComm comm;
-  aclrtStream stream;
-};
-
 /// Runs `body` as every rank, with HCCL_ALGO's text as the communicator's own. Gives the first error in making it.
 std::string as_ranks(const Layout& layout, const std::string& algorithms, const std::function<void(Rank&)>& body) {
   aclInit(nullptr);
@@ -36,52 +31,23 @@ std::string as_ranks(const Layout& layout, const std::string& algorithms, const 
   const auto size = static_cast<uint32_t>(layout.hosts.size());
   const RootInfo info = RootInfo::open(size);
   std::vector<std::string> errors(size);
-  std::vector<std::thread> threads;
-  for (uint32_t r = 0; r < size; ++r)
-    threads.emplace_back([&, r] {
-      ASSERT_EQ(aclrtSetDevice(static_cast<int32_t>(r)), 0);
-      Rank rank{r, size, nullptr, nullptr};
-      ASSERT_EQ(aclrtCreateStream(&rank.stream), 0);
-      CommConfig config;
-      config.algorithms.emplace();
-      config.algorithms->read_algorithms(algorithms);
-      Place place{"server " + std::to_string(layout.hosts[r]), layout.pods.empty() ? "" : layout.pods[r]};
-      try {
-        rank.comm = communicator_pool().create(join(info, r, size, current_context().device(), config, place));
-      } catch (const Error& e) { errors[r] = e.text(); }
-      if (rank.comm) {
-        body(rank);
-        EXPECT_EQ(HcclCommDestroy(rank.comm), HCCL_SUCCESS);
-      }
-      EXPECT_EQ(aclrtDestroyStream(rank.stream), 0);
-    });
-  for (std::thread& t : threads) t.join();
+  as_threads(size, [&](Rank& rank) {
+    const uint32_t r = rank.rank;
+    CommConfig config;
+    config.algorithms.emplace();
+    config.algorithms->read_algorithms(algorithms);
+    Place place{"server " + std::to_string(layout.hosts[r]), layout.pods.empty() ? "" : layout.pods[r]};
+    try {
+      rank.comm = communicator_pool().create(join(info, r, size, current_context().device(), config, place));
+    } catch (const Error& e) { errors[r] = e.text(); }
+    if (!rank.comm) return;
+    body(rank);
+    EXPECT_EQ(HcclCommDestroy(rank.comm), HCCL_SUCCESS);
+  });
   for (const std::string& error : errors)
     if (!error.empty()) return error;
   return "";
 }
-
-class Buffer {
- public:
-  Buffer(size_t n, const std::function<float(size_t)>& fill) : n_(n) {
-    EXPECT_EQ(aclrtMalloc(&p_, n * 4 + 4, ACL_MEM_MALLOC_HUGE_FIRST), 0);
-    std::vector<float> host(n);
-    for (size_t i = 0; i < n; ++i) host[i] = fill(i);
-    if (n) { EXPECT_EQ(aclrtMemcpy(p_, n * 4, host.data(), n * 4, ACL_MEMCPY_HOST_TO_DEVICE), 0); }
-  }
-  ~Buffer() { aclrtFree(p_); }
-  Buffer(const Buffer&) = delete;
-  float* data() const { return static_cast<float*>(p_); }
-  std::vector<float> read() const {
-    std::vector<float> host(n_);
-    if (n_) { EXPECT_EQ(aclrtMemcpy(host.data(), n_ * 4, p_, n_ * 4, ACL_MEMCPY_DEVICE_TO_HOST), 0); }
-    return host;
-  }
-
- private:
-  void* p_ = nullptr;
-  size_t n_;
-};
 
 constexpr float kNothing = -1;
 float nothing(size_t) { return kNothing; }

@@ -6,37 +6,11 @@
 #include <thread>
 #include <vector>
 
-#include "acl/acl.h"
-#include "hccl/hccl.h"
+#include "ranks.h"
 
 namespace {
 
 constexpr size_t kPiece = 2u << 20;
-
-struct Rank {
-  uint32_t rank, size;
-  HcclComm comm;
-  aclrtStream stream;
-};
-
-void as_ranks(uint32_t size, const std::function<void(Rank&)>& body) {
-  aclInit(nullptr);
-  HcclRootInfo info;
-  ASSERT_EQ(aclrtSetDevice(0), 0);
-  ASSERT_EQ(HcclGetRootInfo(&info), HCCL_SUCCESS);
-  std::vector<std::thread> threads;
-  for (uint32_t r = 0; r < size; ++r)
-    threads.emplace_back([&, r] {
-      ASSERT_EQ(aclrtSetDevice(static_cast<int32_t>(r)), 0);
-      Rank rank{r, size, nullptr, nullptr};
-      ASSERT_EQ(aclrtCreateStream(&rank.stream), 0);
-      ASSERT_EQ(HcclCommInitRootInfo(size, &info, r, &rank.comm), HCCL_SUCCESS) << aclGetRecentErrMsg();
-      body(rank);
-      EXPECT_EQ(HcclCommDestroy(rank.comm), HCCL_SUCCESS);
-      EXPECT_EQ(aclrtDestroyStream(rank.stream), 0);
-    });
-  for (std::thread& t : threads) t.join();
-}
 
 aclrtDrvMemHandle physical(uint32_t device, size_t bytes) {
   aclrtPhysicalMemProp prop = {};
