@@ -1,4 +1,4 @@
-"""Groups of ranks that wait for commands and say how long each took: torch.distributed, and MPI.
+"""Groups of ranks that wait for commands and say how long each took: torch.distributed, gloo's C++, and MPI.
 
 As a program it is one rank of torch.distributed: ranks.py npu|cpu, with RANK and so on in the environment.
 """
@@ -60,16 +60,28 @@ def torch_group(device, ranks, hosts=(), **variables):
     return Group(each)
 
 
-def mpi_program(folder):
-    """Path of the compiled mpi.c, or None where there is no MPI."""
-    if not shutil.which("mpicc") or not shutil.which("mpirun"):
+def compiled(folder, source, *command):
+    """Path of the program that `command` makes of a source here; None, and a line that says why, where it does not."""
+    program = pathlib.Path(folder, pathlib.Path(source).stem)
+    if not shutil.which(command[0]):
+        print(f"without {source}: no {command[0]}", file=sys.stderr)
         return None
-    program = pathlib.Path(folder, "mpi")
-    built = subprocess.run(["mpicc", "-O2", "-o", program, HERE / "mpi.c"], capture_output=True, text=True)
+    built = subprocess.run([command[0], "-O2", "-o", program, HERE / source, *command[1:]], capture_output=True, text=True)
     if built.returncode:
-        print("mpi.c does not compile, OpenMPI is left out:", next((x for x in built.stderr.splitlines() if "error" in x), "?"), file=sys.stderr)
+        why = next((x for x in built.stderr.splitlines() if "error" in x), "?")
+        print(f"without {source}, which does not compile: {why}", file=sys.stderr)
         return None
     return program
+
+
+def mpi_program(folder):
+    """OpenMPI's peer; None without openmpi-bin and libopenmpi-dev."""
+    return compiled(folder, "mpi.c", "mpicc") if shutil.which("mpirun") else None
+
+
+def gloo_program(folder):
+    """gloo's peer through its own C++ interface; None without libgloo-dev."""
+    return compiled(folder, "gloo.cpp", "g++", "-std=c++17", "-lgloo")
 
 
 class MPIGroup(Group):
@@ -84,6 +96,13 @@ class MPIGroup(Group):
         if not answer:
             raise RuntimeError(f"MPI ended during {operation}")
         return float(answer)
+
+
+class GlooGroup(Group):
+    """Its ranks meet in a folder, which must be empty."""
+
+    def __init__(self, program, ranks, folder):
+        super().__init__([([str(program), str(folder), str(r), str(ranks)], dict(os.environ)) for r in range(ranks)])
 
 
 # ---- one rank ----

@@ -3,11 +3,12 @@
     ./dev bench hccl [--ranks 2,4] [--rounds 7] [--only torch,c,ddp,hosts,faults] [--only expandable]
 
 Sizes are bytes of a rank's larger buffer, numbers fp32. Through torch.distributed (peer: gloo), through the C interface
-(hccl_test; peer: OpenMPI where mpicc and mpirun are installed), steps of ResNet-18 under DistributedDataParallel, and
+(hccl_test; peers: gloo's C++ where libgloo-dev is installed, OpenMPI where openmpi-bin and libopenmpi-dev are), steps of ResNet-18 under DistributedDataParallel, and
 between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable. Last:
 how soon survivors know of a killed rank. By --only expandable: expandable segments against ordinary device memory.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -17,7 +18,7 @@ from statistics import median, quantiles
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from bench.hccl.faults import fault_times
-from bench.hccl.ranks import MPIGroup, mpi_program, torch_group
+from bench.hccl.ranks import GlooGroup, MPIGroup, gloo_program, mpi_program, torch_group
 from bench.measure import UNSTABLE, interleave, machine, write
 from tests.distributed.namespaces import two_hosts, why_not
 
@@ -28,6 +29,8 @@ WORK = [("all_reduce", 8, 100), ("all_reduce", MB, 20), ("all_reduce", 16 * MB, 
         ("all_gather", 16 * MB, 4), ("reduce_scatter", 16 * MB, 4), ("broadcast", 16 * MB, 4),
         ("alltoall", 16 * MB, 4)]
 
+# peers of the C interface and the Debian packages that they need
+C_PEERS = {"gloo": "libgloo-dev", "OpenMPI": "openmpi-bin and libopenmpi-dev"}
 
 BETWEEN_HOSTS = [("all_reduce", 8, 50), ("all_reduce", MB, 10), ("all_reduce", 16 * MB, 3), ("all_reduce", 64 * MB, 1), ("all_gather", 16 * MB, 3)]
 
@@ -73,22 +76,34 @@ def hccl_test(operation, size, repeat, ranks, environment=()):
     return float(done.stdout.splitlines()[-1].split("|")[1]) * 1e-6
 
 
-def through_c(rows, ranks, rounds, program):
+def through_c(rows, ranks, rounds, peers):
+    """peers: groups by their names."""
     cores = len(os.sched_getaffinity(0))
-    peer = MPIGroup(program, ranks)
-    try:
-        for operation, size, repeat in WORK:
-            # Ranks spin for a moment before they sleep where their threads leave cores for it.
-            regimes = {"": {}}
-            if size <= 1024:
-                regimes = {" (waits sleep)": {"UPDRAFT_THREADS": str(cores)}}
-                if ranks <= cores:
-                    regimes[" (waits spin)"] = {"UPDRAFT_THREADS": "1"}
-            for note, environment in regimes.items():
-                measured(rows, f"C, {ranks} ranks, {operation} {size_name(size)}{note}; OpenMPI",
+    for operation, size, repeat in WORK:
+        # Ranks spin for a moment before they sleep where their threads leave cores for it.
+        regimes = {"": {}}
+        if size <= 1024:
+            regimes = {" (waits sleep)": {"UPDRAFT_THREADS": str(cores)}}
+            if ranks <= cores:
+                regimes[" (waits spin)"] = {"UPDRAFT_THREADS": "1"}
+        for note, environment in regimes.items():
+            for name, peer in peers.items():
+                measured(rows, f"C, {ranks} ranks, {operation} {size_name(size)}{note}; {name}",
                          lambda: hccl_test(operation, size, repeat * 10, ranks, environment), lambda: peer(operation, size, repeat * 10), rounds)
-    finally:
-        peer.close()
+
+
+@contextlib.contextmanager
+def c_peers(folder, ranks):
+    """Groups of those peers of the C interface that are installed."""
+    with contextlib.ExitStack() as closing:
+        peers = {}
+        if program := gloo_program(folder):
+            peers["gloo"] = GlooGroup(program, ranks, tempfile.mkdtemp(dir=folder))
+        if program := mpi_program(folder):
+            peers["OpenMPI"] = MPIGroup(program, ranks)
+        for peer in peers.values():
+            closing.callback(peer.close)
+        yield peers
 
 
 def between_hosts(rows, notes, rounds):
@@ -160,15 +175,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default=PARTS)
     options = parser.parse_args()
-    state, rows, notes, parts = machine(), {}, [], options.only.split(",")
+    state, rows, notes, absent, parts = machine(), {}, [], [], options.only.split(",")
     ranks = [int(r) for r in options.ranks.split(",")]
-    with tempfile.TemporaryDirectory() as folder:
-        program = mpi_program(folder) if "c" in parts else None
-        for n in ranks:
-            if "torch" in parts:
-                through_torch(rows, n, options.rounds)
-            if program:
-                through_c(rows, n, options.rounds, program)
+    for n in ranks:
+        if "torch" in parts:
+            through_torch(rows, n, options.rounds)
+        if "c" in parts:
+            with tempfile.TemporaryDirectory() as folder, c_peers(folder, n) as peers:
+                through_c(rows, n, options.rounds, peers)
+                absent = [packages for name, packages in C_PEERS.items() if name not in peers]
     if "ddp" in parts:
         training(rows, notes, options.rounds)
     if "expandable" in parts:
@@ -187,8 +202,8 @@ def main():
         lines = lines[:1]
     if "faults" in parts:
         lines += ["", *fault_times(max(10, options.rounds))]
-    if "c" in parts and not program:
-        lines += ["", "Without OpenMPI (openmpi-bin, libopenmpi-dev), so without the rows of the C interface."]
+    if absent:
+        lines += ["", f"Without peers of the C interface that are not installed here: {', '.join(absent)}."]
     write("hccl" if options.only == PARTS else "hccl-" + options.only.replace(",", "-"), lines, {"machine": state, "command": command, "rows": rows, "notes": notes})
 
 

@@ -2,7 +2,7 @@
 #include <future>
 #include <vector>
 
-#include "../unit/raw_member.h"
+#include "../unit/collective/raw_member.h"
 #include "collective/bootstrap/member.h"
 #include "collective/bootstrap/root.h"
 #include "input.h"

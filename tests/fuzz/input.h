@@ -80,6 +80,6 @@ inline void environment() {
 }  // namespace fuzz
 
 /// Memory that cannot be had is an answer of the library, not of the sanitizer.
-extern "C" __attribute__((used, visibility("default"))) const char* __asan_default_options() {
+extern "C" __attribute__((used, weak, visibility("default"))) const char* __asan_default_options() {
   return "allocator_may_return_null=1:detect_leaks=0:handle_segv=1";
 }

@@ -4,7 +4,7 @@
 #include <future>
 #include <vector>
 
-#include "../unit/raw_client.h"
+#include "../unit/collective/raw_client.h"
 #include "input.h"
 
 using namespace updraft;
