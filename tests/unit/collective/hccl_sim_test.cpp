@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "every.h"
 #include "hccl_sim/plan.h"
 #include "hccl_sim/report.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 using enum Algorithm;
+using updraft::collective::kKinds;
 
 Cluster cluster_of(int servers, int cards, bool dedicated_between = false) {
   Cluster cluster;
@@ -21,9 +23,6 @@ Cluster cluster_of(int servers, int cards, bool dedicated_between = false) {
   cluster.fabric.super = {{30e-6, 1e-9, 3e-12}, 5e-6, dedicated_between};
   return cluster;
 }
-
-constexpr Kind kKinds[] = {Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather,
-                           Kind::Broadcast, Kind::Reduce,        Kind::Scatter};
 
 TEST(HcclSim, OneCardAServerIsTheFormula) {
   for (const int p : {1, 2, 3, 4, 5, 7, 8, 12, 16, 100, 128}) {

@@ -7,15 +7,11 @@
 
 #include "base/error.h"
 #include "collective/algorithm/division.h"
-#include "collective/algorithm/schedule.h"
+#include "every.h"
 
 namespace updraft::collective {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather,
-                           Kind::Broadcast, Kind::Reduce,        Kind::Scatter};
-constexpr Algorithm kAlgorithms[] = {Algorithm::Mesh, Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::NHR,
-                                     Algorithm::NB,   Algorithm::AHC,  Algorithm::Pipeline};
 const std::vector<std::vector<int>> kGroups = {{1},       {2},          {3},    {1, 1},          {3, 1},    {1, 3, 2},
                                                {2, 3, 4}, {5, 1, 1, 1}, {4, 4}, {1, 1, 1, 1, 1}, {3, 3, 3}, {7, 5}};
 

@@ -12,14 +12,11 @@
 
 #include "base/error.h"
 #include "collective/error.h"
+#include "every.h"
 
 namespace updraft::collective {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::AllReduce, Kind::ReduceScatter, Kind::AllGather,
-                           Kind::Broadcast, Kind::Reduce,        Kind::Scatter};
-constexpr Algorithm kAlgorithms[] = {Algorithm::Mesh, Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::NHR,
-                                     Algorithm::NB,   Algorithm::AHC,  Algorithm::Pipeline};
 constexpr int kRanks[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 32};
 
 bool divided(Kind kind) { return kind == Kind::AllReduce || kind == Kind::Broadcast || kind == Kind::Reduce; }
