@@ -85,7 +85,7 @@ void free_what_nobody_imports() {
   std::erase_if(waiting(), [](const Waiting& w) {
     if (flock(w.record, LOCK_EX | LOCK_NB) != 0) return false;
     close(w.record);
-    Device::get(w.device).memory().free(w.memory);
+    Device::get(w.device).memory().free(w.memory, DeviceMemory::Owner::Library);
     return true;
   });
 }
@@ -95,7 +95,7 @@ Physical::~Physical() {
     close(file);
     close(record);
   } else if (record < 0) {
-    Device::get(device).memory().free(memory);
+    Device::get(device).memory().free(memory, DeviceMemory::Owner::Library);
   } else {
     {
       std::lock_guard lock(g_waiting_mutex);
@@ -147,7 +147,7 @@ ACL_API aclrtMallocPhysical(void** handle, size_t bytes, const void* property, u
     uint32_t id = static_cast<const uint32_t*>(property)[3];
     Device& device = Device::get(static_cast<int>(id));
     free_what_nobody_imports();
-    void* memory = device.memory().allocate(bytes);
+    void* memory = device.memory().allocate(bytes, DeviceMemory::Owner::Library);
     *handle = pool().create(std::make_shared<Physical>(device.index(), bytes, memory));
   });
 }

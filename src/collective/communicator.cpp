@@ -478,11 +478,11 @@ void Communicator::stage(Operation& operation) {
     }
   }
   if (stage_send) {
-    operation.staged_send = device_.memory().allocate(in);
+    operation.staged_send = device_.memory().allocate(in, DeviceMemory::Owner::Library);
     std::memcpy(host_address(operation.staged_send), host_address(send), in);
   }
   if (stage_receive) {
-    operation.staged_receive = device_.memory().allocate(out);
+    operation.staged_receive = device_.memory().allocate(out, DeviceMemory::Owner::Library);
     // What the operation does not write must come back as it was.
     std::memcpy(host_address(operation.staged_receive), host_address(receive), out);
   }
@@ -492,9 +492,10 @@ void Communicator::unstage(Operation& operation) {
   if (operation.staged_receive) {
     const size_t out = operation.request.receive_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
     std::memcpy(host_address(operation.request.receive), host_address(operation.staged_receive), out);
-    device_.memory().free(std::exchange(operation.staged_receive, nullptr));
+    device_.memory().free(std::exchange(operation.staged_receive, nullptr), DeviceMemory::Owner::Library);
   }
-  if (operation.staged_send) device_.memory().free(std::exchange(operation.staged_send, nullptr));
+  if (operation.staged_send)
+    device_.memory().free(std::exchange(operation.staged_send, nullptr), DeviceMemory::Owner::Library);
 }
 
 // All ranks compare all, so all come to the same answer, and say it in the same words.
@@ -604,15 +605,17 @@ void Communicator::fail_all(std::unique_lock<std::mutex>& lock) {
   std::map<Operation*, bool> failed;
   for (auto& [ticket, operation] : queue_) failed[operation] = true;
   for (Pending& pending : messages_) {
-    if (pending.staged) device_.memory().free(pending.staged);
+    if (pending.staged) device_.memory().free(pending.staged, DeviceMemory::Owner::Library);
     failed[pending.operation] = true;
   }
   queue_.clear();
   messages_.clear();
   lock.unlock();
   for (auto& [operation, yes] : failed) {
-    if (operation->staged_send) device_.memory().free(std::exchange(operation->staged_send, nullptr));
-    if (operation->staged_receive) device_.memory().free(std::exchange(operation->staged_receive, nullptr));
+    if (operation->staged_send)
+      device_.memory().free(std::exchange(operation->staged_send, nullptr), DeviceMemory::Owner::Library);
+    if (operation->staged_receive)
+      device_.memory().free(std::exchange(operation->staged_receive, nullptr), DeviceMemory::Owner::Library);
     Stream* stream = operation->stream;
     stream->fail(Error(code::kRtCommunication, "{}", why.text()), name_of(operation->request.kind));
     stream->device().unpark(*stream);

@@ -52,7 +52,7 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
         if (!pending.posted && box.taken.load(std::memory_order_acquire) + 1 == pending.number) {
           const void* data = m.data;
           if (bytes && !group_->reachable(data, bytes, kMessageStretches)) {
-            pending.staged = device_.memory().allocate(bytes);
+            pending.staged = device_.memory().allocate(bytes, DeviceMemory::Owner::Library);
             std::memcpy(host_address(pending.staged), host_address(data), bytes);
             data = pending.staged;
           }
@@ -113,7 +113,7 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
       return true;
     }
     if (!over) continue;
-    if (pending.staged) device_.memory().free(pending.staged);
+    if (pending.staged) device_.memory().free(pending.staged, DeviceMemory::Owner::Library);
     Operation* operation = pending.operation;
     messages_.erase(it);
     if (--operation->open_messages == 0) {

@@ -57,7 +57,6 @@ class Device {
 
   std::atomic<int> saturation{0};         ///< 1: saturation mode (aclrtSetDeviceSatMode 0)
   std::atomic<uint32_t> float_status{0};  ///< sticky overflow flag of saturation mode
-  std::atomic<uint64_t> generation{0};    ///< counts resets
 
  private:
   const int index_;

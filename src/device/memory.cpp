@@ -73,7 +73,7 @@ DeviceMemory::~DeviceMemory() {
   close(fd_);
 }
 
-void* DeviceMemory::allocate(size_t bytes) {
+void* DeviceMemory::allocate(size_t bytes, Owner owner) {
   size_t align = bytes >= kHuge ? kHuge : kAlign;
   size_t size = round_up(bytes, kAlign);
   std::lock_guard lock(mutex_);
@@ -91,6 +91,7 @@ void* DeviceMemory::allocate(size_t bytes) {
     if (start > offset) free_[offset] = start - offset;
     if (start + size < offset + room) free_[start + size] = offset + room - start - size;
     allocated_[start] = size;
+    if (owner == Owner::Library) of_library_.insert(start);
     used_ += size;
     update_process_record(device_, used_);
     return window_ + start;
@@ -99,14 +100,20 @@ void* DeviceMemory::allocate(size_t bytes) {
               used_, limit_);
 }
 
-void DeviceMemory::free(void* p) {
+void DeviceMemory::free(void* p, Owner owner) {
   std::lock_guard lock(mutex_);
   auto it = contains(p) ? allocated_.find(static_cast<size_t>(static_cast<char*>(p) - window_)) : allocated_.end();
   if (it == allocated_.end())
     throw Error(code::kRtParamInvalid, "{} is not the start of an allocation of device {} (freed twice, or never)", p,
                 device_);
   auto [offset, size] = *it;
+  if (of_library_.contains(offset) != (owner == Owner::Library))
+    throw Error(code::kRtParamInvalid,
+                "{} of device {} is physical memory or a collective's, not an allocation of aclrtMalloc (that one was "
+                "freed before, and its address given out again)",
+                p, device_);
   allocated_.erase(it);
+  of_library_.erase(offset);
   version_ = ++g_versions;
   used_ -= size;
   update_process_record(device_, used_);

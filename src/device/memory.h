@@ -18,15 +18,19 @@ namespace updraft {
 
 class DeviceMemory {
  public:
+  /// Who gives an allocation back: a client by its address, or the library, from whom an address freed twice must not
+  /// take it.
+  enum class Owner { Client, Library };
+
   /// Reserves the windows; `limit` is the figure that allocations may use together (bytes).
   DeviceMemory(int device, size_t limit);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
 
   /// 512-byte aligned (2 MiB from 2 MiB on). Throws 207001 with sizes when the limit or the window is exhausted.
-  void* allocate(size_t bytes);
-  /// Throws 107000 when p is not the start of an allocation.
-  void free(void* p);
+  void* allocate(size_t bytes, Owner owner = Owner::Client);
+  /// Throws 107000 when p is not the start of an allocation of this owner.
+  void free(void* p, Owner owner = Owner::Client);
   /// Start and size of the allocation that holds p; false when none does.
   bool find(const void* p, void** base, size_t* bytes) const;
   /// Bytes of memory from p on: to the end of its allocation, or of the mappings that follow each other.
@@ -80,6 +84,7 @@ class DeviceMemory {
   mutable std::chrono::steady_clock::time_point read_at_{};
   size_t kept_ = 0;                     ///< freed bytes whose pages are still there
   std::map<size_t, size_t> allocated_;  ///< offset -> bytes
+  std::set<size_t> of_library_;         ///< offsets of allocated_ with this owner
   std::map<size_t, size_t> free_;       ///< offset -> bytes
   std::map<size_t, size_t> reserved_;   ///< VMM: offset -> bytes
   std::map<size_t, size_t> mapped_;     ///< VMM: offset -> bytes

@@ -64,8 +64,8 @@ inline std::vector<Finding> python(std::string_view source) {
     found.push_back(std::move(f));
   };
   for (std::size_t at = 0; (at = source.find(".cuda()", at)) != std::string_view::npos; ++at) add(at, at + 7, ".npu()");
-  for (std::size_t at = 0; (at = source.find("\"cuda\"", at)) != std::string_view::npos; at += 6)
-    add(at, at + 6, "\"npu\"");
+  for (std::size_t at = 0; (at = source.find("\"cuda\"", at)) != std::string_view::npos; at += 5)
+    add(at + 1, at + 5, "npu");  // a quote may end one and begin the next
   const std::size_t import = source.find("import torch\n");
   if (import != std::string_view::npos && source.find("torch_npu") == std::string_view::npos)
     add(import + 13, import + 13, "import torch_npu\n");

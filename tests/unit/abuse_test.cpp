@@ -284,6 +284,22 @@ TEST_F(Abuse, AbsentTensorsOfOperatorsByNameAreRefusedOrLeftAlone) {
   aclDestroyDataBuffer(buffer);
 }
 
+TEST_F(Abuse, AnAddressFreedTwiceTakesNothingFromOthers) {
+  constexpr size_t kPiece = 2 << 20;
+  void* first = nullptr;
+  ASSERT_EQ(aclrtMalloc(&first, kPiece, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  ASSERT_EQ(aclrtFree(first), 0);
+  aclrtPhysicalMemProp prop = {};
+  prop.memAttr = ACL_HBM_MEM_HUGE;
+  prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  aclrtDrvMemHandle handle = nullptr;
+  ASSERT_EQ(aclrtMallocPhysical(&handle, kPiece, &prop, 0), 0);
+  // The first fit: the physical memory lies where the allocation lay.
+  EXPECT_EQ(aclrtFree(first), 107000);
+  EXPECT_NE(std::string(aclGetRecentErrMsg()).find("physical memory"), std::string::npos);
+  EXPECT_EQ(aclrtFreePhysical(handle), 0);
+}
+
 TEST_F(Abuse, KeysNameMemoryOfADevice) {
   void* p = nullptr;
   const std::string self = "updraft:" + std::to_string(getpid()) + ":";

@@ -62,7 +62,7 @@ __attribute__((noinline)) static void* arena_large(struct arena_large* piece, si
   piece->before = &arena.large;
   piece->after = arena.large.after;
   piece->before->after = piece->after->before = piece;
-  piece->size = size;
+  piece->size = (size + ARENA_STEP - 1) / ARENA_STEP * ARENA_STEP; /* as arena_free tells large from small */
   return piece + 1;
 }
 
