@@ -79,7 +79,9 @@ inline void environment() {
 
 }  // namespace fuzz
 
+#ifndef LLVMFuzzerTestOneInput  // defined where one program holds all targets: it has these as ASAN_OPTIONS
 /// Memory that cannot be had is an answer of the library, not of the sanitizer.
-extern "C" __attribute__((used, weak, visibility("default"))) const char* __asan_default_options() {
+extern "C" __attribute__((used, visibility("default"))) const char* __asan_default_options() {
   return "allocator_may_return_null=1:detect_leaks=0:handle_segv=1";
 }
+#endif
