@@ -95,6 +95,26 @@ def test_dispatch_table_foretells_what_runs(warm, tmp_path):
     assert dict(zip(calls, run.stdout.split())) == dict(zip(calls, said))
 
 
+WINDOWS = """
+import torch, torch_npu
+for name in ("bartlett_window", "blackman_window", "hamming_window", "hann_window"):
+    make = getattr(torch, name)
+    right = [torch.allclose(make(16, device="npu", **more).cpu().float(), make(16), atol=1e-5)
+             for more in ({}, {"dtype": torch.float32})]
+    print(name, *right)
+"""
+
+
+def test_windows_without_a_dtype_are_wrong(warm, tmp_path):
+    """What advice.tsv says of the wheel; its rows may go when this fails with another wheel."""
+    pytest.importorskip("torch_npu")
+    (tmp_path / "windows.py").write_text(WINDOWS)
+    done = warm.run(tmp_path / "windows.py", cwd=tmp_path)
+    lines = dict(line.split(" ", 1) for line in done.stdout.splitlines() if "_window " in line)
+    assert len(lines) == 4 and set(lines.values()) == {"False True"}, done.stdout + done.stderr
+    assert all(any(row[0] == f"torch.{name}" for row in rows("advice.tsv")) for name in lines)
+
+
 def test_npu_names_exist():
     """A script that is rewritten to a name must find it."""
     pytest.importorskip("torch_npu")

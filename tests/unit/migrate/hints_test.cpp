@@ -146,6 +146,13 @@ TEST(HintsPrecision, Types) {
   EXPECT_EQ(list(hints(kHead + "a = torch.bfloat16\n", Product::training_series)), "PT713:4 torch.bfloat16\n");
 }
 
+TEST(HintsPrecision, WindowsWithoutADtype) {
+  expect("a = torch.hann_window(400, device=x.device)\nb = torch.blackman_window(8, device=d)\n",
+         "PT712:4 torch.hann_window\nPT712:5 torch.blackman_window\n");
+  expect("a = torch.hann_window(400)\nb = torch.hann_window(4, dtype=torch.float32, device=d)\n", "");
+  expect("a = torch.hann_window(4, device=d, **options)\nb = scipy.hann_window(4, device=d)\n", "");
+}
+
 TEST(HintsTraining, WaitsInTheLoopThatTrains) {
   const std::string loop =
       "for e in range(3):\n    for i, x in enumerate(d):\n        loss = f(x)\n        loss.backward()\n";

@@ -112,6 +112,7 @@ void Walk::run() {
       case Kind::Call:
         fused_call(*this, id);
         shape_call(*this, id);
+        window(*this, id);
         loader(*this, id);
         waits.call(*this, id);
         break;

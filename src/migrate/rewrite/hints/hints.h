@@ -57,6 +57,7 @@ void fused_definition(Walk& walk, NodeId definition);
 void shape_call(Walk& walk, NodeId call);
 void shape_subscript(Walk& walk, NodeId subscript);
 void dtype(Walk& walk, NodeId attribute);
+void window(Walk& walk, NodeId call);
 void loader(Walk& walk, NodeId call);
 
 /// Calls that wait for the device: told once their loop is known to train.

@@ -128,4 +128,12 @@ void dtype(Walk& w, NodeId attribute) {
     w.advise("torch.Tensor." + std::string(last), up, Confidence::Likely);
 }
 
+void window(Walk& w, NodeId call) {
+  static constexpr std::array<std::string_view, 4> known = {"bartlett_window", "blackman_window", "hamming_window",
+                                                            "hann_window"};
+  if (!among(known, w.callee(call)) || w.has_stars(call)) return;
+  if (w.argument(call, "device", -1) == kNone || w.argument(call, "dtype", -1) != kNone) return;
+  if (const std::string name = w.resolved(call); name.starts_with("torch.")) w.advise(name, call, Confidence::Likely);
+}
+
 }  // namespace updraft::migrate::rewrite::hint
