@@ -6,6 +6,7 @@
 #include "migrate/rewrite/distributed/data_parallel.h"
 #include "migrate/rewrite/facts.h"
 #include "migrate/rewrite/hints/hints.h"
+#include "migrate/rewrite/lightning/lightning.h"
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/tensorflow/options.h"
 
@@ -78,6 +79,7 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   members(s);
   code_strings(s);
   commands(s);
+  if (framework == "pytorch") lightning(s);
   values(s);
   environment(s);
   if (framework == "pytorch" && !extras.conversion) data_parallel(s);

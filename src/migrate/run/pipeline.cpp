@@ -14,6 +14,7 @@
 #include "migrate/names/module.h"
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/facts.h"
+#include "migrate/rewrite/lightning/lightning.h"
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/builtin.h"
@@ -173,7 +174,7 @@ class Run {
     std::vector<std::string> suspects;
     for_each(tree_.entries.size(), threads_, [&](std::size_t i) {
       const Entry& e = tree_.entries[i];
-      if (e.link || e.kind == FileKind::Other) return;
+      if (e.link || e.kind == FileKind::Other || e.path.ends_with(rewrite::kLightningModule)) return;
       std::string text;
       try {
         text = read_file(tree_.root / e.path);
@@ -188,7 +189,7 @@ class Run {
       const bool all = options_.analysis || options_.framework == "tensorflow" || !partial_;
       wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
                    words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
-                   rewrite::options_may_apply(text, chosen_);
+                   rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
       if (e.kind != FileKind::Python) return;
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
@@ -337,15 +338,22 @@ FileResult migrate_text(const std::string& path, std::string text, const Options
 
 namespace {
 
-/// Functions in place of what the NPU lacks, where a source has come to import them.
-void write_equivalents(const fs::path& folder, const ProjectResult& result) {
-  const bool used = std::any_of(result.files.begin(), result.files.end(), [](const FileResult& f) {
-    return f.changed && f.after.find("ascend_function") != std::string::npos;
+/// Whether a change of a rule stands in the output.
+bool applied(const ProjectResult& result, std::string_view rule) {
+  return std::any_of(result.files.begin(), result.files.end(), [&](const FileResult& f) {
+    return f.changed && std::any_of(f.findings.begin(), f.findings.end(),
+                                    [&](const Finding& finding) { return finding.applied && finding.rule == rule; });
   });
-  if (!used) return;
-  fs::create_directories(folder / "ascend_function");
-  for (const rewrite::NewFile& file : rewrite::equivalents())
-    replace_file(folder / file.path, file.text, folder / file.path);
+}
+
+/// Modules that sources have come to import: functions in place of what the NPU lacks, the accelerator of Lightning.
+void write_modules(const fs::path& folder, const ProjectResult& result) {
+  std::vector<rewrite::NewFile> files;
+  if (applied(result, "PT811")) files = rewrite::equivalents();
+  if (applied(result, rewrite::kLightningImport))
+    files.push_back({std::string(rewrite::kLightningModule), rewrite::lightning_module()});
+  if (!files.empty()) fs::create_directories(folder / "ascend_function");
+  for (const rewrite::NewFile& file : files) replace_file(folder / file.path, file.text, folder / file.path);
 }
 
 }  // namespace
@@ -375,7 +383,7 @@ void write_output(const Options& options, ProjectResult& result) {
         f.findings.push_back(failure("IO004", error.text(), "无法写入：" + error.text()));
       }
     }
-    write_equivalents(root, result);
+    write_modules(root, result);
     write_launcher(options, root);
     return;
   }
@@ -420,7 +428,7 @@ void write_output(const Options& options, ProjectResult& result) {
     f.findings.push_back(failure("IO004", what, "无法写入输出：" + what));
     result.files.push_back(std::move(f));
   }
-  write_equivalents(options.output, result);
+  write_modules(options.output, result);
   for (const std::string& folder : tree.folders) {  // modes last: a folder may be read-only
     const fs::perms mode = fs::status(tree.root / folder, error).permissions();
     if (!error) fs::permissions(options.output / folder, mode | fs::perms::owner_all, error);

@@ -136,9 +136,12 @@ Text reason(const Judgement& judgement, std::string_view key) {
   const bool unsure = judgement.confidence == Confidence::Review;
   switch (judgement.meaning) {
     case Meaning::Accelerator:
-      return {k + " of Lightning: npu needs a plug-in that registers this accelerator (lightning-npu); else pass one "
-                  "as an object",
-              "Lightning 的 " + k + "：npu 需要注册该加速器的插件（lightning-npu），否则请传入加速器对象"};
+      return {
+          k + " of Lightning: gpu and cuda mean npu where the script imports ascend_function.lightning_npu, which "
+              "is written beside each Trainer, Fabric and LightningCLI (PT332); npu says it plainly",
+          "Lightning 的 " + k +
+              "：脚本导入 ascend_function.lightning_npu 后（在 Trainer、Fabric 与 LightningCLI 处自动写入，PT332），"
+              "gpu 与 cuda 即指 npu；写作 npu 更明确"};
     case Meaning::Backend:
       return {"collectives of NPUs go by the backend hccl" +
                   (unsure ? "; look whether " + k + " names a backend" : std::string()),

@@ -94,15 +94,9 @@ void similar(Sites& s, const Facts& facts) {
   const NodeId torch = first_import(s, "torch");
   const NodeId chosen = torch != kNone ? torch : first_statement(tree);
   if (chosen == kNone) return;
-  // a script in a folder is started with that folder on sys.path, not the project's
   const auto depth = std::count(s.module.path().begin(), s.module.path().end(), '/');
   std::string line = "import ascend_function";
-  if (depth > 0 && is_entry(tree)) {
-    std::string up;
-    for (auto i = depth; i > 0; --i) up += ", \"..\"";
-    line = "import os\nimport sys\nsys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__))" + up +
-           "))\n" + line;
-  }
+  if (depth > 0 && is_entry(tree)) line = on_path(static_cast<std::size_t>(depth)) + "\n" + line;
   Finding& f = s.add(imported(), chosen, Confidence::Certain, "ascend_function");
   f.edits.push_back(insert_line(tree, chosen, line, torch == kNone));
 }
