@@ -1,0 +1,190 @@
+"""PyTorch Lightning: what is written beside the sources, and that migrated projects run with stock Lightning.
+
+Lightning is none of our requirements, so that most of these tests are skipped without it: pip install lightning==2.5.5
+"""
+
+import ast
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+MODULE = pathlib.Path(__file__).resolve().parents[2] / "src" / "migrate" / "rewrite" / "lightning" / "lightning_npu.py"
+PACKAGES = {"lightning": "lightning.pytorch", "pytorch_lightning": "pytorch_lightning"}
+
+PROJECT = '''
+import sys
+import torch
+import {package} as pl
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 1))
+
+    def training_step(self, batch, index):
+        x, y = batch
+        out = self.net(x)
+        self.seen = f"{{x.device.type}} {{out.dtype}}"
+        return torch.nn.functional.mse_loss(out.float(), y)
+
+    def validation_step(self, batch, index):
+        x, y = batch
+        self.log("val", torch.nn.functional.mse_loss(self.net(x).float(), y), sync_dist=True)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.02)
+
+def main(where, **more):
+    pl.seed_everything(1)
+    x = torch.randn(64, 8)
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+    trainer = pl.Trainer(accelerator="gpu" if where == "gpu" else where, max_epochs=2, enable_progress_bar=False, logger=False,
+                         enable_model_summary=False, num_sanity_val_steps=0, **more)
+    model = Model()
+    trainer.fit(model, data, data)
+    again = Model.load_from_checkpoint(trainer.checkpoint_callback.best_model_path)
+    assert all(torch.equal(a.cpu(), b.cpu()) for a, b in zip(again.state_dict().values(), model.state_dict().values()))
+    line = f"RANK {{trainer.global_rank}} of {{trainer.world_size}} {{trainer.strategy.root_device}} {{model.seen}}"
+    print(line + f" {{float(trainer.callback_metrics['val']):.6f}}\\n", end="", flush=True)
+
+if __name__ == "__main__":
+    main(sys.argv[1], **eval(f"dict({{sys.argv[2]}})"))
+'''
+
+FABRIC = '''
+import sys
+import torch
+from {package} import Fabric
+
+def main(where):
+    fabric = Fabric(accelerator="cuda" if where == "gpu" else "cpu", devices=2, strategy="ddp")
+    fabric.launch()
+    fabric.seed_everything(3)
+    model = torch.nn.Linear(8, 1)
+    model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), 0.05))
+    x = torch.randn(64, 8)
+    data = torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
+    for a, b in fabric.setup_dataloaders(torch.utils.data.DataLoader(data, batch_size=8)):
+        loss = torch.nn.functional.mse_loss(model(a), b)
+        optimizer.zero_grad()
+        fabric.backward(loss)
+        optimizer.step()
+    mean = float(fabric.all_reduce(loss.detach()))
+    print(f"RANK {{fabric.global_rank}} of {{fabric.world_size}} {{fabric.device}} {{a.device.type}} {{loss.dtype}} {{mean:.6f}}\\n", end="", flush=True)
+
+if __name__ == "__main__":
+    main(sys.argv[1])
+'''
+
+
+def test_only_the_module_is_written(tool, tmp_path):
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    (project / "train.py").write_text("import lightning as L\nt = L.Trainer(accelerator='gpu')\n")
+    (project / "sub" / "plain.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
+    tool(project, "--in-place", "-q")
+    assert [path.name for path in (project / "ascend_function").iterdir()] == ["lightning_npu.py"]
+    written = project / "ascend_function" / "lightning_npu.py"
+    assert written.read_bytes() == MODULE.read_bytes()
+    tool(project, "--check")  # neither sources nor the module are changed again
+    tool(project, "-o", tmp_path / "out", "-q")
+    (copied,) = (tmp_path / "out").rglob("lightning_npu.py")
+    assert copied.read_bytes() == MODULE.read_bytes()
+
+
+def test_beside_the_functions_of_similar(tool, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text("import torch\nimport lightning as L\nt = L.Trainer(accelerator='gpu')\n"
+                                      "x = torch.nn.functional.pdist(torch.ones(2, 2))\n")
+    tool(project, "--in-place", "-q", "--similar")
+    text = (project / "train.py").read_text()
+    assert "import ascend_function\n" in text and "import ascend_function.lightning_npu\n" in text
+    assert {"__init__.py", "lightning_npu.py"} <= {path.name for path in (project / "ascend_function").iterdir()}
+
+
+def test_nothing_is_written_without_lightning(tool, tmp_path):
+    (tmp_path / "train.py").write_text("from transformers import Trainer\nt = Trainer(accelerator='gpu')\n")
+    tool(tmp_path, "--in-place", "-q")
+    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+
+
+def test_the_module_is_python_3_8():
+    ast.parse(MODULE.read_text(), feature_version=(3, 8))
+
+
+@pytest.fixture(scope="module", params=PACKAGES)
+def package(request):
+    if importlib.util.find_spec(request.param) is None:
+        pytest.skip(f"{request.param} is not installed (pip install {request.param.replace('_', '-')}==2.5.5)")
+    return request.param
+
+
+@pytest.fixture
+def run(tool, tmp_path):
+    """run(script, arguments…, launcher=[]): the lines that begin with RANK, in order."""
+
+    def run(text, *arguments, launcher=(), files=()):
+        project = tmp_path / "project"
+        if not project.exists():
+            project.mkdir()
+            for name, content in dict({"main.py": text}, **dict(files)).items():
+                (project / name).write_text(textwrap.dedent(content))
+            tool(project, "--in-place", "-q")
+        env = dict(os.environ, UPDRAFT_DEVICES="2", PYTHONWARNINGS="ignore", PYTHONDONTWRITEBYTECODE="1")
+        done = subprocess.run([sys.executable, *launcher, "main.py", *arguments], cwd=project, capture_output=True, text=True,
+                              timeout=180, env=env)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return sorted(line for line in done.stdout.splitlines() if line.startswith("RANK"))
+
+    return run
+
+
+def value(line):
+    return float(line.rsplit(" ", 1)[1])
+
+
+@pytest.mark.timeout(400)
+def test_one_npu(run, package):
+    text = PROJECT.format(package=PACKAGES[package])
+    (cpu,) = run(text, "cpu", "devices=1")
+    (npu,) = run(text, "gpu", "devices=1")
+    assert npu.startswith("RANK 0 of 1 npu:0 npu torch.float32") and value(npu) == pytest.approx(value(cpu), rel=1e-4)
+    (second,) = run(text, "auto", "devices=[1]")  # what a configuration may say
+    assert second.startswith("RANK 0 of 1 npu:1 npu torch.float32") and value(second) == pytest.approx(value(cpu), rel=1e-4)
+    (half,) = run(text, "gpu", "devices=1, precision='16-mixed'")
+    assert half.startswith("RANK 0 of 1 npu:0 npu torch.float16") and value(half) < 1.5 * value(cpu)
+    (brain,) = run(text, "cuda", "devices=1, precision='bf16-mixed'")
+    assert brain.startswith("RANK 0 of 1 npu:0 npu torch.bfloat16") and value(brain) == pytest.approx(value(cpu), rel=0.1)
+
+
+@pytest.mark.timeout(400)
+def test_two_npus(run, package):
+    text = PROJECT.format(package=PACKAGES[package])
+    cpu = run(text, "cpu", "devices=2, strategy='ddp'")
+    for arguments, launcher in ((("gpu", "devices=2, strategy='ddp'"), ()),
+                                (("gpu", "devices=2"), ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"))):
+        npu = run(text, *arguments, launcher=launcher)
+        assert [line.rsplit(" ", 1)[0] for line in npu] == [f"RANK {n} of 2 npu:{n} npu torch.float32" for n in (0, 1)]
+        assert value(npu[0]) == value(npu[1]) == pytest.approx(value(cpu[0]), rel=1e-4)
+
+
+@pytest.mark.timeout(400)
+def test_fabric(run, package):
+    text = FABRIC.format(package={"lightning": "lightning.fabric", "pytorch_lightning": "lightning_fabric"}[package])
+    cpu, npu = run(text, "cpu"), run(text, "gpu")
+    assert [line.rsplit(" ", 1)[0] for line in npu] == [f"RANK {n} of 2 npu:{n} npu torch.float32" for n in (0, 1)]
+    assert value(npu[0]) == value(npu[1]) == pytest.approx(value(cpu[0]), rel=1e-4)
+
+
+def test_too_many_npus_are_refused(tmp_path, tool, package):
+    (tmp_path / "main.py").write_text(f"import {PACKAGES[package]} as pl\npl.Trainer(gpus=3, logger=False)\n")
+    tool(tmp_path, "--in-place", "-q")
+    done = subprocess.run([sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+                          env=dict(os.environ, UPDRAFT_DEVICES="2"))
+    assert done.returncode == 1 and "devices=3): 2 NPUs are visible" in done.stderr, done.stderr[-2000:]
