@@ -9,7 +9,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
@@ -53,7 +52,8 @@ def main(where, **more):
     print(line + f" {{float(trainer.callback_metrics['val']):.6f}}\\n", end="", flush=True)
 
 if __name__ == "__main__":
-    main(sys.argv[1], **eval(f"dict({{sys.argv[2]}})"))
+    for run in sys.argv[1:]:
+        eval(f"main({{run}})")
 '''
 
 FABRIC = '''
@@ -127,20 +127,19 @@ def package(request):
 
 @pytest.fixture
 def run(tool, tmp_path):
-    """run(script, arguments…, launcher=[]): the lines that begin with RANK, in order."""
+    """run(script, arguments…, launcher=[]): the lines that begin with RANK."""
 
-    def run(text, *arguments, launcher=(), files=()):
+    def run(text, *arguments, launcher=()):
         project = tmp_path / "project"
         if not project.exists():
             project.mkdir()
-            for name, content in dict({"main.py": text}, **dict(files)).items():
-                (project / name).write_text(textwrap.dedent(content))
+            (project / "main.py").write_text(text)
             tool(project, "--in-place", "-q")
         env = dict(os.environ, UPDRAFT_DEVICES="2", PYTHONWARNINGS="ignore", PYTHONDONTWRITEBYTECODE="1")
         done = subprocess.run([sys.executable, *launcher, "main.py", *arguments], cwd=project, capture_output=True, text=True,
                               timeout=180, env=env)
         assert done.returncode == 0, done.stderr[-3000:]
-        return sorted(line for line in done.stdout.splitlines() if line.startswith("RANK"))
+        return [line for line in done.stdout.splitlines() if line.startswith("RANK")]
 
     return run
 
@@ -151,25 +150,23 @@ def value(line):
 
 @pytest.mark.timeout(400)
 def test_one_npu(run, package):
-    text = PROJECT.format(package=PACKAGES[package])
-    (cpu,) = run(text, "cpu", "devices=1")
-    (npu,) = run(text, "gpu", "devices=1")
-    assert npu.startswith("RANK 0 of 1 npu:0 npu torch.float32") and value(npu) == pytest.approx(value(cpu), rel=1e-4)
-    (second,) = run(text, "auto", "devices=[1]")  # what a configuration may say
-    assert second.startswith("RANK 0 of 1 npu:1 npu torch.float32") and value(second) == pytest.approx(value(cpu), rel=1e-4)
-    (half,) = run(text, "gpu", "devices=1, precision='16-mixed'")
-    assert half.startswith("RANK 0 of 1 npu:0 npu torch.float16") and value(half) < 1.5 * value(cpu)
-    (brain,) = run(text, "cuda", "devices=1, precision='bf16-mixed'")
-    assert brain.startswith("RANK 0 of 1 npu:0 npu torch.bfloat16") and value(brain) == pytest.approx(value(cpu), rel=0.1)
+    runs = ["'cpu', devices=1", "'gpu', devices=1", "'auto', devices=[1]", "'gpu', devices=1, precision='16-mixed'",
+            "'cuda', devices=1, precision='bf16-mixed'"]
+    cpu, npu, second, half, brain = run(PROJECT.format(package=PACKAGES[package]), *runs)
+    loss = value(cpu)
+    assert npu.startswith("RANK 0 of 1 npu:0 npu torch.float32") and value(npu) == pytest.approx(loss, rel=1e-4)
+    assert second.startswith("RANK 0 of 1 npu:1 npu torch.float32") and value(second) == pytest.approx(loss, rel=1e-4)
+    assert half.startswith("RANK 0 of 1 npu:0 npu torch.float16") and value(half) < 1.5 * loss
+    assert brain.startswith("RANK 0 of 1 npu:0 npu torch.bfloat16") and value(brain) == pytest.approx(loss, rel=0.1)
 
 
 @pytest.mark.timeout(400)
 def test_two_npus(run, package):
     text = PROJECT.format(package=PACKAGES[package])
-    cpu = run(text, "cpu", "devices=2, strategy='ddp'")
-    for arguments, launcher in ((("gpu", "devices=2, strategy='ddp'"), ()),
-                                (("gpu", "devices=2"), ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"))):
-        npu = run(text, *arguments, launcher=launcher)
+    cpu = run(text, "'cpu', devices=2, strategy='ddp'")
+    for arguments, launcher in (("'gpu', devices=2, strategy='ddp'", ()),
+                                ("'gpu', devices=2", ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"))):
+        npu = sorted(run(text, arguments, launcher=launcher))
         assert [line.rsplit(" ", 1)[0] for line in npu] == [f"RANK {n} of 2 npu:{n} npu torch.float32" for n in (0, 1)]
         assert value(npu[0]) == value(npu[1]) == pytest.approx(value(cpu[0]), rel=1e-4)
 
@@ -177,7 +174,7 @@ def test_two_npus(run, package):
 @pytest.mark.timeout(400)
 def test_fabric(run, package):
     text = FABRIC.format(package={"lightning": "lightning.fabric", "pytorch_lightning": "lightning_fabric"}[package])
-    cpu, npu = run(text, "cpu"), run(text, "gpu")
+    cpu, npu = run(text, "cpu"), sorted(run(text, "gpu"))
     assert [line.rsplit(" ", 1)[0] for line in npu] == [f"RANK {n} of 2 npu:{n} npu torch.float32" for n in (0, 1)]
     assert value(npu[0]) == value(npu[1]) == pytest.approx(value(cpu[0]), rel=1e-4)
 

@@ -58,6 +58,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"python t.py --device cuda --other 1", "python t.py --device npu --other 1"},
         Case{"python t.py --device=cuda:0 --dist-backend 'nccl'", "python t.py --device=npu:0 --dist-backend 'hccl'"},
         Case{"python t.py --device \"cuda:$RANK\"", "python t.py --device \"npu:$RANK\""},
+        // the launcher's accelerator stays, the script's device does not
+        Case{"fabric run --accelerator=cuda --devices 2 t.py --device cuda",
+             "fabric run --accelerator=cuda --devices 2 t.py --device npu"},
+        Case{"lightning run model --accelerator cuda t.py cuda:0", "lightning run model --accelerator cuda t.py npu:0"},
         Case{"python t.py \\\n  --device \\\n  cuda \\\n  --backend=nccl\n",
              "python t.py \\\n  --device \\\n  npu \\\n  --backend=hccl\n"},
         Case{"python t.py --backend cpu:gloo,cuda:nccl", "python t.py --backend cpu:gloo,npu:hccl"},

@@ -230,10 +230,24 @@ void ShellRules::variables(const ShellCommand& command) {
 
 void ShellRules::options(const ShellCommand& command) {
   const auto& words = command.words;
-  bool python = false;
+  bool python = false, of_fabric = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const ShellWord& w = words[i];
     const std::string_view text = w.text, program = program_name(text);
+    if (i + 1 < words.size() && words[i + 1].text == "run" &&
+        (program == "fabric" || (program == "lightning" && i + 2 < words.size() && words[i + 2].text == "model"))) {
+      of_fabric = true;
+      note("TX304", Category::Unsupported, w.begin, words[i + 1].end,
+           {"Lightning's launcher knows no NPU (its --accelerator is cpu, gpu, cuda, mps, tpu or auto): write torchrun "
+            "--nproc_per_node=N train.py",
+            "Lightning 的启动器不支持 NPU（--accelerator 只接受 cpu、gpu、cuda、mps、tpu、auto）：请改为 torchrun "
+            "--nproc_per_node=N train.py"});
+    }
+    if (program.ends_with(".py")) of_fabric = false;  // what follows is the script's
+    if (of_fabric && text.starts_with("--accelerator")) {
+      if (text == "--accelerator") ++i;
+      continue;
+    }
     if (is_python(program) || among(kLaunchers, program) || program.ends_with(".py")) python = true;
     if (text.empty() || assigned_name(text) == 0 || i > 0) {
       const std::size_t equals = text.find('=');
