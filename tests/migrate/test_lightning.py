@@ -118,6 +118,38 @@ def test_the_module_is_python_3_8():
     ast.parse(MODULE.read_text(), feature_version=(3, 8))
 
 
+def module_in(folder, code):
+    """What Python says that has the module beside it, and whatever Lightning there is."""
+    (folder / "ascend_function").mkdir(exist_ok=True)
+    (folder / "ascend_function" / "lightning_npu.py").write_bytes(MODULE.read_bytes())
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120,
+                          env=dict(os.environ, UPDRAFT_DEVICES="2", PYTHONDONTWRITEBYTECODE="1"))
+
+
+def test_devices_that_are_asked_for(tmp_path):
+    code = """if True:
+        from ascend_function.lightning_npu import _indices
+        for asked in (1, 2, "2", -1, "-1", "auto", [1], (0, 1), "0,1", "1,", [-1]):
+            print(_indices(asked))
+        for asked in (0, 3, [], [0, 0], [2], "0,2", -2):
+            try:
+                print("accepted", asked, _indices(asked))
+            except ValueError as error:
+                print("2 NPUs are visible" in str(error))
+    """
+    done = module_in(tmp_path, code)
+    assert done.returncode == 0, done.stderr[-2000:]
+    both = "[0, 1]"
+    assert done.stdout.splitlines() == ["[0]", both, both, both, both, both, "[1]", both, both, "[1]", both] + ["True"] * 7
+
+
+def test_a_lightning_that_is_too_old_is_refused(tmp_path):
+    (tmp_path / "pytorch_lightning").mkdir()
+    (tmp_path / "pytorch_lightning" / "__init__.py").write_text("__version__ = '1.8.6'\n")
+    done = module_in(tmp_path, "import pytorch_lightning\nimport ascend_function.lightning_npu\n")
+    assert done.returncode == 1 and "pytorch_lightning 1.8.6" in done.stderr and "pip install -U pytorch-lightning" in done.stderr
+
+
 @pytest.fixture(scope="module", params=PACKAGES)
 def package(request):
     if importlib.util.find_spec(request.param) is None:
@@ -177,6 +209,19 @@ def test_fabric(run, package):
     cpu, npu = run(text, "cpu"), sorted(run(text, "gpu"))
     assert [line.rsplit(" ", 1)[0] for line in npu] == [f"RANK {n} of 2 npu:{n} npu torch.float32" for n in (0, 1)]
     assert value(npu[0]) == value(npu[1]) == pytest.approx(value(cpu[0]), rel=1e-4)
+
+
+@pytest.mark.timeout(400)
+def test_original_and_result_train_alike(tmp_path, package):
+    """--verify: the original on the CPU, as if that were a GPU, and the result on the virtual NPU."""
+    (tmp_path / "project").mkdir()
+    text = PROJECT.format(package=PACKAGES[package]).replace("return torch.nn", "print('loss', torch.nn").replace(
+        "mse_loss(out.float(), y)", "mse_loss(out.float(), y).item())\n        return torch.nn.functional.mse_loss(out.float(), y)")
+    (tmp_path / "project" / "main.py").write_text(text)
+    done = subprocess.run([sys.executable, "-m", "updraft", "migrate", "project", "-o", "out", "--verify",
+                           f"{sys.executable} main.py \"'gpu', devices=1\""], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=300, env=dict(os.environ, UPDRAFT_LANG="en"))
+    assert done.returncode == 0 and "verified: 16 losses agree" in done.stdout + done.stderr, done.stdout + done.stderr[-3000:]
 
 
 def test_too_many_npus_are_refused(tmp_path, tool, package):

@@ -350,8 +350,7 @@ bool applied(const ProjectResult& result, std::string_view rule) {
 void write_modules(const fs::path& folder, const ProjectResult& result) {
   std::vector<rewrite::NewFile> files;
   if (applied(result, "PT811")) files = rewrite::equivalents();
-  if (applied(result, rewrite::kLightningImport))
-    files.push_back({std::string(rewrite::kLightningModule), rewrite::lightning_module()});
+  if (applied(result, "PT332")) files.push_back({std::string(rewrite::kLightningModule), rewrite::lightning_module()});
   if (!files.empty()) fs::create_directories(folder / "ascend_function");
   for (const rewrite::NewFile& file : files) replace_file(folder / file.path, file.text, folder / file.path);
 }

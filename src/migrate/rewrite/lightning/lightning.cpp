@@ -61,7 +61,7 @@ const rules::Rule& gpus_rule() {
 
 const rules::Rule& import_rule() {
   static const rules::Rule rule =
-      made(kLightningImport, Category::Change, Confidence::Likely,
+      made("PT332", Category::Change, Confidence::Likely,
            {"ascend_function/lightning_npu.py, beside the sources, registers the accelerator npu with Lightning: one "
             "NPU, ddp by hccl, mixed precision; auto, gpu and cuda of configurations mean npu as well",
             "源码旁的 ascend_function/lightning_npu.py 向 Lightning 注册加速器 npu：单卡、基于 hccl 的 "

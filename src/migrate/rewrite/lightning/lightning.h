@@ -15,7 +15,5 @@ bool lightning_may_apply(std::string_view text) noexcept;
 /// The module's path from the project's folder, and its text.
 inline constexpr std::string_view kLightningModule = "ascend_function/lightning_npu.py";
 std::string_view lightning_module();
-/// The rule whose changes need the module beside the sources.
-inline constexpr std::string_view kLightningImport = "PT332";
 
 }  // namespace updraft::migrate::rewrite

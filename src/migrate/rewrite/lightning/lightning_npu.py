@@ -3,7 +3,7 @@
 Works with lightning 2.x and with pytorch_lightning and lightning_fabric from 1.9, as PyPI has them: import it after Lightning.
 
 * accelerator="npu" runs on NPUs; so do "gpu", "cuda" and "auto" (from a configuration, say) where CUDA is not available.
-* One NPU without a strategy, "ddp" and its kin, FSDP: process groups use hccl.
+* One NPU without a strategy, "ddp" and its kin with communication hooks, FSDP: process groups use hccl.
 * precision="16-mixed" and "bf16-mixed" (16 and "bf16" in 1.9): autocast and GradScaler of npu.
 
 Lightning asks for "cuda" by name in few places; `_adapt` names each of them. Nothing is changed in Lightning's files.
@@ -106,6 +106,10 @@ def _wrap(owner, name, make):
 
 
 def _adapt(package):
+    version = getattr(sys.modules[package], "__version__", "2.0")
+    if [int(part) for part in version.split(".")[:2]] < [1, 9]:
+        raise ImportError("ascend_function.lightning_npu: %s %s has no accelerators that can be added; 1.9 or newer is wanted: "
+                          "pip install -U %s" % (package, version, package.split(".")[0].replace("_", "-")))
     accelerators = importlib.import_module(package + ".accelerators")
     registry = getattr(accelerators, "AcceleratorRegistry", None)
     registry = accelerators.ACCELERATOR_REGISTRY if registry is None else registry
@@ -121,6 +125,8 @@ def _adapt(package):
         module = importlib.import_module(package + kind)
         for found in {getattr(module, name) for name in names if hasattr(module, name)}:
             adapt(found)
+    if package in _TRAINERS:
+        _adapt_memory(importlib.import_module(package + ".utilities.memory"))
 
 
 def _adapt_connector(connector, cuda, npu):
@@ -177,11 +183,25 @@ def _adapt_strategy(strategy):
 
         return setup
 
+    def hooks(inner):
+        def _register_ddp_hooks(self):
+            if self.root_device.type != "npu":
+                inner(self)
+            elif self._ddp_comm_hook is not None:  # fp16_compress_hook and the like; Lightning keeps them for cuda
+                place = sys.modules[strategy.__module__]
+                register = getattr(place, "_register_ddp_comm_hook", None) or place.register_ddp_comm_hook
+                register(model=self.model, ddp_comm_state=self._ddp_comm_state, ddp_comm_hook=self._ddp_comm_hook,
+                         ddp_comm_wrapper=self._ddp_comm_wrapper)
+
+        return _register_ddp_hooks
+
     if "_get_process_group_backend" in vars(strategy):
         _wrap(strategy, "_get_process_group_backend", backend)
-    for name in ("_setup_model", "setup_module"):
-        if name in vars(strategy) and strategy.__name__ in ("DDPStrategy", "DDPSpawnStrategy"):
-            _wrap(strategy, name, wrapped)
+    if strategy.__name__ not in ("DDPStrategy", "DDPSpawnStrategy"):
+        return
+    for name, make in (("_setup_model", wrapped), ("setup_module", wrapped), ("_register_ddp_hooks", hooks)):
+        if name in vars(strategy):
+            _wrap(strategy, name, make)
 
 
 def _adapt_precision(precision):
@@ -201,6 +221,18 @@ def _adapt_precision(precision):
         return __init__
 
     _wrap(precision, "__init__", make)
+
+
+def _adapt_memory(module):
+    """Tuner.scale_batch_size: an NPU that is out of memory says so in other words."""
+
+    def known(inner):
+        def is_cuda_out_of_memory(exception):
+            return inner(exception) or (isinstance(exception, RuntimeError) and "NPU out of memory" in str(exception))
+
+        return is_cuda_out_of_memory
+
+    _wrap(module, "is_cuda_out_of_memory", known)
 
 
 def register():
