@@ -75,7 +75,8 @@ def main(where):
         fabric.backward(loss)
         optimizer.step()
     mean = float(fabric.all_reduce(loss.detach()))
-    print(f"RANK {{fabric.global_rank}} of {{fabric.world_size}} {{fabric.device}} {{a.device.type}} {{loss.dtype}} {{mean:.6f}}\\n", end="", flush=True)
+    line = f"RANK {{fabric.global_rank}} of {{fabric.world_size}} {{fabric.device}} {{a.device.type}} {{loss.dtype}}"
+    print(f"{{line}} {{mean:.6f}}\\n", end="", flush=True)
 
 if __name__ == "__main__":
     main(sys.argv[1])

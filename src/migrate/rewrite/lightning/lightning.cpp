@@ -344,6 +344,8 @@ class Lightning {
           chosen.insert(whole(id));
           break;
         }
+    if (chosen.empty())  // def load(): global pl; import … as pl
+      for (NodeId id : inside) chosen.insert(whole(id));
     std::string line = "import " + std::string(kImported);
     if (const auto depth = std::count(s_.module.path().begin(), s_.module.path().end(), '/'); depth > 0) {
       const std::string up = on_path(static_cast<std::size_t>(depth));
