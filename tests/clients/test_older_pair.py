@@ -162,9 +162,23 @@ def test_trains(older, release, env):
     assert status == 0 and "trained 2.7.1" in text, text
 
 
+def test_convolutions_in_internal_formats(older):
+    status, text = older(RELEASES[1], """
+        import torch, torch_npu
+        torch.manual_seed(0)
+        x, w = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3)
+        torch.testing.assert_close(torch.nn.functional.conv2d(x.npu(), w.npu()).cpu(), torch.nn.functional.conv2d(x, w))
+        print("right")
+    """)
+    assert status == 0 and "right" in text, text
+
+
 def test_internal_formats_are_refused_with_what_to_do(older):
     status, text = older(RELEASES[1], """
         import torch, torch_npu
-        torch.nn.functional.conv2d(torch.ones(1, 3, 8, 8).npu(), torch.ones(4, 3, 3, 3).npu()).cpu()
+        net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).npu()
+        print("whole", net(torch.ones(2, 3, 8, 8).npu()).cpu().dtype)
+        with torch.autocast("npu", dtype=torch.float16):
+            net(torch.ones(2, 3, 8, 8).npu()).cpu()
     """)
-    assert status == 1 and "Conv2D" in text and "allow_internal_format = False" in text, text
+    assert status == 1 and "whole torch.float32" in text and "BNTrainingReduce" in text and "allow_internal_format = False" in text, text
