@@ -12,6 +12,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -35,12 +36,14 @@ Work AllReduce(const Context& context, std::vector<float>& large) {
   };
 }
 
-Work AllGather(const Context& context, std::vector<float>& large, std::vector<float>& part) {
-  return [&] {
-    gloo::AllgatherOptions options(context);
-    options.setInput(part.data(), part.size());
-    options.setOutput(large.data(), large.size());
-    gloo::allgather(options);
+// All-gather and all-to-all.
+template <class Options>
+Work Exchange(void (*run)(Options&), const Context& context, std::vector<float>& in, std::vector<float>& out) {
+  return [&, run] {
+    Options options(context);
+    options.setInput(in.data(), in.size());
+    options.setOutput(out.data(), out.size());
+    run(options);
   };
 }
 
@@ -53,22 +56,13 @@ Work Broadcast(const Context& context, std::vector<float>& large) {
   };
 }
 
-Work AllToAll(const Context& context, std::vector<float>& large, std::vector<float>& other) {
-  return [&] {
-    gloo::AlltoallOptions options(context);
-    options.setInput(large.data(), large.size());
-    options.setOutput(other.data(), other.size());
-    gloo::alltoall(options);
-  };
-}
-
 // The buffers have room for every rank's part.
 Work WorkOf(const std::string& operation, const Context& context, std::vector<float>& large, std::vector<float>& part,
             std::vector<float>& other) {
   if (operation == "all_reduce") return AllReduce(context, large);
-  if (operation == "all_gather") return AllGather(context, large, part);
+  if (operation == "all_gather") return Exchange(gloo::allgather, context, part, large);
   if (operation == "broadcast") return Broadcast(context, large);
-  if (operation == "alltoall") return AllToAll(context, large, other);
+  if (operation == "alltoall") return Exchange(gloo::alltoall, context, large, other);
   if (operation == "reduce_scatter") {
     // In place, and an object of its own per buffer: this one is of gloo's older interface.
     const auto algorithm = std::make_shared<gloo::ReduceScatterHalvingDoubling<float>>(

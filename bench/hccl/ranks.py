@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -99,10 +100,11 @@ class MPIGroup(Group):
 
 
 class GlooGroup(Group):
-    """Its ranks meet in a folder, which must be empty."""
+    """Its ranks meet in a new folder beside the program."""
 
-    def __init__(self, program, ranks, folder):
-        super().__init__([([str(program), str(folder), str(r), str(ranks)], dict(os.environ)) for r in range(ranks)])
+    def __init__(self, program, ranks):
+        folder = tempfile.mkdtemp(dir=program.parent)
+        super().__init__([([str(program), folder, str(r), str(ranks)], dict(os.environ)) for r in range(ranks)])
 
 
 # ---- one rank ----

@@ -3,7 +3,7 @@
     ./dev bench hccl [--ranks 2,4] [--rounds 7] [--only torch,c,ddp,hosts,faults] [--only expandable]
 
 Sizes are bytes of a rank's larger buffer, numbers fp32. Through torch.distributed (peer: gloo), through the C interface
-(hccl_test; peers: gloo's C++ where libgloo-dev is installed, OpenMPI where openmpi-bin and libopenmpi-dev are), steps of ResNet-18 under DistributedDataParallel, and
+(hccl_test; peers: gloo's C++ and OpenMPI, where they are installed: C_PEERS), steps of ResNet-18 under DistributedDataParallel, and
 between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable. Last:
 how soon survivors know of a killed rank. By --only expandable: expandable segments against ordinary device memory.
 """
@@ -29,8 +29,8 @@ WORK = [("all_reduce", 8, 100), ("all_reduce", MB, 20), ("all_reduce", 16 * MB, 
         ("all_gather", 16 * MB, 4), ("reduce_scatter", 16 * MB, 4), ("broadcast", 16 * MB, 4),
         ("alltoall", 16 * MB, 4)]
 
-# peers of the C interface and the Debian packages that they need
-C_PEERS = {"gloo": "libgloo-dev", "OpenMPI": "openmpi-bin and libopenmpi-dev"}
+# peers of the C interface: what makes their program, their group, and the Debian packages that they need
+C_PEERS = {"gloo": (gloo_program, GlooGroup, "libgloo-dev"), "OpenMPI": (mpi_program, MPIGroup, "openmpi-bin and libopenmpi-dev")}
 
 BETWEEN_HOSTS = [("all_reduce", 8, 50), ("all_reduce", MB, 10), ("all_reduce", 16 * MB, 3), ("all_reduce", 64 * MB, 1), ("all_gather", 16 * MB, 3)]
 
@@ -76,7 +76,16 @@ def hccl_test(operation, size, repeat, ranks, environment=()):
     return float(done.stdout.splitlines()[-1].split("|")[1]) * 1e-6
 
 
-def through_c(rows, ranks, rounds, peers):
+def through_c(rows, ranks, rounds, programs):
+    """programs: the peers' by their names."""
+    with contextlib.ExitStack() as closing:
+        peers = {name: C_PEERS[name][1](program, ranks) for name, program in programs.items()}
+        for peer in peers.values():
+            closing.callback(peer.close)
+        against(rows, ranks, rounds, peers)
+
+
+def against(rows, ranks, rounds, peers):
     """peers: groups by their names."""
     cores = len(os.sched_getaffinity(0))
     for operation, size, repeat in WORK:
@@ -90,20 +99,6 @@ def through_c(rows, ranks, rounds, peers):
             for name, peer in peers.items():
                 measured(rows, f"C, {ranks} ranks, {operation} {size_name(size)}{note}; {name}",
                          lambda: hccl_test(operation, size, repeat * 10, ranks, environment), lambda: peer(operation, size, repeat * 10), rounds)
-
-
-@contextlib.contextmanager
-def c_peers(folder, ranks):
-    """Groups of those peers of the C interface that are installed."""
-    with contextlib.ExitStack() as closing:
-        peers = {}
-        if program := gloo_program(folder):
-            peers["gloo"] = GlooGroup(program, ranks, tempfile.mkdtemp(dir=folder))
-        if program := mpi_program(folder):
-            peers["OpenMPI"] = MPIGroup(program, ranks)
-        for peer in peers.values():
-            closing.callback(peer.close)
-        yield peers
 
 
 def between_hosts(rows, notes, rounds):
@@ -175,15 +170,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default=PARTS)
     options = parser.parse_args()
-    state, rows, notes, absent, parts = machine(), {}, [], [], options.only.split(",")
+    state, rows, notes, parts = machine(), {}, [], options.only.split(",")
     ranks = [int(r) for r in options.ranks.split(",")]
-    for n in ranks:
-        if "torch" in parts:
-            through_torch(rows, n, options.rounds)
-        if "c" in parts:
-            with tempfile.TemporaryDirectory() as folder, c_peers(folder, n) as peers:
-                through_c(rows, n, options.rounds, peers)
-                absent = [packages for name, packages in C_PEERS.items() if name not in peers]
+    with tempfile.TemporaryDirectory() as folder:
+        programs = {name: make(folder) for name, (make, _, _) in C_PEERS.items()} if "c" in parts else {}
+        absent = [C_PEERS[name][2] for name, program in programs.items() if not program]
+        programs = {name: program for name, program in programs.items() if program}
+        for n in ranks:
+            if "torch" in parts:
+                through_torch(rows, n, options.rounds)
+            if programs:
+                through_c(rows, n, options.rounds, programs)
     if "ddp" in parts:
         training(rows, notes, options.rounds)
     if "expandable" in parts:

@@ -492,10 +492,13 @@ void Communicator::unstage(Operation& operation) {
   if (operation.staged_receive) {
     const size_t out = operation.request.receive_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
     std::memcpy(host_address(operation.request.receive), host_address(operation.staged_receive), out);
-    device_.memory().free(std::exchange(operation.staged_receive, nullptr), DeviceMemory::Owner::Library);
+    give_back(operation.staged_receive);
   }
-  if (operation.staged_send)
-    device_.memory().free(std::exchange(operation.staged_send, nullptr), DeviceMemory::Owner::Library);
+  give_back(operation.staged_send);
+}
+
+void Communicator::give_back(void*& staged) {
+  if (staged) device_.memory().free(std::exchange(staged, nullptr), DeviceMemory::Owner::Library);
 }
 
 // All ranks compare all, so all come to the same answer, and say it in the same words.
@@ -605,17 +608,15 @@ void Communicator::fail_all(std::unique_lock<std::mutex>& lock) {
   std::map<Operation*, bool> failed;
   for (auto& [ticket, operation] : queue_) failed[operation] = true;
   for (Pending& pending : messages_) {
-    if (pending.staged) device_.memory().free(pending.staged, DeviceMemory::Owner::Library);
+    give_back(pending.staged);
     failed[pending.operation] = true;
   }
   queue_.clear();
   messages_.clear();
   lock.unlock();
   for (auto& [operation, yes] : failed) {
-    if (operation->staged_send)
-      device_.memory().free(std::exchange(operation->staged_send, nullptr), DeviceMemory::Owner::Library);
-    if (operation->staged_receive)
-      device_.memory().free(std::exchange(operation->staged_receive, nullptr), DeviceMemory::Owner::Library);
+    give_back(operation->staged_send);
+    give_back(operation->staged_receive);
     Stream* stream = operation->stream;
     stream->fail(Error(code::kRtCommunication, "{}", why.text()), name_of(operation->request.kind));
     stream->device().unpark(*stream);

@@ -113,6 +113,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool post(Operation& operation);
   void stage(Operation& operation);
   void unstage(Operation& operation);
+  /// Frees what was staged, if anything was.
+  void give_back(void*& staged);
   void check_agreement(const Operation& operation) const;
   void complete(Operation& operation);
   bool advance_messages(std::unique_lock<std::mutex>& lock);

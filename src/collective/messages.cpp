@@ -113,7 +113,7 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
       return true;
     }
     if (!over) continue;
-    if (pending.staged) device_.memory().free(pending.staged, DeviceMemory::Owner::Library);
+    give_back(pending.staged);
     Operation* operation = pending.operation;
     messages_.erase(it);
     if (--operation->open_messages == 0) {

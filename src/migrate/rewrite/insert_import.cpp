@@ -65,10 +65,12 @@ Edit insert_line(const syntax::Tree& tree, NodeId statement, std::string_view li
   return {next, next, std::string(indent) + joined + newline};
 }
 
-std::string on_path(std::size_t depth) {
+std::string on_path(std::string_view path) {
   std::string up;
-  for (; depth > 0; --depth) up += ", \"..\"";
-  return "import os\nimport sys\nsys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__))" + up + "))";
+  for (const char c : path)
+    if (c == '/') up += ", \"..\"";
+  if (up.empty()) return up;
+  return "import os\nimport sys\nsys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__))" + up + "))\n";
 }
 
 NodeId first_statement(const syntax::Tree& tree) {

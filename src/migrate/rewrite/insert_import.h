@@ -17,9 +17,9 @@ NodeId first_import(const Sites& sites, std::string_view package);
 /// and the source's line ends. Statements that share a line are joined by "; ".
 Edit insert_line(const syntax::Tree& tree, NodeId statement, std::string_view line, bool before);
 
-/// Lines that append the folder `depth` levels above the source's own to sys.path: a script in a folder is started
-/// with that folder there, not the project's.
-std::string on_path(std::size_t depth);
+/// Lines that append the project's folder to sys.path, for a source at `path` in it: a script in a folder is started
+/// with that folder there. Empty for a source that stands in the project's folder itself.
+std::string on_path(std::string_view path);
 
 /// The first statement of a module that is neither its docstring nor an import of __future__; kNone in an empty one.
 NodeId first_statement(const syntax::Tree& tree);

@@ -346,11 +346,9 @@ class Lightning {
         }
     if (chosen.empty())  // def load(): global pl; import … as pl
       for (NodeId id : inside) chosen.insert(whole(id));
-    std::string line = "import " + std::string(kImported);
-    if (const auto depth = std::count(s_.module.path().begin(), s_.module.path().end(), '/'); depth > 0) {
-      const std::string up = on_path(static_cast<std::size_t>(depth));
-      line = (s_.module.path().ends_with(".ipynb") ? in_notebook(up) : up) + "\n" + line;
-    }
+    std::string path = on_path(s_.module.path());
+    if (s_.module.path().ends_with(".ipynb")) path = in_notebook(std::move(path));
+    const std::string line = path + "import " + std::string(kImported);
     for (NodeId statement : chosen) {
       if (s_.kept(statement)) continue;
       s_.add(import_rule(), statement, Confidence::Likely, std::string(kImported))
@@ -361,7 +359,8 @@ class Lightning {
   /// A notebook has no __file__, and runs in its folder.
   static std::string in_notebook(std::string lines) {
     constexpr Names file = "os.path.dirname(os.path.abspath(__file__))";
-    return lines.replace(lines.find(file), file.size(), "os.getcwd()");
+    const std::size_t at = lines.find(file);
+    return at == std::string::npos ? lines : lines.replace(at, file.size(), "os.getcwd()");
   }
 
   Sites& s_;
@@ -372,8 +371,7 @@ class Lightning {
 }  // namespace
 
 void lightning(Sites& s) {
-  if (!lightning_may_apply(s.tree().text()) || s.module.path().ends_with(kLightningModule)) return;
-  Lightning(s).run();
+  if (lightning_may_apply(s.tree().text())) Lightning(s).run();
 }
 
 bool lightning_may_apply(std::string_view text) noexcept {

@@ -105,6 +105,22 @@ def _wrap(owner, name, make):
     setattr(owner, name, functools.wraps(inner)(make(inner)))
 
 
+def _with_arguments(owner, change):
+    """owner's __init__ gets its arguments after change(self, arguments by name), defaults among them."""
+    parameters = inspect.signature(owner.__init__)
+
+    def make(inner):
+        def __init__(self, *args, **kwargs):
+            call = parameters.bind(self, *args, **kwargs)
+            call.apply_defaults()
+            change(self, call.arguments)
+            inner(*call.args, **call.kwargs)
+
+        return __init__
+
+    _wrap(owner, "__init__", make)
+
+
 def _adapt(package):
     version = getattr(sys.modules[package], "__version__", "2.0")
     if [int(part) for part in version.split(".")[:2]] < [1, 9]:
@@ -131,7 +147,6 @@ def _adapt(package):
 
 def _adapt_connector(connector, cuda, npu):
     """Which accelerator: an object, because Lightning gives names other than its own the device cpu."""
-    parameters = inspect.signature(connector.__init__)
 
     def chosen(flag, devices):
         if flag == "npu":
@@ -142,25 +157,18 @@ def _adapt_connector(connector, cuda, npu):
             return devices is not None
         return flag in ("gpu", "cuda", "auto") or type(flag) is cuda
 
-    def make(inner):
-        def __init__(self, *args, **kwargs):
-            call = parameters.bind(self, *args, **kwargs)
-            call.apply_defaults()
-            given = call.arguments
-            read = getattr(self, "_argument_from_env", None)  # Fabric: what `fabric run` says
-            flag = read("accelerator", given["accelerator"], "auto") if read else given["accelerator"]
-            gpus = given.get("gpus")  # 1.9
-            if gpus not in (None, 0, "0", "", []) and _npu_instead_of_cuda():
-                given["gpus"], given["devices"], flag = None, gpus, "npu"
-            strategy = given.get("strategy")
-            of_strategy = getattr(strategy, "_accelerator", None) or getattr(strategy, "accelerator", None)
-            if of_strategy is None and chosen(flag, given.get("devices")):
-                given["accelerator"] = npu()
-            inner(*call.args, **call.kwargs)
+    def change(self, given):
+        read = getattr(self, "_argument_from_env", None)  # Fabric: what `fabric run` says
+        flag = read("accelerator", given["accelerator"], "auto") if read else given["accelerator"]
+        gpus = given.get("gpus")  # 1.9
+        if gpus not in (None, 0, "0", "", []) and _npu_instead_of_cuda():
+            given["gpus"], given["devices"], flag = None, gpus, "npu"
+        strategy = given.get("strategy")
+        of_strategy = getattr(strategy, "_accelerator", None) or getattr(strategy, "accelerator", None)
+        if of_strategy is None and chosen(flag, given.get("devices")):
+            given["accelerator"] = npu()
 
-        return __init__
-
-    _wrap(connector, "__init__", make)
+    _with_arguments(connector, change)
 
 
 def _adapt_strategy(strategy):
@@ -205,22 +213,13 @@ def _adapt_strategy(strategy):
 
 
 def _adapt_precision(precision):
-    parameters = inspect.signature(precision.__init__)
+    def change(self, given):
+        if given["device"] == "npu" or (given["device"] == "cuda" and _npu_instead_of_cuda()):
+            given["device"] = "npu"
+            if given["scaler"] is None and str(given["precision"]) in ("16", "16-mixed"):
+                given["scaler"] = torch.npu.amp.GradScaler()
 
-    def make(inner):
-        def __init__(self, *args, **kwargs):
-            call = parameters.bind(self, *args, **kwargs)
-            call.apply_defaults()
-            given = call.arguments
-            if given["device"] == "npu" or (given["device"] == "cuda" and _npu_instead_of_cuda()):
-                given["device"] = "npu"
-                if given["scaler"] is None and str(given["precision"]) in ("16", "16-mixed"):
-                    given["scaler"] = torch.npu.amp.GradScaler()
-            inner(*call.args, **call.kwargs)
-
-        return __init__
-
-    _wrap(precision, "__init__", make)
+    _with_arguments(precision, change)
 
 
 def _adapt_memory(module):

@@ -94,9 +94,7 @@ void similar(Sites& s, const Facts& facts) {
   const NodeId torch = first_import(s, "torch");
   const NodeId chosen = torch != kNone ? torch : first_statement(tree);
   if (chosen == kNone) return;
-  const auto depth = std::count(s.module.path().begin(), s.module.path().end(), '/');
-  std::string line = "import ascend_function";
-  if (depth > 0 && is_entry(tree)) line = on_path(static_cast<std::size_t>(depth)) + "\n" + line;
+  const std::string line = (is_entry(tree) ? on_path(s.module.path()) : "") + "import ascend_function";
   Finding& f = s.add(imported(), chosen, Confidence::Certain, "ascend_function");
   f.edits.push_back(insert_line(tree, chosen, line, torch == kNone));
 }

@@ -35,6 +35,7 @@ struct arena {
 
 static _Thread_local struct arena arena;
 
+static inline size_t arena_steps(size_t size) { return (size + ARENA_STEP - 1) / ARENA_STEP; }
 static inline size_t arena_size(const void* piece) { return ((const size_t*)piece)[-1]; }
 
 __attribute__((noinline)) static void arena_next_block(void) {
@@ -62,12 +63,12 @@ __attribute__((noinline)) static void* arena_large(struct arena_large* piece, si
   piece->before = &arena.large;
   piece->after = arena.large.after;
   piece->before->after = piece->after->before = piece;
-  piece->size = (size + ARENA_STEP - 1) / ARENA_STEP * ARENA_STEP; /* as arena_free tells large from small */
+  piece->size = arena_steps(size) * ARENA_STEP; /* as arena_free tells large from small */
   return piece + 1;
 }
 
 static inline void* arena_malloc(size_t size) {
-  const size_t steps = (size + ARENA_STEP - 1) / ARENA_STEP;
+  const size_t steps = arena_steps(size);
   if (steps > ARENA_CLASSES) return arena_large(NULL, size);
   void* piece = arena.free[steps];
   if (piece) {
@@ -89,7 +90,7 @@ static inline void* arena_calloc(size_t count, size_t size) {
 
 static inline void arena_free(void* piece) {
   if (!piece) return;
-  const size_t steps = arena_size(piece) / ARENA_STEP;
+  const size_t steps = arena_steps(arena_size(piece));
   if (steps > ARENA_CLASSES) {
     struct arena_large* large = (struct arena_large*)piece - 1;
     large->before->after = large->after;
