@@ -1,5 +1,5 @@
 # tree-sitter and its Python grammar, from the sdists of third_party/sdists.toml, as the archive `tree_sitter`: one
-# translation unit, src/migrate/syntax/grammar/parse.c.
+# translation unit, migrate/syntax/grammar/parse.c.
 set(UPDRAFT_SDIST_DIR ${CMAKE_BINARY_DIR}/third_party)
 execute_process(
   COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/fetch_sdist.py
@@ -20,7 +20,7 @@ foreach(header array alloc ts_assert)
 endforeach()
 configure_file(${core}/src/parser.h ${shim}/tree_sitter/parser.h COPYONLY)
 
-set(grammar ${PROJECT_SOURCE_DIR}/src/migrate/syntax/grammar)
+set(grammar ${PROJECT_SOURCE_DIR}/migrate/syntax/grammar)
 set(flags -std=gnu11 -w -O3 -fPIC -fvisibility=hidden -I${UPDRAFT_SDIST_DIR} -I${core}/include -I${shim})
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   list(APPEND flags -DNDEBUG)

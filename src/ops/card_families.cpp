@@ -1,7 +1,7 @@
 // Data types that public documents list for families of operators, by name. Two sources, the wider where they disagree:
 //
 //   pages     the aclnn reference of hiascend.com (CANN 8.0.RC1 to 8.5.0): products and types of each tensor
-//   adapter   the lists of PyTorch APIs that torch_npu supports (src/migrate/support/data/torch_api.tsv), which are
+//   adapter   the lists of PyTorch APIs that torch_npu supports (migrate/support/data/torch_api.tsv), which are
 //             those of A2, for the operator that the API calls. Only lists that name bfloat16 or no floating type are
 //             used: the others are of what was tried, and narrower than the pages wherever both exist.
 //

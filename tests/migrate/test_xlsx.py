@@ -1,4 +1,4 @@
-"""Spreadsheets of src/migrate/report, opened by zipfile, an XML parser and openpyxl."""
+"""Spreadsheets of migrate/report, opened by zipfile, an XML parser and openpyxl."""
 
 import pathlib
 import shutil
@@ -33,8 +33,8 @@ def book(tmp_path_factory):
         pytest.skip("no C++ compiler")
     folder = tmp_path_factory.mktemp("xlsx")
     (folder / "main.cpp").write_text(PROGRAM)
-    sources = [str(ROOT / "src/migrate/report/table" / name) for name in ("xlsx.cpp", "zip.cpp")]
-    subprocess.run([compiler, "-std=c++20", "-I", str(ROOT / "src"), str(folder / "main.cpp"), *sources, "-o", str(folder / "make")],
+    sources = [str(ROOT / "migrate/report/table" / name) for name in ("xlsx.cpp", "zip.cpp")]
+    subprocess.run([compiler, "-std=c++20", "-I", str(ROOT / "src"), "-I", str(ROOT), str(folder / "main.cpp"), *sources, "-o", str(folder / "make")],
                    check=True, timeout=240)
     path = folder / "out.xlsx"
     subprocess.run([str(folder / "make"), str(path)], check=True, timeout=60)

@@ -6,7 +6,7 @@
     base
 
 Arrows point down or stay within a level, except that the three of the second level stay apart. Generated files and
-third_party are left out.
+third_party are left out. The migration tool, migrate/, stands beside src/ and takes nothing of it but base/.
 
 usage: check_includes.py [ROOT]
 """
@@ -19,32 +19,42 @@ LEVELS = {"acl": 3, "aclnn": 3, "hccl": 3, "ge": 3, "ops": 2, "graph": 2, "colle
           "kernels": 1, "tensor": 1, "device": 1, "base": 0}
 APART = {"ops", "graph", "collective"}
 # whole programs and observers stand outside the levels: they may look at anything, and nothing below looks at them
-OUTSIDE = {"observe", "tuning", "migrate", "frontends", "om", "facade"}
+OUTSIDE = {"observe", "tuning", "frontends", "om", "facade"}
+MIGRATE = {"migrate", "base", "arena.h", "parse.h", "tree-sitter", "tree-sitter-python"}
 FORBIDDEN = {"util", "utils", "common", "misc", "helpers"}
 LONGEST = 800
 CODE = {".h", ".hpp", ".cpp", ".cc", ".c", ".py", ".cmake", ".sh"}
-FOLDERS = ["abi", "include", "src", "tools", "python", "tests", "bench", "examples", "cmake", "packaging"]
+FOLDERS = ["abi", "include", "src", "migrate", "tools", "python", "tests", "bench", "examples", "cmake", "packaging"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
-def direction(root):
-    source = root / "src"
+def includes(source):
+    """Each include of a source below the folder: its file, its line, and the first part of the path that it names."""
     for path in sorted(source.rglob("*")):
         if path.suffix not in (".h", ".hpp", ".cpp", ".cc", ".c"):
             continue
-        here = path.relative_to(source).parts[0]
         text = path.read_text(errors="replace")
         for match in INCLUDE.finditer(text):
-            there = match.group(1).split("/")[0]
-            line = text.count("\n", 0, match.start()) + 1
-            if there in OUTSIDE and here in LEVELS:
-                yield "%s:%d: %s/ must not include %s/ (it stands outside)" % (path.relative_to(root), line, here, there)
-            if here not in LEVELS or there not in LEVELS or here == there:
-                continue
-            if LEVELS[there] > LEVELS[here]:
-                yield "%s:%d: %s/ must not include %s/ (arrows point down)" % (path.relative_to(root), line, here, there)
-            elif {here, there} <= APART:
-                yield "%s:%d: %s/ and %s/ do not include each other" % (path.relative_to(root), line, here, there)
+            yield path, text.count("\n", 0, match.start()) + 1, match.group(1).split("/")[0]
+
+
+def direction(root):
+    for path, line, there in includes(root / "migrate"):
+        if there not in MIGRATE:
+            yield "%s:%d: migrate/ takes nothing of %s/ (of src/ only base/)" % (path.relative_to(root), line, there)
+    source = root / "src"
+    for path, line, there in includes(source):
+        here = path.relative_to(source).parts[0]
+        if there == "migrate":
+            yield "%s:%d: the library takes nothing of migrate/" % (path.relative_to(root), line)
+        if there in OUTSIDE and here in LEVELS:
+            yield "%s:%d: %s/ must not include %s/ (it stands outside)" % (path.relative_to(root), line, here, there)
+        if here not in LEVELS or there not in LEVELS or here == there:
+            continue
+        if LEVELS[there] > LEVELS[here]:
+            yield "%s:%d: %s/ must not include %s/ (arrows point down)" % (path.relative_to(root), line, here, there)
+        elif {here, there} <= APART:
+            yield "%s:%d: %s/ and %s/ do not include each other" % (path.relative_to(root), line, here, there)
 
 
 def shape(root):

@@ -1,4 +1,4 @@
-"""Makes src/migrate/support/data/tf_api.tsv: TensorFlow's public names, each in a class of the guide, by data/tf_rules.tsv.
+"""Makes migrate/support/data/tf_api.tsv: TensorFlow's public names, each in a class of the guide, by data/tf_rules.tsv.
 
 usage: tf_api.py NAMES [OUT]        NAMES is what tf_names.py printed in an environment with tensorflow-cpu 2.15.1
 """
@@ -7,7 +7,7 @@ import collections
 import pathlib
 import sys
 
-DATA = pathlib.Path(__file__).parents[2] / "src/migrate/support/data"
+DATA = pathlib.Path(__file__).parents[2] / "migrate/support/data"
 CLASSES = ["supported", "tool_api", "tool_train", "no_harmless", "no_avoid", "deprecated", "none", "analysing"]
 HEAD = """\
 # TensorFlow's public API by class (tf_rules.tsv says which and why); made by tools/migrate_facts/tf_api.py from the

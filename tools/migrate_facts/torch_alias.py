@@ -1,4 +1,4 @@
-"""Makes src/migrate/support/data/torch_alias.tsv: other names of the objects that torch_api.tsv lists.
+"""Makes migrate/support/data/torch_alias.tsv: other names of the objects that torch_api.tsv lists.
 
 Support lists name a class where it is defined or where it is public; scripts use either. Asks an installed torch.
 
@@ -13,7 +13,7 @@ import types
 import warnings
 
 warnings.simplefilter("ignore")
-DATA = pathlib.Path(__file__).parents[2] / "src/migrate/support/data"
+DATA = pathlib.Path(__file__).parents[2] / "migrate/support/data"
 # private modules and those that need what is not installed
 LEFT_OUT = ("torch.testing._", "torch._", "torch.include", "torch.bin", "torch.utils.benchmark.examples", "torch.ao.pruning")
 

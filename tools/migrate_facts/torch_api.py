@@ -1,4 +1,4 @@
-"""Makes src/migrate/support/data/torch_api.tsv from the support lists of torch_npu's documentation.
+"""Makes migrate/support/data/torch_api.tsv from the support lists of torch_npu's documentation.
 
 The lists say per API and product whether it works, and which limits it has; this takes those facts, not the sentences.
 An API is one row for each run of torch versions with the same facts.
@@ -12,7 +12,7 @@ import sys
 
 VERSIONS = ["2.7.1", "2.11.0", "2.12.0", "2.13.0"]
 PRODUCTS = ["Atlas A2 训练系列产品", "Atlas A3 训练系列产品", "Ascend 950DT", "Atlas 训练系列产品"]
-OUT = pathlib.Path(__file__).parents[2] / "src/migrate/support/data/torch_api.tsv"
+OUT = pathlib.Path(__file__).parents[2] / "migrate/support/data/torch_api.tsv"
 HEAD = """\
 # PyTorch APIs on NPU, by torch version; made by tools/migrate_facts/torch_api.py from the support lists of torch_npu
 # (https://gitcode.com/Ascend/pytorch, docs/zh/api/native_api). Sorted by name, then version.

@@ -1,4 +1,4 @@
-"""Makes src/migrate/support/data/torch_cuda.tsv: every public name below torch.cuda and what stands for it on NPU.
+"""Makes migrate/support/data/torch_cuda.tsv: every public name below torch.cuda and what stands for it on NPU.
 
 Asks the installed torch and torch_npu: a twin is a name that exists below torch.npu. Notes are ours. tests/migrate holds the table
 against the wheel.
@@ -13,7 +13,7 @@ import types
 import warnings
 
 warnings.simplefilter("ignore")
-OUT = pathlib.Path(__file__).parents[2] / "src/migrate/support/data/torch_cuda.tsv"
+OUT = pathlib.Path(__file__).parents[2] / "migrate/support/data/torch_cuda.tsv"
 MODULES = ["amp", "amp.autocast_mode", "amp.common", "amp.grad_scaler", "comm", "gds", "graphs", "green_contexts",
            "jiterator", "memory", "nccl", "nvtx", "profiler", "random", "sparse", "streams", "tunable"]
 # twins whose name is not the same with npu for cuda; every one must exist

@@ -1,4 +1,4 @@
-"""Makes src/migrate/support/data/torch_dispatch.tsv: for each function of torch that is an operator, where NPU tensors run it.
+"""Makes migrate/support/data/torch_dispatch.tsv: for each function of torch that is an operator, where NPU tensors run it.
 
 Asks the dispatcher with the official torch_npu loaded, so it is a fact of the wheels, whatever the support lists say:
 npu: torch_npu has a kernel; composite: made of other operators; cpu: neither, so torch_npu copies to the CPU and back.
@@ -11,7 +11,7 @@ import sys
 import warnings
 
 warnings.simplefilter("ignore")
-OUT = pathlib.Path(__file__).parents[2] / "src/migrate/support/data/torch_dispatch.tsv"
+OUT = pathlib.Path(__file__).parents[2] / "migrate/support/data/torch_dispatch.tsv"
 SPACES = {"torch": "", "torch.Tensor": "", "torch.nn.functional": "", "torch.special": "special_", "torch.linalg": "linalg_",
           "torch.fft": "fft_"}
 NPU = "PrivateUse1"
