@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "device/memory.h"
+#include "ops/kept_arguments.h"
 #include "ops/op.h"
 #include "ops/repeat.h"
 #include "tensor/extent.h"
@@ -38,14 +38,6 @@ T* create(const char* name, Make&& make) {
   return made;
 }
 
-void locate(aclTensor& t, void* storage) {
-  t.storage = storage;
-  auto base = reinterpret_cast<uintptr_t>(host_address(storage));
-  int64_t bytes = t.offset * static_cast<int64_t>(size_of(t.view.dtype));
-  // A number, not a pointer: what lies outside any memory is refused when it is used (ops/reach.h).
-  t.view.data = base ? reinterpret_cast<void*>(base + static_cast<uintptr_t>(bytes)) : nullptr;
-}
-
 // Every address that kernels form of the view must be a number; whether memory is there is checked when it is used.
 void check_reach(const aclTensor& t) {
   int64_t bytes = 0;
@@ -62,6 +54,26 @@ aclOpExecutor& planned(aclOpExecutor* executor) {
     throw Error(code::kAclnnParamInvalid, "{} is not an executor (launched, destroyed, or never created)",
                 static_cast<void*>(executor));
   return *live;
+}
+
+KeptArguments& repeatable(aclOpExecutor* executor) {
+  aclOpExecutor& live = planned(executor);
+  if (!live.kept)
+    throw Error(code::kAclnnParamInvalid,
+                "{} is not repeatable: call aclSetAclOpExecutorRepeatable before its addresses are set",
+                static_cast<void*>(executor));
+  return *live.kept;
+}
+
+using Among = KeptArguments::Among;
+
+/// The last argument is the address; before it stands, for lists, which of their tensors.
+template <class... Where>
+int readdress(const char* name, aclOpExecutor* executor, size_t index, Among among, Where... where) {
+  return guard(name, [&] {
+    KeptArguments& kept = repeatable(executor);
+    kept.readdress(kept.position_of(index, among), where...);
+  });
 }
 
 // Arrays that clients release with delete[].
@@ -98,7 +110,7 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
     t.storage_rank = storage_dims ? static_cast<int32_t>(storage_rank) : 0;
     std::copy_n(storage_dims, t.storage_rank, t.storage_dims);
     check_reach(t);
-    locate(t, data);
+    set_address(t, data);
     return tensor_pool().create(t);
   });
 }
@@ -255,7 +267,35 @@ UPDRAFT_API int aclGetDataType(const aclTensor* t, int32_t* type) {
   });
 }
 UPDRAFT_API int aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
-  return guard("aclSetAclOpExecutorRepeatable", [&] { planned(executor).repeatable = true; });
+  return guard("aclSetAclOpExecutorRepeatable", [&] {
+    aclOpExecutor& live = planned(executor);
+    if (live.repeatable) return;
+    // Addresses may be set later, when the client has destroyed these handles.
+    check_handles(*live.info, live.values.data());
+    live.kept = std::make_unique<KeptArguments>(*live.info, live.values.data());
+    live.repeatable = true;
+  });
+}
+UPDRAFT_API int aclSetTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
+  return readdress("aclSetTensorAddr", executor, index, Among::All, data);
+}
+UPDRAFT_API int aclSetInputTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
+  return readdress("aclSetInputTensorAddr", executor, index, Among::Read, data);
+}
+UPDRAFT_API int aclSetOutputTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
+  return readdress("aclSetOutputTensorAddr", executor, index, Among::Written, data);
+}
+UPDRAFT_API int aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+                                        void* data) {
+  return readdress("aclSetDynamicTensorAddr", executor, index, Among::All, item, data);
+}
+UPDRAFT_API int aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+                                             void* data) {
+  return readdress("aclSetDynamicInputTensorAddr", executor, index, Among::Read, item, data);
+}
+UPDRAFT_API int aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+                                              void* data) {
+  return readdress("aclSetDynamicOutputTensorAddr", executor, index, Among::Written, item, data);
 }
 UPDRAFT_API int aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   return guard("aclDestroyAclOpExecutor", [&] { destroy_executor(planned(executor)); });

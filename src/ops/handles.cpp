@@ -1,9 +1,13 @@
 #include "ops/handles.h"
 
 #include <cstring>
+#include <utility>
 
 #include "base/config.h"
+#include "base/scratch.h"
+#include "device/memory.h"
 #include "device/soc.h"
+#include "ops/kept_arguments.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -32,6 +36,8 @@ UPDRAFT_POOL(scalar_list_pool, aclScalarList, 1 << 20)
 #undef UPDRAFT_POOL
 
 namespace {
+thread_local char* t_workspace = nullptr;
+
 HandlePool<aclOpExecutor>& executor_pool() {
   static auto* pool = new HandlePool<aclOpExecutor>(1 << 20);
   return *pool;
@@ -48,6 +54,8 @@ FreeList& free_list() {
 }
 }  // namespace
 
+char* workspace_of_running() { return t_workspace; }
+
 aclOpExecutor* take_executor() {
   FreeList& list = free_list();
   {
@@ -62,8 +70,16 @@ aclOpExecutor* take_executor() {
 }
 
 void recycle_executor(aclOpExecutor* executor) {
+  for (aclOpExecutor* step : executor->steps) recycle_executor(step);
+  executor->steps.clear();
+  executor->temporaries.clear();
   executor->body.reset();
   executor->arguments.clear();
+  executor->values.clear();
+  executor->scratch_bytes = 0;
+  executor->workspace = nullptr;
+  executor->unaddressed = nullptr;
+  executor->kept.reset();
   executor->info = nullptr;
   executor->work = 0;
   executor->cost = {};
@@ -82,6 +98,21 @@ aclOpExecutor* find_executor(const void* handle) {
 }  // namespace updraft
 
 using namespace updraft;
+
+void aclOpExecutor::run() {
+  for (aclOpExecutor* step : steps) step->run();
+  if (!body) return;
+  FixedSplit split(deterministic);
+  if (!scratch_bytes) return body();
+  ScratchScope scope;
+  char* before = std::exchange(t_workspace, workspace ? static_cast<char*>(host_address(workspace))
+                                                      : static_cast<char*>(scope.take(scratch_bytes)));
+  struct Restore {
+    char* value;
+    ~Restore() { t_workspace = value; }
+  } restore{before};
+  body();
+}
 
 void aclOpExecutor::release() { recycle_executor(this); }
 

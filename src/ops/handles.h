@@ -1,6 +1,8 @@
 // What the opaque handles of the aclnn meta interface hold.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "base/inline_function.h"
 #include "base/parallel.h"
 #include "device/task.h"
+#include "ops/parameter.h"
 #include "tensor/view.h"
 
 struct aclTensor {
@@ -15,6 +18,7 @@ struct aclTensor {
   int32_t format = 2;        ///< aclFormat
   int64_t offset = 0;        ///< elements from the storage's base
   void* storage = nullptr;   ///< the base as the client passed it
+  bool on_host = false;      ///< the data is the host's: its values are known while a plan is made
   int32_t storage_rank = 0;
   int64_t storage_dims[updraft::kMaxDims];
 };
@@ -49,6 +53,7 @@ struct aclScalarList {
 
 namespace updraft {
 struct OpInfo;
+class KeptArguments;
 
 /// Why no operator takes a tensor of type t (here, or on the product that UPDRAFT_FIDELITY=card stands for); empty:
 /// they do.
@@ -67,16 +72,21 @@ struct aclOpExecutor final : updraft::Task {
   enum class State : uint8_t { Free, Planned, Launched };
   const updraft::OpInfo* info = nullptr;
   updraft::InlineFunction<3072> body;
+  std::vector<aclOpExecutor*> steps;                      ///< plans of other operators that run before the body
+  std::vector<std::unique_ptr<std::byte[]>> temporaries;  ///< memory of tensors between the steps, and of the host's
+  std::vector<updraft::Value> values;                     ///< what it was planned with; the handles may be gone since
+  size_t scratch_bytes = 0;                               ///< what the plan asked for (Op::scratch)
+  void* workspace = nullptr;                     ///< the client's, of at least that size; null: the engine's own memory
+  const char* unaddressed = nullptr;             ///< a tensor with elements that has no memory yet
+  std::unique_ptr<updraft::KeptArguments> kept;  ///< copies of the values, where it may be launched many times
   std::vector<updraft::ArgumentView> arguments;  ///< filled while somebody watches
   std::atomic<State> state{State::Free};
   bool repeatable = false;
   bool deterministic = false;  ///< as it was when the operator was planned
 
-  void run() override {
-    if (!body) return;
-    updraft::FixedSplit split(deterministic);
-    body();
-  }
+  /// True when there is nothing to do: an empty tensor.
+  bool idle() const { return !body && steps.empty(); }
+  void run() override;
   void release() override;
   const char* name() const override;
 };
@@ -90,6 +100,9 @@ HandlePool<aclFloatArray>& float_array_pool();
 HandlePool<aclBoolArray>& bool_array_pool();
 HandlePool<aclTensorList>& tensor_list_pool();
 HandlePool<aclScalarList>& scalar_list_pool();
+
+/// The memory of Op::scratch() of the operator that the calling thread runs.
+char* workspace_of_running();
 
 /// Executors are recycled with their buffers.
 aclOpExecutor* take_executor();

@@ -56,6 +56,18 @@ constexpr bool is_integral(DType t, bool with_bool = false) {
   }
 }
 
+/// The complex type whose parts have type t (COMPLEX64 where there is none).
+constexpr DType complex_of(DType t) {
+  return t == DType::Double ? DType::Complex128 : t == DType::Float16 ? DType::Complex32 : DType::Complex64;
+}
+/// The type of the parts of a complex type; other types as they are.
+constexpr DType real_of(DType t) {
+  return t == DType::Complex128  ? DType::Double
+         : t == DType::Complex64 ? DType::Float
+         : t == DType::Complex32 ? DType::Float16
+                                 : t;
+}
+
 /// PyTorch's promotion of two tensor types of equal rank class.
 DType promote(DType a, DType b);
 

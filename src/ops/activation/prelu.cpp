@@ -177,7 +177,7 @@ SAMPLE(aclnnInplaceRReluWithNoise, "selfRef=f32[N,M]:-1..1 lower=0.1 upper=0.3")
 ABOUT(aclnnInplaceRReluWithNoise, Vector,
       "Leaky ReLU in place with slopes drawn from [lower, upper] in training; noise keeps them",
       "原地计算的随机斜率 Leaky ReLU，斜率写入 noise")
-ACLNN(aclnnInplaceRReluWithNoise, (Out, selfRef), (Out, noise), (Scalar, lower), (Scalar, upper), (Bool, training),
+ACLNN(aclnnInplaceRReluWithNoise, (InOut, selfRef), (Out, noise), (Scalar, lower), (Scalar, upper), (Bool, training),
       (Int, seed), (Int, offset)) {
   plan_rrelu(op, *selfRef, *noise, *lower, *upper, training, seed, offset, *selfRef);
 }

@@ -130,7 +130,7 @@ ACLNN(aclnnEye, (Int, n), (Int, m), (Out, out)) {
 ABOUT(aclnnInplaceFillDiagonal, Vector,
       "Writes value to the diagonal of selfRef; wrap: again below the end of a tall matrix",
       "将 selfRef 的对角线置为 value，wrap 为真时高矩阵的对角线循环延续")
-ACLNN(aclnnInplaceFillDiagonal, (Out, selfRef), (Scalar, value), (Bool, wrap)) {
+ACLNN(aclnnInplaceFillDiagonal, (InOut, selfRef), (Scalar, value), (Bool, wrap)) {
   const TensorView& self = *selfRef;
   op.require(self.rank >= 2, "selfRef is {}, want at least two dimensions", describe(self));
   if (self.empty()) return;

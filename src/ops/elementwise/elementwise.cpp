@@ -86,6 +86,12 @@ DType result_type(std::initializer_list<Source> in) {
   return combine_categories(dims, combine_categories(zero, scalars));
 }
 
+DType natural_type(Ew row, DType common) {
+  if (traits(row).boolean) return DType::Bool;
+  const bool integers = kernels().elementwise[static_cast<int>(row)][static_cast<int>(Compute::I64)] != nullptr;
+  return is_integral(common, true) && !integers ? DType::Float : common;
+}
+
 DType promote_with_scalar(DType tensor, const aclScalar& scalar) {
   if (scalar.is_complex())
     return is_complex(tensor) ? tensor : tensor == DType::Double ? DType::Complex128 : DType::Complex64;
@@ -134,9 +140,8 @@ void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Sou
     rank = broadcast_shape(dims, rank, v.dims, v.rank, dims);
   }
   // Scalars alone leave out's shape open.
-  if (!std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }) &&
-      (out.rank != rank || !std::equal(dims, dims + rank, out.dims)))
-    op.refuse("out is {}, want shape {}", describe(out), describe_shape(dims, rank));
+  if (op.inferring() || !std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }))
+    op.result("out", out, dims, rank, natural_type(row, result_type(in)));
   if (out.empty()) return;
   if (plan_native(op, row, in, out, params)) return;
   switch (in.size()) {

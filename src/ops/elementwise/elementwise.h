@@ -37,6 +37,7 @@ class Source {
   Source(const TensorView& v) : view_(v) {}
   Source(In v) : view_(*v) {}
   Source(Out v) : view_(*v) {}
+  Source(InOut v) : view_(*v) {}
   Source(const aclScalar& s);
   Source(Scalar s) : Source(*s) {}
   bool scalar() const { return scalar_; }
@@ -61,6 +62,8 @@ class Source {
 
 /// PyTorch's result_type: tensors with dimensions decide within a category, 0-d tensors and then scalars give way.
 DType result_type(std::initializer_list<Source> in);
+/// The type of a row's result for operands of a common type: bool, or float for integers where the row has none.
+DType natural_type(Ew row, DType common);
 /// PyTorch's promotion of a tensor with a scalar: the scalar's type counts only in a higher category.
 DType promote_with_scalar(DType tensor, const aclScalar& scalar);
 

@@ -25,12 +25,14 @@ ABOUT(aclnnPowTensorScalar, Vector, "out = self ^ exponent, exponent a scalar",
 ACLNN(aclnnPowTensorScalar, (In, self), (Scalar, exponent), (Out, out)) { plan_pow(op, *self, *exponent, *out); }
 ABOUT(aclnnInplacePowTensorScalar, Vector, "selfRef = selfRef ^ exponent, exponent a scalar, in place",
       "原地计算 selfRef ^ exponent，exponent 为标量")
-ACLNN(aclnnInplacePowTensorScalar, (Out, selfRef), (Scalar, exponent)) { plan_pow(op, *selfRef, *exponent, *selfRef); }
+ACLNN(aclnnInplacePowTensorScalar, (InOut, selfRef), (Scalar, exponent)) {
+  plan_pow(op, *selfRef, *exponent, *selfRef);
+}
 
 #define BINARY(NAME, A, B, ROW) \
   ACLNN(NAME, (A, self), (B, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }
 #define BINARY_INPLACE(NAME, B, ROW) \
-  ACLNN(NAME, (Out, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+  ACLNN(NAME, (InOut, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
 
 BINARY(aclnnPowTensorTensor, In, In, pow)
 BINARY(aclnnPowScalarTensor, Scalar, In, pow)
@@ -83,7 +85,7 @@ ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
     int64_t dims[kMaxDims];
     int rank = broadcast_shape(self->dims, self->rank, other->dims, other->rank, dims);
     rank = broadcast_shape(dims, rank, condition->dims, condition->rank, dims);
-    op.require_shape("out", *out, dims, rank);
+    op.result("out", *out, dims, rank, out->dtype);
     if (out->empty()) return;
     op.launch([=, c = *condition, x = *self, y = *other, to = *out] { run_native(select, {c, x, y}, to, Params{}); });
     return;
@@ -94,9 +96,9 @@ ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
 SAMPLE(aclnnComplex, "out=c64[N,M]")
 ABOUT(aclnnComplex, Vector, "out = real + i * imag", "由实部 real 与虚部 imag 组成复数张量")
 ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
+  op.result_broadcast("out", *out, *real, *imag, complex_of(promote(real->dtype, imag->dtype)));
   if (out->dtype == DType::Complex32) {
     // Nothing computes in this type: the two parts are copies.
-    op.require_broadcast(*real, *imag, *out);
     if (out->empty()) return;
     TensorView parts[2] = {*out, *out};
     for (int k : {0, 1}) {
@@ -116,6 +118,7 @@ ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
 SAMPLE(aclnnPolar, "out=c64[N,M]")
 ABOUT(aclnnPolar, Vector, "out = abs * (cos(angle) + i * sin(angle))", "由模 abs 与辐角 angle 组成复数张量")
 ACLNN(aclnnPolar, (In, abs), (In, angle), (Out, out)) {
+  op.result_broadcast("out", *out, *abs, *angle, complex_of(promote(abs->dtype, angle->dtype)));
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
   plan_elementwise(op, Ew::polar, compute_of(out->dtype), {abs, angle}, *out);
 }

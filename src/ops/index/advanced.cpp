@@ -121,7 +121,7 @@ ACLNN(aclnnIndex, (In, self), (Tensors, indices), (Out, out)) {
 SAMPLE(aclnnIndexPutImpl, "indices=i64[1]:2..3 values=f32[1,M]")
 ABOUT(aclnnIndexPutImpl, Vector, "selfRef[indices] = values in place; accumulate: adds them",
       "原地执行 selfRef[indices] = values，accumulate 为真时累加")
-ACLNN(aclnnIndexPutImpl, (Out, selfRef), (Tensors, indices), (In, values), (Bool, accumulate), (Bool, unsafe)) {
+ACLNN(aclnnIndexPutImpl, (InOut, selfRef), (Tensors, indices), (In, values), (Bool, accumulate), (Bool, unsafe)) {
   (void)unsafe;  // says that the indices were checked; they are checked anyway
   if (selfRef->empty() || values->empty()) return;
   op.require(selfRef->dtype == values->dtype, "values is {}, want the type of self, {}", describe(*values),

@@ -120,7 +120,7 @@ ACLNN(aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (UInt, numWeights)
 SAMPLE(aclnnEmbeddingRenorm, "selfRef=f32[N,M] indices=i64[5] maxNorm=0.5 normType=2")
 ABOUT(aclnnEmbeddingRenorm, Vector, "Scales the named rows of selfRef in place to a norm of at most maxNorm",
       "原地将 indices 指定的行缩放到范数不大于 maxNorm")
-ACLNN(aclnnEmbeddingRenorm, (Out, selfRef), (In, indices), (Double, maxNorm), (Double, normType)) {
+ACLNN(aclnnEmbeddingRenorm, (InOut, selfRef), (In, indices), (Double, maxNorm), (Double, normType)) {
   require_index(op, "indices", *indices);
   op.require(selfRef->rank == 2, "self is {}, want a matrix", describe(*selfRef));
   op.require(is_floating(selfRef->dtype), "self is {}, want a floating type", describe(*selfRef));

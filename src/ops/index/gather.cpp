@@ -160,7 +160,7 @@ ACLNN(aclnnTake, (In, self), (In, index), (Out, out)) {
 SAMPLE(aclnnInplacePut, "index=i64[1]:2..3 source=f32[1]")
 ABOUT(aclnnInplacePut, Vector, "Writes source to the flattened selfRef at index; accumulate: adds it",
       "将 source 写入展平的 selfRef 的 index 位置，accumulate 为真时累加")
-ACLNN(aclnnInplacePut, (Out, selfRef), (In, index), (In, source), (Bool, accumulate)) {
+ACLNN(aclnnInplacePut, (InOut, selfRef), (In, index), (In, source), (Bool, accumulate)) {
   require_index(op, "index", *index);
   op.require(index->numel() == source->numel(), "source is {}, want as many elements as index, {}", describe(*source),
              describe(*index));

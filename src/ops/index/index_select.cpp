@@ -109,7 +109,7 @@ ACLNN(aclnnIndexCopy, (In, self), (Int, dim), (In, index), (In, source), (Out, o
 SAMPLE(aclnnInplaceIndexCopy, "index=i64[1]:2..3 source=f32[N,1]")
 ABOUT(aclnnInplaceIndexCopy, Vector, "Replaces the slices index of dim of selfRef by source, in place",
       "原地将 selfRef 在 dim 的 index 切片替换为 source")
-ACLNN(aclnnInplaceIndexCopy, (Out, selfRef), (Int, dim), (In, index), (In, source)) {
+ACLNN(aclnnInplaceIndexCopy, (InOut, selfRef), (Int, dim), (In, index), (In, source)) {
   plan_index_copy(op, *selfRef, dim, *index, *source, *selfRef);
 }
 
@@ -123,7 +123,7 @@ ACLNN(aclnnIndexFill, (In, self), (Int, dim), (In, index), (Scalar, value), (Out
 SAMPLE(aclnnInplaceIndexFill, "index=i64[3]")
 ABOUT(aclnnInplaceIndexFill, Vector, "Fills the slices index of dim of selfRef with value, in place",
       "原地将 selfRef 在 dim 的 index 切片填充为 value")
-ACLNN(aclnnInplaceIndexFill, (Out, selfRef), (Int, dim), (In, index), (Scalar, value)) {
+ACLNN(aclnnInplaceIndexFill, (InOut, selfRef), (Int, dim), (In, index), (Scalar, value)) {
   require_index(op, "index", *index);
   plan_index_fill(op, *selfRef, dim, *index, index->numel(), *value, *selfRef);
 }
@@ -136,7 +136,7 @@ ACLNN(aclnnIndexFillTensor, (In, self), (Int, dim), (Ints, index), (Scalar, valu
 SAMPLE(aclnnInplaceIndexFillTensor, "index=1,3")
 ABOUT(aclnnInplaceIndexFillTensor, Vector, "As aclnnInplaceIndexFill, with index an array of the host",
       "与 aclnnInplaceIndexFill 相同，index 为主机侧整型数组")
-ACLNN(aclnnInplaceIndexFillTensor, (Out, selfRef), (Int, dim), (Ints, index), (Scalar, value)) {
+ACLNN(aclnnInplaceIndexFillTensor, (InOut, selfRef), (Int, dim), (Ints, index), (Scalar, value)) {
   plan_index_fill(op, *selfRef, dim, *index, static_cast<int64_t>(index.size()), *value, *selfRef);
 }
 

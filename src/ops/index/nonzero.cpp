@@ -189,7 +189,7 @@ ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
 SAMPLE(aclnnInplaceMaskedScatter, "mask=bool[N,M] source=f32[N,M]")
 ABOUT(aclnnInplaceMaskedScatter, AICPU, "Writes the elements of source in order to selfRef where mask is true",
       "将 source 的元素依次写入 selfRef 中 mask 为真的位置")
-ACLNN(aclnnInplaceMaskedScatter, (Out, selfRef), (In, mask), (In, source)) {
+ACLNN(aclnnInplaceMaskedScatter, (InOut, selfRef), (In, mask), (In, source)) {
   require_mask(op, *mask);
   op.require(selfRef->dtype == source->dtype, "source is {}, want the type of self, {}", describe(*source),
              describe(*selfRef));

@@ -104,7 +104,7 @@ ACLNN(aclnnScatter, (In, self), (Int, dim), (In, index), (In, src), (Int, reduct
 SAMPLE(aclnnInplaceScatter, "index=i64[N,1]:2..3 src=f32[N,1]")
 ABOUT(aclnnInplaceScatter, Vector, "Writes src to selfRef at index along dim; reduction 1 adds, 2 multiplies",
       "原地将 src 按 index 沿 dim 写入 selfRef，reduction 为 1 累加、2 累乘")
-ACLNN(aclnnInplaceScatter, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction)) {
+ACLNN(aclnnInplaceScatter, (InOut, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction)) {
   plan_scatter(op, *selfRef, dim, *index, *src, reduction, true, *selfRef);
 }
 SAMPLE(aclnnScatterAdd, "index=i64[N,3] src=f32[N,3]")
@@ -124,7 +124,7 @@ ACLNN(aclnnScatterReduce, (In, self), (Int, dim), (In, index), (In, src), (Int, 
 SAMPLE(aclnnInplaceScatterReduce, "index=i64[N,1]:2..3 src=f32[N,1] includeSelf=true")
 ABOUT(aclnnInplaceScatterReduce, Vector, "Joins src into selfRef at index along dim by reduction, in place",
       "原地按 reduction 将 src 沿 dim 归约到 selfRef 的 index 位置")
-ACLNN(aclnnInplaceScatterReduce, (Out, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction),
+ACLNN(aclnnInplaceScatterReduce, (InOut, selfRef), (Int, dim), (In, index), (In, src), (Int, reduction),
       (Bool, includeSelf)) {
   plan_scatter(op, *selfRef, dim, *index, *src, reduction, includeSelf, *selfRef);
 }
@@ -137,7 +137,7 @@ ACLNN(aclnnScatterValue, (In, self), (Int, dim), (In, index), (Scalar, value), (
 SAMPLE(aclnnInplaceScatterValue, "index=i64[N,3]")
 ABOUT(aclnnInplaceScatterValue, Vector, "Writes a scalar to selfRef at index along dim; reduction 1 adds, 2 multiplies",
       "原地将标量 value 按 index 沿 dim 写入 selfRef，reduction 为 1 累加、2 累乘")
-ACLNN(aclnnInplaceScatterValue, (Out, selfRef), (Int, dim), (In, index), (Scalar, value), (Int, reduction)) {
+ACLNN(aclnnInplaceScatterValue, (InOut, selfRef), (Int, dim), (In, index), (Scalar, value), (Int, reduction)) {
   plan_scatter_value(op, *selfRef, dim, *index, *value, reduction, *selfRef);
 }
 
@@ -163,7 +163,8 @@ ACLNN(aclnnInplaceScatterUpdate, (InOut, data), (In, indices), (In, updates), (I
 ABOUT(aclnnScatterList, Vector,
       "Writes updates[i] to varRef[i] from position indice along axis on; mask leaves some out",
       "将 updates[i] 从 axis 的 indice 位置起写入 varRef[i]，mask 可跳过部分张量")
-ACLNN(aclnnScatterList, (Tensors, varRef), (In, indice), (In, updates), (OptIn, mask), (Text, reduce), (Int, axis)) {
+ACLNN(aclnnScatterList, (InOutTensors, varRef), (In, indice), (In, updates), (OptIn, mask), (Text, reduce),
+      (Int, axis)) {
   op.require(reduce && !std::strcmp(reduce, "update"), "reduce is {}, want update", reduce ? reduce : "null");
   const int d = updates->wrap_dim(axis);
   op.require(d > 0, "axis is {}, want a dimension of a list's element", axis);
@@ -189,7 +190,7 @@ SAMPLE(aclnnScatterNdUpdate, "indices=i64[1,1]:2..3 updates=f32[1,M]")
 CARD(aclnnScatterNdUpdate, on("varRef updates", kFloats | kBool | kI64 | kI8, kA2))
 ABOUT(aclnnScatterNdUpdate, Vector, "varRef[indices[..., 0], indices[..., 1], ...] = updates[...], in place",
       "原地执行 varRef[indices[..., 0], indices[..., 1], ...] = updates[...]")
-ACLNN(aclnnScatterNdUpdate, (Out, varRef), (In, indices), (In, updates)) {
+ACLNN(aclnnScatterNdUpdate, (InOut, varRef), (In, indices), (In, updates)) {
   require_index(op, "indices", *indices);
   op.require(indices->rank >= 1 && indices->dims[indices->rank - 1] <= varRef->rank,
              "indices is {}, want at most {} numbers a place", describe(*indices), varRef->rank);

@@ -54,8 +54,8 @@ ABOUT(aclnnTriu, Vector, "out = self with 0 below the given diagonal of the last
       "保留后两维的上三角，diagonal 以下置 0")
 ACLNN(aclnnTriu, (In, self), (Int, diagonal), (Out, out)) { plan_triangle(op, *self, diagonal, *out, false); }
 ABOUT(aclnnInplaceTril, Vector, "Writes 0 above the given diagonal of selfRef, in place", "原地保留 selfRef 的下三角")
-ACLNN(aclnnInplaceTril, (Out, selfRef), (Int, diagonal)) { plan_triangle(op, *selfRef, diagonal, *selfRef, true); }
+ACLNN(aclnnInplaceTril, (InOut, selfRef), (Int, diagonal)) { plan_triangle(op, *selfRef, diagonal, *selfRef, true); }
 ABOUT(aclnnInplaceTriu, Vector, "Writes 0 below the given diagonal of selfRef, in place", "原地保留 selfRef 的上三角")
-ACLNN(aclnnInplaceTriu, (Out, selfRef), (Int, diagonal)) { plan_triangle(op, *selfRef, diagonal, *selfRef, false); }
+ACLNN(aclnnInplaceTriu, (InOut, selfRef), (Int, diagonal)) { plan_triangle(op, *selfRef, diagonal, *selfRef, false); }
 
 }  // namespace updraft

@@ -251,7 +251,7 @@ ACLNN(aclnnRenorm, (In, self), (Scalar, p), (Int, dim), (Scalar, maxNorm), (Out,
 SAMPLE(aclnnInplaceRenorm, "dim=0 maxNorm=0.5")
 ABOUT(aclnnInplaceRenorm, Vector, "Scales slices of selfRef along dim to a p-norm of at most maxNorm, in place",
       "原地将 selfRef 沿 dim 的各切片缩放到 p 范数不大于 maxNorm")
-ACLNN(aclnnInplaceRenorm, (Out, selfRef), (Scalar, p), (Int, dim), (Scalar, maxNorm)) {
+ACLNN(aclnnInplaceRenorm, (InOut, selfRef), (Scalar, p), (Int, dim), (Scalar, maxNorm)) {
   plan_renorm(op, *selfRef, *p, dim, *maxNorm, *selfRef);
 }
 

@@ -39,7 +39,7 @@ ACLNN(aclnnTrace, (In, self), (Out, out)) {
 SAMPLE(aclnnLinalgCross, "self=f32[N,3] other=f32[N,3] out=f32[N,3]")
 ABOUT(aclnnLinalgCross, Vector, "out = cross product of vectors of three along dim", "沿 dim（长度为 3）的向量叉积")
 ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
-  op.require_broadcast(*self, *other, *out);
+  op.result_broadcast("out", *out, *self, *other, promote(self->dtype, other->dtype));
   const int d = out->wrap_dim(dim);
   op.require(out->rank > 0 && out->dims[d] == 3, "out is {}, want 3 elements in dimension {}", describe(*out), dim);
   if (out->empty()) return;

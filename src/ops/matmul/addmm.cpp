@@ -37,7 +37,7 @@ ACLNN(aclnnAddmmWeightNz, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (S
 }
 ABOUT(aclnnInplaceAddmm, Cube, "selfRef = beta * selfRef + alpha * (mat1 @ mat2), in place",
       "原地计算 selfRef = beta * selfRef + alpha * (mat1 @ mat2)")
-ACLNN(aclnnInplaceAddmm, (Out, selfRef), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha),
+ACLNN(aclnnInplaceAddmm, (InOut, selfRef), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
   plan_addmm(op, *selfRef, *mat1, *mat2, *beta, *alpha, *selfRef, 2);
@@ -134,7 +134,7 @@ ACLNN(aclnnAddr, (In, self), (In, vec1), (In, vec2), (Scalar, beta), (Scalar, al
 }
 ABOUT(aclnnInplaceAddr, Vector, "selfRef = beta * selfRef + alpha * outer product of vec1 and vec2, in place",
       "原地计算 selfRef = beta * selfRef + alpha * vec1 与 vec2 的外积")
-ACLNN(aclnnInplaceAddr, (Out, selfRef), (In, vec1), (In, vec2), (Scalar, beta), (Scalar, alpha)) {
+ACLNN(aclnnInplaceAddr, (InOut, selfRef), (In, vec1), (In, vec2), (Scalar, beta), (Scalar, alpha)) {
   plan_addr(op, *selfRef, *vec1, *vec2, *beta, *alpha, *selfRef);
 }
 

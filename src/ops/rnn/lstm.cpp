@@ -32,8 +32,8 @@ ABOUT(aclnnLSTM, Cube, "LSTM network of layers and directions over a sequence, p
       "多层、可双向的 LSTM 网络，支持变长（packed）序列")
 ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSizes), (Bool, hasBiases),
       (Int, numLayers), (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output),
-      (Out, hy), (Out, cy), (OptTensors, i), (OptTensors, j), (OptTensors, f), (OptTensors, o), (OptTensors, h),
-      (OptTensors, c), (OptTensors, tanhc)) {
+      (Out, hy), (Out, cy), (OptOutTensors, i), (OptOutTensors, j), (OptOutTensors, f), (OptOutTensors, o),
+      (OptOutTensors, h), (OptOutTensors, c), (OptOutTensors, tanhc)) {
   RnnNetwork net =
       network(op, *input, params, hx, batchSizes, hasBiases, numLayers, dropout, train, bidirectional, batchFirst);
   net.h_last = *hy;
@@ -47,7 +47,7 @@ ACLNN(aclnnLstmBackward, (In, input), (Tensors, hx), (Tensors, params), (OptIn, 
       (OptIn, gradCy), (Tensors, i), (Tensors, j), (Tensors, f), (Tensors, o), (Tensors, h), (Tensors, c),
       (Tensors, tanhc), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers), (Double, dropout), (Bool, train),
       (Bool, bidirectional), (Bool, batchFirst), (OptBools, outputMask), (Out, gradInput), (Out, gradH0), (Out, gradC0),
-      (Tensors, gradParams)) {
+      (OutTensors, gradParams)) {
   (void)outputMask;
   RnnNetwork net =
       network(op, *input, params, hx, batchSizes, hasBiases, numLayers, dropout, train, bidirectional, batchFirst);
