@@ -25,7 +25,8 @@ constexpr const char* kKindNames[] = {"a tensor",   "a list of tensors",
                                       "a bool",     "an integer",
                                       "an integer", "an integer",
                                       "an integer", "a number",
-                                      "a number",   "a data type"};
+                                      "a number",   "a data type",
+                                      "texts",      "lists of integers"};
 const char* name_of(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
 
 size_t distance(std::string_view a, std::string_view b) {
