@@ -52,11 +52,35 @@ FreeList& free_list() {
   static auto* list = new FreeList;
   return *list;
 }
+
+// A few of them stay with the thread that gave them back: small work runs in the thread that plans it.
+class OwnFree {
+ public:
+  ~OwnFree() {
+    FreeList& list = free_list();
+    std::lock_guard lock(list.mutex);
+    list.items.insert(list.items.end(), items_, items_ + count_);
+    count_ = kMost;  // what is given back later goes to the common list
+  }
+  aclOpExecutor* take() { return count_ && count_ < kMost ? items_[--count_] : nullptr; }
+  bool give(aclOpExecutor* executor) {
+    if (count_ + 1 >= kMost) return false;
+    items_[count_++] = executor;
+    return true;
+  }
+
+ private:
+  static constexpr int kMost = 9;
+  aclOpExecutor* items_[kMost];
+  int count_ = 0;
+};
+thread_local OwnFree t_free;
 }  // namespace
 
 char* workspace_of_running() { return t_workspace; }
 
 aclOpExecutor* take_executor() {
+  if (aclOpExecutor* own = t_free.take()) return own;
   FreeList& list = free_list();
   {
     std::lock_guard lock(list.mutex);
@@ -70,8 +94,10 @@ aclOpExecutor* take_executor() {
 }
 
 void recycle_executor(aclOpExecutor* executor) {
-  for (aclOpExecutor* step : executor->steps) recycle_executor(step);
-  executor->steps.clear();
+  if (!executor->steps.empty()) {
+    for (aclOpExecutor* step : executor->steps) recycle_executor(step);
+    executor->steps.clear();
+  }
   executor->temporaries.clear();
   executor->body.reset();
   executor->arguments.clear();
@@ -85,6 +111,7 @@ void recycle_executor(aclOpExecutor* executor) {
   executor->cost = {};
   executor->repeatable = false;
   executor->state = aclOpExecutor::State::Free;
+  if (t_free.give(executor)) return;
   FreeList& list = free_list();
   std::lock_guard lock(list.mutex);
   list.items.push_back(executor);

@@ -94,16 +94,13 @@ void check_live(const Parameter& p, const Value& v) {
 
 }  // namespace
 
-void check_present(const OpInfo& info, const Value* values) {
-  for (size_t i = 0; i < info.parameters.size(); ++i)
-    if (const Parameter& p = info.parameters[i]; is_handle(p.kind) && !p.optional && !values[i].pointer())
-      throw Error(code::kAclnnNullptr, "{} is null", p.name);
-}
-
 void check_handles(const OpInfo& info, const Value* values) {
-  check_present(info, values);
-  for (size_t i = 0; i < info.parameters.size(); ++i)
-    if (const Parameter& p = info.parameters[i]; is_handle(p.kind) && values[i].pointer()) check_live(p, values[i]);
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const Parameter& p = info.parameters[i];
+    if (!is_handle(p.kind)) continue;
+    if (values[i].pointer()) check_live(p, values[i]);
+    else if (!p.optional) throw Error(code::kAclnnNullptr, "{} is null", p.name);
+  }
 }
 
 namespace {
@@ -150,12 +147,12 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.cost = {0, 0, made.info->about ? made.info->about->unit : Unit::Other};
 }
 
-void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
+void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, bool handles) {
   made.info = &info;
   made.deterministic = deterministic();
   made.values.assign(values, values + info.parameters.size());
   Op op(info, &made, values);
-  op.check_arguments();
+  op.check_arguments(handles);
   if (!info.defaults) {
     info.plan(op, values);
     return;
@@ -165,7 +162,7 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
   try {
     Op graph_op(info, &made, kept->values());
     copy_host_tensors(made, *kept);
-    graph_op.check_arguments();
+    graph_op.check_arguments(false);
     info.plan(graph_op, kept->values());
     add_up_steps(made);
   } catch (const ValuesNeeded&) { defer(made, std::move(kept)); }
@@ -173,10 +170,10 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
 
 }  // namespace
 
-aclOpExecutor* make_plan(const OpInfo& info, const Value* values) {
+aclOpExecutor* make_plan(const OpInfo& info, const Value* values, bool handles) {
   aclOpExecutor* made = take_executor();
   try {
-    plan_into(*made, info, values);
+    plan_into(*made, info, values, handles);
     made->state = aclOpExecutor::State::Planned;
     return made;
   } catch (...) {
@@ -195,7 +192,7 @@ void run_deferred(const OpInfo& info, const Value* values) {
   made->deterministic = deterministic();
   Op op(info, made, values);
   op.running_ = true;
-  op.check_arguments();
+  op.check_arguments(false);
   info.plan(op, values);
   made->run();
 }
@@ -209,8 +206,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
       throw Error(code::kAclnnNullptr, "{} is null", workspace ? "executor" : "workspaceSize");
     *executor = nullptr;
     *workspace = 0;
-    check_handles(info, values);
-    *executor = make_plan(info, values);
+    *executor = make_plan(info, values, true);
     *workspace = (*executor)->scratch_bytes;
     if (tracing()) detail = describe_arguments(**executor);
   } catch (const Error& e) {
@@ -319,15 +315,21 @@ int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor
   }
 }
 
-void Op::check_arguments() {
-  for (size_t i = 0; i < info_.parameters.size(); ++i) {
-    const Parameter& p = info_.parameters[i];
+void Op::check_arguments(bool handles) {
+  const Value* v = values_;
+  for (const Parameter& p : info_.parameters) {
+    const Value& value = *v++;
+    if (!is_handle(p.kind)) continue;
+    if (!value.pointer()) {
+      if (p.optional) continue;
+      throw Error(code::kAclnnNullptr, "{} is null", p.name);
+    }
+    if (handles) check_live(p, value);
     if (p.kind == Kind::Tensor) {
-      if (const aclTensor* t = values_[i].tensor()) check_tensor(p, *t);
+      check_tensor(p, *value.tensor());
     } else if (p.kind == Kind::Tensors) {
-      if (const aclTensorList* list = values_[i].tensors())
-        for (const aclTensor* t : list->items)
-          if (t) check_tensor(p, *t);
+      for (const aclTensor* t : value.tensors()->items)
+        if (t) check_tensor(p, *t);
     }
   }
 }
@@ -350,10 +352,9 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
 }
 
 void Op::step(const OpInfo& info, const Value* values) {
-  check_present(info, values);
   if (inferring()) {
     Op op(info, nullptr, values);
-    op.check_arguments();
+    op.check_arguments(false);
     info.plan(op, values);
   } else {
     executor_->steps.push_back(make_plan(info, values));

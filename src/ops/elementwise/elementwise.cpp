@@ -141,7 +141,7 @@ void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Sou
   }
   // Scalars alone leave out's shape open.
   if (op.inferring() || !std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }))
-    op.result("out", out, dims, rank, natural_type(row, result_type(in)));
+    op.result("out", out, dims, rank, op.inferring() ? natural_type(row, result_type(in)) : DType::Undefined);
   if (out.empty()) return;
   if (plan_native(op, row, in, out, params)) return;
   switch (in.size()) {
