@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/config.h"
+#include "base/fork.h"
 #include "device/context.h"
 #include "device/device.h"
 #include "device/stream.h"
@@ -49,6 +50,7 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
   int code = 0;
   std::string detail;
   try {
+    check_not_forked();
     if (!workspace || !executor)
       throw Error(code::kAclnnNullptr, "{} is null", workspace ? "executor" : "workspaceSize");
     *executor = nullptr;
@@ -78,6 +80,7 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
 int launch_op(const OpInfo& info, void*, uint64_t, aclOpExecutor* executor, void* stream) noexcept {
   using State = aclOpExecutor::State;
   try {
+    check_not_forked();
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
     if (!find_executor(executor) || executor->info != &info || executor->state != State::Planned)
       throw Error(code::kAclnnParamInvalid, "{} is not an executor of {} (used twice, or of another operator)",
