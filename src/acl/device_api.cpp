@@ -262,10 +262,3 @@ ACL_API aclrtCtxGetSysParamOpt(int32_t option, int64_t* value) {
     *value = g_system[option];
   });
 }
-ACL_API aclrtSetOpExecuteTimeOut(uint32_t) { return 0; }
-ACL_API aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actual) {
-  if (actual) *actual = timeout;
-  return 0;
-}
-ACL_API aclrtSetOpExecuteTimeOutWithMs(uint32_t) { return 0; }
-ACL_API aclrtSetOpWaitTimeout(uint32_t) { return 0; }

@@ -1,7 +1,6 @@
 // Memory: allocation, copies, sets, attributes.
-#include <chrono>
 #include <cstring>
-#include <thread>
+#include <memory>
 #include <vector>
 
 #include "acl/api.h"
@@ -145,11 +144,11 @@ bool pageable(const void* p) { return !Device::owner(p) && !HostMemory::get().co
 void copy_async(void* to, size_t room, const void* from, size_t n, int32_t kind, Stream& stream) {
   check_copy(to, room, from, n, kind);
   if (n == 0) return;
-  auto* task = new CopyTask(host_address(to), host_address(from), n);
+  auto task = std::make_unique<CopyTask>(host_address(to), host_address(from), n);
   // The caller may free or change unpinned memory as soon as the call returns.
-  const bool wait = !stream.capture() && (pageable(to) || (pageable(from) && n > kStage));
+  const bool wait = !stream.capturing() && (pageable(to) || (pageable(from) && n > kStage));
   if (pageable(from) && !wait) task->stage();
-  stream.submit(task);
+  stream.submit(task.release());
   if (wait) stream.synchronize();
 }
 
@@ -348,60 +347,5 @@ ACL_API aclrtPointerGetAttributes(const void* p, void* attributes) {
       out.page = 4096;
     }
     std::memcpy(attributes, &out, sizeof out);
-  });
-}
-
-// --- values that streams write and wait for ------------------------------------------------------------------------
-namespace {
-class ValueTask final : public Task {
- public:
-  ValueTask(void* at, uint64_t value, uint32_t flag, bool wait)
-      : at_(static_cast<std::atomic<uint64_t>*>(at)), value_(value), flag_(flag), wait_(wait) {
-    kind = wait ? TaskKind::Host : TaskKind::Compute;
-  }
-  void run() override {
-    if (!wait_) {
-      at_->store(value_);
-      return;
-    }
-    auto met = [&] {
-      uint64_t now = at_->load();
-      switch (flag_) {
-        case 0: return static_cast<int64_t>(now - value_) >= 0;  // greater or equal, cyclic
-        case 1: return now == value_;
-        case 2: return (now & value_) != 0;
-        default: return ~(now | value_) != 0;
-      }
-    };
-    while (!met()) std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
-  void release() override { delete this; }
-  const char* name() const override { return wait_ ? "VALUE_WAIT" : "VALUE_WRITE"; }
-
- private:
-  std::atomic<uint64_t>* at_;
-  uint64_t value_;
-  uint32_t flag_;
-  bool wait_;
-};
-
-void check_value(const void* at) {
-  need(at, "devAddr");
-  if (reinterpret_cast<uintptr_t>(at) % 8) throw Error(code::kRtParamInvalid, "devAddr {} is not 8-byte aligned", at);
-  check_device_range(at, 8, "devAddr");
-}
-}  // namespace
-
-ACL_API aclrtValueWrite(void* at, uint64_t value, uint32_t, void* stream) {
-  return guard("aclrtValueWrite", [&] {
-    check_value(at);
-    stream_of(stream).submit(new ValueTask(host_address(at), value, 0, false));
-  });
-}
-ACL_API aclrtValueWait(void* at, uint64_t value, uint32_t flag, void* stream) {
-  return guard("aclrtValueWait", [&] {
-    check_value(at);
-    if (flag > 3) throw Error(code::kRtParamInvalid, "flag {} is unknown, want 0 to 3", flag);
-    stream_of(stream).submit(new ValueTask(host_address(at), value, flag, true));
   });
 }

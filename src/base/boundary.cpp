@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/config.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/wall_clock.h"
 
@@ -18,6 +19,7 @@ namespace {
 thread_local std::string t_error, t_taken;
 std::mutex g_mutex;
 std::string* g_error = new std::string;  // outlives static destruction
+[[maybe_unused]] const bool g_held = (hold_at_fork(g_mutex), true);
 
 const char* title_of(int code) {
   switch (code) {
@@ -77,10 +79,11 @@ void trace(const char* name, int code, double microseconds, const std::string& d
   std::fflush(file);
 }
 
-int guard(const char* name, FunctionRef<void()> body) noexcept {
+int guard(const char* name, FunctionRef<void()> body, Forked forked) noexcept {
   auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   int code = 0;
   try {
+    if (forked == Forked::Refused) check_not_forked();
     body();
   } catch (const Error& e) {
     code = e.code();
@@ -103,10 +106,9 @@ int guard(const char* name, FunctionRef<void()> body) noexcept {
 namespace {
 // Each missing name is said once in the log, and each call leaves the text for aclGetRecentErrMsg.
 void missing(const char* name, int code) {
-  static std::mutex mutex;
   static auto* said = new std::set<std::string>;
   {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(g_mutex);
     if (said->insert(name).second) UPDRAFT_LOG(kWarning, "ASCENDCL", "{} is not implemented by Updraft yet", name);
   }
   report_error(name, code,

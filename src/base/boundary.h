@@ -10,8 +10,11 @@
 
 namespace updraft {
 
+/// Whether a call is refused in a process that was forked from one that uses devices.
+enum class Forked : bool { Refused, Allowed };
+
 /// Runs `body`; returns 0, or the code of what it threw after remembering the text. Never throws.
-int guard(const char* name, FunctionRef<void()> body) noexcept;
+int guard(const char* name, FunctionRef<void()> body, Forked forked = Forked::Refused) noexcept;
 
 /// Remembers a failure of the calling thread (for functions that cannot return a code).
 void report_error(const char* name, int code, const std::string& text) noexcept;

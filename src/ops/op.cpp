@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/config.h"
+#include "base/fork.h"
 #include "device/context.h"
 #include "device/device.h"
 #include "device/memory.h"
@@ -202,6 +203,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
   int code = 0;
   std::string detail;
   try {
+    check_not_forked();
     if (!workspace || !executor)
       throw Error(code::kAclnnNullptr, "{} is null", workspace ? "executor" : "workspaceSize");
     *executor = nullptr;
@@ -287,6 +289,7 @@ void launch_readdressed(const aclOpExecutor& executor, void* workspace, uint64_t
 
 int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept {
   try {
+    check_not_forked();
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
     if (!find_executor(executor) || executor->info != &info || executor->state != aclOpExecutor::State::Planned)
       throw Error(code::kAclnnParamInvalid, "{} is not an executor of {} (used twice, or of another operator)",
