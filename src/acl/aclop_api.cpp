@@ -6,6 +6,7 @@
 
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
+#include "base/accepted.h"
 #include "ops/aclop.h"
 #include "ops/handles.h"
 #include "ops/reach.h"
@@ -129,6 +130,8 @@ ACL_API aclGetCompileopt(int32_t which, char* value, size_t length) {
     std::memcpy(value, text.c_str(), text.size() + 1);
   });
 }
+ACCEPTED(aclopSetCompileFlag, "operators are part of the library, and never compiled when they are called",
+         "算子已编译在库中，调用时从不在线编译")
 ACL_API aclopSetCompileFlag(int32_t) { return 0; }
 
 ACL_API aclopCompileAndExecute(const char* type, int inputs, const aclTensorDesc* const in[],

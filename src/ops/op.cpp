@@ -130,6 +130,11 @@ void check_handle(Pool& pool, const char* name, const Handle* handle, const char
   if (!pool.get(handle))
     throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", name, what);
 }
+template <class Pool>
+void check_element(Pool& pool, const char* name, const typename Pool::Ref& item, const char* what) {
+  if (!item.object) throw Error(code::kAclnnNullptr, "{} holds null, want {}", name, what);
+  if (!pool.get(item)) throw Error(code::kAclnnParamInvalid, "{} holds {} handle that was destroyed", name, what);
+}
 }  // namespace
 
 void Op::argument(const char* name, Scalar v) { check_handle(scalar_pool(), name, v.handle, "a scalar"); }
@@ -137,12 +142,15 @@ void Op::argument(const char* name, Ints v) { check_handle(int_array_pool(), nam
 void Op::argument(const char* name, Bools v) { check_handle(bool_array_pool(), name, v.handle, "a bool array"); }
 void Op::argument(const char* name, Scalars v) {
   check_handle(scalar_list_pool(), name, v.handle, "a scalar list");
-  for (const aclScalar* s : v.handle->items) check_handle(scalar_pool(), name, s, "a scalar");
+  for (const auto& s : v.handle->items) check_element(scalar_pool(), name, s, "a scalar");
 }
 void Op::argument(const char* name, Tensors v) {
   check_handle(tensor_list_pool(), name, v.handle, "a tensor list");
-  for (const aclTensor* t : v.handle->items)
-    if (t) tensor(name, t, true, false);
+  for (const auto& t : v.handle->items) {
+    if (!t.object) continue;
+    check_element(tensor_pool(), name, t, "a tensor");
+    tensor(name, t, true, false);
+  }
 }
 
 void Op::require_shape(const char* name, const TensorView& v, const int64_t* dims, int rank) const {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "device/device.h"
+#include "device/memory.h"
 #include "tensor/extent.h"
 
 namespace updraft {
@@ -12,7 +14,14 @@ void check_reach(const char* name, const TensorView& view, const void* storage, 
   if (view.empty()) return;
   if (!storage) throw Error(code::kAclnnNullptr, "{} is {} and its data is null", name, describe(view));
   Device* owner = Device::owner(storage);
-  if (!owner) return;  // memory of the host: the client's own
+  if (!owner) {  // memory of the host: the client's own
+    if (Config::get().card_rules() && !HostMemory::get().registered(storage))
+      throw Error(code::kAclnnParamInvalid,
+                  "{} is {} at {}, which is host memory: operators take device memory (aclrtMalloc and a copy, or "
+                  "aclrtHostRegister); on the card this fails",
+                  name, describe(view), storage);
+    return;
+  }
   const auto extent = extent_of(view);
   const auto first =
       reinterpret_cast<uintptr_t>(storage) + static_cast<uintptr_t>(offset * static_cast<int64_t>(size_of(view.dtype)));
