@@ -7,6 +7,7 @@
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
 #include "base/accepted.h"
+#include "device/host_layout.h"
 #include "ops/aclop.h"
 #include "ops/handles.h"
 #include "ops/reach.h"
@@ -90,7 +91,10 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
   AclopCall call;
   call.type = type;
   for (int i = 0; i < inputs; ++i) call.inputs.push_back(tensor_of(in[i], in_data[i]));
-  for (int i = 0; i < outputs; ++i) call.outputs.push_back(tensor_of(out[i], out_data[i]));
+  for (int i = 0; i < outputs; ++i) {
+    call.outputs.push_back(tensor_of(out[i], out_data[i]));
+    if (out_data[i]) note_device_write(live(out_data[i]).data, live(out_data[i]).size);
+  }
   if (attributes)
     for (const auto& [name, value] : live(attributes).values) {
       AclopAttribute& a = call.attributes[name];

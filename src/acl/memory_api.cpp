@@ -9,7 +9,9 @@
 #include "acl/copies.h"
 #include "acl/poll_slack.h"
 #include "base/accepted.h"
+#include "base/config.h"
 #include "device/capture.h"
+#include "device/host_layout.h"
 #include "device/memory.h"
 
 using namespace updraft;
@@ -39,6 +41,13 @@ void check_copy(const void* to, size_t room, const void* from, size_t n, int32_t
   check_copy_kind(to, from, kind);
   check_device_range(to, n, "dst");
   check_device_range(from, n, "src");
+}
+
+// For formats that only the device makes (device/host_layout.h).
+void note_copy(const void* to, const void* from, size_t n) {
+  if (!Config::get().card_rules() || !Device::owner(to)) return;
+  if (Device::owner(from)) note_device_copy(to, from, n);
+  else note_host_write(to, n);
 }
 
 // Bytes from the first to the last of `height` rows; throws when there are none that could be.
@@ -142,6 +151,7 @@ void submit_copy(std::unique_ptr<Copy> task, const void* to, const void* from, s
   if (pageable(from) && !wait) task->stage();
   stream.submit(task.release());
   if (wait) stream.synchronize();
+  note_copy(to, from, n);
 }
 
 void copy_async(void* to, size_t room, const void* from, size_t n, int32_t kind, Stream& stream) {
@@ -224,6 +234,7 @@ ACL_API aclrtMemcpy(void* to, size_t room, const void* from, size_t n, int32_t k
   return guard("aclrtMemcpy", [&] {
     check_copy(to, room, from, n, kind);
     if (n) copy_bytes(host_address(to), host_address(from), n);
+    note_copy(to, from, n);
   });
 }
 ACL_API aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t n, int32_t kind, void* stream) {
@@ -283,6 +294,7 @@ ACL_API aclrtMemset(void* to, size_t room, int32_t value, size_t n) {
     if (room < n) throw Error(code::kRtParamInvalid, "maxCount is {}, less than count {}", room, n);
     check_device_range(to, n, "devPtr");
     set_bytes(host_address(to), value, n);
+    note_device_write(to, n);
   });
 }
 ACL_API aclrtMemsetAsync(void* to, size_t room, int32_t value, size_t n, void* stream) {
@@ -291,6 +303,7 @@ ACL_API aclrtMemsetAsync(void* to, size_t room, int32_t value, size_t n, void* s
     if (room < n) throw Error(code::kRtParamInvalid, "maxCount is {}, less than count {}", room, n);
     check_device_range(to, n, "devPtr");
     stream_of(stream).submit(new SetTask(host_address(to), value, n));
+    note_device_write(to, n);
   });
 }
 

@@ -28,6 +28,12 @@ class Intervals {
     }
   }
 
+  /// True when some byte of [begin, end) is in the set.
+  bool meets(size_t begin, size_t end) const {
+    const auto next = ranges_.lower_bound(end);
+    return begin < end && next != ranges_.begin() && std::prev(next)->second > begin;
+  }
+
   void remove(size_t begin, size_t end) {
     if (begin >= end) return;
     auto it = ranges_.upper_bound(begin);

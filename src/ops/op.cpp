@@ -7,6 +7,7 @@
 #include "device/context.h"
 #include "device/device.h"
 #include "device/stream.h"
+#include "ops/format.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
 
@@ -117,6 +118,7 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
   if (std::string why = refusal_of(handle->view.dtype); !why.empty())
     throw Error(code::kAclnnParamInvalid, "{} {}", name, why);
   check_reach(name, handle->view, handle->storage, handle->offset);
+  check_format(info_, name, *handle, output);
   const int64_t elements = handle->view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(handle->view.dtype));
