@@ -22,6 +22,11 @@ void report_error(const char* name, int code, const std::string& text) noexcept;
 /// The text of the thread's latest failure (or, when it has none, of the process'), in CANN's layout; "" when there
 /// is none. Reading clears it; the pointer lives until the thread's next call.
 const char* take_error_text() noexcept;
+/// True: take_error_text() gives the thread's own failures only (aclInit's err_msg_mode 1).
+void error_text_of_thread_only(bool on) noexcept;
+
+/// The code of the thread's latest runtime call (aclrt…) that failed, 0 when none has; `clear` forgets it.
+int last_runtime_error(bool clear) noexcept;
 
 /// Adds a line to UPDRAFT_TRACE when it is set.
 bool tracing();

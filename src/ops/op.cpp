@@ -15,6 +15,7 @@
 #include "device/soc.h"
 #include "device/stream.h"
 #include "kernels/pipeline.h"
+#include "ops/format.h"
 #include "ops/kept_arguments.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
@@ -70,20 +71,26 @@ void check_handle(Pool& pool, const Parameter& p, const void* handle, const char
     throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", p.name, what);
 }
 
+/// An element of a list, which must be the object that was there when the list was made.
+template <class Pool>
+void check_element(Pool& pool, const Parameter& p, const typename Pool::Ref& item, const char* what) {
+  if (!pool.get(item)) throw Error(code::kAclnnParamInvalid, "{} holds {} handle that was destroyed", p.name, what);
+}
+
 void check_live(const Parameter& p, const Value& v) {
   switch (p.kind) {
     case Kind::Tensor: return check_handle(tensor_pool(), p, v.pointer(), "a tensor");
     case Kind::Tensors:
       check_handle(tensor_list_pool(), p, v.pointer(), "a tensor list");
-      for (const aclTensor* t : v.tensors()->items)
-        if (t) check_handle(tensor_pool(), p, t, "a tensor");
+      for (const auto& t : v.tensors()->items)
+        if (t.object) check_element(tensor_pool(), p, t, "a tensor");
       return;
     case Kind::Scalar: return check_handle(scalar_pool(), p, v.pointer(), "a scalar");
     case Kind::Scalars:
       check_handle(scalar_list_pool(), p, v.pointer(), "a scalar list");
-      for (const aclScalar* s : v.scalars()->items) {
-        if (!s) throw Error(code::kAclnnNullptr, "{} is null", p.name);
-        check_handle(scalar_pool(), p, s, "a scalar");
+      for (const auto& s : v.scalars()->items) {
+        if (!s.object) throw Error(code::kAclnnNullptr, "{} holds null, want a scalar", p.name);
+        check_element(scalar_pool(), p, s, "a scalar");
       }
       return;
     case Kind::Ints: return check_handle(int_array_pool(), p, v.pointer(), "an int array");
@@ -193,6 +200,7 @@ void run_deferred(const OpInfo& info, const Value* values) {
   made->deterministic = deterministic();
   Op op(info, made, values);
   op.running_ = true;
+  const OwnScratch own;  // copies of what the host gave
   op.check_arguments(false);
   info.plan(op, values);
   made->run();
@@ -347,7 +355,8 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
     throw Error(code::kAclnnParamInvalid, "{} {}", p.name, why);
   if (inferring()) return;
   if (!tensor.storage && !view.empty()) executor_->unaddressed = p.name;  // clients that plan ahead give memory later
-  else check_reach(p.name, view, tensor.storage, tensor.offset);
+  else if (!tensor.on_host) check_reach(p.name, view, tensor.storage, tensor.offset);
+  check_format(info_, p.name, tensor, p.written());
   const int64_t elements = view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(view.dtype));
@@ -360,6 +369,7 @@ void Op::step(const OpInfo& info, const Value* values) {
     op.check_arguments(false);
     info.plan(op, values);
   } else {
+    const OwnScratch own;  // memory between steps is the library's
     executor_->steps.push_back(make_plan(info, values));
   }
 }

@@ -218,13 +218,13 @@ void plan_adaptive(Op& op, int spatial, const TensorView& self, const TensorView
 ABOUT(aclnnAdaptiveMaxPool2d, Vector, "Maximum over windows that divide the last two dimensions into outputSize",
       "将最后两维自适应最大池化到 outputSize，附带索引")
 ACLNN(aclnnAdaptiveMaxPool2d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
-  (void)outputSize;
+  require_output_size(op, outputSize, *out, 2);
   plan_adaptive(op, 2, *self, *out, *indices);
 }
 ABOUT(aclnnAdaptiveMaxPool3d, Vector, "Maximum over windows that divide the last three dimensions into outputSize",
       "将最后三维自适应最大池化到 outputSize，附带索引")
 ACLNN(aclnnAdaptiveMaxPool3d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
-  (void)outputSize;
+  require_output_size(op, outputSize, *out, 3);
   plan_adaptive(op, 3, *self, *out, *indices);
 }
 ABOUT(aclnnAdaptiveMaxPool2dBackward, Vector, "Gradient of aclnnAdaptiveMaxPool2d: gradOutput added at the indices",

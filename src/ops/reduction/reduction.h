@@ -11,6 +11,8 @@ DimMask reduction_mask(const TensorView& self, int64_t dim);
 DimMask all_dims(const TensorView& self);
 /// Elements behind one result.
 int64_t reduced_count(const TensorView& self, DimMask mask);
+/// Refuses what has no largest element: complex numbers, and UINT64, which is computed as INT64.
+void require_order(const Op& op, const TensorView& self);
 /// `out` with self's rank and 1 where reduced; refuses other shapes.
 TensorView reduction_output(const Op& op, const char* name, const TensorView& self, DimMask mask, bool keepdim,
                             const TensorView& out);
