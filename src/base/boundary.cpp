@@ -1,14 +1,11 @@
 #include "base/boundary.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
 #include <mutex>
 #include <set>
 
-#include "base/config.h"
+#include "base/api_call.h"
 #include "base/log.h"
 #include "base/wall_clock.h"
 
@@ -63,22 +60,8 @@ const char* take_error_text() noexcept {
   } catch (...) { return ""; }
 }
 
-bool tracing() {
-  static const bool on = !Config::get().trace.empty();
-  return on;
-}
-
-void trace(const char* name, int code, double microseconds, const std::string& detail) {
-  static std::FILE* file = std::fopen(Config::get().trace.c_str(), "a");
-  if (!file) return;
-  std::lock_guard lock(g_mutex);
-  std::fprintf(file, "%d\t%ld\t%s\t%d\t%.1f\t%s\n", getpid(), syscall(SYS_gettid), name, code, microseconds,
-               detail.c_str());
-  std::fflush(file);
-}
-
 int guard(const char* name, FunctionRef<void()> body) noexcept {
-  auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  ApiScope call(name);
   int code = 0;
   try {
     body();
@@ -95,14 +78,16 @@ int guard(const char* name, FunctionRef<void()> body) noexcept {
     code = code::kAclInternal;
     report_error(name, code, "unknown exception");
   }
-  if (tracing())
-    trace(name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(), "");
+  call.code(code);
   return code;
 }
 
 namespace {
 // Each missing name is said once in the log, and each call leaves the text for aclGetRecentErrMsg.
 void missing(const char* name, int code) {
+  ApiScope call(name);
+  call.code(code);
+  call.not_implemented();
   static std::mutex mutex;
   static auto* said = new std::set<std::string>;
   {
@@ -111,7 +96,6 @@ void missing(const char* name, int code) {
   }
   report_error(name, code,
                fmt::format("{} is not implemented by Updraft yet (docs/reference/support.md lists what is)", name));
-  if (tracing()) trace(name, code, 0, "not implemented");
 }
 }  // namespace
 

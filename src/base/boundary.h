@@ -1,4 +1,4 @@
-// The border to C: one guard turns exceptions into codes, keeps the text for aclGetRecentErrMsg and traces.
+// The border to C: one guard turns exceptions into codes, keeps the text for aclGetRecentErrMsg and tells observers.
 #pragma once
 #include <new>
 #include <string>
@@ -19,10 +19,6 @@ void report_error(const char* name, int code, const std::string& text) noexcept;
 /// The text of the thread's latest failure (or, when it has none, of the process'), in CANN's layout; "" when there
 /// is none. Reading clears it; the pointer lives until the thread's next call.
 const char* take_error_text() noexcept;
-
-/// Adds a line to UPDRAFT_TRACE when it is set.
-bool tracing();
-void trace(const char* name, int code, double microseconds, const std::string& detail);
 
 }  // namespace updraft
 

@@ -19,6 +19,7 @@ class LaunchTask final : public Task {
   void run() override { graph_->run(begin_, end_); }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }
+  uint32_t model() const override { return graph_->id(); }
 
  private:
   std::shared_ptr<CapturedGraph> graph_;
@@ -36,6 +37,7 @@ void CapturedGraph::begin(Stream& stream) {
   origin_ = &stream;
   streams_.push_back(&stream);
   capturing_ = true;
+  keep_arguments_.emplace();
   stream.set_capture(this);
 }
 
@@ -54,6 +56,7 @@ void CapturedGraph::end(Stream& stream) {
   for (Stream* s : streams_) s->set_capture(nullptr);
   streams_.clear();
   capturing_ = false;
+  keep_arguments_.reset();
   if (invalid_)
     throw Error(code::kRtParamInvalid,
                 "the capture was invalidated: something in it synchronised or is not permitted in a capture");
@@ -68,6 +71,7 @@ void CapturedGraph::leave(Stream& stream) {
   for (Stream* s : streams_) s->set_capture(nullptr);
   streams_.clear();
   capturing_ = false;
+  keep_arguments_.reset();
 }
 
 void CapturedGraph::add(Task* task) {
@@ -96,7 +100,10 @@ void CapturedGraph::launch(const std::shared_ptr<CapturedGraph>& graph, Stream& 
     Task* task = graph->tasks_[i];
     if (!task->replayed_by_stream()) continue;
     if (i > begin) stream.submit(new LaunchTask(graph, begin, i));
-    task->replay(stream);
+    {
+      const ReplayScope scope(graph->id_, i);
+      task->replay(stream);
+    }
     begin = i + 1;
   }
   if (begin < size || size == 0) stream.submit(new LaunchTask(graph, begin, size));
@@ -106,7 +113,9 @@ void CapturedGraph::run(size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     Task* task = tasks_[i];
     try {
-      task->run();
+      if (watched()) [[unlikely]]
+        run_observed_in_graph(id_, static_cast<int32_t>(i), *task, [&] { task->run(); });
+      else task->run();
     } catch (const Error& e) { throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text()); }
   }
 }

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "device/observer.h"
 
 namespace updraft {
 
@@ -49,6 +52,7 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   std::vector<Task*> tasks_;
   std::atomic<bool> invalid_{false};
   std::atomic<bool> capturing_{false};
+  std::optional<KeepArguments> keep_arguments_;  ///< while it is captured: observers of a replay may come later
 };
 
 }  // namespace updraft

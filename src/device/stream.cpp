@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "device/capture.h"
 #include "device/device.h"
+#include "device/observer.h"
 
 namespace updraft {
 namespace {
@@ -29,6 +30,8 @@ void Stream::submit(Task* task) {
   }
   std::unique_lock lock(mutex_);
   task->next = nullptr;
+  if (watched()) [[unlikely]]
+    observe_submission(*this, *task);
   ++submitted_;
   if (tail_) {
     tail_->next = task;
@@ -59,6 +62,8 @@ void Stream::advance(std::unique_lock<std::mutex>& lock) {
     }
     Task* task = head_;
     lock.unlock();
+    if (watched()) [[unlikely]]
+      observe_begin(*this, *task);
     Control state = task->control(*this);
     if (state == Control::Parked) return;
     lock.lock();
@@ -70,6 +75,11 @@ void Stream::advance(std::unique_lock<std::mutex>& lock) {
 
 void Stream::pop(std::unique_lock<std::mutex>& lock) {
   Task* task = head_;
+  if (task->record) [[unlikely]] {  // observers see its end before those who wait for the stream
+    lock.unlock();
+    observe_departure(*this, *task);
+    lock.lock();
+  }
   head_ = task->next;
   if (!head_) tail_ = nullptr;
   ++completed_;
@@ -169,6 +179,8 @@ void Stream::abort() {
   while (rest) {
     Task* task = rest;
     rest = task->next;
+    if (task->record) [[unlikely]]
+      observe_drop(*task);
     task->release();
   }
 }
