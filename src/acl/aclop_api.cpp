@@ -6,6 +6,7 @@
 
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
+#include "base/watch.h"
 #include "ops/aclop.h"
 #include "ops/handles.h"
 #include "ops/reach.h"
@@ -47,6 +48,7 @@ AclopTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_han
   t.on_host = desc->placement != 0;
   t.name = desc->name;
   t.constant = desc->constant;
+  t.format = desc->format;
   return t;
 }
 
@@ -56,6 +58,22 @@ bool internal_format(const aclTensorDesc* handle) {
   constexpr int32_t kBase[] = {-1, 0, 1, 2, 27, 30, 47};
   return handle && std::ranges::count(kBase, live(handle).storage_format) == 0;
 }
+
+/// The value of an attribute as observers see it.
+struct ForObservers {
+  Argument::Value operator()(int32_t type) const { return static_cast<DType>(type); }
+  Argument::Value operator()(float v) const { return static_cast<double>(v); }
+  Argument::Value operator()(const std::vector<uint8_t>& list) const {
+    return std::vector<bool>(list.begin(), list.end());
+  }
+  Argument::Value operator()(const std::vector<float>& list) const {
+    return std::vector<double>(list.begin(), list.end());
+  }
+  template <class T>
+  Argument::Value operator()(const T& v) const {
+    return v;
+  }
+};
 
 [[noreturn]] void refuse_unknown(const char* type, int inputs, const aclTensorDesc* const* in, int outputs,
                                  const aclTensorDesc* const* out) {
@@ -100,6 +118,7 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
       if (auto* v = std::get_if<std::string>(&value)) a.text = *v;
       if (auto* v = std::get_if<std::vector<int64_t>>(&value)) a.integers = *v;
       if (auto* v = std::get_if<std::vector<float>>(&value)) a.reals = *v;
+      if (observing_arguments()) a.given = std::visit(ForObservers{}, value);
     }
   launch_aclop(*info, std::move(call), stream_of(stream));
 }

@@ -63,7 +63,7 @@ aclOpExecutor* take_executor() {
 
 void recycle_executor(aclOpExecutor* executor) {
   executor->body.reset();
-  executor->arguments.clear();
+  executor->observed.clear();
   executor->info = nullptr;
   executor->work = 0;
   executor->cost = {};
@@ -86,6 +86,10 @@ using namespace updraft;
 void aclOpExecutor::release() { recycle_executor(this); }
 
 const char* aclOpExecutor::name() const { return info ? info->name : "(operator)"; }
+
+void aclOpExecutor::arguments(ArgumentList& list) const {
+  if (!observed.empty()) list.refer_to(observed);
+}
 
 namespace {
 // NaN and what does not fit give the smallest number, as the CPU's conversion does.

@@ -7,6 +7,7 @@
 #include "base/handle_pool.h"
 #include "base/inline_function.h"
 #include "base/parallel.h"
+#include "device/argument.h"
 #include "device/task.h"
 #include "tensor/view.h"
 
@@ -54,12 +55,6 @@ struct OpInfo;
 /// they do.
 std::string refusal_of(DType t);
 
-/// An argument as observers, traces and messages see it.
-struct ArgumentView {
-  const char* name;
-  bool output;
-  TensorView view;
-};
 }  // namespace updraft
 
 /// The second phase of an operator: a task that owns all it needs.
@@ -67,7 +62,7 @@ struct aclOpExecutor final : updraft::Task {
   enum class State : uint8_t { Free, Planned, Launched };
   const updraft::OpInfo* info = nullptr;
   updraft::InlineFunction<3072> body;
-  std::vector<updraft::ArgumentView> arguments;  ///< filled while somebody watches
+  std::vector<updraft::Argument> observed;  ///< its arguments, when they were observed while it was planned
   std::atomic<State> state{State::Free};
   bool repeatable = false;
   bool deterministic = false;  ///< as it was when the operator was planned
@@ -79,6 +74,7 @@ struct aclOpExecutor final : updraft::Task {
   }
   void release() override;
   const char* name() const override;
+  void arguments(updraft::ArgumentList& list) const override;
 };
 
 namespace updraft {

@@ -1,7 +1,7 @@
 #include "ops/op.h"
 
 #include <algorithm>
-#include <chrono>
+#include <string_view>
 
 #include "base/config.h"
 #include "device/context.h"
@@ -34,20 +34,10 @@ const TensorView& view_of(const aclTensorList& list, size_t i) {
 
 void fail_kernel(const std::string& text) { throw Error(code::kRtAicoreException, text); }
 
-namespace {
-std::string describe_arguments(const aclOpExecutor& executor) {
-  std::string text;
-  for (const ArgumentView& a : executor.arguments)
-    text += fmt::format("{}{}={} ", a.output ? "->" : "", a.name, describe(a.view));
-  return text;
-}
-}  // namespace
-
 int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, FunctionRef<void(Op&)> plan) noexcept {
-  auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  ApiScope call(info.name, ApiCall::Phase::Plan);
   aclOpExecutor* made = nullptr;
   int code = 0;
-  std::string detail;
   try {
     if (!workspace || !executor)
       throw Error(code::kAclnnNullptr, "{} is null", workspace ? "executor" : "workspaceSize");
@@ -60,7 +50,7 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
     plan(op);
     made->state = aclOpExecutor::State::Planned;
     *executor = made;
-    if (tracing()) detail = describe_arguments(*made);
+    call.arguments(made->observed.data(), made->observed.size());
   } catch (const Error& e) {
     code = e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
@@ -69,14 +59,13 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.what()));
   }
   if (code && made) recycle_executor(made);
-  if (tracing())
-    trace(info.name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(),
-          detail);
+  call.code(code);
   return code;
 }
 
 int launch_op(const OpInfo& info, void*, uint64_t, aclOpExecutor* executor, void* stream) noexcept {
   using State = aclOpExecutor::State;
+  ApiScope call(info.name, ApiCall::Phase::Launch);
   try {
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
     if (!find_executor(executor) || executor->info != &info || executor->state != State::Planned)
@@ -95,20 +84,35 @@ int launch_op(const OpInfo& info, void*, uint64_t, aclOpExecutor* executor, void
     target.submit(executor);
     return 0;
   } catch (const Error& e) {
-    int code = e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
+    const int code =
+        e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
+    call.code(code);
     return code;
   } catch (const std::exception& e) {
     report_error(info.name, code::kAclnnInner, fmt::format("{}: {}", info.name, e.what()));
+    call.code(code::kAclnnInner);
     return code::kAclnnInner;
   }
 }
 
-void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool output) {
-  if (!handle) {
-    if (optional) return;
-    throw Error(code::kAclnnNullptr, "{} is null", name);
-  }
+Direction Op::direction_of(const char* name) const {
+  // "(In, self), (InOut, state), (Out, out)"
+  const std::string_view signature = info_.signature, wanted = name;
+  size_t at = signature.find(fmt::format(", {})", name));
+  const size_t open = signature.rfind('(', at);
+  const std::string_view type = signature.substr(open + 1, at - open - 1);
+  if (wanted.ends_with("Ref") || type.find("InOut") != type.npos) return Direction::InOut;
+  return type.find("Out") == type.npos ? Direction::In : Direction::Out;
+}
+
+void Op::tensor(const char* name, const aclTensor* handle, bool optional) {
+  if (handle) check_tensor(name, handle);
+  else if (!optional) throw Error(code::kAclnnNullptr, "{} is null", name);
+  if (observing_arguments()) observe_argument(executor_.observed, name, direction_of(name), handle);
+}
+
+void Op::check_tensor(const char* name, const aclTensor* handle) {
   if (!tensor_pool().get(handle))
     throw Error(code::kAclnnParamInvalid, "{} is not a tensor handle (destroyed, or never created)", name);
   if (Config::get().card_fidelity)
@@ -120,7 +124,6 @@ void Op::tensor(const char* name, const aclTensor* handle, bool optional, bool o
   const int64_t elements = handle->view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(handle->view.dtype));
-  if (tracing()) executor_.arguments.push_back({name, output, handle->view});
 }
 
 namespace {
@@ -132,17 +135,28 @@ void check_handle(Pool& pool, const char* name, const Handle* handle, const char
 }
 }  // namespace
 
-void Op::argument(const char* name, Scalar v) { check_handle(scalar_pool(), name, v.handle, "a scalar"); }
-void Op::argument(const char* name, Ints v) { check_handle(int_array_pool(), name, v.handle, "an int array"); }
-void Op::argument(const char* name, Bools v) { check_handle(bool_array_pool(), name, v.handle, "a bool array"); }
+void Op::argument(const char* name, Scalar v) {
+  check_handle(scalar_pool(), name, v.handle, "a scalar");
+  if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+}
+void Op::argument(const char* name, Ints v) {
+  check_handle(int_array_pool(), name, v.handle, "an int array");
+  if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+}
+void Op::argument(const char* name, Bools v) {
+  check_handle(bool_array_pool(), name, v.handle, "a bool array");
+  if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+}
 void Op::argument(const char* name, Scalars v) {
   check_handle(scalar_list_pool(), name, v.handle, "a scalar list");
   for (const aclScalar* s : v.handle->items) check_handle(scalar_pool(), name, s, "a scalar");
+  if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
 }
 void Op::argument(const char* name, Tensors v) {
   check_handle(tensor_list_pool(), name, v.handle, "a tensor list");
   for (const aclTensor* t : v.handle->items)
-    if (t) tensor(name, t, true, false);
+    if (t) check_tensor(name, t);
+  if (observing_arguments()) observe_argument(executor_.observed, name, direction_of(name), v.handle);
 }
 
 void Op::require_shape(const char* name, const TensorView& v, const int64_t* dims, int rank) const {

@@ -18,11 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "base/api_call.h"
 #include "base/boundary.h"
 #include "base/error.h"
 #include "ops/about.h"
 #include "ops/card.h"
 #include "ops/handles.h"
+#include "ops/observed_arguments.h"
 
 namespace updraft {
 
@@ -181,33 +183,49 @@ class Op {
   void require_broadcast(const TensorView& a, const TensorView& b, const TensorView& out) const;
 
   // Called by ACLNN for each argument.
-  void argument(const char* name, In v) { tensor(name, v.handle, false, false); }
-  void argument(const char* name, OptIn v) { tensor(name, v.handle, true, false); }
-  void argument(const char* name, Out v) { tensor(name, v.handle, false, true); }
-  void argument(const char* name, OptOut v) { tensor(name, v.handle, true, true); }
+  void argument(const char* name, In v) { tensor(name, v.handle, false); }
+  void argument(const char* name, OptIn v) { tensor(name, v.handle, true); }
+  void argument(const char* name, Out v) { tensor(name, v.handle, false); }
+  void argument(const char* name, OptOut v) { tensor(name, v.handle, true); }
   void argument(const char* name, Scalar v);
   void argument(const char* name, OptScalar v) {
     if (v.handle) argument(name, Scalar{v.handle});
+    else if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
   }
   void argument(const char* name, Ints v);
   void argument(const char* name, OptInts v) {
     if (v.handle) argument(name, Ints{v.handle});
+    else if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
   }
   void argument(const char* name, Bools v);
   void argument(const char* name, OptBools v) {
     if (v.handle) argument(name, Bools{v.handle});
+    else if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
   }
   void argument(const char* name, Tensors v);
   void argument(const char* name, OptTensors v) {
     if (v.handle) argument(name, Tensors{v.handle});
+    else if (observing_arguments()) observe_argument(executor_.observed, name, direction_of(name), v.handle);
   }
   void argument(const char* name, Scalars v);
   template <class T>
-    requires std::is_arithmetic_v<T> || std::is_pointer_v<T> || std::is_same_v<T, Type>
-  void argument(const char*, T) {}
+    requires std::is_arithmetic_v<T> || std::is_same_v<T, Text> || std::is_same_v<T, Type>
+  void argument(const char* name, T v) {
+    if (!observing_arguments()) [[likely]]
+      return;
+    Observed& to = executor_.observed;
+    if constexpr (std::is_floating_point_v<T>) observe_argument(to, name, static_cast<double>(v));
+    else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+      observe_argument(to, name, static_cast<int64_t>(v));
+    else if constexpr (std::is_same_v<T, Type>) observe_argument(to, name, static_cast<DType>(v));
+    else observe_argument(to, name, v);
+  }
 
  private:
-  void tensor(const char* name, const aclTensor* handle, bool optional, bool output);
+  void tensor(const char* name, const aclTensor* handle, bool optional);
+  void check_tensor(const char* name, const aclTensor* handle);
+  /// As the signature has it; a name that ends in Ref is read and written.
+  Direction direction_of(const char* name) const;
 
   const OpInfo& info_;
   aclOpExecutor& executor_;
