@@ -124,7 +124,7 @@ void recycle_executor(aclOpExecutor* executor) {
   }
   executor->temporaries.clear();
   executor->body.reset();
-  executor->arguments.clear();
+  executor->observed.clear();
   executor->values.clear();
   executor->scratch_bytes = 0;
   executor->workspace = nullptr;
@@ -165,6 +165,10 @@ void aclOpExecutor::run() {
 void aclOpExecutor::release() { recycle_executor(this); }
 
 const char* aclOpExecutor::name() const { return info ? info->name : "(operator)"; }
+
+void aclOpExecutor::arguments(ArgumentList& list) const {
+  if (!observed.empty()) list.refer_to(observed);
+}
 
 namespace {
 // NaN and what does not fit give the smallest number, as the CPU's conversion does.

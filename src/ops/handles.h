@@ -9,6 +9,7 @@
 #include "base/handle_pool.h"
 #include "base/inline_function.h"
 #include "base/parallel.h"
+#include "device/argument.h"
 #include "device/task.h"
 #include "ops/parameter.h"
 #include "tensor/view.h"
@@ -59,12 +60,6 @@ class KeptArguments;
 /// they do.
 std::string refusal_of(DType t);
 
-/// An argument as observers, traces and messages see it.
-struct ArgumentView {
-  const char* name;
-  bool output;
-  TensorView view;
-};
 }  // namespace updraft
 
 /// The second phase of an operator: a task that owns all it needs.
@@ -79,7 +74,7 @@ struct aclOpExecutor final : updraft::Task {
   void* workspace = nullptr;                     ///< the client's, of at least that size; null: the engine's own memory
   const char* unaddressed = nullptr;             ///< a tensor with elements that has no memory yet
   std::unique_ptr<updraft::KeptArguments> kept;  ///< copies of the values, where it may be launched many times
-  std::vector<updraft::ArgumentView> arguments;  ///< filled while somebody watches
+  std::vector<updraft::Argument> observed;       ///< its arguments, when they were observed while it was planned
   std::atomic<State> state{State::Free};
   bool repeatable = false;
   bool deterministic = false;  ///< as it was when the operator was planned
@@ -89,6 +84,7 @@ struct aclOpExecutor final : updraft::Task {
   void run() override;
   void release() override;
   const char* name() const override;
+  void arguments(updraft::ArgumentList& list) const override;
 };
 
 namespace updraft {

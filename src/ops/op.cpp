@@ -1,12 +1,12 @@
 #include "ops/op.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
 
+#include "base/api_call.h"
 #include "base/config.h"
 #include "base/fork.h"
 #include "device/context.h"
@@ -17,6 +17,7 @@
 #include "kernels/pipeline.h"
 #include "ops/format.h"
 #include "ops/kept_arguments.h"
+#include "ops/observed_arguments.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
 
@@ -53,15 +54,6 @@ const TensorView& view_of(const aclTensorList& list, size_t i) {
 }
 
 void fail_kernel(const std::string& text) { throw Error(code::kRtAicoreException, text); }
-
-namespace {
-std::string describe_arguments(const aclOpExecutor& executor) {
-  std::string text;
-  for (const ArgumentView& a : executor.arguments)
-    text += fmt::format("{}{}={} ", a.output ? "->" : "", a.name, describe(a.view));
-  return text;
-}
-}  // namespace
 
 namespace {
 
@@ -161,6 +153,7 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, boo
   made.values.assign(values, values + info.parameters.size());
   Op op(info, &made, values);
   op.check_arguments(handles);
+  if (observing_arguments()) observe_arguments(made.observed, info, values);
   if (!info.defaults) {
     info.plan(op, values);
     return;
@@ -207,9 +200,8 @@ void run_deferred(const OpInfo& info, const Value* values) {
 }
 
 int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept {
-  auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  ApiScope call(info.name, ApiCall::Phase::Plan);
   int code = 0;
-  std::string detail;
   try {
     check_not_forked();
     if (!workspace || !executor)
@@ -218,7 +210,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     *workspace = 0;
     *executor = make_plan(info, values, true);
     *workspace = (*executor)->scratch_bytes;
-    if (tracing()) detail = describe_arguments(**executor);
+    call.arguments((*executor)->observed.data(), (*executor)->observed.size());
   } catch (const Error& e) {
     code = e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
@@ -226,9 +218,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     code = code::kAclnnInner;
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.what()));
   }
-  if (tracing())
-    trace(info.name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(),
-          detail);
+  call.code(code);
   return code;
 }
 
@@ -268,6 +258,7 @@ void start(aclOpExecutor& task, Stream& stream) {
 }  // namespace
 
 void launch_plan(aclOpExecutor& plan, Stream& stream) {
+  ApiScope call(info.name, ApiCall::Phase::Launch);
   try {
     require_addressed(plan);
   } catch (...) {
@@ -317,11 +308,14 @@ int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor
     start(*executor, target);
     return 0;
   } catch (const Error& e) {
-    int code = e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
+    const int code =
+        e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
+    call.code(code);
     return code;
   } catch (const std::exception& e) {
     report_error(info.name, code::kAclnnInner, fmt::format("{}: {}", info.name, e.what()));
+    call.code(code::kAclnnInner);
     return code::kAclnnInner;
   }
 }
@@ -360,7 +354,6 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
   const int64_t elements = view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(view.dtype));
-  if (tracing()) executor_->arguments.push_back({p.name, p.written(), view});
 }
 
 void Op::step(const OpInfo& info, const Value* values) {
