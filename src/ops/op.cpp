@@ -228,7 +228,7 @@ namespace {
 void* workspace_for(const aclOpExecutor& executor, void* workspace, uint64_t bytes, const Stream& stream) {
   const size_t want = executor.scratch_bytes;
   // A captured graph runs again when the client's memory has another use.
-  if (want == 0 || (!workspace && bytes == 0) || stream.capture()) return nullptr;
+  if (want == 0 || (!workspace && bytes == 0) || stream.capturing()) return nullptr;
   const auto* begin = static_cast<const char*>(workspace);
   if (!workspace || bytes < want)
     throw Error(code::kAclnnParamInvalid,
@@ -258,7 +258,6 @@ void start(aclOpExecutor& task, Stream& stream) {
 }  // namespace
 
 void launch_plan(aclOpExecutor& plan, Stream& stream) {
-  ApiScope call(info.name, ApiCall::Phase::Launch);
   try {
     require_addressed(plan);
   } catch (...) {
@@ -287,6 +286,7 @@ void launch_readdressed(const aclOpExecutor& executor, void* workspace, uint64_t
 }  // namespace
 
 int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept {
+  ApiScope call(info.name, ApiCall::Phase::Launch);
   try {
     check_not_forked();
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
