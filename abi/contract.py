@@ -43,6 +43,7 @@ OBJECTS = {
 }
 SLOTS = (*KINDS, *(kind for kind in FUNCTIONS if not FUNCTIONS[kind]))
 WORD = 8
+STUB_MARK = "updraft_stub_of_"  # before the name of a vtable or typeinfo that is a stub
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def read_symbol(name, presence, entry):
     for key in entry:
         if key not in known[kind]:
             raise ValueError(f"{name}: a {kind} has no {key}")
-    optional = {"typeinfo": known[kind], "vtable": ("size",) if "slots" in entry else ("slots",)}.get(kind, ())
+    optional = {"typeinfo": ("base", "size"), "vtable": ("slots",) if "size" in entry else ("size",)}.get(kind, ())
     for key in known[kind]:
         if key not in entry and key not in optional:
             raise ValueError(f"{name}: a {kind} needs {key} = …")
@@ -176,11 +177,15 @@ def read(folder):
 
 
 def library_symbols(path):
-    """Names that a shared library defines: strong ones, and weak ones (its stubs)."""
+    """Names that a shared library defines: implementations, and stubs (which are weak; vtables and typeinfo always are)."""
     text = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True, text=True).stdout
-    strong, weak = set(), set()
+    strong, weak, marked = set(), set(), set()
     for line in text.splitlines():
         kind, name = line.split()[-2:]
         name = re.sub(r"@.*", "", name)
-        (weak if kind in "WV" else strong).add(name)
-    return strong, weak
+        if name.startswith(STUB_MARK):
+            marked.add(name.removeprefix(STUB_MARK))
+        else:
+            (weak if kind in "WV" else strong).add(name)
+    made = {name for name in weak if re.match("_ZT[VIS]", name)} - marked
+    return strong | made, weak - made

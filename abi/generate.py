@@ -79,18 +79,19 @@ def function_stub(kind, symbol, text, size=0, answer=0, definition=FUNCTION):
 
 
 OBJECT = 'extern "C" __attribute__((weak, visibility("default"))) {type} {name}{value};\n'
+# Compilers make every vtable and typeinfo weak, so that being weak does not tell a stub of one: an object beside it does.
+MARK = 'extern "C" __attribute__((visibility("default"))) const char %s{name}[1] = {{1}};\n' % contract.STUB_MARK
 
 
 def object_stub(name):
     """A vtable whose functions are stubs, the typeinfo and its name as a compiler writes them, or zeros."""
-    if name.kind == "vtable":
-        return vtable_stub(name)
-    if name.kind == "typeinfo":
-        return typeinfo_stub(name)
-    if name.kind == "typeinfo name":
-        return OBJECT.format(type="const char", name=f"{name.name}[]", value=f' = "{name.name.removeprefix("_ZTS")}"')
-    const = "const " if name.kind == "constant" else ""
-    return OBJECT.format(type=f"alignas({ALIGNMENT}) {const}char", name=f"{name.name}[{name.size}]", value=" = {}")
+    made = {"vtable": vtable_stub, "typeinfo": typeinfo_stub, "typeinfo name": typeinfo_name_stub}.get(name.kind)
+    if made:
+        return made(name) + MARK.format(name=name.name)
+    if name.kind == "constant":
+        return OBJECT.format(type=f"alignas({ALIGNMENT}) const char", name=f"{name.name}[{name.size}]", value=" = {}")
+    # without an initial value: C++ warns of one beside extern "C", and the linker fills it with zeros anyway
+    return f'extern "C" {{ __attribute__((weak, visibility("default"))) alignas({ALIGNMENT}) char {name.name}[{name.size}]; }}\n'
 
 
 def vtable_stub(name):
@@ -118,6 +119,10 @@ def typeinfo_stub(name):
     return text + OBJECT.format(type="const void* const", name=f"{name.name}[]", value=f" = {{{', '.join(values)}}}")
 
 
+def typeinfo_name_stub(name):
+    return OBJECT.format(type="const char", name=f"{name.name}[]", value=f' = "{name.name.removeprefix("_ZTS")}"')
+
+
 def stub(name):
     if name.is_object:
         return object_stub(name)
@@ -126,8 +131,10 @@ def stub(name):
     return function_stub(name.kind, name.name, name.text, name.size, name.answer)
 
 
-def stubs(libraries):
-    required = {n.name: n for library in libraries for n in library.names.values() if n.presence == "required"}
+def stubs(libraries, implemented):
+    """C functions have theirs always: a weak one gives way. Of two weak objects none would."""
+    required = {n.name: n for library in libraries for n in library.names.values()
+                if n.presence == "required" and not (n.is_object and n.name in implemented)}
     text = HEAD + "// Answers for what is part of the contract and not implemented. Weak: an implementation wins.\n\n"
     text += 'extern "C" {\n'
     for answer, result in sorted({kind[::-1] for kind in contract.KINDS.values()}):
@@ -188,7 +195,7 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     for library in libraries:
         write(arguments.out / f"facade_{library.stem}.c", facade(library, implemented))
-    write(arguments.out / "stubs.cpp", stubs(libraries))
+    write(arguments.out / "stubs.cpp", stubs(libraries, implemented))
 
     known = {name for library in libraries for name in library.names}
     unlisted = sorted(n for n in set(implemented) - known if OURS.fullmatch(n))
