@@ -40,10 +40,14 @@ def facade_line(name):
     return f"{const}char {name.name}[{name.size}] __attribute__((aligned({ALIGNMENT}))){value};\n"
 
 
+def offered(library, implemented):
+    return [n.name for n in library.names.values() if n.presence == "required" or n.name in implemented]
+
+
 def facade(library, implemented):
-    names = [n for n in library.names.values() if n.presence == "required" or n.name in implemented]
-    text = HEAD + f"// {library.soname}: {len(names)} names, of libupdraft.so.\n"
-    return text + "".join(facade_line(name) for name in names)
+    names = offered(library, implemented)
+    text = HEAD + f"// {library.soname}: {len(names)} names, which libupdraft.so implements.\n"
+    return text + "".join(facade_line(library.names[name]) for name in names)
 
 
 # --- stubs of C functions
