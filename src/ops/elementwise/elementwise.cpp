@@ -88,6 +88,7 @@ DType result_type(std::initializer_list<Source> in) {
 
 DType natural_type(Ew row, DType common) {
   if (traits(row).boolean) return DType::Bool;
+  if (row == Ew::abs || row == Ew::angle) common = real_of(common);
   const bool integers = kernels().elementwise[static_cast<int>(row)][static_cast<int>(Compute::I64)] != nullptr;
   return is_integral(common, true) && !integers ? DType::Float : common;
 }
@@ -128,6 +129,11 @@ bool plan_native(Op& op, Ew row, std::initializer_list<Source> in, const TensorV
 
 void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params) {
+  plan_elementwise(op, row, compute, DType::Undefined, in, out, params);
+}
+
+void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initializer_list<Source> in,
+                      const TensorView& out, const Params& params) {
   // Clients ask for exp of int32 with an int32 result and the like: computed in float, cut off when stored.
   if (compute == Compute::I64 && !kernels().elementwise[static_cast<int>(row)][static_cast<int>(compute)])
     compute = Compute::F32;
@@ -141,7 +147,7 @@ void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Sou
   }
   // Scalars alone leave out's shape open.
   if (op.inferring() || !std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }))
-    op.result("out", out, dims, rank, natural_type(row, result_type(in)));
+    op.result("out", out, dims, rank, type != DType::Undefined ? type : natural_type(row, result_type(in)));
   if (out.empty()) return;
   if (plan_native(op, row, in, out, params)) return;
   switch (in.size()) {
