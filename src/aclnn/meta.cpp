@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/accepted.h"
 #include "ops/kept_arguments.h"
 #include "ops/op.h"
 #include "ops/repeat.h"
@@ -74,6 +75,18 @@ int readdress(const char* name, aclOpExecutor* executor, size_t index, Among amo
     KeptArguments& kept = repeatable(executor);
     kept.readdress(kept.position_of(index, among), where...);
   });
+}
+
+// What a list keeps: elements may be null, and a list must not take (or destroy) what comes later at their addresses.
+template <class T>
+std::vector<HandleRef<T>> elements(HandlePool<T>& pool, const T* const* values, uint64_t count, const char* what) {
+  std::vector<HandleRef<T>> refs;
+  refs.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (values[i]) checked(pool, values[i], what);
+    refs.push_back(pool.ref(values[i]));
+  }
+  return refs;
 }
 
 // Arrays that clients release with delete[].
@@ -186,17 +199,13 @@ UPDRAFT_API int aclGetBoolArraySize(const aclBoolArray* a, uint64_t* size) {
 UPDRAFT_API aclTensorList* aclCreateTensorList(const aclTensor* const* values, uint64_t count) {
   return create<aclTensorList>("aclCreateTensorList", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclTensorList* list = tensor_list_pool().create();
-    list->items.reserve(count);
-    for (uint64_t i = 0; i < count; ++i) list->items.push_back(const_cast<aclTensor*>(values[i]));
-    return list;
+    return tensor_list_pool().create(aclTensorList{elements(tensor_pool(), values, count, "a tensor")});
   });
 }
 UPDRAFT_API int aclDestroyTensorList(const aclTensorList* list) {
   return guard("aclDestroyTensorList", [&] {
     if (!list) return;
-    for (aclTensor* t : checked(tensor_list_pool(), list, "a tensor list").items)
-      if (t) tensor_pool().destroy(t);
+    for (const auto& t : checked(tensor_list_pool(), list, "a tensor list").items) tensor_pool().destroy(t);
     tensor_list_pool().destroy(list);
   });
 }
@@ -210,16 +219,13 @@ UPDRAFT_API int aclGetTensorListSize(const aclTensorList* list, uint64_t* size) 
 UPDRAFT_API aclScalarList* aclCreateScalarList(const aclScalar* const* values, uint64_t count) {
   return create<aclScalarList>("aclCreateScalarList", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclScalarList* list = scalar_list_pool().create();
-    for (uint64_t i = 0; i < count; ++i) list->items.push_back(const_cast<aclScalar*>(values[i]));
-    return list;
+    return scalar_list_pool().create(aclScalarList{elements(scalar_pool(), values, count, "a scalar")});
   });
 }
 UPDRAFT_API int aclDestroyScalarList(const aclScalarList* list) {
   return guard("aclDestroyScalarList", [&] {
     if (!list) return;
-    for (aclScalar* s : checked(scalar_list_pool(), list, "a scalar list").items)
-      if (s) scalar_pool().destroy(s);
+    for (const auto& s : checked(scalar_list_pool(), list, "a scalar list").items) scalar_pool().destroy(s);
     scalar_list_pool().destroy(list);
   });
 }
@@ -232,8 +238,10 @@ UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) 
 
 UPDRAFT_API int aclGetViewShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {
   return guard("aclGetViewShape", [&] {
-    const aclTensor& live = checked(tensor_pool(), t, "a tensor");
-    copy_out(live.view.dims, live.view.rank, dims, rank);
+    checked(tensor_pool(), t, "a tensor");
+    TensorView view;  // a task may be writing the shape of its result
+    tensor_pool().locked(tensor_pool().ref(t), [&](const aclTensor& live) { view = live.view; });
+    copy_out(view.dims, view.rank, dims, rank);
   });
 }
 UPDRAFT_API int aclGetViewStrides(const aclTensor* t, int64_t** strides, uint64_t* rank) {
@@ -300,7 +308,9 @@ UPDRAFT_API int aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t in
 UPDRAFT_API int aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   return guard("aclDestroyAclOpExecutor", [&] { destroy_executor(planned(executor)); });
 }
+ACCEPTED(aclnnInit, "operators are there from the start", "算子无需初始化")
 UPDRAFT_API int aclnnInit(const char*) { return 0; }
+ACCEPTED(aclnnFinalize, "operators hold nothing that would have to be given back", "算子不持有需要释放的资源")
 UPDRAFT_API int aclnnFinalize() { return 0; }
 
 }  // extern "C"

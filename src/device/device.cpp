@@ -4,11 +4,13 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/handle_pool.h"
 #include "base/overflow.h"
 #include "device/process_record.h"
 #include "device/streams.h"
 #include "device/strict_guard.h"
+#include "device/time_limits.h"
 
 namespace updraft {
 namespace {
@@ -40,6 +42,7 @@ Device& Device::get(int index) {
                                          : "UPDRAFT_DEVICES sets how many");
   std::lock_guard lock(g_mutex);
   if (Device* device = find(index)) return *device;
+  refuse_forked_children();
   auto* device = new Device(index);  // lives as long as the process
   if (g_on_creation) g_on_creation(*device);
   g_devices[index].store(device, std::memory_order_release);
@@ -57,7 +60,7 @@ Device::Device(int index)
       memory_(index, Config::get().memory),
       compute_("compute", index, Config::get().threads),
       copy_("copy", index, Config::get().threads),
-      host_("host", index, 1) {
+      host_(index) {
   install_strict_guard();
   open_process_record(index);
 }
@@ -77,15 +80,38 @@ void Device::destroy_stream(Stream* stream) {
   stream_pool().destroy(stream);
 }
 
-std::vector<Stream*> Device::streams() const {
+std::vector<StreamPin> Device::streams() const {
+  std::vector<StreamPin> pins;
   std::lock_guard lock(mutex_);
-  return streams_;
+  for (Stream* stream : streams_) pins.emplace_back(*stream);
+  return pins;
+}
+
+StreamPin Device::pin(const void* handle) const {
+  std::lock_guard lock(mutex_);
+  const auto it = std::ranges::find(streams_, handle);
+  return it == streams_.end() ? StreamPin() : StreamPin(**it);
+}
+
+StreamPin pin_stream(const void* handle) {
+  if (const Stream* stream = stream_pool().get(handle))
+    for (int i = 0, n = std::min(Device::count(), 1024); i < n; ++i)
+      if (Device* device = Device::find(i))
+        if (StreamPin pin = device->pin(stream)) return pin;
+  throw Error(code::kRtInvalidHandle, "{} is not a stream (destroyed, or never created)", handle);
 }
 
 void Device::synchronize(std::chrono::milliseconds timeout) {
   auto deadline = std::chrono::steady_clock::now() + timeout;
   std::optional<Error> failure;
-  for (Stream* stream : streams()) {
+  std::vector<Stream*> all;
+  {
+    std::lock_guard lock(mutex_);
+    all = streams_;
+  }
+  for (Stream* one : all) {
+    const StreamPin stream = pin(one);
+    if (!stream) continue;  // another thread has destroyed it: it was through
     auto left = timeout;
     if (timeout.count() >= 0)
       left =
@@ -109,9 +135,7 @@ void Device::ready(Stream& stream, TaskKind kind) {
 }
 
 bool Device::contended(TaskKind kind) const {
-  return kind == TaskKind::Compute ? compute_.contended()
-         : kind == TaskKind::Copy  ? copy_.contended()
-                                   : host_.contended();
+  return kind == TaskKind::Compute ? compute_.contended() : kind == TaskKind::Copy && copy_.contended();
 }
 
 void Device::unpark(Stream& stream) { stream.resume(); }
@@ -119,14 +143,15 @@ void Device::unpark(Stream& stream) { stream.resume(); }
 void Device::execute(Stream& stream, Task& task) {
   Device* before = t_executing;
   t_executing = this;
-  OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &float_status : nullptr);
+  auto& status = stream.overflow_switch.load(std::memory_order_relaxed) ? float_status : unwatched_;
+  OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &status : nullptr);
   TaskObserver* observer = observer_.load(std::memory_order_acquire);
   if (observer) observer->before(stream, task);
   struct Restore {
     Device* value;
     ~Restore() { t_executing = value; }
   } restore{before};
-  task.run();
+  run_in_time(task);
   if (observer) observer->after(stream, task);
 }
 

@@ -224,7 +224,7 @@ void OpCall::fill(Handles& h) const {
       case Kind::Tensor: h.values.emplace_back(&h.add(a.tensors[0], output)); break;
       case Kind::Tensors: {
         aclTensorList& list = h.lists.emplace_back();
-        for (const CallTensor& t : a.tensors) list.items.push_back(&h.add(t, output));
+        for (const CallTensor& t : a.tensors) list.items.push_back({&h.add(t, output)});
         h.values.emplace_back(&list);
         break;
       }
@@ -232,9 +232,9 @@ void OpCall::fill(Handles& h) const {
       case Kind::Scalars: {
         aclScalarList& list = h.scalar_lists.emplace_back();
         if (a.real)
-          for (double v : a.reals) list.items.push_back(&h.scalar(v));
+          for (double v : a.reals) list.items.push_back({&h.scalar(v)});
         else
-          for (int64_t v : a.integers) list.items.push_back(&h.scalar(v, false));
+          for (int64_t v : a.integers) list.items.push_back({&h.scalar(v, false)});
         h.values.emplace_back(&list);
         break;
       }

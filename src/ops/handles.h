@@ -45,10 +45,10 @@ struct aclBoolArray {
   std::vector<uint8_t> values;
 };
 struct aclTensorList {
-  std::vector<aclTensor*> items;
+  std::vector<updraft::HandleRef<aclTensor>> items;
 };
 struct aclScalarList {
-  std::vector<aclScalar*> items;
+  std::vector<updraft::HandleRef<aclScalar>> items;
 };
 
 namespace updraft {

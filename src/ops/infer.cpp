@@ -30,9 +30,8 @@ void each_tensor(const OpInfo& info, const Value* values, F&& f) {
 }  // namespace
 
 void infer(const OpInfo& info, const Value* values, std::vector<OpenDim>* open) {
-  check_present(info, values);
   Op op(info, values, open);
-  op.check_arguments();
+  op.check_arguments(false);
   try {
     info.plan(op, values);
   } catch (const ValuesNeeded& needed) {

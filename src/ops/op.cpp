@@ -8,12 +8,14 @@
 #include <unordered_map>
 
 #include "base/config.h"
+#include "base/fork.h"
 #include "device/context.h"
 #include "device/device.h"
 #include "device/memory.h"
 #include "device/soc.h"
 #include "device/stream.h"
 #include "kernels/pipeline.h"
+#include "ops/format.h"
 #include "ops/kept_arguments.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
@@ -69,20 +71,26 @@ void check_handle(Pool& pool, const Parameter& p, const void* handle, const char
     throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", p.name, what);
 }
 
+/// An element of a list, which must be the object that was there when the list was made.
+template <class Pool>
+void check_element(Pool& pool, const Parameter& p, const typename Pool::Ref& item, const char* what) {
+  if (!pool.get(item)) throw Error(code::kAclnnParamInvalid, "{} holds {} handle that was destroyed", p.name, what);
+}
+
 void check_live(const Parameter& p, const Value& v) {
   switch (p.kind) {
     case Kind::Tensor: return check_handle(tensor_pool(), p, v.pointer(), "a tensor");
     case Kind::Tensors:
       check_handle(tensor_list_pool(), p, v.pointer(), "a tensor list");
-      for (const aclTensor* t : v.tensors()->items)
-        if (t) check_handle(tensor_pool(), p, t, "a tensor");
+      for (const auto& t : v.tensors()->items)
+        if (t.object) check_element(tensor_pool(), p, t, "a tensor");
       return;
     case Kind::Scalar: return check_handle(scalar_pool(), p, v.pointer(), "a scalar");
     case Kind::Scalars:
       check_handle(scalar_list_pool(), p, v.pointer(), "a scalar list");
-      for (const aclScalar* s : v.scalars()->items) {
-        if (!s) throw Error(code::kAclnnNullptr, "{} is null", p.name);
-        check_handle(scalar_pool(), p, s, "a scalar");
+      for (const auto& s : v.scalars()->items) {
+        if (!s.object) throw Error(code::kAclnnNullptr, "{} holds null, want a scalar", p.name);
+        check_element(scalar_pool(), p, s, "a scalar");
       }
       return;
     case Kind::Ints: return check_handle(int_array_pool(), p, v.pointer(), "an int array");
@@ -94,16 +102,13 @@ void check_live(const Parameter& p, const Value& v) {
 
 }  // namespace
 
-void check_present(const OpInfo& info, const Value* values) {
-  for (size_t i = 0; i < info.parameters.size(); ++i)
-    if (const Parameter& p = info.parameters[i]; is_handle(p.kind) && !p.optional && !values[i].pointer())
-      throw Error(code::kAclnnNullptr, "{} is null", p.name);
-}
-
 void check_handles(const OpInfo& info, const Value* values) {
-  check_present(info, values);
-  for (size_t i = 0; i < info.parameters.size(); ++i)
-    if (const Parameter& p = info.parameters[i]; is_handle(p.kind) && values[i].pointer()) check_live(p, values[i]);
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const Parameter& p = info.parameters[i];
+    if (!is_handle(p.kind)) continue;
+    if (values[i].pointer()) check_live(p, values[i]);
+    else if (!p.optional) throw Error(code::kAclnnNullptr, "{} is null", p.name);
+  }
 }
 
 namespace {
@@ -150,12 +155,12 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.cost = {0, 0, made.info->about ? made.info->about->unit : Unit::Other};
 }
 
-void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
+void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, bool handles) {
   made.info = &info;
   made.deterministic = deterministic();
   made.values.assign(values, values + info.parameters.size());
   Op op(info, &made, values);
-  op.check_arguments();
+  op.check_arguments(handles);
   if (!info.defaults) {
     info.plan(op, values);
     return;
@@ -165,7 +170,7 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
   try {
     Op graph_op(info, &made, kept->values());
     copy_host_tensors(made, *kept);
-    graph_op.check_arguments();
+    graph_op.check_arguments(false);
     info.plan(graph_op, kept->values());
     add_up_steps(made);
   } catch (const ValuesNeeded&) { defer(made, std::move(kept)); }
@@ -173,10 +178,10 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
 
 }  // namespace
 
-aclOpExecutor* make_plan(const OpInfo& info, const Value* values) {
+aclOpExecutor* make_plan(const OpInfo& info, const Value* values, bool handles) {
   aclOpExecutor* made = take_executor();
   try {
-    plan_into(*made, info, values);
+    plan_into(*made, info, values, handles);
     made->state = aclOpExecutor::State::Planned;
     return made;
   } catch (...) {
@@ -195,7 +200,8 @@ void run_deferred(const OpInfo& info, const Value* values) {
   made->deterministic = deterministic();
   Op op(info, made, values);
   op.running_ = true;
-  op.check_arguments();
+  const OwnScratch own;  // copies of what the host gave
+  op.check_arguments(false);
   info.plan(op, values);
   made->run();
 }
@@ -205,12 +211,12 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
   int code = 0;
   std::string detail;
   try {
+    check_not_forked();
     if (!workspace || !executor)
       throw Error(code::kAclnnNullptr, "{} is null", workspace ? "executor" : "workspaceSize");
     *executor = nullptr;
     *workspace = 0;
-    check_handles(info, values);
-    *executor = make_plan(info, values);
+    *executor = make_plan(info, values, true);
     *workspace = (*executor)->scratch_bytes;
     if (tracing()) detail = describe_arguments(**executor);
   } catch (const Error& e) {
@@ -291,6 +297,7 @@ void launch_readdressed(const aclOpExecutor& executor, void* workspace, uint64_t
 
 int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept {
   try {
+    check_not_forked();
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
     if (!find_executor(executor) || executor->info != &info || executor->state != aclOpExecutor::State::Planned)
       throw Error(code::kAclnnParamInvalid, "{} is not an executor of {} (used twice, or of another operator)",
@@ -319,15 +326,21 @@ int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor
   }
 }
 
-void Op::check_arguments() {
-  for (size_t i = 0; i < info_.parameters.size(); ++i) {
-    const Parameter& p = info_.parameters[i];
+void Op::check_arguments(bool handles) {
+  const Value* v = values_;
+  for (const Parameter& p : info_.parameters) {
+    const Value& value = *v++;
+    if (!is_handle(p.kind)) continue;
+    if (!value.pointer()) {
+      if (p.optional) continue;
+      throw Error(code::kAclnnNullptr, "{} is null", p.name);
+    }
+    if (handles) check_live(p, value);
     if (p.kind == Kind::Tensor) {
-      if (const aclTensor* t = values_[i].tensor()) check_tensor(p, *t);
+      check_tensor(p, *value.tensor());
     } else if (p.kind == Kind::Tensors) {
-      if (const aclTensorList* list = values_[i].tensors())
-        for (const aclTensor* t : list->items)
-          if (t) check_tensor(p, *t);
+      for (const aclTensor* t : value.tensors()->items)
+        if (t) check_tensor(p, *t);
     }
   }
 }
@@ -342,7 +355,8 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
     throw Error(code::kAclnnParamInvalid, "{} {}", p.name, why);
   if (inferring()) return;
   if (!tensor.storage && !view.empty()) executor_->unaddressed = p.name;  // clients that plan ahead give memory later
-  else check_reach(p.name, view, tensor.storage, tensor.offset);
+  else if (!tensor.on_host) check_reach(p.name, view, tensor.storage, tensor.offset);
+  check_format(info_, p.name, tensor, p.written());
   const int64_t elements = view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(view.dtype));
@@ -350,12 +364,12 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
 }
 
 void Op::step(const OpInfo& info, const Value* values) {
-  check_present(info, values);
   if (inferring()) {
     Op op(info, values, open_);
-    op.check_arguments();
+    op.check_arguments(false);
     info.plan(op, values);
   } else {
+    const OwnScratch own;  // memory between steps is the library's
     executor_->steps.push_back(make_plan(info, values));
   }
 }

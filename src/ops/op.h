@@ -158,8 +158,9 @@ class Op {
   /// True when only shapes and types are asked for: outputs have neither until result() gave them.
   bool inferring() const { return executor_ == nullptr; }
 
-  /// Checks what every operator checks of its arguments: presence, types, memory. Called once, before the plan.
-  void check_arguments();
+  /// Checks what every operator checks of its arguments: presence, types, memory; `handles`: that they are live ones,
+  /// too. Called once, before the plan.
+  void check_arguments(bool handles);
 
  private:
   void check_tensor(const Parameter& parameter, const aclTensor& tensor);
@@ -179,12 +180,11 @@ class Op {
 /// The first phase of the C interface: checks every handle, then plans. `values` are as many as the parameters.
 int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept;
 int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept;
-/// Throws 161001 when a handle is null that must not be.
-void check_present(const OpInfo& info, const Value* values);
-/// The same, and 161002 when a handle is no live one of its kind.
+/// Throws 161001 when a handle is null that must not be, 161002 when it is no live one of its kind.
 void check_handles(const OpInfo& info, const Value* values);
-/// Plans without looking handles up: the values are the library's own. Throws Error; recycle_executor() takes it back.
-aclOpExecutor* make_plan(const OpInfo& info, const Value* values);
+/// Plans; `handles`: the values are the client's, whose handles are looked up. Throws Error; recycle_executor() takes
+/// the plan back.
+aclOpExecutor* make_plan(const OpInfo& info, const Value* values, bool handles = false);
 /// Puts a plan on the stream, with memory of its own for what it needs beside its arguments. Takes it over; throws
 /// Error.
 void launch_plan(aclOpExecutor& plan, Stream& stream);

@@ -47,6 +47,7 @@ bool Source::narrow_to(DType t) {
     return true;
   };
   switch (t) {
+    case DType::UInt64: return value >= 0 && hold(uint64_t{});
     case DType::Int32: return hold(int32_t{});
     case DType::Int16: return hold(int16_t{});
     case DType::Int8: return hold(int8_t{});
@@ -125,6 +126,35 @@ bool plan_native(Op& op, Ew row, std::initializer_list<Source> in, const TensorV
   else op.launch([=] { run_native(fn, {a.view(), b.view()}, out, params); });
   return true;
 }
+
+// Rows whose result on integers depends on their sign: for the others int64 and uint64 have the same bits.
+bool has_order(Ew row) {
+  switch (row) {
+    case Ew::copy:
+    case Ew::neg:
+    case Ew::square:
+    case Ew::cube:
+    case Ew::affine:
+    case Ew::add:
+    case Ew::sub:
+    case Ew::mul:
+    case Ew::addcmul:
+    case Ew::where:
+    case Ew::eq:
+    case Ew::ne:
+    case Ew::logical_and:
+    case Ew::logical_or:
+    case Ew::logical_xor:
+    case Ew::logical_not:
+    case Ew::isfinite:
+    case Ew::shift_left:
+    case Ew::bitwise_not:
+    case Ew::bitwise_and:
+    case Ew::bitwise_or:
+    case Ew::bitwise_xor: return false;
+    default: return true;
+  }
+}
 }  // namespace
 
 void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
@@ -147,9 +177,17 @@ void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initiali
   }
   // Scalars alone leave out's shape open.
   if (op.inferring() || !std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }))
-    op.result("out", out, dims, rank, type != DType::Undefined ? type : natural_type(row, result_type(in)));
+    op.result("out", out, dims, rank,
+              type == DType::Undefined && op.inferring() ? natural_type(row, result_type(in)) : type);
   if (out.empty()) return;
   if (plan_native(op, row, in, out, params)) return;
+  if (compute == Compute::I64 && has_order(row))
+    for (const Source& s : in)
+      op.require(
+          s.dtype() != DType::UInt64,
+          "an input is {}, which is computed as INT64 here and would be wrong from 2^63 on: want another type for "
+          "{}",
+          describe(s.shape()), traits(row).name);
   switch (in.size()) {
     case 1:
       op.launch([=, x = in.begin()[0]] { run_elementwise(fn, compute, {x.view()}, {out}, params, boolean); });

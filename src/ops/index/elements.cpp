@@ -157,11 +157,11 @@ void scatter_elements(const TensorView& self_in, int d, const TensorView& index_
     index = gather_to(onednn::scratch(kSlotIndex, static_cast<size_t>(index.numel()) * 8), DType::Int64, index);
   const bool arithmetic = reduce == Reduce::Add || reduce == Reduce::Mul || reduce == Reduce::Mean;
   const bool first = !include_self && reduce != Reduce::None;
-  const bool half = is_half(self.dtype) && arithmetic;
-  // Sums of halves are kept in float; flags and counts need positions without gaps.
+  const bool half = (is_half(self.dtype) || self.dtype == DType::Complex32) && arithmetic;
+  // Sums of halves are kept in float (of two halves in complex64); flags and counts need positions without gaps.
   const TensorView target = self;
   if (half || (!self.is_contiguous() && (first || reduce == Reduce::Mean))) {
-    const DType type = half ? DType::Float : self.dtype;
+    const DType type = half ? storage_of(compute_of(self.dtype)) : self.dtype;
     self = gather_to(onednn::scratch(kSlotSelf, static_cast<size_t>(self.numel()) * size_of(type)), type, self);
   }
   TensorView touched;
@@ -179,15 +179,20 @@ void scatter_elements(const TensorView& self_in, int d, const TensorView& index_
   if (reduce == Reduce::None) {
     visit_size(size_of(self.dtype), [&]<class T>() { combine<T, T, Reduce::None, false>(places, touched, count); });
   } else {
-    visit_type(src.dtype, [&]<class S>() {
-      if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>) {
-        if (half) return combine<float, S>(places, reduce, first, touched, count);
+    const bool known = visit_storage(src.dtype, [&]<class S>() {
+      if constexpr (std::is_same_v<S, ComplexHalf>) {  // which has no order, so that all is arithmetic here
+        return combine<complex64, S>(places, reduce, first, touched, count);
+      } else {
+        if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>) {
+          if (half) return combine<float, S>(places, reduce, first, touched, count);
+        }
+        combine<S, S>(places, reduce, first, touched, count);
       }
-      combine<S, S>(places, reduce, first, touched, count);
     });
+    if (!known) no_such_type(src.dtype, "scatter");
   }
   if (reduce == Reduce::Mean)
-    visit_type(self.dtype, [&]<class T>() {
+    (void)visit_type(self.dtype, [&]<class T>() {  // halves were converted; a mean of bools divides nothing
       if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16> && !std::is_same_v<T, bool>)
         divide_counts(self.as<T>(), count, n, include_self);
     });

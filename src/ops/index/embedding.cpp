@@ -135,7 +135,7 @@ ACLNN(aclnnEmbeddingRenorm, (InOut, selfRef), (In, indices), (Double, maxNorm), 
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     const int64_t length = self.dims[1], step = self.strides[1];
     parallel_for(static_cast<int64_t>(rows.size()), std::max<int64_t>(1, 4096 / length), [&](int64_t b, int64_t e) {
-      visit_type(self.dtype, [&]<class T>() {
+      (void)visit_type(self.dtype, [&]<class T>() {  // floating, as the plan has checked
         if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Half> ||
                       std::is_same_v<T, BFloat16>) {
           for (; b < e; ++b) {

@@ -124,7 +124,7 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
     // Room for the longer vector that some clients pass with includeLastOffset.
     bags.size.assign(static_cast<size_t>(count) + 1, 0);
     if (mode == kMax) bags.maximum.assign(static_cast<size_t>(count * width), 0);
-    visit_type(weight.dtype, [&]<class T>() {
+    (void)visit_type(weight.dtype, [&]<class T>() {  // floating, as the plan has checked
       if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
         const int64_t mean = std::max<int64_t>(1, n / std::max<int64_t>(count, 1)) * (width + 1);
         parallel_for(count, std::max<int64_t>(1, 16384 / mean),

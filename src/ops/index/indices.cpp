@@ -34,12 +34,10 @@ void index_offsets(int64_t* to, const TensorView& index, int64_t size, int64_t s
   });
 }
 
-void set_result_shape(aclTensor* handle, const int64_t* dims, int rank) {
-  if (aclTensor* live = tensor_pool().get(handle))
-    live->view = TensorView::contiguous(live->view.data, live->view.dtype, dims, rank);
-}
-void set_result_shape(aclTensor* handle, std::initializer_list<int64_t> dims) {
-  set_result_shape(handle, dims.begin(), static_cast<int>(dims.size()));
+void ResultShape::set(const int64_t* dims, int rank) const {
+  tensor_pool().locked(tensor_, [&](aclTensor& live) {
+    live.view = TensorView::contiguous(live.view.data, live.view.dtype, dims, rank);
+  });
 }
 
 void move_elements(const TensorView& to, const TensorView& from) {
@@ -97,15 +95,17 @@ void append_dim(TensorView& v, int64_t dim, int64_t stride) {
 }
 
 Element::Element(DType t, const aclScalar& s) : dtype(t) {
-  visit_type(t, [&]<class T>() {
+  const bool known = visit_storage(t, [&]<class T>() {
     T v;
     if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) v = T(s.to_complex());
+    else if constexpr (std::is_same_v<T, ComplexHalf>) v = T(complex64(s.to_complex()));
     else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) v = T(static_cast<float>(s.to_double()));
     else if constexpr (std::is_same_v<T, bool>) v = s.to_bool();
     else if constexpr (std::is_integral_v<T>) v = static_cast<T>(s.to_int());
     else v = static_cast<T>(s.to_double());
     std::memcpy(bytes, &v, sizeof v);
   });
+  if (!known) no_such_type(t, "an element");
 }
 
 }  // namespace updraft

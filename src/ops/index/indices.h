@@ -27,10 +27,19 @@ const int64_t* read_indices(const TensorView& index, int slot = kSlotIndex);
 /// to[i] = (or +=) index[i] * stride, checked.
 void index_offsets(int64_t* to, const TensorView& index, int64_t size, int64_t stride, int dim, bool wrap, bool add);
 
-/// Writes the real shape of a result into the client's handle, which outlives the stream's task (the client waits
-/// for the stream and asks aclGetViewShape).
-void set_result_shape(aclTensor* handle, std::initializer_list<int64_t> dims);
-void set_result_shape(aclTensor* handle, const int64_t* dims, int rank);
+/// Where the shape of a result goes that is known only when the work ran: into the client's handle, which the client
+/// asks (aclGetViewShape) after it has waited for the stream. Made in the first phase. The client may destroy the
+/// handle before the work runs: then the shape is nobody's, and no later tensor at its address gets it.
+class ResultShape {
+ public:
+  /// A null handle is fine: nobody wants to know.
+  explicit ResultShape(const aclTensor* handle) : tensor_(tensor_pool().ref(handle)) {}
+  void set(std::initializer_list<int64_t> dims) const { set(dims.begin(), static_cast<int>(dims.size())); }
+  void set(const int64_t* dims, int rank) const;
+
+ private:
+  HandleRef<aclTensor> tensor_;
+};
 
 /// to = from, same shape: rows by memcpy where the type is the same, else converted.
 void move_elements(const TensorView& to, const TensorView& from);

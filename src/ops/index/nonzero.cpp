@@ -1,5 +1,5 @@
 // Operators whose result has as many elements as there are true ones: nonzero, masked_select and its inverse
-// masked_scatter. The exemplar of a shape that is known only when the work ran: set_result_shape() in the task.
+// masked_scatter. The exemplar of a shape that is known only when the work ran: ResultShape.
 #include <bit>
 #include <vector>
 
@@ -40,6 +40,7 @@ struct Places {
 template <class T>
 bool is_true(const T& v) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return (v.bits & 0x7fff) != 0;
+  else if constexpr (std::is_same_v<T, ComplexHalf>) return is_true(v.real) || is_true(v.imag);
   else return v != T(0);
 }
 
@@ -63,7 +64,7 @@ uint64_t truth(const T* p, int64_t stride, int64_t n) {
 
 // to[place * place_stride + d * dim_stride] = coordinate d.
 template <class T>
-void nonzero(const TensorView& self, aclTensor* handle, int64_t* to, bool transposed) {
+void nonzero(const TensorView& self, const ResultShape& shape, int64_t* to, bool transposed) {
   const TensorView* views[] = {&self};
   const StridedLoop<1> loop(views);
   const int64_t n = self.numel();
@@ -108,9 +109,9 @@ void nonzero(const TensorView& self, aclTensor* handle, int64_t* to, bool transp
     });
   }
   if (transposed) {
-    set_result_shape(handle, {rank, total});
+    shape.set({rank, total});
   } else {
-    set_result_shape(handle, {total, rank});
+    shape.set({total, rank});
   }
 }
 
@@ -121,8 +122,9 @@ void plan_nonzero(Op& op, const TensorView& self, aclTensor* out, bool transpose
              describe(out->view));
   op.require(out->view.numel() >= self.numel() * self.rank, "out is {}, want room for {} indices", describe(out->view),
              self.numel() * self.rank);
-  op.launch([self, out, to = out->view.as<int64_t>(), transposed] {
-    visit_type(self.dtype, [&]<class T>() { nonzero<T>(self, out, to, transposed); });
+  op.launch([self, shape = ResultShape(out), to = out->view.as<int64_t>(), transposed] {
+    if (!visit_storage(self.dtype, [&]<class T>() { nonzero<T>(self, shape, to, transposed); }))
+      no_such_type(self.dtype, "nonzero");
   });
 }
 
@@ -165,7 +167,7 @@ ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   op.require(out->rank == 1 && out->dims[0] >= from.numel(), "out is {}, want room for {} elements", describe(*out),
              from.numel());
-  op.launch([from, flags, to = *out, handle = out.handle] {
+  op.launch([from, flags, to = *out, shape = ResultShape(out.handle)] {
     const TensorView* views[] = {&flags, &from};
     const StridedLoop<2> loop(views);
     const auto* mask = flags.as<const uint8_t>();
@@ -186,7 +188,7 @@ ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
         });
       });
     });
-    set_result_shape(handle, {places.total()});
+    shape.set({places.total()});
   });
 }
 

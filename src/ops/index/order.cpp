@@ -149,9 +149,14 @@ void top_as(const T* line, int64_t stride, int64_t n, int64_t k, bool largest, i
 
 template <class F>
 void visit_ordered(DType t, F&& f) {
-  visit_type(t, [&]<class T>() {
-    if constexpr (!std::is_same_v<T, complex64> && !std::is_same_v<T, complex128>) f.template operator()<T>();
+  bool known = false;
+  (void)visit_type(t, [&]<class T>() {
+    if constexpr (!std::is_same_v<T, complex64> && !std::is_same_v<T, complex128>) {
+      f.template operator()<T>();
+      known = true;
+    }
   });
+  if (!known) no_such_type(t, "an order");
 }
 
 }  // namespace

@@ -28,6 +28,9 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
   op.result_like("out", out, self, narrow ? DType::Int32 : DType::Int64);
   op.require(sequence.rank > 0, "sortedSequence is {}, want at least a vector", describe(sequence));
   op.require(!is_complex(sequence.dtype) && !is_complex(self.dtype), "complex numbers have no order");
+  op.require(sequence.dtype != DType::UInt64 && self.dtype != DType::UInt64,
+             "sortedSequence is {} and self is {}: UINT64 is compared as INT64 here, want another type",
+             describe(sequence), describe(self));
   op.require(out.dtype == DType::Int64 || out.dtype == DType::Int32, "out is {}, want INT64 or INT32", describe(out));
   const int last = sequence.rank - 1;
   if (last > 0) {
@@ -56,7 +59,8 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
     const int64_t n = sequence.dims[last], total = self.numel();
     const int64_t per_line = last > 0 ? self.dims[last] : total;
     auto* found = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(total) * 8));
-    visit_type(type, [&]<class T>() {
+    // `type` is one of these three: complex numbers were refused.
+    (void)visit_type(type, [&]<class T>() {
       if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t>)
         parallel_for(total, 1024, [&](int64_t b, int64_t e) {
           for (; b < e; ++b) {

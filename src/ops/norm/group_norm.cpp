@@ -1,6 +1,7 @@
 // Group normalisation, alone and with SiLU or Swish behind it.
 #include <cmath>
 #include <cstring>
+#include <string_view>
 
 #include "base/parallel.h"
 #include "kernels/onednn.h"
@@ -253,13 +254,20 @@ ACLNN(aclnnGroupNormSilu, (In, self), (OptIn, gamma), (OptIn, beta), (Int, group
                view_or_none(beta), eps, true, 1, *out, meanOut, rstdOut);
 }
 
+namespace {
+void require_channels_second(const Op& op, const char* format) {
+  op.require(!format || std::string_view(format) == "NCHW", "dataFormat is {}, want NCHW or null",
+             format ? format : "");
+}
+}  // namespace
+
 CARD(aclnnGroupNormSwish, on("x gamma beta y", kFloats, kA2))
 ABOUT(aclnnGroupNormSwish, Vector,
       "Group normalisation, followed by x * sigmoid(swishScale * x) where activateSwish is true",
       "组归一化，activateSwish 为真时后接 x * sigmoid(swishScale * x)")
 ACLNN(aclnnGroupNormSwish, (In, x), (OptIn, gamma), (OptIn, beta), (Int, numGroups), (Text, dataFormat), (Double, eps),
       (Bool, activateSwish), (Double, swishScale), (Out, y), (OptOut, meanOut), (OptOut, rstdOut)) {
-  (void)dataFormat;
+  require_channels_second(op, dataFormat);
   op.require(x->rank >= 2, "x is {}, want at least two dimensions", describe(*x));
   const int64_t area = x->dims[0] && x->dims[1] ? x->numel() / x->dims[0] / x->dims[1] : 0;
   plan_forward(op, shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups), *x, view_or_none(gamma),
@@ -290,7 +298,7 @@ ABOUT(aclnnGroupNormSwishGrad, Vector, "Gradients of group normalisation with Sw
 ACLNN(aclnnGroupNormSwishGrad, (In, dy), (In, mean), (In, rstd), (In, x), (In, gamma), (In, beta), (Int, numGroups),
       (Text, dataFormat), (Double, swishScale), (Bool, dgammaIsRequire), (Bool, dbetaIsRequire), (Out, dxOut),
       (OptOut, dgammaOut), (OptOut, dbetaOut)) {
-  (void)dataFormat;
+  require_channels_second(op, dataFormat);
   op.require(x->rank >= 2, "x is {}, want at least two dimensions", describe(*x));
   const int64_t area = x->dims[0] && x->dims[1] ? x->numel() / x->dims[0] / x->dims[1] : 0;
   const Shape s = shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups);

@@ -68,12 +68,14 @@ ABOUT(aclnnAdaptiveAvgPool2d, Vector, "Mean over windows that divide the last tw
       "将最后两维自适应平均池化到 outputSize")
 ACLNN(aclnnAdaptiveAvgPool2d, (In, self), (Ints, outputSize), (Out, out)) {
   suggest_sized(op, 2, *self, *outputSize, self->dtype, *out);
+  require_output_size(op, outputSize, *out, 2);
   plan(op, 2, plane_shape(op, 2, *self, *out), *self, *out, &KernelTable::adaptive_avg_pool);
 }
 ABOUT(aclnnAdaptiveAvgPool3d, Vector, "Mean over windows that divide the last three dimensions into outputSize",
       "将最后三维自适应平均池化到 outputSize")
 ACLNN(aclnnAdaptiveAvgPool3d, (In, self), (Ints, outputSize), (Out, out)) {
   suggest_sized(op, 3, *self, *outputSize, self->dtype, *out);
+  require_output_size(op, outputSize, *out, 3);
   plan(op, 3, plane_shape(op, 3, *self, *out), *self, *out, &KernelTable::adaptive_avg_pool);
 }
 ABOUT(aclnnAdaptiveAvgPool2dBackward, Vector, "Gradient of aclnnAdaptiveAvgPool2d", "aclnnAdaptiveAvgPool2d 的反向梯度")

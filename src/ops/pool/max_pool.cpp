@@ -230,6 +230,7 @@ ABOUT(aclnnAdaptiveMaxPool2d, Vector, "Maximum over windows that divide the last
 ACLNN(aclnnAdaptiveMaxPool2d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
   suggest_sized(op, 2, *self, *outputSize, self->dtype, *out);
   op.suggest_like(*indices, *out, DType::Int64);
+  require_output_size(op, outputSize, *out, 2);
   plan_adaptive(op, 2, *self, *out, *indices);
 }
 ABOUT(aclnnAdaptiveMaxPool3d, Vector, "Maximum over windows that divide the last three dimensions into outputSize",
@@ -237,6 +238,7 @@ ABOUT(aclnnAdaptiveMaxPool3d, Vector, "Maximum over windows that divide the last
 ACLNN(aclnnAdaptiveMaxPool3d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
   suggest_sized(op, 3, *self, *outputSize, self->dtype, *out);
   op.suggest_like(*indices, *out, DType::Int32);
+  require_output_size(op, outputSize, *out, 3);
   plan_adaptive(op, 3, *self, *out, *indices);
 }
 ABOUT(aclnnAdaptiveMaxPool2dBackward, Vector, "Gradient of aclnnAdaptiveMaxPool2d: gradOutput added at the indices",

@@ -74,6 +74,14 @@ PoolShape pool_shape(Op& op, int spatial, const TensorView& in, const TensorView
   return s;
 }
 
+void require_output_size(const Op& op, Ints output_size, const TensorView& out, int spatial) {
+  bool fits = static_cast<int>(output_size.size()) == spatial && out.rank >= spatial;
+  for (int d = 0; fits && d < spatial; ++d)
+    fits = output_size[static_cast<size_t>(d)] == out.dims[out.rank - spatial + d];
+  op.require(fits, "out is {}, want its last {} dimensions to be outputSize, {}", describe(out), spatial,
+             describe_shape(output_size->data(), static_cast<int>(output_size.size())));
+}
+
 void require_windows(Op& op, const PoolShape& s) {
   for (int d = 0; d < 3; ++d) {
     if (s.out[d] == 0) continue;

@@ -21,6 +21,9 @@ void suggest_sized(const Op& op, int spatial, const TensorView& in, const std::v
 /// Sizes only.
 PoolShape plane_shape(Op& op, int spatial, const TensorView& in, const TensorView& out);
 
+/// Checks that the last dimensions of out are the outputSize of adaptive pooling.
+void require_output_size(const Op& op, Ints output_size, const TensorView& out, int spatial);
+
 /// Checks that the windows of all outputs hold an element of the input.
 void require_windows(Op& op, const PoolShape& s);
 

@@ -6,7 +6,7 @@ namespace {
 
 void plan_arg(Op& op, bool largest, const TensorView& self, int64_t dim, bool keepdim, const TensorView* value,
               const TensorView& index) {
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
   const int d = self.wrap_dim(dim);
   const DimMask mask = reduction_mask(self, dim);
   suggest_reduction(op, self, mask, keepdim, index, DType::Int64);

@@ -19,6 +19,13 @@ DimMask reduction_mask(const TensorView& self, int64_t dim) {
   return (DimMask{1} << self.wrap_dim(dim)) & all_dims(self);
 }
 
+void require_order(const Op& op, const TensorView& self) {
+  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  op.require(self.dtype != DType::UInt64,
+             "self is {}: UINT64 is computed as INT64 here and would be wrong from 2^63 on, want another type",
+             describe(self));
+}
+
 int64_t reduced_count(const TensorView& self, DimMask mask) {
   int64_t n = 1;
   for (int d = 0; d < self.rank; ++d)

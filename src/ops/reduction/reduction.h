@@ -13,6 +13,8 @@ DimMask all_dims(const TensorView& self);
 DType sum_type(DType self);
 /// Elements behind one result.
 int64_t reduced_count(const TensorView& self, DimMask mask);
+/// Refuses what has no largest element: complex numbers, and UINT64, which is computed as INT64.
+void require_order(const Op& op, const TensorView& self);
 /// What inference gives the output of a reduction; reduction_output() checks that of a call.
 void suggest_reduction(const Op& op, const TensorView& self, DimMask mask, bool keepdim, const TensorView& out,
                        DType type);

@@ -145,7 +145,7 @@ template <bool Largest>
 void plan_extremes(Op& op, const TensorView& self, int64_t dim, const TensorView& values, const TensorView& indices) {
   op.result_like("values", values, self, self.dtype);
   op.result_like("indices", indices, self, DType::Int64);
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
   const int d = self.wrap_dim(dim);
   if (self.empty()) return;
   op.work(self.numel() * 4);

@@ -117,7 +117,7 @@ void choose(Which which, int64_t k, const TensorView& self, int dim, bool whole,
 
 void launch(Op& op, Which which, int64_t k, const TensorView& self, int dim, bool whole, const TensorView& values,
             const TensorView& indices) {
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
   op.work(self.numel() * 20);
   op.launch([=] {
     if (compute_of(self.dtype) == Compute::I64)

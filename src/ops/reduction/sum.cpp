@@ -14,7 +14,7 @@ void plan(Op& op, const ReduceSpec& spec, const TensorView& self, DimMask mask, 
 }
 
 void plan_extreme(Op& op, bool largest, const TensorView& self, DimMask mask, bool keepdim, const TensorView& out) {
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
   suggest_reduction(op, self, mask, keepdim, out, self.dtype);
   op.require(out.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no {}", describe(self),
              largest ? "maximum" : "minimum");
@@ -24,7 +24,7 @@ void plan_extreme(Op& op, bool largest, const TensorView& self, DimMask mask, bo
 
 void plan_aminmax(Op& op, const TensorView& self, DimMask mask, bool keepdim, const TensorView& min,
                   const TensorView& max) {
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
   suggest_reduction(op, self, mask, keepdim, min, self.dtype);
   suggest_reduction(op, self, mask, keepdim, max, self.dtype);
   op.require(min.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no extremes",
