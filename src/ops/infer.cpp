@@ -29,8 +29,8 @@ void each_tensor(const OpInfo& info, const Value* values, F&& f) {
 
 }  // namespace
 
-void infer(const OpInfo& info, const Value* values) {
-  Op op(info, nullptr, values);
+void infer(const OpInfo& info, const Value* values, std::vector<OpenDim>* open) {
+  Op op(info, values, open);
   op.check_arguments(false);
   try {
     info.plan(op, values);
@@ -77,8 +77,9 @@ class Evaluation {
         if (unknown[u].tensor == i) dims[static_cast<size_t>(unknown[u].dim)] = sizes[u];
       t->view = TensorView::contiguous(nullptr, inputs_[i].dtype, dims.data(), static_cast<int>(dims.size()));
     });
+    std::vector<OpenDim> open;
     try {
-      infer(info_, kept_.values());
+      infer(info_, kept_.values(), &open);
     } catch (const Error& e) {
       if (e.code() == code::kAclnnNoKernel) throw;
       refusal_ = e;
@@ -90,6 +91,8 @@ class Evaluation {
       if (!t || !p.written()) return;
       shape.dtype = t->view.dtype;
       for (int d = 0; d < t->view.rank; ++d) shape.dims.emplace_back(t->view.dims[d]);
+      for (const OpenDim& o : open)
+        if (o.view == &t->view) shape.dims[static_cast<size_t>(o.dim)].low = 0;
     });
     return shapes;
   }
@@ -138,14 +141,19 @@ std::vector<std::vector<int64_t>> points_for(const std::vector<Unknown>& unknown
   return points;
 }
 
-/// What outputs have in common at two points.
-void merge(std::vector<Shape>& all, const std::vector<Shape>& more) {
+/// What outputs have in common at two points. `grows`: for each dimension of all outputs, one after the other, whether
+/// its largest size was not always the same.
+void merge(std::vector<Shape>& all, const std::vector<Shape>& more, std::vector<bool>& grows) {
+  size_t at = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].dims.size() != more[i].dims.size())
       throw Error(code::kAclnnParamInvalid, "the number of dimensions of output {} depends on sizes that are unknown",
                   i);
     for (size_t d = 0; d < all[i].dims.size(); ++d) {
       Dim& dim = all[i].dims[d];
+      if (at == grows.size()) grows.push_back(false);
+      grows[at] = grows[at] || dim.high != more[i].dims[d].high;
+      ++at;
       dim.low = std::min(dim.low, more[i].dims[d].low);
       dim.high = std::max(dim.high, more[i].dims[d].high);
     }
@@ -168,10 +176,11 @@ std::vector<Shape> infer(const OpInfo& info, const Value* values, std::span<cons
   }
 
   std::optional<std::vector<Shape>> all;
+  std::vector<bool> grows;
   for (const std::vector<int64_t>& point : points_for(unknown, inputs)) {
     const auto shapes = rule.at(unknown, point);
     if (!shapes) continue;
-    if (all) merge(*all, *shapes);
+    if (all) merge(*all, *shapes, grows);
     else all = shapes;
   }
   if (!all)
@@ -186,12 +195,14 @@ std::vector<Shape> infer(const OpInfo& info, const Value* values, std::span<cons
     most.push_back(u.bounds.high);
     bounded = bounded && u.bounds.high >= 0;
   }
-  const std::vector<Shape> tried = *all;
+  size_t at = 0;
   const auto smallest = rule.at(unknown, least), largest = bounded ? rule.at(unknown, most) : std::nullopt;
   for (size_t i = 0; i < all->size(); ++i)
     for (size_t d = 0; d < (*all)[i].dims.size(); ++d) {
       Dim& dim = (*all)[i].dims[d];
-      if (tried[i].dims[d].known()) continue;
+      const bool changes = at < grows.size() && grows[at];
+      ++at;
+      if (!changes) continue;  // known, or bounded by something known
       dim.low = smallest && (*smallest)[i].dims.size() > d ? std::min(dim.low, (*smallest)[i].dims[d].low) : 0;
       if (!bounded) dim.high = -1;
       else if (largest && (*largest)[i].dims.size() > d) dim.high = std::max(dim.high, (*largest)[i].dims[d].high);

@@ -358,7 +358,7 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
 
 void Op::step(const OpInfo& info, const Value* values) {
   if (inferring()) {
-    Op op(info, nullptr, values);
+    Op op(info, values, open_);
     op.check_arguments(false);
     info.plan(op, values);
   } else {
@@ -406,8 +406,22 @@ TensorView* Op::inferred(const TensorView& out) const {
   throw Error(code::kAclnnInner, "the rule of an output was given a copy of its view");
 }
 
+void Op::assign(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const {
+  TensorView* view = inferred(out);
+  if (!view) return;
+  require(rank <= kMaxDims, "a result has {} dimensions, the most is {}", rank, kMaxDims);
+  if (std::string why = refusal_of(type); !why.empty()) refuse("a result {}", why);
+  int64_t bytes = static_cast<int64_t>(std::max<size_t>(1, size_of(type)));
+  bool fits = true;
+  for (int d = 0; d < rank; ++d)
+    fits = fits && dims[d] >= 0 && !__builtin_mul_overflow(bytes, std::max<int64_t>(dims[d], 1), &bytes);
+  require(fits, "a result has shape {}: no tensor has it", describe_shape(dims, rank));
+  *view = TensorView::contiguous(nullptr, type, dims, rank);
+  if (open >= 0 && open_) open_->push_back({view, open});
+}
+
 void Op::result(const char* name, const TensorView& out, const int64_t* dims, int rank, DType type) const {
-  if (TensorView* view = inferred(out)) *view = TensorView::contiguous(nullptr, type, dims, rank);
+  if (inferring() && out.dtype == DType::Undefined) assign(out, dims, rank, type, -1);
   else require_shape(name, out, dims, rank);
 }
 

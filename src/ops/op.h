@@ -63,6 +63,12 @@ class Scratch {
   size_t offset_;
 };
 
+/// A dimension of an inferred output that is as long as its size says, or shorter: the values decide.
+struct OpenDim {
+  const TensorView* view;
+  int dim;
+};
+
 /// Thrown by a plan that needs the values of a tensor which are not there yet.
 struct ValuesNeeded {
   const char* parameter;
@@ -72,9 +78,13 @@ void run_deferred(const OpInfo& info, const Value* values);
 
 class Op {
  public:
-  /// Plans for `executor`; without one it only infers (ops/infer.h).
+  /// Plans for `executor`.
   Op(const OpInfo& info, aclOpExecutor* executor, const Value* values)
       : info_(info), executor_(executor), values_(values) {}
+  /// Only infers (ops/infer.h): outputs that ask for it get shapes, and `open` names their dimensions that values
+  /// decide.
+  Op(const OpInfo& info, const Value* values, std::vector<OpenDim>* open)
+      : info_(info), executor_(nullptr), values_(values), open_(open) {}
   const char* name() const { return info_.name; }
 
   /// Leaves the work for the stream. At most once; none at all is fine when there is nothing to do.
@@ -120,6 +130,22 @@ class Op {
   /// The broadcast shape of a and b.
   void result_broadcast(const char* name, const TensorView& out, const TensorView& a, const TensorView& b,
                         DType type) const;
+  /// What inference gives `out` where calls may have other shapes too ([1] for []), or where the checks that follow say
+  /// more. It does nothing in a call. Before the plan reads `out`.
+  void suggest(const TensorView& out, const int64_t* dims, int rank, DType type) const {
+    if (inferring()) assign(out, dims, rank, type, -1);
+  }
+  void suggest(const TensorView& out, std::initializer_list<int64_t> dims, DType type) const {
+    suggest(out, dims.begin(), static_cast<int>(dims.size()), type);
+  }
+  void suggest_like(const TensorView& out, const TensorView& like, DType type) const {
+    suggest(out, like.dims, like.rank, type);
+  }
+  /// The same where the values decide how long dimension `open` is: `dims` are the largest sizes, for which a call has
+  /// room. Inference says that the dimension is between 0 and that (ops/infer.h).
+  void suggest_up_to(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const {
+    if (inferring()) assign(out, dims, rank, type, open);
+  }
   /// Plans another operator as a step of this one: it runs before the work of launch(), steps in their order. While
   /// inferring it gives its outputs their shapes.
   void step(const OpInfo& info, const Value* values);
@@ -139,10 +165,12 @@ class Op {
  private:
   void check_tensor(const Parameter& parameter, const aclTensor& tensor);
   TensorView* inferred(const TensorView& out) const;
+  void assign(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const;
 
   const OpInfo& info_;
   aclOpExecutor* executor_;
   const Value* values_;
+  std::vector<OpenDim>* open_ = nullptr;
   int64_t work_ = 0, flops_ = -1, bytes_ = 0;
   bool running_ = false;
 

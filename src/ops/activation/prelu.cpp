@@ -110,7 +110,8 @@ void plan_rrelu(Op& op, const TensorView& self, const TensorView& noise, const a
                 bool training, int64_t seed, int64_t offset, const TensorView& out) {
   const double low = lower.to_double(), high = upper.to_double();
   op.require(low <= high, "lower is {} and upper is {}: want lower <= upper", low, high);
-  op.require_same_shape("out", out, "self", self);
+  op.result_like("out", out, self, self.dtype);
+  op.suggest_like(noise, self, self.dtype);
   if (!training) return plan_unary(op, Ew::leaky_relu, self, out, params_of((low + high) / 2));
   op.require(noise.numel() == self.numel(), "noise is {} and self is {}: want as many elements", describe(noise),
              describe(self));
@@ -148,7 +149,8 @@ ACLNN(aclnnPrelu, (In, self), (In, weight), (Out, out)) {
 ABOUT(aclnnPreluBackward, Vector, "Gradients of PReLU for its input and for its weight", "PReLU 对输入和权重的反向梯度")
 ACLNN(aclnnPreluBackward, (In, gradOutput), (In, self), (In, weight), (Out, gradInput), (Out, gradWeight)) {
   op.require_same_shape("gradOutput", *gradOutput, "self", *self);
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
+  op.suggest_like(*gradWeight, *weight, weight->dtype);
   op.require(gradWeight->numel() == weight->numel(), "gradWeight is {} and weight is {}", describe(*gradWeight),
              describe(*weight));
   const TensorView w = channel_weight(op, *weight, *self);

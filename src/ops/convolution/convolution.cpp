@@ -43,6 +43,18 @@ ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<in
   return s;
 }
 
+/// Inference: the output of a convolution that `in` (batched) and weight give; `single` has no batch dimension.
+void suggest_output(Op& op, const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
+                    const int64_t* output_padding, bool single, const TensorView& out) {
+  if (!op.inferring()) return;
+  const int rank = s.spatial + 2;
+  op.require(in.rank == rank, "input is {}, want {} dimensions as weight {}", describe(in), rank, describe(weight));
+  int64_t dims[5] = {in.dims[0], s.transposed ? weight.dims[1] * s.groups : weight.dims[0]};
+  for (int d = 0; d < s.spatial; ++d)
+    dims[d + 2] = convolution_size(s, d, in.dims[d + 2], weight.dims[d + 2], output_padding ? output_padding[d] : 0);
+  op.suggest(out, dims + single, rank - single, in.dtype);
+}
+
 // Shapes of input, weight and output against each other.
 void check(Op& op, const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView& out,
            const int64_t* output_padding) {
@@ -69,7 +81,9 @@ int64_t cost(const TensorView& in, const TensorView& weight, const TensorView& o
 void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight, OptIn bias,
                   const TensorView& result, const int64_t* output_padding) {
   const int rank = s.spatial + 2;
-  const TensorView in = batched(self, rank), out = batched(result, rank);
+  const TensorView in = batched(self, rank);
+  suggest_output(op, s, in, weight, output_padding, self.rank != rank, result);
+  const TensorView out = batched(result, rank);
   check(op, s, in, weight, out, output_padding);
   if (bias) {
     const int64_t channels = out.dims[1];
@@ -133,18 +147,20 @@ ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (Op
   const bool wanted[3] = {outputMask[0] && gradInput, outputMask[1] && gradWeight, outputMask[2] && gradBias};
   TensorView grad[3];
   if (wanted[0]) {
-    op.require_same_shape("gradInput", *gradInput, "input", *input);
+    op.result_like("gradInput", *gradInput, *input, input->dtype);
     grad[0] = batched(*gradInput, rank);
   }
   if (wanted[1]) {
-    op.require_same_shape("gradWeight", *gradWeight, "weight", *weight);
+    op.result_like("gradWeight", *gradWeight, *weight, weight->dtype);
     grad[1] = *gradWeight;
   }
   if (wanted[2]) {
-    const int64_t channels = by.dims[1];
-    op.require_shape("gradBias", *gradBias, &channels, 1);
+    op.result("gradBias", *gradBias, {by.dims[1]}, gradOutput->dtype);
     grad[2] = *gradBias;
   }
+  if (gradInput) op.suggest_like(*gradInput, *input, input->dtype);
+  if (gradWeight) op.suggest_like(*gradWeight, *weight, weight->dtype);
+  if (gradBias) op.suggest(*gradBias, {by.dims[1]}, gradOutput->dtype);
   if (!wanted[0] && !wanted[1] && !wanted[2]) return;
   op.work(2 * cost(in, *weight, by, transposed));
   op.flops(2 * (wanted[0] + wanted[1]) * cost(in, *weight, by, transposed) + (wanted[2] ? by.numel() : 0));
@@ -173,10 +189,12 @@ ABOUT(aclnnConvTbc, Cube, "Convolution over time of [time, batch, channel] with 
       "对 [时间, 批, 通道] 沿时间卷积，两端补 pad 个零")
 ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, output), (Int8, cubeMathType)) {
   (void)cubeMathType;
-  op.require(self->rank == 3 && weight->rank == 3 && output->rank == 3, "self is {}, weight is {}: want 3 dimensions",
-             describe(*self), describe(*weight));
+  op.require(self->rank == 3 && weight->rank == 3, "self is {}, weight is {}: want 3 dimensions", describe(*self),
+             describe(*weight));
   const TensorView w = permuted(*weight, 2, 1, 0);
   const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
+  op.suggest(*output, {convolution_size(s, 0, self->dims[0], w.dims[2], 0), self->dims[1], w.dims[0]}, self->dtype);
+  op.require(output->rank == 3, "output is {}: want 3 dimensions", describe(*output));
   plan_forward(op, s, permuted(*self, 1, 2, 0), w, bias, permuted(*output, 1, 2, 0), nullptr);
 }
 
@@ -191,8 +209,9 @@ ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (
   (void)bias;
   op.require(self->rank == 3 && input->rank == 3 && weight->rank == 3, "self is {}, weight is {}: want 3 dimensions",
              describe(*self), describe(*weight));
-  op.require_same_shape("gradInput", *gradInput, "input", *input);
-  op.require_same_shape("gradWeight", *gradWeight, "weight", *weight);
+  op.result_like("gradInput", *gradInput, *input, input->dtype);
+  op.result_like("gradWeight", *gradWeight, *weight, weight->dtype);
+  op.suggest_like(*gradBias, *bias, bias->dtype);
   const TensorView w = permuted(*weight, 2, 1, 0), in = permuted(*input, 1, 2, 0), by = permuted(*self, 1, 2, 0);
   const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
   check(op, s, in, w, by, nullptr);

@@ -89,6 +89,7 @@ DType result_type(std::initializer_list<Source> in) {
 
 DType natural_type(Ew row, DType common) {
   if (traits(row).boolean) return DType::Bool;
+  if (row == Ew::abs || row == Ew::angle) common = real_of(common);
   const bool integers = kernels().elementwise[static_cast<int>(row)][static_cast<int>(Compute::I64)] != nullptr;
   return is_integral(common, true) && !integers ? DType::Float : common;
 }
@@ -158,6 +159,11 @@ bool has_order(Ew row) {
 
 void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params) {
+  plan_elementwise(op, row, compute, DType::Undefined, in, out, params);
+}
+
+void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initializer_list<Source> in,
+                      const TensorView& out, const Params& params) {
   // Clients ask for exp of int32 with an int32 result and the like: computed in float, cut off when stored.
   if (compute == Compute::I64 && !kernels().elementwise[static_cast<int>(row)][static_cast<int>(compute)])
     compute = Compute::F32;
@@ -171,7 +177,8 @@ void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Sou
   }
   // Scalars alone leave out's shape open.
   if (op.inferring() || !std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }))
-    op.result("out", out, dims, rank, op.inferring() ? natural_type(row, result_type(in)) : DType::Undefined);
+    op.result("out", out, dims, rank,
+              type == DType::Undefined && op.inferring() ? natural_type(row, result_type(in)) : type);
   if (out.empty()) return;
   if (plan_native(op, row, in, out, params)) return;
   if (compute == Compute::I64 && has_order(row))

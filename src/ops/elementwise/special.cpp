@@ -4,7 +4,9 @@
 namespace updraft {
 
 static void plan_pow(Op& op, const TensorView& self, const aclScalar& exponent, const TensorView& out) {
-  const Compute compute = compute_for(Ew::pow, result_type({self, exponent}), out.dtype);
+  const DType common = result_type({self, exponent});
+  op.suggest_like(out, self, natural_type(Ew::pow, common));
+  const Compute compute = compute_for(Ew::pow, common, out.dtype);
   // Exponents that have an exact or faster form, where PyTorch takes it too.
   if ((compute == Compute::F32 || compute == Compute::F64) && !exponent.is_complex()) {
     const double e = exponent.to_double();
@@ -80,6 +82,12 @@ ABOUT(aclnnInplaceXLogYScalarOther, Vector, "selfRef = selfRef * log(other), oth
 SAMPLE(aclnnSWhere, "condition=bool[N,M]")
 ABOUT(aclnnSWhere, Vector, "out = self where condition is true, else other", "condition 为真处取 self，其余取 other")
 ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
+  if (op.inferring()) {
+    int64_t dims[kMaxDims];
+    int rank = broadcast_shape(self->dims, self->rank, other->dims, other->rank, dims);
+    rank = broadcast_shape(dims, rank, condition->dims, condition->rank, dims);
+    op.suggest(*out, dims, rank, result_type({self, other}));
+  }
   BlockFn select = kernels().select_kernel(static_cast<int64_t>(size_of(out->dtype)));
   if (select && condition->dtype == DType::Bool && self->dtype == out->dtype && other->dtype == out->dtype) {
     int64_t dims[kMaxDims];

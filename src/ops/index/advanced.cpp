@@ -40,6 +40,12 @@ struct Indexing {
     }
     if (!any && ambiguous) {
       nothing = true;  // at least one index is there, and they are all empty
+      if (out) {
+        int64_t none[kMaxDims] = {0};
+        const int named = static_cast<int>(indices.size());
+        std::copy_n(self.dims + named, self.rank - named, none + 1);
+        op.suggest(*out, none, self.rank - named + 1, self.dtype);
+      }
       return;
     }
     op.require(any, "no index is given");
@@ -66,7 +72,7 @@ struct Indexing {
     for (int d = 0; d < outer; ++d) result[result_rank++] = table.dims[d];
     for (int d = 0; d < rank; ++d) result[result_rank++] = dims[d];
     for (int d = outer; d < table.rank; ++d) result[result_rank++] = table.dims[d];
-    if (out) op.require_shape("out", *out, result, result_rank);
+    if (out) op.result("out", *out, result, result_rank, self.dtype);
     for (int d = 0; d < result_rank; ++d) nothing = nothing || result[d] == 0;
   }
 
@@ -111,8 +117,8 @@ ABOUT(aclnnIndex, Vector, "out = self[indices], a list of index tensors of which
       "out = self[indices]，按索引张量列表取值，列表元素可为空")
 ACLNN(aclnnIndex, (In, self), (Tensors, indices), (Out, out)) {
   if (out->empty()) return;
-  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   Indexing plan(op, *self, indices, &*out);
+  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (plan.nothing) return;
   op.work(out->numel() + static_cast<int64_t>(indices.size()) * 64);
   op.launch([plan = std::move(plan), out = *out] { gather_rows(plan.rows(out)); });

@@ -49,11 +49,11 @@ ABOUT(aclnnEmbedding, Vector, "out[...] = the row of weight that indices[...] na
 ACLNN(aclnnEmbedding, (In, weight), (In, indices), (Out, out)) {
   require_index(op, "indices", *indices);
   op.require(weight->rank == 2, "weight is {}, want a matrix", describe(*weight));
-  op.require(weight->dtype == out->dtype, "out is {}, want the type of weight, {}", describe(*out), describe(*weight));
-  int64_t dims[kMaxDims];
+  int64_t dims[kMaxDims + 1];
   std::copy_n(indices->dims, indices->rank, dims);
   dims[indices->rank] = weight->dims[1];
-  op.require_shape("out", *out, dims, indices->rank + 1);
+  op.result("out", *out, dims, indices->rank + 1, weight->dtype);
+  op.require(weight->dtype == out->dtype, "out is {}, want the type of weight, {}", describe(*out), describe(*weight));
   if (out->empty()) return;
   op.launch([weight = *weight, index = *indices, out = *out] {
     Rows r;
@@ -75,6 +75,7 @@ ABOUT(aclnnEmbeddingDenseBackward, Vector,
 ACLNN(aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (UInt, numWeights), (UInt, paddingIdx),
       (Bool, scaleGradByFreq), (Out, out)) {
   require_index(op, "indices", *indices);
+  if (grad->rank > 0) op.suggest(*out, {static_cast<int64_t>(numWeights), grad->dims[grad->rank - 1]}, grad->dtype);
   op.require(out->rank == 2 && out->dims[0] == static_cast<int64_t>(numWeights), "out is {}, want {} rows",
              describe(*out), numWeights);
   op.require(

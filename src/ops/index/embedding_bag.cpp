@@ -82,7 +82,10 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
              describe(*offsets));
   const int64_t count = offsets->dims[0] - includeLastOffset, n = indices->dims[0], width = weight->dims[1];
   const int64_t dims[] = {count, width};
-  op.require_shape("output", *output, dims, 2);
+  op.result("output", *output, dims, 2, weight->dtype);
+  op.suggest(*offset2bag, {n}, indices->dtype);
+  op.suggest(*bagSize, {count}, offsets->dtype);
+  op.suggest(*maxIndices, dims, mode == kMax ? 2 : 1, offsets->dtype);
   op.require(output->dtype == weight->dtype, "output is {}, want the type of weight, {}", describe(*output),
              describe(*weight));
   op.require(offset2bag->empty() || offset2bag->numel() == n, "offset2bag is {}, want {} elements",

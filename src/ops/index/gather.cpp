@@ -51,7 +51,7 @@ SAMPLE(aclnnGather, "index=i64[N,3] out=f32[N,3]")
 ABOUT(aclnnGather, Vector, "out[i][j][k] = self[index[i][j][k]][j][k] (for dim 0)", "沿 dim 按 index 逐元素取值")
 ACLNN(aclnnGather, (In, self), (Int, dim), (In, index), (Out, out)) {
   const int d = self->wrap_dim(dim);
-  op.require_same_shape("index", *index, "out", *out);
+  op.result_like("out", *out, *index, self->dtype);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (out->empty()) return;  // an empty index may have any type, as PyTorch has it
   op.require(index->dtype == DType::Int64 || index->dtype == DType::Int32, "index is {}, want INT64 or INT32",
@@ -83,14 +83,14 @@ ACLNN(aclnnGatherV3, (In, self), (Int, dim), (In, index), (Int, batchDims), (Int
   const int d = self->wrap_dim(dim);
   const int batch = static_cast<int>(batchDims < 0 ? batchDims + index->rank : batchDims);
   op.require(batch >= 0 && batch <= d && batch <= index->rank, "batchDims is {}, want at most dim, {}", batchDims, d);
-  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   int64_t dims[2 * kMaxDims];
   int rank = 0;
   for (int k = 0; k < d; ++k) dims[rank++] = self->dims[k];
   for (int k = batch; k < index->rank; ++k) dims[rank++] = index->dims[k];
   for (int k = d + 1; k < self->rank; ++k) dims[rank++] = self->dims[k];
   op.require(rank <= kMaxDims, "the result has {} dimensions, the most is {}", rank, kMaxDims);
-  op.require_shape("out", *out, dims, rank);
+  op.result("out", *out, dims, rank, self->dtype);
+  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   for (int k = 0; k < batch; ++k)
     op.require(self->dims[k] == index->dims[k], "self is {} and index is {}: want equal leading dimensions",
                describe(*self), describe(*index));
@@ -145,7 +145,7 @@ SAMPLE(aclnnTake, "index=i64[5] out=f32[5]")
 ABOUT(aclnnTake, Vector, "out = elements of the flattened self at index", "按 index 从展平的 self 中取元素")
 ACLNN(aclnnTake, (In, self), (In, index), (Out, out)) {
   require_index(op, "index", *index);
-  op.require_same_shape("index", *index, "out", *out);
+  op.result_like("out", *out, *index, self->dtype);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (out->empty()) return;
   op.launch([self = *self, index = *index, out = *out] {

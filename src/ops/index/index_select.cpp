@@ -33,7 +33,7 @@ Rows slices(const TensorView& self, int d, const TensorView& index, const Tensor
 void plan_index_add(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& source,
                     const aclScalar& alpha, const TensorView& out) {
   const int d = check_slices(op, self, dim, index, "source", source);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   op.work(out.numel() + 4 * source.numel());
@@ -46,7 +46,7 @@ void plan_index_add(Op& op, const TensorView& self, int64_t dim, const TensorVie
 void plan_index_copy(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& source,
                      const TensorView& out) {
   const int d = check_slices(op, self, dim, index, "source", source);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   if (out.empty()) return;
   op.launch([=] {
     if (out.data != self.data) move_elements(out, self);
@@ -59,7 +59,7 @@ template <class Index>
 void plan_index_fill(Op& op, const TensorView& self, int64_t dim, Index index, int64_t count, const aclScalar& value,
                      const TensorView& out) {
   const int d = self.wrap_dim(dim);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   if (out.empty()) return;
   op.launch([=, index = std::move(index), value = Element(out.dtype, value)] {
     if (out.data != self.data) move_elements(out, self);
@@ -82,6 +82,11 @@ SAMPLE(aclnnIndexSelect, "index=i64[3] out=f32[N,3]")
 ABOUT(aclnnIndexSelect, Vector, "out = slices of self along dim in the order of index",
       "沿 dim 按 index 顺序选取 self 的切片")
 ACLNN(aclnnIndexSelect, (In, self), (Int, dim), (In, index), (Out, out)) {
+  if (op.inferring()) {
+    TensorView selected = *self;
+    if (self->rank) selected.dims[self->wrap_dim(dim)] = index->numel();
+    op.suggest_like(*out, selected, self->dtype);
+  }
   const int d = check_slices(op, *self, dim, *index, "out", *out);
   if (out->empty()) return;
   op.launch([=, self = *self, index = *index, out = *out] { gather_rows(slices(self, d, index, out)); });

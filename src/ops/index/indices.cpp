@@ -74,7 +74,7 @@ void move_elements(const TensorView& to, const TensorView& from) {
 
 TensorView narrow(const TensorView& v, int d, int64_t begin, int64_t count) {
   TensorView part = v;
-  part.data = at_element(v, begin * v.strides[d]);
+  if (v.data) part.data = at_element(v, begin * v.strides[d]);
   part.dims[d] = count;
   return part;
 }

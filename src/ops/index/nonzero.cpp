@@ -116,6 +116,8 @@ void nonzero(const TensorView& self, const ResultShape& shape, int64_t* to, bool
 }
 
 void plan_nonzero(Op& op, const TensorView& self, aclTensor* out, bool transposed) {
+  const int64_t most[] = {transposed ? self.rank : self.numel(), transposed ? self.numel() : self.rank};
+  op.suggest_up_to(out->view, most, 2, DType::Int64, transposed ? 1 : 0);
   op.require(out->view.dtype == DType::Int64 && is_dense(out->view), "out is {}, want contiguous INT64",
              describe(out->view));
   op.require(out->view.numel() >= self.numel() * self.rank, "out is {}, want room for {} indices", describe(out->view),
@@ -157,10 +159,12 @@ ABOUT(aclnnMaskedSelect, AICPU, "out = elements of self where mask is true, as a
       "取 self 中 mask 为真的元素组成一维张量，长度取决于数据")
 ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
   require_mask(op, *mask);
-  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   int64_t dims[kMaxDims];
   const int rank = broadcast_shape(self->dims, self->rank, mask->dims, mask->rank, dims);
   const TensorView from = self->expand(dims, rank), flags = mask->expand(dims, rank);
+  const int64_t most = from.numel();
+  op.suggest_up_to(*out, &most, 1, self->dtype, 0);
+  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   op.require(out->rank == 1 && out->dims[0] >= from.numel(), "out is {}, want room for {} elements", describe(*out),
              from.numel());
   op.launch([from, flags, to = *out, shape = ResultShape(out.handle)] {

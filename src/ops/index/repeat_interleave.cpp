@@ -15,9 +15,19 @@ TensorView flat(const TensorView& v, int slot) {
   return TensorView::contiguous(gather_to(onednn::scratch(slot, v.bytes()), v.dtype, v).data, v.dtype, &n, 1);
 }
 
+/// Inference: self, or all of it in a row, with `size` elements in dimension d.
+void suggest_repeated(const Op& op, const TensorView& self, int d, bool flatten, int64_t size, const TensorView& out) {
+  if (!op.inferring()) return;
+  if (flatten || self.rank == 0) return op.suggest(out, {size}, self.dtype);
+  TensorView repeated = self;
+  repeated.dims[d] = size;
+  op.suggest_like(out, repeated, self.dtype);
+}
+
 // out's dimension d is self's with every slice i repeats[i] times (one number: for all).
-void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int d, bool flatten,
+void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int d, bool flatten, int64_t total,
                  const TensorView& out) {
+  suggest_repeated(op, self, d, flatten, total, out);
   require_index(op, "repeats", repeats);
   const int64_t size = flatten ? self.numel() : self.size(d);
   op.require(repeats.rank <= 1 && (repeats.numel() == 1 || repeats.numel() == size),
@@ -53,6 +63,9 @@ void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int 
 
 void plan_repeat(Op& op, const TensorView& self, int64_t repeats, int d, bool flatten, const TensorView& out) {
   op.require(repeats >= 0, "repeats is {}, want no negative number", repeats);
+  int64_t total = 0;
+  if (__builtin_mul_overflow(flatten ? self.numel() : self.size(d), repeats, &total)) total = -1;
+  suggest_repeated(op, self, d, flatten, total, out);
   op.require(out.dtype == self.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   op.require(out.size(d) == (flatten ? self.numel() : self.size(d)) * repeats, "out is {}, want {} times self, {}",
              describe(out), repeats, describe(self));
@@ -101,15 +114,13 @@ SAMPLE(aclnnRepeatInterleave, "self=f32[M] repeats=i64[M]:2..3 outputSize=2M out
 ABOUT(aclnnRepeatInterleave, Vector, "Each element of the flattened self repeats[i] times in a row",
       "将展平的 self 的每个元素连续重复 repeats[i] 次")
 ACLNN(aclnnRepeatInterleave, (In, self), (In, repeats), (Int, outputSize), (Out, out)) {
-  (void)outputSize;
-  plan_repeat(op, *self, *repeats, 0, true, *out);
+  plan_repeat(op, *self, *repeats, 0, true, outputSize, *out);
 }
 SAMPLE(aclnnRepeatInterleaveWithDim, "repeats=i64[M]:2..3 outputSize=2M out=f32[N,2M]")
 ABOUT(aclnnRepeatInterleaveWithDim, Vector, "Each slice of self along dim repeats[i] times in a row",
       "沿 dim 将每个切片连续重复 repeats[i] 次")
 ACLNN(aclnnRepeatInterleaveWithDim, (In, self), (In, repeats), (Int, dim), (Int, outputSize), (Out, out)) {
-  (void)outputSize;
-  plan_repeat(op, *self, *repeats, self->wrap_dim(dim), false, *out);
+  plan_repeat(op, *self, *repeats, self->wrap_dim(dim), false, outputSize, *out);
 }
 SAMPLE(aclnnRepeatInterleaveInt, "self=f32[M] repeats=2 outputSize=2M out=f32[2M]")
 ABOUT(aclnnRepeatInterleaveInt, Vector, "Each element of the flattened self repeats times in a row",
@@ -131,7 +142,7 @@ SAMPLE(aclnnRepeatInterleaveTensor, "repeats=i64[M]:2..3 outputSize=2M out=i64[2
 ABOUT(aclnnRepeatInterleaveTensor, Vector, "out = position i repeats[i] times in a row",
       "将位置序号 i 连续输出 repeats[i] 次")
 ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out)) {
-  (void)outputSize;
+  op.suggest(*out, {outputSize}, repeats->dtype);
   require_index(op, "repeats", *repeats);
   require_index(op, "out", *out);
   op.require(repeats->rank == 1 && out->rank == 1, "repeats is {} and out {}, want vectors", describe(*repeats),
@@ -158,6 +169,12 @@ ABOUT(aclnnRepeatInterleaveGrad, Vector,
 ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, out)) {
   require_index(op, "repeats", *repeats);
   const int d = grad->wrap_dim(axis);
+  if (op.inferring() && grad->rank > 0) {
+    // One number for all: how large it is, is not known here.
+    TensorView summed = *grad;
+    if (repeats->numel() != 1) summed.dims[d] = repeats->numel();
+    op.suggest_up_to(*out, summed.dims, summed.rank, grad->dtype, repeats->numel() == 1 ? d : -1);
+  }
   op.require(grad->rank == out->rank && grad->rank > 0 && grad->dtype == out->dtype,
              "out is {}, want grad's rank and type, {}", describe(*out), describe(*grad));
   op.require(repeats->numel() == 1 || repeats->numel() == out->dims[d], "repeats is {}, want 1 or {} numbers",

@@ -21,7 +21,7 @@ void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView&
                   int64_t reduction, bool include_self, const TensorView& out) {
   const int d = self.wrap_dim(dim);
   op.require(reduction >= 0 && reduction <= 5, "reduction is {}, want 0 to 5", reduction);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   if (!index.empty()) {
@@ -49,7 +49,7 @@ void plan_scatter_value(Op& op, const TensorView& self, int64_t dim, const Tenso
                         int64_t reduction, const TensorView& out) {
   const int d = self.wrap_dim(dim);
   op.require(reduction >= 0 && reduction <= 2, "reduction is {}, want 0 to 2", reduction);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   const TensorView t = as_vector(out), i = as_vector(index);

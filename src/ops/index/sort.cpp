@@ -63,8 +63,14 @@ void check(const Op& op, const TensorView& self, const TensorView& values, const
 void plan_topk(Op& op, const TensorView& self, int64_t k, int64_t dim, bool largest, const TensorView& values,
                const TensorView& indices) {
   const int d = self.wrap_dim(dim);
-  check(op, self, values, indices);
   op.require(k >= 0 && k <= self.size(d), "k is {}, dimension {} has {}", k, d, self.size(d));
+  if (op.inferring()) {
+    TensorView top = self;
+    if (self.rank) top.dims[d] = k;
+    op.suggest_like(values, top, self.dtype);
+    op.suggest_like(indices, top, DType::Int64);
+  }
+  check(op, self, values, indices);
   bool fits = values.rank == self.rank && values.size(d) == (self.rank ? k : 1);
   for (int i = 0; fits && i < self.rank; ++i) fits = i == d || values.dims[i] == self.dims[i];
   op.require(fits, "values is {}, want {} of dimension {} of self, {}", describe(values), k, d, describe(self));
@@ -86,8 +92,9 @@ ABOUT(aclnnSort, Vector, "values and indices of self sorted along dim (stable)",
 ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Out, values), (Out, indices)) {
   (void)stable;  // always
   const int d = self->wrap_dim(dim);
+  op.result_like("values", *values, *self, self->dtype);
+  op.suggest_like(*indices, *self, DType::Int64);
   check(op, *self, *values, *indices);
-  op.require_same_shape("self", *self, "values", *values);
   if (self->empty()) return;
   op.work(20 * self->numel());
   op.launch([=, self = *self, values = *values, indices = *indices] {

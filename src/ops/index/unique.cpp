@@ -57,8 +57,23 @@ struct Outputs {
   ResultShape shape, counts_shape;
 };
 
+/// Inference: what is not wanted has no elements.
+void suggest_unique(const Op& op, const TensorView& self, int d, aclTensor* y, aclTensor* inverse, bool want_inverse,
+                    aclTensor* counts, bool want_counts) {
+  if (!op.inferring()) return;
+  const bool flattened = d < 0;
+  const int64_t n = flattened ? self.numel() : self.size(d);
+  if (flattened) op.suggest_up_to(y->view, &n, 1, self.dtype, 0);
+  else op.suggest_up_to(y->view, self.dims, self.rank, self.dtype, self.rank ? d : -1);
+  if (inverse && want_inverse && flattened) op.suggest_like(inverse->view, self, DType::Int64);
+  else if (inverse) op.suggest(inverse->view, {want_inverse ? n : 0}, DType::Int64);
+  const int64_t most = want_counts ? n : 0;
+  if (counts) op.suggest_up_to(counts->view, &most, 1, DType::Int64, want_counts ? 0 : -1);
+}
+
 void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse,
                  aclTensor* counts, bool want_counts) {
+  suggest_unique(op, self, -1, y, inverse, want_inverse, counts, want_counts);
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));
@@ -91,6 +106,7 @@ void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTen
 // Slices along d, compared element by element in row-major order of the rest.
 void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, aclTensor* y, aclTensor* inverse,
                      bool want_inverse, aclTensor* counts, bool want_counts) {
+  suggest_unique(op, self, self.wrap_dim(dim), y, inverse, want_inverse, counts, want_counts);
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));

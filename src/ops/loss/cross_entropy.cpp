@@ -220,7 +220,10 @@ ACLNN(aclnnCrossEntropyLoss, (In, input), (In, target), (OptIn, weight), (Text, 
       (Double, labelSmoothing), (Double, lseSquareScaleForZloss), (Bool, returnZloss), (Out, loss), (Out, logProb),
       (OptOut, zloss), (OptOut, lseForZloss)) {
   const Plan plan = check(op, *input, *target, weight, reduction, ignoreIndex, labelSmoothing, lseSquareScaleForZloss);
-  op.require_same_shape("input", *input, "logProb", *logProb);
+  op.result_like("logProb", *logProb, *input, input->dtype);
+  suggest_loss(op, plan.reduction, *target, input->dtype, *loss);
+  if (zloss) suggest_loss(op, plan.reduction, *target, input->dtype, *zloss);
+  if (lseForZloss) op.suggest(*lseForZloss, {plan.rows}, DType::Float);
   op.require(loss->numel() == (plan.reduction == Reduction::kNone ? plan.rows : 1),
              "loss is {}, which does not match reduction {}", describe(*loss), reduction);
   const bool z = returnZloss && zloss;
@@ -242,7 +245,7 @@ ACLNN(aclnnCrossEntropyLossGrad, (In, gradLoss), (In, logProb), (In, target), (O
       (Double, lseSquareScaleForZloss), (Out, out)) {
   const Plan plan =
       check(op, *logProb, *target, weight, reduction, ignoreIndex, labelSmoothing, lseSquareScaleForZloss);
-  op.require_same_shape("logProb", *logProb, "out", *out);
+  op.result_like("out", *out, *logProb, logProb->dtype);
   op.require(gradLoss->numel() == (plan.reduction == Reduction::kNone ? plan.rows : 1),
              "gradLoss is {}, which does not match reduction {}", describe(*gradLoss), reduction);
   op.require(lseSquareScaleForZloss == 0 || (lseForZloss && lseForZloss->numel() == plan.rows),

@@ -56,8 +56,7 @@ static void plan_addbmm(Op& op, const TensorView& self, const TensorView& a, con
              describe(b));
   op.require(a.dims[0] == b.dims[0] && a.dims[2] == b.dims[1], "batch1 is {} and batch2 is {}: the sizes do not match",
              describe(a), describe(b));
-  const int64_t dims[] = {a.dims[1], b.dims[2]};
-  op.require_shape("out", out, dims, 2);
+  op.result("out", out, {a.dims[1], b.dims[2]}, promote(a.dtype, b.dtype));
   const TensorView add = self.expand_as(out);
   if (out.empty()) return;
   op.work(out.numel() * std::max<int64_t>(1, a.dims[0] * a.dims[2] / 4));
@@ -86,7 +85,7 @@ ACLNN(aclnnAddmv, (In, self), (In, mat), (In, vec), (Scalar, alpha), (Scalar, be
     return m;
   };
   const int64_t rows = mat->dims[0];
-  op.require_shape("out", *out, &rows, 1);
+  op.result("out", *out, {rows}, promote(mat->dtype, vec->dtype));
   plan_addmm(op, column(self->expand_as(*out)), *mat, column(*vec), *beta, *alpha, column(*out), 2);
 }
 
@@ -95,8 +94,7 @@ static void plan_addr(Op& op, const TensorView& self, const TensorView& vec1, co
                       const aclScalar& beta, const aclScalar& alpha, const TensorView& out) {
   op.require(vec1.rank == 1 && vec2.rank == 1, "vec1 is {} and vec2 is {}, want two vectors", describe(vec1),
              describe(vec2));
-  const int64_t dims[] = {vec1.dims[0], vec2.dims[0]};
-  op.require_shape("out", out, dims, 2);
+  op.result("out", out, {vec1.dims[0], vec2.dims[0]}, promote(vec1.dtype, vec2.dtype));
   const TensorView add = self.expand_as(out);
   if (out.empty()) return;
   TensorView column = vec1;

@@ -5,7 +5,7 @@
 
 namespace updraft {
 
-/// Refuses operands (two dimensions or more each) that do not multiply to c's shape.
+/// Refuses operands (two dimensions or more each) that do not multiply to c's shape; gives it to c in inference.
 void check_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c);
 /// Plans c = alpha * a @ b + beta * add; options.add is copied.
 void plan_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c,

@@ -20,6 +20,13 @@ TensorView unsqueeze(const TensorView& v, int d) {
 void plan_matmul(Op& op, const TensorView& self, const TensorView& mat2, const TensorView& out) {
   op.require(self.rank > 0 && mat2.rank > 0, "self is {} and mat2 is {}: want at least one dimension each",
              describe(self), describe(mat2));
+  if (op.inferring()) {
+    int64_t dims[kMaxDims + 2];
+    int rank = broadcast_shape(self.dims, std::max(self.rank - 2, 0), mat2.dims, std::max(mat2.rank - 2, 0), dims);
+    if (self.rank > 1) dims[rank++] = self.dims[self.rank - 2];
+    if (mat2.rank > 1) dims[rank++] = mat2.dims[mat2.rank - 1];
+    op.suggest(out, dims, rank, promote(self.dtype, mat2.dtype));
+  }
   TensorView a = self, b = mat2, c = out;
   // A vector is a row on the left and a column on the right; its dimension is not in the result.
   if (self.rank == 1) a = unsqueeze(a, 0);
@@ -57,7 +64,7 @@ void check_product(Op& op, const TensorView& a, const TensorView& b, const Tenso
   int rank = broadcast_shape(a.dims, a.rank - 2, b.dims, b.rank - 2, dims);
   dims[rank++] = a.dims[a.rank - 2];
   dims[rank++] = b.dims[b.rank - 1];
-  op.require_shape("out", c, dims, rank);
+  op.result("out", c, dims, rank, promote(a.dtype, b.dtype));
 }
 
 ABOUT(aclnnMatmul, Cube, "out = self @ mat2 as torch.matmul: vectors, matrices and broadcast batches",
@@ -105,6 +112,7 @@ ABOUT(aclnnDot, Cube, "out = sum of self * tensor, two vectors", "两个向量�
 ACLNN(aclnnDot, (In, self), (In, tensor), (Out, out)) {
   op.require(self->rank == 1 && tensor->rank == 1, "self is {} and tensor is {}, want two vectors", describe(*self),
              describe(*tensor));
+  op.suggest(*out, {}, promote(self->dtype, tensor->dtype));
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   TensorView scalar = *out;
   scalar.rank = 0;

@@ -81,6 +81,17 @@ Shape shape_of(const Op& op, const TensorView& x, int64_t n, int64_t channels, i
   return {n, channels, area, groups};
 }
 
+/// Inference: one value for each group of each sample. In the type of the input, as the client has it.
+void suggest_groups(const Op& op, const Shape& s, const TensorView& x, const OptOut& mean, const OptOut& rstd) {
+  for (const OptOut* v : {&mean, &rstd})
+    if (*v) op.suggest(**v, {s.n, s.groups}, x.dtype);
+}
+/// Inference: one value for each channel.
+void suggest_channels(const Op& op, const Shape& s, DType type, const OptOut& gamma, const OptOut& beta) {
+  for (const OptOut* v : {&gamma, &beta})
+    if (*v) op.suggest(**v, {s.channels}, type);
+}
+
 // swish < 0: none.
 void forward(const Shape& s, const TensorView& input, const TensorView& weight, const TensorView& bias, double eps,
              bool activate, double swish, const TensorView& output, const TensorView& mean, const TensorView& rstd) {
@@ -209,8 +220,10 @@ void check_backward(const Op& op, const Shape& s, const TensorView& grad, const 
 }
 
 void plan_forward(Op& op, const Shape& s, const TensorView& x, const TensorView& w, const TensorView& b, double eps,
-                  bool activate, double swish, const TensorView& y, const TensorView& mean, const TensorView& rstd) {
-  op.require_same_shape("input", x, "out", y);
+                  bool activate, double swish, const TensorView& y, const OptOut& mean_out, const OptOut& rstd_out) {
+  op.result_like("out", y, x, x.dtype);
+  suggest_groups(op, s, x, mean_out, rstd_out);
+  const TensorView mean = view_or_none(mean_out), rstd = view_or_none(rstd_out);
   for (const TensorView* v : {&w, &b})
     if (v->dtype != DType::Undefined)
       op.require(v->numel() == s.channels, "weight or bias is {}, want {} elements", describe(*v), s.channels);
@@ -228,7 +241,7 @@ ABOUT(aclnnGroupNorm, Vector, "Normalises each group of channels of each sample,
 ACLNN(aclnnGroupNorm, (In, self), (OptIn, gamma), (OptIn, beta), (Int, N), (Int, C), (Int, HxW), (Int, group),
       (Double, eps), (Out, out), (OptOut, meanOut), (OptOut, rstdOut)) {
   plan_forward(op, shape_of(op, *self, N, C, HxW, group), *self, view_or_none(gamma), view_or_none(beta), eps, false, 1,
-               *out, view_or_none(meanOut), view_or_none(rstdOut));
+               *out, meanOut, rstdOut);
 }
 
 CARD(aclnnGroupNormSilu, on("self gamma beta out", kFloats, kA2 | k310P))
@@ -238,7 +251,7 @@ ACLNN(aclnnGroupNormSilu, (In, self), (OptIn, gamma), (OptIn, beta), (Int, group
   op.require(self->rank >= 2, "self is {}, want at least two dimensions", describe(*self));
   const int64_t area = self->dims[0] && self->dims[1] ? self->numel() / self->dims[0] / self->dims[1] : 0;
   plan_forward(op, shape_of(op, *self, self->dims[0], self->dims[1], area, group), *self, view_or_none(gamma),
-               view_or_none(beta), eps, true, 1, *out, view_or_none(meanOut), view_or_none(rstdOut));
+               view_or_none(beta), eps, true, 1, *out, meanOut, rstdOut);
 }
 
 namespace {
@@ -258,7 +271,7 @@ ACLNN(aclnnGroupNormSwish, (In, x), (OptIn, gamma), (OptIn, beta), (Int, numGrou
   op.require(x->rank >= 2, "x is {}, want at least two dimensions", describe(*x));
   const int64_t area = x->dims[0] && x->dims[1] ? x->numel() / x->dims[0] / x->dims[1] : 0;
   plan_forward(op, shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups), *x, view_or_none(gamma),
-               view_or_none(beta), eps, activateSwish, swishScale, *y, view_or_none(meanOut), view_or_none(rstdOut));
+               view_or_none(beta), eps, activateSwish, swishScale, *y, meanOut, rstdOut);
 }
 
 ABOUT(aclnnGroupNormBackward, Vector, "Gradients of group normalisation for input, gamma and beta, as outputMask asks",
@@ -267,6 +280,8 @@ ACLNN(aclnnGroupNormBackward, (In, gradOut), (In, input), (In, mean), (In, rstd)
       (Int, HxW), (Int, group), (Bools, outputMask), (OptOut, gradInput), (OptOut, gradGamma), (OptOut, gradBeta)) {
   op.require(outputMask.size() == 3, "outputMask has {} values, want 3", outputMask.size());
   const Shape s = shape_of(op, *input, N, C, HxW, group);
+  if (gradInput) op.suggest_like(*gradInput, *input, input->dtype);
+  suggest_channels(op, s, gamma ? gamma->dtype : input->dtype, gradGamma, gradBeta);
   Gradients to;
   if (outputMask[0]) to.dx = view_or_none(gradInput);
   if (outputMask[1]) to.dgamma = view_or_none(gradGamma);
@@ -287,6 +302,8 @@ ACLNN(aclnnGroupNormSwishGrad, (In, dy), (In, mean), (In, rstd), (In, x), (In, g
   op.require(x->rank >= 2, "x is {}, want at least two dimensions", describe(*x));
   const int64_t area = x->dims[0] && x->dims[1] ? x->numel() / x->dims[0] / x->dims[1] : 0;
   const Shape s = shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups);
+  op.suggest_like(*dxOut, *x, x->dtype);
+  suggest_channels(op, s, gamma->dtype, dgammaOut, dbetaOut);
   Gradients to{*dxOut, dgammaIsRequire ? view_or_none(dgammaOut) : TensorView(),
                dbetaIsRequire ? view_or_none(dbetaOut) : TensorView()};
   check_backward(op, s, *dy, *x, *mean, *rstd, *gamma, *beta, to);

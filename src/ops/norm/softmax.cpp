@@ -104,8 +104,8 @@ Compute compute_for(const TensorView& a, const TensorView& b) {
 }
 
 void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const TensorView& out) {
+  op.result_like("out", out, self, is_floating(self.dtype) ? self.dtype : DType::Float);
   op.require(is_floating(out.dtype), "out is {}, want floating point", describe(out));
-  op.require_same_shape("self", self, "out", out);
   const int d = self.wrap_dim(dim);
   if (out.empty()) return;
   op.work(self.numel() * 12);
@@ -122,9 +122,9 @@ void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const T
 
 void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& output, int64_t dim,
                    const TensorView& out) {
+  op.result_like("out", out, grad, grad.dtype);
   op.require(is_floating(out.dtype), "out is {}, want floating point", describe(out));
   op.require_same_shape("gradOutput", grad, "output", output);
-  op.require_same_shape("gradOutput", grad, "out", out);
   const int d = grad.wrap_dim(dim);
   if (out.empty()) return;
   op.work(grad.numel() * 8);

@@ -11,6 +11,13 @@ namespace updraft {
 PoolShape pool_shape(Op& op, int spatial, const TensorView& in, const TensorView& out,
                      const std::vector<int64_t>& kernel, const std::vector<int64_t>& stride,
                      const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation);
+/// Inference: the output of windows that move over `in`, before pool_shape() looks at it.
+void suggest_pooled(const Op& op, int spatial, const TensorView& in, const std::vector<int64_t>& kernel,
+                    const std::vector<int64_t>& stride, const std::vector<int64_t>& padding,
+                    const std::vector<int64_t>& dilation, bool ceil, DType type, const TensorView& out);
+/// Inference: `in` with these last sizes.
+void suggest_sized(const Op& op, int spatial, const TensorView& in, const std::vector<int64_t>& sizes, DType type,
+                   const TensorView& out);
 /// Sizes only.
 PoolShape plane_shape(Op& op, int spatial, const TensorView& in, const TensorView& out);
 

@@ -243,6 +243,13 @@ void sample_backward(const Sampling& s, const TensorView& grad, const TensorView
 
 void plan_sample(Op& op, int spatial, const TensorView& in, const TensorView& grid, int64_t mode, int64_t border,
                  bool align_corners, const TensorView& out) {
+  if (op.inferring()) {
+    op.require(in.rank == spatial + 2 && grid.rank == spatial + 2, "input is {}, grid is {}, want {} dimensions",
+               describe(in), describe(grid), spatial + 2);
+    TensorView sampled = in;
+    std::copy_n(grid.dims + 1, spatial, sampled.dims + 2);
+    op.suggest_like(out, sampled, in.dtype);
+  }
   const Sampling s = sampling_of(op, spatial, in, grid, out, mode, border, align_corners);
   if (out.empty()) return;
   op.work(out.numel() * s.taps() * 4);
@@ -256,14 +263,16 @@ void plan_sample_backward(Op& op, int spatial, const TensorView& grad, const Ten
                           int64_t mode, int64_t border, bool align_corners, Bools mask, OptOut grad_in,
                           OptOut grad_grid) {
   const Sampling s = sampling_of(op, spatial, in, grid, grad, mode, border, align_corners);
+  if (grad_in) op.suggest_like(*grad_in, in, in.dtype);
+  if (grad_grid) op.suggest_like(*grad_grid, grid, grid.dtype);
   const bool wanted[2] = {mask[0] && grad_in, mask[1] && grad_grid};
   TensorView to[2];
   if (wanted[0]) {
-    op.require_same_shape("gradInput", *grad_in, "input", in);
+    op.result_like("gradInput", *grad_in, in, in.dtype);
     to[0] = *grad_in;
   }
   if (wanted[1]) {
-    op.require_same_shape("gradGrid", *grad_grid, "grid", grid);
+    op.result_like("gradGrid", *grad_grid, grid, grid.dtype);
     to[1] = *grad_grid;
   }
   op.work(grad.numel() * s.taps() * 8 + in.numel());
@@ -364,7 +373,7 @@ ACLNN(aclnnAffineGrid, (In, theta), (Ints, size), (Bool, alignCorners), (Out, ou
   int64_t want[5] = {size[0]};
   for (int d = 0; d < dims; ++d) want[d + 1] = size[static_cast<size_t>(d) + 2];
   want[dims + 1] = dims;
-  op.require_shape("out", *out, want, dims + 2);
+  op.result("out", *out, want, dims + 2, theta->dtype);
   if (out->empty()) return;
   op.work(out->numel() * 8);
   op.launch([=, theta = *theta, out = *out] {

@@ -31,7 +31,12 @@ constexpr const char* kPackOnNpu =
     "a packed sequence keeps its padding on the NPU: move the padded tensor to the NPU first, then call "
     "pack_padded_sequence there (one packed on the CPU has other rows)";
 
-const TensorView* packed(const RnnNetwork& net) { return net.batch_sizes.data ? &net.batch_sizes : nullptr; }
+const TensorView* packed(const RnnNetwork& net) { return net.batch_sizes.rank ? &net.batch_sizes : nullptr; }
+
+void suggest_states(const Op& op, const RnnNetwork& net, std::initializer_list<const TensorView*> states) {
+  for (const TensorView* state : states)
+    op.suggest(*state, {net.cells(), net.x.dims[1], net.params[1].dims[1]}, net.x.dtype);
+}
 
 int64_t cost(const RnnNetwork& net) { return net.x.dims[0] * net.x.dims[1] * net.params[0].numel() * net.layers; }
 
@@ -68,6 +73,28 @@ RnnNetwork network_of(const Op& op, const TensorView& input, const Tensors& para
   net.x = time_major(op, input, batch_first, packed(net));
   net.params = views_of(params);
   return net;
+}
+
+void suggest_network(const Op& op, const RnnNetwork& net, const TensorView& input, const TensorView& output,
+                     std::initializer_list<const TensorView*> states, std::initializer_list<OptTensors> saved) {
+  if (!op.inferring()) return;
+  const int64_t hidden = net.params[1].dims[1];
+  TensorView wide = input;
+  wide.dims[input.rank - 1] = net.directions * hidden;
+  op.suggest_like(output, wide, input.dtype);
+  suggest_states(op, net, states);
+  for (const OptTensors& list : saved)
+    for (size_t i = 0; i < list.size(); ++i)
+      if (list.item(i)) op.suggest(list[i], {net.x.dims[0], net.x.dims[1], hidden}, input.dtype);
+}
+
+void suggest_network_gradients(const Op& op, const RnnNetwork& net, const TensorView& input, const TensorView& dx,
+                               std::initializer_list<const TensorView*> states, const Tensors& dparams) {
+  if (!op.inferring()) return;
+  op.suggest_like(dx, input, input.dtype);
+  suggest_states(op, net, states);
+  for (size_t i = 0; i < dparams.size() && i < net.params.size(); ++i)
+    if (dparams.item(i)) op.suggest_like(dparams[i], net.params[i], net.params[i].dtype);
 }
 
 void plan_network(Op& op, RnnNetwork&& net, const TensorView& output, std::initializer_list<OptTensors> saved) {
@@ -124,7 +151,7 @@ void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {
   }
   const int64_t hidden = net.params[1].dims[1];
   for (const TensorView* state : {&net.h0, &net.c0})
-    if (state->data)
+    if (state->data || state->rank)
       op.require(state->rank == 3 && state->dims[0] == net.cells() && state->dims[1] == net.x.dims[1] &&
                      state->dims[2] == hidden,
                  "an initial state is {}, want [{},{},{}]{}{}", describe(*state), net.cells(), net.x.dims[1], hidden,
