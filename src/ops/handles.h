@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@
 #include "ops/parameter.h"
 #include "tensor/view.h"
 
+namespace updraft {
+class ConstantOperand;
+}
+
 struct aclTensor {
   updraft::TensorView view;  ///< data is translated (device/memory.h) and points at the view's first element
   int32_t format = 2;        ///< aclFormat
@@ -22,6 +27,9 @@ struct aclTensor {
   bool on_host = false;      ///< the data is the host's: its values are known while a plan is made
   int32_t storage_rank = 0;
   int64_t storage_dims[updraft::kMaxDims];
+  /// Not null: the values stay as they are from run to run, and kernels keep prepared forms here
+  /// (kernels/constant_operand.h). It belongs to who set it and must outlive every plan made with this tensor.
+  updraft::ConstantOperand* constant = nullptr;
 };
 
 struct aclScalar {
@@ -71,6 +79,8 @@ struct aclOpExecutor final : updraft::Task {
   std::vector<std::unique_ptr<std::byte[]>> temporaries;  ///< memory of tensors between the steps, and of the host's
   std::vector<updraft::Value> values;                     ///< what it was planned with; the handles may be gone since
   size_t scratch_bytes = 0;                               ///< what the plan asked for (Op::scratch)
+  size_t kernel_bytes = 0;                                ///< what its kernels will take (Op::kernel_scratch)
+  std::function<void()> prepare;                          ///< prepares constant operands; empty without such
   void* workspace = nullptr;                     ///< the client's, of at least that size; null: the engine's own memory
   const char* unaddressed = nullptr;             ///< a tensor with elements that has no memory yet
   std::unique_ptr<updraft::KeptArguments> kept;  ///< copies of the values, where it may be launched many times
@@ -79,6 +89,7 @@ struct aclOpExecutor final : updraft::Task {
   bool repeatable = false;
   bool deterministic = false;  ///< as it was when the operator was planned
 
+  size_t workspace_bytes() const { return scratch_bytes + kernel_bytes; }
   /// True when there is nothing to do: an empty tensor.
   bool idle() const { return !body && steps.empty(); }
   void run() override;

@@ -139,7 +139,8 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.body.reset();
   for (aclOpExecutor* step : std::exchange(made.steps, {})) recycle_executor(step);
   copy_host_tensors(made, *kept);
-  made.scratch_bytes = 0;
+  made.scratch_bytes = made.kernel_bytes = 0;
+  made.prepare = nullptr;
   made.body.emplace([&info = *made.info, kept = std::shared_ptr<KeptArguments>(std::move(kept))] {
     run_deferred(info, kept->values());
   });
@@ -209,7 +210,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     *executor = nullptr;
     *workspace = 0;
     *executor = make_plan(info, values, true);
-    *workspace = (*executor)->scratch_bytes;
+    *workspace = (*executor)->workspace_bytes();
     call.arguments((*executor)->observed.data(), (*executor)->observed.size());
   } catch (const Error& e) {
     code = e.code();
@@ -226,7 +227,7 @@ namespace {
 
 /// Where the work may put what it needs beside its arguments; null: in memory of its own.
 void* workspace_for(const aclOpExecutor& executor, void* workspace, uint64_t bytes, const Stream& stream) {
-  const size_t want = executor.scratch_bytes;
+  const size_t want = executor.workspace_bytes();
   // A captured graph runs again when the client's memory has another use.
   if (want == 0 || (!workspace && bytes == 0) || stream.capturing()) return nullptr;
   const auto* begin = static_cast<const char*>(workspace);
@@ -390,6 +391,18 @@ Scratch Op::scratch(size_t bytes) {
   const size_t offset = executor_->scratch_bytes;
   executor_->scratch_bytes += (bytes + kAlign - 1) / kAlign * kAlign;
   return Scratch(offset);
+}
+
+void Op::kernel_scratch(size_t bytes) {
+  if (executor_ && bytes >= kLeastWorkspace) executor_->kernel_bytes = std::max(executor_->kernel_bytes, bytes);
+}
+
+void prepare_constants(const aclOpExecutor& plan) {
+  for (const aclOpExecutor* step : plan.steps) prepare_constants(*step);
+  if (!plan.prepare) return;
+  require_addressed(plan);
+  FixedSplit split(plan.deterministic);
+  plan.prepare();
 }
 
 TensorView* Op::inferred(const TensorView& out) const {
