@@ -61,7 +61,9 @@ UPDRAFT_API aclTensorDesc* aclCreateTensorDesc(int32_t type, int rank, const int
   });
   return made;
 }
-UPDRAFT_API void aclDestroyTensorDesc(const aclTensorDesc* d) { descs().destroy(d); }
+UPDRAFT_API void aclDestroyTensorDesc(const aclTensorDesc* d) {
+  guard("aclDestroyTensorDesc", [&] { descs().destroy(d); });
+}
 
 UPDRAFT_API int aclSetTensorShape(aclTensorDesc* d, int rank, const int64_t* dims) {
   return guard("aclSetTensorShape", [&] { desc(d).storage_dims = list(rank, dims); });
@@ -174,7 +176,9 @@ UPDRAFT_API aclopAttr* aclopCreateAttr() {
   guard("aclopCreateAttr", [&] { made = attributes().create(); });
   return made;
 }
-UPDRAFT_API void aclopDestroyAttr(const aclopAttr* a) { attributes().destroy(a); }
+UPDRAFT_API void aclopDestroyAttr(const aclopAttr* a) {
+  guard("aclopDestroyAttr", [&] { attributes().destroy(a); });
+}
 
 #define UPDRAFT_SET(function, parameters, value)                               \
   UPDRAFT_API int function parameters {                                        \
