@@ -3,6 +3,7 @@
 import pathlib
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass, field, replace
 
 try:
@@ -189,3 +190,18 @@ def library_symbols(path):
             (weak if kind in "WV" else strong).add(name)
     made = {name for name in weak if re.match("_ZT[VIS]", name)} - marked
     return strong | made, weak - made
+
+
+def accepted(path):
+    """Functions that a library marks as accepted, without effect (src/base/accepted.h): name -> (reason, in Chinese)."""
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(["objcopy", "-O", "binary", "--only-section=updraft_accepted", path, file.name], check=True,
+                       capture_output=True)
+        marks = pathlib.Path(file.name).read_bytes().decode("utf-8")
+    found = {}
+    for mark in filter(None, marks.split("\0")):
+        name, *reasons = mark.split("\t")
+        if len(reasons) != 2 or name in found:
+            raise ValueError(f"{path}: the mark of {name} is malformed or stands twice")
+        found[name] = tuple(reasons)
+    return dict(sorted(found.items()))

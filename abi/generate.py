@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes facade_<lib>.c for each library of abi/ and stubs.cpp. A file is touched only when its content changes.
+"""Writes facade_<lib>.c for each library of abi/, stubs.cpp and exports.map. A file is touched only when its content changes.
 
-The definitions in a facade exist for the linker alone: where a program runs, the dynamic linker takes every name, function
-or object, from libupdraft.so (docs/internals/facades.md). A stub is weak: the implementation of its name replaces it.
+The definitions in a facade exist for those who link against it: cmake/elf/link_only.py hides them from the dynamic linker,
+which takes every name, function or object, from libupdraft.so (docs/internals/facades.md). A stub is weak: the
+implementation of its name replaces it.
 """
 
 import argparse
@@ -44,10 +45,20 @@ def offered(library, implemented):
     return [n.name for n in library.names.values() if n.presence == "required" or n.name in implemented]
 
 
+def offered(library, implemented):
+    return [n.name for n in library.names.values() if n.presence == "required" or n.name in implemented]
+
+
 def facade(library, implemented):
     names = offered(library, implemented)
     text = HEAD + f"// {library.soname}: {len(names)} names, which libupdraft.so implements.\n"
     return text + "".join(facade_line(library.names[name]) for name in names)
+
+
+def exports(libraries, implemented):
+    """The linker's version script of libupdraft.so: the contract's names and our own packages', nothing of the C++ runtime."""
+    names = sorted({name for library in libraries for name in offered(library, implemented)})
+    return "{\n  global:\n    updraft_*;\n" + "".join(f"    {name};\n" for name in names) + "  local: *;\n};\n"
 
 
 # --- stubs of C functions
@@ -200,6 +211,7 @@ def main():
     for library in libraries:
         write(arguments.out / f"facade_{library.stem}.c", facade(library, implemented))
     write(arguments.out / "stubs.cpp", stubs(libraries, implemented))
+    write(arguments.out / "exports.map", exports(libraries, implemented))
 
     known = {name for library in libraries for name in library.names}
     unlisted = sorted(n for n in set(implemented) - known if OURS.fullmatch(n))

@@ -16,9 +16,10 @@ TEXTS = {
         "A required name that is not implemented yet is there all the same: it fails with the documented code for "
         "\"not supported\" and leaves its name for `aclGetRecentErrMsg`. An optional name is there only when it is "
         "implemented: clients look it up and have another way without it. A constructor that is not implemented makes an "
-        "object of zeros, since it cannot fail; what is then called on it does "
-        "([facades](../internals/facades.md)).",
-        "columns": "| library | required | implemented | optional | implemented |",
+        "object of zeros, since it cannot fail; what is then called on it does ([facades](../internals/facades.md)).\n\n"
+        "A call that is *accepted, without effect* succeeds and has nothing to do, for the reason that stands beside it. "
+        "The figures of what is implemented leave such calls out.",
+        "columns": "| library | required | implemented | optional | implemented | accepted, without effect |",
         "operators": "## Operators (aclnn)",
         "operators_intro": "Tier 1 is what training ResNet, BERT, GPT, LLaMA and ViT takes; 2 the rest of the common "
         "API; 3 fused operators of language models; 4 the rest.",
@@ -26,6 +27,7 @@ TEXTS = {
         "group": "### Tier {tier}: {group}",
         "library": "## {soname}",
         "done": "Implemented ({count}): {names}",
+        "accepted": "Accepted, without effect ({count}):",
         "stubs": "Not yet, fails clearly ({count}): {names}",
         "absent": "Not yet, optional ({count}): {names}",
         "nothing": "Clients need the library, no name of it.",
@@ -37,8 +39,9 @@ TEXTS = {
         "intro": "由 `abi/support.py` 根据 `abi/*.toml` 和 `libupdraft.so` 生成，请勿手工修改。\n\n"
         "尚未实现的必需接口同样存在：调用时返回文档规定的“不支持”错误码，`aclGetRecentErrMsg` 会给出接口名。"
         "可选接口只有真正实现后才导出：客户端会先查询，没有时走其他路径。未实现的构造函数无法报错，只能得到全零的对象，"
-        "随后对它的调用会报错（[facades](../internals/facades.md)）。",
-        "columns": "| 库 | 必需接口 | 已实现 | 可选接口 | 已实现 |",
+        "随后对它的调用会报错（[facades](../internals/facades.md)）。\n\n"
+        "“接受但无效果”的接口返回成功，但没有需要做的事，原因列在其后；“已实现”的数量不含这些接口。",
+        "columns": "| 库 | 必需接口 | 已实现 | 可选接口 | 已实现 | 接受但无效果 |",
         "operators": "## 算子（aclnn）",
         "operators_intro": "第 1 级：训练 ResNet、BERT、GPT、LLaMA、ViT 所需；第 2 级：其余常用接口；"
         "第 3 级：大语言模型融合算子；第 4 级：其他。",
@@ -46,6 +49,7 @@ TEXTS = {
         "group": "### 第 {tier} 级：{group}",
         "library": "## {soname}",
         "done": "已实现（{count}）：{names}",
+        "accepted": "接受但无效果（{count}）：",
         "stubs": "尚未实现，调用时明确报错（{count}）：{names}",
         "absent": "尚未实现的可选接口（{count}）：{names}",
         "nothing": "客户端需要该库，但不使用其中的接口。",
@@ -80,12 +84,14 @@ def split(names, strong):
     return [n for n in names if n in strong], [n for n in names if n not in strong]
 
 
-def page(texts, libraries, strong):
+def page(texts, libraries, strong, accepted):
+    """`strong`: names that are implemented; `accepted`: name -> reason, of which none is in `strong`."""
     lines = [texts["title"], "", texts["other"], "", texts["intro"], "", texts["columns"], rule(texts["columns"])]
     for library in libraries:
         required, optional = library.having("required"), library.having("fallback")
         lines.append(f"| {library.soname} | {len(required)} | {len(split(required, strong)[0])} "
-                     f"| {len(optional)} | {len(split(optional, strong)[0])} |")
+                     f"| {len(optional)} | {len(split(optional, strong)[0])} "
+                     f"| {len(split(library.names, accepted)[0])} |")
     lines.append("")
     for library in (library for library in libraries if library.operators):
         lines += [texts["operators"], "", texts["operators_intro"], "", texts["operator_columns"],
@@ -102,13 +108,16 @@ def page(texts, libraries, strong):
     for library in libraries:
         operators = {f for table in library.operators for o in table.get("required", []) + table.get("fallback", [])
                      for f in contract.operator_functions(o)}
-        required = [n for n in library.having("required") if n not in operators]
-        optional = [n for n in library.having("fallback") if n not in operators]
+        required = [n for n in library.having("required") if n not in operators and n not in accepted]
+        optional = [n for n in library.having("fallback") if n not in operators and n not in accepted]
         title = texts["library"].format(soname=library.soname)
         lines += [f"{title} ({texts['functions']})" if operators else title, ""]
-        done = split(required, strong)[0] + split(optional, strong)[0]
-        kinds = (as_read(library, names) for names in (done, split(required, strong)[1], split(optional, strong)[1]))
-        lines += lists(texts, *kinds) or [texts["nothing"], ""]
+        sets = ((split(required, strong)[0] + split(optional, strong)[0], [], []),
+                ([], split(required, strong)[1], split(optional, strong)[1]))
+        done, undone = (lists(texts, *(as_read(library, names) for names in part)) for part in sets)
+        idle = split(library.names, accepted)[0]
+        about = [texts["accepted"].format(count=len(idle)), "", *(f"- `{n}`: {accepted[n]}" for n in idle), ""]
+        lines += done + (about if idle else []) + undone or [texts["nothing"], ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -127,10 +136,14 @@ def main():
     arguments = parser.parse_args()
 
     libraries = contract.read(arguments.abi)
-    strong, _ = contract.library_symbols(arguments.library or default_library())
+    library = arguments.library or default_library()
+    strong, _ = contract.library_symbols(library)
+    accepted = contract.accepted(library)
+    strong -= accepted.keys()
     stale = []
-    for name, texts in TEXTS.items():
-        path, text = arguments.out / name, page(texts, libraries, strong)
+    for language, (name, texts) in enumerate(TEXTS.items()):
+        reasons = {function: reason[language] for function, reason in accepted.items()}
+        path, text = arguments.out / name, page(texts, libraries, strong, reasons)
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(str(path))
