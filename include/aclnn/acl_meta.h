@@ -93,13 +93,25 @@ ACL_FUNC_VISIBILITY aclnnStatus aclGetScalarListSize(const aclScalarList* list, 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor);
 
-/** Gives tensor number `index` of a repeatable executor new memory before its next run. */
+/** Gives a tensor of a repeatable executor other memory from its next run on: `addr` takes the place of the data that
+ * aclCreateTensor was given. `index` counts the operator's tensors and lists of tensors in the order of its parameters,
+ * absent ones too; of the Input and Output forms only those that are read or written. `tensor` may be destroyed
+ * already. 161002: no repeatable executor, or no such tensor. */
 ACL_FUNC_VISIBILITY aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                                  void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                                       void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor,
                                                        void* addr);
+/** The same for tensor `relativeIndex` of a list. */
+ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, const size_t index,
+                                                        const size_t relativeIndex, aclTensorList* tensors, void* addr);
+ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, const size_t index,
+                                                             const size_t relativeIndex, aclTensorList* tensors,
+                                                             void* addr);
+ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, const size_t index,
+                                                              const size_t relativeIndex, aclTensorList* tensors,
+                                                              void* addr);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,15 +1,17 @@
-// Single-operator execution of the aclop era: compile options, and operators by name (ops/aclop.h).
+// Single-operator execution of the aclop era: compile options, and operators by name (ops/ir_op.h).
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <variant>
 
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
-#include "base/watch.h"
-#include "ops/aclop.h"
+#include "base/accepted.h"
+#include "device/host_layout.h"
+#include "ops/call.h"
 #include "ops/handles.h"
-#include "ops/reach.h"
+#include "ops/ir_op.h"
 #include "tensor/extent.h"
 
 using namespace updraft;
@@ -27,28 +29,26 @@ const std::string& option(int32_t which) {
   return it == options().end() ? empty : it->second;
 }
 
-AclopTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_handle) {
-  AclopTensor t;
+/// What a description and its data say; no type where the tensor is absent.
+CallTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_handle) {
+  CallTensor t;
   if (!handle) return t;
-  const aclTensorDesc* desc = &live(handle);
+  const aclTensorDesc& desc = live(handle);
   const aclDataBuffer* buffer = data_handle ? &live(data_handle) : nullptr;
-  if (desc->dtype != DType::Undefined)  // undefined: an optional input that is absent
-    if (std::string why = refusal_of(desc->dtype); !why.empty())
-      throw Error(code::kAclInvalidParam, "tensor '{}' {}", desc->name, why);
-  for (int64_t dim : desc->dims)
-    if (dim < 0) throw Error(code::kAclInvalidParam, "tensor '{}' has a dimension of {}", desc->name, dim);
-  // Without a type or without data it is an optional tensor that is absent: operators look at the data alone. What the
-  // client keeps on the host (attributes given as tensors) is readable as it is.
-  const bool absent = !buffer || desc->dtype == DType::Undefined;
-  void* data = absent ? nullptr : desc->placement ? buffer->data : host_address(buffer->data);
-  t.view = TensorView::contiguous(data, desc->dtype, desc->dims.data(), static_cast<int>(desc->dims.size()));
-  if (!extent_of(t.view))
-    throw Error(code::kAclInvalidParam, "shape {} is larger than any memory", describe_shape(t.view.dims, t.view.rank));
-  if (data && !desc->placement) check_reach("a tensor", t.view, buffer->data, 0);
-  t.on_host = desc->placement != 0;
-  t.name = desc->name;
-  t.constant = desc->constant;
-  t.format = desc->format;
+  if (desc.dtype == DType::Undefined || !buffer) return t;  // an optional input that is absent
+  if (std::string why = refusal_of(desc.dtype); !why.empty())
+    throw Error(code::kAclInvalidParam, "tensor '{}' {}", desc.name, why);
+  for (int64_t dim : desc.dims)
+    if (dim < 0) throw Error(code::kAclInvalidParam, "tensor '{}' has a dimension of {}", desc.name, dim);
+  t.dtype = desc.dtype;
+  t.dims = desc.dims;
+  // What the client keeps on the host (attributes given as tensors) is readable as it is.
+  t.on_host = desc.placement != 0;
+  t.data = buffer->data;
+  const TensorView view = TensorView::contiguous(nullptr, t.dtype, t.dims.data(), static_cast<int>(t.dims.size()));
+  if (!extent_of(view))
+    throw Error(code::kAclInvalidParam, "shape {} is larger than any memory", describe_shape(view.dims, view.rank));
+  if (!t.data && !view.empty()) t.dtype = DType::Undefined;  // no memory: absent as well
   return t;
 }
 
@@ -58,22 +58,6 @@ bool internal_format(const aclTensorDesc* handle) {
   constexpr int32_t kBase[] = {-1, 0, 1, 2, 27, 30, 47};
   return handle && std::ranges::count(kBase, live(handle).storage_format) == 0;
 }
-
-/// The value of an attribute as observers see it.
-struct ForObservers {
-  Argument::Value operator()(int32_t type) const { return static_cast<DType>(type); }
-  Argument::Value operator()(float v) const { return static_cast<double>(v); }
-  Argument::Value operator()(const std::vector<uint8_t>& list) const {
-    return std::vector<bool>(list.begin(), list.end());
-  }
-  Argument::Value operator()(const std::vector<float>& list) const {
-    return std::vector<double>(list.begin(), list.end());
-  }
-  template <class T>
-  Argument::Value operator()(const T& v) const {
-    return v;
-  }
-};
 
 [[noreturn]] void refuse_unknown(const char* type, int inputs, const aclTensorDesc* const* in, int outputs,
                                  const aclTensorDesc* const* out) {
@@ -88,13 +72,66 @@ struct ForObservers {
                        : "");
 }
 
+/// Gives the tensors of one direction to the parameters in their order; a list takes what the others leave.
+void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* const* descs,
+                 const aclDataBuffer* const* data) {
+  std::vector<const Parameter*> wanted;
+  int lists = 0;
+  for (const Parameter& p : call.info().parameters)
+    if (is_tensor(p.kind) && (outputs ? p.written() : p.read())) {
+      wanted.push_back(&p);
+      lists += p.kind == Kind::Tensors;
+    }
+  const int single = static_cast<int>(wanted.size()) - lists;
+  if (count > single && lists == 0)
+    throw Error(code::kAclInvalidParam, "{}: {} {} are given, it has {}", call.info().name, count,
+                outputs ? "outputs" : "inputs", single);
+  if (lists > 1)
+    throw Error(code::kAclInvalidParam, "{} has {} lists: which tensors belong to which is not known by their order",
+                call.info().name, lists);
+  int next = 0;
+  for (const Parameter* p : wanted)
+    for (int n = p->kind == Kind::Tensors ? std::max(count - single, 0) : 1; n-- > 0 && next < count; ++next) {
+      CallTensor t = tensor_of(descs[next], data[next]);
+      if (t.dtype == DType::Undefined) {
+        if (!p->optional)
+          throw Error(code::kAclInvalidParam, "{}: {} {} ({}) is absent, want a tensor with a type and data",
+                      call.info().name, outputs ? "output" : "input", next, p->name);
+        continue;
+      }
+      if (!(outputs && p->read())) {  // what is read and written was given as an input
+        call.add_tensor(p->name, std::move(t));
+      } else if (call.tensors(p->name).empty() || call.tensors(p->name)[0].data != t.data) {
+        throw Error(code::kAclInvalidParam, "{}: output {} ({}) is updated in place: give it the memory of the input",
+                    call.info().name, next, p->name);
+      }
+    }
+}
+
+void set_attributes(OpCall& call, const aclopAttr& attributes) {
+  for (const auto& [name, value] : attributes.values) {
+    const Parameter* p = find_parameter(call.info(), name);
+    if (!p || is_tensor(p->kind)) continue;  // clients pass attributes of later versions; unknown ones say nothing here
+    std::visit(
+        [&, &name = name]<class T>(const T& v) {
+          if constexpr (std::is_same_v<T, std::vector<uint8_t>>)
+            call.set(name, std::vector<int64_t>(v.begin(), v.end()));
+          else if constexpr (std::is_same_v<T, std::vector<float>>)
+            call.set(name, std::vector<double>(v.begin(), v.end()));
+          else if constexpr (std::is_same_v<T, float>) call.set(name, static_cast<double>(v));
+          else if constexpr (std::is_same_v<T, int32_t>) call.set(name, static_cast<int64_t>(v));
+          else call.set(name, v);
+        },
+        value);
+  }
+}
+
 void execute(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
              int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data, const aclopAttr* attributes,
              void* stream) {
   need(type, "opType");
   if (inputs < 0 || outputs < 0)
     throw Error(code::kAclInvalidParam, "numInputs is {}, numOutputs is {}", inputs, outputs);
-  const AclopInfo* info = find_aclop(type);
   if (inputs) {
     need(in, "inputDesc");
     need(in_data, "inputs");
@@ -103,24 +140,21 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
     need(out, "outputDesc");
     need(out_data, "outputs");
   }
+  const OpInfo* info = find_ir_op(type);
   if (!info) refuse_unknown(type, inputs, in, outputs, out);
-  AclopCall call;
-  call.type = type;
-  for (int i = 0; i < inputs; ++i) call.inputs.push_back(tensor_of(in[i], in_data[i]));
-  for (int i = 0; i < outputs; ++i) call.outputs.push_back(tensor_of(out[i], out_data[i]));
-  if (attributes)
-    for (const auto& [name, value] : live(attributes).values) {
-      AclopAttribute& a = call.attributes[name];
-      if (auto* v = std::get_if<bool>(&value)) a.integer = *v;
-      if (auto* v = std::get_if<int64_t>(&value)) a.integer = *v;
-      if (auto* v = std::get_if<int32_t>(&value)) a.integer = *v;
-      if (auto* v = std::get_if<float>(&value)) a.real = *v;
-      if (auto* v = std::get_if<std::string>(&value)) a.text = *v;
-      if (auto* v = std::get_if<std::vector<int64_t>>(&value)) a.integers = *v;
-      if (auto* v = std::get_if<std::vector<float>>(&value)) a.reals = *v;
-      if (observing_arguments()) a.given = std::visit(ForObservers{}, value);
-    }
-  launch_aclop(*info, std::move(call), stream_of(stream));
+  try {
+    OpCall call(*info);
+    add_tensors(call, false, inputs, in, in_data);
+    add_tensors(call, true, outputs, out, out_data);
+    if (attributes) set_attributes(call, live(attributes));
+    call.run(stream_of(stream));
+    for (int i = 0; i < outputs; ++i)
+      if (out_data[i]) note_device_write(live(out_data[i]).data, live(out_data[i]).size);
+  } catch (const Error& e) {
+    // The codes of this interface.
+    const bool argument = e.code() == code::kAclnnParamInvalid || e.code() == code::kAclnnNullptr;
+    throw Error(argument ? code::kAclInvalidParam : e.code(), "{}: {}", type, e.text());
+  }
 }
 
 }  // namespace
@@ -148,6 +182,8 @@ ACL_API aclGetCompileopt(int32_t which, char* value, size_t length) {
     std::memcpy(value, text.c_str(), text.size() + 1);
   });
 }
+ACCEPTED(aclopSetCompileFlag, "operators are part of the library, and never compiled when they are called",
+         "算子已编译在库中，调用时从不在线编译")
 ACL_API aclopSetCompileFlag(int32_t) { return 0; }
 
 ACL_API aclopCompileAndExecute(const char* type, int inputs, const aclTensorDesc* const in[],
@@ -160,10 +196,8 @@ ACL_API aclopCompileAndExecute(const char* type, int inputs, const aclTensorDesc
 ACL_API aclopCompileAndExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[],
                                  int outputs, aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes,
                                  int32_t, int32_t, const char*, void* stream) {
-  return guard("aclopCompileAndExecuteV2", [&] {
-    execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream);
-    if (AclopInfo const* info = find_aclop(type); info && info->dynamic_shape) stream_of(stream).synchronize();
-  });
+  return guard("aclopCompileAndExecuteV2",
+               [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
 }
 ACL_API aclopExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
                        aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes, void* stream) {

@@ -2,7 +2,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "device/memory.h"
+#include "base/accepted.h"
+#include "ops/kept_arguments.h"
 #include "ops/op.h"
 #include "ops/repeat.h"
 #include "tensor/extent.h"
@@ -38,14 +39,6 @@ T* create(const char* name, Make&& make) {
   return made;
 }
 
-void locate(aclTensor& t, void* storage) {
-  t.storage = storage;
-  auto base = reinterpret_cast<uintptr_t>(host_address(storage));
-  int64_t bytes = t.offset * static_cast<int64_t>(size_of(t.view.dtype));
-  // A number, not a pointer: what lies outside any memory is refused when it is used (ops/reach.h).
-  t.view.data = base ? reinterpret_cast<void*>(base + static_cast<uintptr_t>(bytes)) : nullptr;
-}
-
 // Every address that kernels form of the view must be a number; whether memory is there is checked when it is used.
 void check_reach(const aclTensor& t) {
   int64_t bytes = 0;
@@ -62,6 +55,38 @@ aclOpExecutor& planned(aclOpExecutor* executor) {
     throw Error(code::kAclnnParamInvalid, "{} is not an executor (launched, destroyed, or never created)",
                 static_cast<void*>(executor));
   return *live;
+}
+
+KeptArguments& repeatable(aclOpExecutor* executor) {
+  aclOpExecutor& live = planned(executor);
+  if (!live.kept)
+    throw Error(code::kAclnnParamInvalid,
+                "{} is not repeatable: call aclSetAclOpExecutorRepeatable before its addresses are set",
+                static_cast<void*>(executor));
+  return *live.kept;
+}
+
+using Among = KeptArguments::Among;
+
+/// The last argument is the address; before it stands, for lists, which of their tensors.
+template <class... Where>
+int readdress(const char* name, aclOpExecutor* executor, size_t index, Among among, Where... where) {
+  return guard(name, [&] {
+    KeptArguments& kept = repeatable(executor);
+    kept.readdress(kept.position_of(index, among), where...);
+  });
+}
+
+// What a list keeps: elements may be null, and a list must not take (or destroy) what comes later at their addresses.
+template <class T>
+std::vector<HandleRef<T>> elements(HandlePool<T>& pool, const T* const* values, uint64_t count, const char* what) {
+  std::vector<HandleRef<T>> refs;
+  refs.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (values[i]) checked(pool, values[i], what);
+    refs.push_back(pool.ref(values[i]));
+  }
+  return refs;
 }
 
 // Arrays that clients release with delete[].
@@ -98,7 +123,7 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
     t.storage_rank = storage_dims ? static_cast<int32_t>(storage_rank) : 0;
     std::copy_n(storage_dims, t.storage_rank, t.storage_dims);
     check_reach(t);
-    locate(t, data);
+    set_address(t, data);
     return tensor_pool().create(t);
   });
 }
@@ -174,17 +199,13 @@ UPDRAFT_API int aclGetBoolArraySize(const aclBoolArray* a, uint64_t* size) {
 UPDRAFT_API aclTensorList* aclCreateTensorList(const aclTensor* const* values, uint64_t count) {
   return create<aclTensorList>("aclCreateTensorList", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclTensorList* list = tensor_list_pool().create();
-    list->items.reserve(count);
-    for (uint64_t i = 0; i < count; ++i) list->items.push_back(const_cast<aclTensor*>(values[i]));
-    return list;
+    return tensor_list_pool().create(aclTensorList{elements(tensor_pool(), values, count, "a tensor")});
   });
 }
 UPDRAFT_API int aclDestroyTensorList(const aclTensorList* list) {
   return guard("aclDestroyTensorList", [&] {
     if (!list) return;
-    for (aclTensor* t : checked(tensor_list_pool(), list, "a tensor list").items)
-      if (t) tensor_pool().destroy(t);
+    for (const auto& t : checked(tensor_list_pool(), list, "a tensor list").items) tensor_pool().destroy(t);
     tensor_list_pool().destroy(list);
   });
 }
@@ -198,16 +219,13 @@ UPDRAFT_API int aclGetTensorListSize(const aclTensorList* list, uint64_t* size) 
 UPDRAFT_API aclScalarList* aclCreateScalarList(const aclScalar* const* values, uint64_t count) {
   return create<aclScalarList>("aclCreateScalarList", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclScalarList* list = scalar_list_pool().create();
-    for (uint64_t i = 0; i < count; ++i) list->items.push_back(const_cast<aclScalar*>(values[i]));
-    return list;
+    return scalar_list_pool().create(aclScalarList{elements(scalar_pool(), values, count, "a scalar")});
   });
 }
 UPDRAFT_API int aclDestroyScalarList(const aclScalarList* list) {
   return guard("aclDestroyScalarList", [&] {
     if (!list) return;
-    for (aclScalar* s : checked(scalar_list_pool(), list, "a scalar list").items)
-      if (s) scalar_pool().destroy(s);
+    for (const auto& s : checked(scalar_list_pool(), list, "a scalar list").items) scalar_pool().destroy(s);
     scalar_list_pool().destroy(list);
   });
 }
@@ -220,8 +238,10 @@ UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) 
 
 UPDRAFT_API int aclGetViewShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {
   return guard("aclGetViewShape", [&] {
-    const aclTensor& live = checked(tensor_pool(), t, "a tensor");
-    copy_out(live.view.dims, live.view.rank, dims, rank);
+    checked(tensor_pool(), t, "a tensor");
+    TensorView view;  // a task may be writing the shape of its result
+    tensor_pool().locked(tensor_pool().ref(t), [&](const aclTensor& live) { view = live.view; });
+    copy_out(view.dims, view.rank, dims, rank);
   });
 }
 UPDRAFT_API int aclGetViewStrides(const aclTensor* t, int64_t** strides, uint64_t* rank) {
@@ -255,12 +275,42 @@ UPDRAFT_API int aclGetDataType(const aclTensor* t, int32_t* type) {
   });
 }
 UPDRAFT_API int aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
-  return guard("aclSetAclOpExecutorRepeatable", [&] { planned(executor).repeatable = true; });
+  return guard("aclSetAclOpExecutorRepeatable", [&] {
+    aclOpExecutor& live = planned(executor);
+    if (live.repeatable) return;
+    // Addresses may be set later, when the client has destroyed these handles.
+    check_handles(*live.info, live.values.data());
+    live.kept = std::make_unique<KeptArguments>(*live.info, live.values.data());
+    live.repeatable = true;
+  });
+}
+UPDRAFT_API int aclSetTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
+  return readdress("aclSetTensorAddr", executor, index, Among::All, data);
+}
+UPDRAFT_API int aclSetInputTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
+  return readdress("aclSetInputTensorAddr", executor, index, Among::Read, data);
+}
+UPDRAFT_API int aclSetOutputTensorAddr(aclOpExecutor* executor, size_t index, aclTensor*, void* data) {
+  return readdress("aclSetOutputTensorAddr", executor, index, Among::Written, data);
+}
+UPDRAFT_API int aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+                                        void* data) {
+  return readdress("aclSetDynamicTensorAddr", executor, index, Among::All, item, data);
+}
+UPDRAFT_API int aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+                                             void* data) {
+  return readdress("aclSetDynamicInputTensorAddr", executor, index, Among::Read, item, data);
+}
+UPDRAFT_API int aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t index, size_t item, aclTensorList*,
+                                              void* data) {
+  return readdress("aclSetDynamicOutputTensorAddr", executor, index, Among::Written, item, data);
 }
 UPDRAFT_API int aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   return guard("aclDestroyAclOpExecutor", [&] { destroy_executor(planned(executor)); });
 }
+ACCEPTED(aclnnInit, "operators are there from the start", "算子无需初始化")
 UPDRAFT_API int aclnnInit(const char*) { return 0; }
+ACCEPTED(aclnnFinalize, "operators hold nothing that would have to be given back", "算子不持有需要释放的资源")
 UPDRAFT_API int aclnnFinalize() { return 0; }
 
 }  // extern "C"

@@ -2,10 +2,14 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cstring>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/api_call.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/wall_clock.h"
 
@@ -13,8 +17,11 @@ namespace updraft {
 namespace {
 
 thread_local std::string t_error, t_taken;
+thread_local int t_runtime_error = 0;
 std::mutex g_mutex;
+std::atomic<bool> g_thread_only{false};
 std::string* g_error = new std::string;  // outlives static destruction
+[[maybe_unused]] const bool g_held = (hold_at_fork(g_mutex), true);
 
 const char* title_of(int code) {
   switch (code) {
@@ -38,6 +45,7 @@ const char* title_of(int code) {
 }  // namespace
 
 void report_error(const char* name, int code, const std::string& text) noexcept {
+  if (std::strncmp(name, "aclrt", 5) == 0) t_runtime_error = code;
   try {
     UPDRAFT_LOG(kError, "ASCENDCL", "{} failed with {}: {}", name, code, text);
     const WallClock now = wall_clock("%Y-%m-%d-%H:%M:%S");
@@ -54,16 +62,21 @@ const char* take_error_text() noexcept {
     t_taken.swap(t_error);
     t_error.clear();
     std::lock_guard lock(g_mutex);
-    if (t_taken.empty()) t_taken.swap(*g_error);
+    if (t_taken.empty() && !g_thread_only) t_taken.swap(*g_error);
     g_error->clear();
     return t_taken.c_str();
   } catch (...) { return ""; }
 }
 
-int guard(const char* name, FunctionRef<void()> body) noexcept {
+void error_text_of_thread_only(bool on) noexcept { g_thread_only = on; }
+
+int last_runtime_error(bool clear) noexcept { return clear ? std::exchange(t_runtime_error, 0) : t_runtime_error; }
+
+int guard(const char* name, FunctionRef<void()> body, Forked forked) noexcept {
   ApiScope call(name);
   int code = 0;
   try {
+    if (forked == Forked::Refused) check_not_forked();
     body();
   } catch (const Error& e) {
     code = e.code();
@@ -84,19 +97,18 @@ int guard(const char* name, FunctionRef<void()> body) noexcept {
 
 namespace {
 // Each missing name is said once in the log, and each call leaves the text for aclGetRecentErrMsg.
-void missing(const char* name, int code) {
+void missing(const char* name, int code) noexcept try {
   ApiScope call(name);
   call.code(code);
   call.not_implemented();
-  static std::mutex mutex;
   static auto* said = new std::set<std::string>;
   {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(g_mutex);
     if (said->insert(name).second) UPDRAFT_LOG(kWarning, "ASCENDCL", "{} is not implemented by Updraft yet", name);
   }
   report_error(name, code,
                fmt::format("{} is not implemented by Updraft yet (docs/reference/support.md lists what is)", name));
-}
+} catch (...) {}  // the code says it all the same
 }  // namespace
 
 }  // namespace updraft

@@ -32,6 +32,11 @@ class CollectiveTask final : public Task {
     const auto keep = communicator_;
     return keep->begin(operation_, stream) ? Control::Done : Control::Parked;
   }
+  // Other ranks count on the operation: it cannot be taken back. The communicator fails, and with it the operation.
+  bool forget(Stream&) override {
+    communicator_->abandon(operation_);
+    return false;
+  }
   bool replayed_by_stream() const override { return true; }
   // As any other call: numbered where it is put on the stream, so that other threads' calls do not come between.
   void replay(Stream& stream) override { submit_collective(communicator_, operation_.request, stream); }
@@ -89,7 +94,7 @@ void CollectiveTask::arguments(ArgumentList& list) const {
 void submit_collective(std::shared_ptr<Communicator> communicator, Request request, Stream& stream) {
   std::lock_guard lock(communicator->enqueueing());
   auto task = std::make_unique<CollectiveTask>(communicator, std::move(request));
-  if (!stream.capture()) task->number();
+  if (!stream.capturing()) task->number();
   stream.submit(task.release());
 }
 

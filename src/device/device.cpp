@@ -4,12 +4,14 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/handle_pool.h"
 #include "base/overflow.h"
 #include "device/observer.h"
 #include "device/process_record.h"
 #include "device/streams.h"
 #include "device/strict_guard.h"
+#include "device/time_limits.h"
 
 namespace updraft {
 namespace {
@@ -45,6 +47,7 @@ Device& Device::get(int index) {
   first_use();
   std::lock_guard lock(g_mutex);
   if (Device* device = find(index)) return *device;
+  refuse_forked_children();
   auto* device = new Device(index);  // lives as long as the process
   g_devices[index].store(device, std::memory_order_release);
   return *device;
@@ -61,7 +64,7 @@ Device::Device(int index)
       memory_(index, Config::get().memory),
       compute_("compute", index, Config::get().threads),
       copy_("copy", index, Config::get().threads),
-      host_("host", index, 1) {
+      host_(index) {
   install_strict_guard();
   open_process_record(index);
 }
@@ -81,15 +84,38 @@ void Device::destroy_stream(Stream* stream) {
   stream_pool().destroy(stream);
 }
 
-std::vector<Stream*> Device::streams() const {
+std::vector<StreamPin> Device::streams() const {
+  std::vector<StreamPin> pins;
   std::lock_guard lock(mutex_);
-  return streams_;
+  for (Stream* stream : streams_) pins.emplace_back(*stream);
+  return pins;
+}
+
+StreamPin Device::pin(const void* handle) const {
+  std::lock_guard lock(mutex_);
+  const auto it = std::ranges::find(streams_, handle);
+  return it == streams_.end() ? StreamPin() : StreamPin(**it);
+}
+
+StreamPin pin_stream(const void* handle) {
+  if (const Stream* stream = stream_pool().get(handle))
+    for (int i = 0, n = std::min(Device::count(), 1024); i < n; ++i)
+      if (Device* device = Device::find(i))
+        if (StreamPin pin = device->pin(stream)) return pin;
+  throw Error(code::kRtInvalidHandle, "{} is not a stream (destroyed, or never created)", handle);
 }
 
 void Device::synchronize(std::chrono::milliseconds timeout) {
   auto deadline = std::chrono::steady_clock::now() + timeout;
   std::optional<Error> failure;
-  for (Stream* stream : streams()) {
+  std::vector<Stream*> all;
+  {
+    std::lock_guard lock(mutex_);
+    all = streams_;
+  }
+  for (Stream* one : all) {
+    const StreamPin stream = pin(one);
+    if (!stream) continue;  // another thread has destroyed it: it was through
     auto left = timeout;
     if (timeout.count() >= 0)
       left =
@@ -113,9 +139,7 @@ void Device::ready(Stream& stream, TaskKind kind) {
 }
 
 bool Device::contended(TaskKind kind) const {
-  return kind == TaskKind::Compute ? compute_.contended()
-         : kind == TaskKind::Copy  ? copy_.contended()
-                                   : host_.contended();
+  return kind == TaskKind::Compute ? compute_.contended() : kind == TaskKind::Copy && copy_.contended();
 }
 
 void Device::unpark(Stream& stream) { stream.resume(); }
@@ -127,8 +151,9 @@ void Device::execute(Stream& stream, Task& task) {
   } restore;
   t_executing = {this, &stream};
   auto run = [&] {
-    OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &float_status : nullptr);
-    task.run();
+    auto& status = stream.overflow_switch.load(std::memory_order_relaxed) ? float_status : unwatched_;
+    OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &status : nullptr);
+    run_in_time(task);
   };
   if (watched()) [[unlikely]]
     run_observed(stream, task, run);

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "device/engine.h"
+#include "device/host_threads.h"
 #include "device/memory.h"
+#include "device/stream.h"
 #include "device/task.h"
 
 namespace updraft {
-
-class Stream;
 
 class Device {
  public:
@@ -33,7 +33,10 @@ class Device {
   void destroy_stream(Stream* stream);
   /// Waits for all streams of the device; throws the first failure.
   void synchronize(std::chrono::milliseconds timeout = std::chrono::milliseconds(-1));
-  std::vector<Stream*> streams() const;
+  /// All streams, which stay while the pins live. Who waits for one stream after another pins them one by one instead.
+  std::vector<StreamPin> streams() const;
+  /// Empty when `handle` is no stream of this device.
+  StreamPin pin(const void* handle) const;
 
   // --- called by streams ---
   void ready(Stream& stream, TaskKind kind);
@@ -48,9 +51,11 @@ class Device {
  private:
   const int index_;
   DeviceMemory memory_;
-  Engine compute_, copy_, host_;
+  Engine compute_, copy_;
+  HostThreads host_;
   mutable std::mutex mutex_;
   std::vector<Stream*> streams_;
+  std::atomic<uint32_t> unwatched_{0};  ///< for overflows of streams whose switch is off
   std::atomic<int> next_stream_{0};
 };
 

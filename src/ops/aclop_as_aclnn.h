@@ -7,6 +7,7 @@
 
 #include "ops/aclop.h"
 #include "ops/op.h"
+#include "ops/reach.h"
 
 namespace updraft {
 
@@ -47,6 +48,7 @@ class AclnnCall {
   void run(int (*plan)(P...), A... arguments) {
     uint64_t workspace = 0;
     aclOpExecutor* executor = nullptr;
+    const OwnScratch scratch;
     const int code = plan(arguments..., &workspace, &executor);
     finish(code, executor);
   }

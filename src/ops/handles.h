@@ -1,6 +1,9 @@
 // What the opaque handles of the aclnn meta interface hold.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,15 +12,24 @@
 #include "base/parallel.h"
 #include "device/argument.h"
 #include "device/task.h"
+#include "ops/parameter.h"
 #include "tensor/view.h"
+
+namespace updraft {
+class ConstantOperand;
+}
 
 struct aclTensor {
   updraft::TensorView view;  ///< data is translated (device/memory.h) and points at the view's first element
   int32_t format = 2;        ///< aclFormat
   int64_t offset = 0;        ///< elements from the storage's base
   void* storage = nullptr;   ///< the base as the client passed it
+  bool on_host = false;      ///< the data is the host's: its values are known while a plan is made
   int32_t storage_rank = 0;
   int64_t storage_dims[updraft::kMaxDims];
+  /// Not null: the values stay as they are from run to run, and kernels keep prepared forms here
+  /// (kernels/constant_operand.h). It belongs to who set it and must outlive every plan made with this tensor.
+  updraft::ConstantOperand* constant = nullptr;
 };
 
 struct aclScalar {
@@ -42,14 +54,15 @@ struct aclBoolArray {
   std::vector<uint8_t> values;
 };
 struct aclTensorList {
-  std::vector<aclTensor*> items;
+  std::vector<updraft::HandleRef<aclTensor>> items;
 };
 struct aclScalarList {
-  std::vector<aclScalar*> items;
+  std::vector<updraft::HandleRef<aclScalar>> items;
 };
 
 namespace updraft {
 struct OpInfo;
+class KeptArguments;
 
 /// Why no operator takes a tensor of type t (here, or on the product that UPDRAFT_FIDELITY=card stands for); empty:
 /// they do.
@@ -62,16 +75,24 @@ struct aclOpExecutor final : updraft::Task {
   enum class State : uint8_t { Free, Planned, Launched };
   const updraft::OpInfo* info = nullptr;
   updraft::InlineFunction<3072> body;
-  std::vector<updraft::Argument> observed;  ///< its arguments, when they were observed while it was planned
+  std::vector<aclOpExecutor*> steps;                      ///< plans of other operators that run before the body
+  std::vector<std::unique_ptr<std::byte[]>> temporaries;  ///< memory of tensors between the steps, and of the host's
+  std::vector<updraft::Value> values;                     ///< what it was planned with; the handles may be gone since
+  size_t scratch_bytes = 0;                               ///< what the plan asked for (Op::scratch)
+  size_t kernel_bytes = 0;                                ///< what its kernels will take (Op::kernel_scratch)
+  std::function<void()> prepare;                          ///< prepares constant operands; empty without such
+  void* workspace = nullptr;                     ///< the client's, of at least that size; null: the engine's own memory
+  const char* unaddressed = nullptr;             ///< a tensor with elements that has no memory yet
+  std::unique_ptr<updraft::KeptArguments> kept;  ///< copies of the values, where it may be launched many times
+  std::vector<updraft::Argument> observed;       ///< its arguments, when they were observed while it was planned
   std::atomic<State> state{State::Free};
   bool repeatable = false;
   bool deterministic = false;  ///< as it was when the operator was planned
 
-  void run() override {
-    if (!body) return;
-    updraft::FixedSplit split(deterministic);
-    body();
-  }
+  size_t workspace_bytes() const { return scratch_bytes + kernel_bytes; }
+  /// True when there is nothing to do: an empty tensor.
+  bool idle() const { return !body && steps.empty(); }
+  void run() override;
   void release() override;
   const char* name() const override;
   void arguments(updraft::ArgumentList& list) const override;
@@ -86,6 +107,9 @@ HandlePool<aclFloatArray>& float_array_pool();
 HandlePool<aclBoolArray>& bool_array_pool();
 HandlePool<aclTensorList>& tensor_list_pool();
 HandlePool<aclScalarList>& scalar_list_pool();
+
+/// The memory of Op::scratch() of the operator that the calling thread runs.
+char* workspace_of_running();
 
 /// Executors are recycled with their buffers.
 aclOpExecutor* take_executor();

@@ -1,65 +1,62 @@
 #include "ops/observed_arguments.h"
 
 #include <cstring>
+#include <string>
+
+#include "ops/op.h"
 
 namespace updraft {
 namespace {
 
-void add(Observed& to, const char* name, Direction direction, Argument::Value value, int32_t item = -1) {
-  to.push_back({name, direction, item, std::move(value)});
+Argument::Value value_of(const aclTensor* t) {
+  if (!t) return AbsentArgument{};
+  return TensorArgument{t->view, t->format, t->storage, t->offset, t->on_host};
 }
 
-template <class Handle, class F>
-void add_present(Observed& to, const char* name, const Handle* handle, F&& value_of) {
-  add(to, name, Direction::In, handle ? Argument::Value(value_of(*handle)) : AbsentArgument{});
+Argument::Value value_of(const aclScalar* s) {
+  if (!s) return AbsentArgument{};
+  ScalarArgument value{s->dtype, {}};
+  std::memcpy(value.bytes, s->bytes, sizeof value.bytes);
+  return value;
+}
+
+/// What is not a list of tensors or scalars.
+Argument::Value value_of(Kind kind, const Value& v) {
+  if (is_handle(kind) && !v.pointer()) return AbsentArgument{};
+  switch (kind) {
+    case Kind::Tensor: return value_of(v.tensor());
+    case Kind::Scalar: return value_of(v.scalar());
+    case Kind::Ints: return v.ints()->values;
+    case Kind::Floats: return std::vector<double>(v.floats()->values.begin(), v.floats()->values.end());
+    case Kind::Bools: return std::vector<bool>(v.bools()->values.begin(), v.bools()->values.end());
+    case Kind::Text: return v.text() ? Argument::Value(std::string(v.text())) : AbsentArgument{};
+    case Kind::Texts: return v.texts();
+    case Kind::IntLists: return v.int_lists();
+    case Kind::Bool: return v.integer() != 0;
+    case Kind::Type: return static_cast<DType>(v.integer());
+    case Kind::Double:
+    case Kind::Float: return v.real();
+    default: return v.integer();
+  }
 }
 
 }  // namespace
 
-void observe_argument(Observed& to, const char* name, Direction direction, const aclTensor* tensor, int32_t item) {
-  if (!tensor) return add(to, name, direction, AbsentArgument{}, item);
-  add(to, name, direction, TensorArgument{tensor->view, tensor->format, tensor->storage, tensor->offset, false}, item);
+void observe_arguments(std::vector<Argument>& to, const OpInfo& info, const Value* values) {
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const Parameter& p = info.parameters[i];
+    auto elements = [&](const auto* list) {
+      if (!list || list->items.empty()) {
+        to.push_back({p.name, p.direction, -1, AbsentArgument{}});
+        return;
+      }
+      int32_t item = 0;
+      for (const auto& element : list->items) to.push_back({p.name, p.direction, item++, value_of(element.object)});
+    };
+    if (p.kind == Kind::Tensors) elements(values[i].tensors());
+    else if (p.kind == Kind::Scalars) elements(values[i].scalars());
+    else to.push_back({p.name, p.direction, -1, value_of(p.kind, values[i])});
+  }
 }
-
-void observe_argument(Observed& to, const char* name, Direction direction, const aclTensorList* list) {
-  if (!list || list->items.empty()) return add(to, name, direction, AbsentArgument{});
-  int32_t item = 0;
-  for (const aclTensor* tensor : list->items) observe_argument(to, name, direction, tensor, item++);
-}
-
-void observe_argument(Observed& to, const char* name, const aclScalar* scalar, int32_t item) {
-  if (!scalar) return add(to, name, Direction::In, AbsentArgument{}, item);
-  ScalarArgument value{scalar->dtype, {}};
-  std::memcpy(value.bytes, scalar->bytes, sizeof value.bytes);
-  add(to, name, Direction::In, value, item);
-}
-
-void observe_argument(Observed& to, const char* name, const aclScalarList* list) {
-  if (!list || list->items.empty()) return add(to, name, Direction::In, AbsentArgument{});
-  int32_t item = 0;
-  for (const aclScalar* scalar : list->items) observe_argument(to, name, scalar, item++);
-}
-
-void observe_argument(Observed& to, const char* name, const aclIntArray* array) {
-  add_present(to, name, array, [](const aclIntArray& a) { return a.values; });
-}
-void observe_argument(Observed& to, const char* name, const aclFloatArray* array) {
-  add_present(to, name, array,
-              [](const aclFloatArray& a) { return std::vector<double>(a.values.begin(), a.values.end()); });
-}
-void observe_argument(Observed& to, const char* name, const aclBoolArray* array) {
-  add_present(to, name, array, [](const aclBoolArray& a) {
-    std::vector<bool> values;
-    for (const uint8_t v : a.values) values.push_back(v != 0);
-    return values;
-  });
-}
-void observe_argument(Observed& to, const char* name, const char* text) {
-  add(to, name, Direction::In, text ? Argument::Value(std::string(text)) : AbsentArgument{});
-}
-void observe_argument(Observed& to, const char* name, bool value) { add(to, name, Direction::In, value); }
-void observe_argument(Observed& to, const char* name, int64_t value) { add(to, name, Direction::In, value); }
-void observe_argument(Observed& to, const char* name, double value) { add(to, name, Direction::In, value); }
-void observe_argument(Observed& to, const char* name, DType value) { add(to, name, Direction::In, value); }
 
 }  // namespace updraft

@@ -1,27 +1,16 @@
-// Handles of the aclnn meta interface as observers see them (device/argument.h). The handles must be alive; a null one
-// is an argument that is absent.
+// The arguments of a call of an operator as observers see them (device/argument.h).
 #pragma once
 #include <vector>
 
 #include "device/argument.h"
-#include "ops/handles.h"
+#include "ops/parameter.h"
 
 namespace updraft {
 
-using Observed = std::vector<Argument>;
+struct OpInfo;
 
-void observe_argument(Observed& to, const char* name, Direction direction, const aclTensor* tensor, int32_t item = -1);
-/// Each element is an argument of its own; an empty list is one that is absent.
-void observe_argument(Observed& to, const char* name, Direction direction, const aclTensorList* list);
-void observe_argument(Observed& to, const char* name, const aclScalar* scalar, int32_t item = -1);
-void observe_argument(Observed& to, const char* name, const aclScalarList* list);
-void observe_argument(Observed& to, const char* name, const aclIntArray* array);
-void observe_argument(Observed& to, const char* name, const aclFloatArray* array);
-void observe_argument(Observed& to, const char* name, const aclBoolArray* array);
-void observe_argument(Observed& to, const char* name, const char* text);
-void observe_argument(Observed& to, const char* name, bool value);
-void observe_argument(Observed& to, const char* name, int64_t value);
-void observe_argument(Observed& to, const char* name, double value);
-void observe_argument(Observed& to, const char* name, DType value);
+/// Adds every argument of the call, in the order of the parameters: an absent one too, a list as one for each element,
+/// an empty list as one that is absent. The values must be alive.
+void observe_arguments(std::vector<Argument>& to, const OpInfo& info, const Value* values);
 
 }  // namespace updraft

@@ -1,12 +1,23 @@
 #include "ops/op.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <string_view>
+#include <unordered_map>
 
+#include "base/api_call.h"
 #include "base/config.h"
+#include "base/fork.h"
 #include "device/context.h"
 #include "device/device.h"
+#include "device/memory.h"
+#include "device/soc.h"
 #include "device/stream.h"
+#include "kernels/pipeline.h"
+#include "ops/format.h"
+#include "ops/kept_arguments.h"
+#include "ops/observed_arguments.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
 
@@ -21,6 +32,16 @@ OpInfo* register_op(OpInfo* info) {
 }
 const OpInfo* first_op() { return g_first; }
 
+const OpInfo* find_op(std::string_view name) {
+  static const auto* all = [] {
+    auto* map = new std::unordered_map<std::string_view, const OpInfo*>;
+    for (const OpInfo* op = g_first; op; op = op->next) map->emplace(op->name, op);
+    return map;
+  }();
+  const auto it = all->find(name);
+  return it == all->end() ? nullptr : it->second;
+}
+
 void too_short(size_t size, size_t i) {
   throw Error(code::kAclnnParamInvalid, "an array has {} elements, element {} is wanted", size, i);
 }
@@ -34,23 +55,163 @@ const TensorView& view_of(const aclTensorList& list, size_t i) {
 
 void fail_kernel(const std::string& text) { throw Error(code::kRtAicoreException, text); }
 
-int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, FunctionRef<void(Op&)> plan) noexcept {
+namespace {
+
+template <class Pool>
+void check_handle(Pool& pool, const Parameter& p, const void* handle, const char* what) {
+  if (!pool.get(handle))
+    throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", p.name, what);
+}
+
+/// An element of a list, which must be the object that was there when the list was made.
+template <class Pool>
+void check_element(Pool& pool, const Parameter& p, const typename Pool::Ref& item, const char* what) {
+  if (!pool.get(item)) throw Error(code::kAclnnParamInvalid, "{} holds {} handle that was destroyed", p.name, what);
+}
+
+void check_live(const Parameter& p, const Value& v) {
+  switch (p.kind) {
+    case Kind::Tensor: return check_handle(tensor_pool(), p, v.pointer(), "a tensor");
+    case Kind::Tensors:
+      check_handle(tensor_list_pool(), p, v.pointer(), "a tensor list");
+      for (const auto& t : v.tensors()->items)
+        if (t.object) check_element(tensor_pool(), p, t, "a tensor");
+      return;
+    case Kind::Scalar: return check_handle(scalar_pool(), p, v.pointer(), "a scalar");
+    case Kind::Scalars:
+      check_handle(scalar_list_pool(), p, v.pointer(), "a scalar list");
+      for (const auto& s : v.scalars()->items) {
+        if (!s.object) throw Error(code::kAclnnNullptr, "{} holds null, want a scalar", p.name);
+        check_element(scalar_pool(), p, s, "a scalar");
+      }
+      return;
+    case Kind::Ints: return check_handle(int_array_pool(), p, v.pointer(), "an int array");
+    case Kind::Floats: return check_handle(float_array_pool(), p, v.pointer(), "a float array");
+    case Kind::Bools: return check_handle(bool_array_pool(), p, v.pointer(), "a bool array");
+    default: return;
+  }
+}
+
+}  // namespace
+
+void check_handles(const OpInfo& info, const Value* values) {
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const Parameter& p = info.parameters[i];
+    if (!is_handle(p.kind)) continue;
+    if (values[i].pointer()) check_live(p, values[i]);
+    else if (!p.optional) throw Error(code::kAclnnNullptr, "{} is null", p.name);
+  }
+}
+
+namespace {
+
+/// What observers and the stream know of work that is the steps'.
+void add_up_steps(aclOpExecutor& made) {
+  if (!made.body) {
+    made.work = 0;
+    made.cost = {0, 0, made.info->about ? made.info->about->unit : Unit::Other};
+  }
+  for (const aclOpExecutor* step : made.steps) {
+    made.work += step->work;
+    made.cost.flops += step->cost.flops;
+    made.cost.bytes += step->cost.bytes;
+    if (made.cost.unit == Unit::Other) made.cost.unit = step->cost.unit;
+    if (step->unaddressed) made.unaddressed = step->unaddressed;
+  }
+}
+
+/// Tensors of the host are the client's only during the call: the plan gets copies.
+void copy_host_tensors(aclOpExecutor& made, const KeptArguments& kept) {
+  for (size_t i = 0; i < made.info->parameters.size(); ++i) {
+    if (!is_tensor(made.info->parameters[i].kind) || !made.info->parameters[i].read()) continue;
+    kept.each_tensor(i, [&](aclTensor& t) {
+      if (!t.on_host || !t.view.data) return;
+      const size_t bytes = t.view.bytes();
+      auto& copy = made.temporaries.emplace_back(new std::byte[bytes + 1]);
+      std::memcpy(copy.get(), t.view.data, bytes);
+      set_address(t, copy.get());
+    });
+  }
+}
+
+/// A plan that waits for values: it is made when its stream comes to it.
+void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
+  made.body.reset();
+  for (aclOpExecutor* step : std::exchange(made.steps, {})) recycle_executor(step);
+  copy_host_tensors(made, *kept);
+  made.scratch_bytes = made.kernel_bytes = 0;
+  made.prepare = nullptr;
+  made.body.emplace([&info = *made.info, kept = std::shared_ptr<KeptArguments>(std::move(kept))] {
+    run_deferred(info, kept->values());
+  });
+  made.work = INT64_MAX;
+  made.cost = {0, 0, made.info->about ? made.info->about->unit : Unit::Other};
+}
+
+void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, bool handles) {
+  made.info = &info;
+  made.deterministic = deterministic();
+  made.values.assign(values, values + info.parameters.size());
+  Op op(info, &made, values);
+  op.check_arguments(handles);
+  if (observing_arguments()) observe_arguments(made.observed, info, values);
+  if (!info.defaults) {
+    info.plan(op, values);
+    return;
+  }
+  // A graph operator: its plan may need values, and its host tensors belong to the client.
+  auto kept = std::make_unique<KeptArguments>(info, values);
+  try {
+    Op graph_op(info, &made, kept->values());
+    copy_host_tensors(made, *kept);
+    graph_op.check_arguments(false);
+    info.plan(graph_op, kept->values());
+    add_up_steps(made);
+  } catch (const ValuesNeeded&) { defer(made, std::move(kept)); }
+}
+
+}  // namespace
+
+aclOpExecutor* make_plan(const OpInfo& info, const Value* values, bool handles) {
+  aclOpExecutor* made = take_executor();
+  try {
+    plan_into(*made, info, values, handles);
+    made->state = aclOpExecutor::State::Planned;
+    return made;
+  } catch (...) {
+    recycle_executor(made);
+    throw;
+  }
+}
+
+void run_deferred(const OpInfo& info, const Value* values) {
+  aclOpExecutor* made = take_executor();
+  struct Recycle {
+    aclOpExecutor* executor;
+    ~Recycle() { recycle_executor(executor); }
+  } recycle{made};
+  made->info = &info;
+  made->deterministic = deterministic();
+  Op op(info, made, values);
+  op.running_ = true;
+  const OwnScratch own;  // copies of what the host gave
+  op.check_arguments(false);
+  info.plan(op, values);
+  made->run();
+}
+
+int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept {
   ApiScope call(info.name, ApiCall::Phase::Plan);
-  aclOpExecutor* made = nullptr;
   int code = 0;
   try {
+    check_not_forked();
     if (!workspace || !executor)
       throw Error(code::kAclnnNullptr, "{} is null", workspace ? "executor" : "workspaceSize");
     *executor = nullptr;
     *workspace = 0;
-    made = take_executor();
-    made->info = &info;
-    made->deterministic = deterministic();
-    Op op(info, *made);
-    plan(op);
-    made->state = aclOpExecutor::State::Planned;
-    *executor = made;
-    call.arguments(made->observed.data(), made->observed.size());
+    *executor = make_plan(info, values, true);
+    *workspace = (*executor)->workspace_bytes();
+    call.arguments((*executor)->observed.data(), (*executor)->observed.size());
   } catch (const Error& e) {
     code = e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
@@ -58,30 +219,94 @@ int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, F
     code = code::kAclnnInner;
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.what()));
   }
-  if (code && made) recycle_executor(made);
   call.code(code);
   return code;
 }
 
-int launch_op(const OpInfo& info, void*, uint64_t, aclOpExecutor* executor, void* stream) noexcept {
-  using State = aclOpExecutor::State;
+namespace {
+
+/// Where the work may put what it needs beside its arguments; null: in memory of its own.
+void* workspace_for(const aclOpExecutor& executor, void* workspace, uint64_t bytes, const Stream& stream) {
+  const size_t want = executor.workspace_bytes();
+  // A captured graph runs again when the client's memory has another use.
+  if (want == 0 || (!workspace && bytes == 0) || stream.capturing()) return nullptr;
+  const auto* begin = static_cast<const char*>(workspace);
+  if (!workspace || bytes < want)
+    throw Error(code::kAclnnParamInvalid,
+                "workspace is {} of {} bytes, want the {} bytes that the first phase asked for", workspace, bytes,
+                want);
+  if (Device* owner = Device::owner(begin); owner && !owner->memory().covers(begin, begin + want))
+    throw Error(code::kAclnnParamInvalid, "workspace {} does not have {} bytes of one allocation of device {}",
+                workspace, want, owner->index());
+  return workspace;
+}
+
+void require_addressed(const aclOpExecutor& executor) {
+  if (executor.unaddressed)
+    throw Error(code::kAclnnNullptr,
+                "{} has elements and its data is null: give it memory (aclCreateTensor, or aclSetTensorAddr for a "
+                "repeatable executor)",
+                executor.unaddressed);
+}
+
+/// Hands the task to the stream, or releases it where there is nothing to do.
+void start(aclOpExecutor& task, Stream& stream) {
+  if (task.idle()) return task.release();
+  task.state = aclOpExecutor::State::Launched;
+  stream.submit(&task);
+}
+
+}  // namespace
+
+void launch_plan(aclOpExecutor& plan, Stream& stream) {
+  try {
+    require_addressed(plan);
+  } catch (...) {
+    plan.release();
+    throw;
+  }
+  start(plan, stream);
+}
+
+namespace {
+
+/// One run of an executor whose addresses changed. A plan holds addresses, so other ones want another plan; runs of
+/// earlier plans may still be on streams.
+void launch_readdressed(const aclOpExecutor& executor, void* workspace, uint64_t bytes, Stream& stream) {
+  aclOpExecutor* task = make_plan(*executor.info, executor.kept->values());
+  try {
+    require_addressed(*task);
+    task->workspace = workspace_for(*task, workspace, bytes, stream);
+  } catch (...) {
+    task->release();
+    throw;
+  }
+  start(*task, stream);
+}
+
+}  // namespace
+
+int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept {
   ApiScope call(info.name, ApiCall::Phase::Launch);
   try {
+    check_not_forked();
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
-    if (!find_executor(executor) || executor->info != &info || executor->state != State::Planned)
+    if (!find_executor(executor) || executor->info != &info || executor->state != aclOpExecutor::State::Planned)
       throw Error(code::kAclnnParamInvalid, "{} is not an executor of {} (used twice, or of another operator)",
                   static_cast<void*>(executor), info.name);
     Stream& target = stream_of(stream);
+    if (executor->kept && executor->kept->readdressed()) {
+      launch_readdressed(*executor, workspace, bytes, target);
+      return 0;
+    }
+    require_addressed(*executor);
     if (executor->repeatable) {
-      if (executor->body) launch_repeated(*executor, target);
+      // Runs may overlap, so none uses the client's memory.
+      if (!executor->idle()) launch_repeated(*executor, target);
       return 0;
     }
-    if (!executor->body) {
-      executor->release();  // an empty tensor: nothing to do
-      return 0;
-    }
-    executor->state = State::Launched;
-    target.submit(executor);
+    executor->workspace = workspace_for(*executor, workspace, bytes, target);
+    start(*executor, target);
     return 0;
   } catch (const Error& e) {
     const int code =
@@ -96,67 +321,128 @@ int launch_op(const OpInfo& info, void*, uint64_t, aclOpExecutor* executor, void
   }
 }
 
-Direction Op::direction_of(const char* name) const {
-  // "(In, self), (InOut, state), (Out, out)"
-  const std::string_view signature = info_.signature, wanted = name;
-  size_t at = signature.find(fmt::format(", {})", name));
-  const size_t open = signature.rfind('(', at);
-  const std::string_view type = signature.substr(open + 1, at - open - 1);
-  if (wanted.ends_with("Ref") || type.find("InOut") != type.npos) return Direction::InOut;
-  return type.find("Out") == type.npos ? Direction::In : Direction::Out;
+void Op::check_arguments(bool handles) {
+  const Value* v = values_;
+  for (const Parameter& p : info_.parameters) {
+    const Value& value = *v++;
+    if (!is_handle(p.kind)) continue;
+    if (!value.pointer()) {
+      if (p.optional) continue;
+      throw Error(code::kAclnnNullptr, "{} is null", p.name);
+    }
+    if (handles) check_live(p, value);
+    if (p.kind == Kind::Tensor) {
+      check_tensor(p, *value.tensor());
+    } else if (p.kind == Kind::Tensors) {
+      for (const aclTensor* t : value.tensors()->items)
+        if (t) check_tensor(p, *t);
+    }
+  }
 }
 
-void Op::tensor(const char* name, const aclTensor* handle, bool optional) {
-  if (handle) check_tensor(name, handle);
-  else if (!optional) throw Error(code::kAclnnNullptr, "{} is null", name);
-  if (observing_arguments()) observe_argument(executor_.observed, name, direction_of(name), handle);
-}
-
-void Op::check_tensor(const char* name, const aclTensor* handle) {
-  if (!tensor_pool().get(handle))
-    throw Error(code::kAclnnParamInvalid, "{} is not a tensor handle (destroyed, or never created)", name);
+void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
+  const TensorView& view = tensor.view;
+  if (inferring() && p.direction == Direction::Out && view.dtype == DType::Undefined) return;
   if (Config::get().card_fidelity)
-    if (std::string why = card_refusal(info_, name, handle->view.dtype, soc()); !why.empty())
+    if (std::string why = card_refusal(info_, p.name, view.dtype, soc()); !why.empty())
       throw Error(code::kAclnnParamInvalid, "{}", why);
-  if (std::string why = refusal_of(handle->view.dtype); !why.empty())
-    throw Error(code::kAclnnParamInvalid, "{} {}", name, why);
-  check_reach(name, handle->view, handle->storage, handle->offset);
-  const int64_t elements = handle->view.numel();
+  if (std::string why = refusal_of(view.dtype); !why.empty())
+    throw Error(code::kAclnnParamInvalid, "{} {}", p.name, why);
+  if (inferring()) return;
+  if (!tensor.storage && !view.empty()) executor_->unaddressed = p.name;  // clients that plan ahead give memory later
+  else if (!tensor.on_host) check_reach(p.name, view, tensor.storage, tensor.offset);
+  check_format(info_, p.name, tensor, p.written());
+  const int64_t elements = view.numel();
   work_ = std::max(work_, elements);
-  bytes_ += elements * static_cast<int64_t>(size_of(handle->view.dtype));
+  bytes_ += elements * static_cast<int64_t>(size_of(view.dtype));
 }
 
-namespace {
-template <class Pool, class Handle>
-void check_handle(Pool& pool, const char* name, const Handle* handle, const char* what) {
-  if (!handle) throw Error(code::kAclnnNullptr, "{} is null", name);
-  if (!pool.get(handle))
-    throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", name, what);
+void Op::step(const OpInfo& info, const Value* values) {
+  if (inferring()) {
+    Op op(info, values, open_);
+    op.check_arguments(false);
+    info.plan(op, values);
+  } else {
+    const OwnScratch own;  // memory between steps is the library's
+    executor_->steps.push_back(make_plan(info, values));
+  }
 }
-}  // namespace
 
-void Op::argument(const char* name, Scalar v) {
-  check_handle(scalar_pool(), name, v.handle, "a scalar");
-  if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+TensorView Op::temporary(DType type, const int64_t* dims, int rank) {
+  TensorView view = TensorView::contiguous(nullptr, type, dims, rank);
+  if (inferring()) return view;
+  view.data = executor_->temporaries.emplace_back(new std::byte[view.bytes() + 1]).get();
+  return view;
 }
-void Op::argument(const char* name, Ints v) {
-  check_handle(int_array_pool(), name, v.handle, "an int array");
-  if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+
+std::vector<int64_t> Op::integers(const char* name, const aclTensor* tensor) const {
+  if (!tensor) throw Error(code::kAclnnNullptr, "{} is null", name);
+  const TensorView& from = tensor->view;
+  require(is_integral(from.dtype), "{} is {}, want integers", name, describe(from));
+  if (!from.empty() && (!from.data || (!tensor->on_host && !running_))) throw ValuesNeeded{name};
+  std::vector<int64_t> values(static_cast<size_t>(from.numel()));
+  if (!values.empty()) gather_to(values.data(), DType::Int64, from);
+  return values;
 }
-void Op::argument(const char* name, Bools v) {
-  check_handle(bool_array_pool(), name, v.handle, "a bool array");
-  if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+
+Scratch Op::scratch(size_t bytes) {
+  constexpr size_t kAlign = 64;
+  if (!executor_) return Scratch(0);
+  const size_t offset = executor_->scratch_bytes;
+  executor_->scratch_bytes += (bytes + kAlign - 1) / kAlign * kAlign;
+  return Scratch(offset);
 }
-void Op::argument(const char* name, Scalars v) {
-  check_handle(scalar_list_pool(), name, v.handle, "a scalar list");
-  for (const aclScalar* s : v.handle->items) check_handle(scalar_pool(), name, s, "a scalar");
-  if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+
+void Op::kernel_scratch(size_t bytes) {
+  if (executor_ && bytes >= kLeastWorkspace) executor_->kernel_bytes = std::max(executor_->kernel_bytes, bytes);
 }
-void Op::argument(const char* name, Tensors v) {
-  check_handle(tensor_list_pool(), name, v.handle, "a tensor list");
-  for (const aclTensor* t : v.handle->items)
-    if (t) check_tensor(name, t);
-  if (observing_arguments()) observe_argument(executor_.observed, name, direction_of(name), v.handle);
+
+void prepare_constants(const aclOpExecutor& plan) {
+  for (const aclOpExecutor* step : plan.steps) prepare_constants(*step);
+  if (!plan.prepare) return;
+  require_addressed(plan);
+  FixedSplit split(plan.deterministic);
+  plan.prepare();
+}
+
+TensorView* Op::inferred(const TensorView& out) const {
+  if (!inferring() || out.dtype != DType::Undefined) return nullptr;
+  for (size_t i = 0; i < info_.parameters.size(); ++i) {
+    if (!info_.parameters[i].written()) continue;
+    if (info_.parameters[i].kind == Kind::Tensor) {
+      if (const aclTensor* t = values_[i].tensor(); t && &t->view == &out) return &const_cast<aclTensor*>(t)->view;
+    } else if (const aclTensorList* list = values_[i].tensors()) {
+      for (aclTensor* t : list->items)
+        if (t && &t->view == &out) return &t->view;
+    }
+  }
+  throw Error(code::kAclnnInner, "the rule of an output was given a copy of its view");
+}
+
+void Op::assign(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const {
+  TensorView* view = inferred(out);
+  if (!view) return;
+  require(rank <= kMaxDims, "a result has {} dimensions, the most is {}", rank, kMaxDims);
+  if (std::string why = refusal_of(type); !why.empty()) refuse("a result {}", why);
+  int64_t bytes = static_cast<int64_t>(std::max<size_t>(1, size_of(type)));
+  bool fits = true;
+  for (int d = 0; d < rank; ++d)
+    fits = fits && dims[d] >= 0 && !__builtin_mul_overflow(bytes, std::max<int64_t>(dims[d], 1), &bytes);
+  require(fits, "a result has shape {}: no tensor has it", describe_shape(dims, rank));
+  *view = TensorView::contiguous(nullptr, type, dims, rank);
+  if (open >= 0 && open_) open_->push_back({view, open});
+}
+
+void Op::result(const char* name, const TensorView& out, const int64_t* dims, int rank, DType type) const {
+  if (inferring() && out.dtype == DType::Undefined) assign(out, dims, rank, type, -1);
+  else require_shape(name, out, dims, rank);
+}
+
+void Op::result_broadcast(const char* name, const TensorView& out, const TensorView& a, const TensorView& b,
+                          DType type) const {
+  int64_t dims[kMaxDims];
+  const int rank = broadcast_shape(a.dims, a.rank, b.dims, b.rank, dims);
+  result(name, out, dims, rank, type);
 }
 
 void Op::require_shape(const char* name, const TensorView& v, const int64_t* dims, int rank) const {
@@ -166,12 +452,6 @@ void Op::require_shape(const char* name, const TensorView& v, const int64_t* dim
 
 void Op::require_same_shape(const char* a_name, const TensorView& a, const char* b_name, const TensorView& b) const {
   if (!a.same_shape(b)) refuse("{} is {} and {} is {}: want equal shapes", a_name, describe(a), b_name, describe(b));
-}
-
-void Op::require_broadcast(const TensorView& a, const TensorView& b, const TensorView& out) const {
-  int64_t dims[kMaxDims];
-  int rank = broadcast_shape(a.dims, a.rank, b.dims, b.rank, dims);
-  require_shape("out", out, dims, rank);
 }
 
 }  // namespace updraft

@@ -9,164 +9,113 @@
 // ABOUT names the unit of the product that runs it (Cube, Vector, MixCube, AICPU) and says in one line what it does.
 // CARD (ops/card.h) says which data types the products take, SAMPLE how a call looks, where the class of the operator
 // does not say it. Tests, the benchmark and the tables follow from them.
-// The parameters stand as the C ABI has them: the argument types below are a single pointer each, which the ABI
-// passes like the pointer itself. The body is the first phase: it checks and plans, never touches device data, and
-// leaves its work to launch(), which the stream runs. Views are copied: handles are gone when the work runs.
+// The parameters stand as the C ABI has them (ops/arguments.h); from the list follow the operator's table of parameters
+// (ops/parameter.h) and both C functions. The body is the first phase: it checks and plans, never touches device data,
+// and leaves its work to launch(), which the stream runs. Views are copied: handles are gone when the work runs.
 #pragma once
 #include <fmt/format.h>
 
+#include <initializer_list>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/api_call.h"
 #include "base/boundary.h"
 #include "base/error.h"
 #include "ops/about.h"
+#include "ops/arguments.h"
 #include "ops/card.h"
-#include "ops/handles.h"
-#include "ops/observed_arguments.h"
 
 namespace updraft {
 
-// --- argument types -------------------------------------------------------------------------------------------
-/// A tensor that is read; never null.
-struct In {
-  const aclTensor* handle;
-  const TensorView& operator*() const { return handle->view; }
-  const TensorView* operator->() const { return &handle->view; }
-};
-/// A tensor that may be absent (null handle).
-struct OptIn {
-  const aclTensor* handle;
-  explicit operator bool() const { return handle != nullptr; }
-  const TensorView& operator*() const { return handle->view; }
-  const TensorView* operator->() const { return &handle->view; }
-};
-/// A tensor that is written (or read and written); never null.
-struct Out {
-  aclTensor* handle;
-  const TensorView& operator*() const { return handle->view; }
-  const TensorView* operator->() const { return &handle->view; }
-};
-struct OptOut {
-  aclTensor* handle;
-  explicit operator bool() const { return handle != nullptr; }
-  const TensorView& operator*() const { return handle->view; }
-  const TensorView* operator->() const { return &handle->view; }
-};
-struct Scalar {
-  const aclScalar* handle;
-  const aclScalar& operator*() const { return *handle; }
-  const aclScalar* operator->() const { return handle; }
-};
-struct OptScalar {
-  const aclScalar* handle;
-  explicit operator bool() const { return handle != nullptr; }
-  const aclScalar& operator*() const { return *handle; }
-  const aclScalar* operator->() const { return handle; }
-};
-/// An element of an array of the client; throws 161002 when the array is too short.
-[[noreturn]] void too_short(size_t size, size_t i);
-template <class T>
-T element(const std::vector<T>& values, size_t i) {
-  if (i >= values.size()) too_short(values.size(), i);
-  return values[i];
-}
-struct Ints {
-  const aclIntArray* handle;
-  const std::vector<int64_t>& operator*() const { return handle->values; }
-  const std::vector<int64_t>* operator->() const { return &handle->values; }
-  int64_t operator[](size_t i) const { return element(handle->values, i); }
-  size_t size() const { return handle->values.size(); }
-};
-struct OptInts {
-  const aclIntArray* handle;
-  explicit operator bool() const { return handle != nullptr; }
-  const std::vector<int64_t>& operator*() const { return handle->values; }
-  const std::vector<int64_t>* operator->() const { return &handle->values; }
-};
-struct Bools {
-  const aclBoolArray* handle;
-  bool operator[](size_t i) const { return element(handle->values, i) != 0; }
-  size_t size() const { return handle->values.size(); }
-};
-struct OptBools {
-  const aclBoolArray* handle;
-  explicit operator bool() const { return handle != nullptr; }
-};
-/// An element of a list; throws 161001 when it is null, 161002 when the list is too short.
-const TensorView& view_of(const aclTensorList& list, size_t i);
-
-struct Tensors {
-  const aclTensorList* handle;
-  size_t size() const { return handle->items.size(); }
-  /// Elements may be null (indexing passes absent indices so).
-  const aclTensor* item(size_t i) const { return handle->items[i]; }
-  const TensorView& operator[](size_t i) const { return view_of(*handle, i); }
-};
-struct OptTensors {
-  const aclTensorList* handle;
-  explicit operator bool() const { return handle != nullptr; }
-  size_t size() const { return handle ? handle->items.size() : 0; }
-  const aclTensor* item(size_t i) const { return handle->items[i]; }
-  const TensorView& operator[](size_t i) const { return view_of(*handle, i); }
-};
-struct Scalars {
-  const aclScalarList* handle;
-  size_t size() const { return handle->items.size(); }
-  const aclScalar& operator[](size_t i) const { return *handle->items[i]; }
-};
-/// The same types under names that tell readers of the headers who writes (a name that ends in Ref is InOut by itself).
-using InOut = Out;
-using OptInOut = OptOut;
-using OutTensors = Tensors;
-using OptOutTensors = OptTensors;
-using InOutTensors = Tensors;
-using OptInOutTensors = OptTensors;
-using Text = const char*;
-using Bool = bool;
-using Int = int64_t;
-using UInt = uint64_t;
-using Int32 = int32_t;
-using Int8 = int8_t;
-using Double = double;
-using Float = float;
-/// aclDataType as an int of the ABI.
-struct Type {
-  int32_t value;
-  operator DType() const { return static_cast<DType>(value); }
-};
+class Op;
+class Stream;
 
 // --- the operator in its first phase --------------------------------------------------------------------------
 struct OpInfo {
-  const char* name;       ///< aclnnAdd
-  const char* signature;  ///< "(In, self), (In, other), …"
+  const char* name;  ///< aclnnAdd
+  std::span<const Parameter> parameters;
+  /// The first phase: a value for each parameter, in order. Throws Error.
+  void (*plan)(Op&, const Value*);
   const char* file;
   const OpAbout* about;    ///< null where ABOUT is missing
   const OpCard* card;      ///< null: what its class says
   const OpSample* sample;  ///< null: what its class says
   OpInfo* next;
+  const Default* defaults = nullptr;  ///< of a graph operator (ops/ir_op.h), for each parameter
 };
 /// All operators, for tables and tests.
 const OpInfo* first_op();
+/// The operator of that name ("aclnnAdd"), else null.
+const OpInfo* find_op(std::string_view name);
+
+/// Memory that a plan asked for; it is there while the work runs, and the closure copies this.
+class Scratch {
+ public:
+  explicit Scratch(size_t offset) : offset_(offset) {}
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(workspace_of_running() + offset_);
+  }
+
+ private:
+  size_t offset_;
+};
+
+/// A dimension of an inferred output that is as long as its size says, or shorter: the values decide.
+struct OpenDim {
+  const TensorView* view;
+  int dim;
+};
+
+/// Thrown by a plan that needs the values of a tensor which are not there yet.
+struct ValuesNeeded {
+  const char* parameter;
+};
+/// Plans and runs at once, in the thread that executes a task: values of tensors are there.
+void run_deferred(const OpInfo& info, const Value* values);
 
 class Op {
  public:
-  Op(const OpInfo& info, aclOpExecutor& executor) : info_(info), executor_(executor) {}
+  /// Plans for `executor`.
+  Op(const OpInfo& info, aclOpExecutor* executor, const Value* values)
+      : info_(info), executor_(executor), values_(values) {}
+  /// Only infers (ops/infer.h): outputs that ask for it get shapes, and `open` names their dimensions that values
+  /// decide.
+  Op(const OpInfo& info, const Value* values, std::vector<OpenDim>* open)
+      : info_(info), executor_(nullptr), values_(values), open_(open) {}
   const char* name() const { return info_.name; }
 
   /// Leaves the work for the stream. At most once; none at all is fine when there is nothing to do.
   template <class F>
   void launch(F&& f) {
-    executor_.body.emplace(std::forward<F>(f));
-    executor_.work = work_;
-    executor_.cost = {flops_ < 0 ? work_ : flops_, bytes_, info_.about ? info_.about->unit : Unit::Other};
+    if (!executor_) return;
+    executor_->body.emplace(std::forward<F>(f));
+    executor_->work = work_;
+    executor_->cost = {flops_ < 0 ? work_ : flops_, bytes_, info_.about ? info_.about->unit : Unit::Other};
   }
   /// Rough number of element operations (default: elements of the largest argument). Only small work may run in the
   /// submitting thread: operators that cost more than a few operations an element say so before launch().
   void work(int64_t n) { work_ = n; }
   /// Operations for observers, before launch() (default: work). Products say 2 m n k; work is what they cost in time.
   void flops(int64_t n) { flops_ = n; }
+
+  /// Memory that the work needs beside its arguments, at least `bytes`, 64-byte aligned: what workspaceSize counts.
+  /// Before launch().
+  Scratch scratch(size_t bytes);
+  /// Memory that the kernels of the work take from scopes (base/scratch.h) in the thread that runs it, at most about
+  /// `bytes`: the client's workspace is lent to them. Not counted where it is less than kLeastWorkspace: to ask a
+  /// client for so little costs more than it is worth. Before launch().
+  void kernel_scratch(size_t bytes);
+  static constexpr size_t kLeastWorkspace = 64 << 10;
+
+  /// What prepares the constant operands of the work (kernels/constant_operand.h), where there are any: run by
+  /// prepare_constants(). The work itself prepares what is not prepared yet.
+  template <class F>
+  void prepare(F&& f) {
+    if (executor_) executor_->prepare = std::forward<F>(f);
+  }
 
   /// 161002 with the operator's name in front.
   template <class... A>
@@ -177,64 +126,96 @@ class Op {
   void require(bool condition, fmt::format_string<A...> f, A&&... args) const {
     if (!condition) refuse(f, std::forward<A>(args)...);
   }
+  /// Checks of inputs. For outputs there is result().
   void require_shape(const char* name, const TensorView& v, const int64_t* dims, int rank) const;
   void require_same_shape(const char* a_name, const TensorView& a, const char* b_name, const TensorView& b) const;
-  /// out must have the broadcast shape of a and b.
-  void require_broadcast(const TensorView& a, const TensorView& b, const TensorView& out) const;
 
-  // Called by ACLNN for each argument.
-  void argument(const char* name, In v) { tensor(name, v.handle, false); }
-  void argument(const char* name, OptIn v) { tensor(name, v.handle, true); }
-  void argument(const char* name, Out v) { tensor(name, v.handle, false); }
-  void argument(const char* name, OptOut v) { tensor(name, v.handle, true); }
-  void argument(const char* name, Scalar v);
-  void argument(const char* name, OptScalar v) {
-    if (v.handle) argument(name, Scalar{v.handle});
-    else if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+  /// The rule of an output: a call is refused when `out` has another shape; inference gives `out` this shape and
+  /// `type`, the type that the result has when nobody asks for another. `out` is the parameter's own view, no copy.
+  void result(const char* name, const TensorView& out, const int64_t* dims, int rank, DType type) const;
+  void result(const char* name, const TensorView& out, std::initializer_list<int64_t> dims, DType type) const {
+    result(name, out, dims.begin(), static_cast<int>(dims.size()), type);
   }
-  void argument(const char* name, Ints v);
-  void argument(const char* name, OptInts v) {
-    if (v.handle) argument(name, Ints{v.handle});
-    else if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+  void result_like(const char* name, const TensorView& out, const TensorView& like, DType type) const {
+    result(name, out, like.dims, like.rank, type);
   }
-  void argument(const char* name, Bools v);
-  void argument(const char* name, OptBools v) {
-    if (v.handle) argument(name, Bools{v.handle});
-    else if (observing_arguments()) observe_argument(executor_.observed, name, v.handle);
+  /// The broadcast shape of a and b.
+  void result_broadcast(const char* name, const TensorView& out, const TensorView& a, const TensorView& b,
+                        DType type) const;
+  /// What inference gives `out` where calls may have other shapes too ([1] for []), or where the checks that follow say
+  /// more. It does nothing in a call. Before the plan reads `out`.
+  void suggest(const TensorView& out, const int64_t* dims, int rank, DType type) const {
+    if (inferring()) assign(out, dims, rank, type, -1);
   }
-  void argument(const char* name, Tensors v);
-  void argument(const char* name, OptTensors v) {
-    if (v.handle) argument(name, Tensors{v.handle});
-    else if (observing_arguments()) observe_argument(executor_.observed, name, direction_of(name), v.handle);
+  void suggest(const TensorView& out, std::initializer_list<int64_t> dims, DType type) const {
+    suggest(out, dims.begin(), static_cast<int>(dims.size()), type);
   }
-  void argument(const char* name, Scalars v);
-  template <class T>
-    requires std::is_arithmetic_v<T> || std::is_same_v<T, Text> || std::is_same_v<T, Type>
-  void argument(const char* name, T v) {
-    if (!observing_arguments()) [[likely]]
-      return;
-    Observed& to = executor_.observed;
-    if constexpr (std::is_floating_point_v<T>) observe_argument(to, name, static_cast<double>(v));
-    else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-      observe_argument(to, name, static_cast<int64_t>(v));
-    else if constexpr (std::is_same_v<T, Type>) observe_argument(to, name, static_cast<DType>(v));
-    else observe_argument(to, name, v);
+  void suggest_like(const TensorView& out, const TensorView& like, DType type) const {
+    suggest(out, like.dims, like.rank, type);
   }
+  /// The same where the values decide how long dimension `open` is: `dims` are the largest sizes, for which a call has
+  /// room. Inference says that the dimension is between 0 and that (ops/infer.h).
+  void suggest_up_to(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const {
+    if (inferring()) assign(out, dims, rank, type, open);
+  }
+  /// Plans another operator as a step of this one: it runs before the work of launch(), steps in their order. While
+  /// inferring it gives its outputs their shapes.
+  void step(const OpInfo& info, const Value* values);
+  /// Memory of a tensor between steps; it lives as long as the plan.
+  TensorView temporary(DType type, const int64_t* dims, int rank);
+  /// The integers that a tensor holds, for operators whose plan depends on them (a shape, dimensions). Throws
+  /// ValuesNeeded when they are on the device and the plan is made before its stream comes to it.
+  std::vector<int64_t> integers(const char* name, const aclTensor* tensor) const;
+
+  /// True when only shapes and types are asked for: outputs have neither until result() gave them.
+  bool inferring() const { return executor_ == nullptr; }
+
+  /// Checks what every operator checks of its arguments: presence, types, memory; `handles`: that they are live ones,
+  /// too. Called once, before the plan.
+  void check_arguments(bool handles);
 
  private:
-  void tensor(const char* name, const aclTensor* handle, bool optional);
-  void check_tensor(const char* name, const aclTensor* handle);
-  /// As the signature has it; a name that ends in Ref is read and written.
-  Direction direction_of(const char* name) const;
+  void check_tensor(const Parameter& parameter, const aclTensor& tensor);
+  TensorView* inferred(const TensorView& out) const;
+  void assign(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const;
 
   const OpInfo& info_;
-  aclOpExecutor& executor_;
+  aclOpExecutor* executor_;
+  const Value* values_;
+  std::vector<OpenDim>* open_ = nullptr;
   int64_t work_ = 0, flops_ = -1, bytes_ = 0;
+  bool running_ = false;
+
+  friend void run_deferred(const OpInfo& info, const Value* values);
 };
 
-int plan_op(const OpInfo& info, uint64_t* workspace, aclOpExecutor** executor, FunctionRef<void(Op&)> plan) noexcept;
+/// The first phase of the C interface: checks every handle, then plans. `values` are as many as the parameters.
+int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept;
 int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept;
+/// Throws 161001 when a handle is null that must not be, 161002 when it is no live one of its kind.
+void check_handles(const OpInfo& info, const Value* values);
+/// Plans; `handles`: the values are the client's, whose handles are looked up. Throws Error; recycle_executor() takes
+/// the plan back.
+aclOpExecutor* make_plan(const OpInfo& info, const Value* values, bool handles = false);
+/// Puts a plan on the stream, with memory of its own for what it needs beside its arguments. Takes it over; throws
+/// Error.
+void launch_plan(aclOpExecutor& plan, Stream& stream);
+/// Prepares the constant operands of a plan before its first run, in the calling thread; may be called at any time, and
+/// again. The tensors' values must be there. Throws Error.
+void prepare_constants(const aclOpExecutor& plan);
 OpInfo* register_op(OpInfo* info);
+
+/// A plan as a function of values.
+template <class... A>
+void apply_plan(void (*plan)(Op&, A...), Op& op, const Value* values) {
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    plan(op, argument_of<A>(values[I])...);
+  }(std::index_sequence_for<A...>{});
+}
+template <auto Plan>
+void plan_values(Op& op, const Value* values) {
+  apply_plan(Plan, op, values);
+}
 
 /// Fails the stream from a kernel: an index out of range and the like (code 507015 as the card reports it).
 [[noreturn]] void fail_kernel(const std::string& text);
@@ -253,10 +234,8 @@ OpInfo* register_op(OpInfo* info);
 #define UPDRAFT_EACH_AGAIN() UPDRAFT_EACH_STEP
 #define UPDRAFT_DECLARE(type, name) type name,
 #define UPDRAFT_DECLARE_AFTER(type, name) , type name
-#define UPDRAFT_PASS_AFTER(type, name) , name
-#define UPDRAFT_TEXT(...) UPDRAFT_TEXT_AS_IT_IS(__VA_ARGS__)  // lists of parameters may be macros: expanded first
-#define UPDRAFT_TEXT_AS_IT_IS(...) #__VA_ARGS__
-#define UPDRAFT_CHECK(type, name) op.argument(#name, name);
+#define UPDRAFT_PARAMETER(type, name) ::updraft::parameter_of<::updraft::type>(#name, #type),
+#define UPDRAFT_VALUE(type, name) ::updraft::value_of(name),
 
 #define UPDRAFT_DESCRIBED __attribute__((weak, visibility("hidden")))
 
@@ -279,22 +258,27 @@ OpInfo* register_op(OpInfo* info);
 
 /// Defines NAME##GetWorkspaceSize and NAME; the braces that follow are the first phase, with `op` (updraft::Op&).
 /// Use it inside namespace updraft.
-#define ACLNN(NAME, ...)                                                                                     \
-  static void NAME##_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__));               \
-  extern const ::updraft::OpAbout NAME##_about UPDRAFT_DESCRIBED;                                            \
-  extern const ::updraft::OpCard NAME##_card UPDRAFT_DESCRIBED;                                              \
-  extern const ::updraft::OpSample NAME##_sample UPDRAFT_DESCRIBED;                                          \
-  static ::updraft::OpInfo NAME##_info{                                                                      \
-      #NAME, UPDRAFT_TEXT(__VA_ARGS__), __FILE__, &NAME##_about, &NAME##_card, &NAME##_sample, nullptr};     \
-  [[maybe_unused]] static ::updraft::OpInfo* const NAME##_registered = ::updraft::register_op(&NAME##_info); \
-  extern "C" UPDRAFT_API int NAME##GetWorkspaceSize(                                                         \
-      UPDRAFT_EACH(UPDRAFT_DECLARE, __VA_ARGS__) uint64_t* workspace_size, aclOpExecutor** executor) {       \
-    return ::updraft::plan_op(NAME##_info, workspace_size, executor, [&](::updraft::Op& op) {                \
-      UPDRAFT_EACH(UPDRAFT_CHECK, __VA_ARGS__)                                                               \
-      NAME##_plan(op UPDRAFT_EACH(UPDRAFT_PASS_AFTER, __VA_ARGS__));                                         \
-    });                                                                                                      \
-  }                                                                                                          \
-  extern "C" UPDRAFT_API int NAME(void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) {  \
-    return ::updraft::launch_op(NAME##_info, workspace, bytes, executor, stream);                            \
-  }                                                                                                          \
+#define ACLNN(NAME, ...)                                                                                      \
+  static void NAME##_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__));                \
+  extern const ::updraft::OpAbout NAME##_about UPDRAFT_DESCRIBED;                                             \
+  extern const ::updraft::OpCard NAME##_card UPDRAFT_DESCRIBED;                                               \
+  extern const ::updraft::OpSample NAME##_sample UPDRAFT_DESCRIBED;                                           \
+  static constexpr ::updraft::Parameter NAME##_parameters[] = {UPDRAFT_EACH(UPDRAFT_PARAMETER, __VA_ARGS__)}; \
+  static ::updraft::OpInfo NAME##_info{#NAME,                                                                 \
+                                       NAME##_parameters,                                                     \
+                                       &::updraft::plan_values<&NAME##_plan>,                                 \
+                                       __FILE__,                                                              \
+                                       &NAME##_about,                                                         \
+                                       &NAME##_card,                                                          \
+                                       &NAME##_sample,                                                        \
+                                       nullptr};                                                              \
+  [[maybe_unused]] static ::updraft::OpInfo* const NAME##_registered = ::updraft::register_op(&NAME##_info);  \
+  extern "C" UPDRAFT_API int NAME##GetWorkspaceSize(                                                          \
+      UPDRAFT_EACH(UPDRAFT_DECLARE, __VA_ARGS__) uint64_t* workspace_size, aclOpExecutor** executor) {        \
+    const ::updraft::Value updraft_values[] = {UPDRAFT_EACH(UPDRAFT_VALUE, __VA_ARGS__)};                     \
+    return ::updraft::plan_op(NAME##_info, updraft_values, workspace_size, executor);                         \
+  }                                                                                                           \
+  extern "C" UPDRAFT_API int NAME(void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) {   \
+    return ::updraft::launch_op(NAME##_info, workspace, bytes, executor, stream);                             \
+  }                                                                                                           \
   static void NAME##_plan([[maybe_unused]] ::updraft::Op& op UPDRAFT_EACH(UPDRAFT_DECLARE_AFTER, __VA_ARGS__))

@@ -1,10 +1,10 @@
 // Every aclnn operator with arguments made from the input: absurd shapes, types, strides, handles and numbers. The
-// signature of an operator is known as text, and the calling convention of x86-64 and AArch64 passes integers and
-// floating-point numbers in separate registers: so one call with enough of both serves every operator.
+// table of an operator's parameters says what to make.
 //
 // Tensors lie in memory of the host that AddressSanitizer watches, or, where they reach out of it, on the device.
-#include <dlfcn.h>
-
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -18,39 +18,11 @@ using namespace updraft;
 
 namespace {
 
-constexpr int kIntegers = 40;
-using First = int (*)(double, double, double, double, double, double, double, double, uint64_t, uint64_t, uint64_t,
-                      uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                      uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                      uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                      uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                      uint64_t);
-using Second = int (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
-
-struct Operator {
-  const char* name;
-  std::vector<std::string> types;
-  First first;
-  Second second;
-};
-
-std::vector<std::string> types_of(const char* signature) {
-  std::vector<std::string> types;
-  for (const char* at = std::strchr(signature, '('); at; at = std::strchr(at + 1, '('))
-    types.emplace_back(at + 1, std::strcspn(at + 1, ","));
-  return types;
-}
-
-const std::vector<Operator>& operators() {
+const std::vector<const OpInfo*>& operators() {
   static const auto* all = [] {
-    auto* list = new std::vector<Operator>;
-    for (const OpInfo* op = first_op(); op; op = op->next) {
-      auto first = reinterpret_cast<First>(dlsym(RTLD_DEFAULT, (std::string(op->name) + "GetWorkspaceSize").c_str()));
-      auto second = reinterpret_cast<Second>(dlsym(RTLD_DEFAULT, op->name));
-      if (!first || !second) fuzz::wrong(op->name, 0);
-      list->push_back({op->name, types_of(op->signature), first, second});
-    }
-    std::sort(list->begin(), list->end(), [](auto& a, auto& b) { return std::strcmp(a.name, b.name) < 0; });
+    auto* list = new std::vector<const OpInfo*>;
+    for (const OpInfo* op = first_op(); op; op = op->next) list->push_back(op);
+    std::sort(list->begin(), list->end(), [](auto* a, auto* b) { return std::strcmp(a->name, b->name) < 0; });
     return list;
   }();
   return *all;
@@ -74,68 +46,48 @@ class Call {
     for (auto* a : floats_) aclDestroyFloatArray(a);
   }
 
-  void add(const std::string& type) {
-    if (type == "Double") {
-      reals_.push_back(real());
-    } else if (type == "Float") {
-      float value = static_cast<float>(real());
-      double slot = 0;
-      std::memcpy(&slot, &value, sizeof value);
-      reals_.push_back(slot);
-    } else if (type == "In" || type == "Out" || type == "OptIn" || type == "OptOut") {
-      pass(in_.one_in(type[0] == 'O' && type[1] == 'p' ? 3 : 24) ? nullptr : tensor());
-    } else if (type == "Tensors" || type == "OptTensors") {
-      pass(in_.one_in(24) ? nullptr : tensors());
-    } else if (type == "Scalar" || type == "OptScalar") {
-      pass(in_.one_in(16) ? nullptr : scalar());
-    } else if (type == "Scalars") {
-      std::vector<aclScalar*> items;
-      for (int n = in_.below(4); n-- > 0;) items.push_back(scalar());
-      scalar_lists_.push_back(aclCreateScalarList(items.data(), items.size()));
-      std::erase_if(scalars_, [&](auto* s) { return std::find(items.begin(), items.end(), s) != items.end(); });
-      pass(scalar_lists_.back());
-    } else if (type == "Ints" || type == "OptInts") {
-      std::vector<int64_t> values(static_cast<size_t>(in_.below(6)));
-      for (int64_t& v : values) v = in_.one_in(3) ? in_.odd_number() : in_.below(4);
-      ints_.push_back(aclCreateIntArray(values.data(), values.size()));
-      pass(in_.one_in(16) ? nullptr : ints_.back());
-    } else if (type == "Bools") {
-      bool values[4];
-      for (bool& v : values) v = in_.byte() & 1;
-      bools_.push_back(aclCreateBoolArray(values, static_cast<uint64_t>(in_.below(5))));
-      pass(bools_.back());
-    } else if (type == "Text") {
-      static const char* const texts[] = {nullptr,  "",         "none",     "sum",  "ij",
-                                          "linear", "bilinear", "\xff\xfe", "BSND", "BNSD"};
-      pass(texts[in_.below(10)]);
-    } else if (type == "Bool") {
-      pass(reinterpret_cast<void*>(static_cast<uintptr_t>(in_.byte() & 1)));
-    } else if (type == "Type") {
-      pass(reinterpret_cast<void*>(static_cast<intptr_t>(in_.one_in(2) ? dtype_ : in_.below(40) - 2)));
-    } else {
-      pass(reinterpret_cast<void*>(static_cast<intptr_t>(in_.one_in(2) ? in_.odd_number() : in_.below(5) - 1)));
+  Value value(const Parameter& p) {
+    switch (p.kind) {
+      case Kind::Double: return real();
+      case Kind::Float: return static_cast<float>(real());
+      case Kind::Tensor: return pointer(in_.one_in(p.optional ? 3 : 24) ? nullptr : tensor());
+      case Kind::Tensors: return pointer(in_.one_in(24) ? nullptr : tensors());
+      case Kind::Scalar: return pointer(in_.one_in(16) ? nullptr : scalar());
+      case Kind::Scalars: {
+        std::vector<aclScalar*> items;
+        for (int n = in_.below(4); n-- > 0;) items.push_back(scalar());
+        scalar_lists_.push_back(aclCreateScalarList(items.data(), items.size()));
+        std::erase_if(scalars_, [&](auto* s) { return std::find(items.begin(), items.end(), s) != items.end(); });
+        return pointer(scalar_lists_.back());
+      }
+      case Kind::Ints: {
+        std::vector<int64_t> values(static_cast<size_t>(in_.below(6)));
+        for (int64_t& v : values) v = in_.one_in(3) ? in_.odd_number() : in_.below(4);
+        ints_.push_back(aclCreateIntArray(values.data(), values.size()));
+        return pointer(in_.one_in(16) ? nullptr : ints_.back());
+      }
+      case Kind::Bools: {
+        bool values[4];
+        for (bool& v : values) v = in_.byte() & 1;
+        bools_.push_back(aclCreateBoolArray(values, static_cast<uint64_t>(in_.below(5))));
+        return pointer(bools_.back());
+      }
+      case Kind::Text: {
+        static const char* const texts[] = {nullptr,  "",         "none",     "sum",  "ij",
+                                            "linear", "bilinear", "\xff\xfe", "BSND", "BNSD"};
+        return pointer(texts[in_.below(10)]);
+      }
+      case Kind::Bool: return (in_.byte() & 1) != 0;
+      case Kind::Type: return static_cast<int32_t>(in_.one_in(2) ? dtype_ : in_.below(40) - 2);
+      case Kind::Int8: return static_cast<int8_t>(integer());
+      case Kind::Int32: return static_cast<int32_t>(integer());
+      default: return integer();
     }
   }
 
-#ifdef __clang__
-  __attribute__((no_sanitize("function")))  // operators are called by one type, whatever theirs is
-#endif
-  int plan(const Operator& op, uint64_t* workspace, aclOpExecutor** executor) {
-    pass(workspace);
-    pass(executor);
-    double d[8] = {};
-    uint64_t i[kIntegers] = {};
-    if (integers_.size() > kIntegers || reals_.size() > 8) return -1;
-    std::copy(reals_.begin(), reals_.end(), d);
-    std::copy(integers_.begin(), integers_.end(), i);
-    return op.first(d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7],
-                    i[8], i[9], i[10], i[11], i[12], i[13], i[14], i[15], i[16], i[17], i[18], i[19], i[20], i[21],
-                    i[22], i[23], i[24], i[25], i[26], i[27], i[28], i[29], i[30], i[31], i[32], i[33], i[34], i[35],
-                    i[36], i[37], i[38], i[39]);
-  }
-
  private:
-  void pass(const void* p) { integers_.push_back(reinterpret_cast<uint64_t>(p)); }
+  static Value pointer(const void* p) { return Value(p); }
+  int64_t integer() { return in_.one_in(2) ? in_.odd_number() : in_.below(5) - 1; }
 
   double real() {
     static constexpr double values[] = {0, 1, -1, 0.5, 2, 1e30, -1e300, 1e-300, __builtin_inf(), __builtin_nan("")};
@@ -225,8 +177,6 @@ class Call {
   int32_t dtype_;
   int rank_;
   int64_t dims_[5];
-  std::vector<uint64_t> integers_;
-  std::vector<double> reals_;
   std::vector<std::unique_ptr<uint8_t[]>> memory_;
   std::vector<aclTensor*> tensors_;
   std::vector<aclTensorList*> lists_;
@@ -250,23 +200,23 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const char* only = std::getenv("FUZZ_OPERATOR");
   fuzz::Input in(data, size);
   const auto& all = operators();
-  const Operator* op = &all[in.number<uint16_t>() % all.size()];
+  const OpInfo* op = all[in.number<uint16_t>() % all.size()];
   if (only)
-    for (const Operator& o : all)
-      if (std::strcmp(o.name, only) == 0) op = &o;
+    if (const OpInfo* found = find_op(only)) op = found;
   static const bool verbose = std::getenv("FUZZ_VERBOSE") != nullptr;
   if (verbose) std::fprintf(stderr, "%s\n", op->name);
   Call call(in);
-  for (const std::string& type : op->types) call.add(type);
+  std::vector<Value> values;
+  for (const Parameter& p : op->parameters) values.push_back(call.value(p));
   uint64_t workspace = 0;
   aclOpExecutor* executor = nullptr;
-  int code = call.plan(*op, &workspace, &executor);
-  if (code == -1) return 0;
+  const int code = plan_op(*op, values.data(), &workspace, &executor);
   fuzz::documented(op->name, code);
   if (code == 0) {
-    fuzz::documented(op->name, op->second(nullptr, workspace, executor, nullptr));
+    fuzz::documented(op->name, launch_op(*op, nullptr, 0, executor, nullptr));
     fuzz::documented(op->name, aclrtSynchronizeStream(nullptr));
-    if (op->second(nullptr, workspace, executor, nullptr) == 0) fuzz::wrong("an executor ran twice", 0);
+    if (find_executor(executor) && launch_op(*op, nullptr, 0, executor, nullptr) == 0)
+      fuzz::wrong("an executor ran twice", 0);
   } else {
     if (executor) fuzz::wrong("an executor of a refused call", code);
     if (!aclGetRecentErrMsg()) fuzz::wrong("no text", code);

@@ -45,12 +45,27 @@ TEST(About, EveryAclopOperator) {
 TEST(About, ParametersAreSpelledOut) {
   // A macro that stands for parameters must not reach the headers by its own name.
   for (const OpInfo* op = first_op(); op; op = op->next) {
-    int depth = 0;
-    for (const char* c = op->signature; *c; ++c) {
-      depth += (*c == '(') - (*c == ')');
-      EXPECT_TRUE(depth > 0 || *c == ')' || *c == ',' || *c == ' ') << op->name << ": " << op->signature;
+    ASSERT_FALSE(op->parameters.empty()) << op->name;
+    std::set<std::string> names;
+    for (const Parameter& p : op->parameters) {
+      EXPECT_EQ(std::string(p.name).find_first_of("(), "), std::string::npos) << op->name << ": " << p.name;
+      EXPECT_TRUE(names.insert(p.name).second) << op->name << " has two parameters named " << p.name;
     }
   }
+}
+
+TEST(About, NamesThatEndInRefAreReadAndWritten) {
+  for (const OpInfo* op = first_op(); op; op = op->next) {
+    for (const Parameter& p : op->parameters) {
+      if (!std::string(p.name).ends_with("Ref")) continue;
+      EXPECT_EQ(p.direction, Direction::InOut) << op->name << ": " << p.name;
+    }
+  }
+}
+
+TEST(About, OperatorsAreFoundByName) {
+  for (const OpInfo* op = first_op(); op; op = op->next) EXPECT_EQ(find_op(op->name), op) << op->name;
+  EXPECT_EQ(find_op("aclnnNoSuchOperator"), nullptr);
 }
 
 }  // namespace

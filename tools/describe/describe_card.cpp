@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "ops/card.h"
-#include "signature.h"
 
 namespace {
 using namespace updraft;
@@ -44,17 +43,12 @@ std::string text_of(TypeSet types) {
 /// The tensors among those that a rule names which the operator has: families and classes name those of all their
 /// operators.
 std::string named(const char* list, const OpInfo& op) {
-  const std::vector<Parameter> parameters = parse(op.signature);
   std::string text;
   std::istringstream names(list);
   for (std::string name; names >> name;)
-    for (const Parameter& p : parameters)
+    for (const Parameter& p : op.parameters)
       if (p.name == name) text += (text.empty() ? "" : " ") + name;
   return text;
-}
-
-bool is_tensor(const Parameter& p) {
-  return p.type.ends_with("In") || p.type.ends_with("Out") || p.type.ends_with("Tensors");
 }
 }  // namespace
 
@@ -88,9 +82,9 @@ std::string card_column(const OpInfo& op, bool chinese) {
 nlohmann::ordered_json card_json(const OpInfo& op) {
   nlohmann::ordered_json all;
   for (const Product& product : kProducts)
-    for (const Parameter& p : parse(op.signature)) {
-      if (!is_tensor(p)) continue;
-      TypeSet types = card_types(op, p.name.c_str(), product.family);
+    for (const Parameter& p : op.parameters) {
+      if (!is_tensor(p.kind)) continue;
+      TypeSet types = card_types(op, p.name, product.family);
       auto& entry = all[product.name][p.name];
       if (types == card::kAny) continue;  // null: not known
       if (!product.bf16) types = types.without(card::only(DType::BFloat16));

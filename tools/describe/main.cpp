@@ -11,7 +11,6 @@
 #include <fstream>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,36 +19,35 @@
 #include "ops/card.h"
 #include "ops/op.h"
 #include "sample.h"
-#include "signature.h"
+#include "source_file.h"
 
 namespace {
 
-std::string c_type(std::string type) {
-  if (type.rfind("Opt", 0) == 0) type.erase(0, 3);
-  static const std::map<std::string, std::string> types = {{"In", "const aclTensor *"},
-                                                           {"Out", "aclTensor *"},
-                                                           {"InOut", "aclTensor *"},
-                                                           {"Scalar", "const aclScalar *"},
-                                                           {"Ints", "const aclIntArray *"},
-                                                           {"Bools", "const aclBoolArray *"},
-                                                           {"Floats", "const aclFloatArray *"},
-                                                           {"Tensors", "const aclTensorList *"},
-                                                           {"OutTensors", "aclTensorList *"},
-                                                           {"InOutTensors", "aclTensorList *"},
-                                                           {"Scalars", "const aclScalarList *"},
-                                                           {"Text", "const char *"},
-                                                           {"Pointer", "const void *"},
-                                                           {"Bool", "bool "},
-                                                           {"Int", "int64_t "},
-                                                           {"UInt", "uint64_t "},
-                                                           {"Int32", "int32_t "},
-                                                           {"Int8", "int8_t "},
-                                                           {"Double", "double "},
-                                                           {"Float", "float "},
-                                                           {"Type", "aclDataType "}};
-  auto it = types.find(type);
-  if (it == types.end()) throw std::runtime_error("no C type is known for parameter type " + type);
-  return it->second;
+using updraft::Parameter;
+
+const char* c_type(const Parameter& p) {
+  using updraft::Kind;
+  switch (p.kind) {
+    case Kind::Tensor: return p.written() ? "aclTensor *" : "const aclTensor *";
+    case Kind::Tensors: return p.written() ? "aclTensorList *" : "const aclTensorList *";
+    case Kind::Scalar: return "const aclScalar *";
+    case Kind::Scalars: return "const aclScalarList *";
+    case Kind::Ints: return "const aclIntArray *";
+    case Kind::Floats: return "const aclFloatArray *";
+    case Kind::Bools: return "const aclBoolArray *";
+    case Kind::Text: return "const char *";
+    case Kind::Bool: return "bool ";
+    case Kind::Int: return "int64_t ";
+    case Kind::UInt: return "uint64_t ";
+    case Kind::Int32: return "int32_t ";
+    case Kind::Int8: return "int8_t ";
+    case Kind::Double: return "double ";
+    case Kind::Float: return "float ";
+    case Kind::Type: return "aclDataType ";
+    case Kind::Texts:
+    case Kind::IntLists: break;  // of graph operators, which have no header
+  }
+  return "";
 }
 
 /// aclnnInplaceAddcmul -> addcmul; aclnnLayerNormBackward -> layer_norm_backward.
@@ -78,10 +76,11 @@ void write(const std::filesystem::path& path, const std::string& text) {
 std::string declaration(const updraft::OpInfo& op) {
   std::string name = op.name, parameters, comment = "\n/**\n";
   if (op.about) comment += std::string(" * ") + op.about->summary + "\n *\n";
-  for (const Parameter& p : parse(op.signature)) {
-    parameters += c_type(p.type) + p.name + ", ";
-    comment += " * @param " + p.name + " [" + (p.read() ? "in" : "") + (p.read() && p.written() ? ", " : "") +
-               (p.written() ? "out" : "") + (p.optional() ? ", optional" : "") + "]\n";
+  for (const Parameter& p : op.parameters) {
+    parameters += std::string(c_type(p)) + p.name + ", ";
+    comment += std::string(" * @param ") + p.name + " [" + (p.read() ? "in" : "") +
+               (p.read() && p.written() ? ", " : "") + (p.written() ? "out" : "") + (p.optional ? ", optional" : "") +
+               "]\n";
   }
   return comment +
          " * @param workspaceSize [out] bytes for the second phase\n"
@@ -189,12 +188,9 @@ std::string json(const std::vector<const updraft::OpInfo*>& ops) {
     entry["source"] = source_of(op->file);
     entry["unit"] = op->about ? updraft::name_of(op->about->unit) : "";
     entry["parameters"] = nlohmann::json::array();
-    for (const Parameter& p : parse(op->signature))
-      entry["parameters"].push_back({{"name", p.name},
-                                     {"type", p.type},
-                                     {"read", p.read()},
-                                     {"written", p.written()},
-                                     {"optional", p.optional()}});
+    for (const Parameter& p : op->parameters)
+      entry["parameters"].push_back(
+          {{"name", p.name}, {"type", p.type}, {"read", p.read()}, {"written", p.written()}, {"optional", p.optional}});
     entry["card"] = card_json(*op);
     if (const auto sample = sample_of(*op)) {
       for (const auto& [name, value] : sample->values) entry["sample"][name] = value;
@@ -210,9 +206,9 @@ std::string table(const std::vector<const updraft::OpInfo*>& ops, const Words& w
   for (const auto* op : ops) {
     std::string parameters;
     const std::string file = source_of(op->file);
-    for (const Parameter& p : parse(op->signature)) {
+    for (const Parameter& p : op->parameters) {
       parameters += parameters.empty() ? "" : ", ";
-      const std::string name = p.optional() ? p.name + "?" : p.name;
+      const std::string name = std::string(p.name) + (p.optional ? "?" : "");
       parameters += p.written() ? "**" + name + "**" : name;
     }
     const size_t folder = std::strlen("src/ops/"), end = file.find('/', folder);

@@ -1,14 +1,12 @@
 #include "sample.h"
 
-#include <fnmatch.h>
-
+#include <cstring>
 #include <map>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
 
 #include "sample_classes.h"
-#include "signature.h"
 
 namespace {
 
@@ -26,10 +24,8 @@ const std::map<std::string, const char*> kNumbers = {
     {"mode", "0"},       {"posinf", "1"},      {"neginf", "-1"},
     {"nan", "0"},        {"training", "true"}, {"outputMask", "true,true,true"}};
 
-std::string kind_of(std::string type) { return type.starts_with("Opt") ? type.substr(3) : type; }
-
-bool is_tensor(const std::string& kind) { return kind == "In" || kind == "Out" || kind == "InOut"; }
-bool is_list(const std::string& kind) { return kind.ends_with("Tensors"); }
+using updraft::Kind;
+using updraft::Parameter;
 
 /// Whether the text is a value of that type.
 bool fits(const Parameter& p, const std::string& text) {
@@ -39,32 +35,37 @@ bool fits(const Parameter& p, const std::string& text) {
                            tensor = "(f16|bf16|f32|f64|i8|i16|i32|i64|u8|bool|c64|c128)\\[(" + size + "(," + size +
                                     ")*)?\\](:(" + number + ")\\.\\.(" + number + "))?!?";
   auto matches = [&text](const std::string& pattern) { return std::regex_match(text, std::regex(pattern)); };
-  if (text == "null") return p.optional();
-  const std::string kind = kind_of(p.type);
-  if (is_tensor(kind)) return matches(tensor);
-  if (is_list(kind)) return text == "[]" || matches("(" + tensor + "|null)(;(" + tensor + "|null))*");
-  if (kind == "Scalar" || kind == "Float" || kind == "Double") return matches(number);
-  if (kind == "Scalars") return matches("(" + number + ")(,(" + number + "))*");
-  if (kind == "Ints") return text == "[]" || matches(integer + "(," + integer + ")*");
-  if (kind == "Bools") return matches("(true|false)(,(true|false))*");
-  if (kind == "Bool") return matches("true|false");
-  if (kind == "Type") return matches("f16|bf16|f32|f64|i8|i16|i32|i64|u8|bool|c64|c128");
-  if (kind == "Text") return true;
-  return matches(integer);
+  if (text == "null") return p.optional;
+  switch (p.kind) {
+    case Kind::Tensor: return matches(tensor);
+    case Kind::Tensors: return text == "[]" || matches("(" + tensor + "|null)(;(" + tensor + "|null))*");
+    case Kind::Scalar:
+    case Kind::Float:
+    case Kind::Double: return matches(number);
+    case Kind::Scalars:
+    case Kind::Floats: return matches("(" + number + ")(,(" + number + "))*");
+    case Kind::Ints: return text == "[]" || matches(integer + "(," + integer + ")*");
+    case Kind::Bools: return matches("(true|false)(,(true|false))*");
+    case Kind::Bool: return matches("true|false");
+    case Kind::Type: return matches("f16|bf16|f32|f64|i8|i16|i32|i64|u8|bool|c64|c128");
+    case Kind::Text: return true;
+    default: return matches(integer);
+  }
 }
 
 /// What nobody says: a matrix, its class's number, or what does least.
 std::string usual(const Parameter& p) {
-  const std::string kind = kind_of(p.type);
-  if (is_tensor(kind)) return p.optional() && !p.written() ? "null" : "f32[N,M]";
-  if (is_list(kind)) return p.optional() ? "null" : "f32[N,M];f32[M]";
+  if (p.kind == Kind::Tensor) return p.optional && !p.written() ? "null" : "f32[N,M]";
+  if (p.kind == Kind::Tensors) return p.optional ? "null" : "f32[N,M];f32[M]";
   if (auto known = kNumbers.find(p.name); known != kNumbers.end() && fits(p, known->second)) return known->second;
-  if (p.optional()) return "null";
-  if (kind == "Bool") return "false";
-  if (kind == "Bools") return "false";
-  if (kind == "Type") return "f32";
-  if (kind == "Text") return "none";
-  return "1";
+  if (p.optional) return "null";
+  switch (p.kind) {
+    case Kind::Bool:
+    case Kind::Bools: return "false";
+    case Kind::Type: return "f32";
+    case Kind::Text: return "none";
+    default: return "1";
+  }
 }
 
 std::vector<std::pair<std::string, std::string>> pairs(const std::string& text, const std::string& op) {
@@ -78,10 +79,18 @@ std::vector<std::pair<std::string, std::string>> pairs(const std::string& text, 
   return all;
 }
 
+/// True when the list has the operator's name without "aclnn".
+bool lists(const char* names, const updraft::OpInfo& op) {
+  std::istringstream words(names);
+  const std::string wanted = std::string(op.name).substr(std::strlen("aclnn"));
+  for (std::string word; words >> word;)
+    if (word == wanted) return true;
+  return false;
+}
+
 const SampleClass* class_of(const updraft::OpInfo& op) {
-  const std::string file = file_in_ops(op.file);
   for (const SampleClass& c : kSampleClasses)
-    if (fnmatch(c.file, file.c_str(), 0) == 0 && fnmatch(c.name, op.name, 0) == 0) return &c;
+    if (lists(c.names, op)) return &c;
   return nullptr;
 }
 
@@ -89,10 +98,10 @@ const SampleClass* class_of(const updraft::OpInfo& op) {
 
 std::optional<Sample> sample_of(const updraft::OpInfo& op) {
   const SampleClass* known = class_of(op);
-  if (op.sample ? !*op.sample->text : !known) return {};  // an empty SAMPLE: its class does not suit it
+  if (!op.sample && lists(kUnsampled, op)) return {};
   Sample sample;
   sample.own = op.sample != nullptr;
-  const std::vector<Parameter> parameters = parse(op.signature);
+  const auto parameters = op.parameters;
   for (const Parameter& p : parameters) {
     std::string value = usual(p);
     if (known)
@@ -103,7 +112,7 @@ std::optional<Sample> sample_of(const updraft::OpInfo& op) {
   if (op.sample)
     for (const auto& [name, text] : pairs(op.sample->text, op.name)) {
       size_t i = 0;
-      while (i < parameters.size() && parameters[i].name != name) ++i;
+      while (i < parameters.size() && name != parameters[i].name) ++i;
       if (i == parameters.size()) throw std::runtime_error(std::string("SAMPLE of ") + op.name + " names " + name);
       if (!fits(parameters[i], text))
         throw std::runtime_error(std::string("SAMPLE of ") + op.name + ": " + text + " is no value of " + name + " (" +

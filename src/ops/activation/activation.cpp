@@ -9,7 +9,7 @@ namespace updraft {
 #define FORWARD(NAME, ROW) \
   ACLNN(aclnn##NAME, (In, self), (Out, out)) { plan_unary(op, Ew::ROW, *self, *out); }
 #define INPLACE(NAME, ROW) \
-  ACLNN(aclnnInplace##NAME, (Out, selfRef)) { plan_unary(op, Ew::ROW, *selfRef, *selfRef); }
+  ACLNN(aclnnInplace##NAME, (InOut, selfRef)) { plan_unary(op, Ew::ROW, *selfRef, *selfRef); }
 // The row takes the gradient first, then what the operator saved.
 #define BACKWARD(NAME, ROW)                                             \
   ACLNN(aclnn##NAME, (In, gradOutput), (In, saved), (Out, gradInput)) { \
@@ -104,7 +104,7 @@ ACLNN(aclnnThreshold, (In, self), (Scalar, threshold), (Scalar, value), (Out, ou
 }
 ABOUT(aclnnInplaceThreshold, Vector, "Writes value into selfRef where it is not above threshold, in place",
       "原地将 selfRef 中不大于 threshold 的元素置为 value")
-ACLNN(aclnnInplaceThreshold, (Out, selfRef), (Scalar, threshold), (Scalar, value)) {
+ACLNN(aclnnInplaceThreshold, (InOut, selfRef), (Scalar, threshold), (Scalar, value)) {
   plan_unary(op, Ew::threshold, *selfRef, *selfRef, params_of(threshold, value));
 }
 ABOUT(aclnnThresholdBackward, Vector, "out = gradOutput where self > threshold, else 0",
@@ -122,7 +122,7 @@ ACLNN(aclnnLeakyRelu, (In, self), (Scalar, negativeSlope), (Out, out)) {
 CARD(aclnnInplaceLeakyRelu, kFloats | kF64)
 ABOUT(aclnnInplaceLeakyRelu, Vector, "Multiplies what is not above 0 by negativeSlope, in place",
       "原地将 selfRef 中不大于 0 的元素乘以 negativeSlope")
-ACLNN(aclnnInplaceLeakyRelu, (Out, selfRef), (Scalar, negativeSlope)) {
+ACLNN(aclnnInplaceLeakyRelu, (InOut, selfRef), (Scalar, negativeSlope)) {
   plan_unary(op, Ew::leaky_relu, *selfRef, *selfRef, params_of(negativeSlope));
 }
 ABOUT(aclnnLeakyReluBackward, Vector, "out = gradOutput where self > 0, else negativeSlope * gradOutput",
@@ -161,7 +161,7 @@ ACLNN(aclnnElu, (In, self), (Scalar, alpha), (Scalar, scale), (Scalar, inputScal
 CARD(aclnnInplaceElu, kFloats | kF64)
 ABOUT(aclnnInplaceElu, Vector, "ELU in place: negative elements become scale * alpha * (exp(inputScale * x) - 1)",
       "原地 ELU：负元素变为 scale * alpha * (exp(inputScale * x) - 1)，其余乘以 scale")
-ACLNN(aclnnInplaceElu, (Out, selfRef), (Scalar, alpha), (Scalar, scale), (Scalar, inputScale)) {
+ACLNN(aclnnInplaceElu, (InOut, selfRef), (Scalar, alpha), (Scalar, scale), (Scalar, inputScale)) {
   plan_elu(op, *selfRef, elu_params(*alpha, scale->to_double(), inputScale->to_double()), *selfRef);
 }
 ABOUT(aclnnCelu, Vector, "out = max(0, self) + min(0, alpha * (exp(self / alpha) - 1))",
@@ -172,7 +172,7 @@ ACLNN(aclnnCelu, (In, self), (Scalar, alpha), (Out, out)) {
 }
 ABOUT(aclnnInplaceCelu, Vector, "CELU in place: max(0, x) + min(0, alpha * (exp(x / alpha) - 1))",
       "原地 CELU：max(0, x) + min(0, alpha * (exp(x / alpha) - 1))")
-ACLNN(aclnnInplaceCelu, (Out, selfRef), (Scalar, alpha)) {
+ACLNN(aclnnInplaceCelu, (InOut, selfRef), (Scalar, alpha)) {
   op.require(alpha->to_double() != 0, "alpha is 0");
   plan_elu(op, *selfRef, elu_params(*alpha, 1, 1 / alpha->to_double()), *selfRef);
 }
@@ -212,7 +212,7 @@ ABOUT(aclnnLogSigmoid, Vector, "out = -log(1 + exp(-self))", "out = -log(1 + exp
 ABOUT(aclnnLogSigmoidForward, Vector, "out = -log(1 + exp(-self)); buffer is left as it is",
       "out = -log(1 + exp(-self))，不写 buffer")
 ACLNN(aclnnLogSigmoidForward, (In, self), (Out, out), (OptOut, buffer)) {
-  (void)buffer;
+  if (buffer) op.suggest_like(*buffer, *self, self->dtype);
   plan_unary(op, Ew::log_sigmoid, *self, *out);
 }
 ABOUT(aclnnLogSigmoidBackward, Vector, "gradInput = gradOutput * sigmoid(-self); buffer is not read",
@@ -228,7 +228,7 @@ ACLNN(aclnnAddRelu, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
 }
 ABOUT(aclnnInplaceAddRelu, Vector, "selfRef = max(selfRef + alpha * other, 0), in place",
       "原地计算 selfRef = max(selfRef + alpha * other, 0)")
-ACLNN(aclnnInplaceAddRelu, (Out, selfRef), (In, other), (Scalar, alpha)) {
+ACLNN(aclnnInplaceAddRelu, (InOut, selfRef), (In, other), (Scalar, alpha)) {
   plan_binary(op, Ew::add_relu, selfRef, other, *selfRef, params_of(alpha));
 }
 

@@ -6,7 +6,7 @@ namespace updraft {
 
 ABOUT(aclnnInplaceCopy, Vector, "Copies src into selfRef with broadcasting and conversion of the data type",
       "将 src 拷贝到 selfRef，支持广播与数据类型转换")
-ACLNN(aclnnInplaceCopy, (Out, selfRef), (In, src)) {
+ACLNN(aclnnInplaceCopy, (InOut, selfRef), (In, src)) {
   TensorView from = src->same_shape(*selfRef) ? *src : src->expand_as(*selfRef);
   if (selfRef->empty()) return;
   op.launch([to = *selfRef, from] { copy_elements(to, from); });
@@ -15,8 +15,8 @@ ACLNN(aclnnInplaceCopy, (Out, selfRef), (In, src)) {
 SAMPLE(aclnnCast, "dtype=f16 out=f16[N,M]")
 ABOUT(aclnnCast, Vector, "out = self converted to dtype", "将 self 转换为数据类型 dtype")
 ACLNN(aclnnCast, (In, self), (Type, dtype), (Out, out)) {
+  op.result_like("out", *out, *self, dtype);
   op.require(out->dtype == dtype, "out is {}, want data type {}", describe(*out), name_of(dtype));
-  op.require_same_shape("self", *self, "out", *out);
   if (out->empty()) return;
   op.launch([to = *out, from = *self] { copy_elements(to, from); });
 }
@@ -27,7 +27,7 @@ static void plan_fill(Op& op, const TensorView& to, const Params& value) {
 
 ABOUT(aclnnInplaceFillScalar, Vector, "Writes the scalar value to every element of selfRef",
       "将 selfRef 的全部元素置为标量 value")
-ACLNN(aclnnInplaceFillScalar, (Out, selfRef), (Scalar, value)) {
+ACLNN(aclnnInplaceFillScalar, (InOut, selfRef), (Scalar, value)) {
   Params p;
   set_param(p, 0, *value);
   plan_fill(op, *selfRef, p);
@@ -36,7 +36,7 @@ ACLNN(aclnnInplaceFillScalar, (Out, selfRef), (Scalar, value)) {
 SAMPLE(aclnnInplaceFillTensor, "value=f32[]")
 ABOUT(aclnnInplaceFillTensor, Vector, "Writes the one element of the tensor value to every element of selfRef",
       "将 selfRef 的全部元素置为单元素张量 value 的值")
-ACLNN(aclnnInplaceFillTensor, (Out, selfRef), (In, value)) {
+ACLNN(aclnnInplaceFillTensor, (InOut, selfRef), (In, value)) {
   op.require(value->numel() == 1, "value is {}, want one element", describe(*value));
   if (selfRef->empty()) return;
   TensorView one = TensorView::contiguous(value->data, value->dtype, nullptr, 0);
@@ -44,13 +44,13 @@ ACLNN(aclnnInplaceFillTensor, (Out, selfRef), (In, value)) {
 }
 
 ABOUT(aclnnInplaceZero, Vector, "Writes 0 to every element of selfRef", "将 selfRef 清零")
-ACLNN(aclnnInplaceZero, (Out, selfRef)) {
+ACLNN(aclnnInplaceZero, (InOut, selfRef)) {
   Params p;
   plan_fill(op, *selfRef, p);
 }
 
 ABOUT(aclnnInplaceOne, Vector, "Writes 1 to every element of selfRef", "将 selfRef 置为全 1")
-ACLNN(aclnnInplaceOne, (Out, selfRef)) {
+ACLNN(aclnnInplaceOne, (InOut, selfRef)) {
   Params p;
   p.set(0, int64_t{1});
   plan_fill(op, *selfRef, p);

@@ -19,7 +19,7 @@ ACLNN(aclnnAdd, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
 CARD(aclnnInplaceAdd, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdd, Vector, "selfRef = selfRef + alpha * other, in place",
       "原地计算 selfRef = selfRef + alpha * other")
-ACLNN(aclnnInplaceAdd, (Out, selfRef), (In, other), (Scalar, alpha)) {
+ACLNN(aclnnInplaceAdd, (InOut, selfRef), (In, other), (Scalar, alpha)) {
   plan_binary(op, Ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
 }
 CARD(aclnnAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
@@ -30,7 +30,7 @@ ACLNN(aclnnAdds, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
 CARD(aclnnInplaceAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdds, Vector, "selfRef = selfRef + alpha * other, other a scalar, in place",
       "原地计算 selfRef = selfRef + alpha * other，other 为标量")
-ACLNN(aclnnInplaceAdds, (Out, selfRef), (Scalar, other), (Scalar, alpha)) {
+ACLNN(aclnnInplaceAdds, (InOut, selfRef), (Scalar, other), (Scalar, alpha)) {
   plan_binary(op, Ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
 }
 ABOUT(aclnnAddV3, Vector, "out = self + alpha * other, self a scalar", "out = self + alpha * other，self 为标量")
@@ -41,7 +41,7 @@ ABOUT(aclnnSub, Vector, "out = self - alpha * other, with broadcasting", "out = 
 ACLNN(aclnnSub, (In, self), (In, other), (Scalar, alpha), (Out, out)) { plan_sub(op, *self, *other, *alpha, *out); }
 ABOUT(aclnnInplaceSub, Vector, "selfRef = selfRef - alpha * other, in place",
       "原地计算 selfRef = selfRef - alpha * other")
-ACLNN(aclnnInplaceSub, (Out, selfRef), (In, other), (Scalar, alpha)) {
+ACLNN(aclnnInplaceSub, (InOut, selfRef), (In, other), (Scalar, alpha)) {
   plan_sub(op, *selfRef, *other, *alpha, *selfRef);
 }
 ABOUT(aclnnSubs, Vector, "out = self - alpha * other, other a scalar", "out = self - alpha * other，other 为标量")
@@ -50,7 +50,7 @@ ACLNN(aclnnSubs, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
 }
 ABOUT(aclnnInplaceSubs, Vector, "selfRef = selfRef - alpha * other, other a scalar, in place",
       "原地计算 selfRef = selfRef - alpha * other，other 为标量")
-ACLNN(aclnnInplaceSubs, (Out, selfRef), (Scalar, other), (Scalar, alpha)) {
+ACLNN(aclnnInplaceSubs, (InOut, selfRef), (Scalar, other), (Scalar, alpha)) {
   plan_sub(op, *selfRef, *other, *alpha, *selfRef);
 }
 ABOUT(aclnnRsub, Vector, "out = other - alpha * self, with broadcasting", "out = other - alpha * self，支持广播")
@@ -62,22 +62,22 @@ ACLNN(aclnnRsubs, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
 ABOUT(aclnnMul, Vector, "out = self * other, with broadcasting", "out = self * other，支持广播")
 ACLNN(aclnnMul, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::mul, *self, *other, *out); }
 ABOUT(aclnnInplaceMul, Vector, "selfRef = selfRef * other, in place", "原地计算 selfRef = selfRef * other")
-ACLNN(aclnnInplaceMul, (Out, selfRef), (In, other)) { plan_binary(op, Ew::mul, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceMul, (InOut, selfRef), (In, other)) { plan_binary(op, Ew::mul, *selfRef, *other, *selfRef); }
 ABOUT(aclnnMuls, Vector, "out = self * other, other a scalar", "out = self * other，other 为标量")
 ACLNN(aclnnMuls, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::mul, *self, *other, *out); }
 ABOUT(aclnnInplaceMuls, Vector, "selfRef = selfRef * other, other a scalar, in place",
       "原地计算 selfRef = selfRef * other，other 为标量")
-ACLNN(aclnnInplaceMuls, (Out, selfRef), (Scalar, other)) { plan_binary(op, Ew::mul, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceMuls, (InOut, selfRef), (Scalar, other)) { plan_binary(op, Ew::mul, *selfRef, *other, *selfRef); }
 ABOUT(aclnnDiv, Vector, "out = self / other, true division with broadcasting", "out = self / other，真除法，支持广播")
 ACLNN(aclnnDiv, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::div, *self, *other, *out); }
 ABOUT(aclnnInplaceDiv, Vector, "selfRef = selfRef / other, true division in place",
       "原地真除法 selfRef = selfRef / other")
-ACLNN(aclnnInplaceDiv, (Out, selfRef), (In, other)) { plan_binary(op, Ew::div, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceDiv, (InOut, selfRef), (In, other)) { plan_binary(op, Ew::div, *selfRef, *other, *selfRef); }
 ABOUT(aclnnDivs, Vector, "out = self / other, other a scalar", "out = self / other，other 为标量")
 ACLNN(aclnnDivs, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::div, *self, *other, *out); }
 ABOUT(aclnnInplaceDivs, Vector, "selfRef = selfRef / other, other a scalar, in place",
       "原地计算 selfRef = selfRef / other，other 为标量")
-ACLNN(aclnnInplaceDivs, (Out, selfRef), (Scalar, other)) { plan_binary(op, Ew::div, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceDivs, (InOut, selfRef), (Scalar, other)) { plan_binary(op, Ew::div, *selfRef, *other, *selfRef); }
 
 namespace {
 ABOUT_ACLOP("RealDiv", Vector, "out = self / other", "out = self / other")

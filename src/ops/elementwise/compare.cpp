@@ -7,10 +7,10 @@ namespace updraft {
 #define FORMS(NAME, ROW)                                                                                               \
   ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }     \
   ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
-  ACLNN(aclnnInplace##NAME##Tensor, (Out, selfRef), (In, other)) {                                                     \
+  ACLNN(aclnnInplace##NAME##Tensor, (InOut, selfRef), (In, other)) {                                                   \
     plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
   }                                                                                                                    \
-  ACLNN(aclnnInplace##NAME##Scalar, (Out, selfRef), (Scalar, other)) {                                                 \
+  ACLNN(aclnnInplace##NAME##Scalar, (InOut, selfRef), (Scalar, other)) {                                               \
     plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
   }
 FORMS(Eq, eq)
@@ -26,7 +26,7 @@ ACLNN(aclnnLessScalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op
 
 #define LOGICAL(NAME, ROW)                                                                                 \
   ACLNN(aclnn##NAME, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
-  ACLNN(aclnnInplace##NAME, (Out, selfRef), (In, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+  ACLNN(aclnnInplace##NAME, (InOut, selfRef), (In, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
 LOGICAL(LogicalAnd, logical_and)
 LOGICAL(LogicalOr, logical_or)
 ABOUT(aclnnLogicalXor, Vector, "out = whether exactly one of self and other is nonzero",
@@ -35,7 +35,7 @@ ACLNN(aclnnLogicalXor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew
 ABOUT(aclnnLogicalNot, Vector, "out = whether self is zero", "逻辑非：self 是否为零")
 ACLNN(aclnnLogicalNot, (In, self), (Out, out)) { plan_unary(op, Ew::logical_not, *self, *out); }
 ABOUT(aclnnInplaceLogicalNot, Vector, "selfRef = whether selfRef is zero, in place", "原地逻辑非")
-ACLNN(aclnnInplaceLogicalNot, (Out, selfRef)) { plan_unary(op, Ew::logical_not, *selfRef, *selfRef); }
+ACLNN(aclnnInplaceLogicalNot, (InOut, selfRef)) { plan_unary(op, Ew::logical_not, *selfRef, *selfRef); }
 
 FORMS(BitwiseAnd, bitwise_and)
 FORMS(BitwiseOr, bitwise_or)

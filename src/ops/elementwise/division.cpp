@@ -17,20 +17,20 @@ ACLNN(aclnnDivMods, (In, self), (Scalar, other), (Int32, mode), (Out, out)) {
 }
 ABOUT(aclnnInplaceDivMod, Vector, "selfRef = selfRef / other in place: exact (mode 0), rounded to zero (1) or down (2)",
       "原地除以 other，mode 为 0 不取整、1 向零取整、2 向下取整")
-ACLNN(aclnnInplaceDivMod, (Out, selfRef), (In, other), (Int32, mode)) {
+ACLNN(aclnnInplaceDivMod, (InOut, selfRef), (In, other), (Int32, mode)) {
   plan_div_mode(op, selfRef, other, mode, *selfRef);
 }
 ABOUT(aclnnInplaceDivMods, Vector,
       "selfRef = selfRef / other in place, other a scalar; mode 0 exact, 1 to zero, 2 down",
       "原地除以标量 other，mode 为 0 不取整、1 向零取整、2 向下取整")
-ACLNN(aclnnInplaceDivMods, (Out, selfRef), (Scalar, other), (Int32, mode)) {
+ACLNN(aclnnInplaceDivMods, (InOut, selfRef), (Scalar, other), (Int32, mode)) {
   plan_div_mode(op, selfRef, other, mode, *selfRef);
 }
 
 #define BINARY(NAME, A, B, ROW) \
   ACLNN(NAME, (A, self), (B, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }
 #define BINARY_INPLACE(NAME, B, ROW) \
-  ACLNN(NAME, (Out, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+  ACLNN(NAME, (InOut, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
 
 BINARY(aclnnFloorDivide, In, In, floor_div)
 BINARY(aclnnFloorDivides, In, Scalar, floor_div)

@@ -11,7 +11,7 @@ ACLNN(aclnnAddcmul, (In, self), (In, tensor1), (In, tensor2), (Scalar, value), (
 }
 ABOUT(aclnnInplaceAddcmul, Vector, "selfRef = selfRef + value * tensor1 * tensor2, in place",
       "原地计算 selfRef + value * tensor1 * tensor2")
-ACLNN(aclnnInplaceAddcmul, (Out, selfRef), (In, tensor1), (In, tensor2), (Scalar, value)) {
+ACLNN(aclnnInplaceAddcmul, (InOut, selfRef), (In, tensor1), (In, tensor2), (Scalar, value)) {
   plan_elementwise(op, Ew::addcmul, {selfRef, tensor1, tensor2}, *selfRef, params_of(value));
 }
 ABOUT(aclnnAddcdiv, Vector, "out = self + value * tensor1 / tensor2",
@@ -21,7 +21,7 @@ ACLNN(aclnnAddcdiv, (In, self), (In, tensor1), (In, tensor2), (Scalar, value), (
 }
 ABOUT(aclnnInplaceAddcdiv, Vector, "selfRef = selfRef + value * tensor1 / tensor2, in place",
       "原地计算 selfRef + value * tensor1 / tensor2")
-ACLNN(aclnnInplaceAddcdiv, (Out, selfRef), (In, tensor1), (In, tensor2), (Scalar, value)) {
+ACLNN(aclnnInplaceAddcdiv, (InOut, selfRef), (In, tensor1), (In, tensor2), (Scalar, value)) {
   plan_elementwise(op, Ew::addcdiv, {selfRef, tensor1, tensor2}, *selfRef, params_of(value));
 }
 
@@ -36,12 +36,12 @@ ACLNN(aclnnLerps, (In, self), (In, end), (Scalar, weight), (Out, out)) {
 }
 ABOUT(aclnnInplaceLerp, Vector, "selfRef = selfRef + weight * (end - selfRef), in place",
       "原地线性插值 selfRef + weight * (end - selfRef)")
-ACLNN(aclnnInplaceLerp, (Out, selfRef), (In, end), (In, weight)) {
+ACLNN(aclnnInplaceLerp, (InOut, selfRef), (In, end), (In, weight)) {
   plan_elementwise(op, Ew::lerp, {selfRef, end, weight}, *selfRef);
 }
 ABOUT(aclnnInplaceLerps, Vector, "selfRef = selfRef + weight * (end - selfRef), weight a scalar, in place",
       "原地线性插值，weight 为标量")
-ACLNN(aclnnInplaceLerps, (Out, selfRef), (In, end), (Scalar, weight)) {
+ACLNN(aclnnInplaceLerps, (InOut, selfRef), (In, end), (Scalar, weight)) {
   plan_elementwise(op, Ew::lerp, {selfRef, end, weight}, *selfRef);
 }
 
@@ -50,6 +50,7 @@ static void plan_clamp(Op& op, const TensorView& self, OptScalar min, OptScalar 
   DType common = self.dtype;
   if (min) common = promote(common, result_type({self, *min}));
   if (max) common = promote(common, result_type({self, *max}));
+  op.suggest_like(out, self, common);
   const Compute compute = compute_for(Ew::clamp_min, common, out.dtype);
   if (min && max) return plan_elementwise(op, Ew::clamp_scalars, compute, {self}, out, params_of(*min, *max));
   plan_elementwise(op, min ? Ew::clamp_min : Ew::clamp_max, compute, {self}, out, params_of(min ? *min : *max));
@@ -67,7 +68,7 @@ ACLNN(aclnnClampMax, (In, self), (Scalar, max), (Out, out)) {
 }
 ABOUT(aclnnInplaceClampMax, Vector, "selfRef = min(selfRef, max), max a scalar, in place",
       "原地计算 selfRef = min(selfRef, max)，max 为标量")
-ACLNN(aclnnInplaceClampMax, (Out, selfRef), (Scalar, max)) {
+ACLNN(aclnnInplaceClampMax, (InOut, selfRef), (Scalar, max)) {
   plan_clamp(op, *selfRef, OptScalar{nullptr}, OptScalar{max.handle}, *selfRef);
 }
 
@@ -86,17 +87,17 @@ ABOUT(aclnnClampMaxTensor, Vector, "out = min(self, max), max a tensor", "out = 
 ACLNN(aclnnClampMaxTensor, (In, self), (In, max), (Out, out)) { plan_binary(op, Ew::minimum, self, max, *out); }
 ABOUT(aclnnInplaceClampMinTensor, Vector, "selfRef = max(selfRef, min), min a tensor, in place",
       "原地计算 selfRef = max(selfRef, min)，min 为张量")
-ACLNN(aclnnInplaceClampMinTensor, (Out, selfRef), (In, min)) { plan_binary(op, Ew::maximum, selfRef, min, *selfRef); }
+ACLNN(aclnnInplaceClampMinTensor, (InOut, selfRef), (In, min)) { plan_binary(op, Ew::maximum, selfRef, min, *selfRef); }
 ABOUT(aclnnInplaceClampMaxTensor, Vector, "selfRef = min(selfRef, max), max a tensor, in place",
       "原地计算 selfRef = min(selfRef, max)，max 为张量")
-ACLNN(aclnnInplaceClampMaxTensor, (Out, selfRef), (In, max)) { plan_binary(op, Ew::minimum, selfRef, max, *selfRef); }
+ACLNN(aclnnInplaceClampMaxTensor, (InOut, selfRef), (In, max)) { plan_binary(op, Ew::minimum, selfRef, max, *selfRef); }
 
 ABOUT(aclnnHardtanh, Vector, "out = self limited to [min, max]", "out = clamp(self, min, max)")
 ACLNN(aclnnHardtanh, (In, self), (Scalar, min), (Scalar, max), (Out, out)) {
   plan_unary(op, Ew::clamp_scalars, *self, *out, params_of(min, max));
 }
 ABOUT(aclnnInplaceHardtanh, Vector, "Limits selfRef to [min, max], in place", "原地将 selfRef 截断到 [min, max]")
-ACLNN(aclnnInplaceHardtanh, (Out, selfRef), (Scalar, min), (Scalar, max)) {
+ACLNN(aclnnInplaceHardtanh, (InOut, selfRef), (Scalar, min), (Scalar, max)) {
   plan_unary(op, Ew::clamp_scalars, *selfRef, *selfRef, params_of(min, max));
 }
 ABOUT(aclnnHardtanhBackward, Vector, "gradInput = gradOutput where min < self < max, else 0",

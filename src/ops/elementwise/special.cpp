@@ -1,10 +1,13 @@
 // Powers and other functions of two inputs, selection, and complex numbers from their parts.
 #include "ops/elementwise/elementwise.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
 static void plan_pow(Op& op, const TensorView& self, const aclScalar& exponent, const TensorView& out) {
-  const Compute compute = compute_for(Ew::pow, result_type({self, exponent}), out.dtype);
+  const DType common = result_type({self, exponent});
+  op.suggest_like(out, self, natural_type(Ew::pow, common));
+  const Compute compute = compute_for(Ew::pow, common, out.dtype);
   // Exponents that have an exact or faster form, where PyTorch takes it too.
   if ((compute == Compute::F32 || compute == Compute::F64) && !exponent.is_complex()) {
     const double e = exponent.to_double();
@@ -25,12 +28,14 @@ ABOUT(aclnnPowTensorScalar, Vector, "out = self ^ exponent, exponent a scalar",
 ACLNN(aclnnPowTensorScalar, (In, self), (Scalar, exponent), (Out, out)) { plan_pow(op, *self, *exponent, *out); }
 ABOUT(aclnnInplacePowTensorScalar, Vector, "selfRef = selfRef ^ exponent, exponent a scalar, in place",
       "原地计算 selfRef ^ exponent，exponent 为标量")
-ACLNN(aclnnInplacePowTensorScalar, (Out, selfRef), (Scalar, exponent)) { plan_pow(op, *selfRef, *exponent, *selfRef); }
+ACLNN(aclnnInplacePowTensorScalar, (InOut, selfRef), (Scalar, exponent)) {
+  plan_pow(op, *selfRef, *exponent, *selfRef);
+}
 
 #define BINARY(NAME, A, B, ROW) \
   ACLNN(NAME, (A, self), (B, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }
 #define BINARY_INPLACE(NAME, B, ROW) \
-  ACLNN(NAME, (Out, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+  ACLNN(NAME, (InOut, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
 
 BINARY(aclnnPowTensorTensor, In, In, pow)
 BINARY(aclnnPowScalarTensor, Scalar, In, pow)
@@ -78,12 +83,18 @@ ABOUT(aclnnInplaceXLogYScalarOther, Vector, "selfRef = selfRef * log(other), oth
 SAMPLE(aclnnSWhere, "condition=bool[N,M]")
 ABOUT(aclnnSWhere, Vector, "out = self where condition is true, else other", "condition 为真处取 self，其余取 other")
 ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
+  if (op.inferring()) {
+    int64_t dims[kMaxDims];
+    int rank = broadcast_shape(self->dims, self->rank, other->dims, other->rank, dims);
+    rank = broadcast_shape(dims, rank, condition->dims, condition->rank, dims);
+    op.suggest(*out, dims, rank, result_type({self, other}));
+  }
   BlockFn select = kernels().select_kernel(static_cast<int64_t>(size_of(out->dtype)));
   if (select && condition->dtype == DType::Bool && self->dtype == out->dtype && other->dtype == out->dtype) {
     int64_t dims[kMaxDims];
     int rank = broadcast_shape(self->dims, self->rank, other->dims, other->rank, dims);
     rank = broadcast_shape(dims, rank, condition->dims, condition->rank, dims);
-    op.require_shape("out", *out, dims, rank);
+    op.result("out", *out, dims, rank, out->dtype);
     if (out->empty()) return;
     op.launch([=, c = *condition, x = *self, y = *other, to = *out] { run_native(select, {c, x, y}, to, Params{}); });
     return;
@@ -94,17 +105,11 @@ ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
 SAMPLE(aclnnComplex, "out=c64[N,M]")
 ABOUT(aclnnComplex, Vector, "out = real + i * imag", "由实部 real 与虚部 imag 组成复数张量")
 ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
+  op.result_broadcast("out", *out, *real, *imag, complex_of(promote(real->dtype, imag->dtype)));
   if (out->dtype == DType::Complex32) {
     // Nothing computes in this type: the two parts are copies.
-    op.require_broadcast(*real, *imag, *out);
     if (out->empty()) return;
-    TensorView parts[2] = {*out, *out};
-    for (int k : {0, 1}) {
-      parts[k].dtype = DType::Float16;
-      parts[k].data = out->as<char>() + 2 * k;
-      for (int d = 0; d < out->rank; ++d) parts[k].strides[d] *= 2;
-    }
-    op.launch([re = parts[0], im = parts[1], real = *real, imag = *imag] {
+    op.launch([re = complex_part(*out, 0), im = complex_part(*out, 1), real = *real, imag = *imag] {
       copy_elements(re, real);
       copy_elements(im, imag);
     });
@@ -116,6 +121,7 @@ ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
 SAMPLE(aclnnPolar, "out=c64[N,M]")
 ABOUT(aclnnPolar, Vector, "out = abs * (cos(angle) + i * sin(angle))", "由模 abs 与辐角 angle 组成复数张量")
 ACLNN(aclnnPolar, (In, abs), (In, angle), (Out, out)) {
+  op.result_broadcast("out", *out, *abs, *angle, complex_of(promote(abs->dtype, angle->dtype)));
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
   plan_elementwise(op, Ew::polar, compute_of(out->dtype), {abs, angle}, *out);
 }

@@ -9,7 +9,7 @@ namespace updraft {
 #define UNARY(NAME, ROW) \
   ACLNN(NAME, (In, self), (Out, out)) { plan_unary(op, Ew::ROW, *self, *out); }
 #define UNARY_INPLACE(NAME, ROW) \
-  ACLNN(NAME, (Out, selfRef)) { plan_unary(op, Ew::ROW, *selfRef, *selfRef); }
+  ACLNN(NAME, (InOut, selfRef)) { plan_unary(op, Ew::ROW, *selfRef, *selfRef); }
 #define UNARY_BOTH(NAME, ROW) UNARY(aclnn##NAME, ROW) UNARY_INPLACE(aclnnInplace##NAME, ROW)
 
 UNARY(aclnnAbs, abs)
@@ -113,7 +113,7 @@ ABOUT(aclnnSignbit, Vector, "out = whether the sign bit of each element is set",
   ACLNN(aclnn##NAME, (In, self), (Out, out)) {                                           \
     plan_unary(op, is_integral(self->dtype, true) ? Ew::copy : Ew::ROW, *self, *out);    \
   }                                                                                      \
-  ACLNN(aclnnInplace##NAME, (Out, selfRef)) {                                            \
+  ACLNN(aclnnInplace##NAME, (InOut, selfRef)) {                                          \
     if (!is_integral(selfRef->dtype, true)) plan_unary(op, Ew::ROW, *selfRef, *selfRef); \
   }
 ROUNDING(Floor, floor)
@@ -155,7 +155,7 @@ ABOUT(aclnnRoundDecimals, Vector, "Rounds self to a number of decimals, halves t
 ACLNN(aclnnRoundDecimals, (In, self), (Int, decimals), (Out, out)) { plan_round_decimals(op, *self, decimals, *out); }
 ABOUT(aclnnInplaceRoundDecimals, Vector, "Rounds selfRef to a number of decimals, halves to even, in place",
       "原地按 decimals 位小数取整，五取偶")
-ACLNN(aclnnInplaceRoundDecimals, (Out, selfRef), (Int, decimals)) {
+ACLNN(aclnnInplaceRoundDecimals, (InOut, selfRef), (Int, decimals)) {
   plan_round_decimals(op, *selfRef, decimals, *selfRef);
 }
 
@@ -170,7 +170,7 @@ ACLNN(aclnnNanToNum, (In, self), (Float, nan), (Float, posinf), (Float, neginf),
 }
 ABOUT(aclnnInplaceNanToNum, Vector, "Replaces NaN, +infinity and -infinity of selfRef, in place",
       "原地将 NaN、正无穷、负无穷替换为 nan、posinf、neginf")
-ACLNN(aclnnInplaceNanToNum, (Out, selfRef), (Float, nan), (Float, posinf), (Float, neginf)) {
+ACLNN(aclnnInplaceNanToNum, (InOut, selfRef), (Float, nan), (Float, posinf), (Float, neginf)) {
   plan_nan_to_num(op, *selfRef, nan, posinf, neginf, *selfRef);
 }
 

@@ -39,7 +39,7 @@ TensorView require_flags(const Op& op, const TensorView& mask, const TensorView&
 SAMPLE(aclnnInplaceMaskedFillScalar, "mask=bool[N,M]")
 ABOUT(aclnnInplaceMaskedFillScalar, Vector, "Writes the scalar value to selfRef where mask is true",
       "将 selfRef 中 mask 为真的元素置为标量 value")
-ACLNN(aclnnInplaceMaskedFillScalar, (Out, selfRef), (In, mask), (Scalar, value)) {
+ACLNN(aclnnInplaceMaskedFillScalar, (InOut, selfRef), (In, mask), (Scalar, value)) {
   const TensorView flags = require_flags(op, *mask, *selfRef);
   if (selfRef->empty()) return;
   op.launch(
@@ -49,7 +49,7 @@ ACLNN(aclnnInplaceMaskedFillScalar, (Out, selfRef), (In, mask), (Scalar, value))
 SAMPLE(aclnnInplaceMaskedFillTensor, "mask=bool[N,M] value=f32[]")
 ABOUT(aclnnInplaceMaskedFillTensor, Vector, "Writes the one element of value to selfRef where mask is true",
       "将 selfRef 中 mask 为真的元素置为单元素张量 value 的值")
-ACLNN(aclnnInplaceMaskedFillTensor, (Out, selfRef), (In, mask), (In, value)) {
+ACLNN(aclnnInplaceMaskedFillTensor, (InOut, selfRef), (In, mask), (In, value)) {
   const TensorView flags = require_flags(op, *mask, *selfRef);
   op.require(value->numel() == 1, "value is {}, want one element", describe(*value));
   if (selfRef->empty()) return;
@@ -65,7 +65,7 @@ SAMPLE(aclnnMaskedScale, "mask=u8[N,M]:0..2 scale=2")
 ABOUT(aclnnMaskedScale, Vector, "out = self * mask * scale", "out = self * mask * scale")
 ACLNN(aclnnMaskedScale, (In, self), (In, mask), (Double, scale), (Out, out)) {
   op.require_same_shape("self", *self, "mask", *mask);
-  op.require_same_shape("self", *self, "out", *out);
+  op.result_like("out", *out, *self, self->dtype);
   if (out->empty()) return;
   const Compute compute = compute_of(out->dtype);
   BlockFn times = elementwise_kernel(Ew::mul, compute), affine = elementwise_kernel(Ew::affine, compute);

@@ -9,7 +9,7 @@ namespace {
 
 void plan_triangle(Op& op, const TensorView& self, int64_t diagonal, const TensorView& out, bool lower) {
   op.require(self.rank >= 2, "self is {}, want at least 2 dimensions", describe(self));
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   op.launch([=] {
@@ -54,8 +54,8 @@ ABOUT(aclnnTriu, Vector, "out = self with 0 below the given diagonal of the last
       "保留后两维的上三角，diagonal 以下置 0")
 ACLNN(aclnnTriu, (In, self), (Int, diagonal), (Out, out)) { plan_triangle(op, *self, diagonal, *out, false); }
 ABOUT(aclnnInplaceTril, Vector, "Writes 0 above the given diagonal of selfRef, in place", "原地保留 selfRef 的下三角")
-ACLNN(aclnnInplaceTril, (Out, selfRef), (Int, diagonal)) { plan_triangle(op, *selfRef, diagonal, *selfRef, true); }
+ACLNN(aclnnInplaceTril, (InOut, selfRef), (Int, diagonal)) { plan_triangle(op, *selfRef, diagonal, *selfRef, true); }
 ABOUT(aclnnInplaceTriu, Vector, "Writes 0 below the given diagonal of selfRef, in place", "原地保留 selfRef 的上三角")
-ACLNN(aclnnInplaceTriu, (Out, selfRef), (Int, diagonal)) { plan_triangle(op, *selfRef, diagonal, *selfRef, false); }
+ACLNN(aclnnInplaceTriu, (InOut, selfRef), (Int, diagonal)) { plan_triangle(op, *selfRef, diagonal, *selfRef, false); }
 
 }  // namespace updraft

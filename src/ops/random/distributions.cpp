@@ -101,6 +101,12 @@ void plan_normal(Op& op, const TensorView& self, double mean, double deviation, 
 /// out = mean + std * z, each a tensor (broadcast) or a number.
 void plan_normal(Op& op, const TensorView* mean, double mean_value, const TensorView* deviation, double deviation_value,
                  const TensorView& out, const RandomSource& source) {
+  if (op.inferring()) {
+    const TensorView &a = mean ? *mean : *deviation, &b = deviation ? *deviation : *mean;
+    int64_t dims[kMaxDims];
+    const int rank = broadcast_shape(a.dims, a.rank, b.dims, b.rank, dims);
+    op.suggest(out, dims, rank, promote(a.dtype, b.dtype));
+  }
   op.require(is_floating(out.dtype), "out is {}, want a floating type", describe(out));
   const Compute compute = real_compute(out.dtype);
   TensorView m, d;
@@ -221,24 +227,24 @@ void plan_all(Op& op, const TensorView& self, const RandomSource& source) {
 
 ABOUT(aclnnInplaceUniform, Vector, "Fills selfRef with uniform random numbers of [from, to)",
       "以 [from, to) 均匀分布随机数填充 selfRef")
-ACLNN(aclnnInplaceUniform, (Out, selfRef), (Double, from), (Double, to), (UInt, seed), (UInt, offset)) {
+ACLNN(aclnnInplaceUniform, (InOut, selfRef), (Double, from), (Double, to), (UInt, seed), (UInt, offset)) {
   plan_uniform(op, *selfRef, from, to, {seed, offset});
 }
 ABOUT(aclnnInplaceUniformTensor, Vector, "As aclnnInplaceUniform, with seed and offset in tensors (captured graphs)",
       "与 aclnnInplaceUniform 相同，seed 与 offset 为张量（用于图捕获）")
-ACLNN(aclnnInplaceUniformTensor, (Out, selfRef), (Double, from), (Double, to), (In, seed), (In, offset),
+ACLNN(aclnnInplaceUniformTensor, (InOut, selfRef), (Double, from), (Double, to), (In, seed), (In, offset),
       (UInt, offsetInGraph)) {
   plan_uniform(op, *selfRef, from, to, {op, *seed, *offset, offsetInGraph});
 }
 
 ABOUT(aclnnInplaceNormal, Vector, "Fills selfRef with normal random numbers of the given mean and std",
       "以均值 mean、标准差 std 的正态分布随机数填充 selfRef")
-ACLNN(aclnnInplaceNormal, (Out, selfRef), (Float, mean), (Float, std), (Int, seed), (Int, offset)) {
+ACLNN(aclnnInplaceNormal, (InOut, selfRef), (Float, mean), (Float, std), (Int, seed), (Int, offset)) {
   plan_normal(op, *selfRef, mean, std, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)});
 }
 ABOUT(aclnnInplaceNormalTensor, Vector, "As aclnnInplaceNormal, with seed and offset in tensors (captured graphs)",
       "与 aclnnInplaceNormal 相同，seed 与 offset 为张量（用于图捕获）")
-ACLNN(aclnnInplaceNormalTensor, (Out, selfRef), (Float, mean), (Float, std), (In, seed), (In, offset),
+ACLNN(aclnnInplaceNormalTensor, (InOut, selfRef), (Float, mean), (Float, std), (In, seed), (In, offset),
       (UInt, offsetInGraph)) {
   plan_normal(op, *selfRef, mean, std, {op, *seed, *offset, offsetInGraph});
 }
@@ -269,43 +275,43 @@ ACLNN(aclnnNormalTensorTensor, (In, mean), (In, std), (Int, seed), (Int, offset)
 
 ABOUT(aclnnInplaceBernoulli, Vector, "Fills selfRef with 1 of probability prob, else 0",
       "以概率 prob 将 selfRef 各元素置 1，否则置 0")
-ACLNN(aclnnInplaceBernoulli, (Out, selfRef), (Scalar, prob), (UInt, seed), (UInt, offset)) {
+ACLNN(aclnnInplaceBernoulli, (InOut, selfRef), (Scalar, prob), (UInt, seed), (UInt, offset)) {
   plan_bernoulli(op, *selfRef, prob->to_double(), {seed, offset});
 }
 SAMPLE(aclnnInplaceBernoulliTensor, "prob=f32[N,M]")
 ABOUT(aclnnInplaceBernoulliTensor, Vector, "Fills selfRef with 1 of the probability in the tensor prob, else 0",
       "按张量 prob 给出的概率将 selfRef 各元素置 1，否则置 0")
-ACLNN(aclnnInplaceBernoulliTensor, (Out, selfRef), (In, prob), (UInt, seed), (UInt, offset)) {
+ACLNN(aclnnInplaceBernoulliTensor, (InOut, selfRef), (In, prob), (UInt, seed), (UInt, offset)) {
   plan_bernoulli(op, *selfRef, *prob, {seed, offset});
 }
 
 ABOUT(aclnnInplaceRandom, Vector, "Fills selfRef with random integers of [from, to)",
       "以 [from, to) 内的随机整数填充 selfRef")
-ACLNN(aclnnInplaceRandom, (Out, selfRef), (Int, from), (Int, to), (UInt, seed), (UInt, offset)) {
+ACLNN(aclnnInplaceRandom, (InOut, selfRef), (Int, from), (Int, to), (UInt, seed), (UInt, offset)) {
   plan_range(op, *selfRef, from, to, {seed, offset});
 }
 ABOUT(aclnnInplaceRandomTensor, Vector, "As aclnnInplaceRandom, with seed and offset in tensors (captured graphs)",
       "与 aclnnInplaceRandom 相同，seed 与 offset 为张量（用于图捕获）")
-ACLNN(aclnnInplaceRandomTensor, (Out, selfRef), (Int, from), (Int, to), (In, seed), (In, offset),
+ACLNN(aclnnInplaceRandomTensor, (InOut, selfRef), (Int, from), (Int, to), (In, seed), (In, offset),
       (UInt, offsetInGraph)) {
   plan_range(op, *selfRef, from, to, {op, *seed, *offset, offsetInGraph});
 }
 ABOUT(aclnnInplaceRandomWithoutFromTo, Vector, "Fills selfRef with non-negative integers that its type holds exactly",
       "以数据类型可精确表示的非负随机整数填充 selfRef")
-ACLNN(aclnnInplaceRandomWithoutFromTo, (Out, selfRef), (UInt, seed), (UInt, offset)) {
+ACLNN(aclnnInplaceRandomWithoutFromTo, (InOut, selfRef), (UInt, seed), (UInt, offset)) {
   plan_all(op, *selfRef, {seed, offset});
 }
 ABOUT(aclnnInplaceRandomWithoutFromToTensor, Vector,
       "As aclnnInplaceRandomWithoutFromTo, with seed and offset in tensors",
       "与 aclnnInplaceRandomWithoutFromTo 相同，seed 与 offset 为张量")
-ACLNN(aclnnInplaceRandomWithoutFromToTensor, (Out, selfRef), (In, seed), (In, offset), (UInt, offsetInGraph)) {
+ACLNN(aclnnInplaceRandomWithoutFromToTensor, (InOut, selfRef), (In, seed), (In, offset), (UInt, offsetInGraph)) {
   plan_all(op, *selfRef, {op, *seed, *offset, offsetInGraph});
 }
 
 SAMPLE(aclnnSimThreadExponential, "selfRef=f32[24] count=24")
 ABOUT(aclnnSimThreadExponential, Vector, "Fills selfRef with exponential random numbers of the rate lambda",
       "以速率 lambda 的指数分布随机数填充 selfRef")
-ACLNN(aclnnSimThreadExponential, (Out, selfRef), (Int, count), (Double, lambda), (Int, seed), (Int, offset)) {
+ACLNN(aclnnSimThreadExponential, (InOut, selfRef), (Int, count), (Double, lambda), (Int, seed), (Int, offset)) {
   op.require(lambda > 0, "lambda is {}, want above 0", lambda);
   op.require(count == selfRef->numel(), "count is {} and selfRef {}", count, describe(*selfRef));
   op.require(is_floating(selfRef->dtype), "selfRef is {}, want a floating type", describe(*selfRef));

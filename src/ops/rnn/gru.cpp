@@ -24,10 +24,11 @@ ABOUT(aclnnGRU, Cube, "GRU network of layers and directions over a sequence, pac
       "多层、可双向的 GRU 网络，支持变长（packed）序列")
 ACLNN(aclnnGRU, (In, input), (Tensors, params), (OptIn, hx), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
       (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output), (Out, hy),
-      (OptTensors, r), (OptTensors, z), (OptTensors, n), (OptTensors, hn), (OptTensors, h)) {
+      (OptOutTensors, r), (OptOutTensors, z), (OptOutTensors, n), (OptOutTensors, hn), (OptOutTensors, h)) {
   op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout,
              numLayers);
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
+  suggest_network(op, net, *input, *output, {&*hy}, {r, z, n, hn, h});
   net.h_last = *hy;
   plan_network(op, std::move(net), *output, {r, z, n, hn, h});
 }
@@ -36,8 +37,9 @@ ABOUT(aclnnGRUBackward, Cube, "Gradients of aclnnGRU for input, state and parame
       "aclnnGRU 对输入、初始状态与参数的反向梯度，由保存的门计算")
 ACLNN(aclnnGRUBackward, (In, input), (Tensors, params), (OptIn, hx), (OptIn, gradY), (OptIn, gradHy), (Tensors, r),
       (Tensors, z), (Tensors, n), (Tensors, hn), (Tensors, h), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
-      (Bool, bidirectional), (Bool, batchFirst), (Out, gradInput), (Out, gradH0), (Tensors, gradParams)) {
+      (Bool, bidirectional), (Bool, batchFirst), (Out, gradInput), (Out, gradH0), (OutTensors, gradParams)) {
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
+  suggest_network_gradients(op, net, *input, *gradInput, {&*gradH0}, gradParams);
   plan_network_backward(op, std::move(net), gradY, gradHy, {r, z, n, hn, h}, *gradInput, *gradH0, gradParams);
 }
 

@@ -32,10 +32,11 @@ ABOUT(aclnnLSTM, Cube, "LSTM network of layers and directions over a sequence, p
       "多层、可双向的 LSTM 网络，支持变长（packed）序列")
 ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSizes), (Bool, hasBiases),
       (Int, numLayers), (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output),
-      (Out, hy), (Out, cy), (OptTensors, i), (OptTensors, j), (OptTensors, f), (OptTensors, o), (OptTensors, h),
-      (OptTensors, c), (OptTensors, tanhc)) {
+      (Out, hy), (Out, cy), (OptOutTensors, i), (OptOutTensors, j), (OptOutTensors, f), (OptOutTensors, o),
+      (OptOutTensors, h), (OptOutTensors, c), (OptOutTensors, tanhc)) {
   RnnNetwork net =
       network(op, *input, params, hx, batchSizes, hasBiases, numLayers, dropout, train, bidirectional, batchFirst);
+  suggest_network(op, net, *input, *output, {&*hy, &*cy}, {i, f, j, o, c, tanhc, h});
   net.h_last = *hy;
   net.c_last = *cy;
   plan_network(op, std::move(net), *output, {i, f, j, o, c, tanhc, h});
@@ -47,10 +48,11 @@ ACLNN(aclnnLstmBackward, (In, input), (Tensors, hx), (Tensors, params), (OptIn, 
       (OptIn, gradCy), (Tensors, i), (Tensors, j), (Tensors, f), (Tensors, o), (Tensors, h), (Tensors, c),
       (Tensors, tanhc), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers), (Double, dropout), (Bool, train),
       (Bool, bidirectional), (Bool, batchFirst), (OptBools, outputMask), (Out, gradInput), (Out, gradH0), (Out, gradC0),
-      (Tensors, gradParams)) {
+      (OutTensors, gradParams)) {
   (void)outputMask;
   RnnNetwork net =
       network(op, *input, params, hx, batchSizes, hasBiases, numLayers, dropout, train, bidirectional, batchFirst);
+  suggest_network_gradients(op, net, *input, *gradInput, {&*gradH0, &*gradC0}, gradParams);
   if (gradCy && !gradCy->empty()) net.dc_last = *gradCy;
   net.dc0 = *gradC0;
   plan_network_backward(op, std::move(net), gradY, gradHy, {i, f, j, o, c, tanhc, h}, *gradInput, *gradH0, gradParams);
@@ -121,7 +123,7 @@ RnnLayer layer_of_one(const AclopCall& call, size_t want_inputs, size_t want_out
             ? "; a projection (proj_size of torch.nn.LSTM) is not part of the operator: project its output with "
               "torch.nn.Linear, or run the module on the CPU"
             : "");
-  return layer_of(call, 4, slice(w, 0, 0, x.dims[2]), slice(w, 0, x.dims[2], w.dims[1] / 4));
+  return layer_of(call, 4, narrow(w, 0, 0, x.dims[2]), narrow(w, 0, x.dims[2], w.dims[1] / 4));
 }
 
 ABOUT_ACLOP("DynamicRNN", Cube, "One LSTM layer in one direction over a sequence", "单层单向 LSTM", rnn_flops<1, 1>)
@@ -134,8 +136,8 @@ ACLOP("DynamicRNNGrad", [](AclopCall& call) {
   l.active = rows_of(call.inputs[16].view, l.x.dims[0], l.x.dims[1]);
   const int64_t input = l.x.dims[2];
   const TensorView& dw = call.outputs[0].view;
-  l.dw_in = slice(dw, 0, 0, input).transpose(0, 1);
-  l.dw_hidden = slice(dw, 0, input, l.w_hidden.dims[1]).transpose(0, 1);
+  l.dw_in = narrow(dw, 0, 0, input).transpose(0, 1);
+  l.dw_hidden = narrow(dw, 0, input, l.w_hidden.dims[1]).transpose(0, 1);
   backward(call, std::move(l), 1);
 })
 

@@ -1,0 +1,317 @@
+#include "ops/call.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "device/stream.h"
+#include "ops/ir_op.h"
+#include "ops/kept_arguments.h"
+
+namespace updraft {
+
+const Parameter* find_parameter(const OpInfo& info, std::string_view name) {
+  for (const Parameter& p : info.parameters)
+    if (name == p.name) return &p;
+  return nullptr;
+}
+
+namespace {
+
+constexpr const char* kKindNames[] = {"a tensor",   "a list of tensors",
+                                      "a scalar",   "a list of scalars",
+                                      "integers",   "floats",
+                                      "bools",      "a text",
+                                      "a bool",     "an integer",
+                                      "an integer", "an integer",
+                                      "an integer", "a number",
+                                      "a number",   "a data type"};
+const char* name_of(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
+
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t corner = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = corner + (std::tolower(a[i - 1]) != std::tolower(b[j - 1]));
+      corner = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row[b.size()];
+}
+
+const OpInfo& operator_named(std::string_view name) {
+  if (const OpInfo* found = find_op(name)) return *found;
+  if (const OpInfo* found = find_ir_op(name)) return *found;
+  std::vector<std::pair<size_t, const char*>> near;
+  for (const OpInfo* first : {first_op(), first_ir_op()})
+    for (const OpInfo* op = first; op; op = op->next) near.emplace_back(distance(name, op->name), op->name);
+  std::sort(near.begin(), near.end(), [](auto& a, auto& b) {
+    return a.first != b.first ? a.first < b.first : std::strcmp(a.second, b.second) < 0;
+  });
+  std::string names;
+  for (size_t i = 0; i < 3 && i < near.size(); ++i) names += (i ? ", " : "") + std::string(near[i].second);
+  throw Error(code::kAclnnParamInvalid, "there is no operator {}; names like it: {}", name, names);
+}
+
+}  // namespace
+
+OpCall::OpCall(std::string_view name) : OpCall(operator_named(name)) {}
+
+OpCall::OpCall(const OpInfo& info) : info_(info), arguments_(info.parameters.size()) {
+  if (!info.defaults) return;
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const Default& d = info.defaults[i];
+    if (d.is == Default::Is::Required) continue;
+    Argument& a = arguments_[i];
+    const Kind kind = info.parameters[i].kind;
+    a.given = true;
+    if (d.is == Default::Is::Text) a.text = d.text;
+    a.real = is_real(kind) || kind == Kind::Floats;
+    for (int n = 0; n < d.count; ++n) {
+      if (a.real) a.reals.push_back(d.numbers[n]);
+      else a.integers.push_back(static_cast<int64_t>(d.numbers[n]));
+    }
+  }
+}
+
+size_t OpCall::position(std::string_view parameter) const {
+  std::string names;
+  for (size_t i = 0; i < info_.parameters.size(); ++i) {
+    if (parameter == info_.parameters[i].name) return i;
+    names += (i ? ", " : "") + std::string(info_.parameters[i].name);
+  }
+  throw Error(code::kAclnnParamInvalid, "{} has no parameter {}; it has {}", info_.name, parameter, names);
+}
+
+OpCall::Argument& OpCall::argument(std::string_view parameter, const char* what, std::initializer_list<Kind> kinds) {
+  const size_t i = position(parameter);
+  const Kind kind = info_.parameters[i].kind;
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    throw Error(code::kAclnnParamInvalid, "{} of {} is {}, got {}", parameter, info_.name, name_of(kind), what);
+  arguments_[i].given = true;
+  return arguments_[i];
+}
+
+void OpCall::add_tensor(std::string_view parameter, CallTensor tensor) {
+  Argument& a = argument(parameter, "a tensor", {Kind::Tensor, Kind::Tensors});
+  const bool list = info_.parameters[position(parameter)].kind == Kind::Tensors;
+  if (!tensor.strides.empty() && tensor.strides.size() != tensor.dims.size())
+    throw Error(code::kAclnnParamInvalid, "{} of {} has {} dimensions and {} strides", parameter, info_.name,
+                tensor.dims.size(), tensor.strides.size());
+  if (tensor.dims.size() > kMaxDims)
+    throw Error(code::kAclnnParamInvalid, "{} of {} has {} dimensions: the most is {}", parameter, info_.name,
+                tensor.dims.size(), kMaxDims);
+  if (!list) a.tensors.clear();
+  a.tensors.push_back(std::move(tensor));
+}
+
+void OpCall::ask(std::string_view parameter) {
+  const Parameter& p = info_.parameters[position(parameter)];
+  if (p.direction != Direction::Out)
+    throw Error(code::kAclnnParamInvalid, "{} of {} is no output: its shape must be given", parameter, info_.name);
+  add_tensor(parameter, {});
+}
+
+void OpCall::set(std::string_view parameter, int64_t value) {
+  Argument& a = argument(parameter, "an integer",
+                         {Kind::Scalar, Kind::Bool, Kind::Int, Kind::UInt, Kind::Int32, Kind::Int8, Kind::Double,
+                          Kind::Float, Kind::Type});
+  a.integers = {value};
+  a.real = a.boolean = false;
+}
+
+void OpCall::set(std::string_view parameter, double value) {
+  Argument& a = argument(parameter, "a number", {Kind::Scalar, Kind::Double, Kind::Float});
+  a.reals = {value};
+  a.real = true;
+}
+
+void OpCall::set(std::string_view parameter, bool value) {
+  Argument& a = argument(parameter, "a bool", {Kind::Scalar, Kind::Bool});
+  a.integers = {value};
+  a.real = false;
+  a.boolean = true;
+}
+
+void OpCall::set(std::string_view parameter, std::string text) {
+  argument(parameter, "a text", {Kind::Text}).text = std::move(text);
+}
+
+void OpCall::set(std::string_view parameter, std::vector<int64_t> values) {
+  Argument& a = argument(parameter, "integers", {Kind::Ints, Kind::Bools, Kind::Floats, Kind::Scalars});
+  a.integers = std::move(values);
+  a.real = false;
+}
+
+void OpCall::set(std::string_view parameter, std::vector<double> values) {
+  Argument& a = argument(parameter, "numbers", {Kind::Floats, Kind::Scalars});
+  a.reals = std::move(values);
+  a.real = true;
+}
+
+void OpCall::set(std::string_view parameter, std::vector<std::string> values) {
+  argument(parameter, "texts", {Kind::Texts}).texts = std::move(values);
+}
+
+void OpCall::set(std::string_view parameter, std::vector<std::vector<int64_t>> values) {
+  argument(parameter, "lists of integers", {Kind::IntLists}).int_lists = std::move(values);
+}
+
+struct OpCall::Handles {
+  std::deque<aclTensor> tensors;
+  std::deque<aclTensorList> lists;
+  std::deque<aclScalar> scalars;
+  std::deque<aclScalarList> scalar_lists;
+  std::deque<aclIntArray> ints;
+  std::deque<aclFloatArray> floats;
+  std::deque<aclBoolArray> bools;
+  std::vector<Value> values;
+  std::vector<Shape> shapes;  ///< of all tensors, in order
+  bool unknown = false;
+
+  aclTensor& add(const CallTensor& from, bool output) {
+    aclTensor& t = tensors.emplace_back();
+    Shape& shape = shapes.emplace_back();
+    shape.dtype = from.dtype;
+    t.view.dtype = from.dtype;
+    if (output && from.dtype == DType::Undefined) return t;
+    std::vector<int64_t> dims = from.dims;
+    for (int64_t& d : dims) {
+      shape.dims.push_back(d < 0 ? Dim::any() : Dim(d));
+      unknown = unknown || d < 0;
+      d = std::max<int64_t>(d, 0);
+    }
+    t.view = TensorView::contiguous(nullptr, from.dtype, dims.data(), static_cast<int>(dims.size()));
+    std::copy(from.strides.begin(), from.strides.end(), t.view.strides);
+    t.on_host = from.on_host;
+    set_address(t, from.data);
+    return t;
+  }
+
+  aclScalar& scalar(int64_t value, bool boolean) {
+    aclScalar& s = scalars.emplace_back();
+    s.dtype = boolean ? DType::Bool : DType::Int64;
+    std::memcpy(s.bytes, &value, sizeof value);
+    return s;
+  }
+  aclScalar& scalar(double value) {
+    aclScalar& s = scalars.emplace_back();
+    s.dtype = DType::Double;
+    std::memcpy(s.bytes, &value, sizeof value);
+    return s;
+  }
+};
+
+void OpCall::fill(Handles& h) const {
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const Parameter& p = info_.parameters[i];
+    const Argument& a = arguments_[i];
+    if (!a.given) {
+      if (!p.optional) throw Error(code::kAclnnParamInvalid, "{} wants {}: {}", info_.name, p.name, name_of(p.kind));
+      if (p.kind == Kind::Tensor) h.shapes.emplace_back();
+      h.values.emplace_back(static_cast<const void*>(nullptr));
+      continue;
+    }
+    const bool output = p.direction == Direction::Out;
+    const double real = a.real && !a.reals.empty() ? a.reals[0]
+                        : a.integers.empty()       ? 0
+                                                   : static_cast<double>(a.integers[0]);
+    const int64_t integer = a.integers.empty() ? 0 : a.integers[0];
+    switch (p.kind) {
+      case Kind::Tensor: h.values.emplace_back(&h.add(a.tensors[0], output)); break;
+      case Kind::Tensors: {
+        aclTensorList& list = h.lists.emplace_back();
+        for (const CallTensor& t : a.tensors) list.items.push_back({&h.add(t, output)});
+        h.values.emplace_back(&list);
+        break;
+      }
+      case Kind::Scalar: h.values.emplace_back(a.real ? &h.scalar(a.reals[0]) : &h.scalar(integer, a.boolean)); break;
+      case Kind::Scalars: {
+        aclScalarList& list = h.scalar_lists.emplace_back();
+        if (a.real)
+          for (double v : a.reals) list.items.push_back({&h.scalar(v)});
+        else
+          for (int64_t v : a.integers) list.items.push_back({&h.scalar(v, false)});
+        h.values.emplace_back(&list);
+        break;
+      }
+      case Kind::Ints: h.values.emplace_back(&h.ints.emplace_back(aclIntArray{a.integers})); break;
+      case Kind::Floats: {
+        aclFloatArray& array = h.floats.emplace_back();
+        if (a.real)
+          for (double v : a.reals) array.values.push_back(static_cast<float>(v));
+        else
+          for (int64_t v : a.integers) array.values.push_back(static_cast<float>(v));
+        h.values.emplace_back(&array);
+        break;
+      }
+      case Kind::Bools: {
+        aclBoolArray& array = h.bools.emplace_back();
+        for (int64_t v : a.integers) array.values.push_back(v != 0);
+        h.values.emplace_back(&array);
+        break;
+      }
+      case Kind::Texts: h.values.emplace_back(static_cast<const void*>(&a.texts)); break;
+      case Kind::IntLists: h.values.emplace_back(static_cast<const void*>(&a.int_lists)); break;
+      case Kind::Text: h.values.emplace_back(static_cast<const void*>(a.text.c_str())); break;
+      case Kind::Double:
+      case Kind::Float: h.values.emplace_back(real); break;
+      case Kind::Bool: h.values.emplace_back(integer != 0); break;
+      default: h.values.emplace_back(integer); break;
+    }
+  }
+}
+
+void OpCall::infer() {
+  Handles h;
+  fill(h);
+  std::vector<Shape> found;
+  if (h.unknown) found = updraft::infer(info_, h.values.data(), h.shapes);
+  else updraft::infer(info_, h.values.data());
+  size_t index = 0, made = 0;
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const Parameter& p = info_.parameters[i];
+    if (!is_tensor(p.kind)) continue;
+    if (!arguments_[i].given) {
+      index += p.kind == Kind::Tensor;
+      continue;
+    }
+    for (CallTensor& t : arguments_[i].tensors) {
+      const TensorView& view = h.tensors[made++].view;
+      const size_t at = index++;
+      if (p.direction != Direction::Out || t.dtype != DType::Undefined) continue;
+      t.dims.clear();
+      if (h.unknown) {
+        t.dtype = found[at].dtype;
+        for (const Dim& d : found[at].dims) t.dims.push_back(d.known() ? d.low : -1);
+      } else {
+        t.dtype = view.dtype;
+        t.dims.assign(view.dims, view.dims + view.rank);
+      }
+    }
+  }
+}
+
+const std::vector<CallTensor>& OpCall::tensors(std::string_view parameter) const {
+  return arguments_[position(parameter)].tensors;
+}
+
+void OpCall::place(std::string_view parameter, size_t i, void* data) {
+  std::vector<CallTensor>& tensors = arguments_[position(parameter)].tensors;
+  if (i >= tensors.size())
+    throw Error(code::kAclnnParamInvalid, "{} of {} has {} tensors, tensor {} is wanted", parameter, info_.name,
+                tensors.size(), i);
+  tensors[i].data = data;
+}
+
+void OpCall::run(Stream& stream) {
+  Handles h;
+  fill(h);
+  if (h.unknown) throw Error(code::kAclnnParamInvalid, "{} has tensors of unknown size: it cannot run", info_.name);
+  launch_plan(*make_plan(info_, h.values.data()), stream);
+}
+
+}  // namespace updraft

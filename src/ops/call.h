@@ -1,0 +1,94 @@
+// A call of an operator by its name, with arguments by the names of its parameters: for tools, tests and graphs. It
+// owns copies of everything but the tensors' memory.
+//
+//   OpCall call("aclnnAdd");
+//   call.add_tensor("self", {DType::Float, {2, 3}, {}, self});
+//   call.add_tensor("other", {DType::Float, {3}, {}, other});
+//   call.set("alpha", int64_t{1});
+//   call.ask("out");                                     // infer() gives its shape and type
+#pragma once
+#include <deque>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ops/infer.h"
+#include "ops/op.h"
+
+namespace updraft {
+
+class Stream;
+
+/// The parameter of that name, else null.
+const Parameter* find_parameter(const OpInfo& info, std::string_view name);
+
+/// A tensor of a call.
+struct CallTensor {
+  DType dtype = DType::Undefined;
+  std::vector<int64_t> dims;     ///< -1: unknown (infer() only)
+  std::vector<int64_t> strides;  ///< in elements; empty: contiguous
+  void* data = nullptr;          ///< as clients see it; null while only shapes are asked for
+  bool on_host = false;          ///< `data` is memory of the host, whose values a plan may read
+};
+
+class OpCall {
+ public:
+  /// By the name of an operator ("aclnnAdd") or the type of a graph operator ("Add"), whose attributes have defaults.
+  /// Throws 161002 when there is none, with the names that look like it.
+  explicit OpCall(std::string_view name);
+  explicit OpCall(const OpInfo& info);
+  OpCall(const OpCall&) = delete;
+
+  const OpInfo& info() const { return info_; }
+
+  /// These throw 161002 when there is no such parameter or when it is of another kind.
+  /// A tensor, or the next one of a list.
+  void add_tensor(std::string_view parameter, CallTensor tensor);
+  /// An output, or the next one of a list, whose shape and type infer() is to find.
+  void ask(std::string_view parameter);
+  /// A number, a bool, a type or a scalar. Whole numbers make INT64 scalars, others DOUBLE ones.
+  void set(std::string_view parameter, int64_t value);
+  void set(std::string_view parameter, double value);
+  void set(std::string_view parameter, bool value);
+  void set(std::string_view parameter, std::string text);
+  /// Arrays of integers, bools or floats, and lists of scalars.
+  void set(std::string_view parameter, std::vector<int64_t> values);
+  void set(std::string_view parameter, std::vector<double> values);
+  /// Texts and lists of integers, of graph operators.
+  void set(std::string_view parameter, std::vector<std::string> values);
+  void set(std::string_view parameter, std::vector<std::vector<int64_t>> values);
+
+  /// Shapes and types of what was asked for; with unknown sizes see ops/infer.h. Throws what infer() throws.
+  void infer();
+  /// Tensors of a parameter, after infer() with what it found.
+  const std::vector<CallTensor>& tensors(std::string_view parameter) const;
+  /// Gives tensor `i` of a parameter its memory.
+  void place(std::string_view parameter, size_t i, void* data);
+  /// Puts the call on the stream. Throws the operator's refusal.
+  void run(Stream& stream);
+
+ private:
+  struct Argument {
+    bool given = false;
+    std::vector<CallTensor> tensors;
+    std::vector<int64_t> integers;
+    std::vector<double> reals;
+    std::string text;
+    std::vector<std::string> texts;
+    std::vector<std::vector<int64_t>> int_lists;
+    bool real = false;     ///< the number or the numbers are in `reals`
+    bool boolean = false;  ///< the integer is a bool
+  };
+  /// Handles made of the arguments for one use.
+  struct Handles;
+
+  size_t position(std::string_view parameter) const;
+  Argument& argument(std::string_view parameter, const char* what, std::initializer_list<Kind> kinds);
+  void fill(Handles& handles) const;
+
+  const OpInfo& info_;
+  std::vector<Argument> arguments_;  ///< in the order of the parameters
+};
+
+}  // namespace updraft

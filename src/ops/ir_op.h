@@ -1,0 +1,125 @@
+// Operators by their Ascend IR types ("Add", "MatMulV2"): those of graphs and of the aclop interface. They are
+// operators like those of ACLNN, without C functions; beside tensors they have attributes, whose defaults stand in the
+// list:
+//
+//   IR_OP(ReduceSum, aclnnReduceSum, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false)) {
+//     call(op, "aclnnReduceSum", x, op.integers("axes", axes.handle), keep_dims, x->dtype, y);
+//   }
+//
+// Names of tensors and attributes are those of the IR, in its order: inputs, outputs, attributes. A list is a dynamic
+// input. The second argument is the operator whose ABOUT tells unit and summary (its own type where IR_ABOUT stands
+// beside it). The plan is made of steps, calls of other operators, and of launch() as anywhere.
+#pragma once
+#include <deque>
+#include <string_view>
+
+#include "ops/op.h"
+
+namespace updraft {
+
+/// All graph operators, for tables and tests.
+const OpInfo* first_ir_op();
+/// The graph operator of that type, else null.
+const OpInfo* find_ir_op(std::string_view type);
+OpInfo* register_ir_op(OpInfo* info);
+
+/// Arguments of a step: tensors and views, numbers, texts, vectors for arrays, nullptr for what is absent. What a
+/// parameter wants decides how a number is passed.
+class StepArgument {
+ public:
+  StepArgument(std::nullptr_t) {}
+  StepArgument(In v) : pointer_(v.handle) {}
+  StepArgument(OptIn v) : pointer_(v.handle) {}
+  StepArgument(Out v) : pointer_(v.handle) {}
+  StepArgument(OptOut v) : pointer_(v.handle) {}
+  StepArgument(InOut v) : pointer_(v.handle) {}
+  StepArgument(OptInOut v) : pointer_(v.handle) {}
+  StepArgument(Tensors v) : pointer_(v.handle) {}
+  StepArgument(OptTensors v) : pointer_(v.handle) {}
+  StepArgument(Ints v) : pointer_(v.handle) {}
+  StepArgument(Bools v) : pointer_(v.handle) {}
+  StepArgument(Floats v) : pointer_(v.handle) {}
+  StepArgument(const TensorView& v) : view_(&v) {}
+  StepArgument(const char* text) : pointer_(text) {}
+  StepArgument(bool v) : is_(Is::Bool), integer_(v) {}
+  StepArgument(int v) : is_(Is::Integer), integer_(v) {}
+  StepArgument(int64_t v) : is_(Is::Integer), integer_(v) {}
+  StepArgument(DType v) : is_(Is::Integer), integer_(static_cast<int64_t>(v)) {}
+  StepArgument(Type v) : is_(Is::Integer), integer_(v.value) {}
+  StepArgument(double v) : is_(Is::Real), real_(v) {}
+  StepArgument(float v) : is_(Is::Real), real_(static_cast<double>(v)) {}
+  StepArgument(std::vector<int64_t> v) : is_(Is::Integers), integers_(std::move(v)) {}
+  StepArgument(std::initializer_list<int64_t> v) : is_(Is::Integers), integers_(v) {}
+  StepArgument(std::vector<bool> v) : is_(Is::Integers), integers_(v.begin(), v.end()) {}
+  /// A list of views; null elements are absent.
+  StepArgument(std::vector<const TensorView*> v) : is_(Is::Views), views_(std::move(v)) {}
+
+ private:
+  friend class StepValues;
+  enum class Is : uint8_t { Pointer, Bool, Integer, Real, Integers, Views };
+  Is is_ = Is::Pointer;
+  const void* pointer_ = nullptr;
+  const TensorView* view_ = nullptr;
+  int64_t integer_ = 0;
+  double real_ = 0;
+  std::vector<int64_t> integers_;
+  std::vector<const TensorView*> views_;
+};
+
+void call_step(Op& op, const char* name, std::span<const StepArgument> arguments);
+
+/// Another operator as a step of `op`, by its name ("aclnnAdd") and with a value for each of its parameters.
+template <class... A>
+void call(Op& op, const char* name, const A&... arguments) {
+  const StepArgument all[] = {StepArgument(arguments)...};
+  call_step(op, name, all);
+}
+
+template <class T>
+constexpr Default default_of() {
+  return {};
+}
+template <class T, class First, class... More>
+constexpr Default default_of(First first, More... more) {
+  Default d;
+  if constexpr (std::is_same_v<T, Text>) {
+    d.is = Default::Is::Text;
+    d.text = first;
+  } else {
+    d.is = HandleArgument<T> || std::is_same_v<T, Texts> || std::is_same_v<T, IntLists> ? Default::Is::Numbers
+                                                                                        : Default::Is::Number;
+    if constexpr (!std::is_same_v<First, std::nullptr_t>) {  // nullptr: an empty list
+      const double numbers[] = {static_cast<double>(first), static_cast<double>(more)...};
+      static_assert(sizeof numbers <= sizeof d.numbers);
+      for (double n : numbers) d.numbers[d.count++] = n;
+    }
+  }
+  return d;
+}
+
+}  // namespace updraft
+
+#define UPDRAFT_IR_DECLARE_AFTER(type, name, ...) , type name
+#define UPDRAFT_IR_PARAMETER(type, name, ...) ::updraft::parameter_of<::updraft::type>(#name, #type),
+#define UPDRAFT_IR_DEFAULT(type, name, ...) ::updraft::default_of<::updraft::type>(__VA_ARGS__),
+
+/// What a graph operator is, where no other operator says it: IR_ABOUT(TYPE, UNIT, SUMMARY, SUMMARY_ZH).
+#define IR_ABOUT(TYPE, UNIT, SUMMARY, SUMMARY_ZH) ABOUT(TYPE, UNIT, SUMMARY, SUMMARY_ZH)
+
+/// Defines the plan of graph operator TYPE, with `op` (updraft::Op&); ABOUT is TWIN's. Inside namespace updraft.
+#define IR_OP(TYPE, TWIN, ...)                                                                                        \
+  static void TYPE##_ir_plan(::updraft::Op& op UPDRAFT_EACH(UPDRAFT_IR_DECLARE_AFTER, __VA_ARGS__));                  \
+  extern const ::updraft::OpAbout TWIN##_about UPDRAFT_DESCRIBED;                                                     \
+  static constexpr ::updraft::Parameter TYPE##_ir_parameters[] = {UPDRAFT_EACH(UPDRAFT_IR_PARAMETER, __VA_ARGS__)};   \
+  static constexpr ::updraft::Default TYPE##_ir_defaults[] = {UPDRAFT_EACH(UPDRAFT_IR_DEFAULT, __VA_ARGS__)};         \
+  static ::updraft::OpInfo TYPE##_ir_info{#TYPE,                                                                      \
+                                          TYPE##_ir_parameters,                                                       \
+                                          &::updraft::plan_values<&TYPE##_ir_plan>,                                   \
+                                          __FILE__,                                                                   \
+                                          &TWIN##_about,                                                              \
+                                          nullptr,                                                                    \
+                                          nullptr,                                                                    \
+                                          nullptr,                                                                    \
+                                          TYPE##_ir_defaults};                                                        \
+  [[maybe_unused]] static ::updraft::OpInfo* const TYPE##_ir_registered = ::updraft::register_ir_op(&TYPE##_ir_info); \
+  static void TYPE##_ir_plan([[maybe_unused]] ::updraft::Op& op UPDRAFT_EACH(UPDRAFT_IR_DECLARE_AFTER, __VA_ARGS__))
