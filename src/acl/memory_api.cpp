@@ -12,6 +12,7 @@
 #include "device/capture.h"
 #include "device/host_layout.h"
 #include "device/memory.h"
+#include "device/observer.h"
 
 using namespace updraft;
 
@@ -75,12 +76,57 @@ void check_batch(void** to, size_t* rooms, void** from, size_t* sizes, size_t co
   need(sizes, "sizes");
 }
 
+// What observers are told of copies and sets. Bytes that are read and bytes that are written count both.
+Cost copy_cost(size_t n) { return {0, static_cast<int64_t>(2 * n), Unit::SDMA}; }
+Cost set_cost(size_t n) { return {0, static_cast<int64_t>(n), Unit::SDMA}; }
+void copy_arguments(ArgumentList& list, void* to, const void* from, size_t n, int32_t kind) {
+  list.add_bytes("src", Direction::In, from, n);
+  list.add_bytes("dst", Direction::Out, to, n);
+  list.add("kind", Direction::In, int64_t{kind});
+}
+void copy_2d_arguments(ArgumentList& list, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                       size_t height, int32_t kind) {
+  auto rows = [&](const void* data, size_t pitch) {
+    const int64_t dims[] = {static_cast<int64_t>(height), static_cast<int64_t>(width)};
+    TensorView view = TensorView::contiguous(const_cast<void*>(data), DType::UInt8, dims, 2);
+    view.strides[0] = static_cast<int64_t>(pitch);
+    return TensorArgument{view};
+  };
+  list.add("src", Direction::In, rows(from, from_pitch));
+  list.add("dst", Direction::Out, rows(to, to_pitch));
+  list.add("kind", Direction::In, int64_t{kind});
+}
+void set_arguments(ArgumentList& list, void* to, int value, size_t n) {
+  list.add_bytes("devPtr", Direction::Out, to, n);
+  list.add("value", Direction::In, int64_t{value});
+}
+const Device* device_of(const void* to, const void* from) {
+  const Device* device = Device::owner(to);
+  return device ? device : Device::owner(from);
+}
+
+// In the calling thread, at once.
+void copy_now(void* to, const void* from, size_t n, int32_t kind) {
+  void* dst = host_address(to);
+  const void* src = host_address(from);
+  observe_work(
+      "MEMCPY", watched() ? device_of(to, from) : nullptr, copy_cost(n),
+      [&](ArgumentList& list) { copy_arguments(list, dst, src, n, kind); }, [&] { copy_bytes(dst, src, n); });
+}
+void set_now(void* to, int value, size_t n) {
+  void* dst = host_address(to);
+  observe_work(
+      "MEMSET", watched() ? device_of(to, nullptr) : nullptr, set_cost(n),
+      [&](ArgumentList& list) { set_arguments(list, dst, value, n); }, [&] { set_bytes(dst, value, n); });
+}
+
 class CopyTask final : public Task {
  public:
-  CopyTask(void* to, const void* from, size_t n) : to_(to), from_(from), n_(n) {
+  CopyTask(void* to, const void* from, size_t n, int32_t kind_of_copy)
+      : to_(to), from_(from), n_(n), kind_of_copy_(kind_of_copy) {
     kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
     work = static_cast<int64_t>(n / 4);
-    cost = {0, static_cast<int64_t>(2 * n), Unit::SDMA};
+    cost = copy_cost(n);
   }
   void stage() {
     staged_.assign(static_cast<const char*>(from_), static_cast<const char*>(from_) + n_);
@@ -89,11 +135,13 @@ class CopyTask final : public Task {
   void run() override { copy_bytes(to_, from_, n_); }
   void release() override { delete this; }
   const char* name() const override { return "MEMCPY_ASYNC"; }
+  void arguments(ArgumentList& list) const override { copy_arguments(list, to_, from_, n_, kind_of_copy_); }
 
  private:
   void* to_;
   const void* from_;
   size_t n_;
+  int32_t kind_of_copy_;
   std::vector<char> staged_;
 };
 
@@ -102,11 +150,12 @@ class SetTask final : public Task {
   SetTask(void* to, int value, size_t n) : to_(to), value_(value), n_(n) {
     kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
     work = static_cast<int64_t>(n / 4);
-    cost = {0, static_cast<int64_t>(n), Unit::SDMA};
+    cost = set_cost(n);
   }
   void run() override { set_bytes(to_, value_, n_); }
   void release() override { delete this; }
   const char* name() const override { return "MEMSET_ASYNC"; }
+  void arguments(ArgumentList& list) const override { set_arguments(list, to_, value_, n_); }
 
  private:
   void* to_;
@@ -156,7 +205,7 @@ void submit_copy(std::unique_ptr<Copy> task, const void* to, const void* from, s
 void copy_async(void* to, size_t room, const void* from, size_t n, int32_t kind, Stream& stream) {
   check_copy(to, room, from, n, kind);
   if (n == 0) return;
-  submit_copy(std::make_unique<CopyTask>(host_address(to), host_address(from), n), to, from, n, stream);
+  submit_copy(std::make_unique<CopyTask>(host_address(to), host_address(from), n, kind), to, from, n, stream);
 }
 
 int allocate(const char* name, void** p, size_t bytes, size_t extra) {
@@ -232,7 +281,7 @@ ACL_API aclrtHostUnregister(void* p) {
 ACL_API aclrtMemcpy(void* to, size_t room, const void* from, size_t n, int32_t kind) {
   return guard("aclrtMemcpy", [&] {
     check_copy(to, room, from, n, kind);
-    if (n) copy_bytes(host_address(to), host_address(from), n);
+    if (n) copy_now(to, from, n, kind);
     note_copy(to, from, n);
   });
 }
@@ -248,7 +297,12 @@ ACL_API aclrtMemcpy2d(void* to, size_t to_pitch, const void* from, size_t from_p
   return guard("aclrtMemcpy2d", [&] {
     if (width == 0 || height == 0) return;
     check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
-    copy_rows(host_address(to), to_pitch, host_address(from), from_pitch, width, height);
+    void* dst = host_address(to);
+    const void* src = host_address(from);
+    observe_work(
+        "MEMCPY", watched() ? device_of(to, from) : nullptr, copy_cost(width * height),
+        [&](ArgumentList& list) { copy_2d_arguments(list, dst, to_pitch, src, from_pitch, width, height, kind); },
+        [&] { copy_rows(dst, to_pitch, src, from_pitch, width, height); });
   });
 }
 ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -269,7 +323,7 @@ ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, s
     for (size_t i = 0; i < count; ++i) {
       if (failed) *failed = i;
       check_copy(to[i], rooms[i], from[i], sizes[i], kDefault);
-      if (sizes[i]) copy_bytes(host_address(to[i]), host_address(from[i]), sizes[i]);
+      if (sizes[i]) copy_now(to[i], from[i], sizes[i], kDefault);
     }
     if (failed) *failed = SIZE_MAX;
   });
@@ -292,7 +346,7 @@ ACL_API aclrtMemset(void* to, size_t room, int32_t value, size_t n) {
     need(to, "devPtr");
     if (room < n) throw Error(code::kRtParamInvalid, "maxCount is {}, less than count {}", room, n);
     check_device_range(to, n, "devPtr");
-    set_bytes(host_address(to), value, n);
+    if (n) set_now(to, value, n);
     note_device_write(to, n);
   });
 }

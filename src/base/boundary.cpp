@@ -1,17 +1,14 @@
 #include "base/boundary.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <set>
 #include <utility>
 
-#include "base/config.h"
+#include "base/api_call.h"
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/wall_clock.h"
@@ -75,22 +72,8 @@ void error_text_of_thread_only(bool on) noexcept { g_thread_only = on; }
 
 int last_runtime_error(bool clear) noexcept { return clear ? std::exchange(t_runtime_error, 0) : t_runtime_error; }
 
-bool tracing() {
-  static const bool on = !Config::get().trace.empty();
-  return on;
-}
-
-void trace(const char* name, int code, double microseconds, const std::string& detail) {
-  static std::FILE* file = std::fopen(Config::get().trace.c_str(), "a");
-  if (!file) return;
-  std::lock_guard lock(g_mutex);
-  std::fprintf(file, "%d\t%ld\t%s\t%d\t%.1f\t%s\n", getpid(), syscall(SYS_gettid), name, code, microseconds,
-               detail.c_str());
-  std::fflush(file);
-}
-
 int guard(const char* name, FunctionRef<void()> body, Forked forked) noexcept {
-  auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  ApiScope call(name);
   int code = 0;
   try {
     if (forked == Forked::Refused) check_not_forked();
@@ -108,14 +91,16 @@ int guard(const char* name, FunctionRef<void()> body, Forked forked) noexcept {
     code = code::kAclInternal;
     report_error(name, code, "unknown exception");
   }
-  if (tracing())
-    trace(name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(), "");
+  call.code(code);
   return code;
 }
 
 namespace {
 // Each missing name is said once in the log, and each call leaves the text for aclGetRecentErrMsg.
 void missing(const char* name, int code) noexcept try {
+  ApiScope call(name);
+  call.code(code);
+  call.not_implemented();
   static auto* said = new std::set<std::string>;
   {
     std::lock_guard lock(g_mutex);
@@ -123,7 +108,6 @@ void missing(const char* name, int code) noexcept try {
   }
   report_error(name, code,
                fmt::format("{} is not implemented by Updraft yet (docs/reference/support.md lists what is)", name));
-  if (tracing()) trace(name, code, 0, "not implemented");
 } catch (...) {}  // the code says it all the same
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The border to C: one guard turns exceptions into codes, keeps the text for aclGetRecentErrMsg and traces.
+// The border to C: one guard turns exceptions into codes, keeps the text for aclGetRecentErrMsg and tells observers.
 #pragma once
 #include <new>
 #include <string>
@@ -27,10 +27,6 @@ void error_text_of_thread_only(bool on) noexcept;
 
 /// The code of the thread's latest runtime call (aclrt…) that failed, 0 when none has; `clear` forgets it.
 int last_runtime_error(bool clear) noexcept;
-
-/// Adds a line to UPDRAFT_TRACE when it is set.
-bool tracing();
-void trace(const char* name, int code, double microseconds, const std::string& detail);
 
 }  // namespace updraft
 

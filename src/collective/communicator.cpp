@@ -566,9 +566,8 @@ void Communicator::check_agreement(const Operation& operation) const {
 
 std::string describe_call(Kind kind, uint64_t count, Type type, Op op, uint32_t root) {
   std::string text = fmt::format("{}(count {}, {}", name_of(kind), count, name_of(type));
-  if (kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter || kind == Kind::ReduceScatterV)
-    text += fmt::format(", {}", name_of(op));
-  if (kind == Kind::Broadcast || kind == Kind::Reduce || kind == Kind::Scatter) text += fmt::format(", root {}", root);
+  if (reduces(kind)) text += fmt::format(", {}", name_of(op));
+  if (has_root(kind)) text += fmt::format(", root {}", root);
   return text + ")";
 }
 

@@ -22,6 +22,7 @@ class LaunchTask final : public Task {
   void run() override { graph_->run(begin_, end_, lane_); }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }
+  uint32_t model() const override { return graph_->id(); }
 
  private:
   std::shared_ptr<CapturedGraph> graph_;
@@ -41,6 +42,7 @@ void CapturedGraph::begin(Stream& stream) {
   origin_ = &stream;
   streams_.push_back({&stream, lanes_++});
   capturing_ = true;
+  keep_arguments_.emplace();
   stream.set_capture(shared_from_this());
 }
 
@@ -57,6 +59,7 @@ void CapturedGraph::end(Stream& stream) {
   for (const Lane& lane : streams_) lane.stream->set_capture(nullptr);
   streams_.clear();
   capturing_ = false;
+  keep_arguments_.reset();
   if (invalid_)
     throw Error(code::kRtParamInvalid,
                 "the capture was invalidated: something in it synchronised or is not permitted in a capture");
@@ -71,6 +74,7 @@ void CapturedGraph::leave(Stream& stream) {
   for (const Lane& lane : streams_) lane.stream->set_capture(nullptr);
   streams_.clear();
   capturing_ = false;
+  keep_arguments_.reset();
 }
 
 bool CapturedGraph::add(Stream& stream, Task* task) {
@@ -147,6 +151,7 @@ void CapturedGraph::launch_in_order(Stream& stream) {
     any |= in_piece(nodes_[i]);
     if (!nodes_[i].task || in_piece(nodes_[i])) continue;
     flush(i);
+    const ReplayScope scope(id_, i);
     nodes_[i].task->replay(stream);
     ++pieces;
   }
@@ -179,6 +184,7 @@ void CapturedGraph::launch_in_lanes(Stream& stream) {
     }
     flush(node.lane, i);
     if (node.task) {
+      const ReplayScope scope(id_, i);
       node.task->replay(lanes.stream(node.lane));
     } else if (node.record) {
       lanes.record(node.lane, node.number);
@@ -195,7 +201,9 @@ void CapturedGraph::run(size_t begin, size_t end, uint32_t lane) {
     if (!in_piece(node) || (lane != kAllLanes && node.lane != lane)) continue;
     Task* task = node.task;
     try {
-      run_in_time(*task);
+      if (watched()) [[unlikely]]
+        run_observed_in_graph(id_, static_cast<int32_t>(i), *task, [&] { run_in_time(*task); });
+      else run_in_time(*task);
     } catch (const Error& e) { throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text()); }
   }
 }

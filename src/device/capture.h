@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "device/observer.h"
+
 namespace updraft {
 
 class Stream;
@@ -74,6 +76,7 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   std::vector<Node> nodes_;
   std::atomic<bool> invalid_{false};
   std::atomic<bool> capturing_{false};
+  std::optional<KeepArguments> keep_arguments_;  ///< while it is captured: observers of a replay may come later
 };
 
 }  // namespace updraft

@@ -7,6 +7,7 @@
 #include "base/fork.h"
 #include "base/handle_pool.h"
 #include "base/overflow.h"
+#include "device/observer.h"
 #include "device/process_record.h"
 #include "device/streams.h"
 #include "device/strict_guard.h"
@@ -17,8 +18,11 @@ namespace {
 
 std::mutex g_mutex;
 std::atomic<Device*> g_devices[1024];
-thread_local Device* t_executing = nullptr;
-void (*g_on_creation)(Device&) = nullptr;  // set while libraries load
+struct Executing {
+  Device* device = nullptr;
+  const Stream* stream = nullptr;
+};
+thread_local Executing t_executing;
 
 }  // namespace
 
@@ -40,11 +44,11 @@ Device& Device::get(int index) {
                 count() - 1,
                 Config::get().restricted ? "ASCEND_RT_VISIBLE_DEVICES names the devices that this process may use"
                                          : "UPDRAFT_DEVICES sets how many");
+  first_use();
   std::lock_guard lock(g_mutex);
   if (Device* device = find(index)) return *device;
   refuse_forked_children();
   auto* device = new Device(index);  // lives as long as the process
-  if (g_on_creation) g_on_creation(*device);
   g_devices[index].store(device, std::memory_order_release);
   return *device;
 }
@@ -141,28 +145,22 @@ bool Device::contended(TaskKind kind) const {
 void Device::unpark(Stream& stream) { stream.resume(); }
 
 void Device::execute(Stream& stream, Task& task) {
-  Device* before = t_executing;
-  t_executing = this;
-  auto& status = stream.overflow_switch.load(std::memory_order_relaxed) ? float_status : unwatched_;
-  OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &status : nullptr);
-  TaskObserver* observer = observer_.load(std::memory_order_acquire);
-  if (observer) observer->before(stream, task);
   struct Restore {
-    Device* value;
+    Executing value = t_executing;
     ~Restore() { t_executing = value; }
-  } restore{before};
-  run_in_time(task);
-  if (observer) observer->after(stream, task);
+  } restore;
+  t_executing = {this, &stream};
+  auto run = [&] {
+    auto& status = stream.overflow_switch.load(std::memory_order_relaxed) ? float_status : unwatched_;
+    OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &status : nullptr);
+    run_in_time(task);
+  };
+  if (watched()) [[unlikely]]
+    run_observed(stream, task, run);
+  else run();
 }
 
-void Device::on_creation(void (*hook)(Device&)) { g_on_creation = hook; }
-
-void Device::observe(TaskObserver* observer) { observer_.store(observer, std::memory_order_release); }
-void Device::unobserve(TaskObserver* observer) {
-  TaskObserver* expected = observer;
-  observer_.compare_exchange_strong(expected, nullptr);
-}
-
-Device* executing_device() { return t_executing; }
+Device* executing_device() { return t_executing.device; }
+const Stream* executing_stream() { return t_executing.stream; }
 
 }  // namespace updraft

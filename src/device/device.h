@@ -14,14 +14,6 @@
 
 namespace updraft {
 
-/// Sees every task of a device from one place: profiling, dump and overflow are observers.
-class TaskObserver {
- public:
-  virtual ~TaskObserver() = default;
-  virtual void before(Stream&, Task&) {}
-  virtual void after(Stream&, Task&) {}
-};
-
 class Device {
  public:
   /// Device `index`, created on first use; throws 107001 that names UPDRAFT_DEVICES when there is none.
@@ -29,8 +21,6 @@ class Device {
   /// The device if it is open already, else null.
   static Device* find(int index);
   static int count();
-  /// One function that sees each device when it is opened (observers install themselves so).
-  static void on_creation(void (*hook)(Device&));
   /// The open device whose memory holds p, else null.
   static Device* owner(const void* p);
 
@@ -55,9 +45,6 @@ class Device {
   /// A parked stream may go on (called by the thread that ended the wait; the head is popped elsewhere).
   void unpark(Stream& stream);
 
-  void observe(TaskObserver* observer);
-  void unobserve(TaskObserver* observer);
-
   std::atomic<int> saturation{0};         ///< 1: saturation mode (aclrtSetDeviceSatMode 0)
   std::atomic<uint32_t> float_status{0};  ///< sticky overflow flag of saturation mode
 
@@ -70,10 +57,11 @@ class Device {
   std::vector<Stream*> streams_;
   std::atomic<uint32_t> unwatched_{0};  ///< for overflows of streams whose switch is off
   std::atomic<int> next_stream_{0};
-  std::atomic<TaskObserver*> observer_{nullptr};
 };
 
 /// The device on which the calling engine thread runs a task (null elsewhere): for kernels that need its modes.
 Device* executing_device();
+/// The stream whose task that is.
+const Stream* executing_stream();
 
 }  // namespace updraft

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "device/capture.h"
 #include "device/device.h"
+#include "device/observer.h"
 
 namespace updraft {
 namespace {
@@ -35,6 +36,8 @@ void Stream::submit(Task* task) {
   std::unique_lock lock(mutex_);
   if (submitted_ - completed_ >= kMostQueued) wait_for_room(lock);
   task->next = nullptr;
+  if (watched()) [[unlikely]]
+    observe_submission(*this, *task);
   ++submitted_;
   if (tail_) {
     tail_->next = task;
@@ -77,6 +80,8 @@ void Stream::advance(std::unique_lock<std::mutex>& lock) {
         device_.ready(*this, task->kind);
         return;
       }
+      if (watched()) [[unlikely]]
+        observe_begin(*this, *task);
       if (task->control(*this) == Control::Parked) return;
     } catch (...) { fail_by_exception(task->name()); }  // the token is still here
     lock.lock();
@@ -88,6 +93,11 @@ void Stream::advance(std::unique_lock<std::mutex>& lock) {
 
 void Stream::pop(std::unique_lock<std::mutex>& lock) {
   Task* task = head_;
+  if (task->record) [[unlikely]] {  // observers see its end before those who wait for the stream
+    lock.unlock();
+    observe_departure(*this, *task);
+    lock.lock();
+  }
   head_ = task->next;
   if (!head_) tail_ = nullptr;
   ++completed_;
@@ -227,6 +237,8 @@ void Stream::abort() {
   while (rest) {
     Task* task = rest;
     rest = task->next;
+    if (task->record) [[unlikely]]
+      observe_drop(*task);
     task->release();
   }
 }

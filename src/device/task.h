@@ -6,6 +6,8 @@
 namespace updraft {
 
 class Stream;
+class ArgumentList;
+struct TaskRecord;
 
 enum class TaskKind : uint8_t {
   Compute,  ///< runs on the device's compute engine, may use all its threads
@@ -53,6 +55,10 @@ class Task {
   virtual void release() = 0;
   /// Name for messages, profiles and traces.
   virtual const char* name() const = 0;
+  /// What it works on, for observers (device/argument.h). Called while it is on a stream, or when a graph runs it.
+  virtual void arguments(ArgumentList&) const {}
+  /// The captured graph that the task runs a piece of; 0: none.
+  virtual uint32_t model() const { return 0; }
 
   TaskKind kind = TaskKind::Compute;
   int64_t work = 0;  ///< rough element operations: small ones may run in the submitting thread
@@ -61,7 +67,8 @@ class Task {
   /// May wait for what another stream does: a captured graph of several streams that has such a task is replayed on as
   /// many streams.
   bool waits = false;
-  Task* next = nullptr;  ///< the stream's queue
+  Task* next = nullptr;          ///< the stream's queue
+  TaskRecord* record = nullptr;  ///< what observers are told of it (device/observer.cpp); null: nobody listens
 };
 
 }  // namespace updraft

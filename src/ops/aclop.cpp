@@ -52,12 +52,32 @@ class AclopTask final : public Task {
   }
   void release() override { delete this; }
   const char* name() const override { return info_.type; }
+  void arguments(ArgumentList& list) const override;
 
  private:
   const AclopInfo& info_;
   AclopCall call_;
   const bool deterministic_ = deterministic();
 };
+
+void AclopTask::arguments(ArgumentList& list) const {
+  auto tensors = [&](Direction direction, const std::vector<AclopTensor>& all) {
+    for (const AclopTensor& t : all) {
+      Argument::Value value = AbsentArgument{};
+      if (t.view.dtype != DType::Undefined) {
+        TensorArgument tensor;
+        tensor.view = t.view;
+        tensor.format = t.format;
+        tensor.on_host = t.on_host;
+        value = tensor;
+      }
+      list.add(t.name.c_str(), direction, std::move(value));
+    }
+  };
+  tensors(Direction::In, call_.inputs);
+  tensors(Direction::Out, call_.outputs);
+  for (const auto& [name, a] : call_.attributes) list.add(name.c_str(), Direction::In, a.given);
+}
 
 /// The aclnn operator that computes the same and, in the order of this one's tensors, the names that it has for them.
 struct Twin {

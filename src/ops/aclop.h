@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "device/argument.h"
 #include "device/memory.h"
 #include "ops/about.h"
 #include "tensor/view.h"
@@ -21,6 +22,7 @@ struct AclopTensor {
   bool on_host = false;  ///< the data is a host constant (an attribute passed as a tensor)
   std::string name;
   std::string constant;  ///< aclSetTensorConst's bytes
+  int32_t format = 2;    ///< aclFormat
 };
 
 struct AclopAttribute {
@@ -29,6 +31,7 @@ struct AclopAttribute {
   std::string text;
   std::vector<int64_t> integers;
   std::vector<float> reals;
+  Argument::Value given;  ///< as the client gave it, when observers want arguments
 };
 
 struct AclopCall {

@@ -124,9 +124,11 @@ void recycle_executor(aclOpExecutor* executor) {
   }
   executor->temporaries.clear();
   executor->body.reset();
-  executor->arguments.clear();
+  executor->observed.clear();
   executor->values.clear();
   executor->scratch_bytes = 0;
+  executor->kernel_bytes = 0;
+  executor->prepare = nullptr;
   executor->workspace = nullptr;
   executor->unaddressed = nullptr;
   executor->kept.reset();
@@ -151,20 +153,25 @@ void aclOpExecutor::run() {
   for (aclOpExecutor* step : steps) step->run();
   if (!body) return;
   FixedSplit split(deterministic);
-  if (!scratch_bytes) return body();
+  if (!workspace && !scratch_bytes) return body();
   ScratchScope scope;
-  char* before = std::exchange(t_workspace, workspace ? static_cast<char*>(host_address(workspace))
-                                                      : static_cast<char*>(scope.take(scratch_bytes)));
+  char* memory = workspace ? static_cast<char*>(host_address(workspace)) : scope.take<char>(scratch_bytes);
   struct Restore {
     char* value;
     ~Restore() { t_workspace = value; }
-  } restore{before};
+  } restore{std::exchange(t_workspace, memory)};
+  if (!workspace || !kernel_bytes) return body();
+  LentScratch lent(memory + scratch_bytes, kernel_bytes);
   body();
 }
 
 void aclOpExecutor::release() { recycle_executor(this); }
 
 const char* aclOpExecutor::name() const { return info ? info->name : "(operator)"; }
+
+void aclOpExecutor::arguments(ArgumentList& list) const {
+  if (!observed.empty()) list.refer_to(observed);
+}
 
 namespace {
 // NaN and what does not fit give the smallest number, as the CPU's conversion does.

@@ -1,12 +1,12 @@
 #include "ops/op.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
 
+#include "base/api_call.h"
 #include "base/config.h"
 #include "base/fork.h"
 #include "device/context.h"
@@ -17,6 +17,7 @@
 #include "kernels/pipeline.h"
 #include "ops/format.h"
 #include "ops/kept_arguments.h"
+#include "ops/observed_arguments.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
 
@@ -53,15 +54,6 @@ const TensorView& view_of(const aclTensorList& list, size_t i) {
 }
 
 void fail_kernel(const std::string& text) { throw Error(code::kRtAicoreException, text); }
-
-namespace {
-std::string describe_arguments(const aclOpExecutor& executor) {
-  std::string text;
-  for (const ArgumentView& a : executor.arguments)
-    text += fmt::format("{}{}={} ", a.output ? "->" : "", a.name, describe(a.view));
-  return text;
-}
-}  // namespace
 
 namespace {
 
@@ -147,7 +139,8 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.body.reset();
   for (aclOpExecutor* step : std::exchange(made.steps, {})) recycle_executor(step);
   copy_host_tensors(made, *kept);
-  made.scratch_bytes = 0;
+  made.scratch_bytes = made.kernel_bytes = 0;
+  made.prepare = nullptr;
   made.body.emplace([&info = *made.info, kept = std::shared_ptr<KeptArguments>(std::move(kept))] {
     run_deferred(info, kept->values());
   });
@@ -161,6 +154,7 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, boo
   made.values.assign(values, values + info.parameters.size());
   Op op(info, &made, values);
   op.check_arguments(handles);
+  if (observing_arguments()) observe_arguments(made.observed, info, values);
   if (!info.defaults) {
     info.plan(op, values);
     return;
@@ -207,9 +201,8 @@ void run_deferred(const OpInfo& info, const Value* values) {
 }
 
 int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept {
-  auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  ApiScope call(info.name, ApiCall::Phase::Plan);
   int code = 0;
-  std::string detail;
   try {
     check_not_forked();
     if (!workspace || !executor)
@@ -217,8 +210,8 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     *executor = nullptr;
     *workspace = 0;
     *executor = make_plan(info, values, true);
-    *workspace = (*executor)->scratch_bytes;
-    if (tracing()) detail = describe_arguments(**executor);
+    *workspace = (*executor)->workspace_bytes();
+    call.arguments((*executor)->observed.data(), (*executor)->observed.size());
   } catch (const Error& e) {
     code = e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
@@ -226,9 +219,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     code = code::kAclnnInner;
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.what()));
   }
-  if (tracing())
-    trace(info.name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(),
-          detail);
+  call.code(code);
   return code;
 }
 
@@ -236,9 +227,9 @@ namespace {
 
 /// Where the work may put what it needs beside its arguments; null: in memory of its own.
 void* workspace_for(const aclOpExecutor& executor, void* workspace, uint64_t bytes, const Stream& stream) {
-  const size_t want = executor.scratch_bytes;
+  const size_t want = executor.workspace_bytes();
   // A captured graph runs again when the client's memory has another use.
-  if (want == 0 || (!workspace && bytes == 0) || stream.capture()) return nullptr;
+  if (want == 0 || (!workspace && bytes == 0) || stream.capturing()) return nullptr;
   const auto* begin = static_cast<const char*>(workspace);
   if (!workspace || bytes < want)
     throw Error(code::kAclnnParamInvalid,
@@ -296,6 +287,7 @@ void launch_readdressed(const aclOpExecutor& executor, void* workspace, uint64_t
 }  // namespace
 
 int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept {
+  ApiScope call(info.name, ApiCall::Phase::Launch);
   try {
     check_not_forked();
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
@@ -317,11 +309,14 @@ int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor
     start(*executor, target);
     return 0;
   } catch (const Error& e) {
-    int code = e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
+    const int code =
+        e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
+    call.code(code);
     return code;
   } catch (const std::exception& e) {
     report_error(info.name, code::kAclnnInner, fmt::format("{}: {}", info.name, e.what()));
+    call.code(code::kAclnnInner);
     return code::kAclnnInner;
   }
 }
@@ -360,7 +355,6 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
   const int64_t elements = view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(view.dtype));
-  if (tracing()) executor_->arguments.push_back({p.name, p.written(), view});
 }
 
 void Op::step(const OpInfo& info, const Value* values) {
@@ -397,6 +391,18 @@ Scratch Op::scratch(size_t bytes) {
   const size_t offset = executor_->scratch_bytes;
   executor_->scratch_bytes += (bytes + kAlign - 1) / kAlign * kAlign;
   return Scratch(offset);
+}
+
+void Op::kernel_scratch(size_t bytes) {
+  if (executor_ && bytes >= kLeastWorkspace) executor_->kernel_bytes = std::max(executor_->kernel_bytes, bytes);
+}
+
+void prepare_constants(const aclOpExecutor& plan) {
+  for (const aclOpExecutor* step : plan.steps) prepare_constants(*step);
+  if (!plan.prepare) return;
+  require_addressed(plan);
+  FixedSplit split(plan.deterministic);
+  plan.prepare();
 }
 
 TensorView* Op::inferred(const TensorView& out) const {

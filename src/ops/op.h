@@ -104,6 +104,18 @@ class Op {
   /// Memory that the work needs beside its arguments, at least `bytes`, 64-byte aligned: what workspaceSize counts.
   /// Before launch().
   Scratch scratch(size_t bytes);
+  /// Memory that the kernels of the work take from scopes (base/scratch.h) in the thread that runs it, at most about
+  /// `bytes`: the client's workspace is lent to them. Not counted where it is less than kLeastWorkspace: to ask a
+  /// client for so little costs more than it is worth. Before launch().
+  void kernel_scratch(size_t bytes);
+  static constexpr size_t kLeastWorkspace = 64 << 10;
+
+  /// What prepares the constant operands of the work (kernels/constant_operand.h), where there are any: run by
+  /// prepare_constants(). The work itself prepares what is not prepared yet.
+  template <class F>
+  void prepare(F&& f) {
+    if (executor_) executor_->prepare = std::forward<F>(f);
+  }
 
   /// 161002 with the operator's name in front.
   template <class... A>
@@ -188,6 +200,9 @@ aclOpExecutor* make_plan(const OpInfo& info, const Value* values, bool handles =
 /// Puts a plan on the stream, with memory of its own for what it needs beside its arguments. Takes it over; throws
 /// Error.
 void launch_plan(aclOpExecutor& plan, Stream& stream);
+/// Prepares the constant operands of a plan before its first run, in the calling thread; may be called at any time, and
+/// again. The tensors' values must be there. Throws Error.
+void prepare_constants(const aclOpExecutor& plan);
 OpInfo* register_op(OpInfo* info);
 
 /// A plan as a function of values.

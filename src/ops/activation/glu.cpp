@@ -2,18 +2,10 @@
 #include <string_view>
 
 #include "ops/elementwise/elementwise.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
-
-/// Half 0 or 1 of v along dim.
-TensorView half_of(const TensorView& v, int dim, int which) {
-  TensorView h = v;
-  h.dims[dim] = v.dims[dim] / 2;
-  if (which == 1 && v.data && !v.empty())
-    h.data = static_cast<char*>(v.data) + h.dims[dim] * v.strides[dim] * static_cast<int64_t>(size_of(v.dtype));
-  return h;
-}
 
 int split_dim(const Op& op, const TensorView& self, int64_t dim) {
   op.require(self.rank > 0, "self is {}, want at least one dimension", describe(self));

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "ops/elementwise/elementwise.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -82,13 +83,7 @@ void prelu_weight_gradient(const TensorView& grad, const TensorView& self, const
   const int d = self.rank > 1 ? 1 : 0;
   parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
-      auto slice = [&](const TensorView& v) {
-        TensorView s = v;
-        s.data = v.as<char>() + c * v.strides[d] * static_cast<int64_t>(size_of(v.dtype));
-        s.dims[d] = 1;
-        return s;
-      };
-      const TensorView g = slice(grad), x = slice(self);
+      const TensorView g = narrow(grad, d, c, 1), x = narrow(self, d, c, 1);
       const TensorView* const views[] = {&g, &x};
       store_double(to, c, prelu_weight_sum(StridedLoop<2>(views), g, x, 0, x.numel()));
     }

@@ -2,6 +2,7 @@
 #include "kernels/convolution.h"
 
 #include "ops/op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -13,18 +14,6 @@ void set_dims(Op& op, const char* name, const std::vector<int64_t>& values, int 
     to[d] = values[values.size() == 1 ? 0 : static_cast<size_t>(d)];
     op.require(to[d] >= least, "{} is {}, want at least {}", name, to[d], least);
   }
-}
-
-// [C, ...] as [1, C, ...]
-TensorView batched(const TensorView& v, int rank) {
-  if (v.rank != rank - 1) return v;
-  TensorView to = v;
-  to.rank = rank;
-  std::copy_n(v.dims, v.rank, to.dims + 1);
-  std::copy_n(v.strides, v.rank, to.strides + 1);
-  to.dims[0] = 1;
-  to.strides[0] = v.numel();
-  return to;
 }
 
 ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<int64_t>& stride,
@@ -78,8 +67,8 @@ int64_t cost(const TensorView& in, const TensorView& weight, const TensorView& o
   return (transposed ? in.numel() : out.numel()) * (weight.numel() / outer);
 }
 
-void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight, OptIn bias,
-                  const TensorView& result, const int64_t* output_padding) {
+void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight,
+                  ConstantOperand* constant, OptIn bias, const TensorView& result, const int64_t* output_padding) {
   const int rank = s.spatial + 2;
   const TensorView in = batched(self, rank);
   suggest_output(op, s, in, weight, output_padding, self.rank != rank, result);
@@ -92,8 +81,11 @@ void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, con
   if (out.empty()) return;
   op.work(cost(in, weight, out, s.transposed));
   op.flops(2 * cost(in, weight, out, s.transposed));
-  if (bias) op.launch([=, b = *bias] { convolution(s, in, weight, &b, out); });
-  else op.launch([=] { convolution(s, in, weight, nullptr, out); });
+  if (constant)
+    op.prepare(
+        [=, with_bias = static_cast<bool>(bias)] { prepare_convolution(s, in, weight, with_bias, out, *constant); });
+  if (bias) op.launch([=, b = *bias] { convolution(s, in, weight, &b, out, constant); });
+  else op.launch([=] { convolution(s, in, weight, nullptr, out, constant); });
 }
 
 }  // namespace
@@ -109,7 +101,7 @@ ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride)
   const ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
   int64_t extra[3] = {};
   if (transposed) set_dims(op, "outputPadding", *outputPadding, s.spatial, 0, extra);
-  plan_forward(op, s, *input, *weight, bias, *output, extra);
+  plan_forward(op, s, *input, *weight, weight.handle->constant, bias, *output, extra);
 }
 
 SAMPLE(aclnnConvDepthwise2d,
@@ -124,7 +116,7 @@ ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn
   op.require(self->rank == 4 || self->rank == 3, "self is {}, want 3 or 4 dimensions", describe(*self));
   const ConvolutionShape s =
       shape_of(op, *weight, *stride, *padding, *dilation, false, std::max<int64_t>(1, self->dims[self->rank - 3]));
-  plan_forward(op, s, *self, *weight, bias, *out, nullptr);
+  plan_forward(op, s, *self, *weight, weight.handle->constant, bias, *out, nullptr);
 }
 
 SAMPLE(aclnnConvolutionBackward,
@@ -171,19 +163,7 @@ ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (Op
 }
 
 // --- time, batch, channel: a convolution of one dimension over transposed views ------------------------------------
-namespace {
-// [T, B, C] as [B, C, T]; weight [K, I, O] as [O, I, K].
-TensorView permuted(const TensorView& v, int a, int b, int c) {
-  TensorView to = v;
-  const int order[3] = {a, b, c};
-  for (int d = 0; d < 3; ++d) {
-    to.dims[d] = v.dims[order[d]];
-    to.strides[d] = v.strides[order[d]];
-  }
-  return to;
-}
-}  // namespace
-
+// [T, B, C] is taken as [B, C, T], weight [K, I, O] as [O, I, K].
 SAMPLE(aclnnConvTbc, "self=f32[M,2,4] weight=f32[3,4,5] bias=f32[5] pad=1 output=f32[M,2,5]")
 ABOUT(aclnnConvTbc, Cube, "Convolution over time of [time, batch, channel] with pad zeros at both ends",
       "对 [时间, 批, 通道] 沿时间卷积，两端补 pad 个零")
@@ -191,11 +171,12 @@ ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, o
   (void)cubeMathType;
   op.require(self->rank == 3 && weight->rank == 3, "self is {}, weight is {}: want 3 dimensions", describe(*self),
              describe(*weight));
-  const TensorView w = permuted(*weight, 2, 1, 0);
+  const TensorView w = permute(*weight, {2, 1, 0});
   const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
   op.suggest(*output, {convolution_size(s, 0, self->dims[0], w.dims[2], 0), self->dims[1], w.dims[0]}, self->dtype);
   op.require(output->rank == 3, "output is {}: want 3 dimensions", describe(*output));
-  plan_forward(op, s, permuted(*self, 1, 2, 0), w, bias, permuted(*output, 1, 2, 0), nullptr);
+  plan_forward(op, s, permute(*self, {1, 2, 0}), w, weight.handle->constant, bias, permute(*output, {1, 2, 0}),
+               nullptr);
 }
 
 SAMPLE(aclnnConvTbcBackward,
@@ -212,12 +193,12 @@ ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (
   op.result_like("gradInput", *gradInput, *input, input->dtype);
   op.result_like("gradWeight", *gradWeight, *weight, weight->dtype);
   op.suggest_like(*gradBias, *bias, bias->dtype);
-  const TensorView w = permuted(*weight, 2, 1, 0), in = permuted(*input, 1, 2, 0), by = permuted(*self, 1, 2, 0);
+  const TensorView w = permute(*weight, {2, 1, 0}), in = permute(*input, {1, 2, 0}), by = permute(*self, {1, 2, 0});
   const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
   check(op, s, in, w, by, nullptr);
   op.work(2 * cost(in, w, by, false));
   op.flops(4 * cost(in, w, by, false) + by.numel());
-  op.launch([=, gi = permuted(*gradInput, 1, 2, 0), gw = permuted(*gradWeight, 2, 1, 0), gb = *gradBias] {
+  op.launch([=, gi = permute(*gradInput, {1, 2, 0}), gw = permute(*gradWeight, {2, 1, 0}), gb = *gradBias] {
     convolution_backward(s, by, in, w, &gi, &gw, &gb);
   });
 }

@@ -1,5 +1,6 @@
 // Powers and other functions of two inputs, selection, and complex numbers from their parts.
 #include "ops/elementwise/elementwise.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
@@ -108,13 +109,7 @@ ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
   if (out->dtype == DType::Complex32) {
     // Nothing computes in this type: the two parts are copies.
     if (out->empty()) return;
-    TensorView parts[2] = {*out, *out};
-    for (int k : {0, 1}) {
-      parts[k].dtype = DType::Float16;
-      parts[k].data = out->as<char>() + 2 * k;
-      for (int d = 0; d < out->rank; ++d) parts[k].strides[d] *= 2;
-    }
-    op.launch([re = parts[0], im = parts[1], real = *real, imag = *imag] {
+    op.launch([re = complex_part(*out, 0), im = complex_part(*out, 1), real = *real, imag = *imag] {
       copy_elements(re, real);
       copy_elements(im, imag);
     });

@@ -27,14 +27,16 @@ ACLNN(aclnnCoalesceSparse, (In, uniqueLen), (In, uniqueIndices), (In, indices), 
              describe(*newValues), describe(*indices), describe(*values));
   if (n == 0) return;
   op.work(4 * values->numel() + newValues->numel());
+  op.kernel_scratch(2 * rows_bytes(*uniqueIndices));
   op.launch([at = *uniqueIndices, from = *indices, add = *values, to = *newIndices, sum = *newValues] {
+    ScratchScope scratch;
     if (!to.empty()) {
       fill_elements(to, Params{});  // rows that nothing names
-      put_rows(rows_of(to, 0, at, from, false));
+      put_rows(rows_of(to, 0, at, from, false, scratch));
     }
     if (sum.empty()) return;
     fill_elements(sum, Params{});
-    add_rows(rows_of(sum, 0, at, add, false), nullptr);
+    add_rows(rows_of(sum, 0, at, add, false, scratch), nullptr);
   });
 }
 

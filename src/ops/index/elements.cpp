@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 
 namespace updraft {
@@ -147,14 +146,25 @@ void divide_counts(T* self, const int64_t* count, int64_t n, bool include_self) 
 
 }  // namespace
 
+size_t scatter_bytes(const TensorView& self, const TensorView& index, Reduce reduce, bool include_self) {
+  const bool arithmetic = reduce == Reduce::Add || reduce == Reduce::Mul || reduce == Reduce::Mean;
+  const bool first = !include_self && reduce != Reduce::None, mean = reduce == Reduce::Mean;
+  const auto n = static_cast<size_t>(self.numel());
+  size_t bytes = index.dtype == DType::Int64 ? 0 : static_cast<size_t>(index.numel()) * 8;
+  if (is_half(self.dtype) && arithmetic) bytes += n * 4;
+  else if (!self.is_contiguous() && (first || mean)) bytes += self.bytes();
+  return bytes + (first ? n : 0) + (mean ? n * 8 : 0);
+}
+
 void scatter_elements(const TensorView& self_in, int d, const TensorView& index_in, const TensorView& src_in,
                       Reduce reduce, bool include_self) {
   if (index_in.empty()) return;
+  ScratchScope scratch;
   TensorView self = self_in, index = index_in, src = src_in;
   for (TensorView* v : {&self, &index, &src})
     if (v->rank == 0) append_dim(*v, 1, 1);
   if (index.dtype != DType::Int64)
-    index = gather_to(onednn::scratch(kSlotIndex, static_cast<size_t>(index.numel()) * 8), DType::Int64, index);
+    index = gather_to(scratch.take(static_cast<size_t>(index.numel()) * 8), DType::Int64, index);
   const bool arithmetic = reduce == Reduce::Add || reduce == Reduce::Mul || reduce == Reduce::Mean;
   const bool first = !include_self && reduce != Reduce::None;
   const bool half = (is_half(self.dtype) || self.dtype == DType::Complex32) && arithmetic;
@@ -162,17 +172,17 @@ void scatter_elements(const TensorView& self_in, int d, const TensorView& index_
   const TensorView target = self;
   if (half || (!self.is_contiguous() && (first || reduce == Reduce::Mean))) {
     const DType type = half ? storage_of(compute_of(self.dtype)) : self.dtype;
-    self = gather_to(onednn::scratch(kSlotSelf, static_cast<size_t>(self.numel()) * size_of(type)), type, self);
+    self = gather_to(scratch.take(static_cast<size_t>(self.numel()) * size_of(type)), type, self);
   }
   TensorView touched;
   int64_t* count = nullptr;
   const int64_t n = self.numel();
   if (first) {
-    touched.data = onednn::scratch(kSlotKeys, static_cast<size_t>(n));
+    touched.data = scratch.take(static_cast<size_t>(n));
     std::memset(touched.data, 0, static_cast<size_t>(n));
   }
   if (reduce == Reduce::Mean) {
-    count = static_cast<int64_t*>(onednn::scratch(kSlotKeys2, static_cast<size_t>(n) * 8));
+    count = scratch.take<int64_t>(static_cast<size_t>(n));
     std::memset(count, 0, static_cast<size_t>(n) * 8);
   }
   const Places places{self, index, src, d};

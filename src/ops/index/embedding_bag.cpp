@@ -102,6 +102,7 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
         describe(*perSampleWeights), describe(*indices));
   }
   op.work(n * (width + 1) + output->numel());
+  op.kernel_scratch(index_bytes(*indices) + index_bytes(*offsets));
   op.launch([=, weight = *weight, indices = *indices, offsets = *offsets, output = *output, offset2bag = *offset2bag,
              bag_size = *bagSize, max_indices = *maxIndices,
              samples = perSampleWeights ? *perSampleWeights : TensorView()] {
@@ -111,8 +112,9 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
     bags.out = output;
     bags.mode = static_cast<Mode>(mode);
     bags.padding = paddingIdx;
-    bags.index = read_indices(indices);
-    const int64_t* offset = read_indices(offsets, kSlotValues);
+    ScratchScope scratch;
+    bags.index = read_indices(indices, scratch);
+    const int64_t* offset = read_indices(offsets, scratch);
     bags.begin.assign(offset, offset + count);
     bags.begin.push_back(includeLastOffset ? offset[count] : n);
     for (int64_t b = 0; b <= count; ++b) {

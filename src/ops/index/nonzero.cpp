@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/index/indices.h"
 
@@ -201,6 +200,7 @@ ACLNN(aclnnInplaceMaskedScatter, (InOut, selfRef), (In, mask), (In, source)) {
              describe(*selfRef));
   const TensorView flags = mask->expand_as(*selfRef);
   if (selfRef->empty()) return;
+  op.kernel_scratch(contiguous_bytes(*source));
   op.launch([to = *selfRef, flags, from = *source] {
     const TensorView* views[] = {&flags, &to};
     const StridedLoop<2> loop(views);
@@ -209,8 +209,8 @@ ACLNN(aclnnInplaceMaskedScatter, (InOut, selfRef), (In, mask), (In, source)) {
     Places places(n, [&](int64_t begin, int64_t end) { return count_true(loop, mask, begin, end); });
     if (places.total() > from.numel())
       fail_kernel(fmt::format("mask has {} true elements, source only {}", places.total(), from.numel()));
-    const void* source = from.data;
-    if (!from.is_contiguous()) source = gather_to(onednn::scratch(kSlotValues, from.bytes()), from.dtype, from).data;
+    ScratchScope scratch;
+    const void* source = contiguous_in(from, scratch).data;
     visit_size(size_of(to.dtype), [&]<class T>() {
       const int64_t ms = loop.strides[0][loop.rank - 1], ts = loop.strides[1][loop.rank - 1];
       places.each(n, [&](int64_t begin, int64_t end, int64_t place) {

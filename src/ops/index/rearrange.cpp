@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/rows.h"
@@ -86,12 +85,14 @@ ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
   }
   if (dims.size() == 0) {
     op.require(shifts.size() == 1, "shifts has {} numbers, want one where dims is empty", shifts.size());
+    op.kernel_scratch(contiguous_bytes(*self) + contiguous_bytes(*out));
     op.launch([self = *self, out = *out, shift = shifts[0]] {
       const int64_t n = self.numel();
       const int d = 0;
       TensorView from = self, to = out;
-      if (!self.is_contiguous()) from = gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, self);
-      if (!out.is_contiguous()) to.data = onednn::scratch(kSlotValues, out.bytes());
+      ScratchScope scratch;
+      from = contiguous_in(self, scratch);
+      if (!out.is_contiguous()) to.data = scratch.take(out.bytes());
       const TensorView line_from = TensorView::contiguous(from.data, from.dtype, &n, 1);
       const TensorView line_to = TensorView::contiguous(to.data, to.dtype, &n, 1);
       roll(line_to, line_from, &d, &shift, 1);
@@ -227,12 +228,14 @@ ACLNN(aclnnOneHot, (In, self), (Int, numClasses), (In, onValue), (In, offValue),
   op.require(onValue->numel() == 1 && offValue->numel() == 1, "onValue is {} and offValue {}, want one element each",
              describe(*onValue), describe(*offValue));
   if (out->empty()) return;
+  op.kernel_scratch(index_bytes(*self));
   op.launch([=, self = *self, on = *onValue, off = *offValue, out = *out] {
     alignas(16) unsigned char one[16];
     move_elements(TensorView::contiguous(one, out.dtype, nullptr, 0),
                   TensorView::contiguous(on.data, on.dtype, nullptr, 0));
     move_elements(out, TensorView::contiguous(off.data, off.dtype, nullptr, 0).expand_as(out));
-    const int64_t* id = read_indices(self);
+    ScratchScope scratch;
+    const int64_t* id = read_indices(self, scratch);
     const TensorView spots = drop_dim(out, d);
     const int64_t stride = out.strides[d], classes = out.dims[d];
     visit_size(size_of(out.dtype), [&]<class T>() {

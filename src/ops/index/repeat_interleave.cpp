@@ -2,18 +2,13 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/index/rows.h"
 
 namespace updraft {
 namespace {
 
-TensorView flat(const TensorView& v, int slot) {
-  const int64_t n = v.numel();
-  if (v.is_contiguous()) return TensorView::contiguous(v.data, v.dtype, &n, 1);
-  return TensorView::contiguous(gather_to(onednn::scratch(slot, v.bytes()), v.dtype, v).data, v.dtype, &n, 1);
-}
+TensorView flat(const TensorView& v, ScratchScope& scratch) { return reshape(contiguous_in(v, scratch), {v.numel()}); }
 
 /// Inference: self, or all of it in a row, with `size` elements in dimension d.
 void suggest_repeated(const Op& op, const TensorView& self, int d, bool flatten, int64_t size, const TensorView& out) {
@@ -36,12 +31,15 @@ void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int 
   op.require(flatten ? out.rank == 1 : out.rank == std::max(self.rank, 1), "out is {}, self {}", describe(out),
              describe(self));
   if (out.empty() && self.empty()) return;
+  op.kernel_scratch((flatten ? contiguous_bytes(self) : 0) + index_bytes(repeats) +
+                    static_cast<size_t>(out.size(d)) * 8);
   op.launch([=] {
-    TensorView from = flatten ? flat(self, kSlotSelf) : self;
+    ScratchScope scratch;
+    TensorView from = flatten ? flat(self, scratch) : self;
     if (from.rank == 0) append_dim(from, 1, 1);
-    const int64_t* times = read_indices(repeats);
+    const int64_t* times = read_indices(repeats, scratch);
     const int64_t room = out.size(d), step = repeats.numel() == 1 ? 0 : 1;
-    auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(room) * 8 + 8));
+    auto* at = scratch.take<int64_t>(static_cast<size_t>(room));
     int64_t n = 0;
     for (int64_t i = 0; i < size; ++i) {
       const int64_t count = times[i * step];
@@ -70,8 +68,10 @@ void plan_repeat(Op& op, const TensorView& self, int64_t repeats, int d, bool fl
   op.require(out.size(d) == (flatten ? self.numel() : self.size(d)) * repeats, "out is {}, want {} times self, {}",
              describe(out), repeats, describe(self));
   if (out.empty()) return;
+  op.kernel_scratch(flatten ? contiguous_bytes(self) : 0);
   op.launch([=] {
-    TensorView line = flatten ? flat(self, kSlotSelf) : self, from, to;
+    ScratchScope scratch;
+    TensorView line = flatten ? flat(self, scratch) : self, from, to;
     if (line.rank == 0) append_dim(line, 1, 1);
     from.data = line.data;
     to.data = out.data;
@@ -147,10 +147,12 @@ ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out))
   require_index(op, "out", *out);
   op.require(repeats->rank == 1 && out->rank == 1, "repeats is {} and out {}, want vectors", describe(*repeats),
              describe(*out));
+  op.kernel_scratch(index_bytes(*repeats) + static_cast<size_t>(out->dims[0]) * 8);
   op.launch([repeats = *repeats, out = *out] {
-    const int64_t* times = read_indices(repeats);
+    ScratchScope scratch;
+    const int64_t* times = read_indices(repeats, scratch);
     const int64_t room = out.dims[0];
-    auto* to = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(room) * 8 + 8));
+    auto* to = scratch.take<int64_t>(static_cast<size_t>(room));
     int64_t n = 0;
     for (int64_t i = 0; i < repeats.dims[0]; ++i) {
       if (times[i] < 0) fail_kernel(fmt::format("repeats[{}] is {}, want no negative number", i, times[i]));
@@ -183,8 +185,10 @@ ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, o
              describe(*grad));
   if (out->empty()) return;
   op.work(out->numel() + grad->numel());
+  op.kernel_scratch(index_bytes(*repeats));
   op.launch([=, grad = *grad, repeats = *repeats, out = *out] {
-    const int64_t* times = read_indices(repeats);
+    ScratchScope scratch;
+    const int64_t* times = read_indices(repeats, scratch);
     std::vector<int64_t> start(static_cast<size_t>(out.dims[d]) + 1);
     for (size_t i = 1; i < start.size(); ++i) {
       const int64_t count = times[repeats.numel() == 1 ? 0 : i - 1];

@@ -4,20 +4,13 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 
 namespace updraft {
 namespace {
 
 constexpr int64_t kGrain = 16384;
 
-TensorView part(const TensorView& v, int begin, int end) {
-  TensorView p;
-  p.data = v.data;
-  p.dtype = v.dtype;
-  for (int d = begin; d < end; ++d) append_dim(p, v.dims[d], v.strides[d]);
-  return p;
-}
+TensorView part(const TensorView& v, int begin, int end) { return last_dims(first_dims(v, end), end - begin); }
 
 struct Walk {
   const Rows& r;
@@ -248,10 +241,11 @@ void add_rows(const Rows& r, const aclScalar* alpha) {
   if (!known) no_such_type(r.table.dtype, "a sum of rows");
 }
 
-Rows rows_of(const TensorView& table, int dim, const TensorView& index, const TensorView& values, bool wrap) {
+Rows rows_of(const TensorView& table, int dim, const TensorView& index, const TensorView& values, bool wrap,
+             ScratchScope& scratch) {
   Rows r;
   r.n = index.numel();
-  auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 8 + 8));
+  auto* at = scratch.take<int64_t>(static_cast<size_t>(r.n));
   index_offsets(at, index, table.size(dim), table.stride(dim), dim, wrap, false);
   r.at = at;
   r.table = table.rank ? drop_dim(table, dim) : table;

@@ -1,6 +1,5 @@
 // Where values belong in sorted sequences.
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/index/indices.h"
 
@@ -42,6 +41,11 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
   if (sorter) op.require_same_shape("sorter", sorter->view, "sortedSequence", sequence);
   if (out.empty()) return;
   op.work(16 * out.numel() + sequence.numel());
+  const DType computed = storage_of(compute_of(promote(sequence.dtype, self.dtype)));
+  auto copied = [&](const TensorView& v) {
+    return v.dtype == computed ? contiguous_bytes(v) : static_cast<size_t>(v.numel()) * size_of(computed);
+  };
+  op.kernel_scratch(copied(sequence) + copied(self) + static_cast<size_t>(out.numel()) * 8);
   op.launch([=, order = sorter ? sorter->view : TensorView(), sorted = sorter != nullptr,
              value = scalar ? *scalar : Element(DType::Float, aclScalar{DType::Float, {}}),
              from_scalar = scalar != nullptr] {
@@ -49,16 +53,12 @@ void plan_search(Op& op, const TensorView& sequence, const TensorView& self, boo
     const DType type = storage_of(compute);
     const TensorView source =
         from_scalar ? TensorView::contiguous(const_cast<unsigned char*>(value.bytes), self.dtype, nullptr, 0) : self;
-    auto read = [&](const TensorView& v, int slot) {
-      return v.dtype == type && v.is_contiguous() ? v
-             : v.empty()                          ? TensorView::contiguous(nullptr, type, v.dims, v.rank)
-                         : gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v);
-    };
-    const TensorView lines = read(sequence, kSlotSelf), values = read(source, kSlotValues);
-    const int64_t* positions = sorted ? read_indices(order) : nullptr;
+    ScratchScope scratch;
+    const TensorView lines = contiguous_in(sequence, type, scratch), values = contiguous_in(source, type, scratch);
+    const int64_t* positions = sorted ? read_indices(order, scratch) : nullptr;
     const int64_t n = sequence.dims[last], total = self.numel();
     const int64_t per_line = last > 0 ? self.dims[last] : total;
-    auto* found = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(total) * 8));
+    auto* found = scratch.take<int64_t>(static_cast<size_t>(total));
     // `type` is one of these three: complex numbers were refused.
     (void)visit_type(type, [&]<class T>() {
       if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t>)

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "ops/index/order.h"
 
 namespace updraft {
@@ -22,18 +21,18 @@ void run_lines(const TensorView& self, int d, int64_t count, const TensorView& v
   const bool inside = total < parallel_width();
   visit_size(size_of(self.dtype), [&]<class T>() {
     auto work = [&](int64_t begin, int64_t end) {
-      auto* positions =
-          static_cast<int64_t*>(onednn::scratch(kSlotOrder, static_cast<size_t>(std::max<int64_t>(n, 1)) * 8));
+      ScratchScope scratch;
+      auto* positions = scratch.take<int64_t>(static_cast<size_t>(n));
       const bool aliased = self.data == values.data;
-      std::vector<T> copy(aliased ? static_cast<size_t>(n) : 0);
+      T* copy = scratch.take<T>(aliased ? static_cast<size_t>(n) : 0);
       for (int64_t l = begin; l < end; ++l) {
         const T* line = self.as<const T>() + lines.offset_of(l);
         order(line, stride, n, positions);
         T* out = values.as<T>() + to.offset_of(l);
         int64_t step = stride;
         if (aliased) {
-          for (int64_t i = 0; i < n; ++i) copy[static_cast<size_t>(i)] = line[i * stride];
-          line = copy.data();
+          for (int64_t i = 0; i < n; ++i) copy[i] = line[i * stride];
+          line = copy;
           step = 1;
         }
         const int64_t base = at.offset_of(l);
@@ -50,6 +49,13 @@ void run_lines(const TensorView& self, int d, int64_t count, const TensorView& v
     if (inside) work(0, total);
     else parallel_for(total, grain, work);
   });
+}
+
+/// What run_lines() takes in the engine's thread; other threads, which sort lines of their own, have arenas of theirs.
+size_t lines_bytes(const TensorView& self, int d, const TensorView& values) {
+  const int64_t n = self.size(d);
+  return static_cast<size_t>(n) * (8 + (self.data == values.data ? size_of(self.dtype) : 0)) +
+         sort_bytes(self.dtype, n);
 }
 
 void check(const Op& op, const TensorView& self, const TensorView& values, const TensorView& indices) {
@@ -76,6 +82,7 @@ void plan_topk(Op& op, const TensorView& self, int64_t k, int64_t dim, bool larg
   op.require(fits, "values is {}, want {} of dimension {} of self, {}", describe(values), k, d, describe(self));
   if (values.empty()) return;
   op.work(8 * self.numel());
+  op.kernel_scratch(lines_bytes(self, d, values));
   op.launch([=] {
     run_lines(self, d, self.rank ? k : 1, values, indices,
               [&](const void* line, int64_t stride, int64_t n, int64_t* order) {
@@ -97,6 +104,7 @@ ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Ou
   check(op, *self, *values, *indices);
   if (self->empty()) return;
   op.work(20 * self->numel());
+  op.kernel_scratch(lines_bytes(*self, d, *values));
   op.launch([=, self = *self, values = *values, indices = *indices] {
     run_lines(self, d, self.size(d), values, indices, [&](const void* line, int64_t stride, int64_t n, int64_t* order) {
       sort_line(self.dtype, line, stride, n, descending, order);

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/index/order.h"
 
@@ -36,11 +35,6 @@ struct Runs {
 
 void check_output(const Op& op, const char* name, const TensorView& v) {
   op.require(v.dtype == DType::Int64 && is_dense(v), "{} is {}, want contiguous INT64", name, describe(v));
-}
-
-// Flattened self where it lies, or a copy.
-const void* flat(const TensorView& self) {
-  return self.is_contiguous() ? self.data : gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, self).data;
 }
 
 struct Outputs {
@@ -81,12 +75,15 @@ void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTen
   if (counts) check_output(op, "countsOut", counts->view);
   const Outputs out(y, inverse, want_inverse, counts, want_counts);
   op.work(20 * self.numel() + 1);
+  op.kernel_scratch(contiguous_bytes(self) +
+                    (sort ? static_cast<size_t>(self.numel()) * 8 + sort_bytes(self.dtype, self.numel()) : 0));
   op.launch([=] {
     const int64_t n = self.numel();
-    const void* data = flat(self);
+    ScratchScope scratch;
+    const void* data = contiguous_in(self, scratch).data;
     int64_t* order = nullptr;
     if (sort && n) {
-      order = static_cast<int64_t*>(onednn::scratch(kSlotOrder, static_cast<size_t>(n) * 8));
+      order = scratch.take<int64_t>(static_cast<size_t>(n));
       sort_line(self.dtype, data, 1, n, false, order);
     }
     int64_t found = 0;
@@ -115,6 +112,7 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
   if (counts) check_output(op, "countsOut", counts->view);
   const Outputs out(y, inverse, want_inverse, counts, want_counts);
   op.work(40 * self.numel() + 1);
+  op.kernel_scratch(self.bytes());
   op.launch([=] {
     const int64_t n = self.size(d), length = n ? self.numel() / n : 0;
     // Slices as rows.
@@ -124,8 +122,8 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
     append_dim(rows, n, self.stride(d));
     for (int k = 0; k < self.rank; ++k)
       if (k != d) append_dim(rows, self.dims[k], self.strides[k]);
-    const void* data =
-        self.empty() ? self.data : gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, rows).data;
+    ScratchScope scratch;
+    const void* data = self.empty() ? self.data : gather_to(scratch.take(self.bytes()), self.dtype, rows).data;
     std::vector<int64_t> order(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = i;
     int64_t found = 0;

@@ -5,6 +5,7 @@
 #include "kernels/blocks.h"
 #include "kernels/pipeline.h"
 #include "ops/op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
@@ -46,12 +47,7 @@ ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
   if (out->empty()) return;
   op.work(out->numel() * 4);
   op.launch([d, a = self->expand_as(*out), b = other->expand_as(*out), to = *out] {
-    auto part = [d](const TensorView& v, int k) {
-      TensorView p = v;
-      p.data = v.as<char>() + k * v.strides[d] * static_cast<int64_t>(size_of(v.dtype));
-      p.dims[d] = 1;
-      return p;
-    };
+    auto part = [d](const TensorView& v, int k) { return narrow(v, d, k, 1); };
     const Compute compute = compute_of(to.dtype);
     // Products go to buffers first: the output may be an input.
     const size_t third = static_cast<size_t>(to.numel() / 3) * size_of(storage_of(compute));

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "ops/loss/loss.h"
 
@@ -96,7 +96,8 @@ void forward(const Plan& p, const Outputs& out) {
   parallel_for(p.rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, p.classes)), [&](int64_t begin, int64_t end) {
     const BlockReader reader(p.input, Compute::F32);
     const BlockWriter writer(out.log_prob, Compute::F32);
-    auto* x = static_cast<float*>(onednn::scratch(8, static_cast<size_t>(p.classes) * sizeof(float)));
+    ScratchScope scratch;
+    auto* x = scratch.take<float>(static_cast<size_t>(p.classes));
     for (int64_t row = begin; row < end; ++row) {
       read_row(reader, row, p.classes, x);
       const float top = kernels().row_max_f32(x, p.classes);
@@ -185,7 +186,8 @@ void backward(const Plan& p, const TensorView& grad, const TensorView* grad_z, c
   parallel_for(p.rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, p.classes)), [&](int64_t begin, int64_t end) {
     const BlockReader reader(p.input, Compute::F32);
     const BlockWriter writer(to, Compute::F32);
-    auto* x = static_cast<float*>(onednn::scratch(8, static_cast<size_t>(p.classes) * sizeof(float)));
+    ScratchScope scratch;
+    auto* x = scratch.take<float>(static_cast<size_t>(p.classes));
     for (int64_t row = begin; row < end; ++row) {
       const int64_t t = targets[static_cast<size_t>(row)];
       if (t == p.ignore) {

@@ -4,31 +4,24 @@
 #include <functional>
 #include <numeric>
 
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "ops/aclop.h"
 #include "ops/op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
 
-TensorView permute(const TensorView& v, const std::vector<int64_t>& order) {
-  TensorView p = v;
-  for (size_t d = 0; d < order.size(); ++d) {
-    p.dims[d] = v.dims[order[d]];
-    p.strides[d] = v.strides[order[d]];
-  }
-  return p;
-}
-
 void confuse(const TensorView& from, const TensorView& to, const std::vector<int64_t>& order,
              const std::vector<int64_t>& dims, bool transpose_first) {
+  ScratchScope scratch;
   TensorView p;
   if (transpose_first) {
     p = permute(from, order);
   } else {
     TensorView flat = from;
-    if (!from.is_contiguous()) flat = gather_to(onednn::scratch(8, from.bytes()), from.dtype, from);
+    if (!from.is_contiguous()) flat = gather_to(scratch.take(from.bytes()), from.dtype, from);
     p = permute(TensorView::contiguous(flat.data, from.dtype, dims.data(), static_cast<int>(dims.size())), order);
   }
   copy_elements(TensorView::contiguous(to.data, to.dtype, p.dims, p.rank), p);
@@ -63,6 +56,7 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
              describe(*self), describe(*y), n);
   op.require(y->is_contiguous(), "y is {}, want a contiguous tensor", describe(*y));
   if (n == 0) return;
+  if (!transposeFirst && !self->is_contiguous()) op.kernel_scratch(self->bytes());
   op.launch([from = *self, to = *y, order, dims, transposeFirst] { confuse(from, to, order, dims, transposeFirst); });
 }
 

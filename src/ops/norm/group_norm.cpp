@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/table.h"
 #include "ops/norm/vectors.h"
 #include "ops/op.h"
@@ -104,9 +104,8 @@ void forward(const Shape& s, const TensorView& input, const TensorView& weight, 
   std::vector<double> means(static_cast<size_t>(groups)), rstds(static_cast<size_t>(groups));
   const BlockFn silu = table.elementwise[static_cast<int>(Ew::silu)][c];
   parallel_for(groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.size())), [&](int64_t begin, int64_t end) {
-    char* buffer = x.direct() && y.direct()
-                       ? nullptr
-                       : static_cast<char*>(onednn::scratch(8, static_cast<size_t>(2 * s.size() * width)));
+    ScratchScope scratch;
+    char* buffer = x.direct() && y.direct() ? nullptr : scratch.take<char>(static_cast<size_t>(2 * s.size() * width));
     for (int64_t i = begin; i < end; ++i) {
       const char* v = static_cast<const char*>(x.read(i, buffer));
       char* to = static_cast<char*>(y.target(i, buffer + s.size() * width));
@@ -158,7 +157,8 @@ void backward(const Shape& s, const TensorView& grad, const TensorView& input, c
   const BlockFn slope = table.elementwise[static_cast<int>(Ew::silu_backward)][c];
   parallel_for(groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.size())), [&](int64_t begin, int64_t end) {
     const int64_t part = s.size() * width;
-    char* buffer = static_cast<char*>(onednn::scratch(8, static_cast<size_t>(4 * part)));
+    ScratchScope scratch;
+    char* buffer = scratch.take<char>(static_cast<size_t>(4 * part));
     for (int64_t i = begin; i < end; ++i) {
       const char* v = static_cast<const char*>(x.read(i, buffer));
       const char* g = static_cast<const char*>(dy.read(i, buffer + part));

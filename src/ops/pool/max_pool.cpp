@@ -26,12 +26,12 @@ void plan_indices(Op& op, int spatial, const TensorView& self, const PoolShape& 
   const Planes from(self, spatial, c), to(out, spatial, c), at(indices, spatial, Compute::I64);
   op.work(cost_of(s, to.count()));
   op.launch([=] {
-    for_planes(to.count(), cost_of(s, 1), [&](int64_t i) {
-      auto* where = static_cast<int32_t*>(plane_buffer(2, static_cast<size_t>(s.out_size()) * 4));
-      void* result = to.open(i, 1);
-      kernels().max_pool(s, c, from.read(i, 0), result, where);
+    for_planes(to.count(), cost_of(s, 1), [&](int64_t i, ScratchScope& scratch) {
+      auto* where = scratch.take<int32_t>(static_cast<size_t>(s.out_size()));
+      void* result = to.open(i, scratch);
+      kernels().max_pool(s, c, from.read(i, scratch), result, where);
       to.store(i, result);
-      auto* flat = static_cast<int64_t*>(at.open(i, 3));
+      auto* flat = static_cast<int64_t*>(at.open(i, scratch));
       int64_t n = 0;
       for (int64_t d = 0; d < s.out[0]; ++d)
         for (int64_t h = 0; h < s.out[1]; ++h)
@@ -51,10 +51,10 @@ void plan_scatter(Op& op, int spatial, const TensorView& grad, const TensorView&
   const Planes from(grad, spatial, c), at(indices, spatial, Compute::I64), to(grad_in, spatial, c);
   op.work(grad_in.numel() + 4 * grad.numel());
   op.launch([=, name = std::string(op.name())] {
-    for_planes(to.count(), to.size() + 4 * from.size(), [&](int64_t i) {
-      const void* g = from.read(i, 0);
-      const auto* index = static_cast<const int64_t*>(at.read(i, 2));
-      void* result = to.open(i, 1);
+    for_planes(to.count(), to.size() + 4 * from.size(), [&](int64_t i, ScratchScope& scratch) {
+      const void* g = from.read(i, scratch);
+      const auto* index = static_cast<const int64_t*>(at.read(i, scratch));
+      void* result = to.open(i, scratch);
       auto run = [&]<class T>() {
         T* sum = static_cast<T*>(result);
         std::fill_n(sum, to.size(), T(0));
@@ -100,10 +100,10 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
              "indices is {}, want at least {} contiguous bytes a plane", describe(*indices), s.out_size() * width);
   op.work(cost_of(s, to.count()));
   op.launch([=, mask = indices->as<char>()] {
-    for_planes(to.count(), cost_of(s, 1), [&](int64_t i) {
-      auto* where = static_cast<int32_t*>(plane_buffer(2, static_cast<size_t>(s.out_size()) * 4));
-      void* result = to.open(i, 1);
-      kernels().max_pool(s, c, from.read(i, 0), result, where);
+    for_planes(to.count(), cost_of(s, 1), [&](int64_t i, ScratchScope& scratch) {
+      auto* where = scratch.take<int32_t>(static_cast<size_t>(s.out_size()));
+      void* result = to.open(i, scratch);
+      kernels().max_pool(s, c, from.read(i, scratch), result, where);
       to.store(i, result);
       kernels().narrow_positions(mask + i * room, width, where, s.out_size());
     });
@@ -128,9 +128,9 @@ ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices
              "indices is {}, want at least {} contiguous bytes a plane", describe(*indices), s.out_size() * width);
   op.work(to.count() * (s.in_size() + 4 * s.out_size()));
   op.launch([=, mask = indices->as<char>()] {
-    for_planes(to.count(), s.in_size() + 4 * s.out_size(), [&](int64_t i) {
-      void* result = to.open(i, 1);
-      kernels().max_pool_scatter(s, c, from.read(i, 0), mask + i * room, width, result);
+    for_planes(to.count(), s.in_size() + 4 * s.out_size(), [&](int64_t i, ScratchScope& scratch) {
+      void* result = to.open(i, scratch);
+      kernels().max_pool_scatter(s, c, from.read(i, scratch), mask + i * room, width, result);
       to.store(i, result);
     });
   });
@@ -211,10 +211,10 @@ void plan_adaptive(Op& op, int spatial, const TensorView& self, const TensorView
   const Planes from(self, spatial, c), to(out, spatial, c), at(indices, spatial, Compute::I64);
   op.work(self.numel() * 2 + out.numel() * 8);
   op.launch([=] {
-    for_planes(to.count(), s.in_size() * 2 + s.out_size() * 8, [&](int64_t i) {
-      const void* x = from.read(i, 0);
-      void* y = to.open(i, 1);
-      auto* where = static_cast<int64_t*>(at.open(i, 2));
+    for_planes(to.count(), s.in_size() * 2 + s.out_size() * 8, [&](int64_t i, ScratchScope& scratch) {
+      const void* x = from.read(i, scratch);
+      void* y = to.open(i, scratch);
+      auto* where = static_cast<int64_t*>(at.open(i, scratch));
       if (c == Compute::F32) adaptive_max(s, static_cast<const float*>(x), static_cast<float*>(y), where);
       else if (c == Compute::F64) adaptive_max(s, static_cast<const double*>(x), static_cast<double*>(y), where);
       else adaptive_max(s, static_cast<const int64_t*>(x), static_cast<int64_t*>(y), where);

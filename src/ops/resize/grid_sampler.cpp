@@ -176,10 +176,11 @@ void sample(const Sampling& s, const TensorView& in, const TensorView& grid, con
   const int64_t channels = in.dims[1], positions = s.out_size();
   TapsOf<T> taps(s, false);
   for (int64_t n = 0; n < in.dims[0]; ++n) {
-    taps.fill(s, static_cast<const T*>(at.read(n, 3)));
-    for_planes(channels, positions * s.taps(), [&](int64_t channel) {
-      const T* x = static_cast<const T*>(from.read(n * channels + channel, 0));
-      T* y = static_cast<T*>(to.open(n * channels + channel, 1));
+    ScratchScope own;
+    taps.fill(s, static_cast<const T*>(at.read(n, own)));
+    for_planes(channels, positions * s.taps(), [&](int64_t channel, ScratchScope& scratch) {
+      const T* x = static_cast<const T*>(from.read(n * channels + channel, scratch));
+      T* y = static_cast<T*>(to.open(n * channels + channel, scratch));
       std::fill_n(y, positions, T(0));
       for (int k = 0; k < s.taps(); ++k) {
         const int64_t* index = taps.index.data() + k * positions;
@@ -201,12 +202,13 @@ void sample_backward(const Sampling& s, const TensorView& grad, const TensorView
   const int taps_count = s.taps(), dims = s.spatial;
   TapsOf<T> taps(s, grad_grid != nullptr);
   for (int64_t n = 0; n < in.dims[0]; ++n) {
-    taps.fill(s, static_cast<const T*>(at.read(n, 3)));
+    ScratchScope own;
+    taps.fill(s, static_cast<const T*>(at.read(n, own)));
     if (grad_in) {
       const Planes to(*grad_in, s.spatial, c);
-      for_planes(channels, positions * taps_count, [&](int64_t channel) {
-        const T* g = static_cast<const T*>(by.read(n * channels + channel, 0));
-        T* x = static_cast<T*>(to.open(n * channels + channel, 1));
+      for_planes(channels, positions * taps_count, [&](int64_t channel, ScratchScope& scratch) {
+        const T* g = static_cast<const T*>(by.read(n * channels + channel, scratch));
+        T* x = static_cast<T*>(to.open(n * channels + channel, scratch));
         std::fill_n(x, to.size(), T(0));
         for (int k = 0; k < taps_count; ++k) {
           const int64_t* index = taps.index.data() + k * positions;
@@ -219,11 +221,12 @@ void sample_backward(const Sampling& s, const TensorView& grad, const TensorView
     }
     if (grad_grid) {
       const Planes to(*grad_grid, s.spatial + 1, c);
-      T* sum = static_cast<T*>(to.open(n, 2));
+      T* sum = static_cast<T*>(to.open(n, own));
       std::fill_n(sum, to.size(), T(0));
       for (int64_t channel = 0; channel < channels; ++channel) {
-        const T* g = static_cast<const T*>(by.read(n * channels + channel, 0));
-        const T* x = static_cast<const T*>(from.read(n * channels + channel, 1));
+        ScratchScope scratch;
+        const T* g = static_cast<const T*>(by.read(n * channels + channel, scratch));
+        const T* x = static_cast<const T*>(from.read(n * channels + channel, scratch));
         parallel_for(positions, 1024, [&](int64_t begin, int64_t end) {
           for (int k = 0; k < taps_count; ++k)
             for (int64_t p = begin; p < end; ++p) {
@@ -341,9 +344,9 @@ void affine_grid(const TensorView& theta, const TensorView& out, bool align_corn
                    : T(0);
     return align_corners ? x : x * static_cast<T>(size - 1) / static_cast<T>(size);
   };
-  for_planes(to.count(), to.size() * 4, [&](int64_t n) {
-    const T* m = static_cast<const T*>(from.read(n, 0));
-    T* y = static_cast<T*>(to.open(n, 1));
+  for_planes(to.count(), to.size() * 4, [&](int64_t n, ScratchScope& scratch) {
+    const T* m = static_cast<const T*>(from.read(n, scratch));
+    T* y = static_cast<T*>(to.open(n, scratch));
     T* put = y;
     int64_t index[3] = {};
     for (int64_t p = 0; p < to.size() / std::max(1, dims); ++p) {

@@ -28,7 +28,7 @@ RnnLayer layer_of(const AclopCall& call, int64_t gates, const TensorView& w, con
   return l;
 }
 
-TensorView state_of(const TensorView& v) { return v.data && v.rank == 3 ? slice(v, 0, 0, 1, true) : v; }
+TensorView state_of(const TensorView& v) { return v.data && v.rank == 3 ? select(v, 0, 0) : v; }
 
 TensorView with_steps(const TensorView& v) {
   if (!v.data || v.rank != 2) return v;

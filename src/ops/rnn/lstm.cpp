@@ -123,7 +123,7 @@ RnnLayer layer_of_one(const AclopCall& call, size_t want_inputs, size_t want_out
             ? "; a projection (proj_size of torch.nn.LSTM) is not part of the operator: project its output with "
               "torch.nn.Linear, or run the module on the CPU"
             : "");
-  return layer_of(call, 4, slice(w, 0, 0, x.dims[2]), slice(w, 0, x.dims[2], w.dims[1] / 4));
+  return layer_of(call, 4, narrow(w, 0, 0, x.dims[2]), narrow(w, 0, x.dims[2], w.dims[1] / 4));
 }
 
 ABOUT_ACLOP("DynamicRNN", Cube, "One LSTM layer in one direction over a sequence", "单层单向 LSTM", rnn_flops<1, 1>)
@@ -136,8 +136,8 @@ ACLOP("DynamicRNNGrad", [](AclopCall& call) {
   l.active = rows_of(call.inputs[16].view, l.x.dims[0], l.x.dims[1]);
   const int64_t input = l.x.dims[2];
   const TensorView& dw = call.outputs[0].view;
-  l.dw_in = slice(dw, 0, 0, input).transpose(0, 1);
-  l.dw_hidden = slice(dw, 0, input, l.w_hidden.dims[1]).transpose(0, 1);
+  l.dw_in = narrow(dw, 0, 0, input).transpose(0, 1);
+  l.dw_hidden = narrow(dw, 0, input, l.w_hidden.dims[1]).transpose(0, 1);
   backward(call, std::move(l), 1);
 })
 

@@ -185,8 +185,8 @@ RnnLayer RnnNetwork::layer(int64_t index, const TensorView& input, const std::ve
     l.b_in = params[i * each + 2];
     l.b_hidden = params[i * each + 3];
   }
-  if (h0.data) l.h0 = slice(h0, 0, index, 1, true);
-  if (c0.data) l.c0 = slice(c0, 0, index, 1, true);
+  if (h0.data) l.h0 = select(h0, 0, index);
+  if (c0.data) l.c0 = select(c0, 0, index);
   for (int k = 0; k < RnnLayer::kSaved; ++k)
     if (i < saved[k].size()) l.saved[k] = saved[k][i];
   return l;
@@ -214,9 +214,9 @@ void RnnNetwork::run() const {
     for (int64_t d = 0; d < directions; ++d) {
       const int64_t index = n * directions + d;
       RnnLayer l = layer(index, input, rows);
-      l.y = slice(output, 2, d * hidden, hidden);
-      if (h_last.data) l.h_last = slice(h_last, 0, index, 1, true);
-      if (c_last.data) l.c_last = slice(c_last, 0, index, 1, true);
+      l.y = narrow(output, 2, d * hidden, hidden);
+      if (h_last.data) l.h_last = select(h_last, 0, index);
+      if (c_last.data) l.c_last = select(c_last, 0, index);
       run_rnn(l);
     }
     input = output;
@@ -237,7 +237,7 @@ void RnnNetwork::run_backward() const {
     if (n > 0) {
       input.make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
       for (int64_t d = 0; d < directions; ++d)
-        copy_elements(slice(input.view, 2, d * hidden, hidden),
+        copy_elements(narrow(input.view, 2, d * hidden, hidden),
                       saved[h_index][static_cast<size_t>((n - 1) * directions + d)]);
       below = input.view;
       gradients[static_cast<size_t>(n)].make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
@@ -247,11 +247,11 @@ void RnnNetwork::run_backward() const {
       const int64_t index = n * directions + d;
       const size_t i = static_cast<size_t>(index);
       RnnLayer l = layer(index, below, rows);
-      if (gradient.data) l.dy = slice(gradient, 2, d * hidden, hidden);
-      if (dh_last.data) l.dh_last = slice(dh_last, 0, index, 1, true);
-      if (dc_last.data) l.dc_last = slice(dc_last, 0, index, 1, true);
-      if (dh0.data) l.dh0 = slice(dh0, 0, index, 1, true);
-      if (dc0.data) l.dc0 = slice(dc0, 0, index, 1, true);
+      if (gradient.data) l.dy = narrow(gradient, 2, d * hidden, hidden);
+      if (dh_last.data) l.dh_last = select(dh_last, 0, index);
+      if (dc_last.data) l.dc_last = select(dc_last, 0, index);
+      if (dh0.data) l.dh0 = select(dh0, 0, index);
+      if (dc0.data) l.dc0 = select(dc0, 0, index);
       l.dx = to;
       l.add_dx = d > 0;
       l.dw_in = dparams[i * each];
