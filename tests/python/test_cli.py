@@ -208,3 +208,30 @@ def test_npu_smi_of_the_tree_runs_by_any_python(tmp_path):
     done = subprocess.run([str(package / "cann" / "bin" / "npu-smi"), "info"], env=clean_environment(PYTHONPATH=""),
                           text=True, capture_output=True)
     assert done.returncode == 0 and "910B2" in done.stdout, done.stderr
+
+
+def test_op_says_what_it_needs_of_the_library(tmp_path, built_tree):
+    missing = updraft("op", "aclnnAdd", UPDRAFT_CANN_HOME=tmp_path)
+    assert missing.returncode == 1 and "libupdraft.so" in missing.stderr
+    older = updraft("op", "aclnnAdd", UPDRAFT_CANN_HOME=built_tree)
+    assert older.returncode == 1 and "has no updraftOpCount" in older.stderr
+
+
+def test_op_reads_tensors_of_the_command_line():
+    sys.path.insert(0, str(PACKAGE.parent))
+    try:
+        from updraft import op_command
+    finally:
+        sys.path.pop(0)
+    tensor = op_command.Tensor("f32[N,2M]:-1..0.5!", "self")
+    assert (tensor.dtype, tensor.dims, tensor.values) == ("f32", [4, 12], "-1..0.5")
+    assert op_command.Tensor("i64[]", "self").dims == []
+    assert op_command.Tensor("f16[-1,3]", "self").dims == [-1, 3]
+    named = op_command.Tensor("a.npy:bf16", "self")
+    assert (named.file, named.dtype, named.dims) == ("a.npy", "bf16", None)
+    both = op_command.Tensor("f32[2]:b.npy", "out")
+    assert (both.file, both.dims, both.values) == ("b.npy", [2], None)
+    assert op_command.Tensor("?", "out").asked and op_command.Tensor("null", "out").absent
+    for text in ("f23[2]", "f32[2", "a.txt", "a.npy:f23", ""):
+        with pytest.raises(op_command.Usage, match="self="):
+            op_command.Tensor(text, "self")
