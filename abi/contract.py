@@ -3,7 +3,8 @@
 import pathlib
 import re
 import subprocess
-from dataclasses import dataclass, field
+import tempfile
+from dataclasses import dataclass, field, replace
 
 try:
     import tomllib
@@ -23,6 +24,28 @@ KINDS = {
     "void": ("void", "updraft_stub_void"),
 }
 
+# What a table [required.symbols] or [fallback.symbols] may say beside these: functions of C++, and objects.
+# docs/internals/facades.md says what each of them does while it is not implemented.
+FUNCTIONS = {
+    "status": (),
+    "bool": (),
+    "number": ("answer",),
+    "text": (),
+    "constructor": ("size",),
+    "destructor": (),
+    "object": ("size",),
+}
+OBJECTS = {
+    "vtable": ("slots", "size"),
+    "typeinfo": ("base", "size"),
+    "typeinfo name": (),
+    "data": ("size",),
+    "constant": ("size",),
+}
+SLOTS = (*KINDS, *(kind for kind in FUNCTIONS if not FUNCTIONS[kind]))
+WORD = 8
+STUB_MARK = "updraft_stub_of_"  # before the name of a vtable or typeinfo that is a stub
+
 
 @dataclass(frozen=True)
 class Name:
@@ -30,6 +53,20 @@ class Name:
     presence: str
     kind: str
     since: str = ""
+    readable: str = ""  # of a name of C++
+    size: int = 0  # bytes of an object, of what a constructor makes, of what is returned through a hidden pointer
+    answer: int = 0  # what kind "number" returns while it is not implemented
+    slots: tuple = ()  # the kinds of a vtable's functions
+    base: str = ""  # the typeinfo of a class's only base
+
+    @property
+    def text(self):
+        """As a person reads it."""
+        return self.readable or self.name
+
+    @property
+    def is_object(self):
+        return self.kind in OBJECTS
 
 
 @dataclass
@@ -51,6 +88,49 @@ def operator_functions(operator):
     return operator, operator + "GetWorkspaceSize"
 
 
+def read_symbol(name, presence, entry):
+    """A row of a table of symbols: NAME = { name = "as c++filt writes it", kind = "status", … }."""
+    entry = dict(entry)
+    kind, readable = entry.pop("kind", None), entry.pop("name", "")
+    known = {**{kind: () for kind in KINDS}, **FUNCTIONS, **OBJECTS}
+    if kind not in known:
+        raise ValueError(f"{name} is of kind {kind!r}; known are {', '.join(known)}")
+    if name.startswith("_Z") and not readable:
+        raise ValueError(f"{name}: name = \"…\" is missing, as c++filt writes it")
+    for key in entry:
+        if key not in known[kind]:
+            raise ValueError(f"{name}: a {kind} has no {key}")
+    optional = {"typeinfo": ("base", "size"), "vtable": ("slots",) if "size" in entry else ("size",)}.get(kind, ())
+    for key in known[kind]:
+        if key not in entry and key not in optional:
+            raise ValueError(f"{name}: a {kind} needs {key} = …")
+    if kind in ("vtable", "typeinfo") and "size" in entry and presence == "required":
+        raise ValueError(f"{name}: no stub can stand for a class with several bases (size): fallback only")
+    return Name(name, presence, kind, readable=readable, size=object_size(name, kind, entry), answer=entry.get("answer", 0),
+                slots=vtable_slots(name, entry), base=entry.get("base", ""))
+
+
+def vtable_slots(name, entry):
+    slots = tuple(entry.get("slots", ()))
+    for kind in slots:
+        if kind not in SLOTS:
+            raise ValueError(f"{name}: a slot of kind {kind!r}; known are {', '.join(SLOTS)}")
+    return slots
+
+
+def object_size(name, kind, entry):
+    """Bytes; what the C++ ABI fixes is computed. Classes with several or virtual bases say the size of vtable and typeinfo."""
+    if "size" in entry:
+        return entry["size"]
+    if kind == "vtable":  # offset to top, typeinfo, functions
+        return (2 + len(entry["slots"])) * WORD
+    if kind == "typeinfo":  # vtable, name, base
+        return (3 if entry.get("base") else 2) * WORD
+    if kind == "typeinfo name":
+        return len(name.removeprefix("_ZTS")) + 1
+    return 0
+
+
 def read_library(path):
     with open(path, "rb") as file:
         data = tomllib.load(file)
@@ -58,44 +138,70 @@ def read_library(path):
         return None
     found = {}
 
-    def add(name, presence, kind):
+    def add(name):
+        if name.name in found:
+            raise ValueError(f"{path}: {name.name} is listed twice")
+        found[name.name] = name
+
+    def add_plain(name, presence, kind):
         if kind not in KINDS:
             raise ValueError(f"{path}: {name} returns {kind!r}; known are {', '.join(KINDS)}")
-        if name in found:
-            raise ValueError(f"{path}: {name} is listed twice")
-        found[name] = Name(name, presence, kind, data.get("since", {}).get(name, ""))
+        add(Name(name, presence, kind, data.get("since", {}).get(name, "")))
 
     for presence in PRESENCES:
         for kind, names in data.get(presence, {}).items():
+            if kind == "symbols":
+                for name, entry in names.items():
+                    add(read_symbol(name, presence, entry))
+                continue
             for name in names:
-                add(name, presence, kind)
+                add_plain(name, presence, kind)
     operators = data.get("operators", [])
     for table in operators:
         for presence in PRESENCES:
             for operator in table.get(presence, []):
                 for function in operator_functions(operator):
-                    add(function, presence, "aclnn")
+                    add_plain(function, presence, "aclnn")
     return Library(data["soname"], dict(sorted(found.items())), operators)
 
 
 def read(folder):
-    """All libraries, in order of their names. A name has one presence and kind wherever it is listed."""
+    """All libraries, in order of their names. A name is the same wherever it is listed."""
     libraries = [lib for lib in map(read_library, sorted(pathlib.Path(folder).glob("*.toml"))) if lib]
     seen = {}
     for library in libraries:
         for name in library.names.values():
             other = seen.setdefault(name.name, (name, library.soname))
-            if (other[0].presence, other[0].kind) != (name.presence, name.kind):
+            if replace(other[0], since="") != replace(name, since=""):
                 raise ValueError(f"{name.name}: {library.soname} and {other[1]} disagree")
     return libraries
 
 
 def library_symbols(path):
-    """Names that a shared library defines: strong ones, and weak ones (its stubs)."""
+    """Names that a shared library defines: implementations, and stubs (which are weak; vtables and typeinfo always are)."""
     text = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True, text=True).stdout
-    strong, weak = set(), set()
+    strong, weak, marked = set(), set(), set()
     for line in text.splitlines():
         kind, name = line.split()[-2:]
         name = re.sub(r"@.*", "", name)
-        (weak if kind in "WV" else strong).add(name)
-    return strong, weak
+        if name.startswith(STUB_MARK):
+            marked.add(name.removeprefix(STUB_MARK))
+        else:
+            (weak if kind in "WV" else strong).add(name)
+    made = {name for name in weak if re.match("_ZT[VIS]", name)} - marked
+    return strong | made, weak - made
+
+
+def accepted(path):
+    """Functions that a library marks as accepted, without effect (src/base/accepted.h): name -> (reason, in Chinese)."""
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(["objcopy", "-O", "binary", "--only-section=updraft_accepted", path, file.name], check=True,
+                       capture_output=True)
+        marks = pathlib.Path(file.name).read_bytes().decode("utf-8")
+    found = {}
+    for mark in filter(None, marks.split("\0")):
+        name, *reasons = mark.split("\t")
+        if len(reasons) != 2 or name in found:
+            raise ValueError(f"{path}: the mark of {name} is malformed or stands twice")
+        found[name] = tuple(reasons)
+    return dict(sorted(found.items()))

@@ -1,6 +1,5 @@
 # Kernels are compiled once for each instruction set. The baseline objects are linked first: a function that several
 # of them emit (an inline one) is then the one that every CPU can run.
-set(UPDRAFT_SLEEF ${UPDRAFT_SLEEF_LIBRARY})
 set(UPDRAFT_LEVELS "v2;v3;v4" CACHE STRING "Instruction sets to build kernels for (x86-64-…); tests take one to save time")
 function(updraft_add_kernels out)
   set(objects)

@@ -50,7 +50,7 @@ typedef struct aclCANNPackageVersion {
 typedef aclError (*aclInitCallbackFunc)(const char* config, size_t length, void* userData);
 typedef aclError (*aclFinalizeCallbackFunc)(void* userData);
 
-/** Ends AscendCL: stops profiling and dump and releases the devices that are still open. */
+/** Ends AscendCL: waits for the work of all devices. What was not released stays until the process ends. */
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackRegister(aclRegisterCallbackType registerCallbackType,
                                                          aclFinalizeCallbackFunc finalizeCallbackFunc, void*);
@@ -72,8 +72,11 @@ ACL_FUNC_VISIBILITY aclError aclGetDeviceCapability(uint32_t deviceId, aclDevice
 ACL_FUNC_VISIBILITY const char* aclGetRecentErrMsg(void);
 
 /**
- * Starts AscendCL. `configPath` names a JSON file (dump, profiling, ...) or is NULL.
- * @return ACL_SUCCESS; ACL_ERROR_REPEAT_INITIALIZE when it was started before
+ * Starts AscendCL. `configPath` names a JSON file or is NULL. Its keys: defaultDevice.default_device (the device of
+ * threads that set none), err_msg_mode (1: aclGetRecentErrMsg tells a thread its own failures only), dump and profiler,
+ * which may not ask for anything yet.
+ * @return ACL_SUCCESS; ACL_ERROR_REPEAT_INITIALIZE when it was started before; ACL_ERROR_INVALID_FILE and
+ * ACL_ERROR_PARSE_FILE for the file; ACL_ERROR_API_NOT_SUPPORT when it asks for dump or profiling
  */
 ACL_FUNC_VISIBILITY aclError aclInit(const char* configPath);
 ACL_FUNC_VISIBILITY aclError aclInitCallbackRegister(aclRegisterCallbackType registerCallbackType,

@@ -69,5 +69,5 @@ def libraries(tree=None):
         names = sorted(n for n in os.listdir(folder) if n.startswith("lib") and n.endswith(".so"))
     except OSError:
         return []
-    facades = [n for n in names if not n.startswith(("libupdraft", "libdnnl"))]
+    facades = [n for n in names if not n.startswith("libupdraft")]
     return [os.path.join(folder, n) for n in ([PRIVATE] if PRIVATE in names else []) + facades]

@@ -7,6 +7,8 @@
 
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
+#include "base/accepted.h"
+#include "device/host_layout.h"
 #include "ops/call.h"
 #include "ops/handles.h"
 #include "ops/ir_op.h"
@@ -143,6 +145,8 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
     add_tensors(call, true, outputs, out, out_data);
     if (attributes) set_attributes(call, live(attributes));
     call.run(stream_of(stream));
+    for (int i = 0; i < outputs; ++i)
+      if (out_data[i]) note_device_write(live(out_data[i]).data, live(out_data[i]).size);
   } catch (const Error& e) {
     // The codes of this interface.
     const bool argument = e.code() == code::kAclnnParamInvalid || e.code() == code::kAclnnNullptr;
@@ -175,6 +179,8 @@ ACL_API aclGetCompileopt(int32_t which, char* value, size_t length) {
     std::memcpy(value, text.c_str(), text.size() + 1);
   });
 }
+ACCEPTED(aclopSetCompileFlag, "operators are part of the library, and never compiled when they are called",
+         "算子已编译在库中，调用时从不在线编译")
 ACL_API aclopSetCompileFlag(int32_t) { return 0; }
 
 ACL_API aclopCompileAndExecute(const char* type, int inputs, const aclTensorDesc* const in[],

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "acl/api.h"
+#include "acl/shared_handles.h"
 #include "base/log.h"
 #include "device/capture.h"
 
@@ -10,18 +11,18 @@ using namespace updraft;
 
 namespace {
 
-HandlePool<std::shared_ptr<CapturedGraph>>& pool() {
-  static auto* p = new HandlePool<std::shared_ptr<CapturedGraph>>(1 << 16);
+SharedHandles<CapturedGraph>& pool() {
+  static auto* p = new SharedHandles<CapturedGraph>(1 << 16);
   return *p;
 }
-std::shared_ptr<CapturedGraph>& checked(const void* graph) {
+std::shared_ptr<CapturedGraph> checked(const void* graph) {
   need(graph, "modelRI");
-  if (auto* g = pool().get(graph)) return *g;
+  if (auto g = pool().find(graph)) return g;
   throw Error(code::kRtInvalidHandle, "{} is not a captured model (destroyed, or never captured)", graph);
 }
 
-std::shared_ptr<CapturedGraph>& finished(const void* graph) {
-  auto& g = checked(graph);
+std::shared_ptr<CapturedGraph> finished(const void* graph) {
+  auto g = checked(graph);
   if (g->capturing())
     throw Error(code::kRtFeatureNotSupport, "model {} is still being captured: call aclmdlRICaptureEnd first", g->id());
   return g;
@@ -36,17 +37,17 @@ ACL_API aclmdlRICaptureBegin(void* stream, int32_t mode) {
     need(stream, "stream");
     if (mode < 0 || mode > 2) throw Error(code::kRtParamInvalid, "capture mode {} is unknown, want 0 to 2", mode);
     Stream& s = stream_of(stream);
-    if (s.capture()) throw Error(code::kRtParamInvalid, "stream {} is being captured already", s.id());
+    if (s.capturing()) throw Error(code::kRtParamInvalid, "stream {} is being captured already", s.id());
     static std::atomic<uint32_t> next{1};
     auto graph = std::make_shared<CapturedGraph>(next++);
-    graph->begin(s);
     graph->handle = pool().create(graph);  // clients ask for it while the capture goes on
+    graph->begin(s);
   });
 }
 
 ACL_API aclmdlRICaptureGetInfo(void* stream, int32_t* status, void** graph) {
   return guard("aclmdlRICaptureGetInfo", [&] {
-    CapturedGraph* capture = stream_of(stream).capture();
+    const auto capture = stream_of(stream).capture();
     if (status) *status = !capture ? 0 : capture->invalid() ? 2 : 1;
     if (graph) *graph = capture ? capture->handle : nullptr;
   });
@@ -57,7 +58,7 @@ ACL_API aclmdlRICaptureEnd(void* stream, void** graph) {
     need(graph, "modelRI");
     *graph = nullptr;
     Stream& s = stream_of(stream);
-    CapturedGraph* capture = s.capture();
+    const auto capture = s.capture();
     if (!capture) throw Error(code::kRtParamInvalid, "stream {} is not being captured", s.id());
     void* handle = capture->handle;
     try {

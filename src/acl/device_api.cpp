@@ -2,10 +2,14 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "acl/api.h"
+#include "base/accepted.h"
 #include "base/config.h"
 #include "base/parallel.h"
+#include "base/sha256.h"
 #include "device/soc.h"
 #include "kernels/table.h"
 
@@ -19,23 +23,13 @@ ACL_API aclrtGetDeviceCount(uint32_t* count) {
 }
 
 ACL_API aclrtSetDevice(int32_t device) {
-  return guard("aclrtSetDevice", [&] { set_current_context(&primary_context(device)); });
+  return guard("aclrtSetDevice", [&] { retain_primary_context(device); });
 }
-
-ACL_API aclrtResetDevice(int32_t index) {
-  return guard("aclrtResetDevice", [&] {
-    Device& device = Device::get(index);
-    device.synchronize();
-    reset_primary_context(index);
-  });
+ACL_API aclrtResetDevice(int32_t device) {
+  return guard("aclrtResetDevice", [&] { release_primary_context(device); });
 }
-ACL_API aclrtResetDeviceForce(int32_t index) {
-  return guard("aclrtResetDeviceForce", [&] {
-    Device& device = Device::get(index);
-    for (Stream* stream : device.streams()) stream->abort();
-    device.synchronize();
-    reset_primary_context(index);
-  });
+ACL_API aclrtResetDeviceForce(int32_t device) {
+  return guard("aclrtResetDeviceForce", [&] { drop_primary_context(device); });
 }
 
 ACL_API aclrtGetDevice(int32_t* device) {
@@ -83,8 +77,11 @@ ACL_API aclrtDestroyContext(void* context) {
     need(context, "context");
     Context* target = context_pool().get(context);
     if (!target) throw Error(code::kRtInvalidHandle, "{} is not a context (destroyed, or never created)", context);
-    if (current_context_or_null() == target) set_current_context(nullptr);
-    context_pool().destroy(target);
+    if (is_primary_context(target))
+      throw Error(code::kRtParamInvalid,
+                  "{} is the primary context of device {}, which aclrtSetDevice made: aclrtResetDevice releases it",
+                  context, target->device().index());
+    context_pool().destroy(target);  // threads whose current context it was have none any more
   });
 }
 
@@ -121,12 +118,16 @@ ACL_API aclrtDeviceCanAccessPeer(int32_t* can, int32_t device, int32_t peer) {
     *can = device != peer;
   });
 }
+ACCEPTED(aclrtDeviceEnablePeerAccess, "devices of one process always see each other's memory",
+         "同一进程内的设备始终可互访内存")
 ACL_API aclrtDeviceEnablePeerAccess(int32_t peer, uint32_t flags) {
   return guard("aclrtDeviceEnablePeerAccess", [&] {
     if (flags != 0) throw Error(code::kRtParamInvalid, "flags is {}, want 0", flags);
     Device::get(peer);
   });
 }
+ACCEPTED(aclrtDeviceDisablePeerAccess, "devices of one process always see each other's memory",
+         "同一进程内的设备始终可互访内存")
 ACL_API aclrtDeviceDisablePeerAccess(int32_t peer) {
   return guard("aclrtDeviceDisablePeerAccess", [&] { Device::get(peer); });
 }
@@ -138,15 +139,25 @@ ACL_API aclrtDeviceGetBareTgid(int32_t* pid) {
   });
 }
 
+namespace {
+// The kernel's number of this boot: containers of one host have the same, containers of one image on two hosts have not
+// (unlike the machine id, which stands in where there is no boot id).
+std::string host_identity() {
+  for (const char* path : {"/proc/sys/kernel/random/boot_id", "/etc/machine-id"}) {
+    std::string line;
+    if (std::getline(std::ifstream(path), line) && !line.empty()) return line;
+  }
+  throw Error(code::kRtFeatureNotSupport, "this host has neither a boot id nor a machine id to make a UUID from");
+}
+}  // namespace
+
 ACL_API aclrtDeviceGetUuid(int32_t device, void* uuid) {
   return guard("aclrtDeviceGetUuid", [&] {
     need(uuid, "uuid");
     Device::get(device);
-    // A name, not an address: the same device of the same host has the same one in every process.
-    std::memset(uuid, 0, 16);
-    std::memcpy(uuid, "updraft-npu", 11);
-    static_cast<unsigned char*>(uuid)[14] = static_cast<unsigned char>(device >> 8);
-    static_cast<unsigned char*>(uuid)[15] = static_cast<unsigned char>(device);
+    const std::string name = fmt::format("updraft device {} of {}", device, host_identity());
+    const Digest digest = sha256(name.data(), name.size());
+    std::memcpy(uuid, digest.data(), 16);
   });
 }
 
@@ -206,8 +217,15 @@ ACL_API aclrtGetDeviceUtilizationRate(int32_t device, void* info) {
   });
 }
 
-ACL_API aclrtPeekAtLastError(int32_t) { return 0; }
-ACL_API aclrtGetLastError(int32_t) { return 0; }
+namespace {
+int last_error(const char* name, int32_t level, bool clear) {
+  const int last = last_runtime_error(clear);
+  if (level == 0) return last;  // ACL_RT_THREAD_LEVEL, the only one
+  return guard(name, [&] { throw Error(code::kRtParamInvalid, "level {} is unknown, want 0 (thread)", level); });
+}
+}  // namespace
+ACL_API aclrtPeekAtLastError(int32_t level) { return last_error("aclrtPeekAtLastError", level, false); }
+ACL_API aclrtGetLastError(int32_t level) { return last_error("aclrtGetLastError", level, true); }
 
 // --- modes
 ACL_API aclrtSetDeviceSatMode(int32_t mode) {
@@ -262,10 +280,3 @@ ACL_API aclrtCtxGetSysParamOpt(int32_t option, int64_t* value) {
     *value = g_system[option];
   });
 }
-ACL_API aclrtSetOpExecuteTimeOut(uint32_t) { return 0; }
-ACL_API aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actual) {
-  if (actual) *actual = timeout;
-  return 0;
-}
-ACL_API aclrtSetOpExecuteTimeOutWithMs(uint32_t) { return 0; }
-ACL_API aclrtSetOpWaitTimeout(uint32_t) { return 0; }

@@ -1,21 +1,22 @@
 // Events and notifies.
-#include <cstring>
-
 #include "acl/api.h"
+#include "acl/shared_handles.h"
 #include "device/event.h"
+#include "device/notify.h"
+#include "device/time_limits.h"
 
 using namespace updraft;
 
 namespace {
 
-HandlePool<std::shared_ptr<Event>>& pool() {
-  static auto* p = new HandlePool<std::shared_ptr<Event>>(1 << 20);
+SharedHandles<Event>& pool() {
+  static auto* p = new SharedHandles<Event>(1 << 20);
   return *p;
 }
 
-Event& checked(const void* event) {
+std::shared_ptr<Event> checked(const void* event) {
   need(event, "event");
-  if (auto* e = pool().get(event)) return **e;
+  if (auto e = pool().find(event)) return e;
   throw Error(code::kRtInvalidHandle, "{} is not an event (destroyed, or never created)", event);
 }
 
@@ -42,124 +43,76 @@ ACL_API aclrtDestroyEvent(void* event) {
   });
 }
 ACL_API aclrtRecordEvent(void* event, void* stream) {
-  return guard("aclrtRecordEvent", [&] { checked(event).record(stream_of(stream)); });
+  return guard("aclrtRecordEvent", [&] { checked(event)->record(stream_of(stream)); });
 }
 ACL_API aclrtResetEvent(void* event, void* stream) {
-  return guard("aclrtResetEvent", [&] { checked(event).reset(stream_of(stream)); });
+  return guard("aclrtResetEvent", [&] { checked(event)->reset(stream_of(stream)); });
 }
 ACL_API aclrtStreamWaitEvent(void* stream, void* event) {
-  return guard("aclrtStreamWaitEvent", [&] { checked(event).wait(stream_of(stream)); });
+  return guard("aclrtStreamWaitEvent", [&] { checked(event)->wait(stream_of(stream), wait_limit()); });
 }
-ACL_API aclrtStreamWaitEventWithTimeout(void* stream, void* event, int32_t) {
-  return guard("aclrtStreamWaitEventWithTimeout", [&] { checked(event).wait(stream_of(stream)); });
+ACL_API aclrtStreamWaitEventWithTimeout(void* stream, void* event, int32_t timeout) {
+  return guard("aclrtStreamWaitEventWithTimeout", [&] {
+    if (timeout < 0) throw Error(code::kRtParamInvalid, "timeout is {}, want seconds or 0 (no limit)", timeout);
+    checked(event)->wait(stream_of(stream), std::chrono::seconds(timeout));
+  });
+}
+ACL_API aclrtSetOpWaitTimeout(uint32_t seconds) {
+  return guard("aclrtSetOpWaitTimeout", [&] { set_wait_limit(std::chrono::seconds(seconds)); });
 }
 ACL_API aclrtSynchronizeEvent(void* event) {
-  return guard("aclrtSynchronizeEvent", [&] { checked(event).synchronize(); });
+  return guard("aclrtSynchronizeEvent", [&] { checked(event)->synchronize(); });
 }
 ACL_API aclrtSynchronizeEventWithTimeout(void* event, int32_t timeout) {
   return guard("aclrtSynchronizeEventWithTimeout", [&] {
     if (timeout < -1) throw Error(code::kRtParamInvalid, "timeout is {}, want -1 or milliseconds", timeout);
-    checked(event).synchronize(timeout);
+    checked(event)->synchronize(timeout);
   });
 }
 ACL_API aclrtQueryEvent(void* event, int32_t* status) {
   return guard("aclrtQueryEvent", [&] {
     need(status, "status");
-    *status = checked(event).query() ? 0 : 1;
+    *status = checked(event)->query() ? 0 : 1;
   });
 }
 ACL_API aclrtQueryEventStatus(void* event, int32_t* status) {
   return guard("aclrtQueryEventStatus", [&] {
     need(status, "status");
-    *status = checked(event).query() ? 1 : 0;
+    *status = checked(event)->query() ? 1 : 0;
   });
 }
 ACL_API aclrtQueryEventWaitStatus(void* event, int32_t* status) {
   return guard("aclrtQueryEventWaitStatus", [&] {
     need(status, "status");
-    *status = checked(event).waits_done() ? 0 : 1;
+    *status = checked(event)->waits_done() ? 0 : 1;
   });
 }
 ACL_API aclrtEventElapsedTime(float* ms, void* start, void* end) {
   return guard("aclrtEventElapsedTime", [&] {
     need(ms, "ms");
-    uint64_t a = checked(start).timestamp(), b = checked(end).timestamp();
+    uint64_t a = checked(start)->timestamp(), b = checked(end)->timestamp();
     *ms = static_cast<float>(static_cast<double>(static_cast<int64_t>(b - a)) * 1e-6);
   });
 }
 ACL_API aclrtEventGetTimestamp(void* event, uint64_t* timestamp) {
   return guard("aclrtEventGetTimestamp", [&] {
     need(timestamp, "timestamp");
-    *timestamp = checked(event).timestamp() / 1000;  // microseconds
+    *timestamp = checked(event)->timestamp() / 1000;  // microseconds
   });
 }
 
-// --- notify: a flag that one stream sets and one consumes. ---------------------------------------------------------
+// --- notifies ---------------------------------------------------------------------------------------------------
 namespace {
 
-class Notify {
- public:
-  void record() {
-    Stream* ready = nullptr;
-    {
-      std::lock_guard lock(mutex_);
-      if (!parked_.empty()) {
-        ready = parked_.front();
-        parked_.erase(parked_.begin());
-      } else {
-        set_ = true;
-      }
-    }
-    if (ready) ready->resume();
-  }
-  bool take_or_park(Stream& stream) {
-    std::lock_guard lock(mutex_);
-    if (set_) {
-      set_ = false;
-      return true;
-    }
-    parked_.push_back(&stream);
-    return false;
-  }
-  void reset() {
-    std::lock_guard lock(mutex_);
-    set_ = false;
-  }
-  uint32_t id = 0;
-
- private:
-  std::mutex mutex_;
-  bool set_ = false;
-  std::vector<Stream*> parked_;
-};
-
-HandlePool<std::shared_ptr<Notify>>& notify_pool() {
-  static auto* p = new HandlePool<std::shared_ptr<Notify>>(1 << 16);
+SharedHandles<Notify>& notify_pool() {
+  static auto* p = new SharedHandles<Notify>(1 << 16);
   return *p;
 }
-std::shared_ptr<Notify>& checked_notify(const void* notify) {
+std::shared_ptr<Notify> checked_notify(const void* notify) {
   need(notify, "notify");
-  if (auto* n = notify_pool().get(notify)) return *n;
+  if (auto n = notify_pool().find(notify)) return n;
   throw Error(code::kRtInvalidHandle, "{} is not a notify (destroyed, or never created)", notify);
 }
-
-class NotifyTask final : public Task {
- public:
-  NotifyTask(std::shared_ptr<Notify> notify, bool wait) : notify_(std::move(notify)), wait_(wait) {
-    kind = TaskKind::Control;
-  }
-  Control control(Stream& stream) override {
-    if (wait_) return notify_->take_or_park(stream) ? Control::Done : Control::Parked;
-    notify_->record();
-    return Control::Done;
-  }
-  void release() override { delete this; }
-  const char* name() const override { return wait_ ? "NOTIFY_WAIT" : "NOTIFY_RECORD"; }
-
- private:
-  std::shared_ptr<Notify> notify_;
-  bool wait_;
-};
 
 }  // namespace
 
@@ -167,9 +120,7 @@ ACL_API aclrtCreateNotify(void** notify, uint64_t) {
   return guard("aclrtCreateNotify", [&] {
     need(notify, "notify");
     static std::atomic<uint32_t> next{0};
-    auto made = std::make_shared<Notify>();
-    made->id = next++;
-    *notify = notify_pool().create(std::move(made));
+    *notify = notify_pool().create(std::make_shared<Notify>(next++));
   });
 }
 ACL_API aclrtDestroyNotify(void* notify) {
@@ -179,16 +130,16 @@ ACL_API aclrtDestroyNotify(void* notify) {
   });
 }
 ACL_API aclrtRecordNotify(void* notify, void* stream) {
-  return guard("aclrtRecordNotify", [&] { stream_of(stream).submit(new NotifyTask(checked_notify(notify), false)); });
+  return guard("aclrtRecordNotify", [&] { checked_notify(notify)->record(stream_of(stream)); });
 }
-ACL_API aclrtWaitAndResetNotify(void* notify, void* stream, uint32_t) {
+ACL_API aclrtWaitAndResetNotify(void* notify, void* stream, uint32_t timeout) {
   return guard("aclrtWaitAndResetNotify",
-               [&] { stream_of(stream).submit(new NotifyTask(checked_notify(notify), true)); });
+               [&] { checked_notify(notify)->wait(stream_of(stream), std::chrono::seconds(timeout)); });
 }
 ACL_API aclrtGetNotifyId(void* notify, uint32_t* id) {
   return guard("aclrtGetNotifyId", [&] {
     need(id, "notifyId");
-    *id = checked_notify(notify)->id;
+    *id = checked_notify(notify)->id();
   });
 }
 ACL_API aclrtNotifyBatchReset(void** notifies, size_t count) {

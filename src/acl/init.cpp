@@ -1,14 +1,11 @@
 // aclInit, aclFinalize, versions and capabilities.
-#include <sys/stat.h>
-
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "acl/api.h"
+#include "acl/configuration.h"
 #include "base/log.h"
 #include "device/soc.h"
 
@@ -20,20 +17,6 @@ bool g_initialized = false;
 int g_count = 0;
 constexpr const char* kVersion = "9.1.0";
 
-// What the configuration may say is checked when it is used (dump, profiling); here it must be JSON.
-void read_configuration(const char* path) {
-  struct stat info;
-  if (stat(path, &info) != 0 || S_ISDIR(info.st_mode))
-    throw Error(code::kAclInvalidFile, "configuration file {}: {}", path,
-                S_ISDIR(info.st_mode) ? "it is a folder" : std::strerror(errno));
-  if (info.st_size > (10 << 20))
-    throw Error(code::kAclInvalidFile, "configuration file {} has {} bytes, the most is 10 MiB", path, info.st_size);
-  if (info.st_size == 0) return;
-  std::ifstream in(path);
-  auto json = nlohmann::json::parse(in, nullptr, false);
-  if (json.is_discarded() || !json.is_object())
-    throw Error(code::kAclParseFile, "configuration file {} is not a JSON object", path);
-}
 }  // namespace
 
 ACL_API aclInit(const char* path) {
@@ -41,7 +24,9 @@ ACL_API aclInit(const char* path) {
     std::lock_guard lock(g_mutex);
     if (g_initialized)
       throw Error(code::kAclRepeatInitialize, "aclInit was called before: one call a process is enough");
-    if (path && *path) read_configuration(path);
+    const AclConfiguration configuration = path && *path ? read_acl_configuration(path) : AclConfiguration();
+    set_default_device(configuration.default_device);
+    error_text_of_thread_only(configuration.thread_error_text);
     g_initialized = true;
     ++g_count;
   });
@@ -77,7 +62,11 @@ ACL_API aclrtGetVersion(int32_t* major, int32_t* minor, int32_t* patch) {
   });
 }
 
-extern "C" UPDRAFT_API const char* aclrtGetSocName() { return soc().name; }
+extern "C" UPDRAFT_API const char* aclrtGetSocName() {
+  const char* name = nullptr;  // where UPDRAFT_SOC names no product
+  guard("aclrtGetSocName", [&] { name = soc().name; });
+  return name;
+}
 
 extern "C" UPDRAFT_API const char* aclGetRecentErrMsg() {
   const char* text = take_error_text();
@@ -142,7 +131,7 @@ ACL_API aclGetDeviceCapability(uint32_t device, int32_t what, int64_t* value) {
 }
 
 extern "C" UPDRAFT_API void aclAppLog(int32_t level, const char*, const char* file, uint32_t line, const char* format,
-                                      ...) {
+                                      ...) try {
   if (!format || level < log::kDebug || level > log::kError) return;
   if (!log::enabled(static_cast<log::Level>(level), "APP")) return;
   char text[1024];
@@ -151,4 +140,4 @@ extern "C" UPDRAFT_API void aclAppLog(int32_t level, const char*, const char* fi
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   log::write(static_cast<log::Level>(level), "APP", file ? file : "?", static_cast<int>(line), text);
-}
+} catch (...) {}  // a line of the log is lost

@@ -1,56 +1,25 @@
 // Memory: allocation, copies, sets, attributes.
-#include <chrono>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "acl/api.h"
+#include "acl/copies.h"
+#include "acl/observed_copies.h"
 #include "acl/poll_slack.h"
-#include "base/parallel.h"
+#include "base/accepted.h"
+#include "base/config.h"
 #include "device/capture.h"
+#include "device/host_layout.h"
 #include "device/memory.h"
 
 using namespace updraft;
 
 namespace {
 
-enum Kind : int32_t {
-  kHostToHost,
-  kHostToDevice,
-  kDeviceToHost,
-  kDeviceToDevice,
-  kDefault,
-  kHostBuffer,
-  kInner,
-  kInter
-};
-
-// Copies of this size and more are divided among the engine's threads.
-constexpr size_t kParallelCopy = 1 << 20;
 // Unpinned host data up to this size is kept in the task; more is copied before the call returns.
 constexpr size_t kStage = 64 << 10;
-
-// memmove: copies of a client may overlap.
-void copy_bytes(void* to, const void* from, size_t n) {
-  if (n < kParallelCopy) {
-    std::memmove(to, from, n);
-    return;
-  }
-  parallel_for(static_cast<int64_t>(n), 256 << 10, [&](int64_t begin, int64_t end) {
-    std::memmove(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
-                 static_cast<size_t>(end - begin));
-  });
-}
-
-void set_bytes(void* to, int value, size_t n) {
-  if (n < kParallelCopy) {
-    std::memset(to, value, n);
-    return;
-  }
-  parallel_for(static_cast<int64_t>(n), 256 << 10, [&](int64_t begin, int64_t end) {
-    std::memset(static_cast<char*>(to) + begin, value, static_cast<size_t>(end - begin));
-  });
-}
 
 // Room behind a device pointer: a copy past it would damage another tensor silently.
 void check_device_range(const void* p, size_t n, const char* what) {
@@ -69,10 +38,16 @@ void check_copy(const void* to, size_t room, const void* from, size_t n, int32_t
   need(to, "dst");
   need(from, "src");
   if (room < n) throw Error(code::kRtParamInvalid, "destMax is {}, less than count {}", room, n);
-  if (kind < kHostToHost || kind > kInter)
-    throw Error(code::kRtParamInvalid, "memcpy kind {} is unknown, want 0 to 7", kind);
+  check_copy_kind(to, from, kind);
   check_device_range(to, n, "dst");
   check_device_range(from, n, "src");
+}
+
+// For formats that only the device makes (device/host_layout.h).
+void note_copy(const void* to, const void* from, size_t n) {
+  if (!Config::get().card_rules() || !Device::owner(to)) return;
+  if (Device::owner(from)) note_device_copy(to, from, n);
+  else note_host_write(to, n);
 }
 
 // Bytes from the first to the last of `height` rows; throws when there are none that could be.
@@ -101,12 +76,18 @@ void check_batch(void** to, size_t* rooms, void** from, size_t* sizes, size_t co
   need(sizes, "sizes");
 }
 
+// In the calling thread, at once.
+void copy_now(void* to, const void* from, size_t n, int32_t kind) {
+  observe_copy(to, from, n, kind, [&] { copy_bytes(host_address(to), host_address(from), n); });
+}
+
 class CopyTask final : public Task {
  public:
-  CopyTask(void* to, const void* from, size_t n) : to_(to), from_(from), n_(n) {
+  CopyTask(void* to, const void* from, size_t n, int32_t kind_of_copy)
+      : to_(to), from_(from), n_(n), kind_of_copy_(kind_of_copy) {
     kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
     work = static_cast<int64_t>(n / 4);
-    cost = {0, static_cast<int64_t>(2 * n), Unit::SDMA};
+    cost = copy_cost(n);
   }
   void stage() {
     staged_.assign(static_cast<const char*>(from_), static_cast<const char*>(from_) + n_);
@@ -115,11 +96,13 @@ class CopyTask final : public Task {
   void run() override { copy_bytes(to_, from_, n_); }
   void release() override { delete this; }
   const char* name() const override { return "MEMCPY_ASYNC"; }
+  void arguments(ArgumentList& list) const override { copy_arguments(list, to_, from_, n_, kind_of_copy_); }
 
  private:
   void* to_;
   const void* from_;
   size_t n_;
+  int32_t kind_of_copy_;
   std::vector<char> staged_;
 };
 
@@ -128,11 +111,12 @@ class SetTask final : public Task {
   SetTask(void* to, int value, size_t n) : to_(to), value_(value), n_(n) {
     kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
     work = static_cast<int64_t>(n / 4);
-    cost = {0, static_cast<int64_t>(n), Unit::SDMA};
+    cost = set_cost(n);
   }
   void run() override { set_bytes(to_, value_, n_); }
   void release() override { delete this; }
   const char* name() const override { return "MEMSET_ASYNC"; }
+  void arguments(ArgumentList& list) const override { set_arguments(list, to_, value_, n_); }
 
  private:
   void* to_;
@@ -140,17 +124,49 @@ class SetTask final : public Task {
   size_t n_;
 };
 
+class RowsTask final : public Task {
+ public:
+  RowsTask(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height)
+      : to_(to), to_pitch_(to_pitch), from_(from), from_pitch_(from_pitch), width_(width), height_(height) {
+    const size_t n = width * height;
+    kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
+    work = static_cast<int64_t>(n / 4 + height);
+    cost = {0, static_cast<int64_t>(2 * n), Unit::SDMA};
+  }
+  void stage() {
+    staged_.resize(width_ * height_);
+    copy_rows(staged_.data(), width_, from_, from_pitch_, width_, height_);
+    from_ = staged_.data();
+    from_pitch_ = width_;
+  }
+  void run() override { copy_rows(to_, to_pitch_, from_, from_pitch_, width_, height_); }
+  void release() override { delete this; }
+  const char* name() const override { return "MEMCPY_ASYNC"; }
+
+ private:
+  void* to_;
+  size_t to_pitch_;
+  const void* from_;
+  size_t from_pitch_, width_, height_;
+  std::vector<char> staged_;
+};
+
 bool pageable(const void* p) { return !Device::owner(p) && !HostMemory::get().contains(p); }
+
+// The caller may free or change unpinned memory as soon as the call returns.
+template <class Copy>
+void submit_copy(std::unique_ptr<Copy> task, const void* to, const void* from, size_t n, Stream& stream) {
+  const bool wait = !stream.capturing() && (pageable(to) || (pageable(from) && n > kStage));
+  if (pageable(from) && !wait) task->stage();
+  stream.submit(task.release());
+  if (wait) stream.synchronize();
+  note_copy(to, from, n);
+}
 
 void copy_async(void* to, size_t room, const void* from, size_t n, int32_t kind, Stream& stream) {
   check_copy(to, room, from, n, kind);
   if (n == 0) return;
-  auto* task = new CopyTask(host_address(to), host_address(from), n);
-  // The caller may free or change unpinned memory as soon as the call returns.
-  const bool wait = !stream.capture() && (pageable(to) || (pageable(from) && n > kStage));
-  if (pageable(from) && !wait) task->stage();
-  stream.submit(task);
-  if (wait) stream.synchronize();
+  submit_copy(std::make_unique<CopyTask>(host_address(to), host_address(from), n, kind), to, from, n, stream);
 }
 
 int allocate(const char* name, void** p, size_t bytes, size_t extra) {
@@ -226,7 +242,8 @@ ACL_API aclrtHostUnregister(void* p) {
 ACL_API aclrtMemcpy(void* to, size_t room, const void* from, size_t n, int32_t kind) {
   return guard("aclrtMemcpy", [&] {
     check_copy(to, room, from, n, kind);
-    if (n) copy_bytes(host_address(to), host_address(from), n);
+    if (n) copy_now(to, from, n, kind);
+    note_copy(to, from, n);
   });
 }
 ACL_API aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t n, int32_t kind, void* stream) {
@@ -241,9 +258,8 @@ ACL_API aclrtMemcpy2d(void* to, size_t to_pitch, const void* from, size_t from_p
   return guard("aclrtMemcpy2d", [&] {
     if (width == 0 || height == 0) return;
     check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
-    auto* dst = static_cast<char*>(host_address(to));
-    auto* src = static_cast<const char*>(host_address(from));
-    for (size_t row = 0; row < height; ++row) std::memmove(dst + row * to_pitch, src + row * from_pitch, width);
+    observe_copy_2d(to, to_pitch, from, from_pitch, width, height, kind,
+                    [&] { copy_rows(host_address(to), to_pitch, host_address(from), from_pitch, width, height); });
   });
 }
 ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -252,9 +268,8 @@ ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t f
     Stream& s = stream_of(stream);
     if (width == 0 || height == 0) return;
     check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
-    for (size_t row = 0; row < height; ++row)
-      copy_async(static_cast<char*>(to) + row * to_pitch, width, static_cast<const char*>(from) + row * from_pitch,
-                 width, kind, s);
+    submit_copy(std::make_unique<RowsTask>(host_address(to), to_pitch, host_address(from), from_pitch, width, height),
+                to, from, width * height, s);
   });
 }
 
@@ -265,7 +280,7 @@ ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, s
     for (size_t i = 0; i < count; ++i) {
       if (failed) *failed = i;
       check_copy(to[i], rooms[i], from[i], sizes[i], kDefault);
-      if (sizes[i]) copy_bytes(host_address(to[i]), host_address(from[i]), sizes[i]);
+      if (sizes[i]) copy_now(to[i], from[i], sizes[i], kDefault);
     }
     if (failed) *failed = SIZE_MAX;
   });
@@ -288,7 +303,8 @@ ACL_API aclrtMemset(void* to, size_t room, int32_t value, size_t n) {
     need(to, "devPtr");
     if (room < n) throw Error(code::kRtParamInvalid, "maxCount is {}, less than count {}", room, n);
     check_device_range(to, n, "devPtr");
-    set_bytes(host_address(to), value, n);
+    if (n) observe_set(to, value, n, [&] { set_bytes(host_address(to), value, n); });
+    note_device_write(to, n);
   });
 }
 ACL_API aclrtMemsetAsync(void* to, size_t room, int32_t value, size_t n, void* stream) {
@@ -297,11 +313,18 @@ ACL_API aclrtMemsetAsync(void* to, size_t room, int32_t value, size_t n, void* s
     if (room < n) throw Error(code::kRtParamInvalid, "maxCount is {}, less than count {}", room, n);
     check_device_range(to, n, "devPtr");
     stream_of(stream).submit(new SetTask(host_address(to), value, n));
+    note_device_write(to, n);
   });
 }
 
+ACCEPTED(aclrtMemFlush, "host and device see the same memory, without a cache between them",
+         "主机与设备看到的是同一块内存，中间没有缓存")
 ACL_API aclrtMemFlush(void*, size_t) { return 0; }
+ACCEPTED(aclrtMemInvalidate, "host and device see the same memory, without a cache between them",
+         "主机与设备看到的是同一块内存，中间没有缓存")
 ACL_API aclrtMemInvalidate(void*, size_t) { return 0; }
+ACCEPTED(aclrtCmoAsync, "it is a hint to fetch into a cache that is not there; the stream is checked",
+         "仅为缓存预取提示，此处没有该缓存；会检查 stream")
 ACL_API aclrtCmoAsync(void*, size_t, int32_t, void* stream) {
   return guard("aclrtCmoAsync", [&] { stream_of(stream); });  // a prefetch hint
 }
@@ -325,9 +348,9 @@ ACL_API aclrtGetMemUsageInfo(int32_t device, void* info, size_t capacity, size_t
     char* entry = static_cast<char*>(info);  // aclrtMemUsageInfo: name[32], current, peak, reserved[8]
     std::memset(entry, 0, 112);
     std::strcpy(entry, "updraft");
-    uint64_t used = memory.used();
+    const uint64_t used = memory.used(), peak = memory.peak();
     std::memcpy(entry + 32, &used, 8);
-    std::memcpy(entry + 40, &used, 8);
+    std::memcpy(entry + 40, &peak, 8);
     *count = 1;
   });
 }
@@ -348,60 +371,5 @@ ACL_API aclrtPointerGetAttributes(const void* p, void* attributes) {
       out.page = 4096;
     }
     std::memcpy(attributes, &out, sizeof out);
-  });
-}
-
-// --- values that streams write and wait for ------------------------------------------------------------------------
-namespace {
-class ValueTask final : public Task {
- public:
-  ValueTask(void* at, uint64_t value, uint32_t flag, bool wait)
-      : at_(static_cast<std::atomic<uint64_t>*>(at)), value_(value), flag_(flag), wait_(wait) {
-    kind = wait ? TaskKind::Host : TaskKind::Compute;
-  }
-  void run() override {
-    if (!wait_) {
-      at_->store(value_);
-      return;
-    }
-    auto met = [&] {
-      uint64_t now = at_->load();
-      switch (flag_) {
-        case 0: return static_cast<int64_t>(now - value_) >= 0;  // greater or equal, cyclic
-        case 1: return now == value_;
-        case 2: return (now & value_) != 0;
-        default: return ~(now | value_) != 0;
-      }
-    };
-    while (!met()) std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
-  void release() override { delete this; }
-  const char* name() const override { return wait_ ? "VALUE_WAIT" : "VALUE_WRITE"; }
-
- private:
-  std::atomic<uint64_t>* at_;
-  uint64_t value_;
-  uint32_t flag_;
-  bool wait_;
-};
-
-void check_value(const void* at) {
-  need(at, "devAddr");
-  if (reinterpret_cast<uintptr_t>(at) % 8) throw Error(code::kRtParamInvalid, "devAddr {} is not 8-byte aligned", at);
-  check_device_range(at, 8, "devAddr");
-}
-}  // namespace
-
-ACL_API aclrtValueWrite(void* at, uint64_t value, uint32_t, void* stream) {
-  return guard("aclrtValueWrite", [&] {
-    check_value(at);
-    stream_of(stream).submit(new ValueTask(host_address(at), value, 0, false));
-  });
-}
-ACL_API aclrtValueWait(void* at, uint64_t value, uint32_t flag, void* stream) {
-  return guard("aclrtValueWait", [&] {
-    check_value(at);
-    if (flag > 3) throw Error(code::kRtParamInvalid, "flag {} is unknown, want 0 to 3", flag);
-    stream_of(stream).submit(new ValueTask(host_address(at), value, flag, true));
   });
 }

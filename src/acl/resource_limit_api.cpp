@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "acl/api.h"
+#include "base/accepted.h"
 #include "device/context.h"
 #include "device/device.h"
 #include "device/soc.h"
@@ -32,7 +33,7 @@ std::map<std::pair<int32_t, int32_t>, Limits>& of_streams() {
 std::pair<int32_t, int32_t> key(const Stream& stream) { return {stream.device().index(), stream.id()}; }
 
 struct InUse {
-  const void* stream = nullptr;  ///< compared only
+  HandleRef<Stream> stream;
   uint32_t cores[kKinds] = {};
 };
 thread_local InUse t_use;
@@ -64,6 +65,9 @@ uint32_t stream_limit(const Stream& stream, int32_t kind) {
 
 }  // namespace
 
+#define KEPT "the limit is checked, kept and given back, but how many cores compute changes no result here"
+#define KEPT_ZH "会检查、保存并可读回该限制，但参与计算的核数不影响结果"
+ACCEPTED(aclrtSetDeviceResLimit, KEPT, KEPT_ZH)
 ACL_API aclrtSetDeviceResLimit(int32_t device, int32_t kind, uint32_t value) {
   return guard("aclrtSetDeviceResLimit", [&] {
     Device::get(device);
@@ -89,6 +93,7 @@ ACL_API aclrtGetDeviceResLimit(int32_t device, int32_t kind, uint32_t* value) {
   });
 }
 
+ACCEPTED(aclrtSetStreamResLimit, KEPT, KEPT_ZH)
 ACL_API aclrtSetStreamResLimit(void* stream, int32_t kind, uint32_t value) {
   return guard("aclrtSetStreamResLimit", [&] {
     Stream& s = stream_of(stream);
@@ -114,17 +119,17 @@ ACL_API aclrtGetStreamResLimit(void* stream, int32_t kind, uint32_t* value) {
   });
 }
 
+ACCEPTED(aclrtUseStreamResInCurrentThread, KEPT, KEPT_ZH)
 ACL_API aclrtUseStreamResInCurrentThread(void* stream) {
   return guard("aclrtUseStreamResInCurrentThread", [&] {
     const Stream& s = stream_of(stream);
     std::lock_guard lock(g_mutex);
-    t_use = {stream, {stream_limit(s, 0), stream_limit(s, 1)}};
+    t_use = {stream_pool().ref(&s), {stream_limit(s, 0), stream_limit(s, 1)}};
   });
 }
 ACL_API aclrtUnuseStreamResInCurrentThread(void* stream) {
   return guard("aclrtUnuseStreamResInCurrentThread", [&] {
-    stream_of(stream);
-    if (t_use.stream == stream) t_use = {};
+    if (t_use.stream == &stream_of(stream)) t_use = {};
   });
 }
 ACL_API aclrtGetResInCurrentThread(int32_t kind, uint32_t* value) {
@@ -132,6 +137,7 @@ ACL_API aclrtGetResInCurrentThread(int32_t kind, uint32_t* value) {
     need(value, "value");
     check_kind(kind);
     std::lock_guard lock(g_mutex);
+    if (!stream_pool().get(t_use.stream)) t_use = {};  // destroyed since
     *value = t_use.cores[kind] ? t_use.cores[kind] : device_limit(current_device().index(), kind);
   });
 }

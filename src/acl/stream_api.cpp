@@ -15,12 +15,25 @@ Stream& checked(void* stream) {
   return stream_of(stream);
 }
 
+/// Another thread may destroy the stream meanwhile; it waits for us then.
+StreamPin pinned(void* stream) { return pin_stream(stream ? stream : &current_context().default_stream()); }
+
 int create(const char* name, void** stream, uint32_t priority, uint32_t flags) {
   return guard(name, [&] {
     need(stream, "stream");
     *stream = current_device().create_stream(priority, flags);
     coarsen_new_threads();
   });
+}
+
+void set_failure_mode(Stream& stream, uint64_t mode) {
+  if (mode > 1) throw Error(code::kRtParamInvalid, "failure mode {} is unknown, want 0 (go on) or 1 (stop)", mode);
+  stream.failure_mode = mode;
+}
+
+void set_overflow_switch(Stream& stream, uint32_t flag) {
+  if (flag > 1) throw Error(code::kRtParamInvalid, "overflow switch {} is unknown, want 0 (off) or 1 (on)", flag);
+  stream.overflow_switch = flag;
 }
 
 }  // namespace
@@ -47,25 +60,28 @@ ACL_API aclrtDestroyStreamForce(void* stream) {
 ACL_API aclrtSynchronizeStream(void* stream) {
   return guard("aclrtSynchronizeStream", [&] {
     restore_own();
-    stream_of(stream).synchronize();
+    pinned(stream)->synchronize();
   });
 }
 ACL_API aclrtSynchronizeStreamWithTimeout(void* stream, int32_t timeout) {
   return guard("aclrtSynchronizeStreamWithTimeout", [&] {
     restore_own();
     if (timeout < -1) throw Error(code::kRtParamInvalid, "timeout is {}, want -1 or milliseconds", timeout);
-    stream_of(stream).synchronize(std::chrono::milliseconds(timeout));
+    pinned(stream)->synchronize(std::chrono::milliseconds(timeout));
   });
 }
 
 ACL_API aclrtStreamQuery(void* stream, int32_t* status) {
   return guard("aclrtStreamQuery", [&] {
     need(status, "status");
-    *status = stream_of(stream).idle() ? 0 : 1;
+    *status = pinned(stream)->idle() ? 0 : 1;
   });
 }
 ACL_API aclrtStreamAbort(void* stream) {
-  return guard("aclrtStreamAbort", [&] { checked(stream).abort(); });
+  return guard("aclrtStreamAbort", [&] {
+    need(stream, "stream");
+    pin_stream(stream)->abort();
+  });
 }
 ACL_API aclrtStreamGetId(void* stream, int32_t* id) {
   return guard("aclrtStreamGetId", [&] {
@@ -86,13 +102,10 @@ ACL_API aclrtStreamGetFlags(void* stream, uint32_t* flags) {
   });
 }
 ACL_API aclrtSetStreamFailureMode(void* stream, uint64_t mode) {
-  return guard("aclrtSetStreamFailureMode", [&] {
-    if (mode > 1) throw Error(code::kRtParamInvalid, "failure mode {} is unknown, want 0 (go on) or 1 (stop)", mode);
-    stream_of(stream).failure_mode = mode;
-  });
+  return guard("aclrtSetStreamFailureMode", [&] { set_failure_mode(stream_of(stream), mode); });
 }
 ACL_API aclrtSetStreamOverflowSwitch(void* stream, uint32_t flag) {
-  return guard("aclrtSetStreamOverflowSwitch", [&] { stream_of(stream).overflow_switch = flag; });
+  return guard("aclrtSetStreamOverflowSwitch", [&] { set_overflow_switch(stream_of(stream), flag); });
 }
 ACL_API aclrtGetStreamOverflowSwitch(void* stream, uint32_t* flag) {
   return guard("aclrtGetStreamOverflowSwitch", [&] {
@@ -105,11 +118,11 @@ ACL_API aclrtSetStreamAttribute(void* stream, int32_t attribute, void* value) {
     need(value, "value");
     Stream& s = stream_of(stream);
     switch (attribute) {
-      case 1: s.failure_mode = *static_cast<uint64_t*>(value); break;
-      case 2: s.overflow_switch = *static_cast<uint32_t*>(value); break;
+      case 1: set_failure_mode(s, *static_cast<uint64_t*>(value)); break;
+      case 2: set_overflow_switch(s, *static_cast<uint32_t*>(value)); break;
       case 3:
-      case 4:
-      case 5: break;  // tag, operator cache and priority change nothing in software
+      case 4: break;  // tag of overflows and operator cache change nothing in software
+      case 5: s.set_priority(*static_cast<uint32_t*>(value)); break;
       default: throw Error(code::kRtParamInvalid, "stream attribute {} is unknown, want 1 to 5", attribute);
     }
   });
@@ -140,8 +153,13 @@ using HostFunction = void (*)(void*);
 
 class HostTask final : public Task {
  public:
-  HostTask(HostFunction f, void* data) : f_(f), data_(data) { kind = TaskKind::Host; }
+  HostTask(HostFunction f, void* data) : f_(f), data_(data) {
+    kind = TaskKind::Host;
+    waits = true;
+  }
   void run() override { f_(data_); }
+  bool replayed_by_stream() const override { return true; }
+  void replay(Stream& stream) override { stream.submit(new HostTask(f_, data_)); }
   void release() override { delete this; }
   const char* name() const override { return "HOST_FUNC"; }
 
@@ -171,15 +189,23 @@ class CallbackTask final : public Task {
   CallbackTask(HostFunction f, void* data, bool block, uint64_t thread)
       : f_(f), data_(data), block_(block), thread_(thread) {
     kind = TaskKind::Control;
+    waits = block;
   }
   Control control(Stream& stream) override {
     Reports& r = reports();
     std::lock_guard lock(r.mutex);
+    if (stream.dropping()) return Control::Done;
     r.queues[thread_].push_back({f_, data_, block_ ? &stream : nullptr});
     r.arrived.notify_all();
     return block_ ? Control::Parked : Control::Done;
   }
-  void run() override { f_(data_); }
+  bool forget(Stream& stream) override {
+    Reports& r = reports();
+    std::lock_guard lock(r.mutex);
+    return std::erase_if(r.queues[thread_], [&](const Reports::Item& item) { return item.parked == &stream; }) != 0;
+  }
+  bool replayed_by_stream() const override { return true; }
+  void replay(Stream& stream) override { stream.submit(new CallbackTask(f_, data_, block_, thread_)); }
   void release() override { delete this; }
   const char* name() const override { return "CALLBACK"; }
 
@@ -222,10 +248,11 @@ ACL_API aclrtLaunchCallback(HostFunction f, void* data, int32_t block, void* str
     need(reinterpret_cast<void*>(f), "fn");
     if (block != 0 && block != 1) throw Error(code::kRtParamInvalid, "blockType {} is unknown, want 0 or 1", block);
     Stream& s = stream_of(stream);
-    if (s.callback_thread == 0)
+    const uint64_t thread = s.callback_thread;
+    if (thread == 0)
       throw Error(code::kRtStreamNoCallback, "no thread subscribed to stream {}: call aclrtSubscribeReport first",
                   s.id());
-    s.submit(new CallbackTask(f, data, block == 1, s.callback_thread));
+    s.submit(new CallbackTask(f, data, block == 1, thread));
   });
 }
 
@@ -249,7 +276,18 @@ ACL_API aclrtProcessReport(int32_t timeout) {
       item = queue->second.front();
       queue->second.pop_front();
     }
-    item.f(item.data);
-    if (item.parked) item.parked->resume();
+    // Whatever the callback throws, its stream must not stay parked.
+    struct Resume {
+      Stream* stream;
+      ~Resume() {
+        if (stream) stream->resume();
+      }
+    } resume{item.parked};
+    try {
+      item.f(item.data);
+    } catch (...) {
+      if (item.parked) item.parked->fail(Error(code::kRtInternal, "the callback threw an exception"), "CALLBACK");
+      throw;
+    }
   });
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "acl/api.h"
+#include "base/accepted.h"
 #include "device/physical_memory.h"
 
 using namespace updraft;
@@ -186,6 +187,7 @@ ACL_API aclrtUnmapMem(void* p) {
     }
   });
 }
+ACCEPTED(aclrtMemSetAccess, "every device of the process may use a mapping", "进程内所有设备均可访问该映射")
 ACL_API aclrtMemSetAccess(void* p, size_t, void*, size_t) {
   return guard("aclrtMemSetAccess", [&] { need(p, "virPtr"); });  // every device of the process may
 }
@@ -245,6 +247,7 @@ ACL_API aclrtMemImportFromShareableHandle(uint64_t shareable, int32_t device, vo
     *handle = pool().create(std::make_shared<Physical>(device, text.bytes, file, text.offset, record));
   });
 }
+ACCEPTED(aclrtMemSetPidToShareableHandle, "every process of the same user may import", "同一用户的任何进程均可导入")
 ACL_API aclrtMemSetPidToShareableHandle(uint64_t, int32_t* pids, size_t count) {
   return guard("aclrtMemSetPidToShareableHandle", [&] {
     if (count) need(pids, "pid");  // any process of this user may import
@@ -286,6 +289,7 @@ ACL_API aclrtIpcMemGetExportKey(void* p, size_t bytes, char* key, size_t length,
     std::memcpy(key, text.data(), text.size());
   });
 }
+ACCEPTED(aclrtIpcMemSetImportPid, "every process of the same user may import", "同一用户的任何进程均可导入")
 ACL_API aclrtIpcMemSetImportPid(const char* key, int32_t*, size_t) {
   return guard("aclrtIpcMemSetImportPid", [&] { need(key, "key"); });
 }

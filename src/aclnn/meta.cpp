@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/accepted.h"
 #include "ops/kept_arguments.h"
 #include "ops/op.h"
 #include "ops/repeat.h"
@@ -39,11 +40,13 @@ T* create(const char* name, Make&& make) {
 }
 
 // Every address that kernels form of the view must be a number; whether memory is there is checked when it is used.
-void check_reach(const aclTensor& t) {
+Extent extent_in_memory(const TensorView& view, int64_t offset) {
+  const auto extent = extent_of(view);
   int64_t bytes = 0;
-  if (!extent_of(t.view) || __builtin_mul_overflow(t.offset, int64_t{16}, &bytes) || std::abs(bytes) > kFarthest)
+  if (!extent || __builtin_mul_overflow(offset, int64_t{16}, &bytes) || std::abs(bytes) > kFarthest)
     throw Error(code::kAclnnParamInvalid, "shape {} with strides {} at offset {} reaches beyond any memory",
-                describe_shape(t.view.dims, t.view.rank), describe_shape(t.view.strides, t.view.rank), t.offset);
+                describe_shape(view.dims, view.rank), describe_shape(view.strides, view.rank), offset);
+  return *extent;
 }
 
 // One that was launched belongs to its stream, unless it is repeatable.
@@ -76,6 +79,18 @@ int readdress(const char* name, aclOpExecutor* executor, size_t index, Among amo
   });
 }
 
+// What a list keeps: elements may be null, and a list must not take (or destroy) what comes later at their addresses.
+template <class T>
+std::vector<HandleRef<T>> elements(HandlePool<T>& pool, const T* const* values, uint64_t count, const char* what) {
+  std::vector<HandleRef<T>> refs;
+  refs.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (values[i]) checked(pool, values[i], what);
+    refs.push_back(pool.ref(values[i]));
+  }
+  return refs;
+}
+
 // Arrays that clients release with delete[].
 void copy_out(const int64_t* from, int rank, int64_t** dims, uint64_t* count) {
   need(dims, "the array");
@@ -102,16 +117,18 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
       if (dims[i] < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(dims[i], 1), &elements))
         throw Error(code::kAclnnParamInvalid, "viewDims {} is not a shape",
                     describe_shape(dims, static_cast<int>(rank)));
-    aclTensor t;
-    t.view = TensorView::contiguous(nullptr, static_cast<DType>(type), dims, static_cast<int>(rank));
-    if (strides) std::copy_n(strides, rank, t.view.strides);
+    TensorView view = TensorView::contiguous(nullptr, type_of_number(type), dims, static_cast<int>(rank));
+    if (strides) std::copy_n(strides, rank, view.strides);
+    const Extent extent = extent_in_memory(view, offset);
+    aclTensor& t = *tensor_pool().create();
+    t.view = view;
+    t.extent = extent;
     t.offset = offset;
     t.format = format;
     t.storage_rank = storage_dims ? static_cast<int32_t>(storage_rank) : 0;
     std::copy_n(storage_dims, t.storage_rank, t.storage_dims);
-    check_reach(t);
     set_address(t, data);
-    return tensor_pool().create(t);
+    return &t;
   });
 }
 UPDRAFT_API int aclDestroyTensor(const aclTensor* t) {
@@ -121,10 +138,10 @@ UPDRAFT_API int aclDestroyTensor(const aclTensor* t) {
 UPDRAFT_API aclScalar* aclCreateScalar(void* value, int32_t type) {
   return create<aclScalar>("aclCreateScalar", [&] {
     if (!value) throw Error(code::kAclnnNullptr, "value is null");
-    size_t bytes = size_of(static_cast<DType>(type));
+    size_t bytes = size_of(type_of_number(type));
     if (bytes == 0 || bytes > 16) throw Error(code::kAclnnParamInvalid, "a scalar cannot have data type {}", type);
     aclScalar* s = scalar_pool().create();
-    s->dtype = static_cast<DType>(type);
+    s->dtype = type_of_number(type);
     std::memcpy(s->bytes, value, bytes);
     if (s->dtype == DType::Bool) s->bytes[0] = s->bytes[0] != 0;  // any other byte is no bool
     return s;
@@ -186,17 +203,13 @@ UPDRAFT_API int aclGetBoolArraySize(const aclBoolArray* a, uint64_t* size) {
 UPDRAFT_API aclTensorList* aclCreateTensorList(const aclTensor* const* values, uint64_t count) {
   return create<aclTensorList>("aclCreateTensorList", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclTensorList* list = tensor_list_pool().create();
-    list->items.reserve(count);
-    for (uint64_t i = 0; i < count; ++i) list->items.push_back(const_cast<aclTensor*>(values[i]));
-    return list;
+    return tensor_list_pool().create(aclTensorList{elements(tensor_pool(), values, count, "a tensor")});
   });
 }
 UPDRAFT_API int aclDestroyTensorList(const aclTensorList* list) {
   return guard("aclDestroyTensorList", [&] {
     if (!list) return;
-    for (aclTensor* t : checked(tensor_list_pool(), list, "a tensor list").items)
-      if (t) tensor_pool().destroy(t);
+    for (const auto& t : checked(tensor_list_pool(), list, "a tensor list").items) tensor_pool().destroy(t);
     tensor_list_pool().destroy(list);
   });
 }
@@ -210,16 +223,13 @@ UPDRAFT_API int aclGetTensorListSize(const aclTensorList* list, uint64_t* size) 
 UPDRAFT_API aclScalarList* aclCreateScalarList(const aclScalar* const* values, uint64_t count) {
   return create<aclScalarList>("aclCreateScalarList", [&] {
     if (count && !values) throw Error(code::kAclnnNullptr, "value is null");
-    aclScalarList* list = scalar_list_pool().create();
-    for (uint64_t i = 0; i < count; ++i) list->items.push_back(const_cast<aclScalar*>(values[i]));
-    return list;
+    return scalar_list_pool().create(aclScalarList{elements(scalar_pool(), values, count, "a scalar")});
   });
 }
 UPDRAFT_API int aclDestroyScalarList(const aclScalarList* list) {
   return guard("aclDestroyScalarList", [&] {
     if (!list) return;
-    for (aclScalar* s : checked(scalar_list_pool(), list, "a scalar list").items)
-      if (s) scalar_pool().destroy(s);
+    for (const auto& s : checked(scalar_list_pool(), list, "a scalar list").items) scalar_pool().destroy(s);
     scalar_list_pool().destroy(list);
   });
 }
@@ -232,8 +242,10 @@ UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) 
 
 UPDRAFT_API int aclGetViewShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {
   return guard("aclGetViewShape", [&] {
-    const aclTensor& live = checked(tensor_pool(), t, "a tensor");
-    copy_out(live.view.dims, live.view.rank, dims, rank);
+    checked(tensor_pool(), t, "a tensor");
+    TensorView view;  // a task may be writing the shape of its result
+    tensor_pool().locked(tensor_pool().ref(t), [&](const aclTensor& live) { view = live.view; });
+    copy_out(view.dims, view.rank, dims, rank);
   });
 }
 UPDRAFT_API int aclGetViewStrides(const aclTensor* t, int64_t** strides, uint64_t* rank) {
@@ -300,7 +312,9 @@ UPDRAFT_API int aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t in
 UPDRAFT_API int aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   return guard("aclDestroyAclOpExecutor", [&] { destroy_executor(planned(executor)); });
 }
+ACCEPTED(aclnnInit, "operators are there from the start", "算子无需初始化")
 UPDRAFT_API int aclnnInit(const char*) { return 0; }
+ACCEPTED(aclnnFinalize, "operators hold nothing that would have to be given back", "算子不持有需要释放的资源")
 UPDRAFT_API int aclnnFinalize() { return 0; }
 
 }  // extern "C"

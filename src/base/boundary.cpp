@@ -1,14 +1,15 @@
 #include "base/boundary.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
+#include <atomic>
+#include <cstring>
 #include <mutex>
 #include <set>
+#include <utility>
 
-#include "base/config.h"
+#include "base/api_call.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/wall_clock.h"
 
@@ -16,8 +17,11 @@ namespace updraft {
 namespace {
 
 thread_local std::string t_error, t_taken;
+thread_local int t_runtime_error = 0;
 std::mutex g_mutex;
+std::atomic<bool> g_thread_only{false};
 std::string* g_error = new std::string;  // outlives static destruction
+[[maybe_unused]] const bool g_held = (hold_at_fork(g_mutex), true);
 
 const char* title_of(int code) {
   switch (code) {
@@ -41,6 +45,7 @@ const char* title_of(int code) {
 }  // namespace
 
 void report_error(const char* name, int code, const std::string& text) noexcept {
+  if (std::strncmp(name, "aclrt", 5) == 0) t_runtime_error = code;
   try {
     UPDRAFT_LOG(kError, "ASCENDCL", "{} failed with {}: {}", name, code, text);
     const WallClock now = wall_clock("%Y-%m-%d-%H:%M:%S");
@@ -57,30 +62,21 @@ const char* take_error_text() noexcept {
     t_taken.swap(t_error);
     t_error.clear();
     std::lock_guard lock(g_mutex);
-    if (t_taken.empty()) t_taken.swap(*g_error);
+    if (t_taken.empty() && !g_thread_only) t_taken.swap(*g_error);
     g_error->clear();
     return t_taken.c_str();
   } catch (...) { return ""; }
 }
 
-bool tracing() {
-  static const bool on = !Config::get().trace.empty();
-  return on;
-}
+void error_text_of_thread_only(bool on) noexcept { g_thread_only = on; }
 
-void trace(const char* name, int code, double microseconds, const std::string& detail) {
-  static std::FILE* file = std::fopen(Config::get().trace.c_str(), "a");
-  if (!file) return;
-  std::lock_guard lock(g_mutex);
-  std::fprintf(file, "%d\t%ld\t%s\t%d\t%.1f\t%s\n", getpid(), syscall(SYS_gettid), name, code, microseconds,
-               detail.c_str());
-  std::fflush(file);
-}
+int last_runtime_error(bool clear) noexcept { return clear ? std::exchange(t_runtime_error, 0) : t_runtime_error; }
 
-int guard(const char* name, FunctionRef<void()> body) noexcept {
-  auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+int guard(const char* name, FunctionRef<void()> body, Forked forked) noexcept {
+  ApiScope call(name);
   int code = 0;
   try {
+    if (forked == Forked::Refused) check_not_forked();
     body();
   } catch (const Error& e) {
     code = e.code();
@@ -95,24 +91,24 @@ int guard(const char* name, FunctionRef<void()> body) noexcept {
     code = code::kAclInternal;
     report_error(name, code, "unknown exception");
   }
-  if (tracing())
-    trace(name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(), "");
+  call.code(code);
   return code;
 }
 
 namespace {
 // Each missing name is said once in the log, and each call leaves the text for aclGetRecentErrMsg.
-void missing(const char* name, int code) {
-  static std::mutex mutex;
+void missing(const char* name, int code) noexcept try {
+  ApiScope call(name);
+  call.code(code);
+  call.not_implemented();
   static auto* said = new std::set<std::string>;
   {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(g_mutex);
     if (said->insert(name).second) UPDRAFT_LOG(kWarning, "ASCENDCL", "{} is not implemented by Updraft yet", name);
   }
   report_error(name, code,
                fmt::format("{} is not implemented by Updraft yet (docs/reference/support.md lists what is)", name));
-  if (tracing()) trace(name, code, 0, "not implemented");
-}
+} catch (...) {}  // the code says it all the same
 }  // namespace
 
 }  // namespace updraft

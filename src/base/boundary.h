@@ -1,4 +1,4 @@
-// The border to C: one guard turns exceptions into codes, keeps the text for aclGetRecentErrMsg and traces.
+// The border to C: one guard turns exceptions into codes, keeps the text for aclGetRecentErrMsg and tells observers.
 #pragma once
 #include <new>
 #include <string>
@@ -10,8 +10,11 @@
 
 namespace updraft {
 
+/// Whether a call is refused in a process that was forked from one that uses devices.
+enum class Forked : bool { Refused, Allowed };
+
 /// Runs `body`; returns 0, or the code of what it threw after remembering the text. Never throws.
-int guard(const char* name, FunctionRef<void()> body) noexcept;
+int guard(const char* name, FunctionRef<void()> body, Forked forked = Forked::Refused) noexcept;
 
 /// Remembers a failure of the calling thread (for functions that cannot return a code).
 void report_error(const char* name, int code, const std::string& text) noexcept;
@@ -19,10 +22,11 @@ void report_error(const char* name, int code, const std::string& text) noexcept;
 /// The text of the thread's latest failure (or, when it has none, of the process'), in CANN's layout; "" when there
 /// is none. Reading clears it; the pointer lives until the thread's next call.
 const char* take_error_text() noexcept;
+/// True: take_error_text() gives the thread's own failures only (aclInit's err_msg_mode 1).
+void error_text_of_thread_only(bool on) noexcept;
 
-/// Adds a line to UPDRAFT_TRACE when it is set.
-bool tracing();
-void trace(const char* name, int code, double microseconds, const std::string& detail);
+/// The code of the thread's latest runtime call (aclrt…) that failed, 0 when none has; `clear` forgets it.
+int last_runtime_error(bool clear) noexcept;
 
 }  // namespace updraft
 

@@ -19,6 +19,9 @@ struct Config {
   std::string max_isa;              ///< UPDRAFT_MAX_ISA: reference, v2, v3, v4
   std::string trace;                ///< UPDRAFT_TRACE: file that receives every call
   std::string profile;              ///< UPDRAFT_PROFILE: file that receives the time of tasks by name at exit
+  /// What works here and would fail on the card is refused: a copy's kind against its pointers, host memory as an
+  /// operator's argument, layouts that the host made.
+  bool card_rules() const { return strict || card_fidelity; }
   int devices() const { return static_cast<int>(visible.size()); }
   static const Config& get();
   /// As the environment is now (tests; everybody else takes get()).

@@ -1,23 +1,42 @@
-// Objects behind the opaque handles of the C interface. They live in one reserved range a type and are never
-// unmapped, so a stale or foreign pointer is recognised by range, alignment and liveness without a table.
+// Objects behind the opaque handles of the C interface. They live in one reserved range a type and are never unmapped,
+// so a foreign pointer is recognised by range and alignment, and a stale one by the state of its slot, without a table.
+//
+// A handle is the address of its object, so a slot that is used again gives an old handle a new meaning. Two things
+// keep that apart. A slot rests after its object is gone, until `rest` others have been given back after it: a client
+// that uses a handle after destroying it is told so. And each slot counts its objects: library code that keeps a handle
+// for later keeps a HandleRef, which is good for that one object and no other.
 #pragma once
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
-#include <vector>
 
 namespace updraft {
+
+/// One object of a pool, and no later one at the same address. HandlePool::get(ref) says whether it is still there.
+template <class T>
+struct HandleRef {
+  T* object = nullptr;
+  uint32_t generation = 0;  ///< never that of a free slot, unless the ref is empty
+
+  /// The address, whether or not the object is still there.
+  operator T*() const { return object; }
+  T* operator->() const { return object; }
+};
 
 template <class T>
 class HandlePool {
  public:
+  using Ref = HandleRef<T>;
+
   /// Reserves address space for `capacity` objects; pages are committed as they are used.
-  explicit HandlePool(size_t capacity) : capacity_(capacity) {
+  explicit HandlePool(size_t capacity, size_t rest = kRest) : capacity_(capacity), rest_(std::min(rest, capacity / 4)) {
     void* p = mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
@@ -35,42 +54,71 @@ class HandlePool {
       give_back(slot);
       throw;
     }
-    slot->live.store(kLive, std::memory_order_release);
+    slot->state.store(slot->state.load(std::memory_order_relaxed) | kLive, std::memory_order_release);
     return object;
   }
 
-  /// True exactly once for a live handle; the object is gone then.
+  /// True exactly once for a live handle; the object is gone then. Waits while somebody is inside locked() with it.
   bool destroy(const void* handle) {
     Slot* slot = find(handle);
-    uint32_t live = kLive;
-    if (!slot || !slot->live.compare_exchange_strong(live, 0)) return false;
-    std::launder(reinterpret_cast<T*>(slot->storage))->~T();
-    give_back(slot);
-    return true;
+    return slot && destroy(slot, slot->state.load(std::memory_order_relaxed) & ~kLocked);
+  }
+  bool destroy(Ref ref) {
+    Slot* slot = find(ref.object);
+    return slot && destroy(slot, ref.generation);
   }
 
   /// The object, or null when the handle is not a live one of this pool.
   T* get(const void* handle) const {
     Slot* slot = find(handle);
-    return slot && slot->live.load(std::memory_order_acquire) == kLive
-               ? std::launder(reinterpret_cast<T*>(slot->storage))
+    return slot && slot->state.load(std::memory_order_acquire) & kLive ? object_of(slot) : nullptr;
+  }
+  T* get(Ref ref) const {
+    Slot* slot = find(ref.object);
+    return slot && (slot->state.load(std::memory_order_acquire) & ~kLocked) == ref.generation && ref.generation & kLive
+               ? object_of(slot)
                : nullptr;
   }
 
+  /// What library code keeps instead of a handle; empty when the handle is not a live one.
+  Ref ref(const void* handle) const {
+    Slot* slot = find(handle);
+    const uint32_t state = slot ? slot->state.load(std::memory_order_acquire) & ~kLocked : 0;
+    return state & kLive ? Ref{object_of(slot), state} : Ref{};
+  }
+
+  /// Calls f(T&) while nobody else is inside locked() with the object and it cannot be destroyed; false when it is
+  /// gone. For a few instructions: others wait by yielding.
   template <class F>
-  void for_each(F&& f) {
-    size_t used = used_.load(std::memory_order_acquire);
-    for (size_t i = 0; i < used; ++i)
-      if (slots_[i].live.load(std::memory_order_acquire) == kLive)
-        f(*std::launder(reinterpret_cast<T*>(slots_[i].storage)));
+  bool locked(Ref ref, F&& f) const {
+    Slot* slot = find(ref.object);
+    if (!slot || !(ref.generation & kLive)) return false;
+    uint32_t state = ref.generation;
+    while (!slot->state.compare_exchange_weak(state, ref.generation | kLocked, std::memory_order_acq_rel)) {
+      if ((state & ~kLocked) != ref.generation) return false;
+      if (state & kLocked) std::this_thread::yield();
+      state = ref.generation;
+    }
+    struct Unlock {
+      std::atomic<uint32_t>& state;
+      uint32_t generation;
+      ~Unlock() { state.store(generation, std::memory_order_release); }
+    } unlock{slot->state, ref.generation};
+    f(*object_of(slot));
+    return true;
   }
 
  private:
-  static constexpr uint32_t kLive = 0x4c495645;
+  static constexpr size_t kRest = 256;
+  // A state is the number of objects that the slot has had, times kStep, and these bits.
+  static constexpr uint32_t kLive = 1, kLocked = 2, kStep = 4;
   struct Slot {
     alignas(alignof(T) > 16 ? alignof(T) : 16) unsigned char storage[sizeof(T)];
-    std::atomic<uint32_t> live;
+    std::atomic<uint32_t> state;
+    uint32_t next;  ///< of the free slots: its number + 1, 0 for the last
   };
+
+  static T* object_of(Slot* slot) { return std::launder(reinterpret_cast<T*>(slot->storage)); }
 
   Slot* find(const void* handle) const {
     auto base = reinterpret_cast<uintptr_t>(slots_), p = reinterpret_cast<uintptr_t>(handle);
@@ -78,29 +126,49 @@ class HandlePool {
     return (p - base) % sizeof(Slot) == 0 ? slots_ + (p - base) / sizeof(Slot) : nullptr;
   }
 
+  bool destroy(Slot* slot, uint32_t generation) {
+    if (!(generation & kLive)) return false;
+    uint32_t state = generation;
+    while (!slot->state.compare_exchange_weak(state, generation - kLive + kStep, std::memory_order_acq_rel)) {
+      if ((state & ~kLocked) != generation) return false;
+      if (state & kLocked) std::this_thread::yield();
+      state = generation;
+    }
+    object_of(slot)->~T();
+    give_back(slot);
+    return true;
+  }
+
+  // The slot that has been free for longest, once enough of them are.
   Slot* take() {
     std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      Slot* slot = free_.back();
-      free_.pop_back();
+    const size_t used = used_.load(std::memory_order_relaxed);
+    if (free_ > rest_ || (used == capacity_ && free_)) {
+      Slot* slot = slots_ + (first_ - 1);
+      first_ = slot->next;
+      if (--free_ == 0) last_ = 0;
       return slot;
     }
-    size_t i = used_.load(std::memory_order_relaxed);
-    if (i == capacity_) throw std::bad_alloc();
-    used_.store(i + 1, std::memory_order_release);
-    return slots_ + i;
+    if (used == capacity_) throw std::bad_alloc();
+    used_.store(used + 1, std::memory_order_release);
+    return slots_ + used;
   }
 
   void give_back(Slot* slot) {
     std::lock_guard lock(mutex_);
-    free_.push_back(slot);
+    const auto number = static_cast<uint32_t>(slot - slots_) + 1;
+    slot->next = 0;
+    (last_ ? slots_[last_ - 1].next : first_) = number;
+    last_ = number;
+    ++free_;
   }
 
-  size_t capacity_;
+  const size_t capacity_, rest_;
   Slot* slots_;
   std::atomic<size_t> used_{0};
   std::mutex mutex_;
-  std::vector<Slot*> free_;
+  size_t free_ = 0;
+  uint32_t first_ = 0, last_ = 0;  ///< free slots in the order in which they became free: numbers + 1
 };
 
 }  // namespace updraft

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/fork.h"
 #include "base/wall_clock.h"
 
 namespace updraft::log {
@@ -71,6 +72,7 @@ bool make_folders(const std::string& path) {
 // A log that cannot be written must never disturb the program: the file is tried once and then given up.
 class File {
  public:
+  File() { hold_at_fork(mutex_); }
   void write(std::string_view text) {
     std::lock_guard lock(mutex_);
     pid_t pid = getpid();

@@ -1,6 +1,8 @@
 #include "base/scratch.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <vector>
@@ -15,6 +17,7 @@ constexpr int kWatched = 256;              // outermost scopes after which the a
 struct Block {
   char* data;
   size_t size;
+  bool lent = false;
 };
 
 class Arena {
@@ -31,6 +34,23 @@ class Arena {
     block_ = block;
     used_ = used;
     if (--depth_ == 0) settle();
+  }
+
+  // The lent block comes next: nothing lies behind the place where the arena stands.
+  size_t lend(void* data, size_t bytes) {
+    const size_t skip = -reinterpret_cast<uintptr_t>(data) % kAlign;
+    const size_t at = std::min(blocks_.size(), used_ ? block_ + 1 : block_);
+    const Block block{static_cast<char*>(data) + skip, bytes > skip ? bytes - skip : 0, true};
+    blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(at), block);
+    block_ = at;
+    used_ = 0;
+    enter();
+    return at;
+  }
+
+  void end_loan(size_t at, size_t block, size_t used) {
+    blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+    leave(block, used);
   }
 
   void* take(size_t bytes) {
@@ -51,7 +71,8 @@ class Arena {
 
   size_t held() const {
     size_t bytes = 0;
-    for (const Block& block : blocks_) bytes += block.size;
+    for (const Block& block : blocks_)
+      if (!block.lent) bytes += block.size;
     return bytes;
   }
   size_t peak() const { return peak_; }
@@ -99,6 +120,11 @@ Arena& arena() {
 ScratchScope::ScratchScope() : block_(arena().block()), used_(arena().used()) { arena().enter(); }
 ScratchScope::~ScratchScope() { arena().leave(block_, used_); }
 void* ScratchScope::take(size_t bytes) { return arena().take(bytes); }
+
+LentScratch::LentScratch(void* data, size_t bytes) : block_(arena().block()), used_(arena().used()) {
+  at_ = arena().lend(data, bytes);
+}
+LentScratch::~LentScratch() { arena().end_loan(at_, block_, used_); }
 
 size_t scratch_held() { return arena().held(); }
 size_t scratch_peak() { return arena().peak(); }

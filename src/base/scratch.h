@@ -8,7 +8,6 @@
 // needed for a while. What a scope has taken never moves, whatever nested scopes take.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 
 namespace updraft {
 
@@ -20,7 +19,7 @@ class ScratchScope {
   ScratchScope& operator=(const ScratchScope&) = delete;
 
   /// At least `bytes`, 64-byte aligned, not initialised; never null. Throws std::bad_alloc. Only in the thread that
-  /// made the scope, and only of the innermost scope of the thread.
+  /// made the scope. What is taken while a nested scope lives ends with the nested scope: take from the innermost.
   void* take(size_t bytes);
   template <class T>
   T* take(size_t n) {
@@ -29,6 +28,19 @@ class ScratchScope {
 
  private:
   size_t block_, used_;  ///< where the arena stood when the scope began
+};
+
+/// Memory of somebody else for the scopes of the calling thread while it lives: they take from it first, and from the
+/// arena when it is used up.
+class LentScratch {
+ public:
+  LentScratch(void* data, size_t bytes);
+  ~LentScratch();
+  LentScratch(const LentScratch&) = delete;
+  LentScratch& operator=(const LentScratch&) = delete;
+
+ private:
+  size_t block_, used_, at_;  ///< where the arena stood before, and where the loan is
 };
 
 /// Bytes that the calling thread's arena holds, and the most that was in use at a time since reset_scratch_peak().

@@ -80,7 +80,7 @@ void Communicator::enqueue(Request request, Stream& stream) {
   {
     std::lock_guard lock(mutex_);
     if (closed_) throw Error(result::kUnavail, "EI0003: the communicator {} was destroyed", options_.name);
-    if (failure_ && !stream.capture())
+    if (failure_ && !stream.capturing())
       throw Error(async_error(), "the communicator {} has failed: {}", options_.name, failure_->text());
   }
   submit_collective(shared_from_this(), std::move(request), stream);
@@ -185,6 +185,19 @@ void Communicator::drop(const Operation& operation) {
   fail(Error(result::kRuntime, "EI0002: rank {} dropped {}: its stream was aborted", rank_, describe(operation)), true);
 }
 
+void Communicator::abandon(const Operation& operation) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ =
+        Error(result::kRuntime, "EI0002: rank {} dropped {}: its stream was aborted", rank_, describe(operation));
+    async_error_ = result::kRuntime;
+    hopeless_ = true;
+    unreported_ = true;
+  }
+  ring();
+}
+
 // --- the thread
 // --------------------------------------------------------------------------------------------------------
 
@@ -202,6 +215,13 @@ void Communicator::loop() {
   while (true) {
     const uint32_t seen = bell.read();
     if (closed_ && !failure_) failure_ = Error(result::kUnavail, "the communicator was destroyed");
+    if (std::exchange(unreported_, false)) {
+      const Error why = *failure_;
+      const bool closed = closed_;
+      lock.unlock();
+      announce(why, !closed);
+      lock.lock();
+    }
     if (failure_) {
       fail_all(lock);
       if (closed_) return;
@@ -546,9 +566,8 @@ void Communicator::check_agreement(const Operation& operation) const {
 
 std::string describe_call(Kind kind, uint64_t count, Type type, Op op, uint32_t root) {
   std::string text = fmt::format("{}(count {}, {}", name_of(kind), count, name_of(type));
-  if (kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter || kind == Kind::ReduceScatterV)
-    text += fmt::format(", {}", name_of(op));
-  if (kind == Kind::Broadcast || kind == Kind::Reduce || kind == Kind::Scatter) text += fmt::format(", root {}", root);
+  if (reduces(kind)) text += fmt::format(", {}", name_of(op));
+  if (has_root(kind)) text += fmt::format(", root {}", root);
   return text + ")";
 }
 
@@ -575,6 +594,10 @@ void Communicator::fail(const Error& error, bool tell_others) {
     hopeless_ = true;
     if (closed_) tell_others = false;
   }
+  announce(error, tell_others);
+}
+
+void Communicator::announce(const Error& error, bool tell_others) const {
   UPDRAFT_LOG(kError, "HCCL", "communicator {}, rank {}: {}", options_.name, rank_, error.text());
   if (tell_others && member_) member_->report(error);
   break_up();

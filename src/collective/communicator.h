@@ -99,6 +99,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::mutex& enqueueing() { return enqueueing_; }
   /// The operation will never begin (its stream was aborted).
   void drop(const Operation& operation);
+  /// The same for one that may have begun (its stream is being aborted): its stream is resumed with the failure. Calls
+  /// no stream and waits for nothing.
+  void abandon(const Operation& operation);
 
  private:
   friend class Network;
@@ -120,6 +123,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool advance_messages(std::unique_lock<std::mutex>& lock);
   void give_up(const Error& error, bool tell_others);
   void fail(const Error& error, bool tell_others);
+  void announce(const Error& error, bool tell_others) const;
   void break_up() const;
   void fail_all(std::unique_lock<std::mutex>& lock);
   void wait_for_peers_to_stop() const;
@@ -171,6 +175,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::map<std::string, uint64_t> occurrences_;
   std::atomic<int> async_error_{0};
   std::atomic<bool> hopeless_{false};  // something happened that waiters must look at
+  bool unreported_ = false;            // failure_ came from abandon(): the thread tells the others
   bool closed_ = false, deep_sleep_ = false, suspended_ = false, root_lost_ = false;
   std::thread thread_;
 };

@@ -30,6 +30,12 @@ constexpr const char* name_of(Kind kind) {
   return names[static_cast<int>(kind)];
 }
 
+/// True when elements of the ranks are combined by an Op.
+constexpr bool reduces(Kind kind) {
+  return kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter || kind == Kind::ReduceScatterV;
+}
+constexpr bool has_root(Kind kind) { return kind == Kind::Broadcast || kind == Kind::Reduce || kind == Kind::Scatter; }
+
 /// HcclDataType.
 enum class Type : uint8_t {
   Int8 = 0,

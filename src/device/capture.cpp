@@ -4,46 +4,51 @@
 
 #include "base/error.h"
 #include "device/device.h"
+#include "device/lanes.h"
 #include "device/stream.h"
+#include "device/time_limits.h"
 
 namespace updraft {
 namespace {
 
 class LaunchTask final : public Task {
  public:
-  LaunchTask(std::shared_ptr<CapturedGraph> graph, size_t begin, size_t end)
-      : graph_(std::move(graph)), begin_(begin), end_(end) {
+  LaunchTask(std::shared_ptr<CapturedGraph> graph, size_t begin, size_t end, uint32_t lane)
+      : graph_(std::move(graph)), begin_(begin), end_(end), lane_(lane) {
     kind = TaskKind::Compute;
     work = INT64_MAX;
+    composite = true;
   }
-  void run() override { graph_->run(begin_, end_); }
+  void run() override { graph_->run(begin_, end_, lane_); }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }
+  uint32_t model() const override { return graph_->id(); }
 
  private:
   std::shared_ptr<CapturedGraph> graph_;
   size_t begin_, end_;
+  uint32_t lane_;
 };
 
 }  // namespace
 
 CapturedGraph::~CapturedGraph() {
-  for (Task* task : tasks_) task->release();
+  for (const Node& node : nodes_)
+    if (node.task) node.task->release();
 }
 
 void CapturedGraph::begin(Stream& stream) {
   std::lock_guard lock(mutex_);
   origin_ = &stream;
-  streams_.push_back(&stream);
+  streams_.push_back({&stream, lanes_++});
   capturing_ = true;
-  stream.set_capture(this);
+  keep_arguments_.emplace();
+  stream.set_capture(shared_from_this());
 }
 
-void CapturedGraph::join(Stream& stream) {
-  std::lock_guard lock(mutex_);
-  if (!capturing_) return;  // it ended meanwhile
-  streams_.push_back(&stream);
-  stream.set_capture(this);
+const CapturedGraph::Lane* CapturedGraph::lane_of(const Stream& stream) const {
+  const auto it = std::ranges::find(streams_, &stream, [](const Lane& lane) { return lane.stream; });
+  return it == streams_.end() ? nullptr : &*it;
 }
 
 void CapturedGraph::end(Stream& stream) {
@@ -51,9 +56,10 @@ void CapturedGraph::end(Stream& stream) {
   if (&stream != origin_)
     throw Error(code::kRtParamInvalid, "stream {} did not begin this capture: end it on the stream that did",
                 stream.id());
-  for (Stream* s : streams_) s->set_capture(nullptr);
+  for (const Lane& lane : streams_) lane.stream->set_capture(nullptr);
   streams_.clear();
   capturing_ = false;
+  keep_arguments_.reset();
   if (invalid_)
     throw Error(code::kRtParamInvalid,
                 "the capture was invalidated: something in it synchronised or is not permitted in a capture");
@@ -63,50 +69,141 @@ void CapturedGraph::leave(Stream& stream) {
   std::lock_guard lock(mutex_);
   invalid_ = true;
   stream.set_capture(nullptr);
-  std::erase(streams_, &stream);
+  std::erase_if(streams_, [&](const Lane& lane) { return lane.stream == &stream; });
   if (&stream != origin_) return;
-  for (Stream* s : streams_) s->set_capture(nullptr);
+  for (const Lane& lane : streams_) lane.stream->set_capture(nullptr);
   streams_.clear();
   capturing_ = false;
+  keep_arguments_.reset();
 }
 
-void CapturedGraph::add(Task* task) {
+bool CapturedGraph::add(Stream& stream, Task* task) {
   std::lock_guard lock(mutex_);
+  const Lane* lane = lane_of(stream);
+  if (!lane) return false;
   task->next = nullptr;
-  tasks_.push_back(task);
+  nodes_.push_back({task, lane->number, false, tasks_++});
+  waits_ |= task->waits;
+  return true;
+}
+
+std::optional<uint32_t> CapturedGraph::record(Stream& stream) {
+  std::lock_guard lock(mutex_);
+  const Lane* lane = lane_of(stream);
+  if (!lane) return std::nullopt;
+  nodes_.push_back({nullptr, lane->number, true, records_});
+  return records_++;
+}
+
+void CapturedGraph::wait(Stream& stream, uint32_t record) {
+  std::lock_guard lock(mutex_);
+  if (!capturing_) return;  // it ended meanwhile
+  const Lane* lane = lane_of(stream);
+  if (!lane) {
+    if (stream.capturing()) return;  // of another graph
+    streams_.push_back({&stream, lanes_++});
+    stream.set_capture(shared_from_this());
+    lane = &streams_.back();
+  }
+  nodes_.push_back({nullptr, lane->number, false, record});
 }
 
 size_t CapturedGraph::size() const {
   std::lock_guard lock(mutex_);
-  return tasks_.size();
+  return static_cast<size_t>(std::ranges::count_if(nodes_, [](const Node& node) { return node.task != nullptr; }));
 }
 
 std::string CapturedGraph::to_json() const {
   std::lock_guard lock(mutex_);
-  std::string text = fmt::format("{{\"id\": {}, \"tasks\": [", id_);
-  for (size_t i = 0; i < tasks_.size(); ++i)
-    text += fmt::format("{}\n  {{\"index\": {}, \"name\": \"{}\"}}", i ? "," : "", i, tasks_[i]->name());
+  std::string text = fmt::format("{{\"id\": {}, \"traceEvents\": [", id_);
+  size_t index = 0;
+  for (const Node& node : nodes_) {
+    if (!node.task) continue;
+    text += fmt::format(
+        "{}\n  {{\"name\": \"{}\", \"cat\": \"task\", \"ph\": \"X\", \"ts\": {}, \"dur\": 1, \"pid\": {}, \"tid\": {}, "
+        "\"args\": {{\"index\": {}}}}}",
+        index ? "," : "", node.task->name(), index, id_, node.lane, index);
+    ++index;
+  }
   return text + "\n]}\n";
 }
 
+bool CapturedGraph::in_piece(const Node& node) { return node.task && !node.task->replayed_by_stream(); }
+
 void CapturedGraph::launch(const std::shared_ptr<CapturedGraph>& graph, Stream& stream) {
-  size_t begin = 0;
-  const size_t size = graph->size();
-  for (size_t i = 0; i < size; ++i) {
-    Task* task = graph->tasks_[i];
-    if (!task->replayed_by_stream()) continue;
-    if (i > begin) stream.submit(new LaunchTask(graph, begin, i));
-    task->replay(stream);
-    begin = i + 1;
+  if (graph->waits_ && graph->lanes_ > 1) {
+    graph->launch_in_lanes(stream);
+  } else {
+    graph->launch_in_order(stream);
   }
-  if (begin < size || size == 0) stream.submit(new LaunchTask(graph, begin, size));
 }
 
-void CapturedGraph::run(size_t begin, size_t end) {
+void CapturedGraph::launch_in_order(Stream& stream) {
+  size_t begin = 0, pieces = 0;
+  bool any = false;
+  const auto flush = [&](size_t end) {
+    if (any) stream.submit(new LaunchTask(shared_from_this(), begin, end, kAllLanes));
+    pieces += any;
+    any = false;
+    begin = end;
+  };
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    any |= in_piece(nodes_[i]);
+    if (!nodes_[i].task || in_piece(nodes_[i])) continue;
+    flush(i);
+    const ReplayScope scope(id_, nodes_[i].number);
+    nodes_[i].task->replay(stream);
+    ++pieces;
+  }
+  any |= pieces == 0;  // an empty graph is a task as well
+  flush(nodes_.size());
+}
+
+void CapturedGraph::launch_in_lanes(Stream& stream) {
+  if (stream.capturing())
+    throw Error(code::kRtFeatureNotSupport,
+                "model {} cannot be captured into another: its streams wait for each other by notifies, values or host "
+                "functions",
+                id_);
+  LaneReplay lanes(stream, lanes_, records_);
+  struct Piece {
+    size_t begin = 0;
+    bool any = false;
+  };
+  std::vector<Piece> pieces(lanes_);
+  const auto flush = [&](uint32_t lane, size_t end) {
+    Piece& piece = pieces[lane];
+    if (piece.any) lanes.stream(lane).submit(new LaunchTask(shared_from_this(), piece.begin, end, lane));
+    piece = {end, false};
+  };
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    if (in_piece(node)) {
+      pieces[node.lane].any = true;
+      continue;
+    }
+    flush(node.lane, i);
+    if (node.task) {
+      const ReplayScope scope(id_, node.number);
+      node.task->replay(lanes.stream(node.lane));
+    } else if (node.record) {
+      lanes.record(node.lane, node.number);
+    } else {
+      lanes.wait(node.lane, node.number);
+    }
+  }
+  for (uint32_t lane = 0; lane < lanes_; ++lane) flush(lane, nodes_.size());
+}
+
+void CapturedGraph::run(size_t begin, size_t end, uint32_t lane) {
   for (size_t i = begin; i < end; ++i) {
-    Task* task = tasks_[i];
+    const Node& node = nodes_[i];
+    if (!in_piece(node) || (lane != kAllLanes && node.lane != lane)) continue;
+    Task* task = node.task;
     try {
-      task->run();
+      if (watched()) [[unlikely]]
+        run_observed_in_graph(id_, static_cast<int32_t>(node.number), *task, [&] { run_in_time(*task); });
+      else run_in_time(*task);
     } catch (const Error& e) { throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text()); }
   }
 }

@@ -1,12 +1,17 @@
-// A captured graph: the tasks that streams were given between aclmdlRICaptureBegin and End, in order. Replaying
-// runs them one after another on one stream: the order of capture satisfies every dependency that events made.
+// A captured graph: the tasks that streams were given between aclmdlRICaptureBegin and End, in order. A replay runs
+// them one after another on one stream, since the order of capture satisfies every dependency that events made. When
+// several streams were captured and some task waits for what another stream does (a notify, a value, a host function),
+// each has a lane of its own: a stream of the replay, ordered with the others by the captured events.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "device/observer.h"
 
 namespace updraft {
 
@@ -19,36 +24,59 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   ~CapturedGraph();
 
   void begin(Stream& stream);
-  /// A stream that waited for a captured event.
-  void join(Stream& stream);
-  /// Ends the capture that `stream` began; throws 107000 when it was invalidated.
+  /// Ends the capture that `stream` began; throws 107000 when it was invalidated. The caller has a pointer to the
+  /// graph.
   void end(Stream& stream);
   /// The stream is going away: the capture is void, and over when this stream began it.
   void leave(Stream& stream);
-  void add(Task* task);
+  /// False when the capture is over: the task stays the caller's.
+  bool add(Stream& stream, Task* task);
+  /// An event was recorded; returns which record of the graph that is, or nothing when the capture is over.
+  std::optional<uint32_t> record(Stream& stream);
+  /// The stream waits for that record, and joins the capture if it has not yet.
+  void wait(Stream& stream, uint32_t record);
   void invalidate() { invalid_ = true; }
   bool invalid() const { return invalid_; }
   bool capturing() const { return capturing_; }
   uint32_t id() const { return id_; }
   size_t size() const;
-  /// One JSON object a task.
+  /// A Chrome trace (chrome://tracing, Perfetto) of the tasks in the order of capture: a row a captured stream.
   std::string to_json() const;
 
   /// Enqueues one run of the whole graph.
   static void launch(const std::shared_ptr<CapturedGraph>& graph, Stream& stream);
-  /// Tasks [begin, end).
-  void run(size_t begin, size_t end);
+  /// What of [begin, end) runs on an engine; of `lane` alone, or of all (kAllLanes).
+  void run(size_t begin, size_t end, uint32_t lane);
+  static constexpr uint32_t kAllLanes = UINT32_MAX;
 
   void* handle = nullptr;  ///< what the client calls this graph
 
  private:
+  struct Node {
+    Task* task = nullptr;  ///< null: an event
+    uint32_t lane = 0;
+    bool record = false;  ///< of events: a record, else a wait
+    uint32_t number = 0;  ///< of events: the record that it makes or waits for; of tasks: place among the tasks
+  };
+  struct Lane {
+    Stream* stream;
+    uint32_t number;
+  };
+  const Lane* lane_of(const Stream& stream) const;
+  static bool in_piece(const Node& node);
+  void launch_in_order(Stream& stream);
+  void launch_in_lanes(Stream& stream);
+
   const uint32_t id_;
   mutable std::mutex mutex_;
   Stream* origin_ = nullptr;
-  std::vector<Stream*> streams_;
-  std::vector<Task*> tasks_;
+  std::vector<Lane> streams_;  ///< while the capture goes on
+  uint32_t lanes_ = 0, records_ = 0, tasks_ = 0;
+  bool waits_ = false;
+  std::vector<Node> nodes_;
   std::atomic<bool> invalid_{false};
   std::atomic<bool> capturing_{false};
+  std::optional<KeepArguments> keep_arguments_;  ///< while it is captured: observers of a replay may come later
 };
 
 }  // namespace updraft

@@ -4,19 +4,25 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/handle_pool.h"
 #include "base/overflow.h"
+#include "device/observer.h"
 #include "device/process_record.h"
 #include "device/streams.h"
 #include "device/strict_guard.h"
+#include "device/time_limits.h"
 
 namespace updraft {
 namespace {
 
 std::mutex g_mutex;
 std::atomic<Device*> g_devices[1024];
-thread_local Device* t_executing = nullptr;
-void (*g_on_creation)(Device&) = nullptr;  // set while libraries load
+struct Executing {
+  Device* device = nullptr;
+  const Stream* stream = nullptr;
+};
+thread_local Executing t_executing;
 
 }  // namespace
 
@@ -38,10 +44,11 @@ Device& Device::get(int index) {
                 count() - 1,
                 Config::get().restricted ? "ASCEND_RT_VISIBLE_DEVICES names the devices that this process may use"
                                          : "UPDRAFT_DEVICES sets how many");
+  first_use();
   std::lock_guard lock(g_mutex);
   if (Device* device = find(index)) return *device;
+  refuse_forked_children();
   auto* device = new Device(index);  // lives as long as the process
-  if (g_on_creation) g_on_creation(*device);
   g_devices[index].store(device, std::memory_order_release);
   return *device;
 }
@@ -57,7 +64,7 @@ Device::Device(int index)
       memory_(index, Config::get().memory),
       compute_("compute", index, Config::get().threads),
       copy_("copy", index, Config::get().threads),
-      host_("host", index, 1) {
+      host_(index) {
   install_strict_guard();
   open_process_record(index);
 }
@@ -77,15 +84,38 @@ void Device::destroy_stream(Stream* stream) {
   stream_pool().destroy(stream);
 }
 
-std::vector<Stream*> Device::streams() const {
+std::vector<StreamPin> Device::streams() const {
+  std::vector<StreamPin> pins;
   std::lock_guard lock(mutex_);
-  return streams_;
+  for (Stream* stream : streams_) pins.emplace_back(*stream);
+  return pins;
+}
+
+StreamPin Device::pin(const void* handle) const {
+  std::lock_guard lock(mutex_);
+  const auto it = std::ranges::find(streams_, handle);
+  return it == streams_.end() ? StreamPin() : StreamPin(**it);
+}
+
+StreamPin pin_stream(const void* handle) {
+  if (const Stream* stream = stream_pool().get(handle))
+    for (int i = 0, n = std::min(Device::count(), 1024); i < n; ++i)
+      if (Device* device = Device::find(i))
+        if (StreamPin pin = device->pin(stream)) return pin;
+  throw Error(code::kRtInvalidHandle, "{} is not a stream (destroyed, or never created)", handle);
 }
 
 void Device::synchronize(std::chrono::milliseconds timeout) {
   auto deadline = std::chrono::steady_clock::now() + timeout;
   std::optional<Error> failure;
-  for (Stream* stream : streams()) {
+  std::vector<Stream*> all;
+  {
+    std::lock_guard lock(mutex_);
+    all = streams_;
+  }
+  for (Stream* one : all) {
+    const StreamPin stream = pin(one);
+    if (!stream) continue;  // another thread has destroyed it: it was through
     auto left = timeout;
     if (timeout.count() >= 0)
       left =
@@ -109,35 +139,28 @@ void Device::ready(Stream& stream, TaskKind kind) {
 }
 
 bool Device::contended(TaskKind kind) const {
-  return kind == TaskKind::Compute ? compute_.contended()
-         : kind == TaskKind::Copy  ? copy_.contended()
-                                   : host_.contended();
+  return kind == TaskKind::Compute ? compute_.contended() : kind == TaskKind::Copy && copy_.contended();
 }
 
 void Device::unpark(Stream& stream) { stream.resume(); }
 
 void Device::execute(Stream& stream, Task& task) {
-  Device* before = t_executing;
-  t_executing = this;
-  OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &float_status : nullptr);
-  TaskObserver* observer = observer_.load(std::memory_order_acquire);
-  if (observer) observer->before(stream, task);
   struct Restore {
-    Device* value;
+    Executing value = t_executing;
     ~Restore() { t_executing = value; }
-  } restore{before};
-  task.run();
-  if (observer) observer->after(stream, task);
+  } restore;
+  t_executing = {this, &stream};
+  auto run = [&] {
+    auto& status = stream.overflow_switch.load(std::memory_order_relaxed) ? float_status : unwatched_;
+    OverflowScope overflow(saturation.load(std::memory_order_relaxed) ? &status : nullptr);
+    run_in_time(task);
+  };
+  if (watched()) [[unlikely]]
+    run_observed(stream, task, run);
+  else run();
 }
 
-void Device::on_creation(void (*hook)(Device&)) { g_on_creation = hook; }
-
-void Device::observe(TaskObserver* observer) { observer_.store(observer, std::memory_order_release); }
-void Device::unobserve(TaskObserver* observer) {
-  TaskObserver* expected = observer;
-  observer_.compare_exchange_strong(expected, nullptr);
-}
-
-Device* executing_device() { return t_executing; }
+Device* executing_device() { return t_executing.device; }
+const Stream* executing_stream() { return t_executing.stream; }
 
 }  // namespace updraft

@@ -7,20 +7,12 @@
 #include <vector>
 
 #include "device/engine.h"
+#include "device/host_threads.h"
 #include "device/memory.h"
+#include "device/stream.h"
 #include "device/task.h"
 
 namespace updraft {
-
-class Stream;
-
-/// Sees every task of a device from one place: profiling, dump and overflow are observers.
-class TaskObserver {
- public:
-  virtual ~TaskObserver() = default;
-  virtual void before(Stream&, Task&) {}
-  virtual void after(Stream&, Task&) {}
-};
 
 class Device {
  public:
@@ -29,8 +21,6 @@ class Device {
   /// The device if it is open already, else null.
   static Device* find(int index);
   static int count();
-  /// One function that sees each device when it is opened (observers install themselves so).
-  static void on_creation(void (*hook)(Device&));
   /// The open device whose memory holds p, else null.
   static Device* owner(const void* p);
 
@@ -43,7 +33,10 @@ class Device {
   void destroy_stream(Stream* stream);
   /// Waits for all streams of the device; throws the first failure.
   void synchronize(std::chrono::milliseconds timeout = std::chrono::milliseconds(-1));
-  std::vector<Stream*> streams() const;
+  /// All streams, which stay while the pins live. Who waits for one stream after another pins them one by one instead.
+  std::vector<StreamPin> streams() const;
+  /// Empty when `handle` is no stream of this device.
+  StreamPin pin(const void* handle) const;
 
   // --- called by streams ---
   void ready(Stream& stream, TaskKind kind);
@@ -52,23 +45,23 @@ class Device {
   /// A parked stream may go on (called by the thread that ended the wait; the head is popped elsewhere).
   void unpark(Stream& stream);
 
-  void observe(TaskObserver* observer);
-  void unobserve(TaskObserver* observer);
-
   std::atomic<int> saturation{0};         ///< 1: saturation mode (aclrtSetDeviceSatMode 0)
   std::atomic<uint32_t> float_status{0};  ///< sticky overflow flag of saturation mode
 
  private:
   const int index_;
   DeviceMemory memory_;
-  Engine compute_, copy_, host_;
+  Engine compute_, copy_;
+  HostThreads host_;
   mutable std::mutex mutex_;
   std::vector<Stream*> streams_;
+  std::atomic<uint32_t> unwatched_{0};  ///< for overflows of streams whose switch is off
   std::atomic<int> next_stream_{0};
-  std::atomic<TaskObserver*> observer_{nullptr};
 };
 
 /// The device on which the calling engine thread runs a task (null elsewhere): for kernels that need its modes.
 Device* executing_device();
+/// The stream whose task that is.
+const Stream* executing_stream();
 
 }  // namespace updraft

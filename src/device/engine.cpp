@@ -1,28 +1,25 @@
 #include "device/engine.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <string>
-#include <thread>
 
 #include "base/parallel.h"
 #include "base/team.h"
+#include "device/service_thread.h"
 #include "device/stream.h"
 
 namespace updraft {
 namespace {
 constexpr int64_t kSpin = 3'000;  // nanoseconds
-}
+constexpr int kMostPassedOver = 16;
+}  // namespace
 
 Engine::Engine(const char* name, int device, int width) : name_(name), device_(device), width_(width) {}
 
 void Engine::push(Stream& stream) {
   std::unique_lock lock(mutex_);
   if (!started_) {
+    start_service_thread("npu" + std::to_string(device_) + "-" + name_, [this] { loop(); });
     started_ = true;
-    // Detached: engines live as long as the process and an exit in any order must not wait for them.
-    std::thread([this] { loop(); }).detach();
   }
   stream.next_ready = nullptr;
   if (tail_) {
@@ -36,12 +33,22 @@ void Engine::push(Stream& stream) {
   wake_.notify_one();
 }
 
+// With the lock and somebody in the queue.
+Stream* Engine::take() {
+  Stream *best = head_, *before_best = nullptr;
+  if (passed_over_ < kMostPassedOver)
+    for (Stream *before = head_, *stream = head_->next_ready; stream; before = stream, stream = stream->next_ready)
+      if (stream->priority() < best->priority()) {
+        best = stream;
+        before_best = before;
+      }
+  passed_over_ = before_best ? passed_over_ + 1 : 0;
+  (before_best ? before_best->next_ready : head_) = best->next_ready;
+  if (tail_ == best) tail_ = before_best;
+  return best;
+}
+
 void Engine::loop() {
-  pthread_setname_np(pthread_self(),
-                     (std::string("npu") + std::to_string(device_) + "-" + name_).substr(0, 15).c_str());
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals belong to the client's threads
   set_parallel_threads(width_);
   while (true) {
     // Steady training finds the next stream within microseconds: look a little before sleeping. It never yields: who
@@ -49,9 +56,7 @@ void Engine::loop() {
     spin_until(kSpin, [&] { return waiting_.load(std::memory_order_relaxed) != 0; });
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return head_ != nullptr; });
-    Stream* stream = head_;
-    head_ = stream->next_ready;
-    if (!head_) tail_ = nullptr;
+    Stream* stream = take();
     waiting_.fetch_sub(1, std::memory_order_relaxed);
     lock.unlock();
     stream->run_head(false);

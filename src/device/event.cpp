@@ -25,12 +25,8 @@ class RecordTask final : public Task {
   }
   Control control(Stream& stream) override {
     done_ = true;
-    event_->complete(generation_, stream.has_failed() ? stream.failure() : std::nullopt);
+    event_->complete(generation_, stream.stopped() ? stream.failure() : std::nullopt);
     return Control::Done;
-  }
-  void run() override {
-    done_ = true;
-    event_->complete(generation_, std::nullopt);
   }
   void release() override {
     if (!done_) event_->complete(generation_, std::nullopt);  // dropped by an abort: nobody must wait for it for ever
@@ -44,22 +40,41 @@ class RecordTask final : public Task {
   bool done_ = false;
 };
 
-class WaitTask final : public Task {
+class EventWaitTask final : public WaitTask {
  public:
-  WaitTask(std::shared_ptr<Event> event, uint64_t generation) : event_(std::move(event)), generation_(generation) {
-    kind = TaskKind::Control;
-  }
-  Control control(Stream& stream) override {
-    if (!event_->done_or_park(generation_, stream)) return Control::Parked;
-    if (auto failure = event_->failure()) stream.fail(*failure, name());
-    return Control::Done;
-  }
-  void run() override {}
+  EventWaitTask(std::shared_ptr<Event> event, uint64_t generation, std::chrono::nanoseconds limit)
+      : WaitTask(event, limit), event_(std::move(event)), generation_(generation) {}
   void release() override {
     event_->wait_over();
-    delete this;
+    WaitTask::release();
   }
   const char* name() const override { return "EVENT_WAIT"; }
+
+ protected:
+  bool over(Stream&) override { return event_->done(generation_); }
+  Arrival arrive(Stream& stream, uint64_t ticket, Timer::Clock::time_point limit) override {
+    return event_->arrive(generation_, stream, ticket, limit);
+  }
+  void passed(Stream& stream) override {
+    if (auto failure = event_->failure()) stream.fail(*failure, name());
+  }
+
+ private:
+  std::shared_ptr<Event> event_;
+  uint64_t generation_;
+};
+
+class ResetTask final : public Task {
+ public:
+  ResetTask(std::shared_ptr<Event> event, uint64_t generation) : event_(std::move(event)), generation_(generation) {
+    kind = TaskKind::Control;
+  }
+  Control control(Stream&) override {
+    event_->forget_record(generation_);
+    return Control::Done;
+  }
+  void release() override { delete this; }
+  const char* name() const override { return "EVENT_RESET"; }
 
  private:
   std::shared_ptr<Event> event_;
@@ -70,38 +85,61 @@ class WaitTask final : public Task {
 
 void Event::record(Stream& stream) {
   uint64_t generation;
+  if (auto graph = stream.capture()) {
+    if (const auto at = graph->record(stream)) {
+      std::lock_guard lock(mutex_);
+      capture_ = graph;
+      capture_record_ = *at;
+      return;
+    }
+  }
   {
     std::lock_guard lock(mutex_);
     capture_.reset();
-    if (CapturedGraph* graph = stream.capture()) {
-      capture_ = graph->weak_from_this();
-      return;  // order inside a graph is the order of capture
-    }
     generation = ++recorded_;
   }
   stream.submit(new RecordTask(shared_from_this(), generation));
 }
 
-void Event::wait(Stream& stream) {
+void Event::wait(Stream& stream, std::chrono::nanoseconds limit) {
+  uint64_t generation = 0;
+  std::shared_ptr<CapturedGraph> graph;
+  uint32_t record = 0;
+  {
+    std::lock_guard lock(mutex_);
+    graph = capturing();
+    record = capture_record_;
+    if (!graph) {
+      if (stream.capturing()) return;  // recorded before the capture began: the replay comes later anyway
+      if (completed_ >= recorded_ && !failure_) return;
+      generation = recorded_;
+      ++waits_;
+    }
+  }
+  if (graph) {
+    graph->wait(stream, record);  // a stream that waits for captured work joins the capture
+  } else {
+    stream.submit(new EventWaitTask(shared_from_this(), generation, limit));
+  }
+}
+
+void Event::reset(Stream& stream) {
   uint64_t generation;
   {
     std::lock_guard lock(mutex_);
-    if (auto graph = capturing()) {
-      // A stream that waits for captured work joins the capture.
-      if (!stream.capture()) graph->join(stream);
-      return;
-    }
-    if (stream.capture()) return;  // recorded before the capture began: the replay comes later anyway
-    if (completed_ >= recorded_ && !failure_) return;
+    capture_.reset();
+    if (stream.capturing()) return;  // inside a graph an event is nothing but order
     generation = recorded_;
-    ++waits_;
   }
-  stream.submit(new WaitTask(shared_from_this(), generation));
+  if (generation) stream.submit(new ResetTask(shared_from_this(), generation));
 }
 
-void Event::reset(Stream&) {
+void Event::forget_record(uint64_t generation) {
   std::lock_guard lock(mutex_);
-  capture_.reset();
+  if (recorded_ != generation) return;  // it has been recorded again
+  reset_ = generation;
+  time_ = 0;
+  failure_.reset();
 }
 
 std::shared_ptr<CapturedGraph> Event::capturing() const {
@@ -146,7 +184,9 @@ uint64_t Event::timestamp() const {
   std::lock_guard lock(mutex_);
   if (time_ == 0 || completed_ < recorded_)
     throw Error(code::kRtEventTimestampInvalid, "the event has no time yet: {}",
-                recorded_ ? "its record is not done" : "it was never recorded");
+                !recorded_            ? "it was never recorded"
+                : reset_ == recorded_ ? "it was reset"
+                                      : "its record is not done");
   return time_;
 }
 
@@ -157,9 +197,9 @@ void Event::complete(uint64_t generation, const std::optional<Error>& failure) {
     if (generation >= completed_) failure_ = failure;
     completed_ = std::max(completed_, generation);
     time_ = now_ns();
-    std::erase_if(parked_, [&](const auto& entry) {
-      if (entry.first > completed_) return false;
-      ready.push_back(entry.second);
+    std::erase_if(parked_, [&](const Entry& entry) {
+      if (entry.what > completed_) return false;
+      ready.push_back(entry.stream);
       return true;
     });
     done_.notify_all();
@@ -170,11 +210,14 @@ void Event::complete(uint64_t generation, const std::optional<Error>& failure) {
   }
 }
 
-bool Event::done_or_park(uint64_t generation, Stream& stream) {
+bool Event::done(uint64_t generation) const {
   std::lock_guard lock(mutex_);
-  if (completed_ >= generation) return true;
-  parked_.emplace_back(generation, &stream);
-  return false;
+  return completed_ >= generation;
+}
+
+Arrival Event::arrive(uint64_t generation, Stream& stream, uint64_t ticket, Timer::Clock::time_point limit) {
+  std::lock_guard lock(mutex_);
+  return completed_ >= generation ? Arrival::Over : park(ticket, stream, limit, generation);
 }
 
 }  // namespace updraft

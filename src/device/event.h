@@ -1,29 +1,32 @@
 // Events: points in streams that can be waited for. Tasks share them, so a client may destroy an event that is
 // still on a stream.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "base/error.h"
+#include "device/parking.h"
 
 namespace updraft {
 
 class Stream;
 class CapturedGraph;
 
-class Event : public std::enable_shared_from_this<Event> {
+/// Streams park with the generation that they wait for.
+class Event : public Parking<uint64_t>, public std::enable_shared_from_this<Event> {
  public:
   explicit Event(uint32_t flags) : flags_(flags) {}
 
   /// Puts a record of this event on the stream.
   void record(Stream& stream);
-  /// Makes the stream wait for the latest record; an event that was never recorded does not hold it.
-  void wait(Stream& stream);
+  /// Makes the stream wait for the latest record, for at most `limit` (zero: for ever), after which it fails with
+  /// 107019. An event that was never recorded, or was reset since, does not hold it.
+  void wait(Stream& stream, std::chrono::nanoseconds limit = {});
+  /// Puts on the stream what makes the event one that was never recorded, unless it is recorded again meanwhile.
   void reset(Stream& stream);
   /// True when the latest record is done (or there is none).
   bool query() const;
@@ -41,8 +44,10 @@ class Event : public std::enable_shared_from_this<Event> {
   void complete(uint64_t generation, const std::optional<Error>& failure);
   /// The failure that came with the latest completed record.
   std::optional<Error> failure() const;
-  /// True when `generation` is done; else the stream is resumed once it is.
-  bool done_or_park(uint64_t generation, Stream& stream);
+  bool done(uint64_t generation) const;
+  /// Over when `generation` is done; parked: the stream is resumed once it is.
+  Arrival arrive(uint64_t generation, Stream& stream, uint64_t ticket, Timer::Clock::time_point limit);
+  void forget_record(uint64_t generation);
   void wait_over();
 
  private:
@@ -50,15 +55,15 @@ class Event : public std::enable_shared_from_this<Event> {
   std::shared_ptr<CapturedGraph> capturing() const;
 
   const uint32_t flags_;
-  mutable std::mutex mutex_;
   std::condition_variable done_;
   uint64_t recorded_ = 0;   ///< generations put on streams
   uint64_t completed_ = 0;  ///< the latest generation that was reached
+  uint64_t reset_ = 0;      ///< the generation that a reset has undone
   uint64_t time_ = 0;
   uint64_t waits_ = 0;
   std::optional<Error> failure_;
   std::weak_ptr<CapturedGraph> capture_;  ///< recorded last on a captured stream
-  std::vector<std::pair<uint64_t, Stream*>> parked_;
+  uint32_t capture_record_ = 0;           ///< which record of the capture that is
 };
 
 }  // namespace updraft

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -92,8 +93,8 @@ void* DeviceMemory::allocate(size_t bytes, Owner owner) {
     if (start + size < offset + room) free_[start + size] = offset + room - start - size;
     allocated_[start] = size;
     if (owner == Owner::Library) of_library_.insert(start);
-    used_ += size;
-    update_process_record(device_, used_);
+    kept_.remove(start, start + size);
+    use(size);
     return window_ + start;
   }
   throw Error(code::kRtMemoryAllocation, "device {}: no free range of {} bytes ({} of {} bytes in use)", device_, bytes,
@@ -120,15 +121,22 @@ void DeviceMemory::free(void* p, Owner owner) {
   give_back(offset, size);
 }
 
+void DeviceMemory::use(size_t bytes) {
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  update_process_record(device_, used_);
+}
+
 void DeviceMemory::give_back(size_t offset, size_t size) {
-  kept_ += size;
-  if (kept_ > kKeep) {
-    // Punch whole pages only: neighbours on the border pages are in use.
-    size_t begin = round_up(offset, 4096), end = (offset + size) / 4096 * 4096;
-    if (begin < end)
-      fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
-                static_cast<off_t>(end - begin));
-    kept_ -= size;
+  // What exceeds the figure goes back to the system, whole pages only: neighbours on the border pages are in use.
+  const size_t keep = std::min(size, kKeep - std::min(kKeep, kept_.total()));
+  const size_t begin = round_up(offset + keep, 4096), end = (offset + size) / 4096 * 4096;
+  if (begin < end) {
+    fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+              static_cast<off_t>(end - begin));
+    kept_.add(offset, begin);
+  } else {
+    kept_.add(offset, offset + size);
   }
   auto next = free_.lower_bound(offset);
   if (next != free_.end() && offset + size == next->first) {
@@ -231,13 +239,22 @@ size_t DeviceMemory::used() const {
   return used_;
 }
 
+size_t DeviceMemory::peak() const {
+  std::lock_guard lock(mutex_);
+  return peak_;
+}
+
+size_t DeviceMemory::kept() const {
+  std::lock_guard lock(mutex_);
+  return kept_.total();
+}
+
 void DeviceMemory::charge(size_t bytes) {
   std::lock_guard lock(mutex_);
   if (!fits(bytes))
     throw Error(code::kRtMemoryAllocation, "device {} is out of memory: {} bytes asked for, {} of {} bytes in use",
                 device_, bytes, used_, limit_);
-  used_ += bytes;
-  update_process_record(device_, used_);
+  use(bytes);
 }
 
 void DeviceMemory::discharge(size_t bytes) {
@@ -314,7 +331,7 @@ void* host_address(const void* p) {
 
 namespace {
 /// Starts of blocks of aclrtMallocHost that are registered as well. With the lock of HostMemory.
-std::set<uintptr_t>& registered() {
+std::set<uintptr_t>& registered_starts() {
   static auto* starts = new std::set<uintptr_t>;
   return *starts;
 }
@@ -343,7 +360,7 @@ void HostMemory::free(void* p) {
   if (it == blocks_.end() || !it->second.second)
     throw Error(code::kRtParamInvalid, "{} was not allocated by aclrtMallocHost (freed twice, or never)", p);
   munmap(p, it->second.first);
-  registered().erase(it->first);
+  registered_starts().erase(it->first);
   blocks_.erase(it);
 }
 
@@ -358,14 +375,14 @@ void HostMemory::add(void* p, size_t bytes) {
   if (ours && bytes > it->second.first)
     throw Error(code::kRtParamInvalid, "{} + {} bytes is more than the {} that aclrtMallocHost gave", p, bytes,
                 it->second.first);
-  if (ours ? !registered().insert(at).second : !blocks_.emplace(at, std::pair{bytes, false}).second)
+  if (ours ? !registered_starts().insert(at).second : !blocks_.emplace(at, std::pair{bytes, false}).second)
     throw Error(code::kRtParamInvalid, "host memory {} is registered already", p);
 }
 
 void HostMemory::remove(void* p) {
   std::lock_guard lock(mutex_);
   const auto at = reinterpret_cast<uintptr_t>(p);
-  if (registered().erase(at)) return;
+  if (registered_starts().erase(at)) return;
   auto it = blocks_.find(at);
   if (it == blocks_.end() || it->second.second)
     throw Error(code::kRtParamInvalid, "host memory {} is not registered", p);
@@ -379,6 +396,16 @@ bool HostMemory::contains(const void* p) const {
   if (it == blocks_.begin()) return false;
   --it;
   return at < it->first + it->second.first;
+}
+
+bool HostMemory::registered(const void* p) const {
+  std::lock_guard lock(mutex_);
+  auto at = reinterpret_cast<uintptr_t>(p);
+  auto it = blocks_.upper_bound(at);
+  if (it == blocks_.begin()) return false;
+  --it;
+  const auto [bytes, ours] = it->second;
+  return at < it->first + bytes && (!ours || registered_starts().contains(it->first));
 }
 
 }  // namespace updraft

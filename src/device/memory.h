@@ -14,6 +14,8 @@
 #include <set>
 #include <utility>
 
+#include "device/intervals.h"
+
 namespace updraft {
 
 class DeviceMemory {
@@ -44,6 +46,10 @@ class DeviceMemory {
   ptrdiff_t alias() const { return alias_; }
   size_t limit() const { return limit_; }
   size_t used() const;
+  /// The most that was ever in use at once.
+  size_t peak() const;
+  /// Free bytes whose pages are there still.
+  size_t kept() const;
   /// Bytes that this process may still allocate: other processes on the device share the limit.
   size_t available() const;
   int fd() const { return fd_; }
@@ -63,6 +69,7 @@ class DeviceMemory {
 
  private:
   void give_back(size_t offset, size_t bytes);
+  void use(size_t bytes);
   bool fits(size_t bytes) const;  ///< with the lock
   size_t room() const;            ///< with the lock
   /// The memory around an offset as [begin, end), empty when there is none; with the lock.
@@ -78,11 +85,11 @@ class DeviceMemory {
 
   mutable std::mutex mutex_;
   std::atomic<uint64_t> version_;  ///< another number after memory went away; unique among all devices
-  size_t used_ = 0;
+  size_t used_ = 0, peak_ = 0;
   mutable size_t others_ = 0;          ///< bytes of other processes when their records were read
   mutable size_t used_when_read_ = 0;  ///< and our own at that time
   mutable std::chrono::steady_clock::time_point read_at_{};
-  size_t kept_ = 0;                     ///< freed bytes whose pages are still there
+  Intervals kept_;                      ///< freed bytes whose pages are still there
   std::map<size_t, size_t> allocated_;  ///< offset -> bytes
   std::set<size_t> of_library_;         ///< offsets of allocated_ with this owner
   std::map<size_t, size_t> free_;       ///< offset -> bytes
@@ -103,6 +110,8 @@ class HostMemory {
   void add(void* p, size_t bytes);
   void remove(void* p);
   bool contains(const void* p) const;
+  /// True when devices may use the address: aclrtHostRegister was called for it.
+  bool registered(const void* p) const;
 
  private:
   mutable std::mutex mutex_;

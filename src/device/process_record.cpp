@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/config.h"
+#include "base/fork.h"
 
 namespace updraft {
 namespace {
@@ -72,10 +73,17 @@ void write_record(int index, int fd, size_t used) {
   g_written[index] = used;
 }
 
+// A child would hold the locks, and with them a dead parent's bytes.
+void close_in_child() {
+  for (auto& file : g_files)
+    if (const int fd = file.exchange(0)) close(fd - 1);
+}
+
 }  // namespace
 
 void open_process_record(int index) {
   if (g_files[index] != 0) return;
+  at_fork_in_child(close_in_child);
   std::string folder = folder_of(index);
   if (!make_folders(folder)) return;
   remove_stale(folder);

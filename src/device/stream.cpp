@@ -5,30 +5,39 @@
 #include "base/parallel.h"
 #include "device/capture.h"
 #include "device/device.h"
+#include "device/observer.h"
 
 namespace updraft {
 namespace {
 // Up to this much work the hand-over to the engine costs more than the task.
 constexpr int64_t kInlineWork = 16 << 10;
+// A host that has this many tasks queued waits until there are no more than kRoom: tasks hold memory.
+constexpr uint64_t kMostQueued = 4096;
+constexpr uint64_t kRoom = 3072;
+// So long a head that is no computation may take before it counts as waiting for somebody.
+constexpr auto kPatience = std::chrono::milliseconds(5);
+
+// Computations and copies always end. Waits and host functions may wait for the very thread that submits.
+bool ends_by_itself(TaskKind kind) { return kind == TaskKind::Compute || kind == TaskKind::Copy; }
 }  // namespace
 
 Stream::Stream(Device& device, int32_t id, uint32_t priority, uint32_t flags)
     : device_(device), id_(id), priority_(priority), flags_(flags) {}
 
 Stream::~Stream() {
-  if (CapturedGraph* graph = capture()) graph->leave(*this);
+  if (auto graph = capture()) graph->leave(*this);
   std::unique_lock lock(mutex_);
   ++waiting_;
-  done_.wait(lock, [&] { return !held_ && !head_; });
+  done_.wait(lock, [&] { return !held_ && !head_ && pins_ == 0; });
 }
 
 void Stream::submit(Task* task) {
-  if (CapturedGraph* graph = capture()) {
-    graph->add(task);
-    return;
-  }
+  if (auto graph = capture(); graph && graph->add(*this, task)) return;
   std::unique_lock lock(mutex_);
+  if (submitted_ - completed_ >= kMostQueued) wait_for_room(lock);
   task->next = nullptr;
+  if (watched()) [[unlikely]]
+    observe_submission(*this, *task);
   ++submitted_;
   if (tail_) {
     tail_->next = task;
@@ -47,20 +56,34 @@ void Stream::submit(Task* task) {
   advance(lock);
 }
 
+// Back-pressure. Nobody is held up by a head that waits for others (an event, a value, a host function): what it waits
+// for may be what this thread does next.
+void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
+  if (executing_device()) return;  // a task that submits: the engine that would make room is this thread
+  ++throttled_;
+  while (submitted_ - completed_ > kRoom && stuck_at_ != completed_) {
+    const uint64_t before = completed_;
+    room_.wait_for(lock, kPatience);
+    if (completed_ == before && head_ && !ends_by_itself(head_->kind)) stuck_at_ = before;
+  }
+  --throttled_;
+}
+
 // With the token and the lock: handles control tasks and hands the stream to the engine of its head. Who gave the token
 // away must not touch the stream any more, not even its lock: it may be over and destroyed.
 void Stream::advance(std::unique_lock<std::mutex>& lock) {
   while (head_) {
-    if (head_->kind != TaskKind::Control) {
-      Task* task = head_;
-      lock.unlock();
-      device_.ready(*this, task->kind);
-      return;
-    }
     Task* task = head_;
     lock.unlock();
-    Control state = task->control(*this);
-    if (state == Control::Parked) return;
+    try {
+      if (task->kind != TaskKind::Control) {
+        device_.ready(*this, task->kind);
+        return;
+      }
+      if (watched()) [[unlikely]]
+        observe_begin(*this, *task);
+      if (task->control(*this) == Control::Parked) return;
+    } catch (...) { fail_by_exception(task->name()); }  // the token is still here
     lock.lock();
     pop(lock);
   }
@@ -70,10 +93,18 @@ void Stream::advance(std::unique_lock<std::mutex>& lock) {
 
 void Stream::pop(std::unique_lock<std::mutex>& lock) {
   Task* task = head_;
+  if (task->record) [[unlikely]] {  // observers see its end before those who wait for the stream
+    lock.unlock();
+    if (dropping()) observe_drop(*task);
+    else observe_departure(*this, *task);
+    lock.lock();
+  }
   head_ = task->next;
   if (!head_) tail_ = nullptr;
   ++completed_;
+  if (dropping()) dropping_.store(false, std::memory_order_release);
   if (waiting_) done_.notify_all();
+  if (throttled_ && submitted_ - completed_ <= kRoom) room_.notify_all();
   lock.unlock();
   task->release();
   lock.lock();
@@ -92,18 +123,27 @@ void Stream::run_head(bool inline_run) {
   do {
     task = head_;
     lock.unlock();
-    if (!has_failed()) {
+    if (!stopped()) {
       try {
         device_.execute(*this, *task);
-      } catch (const Error& e) { fail(e, task->name()); } catch (const std::bad_alloc&) {
-        fail(Error(code::kRtMemoryAllocation, "the host is out of memory"), task->name());
-      } catch (const std::exception& e) { fail(Error(code::kRtInternal, "{}", e.what()), task->name()); }
+      } catch (...) { fail_by_exception(task->name()); }
     }
     lock.lock();
     pop(lock);
     // An engine keeps the stream while nobody else waits for it; the submitting thread hands over at once.
   } while (!inline_run && head_ && head_->kind == kind && !device_.contended(kind));
   advance(lock);
+}
+
+// In a catch clause.
+void Stream::fail_by_exception(const char* task) {
+  try {
+    throw;
+  } catch (const Error& e) { fail(e, task); } catch (const std::bad_alloc&) {
+    fail(Error(code::kRtMemoryAllocation, "the host is out of memory"), task);
+  } catch (const std::exception& e) { fail(Error(code::kRtInternal, "{}", e.what()), task); } catch (...) {
+    fail(Error(code::kRtInternal, "it threw something that is no std::exception"), task);
+  }
 }
 
 void Stream::fail(const Error& e, const char* task) {
@@ -120,13 +160,25 @@ std::optional<Error> Stream::failure() const {
   return failure_;
 }
 
+std::shared_ptr<CapturedGraph> Stream::capture() const {
+  if (!capturing()) return nullptr;
+  std::lock_guard lock(mutex_);
+  return capture_;
+}
+
+void Stream::set_capture(std::shared_ptr<CapturedGraph> graph) {
+  std::lock_guard lock(mutex_);
+  capturing_.store(graph != nullptr, std::memory_order_release);
+  capture_.swap(graph);
+}
+
 void Stream::synchronize(std::chrono::milliseconds timeout) {
-  if (capture()) {
-    capture()->invalidate();
+  if (auto graph = capture()) {
+    graph->invalidate();
     throw Error(code::kRtFeatureNotSupport, "stream {} is being captured: it cannot be synchronised", id_);
   }
   std::unique_lock lock(mutex_);
-  const uint64_t target = submitted_;
+  const uint64_t target = submitted_, aborts = aborts_;
   auto reached = [&] { return completed_ >= target; };
   if (!reached()) {
     ++waiting_;
@@ -147,6 +199,8 @@ void Stream::synchronize(std::chrono::milliseconds timeout) {
     failed_.store(false, std::memory_order_release);
     throw e;
   }
+  if (aborts != aborts_)
+    throw Error(code::kRtDeviceTaskAbort, "tasks of stream {} were dropped by an abort while it was waited for", id_);
 }
 
 bool Stream::idle() const {
@@ -159,18 +213,46 @@ void Stream::abort() {
   {
     std::lock_guard lock(mutex_);
     if (!head_) return;
-    rest = head_->next;
-    head_->next = nullptr;
-    tail_ = head_;
+    bool head_too = false;
+    if (head_->kind == TaskKind::Control) {
+      // A head that is parked is taken out of where it waits, and the token with it. One that is about to park will see
+      // the flag there, under the same lock.
+      dropping_.store(true, std::memory_order_release);
+      head_too = head_->forget(*this);
+    }
+    rest = head_too ? head_ : head_->next;
+    if (head_too) {
+      head_ = tail_ = nullptr;
+      held_ = false;
+      dropping_.store(false, std::memory_order_release);
+    } else {
+      head_->next = nullptr;
+      tail_ = head_;
+    }
+    if (rest) ++aborts_;
     for (Task* task = rest; task; task = task->next) ++completed_;
     if (waiting_) done_.notify_all();
+    if (throttled_) room_.notify_all();
   }
-  // Without the lock: a dropped record lets other streams go on.
+  // Without the lock: a dropped record lets other streams go on. From here on the stream is not touched.
   while (rest) {
     Task* task = rest;
     rest = task->next;
+    if (task->record) [[unlikely]]
+      observe_drop(*task);
     task->release();
   }
+}
+
+StreamPin::StreamPin(Stream& stream) : stream_(&stream) {
+  std::lock_guard lock(stream.mutex_);
+  ++stream.pins_;
+}
+
+StreamPin::~StreamPin() {
+  if (!stream_) return;
+  std::lock_guard lock(stream_->mutex_);
+  if (--stream_->pins_ == 0 && stream_->waiting_) stream_->done_.notify_all();
 }
 
 }  // namespace updraft

@@ -5,4 +5,6 @@
 
 namespace updraft {
 HandlePool<Stream>& stream_pool();
-}
+/// The stream, which stays until the pin goes; throws 107017 when the handle is none.
+StreamPin pin_stream(const void* handle);
+}  // namespace updraft

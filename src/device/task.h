@@ -6,11 +6,13 @@
 namespace updraft {
 
 class Stream;
+class ArgumentList;
+struct TaskRecord;
 
 enum class TaskKind : uint8_t {
   Compute,  ///< runs on the device's compute engine, may use all its threads
   Copy,     ///< runs on the device's copy engine
-  Host,     ///< host function: runs on a thread of its own, never holds an engine
+  Host,     ///< host function: has a thread to itself while it runs, never holds an engine
   Control,  ///< records and waits: handled while the stream advances, takes no engine
 };
 
@@ -39,9 +41,13 @@ class Task {
 
   /// The work (Compute, Copy, Host). Throws Error to fail the stream. May run several times when captured.
   virtual void run() {}
-  /// Control tasks: Done, or Parked after arranging for stream.resume().
+  /// Control tasks: Done, or Parked after arranging for stream.resume(). Throws only before it has parked.
   virtual Control control(Stream&) { return Control::Done; }
-  /// True for what each replay of a captured graph needs anew, on the stream itself (collectives, which park): then
+  /// An abort drops the stream's parked head: undoes the parking. True when nobody will resume the stream any more;
+  /// false when the task is not parked, or will be resumed soon in any case. Called with the stream's lock: calls no
+  /// stream.
+  virtual bool forget(Stream&) { return false; }
+  /// True for what each replay of a captured graph needs anew, on the stream itself (what parks, host functions): then
   /// replay() puts it there. False: run() does it.
   virtual bool replayed_by_stream() const { return false; }
   virtual void replay(Stream&) {}
@@ -49,11 +55,20 @@ class Task {
   virtual void release() = 0;
   /// Name for messages, profiles and traces.
   virtual const char* name() const = 0;
+  /// What it works on, for observers (device/argument.h). Called while it is on a stream, or when a graph runs it.
+  virtual void arguments(ArgumentList&) const {}
+  /// The captured graph that the task runs a piece of; 0: none.
+  virtual uint32_t model() const { return 0; }
 
   TaskKind kind = TaskKind::Compute;
   int64_t work = 0;  ///< rough element operations: small ones may run in the submitting thread
   Cost cost;
-  Task* next = nullptr;  ///< the stream's queue
+  bool composite = false;  ///< a piece of a captured graph: what is in it is timed, it is not
+  /// May wait for what another stream does: a captured graph of several streams that has such a task is replayed on as
+  /// many streams.
+  bool waits = false;
+  Task* next = nullptr;          ///< the stream's queue
+  TaskRecord* record = nullptr;  ///< what observers are told of it (device/observer.cpp); null: nobody listens
 };
 
 }  // namespace updraft

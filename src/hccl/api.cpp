@@ -11,22 +11,25 @@ namespace result = collective::result;
 
 int hccl_guard(const char* name, FunctionRef<void()> body) noexcept {
   int code = 0;
-  guard(name, [&] {
-    try {
-      body();
-    } catch (const Error& e) {
-      code = e.code();
-      if (code == code::kRtMemoryAllocation) code = result::kOutOfMemory;
-      if (code > 25) code = code / 1000 == 107 ? result::kPara : result::kRuntime;
-      throw Error(code, "{}", e.text());
-    } catch (const std::bad_alloc&) {
-      code = result::kMemory;
-      throw Error(code, "EI0007: the host is out of memory");
-    } catch (const std::exception& e) {
-      code = result::kInternal;
-      throw Error(code, "{}", e.what());
-    }
-  });
+  guard(
+      name,
+      [&] {
+        try {
+          body();
+        } catch (const Error& e) {
+          code = e.code();
+          if (code == code::kRtMemoryAllocation) code = result::kOutOfMemory;
+          if (code > 25) code = code / 1000 == 107 ? result::kPara : result::kRuntime;
+          throw Error(code, "{}", e.text());
+        } catch (const std::bad_alloc&) {
+          code = result::kMemory;
+          throw Error(code, "EI0007: the host is out of memory");
+        } catch (const std::exception& e) {
+          code = result::kInternal;
+          throw Error(code, "{}", e.what());
+        }
+      },
+      Forked::Allowed);  // communicators know their process, and a child may destroy its copies
   return code;
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
 
@@ -129,11 +129,11 @@ struct Columns {
 
 // Operands of a batch norm may lie differently (channels-last in, plain out). A channel of a tensor whose neighbours in
 // memory are other channels is slow to collect: such a tensor is turned over once.
-TensorView settle(const TensorView& v, int slot) {
+TensorView settle(const TensorView& v, ScratchScope& scratch) {
   bool unit = v.rank == 2;
   for (int d = 0; d < v.rank; ++d) unit = unit || (d != 1 && v.dims[d] > 1 && v.strides[d] == 1);
   if (unit || v.dims[1] < 4 || v.empty()) return v;
-  return gather_to(onednn::scratch(slot, v.bytes()), v.dtype, v);
+  return gather_to(scratch.take(v.bytes()), v.dtype, v);
 }
 
 // Two sums for each column: add(first row, last row, sums) over pieces of the rows, added up in order.
@@ -159,7 +159,8 @@ void by_channel(const Channels<N>& ch, int64_t buffers, bool measured, bool appl
   const size_t bytes = ch.direct ? 0 : static_cast<size_t>(buffers * (chunks == 1 ? n : kChunk) * ch.width);
   if (chunks == 1) {
     parallel_for(ch.count, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
-      char* buffer = static_cast<char*>(onednn::scratch(8, bytes));
+      ScratchScope scratch;
+      char* buffer = scratch.take<char>(bytes);
       for (int64_t i = begin; i < end; ++i) {
         double stats[kStats] = {}, map[kMap] = {1};
         if (measured) measure(i, 0, n, buffer, stats);
@@ -173,7 +174,8 @@ void by_channel(const Channels<N>& ch, int64_t buffers, bool measured, bool appl
       maps(static_cast<size_t>(ch.count * kMap));
   auto pieces = [&](auto&& f) {
     parallel_for(ch.count * chunks, 1, [&](int64_t begin, int64_t end) {
-      char* buffer = static_cast<char*>(onednn::scratch(8, bytes));
+      ScratchScope scratch;
+      char* buffer = scratch.take<char>(bytes);
       for (int64_t t = begin; t < end; ++t) {
         const int64_t from = t % chunks * kChunk;
         f(t, t / chunks, from, std::min(n, from + kChunk), buffer);
@@ -212,7 +214,8 @@ void forward_rows(const TensorView& x, const TensorView* out, bool stats,
     table.load[static_cast<int>(x.dtype)][static_cast<int>(Compute::F64)](pivot.data(), x.data, 1, C);
     totals = sum_columns(in, [&](int64_t begin, int64_t end, double* sums) {
       const int64_t step = std::min(in.block(), in.chunk);
-      void* buffer = in.native ? nullptr : onednn::scratch(8, static_cast<size_t>(step) * row_bytes);
+      ScratchScope scratch;
+      void* buffer = in.native ? nullptr : scratch.take(static_cast<size_t>(step) * row_bytes);
       for (int64_t r = begin; r < end; r += step) {
         const int64_t n = std::min(step, end - r);
         table.moments_cols(c, in.read(r, n, buffer), C, n, C, first.get(), sums, sums + C);
@@ -238,8 +241,8 @@ void forward_rows(const TensorView& x, const TensorView* out, bool stats,
   parallel_for(in.rows, std::max<int64_t>(1, kGrain / C), [&](int64_t begin, int64_t end) {
     const int64_t step =
         std::min<int64_t>(end - begin, in.native && to.native ? end - begin : std::max<int64_t>(1, 4096 / C));
-    char* buffer =
-        static_cast<char*>(onednn::scratch(8, static_cast<size_t>(in.native && to.native ? 0 : 2 * step) * row_bytes));
+    ScratchScope scratch;
+    char* buffer = scratch.take<char>(static_cast<size_t>(in.native && to.native ? 0 : 2 * step) * row_bytes);
     for (int64_t r = begin; r < end; r += step) {
       const int64_t m = std::min(step, end - r);
       void* result = to.native ? to.at(r) : buffer + static_cast<size_t>(step) * row_bytes;
@@ -263,8 +266,8 @@ void backward_rows(const TensorView& dy, const TensorView& x, const double* mean
     Columns center(compute, C);
     for (int64_t i = 0; i < C; ++i) center.set(i, mean[i]);
     totals = sum_columns(in, [&](int64_t begin, int64_t end, double* sums) {
-      char* buffer = static_cast<char*>(
-          onednn::scratch(8, static_cast<size_t>(in.native && grad.native ? 0 : 2 * step) * row_bytes));
+      ScratchScope scratch;
+      char* buffer = scratch.take<char>(static_cast<size_t>(in.native && grad.native ? 0 : 2 * step) * row_bytes);
       for (int64_t r = begin; r < end; r += step) {
         const int64_t n = std::min(step, end - r);
         const void* v = in.read(r, n, buffer);
@@ -291,7 +294,8 @@ void backward_rows(const TensorView& dy, const TensorView& x, const double* mean
   parallel_for(in.rows, std::max<int64_t>(1, kGrain / C), [&](int64_t begin, int64_t end) {
     const int64_t some = copies ? std::max<int64_t>(1, 4096 / C) : end - begin;
     const size_t part = copies ? static_cast<size_t>(some) * row_bytes : 0;
-    char* buffer = static_cast<char*>(onednn::scratch(8, 3 * part));
+    ScratchScope scratch;
+    char* buffer = scratch.take<char>(3 * part);
     for (int64_t r = begin; r < end; r += some) {
       const int64_t m = std::min(some, end - r);
       const void* v = in.read(r, m, buffer);
@@ -317,7 +321,8 @@ void channel_forward(const TensorView& x, const TensorView* out, bool stats,
                      FunctionRef<void(int64_t, const double*, double&, double&)> finish) {
   if (channels_last(x) && (!out || channels_last(*out))) return forward_rows(x, out, stats, finish);
   const KernelTable& table = kernels();
-  const TensorView from = settle(x, 9);
+  ScratchScope scratch;
+  const TensorView from = settle(x, scratch);
   const TensorView* views[] = {&from, out ? out : &from};
   const Channels<2> ch(views, compute_for(x));
   const int c = ch.c;
@@ -349,7 +354,8 @@ void channel_backward(const TensorView& dy, const TensorView& x, const double* m
   if (channels_last(x) && channels_last(dy) && (!dx || channels_last(*dx)))
     return backward_rows(dy, x, mean, dx, need_sums, finish);
   const KernelTable& table = kernels();
-  const TensorView from = settle(x, 9), grad = settle(dy, 10);
+  ScratchScope scratch;
+  const TensorView from = settle(x, scratch), grad = settle(dy, scratch);
   const TensorView* views[] = {&from, &grad, dx ? dx : &from};
   const Channels<3> ch(views, compute_for(x));
   const int c = ch.c;

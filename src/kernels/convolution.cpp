@@ -5,18 +5,17 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "kernels/constant_operand.h"
 #include "kernels/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
 
 using dnnl::memory;
 enum class Kind { Forward, BackwardData, BackwardWeight };
-
-// Scratch slots of this file.
-enum Slot { kSrc = 8, kWeight, kDst, kScratchpad, kPlainSrc, kPlainWeight, kPlainDst };
 
 // The convolution that is not transposed: a transposed one swaps its input and output.
 struct Problem {
@@ -82,41 +81,26 @@ Problem problem_of(const ConvolutionShape& s, const TensorView& src, const Tenso
 
 // One operand of a primitive: as it lies in memory, as the primitive wants it, and the way between.
 struct Operand {
-  memory::desc outer, inner, scratchpad;
-  std::optional<dnnl::reorder> reorder;
+  memory::desc outer, inner;
+  std::optional<onednn::Reorder> reorder;
   void set(const memory::desc& out, const memory::desc& in, bool result) {
     outer = out;
     inner = in;
     if (outer == inner) return;
-    dnnl::primitive_attr attr;
-    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the library's own would belong to the creating thread
-    dnnl::reorder::primitive_desc pd =
-        result ? dnnl::reorder::primitive_desc(onednn::engine(), inner, onednn::engine(), outer, attr)
-               : dnnl::reorder::primitive_desc(onednn::engine(), outer, onednn::engine(), inner, attr);
-    scratchpad = pd.scratchpad_desc();
-    reorder.emplace(pd);
+    if (result) reorder.emplace(inner, outer);
+    else reorder.emplace(outer, inner);
   }
-  void convert(const memory& from, const memory& to) const {
-    memory pad(scratchpad, onednn::engine(), onednn::scratch(kScratchpad, scratchpad.get_size()));
-    const_cast<dnnl::reorder&>(*reorder).execute(
-        onednn::stream(), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, pad}});
-  }
-  memory at_inner(void* data, int slot) const {
-    return {inner, onednn::engine(), reorder ? onednn::scratch(slot, inner.get_size()) : data};
+  memory at_inner(void* data, ScratchScope& scratch) const {
+    return {inner, onednn::engine(), reorder ? scratch.take(inner.get_size()) : data};
   }
   /// The operand as the primitive wants it.
-  memory take(const void* data, int slot) const {
-    memory to = at_inner(const_cast<void*>(data), slot);
-    if (reorder) {
-      memory from(outer, onednn::engine(), const_cast<void*>(data));
-      convert(from, to);
-    }
+  memory take(const void* data, ScratchScope& scratch) const {
+    memory to = at_inner(const_cast<void*>(data), scratch);
+    if (reorder) reorder->run(data, to.get_data_handle());
     return to;
   }
-  void give(memory from, void* data) const {
-    if (!reorder) return;
-    memory to(outer, onednn::engine(), data);
-    convert(from, to);
+  void give(const memory& from, void* data) const {
+    if (reorder) reorder->run(from.get_data_handle(), data);
   }
 };
 
@@ -129,7 +113,6 @@ struct Plan {
 std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last) {
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
-  // The width belongs to the key: primitives split their work when they are made.
   key.add(kind, p.type, src_last, dst_last, p.has_bias, p.src.size(), p.weight.size());
   for (const memory::dims* v : {&p.src, &p.weight, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
     for (int64_t x : *v) key.add(x);
@@ -179,52 +162,77 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
   });
 }
 
-memory scratchpad_of(const Plan& plan) {
-  return {plan.scratchpad, onednn::engine(), onednn::scratch(kScratchpad, plan.scratchpad.get_size())};
-}
-void execute(const Plan& plan, const std::unordered_map<int, memory>& args) {
-  const_cast<dnnl::primitive&>(plan.primitive).execute(onednn::stream(), args);
-}
-
-bool native_bf16() {
-  static const bool yes = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16;
-  return yes;
+void execute(const Plan& plan, std::unordered_map<int, memory> args) {
+  ScratchScope scratch;
+  args.emplace(DNNL_ARG_SCRATCHPAD, onednn::scratchpad(plan.scratchpad, scratch));
+  plan.primitive.execute(onednn::stream(), args);
 }
 
 // A tensor as oneDNN reads it: dense, plain or channels-last, in the type of the problem.
 struct Dense {
   TensorView view;
   bool last = false;
-  Dense(const TensorView& v, DType type, int slot, bool allow_last = true) : view(v) {
+  Dense(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true) : view(v) {
     if (v.dtype == type && v.is_contiguous()) return;
     if (v.dtype == type && allow_last && channels_last(v)) {
       last = true;
       return;
     }
-    view = gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v);
+    view = gather_to(scratch.take(static_cast<size_t>(v.numel()) * size_of(type)), type, v);
   }
 };
 // A result: written in place where it is dense, else copied from a dense one.
 struct Result {
   TensorView view, to;
   bool last = false;
-  Result(const TensorView& v, DType type, int slot, bool allow_last = true) : view(v), to(v) {
+  Result(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true) : view(v), to(v) {
     if (v.dtype == type && v.is_contiguous()) return;
     if (v.dtype == type && allow_last && channels_last(v)) {
       last = true;
       return;
     }
-    view = TensorView::contiguous(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(type)), type, v.dims,
-                                  v.rank);
+    view = TensorView::contiguous(scratch.take(static_cast<size_t>(v.numel()) * size_of(type)), type, v.dims, v.rank);
   }
   void finish() const {
     if (view.data != to.data) copy_elements(to, view);
   }
 };
 
-void fill_zero(const TensorView& v) {
-  if (!v.empty()) fill_elements(v, Params{});
-}
+// A weight as a product of matrices takes it (dense, in its type) or as a primitive does: where it lies, in the scope,
+// or from the forms of a constant one.
+class Weight {
+ public:
+  Weight(const TensorView& v, DType type, ConstantOperand* constant, ScratchScope& scratch)
+      : view_(v), type_(type), constant_(constant), scratch_(scratch) {}
+
+  TensorView dense() {
+    if (!constant_ || is_dense()) return Dense(view_, type_, scratch_, false).view;
+    const memory::desc plain =
+        desc_of(memory::dims(view_.dims, view_.dims + view_.rank), onednn::type_of(type_), false);
+    form_ = constant_->form(view_, plain, [&](std::byte* to) { gather_to(to, type_, view_); });
+    return TensorView::contiguous(const_cast<std::byte*>(form_.get()), type_, view_.dims, view_.rank);
+  }
+
+  memory take(const Operand& operand) {
+    if (!constant_ || (!operand.reorder && is_dense()))
+      return operand.take(Dense(view_, type_, scratch_, false).view.data, scratch_);
+    form_ = constant_->form(view_, operand.inner, [&](std::byte* to) {
+      ScratchScope scratch;
+      if (operand.reorder) operand.reorder->run(Dense(view_, type_, scratch, false).view.data, to);
+      else gather_to(to, type_, view_);
+    });
+    return {operand.inner, onednn::engine(), const_cast<std::byte*>(form_.get())};
+  }
+
+ private:
+  bool is_dense() const { return view_.dtype == type_ && view_.is_contiguous(); }
+
+  const TensorView& view_;
+  const DType type_;
+  ConstantOperand* const constant_;
+  ScratchScope& scratch_;
+  ConstantOperand::Form form_;  // held while the weight is used
+};
 
 // out[:, c] += bias[c]
 void add_bias(const TensorView& out, const TensorView& bias) {
@@ -242,15 +250,13 @@ void add_bias(const TensorView& out, const TensorView& bias) {
 // grad_bias[c] = sum of grad_out[:, c]
 void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias) {
   const int64_t channels = grad_out.dims[1], batch = grad_out.dims[0];
-  TensorView image = grad_out;  // one channel of one image
-  image.rank = grad_out.rank - 2;
-  std::copy_n(grad_out.dims + 2, image.rank, image.dims);
-  std::copy_n(grad_out.strides + 2, image.rank, image.strides);
+  const TensorView image = last_dims(grad_out, grad_out.rank - 2);  // one channel of one image
   const int64_t size = image.numel();
   const bool flat = image.is_contiguous();
   const Compute compute = compute_of(grad_out.dtype);
   auto sum = [&]<class T, class Wide>() {
-    std::vector<T> all(static_cast<size_t>(channels));
+    ScratchScope scratch;
+    T* all = scratch.take<T>(static_cast<size_t>(channels));
     const LoadFn load = kernels().load[static_cast<int>(grad_out.dtype)][static_cast<int>(compute)];
     parallel_for(
         channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, size * batch)), [&](int64_t begin, int64_t end) {
@@ -259,8 +265,7 @@ void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias) {
           for (int64_t c = begin; c < end; ++c) {
             Wide total(0);
             for (int64_t n = 0; n < batch; ++n) {
-              const char* at = grad_out.as<char>() + (n * grad_out.strides[0] + c * grad_out.strides[1]) *
-                                                         static_cast<int64_t>(size_of(grad_out.dtype));
+              const char* at = at_element(grad_out, n * grad_out.strides[0] + c * grad_out.strides[1]);
               TensorView plane = image;
               plane.data = const_cast<char*>(at);
               const TensorView* views[] = {&plane};
@@ -290,10 +295,10 @@ void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias) {
                       count);
                 });
             }
-            all[static_cast<size_t>(c)] = static_cast<T>(total);
+            all[c] = static_cast<T>(total);
           }
         });
-    copy_elements(grad_bias, TensorView::contiguous(all.data(), storage_of(compute), &channels, 1));
+    copy_elements(grad_bias, TensorView::contiguous(all, storage_of(compute), &channels, 1));
   };
   switch (compute) {
     case Compute::F32: sum.template operator()<float, double>(); break;
@@ -312,16 +317,17 @@ void plain_run(const ConvolutionShape& s, Kind kind, const TensorView& src, cons
   plain::Arrays<T> a{};
   TensorView views[3] = {src, weight, dst};
   T** arrays[3] = {&a.src, &a.weight, &a.dst};
-  std::vector<T> hold[3];
+  ScratchScope scratch;
+  T* hold[3] = {};
   const int result = kind == Kind::Forward ? 2 : kind == Kind::BackwardData ? 0 : 1;
   for (int i = 0; i < 3; ++i) {
     if (views[i].dtype == type && views[i].is_contiguous()) {
       *arrays[i] = views[i].template as<T>();
       continue;
     }
-    hold[i].resize(static_cast<size_t>(views[i].numel()));
-    *arrays[i] = hold[i].data();
-    if (i != result) gather_to(hold[i].data(), type, views[i]);
+    *arrays[i] = hold[i] = scratch.take<T>(static_cast<size_t>(views[i].numel()));
+    if (i != result) gather_to(hold[i], type, views[i]);
+    else std::fill_n(hold[i], views[i].numel(), T(0));
   }
   a.batch = src.dims[0];
   a.in_channels = src.dims[1];
@@ -340,9 +346,8 @@ void plain_run(const ConvolutionShape& s, Kind kind, const TensorView& src, cons
   if (kind == Kind::Forward) plain::forward(wide, a);
   else if (kind == Kind::BackwardData) plain::backward_data(wide, a);
   else plain::backward_weight(wide, a);
-  if (!hold[result].empty())
-    copy_elements(views[result],
-                  TensorView::contiguous(hold[result].data(), type, views[result].dims, views[result].rank));
+  if (hold[result])
+    copy_elements(views[result], TensorView::contiguous(hold[result], type, views[result].dims, views[result].rank));
 }
 
 void run_plain(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight,
@@ -358,7 +363,7 @@ void run_plain(const ConvolutionShape& s, Kind kind, const TensorView& src, cons
 
 DType compute_type(const TensorView& a, const TensorView& b, const TensorView& c) {
   const bool bf16 = a.dtype == DType::BFloat16 && b.dtype == DType::BFloat16 && c.dtype == DType::BFloat16;
-  return bf16 && native_bf16() ? DType::BFloat16 : DType::Float;
+  return bf16 && onednn::native_bf16() ? DType::BFloat16 : DType::Float;
 }
 
 // A convolution of single elements is a product of matrices that lie as they are: no blocked layout is needed. It
@@ -373,20 +378,15 @@ bool pointwise(const ConvolutionShape& s, const TensorView& src, const TensorVie
   }
   return plane >= 400;
 }
-// [N, C, ...] as [N, C, P]; weight as [O, C].
+// [N, C, ...] as [N, C, P]; weight as [O, C]. All are dense.
 TensorView matrices(const TensorView& v) {
-  const int64_t dims[3] = {v.dims[0], v.dims[1], v.numel() / (v.dims[0] * v.dims[1])};
-  return TensorView::contiguous(v.data, v.dtype, dims, 3);
+  return reshape(v, {v.dims[0], v.dims[1], v.numel() / (v.dims[0] * v.dims[1])});
 }
-TensorView matrix(const TensorView& v) { return TensorView::contiguous(v.data, v.dtype, v.dims, 2); }
-TensorView image(const TensorView& v, int64_t n) {
-  return TensorView::contiguous(v.as<char>() + n * v.strides[0] * static_cast<int64_t>(size_of(v.dtype)), v.dtype,
-                                v.dims + 1, 2);
-}
+TensorView matrix(const TensorView& v) { return reshape(v, {v.dims[0], v.dims[1]}); }
 
 // Forward and both backwards of the convolution that is not transposed.
 void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* bias,
-                 const TensorView& dst) {
+                 const TensorView& dst, ConstantOperand* constant) {
   const bool vector = compute_of(dst.dtype) == Compute::F32;
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
@@ -395,34 +395,53 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     if (bias) add_bias(dst, *bias);
     return;
   }
-  std::vector<float> wide;
+  ScratchScope scratch;
+  float* wide = nullptr;
   p.has_bias = bias != nullptr;
   if (bias) {
-    wide.resize(static_cast<size_t>(bias->numel()));
-    gather_to(wide.data(), DType::Float, *bias);
+    wide = scratch.take<float>(static_cast<size_t>(bias->numel()));
+    gather_to(wide, DType::Float, *bias);
   }
-  const Dense from(src, type, kPlainSrc), by(weight, type, kPlainWeight, false);
-  const Result to(dst, type, kPlainDst);
+  const Dense from(src, type, scratch);
+  Weight by(weight, type, constant, scratch);
+  const Result to(dst, type, scratch);
   if (!bias && !from.last && !to.last && pointwise(s, src, weight)) {
-    matmul(matrix(by.view), matrices(from.view), matrices(to.view));
+    matmul(matrix(by.dense()), matrices(from.view), matrices(to.view));
     to.finish();
     return;
   }
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
-  memory out = plan->dst.at_inner(to.view.data, kDst);
-  std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, kSrc)},
-                                       {DNNL_ARG_WEIGHTS, plan->weight.take(by.view.data, kWeight)},
-                                       {DNNL_ARG_DST, out},
-                                       {DNNL_ARG_SCRATCHPAD, scratchpad_of(*plan)}};
-  if (bias) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, onednn::engine(), wide.data()));
-  execute(*plan, args);
+  const memory out = plan->dst.at_inner(to.view.data, scratch);
+  std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
+                                       {DNNL_ARG_WEIGHTS, by.take(plan->weight)},
+                                       {DNNL_ARG_DST, out}};
+  if (bias) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, onednn::engine(), wide));
+  execute(*plan, std::move(args));
   plan->dst.give(out, to.view.data);
   to.finish();
 }
 
+// How a tensor will lie when the convolution takes it: as it is, or in a dense copy.
+bool taken_last(const TensorView& v, DType type) { return v.dtype == type && !v.is_contiguous() && channels_last(v); }
+
+// What run_forward() (or the gradient of src, for a transposed convolution) will ask of a constant weight.
+void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, bool bias,
+                    const TensorView& dst, ConstantOperand& constant) {
+  const DType type = compute_type(src, weight, dst);
+  Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
+  if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return;
+  p.has_bias = bias;
+  ScratchScope scratch;
+  Weight by(weight, type, &constant, scratch);
+  const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
+  if (!bias && !src_last && !dst_last && pointwise(s, src, weight)) by.dense();
+  else by.take(plan_of(p, kind, src_last, dst_last)->weight);
+}
+
 // Either gradient may be absent; diff_dst is brought into the blocked layout once when both want the same.
 void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& src,
-                  const TensorView& weight, const TensorView* diff_src, const TensorView* diff_weight) {
+                  const TensorView& weight, const TensorView* diff_src, const TensorView* diff_weight,
+                  ConstantOperand* constant = nullptr) {
   const bool vector = compute_of(diff_dst.dtype) == Compute::F32;
   const DType type = compute_type(src, weight, diff_dst);
   Problem p = problem_of(s, src, weight, diff_dst, onednn::type_of(type));
@@ -431,52 +450,55 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
     if (diff_src) run_plain(s, Kind::BackwardData, *diff_src, weight, diff_dst);
     return;
   }
-  const Dense by(diff_dst, type, kPlainDst);
+  ScratchScope scratch;
+  const Dense by(diff_dst, type, scratch);
   memory gradient;  // diff_dst as the first primitive took it
   if (diff_weight) {
-    const Dense from(src, type, kPlainSrc);
-    const Result to(*diff_weight, type, kPlainWeight, false);
-    if (!from.last && !by.last && pointwise(s, src, weight)) {
+    const bool product = !taken_last(src, type) && !by.last && pointwise(s, src, weight);
+    std::shared_ptr<const Plan> plan;
+    if (!product) {
+      // In the outer scope: the second primitive may take it, too.
+      plan = plan_of(p, Kind::BackwardWeight, taken_last(src, type), by.last);
+      gradient = plan->dst.take(by.view.data, scratch);
+    }
+    ScratchScope own;
+    const Dense from(src, type, own);
+    const Result to(*diff_weight, type, own, false);
+    if (product) {
       // The sum over images stays in float.
       const TensorView x = matrices(from.view), g = matrices(by.view);
       TensorView sum = matrix(to.view);
       if (type != DType::Float)
-        sum = TensorView::contiguous(onednn::scratch(kWeight, static_cast<size_t>(sum.numel()) * 4), DType::Float,
-                                     sum.dims, 2);
+        sum = TensorView::contiguous(own.take<float>(static_cast<size_t>(sum.numel())), DType::Float, sum.dims, 2);
       for (int64_t n = 0; n < x.dims[0]; ++n) {
         MatmulOptions options;
         options.beta = n > 0 ? 1 : 0;
-        matmul(image(g, n), image(x, n).transpose(0, 1), sum, options);
+        matmul(select(g, 0, n), select(x, 0, n).transpose(0, 1), sum, options);
       }
       if (type != DType::Float) copy_elements(matrix(to.view), sum);
       to.finish();
     } else {
-      auto plan = plan_of(p, Kind::BackwardWeight, from.last, by.last);
-      gradient = plan->dst.take(by.view.data, kDst);
-      memory out = plan->weight.at_inner(to.view.data, kWeight);
-      execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, kSrc)},
+      const memory out = plan->weight.at_inner(to.view.data, own);
+      execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, own)},
                       {DNNL_ARG_DIFF_DST, gradient},
-                      {DNNL_ARG_DIFF_WEIGHTS, out},
-                      {DNNL_ARG_SCRATCHPAD, scratchpad_of(*plan)}});
+                      {DNNL_ARG_DIFF_WEIGHTS, out}});
       plan->weight.give(out, to.view.data);
       to.finish();
     }
   }
   if (diff_src) {
-    const Dense with(weight, type, kPlainWeight, false);
-    const Result to(*diff_src, type, kPlainSrc);
+    Weight with(weight, type, constant, scratch);
+    const Result to(*diff_src, type, scratch);
     if (!to.last && !by.last && pointwise(s, src, weight)) {
-      matmul(matrix(with.view).transpose(0, 1), matrices(by.view), matrices(to.view));
+      matmul(matrix(with.dense()).transpose(0, 1), matrices(by.view), matrices(to.view));
       to.finish();
       return;
     }
     auto plan = plan_of(p, Kind::BackwardData, to.last, by.last);
-    if (!gradient || gradient.get_desc() != plan->dst.inner) gradient = plan->dst.take(by.view.data, kDst);
-    memory out = plan->src.at_inner(to.view.data, kSrc);
-    execute(*plan, {{DNNL_ARG_WEIGHTS, plan->weight.take(with.view.data, kWeight)},
-                    {DNNL_ARG_DIFF_DST, gradient},
-                    {DNNL_ARG_DIFF_SRC, out},
-                    {DNNL_ARG_SCRATCHPAD, scratchpad_of(*plan)}});
+    if (!gradient || gradient.get_desc() != plan->dst.inner) gradient = plan->dst.take(by.view.data, scratch);
+    const memory out = plan->src.at_inner(to.view.data, scratch);
+    execute(*plan,
+            {{DNNL_ARG_WEIGHTS, with.take(plan->weight)}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_SRC, out}});
     plan->src.give(out, to.view.data);
     to.finish();
   }
@@ -492,17 +514,24 @@ int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t
 }
 
 void convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView* bias,
-                 const TensorView& out) {
+                 const TensorView& out, ConstantOperand* constant) {
   if (out.empty()) return;
   if (in.empty() || weight.empty()) {
     fill_zero(out);
     if (bias) add_bias(out, *bias);
   } else if (s.transposed) {
-    run_backward(s, in, out, weight, &out, nullptr);
+    run_backward(s, in, out, weight, &out, nullptr, constant);
     if (bias) add_bias(out, *bias);
   } else {
-    run_forward(s, in, weight, bias, out);
+    run_forward(s, in, weight, bias, out, constant);
   }
+}
+
+void prepare_convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, bool with_bias,
+                         const TensorView& out, ConstantOperand& constant) {
+  if (out.empty() || in.empty() || weight.empty()) return;
+  if (s.transposed) prepare_weight(s, Kind::BackwardData, out, weight, false, in, constant);
+  else prepare_weight(s, Kind::Forward, in, weight, with_bias, out, constant);
 }
 
 void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
@@ -516,7 +545,7 @@ void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out,
     if (grad_weight) fill_zero(*grad_weight);
   } else if (s.transposed) {
     if (grad_weight) run_backward(s, in, grad_out, weight, nullptr, grad_weight);
-    if (grad_in) run_forward(s, grad_out, weight, nullptr, *grad_in);
+    if (grad_in) run_forward(s, grad_out, weight, nullptr, *grad_in, nullptr);
   } else {
     run_backward(s, grad_out, in, weight, grad_in, grad_weight);
   }

@@ -5,6 +5,8 @@
 
 namespace updraft {
 
+class ConstantOperand;
+
 struct ConvolutionShape {
   int spatial = 0;  ///< 1, 2 or 3
   int64_t stride[3] = {1, 1, 1};
@@ -18,9 +20,15 @@ struct ConvolutionShape {
 int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t kernel, int64_t output_padding);
 
 /// out = convolution(in, weight) + bias. in [N, C, ...], weight [O, C / groups, ...] ([C, O / groups, ...] when
-/// transposed), out [N, O, ...]; bias may be null. Any strides.
+/// transposed), out [N, O, ...]; bias may be null. Any strides. `constant`, where it is not null: the weight stays as
+/// it is from run to run, and is kept there as the convolution wants it.
 void convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView* bias,
-                 const TensorView& out);
+                 const TensorView& out, ConstantOperand* constant = nullptr);
+
+/// Brings the weight into the form that convolution() of the same arguments will ask `constant` for. Neither reads nor
+/// writes in and out. With a bias another primitive may be chosen: say whether there will be one.
+void prepare_convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, bool with_bias,
+                         const TensorView& out, ConstantOperand& constant);
 
 /// The gradients of the above; a null view is not computed.
 void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,

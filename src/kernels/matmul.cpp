@@ -1,18 +1,18 @@
 #include "kernels/matmul.h"
 
-#include <vector>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "kernels/constant_operand.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
 
 using dnnl::memory;
-
-enum Slot { kProduct = 0, kLeft = 1, kRight = 2, kWide = 3, kPacked = 4, kSum = 5 };
 
 bool row_major(const TensorView& v) {
   const int r = v.rank;
@@ -71,21 +71,21 @@ struct Product {
   memory::desc a, b, c, bias, scratch;
 };
 
-/// c = alpha * a @ b + bias + beta * c; all share c's batch dimensions; the types are oneDNN's.
-void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, complex128 alpha, complex128 beta,
-                const TensorView* bias) {
+std::shared_ptr<const Product> product_of(const TensorView& a, const TensorView& b, const TensorView& c,
+                                          complex128 alpha, complex128 beta, const TensorView* bias, DType operand,
+                                          bool constant) {
   onednn::Key key;
-  for (const TensorView* v : {&a, &b, &c}) {
-    key.add(v->dtype, v->rank);
-    for (int d = 0; d < v->rank; ++d) key.add(v->dims[d], v->strides[d]);
-  }
-  key.add(real_bits(alpha), real_bits(beta), bias ? static_cast<int>(bias->dtype) : -1);
+  key.add_view(a).add_view(b).add_view(c);
+  key.add(real_bits(alpha), real_bits(beta), bias ? static_cast<int>(bias->dtype) : -1, constant, operand);
   static auto* cache = new onednn::Cache<Product>;
-  auto product = cache->get(key, [&] {
+  return cache->get(key, [&] {
     Product p;
     p.a = desc_of(a);
-    p.b = desc_of(b);
     p.c = desc_of(c);
+    // A constant operand is brought into the layout that the primitive likes best.
+    p.b = constant
+              ? memory::desc(memory::dims(b.dims, b.dims + b.rank), onednn::type_of(operand), memory::format_tag::any)
+              : desc_of(b);
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops post;
@@ -97,29 +97,46 @@ void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, c
       dims.back() = c.dims[c.rank - 1];
       strides.back() = 1;
       p.bias = memory::desc(dims, onednn::type_of(bias->dtype), strides);
-      dnnl::matmul::primitive_desc pd(onednn::engine(), p.a, p.b, p.bias, p.c, attr);
-      p.primitive = dnnl::matmul(pd);
-      p.scratch = pd.scratchpad_desc();
-    } else {
-      dnnl::matmul::primitive_desc pd(onednn::engine(), p.a, p.b, p.c, attr);
-      p.primitive = dnnl::matmul(pd);
-      p.scratch = pd.scratchpad_desc();
     }
+    const dnnl::matmul::primitive_desc pd =
+        bias ? dnnl::matmul::primitive_desc(onednn::engine(), p.a, p.b, p.bias, p.c, attr)
+             : dnnl::matmul::primitive_desc(onednn::engine(), p.a, p.b, p.c, attr);
+    p.primitive = dnnl::matmul(pd);
+    p.b = pd.weights_desc();
+    p.scratch = pd.scratchpad_desc();
     return p;
   });
-  const dnnl::engine& e = onednn::engine();
-  std::unordered_map<int, memory> args{
-      {DNNL_ARG_SRC, memory(product->a, e, a.data)},
-      {DNNL_ARG_WEIGHTS, memory(product->b, e, b.data)},
-      {DNNL_ARG_DST, memory(product->c, e, c.data)},
-      {DNNL_ARG_SCRATCHPAD, memory(product->scratch, e, onednn::scratch(kProduct, product->scratch.get_size()))}};
-  if (bias) args.emplace(DNNL_ARG_BIAS, memory(product->bias, e, bias->data));
-  product->primitive.execute(onednn::stream(), args);
 }
 
-bool native_bf16() {
-  static const bool yes = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16;
-  return yes;
+/// The form of a constant b that the product wants; null where b can be taken as it lies.
+ConstantOperand::Form form_of(ConstantOperand& constant, const TensorView& b, const memory::desc& wanted,
+                              DType operand) {
+  const bool plain = b.dtype == operand && matrix_layout_ok(b);
+  if (plain && desc_of(b) == wanted) return nullptr;
+  return constant.form(b, wanted, [&](std::byte* to) {
+    ScratchScope scratch;
+    const TensorView from =
+        plain ? b : gather_to(scratch.take(static_cast<size_t>(b.numel()) * size_of(operand)), operand, b);
+    onednn::Reorder(desc_of(from), wanted).run(from.data, to);
+  });
+}
+
+/// c = alpha * a @ b + bias + beta * c; all share c's batch dimensions; the types are oneDNN's. `right`: b is constant,
+/// of any layout, and taken as `operand`. Without `run` only the constant is prepared.
+void run_onednn(const TensorView& a, const TensorView& b, const TensorView& c, complex128 alpha, complex128 beta,
+                const TensorView* bias, DType operand, ConstantOperand* right, bool run) {
+  const auto product = product_of(a, b, c, alpha, beta, bias, operand, right != nullptr);
+  const ConstantOperand::Form form = right ? form_of(*right, b, product->b, operand) : nullptr;
+  if (!run) return;
+  const dnnl::engine& e = onednn::engine();
+  ScratchScope scratch;
+  std::unordered_map<int, memory> args{
+      {DNNL_ARG_SRC, memory(product->a, e, a.data)},
+      {DNNL_ARG_WEIGHTS, memory(product->b, e, form ? const_cast<std::byte*>(form.get()) : b.data)},
+      {DNNL_ARG_DST, memory(product->c, e, c.data)},
+      {DNNL_ARG_SCRATCHPAD, onednn::scratchpad(product->scratch, scratch)}};
+  if (bias) args.emplace(DNNL_ARG_BIAS, memory(product->bias, e, bias->data));
+  product->primitive.execute(onednn::stream(), args);
 }
 
 /// out = alpha * product + beta * add, in the compute type.
@@ -138,26 +155,33 @@ void combine(const TensorView& out, const TensorView& product, const MatmulOptio
   run_elementwise(elementwise_kernel(Ew::add, compute), compute, {product, add}, {out}, scale);
 }
 
-/// A vector as the only row or column: memory decides the speed, so each element of the matrix is read once, in its own
-/// type. `matrix` [n, k] with contiguous rows, or (f32) contiguous columns; y[n] = matrix @ x.
-bool run_vector(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o,
-                const TensorView& add) {
+/// [n, k], the matrix beside a vector on the left (or on the right).
+TensorView matrix_of(const TensorView& a, const TensorView& b) { return a.dims[0] == 1 ? b.transpose(0, 1) : a; }
+bool has_rows(const TensorView& m) { return m.strides[1] == 1 || m.dims[1] == 1; }
+bool is_vector_product(const TensorView& a, const TensorView& b, const TensorView& c) {
   if (c.rank != 2 || (a.dims[0] != 1 && b.dims[1] != 1)) return false;
   if (compute_of(a.dtype) != Compute::F32 || compute_of(b.dtype) != Compute::F32) return false;
+  const TensorView m = matrix_of(a, b);
+  return has_rows(m) || (m.dtype == DType::Float && (m.strides[0] == 1 || m.dims[0] == 1));
+}
+
+/// A vector as the only row or column: memory decides the speed, so each element of the matrix is read once, in its own
+/// type. `matrix` [n, k] with contiguous rows, or (f32) contiguous columns; y[n] = matrix @ x.
+void run_vector(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o,
+                const TensorView& add) {
   const bool row = a.dims[0] == 1;
-  const TensorView m = row ? b.transpose(0, 1) : a;  // [n, k]
-  TensorView x = row ? a : b.transpose(0, 1);        // [1, k]
-  TensorView y = row ? c : c.transpose(0, 1);        // [1, n]
+  const TensorView m = matrix_of(a, b);
+  TensorView x = row ? a : b.transpose(0, 1);  // [1, k]
+  TensorView y = row ? c : c.transpose(0, 1);  // [1, n]
   const int64_t n = m.dims[0], k = m.dims[1];
-  const bool rows = m.strides[1] == 1 || k == 1, columns = m.dtype == DType::Float && (m.strides[0] == 1 || n == 1);
-  if (!rows && !columns) return false;
+  ScratchScope scratch;
   const bool plain = o.alpha == 1.0 && o.beta == 0.0;
   const TensorView out = y;
   if (x.dtype != DType::Float || (x.strides[1] != 1 && k > 1) || may_overlap(x, c))
-    x = gather_to(onednn::scratch(kProduct, static_cast<size_t>(k) * 4), DType::Float, x);
+    x = gather_to(scratch.take<float>(static_cast<size_t>(k)), DType::Float, x);
   if (!plain || y.dtype != DType::Float || (y.strides[1] != 1 && n > 1) || may_overlap(m, c))
-    y = TensorView::contiguous(onednn::scratch(kWide, static_cast<size_t>(n) * 4), DType::Float, y.dims, 2);
-  if (rows) {
+    y = TensorView::contiguous(scratch.take<float>(static_cast<size_t>(n)), DType::Float, y.dims, 2);
+  if (has_rows(m)) {
     const int64_t size = static_cast<int64_t>(size_of(m.dtype));
     parallel_for(n, std::max<int64_t>(1, 32768 / k), [&](int64_t begin, int64_t end) {
       kernels().gemv_rows(end - begin, k, m.as<char>() + begin * m.strides[0] * size, m.strides[0], x.as<float>(),
@@ -171,7 +195,6 @@ bool run_vector(const TensorView& a, const TensorView& b, const TensorView& c, c
   }
   if (!plain) combine(c, row ? y : y.transpose(0, 1), o, add);
   else if (y.data != out.data) copy_elements(out, y);
-  return true;
 }
 
 /// Offset of batch `i` (row-major over c's batch dimensions) in v.
@@ -192,7 +215,8 @@ void product_f64(const TensorView& a, const TensorView& b, const TensorView& c) 
   const int64_t batches = c.numel() / (m * n), m_parts = (m + kM - 1) / kM, n_parts = (n + kN - 1) / kN;
   const int64_t cost = std::min(m, kM) * std::min(n, kN) * k;
   parallel_for(batches * m_parts * n_parts, std::max<int64_t>(1, 131072 / cost), [&](int64_t begin, int64_t end) {
-    double* packed = static_cast<double*>(onednn::scratch(kPacked, (kK * kN + kM * kN) * sizeof(double)));
+    ScratchScope scratch;
+    double* packed = scratch.take<double>(kK * kN + kM * kN);
     double* sum = packed + kK * kN;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t batch = i / (m_parts * n_parts), m0 = i / n_parts % m_parts * kM, n0 = i % n_parts * kN;
@@ -226,19 +250,20 @@ void product_i64(const TensorView& a, const TensorView& b, const TensorView& c) 
   const int64_t m = c.dims[r - 2], n = c.dims[r - 1], k = a.dims[r - 1];
   const int64_t rs = b.strides[r - 2], cs = b.strides[r - 1];
   parallel_for(c.numel() / n, std::max<int64_t>(1, 65536 / (n * k)), [&](int64_t begin, int64_t end) {
-    std::vector<uint64_t> row(static_cast<size_t>(n));
+    ScratchScope scratch;
+    uint64_t* row = scratch.take<uint64_t>(static_cast<size_t>(n));
     for (int64_t i = begin; i < end; ++i) {
       const int64_t batch = i / m;
       const int64_t* left = a.as<int64_t>() + batch_offset(a, c, batch) + i % m * a.strides[r - 2];
       const int64_t* right = b.as<int64_t>() + batch_offset(b, c, batch);
-      std::fill(row.begin(), row.end(), 0);
+      std::fill_n(row, n, 0);
       for (int64_t p = 0; p < k; ++p) {
         const uint64_t x = static_cast<uint64_t>(left[p * a.strides[r - 1]]);
         const int64_t* from = right + p * rs;
-        for (int64_t j = 0; j < n; ++j) row[static_cast<size_t>(j)] += x * static_cast<uint64_t>(from[j * cs]);
+        for (int64_t j = 0; j < n; ++j) row[j] += x * static_cast<uint64_t>(from[j * cs]);
       }
       int64_t* to = c.as<int64_t>() + batch_offset(c, c, batch) + i % m * c.strides[r - 2];
-      for (int64_t j = 0; j < n; ++j) to[j * c.strides[r - 1]] = static_cast<int64_t>(row[static_cast<size_t>(j)]);
+      for (int64_t j = 0; j < n; ++j) to[j * c.strides[r - 1]] = static_cast<int64_t>(row[j]);
     }
   });
 }
@@ -248,15 +273,14 @@ void run_own(const TensorView& a_in, const TensorView& b_in, const TensorView& c
              const TensorView& add) {
   const Compute compute = compute_of(c.dtype);
   const DType native = storage_of(compute);
-  std::vector<char> hold[3];
-  auto widen = [&](const TensorView& v, std::vector<char>& buffer, bool force) {
+  ScratchScope scratch;
+  auto widen = [&](const TensorView& v, bool force) {
     if (v.dtype == native && !force) return v;
     // Broadcast batches are copied once.
     TensorView small = v;
     for (int d = 0; d < v.rank; ++d)
       if (v.strides[d] == 0) small.dims[d] = 1;
-    buffer.resize(static_cast<size_t>(small.numel()) * size_of(native));
-    TensorView wide = gather_to(buffer.data(), native, small);
+    TensorView wide = gather_to(scratch.take(static_cast<size_t>(small.numel()) * size_of(native)), native, small);
     for (int d = 0; d < v.rank; ++d)
       if (small.dims[d] != v.dims[d]) {
         wide.dims[d] = v.dims[d];
@@ -265,195 +289,251 @@ void run_own(const TensorView& a_in, const TensorView& b_in, const TensorView& c
     return wide;
   };
   const bool overlaps = may_overlap(c, a_in) || may_overlap(c, b_in);
-  TensorView a = widen(a_in, hold[0], overlaps), b = widen(b_in, hold[1], overlaps);
+  const TensorView a = widen(a_in, overlaps), b = widen(b_in, overlaps);
   const bool direct = c.dtype == native && o.alpha == 1.0 && o.beta == 0.0 && !is_complex(native);
-  hold[2].resize(direct ? 0 : static_cast<size_t>(c.numel()) * size_of(native));
-  TensorView product = direct ? c : TensorView::contiguous(hold[2].data(), native, c.dims, c.rank);
+  const size_t bytes = static_cast<size_t>(c.numel()) * size_of(native);
+  const TensorView product = direct ? c : TensorView::contiguous(scratch.take(bytes), native, c.dims, c.rank);
   if (compute == Compute::F64) {
     product_f64(a, b, product);
   } else if (compute == Compute::I64) {
     product_i64(a, b, product);
   } else {
     const DType real = compute == Compute::C64 ? DType::Float : DType::Double;
-    // re and im as strided views of the interleaved parts.
-    auto part = [&](const TensorView& v, int which) {
-      TensorView p = v;
-      p.dtype = real;
-      p.data = v.as<char>() + which * static_cast<int>(size_of(real));
-      for (int d = 0; d < p.rank; ++d) p.strides[d] *= 2;
-      return p;
-    };
-    std::vector<char> parts(static_cast<size_t>(c.numel()) * size_of(native));
-    TensorView re = TensorView::contiguous(parts.data(), real, c.dims, c.rank);
-    TensorView im = TensorView::contiguous(parts.data() + parts.size() / 2, real, c.dims, c.rank);
-    matmul(part(a, 0), part(b, 0), re);
-    matmul(part(a, 1), part(b, 1), re, {.alpha = -1.0, .beta = 1.0});
-    matmul(part(a, 0), part(b, 1), im);
-    matmul(part(a, 1), part(b, 0), im, {.alpha = 1.0, .beta = 1.0});
-    copy_elements(part(product, 0), re);
-    copy_elements(part(product, 1), im);
+    char* parts = scratch.take<char>(bytes);
+    const TensorView re = TensorView::contiguous(parts, real, c.dims, c.rank);
+    const TensorView im = TensorView::contiguous(parts + bytes / 2, real, c.dims, c.rank);
+    matmul(complex_part(a, 0), complex_part(b, 0), re);
+    matmul(complex_part(a, 1), complex_part(b, 1), re, {.alpha = -1.0, .beta = 1.0});
+    matmul(complex_part(a, 0), complex_part(b, 1), im);
+    matmul(complex_part(a, 1), complex_part(b, 0), im, {.alpha = 1.0, .beta = 1.0});
+    copy_elements(complex_part(product, 0), re);
+    copy_elements(complex_part(product, 1), im);
   }
   if (!direct) combine(c, product, o, add);
 }
 
-TensorView slice(const TensorView& v, int dim, int64_t begin, int64_t count) {
-  TensorView part = v;
-  part.data = v.as<char>() + begin * v.strides[dim] * static_cast<int64_t>(size_of(v.dtype));
-  part.dims[dim] = count;
-  return part;
-}
-
 /// A large fp16 product in panels of its longest dimension: what is converted to fp32 and back then stays in the cache,
 /// instead of going through memory as whole matrices.
-bool run_panels(TensorView a, TensorView b, const TensorView& c, const MatmulOptions& o) {
+struct Panels {
+  char along = 0;  ///< m, n or k; 0: no panels
+  int64_t size = 0;
+};
+
+Panels panels_of(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
   constexpr int64_t kWorth = 8 << 20, kPanel = 1 << 20;  // elements converted altogether; of a panel
-  if (c.rank != 2 || o.beta != 0.0 || may_overlap(a, c) || may_overlap(b, c)) return false;
+  if (c.rank != 2 || o.beta != 0.0 || may_overlap(a, c) || may_overlap(b, c)) return {};
   const int64_t m = c.dims[0], n = c.dims[1], k = a.dims[1];
   auto half = [](const TensorView& v) { return v.dtype == DType::Float16 ? v.numel() : 0; };
   const int64_t longest = std::max({m, n, k});
-  if (half(a) + half(b) + half(c) < kWorth || longest < 4096) return false;
+  if (half(a) + (o.right ? 0 : half(b)) + half(c) < kWorth || longest < 4096) return {};
+  // A constant right side is converted already, and prepared as a whole: only panels of rows leave it so.
+  if (o.right && longest != m) return {};
   const int64_t others = m + n + k - longest;
-  const int64_t panel = std::clamp<int64_t>(kPanel / others / 64 * 64, 256, 8192);
-  auto widen = [](const TensorView& v, int slot) {
+  const int64_t size = std::clamp<int64_t>(kPanel / others / 64 * 64, 256, 8192);
+  return {longest == k && !o.right ? 'k' : longest == n && !o.right ? 'n' : 'm', size};
+}
+
+void multiply(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o, bool run);
+
+void run_panels(TensorView a, TensorView b, const TensorView& c, const MatmulOptions& o, const Panels& panels,
+                bool run) {
+  const int64_t m = c.dims[0], n = c.dims[1], k = a.dims[1], panel = panels.size;
+  ScratchScope scratch;
+  auto widen = [&](const TensorView& v) {
     if (v.dtype == DType::Float) return v;
-    return gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * 4), DType::Float, v);
+    return gather_to(scratch.take<float>(static_cast<size_t>(v.numel())), DType::Float, v);
   };
   MatmulOptions step = o;
-  if (longest == k) {
+  if (panels.along == 'k') {
     // Partial sums stay in fp32 and are rounded once.
-    const TensorView sum = c.dtype == DType::Float
-                               ? c
-                               : TensorView::contiguous(onednn::scratch(kSum, static_cast<size_t>(c.numel()) * 4),
-                                                        DType::Float, c.dims, 2);
+    const TensorView sum =
+        c.dtype == DType::Float
+            ? c
+            : TensorView::contiguous(scratch.take<float>(static_cast<size_t>(c.numel())), DType::Float, c.dims, 2);
     for (int64_t at = 0; at < k; at += panel) {
       const int64_t count = std::min(panel, k - at);
-      matmul(slice(a, 1, at, count), slice(b, 0, at, count), sum, step);
+      matmul(narrow(a, 1, at, count), narrow(b, 0, at, count), sum, step);
       step.add = nullptr;
       step.beta = 1.0;
     }
     if (sum.data != c.data) copy_elements(c, sum);
-    return true;
-  }
-  if (longest == n) {
-    a = widen(a, kLeft);
+  } else if (panels.along == 'n') {
+    a = widen(a);
     for (int64_t at = 0; at < n; at += panel) {
       const int64_t count = std::min(panel, n - at);
-      matmul(a, slice(b, 1, at, count), slice(c, 1, at, count), step);
+      matmul(a, narrow(b, 1, at, count), narrow(c, 1, at, count), step);
     }
   } else {
-    b = widen(b, kRight);
+    if (!o.right) b = widen(b);
     for (int64_t at = 0; at < m; at += panel) {
       const int64_t count = std::min(panel, m - at);
-      matmul(slice(a, 0, at, count), b, slice(c, 0, at, count), step);
+      multiply(narrow(a, 0, at, count), b, narrow(c, 0, at, count), step, run);
     }
   }
-  return true;
+}
+
+/// The operands of a product: expanded to c's batch dimensions, or folded to two matrices.
+struct Operands {
+  TensorView a, b, c, add;
+
+  Operands(const TensorView& a_in, const TensorView& b_in, const TensorView& c_in, const MatmulOptions& o) : c(c_in) {
+    const int r = c.rank;
+    int64_t dims[kMaxDims];
+    std::copy_n(c.dims, r, dims);
+    dims[r - 2] = a_in.dims[a_in.rank - 2];
+    dims[r - 1] = a_in.dims[a_in.rank - 1];
+    a = a_in.expand(dims, r);
+    dims[r - 2] = b_in.dims[b_in.rank - 2];
+    dims[r - 1] = b_in.dims[b_in.rank - 1];
+    b = b_in.expand(dims, r);
+    add = o.add ? o.add->expand_as(c) : c;
+    if (r > 2 && a.dims[r - 1] != 0 && compute_of(c.dtype) == Compute::F32) fold(o);
+  }
+
+ private:
+  // One matrix on the right and rows that follow each other: a single product of two matrices.
+  void fold(const MatmulOptions& o) {
+    const int batch = c.rank - 2;
+    for (int d = 0; d < batch; ++d)
+      if (b.strides[d] != 0 && b.dims[d] != 1) return;
+    TensorView fa, fc, fadd;
+    if (!fold_rows(a, batch, fa) || !fold_rows(c, batch, fc)) return;
+    if (o.beta == 0.0) fadd = fc;
+    else if (!fold_rows(add, batch, fadd)) return;
+    a = fa;
+    b = last_dims(b, 2);
+    c = fc;
+    add = fadd;
+  }
+};
+
+/// The type in which oneDNN takes the operands.
+DType operand_type(const TensorView& a, const TensorView& b, const TensorView& c) {
+  const bool bf16 = a.dtype == DType::BFloat16 && b.dtype == DType::BFloat16 &&
+                    (c.dtype == DType::BFloat16 || c.dtype == DType::Float) && onednn::native_bf16();
+  return bf16 ? DType::BFloat16 : DType::Float;
+}
+bool is_direct(const TensorView& c, DType operand) {
+  return (c.dtype == DType::Float || c.dtype == operand) && row_major(c) && matrix_layout_ok(c);
+}
+
+// matmul(); without `run` only the constant right side is prepared.
+void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& c_in, const MatmulOptions& o,
+              bool run) {
+  if (c_in.empty() || (!run && !o.right)) return;
+  Operands p(a_in, b_in, c_in, o);
+  TensorView &a = p.a, &b = p.b;
+  const TensorView &c = p.c, &add = p.add;
+  const int r = c.rank;
+  const Compute compute = compute_of(c.dtype);
+  if (!run && (a.dims[r - 1] == 0 || compute != Compute::F32)) return;
+  if (a.dims[r - 1] == 0) {
+    Params scale;
+    if (o.beta == 0.0) {
+      fill_elements(c, scale);
+    } else {
+      scale.set(0, o.beta);
+      run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {add}, {c}, scale);
+    }
+    return;
+  }
+  if (compute != Compute::F32) return run_own(a, b, c, o, add);
+  if (is_vector_product(a, b, c)) {
+    // It reads the matrix as it lies: there is nothing to prepare.
+    if (run) run_vector(a, b, c, o, add);
+    return;
+  }
+  if (const Panels panels = panels_of(a, b, c, o); panels.along) return run_panels(a, b, c, o, panels, run);
+  // Operands in a type and layout that oneDNN takes: copies only where needed.
+  const DType operand = operand_type(a, b, c);
+  ScratchScope scratch;
+  auto take = [&](TensorView& v, bool constant) {
+    // Expanded batch dimensions are not copied: their stride 0 becomes a dimension of 1.
+    for (int d = 0; d < r - 2; ++d)
+      if (v.strides[d] == 0) v.dims[d] = 1;
+    if (constant || (v.dtype == operand && matrix_layout_ok(v) && !may_overlap(v, c))) return;
+    void* to = scratch.take(static_cast<size_t>(v.numel()) * size_of(operand));
+    // What is only prepared needs the layout that a run would give, not the values.
+    v = run ? gather_to(to, operand, v) : TensorView::contiguous(to, operand, v.dims, v.rank);
+  };
+  take(a, false);
+  take(b, o.right != nullptr);
+  const bool direct = is_direct(c, operand);
+  const TensorView to =
+      direct ? c : TensorView::contiguous(scratch.take<float>(static_cast<size_t>(c.numel())), DType::Float, c.dims, r);
+  bool bias = o.beta == 1.0 && o.alpha == 1.0 && o.add && (add.strides[r - 1] == 1 || add.dims[r - 1] == 1) &&
+              (add.dtype == DType::Float || add.dtype == operand) && c.dims[r - 2] > 1;
+  for (int d = 0; d < r - 1; ++d) bias = bias && (add.strides[d] == 0 || add.dims[d] == 1);
+  if (run && o.beta != 0.0 && !bias && to.data != add.data) copy_elements(to, add);
+  run_onednn(a, b, to, o.alpha, bias ? 0.0 : o.beta, bias ? &add : nullptr, operand, o.right, run);
+  if (run && !direct) copy_elements(c, to);
 }
 
 }  // namespace
 
-void matmul(const TensorView& a_in, const TensorView& b_in, const TensorView& c_in, const MatmulOptions& o) {
-  if (c_in.empty()) return;
-  TensorView c = c_in;
-  const int r = c.rank;
-  int64_t dims[kMaxDims];
-  std::copy_n(c.dims, r, dims);
-  dims[r - 2] = a_in.dims[a_in.rank - 2];
-  dims[r - 1] = a_in.dims[a_in.rank - 1];
-  TensorView a = a_in.expand(dims, r);
-  dims[r - 2] = b_in.dims[b_in.rank - 2];
-  dims[r - 1] = b_in.dims[b_in.rank - 1];
-  TensorView b = b_in.expand(dims, r);
-  const TensorView add = o.add ? o.add->expand_as(c) : c;
-  if (a.dims[r - 1] == 0) {
-    Params p;
-    if (o.beta == 0.0) {
-      fill_elements(c, p);
-    } else {
-      p.set(0, o.beta);
-      run_elementwise(elementwise_kernel(Ew::affine, compute_of(c.dtype)), compute_of(c.dtype), {add}, {c}, p);
-    }
-    return;
-  }
-  if (compute_of(c.dtype) != Compute::F32) {
-    run_own(a, b, c, o, add);
-    return;
-  }
-  // One matrix on the right and rows that follow each other: a single product of two matrices.
-  if (r > 2) {
-    bool shared = true;
-    for (int d = 0; d < r - 2; ++d) shared = shared && (b.strides[d] == 0 || b.dims[d] == 1);
-    TensorView fa, fc, fadd;
-    if (shared && fold_rows(a, r - 2, fa) && fold_rows(c, r - 2, fc) &&
-        (o.beta == 0.0 || fold_rows(add, r - 2, fadd))) {
-      TensorView fb = b;
-      fb.rank = 2;
-      for (int d = 0; d < 2; ++d) {
-        fb.dims[d] = b.dims[r - 2 + d];
-        fb.strides[d] = b.strides[r - 2 + d];
-      }
-      MatmulOptions folded = o;
-      folded.add = o.beta == 0.0 ? nullptr : &fadd;
-      matmul(fa, fb, fc, folded);
-      return;
-    }
-  }
-  if (run_vector(a, b, c, o, add) || run_panels(a, b, c, o)) return;
-  const bool bf16 = a.dtype == DType::BFloat16 && b.dtype == DType::BFloat16 &&
-                    (c.dtype == DType::BFloat16 || c.dtype == DType::Float) && native_bf16();
-  // Operands in a type and layout that oneDNN takes: copies only where needed.
-  const DType operand = bf16 ? DType::BFloat16 : DType::Float;
-  auto prepare = [&](TensorView& v, int slot) {
-    // Expanded batch dimensions are not copied: their stride 0 becomes a dimension of 1.
-    for (int d = 0; d < r - 2; ++d)
-      if (v.strides[d] == 0) v.dims[d] = 1;
-    if (v.dtype == operand && matrix_layout_ok(v) && !may_overlap(v, c)) return;
-    v = gather_to(onednn::scratch(slot, static_cast<size_t>(v.numel()) * size_of(operand)), operand, v);
+void matmul(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
+  multiply(a, b, c, o, true);
+}
+
+void prepare_matmul(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
+  multiply(a, b, c, o, false);
+}
+
+size_t matmul_scratch(const TensorView& a_in, const TensorView& b_in, const TensorView& c_in, const MatmulOptions& o) {
+  if (c_in.empty() || a_in.empty()) return 0;
+  const Operands p(a_in, b_in, c_in, o);
+  const TensorView &a = p.a, &b = p.b, &c = p.c;
+  const Compute compute = compute_of(c.dtype);
+  const DType native = storage_of(compute), operand = compute == Compute::F32 ? operand_type(a, b, c) : native;
+  auto copy_of = [&](const TensorView& v) {
+    int64_t n = 1;
+    for (int d = 0; d < v.rank; ++d)
+      if (v.strides[d] != 0) n *= v.dims[d];
+    return static_cast<size_t>(n) * size_of(operand);
   };
-  prepare(a, kLeft);
-  prepare(b, kRight);
-  const bool direct =
-      (c.dtype == DType::Float || (bf16 && c.dtype == DType::BFloat16)) && row_major(c) && matrix_layout_ok(c);
-  TensorView to = direct ? c
-                         : TensorView::contiguous(onednn::scratch(kWide, static_cast<size_t>(c.numel()) * 4),
-                                                  DType::Float, c.dims, r);
-  bool bias = o.beta == 1.0 && o.alpha == 1.0 && o.add && (add.strides[r - 1] == 1 || add.dims[r - 1] == 1) &&
-              (add.dtype == DType::Float || (bf16 && add.dtype == DType::BFloat16)) && c.dims[r - 2] > 1;
-  for (int d = 0; d < r - 1; ++d) bias = bias && (add.strides[d] == 0 || add.dims[d] == 1);
-  if (o.beta != 0.0 && !bias && to.data != add.data) copy_elements(to, add);
-  run_onednn(a, b, to, o.alpha, bias ? 0.0 : o.beta, bias ? &add : nullptr);
-  if (!direct) copy_elements(c, to);
+  if (compute != Compute::F32) {
+    size_t bytes = 0;
+    const bool overlaps = may_overlap(c, a) || may_overlap(c, b), complex = is_complex(native);
+    for (const TensorView* v : {&a, &b})
+      if (overlaps || v->dtype != native) bytes += copy_of(*v);
+    const bool direct = c.dtype == native && o.alpha == 1.0 && o.beta == 0.0 && !complex;
+    return bytes + (direct ? 0 : copy_of(c)) + (complex ? copy_of(c) : 0);
+  }
+  if (is_vector_product(a, b, c)) return static_cast<size_t>(a.dims[1] + std::max(c.dims[0], c.dims[1])) * 4;
+  auto taken = [&](const TensorView& v) {
+    return v.dtype != operand || !matrix_layout_ok(v) || may_overlap(v, c) ? copy_of(v) : 0;
+  };
+  const size_t of_a = taken(a), of_b = o.right ? 0 : taken(b);
+  const size_t of_c = is_direct(c, operand) ? 0 : static_cast<size_t>(c.numel()) * 4;
+  const Panels panels = panels_of(a, b, c, o);
+  if (!panels.along) return of_a + of_b + of_c;
+  const int64_t longest = panels.along == 'm' ? c.dims[0] : panels.along == 'n' ? c.dims[1] : a.dims[1];
+  auto part = [&](size_t whole) { return whole / static_cast<size_t>(longest) * static_cast<size_t>(panels.size); };
+  if (panels.along == 'm') return of_b + part(of_a) + part(of_c);
+  if (panels.along == 'n') return of_a + part(of_b) + part(of_c);
+  return of_c + part(of_a) + part(of_b);
 }
 
 void matmul_reduced(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
   if (c.empty()) return;
   const int64_t batches = a.dims[0];
-  auto matrix = [](const TensorView& v, int64_t i) {
-    TensorView m = v;
-    m.rank = 2;
-    m.data = v.as<char>() + i * v.strides[0] * static_cast<int64_t>(size_of(v.dtype));
-    for (int d = 0; d < 2; ++d) {
-      m.dims[d] = v.dims[d + 1];
-      m.strides[d] = v.strides[d + 1];
-    }
-    return m;
-  };
   if (batches == 0 || a.dims[2] == 0) {
-    TensorView left = matrix(a, 0), right = matrix(b, 0);
+    TensorView left = select(a, 0, 0), right = select(b, 0, 0);
     left.dims[1] = right.dims[0] = 0;
     matmul(left, right, c, o);
     return;
   }
   // The sum is kept in the compute type and rounded once.
   const DType native = storage_of(compute_of(c.dtype));
-  std::vector<char> hold(static_cast<size_t>(c.numel()) * size_of(native));
-  TensorView sum = TensorView::contiguous(hold.data(), native, c.dims, 2);
+  ScratchScope scratch;
+  const TensorView sum =
+      TensorView::contiguous(scratch.take(static_cast<size_t>(c.numel()) * size_of(native)), native, c.dims, 2);
   const TensorView add = o.add ? o.add->expand_as(c) : c;
   for (int64_t i = 0; i < batches; ++i) {
     MatmulOptions step = o;
     if (i == 0) step.add = &add;
     else step.add = nullptr, step.beta = 1.0;
-    matmul(matrix(a, i), matrix(b, i), sum, step);
+    matmul(select(a, 0, i), select(b, 0, i), sum, step);
   }
   copy_elements(c, sum);
 }

@@ -5,16 +5,29 @@
 
 namespace updraft {
 
+class ConstantOperand;
+
 struct MatmulOptions {
   complex128 alpha = 1;
   complex128 beta = 0;              ///< c = alpha * a @ b + beta * add
   const TensorView* add = nullptr;  ///< broadcasts to c; null: c itself. Not read when beta is 0.
+  /// Not null: b stays as it is from run to run, and is kept there as the product wants it. Products with one row or
+  /// column, of doubles, integers and complex numbers read b itself.
+  ConstantOperand* right = nullptr;
 };
 
 /// c = alpha * a @ b + beta * add. a [..., m, k], b [..., k, n], c [..., m, n]: batch dimensions of a and b broadcast
 /// to c's. Any strides and types; c's type decides the type of the computation. a and b may overlap c.
 /// Runs in the calling engine thread.
 void matmul(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options = {});
+
+/// Brings b into the form that matmul() of the same arguments will ask options.right for. Reads b, and neither reads
+/// nor writes a and c.
+void prepare_matmul(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options);
+
+/// Scratch that matmul() takes at most, without the own scratchpad of oneDNN's primitive (which is known when the
+/// primitive is made).
+size_t matmul_scratch(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options = {});
 
 /// c [m, n] = alpha * sum over the batches of a [batch, m, k] @ b [batch, k, n] + beta * add.
 void matmul_reduced(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options);

@@ -1,9 +1,6 @@
 #include "kernels/onednn.h"
 
-#include <cstdlib>
-#include <new>
-
-#include "base/parallel.h"
+#include "base/error.h"
 #include "base/team.h"
 
 namespace updraft::onednn {
@@ -32,29 +29,40 @@ dnnl::memory::data_type type_of(DType t) {
   }
 }
 
+bool native_bf16() {
+  static const bool yes = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16;
+  return yes;
+}
+
+dnnl::memory scratchpad(const dnnl::memory::desc& desc, ScratchScope& scratch) {
+  return {desc, engine(), scratch.take(desc.get_size())};
+}
+
+Reorder::Reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) : from_(from), to_(to) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // the library's own would belong to the creating thread
+  const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attr);
+  scratchpad_ = pd.scratchpad_desc();
+  primitive_ = dnnl::reorder(pd);
+}
+
+void Reorder::run(const void* from, void* to) const {
+  ScratchScope scratch;
+  // Through the base class: dnnl::reorder hides its const execute by one of its own.
+  const dnnl::primitive& primitive = primitive_;
+  primitive.execute(stream(), {{DNNL_ARG_FROM, dnnl::memory(from_, engine(), const_cast<void*>(from))},
+                               {DNNL_ARG_TO, dnnl::memory(to_, engine(), to)},
+                               {DNNL_ARG_SCRATCHPAD, scratchpad(scratchpad_, scratch)}});
+}
+
 Key::Key() { append(library_width()); }
 
-namespace {
-constexpr int kSlots = 16;
-struct Scratch {
-  void* data[kSlots] = {};
-  size_t size[kSlots] = {};
-  ~Scratch() {
-    for (void* p : data) std::free(p);
-  }
-};
-}  // namespace
-
-void* scratch(int slot, size_t bytes) {
-  thread_local Scratch s;
-  if (s.size[slot] < bytes) {
-    std::free(s.data[slot]);
-    size_t size = (bytes + bytes / 4 + (2u << 20) - 1) / (2u << 20) * (2u << 20);
-    s.data[slot] = std::aligned_alloc(64, size);
-    s.size[slot] = s.data[slot] ? size : 0;
-    if (!s.data[slot]) throw std::bad_alloc();
-  }
-  return s.data[slot];
+Key& Key::add_view(const TensorView& v) {
+  add(v.dtype, v.rank);
+  for (int d = 0; d < v.rank; ++d) add(v.dims[d], v.strides[d]);
+  return *this;
 }
+
+void Key::too_long() { throw Error(code::kAclnnInner, "a primitive depends on more than {} numbers", kMost); }
 
 }  // namespace updraft::onednn

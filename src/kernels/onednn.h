@@ -1,15 +1,17 @@
-// oneDNN as the kernels use it: one CPU engine, primitives kept by what they were made for, scratch memory a thread.
+// oneDNN as the kernels use it: one CPU engine, and primitives kept by what they were made for.
 #pragma once
+#include <algorithm>
 #include <dnnl.hpp>
-
-#include <cstring>
-#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
-#include "tensor/dtype.h"
+#include "base/parallel.h"
+#include "base/scratch.h"
+#include "tensor/view.h"
 
 namespace updraft::onednn {
 
@@ -18,9 +20,22 @@ const dnnl::engine& engine();
 dnnl::stream& stream();
 /// undef for types that oneDNN does not compute.
 dnnl::memory::data_type type_of(DType t);
+/// The CPU multiplies bfloat16 numbers itself.
+bool native_bf16();
 
-/// Scratch memory of the calling thread, at least `bytes`, 64-byte aligned; `slot` tells buffers of one kernel apart.
-void* scratch(int slot, size_t bytes);
+/// The scratchpad of a primitive, from the scope.
+dnnl::memory scratchpad(const dnnl::memory::desc& desc, ScratchScope& scratch);
+
+/// Brings data from one layout (or type) to another. Made like a primitive.
+class Reorder {
+ public:
+  Reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+  void run(const void* from, void* to) const;
+
+ private:
+  dnnl::memory::desc from_, to_, scratchpad_;
+  dnnl::reorder primitive_;
+};
 
 /// A key made of the numbers that a primitive depends on. The threads that oneDNN may use are one of them: a primitive
 /// divides its work when it is made.
@@ -32,33 +47,85 @@ class Key {
     (append(static_cast<int64_t>(values)), ...);
     return *this;
   }
-  const std::string& text() const { return text_; }
+  /// Type, sizes and strides of a view.
+  Key& add_view(const TensorView& v);
+  std::span<const int64_t> numbers() const { return {numbers_, count_}; }
+  size_t hash() const { return hash_; }
 
  private:
-  void append(int64_t v) { text_.append(reinterpret_cast<const char*>(&v), sizeof v); }
-  std::string text_;
+  static constexpr size_t kMost = 128;
+  void append(int64_t v) {
+    if (count_ == kMost) too_long();
+    numbers_[count_++] = v;
+    hash_ = (hash_ ^ static_cast<size_t>(v)) * 0x9e3779b97f4a7c15u;
+    hash_ ^= hash_ >> 29;
+  }
+  [[noreturn]] static void too_long();
+
+  int64_t numbers_[kMost];
+  size_t count_ = 0;
+  size_t hash_ = 0;
 };
 
-/// Primitives (and what belongs to them) by key; made once, shared between threads, the oldest half is dropped at a
-/// limit.
+/// Primitives (and what belongs to them) by key: made once, shared between threads. At a limit the one that was not
+/// used for the longest time is dropped; who uses it keeps it. A hit allocates nothing.
 template <class T>
 class Cache {
  public:
-  std::shared_ptr<const T> get(const Key& key, const std::function<T()>& make) {
+  explicit Cache(size_t limit = 4096) : limit_(limit) {}
+
+  std::shared_ptr<const T> get(const Key& key, FunctionRef<T()> make) {
     {
       std::lock_guard lock(mutex_);
-      auto it = entries_.find(key.text());
-      if (it != entries_.end()) return it->second;
+      if (auto found = find(key)) return found;
     }
     auto made = std::make_shared<const T>(make());
+    std::shared_ptr<const T> dropped;  // destroyed without the lock
     std::lock_guard lock(mutex_);
-    if (entries_.size() > 4096) entries_.clear();
-    return entries_.emplace(key.text(), std::move(made)).first->second;
+    if (auto found = find(key)) return found;  // another thread was faster
+    if (entries_.size() >= limit_) {
+      Entry& oldest = entries_.back();
+      dropped = std::move(oldest.value);
+      places_.erase(Place{oldest.key, oldest.hash});
+      entries_.pop_back();
+    }
+    const auto numbers = key.numbers();
+    entries_.push_front({{numbers.begin(), numbers.end()}, key.hash(), std::move(made)});
+    places_.emplace(Place{entries_.front().key, key.hash()}, entries_.begin());
+    return entries_.front().value;
+  }
+  size_t size() {
+    std::lock_guard lock(mutex_);
+    return entries_.size();
   }
 
  private:
+  struct Entry {
+    std::vector<int64_t> key;
+    size_t hash;
+    std::shared_ptr<const T> value;
+  };
+  /// The key of an entry, or one to look for.
+  struct Place {
+    std::span<const int64_t> key;
+    size_t hash;
+    bool operator==(const Place& o) const { return std::ranges::equal(key, o.key); }
+  };
+  struct HashOf {
+    size_t operator()(const Place& p) const { return p.hash; }
+  };
+
+  std::shared_ptr<const T> find(const Key& key) {
+    const auto it = places_.find(Place{key.numbers(), key.hash()});
+    if (it == places_.end()) return nullptr;
+    entries_.splice(entries_.begin(), entries_, it->second);
+    return it->second->value;
+  }
+
+  const size_t limit_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const T>> entries_;
+  std::list<Entry> entries_;  ///< the last used first
+  std::unordered_map<Place, typename std::list<Entry>::iterator, HashOf> places_;
 };
 
 }  // namespace updraft::onednn

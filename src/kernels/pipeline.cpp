@@ -425,6 +425,14 @@ void fill_elements(const TensorView& to, const Params& value) {
   run_elementwise(elementwise_kernel(Ew::copy, compute), compute, {scalar}, {to}, Params{});
 }
 
+void fill_zero(const TensorView& to) {
+  if (to.empty()) return;
+  if (!to.is_contiguous()) return fill_elements(to, Params{});
+  parallel_for(static_cast<int64_t>(to.bytes()), 65536, [&](int64_t begin, int64_t end) {
+    std::memset(to.as<char>() + begin, 0, static_cast<size_t>(end - begin));
+  });
+}
+
 TensorView gather_to(void* buffer, DType t, const TensorView& from) {
   TensorView v = TensorView::contiguous(buffer, t, from.dims, from.rank);
   copy_elements(v, from);

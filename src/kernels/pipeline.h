@@ -26,6 +26,7 @@ BlockFn elementwise_kernel(Ew e, Compute compute);
 void copy_elements(const TensorView& to, const TensorView& from);
 /// Sets every element.
 void fill_elements(const TensorView& to, const Params& value);
+void fill_zero(const TensorView& to);
 
 /// A contiguous copy of `from` with element type `t` in `buffer` (numel * size_of(t) bytes); returns its view.
 TensorView gather_to(void* buffer, DType t, const TensorView& from);

@@ -1,29 +1,21 @@
 #include "kernels/planes.h"
 
-#include "kernels/onednn.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
-void* plane_buffer(int slot, size_t bytes) { return onednn::scratch(8 + slot, bytes); }
-
-Planes::Planes(const TensorView& v, int spatial, Compute compute) : view_(v), plane_(v), compute_(compute) {
-  const int outer = v.rank - spatial;
-  plane_.rank = spatial;
-  std::copy_n(v.dims + outer, spatial, plane_.dims);
-  std::copy_n(v.strides + outer, spatial, plane_.strides);
-  for (int d = 0; d < outer; ++d) count_ *= v.dims[d];
+Planes::Planes(const TensorView& v, int spatial, Compute compute)
+    : view_(first_dims(v, v.rank - spatial)), plane_(last_dims(v, spatial)), compute_(compute) {
+  count_ = view_.numel();
   size_ = plane_.numel();
-  view_.rank = outer;  // what at() walks
   direct_ = v.dtype == storage_of(compute) && plane_.is_contiguous();
 }
 
-char* Planes::at(int64_t i) const {
-  return view_.as<char>() + view_.offset_of(i) * static_cast<int64_t>(size_of(view_.dtype));
-}
+char* Planes::at(int64_t i) const { return at_element(view_, view_.offset_of(i)); }
 
-const void* Planes::read(int64_t i, int slot) const {
+const void* Planes::read(int64_t i, ScratchScope& scratch) const {
   if (direct_) return at(i);
-  char* buffer = static_cast<char*>(plane_buffer(slot, static_cast<size_t>(size_) * size_of(compute_)));
+  char* buffer = scratch.take<char>(static_cast<size_t>(size_) * size_of(compute_));
   TensorView plane = plane_;
   plane.data = at(i);
   const LoadFn load = kernels().load[static_cast<int>(view_.dtype)][static_cast<int>(compute_)];
@@ -36,8 +28,8 @@ const void* Planes::read(int64_t i, int slot) const {
   return buffer;
 }
 
-void* Planes::open(int64_t i, int slot) const {
-  return direct_ ? at(i) : plane_buffer(slot, static_cast<size_t>(size_) * size_of(compute_));
+void* Planes::open(int64_t i, ScratchScope& scratch) const {
+  return direct_ ? at(i) : scratch.take(static_cast<size_t>(size_) * size_of(compute_));
 }
 
 void Planes::store(int64_t i, const void* from) const {

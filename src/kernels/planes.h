@@ -2,6 +2,7 @@
 // in the compute type; planes that lie so in memory are used in place.
 #pragma once
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "kernels/table.h"
 #include "tensor/view.h"
 
@@ -12,10 +13,10 @@ class Planes {
   Planes(const TensorView& v, int spatial, Compute compute);
   int64_t count() const { return count_; }
   int64_t size() const { return size_; }
-  /// Plane i, in place or converted into the calling thread's buffer `slot`.
-  const void* read(int64_t i, int slot) const;
+  /// Plane i, in place or converted into memory of the scope.
+  const void* read(int64_t i, ScratchScope& scratch) const;
   /// Where to compute plane i; store() then brings it to its place.
-  void* open(int64_t i, int slot) const;
+  void* open(int64_t i, ScratchScope& scratch) const;
   void store(int64_t i, const void* from) const;
   /// Address of plane i's first element.
   char* at(int64_t i) const;
@@ -28,23 +29,23 @@ class Planes {
   bool direct_;
 };
 
-/// Scratch of the calling thread for planes; slots 0..5.
-void* plane_buffer(int slot, size_t bytes);
-
-/// Calls body(i) for every plane, in parallel; `cost` is the number of operations of one.
+/// Calls body(i, scope of that plane) for every plane, in parallel; `cost` is the number of operations of one.
 template <class Body>
 void for_planes(int64_t count, int64_t cost, Body&& body) {
   parallel_for(count, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, cost)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) body(i);
+    for (int64_t i = begin; i < end; ++i) {
+      ScratchScope scratch;
+      body(i, scratch);
+    }
   });
 }
 
 /// out plane = fn(in plane), for all.
 template <class Fn>
 void map_planes(const Planes& in, const Planes& out, Fn&& fn) {
-  for_planes(out.count(), in.size() + out.size(), [&](int64_t i) {
-    const void* from = in.read(i, 0);
-    void* to = out.open(i, 1);
+  for_planes(out.count(), in.size() + out.size(), [&](int64_t i, ScratchScope& scratch) {
+    const void* from = in.read(i, scratch);
+    void* to = out.open(i, scratch);
     fn(from, to);
     out.store(i, to);
   });

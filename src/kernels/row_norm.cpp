@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
 
@@ -167,7 +167,8 @@ void row_norm(const RowNorm& p) {
   const void* bias = parameters(p.bias, compute, 0, bias_buffer);
   const bool added = x2.present || bias != nullptr || p.alpha != 1;
   parallel_for(p.rows, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
-    char* space = static_cast<char*>(onednn::scratch(8, 4 * bytes));
+    ScratchScope scratch;
+    char* space = scratch.take<char>(4 * bytes);
     for (int64_t r = begin; r < end; ++r) {
       const void* v = x.read(r, space);
       if (added) {
@@ -215,7 +216,8 @@ void row_norm_backward(const RowNormBackward& p) {
   const size_t line = bytes / sizeof(double);
   std::vector<double> partial(sums ? static_cast<size_t>(chunks) * 2 * line : 0);
   parallel_for(chunks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, n * chunk)), [&](int64_t begin, int64_t end) {
-    char* space = static_cast<char*>(onednn::scratch(8, 5 * bytes));
+    ScratchScope scratch;
+    char* space = scratch.take<char>(5 * bytes);
     for (int64_t k = begin; k < end; ++k) {
       double* dgamma = p.dgamma.data ? partial.data() + static_cast<size_t>(2 * k) * line : nullptr;
       double* dbeta = p.dbeta.data ? partial.data() + static_cast<size_t>(2 * k + 1) * line : nullptr;

@@ -37,46 +37,98 @@ UPDRAFT_POOL(scalar_list_pool, aclScalarList, 1 << 20)
 
 namespace {
 thread_local char* t_workspace = nullptr;
-
+constexpr size_t kMostExecutors = size_t{1} << 20;
 HandlePool<aclOpExecutor>& executor_pool() {
-  static auto* pool = new HandlePool<aclOpExecutor>(1 << 20);
+  static auto* pool = new HandlePool<aclOpExecutor>(kMostExecutors);
   return *pool;
 }
 
-// Free executors keep their buffers, so that a steady state allocates nothing.
+// Free executors keep their buffers, so that a steady state allocates nothing. One rests until some others were given
+// back after it, so that an executor that is used twice is most likely still nobody's.
+constexpr size_t kRest = 32;
 struct FreeList {
   std::mutex mutex;
-  std::vector<aclOpExecutor*> items;
+  aclOpExecutor *first = nullptr, *last = nullptr;  ///< by Task::next
+  size_t count = 0;
 };
 FreeList& free_list() {
   static auto* list = new FreeList;
   return *list;
 }
+
+// A few of them stay with the thread that gave them back: small work runs in the thread that plans it. They rest, too.
+class OwnFree {
+ public:
+  ~OwnFree() {
+    gone_ = true;  // what is given back later goes to the common list
+    while (count_) add(oldest());
+  }
+  aclOpExecutor* take() { return count_ > kMost / 2 ? oldest() : nullptr; }
+  bool give(aclOpExecutor* executor) {
+    if (gone_ || count_ == kMost) return false;
+    items_[(first_ + count_++) % kMost] = executor;
+    return true;
+  }
+  static void add(aclOpExecutor* executor) {
+    FreeList& list = free_list();
+    std::lock_guard lock(list.mutex);
+    executor->next = nullptr;
+    if (list.count) list.last->next = executor;
+    else list.first = executor;
+    list.last = executor;
+    ++list.count;
+  }
+
+ private:
+  aclOpExecutor* oldest() {
+    --count_;
+    return items_[first_++ % kMost];
+  }
+
+  static constexpr unsigned kMost = 8;
+  aclOpExecutor* items_[kMost];
+  unsigned first_ = 0, count_ = 0;
+  bool gone_ = false;
+};
+thread_local OwnFree t_free;
 }  // namespace
 
 char* workspace_of_running() { return t_workspace; }
 
 aclOpExecutor* take_executor() {
+  if (aclOpExecutor* own = t_free.take()) return own;
   FreeList& list = free_list();
   {
     std::lock_guard lock(list.mutex);
-    if (!list.items.empty()) {
-      aclOpExecutor* executor = list.items.back();
-      list.items.pop_back();
+    if (list.count > kRest) {
+      aclOpExecutor* executor = list.first;
+      list.first = static_cast<aclOpExecutor*>(executor->next);
+      --list.count;
       return executor;
     }
   }
-  return executor_pool().create();
+  try {
+    return executor_pool().create();
+  } catch (const std::bad_alloc&) {
+    throw Error(code::kAclnnInner,
+                "{} executors are planned and neither launched nor destroyed: each wants its second phase or "
+                "aclDestroyAclOpExecutor",
+                kMostExecutors);
+  }
 }
 
 void recycle_executor(aclOpExecutor* executor) {
-  for (aclOpExecutor* step : executor->steps) recycle_executor(step);
-  executor->steps.clear();
+  if (!executor->steps.empty()) {
+    for (aclOpExecutor* step : executor->steps) recycle_executor(step);
+    executor->steps.clear();
+  }
   executor->temporaries.clear();
   executor->body.reset();
-  executor->arguments.clear();
+  executor->observed.clear();
   executor->values.clear();
   executor->scratch_bytes = 0;
+  executor->kernel_bytes = 0;
+  executor->prepare = nullptr;
   executor->workspace = nullptr;
   executor->unaddressed = nullptr;
   executor->kept.reset();
@@ -85,9 +137,7 @@ void recycle_executor(aclOpExecutor* executor) {
   executor->cost = {};
   executor->repeatable = false;
   executor->state = aclOpExecutor::State::Free;
-  FreeList& list = free_list();
-  std::lock_guard lock(list.mutex);
-  list.items.push_back(executor);
+  if (!t_free.give(executor)) OwnFree::add(executor);
 }
 
 aclOpExecutor* find_executor(const void* handle) {
@@ -103,20 +153,25 @@ void aclOpExecutor::run() {
   for (aclOpExecutor* step : steps) step->run();
   if (!body) return;
   FixedSplit split(deterministic);
-  if (!scratch_bytes) return body();
+  if (!workspace && !scratch_bytes) return body();
   ScratchScope scope;
-  char* before = std::exchange(t_workspace, workspace ? static_cast<char*>(host_address(workspace))
-                                                      : static_cast<char*>(scope.take(scratch_bytes)));
+  char* memory = workspace ? static_cast<char*>(host_address(workspace)) : scope.take<char>(scratch_bytes);
   struct Restore {
     char* value;
     ~Restore() { t_workspace = value; }
-  } restore{before};
+  } restore{std::exchange(t_workspace, memory)};
+  if (!workspace || !kernel_bytes) return body();
+  LentScratch lent(memory + scratch_bytes, kernel_bytes);
   body();
 }
 
 void aclOpExecutor::release() { recycle_executor(this); }
 
 const char* aclOpExecutor::name() const { return info ? info->name : "(operator)"; }
+
+void aclOpExecutor::arguments(ArgumentList& list) const {
+  if (!observed.empty()) list.refer_to(observed);
+}
 
 namespace {
 // NaN and what does not fit give the smallest number, as the CPU's conversion does.
@@ -125,13 +180,15 @@ int64_t to_int64(double d) { return d >= -0x1p63 && d < 0x1p63 ? static_cast<int
 
 complex128 aclScalar::to_complex() const {
   complex128 value;
-  visit_type(dtype, [&]<class T>() {
+  const bool known = visit_storage(dtype, [&]<class T>() {
     T v;
     std::memcpy(&v, bytes, sizeof v);
     if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) value = complex128(v);
+    else if constexpr (std::is_same_v<T, ComplexHalf>) value = complex128(static_cast<complex64>(v));
     else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) value = static_cast<float>(v);
     else value = static_cast<double>(v);
   });
+  if (!known) no_such_type(dtype, "a scalar");
   return value;
 }
 
@@ -139,11 +196,12 @@ double aclScalar::to_double() const { return to_complex().real(); }
 
 int64_t aclScalar::to_int() const {
   int64_t value = 0;
-  visit_type(dtype, [&]<class T>() {
+  const bool known = visit_storage(dtype, [&]<class T>() {
     T v;
     std::memcpy(&v, bytes, sizeof v);
     if constexpr (std::is_integral_v<T>) value = static_cast<int64_t>(v);
     else value = to_int64(to_double());
   });
+  if (!known) no_such_type(dtype, "a scalar");
   return value;
 }

@@ -2,16 +2,24 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/handle_pool.h"
 #include "base/inline_function.h"
 #include "base/parallel.h"
+#include "device/argument.h"
 #include "device/task.h"
 #include "ops/parameter.h"
+#include "tensor/extent.h"
 #include "tensor/view.h"
+
+namespace updraft {
+class ConstantOperand;
+}
 
 struct aclTensor {
   updraft::TensorView view;  ///< data is translated (device/memory.h) and points at the view's first element
@@ -19,8 +27,12 @@ struct aclTensor {
   int64_t offset = 0;        ///< elements from the storage's base
   void* storage = nullptr;   ///< the base as the client passed it
   bool on_host = false;      ///< the data is the host's: its values are known while a plan is made
+  std::optional<updraft::Extent> extent;  ///< of the view; empty: not computed yet
   int32_t storage_rank = 0;
   int64_t storage_dims[updraft::kMaxDims];
+  /// Not null: the values stay as they are from run to run, and kernels keep prepared forms here
+  /// (kernels/constant_operand.h). It belongs to who set it and must outlive every plan made with this tensor.
+  updraft::ConstantOperand* constant = nullptr;
 };
 
 struct aclScalar {
@@ -45,10 +57,10 @@ struct aclBoolArray {
   std::vector<uint8_t> values;
 };
 struct aclTensorList {
-  std::vector<aclTensor*> items;
+  std::vector<updraft::HandleRef<aclTensor>> items;
 };
 struct aclScalarList {
-  std::vector<aclScalar*> items;
+  std::vector<updraft::HandleRef<aclScalar>> items;
 };
 
 namespace updraft {
@@ -59,12 +71,6 @@ class KeptArguments;
 /// they do.
 std::string refusal_of(DType t);
 
-/// An argument as observers, traces and messages see it.
-struct ArgumentView {
-  const char* name;
-  bool output;
-  TensorView view;
-};
 }  // namespace updraft
 
 /// The second phase of an operator: a task that owns all it needs.
@@ -76,19 +82,23 @@ struct aclOpExecutor final : updraft::Task {
   std::vector<std::unique_ptr<std::byte[]>> temporaries;  ///< memory of tensors between the steps, and of the host's
   std::vector<updraft::Value> values;                     ///< what it was planned with; the handles may be gone since
   size_t scratch_bytes = 0;                               ///< what the plan asked for (Op::scratch)
+  size_t kernel_bytes = 0;                                ///< what its kernels will take (Op::kernel_scratch)
+  std::function<void()> prepare;                          ///< prepares constant operands; empty without such
   void* workspace = nullptr;                     ///< the client's, of at least that size; null: the engine's own memory
   const char* unaddressed = nullptr;             ///< a tensor with elements that has no memory yet
   std::unique_ptr<updraft::KeptArguments> kept;  ///< copies of the values, where it may be launched many times
-  std::vector<updraft::ArgumentView> arguments;  ///< filled while somebody watches
+  std::vector<updraft::Argument> observed;       ///< its arguments, when they were observed while it was planned
   std::atomic<State> state{State::Free};
   bool repeatable = false;
   bool deterministic = false;  ///< as it was when the operator was planned
 
+  size_t workspace_bytes() const { return scratch_bytes + kernel_bytes; }
   /// True when there is nothing to do: an empty tensor.
   bool idle() const { return !body && steps.empty(); }
   void run() override;
   void release() override;
   const char* name() const override;
+  void arguments(updraft::ArgumentList& list) const override;
 };
 
 namespace updraft {

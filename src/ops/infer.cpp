@@ -29,10 +29,9 @@ void each_tensor(const OpInfo& info, const Value* values, F&& f) {
 
 }  // namespace
 
-void infer(const OpInfo& info, const Value* values) {
-  check_present(info, values);
-  Op op(info, nullptr, values);
-  op.check_arguments();
+void infer(const OpInfo& info, const Value* values, std::vector<OpenDim>* open) {
+  Op op(info, values, open);
+  op.check_arguments(false);
   try {
     info.plan(op, values);
   } catch (const ValuesNeeded& needed) {
@@ -78,8 +77,9 @@ class Evaluation {
         if (unknown[u].tensor == i) dims[static_cast<size_t>(unknown[u].dim)] = sizes[u];
       t->view = TensorView::contiguous(nullptr, inputs_[i].dtype, dims.data(), static_cast<int>(dims.size()));
     });
+    std::vector<OpenDim> open;
     try {
-      infer(info_, kept_.values());
+      infer(info_, kept_.values(), &open);
     } catch (const Error& e) {
       if (e.code() == code::kAclnnNoKernel) throw;
       refusal_ = e;
@@ -91,6 +91,8 @@ class Evaluation {
       if (!t || !p.written()) return;
       shape.dtype = t->view.dtype;
       for (int d = 0; d < t->view.rank; ++d) shape.dims.emplace_back(t->view.dims[d]);
+      for (const OpenDim& o : open)
+        if (o.view == &t->view) shape.dims[static_cast<size_t>(o.dim)].low = 0;
     });
     return shapes;
   }
@@ -108,12 +110,38 @@ int64_t within(const Dim& bounds, int64_t size) {
   return bounds.high < 0 ? size : std::min(size, bounds.high);
 }
 
-/// The sizes at which the rule is evaluated: all apart, all alike, and those of the dimensions that are known, because
-/// unknown ones often have to match them.
-std::vector<std::vector<int64_t>> points_for(const std::vector<Unknown>& unknown, std::span<const Shape> inputs) {
-  std::vector<std::vector<int64_t>> points;
+using Point = std::vector<int64_t>;
+
+/// Sizes that unknown ones often have to match: those of known dimensions, and whole numbers among the attributes.
+std::vector<int64_t> given_sizes(const OpInfo& info, const Value* values, std::span<const Shape> inputs) {
+  std::vector<int64_t> sizes;
+  auto add = [&](int64_t size) {
+    if (size > 0 && size < 1 << 20 && sizes.size() < 16 && std::find(sizes.begin(), sizes.end(), size) == sizes.end())
+      sizes.push_back(size);
+  };
+  for (const Shape& shape : inputs)
+    for (const Dim& d : shape.dims)
+      if (d.known()) add(d.low);
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    switch (info.parameters[i].kind) {
+      case Kind::Ints:
+        if (const aclIntArray* array = values[i].ints())
+          for (int64_t v : array->values) add(v);
+        break;
+      case Kind::Int:
+      case Kind::UInt: add(values[i].integer()); break;
+      default: break;
+    }
+  }
+  return sizes;
+}
+
+/// The sizes at which the rule is evaluated first: all apart, all alike, and those that are given.
+std::vector<Point> points_for(const std::vector<Unknown>& unknown, std::span<const Shape> inputs,
+                              const std::vector<int64_t>& given) {
+  std::vector<Point> points;
   auto add = [&](auto&& size) {
-    std::vector<int64_t>& point = points.emplace_back();
+    Point& point = points.emplace_back();
     for (size_t u = 0; u < unknown.size(); ++u) point.push_back(within(unknown[u].bounds, size(u)));
   };
   for (const int64_t first : {97, 1031, 4099})
@@ -130,23 +158,57 @@ std::vector<std::vector<int64_t>> points_for(const std::vector<Unknown>& unknown
       }
       return int64_t{64};
     });
-  std::vector<int64_t> sizes;
-  for (const Shape& shape : inputs)
-    for (const Dim& d : shape.dims)
-      if (d.known() && std::find(sizes.begin(), sizes.end(), d.low) == sizes.end()) sizes.push_back(d.low);
-  sizes.resize(std::min<size_t>(sizes.size(), 8));
-  for (const int64_t all : sizes) add([&](size_t) { return all; });
+  for (const int64_t all : given) add([&](size_t) { return all; });
   return points;
 }
 
-/// What outputs have in common at two points.
-void merge(std::vector<Shape>& all, const std::vector<Shape>& more) {
+/// Where no point of those is accepted: one size differs from the others by a factor (two halves, four gates), or is
+/// given.
+std::vector<Point> uneven_points(const std::vector<Unknown>& unknown, const std::vector<int64_t>& given) {
+  std::vector<Point> points;
+  for (size_t u = 0; u < unknown.size(); ++u) {
+    std::vector<int64_t> sizes{128, 32, 256, 16, 192};
+    sizes.insert(sizes.end(), given.begin(), given.end());
+    for (const int64_t size : sizes) {
+      Point& point = points.emplace_back();
+      for (size_t k = 0; k < unknown.size(); ++k) point.push_back(within(unknown[k].bounds, k == u ? size : 64));
+    }
+  }
+  return points;
+}
+
+/// Points beside one that is accepted: each size becomes three times as large, alone and with those that may have to
+/// follow it (at the same place from the end, from the front, or of the same size).
+std::vector<Point> points_beside(const Point& point, const std::vector<Unknown>& unknown) {
+  std::vector<Point> points;
+  for (size_t u = 0; u < unknown.size(); ++u)
+    for (int follows = 0; follows < 4; ++follows) {
+      Point beside = point;
+      for (size_t k = 0; k < unknown.size(); ++k) {
+        const bool same_end = unknown[k].rank - unknown[k].dim == unknown[u].rank - unknown[u].dim;
+        const bool with = follows == 1   ? same_end
+                          : follows == 2 ? unknown[k].dim == unknown[u].dim
+                                         : follows == 3 && point[k] == point[u];
+        if (k == u || with) beside[k] = within(unknown[k].bounds, 3 * point[k]);
+      }
+      if (std::find(points.begin(), points.end(), beside) == points.end()) points.push_back(std::move(beside));
+    }
+  return points;
+}
+
+/// What outputs have in common at two points. `grows`: for each dimension of all outputs, one after the other, whether
+/// its largest size was not always the same.
+void merge(std::vector<Shape>& all, const std::vector<Shape>& more, std::vector<bool>& grows) {
+  size_t at = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].dims.size() != more[i].dims.size())
       throw Error(code::kAclnnParamInvalid, "the number of dimensions of output {} depends on sizes that are unknown",
                   i);
     for (size_t d = 0; d < all[i].dims.size(); ++d) {
       Dim& dim = all[i].dims[d];
+      if (at == grows.size()) grows.push_back(false);
+      grows[at] = grows[at] || dim.high != more[i].dims[d].high;
+      ++at;
       dim.low = std::min(dim.low, more[i].dims[d].low);
       dim.high = std::max(dim.high, more[i].dims[d].high);
     }
@@ -169,15 +231,26 @@ std::vector<Shape> infer(const OpInfo& info, const Value* values, std::span<cons
   }
 
   std::optional<std::vector<Shape>> all;
-  for (const std::vector<int64_t>& point : points_for(unknown, inputs)) {
-    const auto shapes = rule.at(unknown, point);
-    if (!shapes) continue;
-    if (all) merge(*all, *shapes);
-    else all = shapes;
-  }
+  std::vector<bool> grows;
+  std::vector<Point> accepted;
+  auto evaluate = [&](const std::vector<Point>& points) {
+    for (const Point& point : points) {
+      const auto shapes = rule.at(unknown, point);
+      if (!shapes) continue;
+      accepted.push_back(point);
+      if (all) merge(*all, *shapes, grows);
+      else all = shapes;
+    }
+  };
+  const std::vector<int64_t> given = given_sizes(info, values, inputs);
+  evaluate(points_for(unknown, inputs, given));
+  if (!all) evaluate(uneven_points(unknown, given));
   if (!all)
     throw Error(rule.refusal()->code(), "no sizes of the unknown dimensions are accepted, the last ones tried: {}",
                 rule.refusal()->text());
+  // A size that no accepted point changed could pass for a known one.
+  accepted.resize(std::min<size_t>(accepted.size(), 4));
+  for (const Point& point : std::vector<Point>(accepted)) evaluate(points_beside(point, unknown));
 
   // The ends of the bounds.
   std::vector<int64_t> least, most;
@@ -187,12 +260,14 @@ std::vector<Shape> infer(const OpInfo& info, const Value* values, std::span<cons
     most.push_back(u.bounds.high);
     bounded = bounded && u.bounds.high >= 0;
   }
-  const std::vector<Shape> tried = *all;
+  size_t at = 0;
   const auto smallest = rule.at(unknown, least), largest = bounded ? rule.at(unknown, most) : std::nullopt;
   for (size_t i = 0; i < all->size(); ++i)
     for (size_t d = 0; d < (*all)[i].dims.size(); ++d) {
       Dim& dim = (*all)[i].dims[d];
-      if (tried[i].dims[d].known()) continue;
+      const bool changes = at < grows.size() && grows[at];
+      ++at;
+      if (!changes) continue;  // known, or bounded by something known
       dim.low = smallest && (*smallest)[i].dims.size() > d ? std::min(dim.low, (*smallest)[i].dims[d].low) : 0;
       if (!bounded) dim.high = -1;
       else if (largest && (*largest)[i].dims.size() > d) dim.high = std::max(dim.high, (*largest)[i].dims[d].high);

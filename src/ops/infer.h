@@ -28,14 +28,15 @@ struct Shape {
 
 /// Assigns shape and type to the outputs in `values` whose view has the type Undefined; the others are checked as in a
 /// call. Views need no data. Throws Error 161002 for what the operator refuses, 561003 when it has no rule for one of
-/// the outputs that are there.
-void infer(const OpInfo& info, const Value* values);
+/// the outputs that are there. Where values decide a size (aclnnNonzero), outputs get the largest one, so that there is
+/// memory for each; `open` names these dimensions.
+void infer(const OpInfo& info, const Value* values, std::vector<OpenDim>* open = nullptr);
 
 /// The same where dimensions of inputs are unknown. `inputs` and the result are in the order of the tensors among the
 /// parameters, lists one after the other; outputs and absent tensors are left empty in `inputs`, inputs in the result.
-/// An output's dimension is known when no unknown size changes it; else its bounds are those that the inputs' bounds
-/// give. The rule is evaluated at chosen sizes, so bounds hold where a dimension grows (or shrinks) with each size, as
-/// all of them do.
+/// An output's dimension is known when no unknown size and no value changes it; else its bounds are those that the
+/// inputs' bounds give. The rule is evaluated at chosen sizes, so bounds hold where a dimension grows (or shrinks) with
+/// each size, as all of them do.
 std::vector<Shape> infer(const OpInfo& info, const Value* values, std::span<const Shape> inputs);
 
 }  // namespace updraft

@@ -134,7 +134,7 @@ class StepValues {
         if (a.is_ == Is::Pointer && !a.view_) return Value(a.pointer_);
         if (a.is_ == Is::Views) {
           aclTensorList& list = lists_.emplace_back();
-          for (const TensorView* v : a.views_) list.items.push_back(v ? &tensor(*v) : nullptr);
+          for (const TensorView* v : a.views_) list.items.push_back({v ? &tensor(*v) : nullptr});
           return Value(&list);
         }
         break;

@@ -30,14 +30,14 @@ KeptArguments::KeptArguments(const OpInfo& info, const Value* values)
       case Kind::Tensor: v = Value(&tensors_.emplace_back(*v.tensor())); break;
       case Kind::Tensors: {
         aclTensorList& list = lists_.emplace_back();
-        for (const aclTensor* t : v.tensors()->items) list.items.push_back(t ? &tensors_.emplace_back(*t) : nullptr);
+        for (const aclTensor* t : v.tensors()->items) list.items.push_back({t ? &tensors_.emplace_back(*t) : nullptr});
         v = Value(&list);
         break;
       }
       case Kind::Scalar: v = Value(&scalars_.emplace_back(*v.scalar())); break;
       case Kind::Scalars: {
         aclScalarList& list = scalar_lists_.emplace_back();
-        for (const aclScalar* s : v.scalars()->items) list.items.push_back(s ? &scalars_.emplace_back(*s) : nullptr);
+        for (const aclScalar* s : v.scalars()->items) list.items.push_back({s ? &scalars_.emplace_back(*s) : nullptr});
         v = Value(&list);
         break;
       }

@@ -1,20 +1,23 @@
 #include "ops/op.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
 
+#include "base/api_call.h"
 #include "base/config.h"
+#include "base/fork.h"
 #include "device/context.h"
 #include "device/device.h"
 #include "device/memory.h"
 #include "device/soc.h"
 #include "device/stream.h"
 #include "kernels/pipeline.h"
+#include "ops/format.h"
 #include "ops/kept_arguments.h"
+#include "ops/observed_arguments.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
 
@@ -53,15 +56,6 @@ const TensorView& view_of(const aclTensorList& list, size_t i) {
 void fail_kernel(const std::string& text) { throw Error(code::kRtAicoreException, text); }
 
 namespace {
-std::string describe_arguments(const aclOpExecutor& executor) {
-  std::string text;
-  for (const ArgumentView& a : executor.arguments)
-    text += fmt::format("{}{}={} ", a.output ? "->" : "", a.name, describe(a.view));
-  return text;
-}
-}  // namespace
-
-namespace {
 
 template <class Pool>
 void check_handle(Pool& pool, const Parameter& p, const void* handle, const char* what) {
@@ -69,20 +63,26 @@ void check_handle(Pool& pool, const Parameter& p, const void* handle, const char
     throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", p.name, what);
 }
 
+/// An element of a list, which must be the object that was there when the list was made.
+template <class Pool>
+void check_element(Pool& pool, const Parameter& p, const typename Pool::Ref& item, const char* what) {
+  if (!pool.get(item)) throw Error(code::kAclnnParamInvalid, "{} holds {} handle that was destroyed", p.name, what);
+}
+
 void check_live(const Parameter& p, const Value& v) {
   switch (p.kind) {
     case Kind::Tensor: return check_handle(tensor_pool(), p, v.pointer(), "a tensor");
     case Kind::Tensors:
       check_handle(tensor_list_pool(), p, v.pointer(), "a tensor list");
-      for (const aclTensor* t : v.tensors()->items)
-        if (t) check_handle(tensor_pool(), p, t, "a tensor");
+      for (const auto& t : v.tensors()->items)
+        if (t.object) check_element(tensor_pool(), p, t, "a tensor");
       return;
     case Kind::Scalar: return check_handle(scalar_pool(), p, v.pointer(), "a scalar");
     case Kind::Scalars:
       check_handle(scalar_list_pool(), p, v.pointer(), "a scalar list");
-      for (const aclScalar* s : v.scalars()->items) {
-        if (!s) throw Error(code::kAclnnNullptr, "{} is null", p.name);
-        check_handle(scalar_pool(), p, s, "a scalar");
+      for (const auto& s : v.scalars()->items) {
+        if (!s.object) throw Error(code::kAclnnNullptr, "{} holds null, want a scalar", p.name);
+        check_element(scalar_pool(), p, s, "a scalar");
       }
       return;
     case Kind::Ints: return check_handle(int_array_pool(), p, v.pointer(), "an int array");
@@ -94,16 +94,13 @@ void check_live(const Parameter& p, const Value& v) {
 
 }  // namespace
 
-void check_present(const OpInfo& info, const Value* values) {
-  for (size_t i = 0; i < info.parameters.size(); ++i)
-    if (const Parameter& p = info.parameters[i]; is_handle(p.kind) && !p.optional && !values[i].pointer())
-      throw Error(code::kAclnnNullptr, "{} is null", p.name);
-}
-
 void check_handles(const OpInfo& info, const Value* values) {
-  check_present(info, values);
-  for (size_t i = 0; i < info.parameters.size(); ++i)
-    if (const Parameter& p = info.parameters[i]; is_handle(p.kind) && values[i].pointer()) check_live(p, values[i]);
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const Parameter& p = info.parameters[i];
+    if (!is_handle(p.kind)) continue;
+    if (values[i].pointer()) check_live(p, values[i]);
+    else if (!p.optional) throw Error(code::kAclnnNullptr, "{} is null", p.name);
+  }
 }
 
 namespace {
@@ -142,7 +139,8 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.body.reset();
   for (aclOpExecutor* step : std::exchange(made.steps, {})) recycle_executor(step);
   copy_host_tensors(made, *kept);
-  made.scratch_bytes = 0;
+  made.scratch_bytes = made.kernel_bytes = 0;
+  made.prepare = nullptr;
   made.body.emplace([&info = *made.info, kept = std::shared_ptr<KeptArguments>(std::move(kept))] {
     run_deferred(info, kept->values());
   });
@@ -150,12 +148,13 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.cost = {0, 0, made.info->about ? made.info->about->unit : Unit::Other};
 }
 
-void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
+void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, bool handles) {
   made.info = &info;
   made.deterministic = deterministic();
   made.values.assign(values, values + info.parameters.size());
   Op op(info, &made, values);
-  op.check_arguments();
+  op.check_arguments(handles);
+  if (observing_arguments()) observe_arguments(made.observed, info, values);
   if (!info.defaults) {
     info.plan(op, values);
     return;
@@ -165,7 +164,7 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
   try {
     Op graph_op(info, &made, kept->values());
     copy_host_tensors(made, *kept);
-    graph_op.check_arguments();
+    graph_op.check_arguments(false);
     info.plan(graph_op, kept->values());
     add_up_steps(made);
   } catch (const ValuesNeeded&) { defer(made, std::move(kept)); }
@@ -173,10 +172,10 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values) {
 
 }  // namespace
 
-aclOpExecutor* make_plan(const OpInfo& info, const Value* values) {
+aclOpExecutor* make_plan(const OpInfo& info, const Value* values, bool handles) {
   aclOpExecutor* made = take_executor();
   try {
-    plan_into(*made, info, values);
+    plan_into(*made, info, values, handles);
     made->state = aclOpExecutor::State::Planned;
     return made;
   } catch (...) {
@@ -195,24 +194,24 @@ void run_deferred(const OpInfo& info, const Value* values) {
   made->deterministic = deterministic();
   Op op(info, made, values);
   op.running_ = true;
-  op.check_arguments();
+  const OwnScratch own;  // copies of what the host gave
+  op.check_arguments(false);
   info.plan(op, values);
   made->run();
 }
 
 int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept {
-  auto start = tracing() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  ApiScope call(info.name, ApiCall::Phase::Plan);
   int code = 0;
-  std::string detail;
   try {
+    check_not_forked();
     if (!workspace || !executor)
       throw Error(code::kAclnnNullptr, "{} is null", workspace ? "executor" : "workspaceSize");
     *executor = nullptr;
     *workspace = 0;
-    check_handles(info, values);
-    *executor = make_plan(info, values);
-    *workspace = (*executor)->scratch_bytes;
-    if (tracing()) detail = describe_arguments(**executor);
+    *executor = make_plan(info, values, true);
+    *workspace = (*executor)->workspace_bytes();
+    call.arguments((*executor)->observed.data(), (*executor)->observed.size());
   } catch (const Error& e) {
     code = e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
@@ -220,9 +219,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     code = code::kAclnnInner;
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.what()));
   }
-  if (tracing())
-    trace(info.name, code, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count(),
-          detail);
+  call.code(code);
   return code;
 }
 
@@ -230,9 +227,9 @@ namespace {
 
 /// Where the work may put what it needs beside its arguments; null: in memory of its own.
 void* workspace_for(const aclOpExecutor& executor, void* workspace, uint64_t bytes, const Stream& stream) {
-  const size_t want = executor.scratch_bytes;
+  const size_t want = executor.workspace_bytes();
   // A captured graph runs again when the client's memory has another use.
-  if (want == 0 || (!workspace && bytes == 0) || stream.capture()) return nullptr;
+  if (want == 0 || (!workspace && bytes == 0) || stream.capturing()) return nullptr;
   const auto* begin = static_cast<const char*>(workspace);
   if (!workspace || bytes < want)
     throw Error(code::kAclnnParamInvalid,
@@ -290,7 +287,9 @@ void launch_readdressed(const aclOpExecutor& executor, void* workspace, uint64_t
 }  // namespace
 
 int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept {
+  ApiScope call(info.name, ApiCall::Phase::Launch);
   try {
+    check_not_forked();
     if (!executor) throw Error(code::kAclnnNullptr, "executor is null");
     if (!find_executor(executor) || executor->info != &info || executor->state != aclOpExecutor::State::Planned)
       throw Error(code::kAclnnParamInvalid, "{} is not an executor of {} (used twice, or of another operator)",
@@ -310,24 +309,33 @@ int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor
     start(*executor, target);
     return 0;
   } catch (const Error& e) {
-    int code = e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
+    const int code =
+        e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
     report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
+    call.code(code);
     return code;
   } catch (const std::exception& e) {
     report_error(info.name, code::kAclnnInner, fmt::format("{}: {}", info.name, e.what()));
+    call.code(code::kAclnnInner);
     return code::kAclnnInner;
   }
 }
 
-void Op::check_arguments() {
-  for (size_t i = 0; i < info_.parameters.size(); ++i) {
-    const Parameter& p = info_.parameters[i];
+void Op::check_arguments(bool handles) {
+  const Value* v = values_;
+  for (const Parameter& p : info_.parameters) {
+    const Value& value = *v++;
+    if (!is_handle(p.kind)) continue;
+    if (!value.pointer()) {
+      if (p.optional) continue;
+      throw Error(code::kAclnnNullptr, "{} is null", p.name);
+    }
+    if (handles) check_live(p, value);
     if (p.kind == Kind::Tensor) {
-      if (const aclTensor* t = values_[i].tensor()) check_tensor(p, *t);
+      check_tensor(p, *value.tensor());
     } else if (p.kind == Kind::Tensors) {
-      if (const aclTensorList* list = values_[i].tensors())
-        for (const aclTensor* t : list->items)
-          if (t) check_tensor(p, *t);
+      for (const aclTensor* t : value.tensors()->items)
+        if (t) check_tensor(p, *t);
     }
   }
 }
@@ -342,20 +350,20 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
     throw Error(code::kAclnnParamInvalid, "{} {}", p.name, why);
   if (inferring()) return;
   if (!tensor.storage && !view.empty()) executor_->unaddressed = p.name;  // clients that plan ahead give memory later
-  else check_reach(p.name, view, tensor.storage, tensor.offset);
+  else if (!tensor.on_host) check_reach(p.name, tensor);
+  check_format(info_, p.name, tensor, p.written());
   const int64_t elements = view.numel();
   work_ = std::max(work_, elements);
   bytes_ += elements * static_cast<int64_t>(size_of(view.dtype));
-  if (tracing()) executor_->arguments.push_back({p.name, p.written(), view});
 }
 
 void Op::step(const OpInfo& info, const Value* values) {
-  check_present(info, values);
   if (inferring()) {
-    Op op(info, nullptr, values);
-    op.check_arguments();
+    Op op(info, values, open_);
+    op.check_arguments(false);
     info.plan(op, values);
   } else {
+    const OwnScratch own;  // memory between steps is the library's
     executor_->steps.push_back(make_plan(info, values));
   }
 }
@@ -385,6 +393,18 @@ Scratch Op::scratch(size_t bytes) {
   return Scratch(offset);
 }
 
+void Op::kernel_scratch(size_t bytes) {
+  if (executor_ && bytes >= kLeastWorkspace) executor_->kernel_bytes = std::max(executor_->kernel_bytes, bytes);
+}
+
+void prepare_constants(const aclOpExecutor& plan) {
+  for (const aclOpExecutor* step : plan.steps) prepare_constants(*step);
+  if (!plan.prepare) return;
+  require_addressed(plan);
+  FixedSplit split(plan.deterministic);
+  plan.prepare();
+}
+
 TensorView* Op::inferred(const TensorView& out) const {
   if (!inferring() || out.dtype != DType::Undefined) return nullptr;
   for (size_t i = 0; i < info_.parameters.size(); ++i) {
@@ -399,8 +419,22 @@ TensorView* Op::inferred(const TensorView& out) const {
   throw Error(code::kAclnnInner, "the rule of an output was given a copy of its view");
 }
 
+void Op::assign(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const {
+  TensorView* view = inferred(out);
+  if (!view) return;
+  require(rank <= kMaxDims, "a result has {} dimensions, the most is {}", rank, kMaxDims);
+  if (std::string why = refusal_of(type); !why.empty()) refuse("a result {}", why);
+  int64_t bytes = static_cast<int64_t>(std::max<size_t>(1, size_of(type)));
+  bool fits = true;
+  for (int d = 0; d < rank; ++d)
+    fits = fits && dims[d] >= 0 && !__builtin_mul_overflow(bytes, std::max<int64_t>(dims[d], 1), &bytes);
+  require(fits, "a result has shape {}: no tensor has it", describe_shape(dims, rank));
+  *view = TensorView::contiguous(nullptr, type, dims, rank);
+  if (open >= 0 && open_) open_->push_back({view, open});
+}
+
 void Op::result(const char* name, const TensorView& out, const int64_t* dims, int rank, DType type) const {
-  if (TensorView* view = inferred(out)) *view = TensorView::contiguous(nullptr, type, dims, rank);
+  if (inferring() && out.dtype == DType::Undefined) assign(out, dims, rank, type, -1);
   else require_shape(name, out, dims, rank);
 }
 

@@ -63,6 +63,12 @@ class Scratch {
   size_t offset_;
 };
 
+/// A dimension of an inferred output that is as long as its size says, or shorter: the values decide.
+struct OpenDim {
+  const TensorView* view;
+  int dim;
+};
+
 /// Thrown by a plan that needs the values of a tensor which are not there yet.
 struct ValuesNeeded {
   const char* parameter;
@@ -72,9 +78,13 @@ void run_deferred(const OpInfo& info, const Value* values);
 
 class Op {
  public:
-  /// Plans for `executor`; without one it only infers (ops/infer.h).
+  /// Plans for `executor`.
   Op(const OpInfo& info, aclOpExecutor* executor, const Value* values)
       : info_(info), executor_(executor), values_(values) {}
+  /// Only infers (ops/infer.h): outputs that ask for it get shapes, and `open` names their dimensions that values
+  /// decide.
+  Op(const OpInfo& info, const Value* values, std::vector<OpenDim>* open)
+      : info_(info), executor_(nullptr), values_(values), open_(open) {}
   const char* name() const { return info_.name; }
 
   /// Leaves the work for the stream. At most once; none at all is fine when there is nothing to do.
@@ -94,6 +104,18 @@ class Op {
   /// Memory that the work needs beside its arguments, at least `bytes`, 64-byte aligned: what workspaceSize counts.
   /// Before launch().
   Scratch scratch(size_t bytes);
+  /// Memory that the kernels of the work take from scopes (base/scratch.h) in the thread that runs it, at most about
+  /// `bytes`: the client's workspace is lent to them. Not counted where it is less than kLeastWorkspace: to ask a
+  /// client for so little costs more than it is worth. Before launch().
+  void kernel_scratch(size_t bytes);
+  static constexpr size_t kLeastWorkspace = 64 << 10;
+
+  /// What prepares the constant operands of the work (kernels/constant_operand.h), where there are any: run by
+  /// prepare_constants(). The work itself prepares what is not prepared yet.
+  template <class F>
+  void prepare(F&& f) {
+    if (executor_) executor_->prepare = std::forward<F>(f);
+  }
 
   /// 161002 with the operator's name in front.
   template <class... A>
@@ -120,6 +142,22 @@ class Op {
   /// The broadcast shape of a and b.
   void result_broadcast(const char* name, const TensorView& out, const TensorView& a, const TensorView& b,
                         DType type) const;
+  /// What inference gives `out` where calls may have other shapes too ([1] for []), or where the checks that follow say
+  /// more. It does nothing in a call. Before the plan reads `out`.
+  void suggest(const TensorView& out, const int64_t* dims, int rank, DType type) const {
+    if (inferring()) assign(out, dims, rank, type, -1);
+  }
+  void suggest(const TensorView& out, std::initializer_list<int64_t> dims, DType type) const {
+    suggest(out, dims.begin(), static_cast<int>(dims.size()), type);
+  }
+  void suggest_like(const TensorView& out, const TensorView& like, DType type) const {
+    suggest(out, like.dims, like.rank, type);
+  }
+  /// The same where the values decide how long dimension `open` is: `dims` are the largest sizes, for which a call has
+  /// room. Inference says that the dimension is between 0 and that (ops/infer.h).
+  void suggest_up_to(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const {
+    if (inferring()) assign(out, dims, rank, type, open);
+  }
   /// Plans another operator as a step of this one: it runs before the work of launch(), steps in their order. While
   /// inferring it gives its outputs their shapes.
   void step(const OpInfo& info, const Value* values);
@@ -132,16 +170,19 @@ class Op {
   /// True when only shapes and types are asked for: outputs have neither until result() gave them.
   bool inferring() const { return executor_ == nullptr; }
 
-  /// Checks what every operator checks of its arguments: presence, types, memory. Called once, before the plan.
-  void check_arguments();
+  /// Checks what every operator checks of its arguments: presence, types, memory; `handles`: that they are live ones,
+  /// too. Called once, before the plan.
+  void check_arguments(bool handles);
 
  private:
   void check_tensor(const Parameter& parameter, const aclTensor& tensor);
   TensorView* inferred(const TensorView& out) const;
+  void assign(const TensorView& out, const int64_t* dims, int rank, DType type, int open) const;
 
   const OpInfo& info_;
   aclOpExecutor* executor_;
   const Value* values_;
+  std::vector<OpenDim>* open_ = nullptr;
   int64_t work_ = 0, flops_ = -1, bytes_ = 0;
   bool running_ = false;
 
@@ -151,15 +192,17 @@ class Op {
 /// The first phase of the C interface: checks every handle, then plans. `values` are as many as the parameters.
 int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept;
 int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor* executor, void* stream) noexcept;
-/// Throws 161001 when a handle is null that must not be.
-void check_present(const OpInfo& info, const Value* values);
-/// The same, and 161002 when a handle is no live one of its kind.
+/// Throws 161001 when a handle is null that must not be, 161002 when it is no live one of its kind.
 void check_handles(const OpInfo& info, const Value* values);
-/// Plans without looking handles up: the values are the library's own. Throws Error; recycle_executor() takes it back.
-aclOpExecutor* make_plan(const OpInfo& info, const Value* values);
+/// Plans; `handles`: the values are the client's, whose handles are looked up. Throws Error; recycle_executor() takes
+/// the plan back.
+aclOpExecutor* make_plan(const OpInfo& info, const Value* values, bool handles = false);
 /// Puts a plan on the stream, with memory of its own for what it needs beside its arguments. Takes it over; throws
 /// Error.
 void launch_plan(aclOpExecutor& plan, Stream& stream);
+/// Prepares the constant operands of a plan before its first run, in the calling thread; may be called at any time, and
+/// again. The tensors' values must be there. Throws Error.
+void prepare_constants(const aclOpExecutor& plan);
 OpInfo* register_op(OpInfo* info);
 
 /// A plan as a function of values.

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/direction.h"
+
 struct aclTensor;
 struct aclTensorList;
 struct aclScalar;
@@ -42,8 +44,6 @@ constexpr bool is_tensor(Kind kind) { return kind == Kind::Tensor || kind == Kin
 constexpr bool is_handle(Kind kind) { return kind <= Kind::Bools; }
 constexpr bool is_real(Kind kind) { return kind == Kind::Double || kind == Kind::Float; }
 
-enum class Direction : uint8_t { In, Out, InOut };
-
 struct Parameter {
   const char* name;
   const char* type;  ///< as ACLNN has it: "OptIn"
@@ -51,8 +51,8 @@ struct Parameter {
   Direction direction;
   bool optional;  ///< may be null
 
-  constexpr bool read() const { return direction != Direction::Out; }
-  constexpr bool written() const { return direction != Direction::In; }
+  constexpr bool read() const { return is_read(direction); }
+  constexpr bool written() const { return is_written(direction); }
 };
 
 /// What an attribute of a graph operator (ops/ir_op.h) is when nobody gives it.

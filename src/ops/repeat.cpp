@@ -25,6 +25,7 @@ class RepeatTask final : public Task {
   explicit RepeatTask(aclOpExecutor& executor) : executor_(executor) {
     kind = executor.kind;
     work = executor.work;
+    cost = executor.cost;
     std::lock_guard lock(g_mutex);
     ++runs()[&executor].count;
   }
@@ -43,6 +44,7 @@ class RepeatTask final : public Task {
     delete this;
   }
   const char* name() const override { return executor_.name(); }
+  void arguments(ArgumentList& list) const override { executor_.arguments(list); }
 
  private:
   aclOpExecutor& executor_;

@@ -1,9 +1,16 @@
 #include "tensor/dtype.h"
 
+#include "base/error.h"
+
 namespace updraft {
 
 bool is_computable(DType t) {
-  return t == DType::Complex32 || visit_type(t, []<class T>() {});
+  return visit_storage(t, []<class T>() {});
+}
+
+void no_such_type(DType t, const char* where) {
+  throw Error(code::kAclnnParamInvalid, "{} does not take elements of type {} ({})", where, name_of(t),
+              static_cast<int>(t));
 }
 
 size_t size_of(DType t) {
@@ -62,6 +69,9 @@ DType promote(DType a, DType b) {
   if (a == b) return a;
   int ca = category(a), cb = category(b);
   if (ca == 3 || cb == 3) {
+    // Complex32 stays with what is not wider than its parts.
+    const DType other = a == DType::Complex32 ? b : b == DType::Complex32 ? a : DType::Complex64;
+    if (is_half(other) || is_integral(other, true)) return DType::Complex32;
     bool wide = a == DType::Complex128 || b == DType::Complex128 || a == DType::Double || b == DType::Double;
     return wide ? DType::Complex128 : DType::Complex64;
   }

@@ -8,7 +8,7 @@
 
 namespace updraft {
 
-enum class DType : int8_t {
+enum class DType : int32_t {
   Undefined = -1,
   Float = 0,
   Float16 = 1,
@@ -31,6 +31,11 @@ enum class DType : int8_t {
   Complex32 = 33,
 };
 
+/// The type with a client's number; Undefined where no type can have it.
+constexpr DType type_of_number(int32_t number) {
+  return number >= 0 && number <= INT8_MAX ? static_cast<DType>(number) : DType::Undefined;
+}
+
 /// True for the types that kernels can load and store.
 bool is_computable(DType t);
 /// Bytes an element; 0 for types without whole-byte elements.
@@ -38,7 +43,7 @@ size_t size_of(DType t);
 /// "FLOAT16" and so on, as CANN's messages and profiles spell it.
 const char* name_of(DType t);
 
-constexpr bool is_complex(DType t) { return t == DType::Complex64 || t == DType::Complex128; }
+constexpr bool is_complex(DType t) { return t == DType::Complex64 || t == DType::Complex128 || t == DType::Complex32; }
 constexpr bool is_half(DType t) { return t == DType::Float16 || t == DType::BFloat16; }
 constexpr bool is_floating(DType t) { return t == DType::Float || t == DType::Double || is_half(t); }
 constexpr bool is_integral(DType t, bool with_bool = false) {
@@ -96,12 +101,16 @@ constexpr DType storage_of(Compute c) {
 }
 constexpr size_t size_of(Compute c) { return c == Compute::F32 ? 4 : c == Compute::C128 ? 16 : 8; }
 
+using complex64 = std::complex<float>;
+using complex128 = std::complex<double>;
 /// Storage of Complex32: computed as complex64.
 struct ComplexHalf {
   Half real, imag;
+  ComplexHalf() = default;
+  UPDRAFT_INLINE explicit ComplexHalf(complex64 z) : real(z.real()), imag(z.imag()) {}
+  UPDRAFT_INLINE operator complex64() const { return {static_cast<float>(real), static_cast<float>(imag)}; }
 };
-using complex64 = std::complex<float>;
-using complex128 = std::complex<double>;
+static_assert(sizeof(ComplexHalf) == 4);
 
 template <class T>
 struct DTypeOf;
@@ -146,6 +155,10 @@ struct DTypeOf<bool> {
   static constexpr DType value = DType::Bool;
 };
 template <>
+struct DTypeOf<ComplexHalf> {
+  static constexpr DType value = DType::Complex32;
+};
+template <>
 struct DTypeOf<complex64> {
   static constexpr DType value = DType::Complex64;
 };
@@ -154,10 +167,10 @@ struct DTypeOf<complex128> {
   static constexpr DType value = DType::Complex128;
 };
 
-/// Calls f.template operator()<T>() with the C++ type that stores `t`; false when there is none.
-/// Use it for code that only moves elements or that is small: every type is an instantiation.
+/// Calls f.template operator()<T>() with the C++ type that stores `t` and has arithmetic; false when there is none,
+/// which is so for Complex32 (visit_storage has it). Use it for code that is small: every type is an instantiation.
 template <class F>
-bool visit_type(DType t, F&& f) {
+[[nodiscard]] bool visit_type(DType t, F&& f) {
   switch (t) {
     case DType::Float: f.template operator()<float>(); return true;
     case DType::Double: f.template operator()<double>(); return true;
@@ -177,5 +190,16 @@ bool visit_type(DType t, F&& f) {
     default: return false;
   }
 }
+
+/// As visit_type, with ComplexHalf for Complex32: false only for what no kernel can load and store.
+template <class F>
+[[nodiscard]] bool visit_storage(DType t, F&& f) {
+  if (t != DType::Complex32) return visit_type(t, f);
+  f.template operator()<ComplexHalf>();
+  return true;
+}
+
+/// Fails the stream (or refuses the plan) instead of leaving out what was asked for; names the type and who met it.
+[[noreturn]] void no_such_type(DType t, const char* where);
 
 }  // namespace updraft

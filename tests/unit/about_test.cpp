@@ -55,9 +55,12 @@ TEST(About, ParametersAreSpelledOut) {
 }
 
 TEST(About, NamesThatEndInRefAreReadAndWritten) {
-  for (const OpInfo* op = first_op(); op; op = op->next)
-    for (const Parameter& p : op->parameters)
-      if (std::string(p.name).ends_with("Ref")) EXPECT_EQ(p.direction, Direction::InOut) << op->name << ": " << p.name;
+  for (const OpInfo* op = first_op(); op; op = op->next) {
+    for (const Parameter& p : op->parameters) {
+      if (!std::string(p.name).ends_with("Ref")) continue;
+      EXPECT_EQ(p.direction, Direction::InOut) << op->name << ": " << p.name;
+    }
+  }
 }
 
 TEST(About, OperatorsAreFoundByName) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <map>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "device/process_record.h"
@@ -55,6 +57,65 @@ TEST(HostMemory, WhatItGaveMayBeRegisteredAsWell) {
   EXPECT_THROW(memory.free(own), Error);
   memory.remove(own);
   EXPECT_THROW(memory.remove(own), Error);
+}
+
+// Pages of freed memory stay, however much was freed before: what counts is how much is free at once.
+TEST(DeviceMemory, FreedPagesAreKept) {
+  constexpr size_t kBlock = size_t{256} << 20;
+  DeviceMemory memory(905, size_t{2} << 30);
+  char* first = static_cast<char*>(memory.allocate(kBlock));
+  *static_cast<char*>(host_address(first)) = 7;
+  memory.free(first);
+  EXPECT_EQ(memory.kept(), kBlock);
+  for (int i = 0; i < 8; ++i) {
+    char* p = static_cast<char*>(memory.allocate(kBlock));
+    ASSERT_EQ(p, first);
+    EXPECT_EQ(memory.kept(), 0u);
+    EXPECT_EQ(*static_cast<char*>(host_address(p)), 7) << "the page was given away in round " << i;
+    memory.free(p);
+  }
+  // 1 GiB of them and no more.
+  std::vector<void*> all;
+  for (int i = 0; i < 6; ++i) {
+    all.push_back(memory.allocate(kBlock));
+    *static_cast<char*>(host_address(all.back())) = 7;
+  }
+  for (void* p : all) memory.free(p);
+  EXPECT_EQ(memory.kept(), size_t{1} << 30);
+  EXPECT_EQ(memory.peak(), 6 * kBlock);
+  int there = 0;
+  for (int i = 0; i < 6; ++i) {
+    void* p = memory.allocate(kBlock);
+    there += *static_cast<char*>(host_address(p)) == 7;
+  }
+  EXPECT_EQ(there, 4);
+}
+
+TEST(Intervals, AddRemoveAndCount) {
+  Intervals set;
+  set.add(10, 20);
+  set.add(20, 30);
+  set.add(5, 12);
+  EXPECT_EQ(set.total(), 25u);
+  set.remove(0, 6);
+  set.remove(15, 16);
+  set.remove(29, 99);
+  EXPECT_EQ(set.total(), 22u);
+  set.add(0, 100);
+  EXPECT_EQ(set.total(), 100u);
+  set.remove(0, 100);
+  EXPECT_EQ(set.total(), 0u);
+  // Against one flag a byte.
+  std::mt19937 random(1);
+  std::vector<bool> flags(200);
+  for (int i = 0; i < 2000; ++i) {
+    const size_t begin = random() % 200, end = begin + random() % (201 - begin);
+    const bool put = random() % 2;
+    if (put) set.add(begin, end);
+    else set.remove(begin, end);
+    std::fill(flags.begin() + static_cast<ptrdiff_t>(begin), flags.begin() + static_cast<ptrdiff_t>(end), put);
+    ASSERT_EQ(set.total(), static_cast<size_t>(std::count(flags.begin(), flags.end(), true)));
+  }
 }
 
 TEST(DeviceMemory, OutOfMemoryNamesTheSizesAndIsRecoverable) {

@@ -44,6 +44,8 @@ const char* c_type(const Parameter& p) {
     case Kind::Double: return "double ";
     case Kind::Float: return "float ";
     case Kind::Type: return "aclDataType ";
+    case Kind::Texts:
+    case Kind::IntLists: break;  // of graph operators, which have no header
   }
   return "";
 }

@@ -1,14 +1,12 @@
 #include "sample.h"
 
-#include <fnmatch.h>
-
+#include <cstring>
 #include <map>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
 
 #include "sample_classes.h"
-#include "source_file.h"
 
 namespace {
 
@@ -81,10 +79,18 @@ std::vector<std::pair<std::string, std::string>> pairs(const std::string& text, 
   return all;
 }
 
+/// True when the list has the operator's name without "aclnn".
+bool lists(const char* names, const updraft::OpInfo& op) {
+  std::istringstream words(names);
+  const std::string wanted = std::string(op.name).substr(std::strlen("aclnn"));
+  for (std::string word; words >> word;)
+    if (word == wanted) return true;
+  return false;
+}
+
 const SampleClass* class_of(const updraft::OpInfo& op) {
-  const std::string file = file_in_ops(op.file);
   for (const SampleClass& c : kSampleClasses)
-    if (fnmatch(c.file, file.c_str(), 0) == 0 && fnmatch(c.name, op.name, 0) == 0) return &c;
+    if (lists(c.names, op)) return &c;
   return nullptr;
 }
 
@@ -92,7 +98,7 @@ const SampleClass* class_of(const updraft::OpInfo& op) {
 
 std::optional<Sample> sample_of(const updraft::OpInfo& op) {
   const SampleClass* known = class_of(op);
-  if (op.sample ? !*op.sample->text : !known) return {};  // an empty SAMPLE: its class does not suit it
+  if (!op.sample && lists(kUnsampled, op)) return {};
   Sample sample;
   sample.own = op.sample != nullptr;
   const auto parameters = op.parameters;

@@ -26,6 +26,9 @@ ACL_FUNC_VISIBILITY aclError aclrtDeviceGetP2PAtomicCapabilities(uint32_t* capab
                                                                  const uint32_t count, int32_t srcDeviceId,
                                                                  int32_t dstDeviceId);
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetStreamPriorityRange(int32_t* least, int32_t* greatest);
+
+/** A name of the device that no other device of any host has; the same in all processes of a host until it is
+ * restarted. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid);
 ACL_FUNC_VISIBILITY aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t* status);
 ACL_FUNC_VISIBILITY aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
@@ -49,6 +52,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, acl
 ACL_FUNC_VISIBILITY aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t* value);
 ACL_FUNC_VISIBILITY aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* info);
 ACL_FUNC_VISIBILITY aclError aclrtGetHardwareSyncAddr(void** addr);
+
+/** Code of the calling thread's latest aclrt call that failed (0: none since the last question), and forgets it. */
 ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel lastErrLevel);
 ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t* const logicDevId);
 ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevId, int32_t* const logicDevId);
@@ -64,14 +69,22 @@ ACL_FUNC_VISIBILITY const char* aclrtGetSocName(void);
 ACL_FUNC_VISIBILITY aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevId);
 ACL_FUNC_VISIBILITY aclError aclrtGetVersion(int32_t* major, int32_t* minor, int32_t* patch);
 ACL_FUNC_VISIBILITY aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo* infos, size_t count);
+
+/** As aclrtGetLastError, without forgetting it. */
 ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel lastErrLevel);
 ACL_FUNC_VISIBILITY aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* status);
 ACL_FUNC_VISIBILITY aclError aclrtRegDeviceStateCallback(const char* name, aclrtDeviceStateCallback callback,
                                                          void* args);
 ACL_FUNC_VISIBILITY aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo* info);
 
-/** Undoes one aclrtSetDevice; the last one waits for the device and releases its primary context. */
+/**
+ * Undoes one aclrtSetDevice of any thread; the last one waits for the device and releases its primary context. Contexts
+ * of aclrtCreateContext stay. Without an aclrtSetDevice to undo nothing happens.
+ * @return the failure of a stream that the wait met; the context is released all the same
+ */
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
+
+/** Drops what has not started on the device, waits for the rest and releases the primary context whatever the count. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceResLimit(int32_t deviceId);
 
@@ -112,6 +125,11 @@ ACL_FUNC_VISIBILITY aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream
 ACL_FUNC_VISIBILITY aclError aclrtCtxGetFloatOverflowAddr(void** addr);
 ACL_FUNC_VISIBILITY aclError aclrtCtxGetSysParamOpt(aclSysParamOpt option, int64_t* value);
 ACL_FUNC_VISIBILITY aclError aclrtCtxSetSysParamOpt(aclSysParamOpt option, int64_t value);
+
+/**
+ * Ends a context of aclrtCreateContext; threads whose current context it is have none then.
+ * @return ACL_ERROR_RT_PARAM_INVALID for a device's primary context, which aclrtResetDevice releases
+ */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyContext(aclrtContext context);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyGroupInfo(aclrtGroupInfo* groupInfo);
 ACL_FUNC_VISIBILITY aclError aclrtGetAllGroupInfo(aclrtGroupInfo* groupInfo);

@@ -20,10 +20,6 @@ std::string names_of(uint32_t types) {
   return all;
 }
 
-bool reduces(Kind kind) {
-  return kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter || kind == Kind::ReduceScatterV;
-}
-
 void check_type(const std::string& what, Type type, uint32_t types, const char* family) {
   if (types & 1u << static_cast<int>(type)) return;
   throw Error(result::kPara, "EI0003: {} of {}: {} takes {}. {}", what, name_of(type), family, names_of(types), kWay);

@@ -13,10 +13,9 @@ inline To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
   } else if constexpr (std::is_same_v<From, ComplexHalf>) {
-    return convert<To>(complex64(static_cast<float>(v.real), static_cast<float>(v.imag)));
+    return convert<To>(static_cast<complex64>(v));
   } else if constexpr (std::is_same_v<To, ComplexHalf>) {
-    const complex64 z = convert<complex64>(v);
-    return ComplexHalf{Half(z.real()), Half(z.imag())};
+    return ComplexHalf(convert<complex64>(v));
   } else if constexpr (std::is_same_v<From, complex64> || std::is_same_v<From, complex128>) {
     using Real = typename From::value_type;
     if constexpr (std::is_same_v<To, complex64> || std::is_same_v<To, complex128>) return To(v);
@@ -121,13 +120,10 @@ template <class C>
 void fill_for(KernelTable& t, Compute c) {
   t.saturating_store[static_cast<int>(c)] = store_saturated<C>;
   for (int s = 0; s < kStorageTypes; ++s)
-    visit_type(static_cast<DType>(s), [&]<class S>() {
+    (void)visit_storage(static_cast<DType>(s), [&]<class S>() {  // the rest stays null
       t.load[s][static_cast<int>(c)] = load<C, S>;
       t.store[static_cast<int>(c)][s] = store<S, C>;
     });
-  constexpr int complex32 = static_cast<int>(DType::Complex32);
-  t.load[complex32][static_cast<int>(c)] = load<C, ComplexHalf>;
-  t.store[static_cast<int>(c)][complex32] = store<ComplexHalf, C>;
 }
 
 // A square of 4-byte elements that goes through registers: each cache line is read and written once, whatever the

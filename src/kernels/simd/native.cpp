@@ -49,6 +49,9 @@ NATIVE2(lt, uint8_t, static_cast<S>(x) < static_cast<S>(y))
 NATIVE2(le, uint8_t, static_cast<S>(x) <= static_cast<S>(y))
 NATIVE2(gt, uint8_t, static_cast<S>(x) > static_cast<S>(y))
 NATIVE2(ge, uint8_t, static_cast<S>(x) >= static_cast<S>(y))
+// Of uint64 alone, whose upper half int64 does not have. By 0: 0, as int64 does it.
+NATIVE2(divide, T, y ? x / y : T(0))
+NATIVE2(modulo, T, y ? x % y : T(0))
 NATIVE1(neg, T, T(0) - x)
 NATIVE1(bitwise_not, T, ~x)
 NATIVE1(logical_not, uint8_t, x == 0)
@@ -102,6 +105,14 @@ BlockFn native_elementwise(Ew row, DType type, const Params& params) {
     case DType::Int16: return integer_row<int16_t>(row, params);
     case DType::Int8: return integer_row<int8_t>(row, params);
     case DType::UInt8: return integer_row<uint8_t>(row, params);
+    case DType::UInt64:
+      switch (row) {
+        case Ew::trunc_div:
+        case Ew::floor_div: return divide<uint64_t>;
+        case Ew::remainder:
+        case Ew::fmod: return modulo<uint64_t>;
+        default: return integer_row<uint64_t>(row, params);
+      }
     case DType::Bool:
       switch (row) {
         case Ew::mul:

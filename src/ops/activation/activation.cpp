@@ -212,7 +212,7 @@ ABOUT(aclnnLogSigmoid, Vector, "out = -log(1 + exp(-self))", "out = -log(1 + exp
 ABOUT(aclnnLogSigmoidForward, Vector, "out = -log(1 + exp(-self)); buffer is left as it is",
       "out = -log(1 + exp(-self))，不写 buffer")
 ACLNN(aclnnLogSigmoidForward, (In, self), (Out, out), (OptOut, buffer)) {
-  (void)buffer;
+  if (buffer) op.suggest_like(*buffer, *self, self->dtype);
   plan_unary(op, Ew::log_sigmoid, *self, *out);
 }
 ABOUT(aclnnLogSigmoidBackward, Vector, "gradInput = gradOutput * sigmoid(-self); buffer is not read",

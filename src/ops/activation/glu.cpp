@@ -2,18 +2,10 @@
 #include <string_view>
 
 #include "ops/elementwise/elementwise.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
-
-/// Half 0 or 1 of v along dim.
-TensorView half_of(const TensorView& v, int dim, int which) {
-  TensorView h = v;
-  h.dims[dim] = v.dims[dim] / 2;
-  if (which == 1 && !v.empty())
-    h.data = static_cast<char*>(v.data) + h.dims[dim] * v.strides[dim] * static_cast<int64_t>(size_of(v.dtype));
-  return h;
-}
 
 int split_dim(const Op& op, const TensorView& self, int64_t dim) {
   op.require(self.rank > 0, "self is {}, want at least one dimension", describe(self));
@@ -58,7 +50,7 @@ ABOUT(aclnnGluBackward, Vector, "Gradient of GLU for both halves of self along d
       "GLU 的反向梯度，写入 self 沿 dim 的两半")
 ACLNN(aclnnGluBackward, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   const int d = split_dim(op, *self, dim);
-  op.require_same_shape("out", *out, "self", *self);
+  op.result_like("out", *out, *self, self->dtype);
   // d(a sigmoid(b))/da = sigmoid(b): glu's own row on (grad, b); the second reads (grad, a, b).
   const TensorView a = half_of(*self, d, 0), b = half_of(*self, d, 1);
   const TensorView to_a = half_of(*out, d, 0), to_b = half_of(*out, d, 1), grad = *gradOutput;
@@ -82,7 +74,7 @@ ABOUT(aclnnSwiGluGrad, Vector, "Gradient of SwiGLU for both halves of self along
       "SwiGLU 的反向梯度，写入 self 沿 dim 的两半")
 ACLNN(aclnnSwiGluGrad, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   const int d = split_dim(op, *self, dim);
-  op.require_same_shape("out", *out, "self", *self);
+  op.result_like("out", *out, *self, self->dtype);
   plan_gated_backward(op, Ew::swiglu_backward, Ew::swiglu_backward_gate, *gradOutput, half_of(*self, d, 0),
                       half_of(*self, d, 1), half_of(*out, d, 0), half_of(*out, d, 1));
 }
@@ -102,8 +94,8 @@ ABOUT(aclnnGeGluV3, Vector, "out = gelu(gate) * other over the halves of self al
 ACLNN(aclnnGeGluV3, (In, self), (Int, dim), (Int, approximate), (Bool, activateLeft), (Out, out), (Out, outGelu)) {
   const int d = split_dim(op, *self, dim);
   const TensorView gate = half_of(*self, d, activateLeft ? 0 : 1), other = half_of(*self, d, activateLeft ? 1 : 0);
-  op.require_same_shape("out", *out, "a half of self", gate);
-  op.require_same_shape("outGelu", *outGelu, "out", *out);
+  op.result_like("out", *out, gate, self->dtype);
+  op.result_like("outGelu", *outGelu, gate, self->dtype);
   const Compute compute = compute_of(self->dtype);
   BlockFn gelu = elementwise_kernel(is_tanh(approximate) ? Ew::gelu_tanh : Ew::gelu, compute);
   BlockFn both = elementwise_kernel(is_tanh(approximate) ? Ew::gelu_tanh_mul : Ew::gelu_mul, compute);
@@ -119,7 +111,7 @@ ABOUT(aclnnGeGluV3Backward, Vector, "Gradient of aclnnGeGluV3 from the gelu that
 ACLNN(aclnnGeGluV3Backward, (In, gradOutput), (In, self), (In, gelu), (Int, dim), (Int, approximate),
       (Bool, activateLeft), (Out, gradInput)) {
   const int d = split_dim(op, *self, dim), g = activateLeft ? 0 : 1;
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
   const TensorView gate = half_of(*self, d, g), other = half_of(*self, d, 1 - g), saved = *gelu, grad = *gradOutput;
   const TensorView to_gate = half_of(*gradInput, d, g), to_other = half_of(*gradInput, d, 1 - g);
   op.require_same_shape("gradOutput", grad, "a half of self", gate);

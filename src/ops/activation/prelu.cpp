@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "ops/elementwise/elementwise.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -82,13 +83,7 @@ void prelu_weight_gradient(const TensorView& grad, const TensorView& self, const
   const int d = self.rank > 1 ? 1 : 0;
   parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
-      auto slice = [&](const TensorView& v) {
-        TensorView s = v;
-        s.data = v.as<char>() + c * v.strides[d] * static_cast<int64_t>(size_of(v.dtype));
-        s.dims[d] = 1;
-        return s;
-      };
-      const TensorView g = slice(grad), x = slice(self);
+      const TensorView g = narrow(grad, d, c, 1), x = narrow(self, d, c, 1);
       const TensorView* const views[] = {&g, &x};
       store_double(to, c, prelu_weight_sum(StridedLoop<2>(views), g, x, 0, x.numel()));
     }
@@ -110,7 +105,8 @@ void plan_rrelu(Op& op, const TensorView& self, const TensorView& noise, const a
                 bool training, int64_t seed, int64_t offset, const TensorView& out) {
   const double low = lower.to_double(), high = upper.to_double();
   op.require(low <= high, "lower is {} and upper is {}: want lower <= upper", low, high);
-  op.require_same_shape("out", out, "self", self);
+  op.result_like("out", out, self, self.dtype);
+  op.suggest_like(noise, self, self.dtype);
   if (!training) return plan_unary(op, Ew::leaky_relu, self, out, params_of((low + high) / 2));
   op.require(noise.numel() == self.numel(), "noise is {} and self is {}: want as many elements", describe(noise),
              describe(self));
@@ -148,7 +144,8 @@ ACLNN(aclnnPrelu, (In, self), (In, weight), (Out, out)) {
 ABOUT(aclnnPreluBackward, Vector, "Gradients of PReLU for its input and for its weight", "PReLU 对输入和权重的反向梯度")
 ACLNN(aclnnPreluBackward, (In, gradOutput), (In, self), (In, weight), (Out, gradInput), (Out, gradWeight)) {
   op.require_same_shape("gradOutput", *gradOutput, "self", *self);
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
+  op.suggest_like(*gradWeight, *weight, weight->dtype);
   op.require(gradWeight->numel() == weight->numel(), "gradWeight is {} and weight is {}", describe(*gradWeight),
              describe(*weight));
   const TensorView w = channel_weight(op, *weight, *self);

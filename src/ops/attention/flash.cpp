@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "ops/attention/attention.h"
 
 namespace updraft::attention {
@@ -15,13 +15,11 @@ namespace {
 
 constexpr int64_t kQueries = 64;  // rows of a tile
 constexpr int64_t kKeys = 128;    // columns of a tile (at most 256: mask_tile's buffer)
-enum Slot { kBuffer = 8 };
 
 /// Cuts one block of scratch memory into arrays of floats, each 64-byte aligned.
 class Arena {
  public:
-  explicit Arena(int64_t floats)
-      : at_(static_cast<float*>(onednn::scratch(kBuffer, static_cast<size_t>(floats) * 4))) {}
+  explicit Arena(int64_t floats) : at_(scratch_.take<float>(static_cast<size_t>(floats))) {}
   float* take(int64_t floats) {
     float* p = at_;
     at_ += padded(floats);
@@ -29,6 +27,7 @@ class Arena {
   }
 
  private:
+  ScratchScope scratch_;
   float* at_;
 };
 

@@ -31,9 +31,9 @@ void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView&
            const TensorView& out) {
   op.require(mode == 0 || mode == 1, "mode is {}, supported are 0 (half) and 1 (interleave)", mode);
   op.require(x.rank >= 1 && x.dims[x.rank - 1] % 2 == 0, "x is {}, want an even last dimension", describe(x));
+  op.result_like("out", out, x, x.dtype);
   for (const TensorView* v : {&x, &cos, &sin, &out})
     op.require(compute_of(v->dtype) == Compute::F32, "{} is not FLOAT, FLOAT16 or BFLOAT16", describe(*v));
-  op.require_same_shape("x", x, "out", out);
   op.require_same_shape("cos", cos, "sin", sin);
 }
 
@@ -80,8 +80,8 @@ ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, 
       (OptOut, dcos), (OptOut, dsin)) {
   check(op, *dy, *cos, *sin, mode, *dx);
   const TensorView c = cos->expand_as(*dy), s = sin->expand_as(*dy);
-  if (dcos) op.require_same_shape("cos", *cos, "dcos", *dcos);
-  if (dsin) op.require_same_shape("sin", *sin, "dsin", *dsin);
+  if (dcos) op.result_like("dcos", *dcos, *cos, cos->dtype);
+  if (dsin) op.result_like("dsin", *dsin, *sin, sin->dtype);
   if (xOptional) op.require_same_shape("dy", *dy, "x", *xOptional);
   if (dy->empty()) return;
   op.work(dy->numel() * 4);
@@ -141,7 +141,7 @@ static void check_softmax(Op& op, const TensorView& x, const TensorView& mask, b
   op.require(x.rank >= 2 && compute_of(x.dtype) == Compute::F32,
              "x is {}, want two dimensions or more of floating point", describe(x));
   op.require(fixed || size_of(mask.dtype) == 1, "mask is {}, want BOOL", describe(mask));
-  op.require_same_shape("x", x, "y", y);
+  op.result_like("y", y, x, x.dtype);
   op.work(x.numel() * 16);
 }
 

@@ -21,8 +21,24 @@ float* stats_of(Op& op, const char* name, const TensorView& v, const Problem& p)
   return v.as<float>();
 }
 
-void plan_forward(Op& op, const Request& r, const TensorView& max, const TensorView& sum, const TensorView& out) {
+/// Inference. softmaxOut stays empty: nothing needs the whole softmax.
+void suggest_results(Op& op, const Request& r, const Problem& p, const TensorView& max, const TensorView& sum,
+                     const OptOut& softmax, const TensorView& out) {
+  const bool tokens = layout_of(r.layout) == "TND";
+  for (const TensorView* v : {&max, &sum}) {
+    if (tokens) op.suggest(*v, {p.q.positions, p.q.heads, 8}, DType::Float);
+    else op.suggest(*v, {p.q.batches, p.q.heads, p.q.positions, 8}, DType::Float);
+  }
+  if (softmax) op.suggest(*softmax, {0}, r.q->dtype);
+  TensorView wide = *r.q;
+  wide.dims[wide.rank - 1] = wide.dims[wide.rank - 1] / p.q.width * p.v.width;
+  op.suggest_like(out, wide, r.q->dtype);
+}
+
+void plan_forward(Op& op, const Request& r, const TensorView& max, const TensorView& sum, const OptOut& softmax,
+                  const TensorView& out) {
   Problem p = plan(op, r);
+  if (op.inferring()) suggest_results(op, r, p, max, sum, softmax, out);
   Heads o = heads_of(op, "attentionOut", out, layout_of(r.layout), r.heads);
   op.require(o.batches == p.q.batches && o.heads == p.q.heads && o.positions == p.q.positions && o.width == p.v.width,
              "attentionOut is {}: it does not match query {} and value {}", describe(out), describe(*r.q),
@@ -40,10 +56,22 @@ struct GradRequest {
   OptOut dpse{nullptr}, dsink{nullptr};
 };
 
+/// Inference: the gradient of an operand, or an empty tensor of q's type where there is no operand.
+void suggest_optional(Op& op, const OptIn& operand, const TensorView& q, const OptOut& gradient) {
+  if (!gradient) return;
+  if (operand) op.suggest_like(*gradient, *operand, operand->dtype);
+  else op.suggest(*gradient, {0}, q.dtype);
+}
+
 void plan_backward(Op& op, const Request& r, const GradRequest& w) {
   Problem p = plan(op, r);
   op.require(w.max && w.sum && w.out, "softmaxMax, softmaxSum and attentionIn must be given");
   const std::string layout = layout_of(r.layout);
+  op.suggest_like(*w.dq, *r.q, r.q->dtype);
+  op.suggest_like(*w.dk, *r.k, r.k->dtype);
+  op.suggest_like(*w.dv, *r.v, r.v->dtype);
+  suggest_optional(op, r.pse, *r.q, w.dpse);
+  suggest_optional(op, r.sink, *r.q, w.dsink);
   Gradients g;
   g.grad_out = heads_of(op, "dy", *w.dy, layout, r.heads);
   g.out = heads_of(op, "attentionIn", *w.out, layout, r.heads);
@@ -120,7 +148,7 @@ void plan_backward(Op& op, const Request& r, const GradRequest& w) {
     .scale = scaleValue, .keep_probability = keepProb, .before = preTokens, .after = nextTokens, .heads = headNum, \
     .layout = inputLayout, .sparse_mode = sparseMode, .pse_type = pse_type_, .softmax_layout = softmax_layout_     \
   }
-#define FLASH_FORWARD plan_forward(op, request, *softmaxMax, *softmaxSum, *attentionOut)
+#define FLASH_FORWARD plan_forward(op, request, *softmaxMax, *softmaxSum, softmaxOut, *attentionOut)
 #define FLASH_BACKWARD(dsink_)       \
   plan_backward(op, request,         \
                 {.dy = &*dy,         \
@@ -137,7 +165,6 @@ ABOUT(aclnnFlashAttentionScore, MixCube,
       "softmax(scaleValue * (query @ key^T + realShift), masked) @ value in tiles, with dropout",
       "分块计算 softmax(scaleValue * (query @ key^T + realShift)，带掩码) @ value，支持 dropout")
 ACLNN(aclnnFlashAttentionScore, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_NUMBERS, FLASH_RESULTS) {
-  (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, 1, "");
   FLASH_FORWARD;
 }
@@ -146,7 +173,7 @@ ABOUT(aclnnFlashAttentionScoreV2, MixCube,
       "与 aclnnFlashAttentionScore 相同，增加 pseType：0 在缩放后、1 在缩放前加 realShift")
 ACLNN(aclnnFlashAttentionScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_STARTS, FLASH_NUMBERS,
       (Int, pseType), FLASH_RESULTS) {
-  (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
+  (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_FORWARD;
 }
@@ -154,7 +181,7 @@ ABOUT(aclnnFlashAttentionScoreV3, MixCube, "As aclnnFlashAttentionScoreV2, with 
       "与 aclnnFlashAttentionScoreV2 相同，增加每个头的 sink")
 ACLNN(aclnnFlashAttentionScoreV3, FLASH_INPUTS, FLASH_OPTIONS, (OptIn, sink), (OptInts, prefix), FLASH_STARTS,
       FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
-  (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
+  (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(sink, OptInts{nullptr}, OptInts{nullptr}, pseType, "");
   FLASH_FORWARD;
 }
@@ -163,7 +190,6 @@ ABOUT(aclnnFlashAttentionVarLenScore, MixCube,
       "变长序列注意力，各序列结束位置由 actualSeqQLen 与 actualSeqKvLen 给出")
 ACLNN(aclnnFlashAttentionVarLenScore, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS,
       FLASH_RESULTS) {
-  (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, "");
   FLASH_FORWARD;
 }
@@ -171,7 +197,7 @@ ABOUT(aclnnFlashAttentionVarLenScoreV2, MixCube, "As aclnnFlashAttentionVarLenSc
       "与 aclnnFlashAttentionVarLenScore 相同，增加 pseType")
 ACLNN(aclnnFlashAttentionVarLenScoreV2, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS,
       FLASH_NUMBERS, (Int, pseType), FLASH_RESULTS) {
-  (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
+  (void)qStartIdx, (void)kvStartIdx;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, pseType, "");
   FLASH_FORWARD;
 }
@@ -180,7 +206,6 @@ ABOUT(aclnnFlashAttentionVarLenScoreV4, MixCube,
       "与 aclnnFlashAttentionVarLenScore 相同，增加 softmax 统计量的布局")
 ACLNN(aclnnFlashAttentionVarLenScoreV4, FLASH_INPUTS, FLASH_OPTIONS, (OptInts, prefix), FLASH_LENGTHS, FLASH_NUMBERS,
       (Text, softmaxLayout), FLASH_RESULTS) {
-  (void)softmaxOut;
   FLASH_REQUEST(OptIn{nullptr}, actualSeqQLen, actualSeqKvLen, 1, softmaxLayout);
   FLASH_FORWARD;
 }
@@ -190,7 +215,7 @@ ABOUT(aclnnFlashAttentionVarLenScoreV5, MixCube,
 ACLNN(aclnnFlashAttentionVarLenScoreV5, (In, query), (OptIn, queryRope), (In, key), (OptIn, keyRope), (In, value),
       FLASH_OPTIONS, (OptIn, sink), (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS, FLASH_NUMBERS, (Int, pseType),
       (Text, softmaxLayout), FLASH_RESULTS) {
-  (void)softmaxOut, (void)qStartIdx, (void)kvStartIdx;
+  (void)qStartIdx, (void)kvStartIdx;
   op.require(!queryRope && !keyRope, "queryRope and keyRope are not supported");
   FLASH_REQUEST(sink, actualSeqQLen, actualSeqKvLen, pseType, softmaxLayout);
   FLASH_FORWARD;
@@ -252,7 +277,8 @@ ACLNN(aclnnFlashAttentionUnpaddingScoreGradV5, (In, query), (OptIn, queryRope), 
       (In, value), (In, dy), FLASH_OPTIONS, FLASH_STATS, (OptIn, sink), (OptInts, prefix), FLASH_LENGTHS, FLASH_STARTS,
       FLASH_NUMBERS, (Int, pseType), (Text, softmaxLayout), (Out, dq), (OptOut, dqRope), (Out, dk), (OptOut, dkRope),
       (Out, dv), (OptOut, dpse), (OptOut, dsink)) {
-  (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx, (void)dqRope, (void)dkRope;
+  (void)softmaxIn, (void)qStartIdx, (void)kvStartIdx;
+  for (const OptOut* rope : {&dqRope, &dkRope}) suggest_optional(op, OptIn{nullptr}, *query, *rope);
   op.require(!queryRope && !keyRope, "queryRope and keyRope are not supported");
   FLASH_REQUEST(sink, actualSeqQLen, actualSeqKvLen, pseType, softmaxLayout);
   FLASH_BACKWARD(dsink);

@@ -2,6 +2,7 @@
 #include "kernels/convolution.h"
 
 #include "ops/op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -13,18 +14,6 @@ void set_dims(Op& op, const char* name, const std::vector<int64_t>& values, int 
     to[d] = values[values.size() == 1 ? 0 : static_cast<size_t>(d)];
     op.require(to[d] >= least, "{} is {}, want at least {}", name, to[d], least);
   }
-}
-
-// [C, ...] as [1, C, ...]
-TensorView batched(const TensorView& v, int rank) {
-  if (v.rank != rank - 1) return v;
-  TensorView to = v;
-  to.rank = rank;
-  std::copy_n(v.dims, v.rank, to.dims + 1);
-  std::copy_n(v.strides, v.rank, to.strides + 1);
-  to.dims[0] = 1;
-  to.strides[0] = v.numel();
-  return to;
 }
 
 ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<int64_t>& stride,
@@ -41,6 +30,18 @@ ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<in
   s.groups = groups;
   s.transposed = transposed;
   return s;
+}
+
+/// Inference: the output of a convolution that `in` (batched) and weight give; `single` has no batch dimension.
+void suggest_output(Op& op, const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
+                    const int64_t* output_padding, bool single, const TensorView& out) {
+  if (!op.inferring()) return;
+  const int rank = s.spatial + 2;
+  op.require(in.rank == rank, "input is {}, want {} dimensions as weight {}", describe(in), rank, describe(weight));
+  int64_t dims[5] = {in.dims[0], s.transposed ? weight.dims[1] * s.groups : weight.dims[0]};
+  for (int d = 0; d < s.spatial; ++d)
+    dims[d + 2] = convolution_size(s, d, in.dims[d + 2], weight.dims[d + 2], output_padding ? output_padding[d] : 0);
+  op.suggest(out, dims + single, rank - single, in.dtype);
 }
 
 // Shapes of input, weight and output against each other.
@@ -66,10 +67,12 @@ int64_t cost(const TensorView& in, const TensorView& weight, const TensorView& o
   return (transposed ? in.numel() : out.numel()) * (weight.numel() / outer);
 }
 
-void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight, OptIn bias,
-                  const TensorView& result, const int64_t* output_padding) {
+void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight,
+                  ConstantOperand* constant, OptIn bias, const TensorView& result, const int64_t* output_padding) {
   const int rank = s.spatial + 2;
-  const TensorView in = batched(self, rank), out = batched(result, rank);
+  const TensorView in = batched(self, rank);
+  suggest_output(op, s, in, weight, output_padding, self.rank != rank, result);
+  const TensorView out = batched(result, rank);
   check(op, s, in, weight, out, output_padding);
   if (bias) {
     const int64_t channels = out.dims[1];
@@ -78,8 +81,11 @@ void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, con
   if (out.empty()) return;
   op.work(cost(in, weight, out, s.transposed));
   op.flops(2 * cost(in, weight, out, s.transposed));
-  if (bias) op.launch([=, b = *bias] { convolution(s, in, weight, &b, out); });
-  else op.launch([=] { convolution(s, in, weight, nullptr, out); });
+  if (constant)
+    op.prepare(
+        [=, with_bias = static_cast<bool>(bias)] { prepare_convolution(s, in, weight, with_bias, out, *constant); });
+  if (bias) op.launch([=, b = *bias] { convolution(s, in, weight, &b, out, constant); });
+  else op.launch([=] { convolution(s, in, weight, nullptr, out, constant); });
 }
 
 }  // namespace
@@ -95,7 +101,7 @@ ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride)
   const ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
   int64_t extra[3] = {};
   if (transposed) set_dims(op, "outputPadding", *outputPadding, s.spatial, 0, extra);
-  plan_forward(op, s, *input, *weight, bias, *output, extra);
+  plan_forward(op, s, *input, *weight, weight.handle->constant, bias, *output, extra);
 }
 
 SAMPLE(aclnnConvDepthwise2d,
@@ -110,7 +116,7 @@ ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn
   op.require(self->rank == 4 || self->rank == 3, "self is {}, want 3 or 4 dimensions", describe(*self));
   const ConvolutionShape s =
       shape_of(op, *weight, *stride, *padding, *dilation, false, std::max<int64_t>(1, self->dims[self->rank - 3]));
-  plan_forward(op, s, *self, *weight, bias, *out, nullptr);
+  plan_forward(op, s, *self, *weight, weight.handle->constant, bias, *out, nullptr);
 }
 
 SAMPLE(aclnnConvolutionBackward,
@@ -133,18 +139,20 @@ ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (Op
   const bool wanted[3] = {outputMask[0] && gradInput, outputMask[1] && gradWeight, outputMask[2] && gradBias};
   TensorView grad[3];
   if (wanted[0]) {
-    op.require_same_shape("gradInput", *gradInput, "input", *input);
+    op.result_like("gradInput", *gradInput, *input, input->dtype);
     grad[0] = batched(*gradInput, rank);
   }
   if (wanted[1]) {
-    op.require_same_shape("gradWeight", *gradWeight, "weight", *weight);
+    op.result_like("gradWeight", *gradWeight, *weight, weight->dtype);
     grad[1] = *gradWeight;
   }
   if (wanted[2]) {
-    const int64_t channels = by.dims[1];
-    op.require_shape("gradBias", *gradBias, &channels, 1);
+    op.result("gradBias", *gradBias, {by.dims[1]}, gradOutput->dtype);
     grad[2] = *gradBias;
   }
+  if (gradInput) op.suggest_like(*gradInput, *input, input->dtype);
+  if (gradWeight) op.suggest_like(*gradWeight, *weight, weight->dtype);
+  if (gradBias) op.suggest(*gradBias, {by.dims[1]}, gradOutput->dtype);
   if (!wanted[0] && !wanted[1] && !wanted[2]) return;
   op.work(2 * cost(in, *weight, by, transposed));
   op.flops(2 * (wanted[0] + wanted[1]) * cost(in, *weight, by, transposed) + (wanted[2] ? by.numel() : 0));
@@ -155,29 +163,20 @@ ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (Op
 }
 
 // --- time, batch, channel: a convolution of one dimension over transposed views ------------------------------------
-namespace {
-// [T, B, C] as [B, C, T]; weight [K, I, O] as [O, I, K].
-TensorView permuted(const TensorView& v, int a, int b, int c) {
-  TensorView to = v;
-  const int order[3] = {a, b, c};
-  for (int d = 0; d < 3; ++d) {
-    to.dims[d] = v.dims[order[d]];
-    to.strides[d] = v.strides[order[d]];
-  }
-  return to;
-}
-}  // namespace
-
+// [T, B, C] is taken as [B, C, T], weight [K, I, O] as [O, I, K].
 SAMPLE(aclnnConvTbc, "self=f32[M,2,4] weight=f32[3,4,5] bias=f32[5] pad=1 output=f32[M,2,5]")
 ABOUT(aclnnConvTbc, Cube, "Convolution over time of [time, batch, channel] with pad zeros at both ends",
       "对 [时间, 批, 通道] 沿时间卷积，两端补 pad 个零")
 ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, output), (Int8, cubeMathType)) {
   (void)cubeMathType;
-  op.require(self->rank == 3 && weight->rank == 3 && output->rank == 3, "self is {}, weight is {}: want 3 dimensions",
-             describe(*self), describe(*weight));
-  const TensorView w = permuted(*weight, 2, 1, 0);
+  op.require(self->rank == 3 && weight->rank == 3, "self is {}, weight is {}: want 3 dimensions", describe(*self),
+             describe(*weight));
+  const TensorView w = permute(*weight, {2, 1, 0});
   const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
-  plan_forward(op, s, permuted(*self, 1, 2, 0), w, bias, permuted(*output, 1, 2, 0), nullptr);
+  op.suggest(*output, {convolution_size(s, 0, self->dims[0], w.dims[2], 0), self->dims[1], w.dims[0]}, self->dtype);
+  op.require(output->rank == 3, "output is {}: want 3 dimensions", describe(*output));
+  plan_forward(op, s, permute(*self, {1, 2, 0}), w, weight.handle->constant, bias, permute(*output, {1, 2, 0}),
+               nullptr);
 }
 
 SAMPLE(aclnnConvTbcBackward,
@@ -191,14 +190,15 @@ ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (
   (void)bias;
   op.require(self->rank == 3 && input->rank == 3 && weight->rank == 3, "self is {}, weight is {}: want 3 dimensions",
              describe(*self), describe(*weight));
-  op.require_same_shape("gradInput", *gradInput, "input", *input);
-  op.require_same_shape("gradWeight", *gradWeight, "weight", *weight);
-  const TensorView w = permuted(*weight, 2, 1, 0), in = permuted(*input, 1, 2, 0), by = permuted(*self, 1, 2, 0);
+  op.result_like("gradInput", *gradInput, *input, input->dtype);
+  op.result_like("gradWeight", *gradWeight, *weight, weight->dtype);
+  op.suggest_like(*gradBias, *bias, bias->dtype);
+  const TensorView w = permute(*weight, {2, 1, 0}), in = permute(*input, {1, 2, 0}), by = permute(*self, {1, 2, 0});
   const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
   check(op, s, in, w, by, nullptr);
   op.work(2 * cost(in, w, by, false));
   op.flops(4 * cost(in, w, by, false) + by.numel());
-  op.launch([=, gi = permuted(*gradInput, 1, 2, 0), gw = permuted(*gradWeight, 2, 1, 0), gb = *gradBias] {
+  op.launch([=, gi = permute(*gradInput, {1, 2, 0}), gw = permute(*gradWeight, {2, 1, 0}), gb = *gradBias] {
     convolution_backward(s, by, in, w, &gi, &gw, &gb);
   });
 }

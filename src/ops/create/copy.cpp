@@ -14,8 +14,8 @@ ACLNN(aclnnInplaceCopy, (InOut, selfRef), (In, src)) {
 SAMPLE(aclnnCast, "dtype=f16 out=f16[N,M]")
 ABOUT(aclnnCast, Vector, "out = self converted to dtype", "将 self 转换为数据类型 dtype")
 ACLNN(aclnnCast, (In, self), (Type, dtype), (Out, out)) {
+  op.result_like("out", *out, *self, dtype);
   op.require(out->dtype == dtype, "out is {}, want data type {}", describe(*out), name_of(dtype));
-  op.require_same_shape("self", *self, "out", *out);
   if (out->empty()) return;
   op.launch([to = *out, from = *self] { copy_elements(to, from); });
 }

@@ -43,6 +43,22 @@ void plan_arithmetic_sequence(Op& op, const aclScalar& start, const aclScalar& s
   }
 }
 
+/// Inference: what torch.arange gives, or with the end included torch.range.
+void suggest_range(const Op& op, const aclScalar& start, const aclScalar& end, const aclScalar& step, bool closed,
+                   const TensorView& out) {
+  if (!op.inferring()) return;
+  const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
+  const double n = (end.to_double() - start.to_double()) / step.to_double();
+  op.require(n >= 0 && n < 0x1p62, "start is {}, end {} and step {}: the end is not ahead, or too far away",
+             start.to_double(), end.to_double(), step.to_double());
+  op.suggest(out, {static_cast<int64_t>(closed ? std::floor(n) + 1 : std::ceil(n))},
+             floating ? DType::Float : DType::Int64);
+}
+
+DType spaced_type(const aclScalar& start, const aclScalar& end) {
+  return start.is_complex() || end.is_complex() ? DType::Complex64 : DType::Float;
+}
+
 /// start … end in `steps` equal steps, exact at both ends.
 template <class T>
 struct Spaced {
@@ -61,7 +77,7 @@ SAMPLE(aclnnArange, "start=0 end=6 step=1 out=f32[6]")
 ABOUT(aclnnArange, Vector, "out = start, start + step, ... below end", "等差序列 start, start + step, …，不含 end")
 ACLNN(aclnnArange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
-  (void)end;  // out's size follows from it
+  suggest_range(op, *start, *end, *step, false, *out);  // a call's out has the size
   plan_arithmetic_sequence(op, *start, *step, *out);
 }
 SAMPLE(aclnnRange, "start=1 end=6 step=1 out=f32[6]")
@@ -69,7 +85,7 @@ ABOUT(aclnnRange, Vector, "out = start, start + step, ... up to end, which may b
       "等差序列 start, start + step, …，可包含 end")
 ACLNN(aclnnRange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
-  (void)end;
+  suggest_range(op, *start, *end, *step, true, *out);
   plan_arithmetic_sequence(op, *start, *step, *out);
 }
 
@@ -77,6 +93,7 @@ SAMPLE(aclnnLinspace, "start=0 end=1 steps=M out=f32[M]")
 ABOUT(aclnnLinspace, Vector, "out = steps numbers at equal distances from start to end, both included",
       "从 start 到 end（含两端）等间距的 steps 个数")
 ACLNN(aclnnLinspace, (Scalar, start), (Scalar, end), (Int, steps), (Out, out)) {
+  op.suggest(*out, {steps}, spaced_type(*start, *end));
   op.require(out->numel() == steps, "out is {}, want {} elements", describe(*out), steps);
   if (out->empty()) return;
   if (is_complex(out->dtype)) {
@@ -94,6 +111,7 @@ SAMPLE(aclnnLogSpace, "start=0 end=1 steps=M base=10 out=f32[M]")
 ABOUT(aclnnLogSpace, Vector, "out = base ^ x for steps numbers x at equal distances from start to end",
       "base 的 x 次幂，x 为从 start 到 end 等间距的 steps 个数")
 ACLNN(aclnnLogSpace, (Scalar, start), (Scalar, end), (Int, steps), (Double, base), (Out, out)) {
+  op.suggest(*out, {steps}, spaced_type(*start, *end));
   op.require(out->numel() == steps, "out is {}, want {} elements", describe(*out), steps);
   if (out->empty()) return;
   op.work(out->numel() * 16);
@@ -114,8 +132,7 @@ SAMPLE(aclnnEye, "n=N m=M")
 ABOUT(aclnnEye, Vector, "out = n x m matrix with ones on the diagonal, else zeros",
       "n x m 单位矩阵，对角线为 1，其余为 0")
 ACLNN(aclnnEye, (Int, n), (Int, m), (Out, out)) {
-  const int64_t dims[] = {n, m};
-  op.require_shape("out", *out, dims, 2);
+  op.result("out", *out, {n, m}, DType::Float);
   if (out->empty()) return;
   op.launch([to = *out] {
     fill_elements(to, Params{});

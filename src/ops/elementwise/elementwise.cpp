@@ -47,6 +47,7 @@ bool Source::narrow_to(DType t) {
     return true;
   };
   switch (t) {
+    case DType::UInt64: return value >= 0 && hold(uint64_t{});
     case DType::Int32: return hold(int32_t{});
     case DType::Int16: return hold(int16_t{});
     case DType::Int8: return hold(int8_t{});
@@ -88,6 +89,7 @@ DType result_type(std::initializer_list<Source> in) {
 
 DType natural_type(Ew row, DType common) {
   if (traits(row).boolean) return DType::Bool;
+  if (row == Ew::abs || row == Ew::angle) common = real_of(common);
   const bool integers = kernels().elementwise[static_cast<int>(row)][static_cast<int>(Compute::I64)] != nullptr;
   return is_integral(common, true) && !integers ? DType::Float : common;
 }
@@ -124,10 +126,44 @@ bool plan_native(Op& op, Ew row, std::initializer_list<Source> in, const TensorV
   else op.launch([=] { run_native(fn, {a.view(), b.view()}, out, params); });
   return true;
 }
+
+// Rows whose result on integers depends on their sign: for the others int64 and uint64 have the same bits.
+bool has_order(Ew row) {
+  switch (row) {
+    case Ew::copy:
+    case Ew::neg:
+    case Ew::square:
+    case Ew::cube:
+    case Ew::affine:
+    case Ew::add:
+    case Ew::sub:
+    case Ew::mul:
+    case Ew::addcmul:
+    case Ew::where:
+    case Ew::eq:
+    case Ew::ne:
+    case Ew::logical_and:
+    case Ew::logical_or:
+    case Ew::logical_xor:
+    case Ew::logical_not:
+    case Ew::isfinite:
+    case Ew::shift_left:
+    case Ew::bitwise_not:
+    case Ew::bitwise_and:
+    case Ew::bitwise_or:
+    case Ew::bitwise_xor: return false;
+    default: return true;
+  }
+}
 }  // namespace
 
 void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params) {
+  plan_elementwise(op, row, compute, DType::Undefined, in, out, params);
+}
+
+void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initializer_list<Source> in,
+                      const TensorView& out, const Params& params) {
   // Clients ask for exp of int32 with an int32 result and the like: computed in float, cut off when stored.
   if (compute == Compute::I64 && !kernels().elementwise[static_cast<int>(row)][static_cast<int>(compute)])
     compute = Compute::F32;
@@ -141,9 +177,17 @@ void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Sou
   }
   // Scalars alone leave out's shape open.
   if (op.inferring() || !std::all_of(in.begin(), in.end(), [](const Source& s) { return s.scalar(); }))
-    op.result("out", out, dims, rank, natural_type(row, result_type(in)));
+    op.result("out", out, dims, rank,
+              type == DType::Undefined && op.inferring() ? natural_type(row, result_type(in)) : type);
   if (out.empty()) return;
   if (plan_native(op, row, in, out, params)) return;
+  if (compute == Compute::I64 && has_order(row))
+    for (const Source& s : in)
+      op.require(
+          s.dtype() != DType::UInt64,
+          "an input is {}, which is computed as INT64 here and would be wrong from 2^63 on: want another type for "
+          "{}",
+          describe(s.shape()), traits(row).name);
   switch (in.size()) {
     case 1:
       op.launch([=, x = in.begin()[0]] { run_elementwise(fn, compute, {x.view()}, {out}, params, boolean); });

@@ -62,7 +62,8 @@ class Source {
 
 /// PyTorch's result_type: tensors with dimensions decide within a category, 0-d tensors and then scalars give way.
 DType result_type(std::initializer_list<Source> in);
-/// The type of a row's result for operands of a common type: bool, or float for integers where the row has none.
+/// The type of a row's result for operands of a common type: bool, float for integers where the row has none, the
+/// parts' type for absolute values and angles.
 DType natural_type(Ew row, DType common);
 /// PyTorch's promotion of a tensor with a scalar: the scalar's type counts only in a higher category.
 DType promote_with_scalar(DType tensor, const aclScalar& scalar);
@@ -74,6 +75,9 @@ Compute compute_for(Ew row, DType common, DType out);
 /// Plans out = row(in...), computed in `compute`, inputs broadcast to out.
 void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params = {});
+/// The same with the type that inference gives out, where it is not the row's for these inputs.
+void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initializer_list<Source> in,
+                      const TensorView& out, const Params& params = {});
 /// The same in the type that result_type and out give.
 void plan_elementwise(Op& op, Ew row, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params = {});

@@ -48,6 +48,7 @@ SAMPLE(aclnnEqual, "out=bool[1]")
 ABOUT(aclnnEqual, Vector, "out = whether self and other have one shape and equal elements (one bool)",
       "self 与 other 的形状及全部元素是否相等，输出单个布尔值")
 ACLNN(aclnnEqual, (In, self), (In, other), (Out, out)) {
+  op.suggest(*out, {1}, DType::Bool);
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   const Compute compute = compute_of(promote(self->dtype, other->dtype));
   op.launch([=, a = *self, b = *other, to = *out] {
@@ -61,6 +62,7 @@ ABOUT(aclnnIsInScalarTensor, Vector,
       "标量 element 是否出现在 testElements 中，invert 为真时取反")
 ACLNN(aclnnIsInScalarTensor, (Scalar, element), (In, testElements), (Bool, assumeUnique), (Bool, invert), (Out, out)) {
   (void)assumeUnique;
+  op.suggest(*out, {}, DType::Bool);
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   const Compute compute = compute_of(result_type({testElements, element}));
   op.launch([=, a = *testElements, b = ScalarValue(*element), to = *out] {

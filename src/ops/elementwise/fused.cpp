@@ -50,6 +50,7 @@ static void plan_clamp(Op& op, const TensorView& self, OptScalar min, OptScalar 
   DType common = self.dtype;
   if (min) common = promote(common, result_type({self, *min}));
   if (max) common = promote(common, result_type({self, *max}));
+  op.suggest_like(out, self, common);
   const Compute compute = compute_for(Ew::clamp_min, common, out.dtype);
   if (min && max) return plan_elementwise(op, Ew::clamp_scalars, compute, {self}, out, params_of(*min, *max));
   plan_elementwise(op, min ? Ew::clamp_min : Ew::clamp_max, compute, {self}, out, params_of(min ? *min : *max));

@@ -1,10 +1,13 @@
 // Powers and other functions of two inputs, selection, and complex numbers from their parts.
 #include "ops/elementwise/elementwise.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
 static void plan_pow(Op& op, const TensorView& self, const aclScalar& exponent, const TensorView& out) {
-  const Compute compute = compute_for(Ew::pow, result_type({self, exponent}), out.dtype);
+  const DType common = result_type({self, exponent});
+  op.suggest_like(out, self, natural_type(Ew::pow, common));
+  const Compute compute = compute_for(Ew::pow, common, out.dtype);
   // Exponents that have an exact or faster form, where PyTorch takes it too.
   if ((compute == Compute::F32 || compute == Compute::F64) && !exponent.is_complex()) {
     const double e = exponent.to_double();
@@ -80,6 +83,12 @@ ABOUT(aclnnInplaceXLogYScalarOther, Vector, "selfRef = selfRef * log(other), oth
 SAMPLE(aclnnSWhere, "condition=bool[N,M]")
 ABOUT(aclnnSWhere, Vector, "out = self where condition is true, else other", "condition 为真处取 self，其余取 other")
 ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
+  if (op.inferring()) {
+    int64_t dims[kMaxDims];
+    int rank = broadcast_shape(self->dims, self->rank, other->dims, other->rank, dims);
+    rank = broadcast_shape(dims, rank, condition->dims, condition->rank, dims);
+    op.suggest(*out, dims, rank, result_type({self, other}));
+  }
   BlockFn select = kernels().select_kernel(static_cast<int64_t>(size_of(out->dtype)));
   if (select && condition->dtype == DType::Bool && self->dtype == out->dtype && other->dtype == out->dtype) {
     int64_t dims[kMaxDims];
@@ -100,13 +109,7 @@ ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
   if (out->dtype == DType::Complex32) {
     // Nothing computes in this type: the two parts are copies.
     if (out->empty()) return;
-    TensorView parts[2] = {*out, *out};
-    for (int k : {0, 1}) {
-      parts[k].dtype = DType::Float16;
-      parts[k].data = out->as<char>() + 2 * k;
-      for (int d = 0; d < out->rank; ++d) parts[k].strides[d] *= 2;
-    }
-    op.launch([re = parts[0], im = parts[1], real = *real, imag = *imag] {
+    op.launch([re = complex_part(*out, 0), im = complex_part(*out, 1), real = *real, imag = *imag] {
       copy_elements(re, real);
       copy_elements(im, imag);
     });

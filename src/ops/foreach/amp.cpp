@@ -100,6 +100,8 @@ ABOUT(aclnnAmpUpdateScale, Vector,
       "更新损失缩放系数：溢出后缩小，连续 growthInterval 步无溢出后放大")
 ACLNN(aclnnAmpUpdateScale, (In, currentScale), (In, growthTracker), (In, foundInf), (Double, growthFactor),
       (Double, backoffFactor), (Int, growthInterval), (Out, updatedScale), (Out, updatedGrowthTracker)) {
+  op.suggest_like(*updatedScale, *currentScale, currentScale->dtype);
+  op.suggest_like(*updatedGrowthTracker, *growthTracker, growthTracker->dtype);
   op.require(currentScale->numel() == 1 && updatedScale->numel() == 1, "currentScale is {}, want one element",
              describe(*currentScale));
   op.require(growthTracker->numel() == 1 && updatedGrowthTracker->numel() == 1, "growthTracker is {}, want one element",

@@ -15,6 +15,7 @@ Params one() {
 // Powers that have a form of their own, as PyTorch computes them.
 void plan_power(Op& op, const Tensors& x, const aclScalar& exponent, const Tensors& out) {
   if (out.size() == 0) return;
+  if (op.inferring()) suggest_list(op, {&x}, out, [](DType common) { return common; });
   const Compute compute = list_compute(x, out);
   const double p = exponent.is_complex() ? NAN : exponent.to_double();
   if (p == 2) return plan_list(op, Ew::square, {&x}, out);

@@ -181,6 +181,26 @@ void require_lists(const Op& op, std::initializer_list<std::pair<const char*, co
   }
 }
 
+void suggest_list(const Op& op, std::initializer_list<const Tensors*> in, const Tensors& out,
+                  FunctionRef<DType(DType)> type_of) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    DType common = DType::Undefined;
+    const TensorView* first = nullptr;
+    for (const Tensors* list : in) {
+      if (i >= list->size() || !list->item(i)) continue;
+      const TensorView& v = (*list)[i];
+      if (!first) first = &v;
+      common = common == DType::Undefined ? v.dtype : promote(common, v.dtype);
+    }
+    if (first && out.item(i)) op.suggest_like(out[i], *first, type_of(common));
+  }
+}
+
+DType list_type(ForeachRow row, DType common) {
+  const bool integers = kernels().foreach_kernel(static_cast<int>(row), static_cast<int>(Compute::I64)) != nullptr;
+  return is_integral(common, true) && !integers ? DType::Float : common;
+}
+
 void launch_list(Op& op, ListJob&& job, std::initializer_list<const Tensors*> in, const Tensors& out) {
   int number = 0;
   for (const Tensors* list : in) {

@@ -99,6 +99,13 @@ Compute list_compute(const Tensors& in, const Tensors& out);
 /// Checks that lists have equal lengths and shapes; a list handle that is empty is fine.
 void require_lists(const Op& op, std::initializer_list<std::pair<const char*, const Tensors*>> lists);
 
+/// Inference: out[i] has the shape of in[…][i] and the type that type_of gives for their common one.
+void suggest_list(const Op& op, std::initializer_list<const Tensors*> in, const Tensors& out,
+                  FunctionRef<DType(DType)> type_of);
+/// The type of a row's results.
+inline DType list_type(Ew row, DType common) { return natural_type(row, common); }
+DType list_type(ForeachRow row, DType common);
+
 /// Fills a job with the tensors and leaves it to the stream.
 void launch_list(Op& op, ListJob&& job, std::initializer_list<const Tensors*> in, const Tensors& out);
 
@@ -106,6 +113,7 @@ void launch_list(Op& op, ListJob&& job, std::initializer_list<const Tensors*> in
 template <class R>
 void plan_list(Op& op, R row, std::initializer_list<const Tensors*> in, const Tensors& out, const Params& params = {}) {
   if (out.size() == 0) return;
+  if (op.inferring()) suggest_list(op, in, out, [row](DType common) { return list_type(row, common); });
   const Compute compute = list_compute(**in.begin(), out);
   ListJob job(list_kernel(row, compute), compute, static_cast<int>(in.size()));
   job.params() = params;
@@ -116,6 +124,7 @@ template <class R>
 void plan_list(Op& op, R row, std::initializer_list<const Tensors*> in, const Tensors& out, const Scalars& scalars) {
   if (out.size() == 0) return;
   op.require(scalars.size() == out.size(), "scalars has {} elements, want {}", scalars.size(), out.size());
+  if (op.inferring()) suggest_list(op, in, out, [row](DType common) { return list_type(row, common); });
   const Compute compute = list_compute(**in.begin(), out);
   ListJob job(list_kernel(row, compute), compute, static_cast<int>(in.size()));
   std::vector<Params> each(out.size());
@@ -130,6 +139,7 @@ void plan_list(Op& op, R row, std::initializer_list<const Tensors*> in, const Te
   const int64_t n = scalars.numel();
   op.require(n == 1 || n == static_cast<int64_t>(out.size()), "scalars is {}, want 1 or {} elements", describe(scalars),
              out.size());
+  if (op.inferring()) suggest_list(op, in, out, [row](DType common) { return list_type(row, common); });
   const Compute compute = list_compute(**in.begin(), out);
   ListJob job(list_kernel(row, compute), compute, static_cast<int>(in.size()));
   job.read_params(scalars);

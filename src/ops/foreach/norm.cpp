@@ -94,6 +94,7 @@ ACLNN(aclnnForeachNorm, (Tensors, x), (Scalar, ord), (OutTensors, out)) {
   for (size_t i = 0; i < x.size(); ++i) {
     op.require(x.item(i) && out.item(i), "tensor {} of a list is null", i);
     op.require(is_floating(x[i].dtype), "x[{}] is {}, want a floating type", i, describe(x[i]));
+    op.suggest(out[i], {}, x[i].dtype);
     op.require(out[i].numel() == 1 && is_floating(out[i].dtype), "out[{}] is {}, want one floating element", i,
                describe(out[i]));
     const TensorView* view = &x[i];

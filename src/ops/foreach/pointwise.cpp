@@ -50,6 +50,7 @@ ABOUT(aclnnForeachCopy, Vector, "dst[i] = src[i], converted to the data type of 
       "dst[i] = src[i]，转换为 dst 的数据类型")
 ACLNN(aclnnForeachCopy, (Tensors, src), (OutTensors, dst)) {
   if (dst.size() == 0) return;
+  if (op.inferring()) suggest_list(op, {&src}, dst, [](DType common) { return common; });
   const DType from = src.size() ? src[0].dtype : dst[0].dtype, to = dst[0].dtype;
   const Compute compute = compute_of(to == DType::Bool || is_integral(from, true) ? from : to);
   ListJob job(list_kernel(Ew::copy, compute), compute, 1);

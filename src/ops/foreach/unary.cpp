@@ -93,6 +93,7 @@ ABOUT(aclnnForeachRoundOffNumberV2, Vector,
       "按 roundMode 对列表中每个张量取整：1 最近、2 向下、3 向上、5 向零、7 取小数部分")
 ACLNN(aclnnForeachRoundOffNumberV2, (Tensors, x), (Scalar, roundMode), (OutTensors, out)) {
   if (out.size() == 0) return;
+  if (op.inferring()) suggest_list(op, {&x}, out, [](DType common) { return common; });
   launch_list(op, round_job(roundMode->to_int(), x, out), {&x}, out);
 }
 
@@ -102,6 +103,7 @@ ABOUT(aclnnForeachRoundOffNumber, Vector, "As aclnnForeachRoundOffNumberV2, with
       "与 aclnnForeachRoundOffNumberV2 相同，roundMode 为单元素张量")
 ACLNN(aclnnForeachRoundOffNumber, (Tensors, x), (In, roundMode), (OutTensors, out)) {
   if (out.size() == 0) return;
+  if (op.inferring()) suggest_list(op, {&x}, out, [](DType common) { return common; });
   require_lists(op, {{"out", &out}, {"x", &x}});
   op.require(roundMode->numel() == 1, "roundMode is {}, want one element", describe(*roundMode));
   std::vector<std::pair<TensorView, TensorView>> pairs;

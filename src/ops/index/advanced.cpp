@@ -2,7 +2,6 @@
 // result has the index's dimensions in their place, else in front.
 #include <vector>
 
-#include "kernels/onednn.h"
 #include "ops/index/rows.h"
 
 namespace updraft {
@@ -40,6 +39,12 @@ struct Indexing {
     }
     if (!any && ambiguous) {
       nothing = true;  // at least one index is there, and they are all empty
+      if (out) {
+        int64_t none[kMaxDims] = {0};
+        const int named = static_cast<int>(indices.size());
+        std::copy_n(self.dims + named, self.rank - named, none + 1);
+        op.suggest(*out, none, self.rank - named + 1, self.dtype);
+      }
       return;
     }
     op.require(any, "no index is given");
@@ -66,18 +71,26 @@ struct Indexing {
     for (int d = 0; d < outer; ++d) result[result_rank++] = table.dims[d];
     for (int d = 0; d < rank; ++d) result[result_rank++] = dims[d];
     for (int d = outer; d < table.rank; ++d) result[result_rank++] = table.dims[d];
-    if (out) op.require_shape("out", *out, result, result_rank);
+    if (out) op.result("out", *out, result, result_rank, self.dtype);
     for (int d = 0; d < result_rank; ++d) nothing = nothing || result[d] == 0;
   }
 
+  /// What rows() takes at most: offsets of both sides, and of one index as int64.
+  size_t rows_bytes() const {
+    size_t n = 8, copied = 0;
+    for (int d = 0; d < rank; ++d) n *= static_cast<size_t>(dims[d]);
+    for (const Entry& e : entries) copied = std::max(copied, index_bytes(e.index));
+    return 2 * n + copied;
+  }
+
   /// In the stream: offsets of the rows of the table and of the values (which have the result's shape).
-  Rows rows(const TensorView& values) const {
+  Rows rows(const TensorView& values, ScratchScope& scratch) const {
     Rows r;
     r.table = table;
     r.outer = outer;
     r.n = 1;
     for (int d = 0; d < rank; ++d) r.n *= dims[d];
-    auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 8 + 8));
+    auto* at = scratch.take<int64_t>(static_cast<size_t>(r.n));
     bool add = false;
     for (const Entry& e : entries) {
       index_offsets(at, e.index, e.size, e.stride, e.dim, true, add);
@@ -94,7 +107,7 @@ struct Indexing {
     if (loop.rank == 1) {
       r.value_stride = loop.strides[0][0];
     } else {
-      auto* value_at = static_cast<int64_t*>(onednn::scratch(kSlotValues, static_cast<size_t>(r.n) * 8 + 8));
+      auto* value_at = scratch.take<int64_t>(static_cast<size_t>(r.n));
       loop.rows(0, r.n, [&](const int64_t(&o)[1], int64_t linear, int64_t n) {
         for (int64_t i = 0; i < n; ++i) value_at[linear + i] = o[0] + i * loop.strides[0][loop.rank - 1];
       });
@@ -111,11 +124,15 @@ ABOUT(aclnnIndex, Vector, "out = self[indices], a list of index tensors of which
       "out = self[indices]，按索引张量列表取值，列表元素可为空")
 ACLNN(aclnnIndex, (In, self), (Tensors, indices), (Out, out)) {
   if (out->empty()) return;
-  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   Indexing plan(op, *self, indices, &*out);
+  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (plan.nothing) return;
   op.work(out->numel() + static_cast<int64_t>(indices.size()) * 64);
-  op.launch([plan = std::move(plan), out = *out] { gather_rows(plan.rows(out)); });
+  op.kernel_scratch(plan.rows_bytes());
+  op.launch([plan = std::move(plan), out = *out] {
+    ScratchScope scratch;
+    gather_rows(plan.rows(out, scratch));
+  });
 }
 
 SAMPLE(aclnnIndexPutImpl, "indices=i64[1]:2..3 values=f32[1,M]")
@@ -133,8 +150,10 @@ ACLNN(aclnnIndexPutImpl, (InOut, selfRef), (Tensors, indices), (In, values), (Bo
   while (from.rank > plan.result_rank && from.dims[0] == 1) from = drop_dim(from, 0);
   from = from.expand(plan.result, plan.result_rank);
   op.work(4 * from.numel());
+  op.kernel_scratch(plan.rows_bytes());
   op.launch([plan = std::move(plan), from, accumulate] {
-    const Rows rows = plan.rows(from);
+    ScratchScope scratch;
+    const Rows rows = plan.rows(from, scratch);
     if (accumulate) {
       add_rows(rows, nullptr);
     } else {

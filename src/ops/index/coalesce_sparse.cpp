@@ -18,23 +18,25 @@ ACLNN(aclnnCoalesceSparse, (In, uniqueLen), (In, uniqueIndices), (In, indices), 
              n);
   op.require(values->rank >= 1 && values->dims[0] == n, "values is {}, want {} rows", describe(*values), n);
   const int64_t dims[] = {found, indices->dims[1]};
-  op.require_shape("newIndices", *newIndices, dims, 2);
+  op.result("newIndices", *newIndices, dims, 2, indices->dtype);
   int64_t rows[kMaxDims] = {found};
   std::copy_n(values->dims + 1, values->rank - 1, rows + 1);
-  op.require_shape("newValues", *newValues, rows, values->rank);
+  op.result("newValues", *newValues, rows, values->rank, values->dtype);
   op.require(newValues->dtype == values->dtype && newIndices->dtype == indices->dtype,
              "newIndices is {} and newValues {}, want the types of indices, {}, and values, {}", describe(*newIndices),
              describe(*newValues), describe(*indices), describe(*values));
   if (n == 0) return;
   op.work(4 * values->numel() + newValues->numel());
+  op.kernel_scratch(2 * rows_bytes(*uniqueIndices));
   op.launch([at = *uniqueIndices, from = *indices, add = *values, to = *newIndices, sum = *newValues] {
+    ScratchScope scratch;
     if (!to.empty()) {
       fill_elements(to, Params{});  // rows that nothing names
-      put_rows(rows_of(to, 0, at, from, false));
+      put_rows(rows_of(to, 0, at, from, false, scratch));
     }
     if (sum.empty()) return;
     fill_elements(sum, Params{});
-    add_rows(rows_of(sum, 0, at, add, false), nullptr);
+    add_rows(rows_of(sum, 0, at, add, false, scratch), nullptr);
   });
 }
 

@@ -26,6 +26,32 @@ void move_pieces(const std::vector<Piece>& pieces) {
   }
 }
 
+/// Inference: what the tensors are together along dim, or as slices of a new dimension.
+void suggest_joined(const Op& op, const Tensors& tensors, int64_t dim, bool stacked, const TensorView& out) {
+  if (!op.inferring()) return;
+  DType type = DType::Undefined;
+  const TensorView* like = nullptr;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    op.require(tensors.item(i) != nullptr, "tensors[{}] is null", i);
+    const TensorView& t = tensors[i];
+    type = type == DType::Undefined ? t.dtype : promote(type, t.dtype);
+    if (!like || (!stacked && like->rank == 1 && like->dims[0] == 0)) like = &t;
+  }
+  op.require(like != nullptr, "tensors is empty: want at least one");
+  TensorView joined = *like;
+  if (stacked) append_dim(joined, 1, 0);
+  const int d = joined.wrap_dim(dim);
+  if (stacked) {
+    std::copy_n(like->dims + d, like->rank - d, joined.dims + d + 1);
+    joined.dims[d] = static_cast<int64_t>(tensors.size());
+  } else if (joined.rank > 0) {
+    joined.dims[d] = 0;
+    for (size_t i = 0; i < tensors.size(); ++i)
+      if (tensors[i].rank == joined.rank) joined.dims[d] += tensors[i].dims[d];
+  }
+  op.suggest_like(out, joined, type);
+}
+
 void launch_pieces(Op& op, std::vector<Piece> pieces) {
   if (pieces.empty()) return;
   if (pieces.size() == 1) {
@@ -40,6 +66,7 @@ void launch_pieces(Op& op, std::vector<Piece> pieces) {
 SAMPLE(aclnnCat, "tensors=f32[N,M];f32[N,M] dim=0 out=f32[2N,M]")
 ABOUT(aclnnCat, Vector, "out = the tensors side by side along dim", "将多个张量沿 dim 拼接")
 ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
+  suggest_joined(op, tensors, dim, false, *out);
   const int d = out->wrap_dim(dim);
   std::vector<Piece> pieces;
   int64_t at = 0;
@@ -62,6 +89,7 @@ ACLNN(aclnnCat, (Tensors, tensors), (Int, dim), (Out, out)) {
 SAMPLE(aclnnStack, "tensors=f32[N,M];f32[N,M] dim=0 out=f32[2,N,M]")
 ABOUT(aclnnStack, Vector, "out = the tensors side by side along a new dimension dim", "将多个同形张量沿新维度 dim 堆叠")
 ACLNN(aclnnStack, (Tensors, tensors), (Int, dim), (Out, out)) {
+  suggest_joined(op, tensors, dim, true, *out);
   const int d = out->wrap_dim(dim);
   op.require(out->rank > 0 && out->dims[d] == static_cast<int64_t>(tensors.size()),
              "out is {}, want {} elements along dimension {}", describe(*out), tensors.size(), d);
@@ -90,7 +118,7 @@ ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (OutTensors
                "split sizes {} … exceed {} elements of dimension {}", at + splitSize[i], self->dims[d], d);
     op.require(out.item(i) != nullptr, "out[{}] is null", i);
     const TensorView from = narrow(*self, d, at, splitSize[i]);
-    op.require_same_shape("out", out[i], "its part of self", from);
+    op.result_like("out", out[i], from, self->dtype);
     if (!from.empty()) pieces.push_back({out[i], from});
     at += splitSize[i];
   }
@@ -103,6 +131,22 @@ ABOUT(aclnnChunkCat, Vector, "Cuts each tensor into numChunks padded chunks alon
       "将各张量沿 dim 补零切成 numChunks 块，再按块序号拼接")
 ACLNN(aclnnChunkCat, (Tensors, tensors), (Int, dim), (Int, numChunks), (Out, out)) {
   op.require(numChunks >= 1, "numChunks is {}, want at least 1", numChunks);
+  if (op.inferring() && tensors.size() > 0) {
+    const TensorView& first = tensors[0];
+    op.require(dim >= 0 && dim < first.rank && first.rank < kMaxDims, "dim is {}, tensors[0] is {}", dim,
+               describe(first));
+    int64_t dims[kMaxDims], columns = 0;
+    std::copy_n(first.dims, dim, dims);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const TensorView& t = tensors[i];
+      int64_t tail = 1;
+      for (int k = static_cast<int>(dim) + 1; k < t.rank; ++k) tail *= t.dims[k];
+      if (dim < t.rank) columns += (t.dims[dim] + numChunks - 1) / numChunks * tail;
+    }
+    dims[dim] = numChunks;
+    dims[dim + 1] = columns;
+    op.suggest(*out, dims, static_cast<int>(dim) + 2, first.dtype);
+  }
   op.require(dim >= 0 && out->rank == dim + 2 && out->dims[dim] == numChunks,
              "out is {}, want {} dimensions with {} chunks in dimension {}", describe(*out), dim + 2, numChunks, dim);
   const int d = static_cast<int>(dim);

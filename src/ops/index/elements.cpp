@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 
 namespace updraft {
@@ -147,47 +146,63 @@ void divide_counts(T* self, const int64_t* count, int64_t n, bool include_self) 
 
 }  // namespace
 
+size_t scatter_bytes(const TensorView& self, const TensorView& index, Reduce reduce, bool include_self) {
+  const bool arithmetic = reduce == Reduce::Add || reduce == Reduce::Mul || reduce == Reduce::Mean;
+  const bool first = !include_self && reduce != Reduce::None, mean = reduce == Reduce::Mean;
+  const auto n = static_cast<size_t>(self.numel());
+  size_t bytes = index.dtype == DType::Int64 ? 0 : static_cast<size_t>(index.numel()) * 8;
+  if (is_half(self.dtype) && arithmetic) bytes += n * 4;
+  else if (!self.is_contiguous() && (first || mean)) bytes += self.bytes();
+  return bytes + (first ? n : 0) + (mean ? n * 8 : 0);
+}
+
 void scatter_elements(const TensorView& self_in, int d, const TensorView& index_in, const TensorView& src_in,
                       Reduce reduce, bool include_self) {
   if (index_in.empty()) return;
+  ScratchScope scratch;
   TensorView self = self_in, index = index_in, src = src_in;
   for (TensorView* v : {&self, &index, &src})
     if (v->rank == 0) append_dim(*v, 1, 1);
   if (index.dtype != DType::Int64)
-    index = gather_to(onednn::scratch(kSlotIndex, static_cast<size_t>(index.numel()) * 8), DType::Int64, index);
+    index = gather_to(scratch.take(static_cast<size_t>(index.numel()) * 8), DType::Int64, index);
   const bool arithmetic = reduce == Reduce::Add || reduce == Reduce::Mul || reduce == Reduce::Mean;
   const bool first = !include_self && reduce != Reduce::None;
-  const bool half = is_half(self.dtype) && arithmetic;
-  // Sums of halves are kept in float; flags and counts need positions without gaps.
+  const bool half = (is_half(self.dtype) || self.dtype == DType::Complex32) && arithmetic;
+  // Sums of halves are kept in float (of two halves in complex64); flags and counts need positions without gaps.
   const TensorView target = self;
   if (half || (!self.is_contiguous() && (first || reduce == Reduce::Mean))) {
-    const DType type = half ? DType::Float : self.dtype;
-    self = gather_to(onednn::scratch(kSlotSelf, static_cast<size_t>(self.numel()) * size_of(type)), type, self);
+    const DType type = half ? storage_of(compute_of(self.dtype)) : self.dtype;
+    self = gather_to(scratch.take(static_cast<size_t>(self.numel()) * size_of(type)), type, self);
   }
   TensorView touched;
   int64_t* count = nullptr;
   const int64_t n = self.numel();
   if (first) {
-    touched.data = onednn::scratch(kSlotKeys, static_cast<size_t>(n));
+    touched.data = scratch.take(static_cast<size_t>(n));
     std::memset(touched.data, 0, static_cast<size_t>(n));
   }
   if (reduce == Reduce::Mean) {
-    count = static_cast<int64_t*>(onednn::scratch(kSlotKeys2, static_cast<size_t>(n) * 8));
+    count = scratch.take<int64_t>(static_cast<size_t>(n));
     std::memset(count, 0, static_cast<size_t>(n) * 8);
   }
   const Places places{self, index, src, d};
   if (reduce == Reduce::None) {
     visit_size(size_of(self.dtype), [&]<class T>() { combine<T, T, Reduce::None, false>(places, touched, count); });
   } else {
-    visit_type(src.dtype, [&]<class S>() {
-      if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>) {
-        if (half) return combine<float, S>(places, reduce, first, touched, count);
+    const bool known = visit_storage(src.dtype, [&]<class S>() {
+      if constexpr (std::is_same_v<S, ComplexHalf>) {  // which has no order, so that all is arithmetic here
+        return combine<complex64, S>(places, reduce, first, touched, count);
+      } else {
+        if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>) {
+          if (half) return combine<float, S>(places, reduce, first, touched, count);
+        }
+        combine<S, S>(places, reduce, first, touched, count);
       }
-      combine<S, S>(places, reduce, first, touched, count);
     });
+    if (!known) no_such_type(src.dtype, "scatter");
   }
   if (reduce == Reduce::Mean)
-    visit_type(self.dtype, [&]<class T>() {
+    (void)visit_type(self.dtype, [&]<class T>() {  // halves were converted; a mean of bools divides nothing
       if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16> && !std::is_same_v<T, bool>)
         divide_counts(self.as<T>(), count, n, include_self);
     });

@@ -11,5 +11,7 @@ enum class Reduce : int64_t { None = 0, Add = 1, Mul = 2, Max = 3, Min = 4, Mean
 /// the number of threads. Without include_self the first value that meets an element replaces it.
 void scatter_elements(const TensorView& self, int d, const TensorView& index, const TensorView& src, Reduce reduce,
                       bool include_self);
+/// What that takes from scopes.
+size_t scatter_bytes(const TensorView& self, const TensorView& index, Reduce reduce, bool include_self);
 
 }  // namespace updraft

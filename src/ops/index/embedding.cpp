@@ -4,37 +4,24 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/rows.h"
 
 namespace updraft {
 namespace {
 
-void fill_zero(const TensorView& v) {
-  if (!v.is_contiguous()) return fill_elements(v, Params{});
-  parallel_for(static_cast<int64_t>(v.bytes()), 65536,
-               [&](int64_t b, int64_t e) { std::memset(v.as<char>() + b, 0, static_cast<size_t>(e - b)); });
-}
-
 // The last dimension of v is the row, those before are positions of the index.
-TensorView row_of(const TensorView& v) {
-  TensorView row;
-  row.data = v.data;
-  row.dtype = v.dtype;
-  append_dim(row, v.dims[v.rank - 1], v.strides[v.rank - 1]);
-  return row;
-}
+TensorView row_of(const TensorView& v) { return last_dims(v, 1); }
 
 // Offsets of the rows of v, for each position; null when they are regular.
-const int64_t* row_offsets(const TensorView& v, int64_t& stride) {
-  const TensorView positions = drop_dim(v, v.rank - 1);
+const int64_t* row_offsets(const TensorView& v, int64_t& stride, ScratchScope& scratch) {
+  const TensorView positions = first_dims(v, v.rank - 1);
   const TensorView* views[] = {&positions};
   const StridedLoop<1> loop(views);
   stride = loop.strides[0][0];
   if (loop.rank == 1) return nullptr;
   const int64_t n = positions.numel();
-  auto* at = static_cast<int64_t*>(onednn::scratch(kSlotValues, static_cast<size_t>(n) * 8 + 8));
+  auto* at = scratch.take<int64_t>(static_cast<size_t>(n));
   loop.rows(0, n, [&](const int64_t(&o)[1], int64_t linear, int64_t count) {
     for (int64_t i = 0; i < count; ++i) at[linear + i] = o[0] + i * loop.strides[0][loop.rank - 1];
   });
@@ -49,21 +36,23 @@ ABOUT(aclnnEmbedding, Vector, "out[...] = the row of weight that indices[...] na
 ACLNN(aclnnEmbedding, (In, weight), (In, indices), (Out, out)) {
   require_index(op, "indices", *indices);
   op.require(weight->rank == 2, "weight is {}, want a matrix", describe(*weight));
-  op.require(weight->dtype == out->dtype, "out is {}, want the type of weight, {}", describe(*out), describe(*weight));
-  int64_t dims[kMaxDims];
+  int64_t dims[kMaxDims + 1];
   std::copy_n(indices->dims, indices->rank, dims);
   dims[indices->rank] = weight->dims[1];
-  op.require_shape("out", *out, dims, indices->rank + 1);
+  op.result("out", *out, dims, indices->rank + 1, weight->dtype);
+  op.require(weight->dtype == out->dtype, "out is {}, want the type of weight, {}", describe(*out), describe(*weight));
   if (out->empty()) return;
+  op.kernel_scratch(index_bytes(*indices) + static_cast<size_t>(indices->numel()) * (out->is_contiguous() ? 8 : 16));
   op.launch([weight = *weight, index = *indices, out = *out] {
+    ScratchScope scratch;
     Rows r;
     r.n = index.numel();
-    auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 8 + 8));
+    auto* at = scratch.take<int64_t>(static_cast<size_t>(r.n));
     index_offsets(at, index, weight.dims[0], weight.strides[0], 0, false, false);
     r.at = at;
     r.table = row_of(weight);
     r.values = row_of(out);
-    r.value_at = row_offsets(out, r.value_stride);
+    r.value_at = row_offsets(out, r.value_stride, scratch);
     gather_rows(r);
   });
 }
@@ -75,6 +64,7 @@ ABOUT(aclnnEmbeddingDenseBackward, Vector,
 ACLNN(aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (UInt, numWeights), (UInt, paddingIdx),
       (Bool, scaleGradByFreq), (Out, out)) {
   require_index(op, "indices", *indices);
+  if (grad->rank > 0) op.suggest(*out, {static_cast<int64_t>(numWeights), grad->dims[grad->rank - 1]}, grad->dtype);
   op.require(out->rank == 2 && out->dims[0] == static_cast<int64_t>(numWeights), "out is {}, want {} rows",
              describe(*out), numWeights);
   op.require(
@@ -83,16 +73,18 @@ ACLNN(aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (UInt, numWeights)
   op.require(grad->dtype == out->dtype, "grad is {}, want the type of out, {}", describe(*grad), describe(*out));
   if (out->empty()) return;
   op.work(out->numel() + 4 * grad->numel());
+  op.kernel_scratch(index_bytes(*indices) + static_cast<size_t>(indices->numel()) * (grad->is_contiguous() ? 16 : 24));
   op.launch([=, grad = *grad, index = *indices, out = *out] {
     fill_zero(out);
     if (index.empty()) return;
     const int64_t n = index.numel(), padding = static_cast<int64_t>(paddingIdx);
-    const int64_t* id = read_indices(index);
+    ScratchScope scratch;
+    const int64_t* id = read_indices(index, scratch);
     Rows r;
     r.table = row_of(out);
     r.values = row_of(grad);
-    const int64_t* from = row_offsets(grad, r.value_stride);
-    auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(n) * 16 + 16));
+    const int64_t* from = row_offsets(grad, r.value_stride, scratch);
+    auto* at = scratch.take<int64_t>(static_cast<size_t>(n) * 2);
     int64_t* value_at = at + n;
     std::vector<float> scale;
     std::vector<int64_t> count;
@@ -127,14 +119,15 @@ ACLNN(aclnnEmbeddingRenorm, (InOut, selfRef), (In, indices), (Double, maxNorm), 
   if (selfRef->empty() || indices->empty()) return;
   op.work(8 * indices->numel() * selfRef->dims[1]);
   op.launch([=, self = *selfRef, index = *indices] {
-    const int64_t* id = read_indices(index);
+    ScratchScope scratch;
+    const int64_t* id = read_indices(index, scratch);
     std::vector<int64_t> rows(id, id + index.numel());
     for (int64_t row : rows) checked_index(row, self.dims[0], 0, false);
     std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     const int64_t length = self.dims[1], step = self.strides[1];
     parallel_for(static_cast<int64_t>(rows.size()), std::max<int64_t>(1, 4096 / length), [&](int64_t b, int64_t e) {
-      visit_type(self.dtype, [&]<class T>() {
+      (void)visit_type(self.dtype, [&]<class T>() {  // floating, as the plan has checked
         if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Half> ||
                       std::is_same_v<T, BFloat16>) {
           for (; b < e; ++b) {

@@ -82,7 +82,10 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
              describe(*offsets));
   const int64_t count = offsets->dims[0] - includeLastOffset, n = indices->dims[0], width = weight->dims[1];
   const int64_t dims[] = {count, width};
-  op.require_shape("output", *output, dims, 2);
+  op.result("output", *output, dims, 2, weight->dtype);
+  op.suggest(*offset2bag, {n}, indices->dtype);
+  op.suggest(*bagSize, {count}, offsets->dtype);
+  op.suggest(*maxIndices, dims, mode == kMax ? 2 : 1, offsets->dtype);
   op.require(output->dtype == weight->dtype, "output is {}, want the type of weight, {}", describe(*output),
              describe(*weight));
   op.require(offset2bag->empty() || offset2bag->numel() == n, "offset2bag is {}, want {} elements",
@@ -99,6 +102,7 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
         describe(*perSampleWeights), describe(*indices));
   }
   op.work(n * (width + 1) + output->numel());
+  op.kernel_scratch(index_bytes(*indices) + index_bytes(*offsets));
   op.launch([=, weight = *weight, indices = *indices, offsets = *offsets, output = *output, offset2bag = *offset2bag,
              bag_size = *bagSize, max_indices = *maxIndices,
              samples = perSampleWeights ? *perSampleWeights : TensorView()] {
@@ -108,8 +112,9 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
     bags.out = output;
     bags.mode = static_cast<Mode>(mode);
     bags.padding = paddingIdx;
-    bags.index = read_indices(indices);
-    const int64_t* offset = read_indices(offsets, kSlotValues);
+    ScratchScope scratch;
+    bags.index = read_indices(indices, scratch);
+    const int64_t* offset = read_indices(offsets, scratch);
     bags.begin.assign(offset, offset + count);
     bags.begin.push_back(includeLastOffset ? offset[count] : n);
     for (int64_t b = 0; b <= count; ++b) {
@@ -121,7 +126,7 @@ ACLNN(aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets), (Bool, scal
     // Room for the longer vector that some clients pass with includeLastOffset.
     bags.size.assign(static_cast<size_t>(count) + 1, 0);
     if (mode == kMax) bags.maximum.assign(static_cast<size_t>(count * width), 0);
-    visit_type(weight.dtype, [&]<class T>() {
+    (void)visit_type(weight.dtype, [&]<class T>() {  // floating, as the plan has checked
       if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
         const int64_t mean = std::max<int64_t>(1, n / std::max<int64_t>(count, 1)) * (width + 1);
         parallel_for(count, std::max<int64_t>(1, 16384 / mean),

@@ -1,6 +1,5 @@
 // An element for each element of the index: gather along a dimension, take and put in the flat tensor.
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "ops/index/rows.h"
 
 namespace updraft {
@@ -28,10 +27,10 @@ void gather(const TensorView& self, int d, const TensorView& index, const Tensor
 }
 
 // Offsets of the elements of `self` in row-major order, and their number at `at`.
-Rows flat_rows(const TensorView& self, const TensorView& index, const TensorView& values) {
+Rows flat_rows(const TensorView& self, const TensorView& index, const TensorView& values, ScratchScope& scratch) {
   Rows r;
   r.n = index.numel();
-  auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 8 + 8));
+  auto* at = scratch.take<int64_t>(static_cast<size_t>(r.n));
   const int64_t size = self.numel();
   index_offsets(at, index, size, 1, 0, true, false);
   if (!self.is_contiguous())
@@ -51,7 +50,7 @@ SAMPLE(aclnnGather, "index=i64[N,3] out=f32[N,3]")
 ABOUT(aclnnGather, Vector, "out[i][j][k] = self[index[i][j][k]][j][k] (for dim 0)", "沿 dim 按 index 逐元素取值")
 ACLNN(aclnnGather, (In, self), (Int, dim), (In, index), (Out, out)) {
   const int d = self->wrap_dim(dim);
-  op.require_same_shape("index", *index, "out", *out);
+  op.result_like("out", *out, *index, self->dtype);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (out->empty()) return;  // an empty index may have any type, as PyTorch has it
   op.require(index->dtype == DType::Int64 || index->dtype == DType::Int32, "index is {}, want INT64 or INT32",
@@ -83,18 +82,19 @@ ACLNN(aclnnGatherV3, (In, self), (Int, dim), (In, index), (Int, batchDims), (Int
   const int d = self->wrap_dim(dim);
   const int batch = static_cast<int>(batchDims < 0 ? batchDims + index->rank : batchDims);
   op.require(batch >= 0 && batch <= d && batch <= index->rank, "batchDims is {}, want at most dim, {}", batchDims, d);
-  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   int64_t dims[2 * kMaxDims];
   int rank = 0;
   for (int k = 0; k < d; ++k) dims[rank++] = self->dims[k];
   for (int k = batch; k < index->rank; ++k) dims[rank++] = index->dims[k];
   for (int k = d + 1; k < self->rank; ++k) dims[rank++] = self->dims[k];
   op.require(rank <= kMaxDims, "the result has {} dimensions, the most is {}", rank, kMaxDims);
-  op.require_shape("out", *out, dims, rank);
+  op.result("out", *out, dims, rank, self->dtype);
+  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   for (int k = 0; k < batch; ++k)
     op.require(self->dims[k] == index->dims[k], "self is {} and index is {}: want equal leading dimensions",
                describe(*self), describe(*index));
   if (out->empty()) return;
+  op.kernel_scratch(static_cast<size_t>(index->numel()) * 16 + index_bytes(*index));
   op.launch([=, self = *self, index = *index, out = *out] {
     int64_t batches = 1;
     for (int k = 0; k < batch; ++k) batches *= self.dims[k];
@@ -116,7 +116,8 @@ ACLNN(aclnnGatherV3, (In, self), (Int, dim), (In, index), (Int, batchDims), (Int
       for (int k = batch; k < index.rank; ++k) append_dim(at, index.dims[k], index.strides[k]);
       Rows r;
       r.n = at.numel();
-      auto* offsets = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 8 + 8));
+      ScratchScope scratch;
+      auto* offsets = scratch.take<int64_t>(static_cast<size_t>(r.n));
       index_offsets(offsets, at, self.dims[d], self.strides[d], d, true, false);
       r.at = offsets;
       r.outer = d - batch;
@@ -129,7 +130,7 @@ ACLNN(aclnnGatherV3, (In, self), (Int, dim), (In, index), (Int, batchDims), (Int
       }
       const TensorView* views[] = {&places};
       const StridedLoop<1> loop(views);
-      auto* value_at = static_cast<int64_t*>(onednn::scratch(kSlotValues, static_cast<size_t>(r.n) * 8 + 8));
+      auto* value_at = scratch.take<int64_t>(static_cast<size_t>(r.n));
       loop.rows(0, r.n, [&](const int64_t(&o)[1], int64_t linear, int64_t n) {
         for (int64_t i = 0; i < n; ++i) value_at[linear + i] = o[0] + i * loop.strides[0][loop.rank - 1];
       });
@@ -145,14 +146,15 @@ SAMPLE(aclnnTake, "index=i64[5] out=f32[5]")
 ABOUT(aclnnTake, Vector, "out = elements of the flattened self at index", "按 index 从展平的 self 中取元素")
 ACLNN(aclnnTake, (In, self), (In, index), (Out, out)) {
   require_index(op, "index", *index);
-  op.require_same_shape("index", *index, "out", *out);
+  op.result_like("out", *out, *index, self->dtype);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (out->empty()) return;
+  op.kernel_scratch(static_cast<size_t>(index->numel()) * 8 + index_bytes(*index) + contiguous_bytes(*out));
   op.launch([self = *self, index = *index, out = *out] {
-    if (out.is_contiguous()) return gather_rows(flat_rows(self, index, out));
-    const TensorView flat =
-        TensorView::contiguous(onednn::scratch(kSlotValues, out.bytes()), out.dtype, out.dims, out.rank);
-    gather_rows(flat_rows(self, index, flat));
+    ScratchScope scratch;
+    if (out.is_contiguous()) return gather_rows(flat_rows(self, index, out, scratch));
+    const TensorView flat = TensorView::contiguous(scratch.take(out.bytes()), out.dtype, out.dims, out.rank);
+    gather_rows(flat_rows(self, index, flat, scratch));
     move_elements(out, flat);
   });
 }
@@ -168,14 +170,10 @@ ACLNN(aclnnInplacePut, (InOut, selfRef), (In, index), (In, source), (Bool, accum
              describe(*selfRef));
   if (index->empty()) return;
   op.work(4 * index->numel());
+  op.kernel_scratch(static_cast<size_t>(index->numel()) * 8 + index_bytes(*index) + contiguous_bytes(*source));
   op.launch([self = *selfRef, index = *index, source = *source, accumulate] {
-    TensorView from = source;
-    if (!source.is_contiguous()) {
-      from =
-          TensorView::contiguous(onednn::scratch(kSlotValues, source.bytes()), source.dtype, source.dims, source.rank);
-      move_elements(from, source);
-    }
-    const Rows r = flat_rows(self, index, from);
+    ScratchScope scratch;
+    const Rows r = flat_rows(self, index, contiguous_in(source, scratch), scratch);
     if (accumulate) add_rows(r, nullptr);
     else put_rows(r);
   });

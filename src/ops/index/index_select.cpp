@@ -23,34 +23,38 @@ int check_slices(const Op& op, const TensorView& self, int64_t dim, const Tensor
   return d;
 }
 
-Rows slices(const TensorView& self, int d, const TensorView& index, const TensorView& source) {
-  if (source.rank == self.rank) return rows_of(self, d, index, source, false);
+Rows slices(const TensorView& self, int d, const TensorView& index, const TensorView& source, ScratchScope& scratch) {
+  if (source.rank == self.rank) return rows_of(self, d, index, source, false, scratch);
   TensorView line = TensorView::contiguous(source.data, source.dtype, nullptr, 0);
   if (self.rank == 1) append_dim(line, 1, 1);
-  return rows_of(self, d, index, line, false);
+  return rows_of(self, d, index, line, false, scratch);
 }
 
 void plan_index_add(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& source,
                     const aclScalar& alpha, const TensorView& out) {
   const int d = check_slices(op, self, dim, index, "source", source);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   op.work(out.numel() + 4 * source.numel());
+  op.kernel_scratch(rows_bytes(index));
   op.launch([=] {
+    ScratchScope scratch;
     if (out.data != self.data) move_elements(out, self);
-    if (!source.empty()) add_rows(slices(out, d, index, source), &alpha);
+    if (!source.empty()) add_rows(slices(out, d, index, source, scratch), &alpha);
   });
 }
 
 void plan_index_copy(Op& op, const TensorView& self, int64_t dim, const TensorView& index, const TensorView& source,
                      const TensorView& out) {
   const int d = check_slices(op, self, dim, index, "source", source);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   if (out.empty()) return;
+  op.kernel_scratch(rows_bytes(index));
   op.launch([=] {
+    ScratchScope scratch;
     if (out.data != self.data) move_elements(out, self);
-    if (!source.empty()) put_rows(slices(out, d, index, source));
+    if (!source.empty()) put_rows(slices(out, d, index, source, scratch));
   });
 }
 
@@ -59,7 +63,7 @@ template <class Index>
 void plan_index_fill(Op& op, const TensorView& self, int64_t dim, Index index, int64_t count, const aclScalar& value,
                      const TensorView& out) {
   const int d = self.wrap_dim(dim);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   if (out.empty()) return;
   op.launch([=, index = std::move(index), value = Element(out.dtype, value)] {
     if (out.data != self.data) move_elements(out, self);
@@ -70,7 +74,8 @@ void plan_index_fill(Op& op, const TensorView& self, int64_t dim, Index index, i
     } else {
       positions = TensorView::contiguous(const_cast<int64_t*>(index.data()), DType::Int64, &count, 1);
     }
-    Rows r = rows_of(out, d, positions, values, true);
+    ScratchScope scratch;
+    Rows r = rows_of(out, d, positions, values, true, scratch);
     r.value_stride = 0;
     put_rows(r);
   });
@@ -82,9 +87,18 @@ SAMPLE(aclnnIndexSelect, "index=i64[3] out=f32[N,3]")
 ABOUT(aclnnIndexSelect, Vector, "out = slices of self along dim in the order of index",
       "沿 dim 按 index 顺序选取 self 的切片")
 ACLNN(aclnnIndexSelect, (In, self), (Int, dim), (In, index), (Out, out)) {
+  if (op.inferring()) {
+    TensorView selected = *self;
+    if (self->rank) selected.dims[self->wrap_dim(dim)] = index->numel();
+    op.suggest_like(*out, selected, self->dtype);
+  }
   const int d = check_slices(op, *self, dim, *index, "out", *out);
   if (out->empty()) return;
-  op.launch([=, self = *self, index = *index, out = *out] { gather_rows(slices(self, d, index, out)); });
+  op.kernel_scratch(rows_bytes(*index));
+  op.launch([=, self = *self, index = *index, out = *out] {
+    ScratchScope scratch;
+    gather_rows(slices(self, d, index, out, scratch));
+  });
 }
 
 SAMPLE(aclnnIndexAdd, "index=i64[3] source=f32[N,3]")

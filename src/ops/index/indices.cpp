@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 
 namespace updraft {
@@ -16,15 +15,19 @@ void index_out_of_range(int64_t index, int64_t size, int dim) {
   fail_kernel(fmt::format("index {} is out of range for dimension {} with size {}", index, dim, size));
 }
 
-const int64_t* read_indices(const TensorView& index, int slot) {
-  if (index.dtype == DType::Int64 && index.is_contiguous()) return index.as<const int64_t>();
-  auto* to = static_cast<int64_t*>(onednn::scratch(slot, static_cast<size_t>(index.numel()) * 8 + 8));
-  gather_to(to, DType::Int64, index);
-  return to;
+TensorView contiguous_in(const TensorView& v, DType t, ScratchScope& scratch) {
+  if (v.dtype == t && v.is_contiguous()) return v;
+  if (v.empty()) return TensorView::contiguous(nullptr, t, v.dims, v.rank);
+  return gather_to(scratch.take(static_cast<size_t>(v.numel()) * size_of(t)), t, v);
+}
+
+const int64_t* read_indices(const TensorView& index, ScratchScope& scratch) {
+  return contiguous_in(index, DType::Int64, scratch).as<const int64_t>();
 }
 
 void index_offsets(int64_t* to, const TensorView& index, int64_t size, int64_t stride, int dim, bool wrap, bool add) {
-  const int64_t* from = read_indices(index);
+  ScratchScope scratch;
+  const int64_t* from = read_indices(index, scratch);
   parallel_for(index.numel(), 16384, [&](int64_t begin, int64_t end) {
     if (add) {
       for (int64_t i = begin; i < end; ++i) to[i] += checked_index(from[i], size, dim, wrap) * stride;
@@ -34,12 +37,10 @@ void index_offsets(int64_t* to, const TensorView& index, int64_t size, int64_t s
   });
 }
 
-void set_result_shape(aclTensor* handle, const int64_t* dims, int rank) {
-  if (aclTensor* live = tensor_pool().get(handle))
-    live->view = TensorView::contiguous(live->view.data, live->view.dtype, dims, rank);
-}
-void set_result_shape(aclTensor* handle, std::initializer_list<int64_t> dims) {
-  set_result_shape(handle, dims.begin(), static_cast<int>(dims.size()));
+void ResultShape::set(const int64_t* dims, int rank) const {
+  tensor_pool().locked(tensor_, [&](aclTensor& live) {
+    live.view = TensorView::contiguous(live.view.data, live.view.dtype, dims, rank);
+  });
 }
 
 void move_elements(const TensorView& to, const TensorView& from) {
@@ -74,38 +75,18 @@ void move_elements(const TensorView& to, const TensorView& from) {
   });
 }
 
-TensorView narrow(const TensorView& v, int d, int64_t begin, int64_t count) {
-  TensorView part = v;
-  part.data = at_element(v, begin * v.strides[d]);
-  part.dims[d] = count;
-  return part;
-}
-
-TensorView drop_dim(const TensorView& v, int d) {
-  TensorView rest;
-  rest.data = v.data;
-  rest.dtype = v.dtype;
-  for (int i = 0; i < v.rank; ++i)
-    if (i != d) append_dim(rest, v.dims[i], v.strides[i]);
-  return rest;
-}
-
-void append_dim(TensorView& v, int64_t dim, int64_t stride) {
-  if (v.rank == kMaxDims) throw Error(code::kAclnnParamInvalid, "more than {} dimensions are not supported", kMaxDims);
-  v.dims[v.rank] = dim;
-  v.strides[v.rank++] = stride;
-}
-
 Element::Element(DType t, const aclScalar& s) : dtype(t) {
-  visit_type(t, [&]<class T>() {
+  const bool known = visit_storage(t, [&]<class T>() {
     T v;
     if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) v = T(s.to_complex());
+    else if constexpr (std::is_same_v<T, ComplexHalf>) v = T(complex64(s.to_complex()));
     else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) v = T(static_cast<float>(s.to_double()));
     else if constexpr (std::is_same_v<T, bool>) v = s.to_bool();
     else if constexpr (std::is_integral_v<T>) v = static_cast<T>(s.to_int());
     else v = static_cast<T>(s.to_double());
     std::memcpy(bytes, &v, sizeof v);
   });
+  if (!known) no_such_type(t, "an element");
 }
 
 }  // namespace updraft

@@ -2,12 +2,11 @@
 #pragma once
 #include <algorithm>
 
+#include "base/scratch.h"
 #include "ops/op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
-
-/// Scratch slots (kernels/onednn.h) of this folder.
-enum IndexSlot { kSlotIndex = 8, kSlotTable, kSlotValues, kSlotSelf, kSlotKeys, kSlotKeys2, kSlotOrder };
 
 /// Refuses index tensors that do not hold integers.
 void require_index(const Op& op, const char* name, const TensorView& index);
@@ -21,29 +20,40 @@ inline int64_t checked_index(int64_t i, int64_t size, int dim, bool wrap) {
   return at;
 }
 
-/// The elements as int64 in row-major order: where they lie when they lie so, else in scratch.
-const int64_t* read_indices(const TensorView& index, int slot = kSlotIndex);
+/// The elements as int64 in row-major order: where they lie when they lie so, else in the scope.
+const int64_t* read_indices(const TensorView& index, ScratchScope& scratch);
+/// What that takes from the scope at most.
+inline size_t index_bytes(const TensorView& index) {
+  return index.dtype == DType::Int64 && index.is_contiguous() ? 0 : static_cast<size_t>(index.numel()) * 8;
+}
+/// The view where it lies when it is contiguous (and of type t), else a copy in the scope.
+TensorView contiguous_in(const TensorView& v, DType t, ScratchScope& scratch);
+inline TensorView contiguous_in(const TensorView& v, ScratchScope& scratch) {
+  return contiguous_in(v, v.dtype, scratch);
+}
+inline size_t contiguous_bytes(const TensorView& v) { return v.is_contiguous() ? 0 : v.bytes(); }
 
 /// to[i] = (or +=) index[i] * stride, checked.
 void index_offsets(int64_t* to, const TensorView& index, int64_t size, int64_t stride, int dim, bool wrap, bool add);
 
-/// Writes the real shape of a result into the client's handle, which outlives the stream's task (the client waits
-/// for the stream and asks aclGetViewShape).
-void set_result_shape(aclTensor* handle, std::initializer_list<int64_t> dims);
-void set_result_shape(aclTensor* handle, const int64_t* dims, int rank);
+/// Where the shape of a result goes that is known only when the work ran: into the client's handle, which the client
+/// asks (aclGetViewShape) after it has waited for the stream. Made in the first phase. The client may destroy the
+/// handle before the work runs: then the shape is nobody's, and no later tensor at its address gets it.
+class ResultShape {
+ public:
+  /// A null handle is fine: nobody wants to know.
+  explicit ResultShape(const aclTensor* handle) : tensor_(tensor_pool().ref(handle)) {}
+  void set(std::initializer_list<int64_t> dims) const { set(dims.begin(), static_cast<int>(dims.size())); }
+  void set(const int64_t* dims, int rank) const;
+
+ private:
+  HandleRef<aclTensor> tensor_;
+};
 
 /// to = from, same shape: rows by memcpy where the type is the same, else converted.
 void move_elements(const TensorView& to, const TensorView& from);
 /// Contiguous, or without elements (whose strides mean nothing).
 inline bool is_dense(const TensorView& v) { return v.is_contiguous() || v.empty(); }
-/// The part [begin, begin + count) of dimension d.
-TensorView narrow(const TensorView& v, int d, int64_t begin, int64_t count);
-/// The same elements without dimension d.
-TensorView drop_dim(const TensorView& v, int d);
-void append_dim(TensorView& v, int64_t dim, int64_t stride);
-inline char* at_element(const TensorView& v, int64_t offset) {
-  return v.as<char>() + offset * static_cast<int64_t>(size_of(v.dtype));
-}
 /// A scalar in element type t: 16 bytes of which size_of(t) count.
 struct Element {
   DType dtype;

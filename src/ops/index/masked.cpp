@@ -65,7 +65,7 @@ SAMPLE(aclnnMaskedScale, "mask=u8[N,M]:0..2 scale=2")
 ABOUT(aclnnMaskedScale, Vector, "out = self * mask * scale", "out = self * mask * scale")
 ACLNN(aclnnMaskedScale, (In, self), (In, mask), (Double, scale), (Out, out)) {
   op.require_same_shape("self", *self, "mask", *mask);
-  op.require_same_shape("self", *self, "out", *out);
+  op.result_like("out", *out, *self, self->dtype);
   if (out->empty()) return;
   const Compute compute = compute_of(out->dtype);
   BlockFn times = elementwise_kernel(Ew::mul, compute), affine = elementwise_kernel(Ew::affine, compute);

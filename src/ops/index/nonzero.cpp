@@ -1,10 +1,9 @@
 // Operators whose result has as many elements as there are true ones: nonzero, masked_select and its inverse
-// masked_scatter. The exemplar of a shape that is known only when the work ran: set_result_shape() in the task.
+// masked_scatter. The exemplar of a shape that is known only when the work ran: ResultShape.
 #include <bit>
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/index/indices.h"
 
@@ -40,6 +39,7 @@ struct Places {
 template <class T>
 bool is_true(const T& v) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return (v.bits & 0x7fff) != 0;
+  else if constexpr (std::is_same_v<T, ComplexHalf>) return is_true(v.real) || is_true(v.imag);
   else return v != T(0);
 }
 
@@ -63,7 +63,7 @@ uint64_t truth(const T* p, int64_t stride, int64_t n) {
 
 // to[place * place_stride + d * dim_stride] = coordinate d.
 template <class T>
-void nonzero(const TensorView& self, aclTensor* handle, int64_t* to, bool transposed) {
+void nonzero(const TensorView& self, const ResultShape& shape, int64_t* to, bool transposed) {
   const TensorView* views[] = {&self};
   const StridedLoop<1> loop(views);
   const int64_t n = self.numel();
@@ -108,19 +108,22 @@ void nonzero(const TensorView& self, aclTensor* handle, int64_t* to, bool transp
     });
   }
   if (transposed) {
-    set_result_shape(handle, {rank, total});
+    shape.set({rank, total});
   } else {
-    set_result_shape(handle, {total, rank});
+    shape.set({total, rank});
   }
 }
 
 void plan_nonzero(Op& op, const TensorView& self, aclTensor* out, bool transposed) {
+  const int64_t most[] = {transposed ? self.rank : self.numel(), transposed ? self.numel() : self.rank};
+  op.suggest_up_to(out->view, most, 2, DType::Int64, transposed ? 1 : 0);
   op.require(out->view.dtype == DType::Int64 && is_dense(out->view), "out is {}, want contiguous INT64",
              describe(out->view));
   op.require(out->view.numel() >= self.numel() * self.rank, "out is {}, want room for {} indices", describe(out->view),
              self.numel() * self.rank);
-  op.launch([self, out, to = out->view.as<int64_t>(), transposed] {
-    visit_type(self.dtype, [&]<class T>() { nonzero<T>(self, out, to, transposed); });
+  op.launch([self, shape = ResultShape(out), to = out->view.as<int64_t>(), transposed] {
+    if (!visit_storage(self.dtype, [&]<class T>() { nonzero<T>(self, shape, to, transposed); }))
+      no_such_type(self.dtype, "nonzero");
   });
 }
 
@@ -155,13 +158,15 @@ ABOUT(aclnnMaskedSelect, AICPU, "out = elements of self where mask is true, as a
       "取 self 中 mask 为真的元素组成一维张量，长度取决于数据")
 ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
   require_mask(op, *mask);
-  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   int64_t dims[kMaxDims];
   const int rank = broadcast_shape(self->dims, self->rank, mask->dims, mask->rank, dims);
   const TensorView from = self->expand(dims, rank), flags = mask->expand(dims, rank);
+  const int64_t most = from.numel();
+  op.suggest_up_to(*out, &most, 1, self->dtype, 0);
+  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   op.require(out->rank == 1 && out->dims[0] >= from.numel(), "out is {}, want room for {} elements", describe(*out),
              from.numel());
-  op.launch([from, flags, to = *out, handle = out.handle] {
+  op.launch([from, flags, to = *out, shape = ResultShape(out.handle)] {
     const TensorView* views[] = {&flags, &from};
     const StridedLoop<2> loop(views);
     const auto* mask = flags.as<const uint8_t>();
@@ -182,7 +187,7 @@ ACLNN(aclnnMaskedSelect, (In, self), (In, mask), (Out, out)) {
         });
       });
     });
-    set_result_shape(handle, {places.total()});
+    shape.set({places.total()});
   });
 }
 
@@ -195,6 +200,7 @@ ACLNN(aclnnInplaceMaskedScatter, (InOut, selfRef), (In, mask), (In, source)) {
              describe(*selfRef));
   const TensorView flags = mask->expand_as(*selfRef);
   if (selfRef->empty()) return;
+  op.kernel_scratch(contiguous_bytes(*source));
   op.launch([to = *selfRef, flags, from = *source] {
     const TensorView* views[] = {&flags, &to};
     const StridedLoop<2> loop(views);
@@ -203,8 +209,8 @@ ACLNN(aclnnInplaceMaskedScatter, (InOut, selfRef), (In, mask), (In, source)) {
     Places places(n, [&](int64_t begin, int64_t end) { return count_true(loop, mask, begin, end); });
     if (places.total() > from.numel())
       fail_kernel(fmt::format("mask has {} true elements, source only {}", places.total(), from.numel()));
-    const void* source = from.data;
-    if (!from.is_contiguous()) source = gather_to(onednn::scratch(kSlotValues, from.bytes()), from.dtype, from).data;
+    ScratchScope scratch;
+    const void* source = contiguous_in(from, scratch).data;
     visit_size(size_of(to.dtype), [&]<class T>() {
       const int64_t ms = loop.strides[0][loop.rank - 1], ts = loop.strides[1][loop.rank - 1];
       places.each(n, [&](int64_t begin, int64_t end, int64_t place) {

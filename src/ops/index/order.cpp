@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 
 namespace updraft {
 namespace {
@@ -69,7 +69,8 @@ E* radix_sort(E* from, E* to, int64_t n) {
 
 template <class T, class E>
 void sort_as(const T* line, int64_t stride, int64_t n, bool descending, int64_t* order) {
-  auto* a = static_cast<E*>(onednn::scratch(kSlotKeys, static_cast<size_t>(n) * sizeof(E)));
+  ScratchScope scratch;
+  E* a = scratch.take<E>(static_cast<size_t>(n));
   using Key = typename KeyOf<T>::Key;
   const Key flip = descending ? ~Key{0} : Key{0};
   parallel_for(n, 65536, [&](int64_t b, int64_t e) {
@@ -78,7 +79,7 @@ void sort_as(const T* line, int64_t stride, int64_t n, bool descending, int64_t*
   if (n < 1024) {
     std::sort(a, a + n);
   } else {
-    a = radix_sort(a, static_cast<E*>(onednn::scratch(kSlotKeys2, static_cast<size_t>(n) * sizeof(E))), n);
+    a = radix_sort(a, scratch.take<E>(static_cast<size_t>(n)), n);
   }
   for (int64_t i = 0; i < n; ++i) order[i] = place(a[i]);
 }
@@ -105,7 +106,8 @@ void top_as(const T* line, int64_t stride, int64_t n, int64_t k, bool largest, i
   const int64_t blocks = (n + kBlock - 1) / kBlock;
   if (k * 4 > std::min(n, kBlock)) {
     // A large part: all of it.
-    auto* a = static_cast<E*>(onednn::scratch(kSlotKeys, static_cast<size_t>(n) * sizeof(E)));
+    ScratchScope scratch;
+    E* a = scratch.take<E>(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) a[i] = entry<E>(static_cast<Key>(key_of(line[i * stride]) ^ flip), i);
     if (k < n) std::nth_element(a, a + k, a + n);
     std::sort(a, a + k);
@@ -149,14 +151,28 @@ void top_as(const T* line, int64_t stride, int64_t n, int64_t k, bool largest, i
 
 template <class F>
 void visit_ordered(DType t, F&& f) {
-  visit_type(t, [&]<class T>() {
-    if constexpr (!std::is_same_v<T, complex64> && !std::is_same_v<T, complex128>) f.template operator()<T>();
+  bool known = false;
+  (void)visit_type(t, [&]<class T>() {
+    if constexpr (!std::is_same_v<T, complex64> && !std::is_same_v<T, complex128>) {
+      f.template operator()<T>();
+      known = true;
+    }
   });
+  if (!known) no_such_type(t, "an order");
 }
 
 }  // namespace
 
 bool is_ordered(DType t) { return is_floating(t) || is_integral(t, true); }
+
+size_t sort_bytes(DType t, int64_t n) {
+  size_t bytes = 0;
+  visit_ordered(t, [&]<class T>() {
+    const bool narrow = sizeof(typename KeyOf<T>::Key) == 4 && n < int64_t{1} << 32;
+    bytes = static_cast<size_t>(n) * (narrow ? sizeof(Narrow) : sizeof(Wide)) * (n < 1024 ? 1 : 2);
+  });
+  return bytes;
+}
 
 void sort_line(DType t, const void* line, int64_t stride, int64_t n, bool descending, int64_t* order) {
   visit_ordered(t, [&]<class T>() {

@@ -40,6 +40,9 @@ void sort_line(DType t, const void* line, int64_t stride, int64_t n, bool descen
 /// The first k of that order.
 void top_of_line(DType t, const void* line, int64_t stride, int64_t n, int64_t k, bool largest, int64_t* order);
 
+/// Scratch that sort_line() takes for a line of n elements, and top_of_line() at most.
+size_t sort_bytes(DType t, int64_t n);
+
 /// Sorting is defined for the type.
 bool is_ordered(DType t);
 

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/rows.h"
@@ -16,13 +15,17 @@ ABOUT(aclnnConstantPadNd, Vector, "Pads self with value by (before, after) of pa
 ACLNN(aclnnConstantPadNd, (In, self), (Ints, pad), (Scalar, value), (Out, out)) {
   op.require(pad.size() % 2 == 0 && pad.size() / 2 <= static_cast<size_t>(self->rank),
              "pad has {} numbers, want two for each of at most {} dimensions", pad.size(), self->rank);
-  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   int64_t dims[kMaxDims];
   std::copy_n(self->dims, self->rank, dims);
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    int64_t& size = dims[self->rank - 1 - static_cast<int>(i)];
+    if (__builtin_add_overflow(size, pad[2 * i], &size) || __builtin_add_overflow(size, pad[2 * i + 1], &size))
+      op.refuse("pad has {} and {}: no tensor is so large", pad[2 * i], pad[2 * i + 1]);
+  }
+  op.result("out", *out, dims, self->rank, self->dtype);
+  op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   TensorView from = *self, to = *out;
   bool whole = true;
-  for (size_t i = 0; i < pad.size() / 2; ++i) dims[self->rank - 1 - static_cast<int>(i)] += pad[2 * i] + pad[2 * i + 1];
-  op.require_shape("out", *out, dims, self->rank);
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     const int d = self->rank - 1 - static_cast<int>(i);
     const int64_t before = pad[2 * i], after = pad[2 * i + 1];
@@ -44,7 +47,7 @@ ACLNN(aclnnConstantPadNd, (In, self), (Ints, pad), (Scalar, value), (Out, out)) 
 SAMPLE(aclnnFlip, "self=f32[N,M]")
 ABOUT(aclnnFlip, Vector, "out = self reversed along each of dims", "沿 dims 各维翻转 self")
 ACLNN(aclnnFlip, (In, self), (Ints, dims), (Out, out)) {
-  op.require_same_shape("self", *self, "out", *out);
+  op.result_like("out", *out, *self, self->dtype);
   if (out->empty()) return;
   TensorView from = *self;
   bool seen[kMaxDims] = {};
@@ -53,7 +56,7 @@ ACLNN(aclnnFlip, (In, self), (Ints, dims), (Out, out)) {
     if (self->rank == 0) continue;
     op.require(!seen[d], "dims names dimension {} twice", d);
     seen[d] = true;
-    from.data = at_element(from, (from.dims[d] - 1) * from.strides[d]);
+    if (from.data) from.data = at_element(from, (from.dims[d] - 1) * from.strides[d]);
     from.strides[d] = -from.strides[d];
   }
   op.launch([from, to = *out] { move_elements(to, from); });
@@ -73,7 +76,7 @@ SAMPLE(aclnnRoll, "shifts=2")
 ABOUT(aclnnRoll, Vector, "out = self moved around by shifts along dims; without dims, flattened",
       "沿 dims 循环移位 shifts，dims 为空时按展平移位")
 ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
-  op.require_same_shape("self", *self, "out", *out);
+  op.result_like("out", *out, *self, self->dtype);
   op.require(self->dtype == out->dtype, "out is {}, want the type of self, {}", describe(*out), describe(*self));
   if (out->empty()) return;
   if (self->rank == 0) {
@@ -82,12 +85,14 @@ ACLNN(aclnnRoll, (In, self), (Ints, shifts), (Ints, dims), (Out, out)) {
   }
   if (dims.size() == 0) {
     op.require(shifts.size() == 1, "shifts has {} numbers, want one where dims is empty", shifts.size());
+    op.kernel_scratch(contiguous_bytes(*self) + contiguous_bytes(*out));
     op.launch([self = *self, out = *out, shift = shifts[0]] {
       const int64_t n = self.numel();
       const int d = 0;
       TensorView from = self, to = out;
-      if (!self.is_contiguous()) from = gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, self);
-      if (!out.is_contiguous()) to.data = onednn::scratch(kSlotValues, out.bytes());
+      ScratchScope scratch;
+      from = contiguous_in(self, scratch);
+      if (!out.is_contiguous()) to.data = scratch.take(out.bytes());
       const TensorView line_from = TensorView::contiguous(from.data, from.dtype, &n, 1);
       const TensorView line_to = TensorView::contiguous(to.data, to.dtype, &n, 1);
       roll(line_to, line_from, &d, &shift, 1);
@@ -115,6 +120,15 @@ ABOUT(aclnnRepeat, Vector, "out = self repeated repeats[d] times along each dime
 ACLNN(aclnnRepeat, (In, self), (Ints, repeats), (Out, out)) {
   const int rank = static_cast<int>(repeats.size());
   op.require(rank >= self->rank, "repeats has {} numbers, want at least self's {} dimensions", rank, self->rank);
+  if (op.inferring()) {
+    op.require(rank <= kMaxDims, "repeats has {} numbers, the most is {}", rank, kMaxDims);
+    int64_t dims[kMaxDims];
+    for (int d = 0; d < rank; ++d) {
+      const int s = d - (rank - self->rank);
+      if (__builtin_mul_overflow(s < 0 ? 1 : self->dims[s], repeats[static_cast<size_t>(d)], &dims[d])) dims[d] = -1;
+    }
+    op.suggest(*out, dims, rank, self->dtype);
+  }
   op.require(out->rank == rank, "out is {}, want {} dimensions", describe(*out), rank);
   TensorView from, to;
   from.data = self->data;
@@ -187,8 +201,8 @@ ACLNN(aclnnStridedSlice, (In, self), (Ints, begin), (Ints, end), (Ints, strides)
     ++d;
   }
   for (; d < self->rank; ++d) append_dim(from, self->dims[d], self->strides[d]);
-  from.data = at_element(*self, offset);
-  op.require_same_shape("the slice", from, "out", *out);
+  if (self->data) from.data = at_element(*self, offset);
+  op.result_like("out", *out, from, self->dtype);
   if (out->empty()) return;
   op.launch([from, to = *out] { move_elements(to, from); });
 }
@@ -198,6 +212,14 @@ ABOUT(aclnnOneHot, Vector, "onValue where the position along axis equals self, e
       "独热编码：axis 上位置等于 self 处为 onValue，其余为 offValue")
 ACLNN(aclnnOneHot, (In, self), (Int, numClasses), (In, onValue), (In, offValue), (Int, axis), (Out, out)) {
   require_index(op, "self", *self);
+  if (op.inferring()) {
+    TensorView spread = *self;
+    append_dim(spread, 1, 0);
+    const int at = spread.wrap_dim(axis);
+    std::copy_n(self->dims + at, self->rank - at, spread.dims + at + 1);
+    spread.dims[at] = numClasses;
+    op.suggest_like(*out, spread, onValue->dtype);
+  }
   op.require(out->rank == self->rank + 1, "out is {}, want a dimension more than self, {}", describe(*out),
              describe(*self));
   const int d = out->wrap_dim(axis);
@@ -206,12 +228,14 @@ ACLNN(aclnnOneHot, (In, self), (Int, numClasses), (In, onValue), (In, offValue),
   op.require(onValue->numel() == 1 && offValue->numel() == 1, "onValue is {} and offValue {}, want one element each",
              describe(*onValue), describe(*offValue));
   if (out->empty()) return;
+  op.kernel_scratch(index_bytes(*self));
   op.launch([=, self = *self, on = *onValue, off = *offValue, out = *out] {
     alignas(16) unsigned char one[16];
     move_elements(TensorView::contiguous(one, out.dtype, nullptr, 0),
                   TensorView::contiguous(on.data, on.dtype, nullptr, 0));
     move_elements(out, TensorView::contiguous(off.data, off.dtype, nullptr, 0).expand_as(out));
-    const int64_t* id = read_indices(self);
+    ScratchScope scratch;
+    const int64_t* id = read_indices(self, scratch);
     const TensorView spots = drop_dim(out, d);
     const int64_t stride = out.strides[d], classes = out.dims[d];
     visit_size(size_of(out.dtype), [&]<class T>() {

@@ -2,22 +2,27 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/index/rows.h"
 
 namespace updraft {
 namespace {
 
-TensorView flat(const TensorView& v, int slot) {
-  const int64_t n = v.numel();
-  if (v.is_contiguous()) return TensorView::contiguous(v.data, v.dtype, &n, 1);
-  return TensorView::contiguous(gather_to(onednn::scratch(slot, v.bytes()), v.dtype, v).data, v.dtype, &n, 1);
+TensorView flat(const TensorView& v, ScratchScope& scratch) { return reshape(contiguous_in(v, scratch), {v.numel()}); }
+
+/// Inference: self, or all of it in a row, with `size` elements in dimension d.
+void suggest_repeated(const Op& op, const TensorView& self, int d, bool flatten, int64_t size, const TensorView& out) {
+  if (!op.inferring()) return;
+  if (flatten || self.rank == 0) return op.suggest(out, {size}, self.dtype);
+  TensorView repeated = self;
+  repeated.dims[d] = size;
+  op.suggest_like(out, repeated, self.dtype);
 }
 
 // out's dimension d is self's with every slice i repeats[i] times (one number: for all).
-void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int d, bool flatten,
+void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int d, bool flatten, int64_t total,
                  const TensorView& out) {
+  suggest_repeated(op, self, d, flatten, total, out);
   require_index(op, "repeats", repeats);
   const int64_t size = flatten ? self.numel() : self.size(d);
   op.require(repeats.rank <= 1 && (repeats.numel() == 1 || repeats.numel() == size),
@@ -26,12 +31,15 @@ void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int 
   op.require(flatten ? out.rank == 1 : out.rank == std::max(self.rank, 1), "out is {}, self {}", describe(out),
              describe(self));
   if (out.empty() && self.empty()) return;
+  op.kernel_scratch((flatten ? contiguous_bytes(self) : 0) + index_bytes(repeats) +
+                    static_cast<size_t>(out.size(d)) * 8);
   op.launch([=] {
-    TensorView from = flatten ? flat(self, kSlotSelf) : self;
+    ScratchScope scratch;
+    TensorView from = flatten ? flat(self, scratch) : self;
     if (from.rank == 0) append_dim(from, 1, 1);
-    const int64_t* times = read_indices(repeats);
+    const int64_t* times = read_indices(repeats, scratch);
     const int64_t room = out.size(d), step = repeats.numel() == 1 ? 0 : 1;
-    auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(room) * 8 + 8));
+    auto* at = scratch.take<int64_t>(static_cast<size_t>(room));
     int64_t n = 0;
     for (int64_t i = 0; i < size; ++i) {
       const int64_t count = times[i * step];
@@ -53,12 +61,17 @@ void plan_repeat(Op& op, const TensorView& self, const TensorView& repeats, int 
 
 void plan_repeat(Op& op, const TensorView& self, int64_t repeats, int d, bool flatten, const TensorView& out) {
   op.require(repeats >= 0, "repeats is {}, want no negative number", repeats);
+  int64_t total = 0;
+  if (__builtin_mul_overflow(flatten ? self.numel() : self.size(d), repeats, &total)) total = -1;
+  suggest_repeated(op, self, d, flatten, total, out);
   op.require(out.dtype == self.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   op.require(out.size(d) == (flatten ? self.numel() : self.size(d)) * repeats, "out is {}, want {} times self, {}",
              describe(out), repeats, describe(self));
   if (out.empty()) return;
+  op.kernel_scratch(flatten ? contiguous_bytes(self) : 0);
   op.launch([=] {
-    TensorView line = flatten ? flat(self, kSlotSelf) : self, from, to;
+    ScratchScope scratch;
+    TensorView line = flatten ? flat(self, scratch) : self, from, to;
     if (line.rank == 0) append_dim(line, 1, 1);
     from.data = line.data;
     to.data = out.data;
@@ -101,15 +114,13 @@ SAMPLE(aclnnRepeatInterleave, "self=f32[M] repeats=i64[M]:2..3 outputSize=2M out
 ABOUT(aclnnRepeatInterleave, Vector, "Each element of the flattened self repeats[i] times in a row",
       "将展平的 self 的每个元素连续重复 repeats[i] 次")
 ACLNN(aclnnRepeatInterleave, (In, self), (In, repeats), (Int, outputSize), (Out, out)) {
-  (void)outputSize;
-  plan_repeat(op, *self, *repeats, 0, true, *out);
+  plan_repeat(op, *self, *repeats, 0, true, outputSize, *out);
 }
 SAMPLE(aclnnRepeatInterleaveWithDim, "repeats=i64[M]:2..3 outputSize=2M out=f32[N,2M]")
 ABOUT(aclnnRepeatInterleaveWithDim, Vector, "Each slice of self along dim repeats[i] times in a row",
       "沿 dim 将每个切片连续重复 repeats[i] 次")
 ACLNN(aclnnRepeatInterleaveWithDim, (In, self), (In, repeats), (Int, dim), (Int, outputSize), (Out, out)) {
-  (void)outputSize;
-  plan_repeat(op, *self, *repeats, self->wrap_dim(dim), false, *out);
+  plan_repeat(op, *self, *repeats, self->wrap_dim(dim), false, outputSize, *out);
 }
 SAMPLE(aclnnRepeatInterleaveInt, "self=f32[M] repeats=2 outputSize=2M out=f32[2M]")
 ABOUT(aclnnRepeatInterleaveInt, Vector, "Each element of the flattened self repeats times in a row",
@@ -131,15 +142,17 @@ SAMPLE(aclnnRepeatInterleaveTensor, "repeats=i64[M]:2..3 outputSize=2M out=i64[2
 ABOUT(aclnnRepeatInterleaveTensor, Vector, "out = position i repeats[i] times in a row",
       "将位置序号 i 连续输出 repeats[i] 次")
 ACLNN(aclnnRepeatInterleaveTensor, (In, repeats), (Int, outputSize), (Out, out)) {
-  (void)outputSize;
+  op.suggest(*out, {outputSize}, repeats->dtype);
   require_index(op, "repeats", *repeats);
   require_index(op, "out", *out);
   op.require(repeats->rank == 1 && out->rank == 1, "repeats is {} and out {}, want vectors", describe(*repeats),
              describe(*out));
+  op.kernel_scratch(index_bytes(*repeats) + static_cast<size_t>(out->dims[0]) * 8);
   op.launch([repeats = *repeats, out = *out] {
-    const int64_t* times = read_indices(repeats);
+    ScratchScope scratch;
+    const int64_t* times = read_indices(repeats, scratch);
     const int64_t room = out.dims[0];
-    auto* to = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(room) * 8 + 8));
+    auto* to = scratch.take<int64_t>(static_cast<size_t>(room));
     int64_t n = 0;
     for (int64_t i = 0; i < repeats.dims[0]; ++i) {
       if (times[i] < 0) fail_kernel(fmt::format("repeats[{}] is {}, want no negative number", i, times[i]));
@@ -158,14 +171,24 @@ ABOUT(aclnnRepeatInterleaveGrad, Vector,
 ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, out)) {
   require_index(op, "repeats", *repeats);
   const int d = grad->wrap_dim(axis);
+  if (op.inferring() && grad->rank > 0) {
+    // One number for all: how large it is, is not known here.
+    TensorView summed = *grad;
+    if (repeats->numel() != 1) summed.dims[d] = repeats->numel();
+    op.suggest_up_to(*out, summed.dims, summed.rank, grad->dtype, repeats->numel() == 1 ? d : -1);
+  }
   op.require(grad->rank == out->rank && grad->rank > 0 && grad->dtype == out->dtype,
              "out is {}, want grad's rank and type, {}", describe(*out), describe(*grad));
   op.require(repeats->numel() == 1 || repeats->numel() == out->dims[d], "repeats is {}, want 1 or {} numbers",
              describe(*repeats), out->dims[d]);
+  op.require(grad->dtype != DType::Bool && grad->dtype != DType::Complex32, "grad is {}: such elements are not summed",
+             describe(*grad));
   if (out->empty()) return;
   op.work(out->numel() + grad->numel());
+  op.kernel_scratch(index_bytes(*repeats));
   op.launch([=, grad = *grad, repeats = *repeats, out = *out] {
-    const int64_t* times = read_indices(repeats);
+    ScratchScope scratch;
+    const int64_t* times = read_indices(repeats, scratch);
     std::vector<int64_t> start(static_cast<size_t>(out.dims[d]) + 1);
     for (size_t i = 1; i < start.size(); ++i) {
       const int64_t count = times[repeats.numel() == 1 ? 0 : i - 1];
@@ -173,7 +196,7 @@ ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, o
       if (count < 0 || start[i] > grad.dims[d])
         fail_kernel(fmt::format("repeats do not add up to grad's {}", grad.dims[d]));
     }
-    visit_type(out.dtype, [&]<class T>() {
+    (void)visit_type(out.dtype, [&]<class T>() {
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) sum_segments<T, float>(grad, start, d, out);
       else if constexpr (!std::is_same_v<T, bool>) sum_segments<T, T>(grad, start, d, out);
     });

@@ -4,20 +4,13 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 
 namespace updraft {
 namespace {
 
 constexpr int64_t kGrain = 16384;
 
-TensorView part(const TensorView& v, int begin, int end) {
-  TensorView p;
-  p.data = v.data;
-  p.dtype = v.dtype;
-  for (int d = begin; d < end; ++d) append_dim(p, v.dims[d], v.strides[d]);
-  return p;
-}
+TensorView part(const TensorView& v, int begin, int end) { return last_dims(first_dims(v, end), end - begin); }
 
 struct Walk {
   const Rows& r;
@@ -164,9 +157,9 @@ void add(const Walk& w, T alpha) {
   });
 }
 
-// Halves: the positions of each row together, summed in float.
-template <class H>
-void add_halves(const Walk& w, float alpha) {
+// Halves: the positions of each row together, summed in S: float, or complex64 for two halves.
+template <class H, class S>
+void add_halves(const Walk& w, S alpha) {
   const Rows& r = w.r;
   if (w.outers == 0 || w.length == 0 || r.n == 0) return;
   std::vector<int64_t> order(static_cast<size_t>(r.n)), start;
@@ -180,23 +173,23 @@ void add_halves(const Walk& w, float alpha) {
   H* table = r.table.as<H>();
   const H* values = r.values.as<const H>();
   parallel_for(w.outers * groups, std::max<int64_t>(1, kGrain / w.length), [&](int64_t begin, int64_t end) {
-    std::vector<float> buffer(static_cast<size_t>(w.length));
+    std::vector<S> buffer(static_cast<size_t>(w.length));
     for (int64_t k = begin; k < end; ++k) {
       const int64_t o = k / groups, g = k % groups;
       int64_t t0, v0;
       w.seek(o, t0, v0);
       const int64_t at = t0 + r.at[order[static_cast<size_t>(start[static_cast<size_t>(g)])]];
-      float* sum = buffer.data();
+      S* sum = buffer.data();
       w.row(0, at, 0, 0, w.length, [&](int64_t, int64_t t, int64_t ts, int64_t, int64_t, int64_t n) {
-        for (int64_t j = 0; j < n; ++j) sum[j] = static_cast<float>(table[t + j * ts]);
+        for (int64_t j = 0; j < n; ++j) sum[j] = static_cast<S>(table[t + j * ts]);
         sum += n;
       });
       for (int64_t p = start[static_cast<size_t>(g)]; p < start[static_cast<size_t>(g) + 1]; ++p) {
         const int64_t i = order[static_cast<size_t>(p)];
-        const float factor = r.scale ? alpha * r.scale[i] : alpha;
+        const S factor = r.scale ? alpha * r.scale[i] : alpha;
         sum = buffer.data();
         w.row(0, 0, v0 + w.value(i), 0, w.length, [&](int64_t, int64_t, int64_t, int64_t v, int64_t vs, int64_t n) {
-          for (int64_t j = 0; j < n; ++j) sum[j] += factor * static_cast<float>(values[v + j * vs]);
+          for (int64_t j = 0; j < n; ++j) sum[j] += factor * static_cast<S>(values[v + j * vs]);
           sum += n;
         });
       }
@@ -234,21 +227,25 @@ void put_rows(const Rows& r) {
 
 void add_rows(const Rows& r, const aclScalar* alpha) {
   const Walk w(r);
-  visit_type(r.table.dtype, [&]<class T>() {
+  const bool known = visit_storage(r.table.dtype, [&]<class T>() {
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      add_halves<T>(w, alpha ? static_cast<float>(alpha->to_double()) : 1.0f);
+      add_halves<T, float>(w, alpha ? static_cast<float>(alpha->to_double()) : 1.0f);
+    } else if constexpr (std::is_same_v<T, ComplexHalf>) {
+      add_halves<T, complex64>(w, alpha ? static_cast<complex64>(alpha->to_complex()) : complex64(1.0f));
     } else {
       T factor(1);
       if (alpha) std::memcpy(&factor, Element(r.table.dtype, *alpha).bytes, sizeof factor);
       add<T>(w, factor);
     }
   });
+  if (!known) no_such_type(r.table.dtype, "a sum of rows");
 }
 
-Rows rows_of(const TensorView& table, int dim, const TensorView& index, const TensorView& values, bool wrap) {
+Rows rows_of(const TensorView& table, int dim, const TensorView& index, const TensorView& values, bool wrap,
+             ScratchScope& scratch) {
   Rows r;
   r.n = index.numel();
-  auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 8 + 8));
+  auto* at = scratch.take<int64_t>(static_cast<size_t>(r.n));
   index_offsets(at, index, table.size(dim), table.stride(dim), dim, wrap, false);
   r.at = at;
   r.table = table.rank ? drop_dim(table, dim) : table;

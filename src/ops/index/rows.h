@@ -26,7 +26,12 @@ void put_rows(const Rows& r);
 void add_rows(const Rows& r, const aclScalar* alpha);
 
 /// Rows of dimension `dim` of `table` for a 1-d (or 0-d) index; `values` has the index's length in its place. The
-/// offsets are left in scratch.
-Rows rows_of(const TensorView& table, int dim, const TensorView& index, const TensorView& values, bool wrap);
+/// offsets are in the scope.
+Rows rows_of(const TensorView& table, int dim, const TensorView& index, const TensorView& values, bool wrap,
+             ScratchScope& scratch);
+/// What rows_of() takes at most.
+inline size_t rows_bytes(const TensorView& index) {
+  return static_cast<size_t>(index.numel()) * 8 + index_bytes(index);
+}
 
 }  // namespace updraft

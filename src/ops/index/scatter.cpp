@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/index/elements.h"
 #include "ops/index/rows.h"
@@ -21,7 +20,7 @@ void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView&
                   int64_t reduction, bool include_self, const TensorView& out) {
   const int d = self.wrap_dim(dim);
   op.require(reduction >= 0 && reduction <= 5, "reduction is {}, want 0 to 5", reduction);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   if (!index.empty()) {
@@ -35,6 +34,7 @@ void plan_scatter(Op& op, const TensorView& self, int64_t dim, const TensorView&
                describe(self));
   }
   op.work(out.numel() + 4 * index.numel());
+  op.kernel_scratch(scatter_bytes(out, index, static_cast<Reduce>(reduction), include_self));
   op.launch([=] {
     if (out.data != self.data) move_elements(out, self);
     if (index.empty()) return;
@@ -49,7 +49,7 @@ void plan_scatter_value(Op& op, const TensorView& self, int64_t dim, const Tenso
                         int64_t reduction, const TensorView& out) {
   const int d = self.wrap_dim(dim);
   op.require(reduction >= 0 && reduction <= 2, "reduction is {}, want 0 to 2", reduction);
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   const TensorView t = as_vector(out), i = as_vector(index);
@@ -60,6 +60,7 @@ void plan_scatter_value(Op& op, const TensorView& self, int64_t dim, const Tenso
     op.require(fits, "index is {}: it exceeds self, {}", describe(index), describe(self));
   }
   op.work(out.numel() + 4 * index.numel());
+  op.kernel_scratch(scatter_bytes(out, index, static_cast<Reduce>(reduction), true));
   op.launch([=, value = Element(self.dtype, value)] {
     if (out.data != self.data) move_elements(out, self);
     if (i.empty()) return;
@@ -78,8 +79,10 @@ void plan_cache_update(Op& op, std::vector<TensorView> caches, const TensorView&
   op.require(updates.rank > 0 && updates.dims[0] == indices.dims[0], "updates is {}, want one for each of indices, {}",
              describe(updates), describe(indices));
   if (updates.empty()) return;
+  op.kernel_scratch(index_bytes(indices));
   op.launch([=, caches = std::move(caches), flags = mask ? *mask : TensorView(), masked = mask != nullptr] {
-    const int64_t* at = read_indices(indices);
+    ScratchScope scratch;
+    const int64_t* at = read_indices(indices, scratch);
     for (int64_t i = 0; i < updates.dims[0]; ++i) {
       if (masked && !flags.as<const uint8_t>()[i * flags.strides[0]]) continue;
       const int64_t b = checked_index(pairs ? at[2 * i] : i, static_cast<int64_t>(caches.size()), 0, false);
@@ -204,6 +207,7 @@ ACLNN(aclnnScatterNdUpdate, (InOut, varRef), (In, indices), (In, updates)) {
   for (int k = depth; k < varRef->rank; ++k) dims[rank++] = varRef->dims[k];
   op.require_shape("updates", *updates, dims, rank);
   if (updates->empty()) return;
+  op.kernel_scratch(index_bytes(*indices) + static_cast<size_t>(indices->numel() / std::max(depth, 1)) * 16);
   op.launch([=, self = *varRef, indices = *indices, updates = *updates] {
     Rows r;
     r.table.data = self.data;
@@ -214,8 +218,9 @@ ACLNN(aclnnScatterNdUpdate, (InOut, varRef), (In, indices), (In, updates)) {
     for (int k = 0; k < updates.rank; ++k)
       append_dim(k < places ? spots : r.values, updates.dims[k], updates.strides[k]);
     r.n = spots.numel();
-    const int64_t* id = read_indices(indices);
-    auto* at = static_cast<int64_t*>(onednn::scratch(kSlotTable, static_cast<size_t>(r.n) * 16 + 16));
+    ScratchScope scratch;
+    const int64_t* id = read_indices(indices, scratch);
+    auto* at = scratch.take<int64_t>(static_cast<size_t>(r.n) * 2);
     for (int64_t i = 0; i < r.n; ++i) {
       at[i] = 0;
       for (int k = 0; k < depth; ++k)

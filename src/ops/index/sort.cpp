@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "ops/index/order.h"
 
 namespace updraft {
@@ -22,18 +21,18 @@ void run_lines(const TensorView& self, int d, int64_t count, const TensorView& v
   const bool inside = total < parallel_width();
   visit_size(size_of(self.dtype), [&]<class T>() {
     auto work = [&](int64_t begin, int64_t end) {
-      auto* positions =
-          static_cast<int64_t*>(onednn::scratch(kSlotOrder, static_cast<size_t>(std::max<int64_t>(n, 1)) * 8));
+      ScratchScope scratch;
+      auto* positions = scratch.take<int64_t>(static_cast<size_t>(n));
       const bool aliased = self.data == values.data;
-      std::vector<T> copy(aliased ? static_cast<size_t>(n) : 0);
+      T* copy = scratch.take<T>(aliased ? static_cast<size_t>(n) : 0);
       for (int64_t l = begin; l < end; ++l) {
         const T* line = self.as<const T>() + lines.offset_of(l);
         order(line, stride, n, positions);
         T* out = values.as<T>() + to.offset_of(l);
         int64_t step = stride;
         if (aliased) {
-          for (int64_t i = 0; i < n; ++i) copy[static_cast<size_t>(i)] = line[i * stride];
-          line = copy.data();
+          for (int64_t i = 0; i < n; ++i) copy[i] = line[i * stride];
+          line = copy;
           step = 1;
         }
         const int64_t base = at.offset_of(l);
@@ -52,6 +51,13 @@ void run_lines(const TensorView& self, int d, int64_t count, const TensorView& v
   });
 }
 
+/// What run_lines() takes in the engine's thread; other threads, which sort lines of their own, have arenas of theirs.
+size_t lines_bytes(const TensorView& self, int d, const TensorView& values) {
+  const int64_t n = self.size(d);
+  return static_cast<size_t>(n) * (8 + (self.data == values.data ? size_of(self.dtype) : 0)) +
+         sort_bytes(self.dtype, n);
+}
+
 void check(const Op& op, const TensorView& self, const TensorView& values, const TensorView& indices) {
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(values.dtype == self.dtype, "values is {}, want the type of self, {}", describe(values), describe(self));
@@ -63,13 +69,20 @@ void check(const Op& op, const TensorView& self, const TensorView& values, const
 void plan_topk(Op& op, const TensorView& self, int64_t k, int64_t dim, bool largest, const TensorView& values,
                const TensorView& indices) {
   const int d = self.wrap_dim(dim);
-  check(op, self, values, indices);
   op.require(k >= 0 && k <= self.size(d), "k is {}, dimension {} has {}", k, d, self.size(d));
+  if (op.inferring()) {
+    TensorView top = self;
+    if (self.rank) top.dims[d] = k;
+    op.suggest_like(values, top, self.dtype);
+    op.suggest_like(indices, top, DType::Int64);
+  }
+  check(op, self, values, indices);
   bool fits = values.rank == self.rank && values.size(d) == (self.rank ? k : 1);
   for (int i = 0; fits && i < self.rank; ++i) fits = i == d || values.dims[i] == self.dims[i];
   op.require(fits, "values is {}, want {} of dimension {} of self, {}", describe(values), k, d, describe(self));
   if (values.empty()) return;
   op.work(8 * self.numel());
+  op.kernel_scratch(lines_bytes(self, d, values));
   op.launch([=] {
     run_lines(self, d, self.rank ? k : 1, values, indices,
               [&](const void* line, int64_t stride, int64_t n, int64_t* order) {
@@ -86,10 +99,12 @@ ABOUT(aclnnSort, Vector, "values and indices of self sorted along dim (stable)",
 ACLNN(aclnnSort, (In, self), (Bool, stable), (Int, dim), (Bool, descending), (Out, values), (Out, indices)) {
   (void)stable;  // always
   const int d = self->wrap_dim(dim);
+  op.result_like("values", *values, *self, self->dtype);
+  op.suggest_like(*indices, *self, DType::Int64);
   check(op, *self, *values, *indices);
-  op.require_same_shape("self", *self, "values", *values);
   if (self->empty()) return;
   op.work(20 * self->numel());
+  op.kernel_scratch(lines_bytes(*self, d, *values));
   op.launch([=, self = *self, values = *values, indices = *indices] {
     run_lines(self, d, self.size(d), values, indices, [&](const void* line, int64_t stride, int64_t n, int64_t* order) {
       sort_line(self.dtype, line, stride, n, descending, order);

@@ -9,7 +9,7 @@ namespace {
 
 void plan_triangle(Op& op, const TensorView& self, int64_t diagonal, const TensorView& out, bool lower) {
   op.require(self.rank >= 2, "self is {}, want at least 2 dimensions", describe(self));
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.dtype == out.dtype, "out is {}, want the type of self, {}", describe(out), describe(self));
   if (out.empty()) return;
   op.launch([=] {

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "ops/index/order.h"
 
@@ -16,8 +15,8 @@ struct Runs {
   std::vector<int64_t> heads;
 
   template <class First>
-  Runs(const int64_t* order, int64_t n, const aclTensor* inverse, const aclTensor* counts, First&& first) {
-    int64_t* inv = inverse && inverse->view.numel() >= n ? inverse->view.as<int64_t>() : nullptr;
+  Runs(const int64_t* order, int64_t n, const TensorView* inverse, const TensorView* counts, First&& first) {
+    int64_t* inv = inverse && inverse->numel() >= n ? inverse->as<int64_t>() : nullptr;
     std::vector<int64_t> starts;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = order ? order[i] : i;
@@ -27,8 +26,8 @@ struct Runs {
       }
       if (inv) inv[at] = static_cast<int64_t>(heads.size()) - 1;
     }
-    if (counts && counts->view.numel() >= static_cast<int64_t>(heads.size())) {
-      auto* to = counts->view.as<int64_t>();
+    if (counts && counts->numel() >= static_cast<int64_t>(heads.size())) {
+      auto* to = counts->as<int64_t>();
       for (size_t k = 0; k < starts.size(); ++k) to[k] = (k + 1 < starts.size() ? starts[k + 1] : n) - starts[k];
     }
   }
@@ -38,65 +37,82 @@ void check_output(const Op& op, const char* name, const TensorView& v) {
   op.require(v.dtype == DType::Int64 && is_dense(v), "{} is {}, want contiguous INT64", name, describe(v));
 }
 
-// Flattened self where it lies, or a copy.
-const void* flat(const TensorView& self) {
-  return self.is_contiguous() ? self.data : gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, self).data;
-}
-
-// Handles are alive while the client waits; views of them are taken in the first phase.
 struct Outputs {
-  aclTensor* values;
-  aclTensor* inverse;
-  aclTensor* counts;
-  aclTensor inverse_copy, counts_copy;
-  TensorView to;
+  Outputs(const aclTensor* y, const aclTensor* inverse, bool want_inverse, const aclTensor* counts, bool want_counts)
+      : to(y->view), shape(y), counts_shape(want_counts ? counts : nullptr) {
+    if (inverse && want_inverse) inverse_to = inverse->view;
+    if (counts && want_counts) counts_to = counts->view;
+  }
+  /// Null when it is not wanted.
+  const TensorView* inverse() const { return inverse_to.data ? &inverse_to : nullptr; }
+  const TensorView* counts() const { return counts_to.data ? &counts_to : nullptr; }
+
+  TensorView to, inverse_to, counts_to;
+  ResultShape shape, counts_shape;
 };
+
+/// Inference: what is not wanted has no elements.
+void suggest_unique(const Op& op, const TensorView& self, int d, aclTensor* y, aclTensor* inverse, bool want_inverse,
+                    aclTensor* counts, bool want_counts) {
+  if (!op.inferring()) return;
+  const bool flattened = d < 0;
+  const int64_t n = flattened ? self.numel() : self.size(d);
+  if (flattened) op.suggest_up_to(y->view, &n, 1, self.dtype, 0);
+  else op.suggest_up_to(y->view, self.dims, self.rank, self.dtype, self.rank ? d : -1);
+  if (inverse && want_inverse && flattened) op.suggest_like(inverse->view, self, DType::Int64);
+  else if (inverse) op.suggest(inverse->view, {want_inverse ? n : 0}, DType::Int64);
+  const int64_t most = want_counts ? n : 0;
+  if (counts) op.suggest_up_to(counts->view, &most, 1, DType::Int64, want_counts ? 0 : -1);
+}
 
 void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse,
                  aclTensor* counts, bool want_counts) {
+  suggest_unique(op, self, -1, y, inverse, want_inverse, counts, want_counts);
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));
   if (inverse) check_output(op, "inverseOut", inverse->view);
   if (counts) check_output(op, "countsOut", counts->view);
-  Outputs out{y, inverse, counts, {}, {}, y->view};
-  if (inverse) out.inverse_copy.view = inverse->view;
-  if (counts) out.counts_copy.view = counts->view;
+  const Outputs out(y, inverse, want_inverse, counts, want_counts);
   op.work(20 * self.numel() + 1);
+  op.kernel_scratch(contiguous_bytes(self) +
+                    (sort ? static_cast<size_t>(self.numel()) * 8 + sort_bytes(self.dtype, self.numel()) : 0));
   op.launch([=] {
     const int64_t n = self.numel();
-    const void* data = flat(self);
+    ScratchScope scratch;
+    const void* data = contiguous_in(self, scratch).data;
     int64_t* order = nullptr;
     if (sort && n) {
-      order = static_cast<int64_t*>(onednn::scratch(kSlotOrder, static_cast<size_t>(n) * 8));
+      order = scratch.take<int64_t>(static_cast<size_t>(n));
       sort_line(self.dtype, data, 1, n, false, order);
     }
     int64_t found = 0;
-    visit_type(self.dtype, [&]<class T>() {
+    const bool known = visit_type(self.dtype, [&]<class T>() {
       const T* from = static_cast<const T*>(data);
-      const Runs runs(order, n, want_inverse ? &out.inverse_copy : nullptr, want_counts ? &out.counts_copy : nullptr,
+      const Runs runs(order, n, out.inverse(), out.counts(),
                       [&](int64_t a, int64_t b) { return !(from[a] == from[b]); });
       found = static_cast<int64_t>(runs.heads.size());
       for (int64_t i = 0; i < found; ++i) out.to.as<T>()[i] = from[runs.heads[static_cast<size_t>(i)]];
     });
-    set_result_shape(out.values, {found});
-    if (want_counts && out.counts) set_result_shape(out.counts, {found});
+    if (!known) no_such_type(self.dtype, "unique");
+    out.shape.set({found});
+    out.counts_shape.set({found});
   });
 }
 
 // Slices along d, compared element by element in row-major order of the rest.
 void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, aclTensor* y, aclTensor* inverse,
                      bool want_inverse, aclTensor* counts, bool want_counts) {
+  suggest_unique(op, self, self.wrap_dim(dim), y, inverse, want_inverse, counts, want_counts);
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));
   const int d = self.wrap_dim(dim);
   if (inverse) check_output(op, "inverseOut", inverse->view);
   if (counts) check_output(op, "countsOut", counts->view);
-  Outputs out{y, inverse, counts, {}, {}, y->view};
-  if (inverse) out.inverse_copy.view = inverse->view;
-  if (counts) out.counts_copy.view = counts->view;
+  const Outputs out(y, inverse, want_inverse, counts, want_counts);
   op.work(40 * self.numel() + 1);
+  op.kernel_scratch(self.bytes());
   op.launch([=] {
     const int64_t n = self.size(d), length = n ? self.numel() / n : 0;
     // Slices as rows.
@@ -106,12 +122,12 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
     append_dim(rows, n, self.stride(d));
     for (int k = 0; k < self.rank; ++k)
       if (k != d) append_dim(rows, self.dims[k], self.strides[k]);
-    const void* data =
-        self.empty() ? self.data : gather_to(onednn::scratch(kSlotSelf, self.bytes()), self.dtype, rows).data;
+    ScratchScope scratch;
+    const void* data = self.empty() ? self.data : gather_to(scratch.take(self.bytes()), self.dtype, rows).data;
     std::vector<int64_t> order(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = i;
     int64_t found = 0;
-    visit_type(self.dtype, [&]<class T>() {
+    const bool known = visit_type(self.dtype, [&]<class T>() {
       if constexpr (!std::is_same_v<T, complex64> && !std::is_same_v<T, complex128>) {
         const T* from = static_cast<const T*>(data);
         if (sort)
@@ -123,10 +139,9 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
             }
             return false;
           });
-        const Runs runs(order.data(), n, want_inverse ? &out.inverse_copy : nullptr,
-                        want_counts ? &out.counts_copy : nullptr, [&](int64_t a, int64_t b) {
-                          return !std::equal(from + a * length, from + (a + 1) * length, from + b * length);
-                        });
+        const Runs runs(order.data(), n, out.inverse(), out.counts(), [&](int64_t a, int64_t b) {
+          return !std::equal(from + a * length, from + (a + 1) * length, from + b * length);
+        });
         found = static_cast<int64_t>(runs.heads.size());
         int64_t dims[kMaxDims];
         std::copy_n(self.dims, self.rank, dims);
@@ -138,10 +153,11 @@ void plan_unique_dim(Op& op, const TensorView& self, int64_t dim, bool sort, acl
                         TensorView::contiguous(const_cast<T*>(from) + runs.heads[static_cast<size_t>(i)] * length,
                                                self.dtype, slice.dims, slice.rank));
         }
-        set_result_shape(out.values, dims, self.rank);
+        out.shape.set(dims, self.rank);
       }
     });
-    if (want_counts && out.counts) set_result_shape(out.counts, {found});
+    if (!known) no_such_type(self.dtype, "unique along a dimension");
+    out.counts_shape.set({found});
   });
 }
 

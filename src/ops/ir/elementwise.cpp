@@ -268,11 +268,7 @@ namespace {
 /// The real or the imaginary parts of a complex view.
 TensorView parts(const Op& op, const TensorView& v, int which) {
   op.require(is_complex(v.dtype) || v.dtype == DType::Complex32, "input is {}, want complex numbers", describe(v));
-  TensorView part = v;
-  part.dtype = real_of(v.dtype);
-  for (int d = 0; d < v.rank; ++d) part.strides[d] *= 2;
-  if (v.data) part.data = v.as<char>() + which * static_cast<int64_t>(size_of(part.dtype));
-  return part;
+  return complex_part(v, which);
 }
 }  // namespace
 IR_OP(Complex, aclnnComplex, (In, real), (In, imag), (Out, out), (Type, Tout, DType::Complex64)) {

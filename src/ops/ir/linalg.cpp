@@ -15,7 +15,7 @@ double power_of(const Op& op, float p) {
 TensorView first_of(const TensorView& v, int d) {
   Dims order = ir::all_axes(v.rank);
   order.erase(order.begin() + d);
-  TensorView part = ir::permuted(ir::part_of(v, d, 0, 1), order);
+  TensorView part = permute(ir::part_of(v, d, 0, 1), order);
   part.rank = v.rank - 1;
   return part;
 }

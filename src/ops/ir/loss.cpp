@@ -22,7 +22,7 @@ int reduction_of(const Op& op, std::string_view word) {
 /// The shape of a loss: that of its elements, or a number.
 void loss_result(const Op& op, const char* name, const Out& y, const TensorView& x, int reduction) {
   if (reduction == kNone) op.result_like(name, *y, x, x.dtype);
-  else if (op.inferring()) ir::result(op, name, *y, {}, x.dtype);
+  else ir::suggest(op, *y, {}, x.dtype);
 }
 /// A loss as the number that aclnn writes: clients of this interface may call it [1].
 TensorView number(const Out& y, int reduction) {
@@ -187,8 +187,8 @@ IR_OP(NLLLoss, aclnnNLLLoss, (In, x), (In, target), (OptIn, weight), (Out, y), (
       (Text, reduction, "mean"), (Int, ignore_index, -100)) {
   const int how = reduction_of(op, reduction);
   if (how == kNone) op.result_like("y", *y, *target, x->dtype);
-  else if (op.inferring()) ir::result(op, "y", *y, {}, x->dtype);
-  if (op.inferring()) ir::result(op, "total_weight", *total_weight, {}, x->dtype);
+  else ir::suggest(op, *y, {}, x->dtype);
+  ir::suggest(op, *total_weight, {}, x->dtype);
   call(op, "aclnnNLLLoss", x, target, weight, how, ignore_index, number(y, how), number(total_weight, kSum));
 }
 IR_OP(NLLLossGrad, aclnnNLLLossBackward, (In, x), (In, y_grad), (In, target), (In, weight), (In, total_weight),

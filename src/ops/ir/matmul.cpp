@@ -69,7 +69,7 @@ IR_OP(TransposeBatchMatMul, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (Opt
     if (perm.size() == 0) return v;
     op.require(ir::axes_of(op, name, *perm, v.rank).size() == static_cast<size_t>(v.rank), "{} has {} values, want {}",
                name, perm.size(), v.rank);
-    return ir::permuted(v, *perm);
+    return permute(v, *perm);
   };
   const TensorView a = ordered("perm_x1", *x1, perm_x1), b = ordered("perm_x2", *x2, perm_x2);
   op.require(a.rank == 3 && b.rank == 3, "x1 is {} and x2 is {}, want three dimensions", describe(*x1), describe(*x2));
@@ -81,7 +81,7 @@ IR_OP(TransposeBatchMatMul, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (Opt
     back[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
   }
   ir::result(op, "y", *y, dims, a.dtype);
-  call(op, "aclnnMatmul", a, b, ir::permuted(*y, back), kKeepType);
+  call(op, "aclnnMatmul", a, b, permute(*y, back), kKeepType);
 }
 IR_OP(Dot, aclnnDot, (In, input_x), (In, input_y), (Out, output)) { call(op, "aclnnDot", input_x, input_y, output); }
 

@@ -24,13 +24,13 @@ void clear_flag() {
 
 IR_ABOUT(NPUGetFloatStatusV2, Vector, "Reads the overflow flag of saturation mode", "读取饱和模式下的溢出标志")
 IR_OP(NPUGetFloatStatusV2, NPUGetFloatStatusV2, (Out, data)) {
-  if (op.inferring()) ir::result(op, "data", *data, {kStatusSize}, DType::Int32);
+  ir::suggest(op, *data, {kStatusSize}, DType::Int32);
   op.launch([to = *data] { read_flag(to); });
 }
 IR_ABOUT(NPUGetFloatDebugStatus, Vector, "Reads the overflow flag of saturation mode (debug form)",
          "读取饱和模式下的溢出标志（调试形式）")
 IR_OP(NPUGetFloatDebugStatus, NPUGetFloatDebugStatus, (Out, data)) {
-  if (op.inferring()) ir::result(op, "data", *data, {kStatusSize}, DType::Int32);
+  ir::suggest(op, *data, {kStatusSize}, DType::Int32);
   op.launch([to = *data] { read_flag(to); });
 }
 IR_ABOUT(NPUClearFloatStatusV2, Vector, "Clears the overflow flag of saturation mode", "清除饱和模式下的溢出标志")
@@ -72,7 +72,7 @@ IR_OP(NPUClearFloatStatus, NPUClearFloatStatus, (In, addr), (Out, data)) {
 }
 IR_ABOUT(NPUAllocFloatStatus, Vector, "Gives a status tensor of zeros", "输出全零的状态张量")
 IR_OP(NPUAllocFloatStatus, NPUAllocFloatStatus, (Out, data)) {
-  if (op.inferring()) ir::result(op, "data", *data, {kStatusSize}, DType::Float);
+  ir::suggest(op, *data, {kStatusSize}, DType::Float);
   call(op, "aclnnInplaceZero", data);
 }
 

@@ -68,7 +68,7 @@ struct Windows {
     for (int64_t d : order) dims.push_back(own[static_cast<size_t>(d)]);
     return dims;
   }
-  TensorView own(const TensorView& v) const { return ir::permuted(v, to_first(v.rank, last)); }
+  TensorView own(const TensorView& v) const { return permute(v, to_first(v.rank, last)); }
 };
 
 enum class Padding { Given, Same, Valid };
@@ -88,7 +88,7 @@ Windows windows_of(const Op& op, int spatial, const TensorView& x, const char* f
   op.require(x.rank == spatial + 2, "x is {}, want {} dimensions", describe(x), spatial + 2);
   Windows w;
   w.last = channels_last(op, format);
-  w.x = ir::permuted(x, to_first(x.rank, w.last));
+  w.x = permute(x, to_first(x.rank, w.last));
   const auto n = static_cast<size_t>(spatial);
   w.dilations = a.dilation.empty() ? Dims(n, 1) : spatial_of(op, "dilation", a.dilation, spatial, w.last);
   if (a.global) {

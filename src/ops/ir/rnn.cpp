@@ -12,7 +12,7 @@ namespace {
 using ir::Dims;
 
 /// [1, batch, hidden] or [batch, hidden] as the latter.
-TensorView state_of(const TensorView& v) { return v.rank == 3 ? slice(v, 0, 0, 1, true) : v; }
+TensorView state_of(const TensorView& v) { return v.rank == 3 ? select(v, 0, 0) : v; }
 template <class T>
 TensorView state_of(const T& v) {
   return v ? state_of(*v) : TensorView();
@@ -138,7 +138,7 @@ std::pair<TensorView, TensorView> parts_of(const Op& op, const TensorView& x, co
                  ? "; a projection (proj_size of torch.nn.LSTM) is not part of the operator: project its output with "
                    "torch.nn.Linear, or run the module on the CPU"
                  : "");
-  return {slice(w, 0, 0, x.dims[2]), slice(w, 0, x.dims[2], w.dims[1] / 4)};
+  return {narrow(w, 0, 0, x.dims[2]), narrow(w, 0, x.dims[2], w.dims[1] / 4)};
 }
 
 /// Multiplications and additions of the weights, `times` for each row.
@@ -287,7 +287,7 @@ IR_OP(DynamicRNNGrad, DynamicRNNGrad, (In, x), (In, w), (In, b), (In, y), (In, i
   op.result_like("db", *db, *b, b->dtype);
   const int64_t input = x->dims[2];
   lstm_backward(op, std::move(l), seq_length, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhct, order,
-                {slice(*dw, 0, 0, input), slice(*dw, 0, input, w->dims[1] / 4), *db}, dx, dh_prev, dc_prev);
+                {narrow(*dw, 0, 0, input), narrow(*dw, 0, input, w->dims[1] / 4), *db}, dx, dh_prev, dc_prev);
 }
 IR_ABOUT(DynamicRNNV2Grad, Cube, "Gradients of DynamicRNNV2", "DynamicRNNV2 的反向梯度")
 IR_OP(DynamicRNNV2Grad, DynamicRNNV2Grad, (In, x), (In, w_x), (In, w_h), (In, y), (In, init_h), (In, init_c), (In, h),
@@ -308,7 +308,7 @@ IR_OP(DynamicRNNV2Grad, DynamicRNNV2Grad, (In, x), (In, w_x), (In, w_h), (In, y)
   l.reverse = is_reverse(op, direction);
   op.result_like("dw_x", *dw_x, *w_x, w_x->dtype);
   op.result_like("dw_h", *dw_h, *w_h, w_h->dtype);
-  if (op.inferring()) ir::result(op, "db", *db, {w_x->dims[1]}, w_x->dtype);
+  ir::suggest(op, *db, {w_x->dims[1]}, w_x->dtype);
   lstm_backward(op, std::move(l), seq_length, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, OptIn{tanhct.handle}, order,
                 {*dw_x, *dw_h, *db}, dx, dh_prev, dc_prev);
 }

@@ -17,6 +17,10 @@ void result(const Op& op, const char* name, const TensorView& out, const Dims& d
   op.result(name, out, dims.data(), static_cast<int>(dims.size()), type);
 }
 
+void suggest(const Op& op, const TensorView& out, const Dims& dims, DType type) {
+  op.suggest(out, dims.data(), static_cast<int>(dims.size()), type);
+}
+
 int64_t axis_of(const Op& op, const char* name, int64_t axis, int rank) {
   const int64_t least = std::max(rank, 1);
   op.require(axis >= -least && axis < least, "{} is {}, want an axis of {} dimensions", name, axis, rank);
@@ -45,15 +49,6 @@ Dims reduced(const TensorView& x, const Dims& axes, bool keep) {
     if (!gone || keep) dims.push_back(gone ? 1 : x.dims[d]);
   }
   return dims;
-}
-
-TensorView permuted(const TensorView& v, const Dims& order) {
-  TensorView p = v;
-  for (size_t d = 0; d < order.size(); ++d) {
-    p.dims[d] = v.dims[order[d]];
-    p.strides[d] = v.strides[order[d]];
-  }
-  return p;
 }
 
 TensorView part_of(const TensorView& v, int d, int64_t begin, int64_t count, int64_t step) {

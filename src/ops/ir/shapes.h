@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/ir_op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft::ir {
 
@@ -14,6 +15,8 @@ int64_t count_of(const Dims& dims);
 
 /// Op::result() of a shape in a vector.
 void result(const Op& op, const char* name, const TensorView& out, const Dims& dims, DType type);
+/// Op::suggest() of a shape in a vector.
+void suggest(const Op& op, const TensorView& out, const Dims& dims, DType type);
 /// The type of an output: what its client gave it, or `type` while inferring.
 inline DType type_of(const TensorView& out, DType type) { return out.dtype == DType::Undefined ? type : out.dtype; }
 
@@ -25,7 +28,6 @@ Dims all_axes(int rank);
 /// The shape after a reduction over `axes` (as axes_of() gives them).
 Dims reduced(const TensorView& x, const Dims& axes, bool keep);
 
-TensorView permuted(const TensorView& v, const Dims& order);
 /// Every `step`th of the elements [begin, …] of dimension d, `count` of them.
 TensorView part_of(const TensorView& v, int d, int64_t begin, int64_t count, int64_t step = 1);
 /// The same elements in row-major order with another shape; a step copies them where they do not lie so.

@@ -112,7 +112,7 @@ void transpose(Op& op, const In& x, const Dims& order, const Out& y) {
   op.require(axes.size() == order.size(), "perm is no order of {} dimensions", x->rank);
   Dims from;
   for (int64_t d : order) from.push_back(d < 0 ? d + x->rank : d);
-  ir::copy(op, ir::permuted(*x, from), y);
+  ir::copy(op, permute(*x, from), y);
 }
 
 }  // namespace
@@ -299,7 +299,7 @@ IR_OP(Unpack, Unpack, (In, x), (OutTensors, y), (Int, num), (Int, axis, 0)) {
   Dims order = ir::all_axes(x->rank);
   order.erase(order.begin() + d);
   for (size_t i = 0; i < y.size(); ++i) {
-    TensorView part = ir::permuted(ir::part_of(*x, static_cast<int>(d), static_cast<int64_t>(i), 1), order);
+    TensorView part = permute(ir::part_of(*x, static_cast<int>(d), static_cast<int64_t>(i), 1), order);
     part.rank = x->rank - 1;
     ir::copy(op, "y", part, item(y, i), x->dtype);
   }

@@ -98,7 +98,7 @@ void cdist_backward(const TensorView& grad, const TensorView& a, const TensorVie
 
 void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim, const aclScalar& limit,
                  const TensorView& out) {
-  op.require_same_shape("self", self, "out", out);
+  op.result_like("out", out, self, self.dtype);
   op.require(self.rank > 1 && is_floating(self.dtype),
              "self is {}, want floating-point values of two or more dimensions", describe(self));
   const int d = self.wrap_dim(dim);
@@ -147,7 +147,7 @@ ACLNN(aclnnCdist, (In, x1), (In, x2), (Float, p), (Int32, computeMode), (Out, ou
   int rank = broadcast_shape(x1->dims, x1->rank - 2, x2->dims, x2->rank - 2, dims);
   dims[rank] = x1->dims[x1->rank - 2];
   dims[rank + 1] = x2->dims[x2->rank - 2];
-  op.require_shape("out", *out, dims, rank + 2);
+  op.result("out", *out, dims, rank + 2, promote(x1->dtype, x2->dtype));
   if (out->empty()) return;
   dims[rank + 1] = x1->dims[x1->rank - 1];
   const TensorView a = x1->expand(dims, rank + 2);
@@ -166,7 +166,7 @@ ACLNN(aclnnCdist, (In, x1), (In, x2), (Float, p), (Int32, computeMode), (Out, ou
 SAMPLE(aclnnCdistBackward, "grad=f32[N,5] x2=f32[5,M] cdist=f32[N,5]")
 ABOUT(aclnnCdistBackward, Vector, "Gradient of cdist for x1", "cdist 对 x1 的反向梯度")
 ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p), (Out, out)) {
-  op.require_same_shape("x1", *x1, "out", *out);
+  op.result_like("out", *out, *x1, x1->dtype);
   op.require(x1->rank >= 2 && x1->rank == x2->rank && x1->dims[x1->rank - 1] == x2->dims[x2->rank - 1],
              "x1 is {} and x2 {}, want points of equal length", describe(*x1), describe(*x2));
   const linalg::Batch a(*x1), b(*x2);
@@ -186,6 +186,7 @@ ACLNN(aclnnPdist, (In, self), (Float, p), (Out, out)) {
   op.require(self->rank == 2 && is_floating(self->dtype), "self is {}, want floating-point points [N,M]",
              describe(*self));
   const int64_t n = self->dims[0];
+  op.suggest(*out, {n * (n - 1) / 2}, self->dtype);
   op.require(out->numel() == n * (n - 1) / 2, "out is {}, want {} distances", describe(*out), n * (n - 1) / 2);
   if (out->empty()) return;
   op.work(self->numel() * n);

@@ -9,11 +9,22 @@ using linalg::Batch;
 using linalg::gather;
 using linalg::scatter;
 
+namespace {
+/// Inference: for each of the matrices something of these dimensions, in their type.
+void suggest_each(const Op& op, const TensorView& matrices, std::initializer_list<int64_t> last,
+                  const TensorView& out) {
+  if (!op.inferring()) return;
+  TensorView each = matrices;
+  std::copy(last.begin(), last.end(), each.dims + matrices.rank - 2);
+  op.suggest(out, each.dims, matrices.rank - 2 + static_cast<int>(last.size()), matrices.dtype);
+}
+}  // namespace
+
 SAMPLE(aclnnInverse, "self=f32[2,2]:1..9 out=f32[2,2]")
 ABOUT(aclnnInverse, AICPU, "out = inverse of each square matrix", "逐批求方阵的逆")
 ACLNN(aclnnInverse, (In, self), (Out, out)) {
   linalg::require_matrices(op, "self", *self, true);
-  op.require_same_shape("self", *self, "out", *out);
+  op.result_like("out", *out, *self, self->dtype);
   if (self->empty()) return;
   const Batch b(*self);
   op.work(self->numel() * b.rows * 4);
@@ -32,6 +43,8 @@ ABOUT(aclnnSlogdet, AICPU, "Sign and natural logarithm of the absolute value of 
 ACLNN(aclnnSlogdet, (In, self), (Out, sign), (Out, logabsdet)) {
   linalg::require_matrices(op, "self", *self, true);
   const Batch b(*self);
+  suggest_each(op, *self, {}, *sign);
+  suggest_each(op, *self, {}, *logabsdet);
   op.require(sign->numel() == b.count && logabsdet->numel() == b.count, "sign is {} and logabsdet {}, want {} elements",
              describe(*sign), describe(*logabsdet), b.count);
   if (b.count == 0) return;
@@ -63,7 +76,7 @@ ABOUT(aclnnLinalgCholesky, AICPU, "Cholesky factor of symmetric positive-definit
       "对称正定矩阵的 Cholesky 分解，输出下三角或上三角因子")
 ACLNN(aclnnLinalgCholesky, (In, self), (Bool, upper), (Out, out)) {
   linalg::require_matrices(op, "self", *self, true);
-  op.require_same_shape("self", *self, "out", *out);
+  op.result_like("out", *out, *self, self->dtype);
   if (self->empty()) return;
   const Batch b(*self);
   op.work(self->numel() * b.rows);
@@ -87,7 +100,8 @@ ACLNN(aclnnTriangularSolve, (In, self), (In, A), (Bool, upper), (Bool, transpose
       (Out, mOut)) {
   linalg::require_matrices(op, "A", *A, true);
   linalg::require_matrices(op, "self", *self, false);
-  op.require_same_shape("self", *self, "xOut", *xOut);
+  op.result_like("xOut", *xOut, *self, self->dtype);
+  op.suggest_like(*mOut, *A, A->dtype);
   const Batch a(*A), b(*self);
   op.require(a.count == b.count && a.rows == b.rows, "A is {} and self {}, want as many rows in as many matrices",
              describe(*A), describe(*self));
@@ -111,6 +125,9 @@ ACLNN(aclnnLinalgQr, (In, self), (Int, mode), (Out, q), (Out, r)) {
   op.require(mode >= 0 && mode <= 2, "mode is {}, want 0 (reduced), 1 (complete) or 2 (r)", mode);
   const Batch b(*self);
   const int64_t least = std::min(b.rows, b.columns), columns = mode == 1 ? b.rows : least;
+  if (mode == 2) op.suggest(*q, {0}, self->dtype);
+  else suggest_each(op, *self, {b.rows, columns}, *q);
+  suggest_each(op, *self, {columns, b.columns}, *r);
   op.require(mode == 2 || q->numel() == b.count * b.rows * columns, "Q is {}, want {} matrices [{},{}]", describe(*q),
              b.count, b.rows, columns);
   op.require(r->numel() == b.count * columns * b.columns, "R is {}, want {} matrices [{},{}]", describe(*r), b.count,
@@ -138,6 +155,9 @@ ACLNN(aclnnSvd, (In, input), (Bool, fullMatrices), (Bool, computeUV), (Out, sigm
   const Batch b(*input);
   const int64_t least = std::min(b.rows, b.columns);
   const int64_t u_columns = fullMatrices ? b.rows : least, v_columns = fullMatrices ? b.columns : least;
+  suggest_each(op, *input, {least}, *sigma);
+  suggest_each(op, *input, {b.rows, u_columns}, *u);
+  suggest_each(op, *input, {b.columns, v_columns}, *v);
   op.require(sigma->numel() == b.count * least, "sigma is {}, want {} values each", describe(*sigma), least);
   op.require(
       !computeUV || (u->numel() == b.count * b.rows * u_columns && v->numel() == b.count * b.columns * v_columns),

@@ -83,7 +83,8 @@ ACLNN(aclStft, (In, self), (OptIn, window), (Out, out), (Int, nFft), (Int, hopLe
   const int64_t frames = (length - nFft) / hopLength + 1, n = onesided ? nFft / 2 + 1 : nFft;
   const int64_t dims[] = {batch, n, frames, 2};
   const int skip = self->rank == 2 ? 0 : 1;
-  op.require_shape("out", *out, dims + skip, (returnComplex ? 3 : 4) - skip);
+  const DType part = real_of(self->dtype);
+  op.result("out", *out, dims + skip, (returnComplex ? 3 : 4) - skip, returnComplex ? complex_of(part) : part);
   op.require(is_complex(out->dtype) == returnComplex && (is_floating(out->dtype) || is_complex(out->dtype)),
              "out is {}, want a {} type", describe(*out), returnComplex ? "complex" : "floating");
   if (out->empty()) return;

@@ -5,6 +5,7 @@
 #include "kernels/blocks.h"
 #include "kernels/pipeline.h"
 #include "ops/op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
@@ -12,6 +13,7 @@ SAMPLE(aclnnTrace, "self=f32[N,N] out=f32[]")
 ABOUT(aclnnTrace, Vector, "out = sum of the diagonal of a matrix", "矩阵对角线元素之和")
 ACLNN(aclnnTrace, (In, self), (Out, out)) {
   op.require(self->rank == 2, "self is {}, want a matrix", describe(*self));
+  op.suggest(*out, {}, is_integral(self->dtype, true) ? DType::Int64 : self->dtype);
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   op.work(0);
   op.launch([from = *self, to = *out] {
@@ -45,12 +47,7 @@ ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
   if (out->empty()) return;
   op.work(out->numel() * 4);
   op.launch([d, a = self->expand_as(*out), b = other->expand_as(*out), to = *out] {
-    auto part = [d](const TensorView& v, int k) {
-      TensorView p = v;
-      p.data = v.as<char>() + k * v.strides[d] * static_cast<int64_t>(size_of(v.dtype));
-      p.dims[d] = 1;
-      return p;
-    };
+    auto part = [d](const TensorView& v, int k) { return narrow(v, d, k, 1); };
     const Compute compute = compute_of(to.dtype);
     // Products go to buffers first: the output may be an input.
     const size_t third = static_cast<size_t>(to.numel() / 3) * size_of(storage_of(compute));
@@ -77,7 +74,7 @@ SAMPLE(aclnnChannelShuffle, "self=f32[2,4,3,M] groups=2 out=f32[2,4,3,M]")
 ABOUT(aclnnChannelShuffle, Vector, "Exchanges groups and channels within groups of dimension 1",
       "将第 1 维通道按 groups 分组后交错重排")
 ACLNN(aclnnChannelShuffle, (In, self), (Int, groups), (Out, out)) {
-  op.require_same_shape("self", *self, "out", *out);
+  op.result_like("out", *out, *self, self->dtype);
   op.require(self->rank > 2, "self is {}, want three or more dimensions", describe(*self));
   op.require(groups > 0 && self->dims[1] % groups == 0, "groups is {}, want a divisor of the {} channels", groups,
              self->dims[1]);

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "ops/loss/loss.h"
 
@@ -96,7 +96,8 @@ void forward(const Plan& p, const Outputs& out) {
   parallel_for(p.rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, p.classes)), [&](int64_t begin, int64_t end) {
     const BlockReader reader(p.input, Compute::F32);
     const BlockWriter writer(out.log_prob, Compute::F32);
-    auto* x = static_cast<float*>(onednn::scratch(8, static_cast<size_t>(p.classes) * sizeof(float)));
+    ScratchScope scratch;
+    auto* x = scratch.take<float>(static_cast<size_t>(p.classes));
     for (int64_t row = begin; row < end; ++row) {
       read_row(reader, row, p.classes, x);
       const float top = kernels().row_max_f32(x, p.classes);
@@ -185,7 +186,8 @@ void backward(const Plan& p, const TensorView& grad, const TensorView* grad_z, c
   parallel_for(p.rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, p.classes)), [&](int64_t begin, int64_t end) {
     const BlockReader reader(p.input, Compute::F32);
     const BlockWriter writer(to, Compute::F32);
-    auto* x = static_cast<float*>(onednn::scratch(8, static_cast<size_t>(p.classes) * sizeof(float)));
+    ScratchScope scratch;
+    auto* x = scratch.take<float>(static_cast<size_t>(p.classes));
     for (int64_t row = begin; row < end; ++row) {
       const int64_t t = targets[static_cast<size_t>(row)];
       if (t == p.ignore) {
@@ -220,7 +222,10 @@ ACLNN(aclnnCrossEntropyLoss, (In, input), (In, target), (OptIn, weight), (Text, 
       (Double, labelSmoothing), (Double, lseSquareScaleForZloss), (Bool, returnZloss), (Out, loss), (Out, logProb),
       (OptOut, zloss), (OptOut, lseForZloss)) {
   const Plan plan = check(op, *input, *target, weight, reduction, ignoreIndex, labelSmoothing, lseSquareScaleForZloss);
-  op.require_same_shape("input", *input, "logProb", *logProb);
+  op.result_like("logProb", *logProb, *input, input->dtype);
+  suggest_loss(op, plan.reduction, *target, input->dtype, *loss);
+  if (zloss) suggest_loss(op, plan.reduction, *target, input->dtype, *zloss);
+  if (lseForZloss) op.suggest(*lseForZloss, {plan.rows}, DType::Float);
   op.require(loss->numel() == (plan.reduction == Reduction::kNone ? plan.rows : 1),
              "loss is {}, which does not match reduction {}", describe(*loss), reduction);
   const bool z = returnZloss && zloss;
@@ -242,7 +247,7 @@ ACLNN(aclnnCrossEntropyLossGrad, (In, gradLoss), (In, logProb), (In, target), (O
       (Double, lseSquareScaleForZloss), (Out, out)) {
   const Plan plan =
       check(op, *logProb, *target, weight, reduction, ignoreIndex, labelSmoothing, lseSquareScaleForZloss);
-  op.require_same_shape("logProb", *logProb, "out", *out);
+  op.result_like("out", *out, *logProb, logProb->dtype);
   op.require(gradLoss->numel() == (plan.reduction == Reduction::kNone ? plan.rows : 1),
              "gradLoss is {}, which does not match reduction {}", describe(*gradLoss), reduction);
   op.require(lseSquareScaleForZloss == 0 || (lseForZloss && lseForZloss->numel() == plan.rows),

@@ -192,6 +192,8 @@ ACLNN(aclnnCtcLoss, (In, logProbs), (In, targets), (Ints, inputLengths), (Ints, 
   const Plan plan = check(op, *logProbs, *targets, inputLengths, targetLengths, blank, zeroInfinity);
   int64_t longest = 0;
   for (int64_t l : *targetLengths) longest = std::max(longest, l);
+  op.suggest(*logAlpha, {plan.batch, plan.times, 2 * longest + 1}, logProbs->dtype);
+  op.suggest(*negLogLikelihood, {plan.batch}, logProbs->dtype);
   op.require(logAlpha->rank == 3 && logAlpha->dims[0] == plan.batch && logAlpha->dims[1] == plan.times &&
                  logAlpha->dims[2] >= 2 * longest + 1,
              "logAlpha is {}, want [{},{},{} or more]", describe(*logAlpha), plan.batch, plan.times, 2 * longest + 1);
@@ -206,7 +208,7 @@ ABOUT(aclnnCtcLossBackward, Vector, "Gradient of the CTC loss for logProbs from 
 ACLNN(aclnnCtcLossBackward, (In, gradOut), (In, logProbs), (In, targets), (Ints, inputLengths), (Ints, targetLengths),
       (In, negLogLikelihood), (In, logAlpha), (Int, blank), (Bool, zeroInfinity), (Out, out)) {
   const Plan plan = check(op, *logProbs, *targets, inputLengths, targetLengths, blank, zeroInfinity);
-  op.require_same_shape("logProbs", *logProbs, "out", *out);
+  op.result_like("out", *out, *logProbs, logProbs->dtype);
   op.require(logAlpha->rank == 3 && logAlpha->dims[0] == plan.batch && logAlpha->dims[1] == plan.times,
              "logAlpha is {}, want [{},{},…]", describe(*logAlpha), plan.batch, plan.times);
   op.require(gradOut->numel() == plan.batch && negLogLikelihood->numel() == plan.batch,

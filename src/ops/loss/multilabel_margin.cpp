@@ -17,6 +17,8 @@ ACLNN(aclnnMultilabelMarginLoss, (In, self), (In, target), (Int, reduction), (Ou
   op.require(is_integral(target->dtype), "target is {}, want an integer type", describe(*target));
   const int64_t classes = self->size(self->rank - 1 < 0 ? 0 : self->rank - 1),
                 rows = self->rank == 2 ? self->dims[0] : 1;
+  op.suggest(*out, &rows, self->rank == 2 && kind == Reduction::kNone ? 1 : 0, self->dtype);
+  op.suggest_like(*isTarget, *self, self->dtype);
   if (kind == Reduction::kNone) {
     op.require(out->numel() == rows, "out is {}, want {} elements", describe(*out), rows);
   } else {

@@ -213,6 +213,8 @@ Plan check(const Op& op, const TensorView& self, const TensorView& target, const
 
 void plan_forward(Op& op, const Plan& plan, int64_t code, const TensorView& result, const TensorView& total_weight) {
   const Reduction reduction = reduction_of(op, code);
+  suggest_loss(op, reduction, plan.target, plan.self.dtype, result);
+  op.suggest(total_weight, {}, plan.weighted ? plan.weight.dtype : plan.self.dtype);
   require_single(op, "totalWeight", total_weight);
   if (reduction != Reduction::kNone) {
     require_single(op, "out", result);
@@ -228,7 +230,7 @@ void plan_forward(Op& op, const Plan& plan, int64_t code, const TensorView& resu
 void plan_backward(Op& op, const TensorView& grad, const Plan& plan, int64_t code, const TensorView& total_weight,
                    const TensorView& to) {
   const Reduction reduction = reduction_of(op, code);
-  op.require_same_shape("self", plan.self, "gradInput", to);
+  op.result_like("gradInput", to, plan.self, plan.self.dtype);
   op.require(grad.numel() == (reduction == Reduction::kNone ? plan.target.numel() : 1),
              "gradOutput is {}, which does not match reduction {}", describe(grad), code);
   if (reduction == Reduction::kMean) require_single(op, "totalWeight", total_weight);

@@ -12,6 +12,11 @@ Reduction reduction_of(const Op& op, int64_t code) {
   return static_cast<Reduction>(code);
 }
 
+void suggest_loss(const Op& op, Reduction reduction, const TensorView& each, DType type, const TensorView& out) {
+  if (reduction == Reduction::kNone) op.suggest_like(out, each, type);
+  else op.suggest(out, {}, type);
+}
+
 void require_single(const Op& op, const char* name, const TensorView& v) {
   op.require(v.numel() == 1, "{} is {}, want one element", name, describe(v));
 }
@@ -29,12 +34,14 @@ struct Operands {
   int64_t dims[kMaxDims];
   int rank = 0;
   Compute compute = Compute::F32;
+  DType type = DType::Undefined;  ///< that all operands have in common
 
   /// `typed`: takes part in the choice of the type to compute in.
   void add(const TensorView& x, bool typed = true) {
     v[count++] = x;
     rank = broadcast_shape(dims, rank, x.dims, x.rank, dims);
     if (!typed) return;
+    type = type == DType::Undefined ? x.dtype : promote(type, x.dtype);
     if (compute_of(x.dtype) == Compute::F64) compute = Compute::F64;
   }
   void add(const OptIn& x) { add(x ? *x : one(), false); }
@@ -52,6 +59,7 @@ void require_floating(const Op& op, const Operands& x) {
 
 void forward(Op& op, Loss loss, Operands x, int64_t code, const TensorView& out, const Params& params = {}) {
   const Reduction reduction = reduction_of(op, code);
+  op.suggest(out, x.dims, reduction == Reduction::kNone ? x.rank : 0, x.type);
   if (x.compute != Compute::F64 && compute_of(out.dtype) == Compute::F64) x.compute = Compute::F64;
   const BlockFn fn = kernels().loss_kernel(static_cast<int>(loss), static_cast<int>(x.compute));
   const int64_t n = x.numel();
@@ -76,7 +84,7 @@ void backward(Op& op, Loss loss, const Operands& x, int64_t code, int64_t elemen
   const Reduction reduction = reduction_of(op, code);
   const BlockFn fn = kernels().loss_kernel(static_cast<int>(loss), static_cast<int>(x.compute));
   params.set(0, reduction == Reduction::kMean ? 1.0 / static_cast<double>(elements) : 1.0);
-  op.require_shape("out", out, x.dims, x.rank);
+  op.result("out", out, x.dims, x.rank, x.type);
   op.work(out.numel() * 4);
   if (out.empty()) return;
   op.launch([x, fn, out, params] { run_elementwise(fn, x.compute, x.v, x.count, &out, 1, params, false); });

@@ -8,13 +8,13 @@ namespace {
 /// Real and integer scalars keep their value; alpha and beta of integer products are cut to integers as PyTorch does.
 complex128 number(const aclScalar& s) { return s.to_complex(); }
 
-void plan_addmm(Op& op, const TensorView& self, const TensorView& a, const TensorView& b, const aclScalar& beta,
-                const aclScalar& alpha, const TensorView& out, int rank) {
+void plan_addmm(Op& op, const TensorView& self, const TensorView& a, const TensorView& b, ConstantOperand* constant,
+                const aclScalar& beta, const aclScalar& alpha, const TensorView& out, int rank) {
   op.require(a.rank == rank && b.rank == rank, "mat1 is {} and mat2 is {}, want {} dimensions each", describe(a),
              describe(b), rank);
   check_product(op, a, b, out);
   const TensorView add = self.expand_as(out);
-  MatmulOptions o{.alpha = number(alpha), .beta = number(beta), .add = &add};
+  MatmulOptions o{.alpha = number(alpha), .beta = number(beta), .add = &add, .right = constant};
   if (add.data == out.data && std::equal(add.strides, add.strides + add.rank, out.strides) && add.dtype == out.dtype)
     o.add = nullptr;
   plan_product(op, a, b, out, o);
@@ -26,28 +26,28 @@ ABOUT(aclnnAddmm, Cube, "out = beta * self + alpha * (mat1 @ mat2)", "out = beta
 ACLNN(aclnnAddmm, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
-  plan_addmm(op, *self, *mat1, *mat2, *beta, *alpha, *out, 2);
+  plan_addmm(op, *self, *mat1, *mat2, mat2.handle->constant, *beta, *alpha, *out, 2);
 }
 ABOUT(aclnnAddmmWeightNz, Cube, "As aclnnAddmm, for weights that the client marks as FRACTAL_NZ",
       "与 aclnnAddmm 相同，权重标记为 FRACTAL_NZ 格式")
 ACLNN(aclnnAddmmWeightNz, (In, self), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha), (Out, out),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
-  plan_addmm(op, *self, *mat1, *mat2, *beta, *alpha, *out, 2);
+  plan_addmm(op, *self, *mat1, *mat2, mat2.handle->constant, *beta, *alpha, *out, 2);
 }
 ABOUT(aclnnInplaceAddmm, Cube, "selfRef = beta * selfRef + alpha * (mat1 @ mat2), in place",
       "原地计算 selfRef = beta * selfRef + alpha * (mat1 @ mat2)")
 ACLNN(aclnnInplaceAddmm, (InOut, selfRef), (In, mat1), (In, mat2), (Scalar, beta), (Scalar, alpha),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
-  plan_addmm(op, *selfRef, *mat1, *mat2, *beta, *alpha, *selfRef, 2);
+  plan_addmm(op, *selfRef, *mat1, *mat2, mat2.handle->constant, *beta, *alpha, *selfRef, 2);
 }
 ABOUT(aclnnBaddbmm, Cube, "out[b] = beta * self[b] + alpha * (batch1[b] @ batch2[b])",
       "out[b] = beta * self[b] + alpha * (batch1[b] @ batch2[b])")
 ACLNN(aclnnBaddbmm, (In, self), (In, batch1), (In, batch2), (Scalar, beta), (Scalar, alpha), (Out, out),
       (Int8, cubeMathType)) {
   (void)cubeMathType;
-  plan_addmm(op, *self, *batch1, *batch2, *beta, *alpha, *out, 3);
+  plan_addmm(op, *self, *batch1, *batch2, batch2.handle->constant, *beta, *alpha, *out, 3);
 }
 
 static void plan_addbmm(Op& op, const TensorView& self, const TensorView& a, const TensorView& b, const aclScalar& beta,
@@ -56,12 +56,13 @@ static void plan_addbmm(Op& op, const TensorView& self, const TensorView& a, con
              describe(b));
   op.require(a.dims[0] == b.dims[0] && a.dims[2] == b.dims[1], "batch1 is {} and batch2 is {}: the sizes do not match",
              describe(a), describe(b));
-  const int64_t dims[] = {a.dims[1], b.dims[2]};
-  op.require_shape("out", out, dims, 2);
+  op.result("out", out, {a.dims[1], b.dims[2]}, promote(a.dtype, b.dtype));
   const TensorView add = self.expand_as(out);
   if (out.empty()) return;
   op.work(out.numel() * std::max<int64_t>(1, a.dims[0] * a.dims[2] / 4));
   op.flops(2 * out.numel() * a.dims[0] * a.dims[2]);
+  op.kernel_scratch(static_cast<size_t>(out.numel()) * size_of(storage_of(compute_of(out.dtype))) +
+                    matmul_scratch(select(a, 0, 0), select(b, 0, 0), out));
   op.launch([=, alpha = number(alpha), beta = number(beta)] {
     matmul_reduced(a, b, out, {.alpha = alpha, .beta = beta, .add = &add});
   });
@@ -79,15 +80,9 @@ ACLNN(aclnnAddmv, (In, self), (In, mat), (In, vec), (Scalar, alpha), (Scalar, be
   (void)cubeMathType;
   op.require(mat->rank == 2 && vec->rank == 1, "mat is {} and vec is {}, want a matrix and a vector", describe(*mat),
              describe(*vec));
-  auto column = [](const TensorView& v) {
-    TensorView m = v;
-    m.rank = 2;
-    m.dims[1] = m.strides[1] = 1;
-    return m;
-  };
-  const int64_t rows = mat->dims[0];
-  op.require_shape("out", *out, &rows, 1);
-  plan_addmm(op, column(self->expand_as(*out)), *mat, column(*vec), *beta, *alpha, column(*out), 2);
+  op.result("out", *out, {mat->dims[0]}, promote(mat->dtype, vec->dtype));
+  plan_addmm(op, unsqueeze(self->expand_as(*out), 1), *mat, unsqueeze(*vec, 1), vec.handle->constant, *beta, *alpha,
+             unsqueeze(*out, 1), 2);
 }
 
 // --- outer products
@@ -95,13 +90,10 @@ static void plan_addr(Op& op, const TensorView& self, const TensorView& vec1, co
                       const aclScalar& beta, const aclScalar& alpha, const TensorView& out) {
   op.require(vec1.rank == 1 && vec2.rank == 1, "vec1 is {} and vec2 is {}, want two vectors", describe(vec1),
              describe(vec2));
-  const int64_t dims[] = {vec1.dims[0], vec2.dims[0]};
-  op.require_shape("out", out, dims, 2);
+  op.result("out", out, {vec1.dims[0], vec2.dims[0]}, promote(vec1.dtype, vec2.dtype));
   const TensorView add = self.expand_as(out);
   if (out.empty()) return;
-  TensorView column = vec1;
-  column.rank = 2;
-  column.dims[1] = column.strides[1] = 1;
+  const TensorView column = unsqueeze(vec1, 1);
   op.work(out.numel() * 2);
   op.launch([=, row = vec2, alpha = number(alpha), beta = number(beta)] {
     const Compute compute = compute_of(out.dtype);

@@ -2,12 +2,14 @@
 #pragma once
 #include "kernels/matmul.h"
 #include "ops/op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
-/// Refuses operands (two dimensions or more each) that do not multiply to c's shape.
+/// Refuses operands (two dimensions or more each) that do not multiply to c's shape; gives it to c in inference.
 void check_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c);
-/// Plans c = alpha * a @ b + beta * add; options.add is copied.
+/// Plans c = alpha * a @ b + beta * add; options.add is copied. options.right is that of the tensor that b is a view
+/// of.
 void plan_product(Op& op, const TensorView& a, const TensorView& b, const TensorView& c,
                   const MatmulOptions& options = {});
 

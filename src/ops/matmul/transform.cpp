@@ -4,30 +4,23 @@
 #include <functional>
 #include <numeric>
 
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "ops/op.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
 
-TensorView permute(const TensorView& v, const std::vector<int64_t>& order) {
-  TensorView p = v;
-  for (size_t d = 0; d < order.size(); ++d) {
-    p.dims[d] = v.dims[order[d]];
-    p.strides[d] = v.strides[order[d]];
-  }
-  return p;
-}
-
 void confuse(const TensorView& from, const TensorView& to, const std::vector<int64_t>& order,
              const std::vector<int64_t>& dims, bool transpose_first) {
+  ScratchScope scratch;
   TensorView p;
   if (transpose_first) {
     p = permute(from, order);
   } else {
     TensorView flat = from;
-    if (!from.is_contiguous()) flat = gather_to(onednn::scratch(8, from.bytes()), from.dtype, from);
+    if (!from.is_contiguous()) flat = gather_to(scratch.take(from.bytes()), from.dtype, from);
     p = permute(TensorView::contiguous(flat.data, from.dtype, dims.data(), static_cast<int>(dims.size())), order);
   }
   copy_elements(TensorView::contiguous(to.data, to.dtype, p.dims, p.rank), p);
@@ -51,10 +44,18 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
   op.require(order.size() == rank, "perm has {} entries, want {}", order.size(), rank);
   int64_t n = 1;
   for (int64_t d : dims) n *= d;
+  op.require(dims.size() <= static_cast<size_t>(kMaxDims), "shape has {} numbers, the most is {}", dims.size(),
+             kMaxDims);
+  if (op.inferring()) {
+    TensorView permuted = TensorView::contiguous(nullptr, self->dtype, dims.data(), static_cast<int>(dims.size()));
+    for (size_t d = 0; !transposeFirst && d < rank; ++d) permuted.dims[d] = dims[static_cast<size_t>(order[d])];
+    op.suggest_like(*y, permuted, self->dtype);
+  }
   op.require(n == self->numel() && n == y->numel(), "self is {} and y is {}: they do not hold the {} elements of shape",
              describe(*self), describe(*y), n);
   op.require(y->is_contiguous(), "y is {}, want a contiguous tensor", describe(*y));
   if (n == 0) return;
+  if (!transposeFirst && !self->is_contiguous()) op.kernel_scratch(self->bytes());
   op.launch([from = *self, to = *y, order, dims, transposeFirst] { confuse(from, to, order, dims, transposeFirst); });
 }
 
@@ -71,9 +72,9 @@ ACLNN(aclnnTransformBiasRescaleQkv, (In, qkv), (In, qkvBias), (Int, numHeads), (
              numHeads);
   const int64_t size = qkv->dims[2] / 3 / numHeads;
   const int64_t dims[] = {qkv->dims[0], numHeads, qkv->dims[1], size};
-  op.require_shape("q", *q, dims, 4);
-  op.require_shape("k", *k, dims, 4);
-  op.require_shape("v", *v, dims, 4);
+  op.result("q", *q, dims, 4, qkv->dtype);
+  op.result("k", *k, dims, 4, qkv->dtype);
+  op.result("v", *v, dims, 4, qkv->dtype);
   if (q->empty()) return;
   op.launch([=, x = *qkv, bias = *qkvBias, out = std::vector<TensorView>{*q, *k, *v}] {
     for (int64_t i = 0; i < 3; ++i) {

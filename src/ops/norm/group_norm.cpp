@@ -1,9 +1,10 @@
 // Group normalisation, alone and with SiLU or Swish behind it.
 #include <cmath>
 #include <cstring>
+#include <string_view>
 
 #include "base/parallel.h"
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/table.h"
 #include "ops/norm/vectors.h"
 #include "ops/op.h"
@@ -80,6 +81,17 @@ Shape shape_of(const Op& op, const TensorView& x, int64_t n, int64_t channels, i
   return {n, channels, area, groups};
 }
 
+/// Inference: one value for each group of each sample. In the type of the input, as the client has it.
+void suggest_groups(const Op& op, const Shape& s, const TensorView& x, const OptOut& mean, const OptOut& rstd) {
+  for (const OptOut* v : {&mean, &rstd})
+    if (*v) op.suggest(**v, {s.n, s.groups}, x.dtype);
+}
+/// Inference: one value for each channel.
+void suggest_channels(const Op& op, const Shape& s, DType type, const OptOut& gamma, const OptOut& beta) {
+  for (const OptOut* v : {&gamma, &beta})
+    if (*v) op.suggest(**v, {s.channels}, type);
+}
+
 // swish < 0: none.
 void forward(const Shape& s, const TensorView& input, const TensorView& weight, const TensorView& bias, double eps,
              bool activate, double swish, const TensorView& output, const TensorView& mean, const TensorView& rstd) {
@@ -92,9 +104,8 @@ void forward(const Shape& s, const TensorView& input, const TensorView& weight, 
   std::vector<double> means(static_cast<size_t>(groups)), rstds(static_cast<size_t>(groups));
   const BlockFn silu = table.elementwise[static_cast<int>(Ew::silu)][c];
   parallel_for(groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.size())), [&](int64_t begin, int64_t end) {
-    char* buffer = x.direct() && y.direct()
-                       ? nullptr
-                       : static_cast<char*>(onednn::scratch(8, static_cast<size_t>(2 * s.size() * width)));
+    ScratchScope scratch;
+    char* buffer = x.direct() && y.direct() ? nullptr : scratch.take<char>(static_cast<size_t>(2 * s.size() * width));
     for (int64_t i = begin; i < end; ++i) {
       const char* v = static_cast<const char*>(x.read(i, buffer));
       char* to = static_cast<char*>(y.target(i, buffer + s.size() * width));
@@ -146,7 +157,8 @@ void backward(const Shape& s, const TensorView& grad, const TensorView& input, c
   const BlockFn slope = table.elementwise[static_cast<int>(Ew::silu_backward)][c];
   parallel_for(groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.size())), [&](int64_t begin, int64_t end) {
     const int64_t part = s.size() * width;
-    char* buffer = static_cast<char*>(onednn::scratch(8, static_cast<size_t>(4 * part)));
+    ScratchScope scratch;
+    char* buffer = scratch.take<char>(static_cast<size_t>(4 * part));
     for (int64_t i = begin; i < end; ++i) {
       const char* v = static_cast<const char*>(x.read(i, buffer));
       const char* g = static_cast<const char*>(dy.read(i, buffer + part));
@@ -208,8 +220,10 @@ void check_backward(const Op& op, const Shape& s, const TensorView& grad, const 
 }
 
 void plan_forward(Op& op, const Shape& s, const TensorView& x, const TensorView& w, const TensorView& b, double eps,
-                  bool activate, double swish, const TensorView& y, const TensorView& mean, const TensorView& rstd) {
-  op.require_same_shape("input", x, "out", y);
+                  bool activate, double swish, const TensorView& y, const OptOut& mean_out, const OptOut& rstd_out) {
+  op.result_like("out", y, x, x.dtype);
+  suggest_groups(op, s, x, mean_out, rstd_out);
+  const TensorView mean = view_or_none(mean_out), rstd = view_or_none(rstd_out);
   for (const TensorView* v : {&w, &b})
     if (v->dtype != DType::Undefined)
       op.require(v->numel() == s.channels, "weight or bias is {}, want {} elements", describe(*v), s.channels);
@@ -227,7 +241,7 @@ ABOUT(aclnnGroupNorm, Vector, "Normalises each group of channels of each sample,
 ACLNN(aclnnGroupNorm, (In, self), (OptIn, gamma), (OptIn, beta), (Int, N), (Int, C), (Int, HxW), (Int, group),
       (Double, eps), (Out, out), (OptOut, meanOut), (OptOut, rstdOut)) {
   plan_forward(op, shape_of(op, *self, N, C, HxW, group), *self, view_or_none(gamma), view_or_none(beta), eps, false, 1,
-               *out, view_or_none(meanOut), view_or_none(rstdOut));
+               *out, meanOut, rstdOut);
 }
 
 CARD(aclnnGroupNormSilu, on("self gamma beta out", kFloats, kA2 | k310P))
@@ -237,8 +251,15 @@ ACLNN(aclnnGroupNormSilu, (In, self), (OptIn, gamma), (OptIn, beta), (Int, group
   op.require(self->rank >= 2, "self is {}, want at least two dimensions", describe(*self));
   const int64_t area = self->dims[0] && self->dims[1] ? self->numel() / self->dims[0] / self->dims[1] : 0;
   plan_forward(op, shape_of(op, *self, self->dims[0], self->dims[1], area, group), *self, view_or_none(gamma),
-               view_or_none(beta), eps, true, 1, *out, view_or_none(meanOut), view_or_none(rstdOut));
+               view_or_none(beta), eps, true, 1, *out, meanOut, rstdOut);
 }
+
+namespace {
+void require_channels_second(const Op& op, const char* format) {
+  op.require(!format || std::string_view(format) == "NCHW", "dataFormat is {}, want NCHW or null",
+             format ? format : "");
+}
+}  // namespace
 
 CARD(aclnnGroupNormSwish, on("x gamma beta y", kFloats, kA2))
 ABOUT(aclnnGroupNormSwish, Vector,
@@ -246,11 +267,11 @@ ABOUT(aclnnGroupNormSwish, Vector,
       "组归一化，activateSwish 为真时后接 x * sigmoid(swishScale * x)")
 ACLNN(aclnnGroupNormSwish, (In, x), (OptIn, gamma), (OptIn, beta), (Int, numGroups), (Text, dataFormat), (Double, eps),
       (Bool, activateSwish), (Double, swishScale), (Out, y), (OptOut, meanOut), (OptOut, rstdOut)) {
-  (void)dataFormat;
+  require_channels_second(op, dataFormat);
   op.require(x->rank >= 2, "x is {}, want at least two dimensions", describe(*x));
   const int64_t area = x->dims[0] && x->dims[1] ? x->numel() / x->dims[0] / x->dims[1] : 0;
   plan_forward(op, shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups), *x, view_or_none(gamma),
-               view_or_none(beta), eps, activateSwish, swishScale, *y, view_or_none(meanOut), view_or_none(rstdOut));
+               view_or_none(beta), eps, activateSwish, swishScale, *y, meanOut, rstdOut);
 }
 
 ABOUT(aclnnGroupNormBackward, Vector, "Gradients of group normalisation for input, gamma and beta, as outputMask asks",
@@ -259,6 +280,8 @@ ACLNN(aclnnGroupNormBackward, (In, gradOut), (In, input), (In, mean), (In, rstd)
       (Int, HxW), (Int, group), (Bools, outputMask), (OptOut, gradInput), (OptOut, gradGamma), (OptOut, gradBeta)) {
   op.require(outputMask.size() == 3, "outputMask has {} values, want 3", outputMask.size());
   const Shape s = shape_of(op, *input, N, C, HxW, group);
+  if (gradInput) op.suggest_like(*gradInput, *input, input->dtype);
+  suggest_channels(op, s, gamma ? gamma->dtype : input->dtype, gradGamma, gradBeta);
   Gradients to;
   if (outputMask[0]) to.dx = view_or_none(gradInput);
   if (outputMask[1]) to.dgamma = view_or_none(gradGamma);
@@ -275,10 +298,12 @@ ABOUT(aclnnGroupNormSwishGrad, Vector, "Gradients of group normalisation with Sw
 ACLNN(aclnnGroupNormSwishGrad, (In, dy), (In, mean), (In, rstd), (In, x), (In, gamma), (In, beta), (Int, numGroups),
       (Text, dataFormat), (Double, swishScale), (Bool, dgammaIsRequire), (Bool, dbetaIsRequire), (Out, dxOut),
       (OptOut, dgammaOut), (OptOut, dbetaOut)) {
-  (void)dataFormat;
+  require_channels_second(op, dataFormat);
   op.require(x->rank >= 2, "x is {}, want at least two dimensions", describe(*x));
   const int64_t area = x->dims[0] && x->dims[1] ? x->numel() / x->dims[0] / x->dims[1] : 0;
   const Shape s = shape_of(op, *x, x->dims[0], x->dims[1], area, numGroups);
+  op.suggest_like(*dxOut, *x, x->dtype);
+  suggest_channels(op, s, gamma->dtype, dgammaOut, dbetaOut);
   Gradients to{*dxOut, dgammaIsRequire ? view_or_none(dgammaOut) : TensorView(),
                dbetaIsRequire ? view_or_none(dbetaOut) : TensorView()};
   check_backward(op, s, *dy, *x, *mean, *rstd, *gamma, *beta, to);

@@ -23,6 +23,15 @@ int64_t row_count(const TensorView& x, int rank) {
   return n;
 }
 
+/// Inference: a value for each row, in dimensions of one element where the row was.
+void suggest_stats(const Op& op, const TensorView& x, int rank, std::initializer_list<OptOut> outs) {
+  if (!op.inferring()) return;
+  TensorView rows = x;
+  std::fill_n(rows.dims + x.rank - rank, rank, int64_t{1});
+  for (const OptOut& out : outs)
+    if (out) op.suggest_like(*out, rows, x.dtype == DType::Double ? DType::Double : DType::Float);
+}
+
 void require_size(const Op& op, const char* name, const TensorView& v, int64_t n) {
   if (v.rank || v.data) op.require(v.numel() == n, "{} is {}, want {} elements", name, describe(v), n);
 }
@@ -82,6 +91,8 @@ RowNormBackward backward_of(const Op& op, const TensorView& dy, const TensorView
 void plan_rms_norm(Op& op, const TensorView& x, const TensorView& gamma, double eps, double offset, const TensorView& y,
                    const OptOut& rstd) {
   RowNorm n = row_norm_of(op, x, gamma, eps, true);
+  op.suggest_like(y, x, x.dtype);
+  suggest_stats(op, x, gamma.rank, {rstd});
   n.gamma_offset = offset;
   n.y = y;
   n.rstd = view_or_none(rstd);
@@ -90,29 +101,34 @@ void plan_rms_norm(Op& op, const TensorView& x, const TensorView& gamma, double 
 
 // wide: y once more, before it is rounded to its type; or nothing.
 void plan_add_rms_norm(Op& op, const TensorView& x1, const TensorView& x2, const TensorView& gamma, double eps,
-                       const TensorView& y, const TensorView& wide, const OptOut& rstd, const TensorView& sum) {
+                       const TensorView& y, const TensorView* wide, const OptOut& rstd, const TensorView& sum) {
   RowNorm n = row_norm_of(op, x1, gamma, eps, true);
+  op.suggest_like(y, x1, x1.dtype);
+  op.suggest_like(sum, x1, x1.dtype);
+  if (wide) op.suggest_like(*wide, x1, DType::Float);
+  suggest_stats(op, x1, gamma.rank, {rstd});
   n.x2 = x2;
   n.y = y;
-  n.y_wide = wide;
+  if (wide) n.y_wide = *wide;
   n.rstd = view_or_none(rstd);
   n.sum = sum;
   plan_forward(op, n);
 }
 
 void plan_layer_norm(Op& op, const TensorView& x, const std::vector<int64_t>& shape, const TensorView& gamma,
-                     const TensorView& beta, double eps, const TensorView& y, const TensorView& mean,
-                     const TensorView& rstd) {
+                     const TensorView& beta, double eps, const TensorView& y, const OptOut& mean, const OptOut& rstd) {
   RowNorm n;
   n.eps = eps;
   n.cols = row_size(op, x, shape.data(), static_cast<int>(shape.size()));
+  op.suggest_like(y, x, x.dtype);
+  suggest_stats(op, x, static_cast<int>(shape.size()), {mean, rstd});
   n.rows = row_count(x, static_cast<int>(shape.size()));
   n.x = x;
   n.gamma = gamma;
   n.beta = beta;
   n.y = y;
-  n.mean = mean;
-  n.rstd = rstd;
+  n.mean = view_or_none(mean);
+  n.rstd = view_or_none(rstd);
   plan_forward(op, n);
 }
 
@@ -123,16 +139,14 @@ ABOUT(aclnnLayerNorm, Vector, "Normalises the tail normalizedShape of each row, 
       "对尾部 normalizedShape 维归一化，再计算 weight * x + bias")
 ACLNN(aclnnLayerNorm, (In, input), (Ints, normalizedShape), (OptIn, weight), (OptIn, bias), (Double, eps), (Out, out),
       (OptOut, meanOut), (OptOut, rstdOut)) {
-  plan_layer_norm(op, *input, *normalizedShape, view_or_none(weight), view_or_none(bias), eps, *out,
-                  view_or_none(meanOut), view_or_none(rstdOut));
+  plan_layer_norm(op, *input, *normalizedShape, view_or_none(weight), view_or_none(bias), eps, *out, meanOut, rstdOut);
 }
 CARD(aclnnFastLayerNorm, on("input", kFloats))
 ABOUT(aclnnFastLayerNorm, Vector, "Layer normalisation (same results as aclnnLayerNorm)",
       "层归一化（结果与 aclnnLayerNorm 相同）")
 ACLNN(aclnnFastLayerNorm, (In, input), (Ints, normalizedShape), (OptIn, weight), (OptIn, bias), (Double, eps),
       (Out, out), (OptOut, meanOut), (OptOut, rstdOut)) {
-  plan_layer_norm(op, *input, *normalizedShape, view_or_none(weight), view_or_none(bias), eps, *out,
-                  view_or_none(meanOut), view_or_none(rstdOut));
+  plan_layer_norm(op, *input, *normalizedShape, view_or_none(weight), view_or_none(bias), eps, *out, meanOut, rstdOut);
 }
 
 ABOUT(aclnnLayerNormBackward, Vector, "Gradients of layer normalisation for input, weight and bias, as outputMask asks",
@@ -145,6 +159,9 @@ ACLNN(aclnnLayerNormBackward, (In, gradOut), (In, input), (Ints, normalizedShape
   RowNormBackward n;
   const int rank = static_cast<int>(normalizedShape.size());
   n.cols = row_size(op, *input, normalizedShape->data(), rank);
+  if (gradInput) op.suggest_like(*gradInput, *input, input->dtype);
+  for (const OptOut* out : {&gradWeight, &gradBias})
+    if (*out) op.suggest(**out, normalizedShape->data(), rank, weight ? weight->dtype : input->dtype);
   n.rows = row_count(*input, rank);
   n.dy = *gradOut;
   n.x = *input;
@@ -172,6 +189,8 @@ ACLNN(aclnnGemmaRmsNorm, (In, x), (In, gamma), (Double, epsilon), (Out, y), (Opt
 ABOUT(aclnnRmsNormGrad, Vector, "Gradients of RMS normalisation for x and gamma", "RMS 归一化对 x 与 gamma 的反向梯度")
 ACLNN(aclnnRmsNormGrad, (In, dy), (In, x), (In, rstd), (In, gamma), (Out, dx), (Out, dgamma)) {
   RowNormBackward n = backward_of(op, *dy, *x, *rstd, *gamma, true);
+  op.suggest_like(*dx, *x, x->dtype);
+  op.suggest_like(*dgamma, *gamma, DType::Float);
   n.dx = *dx;
   n.dgamma = *dgamma;
   plan_backward(op, n);
@@ -181,21 +200,21 @@ CARD(aclnnAddRmsNorm, on("rstd", only(DType::Float), kA2 | k310P | k950), on("x1
 ABOUT(aclnnAddRmsNorm, Vector, "x = x1 + x2, y = RMS normalisation of x with gamma",
       "x = x1 + x2，y = x 的 RMS 归一化（乘 gamma）")
 ACLNN(aclnnAddRmsNorm, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out, y), (OptOut, rstd), (Out, x)) {
-  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *y, TensorView(), rstd, *x);
+  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *y, nullptr, rstd, *x);
 }
 
 ABOUT(aclnnAddRmsNormCast, Vector, "As aclnnAddRmsNorm, with the result in FLOAT (y1) and in the input's type (y2)",
       "与 aclnnAddRmsNorm 相同，结果同时输出 FLOAT（y1）与输入类型（y2）")
 ACLNN(aclnnAddRmsNormCast, (In, x1), (In, x2), (In, gamma), (Double, epsilon), (Out, y1), (Out, y2), (OptOut, rstd),
       (Out, x)) {
-  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *y2, *y1, rstd, *x);
+  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *y2, &*y1, rstd, *x);
 }
 
 // y takes x1's place, the sum takes x2's.
 ABOUT(aclnnInplaceAddRmsNorm, Vector, "x2 = x1 + x2 and x1 = RMS normalisation of the sum, in place",
       "原地计算 x2 = x1 + x2，x1 = 其 RMS 归一化")
 ACLNN(aclnnInplaceAddRmsNorm, (InOut, x1), (InOut, x2), (In, gamma), (Double, epsilon), (OptOut, rstd)) {
-  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *x1, TensorView(), rstd, *x2);
+  plan_add_rms_norm(op, *x1, *x2, *gamma, epsilon, *x1, nullptr, rstd, *x2);
 }
 
 CARD(aclnnAddLayerNorm, absent(k910), on("x1 x2 gamma beta", kFloats), on("mean rstd", only(DType::Float)))
@@ -204,6 +223,9 @@ ABOUT(aclnnAddLayerNorm, Vector, "y = layer normalisation of x1 + x2 + bias; x k
 ACLNN(aclnnAddLayerNorm, (In, x1), (In, x2), (In, gamma), (In, beta), (OptIn, bias), (Double, epsilon),
       (Bool, additionalOutput), (Out, y), (OptOut, mean), (OptOut, rstd), (OptOut, x)) {
   RowNorm n = row_norm_of(op, *x1, *gamma, epsilon, false);
+  op.suggest_like(*y, *x1, x1->dtype);
+  if (x) op.suggest_like(*x, *x1, x1->dtype);
+  suggest_stats(op, *x1, gamma->rank, {mean, rstd});
   n.x2 = *x2;
   n.beta = *beta;
   n.bias = view_or_none(bias);
@@ -219,6 +241,8 @@ ABOUT(aclnnAddLayerNormGrad, Vector, "Gradients of aclnnAddLayerNorm for the sum
 ACLNN(aclnnAddLayerNormGrad, (In, dy), (In, x1), (In, x2), (In, rstd), (In, mean), (In, gamma), (OptIn, dsum),
       (Out, dx), (Out, dgamma), (Out, dbeta)) {
   RowNormBackward n = backward_of(op, *dy, *x1, *rstd, *gamma, false);
+  op.suggest_like(*dx, *x1, x1->dtype);
+  for (const Out* out : {&dgamma, &dbeta}) op.suggest_like(**out, *gamma, DType::Float);
   n.x2 = *x2;
   n.mean = *mean;
   n.extra = view_or_none(dsum);
@@ -235,6 +259,8 @@ ABOUT(aclnnDeepNorm, Vector, "y = layer normalisation of alpha * x + gx with gam
 ACLNN(aclnnDeepNorm, (In, x), (In, gx), (In, beta), (In, gamma), (Double, alpha), (Double, epsilon), (OptOut, mean),
       (OptOut, rstd), (Out, y)) {
   RowNorm n = row_norm_of(op, *x, *gamma, epsilon, false);
+  op.suggest_like(*y, *x, x->dtype);
+  suggest_stats(op, *x, gamma->rank, {mean, rstd});
   n.alpha = alpha;
   n.x2 = *gx;
   n.beta = *beta;
@@ -249,6 +275,8 @@ ABOUT(aclnnDeepNormGrad, Vector, "Gradients of DeepNorm for x, gx, beta and gamm
 ACLNN(aclnnDeepNormGrad, (In, dy), (In, x), (In, gx), (In, gamma), (In, mean), (In, rstd), (Double, alpha), (Out, dx),
       (Out, dgx), (Out, dbeta), (Out, dgamma)) {
   RowNormBackward n = backward_of(op, *dy, *x, *rstd, *gamma, false);
+  for (const Out* out : {&dx, &dgx}) op.suggest_like(**out, *x, x->dtype);
+  for (const Out* out : {&dbeta, &dgamma}) op.suggest_like(**out, *gamma, DType::Float);
   n.alpha = alpha;
   n.x2 = *gx;
   n.mean = *mean;

@@ -1,7 +1,7 @@
 // Softmax and log-softmax with their gradients.
 #include <vector>
 
-#include "kernels/onednn.h"
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
 #include "ops/op.h"
@@ -57,7 +57,8 @@ void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile
   const StoreFn store = table.store[c][static_cast<int>(views[N - 1].dtype)];
   if (rows) {
     parallel_for(s.outputs, std::max<int64_t>(1, (1 << 13) / n), [&](int64_t begin, int64_t end) {
-      char* space = static_cast<char*>(onednn::scratch(8, static_cast<size_t>(N * n * width)));
+      ScratchScope scratch;
+      char* space = scratch.take<char>(static_cast<size_t>(N * n * width));
       walk.rows(begin, end, [&](const int64_t(&at)[N], int64_t, int64_t m) {
         for (int64_t i = 0; i < m; ++i) {
           void* operand[N];
@@ -80,7 +81,8 @@ void run(const TensorView (&views)[N], int dim, Compute compute, Row&& row, Tile
   const int64_t cols = std::min<int64_t>(walk.dims[inner], std::max<int64_t>(16, (1 << 16) / n / 16 * 16));
   const int64_t parts = (walk.dims[inner] + cols - 1) / cols, lines = s.outputs / walk.dims[inner];
   parallel_for(lines * parts, std::max<int64_t>(1, (1 << 13) / (n * cols)), [&](int64_t begin, int64_t end) {
-    char* space = static_cast<char*>(onednn::scratch(8, static_cast<size_t>((N - 1) * n * cols * width)));
+    ScratchScope scratch;
+    char* space = scratch.take<char>(static_cast<size_t>((N - 1) * n * cols * width));
     for (int64_t t = begin; t < end; ++t) {
       const int64_t from = t % parts * cols, m = std::min(cols, walk.dims[inner] - from);
       walk.rows(t / parts * walk.dims[inner] + from, t / parts * walk.dims[inner] + from + m,
@@ -104,8 +106,8 @@ Compute compute_for(const TensorView& a, const TensorView& b) {
 }
 
 void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const TensorView& out) {
+  op.result_like("out", out, self, is_floating(self.dtype) ? self.dtype : DType::Float);
   op.require(is_floating(out.dtype), "out is {}, want floating point", describe(out));
-  op.require_same_shape("self", self, "out", out);
   const int d = self.wrap_dim(dim);
   if (out.empty()) return;
   op.work(self.numel() * 12);
@@ -122,9 +124,9 @@ void plan_forward(Op& op, bool log, const TensorView& self, int64_t dim, const T
 
 void plan_backward(Op& op, bool log, const TensorView& grad, const TensorView& output, int64_t dim,
                    const TensorView& out) {
+  op.result_like("out", out, grad, grad.dtype);
   op.require(is_floating(out.dtype), "out is {}, want floating point", describe(out));
   op.require_same_shape("gradOutput", grad, "output", output);
-  op.require_same_shape("gradOutput", grad, "out", out);
   const int d = grad.wrap_dim(dim);
   if (out.empty()) return;
   op.work(grad.numel() * 8);

@@ -35,7 +35,8 @@ CARD(aclnnAvgPool2d, on("self out", kFloats))
 ABOUT(aclnnAvgPool2d, Vector, "Mean over windows of the last two dimensions", "对最后两维的窗口做平均池化")
 ACLNN(aclnnAvgPool2d, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Bool, ceilMode),
       (Bool, countIncludePad), (Int, divisorOverride), (Int8, cubeMathType), (Out, out)) {
-  (void)ceilMode, (void)cubeMathType;
+  (void)cubeMathType;
+  suggest_pooled(op, 2, *self, *kernelSize, *stride, *padding, {}, ceilMode, self->dtype, *out);
   plan(op, 2, avg_shape(op, 2, *self, *out, kernelSize, stride, padding, countIncludePad, divisorOverride), *self, *out,
        &KernelTable::avg_pool);
 }
@@ -43,14 +44,14 @@ ABOUT(aclnnAvgPool2dBackward, Vector, "Gradient of aclnnAvgPool2d", "aclnnAvgPoo
 ACLNN(aclnnAvgPool2dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding),
       (Bool, ceilMode), (Bool, countIncludePad), (Int, divisorOverride), (Int8, cubeMathType), (Out, gradInput)) {
   (void)ceilMode, (void)cubeMathType;
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
   plan(op, 2, avg_shape(op, 2, *gradInput, *gradOutput, kernelSize, stride, padding, countIncludePad, divisorOverride),
        *gradOutput, *gradInput, &KernelTable::avg_pool_backward);
 }
 ABOUT(aclnnAvgPool3d, Vector, "Mean over windows of the last three dimensions", "对最后三维的窗口做平均池化")
 ACLNN(aclnnAvgPool3d, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Bool, ceilMode),
       (Bool, countIncludePad), (Int, divisorOverride), (Out, out)) {
-  (void)ceilMode;
+  suggest_pooled(op, 3, *self, *kernelSize, *stride, *padding, {}, ceilMode, self->dtype, *out);
   plan(op, 3, avg_shape(op, 3, *self, *out, kernelSize, stride, padding, countIncludePad, divisorOverride), *self, *out,
        &KernelTable::avg_pool);
 }
@@ -58,7 +59,7 @@ ABOUT(aclnnAvgPool3dBackward, Vector, "Gradient of aclnnAvgPool3d", "aclnnAvgPoo
 ACLNN(aclnnAvgPool3dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding),
       (Bool, ceilMode), (Bool, countIncludePad), (Int, divisorOverride), (Out, gradInput)) {
   (void)ceilMode;
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
   plan(op, 3, avg_shape(op, 3, *gradInput, *gradOutput, kernelSize, stride, padding, countIncludePad, divisorOverride),
        *gradOutput, *gradInput, &KernelTable::avg_pool_backward);
 }
@@ -66,23 +67,25 @@ ACLNN(aclnnAvgPool3dBackward, (In, gradOutput), (In, self), (Ints, kernelSize), 
 ABOUT(aclnnAdaptiveAvgPool2d, Vector, "Mean over windows that divide the last two dimensions into outputSize",
       "将最后两维自适应平均池化到 outputSize")
 ACLNN(aclnnAdaptiveAvgPool2d, (In, self), (Ints, outputSize), (Out, out)) {
-  (void)outputSize;
+  suggest_sized(op, 2, *self, *outputSize, self->dtype, *out);
+  require_output_size(op, outputSize, *out, 2);
   plan(op, 2, plane_shape(op, 2, *self, *out), *self, *out, &KernelTable::adaptive_avg_pool);
 }
 ABOUT(aclnnAdaptiveAvgPool3d, Vector, "Mean over windows that divide the last three dimensions into outputSize",
       "将最后三维自适应平均池化到 outputSize")
 ACLNN(aclnnAdaptiveAvgPool3d, (In, self), (Ints, outputSize), (Out, out)) {
-  (void)outputSize;
+  suggest_sized(op, 3, *self, *outputSize, self->dtype, *out);
+  require_output_size(op, outputSize, *out, 3);
   plan(op, 3, plane_shape(op, 3, *self, *out), *self, *out, &KernelTable::adaptive_avg_pool);
 }
 ABOUT(aclnnAdaptiveAvgPool2dBackward, Vector, "Gradient of aclnnAdaptiveAvgPool2d", "aclnnAdaptiveAvgPool2d 的反向梯度")
 ACLNN(aclnnAdaptiveAvgPool2dBackward, (In, gradOutput), (In, self), (Out, out)) {
-  op.require_same_shape("out", *out, "self", *self);
+  op.result_like("out", *out, *self, self->dtype);
   plan(op, 2, plane_shape(op, 2, *out, *gradOutput), *gradOutput, *out, &KernelTable::adaptive_avg_pool_backward);
 }
 ABOUT(aclnnAdaptiveAvgPool3dBackward, Vector, "Gradient of aclnnAdaptiveAvgPool3d", "aclnnAdaptiveAvgPool3d 的反向梯度")
 ACLNN(aclnnAdaptiveAvgPool3dBackward, (In, gradOutput), (In, self), (Out, out)) {
-  op.require_same_shape("out", *out, "self", *self);
+  op.result_like("out", *out, *self, self->dtype);
   plan(op, 3, plane_shape(op, 3, *out, *gradOutput), *gradOutput, *out, &KernelTable::adaptive_avg_pool_backward);
 }
 

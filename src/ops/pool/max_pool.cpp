@@ -26,12 +26,12 @@ void plan_indices(Op& op, int spatial, const TensorView& self, const PoolShape& 
   const Planes from(self, spatial, c), to(out, spatial, c), at(indices, spatial, Compute::I64);
   op.work(cost_of(s, to.count()));
   op.launch([=] {
-    for_planes(to.count(), cost_of(s, 1), [&](int64_t i) {
-      auto* where = static_cast<int32_t*>(plane_buffer(2, static_cast<size_t>(s.out_size()) * 4));
-      void* result = to.open(i, 1);
-      kernels().max_pool(s, c, from.read(i, 0), result, where);
+    for_planes(to.count(), cost_of(s, 1), [&](int64_t i, ScratchScope& scratch) {
+      auto* where = scratch.take<int32_t>(static_cast<size_t>(s.out_size()));
+      void* result = to.open(i, scratch);
+      kernels().max_pool(s, c, from.read(i, scratch), result, where);
       to.store(i, result);
-      auto* flat = static_cast<int64_t*>(at.open(i, 3));
+      auto* flat = static_cast<int64_t*>(at.open(i, scratch));
       int64_t n = 0;
       for (int64_t d = 0; d < s.out[0]; ++d)
         for (int64_t h = 0; h < s.out[1]; ++h)
@@ -51,10 +51,10 @@ void plan_scatter(Op& op, int spatial, const TensorView& grad, const TensorView&
   const Planes from(grad, spatial, c), at(indices, spatial, Compute::I64), to(grad_in, spatial, c);
   op.work(grad_in.numel() + 4 * grad.numel());
   op.launch([=, name = std::string(op.name())] {
-    for_planes(to.count(), to.size() + 4 * from.size(), [&](int64_t i) {
-      const void* g = from.read(i, 0);
-      const auto* index = static_cast<const int64_t*>(at.read(i, 2));
-      void* result = to.open(i, 1);
+    for_planes(to.count(), to.size() + 4 * from.size(), [&](int64_t i, ScratchScope& scratch) {
+      const void* g = from.read(i, scratch);
+      const auto* index = static_cast<const int64_t*>(at.read(i, scratch));
+      void* result = to.open(i, scratch);
       auto run = [&]<class T>() {
         T* sum = static_cast<T*>(result);
         std::fill_n(sum, to.size(), T(0));
@@ -74,13 +74,21 @@ void plan_scatter(Op& op, int spatial, const TensorView& grad, const TensorView&
 
 }  // namespace
 
-SAMPLE(aclnnMaxPool2dWithMask, "indices=i8[2,3,4,M]!")
+SAMPLE(aclnnMaxPool2dWithMask, "self=f32[2,8,32,64] out=f32[2,8,16,32] indices=i8[2,8,4,1056]!")
 ABOUT(aclnnMaxPool2dWithMask, Vector,
       "Maximum over windows of the last two dimensions, with a private mask for the gradient",
       "对最后两维的窗口做最大池化，附带供反向使用的内部掩码")
 ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, ceilMode), (Out, out), (Out, indices)) {
-  (void)ceilMode;
+  suggest_pooled(op, 2, *self, *kernelSize, *stride, *padding, *dilation, ceilMode, self->dtype, *out);
+  if (op.inferring() && out->rank >= 3) {
+    // What clients allocate: kernel * 32 * (outputs / 16 + 1) bytes a plane.
+    const int64_t outputs = out->dims[out->rank - 2] * out->dims[out->rank - 1];
+    TensorView bytes = *out;
+    bytes.dims[out->rank - 2] = kernelSize[0] * kernelSize[kernelSize.size() - 1];
+    bytes.dims[out->rank - 1] = 32 * ((outputs + 15) / 16 + 1);
+    op.suggest_like(*indices, bytes, DType::Int8);
+  }
   const PoolShape s = pool_shape(op, 2, *self, *out, *kernelSize, *stride, *padding, *dilation);
   const Compute c = pool_compute(op, *self);
   require_windows(op, s);
@@ -92,10 +100,10 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
              "indices is {}, want at least {} contiguous bytes a plane", describe(*indices), s.out_size() * width);
   op.work(cost_of(s, to.count()));
   op.launch([=, mask = indices->as<char>()] {
-    for_planes(to.count(), cost_of(s, 1), [&](int64_t i) {
-      auto* where = static_cast<int32_t*>(plane_buffer(2, static_cast<size_t>(s.out_size()) * 4));
-      void* result = to.open(i, 1);
-      kernels().max_pool(s, c, from.read(i, 0), result, where);
+    for_planes(to.count(), cost_of(s, 1), [&](int64_t i, ScratchScope& scratch) {
+      auto* where = scratch.take<int32_t>(static_cast<size_t>(s.out_size()));
+      void* result = to.open(i, scratch);
+      kernels().max_pool(s, c, from.read(i, scratch), result, where);
       to.store(i, result);
       kernels().narrow_positions(mask + i * room, width, where, s.out_size());
     });
@@ -108,7 +116,7 @@ ABOUT(aclnnMaxPool2dWithMaskBackward, Vector, "Gradient of aclnnMaxPool2dWithMas
 ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
       (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
   (void)ceilMode;
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
   const PoolShape s = pool_shape(op, 2, *gradInput, *gradOutput, *kernelSize, *stride, *padding, *dilation);
   const Compute c = pool_compute(op, *gradInput);
   require_windows(op, s);
@@ -120,9 +128,9 @@ ACLNN(aclnnMaxPool2dWithMaskBackward, (In, gradOutput), (In, self), (In, indices
              "indices is {}, want at least {} contiguous bytes a plane", describe(*indices), s.out_size() * width);
   op.work(to.count() * (s.in_size() + 4 * s.out_size()));
   op.launch([=, mask = indices->as<char>()] {
-    for_planes(to.count(), s.in_size() + 4 * s.out_size(), [&](int64_t i) {
-      void* result = to.open(i, 1);
-      kernels().max_pool_scatter(s, c, from.read(i, 0), mask + i * room, width, result);
+    for_planes(to.count(), s.in_size() + 4 * s.out_size(), [&](int64_t i, ScratchScope& scratch) {
+      void* result = to.open(i, scratch);
+      kernels().max_pool_scatter(s, c, from.read(i, scratch), mask + i * room, width, result);
       to.store(i, result);
     });
   });
@@ -133,7 +141,8 @@ ABOUT(aclnnMaxPool2dWithIndices, Vector, "Maximum over windows of the last two d
       "对最后两维的窗口做最大池化，附带平面内索引")
 ACLNN(aclnnMaxPool2dWithIndices, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, ceilMode), (Out, out), (Out, indices)) {
-  (void)ceilMode;
+  suggest_pooled(op, 2, *self, *kernelSize, *stride, *padding, *dilation, ceilMode, self->dtype, *out);
+  op.suggest_like(*indices, *out, DType::Int64);
   plan_indices(op, 2, *self, pool_shape(op, 2, *self, *out, *kernelSize, *stride, *padding, *dilation), *out, *indices);
 }
 
@@ -143,7 +152,7 @@ ABOUT(aclnnMaxPool2dWithIndicesBackward, Vector,
 ACLNN(aclnnMaxPool2dWithIndicesBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize),
       (Ints, stride), (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
   (void)kernelSize, (void)stride, (void)padding, (void)dilation, (void)ceilMode;
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
   plan_scatter(op, 2, *gradOutput, *indices, *gradInput);
 }
 
@@ -152,7 +161,8 @@ ABOUT(aclnnMaxPool3dWithArgmax, Vector,
       "对最后三维的窗口做最大池化，附带空间内索引")
 ACLNN(aclnnMaxPool3dWithArgmax, (In, self), (Ints, kernelSize), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, ceilMode), (Out, out), (Out, indices)) {
-  (void)ceilMode;
+  suggest_pooled(op, 3, *self, *kernelSize, *stride, *padding, *dilation, ceilMode, self->dtype, *out);
+  op.suggest_like(*indices, *out, DType::Int32);
   plan_indices(op, 3, *self, pool_shape(op, 3, *self, *out, *kernelSize, *stride, *padding, *dilation), *out, *indices);
 }
 
@@ -161,7 +171,7 @@ ABOUT(aclnnMaxPool3dWithArgmaxBackward, Vector, "Gradient of aclnnMaxPool3dWithA
 ACLNN(aclnnMaxPool3dWithArgmaxBackward, (In, gradOutput), (In, self), (In, indices), (Ints, kernelSize), (Ints, stride),
       (Ints, padding), (Ints, dilation), (Bool, ceilMode), (Out, gradInput)) {
   (void)kernelSize, (void)stride, (void)padding, (void)dilation, (void)ceilMode;
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
   plan_scatter(op, 3, *gradOutput, *indices, *gradInput);
 }
 
@@ -201,10 +211,10 @@ void plan_adaptive(Op& op, int spatial, const TensorView& self, const TensorView
   const Planes from(self, spatial, c), to(out, spatial, c), at(indices, spatial, Compute::I64);
   op.work(self.numel() * 2 + out.numel() * 8);
   op.launch([=] {
-    for_planes(to.count(), s.in_size() * 2 + s.out_size() * 8, [&](int64_t i) {
-      const void* x = from.read(i, 0);
-      void* y = to.open(i, 1);
-      auto* where = static_cast<int64_t*>(at.open(i, 2));
+    for_planes(to.count(), s.in_size() * 2 + s.out_size() * 8, [&](int64_t i, ScratchScope& scratch) {
+      const void* x = from.read(i, scratch);
+      void* y = to.open(i, scratch);
+      auto* where = static_cast<int64_t*>(at.open(i, scratch));
       if (c == Compute::F32) adaptive_max(s, static_cast<const float*>(x), static_cast<float*>(y), where);
       else if (c == Compute::F64) adaptive_max(s, static_cast<const double*>(x), static_cast<double*>(y), where);
       else adaptive_max(s, static_cast<const int64_t*>(x), static_cast<int64_t*>(y), where);
@@ -218,25 +228,29 @@ void plan_adaptive(Op& op, int spatial, const TensorView& self, const TensorView
 ABOUT(aclnnAdaptiveMaxPool2d, Vector, "Maximum over windows that divide the last two dimensions into outputSize",
       "将最后两维自适应最大池化到 outputSize，附带索引")
 ACLNN(aclnnAdaptiveMaxPool2d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
-  (void)outputSize;
+  suggest_sized(op, 2, *self, *outputSize, self->dtype, *out);
+  op.suggest_like(*indices, *out, DType::Int64);
+  require_output_size(op, outputSize, *out, 2);
   plan_adaptive(op, 2, *self, *out, *indices);
 }
 ABOUT(aclnnAdaptiveMaxPool3d, Vector, "Maximum over windows that divide the last three dimensions into outputSize",
       "将最后三维自适应最大池化到 outputSize，附带索引")
 ACLNN(aclnnAdaptiveMaxPool3d, (In, self), (Ints, outputSize), (Out, out), (Out, indices)) {
-  (void)outputSize;
+  suggest_sized(op, 3, *self, *outputSize, self->dtype, *out);
+  op.suggest_like(*indices, *out, DType::Int32);
+  require_output_size(op, outputSize, *out, 3);
   plan_adaptive(op, 3, *self, *out, *indices);
 }
 ABOUT(aclnnAdaptiveMaxPool2dBackward, Vector, "Gradient of aclnnAdaptiveMaxPool2d: gradOutput added at the indices",
       "aclnnAdaptiveMaxPool2d 的反向梯度：按索引累加 gradOutput")
 ACLNN(aclnnAdaptiveMaxPool2dBackward, (In, gradOutput), (In, self), (In, indices), (Out, gradInput)) {
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
   plan_scatter(op, 2, *gradOutput, *indices, *gradInput);
 }
 ABOUT(aclnnAdaptiveMaxPool3dBackward, Vector, "Gradient of aclnnAdaptiveMaxPool3d: gradOutput added at the indices",
       "aclnnAdaptiveMaxPool3d 的反向梯度：按索引累加 gradOutput")
 ACLNN(aclnnAdaptiveMaxPool3dBackward, (In, gradOutput), (In, self), (In, indices), (Out, gradInput)) {
-  op.require_same_shape("gradInput", *gradInput, "self", *self);
+  op.result_like("gradInput", *gradInput, *self, self->dtype);
   plan_scatter(op, 3, *gradOutput, *indices, *gradInput);
 }
 

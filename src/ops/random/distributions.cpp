@@ -101,6 +101,12 @@ void plan_normal(Op& op, const TensorView& self, double mean, double deviation, 
 /// out = mean + std * z, each a tensor (broadcast) or a number.
 void plan_normal(Op& op, const TensorView* mean, double mean_value, const TensorView* deviation, double deviation_value,
                  const TensorView& out, const RandomSource& source) {
+  if (op.inferring()) {
+    const TensorView &a = mean ? *mean : *deviation, &b = deviation ? *deviation : *mean;
+    int64_t dims[kMaxDims];
+    const int rank = broadcast_shape(a.dims, a.rank, b.dims, b.rank, dims);
+    op.suggest(out, dims, rank, promote(a.dtype, b.dtype));
+  }
   op.require(is_floating(out.dtype), "out is {}, want a floating type", describe(out));
   const Compute compute = real_compute(out.dtype);
   TensorView m, d;

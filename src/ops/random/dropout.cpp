@@ -43,6 +43,7 @@ void plan_mask(Op& op, const Ints& shape, double drop, const RandomSource& sourc
   for (int64_t d : *shape)
     op.require(d >= 0 && !__builtin_mul_overflow(elements, d, &elements) && elements < INT64_MAX - 1024,
                "{} is not a shape", describe_shape(shape->data(), static_cast<int>(shape.size())));
+  op.suggest(out, {mask_bytes(elements)}, DType::UInt8);
   require_mask(op, out, elements);
   const int64_t bytes = std::min(mask_bytes(elements), out.numel());
   if (bytes == 0) return;
@@ -115,7 +116,7 @@ ABOUT(aclnnDropoutDoMask, Vector, "out = self / (1 - prob) where the mask's bit 
 ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
   require_probability(op, prob);
   op.require(is_floating(self->dtype), "self is {}, want a floating type", describe(*self));
-  op.require_same_shape("self", *self, "out", *out);
+  op.result_like("out", *out, *self, self->dtype);
   if (mask->dtype == DType::Bool && mask->numel() == self->numel()) {
     if (self->empty()) return;
     op.launch([=, to = *out, from = *self, m = *mask] { apply(to, from, pack(m).data(), prob); });
@@ -134,7 +135,8 @@ ACLNN(aclnnDropoutV3, (In, input), (OptIn, noiseShape), (Double, p), (UInt, seed
   require_probability(op, p);
   op.require(!noiseShape, "optionalNoiseShape is given, want null: masks broadcast over dimensions are not available");
   op.require(is_floating(input->dtype), "input is {}, want a floating type", describe(*input));
-  op.require_same_shape("input", *input, "out", *out);
+  op.result_like("out", *out, *input, input->dtype);
+  op.suggest(*mask, {mask_bytes(input->numel())}, DType::UInt8);
   require_mask(op, *mask, input->numel());
   if (input->empty()) return;
   op.work(input->numel() * 6);

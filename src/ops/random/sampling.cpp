@@ -52,6 +52,8 @@ void plan_multinomial(Op& op, const TensorView& self, int64_t samples, bool repl
   op.require(samples > 0, "numsamples is {}, want 1 or more", samples);
   op.require(replacement || samples <= classes, "numsamples is {}, want at most {} without replacement", samples,
              classes);
+  if (self.rank == 2) op.suggest(out, {rows, samples}, DType::Int64);
+  else op.suggest(out, {samples}, DType::Int64);
   op.require(out.numel() == rows * samples && out.rank == self.rank, "out is {}, want {} samples for each of {} rows",
              describe(out), samples, rows);
   op.require(is_integral(out.dtype), "out is {}, want an integer type", describe(out));
@@ -147,7 +149,7 @@ SAMPLE(aclnnRandperm, "n=M out=i64[M]")
 ABOUT(aclnnRandperm, AICPU, "out = a random order of 0 to n - 1", "0 到 n - 1 的随机排列")
 ACLNN(aclnnRandperm, (Int, n), (Int, seed), (Int, offset), (Out, out)) {
   op.require(n >= 0, "n is {}, want 0 or more", n);
-  op.require(out->rank == 1 && out->dims[0] == n, "out is {}, want shape [{}]", describe(*out), n);
+  op.result("out", *out, {n}, DType::Int64);
   op.require(!is_complex(out->dtype), "out is {}, want a real type", describe(*out));
   if (n == 0) return;
   op.work(n * 6);

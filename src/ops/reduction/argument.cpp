@@ -6,9 +6,11 @@ namespace {
 
 void plan_arg(Op& op, bool largest, const TensorView& self, int64_t dim, bool keepdim, const TensorView* value,
               const TensorView& index) {
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
   const int d = self.wrap_dim(dim);
   const DimMask mask = reduction_mask(self, dim);
+  suggest_reduction(op, self, mask, keepdim, index, DType::Int64);
+  if (value) suggest_reduction(op, self, mask, keepdim, *value, self.dtype);
   const TensorView at = reduction_output(op, "indices", self, mask, keepdim, index);
   const TensorView to = value ? reduction_output(op, "values", self, mask, keepdim, *value) : TensorView();
   if (at.empty()) return;

@@ -12,6 +12,7 @@ ABOUT(aclnnHistc, Vector, "Counts of the elements in bins equal intervals from m
       "将 [min, max] 等分为 bins 个区间并统计元素个数")
 ACLNN(aclnnHistc, (In, self), (Int, bins), (Scalar, min), (Scalar, max), (Out, out)) {
   op.require(bins > 0, "bins is {}, want at least 1", bins);
+  op.suggest(*out, {bins}, is_floating(self->dtype) ? self->dtype : DType::Float);
   op.require(out->numel() == bins, "out is {}, want {} elements", describe(*out), bins);
   op.require(!is_complex(self->dtype), "self is {}: complex numbers have no order", describe(*self));
   op.work(self->numel() * 8);
@@ -81,7 +82,16 @@ ACLNN(aclnnBincount, (In, self), (OptIn, weights), (Int, minlength), (Out, out))
 namespace {
 
 // Leading dimensions are planes; an index counts within its plane of the output.
-void plan_unpool(Op& op, const TensorView& self, const TensorView& indices, int spatial, const TensorView& out) {
+void plan_unpool(Op& op, const TensorView& self, const TensorView& indices, const Ints& size, int spatial,
+                 const TensorView& out) {
+  if (op.inferring()) {
+    op.require(static_cast<int>(size.size()) == spatial && self.rank >= spatial, "outputSize has {} values, want {}",
+               size.size(), spatial);
+    int64_t dims[kMaxDims];
+    std::copy_n(self.dims, self.rank - spatial, dims);
+    std::copy_n(size->begin(), spatial, dims + self.rank - spatial);
+    op.suggest(out, dims, self.rank, self.dtype);
+  }
   op.require_same_shape("self", self, "indices", indices);
   op.require(is_integral(indices.dtype), "indices is {}, want integers", describe(indices));
   op.require(self.rank == out.rank && (self.rank == spatial + 1 || self.rank == spatial + 2),
@@ -120,18 +130,16 @@ SAMPLE(aclnnMaxUnpool2d, "self=f32[1,1,1,1] indices=i64[1,1,1,1]:2..3 outputSize
 ABOUT(aclnnMaxUnpool2d, Vector, "Puts pooled maxima back to their indices in a plane of zeros",
       "将最大池化结果按 indices 放回二维平面，其余为 0")
 ACLNN(aclnnMaxUnpool2d, (In, self), (In, indices), (Ints, outputSize), (Out, out)) {
-  (void)outputSize;  // out has it
-  plan_unpool(op, *self, *indices, 2, *out);
+  plan_unpool(op, *self, *indices, outputSize, 2, *out);
 }
 SAMPLE(aclnnMaxUnpool3d,
        "self=f32[1,1,1,1,1] indices=i64[1,1,1,1,1]:2..3 outputSize=2,4,4 stride=2,2,2 padding=0,0,0 out=f32[1,1,2,4,4]")
 ABOUT(aclnnMaxUnpool3d, Vector, "Puts pooled maxima back to their indices in a volume of zeros",
       "将最大池化结果按 indices 放回三维空间，其余为 0")
 ACLNN(aclnnMaxUnpool3d, (In, self), (In, indices), (Ints, outputSize), (Ints, stride), (Ints, padding), (Out, out)) {
-  (void)outputSize;
   (void)stride;
   (void)padding;
-  plan_unpool(op, *self, *indices, 3, *out);
+  plan_unpool(op, *self, *indices, outputSize, 3, *out);
 }
 
 }  // namespace updraft

@@ -100,8 +100,8 @@ void accumulate(const TensorView& in, const TensorView& out, int dim, Compute co
 }
 
 template <bool Product>
-void plan_accumulate(Op& op, const TensorView& self, int64_t dim, const TensorView& out) {
-  op.require_same_shape("self", self, "out", out);
+void plan_accumulate(Op& op, const TensorView& self, int64_t dim, DType type, const TensorView& out) {
+  op.result_like("out", out, self, type != DType::Undefined ? type : sum_type(self.dtype));
   const int d = self.wrap_dim(dim);
   if (out.empty()) return;
   op.work(self.numel() * 4);
@@ -143,9 +143,9 @@ void extremes(const TensorView& in, const TensorView& values, const TensorView& 
 
 template <bool Largest>
 void plan_extremes(Op& op, const TensorView& self, int64_t dim, const TensorView& values, const TensorView& indices) {
-  op.require_same_shape("self", self, "values", values);
-  op.require_same_shape("self", self, "indices", indices);
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  op.result_like("values", values, self, self.dtype);
+  op.result_like("indices", indices, self, DType::Int64);
+  require_order(op, self);
   const int d = self.wrap_dim(dim);
   if (self.empty()) return;
   op.work(self.numel() * 4);
@@ -160,13 +160,11 @@ void plan_extremes(Op& op, const TensorView& self, int64_t dim, const TensorView
 CARD(aclnnCumsum, kFloats | kF64 | kIntegers | kComplex)
 ABOUT(aclnnCumsum, Vector, "out = running sum of self along dim", "沿 dim 的累加和")
 ACLNN(aclnnCumsum, (In, self), (Int, dim), (Type, dtype), (Out, out)) {
-  (void)dtype;  // out has it
-  plan_accumulate<false>(op, *self, dim, *out);
+  plan_accumulate<false>(op, *self, dim, dtype, *out);
 }
 ABOUT(aclnnCumprod, Vector, "out = running product of input along dim", "沿 dim 的累乘积")
 ACLNN(aclnnCumprod, (In, input), (Scalar, dim), (Type, dtype), (Out, out)) {
-  (void)dtype;
-  plan_accumulate<true>(op, *input, dim->to_int(), *out);
+  plan_accumulate<true>(op, *input, dim->to_int(), dtype, *out);
 }
 ABOUT(aclnnCummax, Vector, "Running maximum of self along dim and the index of each", "沿 dim 的累计最大值及其索引")
 ACLNN(aclnnCummax, (In, self), (Int, dim), (Out, valuesOut), (Out, indicesOut)) {

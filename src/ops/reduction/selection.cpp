@@ -117,7 +117,7 @@ void choose(Which which, int64_t k, const TensorView& self, int dim, bool whole,
 
 void launch(Op& op, Which which, int64_t k, const TensorView& self, int dim, bool whole, const TensorView& values,
             const TensorView& indices) {
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
   op.work(self.numel() * 20);
   op.launch([=] {
     if (compute_of(self.dtype) == Compute::I64)
@@ -128,6 +128,7 @@ void launch(Op& op, Which which, int64_t k, const TensorView& self, int dim, boo
 }
 
 void plan_whole(Op& op, Which which, const TensorView& self, const TensorView& out) {
+  op.suggest(out, {}, self.dtype);
   op.require(out.numel() == 1, "out is {}, want one element", describe(out));
   if (self.empty()) {
     // The median of nothing: NaN, or the smallest integer.
@@ -150,6 +151,8 @@ void plan_dim(Op& op, Which which, int64_t k, const TensorView& self, int64_t di
               const TensorView& values, const TensorView& indices) {
   const int d = self.wrap_dim(dim);
   const DimMask mask = reduction_mask(self, dim);
+  suggest_reduction(op, self, mask, keepdim, values, self.dtype);
+  suggest_reduction(op, self, mask, keepdim, indices, DType::Int64);
   const TensorView to = reduction_output(op, "values", self, mask, keepdim, values);
   const TensorView at = reduction_output(op, "indices", self, mask, keepdim, indices);
   op.require(indices.dtype == DType::Int64, "indices is {}, want data type INT64", describe(indices));

@@ -14,7 +14,8 @@ void plan(Op& op, const ReduceSpec& spec, const TensorView& self, DimMask mask, 
 }
 
 void plan_extreme(Op& op, bool largest, const TensorView& self, DimMask mask, bool keepdim, const TensorView& out) {
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
+  suggest_reduction(op, self, mask, keepdim, out, self.dtype);
   op.require(out.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no {}", describe(self),
              largest ? "maximum" : "minimum");
   plan(op, {largest ? ReduceOp::max : ReduceOp::min, ReduceMap::none, compute_of(self.dtype)}, self, mask, keepdim,
@@ -23,7 +24,9 @@ void plan_extreme(Op& op, bool largest, const TensorView& self, DimMask mask, bo
 
 void plan_aminmax(Op& op, const TensorView& self, DimMask mask, bool keepdim, const TensorView& min,
                   const TensorView& max) {
-  op.require(!is_complex(self.dtype), "self is {}: complex numbers have no order", describe(self));
+  require_order(op, self);
+  suggest_reduction(op, self, mask, keepdim, min, self.dtype);
+  suggest_reduction(op, self, mask, keepdim, max, self.dtype);
   op.require(min.empty() || reduced_count(self, mask) > 0, "self is {}: an empty dimension has no extremes",
              describe(self));
   const TensorView low = reduction_output(op, "min", self, mask, keepdim, min);
@@ -47,7 +50,17 @@ ReduceSpec arithmetic(ReduceOp what, const TensorView& self, const TensorView& o
   return {what, map, compute};
 }
 
-void plan_mean(Op& op, const TensorView& self, DimMask mask, bool keepdim, const TensorView& out) {
+DType asked_or(Type dtype, DType otherwise) { return dtype == DType::Undefined ? otherwise : dtype; }
+
+/// A sum or a product: `dtype` is what the client asks out to be.
+void plan_arithmetic(Op& op, ReduceOp what, const TensorView& self, DimMask mask, bool keepdim, Type dtype,
+                     const TensorView& out) {
+  suggest_reduction(op, self, mask, keepdim, out, asked_or(dtype, sum_type(self.dtype)));
+  plan(op, arithmetic(what, self, out), self, mask, keepdim, out);
+}
+
+void plan_mean(Op& op, const TensorView& self, DimMask mask, bool keepdim, Type dtype, const TensorView& out) {
+  suggest_reduction(op, self, mask, keepdim, out, asked_or(dtype, self.dtype));
   op.require(is_floating(out.dtype) || is_complex(out.dtype), "out is {}: a mean is floating point or complex",
              describe(out));
   const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
@@ -66,6 +79,7 @@ void plan_mean(Op& op, const TensorView& self, DimMask mask, bool keepdim, const
 void plan_truth(Op& op, ReduceOp what, const TensorView& self, const std::vector<int64_t>& dims, bool keepdim,
                 const TensorView& out) {
   const DimMask mask = reduction_mask(op, self, dims);
+  suggest_reduction(op, self, mask, keepdim, out, DType::Bool);
   const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
   if (to.empty()) return;
   const bool integral = compute_of(self.dtype) == Compute::I64;
@@ -90,13 +104,13 @@ void plan_truth(Op& op, ReduceOp what, const TensorView& self, const std::vector
 CARD(aclnnReduceSum, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnReduceSum, Vector, "out = sum of self over dims", "沿 dims 求和")
 ACLNN(aclnnReduceSum, (In, self), (Ints, dims), (Bool, keepDims), (Type, dtype), (Out, out)) {
-  (void)dtype;  // out has it
-  plan(op, arithmetic(ReduceOp::sum, *self, *out), *self, reduction_mask(op, *self, *dims), keepDims, *out);
+  plan_arithmetic(op, ReduceOp::sum, *self, reduction_mask(op, *self, *dims), keepDims, dtype, *out);
 }
 
 ABOUT(aclnnReduceNansum, Vector, "out = sum of self over dim, NaN counted as 0", "沿 dim 求和，NaN 视为 0")
 ACLNN(aclnnReduceNansum, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
-  (void)dtype;
+  const DimMask mask = reduction_mask(op, *self, *dim);
+  suggest_reduction(op, *self, mask, keepDim, *out, asked_or(dtype, sum_type(self->dtype)));
   op.require(!is_complex(self->dtype) && !is_complex(out->dtype), "self is {}: complex numbers are not supported",
              describe(*self));
   ReduceSpec spec = arithmetic(ReduceOp::sum, *self, *out);
@@ -105,25 +119,22 @@ ACLNN(aclnnReduceNansum, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype)
     if (spec.compute == Compute::I64) spec.compute = compute_of(self->dtype);
     spec.map = ReduceMap::skip_nan;
   }
-  plan(op, spec, *self, reduction_mask(op, *self, *dim), keepDim, *out);
+  plan(op, spec, *self, mask, keepDim, *out);
 }
 
 ABOUT(aclnnMean, Vector, "out = mean of self over dim", "沿 dim 求平均值")
 ACLNN(aclnnMean, (In, self), (Ints, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
-  (void)dtype;
-  plan_mean(op, *self, reduction_mask(op, *self, *dim), keepDim, *out);
+  plan_mean(op, *self, reduction_mask(op, *self, *dim), keepDim, dtype, *out);
 }
 
 ABOUT(aclnnProd, Vector, "out = product of all elements", "全部元素之积")
 ACLNN(aclnnProd, (In, self), (Type, dtype), (Out, out)) {
-  (void)dtype;
-  plan(op, arithmetic(ReduceOp::prod, *self, *out), *self, all_dims(*self), false, *out);
+  plan_arithmetic(op, ReduceOp::prod, *self, all_dims(*self), false, dtype, *out);
 }
 
 ABOUT(aclnnProdDim, Vector, "out = product of self along dim", "沿 dim 求积")
 ACLNN(aclnnProdDim, (In, self), (Int, dim), (Bool, keepDim), (Type, dtype), (Out, out)) {
-  (void)dtype;
-  plan(op, arithmetic(ReduceOp::prod, *self, *out), *self, reduction_mask(*self, dim), keepDim, *out);
+  plan_arithmetic(op, ReduceOp::prod, *self, reduction_mask(*self, dim), keepDim, dtype, *out);
 }
 
 ABOUT(aclnnAmax, Vector, "out = largest element over the dimensions dim", "沿多个维度 dim 取最大值")

@@ -9,9 +9,11 @@ namespace {
 
 void plan_variance(Op& op, const TensorView& self, const std::vector<int64_t>& dims, int64_t correction, bool keepdim,
                    bool root, const TensorView& out, const TensorView* mean) {
+  const DimMask mask = reduction_mask(op, self, dims);
+  suggest_reduction(op, self, mask, keepdim, out, self.dtype);
+  if (mean) suggest_reduction(op, self, mask, keepdim, *mean, self.dtype);
   op.require(is_floating(self.dtype) && is_floating(out.dtype), "self is {}, out is {}: variance is of floating point",
              describe(self), describe(out));
-  const DimMask mask = reduction_mask(op, self, dims);
   const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
   const TensorView mean_to = mean ? reduction_output(op, "mean", self, mask, keepdim, *mean) : TensorView();
   if (to.empty()) return;

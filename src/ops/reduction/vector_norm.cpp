@@ -9,11 +9,12 @@
 namespace updraft {
 namespace {
 
-void plan_norm(Op& op, const TensorView& self, double p, const std::vector<int64_t>& dims, bool keepdim,
+void plan_norm(Op& op, const TensorView& self, double p, const std::vector<int64_t>& dims, bool keepdim, DType type,
                const TensorView& out) {
+  const DimMask mask = reduction_mask(op, self, dims);
+  suggest_reduction(op, self, mask, keepdim, out, type);
   // The client makes norms of complex tensors complex.
   op.require(is_floating(out.dtype) || is_complex(out.dtype), "out is {}: a norm is floating point", describe(out));
-  const DimMask mask = reduction_mask(op, self, dims);
   const TensorView to = reduction_output(op, "out", self, mask, keepdim, out);
   if (to.empty()) return;
   const bool extreme = std::isinf(p);
@@ -50,22 +51,24 @@ double order_of(const aclScalar& p) { return p.to_double(); }
 ABOUT(aclnnLinalgVectorNorm, Vector, "out = norm of order ord over dims (all where absent)",
       "沿 dims 的 ord 阶向量范数，dims 缺省为全部维度")
 ACLNN(aclnnLinalgVectorNorm, (In, self), (Scalar, ord), (OptInts, dims), (Bool, keepDims), (Type, dtype), (Out, out)) {
-  (void)dtype;
-  plan_norm(op, *self, order_of(*ord), dims ? *dims : std::vector<int64_t>{}, keepDims, *out);
+  plan_norm(op, *self, order_of(*ord), dims ? *dims : std::vector<int64_t>{}, keepDims,
+            dtype == DType::Undefined ? real_of(self->dtype) : dtype, *out);
 }
 
 ABOUT(aclnnNorm, Vector, "out = norm of order pScalar (2 where absent) over dim",
       "沿 dim 的 pScalar 阶范数，缺省为 2 阶")
 ACLNN(aclnnNorm, (In, self), (OptScalar, pScalar), (OptInts, dim), (Bool, keepdim), (Out, out)) {
-  plan_norm(op, *self, pScalar ? order_of(*pScalar) : 2.0, dim ? *dim : std::vector<int64_t>{}, keepdim, *out);
+  plan_norm(op, *self, pScalar ? order_of(*pScalar) : 2.0, dim ? *dim : std::vector<int64_t>{}, keepdim,
+            real_of(self->dtype), *out);
 }
 
 CARD(aclnnLogSumExp, on("self", kFloats | kIntegers | kBool))
 ABOUT(aclnnLogSumExp, Vector, "out = log of the sum of exp(self) over dim, without overflow",
       "沿 dim 计算 ln(sum(exp(self)))，数值稳定")
 ACLNN(aclnnLogSumExp, (In, self), (Ints, dim), (Bool, keepDim), (Out, out)) {
-  op.require(is_floating(out->dtype), "out is {}, want floating point", describe(*out));
   const DimMask mask = reduction_mask(op, *self, *dim);
+  suggest_reduction(op, *self, mask, keepDim, *out, is_floating(self->dtype) ? self->dtype : DType::Float);
+  op.require(is_floating(out->dtype), "out is {}, want floating point", describe(*out));
   const TensorView to = reduction_output(op, "out", *self, mask, keepDim, *out);
   if (to.empty()) return;
   const Compute compute = self->dtype == DType::Double || out->dtype == DType::Double ? Compute::F64 : Compute::F32;

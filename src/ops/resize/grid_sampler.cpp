@@ -176,10 +176,11 @@ void sample(const Sampling& s, const TensorView& in, const TensorView& grid, con
   const int64_t channels = in.dims[1], positions = s.out_size();
   TapsOf<T> taps(s, false);
   for (int64_t n = 0; n < in.dims[0]; ++n) {
-    taps.fill(s, static_cast<const T*>(at.read(n, 3)));
-    for_planes(channels, positions * s.taps(), [&](int64_t channel) {
-      const T* x = static_cast<const T*>(from.read(n * channels + channel, 0));
-      T* y = static_cast<T*>(to.open(n * channels + channel, 1));
+    ScratchScope own;
+    taps.fill(s, static_cast<const T*>(at.read(n, own)));
+    for_planes(channels, positions * s.taps(), [&](int64_t channel, ScratchScope& scratch) {
+      const T* x = static_cast<const T*>(from.read(n * channels + channel, scratch));
+      T* y = static_cast<T*>(to.open(n * channels + channel, scratch));
       std::fill_n(y, positions, T(0));
       for (int k = 0; k < s.taps(); ++k) {
         const int64_t* index = taps.index.data() + k * positions;
@@ -201,12 +202,13 @@ void sample_backward(const Sampling& s, const TensorView& grad, const TensorView
   const int taps_count = s.taps(), dims = s.spatial;
   TapsOf<T> taps(s, grad_grid != nullptr);
   for (int64_t n = 0; n < in.dims[0]; ++n) {
-    taps.fill(s, static_cast<const T*>(at.read(n, 3)));
+    ScratchScope own;
+    taps.fill(s, static_cast<const T*>(at.read(n, own)));
     if (grad_in) {
       const Planes to(*grad_in, s.spatial, c);
-      for_planes(channels, positions * taps_count, [&](int64_t channel) {
-        const T* g = static_cast<const T*>(by.read(n * channels + channel, 0));
-        T* x = static_cast<T*>(to.open(n * channels + channel, 1));
+      for_planes(channels, positions * taps_count, [&](int64_t channel, ScratchScope& scratch) {
+        const T* g = static_cast<const T*>(by.read(n * channels + channel, scratch));
+        T* x = static_cast<T*>(to.open(n * channels + channel, scratch));
         std::fill_n(x, to.size(), T(0));
         for (int k = 0; k < taps_count; ++k) {
           const int64_t* index = taps.index.data() + k * positions;
@@ -219,11 +221,12 @@ void sample_backward(const Sampling& s, const TensorView& grad, const TensorView
     }
     if (grad_grid) {
       const Planes to(*grad_grid, s.spatial + 1, c);
-      T* sum = static_cast<T*>(to.open(n, 2));
+      T* sum = static_cast<T*>(to.open(n, own));
       std::fill_n(sum, to.size(), T(0));
       for (int64_t channel = 0; channel < channels; ++channel) {
-        const T* g = static_cast<const T*>(by.read(n * channels + channel, 0));
-        const T* x = static_cast<const T*>(from.read(n * channels + channel, 1));
+        ScratchScope scratch;
+        const T* g = static_cast<const T*>(by.read(n * channels + channel, scratch));
+        const T* x = static_cast<const T*>(from.read(n * channels + channel, scratch));
         parallel_for(positions, 1024, [&](int64_t begin, int64_t end) {
           for (int k = 0; k < taps_count; ++k)
             for (int64_t p = begin; p < end; ++p) {
@@ -243,6 +246,13 @@ void sample_backward(const Sampling& s, const TensorView& grad, const TensorView
 
 void plan_sample(Op& op, int spatial, const TensorView& in, const TensorView& grid, int64_t mode, int64_t border,
                  bool align_corners, const TensorView& out) {
+  if (op.inferring()) {
+    op.require(in.rank == spatial + 2 && grid.rank == spatial + 2, "input is {}, grid is {}, want {} dimensions",
+               describe(in), describe(grid), spatial + 2);
+    TensorView sampled = in;
+    std::copy_n(grid.dims + 1, spatial, sampled.dims + 2);
+    op.suggest_like(out, sampled, in.dtype);
+  }
   const Sampling s = sampling_of(op, spatial, in, grid, out, mode, border, align_corners);
   if (out.empty()) return;
   op.work(out.numel() * s.taps() * 4);
@@ -256,14 +266,16 @@ void plan_sample_backward(Op& op, int spatial, const TensorView& grad, const Ten
                           int64_t mode, int64_t border, bool align_corners, Bools mask, OptOut grad_in,
                           OptOut grad_grid) {
   const Sampling s = sampling_of(op, spatial, in, grid, grad, mode, border, align_corners);
+  if (grad_in) op.suggest_like(*grad_in, in, in.dtype);
+  if (grad_grid) op.suggest_like(*grad_grid, grid, grid.dtype);
   const bool wanted[2] = {mask[0] && grad_in, mask[1] && grad_grid};
   TensorView to[2];
   if (wanted[0]) {
-    op.require_same_shape("gradInput", *grad_in, "input", in);
+    op.result_like("gradInput", *grad_in, in, in.dtype);
     to[0] = *grad_in;
   }
   if (wanted[1]) {
-    op.require_same_shape("gradGrid", *grad_grid, "grid", grid);
+    op.result_like("gradGrid", *grad_grid, grid, grid.dtype);
     to[1] = *grad_grid;
   }
   op.work(grad.numel() * s.taps() * 8 + in.numel());
@@ -332,9 +344,9 @@ void affine_grid(const TensorView& theta, const TensorView& out, bool align_corn
                    : T(0);
     return align_corners ? x : x * static_cast<T>(size - 1) / static_cast<T>(size);
   };
-  for_planes(to.count(), to.size() * 4, [&](int64_t n) {
-    const T* m = static_cast<const T*>(from.read(n, 0));
-    T* y = static_cast<T*>(to.open(n, 1));
+  for_planes(to.count(), to.size() * 4, [&](int64_t n, ScratchScope& scratch) {
+    const T* m = static_cast<const T*>(from.read(n, scratch));
+    T* y = static_cast<T*>(to.open(n, scratch));
     T* put = y;
     int64_t index[3] = {};
     for (int64_t p = 0; p < to.size() / std::max(1, dims); ++p) {
@@ -364,7 +376,7 @@ ACLNN(aclnnAffineGrid, (In, theta), (Ints, size), (Bool, alignCorners), (Out, ou
   int64_t want[5] = {size[0]};
   for (int d = 0; d < dims; ++d) want[d + 1] = size[static_cast<size_t>(d) + 2];
   want[dims + 1] = dims;
-  op.require_shape("out", *out, want, dims + 2);
+  op.result("out", *out, want, dims + 2, theta->dtype);
   if (out->empty()) return;
   op.work(out->numel() * 8);
   op.launch([=, theta = *theta, out = *out] {

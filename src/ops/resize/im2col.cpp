@@ -90,6 +90,8 @@ SAMPLE(aclnnIm2col, "self=f32[2,3,6,M] kernelSize=3,1 dilation=1,1 padding=1,0 s
 ABOUT(aclnnIm2col, Vector, "out = windows of the image as columns", "将图像的滑动窗口展开为列")
 ACLNN(aclnnIm2col, (In, self), (Ints, kernelSize), (Ints, dilation), (Ints, padding), (Ints, stride), (Out, out)) {
   const Windows w = windows_of(op, *self, kernelSize, dilation, padding, stride);
+  if (self->rank == 4) op.suggest(*out, {self->dims[0], self->dims[1] * w.positions(), w.blocks()}, self->dtype);
+  else op.suggest(*out, {self->dims[0] * w.positions(), w.blocks()}, self->dtype);
   const TensorView columns = columns_of(op, w, *self, *out);
   if (out->empty()) return;
   const Compute c = compute_of(out->dtype);
@@ -114,6 +116,18 @@ SAMPLE(aclnnIm2colBackward,
 ABOUT(aclnnIm2colBackward, Vector, "Sums columns back into the image (fold)", "将列按窗口位置累加还原为图像")
 ACLNN(aclnnIm2colBackward, (In, self), (Ints, outputSize), (Ints, kernelSize), (Ints, dilation), (Ints, padding),
       (Ints, stride), (Out, out)) {
+  if (op.inferring()) {
+    op.require(self->rank == 2 || self->rank == 3, "columns is {}, want 2 or 3 dimensions", describe(*self));
+    op.require(outputSize.size() == 2, "outputSize has {} values, want 2", outputSize.size());
+    op.require(kernelSize.size() == 1 || kernelSize.size() == 2, "kernelSize has {} values, want 1 or 2",
+               kernelSize.size());
+    int64_t positions = 0;
+    op.require(!__builtin_mul_overflow(kernelSize[0], kernelSize[kernelSize.size() - 1], &positions) && positions > 0,
+               "kernelSize is {}, want at least 1", kernelSize[0]);
+    const int64_t channels = self->dims[self->rank - 2] / positions;
+    if (self->rank == 3) op.suggest(*out, {self->dims[0], channels, outputSize[0], outputSize[1]}, self->dtype);
+    else op.suggest(*out, {channels, outputSize[0], outputSize[1]}, self->dtype);
+  }
   const Windows w = windows_of(op, *out, kernelSize, dilation, padding, stride);
   op.require(outputSize.size() == 2 && outputSize[0] == w.size[0] && outputSize[1] == w.size[1],
              "out is {}, outputSize does not fit", describe(*out));
@@ -141,7 +155,7 @@ SAMPLE(aclnnUnfoldGrad, "gradOut=f32[N,3,2] inputSizes=N,6 dim=1 size=2 step=2 g
 ABOUT(aclnnUnfoldGrad, Vector, "Gradient of unfold: sums the windows of dimension dim back",
       "unfold 的反向梯度：将 dim 维的窗口累加还原")
 ACLNN(aclnnUnfoldGrad, (In, gradOut), (Ints, inputSizes), (Int, dim), (Int, size), (Int, step), (Out, gradIn)) {
-  op.require_shape("gradIn", *gradIn, inputSizes->data(), static_cast<int>(inputSizes.size()));
+  op.result("gradIn", *gradIn, inputSizes->data(), static_cast<int>(inputSizes.size()), gradOut->dtype);
   op.require(step >= 1 && size >= 0, "step is {}, size is {}, want at least 1 and 0", step, size);
   const TensorView to = *gradIn, from = *gradOut;
   if (to.rank == 0) {

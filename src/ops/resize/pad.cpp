@@ -13,6 +13,7 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
              2 * spatial);
   op.require(small.rank == spatial + 1 || small.rank == spatial + 2, "self is {}, want {} or {} dimensions",
              describe(small), spatial + 1, spatial + 2);
+  TensorView large = small;
   std::vector<TapTable> tables;
   for (int d = 0; d < spatial; ++d) {
     const int64_t size = small.dims[small.rank - spatial + d];
@@ -24,6 +25,7 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
       op.require(left < size && right < size, "padding ({}, {}) is too large for size {}: want less", left, right,
                  size);
     op.require(size > 0 || padded == 0, "self is {}, want planes that are not empty", describe(small));
+    large.dims[small.rank - spatial + d] = padded;
     TapTable t(size, padded);
     for (int64_t o = 0; o < padded; ++o) {
       int64_t at = o - left;
@@ -34,6 +36,7 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
     }
     tables.push_back(std::move(t));
   }
+  if (!backward) op.suggest_like(out, large, in.dtype);
   plan_resample(op, std::move(tables), in, out, backward);
 }
 
@@ -44,7 +47,7 @@ void plan_pad(Op& op, int spatial, Edge edge, const TensorView& small, const Ten
     plan_pad(op, spatial, edge, *self, *self, *out, *padding, false);                      \
   }                                                                                        \
   ACLNN(NAME##Backward, (In, gradOutput), (In, self), (Ints, padding), (Out, gradInput)) { \
-    op.require_same_shape("gradInput", *gradInput, "self", *self);                         \
+    op.result_like("gradInput", *gradInput, *self, self->dtype);                           \
     plan_pad(op, spatial, edge, *gradInput, *gradOutput, *gradInput, *padding, true);      \
   }
 UPDRAFT_PAD(aclnnReflectionPad1d, 1, Edge::Reflect)

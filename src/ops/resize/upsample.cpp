@@ -152,10 +152,24 @@ void plan_upsample(Op& op, Mode mode, const TensorView& in, const TensorView& ou
   plan_resample(op, std::move(tables), in, out, backward);
 }
 
+/// Sizes that clients give twice: in the list, and in the tensor that has them.
 void check_sizes(Op& op, const char* name, Ints sizes, const TensorView& v, int skip) {
   for (size_t d = 0; d < sizes.size(); ++d)
     op.require(static_cast<int>(d) + skip < v.rank && sizes[d] == v.dims[d + static_cast<size_t>(skip)],
                "{} does not fit {}", name, describe(v));
+}
+
+void check_output(Op& op, const TensorView& self, Ints sizes, const TensorView& out) {
+  if (op.inferring() && self.rank == static_cast<int>(sizes.size()) + 2) {
+    TensorView sized = self;
+    std::copy(sizes->begin(), sizes->end(), sized.dims + 2);
+    op.suggest_like(out, sized, self.dtype);
+  }
+  check_sizes(op, "outputSize", sizes, out, 2);
+}
+void check_input_gradient(Op& op, const TensorView& grad, Ints sizes, const TensorView& out) {
+  op.suggest(out, sizes->data(), static_cast<int>(sizes.size()), grad.dtype);
+  check_sizes(op, "inputSize", sizes, out, 0);
 }
 
 }  // namespace
@@ -164,46 +178,46 @@ void check_sizes(Op& op, const char* name, Ints sizes, const TensorView& v, int 
 ABOUT(aclnnUpsampleNearest1d, Vector, "Resizes [N, C, L] by nearest neighbour, scale from the sizes",
       "对 [N, C, L] 做最近邻缩放，比例由尺寸得出")
 ACLNN(aclnnUpsampleNearest1d, (In, self), (Ints, outputSize), (Out, out)) {
-  check_sizes(op, "outputSize", outputSize, *out, 2);
+  check_output(op, *self, outputSize, *out);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {0}, false);
 }
 ABOUT(aclnnUpsampleNearest1dV2, Vector, "Resizes [N, C, L] by nearest neighbour with the given scale",
       "对 [N, C, L] 按给定比例做最近邻缩放")
 ACLNN(aclnnUpsampleNearest1dV2, (In, self), (Ints, outputSize), (Float, scaleL), (Out, out)) {
-  check_sizes(op, "outputSize", outputSize, *out, 2);
+  check_output(op, *self, outputSize, *out);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {scaleL}, false);
 }
 ABOUT(aclnnUpsampleNearest2d, Vector, "Resizes [N, C, H, W] by nearest neighbour, scales from the sizes",
       "对 [N, C, H, W] 做最近邻缩放，比例由尺寸得出")
 ACLNN(aclnnUpsampleNearest2d, (In, self), (Ints, outputSize), (Out, out)) {
-  check_sizes(op, "outputSize", outputSize, *out, 2);
+  check_output(op, *self, outputSize, *out);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {0, 0}, false);
 }
 ABOUT(aclnnUpsampleNearest2dV2, Vector, "Resizes [N, C, H, W] by nearest neighbour with the given scales",
       "对 [N, C, H, W] 按给定比例做最近邻缩放")
 ACLNN(aclnnUpsampleNearest2dV2, (In, self), (Ints, outputSize), (Float, scaleH), (Float, scaleW), (Out, out)) {
-  check_sizes(op, "outputSize", outputSize, *out, 2);
+  check_output(op, *self, outputSize, *out);
   plan_upsample(op, Mode::Nearest, *self, *out, false, {scaleH, scaleW}, false);
 }
 #define UPDRAFT_UPSAMPLE1(NAME, mode)                                         \
   ACLNN(NAME, (In, self), (Ints, outputSize), (Double, scales), (Out, out)) { \
-    check_sizes(op, "outputSize", outputSize, *out, 2);                       \
+    check_output(op, *self, outputSize, *out);                                \
     plan_upsample(op, mode, *self, *out, false, {scales}, false);             \
   }
 #define UPDRAFT_UPSAMPLE2(NAME, mode)                                                             \
   ACLNN(NAME, (In, self), (Ints, outputSize), (Double, scalesH), (Double, scalesW), (Out, out)) { \
-    check_sizes(op, "outputSize", outputSize, *out, 2);                                           \
+    check_output(op, *self, outputSize, *out);                                                    \
     plan_upsample(op, mode, *self, *out, false, {scalesH, scalesW}, false);                       \
   }
 #define UPDRAFT_UPSAMPLE3(NAME, mode)                                                                                \
   ACLNN(NAME, (In, self), (Ints, outputSize), (Double, scalesD), (Double, scalesH), (Double, scalesW), (Out, out)) { \
-    check_sizes(op, "outputSize", outputSize, *out, 2);                                                              \
+    check_output(op, *self, outputSize, *out);                                                                       \
     plan_upsample(op, mode, *self, *out, false, {scalesD, scalesH, scalesW}, false);                                 \
   }
 #define UPDRAFT_UPSAMPLE2_CORNERS(NAME, mode)                                                             \
   ACLNN(NAME, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scalesH), (Double, scalesW), \
         (Out, out)) {                                                                                     \
-    check_sizes(op, "outputSize", outputSize, *out, 2);                                                   \
+    check_output(op, *self, outputSize, *out);                                                            \
     plan_upsample(op, mode, *self, *out, alignCorners, {scalesH, scalesW}, false);                        \
   }
 UPDRAFT_UPSAMPLE1(aclnnUpsampleNearestExact1d, Mode::NearestExact)
@@ -233,14 +247,14 @@ ABOUT(aclnnUpsampleBilinear2dAA, Vector, "Resizes [N, C, H, W] by bilinear inter
 ABOUT(aclnnUpsampleBicubic2dAA, Vector, "Resizes [N, C, H, W] by bicubic interpolation with antialiasing",
       "对 [N, C, H, W] 做抗锯齿双三次插值缩放")
 ACLNN(aclnnUpsampleLinear1d, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scales), (Out, out)) {
-  check_sizes(op, "outputSize", outputSize, *out, 2);
+  check_output(op, *self, outputSize, *out);
   plan_upsample(op, Mode::Linear, *self, *out, alignCorners, {scales}, false);
 }
 ABOUT(aclnnUpsampleTrilinear3d, Vector, "Resizes [N, C, D, H, W] by trilinear interpolation",
       "对 [N, C, D, H, W] 做三线性插值缩放")
 ACLNN(aclnnUpsampleTrilinear3d, (In, self), (Ints, outputSize), (Bool, alignCorners), (Double, scalesD),
       (Double, scalesH), (Double, scalesW), (Out, out)) {
-  check_sizes(op, "outputSize", outputSize, *out, 2);
+  check_output(op, *self, outputSize, *out);
   plan_upsample(op, Mode::Linear, *self, *out, alignCorners, {scalesD, scalesH, scalesW}, false);
 }
 
@@ -248,28 +262,28 @@ ACLNN(aclnnUpsampleTrilinear3d, (In, self), (Ints, outputSize), (Bool, alignCorn
 #define UPDRAFT_UPSAMPLE1_BACKWARD(NAME, mode)                                                               \
   ACLNN(NAME, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Double, scales), (Out, gradInput)) { \
     check_sizes(op, "outputSize", outputSize, *gradOutput, 2);                                               \
-    check_sizes(op, "inputSize", inputSize, *gradInput, 0);                                                  \
+    check_input_gradient(op, *gradOutput, inputSize, *gradInput);                                            \
     plan_upsample(op, mode, *gradOutput, *gradInput, false, {scales}, true);                                 \
   }
 #define UPDRAFT_UPSAMPLE2_BACKWARD(NAME, mode)                                                               \
   ACLNN(NAME, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Double, scalesH), (Double, scalesW), \
         (Out, gradInput)) {                                                                                  \
     check_sizes(op, "outputSize", outputSize, *gradOutput, 2);                                               \
-    check_sizes(op, "inputSize", inputSize, *gradInput, 0);                                                  \
+    check_input_gradient(op, *gradOutput, inputSize, *gradInput);                                            \
     plan_upsample(op, mode, *gradOutput, *gradInput, false, {scalesH, scalesW}, true);                       \
   }
 #define UPDRAFT_UPSAMPLE3_BACKWARD(NAME, mode)                                                               \
   ACLNN(NAME, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Double, scalesD), (Double, scalesH), \
         (Double, scalesW), (Out, gradInput)) {                                                               \
     check_sizes(op, "outputSize", outputSize, *gradOutput, 2);                                               \
-    check_sizes(op, "inputSize", inputSize, *gradInput, 0);                                                  \
+    check_input_gradient(op, *gradOutput, inputSize, *gradInput);                                            \
     plan_upsample(op, mode, *gradOutput, *gradInput, false, {scalesD, scalesH, scalesW}, true);              \
   }
 #define UPDRAFT_UPSAMPLE2_CORNERS_BACKWARD(NAME, mode)                                                          \
   ACLNN(NAME, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Bool, alignCorners), (Double, scalesH), \
         (Double, scalesW), (Out, gradInput)) {                                                                  \
     check_sizes(op, "outputSize", outputSize, *gradOutput, 2);                                                  \
-    check_sizes(op, "inputSize", inputSize, *gradInput, 0);                                                     \
+    check_input_gradient(op, *gradOutput, inputSize, *gradInput);                                               \
     plan_upsample(op, mode, *gradOutput, *gradInput, alignCorners, {scalesH, scalesW}, true);                   \
   }
 UPDRAFT_UPSAMPLE1_BACKWARD(aclnnUpsampleNearest1dBackward, Mode::Nearest)
@@ -310,7 +324,7 @@ ABOUT(aclnnUpsampleBicubic2dAAGrad, Vector, "Gradient of bicubic resizing with a
 ACLNN(aclnnUpsampleLinear1dBackward, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Bool, alignCorners),
       (Double, scales), (Out, gradInput)) {
   check_sizes(op, "outputSize", outputSize, *gradOutput, 2);
-  check_sizes(op, "inputSize", inputSize, *gradInput, 0);
+  check_input_gradient(op, *gradOutput, inputSize, *gradInput);
   plan_upsample(op, Mode::Linear, *gradOutput, *gradInput, alignCorners, {scales}, true);
 }
 ABOUT(aclnnUpsampleTrilinear3dBackward, Vector, "Gradient of trilinear resizing of [N, C, D, H, W]",
@@ -318,7 +332,7 @@ ABOUT(aclnnUpsampleTrilinear3dBackward, Vector, "Gradient of trilinear resizing 
 ACLNN(aclnnUpsampleTrilinear3dBackward, (In, gradOutput), (Ints, outputSize), (Ints, inputSize), (Bool, alignCorners),
       (Double, scalesD), (Double, scalesH), (Double, scalesW), (Out, gradInput)) {
   check_sizes(op, "outputSize", outputSize, *gradOutput, 2);
-  check_sizes(op, "inputSize", inputSize, *gradInput, 0);
+  check_input_gradient(op, *gradOutput, inputSize, *gradInput);
   plan_upsample(op, Mode::Linear, *gradOutput, *gradInput, alignCorners, {scalesD, scalesH, scalesW}, true);
 }
 

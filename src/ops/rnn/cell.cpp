@@ -113,9 +113,9 @@ ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (Opt
              "inputGates is {} and c is {}, want [batch, 4 * hidden] and [batch, hidden]", describe(*inputGates),
              describe(*c));
   op.require_same_shape("inputGates", *inputGates, "hiddenGates", *hiddenGates);
-  op.require_same_shape("c", *c, "h", *h);
-  op.require_same_shape("c", *c, "cNext", *cNext);
-  op.require_same_shape("inputGates", *inputGates, "storage", *storage);
+  op.result_like("h", *h, *c, c->dtype);
+  op.result_like("cNext", *cNext, *c, c->dtype);
+  op.result_like("storage", *storage, *inputGates, inputGates->dtype);
   Cell cell{*inputGates, *hiddenGates, *c, {}, {}, *h, *cNext, *storage};
   if (inputBias) cell.in_bias = *inputBias;
   if (hiddenBias) cell.hidden_bias = *hiddenBias;
@@ -140,7 +140,9 @@ ACLNN(aclnnThnnFusedLstmCellBackward, (OptIn, gradH), (OptIn, gradC), (In, cBefo
              "storage is {} and cx is {}, want [batch, 4 * hidden] and [batch, hidden]", describe(*storage),
              describe(*cBefore));
   op.require_same_shape("cx", *cBefore, "cy", *cAfter);
-  op.require_same_shape("storage", *storage, "gradGates", *gradGates);
+  op.result_like("gradGates", *gradGates, *storage, storage->dtype);
+  op.suggest_like(*gradCBefore, *cBefore, cBefore->dtype);
+  if (gradBias) op.suggest(*gradBias, {storage->dims[1]}, storage->dtype);
   CellBackward cell{{}, {}, *cBefore, *cAfter, *storage, *gradGates, *gradCBefore, {}};
   if (gradH && !gradH->empty()) cell.grad_h = *gradH;
   if (gradC && !gradC->empty()) cell.grad_c = *gradC;

@@ -26,6 +26,7 @@ ACLNN(aclnnGRU, (In, input), (Tensors, params), (OptIn, hx), (OptIn, batchSizes)
   op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout,
              numLayers);
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
+  suggest_network(op, net, *input, *output, {&*hy}, {r, z, n, hn, h});
   net.h_last = *hy;
   plan_network(op, std::move(net), *output, {r, z, n, hn, h});
 }
@@ -36,6 +37,7 @@ ACLNN(aclnnGRUBackward, (In, input), (Tensors, params), (OptIn, hx), (OptIn, gra
       (Tensors, z), (Tensors, n), (Tensors, hn), (Tensors, h), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
       (Bool, bidirectional), (Bool, batchFirst), (Out, gradInput), (Out, gradH0), (OutTensors, gradParams)) {
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
+  suggest_network_gradients(op, net, *input, *gradInput, {&*gradH0}, gradParams);
   plan_network_backward(op, std::move(net), gradY, gradHy, {r, z, n, hn, h}, *gradInput, *gradH0, gradParams);
 }
 

@@ -8,19 +8,6 @@
 
 namespace updraft {
 
-TensorView slice(const TensorView& v, int dim, int64_t begin, int64_t n, bool drop) {
-  TensorView part = v;
-  part.data = v.as<char>() + begin * v.strides[dim] * static_cast<int64_t>(size_of(v.dtype));
-  part.dims[dim] = n;
-  if (!drop) return part;
-  for (int d = dim; d + 1 < part.rank; ++d) {
-    part.dims[d] = part.dims[d + 1];
-    part.strides[d] = part.strides[d + 1];
-  }
-  --part.rank;
-  return part;
-}
-
 namespace {
 
 template <class T>

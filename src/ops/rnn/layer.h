@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "tensor/view.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
@@ -35,8 +35,5 @@ struct RnnLayer {
 void run_rnn(const RnnLayer& layer);
 /// Fills the gradients that are present.
 void run_rnn_backward(const RnnLayer& layer);
-
-/// A part of `v`: `n` indices of dimension `dim` from `begin` on; with `drop` (n is 1) without that dimension.
-TensorView slice(const TensorView& v, int dim, int64_t begin, int64_t n, bool drop = false);
 
 }  // namespace updraft

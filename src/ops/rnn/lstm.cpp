@@ -33,6 +33,7 @@ ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSiz
       (OptOutTensors, h), (OptOutTensors, c), (OptOutTensors, tanhc)) {
   RnnNetwork net =
       network(op, *input, params, hx, batchSizes, hasBiases, numLayers, dropout, train, bidirectional, batchFirst);
+  suggest_network(op, net, *input, *output, {&*hy, &*cy}, {i, f, j, o, c, tanhc, h});
   net.h_last = *hy;
   net.c_last = *cy;
   plan_network(op, std::move(net), *output, {i, f, j, o, c, tanhc, h});
@@ -48,6 +49,7 @@ ACLNN(aclnnLstmBackward, (In, input), (Tensors, hx), (Tensors, params), (OptIn, 
   (void)outputMask;
   RnnNetwork net =
       network(op, *input, params, hx, batchSizes, hasBiases, numLayers, dropout, train, bidirectional, batchFirst);
+  suggest_network_gradients(op, net, *input, *gradInput, {&*gradH0, &*gradC0}, gradParams);
   if (gradCy && !gradCy->empty()) net.dc_last = *gradCy;
   net.dc0 = *gradC0;
   plan_network_backward(op, std::move(net), gradY, gradHy, {i, f, j, o, c, tanhc, h}, *gradInput, *gradH0, gradParams);

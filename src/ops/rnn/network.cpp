@@ -31,7 +31,12 @@ constexpr const char* kPackOnNpu =
     "a packed sequence keeps its padding on the NPU: move the padded tensor to the NPU first, then call "
     "pack_padded_sequence there (one packed on the CPU has other rows)";
 
-const TensorView* packed(const RnnNetwork& net) { return net.batch_sizes.data ? &net.batch_sizes : nullptr; }
+const TensorView* packed(const RnnNetwork& net) { return net.batch_sizes.rank ? &net.batch_sizes : nullptr; }
+
+void suggest_states(const Op& op, const RnnNetwork& net, std::initializer_list<const TensorView*> states) {
+  for (const TensorView* state : states)
+    op.suggest(*state, {net.cells(), net.x.dims[1], net.params[1].dims[1]}, net.x.dtype);
+}
 
 int64_t cost(const RnnNetwork& net) { return net.x.dims[0] * net.x.dims[1] * net.params[0].numel() * net.layers; }
 
@@ -68,6 +73,28 @@ RnnNetwork network_of(const Op& op, const TensorView& input, const Tensors& para
   net.x = time_major(op, input, batch_first, packed(net));
   net.params = views_of(params);
   return net;
+}
+
+void suggest_network(const Op& op, const RnnNetwork& net, const TensorView& input, const TensorView& output,
+                     std::initializer_list<const TensorView*> states, std::initializer_list<OptTensors> saved) {
+  if (!op.inferring()) return;
+  const int64_t hidden = net.params[1].dims[1];
+  TensorView wide = input;
+  wide.dims[input.rank - 1] = net.directions * hidden;
+  op.suggest_like(output, wide, input.dtype);
+  suggest_states(op, net, states);
+  for (const OptTensors& list : saved)
+    for (size_t i = 0; i < list.size(); ++i)
+      if (list.item(i)) op.suggest(list[i], {net.x.dims[0], net.x.dims[1], hidden}, input.dtype);
+}
+
+void suggest_network_gradients(const Op& op, const RnnNetwork& net, const TensorView& input, const TensorView& dx,
+                               std::initializer_list<const TensorView*> states, const Tensors& dparams) {
+  if (!op.inferring()) return;
+  op.suggest_like(dx, input, input.dtype);
+  suggest_states(op, net, states);
+  for (size_t i = 0; i < dparams.size() && i < net.params.size(); ++i)
+    if (dparams.item(i)) op.suggest_like(dparams[i], net.params[i], net.params[i].dtype);
 }
 
 void plan_network(Op& op, RnnNetwork&& net, const TensorView& output, std::initializer_list<OptTensors> saved) {
@@ -124,7 +151,7 @@ void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {
   }
   const int64_t hidden = net.params[1].dims[1];
   for (const TensorView* state : {&net.h0, &net.c0})
-    if (state->data)
+    if (state->data || state->rank)
       op.require(state->rank == 3 && state->dims[0] == net.cells() && state->dims[1] == net.x.dims[1] &&
                      state->dims[2] == hidden,
                  "an initial state is {}, want [{},{},{}]{}{}", describe(*state), net.cells(), net.x.dims[1], hidden,
@@ -158,8 +185,8 @@ RnnLayer RnnNetwork::layer(int64_t index, const TensorView& input, const std::ve
     l.b_in = params[i * each + 2];
     l.b_hidden = params[i * each + 3];
   }
-  if (h0.data) l.h0 = slice(h0, 0, index, 1, true);
-  if (c0.data) l.c0 = slice(c0, 0, index, 1, true);
+  if (h0.data) l.h0 = select(h0, 0, index);
+  if (c0.data) l.c0 = select(c0, 0, index);
   for (int k = 0; k < RnnLayer::kSaved; ++k)
     if (i < saved[k].size()) l.saved[k] = saved[k][i];
   return l;
@@ -187,9 +214,9 @@ void RnnNetwork::run() const {
     for (int64_t d = 0; d < directions; ++d) {
       const int64_t index = n * directions + d;
       RnnLayer l = layer(index, input, rows);
-      l.y = slice(output, 2, d * hidden, hidden);
-      if (h_last.data) l.h_last = slice(h_last, 0, index, 1, true);
-      if (c_last.data) l.c_last = slice(c_last, 0, index, 1, true);
+      l.y = narrow(output, 2, d * hidden, hidden);
+      if (h_last.data) l.h_last = select(h_last, 0, index);
+      if (c_last.data) l.c_last = select(c_last, 0, index);
       run_rnn(l);
     }
     input = output;
@@ -210,7 +237,7 @@ void RnnNetwork::run_backward() const {
     if (n > 0) {
       input.make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
       for (int64_t d = 0; d < directions; ++d)
-        copy_elements(slice(input.view, 2, d * hidden, hidden),
+        copy_elements(narrow(input.view, 2, d * hidden, hidden),
                       saved[h_index][static_cast<size_t>((n - 1) * directions + d)]);
       below = input.view;
       gradients[static_cast<size_t>(n)].make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
@@ -220,11 +247,11 @@ void RnnNetwork::run_backward() const {
       const int64_t index = n * directions + d;
       const size_t i = static_cast<size_t>(index);
       RnnLayer l = layer(index, below, rows);
-      if (gradient.data) l.dy = slice(gradient, 2, d * hidden, hidden);
-      if (dh_last.data) l.dh_last = slice(dh_last, 0, index, 1, true);
-      if (dc_last.data) l.dc_last = slice(dc_last, 0, index, 1, true);
-      if (dh0.data) l.dh0 = slice(dh0, 0, index, 1, true);
-      if (dc0.data) l.dc0 = slice(dc0, 0, index, 1, true);
+      if (gradient.data) l.dy = narrow(gradient, 2, d * hidden, hidden);
+      if (dh_last.data) l.dh_last = select(dh_last, 0, index);
+      if (dc_last.data) l.dc_last = select(dc_last, 0, index);
+      if (dh0.data) l.dh0 = select(dh0, 0, index);
+      if (dc0.data) l.dc0 = select(dc0, 0, index);
       l.dx = to;
       l.add_dx = d > 0;
       l.dw_in = dparams[i * each];

@@ -35,6 +35,13 @@ RnnNetwork network_of(const Op& op, const TensorView& input, const Tensors& para
                       bool biases, int64_t layers, bool bidirectional, bool batch_first);
 /// Checks the parameters and the states of a network; gates is 4 or 3.
 void check_network(const Op& op, const RnnNetwork& net, int64_t gates);
+/// Inference: shapes of the output of a network for `input`, of its last states and of what it saves, in the input's
+/// type.
+void suggest_network(const Op& op, const RnnNetwork& net, const TensorView& input, const TensorView& output,
+                     std::initializer_list<const TensorView*> states, std::initializer_list<OptTensors> saved);
+/// Inference: shapes of the gradients.
+void suggest_network_gradients(const Op& op, const RnnNetwork& net, const TensorView& input, const TensorView& dx,
+                               std::initializer_list<const TensorView*> states, const Tensors& dparams);
 /// The rest of the forward pass: its output, and the lists in which it leaves what the backward pass wants (or absent).
 void plan_network(Op& op, RnnNetwork&& net, const TensorView& output, std::initializer_list<OptTensors> saved);
 /// The rest of the backward pass.

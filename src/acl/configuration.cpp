@@ -1,0 +1,120 @@
+#include "acl/configuration.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "device/device.h"
+
+namespace updraft {
+namespace {
+
+using Json = nlohmann::json;
+
+Json read_json(const char* path) {
+  struct stat info;
+  if (stat(path, &info) != 0 || S_ISDIR(info.st_mode))
+    throw Error(code::kAclInvalidFile, "configuration file {}: {}", path,
+                S_ISDIR(info.st_mode) ? "it is a folder" : std::strerror(errno));
+  if (info.st_size > (10 << 20))
+    throw Error(code::kAclInvalidFile, "configuration file {} has {} bytes, the most is 10 MiB", path, info.st_size);
+  if (info.st_size == 0) return Json::object();
+  std::ifstream in(path);
+  Json json = Json::parse(in, nullptr, false);
+  if (json.is_discarded() || !json.is_object())
+    throw Error(code::kAclParseFile, "configuration file {} is not a JSON object", path);
+  return json;
+}
+
+const Json& object_at(const char* path, const Json& json, const char* key) {
+  const Json& value = json.at(key);
+  if (!value.is_object())
+    throw Error(code::kAclParseFile, "configuration file {}: {} is {}, want an object", path, key, value.dump());
+  return value;
+}
+
+// Numbers are written as text or as numbers.
+int number_at(const char* path, const Json& json, const char* key) {
+  const Json& value = json.at(key);
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Error(code::kAclParseFile, "configuration file {}: {} is {}, want a number", path, key, value.dump());
+  return number;
+}
+
+// Keys of `dump` that ask for nothing by themselves.
+bool asks_for_dump(const std::string& key, const Json& value) {
+  if (key == "dump_op_switch" || key == "dump_debug") return value != "off";
+  if (key == "dump_list") return !value.empty();
+  return key == "dump_path" || key == "dump_scene" || key == "dump_step" || key == "dump_stats";
+}
+
+void check_dump(const char* path, const Json& dump) {
+  // torch_npu's own file asks for this: what a failing operator read. Its message says the shapes and types.
+  const bool scene = dump.contains("dump_scene") && dump.at("dump_scene") == "lite_exception";
+  if (scene)
+    UPDRAFT_LOG(kInfo, "ASCENDCL", "{}: dump_scene lite_exception is accepted; no tensors are written on a failure",
+                path);
+  for (const auto& [key, value] : dump.items())
+    if (asks_for_dump(key, value) && !(scene && (key == "dump_scene" || key == "dump_path")))
+      throw Error(code::kAclApiNotSupport,
+                  "configuration file {} asks for dump ({}: {}), which Updraft does not have yet: remove \"dump\" from "
+                  "the file, or keep no more of it than \"dump_scene\": \"lite_exception\"",
+                  path, key, value.dump());
+}
+
+void check_profiler(const char* path, const Json& profiler) {
+  const auto on = profiler.find("switch");
+  if (on != profiler.end() && *on != "off")
+    throw Error(
+        code::kAclApiNotSupport,
+        "configuration file {} asks for profiling (profiler.switch: {}), which Updraft does not have yet: remove "
+        "\"profiler\" from the file, or set its switch to \"off\"; UPDRAFT_PROFILE=FILE writes the time of "
+        "tasks by name",
+        path, on->dump());
+}
+
+}  // namespace
+
+AclConfiguration read_acl_configuration(const char* path) {
+  AclConfiguration result;
+  const Json json = read_json(path);
+  for (const auto& [key, value] : json.items()) {
+    if (key == "dump") {
+      check_dump(path, object_at(path, json, "dump"));
+    } else if (key == "profiler") {
+      check_profiler(path, object_at(path, json, "profiler"));
+    } else if (key == "defaultDevice") {
+      const Json& object = object_at(path, json, "defaultDevice");
+      if (!object.contains("default_device"))
+        throw Error(code::kAclParseFile, "configuration file {}: defaultDevice is {}, want default_device in it", path,
+                    value.dump());
+      result.default_device = number_at(path, object, "default_device");
+      // Without any device the calls that want one say so.
+      if (result.default_device < 0 || (Device::count() > 0 && result.default_device >= Device::count()))
+        throw Error(code::kRtInvalidDevice, "configuration file {}: default_device is {}, there are {} devices", path,
+                    result.default_device, Device::count());
+    } else if (key == "err_msg_mode") {
+      const int mode = number_at(path, json, "err_msg_mode");
+      if (mode != 0 && mode != 1)
+        throw Error(code::kAclParseFile, "configuration file {}: err_msg_mode is {}, want 0 or 1", path, mode);
+      result.thread_error_text = mode == 1;
+    } else if (key != "max_opqueue_num" && key != "StackSize") {
+      // Those two bound a cache of compiled operators and a core's stack: here is neither.
+      UPDRAFT_LOG(kWarning, "ASCENDCL", "{}: the key {} is not known and changes nothing", path, key);
+    }
+  }
+  return result;
+}
+
+}  // namespace updraft

@@ -1,0 +1,17 @@
+// The JSON file that aclInit takes.
+#pragma once
+
+namespace updraft {
+
+/// What the file asks for and we do.
+struct AclConfiguration {
+  int default_device = -1;         ///< defaultDevice.default_device: threads that set none have this one; -1: none
+  bool thread_error_text = false;  ///< err_msg_mode 1: aclGetRecentErrMsg tells a thread its own failures only
+};
+
+/// Throws what aclInit returns: 100003 when the file cannot be read, 100006 when it is no JSON object or a value is not
+/// what its key takes, 200001 when it asks for what is not there (dump, profiling) with the key, the value and what to
+/// do. Keys that have nothing to change here are accepted; unknown ones are told to the log.
+AclConfiguration read_acl_configuration(const char* path);
+
+}  // namespace updraft

@@ -1,0 +1,106 @@
+// Observers: who wants to know what the process' devices do, while they do it. Profiling, dump, overflow detection and
+// a debugger are observers. docs/internals/observers.md says what they may rely on and what they may do.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/api_call.h"
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/watch.h"
+#include "device/argument.h"
+#include "device/task.h"
+
+namespace updraft {
+
+class Device;
+class Stream;
+
+/// How a task ended.
+enum class Outcome : uint8_t {
+  Done,
+  Failed,   ///< it threw, or the wait or collective that it was ended in a failure
+  Skipped,  ///< it never began: its stream had failed before
+  Dropped,  ///< its stream was aborted before it began, or while it was parked
+};
+
+/// A task, or a copy that is no task. Pointers hold during the callback.
+struct TaskEvent {
+  static constexpr int32_t kNoStream = INT32_MIN;  ///< synchronous copies and sets
+
+  uint64_t id = 0;           ///< unique in the process, from 1 on; increasing along a stream
+  uint64_t correlation = 0;  ///< ApiCall::correlation of the call that submitted it; 0: none, or nobody listened then
+  int32_t device = -1;
+  int32_t stream = kNoStream;
+  uint32_t model = 0;  ///< the captured graph that runs it; 0: none
+  int32_t index = -1;  ///< place in the graph's order of capture; -1: the run of a piece of the graph itself
+  TaskKind kind = TaskKind::Compute;
+  Outcome outcome = Outcome::Done;  ///< at the end
+  const char* name = "";            ///< "aclnnAdd", "MEMCPY_ASYNC", "EVENT_WAIT", "HcclAllReduce" …
+  Cost cost;
+  int32_t thread = 0;            ///< that runs it; at the end of a wait: that ended it
+  int32_t submitter = 0;         ///< thread that submitted it; 0: nobody listened then
+  Stamp submitted;               ///< 0: nobody listened then
+  Stamp begun;                   ///< 0: it never began. Of waits: when the stream reached them
+  Stamp ended;                   ///< 0 at the beginning
+  bool arguments_known = false;  ///< false: nobody wants them, or the operator was planned before somebody did
+  std::span<const Argument> arguments;
+  const Error* failure = nullptr;  ///< what it failed with
+};
+
+/// Callbacks come from any thread, several at once, and hold up the stream (or the call) that they tell of.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// Just before it runs; a wait: when the stream has reached it.
+  virtual void task_begun(const TaskEvent&) {}
+  /// Once for each task_begun, before the stream goes on, and once for tasks that were skipped or dropped.
+  virtual void task_ended(const TaskEvent&) {}
+  /// A call of the C interface has returned (all but handing the code to the client).
+  virtual void call_ended(const ApiCall&) {}
+};
+
+/// From now on the observer is told of what it wants (bits of watch). Throws 507000 when it is subscribed already or
+/// wants nothing.
+void subscribe(std::shared_ptr<Observer> observer, uint32_t wants);
+/// The observer is told of nothing more. When this returns no callback of it runs any more; called inside a callback
+/// (of any observer) it does not wait. False when it is not subscribed.
+bool unsubscribe(const Observer* observer);
+
+/// While one lives operators record their arguments though nobody observes them: their tasks are kept, and run later
+/// for observers that do not exist yet (captured graphs).
+class KeepArguments {
+ public:
+  KeepArguments();
+  ~KeepArguments();
+  KeepArguments(const KeepArguments&) = delete;
+};
+
+// --- called by streams, graphs and devices while somebody listens ---------------------------------------------------
+/// The task is put on the stream, whose lock is held.
+void observe_submission(const Stream& stream, Task& task);
+/// The stream has reached a control task.
+void observe_begin(const Stream& stream, Task& task);
+/// The task leaves the stream. Only for tasks with a record.
+void observe_departure(const Stream& stream, Task& task);
+/// An abort drops the task, which may be parked. Only for tasks with a record; the stream may be gone.
+void observe_drop(Task& task);
+/// Runs `run`, the task's work, between its begin and its end.
+void run_observed(const Stream& stream, Task& task, FunctionRef<void()> run);
+/// The same for a task of a captured graph, of which a piece runs in this thread.
+void run_observed_in_graph(uint32_t model, int32_t index, const Task& task, FunctionRef<void()> run);
+/// While one lives, what this thread submits belongs to a replay of that graph.
+class ReplayScope {
+ public:
+  ReplayScope(uint32_t model, size_t index);
+  ~ReplayScope();
+  ReplayScope(const ReplayScope&) = delete;
+};
+
+/// Work that no task does (synchronous copies and sets). `device` is null when none takes part; `arguments` is called
+/// when they are wanted.
+void run_observed(const char* name, const Device* device, const Cost& cost, FunctionRef<void(ArgumentList&)> arguments,
+                  FunctionRef<void()> run);
+
+}  // namespace updraft

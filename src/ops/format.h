@@ -1,0 +1,16 @@
+// Memory formats of tensors. Operators here read and write the elements of a tensor in the order of its view.
+#pragma once
+#include "ops/handles.h"
+
+namespace updraft {
+
+/// Throws where that order is not what the tensor's format means: formats with the channel last (NHWC, NDHWC, HWCN) for
+/// operators that take images apart (convolution, pooling, resizing, batch and group normalisation); and, where the
+/// rules of the card hold, a format of the product's own (FRACTAL_NZ, NC1HWC0, …) whose bytes the host laid out.
+/// Without these rules such tensors are taken to be converted by us, which leaves them in the order of the view.
+void check_format(const OpInfo& info, const char* name, const aclTensor& tensor, bool output);
+
+/// The name of an aclFormat, or its number.
+std::string format_name(int32_t format);
+
+}  // namespace updraft

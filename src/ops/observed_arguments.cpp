@@ -1,0 +1,62 @@
+#include "ops/observed_arguments.h"
+
+#include <cstring>
+#include <string>
+
+#include "ops/op.h"
+
+namespace updraft {
+namespace {
+
+Argument::Value value_of(const aclTensor* t) {
+  if (!t) return AbsentArgument{};
+  return TensorArgument{t->view, t->format, t->storage, t->offset, t->on_host};
+}
+
+Argument::Value value_of(const aclScalar* s) {
+  if (!s) return AbsentArgument{};
+  ScalarArgument value{s->dtype, {}};
+  std::memcpy(value.bytes, s->bytes, sizeof value.bytes);
+  return value;
+}
+
+/// What is not a list of tensors or scalars.
+Argument::Value value_of(Kind kind, const Value& v) {
+  if (is_handle(kind) && !v.pointer()) return AbsentArgument{};
+  switch (kind) {
+    case Kind::Tensor: return value_of(v.tensor());
+    case Kind::Scalar: return value_of(v.scalar());
+    case Kind::Ints: return v.ints()->values;
+    case Kind::Floats: return std::vector<double>(v.floats()->values.begin(), v.floats()->values.end());
+    case Kind::Bools: return std::vector<bool>(v.bools()->values.begin(), v.bools()->values.end());
+    case Kind::Text: return v.text() ? Argument::Value(std::string(v.text())) : AbsentArgument{};
+    case Kind::Texts: return v.texts();
+    case Kind::IntLists: return v.int_lists();
+    case Kind::Bool: return v.integer() != 0;
+    case Kind::Type: return static_cast<DType>(v.integer());
+    case Kind::Double:
+    case Kind::Float: return v.real();
+    default: return v.integer();
+  }
+}
+
+}  // namespace
+
+void observe_arguments(std::vector<Argument>& to, const OpInfo& info, const Value* values) {
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const Parameter& p = info.parameters[i];
+    auto elements = [&](const auto* list) {
+      if (!list || list->items.empty()) {
+        to.push_back({p.name, p.direction, -1, AbsentArgument{}});
+        return;
+      }
+      int32_t item = 0;
+      for (const auto& element : list->items) to.push_back({p.name, p.direction, item++, value_of(element.object)});
+    };
+    if (p.kind == Kind::Tensors) elements(values[i].tensors());
+    else if (p.kind == Kind::Scalars) elements(values[i].scalars());
+    else to.push_back({p.name, p.direction, -1, value_of(p.kind, values[i])});
+  }
+}
+
+}  // namespace updraft

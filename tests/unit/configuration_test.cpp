@@ -1,0 +1,115 @@
+// aclInit's file: what it asks for is there, or is refused by key and value.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "acl/acl.h"
+#include "acl/configuration.h"
+
+namespace {
+
+std::string error_text() {
+  const char* text = aclGetRecentErrMsg();
+  return text ? text : "";
+}
+
+struct Configuration : testing::Test {
+  void SetUp() override { aclFinalize(); }
+  void TearDown() override {
+    aclFinalize();
+    EXPECT_EQ(aclInit(nullptr), 0);  // without a default device, for the tests that follow
+  }
+  std::string file(const std::string& text) {
+    std::string path = testing::TempDir() + "/configuration-" + std::to_string(getpid()) + ".json";
+    std::ofstream(path) << text;
+    return path;
+  }
+  int init(const std::string& text) {
+    const int code = aclInit(file(text).c_str());
+    if (code == 0) aclFinalize();
+    return code;
+  }
+};
+
+TEST_F(Configuration, MalformedFilesAreRefused) {
+  EXPECT_EQ(aclInit((testing::TempDir() + "/does-not-exist.json").c_str()), 100003);
+  EXPECT_EQ(aclInit(testing::TempDir().c_str()), 100003);
+  EXPECT_EQ(init("{ this is not JSON"), 100006);
+  EXPECT_EQ(init("[]"), 100006);
+  EXPECT_EQ(init(R"({"dump": 3})"), 100006);
+  EXPECT_NE(error_text().find("dump is 3"), std::string::npos);
+  EXPECT_EQ(init(R"({"err_msg_mode": "two"})"), 100006);
+  EXPECT_EQ(init(R"({"err_msg_mode": 7})"), 100006);
+  EXPECT_EQ(init(R"({"defaultDevice": {}})"), 100006);
+  EXPECT_EQ(init(R"({"defaultDevice": {"default_device": "99"}})"), 107001);
+}
+
+TEST_F(Configuration, WhatAsksForNothingIsAccepted) {
+  for (const char* text : {"", "{}", R"({"dump": {"dump_scene": "lite_exception"}})",
+                           R"({"dump":{"dump_scene":"lite_exception"}, "defaultDevice":{"default_device":"0"}})",
+                           R"({"dump": {"dump_list": [], "dump_op_switch": "off", "dump_mode": "all"}})",
+                           R"({"profiler": {"switch": "off"}})", R"({"profiler": {}})", R"({"err_msg_mode": "0"})",
+                           R"({"max_opqueue_num": "1000", "StackSize": {}})", R"({"unheard_of": true})"})
+    EXPECT_EQ(init(text), 0) << text << ": " << error_text();
+}
+
+TEST_F(Configuration, WhatIsNotThereIsRefusedByKeyAndValue) {
+  const struct {
+    const char *text, *said[2];
+  } cases[] = {
+      {R"({"dump": {"dump_path": "/tmp/d", "dump_mode": "all"}})", {"dump_path", "/tmp/d"}},
+      {R"({"dump": {"dump_list": [{"model_name": "m"}]}})", {"dump_list", "model_name"}},
+      {R"({"dump": {"dump_op_switch": "on"}})", {"dump_op_switch", "on"}},
+      {R"({"dump": {"dump_scene": "watcher"}})", {"dump_scene", "watcher"}},
+      {R"({"profiler": {"switch": "on", "output": "/tmp/p"}})", {"profiler.switch", "on"}},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(init(c.text), 200001) << c.text;
+    const std::string text = error_text();
+    for (const char* said : c.said) EXPECT_NE(text.find(said), std::string::npos) << text;
+    EXPECT_NE(text.find("remove"), std::string::npos) << text;
+  }
+  // Refused means not initialised.
+  EXPECT_EQ(aclInit(nullptr), 0);
+}
+
+// torch_npu's file for newer CANN names one: threads that set no device have it.
+TEST_F(Configuration, TheDefaultDeviceIsThatOfThreadsWithoutOne) {
+  ASSERT_EQ(aclInit(file(R"({"defaultDevice": {"default_device": "3"}})").c_str()), 0);
+  std::thread([] {
+    size_t free = 0, total = 0;
+    EXPECT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), 0) << error_text();
+    EXPECT_GT(total, 0u);
+    int32_t device = -1;
+    EXPECT_EQ(aclrtGetDevice(&device), 0);
+    EXPECT_EQ(device, 3);
+    EXPECT_EQ(aclrtSetDevice(4), 0);
+    EXPECT_EQ(aclrtGetDevice(&device), 0);
+    EXPECT_EQ(device, 4);
+    EXPECT_EQ(aclrtResetDevice(4), 0);
+    EXPECT_EQ(aclrtResetDevice(3), 0);
+  }).join();
+  aclFinalize();
+  ASSERT_EQ(aclInit(nullptr), 0);
+  std::thread([] {
+    size_t free = 0, total = 0;
+    EXPECT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), 107002);
+  }).join();
+}
+
+TEST_F(Configuration, MessagesOfOtherThreads) {
+  for (const bool own : {false, true}) {
+    ASSERT_EQ(aclInit(file(own ? R"({"err_msg_mode": "1"})" : "{}").c_str()), 0);
+    error_text();
+    std::thread([] { EXPECT_EQ(aclrtFree(nullptr), 107000); }).join();
+    EXPECT_EQ(error_text().empty(), own);
+    aclFinalize();
+  }
+  ASSERT_EQ(aclInit(nullptr), 0);
+  error_text();
+}
+
+}  // namespace
