@@ -6,13 +6,13 @@
 
 #include "acl/api.h"
 #include "acl/copies.h"
+#include "acl/observed_copies.h"
 #include "acl/poll_slack.h"
 #include "base/accepted.h"
 #include "base/config.h"
 #include "device/capture.h"
 #include "device/host_layout.h"
 #include "device/memory.h"
-#include "device/observer.h"
 
 using namespace updraft;
 
@@ -76,48 +76,9 @@ void check_batch(void** to, size_t* rooms, void** from, size_t* sizes, size_t co
   need(sizes, "sizes");
 }
 
-// What observers are told of copies and sets. Bytes that are read and bytes that are written count both.
-Cost copy_cost(size_t n) { return {0, static_cast<int64_t>(2 * n), Unit::SDMA}; }
-Cost set_cost(size_t n) { return {0, static_cast<int64_t>(n), Unit::SDMA}; }
-void copy_arguments(ArgumentList& list, void* to, const void* from, size_t n, int32_t kind) {
-  list.add_bytes("src", Direction::In, from, n);
-  list.add_bytes("dst", Direction::Out, to, n);
-  list.add("kind", Direction::In, int64_t{kind});
-}
-void copy_2d_arguments(ArgumentList& list, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                       size_t height, int32_t kind) {
-  auto rows = [&](const void* data, size_t pitch) {
-    const int64_t dims[] = {static_cast<int64_t>(height), static_cast<int64_t>(width)};
-    TensorView view = TensorView::contiguous(const_cast<void*>(data), DType::UInt8, dims, 2);
-    view.strides[0] = static_cast<int64_t>(pitch);
-    return TensorArgument{view};
-  };
-  list.add("src", Direction::In, rows(from, from_pitch));
-  list.add("dst", Direction::Out, rows(to, to_pitch));
-  list.add("kind", Direction::In, int64_t{kind});
-}
-void set_arguments(ArgumentList& list, void* to, int value, size_t n) {
-  list.add_bytes("devPtr", Direction::Out, to, n);
-  list.add("value", Direction::In, int64_t{value});
-}
-const Device* device_of(const void* to, const void* from) {
-  const Device* device = Device::owner(to);
-  return device ? device : Device::owner(from);
-}
-
 // In the calling thread, at once.
 void copy_now(void* to, const void* from, size_t n, int32_t kind) {
-  void* dst = host_address(to);
-  const void* src = host_address(from);
-  observe_work(
-      "MEMCPY", watched() ? device_of(to, from) : nullptr, copy_cost(n),
-      [&](ArgumentList& list) { copy_arguments(list, dst, src, n, kind); }, [&] { copy_bytes(dst, src, n); });
-}
-void set_now(void* to, int value, size_t n) {
-  void* dst = host_address(to);
-  observe_work(
-      "MEMSET", watched() ? device_of(to, nullptr) : nullptr, set_cost(n),
-      [&](ArgumentList& list) { set_arguments(list, dst, value, n); }, [&] { set_bytes(dst, value, n); });
+  observe_copy(to, from, n, kind, [&] { copy_bytes(host_address(to), host_address(from), n); });
 }
 
 class CopyTask final : public Task {
@@ -297,12 +258,8 @@ ACL_API aclrtMemcpy2d(void* to, size_t to_pitch, const void* from, size_t from_p
   return guard("aclrtMemcpy2d", [&] {
     if (width == 0 || height == 0) return;
     check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
-    void* dst = host_address(to);
-    const void* src = host_address(from);
-    observe_work(
-        "MEMCPY", watched() ? device_of(to, from) : nullptr, copy_cost(width * height),
-        [&](ArgumentList& list) { copy_2d_arguments(list, dst, to_pitch, src, from_pitch, width, height, kind); },
-        [&] { copy_rows(dst, to_pitch, src, from_pitch, width, height); });
+    observe_copy_2d(to, to_pitch, from, from_pitch, width, height, kind,
+                    [&] { copy_rows(host_address(to), to_pitch, host_address(from), from_pitch, width, height); });
   });
 }
 ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -346,7 +303,7 @@ ACL_API aclrtMemset(void* to, size_t room, int32_t value, size_t n) {
     need(to, "devPtr");
     if (room < n) throw Error(code::kRtParamInvalid, "maxCount is {}, less than count {}", room, n);
     check_device_range(to, n, "devPtr");
-    if (n) set_now(to, value, n);
+    if (n) observe_set(to, value, n, [&] { set_bytes(host_address(to), value, n); });
     note_device_write(to, n);
   });
 }

@@ -34,15 +34,17 @@ void ApiScope::open(const char* name, ApiCall::Phase phase) {
   call_.correlation = g_correlations.fetch_add(1, std::memory_order_relaxed) + 1;
   // What an inner call submits belongs to the call that the client made.
   if (call_.depth == 0) t_place.correlation = call_.correlation;
+  if (!(bits_ & watch::kCalls)) return;  // only the correlation is wanted
   call_.thread = thread_number();
   call_.begin = stamp(bits_);
 }
 
 void ApiScope::close() {
-  call_.end = stamp(bits_);
   --t_place.depth;
   t_place.correlation = outer_;
-  if (auto* sink = bits_ & watch::kCalls ? g_sink.load(std::memory_order_acquire) : nullptr) sink(call_);
+  if (!(bits_ & watch::kCalls)) return;
+  call_.end = stamp(bits_);
+  if (auto* sink = g_sink.load(std::memory_order_acquire)) sink(call_);
 }
 
 }  // namespace updraft

@@ -82,7 +82,7 @@ bool CapturedGraph::add(Stream& stream, Task* task) {
   const Lane* lane = lane_of(stream);
   if (!lane) return false;
   task->next = nullptr;
-  nodes_.push_back({task, lane->number});
+  nodes_.push_back({task, lane->number, false, tasks_++});
   waits_ |= task->waits;
   return true;
 }
@@ -151,7 +151,7 @@ void CapturedGraph::launch_in_order(Stream& stream) {
     any |= in_piece(nodes_[i]);
     if (!nodes_[i].task || in_piece(nodes_[i])) continue;
     flush(i);
-    const ReplayScope scope(id_, i);
+    const ReplayScope scope(id_, nodes_[i].number);
     nodes_[i].task->replay(stream);
     ++pieces;
   }
@@ -184,7 +184,7 @@ void CapturedGraph::launch_in_lanes(Stream& stream) {
     }
     flush(node.lane, i);
     if (node.task) {
-      const ReplayScope scope(id_, i);
+      const ReplayScope scope(id_, node.number);
       node.task->replay(lanes.stream(node.lane));
     } else if (node.record) {
       lanes.record(node.lane, node.number);
@@ -202,7 +202,7 @@ void CapturedGraph::run(size_t begin, size_t end, uint32_t lane) {
     Task* task = node.task;
     try {
       if (watched()) [[unlikely]]
-        run_observed_in_graph(id_, static_cast<int32_t>(i), *task, [&] { run_in_time(*task); });
+        run_observed_in_graph(id_, static_cast<int32_t>(node.number), *task, [&] { run_in_time(*task); });
       else run_in_time(*task);
     } catch (const Error& e) { throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text()); }
   }

@@ -56,7 +56,7 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
     Task* task = nullptr;  ///< null: an event
     uint32_t lane = 0;
     bool record = false;  ///< of events: a record, else a wait
-    uint32_t number = 0;  ///< of the record that it makes or waits for
+    uint32_t number = 0;  ///< of events: the record that it makes or waits for; of tasks: place among the tasks
   };
   struct Lane {
     Stream* stream;
@@ -71,7 +71,7 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   mutable std::mutex mutex_;
   Stream* origin_ = nullptr;
   std::vector<Lane> streams_;  ///< while the capture goes on
-  uint32_t lanes_ = 0, records_ = 0;
+  uint32_t lanes_ = 0, records_ = 0, tasks_ = 0;
   bool waits_ = false;
   std::vector<Node> nodes_;
   std::atomic<bool> invalid_{false};

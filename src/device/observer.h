@@ -77,11 +77,6 @@ class KeepArguments {
   KeepArguments(const KeepArguments&) = delete;
 };
 
-/// Work that no task does (synchronous copies and sets): runs it as observers see a task. `arguments` is called with an
-/// ArgumentList& when they are wanted. `device` is null when none takes part.
-template <class Arguments, class Run>
-void observe_work(const char* name, const Device* device, const Cost& cost, Arguments&& arguments, Run&& run);
-
 // --- called by streams, graphs and devices while somebody listens ---------------------------------------------------
 /// The task is put on the stream, whose lock is held.
 void observe_submission(const Stream& stream, Task& task);
@@ -103,14 +98,9 @@ class ReplayScope {
   ReplayScope(const ReplayScope&) = delete;
 };
 
+/// Work that no task does (synchronous copies and sets). `device` is null when none takes part; `arguments` is called
+/// when they are wanted.
 void run_observed(const char* name, const Device* device, const Cost& cost, FunctionRef<void(ArgumentList&)> arguments,
                   FunctionRef<void()> run);
-
-template <class Arguments, class Run>
-void observe_work(const char* name, const Device* device, const Cost& cost, Arguments&& arguments, Run&& run) {
-  if (watched()) [[unlikely]]
-    run_observed(name, device, cost, arguments, run);
-  else run();
-}
 
 }  // namespace updraft

@@ -95,7 +95,8 @@ void Stream::pop(std::unique_lock<std::mutex>& lock) {
   Task* task = head_;
   if (task->record) [[unlikely]] {  // observers see its end before those who wait for the stream
     lock.unlock();
-    observe_departure(*this, *task);
+    if (dropping()) observe_drop(*task);
+    else observe_departure(*this, *task);
     lock.lock();
   }
   head_ = task->next;

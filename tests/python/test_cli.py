@@ -136,6 +136,50 @@ def test_doctor_tells_a_library_that_does_not_load(built_tree, tmp_path):
     assert done.returncode == 1 and "libraries do not load" in done.stdout
 
 
+@pytest.fixture
+def packages(tmp_path):
+    """packages(torch="…", …): what doctor --quick says of these versions. Importing one of them would end in an error."""
+    def doctor(cuda=None, **versions):
+        for name, version in versions.items():
+            folder = tmp_path / name
+            folder.mkdir()
+            (folder / "__init__.py").write_text("raise SystemExit('doctor imports %s')\n" % name)
+            (folder / "version.py").write_text("from typing import Optional\n__version__ = '%s'\ncuda: Optional[str] = %r\n" % (version, cuda))
+            info = tmp_path / ("%s-0.dist-info" % name)
+            info.mkdir()
+            said = version if name == "torch" else version.split("+")[0]  # as PyPI's wheels say it
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (name.replace("_", "-"), said))
+        done = updraft("doctor", "--quick", PYTHONPATH=os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]))
+        assert "doctor imports" not in done.stdout + done.stderr
+        return done.stdout
+
+    return doctor
+
+
+ABORTS = "aborts (\"Duplicated key 'pinned_reserve_segment_size_mb'"
+NO_NMS = "`import torchvision` fails (\"operator torchvision::nms does not exist\")"
+
+
+@pytest.mark.parametrize("torch, cuda, aborts", [
+    ("2.14.0", "13.0", True), ("2.14.0+cu130", "13.0", True), ("2.13.0", "13.0", True), ("2.14.0+cpu", None, False),
+    ("2.13.0+cpu", None, False), ("2.7.1", "12.6", False)])
+def test_doctor_knows_which_builds_for_cuda_abort(packages, torch, cuda, aborts):
+    numbers = torch.split("+")[0]
+    said = packages(cuda, torch=torch, torch_npu=numbers)
+    assert "torch %s and torch-npu %s match" % (torch, numbers) in said
+    assert (ABORTS in said) == aborts, said
+    if aborts:
+        assert "torch %s is built for CUDA %s" % (torch, cuda) in said
+        assert "torch==%s --index-url https://download.pytorch.org/whl/cpu" % numbers in said
+
+
+@pytest.mark.parametrize("torchvision, cuda, fails", [("0.28.0+cu130", None, True), ("0.28.0+cpu", None, False), ("0.28.0+cu130", "13.0", False)])
+def test_doctor_knows_a_torchvision_that_does_not_fit(packages, torchvision, cuda, fails):
+    said = packages(cuda, torch="2.13.0" + ("" if cuda else "+cpu"), torchvision=torchvision)
+    assert (NO_NMS in said) == fails, said
+    assert ("torchvision==0.28.0 --index-url" in said) == fails
+
+
 def test_tree_has_what_torch_npu_asks_for():
     tree = PACKAGE / "tree"
     assert [p.name for p in tree.rglob("ascend_*_install.info")] == ["ascend_toolkit_install.info"]

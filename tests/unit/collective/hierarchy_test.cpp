@@ -16,7 +16,6 @@ const std::vector<std::vector<int>> kGroups = {{1},       {2},          {3},    
                                                {2, 3, 4}, {5, 1, 1, 1}, {4, 4}, {1, 1, 1, 1, 1}, {3, 3, 3}, {7, 5}};
 
 bool blocks(Kind kind) { return kind == Kind::ReduceScatter || kind == Kind::AllGather || kind == Kind::Scatter; }
-bool reduces(Kind kind) { return kind == Kind::AllReduce || kind == Kind::ReduceScatter || kind == Kind::Reduce; }
 
 using Buffers = std::vector<std::vector<uint64_t>>;  // by member, element: a bit for each member; 0: not filled yet
 

@@ -28,8 +28,9 @@ TEST(ObservedCollective, EachRankSeesItsPart) {
     ASSERT_EQ(HcclAllReduce(in.data(), out.data(), n, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_MAX, r.comm, r.stream), 0);
     ASSERT_EQ(HcclAllGather(in.data(), out.data(), n, HCCL_DATA_TYPE_FP32, r.comm, r.stream), 0);
     ASSERT_EQ(HcclBroadcast(in.data(), n, HCCL_DATA_TYPE_FP32, 1, r.comm, r.stream), 0);
-    if (r.rank == 0) ASSERT_EQ(HcclSend(in.data(), n, HCCL_DATA_TYPE_FP32, 1, r.comm, r.stream), 0);
-    else ASSERT_EQ(HcclRecv(in.data(), n, HCCL_DATA_TYPE_FP32, 0, r.comm, r.stream), 0);
+    ASSERT_EQ(r.rank == 0 ? HcclSend(in.data(), n, HCCL_DATA_TYPE_FP32, 1, r.comm, r.stream)
+                          : HcclRecv(in.data(), n, HCCL_DATA_TYPE_FP32, 0, r.comm, r.stream),
+              0);
     ASSERT_EQ(aclrtSynchronizeStream(r.stream), 0) << aclGetRecentErrMsg();
 
     const auto reduced = ends_of(*recorder.get(), r, "HcclAllReduce");
