@@ -32,7 +32,7 @@ ACL_API aclrtResetDevice(int32_t index) {
 ACL_API aclrtResetDeviceForce(int32_t index) {
   return guard("aclrtResetDeviceForce", [&] {
     Device& device = Device::get(index);
-    for (Stream* stream : device.streams()) stream->abort();
+    device.abort();
     device.synchronize();
     reset_primary_context(index);
   });
@@ -64,9 +64,7 @@ ACL_API aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 }
 
 ACL_API aclrtDeviceTaskAbort(int32_t index, uint32_t) {
-  return guard("aclrtDeviceTaskAbort", [&] {
-    for (Stream* stream : Device::get(index).streams()) stream->abort();
-  });
+  return guard("aclrtDeviceTaskAbort", [&] { Device::get(index).abort(); });
 }
 
 ACL_API aclrtCreateContext(void** context, int32_t device) {
