@@ -26,10 +26,11 @@ const Parameter* find_parameter(const OpInfo& info, std::string_view name);
 /// A tensor of a call.
 struct CallTensor {
   DType dtype = DType::Undefined;
-  std::vector<int64_t> dims;     ///< -1: unknown (infer() only)
-  std::vector<int64_t> strides;  ///< in elements; empty: contiguous
-  void* data = nullptr;          ///< as clients see it; null while only shapes are asked for
-  bool on_host = false;          ///< `data` is memory of the host, whose values a plan may read
+  std::vector<int64_t> dims;            ///< -1: unknown (infer() only)
+  std::vector<int64_t> strides;         ///< in elements; empty: contiguous
+  void* data = nullptr;                 ///< as clients see it; null while only shapes are asked for
+  bool on_host = false;                 ///< `data` is memory of the host, whose values a plan may read
+  ConstantOperand* constant = nullptr;  ///< as aclTensor::constant
 };
 
 class OpCall {
