@@ -102,7 +102,7 @@ void release_primary_context(int index) {
 
 void drop_primary_context(int index) {
   Device& device = Device::get(index);
-  for (Stream* stream : device.streams()) stream->abort();
+  device.abort();
   if (Context* context = take_primary(index, true)) destroy_after(device, context);
 }
 

@@ -217,6 +217,7 @@ struct OpCall::Handles {
     t.view = TensorView::contiguous(nullptr, from.dtype, dims.data(), static_cast<int>(dims.size()));
     std::copy(from.strides.begin(), from.strides.end(), t.view.strides);
     t.on_host = from.on_host;
+    t.constant = from.constant;
     set_address(t, from.data);
     return &t;
   }

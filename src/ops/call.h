@@ -29,11 +29,12 @@ const Parameter* find_parameter(const OpInfo& info, std::string_view name);
 /// A tensor of a call.
 struct CallTensor {
   DType dtype = DType::Undefined;
-  std::vector<int64_t> dims;     ///< -1: unknown (infer() only); of results the largest, where there is one
-  std::vector<int64_t> strides;  ///< in elements; empty: contiguous
-  void* data = nullptr;          ///< as clients see it; null while only shapes are asked for
-  bool on_host = false;          ///< `data` is memory of the host, whose values a plan may read
-  bool absent = false;           ///< a place of a list without a tensor
+  std::vector<int64_t> dims = {};       ///< -1: unknown (infer() only); of results the largest, where there is one
+  std::vector<int64_t> strides = {};    ///< in elements; empty: contiguous
+  void* data = nullptr;                 ///< as clients see it; null while only shapes are asked for
+  bool on_host = false;                 ///< `data` is memory of the host, whose values a plan may read
+  ConstantOperand* constant = nullptr;  ///< as aclTensor::constant
+  bool absent = false;                  ///< a place of a list without a tensor
   std::vector<Dim> bounds = {};  ///< what infer() found, where sizes are unknown or values decide them; else empty
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <thread>
+#include <vector>
 
 namespace updraft {
 namespace {
@@ -78,6 +79,65 @@ TEST(Scratch, TooMuchIsBadAlloc) {
   ScratchScope scratch;
   EXPECT_THROW(scratch.take(size_t{1} << 60), std::bad_alloc);
   EXPECT_NE(scratch.take(100), nullptr);
+}
+
+TEST(Scratch, LentMemoryComesFirst) {
+  std::thread([] {
+    ScratchScope outer;
+    char* mine = outer.take<char>(1000);
+    std::memset(mine, 1, 1000);
+    std::vector<char> memory(1 << 16);
+    auto inside = [&](const void* p) { return p >= memory.data() && p < memory.data() + memory.size(); };
+    {
+      LentScratch lent(memory.data() + 1, memory.size() - 1);
+      ScratchScope scratch;
+      char* first = scratch.take<char>(1000);
+      EXPECT_TRUE(inside(first));
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % 64, 0u);
+      {
+        ScratchScope nested;
+        char* second = nested.take<char>(1000);
+        EXPECT_TRUE(inside(second));
+        EXPECT_GE(second, first + 1000);
+        EXPECT_FALSE(inside(nested.take(1 << 17))) << "more than was lent";
+      }
+      EXPECT_TRUE(inside(scratch.take(1000))) << "what the nested scope took is free again";
+    }
+    ScratchScope after;
+    EXPECT_FALSE(inside(after.take(1000)));
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(mine[i], 1);
+  }).join();
+}
+
+TEST(Scratch, LoansNest) {
+  std::thread([] {
+    std::vector<char> a(4096), b(4096);
+    auto in = [](const std::vector<char>& m, const void* p) { return p >= m.data() && p < m.data() + m.size(); };
+    const size_t held = scratch_held();
+    {
+      LentScratch first(a.data(), a.size());
+      {
+        LentScratch second(b.data(), b.size());
+        ScratchScope scratch;
+        EXPECT_TRUE(in(b, scratch.take(100)));
+      }
+      ScratchScope scratch;
+      EXPECT_TRUE(in(a, scratch.take(100)));
+    }
+    EXPECT_EQ(scratch_held(), held) << "loans are not the arena's";
+    ScratchScope scratch;
+    void* own = scratch.take(100);
+    EXPECT_FALSE(in(a, own) || in(b, own));
+  }).join();
+}
+
+TEST(Scratch, LoansThatAreTooSmallAreNoHarm) {
+  std::thread([] {
+    char memory[8];
+    LentScratch lent(memory, sizeof memory);
+    ScratchScope scratch;
+    std::memset(scratch.take(1000), 1, 1000);
+  }).join();
 }
 
 TEST(Scratch, PeakCountsWhatWasTakenTogether) {
