@@ -26,10 +26,12 @@ function(updraft_private_library target file name keep)
     INTERFACE_LINK_OPTIONS "-Wl,@${wrap}" INTERFACE_LINK_DEPENDS ${wrap})
   set(private_copies ${private_copies} ${copy} PARENT_SCOPE)
 endfunction()
+
 get_target_property(dnnl_file DNNL::dnnl LOCATION)
 updraft_private_library(updraft_onednn ${dnnl_file} libupdraft_onednn.so "dnnl_\\w+")
 set_target_properties(updraft_onednn PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES $<TARGET_PROPERTY:DNNL::dnnl,INTERFACE_INCLUDE_DIRECTORIES>)
+
 add_library(updraft_libraries INTERFACE)
 target_link_libraries(updraft_libraries INTERFACE updraft_fmt updraft_onednn OpenMP::OpenMP_CXX Threads::Threads ${CMAKE_DL_LIBS})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
