@@ -452,7 +452,7 @@ def test_torchair_loads_and_is_told_what_is_missing(npu):
         except RuntimeError as error:
             print("REFUSES", str(error).replace("\\n", " "))
         print("EAGER", (torch.ones(2).npu() + 1).sum().item())
-    """)
+    """, timeout=110)
     assert "REFUSES Failed to initialize GE" in text and "EAGER 4.0" in text, text
     assert "ge::GEInitialize(std::map<ge::AscendString, ge::AscendString" in text and "is not implemented by Updraft yet" in text, text
 
