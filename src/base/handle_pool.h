@@ -139,23 +139,69 @@ class HandlePool {
     return true;
   }
 
-  // The slot that has been free for longest, once enough of them are.
-  Slot* take() {
-    std::lock_guard lock(mutex_);
-    const size_t used = used_.load(std::memory_order_relaxed);
-    if (free_ > rest_ || (used == capacity_ && free_)) {
-      Slot* slot = slots_ + (first_ - 1);
-      first_ = slot->next;
-      if (--free_ == 0) last_ = 0;
-      return slot;
+  // Slots that a thread took for later, and that it has not given back yet: large pools are locked once for kBatch of
+  // them. A thread has one of these for each type, of the first pool that it uses.
+  static constexpr uint32_t kBatch = 32;
+  static constexpr size_t kBatched = size_t{1} << 20;  // capacity from which on that is worth it
+  struct Batch {
+    HandlePool* pool = nullptr;
+    bool over = false;  ///< the thread is ending
+    uint32_t ready = 0, back = 0;
+    Slot* taken[kBatch];
+    Slot* given[kBatch];
+    ~Batch() {
+      over = true;
+      if (pool) pool->collect(*this);
     }
+  };
+  Batch* batch() {
+    if (capacity_ < kBatched) return nullptr;
+    thread_local Batch own;
+    if (!own.pool) own.pool = this;
+    return own.pool == this && !own.over ? &own : nullptr;
+  }
+
+  Slot* take() {
+    Batch* own = batch();
+    if (own && own->ready) return own->taken[--own->ready];
+    std::lock_guard lock(mutex_);
+    if (own)
+      while (own->ready < kBatch && free_ > rest_) own->taken[own->ready++] = oldest();
+    if (own && own->ready) return own->taken[--own->ready];
+    const size_t used = used_.load(std::memory_order_relaxed);
+    if (free_ > rest_ || (used == capacity_ && free_)) return oldest();
     if (used == capacity_) throw std::bad_alloc();
     used_.store(used + 1, std::memory_order_release);
     return slots_ + used;
   }
 
   void give_back(Slot* slot) {
+    Batch* own = batch();
+    if (own) {
+      own->given[own->back++] = slot;
+      if (own->back < kBatch) return;
+    }
     std::lock_guard lock(mutex_);
+    if (!own) return add(slot);
+    for (uint32_t i = 0; i < own->back; ++i) add(own->given[i]);
+    own->back = 0;
+  }
+
+  void collect(Batch& own) {
+    std::lock_guard lock(mutex_);
+    while (own.ready) add(own.taken[--own.ready]);
+    for (uint32_t i = 0; i < own.back; ++i) add(own.given[i]);
+    own.back = 0;
+  }
+
+  // With the lock: the slot that has been free for longest, and one more that is free.
+  Slot* oldest() {
+    Slot* slot = slots_ + (first_ - 1);
+    first_ = slot->next;
+    if (--free_ == 0) last_ = 0;
+    return slot;
+  }
+  void add(Slot* slot) {
     const auto number = static_cast<uint32_t>(slot - slots_) + 1;
     slot->next = 0;
     (last_ ? slots_[last_ - 1].next : first_) = number;

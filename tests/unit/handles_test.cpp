@@ -1,5 +1,7 @@
 // Handles that clients kept too long: told so, and never written through.
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <cstdint>
 
 #include <atomic>
 #include <mutex>
@@ -24,6 +26,53 @@ extern "C" int aclnnInplaceAdds(void*, uint64_t, aclOpExecutor*, aclrtStream);
 
 namespace updraft {
 namespace {
+
+TEST(HandlePool, ThreadsTakeAndGiveBackManyAtATime) {
+  HandlePool<uint64_t> pool(size_t{1} << 20);
+  std::mutex mutex;
+  std::vector<uint64_t*> shared;  // made by one thread, destroyed by another
+  std::atomic<uint64_t> wrong{0};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (uint64_t round = 0; round < 20000; ++round) {
+        uint64_t* mine = pool.create(t << 32 | round);
+        uint64_t* other = nullptr;
+        {
+          std::lock_guard lock(mutex);
+          shared.push_back(mine);
+          if (round % 3) {
+            std::swap(shared[shared.size() / 2], shared.back());
+            other = shared.back();
+            shared.pop_back();
+          }
+        }
+        // An object that two threads got at once would be overwritten.
+        if (*mine != (t << 32 | round) && other != mine) ++wrong;
+        if (other && !pool.destroy(other)) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0u);
+  std::set<uint64_t*> alive(shared.begin(), shared.end());
+  EXPECT_EQ(alive.size(), shared.size()) << "an address was given out twice";
+  for (uint64_t* p : alive) EXPECT_TRUE(pool.destroy(p));
+}
+
+TEST(HandlePool, ThreadsThatEndLeaveNothingBehind) {
+  HandlePool<uint64_t> pool(size_t{1} << 20);
+  uintptr_t low = UINTPTR_MAX, high = 0;
+  for (int i = 0; i < 500; ++i)
+    std::thread([&] {
+      for (int n = 0; n < 100; ++n) {
+        uint64_t* p = pool.create(1u);
+        low = std::min(low, reinterpret_cast<uintptr_t>(p));
+        high = std::max(high, reinterpret_cast<uintptr_t>(p));
+        ASSERT_TRUE(pool.destroy(p));
+      }
+    }).join();
+  EXPECT_LT((high - low) / sizeof(uint64_t), 4096u) << "slots of threads that ended were not used again";
+}
 
 TEST(HandlePool, ASlotRestsBeforeItIsUsedAgain) {
   HandlePool<int> pool(1024, 16);
