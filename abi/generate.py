@@ -100,9 +100,9 @@ def object_stub(name):
     if made:
         return made(name) + MARK.format(name=name.name)
     if name.kind == "constant":
-        return OBJECT.format(type=f"alignas({ALIGNMENT}) const char", name=f"{name.name}[{name.size}]", value=" = {}")
+        return OBJECT.format(type=f"__attribute__((aligned({ALIGNMENT}))) const char", name=f"{name.name}[{name.size}]", value=" = {}")
     # without an initial value: C++ warns of one beside extern "C", and the linker fills it with zeros anyway
-    return f'extern "C" {{ __attribute__((weak, visibility("default"))) alignas({ALIGNMENT}) char {name.name}[{name.size}]; }}\n'
+    return f'extern "C" {{ __attribute__((weak, visibility("default"), aligned({ALIGNMENT}))) char {name.name}[{name.size}]; }}\n'
 
 
 def vtable_stub(name):
