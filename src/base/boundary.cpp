@@ -19,7 +19,7 @@ namespace {
 thread_local std::string t_error, t_taken;
 std::mutex g_mutex;
 std::string* g_error = new std::string;  // outlives static destruction
-[[maybe_unused]] const bool g_held = (hold_at_fork(g_mutex), true);
+[[maybe_unused]] const bool g_held = (hold_at_fork(HeldAtFork::Errors, g_mutex), true);
 
 const char* title_of(int code) {
   switch (code) {
