@@ -21,7 +21,7 @@ thread_local int t_runtime_error = 0;
 std::mutex g_mutex;
 std::atomic<bool> g_thread_only{false};
 std::string* g_error = new std::string;  // outlives static destruction
-[[maybe_unused]] const bool g_held = (hold_at_fork(g_mutex), true);
+[[maybe_unused]] const bool g_held = (hold_at_fork(HeldAtFork::Errors, g_mutex), true);
 
 const char* title_of(int code) {
   switch (code) {

@@ -19,17 +19,19 @@ namespace {
 
 constexpr int kMost = 8;
 std::mutex g_mutex;
-std::mutex* g_held[kMost];
+std::mutex* g_held[3];  // by HeldAtFork
 void (*g_actions[kMost])();
-int g_mutexes = 0, g_children = 0;
+int g_children = 0;
 std::atomic<bool> g_opened{false};
 
 void before() {
   g_mutex.lock();
-  for (int i = 0; i < g_mutexes; ++i) g_held[i]->lock();
+  for (std::mutex* mutex : g_held)
+    if (mutex) mutex->lock();
 }
 void after() {
-  for (int i = g_mutexes; i-- > 0;) g_held[i]->unlock();
+  for (std::mutex* mutex : g_held)
+    if (mutex) mutex->unlock();
   g_mutex.unlock();
 }
 void in_child() {
@@ -51,10 +53,10 @@ void refuse_forked_children() {
   g_opened = true;
 }
 
-void hold_at_fork(std::mutex& mutex) {
+void hold_at_fork(HeldAtFork which, std::mutex& mutex) {
   watch();
   std::lock_guard lock(g_mutex);
-  if (g_mutexes < kMost) g_held[g_mutexes++] = &mutex;
+  g_held[static_cast<int>(which)] = &mutex;
 }
 
 void at_fork_in_child(void (*action)()) {

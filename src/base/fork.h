@@ -20,9 +20,11 @@ inline void check_not_forked() {
     detail::throw_forked();
 }
 
-/// The mutex is free in forked children: a fork waits for it. For the few that a child needs before it is refused, in
-/// the order in which they are taken.
-void hold_at_fork(std::mutex& mutex);
+/// What a child needs to say why it is refused, in the order in which a thread takes them.
+enum class HeldAtFork { Errors, Log, Clock };
+
+/// The mutex is free in forked children: a fork waits for it.
+void hold_at_fork(HeldAtFork which, std::mutex& mutex);
 
 /// Called in forked children of a process that had opened a device; only what a signal handler may do.
 void at_fork_in_child(void (*action)());

@@ -72,7 +72,7 @@ bool make_folders(const std::string& path) {
 // A log that cannot be written must never disturb the program: the file is tried once and then given up.
 class File {
  public:
-  File() { hold_at_fork(mutex_); }
+  File() { hold_at_fork(HeldAtFork::Log, mutex_); }
   void write(std::string_view text) {
     std::lock_guard lock(mutex_);
     pid_t pid = getpid();
