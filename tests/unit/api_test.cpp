@@ -116,7 +116,8 @@ TEST_F(Api, OperatorsRefuseWhatIsWrong) {
   EXPECT_EQ(aclnnAddGetWorkspaceSize(nullptr, nullptr, nullptr, nullptr, &workspace, &executor), 161001);
   EXPECT_NE(error_text().find("self is null"), std::string::npos);
   int64_t dims[] = {2, 3}, other_dims[] = {2, 4}, strides[] = {3, 1};
-  float data[8] = {};
+  void* data = nullptr;
+  ASSERT_EQ(aclrtMalloc(&data, 32, ACL_MEM_MALLOC_HUGE_FIRST), 0);
   aclTensor* a = aclCreateTensor(dims, 2, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, dims, 2, data);
   aclTensor* b = aclCreateTensor(other_dims, 2, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, other_dims, 2, data);
   float one = 1;
@@ -136,6 +137,7 @@ TEST_F(Api, OperatorsRefuseWhatIsWrong) {
   EXPECT_EQ(aclDestroyTensor(nullptr), 0);
   aclDestroyTensor(a);
   aclDestroyScalar(alpha);
+  EXPECT_EQ(aclrtFree(data), 0);
 }
 
 TEST_F(Api, TensorsThatCannotBe) {
