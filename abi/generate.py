@@ -54,7 +54,7 @@ def facade(library, implemented):
 def exports(libraries, implemented):
     """The linker's version script of libupdraft.so: the contract's names and our own packages', nothing of the C++ runtime."""
     names = sorted({name for library in libraries for name in offered(library, implemented)})
-    return "{\n  global:\n    updraft_*;\n" + "".join(f"    {name};\n" for name in names) + "  local: *;\n};\n"
+    return "{\n  global:\n    updraft_*;\n    updraftOp*;\n" + "".join(f"    {name};\n" for name in names) + "  local: *;\n};\n"
 
 
 # --- stubs of C functions

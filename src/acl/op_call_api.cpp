@@ -27,7 +27,6 @@ std::unordered_set<const updraftOpCall*>& calls() {
   static auto* all = new std::unordered_set<const updraftOpCall*>;
   return *all;
 }
-[[maybe_unused]] const bool g_held = (hold_at_fork(g_mutex), true);
 
 void need(const void* p, const char* name) {
   if (!p) throw Error(code::kAclnnNullptr, "{} is null", name);

@@ -45,6 +45,11 @@ void infer(const OpInfo& info, const Value* values, std::vector<OpenDim>* open) 
   });
 }
 
+void require_given(const Op& op, const char* name, const TensorView& out) {
+  if (op.inferring() && out.dtype == DType::Undefined)
+    throw Error(code::kAclnnNoKernel, "{} has no rule for the shape of {}: give the output's shape", op.name(), name);
+}
+
 namespace {
 
 /// An unknown size: which dimension of which tensor, and what it may be.
@@ -112,7 +117,8 @@ int64_t within(const Dim& bounds, int64_t size) {
 
 using Point = std::vector<int64_t>;
 
-/// Sizes that unknown ones often have to match: those of known dimensions, and whole numbers among the attributes.
+/// Sizes that unknown ones often have to match: those of known dimensions, and whole numbers among the attributes,
+/// their sums (parts of a dimension) and products (dimensions as one).
 std::vector<int64_t> given_sizes(const OpInfo& info, const Value* values, std::span<const Shape> inputs) {
   std::vector<int64_t> sizes;
   auto add = [&](int64_t size) {
@@ -125,8 +131,16 @@ std::vector<int64_t> given_sizes(const OpInfo& info, const Value* values, std::s
   for (size_t i = 0; i < info.parameters.size(); ++i) {
     switch (info.parameters[i].kind) {
       case Kind::Ints:
-        if (const aclIntArray* array = values[i].ints())
-          for (int64_t v : array->values) add(v);
+        if (const aclIntArray* array = values[i].ints()) {
+          int64_t sum = 0, product = 1;
+          for (int64_t v : array->values) {
+            add(v);
+            if (v < 0 || __builtin_add_overflow(sum, v, &sum) || __builtin_mul_overflow(product, v, &product))
+              sum = product = 0;
+          }
+          add(sum);
+          add(product);
+        }
         break;
       case Kind::Int:
       case Kind::UInt: add(values[i].integer()); break;
@@ -162,8 +176,8 @@ std::vector<Point> points_for(const std::vector<Unknown>& unknown, std::span<con
   return points;
 }
 
-/// Where no point of those is accepted: one size differs from the others by a factor (two halves, four gates), or is
-/// given.
+/// Where no point of those is accepted: one size differs from the others by a factor (two halves, four gates), or all
+/// are given and one is another given one.
 std::vector<Point> uneven_points(const std::vector<Unknown>& unknown, const std::vector<int64_t>& given) {
   std::vector<Point> points;
   for (size_t u = 0; u < unknown.size(); ++u) {
@@ -173,6 +187,12 @@ std::vector<Point> uneven_points(const std::vector<Unknown>& unknown, const std:
       Point& point = points.emplace_back();
       for (size_t k = 0; k < unknown.size(); ++k) point.push_back(within(unknown[k].bounds, k == u ? size : 64));
     }
+    for (const int64_t others : given)
+      for (const int64_t size : given) {
+        if (size == others) continue;
+        Point& point = points.emplace_back();
+        for (size_t k = 0; k < unknown.size(); ++k) point.push_back(within(unknown[k].bounds, k == u ? size : others));
+      }
   }
   return points;
 }

@@ -32,6 +32,10 @@ struct Shape {
 /// memory for each; `open` names these dimensions.
 void infer(const OpInfo& info, const Value* values, std::vector<OpenDim>* open = nullptr);
 
+/// For a plan whose output is neither the inputs' nor the attributes' to decide (as many as the largest value): throws
+/// 561003 where inference asks for it.
+void require_given(const Op& op, const char* name, const TensorView& out);
+
 /// The same where dimensions of inputs are unknown. `inputs` and the result are in the order of the tensors among the
 /// parameters, lists one after the other; outputs and absent tensors are left empty in `inputs`, inputs in the result.
 /// An output's dimension is known when no unknown size and no value changes it; else its bounds are those that the

@@ -73,14 +73,14 @@ struct Spaced {
 
 }  // namespace
 
-SAMPLE(aclnnArange, "start=0 end=6 step=1 out=f32[6]")
+SAMPLE(aclnnArange, "start=0.5 end=6.5 step=1 out=f32[6]")
 ABOUT(aclnnArange, Vector, "out = start, start + step, ... below end", "等差序列 start, start + step, …，不含 end")
 ACLNN(aclnnArange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {
   op.require(step->to_double() != 0 || step->is_complex(), "step is 0");
   suggest_range(op, *start, *end, *step, false, *out);  // a call's out has the size
   plan_arithmetic_sequence(op, *start, *step, *out);
 }
-SAMPLE(aclnnRange, "start=1 end=6 step=1 out=f32[6]")
+SAMPLE(aclnnRange, "start=0.5 end=5.5 step=1 out=f32[6]")
 ABOUT(aclnnRange, Vector, "out = start, start + step, ... up to end, which may be the last element",
       "等差序列 start, start + step, …，可包含 end")
 ACLNN(aclnnRange, (Scalar, start), (Scalar, end), (Scalar, step), (Out, out)) {

@@ -308,11 +308,8 @@ ABOUT(aclnnSyncBatchNormGatherStats, Vector,
       "由各卡的和与平方和计算全局均值与 invstd，并更新滑动统计量")
 ACLNN(aclnnSyncBatchNormGatherStats, (In, totalSum), (In, totalSquareSum), (In, sampleCount), (OptInOut, mean),
       (OptInOut, variance), (Float, momentum), (Float, eps), (Out, batchMean), (Out, batchInvstd)) {
-  suggest_channels(op,
-                   mean                 ? mean->numel()
-                   : totalSum->rank > 0 ? totalSum->dims[totalSum->rank - 1]
-                                        : 0,
-                   stats_type(*totalSum), batchMean, batchInvstd);
+  suggest_channels(op, totalSum->rank > 0 ? totalSum->dims[totalSum->rank - 1] : 0, stats_type(*totalSum), batchMean,
+                   batchInvstd);
   const int64_t C = batchMean->numel();
   op.require(C > 0 && totalSum->numel() % C == 0 && totalSquareSum->numel() == totalSum->numel(),
              "totalSum is {} and totalSquareSum {}, want rows of {} channels", describe(*totalSum),

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
+#include "ops/infer.h"
 #include "ops/random/random.h"
 
 namespace updraft {
@@ -251,6 +252,7 @@ ACLNN(aclnnInplaceNormalTensor, (InOut, selfRef), (Float, mean), (Float, std), (
 ABOUT(aclnnNormalFloatFloat, Vector, "out = normal random numbers, mean and std numbers",
       "正态分布随机数，mean 与 std 均为标量")
 ACLNN(aclnnNormalFloatFloat, (Float, mean), (Float, std), (Int, seed), (Int, offset), (Out, out)) {
+  require_given(op, "out", *out);
   plan_normal(op, *out, mean, std, {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)});
 }
 SAMPLE(aclnnNormalFloatTensor, "std=f32[N,M]")

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernels/pipeline.h"
+#include "ops/infer.h"
 #include "ops/reduction/reduction.h"
 
 namespace updraft {
@@ -50,6 +51,7 @@ ABOUT(aclnnBincount, AICPU, "out[v] = how often, or with which sum of weights, t
 ACLNN(aclnnBincount, (In, self), (OptIn, weights), (Int, minlength), (Out, out)) {
   op.require(is_integral(self->dtype, true), "self is {}, want integers", describe(*self));
   op.require(self->rank <= 1, "self is {}, want one dimension", describe(*self));
+  require_given(op, "out", *out);
   op.require(out->numel() >= minlength, "out is {}, want at least minlength = {} elements", describe(*out), minlength);
   if (weights)
     op.require(weights->numel() == self->numel(), "weights is {}, want {} elements", describe(*weights), self->numel());
