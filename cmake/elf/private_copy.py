@@ -63,7 +63,7 @@ def arrange(symbols, used, kept):
     """The new symbols, and for each old index the new one: locals, what is undefined, then what is offered, by hash."""
     undefined = [i for i, s in enumerate(symbols) if i and s.section == 0]
     locals_ = [i for i, s in enumerate(symbols) if s.section and i in used and i not in kept]
-    offered = sorted(kept, key=lambda i: gnu_hash(PREFIX + symbols[i].name) % gnu_buckets(kept))
+    offered = sorted(kept, key=lambda i: (gnu_hash(PREFIX + symbols[i].name) % gnu_buckets(kept), i))
     made, places = [symbols[0]], {0: 0}
     for i in locals_:
         s = symbols[i]

@@ -115,7 +115,13 @@ def _short_spinning():
 
 
 def _torch_openmp():
-    """torch's own libgomp goes first: one OpenMP runtime a process, the one torch was tested with."""
+    """torch's own libgomp goes first, unless the process has one already: one OpenMP runtime a process. (torch takes that one as
+    well, by its SONAME; by its path torch's would be a second.)"""
+    import ctypes
+
+    with contextlib.suppress(OSError):
+        ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        return []
     spec = _find("torch")
     if spec is None or not spec.submodule_search_locations:
         return []

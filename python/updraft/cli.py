@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 
-from updraft import CANN_VERSION, __version__, _machine, _tree, home
+from updraft import CANN_VERSION, __version__, _machine, _tree, home, op_command
 from updraft._texts import t
 
 
@@ -131,6 +131,7 @@ def parser():
     commands.add_parser("info", help=t("devices and processes, as npu-smi info", "设备与进程，同 npu-smi info"))
     commands.add_parser("migrate", help=t("rewrite a GPU training project for the NPU", "将 GPU 训练工程迁移到 NPU"))
     commands.add_parser("analyse", help=t("say what of a project the NPU supports", "分析工程在 NPU 上的支持情况"))
+    op_command.add_parser(commands)
     version = commands.add_parser("version", help=t("print versions and the tree in use", "打印版本和所用目录"))
     version.set_defaults(call=_version)
     return top

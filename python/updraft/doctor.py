@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ OPENED = ["libopapi.so", "libnnopbase.so"]
 VARIABLES = ["DEVICES", "SOC", "MEMORY", "THREADS", "STRICT", "FIDELITY", "INLINE", "MAX_ISA", "TRACE", "DISABLE",
              "CANN_HOME", "CUDA_AS_NPU", "RUN_DIR", "LANG", "STEPPED_ASIDE", "TEST_LONG", "JOBS", "PYTHON"]
 LOAD = "import ctypes, os, sys\nfor p in sys.argv[1:]: ctypes.CDLL(p, mode=os.RTLD_LOCAL | os.RTLD_NOW)"
+FIRST_CLASH = (2, 13)  # of torch: its CUDA build and torch_npu are not for one process
 IMPORT = "import torch, torch_npu; print(torch.npu.device_count(), torch.npu.get_device_name(0))"
 
 
@@ -63,6 +65,26 @@ def _version(package):
 def _numbers(version):
     """"2.7.1.post2+cpu" to "2.7.1"."""
     return ".".join(version.split("+")[0].split(".")[:3])
+
+
+def _text_of(package, name):
+    """A file of an installed package, which is not imported; "" when there is none."""
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                return file.read()
+        except OSError:
+            continue
+    return ""
+
+
+def _cuda_of_torch():
+    """The CUDA that torch was built for, as "13.0", else None."""
+    found = re.search(r"^cuda\b[^=]*= *['\"]([\d.]+)['\"]", _text_of("torch", "version.py"), re.MULTILINE)
+    return found[1] if found else None
 
 
 def _hooked():
@@ -182,7 +204,7 @@ def check_torch(report, quick):
     else:
         report.bad(t("torch %s and torch-npu %s do not match", "torch %s 与 torch-npu %s 不匹配") % (torch, npu),
                    "pip install torch==%s --index-url https://download.pytorch.org/whl/cpu" % _numbers(npu))
-    if quick:
+    if cuda_build_aborts(report, torch) or quick:
         return
     good, text = _child(IMPORT, TORCH_DEVICE_BACKEND_AUTOLOAD="1")
     if good:
@@ -195,6 +217,33 @@ def check_torch(report, quick):
     if os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD") == "0":
         report.note(t("TORCH_DEVICE_BACKEND_AUTOLOAD=0: `import torch` alone gives no npu", "TORCH_DEVICE_BACKEND_AUTOLOAD=0：仅 `import torch` 时没有 npu"),
                     t("unset it, or add `import torch_npu`", "取消该变量，或添加 `import torch_npu`"))
+
+
+def cuda_build_aborts(report, torch):
+    """From 2.13 on, CUDA's part of torch and torch_npu both register a setting of the allocator; c10 ends the process."""
+    cuda = _cuda_of_torch()
+    if cuda is None or tuple(int(n) for n in re.findall(r"\d+", torch)[:2]) < FIRST_CLASH:
+        return False
+    report.bad(t("torch %s is built for CUDA %s: `import torch_npu` aborts (\"Duplicated key 'pinned_reserve_segment_size_mb' …\"), "
+                 "since torch's CUDA part and torch_npu register the same setting",
+                 "torch %s 是 CUDA %s 版本：`import torch_npu` 会异常终止（“Duplicated key 'pinned_reserve_segment_size_mb' …”），"
+                 "因为 torch 的 CUDA 部分与 torch_npu 注册了同一设置") % (torch, cuda),
+               "pip install --force-reinstall --no-deps torch==%s --index-url https://download.pytorch.org/whl/cpu" % _numbers(torch))
+    return True
+
+
+def check_torchvision(report):
+    """Many packages import torchvision where there is one; its CUDA build needs torch's."""
+    torchvision, torch = _version("torchvision"), _version("torch")
+    if torchvision is None or torch is None:
+        return
+    built = re.search(r"__version__ = ['\"]([^'\"]+)['\"]", _text_of("torchvision", "version.py"))
+    if built and "+cu" in built[1] and _cuda_of_torch() is None:
+        report.bad(t("torchvision %s is built for CUDA and torch %s is not: `import torchvision` fails (\"operator torchvision::nms does "
+                     "not exist\"), and so do transformers and Lightning, which import it",
+                     "torchvision %s 是 CUDA 版本，而 torch %s 不是：`import torchvision` 会失败（“operator torchvision::nms does not "
+                     "exist”），导入它的 transformers 和 Lightning 也会失败") % (built[1], torch),
+                   "pip install --force-reinstall --no-deps torchvision==%s --index-url https://download.pytorch.org/whl/cpu" % _numbers(torchvision))
 
 
 def check_machine(report):
@@ -232,6 +281,7 @@ def main(quick=False):
     check_environment(report)
     check_clients(report)
     check_torch(report, quick)
+    check_torchvision(report)
     check_machine(report)
     if report.problems:
         print(t("%d problem(s) found", "发现 %d 个问题") % report.problems)

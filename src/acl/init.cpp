@@ -62,7 +62,11 @@ ACL_API aclrtGetVersion(int32_t* major, int32_t* minor, int32_t* patch) {
   });
 }
 
-extern "C" UPDRAFT_API const char* aclrtGetSocName() { return soc().name; }
+extern "C" UPDRAFT_API const char* aclrtGetSocName() {
+  const char* name = nullptr;  // where UPDRAFT_SOC names no product
+  guard("aclrtGetSocName", [&] { name = soc().name; });
+  return name;
+}
 
 extern "C" UPDRAFT_API const char* aclGetRecentErrMsg() {
   const char* text = take_error_text();

@@ -54,14 +54,16 @@ UPDRAFT_API aclTensorDesc* aclCreateTensorDesc(int32_t type, int rank, const int
   aclTensorDesc* made = nullptr;
   guard("aclCreateTensorDesc", [&] {
     aclTensorDesc description;
-    description.dtype = static_cast<DType>(type);
+    description.dtype = type_of_number(type);
     description.dims = list(rank, dims);
     description.format = format;
     made = descs().create(std::move(description));
   });
   return made;
 }
-UPDRAFT_API void aclDestroyTensorDesc(const aclTensorDesc* d) { descs().destroy(d); }
+UPDRAFT_API void aclDestroyTensorDesc(const aclTensorDesc* d) {
+  guard("aclDestroyTensorDesc", [&] { descs().destroy(d); });
+}
 
 UPDRAFT_API int aclSetTensorShape(aclTensorDesc* d, int rank, const int64_t* dims) {
   return guard("aclSetTensorShape", [&] { desc(d).storage_dims = list(rank, dims); });
@@ -139,7 +141,7 @@ UPDRAFT_API size_t aclGetTensorDescSize(const aclTensorDesc* d) {
   aclTensorDesc* live = descs().get(d);
   return live ? aclGetTensorDescElementCount(d) * size_of(live->dtype) : 0;
 }
-UPDRAFT_API size_t aclDataTypeSize(int32_t type) { return size_of(static_cast<DType>(type)); }
+UPDRAFT_API size_t aclDataTypeSize(int32_t type) { return size_of(type_of_number(type)); }
 UPDRAFT_API uint16_t aclFloatToFloat16(float value) { return float_to_half(value); }
 UPDRAFT_API float aclFloat16ToFloat(uint16_t value) { return half_to_float(value); }
 
@@ -174,7 +176,9 @@ UPDRAFT_API aclopAttr* aclopCreateAttr() {
   guard("aclopCreateAttr", [&] { made = attributes().create(); });
   return made;
 }
-UPDRAFT_API void aclopDestroyAttr(const aclopAttr* a) { attributes().destroy(a); }
+UPDRAFT_API void aclopDestroyAttr(const aclopAttr* a) {
+  guard("aclopDestroyAttr", [&] { attributes().destroy(a); });
+}
 
 #define UPDRAFT_SET(function, parameters, value)                               \
   UPDRAFT_API int function parameters {                                        \

@@ -40,11 +40,13 @@ T* create(const char* name, Make&& make) {
 }
 
 // Every address that kernels form of the view must be a number; whether memory is there is checked when it is used.
-void check_reach(const aclTensor& t) {
+Extent extent_in_memory(const TensorView& view, int64_t offset) {
+  const auto extent = extent_of(view);
   int64_t bytes = 0;
-  if (!extent_of(t.view) || __builtin_mul_overflow(t.offset, int64_t{16}, &bytes) || std::abs(bytes) > kFarthest)
+  if (!extent || __builtin_mul_overflow(offset, int64_t{16}, &bytes) || std::abs(bytes) > kFarthest)
     throw Error(code::kAclnnParamInvalid, "shape {} with strides {} at offset {} reaches beyond any memory",
-                describe_shape(t.view.dims, t.view.rank), describe_shape(t.view.strides, t.view.rank), t.offset);
+                describe_shape(view.dims, view.rank), describe_shape(view.strides, view.rank), offset);
+  return *extent;
 }
 
 // One that was launched belongs to its stream, unless it is repeatable.
@@ -115,16 +117,18 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
       if (dims[i] < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(dims[i], 1), &elements))
         throw Error(code::kAclnnParamInvalid, "viewDims {} is not a shape",
                     describe_shape(dims, static_cast<int>(rank)));
-    aclTensor t;
-    t.view = TensorView::contiguous(nullptr, static_cast<DType>(type), dims, static_cast<int>(rank));
-    if (strides) std::copy_n(strides, rank, t.view.strides);
+    TensorView view = TensorView::contiguous(nullptr, type_of_number(type), dims, static_cast<int>(rank));
+    if (strides) std::copy_n(strides, rank, view.strides);
+    const Extent extent = extent_in_memory(view, offset);
+    aclTensor& t = *tensor_pool().create();
+    t.view = view;
+    t.extent = extent;
     t.offset = offset;
     t.format = format;
     t.storage_rank = storage_dims ? static_cast<int32_t>(storage_rank) : 0;
     std::copy_n(storage_dims, t.storage_rank, t.storage_dims);
-    check_reach(t);
     set_address(t, data);
-    return tensor_pool().create(t);
+    return &t;
   });
 }
 UPDRAFT_API int aclDestroyTensor(const aclTensor* t) {
@@ -134,10 +138,10 @@ UPDRAFT_API int aclDestroyTensor(const aclTensor* t) {
 UPDRAFT_API aclScalar* aclCreateScalar(void* value, int32_t type) {
   return create<aclScalar>("aclCreateScalar", [&] {
     if (!value) throw Error(code::kAclnnNullptr, "value is null");
-    size_t bytes = size_of(static_cast<DType>(type));
+    size_t bytes = size_of(type_of_number(type));
     if (bytes == 0 || bytes > 16) throw Error(code::kAclnnParamInvalid, "a scalar cannot have data type {}", type);
     aclScalar* s = scalar_pool().create();
-    s->dtype = static_cast<DType>(type);
+    s->dtype = type_of_number(type);
     std::memcpy(s->bytes, value, bytes);
     if (s->dtype == DType::Bool) s->bytes[0] = s->bytes[0] != 0;  // any other byte is no bool
     return s;

@@ -25,7 +25,8 @@ constexpr const char* kKindNames[] = {"a tensor",   "a list of tensors",
                                       "a bool",     "an integer",
                                       "an integer", "an integer",
                                       "an integer", "a number",
-                                      "a number",   "a data type"};
+                                      "a number",   "a data type",
+                                      "texts",      "lists of integers"};
 const char* name_of(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
 
 size_t distance(std::string_view a, std::string_view b) {
@@ -42,6 +43,8 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+}  // namespace
+
 const OpInfo& operator_named(std::string_view name) {
   if (const OpInfo* found = find_op(name)) return *found;
   if (const OpInfo* found = find_ir_op(name)) return *found;
@@ -56,7 +59,16 @@ const OpInfo& operator_named(std::string_view name) {
   throw Error(code::kAclnnParamInvalid, "there is no operator {}; names like it: {}", name, names);
 }
 
-}  // namespace
+class OpCall::Result {
+ public:
+  Result() : tensor_(tensor_pool().create()) {}
+  Result(const Result&) = delete;
+  ~Result() { tensor_pool().destroy(tensor_); }
+  aclTensor& tensor() { return *tensor_; }
+
+ private:
+  aclTensor* tensor_;
+};
 
 OpCall::OpCall(std::string_view name) : OpCall(operator_named(name)) {}
 
@@ -104,8 +116,22 @@ void OpCall::add_tensor(std::string_view parameter, CallTensor tensor) {
   if (tensor.dims.size() > kMaxDims)
     throw Error(code::kAclnnParamInvalid, "{} of {} has {} dimensions: the most is {}", parameter, info_.name,
                 tensor.dims.size(), kMaxDims);
+  int64_t bytes = 16;
+  for (int64_t d : tensor.dims)
+    if (d < -1 || __builtin_mul_overflow(bytes, std::max<int64_t>(d, 1), &bytes))
+      throw Error(code::kAclnnParamInvalid, "{} of {} has shape {}: no tensor has it", parameter, info_.name,
+                  describe_shape(tensor.dims.data(), static_cast<int>(tensor.dims.size())));
   if (!list) a.tensors.clear();
   a.tensors.push_back(std::move(tensor));
+}
+
+void OpCall::add_absent(std::string_view parameter) {
+  Argument& a = argument(parameter, "a place of a list", {Kind::Tensors});
+  a.tensors.emplace_back().absent = true;
+}
+
+void OpCall::set_empty(std::string_view parameter) {
+  argument(parameter, "an empty list", {Kind::Tensors}).tensors.clear();
 }
 
 void OpCall::ask(std::string_view parameter) {
@@ -162,6 +188,8 @@ void OpCall::set(std::string_view parameter, std::vector<std::vector<int64_t>> v
 
 struct OpCall::Handles {
   std::deque<aclTensor> tensors;
+  std::vector<aclTensor*> all;  ///< in order; null where absent
+  std::map<const CallTensor*, std::shared_ptr<Result>> results;
   std::deque<aclTensorList> lists;
   std::deque<aclScalar> scalars;
   std::deque<aclScalarList> scalar_lists;
@@ -172,15 +200,17 @@ struct OpCall::Handles {
   std::vector<Shape> shapes;  ///< of all tensors, in order
   bool unknown = false;
 
-  aclTensor& add(const CallTensor& from, bool output) {
-    aclTensor& t = tensors.emplace_back();
+  aclTensor* add(const CallTensor& from, bool output) {
     Shape& shape = shapes.emplace_back();
+    if (from.absent) return all.emplace_back(nullptr);
+    aclTensor& t = handle(from);
+    all.push_back(&t);
     shape.dtype = from.dtype;
     t.view.dtype = from.dtype;
-    if (output && from.dtype == DType::Undefined) return t;
+    if (output && from.dtype == DType::Undefined) return &t;
     std::vector<int64_t> dims = from.dims;
     for (int64_t& d : dims) {
-      shape.dims.push_back(d < 0 ? Dim::any() : Dim(d));
+      if (!output) shape.dims.push_back(d < 0 ? Dim::any() : Dim(d));
       unknown = unknown || d < 0;
       d = std::max<int64_t>(d, 0);
     }
@@ -188,7 +218,15 @@ struct OpCall::Handles {
     std::copy(from.strides.begin(), from.strides.end(), t.view.strides);
     t.on_host = from.on_host;
     set_address(t, from.data);
-    return t;
+    return &t;
+  }
+
+  /// In the pool where a size is still to come.
+  aclTensor& handle(const CallTensor& from) {
+    if (from.bounds.empty()) return tensors.emplace_back();
+    auto& result = results[&from];
+    result = std::make_shared<Result>();
+    return result->tensor();
   }
 
   aclScalar& scalar(int64_t value, bool boolean) {
@@ -221,10 +259,10 @@ void OpCall::fill(Handles& h) const {
                                                    : static_cast<double>(a.integers[0]);
     const int64_t integer = a.integers.empty() ? 0 : a.integers[0];
     switch (p.kind) {
-      case Kind::Tensor: h.values.emplace_back(&h.add(a.tensors[0], output)); break;
+      case Kind::Tensor: h.values.emplace_back(h.add(a.tensors[0], output)); break;
       case Kind::Tensors: {
         aclTensorList& list = h.lists.emplace_back();
-        for (const CallTensor& t : a.tensors) list.items.push_back({&h.add(t, output)});
+        for (const CallTensor& t : a.tensors) list.items.push_back({h.add(t, output)});
         h.values.emplace_back(&list);
         break;
       }
@@ -269,8 +307,9 @@ void OpCall::infer() {
   Handles h;
   fill(h);
   std::vector<Shape> found;
+  std::vector<OpenDim> open;
   if (h.unknown) found = updraft::infer(info_, h.values.data(), h.shapes);
-  else updraft::infer(info_, h.values.data());
+  else updraft::infer(info_, h.values.data(), &open);
   size_t index = 0, made = 0;
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const Parameter& p = info_.parameters[i];
@@ -280,17 +319,24 @@ void OpCall::infer() {
       continue;
     }
     for (CallTensor& t : arguments_[i].tensors) {
-      const TensorView& view = h.tensors[made++].view;
+      const aclTensor* handle = h.all[made++];
       const size_t at = index++;
-      if (p.direction != Direction::Out || t.dtype != DType::Undefined) continue;
+      if (!handle || p.direction != Direction::Out || t.dtype != DType::Undefined) continue;
+      const TensorView& view = handle->view;
       t.dims.clear();
       if (h.unknown) {
         t.dtype = found[at].dtype;
         for (const Dim& d : found[at].dims) t.dims.push_back(d.known() ? d.low : -1);
-      } else {
-        t.dtype = view.dtype;
-        t.dims.assign(view.dims, view.dims + view.rank);
+        if (!found[at].known()) t.bounds = found[at].dims;
+        continue;
       }
+      t.dtype = view.dtype;
+      t.dims.assign(view.dims, view.dims + view.rank);
+      for (const OpenDim& o : open)
+        if (o.view == &view) {
+          t.bounds.assign(t.dims.begin(), t.dims.end());
+          t.bounds[static_cast<size_t>(o.dim)].low = 0;
+        }
     }
   }
 }
@@ -299,12 +345,34 @@ const std::vector<CallTensor>& OpCall::tensors(std::string_view parameter) const
   return arguments_[position(parameter)].tensors;
 }
 
-void OpCall::place(std::string_view parameter, size_t i, void* data) {
-  std::vector<CallTensor>& tensors = arguments_[position(parameter)].tensors;
-  if (i >= tensors.size())
+const CallTensor& OpCall::tensor(std::string_view parameter, size_t i) const {
+  const std::vector<CallTensor>& all = tensors(parameter);
+  if (i >= all.size())
     throw Error(code::kAclnnParamInvalid, "{} of {} has {} tensors, tensor {} is wanted", parameter, info_.name,
-                tensors.size(), i);
-  tensors[i].data = data;
+                all.size(), i);
+  return all[i];
+}
+
+Shape OpCall::shape(std::string_view parameter, size_t i) const {
+  const CallTensor& t = tensor(parameter, i);
+  Shape shape{t.dtype, t.bounds};
+  if (const auto ran = results_.find(&t); ran != results_.end()) {
+    const TensorView& view = ran->second->tensor().view;
+    shape.dims.assign(view.dims, view.dims + view.rank);
+  } else if (t.bounds.empty()) {
+    for (int64_t d : t.dims) shape.dims.push_back(d < 0 ? Dim::any() : Dim(d));
+  }
+  return shape;
+}
+
+void OpCall::place(std::string_view parameter, size_t i, void* data) {
+  const_cast<CallTensor&>(tensor(parameter, i)).data = data;
+}
+
+void OpCall::plan() const {
+  Handles h;
+  fill(h);
+  recycle_executor(make_plan(info_, h.values.data()));
 }
 
 void OpCall::run(Stream& stream) {
@@ -312,6 +380,7 @@ void OpCall::run(Stream& stream) {
   fill(h);
   if (h.unknown) throw Error(code::kAclnnParamInvalid, "{} has tensors of unknown size: it cannot run", info_.name);
   launch_plan(*make_plan(info_, h.values.data()), stream);
+  results_ = std::move(h.results);
 }
 
 }  // namespace updraft

@@ -7,10 +7,10 @@
 //   call.set("alpha", int64_t{1});
 //   call.ask("out");                                     // infer() gives its shape and type
 #pragma once
-#include <deque>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "ops/infer.h"
@@ -20,22 +20,26 @@ namespace updraft {
 
 class Stream;
 
+/// The operator of that name ("aclnnAdd"), or the graph operator of that type ("Add"). Throws 161002 when there is
+/// none, with the names that look like it.
+const OpInfo& operator_named(std::string_view name);
 /// The parameter of that name, else null.
 const Parameter* find_parameter(const OpInfo& info, std::string_view name);
 
 /// A tensor of a call.
 struct CallTensor {
   DType dtype = DType::Undefined;
-  std::vector<int64_t> dims;     ///< -1: unknown (infer() only)
+  std::vector<int64_t> dims;     ///< -1: unknown (infer() only); of results the largest, where there is one
   std::vector<int64_t> strides;  ///< in elements; empty: contiguous
   void* data = nullptr;          ///< as clients see it; null while only shapes are asked for
   bool on_host = false;          ///< `data` is memory of the host, whose values a plan may read
+  bool absent = false;           ///< a place of a list without a tensor
+  std::vector<Dim> bounds;       ///< what infer() found, where sizes are unknown or values decide them; else empty
 };
 
 class OpCall {
  public:
-  /// By the name of an operator ("aclnnAdd") or the type of a graph operator ("Add"), whose attributes have defaults.
-  /// Throws 161002 when there is none, with the names that look like it.
+  /// operator_named(); attributes of graph operators have their defaults.
   explicit OpCall(std::string_view name);
   explicit OpCall(const OpInfo& info);
   OpCall(const OpCall&) = delete;
@@ -45,6 +49,9 @@ class OpCall {
   /// These throw 161002 when there is no such parameter or when it is of another kind.
   /// A tensor, or the next one of a list.
   void add_tensor(std::string_view parameter, CallTensor tensor);
+  /// A place of a list without a tensor; a list without tensors.
+  void add_absent(std::string_view parameter);
+  void set_empty(std::string_view parameter);
   /// An output, or the next one of a list, whose shape and type infer() is to find.
   void ask(std::string_view parameter);
   /// A number, a bool, a type or a scalar. Whole numbers make INT64 scalars, others DOUBLE ones.
@@ -63,8 +70,12 @@ class OpCall {
   void infer();
   /// Tensors of a parameter, after infer() with what it found.
   const std::vector<CallTensor>& tensors(std::string_view parameter) const;
+  /// Type and sizes of tensor `i` of a parameter. Where values decide a size, run() and the stream make it known.
+  Shape shape(std::string_view parameter, size_t i) const;
   /// Gives tensor `i` of a parameter its memory.
   void place(std::string_view parameter, size_t i, void* data);
+  /// Throws what run() would refuse of the arguments; they need no memory, and nothing runs.
+  void plan() const;
   /// Puts the call on the stream. Throws the operator's refusal.
   void run(Stream& stream);
 
@@ -87,8 +98,14 @@ class OpCall {
   Argument& argument(std::string_view parameter, const char* what, std::initializer_list<Kind> kinds);
   void fill(Handles& handles) const;
 
+  const CallTensor& tensor(std::string_view parameter, size_t i) const;
+
+  /// The handle of a result whose size the values decide: the work writes the size into it.
+  class Result;
+
   const OpInfo& info_;
   std::vector<Argument> arguments_;  ///< in the order of the parameters
+  std::map<const CallTensor*, std::shared_ptr<Result>> results_;
 };
 
 }  // namespace updraft

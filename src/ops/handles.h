@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "device/argument.h"
 #include "device/task.h"
 #include "ops/parameter.h"
+#include "tensor/extent.h"
 #include "tensor/view.h"
 
 namespace updraft {
@@ -25,6 +27,7 @@ struct aclTensor {
   int64_t offset = 0;        ///< elements from the storage's base
   void* storage = nullptr;   ///< the base as the client passed it
   bool on_host = false;      ///< the data is the host's: its values are known while a plan is made
+  std::optional<updraft::Extent> extent;  ///< of the view; empty: not computed yet
   int32_t storage_rank = 0;
   int64_t storage_dims[updraft::kMaxDims];
   /// Not null: the values stay as they are from run to run, and kernels keep prepared forms here

@@ -110,12 +110,38 @@ int64_t within(const Dim& bounds, int64_t size) {
   return bounds.high < 0 ? size : std::min(size, bounds.high);
 }
 
-/// The sizes at which the rule is evaluated: all apart, all alike, and those of the dimensions that are known, because
-/// unknown ones often have to match them.
-std::vector<std::vector<int64_t>> points_for(const std::vector<Unknown>& unknown, std::span<const Shape> inputs) {
-  std::vector<std::vector<int64_t>> points;
+using Point = std::vector<int64_t>;
+
+/// Sizes that unknown ones often have to match: those of known dimensions, and whole numbers among the attributes.
+std::vector<int64_t> given_sizes(const OpInfo& info, const Value* values, std::span<const Shape> inputs) {
+  std::vector<int64_t> sizes;
+  auto add = [&](int64_t size) {
+    if (size > 0 && size < 1 << 20 && sizes.size() < 16 && std::find(sizes.begin(), sizes.end(), size) == sizes.end())
+      sizes.push_back(size);
+  };
+  for (const Shape& shape : inputs)
+    for (const Dim& d : shape.dims)
+      if (d.known()) add(d.low);
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    switch (info.parameters[i].kind) {
+      case Kind::Ints:
+        if (const aclIntArray* array = values[i].ints())
+          for (int64_t v : array->values) add(v);
+        break;
+      case Kind::Int:
+      case Kind::UInt: add(values[i].integer()); break;
+      default: break;
+    }
+  }
+  return sizes;
+}
+
+/// The sizes at which the rule is evaluated first: all apart, all alike, and those that are given.
+std::vector<Point> points_for(const std::vector<Unknown>& unknown, std::span<const Shape> inputs,
+                              const std::vector<int64_t>& given) {
+  std::vector<Point> points;
   auto add = [&](auto&& size) {
-    std::vector<int64_t>& point = points.emplace_back();
+    Point& point = points.emplace_back();
     for (size_t u = 0; u < unknown.size(); ++u) point.push_back(within(unknown[u].bounds, size(u)));
   };
   for (const int64_t first : {97, 1031, 4099})
@@ -132,12 +158,41 @@ std::vector<std::vector<int64_t>> points_for(const std::vector<Unknown>& unknown
       }
       return int64_t{64};
     });
-  std::vector<int64_t> sizes;
-  for (const Shape& shape : inputs)
-    for (const Dim& d : shape.dims)
-      if (d.known() && std::find(sizes.begin(), sizes.end(), d.low) == sizes.end()) sizes.push_back(d.low);
-  sizes.resize(std::min<size_t>(sizes.size(), 8));
-  for (const int64_t all : sizes) add([&](size_t) { return all; });
+  for (const int64_t all : given) add([&](size_t) { return all; });
+  return points;
+}
+
+/// Where no point of those is accepted: one size differs from the others by a factor (two halves, four gates), or is
+/// given.
+std::vector<Point> uneven_points(const std::vector<Unknown>& unknown, const std::vector<int64_t>& given) {
+  std::vector<Point> points;
+  for (size_t u = 0; u < unknown.size(); ++u) {
+    std::vector<int64_t> sizes{128, 32, 256, 16, 192};
+    sizes.insert(sizes.end(), given.begin(), given.end());
+    for (const int64_t size : sizes) {
+      Point& point = points.emplace_back();
+      for (size_t k = 0; k < unknown.size(); ++k) point.push_back(within(unknown[k].bounds, k == u ? size : 64));
+    }
+  }
+  return points;
+}
+
+/// Points beside one that is accepted: each size becomes three times as large, alone and with those that may have to
+/// follow it (at the same place from the end, from the front, or of the same size).
+std::vector<Point> points_beside(const Point& point, const std::vector<Unknown>& unknown) {
+  std::vector<Point> points;
+  for (size_t u = 0; u < unknown.size(); ++u)
+    for (int follows = 0; follows < 4; ++follows) {
+      Point beside = point;
+      for (size_t k = 0; k < unknown.size(); ++k) {
+        const bool same_end = unknown[k].rank - unknown[k].dim == unknown[u].rank - unknown[u].dim;
+        const bool with = follows == 1   ? same_end
+                          : follows == 2 ? unknown[k].dim == unknown[u].dim
+                                         : follows == 3 && point[k] == point[u];
+        if (k == u || with) beside[k] = within(unknown[k].bounds, 3 * point[k]);
+      }
+      if (std::find(points.begin(), points.end(), beside) == points.end()) points.push_back(std::move(beside));
+    }
   return points;
 }
 
@@ -177,15 +232,25 @@ std::vector<Shape> infer(const OpInfo& info, const Value* values, std::span<cons
 
   std::optional<std::vector<Shape>> all;
   std::vector<bool> grows;
-  for (const std::vector<int64_t>& point : points_for(unknown, inputs)) {
-    const auto shapes = rule.at(unknown, point);
-    if (!shapes) continue;
-    if (all) merge(*all, *shapes, grows);
-    else all = shapes;
-  }
+  std::vector<Point> accepted;
+  auto evaluate = [&](const std::vector<Point>& points) {
+    for (const Point& point : points) {
+      const auto shapes = rule.at(unknown, point);
+      if (!shapes) continue;
+      accepted.push_back(point);
+      if (all) merge(*all, *shapes, grows);
+      else all = shapes;
+    }
+  };
+  const std::vector<int64_t> given = given_sizes(info, values, inputs);
+  evaluate(points_for(unknown, inputs, given));
+  if (!all) evaluate(uneven_points(unknown, given));
   if (!all)
     throw Error(rule.refusal()->code(), "no sizes of the unknown dimensions are accepted, the last ones tried: {}",
                 rule.refusal()->text());
+  // A size that no accepted point changed could pass for a known one.
+  accepted.resize(std::min<size_t>(accepted.size(), 4));
+  for (const Point& point : std::vector<Point>(accepted)) evaluate(points_beside(point, unknown));
 
   // The ends of the bounds.
   std::vector<int64_t> least, most;

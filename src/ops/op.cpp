@@ -350,7 +350,7 @@ void Op::check_tensor(const Parameter& p, const aclTensor& tensor) {
     throw Error(code::kAclnnParamInvalid, "{} {}", p.name, why);
   if (inferring()) return;
   if (!tensor.storage && !view.empty()) executor_->unaddressed = p.name;  // clients that plan ahead give memory later
-  else if (!tensor.on_host) check_reach(p.name, view, tensor.storage, tensor.offset);
+  else if (!tensor.on_host) check_reach(p.name, tensor);
   check_format(info_, p.name, tensor, p.written());
   const int64_t elements = view.numel();
   work_ = std::max(work_, elements);

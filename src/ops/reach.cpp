@@ -17,7 +17,10 @@ thread_local bool t_own_scratch = false;
 OwnScratch::OwnScratch() : before_(std::exchange(t_own_scratch, true)) {}
 OwnScratch::~OwnScratch() { t_own_scratch = before_; }
 
-void check_reach(const char* name, const TensorView& view, const void* storage, int64_t offset) {
+void check_reach(const char* name, const aclTensor& tensor) {
+  const TensorView& view = tensor.view;
+  const void* storage = tensor.storage;
+  const int64_t offset = tensor.offset;
   if (view.empty()) return;
   if (!storage) throw Error(code::kAclnnNullptr, "{} is {} and its data is null", name, describe(view));
   Device* owner = Device::owner(storage);
@@ -29,7 +32,7 @@ void check_reach(const char* name, const TensorView& view, const void* storage, 
                   name, describe(view), storage);
     return;
   }
-  const auto extent = extent_of(view);
+  const auto extent = tensor.extent ? tensor.extent : extent_of(view);
   const auto first =
       reinterpret_cast<uintptr_t>(storage) + static_cast<uintptr_t>(offset * static_cast<int64_t>(size_of(view.dtype)));
   const size_t align = std::min<size_t>(std::max<size_t>(size_of(view.dtype), 1), 8);

@@ -13,7 +13,7 @@ TensorView narrow(const TensorView& v, int d, int64_t begin, int64_t count) {
 
 TensorView select(const TensorView& v, int d, int64_t i) {
   TensorView rest = drop_dim(v, d);
-  rest.data = at_element(v, i * v.strides[d]);
+  if (v.data) rest.data = at_element(v, i * v.strides[d]);
   return rest;
 }
 

@@ -12,6 +12,7 @@ from .subproc import python
 
 CC = shutil.which("cc")
 needs_compiler = pytest.mark.skipif(CC is None, reason="no C compiler")
+pytestmark = pytest.mark.limit(500)  # a test's own process, and two for what is right, of 200 s at most
 
 # Trains a convolution net; prints the losses, then which copies of libgomp and oneDNN the process holds.
 TRAIN = """
@@ -41,7 +42,7 @@ def train(before="", after="", later="", device="npu", **env):
     code = TRAIN
     for name, text in (("BEFORE", before), ("AFTER", after), ("LATER", later), ("DEVICE", repr(device))):
         code = code.replace(name, text)
-    text = python(code, **env)
+    text = python(code, timeout=200, **env)
     losses = [float(word) for word in re.search(r"^losses (.*)$", text, re.M)[1].split()]
     return losses, re.search(r"^mapped (.*)$", text, re.M)[1].split(), text
 

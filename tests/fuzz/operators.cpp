@@ -11,6 +11,7 @@
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
 #include "input.h"
+#include "ops/infer.h"
 #include "ops/op.h"
 #include "tensor/extent.h"
 
@@ -187,6 +188,29 @@ class Call {
   std::vector<aclFloatArray*> floats_;
 };
 
+/// What inference says of the same arguments, with outputs that ask for their shapes.
+int infer_outputs(const OpInfo& op, std::vector<Value> values) {
+  std::vector<std::unique_ptr<aclTensor>> outputs;
+  std::vector<std::unique_ptr<aclTensorList>> lists;
+  auto asked = [&] {
+    outputs.push_back(std::make_unique<aclTensor>());
+    outputs.back()->view.dtype = DType::Undefined;
+    return outputs.back().get();
+  };
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Parameter& p = op.parameters[i];
+    if (p.direction != Direction::Out || !is_tensor(p.kind) || !values[i].pointer()) continue;
+    if (p.kind == Kind::Tensor) {
+      values[i] = Value(static_cast<const void*>(asked()));
+      continue;
+    }
+    lists.push_back(std::make_unique<aclTensorList>());
+    for (const aclTensor* t : values[i].tensors()->items) lists.back()->items.push_back({t ? asked() : nullptr});
+    values[i] = Value(static_cast<const void*>(lists.back().get()));
+  }
+  return guard(op.name, [&] { infer(op, values.data()); });
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
@@ -208,6 +232,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Call call(in);
   std::vector<Value> values;
   for (const Parameter& p : op->parameters) values.push_back(call.value(p));
+  fuzz::documented(op->name, infer_outputs(*op, values));
   uint64_t workspace = 0;
   aclOpExecutor* executor = nullptr;
   const int code = plan_op(*op, values.data(), &workspace, &executor);

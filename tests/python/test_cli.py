@@ -136,6 +136,50 @@ def test_doctor_tells_a_library_that_does_not_load(built_tree, tmp_path):
     assert done.returncode == 1 and "libraries do not load" in done.stdout
 
 
+@pytest.fixture
+def packages(tmp_path):
+    """packages(torch="…", …): what doctor --quick says of these versions. Importing one of them would end in an error."""
+    def doctor(cuda=None, **versions):
+        for name, version in versions.items():
+            folder = tmp_path / name
+            folder.mkdir()
+            (folder / "__init__.py").write_text("raise SystemExit('doctor imports %s')\n" % name)
+            (folder / "version.py").write_text("from typing import Optional\n__version__ = '%s'\ncuda: Optional[str] = %r\n" % (version, cuda))
+            info = tmp_path / ("%s-0.dist-info" % name)
+            info.mkdir()
+            said = version if name == "torch" else version.split("+")[0]  # as PyPI's wheels say it
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (name.replace("_", "-"), said))
+        done = updraft("doctor", "--quick", PYTHONPATH=os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]))
+        assert "doctor imports" not in done.stdout + done.stderr
+        return done.stdout
+
+    return doctor
+
+
+ABORTS = "aborts (\"Duplicated key 'pinned_reserve_segment_size_mb'"
+NO_NMS = "`import torchvision` fails (\"operator torchvision::nms does not exist\")"
+
+
+@pytest.mark.parametrize("torch, cuda, aborts", [
+    ("2.14.0", "13.0", True), ("2.14.0+cu130", "13.0", True), ("2.13.0", "13.0", True), ("2.14.0+cpu", None, False),
+    ("2.13.0+cpu", None, False), ("2.7.1", "12.6", False)])
+def test_doctor_knows_which_builds_for_cuda_abort(packages, torch, cuda, aborts):
+    numbers = torch.split("+")[0]
+    said = packages(cuda, torch=torch, torch_npu=numbers)
+    assert "torch %s and torch-npu %s match" % (torch, numbers) in said
+    assert (ABORTS in said) == aborts, said
+    if aborts:
+        assert "torch %s is built for CUDA %s" % (torch, cuda) in said
+        assert "torch==%s --index-url https://download.pytorch.org/whl/cpu" % numbers in said
+
+
+@pytest.mark.parametrize("torchvision, cuda, fails", [("0.28.0+cu130", None, True), ("0.28.0+cpu", None, False), ("0.28.0+cu130", "13.0", False)])
+def test_doctor_knows_a_torchvision_that_does_not_fit(packages, torchvision, cuda, fails):
+    said = packages(cuda, torch="2.13.0" + ("" if cuda else "+cpu"), torchvision=torchvision)
+    assert (NO_NMS in said) == fails, said
+    assert ("torchvision==0.28.0 --index-url" in said) == fails
+
+
 def test_tree_has_what_torch_npu_asks_for():
     tree = PACKAGE / "tree"
     assert [p.name for p in tree.rglob("ascend_*_install.info")] == ["ascend_toolkit_install.info"]
@@ -164,3 +208,30 @@ def test_npu_smi_of_the_tree_runs_by_any_python(tmp_path):
     done = subprocess.run([str(package / "cann" / "bin" / "npu-smi"), "info"], env=clean_environment(PYTHONPATH=""),
                           text=True, capture_output=True)
     assert done.returncode == 0 and "910B2" in done.stdout, done.stderr
+
+
+def test_op_says_what_it_needs_of_the_library(tmp_path, built_tree):
+    missing = updraft("op", "aclnnAdd", UPDRAFT_CANN_HOME=tmp_path)
+    assert missing.returncode == 1 and "libupdraft.so" in missing.stderr
+    older = updraft("op", "aclnnAdd", UPDRAFT_CANN_HOME=built_tree)
+    assert older.returncode == 1 and "has no updraftOpCount" in older.stderr
+
+
+def test_op_reads_tensors_of_the_command_line():
+    sys.path.insert(0, str(PACKAGE.parent))
+    try:
+        from updraft import op_command
+    finally:
+        sys.path.pop(0)
+    tensor = op_command.Tensor("f32[N,2M]:-1..0.5!", "self")
+    assert (tensor.dtype, tensor.dims, tensor.values) == ("f32", [4, 12], "-1..0.5")
+    assert op_command.Tensor("i64[]", "self").dims == []
+    assert op_command.Tensor("f16[-1,3]", "self").dims == [-1, 3]
+    named = op_command.Tensor("a.npy:bf16", "self")
+    assert (named.file, named.dtype, named.dims) == ("a.npy", "bf16", None)
+    both = op_command.Tensor("f32[2]:b.npy", "out")
+    assert (both.file, both.dims, both.values) == ("b.npy", [2], None)
+    assert op_command.Tensor("?", "out").asked and op_command.Tensor("null", "out").absent
+    for text in ("f23[2]", "f32[2", "a.txt", "a.npy:f23", ""):
+        with pytest.raises(op_command.Usage, match="self="):
+            op_command.Tensor(text, "self")

@@ -73,6 +73,19 @@ def test_preloads_and_sets_variables(clients, built_tree):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("first", ["ours", "another"])
+def test_one_openmp_runtime(clients, built_tree, tmp_path, first):
+    """torch's libgomp, unless the process has one: then a second one, from torch's folder, is not loaded."""
+    folders = {"another": tmp_path / "system", "ours": clients.site / "torch" / "lib"}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+        subprocess.run(["cc", "-shared", "-o", folder / "libgomp.so.1", "-Wl,-soname,libgomp.so.1", "-x", "c", "/dev/null"], check=True)
+    (clients.site / "torch.py").rename(clients.site / "torch" / "__init__.py")
+    load = "import ctypes; ctypes.CDLL(%r)\n" % str(folders["another"] / "libgomp.so.1") if first == "another" else ""
+    code = load + "import torch_npu\nprint({line.split()[-1] for line in open('/proc/self/maps') if 'libgomp' in line})"
+    assert eval(good(clients(code, UPDRAFT_CANN_HOME=built_tree))) == {str(folders[first] / "libgomp.so.1")}
+
+
 @pytest.mark.parametrize("client", ["torch", "torch_npu"])
 def test_bare_dlopen_is_satisfied(clients, built_tree, client):
     done = clients("import %s, ctypes; print(ctypes.CDLL('libopapi.so')._name)" % client, UPDRAFT_CANN_HOME=built_tree)

@@ -132,12 +132,17 @@ TEST(Parallel, ConvolutionsOfAnyTeam) {
 }
 
 TEST(Parallel, KeysTellTeamsApart) {
-  std::string one, four, worker;
-  on_team(1, [&] { return one = onednn::Key().add(7).text(), std::vector<float>(); });
-  on_team(4, [&] { return four = onednn::Key().add(7).text(), std::vector<float>(); });
+  using Numbers = std::vector<int64_t>;
+  const auto numbers = [] {
+    const onednn::Key key = onednn::Key().add(7);
+    return Numbers(key.numbers().begin(), key.numbers().end());
+  };
+  Numbers one, four, worker;
+  on_team(1, [&] { return one = numbers(), std::vector<float>(); });
+  on_team(4, [&] { return four = numbers(), std::vector<float>(); });
   on_team(4, [&] {
     parallel_for(4, 1, [&](int64_t begin, int64_t) {
-      if (begin == 0) worker = onednn::Key().add(7).text();
+      if (begin == 0) worker = numbers();
     });
     return std::vector<float>();
   });

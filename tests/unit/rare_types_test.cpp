@@ -70,9 +70,10 @@ struct RareTypes : testing::Test {
   template <class T>
   std::vector<T> read(const aclTensor* t, size_t n) {
     std::vector<T> values(n);
-    for (size_t i = 0; i < tensors.size(); ++i)
-      if (tensors[i] == t)
-        EXPECT_EQ(aclrtMemcpy(values.data(), n * sizeof(T), memory[i], n * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST), 0);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i] != t) continue;
+      EXPECT_EQ(aclrtMemcpy(values.data(), n * sizeof(T), memory[i], n * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST), 0);
+    }
     return values;
   }
   template <class... P, class... A>

@@ -1,9 +1,9 @@
 // What operators have in common in a call.
 #pragma once
 
-/// Operators by name, without "aclnn", and what their parameters are in a sample call. What an operator has no parameter
-/// for, or what does not fit the parameter's type, is left out, so that a row serves variants with scalars and with
-/// tensors. An operator without a row has the usual values (sample.cpp).
+/// Operators by name, without "aclnn", and what their parameters are in a sample call. What an operator has no
+/// parameter for, or what does not fit the parameter's type, is left out, so that a row serves variants with scalars
+/// and with tensors. An operator without a row has the usual values (sample.cpp).
 struct SampleClass {
   const char *names, *text;
 };
@@ -13,8 +13,7 @@ constexpr SampleClass kSampleClasses[] = {
      "gradOutput=f32[N,M] self=f32[N,2M] gelu=f32[N,M] gradInput=f32[N,2M] out=f32[N,2M] approximate=1"},
     {"GeGluV3 GeluMul Glu SwiGlu",
      "self=f32[N,2M] input=f32[N,2M] out=f32[N,M] outGelu=f32[N,M] approximate=1 approximate=none"},
-    {"GeluBackwardV2 GeluV2 Prelu PreluBackward",
-     "weight=f32[M] gradWeight=f32[M] approximate=1 approximate=tanh"},
+    {"GeluBackwardV2 GeluV2 Prelu PreluBackward", "weight=f32[M] gradWeight=f32[M] approximate=1 approximate=tanh"},
     {"FlashAttentionScore FlashAttentionScoreGrad FlashAttentionScoreGradV2 FlashAttentionScoreGradV3 "
      "FlashAttentionScoreV2 FlashAttentionScoreV3",
      "query=f16[1,2,N,8] key=f16[1,2,M,8] value=f16[1,2,M,8] dy=f16[1,2,N,8] scaleValue=0.35 keepProb=1 "
@@ -31,8 +30,7 @@ constexpr SampleClass kSampleClasses[] = {
     {"InplaceBitwiseAndScalar InplaceBitwiseAndTensor InplaceBitwiseOrScalar InplaceBitwiseOrTensor "
      "InplaceBitwiseXorScalar InplaceBitwiseXorTensor",
      "selfRef=i32[N,M] other=i32[N,M] other=3"},
-    {"LeftShift LeftShifts RightShift",
-     "self=i32[N,M] other=i32[N,M] other=2 out=i32[N,M]"},
+    {"LeftShift LeftShifts RightShift", "self=i32[N,M] other=i32[N,M] other=2 out=i32[N,M]"},
     {"InplaceEqScalar InplaceEqTensor InplaceGeScalar InplaceGeTensor InplaceGtScalar InplaceGtTensor "
      "InplaceLeScalar InplaceLeTensor InplaceLogicalAnd InplaceLogicalOr InplaceLtScalar InplaceLtTensor "
      "InplaceNeScalar InplaceNeTensor",
@@ -40,10 +38,8 @@ constexpr SampleClass kSampleClasses[] = {
     {"EqScalar EqTensor GeScalar GeTensor GtScalar GtTensor IsClose IsInTensorScalar LeScalar LeTensor LessScalar "
      "LogicalAnd LogicalNot LogicalOr LogicalXor LtScalar LtTensor NeScalar NeTensor",
      "other=0.5 out=bool[N,M]"},
-    {"IsFinite IsNegInf IsPosInf",
-     "out=bool[N,M]"},
-    {"Acosh InplaceAcosh",
-     "self=f32[N,M]:1.1..3 selfRef=f32[N,M]:1.1..3"},
+    {"IsFinite IsNegInf IsPosInf", "out=bool[N,M]"},
+    {"Acosh InplaceAcosh", "self=f32[N,M]:1.1..3 selfRef=f32[N,M]:1.1..3"},
     {"ForeachAddList ForeachAddListV2 ForeachAddScalar ForeachAddScalarList ForeachAddScalarV2 ForeachAddcdivScalar "
      "ForeachAddcdivScalarList ForeachAddcdivScalarV2 ForeachAddcmulScalar ForeachAddcmulScalarList "
      "ForeachAddcmulScalarV2 ForeachDivScalar ForeachDivScalarList ForeachDivScalarV2 ForeachMaximumScalar "
@@ -57,30 +53,21 @@ constexpr SampleClass kSampleClasses[] = {
      "out=f32[2,M,3,N]"},
     {"NLLLoss2d",
      "self=f32[2,M,3,N] target=i64[2,3,N] weight=f32[M] ignoreIndex=-100 totalWeight=f32[] out=f32[2,3,N]"},
-    {"NLLLossBackward",
-     "gradOutput=f32[N] target=i64[N] weight=f32[M] ignoreIndex=-100 totalWeight=f32[]"},
-    {"NLLLoss",
-     "target=i64[N] weight=f32[M] ignoreIndex=-100 totalWeight=f32[] out=f32[N]"},
-    {"BatchMatMul BatchMatMulWeightNz",
-     "self=f32[2,N,M] mat2=f32[2,M,N] out=f32[2,N,N]"},
-    {"Mv",
-     "vec=f32[M] out=f32[N]"},
-    {"Dot",
-     "self=f32[M] tensor=f32[M] out=f32[]"},
-    {"Matmul MatmulWeightNz Mm",
-     "mat2=f32[M,N] out=f32[N,N]"},
-    {"Baddbmm",
-     "self=f32[2,N,N] batch1=f32[2,N,M] batch2=f32[2,M,N] out=f32[2,N,N]"},
-    {"Addmv",
-     "self=f32[N] mat=f32[N,M] vec=f32[M] out=f32[N]"},
-    {"Addr InplaceAddr",
-     "vec1=f32[N] vec2=f32[M]"},
+    {"NLLLossBackward", "gradOutput=f32[N] target=i64[N] weight=f32[M] ignoreIndex=-100 totalWeight=f32[]"},
+    {"NLLLoss", "target=i64[N] weight=f32[M] ignoreIndex=-100 totalWeight=f32[] out=f32[N]"},
+    {"BatchMatMul BatchMatMulWeightNz", "self=f32[2,N,M] mat2=f32[2,M,N] out=f32[2,N,N]"},
+    {"Mv", "vec=f32[M] out=f32[N]"},
+    {"Dot", "self=f32[M] tensor=f32[M] out=f32[]"},
+    {"Matmul MatmulWeightNz Mm", "mat2=f32[M,N] out=f32[N,N]"},
+    {"Baddbmm", "self=f32[2,N,N] batch1=f32[2,N,M] batch2=f32[2,M,N] out=f32[2,N,N]"},
+    {"Addmv", "self=f32[N] mat=f32[N,M] vec=f32[M] out=f32[N]"},
+    {"Addr InplaceAddr", "vec1=f32[N] vec2=f32[M]"},
     {"Addbmm Addmm AddmmWeightNz InplaceAddmm",
      "self=f32[N,N] selfRef=f32[N,N] mat1=f32[N,M] mat2=f32[M,N] batch1=f32[2,N,M] batch2=f32[2,M,N] out=f32[N,N]"},
     {"AddLayerNorm AddLayerNormGrad AddRmsNorm AddRmsNormCast DeepNorm DeepNormGrad FastLayerNorm GemmaRmsNorm "
      "InplaceAddRmsNorm LayerNorm LayerNormBackward RmsNorm RmsNormGrad",
      "normalizedShape=M weight=f32[M] bias=f32[M] gamma=f32[M] beta=f32[M] mean=f32[N,1] rstd=f32[N,1] "
-     "meanOut=f32[N,1] rstdOut=f32[N,1] gradWeight=f32[M] gradBias=f32[M] dgamma=f32[M] dbeta=f32[M] y2=f16[N,M] "
+     "meanOut=f32[N,1] rstdOut=f32[N,1] gradWeight=f32[M] gradBias=f32[M] dgamma=f32[M] dbeta=f32[M] "
      "additionalOutput=true"},
     {"BatchNorm BatchNormBackward BatchNormElemt BatchNormElemtBackward BatchNormGatherStatsWithCounts "
      "BatchNormReduce BatchNormReduceBackward BatchNormStats SyncBatchNormGatherStats",
@@ -94,10 +81,8 @@ constexpr SampleClass kSampleClasses[] = {
      "mean=f32[2,2] rstd=f32[2,2] meanOut=f32[2,2] rstdOut=f32[2,2] gradGamma=f32[4] gradBeta=f32[4] "
      "dgammaOut=f32[4] dbetaOut=f32[4] dataFormat=NCHW activateSwish=true swishScale=1 dgammaIsRequire=true "
      "dbetaIsRequire=true"},
-    {"AdaptiveAvgPool2dBackward",
-     "self=f32[2,3,8,2M] gradOutput=f32[2,3,4,M] out=f32[2,3,8,2M]"},
-    {"AdaptiveAvgPool3dBackward",
-     "self=f32[1,2,4,8,2M] gradOutput=f32[1,2,2,4,M] out=f32[1,2,4,8,2M]"},
+    {"AdaptiveAvgPool2dBackward", "self=f32[2,3,8,2M] gradOutput=f32[2,3,4,M] out=f32[2,3,8,2M]"},
+    {"AdaptiveAvgPool3dBackward", "self=f32[1,2,4,8,2M] gradOutput=f32[1,2,2,4,M] out=f32[1,2,4,8,2M]"},
     {"AdaptiveAvgPool2d AdaptiveMaxPool2d AdaptiveMaxPool2dBackward",
      "self=f32[2,3,8,2M] gradOutput=f32[2,3,4,M] gradInput=f32[2,3,8,2M] outputSize=4,M out=f32[2,3,4,M] "
      "indices=i64[2,3,4,M]"},
@@ -115,34 +100,25 @@ constexpr SampleClass kSampleClasses[] = {
      "InplaceRandomWithoutFromTo InplaceRandomWithoutFromToTensor InplaceUniform InplaceUniformTensor "
      "NormalFloatFloat NormalFloatTensor NormalTensorFloat NormalTensorTensor SimThreadExponential",
      "prob=0.5 mean=0.5 std=2 from=0 to=9 lambda=1 seed=i64[1] offset=i64[1] offsetInGraph=0 count=9"},
-    {"All Any",
-     "self=bool[N,M] out=bool[N]"},
-    {"AminmaxAll",
-     "minOut=f32[] maxOut=f32[]"},
-    {"Max Min Prod",
-     "out=f32[]"},
-    {"Median NanMedian",
-     "out=f32[] valuesOut=f32[]"},
-    {"ArgMax ArgMin",
-     "out=i64[N]"},
-    {"Cummax Cummin",
-     "indicesOut=i64[N,M]"},
+    {"All Any", "self=bool[N,M] out=bool[N]"},
+    {"AminmaxAll", "minOut=f32[] maxOut=f32[]"},
+    {"Max Min Prod", "out=f32[]"},
+    {"Median NanMedian", "out=f32[] valuesOut=f32[]"},
+    {"ArgMax ArgMin", "out=i64[N]"},
+    {"Cummax Cummin", "indicesOut=i64[N,M]"},
     {"Amax Amin Aminmax AminmaxDim Kthvalue LinalgVectorNorm LogSumExp MaxDim Mean MedianDim MinDim NanMedianDim "
      "Norm ProdDim ReduceNansum ReduceSum Std StdMeanCorrection VarCorrection VarMean",
      "out=f32[N] minOut=f32[N] maxOut=f32[N] stdOut=f32[N] varOut=f32[N] meanOut=f32[N] valuesOut=f32[N] "
      "indices=i64[N] indicesOut=i64[N]"},
     {"ReflectionPad1dBackward ReplicationPad1dBackward",
      "gradOutput=f32[2,N,10] self=f32[2,N,6] padding=2,2 gradInput=f32[2,N,6]"},
-    {"ReflectionPad1d ReplicationPad1d",
-     "self=f32[2,N,6] padding=2,2 out=f32[2,N,10]"},
+    {"ReflectionPad1d ReplicationPad1d", "self=f32[2,N,6] padding=2,2 out=f32[2,N,10]"},
     {"ReflectionPad2dBackward ReplicationPad2dBackward",
      "gradOutput=f32[2,N,9,10] self=f32[2,N,6,6] padding=2,2,2,1 gradInput=f32[2,N,6,6]"},
-    {"ReflectionPad2d ReplicationPad2d",
-     "self=f32[2,N,6,6] padding=2,2,2,1 out=f32[2,N,9,10]"},
+    {"ReflectionPad2d ReplicationPad2d", "self=f32[2,N,6,6] padding=2,2,2,1 out=f32[2,N,9,10]"},
     {"ReflectionPad3dBackward ReplicationPad3dBackward",
      "gradOutput=f32[1,N,6,9,10] self=f32[1,N,4,6,6] padding=2,2,2,1,1,1 gradInput=f32[1,N,4,6,6]"},
-    {"ReflectionPad3d ReplicationPad3d",
-     "self=f32[1,N,4,6,6] padding=2,2,2,1,1,1 out=f32[1,N,6,9,10]"},
+    {"ReflectionPad3d ReplicationPad3d", "self=f32[1,N,4,6,6] padding=2,2,2,1,1,1 out=f32[1,N,6,9,10]"},
     {"UpsampleLinear1d UpsampleLinear1dBackward UpsampleNearest1d UpsampleNearest1dBackward UpsampleNearest1dV2 "
      "UpsampleNearestExact1d UpsampleNearestExact1dBackward",
      "self=f32[2,N,M] outputSize=2M out=f32[2,N,2M] gradOutput=f32[2,N,2M] inputSize=2,N,M gradInput=f32[2,N,M] "

@@ -44,9 +44,11 @@ def minor(release):
 
 def download(release, folder):
     platforms = [word for platform in PLATFORMS for word in ("--platform", platform)]
-    subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest", folder,
-                    "--only-binary=:all:", "--python-version", PYTHON, "--implementation", "cp", "--abi", f"cp{PYTHON}", *platforms,
-                    f"torch-npu=={release}"], check=True, stdout=subprocess.DEVNULL, timeout=600)
+    done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest",
+                           folder, "--only-binary=:all:", "--python-version", PYTHON, "--implementation", "cp", "--abi", f"cp{PYTHON}",
+                           *platforms, f"torch-npu=={release}"], capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        sys.exit(f"pip cannot download torch-npu {release}:\n{done.stderr.strip()}")
     wheel, = pathlib.Path(folder).glob(f"torch_npu-{release}-*.whl")
     return wheel
 

@@ -106,6 +106,7 @@ ABOUT(aclnnInplaceSinc, Vector, "selfRef = sin(pi * selfRef) / (pi * selfRef), i
       "原地计算 sin(pi * selfRef) / (pi * selfRef)")
 ABOUT(aclnnIsFinite, Vector, "out = whether each element is neither infinite nor NaN",
       "逐元素判断是否为有限值（非无穷、非 NaN）")
+SAMPLE(aclnnSignbit, "out=bool[N,M]")
 ABOUT(aclnnSignbit, Vector, "out = whether the sign bit of each element is set", "逐元素判断符号位是否为 1")
 
 // Rounding leaves integers as they are.
