@@ -45,10 +45,6 @@ def offered(library, implemented):
     return [n.name for n in library.names.values() if n.presence == "required" or n.name in implemented]
 
 
-def offered(library, implemented):
-    return [n.name for n in library.names.values() if n.presence == "required" or n.name in implemented]
-
-
 def facade(library, implemented):
     names = offered(library, implemented)
     text = HEAD + f"// {library.soname}: {len(names)} names, which libupdraft.so implements.\n"

@@ -15,7 +15,7 @@ OPENED = ["libopapi.so", "libnnopbase.so"]
 VARIABLES = ["DEVICES", "SOC", "MEMORY", "THREADS", "STRICT", "FIDELITY", "INLINE", "MAX_ISA", "TRACE", "DISABLE",
              "CANN_HOME", "CUDA_AS_NPU", "RUN_DIR", "LANG", "STEPPED_ASIDE", "TEST_LONG", "JOBS", "PYTHON"]
 LOAD = "import ctypes, os, sys\nfor p in sys.argv[1:]: ctypes.CDLL(p, mode=os.RTLD_LOCAL | os.RTLD_NOW)"
-FIRST_CLASH = (2, 13)  # of torch: its CUDA build and torch_npu are not for one process
+FIRST_CLASH = (2, 10)  # of torch: its CUDA build and torch_npu are not for one process
 IMPORT = "import torch, torch_npu; print(torch.npu.device_count(), torch.npu.get_device_name(0))"
 
 
@@ -220,7 +220,7 @@ def check_torch(report, quick):
 
 
 def cuda_build_aborts(report, torch):
-    """From 2.13 on, CUDA's part of torch and torch_npu both register a setting of the allocator; c10 ends the process."""
+    """From 2.10 on, CUDA's part of torch and torch_npu both register a setting of the allocator; c10 ends the process."""
     cuda = _cuda_of_torch()
     if cuda is None or tuple(int(n) for n in re.findall(r"\d+", torch)[:2]) < FIRST_CLASH:
         return False

@@ -75,13 +75,9 @@ bool internal_format(const aclTensorDesc* handle) {
 /// Gives the tensors of one direction to the parameters in their order; a list takes what the others leave.
 void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* const* descs,
                  const aclDataBuffer* const* data) {
-  std::vector<const Parameter*> wanted;
-  int lists = 0;
-  for (const Parameter& p : call.info().parameters)
-    if (is_tensor(p.kind) && (outputs ? p.written() : p.read())) {
-      wanted.push_back(&p);
-      lists += p.kind == Kind::Tensors;
-    }
+  const std::vector<const Parameter*> wanted = outputs ? ir_outputs(call.info()) : ir_inputs(call.info());
+  const auto lists =
+      static_cast<int>(std::ranges::count_if(wanted, [](const Parameter* p) { return p->kind == Kind::Tensors; }));
   const int single = static_cast<int>(wanted.size()) - lists;
   if (count > single && lists == 0)
     throw Error(code::kAclInvalidParam, "{}: {} {} are given, it has {}", call.info().name, count,
@@ -99,7 +95,8 @@ void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* con
                       call.info().name, outputs ? "output" : "input", next, p->name);
         continue;
       }
-      if (!(outputs && p->read())) {  // what is read and written was given as an input
+      if (!(outputs &&
+            find_parameter(call.info(), p->name)->read())) {  // what is read and written was given as an input
         call.add_tensor(p->name, std::move(t));
       } else if (call.tensors(p->name).empty() || call.tensors(p->name)[0].data != t.data) {
         throw Error(code::kAclInvalidParam, "{}: output {} ({}) is updated in place: give it the memory of the input",

@@ -58,9 +58,7 @@ ACL_API aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 }
 
 ACL_API aclrtDeviceTaskAbort(int32_t index, uint32_t) {
-  return guard("aclrtDeviceTaskAbort", [&] {
-    for (Stream* stream : Device::get(index).streams()) stream->abort();
-  });
+  return guard("aclrtDeviceTaskAbort", [&] { Device::get(index).abort(); });
 }
 
 ACL_API aclrtCreateContext(void** context, int32_t device) {

@@ -43,6 +43,15 @@ ACL_API aclrtCreateStreamWithConfig(void** stream, uint32_t priority, uint32_t f
   return create("aclrtCreateStreamWithConfig", stream, priority, flags);
 }
 
+ACL_API aclrtDeviceGetStreamPriorityRange(int32_t* least, int32_t* greatest) {
+  return guard("aclrtDeviceGetStreamPriorityRange", [&] {
+    need(least, "leastPriority");
+    need(greatest, "greatestPriority");
+    *least = 7;
+    *greatest = 0;
+  });
+}
+
 ACL_API aclrtDestroyStream(void* stream) {
   return guard("aclrtDestroyStream", [&] {
     Stream& s = checked(stream);

@@ -91,6 +91,12 @@ std::vector<StreamPin> Device::streams() const {
   return pins;
 }
 
+void Device::abort() {
+  const std::vector<StreamPin> pins = streams();
+  const std::vector<Stream*> all(pins.begin(), pins.end());
+  Stream::abort(all);
+}
+
 StreamPin Device::pin(const void* handle) const {
   std::lock_guard lock(mutex_);
   const auto it = std::ranges::find(streams_, handle);

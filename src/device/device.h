@@ -37,6 +37,8 @@ class Device {
   std::vector<StreamPin> streams() const;
   /// Empty when `handle` is no stream of this device.
   StreamPin pin(const void* handle) const;
+  /// Drops what has not started, on all streams.
+  void abort();
 
   // --- called by streams ---
   void ready(Stream& stream, TaskKind kind);

@@ -47,8 +47,7 @@ class LaneGuard final : public Task {
     return Control::Done;
   }
   void release() override {
-    if (!reached_)
-      for (size_t i = 1; i < lanes_.size(); ++i) lanes_[i]->abort();
+    if (!reached_) Stream::abort(std::span(lanes_).subspan(1));
     delete this;
   }
   const char* name() const override { return "MODEL_LANES"; }

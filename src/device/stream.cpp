@@ -1,5 +1,7 @@
 #include "device/stream.h"
 
+#include <vector>
+
 #include "base/config.h"
 #include "base/log.h"
 #include "base/parallel.h"
@@ -208,40 +210,50 @@ bool Stream::idle() const {
   return completed_ == submitted_;
 }
 
+// For an abort: takes out what is dropped, and the token with it when the head is.
+Task* Stream::take_dropped() {
+  std::lock_guard lock(mutex_);
+  if (!head_) return nullptr;
+  bool head_too = false;
+  if (head_->kind == TaskKind::Control) {
+    // A head that is parked is taken out of where it waits. One that is about to park will see the flag there, under
+    // the same lock.
+    dropping_.store(true, std::memory_order_release);
+    head_too = head_->forget(*this);
+  }
+  Task* dropped = head_too ? head_ : head_->next;
+  if (head_too) {
+    head_ = tail_ = nullptr;
+    held_ = false;
+    dropping_.store(false, std::memory_order_release);
+  } else {
+    head_->next = nullptr;
+    tail_ = head_;
+  }
+  if (dropped) ++aborts_;
+  for (Task* task = dropped; task; task = task->next) ++completed_;
+  if (waiting_) done_.notify_all();
+  if (throttled_) room_.notify_all();
+  return dropped;
+}
+
 void Stream::abort() {
-  Task* rest;
-  {
-    std::lock_guard lock(mutex_);
-    if (!head_) return;
-    bool head_too = false;
-    if (head_->kind == TaskKind::Control) {
-      // A head that is parked is taken out of where it waits, and the token with it. One that is about to park will see
-      // the flag there, under the same lock.
-      dropping_.store(true, std::memory_order_release);
-      head_too = head_->forget(*this);
+  Stream* self = this;
+  abort({&self, 1});
+}
+
+void Stream::abort(std::span<Stream* const> streams) {
+  std::vector<Task*> dropped;
+  dropped.reserve(streams.size());
+  for (Stream* stream : streams) dropped.push_back(stream->take_dropped());
+  // Without a lock, and when all have been dropped: a dropped record lets streams go on. The streams are not touched.
+  for (Task* next : dropped)
+    while (next) {
+      Task* task = std::exchange(next, next->next);
+      if (task->record) [[unlikely]]
+        observe_drop(*task);
+      task->release();
     }
-    rest = head_too ? head_ : head_->next;
-    if (head_too) {
-      head_ = tail_ = nullptr;
-      held_ = false;
-      dropping_.store(false, std::memory_order_release);
-    } else {
-      head_->next = nullptr;
-      tail_ = head_;
-    }
-    if (rest) ++aborts_;
-    for (Task* task = rest; task; task = task->next) ++completed_;
-    if (waiting_) done_.notify_all();
-    if (throttled_) room_.notify_all();
-  }
-  // Without the lock: a dropped record lets other streams go on. From here on the stream is not touched.
-  while (rest) {
-    Task* task = rest;
-    rest = task->next;
-    if (task->record) [[unlikely]]
-      observe_drop(*task);
-    task->release();
-  }
 }
 
 StreamPin::StreamPin(Stream& stream) : stream_(&stream) {

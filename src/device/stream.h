@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -37,6 +38,8 @@ class Stream {
   bool idle() const;
   /// Drops what has not started, and a head that is parked; a running task finishes.
   void abort();
+  /// Of several streams: none of them goes on because of what another one drops.
+  static void abort(std::span<Stream* const> streams);
 
   /// A parked control task is over: go on with the next one.
   void resume();
@@ -77,6 +80,7 @@ class Stream {
   void pop(std::unique_lock<std::mutex>& lock);
   void wait_for_room(std::unique_lock<std::mutex>& lock);
   void fail_by_exception(const char* task);
+  Task* take_dropped();
 
   Device& device_;
   const int32_t id_;

@@ -34,7 +34,7 @@ struct CallTensor {
   void* data = nullptr;          ///< as clients see it; null while only shapes are asked for
   bool on_host = false;          ///< `data` is memory of the host, whose values a plan may read
   bool absent = false;           ///< a place of a list without a tensor
-  std::vector<Dim> bounds;       ///< what infer() found, where sizes are unknown or values decide them; else empty
+  std::vector<Dim> bounds = {};  ///< what infer() found, where sizes are unknown or values decide them; else empty
 };
 
 class OpCall {

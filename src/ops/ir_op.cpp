@@ -1,11 +1,11 @@
 #include "ops/ir_op.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
-#include <memory>
 #include <unordered_map>
 
-#include "ops/kept_arguments.h"
+#include "kernels/pipeline.h"
+#include "ops/infer.h"
 
 namespace updraft {
 namespace {
@@ -28,6 +28,59 @@ const OpInfo* find_ir_op(std::string_view type) {
   return it == all->end() ? nullptr : it->second;
 }
 
+namespace {
+
+bool is_ref(const Parameter& p) { return std::strcmp(p.type, "Ref") == 0; }
+
+/// True for an updated input that has a place of its own among the outputs.
+bool is_referred_to(const OpInfo& info, const Parameter& p) {
+  return std::ranges::any_of(
+      info.parameters, [&](const Parameter& q) { return is_ref(q) && &q != &p && std::strcmp(q.name, p.name) == 0; });
+}
+
+}  // namespace
+
+std::vector<const Parameter*> ir_inputs(const OpInfo& info) {
+  std::vector<const Parameter*> found;
+  for (const Parameter& p : info.parameters)
+    if (is_tensor(p.kind) && p.read()) found.push_back(&p);
+  return found;
+}
+
+std::vector<const Parameter*> ir_outputs(const OpInfo& info) {
+  std::vector<const Parameter*> found;
+  for (const Parameter& p : info.parameters)
+    if (is_tensor(p.kind) && p.written() && !is_referred_to(info, p)) found.push_back(&p);
+  return found;
+}
+
+std::vector<double> numbers_of(const Op& op, const char* name, const aclTensor* tensor) {
+  if (!tensor) throw Error(code::kAclnnNullptr, "{} is null", name);
+  const DType type = tensor->view.dtype;
+  if (is_integral(type)) {
+    const std::vector<int64_t> values = op.integers(name, tensor);
+    return {values.begin(), values.end()};
+  }
+  op.require(is_floating(type), "{} is {}, want numbers", name, describe(tensor->view));
+  aclTensor bits = *tensor;  // whether the values are there is known for integers
+  bits.view.dtype = size_of(type) == 2 ? DType::Int16 : size_of(type) == 4 ? DType::Int32 : DType::Int64;
+  std::vector<double> values(op.integers(name, &bits).size());
+  if (!values.empty()) gather_to(values.data(), DType::Double, tensor->view);
+  return values;
+}
+
+double number_of(const Op& op, const char* name, const aclTensor* tensor) {
+  const std::vector<double> values = numbers_of(op, name, tensor);
+  op.require(values.size() == 1, "{} is {}, want one element", name, describe(tensor->view));
+  return values[0];
+}
+
+int64_t integer_of(const Op& op, const char* name, const aclTensor* tensor) {
+  const std::vector<int64_t> values = op.integers(name, tensor);
+  op.require(values.size() == 1, "{} is {}, want one element", name, describe(tensor->view));
+  return values[0];
+}
+
 /// Handles of a step's arguments, for as long as its plan is made.
 class StepValues {
  public:
@@ -38,9 +91,24 @@ class StepValues {
     for (size_t i = 0; i < arguments.size(); ++i) values_.push_back(make(info, info.parameters[i], arguments[i]));
   }
   const Value* values() const { return values_.data(); }
+  /// Tensors whose shape the step finds, and where it is wanted.
+  struct Found {
+    aclTensor* tensor;
+    TensorView* view;
+    bool temporary;
+  };
+  const std::vector<Found>& found() const { return found_; }
 
  private:
   using Is = StepArgument::Is;
+
+  aclTensor& tensor(const StepArgument& a) {
+    aclTensor& t = tensor(*a.view_);
+    if (!a.output_) return t;
+    if (a.temporary_) t.view.dtype = DType::Undefined;
+    found_.push_back({&t, a.output_, a.temporary_});
+    return t;
+  }
 
   aclTensor& tensor(const TensorView& view) {
     aclTensor& t = tensors_.emplace_back();
@@ -60,7 +128,7 @@ class StepValues {
   Value make(const OpInfo& info, const Parameter& p, const StepArgument& a) {
     switch (p.kind) {
       case Kind::Tensor:
-        if (a.is_ == Is::Pointer) return a.view_ ? Value(&tensor(*a.view_)) : Value(a.pointer_);
+        if (a.is_ == Is::Pointer) return a.view_ ? Value(&tensor(a)) : Value(a.pointer_);
         break;
       case Kind::Tensors:
         if (a.is_ == Is::Pointer && !a.view_) return Value(a.pointer_);
@@ -83,9 +151,11 @@ class StepValues {
         if (a.is_ == Is::Integers)
           return Value(&bools_.emplace_back(aclBoolArray{{a.integers_.begin(), a.integers_.end()}}));
         break;
+      case Kind::Floats:
+        if (a.is_ == Is::Reals) return Value(&floats_.emplace_back(aclFloatArray{{a.reals_.begin(), a.reals_.end()}}));
+        [[fallthrough]];
       case Kind::Text:
       case Kind::Scalars:
-      case Kind::Floats:
         if (a.is_ == Is::Pointer && !a.view_) return Value(a.pointer_);
         break;
       case Kind::Double:
@@ -106,15 +176,43 @@ class StepValues {
   std::deque<aclTensorList> lists_;
   std::deque<aclScalar> scalars_;
   std::deque<aclIntArray> ints_;
+  std::deque<aclFloatArray> floats_;
   std::deque<aclBoolArray> bools_;
+  std::vector<Found> found_;
 };
+
+namespace {
+
+/// Shapes of the tensors between this step and later ones, and memory for them.
+void make_temporaries(Op& op, const OpInfo& info, const StepValues& values) {
+  if (std::ranges::none_of(values.found(), &StepValues::Found::temporary)) return;
+  infer(info, values.values());
+  for (const StepValues::Found& f : values.found()) {
+    if (!f.temporary) continue;
+    const DType type = f.view->dtype == DType::Undefined ? f.tensor->view.dtype : f.view->dtype;
+    *f.view = op.temporary(type, f.tensor->view.dims, f.tensor->view.rank);
+    f.tensor->view = *f.view;
+    f.tensor->storage = f.view->data;
+  }
+}
+
+}  // namespace
 
 void call_step(Op& op, const char* name, std::span<const StepArgument> arguments) {
   const OpInfo* info = find_op(name);
   if (!info) info = find_ir_op(name);
   if (!info) throw Error(code::kAclnnInner, "a step calls {}, which is no operator", name);
   const StepValues values(*info, arguments);
-  op.step(*info, values.values());
+  try {
+    make_temporaries(op, *info, values);
+    op.step(*info, values.values());
+  } catch (const Error& e) { throw Error(e.code(), "as {}: {}", info->name, e.text()); }
+  if (!op.inferring()) return;
+  for (const StepValues::Found& f : values.found()) {
+    if (f.tensor->view.dtype == DType::Undefined)
+      throw Error(code::kAclnnNoKernel, "{} has no rule for the shape of its output", info->name);
+    *f.view = f.tensor->view;
+  }
 }
 
 }  // namespace updraft

@@ -7,8 +7,10 @@
 //   }
 //
 // Names of tensors and attributes are those of the IR, in its order: inputs, outputs, attributes. A list is a dynamic
-// input. The second argument is the operator whose ABOUT tells unit and summary (its own type where IR_ABOUT stands
-// beside it). The plan is made of steps, calls of other operators, and of launch() as anywhere.
+// input, ir_ before a name is no part of it (for names that C++ has taken); InOut is an input that is updated in place
+// and an output, too. The second argument is the operator whose ABOUT tells unit and summary (its own type where
+// IR_ABOUT stands beside it). The plan is made of steps, calls of other operators, and of launch() as anywhere. An
+// attribute that is not honoured is refused, by its name.
 #pragma once
 #include <deque>
 #include <string_view>
@@ -23,8 +25,36 @@ const OpInfo* first_ir_op();
 const OpInfo* find_ir_op(std::string_view type);
 OpInfo* register_ir_op(OpInfo* info);
 
-/// Arguments of a step: tensors and views, numbers, texts, vectors for arrays, nullptr for what is absent. What a
-/// parameter wants decides how a number is passed.
+/// Where an input that is updated stands among the outputs, when that is not in the order of the inputs:
+/// (InOut, mean), …, (Out, y), (Ref, ir_mean). It never has a value.
+struct Ref {
+  static constexpr Kind kKind = Kind::Tensor;
+  static constexpr Direction kDirection = Direction::Out;
+  static constexpr bool kOptional = true;
+  aclTensor* handle;
+};
+/// Inputs and outputs of a graph operator in the order in which clients give them.
+std::vector<const Parameter*> ir_inputs(const OpInfo& info);
+std::vector<const Parameter*> ir_outputs(const OpInfo& info);
+
+/// The numbers that a tensor holds, as Op::integers() gives integers.
+std::vector<double> numbers_of(const Op& op, const char* name, const aclTensor* tensor);
+/// The same of tensors of one element.
+double number_of(const Op& op, const char* name, const aclTensor* tensor);
+int64_t integer_of(const Op& op, const char* name, const aclTensor* tensor);
+
+/// Memory between two steps. The step that writes it finds its shape, and its type unless that is asked for.
+struct Temp {
+  TensorView view;
+  Temp() = default;
+  explicit Temp(DType type) { view.dtype = type; }
+  const TensorView& operator*() const { return view; }
+  const TensorView* operator->() const { return &view; }
+};
+
+/// Arguments of a step: tensors and views, numbers, texts, vectors for arrays, nullptr for what is absent, a Temp for
+/// what a later step reads. A pointer to a view is an output in another order of dimensions than the operator's own:
+/// while inferring the step gives it its shape. What a parameter wants decides how a number is passed.
 class StepArgument {
  public:
   StepArgument(std::nullptr_t) {}
@@ -40,6 +70,8 @@ class StepArgument {
   StepArgument(Bools v) : pointer_(v.handle) {}
   StepArgument(Floats v) : pointer_(v.handle) {}
   StepArgument(const TensorView& v) : view_(&v) {}
+  StepArgument(TensorView* v) : view_(v), output_(v) {}
+  StepArgument(Temp& t) : view_(&t.view), output_(&t.view), temporary_(true) {}
   StepArgument(const char* text) : pointer_(text) {}
   StepArgument(bool v) : is_(Is::Bool), integer_(v) {}
   StepArgument(int v) : is_(Is::Integer), integer_(v) {}
@@ -51,28 +83,39 @@ class StepArgument {
   StepArgument(std::vector<int64_t> v) : is_(Is::Integers), integers_(std::move(v)) {}
   StepArgument(std::initializer_list<int64_t> v) : is_(Is::Integers), integers_(v) {}
   StepArgument(std::vector<bool> v) : is_(Is::Integers), integers_(v.begin(), v.end()) {}
+  StepArgument(std::vector<double> v) : is_(Is::Reals), reals_(std::move(v)) {}
   /// A list of views; null elements are absent.
   StepArgument(std::vector<const TensorView*> v) : is_(Is::Views), views_(std::move(v)) {}
 
  private:
   friend class StepValues;
-  enum class Is : uint8_t { Pointer, Bool, Integer, Real, Integers, Views };
+  enum class Is : uint8_t { Pointer, Bool, Integer, Real, Integers, Reals, Views };
   Is is_ = Is::Pointer;
   const void* pointer_ = nullptr;
   const TensorView* view_ = nullptr;
+  TensorView* output_ = nullptr;
+  bool temporary_ = false;
   int64_t integer_ = 0;
   double real_ = 0;
   std::vector<int64_t> integers_;
+  std::vector<double> reals_;
   std::vector<const TensorView*> views_;
 };
 
 void call_step(Op& op, const char* name, std::span<const StepArgument> arguments);
 
-/// Another operator as a step of `op`, by its name ("aclnnAdd") and with a value for each of its parameters.
+/// Another operator as a step of `op`, by its name ("aclnnAdd") and with a value for each of its parameters. Its
+/// refusals name it.
 template <class... A>
-void call(Op& op, const char* name, const A&... arguments) {
-  const StepArgument all[] = {StepArgument(arguments)...};
+void call(Op& op, const char* name, A&&... arguments) {
+  const StepArgument all[] = {StepArgument(std::forward<A>(arguments))...};
   call_step(op, name, all);
+}
+
+template <class T>
+constexpr Parameter ir_parameter_of(const char* name, const char* type) {
+  if (std::string_view(name).starts_with("ir_")) name += 3;
+  return parameter_of<T>(name, type);
 }
 
 template <class T>
@@ -100,7 +143,7 @@ constexpr Default default_of(First first, More... more) {
 }  // namespace updraft
 
 #define UPDRAFT_IR_DECLARE_AFTER(type, name, ...) , type name
-#define UPDRAFT_IR_PARAMETER(type, name, ...) ::updraft::parameter_of<::updraft::type>(#name, #type),
+#define UPDRAFT_IR_PARAMETER(type, name, ...) ::updraft::ir_parameter_of<::updraft::type>(#name, #type),
 #define UPDRAFT_IR_DEFAULT(type, name, ...) ::updraft::default_of<::updraft::type>(__VA_ARGS__),
 
 /// What a graph operator is, where no other operator says it: IR_ABOUT(TYPE, UNIT, SUMMARY, SUMMARY_ZH).

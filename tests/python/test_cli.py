@@ -161,8 +161,8 @@ NO_NMS = "`import torchvision` fails (\"operator torchvision::nms does not exist
 
 
 @pytest.mark.parametrize("torch, cuda, aborts", [
-    ("2.14.0", "13.0", True), ("2.14.0+cu130", "13.0", True), ("2.13.0", "13.0", True), ("2.14.0+cpu", None, False),
-    ("2.13.0+cpu", None, False), ("2.7.1", "12.6", False)])
+    ("2.14.0", "13.0", True), ("2.14.0+cu130", "13.0", True), ("2.10.0", "12.8", True), ("2.14.0+cpu", None, False),
+    ("2.13.0+cpu", None, False), ("2.9.1", "12.8", False)])
 def test_doctor_knows_which_builds_for_cuda_abort(packages, torch, cuda, aborts):
     numbers = torch.split("+")[0]
     said = packages(cuda, torch=torch, torch_npu=numbers)

@@ -169,8 +169,11 @@ void check(bool open) {
     if (!sample) continue;
     ++seen;
     const std::string why = difference(*op, *sample, open);
-    if (!listed.contains(op->name)) EXPECT_EQ(why, "") << op->name;
-    else if (!open) EXPECT_NE(why, "") << op->name << " is inferred: remove it from uninferred.txt";
+    if (!listed.contains(op->name)) {
+      EXPECT_EQ(why, "") << op->name;
+    } else if (!open) {
+      EXPECT_NE(why, "") << op->name << " is inferred: remove it from uninferred.txt";
+    }
   }
   EXPECT_GT(seen, 400);
 }
@@ -213,7 +216,8 @@ TEST(InferSamples, RefusesWhatACallRefuses) {
         same += inferred == planned;
         EXPECT_NE(planned, "") << op->name << " plans what it does not infer, with another " << p.name << ": "
                                << inferred;
-        if (!planned.empty()) EXPECT_EQ(inferred.substr(0, 6), planned.substr(0, 6)) << op->name;
+        if (planned.empty()) continue;
+        EXPECT_EQ(inferred.substr(0, 6), planned.substr(0, 6)) << op->name;
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "device/context.h"
 #include "device/device.h"
 #include "device/event.h"
+#include "device/service_thread.h"
 #include "device/stream.h"
 
 namespace updraft {
@@ -142,6 +143,7 @@ TEST_F(Streams, EventTimesGrow) {
 }
 
 TEST_F(Streams, AFailureSurfacesAtSynchronisationAndIsThenOver) {
+  a->failure_mode = 1;
   bool skipped = true;
   a->submit(new Work([] { throw Error(code::kRtAicoreException, "index 7 is out of range"); }));
   a->submit(new Work([&] { skipped = false; }));
@@ -163,6 +165,7 @@ TEST_F(Streams, AFailureFollowsTheEventsToOtherStreams) {
   std::atomic<bool> release{false};
   std::atomic<int> computed{0};
   Stream* c = device.create_stream(0, 0);
+  for (Stream* stream : {a, b, c}) stream->failure_mode = 1;
   a->submit(new Work([&] {
     while (!release) std::this_thread::sleep_for(1ms);
     throw Error(507015, "index out of range");
@@ -215,6 +218,148 @@ TEST_F(Streams, AbortDropsWhatHasNotStarted) {
   release = true;
   a->synchronize(10s);
   EXPECT_FALSE(ran);
+}
+
+TEST_F(Streams, AStreamGoesOnAfterAFailureUnlessItIsToStop) {
+  auto event = std::make_shared<Event>(0);
+  std::atomic<int> ran{0};
+  a->submit(new Work([] { throw Error(507015, "first"); }));
+  a->submit(new Work([] { throw 7; }));
+  a->submit(new Work([&] { ++ran; }));
+  event->record(*a);
+  event->wait(*b);
+  b->submit(new Work([&] { ++ran; }));
+  b->synchronize(10s);
+  EXPECT_EQ(ran, 2);
+  try {
+    a->synchronize(10s);
+    FAIL() << "the failure was lost";
+  } catch (const Error& e) { EXPECT_NE(e.text().find("first"), std::string::npos) << e.text(); }
+}
+
+// A host that runs ahead waits while the stream computes, and only then.
+TEST_F(Streams, AFullQueueHoldsTheHostUp) {
+  constexpr int kTasks = 20000;
+  std::atomic<bool> release{false};
+  std::atomic<int> submitted{0}, ran{0};
+  a->submit(new Work([&] {
+    while (!release) std::this_thread::sleep_for(1ms);
+  }));
+  std::thread host([&] {
+    for (int i = 0; i < kTasks; ++i) {
+      a->submit(new Work([&] { ++ran; }));
+      ++submitted;
+    }
+  });
+  for (int before = -1; before != submitted || before == 0;) {
+    before = submitted;
+    std::this_thread::sleep_for(100ms);
+  }
+  EXPECT_GT(submitted, 1000);
+  EXPECT_LT(submitted, 10000);
+  EXPECT_EQ(ran, 0);
+  release = true;
+  host.join();
+  a->synchronize(60s);
+  EXPECT_EQ(ran, kTasks);
+}
+
+TEST_F(Streams, AnAbortLetsGoWhoWaitsForRoom) {
+  std::atomic<bool> release{false}, over{false};
+  a->submit(new Work([&] {
+    while (!release) std::this_thread::sleep_for(1ms);
+  }));
+  std::thread host([&] {
+    for (int i = 0; i < 6000; ++i) a->submit(new Work([] {}));
+    over = true;
+  });
+  while (!over) {
+    std::this_thread::sleep_for(20ms);
+    a->abort();
+  }
+  host.join();
+  release = true;
+  try {
+    a->synchronize(60s);
+  } catch (const Error& e) { EXPECT_EQ(e.code(), code::kRtDeviceTaskAbort); }
+}
+
+TEST_F(Streams, TasksMaySubmitToTheirOwnStreamWithoutEnd) {
+  std::atomic<int> ran{0};
+  a->submit(new Work([&] {
+    for (int i = 0; i < 10000; ++i) a->submit(new Work([&] { ++ran; }));
+  }));
+  while (ran < 10000) std::this_thread::sleep_for(1ms);
+  a->synchronize(10s);
+}
+
+TEST_F(Streams, HigherPriorityGoesFirstAndNobodyStarves) {
+  Stream* high = device.create_stream(0, 0);
+  Stream* low = device.create_stream(7, 0);
+  Stream* middle = device.create_stream(9, 0);
+  middle->set_priority(3);
+  EXPECT_EQ(middle->priority(), 3u);
+  std::atomic<bool> started{false}, release{false};
+  a->submit(new Work([&] {
+    started = true;
+    while (!release) std::this_thread::sleep_for(1ms);
+  }));
+  while (!started) std::this_thread::sleep_for(1ms);
+  std::string order;  // by the one thread of the engine
+  low->submit(new Work([&] { order += 'l'; }));
+  middle->submit(new Work([&] { order += 'm'; }));
+  high->submit(new Work([&] { order += 'h'; }));
+  release = true;
+  for (Stream* stream : {low, middle, high}) stream->synchronize(10s);
+  EXPECT_EQ(order, "hml");
+  // A stream of high priority that always has work lets the other through now and then.
+  std::atomic<bool> low_ran{false}, second{false};
+  std::atomic<int> before_low{0};
+  std::function<void()> again = [&] {
+    if (!second) return;
+    if (!low_ran && ++before_low < 100000) b->submit(new Work(again)), high->submit(new Work(again));
+  };
+  std::atomic<bool> occupied{false};
+  release = false;
+  a->submit(new Work([&] {
+    occupied = true;
+    while (!release) std::this_thread::sleep_for(1ms);
+  }));
+  while (!occupied) std::this_thread::sleep_for(1ms);
+  second = true;
+  low->submit(new Work([&] { low_ran = true; }));
+  high->submit(new Work(again));
+  b->submit(new Work(again));
+  release = true;
+  low->synchronize(60s);
+  EXPECT_LT(before_low, 1000);
+  high->synchronize(60s);
+  b->synchronize(60s);
+  for (Stream* stream : {low, middle, high}) device.destroy_stream(stream);
+}
+
+// No thread left in the container: an error at synchronisation, and work again once there is one.
+TEST_F(Streams, AThreadThatCannotBeStartedIsReported) {
+  Device& other = Device::get(Device::count() - 1);  // whose engines no test has started
+  Stream* stream = other.create_stream(0, 0);
+  for (const TaskKind kind : {TaskKind::Host, TaskKind::Copy}) {
+    bool ran = false;
+    refuse_service_threads(true);
+    stream->submit(new Work([&] { ran = true; }, kind));
+    try {
+      stream->synchronize(20s);
+      ADD_FAILURE() << "no failure";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), code::kRtResourceAllocFail);
+      EXPECT_NE(e.text().find("pids limit"), std::string::npos) << e.text();
+    }
+    EXPECT_FALSE(ran);
+    refuse_service_threads(false);
+    stream->submit(new Work([&] { ran = true; }, kind));
+    stream->synchronize(20s);
+    EXPECT_TRUE(ran);
+  }
+  other.destroy_stream(stream);
 }
 
 }  // namespace

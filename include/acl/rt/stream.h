@@ -31,7 +31,7 @@ ACL_FUNC_VISIBILITY aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void)
 ACL_FUNC_VISIBILITY aclError aclrtCreateStreamV2(aclrtStream* stream,
                                                  const aclrtStreamConfigHandle* streamConfigHandle);
 
-/** A stream with a priority (0 is the highest) and flags. */
+/** A stream with a priority (0 is the highest, 7 the lowest) and flags. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabel(aclrtLabel label);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList list);
@@ -40,7 +40,7 @@ ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList list);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* streamConfigHandle);
 
-/** Drops what has not run and releases the stream. */
+/** Drops what has not run, also a task that waits, and releases the stream; a task that runs is waited for. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtGetFloatOverflowStatus(void* output, uint64_t outputSize, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtGetOpExecuteTimeout(uint32_t* const seconds);
@@ -79,22 +79,38 @@ ACL_FUNC_VISIBILITY aclError aclrtResetOverflowStatus(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtResetStreamResLimit(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream);
 
-/** Limit of one operator's execution, in seconds. */
+/**
+ * Limit of one operator's execution, in seconds; 0: the longest, which is none. An operator that ran for longer fails
+ * with 507014 when it ends: it cannot be stopped on a CPU.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOut(uint32_t seconds);
 
-/** Limit of one operator's execution, in microseconds; writes what was really set. */
+/** As aclrtSetOpExecuteTimeOut, in microseconds; writes what holds now (0 asks for the longest: UINT64_MAX, none). */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutV2(uint64_t us, uint64_t* actualUs);
+/** As aclrtSetOpExecuteTimeOut, in milliseconds. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t ms);
 
-/** Limit of a wait for an event in a stream, in seconds; 0 waits without limit. */
+/**
+ * Limit of waits for events that are put on streams from now on, in seconds; 0 waits without limit. A stream whose wait
+ * takes longer fails with 107019.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t seconds);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr streamAttr,
                                                      aclrtStreamAttrValue* streamAttrValue);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
                                                      const void* value, size_t valueSize);
+
+/** What follows a task that failed: 0 (as streams are made) later tasks run, 1 they are skipped until a synchronisation. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
+
+/** Whether overflows of the stream's tasks are noted in saturation mode: 0 (as streams are made) no, 1 yes. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, uint32_t value);
+
+/**
+ * Drops what has not run, also a task that waits; a task that runs ends. Who synchronises with the stream at this time
+ * gets 107022. A collective that is dropped ends its communicator.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags);
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetId(aclrtStream stream, int32_t* id);
@@ -127,7 +143,14 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeHostFunc(uint64_t threadId, aclrtSt
 ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtUseStreamResInCurrentThread(aclrtStream stream);
+
+/**
+ * Later tasks of the stream wait until 8 bytes of memory pass a test.
+ * @param flag 0: memory - value >= 0 (signed, 64 bits), 1: equal, 2: memory & value != 0, 3: ~(memory | value) != 0
+ */
 ACL_FUNC_VISIBILITY aclError aclrtValueWait(void* devPtr, uint64_t value, uint32_t flag, aclrtStream stream);
+
+/** Writes 8 bytes when the stream's tasks before are done. */
 ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void* devPtr, uint64_t value, uint32_t flag, aclrtStream stream);
 
 #ifdef __cplusplus

@@ -13,6 +13,9 @@ extern "C" {
 
 /** The member that goes with each aclrtStreamAttr. */
 typedef union aclrtStreamAttrValue {
+  uint64_t failureMode;
+  uint32_t overflowSwitch;
+  uint32_t userCustomTag;
   uint32_t cacheOpInfoSwitch;
   uint32_t reserve[4];
 } aclrtStreamAttrValue;

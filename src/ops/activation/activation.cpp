@@ -1,8 +1,8 @@
 // Activations of one input and their gradients: a line each where the row says it all.
 #include <string_view>
 
-#include "ops/aclop_as_aclnn.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
 
 namespace updraft {
 
@@ -231,22 +231,5 @@ ABOUT(aclnnInplaceAddRelu, Vector, "selfRef = max(selfRef + alpha * other, 0), i
 ACLNN(aclnnInplaceAddRelu, (InOut, selfRef), (In, other), (Scalar, alpha)) {
   plan_binary(op, Ew::add_relu, selfRef, other, *selfRef, params_of(alpha));
 }
-
-// --- aclops that torch_npu asks for where it does not take the aclnn ones ---
-namespace {
-ABOUT_ACLOP("Swish", Vector, "out = self * sigmoid(self)", "out = self * sigmoid(self)")
-ACLOP("Swish", [](AclopCall& call) {
-  const auto scale = call.attributes.find("scale");
-  if (scale != call.attributes.end() && scale->second.real != 1)
-    throw Error(code::kAclInvalidParam, "Swish: attribute scale is {}, want 1", scale->second.real);
-  AclnnCall as(call);
-  as.run(aclnnSiluGetWorkspaceSize, as.in(0), as.out(0));
-})
-ABOUT_ACLOP("SwishGrad", Vector, "Gradient of Swish at its input x", "Swish 在前向输入 x 处的反向梯度")
-ACLOP("SwishGrad", [](AclopCall& call) {
-  AclnnCall as(call);  // grad x y -> dx
-  as.run(aclnnSiluBackwardGetWorkspaceSize, as.in(0), as.in(1), as.out(0));
-})
-}  // namespace
 
 }  // namespace updraft

@@ -4,7 +4,6 @@
 
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
-#include "ops/aclop.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -221,35 +220,5 @@ ACLNN(aclnnScaledMaskedSoftmaxBackward, (In, yGrad), (In, y), (OptIn, mask), (Do
   if (y->empty()) return;
   op.launch([=, g = *yGrad, y = *y, out = *out] { masked_softmax_backward(g, y, m, static_cast<float>(scale), out); });
 }
-
-// Both come as aclops too: x (or the gradient and y), the mask -> y (or x's gradient).
-static void aclop_masked_softmax(AclopCall& call) {
-  const bool backwards = call.type == "ScaledMaskedSoftmaxGrad";
-  const size_t at = backwards ? 2 : 1;
-  if (call.inputs.size() < at || call.outputs.empty())
-    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and 1", call.type, call.inputs.size(),
-                call.outputs.size(), at + 1);
-  require_present(call, {0, at - 1}, {0});
-  const TensorView &x = call.inputs[0].view, &y = call.inputs[at - 1].view, &to = call.outputs[0].view;
-  const bool triangle = call.integer("fixed_triu_mask", 0) != 0;
-  TensorView mask;
-  if (!triangle && call.inputs.size() > at) mask = call.inputs[at].view;
-  if (x.rank < 2 || compute_of(x.dtype) != Compute::F32 || !x.same_shape(y) || !x.same_shape(to) ||
-      (!triangle && (!mask.data || size_of(mask.dtype) != 1)))
-    throw Error(code::kAclInvalidParam, "{}: x is {}, mask {} and y {}, want floating rows and a mask of BOOL",
-                call.type, describe(x), describe(mask), describe(to));
-  if (x.empty()) return;
-  if (mask.data) mask = mask.expand_as(x);
-  auto found = call.attributes.find("scale");
-  const float scale = found == call.attributes.end() ? 1.0f : found->second.real;
-  if (backwards) masked_softmax_backward(x, y, mask, scale, to);
-  else masked_softmax(x, mask, scale, to);
-}
-ABOUT_ACLOP("ScaledMaskedSoftmax", Vector, "Softmax of scale * x over the last dimension, -10000 where mask is true",
-            "softmax(scale * x)（最后一维），mask 为真处取 -10000")
-ACLOP("ScaledMaskedSoftmax", aclop_masked_softmax)
-ABOUT_ACLOP("ScaledMaskedSoftmaxGrad", Vector, "Gradient of ScaledMaskedSoftmax from its result",
-            "ScaledMaskedSoftmax 的反向梯度，由其结果计算")
-ACLOP("ScaledMaskedSoftmaxGrad", aclop_masked_softmax)
 
 }  // namespace updraft

@@ -1,5 +1,4 @@
 // Copies, casts and fills.
-#include "ops/aclop.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace updraft {
@@ -55,41 +54,5 @@ ACLNN(aclnnInplaceOne, (InOut, selfRef)) {
   p.set(0, int64_t{1});
   plan_fill(op, *selfRef, p);
 }
-
-// --- aclops ---
-namespace {
-void copy(AclopCall& call) {
-  require_present(call, {0}, {0});
-  const TensorView &from = call.inputs[0].view, &to = call.outputs[0].view;
-  if (call.type == "Identity" && from.numel() == to.numel() && !from.same_shape(to) && from.is_contiguous()) {
-    copy_elements(to, TensorView::contiguous(from.data, from.dtype, to.dims, to.rank));
-    return;
-  }
-  bool fits = from.rank <= to.rank;
-  for (int d = 1; fits && d <= from.rank; ++d)
-    fits = from.dims[from.rank - d] == 1 || from.dims[from.rank - d] == to.dims[to.rank - d];
-  if (!fits)
-    throw Error(code::kAclInvalidParam, "{}: the input is {}, which does not fit an output of {}", call.type,
-                describe(from), describe(to));
-  if (!to.empty()) copy_elements(to, from);
-}
-void fill(AclopCall& call, int64_t value) {
-  require_present(call, {}, {0});
-  Params p;
-  p.set(0, value);
-  if (!call.outputs[0].view.empty()) fill_elements(call.outputs[0].view, p);
-}
-
-ABOUT_ACLOP("Cast", Vector, "out = self in the type of out", "out = self，转换为 out 的类型")
-ACLOP("Cast", copy)
-ABOUT_ACLOP("BroadcastTo", Vector, "out = self, repeated to the shape of out", "out = self，广播到 out 的形状")
-ACLOP("BroadcastTo", copy)
-ABOUT_ACLOP("Identity", Vector, "out = self, in the format of out", "out = self，采用 out 的格式")
-ACLOP("Identity", copy)
-ABOUT_ACLOP("OnesLike", Vector, "Ones in the shape of self", "与 self 同形的全 1 张量")
-ACLOP("OnesLike", [](AclopCall& call) { fill(call, 1); })
-ABOUT_ACLOP("ZerosLike", Vector, "Zeros in the shape of self", "与 self 同形的全 0 张量")
-ACLOP("ZerosLike", [](AclopCall& call) { fill(call, 0); })
-}  // namespace
 
 }  // namespace updraft

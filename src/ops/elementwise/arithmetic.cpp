@@ -1,6 +1,6 @@
 // Sums, products and quotients of tensors and scalars.
-#include "ops/aclop_as_aclnn.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
 
 namespace updraft {
 namespace {
@@ -78,18 +78,5 @@ ACLNN(aclnnDivs, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::
 ABOUT(aclnnInplaceDivs, Vector, "selfRef = selfRef / other, other a scalar, in place",
       "原地计算 selfRef = selfRef / other，other 为标量")
 ACLNN(aclnnInplaceDivs, (InOut, selfRef), (Scalar, other)) { plan_binary(op, Ew::div, *selfRef, *other, *selfRef); }
-
-namespace {
-ABOUT_ACLOP("RealDiv", Vector, "out = self / other", "out = self / other")
-ACLOP("RealDiv", [](AclopCall& call) {
-  AclnnCall as(call);
-  as.run(aclnnDivGetWorkspaceSize, as.in(0), as.in(1), as.out(0));
-})
-ABOUT_ACLOP("Square", Vector, "out = self * self", "out = self * self")
-ACLOP("Square", [](AclopCall& call) {
-  AclnnCall as(call);
-  as.run(aclnnMulGetWorkspaceSize, as.in(0), as.in(0), as.out(0));
-})
-}  // namespace
 
 }  // namespace updraft

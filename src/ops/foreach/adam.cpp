@@ -1,7 +1,6 @@
 // Fused Adam and AdamW.
 #include <cmath>
 
-#include "ops/aclop.h"
 #include "ops/foreach/optimizer.h"
 
 namespace updraft {
@@ -79,40 +78,4 @@ ACLNN(aclnnApplyAdam, (InOut, var), (InOut, m), (InOut, v), (In, beta1Power), (I
   });
 }
 
-// --- the same of the aclop era; outputs are the first three inputs -----------------------------------------------
-namespace {
-
-AdamStep step_of(AclopCall& call, size_t grad) {
-  if (call.inputs.size() <= grad || call.outputs.size() < 3)
-    throw Error(code::kAclInvalidParam, "{} has {} inputs and {} outputs, want {} and 3", call.type, call.inputs.size(),
-                call.outputs.size(), grad + 1);
-  require_present(call, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, grad}, {0, 1, 2});
-  for (size_t i = 0; i < 3; ++i)
-    if (call.outputs[i].view.data != call.inputs[i].view.data) copy_elements(call.outputs[i].view, call.inputs[i].view);
-  return {call.outputs[0].view, call.outputs[1].view, call.outputs[2].view, call.inputs[grad].view, {}, false};
-}
-double number(const AclopCall& call, size_t i) { return number_at(call.inputs[i].view); }
-
-ABOUT_ACLOP("ApplyAdamW", Vector, "One AdamW step of var with moments m and v", "AdamW 单步更新 var 及动量 m、v")
-ACLOP("ApplyAdamW", [](AclopCall& call) {
-  AdamStep s = step_of(call, 10);
-  if (call.integer("amsgrad", 0)) {
-    if (call.inputs.size() < 12 || !call.inputs[11].view.data)
-      throw Error(code::kAclInvalidParam, "ApplyAdamW: amsgrad wants max_grad_norm");
-    s.largest = call.inputs[11].view;
-  }
-  const double b1 = number(call, 7), b2 = number(call, 8);
-  run_adam(s, adamw_numbers(number(call, 5), b1, b2, number(call, 3) * b1, number(call, 4) * b2, number(call, 6),
-                            number(call, 9), call.integer("maximize", 0) != 0));
-})
-
-ABOUT_ACLOP("ApplyAdamD", Vector, "One Adam step of var with moments m and v", "Adam 单步更新 var 及动量 m、v")
-ACLOP("ApplyAdamD", [](AclopCall& call) {
-  AdamStep s = step_of(call, 9);
-  s.nesterov = call.integer("use_nesterov", 0) != 0;
-  run_adam(s, adam_numbers(number(call, 5), number(call, 6), number(call, 7), number(call, 3), number(call, 4),
-                           number(call, 8)));
-})
-
-}  // namespace
 }  // namespace updraft

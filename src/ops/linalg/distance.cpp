@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "kernels/blocks.h"
-#include "ops/aclop.h"
 #include "ops/linalg/dense.h"
 
 namespace updraft {
@@ -97,46 +96,6 @@ void cdist_backward(const TensorView& grad, const TensorView& a, const TensorVie
   linalg::scatter(out, result);
 }
 
-// The client expands all four to [..., points of x1, points of x2, coordinates]; out loses the second last.
-void cdist_grad(AclopCall& call) {
-  if (call.inputs.size() < 4 || call.outputs.empty())
-    throw Error(code::kAclInvalidParam, "CdistGrad has {} inputs and {} outputs, want 4 and 1", call.inputs.size(),
-                call.outputs.size());
-  require_present(call, {0, 1, 2, 3}, {0});
-  const TensorView& shape = call.inputs[1].view;
-  const TensorView& out = call.outputs[0].view;
-  for (const AclopTensor& t : call.inputs)
-    if (t.view.rank < 3 || !t.view.same_shape(shape))
-      throw Error(code::kAclInvalidParam, "CdistGrad: {} and {}, want equal shapes of three or more dimensions",
-                  describe(t.view), describe(shape));
-  if (out.empty()) return;
-  const int64_t m = shape.dims[shape.rank - 1], n = shape.dims[shape.rank - 2];
-  // The result has the shape of x1 before batches were broadcast: their gradients are summed.
-  int64_t dims[kMaxDims];
-  std::copy_n(shape.dims, shape.rank - 2, dims);
-  dims[shape.rank - 2] = m;
-  const auto p = call.attributes.find("p");
-  const double given = p == call.attributes.end() ? 2 : static_cast<double>(p->second.real);
-  const double power = given < 0 ? INFINITY : given;  // the client writes infinity as -1
-  const std::vector<double> g = linalg::gather(call.inputs[0].view), x = linalg::gather(shape),
-                            y = linalg::gather(call.inputs[2].view), d = linalg::gather(call.inputs[3].view);
-  std::vector<double> result(static_cast<size_t>(out.numel()), 0.0);
-  const TensorView to =
-      TensorView::contiguous(result.data(), DType::Double, out.dims, out.rank).expand(dims, shape.rank - 1);
-  const int64_t rows = to.numel() / m;
-  parallel_for(rows, to.numel() == out.numel() ? 1 : rows, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      double* sum = to.as<double>() + to.offset_of(i * m);
-      for (int64_t j = 0; j < n; ++j)
-        for (int64_t k = 0; k < m; ++k) {
-          const auto at = static_cast<size_t>((i * n + j) * m + k);
-          if (g[at] != 0) sum[k] += g[at] * slope(difference(x[at], y[at], call.inputs[3].view.dtype), d[at], power);
-        }
-    }
-  });
-  linalg::scatter(out, result);
-}
-
 void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim, const aclScalar& limit,
                  const TensorView& out) {
   op.result_like("out", out, self, self.dtype);
@@ -220,9 +179,6 @@ ACLNN(aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Float, p
   const double power = p < 0 ? INFINITY : static_cast<double>(p);
   op.launch([=, g = *grad, l = *x1, r = *x2, d = *cdist, to = *out] { cdist_backward(g, l, r, d, to, power); });
 }
-
-ABOUT_ACLOP("CdistGrad", Vector, "Gradient of cdist for x1", "cdist 对 x1 的反向梯度")
-ACLOP("CdistGrad", cdist_grad)
 
 SAMPLE(aclnnPdist, "self=f32[4,M] out=f32[6]")
 ABOUT(aclnnPdist, Vector, "p-norm distances between all pairs of rows of self", "self 各行两两之间的 p 范数距离")

@@ -5,8 +5,8 @@
 
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
-#include "ops/aclop_as_aclnn.h"
 #include "ops/loss/loss.h"
+#include "ops/op.h"
 
 namespace updraft {
 namespace {
@@ -266,31 +266,5 @@ ACLNN(aclnnNLLLoss2dBackward, (In, gradOutput), (In, self), (In, target), (OptIn
       (Int, ignoreIndex), (In, totalWeight), (Out, out)) {
   plan_backward(op, *gradOutput, check(op, *self, *target, weight, ignoreIndex, true), reduction, *totalWeight, *out);
 }
-
-// --- aclops: weight is always there, the kind of reduction is a word ---
-namespace {
-int64_t reduction_of(const AclopCall& call) {
-  const auto at = call.attributes.find("reduction");
-  const std::string word = at == call.attributes.end() ? "mean" : at->second.text;
-  if (word != "none" && word != "mean" && word != "sum")
-    throw Error(code::kAclInvalidParam, "{}: attribute reduction is '{}', want none, mean or sum", call.type, word);
-  return word == "none" ? 0 : word == "mean" ? 1 : 2;
-}
-
-ABOUT_ACLOP("NLLLoss", Vector, "Negative log-likelihood of the targets, and the sum of their weights",
-            "目标的负对数似然损失及其权重之和")
-ACLOP("NLLLoss", [](AclopCall& call) {
-  AclnnCall as(call);  // x target weight -> y total_weight
-  as.run(aclnnNLLLossGetWorkspaceSize, as.in(0), as.in(1), as.in(2), reduction_of(call),
-         call.integer("ignore_index", -100), as.out(0), as.out(1));
-})
-ABOUT_ACLOP("NLLLossGrad", Vector, "Gradient of NLLLoss: -weight at the targets, else 0",
-            "NLLLoss 的反向梯度：目标处为负权重，其余为 0")
-ACLOP("NLLLossGrad", [](AclopCall& call) {
-  AclnnCall as(call);  // x y_grad target weight total_weight -> x_grad
-  as.run(aclnnNLLLossBackwardGetWorkspaceSize, as.in(1), as.in(0), as.in(2), as.in(3), reduction_of(call),
-         call.integer("ignore_index", -100), as.in(4), as.out(0));
-})
-}  // namespace
 
 }  // namespace updraft

@@ -6,7 +6,6 @@
 
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
-#include "ops/aclop.h"
 #include "ops/op.h"
 #include "tensor/view_algebra.h"
 
@@ -59,24 +58,6 @@ ACLNN(aclnnConfusionTranspose, (In, self), (Ints, perm), (Ints, shape), (Bool, t
   if (!transposeFirst && !self->is_contiguous()) op.kernel_scratch(self->bytes());
   op.launch([from = *self, to = *y, order, dims, transposeFirst] { confuse(from, to, order, dims, transposeFirst); });
 }
-
-ABOUT_ACLOP("ConfusionTransposeD", Vector,
-            "Reshapes and permutes x in one step, in the order that transpose_first says",
-            "一步完成 x 的变形与转置，次序由 transpose_first 决定")
-ACLOP("ConfusionTransposeD", [](AclopCall& call) {
-  require_present(call, {0}, {0});
-  const TensorView &from = call.inputs[0].view, &to = call.outputs[0].view;
-  const std::vector<int64_t> order = call.attributes["perm"].integers, dims = call.attributes["shape"].integers;
-  const bool first = call.integer("transpose_first", 0) != 0;
-  std::vector<int64_t> sorted = order, all(first ? static_cast<size_t>(from.rank) : dims.size());
-  std::sort(sorted.begin(), sorted.end());
-  std::iota(all.begin(), all.end(), 0);
-  const int64_t n = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-  if (sorted != all || n != from.numel() || n != to.numel())
-    throw Error(code::kAclInvalidParam, "{}: x is {} and y {}: perm or shape do not fit", call.type, describe(from),
-                describe(to));
-  if (n) confuse(from, to, order, dims, first);
-})
 
 // q = (qkv[..., 0] + bias) / sqrt(head size), k and v without the scale; [B, T, 3 D] to [B, H, T, D / H] each.
 SAMPLE(aclnnTransformBiasRescaleQkv,

@@ -1,6 +1,6 @@
 // Average pooling over windows, and adaptive.
 #include "kernels/pipeline.h"
-#include "ops/aclop_as_aclnn.h"
+#include "ops/op.h"
 #include "ops/pool/pool.h"
 
 namespace updraft {
@@ -88,25 +88,5 @@ ACLNN(aclnnAdaptiveAvgPool3dBackward, (In, gradOutput), (In, self), (Out, out)) 
   op.result_like("out", *out, *self, self->dtype);
   plan(op, 3, plane_shape(op, 3, *out, *gradOutput), *gradOutput, *out, &KernelTable::adaptive_avg_pool_backward);
 }
-
-// --- aclops of three dimensions: ksize and strides of 3 or of 5 values, pads before and after ---
-namespace {
-std::vector<int64_t> last3(const std::vector<int64_t>& v) { return {v.end() - 3, v.end()}; }
-
-ABOUT_ACLOP("AvgPool3D", Vector, "Mean of the windows of a volume", "三维平均池化")
-ACLOP("AvgPool3D", [](AclopCall& call) {
-  AclnnCall as(call);
-  as.run(aclnnAvgPool3dGetWorkspaceSize, as.in(0), as.ints(last3(as.attribute("ksize", 3))),
-         as.ints(last3(as.attribute("strides", 3))), as.ints(as.pads("pads", 3)), call.integer("ceil_mode", 0) != 0,
-         call.integer("count_include_pad", 1) != 0, call.integer("divisor_override", 0), as.out(0));
-})
-ABOUT_ACLOP("AvgPool3DGrad", Vector, "Gradient of AvgPool3D", "AvgPool3D 的反向梯度")
-ACLOP("AvgPool3DGrad", [](AclopCall& call) {
-  AclnnCall as(call);  // shape grads -> dx, which has the shape of x
-  as.run(aclnnAvgPool3dBackwardGetWorkspaceSize, as.in(1), as.out(0), as.ints(last3(as.attribute("ksize", 3))),
-         as.ints(last3(as.attribute("strides", 3))), as.ints(as.pads("pads", 3)), call.integer("ceil_mode", 0) != 0,
-         call.integer("count_include_pad", 1) != 0, call.integer("divisor_override", 0), as.out(0));
-})
-}  // namespace
 
 }  // namespace updraft

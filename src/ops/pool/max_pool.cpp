@@ -1,7 +1,7 @@
 // Maximum pooling. Three forms of the same positions: flat indices of the plane (int32 or int64), and the "mask" of
 // aclnnMaxPool2dWithMask, which is private to this library: the client allocates kernel * 32 * (outputs / 16 + 1)
 // bytes a plane, and the first of them hold the position in the window of each output in 1, 2 or 4 bytes.
-#include "ops/aclop_as_aclnn.h"
+#include "ops/op.h"
 #include "ops/pool/pool.h"
 
 namespace updraft {
@@ -253,48 +253,5 @@ ACLNN(aclnnAdaptiveMaxPool3dBackward, (In, gradOutput), (In, self), (In, indices
   op.result_like("gradInput", *gradInput, *self, self->dtype);
   plan_scatter(op, 3, *gradOutput, *indices, *gradInput);
 }
-
-// --- aclops of three dimensions: no indices; the gradient finds them again ---
-namespace {
-std::vector<int64_t> last3(const std::vector<int64_t>& v) { return {v.end() - 3, v.end()}; }
-std::vector<int64_t> dilation_of(const AclopCall& call) {
-  const auto at = call.attributes.find("dilation");
-  return at == call.attributes.end() || at->second.integers.size() < 3 ? std::vector<int64_t>{1, 1, 1}
-                                                                       : last3(at->second.integers);
-}
-
-/// Values and indices of the windows of x.
-struct Pooled {
-  std::vector<int32_t> indices;
-  AclnnCall::AnyTensor at{};
-  void run(AclnnCall& as, const AclopCall& call, AclnnCall::AnyTensor x, AclnnCall::AnyTensor y) {
-    const TensorView& shape = y.handle->view;
-    indices.resize(static_cast<size_t>(shape.numel()) + 1);
-    at = as.tensor(TensorView::contiguous(indices.data(), DType::Int32, shape.dims, shape.rank));
-    as.run(aclnnMaxPool3dWithArgmaxGetWorkspaceSize, x, as.ints(last3(as.attribute("ksize", 3))),
-           as.ints(last3(as.attribute("strides", 3))), as.ints(as.pads("pads", 3)), as.ints(dilation_of(call)),
-           call.integer("ceil_mode", 0) != 0, y, at);
-  }
-};
-
-ABOUT_ACLOP("MaxPool3D", Vector, "Largest of the windows of a volume", "三维最大池化")
-ACLOP("MaxPool3D", [](AclopCall& call) {
-  require_present(call, {0}, {0});
-  AclnnCall as(call);
-  Pooled().run(as, call, as.in(0), as.out(0));
-})
-ABOUT_ACLOP("MaxPool3DGrad", Vector, "Gradient of MaxPool3D", "MaxPool3D 的反向梯度")
-ACLOP("MaxPool3DGrad", [](AclopCall& call) {
-  require_present(call, {0, 1, 2}, {0});  // x y grads -> dx
-  AclnnCall as(call);
-  const TensorView& y = call.inputs[1].view;
-  std::vector<char> again(y.bytes() + 1);
-  Pooled pooled;
-  pooled.run(as, call, as.in(0), as.tensor(TensorView::contiguous(again.data(), y.dtype, y.dims, y.rank)));
-  as.run(aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize, as.in(2), as.in(0), pooled.at,
-         as.ints(last3(as.attribute("ksize", 3))), as.ints(last3(as.attribute("strides", 3))),
-         as.ints(as.pads("pads", 3)), as.ints(dilation_of(call)), call.integer("ceil_mode", 0) != 0, as.out(0));
-})
-}  // namespace
 
 }  // namespace updraft

@@ -1,7 +1,7 @@
 // Sums, means, products, extremes and truth of a tensor along dimensions.
 #include <cmath>
 
-#include "ops/aclop_as_aclnn.h"
+#include "ops/op.h"
 #include "ops/reduction/reduction.h"
 
 namespace updraft {
@@ -173,15 +173,5 @@ ABOUT(aclnnAll, Vector, "out = whether all elements over dim are nonzero", "沿 
 ACLNN(aclnnAll, (In, self), (Ints, dim), (Bool, keepdim), (Out, out)) {
   plan_truth(op, ReduceOp::min, *self, *dim, keepdim, *out);
 }
-
-namespace {
-ABOUT_ACLOP("ReduceSum", Vector, "Sum over the dimensions that the second input lists", "沿第二个输入所列的维求和")
-ACLOP("ReduceSum", [](AclopCall& call) {
-  require_present(call, {0, 1}, {0});
-  AclnnCall as(call);
-  as.run(aclnnReduceSumGetWorkspaceSize, as.in(0), as.ints(as.values(1)), call.integer("keep_dims", 0) != 0,
-         Type{static_cast<int32_t>(call.outputs[0].view.dtype)}, as.out(0));
-})
-}  // namespace
 
 }  // namespace updraft

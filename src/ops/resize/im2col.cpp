@@ -1,7 +1,6 @@
 // Windows as columns and back, and the gradient of unfold.
 #include "kernels/pipeline.h"
 #include "kernels/planes.h"
-#include "ops/aclop_as_aclnn.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -186,15 +185,5 @@ ACLNN(aclnnUnfoldGrad, (In, gradOut), (Ints, inputSizes), (Int, dim), (Int, size
     }
   });
 }
-
-namespace {
-ABOUT_ACLOP("Im2col", Vector, "out = windows of the image as columns", "将图像的滑动窗口展开为列")
-ACLOP("Im2col", [](AclopCall& call) {
-  AclnnCall as(call);
-  as.run(aclnnIm2colGetWorkspaceSize, as.in(0), as.ints(as.attribute("ksizes", 2)),
-         as.ints(as.attribute("dilations", 2)), as.ints(as.pads("pads", 2)), as.ints(as.attribute("strides", 2)),
-         as.out(0));
-})
-}  // namespace
 
 }  // namespace updraft

@@ -1,6 +1,4 @@
-// GRU: whole networks (aclnn), one layer in one direction (aclop).
-#include "ops/rnn/aclop_flops.h"
-#include "ops/rnn/aclop_layer.h"
+// GRU: whole networks.
 #include "ops/rnn/network.h"
 
 namespace updraft {
@@ -43,44 +41,4 @@ ACLNN(aclnnGRUBackward, (In, input), (Tensors, params), (OptIn, hx), (OptIn, gra
   plan_network_backward(op, std::move(net), gradY, gradHy, {r, z, n, hn, h}, *gradInput, *gradH0, gradParams);
 }
 
-// --- DynamicGRUV2: weights [input, 3 hidden] and [hidden, 3 hidden], gates in the order r z n, reset after the product
-// ---
-namespace {
-
-ABOUT_ACLOP("DynamicGRUV2", Cube, "One GRU layer in one direction over a sequence", "单层单向 GRU", rnn_flops<2, 1>)
-ACLOP("DynamicGRUV2", [](AclopCall& call) {
-  // x w u b_in b_hidden seq_length init_h -> y h z r n hidden_new
-  require_tensors(call, 7, 6);
-  require_present(call, {2}, {0});
-  RnnLayer l = layer_of(call, 3, call.inputs[1].view, call.inputs[2].view);
-  l.b_in = call.inputs[3].view;
-  l.b_hidden = call.inputs[4].view;
-  l.h0 = state_of(call.inputs[6].view);
-  l.y = call.outputs[0].view;
-  const size_t from[] = {3, 2, 4, 5, 1};
-  for (size_t k = 0; k < 5; ++k) l.saved[k] = call.outputs[from[k]].view;
-  run_rnn(l);
-})
-
-ABOUT_ACLOP("DynamicGRUV2Grad", Cube, "Gradients of DynamicGRUV2", "DynamicGRUV2 的反向梯度", rnn_flops<2, 2>)
-ACLOP("DynamicGRUV2Grad", [](AclopCall& call) {
-  // x w u y init_h h dy dh z r n hidden_new … -> dw du db_in db_hidden dx dh_prev
-  require_tensors(call, 12, 6);
-  require_present(call, {2, 5, 8, 9, 10, 11}, {});
-  RnnLayer l = layer_of(call, 3, call.inputs[1].view, call.inputs[2].view);
-  l.h0 = state_of(call.inputs[4].view);
-  const size_t from[] = {9, 8, 10, 11, 5};
-  for (size_t k = 0; k < 5; ++k) l.saved[k] = call.inputs[from[k]].view;
-  l.dy = call.inputs[6].view;
-  l.dh_last = state_of(call.inputs[7].view);
-  l.dw_in = call.outputs[0].view.transpose(0, 1);
-  l.dw_hidden = call.outputs[1].view.transpose(0, 1);
-  l.db_in = call.outputs[2].view;
-  l.db_hidden = call.outputs[3].view;
-  l.dx = call.outputs[4].view;
-  l.dh0 = state_of(call.outputs[5].view);
-  run_rnn_backward(l);
-})
-
-}  // namespace
 }  // namespace updraft

@@ -38,14 +38,10 @@ static void what_is_implemented() {
   int caught = 0;
   try {
     shapes::refuse();
-  } catch (const shapes::Refusal& refusal) {
-    caught += std::strcmp(refusal.what(), "refused") == 0;
-  }
+  } catch (const shapes::Refusal& refusal) { caught += std::strcmp(refusal.what(), "refused") == 0; }
   try {
     shapes::refuse();
-  } catch (const std::exception& refusal) {
-    caught += dynamic_cast<const shapes::Refusal*>(&refusal) != nullptr;
-  }
+  } catch (const std::exception& refusal) { caught += dynamic_cast<const shapes::Refusal*>(&refusal) != nullptr; }
   try {  // thrown here
     throw shapes::Refusal();
   } catch (const shapes::Refusal&) { ++caught; }

@@ -27,10 +27,10 @@ VISIBLE const char* last_missing() {
   g_missing = "";
   return name;
 }
-#define ANSWER(result, name, value) \
+#define ANSWER(result, name, value)  \
   result name(const char* missing) { \
-    g_missing = missing; \
-    return value; \
+    g_missing = missing;             \
+    return value;                    \
   }
 ANSWER(int, updraft_stub_int, 7)
 ANSWER(int, updraft_stub_aclnn, 8)

@@ -155,6 +155,28 @@ TEST(CollectiveFaults, AnAbortedStreamFailsTheCommunicatorOfAll) {
   });
 }
 
+// The head of the stream is an operation to which the other rank does not come.
+TEST(CollectiveFaults, AStreamThatWaitsForRanksCanBeDestroyedByForce) {
+  std::atomic<int> destroyed = 0;
+  as_ranks(2, 10, [&](Rank& r, int round) {
+    if (r.rank == 0) {
+      const size_t n = round % 2 ? 10 : 20000;
+      ASSERT_EQ(r.all_reduce(n), 0);
+      ASSERT_EQ(r.all_reduce(n), 0);
+      if (round % 3) std::this_thread::sleep_for(2ms);
+      ASSERT_EQ(aclrtDestroyStreamForce(std::exchange(r.stream, nullptr)), 0);
+      destroyed = round + 1;
+    } else {
+      while (destroyed <= round) std::this_thread::sleep_for(100us);
+      const bool came = r.all_reduce(20000) == 0;  // the news may be here already
+      EXPECT_EQ(r.sync(), came ? kCommunication : 0);
+    }
+    HcclResult error = HCCL_SUCCESS;
+    EXPECT_EQ(HcclGetCommAsyncError(r.comm, &error), 0);
+    EXPECT_NE(error, HCCL_SUCCESS);
+  });
+}
+
 // The second failure adds nothing and takes nothing away.
 TEST(CollectiveFaults, TwoReasonsAtOnce) {
   as_ranks(3, 20, [](Rank& r, int) {

@@ -1,0 +1,70 @@
+// What transformers ask for beside products: masked softmax, rotary embeddings, transposes of heads.
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+
+void confusion(Op& op, const In& x, const Dims& perm, const Dims& shape, bool transpose_first, const Out& y) {
+  Dims dims = shape;
+  if (!transpose_first) {
+    op.require(ir::axes_of(op, "perm", perm, static_cast<int>(shape.size())).size() == shape.size(),
+               "perm has {} values, want {}", perm.size(), shape.size());
+    for (size_t d = 0; d < perm.size(); ++d) dims[d] = shape[static_cast<size_t>(perm[d])];
+  }
+  ir::result(op, "y", *y, dims, x->dtype);
+  call(op, "aclnnConfusionTranspose", x, perm, shape, transpose_first, y);
+}
+
+}  // namespace
+
+IR_OP(ScaledMaskedSoftmax, aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Out, y), (Float, scale, 1),
+      (Bool, fixed_triu_mask, false)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnScaledMaskedSoftmax", x, mask, scale, fixed_triu_mask, y);
+}
+IR_OP(ScaledMaskedSoftmaxGrad, aclnnScaledMaskedSoftmaxBackward, (In, y_grad), (In, y), (OptIn, mask), (Out, x_grad),
+      (Float, scale, 1), (Bool, fixed_triu_mask, false)) {
+  op.result_like("x_grad", *x_grad, *y, y->dtype);
+  call(op, "aclnnScaledMaskedSoftmaxBackward", y_grad, y, mask, scale, fixed_triu_mask, x_grad);
+}
+IR_OP(ConfusionTransposeD, aclnnConfusionTranspose, (In, x), (Out, y), (Ints, perm), (Ints, shape),
+      (Bool, transpose_first)) {
+  confusion(op, x, *perm, *shape, transpose_first, y);
+}
+IR_OP(ConfusionTranspose, aclnnConfusionTranspose, (In, x), (In, shape), (Out, y), (Ints, perm),
+      (Bool, transpose_first)) {
+  confusion(op, x, *perm, op.integers("shape", shape.handle), transpose_first, y);
+}
+IR_OP(RotaryPositionEmbedding, aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (OptIn, rotate), (Out, y),
+      (Int, mode, 0)) {
+  op.require(!rotate, "rotate is given, want none");
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnRotaryPositionEmbedding", x, cos, sin, mode, y);
+}
+IR_OP(RotaryPositionEmbeddingGrad, aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, x),
+      (Out, dx), (OptOut, dcos), (OptOut, dsin), (Int, mode, 0)) {
+  op.result_like("dx", *dx, *dy, dy->dtype);
+  if (dcos) op.result_like("dcos", *dcos, *cos, cos->dtype);
+  if (dsin) op.result_like("dsin", *dsin, *sin, sin->dtype);
+  call(op, "aclnnRotaryPositionEmbeddingGrad", dy, cos, sin, x, mode, dx, dcos, dsin);
+}
+namespace {
+constexpr int kHalf = 0;  // mode: the halves of a head turn against each other
+}
+IR_OP(RotaryMul, aclnnRotaryPositionEmbedding, (In, x), (In, r1), (In, r2), (Out, y)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnRotaryPositionEmbedding", x, r1, r2, kHalf, y);
+}
+IR_OP(RotaryMulGrad, aclnnRotaryPositionEmbeddingGrad, (In, x), (In, r1), (In, r2), (In, dy), (Out, dx), (OptOut, dr1),
+      (OptOut, dr2), (Bool, need_backward, true)) {
+  op.result_like("dx", *dx, *x, x->dtype);
+  if (dr1) op.result_like("dr1", *dr1, *r1, r1->dtype);
+  if (dr2) op.result_like("dr2", *dr2, *r2, r2->dtype);
+  if (!need_backward)
+    return call(op, "aclnnRotaryPositionEmbeddingGrad", dy, r1, r2, nullptr, kHalf, dx, nullptr, nullptr);
+  call(op, "aclnnRotaryPositionEmbeddingGrad", dy, r1, r2, x, kHalf, dx, dr1, dr2);
+}
+
+}  // namespace updraft

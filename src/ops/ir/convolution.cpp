@@ -1,0 +1,190 @@
+// Convolutions in two and three dimensions and their gradients. Attributes have a value for each dimension of the
+// tensors (batch and channels are 1), pads two for each spatial one. Sizes that are an input say the same as the
+// output.
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+constexpr int kKeepType = 0;  // cubeMathType
+
+/// The attributes in the order of aclnnConvolution.
+struct Window {
+  Dims strides, dilations, before, after;
+  bool even = true;  ///< as much padding behind as in front
+};
+
+Window window_of(const Op& op, int spatial, const Ints& strides, const Ints& pads, const Ints& dilations,
+                 const char* format) {
+  ir::want(op, "data_format", format, spatial == 2 ? "NCHW" : "NCDHW");
+  const auto rank = static_cast<size_t>(spatial) + 2;
+  auto spatial_of = [&](const char* name, const Ints& values) {
+    op.require(values.size() == rank, "attribute {} has {} values, want {}", name, values.size(), rank);
+    op.require(values[0] == 1 && values[1] == 1, "attribute {} is {} for batches and {} for channels, want 1", name,
+               values[0], values[1]);
+    for (int64_t v : *values) op.require(v >= 1, "attribute {} has a {}, want positive steps", name, v);
+    return Dims(values->begin() + 2, values->end());
+  };
+  Window w{spatial_of("strides", strides), spatial_of("dilations", dilations), {}, {}, true};
+  op.require(pads.size() == 2 * rank - 4, "attribute pads has {} values, want {}", pads.size(), 2 * rank - 4);
+  for (size_t d = 0; d < rank - 2; ++d) {
+    w.before.push_back(pads[2 * d]);
+    w.after.push_back(pads[2 * d + 1]);
+    op.require(w.before[d] >= 0 && w.after[d] >= 0, "attribute pads has a negative value");
+    w.even = w.even && w.before[d] == w.after[d];
+  }
+  return w;
+}
+
+/// The shape of x with its padding, and where x lies in it.
+Dims padded_dims(const Dims& x, const Window& w) {
+  Dims dims = x;
+  for (size_t d = 2; d < dims.size(); ++d) dims[d] += w.before[d - 2] + w.after[d - 2];
+  return dims;
+}
+TensorView inner(const TensorView& padded, const Dims& x, const Window& w) {
+  TensorView v = padded;
+  for (int d = 2; d < v.rank; ++d)
+    v = ir::part_of(v, d, w.before[static_cast<size_t>(d) - 2], x[static_cast<size_t>(d)]);
+  return v;
+}
+
+/// x with zeros around it where the padding is uneven; then `w` has none.
+TensorView even_input(Op& op, const TensorView& x, Window& w) {
+  if (w.even) return x;
+  op.require(x.rank == static_cast<int>(w.before.size()) + 2, "x is {}, want {} dimensions", describe(x),
+             w.before.size() + 2);
+  const TensorView padded = ir::temporary(op, x.dtype, padded_dims(ir::dims_of(x), w));
+  call(op, "aclnnInplaceZero", padded);
+  call(op, "aclnnInplaceCopy", inner(padded, ir::dims_of(x), w), x);
+  w.before.assign(w.before.size(), 0);
+  w.after = w.before;
+  w.even = true;
+  return padded;
+}
+
+void require_no_offset(const Op& op, const OptIn& offset_w, int64_t offset_x) {
+  op.require(!offset_w, "offset_w is given, want none: quantised convolutions are not implemented");
+  ir::want(op, "offset_x", offset_x, int64_t{0});
+}
+
+void forward(Op& op, int spatial, const In& x, const In& filter, const OptIn& bias, const Ints& strides,
+             const Ints& pads, const Ints& dilations, int64_t groups, const char* format, const Out& y) {
+  Window w = window_of(op, spatial, strides, pads, dilations, format);
+  const TensorView from = even_input(op, *x, w);
+  call(op, "aclnnConvolution", from, filter, bias, w.strides, w.before, w.dilations, false, Dims(w.strides.size(), 0),
+       groups, y, kKeepType);
+}
+
+void transposed(Op& op, int spatial, const Dims& size, const In& x, const In& filter, const OptIn& bias,
+                const Ints& strides, const Ints& pads, const Ints& dilations, int64_t groups, const char* format,
+                const Ints& output_padding, const Out& y) {
+  const Window w = window_of(op, spatial, strides, pads, dilations, format);
+  op.require(w.even, "attribute pads is uneven, want the same in front and behind");
+  const auto rank = static_cast<size_t>(spatial) + 2;
+  op.require(x->rank == spatial + 2 && filter->rank == spatial + 2, "x is {} and filter is {}, want {} dimensions",
+             describe(*x), describe(*filter), rank);
+  op.require(output_padding.size() == rank, "attribute output_padding has {} values, want {}", output_padding.size(),
+             rank);
+  op.require(size.empty() || size.size() == rank, "input_size has {} values, want {}", size.size(), rank);
+  Dims extra;
+  for (size_t d = 0; d < w.strides.size(); ++d) {
+    const int64_t least =
+        (x->dims[d + 2] - 1) * w.strides[d] - 2 * w.before[d] + w.dilations[d] * (filter->dims[d + 2] - 1) + 1;
+    extra.push_back(size.empty() || size[d + 2] == 0 ? output_padding[d + 2] : size[d + 2] - least);
+    op.require(extra[d] >= 0, "{} is too small: want {} or more in dimension {}", "input_size", least, d + 2);
+  }
+  call(op, "aclnnConvolution", x, filter, bias, w.strides, w.before, w.dilations, true, extra, groups, y, kKeepType);
+}
+
+void input_gradient(Op& op, int spatial, const Dims& size, const In& filter, const In& dy, const Ints& strides,
+                    const Ints& pads, const Ints& dilations, int64_t groups, const char* format, const Out& y) {
+  Window w = window_of(op, spatial, strides, pads, dilations, format);
+  ir::result(op, "y", *y, size, dy->dtype);
+  op.require(y->rank == spatial + 2, "y is {}, want {} dimensions", describe(*y), spatial + 2);
+  const TensorView dx = w.even ? *y : ir::temporary(op, y->dtype, padded_dims(size, w));
+  const Window own = w;
+  if (!w.even) w.before.assign(w.before.size(), 0);
+  call(op, "aclnnConvolutionBackward", dy, dx, filter, nullptr, w.strides, w.before, w.dilations, false,
+       Dims(w.strides.size(), 0), groups, std::vector<bool>{true, false, false}, kKeepType, dx, nullptr, nullptr);
+  if (!own.even) call(op, "aclnnInplaceCopy", y, inner(dx, size, own));
+}
+
+void filter_gradient(Op& op, int spatial, const In& x, const Dims& size, const In& dy, const Ints& strides,
+                     const Ints& pads, const Ints& dilations, int64_t groups, const char* format, const Out& y) {
+  Window w = window_of(op, spatial, strides, pads, dilations, format);
+  ir::result(op, "y", *y, size, x->dtype);
+  const TensorView from = even_input(op, *x, w);
+  call(op, "aclnnConvolutionBackward", dy, from, y, nullptr, w.strides, w.before, w.dilations, false,
+       Dims(w.strides.size(), 0), groups, std::vector<bool>{false, true, false}, kKeepType, nullptr, y, nullptr);
+}
+
+}  // namespace
+
+IR_ABOUT(Conv2D, Cube, "Convolution in two dimensions, with groups and bias", "二维卷积，支持分组与偏置")
+IR_OP(Conv2D, Conv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y), (Ints, strides), (Ints, pads),
+      (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Text, data_format, "NHWC"), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  forward(op, 2, x, filter, bias, strides, pads, dilations, groups, data_format, y);
+}
+IR_ABOUT(Conv3D, Cube, "Convolution in three dimensions, with groups and bias", "三维卷积，支持分组与偏置")
+IR_OP(Conv3D, Conv3D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y), (Ints, strides), (Ints, pads),
+      (Ints, dilations, 1, 1, 1, 1, 1), (Int, groups, 1), (Text, data_format, "NDHWC"), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  forward(op, 3, x, filter, bias, strides, pads, dilations, groups, data_format, y);
+}
+IR_ABOUT(Conv2DTranspose, Cube, "Transposed convolution in two dimensions", "二维转置卷积")
+IR_OP(Conv2DTranspose, Conv2DTranspose, (In, input_size), (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w),
+      (Out, y), (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1),
+      (Text, data_format, "NHWC"), (Ints, output_padding, 0, 0, 0, 0), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  transposed(op, 2, ir::shape_from(op, "input_size", input_size, *y), x, filter, bias, strides, pads, dilations, groups,
+             data_format, output_padding, y);
+}
+IR_ABOUT(Conv3DTranspose, Cube, "Transposed convolution in three dimensions", "三维转置卷积")
+IR_OP(Conv3DTranspose, Conv3DTranspose, (In, input_size), (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w),
+      (Out, y), (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1, 1), (Int, groups, 1),
+      (Text, data_format, "NDHWC"), (Ints, output_padding, 0, 0, 0, 0, 0), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  transposed(op, 3, ir::shape_from(op, "input_size", input_size, *y), x, filter, bias, strides, pads, dilations, groups,
+             data_format, output_padding, y);
+}
+
+// Gradients have the size of what they are for as an input or, in the types that end in D, as an attribute.
+#define GRADIENTS(TYPE, SPATIAL, FORMAT, ...)                                                                          \
+  IR_OP(TYPE##BackpropInput, TYPE##BackpropInput, (In, input_size), (In, filter), (In, out_backprop), (Out, y),        \
+        (Ints, strides), (Ints, pads), (Ints, dilations, __VA_ARGS__), (Int, groups, 1),                               \
+        (Text, data_format, FORMAT)) {                                                                                 \
+    input_gradient(op, SPATIAL, ir::shape_from(op, "input_size", input_size, *y), filter, out_backprop, strides, pads, \
+                   dilations, groups, data_format, y);                                                                 \
+  }                                                                                                                    \
+  IR_OP(TYPE##BackpropInputD, TYPE##BackpropInput, (In, filter), (In, out_backprop), (Out, y), (Ints, input_size),     \
+        (Ints, strides), (Ints, pads), (Ints, dilations, __VA_ARGS__), (Int, groups, 1),                               \
+        (Text, data_format, FORMAT)) {                                                                                 \
+    input_gradient(op, SPATIAL, *input_size, filter, out_backprop, strides, pads, dilations, groups, data_format, y);  \
+  }                                                                                                                    \
+  IR_OP(TYPE##BackpropFilter, TYPE##BackpropFilter, (In, x), (In, filter_size), (In, out_backprop), (Out, y),          \
+        (Ints, strides), (Ints, pads), (Ints, dilations, __VA_ARGS__), (Int, groups, 1),                               \
+        (Text, data_format, FORMAT)) {                                                                                 \
+    filter_gradient(op, SPATIAL, x, ir::shape_from(op, "filter_size", filter_size, *y), out_backprop, strides, pads,   \
+                    dilations, groups, data_format, y);                                                                \
+  }                                                                                                                    \
+  IR_OP(TYPE##BackpropFilterD, TYPE##BackpropFilter, (In, x), (In, out_backprop), (Out, y), (Ints, filter_size),       \
+        (Ints, strides), (Ints, pads), (Ints, dilations, __VA_ARGS__), (Int, groups, 1),                               \
+        (Text, data_format, FORMAT)) {                                                                                 \
+    filter_gradient(op, SPATIAL, x, *filter_size, out_backprop, strides, pads, dilations, groups, data_format, y);     \
+  }
+GRADIENTS(Conv2D, 2, "NHWC", 1, 1, 1, 1)
+GRADIENTS(Conv3D, 3, "NDHWC", 1, 1, 1, 1, 1)
+#undef GRADIENTS
+IR_ABOUT(Conv2DBackpropInput, Cube, "Gradient of a convolution in two dimensions for its input",
+         "二维卷积对输入的反向梯度")
+IR_ABOUT(Conv2DBackpropFilter, Cube, "Gradient of a convolution in two dimensions for its filter",
+         "二维卷积对卷积核的反向梯度")
+IR_ABOUT(Conv3DBackpropInput, Cube, "Gradient of a convolution in three dimensions for its input",
+         "三维卷积对输入的反向梯度")
+IR_ABOUT(Conv3DBackpropFilter, Cube, "Gradient of a convolution in three dimensions for its filter",
+         "三维卷积对卷积核的反向梯度")
+
+}  // namespace updraft

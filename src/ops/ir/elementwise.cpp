@@ -1,0 +1,331 @@
+// Sums, products, powers, roundings, comparisons and bits, element by element.
+#include <cmath>
+
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+
+#define UNARY(TYPE, TWIN) \
+  IR_OP(TYPE, TWIN, (In, x), (Out, y)) { call(op, #TWIN, x, y); }
+#define BINARY(TYPE, TWIN) \
+  IR_OP(TYPE, TWIN, (In, x1), (In, x2), (Out, y)) { call(op, #TWIN, x1, x2, y); }
+
+UNARY(Abs, aclnnAbs)
+UNARY(Acos, aclnnAcos)
+UNARY(Acosh, aclnnAcosh)
+UNARY(Asin, aclnnAsin)
+UNARY(Asinh, aclnnAsinh)
+UNARY(Atan, aclnnAtan)
+UNARY(Atanh, aclnnAtanh)
+UNARY(Ceil, aclnnCeil)
+UNARY(Cos, aclnnCos)
+UNARY(Cosh, aclnnCosh)
+UNARY(Erf, aclnnErf)
+UNARY(Erfc, aclnnErfc)
+UNARY(Expm1, aclnnExpm1)
+UNARY(Floor, aclnnFloor)
+UNARY(Inv, aclnnReciprocal)
+UNARY(Invert, aclnnBitwiseNot)
+UNARY(IsFinite, aclnnIsFinite)
+UNARY(IsNegInf, aclnnIsNegInf)
+UNARY(IsPosInf, aclnnIsPosInf)
+UNARY(Log1p, aclnnLog1p)
+UNARY(LogicalNot, aclnnLogicalNot)
+UNARY(Neg, aclnnNeg)
+UNARY(Reciprocal, aclnnReciprocal)
+UNARY(Rint, aclnnRound)
+UNARY(Round, aclnnRound)
+UNARY(Rsqrt, aclnnRsqrt)
+UNARY(Sign, aclnnSign)
+UNARY(Sin, aclnnSin)
+UNARY(Sinh, aclnnSinh)
+UNARY(Sqrt, aclnnSqrt)
+UNARY(Tan, aclnnTan)
+
+IR_OP(Erfinv, aclnnErfinv, (In, input_x), (Out, output_y)) { call(op, "aclnnErfinv", input_x, output_y); }
+IR_OP(Trunc, aclnnTrunc, (In, input_x), (Out, output_y)) { call(op, "aclnnTrunc", input_x, output_y); }
+IR_OP(IsNan, aclnnNeTensor, (In, x), (Out, y)) { call(op, "aclnnNeTensor", x, x, y); }
+IR_ABOUT(IsInf, Vector, "y = whether x is an infinity", "y = x 是否为无穷")
+IR_OP(IsInf, IsInf, (In, x), (Out, y)) {
+  Temp above, below;
+  call(op, "aclnnIsPosInf", x, above);
+  call(op, "aclnnIsNegInf", x, below);
+  call(op, "aclnnLogicalOr", *above, *below, y);
+}
+IR_ABOUT(Square, Vector, "y = x * x", "y = x * x")
+IR_OP(Square, Square, (In, x), (Out, y)) { call(op, "aclnnMul", x, x, y); }
+
+BINARY(Atan2, aclnnAtan2)
+BINARY(BitwiseAnd, aclnnBitwiseAndTensor)
+BINARY(BitwiseOr, aclnnBitwiseOrTensor)
+BINARY(BitwiseXor, aclnnBitwiseXorTensor)
+BINARY(Equal, aclnnEqTensor)
+BINARY(FloorDiv, aclnnFloorDivide)
+BINARY(FloorMod, aclnnRemainderTensorTensor)
+BINARY(Gcd, aclnnGcd)
+BINARY(Greater, aclnnGtTensor)
+BINARY(GreaterEqual, aclnnGeTensor)
+BINARY(Less, aclnnLtTensor)
+BINARY(LessEqual, aclnnLeTensor)
+BINARY(LogicalAnd, aclnnLogicalAnd)
+BINARY(LogicalOr, aclnnLogicalOr)
+BINARY(Maximum, aclnnMaximum)
+BINARY(Minimum, aclnnMinimum)
+BINARY(Mod, aclnnFmodTensor)
+BINARY(Mul, aclnnMul)
+BINARY(NotEqual, aclnnNeTensor)
+BINARY(Pow, aclnnPowTensorTensor)
+BINARY(RealDiv, aclnnDiv)
+BINARY(TruncateMod, aclnnFmodTensor)
+BINARY(Xlogy, aclnnXLogYTensor)
+#undef UNARY
+#undef BINARY
+
+IR_OP(Add, aclnnAdd, (In, x1), (In, x2), (Out, y)) { call(op, "aclnnAdd", x1, x2, 1, y); }
+IR_OP(AddV2, aclnnAdd, (In, x1), (In, x2), (Out, y)) { call(op, "aclnnAdd", x1, x2, 1, y); }
+IR_OP(Sub, aclnnSub, (In, x1), (In, x2), (Out, y)) { call(op, "aclnnSub", x1, x2, 1, y); }
+IR_OP(LeftShift, aclnnLeftShift, (In, x), (In, y), (Out, z)) { call(op, "aclnnLeftShift", x, y, z); }
+IR_OP(RightShift, aclnnRightShift, (In, x), (In, y), (Out, z)) { call(op, "aclnnRightShift", x, y, z); }
+
+namespace {
+/// The quotient of integers is cut off, that of other numbers is exact.
+void divide(Op& op, const In& x1, const In& x2, const Out& y) {
+  constexpr int kTruncate = 1;
+  if (is_integral(promote(x1->dtype, x2->dtype))) call(op, "aclnnDivMod", x1, x2, kTruncate, y);
+  else call(op, "aclnnDiv", x1, x2, y);
+}
+}  // namespace
+IR_ABOUT(Div, Vector, "y = x1 / x2, cut off for integers", "y = x1 / x2，整数时截断")
+IR_OP(Div, Div, (In, x1), (In, x2), (Out, y)) { divide(op, x1, x2, y); }
+IR_OP(TruncateDiv, Div, (In, x1), (In, x2), (Out, y)) { divide(op, x1, x2, y); }
+
+IR_ABOUT(DivNoNan, Vector, "y = x1 / x2, 0 where x2 is 0", "y = x1 / x2，x2 为 0 处取 0")
+IR_OP(DivNoNan, DivNoNan, (In, x1), (In, x2), (Out, y)) {
+  Temp quotient, none;
+  call(op, "aclnnDiv", x1, x2, quotient);
+  call(op, "aclnnEqScalar", x2, 0, none);
+  call(op, "aclnnSWhere", *none, ir::constant(op, quotient->dtype, 0), *quotient, y);
+}
+IR_ABOUT(MulNoNan, Vector, "y = x1 * x2, 0 where x2 is 0", "y = x1 * x2，x2 为 0 处取 0")
+IR_OP(MulNoNan, MulNoNan, (In, x1), (In, x2), (Out, y)) {
+  Temp product, none;
+  call(op, "aclnnMul", x1, x2, product);
+  call(op, "aclnnEqScalar", x2, 0, none);
+  call(op, "aclnnSWhere", *none, ir::constant(op, product->dtype, 0), *product, y);
+}
+IR_ABOUT(Xdivy, Vector, "y = x1 / x2, 0 where x1 is 0", "y = x1 / x2，x1 为 0 处取 0")
+IR_OP(Xdivy, Xdivy, (In, x1), (In, x2), (Out, y)) {
+  Temp quotient, none;
+  call(op, "aclnnDiv", x1, x2, quotient);
+  call(op, "aclnnEqScalar", x1, 0, none);
+  call(op, "aclnnSWhere", *none, ir::constant(op, quotient->dtype, 0), *quotient, y);
+}
+IR_ABOUT(SquaredDifference, Vector, "y = (x1 - x2)^2", "y = (x1 - x2)^2")
+IR_OP(SquaredDifference, SquaredDifference, (In, x1), (In, x2), (Out, y)) {
+  Temp d;
+  call(op, "aclnnSub", x1, x2, 1, d);
+  call(op, "aclnnMul", *d, *d, y);
+}
+
+// A number as an attribute keeps the type of x.
+namespace {
+void with_number(Op& op, const char* twin, const In& x, float value, const Out& y) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, twin, x, value, y);
+}
+}  // namespace
+IR_OP(Muls, aclnnMuls, (In, x), (Out, y), (Float, value)) { with_number(op, "aclnnMuls", x, value, y); }
+IR_OP(Adds, aclnnAdds, (In, x), (Out, y), (Float, value)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnAdds", x, value, 1, y);
+}
+IR_OP(Fills, aclnnInplaceFillScalar, (In, x), (Out, y), (Float, value)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnInplaceFillScalar", y, value);
+}
+IR_OP(Axpy, aclnnAdd, (In, x1), (In, x2), (Out, y), (Float, alpha)) { call(op, "aclnnAdd", x1, x2, alpha, y); }
+
+namespace {
+/// y = x1 + alpha * x2 with alpha in a tensor.
+void add_scaled(Op& op, const In& x1, const In& x2, const aclTensor* alpha, const Out& y) {
+  Temp scaled(x2->dtype);
+  call(op, "aclnnMul", x2, In{alpha}, scaled);
+  call(op, "aclnnAdd", x1, *scaled, 1, y);
+}
+}  // namespace
+IR_OP(AxpyV2, aclnnAdd, (In, x1), (In, x2), (In, alpha), (Out, y)) { add_scaled(op, x1, x2, alpha.handle, y); }
+IR_ABOUT(Sxpy, Vector, "y = x1 - alpha * x2", "y = x1 - alpha * x2")
+IR_OP(Sxpy, Sxpy, (In, x1), (In, x2), (OptIn, alpha), (Out, y)) {
+  if (!alpha) return call(op, "aclnnSub", x1, x2, 1, y);
+  Temp scaled(x2->dtype);
+  call(op, "aclnnMul", x2, alpha, scaled);
+  call(op, "aclnnSub", x1, *scaled, 1, y);
+}
+
+namespace {
+void add_all(Op& op, const Tensors& x, int64_t n, const Out& y) {
+  op.require(x.size() > 0 && static_cast<int64_t>(x.size()) == n, "x has {} tensors, attribute N is {}", x.size(), n);
+  for (size_t i = 1; i < x.size(); ++i) op.require_same_shape("x0", x[0], "x", x[i]);
+  if (x.size() == 1) return ir::copy(op, x[0], y);
+  call(op, "aclnnAdd", x[0], x[1], 1, y);
+  for (size_t i = 2; i < x.size(); ++i) call(op, "aclnnInplaceAdd", y, x[i], 1);
+}
+}  // namespace
+IR_ABOUT(AddN, Vector, "y = the sum of all x", "y = 全部 x 之和")
+IR_OP(AddN, AddN, (Tensors, x), (Out, y), (Int, N)) { add_all(op, x, N, y); }
+IR_OP(AccumulateNV2, AddN, (Tensors, x), (Out, y), (Int, N)) { add_all(op, x, N, y); }
+
+IR_ABOUT(Addcmul, Vector, "y = input_data + value * x1 * x2", "y = input_data + value * x1 * x2")
+IR_OP(Addcmul, Addcmul, (In, input_data), (In, x1), (In, x2), (In, value), (Out, y)) {
+  Temp product, scaled;
+  call(op, "aclnnMul", x1, x2, product);
+  call(op, "aclnnMul", *product, value, scaled);
+  call(op, "aclnnAdd", input_data, *scaled, 1, y);
+}
+IR_ABOUT(Addcdiv, Vector, "y = input_data + value * x1 / x2", "y = input_data + value * x1 / x2")
+IR_OP(Addcdiv, Addcdiv, (In, input_data), (In, x1), (In, x2), (In, value), (Out, y)) {
+  Temp quotient, scaled;
+  call(op, "aclnnDiv", x1, x2, quotient);
+  call(op, "aclnnMul", *quotient, value, scaled);
+  call(op, "aclnnAdd", input_data, *scaled, 1, y);
+}
+IR_ABOUT(FusedMulAdd, Vector, "y = x1 * x2 + x3", "y = x1 * x2 + x3")
+IR_OP(FusedMulAdd, FusedMulAdd, (In, x1), (In, x2), (In, x3), (Out, y)) {
+  Temp product;
+  call(op, "aclnnMul", x1, x2, product);
+  call(op, "aclnnAdd", *product, x3, 1, y);
+}
+IR_OP(FusedMulAddN, FusedMulAdd, (In, x1), (In, x2), (In, x3), (Out, y)) {
+  Temp product;
+  call(op, "aclnnMul", x1, x3, product);
+  call(op, "aclnnAdd", *product, x2, 1, y);
+}
+
+IR_OP(Lerp, aclnnLerp, (In, start), (In, end), (In, weight), (Out, y)) { call(op, "aclnnLerp", start, end, weight, y); }
+IR_OP(ClipByValue, aclnnClampTensor, (In, x), (In, clip_value_min), (In, clip_value_max), (Out, y)) {
+  call(op, "aclnnClampTensor", x, clip_value_min, clip_value_max, y);
+}
+IR_OP(ClipByValueV2, aclnnClampTensor, (In, x), (In, clip_value_min), (In, clip_value_max), (Out, y)) {
+  call(op, "aclnnClampTensor", x, clip_value_min, clip_value_max, y);
+}
+IR_OP(NanToNum, aclnnNanToNum, (In, x), (Out, y), (Float, nan), (Float, posinf), (Float, neginf)) {
+  call(op, "aclnnNanToNum", x, nan, posinf, neginf, y);
+}
+IR_OP(IsClose, aclnnIsClose, (In, x1), (In, x2), (Out, y), (Float, rtol, 1e-05), (Float, atol, 1e-08),
+      (Bool, equal_nan, false)) {
+  call(op, "aclnnIsClose", x1, x2, rtol, atol, equal_nan, y);
+}
+IR_OP(SelectV2, aclnnSWhere, (In, condition), (In, then), (In, ir_else), (Out, result)) {
+  call(op, "aclnnSWhere", condition, then, ir_else, result);
+}
+IR_OP(Select, aclnnSWhere, (In, condition), (In, x1), (In, x2), (Out, y)) {
+  op.require_same_shape("x1", *x1, "x2", *x2);
+  TensorView rows = *condition;  // one bool for each row, or for each element
+  if (rows.rank == 1 && x1->rank > 1)
+    for (; rows.rank < x1->rank; ++rows.rank) rows.dims[rows.rank] = 1, rows.strides[rows.rank] = 1;
+  call(op, "aclnnSWhere", rows, x1, x2, y);
+}
+
+// y = base ^ (scale * x + shift) and its inverse; a base of -1 is e.
+namespace {
+/// scale * x + shift, x itself where that is nothing.
+TensorView affine(Op& op, const TensorView& x, float scale, float shift) {
+  TensorView v = x;
+  if (scale != 1) {
+    Temp t(x.dtype);
+    call(op, "aclnnMuls", v, scale, t);
+    v = *t;
+  }
+  if (shift != 0) {
+    Temp t(x.dtype);
+    call(op, "aclnnAdds", v, shift, 1, t);
+    v = *t;
+  }
+  return v;
+}
+}  // namespace
+IR_OP(Exp, aclnnExp, (In, x), (Out, y), (Float, base, -1), (Float, scale, 1), (Float, shift, 0)) {
+  op.require(base == -1 || base > 0, "attribute base is {}, want -1 (e) or a positive number", base);
+  const TensorView v = affine(op, *x, scale, shift);
+  if (base == -1) call(op, "aclnnExp", v, y);
+  else call(op, "aclnnPowScalarTensor", base, v, y);
+}
+IR_OP(Log, aclnnLog, (In, x), (Out, y), (Float, base, -1), (Float, scale, 1), (Float, shift, 0)) {
+  op.require(base == -1 || (base > 0 && base != 1), "attribute base is {}, want -1 (e) or a positive number", base);
+  const TensorView v = affine(op, *x, scale, shift);
+  if (base == -1) return call(op, "aclnnLog", v, y);
+  Temp natural;
+  call(op, "aclnnLog", v, natural);
+  call(op, "aclnnMuls", *natural, 1 / std::log(static_cast<double>(base)), y);
+}
+IR_ABOUT(Power, Vector, "y = (scale * x + shift) ^ power", "y = (scale * x + shift) ^ power")
+IR_OP(Power, Power, (In, x), (Out, y), (Float, power, 1), (Float, scale, 1), (Float, shift, 0)) {
+  call(op, "aclnnPowTensorScalar", affine(op, *x, scale, shift), power, y);
+}
+
+// --- complex numbers ----------------------------------------------------------------------------------------------
+namespace {
+/// The real or the imaginary parts of a complex view.
+TensorView parts(const Op& op, const TensorView& v, int which) {
+  op.require(is_complex(v.dtype) || v.dtype == DType::Complex32, "input is {}, want complex numbers", describe(v));
+  return complex_part(v, which);
+}
+}  // namespace
+IR_OP(Complex, aclnnComplex, (In, real), (In, imag), (Out, out), (Type, Tout, DType::Complex64)) {
+  op.result_broadcast("out", *out, *real, *imag, Tout);
+  call(op, "aclnnComplex", real, imag, out);
+}
+IR_ABOUT(Real, Vector, "The real parts of complex numbers", "复数的实部")
+IR_OP(Real, Real, (In, input), (Out, output), (Type, Tout, DType::Float)) {
+  ir::copy(op, "output", parts(op, *input, 0), output, Tout);
+}
+IR_ABOUT(Imag, Vector, "The imaginary parts of complex numbers", "复数的虚部")
+IR_OP(Imag, Imag, (In, input), (Out, output), (Type, Tout, DType::Float)) {
+  ir::copy(op, "output", parts(op, *input, 1), output, Tout);
+}
+IR_OP(ComplexAbs, aclnnAbs, (In, x), (Out, y), (Type, Tout, DType::Float)) {
+  op.result_like("y", *y, *x, Tout);
+  call(op, "aclnnAbs", x, y);
+}
+
+// --- gradients of functions from their results --------------------------------------------------------------------
+IR_OP(SigmoidGrad, aclnnSigmoidBackward, (In, y), (In, dy), (Out, z), (Bool, complex_conj, false)) {
+  op.require(!complex_conj || !is_complex(y->dtype), "attribute complex_conj is true, want false for complex numbers");
+  call(op, "aclnnSigmoidBackward", dy, y, z);
+}
+IR_OP(TanhGrad, aclnnTanhBackward, (In, y), (In, dy), (Out, z), (Bool, complex_conj, false)) {
+  op.require(!complex_conj || !is_complex(y->dtype), "attribute complex_conj is true, want false for complex numbers");
+  call(op, "aclnnTanhBackward", dy, y, z);
+}
+IR_ABOUT(SqrtGrad, Vector, "z = dy / (2 y), y the square root", "z = dy / (2 y)，y 为平方根")
+IR_OP(SqrtGrad, SqrtGrad, (In, y), (In, dy), (Out, z)) {
+  Temp twice;
+  call(op, "aclnnMuls", y, 2.0, twice);
+  call(op, "aclnnDiv", dy, *twice, z);
+}
+IR_ABOUT(RsqrtGrad, Vector, "z = -dy y^3 / 2, y the reciprocal root", "z = -dy y^3 / 2，y 为平方根的倒数")
+IR_OP(RsqrtGrad, RsqrtGrad, (In, y), (In, dy), (Out, z)) {
+  Temp cube, half;
+  call(op, "aclnnPowTensorScalar", y, 3.0, cube);
+  call(op, "aclnnMuls", *cube, -0.5, half);
+  call(op, "aclnnMul", dy, *half, z);
+}
+namespace {
+void reciprocal_grad(Op& op, const In& y, const In& dy, const Out& z) {
+  Temp square, negative;
+  call(op, "aclnnMul", y, y, square);
+  call(op, "aclnnNeg", *square, negative);
+  call(op, "aclnnMul", dy, *negative, z);
+}
+}  // namespace
+IR_ABOUT(ReciprocalGrad, Vector, "Gradient of 1 / x from its result y: -dy y^2", "1 / x 的反向梯度：-dy y^2")
+IR_OP(ReciprocalGrad, ReciprocalGrad, (In, y), (In, dy), (Out, z)) { reciprocal_grad(op, y, dy, z); }
+IR_OP(InvGrad, ReciprocalGrad, (In, x), (In, grad), (Out, y)) { reciprocal_grad(op, x, grad, y); }
+IR_ABOUT(AbsGrad, Vector, "z = dy * sign(y)", "z = dy * sign(y)")
+IR_OP(AbsGrad, AbsGrad, (In, y), (In, dy), (Out, z)) {
+  Temp sign;
+  call(op, "aclnnSign", y, sign);
+  call(op, "aclnnMul", dy, *sign, z);
+}
+
+}  // namespace updraft

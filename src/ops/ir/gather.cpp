@@ -1,0 +1,232 @@
+// Elements by their indices: taken, written and added.
+#include <algorithm>
+
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+
+/// Indices from 0 on: negative ones counted from the end of a dimension of `size`.
+TensorView wrapped(Op& op, const In& indices, int64_t size, bool wrap) {
+  if (!wrap) return *indices;
+  Temp negative, shifted, at(indices->dtype);
+  call(op, "aclnnLtScalar", indices, 0, negative);
+  call(op, "aclnnAdds", indices, size, 1, shifted);
+  call(op, "aclnnSWhere", *negative, *shifted, indices, at);
+  return *at;
+}
+
+void gather(Op& op, const In& x, const In& indices, int64_t axis, int64_t batch_dims, bool wrap, const Out& y) {
+  const int64_t d = ir::axis_of(op, "axis", axis, x->rank);
+  op.require(x->rank > 0, "x is {}, want one dimension or more", describe(*x));
+  op.require(batch_dims >= 0 && batch_dims <= d && batch_dims <= indices->rank,
+             "attribute batch_dims is {}, want at most {}", batch_dims, d);
+  Dims dims(x->dims, x->dims + d);
+  dims.insert(dims.end(), indices->dims + batch_dims, indices->dims + indices->rank);
+  dims.insert(dims.end(), x->dims + d + 1, x->dims + x->rank);
+  ir::result(op, "y", *y, dims, x->dtype);
+  call(op, "aclnnGatherV3", x, d, wrapped(op, indices, x->dims[d], wrap), batch_dims, 0, y);
+}
+
+/// indices [..., k] as k tensors of indices for the first dimensions of `x`.
+class Places {
+ public:
+  Places(const Op& op, const TensorView& x, const TensorView& indices) {
+    op.require(indices.rank >= 1 && indices.dims[indices.rank - 1] <= x.rank,
+               "indices is {}, want places in the first dimensions of {}", describe(indices), describe(x));
+    const int last = indices.rank - 1;
+    for (int64_t k = 0; k < indices.dims[last]; ++k) {
+      TensorView one = ir::part_of(indices, last, k, 1);
+      --one.rank;
+      views_.push_back(one);
+    }
+    Dims dims(indices.dims, indices.dims + last);
+    dims.insert(dims.end(), x.dims + indices.dims[last], x.dims + x.rank);
+    shape_ = dims;
+  }
+  std::vector<const TensorView*> list() const {
+    std::vector<const TensorView*> all;
+    for (const TensorView& v : views_) all.push_back(&v);
+    return all;
+  }
+  const Dims& shape() const { return shape_; }  ///< of what lies there
+
+ private:
+  std::vector<TensorView> views_;
+  Dims shape_;
+};
+
+enum class Put { Set, Add, Subtract };
+/// var at `places`: set, or added to.
+template <class Var, class Updates>
+void put(Op& op, const Var& var, const std::vector<const TensorView*>& places, const Updates& updates, Put how) {
+  if (how != Put::Subtract) return call(op, "aclnnIndexPutImpl", var, places, updates, how == Put::Add, false);
+  Temp negative;
+  call(op, "aclnnNeg", updates, negative);
+  call(op, "aclnnIndexPutImpl", var, places, *negative, true, false);
+}
+void put_nd(Op& op, const Out& var, const In& indices, const In& updates, Put how) {
+  const Places places(op, *var, *indices);
+  op.require(ir::dims_of(*updates) == places.shape(), "updates is {}, want shape {}", describe(*updates),
+             describe_shape(places.shape().data(), static_cast<int>(places.shape().size())));
+  put(op, var, places.list(), updates, how);
+}
+/// Rows of var by indices of any shape.
+void put_rows(Op& op, const InOut& var, const In& indices, const In& updates, Put how) {
+  op.require(var->rank > 0, "var is {}, want one dimension or more", describe(*var));
+  const TensorView at = *indices;
+  put(op, var, {&at}, updates, how);
+}
+
+}  // namespace
+
+IR_ABOUT(Gather, Vector, "Slices of x along its first dimension, or along axis, by indices",
+         "沿首维或 axis 按索引取 x 的切片")
+IR_OP(Gather, Gather, (In, x), (In, indices), (Out, y), (Bool, validate_indices, true), (Int, batch_dims, 0),
+      (Bool, is_preprocessed, false), (Bool, negative_index_support, false)) {
+  (void)validate_indices, (void)is_preprocessed;  // indices are checked always
+  gather(op, x, indices, batch_dims, batch_dims, negative_index_support, y);
+}
+IR_OP(GatherV2, Gather, (In, x), (In, indices), (In, axis), (Out, y), (Int, batch_dims, 0),
+      (Bool, is_preprocessed, false), (Bool, negative_index_support, false)) {
+  (void)is_preprocessed;
+  gather(op, x, indices, integer_of(op, "axis", axis.handle), batch_dims, negative_index_support, y);
+}
+IR_OP(GatherV2D, Gather, (In, x), (In, indices), (Out, y), (Int, axis)) { gather(op, x, indices, axis, 0, false, y); }
+IR_OP(GatherElements, aclnnGather, (In, x), (In, index), (Out, y), (Int, dim, 0)) {
+  op.result_like("y", *y, *index, x->dtype);
+  call(op, "aclnnGather", x, dim, index, y);
+}
+IR_ABOUT(GatherNd, Vector, "Parts of x at the places that the rows of indices name",
+         "取 indices 各行所指位置的 x 的部分")
+IR_OP(GatherNd, GatherNd, (In, x), (In, indices), (Out, y), (Bool, negative_index_support, false)) {
+  (void)negative_index_support;  // negative places count from the end always
+  const Places places(op, *x, *indices);
+  ir::result(op, "y", *y, places.shape(), x->dtype);
+  if (places.list().empty()) return call(op, "aclnnInplaceCopy", y, x->expand_as(*y));
+  call(op, "aclnnIndex", x, places.list(), y);
+}
+IR_OP(IndexByTensor, aclnnIndex, (In, x), (Tensors, indices), (Out, y), (Ints, indices_mask, nullptr)) {
+  std::vector<const TensorView*> list;
+  size_t next = 0;
+  for (size_t d = 0; d < indices_mask.size(); ++d) list.push_back(indices_mask[d] ? &indices[next++] : nullptr);
+  for (; next < indices.size(); ++next) list.push_back(&indices[next]);
+  op.require(list.size() <= static_cast<size_t>(x->rank), "x is {} and has {} indices", describe(*x), list.size());
+  call(op, "aclnnIndex", x, list, y);
+}
+
+IR_ABOUT(ScatterNd, Vector, "x added to zeros at the places that the rows of indices name",
+         "将 x 累加到全 0 张量中 indices 各行所指的位置")
+IR_OP(ScatterNd, ScatterNd, (In, indices), (In, x), (In, shape), (Out, y)) {
+  ir::result(op, "y", *y, ir::shape_from(op, "shape", shape, *y), x->dtype);
+  call(op, "aclnnInplaceZero", y);
+  put_nd(op, y, indices, x, Put::Add);
+}
+IR_OP(ScatterNdD, ScatterNd, (In, indices), (In, x), (Out, y), (Ints, shape)) {
+  ir::result(op, "y", *y, *shape, x->dtype);
+  call(op, "aclnnInplaceZero", y);
+  put_nd(op, y, indices, x, Put::Add);
+}
+#define SCATTER(NAME, HOW)                                                                                          \
+  IR_OP(ScatterNd##NAME, ScatterNd##NAME, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) { \
+    (void)use_locking;                                                                                              \
+    put_nd(op, var, indices, updates, HOW);                                                                         \
+  }                                                                                                                 \
+  IR_OP(Scatter##NAME, ScatterNd##NAME, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {   \
+    (void)use_locking;                                                                                              \
+    put_rows(op, var, indices, updates, HOW);                                                                       \
+  }                                                                                                                 \
+  IR_OP(TensorScatter##NAME, ScatterNd##NAME, (In, x), (In, indices), (In, updates), (Out, y)) {                    \
+    ir::copy(op, *x, y);                                                                                            \
+    put_nd(op, y, indices, updates, HOW);                                                                           \
+  }
+SCATTER(Update, Put::Set)
+SCATTER(Add, Put::Add)
+SCATTER(Sub, Put::Subtract)
+#undef SCATTER
+IR_ABOUT(ScatterNdUpdate, Vector, "Writes updates at the places that indices name", "将 updates 写入 indices 所指位置")
+IR_ABOUT(ScatterNdAdd, Vector, "Adds updates at the places that indices name", "将 updates 累加到 indices 所指位置")
+IR_ABOUT(ScatterNdSub, Vector, "Subtracts updates at the places that indices name", "从 indices 所指位置减去 updates")
+IR_OP(ScatterNonAliasingAdd, ScatterNdAdd, (In, x), (In, indices), (In, updates), (Out, y)) {
+  ir::copy(op, *x, y);
+  put_nd(op, y, indices, updates, Put::Add);
+}
+namespace {
+void scatter_elements(Op& op, const In& data, const In& indices, const In& updates, int64_t axis,
+                      std::string_view reduction, const Out& y) {
+  op.require(reduction == "none" || reduction == "add" || reduction == "mul",
+             "attribute reduction is \"{}\", want none, add or mul", reduction);
+  op.result_like("y", *y, *data, data->dtype);
+  call(op, "aclnnScatter", data, axis, indices, updates, reduction == "none" ? 0 : reduction == "add" ? 1 : 2, y);
+}
+}  // namespace
+IR_OP(ScatterElements, aclnnScatter, (In, data), (In, indices), (In, updates), (Out, y), (Int, axis, 0),
+      (Text, reduction, "none")) {
+  scatter_elements(op, data, indices, updates, axis, reduction, y);
+}
+IR_OP(ScatterElementsV2, aclnnScatter, (In, data), (In, indices), (In, updates), (Out, y), (Int, axis, 0),
+      (Text, reduction, "none")) {
+  scatter_elements(op, data, indices, updates, axis, reduction, y);
+}
+IR_OP(InplaceIndexAdd, aclnnIndexAdd, (InOut, var), (In, indices), (In, updates), (OptIn, alpha), (Int, axis)) {
+  TensorView source = *updates;
+  if (alpha) {
+    Temp scaled(updates->dtype);
+    call(op, "aclnnMul", updates, alpha, scaled);
+    source = *scaled;
+  }
+  call(op, "aclnnIndexAdd", var, axis, indices, source, 1, var);
+}
+IR_ABOUT(UnsortedSegmentSum, Vector, "Sums of the rows of x with the same segment; rows of negative ones are left out",
+         "按段号对 x 的行求和，段号为负的行不计入")
+namespace {
+void segment_sum(Op& op, const In& x, const In& segment_ids, int64_t segments, const Out& y) {
+  op.require(segment_ids->rank <= x->rank && segments >= 0 &&
+                 std::equal(segment_ids->dims, segment_ids->dims + segment_ids->rank, x->dims),
+             "x is {} and segment_ids is {}: want a segment for each row", describe(*x), describe(*segment_ids));
+  Dims dims = {segments};
+  dims.insert(dims.end(), x->dims + segment_ids->rank, x->dims + x->rank);
+  ir::result(op, "y", *y, dims, x->dtype);
+  // Negative segments go to a row of their own behind the others.
+  ++dims[0];
+  const TensorView all = ir::temporary(op, x->dtype, dims);
+  Temp negative, at(segment_ids->dtype);
+  call(op, "aclnnLtScalar", segment_ids, 0, negative);
+  call(op, "aclnnSWhere", *negative, ir::constant(op, segment_ids->dtype, static_cast<double>(segments)), segment_ids,
+       at);
+  call(op, "aclnnInplaceZero", all);
+  put(op, all, {&*at}, x, Put::Add);
+  call(op, "aclnnInplaceCopy", y, ir::part_of(all, 0, 0, segments));
+}
+}  // namespace
+IR_OP(UnsortedSegmentSum, UnsortedSegmentSum, (In, x), (In, segment_ids), (In, num_segments), (Out, y),
+      (Bool, is_preprocessed, false)) {
+  (void)is_preprocessed;
+  segment_sum(op, x, segment_ids, integer_of(op, "num_segments", num_segments.handle), y);
+}
+IR_OP(UnsortedSegmentSumD, UnsortedSegmentSum, (In, x), (In, segment_ids), (Out, y), (Int, num_segments)) {
+  segment_sum(op, x, segment_ids, num_segments, y);
+}
+
+IR_OP(MaskedFill, aclnnInplaceMaskedFillTensor, (In, x), (In, mask), (In, value), (Out, y)) {
+  op.result_broadcast("y", *y, *x, *mask, x->dtype);
+  call(op, "aclnnInplaceCopy", y, x);
+  TensorView one = *value;  // of whatever shape, it is one number
+  if (one.numel() == 1) one.rank = 0;
+  call(op, "aclnnInplaceMaskedFillTensor", y, mask, one);
+}
+IR_OP(MaskedScale, aclnnMaskedScale, (In, x), (In, mask), (Out, y), (Float, value)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnMaskedScale", x, mask, value, y);
+}
+IR_OP(EmbeddingDenseGrad, aclnnEmbeddingDenseBackward, (In, grad), (In, indices), (Out, y), (Int, num_weights),
+      (Int, padding_idx, -1), (Bool, scale_grad_by_freq, false)) {
+  op.require(grad->rank > 0 && num_weights >= 0, "grad is {}, attribute num_weights is {}", describe(*grad),
+             num_weights);
+  ir::result(op, "y", *y, {num_weights, grad->dims[grad->rank - 1]}, grad->dtype);
+  call(op, "aclnnEmbeddingDenseBackward", grad, indices, num_weights, padding_idx, scale_grad_by_freq, y);
+}
+
+}  // namespace updraft

@@ -1,0 +1,149 @@
+// Images: windows as columns, resizing, sampling by a grid.
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+
+/// x with another height and width.
+Dims resized(const Op& op, const TensorView& x, const Dims& size) {
+  op.require(x.rank == 4 && size.size() == 2, "x is {} and size has {} values, want [N, C, H, W] and 2", describe(x),
+             size.size());
+  return {x.dims[0], x.dims[1], size[0], size[1]};
+}
+Dims last_two(const TensorView& v) { return {v.dims[v.rank - 2], v.dims[v.rank - 1]}; }
+
+constexpr double kFromSizes = 0;  // no scale: it follows from the sizes
+
+Dims pair_of(const Op& op, const char* name, const Ints& values) {
+  op.require(values.size() == 1 || values.size() == 2, "attribute {} has {} values, want 1 or 2", name, values.size());
+  return {values[0], values[values.size() - 1]};
+}
+
+int word_of(const Op& op, const char* name, std::string_view word, std::initializer_list<std::string_view> words) {
+  int i = 0;
+  for (std::string_view w : words) {
+    if (w == word) return i;
+    ++i;
+  }
+  op.refuse("attribute {} is \"{}\", which is not implemented", name, word);
+}
+
+}  // namespace
+
+IR_OP(Im2col, aclnnIm2col, (In, x), (Out, y), (Ints, ksizes), (Ints, strides, 1), (Ints, dilations, 1),
+      (Text, padding_mode, "CALCULATED"), (Ints, pads, 0)) {
+  ir::want(op, "padding_mode", padding_mode, "CALCULATED");
+  Dims padding = *pads;  // one value, or before and behind of both dimensions
+  if (padding.size() == 4) {
+    op.require(padding[0] == padding[1] && padding[2] == padding[3], "attribute pads is uneven: {} {} {} {}",
+               padding[0], padding[1], padding[2], padding[3]);
+    padding = {padding[0], padding[2]};
+  } else {
+    padding = pair_of(op, "pads", pads);
+  }
+  call(op, "aclnnIm2col", x, pair_of(op, "ksizes", ksizes), pair_of(op, "dilations", dilations), padding,
+       pair_of(op, "strides", strides), y);
+}
+IR_OP(Col2im, aclnnIm2colBackward, (In, x), (In, output_size), (Out, y), (Ints, kernel_size), (Ints, dilation),
+      (Ints, padding), (Ints, stride)) {
+  call(op, "aclnnIm2colBackward", x, op.integers("output_size", output_size.handle), kernel_size, dilation, padding,
+       stride, y);
+}
+
+// --- resizing -----------------------------------------------------------------------------------------------------
+IR_OP(ResizeNearestNeighborV2, aclnnUpsampleNearest2d, (In, x), (In, size), (Out, y), (Bool, align_corners, false),
+      (Bool, half_pixel_centers, false)) {
+  ir::want(op, "align_corners", align_corners, false);
+  const Dims to = op.integers("size", size.handle);
+  ir::result(op, "y", *y, resized(op, *x, to), x->dtype);
+  if (half_pixel_centers) call(op, "aclnnUpsampleNearestExact2d", x, to, kFromSizes, kFromSizes, y);
+  else call(op, "aclnnUpsampleNearest2d", x, to, y);
+}
+IR_OP(ResizeNearestNeighborV2Grad, aclnnUpsampleNearest2dBackward, (In, grads), (In, size), (Out, y),
+      (Bool, align_corners, false), (Bool, half_pixel_centers, false)) {
+  ir::want(op, "align_corners", align_corners, false);
+  const Dims from = resized(op, *grads, op.integers("size", size.handle));
+  ir::result(op, "y", *y, from, grads->dtype);
+  call(op, half_pixel_centers ? "aclnnUpsampleNearestExact2dBackward" : "aclnnUpsampleNearest2dBackward", grads,
+       last_two(*grads), from, kFromSizes, kFromSizes, y);
+}
+namespace {
+/// What is neither is TensorFlow's oldest rule, with pixels at their corners.
+void require_centres(const Op& op, bool align_corners, bool half_pixel_centers) {
+  op.require(align_corners != half_pixel_centers,
+             "attributes align_corners and half_pixel_centers are both {}, want one of them", align_corners);
+}
+}  // namespace
+IR_OP(ResizeBilinearV2, aclnnUpsampleBilinear2d, (In, x), (In, size), (Out, y), (Bool, align_corners, false),
+      (Bool, half_pixel_centers, false), (Type, dtype, DType::Float)) {
+  require_centres(op, align_corners, half_pixel_centers);
+  const Dims to = op.integers("size", size.handle);
+  ir::result(op, "y", *y, resized(op, *x, to), dtype);
+  call(op, "aclnnUpsampleBilinear2d", x, to, align_corners, kFromSizes, kFromSizes, y);
+}
+IR_OP(ResizeBilinearV2Grad, aclnnUpsampleBilinear2dBackward, (In, grads), (In, original_image), (Out, y),
+      (Bool, align_corners, false), (Bool, half_pixel_centers, false)) {
+  require_centres(op, align_corners, half_pixel_centers);
+  op.result_like("y", *y, *original_image, original_image->dtype);
+  call(op, "aclnnUpsampleBilinear2dBackward", grads, last_two(*grads), ir::dims_of(*original_image), align_corners,
+       kFromSizes, kFromSizes, y);
+}
+IR_OP(ResizeBicubic, aclnnUpsampleBicubic2d, (In, images), (In, size), (Out, y), (Bool, align_corners, false),
+      (Bool, half_pixel_centers, false), (Type, dtype, DType::Float)) {
+  require_centres(op, align_corners, half_pixel_centers);
+  const Dims to = op.integers("size", size.handle);
+  ir::result(op, "y", *y, resized(op, *images, to), dtype);
+  call(op, "aclnnUpsampleBicubic2d", images, to, align_corners, kFromSizes, kFromSizes, y);
+}
+
+// --- sampling -----------------------------------------------------------------------------------------------------
+namespace {
+struct Sampling {
+  int interpolation, padding;
+};
+Sampling sampling_of(const Op& op, std::string_view interpolation, std::string_view padding) {
+  return {word_of(op, "interpolation_mode", interpolation, {"bilinear", "nearest", "bicubic"}),
+          word_of(op, "padding_mode", padding, {"zeros", "border", "reflection"})};
+}
+}  // namespace
+IR_OP(GridSampler2D, aclnnGridSampler2D, (In, x), (In, grid), (Out, y), (Text, interpolation_mode, "bilinear"),
+      (Text, padding_mode, "zeros"), (Bool, align_corners, false)) {
+  const Sampling s = sampling_of(op, interpolation_mode, padding_mode);
+  op.require(x->rank == 4 && grid->rank == 4, "x is {} and grid is {}, want 4 dimensions", describe(*x),
+             describe(*grid));
+  ir::result(op, "y", *y, {x->dims[0], x->dims[1], grid->dims[1], grid->dims[2]}, x->dtype);
+  call(op, "aclnnGridSampler2D", x, grid, s.interpolation, s.padding, align_corners, y);
+}
+IR_OP(GridSampler3D, aclnnGridSampler3D, (In, x), (In, grid), (Out, y), (Text, interpolation_mode, "bilinear"),
+      (Text, padding_mode, "zeros"), (Text, data_format, "NCDHW"), (Bool, align_corners, false)) {
+  ir::want(op, "data_format", data_format, "NCDHW");
+  const Sampling s = sampling_of(op, interpolation_mode, padding_mode);
+  op.require(x->rank == 5 && grid->rank == 5, "x is {} and grid is {}, want 5 dimensions", describe(*x),
+             describe(*grid));
+  ir::result(op, "y", *y, {x->dims[0], x->dims[1], grid->dims[1], grid->dims[2], grid->dims[3]}, x->dtype);
+  call(op, "aclnnGridSampler3D", x, grid, s.interpolation, s.padding, align_corners, y);
+}
+#define GRID_GRADIENT(TYPE)                                                                                    \
+  IR_OP(TYPE##Grad, aclnn##TYPE##Backward, (In, grad), (In, x), (In, grid), (Out, dx), (Out, dgrid),           \
+        (Text, interpolation_mode, "bilinear"), (Text, padding_mode, "zeros"), (Bool, align_corners, false)) { \
+    const Sampling s = sampling_of(op, interpolation_mode, padding_mode);                                      \
+    op.result_like("dx", *dx, *x, x->dtype);                                                                   \
+    op.result_like("dgrid", *dgrid, *grid, grid->dtype);                                                       \
+    call(op, "aclnn" #TYPE "Backward", grad, x, grid, s.interpolation, s.padding, align_corners,               \
+         std::vector<bool>{true, true}, dx, dgrid);                                                            \
+  }
+GRID_GRADIENT(GridSampler2D)
+#undef GRID_GRADIENT
+IR_OP(AffineGrid, aclnnAffineGrid, (In, theta), (In, output_size), (Out, y), (Bool, align_corners, false)) {
+  const Dims size = op.integers("output_size", output_size.handle);
+  op.require(size.size() == 4 || size.size() == 5, "output_size has {} values, want 4 or 5", size.size());
+  Dims dims = size;
+  dims.erase(dims.begin() + 1);
+  dims.push_back(static_cast<int64_t>(size.size()) - 2);
+  ir::result(op, "y", *y, dims, theta->dtype);
+  call(op, "aclnnAffineGrid", theta, size, align_corners, y);
+}
+
+}  // namespace updraft

@@ -1,0 +1,101 @@
+// Distances, factorisations and inverses.
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+
+double power_of(const Op& op, float p) {
+  op.require(p >= 0 || p == -1, "attribute p is {}, want 0 or more, or -1 (infinity)", p);
+  return p;
+}
+
+/// [..., n] as `v` without dimension d, of which all parts are the same.
+TensorView first_of(const TensorView& v, int d) {
+  Dims order = ir::all_axes(v.rank);
+  order.erase(order.begin() + d);
+  TensorView part = permute(ir::part_of(v, d, 0, 1), order);
+  part.rank = v.rank - 1;
+  return part;
+}
+
+}  // namespace
+
+// The client expands all four to [..., points of x1, points of x2, coordinates]; y is x1 before its batches were
+// broadcast, whose gradients are summed.
+IR_OP(CdistGrad, aclnnCdistBackward, (In, grad), (In, x1), (In, x2), (In, cdist), (Out, y), (Float, p, 2)) {
+  op.require(x1->rank >= 3, "x1 is {}, want three dimensions or more", describe(*x1));
+  op.require_same_shape("grad", *grad, "x1", *x1);
+  op.require_same_shape("x2", *x2, "x1", *x1);
+  op.require_same_shape("cdist", *cdist, "x1", *x1);
+  const int last = x1->rank - 1;
+  const TensorView points = first_of(*x1, last - 1);
+  if (op.inferring()) op.result_like("y", *y, points, x1->dtype);
+  if (y->empty()) return;
+  auto backward = [&](const TensorView& to) {
+    call(op, "aclnnCdistBackward", first_of(*grad, last), points, first_of(*x2, last - 2), first_of(*cdist, last),
+         power_of(op, p), to);
+  };
+  if (y->same_shape(points)) return backward(*y);
+  const TensorView all = ir::temporary(op, y->dtype, ir::dims_of(points));
+  backward(all);
+  Dims over;
+  for (int d = 0; d < points.rank; ++d) {
+    const int own = d - (points.rank - y->rank);
+    if (own < 0 || (y->dims[own] == 1 && points.dims[d] != 1)) over.push_back(d);
+  }
+  const TensorView sum = ir::temporary(op, y->dtype, ir::reduced(points, over, true));
+  call(op, "aclnnReduceSum", all, over, true, sum.dtype, sum);
+  op.require(sum.numel() == y->numel(), "y is {}, want the shape of x1 before it was broadcast, {}", describe(*y),
+             describe(points));
+  call(op, "aclnnInplaceCopy", y, ir::reshaped(op, sum, ir::dims_of(*y)));
+}
+IR_OP(Pdist, aclnnPdist, (In, x), (Out, y), (Float, p, 2)) {
+  op.require(x->rank == 2, "x is {}, want points [N, M]", describe(*x));
+  ir::result(op, "y", *y, {x->dims[0] * (x->dims[0] - 1) / 2}, x->dtype);
+  call(op, "aclnnPdist", x, p, y);
+}
+namespace {
+void require_square(const Op& op, const TensorView& x) {
+  op.require(x.rank >= 2 && x.dims[x.rank - 1] == x.dims[x.rank - 2], "x is {}, want square matrices", describe(x));
+}
+}  // namespace
+IR_OP(MatrixInverse, aclnnInverse, (In, x), (Out, y), (Bool, adjoint, false)) {
+  require_square(op, *x);
+  op.require(!adjoint || !is_complex(x->dtype), "attribute adjoint is true, want false for complex numbers");
+  op.result_like("y", *y, *x, x->dtype);
+  const TensorView from = adjoint ? x->transpose(x->rank - 2, x->rank - 1) : *x;
+  call(op, "aclnnInverse", from, y);
+}
+IR_OP(Cholesky, aclnnLinalgCholesky, (In, x), (Out, y)) {
+  require_square(op, *x);
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnLinalgCholesky", x, false, y);
+}
+namespace {
+void log_determinant(Op& op, const In& x, const Out& sign, const Out& y) {
+  require_square(op, *x);
+  Dims dims = ir::dims_of(*x);
+  dims.resize(dims.size() - 2);
+  ir::result(op, "sign", *sign, dims, x->dtype);
+  ir::result(op, "y", *y, dims, x->dtype);
+  call(op, "aclnnSlogdet", x, sign, y);
+}
+}  // namespace
+IR_OP(Slogdet, aclnnSlogdet, (In, x), (Out, sign), (Out, y)) { log_determinant(op, x, sign, y); }
+IR_OP(LogMatrixDeterminant, aclnnSlogdet, (In, x), (Out, sign), (Out, y)) { log_determinant(op, x, sign, y); }
+IR_ABOUT(MatrixDeterminant, Vector, "The determinant of each matrix", "各矩阵的行列式")
+IR_OP(MatrixDeterminant, MatrixDeterminant, (In, x), (Out, y)) {
+  require_square(op, *x);
+  Dims dims = ir::dims_of(*x);
+  dims.resize(dims.size() - 2);
+  ir::result(op, "y", *y, dims, x->dtype);
+  const TensorView sign = ir::temporary(op, x->dtype, dims), log = ir::temporary(op, x->dtype, dims);
+  call(op, "aclnnSlogdet", x, sign, log);
+  Temp size;
+  call(op, "aclnnExp", log, size);
+  call(op, "aclnnMul", sign, *size, y);
+}
+
+}  // namespace updraft

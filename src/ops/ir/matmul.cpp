@@ -1,0 +1,125 @@
+// Products of matrices.
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+constexpr int kKeepType = 0;  // cubeMathType
+
+/// The last two dimensions exchanged where asked for.
+TensorView turned(const Op& op, const char* name, const TensorView& v, bool turn) {
+  op.require(v.rank >= 2, "{} is {}, want two dimensions or more", name, describe(v));
+  return turn ? v.transpose(v.rank - 2, v.rank - 1) : v;
+}
+
+void product(Op& op, const In& x1, const In& x2, const OptIn& bias, bool turn1, bool turn2, const Out& y) {
+  const TensorView a = turned(op, "x1", *x1, turn1), b = turned(op, "x2", *x2, turn2);
+  if (!bias) return call(op, "aclnnMatmul", a, b, y, kKeepType);
+  if (a.rank == 2 && b.rank == 2) return call(op, "aclnnAddmm", bias, a, b, 1, 1, y, kKeepType);
+  op.require(a.dims[a.rank - 1] == b.dims[b.rank - 2], "x1 is {} and x2 is {}: the inner sizes differ", describe(a),
+             describe(b));
+  int64_t dims[kMaxDims];
+  int rank = broadcast_shape(a.dims, a.rank - 2, b.dims, b.rank - 2, dims);
+  dims[rank++] = a.dims[a.rank - 2];
+  dims[rank++] = b.dims[b.rank - 1];
+  const TensorView plain = op.temporary(ir::type_of(*y, a.dtype), dims, rank);
+  call(op, "aclnnMatmul", a, b, plain, kKeepType);
+  call(op, "aclnnAdd", plain, bias, 1, y);
+}
+
+void require_no_offset(const Op& op, const OptIn& offset_w, int64_t offset_x) {
+  op.require(!offset_w, "offset_w is given, want none: products of quantised numbers are not implemented");
+  ir::want(op, "offset_x", offset_x, int64_t{0});
+}
+
+}  // namespace
+
+IR_OP(MatMul, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (Out, y), (Bool, transpose_x1, false),
+      (Bool, transpose_x2, false)) {
+  product(op, x1, x2, bias, transpose_x1, transpose_x2, y);
+}
+IR_OP(MatMulV2, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, offset_w), (Out, y),
+      (Bool, transpose_x1, false), (Bool, transpose_x2, false), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  product(op, x1, x2, bias, transpose_x1, transpose_x2, y);
+}
+IR_OP(BatchMatMul, aclnnMatmul, (In, x1), (In, x2), (Out, y), (Bool, adj_x1, false), (Bool, adj_x2, false)) {
+  product(op, x1, x2, {}, adj_x1, adj_x2, y);
+}
+IR_OP(BatchMatMulV2, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, offset_w), (Out, y), (Bool, adj_x1, false),
+      (Bool, adj_x2, false), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  product(op, x1, x2, bias, adj_x1, adj_x2, y);
+}
+IR_OP(GEMM, aclnnAddmm, (In, a), (In, b), (In, c), (In, alpha), (In, beta), (Out, y), (Bool, transpose_a, false),
+      (Bool, transpose_b, false)) {
+  const TensorView left = turned(op, "a", *a, transpose_a), right = turned(op, "b", *b, transpose_b);
+  op.require(left.rank == 2 && right.rank == 2, "a is {} and b is {}, want two matrices", describe(*a), describe(*b));
+  ir::result(op, "y", *y, {left.dims[0], right.dims[1]}, c->dtype);
+  call(op, "aclnnAddmm", c, left, right, number_of(op, "beta", beta.handle), number_of(op, "alpha", alpha.handle), y,
+       kKeepType);
+}
+IR_OP(TransposeBatchMatMul, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, scale), (Out, y),
+      (Ints, perm_x1, nullptr), (Ints, perm_x2, nullptr), (Ints, perm_y, nullptr), (Bool, enable_hf32, false),
+      (Int, batch_split_factor, 1)) {
+  (void)enable_hf32;  // less exact products are allowed, none is wanted
+  op.require(!bias && !scale, "bias or scale is given, want neither");
+  ir::want(op, "batch_split_factor", batch_split_factor, int64_t{1});
+  auto ordered = [&](const char* name, const TensorView& v, const Ints& perm) {
+    if (perm.size() == 0) return v;
+    op.require(ir::axes_of(op, name, *perm, v.rank).size() == static_cast<size_t>(v.rank), "{} has {} values, want {}",
+               name, perm.size(), v.rank);
+    return permute(v, *perm);
+  };
+  const TensorView a = ordered("perm_x1", *x1, perm_x1), b = ordered("perm_x2", *x2, perm_x2);
+  op.require(a.rank == 3 && b.rank == 3, "x1 is {} and x2 is {}, want three dimensions", describe(*x1), describe(*x2));
+  const ir::Dims plain = {a.dims[0], a.dims[1], b.dims[2]}, order = perm_y.size() ? *perm_y : ir::all_axes(3);
+  op.require(ir::axes_of(op, "perm_y", order, 3).size() == 3, "perm_y has {} values, want 3", order.size());
+  ir::Dims dims(3), back(3);
+  for (size_t d = 0; d < 3; ++d) {
+    dims[d] = plain[static_cast<size_t>(order[d])];
+    back[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+  }
+  ir::result(op, "y", *y, dims, a.dtype);
+  call(op, "aclnnMatmul", a, b, permute(*y, back), kKeepType);
+}
+IR_OP(Dot, aclnnDot, (In, input_x), (In, input_y), (Out, output)) { call(op, "aclnnDot", input_x, input_y, output); }
+
+// --- biases of channels -------------------------------------------------------------------------------------------
+namespace {
+/// Which dimension has the channels.
+int channel_of(const Op& op, const char* format, int rank) {
+  const std::string_view word = format;
+  op.require(word == "NHWC" || word == "NDHWC" || word == "NCHW" || word == "NCDHW",
+             "attribute data_format is \"{}\", want NCHW, NHWC, NCDHW or NDHWC", word);
+  return rank > 1 && word[1] == 'C' ? 1 : rank - 1;
+}
+}  // namespace
+IR_ABOUT(BiasAdd, Vector, "y = x + bias, a value for each channel", "y = x + bias，每通道一个值")
+IR_OP(BiasAdd, BiasAdd, (In, x), (In, bias), (Out, y), (Text, data_format, "NHWC")) {
+  op.require(x->rank >= 2 && bias->rank == 1, "x is {} and bias is {}, want a batch and a vector", describe(*x),
+             describe(*bias));
+  const int channel = channel_of(op, data_format, x->rank);
+  op.require(bias->dims[0] == x->dims[channel], "bias is {}, want the {} channels of x, {}", describe(*bias),
+             x->dims[channel], describe(*x));
+  op.result_like("y", *y, *x, x->dtype);
+  TensorView add = *x;
+  for (int d = 0; d < x->rank; ++d) {
+    add.dims[d] = d == channel ? bias->dims[0] : 1;
+    add.strides[d] = d == channel ? bias->strides[0] : 0;
+  }
+  add.data = bias->data;
+  add.dtype = bias->dtype;
+  call(op, "aclnnAdd", x, add, 1, y);
+}
+IR_ABOUT(BiasAddGrad, Vector, "The sum of x for each channel", "x 按通道求和")
+IR_OP(BiasAddGrad, BiasAddGrad, (In, x), (Out, y), (Text, data_format, "NHWC")) {
+  op.require(x->rank >= 2, "x is {}, want two dimensions or more", describe(*x));
+  const int channel = channel_of(op, data_format, x->rank);
+  ir::Dims over = ir::all_axes(x->rank);
+  over.erase(over.begin() + channel);
+  ir::result(op, "y", *y, {x->dims[channel]}, x->dtype);
+  call(op, "aclnnReduceSum", x, over, false, y->dtype, y);
+}
+
+}  // namespace updraft

@@ -1,0 +1,452 @@
+// Batch, layer, group and instance normalisation.
+#include <algorithm>
+
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+
+int64_t channels_of(const Op& op, const TensorView& x) {
+  op.require(x.rank >= 2, "x is {}, want a batch and channels", describe(x));
+  return x.dims[1];
+}
+/// Elements behind a channel's statistics.
+int64_t samples_of(const TensorView& x) { return x.dims[1] ? x.numel() / x.dims[1] : 0; }
+
+/// 1 / sqrt(variance + epsilon)
+TensorView reciprocal_deviation(Op& op, const TensorView& variance, float epsilon) {
+  Temp more, r;
+  call(op, "aclnnAdds", variance, epsilon, 1, more);
+  call(op, "aclnnRsqrt", *more, r);
+  return *r;
+}
+
+/// Normalises by the given statistics.
+void by_statistics(Op& op, const In& x, const StepArgument& scale, const StepArgument& offset, const TensorView& mean,
+                   const TensorView& variance, float epsilon, const Out& y) {
+  const StepArgument arguments[] = {x, scale, offset, mean, variance, false, 0.0, epsilon, y, nullptr, nullptr};
+  call_step(op, "aclnnBatchNorm", arguments);
+}
+
+void require_channels_first(const Op& op, const char* format) {
+  const std::string_view word = format;
+  op.require(word == "NCHW" || word == "NCDHW", "attribute data_format is \"{}\", want NCHW or NCDHW", word);
+}
+
+// --- statistics of a batch in pieces ------------------------------------------------------------------------------
+void reduce(Op& op, const In& x, const Out& sum, const Out& square_sum) {
+  const Dims channels = {channels_of(op, *x)};
+  ir::result(op, "sum", *sum, channels, DType::Float);
+  ir::result(op, "square_sum", *square_sum, channels, DType::Float);
+  call(op, "aclnnBatchNormReduce", x, sum, square_sum);
+}
+
+/// Mean and biased variance from sums.
+void statistics(Op& op, const In& x, const In& sum, const In& square_sum, const Out& mean, const Out& variance) {
+  const double n = static_cast<double>(std::max<int64_t>(1, samples_of(*x)));
+  op.result_like("batch_mean", *mean, *sum, sum->dtype);
+  op.result_like("batch_variance", *variance, *sum, sum->dtype);
+  Temp squares, square;
+  call(op, "aclnnDivs", sum, n, mean);
+  call(op, "aclnnDivs", square_sum, n, squares);
+  call(op, "aclnnMul", mean, mean, square);
+  call(op, "aclnnSub", *squares, *square, 1, variance);
+}
+
+void update(Op& op, const In& x, const In& sum, const In& square_sum, const In& scale, const In& offset,
+            const InOut& mean, const InOut& variance, const Out& y, const Out& batch_mean, const Out& batch_variance,
+            float factor, float epsilon) {
+  channels_of(op, *x);
+  op.result_like("y", *y, *x, x->dtype);
+  statistics(op, x, sum, square_sum, batch_mean, batch_variance);
+  by_statistics(op, x, scale, offset, *batch_mean, *batch_variance, epsilon, y);
+  // The running variance is the unbiased one.
+  const auto n = static_cast<double>(samples_of(*x));
+  Temp unbiased;
+  call(op, "aclnnMuls", batch_variance, n > 1 ? n / (n - 1) : 1.0, unbiased);
+  call(op, "aclnnInplaceLerps", mean, batch_mean, factor);
+  call(op, "aclnnInplaceLerps", variance, *unbiased, factor);
+}
+
+void update_grad(Op& op, const In& grads, const In& x, const In& mean, const In& variance, const Out& scale,
+                 const Out& offset, float epsilon) {
+  op.result_like("diff_scale", *scale, *mean, mean->dtype);
+  op.result_like("diff_offset", *offset, *mean, mean->dtype);
+  call(op, "aclnnBatchNormBackward", grads, x, nullptr, mean, variance, nullptr, nullptr, false, epsilon,
+       std::vector<bool>{false, true, true}, nullptr, scale, offset);
+}
+
+void reduce_grad(Op& op, const In& grads, const In& x, const In& diff_scale, const In& diff_offset, const In& scale,
+                 const In& mean, const In& variance, const Out& y, float epsilon) {
+  op.result_like("y", *y, *x, x->dtype);
+  const TensorView r = reciprocal_deviation(op, *variance, epsilon);
+  Temp weighted;  // diff_scale is the sum of dy (x - mean) r
+  call(op, "aclnnDiv", diff_scale, r, weighted);
+  const TensorView count = ir::temporary(op, DType::Int32, {1});
+  call(op, "aclnnInplaceFillScalar", count, samples_of(*x));
+  call(op, "aclnnBatchNormElemtBackward", grads, x, mean, r, scale, diff_offset, *weighted, count, y);
+}
+
+}  // namespace
+
+#define BATCH_PIECES(PREFIX)                                                                                         \
+  IR_OP(PREFIX##TrainingReduce, aclnnBatchNormReduce, (In, x), (Out, sum), (Out, square_sum)) {                      \
+    reduce(op, x, sum, square_sum);                                                                                  \
+  }                                                                                                                  \
+  IR_OP(PREFIX##TrainingUpdate, BNTrainingUpdate, (In, x), (In, sum), (In, square_sum), (In, scale), (In, offset),   \
+        (InOut, mean), (InOut, variance), (Out, y), (Ref, ir_mean), (Ref, ir_variance), (Out, batch_mean),           \
+        (Out, batch_variance), (Float, factor), (Float, epsilon)) {                                                  \
+    (void)ir_mean, (void)ir_variance;                                                                                \
+    update(op, x, sum, square_sum, scale, offset, mean, variance, y, batch_mean, batch_variance, factor, epsilon);   \
+  }                                                                                                                  \
+  IR_OP(PREFIX##TrainingUpdateGrad, BNTrainingUpdateGrad, (In, grads), (In, x), (In, batch_mean),                    \
+        (In, batch_variance), (Out, diff_scale), (Out, diff_offset), (Float, epsilon, 0.0001f)) {                    \
+    update_grad(op, grads, x, batch_mean, batch_variance, diff_scale, diff_offset, epsilon);                         \
+  }                                                                                                                  \
+  IR_OP(PREFIX##TrainingReduceGrad, BNTrainingReduceGrad, (In, grads), (In, x), (In, diff_scale), (In, diff_offset), \
+        (In, scale), (In, batch_mean), (In, batch_variance), (Out, y), (Float, epsilon, 0.0001f)) {                  \
+    reduce_grad(op, grads, x, diff_scale, diff_offset, scale, batch_mean, batch_variance, y, epsilon);               \
+  }
+BATCH_PIECES(BN)
+BATCH_PIECES(BN3D)
+#undef BATCH_PIECES
+IR_ABOUT(BNTrainingUpdate, Vector, "Normalises each channel by the sums of BNTrainingReduce and updates statistics",
+         "用 BNTrainingReduce 的和对各通道归一化并更新统计量")
+IR_ABOUT(BNTrainingUpdateGrad, Vector, "Gradients of scale and offset of batch normalisation",
+         "批归一化对 scale 与 offset 的反向梯度")
+IR_ABOUT(BNTrainingReduceGrad, Vector, "Gradient of batch normalisation for its input", "批归一化对输入的反向梯度")
+
+IR_OP(BNTrainingUpdateV2, BNTrainingUpdate, (In, x), (In, sum), (In, square_sum), (In, scale), (In, offset), (Out, y),
+      (Out, batch_mean), (Out, batch_variance), (Float, epsilon)) {
+  op.result_like("y", *y, *x, x->dtype);
+  statistics(op, x, sum, square_sum, batch_mean, batch_variance);
+  by_statistics(op, x, scale, offset, *batch_mean, *batch_variance, epsilon, y);
+}
+IR_OP(BNTrainingUpdateV3, BNTrainingUpdate, (In, x), (In, sum), (In, square_sum), (In, scale), (In, offset), (Out, y),
+      (Out, batch_mean), (Out, batch_variance), (Out, reserve_1), (Out, reserve_2), (Float, epsilon)) {
+  op.result_like("y", *y, *x, x->dtype);
+  statistics(op, x, sum, square_sum, batch_mean, batch_variance);
+  by_statistics(op, x, scale, offset, *batch_mean, *batch_variance, epsilon, y);
+  ir::copy(op, "reserve_1", *batch_mean, reserve_1, batch_mean->dtype);
+  ir::copy(op, "reserve_2", *batch_variance, reserve_2, batch_variance->dtype);
+}
+IR_OP(BNInfer, aclnnBatchNorm, (In, x), (In, scale), (In, offset), (In, mean), (In, variance), (Out, y),
+      (Float, epsilon)) {
+  op.result_like("y", *y, *x, x->dtype);
+  by_statistics(op, x, scale, offset, *mean, *variance, epsilon, y);
+}
+IR_ABOUT(BNInferGrad, Vector, "x_backprop = grads * scale / sqrt(batch_variance + epsilon)",
+         "x_backprop = grads * scale / sqrt(batch_variance + epsilon)")
+IR_OP(BNInferGrad, BNInferGrad, (In, grads), (In, scale), (In, batch_variance), (Out, x_backprop),
+      (Float, epsilon, 0.0001f)) {
+  op.require(scale->numel() == channels_of(op, *grads), "scale is {}, want the channels of {}", describe(*scale),
+             describe(*grads));
+  op.result_like("x_backprop", *x_backprop, *grads, grads->dtype);
+  Temp factor;
+  call(op, "aclnnMul", scale, reciprocal_deviation(op, *batch_variance, epsilon), factor);
+  call(op, "aclnnMul", grads, ir::by_channel(*factor, grads->rank), x_backprop);
+}
+
+IR_OP(BatchNormV3, aclnnBatchNorm, (In, x), (In, weight), (In, bias), (InOut, running_mean), (InOut, running_var),
+      (Out, y), (Ref, ir_running_mean), (Ref, ir_running_var), (Out, save_mean), (Out, save_rstd),
+      (Float, epsilon, 1e-5f), (Float, momentum, 0.1f), (Bool, is_training, true)) {
+  (void)ir_running_mean, (void)ir_running_var;
+  const Dims channels = {channels_of(op, *x)};
+  op.result_like("y", *y, *x, x->dtype);
+  ir::result(op, "save_mean", *save_mean, channels, DType::Float);
+  ir::result(op, "save_rstd", *save_rstd, channels, DType::Float);
+  call(op, "aclnnBatchNorm", x, weight, bias, running_mean, running_var, is_training, momentum, epsilon, y, save_mean,
+       save_rstd);
+}
+IR_OP(BatchNormGradV3, aclnnBatchNormBackward, (In, dy), (In, x), (In, weight), (In, running_mean), (In, running_var),
+      (In, save_mean), (In, save_rstd), (Out, dx), (Out, dweight), (Out, dbias), (Bool, is_training, true),
+      (Float, epsilon, 1e-5f)) {
+  op.result_like("dx", *dx, *x, x->dtype);
+  op.result_like("dweight", *dweight, *weight, weight->dtype);
+  op.result_like("dbias", *dbias, *weight, weight->dtype);
+  call(op, "aclnnBatchNormBackward", dy, x, weight, running_mean, running_var, save_mean, save_rstd, is_training,
+       epsilon, std::vector<bool>{true, true, true}, dx, dweight, dbias);
+}
+namespace {
+/// Of the forms of TensorFlow only the one that normalises by given statistics.
+void inference(Op& op, const In& x, const In& scale, const In& offset, const OptIn& mean, const OptIn& variance,
+               const Out& y, std::initializer_list<std::pair<const char*, OptOut>> means,
+               std::initializer_list<std::pair<const char*, OptOut>> variances, float epsilon, const char* format,
+               bool training) {
+  ir::want(op, "is_training", training, false);
+  require_channels_first(op, format);
+  op.require(mean && variance, "mean or variance is absent: both are wanted when not training");
+  op.result_like("y", *y, *x, x->dtype);
+  by_statistics(op, x, scale, offset, *mean, *variance, epsilon, y);
+  for (const auto& [name, to] : means)
+    if (to) ir::copy(op, name, *mean, Out{to.handle}, mean->dtype);
+  for (const auto& [name, to] : variances)
+    if (to) ir::copy(op, name, *variance, Out{to.handle}, variance->dtype);
+}
+}  // namespace
+IR_OP(BatchNorm, aclnnBatchNorm, (In, x), (In, scale), (In, offset), (OptIn, mean), (OptIn, variance), (Out, y),
+      (OptOut, batch_mean), (OptOut, batch_variance), (OptOut, reserve_space_1), (OptOut, reserve_space_2),
+      (OptOut, reserve_space_3), (Float, epsilon, 0.0001f), (Text, data_format, "NHWC"), (Bool, is_training, true)) {
+  op.require(!reserve_space_3, "reserve_space_3 is asked for, want none: it is private to another library");
+  inference(op, x, scale, offset, mean, variance, y, {{"batch_mean", batch_mean}, {"reserve_space_1", reserve_space_1}},
+            {{"batch_variance", batch_variance}, {"reserve_space_2", reserve_space_2}}, epsilon, data_format,
+            is_training);
+}
+IR_OP(FusedBatchNormV2, aclnnBatchNorm, (In, x), (In, scale), (In, offset), (OptIn, mean), (OptIn, variance), (Out, y),
+      (OptOut, batch_mean), (OptOut, batch_variance), (OptOut, reserve_space_1), (OptOut, reserve_space_2),
+      (Float, epsilon, 0.0001f), (Text, data_format, "NHWC"), (Bool, is_training, true)) {
+  inference(op, x, scale, offset, mean, variance, y, {{"batch_mean", batch_mean}, {"reserve_space_1", reserve_space_1}},
+            {{"batch_variance", batch_variance}, {"reserve_space_2", reserve_space_2}}, epsilon, data_format,
+            is_training);
+}
+
+// --- synchronised between processes -------------------------------------------------------------------------------
+IR_OP(SyncBatchNormGatherStats, aclnnSyncBatchNormGatherStats, (In, total_sum), (In, total_square_sum),
+      (In, sample_count), (InOut, mean), (InOut, variance), (Out, batch_mean), (Out, batch_invstd), (Ref, ir_mean),
+      (Ref, ir_variance), (Float, momentum, 0.1f), (Float, eps, 0.00001f)) {
+  (void)ir_mean, (void)ir_variance;
+  op.result_like("batch_mean", *batch_mean, *mean, mean->dtype);
+  op.result_like("batch_invstd", *batch_invstd, *mean, mean->dtype);
+  call(op, "aclnnSyncBatchNormGatherStats", total_sum, total_square_sum, sample_count, mean, variance, momentum, eps,
+       batch_mean, batch_invstd);
+}
+IR_ABOUT(SyncBatchNormBackwardReduce, Vector, "Sums for the gradient of synchronised batch normalisation",
+         "同步批归一化反向所需的和")
+IR_OP(SyncBatchNormBackwardReduce, SyncBatchNormBackwardReduce, (In, sum_dy), (In, sum_dy_dx_pad), (In, mean),
+      (In, invert_std), (Out, sum_dy_xmu), (Out, y)) {
+  op.result_like("sum_dy_xmu", *sum_dy_xmu, *sum_dy, sum_dy->dtype);
+  Temp centre;
+  call(op, "aclnnMul", sum_dy, mean, centre);
+  call(op, "aclnnSub", sum_dy_dx_pad, *centre, 1, sum_dy_xmu);
+  call(op, "aclnnMul", sum_dy_xmu, invert_std, y);
+}
+IR_OP(SyncBatchNormBackwardElemt, aclnnBatchNormElemtBackward, (In, grad_output), (In, save_input), (In, mean),
+      (In, invstd), (In, weight), (In, mean_dy), (In, mean_dy_xmu), (Out, grad_input)) {
+  op.result_like("grad_input", *grad_input, *save_input, save_input->dtype);
+  // They are means already: of one sample.
+  const TensorView one = ir::temporary(op, DType::Int32, {1});
+  call(op, "aclnnInplaceOne", one);
+  const Dims channels = {channels_of(op, *save_input)};
+  auto flat = [&](const In& v) { return ir::reshaped(op, *v, channels); };
+  call(op, "aclnnBatchNormElemtBackward", grad_output, save_input, flat(mean), flat(invstd), flat(weight),
+       flat(mean_dy), flat(mean_dy_xmu), one, grad_input);
+}
+
+// --- layers -------------------------------------------------------------------------------------------------------
+namespace {
+
+/// x's dimensions with 1 from `axis` on.
+Dims row_statistics(const TensorView& x, int64_t axis) {
+  Dims dims = ir::dims_of(x);
+  std::fill(dims.begin() + axis, dims.end(), 1);
+  return dims;
+}
+
+/// Normalises from `axis` on; gamma and beta belong to the dimensions from `params` on. `rstd` is the third output.
+void layer_norm(Op& op, const In& x, const In& gamma, const In& beta, int64_t begin_norm, int64_t begin_params,
+                float epsilon, const Out& y, const Out& mean, const TensorView& rstd) {
+  const int64_t axis = ir::axis_of(op, "begin_norm_axis", begin_norm, x->rank),
+                params = ir::axis_of(op, "begin_params_axis", begin_params, x->rank);
+  const Dims rows(x->dims + axis, x->dims + x->rank);
+  op.require_shape("gamma", *gamma, x->dims + params, x->rank - static_cast<int>(params));
+  op.require_same_shape("beta", *beta, "gamma", *gamma);
+  op.result_like("y", *y, *x, x->dtype);
+  ir::result(op, "mean", *mean, row_statistics(*x, axis), x->dtype);
+  if (params == axis) return call(op, "aclnnLayerNorm", x, rows, gamma, beta, epsilon, y, mean, rstd);
+  const TensorView plain = ir::temporary(op, x->dtype, ir::dims_of(*x));
+  call(op, "aclnnLayerNorm", x, rows, nullptr, nullptr, epsilon, plain, mean, rstd);
+  Temp scaled;
+  call(op, "aclnnMul", plain, gamma, scaled);
+  call(op, "aclnnAdd", *scaled, beta, 1, y);
+}
+
+/// gamma is what the normalised dimensions are.
+void layer_norm_grad(Op& op, const In& dy, const In& x, const TensorView& rstd, const In& mean, const In& gamma,
+                     const Out& pd_x, const Out& pd_gamma, const Out& pd_beta) {
+  op.require(gamma->rank <= x->rank && mean->numel() * gamma->numel() == x->numel(),
+             "x is {}, mean is {} and gamma is {}: want a mean for each row of gamma's shape", describe(*x),
+             describe(*mean), describe(*gamma));
+  op.result_like("pd_x", *pd_x, *x, x->dtype);
+  op.result_like("pd_gamma", *pd_gamma, *gamma, gamma->dtype);
+  op.result_like("pd_beta", *pd_beta, *gamma, gamma->dtype);
+  call(op, "aclnnLayerNormBackward", dy, x, ir::dims_of(*gamma), mean, rstd, gamma, nullptr,
+       std::vector<bool>{true, true, true}, pd_x, pd_gamma, pd_beta);
+}
+
+}  // namespace
+IR_ABOUT(LayerNorm, Vector, "Layer normalisation, with mean and variance", "层归一化，附带均值与方差")
+IR_OP(LayerNorm, LayerNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, variance),
+      (Int, begin_norm_axis, 0), (Int, begin_params_axis, 0), (Float, epsilon, 0.0000001f)) {
+  const int64_t axis = ir::axis_of(op, "begin_norm_axis", begin_norm_axis, x->rank);
+  const Dims rows = row_statistics(*x, axis);
+  const TensorView rstd = ir::temporary(op, DType::Float, rows);
+  layer_norm(op, x, gamma, beta, begin_norm_axis, begin_params_axis, epsilon, y, mean, rstd);
+  ir::result(op, "variance", *variance, rows, x->dtype);
+  Dims over = ir::all_axes(x->rank);
+  over.erase(over.begin(), over.begin() + axis);
+  call(op, "aclnnVarMean", x, over, 0, true, variance, mean);
+}
+IR_OP(LayerNormV3, aclnnLayerNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, rstd),
+      (Int, begin_norm_axis, 0), (Int, begin_params_axis, 0), (Float, epsilon, 0.00001f)) {
+  const int64_t axis = ir::axis_of(op, "begin_norm_axis", begin_norm_axis, x->rank);
+  ir::result(op, "rstd", *rstd, row_statistics(*x, axis), x->dtype);
+  layer_norm(op, x, gamma, beta, begin_norm_axis, begin_params_axis, epsilon, y, mean, *rstd);
+}
+IR_OP(LayerNormV4, aclnnLayerNorm, (In, x), (In, normalized_shape), (OptIn, gamma), (OptIn, beta), (Out, y),
+      (Out, mean), (Out, rstd), (Float, epsilon, 0.00001f)) {
+  // gamma says it too, and is there at once.
+  const Dims rows = gamma ? ir::dims_of(*gamma) : op.integers("normalized_shape", normalized_shape.handle);
+  op.require(
+      rows.size() <= static_cast<size_t>(x->rank) && normalized_shape->numel() == static_cast<int64_t>(rows.size()),
+      "normalized_shape is {}, gamma has {} dimensions", describe(*normalized_shape), rows.size());
+  const Dims statistics = row_statistics(*x, x->rank - static_cast<int64_t>(rows.size()));
+  op.result_like("y", *y, *x, x->dtype);
+  ir::result(op, "mean", *mean, statistics, DType::Float);
+  ir::result(op, "rstd", *rstd, statistics, DType::Float);
+  call(op, "aclnnLayerNorm", x, rows, gamma, beta, epsilon, y, mean, rstd);
+}
+IR_ABOUT(LayerNormGrad, Vector, "Gradients of LayerNorm", "LayerNorm 的反向梯度")
+IR_OP(LayerNormGrad, LayerNormGrad, (In, dy), (In, x), (In, variance), (In, mean), (In, gamma), (Out, pd_x),
+      (Out, pd_gamma), (Out, pd_beta)) {
+  constexpr float kEpsilon = 1e-12f;  // the operator has no attribute for it
+  layer_norm_grad(op, dy, x, reciprocal_deviation(op, *variance, kEpsilon), mean, gamma, pd_x, pd_gamma, pd_beta);
+}
+IR_OP(LayerNormGradV3, aclnnLayerNormBackward, (In, dy), (In, x), (In, rstd), (In, mean), (In, gamma), (Out, pd_x),
+      (Out, pd_gamma), (Out, pd_beta)) {
+  layer_norm_grad(op, dy, x, *rstd, mean, gamma, pd_x, pd_gamma, pd_beta);
+}
+
+// --- groups and instances -----------------------------------------------------------------------------------------
+namespace {
+
+struct Groups {
+  int64_t n, c, size, groups;
+};
+Groups groups_of(const Op& op, const TensorView& x, int64_t groups) {
+  const int64_t c = channels_of(op, x);
+  op.require(groups > 0 && c % groups == 0, "{} groups do not divide the {} channels of x", groups, c);
+  return {x.dims[0], c, x.dims[0] * c > 0 ? x.numel() / (x.dims[0] * c) : 0, groups};
+}
+
+/// The mean and the variance of each group.
+void group_statistics(Op& op, const In& x, const Groups& g, const TensorView& variance, const TensorView& mean) {
+  const TensorView rows = ir::reshaped(op, *x, {g.n * g.groups, g.c / g.groups * g.size});
+  const Dims flat = {g.n * g.groups};
+  call(op, "aclnnVarMean", rows, Dims{1}, 0, false, ir::reshaped(op, variance, flat), ir::reshaped(op, mean, flat));
+}
+
+/// The layout is that of x: channels come second. `format` tells of the layout of another description of x.
+void group_norm(Op& op, const In& x, const StepArgument& gamma, const StepArgument& beta, const Groups& g, float eps,
+                const Out& y, const StepArgument& mean, const StepArgument& rstd) {
+  op.result_like("y", *y, *x, x->dtype);
+  const StepArgument arguments[] = {x, gamma, beta, g.n, g.c, g.size, g.groups, eps, y, mean, rstd};
+  call_step(op, "aclnnGroupNorm", arguments);
+}
+
+/// Clients pass the default NHWC with channels second, too; gamma tells.
+void require_channels(const Op& op, const TensorView& x, const TensorView& gamma) {
+  op.require(gamma.numel() == x.dims[1], "gamma is {} and x is {}: want channels in the second dimension",
+             describe(gamma), describe(x));
+}
+
+}  // namespace
+IR_ABOUT(GroupNorm, Vector, "Group normalisation, with mean and variance", "组归一化，附带均值与方差")
+IR_OP(GroupNorm, GroupNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, variance), (Int, num_groups),
+      (Text, data_format, "NHWC"), (Float, eps, 0.0001f), (Bool, is_training, true)) {
+  (void)data_format;  // require_channels()
+  ir::want(op, "is_training", is_training, true);
+  const Groups g = groups_of(op, *x, num_groups);
+  require_channels(op, *x, *gamma);
+  ir::result(op, "mean", *mean, {g.n * g.groups}, x->dtype);
+  ir::result(op, "variance", *variance, {g.n * g.groups}, x->dtype);
+  group_norm(op, x, gamma, beta, g, eps, y, nullptr, nullptr);
+  group_statistics(op, x, g, *variance, *mean);
+}
+IR_OP(GroupNormV2, aclnnGroupNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, rstd),
+      (Int, num_groups), (Text, data_format, "NHWC"), (Float, eps, 0.00001f), (Bool, is_training, true)) {
+  (void)data_format;
+  ir::want(op, "is_training", is_training, true);
+  const Groups g = groups_of(op, *x, num_groups);
+  require_channels(op, *x, *gamma);
+  ir::result(op, "mean", *mean, {g.n, g.groups}, x->dtype);
+  ir::result(op, "rstd", *rstd, {g.n, g.groups}, x->dtype);
+  group_norm(op, x, gamma, beta, g, eps, y, mean, rstd);
+}
+IR_OP(GroupNormSilu, aclnnGroupNormSilu, (In, x), (OptIn, gamma), (OptIn, beta), (Out, y), (Out, mean), (Out, variance),
+      (Int, num_groups), (Float, eps, 0.0001f)) {
+  const Groups g = groups_of(op, *x, num_groups);
+  op.result_like("y", *y, *x, x->dtype);
+  ir::result(op, "mean", *mean, {g.n, g.groups}, x->dtype);
+  ir::result(op, "variance", *variance, {g.n, g.groups}, x->dtype);  // what it holds is 1 / deviation, as in aclnn
+  call(op, "aclnnGroupNormSilu", x, gamma, beta, num_groups, eps, y, mean, variance);
+}
+IR_OP(GroupNormGrad, aclnnGroupNormBackward, (In, dy), (In, mean), (In, rstd), (In, x), (In, gamma), (OptOut, dx),
+      (OptOut, dgamma), (OptOut, dbeta), (Int, num_groups), (Text, data_format, "NCHW"), (Bool, dx_is_require, true),
+      (Bool, dgamma_is_require, true), (Bool, dbeta_is_require, true)) {
+  require_channels_first(op, data_format);
+  const Groups g = groups_of(op, *x, num_groups);
+  if (dx) op.result_like("dx", *dx, *x, x->dtype);
+  if (dgamma) op.result_like("dgamma", *dgamma, *gamma, gamma->dtype);
+  if (dbeta) op.result_like("dbeta", *dbeta, *gamma, gamma->dtype);
+  call(op, "aclnnGroupNormBackward", dy, x, mean, rstd, gamma, g.n, g.c, g.size, g.groups,
+       std::vector<bool>{dx_is_require, dgamma_is_require, dbeta_is_require}, dx, dgamma, dbeta);
+}
+IR_ABOUT(InstanceNorm, Vector, "Normalises each channel of each sample", "逐样本逐通道归一化")
+IR_OP(InstanceNorm, InstanceNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, variance),
+      (Text, data_format, "NDHWC"), (Float, epsilon, 1e-6f)) {
+  const std::string_view word = data_format;
+  op.require(word == "NCHW" || word == "NCDHW" || word == "ND",
+             "attribute data_format is \"{}\", want NCHW, NCDHW or ND", word);
+  const Groups g = groups_of(op, *x, channels_of(op, *x));
+  require_channels(op, *x, *gamma);
+  Dims over = ir::all_axes(x->rank);
+  over.erase(over.begin(), over.begin() + 2);
+  const Dims dims = ir::reduced(*x, over, true);
+  ir::result(op, "mean", *mean, dims, x->dtype);
+  ir::result(op, "variance", *variance, dims, x->dtype);
+  group_norm(op, x, gamma, beta, g, epsilon, y, nullptr, nullptr);
+  group_statistics(op, x, g, *variance, *mean);
+}
+
+// --- by the root of the mean square -------------------------------------------------------------------------------
+namespace {
+/// x's dimensions with 1 for those of gamma.
+Dims root_dims(const Op& op, const TensorView& x, const TensorView& gamma) {
+  op.require(gamma.rank <= x.rank, "gamma is {} and x is {}: want gamma in the shape of x's last dimensions",
+             describe(gamma), describe(x));
+  return row_statistics(x, x.rank - gamma.rank);
+}
+}  // namespace
+IR_OP(RmsNorm, aclnnRmsNorm, (In, x), (In, gamma), (Out, y), (Out, rstd), (Float, epsilon, 1e-6f)) {
+  op.result_like("y", *y, *x, x->dtype);
+  ir::result(op, "rstd", *rstd, root_dims(op, *x, *gamma), DType::Float);
+  call(op, "aclnnRmsNorm", x, gamma, epsilon, y, rstd);
+}
+IR_OP(RmsNormGrad, aclnnRmsNormGrad, (In, dy), (In, x), (In, rstd), (In, gamma), (Out, dx), (Out, dgamma)) {
+  op.result_like("dx", *dx, *x, x->dtype);
+  op.result_like("dgamma", *dgamma, *gamma, DType::Float);
+  call(op, "aclnnRmsNormGrad", dy, x, rstd, gamma, dx, dgamma);
+}
+IR_OP(AddRmsNorm, aclnnAddRmsNorm, (In, x1), (In, x2), (In, gamma), (Out, y), (Out, rstd), (Out, x),
+      (Float, epsilon, 1e-6f)) {
+  op.result_like("y", *y, *x1, x1->dtype);
+  op.result_like("x", *x, *x1, x1->dtype);
+  ir::result(op, "rstd", *rstd, root_dims(op, *x1, *gamma), DType::Float);
+  call(op, "aclnnAddRmsNorm", x1, x2, gamma, epsilon, y, rstd, x);
+}
+IR_OP(AddRmsNormCast, aclnnAddRmsNormCast, (In, x1), (In, x2), (In, gamma), (Out, y1), (Out, y2), (Out, rstd), (Out, x),
+      (Float, epsilon, 1e-6f)) {
+  op.result_like("y1", *y1, *x1, DType::Float);
+  op.result_like("y2", *y2, *x1, x1->dtype);
+  op.result_like("x", *x, *x1, x1->dtype);
+  ir::result(op, "rstd", *rstd, root_dims(op, *x1, *gamma), DType::Float);
+  call(op, "aclnnAddRmsNormCast", x1, x2, gamma, epsilon, y1, y2, rstd, x);
+}
+IR_OP(Renorm, aclnnRenorm, (In, x), (Out, y), (Float, p), (Int, dim), (Float, maxnorm)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnRenorm", x, p, dim, maxnorm, y);
+}
+
+}  // namespace updraft

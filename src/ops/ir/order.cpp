@@ -1,0 +1,134 @@
+// Where the extremes are, orders of elements, and running sums and products.
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+
+void argument(Op& op, const char* twin, const In& x, int64_t dimension, DType type, const Out& y) {
+  const int64_t axis = ir::axis_of(op, "dimension", dimension, x->rank);
+  ir::result(op, "y", *y, ir::reduced(*x, {axis}, false), type);
+  call(op, twin, x, axis, false, y);
+}
+
+void extreme(Op& op, const char* twin, const In& x, int64_t dimension, bool keep, const Out& indice,
+             const Out& values) {
+  const int64_t axis = ir::axis_of(op, "dimension", dimension, x->rank);
+  const Dims dims = ir::reduced(*x, {axis}, keep);
+  ir::result(op, "indice", *indice, dims, DType::Int32);
+  ir::result(op, "values", *values, dims, x->dtype);
+  call(op, twin, x, axis, keep, values, indice);
+}
+
+}  // namespace
+
+IR_OP(ArgMaxV2, aclnnArgMax, (In, x), (In, dimension), (Out, y), (Type, dtype, DType::Int64)) {
+  argument(op, "aclnnArgMax", x, integer_of(op, "dimension", dimension.handle), dtype, y);
+}
+IR_OP(ArgMaxD, aclnnArgMax, (In, x), (Out, y), (Int, dimension), (Type, dtype, DType::Int64)) {
+  argument(op, "aclnnArgMax", x, dimension, dtype, y);
+}
+IR_OP(ArgMin, aclnnArgMin, (In, x), (In, dimension), (Out, y), (Type, dtype, DType::Int64)) {
+  argument(op, "aclnnArgMin", x, integer_of(op, "dimension", dimension.handle), dtype, y);
+}
+IR_OP(ArgMinD, aclnnArgMin, (In, x), (Out, y), (Int, dimension), (Type, dtype, DType::Int64)) {
+  argument(op, "aclnnArgMin", x, dimension, dtype, y);
+}
+IR_OP(ArgMaxWithValue, aclnnMaxDim, (In, x), (Out, indice), (Out, values), (Int, dimension), (Bool, keep_dims, false)) {
+  extreme(op, "aclnnMaxDim", x, dimension, keep_dims, indice, values);
+}
+IR_OP(ArgMinWithValue, aclnnMinDim, (In, x), (Out, indice), (Out, values), (Int, dimension), (Bool, keep_dims, false)) {
+  extreme(op, "aclnnMinDim", x, dimension, keep_dims, indice, values);
+}
+
+IR_OP(Sort, aclnnSort, (In, x), (Out, y1), (Out, y2), (Int, axis, -1), (Bool, descending, false),
+      (Bool, stable, false)) {
+  op.result_like("y1", *y1, *x, x->dtype);
+  op.result_like("y2", *y2, *x, DType::Int32);
+  call(op, "aclnnSort", x, stable, axis, descending, y1, y2);
+}
+IR_OP(SortV2, aclnnSort, (In, x), (Out, y), (Int, axis, -1), (Bool, descending, false)) {
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnSort", x, false, axis, descending, y, ir::temporary(op, DType::Int64, ir::dims_of(*x)));
+}
+
+namespace {
+void largest(Op& op, const In& x, int64_t k, bool sorted, bool most, int64_t dim, const Out& values,
+             const Out& indices) {
+  const int64_t axis = ir::axis_of(op, "dim", dim, x->rank);
+  Dims dims = ir::dims_of(*x);
+  op.require(x->rank > 0 && k >= 0 && k <= x->dims[axis], "k is {}, dimension {} of x, {}, has fewer", k, axis,
+             describe(*x));
+  dims[static_cast<size_t>(axis)] = k;
+  ir::result(op, "values", *values, dims, x->dtype);
+  ir::result(op, "indices", *indices, dims, DType::Int32);
+  call(op, "aclnnTopk", x, k, axis, most, sorted, values, indices);
+}
+}  // namespace
+IR_OP(TopK, aclnnTopk, (In, x), (In, k), (Out, values), (Out, indices), (Bool, sorted, true), (Bool, largest, true),
+      (Int, dim, -1)) {
+  updraft::largest(op, x, integer_of(op, "k", k.handle), sorted, largest, dim, values, indices);
+}
+IR_OP(TopKV2, aclnnTopk, (In, x), (In, k), (Out, values), (Out, indices), (Bool, sorted, true), (Int, dim, -1),
+      (Bool, largest, true)) {
+  updraft::largest(op, x, integer_of(op, "k", k.handle), sorted, largest, dim, values, indices);
+}
+IR_OP(SearchSorted, aclnnSearchSorted, (In, sorted_sequence), (In, values), (OptIn, sorter), (Out, out),
+      (Type, dtype, DType::Int64), (Bool, right, false)) {
+  op.result_like("out", *out, *values, dtype);
+  call(op, "aclnnSearchSorted", sorted_sequence, values, out->dtype == DType::Int32, right, sorter, out);
+}
+
+// --- running sums and products ------------------------------------------------------------------------------------
+namespace {
+
+/// `twin` along an axis of x, from the end when `reverse`; `exclusive` begins with `first` and leaves the last out.
+void scan(Op& op, const char* twin, const In& x, int64_t axis, bool exclusive, bool reverse, int first, const Out& y) {
+  const int64_t at = ir::axis_of(op, "axis", axis, x->rank);
+  op.result_like("y", *y, *x, x->dtype);
+  if (x->empty()) return;
+  TensorView from = *x, to = *y;
+  if (reverse) {
+    const Dims dims = ir::dims_of(*x);
+    from = ir::temporary(op, x->dtype, dims);
+    to = ir::temporary(op, y->dtype, dims);
+    call(op, "aclnnFlip", x, Dims{at}, from);
+  }
+  if (exclusive) {
+    op.require(x->rank > 0, "x is {}, want one dimension or more", describe(*x));
+    const int d = static_cast<int>(at);
+    const int64_t n = x->dims[d];
+    call(op, "aclnnInplaceFillScalar", ir::part_of(to, d, 0, 1), first);
+    if (n > 1) call(op, twin, ir::part_of(from, d, 0, n - 1), at, y->dtype, ir::part_of(to, d, 1, n - 1));
+  } else {
+    call(op, twin, from, at, y->dtype, to);
+  }
+  if (reverse) call(op, "aclnnFlip", to, Dims{at}, y);
+}
+
+}  // namespace
+IR_OP(Cumsum, aclnnCumsum, (In, x), (In, axis), (Out, y), (Bool, exclusive, false), (Bool, reverse, false)) {
+  scan(op, "aclnnCumsum", x, integer_of(op, "axis", axis.handle), exclusive, reverse, 0, y);
+}
+IR_OP(CumsumD, aclnnCumsum, (In, x), (Out, y), (Int, axis), (Bool, exclusive, false), (Bool, reverse, false)) {
+  scan(op, "aclnnCumsum", x, axis, exclusive, reverse, 0, y);
+}
+IR_OP(Cumprod, aclnnCumprod, (In, x), (In, axis), (Out, y), (Bool, exclusive, false), (Bool, reverse, false)) {
+  scan(op, "aclnnCumprod", x, integer_of(op, "axis", axis.handle), exclusive, reverse, 1, y);
+}
+IR_OP(CumprodD, aclnnCumprod, (In, x), (Out, y), (Int, axis), (Bool, exclusive, false), (Bool, reverse, false)) {
+  scan(op, "aclnnCumprod", x, axis, exclusive, reverse, 1, y);
+}
+IR_OP(Cummax, aclnnCummax, (In, x), (Out, y), (Out, indices), (Int, dim)) {
+  op.result_like("y", *y, *x, x->dtype);
+  op.result_like("indices", *indices, *x, DType::Int32);
+  call(op, "aclnnCummax", x, dim, y, indices);
+}
+IR_OP(Cummin, aclnnCummin, (In, x), (Out, y), (Out, indices), (Int, axis)) {
+  op.result_like("y", *y, *x, x->dtype);
+  op.result_like("indices", *indices, *x, DType::Int32);
+  call(op, "aclnnCummin", x, axis, y, indices);
+}
+
+}  // namespace updraft

@@ -1,0 +1,448 @@
+// Pooling over windows. Attributes have a value for each dimension of the tensors, or for each spatial one; pads have
+// two for each spatial dimension.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+
+/// True for NHWC and NDHWC.
+bool channels_last(const Op& op, std::string_view format) {
+  op.require(format == "NCHW" || format == "NHWC" || format == "NCDHW" || format == "NDHWC",
+             "attribute data_format is \"{}\", want NCHW, NHWC, NCDHW or NDHWC", format);
+  return format == "NHWC" || format == "NDHWC";
+}
+/// The order of dimensions that makes N, C, … of a tensor, and the way back.
+Dims to_first(int rank, bool last) {
+  Dims order = ir::all_axes(rank);
+  if (last) {
+    order.insert(order.begin() + 1, rank - 1);
+    order.pop_back();
+  }
+  return order;
+}
+Dims from_first(int rank, bool last) {
+  Dims order = ir::all_axes(rank);
+  if (last) {
+    order.erase(order.begin() + 1);
+    order.push_back(1);
+  }
+  return order;
+}
+
+/// The values for spatial dimensions.
+Dims spatial_of(const Op& op, const char* name, const Dims& values, int spatial, bool last) {
+  const auto n = static_cast<size_t>(spatial);
+  if (values.size() == 1) return Dims(n, values[0]);
+  if (values.size() == n) return values;
+  op.require(values.size() == n + 2, "attribute {} has {} values, want {} or {}", name, values.size(), n, n + 2);
+  const auto first = values.begin() + (last ? 1 : 2);
+  op.require(values[0] == 1 && values[last ? n + 1 : 1] == 1,
+             "attribute {} is {} for batches and {} for channels: want 1", name, values[0], values[last ? n + 1 : 1]);
+  return Dims(first, first + static_cast<std::ptrdiff_t>(n));
+}
+
+/// One pooling: x as N, C, … and the windows on it.
+struct Windows {
+  TensorView x;
+  Dims kernel, strides, dilations, before, after;
+  Dims sizes;  ///< of the result
+  bool last = false;
+
+  bool even() const { return before == after; }
+  Dims outputs() const {
+    Dims dims = {x.dims[0], x.dims[1]};
+    dims.insert(dims.end(), sizes.begin(), sizes.end());
+    return dims;
+  }
+  /// The shape of the result in the client's order.
+  Dims client_outputs() const {
+    const Dims own = outputs(), order = from_first(x.rank, last);
+    Dims dims;
+    for (int64_t d : order) dims.push_back(own[static_cast<size_t>(d)]);
+    return dims;
+  }
+  TensorView own(const TensorView& v) const { return permute(v, to_first(v.rank, last)); }
+};
+
+enum class Padding { Given, Same, Valid };
+Padding padding_of(const Op& op, const char* name, std::string_view word) {
+  op.require(word == "CALCULATED" || word == "SAME" || word == "VALID",
+             "attribute {} is \"{}\", want CALCULATED, SAME or VALID", name, word);
+  return word == "SAME" ? Padding::Same : word == "VALID" ? Padding::Valid : Padding::Given;
+}
+
+struct Attributes {
+  Dims ksize, strides, pads, dilation;
+  Padding padding = Padding::Given;
+  bool ceil_mode = false, global = false;
+};
+
+Windows windows_of(const Op& op, int spatial, const TensorView& x, const char* format, const Attributes& a) {
+  op.require(x.rank == spatial + 2, "x is {}, want {} dimensions", describe(x), spatial + 2);
+  Windows w;
+  w.last = channels_last(op, format);
+  w.x = permute(x, to_first(x.rank, w.last));
+  const auto n = static_cast<size_t>(spatial);
+  w.dilations = a.dilation.empty() ? Dims(n, 1) : spatial_of(op, "dilation", a.dilation, spatial, w.last);
+  if (a.global) {
+    w.kernel = Dims(w.x.dims + 2, w.x.dims + w.x.rank);
+    w.strides = Dims(n, 1);
+  } else {
+    w.kernel = spatial_of(op, "ksize", a.ksize, spatial, w.last);
+    w.strides = spatial_of(op, "strides", a.strides, spatial, w.last);
+  }
+  Dims pads = a.pads;
+  if (pads.size() == 1) pads.assign(2 * n, pads[0]);
+  if (pads.empty() || a.padding != Padding::Given || a.global) pads.assign(2 * n, 0);
+  op.require(pads.size() == 2 * n, "attribute pads has {} values, want {}", pads.size(), 2 * n);
+  for (size_t d = 0; d < n; ++d) {
+    const int64_t size = w.x.dims[d + 2], step = w.strides[d], reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
+    op.require(step >= 1 && reach >= 1, "attributes ksize and strides are {} and {}, want 1 or more", w.kernel[d],
+               step);
+    int64_t front = pads[2 * d], behind = pads[2 * d + 1];
+    if (a.padding == Padding::Same) {
+      const int64_t outputs = (size + step - 1) / step, all = std::max<int64_t>(0, (outputs - 1) * step + reach - size);
+      front = all / 2;
+      behind = all - front;
+    }
+    op.require(front >= 0 && behind >= 0, "attribute pads has a negative value");
+    const int64_t room = size + front + behind - reach;
+    op.require(room >= 0, "a window of {} does not fit into {} with {} and {} around it", reach, size, front, behind);
+    int64_t outputs = room / step + 1;
+    if (a.ceil_mode && room % step != 0 && outputs * step < size + front) ++outputs;
+    w.sizes.push_back(outputs);
+    w.before.push_back(front);
+    w.after.push_back(behind);
+  }
+  return w;
+}
+
+/// x with `value` around it where the padding is uneven; then the windows have none.
+void make_even(Op& op, Windows& w, double value) {
+  if (w.even()) return;
+  Dims dims = ir::dims_of(w.x);
+  for (size_t d = 2; d < dims.size(); ++d) dims[d] += w.before[d - 2] + w.after[d - 2];
+  const TensorView padded = ir::temporary(op, w.x.dtype, dims);
+  TensorView inner = padded;
+  for (int d = 2; d < inner.rank; ++d) inner = ir::part_of(inner, d, w.before[static_cast<size_t>(d) - 2], w.x.dims[d]);
+  call(op, "aclnnInplaceFillScalar", padded, value);
+  call(op, "aclnnInplaceCopy", inner, w.x);
+  w.x = padded;
+  w.before.assign(w.before.size(), 0);
+  w.after = w.before;
+}
+/// The part of a padded gradient that belongs to x.
+TensorView inner_of(const Windows& w, const TensorView& padded) {
+  TensorView inner = padded;
+  for (int d = 2; d < inner.rank; ++d) inner = ir::part_of(inner, d, w.before[static_cast<size_t>(d) - 2], w.x.dims[d]);
+  return inner;
+}
+
+double lowest(DType type) {
+  if (is_floating(type)) return -std::numeric_limits<double>::infinity();
+  switch (size_of(type)) {
+    case 1: return type == DType::Int8 ? -128 : 0;
+    case 4: return static_cast<double>(std::numeric_limits<int32_t>::min());
+    default: return static_cast<double>(std::numeric_limits<int64_t>::min());
+  }
+}
+
+const char* largest_twin(int spatial) {
+  return spatial == 2 ? "aclnnMaxPool2dWithIndices" : "aclnnMaxPool3dWithArgmax";
+}
+
+/// The largest of the windows; positions into `argmax` (of the padded x where the padding is uneven), or nowhere.
+void max_pool(Op& op, int spatial, Windows w, bool ceil_mode, const TensorView& y, const TensorView* argmax) {
+  make_even(op, w, lowest(w.x.dtype));
+  const TensorView at = argmax ? *argmax : ir::temporary(op, DType::Int32, w.outputs());
+  call(op, largest_twin(spatial), w.x, w.kernel, w.strides, w.before, w.dilations, ceil_mode, y, at);
+}
+
+/// The gradient of max_pool(): finds the positions again.
+void max_pool_grad(Op& op, int spatial, const Windows& w, bool ceil_mode, const TensorView& grad,
+                   const TensorView& dx) {
+  Windows even = w;
+  make_even(op, even, lowest(w.x.dtype));
+  const TensorView again = ir::temporary(op, w.x.dtype, w.outputs()), at = ir::temporary(op, DType::Int32, w.outputs());
+  call(op, largest_twin(spatial), even.x, even.kernel, even.strides, even.before, even.dilations, ceil_mode, again, at);
+  const TensorView to = w.even() ? dx : ir::temporary(op, dx.dtype, ir::dims_of(even.x));
+  call(op, spatial == 2 ? "aclnnMaxPool2dWithIndicesBackward" : "aclnnMaxPool3dWithArgmaxBackward", grad, even.x, at,
+       even.kernel, even.strides, even.before, even.dilations, ceil_mode, to);
+  if (!w.even()) call(op, "aclnnInplaceCopy", dx, inner_of(w, to));
+}
+
+void plan_max(Op& op, int spatial, const In& x, const char* format, const Attributes& a, const Out& y) {
+  const Windows w = windows_of(op, spatial, *x, format, a);
+  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
+  max_pool(op, spatial, w, a.ceil_mode, w.own(*y), nullptr);
+}
+
+void plan_max_grad(Op& op, int spatial, const In& x, const In& forward, const In& grad, const char* format,
+                   const Attributes& a, const char* name, const Out& dx) {
+  const Windows w = windows_of(op, spatial, *x, format, a);
+  op.require_same_shape("the forward result", *forward, "the gradient", *grad);
+  op.result_like(name, *dx, *x, x->dtype);
+  max_pool_grad(op, spatial, w, a.ceil_mode, w.own(*grad), w.own(*dx));
+}
+
+}  // namespace
+
+// --- maxima -------------------------------------------------------------------------------------------------------
+IR_ABOUT(MaxPool, Vector, "Largest of the windows of an image", "二维最大池化")
+IR_OP(MaxPool, MaxPool, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Text, padding),
+      (Text, data_format, "NHWC")) {
+  plan_max(op, 2, x, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)}, y);
+}
+IR_OP(MaxPoolV2, MaxPool, (In, x), (In, ksize), (In, strides), (Out, y), (Text, padding), (Text, data_format, "NHWC")) {
+  plan_max(op, 2, x, data_format,
+           {op.integers("ksize", ksize.handle),
+            op.integers("strides", strides.handle),
+            {},
+            {},
+            padding_of(op, "padding", padding)},
+           y);
+}
+IR_OP(MaxPoolV3, MaxPool, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Text, padding_mode, "CALCULATED"),
+      (Ints, pads, 0, 0, 0, 0), (Text, data_format, "NCHW"), (Bool, global_pooling, false), (Bool, ceil_mode, false)) {
+  plan_max(op, 2, x, data_format,
+           {*ksize, *strides, *pads, {}, padding_of(op, "padding_mode", padding_mode), ceil_mode, global_pooling}, y);
+}
+IR_ABOUT(MaxPool3D, Vector, "Largest of the windows of a volume", "三维最大池化")
+IR_OP(MaxPool3D, MaxPool3D, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Text, padding),
+      (Ints, pads, 0, 0, 0, 0, 0, 0), (Ints, dilation, 1, 1, 1, 1, 1), (Int, ceil_mode, 0),
+      (Text, data_format, "NDHWC")) {
+  plan_max(op, 3, x, data_format,
+           {*ksize, *strides, *pads, *dilation, padding_of(op, "padding", padding), ceil_mode != 0}, y);
+}
+IR_ABOUT(MaxPoolGrad, Vector, "Gradient of MaxPool", "MaxPool 的反向梯度")
+IR_OP(MaxPoolGrad, MaxPoolGrad, (In, x1), (In, x2), (In, grad), (Out, y), (Ints, ksize), (Ints, strides),
+      (Text, padding), (Text, data_format, "NHWC")) {
+  plan_max_grad(op, 2, x1, x2, grad, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)}, "y",
+                y);
+}
+IR_OP(MaxPoolV3Grad, MaxPoolGrad, (In, orig_input), (In, orig_output), (In, grad), (Out, out_grad), (Ints, ksize),
+      (Ints, strides), (Text, padding_mode, "CALCULATED"), (Ints, pads, 0, 0, 0, 0), (Text, data_format, "NCHW"),
+      (Bool, global_pooling, false), (Bool, ceil_mode, false)) {
+  plan_max_grad(op, 2, orig_input, orig_output, grad, data_format,
+                {*ksize, *strides, *pads, {}, padding_of(op, "padding_mode", padding_mode), ceil_mode, global_pooling},
+                "out_grad", out_grad);
+}
+IR_ABOUT(MaxPool3DGrad, Vector, "Gradient of MaxPool3D", "MaxPool3D 的反向梯度")
+IR_OP(MaxPool3DGrad, MaxPool3DGrad, (In, orig_x), (In, orig_y), (In, grads), (Out, y), (Ints, ksize), (Ints, strides),
+      (Text, padding, "SAME"), (Ints, pads), (Text, data_format, "NDHWC")) {
+  // The attribute that says whether the windows were rounded up is only at the forward pass: its result tells.
+  Attributes a{*ksize, *strides, *pads, {}, padding_of(op, "padding", padding)};
+  if (ir::dims_of(*orig_y) != windows_of(op, 3, *orig_x, data_format, a).client_outputs()) a.ceil_mode = true;
+  op.require(ir::dims_of(*orig_y) == windows_of(op, 3, *orig_x, data_format, a).client_outputs(),
+             "orig_y is {}, want shape {}", describe(*orig_y),
+             fmt::join(windows_of(op, 3, *orig_x, data_format, a).client_outputs(), ","));
+  plan_max_grad(op, 3, orig_x, orig_y, grads, data_format, a, "y", y);
+}
+
+// --- maxima with their places -------------------------------------------------------------------------------------
+IR_OP(MaxPoolWithArgmaxV3, aclnnMaxPool2dWithIndices, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
+      (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1), (Bool, ceil_mode, false), (Text, data_format, "NCHW")) {
+  Dims both;  // pads have one value for each dimension here
+  for (int64_t p : *pads) both.insert(both.end(), {p, p});
+  const Attributes a{*ksize, *strides, both, *dilation, Padding::Given, ceil_mode};
+  const Windows w = windows_of(op, 2, *x, data_format, a);
+  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
+  ir::result(op, "argmax", *argmax, w.client_outputs(), static_cast<DType>(dtype));
+  const TensorView at = w.own(*argmax);
+  max_pool(op, 2, w, ceil_mode, w.own(*y), &at);
+}
+IR_OP(MaxPoolGradWithArgmaxV3, aclnnMaxPool2dWithIndicesBackward, (In, x), (In, grad), (In, argmax), (Out, y),
+      (Ints, ksize), (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1), (Bool, ceil_mode, false),
+      (Text, data_format, "NCHW")) {
+  (void)dtype;  // argmax has it
+  Dims both;
+  for (int64_t p : *pads) both.insert(both.end(), {p, p});
+  const Windows w = windows_of(op, 2, *x, data_format, {*ksize, *strides, both, *dilation, Padding::Given, ceil_mode});
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnMaxPool2dWithIndicesBackward", w.own(*grad), w.x, w.own(*argmax), w.kernel, w.strides, w.before,
+       w.dilations, ceil_mode, w.own(*y));
+}
+IR_OP(MaxPool3DWithArgmaxV2, aclnnMaxPool3dWithArgmax, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
+      (Ints, pads), (Ints, dilation, 1, 1, 1), (Bool, ceil_mode, false), (Text, data_format, "NCDHW"),
+      (Int, dtype, 3)) {
+  Dims both;
+  for (int64_t p : *pads) both.insert(both.end(), {p, p});
+  const Windows w = windows_of(op, 3, *x, data_format, {*ksize, *strides, both, *dilation, Padding::Given, ceil_mode});
+  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
+  ir::result(op, "argmax", *argmax, w.client_outputs(), static_cast<DType>(dtype));
+  const TensorView at = w.own(*argmax);
+  max_pool(op, 3, w, ceil_mode, w.own(*y), &at);
+}
+// V1 has four-element attributes of N, C, H, W (in the order 1, h, w, 1) and a mask that is private to the library, of
+// kernel * 32 * (outputs / 16 + 1) bytes a plane.
+namespace {
+struct Masked {
+  Dims ksize, strides, pads, dilation;
+};
+Masked masked_of(const Op& op, const Ints& ksize, const Ints& strides, const Ints& pads, const Ints& dilation) {
+  auto two = [&](const char* name, const Ints& v) {
+    op.require(v.size() == 4, "attribute {} has {} values, want 4", name, v.size());
+    return Dims{v[1], v[2]};
+  };
+  return {two("ksize", ksize), two("strides", strides), two("pads", pads), two("dilation", dilation)};
+}
+}  // namespace
+IR_OP(MaxPoolWithArgmaxV1, aclnnMaxPool2dWithMask, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
+      (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1), (Bool, ceil_mode, false)) {
+  const Masked m = masked_of(op, ksize, strides, pads, dilation);
+  const Dims both = {m.pads[0], m.pads[0], m.pads[1], m.pads[1]};
+  const Windows w = windows_of(op, 2, *x, "NCHW", {m.ksize, m.strides, both, m.dilation, Padding::Given, ceil_mode});
+  ir::result(op, "y", *y, w.outputs(), x->dtype);
+  const int64_t kernel = w.kernel[0] * w.kernel[1];
+  if (op.inferring() && argmax->dtype == DType::Undefined)
+    ir::result(op, "argmax", *argmax, {w.x.dims[0], w.x.dims[1], kernel, (w.sizes[0] * w.sizes[1] + 15) / 16 + 1},
+               DType::UInt16);
+  (void)dtype;  // of positions, which the mask has none of
+  // As bytes: whatever type the client gives the mask, its size counts.
+  const Dims bytes = {
+      w.x.dims[0], w.x.dims[1],
+      w.x.dims[0] * w.x.dims[1] > 0 ? static_cast<int64_t>(argmax->bytes()) / (w.x.dims[0] * w.x.dims[1]) : 0};
+  op.require(argmax->is_contiguous(), "argmax is {}, want contiguous memory", describe(*argmax));
+  TensorView mask = *argmax;
+  mask.dtype = DType::Int8;
+  mask = TensorView::contiguous(mask.data, DType::Int8, bytes.data(), 3);
+  call(op, "aclnnMaxPool2dWithMask", x, w.kernel, w.strides, w.before, w.dilations, ceil_mode, y, mask);
+}
+IR_OP(MaxPoolGradWithArgmaxV1, aclnnMaxPool2dWithMaskBackward, (In, x), (In, grad), (In, argmax), (Out, y),
+      (Ints, ksize), (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1),
+      (Bool, ceil_mode, false)) {
+  (void)dtype;
+  const Masked m = masked_of(op, ksize, strides, pads, dilation);
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnMaxPool2dWithMaskBackward", grad, x, argmax, m.ksize, m.strides, m.pads, m.dilation, ceil_mode, y);
+}
+
+// --- means --------------------------------------------------------------------------------------------------------
+namespace {
+
+void avg_pool(Op& op, int spatial, Windows w, bool ceil_mode, bool count_pads, int64_t divisor, const TensorView& y) {
+  op.require(w.even() || (count_pads && !ceil_mode),
+             "the padding is uneven ({} and {}): want even padding, or padding that counts", fmt::join(w.before, ","),
+             fmt::join(w.after, ","));
+  make_even(op, w, 0);
+  if (spatial == 2)
+    call(op, "aclnnAvgPool2d", w.x, w.kernel, w.strides, w.before, ceil_mode, count_pads, divisor, 0, y);
+  else call(op, "aclnnAvgPool3d", w.x, w.kernel, w.strides, w.before, ceil_mode, count_pads, divisor, y);
+}
+
+/// The gradient; `w.x` has no memory, only its shape counts.
+void avg_pool_grad(Op& op, int spatial, const Windows& w, bool ceil_mode, bool count_pads, int64_t divisor,
+                   const TensorView& grad, const TensorView& dx) {
+  op.require(w.even() || (count_pads && !ceil_mode),
+             "the padding is uneven: want even padding, or padding that counts");
+  Dims dims = ir::dims_of(w.x), before = w.before;
+  for (size_t d = 2; !w.even() && d < dims.size(); ++d) {
+    dims[d] += w.before[d - 2] + w.after[d - 2];
+    before[d - 2] = 0;
+  }
+  const TensorView to = w.even() ? dx : ir::temporary(op, dx.dtype, dims);
+  if (spatial == 2)
+    call(op, "aclnnAvgPool2dBackward", grad, to, w.kernel, w.strides, before, ceil_mode, count_pads, divisor, 0, to);
+  else call(op, "aclnnAvgPool3dBackward", grad, to, w.kernel, w.strides, before, ceil_mode, count_pads, divisor, to);
+  if (!w.even()) call(op, "aclnnInplaceCopy", dx, inner_of(w, to));
+}
+
+void plan_mean(Op& op, int spatial, const In& x, const char* format, const Attributes& a, bool count_pads,
+               int64_t divisor, const Out& y) {
+  const Windows w = windows_of(op, spatial, *x, format, a);
+  ir::result(op, "y", *y, w.client_outputs(), x->dtype);
+  avg_pool(op, spatial, w, a.ceil_mode, count_pads, divisor, w.own(*y));
+}
+
+void plan_mean_grad(Op& op, int spatial, const Dims& size, const In& grad, const char* format, const Attributes& a,
+                    bool count_pads, int64_t divisor, const char* name, const Out& dx) {
+  ir::result(op, name, *dx, size, grad->dtype);
+  const Windows w = windows_of(op, spatial, *dx, format, a);
+  avg_pool_grad(op, spatial, w, a.ceil_mode, count_pads, divisor, w.own(*grad), w.own(*dx));
+}
+
+}  // namespace
+
+// Padding of SAME never counts.
+IR_ABOUT(AvgPool, Vector, "Mean of the windows of an image", "二维平均池化")
+IR_OP(AvgPool, AvgPool, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Text, padding),
+      (Text, data_format, "NHWC")) {
+  plan_mean(op, 2, x, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)}, false, 0, y);
+}
+IR_ABOUT(AvgPoolGrad, Vector, "Gradient of AvgPool", "AvgPool 的反向梯度")
+IR_OP(AvgPoolGrad, AvgPoolGrad, (In, orig_input_shape), (In, input_grad), (Out, out_grad), (Ints, ksize),
+      (Ints, strides), (Text, padding), (Text, data_format, "NHWC")) {
+  plan_mean_grad(op, 2, ir::shape_from(op, "orig_input_shape", orig_input_shape, *out_grad), input_grad, data_format,
+                 {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)}, false, 0, "out_grad", out_grad);
+}
+IR_OP(AvgPoolV2, AvgPool, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Text, padding_mode, "CALCULATED"),
+      (Ints, pads, 0, 0, 0, 0), (Text, data_format, "NCHW"), (Bool, global_pooling, false), (Bool, ceil_mode, false),
+      (Bool, exclusive, true), (Int, divisor_override, 0)) {
+  plan_mean(op, 2, x, data_format,
+            {*ksize, *strides, *pads, {}, padding_of(op, "padding_mode", padding_mode), ceil_mode, global_pooling},
+            !exclusive, divisor_override, y);
+}
+IR_OP(AvgPoolV2Grad, AvgPoolGrad, (In, orig_input_shape), (In, input_grad), (Out, out_grad), (Ints, ksize),
+      (Ints, strides), (Text, padding_mode, "CALCULATED"), (Ints, pads, 0, 0, 0, 0), (Text, data_format, "NCHW"),
+      (Bool, global_pooling, false), (Bool, ceil_mode, false), (Bool, exclusive, true), (Int, divisor_override, 0)) {
+  plan_mean_grad(op, 2, ir::shape_from(op, "orig_input_shape", orig_input_shape, *out_grad), input_grad, data_format,
+                 {*ksize, *strides, *pads, {}, padding_of(op, "padding_mode", padding_mode), ceil_mode, global_pooling},
+                 !exclusive, divisor_override, "out_grad", out_grad);
+}
+IR_ABOUT(AvgPool3D, Vector, "Mean of the windows of a volume", "三维平均池化")
+IR_OP(AvgPool3D, AvgPool3D, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Ints, pads), (Bool, ceil_mode, false),
+      (Bool, count_include_pad, true), (Int, divisor_override, 0), (Text, data_format, "NDHWC")) {
+  plan_mean(op, 3, x, data_format, {*ksize, *strides, *pads, {}, Padding::Given, ceil_mode}, count_include_pad,
+            divisor_override, y);
+}
+IR_ABOUT(AvgPool3DGrad, Vector, "Gradient of AvgPool3D", "AvgPool3D 的反向梯度")
+IR_OP(AvgPool3DGrad, AvgPool3DGrad, (In, orig_input_shape), (In, grads), (Out, output), (Ints, ksize), (Ints, strides),
+      (Ints, pads), (Bool, ceil_mode, false), (Bool, count_include_pad, true), (Int, divisor_override, 0),
+      (Text, data_format, "NDHWC")) {
+  plan_mean_grad(op, 3, ir::shape_from(op, "orig_input_shape", orig_input_shape, *output), grads, data_format,
+                 {*ksize, *strides, *pads, {}, Padding::Given, ceil_mode}, count_include_pad, divisor_override,
+                 "output", output);
+}
+
+// --- adaptive -----------------------------------------------------------------------------------------------------
+namespace {
+Dims adaptive_dims(const Op& op, const TensorView& x, const Dims& size) {
+  op.require(size.size() == 2 && (x.rank == 3 || x.rank == 4),
+             "x is {} and output_size has {} values, want an image and 2", describe(x), size.size());
+  Dims dims = ir::dims_of(x);
+  std::copy(size.begin(), size.end(), dims.end() - 2);
+  return dims;
+}
+}  // namespace
+IR_OP(AdaptiveAvgPool2d, aclnnAdaptiveAvgPool2d, (In, x), (Out, y), (Ints, output_size)) {
+  ir::result(op, "y", *y, adaptive_dims(op, *x, *output_size), x->dtype);
+  call(op, "aclnnAdaptiveAvgPool2d", x, output_size, y);
+}
+IR_OP(AdaptiveAvgPool2dGrad, aclnnAdaptiveAvgPool2dBackward, (In, input_grad), (Out, output_grad),
+      (Ints, orig_input_shape)) {
+  ir::result(op, "output_grad", *output_grad, *orig_input_shape, input_grad->dtype);
+  call(op, "aclnnAdaptiveAvgPool2dBackward", input_grad, output_grad, output_grad);
+}
+IR_OP(AdaptiveMaxPool2d, aclnnAdaptiveMaxPool2d, (In, x), (Out, y), (Out, argmax), (Ints, output_size)) {
+  const Dims dims = adaptive_dims(op, *x, *output_size);
+  ir::result(op, "y", *y, dims, x->dtype);
+  ir::result(op, "argmax", *argmax, dims, DType::Int32);
+  call(op, "aclnnAdaptiveMaxPool2d", x, output_size, y, argmax);
+}
+IR_ABOUT(GlobalAveragePool, Vector, "Mean of each channel", "每通道的均值")
+IR_OP(GlobalAveragePool, GlobalAveragePool, (In, x), (Out, y)) {
+  op.require(x->rank >= 3, "x is {}, want a batch, channels and more", describe(*x));
+  Dims over = ir::all_axes(x->rank);
+  over.erase(over.begin(), over.begin() + 2);
+  ir::result(op, "y", *y, ir::reduced(*x, over, true), x->dtype);
+  call(op, "aclnnMean", x, over, true, y->dtype, y);
+}
+
+}  // namespace updraft

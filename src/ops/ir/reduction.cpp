@@ -1,0 +1,231 @@
+// Sums, means, extremes and norms over axes. Types that end in D have the axes as an attribute, the others as a tensor.
+#include "ops/ir/shapes.h"
+
+namespace updraft {
+namespace {
+
+using ir::Dims;
+
+/// No axes: nothing is reduced.
+bool is_identity(const Op&, const TensorView& x, const Dims& axes) { return axes.empty() && x.rank > 0; }
+
+void sum(Op& op, const In& x, const Dims& axes, bool keep, const Out& y) {
+  const Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  if (is_identity(op, *x, at)) return ir::copy(op, *x, y);
+  call(op, "aclnnReduceSum", x, at, keep, ir::type_of(*y, x->dtype), y);
+}
+
+void mean(Op& op, const In& x, const Dims& axes, bool keep, bool noop, DType type, const Out& y) {
+  const Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  if (is_identity(op, *x, at) && noop) return ir::copy(op, "y", *x, y, type);
+  const Dims over = at.empty() ? ir::all_axes(x->rank) : at;
+  ir::result(op, "y", *y, ir::reduced(*x, over, keep), type);
+  if (is_floating(y->dtype) || is_complex(y->dtype)) return call(op, "aclnnMean", x, over, keep, y->dtype, y);
+  // The mean of integers is cut off.
+  const TensorView exact = ir::temporary(op, DType::Double, ir::dims_of(*y));
+  call(op, "aclnnMean", x, over, keep, exact.dtype, exact);
+  call(op, "aclnnInplaceCopy", y, exact);
+}
+
+void extreme(Op& op, const char* twin, const In& x, const Dims& axes, bool keep, const Out& y) {
+  const Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  if (is_identity(op, *x, at)) return ir::copy(op, *x, y);
+  call(op, twin, x, at, keep, y);
+}
+
+void product(Op& op, const In& x, const Dims& axes, bool keep, const Out& y) {
+  Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  if (is_identity(op, *x, at)) return ir::copy(op, *x, y);
+  ir::result(op, "y", *y, ir::reduced(*x, at, keep), x->dtype);
+  if (at.empty()) return call(op, "aclnnProd", x, y->dtype, y);
+  TensorView from = *x;
+  for (; at.size() > 1; at.pop_back()) {
+    const TensorView part = ir::temporary(op, y->dtype, ir::reduced(from, {at.back()}, keep));
+    call(op, "aclnnProdDim", from, at.back(), keep, part.dtype, part);
+    from = part;
+  }
+  call(op, "aclnnProdDim", from, at.back(), keep, y->dtype, y);
+}
+
+void truth(Op& op, const char* twin, const In& x, const Dims& axes, bool keep, const Out& y) {
+  const Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  if (is_identity(op, *x, at)) return ir::copy(op, *x, y);
+  call(op, twin, x, at, keep, y);
+}
+
+void norm(Op& op, const In& x, double p, const Dims& axes, bool keep, const Out& y) {
+  const Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  call(op, "aclnnLinalgVectorNorm", x, p, at.empty() ? ir::all_axes(x->rank) : at, keep, ir::type_of(*y, x->dtype), y);
+}
+
+/// The sum of squares over axes (all when none is named), kept.
+TensorView square_sum(Op& op, const TensorView& x, const Dims& axes) {
+  const Dims at = axes.empty() ? ir::all_axes(x.rank) : axes;
+  Temp square;
+  call(op, "aclnnMul", x, x, square);
+  const TensorView total = ir::temporary(op, square->dtype, ir::reduced(x, at, true));
+  call(op, "aclnnReduceSum", *square, at, true, total.dtype, total);
+  return total;
+}
+
+/// sqrt(max(sum of squares, eps))
+TensorView length(Op& op, const TensorView& x, const Dims& axes, float eps) {
+  const TensorView total = square_sum(op, x, axes);
+  Temp least, root;
+  call(op, "aclnnClampMin", total, eps, least);
+  call(op, "aclnnSqrt", *least, root);
+  return *root;
+}
+
+}  // namespace
+
+#define REDUCTION(TYPE, TWIN, CALL)                                                 \
+  IR_OP(TYPE, TWIN, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false)) {      \
+    const Dims named = op.integers("axes", axes.handle);                            \
+    CALL;                                                                           \
+  }                                                                                 \
+  IR_OP(TYPE##D, TWIN, (In, x), (Out, y), (Ints, axes), (Bool, keep_dims, false)) { \
+    const Dims named = *axes;                                                       \
+    CALL;                                                                           \
+  }
+REDUCTION(ReduceSum, aclnnReduceSum, sum(op, x, named, keep_dims, y))
+REDUCTION(ReduceMax, aclnnAmax, extreme(op, "aclnnAmax", x, named, keep_dims, y))
+REDUCTION(ReduceMin, aclnnAmin, extreme(op, "aclnnAmin", x, named, keep_dims, y))
+REDUCTION(ReduceProd, aclnnProdDim, product(op, x, named, keep_dims, y))
+REDUCTION(ReduceAll, aclnnAll, truth(op, "aclnnAll", x, named, keep_dims, y))
+REDUCTION(ReduceAny, aclnnAny, truth(op, "aclnnAny", x, named, keep_dims, y))
+#undef REDUCTION
+
+IR_OP(ReduceMean, aclnnMean, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false),
+      (Bool, noop_with_empty_axes, true)) {
+  mean(op, x, op.integers("axes", axes.handle), keep_dims, noop_with_empty_axes, x->dtype, y);
+}
+IR_OP(ReduceMeanD, aclnnMean, (In, x), (Out, y), (Ints, axes), (Bool, keep_dims, false),
+      (Bool, noop_with_empty_axes, false)) {
+  mean(op, x, *axes, keep_dims, noop_with_empty_axes, x->dtype, y);
+}
+IR_OP(ReduceMeanWithCast, aclnnMean, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false),
+      (Bool, noop_with_empty_axes, true), (Type, dtype, DType::Undefined)) {
+  const DType type = dtype == DType::Undefined ? x->dtype : static_cast<DType>(dtype);
+  mean(op, x, op.integers("axes", axes.handle), keep_dims, noop_with_empty_axes, type, y);
+}
+IR_OP(ReduceLogSumExp, aclnnLogSumExp, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false)) {
+  extreme(op, "aclnnLogSumExp", x, op.integers("axes", axes.handle), keep_dims, y);
+}
+IR_ABOUT(ReduceLogSum, Vector, "The logarithm of the sum over axes", "沿 axes 求和后取对数")
+IR_OP(ReduceLogSum, ReduceLogSum, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false)) {
+  const Dims at = ir::axes_of(op, "axes", op.integers("axes", axes.handle), x->rank);
+  const TensorView total = ir::temporary(op, x->dtype, ir::reduced(*x, at, keep_dims));
+  if (is_identity(op, *x, at)) call(op, "aclnnInplaceCopy", total, x);
+  else call(op, "aclnnReduceSum", x, at, keep_dims, total.dtype, total);
+  call(op, "aclnnLog", total, y);
+}
+
+IR_OP(EuclideanNorm, aclnnLinalgVectorNorm, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false)) {
+  norm(op, x, 2, op.integers("axes", axes.handle), keep_dims, y);
+}
+IR_OP(EuclideanNormD, aclnnLinalgVectorNorm, (In, x), (Out, y), (Ints, axes, nullptr), (Bool, keep_dims, false)) {
+  norm(op, x, 2, *axes, keep_dims, y);
+}
+namespace {
+void require_tiny(const Op& op, float epsilon) {
+  op.require(epsilon >= 0 && epsilon <= 1e-12f, "attribute epsilon is {}, want 1e-12 or less (a norm is exact here)",
+             epsilon);
+}
+}  // namespace
+IR_OP(LpNorm, aclnnLinalgVectorNorm, (In, x), (Out, y), (Int, p, 2), (Ints, axes, nullptr), (Bool, keepdim, false),
+      (Float, epsilon, 1e-12f)) {
+  require_tiny(op, epsilon);
+  norm(op, x, static_cast<double>(p), *axes, keepdim, y);
+}
+IR_OP(LpNormV2, aclnnLinalgVectorNorm, (In, x), (Out, y), (Float, p, 2), (Ints, axes, nullptr), (Bool, keepdim, false),
+      (Float, epsilon, 1e-12f)) {
+  require_tiny(op, epsilon);
+  norm(op, x, p, *axes, keepdim, y);
+}
+IR_ABOUT(L2Loss, Vector, "y = the sum of x^2 / 2", "y = x^2 之和的一半")
+IR_OP(L2Loss, L2Loss, (In, x), (Out, y)) {
+  ir::result(op, "y", *y, {}, x->dtype);
+  const TensorView total = square_sum(op, *x, {});
+  call(op, "aclnnMuls", ir::reshaped(op, total, {}), 0.5, y);
+}
+IR_ABOUT(L2Normalize, Vector, "y = x / sqrt(max(sum of x^2 over axis, eps))", "沿 axis 的 L2 归一化")
+IR_OP(L2Normalize, L2Normalize, (In, x), (Out, y), (Ints, axis, nullptr), (Float, eps, 1e-4f)) {
+  call(op, "aclnnDiv", x, length(op, *x, ir::axes_of(op, "axis", *axis, x->rank), eps), y);
+}
+IR_ABOUT(L2NormalizeGrad, Vector, "Gradient of L2Normalize from x and y", "L2Normalize 的反向梯度")
+IR_OP(L2NormalizeGrad, L2NormalizeGrad, (In, x), (In, y), (In, dy), (Out, dx), (Ints, dim, nullptr),
+      (Float, eps, 1e-4f)) {
+  const Dims at = ir::axes_of(op, "dim", *dim, x->rank), over = at.empty() ? ir::all_axes(x->rank) : at;
+  Temp through, along, rest;
+  call(op, "aclnnMul", y, dy, through);
+  const TensorView total = ir::temporary(op, through->dtype, ir::reduced(*x, over, true));
+  call(op, "aclnnReduceSum", *through, over, true, total.dtype, total);
+  call(op, "aclnnMul", y, total, along);
+  call(op, "aclnnSub", dy, *along, 1, rest);
+  call(op, "aclnnDiv", *rest, length(op, *x, at, eps), dx);
+}
+namespace {
+void sum_squares(Op& op, const char* name, const In& x, const Dims& axes, bool keep, const Out& y) {
+  const Dims at = axes.empty() ? ir::all_axes(x->rank) : axes;
+  ir::result(op, name, *y, ir::reduced(*x, at, keep), x->dtype);
+  Temp square;
+  call(op, "aclnnMul", x, x, square);
+  call(op, "aclnnReduceSum", *square, at, keep, y->dtype, y);
+}
+}  // namespace
+IR_ABOUT(SquareSumAll, Vector, "The sums of the squares of x1 and of x2", "x1 与 x2 各自的平方和")
+IR_OP(SquareSumAll, SquareSumAll, (In, x1), (In, x2), (Out, y1), (Out, y2)) {
+  sum_squares(op, "y1", x1, {}, false, y1);
+  sum_squares(op, "y2", x2, {}, false, y2);
+}
+IR_ABOUT(SquareSumV1, Vector, "The sum of x^2 over axis", "沿 axis 的平方和")
+IR_OP(SquareSumV1, SquareSumV1, (In, x), (Out, y), (Ints, axis), (Bool, keep_dims, false)) {
+  sum_squares(op, "y", x, ir::axes_of(op, "axis", *axis, x->rank), keep_dims, y);
+}
+
+// --- variances ----------------------------------------------------------------------------------------------------
+namespace {
+Dims all_or(const Op& op, const Ints& dim, int rank) {
+  const Dims at = ir::axes_of(op, "dim", *dim, rank);
+  return at.empty() ? ir::all_axes(rank) : at;
+}
+}  // namespace
+IR_OP(ReduceStd, aclnnStdMeanCorrection, (In, x), (Out, y1), (Out, y2), (Ints, dim, nullptr), (Bool, unbiased, true),
+      (Bool, keepdim, false)) {
+  call(op, "aclnnStdMeanCorrection", x, all_or(op, dim, x->rank), unbiased ? 1 : 0, keepdim, y1, y2);
+}
+IR_OP(ReduceStdV2, aclnnStdMeanCorrection, (In, x), (Out, std), (OptOut, mean), (Ints, dim, nullptr),
+      (Int, correction, 1), (Bool, keepdim, false), (Bool, is_mean_out, true)) {
+  const Dims at = all_or(op, dim, x->rank);
+  if (is_mean_out && mean) call(op, "aclnnStdMeanCorrection", x, at, correction, keepdim, std, mean);
+  else call(op, "aclnnStd", x, at, correction, keepdim, std);
+}
+IR_ABOUT(ReduceMeanVariance, Vector, "Mean and biased variance over axes", "沿 axes 的均值与有偏方差")
+IR_OP(ReduceMeanVariance, ReduceMeanVariance, (In, x), (Out, mean), (Out, variance), (Ints, axes, nullptr),
+      (Bool, keep_dims, true)) {
+  call(op, "aclnnVarMean", x, all_or(op, axes, x->rank), 0, keep_dims, variance, mean);
+}
+IR_ABOUT(ReduceStdWithMean, Vector, "Standard deviation of x about the given mean, on request its reciprocal",
+         "以给定均值计算的标准差，可取倒数")
+IR_OP(ReduceStdWithMean, ReduceStdWithMean, (In, x), (In, mean), (Out, y), (Ints, dim, nullptr), (Bool, unbiased, true),
+      (Bool, keepdim, false), (Bool, invert, false), (Float, epsilon, 0.001f), (Int, correction, 1)) {
+  const Dims at = all_or(op, dim, x->rank);
+  ir::result(op, "y", *y, ir::reduced(*x, at, keepdim), x->dtype);
+  int64_t n = unbiased ? -correction : 0, all = 1;
+  for (int64_t d : at) all *= x->dims[d];
+  n += all;
+  Temp from, square;
+  call(op, "aclnnSub", x, mean, 1, from);
+  call(op, "aclnnMul", *from, *from, square);
+  const TensorView total = ir::temporary(op, square->dtype, ir::dims_of(*y));
+  call(op, "aclnnReduceSum", *square, at, keepdim, total.dtype, total);
+  Temp variance;
+  call(op, "aclnnDivs", total, static_cast<double>(n), variance);
+  if (!invert) return call(op, "aclnnSqrt", *variance, y);
+  Temp more;
+  call(op, "aclnnAdds", *variance, epsilon, 1, more);
+  call(op, "aclnnRsqrt", *more, y);
+}
+
+}  // namespace updraft
