@@ -126,12 +126,19 @@ class SetTask final : public Task {
 
 class RowsTask final : public Task {
  public:
-  RowsTask(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height)
-      : to_(to), to_pitch_(to_pitch), from_(from), from_pitch_(from_pitch), width_(width), height_(height) {
+  RowsTask(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+           int32_t kind_of_copy)
+      : to_(to),
+        to_pitch_(to_pitch),
+        from_(from),
+        from_pitch_(from_pitch),
+        width_(width),
+        height_(height),
+        kind_of_copy_(kind_of_copy) {
     const size_t n = width * height;
     kind = n >= kParallelCopy ? TaskKind::Copy : TaskKind::Compute;
     work = static_cast<int64_t>(n / 4 + height);
-    cost = {0, static_cast<int64_t>(2 * n), Unit::SDMA};
+    cost = copy_cost(n);
   }
   void stage() {
     staged_.resize(width_ * height_);
@@ -142,12 +149,16 @@ class RowsTask final : public Task {
   void run() override { copy_rows(to_, to_pitch_, from_, from_pitch_, width_, height_); }
   void release() override { delete this; }
   const char* name() const override { return "MEMCPY_ASYNC"; }
+  void arguments(ArgumentList& list) const override {
+    copy_2d_arguments(list, to_, to_pitch_, from_, from_pitch_, width_, height_, kind_of_copy_);
+  }
 
  private:
   void* to_;
   size_t to_pitch_;
   const void* from_;
   size_t from_pitch_, width_, height_;
+  int32_t kind_of_copy_;
   std::vector<char> staged_;
 };
 
@@ -268,8 +279,9 @@ ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t f
     Stream& s = stream_of(stream);
     if (width == 0 || height == 0) return;
     check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
-    submit_copy(std::make_unique<RowsTask>(host_address(to), to_pitch, host_address(from), from_pitch, width, height),
-                to, from, width * height, s);
+    submit_copy(
+        std::make_unique<RowsTask>(host_address(to), to_pitch, host_address(from), from_pitch, width, height, kind), to,
+        from, width * height, s);
   });
 }
 

@@ -31,6 +31,13 @@ void copy_arguments(ArgumentList& list, void* to, const void* from, size_t n, in
   list.add("kind", Direction::In, int64_t{kind});
 }
 
+void copy_2d_arguments(ArgumentList& list, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                       size_t height, int32_t kind) {
+  list.add("src", Direction::In, rows(from, from_pitch, width, height));
+  list.add("dst", Direction::Out, rows(to, to_pitch, width, height));
+  list.add("kind", Direction::In, int64_t{kind});
+}
+
 void set_arguments(ArgumentList& list, void* to, int value, size_t n) {
   list.add_bytes("devPtr", Direction::Out, to, n);
   list.add("value", Direction::In, int64_t{value});
@@ -47,9 +54,7 @@ void run_observed_copy_2d(void* to, size_t to_pitch, const void* from, size_t fr
   run_observed(
       "MEMCPY", device_of(to, from), copy_cost(width * height),
       [&](ArgumentList& list) {
-        list.add("src", Direction::In, rows(host_address(from), from_pitch, width, height));
-        list.add("dst", Direction::Out, rows(host_address(to), to_pitch, width, height));
-        list.add("kind", Direction::In, int64_t{kind});
+        copy_2d_arguments(list, host_address(to), to_pitch, host_address(from), from_pitch, width, height, kind);
       },
       run);
 }

@@ -17,6 +17,8 @@ Cost set_cost(size_t n);
 
 /// Addresses are those at which this process may touch the memory.
 void copy_arguments(ArgumentList& list, void* to, const void* from, size_t n, int32_t kind);
+void copy_2d_arguments(ArgumentList& list, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                       size_t height, int32_t kind);
 void set_arguments(ArgumentList& list, void* to, int value, size_t n);
 
 // In the calling thread, between begin and end where somebody listens. Addresses are the client's.

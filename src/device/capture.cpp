@@ -131,6 +131,7 @@ std::string CapturedGraph::to_json() const {
 bool CapturedGraph::in_piece(const Node& node) { return node.task && !node.task->replayed_by_stream(); }
 
 void CapturedGraph::launch(const std::shared_ptr<CapturedGraph>& graph, Stream& stream) {
+  const ReplayScope scope(graph->id_);
   if (graph->waits_ && graph->lanes_ > 1) {
     graph->launch_in_lanes(stream);
   } else {
@@ -151,7 +152,7 @@ void CapturedGraph::launch_in_order(Stream& stream) {
     any |= in_piece(nodes_[i]);
     if (!nodes_[i].task || in_piece(nodes_[i])) continue;
     flush(i);
-    const ReplayScope scope(id_, nodes_[i].number);
+    const ReplayScope task(id_, static_cast<int32_t>(nodes_[i].number));
     nodes_[i].task->replay(stream);
     ++pieces;
   }
@@ -184,7 +185,7 @@ void CapturedGraph::launch_in_lanes(Stream& stream) {
     }
     flush(node.lane, i);
     if (node.task) {
-      const ReplayScope scope(id_, node.number);
+      const ReplayScope task(id_, static_cast<int32_t>(node.number));
       node.task->replay(lanes.stream(node.lane));
     } else if (node.record) {
       lanes.record(node.lane, node.number);

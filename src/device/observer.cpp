@@ -259,8 +259,10 @@ KeepArguments::~KeepArguments() {
   count_wants();
 }
 
-ReplayScope::ReplayScope(uint32_t model, size_t index) { t_replay = {model, static_cast<int32_t>(index)}; }
-ReplayScope::~ReplayScope() { t_replay = {}; }
+ReplayScope::ReplayScope(uint32_t model, int32_t index) : outer_model_(t_replay.model), outer_index_(t_replay.index) {
+  t_replay = {model, index};
+}
+ReplayScope::~ReplayScope() { t_replay = {outer_model_, outer_index_}; }
 
 void observe_submission(const Stream& stream, Task& task) {
   const uint32_t bits = watched_bits();

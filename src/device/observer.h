@@ -32,9 +32,9 @@ struct TaskEvent {
   uint64_t id = 0;           ///< unique in the process, from 1 on; increasing along a stream
   uint64_t correlation = 0;  ///< ApiCall::correlation of the call that submitted it; 0: none, or nobody listened then
   int32_t device = -1;
-  int32_t stream = kNoStream;
-  uint32_t model = 0;  ///< the captured graph that runs it; 0: none
-  int32_t index = -1;  ///< place in the graph's order of capture; -1: the run of a piece of the graph itself
+  int32_t stream = kNoStream;  ///< other negative numbers: streams of the library, on which graphs are replayed
+  uint32_t model = 0;          ///< the captured graph that runs it; 0: none
+  int32_t index = -1;          ///< place in the graph's order of capture; -1: of a run of the graph, but no task of it
   TaskKind kind = TaskKind::Compute;
   Outcome outcome = Outcome::Done;  ///< at the end
   const char* name = "";            ///< "aclnnAdd", "MEMCPY_ASYNC", "EVENT_WAIT", "HcclAllReduce" …
@@ -90,12 +90,16 @@ void observe_drop(Task& task);
 void run_observed(const Stream& stream, Task& task, FunctionRef<void()> run);
 /// The same for a task of a captured graph, of which a piece runs in this thread.
 void run_observed_in_graph(uint32_t model, int32_t index, const Task& task, FunctionRef<void()> run);
-/// While one lives, what this thread submits belongs to a replay of that graph.
+/// While one lives, what this thread submits belongs to a replay of that graph: is its task `index`, or none of them.
 class ReplayScope {
  public:
-  ReplayScope(uint32_t model, size_t index);
+  explicit ReplayScope(uint32_t model, int32_t index = -1);
   ~ReplayScope();
   ReplayScope(const ReplayScope&) = delete;
+
+ private:
+  uint32_t outer_model_;
+  int32_t outer_index_;
 };
 
 /// Work that no task does (synchronous copies and sets). `device` is null when none takes part; `arguments` is called

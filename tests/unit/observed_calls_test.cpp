@@ -365,6 +365,52 @@ TEST_F(Operators, AReplayShowsItsTasks) {
   EXPECT_EQ(aclmdlRIDestroy(graph), 0);
 }
 
+TEST_F(Operators, AReplayOfSeveralStreamsShowsItsTasks) {
+  aclrtStream other = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&other), 0);
+  aclrtEvent fork = nullptr, join = nullptr;
+  ASSERT_EQ(aclrtCreateEvent(&fork), 0);
+  ASSERT_EQ(aclrtCreateEvent(&join), 0);
+  aclrtNotify notify = nullptr;
+  ASSERT_EQ(aclrtCreateNotify(&notify, 0), 0);
+  ASSERT_EQ(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), 0);
+  ASSERT_EQ(aclrtRecordEvent(fork, stream), 0);
+  ASSERT_EQ(aclrtStreamWaitEvent(other, fork), 0);
+  ASSERT_EQ(aclrtWaitAndResetNotify(notify, stream, 0), 0);
+  ASSERT_EQ(aclrtMemsetAsync(memory, 8, 0, 8, other), 0);
+  ASSERT_EQ(aclrtRecordNotify(notify, other), 0);
+  ASSERT_EQ(aclrtMemcpyAsync(memory, 8, memory + 4, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 0);
+  ASSERT_EQ(aclrtRecordEvent(join, other), 0);
+  ASSERT_EQ(aclrtStreamWaitEvent(stream, join), 0);
+  aclmdlRI graph = nullptr;
+  ASSERT_EQ(aclmdlRICaptureEnd(stream, &graph), 0) << aclGetRecentErrMsg();
+  uint32_t model = 0;
+  ASSERT_EQ(aclmdlRIGetId(graph, &model), 0);
+  Subscribed<Recorder> recorder(kAll);
+  ASSERT_EQ(aclmdlRIExecuteAsync(graph, stream), 0) << aclGetRecentErrMsg();
+  synchronize();
+  const std::pair<const char*, int32_t> wanted[] = {
+      {"NOTIFY_WAIT", 0}, {"MEMSET_ASYNC", 1}, {"NOTIFY_RECORD", 2}, {"MEMCPY_ASYNC", 3}};
+  const uint64_t call = recorder->calls("aclmdlRIExecuteAsync").at(0).call.correlation;
+  for (const auto& [name, index] : wanted) {
+    const auto ends = recorder->ends(name);
+    ASSERT_EQ(ends.size(), 1u) << name;
+    EXPECT_EQ(ends[0].event.model, model) << name;
+    EXPECT_EQ(ends[0].event.index, index) << name;
+    EXPECT_EQ(ends[0].event.correlation, call) << name;
+    EXPECT_EQ(ends[0].event.outcome, Outcome::Done) << name;
+  }
+  for (const Seen& s : recorder->ends("EVENT_WAIT")) {
+    EXPECT_EQ(s.event.model, model);
+    EXPECT_EQ(s.event.index, -1);
+  }
+  EXPECT_EQ(aclmdlRIDestroy(graph), 0);
+  EXPECT_EQ(aclrtDestroyNotify(notify), 0);
+  EXPECT_EQ(aclrtDestroyEvent(fork), 0);
+  EXPECT_EQ(aclrtDestroyEvent(join), 0);
+  EXPECT_EQ(aclrtDestroyStream(other), 0);
+}
+
 TEST_F(Operators, AFailureInAReplayEndsTheTaskAndTheRun) {
   const int64_t two = 2;
   ASSERT_EQ(aclrtMemset(memory + 64, 16, 0x7f, 16), 0);

@@ -162,6 +162,7 @@ TEST_F(Observers, TakeOnlyWhatTheyWant) {
 }
 
 TEST_F(Observers, AFailureEndsTheTaskAndSkipsTheRest) {
+  a->failure_mode = 1;
   Subscribed<Recorder> recorder(watch::kTasks | watch::kArguments);
   Gate gate;
   a->submit(gate.task());
@@ -250,7 +251,61 @@ TEST_F(Observers, AWaitLastsUntilTheRecord) {
   EXPECT_LE(waited[1].event.ended.monotonic, waited[2].event.begun.monotonic);
 }
 
+TEST_F(Observers, AStreamMayGoOnAfterAFailure) {
+  Subscribed<Recorder> recorder(watch::kTasks);
+  auto event = std::make_shared<Event>(0);
+  a->submit(new Work([] { throw Error(code::kRtAicoreException, "no"); }));
+  event->record(*a);
+  a->submit(new Work);
+  EXPECT_THROW(a->synchronize(10s), Error);
+  const auto seen = recorder->of_stream(a->id());
+  expect_pairs(seen, 3);
+  EXPECT_EQ(seen[1].event.outcome, Outcome::Failed);
+  EXPECT_EQ(seen[3].event.outcome, Outcome::Done) << "the failure is not the record's";
+  EXPECT_EQ(seen[5].event.outcome, Outcome::Done);
+}
+
+TEST_F(Observers, AnAbortDropsAParkedWait) {
+  Subscribed<Recorder> recorder(watch::kTasks);
+  Gate gate;
+  auto event = std::make_shared<Event>(0);
+  a->submit(gate.task());
+  event->record(*a);
+  event->wait(*b);
+  b->submit(new Work);
+  b->abort();
+  b->synchronize(10s);
+  gate.open = true;
+  a->synchronize(10s);
+  const auto seen = recorder->of_stream(b->id());
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_FALSE(seen[0].end);
+  EXPECT_EQ(seen[1].name, "EVENT_WAIT");
+  EXPECT_EQ(seen[1].event.id, seen[0].event.id);
+  EXPECT_EQ(seen[1].event.outcome, Outcome::Dropped);
+  EXPECT_GT(seen[1].event.begun.monotonic, 0u);
+  EXPECT_EQ(seen[2].event.outcome, Outcome::Dropped);
+  EXPECT_EQ(seen[2].event.begun.monotonic, 0u);
+}
+
+TEST_F(Observers, AWaitThatTakesTooLongFails) {
+  Subscribed<Recorder> recorder(watch::kTasks);
+  Gate gate;
+  auto event = std::make_shared<Event>(0);
+  a->submit(gate.task());
+  event->record(*a);
+  event->wait(*b, 10ms);
+  EXPECT_THROW(b->synchronize(10s), Error);
+  gate.open = true;
+  a->synchronize(10s);
+  const auto seen = recorder->of_stream(b->id());
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[1].event.outcome, Outcome::Failed);
+  EXPECT_EQ(seen[1].code, code::kRtWaitTimeout);
+}
+
 TEST_F(Observers, AWaitForAFailedStreamFails) {
+  a->failure_mode = b->failure_mode = 1;
   Subscribed<Recorder> recorder(watch::kTasks);
   Gate gate;
   auto event = std::make_shared<Event>(0);
