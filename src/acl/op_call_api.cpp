@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "base/fork.h"
 #include "device/context.h"
 #include "ops/call.h"
 #include "ops/ir_op.h"
