@@ -8,6 +8,7 @@
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
 #include "base/accepted.h"
+#include "device/device.h"
 #include "device/host_layout.h"
 #include "ops/call.h"
 #include "ops/handles.h"
@@ -72,9 +73,14 @@ bool internal_format(const aclTensorDesc* handle) {
                        : "");
 }
 
-/// Gives the tensors of one direction to the parameters in their order; a list takes what the others leave.
-void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* const* descs,
-                 const aclDataBuffer* const* data) {
+/// Where a tensor of the client belongs.
+struct Place {
+  const Parameter* parameter;
+  size_t item;  ///< of a list
+};
+
+/// The places of the tensors of one direction, in their order; a list takes what the others leave.
+std::vector<Place> places_of(const OpCall& call, bool outputs, int count) {
   const std::vector<const Parameter*> wanted = outputs ? ir_outputs(call.info()) : ir_inputs(call.info());
   const auto lists =
       static_cast<int>(std::ranges::count_if(wanted, [](const Parameter* p) { return p->kind == Kind::Tensors; }));
@@ -82,27 +88,57 @@ void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* con
   if (count > single && lists == 0)
     throw Error(code::kAclInvalidParam, "{}: {} {} are given, it has {}", call.info().name, count,
                 outputs ? "outputs" : "inputs", single);
-  if (lists > 1)
-    throw Error(code::kAclInvalidParam, "{} has {} lists: which tensors belong to which is not known by their order",
-                call.info().name, lists);
-  int next = 0;
+  const int many = std::max(count - single, 0);  // tensors of all lists, which are equally long
+  if (lists > 1 && many % lists != 0)
+    throw Error(code::kAclInvalidParam, "{}: {} {} are given, which do not divide into its {} lists", call.info().name,
+                count, outputs ? "outputs" : "inputs", lists);
+  std::vector<Place> places;
   for (const Parameter* p : wanted)
-    for (int n = p->kind == Kind::Tensors ? std::max(count - single, 0) : 1; n-- > 0 && next < count; ++next) {
-      CallTensor t = tensor_of(descs[next], data[next]);
-      if (t.dtype == DType::Undefined) {
-        if (!p->optional)
-          throw Error(code::kAclInvalidParam, "{}: {} {} ({}) is absent, want a tensor with a type and data",
-                      call.info().name, outputs ? "output" : "input", next, p->name);
-        continue;
-      }
-      if (!(outputs &&
-            find_parameter(call.info(), p->name)->read())) {  // what is read and written was given as an input
-        call.add_tensor(p->name, std::move(t));
-      } else if (call.tensors(p->name).empty() || call.tensors(p->name)[0].data != t.data) {
-        throw Error(code::kAclInvalidParam, "{}: output {} ({}) is updated in place: give it the memory of the input",
-                    call.info().name, next, p->name);
-      }
+    for (int n = 0; n < (p->kind == Kind::Tensors ? many / lists : 1); ++n)
+      if (static_cast<int>(places.size()) < count) places.push_back({p, static_cast<size_t>(n)});
+  return places;
+}
+
+/// Gives the tensors of one direction to the parameters.
+void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* const* descs,
+                 const aclDataBuffer* const* data) {
+  const std::vector<Place> places = places_of(call, outputs, count);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Parameter& p = *places[i].parameter;
+    CallTensor t = tensor_of(descs[i], data[i]);
+    if (t.dtype == DType::Undefined) {
+      if (!p.optional)
+        throw Error(code::kAclInvalidParam, "{}: {} {} ({}) is absent, want a tensor with a type and data",
+                    call.info().name, outputs ? "output" : "input", i, p.name);
+      continue;
     }
+    // What is read and written was given as an input.
+    if (!outputs || !find_parameter(call.info(), p.name)->read()) {
+      call.add_tensor(p.name, std::move(t));
+    } else if (call.tensors(p.name).size() <= places[i].item || call.tensors(p.name)[places[i].item].data != t.data) {
+      throw Error(code::kAclInvalidParam, "{}: output {} ({}) is updated in place: give it the memory of the input",
+                  call.info().name, i, p.name);
+    }
+  }
+}
+
+/// The layout that a format names; null where it names none.
+const char* layout_of(int32_t format) {
+  switch (format) {
+    case 0: return "NCHW";
+    case 1: return "NHWC";
+    case 27: return "NDHWC";
+    case 30: return "NCDHW";
+    default: return nullptr;
+  }
+}
+
+/// What a client leaves open its first tensor's format says.
+void set_layout(OpCall& call, int inputs, const aclTensorDesc* const* in) {
+  if (!find_parameter(call.info(), "data_format")) return;
+  for (int i = 0; i < inputs; ++i)
+    if (const char* layout = in[i] ? layout_of(live(in[i]).format) : nullptr)
+      return call.set("data_format", std::string(layout));
 }
 
 void set_attributes(OpCall& call, const aclopAttr& attributes) {
@@ -123,9 +159,7 @@ void set_attributes(OpCall& call, const aclopAttr& attributes) {
   }
 }
 
-void execute(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
-             int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data, const aclopAttr* attributes,
-             void* stream) {
+void check_lists(const char* type, int inputs, const void* in, const void* in_data, int outputs, const void* out) {
   need(type, "opType");
   if (inputs < 0 || outputs < 0)
     throw Error(code::kAclInvalidParam, "numInputs is {}, numOutputs is {}", inputs, outputs);
@@ -133,25 +167,70 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
     need(in, "inputDesc");
     need(in_data, "inputs");
   }
-  if (outputs) {
-    need(out, "outputDesc");
-    need(out_data, "outputs");
-  }
+  if (outputs) need(out, "outputDesc");
+}
+
+/// The error of an operator in the codes of this interface.
+[[noreturn]] void rethrow(const char* type, const Error& e) {
+  const bool argument = e.code() == code::kAclnnParamInvalid || e.code() == code::kAclnnNullptr;
+  throw Error(argument ? code::kAclInvalidParam : e.code(), "{}: {}", type, e.text());
+}
+
+void execute(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
+             int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data, const aclopAttr* attributes,
+             void* stream) {
+  check_lists(type, inputs, in, in_data, outputs, out);
+  if (outputs) need(out_data, "outputs");
   const OpInfo* info = find_ir_op(type);
   if (!info) refuse_unknown(type, inputs, in, outputs, out);
   try {
     OpCall call(*info);
     add_tensors(call, false, inputs, in, in_data);
     add_tensors(call, true, outputs, out, out_data);
+    set_layout(call, inputs, in);
     if (attributes) set_attributes(call, live(attributes));
     call.run(stream_of(stream));
     for (int i = 0; i < outputs; ++i)
       if (out_data[i]) note_device_write(live(out_data[i]).data, live(out_data[i]).size);
-  } catch (const Error& e) {
-    // The codes of this interface.
-    const bool argument = e.code() == code::kAclnnParamInvalid || e.code() == code::kAclnnNullptr;
-    throw Error(argument ? code::kAclInvalidParam : e.code(), "{}: {}", type, e.text());
-  }
+  } catch (const Error& e) { rethrow(type, e); }
+}
+
+/// What aclopInferShape knows of an input: its description and, where its data is the host's, its values.
+CallTensor known_of(const aclTensorDesc* handle, const aclDataBuffer* data) {
+  CallTensor t;
+  if (!handle) return t;
+  const aclTensorDesc& desc = live(handle);
+  t.dtype = desc.dtype;
+  t.dims = desc.dims;
+  t.data = data ? live(data).data : nullptr;
+  t.on_host = t.data && !Device::owner(t.data);
+  if (!t.on_host) t.data = nullptr;
+  return t;
+}
+
+void infer_shapes(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
+                  int outputs, aclTensorDesc* const* out, const aclopAttr* attributes) {
+  check_lists(type, inputs, in, in_data, outputs, out);
+  const OpInfo* info = find_ir_op(type);
+  if (!info) refuse_unknown(type, inputs, in, outputs, out);
+  try {
+    OpCall call(*info);
+    const std::vector<Place> from = places_of(call, false, inputs), to = places_of(call, true, outputs);
+    for (size_t i = 0; i < from.size(); ++i)
+      if (CallTensor t = known_of(in[i], in_data[i]); t.dtype != DType::Undefined)
+        call.add_tensor(from[i].parameter->name, std::move(t));
+    for (const Place& place : to)
+      if (!find_parameter(*info, place.parameter->name)->read()) call.ask(place.parameter->name);
+    set_layout(call, inputs, in);
+    if (attributes) set_attributes(call, live(attributes));
+    call.infer();
+    for (size_t i = 0; i < to.size(); ++i) {
+      const CallTensor& found = call.tensors(to[i].parameter->name).at(to[i].item);
+      aclTensorDesc& desc = live(out[i]);
+      desc.dtype = found.dtype;
+      desc.dims = found.dims;
+    }
+  } catch (const Error& e) { rethrow(type, e); }
 }
 
 }  // namespace
@@ -195,6 +274,10 @@ ACL_API aclopCompileAndExecuteV2(const char* type, int inputs, aclTensorDesc* in
                                  int32_t, int32_t, const char*, void* stream) {
   return guard("aclopCompileAndExecuteV2",
                [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+}
+ACL_API aclopInferShape(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
+                        aclTensorDesc* out[], aclopAttr* attributes) {
+  return guard("aclopInferShape", [&] { infer_shapes(type, inputs, in, in_data, outputs, out, attributes); });
 }
 ACL_API aclopExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
                        aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes, void* stream) {

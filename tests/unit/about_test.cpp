@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "ops/aclop.h"
+#include "ops/ir_op.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -33,13 +33,20 @@ TEST(About, EveryAclnnOperator) {
   EXPECT_GT(names.size(), 600u);
 }
 
-TEST(About, EveryAclopOperator) {
-  int count = 0;
-  for (const AclopInfo* op = first_aclop(); op; op = op->next, ++count) {
-    const AclopAbout* known = find_aclop_about(op->type);
-    check(op->type, known ? &known->about : nullptr);
+TEST(About, EveryGraphOperator) {
+  std::set<std::string> types;
+  for (const OpInfo* op = first_ir_op(); op; op = op->next) {
+    check(op->name, op->about);
+    EXPECT_TRUE(types.insert(op->name).second) << op->name << " is registered twice";
+    EXPECT_EQ(find_op(op->name), nullptr) << op->name;
+    std::set<std::string> names;
+    for (const Parameter& p : op->parameters) {
+      EXPECT_EQ(std::string(p.name).find("ir_"), std::string::npos) << op->name << ": " << p.name;
+      const bool again = std::string(p.type) == "Ref";
+      EXPECT_EQ(names.insert(p.name).second, !again) << op->name << ": " << p.name;
+    }
   }
-  EXPECT_GT(count, 10);
+  EXPECT_GT(types.size(), 300u);
 }
 
 TEST(About, ParametersAreSpelledOut) {

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "device/soc.h"
-#include "ops/aclop.h"
 #include "ops/call.h"
 #include "ops/card_families.h"
 #include "ops/op.h"
@@ -246,43 +245,6 @@ TEST(CardFamilies, NameTensorsOfTheirOperators) {
           any |= family_card(o->name) == family_card(member) && find_parameter(*o, name);
       EXPECT_TRUE(any) << member << ": nothing has " << rule.parameters;
     }
-}
-
-AclopTensor tensor(DType type, bool on_host = false) {
-  AclopTensor t;
-  t.view.dtype = type;
-  t.on_host = on_host;
-  return t;
-}
-
-TEST(CardAclop, UsesTheSetsOfAclnn) {
-  AclopCall call;
-  call.type = "ScaledMaskedSoftmax";
-  call.inputs = {tensor(Float16), tensor(Bool)};
-  call.outputs = {tensor(Float16)};
-  for (const char* family : {"910", "A2", "310P"}) {
-    EXPECT_EQ(aclop_refusal(call, product(family)), "") << family;
-    call.inputs[0].view.dtype = Double;
-    const std::string why = aclop_refusal(call, product(family));
-    EXPECT_NE(why.find("x is DOUBLE"), std::string::npos) << why;
-    EXPECT_EQ(why.find("BFLOAT16") != std::string::npos, std::string(family) == "A2") << why;
-    call.inputs[0].view.dtype = Float16;
-  }
-  call.inputs[1].view.dtype = Float;
-  EXPECT_NE(aclop_refusal(call, product("A2")).find("mask is FLOAT"), std::string::npos);
-  call.inputs[1].view.dtype = Undefined;  // an optional input that is absent
-  EXPECT_EQ(aclop_refusal(call, product("A2")), "");
-  call.outputs[0].view.dtype = Int32;
-  EXPECT_NE(aclop_refusal(call, product("A2")).find("y is INT32"), std::string::npos);
-}
-
-TEST(CardAclop, RefusesNothingThatIsNotKnown) {
-  for (const char* type : {"DynamicRNN", "ConfusionTransposeD", "NPUGetFloatStatus"}) {
-    AclopCall call;
-    call.type = type;
-    call.inputs = {tensor(Double)};
-    EXPECT_EQ(aclop_refusal(call, product("A2")), "") << type;
-  }
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "describe_card.h"
-#include "ops/aclop.h"
+#include "describe_graph.h"
 #include "ops/card.h"
 #include "ops/op.h"
 #include "sample.h"
@@ -94,7 +94,7 @@ std::string declaration(const updraft::OpInfo& op) {
 
 /// The words of a table, in one language.
 struct Words {
-  const char *title, *before_count, *after_count, *legend, *columns, *aclop, *aclop_columns;
+  const char *title, *before_count, *after_count, *legend, *columns;
   std::map<std::string, const char*> families;
 };
 
@@ -111,8 +111,6 @@ const Words kEnglish = {
     "`UPDRAFT_FIDELITY=card`\nrefuses the rest. 910 and 310P have no bf16. Where it is not known nothing is refused. "
     "Sample: whether the operator's own\ndescriptor or its class says how a call looks, for tests and benchmarks.",
     "| operator | summary | engine | parameters | data types here | data types of cards | sample | source |\n",
-    "Operators of the aclop interface",
-    "| type | summary | engine | source |\n",
     {{"activation", "Activations"},
      {"attention", "Attention"},
      {"convolution", "Convolutions"},
@@ -142,8 +140,6 @@ const Words kChinese = {
     "时拒绝其余类型。\n"
     "910 与 310P 不支持 bf16；未知时不做限制。“样例”表示调用样例来自算子自身描述还是同类算子，供测试与性能测量使用。",
     "| 算子 | 功能 | 引擎 | 参数 | 支持的数据类型 | 硬件数据类型 | 样例 | 源文件 |\n",
-    "aclop 接口的算子",
-    "| 类型 | 功能 | 引擎 | 源文件 |\n",
     {{"activation", "激活函数"},
      {"attention", "注意力"},
      {"convolution", "卷积"},
@@ -226,17 +222,7 @@ std::string table(const std::vector<const updraft::OpInfo*>& ops, const Words& w
     text += "\n## " + (title == words.families.end() ? family : std::string(title->second)) + "\n\n" + words.columns +
             "|---|---|---|---|---|---|---|---|\n" + rows;
   }
-  std::map<std::string, const updraft::AclopAbout*> aclops;
-  for (const auto* op = updraft::first_aclop(); op; op = op->next)
-    aclops[op->type] = updraft::find_aclop_about(op->type);
-  text += std::string("\n## ") + words.aclop + "\n\n" + words.aclop_columns + "|---|---|---|---|\n";
-  for (const auto& [type, known] : aclops) {
-    text += "| " + type + " | ";
-    if (known)
-      text += cell(chinese ? known->about.summary_zh : known->about.summary) + " | " +
-              updraft::name_of(known->about.unit) + " | " + source_of(known->file) + " |\n";
-    else text += " | | |\n";
-  }
+  text += graph_table(chinese);
   return text;
 }
 
@@ -269,11 +255,13 @@ int main(int count, char** arguments) try {
       write(to, table(ops, chinese ? kChinese : kEnglish, chinese));
     } else if (what == "--json") {
       write(to, json(ops));
+    } else if (what == "--graph-json") {
+      write(to, graph_json());
     } else {
-      std::fprintf(
-          stderr,
-          "updraft_describe: unknown option %s; want --headers DIR, --table FILE, --table-zh FILE or --json FILE\n",
-          what.c_str());
+      std::fprintf(stderr,
+                   "updraft_describe: unknown option %s; want --headers DIR, --table FILE, --table-zh FILE, --json "
+                   "FILE or --graph-json FILE\n",
+                   what.c_str());
       return 1;
     }
   }
