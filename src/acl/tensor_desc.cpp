@@ -54,7 +54,7 @@ UPDRAFT_API aclTensorDesc* aclCreateTensorDesc(int32_t type, int rank, const int
   aclTensorDesc* made = nullptr;
   guard("aclCreateTensorDesc", [&] {
     aclTensorDesc description;
-    description.dtype = type_of_number(type);
+    description.dtype = static_cast<DType>(type);
     description.dims = list(rank, dims);
     description.format = format;
     made = descs().create(std::move(description));
@@ -141,7 +141,7 @@ UPDRAFT_API size_t aclGetTensorDescSize(const aclTensorDesc* d) {
   aclTensorDesc* live = descs().get(d);
   return live ? aclGetTensorDescElementCount(d) * size_of(live->dtype) : 0;
 }
-UPDRAFT_API size_t aclDataTypeSize(int32_t type) { return size_of(type_of_number(type)); }
+UPDRAFT_API size_t aclDataTypeSize(int32_t type) { return size_of(static_cast<DType>(type)); }
 UPDRAFT_API uint16_t aclFloatToFloat16(float value) { return float_to_half(value); }
 UPDRAFT_API float aclFloat16ToFloat(uint16_t value) { return half_to_float(value); }
 

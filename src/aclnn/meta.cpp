@@ -117,7 +117,7 @@ UPDRAFT_API aclTensor* aclCreateTensor(const int64_t* dims, uint64_t rank, int32
       if (dims[i] < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(dims[i], 1), &elements))
         throw Error(code::kAclnnParamInvalid, "viewDims {} is not a shape",
                     describe_shape(dims, static_cast<int>(rank)));
-    TensorView view = TensorView::contiguous(nullptr, type_of_number(type), dims, static_cast<int>(rank));
+    TensorView view = TensorView::contiguous(nullptr, static_cast<DType>(type), dims, static_cast<int>(rank));
     if (strides) std::copy_n(strides, rank, view.strides);
     const Extent extent = extent_in_memory(view, offset);
     aclTensor& t = *tensor_pool().create();
@@ -138,10 +138,10 @@ UPDRAFT_API int aclDestroyTensor(const aclTensor* t) {
 UPDRAFT_API aclScalar* aclCreateScalar(void* value, int32_t type) {
   return create<aclScalar>("aclCreateScalar", [&] {
     if (!value) throw Error(code::kAclnnNullptr, "value is null");
-    size_t bytes = size_of(type_of_number(type));
+    size_t bytes = size_of(static_cast<DType>(type));
     if (bytes == 0 || bytes > 16) throw Error(code::kAclnnParamInvalid, "a scalar cannot have data type {}", type);
     aclScalar* s = scalar_pool().create();
-    s->dtype = type_of_number(type);
+    s->dtype = static_cast<DType>(type);
     std::memcpy(s->bytes, value, bytes);
     if (s->dtype == DType::Bool) s->bytes[0] = s->bytes[0] != 0;  // any other byte is no bool
     return s;

@@ -181,7 +181,7 @@ using Float = float;
 /// aclDataType as an int of the ABI.
 struct Type {
   int32_t value;
-  operator DType() const { return type_of_number(value); }
+  operator DType() const { return static_cast<DType>(value); }
 };
 
 // --- from and to values --------------------------------------------------------------------------------------

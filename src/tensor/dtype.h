@@ -31,11 +31,6 @@ enum class DType : int32_t {
   Complex32 = 33,
 };
 
-/// The type with a client's number; Undefined where no type can have it.
-constexpr DType type_of_number(int32_t number) {
-  return number >= 0 && number <= INT8_MAX ? static_cast<DType>(number) : DType::Undefined;
-}
-
 /// True for the types that kernels can load and store.
 bool is_computable(DType t);
 /// Bytes an element; 0 for types without whole-byte elements.

@@ -468,8 +468,8 @@ TEST_F(Operators, AclopsGiveTensorsAndAttributes) {
   aclopDestroyAttr(attributes);
   synchronize();
   EXPECT_EQ(arguments_of(*recorder.get(), "Swish"),
-            (Texts{"x=FLOAT[2,3]", "->=FLOAT[2,3]", "a=4", "b=true", "c=\"text\"", "d=FLOAT16", "e=[true,false]",
-                   "f=[\"p\",\"q\"]", "g=[[5],[5,6]]", "h=[0.5,2]", "scale=1"}));
+            (Texts{"x=FLOAT[2,3]", "->y=FLOAT[2,3]", "scale=1"}))
+      << "attributes that the operator does not have are not recorded";
   EXPECT_EQ(recorder->ends("Swish").at(0).event.cost.bytes, 48);
   for (const SeenCall& c : recorder->calls("aclnnSilu")) EXPECT_GT(c.call.depth, 0u) << "the library's own call";
 }

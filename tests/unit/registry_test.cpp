@@ -191,23 +191,6 @@ TEST_F(Registry, PlansWithoutMemoryGetItLater) {
   for (void* p : {a, out}) aclrtFree(p);
 }
 
-TEST_F(Registry, NumbersOutOfRangeAreNoTypes) {
-  const int64_t dims[] = {2};
-  void* a = device({1, 2});
-  // 256 has the low byte of FLOAT.
-  aclTensor* t = aclCreateTensor(dims, 1, static_cast<aclDataType>(256), nullptr, 0, ACL_FORMAT_ND, dims, 1, a);
-  aclDataType type = ACL_FLOAT;
-  if (t) {
-    EXPECT_EQ(aclGetDataType(t, &type), 0);
-    EXPECT_EQ(type, ACL_DT_UNDEFINED);
-    aclDestroyTensor(t);
-  }
-  float one = 1;
-  EXPECT_EQ(aclCreateScalar(&one, static_cast<aclDataType>(256)), nullptr);
-  EXPECT_EQ(aclDataTypeSize(static_cast<aclDataType>(256)), 0u);
-  aclrtFree(a);
-}
-
 TEST_F(Registry, OnlyRepeatableExecutorsAreReaddressed) {
   void* a = device({1, 2});
   Repeated r = plan_add(a, a, a);

@@ -52,7 +52,7 @@ IR_OP(IsInf, IsInf, (In, x), (Out, y)) {
   call(op, "aclnnIsNegInf", x, below);
   call(op, "aclnnLogicalOr", *above, *below, y);
 }
-IR_ABOUT(Square, Vector, "y = x * x", "y = x * x")
+IR_ABOUT(Square, Vector, "y = x * x, element by element", "逐元素平方 y = x * x")
 IR_OP(Square, Square, (In, x), (Out, y)) { call(op, "aclnnMul", x, x, y); }
 
 BINARY(Atan2, aclnnAtan2)

@@ -54,20 +54,22 @@ IR_OP(NPUClearFloatDebugStatus, NPUClearFloatDebugStatus, (OptOut, data)) {
 // The older forms write the status into their input, too: the client reads it there.
 IR_ABOUT(NPUGetFloatStatus, Vector, "Reads the overflow flag into its input and its output",
          "将溢出标志读入其输入与输出")
-IR_OP(NPUGetFloatStatus, NPUGetFloatStatus, (In, addr), (Out, data)) {
-  op.result_like("data", *data, *addr, addr->dtype);
-  op.launch([at = *addr, to = *data] {
+IR_OP(NPUGetFloatStatus, NPUGetFloatStatus, (OptIn, addr), (OptOut, data)) {
+  if (!data) return;  // nobody asks
+  if (addr) op.result_like("data", *data, *addr, addr->dtype);
+  else ir::suggest(op, *data, {kStatusSize}, DType::Float);
+  op.launch([at = addr ? *addr : TensorView(), to = *data] {
     read_flag(to);
-    copy_elements(at, to);
+    if (at.data) copy_elements(at, to);
   });
 }
 IR_ABOUT(NPUClearFloatStatus, Vector, "Clears the overflow flag and its input", "清除溢出标志并将输入清零")
-IR_OP(NPUClearFloatStatus, NPUClearFloatStatus, (In, addr), (Out, data)) {
-  op.result_like("data", *data, *addr, addr->dtype);
-  op.launch([at = *addr, to = *data] {
+IR_OP(NPUClearFloatStatus, NPUClearFloatStatus, (OptIn, addr), (OptOut, data)) {
+  if (data && addr) op.result_like("data", *data, *addr, addr->dtype);
+  op.launch([at = addr ? *addr : TensorView(), to = data ? *data : TensorView()] {
     clear_flag();
-    fill_elements(at, Params{});
-    fill_elements(to, Params{});
+    for (const TensorView& status : {at, to})
+      if (status.data) fill_elements(status, Params{});
   });
 }
 IR_ABOUT(NPUAllocFloatStatus, Vector, "Gives a status tensor of zeros", "输出全零的状态张量")
