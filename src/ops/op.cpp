@@ -276,6 +276,9 @@ void launch_readdressed(const aclOpExecutor& executor, void* workspace, uint64_t
   aclOpExecutor* task = make_plan(*executor.info, executor.kept->values());
   try {
     require_addressed(*task);
+    // Tensors may overlap at the new addresses as they did not before: what the kernels then take beyond the client's
+    // memory is the engine's.
+    task->kernel_bytes = std::min(task->kernel_bytes, bytes - std::min<uint64_t>(bytes, task->scratch_bytes));
     task->workspace = workspace_for(*task, workspace, bytes, stream);
   } catch (...) {
     task->release();
