@@ -363,10 +363,11 @@ TEST_F(Waits, StreamsAndEventsAreDestroyedWhileOthersWait) {
           std::this_thread::sleep_for(200us);
         } else {
           ASSERT_EQ(aclrtGetDeviceUtilizationRate(0, &info), 0);
+          std::this_thread::sleep_for(50us);
         }
       }
     });
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 300; ++i) {
     aclrtStream stream = nullptr;
     ASSERT_EQ(aclrtCreateStream(&stream), 0);
     ASSERT_EQ(aclrtLaunchHostFunc(stream, count, &ran), 0);
