@@ -467,8 +467,7 @@ TEST_F(Operators, AclopsGiveTensorsAndAttributes) {
   aclDestroyDataBuffer(to);
   aclopDestroyAttr(attributes);
   synchronize();
-  EXPECT_EQ(arguments_of(*recorder.get(), "Swish"),
-            (Texts{"x=FLOAT[2,3]", "->y=FLOAT[2,3]", "scale=1"}))
+  EXPECT_EQ(arguments_of(*recorder.get(), "Swish"), (Texts{"x=FLOAT[2,3]", "->y=FLOAT[2,3]", "scale=1"}))
       << "attributes that the operator does not have are not recorded";
   EXPECT_EQ(recorder->ends("Swish").at(0).event.cost.bytes, 48);
   for (const SeenCall& c : recorder->calls("aclnnSilu")) EXPECT_GT(c.call.depth, 0u) << "the library's own call";

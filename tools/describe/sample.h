@@ -19,6 +19,6 @@ struct Sample {
   bool own = false;                                         ///< the operator's SAMPLE, not its class's
 };
 
-/// Empty where nobody has described a call (kUnsampled of sample_classes.h). Throws when SAMPLE names what is no parameter
-/// or a text does not fit its type.
+/// Empty where nobody has described a call (kUnsampled of sample_classes.h). Throws when SAMPLE names what is no
+/// parameter or a text does not fit its type.
 std::optional<Sample> sample_of(const updraft::OpInfo& op);

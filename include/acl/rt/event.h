@@ -69,14 +69,16 @@ ACL_FUNC_VISIBILITY aclError aclrtResetEvent(aclrtEvent event, aclrtStream strea
 /** Later tasks of `stream` wait until the latest record of `event` is reached. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 
-/** The same for at most `timeout` seconds (0: for ever), whatever aclrtSetOpWaitTimeout says; then `stream` fails: 107019. */
+/** The same for at most `timeout` seconds (0: for ever), whatever aclrtSetOpWaitTimeout says; then `stream` fails:
+ * 107019. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout);
 
 /** Waits on the host until the latest record is reached. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeEvent(aclrtEvent event);
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
 
-/** Later tasks of `stream` wait for the notify and take it away; for at most `timeout` seconds (0: for ever), then 107019. */
+/** Later tasks of `stream` wait for the notify and take it away; for at most `timeout` seconds (0: for ever), then
+ * 107019. */
 ACL_FUNC_VISIBILITY aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
 
 #ifdef __cplusplus

@@ -100,7 +100,8 @@ ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtSt
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
                                                      const void* value, size_t valueSize);
 
-/** What follows a task that failed: 0 (as streams are made) later tasks run, 1 they are skipped until a synchronisation. */
+/** What follows a task that failed: 0 (as streams are made) later tasks run, 1 they are skipped until a
+ * synchronisation. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 
 /** Whether overflows of the stream's tasks are noted in saturation mode: 0 (as streams are made) no, 1 yes. */
