@@ -524,6 +524,35 @@ TEST_F(Observers, StreamsOfTwoThreadsAreTwoOrders) {
   expect_pairs(recorder->of_stream(b->id()), kTasks);
 }
 
+TEST_F(Observers, CallsInsideCallsAreTheLibrarysOwn) {
+  Subscribed<Recorder> recorder(watch::kTasks | watch::kCalls);
+  {
+    ApiScope outer("outer");
+    {
+      ApiScope inner("inner");
+      inner.code(7);
+      a->submit(new Work([] { ApiScope late("late"); }));
+    }
+    a->submit(new Work);
+  }
+  a->submit(new Work);
+  a->synchronize(10s);
+  const auto outer = recorder->calls("outer"), inner = recorder->calls("inner"), late = recorder->calls("late");
+  ASSERT_EQ(outer.size(), 1u);
+  ASSERT_EQ(inner.size(), 1u);
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(outer[0].call.depth, 0u);
+  EXPECT_EQ(inner[0].call.depth, 1u);
+  EXPECT_EQ(inner[0].call.code, 7);
+  EXPECT_EQ(late[0].call.depth, 1u) << "made by a task";
+  EXPECT_NE(inner[0].call.correlation, outer[0].call.correlation);
+  const auto seen = recorder->of_stream(a->id());
+  expect_pairs(seen, 3);
+  EXPECT_EQ(seen[1].event.correlation, outer[0].call.correlation) << "the call that the client made";
+  EXPECT_EQ(seen[3].event.correlation, outer[0].call.correlation);
+  EXPECT_EQ(seen[5].event.correlation, 0u);
+}
+
 TEST(Argument, ReadsAsText) {
   const int64_t dims[] = {2, 3};
   const TensorArgument tensor{TensorView::contiguous(nullptr, DType::Float, dims, 2)};
