@@ -53,6 +53,7 @@ def _array(dtype, dims, values, generator):
     else:
         low, high = map(float, bounds.groups()) if bounds else (0, 4)
         array = generator.integers(int(low), max(int(high), int(low) + 1), dims).astype(kind)
+    array = numpy.asarray(array)  # without dimensions it is a number
     return _to_bf16(array) if dtype == "bf16" else array
 
 
@@ -60,7 +61,7 @@ def _to_bf16(array):
     import numpy
 
     bits = numpy.ascontiguousarray(array, "float32").view("uint32").astype("uint64")
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("uint16")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("uint16").reshape(numpy.shape(array))
 
 
 def _from_bf16(array):

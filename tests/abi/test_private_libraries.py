@@ -22,15 +22,15 @@ def needed(path):
 
 
 def test_no_symbol_of_the_libraries_inside(lib_dir):
-    assert len(symbols(lib_dir / "libupdraft.so")) > 1000
-    for path in sorted(lib_dir.glob("lib*.so")):
-        assert {name for name in symbols(path) if THEIRS.match(name)} == set(), path
+    found = symbols(lib_dir / "libupdraft.so")
+    assert len(found) > 1000
+    assert {name for name in found if THEIRS.match(name)} == set()
 
 
 def test_only_the_contract_is_offered(libraries, lib_dir):
     known = {name for library in libraries for name in library.names}
     defined = set.union(*contract.library_symbols(lib_dir / "libupdraft.so"))
-    assert {name for name in defined - known if not name.startswith("updraft")} == set()
+    assert {name for name in defined - known if not name.startswith(("updraft_", "updraftOp"))} == set()
 
 
 def test_private_copies_offer_only_their_new_names(lib_dir):

@@ -89,7 +89,7 @@ def test_shapes_alone(capsys):
 
 
 def test_lists_and_shows(capsys):
-    status, out, _ = run(capsys, "softmax", "gradient")
+    status, out, _ = run(capsys, "softmax", "backward")
     assert status == 0 and "aclnnSoftmaxBackward" in out and "aclnnSoftmax " not in out
     status, out, _ = run(capsys)
     assert len(out.splitlines()) == len(library.names())

@@ -211,13 +211,12 @@ TEST(InferSamples, RefusesWhatACallRefuses) {
         };
         const std::string inferred = text(true), planned = text(false);
         // A call may refuse its outputs where inference makes others; what inference refuses, a call refuses.
-        if (inferred.empty() || inferred.starts_with(std::to_string(code::kAclnnNoKernel))) continue;  // no rule
+        if (inferred.empty() || inferred.starts_with("561003")) continue;
         ++refused;
         same += inferred == planned;
         EXPECT_NE(planned, "") << op->name << " plans what it does not infer, with another " << p.name << ": "
                                << inferred;
-        if (planned.empty()) continue;
-        EXPECT_EQ(inferred.substr(0, 6), planned.substr(0, 6)) << op->name;
+        if (!planned.empty()) { EXPECT_EQ(inferred.substr(0, 6), planned.substr(0, 6)) << op->name; }
       }
     }
   }
