@@ -102,11 +102,12 @@ def runs():
 
 def page(texts, language, facts):
     told = runs()
+    ran = sorted(told["run"], key=lambda run: list(facts.wheels).index(run["release"]))
     lines = [texts["title"], "", texts["other"], "", texts["intro"], ""]
     lines += table(texts["columns"], ((release, *facts.linked("core", release), *facts.linked("torchair", release), *facts.looked_up(release))
                                       for release in facts.wheels))
     lines += [texts["runs"], "", texts["runs_intro"], ""]
-    lines += table(texts["run_columns"], ((run["release"], run["torch"], run["date"], run[language]) for run in told["run"]))
+    lines += table(texts["run_columns"], ((run["release"], run["torch"], run["date"], run[language]) for run in ran))
     for note in told.get("note", []):
         lines += [note[language], ""]
     lines += [texts["cuda"], "", told["cuda"][language], ""]
