@@ -8,6 +8,7 @@
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
 #include "base/accepted.h"
+#include "base/log.h"
 #include "device/device.h"
 #include "device/host_layout.h"
 #include "ops/call.h"
@@ -145,17 +146,22 @@ void set_attributes(OpCall& call, const aclopAttr& attributes) {
   for (const auto& [name, value] : attributes.values) {
     const Parameter* p = find_parameter(call.info(), name);
     if (!p || is_tensor(p->kind)) continue;  // clients pass attributes of later versions; unknown ones say nothing here
-    std::visit(
-        [&, &name = name]<class T>(const T& v) {
-          if constexpr (std::is_same_v<T, std::vector<uint8_t>>)
-            call.set(name, std::vector<int64_t>(v.begin(), v.end()));
-          else if constexpr (std::is_same_v<T, std::vector<float>>)
-            call.set(name, std::vector<double>(v.begin(), v.end()));
-          else if constexpr (std::is_same_v<T, float>) call.set(name, static_cast<double>(v));
-          else if constexpr (std::is_same_v<T, int32_t>) call.set(name, static_cast<int64_t>(v));
-          else call.set(name, v);
-        },
-        value);
+    try {
+      std::visit(
+          [&, &name = name]<class T>(const T& v) {
+            if constexpr (std::is_same_v<T, std::vector<uint8_t>>)
+              call.set(name, std::vector<int64_t>(v.begin(), v.end()));
+            else if constexpr (std::is_same_v<T, std::vector<float>>)
+              call.set(name, std::vector<double>(v.begin(), v.end()));
+            else if constexpr (std::is_same_v<T, float>) call.set(name, static_cast<double>(v));
+            else if constexpr (std::is_same_v<T, int32_t>) call.set(name, static_cast<int64_t>(v));
+            else call.set(name, v);
+          },
+          value);
+    } catch (const Error& e) {
+      // torch_npu gives texts of DynamicRNN as bools (a literal that its C++ converts): nothing is in them.
+      UPDRAFT_LOG(kWarning, "ASCENDCL", "attribute {} is passed over, its default counts: {}", name, e.text());
+    }
   }
 }
 
