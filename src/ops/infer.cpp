@@ -32,16 +32,16 @@ void each_tensor(const OpInfo& info, const Value* values, F&& f) {
 void infer(const OpInfo& info, const Value* values, std::vector<OpenDim>* open) {
   Op op(info, values, open);
   op.check_arguments(false);
+  const char* needed = nullptr;  // values that the work wants may come after the shapes are known
   try {
     info.plan(op, values);
-  } catch (const ValuesNeeded& needed) {
-    throw Error(code::kAclnnNoKernel, "the shape of {}'s outputs depends on the values of {}, which are not known",
-                info.name, needed.parameter);
-  }
+  } catch (const ValuesNeeded& values_needed) { needed = values_needed.parameter; }
   each_tensor(info, values, [&](const Parameter& p, const aclTensor* t) {
-    if (t && p.written() && t->view.dtype == DType::Undefined)
-      throw Error(code::kAclnnNoKernel, "{} has no rule for the shape of {}: give the output's shape", info.name,
-                  p.name);
+    if (!t || !p.written() || t->view.dtype != DType::Undefined) return;
+    if (needed)
+      throw Error(code::kAclnnNoKernel, "the shape of {}'s outputs depends on the values of {}, which are not known",
+                  info.name, needed);
+    throw Error(code::kAclnnNoKernel, "{} has no rule for the shape of {}: give the output's shape", info.name, p.name);
   });
 }
 

@@ -301,9 +301,7 @@ IR_OP(MaxPoolWithArgmaxV1, aclnnMaxPool2dWithMask, (In, x), (Out, y), (Out, argm
   const Windows w = windows_of(op, 2, *x, "NCHW", {m.ksize, m.strides, both, m.dilation, Padding::Given, ceil_mode});
   ir::result(op, "y", *y, w.outputs(), x->dtype);
   const int64_t kernel = w.kernel[0] * w.kernel[1];
-  if (op.inferring() && argmax->dtype == DType::Undefined)
-    ir::result(op, "argmax", *argmax, {w.x.dims[0], w.x.dims[1], kernel, (w.sizes[0] * w.sizes[1] + 15) / 16 + 1},
-               DType::UInt16);
+  ir::suggest(op, *argmax, {w.x.dims[0], w.x.dims[1], kernel, (w.sizes[0] * w.sizes[1] / 16 + 1) * 32}, DType::Int8);
   (void)dtype;  // of positions, which the mask has none of
   // As bytes: whatever type the client gives the mask, its size counts.
   const Dims bytes = {
