@@ -34,7 +34,8 @@ Stream::~Stream() {
 }
 
 void Stream::submit(Task* task) {
-  if (auto graph = capture(); graph && graph->add(*this, task)) return;
+  if (capturing()) [[unlikely]]
+    if (auto graph = capture(); graph && graph->add(*this, task)) return;
   std::unique_lock lock(mutex_);
   if (submitted_ - completed_ >= kMostQueued) wait_for_room(lock);
   task->next = nullptr;

@@ -6,19 +6,17 @@
 
 namespace updraft {
 namespace {
-std::atomic<int64_t> g_wait{0}, g_execution{0};  // nanoseconds
+std::atomic<int64_t> g_wait{0};  // nanoseconds
 }
 
 std::chrono::nanoseconds wait_limit() { return std::chrono::nanoseconds(g_wait.load(std::memory_order_relaxed)); }
 void set_wait_limit(std::chrono::nanoseconds limit) { g_wait = limit.count(); }
 
-std::chrono::nanoseconds execution_limit() {
-  return std::chrono::nanoseconds(g_execution.load(std::memory_order_relaxed));
-}
-void set_execution_limit(std::chrono::nanoseconds limit) { g_execution = limit.count(); }
+std::atomic<int64_t> detail::execution_limit{0};
+void set_execution_limit(std::chrono::nanoseconds limit) { detail::execution_limit = limit.count(); }
 
-void run_in_time(Task& task) {
-  const auto limit = execution_limit();
+void detail::run_under_limit(Task& task) {
+  const std::chrono::nanoseconds limit(execution_limit.load(std::memory_order_relaxed));
   if (limit.count() == 0 || task.kind != TaskKind::Compute || task.composite) {
     task.run();
     return;

@@ -1,6 +1,8 @@
 // Limits of waits and of operators that clients set for the process (aclrtSetOpWaitTimeout, aclrtSetOpExecuteTimeOut*).
 #pragma once
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 
 #include "device/task.h"
 
@@ -12,10 +14,18 @@ void set_wait_limit(std::chrono::nanoseconds limit);
 
 /// Of one operator; zero: none. An operator on a CPU cannot be stopped from outside: when it has run for longer it
 /// fails with 507014 once it ends.
-std::chrono::nanoseconds execution_limit();
 void set_execution_limit(std::chrono::nanoseconds limit);
 
+namespace detail {
+extern std::atomic<int64_t> execution_limit;  // nanoseconds
+void run_under_limit(Task& task);
+}  // namespace detail
+
 /// Runs the task under the limit of operators, if it is one.
-void run_in_time(Task& task);
+inline void run_in_time(Task& task) {
+  if (detail::execution_limit.load(std::memory_order_relaxed) == 0) [[likely]]
+    task.run();
+  else detail::run_under_limit(task);
+}
 
 }  // namespace updraft
