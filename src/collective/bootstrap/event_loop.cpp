@@ -129,6 +129,7 @@ void EventLoop::loop() {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
   epoll_event events[64];
+  bool postponed = false;
   while (true) {
     int timeout = -1;
     if (!timers_.empty()) {
@@ -137,17 +138,9 @@ void EventLoop::loop() {
     }
     int n = epoll_wait(epoll_, events, 64, timeout);
     for (int i = 0; i < n; ++i) {
-      if (events[i].data.fd == wake_) {
-        uint64_t count;
-        [[maybe_unused]] ssize_t got = read(wake_, &count, sizeof count);
-        continue;
-      }
-      std::shared_ptr<Handler> handler;
-      {
-        std::lock_guard lock(mutex_);
-        if (auto it = handlers_.find(events[i].data.fd); it != handlers_.end()) handler = it->second;
-      }
-      if (handler) guarded([&] { (*handler)(events[i].events); });
+      if (events[i].data.fd != wake_) continue;
+      uint64_t count;
+      [[maybe_unused]] ssize_t got = read(wake_, &count, sizeof count);
     }
     // After the wake-up was read: what is posted from here on rings again.
     std::vector<std::function<void()>> posted;
@@ -156,6 +149,19 @@ void EventLoop::loop() {
       posted.swap(posted_);
     }
     for (auto& action : posted) guarded(action);
+    // What was posted comes first: who does not want to know of an event any more is not told. Events stay until they
+    // are handled, so it costs one more look at them.
+    postponed = !posted.empty() && !postponed;
+    if (postponed) continue;
+    for (int i = 0; i < n; ++i) {
+      if (events[i].data.fd == wake_) continue;
+      std::shared_ptr<Handler> handler;
+      {
+        std::lock_guard lock(mutex_);
+        if (auto it = handlers_.find(events[i].data.fd); it != handlers_.end()) handler = it->second;
+      }
+      if (handler) guarded([&] { (*handler)(events[i].events); });
+    }
     while (!timers_.empty() && timers_.begin()->first.first <= Clock::now()) {
       auto action = std::move(timers_.begin()->second);
       timers_.erase(timers_.begin());
