@@ -108,7 +108,6 @@ OpCall::Argument& OpCall::argument(std::string_view parameter, const char* what,
 }
 
 void OpCall::add_tensor(std::string_view parameter, CallTensor tensor) {
-  Argument& a = argument(parameter, "a tensor", {Kind::Tensor, Kind::Tensors});
   const bool list = info_.parameters[position(parameter)].kind == Kind::Tensors;
   if (!tensor.strides.empty() && tensor.strides.size() != tensor.dims.size())
     throw Error(code::kAclnnParamInvalid, "{} of {} has {} dimensions and {} strides", parameter, info_.name,
@@ -121,6 +120,7 @@ void OpCall::add_tensor(std::string_view parameter, CallTensor tensor) {
     if (d < -1 || __builtin_mul_overflow(bytes, std::max<int64_t>(d, 1), &bytes))
       throw Error(code::kAclnnParamInvalid, "{} of {} has shape {}: no tensor has it", parameter, info_.name,
                   describe_shape(tensor.dims.data(), static_cast<int>(tensor.dims.size())));
+  Argument& a = argument(parameter, "a tensor", {Kind::Tensor, Kind::Tensors});
   if (!list) a.tensors.clear();
   a.tensors.push_back(std::move(tensor));
 }
