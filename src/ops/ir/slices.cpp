@@ -438,13 +438,15 @@ IR_OP(PadD, aclnnConstantPadNd, (In, x), (Out, y), (IntLists, paddings)) {
   pad_constant(op, x, paddings_of(op, paddings, x->rank), 0, y);
 }
 IR_OP(PadV2, aclnnConstantPadNd, (In, x), (In, paddings), (In, constant_values), (Out, y)) {
-  pad_constant(op, x, paddings_of(op, op.integers("paddings", paddings.handle), x->rank, true),
-               number_of(op, "constant_values", constant_values.handle), y);
+  const Paddings p = paddings_of(op, op.integers("paddings", paddings.handle), x->rank, true);
+  ir::result(op, "y", *y, padded(*x, p), x->dtype);  // known before the value is
+  pad_constant(op, x, p, number_of(op, "constant_values", constant_values.handle), y);
 }
 IR_OP(PadV3, aclnnConstantPadNd, (In, x), (In, paddings), (OptIn, constant_values), (Out, y), (Text, mode, "constant"),
       (Bool, paddings_contiguous, true)) {
   const Paddings p = paddings_of(op, op.integers("paddings", paddings.handle), x->rank, paddings_contiguous);
   if (std::string_view(mode) != "constant") return pad_edges(op, mode, x, p, false, y);
+  ir::result(op, "y", *y, padded(*x, p), x->dtype);
   pad_constant(op, x, p, constant_values ? number_of(op, "constant_values", constant_values.handle) : 0, y);
 }
 IR_OP(PadV3D, aclnnConstantPadNd, (In, x), (Out, y), (IntLists, paddings), (Int, constant_values, 0),
