@@ -85,9 +85,11 @@ void require_plain(const Op& op, int64_t cell_depth, float keep_prob, float cell
   ir::want(op, "num_proj", num_proj, int64_t{0});
   ir::want(op, "time_major", time_major, true);
 }
+/// torch_npu gives tensors without dimensions where it has none.
 void require_no_peephole(const Op& op, bool use_peephole, std::initializer_list<OptIn> weights) {
   ir::want(op, "use_peephole", use_peephole, false);
-  for (const OptIn& w : weights) op.require(!w, "peephole weights or a mask are given, want none");
+  for (const OptIn& w : weights)
+    op.require(!w || w->rank == 0, "peephole weights or a mask are given ({}), want none", w ? describe(*w) : "");
 }
 
 /// The rows at each step from a mask [steps, batch, hidden]; sequences are sorted by length. Read while it runs.
@@ -108,7 +110,7 @@ std::vector<int64_t> rows_of(const TensorView& mask) {
   return rows;
 }
 TensorView mask_of(const Op& op, const OptIn& seq_length, const RnnLayer& l) {
-  if (!seq_length || seq_length->empty()) return {};
+  if (!seq_length || seq_length->rank == 0 || seq_length->empty()) return {};  // torch_npu gives one number for none
   op.require(seq_length->rank == 3 && seq_length->dims[0] == l.x.dims[0] && seq_length->dims[1] == l.x.dims[1] &&
                  is_floating(seq_length->dtype),
              "seq_length is {}, want a mask [{}, {}, hidden] of ones and zeros", describe(*seq_length), l.x.dims[0],
@@ -237,12 +239,12 @@ IR_OP(DynamicRNNV2, DynamicRNNV2, (In, x), (In, weight_input), (In, weight_hidde
 
 namespace {
 /// Fills the layer with what the forward pass saved and with the gradients, which `to` has in the client's order.
-void lstm_backward(Op& op, RnnLayer l, const OptIn& seq_length, const In& init_h, const In& init_c, const In& h,
-                   const In& c, const In& dy, const In& dh, const In& dc, const In& i, const In& j, const In& f,
-                   const In& o, const OptIn& tanhct, const GateOrder& order, const LstmGradients& to, const Out& dx,
-                   const Out& dh_prev, const Out& dc_prev) {
+void lstm_backward(Op& op, RnnLayer l, const In& x, const OptIn& seq_length, const In& init_h, const In& init_c,
+                   const In& h, const In& c, const In& dy, const In& dh, const In& dc, const In& i, const In& j,
+                   const In& f, const In& o, const OptIn& tanhct, const GateOrder& order, const LstmGradients& to,
+                   const Out& dx, const Out& dh_prev, const Out& dc_prev) {
   op.require(static_cast<bool>(tanhct), "tanhct is absent, want what the forward pass saved");
-  op.result_like("dx", *dx, l.x, l.x.dtype);
+  op.result_like("dx", *dx, *x, x->dtype);
   op.result_like("dh_prev", *dh_prev, *init_h, init_h->dtype);
   op.result_like("dc_prev", *dc_prev, *init_c, init_c->dtype);
   l.h0 = state_of(*init_h);
@@ -286,7 +288,7 @@ IR_OP(DynamicRNNGrad, DynamicRNNGrad, (In, x), (In, w), (In, b), (In, y), (In, i
   op.result_like("dw", *dw, *w, w->dtype);
   op.result_like("db", *db, *b, b->dtype);
   const int64_t input = x->dims[2];
-  lstm_backward(op, std::move(l), seq_length, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhct, order,
+  lstm_backward(op, std::move(l), x, seq_length, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhct, order,
                 {narrow(*dw, 0, 0, input), narrow(*dw, 0, input, w->dims[1] / 4), *db}, dx, dh_prev, dc_prev);
 }
 IR_ABOUT(DynamicRNNV2Grad, Cube, "Gradients of DynamicRNNV2", "DynamicRNNV2 的反向梯度")
@@ -309,8 +311,8 @@ IR_OP(DynamicRNNV2Grad, DynamicRNNV2Grad, (In, x), (In, w_x), (In, w_h), (In, y)
   op.result_like("dw_x", *dw_x, *w_x, w_x->dtype);
   op.result_like("dw_h", *dw_h, *w_h, w_h->dtype);
   ir::suggest(op, *db, {w_x->dims[1]}, w_x->dtype);
-  lstm_backward(op, std::move(l), seq_length, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, OptIn{tanhct.handle}, order,
-                {*dw_x, *dw_h, *db}, dx, dh_prev, dc_prev);
+  lstm_backward(op, std::move(l), x, seq_length, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, OptIn{tanhct.handle},
+                order, {*dw_x, *dw_h, *db}, dx, dh_prev, dc_prev);
 }
 #undef RNN_ATTRIBUTES
 
@@ -356,7 +358,7 @@ IR_OP(DynamicGRUV2Grad, DynamicGRUV2Grad, (In, x), (In, weight_input), (In, weig
       (Int, num_proj, 0), (Bool, time_major, true), (Text, gate_order, "zrh"), (Bool, reset_after, true)) {
   (void)y;
   ir::want(op, "reset_after", reset_after, true);
-  op.require(!mask, "mask is given, want none");
+  op.require(!mask || mask->rank == 0, "mask is given, want none");
   require_plain(op, cell_depth, keep_prob, cell_clip, num_proj, time_major);
   const GateOrder order = gru_order(op, gate_order);
   RnnLayer l = layer_of(op, 3, *x, ordered(op, *weight_input, order), ordered(op, *weight_hidden, order));

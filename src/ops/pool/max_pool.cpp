@@ -1,6 +1,8 @@
 // Maximum pooling. Three forms of the same positions: flat indices of the plane (int32 or int64), and the "mask" of
 // aclnnMaxPool2dWithMask, which is private to this library: the client allocates kernel * 32 * (outputs / 16 + 1)
 // bytes a plane, and the first of them hold the position in the window of each output in 1, 2 or 4 bytes.
+#include <algorithm>
+
 #include "ops/op.h"
 #include "ops/pool/pool.h"
 
@@ -105,7 +107,9 @@ ACLNN(aclnnMaxPool2dWithMask, (In, self), (Ints, kernelSize), (Ints, stride), (I
       void* result = to.open(i, scratch);
       kernels().max_pool(s, c, from.read(i, scratch), result, where);
       to.store(i, result);
-      kernels().narrow_positions(mask + i * room, width, where, s.out_size());
+      char* plane = mask + i * room;
+      kernels().narrow_positions(plane, width, where, s.out_size());
+      std::fill(plane + s.out_size() * width, plane + room, char{0});  // the client's room is larger
     });
   });
 }
