@@ -35,10 +35,11 @@ bool of_the_product(int32_t format) {
   return std::ranges::count(kClients, format) == 0;
 }
 
-// By folder and file: each group of operators has its own.
-bool takes_images_apart(std::string_view file) {
-  for (const char* part : {"/convolution/", "/pool/", "/resize/", "/norm/batch_norm", "/norm/group_norm"})
-    if (file.find(part) != std::string_view::npos) return true;
+// By words of the operators' names.
+bool takes_images_apart(std::string_view name) {
+  for (const char* part : {"Conv", "Pool", "Upsample", "GridSampler", "AffineGrid", "Im2col", "UnfoldGrad",
+                           "ReflectionPad", "ReplicationPad", "CircularPad", "BatchNorm", "GroupNorm"})
+    if (name.find(part) != std::string_view::npos) return true;
   return false;
 }
 
@@ -75,7 +76,7 @@ std::string format_name(int32_t format) {
 }
 
 void check_format(const OpInfo& info, const char* name, const aclTensor& t, bool output) {
-  if (channels_last(t.format) && t.view.rank >= 4 && takes_images_apart(info.file))
+  if (channels_last(t.format) && t.view.rank >= 4 && takes_images_apart(info.name))
     throw Error(
         code::kAclnnParamInvalid,
         "{} is {} in format {}, want its dimensions in the order of {}: make the tensor with that order, strides "

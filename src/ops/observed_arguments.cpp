@@ -30,8 +30,8 @@ Argument::Value value_of(Kind kind, const Value& v) {
     case Kind::Floats: return std::vector<double>(v.floats()->values.begin(), v.floats()->values.end());
     case Kind::Bools: return std::vector<bool>(v.bools()->values.begin(), v.bools()->values.end());
     case Kind::Text: return v.text() ? Argument::Value(std::string(v.text())) : AbsentArgument{};
-    case Kind::Texts: return v.texts();
-    case Kind::IntLists: return v.int_lists();
+    case Kind::Texts: return v.pointer() ? Argument::Value(v.texts()) : AbsentArgument{};
+    case Kind::IntLists: return v.pointer() ? Argument::Value(v.int_lists()) : AbsentArgument{};
     case Kind::Bool: return v.integer() != 0;
     case Kind::Type: return static_cast<DType>(v.integer());
     case Kind::Double:
