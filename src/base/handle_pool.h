@@ -147,18 +147,27 @@ class HandlePool {
     HandlePool* pool = nullptr;
     bool over = false;  ///< the thread is ending
     uint32_t ready = 0, back = 0;
-    Slot* taken[kBatch];
-    Slot* given[kBatch];
-    ~Batch() {
-      over = true;
-      if (pool) pool->collect(*this);
+    Slot* taken[kBatch] = {};
+    Slot* given[kBatch] = {};
+  };
+  // Apart from the batch, so that this one needs no check of its construction at each use.
+  struct Ending {
+    Batch* own;
+    ~Ending() {
+      own->over = true;
+      own->pool->collect(*own);
+      own->pool = nullptr;
     }
   };
   Batch* batch() {
-    if (capacity_ < kBatched) return nullptr;
-    thread_local Batch own;
-    if (!own.pool) own.pool = this;
-    return own.pool == this && !own.over ? &own : nullptr;
+    Batch& own = own_;
+    return own.pool == this ? &own : begin(own);
+  }
+  [[gnu::cold]] Batch* begin(Batch& own) {
+    if (capacity_ < kBatched || own.pool || own.over) return nullptr;
+    own.pool = this;
+    thread_local Ending ending{&own};
+    return &own;
   }
 
   Slot* take() {
@@ -209,6 +218,7 @@ class HandlePool {
     ++free_;
   }
 
+  static inline constinit thread_local Batch own_;
   const size_t capacity_, rest_;
   Slot* slots_;
   std::atomic<size_t> used_{0};

@@ -33,6 +33,8 @@ struct aclTensor {
   /// Not null: the values stay as they are from run to run, and kernels keep prepared forms here
   /// (kernels/constant_operand.h). It belongs to who set it and must outlive every plan made with this tensor.
   updraft::ConstantOperand* constant = nullptr;
+
+  aclTensor() {}  // NOLINT(modernize-use-equals-default): a defaulted one would zero the unused dimensions as well
 };
 
 struct aclScalar {

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "src" / "migrate" / "rewrite" / "options" / "ascend_function"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "migrate" / "rewrite" / "options" / "ascend_function"
 
 
 @pytest.fixture(scope="module")

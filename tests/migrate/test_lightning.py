@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-MODULE = pathlib.Path(__file__).resolve().parents[2] / "src" / "migrate" / "rewrite" / "lightning" / "lightning_npu.py"
+MODULE = pathlib.Path(__file__).resolve().parents[2] / "migrate" / "rewrite" / "lightning" / "lightning_npu.py"
 PACKAGES = {"lightning": "lightning.pytorch", "pytorch_lightning": "pytorch_lightning"}
 
 PROJECT = '''

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DATA = ROOT / "src" / "migrate" / "support" / "data"
+DATA = ROOT / "migrate" / "support" / "data"
 
 
 def rows(name):
@@ -126,7 +126,7 @@ def test_npu_names_exist():
 
 def test_every_rule_says_what_it_is_about():
     """Reports that list rules have a sentence for each that a source can emit, and none that nobody emits."""
-    source = ROOT / "src" / "migrate"
+    source = ROOT / "migrate"
     emitted = {rule for path in source.rglob("*.cpp") for rule in re.findall(r'"((?:PT|TF|TX|PY|IO)\d{3})"', path.read_text())}
     by_themselves = set(re.findall(r'make\(\s*"(TF\d{3})"', (source / "rewrite/tensorflow/texts.cpp").read_text())) - {"TF900"}
     yaml = {rule for path in (source / "rules").rglob("*.yaml") for rule in re.findall(r"- id: (\w+)", path.read_text())}

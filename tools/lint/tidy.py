@@ -105,7 +105,7 @@ def sources(paths):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paths", nargs="*", default=[ROOT / "src"], help="sources or folders (all of src)")
+    parser.add_argument("paths", nargs="*", default=[ROOT / "src", ROOT / "migrate"], help="sources or folders (all of src and migrate)")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     parser.add_argument("-v", "--verbose", action="store_true", help="name each source that is checked, and its seconds")
     parser.add_argument("--build", type=Path, default=ROOT / "build/clang", help="a configured build of clang's")
