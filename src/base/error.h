@@ -1,5 +1,5 @@
-// Errors travel inside the library as exceptions and leave it as codes: guard() (base/boundary.h), and the two phases of
-// operators (ops/op.cpp), convert one into the other.
+// Errors travel inside the library as exceptions and leave it as codes: guard() (base/boundary.h), and the two phases
+// of operators (ops/op.cpp), convert one into the other.
 #pragma once
 #include <fmt/format.h>
 
