@@ -112,6 +112,14 @@ class File {
   std::string paths_[kFiles];
 };
 
+File& plog() {
+  static File* file = new File;  // outlives static destruction: threads may still log
+  return *file;
+}
+// Made when the library is loaded: were it made at the first line of the log, a fork of another thread just then would
+// leave it half made in the child, which waits for it for ever.
+[[maybe_unused]] const bool g_made = (plog(), true);
+
 }  // namespace
 
 bool enabled(Level level, const char* module) {
@@ -122,8 +130,7 @@ bool enabled(Level level, const char* module) {
 }
 
 void write(Level level, const char* module, const char* file, int line, std::string_view text) {
-  static File* plog = new File;  // outlives static destruction: threads may still log
-  static const char* program = program_invocation_short_name;
+  const char* program = program_invocation_short_name;
   const WallClock now = wall_clock("%Y-%m-%d-%H:%M:%S");
   const char* base = std::strrchr(file, '/');
   std::string entry = fmt::format("[{}] {}({},{}):{}.{:03}.{:03} [{}:{}]{}\n", kNames[level], module, getpid(), program,
@@ -131,7 +138,7 @@ void write(Level level, const char* module, const char* file, int line, std::str
   if (settings().to_stdout) {
     [[maybe_unused]] ssize_t n = ::write(STDOUT_FILENO, entry.data(), entry.size());
   } else {
-    plog->write(entry);
+    plog().write(entry);
   }
 }
 
