@@ -20,7 +20,7 @@ echo "$source" >>"$0.checked"
 class Tree:
     def __init__(self, root):
         self.root, self.tidy = root, root / "bin/clang-tidy-16"
-        for folder in ("tools/lint", "src/part", "build/clang", "bin"):
+        for folder in ("tools/lint", "src/part", "migrate", "build/clang", "bin"):
             (root / folder).mkdir(parents=True)
         shutil.copy(TOOL, root / "tools/lint/tidy.py")
         self.tidy.write_text(TIDY)
@@ -30,15 +30,16 @@ class Tree:
         self.write("src/part/deep.h", "#pragma once\n")
         self.write("src/part/shallow.h", '#include "part/deep.h"\n')
         self.write("src/part/one.cpp", '#include "part/shallow.h"\n')
-        self.write("src/part/two.cpp", "int two;\n")
+        self.write("migrate/two.cpp", "int two;\n")
         self.configure("-O2")
 
     def write(self, path, text):
         (self.root / path).write_text(text)
 
     def configure(self, flags, names=("one", "two")):
-        commands = [{"directory": str(self.root / "build/clang"), "file": str(self.root / f"src/part/{name}.cpp"),
-                     "command": f"c++ {flags} -I{self.root}/src -o {name}.o -c {self.root}/src/part/{name}.cpp"}
+        sources = {"one": "src/part/one.cpp", "two": "migrate/two.cpp"}
+        commands = [{"directory": str(self.root / "build/clang"), "file": str(self.root / sources[name]),
+                     "command": f"c++ {flags} -I{self.root}/src -o {name}.o -c {self.root}/{sources[name]}"}
                     for name in names]
         self.write("build/clang/compile_commands.json", json.dumps(commands))
 
@@ -91,23 +92,23 @@ def test_a_lost_header_is_no_pass(tree):
 
 
 def test_what_fails_is_checked_until_it_passes(tree):
-    tree.write("src/part/two.cpp", "int two;  // BAD\n")
+    tree.write("migrate/two.cpp", "int two;  // BAD\n")
     for checked in (["one", "two"], ["two"]):
         assert tree.lint() == (False, checked)
         assert "BAD" in tree.output and "1 fail" in tree.output
-    tree.write("src/part/two.cpp", "int two;\n")
+    tree.write("migrate/two.cpp", "int two;\n")
     assert tree.lint() == (True, ["two"])
 
 
 def test_an_error_beyond_the_tool_is_no_pass(tree):
     tree.tidy.write_text(TIDY.replace("! grep", "kill -9 $$; ! grep"))
-    assert tree.lint("src/part/two.cpp") == (False, ["two"])
+    assert tree.lint("migrate/two.cpp") == (False, ["two"])
     assert "ended with -9" in tree.output
-    assert tree.lint("src/part/two.cpp") == (False, ["two"])
+    assert tree.lint("migrate/two.cpp") == (False, ["two"])
 
 
 def test_only_the_paths_named(tree):
-    assert tree.lint("src/part/two.cpp") == (True, ["two"])
+    assert tree.lint("migrate/two.cpp") == (True, ["two"])
     assert tree.lint("src/part") == (True, ["one"])
     assert tree.lint("src/nowhere")[0] is False
     assert "src/nowhere" in tree.output
@@ -116,4 +117,4 @@ def test_only_the_paths_named(tree):
 def test_a_source_outside_the_build_is_named(tree):
     tree.configure("-O2", names=["one"])
     assert tree.lint() == (True, ["one"])
-    assert "src/part/two.cpp is no part of this build" in tree.output
+    assert "migrate/two.cpp is no part of this build" in tree.output
