@@ -8,17 +8,13 @@
 
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
+#include "error_text.h"
 
 extern "C" int aclnnAddGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclScalar*, aclTensor*, uint64_t*,
                                         aclOpExecutor**);
 extern "C" int aclnnAdd(void*, uint64_t, aclOpExecutor*, aclrtStream);
 
 namespace {
-
-std::string error_text() {
-  const char* text = aclGetRecentErrMsg();
-  return text ? text : "";
-}
 
 struct Api : testing::Test {
   static void SetUpTestSuite() { aclInit(nullptr); }

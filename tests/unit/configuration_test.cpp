@@ -8,13 +8,9 @@
 
 #include "acl/acl.h"
 #include "acl/configuration.h"
+#include "error_text.h"
 
 namespace {
-
-std::string error_text() {
-  const char* text = aclGetRecentErrMsg();
-  return text ? text : "";
-}
 
 struct Configuration : testing::Test {
   void SetUp() override { aclFinalize(); }

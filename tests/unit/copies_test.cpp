@@ -10,17 +10,13 @@
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
 #include "base/config.h"
+#include "error_text.h"
 
 extern "C" int aclnnInplaceAddsGetWorkspaceSize(aclTensor*, const aclScalar*, const aclScalar*, uint64_t*,
                                                 aclOpExecutor**);
 extern "C" int aclnnInplaceAdds(void*, uint64_t, aclOpExecutor*, aclrtStream);
 
 namespace {
-
-std::string error_text() {
-  const char* text = aclGetRecentErrMsg();
-  return text ? text : "";
-}
 
 std::vector<uint32_t> counting(size_t n) {
   std::vector<uint32_t> v(n);

@@ -8,13 +8,9 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "error_text.h"
 
 namespace {
-
-std::string error_text() {
-  const char* text = aclGetRecentErrMsg();
-  return text ? text : "";
-}
 
 bool active(int32_t device) {
   uint32_t flags = 0;

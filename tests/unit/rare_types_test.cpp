@@ -8,6 +8,7 @@
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
 #include "base/config.h"
+#include "error_text.h"
 #include "tensor/dtype.h"
 
 #define TWO_PHASES(NAME, ...)                                                     \
@@ -35,11 +36,6 @@ TWO_PHASES(aclnnMm, const aclTensor*, const aclTensor*, aclTensor*, int8_t)
 
 namespace updraft {
 namespace {
-
-std::string error_text() {
-  const char* text = aclGetRecentErrMsg();
-  return text ? text : "";
-}
 
 struct RareTypes : testing::Test {
   static void SetUpTestSuite() { aclInit(nullptr); }

@@ -11,26 +11,12 @@
 #include "device/event.h"
 #include "device/service_thread.h"
 #include "device/stream.h"
+#include "work.h"
 
 namespace updraft {
 namespace {
 
 using namespace std::chrono_literals;
-
-class Work final : public Task {
- public:
-  explicit Work(std::function<void()> f, TaskKind k = TaskKind::Compute, int64_t amount = INT64_MAX)
-      : f_(std::move(f)) {
-    kind = k;
-    work = amount;
-  }
-  void run() override { f_(); }
-  void release() override { delete this; }
-  const char* name() const override { return "Work"; }
-
- private:
-  std::function<void()> f_;
-};
 
 struct Streams : testing::Test {
   Device& device = Device::get(0);
