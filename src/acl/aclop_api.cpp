@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "device/host_layout.h"
 #include "ops/call.h"
+#include "ops/format.h"
 #include "ops/handles.h"
 #include "ops/ir_op.h"
 #include "tensor/extent.h"
@@ -54,12 +55,7 @@ CallTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_hand
   return t;
 }
 
-/// True for a layout of the product's own (NC1HWC0, FRACTAL_NZ, …); NCHW, NHWC, ND, NDHWC, NCDHW and NCL are the
-/// client's.
-bool internal_format(const aclTensorDesc* handle) {
-  constexpr int32_t kBase[] = {-1, 0, 1, 2, 27, 30, 47};
-  return handle && std::ranges::count(kBase, live(handle).storage_format) == 0;
-}
+bool internal_format(const aclTensorDesc* handle) { return handle && is_product_format(live(handle).storage_format); }
 
 [[noreturn]] void refuse_unknown(const char* type, int inputs, const aclTensorDesc* const* in, int outputs,
                                  const aclTensorDesc* const* out) {
@@ -120,17 +116,6 @@ void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* con
       throw Error(code::kAclInvalidParam, "{}: output {} ({}) is updated in place: give it the memory of the input",
                   call.info().name, i, p.name);
     }
-  }
-}
-
-/// The layout that a format names; null where it names none.
-const char* layout_of(int32_t format) {
-  switch (format) {
-    case 0: return "NCHW";
-    case 1: return "NHWC";
-    case 27: return "NDHWC";
-    case 30: return "NCDHW";
-    default: return nullptr;
   }
 }
 

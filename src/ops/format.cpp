@@ -30,10 +30,6 @@ enum Format : int32_t {
 };
 
 bool channels_last(int32_t format) { return format == kNhwc || format == kNdhwc || format == kHwcn; }
-bool of_the_product(int32_t format) {
-  constexpr int32_t kClients[] = {kUndefined, kNchw, kNhwc, kNd, kHwcn, kNdhwc, kNcdhw, kNc, kNcl};
-  return std::ranges::count(kClients, format) == 0;
-}
 
 // By words of the operators' names.
 bool takes_images_apart(std::string_view name) {
@@ -75,6 +71,21 @@ std::string format_name(int32_t format) {
   }
 }
 
+bool is_product_format(int32_t format) {
+  constexpr int32_t kClients[] = {kUndefined, kNchw, kNhwc, kNd, kHwcn, kNdhwc, kNcdhw, kNc, kNcl};
+  return std::ranges::count(kClients, format) == 0;
+}
+
+const char* layout_of(int32_t format) {
+  switch (format) {
+    case kNchw: return "NCHW";
+    case kNhwc: return "NHWC";
+    case kNdhwc: return "NDHWC";
+    case kNcdhw: return "NCDHW";
+    default: return nullptr;
+  }
+}
+
 void check_format(const OpInfo& info, const char* name, const aclTensor& t, bool output) {
   if (channels_last(t.format) && t.view.rank >= 4 && takes_images_apart(info.name))
     throw Error(
@@ -86,7 +97,8 @@ void check_format(const OpInfo& info, const char* name, const aclTensor& t, bool
   const size_t bytes = t.storage_rank ? storage_bytes(t) : t.view.bytes();
   if (output) {
     note_device_write(t.storage, bytes);
-  } else if (of_the_product(t.format) && t.storage_rank && !stored_as_viewed(t) && laid_out_by_host(t.storage, bytes)) {
+  } else if (is_product_format(t.format) && t.storage_rank && !stored_as_viewed(t) &&
+             laid_out_by_host(t.storage, bytes)) {
     throw Error(code::kAclnnParamInvalid,
                 "{} is {} in format {} with the storage {}, and the host wrote its bytes: operators here know no such "
                 "layout, want ND (row-major), or a tensor that the device converted",

@@ -12,5 +12,9 @@ void check_format(const OpInfo& info, const char* name, const aclTensor& tensor,
 
 /// The name of an aclFormat, or its number.
 std::string format_name(int32_t format);
+/// True for a layout of the product's own (NC1HWC0, FRACTAL_NZ, …): no client stores tensors so by itself.
+bool is_product_format(int32_t format);
+/// The order of an image's dimensions that a format names ("NHWC"); null where it names none.
+const char* layout_of(int32_t format);
 
 }  // namespace updraft
