@@ -9,10 +9,9 @@
 // Names of tensors and attributes are those of the IR, in its order: inputs, outputs, attributes. A list is a dynamic
 // input, ir_ before a name is no part of it (for names that C++ has taken); InOut is an input that is updated in place
 // and an output, too. The second argument is the operator whose ABOUT tells unit and summary (its own type where
-// IR_ABOUT stands beside it). The plan is made of steps, calls of other operators, and of launch() as anywhere. An
+// an ABOUT stands beside it). The plan is made of steps, calls of other operators, and of launch() as anywhere. An
 // attribute that is not honoured is refused, by its name.
 #pragma once
-#include <deque>
 #include <string_view>
 
 #include "ops/op.h"
@@ -23,6 +22,8 @@ namespace updraft {
 const OpInfo* first_ir_op();
 /// The graph operator of that type, else null.
 const OpInfo* find_ir_op(std::string_view type);
+/// The operator of that name, of graphs or not, else null.
+const OpInfo* find_any_op(std::string_view name);
 OpInfo* register_ir_op(OpInfo* info);
 
 /// Where an input that is updated stands among the outputs, when that is not in the order of the inputs:
@@ -145,9 +146,6 @@ constexpr Default default_of(First first, More... more) {
 #define UPDRAFT_IR_DECLARE_AFTER(type, name, ...) , type name
 #define UPDRAFT_IR_PARAMETER(type, name, ...) ::updraft::ir_parameter_of<::updraft::type>(#name, #type),
 #define UPDRAFT_IR_DEFAULT(type, name, ...) ::updraft::default_of<::updraft::type>(__VA_ARGS__),
-
-/// What a graph operator is, where no other operator says it: IR_ABOUT(TYPE, UNIT, SUMMARY, SUMMARY_ZH).
-#define IR_ABOUT(TYPE, UNIT, SUMMARY, SUMMARY_ZH) ABOUT(TYPE, UNIT, SUMMARY, SUMMARY_ZH)
 
 /// Defines the plan of graph operator TYPE, with `op` (updraft::Op&); ABOUT is TWIN's. Inside namespace updraft.
 #define IR_OP(TYPE, TWIN, ...)                                                                                        \

@@ -74,7 +74,7 @@ IR_OP(ThresholdV2, aclnnThreshold, (In, x), (In, threshold), (OptIn, value), (Ou
   call(op, "aclnnThreshold", x, number_of(op, "threshold", threshold.handle),
        value ? number_of(op, "value", value.handle) : 0.0, y);
 }
-IR_ABOUT(Threshold, Vector, "y = 1 where x > threshold, else 0", "x > threshold 处为 1，其余为 0")
+ABOUT(Threshold, Vector, "y = 1 where x > threshold, else 0", "x > threshold 处为 1，其余为 0")
 IR_OP(Threshold, Threshold, (In, x), (Out, y), (Float, threshold, 0)) {
   op.result_like("y", *y, *x, x->dtype);
   call(op, "aclnnGtScalar", x, threshold, y);
@@ -94,8 +94,8 @@ IR_OP(EluGradV2, aclnnEluBackward, (In, grads), (In, activations), (Out, y), (Fl
   call(op, "aclnnEluBackward", grads, alpha, scale, input_scale, is_result, activations, y);
 }
 IR_OP(CeluV2, aclnnCelu, (In, x), (Out, y), (Float, alpha, 1)) { call(op, "aclnnCelu", x, alpha, y); }
-IR_ABOUT(Celu, Vector, "y = x where x > 0, else alpha1 (exp(x / alpha2) - 1), times alpha3 where positive",
-         "x > 0 处为 alpha3 x，其余为 alpha1 (exp(x / alpha2) - 1)")
+ABOUT(Celu, Vector, "y = x where x > 0, else alpha1 (exp(x / alpha2) - 1), times alpha3 where positive",
+      "x > 0 处为 alpha3 x，其余为 alpha1 (exp(x / alpha2) - 1)")
 IR_OP(Celu, Celu, (In, x), (Out, y), (Float, alpha1, 1), (Float, alpha2, 1), (Float, alpha3, 1)) {
   op.require(alpha1 == alpha2 && alpha3 == 1, "attributes alpha1, alpha2, alpha3 are {}, {}, {}: want equal ones and 1",
              alpha1, alpha2, alpha3);
@@ -104,9 +104,9 @@ IR_OP(Celu, Celu, (In, x), (Out, y), (Float, alpha1, 1), (Float, alpha2, 1), (Fl
 namespace {
 constexpr double kSeluAlpha = 1.6732632423543772, kSeluScale = 1.0507009873554805;
 }
-IR_ABOUT(Selu, Vector, "Scaled exponential linear unit", "SELU 激活函数")
+ABOUT(Selu, Vector, "Scaled exponential linear unit", "SELU 激活函数")
 IR_OP(Selu, Selu, (In, x), (Out, y)) { call(op, "aclnnElu", x, kSeluAlpha, kSeluScale, 1.0, y); }
-IR_ABOUT(SeluGrad, Vector, "Gradient of Selu from its result", "Selu 的反向梯度，由其结果计算")
+ABOUT(SeluGrad, Vector, "Gradient of Selu from its result", "Selu 的反向梯度，由其结果计算")
 IR_OP(SeluGrad, SeluGrad, (In, gradients), (In, outputs), (Out, y)) {
   call(op, "aclnnEluBackward", gradients, kSeluAlpha, kSeluScale, 1.0, true, outputs, y);
 }
@@ -122,14 +122,14 @@ IR_OP(SoftplusV2Grad, aclnnSoftplusBackward, (In, input_gradients), (In, input_f
       (Float, beta, 1), (Float, threshold, 20)) {
   call(op, "aclnnSoftplusBackward", input_gradients, input_features, beta, threshold, output_backprops);
 }
-IR_ABOUT(Softsign, Vector, "y = x / (1 + |x|)", "y = x / (1 + |x|)")
+ABOUT(Softsign, Vector, "y = x / (1 + |x|)", "y = x / (1 + |x|)")
 IR_OP(Softsign, Softsign, (In, x), (Out, y)) {
   Temp size, more;
   call(op, "aclnnAbs", x, size);
   call(op, "aclnnAdds", *size, 1.0, 1, more);
   call(op, "aclnnDiv", x, *more, y);
 }
-IR_ABOUT(SoftsignGrad, Vector, "output = gradients / (1 + |features|)^2", "output = gradients / (1 + |features|)^2")
+ABOUT(SoftsignGrad, Vector, "output = gradients / (1 + |features|)^2", "output = gradients / (1 + |features|)^2")
 IR_OP(SoftsignGrad, SoftsignGrad, (In, gradients), (In, features), (Out, output)) {
   Temp size, more, square;
   call(op, "aclnnAbs", features, size);
@@ -151,15 +151,15 @@ IR_OP(SoftShrinkGrad, aclnnSoftshrinkBackward, (In, input_grad), (In, input_x), 
   call(op, "aclnnSoftshrinkBackward", input_grad, input_x, lambd, output_y);
 }
 
-IR_ABOUT(HardSigmoid, Vector, "output_y = alpha input_x + beta, at least 0 and at most 1",
-         "output_y = alpha input_x + beta，截断到 [0, 1]")
+ABOUT(HardSigmoid, Vector, "output_y = alpha input_x + beta, at least 0 and at most 1",
+      "output_y = alpha input_x + beta，截断到 [0, 1]")
 IR_OP(HardSigmoid, HardSigmoid, (In, input_x), (Out, output_y), (Float, alpha, 0.16666666), (Float, beta, 0.5)) {
   Temp scaled, line;
   call(op, "aclnnMuls", input_x, alpha, scaled);
   call(op, "aclnnAdds", *scaled, beta, 1, line);
   call(op, "aclnnHardtanh", *line, 0.0, 1.0, output_y);
 }
-IR_ABOUT(HardSigmoidGrad, Vector, "Gradient of HardSigmoid", "HardSigmoid 的反向梯度")
+ABOUT(HardSigmoidGrad, Vector, "Gradient of HardSigmoid", "HardSigmoid 的反向梯度")
 IR_OP(HardSigmoidGrad, HardSigmoidGrad, (In, grads), (In, input_x), (Out, y), (Float, alpha, 0.16666666),
       (Float, beta, 0.5)) {
   Temp scaled, line, through;

@@ -122,19 +122,19 @@ void filter_gradient(Op& op, int spatial, const In& x, const Dims& size, const I
 
 }  // namespace
 
-IR_ABOUT(Conv2D, Cube, "Convolution in two dimensions, with groups and bias", "二维卷积，支持分组与偏置")
+ABOUT(Conv2D, Cube, "Convolution in two dimensions, with groups and bias", "二维卷积，支持分组与偏置")
 IR_OP(Conv2D, Conv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y), (Ints, strides), (Ints, pads),
       (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Text, data_format, "NHWC"), (Int, offset_x, 0)) {
   require_no_offset(op, offset_w, offset_x);
   forward(op, 2, x, filter, bias, strides, pads, dilations, groups, data_format, y);
 }
-IR_ABOUT(Conv3D, Cube, "Convolution in three dimensions, with groups and bias", "三维卷积，支持分组与偏置")
+ABOUT(Conv3D, Cube, "Convolution in three dimensions, with groups and bias", "三维卷积，支持分组与偏置")
 IR_OP(Conv3D, Conv3D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y), (Ints, strides), (Ints, pads),
       (Ints, dilations, 1, 1, 1, 1, 1), (Int, groups, 1), (Text, data_format, "NDHWC"), (Int, offset_x, 0)) {
   require_no_offset(op, offset_w, offset_x);
   forward(op, 3, x, filter, bias, strides, pads, dilations, groups, data_format, y);
 }
-IR_ABOUT(Conv2DTranspose, Cube, "Transposed convolution in two dimensions", "二维转置卷积")
+ABOUT(Conv2DTranspose, Cube, "Transposed convolution in two dimensions", "二维转置卷积")
 IR_OP(Conv2DTranspose, Conv2DTranspose, (In, input_size), (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w),
       (Out, y), (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1),
       (Text, data_format, "NHWC"), (Ints, output_padding, 0, 0, 0, 0), (Int, offset_x, 0)) {
@@ -142,7 +142,7 @@ IR_OP(Conv2DTranspose, Conv2DTranspose, (In, input_size), (In, x), (In, filter),
   transposed(op, 2, ir::shape_from(op, "input_size", input_size, *y), x, filter, bias, strides, pads, dilations, groups,
              data_format, output_padding, y);
 }
-IR_ABOUT(Conv3DTranspose, Cube, "Transposed convolution in three dimensions", "三维转置卷积")
+ABOUT(Conv3DTranspose, Cube, "Transposed convolution in three dimensions", "三维转置卷积")
 IR_OP(Conv3DTranspose, Conv3DTranspose, (In, input_size), (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w),
       (Out, y), (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1, 1), (Int, groups, 1),
       (Text, data_format, "NDHWC"), (Ints, output_padding, 0, 0, 0, 0, 0), (Int, offset_x, 0)) {
@@ -178,13 +178,13 @@ IR_OP(Conv3DTranspose, Conv3DTranspose, (In, input_size), (In, x), (In, filter),
 GRADIENTS(Conv2D, 2, "NHWC", 1, 1, 1, 1)
 GRADIENTS(Conv3D, 3, "NDHWC", 1, 1, 1, 1, 1)
 #undef GRADIENTS
-IR_ABOUT(Conv2DBackpropInput, Cube, "Gradient of a convolution in two dimensions for its input",
-         "二维卷积对输入的反向梯度")
-IR_ABOUT(Conv2DBackpropFilter, Cube, "Gradient of a convolution in two dimensions for its filter",
-         "二维卷积对卷积核的反向梯度")
-IR_ABOUT(Conv3DBackpropInput, Cube, "Gradient of a convolution in three dimensions for its input",
-         "三维卷积对输入的反向梯度")
-IR_ABOUT(Conv3DBackpropFilter, Cube, "Gradient of a convolution in three dimensions for its filter",
-         "三维卷积对卷积核的反向梯度")
+ABOUT(Conv2DBackpropInput, Cube, "Gradient of a convolution in two dimensions for its input",
+      "二维卷积对输入的反向梯度")
+ABOUT(Conv2DBackpropFilter, Cube, "Gradient of a convolution in two dimensions for its filter",
+      "二维卷积对卷积核的反向梯度")
+ABOUT(Conv3DBackpropInput, Cube, "Gradient of a convolution in three dimensions for its input",
+      "三维卷积对输入的反向梯度")
+ABOUT(Conv3DBackpropFilter, Cube, "Gradient of a convolution in three dimensions for its filter",
+      "三维卷积对卷积核的反向梯度")
 
 }  // namespace updraft

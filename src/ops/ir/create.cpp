@@ -27,17 +27,17 @@ IR_OP(FillV2D, aclnnInplaceFillScalar, (Out, y), (Float, value, 0), (Ints, dims)
   ir::result(op, "y", *y, *dims, DType::Float);
   call(op, "aclnnInplaceFillScalar", y, value);
 }
-IR_ABOUT(OnesLike, Vector, "Ones in the shape of x", "与 x 同形的全 1 张量")
+ABOUT(OnesLike, Vector, "Ones in the shape of x", "与 x 同形的全 1 张量")
 IR_OP(OnesLike, OnesLike, (In, x), (Out, y)) {
   op.result_like("y", *y, *x, x->dtype);
   call(op, "aclnnInplaceOne", y);
 }
-IR_ABOUT(ZerosLike, Vector, "Zeros in the shape of x", "与 x 同形的全 0 张量")
+ABOUT(ZerosLike, Vector, "Zeros in the shape of x", "与 x 同形的全 0 张量")
 IR_OP(ZerosLike, ZerosLike, (In, x), (Out, y)) {
   op.result_like("y", *y, *x, x->dtype);
   call(op, "aclnnInplaceZero", y);
 }
-IR_ABOUT(Empty, Vector, "A tensor of the given shape, on request of zeros", "给定形状的张量，可清零")
+ABOUT(Empty, Vector, "A tensor of the given shape, on request of zeros", "给定形状的张量，可清零")
 IR_OP(Empty, Empty, (In, shape), (Out, y), (Int, dtype, 3), (Bool, init, false)) {
   ir::result(op, "y", *y, ir::shape_from(op, "shape", shape, *y), static_cast<DType>(dtype));
   if (init) call(op, "aclnnInplaceZero", y);

@@ -45,14 +45,14 @@ UNARY(Tan, aclnnTan)
 IR_OP(Erfinv, aclnnErfinv, (In, input_x), (Out, output_y)) { call(op, "aclnnErfinv", input_x, output_y); }
 IR_OP(Trunc, aclnnTrunc, (In, input_x), (Out, output_y)) { call(op, "aclnnTrunc", input_x, output_y); }
 IR_OP(IsNan, aclnnNeTensor, (In, x), (Out, y)) { call(op, "aclnnNeTensor", x, x, y); }
-IR_ABOUT(IsInf, Vector, "y = whether x is an infinity", "y = x 是否为无穷")
+ABOUT(IsInf, Vector, "y = whether x is an infinity", "y = x 是否为无穷")
 IR_OP(IsInf, IsInf, (In, x), (Out, y)) {
   Temp above, below;
   call(op, "aclnnIsPosInf", x, above);
   call(op, "aclnnIsNegInf", x, below);
   call(op, "aclnnLogicalOr", *above, *below, y);
 }
-IR_ABOUT(Square, Vector, "y = x * x, element by element", "逐元素平方 y = x * x")
+ABOUT(Square, Vector, "y = x * x, element by element", "逐元素平方 y = x * x")
 IR_OP(Square, Square, (In, x), (Out, y)) { call(op, "aclnnMul", x, x, y); }
 
 BINARY(Atan2, aclnnAtan2)
@@ -95,32 +95,32 @@ void divide(Op& op, const In& x1, const In& x2, const Out& y) {
   else call(op, "aclnnDiv", x1, x2, y);
 }
 }  // namespace
-IR_ABOUT(Div, Vector, "y = x1 / x2, cut off for integers", "y = x1 / x2，整数时截断")
+ABOUT(Div, Vector, "y = x1 / x2, cut off for integers", "y = x1 / x2，整数时截断")
 IR_OP(Div, Div, (In, x1), (In, x2), (Out, y)) { divide(op, x1, x2, y); }
 IR_OP(TruncateDiv, Div, (In, x1), (In, x2), (Out, y)) { divide(op, x1, x2, y); }
 
-IR_ABOUT(DivNoNan, Vector, "y = x1 / x2, 0 where x2 is 0", "y = x1 / x2，x2 为 0 处取 0")
+ABOUT(DivNoNan, Vector, "y = x1 / x2, 0 where x2 is 0", "y = x1 / x2，x2 为 0 处取 0")
 IR_OP(DivNoNan, DivNoNan, (In, x1), (In, x2), (Out, y)) {
   Temp quotient, none;
   call(op, "aclnnDiv", x1, x2, quotient);
   call(op, "aclnnEqScalar", x2, 0, none);
   call(op, "aclnnSWhere", *none, ir::constant(op, quotient->dtype, 0), *quotient, y);
 }
-IR_ABOUT(MulNoNan, Vector, "y = x1 * x2, 0 where x2 is 0", "y = x1 * x2，x2 为 0 处取 0")
+ABOUT(MulNoNan, Vector, "y = x1 * x2, 0 where x2 is 0", "y = x1 * x2，x2 为 0 处取 0")
 IR_OP(MulNoNan, MulNoNan, (In, x1), (In, x2), (Out, y)) {
   Temp product, none;
   call(op, "aclnnMul", x1, x2, product);
   call(op, "aclnnEqScalar", x2, 0, none);
   call(op, "aclnnSWhere", *none, ir::constant(op, product->dtype, 0), *product, y);
 }
-IR_ABOUT(Xdivy, Vector, "y = x1 / x2, 0 where x1 is 0", "y = x1 / x2，x1 为 0 处取 0")
+ABOUT(Xdivy, Vector, "y = x1 / x2, 0 where x1 is 0", "y = x1 / x2，x1 为 0 处取 0")
 IR_OP(Xdivy, Xdivy, (In, x1), (In, x2), (Out, y)) {
   Temp quotient, none;
   call(op, "aclnnDiv", x1, x2, quotient);
   call(op, "aclnnEqScalar", x1, 0, none);
   call(op, "aclnnSWhere", *none, ir::constant(op, quotient->dtype, 0), *quotient, y);
 }
-IR_ABOUT(SquaredDifference, Vector, "y = (x1 - x2)^2", "y = (x1 - x2)^2")
+ABOUT(SquaredDifference, Vector, "y = (x1 - x2)^2", "y = (x1 - x2)^2")
 IR_OP(SquaredDifference, SquaredDifference, (In, x1), (In, x2), (Out, y)) {
   Temp d;
   call(op, "aclnnSub", x1, x2, 1, d);
@@ -154,7 +154,7 @@ void add_scaled(Op& op, const In& x1, const In& x2, const aclTensor* alpha, cons
 }
 }  // namespace
 IR_OP(AxpyV2, aclnnAdd, (In, x1), (In, x2), (In, alpha), (Out, y)) { add_scaled(op, x1, x2, alpha.handle, y); }
-IR_ABOUT(Sxpy, Vector, "y = x1 - alpha * x2", "y = x1 - alpha * x2")
+ABOUT(Sxpy, Vector, "y = x1 - alpha * x2", "y = x1 - alpha * x2")
 IR_OP(Sxpy, Sxpy, (In, x1), (In, x2), (OptIn, alpha), (Out, y)) {
   if (!alpha) return call(op, "aclnnSub", x1, x2, 1, y);
   Temp scaled(x2->dtype);
@@ -171,25 +171,25 @@ void add_all(Op& op, const Tensors& x, int64_t n, const Out& y) {
   for (size_t i = 2; i < x.size(); ++i) call(op, "aclnnInplaceAdd", y, x[i], 1);
 }
 }  // namespace
-IR_ABOUT(AddN, Vector, "y = the sum of all x", "y = 全部 x 之和")
+ABOUT(AddN, Vector, "y = the sum of all x", "y = 全部 x 之和")
 IR_OP(AddN, AddN, (Tensors, x), (Out, y), (Int, N)) { add_all(op, x, N, y); }
 IR_OP(AccumulateNV2, AddN, (Tensors, x), (Out, y), (Int, N)) { add_all(op, x, N, y); }
 
-IR_ABOUT(Addcmul, Vector, "y = input_data + value * x1 * x2", "y = input_data + value * x1 * x2")
+ABOUT(Addcmul, Vector, "y = input_data + value * x1 * x2", "y = input_data + value * x1 * x2")
 IR_OP(Addcmul, Addcmul, (In, input_data), (In, x1), (In, x2), (In, value), (Out, y)) {
   Temp product, scaled;
   call(op, "aclnnMul", x1, x2, product);
   call(op, "aclnnMul", *product, value, scaled);
   call(op, "aclnnAdd", input_data, *scaled, 1, y);
 }
-IR_ABOUT(Addcdiv, Vector, "y = input_data + value * x1 / x2", "y = input_data + value * x1 / x2")
+ABOUT(Addcdiv, Vector, "y = input_data + value * x1 / x2", "y = input_data + value * x1 / x2")
 IR_OP(Addcdiv, Addcdiv, (In, input_data), (In, x1), (In, x2), (In, value), (Out, y)) {
   Temp quotient, scaled;
   call(op, "aclnnDiv", x1, x2, quotient);
   call(op, "aclnnMul", *quotient, value, scaled);
   call(op, "aclnnAdd", input_data, *scaled, 1, y);
 }
-IR_ABOUT(FusedMulAdd, Vector, "y = x1 * x2 + x3", "y = x1 * x2 + x3")
+ABOUT(FusedMulAdd, Vector, "y = x1 * x2 + x3", "y = x1 * x2 + x3")
 IR_OP(FusedMulAdd, FusedMulAdd, (In, x1), (In, x2), (In, x3), (Out, y)) {
   Temp product;
   call(op, "aclnnMul", x1, x2, product);
@@ -258,7 +258,7 @@ IR_OP(Log, aclnnLog, (In, x), (Out, y), (Float, base, -1), (Float, scale, 1), (F
   call(op, "aclnnLog", v, natural);
   call(op, "aclnnMuls", *natural, 1 / std::log(static_cast<double>(base)), y);
 }
-IR_ABOUT(Power, Vector, "y = (scale * x + shift) ^ power", "y = (scale * x + shift) ^ power")
+ABOUT(Power, Vector, "y = (scale * x + shift) ^ power", "y = (scale * x + shift) ^ power")
 IR_OP(Power, Power, (In, x), (Out, y), (Float, power, 1), (Float, scale, 1), (Float, shift, 0)) {
   call(op, "aclnnPowTensorScalar", affine(op, *x, scale, shift), power, y);
 }
@@ -275,11 +275,11 @@ IR_OP(Complex, aclnnComplex, (In, real), (In, imag), (Out, out), (Type, Tout, DT
   op.result_broadcast("out", *out, *real, *imag, Tout);
   call(op, "aclnnComplex", real, imag, out);
 }
-IR_ABOUT(Real, Vector, "The real parts of complex numbers", "复数的实部")
+ABOUT(Real, Vector, "The real parts of complex numbers", "复数的实部")
 IR_OP(Real, Real, (In, input), (Out, output), (Type, Tout, DType::Float)) {
   ir::copy(op, "output", parts(op, *input, 0), output, Tout);
 }
-IR_ABOUT(Imag, Vector, "The imaginary parts of complex numbers", "复数的虚部")
+ABOUT(Imag, Vector, "The imaginary parts of complex numbers", "复数的虚部")
 IR_OP(Imag, Imag, (In, input), (Out, output), (Type, Tout, DType::Float)) {
   ir::copy(op, "output", parts(op, *input, 1), output, Tout);
 }
@@ -297,13 +297,13 @@ IR_OP(TanhGrad, aclnnTanhBackward, (In, y), (In, dy), (Out, z), (Bool, complex_c
   op.require(!complex_conj || !is_complex(y->dtype), "attribute complex_conj is true, want false for complex numbers");
   call(op, "aclnnTanhBackward", dy, y, z);
 }
-IR_ABOUT(SqrtGrad, Vector, "z = dy / (2 y), y the square root", "z = dy / (2 y)，y 为平方根")
+ABOUT(SqrtGrad, Vector, "z = dy / (2 y), y the square root", "z = dy / (2 y)，y 为平方根")
 IR_OP(SqrtGrad, SqrtGrad, (In, y), (In, dy), (Out, z)) {
   Temp twice;
   call(op, "aclnnMuls", y, 2.0, twice);
   call(op, "aclnnDiv", dy, *twice, z);
 }
-IR_ABOUT(RsqrtGrad, Vector, "z = -dy y^3 / 2, y the reciprocal root", "z = -dy y^3 / 2，y 为平方根的倒数")
+ABOUT(RsqrtGrad, Vector, "z = -dy y^3 / 2, y the reciprocal root", "z = -dy y^3 / 2，y 为平方根的倒数")
 IR_OP(RsqrtGrad, RsqrtGrad, (In, y), (In, dy), (Out, z)) {
   Temp cube, half;
   call(op, "aclnnPowTensorScalar", y, 3.0, cube);
@@ -318,10 +318,10 @@ void reciprocal_grad(Op& op, const In& y, const In& dy, const Out& z) {
   call(op, "aclnnMul", dy, *negative, z);
 }
 }  // namespace
-IR_ABOUT(ReciprocalGrad, Vector, "Gradient of 1 / x from its result y: -dy y^2", "1 / x 的反向梯度：-dy y^2")
+ABOUT(ReciprocalGrad, Vector, "Gradient of 1 / x from its result y: -dy y^2", "1 / x 的反向梯度：-dy y^2")
 IR_OP(ReciprocalGrad, ReciprocalGrad, (In, y), (In, dy), (Out, z)) { reciprocal_grad(op, y, dy, z); }
 IR_OP(InvGrad, ReciprocalGrad, (In, x), (In, grad), (Out, y)) { reciprocal_grad(op, x, grad, y); }
-IR_ABOUT(AbsGrad, Vector, "z = dy * sign(y)", "z = dy * sign(y)")
+ABOUT(AbsGrad, Vector, "z = dy * sign(y)", "z = dy * sign(y)")
 IR_OP(AbsGrad, AbsGrad, (In, y), (In, dy), (Out, z)) {
   Temp sign;
   call(op, "aclnnSign", y, sign);

@@ -82,8 +82,8 @@ void put_rows(Op& op, const InOut& var, const In& indices, const In& updates, Pu
 
 }  // namespace
 
-IR_ABOUT(Gather, Vector, "Slices of x along its first dimension, or along axis, by indices",
-         "沿首维或 axis 按索引取 x 的切片")
+ABOUT(Gather, Vector, "Slices of x along its first dimension, or along axis, by indices",
+      "沿首维或 axis 按索引取 x 的切片")
 IR_OP(Gather, Gather, (In, x), (In, indices), (Out, y), (Bool, validate_indices, true), (Int, batch_dims, 0),
       (Bool, is_preprocessed, false), (Bool, negative_index_support, false)) {
   (void)validate_indices, (void)is_preprocessed;  // indices are checked always
@@ -99,8 +99,7 @@ IR_OP(GatherElements, aclnnGather, (In, x), (In, index), (Out, y), (Int, dim, 0)
   op.result_like("y", *y, *index, x->dtype);
   call(op, "aclnnGather", x, dim, index, y);
 }
-IR_ABOUT(GatherNd, Vector, "Parts of x at the places that the rows of indices name",
-         "取 indices 各行所指位置的 x 的部分")
+ABOUT(GatherNd, Vector, "Parts of x at the places that the rows of indices name", "取 indices 各行所指位置的 x 的部分")
 IR_OP(GatherNd, GatherNd, (In, x), (In, indices), (Out, y), (Bool, negative_index_support, false)) {
   (void)negative_index_support;  // negative places count from the end always
   const Places places(op, *x, *indices);
@@ -117,8 +116,8 @@ IR_OP(IndexByTensor, aclnnIndex, (In, x), (Tensors, indices), (Out, y), (Ints, i
   call(op, "aclnnIndex", x, list, y);
 }
 
-IR_ABOUT(ScatterNd, Vector, "x added to zeros at the places that the rows of indices name",
-         "将 x 累加到全 0 张量中 indices 各行所指的位置")
+ABOUT(ScatterNd, Vector, "x added to zeros at the places that the rows of indices name",
+      "将 x 累加到全 0 张量中 indices 各行所指的位置")
 IR_OP(ScatterNd, ScatterNd, (In, indices), (In, x), (In, shape), (Out, y)) {
   ir::result(op, "y", *y, ir::shape_from(op, "shape", shape, *y), x->dtype);
   call(op, "aclnnInplaceZero", y);
@@ -146,9 +145,9 @@ SCATTER(Update, Put::Set)
 SCATTER(Add, Put::Add)
 SCATTER(Sub, Put::Subtract)
 #undef SCATTER
-IR_ABOUT(ScatterNdUpdate, Vector, "Writes updates at the places that indices name", "将 updates 写入 indices 所指位置")
-IR_ABOUT(ScatterNdAdd, Vector, "Adds updates at the places that indices name", "将 updates 累加到 indices 所指位置")
-IR_ABOUT(ScatterNdSub, Vector, "Subtracts updates at the places that indices name", "从 indices 所指位置减去 updates")
+ABOUT(ScatterNdUpdate, Vector, "Writes updates at the places that indices name", "将 updates 写入 indices 所指位置")
+ABOUT(ScatterNdAdd, Vector, "Adds updates at the places that indices name", "将 updates 累加到 indices 所指位置")
+ABOUT(ScatterNdSub, Vector, "Subtracts updates at the places that indices name", "从 indices 所指位置减去 updates")
 IR_OP(ScatterNonAliasingAdd, ScatterNdAdd, (In, x), (In, indices), (In, updates), (Out, y)) {
   ir::copy(op, *x, y);
   put_nd(op, y, indices, updates, Put::Add);
@@ -179,8 +178,8 @@ IR_OP(InplaceIndexAdd, aclnnIndexAdd, (InOut, var), (In, indices), (In, updates)
   }
   call(op, "aclnnIndexAdd", var, axis, indices, source, 1, var);
 }
-IR_ABOUT(UnsortedSegmentSum, Vector, "Sums of the rows of x with the same segment; rows of negative ones are left out",
-         "按段号对 x 的行求和，段号为负的行不计入")
+ABOUT(UnsortedSegmentSum, Vector, "Sums of the rows of x with the same segment; rows of negative ones are left out",
+      "按段号对 x 的行求和，段号为负的行不计入")
 namespace {
 void segment_sum(Op& op, const In& x, const In& segment_ids, int64_t segments, const Out& y) {
   op.require(segment_ids->rank <= x->rank && segments >= 0 &&

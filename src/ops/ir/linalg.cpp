@@ -85,7 +85,7 @@ void log_determinant(Op& op, const In& x, const Out& sign, const Out& y) {
 }  // namespace
 IR_OP(Slogdet, aclnnSlogdet, (In, x), (Out, sign), (Out, y)) { log_determinant(op, x, sign, y); }
 IR_OP(LogMatrixDeterminant, aclnnSlogdet, (In, x), (Out, sign), (Out, y)) { log_determinant(op, x, sign, y); }
-IR_ABOUT(MatrixDeterminant, Vector, "The determinant of each matrix", "各矩阵的行列式")
+ABOUT(MatrixDeterminant, Vector, "The determinant of each matrix", "各矩阵的行列式")
 IR_OP(MatrixDeterminant, MatrixDeterminant, (In, x), (Out, y)) {
   require_square(op, *x);
   Dims dims = ir::dims_of(*x);

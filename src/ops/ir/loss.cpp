@@ -65,16 +65,16 @@ void softmax_cross_entropy(Op& op, const In& features, const TensorView& labels,
   call(op, "aclnnSub", soft, labels, 1, backprop);
 }
 }  // namespace
-IR_ABOUT(SoftmaxCrossEntropyWithLogits, Vector, "Cross entropy of softmax(features) and labels, with its gradient",
-         "softmax 交叉熵损失及其梯度")
+ABOUT(SoftmaxCrossEntropyWithLogits, Vector, "Cross entropy of softmax(features) and labels, with its gradient",
+      "softmax 交叉熵损失及其梯度")
 IR_OP(SoftmaxCrossEntropyWithLogits, SoftmaxCrossEntropyWithLogits, (In, features), (In, labels), (Out, loss),
       (Out, backprop)) {
   op.require(features->rank >= 1, "features is {}, want rows", describe(*features));
   op.require_same_shape("labels", *labels, "features", *features);
   softmax_cross_entropy(op, features, *labels, loss, backprop);
 }
-IR_ABOUT(SparseSoftmaxCrossEntropyWithLogits, Vector,
-         "Cross entropy of softmax(features) and classes, with its gradient", "softmax 与类别标签的交叉熵损失及其梯度")
+ABOUT(SparseSoftmaxCrossEntropyWithLogits, Vector, "Cross entropy of softmax(features) and classes, with its gradient",
+      "softmax 与类别标签的交叉熵损失及其梯度")
 IR_OP(SparseSoftmaxCrossEntropyWithLogits, SparseSoftmaxCrossEntropyWithLogits, (In, features), (In, labels),
       (Out, loss), (Out, backprop)) {
   op.require(

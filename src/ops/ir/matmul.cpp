@@ -95,7 +95,7 @@ int channel_of(const Op& op, const char* format, int rank) {
   return rank > 1 && word[1] == 'C' ? 1 : rank - 1;
 }
 }  // namespace
-IR_ABOUT(BiasAdd, Vector, "y = x + bias, a value for each channel", "y = x + bias，每通道一个值")
+ABOUT(BiasAdd, Vector, "y = x + bias, a value for each channel", "y = x + bias，每通道一个值")
 IR_OP(BiasAdd, BiasAdd, (In, x), (In, bias), (Out, y), (Text, data_format, "NHWC")) {
   op.require(x->rank >= 2 && bias->rank == 1, "x is {} and bias is {}, want a batch and a vector", describe(*x),
              describe(*bias));
@@ -112,7 +112,7 @@ IR_OP(BiasAdd, BiasAdd, (In, x), (In, bias), (Out, y), (Text, data_format, "NHWC
   add.dtype = bias->dtype;
   call(op, "aclnnAdd", x, add, 1, y);
 }
-IR_ABOUT(BiasAddGrad, Vector, "The sum of x for each channel", "x 按通道求和")
+ABOUT(BiasAddGrad, Vector, "The sum of x for each channel", "x 按通道求和")
 IR_OP(BiasAddGrad, BiasAddGrad, (In, x), (Out, y), (Text, data_format, "NHWC")) {
   op.require(x->rank >= 2, "x is {}, want two dimensions or more", describe(*x));
   const int channel = channel_of(op, data_format, x->rank);

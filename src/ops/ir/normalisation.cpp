@@ -112,11 +112,11 @@ void reduce_grad(Op& op, const In& grads, const In& x, const In& diff_scale, con
 BATCH_PIECES(BN)
 BATCH_PIECES(BN3D)
 #undef BATCH_PIECES
-IR_ABOUT(BNTrainingUpdate, Vector, "Normalises each channel by the sums of BNTrainingReduce and updates statistics",
-         "用 BNTrainingReduce 的和对各通道归一化并更新统计量")
-IR_ABOUT(BNTrainingUpdateGrad, Vector, "Gradients of scale and offset of batch normalisation",
-         "批归一化对 scale 与 offset 的反向梯度")
-IR_ABOUT(BNTrainingReduceGrad, Vector, "Gradient of batch normalisation for its input", "批归一化对输入的反向梯度")
+ABOUT(BNTrainingUpdate, Vector, "Normalises each channel by the sums of BNTrainingReduce and updates statistics",
+      "用 BNTrainingReduce 的和对各通道归一化并更新统计量")
+ABOUT(BNTrainingUpdateGrad, Vector, "Gradients of scale and offset of batch normalisation",
+      "批归一化对 scale 与 offset 的反向梯度")
+ABOUT(BNTrainingReduceGrad, Vector, "Gradient of batch normalisation for its input", "批归一化对输入的反向梯度")
 
 IR_OP(BNTrainingUpdateV2, BNTrainingUpdate, (In, x), (In, sum), (In, square_sum), (In, scale), (In, offset), (Out, y),
       (Out, batch_mean), (Out, batch_variance), (Float, epsilon)) {
@@ -137,8 +137,8 @@ IR_OP(BNInfer, aclnnBatchNorm, (In, x), (In, scale), (In, offset), (In, mean), (
   op.result_like("y", *y, *x, x->dtype);
   by_statistics(op, x, scale, offset, *mean, *variance, epsilon, y);
 }
-IR_ABOUT(BNInferGrad, Vector, "x_backprop = grads * scale / sqrt(batch_variance + epsilon)",
-         "x_backprop = grads * scale / sqrt(batch_variance + epsilon)")
+ABOUT(BNInferGrad, Vector, "x_backprop = grads * scale / sqrt(batch_variance + epsilon)",
+      "x_backprop = grads * scale / sqrt(batch_variance + epsilon)")
 IR_OP(BNInferGrad, BNInferGrad, (In, grads), (In, scale), (In, batch_variance), (Out, x_backprop),
       (Float, epsilon, 0.0001f)) {
   op.require(scale->numel() == channels_of(op, *grads), "scale is {}, want the channels of {}", describe(*scale),
@@ -212,8 +212,8 @@ IR_OP(SyncBatchNormGatherStats, aclnnSyncBatchNormGatherStats, (In, total_sum), 
   call(op, "aclnnSyncBatchNormGatherStats", total_sum, total_square_sum, sample_count, mean, variance, momentum, eps,
        batch_mean, batch_invstd);
 }
-IR_ABOUT(SyncBatchNormBackwardReduce, Vector, "Sums for the gradient of synchronised batch normalisation",
-         "同步批归一化反向所需的和")
+ABOUT(SyncBatchNormBackwardReduce, Vector, "Sums for the gradient of synchronised batch normalisation",
+      "同步批归一化反向所需的和")
 IR_OP(SyncBatchNormBackwardReduce, SyncBatchNormBackwardReduce, (In, sum_dy), (In, sum_dy_dx_pad), (In, mean),
       (In, invert_std), (Out, sum_dy_xmu), (Out, y)) {
   op.result_like("sum_dy_xmu", *sum_dy_xmu, *sum_dy, sum_dy->dtype);
@@ -276,7 +276,7 @@ void layer_norm_grad(Op& op, const In& dy, const In& x, const TensorView& rstd, 
 }
 
 }  // namespace
-IR_ABOUT(LayerNorm, Vector, "Layer normalisation, with mean and variance", "层归一化，附带均值与方差")
+ABOUT(LayerNorm, Vector, "Layer normalisation, with mean and variance", "层归一化，附带均值与方差")
 IR_OP(LayerNorm, LayerNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, variance),
       (Int, begin_norm_axis, 0), (Int, begin_params_axis, 0), (Float, epsilon, 0.0000001f)) {
   const int64_t axis = ir::axis_of(op, "begin_norm_axis", begin_norm_axis, x->rank);
@@ -307,7 +307,7 @@ IR_OP(LayerNormV4, aclnnLayerNorm, (In, x), (In, normalized_shape), (OptIn, gamm
   ir::result(op, "rstd", *rstd, statistics, DType::Float);
   call(op, "aclnnLayerNorm", x, rows, gamma, beta, epsilon, y, mean, rstd);
 }
-IR_ABOUT(LayerNormGrad, Vector, "Gradients of LayerNorm", "LayerNorm 的反向梯度")
+ABOUT(LayerNormGrad, Vector, "Gradients of LayerNorm", "LayerNorm 的反向梯度")
 IR_OP(LayerNormGrad, LayerNormGrad, (In, dy), (In, x), (In, variance), (In, mean), (In, gamma), (Out, pd_x),
       (Out, pd_gamma), (Out, pd_beta)) {
   constexpr float kEpsilon = 1e-12f;  // the operator has no attribute for it
@@ -352,7 +352,7 @@ void require_channels(const Op& op, const TensorView& x, const TensorView& gamma
 }
 
 }  // namespace
-IR_ABOUT(GroupNorm, Vector, "Group normalisation, with mean and variance", "组归一化，附带均值与方差")
+ABOUT(GroupNorm, Vector, "Group normalisation, with mean and variance", "组归一化，附带均值与方差")
 IR_OP(GroupNorm, GroupNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, variance), (Int, num_groups),
       (Text, data_format, "NHWC"), (Float, eps, 0.0001f), (Bool, is_training, true)) {
   (void)data_format;  // require_channels()
@@ -393,7 +393,7 @@ IR_OP(GroupNormGrad, aclnnGroupNormBackward, (In, dy), (In, mean), (In, rstd), (
   call(op, "aclnnGroupNormBackward", dy, x, mean, rstd, gamma, g.n, g.c, g.size, g.groups,
        std::vector<bool>{dx_is_require, dgamma_is_require, dbeta_is_require}, dx, dgamma, dbeta);
 }
-IR_ABOUT(InstanceNorm, Vector, "Normalises each channel of each sample", "逐样本逐通道归一化")
+ABOUT(InstanceNorm, Vector, "Normalises each channel of each sample", "逐样本逐通道归一化")
 IR_OP(InstanceNorm, InstanceNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, variance),
       (Text, data_format, "NDHWC"), (Float, epsilon, 1e-6f)) {
   const std::string_view word = data_format;

@@ -106,7 +106,7 @@ void adam_step(Op& op, const In& grad, const In& v, const In& m, const In& var, 
   call(op, "aclnnInplaceCopy", var_to, next);
 }
 }  // namespace
-IR_ABOUT(AdamApplyOne, Vector, "One Adam step; every rate is a tensor", "Adam 单步更新，各系数均为张量")
+ABOUT(AdamApplyOne, Vector, "One Adam step; every rate is a tensor", "Adam 单步更新，各系数均为张量")
 IR_OP(AdamApplyOne, AdamApplyOne, (In, input0), (In, input1), (In, input2), (In, input3), (In, input4), (In, mul0_x),
       (In, mul1_x), (In, mul2_x), (In, mul3_x), (In, add2_y), (Out, output0), (Out, output1), (Out, output2)) {
   op.result_like("output0", *output0, *input1, input1->dtype);
@@ -115,8 +115,8 @@ IR_OP(AdamApplyOne, AdamApplyOne, (In, input0), (In, input1), (In, input2), (In,
   adam_step(op, input0, input1, input2, input3, input4, mul0_x, mul1_x, mul2_x, mul3_x, nullptr, add2_y, *output0,
             *output1, *output2);
 }
-IR_ABOUT(AdamApplyOneWithDecay, Vector, "One Adam step with decay of the weights; every rate is a tensor",
-         "带权重衰减的 Adam 单步更新，各系数均为张量")
+ABOUT(AdamApplyOneWithDecay, Vector, "One Adam step with decay of the weights; every rate is a tensor",
+      "带权重衰减的 Adam 单步更新，各系数均为张量")
 IR_OP(AdamApplyOneWithDecay, AdamApplyOneWithDecay, (In, input0), (In, input1), (In, input2), (In, input3),
       (In, input4), (In, mul0_x), (In, mul1_x), (In, mul2_x), (In, mul3_x), (In, mul4_x), (In, add2_y), (Out, output0),
       (Out, output1), (Out, output2)) {
@@ -150,7 +150,7 @@ void momentum_step(Op& op, const InOut& var, const InOut& accum, const In& lr, c
   call(op, "aclnnInplaceSub", var, product(op, direction, lr), 1);
 }
 }  // namespace
-IR_ABOUT(ApplyMomentum, Vector, "One step of gradient descent with momentum", "带动量的梯度下降单步更新")
+ABOUT(ApplyMomentum, Vector, "One step of gradient descent with momentum", "带动量的梯度下降单步更新")
 IR_OP(ApplyMomentum, ApplyMomentum, (InOut, var), (InOut, accum), (In, lr), (In, grad), (In, momentum),
       (Bool, use_nesterov, false), (Bool, use_locking, false)) {
   (void)use_locking;
@@ -166,8 +166,8 @@ IR_OP(FusedMulApplyMomentum, ApplyMomentum, (InOut, var), (InOut, accum), (In, l
   (void)use_locking;
   momentum_step(op, var, accum, lr, product(op, x1, x2), momentum, use_nesterov);
 }
-IR_ABOUT(ApplyKerasMomentum, Vector, "One step of gradient descent with momentum as Keras has it",
-         "Keras 形式的带动量梯度下降单步更新")
+ABOUT(ApplyKerasMomentum, Vector, "One step of gradient descent with momentum as Keras has it",
+      "Keras 形式的带动量梯度下降单步更新")
 IR_OP(ApplyKerasMomentum, ApplyKerasMomentum, (InOut, var), (InOut, accum), (In, lr), (In, grad), (In, momentum),
       (Bool, use_locking, false), (Bool, use_nesterov, false)) {
   (void)use_locking;
@@ -178,14 +178,14 @@ IR_OP(ApplyKerasMomentum, ApplyKerasMomentum, (InOut, var), (InOut, accum), (In,
   if (!use_nesterov) return call(op, "aclnnInplaceAdd", var, accum, 1);
   call(op, "aclnnInplaceAdd", var, difference(op, product(op, accum, momentum), step), 1);
 }
-IR_ABOUT(ApplyGradientDescent, Vector, "var = var - alpha * delta", "var = var - alpha * delta")
+ABOUT(ApplyGradientDescent, Vector, "var = var - alpha * delta", "var = var - alpha * delta")
 IR_OP(ApplyGradientDescent, ApplyGradientDescent, (InOut, var), (In, alpha), (In, delta), (Bool, use_locking, false)) {
   (void)use_locking;
   require_same(op, *var, {{"delta", *delta}});
   call(op, "aclnnInplaceSub", var, product(op, delta, alpha), 1);
 }
-IR_ABOUT(SGD, Vector, "One step of gradient descent with momentum, dampening and decay",
-         "带动量、阻尼与权重衰减的梯度下降单步更新")
+ABOUT(SGD, Vector, "One step of gradient descent with momentum, dampening and decay",
+      "带动量、阻尼与权重衰减的梯度下降单步更新")
 IR_OP(SGD, SGD, (InOut, parameters), (In, gradient), (In, learning_rate), (InOut, accum), (In, momentum), (In, stat),
       (Float, dampening, 0), (Float, weight_decay, 0), (Bool, nesterov, false)) {
   require_same(op, *parameters, {{"gradient", *gradient}, {"accum", *accum}, {"stat", *stat}});
@@ -217,7 +217,7 @@ void adagrad(Op& op, const InOut& var, const InOut& accum, const In& lr, const T
   call(op, "aclnnInplaceSub", var, quotient(op, product(op, grad, lr), scale), 1);
 }
 }  // namespace
-IR_ABOUT(ApplyAdagrad, Vector, "One Adagrad step", "Adagrad 单步更新")
+ABOUT(ApplyAdagrad, Vector, "One Adagrad step", "Adagrad 单步更新")
 IR_OP(ApplyAdagrad, ApplyAdagrad, (InOut, var), (InOut, accum), (In, lr), (In, grad), (Bool, update_slots, true),
       (Bool, use_locking, false)) {
   (void)use_locking;
@@ -251,14 +251,14 @@ void rms_prop(Op& op, const InOut& var, const InOut* mg, const InOut& ms, const 
   call(op, "aclnnInplaceSub", var, mom, 1);
 }
 }  // namespace
-IR_ABOUT(ApplyRMSProp, Vector, "One RMSProp step", "RMSProp 单步更新")
+ABOUT(ApplyRMSProp, Vector, "One RMSProp step", "RMSProp 单步更新")
 IR_OP(ApplyRMSProp, ApplyRMSProp, (InOut, var), (InOut, ms), (InOut, mom), (In, lr), (In, rho), (In, momentum),
       (In, epsilon), (In, grad), (Bool, use_locking, false)) {
   (void)use_locking;
   rms_prop(op, var, nullptr, ms, mom, lr, rho, momentum, epsilon, grad);
 }
-IR_ABOUT(ApplyCenteredRMSProp, Vector, "One RMSProp step with the variance of the gradient",
-         "以梯度方差归一化的 RMSProp 单步更新")
+ABOUT(ApplyCenteredRMSProp, Vector, "One RMSProp step with the variance of the gradient",
+      "以梯度方差归一化的 RMSProp 单步更新")
 IR_OP(ApplyCenteredRMSProp, ApplyCenteredRMSProp, (InOut, var), (InOut, mg), (InOut, ms), (InOut, mom), (In, lr),
       (In, rho), (In, momentum), (In, epsilon), (In, grad), (Bool, use_locking, false)) {
   (void)use_locking;
@@ -277,7 +277,7 @@ void adamax(Op& op, const InOut& var, const InOut& m, const InOut& v, const In& 
   call(op, "aclnnInplaceSub", var, quotient(op, product(op, m, rate), sum(op, v, epsilon)), 1);
 }
 }  // namespace
-IR_ABOUT(ApplyAdaMax, Vector, "One AdaMax step", "AdaMax 单步更新")
+ABOUT(ApplyAdaMax, Vector, "One AdaMax step", "AdaMax 单步更新")
 IR_OP(ApplyAdaMax, ApplyAdaMax, (InOut, var), (InOut, m), (InOut, v), (In, beta1_power), (In, lr), (In, beta1),
       (In, beta2), (In, epsilon), (In, grad), (Bool, use_locking, false)) {
   (void)use_locking;
@@ -300,7 +300,7 @@ void adadelta(Op& op, const InOut& var, const InOut& accum, const InOut& accum_u
   blend(op, accum_update, rho, product(op, update, update), share);
 }
 }  // namespace
-IR_ABOUT(ApplyAdadelta, Vector, "One Adadelta step", "Adadelta 单步更新")
+ABOUT(ApplyAdadelta, Vector, "One Adadelta step", "Adadelta 单步更新")
 IR_OP(ApplyAdadelta, ApplyAdadelta, (InOut, var), (InOut, accum), (InOut, accum_update), (In, lr), (In, rho),
       (In, epsilon), (In, grad), (Bool, use_locking, false)) {
   (void)use_locking;

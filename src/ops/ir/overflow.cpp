@@ -22,18 +22,18 @@ void clear_flag() {
 
 }  // namespace
 
-IR_ABOUT(NPUGetFloatStatusV2, Vector, "Reads the overflow flag of saturation mode", "读取饱和模式下的溢出标志")
+ABOUT(NPUGetFloatStatusV2, Vector, "Reads the overflow flag of saturation mode", "读取饱和模式下的溢出标志")
 IR_OP(NPUGetFloatStatusV2, NPUGetFloatStatusV2, (Out, data)) {
   ir::suggest(op, *data, {kStatusSize}, DType::Int32);
   op.launch([to = *data] { read_flag(to); });
 }
-IR_ABOUT(NPUGetFloatDebugStatus, Vector, "Reads the overflow flag of saturation mode (debug form)",
-         "读取饱和模式下的溢出标志（调试形式）")
+ABOUT(NPUGetFloatDebugStatus, Vector, "Reads the overflow flag of saturation mode (debug form)",
+      "读取饱和模式下的溢出标志（调试形式）")
 IR_OP(NPUGetFloatDebugStatus, NPUGetFloatDebugStatus, (Out, data)) {
   ir::suggest(op, *data, {kStatusSize}, DType::Int32);
   op.launch([to = *data] { read_flag(to); });
 }
-IR_ABOUT(NPUClearFloatStatusV2, Vector, "Clears the overflow flag of saturation mode", "清除饱和模式下的溢出标志")
+ABOUT(NPUClearFloatStatusV2, Vector, "Clears the overflow flag of saturation mode", "清除饱和模式下的溢出标志")
 IR_OP(NPUClearFloatStatusV2, NPUClearFloatStatusV2, (OptOut, data)) {
   const TensorView to = data ? *data : TensorView();
   op.launch([to] {
@@ -41,8 +41,8 @@ IR_OP(NPUClearFloatStatusV2, NPUClearFloatStatusV2, (OptOut, data)) {
     if (to.data) fill_elements(to, Params{});
   });
 }
-IR_ABOUT(NPUClearFloatDebugStatus, Vector, "Clears the overflow flag of saturation mode (debug form)",
-         "清除饱和模式下的溢出标志（调试形式）")
+ABOUT(NPUClearFloatDebugStatus, Vector, "Clears the overflow flag of saturation mode (debug form)",
+      "清除饱和模式下的溢出标志（调试形式）")
 IR_OP(NPUClearFloatDebugStatus, NPUClearFloatDebugStatus, (OptOut, data)) {
   const TensorView to = data ? *data : TensorView();
   op.launch([to] {
@@ -52,8 +52,7 @@ IR_OP(NPUClearFloatDebugStatus, NPUClearFloatDebugStatus, (OptOut, data)) {
 }
 
 // The older forms write the status into their input, too: the client reads it there.
-IR_ABOUT(NPUGetFloatStatus, Vector, "Reads the overflow flag into its input and its output",
-         "将溢出标志读入其输入与输出")
+ABOUT(NPUGetFloatStatus, Vector, "Reads the overflow flag into its input and its output", "将溢出标志读入其输入与输出")
 IR_OP(NPUGetFloatStatus, NPUGetFloatStatus, (OptIn, addr), (OptOut, data)) {
   if (!data) return;  // nobody asks
   if (addr) op.result_like("data", *data, *addr, addr->dtype);
@@ -63,7 +62,7 @@ IR_OP(NPUGetFloatStatus, NPUGetFloatStatus, (OptIn, addr), (OptOut, data)) {
     if (at.data) copy_elements(at, to);
   });
 }
-IR_ABOUT(NPUClearFloatStatus, Vector, "Clears the overflow flag and its input", "清除溢出标志并将输入清零")
+ABOUT(NPUClearFloatStatus, Vector, "Clears the overflow flag and its input", "清除溢出标志并将输入清零")
 IR_OP(NPUClearFloatStatus, NPUClearFloatStatus, (OptIn, addr), (OptOut, data)) {
   if (data && addr) op.result_like("data", *data, *addr, addr->dtype);
   op.launch([at = addr ? *addr : TensorView(), to = data ? *data : TensorView()] {
@@ -72,7 +71,7 @@ IR_OP(NPUClearFloatStatus, NPUClearFloatStatus, (OptIn, addr), (OptOut, data)) {
       if (status.data) fill_elements(status, Params{});
   });
 }
-IR_ABOUT(NPUAllocFloatStatus, Vector, "Gives a status tensor of zeros", "输出全零的状态张量")
+ABOUT(NPUAllocFloatStatus, Vector, "Gives a status tensor of zeros", "输出全零的状态张量")
 IR_OP(NPUAllocFloatStatus, NPUAllocFloatStatus, (Out, data)) {
   ir::suggest(op, *data, {kStatusSize}, DType::Float);
   call(op, "aclnnInplaceZero", data);

@@ -195,7 +195,7 @@ void plan_max_grad(Op& op, int spatial, const In& x, const In& forward, const In
 }  // namespace
 
 // --- maxima -------------------------------------------------------------------------------------------------------
-IR_ABOUT(MaxPool, Vector, "Largest of the windows of an image", "二维最大池化")
+ABOUT(MaxPool, Vector, "Largest of the windows of an image", "二维最大池化")
 IR_OP(MaxPool, MaxPool, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Text, padding),
       (Text, data_format, "NHWC")) {
   plan_max(op, 2, x, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)}, y);
@@ -214,14 +214,14 @@ IR_OP(MaxPoolV3, MaxPool, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Te
   plan_max(op, 2, x, data_format,
            {*ksize, *strides, *pads, {}, padding_of(op, "padding_mode", padding_mode), ceil_mode, global_pooling}, y);
 }
-IR_ABOUT(MaxPool3D, Vector, "Largest of the windows of a volume", "三维最大池化")
+ABOUT(MaxPool3D, Vector, "Largest of the windows of a volume", "三维最大池化")
 IR_OP(MaxPool3D, MaxPool3D, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Text, padding),
       (Ints, pads, 0, 0, 0, 0, 0, 0), (Ints, dilation, 1, 1, 1, 1, 1), (Int, ceil_mode, 0),
       (Text, data_format, "NDHWC")) {
   plan_max(op, 3, x, data_format,
            {*ksize, *strides, *pads, *dilation, padding_of(op, "padding", padding), ceil_mode != 0}, y);
 }
-IR_ABOUT(MaxPoolGrad, Vector, "Gradient of MaxPool", "MaxPool 的反向梯度")
+ABOUT(MaxPoolGrad, Vector, "Gradient of MaxPool", "MaxPool 的反向梯度")
 IR_OP(MaxPoolGrad, MaxPoolGrad, (In, x1), (In, x2), (In, grad), (Out, y), (Ints, ksize), (Ints, strides),
       (Text, padding), (Text, data_format, "NHWC")) {
   plan_max_grad(op, 2, x1, x2, grad, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)}, "y",
@@ -234,7 +234,7 @@ IR_OP(MaxPoolV3Grad, MaxPoolGrad, (In, orig_input), (In, orig_output), (In, grad
                 {*ksize, *strides, *pads, {}, padding_of(op, "padding_mode", padding_mode), ceil_mode, global_pooling},
                 "out_grad", out_grad);
 }
-IR_ABOUT(MaxPool3DGrad, Vector, "Gradient of MaxPool3D", "MaxPool3D 的反向梯度")
+ABOUT(MaxPool3DGrad, Vector, "Gradient of MaxPool3D", "MaxPool3D 的反向梯度")
 IR_OP(MaxPool3DGrad, MaxPool3DGrad, (In, orig_x), (In, orig_y), (In, grads), (Out, y), (Ints, ksize), (Ints, strides),
       (Text, padding, "SAME"), (Ints, pads), (Text, data_format, "NDHWC")) {
   // The attribute that says whether the windows were rounded up is only at the forward pass: its result tells.
@@ -369,12 +369,12 @@ void plan_mean_grad(Op& op, int spatial, const Dims& size, const In& grad, const
 }  // namespace
 
 // Padding of SAME never counts.
-IR_ABOUT(AvgPool, Vector, "Mean of the windows of an image", "二维平均池化")
+ABOUT(AvgPool, Vector, "Mean of the windows of an image", "二维平均池化")
 IR_OP(AvgPool, AvgPool, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Text, padding),
       (Text, data_format, "NHWC")) {
   plan_mean(op, 2, x, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)}, false, 0, y);
 }
-IR_ABOUT(AvgPoolGrad, Vector, "Gradient of AvgPool", "AvgPool 的反向梯度")
+ABOUT(AvgPoolGrad, Vector, "Gradient of AvgPool", "AvgPool 的反向梯度")
 IR_OP(AvgPoolGrad, AvgPoolGrad, (In, orig_input_shape), (In, input_grad), (Out, out_grad), (Ints, ksize),
       (Ints, strides), (Text, padding), (Text, data_format, "NHWC")) {
   plan_mean_grad(op, 2, ir::shape_from(op, "orig_input_shape", orig_input_shape, *out_grad), input_grad, data_format,
@@ -394,13 +394,13 @@ IR_OP(AvgPoolV2Grad, AvgPoolGrad, (In, orig_input_shape), (In, input_grad), (Out
                  {*ksize, *strides, *pads, {}, padding_of(op, "padding_mode", padding_mode), ceil_mode, global_pooling},
                  !exclusive, divisor_override, "out_grad", out_grad);
 }
-IR_ABOUT(AvgPool3D, Vector, "Mean of the windows of a volume", "三维平均池化")
+ABOUT(AvgPool3D, Vector, "Mean of the windows of a volume", "三维平均池化")
 IR_OP(AvgPool3D, AvgPool3D, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (Ints, pads), (Bool, ceil_mode, false),
       (Bool, count_include_pad, true), (Int, divisor_override, 0), (Text, data_format, "NDHWC")) {
   plan_mean(op, 3, x, data_format, {*ksize, *strides, *pads, {}, Padding::Given, ceil_mode}, count_include_pad,
             divisor_override, y);
 }
-IR_ABOUT(AvgPool3DGrad, Vector, "Gradient of AvgPool3D", "AvgPool3D 的反向梯度")
+ABOUT(AvgPool3DGrad, Vector, "Gradient of AvgPool3D", "AvgPool3D 的反向梯度")
 IR_OP(AvgPool3DGrad, AvgPool3DGrad, (In, orig_input_shape), (In, grads), (Out, output), (Ints, ksize), (Ints, strides),
       (Ints, pads), (Bool, ceil_mode, false), (Bool, count_include_pad, true), (Int, divisor_override, 0),
       (Text, data_format, "NDHWC")) {
@@ -434,7 +434,7 @@ IR_OP(AdaptiveMaxPool2d, aclnnAdaptiveMaxPool2d, (In, x), (Out, y), (Out, argmax
   ir::result(op, "argmax", *argmax, dims, DType::Int32);
   call(op, "aclnnAdaptiveMaxPool2d", x, output_size, y, argmax);
 }
-IR_ABOUT(GlobalAveragePool, Vector, "Mean of each channel", "每通道的均值")
+ABOUT(GlobalAveragePool, Vector, "Mean of each channel", "每通道的均值")
 IR_OP(GlobalAveragePool, GlobalAveragePool, (In, x), (Out, y)) {
   op.require(x->rank >= 3, "x is {}, want a batch, channels and more", describe(*x));
   Dims over = ir::all_axes(x->rank);

@@ -112,7 +112,7 @@ IR_OP(ReduceMeanWithCast, aclnnMean, (In, x), (In, axes), (Out, y), (Bool, keep_
 IR_OP(ReduceLogSumExp, aclnnLogSumExp, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false)) {
   extreme(op, "aclnnLogSumExp", x, op.integers("axes", axes.handle), keep_dims, y);
 }
-IR_ABOUT(ReduceLogSum, Vector, "The logarithm of the sum over axes", "沿 axes 求和后取对数")
+ABOUT(ReduceLogSum, Vector, "The logarithm of the sum over axes", "沿 axes 求和后取对数")
 IR_OP(ReduceLogSum, ReduceLogSum, (In, x), (In, axes), (Out, y), (Bool, keep_dims, false)) {
   const Dims at = ir::axes_of(op, "axes", op.integers("axes", axes.handle), x->rank);
   const TensorView total = ir::temporary(op, x->dtype, ir::reduced(*x, at, keep_dims));
@@ -143,17 +143,17 @@ IR_OP(LpNormV2, aclnnLinalgVectorNorm, (In, x), (Out, y), (Float, p, 2), (Ints, 
   require_tiny(op, epsilon);
   norm(op, x, p, *axes, keepdim, y);
 }
-IR_ABOUT(L2Loss, Vector, "y = the sum of x^2 / 2", "y = x^2 之和的一半")
+ABOUT(L2Loss, Vector, "y = the sum of x^2 / 2", "y = x^2 之和的一半")
 IR_OP(L2Loss, L2Loss, (In, x), (Out, y)) {
   ir::result(op, "y", *y, {}, x->dtype);
   const TensorView total = square_sum(op, *x, {});
   call(op, "aclnnMuls", ir::reshaped(op, total, {}), 0.5, y);
 }
-IR_ABOUT(L2Normalize, Vector, "y = x / sqrt(max(sum of x^2 over axis, eps))", "沿 axis 的 L2 归一化")
+ABOUT(L2Normalize, Vector, "y = x / sqrt(max(sum of x^2 over axis, eps))", "沿 axis 的 L2 归一化")
 IR_OP(L2Normalize, L2Normalize, (In, x), (Out, y), (Ints, axis, nullptr), (Float, eps, 1e-4f)) {
   call(op, "aclnnDiv", x, length(op, *x, ir::axes_of(op, "axis", *axis, x->rank), eps), y);
 }
-IR_ABOUT(L2NormalizeGrad, Vector, "Gradient of L2Normalize from x and y", "L2Normalize 的反向梯度")
+ABOUT(L2NormalizeGrad, Vector, "Gradient of L2Normalize from x and y", "L2Normalize 的反向梯度")
 IR_OP(L2NormalizeGrad, L2NormalizeGrad, (In, x), (In, y), (In, dy), (Out, dx), (Ints, dim, nullptr),
       (Float, eps, 1e-4f)) {
   const Dims at = ir::axes_of(op, "dim", *dim, x->rank), over = at.empty() ? ir::all_axes(x->rank) : at;
@@ -174,12 +174,12 @@ void sum_squares(Op& op, const char* name, const In& x, const Dims& axes, bool k
   call(op, "aclnnReduceSum", *square, at, keep, y->dtype, y);
 }
 }  // namespace
-IR_ABOUT(SquareSumAll, Vector, "The sums of the squares of x1 and of x2", "x1 与 x2 各自的平方和")
+ABOUT(SquareSumAll, Vector, "The sums of the squares of x1 and of x2", "x1 与 x2 各自的平方和")
 IR_OP(SquareSumAll, SquareSumAll, (In, x1), (In, x2), (Out, y1), (Out, y2)) {
   sum_squares(op, "y1", x1, {}, false, y1);
   sum_squares(op, "y2", x2, {}, false, y2);
 }
-IR_ABOUT(SquareSumV1, Vector, "The sum of x^2 over axis", "沿 axis 的平方和")
+ABOUT(SquareSumV1, Vector, "The sum of x^2 over axis", "沿 axis 的平方和")
 IR_OP(SquareSumV1, SquareSumV1, (In, x), (Out, y), (Ints, axis), (Bool, keep_dims, false)) {
   sum_squares(op, "y", x, ir::axes_of(op, "axis", *axis, x->rank), keep_dims, y);
 }
@@ -201,13 +201,13 @@ IR_OP(ReduceStdV2, aclnnStdMeanCorrection, (In, x), (Out, std), (OptOut, mean), 
   if (is_mean_out && mean) call(op, "aclnnStdMeanCorrection", x, at, correction, keepdim, std, mean);
   else call(op, "aclnnStd", x, at, correction, keepdim, std);
 }
-IR_ABOUT(ReduceMeanVariance, Vector, "Mean and biased variance over axes", "沿 axes 的均值与有偏方差")
+ABOUT(ReduceMeanVariance, Vector, "Mean and biased variance over axes", "沿 axes 的均值与有偏方差")
 IR_OP(ReduceMeanVariance, ReduceMeanVariance, (In, x), (Out, mean), (Out, variance), (Ints, axes, nullptr),
       (Bool, keep_dims, true)) {
   call(op, "aclnnVarMean", x, all_or(op, axes, x->rank), 0, keep_dims, variance, mean);
 }
-IR_ABOUT(ReduceStdWithMean, Vector, "Standard deviation of x about the given mean, on request its reciprocal",
-         "以给定均值计算的标准差，可取倒数")
+ABOUT(ReduceStdWithMean, Vector, "Standard deviation of x about the given mean, on request its reciprocal",
+      "以给定均值计算的标准差，可取倒数")
 IR_OP(ReduceStdWithMean, ReduceStdWithMean, (In, x), (In, mean), (Out, y), (Ints, dim, nullptr), (Bool, unbiased, true),
       (Bool, keepdim, false), (Bool, invert, false), (Float, epsilon, 0.001f), (Int, correction, 1)) {
   const Dims at = all_or(op, dim, x->rank);

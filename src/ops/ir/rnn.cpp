@@ -198,7 +198,7 @@ struct LstmGradients {
       (Bool, use_peephole, false), (Float, keep_prob, KEEP), (Float, cell_clip, -1), (Int, num_proj, 0), \
       (Bool, time_major, true)
 
-IR_ABOUT(DynamicRNN, Cube, "One LSTM layer in one direction over a sequence", "单层单向 LSTM")
+ABOUT(DynamicRNN, Cube, "One LSTM layer in one direction over a sequence", "单层单向 LSTM")
 IR_OP(DynamicRNN, DynamicRNN, (In, x), (In, w), (In, b), (OptIn, seq_length), (OptIn, init_h), (OptIn, init_c),
       (OptIn, wci), (OptIn, wcf), (OptIn, wco), (OptIn, mask), (Out, y), (Out, output_h), (Out, output_c), (Out, i),
       (Out, j), (Out, f), (Out, o), (Out, tanhc), RNN_ATTRIBUTES(1, 1), (Text, activation, "tanh"),
@@ -216,8 +216,8 @@ IR_OP(DynamicRNN, DynamicRNN, (In, x), (In, w), (In, b), (OptIn, seq_length), (O
   lstm_forward(op, std::move(l), OptIn{b.handle}, seq_length, init_h, init_c, order, y, output_h, output_c, i, j, f, o,
                tanhc);
 }
-IR_ABOUT(DynamicRNNV2, Cube, "One LSTM layer in one direction, with separate input and hidden weights",
-         "单层单向 LSTM，输入权重与隐藏权重分离")
+ABOUT(DynamicRNNV2, Cube, "One LSTM layer in one direction, with separate input and hidden weights",
+      "单层单向 LSTM，输入权重与隐藏权重分离")
 IR_OP(DynamicRNNV2, DynamicRNNV2, (In, x), (In, weight_input), (In, weight_hidden), (OptIn, b), (OptIn, seq_length),
       (OptIn, init_h), (OptIn, init_c), (OptIn, wci), (OptIn, wcf), (OptIn, wco), (OptIn, mask), (Out, y),
       (Out, output_h), (Out, output_c), (Out, i), (Out, j), (Out, f), (Out, o), (Out, tanhc), RNN_ATTRIBUTES(1, 1),
@@ -271,7 +271,7 @@ void lstm_backward(Op& op, RnnLayer l, const In& x, const OptIn& seq_length, con
   });
 }
 }  // namespace
-IR_ABOUT(DynamicRNNGrad, Cube, "Gradients of DynamicRNN", "DynamicRNN 的反向梯度")
+ABOUT(DynamicRNNGrad, Cube, "Gradients of DynamicRNN", "DynamicRNN 的反向梯度")
 IR_OP(DynamicRNNGrad, DynamicRNNGrad, (In, x), (In, w), (In, b), (In, y), (In, init_h), (In, init_c), (In, h), (In, c),
       (In, dy), (In, dh), (In, dc), (In, i), (In, j), (In, f), (In, o), (OptIn, tanhct), (OptIn, seq_length),
       (OptIn, mask), (OptIn, wci), (OptIn, wcf), (OptIn, wco), (Out, dw), (Out, db), (Out, dx), (Out, dh_prev),
@@ -291,7 +291,7 @@ IR_OP(DynamicRNNGrad, DynamicRNNGrad, (In, x), (In, w), (In, b), (In, y), (In, i
   lstm_backward(op, std::move(l), x, seq_length, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhct, order,
                 {narrow(*dw, 0, 0, input), narrow(*dw, 0, input, w->dims[1] / 4), *db}, dx, dh_prev, dc_prev);
 }
-IR_ABOUT(DynamicRNNV2Grad, Cube, "Gradients of DynamicRNNV2", "DynamicRNNV2 的反向梯度")
+ABOUT(DynamicRNNV2Grad, Cube, "Gradients of DynamicRNNV2", "DynamicRNNV2 的反向梯度")
 IR_OP(DynamicRNNV2Grad, DynamicRNNV2Grad, (In, x), (In, w_x), (In, w_h), (In, y), (In, init_h), (In, init_c), (In, h),
       (In, c), (In, dy), (In, dh), (In, dc), (In, i), (In, j), (In, f), (In, o), (In, tanhct), (OptIn, seq_length),
       (OptIn, wci), (OptIn, wcf), (OptIn, wco), (OptIn, mask), (Out, dw_x), (Out, dw_h), (Out, db), (Out, dx),
@@ -318,7 +318,7 @@ IR_OP(DynamicRNNV2Grad, DynamicRNNV2Grad, (In, x), (In, w_x), (In, w_h), (In, y)
 
 // --- DynamicGRUV2: weights [input, 3 hidden] and [hidden, 3 hidden], reset after the product
 // --------------------------
-IR_ABOUT(DynamicGRUV2, Cube, "One GRU layer in one direction over a sequence", "单层单向 GRU")
+ABOUT(DynamicGRUV2, Cube, "One GRU layer in one direction over a sequence", "单层单向 GRU")
 IR_OP(DynamicGRUV2, DynamicGRUV2, (In, x), (In, weight_input), (In, weight_hidden), (OptIn, bias_input),
       (OptIn, bias_hidden), (OptIn, seq_length), (OptIn, init_h), (Out, y), (Out, output_h), (Out, update),
       (Out, reset), (Out, ir_new), (Out, hidden_new), (Text, direction, "UNIDIRECTIONAL"), (Int, cell_depth, 1),
@@ -350,7 +350,7 @@ IR_OP(DynamicGRUV2, DynamicGRUV2, (In, x), (In, weight_input), (In, weight_hidde
     run_rnn(l);
   });
 }
-IR_ABOUT(DynamicGRUV2Grad, Cube, "Gradients of DynamicGRUV2", "DynamicGRUV2 的反向梯度")
+ABOUT(DynamicGRUV2Grad, Cube, "Gradients of DynamicGRUV2", "DynamicGRUV2 的反向梯度")
 IR_OP(DynamicGRUV2Grad, DynamicGRUV2Grad, (In, x), (In, weight_input), (In, weight_hidden), (In, y), (In, init_h),
       (In, h), (In, dy), (In, dh), (In, update), (In, reset), (In, ir_new), (In, hidden_new), (OptIn, seq_length),
       (OptIn, mask), (Out, dw_input), (Out, dw_hidden), (Out, db_input), (Out, db_hidden), (Out, dx), (Out, dh_prev),

@@ -74,19 +74,19 @@ Dims flattened(const Op& op, const TensorView& x, int64_t first, int64_t last) {
 
 }  // namespace
 
-IR_ABOUT(Reshape, Vector, "x in another shape", "改变 x 的形状")
+ABOUT(Reshape, Vector, "x in another shape", "改变 x 的形状")
 IR_OP(Reshape, Reshape, (In, x), (In, shape), (Out, y), (Int, axis, 0), (Int, num_axes, -1)) {
   ir::want(op, "axis", axis, int64_t{0});
   ir::want(op, "num_axes", num_axes, int64_t{-1});
   reshape(op, "y", x, reshape_dims(op, *x, ir::shape_from(op, "shape", shape, *y)), y);
 }
-IR_ABOUT(Squeeze, Vector, "x without dimensions of one element", "去掉 x 中长度为 1 的维度")
+ABOUT(Squeeze, Vector, "x without dimensions of one element", "去掉 x 中长度为 1 的维度")
 IR_OP(Squeeze, Squeeze, (In, x), (Out, y), (Ints, axis, nullptr)) { reshape(op, "y", x, squeezed(op, *x, *axis), y); }
 IR_OP(SqueezeV2, Squeeze, (In, x), (Out, y), (Ints, axis, nullptr)) { reshape(op, "y", x, squeezed(op, *x, *axis), y); }
 IR_OP(SqueezeV3, Squeeze, (In, x), (OptIn, axes), (Out, y)) {
   reshape(op, "y", x, squeezed(op, *x, axes ? op.integers("axes", axes.handle) : Dims{}), y);
 }
-IR_ABOUT(Unsqueeze, Vector, "x with dimensions of one element put in", "为 x 插入长度为 1 的维度")
+ABOUT(Unsqueeze, Vector, "x with dimensions of one element put in", "为 x 插入长度为 1 的维度")
 IR_OP(Unsqueeze, Unsqueeze, (In, x), (Out, y), (Ints, axes, nullptr)) {
   reshape(op, "y", x, unsqueezed(op, *x, *axes), y);
 }
@@ -99,19 +99,19 @@ IR_OP(UnsqueezeV3, Unsqueeze, (In, x), (In, axes), (Out, y)) {
 IR_OP(ExpandDims, Unsqueeze, (In, x), (In, axis), (Out, y)) {
   reshape(op, "y", x, unsqueezed(op, *x, {integer_of(op, "axis", axis.handle)}), y);
 }
-IR_ABOUT(Flatten, Vector, "x as a matrix", "将 x 展平为矩阵")
+ABOUT(Flatten, Vector, "x as a matrix", "将 x 展平为矩阵")
 IR_OP(Flatten, Flatten, (In, x), (Out, y), (Int, axis, 1)) {
   const int64_t at = axis < 0 ? axis + x->rank : axis;
   op.require(at >= 0 && at <= x->rank, "attribute axis is {}, x is {}", axis, describe(*x));
   reshape(op, "y", x, {ir::count_of(Dims(x->dims, x->dims + at)), ir::count_of(Dims(x->dims + at, x->dims + x->rank))},
           y);
 }
-IR_ABOUT(FlattenV2, Vector, "x with the dimensions from axis to end_axis as one", "将 x 的 axis 到 end_axis 维合并")
+ABOUT(FlattenV2, Vector, "x with the dimensions from axis to end_axis as one", "将 x 的 axis 到 end_axis 维合并")
 IR_OP(FlattenV2, FlattenV2, (In, x), (Out, y), (Int, axis, 1), (Int, end_axis, -1)) {
   reshape(op, "y", x, flattened(op, *x, axis, end_axis), y);
 }
 
-IR_ABOUT(BroadcastTo, Vector, "y = x, repeated to the given shape", "y = x，广播到给定形状")
+ABOUT(BroadcastTo, Vector, "y = x, repeated to the given shape", "y = x，广播到给定形状")
 IR_OP(BroadcastTo, BroadcastTo, (In, x), (In, shape), (Out, y)) {
   broadcast(op, x, ir::shape_from(op, "shape", shape, *y), y);
 }
@@ -122,7 +122,7 @@ IR_OP(Expand, BroadcastTo, (In, x), (In, shape), (Out, y)) {
 IR_OP(ExpandD, BroadcastTo, (In, x), (Out, y), (Ints, shape)) { broadcast(op, x, broadcast_dims(*x, *shape), y); }
 
 // --- copies -------------------------------------------------------------------------------------------------------
-IR_ABOUT(Identity, Vector, "y = x, in the format of y", "y = x，采用 y 的格式")
+ABOUT(Identity, Vector, "y = x, in the format of y", "y = x，采用 y 的格式")
 IR_OP(Identity, Identity, (In, x), (Out, y)) {
   // Formats of a product may have another number of dimensions for the same elements.
   const bool other = !op.inferring() && x->numel() == y->numel() && !x->same_shape(*y);
@@ -139,7 +139,7 @@ IR_OP(EnsureShape, Identity, (In, input), (Out, output), (Ints, shape)) {
                "input is {}, want {} in dimension {}", describe(*input), shape[static_cast<size_t>(d)], d);
   ir::copy(op, "output", *input, output, input->dtype);
 }
-IR_ABOUT(IdentityN, Vector, "Each y is its x", "逐个拷贝 x 到 y")
+ABOUT(IdentityN, Vector, "Each y is its x", "逐个拷贝 x 到 y")
 IR_OP(IdentityN, IdentityN, (Tensors, x), (OutTensors, y)) {
   op.require(x.size() == y.size(), "there are {} inputs and {} outputs", x.size(), y.size());
   for (size_t i = 0; i < x.size(); ++i) ir::copy(op, "y", x[i], Out{y.handle->items[i]}, x[i].dtype);
@@ -154,7 +154,7 @@ IR_OP(CastLike, aclnnCast, (In, x), (In, target), (Out, y)) {
   op.result_like("y", *y, *x, target->dtype);
   call(op, "aclnnCast", x, y->dtype, y);
 }
-IR_ABOUT(Bitcast, Vector, "The bits of x as another type of the same size", "将 x 的比特解释为同宽的另一类型")
+ABOUT(Bitcast, Vector, "The bits of x as another type of the same size", "将 x 的比特解释为同宽的另一类型")
 IR_OP(Bitcast, Bitcast, (In, x), (Out, y), (Type, type), (Bool, keep_dim, false)) {
   (void)keep_dim;  // types of the same size keep all dimensions
   const DType to = type;
@@ -178,7 +178,7 @@ void write(Op& op, const char* name, const Out& y, const Dims& dims, Dims values
   }
 }
 }  // namespace
-IR_ABOUT(Shape, Vector, "The dimensions of x", "x 的形状")
+ABOUT(Shape, Vector, "The dimensions of x", "x 的形状")
 IR_OP(Shape, Shape, (In, x), (Out, y), (Int, dtype, 3)) {
   write(op, "y", y, {x->rank}, ir::dims_of(*x), static_cast<DType>(dtype));
 }
@@ -187,11 +187,11 @@ IR_OP(ShapeN, Shape, (Tensors, x), (OutTensors, y), (Int, dtype, 3)) {
   for (size_t i = 0; i < x.size(); ++i)
     write(op, "y", Out{y.handle->items[i]}, {x[i].rank}, ir::dims_of(x[i]), static_cast<DType>(dtype));
 }
-IR_ABOUT(Size, Vector, "The number of elements of x", "x 的元素个数")
+ABOUT(Size, Vector, "The number of elements of x", "x 的元素个数")
 IR_OP(Size, Size, (In, x), (Out, y), (Int, dtype, 3)) {
   write(op, "y", y, {}, {x->numel()}, static_cast<DType>(dtype));
 }
-IR_ABOUT(Rank, Vector, "The number of dimensions of x", "x 的维数")
+ABOUT(Rank, Vector, "The number of dimensions of x", "x 的维数")
 IR_OP(Rank, Rank, (In, x), (Out, y)) { write(op, "y", y, {}, {x->rank}, DType::Int32); }
 
 }  // namespace updraft

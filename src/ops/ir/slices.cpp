@@ -117,7 +117,7 @@ void transpose(Op& op, const In& x, const Dims& order, const Out& y) {
 
 }  // namespace
 
-IR_ABOUT(Slice, Vector, "The part of x of the given size at the given offsets", "x 中位于给定偏移、给定大小的部分")
+ABOUT(Slice, Vector, "The part of x of the given size at the given offsets", "x 中位于给定偏移、给定大小的部分")
 IR_OP(Slice, Slice, (In, x), (In, offsets), (In, size), (Out, y)) {
   slice(op, x, op.integers("offsets", offsets.handle), op.integers("size", size.handle), y);
 }
@@ -130,7 +130,7 @@ IR_OP(SliceDV2, Slice, (In, x), (In, offsets), (Out, y), (Ints, size)) {
   (Int, begin_mask, 0), (Int, end_mask, 0), (Int, ellipsis_mask, 0), (Int, new_axis_mask, 0), (Int, shrink_axis_mask, 0)
 #define GIVEN_MASKS \
   ir::SliceMasks { begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask }
-IR_ABOUT(StridedSlice, Vector, "The part of x from begin to end by strides", "x 从 begin 到 end、按步长的部分")
+ABOUT(StridedSlice, Vector, "The part of x from begin to end by strides", "x 从 begin 到 end、按步长的部分")
 IR_OP(StridedSlice, StridedSlice, (In, x), (In, begin), (In, end), (In, strides), (Out, y), MASKS) {
   ir::copy(op,
            ir::strided_slice(op, *x, op.integers("begin", begin.handle), op.integers("end", end.handle),
@@ -183,8 +183,8 @@ void slice_grad(Op& op, const Dims& shape, const Dims& begin, const Dims& end, c
   call(op, "aclnnInplaceCopy", part, dy);
 }
 }  // namespace
-IR_ABOUT(StridedSliceGrad, Vector, "Gradient of StridedSlice: dy at its place, zeros elsewhere",
-         "StridedSlice 的反向梯度：dy 置于原位，其余为 0")
+ABOUT(StridedSliceGrad, Vector, "Gradient of StridedSlice: dy at its place, zeros elsewhere",
+      "StridedSlice 的反向梯度：dy 置于原位，其余为 0")
 IR_OP(StridedSliceGrad, StridedSliceGrad, (In, shape), (In, begin), (In, end), (In, strides), (In, dy), (Out, output),
       MASKS) {
   slice_grad(op, ir::shape_from(op, "shape", shape, *output), op.integers("begin", begin.handle),
@@ -194,7 +194,7 @@ IR_OP(StridedSliceGradD, StridedSliceGrad, (In, dy), (Out, output), (Ints, shape
       (Ints, strides), MASKS) {
   slice_grad(op, *shape, *begin, *end, *strides, dy, GIVEN_MASKS, output);
 }
-IR_ABOUT(StridedSliceAssign, Vector, "Writes input_value into a part of var", "将 input_value 写入 var 的一部分")
+ABOUT(StridedSliceAssign, Vector, "Writes input_value into a part of var", "将 input_value 写入 var 的一部分")
 IR_OP(StridedSliceAssign, StridedSliceAssign, (InOut, var), (In, begin), (In, end), (In, strides), (In, input_value),
       MASKS) {
   const TensorView part =
@@ -206,22 +206,21 @@ IR_OP(StridedSliceAssign, StridedSliceAssign, (InOut, var), (In, begin), (In, en
 #undef GIVEN_MASKS
 #undef MASKS
 
-IR_ABOUT(Transpose, Vector, "x with its dimensions in the order that perm gives", "按 perm 重排 x 的维度")
+ABOUT(Transpose, Vector, "x with its dimensions in the order that perm gives", "按 perm 重排 x 的维度")
 IR_OP(Transpose, Transpose, (In, x), (In, perm), (Out, y)) { transpose(op, x, op.integers("perm", perm.handle), y); }
 IR_OP(TransposeD, Transpose, (In, x), (Out, y), (Ints, perm)) { transpose(op, x, *perm, y); }
 IR_OP(Permute, Transpose, (In, x), (Out, y), (Ints, order, 0)) { transpose(op, x, *order, y); }
 
-IR_ABOUT(AsStrided, Vector, "The elements of x's memory that a size, strides and an offset name",
-         "由大小、步长与偏移指定的 x 内存中的元素")
+ABOUT(AsStrided, Vector, "The elements of x's memory that a size, strides and an offset name",
+      "由大小、步长与偏移指定的 x 内存中的元素")
 IR_OP(AsStrided, AsStrided, (In, x), (In, size), (In, stride), (OptIn, storage_offset), (Out, y)) {
   const int64_t offset = storage_offset ? integer_of(op, "storage_offset", storage_offset.handle) : 0;
   ir::copy(op,
            ir::as_strided(op, "x", *x, op.integers("size", size.handle), op.integers("stride", stride.handle), offset),
            y);
 }
-IR_ABOUT(ViewCopy, Vector,
-         "Copies elements of src's memory to elements of dst's, each named by size, strides and offset",
-         "将 src 内存中的元素拷贝到 dst 内存中，二者均由大小、步长与偏移指定")
+ABOUT(ViewCopy, Vector, "Copies elements of src's memory to elements of dst's, each named by size, strides and offset",
+      "将 src 内存中的元素拷贝到 dst 内存中，二者均由大小、步长与偏移指定")
 IR_OP(ViewCopy, ViewCopy, (InOut, dst), (In, dst_size), (In, dst_stride), (In, dst_storage_offset), (In, src),
       (In, src_size), (In, src_stride), (In, src_storage_offset)) {
   const TensorView to = ir::as_strided(op, "dst", *dst, op.integers("dst_size", dst_size.handle),
@@ -277,7 +276,7 @@ void concatenate(Op& op, const Tensors& x, int64_t axis, int64_t n, const Out& y
 }
 
 }  // namespace
-IR_ABOUT(Split, Vector, "Cuts x along a dimension into num_split even parts", "沿某维将 x 均分为 num_split 份")
+ABOUT(Split, Vector, "Cuts x along a dimension into num_split even parts", "沿某维将 x 均分为 num_split 份")
 IR_OP(Split, Split, (In, split_dim), (In, x), (OutTensors, y), (Int, num_split)) {
   split_evenly(op, x, integer_of(op, "split_dim", split_dim.handle), num_split, y);
 }
@@ -291,7 +290,7 @@ IR_OP(SplitV, aclnnSplitWithSize, (In, x), (In, size_splits), (In, split_dim), (
 IR_OP(SplitVD, aclnnSplitWithSize, (In, x), (OutTensors, y), (Ints, size_splits), (Int, split_dim), (Int, num_split)) {
   split(op, x, *size_splits, split_dim, num_split, y);
 }
-IR_ABOUT(Unpack, Vector, "The parts of x along axis, without it", "沿 axis 拆开 x，去掉该维")
+ABOUT(Unpack, Vector, "The parts of x along axis, without it", "沿 axis 拆开 x，去掉该维")
 IR_OP(Unpack, Unpack, (In, x), (OutTensors, y), (Int, num), (Int, axis, 0)) {
   const int64_t d = ir::axis_of(op, "axis", axis, x->rank);
   op.require(x->rank > 0 && num == x->dims[d] && static_cast<int64_t>(y.size()) == num,
@@ -456,13 +455,13 @@ IR_OP(PadV3D, aclnnConstantPadNd, (In, x), (Out, y), (IntLists, paddings), (Int,
   if (std::string_view(mode) != "constant") return pad_edges(op, mode, x, p, false, y);
   pad_constant(op, x, p, static_cast<double>(constant_values), y);
 }
-IR_ABOUT(PadV3Grad, Vector, "Gradient of PadV3 by reflection or by its edges", "PadV3（反射或边缘填充）的反向梯度")
+ABOUT(PadV3Grad, Vector, "Gradient of PadV3 by reflection or by its edges", "PadV3（反射或边缘填充）的反向梯度")
 IR_OP(PadV3Grad, PadV3Grad, (In, x), (In, paddings), (Out, y), (Text, mode, "reflect"),
       (Bool, paddings_contiguous, true)) {
   pad_edges(op, mode, x, paddings_of(op, op.integers("paddings", paddings.handle), x->rank, paddings_contiguous), true,
             y);
 }
-IR_ABOUT(MirrorPad, Vector, "Pads by reflection at the edges", "以边缘反射填充")
+ABOUT(MirrorPad, Vector, "Pads by reflection at the edges", "以边缘反射填充")
 IR_OP(MirrorPad, MirrorPad, (In, x), (In, paddings), (Out, y), (Text, mode)) {
   ir::want(op, "mode", mode, "REFLECT");
   pad_edges(op, "reflect", x, paddings_of(op, op.integers("paddings", paddings.handle), x->rank, true), false, y);
