@@ -27,12 +27,8 @@ std::unordered_set<const updraftOpCall*>& calls() {
   return *all;
 }
 
-void need(const void* p, const char* name) {
-  if (!p) throw Error(code::kAclnnNullptr, "{} is null", name);
-}
-
 OpCall& live(updraftOpCall* call) {
-  need(call, "call");
+  require_pointer(call, "call");
   std::lock_guard lock(g_mutex);
   if (!calls().contains(call))
     throw Error(code::kAclnnParamInvalid, "{} is no call of an operator (destroyed, or never created)",
@@ -45,7 +41,7 @@ template <class F>
 int with(const char* name, updraftOpCall* call, const char* parameter, F&& body) {
   return guard(name, [&] {
     OpCall& live_call = live(call);
-    need(parameter, "parameter");
+    require_pointer(parameter, "parameter");
     body(live_call);
   });
 }
@@ -104,14 +100,14 @@ std::string describe_op(const OpInfo& info) {
 
 extern "C" UPDRAFT_API int updraftOpCount(int graph, uint64_t* count) {
   return guard("updraftOpCount", [&] {
-    need(count, "count");
+    require_pointer(count, "count");
     *count = sorted(graph != 0).size();
   });
 }
 
 extern "C" UPDRAFT_API int updraftOpName(int graph, uint64_t index, const char** name) {
   return guard("updraftOpName", [&] {
-    need(name, "name");
+    require_pointer(name, "name");
     const auto& all = sorted(graph != 0);
     if (index >= all.size())
       throw Error(code::kAclnnParamInvalid, "index is {}, there are {} operators", index, all.size());
@@ -121,8 +117,8 @@ extern "C" UPDRAFT_API int updraftOpName(int graph, uint64_t index, const char**
 
 extern "C" UPDRAFT_API int updraftOpDescribe(const char* name, const char** json) {
   return guard("updraftOpDescribe", [&] {
-    need(name, "name");
-    need(json, "json");
+    require_pointer(name, "name");
+    require_pointer(json, "json");
     static thread_local std::string text;
     text = describe_op(operator_named(name));
     *json = text.c_str();
@@ -131,9 +127,9 @@ extern "C" UPDRAFT_API int updraftOpDescribe(const char* name, const char** json
 
 extern "C" UPDRAFT_API int updraftOpCreate(const char* name, updraftOpCall** call) {
   return guard("updraftOpCreate", [&] {
-    need(call, "call");
+    require_pointer(call, "call");
     *call = nullptr;
-    need(name, "name");
+    require_pointer(name, "name");
     auto made = std::make_unique<updraftOpCall>(name);
     std::lock_guard lock(g_mutex);
     calls().insert(made.get());
@@ -158,7 +154,7 @@ extern "C" UPDRAFT_API int updraftOpSetTensor(updraftOpCall* call, const char* p
   return with("updraftOpSetTensor", call, parameter, [&](OpCall& c) {
     if (rank > static_cast<uint64_t>(kMaxDims))
       throw Error(code::kAclnnParamInvalid, "{} has {} dimensions: the most is {}", parameter, rank, kMaxDims);
-    if (rank) need(dims, "dims");
+    if (rank) require_pointer(dims, "dims");
     CallTensor tensor;
     tensor.dtype = static_cast<DType>(dtype);
     if (static_cast<int32_t>(tensor.dtype) != dtype || !is_computable(tensor.dtype))
@@ -197,7 +193,7 @@ extern "C" UPDRAFT_API int updraftOpSetBool(updraftOpCall* call, const char* par
 
 extern "C" UPDRAFT_API int updraftOpSetText(updraftOpCall* call, const char* parameter, const char* value) {
   return with("updraftOpSetText", call, parameter, [&](OpCall& c) {
-    need(value, "value");
+    require_pointer(value, "value");
     c.set(parameter, std::string(value));
   });
 }
@@ -205,7 +201,7 @@ extern "C" UPDRAFT_API int updraftOpSetText(updraftOpCall* call, const char* par
 extern "C" UPDRAFT_API int updraftOpSetIntegers(updraftOpCall* call, const char* parameter, const int64_t* values,
                                                 uint64_t count) {
   return with("updraftOpSetIntegers", call, parameter, [&](OpCall& c) {
-    if (count) need(values, "values");
+    if (count) require_pointer(values, "values");
     c.set(parameter, std::vector<int64_t>(values, values + count));
   });
 }
@@ -213,7 +209,7 @@ extern "C" UPDRAFT_API int updraftOpSetIntegers(updraftOpCall* call, const char*
 extern "C" UPDRAFT_API int updraftOpSetNumbers(updraftOpCall* call, const char* parameter, const double* values,
                                                uint64_t count) {
   return with("updraftOpSetNumbers", call, parameter, [&](OpCall& c) {
-    if (count) need(values, "values");
+    if (count) require_pointer(values, "values");
     c.set(parameter, std::vector<double>(values, values + count));
   });
 }
@@ -221,10 +217,10 @@ extern "C" UPDRAFT_API int updraftOpSetNumbers(updraftOpCall* call, const char* 
 extern "C" UPDRAFT_API int updraftOpSetTexts(updraftOpCall* call, const char* parameter, const char* const* values,
                                              uint64_t count) {
   return with("updraftOpSetTexts", call, parameter, [&](OpCall& c) {
-    if (count) need(values, "values");
+    if (count) require_pointer(values, "values");
     std::vector<std::string> texts;
     for (uint64_t i = 0; i < count; ++i) {
-      need(values[i], "a text");
+      require_pointer(values[i], "a text");
       texts.emplace_back(values[i]);
     }
     c.set(parameter, std::move(texts));
@@ -237,7 +233,7 @@ extern "C" UPDRAFT_API int updraftOpInfer(updraftOpCall* call) {
 
 extern "C" UPDRAFT_API int updraftOpTensorCount(updraftOpCall* call, const char* parameter, uint64_t* count) {
   return with("updraftOpTensorCount", call, parameter, [&](OpCall& c) {
-    need(count, "count");
+    require_pointer(count, "count");
     *count = c.tensors(parameter).size();
   });
 }
@@ -245,10 +241,10 @@ extern "C" UPDRAFT_API int updraftOpTensorCount(updraftOpCall* call, const char*
 extern "C" UPDRAFT_API int updraftOpGetTensor(updraftOpCall* call, const char* parameter, uint64_t index,
                                               int32_t* dtype, uint64_t* rank, int64_t* low, int64_t* high) {
   return with("updraftOpGetTensor", call, parameter, [&](OpCall& c) {
-    need(dtype, "dtype");
-    need(rank, "rank");
-    need(low, "low");
-    need(high, "high");
+    require_pointer(dtype, "dtype");
+    require_pointer(rank, "rank");
+    require_pointer(low, "low");
+    require_pointer(high, "high");
     const Shape shape = c.shape(parameter, index);
     *dtype = static_cast<int32_t>(shape.dtype);
     *rank = shape.dims.size();

@@ -14,13 +14,9 @@ namespace {
 
 template <class T>
 T& checked(HandlePool<T>& pool, const void* handle, const char* what) {
-  if (!handle) throw Error(code::kAclnnNullptr, "{} is null", what);
+  require_pointer(handle, what);
   if (T* object = pool.get(handle)) return *object;
   throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", handle, what);
-}
-
-void need(const void* p, const char* name) {
-  if (!p) throw Error(code::kAclnnNullptr, "{} is null", name);
 }
 
 template <class T>
@@ -51,7 +47,7 @@ Extent extent_in_memory(const TensorView& view, int64_t offset) {
 
 // One that was launched belongs to its stream, unless it is repeatable.
 aclOpExecutor& planned(aclOpExecutor* executor) {
-  need(executor, "executor");
+  require_pointer(executor, "executor");
   aclOpExecutor* live = find_executor(executor);
   if (!live || live->state != aclOpExecutor::State::Planned)
     throw Error(code::kAclnnParamInvalid, "{} is not an executor (launched, destroyed, or never created)",
@@ -93,8 +89,8 @@ std::vector<HandleRef<T>> elements(HandlePool<T>& pool, const T* const* values, 
 
 // Arrays that clients release with delete[].
 void copy_out(const int64_t* from, int rank, int64_t** dims, uint64_t* count) {
-  need(dims, "the array");
-  need(count, "the number of dimensions");
+  require_pointer(dims, "the array");
+  require_pointer(count, "the number of dimensions");
   *count = static_cast<uint64_t>(rank);
   *dims = new int64_t[rank ? static_cast<size_t>(rank) : 1];
   std::copy_n(from, rank, *dims);
@@ -162,7 +158,7 @@ UPDRAFT_API int aclDestroyIntArray(const aclIntArray* a) {
 }
 UPDRAFT_API int aclGetIntArraySize(const aclIntArray* a, uint64_t* size) {
   return guard("aclGetIntArraySize", [&] {
-    need(size, "size");
+    require_pointer(size, "size");
     *size = checked(int_array_pool(), a, "an int array").values.size();
   });
 }
@@ -178,7 +174,7 @@ UPDRAFT_API int aclDestroyFloatArray(const aclFloatArray* a) {
 }
 UPDRAFT_API int aclGetFloatArraySize(const aclFloatArray* a, uint64_t* size) {
   return guard("aclGetFloatArraySize", [&] {
-    need(size, "size");
+    require_pointer(size, "size");
     *size = checked(float_array_pool(), a, "a float array").values.size();
   });
 }
@@ -194,7 +190,7 @@ UPDRAFT_API int aclDestroyBoolArray(const aclBoolArray* a) {
 }
 UPDRAFT_API int aclGetBoolArraySize(const aclBoolArray* a, uint64_t* size) {
   return guard("aclGetBoolArraySize", [&] {
-    need(size, "size");
+    require_pointer(size, "size");
     *size = checked(bool_array_pool(), a, "a bool array").values.size();
   });
 }
@@ -215,7 +211,7 @@ UPDRAFT_API int aclDestroyTensorList(const aclTensorList* list) {
 }
 UPDRAFT_API int aclGetTensorListSize(const aclTensorList* list, uint64_t* size) {
   return guard("aclGetTensorListSize", [&] {
-    need(size, "size");
+    require_pointer(size, "size");
     *size = checked(tensor_list_pool(), list, "a tensor list").items.size();
   });
 }
@@ -235,7 +231,7 @@ UPDRAFT_API int aclDestroyScalarList(const aclScalarList* list) {
 }
 UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) {
   return guard("aclGetScalarListSize", [&] {
-    need(size, "size");
+    require_pointer(size, "size");
     *size = checked(scalar_list_pool(), list, "a scalar list").items.size();
   });
 }
@@ -262,19 +258,19 @@ UPDRAFT_API int aclGetStorageShape(const aclTensor* t, int64_t** dims, uint64_t*
 }
 UPDRAFT_API int aclGetViewOffset(const aclTensor* t, int64_t* offset) {
   return guard("aclGetViewOffset", [&] {
-    need(offset, "offset");
+    require_pointer(offset, "offset");
     *offset = checked(tensor_pool(), t, "a tensor").offset;
   });
 }
 UPDRAFT_API int aclGetFormat(const aclTensor* t, int32_t* format) {
   return guard("aclGetFormat", [&] {
-    need(format, "format");
+    require_pointer(format, "format");
     *format = checked(tensor_pool(), t, "a tensor").format;
   });
 }
 UPDRAFT_API int aclGetDataType(const aclTensor* t, int32_t* type) {
   return guard("aclGetDataType", [&] {
-    need(type, "type");
+    require_pointer(type, "type");
     *type = static_cast<int32_t>(checked(tensor_pool(), t, "a tensor").view.dtype);
   });
 }

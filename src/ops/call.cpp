@@ -46,8 +46,7 @@ size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 const OpInfo& operator_named(std::string_view name) {
-  if (const OpInfo* found = find_op(name)) return *found;
-  if (const OpInfo* found = find_ir_op(name)) return *found;
+  if (const OpInfo* found = find_any_op(name)) return *found;
   std::vector<std::pair<size_t, const char*>> near;
   for (const OpInfo* first : {first_op(), first_ir_op()})
     for (const OpInfo* op = first; op; op = op->next) near.emplace_back(distance(name, op->name), op->name);
@@ -186,16 +185,9 @@ void OpCall::set(std::string_view parameter, std::vector<std::vector<int64_t>> v
   argument(parameter, "lists of integers", {Kind::IntLists}).int_lists = std::move(values);
 }
 
-struct OpCall::Handles {
-  std::deque<aclTensor> tensors;
+struct OpCall::Handles : OwnedArguments {
   std::vector<aclTensor*> all;  ///< in order; null where absent
   std::map<const CallTensor*, std::shared_ptr<Result>> results;
-  std::deque<aclTensorList> lists;
-  std::deque<aclScalar> scalars;
-  std::deque<aclScalarList> scalar_lists;
-  std::deque<aclIntArray> ints;
-  std::deque<aclFloatArray> floats;
-  std::deque<aclBoolArray> bools;
   std::vector<Value> values;
   std::vector<Shape> shapes;  ///< of all tensors, in order
   bool unknown = false;
@@ -228,19 +220,6 @@ struct OpCall::Handles {
     auto& result = results[&from];
     result = std::make_shared<Result>();
     return result->tensor();
-  }
-
-  aclScalar& scalar(int64_t value, bool boolean) {
-    aclScalar& s = scalars.emplace_back();
-    s.dtype = boolean ? DType::Bool : DType::Int64;
-    std::memcpy(s.bytes, &value, sizeof value);
-    return s;
-  }
-  aclScalar& scalar(double value) {
-    aclScalar& s = scalars.emplace_back();
-    s.dtype = DType::Double;
-    std::memcpy(s.bytes, &value, sizeof value);
-    return s;
   }
 };
 

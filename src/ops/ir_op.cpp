@@ -2,30 +2,24 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "kernels/pipeline.h"
 #include "ops/infer.h"
+#include "ops/op_table.h"
+#include "ops/owned_arguments.h"
 
 namespace updraft {
 namespace {
-OpInfo* g_first = nullptr;
+constinit OpTable g_ops;
 }
 
-OpInfo* register_ir_op(OpInfo* info) {
-  info->next = g_first;
-  return g_first = info;
-}
-const OpInfo* first_ir_op() { return g_first; }
+OpInfo* register_ir_op(OpInfo* info) { return g_ops.add(info); }
+const OpInfo* first_ir_op() { return g_ops.first(); }
+const OpInfo* find_ir_op(std::string_view type) { return g_ops.find(type); }
 
-const OpInfo* find_ir_op(std::string_view type) {
-  static const auto* all = [] {
-    auto* map = new std::unordered_map<std::string_view, const OpInfo*>;
-    for (const OpInfo* op = g_first; op; op = op->next) map->emplace(op->name, op);
-    return map;
-  }();
-  const auto it = all->find(type);
-  return it == all->end() ? nullptr : it->second;
+const OpInfo* find_any_op(std::string_view name) {
+  const OpInfo* found = find_op(name);
+  return found ? found : find_ir_op(name);
 }
 
 namespace {
@@ -55,7 +49,7 @@ std::vector<const Parameter*> ir_outputs(const OpInfo& info) {
 }
 
 std::vector<double> numbers_of(const Op& op, const char* name, const aclTensor* tensor) {
-  if (!tensor) throw Error(code::kAclnnNullptr, "{} is null", name);
+  require_pointer(tensor, name);
   const DType type = tensor->view.dtype;
   if (is_integral(type)) {
     const std::vector<int64_t> values = op.integers(name, tensor);
@@ -111,18 +105,14 @@ class StepValues {
   }
 
   aclTensor& tensor(const TensorView& view) {
-    aclTensor& t = tensors_.emplace_back();
+    aclTensor& t = own_.tensors.emplace_back();
     t.view = view;
     t.storage = view.data;
     return t;
   }
 
   aclScalar& scalar(const StepArgument& a) {
-    aclScalar& s = scalars_.emplace_back();
-    s.dtype = a.is_ == Is::Real ? DType::Double : a.is_ == Is::Bool ? DType::Bool : DType::Int64;
-    if (a.is_ == Is::Real) std::memcpy(s.bytes, &a.real_, sizeof a.real_);
-    else std::memcpy(s.bytes, &a.integer_, sizeof a.integer_);
-    return s;
+    return a.is_ == Is::Real ? own_.scalar(a.real_) : own_.scalar(a.integer_, a.is_ == Is::Bool);
   }
 
   Value make(const OpInfo& info, const Parameter& p, const StepArgument& a) {
@@ -133,7 +123,7 @@ class StepValues {
       case Kind::Tensors:
         if (a.is_ == Is::Pointer && !a.view_) return Value(a.pointer_);
         if (a.is_ == Is::Views) {
-          aclTensorList& list = lists_.emplace_back();
+          aclTensorList& list = own_.lists.emplace_back();
           for (const TensorView* v : a.views_) list.items.push_back({v ? &tensor(*v) : nullptr});
           return Value(&list);
         }
@@ -144,15 +134,16 @@ class StepValues {
         break;
       case Kind::Ints:
         if (a.is_ == Is::Pointer && !a.view_) return Value(a.pointer_);
-        if (a.is_ == Is::Integers) return Value(&ints_.emplace_back(aclIntArray{a.integers_}));
+        if (a.is_ == Is::Integers) return Value(&own_.ints.emplace_back(aclIntArray{a.integers_}));
         break;
       case Kind::Bools:
         if (a.is_ == Is::Pointer && !a.view_) return Value(a.pointer_);
         if (a.is_ == Is::Integers)
-          return Value(&bools_.emplace_back(aclBoolArray{{a.integers_.begin(), a.integers_.end()}}));
+          return Value(&own_.bools.emplace_back(aclBoolArray{{a.integers_.begin(), a.integers_.end()}}));
         break;
       case Kind::Floats:
-        if (a.is_ == Is::Reals) return Value(&floats_.emplace_back(aclFloatArray{{a.reals_.begin(), a.reals_.end()}}));
+        if (a.is_ == Is::Reals)
+          return Value(&own_.floats.emplace_back(aclFloatArray{{a.reals_.begin(), a.reals_.end()}}));
         [[fallthrough]];
       case Kind::Text:
       case Kind::Scalars:
@@ -172,12 +163,7 @@ class StepValues {
   }
 
   std::vector<Value> values_;
-  std::deque<aclTensor> tensors_;
-  std::deque<aclTensorList> lists_;
-  std::deque<aclScalar> scalars_;
-  std::deque<aclIntArray> ints_;
-  std::deque<aclFloatArray> floats_;
-  std::deque<aclBoolArray> bools_;
+  OwnedArguments own_;
   std::vector<Found> found_;
 };
 
@@ -199,8 +185,7 @@ void make_temporaries(Op& op, const OpInfo& info, const StepValues& values) {
 }  // namespace
 
 void call_step(Op& op, const char* name, std::span<const StepArgument> arguments) {
-  const OpInfo* info = find_op(name);
-  if (!info) info = find_ir_op(name);
+  const OpInfo* info = find_any_op(name);
   if (!info) throw Error(code::kAclnnInner, "a step calls {}, which is no operator", name);
   const StepValues values(*info, arguments);
   try {

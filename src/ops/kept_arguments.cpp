@@ -27,23 +27,25 @@ KeptArguments::KeptArguments(const OpInfo& info, const Value* values)
     if (kind == Kind::IntLists) v = Value(static_cast<const void*>(&int_lists_.emplace_back(v.int_lists())));
     if (!is_handle(kind) || !v.pointer()) continue;
     switch (kind) {
-      case Kind::Tensor: v = Value(&tensors_.emplace_back(*v.tensor())); break;
+      case Kind::Tensor: v = Value(&own_.tensors.emplace_back(*v.tensor())); break;
       case Kind::Tensors: {
-        aclTensorList& list = lists_.emplace_back();
-        for (const aclTensor* t : v.tensors()->items) list.items.push_back({t ? &tensors_.emplace_back(*t) : nullptr});
+        aclTensorList& list = own_.lists.emplace_back();
+        for (const aclTensor* t : v.tensors()->items)
+          list.items.push_back({t ? &own_.tensors.emplace_back(*t) : nullptr});
         v = Value(&list);
         break;
       }
-      case Kind::Scalar: v = Value(&scalars_.emplace_back(*v.scalar())); break;
+      case Kind::Scalar: v = Value(&own_.scalars.emplace_back(*v.scalar())); break;
       case Kind::Scalars: {
-        aclScalarList& list = scalar_lists_.emplace_back();
-        for (const aclScalar* s : v.scalars()->items) list.items.push_back({s ? &scalars_.emplace_back(*s) : nullptr});
+        aclScalarList& list = own_.scalar_lists.emplace_back();
+        for (const aclScalar* s : v.scalars()->items)
+          list.items.push_back({s ? &own_.scalars.emplace_back(*s) : nullptr});
         v = Value(&list);
         break;
       }
-      case Kind::Ints: v = Value(&ints_.emplace_back(*v.ints())); break;
-      case Kind::Floats: v = Value(&floats_.emplace_back(*v.floats())); break;
-      default: v = Value(&bools_.emplace_back(*v.bools())); break;
+      case Kind::Ints: v = Value(&own_.ints.emplace_back(*v.ints())); break;
+      case Kind::Floats: v = Value(&own_.floats.emplace_back(*v.floats())); break;
+      default: v = Value(&own_.bools.emplace_back(*v.bools())); break;
     }
   }
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/handles.h"
+#include "ops/owned_arguments.h"
 #include "ops/parameter.h"
 
 namespace updraft {
@@ -46,13 +46,7 @@ class KeptArguments {
 
   const OpInfo& info_;
   std::vector<Value> values_;
-  std::deque<aclTensor> tensors_;
-  std::deque<aclTensorList> lists_;
-  std::deque<aclScalar> scalars_;
-  std::deque<aclScalarList> scalar_lists_;
-  std::deque<aclIntArray> ints_;
-  std::deque<aclFloatArray> floats_;
-  std::deque<aclBoolArray> bools_;
+  OwnedArguments own_;
   std::deque<std::string> texts_;
   std::deque<std::vector<std::string>> text_lists_;
   std::deque<std::vector<std::vector<int64_t>>> int_lists_;

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 
 #include "base/api_call.h"
 #include "base/config.h"
@@ -18,29 +17,18 @@
 #include "ops/format.h"
 #include "ops/kept_arguments.h"
 #include "ops/observed_arguments.h"
+#include "ops/op_table.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
 
 namespace updraft {
 namespace {
-OpInfo* g_first = nullptr;
+constinit OpTable g_ops;
 }
 
-OpInfo* register_op(OpInfo* info) {
-  info->next = g_first;
-  return g_first = info;
-}
-const OpInfo* first_op() { return g_first; }
-
-const OpInfo* find_op(std::string_view name) {
-  static const auto* all = [] {
-    auto* map = new std::unordered_map<std::string_view, const OpInfo*>;
-    for (const OpInfo* op = g_first; op; op = op->next) map->emplace(op->name, op);
-    return map;
-  }();
-  const auto it = all->find(name);
-  return it == all->end() ? nullptr : it->second;
-}
+OpInfo* register_op(OpInfo* info) { return g_ops.add(info); }
+const OpInfo* first_op() { return g_ops.first(); }
+const OpInfo* find_op(std::string_view name) { return g_ops.find(name); }
 
 void too_short(size_t size, size_t i) {
   throw Error(code::kAclnnParamInvalid, "an array has {} elements, element {} is wanted", size, i);
@@ -379,7 +367,7 @@ TensorView Op::temporary(DType type, const int64_t* dims, int rank) {
 }
 
 std::vector<int64_t> Op::integers(const char* name, const aclTensor* tensor) const {
-  if (!tensor) throw Error(code::kAclnnNullptr, "{} is null", name);
+  require_pointer(tensor, name);
   const TensorView& from = tensor->view;
   require(is_integral(from.dtype), "{} is {}, want integers", name, describe(from));
   if (!from.empty() && (!from.data || (!tensor->on_host && !running_))) throw ValuesNeeded{name};

@@ -50,6 +50,11 @@ const OpInfo* first_op();
 /// The operator of that name ("aclnnAdd"), else null.
 const OpInfo* find_op(std::string_view name);
 
+/// Throws 161001 that names the argument when it is null.
+inline void require_pointer(const void* p, const char* name) {
+  if (!p) throw Error(code::kAclnnNullptr, "{} is null", name);
+}
+
 /// Memory that a plan asked for; it is there while the work runs, and the closure copies this.
 class Scratch {
  public:
