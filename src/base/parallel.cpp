@@ -51,17 +51,18 @@ std::atomic<bool> g_deterministic{false};
 void set_deterministic(bool on) { g_deterministic.store(on, std::memory_order_relaxed); }
 bool deterministic() { return g_deterministic.load(std::memory_order_relaxed); }
 
-FixedSplit::FixedSplit(bool on) {
-  if (!on) return;
+LibraryWidth::LibraryWidth(int threads) {
+  if (!threads) return;
   end_team();  // the number belongs to the region
   before_ = omp_get_max_threads();
-  omp_set_num_threads(kFixedSplit);
+  omp_set_num_threads(threads);
 }
-FixedSplit::~FixedSplit() {
+LibraryWidth::~LibraryWidth() {
   if (!before_) return;
   end_team();
   omp_set_num_threads(before_);
 }
+EngineSplit::EngineSplit() : LibraryWidth(deterministic() ? kFixedSplit : Config::get().threads) {}
 
 void set_parallel_threads(int n) {
   end_team();

@@ -56,15 +56,22 @@ constexpr int kFixedSplit = 8;
 void set_deterministic(bool on);
 bool deterministic();
 
-/// While one lives (and is on), oneDNN runs in this thread with kFixedSplit threads.
-class FixedSplit {
+/// While one lives, oneDNN runs in this thread with so many threads; 0: with as many as before.
+class LibraryWidth {
  public:
-  explicit FixedSplit(bool on);
-  ~FixedSplit();
-  FixedSplit(const FixedSplit&) = delete;
+  explicit LibraryWidth(int threads);
+  ~LibraryWidth();
+  LibraryWidth(const LibraryWidth&) = delete;
 
  private:
   int before_ = 0;
+};
+struct FixedSplit : LibraryWidth {
+  explicit FixedSplit(bool on) : LibraryWidth(on ? kFixedSplit : 0) {}
+};
+/// As in the thread of an engine: what is asked of oneDNN when an operator is planned is true when it runs.
+struct EngineSplit : LibraryWidth {
+  EngineSplit();
 };
 
 /// Sets the worker count of this thread's team; engines call it once.

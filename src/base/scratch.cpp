@@ -10,7 +10,7 @@
 namespace updraft {
 namespace {
 
-constexpr size_t kAlign = 64;
+constexpr size_t kAlign = scratch_size(1);
 constexpr size_t kStep = size_t{2} << 20;  // blocks are multiples of this
 constexpr int kWatched = 256;              // outermost scopes after which the arena may shrink
 
@@ -54,7 +54,7 @@ class Arena {
   }
 
   void* take(size_t bytes) {
-    bytes = (std::max<size_t>(bytes, 1) + kAlign - 1) / kAlign * kAlign;
+    bytes = scratch_size(bytes);
     while (block_ < blocks_.size() && blocks_[block_].size - used_ < bytes) {
       ++block_;
       used_ = 0;

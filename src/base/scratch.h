@@ -11,6 +11,9 @@
 
 namespace updraft {
 
+/// What a scope takes for so many bytes: whole cache lines, at least one.
+constexpr size_t scratch_size(size_t bytes) { return ((bytes ? bytes : 1) + 63) / 64 * 64; }
+
 class ScratchScope {
  public:
   ScratchScope();

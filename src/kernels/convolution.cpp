@@ -1,10 +1,12 @@
 #include "kernels/convolution.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "kernels/constant_operand.h"
 #include "kernels/matmul.h"
 #include "kernels/onednn.h"
@@ -93,6 +95,7 @@ struct Operand {
   memory at_inner(void* data, ScratchScope& scratch) const {
     return {inner, onednn::engine(), reorder ? scratch.take(inner.get_size()) : data};
   }
+  size_t scratch_bytes() const { return reorder ? scratch_size(inner.get_size()) : 0; }
   /// The operand as the primitive wants it.
   memory take(const void* data, ScratchScope& scratch) const {
     memory to = at_inner(const_cast<void*>(data), scratch);
@@ -168,16 +171,25 @@ void execute(const Plan& plan, std::unordered_map<int, memory> args) {
   plan.primitive.execute(onednn::stream(), args);
 }
 
+// How a tensor will lie when the convolution takes it: channels-last, or plain, as it is or in a dense copy.
+bool taken_last(const TensorView& v, DType type) { return v.dtype == type && !v.is_contiguous() && channels_last(v); }
+
+// What Dense and Result take for a tensor.
+size_t dense_bytes(const TensorView& v, DType type, bool allow_last = true) {
+  if ((v.dtype == type && v.is_contiguous()) || (allow_last && taken_last(v, type))) return 0;
+  return scratch_size(static_cast<size_t>(v.numel()) * size_of(type));
+}
+
+// The view that a dense copy of a tensor has, without memory.
+TensorView dense_view(const TensorView& v, DType type) { return TensorView::contiguous(nullptr, type, v.dims, v.rank); }
+
 // A tensor as oneDNN reads it: dense, plain or channels-last, in the type of the problem.
 struct Dense {
   TensorView view;
   bool last = false;
-  Dense(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true) : view(v) {
-    if (v.dtype == type && v.is_contiguous()) return;
-    if (v.dtype == type && allow_last && channels_last(v)) {
-      last = true;
-      return;
-    }
+  Dense(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true)
+      : view(v), last(allow_last && taken_last(v, type)) {
+    if (dense_bytes(v, type, allow_last) == 0) return;
     view = gather_to(scratch.take(static_cast<size_t>(v.numel()) * size_of(type)), type, v);
   }
 };
@@ -185,12 +197,9 @@ struct Dense {
 struct Result {
   TensorView view, to;
   bool last = false;
-  Result(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true) : view(v), to(v) {
-    if (v.dtype == type && v.is_contiguous()) return;
-    if (v.dtype == type && allow_last && channels_last(v)) {
-      last = true;
-      return;
-    }
+  Result(const TensorView& v, DType type, ScratchScope& scratch, bool allow_last = true)
+      : view(v), to(v), last(allow_last && taken_last(v, type)) {
+    if (dense_bytes(v, type, allow_last) == 0) return;
     view = TensorView::contiguous(scratch.take(static_cast<size_t>(v.numel()) * size_of(type)), type, v.dims, v.rank);
   }
   void finish() const {
@@ -421,9 +430,6 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   to.finish();
 }
 
-// How a tensor will lie when the convolution takes it: as it is, or in a dense copy.
-bool taken_last(const TensorView& v, DType type) { return v.dtype == type && !v.is_contiguous() && channels_last(v); }
-
 // What run_forward() (or the gradient of src, for a transposed convolution) will ask of a constant weight.
 void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, bool bias,
                     const TensorView& dst, ConstantOperand& constant) {
@@ -504,6 +510,78 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
   }
 }
 
+// What run_plain() takes.
+size_t plain_scratch(std::initializer_list<const TensorView*> views) {
+  size_t bytes = 0;
+  for (const TensorView* v : views) bytes += dense_bytes(*v, storage_of(compute_of((*views.begin())->dtype)), false);
+  return bytes;
+}
+
+// What run_forward() takes, the scratch of the primitives for it included.
+size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
+                       const TensorView* bias, const TensorView& dst, bool constant) {
+  const DType type = compute_type(src, weight, dst);
+  Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
+  if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return plain_scratch({&dst, &src, &weight});
+  p.has_bias = bias != nullptr;
+  size_t bytes = dense_bytes(src, type) + dense_bytes(dst, type);
+  if (!constant) bytes += dense_bytes(weight, type, false);
+  if (bias) bytes += scratch_size(static_cast<size_t>(bias->numel()) * sizeof(float));
+  const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
+  if (!bias && !src_last && !dst_last && pointwise(s, src, weight))
+    return bytes + matmul_scratch(matrix(dense_view(weight, type)), matrices(dense_view(src, type)),
+                                  matrices(dense_view(dst, type)));
+  const auto plan = plan_of(p, Kind::Forward, src_last, dst_last);
+  if (!constant) bytes += plan->weight.scratch_bytes();
+  return bytes + plan->src.scratch_bytes() + plan->dst.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
+}
+
+// What run_backward() takes.
+size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, const TensorView& src,
+                        const TensorView& weight, const TensorView* diff_src, const TensorView* diff_weight,
+                        bool constant) {
+  const DType type = compute_type(src, weight, diff_dst);
+  const Problem p = problem_of(s, src, weight, diff_dst, onednn::type_of(type));
+  if (compute_of(diff_dst.dtype) != Compute::F32 || !p.valid)
+    return std::max(diff_weight ? plain_scratch({&diff_dst, &src, diff_weight}) : 0,
+                    diff_src ? plain_scratch({&diff_dst, diff_src, &weight}) : 0);
+  const bool by_last = taken_last(diff_dst, type), flat = !by_last && pointwise(s, src, weight);
+  const size_t by = dense_bytes(diff_dst, type);
+  size_t gradient = 0, of_weight = 0, of_src = 0;
+  memory::desc held;
+  if (diff_weight) {
+    const bool src_last = taken_last(src, type);
+    of_weight = dense_bytes(src, type) + dense_bytes(*diff_weight, type, false);
+    if (flat && !src_last) {
+      if (type != DType::Float) of_weight += scratch_size(static_cast<size_t>(weight.numel()) * sizeof(float));
+      const TensorView g = select(matrices(dense_view(diff_dst, type)), 0, 0),
+                       x = select(matrices(dense_view(src, type)), 0, 0).transpose(0, 1),
+                       sum = matrix(dense_view(weight, DType::Float));
+      of_weight += std::max(matmul_scratch(g, x, sum), matmul_scratch(g, x, sum, {.beta = 1}));
+    } else {
+      const auto plan = plan_of(p, Kind::BackwardWeight, src_last, by_last);
+      gradient = plan->dst.scratch_bytes();
+      held = plan->dst.inner;
+      of_weight += plan->src.scratch_bytes() + plan->weight.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
+    }
+  }
+  if (diff_src) {
+    const bool to_last = taken_last(*diff_src, type);
+    of_src = dense_bytes(*diff_src, type);
+    if (!constant) of_src += dense_bytes(weight, type, false);
+    if (!to_last && flat) {
+      of_src += matmul_scratch(matrix(dense_view(weight, type)).transpose(0, 1), matrices(dense_view(diff_dst, type)),
+                               matrices(dense_view(*diff_src, type)));
+    } else {
+      const auto plan = plan_of(p, Kind::BackwardData, to_last, by_last);
+      if (held != plan->dst.inner) of_src += plan->dst.scratch_bytes();
+      if (!constant) of_src += plan->weight.scratch_bytes();
+      of_src += plan->src.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
+    }
+  }
+  return by + gradient + std::max(of_weight, of_src);
+}
+
 }  // namespace
 
 int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t kernel, int64_t output_padding) {
@@ -525,6 +603,24 @@ void convolution(const ConvolutionShape& s, const TensorView& in, const TensorVi
   } else {
     run_forward(s, in, weight, bias, out, constant);
   }
+}
+
+size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
+                           const TensorView* bias, const TensorView& out, bool constant) {
+  if (out.empty() || in.empty() || weight.empty()) return 0;
+  if (s.transposed) return backward_scratch(s, in, out, weight, &out, nullptr, constant);
+  return forward_scratch(s, in, weight, bias, out, constant);
+}
+
+size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
+                                    const TensorView& weight, const TensorView* grad_in,
+                                    const TensorView* grad_weight) {
+  if (grad_in && grad_in->empty()) grad_in = nullptr;
+  if (grad_weight && grad_weight->empty()) grad_weight = nullptr;
+  if (grad_out.empty() || in.empty() || weight.empty()) return 0;
+  if (!s.transposed) return backward_scratch(s, grad_out, in, weight, grad_in, grad_weight, false);
+  return std::max(grad_weight ? backward_scratch(s, in, grad_out, weight, nullptr, grad_weight, false) : 0,
+                  grad_in ? forward_scratch(s, grad_out, weight, nullptr, *grad_in, false) : 0);
 }
 
 void prepare_convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, bool with_bias,

@@ -35,6 +35,14 @@ void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out,
                           const TensorView& weight, const TensorView* grad_in, const TensorView* grad_weight,
                           const TensorView* grad_bias);
 
+/// Scratch that convolution() takes in the thread that calls it, in bytes; nothing of a `constant` weight is counted,
+/// which is converted once. Makes the primitive when it is not there yet, as the first run would.
+size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
+                           const TensorView* bias, const TensorView& out, bool constant);
+/// The same of convolution_backward().
+size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
+                                    const TensorView& weight, const TensorView* grad_in, const TensorView* grad_weight);
+
 namespace plain {
 /// The same by plain loops in T (float, double, int64_t, complex): contiguous arrays of T. The three tensors are those
 /// of the convolution that is not transposed: src [N, C, ...], weight [O, C / groups, ...], dst [N, O, ...].

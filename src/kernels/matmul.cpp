@@ -208,15 +208,16 @@ int64_t batch_offset(const TensorView& v, const TensorView& c, int64_t i) {
 }
 
 /// Double: b is packed a block at a time, a is read where it lies.
+constexpr int64_t kM = 192, kN = 128, kK = 256;
+constexpr size_t kPackedBlocks = kK * kN + kM * kN;  // of b and of the sum, in doubles
 void product_f64(const TensorView& a, const TensorView& b, const TensorView& c) {
-  constexpr int64_t kM = 192, kN = 128, kK = 256;
   const int r = c.rank;
   const int64_t m = c.dims[r - 2], n = c.dims[r - 1], k = a.dims[r - 1];
   const int64_t batches = c.numel() / (m * n), m_parts = (m + kM - 1) / kM, n_parts = (n + kN - 1) / kN;
   const int64_t cost = std::min(m, kM) * std::min(n, kN) * k;
   parallel_for(batches * m_parts * n_parts, std::max<int64_t>(1, 131072 / cost), [&](int64_t begin, int64_t end) {
     ScratchScope scratch;
-    double* packed = scratch.take<double>(kK * kN + kM * kN);
+    double* packed = scratch.take<double>(kPackedBlocks);
     double* sum = packed + kK * kN;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t batch = i / (m_parts * n_parts), m0 = i / n_parts % m_parts * kM, n0 = i % n_parts * kN;
@@ -268,28 +269,34 @@ void product_i64(const TensorView& a, const TensorView& b, const TensorView& c) 
   });
 }
 
+/// An operand in the type of the computation; `copy(view)` gives a dense copy.
+template <class Copy>
+TensorView widened(const TensorView& v, DType native, bool force, Copy&& copy) {
+  if (v.dtype == native && !force) return v;
+  // Broadcast batches are copied once.
+  TensorView small = v;
+  for (int d = 0; d < v.rank; ++d)
+    if (v.strides[d] == 0) small.dims[d] = 1;
+  TensorView wide = copy(small);
+  for (int d = 0; d < v.rank; ++d)
+    if (small.dims[d] != v.dims[d]) {
+      wide.dims[d] = v.dims[d];
+      wide.strides[d] = 0;
+    }
+  return wide;
+}
+
 /// Double and integers, and complex as four products of its parts; computed in the compute type of c.
 void run_own(const TensorView& a_in, const TensorView& b_in, const TensorView& c, const MatmulOptions& o,
              const TensorView& add) {
   const Compute compute = compute_of(c.dtype);
   const DType native = storage_of(compute);
   ScratchScope scratch;
-  auto widen = [&](const TensorView& v, bool force) {
-    if (v.dtype == native && !force) return v;
-    // Broadcast batches are copied once.
-    TensorView small = v;
-    for (int d = 0; d < v.rank; ++d)
-      if (v.strides[d] == 0) small.dims[d] = 1;
-    TensorView wide = gather_to(scratch.take(static_cast<size_t>(small.numel()) * size_of(native)), native, small);
-    for (int d = 0; d < v.rank; ++d)
-      if (small.dims[d] != v.dims[d]) {
-        wide.dims[d] = v.dims[d];
-        wide.strides[d] = 0;
-      }
-    return wide;
+  auto copy = [&](const TensorView& v) {
+    return gather_to(scratch.take(static_cast<size_t>(v.numel()) * size_of(native)), native, v);
   };
   const bool overlaps = may_overlap(c, a_in) || may_overlap(c, b_in);
-  const TensorView a = widen(a_in, overlaps), b = widen(b_in, overlaps);
+  const TensorView a = widened(a_in, native, overlaps, copy), b = widened(b_in, native, overlaps, copy);
   const bool direct = c.dtype == native && o.alpha == 1.0 && o.beta == 0.0 && !is_complex(native);
   const size_t bytes = static_cast<size_t>(c.numel()) * size_of(native);
   const TensorView product = direct ? c : TensorView::contiguous(scratch.take(bytes), native, c.dims, c.rank);
@@ -417,6 +424,38 @@ bool is_direct(const TensorView& c, DType operand) {
   return (c.dtype == DType::Float || c.dtype == operand) && row_major(c) && matrix_layout_ok(c);
 }
 
+/// A product as oneDNN takes it.
+struct Native {
+  TensorView a, b, c;
+  DType operand;    ///< the type of a and b, but for a constant b
+  bool bias;        ///< what is added is one row, which the primitive takes beside the product
+  complex128 beta;  ///< of what c holds before
+};
+
+/// `copy(view, type, result)` gives a dense view for an operand, or for a result, whose type or layout oneDNN does not
+/// take.
+template <class Copy>
+Native native_of(const Operands& p, const MatmulOptions& o, Copy&& copy) {
+  const TensorView &c = p.c, &add = p.add;
+  const int r = c.rank;
+  Native n{.a = p.a, .b = p.b, .c = c, .operand = operand_type(p.a, p.b, c), .bias = false, .beta = o.beta};
+  auto take = [&](TensorView& v, bool constant) {
+    // Expanded batch dimensions are not copied: their stride 0 becomes a dimension of 1.
+    for (int d = 0; d < r - 2; ++d)
+      if (v.strides[d] == 0) v.dims[d] = 1;
+    if (constant || (v.dtype == n.operand && matrix_layout_ok(v) && !may_overlap(v, c))) return;
+    v = copy(v, n.operand, false);
+  };
+  take(n.a, false);
+  take(n.b, o.right != nullptr);
+  if (!is_direct(c, n.operand)) n.c = copy(c, DType::Float, true);
+  n.bias = o.beta == 1.0 && o.alpha == 1.0 && o.add && (add.strides[r - 1] == 1 || add.dims[r - 1] == 1) &&
+           (add.dtype == DType::Float || add.dtype == n.operand) && c.dims[r - 2] > 1;
+  for (int d = 0; d < r - 1; ++d) n.bias = n.bias && (add.strides[d] == 0 || add.dims[d] == 1);
+  if (n.bias) n.beta = 0.0;
+  return n;
+}
+
 // matmul(); without `run` only the constant right side is prepared.
 void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& c_in, const MatmulOptions& o,
               bool run) {
@@ -444,29 +483,15 @@ void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& 
     return;
   }
   if (const Panels panels = panels_of(a, b, c, o); panels.along) return run_panels(a, b, c, o, panels, run);
-  // Operands in a type and layout that oneDNN takes: copies only where needed.
-  const DType operand = operand_type(a, b, c);
   ScratchScope scratch;
-  auto take = [&](TensorView& v, bool constant) {
-    // Expanded batch dimensions are not copied: their stride 0 becomes a dimension of 1.
-    for (int d = 0; d < r - 2; ++d)
-      if (v.strides[d] == 0) v.dims[d] = 1;
-    if (constant || (v.dtype == operand && matrix_layout_ok(v) && !may_overlap(v, c))) return;
-    void* to = scratch.take(static_cast<size_t>(v.numel()) * size_of(operand));
+  const Native n = native_of(p, o, [&](const TensorView& v, DType type, bool result) {
+    void* to = scratch.take(static_cast<size_t>(v.numel()) * size_of(type));
     // What is only prepared needs the layout that a run would give, not the values.
-    v = run ? gather_to(to, operand, v) : TensorView::contiguous(to, operand, v.dims, v.rank);
-  };
-  take(a, false);
-  take(b, o.right != nullptr);
-  const bool direct = is_direct(c, operand);
-  const TensorView to =
-      direct ? c : TensorView::contiguous(scratch.take<float>(static_cast<size_t>(c.numel())), DType::Float, c.dims, r);
-  bool bias = o.beta == 1.0 && o.alpha == 1.0 && o.add && (add.strides[r - 1] == 1 || add.dims[r - 1] == 1) &&
-              (add.dtype == DType::Float || add.dtype == operand) && c.dims[r - 2] > 1;
-  for (int d = 0; d < r - 1; ++d) bias = bias && (add.strides[d] == 0 || add.dims[d] == 1);
-  if (run && o.beta != 0.0 && !bias && to.data != add.data) copy_elements(to, add);
-  run_onednn(a, b, to, o.alpha, bias ? 0.0 : o.beta, bias ? &add : nullptr, operand, o.right, run);
-  if (run && !direct) copy_elements(c, to);
+    return run && !result ? gather_to(to, type, v) : TensorView::contiguous(to, type, v.dims, v.rank);
+  });
+  if (run && n.beta != 0.0 && n.c.data != add.data) copy_elements(n.c, add);
+  run_onednn(n.a, n.b, n.c, o.alpha, n.beta, n.bias ? &add : nullptr, n.operand, o.right, run);
+  if (run && n.c.data != c.data) copy_elements(c, n.c);
 }
 
 }  // namespace
@@ -479,39 +504,70 @@ void prepare_matmul(const TensorView& a, const TensorView& b, const TensorView& 
   multiply(a, b, c, o, false);
 }
 
+/// What a sum of products takes: the first with the options, the rest added to it.
+static size_t added_scratch(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
+  MatmulOptions rest = o;
+  rest.add = nullptr;
+  rest.beta = 1.0;
+  return std::max(matmul_scratch(a, b, c, o), matmul_scratch(a, b, c, rest));
+}
+
+/// What run_own() takes.
+static size_t own_scratch(const TensorView& a_in, const TensorView& b_in, const TensorView& c, const MatmulOptions& o) {
+  const Compute compute = compute_of(c.dtype);
+  const DType native = storage_of(compute);
+  size_t bytes = 0;
+  auto copy = [&](const TensorView& v) {
+    const TensorView dense = TensorView::contiguous(nullptr, native, v.dims, v.rank);
+    bytes += scratch_size(dense.bytes());
+    return dense;
+  };
+  const bool overlaps = may_overlap(c, a_in) || may_overlap(c, b_in);
+  const TensorView a = widened(a_in, native, overlaps, copy), b = widened(b_in, native, overlaps, copy);
+  if (c.dtype != native || o.alpha != 1.0 || o.beta != 0.0 || is_complex(native)) copy(c);
+  if (compute == Compute::F64) return bytes + scratch_size(kPackedBlocks * sizeof(double));
+  if (compute == Compute::I64) return bytes + scratch_size(static_cast<size_t>(c.dims[c.rank - 1]) * sizeof(int64_t));
+  copy(c);
+  const DType real = compute == Compute::C64 ? DType::Float : DType::Double;
+  return bytes + added_scratch(complex_part(a, 0), complex_part(b, 0),
+                               TensorView::contiguous(nullptr, real, c.dims, c.rank), {});
+}
+
 size_t matmul_scratch(const TensorView& a_in, const TensorView& b_in, const TensorView& c_in, const MatmulOptions& o) {
   if (c_in.empty() || a_in.empty()) return 0;
   const Operands p(a_in, b_in, c_in, o);
   const TensorView &a = p.a, &b = p.b, &c = p.c;
   const Compute compute = compute_of(c.dtype);
-  const DType native = storage_of(compute), operand = compute == Compute::F32 ? operand_type(a, b, c) : native;
-  auto copy_of = [&](const TensorView& v) {
-    int64_t n = 1;
-    for (int d = 0; d < v.rank; ++d)
-      if (v.strides[d] != 0) n *= v.dims[d];
-    return static_cast<size_t>(n) * size_of(operand);
-  };
-  if (compute != Compute::F32) {
-    size_t bytes = 0;
-    const bool overlaps = may_overlap(c, a) || may_overlap(c, b), complex = is_complex(native);
-    for (const TensorView* v : {&a, &b})
-      if (overlaps || v->dtype != native) bytes += copy_of(*v);
-    const bool direct = c.dtype == native && o.alpha == 1.0 && o.beta == 0.0 && !complex;
-    return bytes + (direct ? 0 : copy_of(c)) + (complex ? copy_of(c) : 0);
-  }
+  if (a.dims[a.rank - 1] == 0) return 0;
+  if (compute != Compute::F32) return own_scratch(a, b, c, o);
   if (is_vector_product(a, b, c)) return static_cast<size_t>(a.dims[1] + std::max(c.dims[0], c.dims[1])) * 4;
-  auto taken = [&](const TensorView& v) {
-    return v.dtype != operand || !matrix_layout_ok(v) || may_overlap(v, c) ? copy_of(v) : 0;
-  };
-  const size_t of_a = taken(a), of_b = o.right ? 0 : taken(b);
-  const size_t of_c = is_direct(c, operand) ? 0 : static_cast<size_t>(c.numel()) * 4;
-  const Panels panels = panels_of(a, b, c, o);
-  if (!panels.along) return of_a + of_b + of_c;
-  const int64_t longest = panels.along == 'm' ? c.dims[0] : panels.along == 'n' ? c.dims[1] : a.dims[1];
-  auto part = [&](size_t whole) { return whole / static_cast<size_t>(longest) * static_cast<size_t>(panels.size); };
-  if (panels.along == 'm') return of_b + part(of_a) + part(of_c);
-  if (panels.along == 'n') return of_a + part(of_b) + part(of_c);
-  return of_c + part(of_a) + part(of_b);
+  if (const Panels panels = panels_of(a, b, c, o); panels.along) {
+    const int64_t panel = std::min(panels.size, std::max({c.dims[0], c.dims[1], a.dims[1]}));
+    auto widened = [](const TensorView& v) {
+      return v.dtype == DType::Float ? v : TensorView::contiguous(nullptr, DType::Float, v.dims, v.rank);
+    };
+    auto held = [](const TensorView& from, const TensorView& to) {
+      return from.dtype == to.dtype ? 0 : scratch_size(to.bytes());
+    };
+    if (panels.along == 'k') {
+      const TensorView sum = widened(c);
+      return held(c, sum) + added_scratch(narrow(a, 1, 0, panel), narrow(b, 0, 0, panel), sum, o);
+    }
+    const TensorView wide = widened(panels.along == 'n' ? a : b);
+    if (panels.along == 'n')
+      return held(a, wide) + matmul_scratch(wide, narrow(b, 1, 0, panel), narrow(c, 1, 0, panel), o);
+    const TensorView part = narrow(a, 0, 0, panel), to = narrow(c, 0, 0, panel);
+    return o.right ? matmul_scratch(part, b, to, o) : held(b, wide) + matmul_scratch(part, wide, to, o);
+  }
+  size_t bytes = 0;
+  const Native n = native_of(p, o, [&](const TensorView& v, DType type, bool) {
+    const TensorView dense = TensorView::contiguous(nullptr, type, v.dims, v.rank);
+    bytes += scratch_size(dense.bytes());
+    return dense;
+  });
+  const auto product =
+      product_of(n.a, n.b, n.c, o.alpha, n.beta, n.bias ? &p.add : nullptr, n.operand, o.right != nullptr);
+  return bytes + scratch_size(product->scratch.get_size());
 }
 
 void matmul_reduced(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
@@ -536,6 +592,13 @@ void matmul_reduced(const TensorView& a, const TensorView& b, const TensorView& 
     matmul(select(a, 0, i), select(b, 0, i), sum, step);
   }
   copy_elements(c, sum);
+}
+
+size_t matmul_reduced_scratch(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
+  if (c.empty()) return 0;
+  const TensorView sum = TensorView::contiguous(nullptr, storage_of(compute_of(c.dtype)), c.dims, 2);
+  if (a.dims[0] == 0 || a.dims[2] == 0) return scratch_size(sum.bytes());
+  return scratch_size(sum.bytes()) + added_scratch(select(a, 0, 0), select(b, 0, 0), sum, o);
 }
 
 }  // namespace updraft

@@ -25,11 +25,14 @@ void matmul(const TensorView& a, const TensorView& b, const TensorView& c, const
 /// nor writes a and c.
 void prepare_matmul(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options);
 
-/// Scratch that matmul() takes at most, without the own scratchpad of oneDNN's primitive (which is known when the
-/// primitive is made).
+/// Scratch that matmul() takes in the thread that calls it, in bytes; nothing of a constant right side is counted,
+/// which is converted once. Makes the primitive when it is not there yet, as the first run would.
 size_t matmul_scratch(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options = {});
 
 /// c [m, n] = alpha * sum over the batches of a [batch, m, k] @ b [batch, k, n] + beta * add.
 void matmul_reduced(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& options);
+/// Scratch that it takes, as matmul_scratch().
+size_t matmul_reduced_scratch(const TensorView& a, const TensorView& b, const TensorView& c,
+                              const MatmulOptions& options);
 
 }  // namespace updraft

@@ -18,11 +18,13 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/boundary.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "ops/about.h"
 #include "ops/arguments.h"
 #include "ops/card.h"
@@ -114,6 +116,14 @@ class Op {
   /// client for so little costs more than it is worth. Before launch().
   void kernel_scratch(size_t bytes);
   static constexpr size_t kLeastWorkspace = 64 << 10;
+  /// The same, of work on so many elements: `bytes()` is asked, but not for small work, nor before shapes are known.
+  template <class F>
+    requires std::is_invocable_r_v<size_t, F>
+  void kernel_scratch(int64_t elements, F&& bytes) {
+    if (inferring() || elements <= static_cast<int64_t>(kLeastWorkspace / sizeof(complex128)) / 2) return;
+    const EngineSplit split;
+    kernel_scratch(bytes());
+  }
 
   /// What prepares the constant operands of the work (kernels/constant_operand.h), where there are any: run by
   /// prepare_constants(). The work itself prepares what is not prepared yet.

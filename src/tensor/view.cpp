@@ -97,7 +97,7 @@ Span span_of(const TensorView& v) {
 }  // namespace
 
 bool may_overlap(const TensorView& a, const TensorView& b) {
-  if (a.empty() || b.empty()) return false;
+  if (!a.data || !b.data || a.empty() || b.empty()) return false;
   Span x = span_of(a), y = span_of(b);
   return x.begin < y.end && y.begin < x.end;
 }

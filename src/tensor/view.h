@@ -82,7 +82,7 @@ std::string describe_shape(const int64_t* dims, int rank);
 /// The broadcast of two shapes; throws 161002 when they do not match.
 int broadcast_shape(const int64_t* a, int ra, const int64_t* b, int rb, int64_t* out);
 
-/// True when the two views may touch a common byte.
+/// True when the two views may touch a common byte; a view without memory touches none.
 bool may_overlap(const TensorView& a, const TensorView& b);
 
 /// Walks an n-d index space in row-major order and keeps the element offsets of N views; the views have the

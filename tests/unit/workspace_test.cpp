@@ -46,7 +46,9 @@ TEST_F(Workspace, ProductsSayWhatTheyConvert) {
     return want;
   };
   EXPECT_EQ(bytes(DType::Float, 256), 0u);
-  EXPECT_EQ(bytes(DType::Float16, 256), 3u * 256 * 256 * 4);
+  const size_t converted = 3u * 256 * 256 * 4;
+  EXPECT_GE(bytes(DType::Float16, 256), converted);
+  EXPECT_LE(bytes(DType::Float16, 256), converted + Op::kLeastWorkspace) << "and what the primitive takes";
   EXPECT_EQ(bytes(DType::Float16, 32), 0u) << "little is not worth asking for";
 }
 

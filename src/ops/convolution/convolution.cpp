@@ -81,6 +81,8 @@ void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, con
   if (out.empty()) return;
   op.work(cost(in, weight, out, s.transposed));
   op.flops(2 * cost(in, weight, out, s.transposed));
+  op.kernel_scratch(in.numel() + weight.numel() + out.numel(),
+                    [&] { return convolution_scratch(s, in, weight, bias ? &*bias : nullptr, out, constant); });
   if (constant)
     op.prepare(
         [=, with_bias = static_cast<bool>(bias)] { prepare_convolution(s, in, weight, with_bias, out, *constant); });
@@ -156,6 +158,10 @@ ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (Op
   if (!wanted[0] && !wanted[1] && !wanted[2]) return;
   op.work(2 * cost(in, *weight, by, transposed));
   op.flops(2 * (wanted[0] + wanted[1]) * cost(in, *weight, by, transposed) + (wanted[2] ? by.numel() : 0));
+  op.kernel_scratch(in.numel() + weight->numel() + by.numel(), [&] {
+    return convolution_backward_scratch(s, by, in, *weight, wanted[0] ? &grad[0] : nullptr,
+                                        wanted[1] ? &grad[1] : nullptr);
+  });
   op.launch([=, w = *weight] {
     convolution_backward(s, by, in, w, wanted[0] ? &grad[0] : nullptr, wanted[1] ? &grad[1] : nullptr,
                          wanted[2] ? &grad[2] : nullptr);
@@ -198,9 +204,10 @@ ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (
   check(op, s, in, w, by, nullptr);
   op.work(2 * cost(in, w, by, false));
   op.flops(4 * cost(in, w, by, false) + by.numel());
-  op.launch([=, gi = permute(*gradInput, {1, 2, 0}), gw = permute(*gradWeight, {2, 1, 0}), gb = *gradBias] {
-    convolution_backward(s, by, in, w, &gi, &gw, &gb);
-  });
+  const TensorView gi = permute(*gradInput, {1, 2, 0}), gw = permute(*gradWeight, {2, 1, 0});
+  op.kernel_scratch(in.numel() + w.numel() + by.numel(),
+                    [&] { return convolution_backward_scratch(s, by, in, w, &gi, &gw); });
+  op.launch([=, gb = *gradBias] { convolution_backward(s, by, in, w, &gi, &gw, &gb); });
 }
 
 }  // namespace updraft

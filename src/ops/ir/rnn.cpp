@@ -143,11 +143,13 @@ std::pair<TensorView, TensorView> parts_of(const Op& op, const TensorView& x, co
   return {narrow(w, 0, 0, x.dims[2]), narrow(w, 0, x.dims[2], w.dims[1] / 4)};
 }
 
-/// Multiplications and additions of the weights, `times` for each row.
-void count_work(Op& op, const RnnLayer& l, int64_t times) {
-  const int64_t n = 2 * times * l.x.dims[0] * l.x.dims[1] * (l.w_in.numel() + l.w_hidden.numel());
+/// Multiplications and additions of the weights, and scratch.
+void count_work(Op& op, RnnLayer l, const OptIn& seq_length, bool backward) {
+  const int64_t n = 2 * (backward ? 2 : 1) * l.x.dims[0] * l.x.dims[1] * (l.w_in.numel() + l.w_hidden.numel());
   op.work(n);
   op.flops(n);
+  if (seq_length) l.active.assign(1, 0);
+  op.kernel_scratch(l.x.numel() + l.w_in.numel(), [&] { return backward ? rnn_backward_scratch(l) : rnn_scratch(l); });
 }
 
 struct Results {
@@ -179,7 +181,7 @@ void lstm_forward(Op& op, RnnLayer l, const OptIn& b, const OptIn& seq_length, c
   l.y = *y;
   const Out saved[RnnLayer::kSaved] = {i, f, j, o, output_c, tanhc, output_h};
   for (size_t k = 0; k < RnnLayer::kSaved; ++k) l.saved[k] = *saved[k];
-  count_work(op, l, 1);
+  count_work(op, l, seq_length, false);
   op.launch([l, mask = mask_of(op, seq_length, l)]() mutable {
     if (mask.data) l.active = rows_of(mask);
     run_rnn(l);
@@ -261,7 +263,7 @@ void lstm_backward(Op& op, RnnLayer l, const In& x, const OptIn& seq_length, con
   l.dw_in = own.dw_in.transpose(0, 1);
   l.dw_hidden = own.dw_hidden.transpose(0, 1);
   l.db_in = own.db;
-  count_work(op, l, 2);
+  count_work(op, l, seq_length, true);
   op.launch([l, to, own, order, mask = mask_of(op, seq_length, l)]() mutable {
     if (mask.data) l.active = rows_of(mask);
     run_rnn_backward(l);
@@ -344,7 +346,7 @@ IR_OP(DynamicGRUV2, DynamicGRUV2, (In, x), (In, weight_input), (In, weight_hidde
   l.y = *y;
   const Out saved[] = {reset, update, ir_new, hidden_new, output_h};
   for (size_t k = 0; k < 5; ++k) l.saved[k] = *saved[k];
-  count_work(op, l, 1);
+  count_work(op, l, seq_length, false);
   op.launch([l, mask = mask_of(op, seq_length, l)]() mutable {
     if (mask.data) l.active = rows_of(mask);
     run_rnn(l);
@@ -383,7 +385,7 @@ IR_OP(DynamicGRUV2Grad, DynamicGRUV2Grad, (In, x), (In, weight_input), (In, weig
   l.dw_hidden = own[1].transpose(0, 1);
   l.db_in = own[2];
   l.db_hidden = own[3];
-  count_work(op, l, 2);
+  count_work(op, l, seq_length, true);
   op.launch([l, order, client = std::vector<TensorView>(to, to + 4), own = std::vector<TensorView>(own, own + 4),
              active = mask_of(op, seq_length, l)]() mutable {
     if (active.data) l.active = rows_of(active);

@@ -61,11 +61,10 @@ static void plan_addbmm(Op& op, const TensorView& self, const TensorView& a, con
   if (out.empty()) return;
   op.work(out.numel() * std::max<int64_t>(1, a.dims[0] * a.dims[2] / 4));
   op.flops(2 * out.numel() * a.dims[0] * a.dims[2]);
-  op.kernel_scratch(static_cast<size_t>(out.numel()) * size_of(storage_of(compute_of(out.dtype))) +
-                    matmul_scratch(select(a, 0, 0), select(b, 0, 0), out));
-  op.launch([=, alpha = number(alpha), beta = number(beta)] {
-    matmul_reduced(a, b, out, {.alpha = alpha, .beta = beta, .add = &add});
-  });
+  const complex128 scale = number(alpha), keep = number(beta);
+  op.kernel_scratch(a.numel() + b.numel() + out.numel(),
+                    [&] { return matmul_reduced_scratch(a, b, out, {.alpha = scale, .beta = keep, .add = &add}); });
+  op.launch([=] { matmul_reduced(a, b, out, {.alpha = scale, .beta = keep, .add = &add}); });
 }
 ABOUT(aclnnAddbmm, Cube, "out = beta * self + alpha * the sum over b of batch1[b] @ batch2[b]",
       "out = beta * self + alpha * sum(batch1[b] @ batch2[b])，对批次 b 求和")

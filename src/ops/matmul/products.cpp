@@ -34,9 +34,7 @@ void plan_product(Op& op, const TensorView& a, const TensorView& b, const Tensor
   const int64_t k = a.dims[a.rank - 1];
   op.work(c.numel() * std::max<int64_t>(1, k / 4));
   op.flops(2 * c.numel() * k);
-  // Whether little is worth asking for would cost more than it is.
-  constexpr int64_t kSmall = static_cast<int64_t>(Op::kLeastWorkspace / sizeof(complex128)) / 2;
-  if (a.numel() + b.numel() + c.numel() > kSmall) op.kernel_scratch(matmul_scratch(a, b, c, options));
+  op.kernel_scratch(a.numel() + b.numel() + c.numel(), [&] { return matmul_scratch(a, b, c, options); });
   auto with_add = [=, added = options.add != nullptr, add = options.add ? *options.add : TensorView()](auto&& f) {
     MatmulOptions with = options;
     with.add = added ? &add : nullptr;

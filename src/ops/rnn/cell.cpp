@@ -1,5 +1,8 @@
 // The fused LSTM cell: gates i f j o of [batch, 4 hidden] in, states out; `storage` keeps the activated gates.
+#include <algorithm>
+
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "ops/op.h"
 #include "ops/rnn/layer.h"
@@ -7,16 +10,16 @@
 namespace updraft {
 namespace {
 
+/// A view's elements in a contiguous array; zeros where it is absent.
 template <class T>
 struct Wide {
-  std::vector<T> data;
-  void take(const TensorView& v, int64_t n) {
-    data.assign(static_cast<size_t>(n), T(0));
-    if (v.data && n) gather_to(data.data(), DTypeOf<T>::value, v);
+  T* data;
+  Wide(ScratchScope& scratch, int64_t n, const TensorView& v = {}) : data(scratch.take<T>(static_cast<size_t>(n))) {
+    if (v.data && n) gather_to(data, DTypeOf<T>::value, v);
+    else std::fill_n(data, n, T(0));
   }
   void give(const TensorView& v) const {
-    if (v.data && !v.empty())
-      copy_elements(v, TensorView::contiguous(const_cast<T*>(data.data()), DTypeOf<T>::value, v.dims, v.rank));
+    if (v.data && !v.empty()) copy_elements(v, TensorView::contiguous(data, DTypeOf<T>::value, v.dims, v.rank));
   }
 };
 
@@ -26,26 +29,19 @@ struct Cell {
   template <class T>
   void run() const {
     const int64_t batch = c.dims[0], n = c.dims[1];
-    Wide<T> a, b, before, bias, more, h, next, kept;
-    a.take(in_gates, batch * 4 * n);
-    b.take(hidden_gates, batch * 4 * n);
-    before.take(c, batch * n);
-    bias.take(in_bias, 4 * n);
-    more.take(hidden_bias, 4 * n);
-    h.take({}, batch * n);
-    next.take({}, batch * n);
-    kept.take({}, batch * 4 * n);
-    for (size_t k = 0; k < bias.data.size(); ++k) bias.data[k] += more.data[k];
-    std::vector<T> scratch(static_cast<size_t>(batch * n));
+    ScratchScope scratch;
+    const Wide<T> a(scratch, batch * 4 * n, in_gates), b(scratch, batch * 4 * n, hidden_gates),
+        before(scratch, batch * n, c), bias(scratch, 4 * n, in_bias), more(scratch, 4 * n, hidden_bias),
+        h(scratch, batch * n), next(scratch, batch * n), kept(scratch, batch * 4 * n), tanh_c(scratch, batch * n);
+    for (int64_t k = 0; k < 4 * n; ++k) bias.data[k] += more.data[k];
     parallel_for(batch, std::max<int64_t>(1, 2048 / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        T* g = a.data.data() + r * 4 * n;
-        for (int64_t k = 0; k < 4 * n; ++k) g[k] += b.data[static_cast<size_t>(r * 4 * n + k)];
-        T* s = kept.data.data() + r * 4 * n;
-        T* out[] = {
-            s, s + n, s + 2 * n, s + 3 * n, next.data.data() + r * n, scratch.data() + r * n, h.data.data() + r * n};
-        if constexpr (sizeof(T) == 4) kernels().lstm_cell_f32(out, g, bias.data.data(), before.data.data() + r * n, n);
-        else kernels().lstm_cell_f64(out, g, bias.data.data(), before.data.data() + r * n, n);
+        T* g = a.data + r * 4 * n;
+        for (int64_t k = 0; k < 4 * n; ++k) g[k] += b.data[r * 4 * n + k];
+        T* s = kept.data + r * 4 * n;
+        T* out[] = {s, s + n, s + 2 * n, s + 3 * n, next.data + r * n, tanh_c.data + r * n, h.data + r * n};
+        if constexpr (sizeof(T) == 4) kernels().lstm_cell_f32(out, g, bias.data, before.data + r * n, n);
+        else kernels().lstm_cell_f64(out, g, bias.data, before.data + r * n, n);
       }
     });
     h.give(h_out);
@@ -60,43 +56,31 @@ struct CellBackward {
   template <class T>
   void run() const {
     const int64_t batch = c_before.dims[0], n = c_before.dims[1];
-    Wide<T> dh, dc, before, after, kept, gates, bias;
-    dh.take(grad_h, batch * n);
-    dc.take(grad_c, batch * n);
-    before.take(c_before, batch * n);
-    after.take(c_after, batch * n);
-    kept.take(storage, batch * 4 * n);
-    gates.take({}, batch * 4 * n);
+    ScratchScope scratch;
+    const Wide<T> dh(scratch, batch * n, grad_h), dc(scratch, batch * n, grad_c), before(scratch, batch * n, c_before),
+        after(scratch, batch * n, c_after), kept(scratch, batch * 4 * n, storage), gates(scratch, batch * 4 * n);
+    const int64_t cells = batch * n;
+    const TensorView tanh_c = TensorView::contiguous(after.data, DTypeOf<T>::value, &cells, 1);
     // tanh(c) again, from the rounded c that the forward pass left
     run_elementwise(elementwise_kernel(Ew::tanh, compute_of(DTypeOf<T>::value)), compute_of(DTypeOf<T>::value),
-                    {flat(after)}, {flat(after)}, Params{});
+                    {tanh_c}, {tanh_c}, Params{});
     for (int64_t r = 0; r < batch; ++r) {
-      const T* s = kept.data.data() + r * 4 * n;
-      const T* saved[] = {s, s + n, s + 2 * n, s + 3 * n, after.data.data() + r * n, before.data.data() + r * n};
+      const T* s = kept.data + r * 4 * n;
+      const T* saved[] = {s, s + n, s + 2 * n, s + 3 * n, after.data + r * n, before.data + r * n};
       if constexpr (sizeof(T) == 4)
-        kernels().lstm_cell_backward_f32(gates.data.data() + r * 4 * n, dh.data.data() + r * n, dc.data.data() + r * n,
-                                         saved, n);
-      else
-        kernels().lstm_cell_backward_f64(gates.data.data() + r * 4 * n, dh.data.data() + r * n, dc.data.data() + r * n,
-                                         saved, n);
+        kernels().lstm_cell_backward_f32(gates.data + r * 4 * n, dh.data + r * n, dc.data + r * n, saved, n);
+      else kernels().lstm_cell_backward_f64(gates.data + r * 4 * n, dh.data + r * n, dc.data + r * n, saved, n);
     }
     gates.give(grad_gates);
     dc.give(grad_c_before);
     if (!grad_bias.data) return;
-    std::vector<double> total(static_cast<size_t>(4 * n));
+    double* total = scratch.take<double>(static_cast<size_t>(4 * n));
+    std::fill_n(total, 4 * n, 0.0);
     for (int64_t r = 0; r < batch; ++r)
-      for (int64_t k = 0; k < 4 * n; ++k)
-        total[static_cast<size_t>(k)] += static_cast<double>(gates.data[static_cast<size_t>(r * 4 * n + k)]);
-    bias.take({}, 4 * n);
-    for (size_t k = 0; k < total.size(); ++k) bias.data[k] = static_cast<T>(total[k]);
+      for (int64_t k = 0; k < 4 * n; ++k) total[k] += static_cast<double>(gates.data[r * 4 * n + k]);
+    const Wide<T> bias(scratch, 4 * n);
+    for (int64_t k = 0; k < 4 * n; ++k) bias.data[k] = static_cast<T>(total[k]);
     bias.give(grad_bias);
-  }
-
- private:
-  template <class T>
-  static TensorView flat(Wide<T>& w) {
-    const int64_t n = static_cast<int64_t>(w.data.size());
-    return TensorView::contiguous(w.data.data(), DTypeOf<T>::value, &n, 1);
   }
 };
 
@@ -121,6 +105,8 @@ ACLNN(aclnnThnnFusedLstmCell, (In, inputGates), (In, hiddenGates), (In, c), (Opt
   if (hiddenBias) cell.hidden_bias = *hiddenBias;
   if (c->empty()) return;
   op.work(inputGates->numel() * 8);
+  op.kernel_scratch(static_cast<size_t>(inputGates->numel() * 4 + 2 * inputGates->dims[1]) *
+                    size_of(storage_of(compute_of(c->dtype))));
   op.launch([cell] {
     if (cell.c.dtype == DType::Double) cell.run<double>();
     else cell.run<float>();
@@ -149,6 +135,8 @@ ACLNN(aclnnThnnFusedLstmCellBackward, (OptIn, gradH), (OptIn, gradC), (In, cBefo
   if (gradBias && hasBias) cell.grad_bias = *gradBias;
   if (cBefore->empty()) return;
   op.work(storage->numel() * 8);
+  op.kernel_scratch(static_cast<size_t>(storage->numel() * 3 + 3 * storage->dims[1]) *
+                    size_of(storage_of(compute_of(cBefore->dtype))));
   op.launch([cell] {
     if (cell.c_before.dtype == DType::Double) cell.run<double>();
     else cell.run<float>();

@@ -1,8 +1,10 @@
 #include "ops/rnn/layer.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/parallel.h"
+#include "base/scratch.h"
 #include "kernels/matmul.h"
 #include "kernels/pipeline.h"
 
@@ -12,17 +14,14 @@ namespace {
 
 template <class T>
 struct Array {
-  std::vector<T> hold;
   T* data = nullptr;
+  int64_t size = 0;
 
-  void zeros(int64_t n) {
-    hold.assign(static_cast<size_t>(n), T(0));
-    data = hold.data();
-  }
+  void zero() const { std::fill_n(data, size, T(0)); }
   /// A contiguous copy of a view, zeros where it is absent.
-  void take(const TensorView& v, int64_t n) {
-    zeros(n);
-    if (v.data && n) gather_to(data, DTypeOf<T>::value, v);
+  void fill(const TensorView& v) const {
+    if (v.data && size) gather_to(data, DTypeOf<T>::value, v);
+    else zero();
   }
   TensorView view(std::initializer_list<int64_t> dims) const {
     return TensorView::contiguous(data, DTypeOf<T>::value, dims.begin(), static_cast<int>(dims.size()));
@@ -54,6 +53,17 @@ struct Runner {
       copy_elements(to, TensorView::contiguous(const_cast<T*>(from), DTypeOf<T>::value, to.dims, to.rank));
   }
 
+  /// Gives an array its elements, from a scope or, to be counted, none.
+  static auto from_scope(ScratchScope& scratch) {
+    return [&](Array<T>& a, int64_t n) { a = {scratch.take<T>(static_cast<size_t>(n)), n}; };
+  }
+  static auto counted(size_t& bytes) {
+    return [&](Array<T>& a, int64_t n) {
+      a.size = n;
+      bytes += scratch_size(static_cast<size_t>(n) * sizeof(T));
+    };
+  }
+
   template <class F>
   void each_row(int64_t n, F&& f) const {
     parallel_for(n, std::max<int64_t>(1, 2048 / std::max<int64_t>(1, hidden)), [&](int64_t b, int64_t e) {
@@ -61,24 +71,53 @@ struct Runner {
     });
   }
 
+  struct Forward {
+    Array<T> x, w_in, w_hidden, b_in, b_hidden, h0, c0, in_gates, h_gates, saved[RnnLayer::kSaved], y;
+  };
+  template <class Take>
+  Forward forward_arrays(Take&& take) const {
+    Forward m;
+    take(m.x, steps * batch * input);
+    take(m.w_in, gates * input);
+    take(m.w_hidden, gates * hidden);
+    take(m.b_in, gates);
+    take(m.b_hidden, gates);
+    take(m.h0, cell());
+    take(m.c0, cell());
+    take(m.in_gates, steps * batch * gates);
+    if (l.gru) take(m.h_gates, batch * gates);
+    for (int k = 0; k < kinds; ++k) take(m.saved[k], steps * cell());
+    if (!l.active.empty()) take(m.y, steps * cell());
+    return m;
+  }
+  size_t forward_scratch() const {
+    size_t bytes = 0;
+    const Forward m = forward_arrays(counted(bytes));
+    const TensorView w = m.w_hidden.view({gates, hidden}).transpose(0, 1), h = m.h0.view({batch, hidden}),
+                     a = m.in_gates.view({batch, gates});
+    return bytes +
+           std::max(matmul_scratch(m.x.view({steps * batch, input}), m.w_in.view({gates, input}).transpose(0, 1),
+                                   m.in_gates.view({steps * batch, gates})),
+                    l.gru ? matmul_scratch(h, w, a) : matmul_scratch(h, w, a, {.beta = 1}));
+  }
+
   void forward() const {
-    Array<T> x, w_in, w_hidden, b_in, b_hidden, h0, c0, in_gates, h_gates;
-    x.take(l.x, steps * batch * input);
-    w_in.take(l.w_in, gates * input);
-    w_hidden.take(l.w_hidden, gates * hidden);
-    b_in.take(l.b_in, gates);
-    b_hidden.take(l.b_hidden, gates);
-    h0.take(l.h0, cell());
-    c0.take(l.c0, cell());
-    in_gates.zeros(steps * batch * gates);
+    ScratchScope scratch;
+    const auto [x, w_in, w_hidden, b_in, b_hidden, h0, c0, in_gates, h_gates, saved, y] =
+        forward_arrays(from_scope(scratch));
+    x.fill(l.x);
+    w_in.fill(l.w_in);
+    w_hidden.fill(l.w_hidden);
+    b_in.fill(l.b_in);
+    b_hidden.fill(l.b_hidden);
+    h0.fill(l.h0);
+    c0.fill(l.c0);
+    for (const Array<T>& v : saved) v.zero();
+    y.zero();
     matmul(x.view({steps * batch, input}), w_in.view({gates, input}).transpose(0, 1),
            in_gates.view({steps * batch, gates}));
-    if (l.gru) h_gates.zeros(batch * gates);
-    else
+    if (!l.gru)
       for (int64_t g = 0; g < gates; ++g) b_in.data[g] += b_hidden.data[g];
-    Array<T> saved[RnnLayer::kSaved], y;
-    for (int k = 0; k < kinds; ++k) saved[k].zeros(steps * cell());
-    if (!l.active.empty()) y.zeros(steps * cell());
     const T* h = h0.data;
     const T* c = c0.data;
     for (int64_t s = 0; s < steps; ++s) {
@@ -126,23 +165,61 @@ struct Runner {
     for (int k = 0; k < kinds; ++k) give(l.saved[k], saved[k].data);
   }
 
-  void backward() const {
+  struct Backward {
     Array<T> x, w_in, w_hidden, h0, c0, dy, dh, dc, saved[RnnLayer::kSaved], a, b, h_before;
-    x.take(l.x, steps * batch * input);
-    w_in.take(l.w_in, gates * input);
-    w_hidden.take(l.w_hidden, gates * hidden);
-    h0.take(l.h0, cell());
-    c0.take(l.c0, cell());
-    dy.take(l.dy, steps * cell());
-    dh.take(l.dh_last, cell());
-    dc.take(l.dc_last, cell());
-    for (int k = 0; k < kinds; ++k) saved[k].take(l.saved[k], steps * cell());
-    a.zeros(steps * batch * gates);
-    if (l.gru) b.zeros(steps * batch * gates);
-    h_before.zeros(steps * cell());
-    const T* h_gates = l.gru ? b.data : a.data;
     Array<T> through;  // what flows through rows that ended, and through GRU's own path
-    through.zeros(cell());
+  };
+  template <class Take>
+  Backward backward_arrays(Take&& take) const {
+    Backward m;
+    take(m.x, steps * batch * input);
+    take(m.w_in, gates * input);
+    take(m.w_hidden, gates * hidden);
+    take(m.h0, cell());
+    take(m.c0, cell());
+    take(m.dy, steps * cell());
+    take(m.dh, cell());
+    take(m.dc, cell());
+    for (int k = 0; k < kinds; ++k) take(m.saved[k], steps * cell());
+    take(m.a, steps * batch * gates);
+    if (l.gru) take(m.b, steps * batch * gates);
+    take(m.h_before, steps * cell());
+    take(m.through, cell());
+    return m;
+  }
+  size_t backward_scratch() const {
+    size_t bytes = 0, most = 0;
+    const Backward m = backward_arrays(counted(bytes));
+    const int64_t n = steps * batch;
+    const TensorView g = m.a.view({n, gates}), w_in = m.w_in.view({gates, input}), x = m.x.view({n, input});
+    auto gradient = [&](int64_t elements, size_t product) {
+      most = std::max(most, scratch_size(static_cast<size_t>(elements) * sizeof(T)) + product);
+    };
+    const Array<T> out;
+    gradient(0, matmul_scratch(m.a.view({batch, gates}), m.w_hidden.view({gates, hidden}), m.dh.view({batch, hidden}),
+                               {.beta = 1}));
+    if (l.dx.data) gradient(n * input, matmul_scratch(g, w_in, out.view({n, input}), {.beta = l.add_dx ? 1.0 : 0.0}));
+    gradient(gates * input, matmul_scratch(g.transpose(0, 1), x, out.view({gates, input})));
+    gradient(gates * hidden,
+             matmul_scratch(g.transpose(0, 1), m.h_before.view({n, hidden}), out.view({gates, hidden})));
+    return bytes + most;
+  }
+
+  void backward() const {
+    ScratchScope scratch;
+    const auto [x, w_in, w_hidden, h0, c0, dy, dh, dc, saved, a, b, h_before, through] =
+        backward_arrays(from_scope(scratch));
+    x.fill(l.x);
+    w_in.fill(l.w_in);
+    w_hidden.fill(l.w_hidden);
+    h0.fill(l.h0);
+    c0.fill(l.c0);
+    dy.fill(l.dy);
+    dh.fill(l.dh_last);
+    dc.fill(l.dc_last);
+    for (int k = 0; k < kinds; ++k) saved[k].fill(l.saved[k]);
+    for (const Array<T>* v : {&a, &b, &h_before, &through}) v->zero();
+    const T* h_gates = l.gru ? b.data : a.data;
     for (int64_t s = steps - 1; s >= 0; --s) {
       const int64_t t = time(s), rows = rows_at(t);
       const T* h_prev = s ? saved[h_index()].data + time(s - 1) * cell() : h0.data;
@@ -181,32 +258,41 @@ struct Runner {
     give(l.dh0, dh.data);
     give(l.dc0, dc.data);
     const int64_t n = steps * batch;
-    Array<T> out, hg;
+    Array<T> hg;
     hg.data = const_cast<T*>(h_gates);
     if (l.dx.data) {
-      if (l.add_dx) out.take(l.dx, n * input);
-      else out.zeros(n * input);
+      ScratchScope own;
+      Array<T> out;
+      from_scope(own)(out, n * input);
+      if (l.add_dx) out.fill(l.dx);
       matmul(a.view({n, gates}), w_in.view({gates, input}), out.view({n, input}),
              {.alpha = 1, .beta = l.add_dx ? 1.0 : 0.0});
       give(l.dx, out.data);
     }
     if (l.dw_in.data) {
-      out.zeros(gates * input);
+      ScratchScope own;
+      Array<T> out;
+      from_scope(own)(out, gates * input);
       matmul(a.view({n, gates}).transpose(0, 1), x.view({n, input}), out.view({gates, input}));
       give(l.dw_in, out.data);
     }
     if (l.dw_hidden.data) {
-      out.zeros(gates * hidden);
+      ScratchScope own;
+      Array<T> out;
+      from_scope(own)(out, gates * hidden);
       matmul(hg.view({n, gates}).transpose(0, 1), h_before.view({n, hidden}), out.view({gates, hidden}));
       give(l.dw_hidden, out.data);
     }
     auto sum = [&](const TensorView& to, const T* from) {
       if (!to.data) return;
-      std::vector<double> total(static_cast<size_t>(gates));
+      ScratchScope own;
+      double* total = own.take<double>(static_cast<size_t>(gates));
+      std::fill_n(total, gates, 0.0);
       for (int64_t r = 0; r < n; ++r)
-        for (int64_t k = 0; k < gates; ++k) total[static_cast<size_t>(k)] += static_cast<double>(from[r * gates + k]);
-      out.zeros(gates);
-      for (int64_t k = 0; k < gates; ++k) out.data[k] = static_cast<T>(total[static_cast<size_t>(k)]);
+        for (int64_t k = 0; k < gates; ++k) total[k] += static_cast<double>(from[r * gates + k]);
+      Array<T> out;
+      from_scope(own)(out, gates);
+      for (int64_t k = 0; k < gates; ++k) out.data[k] = static_cast<T>(total[k]);
       give(to, out.data);
     };
     sum(l.db_in, a.data);
@@ -215,6 +301,13 @@ struct Runner {
 };
 
 }  // namespace
+
+size_t rnn_scratch(const RnnLayer& l) {
+  return l.x.dtype == DType::Double ? Runner<double>(l).forward_scratch() : Runner<float>(l).forward_scratch();
+}
+size_t rnn_backward_scratch(const RnnLayer& l) {
+  return l.x.dtype == DType::Double ? Runner<double>(l).backward_scratch() : Runner<float>(l).backward_scratch();
+}
 
 void run_rnn(const RnnLayer& layer) {
   if (layer.x.dims[0] == 0 || layer.x.dims[1] == 0) return;

@@ -35,5 +35,8 @@ struct RnnLayer {
 void run_rnn(const RnnLayer& layer);
 /// Fills the gradients that are present.
 void run_rnn_backward(const RnnLayer& layer);
+/// Scratch that the two take in the thread that calls them, in bytes. Of `active` only counts whether it is empty.
+size_t rnn_scratch(const RnnLayer& layer);
+size_t rnn_backward_scratch(const RnnLayer& layer);
 
 }  // namespace updraft

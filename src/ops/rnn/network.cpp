@@ -1,5 +1,8 @@
 #include "ops/rnn/network.h"
 
+#include <cstring>
+
+#include "base/scratch.h"
 #include "kernels/pipeline.h"
 
 namespace updraft {
@@ -7,15 +10,16 @@ namespace {
 
 DType wide_of(const TensorView& v) { return v.dtype == DType::Double ? DType::Double : DType::Float; }
 
-struct Buffer {
-  std::vector<char> bytes;
-  TensorView view;
-  void make(DType t, int64_t a, int64_t b, int64_t c) {
-    const int64_t dims[] = {a, b, c};
-    bytes.assign(static_cast<size_t>(a * b * c) * size_of(t), 0);
-    view = TensorView::contiguous(bytes.data(), t, dims, 3);
-  }
-};
+/// Zeros that a layer hands to the next, [steps, batch, directions * hidden].
+TensorView between_view(const RnnNetwork& net, void* data) {
+  const int64_t dims[] = {net.x.dims[0], net.x.dims[1], net.directions * net.params[1].dims[1]};
+  return TensorView::contiguous(data, wide_of(net.x), dims, 3);
+}
+TensorView between(const RnnNetwork& net, ScratchScope& scratch) {
+  void* data = scratch.take(between_view(net, nullptr).bytes());
+  std::memset(data, 0, between_view(net, nullptr).bytes());
+  return between_view(net, data);
+}
 
 /// The views of a list; empty for an absent one.
 template <class List>
@@ -103,6 +107,7 @@ void plan_network(Op& op, RnnNetwork&& net, const TensorView& output, std::initi
   for (const OptTensors& list : saved) net.saved[k++] = views_of(list);
   op.work(cost(net));
   op.flops(net.flops());
+  op.kernel_scratch(net.x.numel() + net.params[0].numel(), [&] { return net.scratch_bytes(false); });
   op.launch([net = std::move(net)] { net.run(); });
 }
 
@@ -124,6 +129,7 @@ void plan_network_backward(Op& op, RnnNetwork&& net, const OptIn& dy, const OptI
              net.params.size());
   op.work(cost(net) * 2);
   op.flops(2 * net.flops());
+  op.kernel_scratch(net.x.numel() + net.params[0].numel(), [&] { return net.scratch_bytes(true); });
   op.launch([net = std::move(net)] { net.run_backward(); });
 }
 
@@ -203,14 +209,9 @@ void RnnNetwork::run() const {
   const std::vector<int64_t> rows = active();
   const int64_t hidden = params[1].dims[1];
   TensorView input = x;
-  std::vector<Buffer> between(static_cast<size_t>(layers));
+  ScratchScope scratch;
   for (int64_t n = 0; n < layers; ++n) {
-    TensorView output = y;
-    if (n + 1 < layers) {
-      Buffer& b = between[static_cast<size_t>(n)];
-      b.make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
-      output = b.view;
-    }
+    const TensorView output = n + 1 < layers ? between(*this, scratch) : y;
     for (int64_t d = 0; d < directions; ++d) {
       const int64_t index = n * directions + d;
       RnnLayer l = layer(index, input, rows);
@@ -229,19 +230,17 @@ void RnnNetwork::run_backward() const {
   const int h_index = gru ? 4 : 6;
   const size_t each = biases ? 4 : 2;
   TensorView gradient = dy;
-  std::vector<Buffer> gradients(static_cast<size_t>(layers));
+  ScratchScope scratch;
   for (int64_t n = layers - 1; n >= 0; --n) {
+    const TensorView to = n > 0 ? between(*this, scratch) : dx;
     // The input of a layer is what the one below it left.
-    Buffer input;
-    TensorView below = x, to = dx;
+    ScratchScope own;
+    TensorView below = x;
     if (n > 0) {
-      input.make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
+      below = between(*this, own);
       for (int64_t d = 0; d < directions; ++d)
-        copy_elements(narrow(input.view, 2, d * hidden, hidden),
+        copy_elements(narrow(below, 2, d * hidden, hidden),
                       saved[h_index][static_cast<size_t>((n - 1) * directions + d)]);
-      below = input.view;
-      gradients[static_cast<size_t>(n)].make(wide_of(x), x.dims[0], x.dims[1], directions * hidden);
-      to = gradients[static_cast<size_t>(n)].view;
     }
     for (int64_t d = 0; d < directions; ++d) {
       const int64_t index = n * directions + d;
@@ -264,6 +263,20 @@ void RnnNetwork::run_backward() const {
     }
     gradient = to;
   }
+}
+
+size_t RnnNetwork::scratch_bytes(bool backward) const {
+  const std::vector<int64_t> rows(batch_sizes.rank ? 1 : 0);
+  size_t layer_bytes = 0;
+  for (int64_t index = 0; index < cells(); ++index) {
+    RnnLayer l = layer(index, index < directions ? x : between_view(*this, nullptr), rows);
+    l.dx = dx;
+    l.add_dx = index % directions == 1;
+    layer_bytes = std::max(layer_bytes, backward ? rnn_backward_scratch(l) : rnn_scratch(l));
+  }
+  // A layer's output, or the gradient of its input, for each border of layers; backwards also the input of one.
+  const auto borders = static_cast<size_t>(layers - 1);
+  return (borders + (backward && borders ? 1 : 0)) * scratch_size(between_view(*this, nullptr).bytes()) + layer_bytes;
 }
 
 }  // namespace updraft

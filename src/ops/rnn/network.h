@@ -24,6 +24,8 @@ struct RnnNetwork {
   int64_t cells() const { return layers * directions; }
   /// Of the products of the forward pass; the gradients take twice as many.
   int64_t flops() const;
+  /// What run() takes from scopes, or run_backward().
+  size_t scratch_bytes(bool backward) const;
 
  private:
   RnnLayer layer(int64_t index, const TensorView& input, const std::vector<int64_t>& active) const;
