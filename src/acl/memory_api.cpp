@@ -164,20 +164,21 @@ class RowsTask final : public Task {
 
 bool pageable(const void* p) { return !Device::owner(p) && !HostMemory::get().contains(p); }
 
-// The caller may free or change unpinned memory as soon as the call returns.
+// The caller may free or change unpinned memory as soon as the call returns. `n` bytes are read, `reach` lie between
+// the first and the last that are written.
 template <class Copy>
-void submit_copy(std::unique_ptr<Copy> task, const void* to, const void* from, size_t n, Stream& stream) {
+void submit_copy(std::unique_ptr<Copy> task, const void* to, const void* from, size_t n, size_t reach, Stream& stream) {
   const bool wait = !stream.capturing() && (pageable(to) || (pageable(from) && n > kStage));
   if (pageable(from) && !wait) task->stage();
   stream.submit(task.release());
   if (wait) stream.synchronize();
-  note_copy(to, from, n);
+  note_copy(to, from, reach);
 }
 
 void copy_async(void* to, size_t room, const void* from, size_t n, int32_t kind, Stream& stream) {
   check_copy(to, room, from, n, kind);
   if (n == 0) return;
-  submit_copy(std::make_unique<CopyTask>(host_address(to), host_address(from), n, kind), to, from, n, stream);
+  submit_copy(std::make_unique<CopyTask>(host_address(to), host_address(from), n, kind), to, from, n, n, stream);
 }
 
 int allocate(const char* name, void** p, size_t bytes, size_t extra) {
@@ -271,6 +272,7 @@ ACL_API aclrtMemcpy2d(void* to, size_t to_pitch, const void* from, size_t from_p
     check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
     observe_copy_2d(to, to_pitch, from, from_pitch, width, height, kind,
                     [&] { copy_rows(host_address(to), to_pitch, host_address(from), from_pitch, width, height); });
+    note_copy(to, from, check_rows("dpitch", to_pitch, width, height));
   });
 }
 ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -281,7 +283,7 @@ ACL_API aclrtMemcpy2dAsync(void* to, size_t to_pitch, const void* from, size_t f
     check_copy_2d(to, to_pitch, from, from_pitch, width, height, kind);
     submit_copy(
         std::make_unique<RowsTask>(host_address(to), to_pitch, host_address(from), from_pitch, width, height, kind), to,
-        from, width * height, s);
+        from, width * height, check_rows("dpitch", to_pitch, width, height), s);
   });
 }
 
@@ -293,6 +295,7 @@ ACL_API aclrtMemcpyBatch(void** to, size_t* rooms, void** from, size_t* sizes, s
       if (failed) *failed = i;
       check_copy(to[i], rooms[i], from[i], sizes[i], kDefault);
       if (sizes[i]) copy_now(to[i], from[i], sizes[i], kDefault);
+      note_copy(to[i], from[i], sizes[i]);
     }
     if (failed) *failed = SIZE_MAX;
   });

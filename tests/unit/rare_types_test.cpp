@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "aclnn/acl_meta.h"
 #include "base/config.h"
 #include "error_text.h"
+#include "ops/handles.h"  // pointers to functions are checked by types that are whole
 #include "tensor/dtype.h"
 
 #define TWO_PHASES(NAME, ...)                                                     \
@@ -50,9 +52,11 @@ struct RareTypes : testing::Test {
     EXPECT_EQ(aclrtResetDevice(0), 0);
   }
 
+  // Numbers that no aclDataType has come here as clients of C send them.
   template <class T>
-  aclTensor* tensor(aclDataType type, std::vector<int64_t> dims, const std::vector<T>& values,
-                    aclFormat format = ACL_FORMAT_ND, std::vector<int64_t> storage = {}) {
+  [[gnu::no_sanitize("enum")]] aclTensor* tensor(aclDataType type, std::vector<int64_t> dims,
+                                                 const std::vector<T>& values, aclFormat format = ACL_FORMAT_ND,
+                                                 std::vector<int64_t> storage = {}) {
     void* p = nullptr;
     const size_t bytes = values.size() * sizeof(T);
     EXPECT_EQ(aclrtMalloc(&p, bytes, ACL_MEM_MALLOC_HUGE_FIRST), 0);
@@ -249,6 +253,25 @@ TEST_F(CardRulesOfFormats, LayoutsThatTheHostMadeAreRefused) {
   ASSERT_EQ(CALL(aclnnInplaceFillScalar, weight, one), 0) << error_text();
   EXPECT_EQ(CALL(aclnnMm, a, weight, out, int8_t{0}), 0) << error_text();
   EXPECT_EQ(read<float>(out, 64), std::vector<float>(64, 32.0f));
+  // By any way that bytes of the host come.
+  const std::vector<float> values(512, 2.0f);
+  void* to = memory[1];
+  auto* from = const_cast<void*>(static_cast<const void*>(values.data()));
+  const size_t bytes = values.size() * sizeof(float);
+  using Way = std::function<int()>;
+  size_t room = bytes, size = bytes, failed = 0;
+  const Way ways[] = {
+      [&] { return aclrtMemcpy2d(to, 128, from, 128, 128, 16, ACL_MEMCPY_HOST_TO_DEVICE); },
+      [&] { return aclrtMemcpy2d(static_cast<char*>(to) + 64, 128, from, 64, 64, 15, ACL_MEMCPY_HOST_TO_DEVICE); },
+      [&] { return aclrtMemcpy2dAsync(to, 128, from, 128, 128, 16, ACL_MEMCPY_HOST_TO_DEVICE, stream); },
+      [&] { return aclrtMemcpyBatch(&to, &room, &from, &size, 1, nullptr, nullptr, 0, &failed); },
+      [&] { return aclrtMemcpyAsync(to, bytes, from, bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream); }};
+  for (const Way& way : ways) {
+    ASSERT_EQ(way(), 0) << error_text();
+    EXPECT_EQ(CALL(aclnnMm, a, weight, out, int8_t{0}), refuses ? 161002 : 0) << &way - ways;
+    ASSERT_EQ(CALL(aclnnInplaceFillScalar, weight, one), 0) << error_text();
+    EXPECT_EQ(CALL(aclnnMm, a, weight, out, int8_t{0}), 0) << error_text();
+  }
   aclDestroyScalar(one);
 }
 
