@@ -8,6 +8,7 @@
 #include "acl/api.h"
 #include "acl/tensor_desc.h"
 #include "base/accepted.h"
+#include "base/config.h"
 #include "base/log.h"
 #include "device/device.h"
 #include "device/host_layout.h"
@@ -56,6 +57,14 @@ CallTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_hand
 }
 
 bool internal_format(const aclTensorDesc* handle) { return handle && is_product_format(live(handle).storage_format); }
+
+/// Bytes that the host laid out in a format of the product's own are something else to operators here (ops/format.h).
+void check_internal_format(const char* type, size_t index, const aclTensorDesc* desc, const aclDataBuffer* data) {
+  if (!Config::get().card_rules() || !internal_format(desc) || !data) return;
+  if (laid_out_by_host(live(data).data, live(data).size))
+    throw Error(code::kAclInvalidParam, "{}: input {} is in format {}, and {}", type, index,
+                format_name(live(desc).storage_format), kHostLaidOut);
+}
 
 [[noreturn]] void refuse_unknown(const char* type, int inputs, const aclTensorDesc* const* in, int outputs,
                                  const aclTensorDesc* const* out) {
@@ -109,6 +118,7 @@ void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* con
                     call.info().name, outputs ? "output" : "input", i, p.name);
       continue;
     }
+    if (!outputs) check_internal_format(call.info().name, i, descs[i], data[i]);
     // What is read and written was given as an input.
     if (!outputs || !find_parameter(call.info(), p.name)->read()) {
       call.add_tensor(p.name, std::move(t));
@@ -130,23 +140,27 @@ void set_layout(OpCall& call, int inputs, const aclTensorDesc* const* in) {
 void set_attributes(OpCall& call, const aclopAttr& attributes) {
   for (const auto& [name, value] : attributes.values) {
     const Parameter* p = find_parameter(call.info(), name);
-    if (!p || is_tensor(p->kind)) continue;  // clients pass attributes of later versions; unknown ones say nothing here
-    try {
-      std::visit(
-          [&, &name = name]<class T>(const T& v) {
-            if constexpr (std::is_same_v<T, std::vector<uint8_t>>)
-              call.set(name, std::vector<int64_t>(v.begin(), v.end()));
-            else if constexpr (std::is_same_v<T, std::vector<float>>)
-              call.set(name, std::vector<double>(v.begin(), v.end()));
-            else if constexpr (std::is_same_v<T, float>) call.set(name, static_cast<double>(v));
-            else if constexpr (std::is_same_v<T, int32_t>) call.set(name, static_cast<int64_t>(v));
-            else call.set(name, v);
-          },
-          value);
-    } catch (const Error& e) {
-      // torch_npu gives texts of DynamicRNN as bools (a literal that its C++ converts): nothing is in them.
-      UPDRAFT_LOG(kWarning, "ASCENDCL", "attribute {} is passed over, its default counts: {}", name, e.text());
+    if (!p || is_tensor(p->kind)) {  // clients of later versions know more attributes
+      UPDRAFT_LOG(kInfo, "ASCENDCL", "{} has no attribute {}: it is passed over", call.info().name, name);
+      continue;
     }
+    if (p->kind == Kind::Text && std::holds_alternative<bool>(value)) {
+      // torch_npu gives texts of DynamicRNN as bools (a literal that its C++ converts): nothing is in them.
+      UPDRAFT_LOG(kWarning, "ASCENDCL", "{}: attribute {} is a bool, wants a text: its default counts",
+                  call.info().name, name);
+      continue;
+    }
+    std::visit(
+        [&, &name = name]<class T>(const T& v) {
+          if constexpr (std::is_same_v<T, std::vector<uint8_t>>)
+            call.set(name, std::vector<int64_t>(v.begin(), v.end()));
+          else if constexpr (std::is_same_v<T, std::vector<float>>)
+            call.set(name, std::vector<double>(v.begin(), v.end()));
+          else if constexpr (std::is_same_v<T, float>) call.set(name, static_cast<double>(v));
+          else if constexpr (std::is_same_v<T, int32_t>) call.set(name, static_cast<int64_t>(v));
+          else call.set(name, v);
+        },
+        value);
   }
 }
 
@@ -236,8 +250,12 @@ ACL_API aclSetCompileopt(int32_t which, const char* value) {
   });
 }
 extern "C" UPDRAFT_API size_t aclGetCompileoptSize(int32_t which) {
-  std::lock_guard lock(g_mutex);
-  return option(which).size() + 1;
+  size_t size = 0;
+  guard("aclGetCompileoptSize", [&] {
+    std::lock_guard lock(g_mutex);
+    size = option(which).size() + 1;
+  });
+  return size;
 }
 ACL_API aclGetCompileopt(int32_t which, char* value, size_t length) {
   return guard("aclGetCompileopt", [&] {

@@ -31,13 +31,95 @@ enum Format : int32_t {
 
 bool channels_last(int32_t format) { return format == kNhwc || format == kNdhwc || format == kHwcn; }
 
-// By words of the operators' names.
-bool takes_images_apart(std::string_view name) {
-  for (const char* part : {"Conv", "Pool", "Upsample", "GridSampler", "AffineGrid", "Im2col", "UnfoldGrad",
-                           "ReflectionPad", "ReplicationPad", "CircularPad", "BatchNorm", "GroupNorm"})
-    if (name.find(part) != std::string_view::npos) return true;
-  return false;
-}
+// In the order of std::string_view. Graph operators are not here: their rows read the layout from an attribute.
+constexpr std::string_view kOfImages[] = {"aclnnAdaptiveAvgPool2d",
+                                          "aclnnAdaptiveAvgPool2dBackward",
+                                          "aclnnAdaptiveAvgPool3d",
+                                          "aclnnAdaptiveAvgPool3dBackward",
+                                          "aclnnAdaptiveMaxPool2d",
+                                          "aclnnAdaptiveMaxPool2dBackward",
+                                          "aclnnAdaptiveMaxPool3d",
+                                          "aclnnAdaptiveMaxPool3dBackward",
+                                          "aclnnAffineGrid",
+                                          "aclnnAvgPool2d",
+                                          "aclnnAvgPool2dBackward",
+                                          "aclnnAvgPool3d",
+                                          "aclnnAvgPool3dBackward",
+                                          "aclnnBatchNorm",
+                                          "aclnnBatchNormBackward",
+                                          "aclnnBatchNormElemt",
+                                          "aclnnBatchNormElemtBackward",
+                                          "aclnnBatchNormGatherStatsWithCounts",
+                                          "aclnnBatchNormReduce",
+                                          "aclnnBatchNormReduceBackward",
+                                          "aclnnBatchNormStats",
+                                          "aclnnChannelShuffle",
+                                          "aclnnConvDepthwise2d",
+                                          "aclnnConvTbc",
+                                          "aclnnConvTbcBackward",
+                                          "aclnnConvolution",
+                                          "aclnnConvolutionBackward",
+                                          "aclnnGridSampler2D",
+                                          "aclnnGridSampler2DBackward",
+                                          "aclnnGridSampler3D",
+                                          "aclnnGridSampler3DBackward",
+                                          "aclnnGroupNorm",
+                                          "aclnnGroupNormBackward",
+                                          "aclnnGroupNormSilu",
+                                          "aclnnGroupNormSwish",
+                                          "aclnnGroupNormSwishGrad",
+                                          "aclnnIm2col",
+                                          "aclnnIm2colBackward",
+                                          "aclnnMaxPool2dWithIndices",
+                                          "aclnnMaxPool2dWithIndicesBackward",
+                                          "aclnnMaxPool2dWithMask",
+                                          "aclnnMaxPool2dWithMaskBackward",
+                                          "aclnnMaxPool3dWithArgmax",
+                                          "aclnnMaxPool3dWithArgmaxBackward",
+                                          "aclnnMaxUnpool2d",
+                                          "aclnnMaxUnpool3d",
+                                          "aclnnReflectionPad1d",
+                                          "aclnnReflectionPad1dBackward",
+                                          "aclnnReflectionPad2d",
+                                          "aclnnReflectionPad2dBackward",
+                                          "aclnnReflectionPad3d",
+                                          "aclnnReflectionPad3dBackward",
+                                          "aclnnReplicationPad1d",
+                                          "aclnnReplicationPad1dBackward",
+                                          "aclnnReplicationPad2d",
+                                          "aclnnReplicationPad2dBackward",
+                                          "aclnnReplicationPad3d",
+                                          "aclnnReplicationPad3dBackward",
+                                          "aclnnSyncBatchNormGatherStats",
+                                          "aclnnUnfoldGrad",
+                                          "aclnnUpsampleBicubic2d",
+                                          "aclnnUpsampleBicubic2dAA",
+                                          "aclnnUpsampleBicubic2dAAGrad",
+                                          "aclnnUpsampleBicubic2dBackward",
+                                          "aclnnUpsampleBilinear2d",
+                                          "aclnnUpsampleBilinear2dAA",
+                                          "aclnnUpsampleBilinear2dAABackward",
+                                          "aclnnUpsampleBilinear2dBackward",
+                                          "aclnnUpsampleBilinear2dBackwardV2",
+                                          "aclnnUpsampleLinear1d",
+                                          "aclnnUpsampleLinear1dBackward",
+                                          "aclnnUpsampleNearest1d",
+                                          "aclnnUpsampleNearest1dBackward",
+                                          "aclnnUpsampleNearest1dV2",
+                                          "aclnnUpsampleNearest2d",
+                                          "aclnnUpsampleNearest2dBackward",
+                                          "aclnnUpsampleNearest2dV2",
+                                          "aclnnUpsampleNearest3d",
+                                          "aclnnUpsampleNearest3dBackward",
+                                          "aclnnUpsampleNearestExact1d",
+                                          "aclnnUpsampleNearestExact1dBackward",
+                                          "aclnnUpsampleNearestExact2d",
+                                          "aclnnUpsampleNearestExact2dBackward",
+                                          "aclnnUpsampleNearestExact3d",
+                                          "aclnnUpsampleNearestExact3dBackward",
+                                          "aclnnUpsampleTrilinear3d",
+                                          "aclnnUpsampleTrilinear3dBackward"};
+static_assert(std::ranges::is_sorted(kOfImages));
 
 bool stored_as_viewed(const aclTensor& t) {
   return t.storage_rank == t.view.rank && std::equal(t.view.dims, t.view.dims + t.view.rank, t.storage_dims);
@@ -71,6 +153,8 @@ std::string format_name(int32_t format) {
   }
 }
 
+std::span<const std::string_view> operators_of_images() { return kOfImages; }
+
 bool is_product_format(int32_t format) {
   constexpr int32_t kClients[] = {kUndefined, kNchw, kNhwc, kNd, kHwcn, kNdhwc, kNcdhw, kNc, kNcl};
   return std::ranges::count(kClients, format) == 0;
@@ -87,7 +171,7 @@ const char* layout_of(int32_t format) {
 }
 
 void check_format(const OpInfo& info, const char* name, const aclTensor& t, bool output) {
-  if (channels_last(t.format) && t.view.rank >= 4 && takes_images_apart(info.name))
+  if (channels_last(t.format) && t.view.rank >= 4 && std::ranges::binary_search(kOfImages, std::string_view(info.name)))
     throw Error(
         code::kAclnnParamInvalid,
         "{} is {} in format {}, want its dimensions in the order of {}: make the tensor with that order, strides "
@@ -99,10 +183,8 @@ void check_format(const OpInfo& info, const char* name, const aclTensor& t, bool
     note_device_write(t.storage, bytes);
   } else if (is_product_format(t.format) && t.storage_rank && !stored_as_viewed(t) &&
              laid_out_by_host(t.storage, bytes)) {
-    throw Error(code::kAclnnParamInvalid,
-                "{} is {} in format {} with the storage {}, and the host wrote its bytes: operators here know no such "
-                "layout, want ND (row-major), or a tensor that the device converted",
-                name, describe(t.view), format_name(t.format), describe_shape(t.storage_dims, t.storage_rank));
+    throw Error(code::kAclnnParamInvalid, "{} is {} in format {} with the storage {}, and {}", name, describe(t.view),
+                format_name(t.format), describe_shape(t.storage_dims, t.storage_rank), kHostLaidOut);
   }
 }
 

@@ -1,10 +1,13 @@
 // Every operator says what it is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <set>
 #include <string>
 
+#include "ops/format.h"
 #include "ops/ir_op.h"
 #include "ops/op.h"
 
@@ -67,6 +70,21 @@ TEST(About, NamesThatEndInRefAreReadAndWritten) {
       if (!std::string(p.name).ends_with("Ref")) continue;
       EXPECT_EQ(p.direction, Direction::InOut) << op->name << ": " << p.name;
     }
+  }
+}
+
+TEST(About, OperatorsOfImagesAreListed) {
+  const auto listed = operators_of_images();
+  for (const std::string_view name : listed) EXPECT_NE(find_op(name), nullptr) << name << " is in src/ops/format.cpp";
+  // What is named so divides images; a new one is easily forgotten.
+  for (const OpInfo* op = first_op(); op; op = op->next) {
+    std::string name = op->name;
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (const char* part : {"conv", "pool", "upsample", "gridsampler", "affinegrid", "im2col", "reflectionpad",
+                             "replicationpad", "circularpad", "batchnorm", "groupnorm", "channelshuffle"})
+      if (name.find(part) != std::string::npos) {
+        EXPECT_TRUE(std::ranges::binary_search(listed, std::string_view(op->name))) << op->name;
+      }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "acl/acl.h"
 #include "acl/acl_op.h"
 #include "aclnn/acl_meta.h"
+#include "aclop.h"
 #include "recorder.h"
 
 extern "C" {
@@ -432,30 +433,6 @@ TEST_F(Operators, AFailureInAReplayEndsTheTaskAndTheRun) {
   EXPECT_NE(recorder->ends("MODEL_EXECUTE").at(0).failure.find("aclnnIndexSelect"), std::string::npos);
   EXPECT_EQ(aclmdlRIDestroy(graph), 0);
 }
-
-/// One operator by its type through the interface of the aclop era.
-struct Aclop {
-  std::vector<aclTensorDesc*> in, out;
-  std::vector<aclDataBuffer*> in_data, out_data;
-  aclopAttr* attributes = aclopCreateAttr();
-
-  ~Aclop() {
-    for (auto* list : {&in, &out})
-      for (aclTensorDesc* d : *list) aclDestroyTensorDesc(d);
-    for (auto* list : {&in_data, &out_data})
-      for (aclDataBuffer* d : *list) aclDestroyDataBuffer(d);
-    aclopDestroyAttr(attributes);
-  }
-  void add(bool output, const std::vector<int64_t>& dims, float* data, size_t elements) {
-    (output ? out : in)
-        .push_back(aclCreateTensorDesc(ACL_FLOAT, static_cast<int>(dims.size()), dims.data(), ACL_FORMAT_NCHW));
-    (output ? out_data : in_data).push_back(aclCreateDataBuffer(data, elements * sizeof(float)));
-  }
-  int run(const char* type, aclrtStream stream) {
-    return aclopExecuteV2(type, static_cast<int>(in.size()), in.data(), in_data.data(), static_cast<int>(out.size()),
-                          out.data(), out_data.data(), attributes, stream);
-  }
-};
 
 TEST_F(Operators, AclopsGiveTensorsAndAttributes) {
   Subscribed<Recorder> recorder(kAll);

@@ -1,0 +1,85 @@
+// Operators by their type (aclop): attributes of other types than theirs, and formats of the product's own.
+#include "aclop.h"
+
+#include <gtest/gtest.h>
+
+#include "base/config.h"
+#include "error_text.h"
+
+namespace updraft {
+namespace {
+
+struct Aclops : testing::Test {
+  void SetUp() override {
+    aclInit(nullptr);
+    ASSERT_EQ(aclrtSetDevice(0), 0);
+    ASSERT_EQ(aclrtCreateStream(&stream), 0);
+    void* p = nullptr;
+    ASSERT_EQ(aclrtMalloc(&p, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+    memory = static_cast<float*>(p);
+    ASSERT_EQ(aclrtMemset(memory, kBytes, 0, kBytes), 0);
+  }
+  void TearDown() override {
+    EXPECT_EQ(aclrtDestroyStream(stream), 0);
+    EXPECT_EQ(aclrtFree(memory), 0);
+  }
+  static constexpr size_t kBytes = 4096;
+  aclrtStream stream = nullptr;
+  float* memory = nullptr;
+};
+
+TEST_F(Aclops, AttributesOfOtherTypesAreRefused) {
+  Aclop pack;
+  pack.add(false, {3}, memory, 3);
+  pack.add(true, {1, 3}, memory + 16, 3);
+  aclopSetAttrInt(pack.attributes, "N", 1);
+  aclopSetAttrString(pack.attributes, "axis", "first");
+  EXPECT_EQ(pack.run("Pack", stream), 100000);
+  EXPECT_NE(error_text().find("axis"), std::string::npos) << error_text();
+  aclopSetAttrInt(pack.attributes, "axis", 0);
+  EXPECT_EQ(pack.run("Pack", stream), 0) << error_text();
+  const uint8_t flags[] = {1, 0};
+  aclopSetAttrListBool(pack.attributes, "axis", 2, flags);
+  EXPECT_EQ(pack.run("Pack", stream), 100000) << "a list of bools is no number";
+  const char* texts[] = {"a", "b"};
+  aclopSetAttrListString(pack.attributes, "axis", 2, texts);
+  EXPECT_EQ(pack.run("Pack", stream), 100000) << "nor are texts";
+  aclopSetAttrInt(pack.attributes, "axis", 0);
+  aclopSetAttrInt(pack.attributes, "of_a_later_version", 1);
+  EXPECT_EQ(pack.run("Pack", stream), 0) << error_text();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+}
+
+TEST_F(Aclops, ABoolForATextLeavesTheDefault) {
+  Aclop convolution;
+  convolution.add(false, {1, 1, 4, 4}, memory, 16);
+  convolution.add(false, {1, 1, 1, 1}, memory + 32, 1);
+  convolution.add(true, {1, 1, 4, 4}, memory + 48, 16);
+  const int64_t one_each[] = {1, 1, 1, 1}, none[] = {0, 0, 0, 0};
+  aclopSetAttrListInt(convolution.attributes, "strides", 4, one_each);
+  aclopSetAttrListInt(convolution.attributes, "pads", 4, none);
+  aclopSetAttrBool(convolution.attributes, "data_format", 1);
+  EXPECT_EQ(convolution.run("Conv2D", stream), 0) << error_text();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+}
+
+// CTest runs this plainly, in strict mode and with UPDRAFT_FIDELITY=card.
+struct CardRulesOfAclops : Aclops {};
+
+TEST_F(CardRulesOfAclops, LayoutsThatTheHostMadeAreRefused) {
+  Aclop swish;
+  aclTensorDesc* x = swish.add(false, {1, 16, 1, 16}, memory, 256);
+  swish.add(true, {1, 16, 1, 16}, memory + 256, 256);
+  const int64_t storage[] = {1, 1, 1, 16, 16};
+  ASSERT_EQ(aclSetTensorFormat(x, ACL_FORMAT_NC1HWC0), 0);
+  ASSERT_EQ(aclSetTensorShape(x, 5, storage), 0);
+  EXPECT_EQ(swish.run("Swish", stream), 0) << "the device filled it: " << error_text();
+  const std::vector<float> values(256, 1.0f);
+  ASSERT_EQ(aclrtMemcpy(memory, 1024, values.data(), 1024, ACL_MEMCPY_HOST_TO_DEVICE), 0);
+  EXPECT_EQ(swish.run("Swish", stream), Config::get().card_rules() ? 100000 : 0);
+  if (Config::get().card_rules()) { EXPECT_NE(error_text().find("NC1HWC0"), std::string::npos); }
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+}
+
+}  // namespace
+}  // namespace updraft
