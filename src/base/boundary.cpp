@@ -44,7 +44,7 @@ const char* title_of(int code) {
 
 }  // namespace
 
-void report_error(const char* name, int code, const std::string& text) noexcept {
+void report_error(const char* name, int code, std::string_view text) noexcept {
   if (std::strncmp(name, "aclrt", 5) == 0) t_runtime_error = code;
   try {
     UPDRAFT_LOG(kError, "ASCENDCL", "{} failed with {}: {}", name, code, text);

@@ -2,6 +2,7 @@
 #pragma once
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -17,7 +18,7 @@ enum class Forked : bool { Refused, Allowed };
 int guard(const char* name, FunctionRef<void()> body, Forked forked = Forked::Refused) noexcept;
 
 /// Remembers a failure of the calling thread (for functions that cannot return a code).
-void report_error(const char* name, int code, const std::string& text) noexcept;
+void report_error(const char* name, int code, std::string_view text) noexcept;
 
 /// The text of the thread's latest failure (or, when it has none, of the process'), in CANN's layout; "" when there
 /// is none. Reading clears it; the pointer lives until the thread's next call.

@@ -143,18 +143,23 @@ void Stream::fail_by_exception(const char* task) {
   try {
     throw;
   } catch (const Error& e) { fail(e, task); } catch (const std::bad_alloc&) {
-    fail(Error(code::kRtMemoryAllocation, "the host is out of memory"), task);
-  } catch (const std::exception& e) { fail(Error(code::kRtInternal, "{}", e.what()), task); } catch (...) {
-    fail(Error(code::kRtInternal, "it threw something that is no std::exception"), task);
+    fail(code::kRtMemoryAllocation, "the host is out of memory", task);
+  } catch (const std::exception& e) { fail(code::kRtInternal, e.what(), task); } catch (...) {
+    fail(code::kRtInternal, "it threw something that is no std::exception", task);
   }
 }
 
-void Stream::fail(const Error& e, const char* task) {
-  UPDRAFT_LOG(kError, "RUNTIME", "stream {} of device {}: task {} failed: {} (code {})", id_, device_.index(), task,
-              e.text(), e.code());
+// Called in threads that nobody guards: what has no memory left for a text still fails the stream.
+void Stream::fail(int code, std::string_view text, const char* task) noexcept {
+  try {
+    UPDRAFT_LOG(kError, "RUNTIME", "stream {} of device {}: task {} failed: {} (code {})", id_, device_.index(), task,
+                text, code);
+  } catch (...) {}
   std::lock_guard lock(mutex_);
   if (failure_) return;
-  failure_ = Error(e.code(), "{}: {}", task, e.text());
+  try {
+    failure_ = Error(code, "{}: {}", task, text);
+  } catch (...) { failure_ = Error(code, std::string()); }
   failed_.store(true, std::memory_order_release);
 }
 

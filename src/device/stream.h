@@ -60,7 +60,8 @@ class Stream {
   bool stopped() const { return has_failed() && failure_mode.load(std::memory_order_relaxed) != 0; }
   /// The failure without clearing it.
   std::optional<Error> failure() const;
-  void fail(const Error& e, const char* task);
+  void fail(int code, std::string_view text, const char* task) noexcept;
+  void fail(const Error& e, const char* task) noexcept { fail(e.code(), e.text(), task); }
 
   // --- capture ---
   bool capturing() const { return capturing_.load(std::memory_order_acquire); }
