@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "acl/api.h"
+#include "acl/shared_handles.h"
 #include "base/accepted.h"
 #include "device/physical_memory.h"
 
@@ -43,13 +44,13 @@ struct Physical {
 };
 using Shared = std::shared_ptr<Physical>;
 
-HandlePool<Shared>& pool() {
-  static auto* p = new HandlePool<Shared>(1 << 16);
+SharedHandles<Physical>& pool() {
+  static auto* p = new SharedHandles<Physical>(1 << 16);
   return *p;
 }
-Shared& checked(const void* handle) {
+Shared checked(const void* handle) {
   need(handle, "handle");
-  if (Shared* s = pool().get(handle)) return *s;
+  if (Shared s = pool().find(handle)) return s;
   throw Error(code::kRtInvalidHandle, "{} is not physical memory (freed, or never allocated)", handle);
 }
 
@@ -161,7 +162,7 @@ ACL_API aclrtFreePhysical(void* handle) {
 
 ACL_API aclrtMapMem(void* p, size_t bytes, size_t offset, void* handle, uint64_t) {
   return guard("aclrtMapMem", [&] {
-    Shared& physical = checked(handle);
+    const Shared physical = checked(handle);
     Device* device = Device::owner(p);
     if (!device) throw Error(code::kRtParamInvalid, "{} is not a reserved address", p);
     if (offset > physical->bytes || bytes > physical->bytes - offset)
@@ -204,7 +205,8 @@ ACL_API aclrtMemGetAllocationGranularity(const void* property, int32_t option, s
 ACL_API aclrtMemExportToShareableHandle(void* handle, int32_t, uint64_t, uint64_t* shareable) {
   return guard("aclrtMemExportToShareableHandle", [&] {
     need(shareable, "shareableHandle");
-    Physical& physical = *checked(handle);
+    const Shared shared = checked(handle);
+    Physical& physical = *shared;
     if (!physical.memory)
       throw Error(code::kRtParamInvalid, "{} was imported: its exporter exports it to others as well", handle);
     std::lock_guard lock(g_waiting_mutex);

@@ -19,6 +19,14 @@ T& checked(HandlePool<T>& pool, const void* handle, const char* what) {
   throw Error(code::kAclnnParamInvalid, "{} is not {} handle (destroyed, or never created)", handle, what);
 }
 
+// A task may be writing the shape of its result.
+TensorView view_now(const aclTensor* t) {
+  checked(tensor_pool(), t, "a tensor");
+  TensorView view;
+  tensor_pool().locked(tensor_pool().ref(t), [&](const aclTensor& live) { view = live.view; });
+  return view;
+}
+
 template <class T>
 int destroy(const char* name, HandlePool<T>& pool, const void* handle, const char* what) {
   return guard(name, [&] {
@@ -238,16 +246,14 @@ UPDRAFT_API int aclGetScalarListSize(const aclScalarList* list, uint64_t* size) 
 
 UPDRAFT_API int aclGetViewShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {
   return guard("aclGetViewShape", [&] {
-    checked(tensor_pool(), t, "a tensor");
-    TensorView view;  // a task may be writing the shape of its result
-    tensor_pool().locked(tensor_pool().ref(t), [&](const aclTensor& live) { view = live.view; });
+    const TensorView view = view_now(t);
     copy_out(view.dims, view.rank, dims, rank);
   });
 }
 UPDRAFT_API int aclGetViewStrides(const aclTensor* t, int64_t** strides, uint64_t* rank) {
   return guard("aclGetViewStrides", [&] {
-    const aclTensor& live = checked(tensor_pool(), t, "a tensor");
-    copy_out(live.view.strides, live.view.rank, strides, rank);
+    const TensorView view = view_now(t);
+    copy_out(view.strides, view.rank, strides, rank);
   });
 }
 UPDRAFT_API int aclGetStorageShape(const aclTensor* t, int64_t** dims, uint64_t* rank) {

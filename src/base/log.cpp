@@ -1,7 +1,6 @@
 #include "base/log.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/folders.h"
 #include "base/fork.h"
 #include "base/wall_clock.h"
 
@@ -61,14 +61,6 @@ const Settings& settings() {
   return s;
 }
 
-bool make_folders(const std::string& path) {
-  for (size_t at = 1; at <= path.size(); ++at)
-    if (at == path.size() || path[at] == '/') {
-      if (mkdir(path.substr(0, at).c_str(), 0750) != 0 && errno != EEXIST) return false;
-    }
-  return true;
-}
-
 // A log that cannot be written must never disturb the program: the file is tried once and then given up.
 class File {
  public:
@@ -90,7 +82,7 @@ class File {
     size_ = 0;
     pid_ = pid;
     std::string folder = settings().folder.empty() ? "" : settings().folder + "/debug/plog";
-    if (folder.empty() || !make_folders(folder)) {
+    if (folder.empty() || !make_folders(folder, 0750)) {
       failed_ = true;
       return;
     }
@@ -116,9 +108,9 @@ File& plog() {
   static File* file = new File;  // outlives static destruction: threads may still log
   return *file;
 }
-// Made when the library is loaded: were it made at the first line of the log, a fork of another thread just then would
-// leave it half made in the child, which waits for it for ever.
-[[maybe_unused]] const bool g_made = (plog(), true);
+// Both are made when the library is loaded: were they made at the first line of the log, a fork of another thread just
+// then would leave them half made in the child, which waits for them for ever.
+[[maybe_unused]] const bool g_made = (settings(), plog(), true);
 
 }  // namespace
 

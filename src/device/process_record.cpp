@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/config.h"
+#include "base/folders.h"
 #include "base/fork.h"
 
 namespace updraft {
@@ -42,13 +43,6 @@ int number_of(int index) {
   return index < static_cast<int>(visible.size()) ? visible[static_cast<size_t>(index)] : index;
 }
 std::string folder_of(int index) { return fmt::format("{}/devices/{}", root(), number_of(index)); }
-
-bool make_folders(const std::string& path) {
-  for (size_t at = 1; at <= path.size(); ++at)
-    if ((at == path.size() || path[at] == '/') && mkdir(path.substr(0, at).c_str(), 0700) != 0 && errno != EEXIST)
-      return false;
-  return true;
-}
 
 void remove_stale(const std::string& folder) {
   DIR* dir = opendir(folder.c_str());
@@ -85,7 +79,7 @@ void open_process_record(int index) {
   if (g_files[index] != 0) return;
   at_fork_in_child(close_in_child);
   std::string folder = folder_of(index);
-  if (!make_folders(folder)) return;
+  if (!make_folders(folder, 0700)) return;
   remove_stale(folder);
   // The process id names the record, unless that file is taken: containers that share the folder may have processes of
   // the same id, and readers hold a lock for a moment. Never waits for a lock.
