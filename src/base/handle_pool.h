@@ -17,7 +17,21 @@
 #include <thread>
 #include <utility>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#include <sanitizer/lsan_interface.h>
+#define UPDRAFT_LEAK_CHECKER
+#endif
+#endif
+
 namespace updraft {
+
+/// LeakSanitizer does not look into memory of mmap: what only an object of a pool points to would count as lost.
+inline void keep_from_leak_checker([[maybe_unused]] const void* p, [[maybe_unused]] size_t bytes) {
+#ifdef UPDRAFT_LEAK_CHECKER
+  __lsan_register_root_region(p, bytes);
+#endif
+}
 
 /// One object of a pool, and no later one at the same address. HandlePool::get(ref) says whether it is still there.
 template <class T>
@@ -181,6 +195,7 @@ class HandlePool {
     if (free_ > rest_ || (used == capacity_ && free_)) return oldest();
     if (used == capacity_) throw std::bad_alloc();
     used_.store(used + 1, std::memory_order_release);
+    keep_from_leak_checker(slots_ + used, sizeof(Slot));
     return slots_ + used;
   }
 

@@ -36,7 +36,6 @@ UPDRAFT_POOL(scalar_list_pool, aclScalarList, 1 << 20)
 #undef UPDRAFT_POOL
 
 namespace {
-thread_local char* t_workspace = nullptr;
 constexpr size_t kMostExecutors = size_t{1} << 20;
 HandlePool<aclOpExecutor>& executor_pool() {
   static auto* pool = new HandlePool<aclOpExecutor>(kMostExecutors);
@@ -93,8 +92,6 @@ class OwnFree {
 thread_local OwnFree t_free;
 }  // namespace
 
-char* workspace_of_running() { return t_workspace; }
-
 aclOpExecutor* take_executor() {
   if (aclOpExecutor* own = t_free.take()) return own;
   FreeList& list = free_list();
@@ -126,7 +123,6 @@ void recycle_executor(aclOpExecutor* executor) {
   executor->body.reset();
   executor->observed.clear();
   executor->values.clear();
-  executor->scratch_bytes = 0;
   executor->kernel_bytes = 0;
   executor->prepare = nullptr;
   executor->workspace = nullptr;
@@ -153,15 +149,8 @@ void aclOpExecutor::run() {
   for (aclOpExecutor* step : steps) step->run();
   if (!body) return;
   FixedSplit split(deterministic);
-  if (!workspace && !scratch_bytes) return body();
-  ScratchScope scope;
-  char* memory = workspace ? static_cast<char*>(host_address(workspace)) : scope.take<char>(scratch_bytes);
-  struct Restore {
-    char* value;
-    ~Restore() { t_workspace = value; }
-  } restore{std::exchange(t_workspace, memory)};
   if (!workspace || !kernel_bytes) return body();
-  LentScratch lent(memory + scratch_bytes, kernel_bytes);
+  LentScratch lent(host_address(workspace), kernel_bytes);
   body();
 }
 

@@ -83,8 +83,7 @@ struct aclOpExecutor final : updraft::Task {
   std::vector<aclOpExecutor*> steps;                      ///< plans of other operators that run before the body
   std::vector<std::unique_ptr<std::byte[]>> temporaries;  ///< memory of tensors between the steps, and of the host's
   std::vector<updraft::Value> values;                     ///< what it was planned with; the handles may be gone since
-  size_t scratch_bytes = 0;                               ///< what the plan asked for (Op::scratch)
-  size_t kernel_bytes = 0;                                ///< what its kernels will take (Op::kernel_scratch)
+  size_t kernel_bytes = 0;                                ///< what its kernels will take: the size of the workspace
   std::function<void()> prepare;                          ///< prepares constant operands; empty without such
   void* workspace = nullptr;                     ///< the client's, of at least that size; null: the engine's own memory
   const char* unaddressed = nullptr;             ///< a tensor with elements that has no memory yet
@@ -94,7 +93,6 @@ struct aclOpExecutor final : updraft::Task {
   bool repeatable = false;
   bool deterministic = false;  ///< as it was when the operator was planned
 
-  size_t workspace_bytes() const { return scratch_bytes + kernel_bytes; }
   /// True when there is nothing to do: an empty tensor.
   bool idle() const { return !body && steps.empty(); }
   void run() override;
@@ -112,9 +110,6 @@ HandlePool<aclFloatArray>& float_array_pool();
 HandlePool<aclBoolArray>& bool_array_pool();
 HandlePool<aclTensorList>& tensor_list_pool();
 HandlePool<aclScalarList>& scalar_list_pool();
-
-/// The memory of Op::scratch() of the operator that the calling thread runs.
-char* workspace_of_running();
 
 /// Executors are recycled with their buffers.
 aclOpExecutor* take_executor();

@@ -127,7 +127,7 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.body.reset();
   for (aclOpExecutor* step : std::exchange(made.steps, {})) recycle_executor(step);
   copy_host_tensors(made, *kept);
-  made.scratch_bytes = made.kernel_bytes = 0;
+  made.kernel_bytes = 0;
   made.prepare = nullptr;
   made.body.emplace([&info = *made.info, kept = std::shared_ptr<KeptArguments>(std::move(kept))] {
     run_deferred(info, kept->values());
@@ -188,6 +188,29 @@ void run_deferred(const OpInfo& info, const Value* values) {
   made->run();
 }
 
+namespace {
+
+/// In a catch clause: keeps the text of what an operator refuses, with its name, and returns the code. A stream or a
+/// context that is not there is an error of the runtime to who launches.
+int report_refusal(const OpInfo& info, bool launching) noexcept {
+  auto report = [&](int code, const char* text) {
+    if (launching && (code == code::kRtInvalidHandle || code == code::kRtContextNull)) code = code::kAclnnRuntime;
+    try {
+      report_error(info.name, code, fmt::format("{}: {}", info.name, text));
+    } catch (...) { report_error(info.name, code, text); }
+    return code;
+  };
+  try {
+    throw;
+  } catch (const Error& e) { return report(e.code(), e.what()); } catch (const std::bad_alloc&) {
+    return report(code::kAclnnInner, "the host is out of memory");
+  } catch (const std::exception& e) { return report(code::kAclnnInner, e.what()); } catch (...) {
+    return report(code::kAclnnInner, "unknown exception");
+  }
+}
+
+}  // namespace
+
 int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept {
   ApiScope call(info.name, ApiCall::Phase::Plan);
   int code = 0;
@@ -198,15 +221,9 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     *executor = nullptr;
     *workspace = 0;
     *executor = make_plan(info, values, true);
-    *workspace = (*executor)->workspace_bytes();
+    *workspace = (*executor)->kernel_bytes;
     call.arguments((*executor)->observed.data(), (*executor)->observed.size());
-  } catch (const Error& e) {
-    code = e.code();
-    report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
-  } catch (const std::exception& e) {
-    code = code::kAclnnInner;
-    report_error(info.name, code, fmt::format("{}: {}", info.name, e.what()));
-  }
+  } catch (...) { code = report_refusal(info, false); }
   call.code(code);
   return code;
 }
@@ -215,7 +232,7 @@ namespace {
 
 /// Where the work may put what it needs beside its arguments; null: in memory of its own.
 void* workspace_for(const aclOpExecutor& executor, void* workspace, uint64_t bytes, const Stream& stream) {
-  const size_t want = executor.workspace_bytes();
+  const size_t want = executor.kernel_bytes;
   // A captured graph runs again when the client's memory has another use.
   if (want == 0 || (!workspace && bytes == 0) || stream.capturing()) return nullptr;
   const auto* begin = static_cast<const char*>(workspace);
@@ -266,7 +283,7 @@ void launch_readdressed(const aclOpExecutor& executor, void* workspace, uint64_t
     require_addressed(*task);
     // Tensors may overlap at the new addresses as they did not before: what the kernels then take beyond the client's
     // memory is the engine's.
-    task->kernel_bytes = std::min(task->kernel_bytes, bytes - std::min<uint64_t>(bytes, task->scratch_bytes));
+    task->kernel_bytes = std::min<size_t>(task->kernel_bytes, bytes);
     task->workspace = workspace_for(*task, workspace, bytes, stream);
   } catch (...) {
     task->release();
@@ -299,16 +316,10 @@ int launch_op(const OpInfo& info, void* workspace, uint64_t bytes, aclOpExecutor
     executor->workspace = workspace_for(*executor, workspace, bytes, target);
     start(*executor, target);
     return 0;
-  } catch (const Error& e) {
-    const int code =
-        e.code() == code::kRtInvalidHandle || e.code() == code::kRtContextNull ? code::kAclnnRuntime : e.code();
-    report_error(info.name, code, fmt::format("{}: {}", info.name, e.text()));
+  } catch (...) {
+    const int code = report_refusal(info, true);
     call.code(code);
     return code;
-  } catch (const std::exception& e) {
-    report_error(info.name, code::kAclnnInner, fmt::format("{}: {}", info.name, e.what()));
-    call.code(code::kAclnnInner);
-    return code::kAclnnInner;
   }
 }
 
@@ -374,14 +385,6 @@ std::vector<int64_t> Op::integers(const char* name, const aclTensor* tensor) con
   std::vector<int64_t> values(static_cast<size_t>(from.numel()));
   if (!values.empty()) gather_to(values.data(), DType::Int64, from);
   return values;
-}
-
-Scratch Op::scratch(size_t bytes) {
-  constexpr size_t kAlign = 64;
-  if (!executor_) return Scratch(0);
-  const size_t offset = executor_->scratch_bytes;
-  executor_->scratch_bytes += (bytes + kAlign - 1) / kAlign * kAlign;
-  return Scratch(offset);
 }
 
 void Op::kernel_scratch(size_t bytes) {

@@ -57,19 +57,6 @@ inline void require_pointer(const void* p, const char* name) {
   if (!p) throw Error(code::kAclnnNullptr, "{} is null", name);
 }
 
-/// Memory that a plan asked for; it is there while the work runs, and the closure copies this.
-class Scratch {
- public:
-  explicit Scratch(size_t offset) : offset_(offset) {}
-  template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(workspace_of_running() + offset_);
-  }
-
- private:
-  size_t offset_;
-};
-
 /// A dimension of an inferred output that is as long as its size says, or shorter: the values decide.
 struct OpenDim {
   const TensorView* view;
@@ -108,9 +95,6 @@ class Op {
   /// Operations for observers, before launch() (default: work). Products say 2 m n k; work is what they cost in time.
   void flops(int64_t n) { flops_ = n; }
 
-  /// Memory that the work needs beside its arguments, at least `bytes`, 64-byte aligned: what workspaceSize counts.
-  /// Before launch().
-  Scratch scratch(size_t bytes);
   /// Memory that the kernels of the work take from scopes (base/scratch.h) in the thread that runs it, at most about
   /// `bytes`: the client's workspace is lent to them. Not counted where it is less than kLeastWorkspace: to ask a
   /// client for so little costs more than it is worth. Before launch().

@@ -41,7 +41,7 @@ TEST_F(Workspace, ProductsSayWhatTheyConvert) {
     const aclTensor a = tensor(type, {n, n}), b = tensor(type, {n, n}), c = tensor(type, {n, n});
     const Value values[] = {Value(&a), Value(&b), Value(&c), Value(int8_t{0})};
     aclOpExecutor* plan = make_plan(*find_op("aclnnMm"), values);
-    const size_t want = plan->workspace_bytes();
+    const size_t want = plan->kernel_bytes;
     plan->release();
     return want;
   };
@@ -60,7 +60,7 @@ TEST_F(Workspace, IsUsedWhereItIsGiven) {
                              Value(false), Value(&values), Value(&indices)};
   const OpInfo& info = *find_op("aclnnSort");
   aclOpExecutor* plan = make_plan(info, arguments);
-  const size_t bytes = plan->workspace_bytes();
+  const size_t bytes = plan->kernel_bytes;
   EXPECT_GE(bytes, static_cast<size_t>(kN) * 8 * 3);  // positions and two arrays of keys
   void* workspace = device(bytes);
   EXPECT_EQ(launch_op(info, workspace, bytes - 1, plan, nullptr), 161002) << "too small";

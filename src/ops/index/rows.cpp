@@ -1,9 +1,9 @@
 #include "ops/index/rows.h"
 
 #include <cstring>
-#include <vector>
 
 #include "base/parallel.h"
+#include "base/scratch.h"
 
 namespace updraft {
 namespace {
@@ -162,38 +162,40 @@ template <class H, class S>
 void add_halves(const Walk& w, S alpha) {
   const Rows& r = w.r;
   if (w.outers == 0 || w.length == 0 || r.n == 0) return;
-  std::vector<int64_t> order(static_cast<size_t>(r.n)), start;
-  for (int64_t i = 0; i < r.n; ++i) order[static_cast<size_t>(i)] = i;
-  std::sort(order.begin(), order.end(),
-            [&](int64_t a, int64_t b) { return r.at[a] != r.at[b] ? r.at[a] < r.at[b] : a < b; });
-  for (size_t k = 0; k < order.size(); ++k)
-    if (k == 0 || r.at[order[k]] != r.at[order[k - 1]]) start.push_back(static_cast<int64_t>(k));
-  start.push_back(r.n);
-  const auto groups = static_cast<int64_t>(start.size()) - 1;
+  ScratchScope scratch;
+  auto* order = scratch.take<int64_t>(static_cast<size_t>(r.n));
+  auto* start = scratch.take<int64_t>(static_cast<size_t>(r.n) + 1);
+  for (int64_t i = 0; i < r.n; ++i) order[i] = i;
+  std::sort(order, order + r.n, [&](int64_t a, int64_t b) { return r.at[a] != r.at[b] ? r.at[a] < r.at[b] : a < b; });
+  int64_t groups = 0;
+  for (int64_t k = 0; k < r.n; ++k)
+    if (k == 0 || r.at[order[k]] != r.at[order[k - 1]]) start[groups++] = k;
+  start[groups] = r.n;
   H* table = r.table.as<H>();
   const H* values = r.values.as<const H>();
   parallel_for(w.outers * groups, std::max<int64_t>(1, kGrain / w.length), [&](int64_t begin, int64_t end) {
-    std::vector<S> buffer(static_cast<size_t>(w.length));
+    ScratchScope own;
+    S* const buffer = own.take<S>(static_cast<size_t>(w.length));
     for (int64_t k = begin; k < end; ++k) {
       const int64_t o = k / groups, g = k % groups;
       int64_t t0, v0;
       w.seek(o, t0, v0);
-      const int64_t at = t0 + r.at[order[static_cast<size_t>(start[static_cast<size_t>(g)])]];
-      S* sum = buffer.data();
+      const int64_t at = t0 + r.at[order[start[g]]];
+      S* sum = buffer;
       w.row(0, at, 0, 0, w.length, [&](int64_t, int64_t t, int64_t ts, int64_t, int64_t, int64_t n) {
         for (int64_t j = 0; j < n; ++j) sum[j] = static_cast<S>(table[t + j * ts]);
         sum += n;
       });
-      for (int64_t p = start[static_cast<size_t>(g)]; p < start[static_cast<size_t>(g) + 1]; ++p) {
-        const int64_t i = order[static_cast<size_t>(p)];
+      for (int64_t p = start[g]; p < start[g + 1]; ++p) {
+        const int64_t i = order[p];
         const S factor = r.scale ? alpha * r.scale[i] : alpha;
-        sum = buffer.data();
+        sum = buffer;
         w.row(0, 0, v0 + w.value(i), 0, w.length, [&](int64_t, int64_t, int64_t, int64_t v, int64_t vs, int64_t n) {
           for (int64_t j = 0; j < n; ++j) sum[j] += factor * static_cast<S>(values[v + j * vs]);
           sum += n;
         });
       }
-      sum = buffer.data();
+      sum = buffer;
       w.row(0, at, 0, 0, w.length, [&](int64_t, int64_t t, int64_t ts, int64_t, int64_t, int64_t n) {
         for (int64_t j = 0; j < n; ++j) table[t + j * ts] = H(sum[j]);
         sum += n;
