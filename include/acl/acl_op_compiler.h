@@ -49,7 +49,7 @@ ACL_FUNC_VISIBILITY aclError aclGetCompileopt(aclCompileOpt option, char* value,
 /** Bytes that aclGetCompileopt needs for the option. */
 ACL_FUNC_VISIBILITY size_t aclGetCompileoptSize(aclCompileOpt option);
 
-/** Sets an option of the operator compiler for the process. */
+/** Sets an option of the operator compiler for the process. Kept for aclGetCompileopt alone: operators are compiled. */
 ACL_FUNC_VISIBILITY aclError aclSetCompileopt(aclCompileOpt option, const char* value);
 ACL_FUNC_VISIBILITY aclError aclopCompile(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[],
                                           int numOutputs, const aclTensorDesc* const outputDesc[],
@@ -62,7 +62,7 @@ ACL_FUNC_VISIBILITY aclError aclopCompileAndExecute(
     int numOutputs, const aclTensorDesc* const outputDesc[], aclDataBuffer* const outputs[], const aclopAttr* attr,
     aclopEngineType engineType, aclopCompileType compileType, const char* opPath, aclrtStream stream);
 
-/** As aclopCompileAndExecute; shapes that depend on the data are written into the output descriptions. */
+/** As aclopCompileAndExecute. No operator of this interface has outputs whose shapes depend on the data. */
 ACL_FUNC_VISIBILITY aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[],
                                                       aclDataBuffer* inputs[], int numOutputs,
                                                       aclTensorDesc* outputDesc[], aclDataBuffer* outputs[],

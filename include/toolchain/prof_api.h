@@ -134,7 +134,7 @@ ACL_FUNC_VISIBILITY int32_t MsprofReportAdditionalInfo(uint32_t nonPersistent, c
 ACL_FUNC_VISIBILITY int32_t MsprofReportApi(uint32_t nonPersistent, const struct MsprofApi* api);
 ACL_FUNC_VISIBILITY int32_t MsprofReportCompactInfo(uint32_t nonPersistent, const VOID_PTR data, uint32_t length);
 
-/** The clock of all records, in the unit that halGetDeviceInfo reports (ns here). */
+/** The clock of all records, in nanoseconds. */
 ACL_FUNC_VISIBILITY uint64_t MsprofSysCycleTime(void);
 
 #ifdef __cplusplus

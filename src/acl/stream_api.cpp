@@ -130,7 +130,7 @@ ACL_API aclrtSetStreamAttribute(void* stream, int32_t attribute, void* value) {
       case 1: set_failure_mode(s, *static_cast<uint64_t*>(value)); break;
       case 2: set_overflow_switch(s, *static_cast<uint32_t*>(value)); break;
       case 3:
-      case 4: break;  // tag of overflows and operator cache change nothing in software
+      case 4: break;  // without effect (docs/internals/decisions.md)
       case 5: s.set_priority(*static_cast<uint32_t*>(value)); break;
       default: throw Error(code::kRtParamInvalid, "stream attribute {} is unknown, want 1 to 5", attribute);
     }

@@ -292,6 +292,41 @@ TEST_F(Waits, FailureModesGoOnAndStop) {
   EXPECT_EQ(aclrtSetStreamOverflowSwitch(a, 2), 107000);
 }
 
+TEST_F(Waits, APriorityThatIsSetIsTheOneThatIsRead) {
+  aclrtStreamAttrValue value{};
+  value.reserve[0] = 3;
+  ASSERT_EQ(aclrtSetStreamAttribute(a, ACL_STREAM_ATTR_PRIORITY, &value), 0);
+  uint32_t priority = 0;
+  ASSERT_EQ(aclrtStreamGetPriority(a, &priority), 0);
+  EXPECT_EQ(priority, 3u);
+  value = {};
+  ASSERT_EQ(aclrtGetStreamAttribute(a, ACL_STREAM_ATTR_PRIORITY, &value), 0);
+  EXPECT_EQ(value.reserve[0], 3u);
+}
+
+TEST_F(Waits, CallbackThreadsChangeWhileOthersLaunch) {
+  std::atomic<bool> over{false};
+  std::atomic<int> calls{0};
+  std::thread worker([&] {
+    while (!over) aclrtProcessReport(1);
+  });
+  const uint64_t id = static_cast<uint64_t>(worker.native_handle());
+  std::thread launcher([&] {
+    ASSERT_EQ(aclrtSetDevice(0), 0);
+    for (int i = 0; i < 200; ++i) {
+      const int code = aclrtLaunchCallback(count, &calls, ACL_CALLBACK_NO_BLOCK, a);
+      ASSERT_TRUE(code == 0 || code == 107015) << code;
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(aclrtSubscribeReport(id, a), 0);
+    ASSERT_EQ(aclrtUnSubscribeReport(id, a), 0);
+  }
+  launcher.join();
+  over = true;
+  worker.join();
+}
+
 TEST_F(Waits, AResetIsInTheStreamsOrder) {
   uint64_t time = 0;
   ASSERT_EQ(aclrtRecordEvent(event, a), 0);

@@ -63,14 +63,15 @@ ACL_FUNC_VISIBILITY aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEv
 ACL_FUNC_VISIBILITY aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
 
-/** Makes `event` one that was never recorded when `stream` gets there, unless it is recorded again meanwhile. */
+/** Makes `event` one that was never recorded when `stream` gets there, unless it is recorded again meanwhile.
+ * While `stream` is captured: nothing, since a graph's events are order alone. */
 ACL_FUNC_VISIBILITY aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 
 /** Later tasks of `stream` wait until the latest record of `event` is reached. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 
 /** The same for at most `timeout` seconds (0: for ever), whatever aclrtSetOpWaitTimeout says; then `stream` fails:
- * 107019. */
+ * 107019. In a captured graph an event is order alone: the limit does not hold there. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout);
 
 /** Waits on the host until the latest record is reached. */

@@ -95,6 +95,11 @@ ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t ms);
  * takes longer fails with 107019.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t seconds);
+/**
+ * Failure mode (1), overflow switch (2) or priority (5) of a stream. The tag of overflow reports (3) and the switch of
+ * the operators' caches (4) are accepted and have no effect: no report carries a tag, and no code is fetched.
+ * Others: 107000.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr streamAttr,
                                                      aclrtStreamAttrValue* streamAttrValue);
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,

@@ -40,7 +40,7 @@ typedef struct aclrtExceptionInfo aclrtExceptionInfo;
 typedef struct aclrtGroupInfo aclrtGroupInfo;
 typedef struct aclrtUtilizationExtendInfo aclrtUtilizationExtendInfo;
 
-/** Process-wide and per-context switches (aclrtSetSysParamOpt). */
+/** Process-wide switches (aclrtSetSysParamOpt). Only ACL_OPT_DETERMINISTIC changes anything. */
 typedef enum aclSysParamOpt {
   ACL_OPT_DETERMINISTIC = 0,
   ACL_OPT_ENABLE_DEBUG_KERNEL = 1,
