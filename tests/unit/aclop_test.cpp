@@ -63,6 +63,38 @@ TEST_F(Aclops, ABoolForATextLeavesTheDefault) {
   EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
 }
 
+TEST_F(Aclops, TheOverflowSwitchOfAStreamDecidesWhetherItIsNoted) {
+  aclrtFloatOverflowMode before{};
+  ASSERT_EQ(aclrtGetDeviceSatMode(&before), 0);
+  ASSERT_EQ(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_SATURATION), 0);
+  auto status = [&] {
+    Aclop get;
+    get.add(false, {8}, memory + 64, 8);
+    get.add(true, {8}, memory + 72, 8);
+    EXPECT_EQ(get.run("NPUGetFloatStatus", stream), 0) << error_text();
+    float flag = -1;
+    EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+    EXPECT_EQ(aclrtMemcpy(&flag, 4, memory + 72, 4, ACL_MEMCPY_DEVICE_TO_HOST), 0);
+    Aclop clear;
+    clear.add(false, {8}, memory + 64, 8);
+    clear.add(true, {8}, memory + 72, 8);
+    EXPECT_EQ(clear.run("NPUClearFloatStatus", stream), 0) << error_text();
+    return flag;
+  };
+  const float large = 3e38f;
+  ASSERT_EQ(aclrtMemcpy(memory, 4, &large, 4, ACL_MEMCPY_HOST_TO_DEVICE), 0);
+  status();
+  for (const uint32_t noted : {0u, 1u}) {
+    ASSERT_EQ(aclrtSetStreamOverflowSwitch(stream, noted), 0);
+    Aclop square;
+    square.add(false, {1}, memory, 1);
+    square.add(true, {1}, memory + 16, 1);
+    ASSERT_EQ(square.run("Square", stream), 0) << error_text();
+    EXPECT_EQ(status(), static_cast<float>(noted));
+  }
+  EXPECT_EQ(aclrtSetDeviceSatMode(before), 0);
+}
+
 // CTest runs this plainly, in strict mode and with UPDRAFT_FIDELITY=card.
 struct CardRulesOfAclops : Aclops {};
 
