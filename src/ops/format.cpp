@@ -160,6 +160,10 @@ bool is_product_format(int32_t format) {
   return std::ranges::count(kClients, format) == 0;
 }
 
+bool reorders(int32_t format, std::span<const int64_t> dims) {
+  return is_product_format(format) && std::ranges::count_if(dims, [](int64_t d) { return d > 1; }) > 1;
+}
+
 const char* layout_of(int32_t format) {
   switch (format) {
     case kNchw: return "NCHW";
@@ -181,8 +185,8 @@ void check_format(const OpInfo& info, const char* name, const aclTensor& t, bool
   const size_t bytes = t.storage_rank ? storage_bytes(t) : t.view.bytes();
   if (output) {
     note_device_write(t.storage, bytes);
-  } else if (is_product_format(t.format) && t.storage_rank && !stored_as_viewed(t) &&
-             laid_out_by_host(t.storage, bytes)) {
+  } else if (reorders(t.format, {t.view.dims, static_cast<size_t>(t.view.rank)}) && t.storage_rank &&
+             !stored_as_viewed(t) && laid_out_by_host(t.storage, bytes)) {
     throw Error(code::kAclnnParamInvalid, "{} is {} in format {} with the storage {}, and {}", name, describe(t.view),
                 format_name(t.format), describe_shape(t.storage_dims, t.storage_rank), kHostLaidOut);
   }

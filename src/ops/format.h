@@ -25,6 +25,8 @@ constexpr const char* kHostLaidOut =
     "converted";
 /// True for a layout of the product's own (NC1HWC0, FRACTAL_NZ, …): no client stores tensors so by itself.
 bool is_product_format(int32_t format);
+/// True where such a layout puts the elements of a tensor in another order than theirs. Vectors keep it in all of them.
+bool reorders(int32_t format, std::span<const int64_t> dims);
 /// The order of an image's dimensions that a format names ("NHWC"); null where it names none.
 const char* layout_of(int32_t format);
 

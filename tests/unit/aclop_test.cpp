@@ -110,6 +110,12 @@ TEST_F(CardRulesOfAclops, LayoutsThatTheHostMadeAreRefused) {
   ASSERT_EQ(aclrtMemcpy(memory, 1024, values.data(), 1024, ACL_MEMCPY_HOST_TO_DEVICE), 0);
   EXPECT_EQ(swish.run("Swish", stream), Config::get().card_rules() ? 100000 : 0);
   if (Config::get().card_rules()) { EXPECT_NE(error_text().find("NC1HWC0"), std::string::npos); }
+  // A vector lies in the same order in every layout.
+  Aclop vector;
+  aclTensorDesc* v = vector.add(false, {1, 16, 1, 1}, memory, 16);
+  vector.add(true, {1, 16, 1, 1}, memory + 256, 16);
+  ASSERT_EQ(aclSetTensorFormat(v, ACL_FORMAT_NC1HWC0), 0);
+  EXPECT_EQ(vector.run("Swish", stream), 0) << error_text();
   EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
 }
 
