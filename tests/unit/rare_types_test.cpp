@@ -10,7 +10,6 @@
 #include "aclnn/acl_meta.h"
 #include "base/config.h"
 #include "error_text.h"
-#include "ops/handles.h"  // pointers to functions are checked by types that are whole
 #include "tensor/dtype.h"
 
 #define TWO_PHASES(NAME, ...)                                                     \
@@ -54,9 +53,9 @@ struct RareTypes : testing::Test {
 
   // Numbers that no aclDataType has come here as clients of C send them.
   template <class T>
-  [[gnu::no_sanitize("enum")]] aclTensor* tensor(aclDataType type, std::vector<int64_t> dims,
-                                                 const std::vector<T>& values, aclFormat format = ACL_FORMAT_ND,
-                                                 std::vector<int64_t> storage = {}) {
+  __attribute__((no_sanitize("enum"))) aclTensor* tensor(aclDataType type, std::vector<int64_t> dims,
+                                                         const std::vector<T>& values, aclFormat format = ACL_FORMAT_ND,
+                                                         std::vector<int64_t> storage = {}) {
     void* p = nullptr;
     const size_t bytes = values.size() * sizeof(T);
     EXPECT_EQ(aclrtMalloc(&p, bytes, ACL_MEM_MALLOC_HUGE_FIRST), 0);
@@ -76,11 +75,8 @@ struct RareTypes : testing::Test {
       }
     return values;
   }
-  template <class... P, class... A>
-  int call(int (*plan)(P...), int (*launch)(void*, uint64_t, aclOpExecutor*, aclrtStream), A... arguments) {
-    uint64_t workspace = 0;
-    aclOpExecutor* executor = nullptr;
-    if (int code = plan(arguments..., &workspace, &executor)) return code;
+  int run(int planned, int (*launch)(void*, uint64_t, aclOpExecutor*, aclrtStream)) {
+    if (planned) return planned;
     if (int code = launch(nullptr, workspace, executor, stream)) return code;
     return aclrtSynchronizeStream(stream);
   }
@@ -91,10 +87,12 @@ struct RareTypes : testing::Test {
   }
 
   aclrtStream stream = nullptr;
+  uint64_t workspace = 0;
+  aclOpExecutor* executor = nullptr;
   std::vector<aclTensor*> tensors;
   std::vector<void*> memory;
 };
-#define CALL(NAME, ...) call(NAME##GetWorkspaceSize, NAME, __VA_ARGS__)
+#define CALL(NAME, ...) run(NAME##GetWorkspaceSize(__VA_ARGS__, &workspace, &executor), NAME)
 
 TEST_F(RareTypes, Complex32Moves) {
   const std::vector<complex64> z = {{1, 2}, {0, 0}, {0, -3}, {4, 0}};
