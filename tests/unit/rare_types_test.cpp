@@ -222,9 +222,9 @@ TEST_F(RareTypes, ImagesWithTheChannelLastAreRefused) {
 TEST_F(RareTypes, TypesOutsideOfAByteAreNotOthers) {
   aclTensor* t = tensor(static_cast<aclDataType>(256), {2}, std::vector<float>(2));
   ASSERT_NE(t, nullptr);
-  aclDataType type{};
-  EXPECT_EQ(aclGetDataType(t, &type), 0);
-  EXPECT_EQ(static_cast<int>(type), 256);
+  int32_t type = 0;
+  EXPECT_EQ(aclGetDataType(t, reinterpret_cast<aclDataType*>(&type)), 0);
+  EXPECT_EQ(type, 256);
   float number = 1;
   aclScalar* one = aclCreateScalar(&number, ACL_FLOAT);
   EXPECT_EQ(CALL(aclnnInplaceAdds, t, one, one), 161002);

@@ -105,10 +105,11 @@ void forward(const Shape& s, const TensorView& input, const TensorView& weight, 
   const BlockFn silu = table.elementwise[static_cast<int>(Ew::silu)][c];
   parallel_for(groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.size())), [&](int64_t begin, int64_t end) {
     ScratchScope scratch;
-    char* buffer = x.direct() && y.direct() ? nullptr : scratch.take<char>(static_cast<size_t>(2 * s.size() * width));
+    char* const from = x.direct() ? nullptr : scratch.take<char>(static_cast<size_t>(s.size() * width));
+    char* const into = y.direct() ? nullptr : scratch.take<char>(static_cast<size_t>(s.size() * width));
     for (int64_t i = begin; i < end; ++i) {
-      const char* v = static_cast<const char*>(x.read(i, buffer));
-      char* to = static_cast<char*>(y.target(i, buffer + s.size() * width));
+      const char* v = static_cast<const char*>(x.read(i, from));
+      char* to = static_cast<char*>(y.target(i, into));
       double state[3] = {0, 0, 0};
       table.norm_stats(c, v, s.size(), state);
       const double r = 1 / std::sqrt((state[0] > 0 ? state[2] / state[0] : 0) + eps);
