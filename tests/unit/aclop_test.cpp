@@ -106,6 +106,7 @@ TEST_F(CardRulesOfAclops, LayoutsThatTheHostMadeAreRefused) {
   ASSERT_EQ(aclSetTensorFormat(x, ACL_FORMAT_NC1HWC0), 0);
   ASSERT_EQ(aclSetTensorShape(x, 5, storage), 0);
   EXPECT_EQ(swish.run("Swish", stream), 0) << "the device filled it: " << error_text();
+  ASSERT_EQ(aclrtSynchronizeStream(stream), 0);
   const std::vector<float> values(256, 1.0f);
   ASSERT_EQ(aclrtMemcpy(memory, 1024, values.data(), 1024, ACL_MEMCPY_HOST_TO_DEVICE), 0);
   EXPECT_EQ(swish.run("Swish", stream), Config::get().card_rules() ? 100000 : 0);
