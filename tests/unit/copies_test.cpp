@@ -124,8 +124,8 @@ struct CardRules : Copies {
       EXPECT_NE(text.find("wants"), std::string::npos) << text;
     }
     EXPECT_EQ(aclrtMemcpyAsync(const_cast<void*>(to), 64, from, 64, static_cast<aclrtMemcpyKind>(kind), stream), code);
-    EXPECT_EQ(aclrtMemcpy2d(const_cast<void*>(to), 64, from, 64, 64, 1, static_cast<aclrtMemcpyKind>(kind)), code);
     EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+    EXPECT_EQ(aclrtMemcpy2d(const_cast<void*>(to), 64, from, 64, 64, 1, static_cast<aclrtMemcpyKind>(kind)), code);
     error_text();
   }
 };
