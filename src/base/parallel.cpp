@@ -52,7 +52,7 @@ void set_deterministic(bool on) { g_deterministic.store(on, std::memory_order_re
 bool deterministic() { return g_deterministic.load(std::memory_order_relaxed); }
 
 LibraryWidth::LibraryWidth(int threads) {
-  if (!threads) return;
+  if (!threads || threads == omp_get_max_threads()) return;
   end_team();  // the number belongs to the region
   before_ = omp_get_max_threads();
   omp_set_num_threads(threads);

@@ -100,11 +100,12 @@ class Op {
   /// client for so little costs more than it is worth. Before launch().
   void kernel_scratch(size_t bytes);
   static constexpr size_t kLeastWorkspace = 64 << 10;
-  /// The same, of work on so many elements: `bytes()` is asked, but not for small work, nor before shapes are known.
+  /// The same, of work on so many elements. `bytes()` is asked only where a copy in float reaches kLeastWorkspace: it
+  /// costs half a microsecond. Never before shapes are known.
   template <class F>
     requires std::is_invocable_r_v<size_t, F>
   void kernel_scratch(int64_t elements, F&& bytes) {
-    if (inferring() || elements <= static_cast<int64_t>(kLeastWorkspace / sizeof(complex128)) / 2) return;
+    if (inferring() || elements < static_cast<int64_t>(kLeastWorkspace / sizeof(float))) return;
     const EngineSplit split;
     kernel_scratch(bytes());
   }
