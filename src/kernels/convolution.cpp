@@ -11,6 +11,7 @@
 #include "kernels/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
+#include "kernels/winograd.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {
@@ -233,6 +234,25 @@ class Weight {
     return {operand.inner, onednn::engine(), const_cast<std::byte*>(form_.get())};
   }
 
+  /// At the points of Winograd's algorithm.
+  const float* points(const winograd::Shape& w) {
+    const size_t bytes = winograd::filter_bytes(w);
+    if (!constant_) {
+      auto* to = static_cast<float*>(scratch_.take(bytes));
+      ScratchScope scratch;
+      winograd::transform_filters(w, Dense(view_, type_, scratch, false).view.as<float>(), to);
+      return to;
+    }
+    const memory::desc desc({static_cast<int64_t>(bytes / sizeof(float))}, memory::data_type::f32,
+                            memory::format_tag::a);
+    form_ = constant_->form(view_, desc, [&](std::byte* to) {
+      ScratchScope scratch;
+      winograd::transform_filters(w, Dense(view_, type_, scratch, false).view.as<float>(),
+                                  reinterpret_cast<float*>(to));
+    });
+    return reinterpret_cast<const float*>(form_.get());
+  }
+
  private:
   bool is_dense() const { return view_.dtype == type_ && view_.is_contiguous(); }
 
@@ -393,6 +413,25 @@ TensorView matrices(const TensorView& v) {
 }
 TensorView matrix(const TensorView& v) { return reshape(v, {v.dims[0], v.dims[1]}); }
 
+// Winograd's algorithm, where it takes the convolution, is expected to pay, and may be used: its results are rounded more
+// often than direct sums, which the caller allows or does not see in half precision.
+std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
+                                           const TensorView& dst) {
+  const bool half = src.dtype != DType::Float && weight.dtype != DType::Float && dst.dtype != DType::Float;
+  if (!(s.reduced || half) || s.spatial != 2 || s.groups != 1) return {};
+  if (compute_type(src, weight, dst) != DType::Float || taken_last(src, DType::Float) || taken_last(dst, DType::Float))
+    return {};
+  winograd::Shape w{src.dims[0], src.dims[1], dst.dims[1], {}, {}, {}};
+  for (int d = 0; d < 2; ++d) {
+    if (weight.dims[d + 2] != 3 || s.stride[d] != 1 || s.dilation[d] != 1 || s.padding[d] > 2) return {};
+    w.in[d] = src.dims[d + 2];
+    w.out[d] = dst.dims[d + 2];
+    w.padding[d] = s.padding[d];
+  }
+  if (!winograd::pays(w)) return {};
+  return w;
+}
+
 // Forward and both backwards of the convolution that is not transposed.
 void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* bias,
                  const TensorView& dst, ConstantOperand* constant) {
@@ -419,6 +458,11 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     to.finish();
     return;
   }
+  if (const auto w = winograd_of(s, src, weight, dst);
+      w && winograd::forward(*w, from.view.as<float>(), by.points(*w), wide, to.view.as<float>())) {
+    to.finish();
+    return;
+  }
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
@@ -440,8 +484,26 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
   ScratchScope scratch;
   Weight by(weight, type, &constant, scratch);
   const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
-  if (!bias && !src_last && !dst_last && pointwise(s, src, weight)) by.dense();
+  if (!bias && !src_last && !dst_last && pointwise(s, src, weight)) {
+    by.dense();
+    return;
+  }
+  // The gradient of src is by Winograd's algorithm, too, but its filters are turned: they are made at each run.
+  const auto w = winograd_of(s, src, weight, dst);
+  if (w && kind == Kind::Forward) by.points(*w);
+  else if (w) by.dense();
   else by.take(plan_of(p, kind, src_last, dst_last)->weight);
+}
+
+// False: it must be computed in another way.
+bool weight_by_winograd(const winograd::Shape& w, const TensorView& diff_dst, const TensorView& src,
+                        const TensorView& diff_weight) {
+  ScratchScope scratch;
+  const Dense from(src, DType::Float, scratch);
+  const Result to(diff_weight, DType::Float, scratch, false);
+  if (!winograd::backward_filters(w, diff_dst.as<float>(), from.view.as<float>(), to.view.as<float>())) return false;
+  to.finish();
+  return true;
 }
 
 // Either gradient may be absent; diff_dst is brought into the blocked layout once when both want the same.
@@ -461,34 +523,36 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
   memory gradient;  // diff_dst as the first primitive took it
   if (diff_weight) {
     const bool product = !taken_last(src, type) && !by.last && pointwise(s, src, weight);
+    const auto w = winograd_of(s, src, weight, diff_dst);
     std::shared_ptr<const Plan> plan;
-    if (!product) {
+    if (!product && !(w && weight_by_winograd(*w, by.view, src, *diff_weight))) {
       // In the outer scope: the second primitive may take it, too.
       plan = plan_of(p, Kind::BackwardWeight, taken_last(src, type), by.last);
       gradient = plan->dst.take(by.view.data, scratch);
     }
-    ScratchScope own;
-    const Dense from(src, type, own);
-    const Result to(*diff_weight, type, own, false);
-    if (product) {
-      // The sum over images stays in float.
-      const TensorView x = matrices(from.view), g = matrices(by.view);
-      TensorView sum = matrix(to.view);
-      if (type != DType::Float)
-        sum = TensorView::contiguous(own.take<float>(static_cast<size_t>(sum.numel())), DType::Float, sum.dims, 2);
-      for (int64_t n = 0; n < x.dims[0]; ++n) {
-        MatmulOptions options;
-        options.beta = n > 0 ? 1 : 0;
-        matmul(select(g, 0, n), select(x, 0, n).transpose(0, 1), sum, options);
+    if (product || plan) {
+      ScratchScope own;
+      const Dense from(src, type, own);
+      const Result to(*diff_weight, type, own, false);
+      if (product) {
+        // The sum over images stays in float.
+        const TensorView x = matrices(from.view), g = matrices(by.view);
+        TensorView sum = matrix(to.view);
+        if (type != DType::Float)
+          sum = TensorView::contiguous(own.take<float>(static_cast<size_t>(sum.numel())), DType::Float, sum.dims, 2);
+        for (int64_t n = 0; n < x.dims[0]; ++n) {
+          MatmulOptions options;
+          options.beta = n > 0 ? 1 : 0;
+          matmul(select(g, 0, n), select(x, 0, n).transpose(0, 1), sum, options);
+        }
+        if (type != DType::Float) copy_elements(matrix(to.view), sum);
+      } else {
+        const memory out = plan->weight.at_inner(to.view.data, own);
+        execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, own)},
+                        {DNNL_ARG_DIFF_DST, gradient},
+                        {DNNL_ARG_DIFF_WEIGHTS, out}});
+        plan->weight.give(out, to.view.data);
       }
-      if (type != DType::Float) copy_elements(matrix(to.view), sum);
-      to.finish();
-    } else {
-      const memory out = plan->weight.at_inner(to.view.data, own);
-      execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, own)},
-                      {DNNL_ARG_DIFF_DST, gradient},
-                      {DNNL_ARG_DIFF_WEIGHTS, out}});
-      plan->weight.give(out, to.view.data);
       to.finish();
     }
   }
@@ -497,6 +561,11 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
     const Result to(*diff_src, type, scratch);
     if (!to.last && !by.last && pointwise(s, src, weight)) {
       matmul(matrix(with.dense()).transpose(0, 1), matrices(by.view), matrices(to.view));
+      to.finish();
+      return;
+    }
+    if (const auto w = winograd_of(s, *diff_src, weight, diff_dst);
+        w && winograd::backward_input(*w, by.view.as<float>(), with.dense().as<float>(), to.view.as<float>())) {
       to.finish();
       return;
     }
@@ -531,6 +600,11 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
   if (!bias && !src_last && !dst_last && pointwise(s, src, weight))
     return bytes + matmul_scratch(matrix(dense_view(weight, type)), matrices(dense_view(src, type)),
                                   matrices(dense_view(dst, type)));
+  if (const auto w = winograd_of(s, src, weight, dst)) {
+    // A copy of the weight goes before the rest is taken.
+    const size_t of_weight = constant ? 0 : dense_bytes(weight, type, false), run = winograd::forward_scratch(*w);
+    return bytes - of_weight + (constant ? 0 : winograd::filter_bytes(*w)) + std::max(of_weight, run);
+  }
   const auto plan = plan_of(p, Kind::Forward, src_last, dst_last);
   if (!constant) bytes += plan->weight.scratch_bytes();
   return bytes + plan->src.scratch_bytes() + plan->dst.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
@@ -558,6 +632,8 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
                        x = select(matrices(dense_view(src, type)), 0, 0).transpose(0, 1),
                        sum = matrix(dense_view(weight, DType::Float));
       of_weight += std::max(matmul_scratch(g, x, sum), matmul_scratch(g, x, sum, {.beta = 1}));
+    } else if (const auto w = winograd_of(s, src, weight, diff_dst)) {
+      of_weight += winograd::backward_filters_scratch(*w);
     } else {
       const auto plan = plan_of(p, Kind::BackwardWeight, src_last, by_last);
       gradient = plan->dst.scratch_bytes();
@@ -572,6 +648,8 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
     if (!to_last && flat) {
       of_src += matmul_scratch(matrix(dense_view(weight, type)).transpose(0, 1), matrices(dense_view(diff_dst, type)),
                                matrices(dense_view(*diff_src, type)));
+    } else if (const auto w = winograd_of(s, *diff_src, weight, diff_dst)) {
+      of_src += winograd::backward_input_scratch(*w);
     } else {
       const auto plan = plan_of(p, Kind::BackwardData, to_last, by_last);
       if (held != plan->dst.inner) of_src += plan->dst.scratch_bytes();

@@ -14,6 +14,7 @@ struct ConvolutionShape {
   int64_t dilation[3] = {1, 1, 1};
   int64_t groups = 1;
   bool transposed = false;  ///< out is the gradient of the input of the convolution that `in` is the output of
+  bool reduced = false;     ///< results may be less exact than direct sums in float are (cubeMathType)
 };
 
 /// Output size of one spatial dimension.

@@ -35,4 +35,17 @@ struct Taps {
   const double* f64 = nullptr;
 };
 
+/// A plane as Winograd's transforms take it (kernels/winograd.h): rows of 4x4 outputs, `tiles` in each. `top` and
+/// `left` are zeros before an input; they are 0 for an output.
+struct WinogradPlane {
+  const float* data;
+  int64_t height, width, top, left, tiles;
+};
+/// Whole vectors of every instruction set.
+constexpr int64_t winograd_round(int64_t n) { return (n + 15) / 16 * 16; }
+/// Floats of scratch that the transforms take for so many rows of tiles.
+constexpr int64_t winograd_row_scratch(int64_t tile_rows, int64_t tiles) {
+  return 10 * winograd_round((4 * tile_rows + 2) * (tiles + 1)) + 5 * 16;
+}
+
 }  // namespace updraft

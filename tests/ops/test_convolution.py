@@ -74,6 +74,59 @@ def test_convolution(case, bias, dtype):
     compare(run, [x, w] + ([torch.randn(o)] if bias else []), dtype)
 
 
+# 3x3 filters with stride 1 go by Winograd's algorithm where hf32 is allowed, which is torch_npu's default.
+# batch, channels, outputs, padding, height, width: tiles cut at the edges, one row, more than one block of tiles
+WINOGRAD = [(2, 32, 32, 1, 24, 24), (1, 40, 33, (0, 2), 31, 45), (3, 64, 48, 2, 14, 14), (64, 33, 35, 1, 1, 3),
+            (1, 32, 160, (1, 0), 3, 300), (2, 64, 64, 1, 130, 131)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("case", WINOGRAD, ids=str)
+def test_winograd(case, transposed, dtype):
+    torch.manual_seed(0)
+    n, c, o, padding, *size = case
+    x, w, b = torch.randn(n, c, *size), torch.randn(*((c, o) if transposed else (o, c)), 3, 3), torch.randn(o)
+    function = F.conv_transpose2d if transposed else F.conv2d
+    compare(lambda x, w: function(x, w, padding=padding), [x, w], dtype)
+    compare(lambda x, w, b: function(x, w, b, padding=padding), [x, w, b], dtype)
+
+
+def test_winograd_is_as_exact_as_said_and_only_with_leave():
+    """Error of the result and of both gradients, relative in the 2-norm, against float64."""
+    torch.manual_seed(0)
+    x, w, g = torch.randn(4, 128, 28, 28).relu(), torch.randn(128, 128, 3, 3), torch.randn(4, 128, 28, 28)
+
+    def run(device, dtype):
+        with torch.enable_grad():
+            a, b = (t.to(device, dtype).requires_grad_() for t in (x, w))
+            y = F.conv2d(a, b, padding=1)
+            return [t.cpu().double() for t in (y, *torch.autograd.grad(y, [a, b], g.to(device, dtype)))]
+
+    before = torch.npu.conv.allow_hf32
+    found = {}
+    try:
+        for allowed in (True, False):
+            torch.npu.conv.allow_hf32 = allowed
+            found[allowed] = run("npu", torch.float32)
+    finally:
+        torch.npu.conv.allow_hf32 = before
+    for fast, direct, want in zip(found[True], found[False], run("cpu", torch.float64)):
+        assert not torch.equal(fast, direct)
+        assert (direct - want).norm() / want.norm() < 1e-6
+        assert (fast - want).norm() / want.norm() < 3e-6
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_one_infinity_does_not_spoil_its_neighbours(value):
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 32, 24, 24), torch.randn(32, 32, 3, 3)
+    x[1, 3, 10, 13] = value
+    compare(lambda x, w: F.conv2d(x, w, padding=1), [x, w], torch.float32)
+    x[1, 3, 10, 13], w[4, 5, 1, 1] = 0, value
+    compare(lambda x, w: F.conv2d(x, w, padding=1), [x, w], torch.float32)
+
+
 @pytest.mark.parametrize("size", [9, 24])
 @pytest.mark.parametrize("kernel", [1, 3])
 def test_convolution_views(size, kernel):

@@ -91,7 +91,7 @@ struct Case {
   DType type = DType::Float;
   int64_t in_channels = 16, out_channels = 24, size = 20, kernel = 3;
   int64_t stride = 1, padding = 1, groups = 1;
-  bool bias = false, transposed = false, channels_last = false;
+  bool bias = false, transposed = false, channels_last = false, reduced = false;
 };
 void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
 
@@ -102,6 +102,7 @@ class ConvolutionScratch : public testing::TestWithParam<Case> {
     shape_.spatial = 2;
     shape_.groups = c.groups;
     shape_.transposed = c.transposed;
+    shape_.reduced = c.reduced;
     for (int d = 0; d < 2; ++d) shape_.stride[d] = c.stride, shape_.padding[d] = c.padding;
     const int64_t out = convolution_size(shape_, 0, c.size, c.kernel, 0);
     in_ = tensor({2, c.in_channels, c.size, c.size}, c.channels_last);
@@ -155,6 +156,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{.name = "odd", .in_channels = 3, .out_channels = 5},
                     Case{.name = "transposed", .stride = 2, .transposed = true},
                     Case{.name = "channelsLast", .channels_last = true},
+                    Case{.name = "winograd", .in_channels = 48, .out_channels = 40, .size = 30, .reduced = true},
+                    Case{.name = "winogradBlocks", .in_channels = 64, .out_channels = 72, .size = 97, .reduced = true},
+                    Case{.name = "winogradHalf", .type = DType::Float16, .in_channels = 48, .out_channels = 48,
+                         .size = 30, .bias = true},
+                    Case{.name = "winogradTransposed", .in_channels = 48, .out_channels = 48, .size = 30,
+                         .transposed = true, .reduced = true},
                     Case{.name = "halfLast", .type = DType::Float16, .channels_last = true}),
     [](const auto& info) { return info.param.name; });
 

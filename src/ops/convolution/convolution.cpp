@@ -7,6 +7,10 @@
 namespace updraft {
 namespace {
 
+/// cubeMathType: float is to be computed as float. The others let the card use fewer bits (torch_npu asks so by default,
+/// torch.npu.conv.allow_hf32), which we take as leave for Winograd's algorithm; the products stay in float.
+constexpr int8_t kKeepDtype = 0;
+
 void set_dims(Op& op, const char* name, const std::vector<int64_t>& values, int spatial, int64_t least, int64_t* to) {
   op.require(values.size() == 1 || values.size() == static_cast<size_t>(spatial), "{} has {} values, want 1 or {}",
              name, values.size(), spatial);
@@ -99,8 +103,8 @@ ABOUT(aclnnConvolution, Cube, "Convolution or transposed convolution in 1 to 3 d
       "一至三维卷积或转置卷积，支持分组与偏置")
 ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, transposed), (Ints, outputPadding), (Int, groups), (Out, output), (Int8, cubeMathType)) {
-  (void)cubeMathType;
-  const ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
+  ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
+  s.reduced = cubeMathType != kKeepDtype;
   int64_t extra[3] = {};
   if (transposed) set_dims(op, "outputPadding", *outputPadding, s.spatial, 0, extra);
   plan_forward(op, s, *input, *weight, weight.handle->constant, bias, *output, extra);
@@ -129,9 +133,9 @@ ABOUT(aclnnConvolutionBackward, Cube, "Gradients of a convolution for input, wei
 ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (OptInts, biasSizes), (Ints, stride),
       (Ints, padding), (Ints, dilation), (Bool, transposed), (Ints, outputPadding), (Int, groups), (Bools, outputMask),
       (Int8, cubeMathType), (OptOut, gradInput), (OptOut, gradWeight), (OptOut, gradBias)) {
-  (void)cubeMathType;
   (void)biasSizes;
-  const ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
+  ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
+  s.reduced = cubeMathType != kKeepDtype;
   const int rank = s.spatial + 2;
   const TensorView by = batched(*gradOutput, rank), in = batched(*input, rank);
   int64_t extra[3] = {};

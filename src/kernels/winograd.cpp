@@ -1,0 +1,224 @@
+#include "kernels/winograd.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/parallel.h"
+#include "base/scratch.h"
+#include "kernels/matmul.h"
+#include "kernels/table.h"
+
+namespace updraft::winograd {
+namespace {
+
+constexpr int64_t kPoints = 36;
+constexpr int64_t kBlockBytes = 4 << 20;  // of points that are in use at a time, but for large filters
+constexpr int64_t kStrip = 8;             // rows of tiles that a transform takes at a time
+
+// From one point to the next: not a multiple of 4096 bytes, or all points of a tile would share a few lines of the cache.
+constexpr int64_t point_step(int64_t floats) { return floats + 16; }
+
+// The tiles of a convolution, and the blocks of them that are carried through the three steps together.
+struct Tiles {
+  int64_t high, wide, rows;  // rows of tiles of all images
+  int64_t block_rows;        // rows of tiles in a block
+  int64_t line;              // floats from one channel to the next: the tiles of a block and what transforms write past
+  explicit Tiles(const Shape& s)
+      : high((s.out[0] + 3) / 4), wide((s.out[1] + 3) / 4), rows(s.batch * high) {
+    const int64_t channels = s.in_channels + s.out_channels, bytes = kPoints * 4 * channels * wide;
+    const int64_t budget = std::max(kBlockBytes, kPoints * 4 * s.in_channels * s.out_channels);
+    const int64_t blocks = std::max<int64_t>(1, (rows * bytes + budget / 2) / budget);
+    block_rows = (rows + blocks - 1) / blocks;
+    line = winograd_round(block_rows * wide) + 16;
+  }
+  size_t strip_bytes() const {
+    return scratch_size(sizeof(float) *
+                        static_cast<size_t>(winograd_row_scratch(std::min(kStrip, block_rows), wide)));
+  }
+  int64_t step(int64_t channels) const { return point_step(channels * line); }
+  size_t points_bytes(int64_t channels) const {
+    return scratch_size(sizeof(float) * static_cast<size_t>(kPoints * step(channels)));
+  }
+  /// [36, channels, tiles of `row_count` rows] where the points lie.
+  TensorView view(float* points, int64_t channels, int64_t row_count) const {
+    const int64_t dims[] = {kPoints, channels, row_count * wide};
+    TensorView v = TensorView::contiguous(points, DType::Float, dims, 3);
+    v.strides[1] = line;
+    v.strides[0] = step(channels);
+    return v;
+  }
+  /// The rows [begin, end) of a block in strips of one image: f(image, first row in it, rows, tiles before).
+  template <class F>
+  void strips(int64_t begin, int64_t end, F&& f) const {
+    for (int64_t row = begin; row < end;) {
+      const int64_t image = row / high, first = row % high, n = std::min({end - row, high - first, kStrip});
+      f(image, first, n, (row - begin) * wide);
+      row += n;
+    }
+  }
+};
+
+int64_t channel_line(int64_t channels) { return winograd_round(channels); }
+int64_t filter_step(int64_t out_channels, int64_t in_channels) {
+  return point_step(out_channels * channel_line(in_channels));
+}
+
+/// [36, out_channels, in_channels]: filters at their points.
+TensorView filter_view(float* points, int64_t out_channels, int64_t in_channels) {
+  const int64_t dims[] = {kPoints, out_channels, in_channels};
+  TensorView v = TensorView::contiguous(points, DType::Float, dims, 3);
+  v.strides[1] = channel_line(in_channels);
+  v.strides[0] = filter_step(out_channels, in_channels);
+  return v;
+}
+size_t points_of_filters(int64_t out_channels, int64_t in_channels) {
+  return scratch_size(sizeof(float) * static_cast<size_t>(kPoints * filter_step(out_channels, in_channels)));
+}
+
+void transform(int64_t out_channels, int64_t in_channels, const float* filters, bool turned, float* to) {
+  const int64_t line = channel_line(in_channels);
+  parallel_for(out_channels, std::max<int64_t>(1, 1024 / in_channels), [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k)
+      kernels().winograd_filters(filters + k * in_channels * 9, in_channels, turned, to + k * line,
+                                 filter_step(out_channels, in_channels));
+  });
+}
+
+using Transform = void (*)(const WinogradPlane&, int64_t, int64_t, float*, int64_t, float*);
+
+/// Rows [begin, end) of the tiles of planes [N, channels, ...] to their points [36, channels, tiles].
+void transform_planes(const Tiles& tiles, int64_t begin, int64_t end, const float* planes, int64_t channels,
+                      const int64_t (&size)[2], const int64_t (&padding)[2], Transform transform, float* to) {
+  const int64_t plane = size[0] * size[1];
+  parallel_for(channels, 1, [&](int64_t first, int64_t last) {
+    ScratchScope scratch;
+    auto* strip = static_cast<float*>(scratch.take(tiles.strip_bytes()));
+    for (int64_t c = first; c < last; ++c)
+      tiles.strips(begin, end, [&](int64_t image, int64_t row, int64_t n, int64_t before) {
+        transform({planes + (image * channels + c) * plane, size[0], size[1], padding[0], padding[1], tiles.wide}, row,
+                  n, to + c * tiles.line + before, tiles.step(channels), strip);
+      });
+  });
+}
+
+/// in [N, in_channels, ...] times filters [36, out_channels, in_channels] to out; s is of this convolution.
+bool convolve(const Shape& s, const float* in, const TensorView& filters, const float* bias, float* out) {
+  const Tiles tiles(s);
+  ScratchScope scratch;
+  auto* before = static_cast<float*>(scratch.take(tiles.points_bytes(s.in_channels)));
+  auto* after = static_cast<float*>(scratch.take(tiles.points_bytes(s.out_channels)));
+  const int64_t plane = s.out[0] * s.out[1];
+  std::atomic<bool> finite = true;
+  for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
+    const int64_t end = std::min(tiles.rows, begin + tiles.block_rows);
+    transform_planes(tiles, begin, end, in, s.in_channels, s.in, s.padding, kernels().winograd_input, before);
+    matmul(filters, tiles.view(before, s.in_channels, end - begin), tiles.view(after, s.out_channels, end - begin));
+    parallel_for(s.out_channels, 1, [&](int64_t first, int64_t last) {
+      ScratchScope own;
+      auto* strip = static_cast<float*>(own.take(tiles.strip_bytes()));
+      for (int64_t k = first; k < last; ++k)
+        tiles.strips(begin, end, [&](int64_t image, int64_t row, int64_t n, int64_t done) {
+          const WinogradPlane to{out + (image * s.out_channels + k) * plane, s.out[0], s.out[1], 0, 0, tiles.wide};
+          if (!kernels().winograd_output(after + k * tiles.line + done, tiles.step(s.out_channels), row, n,
+                                         bias ? bias[k] : 0, to, strip))
+            finite.store(false, std::memory_order_relaxed);
+        });
+    });
+    if (!finite) return false;
+  }
+  return true;
+}
+
+size_t convolve_scratch(const Shape& s, const TensorView& filters) {
+  const Tiles tiles(s);
+  size_t product = 0;
+  for (const int64_t rows : {tiles.block_rows, tiles.rows % tiles.block_rows})
+    if (rows)
+      product = std::max(product, matmul_scratch(filters, tiles.view(nullptr, s.in_channels, rows),
+                                                 tiles.view(nullptr, s.out_channels, rows)));
+  return tiles.points_bytes(s.in_channels) + tiles.points_bytes(s.out_channels) +
+         std::max(tiles.strip_bytes(), product);
+}
+
+/// The convolution that the gradient of the input is: of the output's gradient with turned filters.
+Shape turned(const Shape& s) {
+  return {s.batch,          s.out_channels,   s.in_channels, {s.out[0], s.out[1]}, {s.in[0], s.in[1]},
+          {2 - s.padding[0], 2 - s.padding[1]}};
+}
+
+}  // namespace
+
+bool pays(const Shape& s) {
+  // The transforms cost as much as a few dozen channels on the other side; tiles at the edges are cut; filters are four
+  // times as large at their points, so they must be used for enough tiles. Measured on AVX-512.
+  if (s.in_channels < 32 || s.out_channels < 32) return false;
+  const Tiles tiles(s);
+  return s.batch * s.out[0] * s.out[1] >= 6 * tiles.rows * tiles.wide + 400;
+}
+
+size_t filter_bytes(const Shape& s) { return points_of_filters(s.out_channels, s.in_channels); }
+void transform_filters(const Shape& s, const float* filters, float* to) {
+  transform(s.out_channels, s.in_channels, filters, false, to);
+}
+
+bool forward(const Shape& s, const float* in, const float* points, const float* bias, float* out) {
+  return convolve(s, in, filter_view(const_cast<float*>(points), s.out_channels, s.in_channels), bias, out);
+}
+
+size_t forward_scratch(const Shape& s) {
+  return convolve_scratch(s, filter_view(nullptr, s.out_channels, s.in_channels));
+}
+
+bool backward_input(const Shape& s, const float* grad_out, const float* filters, float* grad_in) {
+  ScratchScope scratch;
+  auto* points = static_cast<float*>(scratch.take(filter_bytes(s)));
+  transform(s.out_channels, s.in_channels, filters, true, points);
+  return convolve(turned(s), grad_out, filter_view(points, s.out_channels, s.in_channels).transpose(1, 2), nullptr, grad_in);
+}
+
+size_t backward_input_scratch(const Shape& s) {
+  return filter_bytes(s) +
+         convolve_scratch(turned(s), filter_view(nullptr, s.out_channels, s.in_channels).transpose(1, 2));
+}
+
+bool backward_filters(const Shape& s, const float* grad_out, const float* in, float* grad_filters) {
+  const Tiles tiles(s);
+  ScratchScope scratch;
+  auto* points = static_cast<float*>(scratch.take(filter_bytes(s)));
+  auto* inputs = static_cast<float*>(scratch.take(tiles.points_bytes(s.in_channels)));
+  auto* outputs = static_cast<float*>(scratch.take(tiles.points_bytes(s.out_channels)));
+  const TensorView sum = filter_view(points, s.out_channels, s.in_channels);
+  constexpr int64_t kNone[2] = {};
+  for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
+    const int64_t end = std::min(tiles.rows, begin + tiles.block_rows);
+    transform_planes(tiles, begin, end, in, s.in_channels, s.in, s.padding, kernels().winograd_input, inputs);
+    transform_planes(tiles, begin, end, grad_out, s.out_channels, s.out, kNone, kernels().winograd_gradient, outputs);
+    matmul(tiles.view(outputs, s.out_channels, end - begin),
+           tiles.view(inputs, s.in_channels, end - begin).transpose(1, 2), sum, {.beta = begin ? 1.0 : 0.0});
+  }
+  const int64_t line = channel_line(s.in_channels);
+  std::atomic<bool> finite = true;
+  parallel_for(s.out_channels, std::max<int64_t>(1, 1024 / s.in_channels), [&](int64_t first, int64_t last) {
+    for (int64_t k = first; k < last; ++k)
+      if (!kernels().winograd_filter_gradient(points + k * line, filter_step(s.out_channels, s.in_channels), s.in_channels,
+                                              grad_filters + k * s.in_channels * 9))
+        finite.store(false, std::memory_order_relaxed);
+  });
+  return finite;
+}
+
+size_t backward_filters_scratch(const Shape& s) {
+  const Tiles tiles(s);
+  const TensorView sum = filter_view(nullptr, s.out_channels, s.in_channels);
+  size_t product = 0;
+  for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
+    const int64_t rows = std::min(tiles.rows - begin, tiles.block_rows);
+    product = std::max(product, matmul_scratch(tiles.view(nullptr, s.out_channels, rows),
+                                               tiles.view(nullptr, s.in_channels, rows).transpose(1, 2), sum,
+                                               {.beta = begin ? 1.0 : 0.0}));
+  }
+  return filter_bytes(s) + tiles.points_bytes(s.in_channels) + tiles.points_bytes(s.out_channels) +
+         std::max(tiles.strip_bytes(), product);
+}
+
+}  // namespace updraft::winograd

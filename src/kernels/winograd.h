@@ -1,0 +1,40 @@
+// Two-dimensional convolutions with 3x3 filters and stride 1 by Winograd's F(4x4, 3x3): a tile of 4x4 results takes 36
+// products instead of 144, which are 36 products of matrices over all tiles and channels. Forward and both gradients,
+// on plain [N, C, H, W] arrays of float.
+//
+// The result is rounded more often than a direct sum: its error is some 2 to 3 times that of direct sums (about 1e-6 of
+// the result's size). Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace updraft::winograd {
+
+/// All sizes in elements. The bottom and right padding follow from the size of the output, which is at most two wider
+/// and higher than the input.
+struct Shape {
+  int64_t batch, in_channels, out_channels;
+  int64_t in[2], out[2];  ///< height, width
+  int64_t padding[2];     ///< zeros above and to the left: 0 to 2
+};
+
+/// Whether it is expected to be faster than a direct convolution.
+bool pays(const Shape& s);
+
+/// Filters [out_channels, in_channels, 3, 3] at the 36 points: what forward() takes, this many bytes.
+size_t filter_bytes(const Shape& s);
+void transform_filters(const Shape& s, const float* filters, float* to);
+
+/// out = convolution(in, filters) + bias; bias [out_channels] may be null. points: made by transform_filters().
+/// These three return false when a result is infinite or NaN: one such operand spoils whole tiles here, and not only the
+/// results that it belongs to. The result must then be computed in another way.
+bool forward(const Shape& s, const float* in, const float* points, const float* bias, float* out);
+bool backward_input(const Shape& s, const float* grad_out, const float* filters, float* grad_in);
+bool backward_filters(const Shape& s, const float* grad_out, const float* in, float* grad_filters);
+
+/// Scratch that they take in the thread that calls them, in bytes.
+size_t forward_scratch(const Shape& s);
+size_t backward_input_scratch(const Shape& s);
+size_t backward_filters_scratch(const Shape& s);
+
+}  // namespace updraft::winograd
