@@ -413,8 +413,8 @@ TensorView matrices(const TensorView& v) {
 }
 TensorView matrix(const TensorView& v) { return reshape(v, {v.dims[0], v.dims[1]}); }
 
-// Winograd's algorithm, where it takes the convolution, is expected to pay, and may be used: its results are rounded more
-// often than direct sums, which the caller allows or does not see in half precision.
+// Winograd's algorithm, where it takes the convolution, is expected to pay, and may be used: its results are rounded
+// more often than direct sums, which the caller allows or does not see in half precision.
 std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
                                            const TensorView& dst) {
   const bool half = src.dtype != DType::Float && weight.dtype != DType::Float && dst.dtype != DType::Float;

@@ -15,7 +15,8 @@ constexpr int64_t kPoints = 36;
 constexpr int64_t kBlockBytes = 4 << 20;  // of points that are in use at a time, but for large filters
 constexpr int64_t kStrip = 8;             // rows of tiles that a transform takes at a time
 
-// From one point to the next: not a multiple of 4096 bytes, or all points of a tile would share a few lines of the cache.
+// From one point to the next: not a multiple of 4096 bytes, or all points of a tile would share a few lines of the
+// cache.
 constexpr int64_t point_step(int64_t floats) { return floats + 16; }
 
 // The tiles of a convolution, and the blocks of them that are carried through the three steps together.
@@ -23,8 +24,7 @@ struct Tiles {
   int64_t high, wide, rows;  // rows of tiles of all images
   int64_t block_rows;        // rows of tiles in a block
   int64_t line;              // floats from one channel to the next: the tiles of a block and what transforms write past
-  explicit Tiles(const Shape& s)
-      : high((s.out[0] + 3) / 4), wide((s.out[1] + 3) / 4), rows(s.batch * high) {
+  explicit Tiles(const Shape& s) : high((s.out[0] + 3) / 4), wide((s.out[1] + 3) / 4), rows(s.batch * high) {
     const int64_t channels = s.in_channels + s.out_channels, bytes = kPoints * 4 * channels * wide;
     const int64_t budget = std::max(kBlockBytes, kPoints * 4 * s.in_channels * s.out_channels);
     const int64_t blocks = std::max<int64_t>(1, (rows * bytes + budget / 2) / budget);
@@ -32,8 +32,7 @@ struct Tiles {
     line = winograd_round(block_rows * wide) + 16;
   }
   size_t strip_bytes() const {
-    return scratch_size(sizeof(float) *
-                        static_cast<size_t>(winograd_row_scratch(std::min(kStrip, block_rows), wide)));
+    return scratch_size(sizeof(float) * static_cast<size_t>(winograd_row_scratch(std::min(kStrip, block_rows), wide)));
   }
   int64_t step(int64_t channels) const { return point_step(channels * line); }
   size_t points_bytes(int64_t channels) const {
@@ -142,7 +141,11 @@ size_t convolve_scratch(const Shape& s, const TensorView& filters) {
 
 /// The convolution that the gradient of the input is: of the output's gradient with turned filters.
 Shape turned(const Shape& s) {
-  return {s.batch,          s.out_channels,   s.in_channels, {s.out[0], s.out[1]}, {s.in[0], s.in[1]},
+  return {s.batch,
+          s.out_channels,
+          s.in_channels,
+          {s.out[0], s.out[1]},
+          {s.in[0], s.in[1]},
           {2 - s.padding[0], 2 - s.padding[1]}};
 }
 
@@ -173,7 +176,8 @@ bool backward_input(const Shape& s, const float* grad_out, const float* filters,
   ScratchScope scratch;
   auto* points = static_cast<float*>(scratch.take(filter_bytes(s)));
   transform(s.out_channels, s.in_channels, filters, true, points);
-  return convolve(turned(s), grad_out, filter_view(points, s.out_channels, s.in_channels).transpose(1, 2), nullptr, grad_in);
+  return convolve(turned(s), grad_out, filter_view(points, s.out_channels, s.in_channels).transpose(1, 2), nullptr,
+                  grad_in);
 }
 
 size_t backward_input_scratch(const Shape& s) {
@@ -200,8 +204,8 @@ bool backward_filters(const Shape& s, const float* grad_out, const float* in, fl
   std::atomic<bool> finite = true;
   parallel_for(s.out_channels, std::max<int64_t>(1, 1024 / s.in_channels), [&](int64_t first, int64_t last) {
     for (int64_t k = first; k < last; ++k)
-      if (!kernels().winograd_filter_gradient(points + k * line, filter_step(s.out_channels, s.in_channels), s.in_channels,
-                                              grad_filters + k * s.in_channels * 9))
+      if (!kernels().winograd_filter_gradient(points + k * line, filter_step(s.out_channels, s.in_channels),
+                                              s.in_channels, grad_filters + k * s.in_channels * 9))
         finite.store(false, std::memory_order_relaxed);
   });
   return finite;

@@ -26,8 +26,8 @@ size_t filter_bytes(const Shape& s);
 void transform_filters(const Shape& s, const float* filters, float* to);
 
 /// out = convolution(in, filters) + bias; bias [out_channels] may be null. points: made by transform_filters().
-/// These three return false when a result is infinite or NaN: one such operand spoils whole tiles here, and not only the
-/// results that it belongs to. The result must then be computed in another way.
+/// These three return false when a result is infinite or NaN: one such operand spoils whole tiles here, and not only
+/// the results that it belongs to. The result must then be computed in another way.
 bool forward(const Shape& s, const float* in, const float* points, const float* bias, float* out);
 bool backward_input(const Shape& s, const float* grad_out, const float* filters, float* grad_in);
 bool backward_filters(const Shape& s, const float* grad_out, const float* in, float* grad_filters);

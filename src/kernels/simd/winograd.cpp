@@ -175,8 +175,7 @@ void points_of(const WinogradPlane& plane, int64_t first, int64_t tile_rows, flo
         VectorF d[6], at[6];
         for (int i = 0; i < kTake; ++i) d[i] = load_vector<float>(from + i * slots + t);
         Transform::apply(d, at);
-        for (int64_t i = 0; i < kPoints; ++i)
-          store_vector<float>(to + (i * kPoints + j) * step + r * tiles + t, at[i]);
+        for (int64_t i = 0; i < kPoints; ++i) store_vector<float>(to + (i * kPoints + j) * step + r * tiles + t, at[i]);
       }
     }
 }

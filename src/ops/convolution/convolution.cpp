@@ -7,8 +7,8 @@
 namespace updraft {
 namespace {
 
-/// cubeMathType: float is to be computed as float. The others let the card use fewer bits (torch_npu asks so by default,
-/// torch.npu.conv.allow_hf32), which we take as leave for Winograd's algorithm; the products stay in float.
+/// cubeMathType: float is to be computed as float. The others let the card use fewer bits (torch_npu asks so by
+/// default, torch.npu.conv.allow_hf32), which we take as leave for Winograd's algorithm; the products stay in float.
 constexpr int8_t kKeepDtype = 0;
 
 void set_dims(Op& op, const char* name, const std::vector<int64_t>& values, int spatial, int64_t least, int64_t* to) {
