@@ -33,6 +33,12 @@ class InlineFunction {
   void operator()(Args... args) { call_(object_, static_cast<Args>(args)...); }
   explicit operator bool() const { return call_ != nullptr; }
 
+  /// What is inside, which must be an Fn.
+  template <class Fn>
+  Fn* target() {
+    return static_cast<Fn*>(object_);
+  }
+
   void reset() {
     if (destroy_) destroy_(object_);
     object_ = nullptr;

@@ -7,7 +7,9 @@
 #include "base/parallel.h"
 #include "device/capture.h"
 #include "device/device.h"
+#include "device/flat_chain.h"
 #include "device/observer.h"
+#include "device/time_limits.h"
 
 namespace updraft {
 namespace {
@@ -18,6 +20,10 @@ constexpr uint64_t kMostQueued = 4096;
 constexpr uint64_t kRoom = 3072;
 // So long a head that is no computation may take before it counts as waiting for somebody.
 constexpr auto kPatience = std::chrono::milliseconds(5);
+// Tasks are chained from so much work on: smaller arrays stay in the cache from one task to the next.
+constexpr int64_t kChainWork = 256 << 10;
+constexpr size_t kMostChained = 256;
+constexpr int64_t kLongLimit = 10'000'000'000;  // nanoseconds
 
 // Computations and copies always end. Waits and host functions may wait for the very thread that submits.
 bool ends_by_itself(TaskKind kind) { return kind == TaskKind::Compute || kind == TaskKind::Copy; }
@@ -104,6 +110,7 @@ void Stream::pop(std::unique_lock<std::mutex>& lock) {
   }
   head_ = task->next;
   if (!head_) tail_ = nullptr;
+  if (with_head_) --with_head_;
   ++completed_;
   if (dropping()) dropping_.store(false, std::memory_order_release);
   if (waiting_) done_.notify_all();
@@ -125,6 +132,7 @@ void Stream::run_head(bool inline_run) {
   TaskKind kind = task->kind;
   do {
     task = head_;
+    if (!inline_run && task->work >= kChainWork && task->next && run_chain(lock)) continue;
     lock.unlock();
     if (!stopped()) {
       try {
@@ -136,6 +144,46 @@ void Stream::run_head(bool inline_run) {
     // An engine keeps the stream while nobody else waits for it; the submitting thread hands over at once.
   } while (!inline_run && head_ && head_->kind == kind && !device_.contended(kind));
   advance(lock);
+}
+
+namespace {
+class ChainTask final : public Task {
+ public:
+  ChainTask(const FlatChain& chain, const char* name) : chain_(chain), name_(name) {}
+  void run() override { chain_.run(); }
+  void release() override {}
+  const char* name() const override { return name_; }
+
+ private:
+  const FlatChain& chain_;
+  const char* name_;
+};
+}  // namespace
+
+// With the lock. Runs the head together with what stands behind it, where they are element by element work; false:
+// there is nothing to run together. Not while somebody listens or measures, since each task is then to be seen by
+// itself.
+bool Stream::run_chain(std::unique_lock<std::mutex>& lock) {
+  if (watched() || stopped()) return false;
+  // A chain counts as one operator against the limit of operators. Clients set minutes; who sets less measures.
+  const int64_t limit = detail::execution_limit.load(std::memory_order_relaxed);
+  if (limit != 0 && limit < kLongLimit) return false;
+  FlatChain chain;
+  const char* name = head_->name();
+  for (Task* task = head_; task && chain.works() < kMostChained; task = task->next) {
+    const FlatWork* work = task->kind == TaskKind::Compute && !task->record ? task->flat() : nullptr;
+    if (!work || !chain.add(*work)) break;
+  }
+  if (chain.works() < 2) return false;
+  with_head_ = chain.works() - 1;
+  lock.unlock();
+  ChainTask together(chain, name);
+  try {
+    device_.execute(*this, together);
+  } catch (...) { fail_by_exception(name); }
+  lock.lock();
+  for (size_t i = chain.works(); i > 0; --i) pop(lock);
+  return true;
 }
 
 // In a catch clause.
@@ -227,14 +275,16 @@ Task* Stream::take_dropped() {
     dropping_.store(true, std::memory_order_release);
     head_too = head_->forget(*this);
   }
-  Task* dropped = head_too ? head_ : head_->next;
+  Task* last = head_;  // that is running
+  for (size_t i = 0; i < with_head_; ++i) last = last->next;
+  Task* dropped = head_too ? head_ : last->next;
   if (head_too) {
     head_ = tail_ = nullptr;
     held_ = false;
     dropping_.store(false, std::memory_order_release);
   } else {
-    head_->next = nullptr;
-    tail_ = head_;
+    last->next = nullptr;
+    tail_ = last;
   }
   if (dropped) ++aborts_;
   for (Task* task = dropped; task; task = task->next) ++completed_;

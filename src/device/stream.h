@@ -79,6 +79,7 @@ class Stream {
   friend class StreamPin;
   void advance(std::unique_lock<std::mutex>& lock);
   void pop(std::unique_lock<std::mutex>& lock);
+  bool run_chain(std::unique_lock<std::mutex>& lock);
   void wait_for_room(std::unique_lock<std::mutex>& lock);
   void fail_by_exception(const char* task);
   Task* take_dropped();
@@ -94,8 +95,9 @@ class Stream {
   Task* tail_ = nullptr;
   bool held_ = false;  ///< somebody has the token
   std::atomic<bool> dropping_{false};
-  int waiting_ = 0;    ///< threads in synchronize() or the destructor
-  int throttled_ = 0;  ///< threads in wait_for_room()
+  size_t with_head_ = 0;  ///< tasks behind the head that run together with it, or have run
+  int waiting_ = 0;       ///< threads in synchronize() or the destructor
+  int throttled_ = 0;     ///< threads in wait_for_room()
   int pins_ = 0;
   uint64_t submitted_ = 0;
   uint64_t completed_ = 0;

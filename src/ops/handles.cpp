@@ -121,6 +121,7 @@ void recycle_executor(aclOpExecutor* executor) {
   }
   executor->temporaries.clear();
   executor->body.reset();
+  executor->flat_work = nullptr;
   executor->observed.clear();
   executor->values.clear();
   executor->kernel_bytes = 0;

@@ -86,6 +86,7 @@ struct aclOpExecutor final : updraft::Task {
   size_t kernel_bytes = 0;                                ///< what its kernels will take: the size of the workspace
   std::function<void()> prepare;                          ///< prepares constant operands; empty without such
   void* workspace = nullptr;                     ///< the client's, of at least that size; null: the engine's own memory
+  const updraft::FlatWork* flat_work = nullptr;  ///< the body, where it is element by element work
   const char* unaddressed = nullptr;             ///< a tensor with elements that has no memory yet
   std::unique_ptr<updraft::KeptArguments> kept;  ///< copies of the values, where it may be launched many times
   std::vector<updraft::Argument> observed;       ///< its arguments, when they were observed while it was planned
@@ -99,6 +100,7 @@ struct aclOpExecutor final : updraft::Task {
   void release() override;
   const char* name() const override;
   void arguments(updraft::ArgumentList& list) const override;
+  const updraft::FlatWork* flat() const override { return steps.empty() ? flat_work : nullptr; }
 };
 
 namespace updraft {

@@ -125,6 +125,7 @@ void copy_host_tensors(aclOpExecutor& made, const KeptArguments& kept) {
 /// A plan that waits for values: it is made when its stream comes to it.
 void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.body.reset();
+  made.flat_work = nullptr;
   for (aclOpExecutor* step : std::exchange(made.steps, {})) recycle_executor(step);
   copy_host_tensors(made, *kept);
   made.kernel_bytes = 0;

@@ -89,6 +89,13 @@ class Op {
     executor_->work = work_;
     executor_->cost = {flops_ < 0 ? work_ : flops_, bytes_, info_.about ? info_.about->unit : Unit::Other};
   }
+  /// The same of work that is a FlatWork and is called without arguments.
+  template <class F>
+  void launch_flat(F&& f) {
+    if (!executor_) return;
+    launch(std::forward<F>(f));
+    executor_->flat_work = executor_->body.template target<std::decay_t<F>>();
+  }
   /// Rough number of element operations (default: elements of the largest argument). Only small work may run in the
   /// submitting thread: operators that cost more than a few operations an element say so before launch().
   void work(int64_t n) { work_ = n; }

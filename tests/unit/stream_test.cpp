@@ -9,6 +9,7 @@
 #include "device/context.h"
 #include "device/device.h"
 #include "device/event.h"
+#include "device/flat_chain.h"
 #include "device/service_thread.h"
 #include "device/stream.h"
 #include "work.h"
@@ -203,6 +204,100 @@ TEST_F(Streams, AbortDropsWhatHasNotStarted) {
   a->abort();
   release = true;
   a->synchronize(10s);
+  EXPECT_FALSE(ran);
+}
+
+/// Adds `step` to each element of one array, a piece at a time.
+class FlatTask final : public Task, public FlatWork {
+ public:
+  FlatTask(std::vector<int64_t>& array, int64_t step, std::vector<int64_t>& order, std::atomic<int>& released)
+      : array_(array), step_(step), order_(order), released_(released) {
+    work = INT64_MAX;
+  }
+  void run() override { run_piece(0, 0, elements(0)); }
+  void release() override {
+    ++released_;
+    delete this;
+  }
+  const char* name() const override { return "FlatTask"; }
+  const FlatWork* flat() const override { return this; }
+  size_t rows() const override { return 1; }
+  int64_t elements(size_t) const override { return static_cast<int64_t>(array_.size()); }
+  int arrays(size_t, FlatArray* to) const override {
+    to[0] = {reinterpret_cast<const char*>(array_.data()), array_.size() * sizeof(int64_t)};
+    return 1;
+  }
+  void run_piece(size_t, int64_t begin, int64_t n) const override {
+    if (begin == 0) order_.push_back(step_);  // pieces of one place are computed by one thread
+    for (int64_t i = begin; i < begin + n; ++i)
+      array_[static_cast<size_t>(i)] = array_[static_cast<size_t>(i)] * 3 + step_;
+    if (hold && begin == 0) {
+      arrived = true;
+      while (hold) std::this_thread::yield();
+    }
+  }
+  static inline std::atomic<bool> hold{false}, arrived{false};
+
+ private:
+  std::vector<int64_t>& array_;
+  const int64_t step_;
+  std::vector<int64_t>& order_;
+  std::atomic<int>& released_;
+};
+
+struct FlatTasks : Streams {
+  std::vector<int64_t> array = std::vector<int64_t>(100'000), order;
+  std::atomic<int> released{0};
+  void submit(int64_t step) { a->submit(new FlatTask(array, step, order, released)); }
+  /// Tasks are given back when they count as done already.
+  void wait_for_released(int n) {
+    while (released < n) std::this_thread::yield();
+    EXPECT_EQ(released, n);
+  }
+  /// What the steps 1 … n give.
+  static int64_t after(int64_t n) {
+    int64_t x = 0;
+    for (int64_t step = 1; step <= n; ++step) x = x * 3 + step;
+    return x;
+  }
+};
+
+TEST_F(FlatTasks, RunTogetherInTheirOrder) {
+  std::atomic<bool> go{false};
+  a->submit(new Work([&] {
+    while (!go) std::this_thread::yield();
+  }));
+  for (int64_t step = 1; step <= 5; ++step) submit(step);
+  int64_t seen = -1;
+  a->submit(new Work([&] { seen = array[99'999]; }));
+  for (int64_t step = 6; step <= 8; ++step) submit(step);
+  go = true;
+  a->synchronize();
+  EXPECT_EQ(seen, after(5)) << "a task between them sees those before it, and none behind it";
+  EXPECT_EQ(array, std::vector<int64_t>(100'000, after(8)));
+  EXPECT_EQ(order, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+  wait_for_released(8);
+}
+
+TEST_F(FlatTasks, AnAbortDropsNoneThatIsRunning) {
+  std::atomic<bool> go{false};
+  a->submit(new Work([&] {
+    while (!go) std::this_thread::yield();
+  }));
+  for (int64_t step = 1; step <= 4; ++step) submit(step);
+  bool ran = false;
+  a->submit(new Work([&] { ran = true; }));
+  submit(5);
+  FlatTask::hold = true;
+  FlatTask::arrived = false;
+  go = true;
+  while (!FlatTask::arrived) std::this_thread::yield();
+  a->abort();  // 1 … 4 have begun
+  EXPECT_EQ(released, 1) << "the one that stood behind";
+  FlatTask::hold = false;
+  a->synchronize();
+  EXPECT_EQ(array, std::vector<int64_t>(100'000, after(4)));
+  wait_for_released(5);
   EXPECT_FALSE(ran);
 }
 

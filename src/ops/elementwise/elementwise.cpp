@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/flat_chain.h"
+
 namespace updraft {
 
 void set_param(Params& params, int i, const aclScalar& value) {
@@ -157,6 +159,49 @@ bool has_order(Ew row) {
 }
 }  // namespace
 
+namespace {
+bool is_flat(std::initializer_list<Source> in, const TensorView& out) {
+  return out.is_contiguous() && std::all_of(in.begin(), in.end(), [&](const Source& s) {
+           return !s.scalar() && s.shape().same_shape(out) && s.shape().is_contiguous();
+         });
+}
+
+/// out = fn(in …) on dense tensors of one shape.
+template <int inputs>
+class FlatRow final : public FlatWork {
+ public:
+  FlatRow(BlockFn fn, Compute compute, std::initializer_list<Source> in, const TensorView& out, const Params& params)
+      : fn_(fn), compute_(compute), out_(out), params_(params) {
+    for (int k = 0; k < inputs; ++k) in_[k] = in.begin()[k].shape();
+  }
+  void operator()() const { run_elementwise(fn_, compute_, in_, inputs, &out_, 1, params_, false); }
+
+  size_t rows() const override { return 1; }
+  int64_t elements(size_t) const override { return out_.numel(); }
+  int arrays(size_t, FlatArray* to) const override {
+    for (int k = 0; k < inputs; ++k) to[k] = {in_[k].template as<char>(), in_[k].bytes()};
+    to[inputs] = {out_.as<char>(), out_.bytes()};
+    return inputs + 1;
+  }
+  void run_piece(size_t, int64_t begin, int64_t n) const override {
+    TensorView in[inputs];
+    for (int k = 0; k < inputs; ++k) in[k] = piece(in_[k], begin, n);
+    const TensorView out = piece(out_, begin, n);
+    run_elementwise(fn_, compute_, in, inputs, &out, 1, params_, false);
+  }
+
+ private:
+  static TensorView piece(const TensorView& v, int64_t begin, int64_t n) {
+    return TensorView::contiguous(v.as<char>() + begin * static_cast<int64_t>(size_of(v.dtype)), v.dtype, &n, 1);
+  }
+
+  BlockFn fn_;
+  Compute compute_;
+  TensorView in_[inputs], out_;
+  Params params_;
+};
+}  // namespace
+
 void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params) {
   plan_elementwise(op, row, compute, DType::Undefined, in, out, params);
@@ -188,6 +233,12 @@ void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initiali
           "an input is {}, which is computed as INT64 here and would be wrong from 2^63 on: want another type for "
           "{}",
           describe(s.shape()), traits(row).name);
+  if (!boolean && is_flat(in, out)) {
+    if (in.size() == 1) op.launch_flat(FlatRow<1>(fn, compute, in, out, params));
+    else if (in.size() == 2) op.launch_flat(FlatRow<2>(fn, compute, in, out, params));
+    else op.launch_flat(FlatRow<3>(fn, compute, in, out, params));
+    return;
+  }
   switch (in.size()) {
     case 1:
       op.launch([=, x = in.begin()[0]] { run_elementwise(fn, compute, {x.view()}, {out}, params, boolean); });

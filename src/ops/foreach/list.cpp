@@ -70,6 +70,7 @@ void ListJob::add(const TensorView* const* in, const TensorView& out) {
     Row row{};
     for (int k = 0; k < inputs_; ++k) row.in[k] = in[k]->data;
     row.out = out.data;
+    row.elements = n;
     row.tensor = tensor;
     rows_.push_back(row);
     units_.add(n);
@@ -136,6 +137,14 @@ void ListJob::run_unit(const Row& row, int64_t begin, int64_t n) const {
     fn_(from, &to, m, params_of(row.tensor));
     if (out_type_ != native) table.store[c][static_cast<int>(out_type_)](output(at), 1, to, m);
   }
+}
+
+int ListJob::arrays(size_t row, FlatArray* to) const {
+  const Row& r = rows_[row];
+  const auto n = static_cast<size_t>(r.elements);
+  for (int k = 0; k < inputs_; ++k) to[k] = {static_cast<const char*>(r.in[k]), n * size_of(in_type_[k])};
+  to[inputs_] = {static_cast<const char*>(r.out), n * size_of(out_type_)};
+  return inputs_ + 1;
 }
 
 void ListJob::run() {
@@ -215,7 +224,8 @@ void launch_list(Op& op, ListJob&& job, std::initializer_list<const Tensors*> in
   }
   if (job.elements() == 0) return;
   op.work(job.elements());
-  op.launch([job = std::move(job)]() mutable { job.run(); });
+  if (job.flat()) op.launch_flat(std::move(job));
+  else op.launch([job = std::move(job)]() mutable { job.run(); });
 }
 
 }  // namespace updraft

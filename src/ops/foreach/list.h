@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "device/flat_chain.h"
 #include "kernels/foreach.h"
 #include "kernels/pipeline.h"
 #include "ops/elementwise/elementwise.h"
@@ -47,7 +48,7 @@ BlockFn list_kernel(Ew row, Compute compute);
 BlockFn list_kernel(ForeachRow row, Compute compute);
 
 /// out[i] = fn(in[0][i], in[1][i], …; params[i]) for lists.
-class ListJob {
+class ListJob final : public FlatWork {
  public:
   static constexpr int kMaxInputs = 3;
 
@@ -63,10 +64,19 @@ class ListJob {
   int64_t elements() const { return elements_; }
   void run();
 
+  /// All of it is flat arrays and numbers that are known: others may be done together with it.
+  bool flat() const { return strided_.empty() && !scalars_.data; }
+  void operator()() { run(); }
+  size_t rows() const override { return rows_.size(); }
+  int64_t elements(size_t row) const override { return rows_[row].elements; }
+  int arrays(size_t row, FlatArray* to) const override;
+  void run_piece(size_t row, int64_t begin, int64_t n) const override { run_unit(rows_[row], begin, n); }
+
  private:
   struct Row {
     void* in[kMaxInputs];
     void* out;
+    int64_t elements;
     int32_t tensor;
   };
   struct Strided {
