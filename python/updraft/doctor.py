@@ -67,6 +67,12 @@ def _numbers(version):
     return ".".join(version.split("+")[0].split(".")[:3])
 
 
+def _satisfies(version, relation, bound):
+    """Of plain numbers, "==" or ">="."""
+    have, want = ([int(n) for n in text.split(".") if n.isdigit()] for text in (version, bound))
+    return have == want or (relation == ">=" and have > want)
+
+
 def _text_of(package, name):
     """A file of an installed package, which is not imported; "" when there is none."""
     from importlib.machinery import PathFinder
@@ -232,18 +238,43 @@ def cuda_build_aborts(report, torch):
     return True
 
 
-def check_torchvision(report):
-    """Many packages import torchvision where there is one; its CUDA build needs torch's."""
-    torchvision, torch = _version("torchvision"), _version("torch")
-    if torchvision is None or torch is None:
-        return
-    built = re.search(r"__version__ = ['\"]([^'\"]+)['\"]", _text_of("torchvision", "version.py"))
-    if built and "+cu" in built[1] and _cuda_of_torch() is None:
-        report.bad(t("torchvision %s is built for CUDA and torch %s is not: `import torchvision` fails (\"operator torchvision::nms does "
-                     "not exist\"), and so do transformers and Lightning, which import it",
-                     "torchvision %s 是 CUDA 版本，而 torch %s 不是：`import torchvision` 会失败（“operator torchvision::nms does not "
-                     "exist”），导入它的 transformers 和 Lightning 也会失败") % (built[1], torch),
-                   "pip install --force-reinstall --no-deps torchvision==%s --index-url https://download.pytorch.org/whl/cpu" % _numbers(torchvision))
+# What beside torch holds libraries linked with torch's: how an import of a build for CUDA ends where torch has no CUDA.
+COMPANIONS = {"torchvision": "operator torchvision::nms does not exist", "torchaudio": "Could not load this library: …/_torchaudio.abi3.so"}
+
+
+def companion_of(package, torch):
+    """The release of torchvision or torchaudio for a torch "2.MINOR.PATCH" (torchaudio's releases end with 2.11.0)."""
+    minor, patch = (torch.split(".") + ["0", "0"])[1:3]
+    if package == "torchvision":
+        return "0.%d.%s" % (int(minor) + 15, patch)
+    return "2.%s.%s" % (minor, patch) if int(minor) <= 11 else "2.11.0"
+
+
+def check_companions(report):
+    """Many packages import torchvision or torchaudio where there is one; pip finds builds for CUDA, which need torch's."""
+    from importlib import metadata
+
+    torch = _version("torch")
+    for package, error in COMPANIONS.items():
+        if torch is None or not torch.startswith("2.") or _version(package) is None:
+            continue
+        built = re.search(r"__version__ = ['\"]([^'\"]+)['\"]", _text_of(package, "version.py"))
+        built = built[1] if built else _version(package)
+        needs = re.search(r"^torch\b[ (]*([=>]=) *([\d.]+)", "\n".join(metadata.requires(package) or ()), re.MULTILINE)
+        if "+cu" in built and _cuda_of_torch() is None:
+            text = t("%s %s is built for CUDA and torch %s is not: `import %s` fails (\"%s\"), and so do packages that import it, as "
+                     "transformers and Lightning do",
+                     "%s %s 是 CUDA 版本，而 torch %s 不是：`import %s` 会失败（“%s”），导入它的软件包（如 transformers 和 Lightning）也会失败"
+                     ) % (package, built, torch, package, error)
+        elif needs and not _satisfies(_numbers(torch), *needs.groups()):
+            text = t("%s %s needs torch%s%s and this is torch %s: `import %s` may fail", "%s %s 需要 torch%s%s，而此处是 torch %s：`import %s` 可能失败"
+                     ) % (package, built, *needs.groups(), torch, package)
+        else:
+            report.ok(t("%s %s fits torch %s", "%s %s 与 torch %s 匹配") % (package, built, torch))
+            continue
+        report.bad(text, t("pip install --force-reinstall --no-deps %s==%s --index-url https://download.pytorch.org/whl/cpu, or: pip uninstall %s",
+                           "pip install --force-reinstall --no-deps %s==%s --index-url https://download.pytorch.org/whl/cpu，或：pip uninstall %s"
+                           ) % (package, companion_of(package, _numbers(torch)), package))
 
 
 def check_machine(report):
@@ -281,7 +312,7 @@ def main(quick=False):
     check_environment(report)
     check_clients(report)
     check_torch(report, quick)
-    check_torchvision(report)
+    check_companions(report)
     check_machine(report)
     if report.problems:
         print(t("%d problem(s) found", "发现 %d 个问题") % report.problems)

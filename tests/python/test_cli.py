@@ -139,7 +139,7 @@ def test_doctor_tells_a_library_that_does_not_load(built_tree, tmp_path):
 @pytest.fixture
 def packages(tmp_path):
     """packages(torch="…", …): what doctor --quick says of these versions. Importing one of them would end in an error."""
-    def doctor(cuda=None, **versions):
+    def doctor(cuda=None, requires=None, **versions):
         for name, version in versions.items():
             folder = tmp_path / name
             folder.mkdir()
@@ -148,7 +148,8 @@ def packages(tmp_path):
             info = tmp_path / ("%s-0.dist-info" % name)
             info.mkdir()
             said = version if name == "torch" else version.split("+")[0]  # as PyPI's wheels say it
-            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (name.replace("_", "-"), said))
+            needs = "Requires-Dist: numpy\nRequires-Dist: torch (%s)\n" % requires if requires and name != "torch" else ""
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: %s\nVersion: %s\n%s" % (name.replace("_", "-"), said, needs))
         done = updraft("doctor", "--quick", PYTHONPATH=os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]))
         assert "doctor imports" not in done.stdout + done.stderr
         return done.stdout
@@ -157,7 +158,7 @@ def packages(tmp_path):
 
 
 ABORTS = "aborts (\"Duplicated key 'pinned_reserve_segment_size_mb'"
-NO_NMS = "`import torchvision` fails (\"operator torchvision::nms does not exist\")"
+FAILS = {"torchvision": "operator torchvision::nms does not exist", "torchaudio": "Could not load this library: …/_torchaudio.abi3.so"}
 
 
 @pytest.mark.parametrize("torch, cuda, aborts", [
@@ -173,11 +174,25 @@ def test_doctor_knows_which_builds_for_cuda_abort(packages, torch, cuda, aborts)
         assert "torch==%s --index-url https://download.pytorch.org/whl/cpu" % numbers in said
 
 
-@pytest.mark.parametrize("torchvision, cuda, fails", [("0.28.0+cu130", None, True), ("0.28.0+cpu", None, False), ("0.28.0+cu130", "13.0", False)])
-def test_doctor_knows_a_torchvision_that_does_not_fit(packages, torchvision, cuda, fails):
-    said = packages(cuda, torch="2.13.0" + ("" if cuda else "+cpu"), torchvision=torchvision)
-    assert (NO_NMS in said) == fails, said
-    assert ("torchvision==0.28.0 --index-url" in said) == fails
+@pytest.mark.parametrize("package, build, cuda, fails", [
+    ("torchvision", "0.28.0+cu130", None, True), ("torchvision", "0.28.0+cpu", None, False), ("torchvision", "0.28.0+cu130", "13.0", False),
+    ("torchaudio", "2.11.0+cu130", None, True), ("torchaudio", "2.11.0+cpu", None, False), ("torchaudio", "2.11.0+cu130", "13.0", False)])
+def test_doctor_knows_a_companion_for_cuda_beside_a_torch_without(packages, package, build, cuda, fails):
+    said = packages(cuda, torch="2.13.0" + ("" if cuda else "+cpu"), **{package: build})
+    assert ("%s %s is built for CUDA and torch 2.13.0+cpu is not" % (package, build) in said) == fails, said
+    assert ("`import %s` fails (\"%s\")" % (package, FAILS[package]) in said) == fails, said
+    assert ("%s==%s --index-url https://download.pytorch.org/whl/cpu" % (package, build.split("+")[0]) in said) == fails, said
+    assert ("%s %s fits torch" % (package, build) in said) != fails, said
+
+
+@pytest.mark.parametrize("torch, package, build, needs, advice", [
+    ("2.13.0", "torchvision", "0.29.2+cpu", ">=2.14.0", "torchvision==0.28.0"), ("2.7.1", "torchvision", "0.22.0+cpu", "==2.7.0", "torchvision==0.22.1"),
+    ("2.7.1", "torchaudio", "2.8.0+cpu", "==2.8.0", "torchaudio==2.7.1"), ("2.13.0", "torchaudio", "2.8.0+cpu", "==2.8.0", "torchaudio==2.11.0"),
+    ("2.13.0", "torchvision", "0.28.0+cpu", "==2.13.0", None), ("2.14.1", "torchvision", "0.29.0+cpu", ">=2.14.0", None)])
+def test_doctor_knows_a_companion_of_another_torch(packages, torch, package, build, needs, advice):
+    said = packages(torch=torch + "+cpu", requires=needs, **{package: build})
+    assert ("%s %s needs torch%s and this is torch %s" % (package, build, needs, torch) in said) == (advice is not None), said
+    assert advice is None or "--no-deps %s --index-url" % advice in said, said
 
 
 def test_tree_has_what_torch_npu_asks_for():
