@@ -165,8 +165,15 @@ def _transfer():
 
     show, filters = warnings.showwarning, list(warnings.filters)
 
+    # transfer_to_npu switches every warning to "once" before it imports more: what was ignored before still is
+    def ignored(message, category, lineno):
+        for action, text, of, module, line in filters:
+            if module is None and issubclass(category, of) and line in (0, lineno) and (text is None or text.match(str(message))):
+                return action == "ignore"
+        return False
+
     def quiet(message, category, filename, lineno, file=None, line=None):
-        if not filename.endswith("transfer_to_npu.py"):
+        if not filename.endswith("transfer_to_npu.py") and not ignored(message, category, lineno):
             show(message, category, filename, lineno, file, line)
 
     warnings.showwarning = quiet
@@ -177,7 +184,7 @@ def _transfer():
         _say("transfer_to_npu failed: %s: %s; run: updraft doctor" % (type(error).__name__, error))
     finally:
         warnings.showwarning = show
-        # transfer_to_npu switches every warning to "once": not what an unmodified script asked for
+        # nor is "once" what an unmodified script asked for
         once = ("once", None, Warning, None, 0)
         if once not in filters and once in warnings.filters:
             warnings.filters.remove(once)

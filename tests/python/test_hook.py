@@ -137,6 +137,19 @@ def test_cuda_as_npu(clients, built_tree, first, autoload):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("options, shown", [({}, False), ({"PYTHONWARNINGS": "default"}, True)])
+def test_cuda_as_npu_shows_of_the_warnings_what_was_to_be_shown(clients, built_tree, options, shown):
+    """Those of what transfer_to_npu imports while it shows every one."""
+    (clients.site / "stale.py").write_text("import warnings\nwarnings.warn('torch.jit is old', DeprecationWarning)\nwarnings.warn('look here')\n")
+    transfer = clients.site / "torch_npu" / "contrib" / "transfer_to_npu.py"
+    transfer.write_text(transfer.read_text() + "import stale\n")
+    code = "import torch, warnings\nwarnings.warn('mine', DeprecationWarning)\nprint(torch.transferred)"
+    done = clients(code, UPDRAFT_CANN_HOME=built_tree, UPDRAFT_CUDA_AS_NPU=1, TORCH_DEVICE_BACKEND_AUTOLOAD=1, **options)
+    assert good(done) == "1\n"
+    assert ("torch.jit is old" in done.stderr) == shown, done.stderr
+    assert "UserWarning: look here" in done.stderr and "DeprecationWarning: mine" in done.stderr
+
+
 def test_cuda_as_npu_failure_is_told(clients, built_tree):
     (clients.site / "torch_npu" / "contrib" / "transfer_to_npu.py").write_text("raise RuntimeError('no')\n")
     done = clients("import torch; print('alive')", UPDRAFT_CANN_HOME=built_tree, UPDRAFT_CUDA_AS_NPU=1)
