@@ -11,6 +11,7 @@
 #include "kernels/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/arithmetic.h"
 #include "kernels/winograd.h"
 #include "tensor/view_algebra.h"
 
@@ -273,7 +274,7 @@ void add_bias(const TensorView& out, const TensorView& bias) {
   Params p;
   p.set(0, int64_t{1});
   const Compute c = compute_of(out.dtype);
-  run_elementwise(elementwise_kernel(Ew::add, c), c, {out, b}, {out}, p);
+  run_elementwise(elementwise_kernel(ew::add, c), c, {out, b}, {out}, p);
 }
 
 // grad_bias[c] = sum of grad_out[:, c]

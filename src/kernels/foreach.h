@@ -1,4 +1,4 @@
-// Rows of foreach operators that elementwise.inc does not have: the second operand is the scalar p[0].
+// Rows of foreach operators that kernels/rows does not have: the second operand is the scalar p[0].
 #pragma once
 
 namespace updraft {

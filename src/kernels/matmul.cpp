@@ -7,6 +7,7 @@
 #include "kernels/constant_operand.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/arithmetic.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {
@@ -145,14 +146,14 @@ void combine(const TensorView& out, const TensorView& product, const MatmulOptio
   Params scale;
   if (o.alpha != 1.0) {
     scale.set(0, o.alpha);
-    run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {product}, {product}, scale);
+    run_elementwise(elementwise_kernel(ew::affine, compute), compute, {product}, {product}, scale);
   }
   if (o.beta == 0.0) {
     copy_elements(out, product);
     return;
   }
   scale.set(0, o.beta);
-  run_elementwise(elementwise_kernel(Ew::add, compute), compute, {product, add}, {out}, scale);
+  run_elementwise(elementwise_kernel(ew::add, compute), compute, {product, add}, {out}, scale);
 }
 
 /// [n, k], the matrix beside a vector on the left (or on the right).
@@ -477,7 +478,7 @@ void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& 
       fill_elements(c, scale);
     } else {
       scale.set(0, o.beta);
-      run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {add}, {c}, scale);
+      run_elementwise(elementwise_kernel(ew::affine, compute), compute, {add}, {c}, scale);
     }
     return;
   }

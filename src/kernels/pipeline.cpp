@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/overflow.h"
 #include "base/parallel.h"
+#include "kernels/rows/arithmetic.h"
 
 namespace updraft {
 namespace {
@@ -109,9 +110,10 @@ struct Cursor {
 }  // namespace
 
 BlockFn elementwise_kernel(Ew e, Compute compute) {
-  BlockFn fn = kernels().elementwise[static_cast<int>(e)][static_cast<int>(compute)];
+  const EwRow& row = row_of(e);
+  BlockFn fn = row.fn[static_cast<int>(compute)];
   if (!fn)
-    throw Error(code::kAclnnParamInvalid, "{} is not defined for elements computed as {}", traits(e).name,
+    throw Error(code::kAclnnParamInvalid, "{} is not defined for elements computed as {}", row.name,
                 name_of(storage_of(compute)));
   return fn;
 }
@@ -408,7 +410,7 @@ void copy_elements(const TensorView& to, const TensorView& from) {
   if (compute == Compute::I64 && !is_integral(from.dtype, true)) {
     compute = to.dtype == DType::Bool ? compute_of(from.dtype) : Compute::I64;
   }
-  run_elementwise(elementwise_kernel(Ew::copy, compute), compute, {from}, {to}, Params{});
+  run_elementwise(elementwise_kernel(ew::copy, compute), compute, {from}, {to}, Params{});
 }
 
 void fill_elements(const TensorView& to, const Params& value) {
@@ -422,7 +424,7 @@ void fill_elements(const TensorView& to, const Params& value) {
                                         : static_cast<const void*>(value.c128),
               size_of(compute));
   TensorView scalar = TensorView::contiguous(one, storage_of(compute), nullptr, 0);
-  run_elementwise(elementwise_kernel(Ew::copy, compute), compute, {scalar}, {to}, Params{});
+  run_elementwise(elementwise_kernel(ew::copy, compute), compute, {scalar}, {to}, Params{});
 }
 
 void fill_zero(const TensorView& to) {

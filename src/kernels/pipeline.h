@@ -19,7 +19,7 @@ void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inpu
 /// out = fn(in...) where fn works on the storage types as they are (kernels().native_elementwise and select_kernel).
 void run_native(BlockFn fn, std::initializer_list<TensorView> in, const TensorView& out, const Params& params);
 
-/// The row of elementwise.inc for a compute type; throws 161002 that names the operator when it has none.
+/// The function of a row for a compute type; throws 161002 that names the row when it has none.
 BlockFn elementwise_kernel(Ew e, Compute compute);
 
 /// to = from, converted and broadcast; any strides. `to` and `from` must not partly overlap.

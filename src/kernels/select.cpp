@@ -63,21 +63,6 @@ const KernelTable& kernels() {
   return saturated;
 }
 
-const EwTraits& traits(Ew e) {
-  static const EwTraits all[] = {
-#define EW1(name, types, ...) {1, false, #name},
-#define EW2(name, types, ...) {2, false, #name},
-#define EW3(name, types, ...) {3, false, #name},
-#define EWB1(name, types, ...) {1, true, #name},
-#define EWB2(name, types, ...) {2, true, #name},
-#include "kernels/elementwise.inc"
-#undef EW1
-#undef EW2
-#undef EW3
-#undef EWB1
-#undef EWB2
-  };
-  return all[static_cast<int>(e)];
-}
+const EwRow& row_of(Ew row) { return kernels().rows[static_cast<int>(row) >> 8][static_cast<int>(row) & 0xff]; }
 
 }  // namespace updraft

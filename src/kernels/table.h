@@ -1,6 +1,6 @@
 // Kernels are compiled once for each instruction set (CMakeLists.txt: x86-64-v2, -v3, -v4) into a table; the best
-// one that the CPU runs is chosen at load, UPDRAFT_MAX_ISA lowers it. To add a kernel: a line in list.inc (or
-// elementwise.inc) and its definition in a file of kernels/simd/, inside `namespace updraft::UPDRAFT_ISA`.
+// one that the CPU runs is chosen at load, UPDRAFT_MAX_ISA lowers it. To add a kernel: a line in list.inc and
+// its definition in a file of kernels/simd/, in `namespace updraft::UPDRAFT_ISA`; an elementwise one: rows/row.h.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -8,32 +8,16 @@
 #include "kernels/combine.h"
 #include "kernels/params.h"
 #include "kernels/random.h"
+#include "kernels/rows/row.h"
 #include "kernels/spatial.h"
 
 namespace updraft {
 
-/// One id for every row of elementwise.inc.
-enum class Ew : uint16_t {
-#define EW1(name, types, ...) name,
-#define EW2(name, types, ...) name,
-#define EW3(name, types, ...) name,
-#define EWB1(name, types, ...) name,
-#define EWB2(name, types, ...) name,
-#include "kernels/elementwise.inc"
-#undef EW1
-#undef EW2
-#undef EW3
-#undef EWB1
-#undef EWB2
-  kCount
-};
-
-inline constexpr int kComputeTypes = 5;
 inline constexpr int kStorageTypes = 34;  ///< indexed by aclDataType's number, up to Complex32
 
 struct KernelTable {
   const char* isa;
-  BlockFn elementwise[static_cast<int>(Ew::kCount)][kComputeTypes];  ///< null: not defined for the type
+  const EwRow* rows[static_cast<int>(EwFamily::kCount)];  ///< elementwise, in the order of each family's list
   LoadFn load[kStorageTypes][kComputeTypes];
   StoreFn store[kComputeTypes][kStorageTypes];
   LoadFn move_in[4];  ///< elements of 1, 2, 4, 8 bytes as they are
@@ -48,17 +32,11 @@ struct KernelTable {
 /// 0) and notes an overflow: the table is to be asked for in the work, not when it is planned.
 const KernelTable& kernels();
 
-/// Inputs that a row of elementwise.inc takes, and whether it yields bool.
-struct EwTraits {
-  int inputs;
-  bool boolean;
-  const char* name;
-};
-const EwTraits& traits(Ew e);
-
 #if defined(UPDRAFT_ISA)
 namespace UPDRAFT_ISA {
-void fill_elementwise(KernelTable& t);
+#define FAMILY(name) extern const EwRow name##_rows[];
+#include "kernels/rows/families.inc"
+#undef FAMILY
 void fill_casts(KernelTable& t);
 #define KERNEL(ret, name, args) ret name args;
 #include "kernels/list.inc"

@@ -6,6 +6,8 @@
 #include "base/overflow.h"
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/logic.h"
 
 namespace updraft {
 namespace {
@@ -32,7 +34,7 @@ void expect_sum(Operand a, Operand b, Operand out) {
   const int64_t rows = out.view.dims[0], cols = out.view.dims[1];
   Params params;
   params.set(0, 1.0);
-  run_elementwise(elementwise_kernel(Ew::add, Compute::F32), Compute::F32, {a.view, b.view}, {out.view}, params);
+  run_elementwise(elementwise_kernel(ew::add, Compute::F32), Compute::F32, {a.view, b.view}, {out.view}, params);
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < cols; ++c)
       ASSERT_EQ(at(out.view, r, c), at(a.view, r, c) + at(b.view, r, c))
@@ -69,7 +71,7 @@ TEST(PipelineLayouts, TransposedOperandsOfOtherTypes) {
   // A bool, and a bool that goes to another type.
   for (const TensorView& out : {TensorView::contiguous(less.data(), DType::Bool, dims, 2),
                                 TensorView::contiguous(wide.data(), DType::Int32, dims, 2)})
-    run_elementwise(elementwise_kernel(Ew::lt, Compute::F32), Compute::F32, {from, limit.view}, {out}, Params{}, true);
+    run_elementwise(elementwise_kernel(ew::lt, Compute::F32), Compute::F32, {from, limit.view}, {out}, Params{}, true);
   for (int64_t r = 0; r < kRows; ++r)
     for (int64_t c = 0; c < kCols; ++c) {
       const auto i = static_cast<size_t>(r * kCols + c);
@@ -86,7 +88,7 @@ TEST(PipelineLayouts, OverflowsOfTransposedOperandsAreNoted) {
   Params params;
   params.set(0, 1.0);
   auto add = [&] {
-    run_elementwise(elementwise_kernel(Ew::add, Compute::F32), Compute::F32, {a.view, b.view}, {out.view}, params);
+    run_elementwise(elementwise_kernel(ew::add, Compute::F32), Compute::F32, {a.view, b.view}, {out.view}, params);
   };
   add();
   EXPECT_EQ(flag, 0u);

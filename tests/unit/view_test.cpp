@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/activation.h"
+#include "kernels/rows/logic.h"
 
 namespace updraft {
 namespace {
@@ -81,7 +83,7 @@ TEST(Pipeline, BroadcastsAndComparesIntoBool) {
   bool out[6];
   int64_t dims[] = {2, 3}, row[] = {3};
   run_elementwise(
-      elementwise_kernel(Ew::ge, Compute::I64), Compute::I64,
+      elementwise_kernel(ew::ge, Compute::I64), Compute::I64,
       {TensorView::contiguous(a.data(), DType::Int32, dims, 2), TensorView::contiguous(b.data(), DType::Int64, row, 1)},
       {TensorView::contiguous(out, DType::Bool, dims, 2)}, Params{}, true);
   bool want[] = {false, true, false, true, true, true};
@@ -95,11 +97,11 @@ TEST(Pipeline, BitsDoNotDependOnThreads) {
   TensorView in = TensorView::contiguous(x.data(), DType::Float, dims, 1);
   {
     SerialSection serial;
-    run_elementwise(elementwise_kernel(Ew::gelu, Compute::F32), Compute::F32, {in},
+    run_elementwise(elementwise_kernel(ew::gelu, Compute::F32), Compute::F32, {in},
                     {TensorView::contiguous(one.data(), DType::Float, dims, 1)}, Params{});
   }
   set_parallel_threads(3);
-  run_elementwise(elementwise_kernel(Ew::gelu, Compute::F32), Compute::F32, {in},
+  run_elementwise(elementwise_kernel(ew::gelu, Compute::F32), Compute::F32, {in},
                   {TensorView::contiguous(many.data(), DType::Float, dims, 1)}, Params{});
   EXPECT_EQ(one, many);
 }

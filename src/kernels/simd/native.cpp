@@ -2,6 +2,8 @@
 // arithmetic. And the choice between two arrays of any type.
 #include <type_traits>
 
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/logic.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -64,25 +66,25 @@ NATIVE2(same, uint8_t, (x != 0) == (y != 0))
 template <class S>
 BlockFn integer_row(Ew row, const Params& params) {
   switch (row) {
-    case Ew::add: return params.i64[0] == 1 ? add<S> : add_scaled<S>;
-    case Ew::sub: return params.i64[0] == 1 ? sub<S> : sub_scaled<S>;
-    case Ew::mul: return mul<S>;
-    case Ew::maximum: return maximum<S>;
-    case Ew::minimum: return minimum<S>;
-    case Ew::bitwise_and: return bitwise_and<S>;
-    case Ew::bitwise_or: return bitwise_or<S>;
-    case Ew::bitwise_xor: return bitwise_xor<S>;
-    case Ew::eq: return eq<S>;
-    case Ew::ne: return ne<S>;
-    case Ew::lt: return lt<S>;
-    case Ew::le: return le<S>;
-    case Ew::gt: return gt<S>;
-    case Ew::ge: return ge<S>;
-    case Ew::neg: return neg<S>;
-    case Ew::bitwise_not: return bitwise_not<S>;
-    case Ew::logical_not: return logical_not<S>;
-    case Ew::logical_and: return sizeof(S) == 1 ? both<S> : nullptr;
-    case Ew::logical_or: return sizeof(S) == 1 ? either<S> : nullptr;
+    case ew::add: return params.i64[0] == 1 ? add<S> : add_scaled<S>;
+    case ew::sub: return params.i64[0] == 1 ? sub<S> : sub_scaled<S>;
+    case ew::mul: return mul<S>;
+    case ew::maximum: return maximum<S>;
+    case ew::minimum: return minimum<S>;
+    case ew::bitwise_and: return bitwise_and<S>;
+    case ew::bitwise_or: return bitwise_or<S>;
+    case ew::bitwise_xor: return bitwise_xor<S>;
+    case ew::eq: return eq<S>;
+    case ew::ne: return ne<S>;
+    case ew::lt: return lt<S>;
+    case ew::le: return le<S>;
+    case ew::gt: return gt<S>;
+    case ew::ge: return ge<S>;
+    case ew::neg: return neg<S>;
+    case ew::bitwise_not: return bitwise_not<S>;
+    case ew::logical_not: return logical_not<S>;
+    case ew::logical_and: return sizeof(S) == 1 ? both<S> : nullptr;
+    case ew::logical_or: return sizeof(S) == 1 ? either<S> : nullptr;
     default: return nullptr;
   }
 }
@@ -107,27 +109,27 @@ BlockFn native_elementwise(Ew row, DType type, const Params& params) {
     case DType::UInt8: return integer_row<uint8_t>(row, params);
     case DType::UInt64:
       switch (row) {
-        case Ew::trunc_div:
-        case Ew::floor_div: return divide<uint64_t>;
-        case Ew::remainder:
-        case Ew::fmod: return modulo<uint64_t>;
+        case ew::trunc_div:
+        case ew::floor_div: return divide<uint64_t>;
+        case ew::remainder:
+        case ew::fmod: return modulo<uint64_t>;
         default: return integer_row<uint64_t>(row, params);
       }
     case DType::Bool:
       switch (row) {
-        case Ew::mul:
-        case Ew::minimum:
-        case Ew::logical_and:
-        case Ew::bitwise_and: return both<uint8_t>;
-        case Ew::add: return params.i64[0] != 0 ? either<uint8_t> : nullptr;
-        case Ew::maximum:
-        case Ew::logical_or:
-        case Ew::bitwise_or: return either<uint8_t>;
-        case Ew::ne:
-        case Ew::logical_xor:
-        case Ew::bitwise_xor: return differ<uint8_t>;
-        case Ew::eq: return same<uint8_t>;
-        case Ew::logical_not: return logical_not<uint8_t>;
+        case ew::mul:
+        case ew::minimum:
+        case ew::logical_and:
+        case ew::bitwise_and: return both<uint8_t>;
+        case ew::add: return params.i64[0] != 0 ? either<uint8_t> : nullptr;
+        case ew::maximum:
+        case ew::logical_or:
+        case ew::bitwise_or: return either<uint8_t>;
+        case ew::ne:
+        case ew::logical_xor:
+        case ew::bitwise_xor: return differ<uint8_t>;
+        case ew::eq: return same<uint8_t>;
+        case ew::logical_not: return logical_not<uint8_t>;
         default: return nullptr;
       }
     default: return nullptr;

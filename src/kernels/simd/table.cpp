@@ -9,7 +9,10 @@ namespace updraft::UPDRAFT_ISA {
 void make_table(KernelTable& t) {
   t = KernelTable{};
   t.isa = UPDRAFT_STRING(UPDRAFT_ISA);
-  fill_elementwise(t);
+  const EwRow** rows = t.rows;
+#define FAMILY(name) *rows++ = name##_rows;
+#include "kernels/rows/families.inc"
+#undef FAMILY
   fill_casts(t);
 #define KERNEL(ret, name, args) t.name = name;
 #include "kernels/list.inc"

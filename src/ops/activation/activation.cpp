@@ -1,19 +1,22 @@
 // Activations of one input and their gradients: a line each where the row says it all.
 #include <string_view>
 
+#include "kernels/rows/activation.h"
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/functions.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 
 namespace updraft {
 
 #define FORWARD(NAME, ROW) \
-  ACLNN(aclnn##NAME, (In, self), (Out, out)) { plan_unary(op, Ew::ROW, *self, *out); }
+  ACLNN(aclnn##NAME, (In, self), (Out, out)) { plan_unary(op, ew::ROW, *self, *out); }
 #define INPLACE(NAME, ROW) \
-  ACLNN(aclnnInplace##NAME, (InOut, selfRef)) { plan_unary(op, Ew::ROW, *selfRef, *selfRef); }
+  ACLNN(aclnnInplace##NAME, (InOut, selfRef)) { plan_unary(op, ew::ROW, *selfRef, *selfRef); }
 // The row takes the gradient first, then what the operator saved.
 #define BACKWARD(NAME, ROW)                                             \
   ACLNN(aclnn##NAME, (In, gradOutput), (In, saved), (Out, gradInput)) { \
-    plan_binary(op, Ew::ROW, gradOutput, saved, *gradInput);            \
+    plan_binary(op, ew::ROW, gradOutput, saved, *gradInput);            \
   }
 
 FORWARD(Relu, relu)
@@ -88,61 +91,61 @@ ABOUT(aclnnHardsigmoidBackward, Vector, "gradInput = gradOutput / 6 where -3 < s
 ABOUT(aclnnGeluV2, Vector, "GELU of self: by erf, or its tanh approximation where approximate is 1",
       "GELU 激活：默认 erf 形式，approximate 为 1 时使用 tanh 近似")
 ACLNN(aclnnGeluV2, (In, self), (Int, approximate), (Out, out)) {
-  plan_unary(op, approximate == 1 ? Ew::gelu_tanh : Ew::gelu, *self, *out);
+  plan_unary(op, approximate == 1 ? ew::gelu_tanh : ew::gelu, *self, *out);
 }
 ABOUT(aclnnGeluBackwardV2, Vector, "Gradient of GELU at self; approximate is none or tanh",
       "GELU 在 self 处的反向梯度，approximate 取 none 或 tanh")
 ACLNN(aclnnGeluBackwardV2, (In, gradOutput), (In, self), (Text, approximate), (Out, gradInput)) {
   const bool tanh = approximate && std::string_view(approximate) == "tanh";
-  plan_binary(op, tanh ? Ew::gelu_tanh_backward : Ew::gelu_backward, gradOutput, self, *gradInput);
+  plan_binary(op, tanh ? ew::gelu_tanh_backward : ew::gelu_backward, gradOutput, self, *gradInput);
 }
 
 ABOUT(aclnnThreshold, Vector, "out = self where self > threshold, else value",
       "self > threshold 处取 self，其余取 value")
 ACLNN(aclnnThreshold, (In, self), (Scalar, threshold), (Scalar, value), (Out, out)) {
-  plan_unary(op, Ew::threshold, *self, *out, params_of(threshold, value));
+  plan_unary(op, ew::threshold, *self, *out, params_of(threshold, value));
 }
 ABOUT(aclnnInplaceThreshold, Vector, "Writes value into selfRef where it is not above threshold, in place",
       "原地将 selfRef 中不大于 threshold 的元素置为 value")
 ACLNN(aclnnInplaceThreshold, (InOut, selfRef), (Scalar, threshold), (Scalar, value)) {
-  plan_unary(op, Ew::threshold, *selfRef, *selfRef, params_of(threshold, value));
+  plan_unary(op, ew::threshold, *selfRef, *selfRef, params_of(threshold, value));
 }
 ABOUT(aclnnThresholdBackward, Vector, "out = gradOutput where self > threshold, else 0",
       "self > threshold 处 out = gradOutput，其余为 0")
 ACLNN(aclnnThresholdBackward, (In, gradOutput), (In, self), (Scalar, threshold), (Out, out)) {
-  plan_binary(op, Ew::threshold_backward, gradOutput, self, *out, params_of(threshold));
+  plan_binary(op, ew::threshold_backward, gradOutput, self, *out, params_of(threshold));
 }
 
 CARD(aclnnLeakyRelu, kFloats | kF64)
 ABOUT(aclnnLeakyRelu, Vector, "out = self where self > 0, else negativeSlope * self",
       "self > 0 处取 self，其余取 negativeSlope * self")
 ACLNN(aclnnLeakyRelu, (In, self), (Scalar, negativeSlope), (Out, out)) {
-  plan_unary(op, Ew::leaky_relu, *self, *out, params_of(negativeSlope));
+  plan_unary(op, ew::leaky_relu, *self, *out, params_of(negativeSlope));
 }
 CARD(aclnnInplaceLeakyRelu, kFloats | kF64)
 ABOUT(aclnnInplaceLeakyRelu, Vector, "Multiplies what is not above 0 by negativeSlope, in place",
       "原地将 selfRef 中不大于 0 的元素乘以 negativeSlope")
 ACLNN(aclnnInplaceLeakyRelu, (InOut, selfRef), (Scalar, negativeSlope)) {
-  plan_unary(op, Ew::leaky_relu, *selfRef, *selfRef, params_of(negativeSlope));
+  plan_unary(op, ew::leaky_relu, *selfRef, *selfRef, params_of(negativeSlope));
 }
 ABOUT(aclnnLeakyReluBackward, Vector, "out = gradOutput where self > 0, else negativeSlope * gradOutput",
       "self > 0 处 out = gradOutput，其余为 negativeSlope * gradOutput")
 ACLNN(aclnnLeakyReluBackward, (In, gradOutput), (In, self), (Scalar, negativeSlope), (Bool, selfIsResult), (Out, out)) {
   (void)selfIsResult;  // the sign is the same in either
-  plan_binary(op, Ew::leaky_relu_backward, gradOutput, self, *out, params_of(negativeSlope));
+  plan_binary(op, ew::leaky_relu_backward, gradOutput, self, *out, params_of(negativeSlope));
 }
 
 ABOUT(aclnnSoftplus, Vector, "out = log(1 + exp(beta * self)) / beta, self itself where beta * self > threshold",
       "out = log(1 + exp(beta * self)) / beta，beta * self > threshold 处直接取 self")
 ACLNN(aclnnSoftplus, (In, self), (Scalar, beta), (Scalar, threshold), (Out, out)) {
-  plan_unary(op, Ew::softplus, *self, *out, params_of(beta, threshold));
+  plan_unary(op, ew::softplus, *self, *out, params_of(beta, threshold));
 }
 CARD(aclnnSoftplusBackward, on("self", kFloats | kF64 | kIntegers | kBool), kFloats | kF64)
 ABOUT(aclnnSoftplusBackward, Vector,
       "gradInput = gradOutput * sigmoid(beta * self), gradOutput where beta * self > threshold",
       "gradInput = gradOutput * sigmoid(beta * self)，beta * self > threshold 处为 gradOutput")
 ACLNN(aclnnSoftplusBackward, (In, gradOutput), (In, self), (Scalar, beta), (Scalar, threshold), (Out, gradInput)) {
-  plan_binary(op, Ew::softplus_backward, gradOutput, self, *gradInput, params_of(beta, threshold));
+  plan_binary(op, ew::softplus_backward, gradOutput, self, *gradInput, params_of(beta, threshold));
 }
 
 // Parameters of the elu rows: the negative side's factor, the positive side's, the factor inside exp.
@@ -150,7 +153,7 @@ static Params elu_params(const aclScalar& alpha, double scale, double input_scal
   return params_of(alpha.to_double() * scale, scale, input_scale);
 }
 static void plan_elu(Op& op, const TensorView& self, const Params& p, const TensorView& out) {
-  plan_unary(op, Ew::elu, self, out, p);
+  plan_unary(op, ew::elu, self, out, p);
 }
 CARD(aclnnElu, kFloats | kF64)
 ABOUT(aclnnElu, Vector, "out = scale * self where self > 0, else scale * alpha * (exp(inputScale * self) - 1)",
@@ -180,29 +183,29 @@ ABOUT(aclnnEluBackward, Vector, "Gradient of ELU from its input, or from its res
       "ELU 的反向梯度，由前向输入计算；isResult 为真时由前向结果计算")
 ACLNN(aclnnEluBackward, (In, gradOutput), (Scalar, alpha), (Scalar, scale), (Scalar, inputScale), (Bool, isResult),
       (In, selfOrResult), (Out, gradInput)) {
-  plan_binary(op, isResult ? Ew::elu_backward_result : Ew::elu_backward, gradOutput, selfOrResult, *gradInput,
+  plan_binary(op, isResult ? ew::elu_backward_result : ew::elu_backward, gradOutput, selfOrResult, *gradInput,
               elu_params(*alpha, scale->to_double(), inputScale->to_double()));
 }
 
 ABOUT(aclnnHardshrink, Vector, "out = 0 where -lambd <= self <= lambd, else self",
       "-lambd <= self <= lambd 处为 0，其余取 self")
 ACLNN(aclnnHardshrink, (In, self), (Scalar, lambd), (Out, out)) {
-  plan_unary(op, Ew::hardshrink, *self, *out, params_of(lambd));
+  plan_unary(op, ew::hardshrink, *self, *out, params_of(lambd));
 }
 ABOUT(aclnnSoftshrink, Vector, "Moves self towards 0 by lambd: 0 where abs(self) <= lambd",
       "将 self 向 0 收缩 lambd，绝对值不大于 lambd 处为 0")
 ACLNN(aclnnSoftshrink, (In, self), (Scalar, lambd), (Out, out)) {
-  plan_unary(op, Ew::softshrink, *self, *out, params_of(lambd));
+  plan_unary(op, ew::softshrink, *self, *out, params_of(lambd));
 }
 ABOUT(aclnnHardshrinkBackward, Vector, "out = 0 where -lambd <= self <= lambd, else gradOutput",
       "hardshrink 的反向梯度：-lambd <= self <= lambd 处为 0，其余为 gradOutput")
 ACLNN(aclnnHardshrinkBackward, (In, gradOutput), (In, self), (Scalar, lambd), (Out, out)) {
-  plan_binary(op, Ew::shrink_backward, gradOutput, self, *out, params_of(lambd));
+  plan_binary(op, ew::shrink_backward, gradOutput, self, *out, params_of(lambd));
 }
 ABOUT(aclnnSoftshrinkBackward, Vector, "out = 0 where -lambd <= self <= lambd, else gradOutput (soft shrinkage)",
       "softshrink 的反向梯度：-lambd <= self <= lambd 处为 0，其余为 gradOutput")
 ACLNN(aclnnSoftshrinkBackward, (In, gradOutput), (In, self), (Scalar, lambd), (Out, out)) {
-  plan_binary(op, Ew::shrink_backward, gradOutput, self, *out, params_of(lambd));
+  plan_binary(op, ew::shrink_backward, gradOutput, self, *out, params_of(lambd));
 }
 
 FORWARD(LogSigmoid, log_sigmoid)
@@ -213,23 +216,23 @@ ABOUT(aclnnLogSigmoidForward, Vector, "out = -log(1 + exp(-self)); buffer is lef
       "out = -log(1 + exp(-self))，不写 buffer")
 ACLNN(aclnnLogSigmoidForward, (In, self), (Out, out), (OptOut, buffer)) {
   if (buffer) op.suggest_like(*buffer, *self, self->dtype);
-  plan_unary(op, Ew::log_sigmoid, *self, *out);
+  plan_unary(op, ew::log_sigmoid, *self, *out);
 }
 ABOUT(aclnnLogSigmoidBackward, Vector, "gradInput = gradOutput * sigmoid(-self); buffer is not read",
       "gradInput = gradOutput * sigmoid(-self)，不读 buffer")
 ACLNN(aclnnLogSigmoidBackward, (In, gradOutput), (In, self), (OptIn, buffer), (Out, gradInput)) {
   (void)buffer;
-  plan_binary(op, Ew::log_sigmoid_backward, gradOutput, self, *gradInput);
+  plan_binary(op, ew::log_sigmoid_backward, gradOutput, self, *gradInput);
 }
 
 ABOUT(aclnnAddRelu, Vector, "out = max(self + alpha * other, 0)", "out = max(self + alpha * other, 0)，支持广播")
 ACLNN(aclnnAddRelu, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, Ew::add_relu, self, other, *out, params_of(alpha));
+  plan_binary(op, ew::add_relu, self, other, *out, params_of(alpha));
 }
 ABOUT(aclnnInplaceAddRelu, Vector, "selfRef = max(selfRef + alpha * other, 0), in place",
       "原地计算 selfRef = max(selfRef + alpha * other, 0)")
 ACLNN(aclnnInplaceAddRelu, (InOut, selfRef), (In, other), (Scalar, alpha)) {
-  plan_binary(op, Ew::add_relu, selfRef, other, *selfRef, params_of(alpha));
+  plan_binary(op, ew::add_relu, selfRef, other, *selfRef, params_of(alpha));
 }
 
 }  // namespace updraft

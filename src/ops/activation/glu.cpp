@@ -1,6 +1,8 @@
 // Gated units: the input's two halves along a dimension, one through an activation, multiplied.
 #include <string_view>
 
+#include "kernels/rows/activation.h"
+#include "kernels/rows/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
 #include "tensor/view_algebra.h"
 
@@ -28,7 +30,7 @@ void plan_gated_backward(Op& op, Ew row_a, Ew row_b, const TensorView& grad, con
   const Compute compute = compute_of(promote(grad.dtype, a.dtype));
   BlockFn fa = elementwise_kernel(row_a, compute), fb = elementwise_kernel(row_b, compute);
   if (to_a.empty()) return;
-  const bool three_a = traits(row_a).inputs == 3, three_b = traits(row_b).inputs == 3;
+  const bool three_a = row_of(row_a).inputs == 3, three_b = row_of(row_b).inputs == 3;
   op.launch([=] {
     const TensorView in[] = {grad, a, b};
     run_elementwise(fa, compute, in, three_a ? 3 : 2, &to_a, 1, Params{}, false);
@@ -43,7 +45,7 @@ CARD(aclnnGlu, kFloats | kF64)
 ABOUT(aclnnGlu, Vector, "out = a * sigmoid(b), a and b the halves of self along dim",
       "out = a * sigmoid(b)，a、b 为 self 沿 dim 的前后两半")
 ACLNN(aclnnGlu, (In, self), (Int, dim), (Out, out)) {
-  plan_gated(op, Ew::glu, *self, split_dim(op, *self, dim), 0, *out);
+  plan_gated(op, ew::glu, *self, split_dim(op, *self, dim), 0, *out);
 }
 
 ABOUT(aclnnGluBackward, Vector, "Gradient of GLU for both halves of self along dim",
@@ -56,7 +58,7 @@ ACLNN(aclnnGluBackward, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   const TensorView to_a = half_of(*out, d, 0), to_b = half_of(*out, d, 1), grad = *gradOutput;
   op.require_same_shape("gradOutput", grad, "a half of self", a);
   const Compute compute = compute_of(promote(grad.dtype, a.dtype));
-  BlockFn fa = elementwise_kernel(Ew::glu, compute), fb = elementwise_kernel(Ew::glu_backward, compute);
+  BlockFn fa = elementwise_kernel(ew::glu, compute), fb = elementwise_kernel(ew::glu_backward, compute);
   if (out->empty()) return;
   op.launch([=] {
     run_elementwise(fb, compute, {grad, a, b}, {to_b}, Params{});
@@ -68,14 +70,14 @@ CARD(aclnnSwiGlu, on("self out", kFloats, kA2))
 ABOUT(aclnnSwiGlu, Vector, "out = silu(a) * b, a and b the halves of self along dim",
       "out = silu(a) * b，a、b 为 self 沿 dim 的前后两半")
 ACLNN(aclnnSwiGlu, (In, self), (Int, dim), (Out, out)) {
-  plan_gated(op, Ew::swiglu, *self, split_dim(op, *self, dim), 0, *out);
+  plan_gated(op, ew::swiglu, *self, split_dim(op, *self, dim), 0, *out);
 }
 ABOUT(aclnnSwiGluGrad, Vector, "Gradient of SwiGLU for both halves of self along dim",
       "SwiGLU 的反向梯度，写入 self 沿 dim 的两半")
 ACLNN(aclnnSwiGluGrad, (In, gradOutput), (In, self), (Int, dim), (Out, out)) {
   const int d = split_dim(op, *self, dim);
   op.result_like("out", *out, *self, self->dtype);
-  plan_gated_backward(op, Ew::swiglu_backward, Ew::swiglu_backward_gate, *gradOutput, half_of(*self, d, 0),
+  plan_gated_backward(op, ew::swiglu_backward, ew::swiglu_backward_gate, *gradOutput, half_of(*self, d, 0),
                       half_of(*self, d, 1), half_of(*out, d, 0), half_of(*out, d, 1));
 }
 
@@ -84,7 +86,7 @@ ABOUT(aclnnGeluMul, Vector, "out = gelu(a) * b, a and b the halves of the last d
       "out = gelu(a) * b，a、b 为 input 最后一维的前后两半，approximate 取 none 或 tanh")
 ACLNN(aclnnGeluMul, (In, input), (Text, approximate), (Out, out)) {
   const bool tanh = approximate && std::string_view(approximate) == "tanh";
-  plan_gated(op, tanh ? Ew::gelu_tanh_mul : Ew::gelu_mul, *input, split_dim(op, *input, -1), 0, *out);
+  plan_gated(op, tanh ? ew::gelu_tanh_mul : ew::gelu_mul, *input, split_dim(op, *input, -1), 0, *out);
 }
 
 // activateLeft says which half goes through gelu; outGelu keeps that half's gelu for the gradient.
@@ -97,8 +99,8 @@ ACLNN(aclnnGeGluV3, (In, self), (Int, dim), (Int, approximate), (Bool, activateL
   op.result_like("out", *out, gate, self->dtype);
   op.result_like("outGelu", *outGelu, gate, self->dtype);
   const Compute compute = compute_of(self->dtype);
-  BlockFn gelu = elementwise_kernel(is_tanh(approximate) ? Ew::gelu_tanh : Ew::gelu, compute);
-  BlockFn both = elementwise_kernel(is_tanh(approximate) ? Ew::gelu_tanh_mul : Ew::gelu_mul, compute);
+  BlockFn gelu = elementwise_kernel(is_tanh(approximate) ? ew::gelu_tanh : ew::gelu, compute);
+  BlockFn both = elementwise_kernel(is_tanh(approximate) ? ew::gelu_tanh_mul : ew::gelu_mul, compute);
   if (out->empty()) return;
   op.launch([=, to = *out, to_gelu = *outGelu] {
     run_elementwise(both, compute, {gate, other}, {to}, Params{});
@@ -118,8 +120,8 @@ ACLNN(aclnnGeGluV3Backward, (In, gradOutput), (In, self), (In, gelu), (Int, dim)
   op.require_same_shape("gelu", saved, "gradOutput", grad);
   const Compute compute = compute_of(self->dtype);
   BlockFn slope =
-      elementwise_kernel(is_tanh(approximate) ? Ew::gelu_tanh_mul_backward : Ew::gelu_mul_backward, compute);
-  BlockFn mul = elementwise_kernel(Ew::mul, compute);
+      elementwise_kernel(is_tanh(approximate) ? ew::gelu_tanh_mul_backward : ew::gelu_mul_backward, compute);
+  BlockFn mul = elementwise_kernel(ew::mul, compute);
   if (gradInput->empty()) return;
   op.launch([=] {
     run_elementwise(slope, compute, {grad, gate, other}, {to_gate}, Params{});

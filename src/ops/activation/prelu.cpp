@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/rows/activation.h"
 #include "ops/elementwise/elementwise.h"
 #include "tensor/view_algebra.h"
 
@@ -107,7 +108,7 @@ void plan_rrelu(Op& op, const TensorView& self, const TensorView& noise, const a
   op.require(low <= high, "lower is {} and upper is {}: want lower <= upper", low, high);
   op.result_like("out", out, self, self.dtype);
   op.suggest_like(noise, self, self.dtype);
-  if (!training) return plan_unary(op, Ew::leaky_relu, self, out, params_of((low + high) / 2));
+  if (!training) return plan_unary(op, ew::leaky_relu, self, out, params_of((low + high) / 2));
   op.require(noise.numel() == self.numel(), "noise is {} and self is {}: want as many elements", describe(noise),
              describe(self));
   if (self.empty()) return;
@@ -138,7 +139,7 @@ CARD(aclnnPrelu, kFloats)
 ABOUT(aclnnPrelu, Vector, "out = self where self > 0, else weight * self, one weight or one a channel",
       "self > 0 处取 self，其余为 weight * self；weight 为单个值或逐通道")
 ACLNN(aclnnPrelu, (In, self), (In, weight), (Out, out)) {
-  plan_binary(op, Ew::prelu, self, channel_weight(op, *weight, *self), *out);
+  plan_binary(op, ew::prelu, self, channel_weight(op, *weight, *self), *out);
 }
 
 ABOUT(aclnnPreluBackward, Vector, "Gradients of PReLU for its input and for its weight", "PReLU 对输入和权重的反向梯度")
@@ -154,7 +155,7 @@ ACLNN(aclnnPreluBackward, (In, gradOutput), (In, self), (In, weight), (Out, grad
              "gradWeight is {} and self is {}: want one weight or one a channel", describe(*gradWeight),
              describe(*self));
   const Compute compute = compute_of(promote(self->dtype, gradOutput->dtype));
-  BlockFn fn = elementwise_kernel(Ew::prelu_backward, compute);
+  BlockFn fn = elementwise_kernel(ew::prelu_backward, compute);
   op.work(self->numel() * 4);
   op.launch([=, grad = *gradOutput, x = *self, to = *gradInput, to_weight = *gradWeight] {
     prelu_weight_gradient(grad, x, to_weight);

@@ -1,4 +1,5 @@
 // Sums, products and quotients of tensors and scalars.
+#include "kernels/rows/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 
@@ -7,35 +8,35 @@ namespace {
 Params with_alpha(const aclScalar& alpha) { return params_of(alpha); }
 void plan_sub(Op& op, const Source& self, const Source& other, const aclScalar& alpha, const TensorView& out) {
   op.require(result_type({self, other}) != DType::Bool, "self and other are BOOL: bools cannot be subtracted");
-  plan_binary(op, Ew::sub, self, other, out, with_alpha(alpha));
+  plan_binary(op, ew::sub, self, other, out, with_alpha(alpha));
 }
 }  // namespace
 
 CARD(aclnnAdd, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnAdd, Vector, "out = self + alpha * other, with broadcasting", "out = self + alpha * other，支持广播")
 ACLNN(aclnnAdd, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, Ew::add, *self, *other, *out, with_alpha(*alpha));
+  plan_binary(op, ew::add, *self, *other, *out, with_alpha(*alpha));
 }
 CARD(aclnnInplaceAdd, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdd, Vector, "selfRef = selfRef + alpha * other, in place",
       "原地计算 selfRef = selfRef + alpha * other")
 ACLNN(aclnnInplaceAdd, (InOut, selfRef), (In, other), (Scalar, alpha)) {
-  plan_binary(op, Ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
+  plan_binary(op, ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
 }
 CARD(aclnnAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnAdds, Vector, "out = self + alpha * other, other a scalar", "out = self + alpha * other，other 为标量")
 ACLNN(aclnnAdds, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, Ew::add, *self, *other, *out, with_alpha(*alpha));
+  plan_binary(op, ew::add, *self, *other, *out, with_alpha(*alpha));
 }
 CARD(aclnnInplaceAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdds, Vector, "selfRef = selfRef + alpha * other, other a scalar, in place",
       "原地计算 selfRef = selfRef + alpha * other，other 为标量")
 ACLNN(aclnnInplaceAdds, (InOut, selfRef), (Scalar, other), (Scalar, alpha)) {
-  plan_binary(op, Ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
+  plan_binary(op, ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
 }
 ABOUT(aclnnAddV3, Vector, "out = self + alpha * other, self a scalar", "out = self + alpha * other，self 为标量")
 ACLNN(aclnnAddV3, (Scalar, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, Ew::add, *self, *other, *out, with_alpha(*alpha));
+  plan_binary(op, ew::add, *self, *other, *out, with_alpha(*alpha));
 }
 ABOUT(aclnnSub, Vector, "out = self - alpha * other, with broadcasting", "out = self - alpha * other，支持广播")
 ACLNN(aclnnSub, (In, self), (In, other), (Scalar, alpha), (Out, out)) { plan_sub(op, *self, *other, *alpha, *out); }
@@ -60,23 +61,23 @@ ACLNN(aclnnRsubs, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
   plan_sub(op, *other, *self, *alpha, *out);
 }
 ABOUT(aclnnMul, Vector, "out = self * other, with broadcasting", "out = self * other，支持广播")
-ACLNN(aclnnMul, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::mul, *self, *other, *out); }
+ACLNN(aclnnMul, (In, self), (In, other), (Out, out)) { plan_binary(op, ew::mul, *self, *other, *out); }
 ABOUT(aclnnInplaceMul, Vector, "selfRef = selfRef * other, in place", "原地计算 selfRef = selfRef * other")
-ACLNN(aclnnInplaceMul, (InOut, selfRef), (In, other)) { plan_binary(op, Ew::mul, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceMul, (InOut, selfRef), (In, other)) { plan_binary(op, ew::mul, *selfRef, *other, *selfRef); }
 ABOUT(aclnnMuls, Vector, "out = self * other, other a scalar", "out = self * other，other 为标量")
-ACLNN(aclnnMuls, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::mul, *self, *other, *out); }
+ACLNN(aclnnMuls, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, ew::mul, *self, *other, *out); }
 ABOUT(aclnnInplaceMuls, Vector, "selfRef = selfRef * other, other a scalar, in place",
       "原地计算 selfRef = selfRef * other，other 为标量")
-ACLNN(aclnnInplaceMuls, (InOut, selfRef), (Scalar, other)) { plan_binary(op, Ew::mul, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceMuls, (InOut, selfRef), (Scalar, other)) { plan_binary(op, ew::mul, *selfRef, *other, *selfRef); }
 ABOUT(aclnnDiv, Vector, "out = self / other, true division with broadcasting", "out = self / other，真除法，支持广播")
-ACLNN(aclnnDiv, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::div, *self, *other, *out); }
+ACLNN(aclnnDiv, (In, self), (In, other), (Out, out)) { plan_binary(op, ew::div, *self, *other, *out); }
 ABOUT(aclnnInplaceDiv, Vector, "selfRef = selfRef / other, true division in place",
       "原地真除法 selfRef = selfRef / other")
-ACLNN(aclnnInplaceDiv, (InOut, selfRef), (In, other)) { plan_binary(op, Ew::div, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceDiv, (InOut, selfRef), (In, other)) { plan_binary(op, ew::div, *selfRef, *other, *selfRef); }
 ABOUT(aclnnDivs, Vector, "out = self / other, other a scalar", "out = self / other，other 为标量")
-ACLNN(aclnnDivs, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::div, *self, *other, *out); }
+ACLNN(aclnnDivs, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, ew::div, *self, *other, *out); }
 ABOUT(aclnnInplaceDivs, Vector, "selfRef = selfRef / other, other a scalar, in place",
       "原地计算 selfRef = selfRef / other，other 为标量")
-ACLNN(aclnnInplaceDivs, (InOut, selfRef), (Scalar, other)) { plan_binary(op, Ew::div, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceDivs, (InOut, selfRef), (Scalar, other)) { plan_binary(op, ew::div, *selfRef, *other, *selfRef); }
 
 }  // namespace updraft

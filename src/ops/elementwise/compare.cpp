@@ -1,17 +1,19 @@
 // Comparisons and logic: tensors with tensors and scalars, the result in out's type (bool, or self's in place).
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/logic.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace updraft {
 
 // With a tensor and with a scalar, each into out and in place.
 #define FORMS(NAME, ROW)                                                                                               \
-  ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }     \
-  ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
+  ACLNN(aclnn##NAME##Tensor, (In, self), (In, other), (Out, out)) { plan_binary(op, ew::ROW, self, other, *out); }     \
+  ACLNN(aclnn##NAME##Scalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, ew::ROW, self, other, *out); } \
   ACLNN(aclnnInplace##NAME##Tensor, (InOut, selfRef), (In, other)) {                                                   \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
+    plan_binary(op, ew::ROW, selfRef, other, *selfRef);                                                                \
   }                                                                                                                    \
   ACLNN(aclnnInplace##NAME##Scalar, (InOut, selfRef), (Scalar, other)) {                                               \
-    plan_binary(op, Ew::ROW, selfRef, other, *selfRef);                                                                \
+    plan_binary(op, ew::ROW, selfRef, other, *selfRef);                                                                \
   }
 FORMS(Eq, eq)
 FORMS(Ne, ne)
@@ -22,51 +24,51 @@ FORMS(Ge, ge)
 
 ABOUT(aclnnLessScalar, Vector, "out = self < other, other a scalar (same as aclnnLtScalar)",
       "out = self < other，other 为标量（与 aclnnLtScalar 相同）")
-ACLNN(aclnnLessScalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::lt, self, other, *out); }
+ACLNN(aclnnLessScalar, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, ew::lt, self, other, *out); }
 
 #define LOGICAL(NAME, ROW)                                                                                 \
-  ACLNN(aclnn##NAME, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); } \
-  ACLNN(aclnnInplace##NAME, (InOut, selfRef), (In, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+  ACLNN(aclnn##NAME, (In, self), (In, other), (Out, out)) { plan_binary(op, ew::ROW, self, other, *out); } \
+  ACLNN(aclnnInplace##NAME, (InOut, selfRef), (In, other)) { plan_binary(op, ew::ROW, selfRef, other, *selfRef); }
 LOGICAL(LogicalAnd, logical_and)
 LOGICAL(LogicalOr, logical_or)
 ABOUT(aclnnLogicalXor, Vector, "out = whether exactly one of self and other is nonzero",
       "逻辑异或：self 与 other 恰有一个非零")
-ACLNN(aclnnLogicalXor, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::logical_xor, self, other, *out); }
+ACLNN(aclnnLogicalXor, (In, self), (In, other), (Out, out)) { plan_binary(op, ew::logical_xor, self, other, *out); }
 ABOUT(aclnnLogicalNot, Vector, "out = whether self is zero", "逻辑非：self 是否为零")
-ACLNN(aclnnLogicalNot, (In, self), (Out, out)) { plan_unary(op, Ew::logical_not, *self, *out); }
+ACLNN(aclnnLogicalNot, (In, self), (Out, out)) { plan_unary(op, ew::logical_not, *self, *out); }
 ABOUT(aclnnInplaceLogicalNot, Vector, "selfRef = whether selfRef is zero, in place", "原地逻辑非")
-ACLNN(aclnnInplaceLogicalNot, (InOut, selfRef)) { plan_unary(op, Ew::logical_not, *selfRef, *selfRef); }
+ACLNN(aclnnInplaceLogicalNot, (InOut, selfRef)) { plan_unary(op, ew::logical_not, *selfRef, *selfRef); }
 
 FORMS(BitwiseAnd, bitwise_and)
 FORMS(BitwiseOr, bitwise_or)
 FORMS(BitwiseXor, bitwise_xor)
 ABOUT(aclnnBitwiseNot, Vector, "out = all bits of self inverted (logical not for bool)", "按位取反，布尔类型为逻辑非")
 ACLNN(aclnnBitwiseNot, (In, self), (Out, out)) {
-  plan_unary(op, self->dtype == DType::Bool ? Ew::logical_not : Ew::bitwise_not, *self, *out);
+  plan_unary(op, self->dtype == DType::Bool ? ew::logical_not : ew::bitwise_not, *self, *out);
 }
 
 // Shifts of narrow types are computed in int64: what leaves the type is cut off when it is stored.
 ABOUT(aclnnLeftShift, Vector, "out = self << other, with broadcasting", "左移 out = self << other，支持广播")
-ACLNN(aclnnLeftShift, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::shift_left, self, other, *out); }
+ACLNN(aclnnLeftShift, (In, self), (In, other), (Out, out)) { plan_binary(op, ew::shift_left, self, other, *out); }
 ABOUT(aclnnLeftShifts, Vector, "out = self << other, other a scalar", "左移 out = self << other，other 为标量")
-ACLNN(aclnnLeftShifts, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, Ew::shift_left, self, other, *out); }
+ACLNN(aclnnLeftShifts, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, ew::shift_left, self, other, *out); }
 ABOUT(aclnnRightShift, Vector, "out = self >> other, arithmetic, with broadcasting",
       "算术右移 out = self >> other，支持广播")
-ACLNN(aclnnRightShift, (In, self), (In, other), (Out, out)) { plan_binary(op, Ew::shift_right, self, other, *out); }
+ACLNN(aclnnRightShift, (In, self), (In, other), (Out, out)) { plan_binary(op, ew::shift_right, self, other, *out); }
 
 ABOUT(aclnnIsClose, Vector, "out = abs(self - other) <= atol + rtol * abs(other); equalNan: NaN equals NaN",
       "abs(self - other) <= atol + rtol * abs(other)；equalNan 为真时 NaN 视为相等")
 ACLNN(aclnnIsClose, (In, self), (In, other), (Double, rtol), (Double, atol), (Bool, equalNan), (Out, out)) {
   Compute compute = compute_of(result_type({self, other}));
   if (compute == Compute::I64) compute = Compute::F64;
-  plan_elementwise(op, Ew::isclose, compute, {self, other}, *out, params_of(rtol, atol, equalNan));
+  plan_elementwise(op, ew::isclose, compute, {self, other}, *out, params_of(rtol, atol, equalNan));
 }
 
 ABOUT(aclnnIsInTensorScalar, Vector, "out = element == testElements, a scalar; != where invert is true",
       "逐元素判断 element 是否等于标量 testElements，invert 为真时取反")
 ACLNN(aclnnIsInTensorScalar, (In, element), (Scalar, testElements), (Bool, assumeUnique), (Bool, invert), (Out, out)) {
   (void)assumeUnique;
-  plan_binary(op, invert ? Ew::ne : Ew::eq, element, testElements, *out);
+  plan_binary(op, invert ? ew::ne : ew::eq, element, testElements, *out);
 }
 
 ABOUT(aclnnEqTensor, Vector, "out = self == other, with broadcasting", "out = self == other，支持广播")

@@ -1,11 +1,12 @@
 // Quotients that round, and remainders.
+#include "kernels/rows/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace updraft {
 
 static void plan_div_mode(Op& op, const Source& self, const Source& other, int32_t mode, const TensorView& out) {
   op.require(mode >= 0 && mode <= 2, "mode is {}, want 0 (true), 1 (trunc) or 2 (floor)", mode);
-  plan_binary(op, mode == 0 ? Ew::div : mode == 1 ? Ew::trunc_div : Ew::floor_div, self, other, out);
+  plan_binary(op, mode == 0 ? ew::div : mode == 1 ? ew::trunc_div : ew::floor_div, self, other, out);
 }
 ABOUT(aclnnDivMod, Vector, "out = self / other: exact (mode 0), rounded to zero (1) or down (2)",
       "out = self / other，mode 为 0 不取整、1 向零取整、2 向下取整")
@@ -28,9 +29,9 @@ ACLNN(aclnnInplaceDivMods, (InOut, selfRef), (Scalar, other), (Int32, mode)) {
 }
 
 #define BINARY(NAME, A, B, ROW) \
-  ACLNN(NAME, (A, self), (B, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }
+  ACLNN(NAME, (A, self), (B, other), (Out, out)) { plan_binary(op, ew::ROW, self, other, *out); }
 #define BINARY_INPLACE(NAME, B, ROW) \
-  ACLNN(NAME, (InOut, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+  ACLNN(NAME, (InOut, selfRef), (B, other)) { plan_binary(op, ew::ROW, selfRef, other, *selfRef); }
 
 BINARY(aclnnFloorDivide, In, In, floor_div)
 BINARY(aclnnFloorDivides, In, Scalar, floor_div)

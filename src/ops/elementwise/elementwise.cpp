@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "device/flat_chain.h"
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/logic.h"
 
 namespace updraft {
 
@@ -90,9 +92,9 @@ DType result_type(std::initializer_list<Source> in) {
 }
 
 DType natural_type(Ew row, DType common) {
-  if (traits(row).boolean) return DType::Bool;
-  if (row == Ew::abs || row == Ew::angle) common = real_of(common);
-  const bool integers = kernels().elementwise[static_cast<int>(row)][static_cast<int>(Compute::I64)] != nullptr;
+  if (row_of(row).boolean) return DType::Bool;
+  if (row == ew::abs || row == ew::angle) common = real_of(common);
+  const bool integers = row_of(row).fn[static_cast<int>(Compute::I64)] != nullptr;
   return is_integral(common, true) && !integers ? DType::Float : common;
 }
 
@@ -106,7 +108,7 @@ DType promote_with_scalar(DType tensor, const aclScalar& scalar) {
 
 Compute compute_for(Ew row, DType common, DType out) {
   const Compute a = compute_of(common), b = compute_of(out);
-  if (traits(row).boolean || a == b) return a;
+  if (row_of(row).boolean || a == b) return a;
   if (a == Compute::I64) return b;
   if (b == Compute::F64 && a == Compute::F32) return b;
   if (b == Compute::C128 || (b == Compute::C64 && a != Compute::C128)) return a == Compute::F64 ? Compute::C128 : b;
@@ -119,7 +121,7 @@ bool plan_native(Op& op, Ew row, std::initializer_list<Source> in, const TensorV
   if (in.size() > 2) return false;
   const Source &x = in.begin()[0], &y = in.begin()[in.size() - 1];
   const DType type = x.scalar() ? y.dtype() : x.dtype();
-  if (!is_integral(type, true) || out.dtype != (traits(row).boolean ? DType::Bool : type)) return false;
+  if (!is_integral(type, true) || out.dtype != (row_of(row).boolean ? DType::Bool : type)) return false;
   Source a = x, b = y;
   if (!a.narrow_to(type) || !b.narrow_to(type)) return false;
   BlockFn fn = kernels().native_elementwise(row, type, params);
@@ -132,28 +134,28 @@ bool plan_native(Op& op, Ew row, std::initializer_list<Source> in, const TensorV
 // Rows whose result on integers depends on their sign: for the others int64 and uint64 have the same bits.
 bool has_order(Ew row) {
   switch (row) {
-    case Ew::copy:
-    case Ew::neg:
-    case Ew::square:
-    case Ew::cube:
-    case Ew::affine:
-    case Ew::add:
-    case Ew::sub:
-    case Ew::mul:
-    case Ew::addcmul:
-    case Ew::where:
-    case Ew::eq:
-    case Ew::ne:
-    case Ew::logical_and:
-    case Ew::logical_or:
-    case Ew::logical_xor:
-    case Ew::logical_not:
-    case Ew::isfinite:
-    case Ew::shift_left:
-    case Ew::bitwise_not:
-    case Ew::bitwise_and:
-    case Ew::bitwise_or:
-    case Ew::bitwise_xor: return false;
+    case ew::copy:
+    case ew::neg:
+    case ew::square:
+    case ew::cube:
+    case ew::affine:
+    case ew::add:
+    case ew::sub:
+    case ew::mul:
+    case ew::addcmul:
+    case ew::where:
+    case ew::eq:
+    case ew::ne:
+    case ew::logical_and:
+    case ew::logical_or:
+    case ew::logical_xor:
+    case ew::logical_not:
+    case ew::isfinite:
+    case ew::shift_left:
+    case ew::bitwise_not:
+    case ew::bitwise_and:
+    case ew::bitwise_or:
+    case ew::bitwise_xor: return false;
     default: return true;
   }
 }
@@ -210,10 +212,9 @@ void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Sou
 void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initializer_list<Source> in,
                       const TensorView& out, const Params& params) {
   // Clients ask for exp of int32 with an int32 result and the like: computed in float, cut off when stored.
-  if (compute == Compute::I64 && !kernels().elementwise[static_cast<int>(row)][static_cast<int>(compute)])
-    compute = Compute::F32;
+  if (compute == Compute::I64 && !row_of(row).fn[static_cast<int>(compute)]) compute = Compute::F32;
   BlockFn fn = elementwise_kernel(row, compute);
-  const bool boolean = traits(row).boolean;
+  const bool boolean = row_of(row).boolean;
   int64_t dims[kMaxDims];
   int rank = 0;
   for (const Source& s : in) {
@@ -232,7 +233,7 @@ void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initiali
           s.dtype() != DType::UInt64,
           "an input is {}, which is computed as INT64 here and would be wrong from 2^63 on: want another type for "
           "{}",
-          describe(s.shape()), traits(row).name);
+          describe(s.shape()), row_of(row).name);
   if (!boolean && is_flat(in, out)) {
     if (in.size() == 1) op.launch_flat(FlatRow<1>(fn, compute, in, out, params));
     else if (in.size() == 2) op.launch_flat(FlatRow<2>(fn, compute, in, out, params));
@@ -265,7 +266,7 @@ void plan_unary(Op& op, Ew row, const TensorView& self, const TensorView& out, c
 
 void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const TensorView& out, const Params& params) {
   const DType common = result_type({self, other});
-  if (traits(row).boolean && is_half(common) && (self.scalar() || other.scalar())) {
+  if (row_of(row).boolean && is_half(common) && (self.scalar() || other.scalar())) {
     Source x = self, y = other;
     x.round_to(common);
     y.round_to(common);

@@ -1,4 +1,4 @@
-// Elementwise operators over the rows of kernels/elementwise.inc.
+// Elementwise operators over the rows of kernels/rows.
 #pragma once
 #include "kernels/pipeline.h"
 #include "ops/op.h"

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "kernels/rows/logic.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace updraft {
@@ -52,7 +53,7 @@ ACLNN(aclnnEqual, (In, self), (In, other), (Out, out)) {
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   const Compute compute = compute_of(promote(self->dtype, other->dtype));
   op.launch([=, a = *self, b = *other, to = *out] {
-    store_bool(to, a.same_shape(b) && (a.empty() || !any_of(Ew::ne, compute, a, b)));
+    store_bool(to, a.same_shape(b) && (a.empty() || !any_of(ew::ne, compute, a, b)));
   });
 }
 
@@ -66,7 +67,7 @@ ACLNN(aclnnIsInScalarTensor, (Scalar, element), (In, testElements), (Bool, assum
   op.require(out->numel() == 1, "out is {}, want one element", describe(*out));
   const Compute compute = compute_of(result_type({testElements, element}));
   op.launch([=, a = *testElements, b = ScalarValue(*element), to = *out] {
-    store_bool(to, (!a.empty() && any_of(Ew::eq, compute, a, b.view())) != invert);
+    store_bool(to, (!a.empty() && any_of(ew::eq, compute, a, b.view())) != invert);
   });
 }
 

@@ -1,4 +1,8 @@
 // Powers and other functions of two inputs, selection, and complex numbers from their parts.
+#include <optional>
+
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/special.h"
 #include "ops/elementwise/elementwise.h"
 #include "tensor/view_algebra.h"
 
@@ -6,22 +10,22 @@ namespace updraft {
 
 static void plan_pow(Op& op, const TensorView& self, const aclScalar& exponent, const TensorView& out) {
   const DType common = result_type({self, exponent});
-  op.suggest_like(out, self, natural_type(Ew::pow, common));
-  const Compute compute = compute_for(Ew::pow, common, out.dtype);
+  op.suggest_like(out, self, natural_type(ew::pow, common));
+  const Compute compute = compute_for(ew::pow, common, out.dtype);
   // Exponents that have an exact or faster form, where PyTorch takes it too.
   if ((compute == Compute::F32 || compute == Compute::F64) && !exponent.is_complex()) {
     const double e = exponent.to_double();
-    Ew row = Ew::kCount;
-    if (e == 1) row = Ew::copy;
-    else if (e == 2) row = Ew::square;
-    else if (e == 3) row = Ew::cube;
-    else if (e == 0.5) row = Ew::sqrt;
-    else if (e == -0.5) row = Ew::rsqrt;
-    else if (e == -1) row = Ew::reciprocal;
-    else if (e == -2) row = Ew::reciprocal_square;
-    if (row != Ew::kCount) return plan_elementwise(op, row, compute, {self}, out);
+    std::optional<Ew> row;
+    if (e == 1) row = ew::copy;
+    else if (e == 2) row = ew::square;
+    else if (e == 3) row = ew::cube;
+    else if (e == 0.5) row = ew::sqrt;
+    else if (e == -0.5) row = ew::rsqrt;
+    else if (e == -1) row = ew::reciprocal;
+    else if (e == -2) row = ew::reciprocal_square;
+    if (row) return plan_elementwise(op, *row, compute, {self}, out);
   }
-  plan_elementwise(op, Ew::pow, compute, {self, exponent}, out);
+  plan_elementwise(op, ew::pow, compute, {self, exponent}, out);
 }
 ABOUT(aclnnPowTensorScalar, Vector, "out = self ^ exponent, exponent a scalar",
       "out = self ^ exponent，exponent 为标量")
@@ -33,9 +37,9 @@ ACLNN(aclnnInplacePowTensorScalar, (InOut, selfRef), (Scalar, exponent)) {
 }
 
 #define BINARY(NAME, A, B, ROW) \
-  ACLNN(NAME, (A, self), (B, other), (Out, out)) { plan_binary(op, Ew::ROW, self, other, *out); }
+  ACLNN(NAME, (A, self), (B, other), (Out, out)) { plan_binary(op, ew::ROW, self, other, *out); }
 #define BINARY_INPLACE(NAME, B, ROW) \
-  ACLNN(NAME, (InOut, selfRef), (B, other)) { plan_binary(op, Ew::ROW, selfRef, other, *selfRef); }
+  ACLNN(NAME, (InOut, selfRef), (B, other)) { plan_binary(op, ew::ROW, selfRef, other, *selfRef); }
 
 BINARY(aclnnPowTensorTensor, In, In, pow)
 BINARY(aclnnPowScalarTensor, Scalar, In, pow)
@@ -99,7 +103,7 @@ ACLNN(aclnnSWhere, (In, condition), (In, self), (In, other), (Out, out)) {
     op.launch([=, c = *condition, x = *self, y = *other, to = *out] { run_native(select, {c, x, y}, to, Params{}); });
     return;
   }
-  plan_elementwise(op, Ew::where, compute_of(out->dtype), {condition, self, other}, *out);
+  plan_elementwise(op, ew::where, compute_of(out->dtype), {condition, self, other}, *out);
 }
 
 SAMPLE(aclnnComplex, "out=c64[N,M]")
@@ -116,14 +120,14 @@ ACLNN(aclnnComplex, (In, real), (In, imag), (Out, out)) {
     return;
   }
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
-  plan_elementwise(op, Ew::make_complex, compute_of(out->dtype), {real, imag}, *out);
+  plan_elementwise(op, ew::make_complex, compute_of(out->dtype), {real, imag}, *out);
 }
 SAMPLE(aclnnPolar, "out=c64[N,M]")
 ABOUT(aclnnPolar, Vector, "out = abs * (cos(angle) + i * sin(angle))", "由模 abs 与辐角 angle 组成复数张量")
 ACLNN(aclnnPolar, (In, abs), (In, angle), (Out, out)) {
   op.result_broadcast("out", *out, *abs, *angle, complex_of(promote(abs->dtype, angle->dtype)));
   op.require(is_complex(out->dtype), "out is {}, want a complex type", describe(*out));
-  plan_elementwise(op, Ew::polar, compute_of(out->dtype), {abs, angle}, *out);
+  plan_elementwise(op, ew::polar, compute_of(out->dtype), {abs, angle}, *out);
 }
 
 }  // namespace updraft

@@ -1,4 +1,8 @@
 // One input, one row: a line an operator.
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/functions.h"
+#include "kernels/rows/logic.h"
+#include "kernels/rows/special.h"
 #include "ops/elementwise/elementwise.h"
 
 #include <algorithm>
@@ -7,9 +11,9 @@
 namespace updraft {
 
 #define UNARY(NAME, ROW) \
-  ACLNN(NAME, (In, self), (Out, out)) { plan_unary(op, Ew::ROW, *self, *out); }
+  ACLNN(NAME, (In, self), (Out, out)) { plan_unary(op, ew::ROW, *self, *out); }
 #define UNARY_INPLACE(NAME, ROW) \
-  ACLNN(NAME, (InOut, selfRef)) { plan_unary(op, Ew::ROW, *selfRef, *selfRef); }
+  ACLNN(NAME, (InOut, selfRef)) { plan_unary(op, ew::ROW, *selfRef, *selfRef); }
 #define UNARY_BOTH(NAME, ROW) UNARY(aclnn##NAME, ROW) UNARY_INPLACE(aclnnInplace##NAME, ROW)
 
 UNARY(aclnnAbs, abs)
@@ -112,10 +116,10 @@ ABOUT(aclnnSignbit, Vector, "out = whether the sign bit of each element is set",
 // Rounding leaves integers as they are.
 #define ROUNDING(NAME, ROW)                                                              \
   ACLNN(aclnn##NAME, (In, self), (Out, out)) {                                           \
-    plan_unary(op, is_integral(self->dtype, true) ? Ew::copy : Ew::ROW, *self, *out);    \
+    plan_unary(op, is_integral(self->dtype, true) ? ew::copy : ew::ROW, *self, *out);    \
   }                                                                                      \
   ACLNN(aclnnInplace##NAME, (InOut, selfRef)) {                                          \
-    if (!is_integral(selfRef->dtype, true)) plan_unary(op, Ew::ROW, *selfRef, *selfRef); \
+    if (!is_integral(selfRef->dtype, true)) plan_unary(op, ew::ROW, *selfRef, *selfRef); \
   }
 ROUNDING(Floor, floor)
 ROUNDING(Ceil, ceil)
@@ -137,19 +141,19 @@ ABOUT(aclnnInplaceFrac, Vector, "selfRef = selfRef - trunc(selfRef), in place", 
 
 ABOUT(aclnnIsPosInf, Vector, "out = whether each element is +infinity", "逐元素判断是否为正无穷")
 ACLNN(aclnnIsPosInf, (In, self), (Out, out)) {
-  plan_elementwise(op, Ew::isposinf, is_floating(self->dtype) ? compute_of(self->dtype) : Compute::F64, {self}, *out);
+  plan_elementwise(op, ew::isposinf, is_floating(self->dtype) ? compute_of(self->dtype) : Compute::F64, {self}, *out);
 }
 ABOUT(aclnnIsNegInf, Vector, "out = whether each element is -infinity", "逐元素判断是否为负无穷")
 ACLNN(aclnnIsNegInf, (In, self), (Out, out)) {
-  plan_elementwise(op, Ew::isneginf, is_floating(self->dtype) ? compute_of(self->dtype) : Compute::F64, {self}, *out);
+  plan_elementwise(op, ew::isneginf, is_floating(self->dtype) ? compute_of(self->dtype) : Compute::F64, {self}, *out);
 }
 
 static void plan_round_decimals(Op& op, const TensorView& self, int64_t decimals, const TensorView& out) {
-  if (is_integral(self.dtype, true)) return plan_unary(op, Ew::copy, self, out);
-  if (decimals == 0) return plan_unary(op, Ew::round, self, out);
+  if (is_integral(self.dtype, true)) return plan_unary(op, ew::copy, self, out);
+  if (decimals == 0) return plan_unary(op, ew::round, self, out);
   double scale = 1;
   for (int64_t i = 0; i < std::min<int64_t>(std::abs(decimals), 400); ++i) scale *= 10;
-  plan_unary(op, decimals > 0 ? Ew::round_decimals : Ew::round_tens, self, out, params_of(scale));
+  plan_unary(op, decimals > 0 ? ew::round_decimals : ew::round_tens, self, out, params_of(scale));
 }
 ABOUT(aclnnRoundDecimals, Vector, "Rounds self to a number of decimals, halves to even; negative: left of the point",
       "按 decimals 位小数取整，五取偶；负值表示小数点左侧")
@@ -162,7 +166,7 @@ ACLNN(aclnnInplaceRoundDecimals, (InOut, selfRef), (Int, decimals)) {
 
 static void plan_nan_to_num(Op& op, const TensorView& self, float nan, float posinf, float neginf,
                             const TensorView& out) {
-  plan_unary(op, is_integral(self.dtype, true) ? Ew::copy : Ew::nan_to_num, self, out, params_of(nan, posinf, neginf));
+  plan_unary(op, is_integral(self.dtype, true) ? ew::copy : ew::nan_to_num, self, out, params_of(nan, posinf, neginf));
 }
 ABOUT(aclnnNanToNum, Vector, "Replaces NaN, +infinity and -infinity by nan, posinf and neginf",
       "将 NaN、正无穷、负无穷分别替换为 nan、posinf、neginf")
@@ -179,12 +183,12 @@ ABOUT(aclnnLogit, Vector, "out = log(self / (1 - self)); self is clamped to [eps
       "out = ln(self / (1 - self))，eps >= 0 时先将 self 截断到 [eps, 1 - eps]")
 ACLNN(aclnnLogit, (In, self), (Double, eps), (Out, out)) {
   // eps < 0: none was given.
-  plan_unary(op, eps < 0 ? Ew::logit : Ew::logit_eps, *self, *out, params_of(eps, 1.0 - eps));
+  plan_unary(op, eps < 0 ? ew::logit : ew::logit_eps, *self, *out, params_of(eps, 1.0 - eps));
 }
 ABOUT(aclnnLogitGrad, Vector, "out = gradOutput / (self * (1 - self)); 0 outside [eps, 1 - eps]",
       "logit 的反向梯度：out = gradOutput / (self * (1 - self))，[eps, 1 - eps] 外为 0")
 ACLNN(aclnnLogitGrad, (In, self), (In, gradOutput), (Double, eps), (Out, out)) {
-  plan_binary(op, eps < 0 ? Ew::logit_backward_any : Ew::logit_backward_eps, gradOutput, self, *out,
+  plan_binary(op, eps < 0 ? ew::logit_backward_any : ew::logit_backward_eps, gradOutput, self, *out,
               params_of(eps, 1.0 - eps));
 }
 

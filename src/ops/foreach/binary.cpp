@@ -1,6 +1,7 @@
 // Foreach operators of two lists, or of a list and scalars: sums, products, quotients, extremes and powers.
 #include <cmath>
 
+#include "kernels/rows/arithmetic.h"
 #include "ops/foreach/list.h"
 
 namespace updraft {
@@ -18,12 +19,12 @@ void plan_power(Op& op, const Tensors& x, const aclScalar& exponent, const Tenso
   if (op.inferring()) suggest_list(op, {&x}, out, [](DType common) { return common; });
   const Compute compute = list_compute(x, out);
   const double p = exponent.is_complex() ? NAN : exponent.to_double();
-  if (p == 2) return plan_list(op, Ew::square, {&x}, out);
+  if (p == 2) return plan_list(op, ew::square, {&x}, out);
   if (p == 3) return plan_list(op, ForeachRow::cube, {&x}, out);
   if (compute == Compute::F32 || compute == Compute::F64) {
-    if (p == 0.5) return plan_list(op, Ew::sqrt, {&x}, out);
-    if (p == -0.5) return plan_list(op, Ew::rsqrt, {&x}, out);
-    if (p == -1) return plan_list(op, Ew::reciprocal, {&x}, out);
+    if (p == 0.5) return plan_list(op, ew::sqrt, {&x}, out);
+    if (p == -0.5) return plan_list(op, ew::rsqrt, {&x}, out);
+    if (p == -1) return plan_list(op, ew::reciprocal, {&x}, out);
     if (p == -2) return plan_list(op, ForeachRow::inverse_square, {&x}, out);
   }
   plan_list(op, ForeachRow::pow_p, {&x}, out, with_scalar(exponent));
@@ -34,27 +35,27 @@ void plan_power(Op& op, const Tensors& x, const aclScalar& exponent, const Tenso
 ABOUT(aclnnForeachAddList, Vector, "out[i] = x[i] + alpha * y[i], alpha in a tensor",
       "out[i] = x[i] + alpha * y[i]，alpha 为单元素张量")
 ACLNN(aclnnForeachAddList, (Tensors, x), (Tensors, y), (In, alpha), (OutTensors, out)) {
-  plan_list(op, Ew::add, {&x, &y}, out, *alpha);
+  plan_list(op, ew::add, {&x, &y}, out, *alpha);
 }
 ABOUT(aclnnForeachAddListV2, Vector, "out[i] = x[i] + alpha * y[i], alpha a scalar",
       "out[i] = x[i] + alpha * y[i]，alpha 为标量")
 ACLNN(aclnnForeachAddListV2, (Tensors, x), (Tensors, y), (Scalar, alpha), (OutTensors, out)) {
-  plan_list(op, Ew::add, {&x, &y}, out, with_scalar(*alpha));
+  plan_list(op, ew::add, {&x, &y}, out, with_scalar(*alpha));
 }
 ABOUT(aclnnForeachSubList, Vector, "out[i] = x[i] - alpha * y[i], alpha in a tensor",
       "out[i] = x[i] - alpha * y[i]，alpha 为单元素张量")
 ACLNN(aclnnForeachSubList, (Tensors, x), (Tensors, y), (In, alpha), (OutTensors, out)) {
-  plan_list(op, Ew::sub, {&x, &y}, out, *alpha);
+  plan_list(op, ew::sub, {&x, &y}, out, *alpha);
 }
 ABOUT(aclnnForeachSubListV2, Vector, "out[i] = x[i] - alpha * y[i], alpha a scalar",
       "out[i] = x[i] - alpha * y[i]，alpha 为标量")
 ACLNN(aclnnForeachSubListV2, (Tensors, x), (Tensors, y), (Scalar, alpha), (OutTensors, out)) {
-  plan_list(op, Ew::sub, {&x, &y}, out, with_scalar(*alpha));
+  plan_list(op, ew::sub, {&x, &y}, out, with_scalar(*alpha));
 }
 
 // List and list; list and one scalar, in device memory or as an argument; list and a scalar for each tensor.
 #define UPDRAFT_FOREACH_LIST(NAME, row) \
-  ACLNN(NAME, (Tensors, x), (Tensors, y), (OutTensors, out)) { plan_list(op, Ew::row, {&x, &y}, out, one()); }
+  ACLNN(NAME, (Tensors, x), (Tensors, y), (OutTensors, out)) { plan_list(op, ew::row, {&x, &y}, out, one()); }
 #define UPDRAFT_FOREACH_SCALAR(NAME, row)                                                  \
   ACLNN(NAME, (Tensors, x), (In, scalar), (OutTensors, out)) {                             \
     op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar)); \

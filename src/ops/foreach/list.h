@@ -43,7 +43,7 @@ class ListUnits {
 /// True when all views are one dense array in the same order of memory.
 bool lie_alike(const TensorView* const* v, int count);
 
-/// The function of a row, of elementwise.inc or of kernels/foreach.h; throws 161002 where it has none.
+/// The function of a row, of kernels/rows or of kernels/foreach.h; throws 161002 where it has none.
 BlockFn list_kernel(Ew row, Compute compute);
 BlockFn list_kernel(ForeachRow row, Compute compute);
 

@@ -1,6 +1,7 @@
 // Foreach operators of three lists (the optimizers' inner steps), copies and zeros.
 #include <cstring>
 
+#include "kernels/rows/arithmetic.h"
 #include "ops/foreach/list.h"
 
 namespace updraft {
@@ -9,13 +10,13 @@ namespace {}  // namespace
 #define UPDRAFT_FOREACH_POINTWISE(NAME, row)                                                             \
   ACLNN(NAME##Scalar, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalar), (OutTensors, out)) {       \
     op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar));               \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalar);                                                  \
+    plan_list(op, ew::row, {&x, &y, &z}, out, *scalar);                                                  \
   }                                                                                                      \
   ACLNN(NAME##ScalarV2, (Tensors, x), (Tensors, y), (Tensors, z), (Scalar, scalar), (OutTensors, out)) { \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, with_scalar(*scalar));                                     \
+    plan_list(op, ew::row, {&x, &y, &z}, out, with_scalar(*scalar));                                     \
   }                                                                                                      \
   ACLNN(NAME##ScalarList, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalars), (OutTensors, out)) {  \
-    plan_list(op, Ew::row, {&x, &y, &z}, out, *scalars);                                                 \
+    plan_list(op, ew::row, {&x, &y, &z}, out, *scalars);                                                 \
   }
 
 UPDRAFT_FOREACH_POINTWISE(aclnnForeachAddcmul, addcmul)
@@ -38,7 +39,7 @@ ABOUT(aclnnForeachAddcdivScalarList, Vector, "out[i] = x[i] + scalars[i] * y[i] 
 ABOUT(aclnnForeachLerpList, Vector, "out[i] = x[i] + weight[i] * (y[i] - x[i])",
       "线性插值 out[i] = x[i] + weight[i] * (y[i] - x[i])")
 ACLNN(aclnnForeachLerpList, (Tensors, x), (Tensors, y), (Tensors, weight), (OutTensors, out)) {
-  plan_list(op, Ew::lerp, {&x, &y, &weight}, out);
+  plan_list(op, ew::lerp, {&x, &y, &weight}, out);
 }
 ABOUT(aclnnForeachLerpScalar, Vector, "out[i] = x[i] + weight * (y[i] - x[i]), weight a scalar",
       "线性插值 out[i] = x[i] + weight * (y[i] - x[i])，weight 为标量")
@@ -53,7 +54,7 @@ ACLNN(aclnnForeachCopy, (Tensors, src), (OutTensors, dst)) {
   if (op.inferring()) suggest_list(op, {&src}, dst, [](DType common) { return common; });
   const DType from = src.size() ? src[0].dtype : dst[0].dtype, to = dst[0].dtype;
   const Compute compute = compute_of(to == DType::Bool || is_integral(from, true) ? from : to);
-  ListJob job(list_kernel(Ew::copy, compute), compute, 1);
+  ListJob job(list_kernel(ew::copy, compute), compute, 1);
   job.copy_only();
   launch_list(op, std::move(job), {&src}, dst);
 }

@@ -1,10 +1,14 @@
 // Foreach operators of one list: out[i] = f(x[i]).
+#include "kernels/rows/activation.h"
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/functions.h"
+#include "kernels/rows/special.h"
 #include "ops/foreach/list.h"
 
 namespace updraft {
 
 #define UPDRAFT_FOREACH_UNARY(NAME, row) \
-  ACLNN(NAME, (Tensors, x), (OutTensors, out)) { plan_list(op, Ew::row, {&x}, out); }
+  ACLNN(NAME, (Tensors, x), (OutTensors, out)) { plan_list(op, ew::row, {&x}, out); }
 
 UPDRAFT_FOREACH_UNARY(aclnnForeachAbs, abs)
 UPDRAFT_FOREACH_UNARY(aclnnForeachExp, exp)
@@ -68,11 +72,11 @@ ABOUT(aclnnForeachTanh, Vector, "out[i] = tanh(x[i]) for each tensor of the list
 namespace {
 Ew round_row(int64_t mode) {
   switch (mode) {
-    case 1: return Ew::round;
-    case 2: return Ew::floor;
-    case 3: return Ew::ceil;
-    case 5: return Ew::trunc;
-    case 7: return Ew::frac;
+    case 1: return ew::round;
+    case 2: return ew::floor;
+    case 3: return ew::ceil;
+    case 5: return ew::trunc;
+    case 7: return ew::frac;
     default:
       throw Error(code::kAclnnParamInvalid,
                   "roundMode is {}, want 1 (round), 2 (floor), 3 (ceil), 5 (trunc) or 7 (frac)", mode);
@@ -82,7 +86,7 @@ Ew round_row(int64_t mode) {
 ListJob round_job(int64_t mode, const Tensors& x, const Tensors& out) {
   const Compute compute = list_compute(x, out);
   if (compute != Compute::I64) return ListJob(list_kernel(round_row(mode), compute), compute, 1);
-  ListJob job(list_kernel(Ew::copy, compute), compute, 1);  // integers are round
+  ListJob job(list_kernel(ew::copy, compute), compute, 1);  // integers are round
   job.copy_only();
   return job;
 }

@@ -1,5 +1,6 @@
 // Choices by mask: masked_fill, where, the scaled mask of dropout.
 #include "base/parallel.h"
+#include "kernels/rows/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/indices.h"
 
@@ -68,7 +69,7 @@ ACLNN(aclnnMaskedScale, (In, self), (In, mask), (Double, scale), (Out, out)) {
   op.result_like("out", *out, *self, self->dtype);
   if (out->empty()) return;
   const Compute compute = compute_of(out->dtype);
-  BlockFn times = elementwise_kernel(Ew::mul, compute), affine = elementwise_kernel(Ew::affine, compute);
+  BlockFn times = elementwise_kernel(ew::mul, compute), affine = elementwise_kernel(ew::affine, compute);
   Params p;
   p.set(0, scale);
   op.launch([=, self = *self, mask = *mask, out = *out] {

@@ -4,6 +4,7 @@
 
 #include "kernels/blocks.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/arithmetic.h"
 #include "ops/op.h"
 #include "tensor/view_algebra.h"
 
@@ -57,7 +58,7 @@ ACLNN(aclnnLinalgCross, (In, self), (In, other), (Int, dim), (Out, out)) {
       return TensorView::contiguous(memory.data() + static_cast<size_t>(k) * third, storage_of(compute), shape.dims,
                                     shape.rank);
     };
-    const BlockFn mul = elementwise_kernel(Ew::mul, compute), sub = elementwise_kernel(Ew::sub, compute);
+    const BlockFn mul = elementwise_kernel(ew::mul, compute), sub = elementwise_kernel(ew::sub, compute);
     Params one;
     one.set(0, int64_t{1});
     for (int k = 0; k < 3; ++k) {

@@ -1,5 +1,6 @@
 // Products that are added to something: out = beta * self + alpha * (mat1 @ mat2).
 #include "kernels/pipeline.h"
+#include "kernels/rows/arithmetic.h"
 #include "ops/matmul/matmul.h"
 
 namespace updraft {
@@ -106,12 +107,12 @@ static void plan_addr(Op& op, const TensorView& self, const TensorView& vec1, co
     scale.set(0, alpha);
     if (beta == 0.0) {
       // addcmul without its first operand, which may hold NaN.
-      run_elementwise(elementwise_kernel(Ew::mul, compute), compute, {column, row}, {out}, scale);
-      if (alpha != 1.0) run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {out}, {out}, scale);
+      run_elementwise(elementwise_kernel(ew::mul, compute), compute, {column, row}, {out}, scale);
+      if (alpha != 1.0) run_elementwise(elementwise_kernel(ew::affine, compute), compute, {out}, {out}, scale);
       return;
     }
     if (beta == 1.0) {
-      run_elementwise(elementwise_kernel(Ew::addcmul, compute), compute, {add, column, row}, {out}, scale);
+      run_elementwise(elementwise_kernel(ew::addcmul, compute), compute, {add, column, row}, {out}, scale);
       return;
     }
     matmul(column, row.expand(std::initializer_list<int64_t>{1, row.dims[0]}.begin(), 2), out,

@@ -6,6 +6,7 @@
 
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/arithmetic.h"
 #include "ops/op.h"
 #include "tensor/view_algebra.h"
 
@@ -95,11 +96,11 @@ ACLNN(aclnnTransformBiasRescaleQkv, (In, qkv), (In, qkvBias), (Int, numHeads), (
       const Compute compute = compute_of(to.dtype);
       Params p;
       p.set(0, int64_t{1});
-      run_elementwise(elementwise_kernel(Ew::add, compute), compute, {part, add}, {to}, p);
+      run_elementwise(elementwise_kernel(ew::add, compute), compute, {part, add}, {to}, p);
       if (i == 0) {
         p.set(0, 1 / std::sqrt(static_cast<double>(size)));
         p.set(1, 0.0);
-        run_elementwise(elementwise_kernel(Ew::affine, compute), compute, {to}, {to}, p);
+        run_elementwise(elementwise_kernel(ew::affine, compute), compute, {to}, {to}, p);
       }
     }
   });

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/rows/activation.h"
 #include "kernels/table.h"
 #include "ops/norm/vectors.h"
 #include "ops/op.h"
@@ -102,7 +103,7 @@ void forward(const Shape& s, const TensorView& input, const TensorView& weight, 
   const Groups x(input, s, compute), y(output, s, compute);
   const int64_t groups = s.n * s.groups, width = static_cast<int64_t>(size_of(compute));
   std::vector<double> means(static_cast<size_t>(groups)), rstds(static_cast<size_t>(groups));
-  const BlockFn silu = table.elementwise[static_cast<int>(Ew::silu)][c];
+  const BlockFn silu = row_of(ew::silu).fn[c];
   parallel_for(groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.size())), [&](int64_t begin, int64_t end) {
     ScratchScope scratch;
     char* const from = x.direct() ? nullptr : scratch.take<char>(static_cast<size_t>(s.size() * width));
@@ -155,7 +156,7 @@ void backward(const Shape& s, const TensorView& grad, const TensorView& input, c
   const bool with_dx = to.dx.data != nullptr;
   // For each sample and channel: sum of dy and of dy * (x - mean).
   std::vector<double> sums(static_cast<size_t>(s.n * s.channels * 2));
-  const BlockFn slope = table.elementwise[static_cast<int>(Ew::silu_backward)][c];
+  const BlockFn slope = row_of(ew::silu_backward).fn[c];
   parallel_for(groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.size())), [&](int64_t begin, int64_t end) {
     const int64_t part = s.size() * width;
     ScratchScope scratch;

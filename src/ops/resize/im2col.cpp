@@ -1,6 +1,7 @@
 // Windows as columns and back, and the gradient of unfold.
 #include "kernels/pipeline.h"
 #include "kernels/planes.h"
+#include "kernels/rows/arithmetic.h"
 #include "ops/op.h"
 
 namespace updraft {
@@ -181,7 +182,7 @@ ACLNN(aclnnUnfoldGrad, (In, gradOut), (Ints, inputSizes), (Int, dim), (Int, size
       part.data = to.as<char>() + k * to.strides[d] * static_cast<int64_t>(size_of(to.dtype));
       window.rank = to.rank;
       window.data = from.as<char>() + k * from.strides[to.rank] * static_cast<int64_t>(size_of(from.dtype));
-      run_elementwise(elementwise_kernel(Ew::add, c), c, {part, window}, {part}, one);
+      run_elementwise(elementwise_kernel(ew::add, c), c, {part, window}, {part}, one);
     }
   });
 }

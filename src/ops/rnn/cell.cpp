@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/functions.h"
 #include "ops/op.h"
 #include "ops/rnn/layer.h"
 
@@ -62,7 +63,7 @@ struct CellBackward {
     const int64_t cells = batch * n;
     const TensorView tanh_c = TensorView::contiguous(after.data, DTypeOf<T>::value, &cells, 1);
     // tanh(c) again, from the rounded c that the forward pass left
-    run_elementwise(elementwise_kernel(Ew::tanh, compute_of(DTypeOf<T>::value)), compute_of(DTypeOf<T>::value),
+    run_elementwise(elementwise_kernel(ew::tanh, compute_of(DTypeOf<T>::value)), compute_of(DTypeOf<T>::value),
                     {tanh_c}, {tanh_c}, Params{});
     for (int64_t r = 0; r < batch; ++r) {
       const T* s = kept.data + r * 4 * n;

@@ -1,0 +1,4 @@
+// The loops of rows/special.inc.
+#define UPDRAFT_FAMILY special
+#define UPDRAFT_ROWS "kernels/rows/special.inc"
+#include "kernels/simd/rows.inc"
