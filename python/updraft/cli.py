@@ -92,6 +92,10 @@ def _tool(name, argv):
     os.environ.setdefault("UPDRAFT_PYTHON", sys.executable)  # what --verify runs in
     try:
         os.execv(program, [name] + argv)
+    except FileNotFoundError:
+        print(t("updraft: there is no %s (after ./dev demo alone there are no tools): ./dev setup builds it, as pip install does",
+                "updraft：没有 %s（仅运行 ./dev demo 不会构建工具）：请运行 ./dev setup 构建，或用 pip install 安装") % program, file=sys.stderr)
+        return 127
     except OSError as error:
         print("updraft: %s: %s" % (program, error.strerror), file=sys.stderr)
         return 127

@@ -117,6 +117,11 @@ def test_chinese():
     assert "在虚拟 NPU 上运行命令" in updraft("--help", UPDRAFT_LANG="", LANG="zh_CN.UTF-8", LC_ALL="").stdout
 
 
+def test_a_tool_that_was_not_built_is_told(built_tree):
+    done = updraft("migrate", "project", UPDRAFT_CANN_HOME=built_tree)
+    assert done.returncode == 127 and "no %s" % (built_tree / "bin" / "updraft-migrate") in done.stderr and "./dev setup" in done.stderr
+
+
 def test_doctor_names_what_is_wrong_and_what_to_do(tmp_path):
     done = updraft("doctor", "--quick", UPDRAFT_CANN_HOME=tmp_path, ASCEND_HOME_PATH="/usr", UPDRAFT_DEVICE=2)
     assert done.returncode == 1
