@@ -4,7 +4,7 @@ target_compile_options(updraft_options INTERFACE -Wall -Wextra -Werror -Wno-psab
                                                  -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports impossible overflows in inlined standard containers.
-  target_compile_options(updraft_options INTERFACE -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized
+  target_compile_options(updraft_options INTERFACE -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized
                                                    -Wno-restrict)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
