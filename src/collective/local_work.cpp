@@ -125,18 +125,7 @@ void work_in_place(const LocalGroup& group, const Request& request, uint64_t tic
 }
 
 bool fits_inline(const Request& request, int ranks) {
-  const size_t bytes = request.count * request.element();
-  switch (request.kind) {
-    case Kind::AllReduce:
-    case Kind::AllGather:
-    case Kind::Broadcast:
-    case Kind::Reduce: return bytes <= kInlineBytes;
-    case Kind::ReduceScatter:
-    case Kind::Scatter:
-    case Kind::AllToAll: return bytes * static_cast<size_t>(ranks) <= kInlineBytes;
-    case Kind::Barrier: return true;
-    default: return false;
-  }
+  return fits_inline(request.kind, request.count * request.element(), ranks);
 }
 
 void work_inline(const LocalGroup& group, const Request& request, uint64_t ticket) {

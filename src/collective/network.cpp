@@ -6,9 +6,11 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "base/log.h"
+#include "collective/algorithm/landing.h"
 #include "collective/error.h"
 #include "collective/flight.h"
 #include "collective/message_trace.h"
@@ -51,9 +53,6 @@ Transport& transport(const std::string& default_ip) {
   return *transport;
 }
 
-// Transfers go in pieces: while one is combined, out of the caches, the next ones are on their way.
-constexpr uint64_t kPiece = 1 << 20;
-
 struct Header {
   uint64_t ticket, count;
   uint64_t counts;  ///< a digest of the counts by rank that all must have alike
@@ -73,28 +72,34 @@ uint64_t digest_of_counts(const Request& r) {
   return hash;
 }
 
+std::vector<std::vector<int>> numbers(const std::vector<std::vector<uint32_t>>& hosts) {
+  std::vector<std::vector<int>> result;
+  for (const auto& host : hosts) result.emplace_back(host.begin(), host.end());
+  return result;
+}
+
+int index_in(const std::vector<int>& ranks, uint32_t rank) {
+  return static_cast<int>(std::ranges::find(ranks, static_cast<int>(rank)) - ranks.begin());
+}
+
+// By the transport alone, which is the same for all ranks: whether there is RDMA is a host's own matter, and all must
+// choose the same algorithms.
+LinkCost link_of(const Transport& transport) { return std::string_view(transport.name()) == "ucx" ? kRdma : kTcp; }
+
 }  // namespace
 
-Network::Network(Communicator& communicator, std::vector<std::vector<uint32_t>> hosts, std::vector<int> pods)
+Network::Network(Communicator& communicator, const std::vector<std::vector<uint32_t>>& hosts,
+                 const std::vector<int>& pods)
     : communicator_(communicator),
-      hosts_(std::move(hosts)),
-      pods_(std::move(pods)),
+      between_(numbers(hosts), pods, link_of(transport(communicator.member().local_ip()))),
+      host_(host_of(communicator.rank())),
+      me_(index_in(ranks_of(host_), communicator.rank())),
+      carrier_(between_, host_, me_),
+      hosts_n_(between_.hosts()),
+      n_(static_cast<int>(ranks_of(host_).size())),
       work_(static_cast<size_t>(Environment::get().buffer_bytes)),
       arrived_(static_cast<size_t>(Environment::get().buffer_bytes)),
       trace_(MessageTrace::get()) {
-  std::vector<int> sizes;
-  for (const auto& host : hosts_) sizes.push_back(static_cast<int>(host.size()));
-  for (size_t h = 0; h < hosts_.size(); ++h)
-    for (size_t i = 0; i < hosts_[h].size(); ++i)
-      if (hosts_[h][i] == communicator.rank()) {
-        host_ = static_cast<int>(h);
-        me_ = static_cast<int>(i);
-      }
-  hosts_n_ = static_cast<int>(hosts_.size());
-  n_ = sizes[static_cast<size_t>(host_)];
-  most_ = *std::ranges::max_element(sizes);
-  alike_ = std::ranges::count(sizes, n_) == hosts_n_;
-  pieces_ = pieces_of(sizes, host_, me_);
   peers_.resize(communicator.size());
 }
 
@@ -176,17 +181,18 @@ void Network::agree(const Operation& operation) {
   const bool counts = r.send_counts.empty() && r.receive_counts.empty();
   const Header mine = {operation.ticket, counts ? r.count : 0, digest_of_counts(r), r.root, r.kind, r.type, r.op, 0};
   Header theirs{};
-  const auto& after = hosts_[static_cast<size_t>((host_ + 1) % hosts_n_)];
-  const auto& previous = hosts_[static_cast<size_t>((host_ + hosts_n_ - 1) % hosts_n_)];
+  const auto& after = ranks_of((host_ + 1) % hosts_n_);
+  const auto& previous = ranks_of((host_ + hosts_n_ - 1) % hosts_n_);
   const auto speaker = [](size_t listener, size_t listeners, size_t speakers) {
     return listener * speakers / listeners;
   };
-  const uint32_t before = previous[speaker(static_cast<size_t>(me_), static_cast<size_t>(n_), previous.size())];
+  const auto before = static_cast<uint32_t>(
+      previous[speaker(static_cast<size_t>(me_), static_cast<size_t>(n_), previous.size())]);
   Flight flight;
   receive(flight, before, kHeader, &theirs, sizeof theirs);
   for (size_t i = 0; i < after.size(); ++i)
     if (speaker(i, after.size(), static_cast<size_t>(n_)) == static_cast<size_t>(me_))
-      send(flight, after[i], kHeader, &mine, sizeof mine);
+      send(flight, static_cast<uint32_t>(after[i]), kHeader, &mine, sizeof mine);
   land(flight, operation);
   if (std::memcmp(&mine, &theirs, sizeof mine) == 0) return;
   throw Error(
@@ -206,6 +212,12 @@ namespace {
 bool overlap(const Transfer& a, const Transfer& b) {
   return a.offset < b.offset + b.count && b.offset < a.offset + a.count;
 }
+
+/// Elements that arrive in pieces, each of which is combined as soon as all who send it have.
+struct Landing {
+  Block elements;
+  std::vector<Flight> flights;
+};
 
 /// Receives of one round that are combined, and where they wait for that.
 struct Arrivals {
@@ -233,44 +245,19 @@ void combine_range(const Request& request, const Arrivals& arrived, int me, char
 
 }  // namespace
 
-/// Elements that arrive in pieces, each of which is combined as soon as all who send it have.
-struct Network::Landing {
-  Block elements;
-  std::vector<Flight> flights;
-};
-
-/// Nothing where receives overlap in part.
-std::vector<Network::Landing> Network::landings_of(const std::vector<Transfer>& receives) {
-  std::vector<Landing> landings;
-  for (const Transfer& t : receives) {
-    bool known = false;
-    for (const Landing& l : landings) {
-      const Block& e = l.elements;
-      if (e.offset == t.offset && e.count == t.count) known = true;
-      else if (t.offset < e.offset + e.count && e.offset < t.offset + t.count) return {};
-    }
-    if (!known) landings.push_back({{t.offset, t.count}, {}});
-  }
-  return landings;
-}
-
 void Network::run(const Schedule& schedule, char* buffer, const Operation& operation) {
   for (size_t number = 0; number < schedule.size(); ++number) run_round(schedule[number], number, buffer, operation);
 }
 
 void Network::run_round(const Round& round, size_t number, char* buffer, const Operation& operation) {
   const size_t element = operation.request.element();
-  const uint64_t piece = std::max<uint64_t>(1, kPiece / element);
+  const uint64_t piece = std::max<uint64_t>(1, kPieceBytes / element);
   // What is combined, or would overwrite what is being sent, waits beside the buffer.
   std::vector<bool> beside;
   size_t bytes = 0;
-  bool sent_is_combined = false;
   for (const Transfer& t : round.receives) {
     bool hold = round.combine;
-    for (const Transfer& s : round.sends) {
-      hold |= overlap(s, t);
-      sent_is_combined |= overlap(s, t);
-    }
+    for (const Transfer& s : round.sends) hold = hold || overlap(s, t);
     beside.push_back(hold);
     if (hold) bytes += t.count * element;
   }
@@ -285,10 +272,10 @@ void Network::run_round(const Round& round, size_t number, char* buffer, const O
     arrived.data.push_back(place);
     place += t.count * element;
   }
-  // Piece by piece only where receives are of the same elements or of others, and nobody still sends them.
-  std::vector<Landing> landings =
-      round.combine && !sent_is_combined ? landings_of(round.receives) : std::vector<Landing>();
-  for (Landing& l : landings) l.flights.resize((l.elements.count + piece - 1) / piece);
+  // What is combined while more of it is on its way.
+  std::vector<Landing> landings;
+  for (const Block& elements : landings_of(round))
+    landings.push_back({elements, std::vector<Flight>((elements.count + piece - 1) / piece)});
   Flight rest;
   for (size_t i = 0; i < round.receives.size(); ++i) {
     const Transfer& t = round.receives[i];

@@ -1,6 +1,5 @@
-// Operations of communicators that span hosts: within a host by shared memory, between hosts by schedules of messages.
-// The ranks of a host share what is to be carried: where every host has as many, the l-th rank of each carries the l-th
-// part of the data to the l-th ranks of the others, else each carries the pieces of division.h to their owners there.
+// Operations of communicators that span hosts: within a host by shared memory, between hosts by the schedules of
+// algorithm/between.h, whose working buffer this fills and empties.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -9,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "collective/algorithm/division.h"
-#include "collective/algorithm/schedule.h"
+#include "collective/algorithm/between.h"
 #include "collective/communicator.h"
 #include "collective/scratch.h"
 #include "collective/transport/transport.h"
@@ -26,7 +24,7 @@ void combine_blocks(const Request& request, const std::vector<const void*>& in, 
 class Network {
  public:
   /// The ranks of each host, ascending within a host; hosts of a super pod are neighbours. `pods`: hosts of each pod.
-  Network(Communicator& communicator, std::vector<std::vector<uint32_t>> hosts, std::vector<int> pods);
+  Network(Communicator& communicator, const std::vector<std::vector<uint32_t>>& hosts, const std::vector<int>& pods);
   ~Network();
   /// What other ranks need to reach this one.
   std::string address() const;
@@ -41,7 +39,6 @@ class Network {
   void abort(const Error& why);
 
  private:
-  struct Landing;
   using Operation = Communicator::Operation;
 
   void send(Flight& flight, uint32_t rank, uint8_t channel, const void* data, size_t bytes);
@@ -50,22 +47,12 @@ class Network {
   void agree(const Operation& operation);
   void run(const Schedule& schedule, char* buffer, const Operation& operation);
   void run_round(const Round& round, size_t number, char* buffer, const Operation& operation);
-  static std::vector<Landing> landings_of(const std::vector<Transfer>& receives);
 
-  Extent divide(uint64_t n) const;
-  Block mine(const Extent& whole) const;
-  Extent blocks_on(int host, const Request& request) const;
-  static Block part_of(const Extent& blocks, const Piece& piece);
   int host_of(uint32_t rank) const;
-  template <class Visit>
-  uint64_t visit_blocks(const Request& request, Visit visit) const;
-  char* take_blocks(const Request& request);
-  void take_own(const Request& request, const char* work, char* to) const;
-  void run_divided(Kind kind, const Operation& operation, const Extent& whole, char* buffer, int root);
-  void run_blocks(Kind kind, const Operation& operation, char* buffer, int root);
-  void append(Schedule& all, Schedule one, const Piece& piece, uint64_t offset) const;
-  Schedule between_hosts(Kind kind, const Operation& operation, const std::vector<uint64_t>& borders, int root);
-  Algorithm choose_level(Kind kind, const Operation& operation, int level, int members, double bytes);
+  Between::Operation call_of(const Request& request);
+  void tell_of_unheard(const Between::Operation& call);
+  char* take_blocks(const Between::Operation& call, size_t element);
+  void take_own(const Between::Operation& call, size_t element, const char* work, char* to) const;
 
   void spread(const Operation& operation, const char* from, uint64_t count, uint64_t at, int except);
   void barrier(const Operation& operation);
@@ -77,18 +64,15 @@ class Network {
   void scatter(Operation& operation);
   void exchange(Operation& operation);
 
-  uint32_t rank_at(int host, int index) const { return hosts_[static_cast<size_t>(host)][static_cast<size_t>(index)]; }
+  const std::vector<int>& ranks_of(int host) const { return between_.ranks()[static_cast<size_t>(host)]; }
   const char* sent_by(const Operation& operation, int index) const;
   char* received_by(const Operation& operation, int index) const;
 
   Communicator& communicator_;
-  std::vector<std::vector<uint32_t>> hosts_;
-  std::vector<int> pods_;                   ///< hosts of each super pod
-  int host_ = 0, me_ = 0;                   ///< this rank's host, and its index there
-  int hosts_n_ = 0, n_ = 0;                 ///< hosts, ranks of this one
-  int most_ = 0;                            ///< ranks of the host that has the most
-  bool alike_ = false;                      ///< all hosts have as many ranks
-  std::vector<Piece> pieces_;               ///< what this rank carries
+  const Between between_;
+  const int host_, me_;                     ///< this rank's host, and its index there
+  const Carrier carrier_;                   ///< what this rank carries
+  const int hosts_n_, n_;                   ///< hosts, ranks of this one
   std::set<std::pair<Kind, int>> unheard_;  ///< wishes of HCCL_ALGO that were logged as having no effect
   std::vector<std::shared_ptr<Peer>> peers_;
   Scratch work_, arrived_;  ///< what an operation works on, and what comes to it

@@ -15,6 +15,21 @@ namespace updraft::collective {
 
 constexpr size_t kInlineBytes = 4096;  ///< data up to this size travels in the slot
 
+/// Whether an operation of `bytes` (HCCL's count) is that small: everything that a rank sends is in its slot.
+constexpr bool fits_inline(Kind kind, size_t bytes, int ranks) {
+  switch (kind) {
+    case Kind::AllReduce:
+    case Kind::AllGather:
+    case Kind::Broadcast:
+    case Kind::Reduce: return bytes <= kInlineBytes;
+    case Kind::ReduceScatter:
+    case Kind::Scatter:
+    case Kind::AllToAll: return bytes * static_cast<size_t>(ranks) <= kInlineBytes;
+    case Kind::Barrier: return true;
+    default: return false;
+  }
+}
+
 /// What a rank says of an operation. Places are offsets in the rank's device memory.
 struct Post {
   uint64_t ticket;
