@@ -10,6 +10,7 @@ import sys
 from ctypes import c_char, c_int32, c_uint8, c_uint32, c_uint64
 
 from native import FLOAT, SUM, Rank
+from uneven import blocks, matrix
 
 UNSET = 0xFFFFFFFF
 
@@ -28,8 +29,14 @@ class Config(ctypes.Structure):
                          traffic_class=UNSET, service_level=UNSET, timeout=-1, algorithm=levels.encode(), qos=UNSET, window=1 << 36)
 
 
+def laid_out(counts):
+    """Counts and offsets, as the interface has them."""
+    offsets = [sum(counts[:i]) for i in range(len(counts))]
+    return (c_uint64 * len(counts))(*counts), (c_uint64 * len(counts))(*offsets)
+
+
 def main(table, me, device, count, operations, *algorithms):
-    count = c_uint64(int(count))
+    per_rank, count = int(count), c_uint64(int(count))
     rank = Rank(int(device))
     receive = ctypes.c_void_p(rank.data.value + (1 << 19))
     for number, algorithm in enumerate(algorithms):
@@ -37,13 +44,21 @@ def main(table, me, device, count, operations, *algorithms):
         rank.call("HcclCommInitClusterInfoConfig", table.encode(), c_uint32(int(me)), ctypes.byref(Config(f"messages-{number}", algorithm)),
                   ctypes.byref(comm))
         whole, exchange = (count, FLOAT), (rank.data, count, FLOAT, receive, count, FLOAT)
+        size = c_uint32()
+        rank.call("HcclGetRankSize", comm, ctypes.byref(size))
+        own, pairs = blocks(size.value, per_rank), matrix(size.value, per_rank)
+        mine, every = c_uint64(own[int(me)]), laid_out(own)
+        out, back = laid_out(pairs[int(me)]), laid_out([row[int(me)] for row in pairs])
         for kind, root in (word.split(":") for word in operations.split(",")):
             root = c_uint32(int(root))
             name, arguments = {
                 "allreduce": ("HcclAllReduce", (rank.data, receive, *whole, SUM)), "allgather": ("HcclAllGather", (rank.data, receive, *whole)),
                 "reducescatter": ("HcclReduceScatter", (rank.data, receive, *whole, SUM)), "alltoall": ("HcclAlltoAll", exchange),
                 "broadcast": ("HcclBroadcast", (rank.data, *whole, root)), "reduce": ("HcclReduce", (rank.data, receive, *whole, SUM, root)),
-                "scatter": ("HcclScatter", (rank.data, receive, *whole, root))}[kind]
+                "scatter": ("HcclScatter", (rank.data, receive, *whole, root)), "barrier": ("HcclBarrier", ()),
+                "allgatherv": ("HcclAllGatherV", (rank.data, mine, receive, *every, FLOAT)),
+                "reducescatterv": ("HcclReduceScatterV", (rank.data, *every, receive, mine, FLOAT, SUM)),
+                "alltoallv": ("HcclAlltoAllV", (rank.data, *out, FLOAT, receive, *back, FLOAT))}[kind]
             rank.call(name, *arguments, comm, rank.stream)
         rank.wait()
         rank.destroy(comm)

@@ -1,5 +1,5 @@
-"""Every collective by every algorithm on clusters of up to 8 ranks in up to 4 servers, of one size or not, in super pods or not:
-the messages that the library sends between servers are those that hccl_sim lists."""
+"""Every collective by every algorithm of HCCL_ALGO on clusters of up to 8 ranks in up to 4 servers, of one size or not, in super pods
+or not: the messages that the library sends between servers are those that hccl_sim lists."""
 import csv
 import itertools
 import json
@@ -13,6 +13,7 @@ from updraft import home
 from tests.distributed import jobs
 from tests.distributed.native_job import NATIVE
 from tests.distributed.native_job import home as tree
+from tests.distributed.uneven import blocks, matrix
 
 SIMULATOR = os.environ.get("UPDRAFT_HCCL_SIM") or os.path.join(home(), "bin", "hccl_sim")
 ALGORITHMS = ["-", "ring", "H-D_R", "NHR", "NB", "AHC", "pipeline"]
@@ -27,8 +28,8 @@ COUNTS = [1001, 1, 13]
 
 def operations(ranks):
     """(kind, root)"""
-    return [(kind, 0) for kind in ("allreduce", "reducescatter", "allgather", "alltoall")] + [
-        (kind, root) for kind in ("broadcast", "reduce", "scatter") for root in (0, ranks - 1)]
+    return [(kind, 0) for kind in ("allreduce", "reducescatter", "allgather", "alltoall", "reducescatterv", "allgatherv", "alltoallv",
+                                   "barrier")] + [(kind, root) for kind in ("broadcast", "reduce", "scatter") for root in (0, ranks - 1)]
 
 
 def table(path, cards, pods):
@@ -68,9 +69,12 @@ def executed(folder, path, cards, count):
     return {key: sorted(rows) for key, rows in found.items()}
 
 
-def simulated(path, kind, root, count, algorithm):
+def simulated(path, kind, root, count, algorithm, ranks):
+    own = blocks(ranks, count)
+    counts = {"allgatherv": own, "reducescatterv": own, "alltoallv": sum(matrix(ranks, count), [])}.get(kind)
     words = ["--rank-table", path, "--messages", "--kind", kind, "--root", root, "--count", count,
-             *(() if algorithm == "-" or kind == "alltoall" else ("--algorithm", algorithm))]
+             *(("--counts", ",".join(map(str, counts))) if counts else ()),
+             *(() if algorithm == "-" or kind.startswith("alltoall") else ("--algorithm", algorithm))]
     ended, = jobs.run([SIMULATOR, *words])
     assert ended.status == 0, ended.output
     rows = csv.DictReader(ended.output.splitlines())
@@ -84,6 +88,6 @@ def test_messages_are_the_simulated_ones(tmp_path, cards, pods):
     for count in COUNTS:
         found = executed(tmp_path / f"messages of {count}", path, cards, count)
         for (number, algorithm), (at, (kind, root)) in itertools.product(enumerate(ALGORITHMS), enumerate(operations(sum(cards)))):
-            wanted = simulated(path, kind, root, count, algorithm)
+            wanted = simulated(path, kind, root, count, algorithm, sum(cards))
             assert found.get((f"messages-{number}", at + 1), []) == wanted, (count, algorithm, kind, root)
             assert wanted or len(cards) == 1 or count < sum(cards)

@@ -14,13 +14,14 @@ struct Measurement {
   Algorithm algorithm = Algorithm::Auto;
   double bytes = 0;
   double seconds = 0;
+  double cores = 0;  ///< that all ranks of all servers share; 0: each has its own
 };
 
-/// CSV with a heading that names the columns operation, ranks, bytes, us and, where there are, servers and algorithm.
+/// CSV with a heading that names the columns operation, ranks, bytes, us and, where there are, servers, algorithm and cores.
 /// Operations as hccl_test or hccl_sim names them. Throws updraft::Error with the line.
 std::vector<Measurement> parse_measurements(const std::string& text, const std::string& name);
-/// The lines of hccl_test's table, as the measurements of one operation.
-std::vector<Measurement> parse_hccl_test(const std::string& output, Kind kind, int ranks);
+/// The lines of hccl_test's table, as measurements that are otherwise as `like`.
+std::vector<Measurement> parse_hccl_test(const std::string& output, const Measurement& like);
 std::string to_csv(const std::vector<Measurement>& measurements);
 /// "all_reduce", "allreduce"… Throws updraft::Error.
 Kind kind_of(const std::string& operation);
@@ -37,8 +38,14 @@ struct Calibration {
 /// updraft::Error when the measurements are too few.
 Calibration calibrate(const std::vector<Measurement>& measurements);
 
-/// Measured, predicted, error of each; median and largest error.
+/// The predictions of fits that have not seen what they predict: of each half of the measurements by the other half.
+/// Empty where a half is too little to be fitted.
+std::vector<double> held_out(const std::vector<Measurement>& measurements);
+
+/// Measured, predicted, error of each; and errors().
 std::string residuals(const std::vector<Measurement>& measurements, const std::vector<double>& predicted);
+/// "error: median 5 %, …".
+std::string errors(const std::vector<Measurement>& measurements, const std::vector<double>& predicted);
 /// For --cluster.
 nlohmann::json to_json(const Calibration& calibration);
 

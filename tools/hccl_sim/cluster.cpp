@@ -22,10 +22,10 @@ namespace result = updraft::collective::result;
 
 constexpr int kMostRanks = 1 << 20;
 
-double number(const json& object, const char* level, const std::string& key, double least) {
+double number(const json& object, const std::string& key, double least, const std::string& within = "") {
   const json& value = object.at(key);
   if (!value.is_number() || !(value.get<double>() >= least))
-    throw Error(result::kPara, "cluster: {}.{} must be a number of at least {}, got {}", level, key, least,
+    throw Error(result::kPara, "cluster: {}{} must be a number of at least {}, got {}", within, key, least,
                 value.dump());
   return value.get<double>();
 }
@@ -34,31 +34,43 @@ void read_link(const json& description, Level of, Link& link) {
   const char* level = name_of(of);
   if (!description.contains(level)) return;
   const json& object = description.at(level);
+  const std::string within = std::string(level) + ".";
   if (!object.is_object())
     throw Error(result::kPara, "cluster: {} must be an object such as {{\"alpha\": 1e-5}}, got {}", level,
                 object.dump());
-  constexpr const char* same[][2] = {
-      {"alpha", "latency_us"}, {"beta", "bandwidth_GBps"}, {"gamma", "reduce_GBps"}, {"overhead", "overhead_us"}};
+  constexpr const char* same[][2] = {{"alpha", "latency_us"},
+                                     {"beta", "bandwidth_GBps"},
+                                     {"gamma", "reduce_GBps"},
+                                     {"overhead", "overhead_us"},
+                                     {"rendezvous", "rendezvous_us"}};
   for (const auto& [one, other] : same)
     if (object.contains(one) && object.contains(other))
       throw Error(result::kPara, "cluster: {} has both {} and {}, which say the same: leave one of them out", level,
                   one, other);
   for (const auto& [key, value] : object.items()) {
-    if (key == "alpha") link.cost.alpha = number(object, level, key, 0);
-    else if (key == "beta") link.cost.beta = number(object, level, key, 0);
-    else if (key == "gamma") link.cost.gamma = number(object, level, key, 0);
-    else if (key == "overhead") link.overhead = number(object, level, key, 0);
-    else if (key == "latency_us") link.cost.alpha = number(object, level, key, 0) * 1e-6;
-    else if (key == "overhead_us") link.overhead = number(object, level, key, 0) * 1e-6;
-    else if (key == "bandwidth_GBps") link.cost.beta = 1e-9 / number(object, level, key, 1e-9);
-    else if (key == "reduce_GBps") link.cost.gamma = 1e-9 / number(object, level, key, 1e-9);
+    if (key == "alpha") link.cost.alpha = number(object, key, 0, within);
+    else if (key == "beta") link.cost.beta = number(object, key, 0, within);
+    else if (key == "gamma") link.cost.gamma = number(object, key, 0, within);
+    else if (key == "overhead") link.overhead = number(object, key, 0, within);
+    else if (key == "rendezvous") link.rendezvous = number(object, key, 0, within);
+    else if (key == "rendezvous_us") link.rendezvous = number(object, key, 0, within) * 1e-6;
+    else if (key == "latency_us") link.cost.alpha = number(object, key, 0, within) * 1e-6;
+    else if (key == "overhead_us") link.overhead = number(object, key, 0, within) * 1e-6;
+    else if (key == "bandwidth_GBps") link.cost.beta = 1e-9 / number(object, key, 1e-9, within);
+    else if (key == "reduce_GBps") link.cost.gamma = 1e-9 / number(object, key, 1e-9, within);
     else if (key == "dedicated" && value.is_boolean()) link.dedicated = value.get<bool>();
+    else if (key == "memory" && value.is_boolean() && of == Level::Intra) link.memory = value.get<bool>();
     else
       throw Error(result::kPara,
-                  "cluster: {}.{}: {} is not understood; known are alpha, beta, gamma, overhead (seconds), latency_us, "
-                  "bandwidth_GBps, reduce_GBps, overhead_us and dedicated (true or false)",
+                  "cluster: {}.{}: {} is not understood; known are alpha, beta, gamma, overhead, rendezvous (seconds), "
+                  "latency_us, bandwidth_GBps, reduce_GBps, overhead_us, rendezvous_us, dedicated and, of intra, memory "
+                  "(true or false)",
                   level, key, value.dump());
   }
+  // an announcement there, and its answer
+  const bool told = object.contains("rendezvous") || object.contains("rendezvous_us");
+  if (of != Level::Intra && !told && (object.contains("alpha") || object.contains("latency_us")))
+    link.rendezvous = 2 * link.cost.alpha;
 }
 
 int count(const json& value, const char* what) {
@@ -104,6 +116,13 @@ Fabric Cluster::shared() const {
   Fabric result = fabric;
   if (ports > 0 && ports < most_cards())
     for (Link* link : {&result.inter, &result.super}) link->cost.beta *= 1.0 * most_cards() / ports;
+  // processes that take turns on the cores
+  const double turns = cores > 0 ? std::max(1.0, most_cards() / cores) : 1;
+  result.launch *= turns;
+  for (Link* link : {&result.intra, &result.inter, &result.super}) {
+    for (double* time : {&link->cost.alpha, &link->cost.beta, &link->cost.gamma, &link->overhead, &link->rendezvous})
+      *time *= turns;
+  }
   return result;
 }
 
@@ -139,7 +158,7 @@ std::vector<int> pods_of(int servers, int pod_size) {
 Fabric example_fabric() {
   Fabric fabric;
   fabric.intra = {{4e-6, 1 / 28e9, 1 / 400e9}, 1e-6, true};
-  fabric.inter = {{10e-6, 1 / 25e9, 1 / 400e9}, 2e-6, false};
+  fabric.inter = {{10e-6, 1 / 25e9, 1 / 400e9}, 2e-6, false, 20e-6};
   fabric.super = fabric.inter;
   return fabric;
 }
@@ -149,13 +168,15 @@ Cluster parse_cluster(const json& description) {
     throw Error(result::kPara, "cluster: the description must be a JSON object such as {{\"servers\": 4}}, got {}",
                 description.type_name());
   constexpr const char* known[] = {
-      "servers", "cards_per_server", "servers_per_super_pod", "ports_per_server", "intra", "inter", "super", "ranks",
+      "servers", "cards_per_server", "servers_per_super_pod", "ports_per_server", "cores_per_server", "transport",
+      "launch",  "launch_us",        "intra",                 "inter",            "super",            "ranks",
       "note"};
   for (const auto& [key, value] : description.items())
     if (std::find(std::begin(known), std::end(known), key) == std::end(known))
       throw Error(result::kPara,
                   "cluster: \"{}\" is not understood; known are servers, cards_per_server, servers_per_super_pod, "
-                  "ports_per_server, intra, inter, super, ranks (only checked) and note (free)",
+                  "ports_per_server, cores_per_server, transport, launch, launch_us, intra, inter, super, ranks (only "
+                  "checked) and note (free)",
                   key);
   Cluster cluster;
   cluster.fabric = example_fabric();
@@ -178,6 +199,17 @@ Cluster parse_cluster(const json& description) {
   read_super_pods(description, cluster);
   if (description.contains("ports_per_server"))
     cluster.ports = count(description.at("ports_per_server"), "ports_per_server");
+  if (description.contains("cores_per_server")) cluster.cores = number(description, "cores_per_server", 0);
+  if (description.contains("transport")) {
+    const json& transport = description.at("transport");
+    if (transport != "tcp" && transport != "ucx")
+      throw Error(result::kPara, "cluster: transport must be \"tcp\" or \"ucx\", got {}", transport.dump());
+    cluster.rdma = transport == "ucx";
+  }
+  if (description.contains("launch") && description.contains("launch_us"))
+    throw Error(result::kPara, "cluster: launch and launch_us say the same: leave one of them out");
+  if (description.contains("launch")) cluster.fabric.launch = number(description, "launch", 0);
+  if (description.contains("launch_us")) cluster.fabric.launch = number(description, "launch_us", 0) * 1e-6;
   read_link(description, Level::Intra, cluster.fabric.intra);
   read_link(description, Level::Inter, cluster.fabric.inter);
   cluster.fabric.super = cluster.fabric.inter;
@@ -227,23 +259,26 @@ json read_json(const std::string& path) {
   } catch (const json::exception& e) { throw Error(result::kPara, "{} is not JSON: {}", path, e.what()); }
 }
 
+json to_json(const Link& link) {
+  json result = {{"alpha", link.cost.alpha},       {"beta", link.cost.beta},          {"gamma", link.cost.gamma},
+                 {"overhead", link.overhead},      {"rendezvous", link.rendezvous},   {"dedicated", link.dedicated}};
+  if (link.memory) result["memory"] = true;
+  return result;
+}
+
 json to_json(const Cluster& cluster) {
-  const auto link = [](const Link& l) {
-    return json{{"alpha", l.cost.alpha},
-                {"beta", l.cost.beta},
-                {"gamma", l.cost.gamma},
-                {"overhead", l.overhead},
-                {"dedicated", l.dedicated}};
-  };
   json result = {{"servers", cluster.servers()},
                  {"ranks", cluster.ranks()},
-                 {"intra", link(cluster.fabric.intra)},
-                 {"inter", link(cluster.fabric.inter)}};
+                 {"intra", to_json(cluster.fabric.intra)},
+                 {"inter", to_json(cluster.fabric.inter)}};
   if (cluster.super_pods() > 1) {
-    result["super"] = link(cluster.fabric.super);
+    result["super"] = to_json(cluster.fabric.super);
     result["servers_per_super_pod"] = cluster.pods;
   }
   if (cluster.ports > 0) result["ports_per_server"] = cluster.ports;
+  if (cluster.cores > 0) result["cores_per_server"] = cluster.cores;
+  if (cluster.rdma) result["transport"] = "ucx";
+  if (cluster.fabric.launch > 0) result["launch"] = cluster.fabric.launch;
   if (cluster.even()) result["cards_per_server"] = cluster.cards.front();
   else result["cards_per_server"] = cluster.cards;
   return result;

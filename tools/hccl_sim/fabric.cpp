@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "collective/algorithm/landing.h"
+#include "collective/transport/frame.h"
+
 namespace hccl_sim {
 namespace {
 
@@ -14,6 +17,16 @@ struct Message {
   double bytes;
 };
 
+/// How what is received is combined: when all is there; piece by piece; or piece by piece where each piece comes from
+/// everyone who sends.
+enum class Combining : uint8_t { Nothing, Whole, Pieces, SharedPieces };
+Combining combining_of(const Round& round) {
+  if (!round.combine) return Combining::Nothing;
+  const size_t landings = updraft::collective::landings_of(round).size();
+  if (landings == 0) return Combining::Whole;
+  return landings == 1 && round.receives.size() > 1 ? Combining::SharedPieces : Combining::Pieces;
+}
+
 /// What a member does, without the places in the buffer: much smaller than its schedule.
 class Script {
  public:
@@ -21,11 +34,11 @@ class Script {
     for (const Round& round : schedule) {
       add(round.sends, element_bytes);
       add(round.receives, element_bytes);
-      combines_.push_back(round.combine);
+      combines_.push_back(combining_of(round));
     }
   }
   size_t rounds() const { return combines_.size(); }
-  bool combines(size_t round) const { return round < rounds() && combines_[round]; }
+  Combining combining(size_t round) const { return round < rounds() ? combines_[round] : Combining::Nothing; }
   struct Messages {
     const Message *first, *last;
     const Message* begin() const { return first; }
@@ -62,8 +75,14 @@ class Script {
 
   std::vector<Message> messages_;
   std::vector<size_t> ends_;
-  std::vector<bool> combines_;
+  std::vector<Combining> combines_;
 };
+
+/// Seconds before the first byte of a message.
+double latency(const Link& link, double bytes) {
+  const bool announced = bytes > static_cast<double>(updraft::collective::kEagerBytes);
+  return link.cost.alpha + (announced ? link.rendezvous : 0);
+}
 
 /// When this side's port has done each message, in seconds since the round's start.
 struct Timed {
@@ -77,21 +96,55 @@ void lay_out(Script::Messages messages, int me, const Party& party, const Fabric
     const Level level = party.level(me, m.peer);
     const Link& link = fabric.at(level);
     if (link.dedicated) {
-      out.push_back({m.peer, link.cost.alpha + m.bytes * link.cost.beta});
+      out.push_back({m.peer, latency(link, m.bytes) + m.bytes * link.cost.beta});
     } else {
       double& used = port[static_cast<int>(level)];
       used += m.bytes * link.cost.beta;
-      out.push_back({m.peer, link.cost.alpha + used});
+      out.push_back({m.peer, latency(link, m.bytes) + used});
       used += link.overhead;
     }
   }
 }
 
-double combining(Script::Messages received, int me, const Party& party, const Fabric& fabric) {
-  double seconds = 0;
-  for (const Message& m : received) seconds += m.bytes * fabric.at(party.level(me, m.peer)).cost.gamma;
-  return seconds;
-}
+/// What a member receives in a round, and combines.
+class Combined {
+ public:
+  Combined(Combining how, int me, const Party& party, const Fabric& fabric)
+      : how_(how), me_(me), party_(party), fabric_(fabric) {}
+  /// A message that has arrived whole at `arrived`.
+  void add(const Message& m, double arrived) {
+    if (how_ == Combining::Nothing) return;
+    const Link& link = fabric_.at(party_.level(me_, m.peer));
+    const double piece = std::min<double>(m.bytes, updraft::collective::kPieceBytes);
+    all_ += m.bytes * link.cost.gamma;
+    const double last = piece * link.cost.gamma, first = arrived - (m.bytes - piece) * link.cost.beta;
+    if (how_ == Combining::Pieces) {
+      last_ = arrived >= arrived_ ? last : last_;
+      first_ = count_ ? std::min(first_, first) : first;
+    } else {
+      last_ += last;
+      first_ = std::max(first_, first);
+    }
+    arrived_ = std::max(arrived_, arrived);
+    ++count_;
+  }
+  /// When all is combined.
+  double done(double arrived) const {
+    if (count_ == 0) return arrived;
+    if (how_ == Combining::Whole) return arrived + all_;
+    return std::max(arrived, std::max(arrived_ + last_, first_ + all_));
+  }
+
+ private:
+  const Combining how_;
+  const int me_;
+  const Party& party_;
+  const Fabric& fabric_;
+  double all_ = 0;                     ///< seconds of combining
+  double arrived_ = 0, last_ = 0;      ///< when the last piece is there, and the seconds of combining it
+  double first_ = 0;                   ///< when the first piece is there
+  int count_ = 0;
+};
 
 /// The scripts of the members that stand for others; none when that is too much.
 std::vector<Script> scripts_of(const Party& party, size_t members) {
@@ -120,32 +173,35 @@ double simulate(const Party& party, const Fabric& fabric) {
   size_t rounds = 0;
   for (const Script& script : scripts) rounds = std::max(rounds, script.rounds());
 
-  std::vector<double> now(members), next(members), combine(members);
+  std::vector<double> now(members), next(members);
+  std::vector<Combined> combined;
   std::vector<std::vector<Timed>> out(members);
   std::vector<Timed> in;
   const auto by_peer = [](const Timed& a, const Timed& b) { return a.peer < b.peer; };
   for (size_t k = 0; k < rounds; ++k) {
     next = now;
+    combined.clear();
     for (size_t r = 0; r < members; ++r) {
+      combined.emplace_back(scripts[r].combining(k), static_cast<int>(r), party, fabric);
       lay_out(scripts[r].sends(k), static_cast<int>(r), party, fabric, out[r]);
       if (!alike) std::sort(out[r].begin(), out[r].end(), by_peer);
     }
     for (size_t r = 0; r < members; ++r) {
       const int me = static_cast<int>(r);
-      lay_out(scripts[r].receives(k), me, party, fabric, in);
-      combine[r] = scripts[r].combines(k) ? combining(scripts[r].receives(k), me, party, fabric) : 0;
+      const Script::Messages received = scripts[r].receives(k);
+      lay_out(received, me, party, fabric, in);
       for (size_t i = 0; i < in.size(); ++i) {
         const auto from = static_cast<size_t>(in[i].peer) % members;
         // Among members that are alike my i-th receive is the i-th send of whoever sends it.
         const double sent = alike ? (i < out[from].size() ? out[from][i].latest : 0)
                                   : std::lower_bound(out[from].begin(), out[from].end(), Timed{me, 0}, by_peer)->latest;
         const double done = std::max(now[r], now[from]) + std::max(in[i].latest, sent);
+        combined[r].add(received.begin()[i], done);
         next[r] = std::max(next[r], done);
         next[from] = std::max(next[from], done);
       }
     }
-    // combining begins when everything is there
-    for (size_t r = 0; r < members; ++r) now[r] = next[r] + combine[r];
+    for (size_t r = 0; r < members; ++r) now[r] = combined[r].done(next[r]);
   }
   return *std::max_element(now.begin(), now.end());
 }

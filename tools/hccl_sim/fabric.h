@@ -26,9 +26,12 @@ struct Link {
   LinkCost cost;          ///< seconds a message, a byte on the link, a byte combined
   double overhead = 0;    ///< seconds for every further message of a round, on a port that several messages share
   bool dedicated = true;  ///< a link of its own to each peer; else one port for all of them
+  double rendezvous = 0;  ///< seconds that a message above 64 KiB takes to be announced and asked for
+  bool memory = false;    ///< intra: ranks are processes of a host; a byte is one that a rank reads or writes
 };
 struct Fabric {
   Link intra, inter, super;
+  double launch = 0;  ///< seconds of an operation, whatever it does
 
   const Link& at(Level level) const { return level == Level::Intra ? intra : level == Level::Inter ? inter : super; }
   Link& at(Level level) { return level == Level::Intra ? intra : level == Level::Inter ? inter : super; }
@@ -46,7 +49,8 @@ struct Party {
 };
 
 /// Seconds until the last member is done when all of them begin together. A message begins when both sides have
-/// reached its round; on a shared port the messages of a round follow one another in the order of the schedule.
+/// reached its round; on a shared port the messages of a round follow one another in the order of the schedule. Large
+/// messages arrive in pieces, which are combined while the next ones arrive wherever the library does so (landing.h).
 /// Negative when there is too much to be simulated.
 double simulate(const Party& party, const Fabric& fabric);
 

@@ -30,7 +30,9 @@ struct Options {
   std::string cluster, preset, rank_table, model = "resnet50", html, json, measure, calibrate, validate,
                                            language = "en";
   std::vector<std::string> compare, sizes = {"64K", "25M"};
-  std::vector<int> ranks = {2, 3, 4};
+  Measured measured;
+  std::vector<std::string> hosts;
+  std::vector<uint64_t> counts;
   int servers = 0, cards = 0, scale_to = 0, root = 0;
   double bucket_mb = 25, first_bucket_mb = 1, forward_ms = -1, backward_ms = -1;
   uint64_t count = 0;
@@ -75,6 +77,27 @@ double bytes_of(const std::string& text) {
   return value;
 }
 
+/// What --counts says of the kinds that need it.
+std::vector<uint64_t> counts_of(const Options& options, size_t ranks) {
+  const bool blocks = options.kind == Kind::AllGatherV || options.kind == Kind::ReduceScatterV;
+  const size_t want = blocks ? ranks : options.kind == Kind::AllToAllV ? ranks * ranks : 0;
+  if (options.counts.size() != want)
+    throw Error(result::kPara, "--counts: {} of {} ranks wants {} numbers{}, got {}", word_of(options.kind), ranks, want,
+                blocks ? " (elements of the block of each rank)"
+                : want ? " (elements that each rank has for each, in the order of the senders)"
+                       : "",
+                options.counts.size());
+  for (const uint64_t count : options.counts)
+    if (count > uint64_t{1} << 40) throw Error(result::kPara, "--counts: {} is more than 2^40 elements", count);
+  return options.counts;
+}
+
+/// "10.0.0.1" or "10.0.0.1=ip netns exec a".
+Host host_of(const std::string& text) {
+  const size_t equal = text.find('=');
+  return {text.substr(0, equal), equal == std::string::npos ? "" : text.substr(equal + 1)};
+}
+
 /// The messages as lines of CSV, in the order of rounds and senders.
 void print_messages(const Options& options, const Cluster& cluster) {
   if (cluster.ranks() > 8)
@@ -88,6 +111,8 @@ void print_messages(const Options& options, const Cluster& cluster) {
       operation_of(options.kind, options.algorithm, bytes_of(options.sizes.back()), cluster.ranks(), element);
   if (options.count > 0) operation.elements = options.count;
   operation.root = options.root;
+  operation.counts = counts_of(options, static_cast<size_t>(cluster.ranks()));
+  if (options.kind == Kind::Barrier) operation.element_bytes = 8;
   std::puts("stage,round,src,dst,bytes,level");
   for (const SimulatedMessage& m : messages_on(operation, cluster))
     std::puts(fmt::format("{},{},{},{},{:.0f},{}", m.stage, m.round, m.from, m.to, m.bytes, name_of(m.level)).c_str());
@@ -118,6 +143,8 @@ void calibrate_from(const Options& options) {
   const auto measurements = parse_measurements(read_text(options.calibrate), options.calibrate);
   const Calibration calibration = calibrate(measurements);
   std::fputs(residuals(measurements, calibration.predicted).c_str(), stdout);
+  const std::vector<double> unseen = held_out(measurements);
+  if (!unseen.empty()) std::fputs(("held out (each half by the other's fit): " + errors(measurements, unseen)).c_str(), stdout);
   const std::string links = to_json(calibration).dump(1) + "\n";
   std::fputs(links.c_str(), stdout);
   if (!options.json.empty()) write_text(options.json, links);
@@ -136,7 +163,10 @@ void run(const Options& options) {
     return;
   }
   if (!options.measure.empty()) {
-    write_text(options.measure, to_csv(measure(options.ranks)));
+    Measured what = options.measured;
+    for (const std::string& host : options.hosts) what.hosts.push_back(host_of(host));
+    what.algorithm = options.algorithm;
+    write_text(options.measure, to_csv(measure(what)));
     if (options.calibrate.empty()) return;
   }
   if (!options.calibrate.empty()) return calibrate_from(options);
@@ -150,7 +180,8 @@ void run(const Options& options) {
   if (options.messages) return print_messages(options, report.cluster);
 
   std::vector<Algorithm> algorithms = candidates(report.cluster);
-  if (options.algorithm != Algorithm::Auto && options.algorithm != Algorithm::Pairwise)
+  const bool one_server = report.cluster.servers() == 1;  // where no algorithm has a say
+  if (!one_server && options.algorithm != Algorithm::Auto && options.algorithm != Algorithm::Pairwise)
     algorithms = {options.algorithm};
   predict_collectives(options, algorithms, report);
   report.model = timed(read_model(options.model), options.forward_ms * 1e-3, options.backward_ms * 1e-3);
@@ -211,16 +242,23 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"en", "zh"}));
   app.add_option("--json", options.json, "file for all results");
   app.add_option("--measure", options.measure, "file for what hccl_test measures on this machine now (CSV)");
-  app.add_option("--ranks", options.ranks, "of --measure: numbers of ranks")
+  app.add_option("--ranks", options.measured.ranks, "of --measure: numbers of ranks")
       ->delimiter(',')
       ->check(CLI::Range(2, 64))
       ->capture_default_str();
+  app.add_option("--spread", options.measured.servers, "of --measure: numbers of servers that the ranks are spread over")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--host", options.hosts,
+                 "of --measure: ADDRESS, or ADDRESS=WORDS that start a program there (\"ip netns exec a\"); one for each "
+                 "server, else the servers are addresses of the loopback");
   app.add_option("--calibrate", options.calibrate, "fits the links to such a file; --json writes them for --cluster");
   app.add_option("--validate", options.validate, "compares such a file with what the cluster's links predict");
   app.add_flag("--messages", options.messages, "print the messages of one collective as CSV (8 ranks at most)");
   std::map<std::string, Kind> kinds;
-  for (int k = 0; k <= static_cast<int>(Kind::AllToAll); ++k)
-    kinds[word_of(static_cast<Kind>(k))] = static_cast<Kind>(k);
+  for (int k = 0; k <= static_cast<int>(Kind::Barrier); ++k)
+    if (static_cast<Kind>(k) != Kind::AllToAllVC) kinds[word_of(static_cast<Kind>(k))] = static_cast<Kind>(k);
   std::map<std::string, Algorithm> algorithms;
   for (int a = 0; a <= static_cast<int>(Algorithm::Pairwise); ++a)
     algorithms[updraft::collective::name_of(static_cast<Algorithm>(a))] = static_cast<Algorithm>(a);
@@ -229,9 +267,11 @@ void add_options(CLI::App& app, Options& options) {
     types[updraft::collective::name_of(static_cast<Type>(t))] = static_cast<Type>(t);
   app.add_option("--kind", options.kind, "the collective of --messages")
       ->transform(CLI::CheckedTransformer(kinds, CLI::ignore_case));
-  app.add_option("--algorithm", options.algorithm, "only this one (default: compare all; --messages: by cost)")
+  app.add_option("--algorithm", options.algorithm, "between servers, only this one (default: compare all; --messages and --measure: by cost)")
       ->transform(CLI::CheckedTransformer(algorithms, CLI::ignore_case));
   app.add_option("--root", options.root, "of --messages' broadcast, reduce or scatter")->check(CLI::NonNegativeNumber);
+  app.add_option("--counts", options.counts, "of --messages' allgatherv, reducescatterv and alltoallv: the ranks' elements")
+      ->delimiter(',');
   app.add_option("--count", options.count, "elements of --messages' collective as HCCL counts them, instead of --bytes")
       ->check(CLI::PositiveNumber);
   app.add_option("--type", options.type, "element type")->transform(CLI::CheckedTransformer(types, CLI::ignore_case));

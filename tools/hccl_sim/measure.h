@@ -7,9 +7,20 @@
 
 namespace hccl_sim {
 
-/// AllReduce, ReduceScatter, AllGather and Broadcast of 1 KiB to 16 MiB among each number of ranks. Takes about a
-/// second each. Throws updraft::Error.
-std::vector<Measurement> measure(const std::vector<int>& ranks);
+/// A server of a measurement: its address, and what its programs are started by ("ip netns exec a", "ssh b"; nothing:
+/// here).
+struct Host {
+  std::string address, start;
+};
+/// What is measured: each number of ranks, spread over each number of servers that divides it.
+struct Measured {
+  std::vector<int> ranks = {2, 3, 4}, servers = {1};
+  std::vector<Host> hosts;                ///< as many as the most servers; else addresses of this machine's loopback
+  Algorithm algorithm = Algorithm::Auto;  ///< between the servers
+};
+/// AllReduce, ReduceScatter, AllGather and Broadcast of 1 KiB to 16 MiB, all ranks on this machine's cores. Takes some
+/// seconds for each number of ranks. Throws updraft::Error.
+std::vector<Measurement> measure(const Measured& what);
 
 /// Throw updraft::Error.
 std::string read_text(const std::string& path);

@@ -21,12 +21,40 @@ Operation operation_of(Kind kind, Algorithm algorithm, double bytes, int ranks, 
 }
 
 bool supports(const Operation& op) {
+  if (op.kind > Kind::AllToAll) return false;
   if (op.algorithm == Algorithm::Auto) return true;
   if (op.kind == Kind::AllToAll) return op.algorithm == Algorithm::Pairwise;
   return has_schedule(op.kind, op.algorithm);
 }
 
+namespace {
+
+/// All rounds as one.
+Schedule at_once(const Schedule& schedule) {
+  Round all;
+  for (const Round& round : schedule) {
+    all.sends.insert(all.sends.end(), round.sends.begin(), round.sends.end());
+    all.receives.insert(all.receives.end(), round.receives.begin(), round.receives.end());
+  }
+  return {std::move(all)};
+}
+
+/// The links as stages see them: what a server's ranks do in its memory begins with no message, and where the memory is
+/// a host's, each byte is read and written.
+Fabric within_stages(Fabric fabric) {
+  fabric.intra.cost.alpha = fabric.intra.overhead = fabric.intra.rendezvous = 0;
+  if (fabric.intra.memory) {
+    fabric.intra.cost.beta *= 2;
+    fabric.intra.dedicated = false;
+  }
+  return fabric;
+}
+
+}  // namespace
+
 Prediction predict_on(const Operation& op, const Cluster& cluster) {
+  if (op.kind > Kind::AllToAll)
+    throw updraft::Error(result::kPara, "{} is not predicted: --messages lists what it sends", name_of(op.kind));
   if (!supports(op))
     throw updraft::Error(result::kPara, "{} has no form of the algorithm {}: {}", name_of(op.kind),
                          name_of(op.algorithm),
@@ -35,18 +63,27 @@ Prediction predict_on(const Operation& op, const Cluster& cluster) {
                                                      "only alltoall is pairwise");
   if (cluster.ranks() == 1) return {};
   const Plan plan(op, cluster);
-  const Fabric fabric = cluster.shared();
+  const Fabric fabric = cluster.shared(), within = within_stages(fabric);
+  const LinkCost& memory = fabric.intra.cost;
   Prediction result;
+  result.seconds = fabric.launch + plan.meetings() * meeting(fabric.intra, cluster.most_cards());
+  // neighbouring servers compare what they are about to do
+  if (cluster.servers() > 1) result.seconds += fabric.at(plan.slowest()).cost.alpha;
+  if (fabric.intra.memory) result.seconds += plan.work().moved * memory.beta + plan.work().combined * memory.gamma;
   for (const Stage& stage : plan.stages()) {
+    if (stage.local && fabric.intra.memory) continue;
     const int party = stage.busiest;
     const std::vector<int>& ranks = stage.ranks[static_cast<size_t>(party)];
     // small parties member by member, blocks as uneven as they are
     const int period = ranks.size() > 64 ? stage.period : 0;
     const Party all = {
         static_cast<int>(ranks.size()), op.element_bytes,
-        [&](int member) { return stage.schedule(party, member, period > 0); },
+        [&](int member) {
+          Schedule schedule = stage.schedule(party, member, period > 0);
+          return stage.at_once ? at_once(schedule) : schedule;
+        },
         [&](int a, int b) { return plan.level(ranks[static_cast<size_t>(a)], ranks[static_cast<size_t>(b)]); }, period};
-    const double seconds = simulate(all, fabric);
+    const double seconds = simulate(all, within);
     result.seconds += seconds < 0 ? stage.formula() : seconds;
     result.simulated = result.simulated && seconds >= 0;
   }

@@ -27,15 +27,22 @@ std::vector<int> first_numbers(size_t count) {
   return numbers;
 }
 
-/// An AllToAll as rounds.
-Schedule exchanges(int member, int size, uint64_t n) {
+/// An AllToAll as rounds. Where ranks have different amounts for each other, nothing is sent as well.
+Schedule exchanges(int member, int size, const Operation& op) {
   Schedule rounds;
   for (const Exchange& step : pairwise_peers(member, size)) {
     Round& round = rounds.emplace_back();
-    if (n > 0) round.sends.push_back({step.to, 0, n});
-    if (n > 0) round.receives.push_back({step.from, 0, n});
+    const auto amount = [&](int from, int to) {
+      return op.counts.empty() ? op.elements : op.counts[static_cast<size_t>(from) * static_cast<size_t>(size) + static_cast<size_t>(to)];
+    };
+    round.sends.push_back({step.to, 0, amount(member, step.to)});
+    round.receives.push_back({step.from, 0, amount(step.from, member)});
   }
   return rounds;
+}
+
+bool of_any_blocks(Kind kind) {
+  return kind == Kind::AllGatherV || kind == Kind::ReduceScatterV || kind == Kind::Barrier;
 }
 
 /// Whether every member does what the others do, seen from itself.
@@ -66,9 +73,11 @@ Plan::Plan(const Operation& op, const Cluster& cluster)
       root_card_ = static_cast<int>(i);
     }
   }
-  if (op.kind == Kind::AllToAll) exchange();
+  if (op.kind == Kind::AllToAll || op.kind == Kind::AllToAllV) exchange();
+  else if (of_any_blocks(op.kind)) any_blocks();
   else if (servers_ == 1) one_server();
   else several_servers();
+  sum_up_work();
 }
 
 Level Plan::level(int a, int b) const {
@@ -78,26 +87,31 @@ Level Plan::level(int a, int b) const {
   return pod_[from] == pod_[to] ? Level::Inter : Level::Super;
 }
 
-/// The slowest link that is in use.
 Level Plan::slowest() const {
   if (servers_ == 1) return Level::Intra;
   return cluster_.super_pods() > 1 ? Level::Super : Level::Inter;
 }
 
-/// All cards run the schedule.
+/// Of a server's memory, where no message begins.
+LinkCost Plan::memory_cost() const {
+  LinkCost cost = cluster_.shared().intra.cost;
+  cost.alpha = 0;
+  return cost;
+}
+
+/// Everyone with everyone: the library knows no other way here.
 void Plan::one_server() {
   Stage stage;
+  stage.local = true;
   stage.ranks = members_;
   stage.parties = {0};
-  const bool has = has_schedule(op_.kind, op_.algorithm);
-  const Algorithm algorithm = has ? op_.algorithm : Algorithm::Mesh;
-  stage.schedule = [this, algorithm](int, int member, bool up) {
+  stage.schedule = [this](int, int member, bool up) {
     const uint64_t n = divided(op_.kind) ? rounded(op_.elements, static_cast<uint64_t>(ranks_), up) : op_.elements;
-    return make_schedule(op_.kind, algorithm, member, ranks_, n, op_.root);
+    return make_schedule(op_.kind, Algorithm::Mesh, member, ranks_, n, op_.root);
   };
-  stage.period = alike(op_.kind, algorithm, ranks_) ? 1 : 0;
+  stage.period = alike(op_.kind, Algorithm::Mesh, ranks_) ? 1 : 0;
   const double bytes = static_cast<double>(op_.elements) * op_.element_bytes * (divided(op_.kind) ? 1 : ranks_);
-  stage.formula = [=, this] { return predict(op_.kind, algorithm, ranks_, bytes, cluster_.fabric.intra.cost); };
+  stage.formula = [=, this] { return predict(op_.kind, Algorithm::Mesh, ranks_, bytes, memory_cost()); };
   stages_.push_back(std::move(stage));
 }
 
@@ -106,7 +120,9 @@ void Plan::exchange() {
   Stage stage;
   stage.ranks = {first_numbers(static_cast<size_t>(ranks_))};
   stage.parties = {0};
-  stage.schedule = [this](int, int member, bool) { return exchanges(member, ranks_, op_.elements); };
+  stage.local = servers_ == 1;
+  stage.at_once = true;
+  stage.schedule = [this](int, int member, bool) { return exchanges(member, ranks_, op_); };
   // The levels are the same again a server, or a super pod, further on.
   const std::vector<int>& pods = cluster_.pods;
   const bool regular = cluster_.even() && cluster_.places.empty() &&
@@ -125,6 +141,7 @@ void Plan::exchange() {
 void Plan::inside(Kind kind, uint64_t elements, int half, bool root_server_only) {
   if (cluster_.most_cards() == 1) return;
   Stage stage;
+  stage.local = true;
   stage.ranks = members_;
   if (root_server_only) stage.parties = {root_server_};
   else
@@ -153,7 +170,7 @@ void Plan::inside(Kind kind, uint64_t elements, int half, bool root_server_only)
   const int size = cards(stage.busiest);
   const double bytes = static_cast<double>(elements) * op_.element_bytes * (divided(kind) ? 1 : size);
   stage.formula = [=, this] {
-    return predict(kind, Algorithm::Mesh, size, bytes, cluster_.fabric.intra.cost) / (half < 0 ? 1 : 2);
+    return predict(kind, Algorithm::Mesh, size, bytes, memory_cost()) / (half < 0 ? 1 : 2);
   };
   stages_.push_back(std::move(stage));
 }
@@ -161,9 +178,10 @@ void Plan::inside(Kind kind, uint64_t elements, int half, bool root_server_only)
 /// The cards of all servers carry their parts. Where the servers have as many, the l-th cards are a party of their own.
 void Plan::between() {
   const auto plan =
-      std::make_shared<Between>(members_, cluster_.pods.empty() ? std::vector<int>{servers_} : cluster_.pods);
+      std::make_shared<Between>(members_, cluster_.pods.empty() ? std::vector<int>{servers_} : cluster_.pods,
+                                cluster_.rdma ? kRdma : kTcp);
   const Between::Operation call = {
-      op_.kind, op_.elements, op_.element_bytes, root_server_, {op_.algorithm, op_.algorithm}};
+      op_.kind, op_.elements, op_.element_bytes, root_server_, {op_.algorithm, op_.algorithm}, op_.counts};
   Stage stage;
   if (plan->alike()) {
     for (size_t c = 0; c < members_.front().size(); ++c) {
@@ -183,7 +201,8 @@ void Plan::between() {
     const int rank = ranks[static_cast<size_t>(party)][static_cast<size_t>(member)];
     Between::Operation mine = call;
     if (divided(op_.kind)) mine.count = rounded(mine.count, shares, up);
-    Schedule schedule = plan->schedule(mine, place_[static_cast<size_t>(rank)], index[static_cast<size_t>(rank)]);
+    const Carrier carrier(*plan, place_[static_cast<size_t>(rank)], index[static_cast<size_t>(rank)]);
+    Schedule schedule = carrier.schedule(mine);
     if (plan->alike()) {  // the party has one card of each server
       for (Round& round : schedule) {
         for (Transfer& t : round.sends) t.peer = place_[static_cast<size_t>(t.peer)];
@@ -205,7 +224,11 @@ void Plan::between() {
     stage.period = same ? 1 : 0;
   }
   stage.formula = [=, this] {
-    return predict(op_.kind, levels.inside, servers_, bytes, cluster_.shared().at(slowest()).cost);
+    const Fabric links = cluster_.shared();
+    if (!levels.two) return predict(op_.kind, levels.inside, servers_, bytes, links.at(slowest()).cost);
+    const int largest = *std::ranges::max_element(cluster_.pods), pods = cluster_.super_pods();
+    return predict(op_.kind, levels.inside, largest, bytes, links.inter.cost) +
+           predict(op_.kind, levels.between, pods, bytes / largest, links.super.cost);
   };
   stages_.push_back(std::move(stage));
 }
@@ -236,6 +259,69 @@ void Plan::several_servers() {
       if (op_.kind != Kind::Reduce || !alone) inside(op_.kind, n, 1, op_.kind == Kind::Reduce);
     }
   }
+}
+
+/// A round among the cards of each server: `elements(rank, other)` are what goes from `rank` to `other`, by the one or
+/// the other's doing.
+void Plan::among_cards(const std::function<uint64_t(int rank, int other)>& elements) {
+  Stage stage;
+  stage.local = true;
+  stage.ranks = members_;
+  stage.parties = first_numbers(members_.size());
+  stage.schedule = [this, elements](int party, int member, bool) {
+    const std::vector<int>& ranks = members_[static_cast<size_t>(party)];
+    const int me = ranks[static_cast<size_t>(member)];
+    Round round;
+    for (int other = 0; other < static_cast<int>(ranks.size()); ++other) {
+      if (other == member) continue;
+      const int peer = ranks[static_cast<size_t>(other)];
+      if (const uint64_t n = elements(me, peer)) round.sends.push_back({other, 0, n});
+      if (const uint64_t n = elements(peer, me)) round.receives.push_back({other, 0, n});
+    }
+    return Schedule{std::move(round)};
+  };
+  stages_.push_back(std::move(stage));
+}
+
+/// AllGatherV, ReduceScatterV and Barrier.
+void Plan::any_blocks() {
+  const auto block = [this](int rank) { return op_.counts[static_cast<size_t>(rank)]; };
+  if (servers_ == 1) {
+    if (op_.kind == Kind::AllGatherV) among_cards([=](int rank, int) { return block(rank); });
+    if (op_.kind == Kind::ReduceScatterV) among_cards([=](int, int other) { return block(other); });
+    return;
+  }
+  // what each rank carries between the servers, it takes from those of its own, or brings to them
+  const Between plan(members_, cluster_.pods.empty() ? std::vector<int>{servers_} : cluster_.pods);
+  std::vector<uint64_t> carried(static_cast<size_t>(ranks_));
+  for (int s = 0; s < servers_ && op_.kind != Kind::Barrier; ++s) {
+    const std::vector<int>& ranks = members_[static_cast<size_t>(s)];
+    for (int i = 0; i < static_cast<int>(ranks.size()); ++i)
+      carried[static_cast<size_t>(ranks[static_cast<size_t>(i)])] =
+          Carrier(plan, s, i).visit({op_.kind, op_.elements, op_.element_bytes, 0, {}, op_.counts},
+                                    [](int, uint64_t, int, uint64_t, uint64_t) {});
+  }
+  if (op_.kind == Kind::ReduceScatterV)
+    among_cards([carried](int, int other) { return carried[static_cast<size_t>(other)]; });
+  between();
+  if (op_.kind == Kind::AllGatherV) among_cards([carried](int rank, int) { return carried[static_cast<size_t>(rank)]; });
+}
+
+void Plan::sum_up_work() {
+  if (servers_ == 1) {
+    work_ = work_of_one_server(op_, ranks_);
+    return;
+  }
+  LocalWork before, after;
+  const auto more = [](LocalWork& most, const LocalWork& work) {
+    if (work.moved + work.combined > most.moved + most.combined) most = work;
+  };
+  for (int s = 0; s < servers_; ++s) {
+    const int cards = cluster_.cards[static_cast<size_t>(s)];
+    more(before, work_before(op_, ranks_, cards, s == root_server_));
+    more(after, work_after(op_, ranks_, cards, s == root_server_, cluster_.most_cards() == 1));
+  }
+  work_ = {before.moved + after.moved, before.combined + after.combined};
 }
 
 }  // namespace hccl_sim

@@ -45,8 +45,11 @@ json preset(const std::string& name) {
 }
 
 void change(json& description, const std::string& changes) {
-  constexpr const char* same[][2] = {
-      {"alpha", "latency_us"}, {"beta", "bandwidth_GBps"}, {"gamma", "reduce_GBps"}, {"overhead", "overhead_us"}};
+  constexpr const char* same[][2] = {{"alpha", "latency_us"},
+                                     {"beta", "bandwidth_GBps"},
+                                     {"gamma", "reduce_GBps"},
+                                     {"overhead", "overhead_us"},
+                                     {"rendezvous", "rendezvous_us"}};
   bool any = false;
   for (size_t at = 0; at < changes.size();) {
     // a comma inside a list does not end a change
@@ -66,6 +69,8 @@ void change(json& description, const std::string& changes) {
           changes, part);
     any = true;
     const std::string key = part.substr(0, equal);
+    if (key == "launch") description.erase("launch_us");
+    if (key == "launch_us") description.erase("launch");
     if (dot == std::string::npos || dot > equal) {
       description[key] = value;
       continue;

@@ -11,8 +11,8 @@ using nlohmann::json;
 using updraft::collective::name_of;
 
 const char* word_of(Kind kind) {
-  constexpr const char* words[] = {"allreduce", "reducescatter", "allgather", "broadcast",
-                                   "reduce",    "scatter",       "alltoall"};
+  constexpr const char* words[] = {"allreduce", "reducescatter", "allgather",      "broadcast", "reduce",     "scatter",
+                                   "alltoall",  "allgatherv",    "reducescatterv", "alltoallv", "alltoallvc", "barrier"};
   return words[static_cast<int>(kind)];
 }
 
@@ -80,9 +80,8 @@ std::string advice(const Report& report, bool chinese) {
   const double ms = best.seconds * 1e3;
   if (report.cluster.servers() == 1) {
     if (chinese)
-      return fmt::format("采用 {}：每步 {:.3f} ms。（单台服务器：由 HCCL 自行选择，HCCL_ALGO 不起作用。）", name, ms);
-    return fmt::format("Take {}: {:.3f} ms a step. (One server: HCCL chooses by itself, HCCL_ALGO has no say.)", name,
-                       ms);
+      return fmt::format("每步 {:.3f} ms。（单台服务器：各 rank 直接读写彼此的内存，HCCL_ALGO 不起作用。）", ms);
+    return fmt::format("{:.3f} ms a step. (One server: ranks work in each other's memory, HCCL_ALGO has no say.)", ms);
   }
   return fmt::format(fmt::runtime(chinese ? "采用 {}：每步 {:.3f} ms，其中等待集合通信 {:.3f} ms。HCCL_ALGO=\"{}\""
                                           : "Take {}: {:.3f} ms a step, {:.3f} ms of it waiting for collectives. "

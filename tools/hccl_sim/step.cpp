@@ -28,8 +28,7 @@ Step simulate_step(const Model& buckets, const Cluster& cluster, Algorithm algor
 std::vector<Algorithm> candidates(const Cluster& cluster) {
   using enum Algorithm;
   if (cluster.servers() > 1) return {Ring, HalvingDoubling, NHR, NB, AHC, Pipeline};
-  if (cluster.fabric.intra.dedicated) return {Mesh, Ring, HalvingDoubling, NHR, NB};
-  return {Ring, HalvingDoubling, NHR, NB};
+  return {Mesh};
 }
 
 // Blocks that differ by an element make no difference.

@@ -20,7 +20,7 @@ struct Step {
 };
 Step simulate_step(const Model& buckets, const Cluster& cluster, Algorithm algorithm);
 
-/// The algorithms that are worth comparing: those of HCCL_ALGO between servers, inside one server what its links allow.
+/// The algorithms that are worth comparing: those of HCCL_ALGO between servers; inside one server there is one way.
 std::vector<Algorithm> candidates(const Cluster& cluster);
 /// The shortest; ties (to 0.001 %) go to the first.
 const Step& best_of(const std::vector<Step>& steps);

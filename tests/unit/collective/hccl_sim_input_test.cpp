@@ -68,11 +68,12 @@ TEST(HcclSimInput, TableOfHcclTest) {
   const auto found = parse_hccl_test(
       "the minbytes is 1024\ndata_size(Bytes):|  avg_time(us):| alg_bandwidth(GB/s):| check_result:\n"
       "1024          |   12.50    |   0.1   |  NULL\n4096          |   20.00    |   0.2   |  NULL\n",
-      Kind::AllReduce, 3);
+      {Kind::AllReduce, 3, 1, Auto, 0, 0, 2});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[1].bytes, 4096);
   EXPECT_DOUBLE_EQ(found[0].seconds, 12.5e-6);
   EXPECT_EQ(found[0].ranks, 3);
+  EXPECT_EQ(found[0].cores, 2);
 }
 
 /// Times made of known links are explained by these links.

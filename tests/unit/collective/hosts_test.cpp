@@ -24,6 +24,9 @@ struct Layout {
   std::vector<std::string> pods{};
 };
 
+/// An algorithm that HCCL_ALGO has no word for.
+constexpr const char* kMesh = "mesh";
+
 /// Runs `body` as every rank, with HCCL_ALGO's text as the communicator's own. Gives the first error in making it.
 std::string as_ranks(const Layout& layout, const std::string& algorithms, const std::function<void(Rank&)>& body) {
   aclInit(nullptr);
@@ -35,7 +38,9 @@ std::string as_ranks(const Layout& layout, const std::string& algorithms, const 
     const uint32_t r = rank.rank;
     CommConfig config;
     config.algorithms.emplace();
-    config.algorithms->read_algorithms(algorithms);
+    using enum collective::Algorithm;
+    if (algorithms == kMesh) config.algorithms->level = {Auto, Mesh, Mesh};
+    else config.algorithms->read_algorithms(algorithms);
     Place place{"server " + std::to_string(layout.hosts[r]), layout.pods.empty() ? "" : layout.pods[r]};
     try {
       rank.comm = communicator_pool().create(join(info, r, size, current_context().device(), config, place));
@@ -152,7 +157,8 @@ const char* const kWishes[] = {"",
                                "level1:AHC",
                                "level1:pipeline;level2:pipeline",
                                "level1:ring;level2:NHR",
-                               "level1:pairwise;level2:AHC"};
+                               "level1:pairwise;level2:AHC",
+                               kMesh};
 
 void all_algorithms(const Layout& layout) {
   for (const char* wish : kWishes) {
