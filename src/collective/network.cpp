@@ -186,8 +186,8 @@ void Network::agree(const Operation& operation) {
   const auto speaker = [](size_t listener, size_t listeners, size_t speakers) {
     return listener * speakers / listeners;
   };
-  const auto before = static_cast<uint32_t>(
-      previous[speaker(static_cast<size_t>(me_), static_cast<size_t>(n_), previous.size())]);
+  const auto before =
+      static_cast<uint32_t>(previous[speaker(static_cast<size_t>(me_), static_cast<size_t>(n_), previous.size())]);
   Flight flight;
   receive(flight, before, kHeader, &theirs, sizeof theirs);
   for (size_t i = 0; i < after.size(); ++i)

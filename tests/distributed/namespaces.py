@@ -1,4 +1,8 @@
-"""Two hosts on one machine: network namespaces joined by a virtual cable. Needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN) and iproute2."""
+"""Hosts on one machine: network namespaces joined by virtual cables. Needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN) and iproute2.
+
+    python -m tests.distributed.namespaces N COMMAND…     runs the command with --host ADDRESS=WORDS behind it for each of N hosts, as
+                                                          hccl_sim --measure takes them
+"""
 import contextlib
 import os
 import shutil
@@ -65,3 +69,34 @@ def two_hosts():
     finally:
         for name in names:
             ip("netns", "del", name)
+
+
+@contextlib.contextmanager
+def several_hosts(count):
+    """[(namespace, address), …], each on a cable to a bridge that is in a namespace of its own."""
+    names = [f"updraft-{os.getpid()}-{n}" for n in range(count)]
+    middle = f"updraft-{os.getpid()}-bridge"
+    try:
+        must("netns", "add", middle)
+        must("-n", middle, "link", "add", "bridge0", "type", "bridge")
+        must("-n", middle, "link", "set", "bridge0", "up")
+        for n, name in enumerate(names):
+            must("netns", "add", name)
+            must("-n", name, "link", "set", "lo", "up")
+            must("-n", middle, "link", "add", f"port{n}", "type", "veth", "peer", "name", f"host{n}", "netns", name)
+            must("-n", middle, "link", "set", f"port{n}", "master", "bridge0", "up")
+            must("-n", name, "addr", "add", f"10.213.8.{n + 1}/24", "dev", f"host{n}")
+            must("-n", name, "link", "set", f"host{n}", "up")
+        for n, name in enumerate(names):
+            carrier(name, f"host{n}")
+        yield [(name, f"10.213.8.{n + 1}") for n, name in enumerate(names)]
+    finally:
+        for name in [*names, middle]:
+            ip("netns", "del", name)
+
+
+if __name__ == "__main__":
+    with several_hosts(int(sys.argv[1])) as found:
+        words = [word for name, address in found for word in ("--host", f"{address}=ip netns exec {name}")]
+        status = subprocess.run([*sys.argv[2:], *words]).returncode
+    sys.exit(status)

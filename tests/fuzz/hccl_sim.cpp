@@ -42,6 +42,14 @@ void simulate_on(const Cluster& cluster, const Model& model) {
     require_finite(predict_on(op, cluster).seconds);
     if (cluster.ranks() <= 8) messages_on(op, cluster);
   }
+  const auto ranks = static_cast<size_t>(cluster.ranks());
+  for (const Kind kind : {Kind::AllGatherV, Kind::ReduceScatterV, Kind::AllToAllV, Kind::Barrier}) {
+    if (ranks > 8) break;
+    Operation op{kind, Algorithm::Auto, 0, 8};
+    for (size_t i = 0; i < (kind == Kind::AllToAllV ? ranks * ranks : kind == Kind::Barrier ? 0 : ranks); ++i)
+      op.counts.push_back(i * 7 % 5);
+    messages_on(op, cluster);
+  }
   if (to_html(report).find("<script") != std::string::npos) fuzz::wrong("page", 0);
   to_json(report).dump(-1, ' ', false, json::error_handler_t::replace);
   to_text(report);

@@ -56,23 +56,33 @@ Algorithm algorithm_of(const std::string& text) {
   throw Error(result::kPara, "the algorithm is \"{}\": wanted auto, ring, H-D_R, NHR, NB, AHC or pipeline", text);
 }
 
-// The unknowns: the launch; α, overhead, β and γ inside the servers, then between them, and there the rendezvous.
-constexpr size_t kUnknowns = 10;
+// The unknowns: the launch; α, overhead, β and γ inside the servers, then between them, and there the rendezvous; what
+// sleepers take to wake, a byte in the cache.
+constexpr size_t kUnknowns = 12;
 using Values = std::array<double, kUnknowns>;
-constexpr unsigned kIntra = 0x01e, kInter = 0x3e0;
+constexpr unsigned kIntra = 0xc1e, kInter = 0x3e0;
 /// Amounts that matter: steps of the derivatives.
-constexpr Values kSmall = {1e-7, 1e-7, 1e-8, 1e-12, 1e-12, 1e-7, 1e-8, 1e-12, 1e-12, 1e-7};
+constexpr Values kSmall = {1e-7, 1e-7, 1e-8, 1e-12, 1e-12, 1e-7, 1e-8, 1e-12, 1e-12, 1e-7, 1e-7, 1e-12};
 
 /// What an intra link may be.
 struct Shape {
   bool memory, dedicated;
+  double cache;
 };
-constexpr Shape kShapes[] = {{true, false}, {false, true}, {false, false}};
+/// Ranks that share cores are processes of a host, whose caches are tried one after another.
+std::vector<Shape> shapes(const std::vector<Measurement>& measurements) {
+  std::vector<Shape> all = {{true, false, 0}};
+  const bool inside = std::ranges::any_of(measurements, [](const Measurement& m) { return m.ranks > m.servers; });
+  const bool processes = std::ranges::any_of(measurements, [](const Measurement& m) { return m.cores > 0; });
+  for (double cache = 1 << 18; inside && processes && cache <= 1 << 26; cache *= 2) all.push_back({true, false, cache});
+  if (inside && !processes) all.insert(all.end(), {{false, true, 0}, {false, false, 0}});
+  return all;
+}
 
 Fabric fabric_of(const Values& x, const Shape& shape) {
   Fabric fabric;
   fabric.launch = x[0];
-  fabric.intra = {{x[1], x[3], x[4]}, x[2], shape.dedicated, 0, shape.memory};
+  fabric.intra = {{x[1], x[3], x[4]}, x[2], shape.dedicated, 0, shape.memory, x[10], shape.cache, x[11]};
   fabric.inter = {{x[5], x[7], x[8]}, x[6], false, x[9]};
   fabric.super = fabric.inter;
   return fabric;
@@ -278,7 +288,7 @@ double predict_measurement(const Measurement& m, const Fabric& fabric) {
 Calibration calibrate(const std::vector<Measurement>& measurements) {
   Calibration best;
   double least = -1;
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : shapes(measurements)) {
     // what each unknown makes alone is a first guess at the slopes
     std::vector<Values> rows(measurements.size());
     unsigned seen = 0;

@@ -17,8 +17,8 @@ struct Measurement {
   double cores = 0;  ///< that all ranks of all servers share; 0: each has its own
 };
 
-/// CSV with a heading that names the columns operation, ranks, bytes, us and, where there are, servers, algorithm and cores.
-/// Operations as hccl_test or hccl_sim names them. Throws updraft::Error with the line.
+/// CSV with a heading that names the columns operation, ranks, bytes, us and, where there are, servers, algorithm and
+/// cores. Operations as hccl_test or hccl_sim names them. Throws updraft::Error with the line.
 std::vector<Measurement> parse_measurements(const std::string& text, const std::string& name);
 /// The lines of hccl_test's table, as measurements that are otherwise as `like`.
 std::vector<Measurement> parse_hccl_test(const std::string& output, const Measurement& like);

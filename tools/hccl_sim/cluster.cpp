@@ -38,11 +38,10 @@ void read_link(const json& description, Level of, Link& link) {
   if (!object.is_object())
     throw Error(result::kPara, "cluster: {} must be an object such as {{\"alpha\": 1e-5}}, got {}", level,
                 object.dump());
-  constexpr const char* same[][2] = {{"alpha", "latency_us"},
-                                     {"beta", "bandwidth_GBps"},
-                                     {"gamma", "reduce_GBps"},
-                                     {"overhead", "overhead_us"},
-                                     {"rendezvous", "rendezvous_us"}};
+  constexpr const char* same[][2] = {
+      {"alpha", "latency_us"},     {"beta", "bandwidth_GBps"},      {"gamma", "reduce_GBps"},
+      {"overhead", "overhead_us"}, {"rendezvous", "rendezvous_us"}, {"cached", "cached_GBps"},
+      {"wake", "wake_us"}};
   for (const auto& [one, other] : same)
     if (object.contains(one) && object.contains(other))
       throw Error(result::kPara, "cluster: {} has both {} and {}, which say the same: leave one of them out", level,
@@ -60,12 +59,18 @@ void read_link(const json& description, Level of, Link& link) {
     else if (key == "reduce_GBps") link.cost.gamma = 1e-9 / number(object, key, 1e-9, within);
     else if (key == "dedicated" && value.is_boolean()) link.dedicated = value.get<bool>();
     else if (key == "memory" && value.is_boolean() && of == Level::Intra) link.memory = value.get<bool>();
+    else if (of == Level::Intra && key == "wake") link.wake = number(object, key, 0, within);
+    else if (of == Level::Intra && key == "wake_us") link.wake = number(object, key, 0, within) * 1e-6;
+    else if (of == Level::Intra && key == "cache") link.cache = number(object, key, 0, within);
+    else if (of == Level::Intra && key == "cached") link.cached = number(object, key, 0, within);
+    else if (of == Level::Intra && key == "cached_GBps") link.cached = 1e-9 / number(object, key, 1e-9, within);
     else
-      throw Error(result::kPara,
-                  "cluster: {}.{}: {} is not understood; known are alpha, beta, gamma, overhead, rendezvous (seconds), "
-                  "latency_us, bandwidth_GBps, reduce_GBps, overhead_us, rendezvous_us, dedicated and, of intra, memory "
-                  "(true or false)",
-                  level, key, value.dump());
+      throw Error(
+          result::kPara,
+          "cluster: {}.{}: {} is not understood; known are alpha, beta, gamma, overhead, rendezvous (seconds), "
+          "latency_us, bandwidth_GBps, reduce_GBps, overhead_us, rendezvous_us, dedicated (true or false) and, of "
+          "intra, memory (true or false), wake, wake_us, cache (bytes), cached and cached_GBps",
+          level, key, value.dump());
   }
   // an announcement there, and its answer
   const bool told = object.contains("rendezvous") || object.contains("rendezvous_us");
@@ -110,6 +115,7 @@ int Cluster::ranks() const { return std::accumulate(cards.begin(), cards.end(), 
 bool Cluster::even() const {
   return std::all_of(cards.begin(), cards.end(), [&](int c) { return c == cards.front(); });
 }
+double Cluster::turns() const { return cores > 0 ? std::max(1.0, most_cards() / cores) : 1; }
 int Cluster::most_cards() const { return *std::max_element(cards.begin(), cards.end()); }
 
 Fabric Cluster::shared() const {
@@ -117,10 +123,12 @@ Fabric Cluster::shared() const {
   if (ports > 0 && ports < most_cards())
     for (Link* link : {&result.inter, &result.super}) link->cost.beta *= 1.0 * most_cards() / ports;
   // processes that take turns on the cores
-  const double turns = cores > 0 ? std::max(1.0, most_cards() / cores) : 1;
+  const double turns = this->turns();
+  if (turns > 1) result.intra.cost.alpha += result.intra.wake;
   result.launch *= turns;
   for (Link* link : {&result.intra, &result.inter, &result.super}) {
-    for (double* time : {&link->cost.alpha, &link->cost.beta, &link->cost.gamma, &link->overhead, &link->rendezvous})
+    for (double* time :
+         {&link->cost.alpha, &link->cost.beta, &link->cost.gamma, &link->overhead, &link->rendezvous, &link->cached})
       *time *= turns;
   }
   return result;
@@ -167,10 +175,19 @@ Cluster parse_cluster(const json& description) {
   if (!description.is_object())
     throw Error(result::kPara, "cluster: the description must be a JSON object such as {{\"servers\": 4}}, got {}",
                 description.type_name());
-  constexpr const char* known[] = {
-      "servers", "cards_per_server", "servers_per_super_pod", "ports_per_server", "cores_per_server", "transport",
-      "launch",  "launch_us",        "intra",                 "inter",            "super",            "ranks",
-      "note"};
+  constexpr const char* known[] = {"servers",
+                                   "cards_per_server",
+                                   "servers_per_super_pod",
+                                   "ports_per_server",
+                                   "cores_per_server",
+                                   "transport",
+                                   "launch",
+                                   "launch_us",
+                                   "intra",
+                                   "inter",
+                                   "super",
+                                   "ranks",
+                                   "note"};
   for (const auto& [key, value] : description.items())
     if (std::find(std::begin(known), std::end(known), key) == std::end(known))
       throw Error(result::kPara,
@@ -260,9 +277,14 @@ json read_json(const std::string& path) {
 }
 
 json to_json(const Link& link) {
-  json result = {{"alpha", link.cost.alpha},       {"beta", link.cost.beta},          {"gamma", link.cost.gamma},
-                 {"overhead", link.overhead},      {"rendezvous", link.rendezvous},   {"dedicated", link.dedicated}};
+  json result = {{"alpha", link.cost.alpha},  {"beta", link.cost.beta},        {"gamma", link.cost.gamma},
+                 {"overhead", link.overhead}, {"rendezvous", link.rendezvous}, {"dedicated", link.dedicated}};
   if (link.memory) result["memory"] = true;
+  if (link.wake > 0) result["wake"] = link.wake;
+  if (link.cache > 0) {
+    result["cache"] = link.cache;
+    result["cached"] = link.cached;
+  }
   return result;
 }
 

@@ -25,6 +25,8 @@ struct Cluster {
   /// Whether all servers have the same number of cards.
   bool even() const;
   int most_cards() const;
+  /// Ranks for each core of the server that has the most; at least 1.
+  double turns() const;
   /// The super pod of each server.
   std::vector<int> pod_of_servers() const;
   /// The ranks of each server.
@@ -39,11 +41,11 @@ std::vector<int> pods_of(int servers, int pod_size);
 Fabric example_fabric();
 
 /// {"servers": 4, "cards_per_server": 8, "servers_per_super_pod": 2, "ports_per_server": 8, "cores_per_server": 2,
-/// "transport": "tcp", "launch": s, "intra": LINK, "inter": LINK, "super": LINK}; the numbers of cards and of servers in
-/// a super pod may be lists. LINK: {"alpha": s, "beta": s/byte, "gamma": s/byte combined, "overhead": s, "rendezvous": s,
-/// "dedicated": bool, "memory": bool (intra)}, or with "latency_us", "bandwidth_GBps", "reduce_GBps", "overhead_us" and
-/// "rendezvous_us" instead. What is absent is example_fabric's, of "super" that of "inter", and a rendezvous between
-/// servers takes two latencies. Throws updraft::Error.
+/// "transport": "tcp", "launch": s, "intra": LINK, "inter": LINK, "super": LINK}; the numbers of cards and of servers
+/// in a super pod may be lists. LINK: {"alpha": s, "beta": s/byte, "gamma": s/byte combined, "overhead": s,
+/// "rendezvous": s, "dedicated": bool, "memory": bool (intra)}, or with "latency_us", "bandwidth_GBps", "reduce_GBps",
+/// "overhead_us" and "rendezvous_us" instead. What is absent is example_fabric's, of "super" that of "inter", and a
+/// rendezvous between servers takes two latencies. Throws updraft::Error.
 Cluster parse_cluster(const nlohmann::json& description);
 /// Servers, cards and super pods from a rank table (HCCL's RANK_TABLE_FILE). Throws updraft::Error.
 Cluster read_rank_table_cluster(const std::string& path);

@@ -140,9 +140,9 @@ class Combined {
   const int me_;
   const Party& party_;
   const Fabric& fabric_;
-  double all_ = 0;                     ///< seconds of combining
-  double arrived_ = 0, last_ = 0;      ///< when the last piece is there, and the seconds of combining it
-  double first_ = 0;                   ///< when the first piece is there
+  double all_ = 0;                 ///< seconds of combining
+  double arrived_ = 0, last_ = 0;  ///< when the last piece is there, and the seconds of combining it
+  double first_ = 0;               ///< when the first piece is there
   int count_ = 0;
 };
 

@@ -27,7 +27,11 @@ struct Link {
   double overhead = 0;    ///< seconds for every further message of a round, on a port that several messages share
   bool dedicated = true;  ///< a link of its own to each peer; else one port for all of them
   double rendezvous = 0;  ///< seconds that a message above 64 KiB takes to be announced and asked for
-  bool memory = false;    ///< intra: ranks are processes of a host; a byte is one that a rank reads or writes
+  // Of intra where ranks are processes of a host:
+  bool memory = false;  ///< they are; a byte is one that a rank reads or writes
+  double wake = 0;      ///< seconds more for a meeting of ranks that sleep, being more than their cores
+  double cache = 0;  ///< bytes that a core keeps at hand: where its ranks move no more, a byte takes `cached` seconds
+  double cached = 0;
 };
 struct Fabric {
   Link intra, inter, super;

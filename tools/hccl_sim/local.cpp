@@ -20,9 +20,7 @@ bool is_inline(const Operation& op, int ranks) {
   return bytes <= static_cast<double>(kInlineBytes) && fits_inline(op.kind, static_cast<size_t>(bytes), ranks);
 }
 
-double meeting(const Link& intra, int ranks) {
-  return ranks < 2 ? 0 : intra.cost.alpha + (ranks - 2) * intra.overhead;
-}
+double meeting(const Link& intra, int ranks) { return ranks < 2 ? 0 : intra.cost.alpha + (ranks - 2) * intra.overhead; }
 
 LocalWork work_of_one_server(const Operation& op, int ranks) {
   const double all = data_of(op, ranks), share = all / ranks, others = ranks - 1;

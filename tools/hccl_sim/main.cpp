@@ -82,7 +82,8 @@ std::vector<uint64_t> counts_of(const Options& options, size_t ranks) {
   const bool blocks = options.kind == Kind::AllGatherV || options.kind == Kind::ReduceScatterV;
   const size_t want = blocks ? ranks : options.kind == Kind::AllToAllV ? ranks * ranks : 0;
   if (options.counts.size() != want)
-    throw Error(result::kPara, "--counts: {} of {} ranks wants {} numbers{}, got {}", word_of(options.kind), ranks, want,
+    throw Error(result::kPara, "--counts: {} of {} ranks wants {} numbers{}, got {}", word_of(options.kind), ranks,
+                want,
                 blocks ? " (elements of the block of each rank)"
                 : want ? " (elements that each rank has for each, in the order of the senders)"
                        : "",
@@ -144,7 +145,8 @@ void calibrate_from(const Options& options) {
   const Calibration calibration = calibrate(measurements);
   std::fputs(residuals(measurements, calibration.predicted).c_str(), stdout);
   const std::vector<double> unseen = held_out(measurements);
-  if (!unseen.empty()) std::fputs(("held out (each half by the other's fit): " + errors(measurements, unseen)).c_str(), stdout);
+  if (!unseen.empty())
+    std::fputs(("held out (each half by the other's fit): " + errors(measurements, unseen)).c_str(), stdout);
   const std::string links = to_json(calibration).dump(1) + "\n";
   std::fputs(links.c_str(), stdout);
   if (!options.json.empty()) write_text(options.json, links);
@@ -246,13 +248,18 @@ void add_options(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->check(CLI::Range(2, 64))
       ->capture_default_str();
-  app.add_option("--spread", options.measured.servers, "of --measure: numbers of servers that the ranks are spread over")
+  app.add_option("--spread", options.measured.servers,
+                 "of --measure: numbers of servers that the ranks are spread over")
       ->delimiter(',')
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--host", options.hosts,
-                 "of --measure: ADDRESS, or ADDRESS=WORDS that start a program there (\"ip netns exec a\"); one for each "
-                 "server, else the servers are addresses of the loopback");
+  app.add_option("--turns", options.measured.turns, "of --measure: runs, of which the shortest counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option(
+      "--host", options.hosts,
+      "of --measure: ADDRESS, or ADDRESS=WORDS that start a program there (\"ip netns exec a\"); one for each "
+      "server, else the servers are addresses of the loopback");
   app.add_option("--calibrate", options.calibrate, "fits the links to such a file; --json writes them for --cluster");
   app.add_option("--validate", options.validate, "compares such a file with what the cluster's links predict");
   app.add_flag("--messages", options.messages, "print the messages of one collective as CSV (8 ranks at most)");
@@ -267,10 +274,12 @@ void add_options(CLI::App& app, Options& options) {
     types[updraft::collective::name_of(static_cast<Type>(t))] = static_cast<Type>(t);
   app.add_option("--kind", options.kind, "the collective of --messages")
       ->transform(CLI::CheckedTransformer(kinds, CLI::ignore_case));
-  app.add_option("--algorithm", options.algorithm, "between servers, only this one (default: compare all; --messages and --measure: by cost)")
+  app.add_option("--algorithm", options.algorithm,
+                 "between servers, only this one (default: compare all; --messages and --measure: by cost)")
       ->transform(CLI::CheckedTransformer(algorithms, CLI::ignore_case));
   app.add_option("--root", options.root, "of --messages' broadcast, reduce or scatter")->check(CLI::NonNegativeNumber);
-  app.add_option("--counts", options.counts, "of --messages' allgatherv, reducescatterv and alltoallv: the ranks' elements")
+  app.add_option("--counts", options.counts,
+                 "of --messages' allgatherv, reducescatterv and alltoallv: the ranks' elements")
       ->delimiter(',');
   app.add_option("--count", options.count, "elements of --messages' collective as HCCL counts them, instead of --bytes")
       ->check(CLI::PositiveNumber);

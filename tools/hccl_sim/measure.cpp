@@ -29,9 +29,6 @@ using updraft::collective::has_schedule;
 using updraft::collective::name_of;
 namespace result = updraft::collective::result;
 
-/// What else the machine does only makes times longer: of so many the shortest counts.
-constexpr int kTurns = 5;
-
 std::string quoted(const std::string& word) {
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -104,8 +101,9 @@ std::string command_of(const std::string& test, int ranks, const std::vector<Hos
   const int each = ranks / static_cast<int>(hosts.size());
   std::string all, wait;
   for (int r = ranks - 1; r >= 0; --r) {
-    all += fmt::format("{} env {} DEVICE_ID={} {} --rank-table {} --rank {} 2>&1 & p{}=$!\n",
-                       hosts[static_cast<size_t>(r / each)].start, variables, r % each, test, quoted(table.path()), r, r);
+    all +=
+        fmt::format("{} env {} DEVICE_ID={} {} --rank-table {} --rank {} 2>&1 & p{}=$!\n",
+                    hosts[static_cast<size_t>(r / each)].start, variables, r % each, test, quoted(table.path()), r, r);
     wait += fmt::format("wait $p{} || s=$?\n", r);
   }
   return "s=0\n" + all + wait + "exit $s";
@@ -135,13 +133,19 @@ std::vector<Measurement> measure(const Measured& what) {
         if (servers > 1 && what.algorithm != Algorithm::Auto && !has_schedule(kind, what.algorithm)) continue;
         const std::string test =
             fmt::format("{} {} -b 1K -e 16M -f 4 -n 20 -w 5 -c 0", quoted(program.string()), hccl_test_name(kind));
-        const std::string algorithm =
-            what.algorithm == Algorithm::Auto ? "" : fmt::format("'HCCL_ALGO=level0:NA;level1:{}'", name_of(what.algorithm));
-        const Measurement like{kind, n, servers, servers > 1 ? what.algorithm : Algorithm::Auto, 0, 0,
+        const std::string algorithm = what.algorithm == Algorithm::Auto
+                                          ? ""
+                                          : fmt::format("'HCCL_ALGO=level0:NA;level1:{}'", name_of(what.algorithm));
+        const Measurement like{kind,
+                               n,
+                               servers,
+                               servers > 1 ? what.algorithm : Algorithm::Auto,
+                               0,
+                               0,
                                static_cast<double>(std::thread::hardware_concurrency())};
         const Table table(n, hosts);
         std::vector<Measurement> fastest;
-        for (int turn = 0; turn < kTurns; ++turn) {
+        for (int turn = 0; turn < what.turns; ++turn) {
           const std::string command =
               servers == 1 && what.hosts.empty()
                   ? fmt::format("{} -p {} 2>&1", test, n)

@@ -17,6 +17,7 @@ struct Measured {
   std::vector<int> ranks = {2, 3, 4}, servers = {1};
   std::vector<Host> hosts;                ///< as many as the most servers; else addresses of this machine's loopback
   Algorithm algorithm = Algorithm::Auto;  ///< between the servers
+  int turns = 5;  ///< of which the shortest counts: what else the machine does only makes times longer
 };
 /// AllReduce, ReduceScatter, AllGather and Broadcast of 1 KiB to 16 MiB, all ranks on this machine's cores. Takes some
 /// seconds for each number of ranks. Throws updraft::Error.

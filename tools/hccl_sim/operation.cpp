@@ -69,7 +69,11 @@ Prediction predict_on(const Operation& op, const Cluster& cluster) {
   result.seconds = fabric.launch + plan.meetings() * meeting(fabric.intra, cluster.most_cards());
   // neighbouring servers compare what they are about to do
   if (cluster.servers() > 1) result.seconds += fabric.at(plan.slowest()).cost.alpha;
-  if (fabric.intra.memory) result.seconds += plan.work().moved * memory.beta + plan.work().combined * memory.gamma;
+  if (fabric.intra.memory) {
+    const bool at_hand = plan.work().moved * cluster.turns() <= fabric.intra.cache;
+    result.seconds += plan.work().moved * (at_hand ? fabric.intra.cached : memory.beta);
+    result.seconds += plan.work().combined * memory.gamma;
+  }
   for (const Stage& stage : plan.stages()) {
     if (stage.local && fabric.intra.memory) continue;
     const int party = stage.busiest;

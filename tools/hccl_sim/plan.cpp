@@ -33,7 +33,9 @@ Schedule exchanges(int member, int size, const Operation& op) {
   for (const Exchange& step : pairwise_peers(member, size)) {
     Round& round = rounds.emplace_back();
     const auto amount = [&](int from, int to) {
-      return op.counts.empty() ? op.elements : op.counts[static_cast<size_t>(from) * static_cast<size_t>(size) + static_cast<size_t>(to)];
+      return op.counts.empty()
+                 ? op.elements
+                 : op.counts[static_cast<size_t>(from) * static_cast<size_t>(size) + static_cast<size_t>(to)];
     };
     round.sends.push_back({step.to, 0, amount(member, step.to)});
     round.receives.push_back({step.from, 0, amount(step.from, member)});
@@ -169,17 +171,14 @@ void Plan::inside(Kind kind, uint64_t elements, int half, bool root_server_only)
   stage.period = rooted || (kind == Kind::Broadcast && stage.busiest == root_server_) ? 0 : 1;
   const int size = cards(stage.busiest);
   const double bytes = static_cast<double>(elements) * op_.element_bytes * (divided(kind) ? 1 : size);
-  stage.formula = [=, this] {
-    return predict(kind, Algorithm::Mesh, size, bytes, memory_cost()) / (half < 0 ? 1 : 2);
-  };
+  stage.formula = [=, this] { return predict(kind, Algorithm::Mesh, size, bytes, memory_cost()) / (half < 0 ? 1 : 2); };
   stages_.push_back(std::move(stage));
 }
 
 /// The cards of all servers carry their parts. Where the servers have as many, the l-th cards are a party of their own.
 void Plan::between() {
-  const auto plan =
-      std::make_shared<Between>(members_, cluster_.pods.empty() ? std::vector<int>{servers_} : cluster_.pods,
-                                cluster_.rdma ? kRdma : kTcp);
+  const auto plan = std::make_shared<Between>(
+      members_, cluster_.pods.empty() ? std::vector<int>{servers_} : cluster_.pods, cluster_.rdma ? kRdma : kTcp);
   const Between::Operation call = {
       op_.kind, op_.elements, op_.element_bytes, root_server_, {op_.algorithm, op_.algorithm}, op_.counts};
   Stage stage;
@@ -298,13 +297,15 @@ void Plan::any_blocks() {
     const std::vector<int>& ranks = members_[static_cast<size_t>(s)];
     for (int i = 0; i < static_cast<int>(ranks.size()); ++i)
       carried[static_cast<size_t>(ranks[static_cast<size_t>(i)])] =
-          Carrier(plan, s, i).visit({op_.kind, op_.elements, op_.element_bytes, 0, {}, op_.counts},
-                                    [](int, uint64_t, int, uint64_t, uint64_t) {});
+          Carrier(plan, s, i)
+              .visit({op_.kind, op_.elements, op_.element_bytes, 0, {}, op_.counts},
+                     [](int, uint64_t, int, uint64_t, uint64_t) {});
   }
   if (op_.kind == Kind::ReduceScatterV)
     among_cards([carried](int, int other) { return carried[static_cast<size_t>(other)]; });
   between();
-  if (op_.kind == Kind::AllGatherV) among_cards([carried](int rank, int) { return carried[static_cast<size_t>(rank)]; });
+  if (op_.kind == Kind::AllGatherV)
+    among_cards([carried](int rank, int) { return carried[static_cast<size_t>(rank)]; });
 }
 
 void Plan::sum_up_work() {
@@ -316,10 +317,11 @@ void Plan::sum_up_work() {
   const auto more = [](LocalWork& most, const LocalWork& work) {
     if (work.moved + work.combined > most.moved + most.combined) most = work;
   };
+  const bool one_card_each = cluster_.most_cards() == 1;
   for (int s = 0; s < servers_; ++s) {
     const int cards = cluster_.cards[static_cast<size_t>(s)];
     more(before, work_before(op_, ranks_, cards, s == root_server_));
-    more(after, work_after(op_, ranks_, cards, s == root_server_, cluster_.most_cards() == 1));
+    more(after, work_after(op_, ranks_, cards, s == root_server_, one_card_each));
   }
   work_ = {before.moved + after.moved, before.combined + after.combined};
 }

@@ -45,11 +45,10 @@ json preset(const std::string& name) {
 }
 
 void change(json& description, const std::string& changes) {
-  constexpr const char* same[][2] = {{"alpha", "latency_us"},
-                                     {"beta", "bandwidth_GBps"},
-                                     {"gamma", "reduce_GBps"},
-                                     {"overhead", "overhead_us"},
-                                     {"rendezvous", "rendezvous_us"}};
+  constexpr const char* same[][2] = {
+      {"alpha", "latency_us"},     {"beta", "bandwidth_GBps"},      {"gamma", "reduce_GBps"},
+      {"overhead", "overhead_us"}, {"rendezvous", "rendezvous_us"}, {"cached", "cached_GBps"},
+      {"wake", "wake_us"}};
   bool any = false;
   for (size_t at = 0; at < changes.size();) {
     // a comma inside a list does not end a change

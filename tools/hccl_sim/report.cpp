@@ -11,8 +11,9 @@ using nlohmann::json;
 using updraft::collective::name_of;
 
 const char* word_of(Kind kind) {
-  constexpr const char* words[] = {"allreduce", "reducescatter", "allgather",      "broadcast", "reduce",     "scatter",
-                                   "alltoall",  "allgatherv",    "reducescatterv", "alltoallv", "alltoallvc", "barrier"};
+  constexpr const char* words[] = {"allreduce",      "reducescatter", "allgather",  "broadcast",
+                                   "reduce",         "scatter",       "alltoall",   "allgatherv",
+                                   "reducescatterv", "alltoallv",     "alltoallvc", "barrier"};
   return words[static_cast<int>(kind)];
 }
 

@@ -70,8 +70,8 @@ class Between {
   bool alike_ = true;
 };
 
-/// One of the ranks. Its working buffer has its pieces one after another: of AllReduce, Broadcast and Reduce share(), of
-/// Barrier an element for each piece, else of each piece its part of the blocks of each host (visit()).
+/// One of the ranks. Its working buffer has its pieces one after another: of AllReduce, Broadcast and Reduce share(),
+/// of Barrier an element for each piece, else of each piece its part of the blocks of each host (visit()).
 class Carrier {
  public:
   /// Rank `index` of host `host`; `between` outlives it.

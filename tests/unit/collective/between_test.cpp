@@ -79,8 +79,8 @@ void run(const std::vector<Schedule>& all, std::vector<std::vector<Cell>>& data)
 void try_one(const Layout& layout, const Between::Operation& call) {
   const Between plan(layout.hosts, layout.pods);
   const bool whole = call.kind == Kind::AllReduce || call.kind == Kind::Broadcast || call.kind == Kind::Reduce;
-  const bool combines = whole ? call.kind != Kind::Broadcast
-                              : call.kind == Kind::ReduceScatter || call.kind == Kind::ReduceScatterV;
+  const bool combines =
+      whole ? call.kind != Kind::Broadcast : call.kind == Kind::ReduceScatter || call.kind == Kind::ReduceScatterV;
   const auto hosts = static_cast<int>(layout.hosts.size());
   const uint64_t everyone = (uint64_t{1} << hosts) - 1;
   size_t ranks = 0;
