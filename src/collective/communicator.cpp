@@ -13,11 +13,14 @@
 #include "collective/error.h"
 #include "collective/network.h"
 #include "collective/task.h"
+#include "collective/topology/variable.h"
 
 namespace updraft::collective {
 namespace {
 constexpr auto kTick = std::chrono::milliseconds(500);
 constexpr auto kDrowsy = std::chrono::seconds(5);
+constexpr auto kSpin = std::chrono::microseconds(20);
+constexpr auto kSilence = std::chrono::seconds(5);  // while one waits for ranks that do not stop
 }  // namespace
 
 Communicator::Communicator(std::shared_ptr<Member> member, uint32_t rank, uint32_t ranks, Device& device,
@@ -125,10 +128,14 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
          true);
     return true;
   }
+  std::optional<Error> problem;
+  if (operation.ticket != 0) problem = prepare(operation);
   std::unique_lock lock(mutex_);
   if (failure_ || closed_) {
     const Error why = failure_ ? *failure_ : Error(result::kUnavail, "the communicator was destroyed");
     lock.unlock();
+    give_back(operation.staged_send);
+    give_back(operation.staged_receive);
     stream.fail(Error(code::kRtCommunication, "{}", why.text()), name_of(operation.request.kind));
     return true;
   }
@@ -147,6 +154,11 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
     return false;
   }
   queue_[operation.ticket] = &operation;
+  if (problem) {
+    lock.unlock();
+    fail(*problem, true);
+    return false;  // its turn to fail comes in the thread, with all others
+  }
   if (network_ || suspended_ || operation.ticket != next_) {
     if (network_ || deep_sleep_) {
       lock.unlock();
@@ -155,7 +167,8 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
     return false;
   }
   try {
-    const bool all_here = post(operation);
+    const bool watching = worth_watching(operation);
+    const bool all_here = post(operation, watching) || (watching && watch(operation));
     if (all_here && operation.inlined) {
       check_agreement(operation);
       work_inline(*group_, operation.request, operation.ticket);
@@ -250,19 +263,16 @@ void Communicator::loop() {
   }
 }
 
-bool Communicator::may_spin() const {
-  return group_->size() * Config::get().threads <= static_cast<int>(std::thread::hardware_concurrency());
-}
-
 template <class F>
 void Communicator::wait_until(F&& reached, const Operation& operation) {
   if (reached()) return;
-  if (may_spin()) {
-    const auto end = Clock::now() + std::chrono::microseconds(20);
+  if (cores_for_threads_) {
+    const auto end = Clock::now() + kSpin;
     while (Clock::now() < end)
       if (reached()) return;
   }
   Doorbell& bell = group_->region().bell(group_->me());
+  std::optional<Clock::time_point> patience;  // since a rank of this host has given up
   while (true) {
     const uint32_t seen = bell.read();
     if (reached()) return;
@@ -271,9 +281,15 @@ void Communicator::wait_until(F&& reached, const Operation& operation) {
       throw_if_hopeless(operation);
     }
     std::chrono::nanoseconds timeout(-1);
+    if (const int index = given_up(); index >= 0) {
+      if (!patience) patience = Clock::now() + kGrace;
+      timeout = *patience - Clock::now();
+      if (timeout.count() <= 0) throw_given_up(index, operation);
+    }
     if (options_.exec_timeout > 0) {
-      timeout = operation.since + seconds(options_.exec_timeout) - Clock::now();
-      if (timeout.count() <= 0)
+      const std::chrono::nanoseconds left = operation.since + seconds(options_.exec_timeout) - Clock::now();
+      timeout = timeout.count() < 0 ? left : std::min(timeout, left);
+      if (left.count() <= 0)
         throw Error(result::kTimeout,
                     "EI0002: {} waited for {} s: {} (HCCL_EXEC_TIMEOUT sets the time; see what these ranks are doing)",
                     describe(operation), options_.exec_timeout, missing(operation));
@@ -281,6 +297,8 @@ void Communicator::wait_until(F&& reached, const Operation& operation) {
     {
       std::unique_lock lock(mutex_);
       if (advance_messages(lock)) continue;
+      if (!messages_.empty())
+        timeout = timeout.count() < 0 ? kTick : std::min<std::chrono::nanoseconds>(timeout, kTick);
     }
     bell.wait(seen, timeout);
   }
@@ -365,17 +383,36 @@ void Communicator::claim_peers(const Operation& operation) {
   const Region& region = group_->region();
   region.busy(group_->me()).store(1, std::memory_order_seq_cst);
   if (hopeless_.load(std::memory_order_acquire)) throw_if_hopeless(operation);
-  for (int i = 0; i < group_->size(); ++i) {
-    if (!region.broken(i).load(std::memory_order_seq_cst)) continue;
-    region.busy(group_->me()).store(0, std::memory_order_release);
-    // The reason is on its way by the root.
-    for (int waited = 0; waited < 500; ++waited) {
-      throw_if_hopeless(operation, true);
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} has given up the communicator",
-                describe(operation), group_->rank(i));
+  const int index = given_up();
+  if (index < 0) return;
+  region.busy(group_->me()).store(0, std::memory_order_release);
+  for (const auto end = Clock::now() + kGrace; Clock::now() < end;) {
+    throw_if_hopeless(operation, true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  throw_given_up(index, operation);
+}
+
+/// A rank of this host, by index, that has given up the communicator; -1: none.
+int Communicator::given_up() const {
+  for (int i = 0; i < group_->size(); ++i)
+    if (i != group_->me() && group_->region().broken(i).load(std::memory_order_seq_cst)) return i;
+  return -1;
+}
+
+void Communicator::throw_given_up(int index, const Operation& operation) const {
+  const Region& region = group_->region();
+  const uint32_t rank = group_->rank(index);
+  if (region.broken(index).load(std::memory_order_acquire) != kGivenUp)
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} has given up the communicator",
+                describe(operation), rank);
+  const Reason& reason = region.reason(index);
+  const std::string text(reason.text, strnlen(reason.text, sizeof reason.text));
+  if (!text.starts_with("EI"))
+    throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} has given up the communicator: {}",
+                describe(operation), rank, text);
+  const bool reported = text.find("(reported by rank ") != std::string::npos;
+  throw Error(reason.code, "{}{}", text, reported ? "" : fmt::format(" (reported by rank {})", rank));
 }
 
 std::string Communicator::describe(const Operation& operation) const {
@@ -435,45 +472,87 @@ void Communicator::gather_locally(Operation& operation) {
   const Region& region = group_->region();
   if (!operation.posted) {
     std::lock_guard lock(mutex_);
-    if (!operation.posted) post(operation);
+    if (!operation.posted) post(operation, false);
   }
   const uint64_t all = operation.ticket * static_cast<uint64_t>(group_->size());
   wait_until([&] { return region.arrived().load(std::memory_order_acquire) >= all; }, operation);
   check_agreement(operation);
 }
 
-// With the lock. True when this was the last rank to come.
-bool Communicator::post(Operation& operation) {
+// With the lock. To wake a thread, its own and then the one that waits for the stream, takes many times as long as a
+// small operation. So who submits one looks for the others itself for a moment, as long as that helps now and then.
+bool Communicator::worth_watching(const Operation& operation) {
+  constexpr int kMisses = 4, kRest = 32;
+  if (!cores_for_ranks_ || !operation.inlined) return false;
+  if (missed_ >= kMisses && ++unwatched_ < kRest) return false;
+  unwatched_ = 0;
+  return true;
+}
+
+// With the lock, after a post that said so: true when all ranks have come meanwhile. Who comes last either sees that
+// this rank does not watch any more, and rings, or has counted itself before the last look.
+bool Communicator::watch(const Operation& operation) {
+  const Region& region = group_->region();
+  const uint64_t all = operation.ticket * static_cast<uint64_t>(group_->size());
+  const auto reached = [&] { return region.arrived().load(std::memory_order_acquire) >= all; };
+  const auto end = Clock::now() + kSpin;
+  bool here = false;
+  do
+    for (int i = 0; i < 64 && !(here = reached()); ++i) __builtin_ia32_pause();
+  while (!here && Clock::now() < end && !hopeless_.load(std::memory_order_relaxed));
+  region.watching(group_->me()).store(0, std::memory_order_seq_cst);
+  if (!here) here = region.arrived().load(std::memory_order_seq_cst) >= all;
+  missed_ = here ? 0 : missed_ + 1;
+  return here;
+}
+
+// With the lock. True when this was the last rank to come. `watch`: watch() follows.
+bool Communicator::post(Operation& operation, bool watch) {
   const Request& r = operation.request;
   const Region& region = group_->region();
   const int me = group_->me(), n = group_->size();
   Post& post = region.post(me, operation.ticket);
-  operation.inlined = !network_ && fits_inline(r, n);
   post = {operation.ticket, r.kind, r.type, r.op, operation.inlined, r.root, r.count, 0, 0};
   if (operation.inlined) {
     const size_t bytes = r.send_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
     if (bytes) std::memcpy(region.inline_data(me, operation.ticket), host_address(r.send), bytes);
   } else {
-    stage(operation);
     const void* send = operation.staged_send ? operation.staged_send : r.send;
     const int rank = static_cast<int>(rank_), ranks = static_cast<int>(ranks_);
     post.send = group_->place_of(send, r.send_bytes(rank, ranks), operation.ticket, ScatteredBuffer::Send);
     post.receive = group_->place_of(operation.staged_receive ? operation.staged_receive : r.receive,
                                     r.receive_bytes(rank, ranks), operation.ticket, ScatteredBuffer::Receive);
-    for (int i = 0; i < n && (!r.send_counts.empty() || r.kind == Kind::AllGatherV); ++i) {
-      const auto to = static_cast<size_t>(group_->rank(i));
-      const uint64_t count = r.send_counts.empty() ? r.count : r.send_counts[to];
-      const uint64_t offset = r.send_counts.empty() ? 0 : r.send_offsets[to];
-      region.part(me, operation.ticket, i) = {post.send + offset * r.element(), count * r.element()};
+    for (int i = 0; i < n && (!r.send_counts.empty() || !r.receive_counts.empty()); ++i) {
+      const auto other = static_cast<size_t>(group_->rank(i));
+      const uint64_t count = r.send_counts.empty() ? r.count : r.send_counts[other];
+      const uint64_t offset = r.send_counts.empty() ? 0 : r.send_offsets[other];
+      const uint64_t expected = r.receive_counts.empty() ? r.count : r.receive_counts[other];
+      // The place of an empty part may be anything.
+      region.part(me, operation.ticket, i) = {count ? post.send + offset * r.element() : 0, count * r.element(),
+                                              expected * r.element()};
     }
   }
   operation.posted = true;
   region.posted(me).store(operation.ticket, std::memory_order_release);
+  if (watch) region.watching(me).store(1, std::memory_order_seq_cst);
   const uint64_t all = operation.ticket * static_cast<uint64_t>(n);
   if (region.arrived().fetch_add(1, std::memory_order_seq_cst) + 1 != all) return false;
+  if (watch) region.watching(me).store(0, std::memory_order_relaxed);
   for (int i = 0; i < n; ++i)
-    if (i != me) region.bell(i).ring();
+    if (i != me && !region.watching(i).load(std::memory_order_seq_cst)) region.bell(i).ring();
   return true;
+}
+
+// What takes long is done before the lock is taken: the thread that hears of deaths takes it, too.
+std::optional<Error> Communicator::prepare(Operation& operation) {
+  operation.inlined = !network_ && fits_inline(operation.request, group_->size());
+  if (operation.inlined) return {};
+  try {
+    stage(operation);
+  } catch (const Error& e) { return e; } catch (const std::exception& e) {
+    return Error(result::kInternal, "EI0007: {}: {}", describe(operation), e.what());
+  }
+  return {};
 }
 
 // Peers reach what lies in the device's memory file. Other memory (imported, or in very many pieces), and buffers that
@@ -521,56 +600,6 @@ void Communicator::give_back(void*& staged) {
   if (staged) device_.memory().free(std::exchange(staged, nullptr), DeviceMemory::Owner::Library);
 }
 
-// All ranks compare all, so all come to the same answer, and say it in the same words.
-void Communicator::check_agreement(const Operation& operation) const {
-  const Region& region = group_->region();
-  const Request& mine = operation.request;
-  const bool counts = mine.receive_counts.empty() && mine.send_counts.empty();
-  bool same = true;
-  for (int i = 0; i < group_->size() && same; ++i) {
-    const Post& other = region.post(i, operation.ticket);
-    same = other.kind == mine.kind && other.type == mine.type && other.op == mine.op && other.root == mine.root &&
-           (!counts || other.count == mine.count);
-  }
-  if (!same) {
-    std::vector<std::pair<std::string, std::string>> calls;  // what was called, by which ranks
-    for (int i = 0; i < group_->size(); ++i) {
-      const Post& post = region.post(i, operation.ticket);
-      const std::string call = describe_call(post.kind, post.count, post.type, post.op, post.root);
-      const std::string rank = std::to_string(group_->rank(i));
-      auto it = std::ranges::find(calls, call, &std::pair<std::string, std::string>::first);
-      if (it == calls.end()) {
-        calls.emplace_back(call, "rank " + rank);
-      } else {
-        it->second += ", rank " + rank;
-      }
-    }
-    std::string text;
-    for (auto& [call, ranks] : calls) text += fmt::format("{}{} called {}", text.empty() ? "" : "; ", ranks, call);
-    throw Error(
-        result::kPara,
-        "EI0005: operation number {} of {} differs between ranks: {}. All ranks must call the same operations in "
-        "the same order with the same arguments",
-        operation.ticket, options_.name, text);
-  }
-  if (operation.inlined || counts) return;
-  for (int i = 0; i < group_->size(); ++i) {
-    const auto from = group_->rank(i);
-    const uint64_t want = (mine.receive_counts.empty() ? mine.count : mine.receive_counts[from]) * mine.element();
-    const uint64_t got = region.part(i, operation.ticket, group_->me()).bytes;
-    if (want != got)
-      throw Error(result::kPara, "EI0005: {}: rank {} sends {} bytes to rank {}, which expects {} bytes",
-                  describe(operation), from, got, rank_, want);
-  }
-}
-
-std::string describe_call(Kind kind, uint64_t count, Type type, Op op, uint32_t root) {
-  std::string text = fmt::format("{}(count {}, {}", name_of(kind), count, name_of(type));
-  if (reduces(kind)) text += fmt::format(", {}", name_of(op));
-  if (has_root(kind)) text += fmt::format(", root {}", root);
-  return text + ")";
-}
-
 void Communicator::complete(Operation& operation) {
   unstage(operation);
   Stream* stream = operation.stream;
@@ -600,22 +629,37 @@ void Communicator::fail(const Error& error, bool tell_others) {
 void Communicator::announce(const Error& error, bool tell_others) const {
   UPDRAFT_LOG(kError, "HCCL", "communicator {}, rank {}: {}", options_.name, rank_, error.text());
   if (tell_others && member_) member_->report(error);
-  break_up();
+  break_up(error);
 }
 
 // The others on this host need not wait for us.
-void Communicator::break_up() const {
-  if (group_->region().broken(group_->me()).exchange(1, std::memory_order_seq_cst) == 0) group_->ring_all();
+void Communicator::break_up(const Error& why) const {
+  const Region& region = group_->region();
+  uint32_t none = 0;
+  if (!region.broken(group_->me()).compare_exchange_strong(none, kGivingUp, std::memory_order_seq_cst)) return;
+  Reason& reason = region.reason(group_->me());
+  reason.code = why.code();
+  std::strncpy(reason.text, printable(why.text(), sizeof reason.text - 8).c_str(), sizeof reason.text - 1);
+  region.broken(group_->me()).store(kGivenUp, std::memory_order_seq_cst);
+  group_->ring_all();
 }
 
-// Others may still write into our buffers, or read them: the client gets them back when they have stopped.
+// Others may still write into our buffers, or read them: the client gets them back when they have stopped, or died. A
+// process that is stopped in between (by a debugger, by SIGSTOP) would write into what the client has used anew, so
+// there is no end to the waiting; the log says for whom.
 void Communicator::wait_for_peers_to_stop() const {
   const Region& region = group_->region();
-  const auto end = Clock::now() + std::chrono::seconds(5);
+  auto next_word = Clock::now() + kSilence;
   for (int i = 0; i < group_->size(); ++i)
-    while (i != group_->me() && region.busy(i).load(std::memory_order_seq_cst) && Clock::now() < end) {
-      if (gone(group_->rank(i))) break;
+    while (i != group_->me() && region.busy(i).load(std::memory_order_seq_cst) && !gone(group_->rank(i))) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
+      if (Clock::now() < next_word) continue;
+      UPDRAFT_LOG(kError, "HCCL",
+                  "communicator {}, rank {}: rank {} (process {} of this host) is in the middle of reading or writing "
+                  "memory of this rank and does not go on: is it stopped, by a debugger or by SIGSTOP? This rank waits "
+                  "until it goes on or ends, since it would overwrite memory that is used anew",
+                  options_.name, rank_, group_->rank(i), region.process(i).load());
+      next_word = Clock::now() + kSilence;
     }
 }
 
@@ -625,7 +669,7 @@ void Communicator::fail_all(std::unique_lock<std::mutex>& lock) {
   const Error why = *failure_;
   lock.unlock();
   if (network_) network_->abort(why);
-  break_up();
+  break_up(why);
   wait_for_peers_to_stop();
   lock.lock();
   std::map<Operation*, bool> failed;

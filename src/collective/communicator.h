@@ -65,7 +65,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void suspend();
   /// Throws the failure that ended the communicator, if one did.
   void resume();
-  /// Leaves. Operations that are under way fail; when it returns nothing touches the client's memory any more.
+  /// Leaves. Operations that are under way fail; when it returns nothing touches the client's memory any more. While
+  /// the process of a rank of this host is stopped in the middle of a copy from or to that memory, it does not return,
+  /// nor do streams fail: the log names the process, which has to go on or to end.
   void close();
 
   const std::string& name() const { return options_.name; }
@@ -113,22 +115,29 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void execute_locally(Operation& operation);
   void gather_locally(Operation& operation);
   void meet(const Operation& operation);
-  bool post(Operation& operation);
+  bool post(Operation& operation, bool watch);
+  bool worth_watching(const Operation& operation);
+  bool watch(const Operation& operation);
+  /// The error that the operation is to fail with, if any.
+  std::optional<Error> prepare(Operation& operation);
   void stage(Operation& operation);
   void unstage(Operation& operation);
   /// Frees what was staged, if anything was.
   void give_back(void*& staged);
   void check_agreement(const Operation& operation) const;
+  [[noreturn]] void throw_difference(const Operation& operation) const;
   void complete(Operation& operation);
   bool advance_messages(std::unique_lock<std::mutex>& lock);
   void give_up(const Error& error, bool tell_others);
   void fail(const Error& error, bool tell_others);
   void announce(const Error& error, bool tell_others) const;
-  void break_up() const;
+  void break_up(const Error& why) const;
   void fail_all(std::unique_lock<std::mutex>& lock);
   void wait_for_peers_to_stop() const;
   void throw_if_hopeless(const Operation& operation, bool all_arrived = false) const;
   void claim_peers(const Operation& operation);
+  int given_up() const;
+  [[noreturn]] void throw_given_up(int index, const Operation& operation) const;
   void throw_if_dead(const Operation& operation) const;
   bool gone(uint32_t rank) const;
   void lose(uint32_t rank, bool left);
@@ -142,7 +151,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   template <class F>
   void wait_until(F&& reached, const Operation& operation);
   void wait_for(const std::function<bool()>& reached, const Operation& operation);
-  bool may_spin() const;
+
+  /// How long the news of a death or of a fault may take, which says more than that a rank of this host has given up.
+  static constexpr auto kGrace = std::chrono::milliseconds(250);
 
   const pid_t pid_;  // a forked child has neither the thread nor the shared memory
   std::shared_ptr<Member> member_;
@@ -165,8 +176,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     uint64_t number;
     bool posted = false;
     void* staged = nullptr;
-    std::shared_ptr<std::atomic<int>> remote;  // 0: under way, 1: done, 2: failed
-    std::optional<Clock::time_point> failed_at;
+    std::shared_ptr<std::atomic<int>> remote;    // 0: under way, 1: done, 2: failed
+    std::optional<Clock::time_point> failed_at;  // it is hopeless since then, and the reason may be on its way
   };
   std::list<Pending> messages_;
   std::vector<uint64_t> sends_, receives_;  // numbers given, by peer
@@ -177,6 +188,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<bool> hopeless_{false};  // something happened that waiters must look at
   bool unreported_ = false;            // failure_ came from abandon(): the thread tells the others
   bool closed_ = false, deep_sleep_ = false, suspended_ = false, root_lost_ = false;
+  bool cores_for_ranks_ = false, cores_for_threads_ = false;  // of this host, so that spinning takes them from nobody
+  int missed_ = 0, unwatched_ = 0;  // operations watched in vain in a row; operations since the last that was watched
   std::thread thread_;
 };
 

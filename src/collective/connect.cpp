@@ -1,12 +1,10 @@
 // How a communicator comes about: the ranks tell each other where they are, those of a host share memory.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -17,18 +15,10 @@
 #include "collective/error.h"
 #include "collective/network.h"
 #include "collective/topology/card_limits.h"
+#include "collective/topology/host.h"
 
 namespace updraft::collective {
 namespace {
-
-// Processes with the same text can hand descriptors to each other: same kernel, same network namespace.
-std::string host_identity() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  struct stat info {};
-  stat("/proc/self/ns/net", &info);
-  return fmt::format("{}:{}:{}", boot, info.st_ino, getuid());
-}
 
 /// Brings hosts of one super pod together, pods in the order of their first host; gives the number of hosts of each.
 std::vector<int> sort_by_pods(std::vector<std::vector<uint32_t>>& hosts, const std::vector<std::string>& pods) {
@@ -125,6 +115,9 @@ void Communicator::connect() {
   local_index_.assign(ranks_, -1);
   for (size_t i = 0; i < neighbours.size(); ++i) local_index_[neighbours[i]] = static_cast<int>(i);
   group_ = std::make_unique<LocalGroup>(device_, neighbours, me);
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  cores_for_ranks_ = group_->size() <= cores;
+  cores_for_threads_ = group_->size() * Config::get().threads <= cores;
   size_t super_pods = 1;
   if (hosts.size() > 1) {
     const std::vector<int> sizes = sort_by_pods(hosts, pods);

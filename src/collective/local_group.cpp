@@ -44,6 +44,7 @@ void LocalGroup::connect(const std::string& name, const std::string& key,
     throw Error(result::kInternal, "EI0015: the first rank of this host shares {} bytes, {} ranks need {}",
                 shared_->bytes(), size(), Region::bytes_for(size()));
   region_ = std::make_unique<Region>(shared_->base(), size());
+  region_->process(me_).store(getpid(), std::memory_order_relaxed);
   if (shared_fd_ >= 0) close(std::exchange(shared_fd_, -1));
   memory_.resize(ranks_.size());
   views_ = std::make_unique<ScatteredViews[]>(ranks_.size());

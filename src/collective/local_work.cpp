@@ -56,6 +56,7 @@ class Work {
         for (int k = 1; k <= n_; ++k) {
           const int from = (me_ + k) % n_;
           const Part part = region_.part(from, ticket_, me_);
+          if (part.bytes == 0) continue;
           copies.push_back({receive(me_) + request_.receive_offsets[group_.rank(from)] * size(),
                             group_.at(from, part.place), part.bytes});
         }

@@ -52,8 +52,10 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
         if (!pending.posted && box.taken.load(std::memory_order_acquire) + 1 == pending.number) {
           const void* data = m.data;
           if (bytes && !group_->reachable(data, bytes, kMessageStretches)) {
+            lock.unlock();  // what was appended meanwhile comes later
             pending.staged = device_.memory().allocate(bytes, DeviceMemory::Owner::Library);
             std::memcpy(host_address(pending.staged), host_address(data), bytes);
+            lock.lock();
             data = pending.staged;
           }
           box.place = group_->place_of_message(data, bytes, peer);
@@ -90,8 +92,12 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
           }
         }
       }
-      // Who gave up the communicator because of a death goes on with nothing.
-      if (!over && peer >= 0 && region.broken(peer).load(std::memory_order_acquire)) throw_if_dead(*pending.operation);
+      // Who gave up the communicator goes on with nothing.
+      if (!over && peer >= 0 && region.broken(peer).load(std::memory_order_acquire)) {
+        throw_if_dead(*pending.operation);
+        if (!pending.failed_at) pending.failed_at = Clock::now();
+        if (Clock::now() - *pending.failed_at > kGrace) throw_given_up(peer, *pending.operation);
+      }
       // What a rank of another host sent before it left may still be on its way; its connection says when not.
       if (const auto* gone = gone_.find(m.peer); !over && gone && !(gone->second && peer < 0))
         throw Error(result::kRemote, "EI0002: {} cannot complete: rank {} {}", describe(*pending.operation),
@@ -101,7 +107,7 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
         throw Error(result::kTimeout, "EI0002: {} waited for rank {} for {} s (HCCL_EXEC_TIMEOUT sets the time)",
                     describe(*pending.operation), m.peer, options_.exec_timeout);
     } catch (const Error& e) {
-      lock.unlock();
+      if (lock.owns_lock()) lock.unlock();
       // A disagreement or a time-out is only seen here.
       fail(e, e.code() != result::kRemote);
       lock.lock();

@@ -29,11 +29,26 @@ void check_root(const Communicator& comm, uint32_t root) {
   if (root >= comm.size()) throw Error(result::kPara, "EI0003: root is {}, want a rank below {}", root, comm.size());
 }
 
+constexpr uint64_t kMostBytes = uint64_t{1} << 46;  // of a buffer; more than any machine has
+
 void check_count(uint64_t count, uint64_t blocks, size_t element) {
   uint64_t bytes;
   if (__builtin_mul_overflow(count, blocks, &bytes) || __builtin_mul_overflow(bytes, element, &bytes) ||
-      bytes > (uint64_t{1} << 46))
+      bytes > kMostBytes)
     throw Error(result::kPara, "EI0003: a count of {} is absurd", count);
+}
+
+/// That no part ends beyond all memory: sums and products of these numbers do not wrap later. Where a part is empty its
+/// place does not matter.
+void check_parts(const std::vector<uint64_t>& counts, const std::vector<uint64_t>& offsets, size_t element,
+                 const char* count_name, const char* offset_name) {
+  for (size_t i = 0; i < counts.size(); ++i) {
+    uint64_t end;
+    if (counts[i] && (__builtin_add_overflow(counts[i], offsets[i], &end) || end > kMostBytes / element))
+      throw Error(result::kPara,
+                  "EI0003: {}[{}] is {} and {}[{}] is {}: want a part that ends within {} elements of {} bytes",
+                  count_name, i, counts[i], offset_name, i, offsets[i], kMostBytes / element, element);
+  }
 }
 
 void enqueue(const CommunicatorPointer& comm, Request request, void* stream) {
@@ -90,6 +105,7 @@ HCCL_API HcclReduceScatterV(void* send, const void* counts, const void* offsets,
     request.op = checked_op(op);
     request.send_counts = array_of(counts, communicator->size(), "sendCounts");
     request.send_offsets = array_of(offsets, communicator->size(), "sendDispls");
+    check_parts(request.send_counts, request.send_offsets, request.element(), "sendCounts", "sendDispls");
     if (request.send_counts[communicator->rank()] != count)
       throw Error(result::kPara, "EI0003: recvCount is {}, sendCounts[{}] is {}: want the same", count,
                   communicator->rank(), request.send_counts[communicator->rank()]);
@@ -111,6 +127,7 @@ HCCL_API HcclAllGatherV(void* send, uint64_t count, void* receive, const void* c
     Request request = request_of(Kind::AllGatherV, count, type, send, receive);
     request.receive_counts = array_of(counts, communicator->size(), "recvCounts");
     request.receive_offsets = array_of(offsets, communicator->size(), "recvDispls");
+    check_parts(request.receive_counts, request.receive_offsets, request.element(), "recvCounts", "recvDispls");
     if (request.receive_counts[communicator->rank()] != count)
       throw Error(result::kPara, "EI0003: sendCount is {}, recvCounts[{}] is {}: want the same", count,
                   communicator->rank(), request.receive_counts[communicator->rank()]);
@@ -174,6 +191,8 @@ HCCL_API HcclAlltoAllV(const void* send, const void* send_counts, const void* se
     request.send_offsets = array_of(send_offsets, n, "sdispls");
     request.receive_counts = array_of(receive_counts, n, "recvCounts");
     request.receive_offsets = array_of(receive_offsets, n, "rdispls");
+    check_parts(request.send_counts, request.send_offsets, request.element(), "sendCounts", "sdispls");
+    check_parts(request.receive_counts, request.receive_offsets, request.element(), "recvCounts", "rdispls");
     enqueue(communicator, std::move(request), stream);
   });
 }
@@ -189,13 +208,21 @@ HCCL_API HcclAlltoAllVC(const void* send, const void* matrix, int32_t send_type,
     const size_t n = communicator->size(), me = communicator->rank();
     const std::vector<uint64_t> counts = array_of(matrix, n * n, "sendCountMatrix");
     uint64_t sent = 0, received = 0;
+    const auto add = [&](uint64_t& sum, size_t from, size_t to) {
+      const uint64_t count = counts[from * n + to];
+      if (__builtin_add_overflow(sum, count, &sum) || sum > kMostBytes / request.element())
+        throw Error(result::kPara,
+                    "EI0003: sendCountMatrix[{}] is {} (rank {} to rank {}): want parts that fit {} elements of {} "
+                    "bytes together",
+                    from * n + to, count, from, to, kMostBytes / request.element(), request.element());
+    };
     for (size_t i = 0; i < n; ++i) {
       request.send_counts.push_back(counts[me * n + i]);
       request.send_offsets.push_back(sent);
       request.receive_counts.push_back(counts[i * n + me]);
       request.receive_offsets.push_back(received);
-      sent += counts[me * n + i];
-      received += counts[i * n + me];
+      add(sent, me, i);
+      add(received, i, me);
     }
     enqueue(communicator, std::move(request), stream);
   });

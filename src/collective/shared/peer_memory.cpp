@@ -34,9 +34,12 @@ std::shared_ptr<PeerMemory> PeerMemory::import(int fd) {
   void* p = reserved == MAP_FAILED ? reserved
                                    : mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ | PROT_WRITE,
                                           MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
-  if (p == MAP_FAILED)
+  if (p == MAP_FAILED) {
+    const int why = errno;
+    if (reserved != MAP_FAILED) munmap(reserved, bytes + kHuge);
     throw Error(result::kMemory, "EI0007: {} bytes of a peer's device memory cannot be mapped: {}", bytes,
-                std::strerror(errno));
+                std::strerror(why));
+  }
   if (aligned > start) munmap(reserved, aligned - start);
   const size_t whole = (bytes + 4095) / 4096 * 4096;
   munmap(reinterpret_cast<void*>(aligned + whole), start + bytes + kHuge - aligned - whole);

@@ -42,10 +42,19 @@ struct Post {
   uint64_t send, receive;
 };
 
-/// A part of a rank's send buffer that is meant for one other rank.
+/// What a rank and one other have for each other in an operation whose ranks have parts of different sizes.
 struct Part {
-  uint64_t place, bytes;
+  uint64_t place, bytes;  ///< of the rank's send buffer, meant for the other
+  uint64_t expected;      ///< bytes that the rank wants from the other
 };
+
+/// Why a rank has given up the communicator.
+struct Reason {
+  int32_t code;
+  char text[1020];  ///< ends with the first zero
+};
+/// States of Region::broken().
+constexpr uint32_t kGivingUp = 1, kGivenUp = 2;
 
 /// A buffer that lies in several places of the device's memory, as mapped addresses do (aclrtMapMem).
 constexpr size_t kStretches = 256, kMessageStretches = 16;
@@ -82,13 +91,18 @@ class Region {
   std::atomic<uint64_t>& posted(int rank) const { return at<Rank>(ranks_at(), rank).posted; }
   /// 1 while the rank's thread reads or writes memory of others.
   std::atomic<uint32_t>& busy(int rank) const { return at<Rank>(ranks_at(), rank).busy; }
-  /// 1 once the rank has given up the communicator.
+  /// Not 0 once the rank has given up the communicator; with kGivenUp the reason may be read.
   std::atomic<uint32_t>& broken(int rank) const { return at<Rank>(ranks_at(), rank).broken; }
+  Reason& reason(int rank) const { return at<Rank>(ranks_at(), rank).reason; }
+  /// 1 while the rank's submitting thread looks at `arrived` by itself: it need not be rung for.
+  std::atomic<uint32_t>& watching(int rank) const { return at<Rank>(ranks_at(), rank).watching; }
   /// 1 once the rank has left by itself.
   std::atomic<uint32_t>& left(int rank) const { return at<Rank>(ranks_at(), rank).left; }
   /// 1 + the communicator's rank whose death made this one give up; 0: none. Who ends because of another is not to
   /// blame.
   std::atomic<uint32_t>& blames(int rank) const { return at<Rank>(ranks_at(), rank).blames; }
+  /// The rank's process as it numbers itself, for messages.
+  std::atomic<int32_t>& process(int rank) const { return at<Rank>(ranks_at(), rank).process; }
   Post& post(int rank, uint64_t ticket) const { return at<Rank>(ranks_at(), rank).posts[ticket % 2]; }
   char* inline_data(int rank, uint64_t ticket) const {
     return base_ + inline_at() + (static_cast<size_t>(rank) * 2 + ticket % 2) * kInlineBytes;
@@ -114,8 +128,10 @@ class Region {
   struct alignas(64) Rank {
     Doorbell bell;
     std::atomic<uint64_t> posted;
-    std::atomic<uint32_t> busy, broken, left, blames;
+    std::atomic<uint32_t> busy, broken, left, blames, watching;
+    std::atomic<int32_t> process;
     Post posts[2];
+    Reason reason;
   };
   static size_t aligned(size_t n) { return (n + 4095) / 4096 * 4096; }
   Head* head() const { return reinterpret_cast<Head*>(base_); }
