@@ -1,5 +1,6 @@
 // Communicators: how they come about, what they are, how they end.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <set>
@@ -34,7 +35,7 @@ void init_cluster(const char* path, uint32_t rank, const void* config, void** co
   const Environment& environment = Environment::get();
   const RankTable table = read_rank_table(path, environment.connect_timeout);
   auto communicator =
-      join_all(table.ranks, rank, {table.key()}, read_comm_config(config), fmt::format("the rank table {}", path));
+      join_all(table.ranks, rank, {"", table.digest}, read_comm_config(config), fmt::format("the rank table {}", path));
   *comm = communicator_pool().create(std::move(communicator));
 }
 
@@ -107,20 +108,34 @@ HCCL_API HcclCommInitAll(uint32_t count, int32_t* devices, void** comms) {
     const RootInfo info = RootInfo::open(count);
     std::vector<CommunicatorPointer> made(count);
     std::vector<std::exception_ptr> failures(count);
-    std::vector<std::thread> threads;
-    for (uint32_t i = 0; i < count; ++i)
-      threads.emplace_back([&, i] {
-        try {
-          made[i] = join(info, i, count, Device::get(devices[i]), CommConfig{});
-        } catch (...) { failures[i] = std::current_exception(); }
-      });
-    for (std::thread& t : threads) t.join();
-    for (auto& failure : failures)
-      if (failure) {
-        for (auto& c : made)
-          if (c) c->close();
-        std::rethrow_exception(failure);
+    std::atomic<bool> failed{false};
+    const auto check = [&] {
+      if (failed) throw Error(result::kRuntime, "EI0015: another device of the call failed");
+    };
+    const auto join_one = [&](uint32_t i) {
+      try {
+        made[i] = join(info, i, count, Device::get(devices[i]), CommConfig{}, {}, check);
+      } catch (...) { failures[i] = std::current_exception(); }
+    };
+    std::exception_ptr cause;
+    {
+      std::vector<std::jthread> threads;
+      try {
+        for (uint32_t i = 0; i < count; ++i) threads.emplace_back(join_one, i);
+      } catch (const std::exception& e) {  // no more threads: those who are there wait in vain
+        cause = std::make_exception_ptr(
+            Error(result::kRuntime, "EI0015: no thread for device {} of {}: {}", threads.size(), count, e.what()));
+        failed = true;
       }
+    }
+    if (cause) info.close();
+    for (auto& failure : failures)
+      if (failure && !cause) cause = failure;
+    if (cause) {
+      for (auto& c : made)
+        if (c) c->close();
+      std::rethrow_exception(cause);
+    }
     for (uint32_t i = 0; i < count; ++i) comms[i] = communicator_pool().create(std::move(made[i]));
   });
 }

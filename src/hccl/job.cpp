@@ -42,12 +42,12 @@ CommunicatorPointer join_world() {
   CommConfig config;
   config.name = kWorldGroup;
   if (world.ranks.size() == 1) return join(RootInfo::open(1), 0, 1, device_of(world.ranks[0]), config);
-  if (world.key.empty())
+  if (world.key.empty() && world.digest.empty())
     throw Error(result::kNotSupport,
                 "EI0001: {} do not say where rank 0 can be met, so that {} has no communicator: start the job with "
                 "RANK_TABLE_FILE and RANK_ID or with the CM_* variables, or use torch.distributed's groups",
                 world.source, kWorldGroup);
-  return join_all(world.ranks, world.rank, {world.key, world.ip, world.port}, config, world.source);
+  return join_all(world.ranks, world.rank, {world.key, world.digest, world.ip, world.port}, config, world.source);
 }
 
 CommunicatorPointer make(const std::string& name) {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/config.h"
+#include "collective/bootstrap/job_key.h"
 #include "collective/bootstrap/root.h"
 #include "collective/endpoint.h"
 #include "collective/topology/environment.h"
@@ -79,8 +81,15 @@ CommunicatorPointer join_all(const std::vector<RankEntry>& ranks, uint32_t rank,
     throw Error(result::kPara, "EI0004: rank {} is not in {}, which has {} ranks", rank, origin, ranks.size());
   const Environment& environment = Environment::get();
   const RankEntry& entry = ranks[rank];
-  const RootInfo info = root_of(ranks, point);
+  RootInfo info = root_of(ranks, point);
   const auto size = static_cast<uint32_t>(ranks.size());
+  std::optional<JobKey> agreed;  // rank 0 hands it out until all have joined
+  if (info.key.empty()) {
+    std::set<std::string> servers;
+    for (const RankEntry& r : ranks) servers.insert(r.server);
+    agreed.emplace(JobKey::Job{point.digest, servers.size(), rank, size, info.port, origin}, environment, deadline());
+    info.key = agreed->bytes();
+  }
   std::shared_ptr<Root> root;
   if (rank == 0) {
     RootOptions options;

@@ -14,9 +14,10 @@ namespace updraft {
 
 /// Where the ranks of a job meet when no root info is handed round.
 struct MeetingPoint {
-  std::string key{};  ///< 32 bytes
-  std::string ip{};   ///< "": rank 0's server, or this host when all ranks are on one server
-  uint16_t port = 0;  ///< 0: HCCL_IF_BASE_PORT and rank 0's device
+  std::string key{};     ///< 32 bytes; "": the ranks agree on them
+  std::string digest{};  ///< of the rank table, where there is no key
+  std::string ip{};      ///< "": rank 0's server, or this host when all ranks are on one server
+  uint16_t port = 0;     ///< 0: HCCL_IF_BASE_PORT and rank 0's device
 };
 
 /// Where a rank is, as a rank table says; "": it does not.

@@ -20,6 +20,8 @@ class Ended:
 
 
 def environment(**variables):
+    """Servers of a rank table are processes of this machine, and share no secret."""
+    variables = {"UPDRAFT_HCCL_TRUST_NETWORK": 1, **variables}
     env = {k: v for k, v in os.environ.items() if k not in LAUNCHERS and not k.startswith(("RANK_", "CM_", "HCCL_", "TORCHELASTIC_"))}
     env.update({k: str(v) for k, v in variables.items()})
     return env

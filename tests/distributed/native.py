@@ -214,5 +214,35 @@ def part_without_one(path, me, victim):
         say(f"{time.clock_gettime(time.CLOCK_MONOTONIC)} {error.code} {error.text}")
 
 
+def sum_of_all(device):
+    """The sum of one from each rank of the job, or why not."""
+    rank = Rank(int(device))
+    try:
+        say(rank.all_reduce(rank.group("hccl_world_group"), [1.0]))
+    except Failed as error:
+        say(f"{error.code} {error.text}")
+
+
+def all_devices(preloaded):
+    """HcclCommInitAll of three devices, of which one gets a thread (preloaded: a pthread_create that can be told to fail)."""
+    rank = Rank(0)
+
+    def make():
+        comms = (ctypes.c_void_p * 3)()
+        rank.call("HcclCommInitAll", ctypes.c_uint32(3), (ctypes.c_int32 * 3)(0, 1, 2), comms)
+        for comm in comms:
+            rank.destroy(ctypes.c_void_p(comm))
+
+    make()
+    ctypes.CDLL(preloaded).fail_after(1)
+    try:
+        make()
+    except Failed as error:
+        say(f"{error.code} {error.text}")
+    ctypes.CDLL(preloaded).fail_after(-1)
+    make()
+    say("and again")
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <list>
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "collective/bootstrap/address.h"
 #include "collective/bootstrap/event_loop.h"
+#include "collective/bootstrap/job_key.h"
 #include "collective/bootstrap/protocol.h"
 #include "collective/error.h"
 #include "collective/topology/environment.h"
@@ -27,9 +29,12 @@ namespace {
 
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr size_t kLongestHello = 4096, kLongestAnswer = 4u << 20, kStrangers = 256;
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(50);
+constexpr auto kPatience = std::chrono::seconds(10);             // with a connection that says nothing
+constexpr auto kShortPatience = std::chrono::milliseconds(500);  // while another one wants its place
+constexpr auto kPause = std::chrono::milliseconds(100);          // when there are no descriptors for newcomers
 constexpr int kSendSeconds = 10;
 
 struct Place {
@@ -37,6 +42,47 @@ struct Place {
   int device;
   bool operator==(const Place&) const = default;
 };
+
+std::string hex(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+/// The text of a field; "" where it is none.
+std::string field(const Json& message, const char* name) {
+  const auto it = message.is_object() ? message.find(name) : message.end();
+  return message.is_object() && it != message.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+// What is signed begins with the role, so that nobody's proof serves as the other's.
+std::string proof_of_worker(const std::string& secret, const std::string& chief_nonce, const std::string& nonce,
+                            const Place& place, uint64_t size) {
+  return hex(derived_key(secret, Writer()
+                                     .sized("updraft worker")
+                                     .sized(chief_nonce)
+                                     .sized(nonce)
+                                     .sized(place.ip)
+                                     .sized(fmt::format("{} {}", place.device, size))
+                                     .text()));
+}
+std::string proof_of_chief(const std::string& secret, const std::string& chief_nonce, const std::string& nonce,
+                           const std::string& salt, const std::string& ranks, uint64_t rank) {
+  return hex(derived_key(secret, Writer()
+                                     .sized("updraft chief")
+                                     .sized(chief_nonce)
+                                     .sized(nonce)
+                                     .sized(salt)
+                                     .sized(ranks)
+                                     .sized(std::to_string(rank))
+                                     .text()));
+}
+std::string key_of(const std::string& secret, const std::string& salt) {
+  return derived_key(secret, "updraft chief's job " + salt);
+}
+bool same(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && equal_in_constant_time(a.data(), b.data(), a.size());
+}
 
 int remaining_ms(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -59,16 +105,22 @@ class Line {
   State read() {
     char buffer[4096];
     for (;;) {
+      if (in_.find('\n') != std::string::npos) return State::Complete;
+      if (in_.size() > longest_) return State::Over;
       const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return State::Partial;
       if (n <= 0) return State::Over;
       in_.append(buffer, static_cast<size_t>(n));
-      if (in_.find('\n') != std::string::npos) return State::Complete;
-      if (in_.size() > longest_) return State::Over;
     }
   }
-  Json message() const { return Json::parse(in_.substr(0, in_.find('\n')), nullptr, false); }
+  /// The complete line, once; what follows it stays.
+  Json message() {
+    const size_t end = in_.find('\n');
+    Json message = Json::parse(in_.substr(0, end), nullptr, false);
+    in_.erase(0, end + 1);
+    return message;
+  }
 
   bool write(const Json& message) {
     const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -106,6 +158,10 @@ class Chief {
   ~Chief() { ::close(listener_); }
 
   World collect() {
+    if (settings_.secret.empty())
+      UPDRAFT_LOG(kInfo, "HCCL",
+                  "the chief takes whoever comes to {}:{} first: UPDRAFT_HCCL_SECRET_FILE keeps strangers out",
+                  settings_.chief_ip, settings_.chief_port);
     for (;;) {
       if (present() == settings_.worker_size) {
         wait(0);  // some may have left since
@@ -120,8 +176,11 @@ class Chief {
   struct Guest {
     Line line;
     std::string from;
+    Clock::time_point since;
+    std::string nonce;  ///< ours, for this guest
     bool placed = false;
     Place place{};
+    std::string theirs{};  ///< the guest's nonce
   };
 
   Place own() const { return {settings_.chief_ip, settings_.chief_device}; }
@@ -130,12 +189,22 @@ class Chief {
   }
 
   void wait(int milliseconds) {
-    std::vector<pollfd> fds{{listener_, POLLIN, 0}};
+    const auto now = Clock::now();
+    const bool paused = now < pause_;
+    std::vector<pollfd> fds{{paused ? -1 : listener_, POLLIN, 0}};
     for (const Guest& g : guests_) fds.push_back({g.line.fd(), POLLIN, 0});
+    // Those who are silent are looked at now and then.
+    const auto most = paused ? kPause : guests_.size() + 1 > present() ? kShortPatience : std::chrono::hours(1);
+    milliseconds = static_cast<int>(
+        std::min<int64_t>(milliseconds, std::chrono::duration_cast<std::chrono::milliseconds>(most).count()));
     if (poll(fds.data(), fds.size(), milliseconds) < 0) return;  // a signal
     size_t i = 1;
     for (auto g = guests_.begin(); g != guests_.end(); ++i) {
-      const bool stays = fds[i].revents == 0 || take(*g);
+      bool stays = fds[i].revents == 0 || take(*g);
+      if (stays && !g->placed && Clock::now() > g->since + kPatience) {
+        UPDRAFT_LOG(kWarning, "HCCL", "EI0015: {} said nothing to the chief for 10 s: refused", g->from);
+        stays = false;
+      }
       g = stays ? std::next(g) : guests_.erase(g);
     }
     if (fds[0].revents) accept_one();
@@ -144,15 +213,34 @@ class Chief {
   void accept_one() {
     Endpoint from;
     const int fd = accept4(listener_, from.raw(), &from.bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    Guest guest{Line(fd, kLongestHello), from.ip()};
+    if (fd < 0) {
+      if (errno == EINTR || errno == ECONNABORTED || errno == EAGAIN || errno == EWOULDBLOCK) return;
+      // Who waits would wake us again and again.
+      UPDRAFT_LOG(kError, "HCCL", "the chief cannot take a connection: {}", std::strerror(errno));
+      pause_ = Clock::now() + kPause;
+      return;
+    }
+    Guest guest{Line(fd, kLongestHello), from.ip(), Clock::now(), random_bytes(32)};
     const Environment& environment = Environment::get();
     if (environment.whitelist && std::ranges::find(environment.host_ips, guest.from) == environment.host_ips.end()) {
       UPDRAFT_LOG(kWarning, "HCCL", "EI0015: {} is not in HCCL_WHITELIST_FILE: refused", guest.from);
       return;
     }
-    if (guests_.size() - (present() - 1) >= kStrangers) return;
-    guests_.push_back(std::move(guest));
+    if (!make_room()) {
+      UPDRAFT_LOG(kWarning, "HCCL", "EI0015: {} refused: {} connections to the chief have not said who they are",
+                  guest.from, kStrangers);
+      return;
+    }
+    if (guest.line.write({{"updraft", kVersion}, {"nonce", hex(guest.nonce)}})) guests_.push_back(std::move(guest));
+  }
+
+  // Who comes later must not be kept out by those who say nothing: the oldest of them goes.
+  bool make_room() {
+    if (guests_.size() - (present() - 1) < kStrangers) return true;
+    const auto oldest = std::ranges::find_if(guests_, [](const Guest& g) { return !g.placed; });
+    if (oldest == guests_.end() || Clock::now() - oldest->since < kShortPatience) return false;
+    guests_.erase(oldest);
+    return true;
   }
 
   /// False when the guest is to go.
@@ -165,13 +253,27 @@ class Chief {
       return false;
     }
     const Json hello = guest.line.message();
-    if (!hello.is_object() || hello.value("updraft", Json()) != kVersion || !hello.value("ip", Json()).is_string() ||
+    const auto address = parse_ip(field(hello, "ip"));
+    if (!hello.is_object() || hello.value("updraft", Json()) != kVersion || !address ||
         !hello.value("device", Json()).is_number_unsigned() || !hello.value("size", Json()).is_number_unsigned()) {
       UPDRAFT_LOG(kWarning, "HCCL", "EI0015: {} sent the chief something that is no worker's hello: refused",
                   guest.from);
       return false;
     }
-    const Place place{hello["ip"].get<std::string>(), static_cast<int>(hello["device"].get<uint16_t>())};
+    const Place place{*address, static_cast<int>(hello["device"].get<uint16_t>())};
+    guest.theirs = field(hello, "nonce");
+    if (!settings_.secret.empty()) {
+      const std::string want =
+          proof_of_worker(settings_.secret, hex(guest.nonce), guest.theirs, place, hello["size"].get<uint64_t>());
+      if (!same(field(hello, "proof"), want))
+        return refuse(guest, fmt::format("EI0015: {} device {} does not know the secret of the job: give all processes "
+                                         "the same UPDRAFT_HCCL_SECRET_FILE or UPDRAFT_HCCL_SECRET",
+                                         place.ip, place.device));
+    } else if (place.ip != guest.from) {
+      return refuse(guest, fmt::format("EI0015: CM_WORKER_IP={} of device {} comes from the address {}: set it to the "
+                                       "address that the chief sees, or give all processes UPDRAFT_HCCL_SECRET_FILE",
+                                       place.ip, place.device, guest.from));
+    }
     if (hello["size"].get<uint64_t>() != settings_.worker_size)
       return refuse(guest,
                     fmt::format("EI0001: CM_WORKER_SIZE={} at {} device {}, the chief has CM_WORKER_SIZE={}: set it "
@@ -219,17 +321,20 @@ class Chief {
     for (const Guest& g : guests_)
       if (g.placed) places.push_back(g.place);
     std::ranges::sort(places, [&](const Place& a, const Place& b) { return order(a) < order(b); });
-    World world{0, {}, "CM_CHIEF_IP=" + settings_.chief_ip, random_bytes(32)};
-    Json ranks = Json::array(), key = Json::array();
+    const std::string salt = random_bytes(32), &secret = settings_.secret;
+    World world{0, {}, "CM_CHIEF_IP=" + settings_.chief_ip, secret.empty() ? salt : key_of(secret, hex(salt))};
+    Json ranks = Json::array();
     for (const Place& p : places) {
       world.ranks.push_back({static_cast<uint32_t>(ranks.size()), p.ip, "", p.device, "", "", ""});
       ranks.push_back({p.ip, p.device});
     }
-    for (char c : world.key) key.push_back(static_cast<unsigned char>(c));
-    Json answer{{"ranks", ranks}, {"key", key}};
+    const std::string list = ranks.dump();
+    Json answer{{"ranks", ranks}, {secret.empty() ? "key" : "salt", hex(salt)}};
     for (Guest& g : guests_) {
       if (!g.placed) continue;
-      answer["rank"] = std::ranges::find(places, g.place) - places.begin();
+      const auto rank = static_cast<uint64_t>(std::ranges::find(places, g.place) - places.begin());
+      answer["rank"] = rank;
+      if (!secret.empty()) answer["proof"] = proof_of_chief(secret, hex(g.nonce), g.theirs, hex(salt), list, rank);
       if (!g.line.write(answer))
         UPDRAFT_LOG(kWarning, "HCCL", "{} device {} left the chief", g.place.ip, g.place.device);
     }
@@ -240,6 +345,7 @@ class Chief {
   const Clock::time_point deadline_;
   int listener_;
   std::list<Guest> guests_;
+  Clock::time_point pause_;  // until then nobody is let in
 };
 
 class Worker {
@@ -252,9 +358,7 @@ class Worker {
     for (;;) {
       if (int fd = connect_once(); fd >= 0) {
         Line line(fd, kLongestAnswer);
-        line.write(
-            {{"updraft", kVersion}, {"ip", settings_.worker_ip}, {"device", device_}, {"size", settings_.worker_size}});
-        if (auto world = read_answer(line)) return *world;
+        if (auto world = talk(line)) return *world;
       }
       if (Clock::now() >= deadline_)
         throw Error(
@@ -307,7 +411,8 @@ class Worker {
     return -1;
   }
 
-  std::optional<World> read_answer(Line& line) {
+  /// The chief's next line; nothing when it does not come.
+  std::optional<Json> read(Line& line) {
     Line::State state;
     while ((state = line.read()) == Line::State::Partial) {
       pollfd p{line.fd(), POLLIN, 0};
@@ -318,16 +423,66 @@ class Worker {
     }
     why_ = "it closes the connection (is this host in its HCCL_WHITELIST_FILE?)";
     if (state == Line::State::Over) return {};
-    const Json answer = line.message();
+    Json message = line.message();
+    if (const std::string error = field(message, "error"); !error.empty())
+      throw Error(result::kPara, "{}", printable(error));
+    return message;
+  }
+
+  std::optional<World> talk(Line& line) {
+    const auto challenge = read(line);
+    if (!challenge) return {};
+    const std::string theirs = field(*challenge, "nonce"), mine = hex(random_bytes(32)), &secret = settings_.secret;
+    if (theirs.empty() || challenge->value("updraft", Json()) != kVersion) no_chief();
+    Json hello{{"updraft", kVersion},
+               {"ip", settings_.worker_ip},
+               {"device", device_},
+               {"size", settings_.worker_size},
+               {"nonce", mine}};
+    if (!secret.empty())
+      hello["proof"] = proof_of_worker(secret, theirs, mine, {settings_.worker_ip, device_}, settings_.worker_size);
+    line.write(hello);
+    const auto answer = read(line);
+    if (!answer) return {};
     try {
-      if (answer.contains("error")) throw Error(result::kPara, answer.at("error").get<std::string>());
-      World world{answer.at("rank").get<uint32_t>(), {}, "CM_CHIEF_IP=" + settings_.chief_ip};
-      for (const Json& place : answer.at("ranks"))
+      World world{answer->at("rank").get<uint32_t>(), {}, "CM_CHIEF_IP=" + settings_.chief_ip};
+      if (secret.empty()) {
+        if (answer->contains("salt")) unknown_secret();
+        world.key = bytes_of(answer->at("key").get<std::string>());
+      } else {
+        const std::string salt = field(*answer, "salt");
+        const std::string want = proof_of_chief(secret, theirs, mine, salt, answer->at("ranks").dump(), world.rank);
+        if (!same(field(*answer, "proof"), want)) unknown_secret();
+        world.key = key_of(secret, salt);
+      }
+      for (const Json& place : answer->at("ranks"))
         world.ranks.push_back({static_cast<uint32_t>(world.ranks.size()), place.at(0).get<std::string>(), "",
                                place.at(1).get<int>(), "", "", ""});
-      for (const Json& byte : answer.at("key")) world.key += static_cast<char>(byte.get<uint8_t>());
       if (world.rank < world.ranks.size()) return world;
     } catch (const Json::exception&) {}
+    no_chief();
+  }
+
+  std::string bytes_of(const std::string& hex) const {
+    std::string bytes;
+    for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+      uint8_t byte = 0;
+      if (std::from_chars(&hex[i], &hex[i] + 2, byte, 16).ptr != &hex[i] + 2) no_chief();
+      bytes += static_cast<char>(byte);
+    }
+    if (bytes.size() != 32) no_chief();
+    return bytes;
+  }
+
+  [[noreturn]] void unknown_secret() const {
+    throw Error(
+        result::kPara,
+        "EI0015: the chief at CM_CHIEF_IP={}, CM_CHIEF_PORT={} does not know the secret of this process, or has "
+        "one that this process does not know: give all processes the same UPDRAFT_HCCL_SECRET_FILE or "
+        "UPDRAFT_HCCL_SECRET",
+        settings_.chief_ip, settings_.chief_port);
+  }
+  [[noreturn]] void no_chief() const {
     throw Error(result::kTcpTransfer,
                 "EI0015: what listens on CM_CHIEF_IP={}, CM_CHIEF_PORT={} is no chief of Updraft. Choose a port that "
                 "nobody uses",

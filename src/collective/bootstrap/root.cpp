@@ -175,7 +175,8 @@ void Root::on_hello(const GuestPointer& guest, const std::string& payload) {
   const std::string want = proof_of(options_.key, "member", guest->nonce, nonce, rank, ranks);
   if (!equal_in_constant_time(proof.data(), want.data(), want.size())) {
     refuse(guest, result::kPara,
-           "EI0015: it does not know the key of this communicator (an old root info, or a stranger)");
+           "EI0015: it does not know the key of this communicator (an old root info, another rank table or "
+           "UPDRAFT_HCCL_SECRET, or a stranger)");
     return;
   }
   guest->proven = true;

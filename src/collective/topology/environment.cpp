@@ -229,6 +229,27 @@ void read_whitelist(Environment& e) {
   }
 }
 
+// What is wrong is said without the secret itself.
+void read_secret(Environment& e) {
+  constexpr size_t kLeast = 16;
+  const char* fix = "openssl rand -hex 32 > FILE; chmod 600 FILE; the same FILE for all processes of the job";
+  const std::optional<Variable> text = variable("UPDRAFT_HCCL_SECRET"), path = variable("UPDRAFT_HCCL_SECRET_FILE");
+  if (text && path)
+    path->refuse("either UPDRAFT_HCCL_SECRET_FILE or UPDRAFT_HCCL_SECRET, and both are set", "Unset one of the two");
+  if (text) e.secret = text->text;
+  if (path) {
+    const TextFile file = read_text_file(path->text, 1 << 16);
+    if (!file.problem.empty()) path->refuse("a file that can be read (" + file.problem + ")", fix);
+    if (file.others)
+      path->refuse("a file of this user that nobody else may read or write", fmt::format("chmod 600 {}", path->text));
+    e.secret = trimmed(file.text);
+  }
+  if ((text || path) && e.secret.size() < kLeast)
+    throw Error(result::kPara, "EI0001: {} is too short: want at least {} bytes that nobody can guess. {}",
+                text ? "UPDRAFT_HCCL_SECRET" : "what UPDRAFT_HCCL_SECRET_FILE holds", kLeast, fix);
+  if (const auto v = variable("UPDRAFT_HCCL_TRUST_NETWORK")) e.trust_network = v->flag();
+}
+
 }  // namespace
 
 Environment Environment::read(const SocProfile& product) {
@@ -245,6 +266,7 @@ Environment Environment::read(const SocProfile& product) {
     Variable{"HCCL_INTRA_ROCE_ENABLE", "1"}.refuse("0 beside HCCL_INTRA_PCIE_ENABLE=1",
                                                    "Set one of the two to 0, or unset both (PCIe)");
   read_whitelist(e);
+  read_secret(e);
   if (auto v = variable("UPDRAFT_HCCL_CONNECT_TIMEOUT")) {
     e.connect_timeout = v->seconds(0, kLongest);
     if (e.connect_timeout == 0) v->refuse("a number above 0");

@@ -46,9 +46,12 @@ struct Environment : Algorithms {
   double connect_timeout = 120;       ///< HCCL_CONNECT_TIMEOUT, s (UPDRAFT_HCCL_CONNECT_TIMEOUT overrides it)
   /// HCCL_EXEC_TIMEOUT, s; 0: never. On the first generation a multiple of 68 (UPDRAFT_HCCL_EXEC_TIMEOUT overrides it).
   double exec_timeout = 1800;
-  bool deterministic = false;                   ///< HCCL_DETERMINISTIC (our order is fixed anyway)
-  int64_t buffer_bytes = 200 << 20;             ///< HCCL_BUFFSIZE, MB there
-  std::string super_pod;                        ///< HCCL_LOGIC_SUPERPOD_ID: the third level without a rank table
+  bool deterministic = false;        ///< HCCL_DETERMINISTIC (our order is fixed anyway)
+  int64_t buffer_bytes = 200 << 20;  ///< HCCL_BUFFSIZE, MB there
+  std::string super_pod;             ///< HCCL_LOGIC_SUPERPOD_ID: the third level without a rank table
+  /// UPDRAFT_HCCL_SECRET, or what UPDRAFT_HCCL_SECRET_FILE holds: what only the processes of the job know; "": nothing.
+  std::string secret;
+  bool trust_network = false;                   ///< UPDRAFT_HCCL_TRUST_NETWORK=1: several servers need no secret
   std::map<std::string, std::string> accepted;  ///< validated, without a meaning in software: name -> value
   std::map<std::string, std::string> unknown;   ///< HCCL_* that nobody knows -> the nearest name that exists
 

@@ -410,10 +410,4 @@ RankTable read_rank_table(const std::string& path, double timeout_s) {
   }
 }
 
-std::string RankTable::key() const {
-  const std::string seed = "updraft rank table " + digest;
-  const Digest hash = sha256(seed.data(), seed.size());
-  return std::string(reinterpret_cast<const char*>(hash.data()), hash.size());
-}
-
 }  // namespace updraft::collective

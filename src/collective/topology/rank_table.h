@@ -24,8 +24,6 @@ struct RankTable {
   std::string status;            ///< "completed" or "initializing" (then nothing else is read)
   std::vector<RankEntry> ranks;  ///< by rank, 0 … n-1
   std::string digest;            ///< of the meaning (not of white space or order): all ranks must have the same
-  /// 32 bytes: who knows the table may join.
-  std::string key() const;
 };
 
 /// Throws Error (HCCL_E_PARA) with EI0004, where in the table, what is wanted, what was found, how to fix it. `name` is
@@ -60,9 +58,10 @@ struct ChiefSettings {
   int chief_device = 0;
   uint32_t worker_size = 0;
   std::string worker_ip;
+  std::string secret{};  ///< Environment::secret; "": the processes of the job share none
 };
 /// Nothing when no CM_* variable is set. Throws EI0001 when they are incomplete, malformed, or set beside
-/// RANK_TABLE_FILE, RANK_ID or RANK_SIZE.
+/// RANK_TABLE_FILE, RANK_ID or RANK_SIZE. The secret is left to the caller.
 std::optional<ChiefSettings> read_chief_settings();
 
 }  // namespace updraft::collective

@@ -21,6 +21,7 @@ TextFile read_text_file(const std::string& path, size_t most) {
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     file.problem = "it is no regular file";
   } else {
+    file.others = (info.st_uid != geteuid() && info.st_uid != 0) || (info.st_mode & 077) != 0;
     char block[1 << 16];
     for (;;) {
       const ssize_t n = read(fd, block, sizeof block);

@@ -32,14 +32,16 @@ World of_rank_table(const Launch& launch) {
     world.rank = own_entry(table, launch).rank;
   }
   world.ranks = std::move(table.ranks);
-  world.key = table.key();
+  world.digest = std::move(table.digest);
   return world;
 }
 
-World of_chief(const ChiefSettings& settings, const Launch& launch) {
+World of_chief(ChiefSettings settings, const Launch& launch) {
   if (settings.worker_size <= 1)
     return {0, {{0, settings.worker_ip, "", launch.device.value_or(0), "", "", ""}}, "CM_WORKER_SIZE=1"};
-  World world = meet_at_chief(settings, launch, Environment::read().connect_timeout);
+  const Environment environment = Environment::read();
+  settings.secret = environment.secret;
+  World world = meet_at_chief(settings, launch, environment.connect_timeout);
   world.ip = settings.chief_ip;  // the chief is rank 0, and its port is free again
   world.port = settings.chief_port;
   return world;

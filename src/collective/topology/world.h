@@ -12,9 +12,11 @@ struct World {
   uint32_t rank;                 ///< this process
   std::vector<RankEntry> ranks;  ///< by rank
   std::string source;            ///< what said so, for logs and errors: "RANK_TABLE_FILE=…", "RANK and WORLD_SIZE"
-  /// What the ranks need to meet: 32 bytes that only they know ("" : nothing says so), and where rank 0 listens (the
-  /// address "" : as its server says; the port 0: HCCL_IF_BASE_PORT and its device).
+  /// What the ranks need to meet: 32 bytes that only they know, or the rank table's digest, from which they agree on
+  /// such (bootstrap/job_key.h; both "" : nothing says so), and where rank 0 listens (the address "" : as its server
+  /// says; the port 0: HCCL_IF_BASE_PORT and its device).
   std::string key{};
+  std::string digest{};
   std::string ip{};
   uint16_t port = 0;
 };

@@ -8,7 +8,9 @@
 #include <functional>
 #include <future>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "collective/bootstrap/address.h"
@@ -31,11 +33,12 @@ struct Process {
   uint32_t size;
   uint16_t port;
   double timeout = 60;
+  std::string secret{};
 
   World meet() const {
     Launch launch;
     launch.device = device;
-    return meet_at_chief({kChief, port, 2, size, ip}, launch, timeout);
+    return meet_at_chief({kChief, port, 2, size, ip, secret}, launch, timeout);
   }
   std::future<World> start() const {
     return std::async(std::launch::async, [p = *this] { return p.meet(); });
@@ -92,12 +95,12 @@ TEST(ChiefTest, StrangersAndMistakesDoNotDisturb) {
   ASSERT_GE(silent, 0);
   say(rude, "GET / HTTP/1.1\r\n\r\n");
   say(endless, std::string(10000, 'x'));
-  say(odd, "{\"updraft\": 1, \"ip\": [1], \"device\": -1, \"size\": {}}\n");
+  say(odd, "{\"updraft\": 2, \"ip\": [1], \"device\": -1, \"size\": {}}\n");
 
   EXPECT_TRUE(error_of([&] { Process{"127.0.0.1", 0, 4, port}.meet(); }).starts_with("EI0001: CM_WORKER_SIZE=4"));
   // a worker that leaves makes room for its next attempt
   const int leaving = call_chief(port);
-  say(leaving, "{\"updraft\": 1, \"ip\": \"127.0.0.9\", \"device\": 7, \"size\": 3}\n");
+  say(leaving, "{\"updraft\": 2, \"ip\": \"127.0.0.1\", \"device\": 7, \"size\": 3}\n");
   close(leaving);
   auto first = Process{"127.0.0.1", 0, 3, port}.start();
   // of two processes with the same place one is told; which, is a matter of who comes first
@@ -152,6 +155,76 @@ TEST(ChiefTest, SomethingElseListens) {
   EXPECT_TRUE(error_of([&] { worker.get(); }).ends_with("is no chief of Updraft. Choose a port that nobody uses"));
   close(fd);
   close(listener);
+}
+
+const std::string kSecret = "a secret of at least sixteen bytes";
+
+/// What the chief says to one who says this; "" when it says nothing.
+std::string answer_to(uint16_t port, const std::string& hello) {
+  const int fd = call_chief(port);
+  std::string all;
+  char byte;
+  while (recv(fd, &byte, 1, 0) == 1 && byte != '\n') {}  // its nonce
+  say(fd, hello + "\n");
+  while (recv(fd, &byte, 1, 0) == 1 && byte != '\n') all += byte;
+  close(fd);
+  return all;
+}
+
+TEST(ChiefTest, WithASecretTheKeyDoesNotTravel) {
+  const uint16_t port = free_port();
+  auto chief = Process{"127.0.0.1", 2, 2, port, 60, kSecret}.start();
+  const std::string text = answer_to(port, R"({"updraft": 2, "ip": "127.0.0.1", "device": 1, "size": 2})");
+  EXPECT_NE(text.find("EI0015: 127.0.0.1 device 1 does not know the secret"), std::string::npos) << text;
+  EXPECT_NE(text.find("UPDRAFT_HCCL_SECRET_FILE"), std::string::npos) << text;
+  for (const char* secret : {"", "another secret of sixteen bytes"})
+    EXPECT_NE(error_of([&] { Process{"127.0.0.1", 1, 2, port, 60, secret}.meet(); }).find("does not know the secret"),
+              std::string::npos);
+  const World worker = Process{"127.0.0.1", 1, 2, port, 60, kSecret}.meet(), first = chief.get();
+  EXPECT_EQ(worker.key, first.key);
+  EXPECT_EQ(worker.key.size(), 32u);
+}
+
+// Somebody sits on the port before the chief does: what it says is not believed.
+TEST(ChiefTest, AChiefThatDoesNotKnowTheSecretIsNotBelieved) {
+  for (const char* answer :
+       {R"({"rank": 1, "ranks": [["127.0.0.1", 2], ["127.0.0.1", 1]], "key": "00"})",
+        R"({"rank": 1, "ranks": [["127.0.0.1", 2], ["127.0.0.1", 1]], "salt": "0", "proof": "0"})"}) {
+    uint16_t port = 0;
+    const int listener = listen_on(kChief, 0, &port);
+    auto worker = Process{"127.0.0.1", 1, 2, port, 60, kSecret}.start();
+    int fd = -1;
+    while ((fd = accept(listener, nullptr, nullptr)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    say(fd, "{\"updraft\": 2, \"nonce\": \"00\"}\n" + std::string(answer) + "\n");
+    const std::string text = error_of([&] { worker.get(); });
+    EXPECT_TRUE(text.starts_with("EI0015: the chief at CM_CHIEF_IP=127.0.0.1")) << text;
+    EXPECT_NE(text.find("does not know the secret of this process"), std::string::npos) << text;
+    close(fd);
+    close(listener);
+  }
+}
+
+TEST(ChiefTest, WithoutASecretTheAddressMustBeTheConnections) {
+  const uint16_t port = free_port();
+  auto chief = Process{"127.0.0.1", 2, 2, port}.start();
+  const std::string text = answer_to(port, R"({"updraft": 2, "ip": "127.0.0.2", "device": 1, "size": 2})");
+  EXPECT_NE(text.find("EI0015: CM_WORKER_IP=127.0.0.2 of device 1 comes from the address 127.0.0.1"), std::string::npos)
+      << text;
+  // What is no address never gets into texts and logs.
+  EXPECT_EQ(answer_to(port, R"({"updraft": 2, "ip": "\u001b[2J10.0.0.1", "device": 1, "size": 2})"), "");
+  EXPECT_EQ((Process{"127.0.0.2", 1, 2, port}.meet().rank), 1u);
+  EXPECT_EQ(chief.get().rank, 0u);
+}
+
+// As many as the chief looks at, and all of them silent.
+TEST(ChiefTest, TheSilentMakeRoom) {
+  const uint16_t port = free_port();
+  auto chief = Process{"127.0.0.1", 2, 2, port}.start();
+  std::vector<int> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(call_chief(port));
+  EXPECT_EQ((Process{"127.0.0.1", 1, 2, port}.meet().rank), 1u);
+  EXPECT_EQ(chief.get().rank, 0u);
+  for (const int fd : silent) close(fd);
 }
 
 }  // namespace

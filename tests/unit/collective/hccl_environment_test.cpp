@@ -1,5 +1,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -240,6 +242,52 @@ TEST(Printable, KeepsTextAndReplacesBytes) {
   EXPECT_EQ(printable("a\nb\x7f"), "a?b?");
   EXPECT_EQ(printable("\xff\xc0\xaf\xed\xa0\x80\xe4\xb8"), std::string(8, '?'));
   EXPECT_EQ(printable("中中", 4), "中…");
+}
+
+TEST_F(HcclEnvironment, ASecretIsLongAndNobodyElses) {
+  const std::string path = testing::TempDir() + "updraft-secret-" + std::to_string(getpid());
+  const auto write = [&](const std::string& text, mode_t mode) {
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+  };
+  const std::string secret = "0123456789abcdef";
+  EXPECT_EQ(Environment::read(k910B2).secret, "");
+  EXPECT_FALSE(Environment::read(k910B2).trust_network);
+  EXPECT_EQ(with("UPDRAFT_HCCL_SECRET", " " + secret + "\n").secret, secret);
+  EXPECT_TRUE(with("UPDRAFT_HCCL_TRUST_NETWORK", "1").trust_network);
+  write(secret + "\n", 0600);
+  EXPECT_EQ(with("UPDRAFT_HCCL_SECRET_FILE", path).secret, secret);
+  write(secret, 0400);
+  EXPECT_EQ(with("UPDRAFT_HCCL_SECRET_FILE", path).secret, secret);
+  for (const mode_t mode : {0640, 0604, 0620}) {
+    write(secret, mode);
+    refused("UPDRAFT_HCCL_SECRET_FILE", path, "chmod 600 " + path);
+  }
+  if (geteuid() == 0) {
+    write(secret, 0600);
+    ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+    refused("UPDRAFT_HCCL_SECRET_FILE", path, "nobody else");
+    unlink(path.c_str());
+  }
+  write("too short", 0600);
+  try {
+    with("UPDRAFT_HCCL_SECRET_FILE", path);
+    ADD_FAILURE() << "nine bytes are taken";
+  } catch (const Error& e) {
+    EXPECT_NE(e.text().find("EI0001: what UPDRAFT_HCCL_SECRET_FILE holds is too short"), std::string::npos) << e.text();
+  }
+  unlink(path.c_str());
+  refused("UPDRAFT_HCCL_SECRET_FILE", path, "No such file");
+  refused("UPDRAFT_HCCL_TRUST_NETWORK", "yes");
+  variables_.set("UPDRAFT_HCCL_SECRET", secret);
+  variables_.set("UPDRAFT_HCCL_SECRET_FILE", path);
+  expect_error(result::kPara, {"EI0001: UPDRAFT_HCCL_SECRET_FILE", "both are set"}, [] { Environment::read(k910B2); });
+  variables_.clear();
+  variables_.set("UPDRAFT_HCCL_SECRET", "hunter2");  // is not repeated in logs
+  try {
+    Environment::read(k910B2);
+    ADD_FAILURE();
+  } catch (const Error& e) { EXPECT_EQ(e.text().find("hunter2"), std::string::npos) << e.text(); }
 }
 
 }  // namespace
