@@ -5,6 +5,8 @@
 //
 // Start one process for each rank. Without a rank table rank 0 makes the root info and the others wait for the file
 // that it writes it to; give each job a file of its own. (A job that has MPI would broadcast it.)
+#include <sys/stat.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -36,6 +38,7 @@ const char* variable(const char* name, const char* otherwise) {
 
 void write_root_info(const HcclRootInfo& info, const std::string& path) {
   const std::string part = path + ".part";  // complete or not there at all
+  umask(077);                               // it holds the key of the job
   std::ofstream(part, std::ios::binary).write(info.internal, sizeof info.internal).flush();
   std::rename(part.c_str(), path.c_str());
 }

@@ -1,7 +1,9 @@
 """hccl_test, the performance program: all operations are right, wrong ones are found, and all ways to start it work."""
 import os
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 from updraft import home
@@ -101,6 +103,46 @@ def test_started_by_others(names, tmp_path):
     assert ended[0].status == 0, ended[0].output
     right(ended[1], 1)
     assert not file.exists()
+
+
+def test_the_root_info_is_nobody_elses(tmp_path):
+    """It holds the job's key: others must neither read it, nor have it written where they like, nor plant one of their own."""
+    variables = dict(HCCL_TEST_JOB="17", RANK_SIZE=2, TMPDIR=tmp_path)
+    file, elsewhere = tmp_path / f"hccl_test-{os.getuid()}-17", tmp_path / "elsewhere"
+    elsewhere.write_text("untouched")
+    file.symlink_to(elsewhere)  # does not count, and goes
+    command = [str(c) for c in (PROGRAM, "all_reduce", "-b", "1K", "-e", "1K", *SHORT)]
+    ranks = []
+    try:
+        for rank in (1, 0):
+            ranks.append(subprocess.Popen(command, env=jobs.environment(RANK_ID=rank, **variables), cwd=jobs.ROOT, umask=0,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+            if rank:
+                ranks[0].send_signal(signal.SIGSTOP)  # it comes when all has been looked at
+        end = time.monotonic() + 30
+        while file.is_symlink() or not file.exists():
+            assert time.monotonic() < end and ranks[1].poll() is None
+            time.sleep(0.005)
+        assert file.stat().st_mode & 0o777 == 0o600
+        ranks[0].send_signal(signal.SIGCONT)
+        for process in ranks:
+            text = process.communicate(timeout=60)[0]
+            assert process.returncode == 0, text
+    finally:
+        for process in ranks:
+            process.kill()
+    assert elsewhere.read_text() == "untouched" and not file.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+def test_a_planted_root_info_does_not_count(tmp_path):
+    variables = dict(HCCL_TEST_JOB="18", RANK_SIZE=2, TMPDIR=tmp_path)
+    file = tmp_path / f"hccl_test-{os.getuid()}-18"
+    file.write_bytes(b"hccl_test 18//\n" + bytes(4108))
+    os.chown(file, 65534, 65534)
+    ended = jobs.run([PROGRAM, "all_reduce", "-b", "1K", "-e", "1K", *SHORT], [dict(variables, RANK_ID=r) for r in (1, 0)])
+    assert ended[0].status == 0, ended[0].output
+    right(ended[1], 1)
 
 
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun (openmpi-bin)")

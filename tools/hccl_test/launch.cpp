@@ -1,7 +1,9 @@
 #include "launch.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -78,6 +79,7 @@ Place place(const Options& options) {
   p.local = options.ranks ? p.rank % options.ranks : getenv(l->local) ? number(l->local, 0) : p.rank;
   p.job = text_of(l->job) + "/" + text_of("MASTER_ADDR") + "/" + text_of("TORCHELASTIC_RUN_ID");
   p.root_info = options.root_info;
+  p.chosen = !p.root_info.empty();
   if (p.root_info.empty() && p.ranks > 1) {
     const std::string job = text_of(l->job);
     if (job.empty())
@@ -90,29 +92,58 @@ Place place(const Options& options) {
   return p;
 }
 
+namespace {
+
+// The root info holds the key of the job: nobody else may read it. Written under a name that nobody can have planted,
+// and moved, so that no one reads half of it and no link is followed.
+void write_root_info(const std::string& path, const std::string& text) {
+  std::string half = path + ".XXXXXX";
+  const int fd = mkostemp(half.data(), O_CLOEXEC);  // mode 0600, O_EXCL
+  bool good = fd >= 0;
+  for (size_t at = 0; good && at < text.size();) {
+    const ssize_t n = write(fd, text.data() + at, text.size() - at);
+    if (n > 0) at += static_cast<size_t>(n);
+    good = n > 0 || errno == EINTR;
+  }
+  if (fd >= 0) good = close(fd) == 0 && good;
+  if (good && std::rename(half.c_str(), path.c_str()) == 0) return;
+  const int why = errno;
+  if (fd >= 0) unlink(half.c_str());
+  throw std::runtime_error("cannot write " + path + ": " + std::strerror(why));
+}
+
+/// What is there of so many bytes. Where others know the file's name it counts only if it is this user's.
+std::string read_root_info(const Place& place, size_t bytes) {
+  const int fd = open(place.root_info.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (place.chosen ? 0 : O_NOFOLLOW));
+  if (fd < 0) return "";
+  struct stat info;
+  std::string text(bytes, '\0');
+  size_t have = 0;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (place.chosen || info.st_uid == geteuid()))
+    for (ssize_t n; have < bytes && (n = read(fd, text.data() + have, bytes - have)) > 0;)
+      have += static_cast<size_t>(n);
+  close(fd);
+  text.resize(have);
+  return text;
+}
+
+}  // namespace
+
 HcclRootInfo exchange(const Place& place) {
   HcclRootInfo info;
   const std::string head = "hccl_test " + place.job + "\n";
   if (place.rank == 0) {
     HCCL(HcclGetRootInfo(&info));
     if (place.ranks == 1) return info;
-    // Written under another name and moved: no one reads half of it.
-    const std::string half = place.root_info + "." + std::to_string(getpid());
-    std::ofstream file(half, std::ios::binary | std::ios::trunc);
-    file << head;
-    file.write(info.internal, sizeof info.internal);
-    file.close();
-    if (!file || std::rename(half.c_str(), place.root_info.c_str()) != 0)
-      throw std::runtime_error("cannot write " + place.root_info + ": " + std::strerror(errno));
+    write_root_info(place.root_info, head + std::string(info.internal, sizeof info.internal));
     return info;
   }
   for (const auto deadline = std::chrono::steady_clock::now() + 120s; std::chrono::steady_clock::now() < deadline;
        std::this_thread::sleep_for(5ms)) {
-    std::ifstream file(place.root_info, std::ios::binary);
-    std::string found(head.size(), '\0');
-    if (file.read(found.data(), static_cast<std::streamsize>(found.size())) && found == head &&
-        file.read(info.internal, sizeof info.internal))
-      return info;
+    const std::string found = read_root_info(place, head.size() + sizeof info.internal);
+    if (found.size() != head.size() + sizeof info.internal || !found.starts_with(head)) continue;
+    std::memcpy(info.internal, found.data() + head.size(), sizeof info.internal);
+    return info;
   }
   throw std::runtime_error("rank 0 has not written " + place.root_info +
                            " in 120 s: does it run, and does this rank see the file?");

@@ -11,6 +11,7 @@ struct Place {
   int rank = 0, ranks = 1;
   int local = 0;           ///< number of the device
   std::string root_info;   ///< file that rank 0 writes
+  bool chosen = false;     ///< the user named that file; else its name can be guessed by others
   std::string rank_table;  ///< instead of it; the library says then how many ranks there are
   std::string job;         ///< tells this run's file from one that another left
 };
