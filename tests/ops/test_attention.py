@@ -68,6 +68,34 @@ def test_sdpa(dtype, shape, causal):
         close(a, e, dtype, name)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shape", [(1, 8, 1, 300, 300, 64), (1, 1, 1, 1100, 513, 32), (2, 6, 2, 257, 129, 40), (3, 5, 1, 513, 513, 16),
+                                   (1, 32, 4, 5, 300, 64)], ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_gradients_of_few_key_heads(dtype, shape, causal):
+    """The queries of a key head are dealt out to several threads, each with its own part of the gradients."""
+    test_sdpa(dtype, shape, causal)
+
+
+def test_gradients_of_few_key_heads_with_dropout():
+    torch.manual_seed(8)
+    q, k, v = inputs(1, 4, 1, 300, 200, 32, torch.float32)
+    keep = torch.rand(1, 4, 300, 200) > 0.25
+    bits = (keep.flatten().reshape(-1, 8).long() * (1 << torch.arange(8))).sum(-1).to(torch.uint8)
+    bits = torch.cat([bits, torch.zeros(-len(bits) % 16, dtype=torch.uint8)])
+    dy = torch.randn(1, 4, 300, 32)
+    expected = gradients(lambda q, k, v: reference(q, k, v, 0.2, None, keep=keep, keep_prob=0.75), [t.double() for t in (q, k, v)], dy.double())
+    moved = [t.npu() for t in (q, k, v)]
+    stats = [torch.empty(1, 4, 300, 8, device="npu") for _ in range(2)]
+    out = torch.empty(1, 4, 300, 32, device="npu")
+    numbers = (0.2, 0.75, 2147483647, 2147483647, 4, "BNSD", 0, 0)
+    call("aclnnFlashAttentionScore", *moved, None, bits.npu(), None, None, None, *numbers, *stats, None, out)
+    grads = [torch.empty_like(t) for t in moved]
+    call("aclnnFlashAttentionScoreGrad", *moved, dy.npu(), None, bits.npu(), None, None, *stats, None, out, None, *numbers, *grads, None)
+    for a, e, name in zip([out, *grads], expected, ("out", "dq", "dk", "dv")):
+        close(a, e, torch.float32, name)
+
+
 def test_sdpa_mask_and_strides():
     torch.manual_seed(2)
     x = torch.randn(2, 70, 3, 4, 32)
@@ -220,6 +248,34 @@ def test_rotary(mode, dtype):
     actual = gradients(lambda x, c, s: torch_npu.npu_rotary_mul(x, c, s, mode), [t.npu() for t in (x, cos, sin)], weight)
     for a, e, name in zip(actual, expected, ("out", "dx", "dcos", "dsin")):
         close(a, e, dtype, name)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("shape,table", [((2, 3, 5, 64), (1, 1, 5, 64)), ((2, 5, 3, 6), (1, 5, 1, 6)), ((4, 7, 34), (4, 7, 34)),
+                                         ((3, 2, 130), (1, 1, 1)), ((2, 3, 4, 2), (1, 3, 4, 2)), ((128,), (128,))], ids=str)
+def test_rotary_tables(interleaved, dtype, shape, table):
+    """Rows in place and in copies, tables that are broadcast over any dimensions, and their gradients."""
+    torch.manual_seed(4)
+    wide = [torch.randn(s).to(dtype).double() for s in (shape, table, table, shape)]
+
+    def turned(v):
+        if interleaved:
+            return torch.stack([-v[..., 1::2], v[..., ::2]], -1).flatten(-2)
+        return torch.cat([-v[..., v.shape[-1] // 2:], v[..., :v.shape[-1] // 2]], -1)
+
+    leaves = [t.clone().requires_grad_() for t in wide[:3]]
+    want = leaves[0] * leaves[1] + turned(leaves[0]) * leaves[2]
+    want.backward(wide[3])
+    x, cos, sin, dy = (t.to(dtype).npu() for t in wide)
+    views = [x, x.transpose(0, -1).contiguous().transpose(0, -1), torch.stack([x, x], -1)[..., 0]]
+    for v in views:
+        out, dx, dcos, dsin = (torch.full_like(t, 7) for t in (x, x, cos, sin))
+        call("aclnnRotaryPositionEmbedding", v, cos, sin, int(interleaved), out)
+        close(out, want.detach(), dtype, "out")
+        call("aclnnRotaryPositionEmbeddingGrad", dy, cos, sin, v, int(interleaved), dx, dcos, dsin)
+        for a, leaf, name in zip((dx, dcos, dsin), leaves, ("dx", "dcos", "dsin")):
+            close(a, leaf.grad, dtype, name)
 
 
 def test_masked_softmax():

@@ -121,82 +121,174 @@ void add_dpse(const Problem& p, const Extra& dpse, const float* g, int64_t ld, c
     }
 }
 
-/// One key head of one sequence with the query heads that share it.
-void backward_group(const Problem& p, const Gradients& g, const Sequence& seq, int64_t key_head) {
+/// The keys and values of one head of one sequence as the products want them, blocks of kKeys.
+struct KeySide {
+  float *k, *kt, *vt;  ///< [block][key][d], [block][d][key], [block][dv][key]
+};
+int64_t blocks_of(const Sequence& seq) { return (seq.k_length + kKeys - 1) / kKeys; }
+
+void load_keys(const Problem& p, const Sequence& seq, int64_t key_head, const KeySide& side, int64_t block) {
   const KernelTable& t = kernels();
   const int64_t d = padded(p.q.width), dv = padded(p.v.width);
-  const int64_t nq = seq.q_length, nk = seq.k_length, blocks = (nk + kKeys - 1) / kKeys, all_keys = blocks * kKeys;
-  if (nk == 0) {
-    for (int64_t h = key_head * p.group; h < (key_head + 1) * p.group; ++h)
-      g.dq.clear(seq.batch, h, seq.q_begin, seq.q_begin + nq);
-    return;
-  }
-  Arena arena(all_keys * (3 * d + 2 * dv) + nq * (2 * d + dv + 3) + 2 * kQueries * kKeys + kKeys * dv + 512);
-  float *k = arena.take(all_keys * d), *kt = arena.take(all_keys * d), *vt = arena.take(all_keys * dv);
-  float *dk = arena.take(all_keys * d), *dvalue = arena.take(all_keys * dv);
-  float *q = arena.take(nq * d), *dq = arena.take(nq * d), *go = arena.take(nq * dv);
-  float *max = arena.take(nq), *inverse = arena.take(nq), *delta = arena.take(nq);
+  const int64_t col = block * kKeys, cols = std::min(kKeys, seq.k_length - col);
+  Arena arena(kKeys * dv);
+  float *k = side.k + col * d, *v = arena.take(kKeys * dv);
+  p.k.load(k, d, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+  std::fill_n(k + cols * d, (kKeys - cols) * d, 0.0f);
+  t.transpose_f32(side.kt + col * d, kKeys, k, d, kKeys, d);
+  p.v.load(v, dv, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+  std::fill_n(v + cols * dv, (kKeys - cols) * dv, 0.0f);
+  t.transpose_f32(side.vt + col * dv, kKeys, v, dv, kKeys, dv);
+}
+
+/// Queries [begin, end) of one head against all keys that they see: stores dq, adds to dk and dv (of all key blocks).
+void backward_chunk(const Problem& p, const Gradients& g, const Sequence& seq, int64_t head, int64_t begin, int64_t end,
+                    const KeySide& side, float* dk, float* dvalue) {
+  const KernelTable& t = kernels();
+  const int64_t d = padded(p.q.width), dv = padded(p.v.width), rows = end - begin, nk = seq.k_length;
+  Arena arena(rows * (2 * d + dv + 3) + 2 * kQueries * kKeys + kKeys * dv + 256);
+  float *q = arena.take(rows * d), *dq = arena.take(rows * d), *go = arena.take(rows * dv);
+  float *max = arena.take(rows), *inverse = arena.take(rows), *delta = arena.take(rows);
   float *s = arena.take(kQueries * kKeys), *gs = arena.take(kQueries * kKeys), *row_buffer = arena.take(kKeys * dv);
+  p.q.load(q, d, seq.batch, head, seq.q_begin + begin, seq.q_begin + end);
+  t.scale_f32(q, rows * d, p.scale);
+  g.grad_out.load(go, dv, seq.batch, head, seq.q_begin + begin, seq.q_begin + end);
+  float dsink = 0;
+  for (int64_t i = 0; i < rows; i += kKeys) {  // the output is only needed for delta
+    const int64_t n = std::min(kKeys, rows - i), from = seq.q_begin + begin + i;
+    g.out.load(row_buffer, dv, seq.batch, head, from, from + n);
+    for (int64_t x = 0; x < n; ++x) {
+      delta[i + x] = t.dot_f32(go + (i + x) * dv, row_buffer + x * dv, dv);
+      const int64_t at = p.stat(seq, head, begin + i + x);
+      const float sum = p.sum[at];
+      max[i + x] = p.max[at] == -std::numeric_limits<float>::infinity() ? 0.0f : p.max[at];
+      inverse[i + x] = sum > 0 ? 1.0f / sum : sum;
+      if (g.dsink) {
+        float sink;
+        t.load[static_cast<int>(p.sink.dtype)][static_cast<int>(Compute::F32)](&sink, p.sink.at(0, head, 0, 0), 1, 1);
+        dsink -= std::exp(sink - max[i + x]) * inverse[i + x] * delta[i + x];
+      }
+    }
+  }
+  if (g.dsink) g.dsink[head] += dsink;
+  std::fill_n(dq, rows * d, 0.0f);
+  for (int64_t col = 0; col < nk; col += kKeys) {
+    const int64_t cols = std::min(kKeys, nk - col);
+    for (int64_t row = 0; row < rows; row += kQueries) {
+      const int64_t n = std::min(kQueries, rows - row), at = begin + row;
+      const Range r = keys_of(p, seq, at, n);
+      if (r.end <= col || r.begin >= col + cols) continue;
+      const int64_t here = std::min(cols, r.end - col), span = padded(here);
+      t.tile_gemm_f32(n, span, d, q + row * d, d, 1, side.kt + col * d, kKeys, s, kKeys, false);
+      if (!untouched(p, seq, at, n, col, here))
+        p.mask_tile(s, kKeys, seq, head, at, n, col, std::min(cols, span), span);
+      t.tile_gemm_f32(n, span, dv, go + row * dv, dv, 1, side.vt + col * dv, kKeys, gs, kKeys, false);
+      if (p.keep) p.drop_tile(gs, kKeys, seq, head, at, n, col, here);
+      t.attention_softmax_grad(s, gs, kKeys, n, span, max + row, inverse + row, delta + row);
+      if (g.dpse) add_dpse(p, g.dpse, gs, kKeys, seq, head, at, n, col, here);
+      if (p.keep) p.drop_tile(s, kKeys, seq, head, at, n, col, here);
+      t.tile_gemm_f32(here, dv, n, s, 1, kKeys, go + row * dv, dv, dvalue + col * dv, dv, true);
+      t.tile_gemm_f32(here, d, n, gs, 1, kKeys, q + row * d, d, dk + col * d, d, true);
+      t.tile_gemm_f32(n, d, here, gs, kKeys, 1, side.k + col * d, d, dq + row * d, d, true);
+    }
+  }
+  t.scale_f32(dq, rows * d, p.scale);
+  g.dq.store(dq, d, seq.batch, head, seq.q_begin + begin, seq.q_begin + end);
+}
+
+/// One key head of one sequence with the query heads that share it.
+void backward_group(const Problem& p, const Gradients& g, const Sequence& seq, int64_t key_head) {
+  const int64_t d = padded(p.q.width), dv = padded(p.v.width), blocks = blocks_of(seq), all_keys = blocks * kKeys;
+  Arena arena(all_keys * (3 * d + 2 * dv) + 256);
+  const KeySide side{arena.take(all_keys * d), arena.take(all_keys * d), arena.take(all_keys * dv)};
+  float *dk = arena.take(all_keys * d), *dvalue = arena.take(all_keys * dv);
   std::fill_n(dk, all_keys * d, 0.0f);
   std::fill_n(dvalue, all_keys * dv, 0.0f);
-  p.k.load(k, d, seq.batch, key_head, seq.k_begin, seq.k_begin + nk);
-  std::fill_n(k + nk * d, (all_keys - nk) * d, 0.0f);
-  for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t col = b * kKeys, cols = std::min(kKeys, nk - col);
-    t.transpose_f32(kt + col * d, kKeys, k + col * d, d, kKeys, d);
-    p.v.load(row_buffer, dv, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
-    std::fill_n(row_buffer + cols * dv, (kKeys - cols) * dv, 0.0f);
-    t.transpose_f32(vt + col * dv, kKeys, row_buffer, dv, kKeys, dv);
+  for (int64_t b = 0; b < blocks; ++b) load_keys(p, seq, key_head, side, b);
+  for (int64_t head = key_head * p.group; head < (key_head + 1) * p.group; ++head)
+    backward_chunk(p, g, seq, head, 0, seq.q_length, side, dk, dvalue);
+  g.dk.store(dk, d, seq.batch, key_head, seq.k_begin, seq.k_begin + seq.k_length);
+  g.dv.store(dvalue, dv, seq.batch, key_head, seq.k_begin, seq.k_begin + seq.k_length);
+}
+
+/// The same for few key heads (MQA, a batch of one): the queries of each, of all heads that share it, are dealt out in
+/// chunks to `parts`, each with gradients of keys and values of its own, which are added in their order. The number of
+/// parts depends on the shapes alone, and so do the results' bits.
+constexpr int64_t kChunkRows = 256;
+constexpr int64_t kParts = 16;  // altogether; half as many heads need no more
+
+int64_t chunks_of(const Problem& p, const Sequence& seq) {
+  return p.group * ((seq.q_length + kChunkRows - 1) / kChunkRows);
+}
+constexpr int64_t kPartFloats = int64_t{1} << 25;  // of all parts' gradients
+
+int64_t parts_of(const Problem& p) {
+  const int64_t groups = p.k.heads * static_cast<int64_t>(p.sequences.size());
+  if (groups == 0 || groups > kParts / 2) return 1;
+  int64_t chunks = 1, blocks = 1;
+  for (const Sequence& seq : p.sequences) {
+    chunks = std::max(chunks, chunks_of(p, seq));
+    blocks = std::max(blocks, blocks_of(seq));
   }
-  for (int64_t head = key_head * p.group; head < (key_head + 1) * p.group; ++head) {
-    p.q.load(q, d, seq.batch, head, seq.q_begin, seq.q_begin + nq);
-    t.scale_f32(q, nq * d, p.scale);
-    // The output is only needed for delta: it passes through dq's memory or the row buffer.
-    g.grad_out.load(go, dv, seq.batch, head, seq.q_begin, seq.q_begin + nq);
-    float dsink = 0;
-    for (int64_t i = 0; i < nq; i += kKeys) {
-      const int64_t n = std::min(kKeys, nq - i);
-      g.out.load(row_buffer, dv, seq.batch, head, seq.q_begin + i, seq.q_begin + i + n);
-      for (int64_t x = 0; x < n; ++x) {
-        delta[i + x] = t.dot_f32(go + (i + x) * dv, row_buffer + x * dv, dv);
-        const int64_t at = p.stat(seq, head, i + x);
-        const float sum = p.sum[at];
-        max[i + x] = p.max[at] == -std::numeric_limits<float>::infinity() ? 0.0f : p.max[at];
-        inverse[i + x] = sum > 0 ? 1.0f / sum : sum;
-        if (g.dsink) {
-          float sink;
-          t.load[static_cast<int>(p.sink.dtype)][static_cast<int>(Compute::F32)](&sink, p.sink.at(0, head, 0, 0), 1, 1);
-          dsink -= std::exp(sink - max[i + x]) * inverse[i + x] * delta[i + x];
-        }
-      }
+  const int64_t floats = groups * blocks * kKeys * (padded(p.q.width) + padded(p.v.width));
+  return std::max<int64_t>(1, std::min({chunks, kParts / groups, kPartFloats / floats}));
+}
+
+void backward_in_parts(const Problem& p, const Gradients& g, int64_t parts) {
+  const int64_t d = padded(p.q.width), dv = padded(p.v.width), heads = p.k.heads;
+  const int64_t groups = heads * static_cast<int64_t>(p.sequences.size());
+  int64_t blocks = 0;
+  for (const Sequence& seq : p.sequences) blocks = std::max(blocks, blocks_of(seq));
+  const int64_t all_keys = blocks * kKeys;
+  Arena arena(groups * all_keys * (2 * d + dv + parts * (d + dv)) + 64);
+  const auto of_all = [&](int64_t width) { return arena.take(groups * all_keys * width); };
+  const KeySide sides{of_all(d), of_all(d), of_all(dv)};
+  float *dk = of_all(parts * d), *dvalue = of_all(parts * dv);
+  const auto sequence = [&](int64_t group) -> const Sequence& {
+    return p.sequences[static_cast<size_t>(group / heads)];
+  };
+  const auto side_of = [&](int64_t group) {
+    const int64_t at = group * all_keys;
+    return KeySide{sides.k + at * d, sides.kt + at * d, sides.vt + at * dv};
+  };
+  const auto each = [](int64_t n, auto&& f) {
+    parallel_for(n, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) f(i);
+    });
+  };
+  each(groups * blocks, [&](int64_t i) {
+    const int64_t group = i / blocks;
+    if (i % blocks < blocks_of(sequence(group)))
+      load_keys(p, sequence(group), group % heads, side_of(group), i % blocks);
+  });
+  each(groups * parts, [&](int64_t i) {
+    const int64_t group = i / parts, key_head = group % heads;
+    const Sequence& seq = sequence(group);
+    float *own_dk = dk + i * all_keys * d, *own_dv = dvalue + i * all_keys * dv;
+    std::fill_n(own_dk, all_keys * d, 0.0f);
+    std::fill_n(own_dv, all_keys * dv, 0.0f);
+    const int64_t chunks = chunks_of(p, seq), each_head = chunks / p.group;
+    // Causal work grows with the row: every part gets early and late chunks.
+    for (int64_t c = i % parts; c < chunks; c += parts) {
+      const int64_t begin = c % each_head * kChunkRows;
+      backward_chunk(p, g, seq, key_head * p.group + c / each_head, begin, std::min(seq.q_length, begin + kChunkRows),
+                     side_of(group), own_dk, own_dv);
     }
-    if (g.dsink) g.dsink[head] += dsink;
-    std::fill_n(dq, nq * d, 0.0f);
-    for (int64_t col = 0; col < nk; col += kKeys) {
-      const int64_t cols = std::min(kKeys, nk - col);
-      for (int64_t row = 0; row < nq; row += kQueries) {
-        const int64_t n = std::min(kQueries, nq - row);
-        const Range r = keys_of(p, seq, row, n);
-        if (r.end <= col || r.begin >= col + cols) continue;
-        const int64_t here = std::min(cols, r.end - col), span = padded(here);
-        t.tile_gemm_f32(n, span, d, q + row * d, d, 1, kt + col * d, kKeys, s, kKeys, false);
-        if (!untouched(p, seq, row, n, col, here))
-          p.mask_tile(s, kKeys, seq, head, row, n, col, std::min(cols, span), span);
-        t.tile_gemm_f32(n, span, dv, go + row * dv, dv, 1, vt + col * dv, kKeys, gs, kKeys, false);
-        if (p.keep) p.drop_tile(gs, kKeys, seq, head, row, n, col, here);
-        t.attention_softmax_grad(s, gs, kKeys, n, span, max + row, inverse + row, delta + row);
-        if (g.dpse) add_dpse(p, g.dpse, gs, kKeys, seq, head, row, n, col, here);
-        if (p.keep) p.drop_tile(s, kKeys, seq, head, row, n, col, here);
-        t.tile_gemm_f32(here, dv, n, s, 1, kKeys, go + row * dv, dv, dvalue + col * dv, dv, true);
-        t.tile_gemm_f32(here, d, n, gs, 1, kKeys, q + row * d, d, dk + col * d, d, true);
-        t.tile_gemm_f32(n, d, here, gs, kKeys, 1, k + col * d, d, dq + row * d, d, true);
-      }
-    }
-    t.scale_f32(dq, nq * d, p.scale);
-    g.dq.store(dq, d, seq.batch, head, seq.q_begin, seq.q_begin + nq);
-  }
-  g.dk.store(dk, d, seq.batch, key_head, seq.k_begin, seq.k_begin + nk);
-  g.dv.store(dvalue, dv, seq.batch, key_head, seq.k_begin, seq.k_begin + nk);
+  });
+  each(groups * blocks, [&](int64_t i) {
+    const int64_t group = i / blocks, block = i % blocks, key_head = group % heads;
+    const Sequence& seq = sequence(group);
+    if (block >= blocks_of(seq)) return;
+    const int64_t begin = block * kKeys, end = std::min(seq.k_length, begin + kKeys), n = end - begin;
+    const auto sum = [&](float* all, int64_t width) {
+      float* to = all + (group * parts * all_keys + begin) * width;
+      for (int64_t part = 1; part < parts; ++part)
+        kernels().axpy_f32(to, to + part * all_keys * width, n * width, 1.0f);
+      return to;
+    };
+    g.dk.store(sum(dk, d), d, seq.batch, key_head, seq.k_begin + begin, seq.k_begin + end);
+    g.dv.store(sum(dvalue, dv), dv, seq.batch, key_head, seq.k_begin + begin, seq.k_begin + end);
+  });
 }
 
 /// Rows of flat layouts that belong to no sequence.
@@ -233,8 +325,10 @@ void backward(const Problem& p, const Gradients& g) {
   // What sums over batches goes through them in order.
   const bool over_batches = (g.dpse && g.dpse.dims[0] == 1) || g.dsink;
   const bool over_heads = g.dpse && g.dpse.dims[1] == 1;
+  const int64_t parts = g.dpse || g.dsink ? 1 : parts_of(p);
+  if (parts > 1) backward_in_parts(p, g, parts);
   const int64_t tasks = over_heads ? 1 : over_batches ? heads : heads * sequences;
-  parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(parts > 1 ? 0 : tasks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       for (int64_t u = i; u < heads * sequences; u += tasks) {
         const int64_t head = u % heads, s = u / heads;  // tasks is 1, heads or all: a task keeps its head
