@@ -299,6 +299,44 @@ def test_pairs_of_halves():
         assert torch.equal(got.to(torch.complex64).cpu(), want.to(torch.complex64))
 
 
+@pytest.mark.parametrize("index_type", [torch.int64, torch.int32], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float16, torch.float32, torch.int64, torch.complex128], ids=str)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_gather_of_elements(dtype, index_type, dim):
+    """Every size of element, in rows of all lengths, of views as well."""
+    for shape in ((3, 5, 7), (2, 1100, 3), (1500, 2, 2), (1, 4, 2051)):
+        x = (torch.randn(shape) * 3).to(dtype)
+        index = torch.randint(0, shape[dim], shape, generator=torch.Generator().manual_seed(1))
+        for view in (x, x.transpose(0, 2).contiguous().transpose(0, 2), torch.stack([x, x], -1)[..., 1]):
+            for at in (index, index.transpose(0, 1).contiguous().transpose(0, 1)):
+                assert torch.equal(view.npu().gather(dim, at.to(index_type).npu()).cpu(), x.gather(dim, at))
+    for bad in (-1, 4, 2**31 - 1):
+        index = torch.zeros(3, 2000, dtype=index_type)
+        index[1, 1234] = bad
+        with pytest.raises(RuntimeError):
+            torch.zeros(4, 2000).npu().gather(0, index.npu()).cpu()
+            torch.npu.synchronize()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32], ids=str)
+@pytest.mark.parametrize("width", [1, 7, 64, 700])
+def test_sums_of_rows(dtype, width):
+    """Gradients of embeddings and index_add: rows that occur many times, once and never."""
+    index = torch.randint(0, 50, (3, 700), generator=torch.Generator().manual_seed(width))
+    grad = (torch.randn(3, 700, width, generator=torch.Generator().manual_seed(2)) * 8).to(dtype)
+    wide = torch.zeros(53, width, dtype=torch.float64).index_add_(0, index.flatten(), grad.double().reshape(-1, width))
+    # the sum is rounded once in the halves; float and double round at each step
+    bound = {torch.float32: 3e-6, torch.float64: 1e-14, torch.float16: 2e-3, torch.bfloat16: 8e-3, torch.int32: 0}[dtype]
+    for view in (grad.npu(), grad.transpose(0, 2).contiguous().transpose(0, 2).npu()):
+        got = torch.zeros(53, width, dtype=dtype, device="npu").index_add_(0, index.flatten().npu(), view.reshape(-1, width), alpha=1)
+        assert (got.cpu().double() - wide).abs().max() <= bound * wide.abs().max()
+        if dtype.is_floating_point:
+            got = torch.ops.aten.embedding_dense_backward(view, index.npu(), 53, 5, False)
+            expected = wide.clone()
+            expected[5] = 0
+            assert (got.cpu().double() - expected).abs().max() <= bound * wide.abs().max()
+
+
 def place_for(shape, dtype):
     return torch.empty(shape, dtype=dtype, device="npu")
 
@@ -475,3 +513,52 @@ def test_coalesce_sparse(dtype):
     weight = torch.nn.Embedding(6, 2, sparse=True).npu()
     weight(torch.tensor([1, 4, 1]).npu()).sum().backward()
     assert weight.weight.grad.coalesce().values().cpu().tolist() == [[2, 2], [1, 1]]
+
+
+MOVES = {
+    "copy": lambda x: x.clone(), "transpose": lambda x: x.mT.contiguous(), "slice": lambda x: x[:, ::2].contiguous(),
+    "select": lambda x: x[1], "cat": lambda x: torch.cat([x, x[1:]], 0), "stack": lambda x: torch.stack([x, x], 1),
+    "index_select": lambda x: x.index_select(1, torch.tensor([2, 0, 2], device=x.device)),
+    "gather": lambda x: x.gather(1, torch.tensor([[2, 0], [1, 1], [3, 2]], device=x.device)),
+    "index": lambda x: x[torch.tensor([2, 0], device=x.device), torch.tensor([1, 3], device=x.device)],
+    "take": lambda x: x.take(torch.tensor([0, 11, 5], device=x.device)), "flip": lambda x: x.flip(0), "roll": lambda x: x.roll(1, 1),
+    "repeat": lambda x: x.repeat(2, 3), "repeat_interleave": lambda x: x.repeat_interleave(3, 0),
+    "repeat_interleave_each": lambda x: x.repeat_interleave(torch.tensor([1, 0, 2], device=x.device), 0),
+    "expand": lambda x: x.unsqueeze(0).expand(2, 3, 4).contiguous(), "permute": lambda x: x.reshape(3, 2, 2).permute(2, 0, 1).contiguous(),
+    "tril": lambda x: x.tril(), "triu": lambda x: x.triu(1),
+    "where": lambda x: torch.where(torch.tensor([[True], [False], [True]], device=x.device), x, x.flip(0)),
+    "masked_select": lambda x: x.masked_select(torch.tensor([True, False, True, True], device=x.device)),
+    "masked_scatter": lambda x: x.masked_scatter(torch.tensor([True, False, True, True], device=x.device), x.flip(1)),
+    "scatter": lambda x: x.scatter(1, torch.tensor([[3, 0], [1, 2], [0, 1]], device=x.device), x.flip(0)),
+    "index_copy": lambda x: x.index_copy(0, torch.tensor([2, 0], device=x.device), x[:2]),
+    "index_put": lambda x: x.index_put((torch.tensor([2, 0], device=x.device),), x[:2]),
+    "slice_write": lambda x: x.clone().index_fill_(1, torch.tensor([1], device=x.device), 0),
+    "unfold": lambda x: x.unfold(1, 2, 1).contiguous(), "diagonal": lambda x: x.diagonal().contiguous(), "diag_embed": lambda x: torch.diag_embed(x),
+    "chunk": lambda x: torch.cat(x.chunk(2, 1)[::-1], 1), "split": lambda x: torch.cat(x.split([1, 2], 0)[::-1]),
+    "pad": lambda x: torch.nn.functional.pad(x, (1, 2)), "zeros_like": lambda x: torch.zeros_like(x), "fill": lambda x: x.clone().fill_(2),
+    "to complex64": lambda x: x.to(torch.complex64), "real": lambda x: x.real.contiguous(), "imag": lambda x: x.imag.contiguous(),
+    "view_as_real": lambda x: torch.view_as_real(x).contiguous(), "tile": lambda x: x.tile(2), "movedim": lambda x: x.movedim(0, 1).contiguous(),
+    "broadcast copy": lambda x: x.clone().copy_(x[0]),
+}
+
+
+@pytest.mark.parametrize("name", list(MOVES))
+def test_pairs_of_halves_move(name):
+    """What PyTorch's CPU does with complex32, else what it does with complex64: the numbers are the same."""
+    x = torch.complex(make((3, 4)), make((3, 4), seed=1)).chalf()
+    want = MOVES[name](x.to(torch.complex64))
+    for v in (x.npu(), x.npu().mT.contiguous().mT):
+        got = MOVES[name](v).cpu()
+        assert got.dtype == {torch.complex64: x.dtype if name != "to complex64" else torch.complex64}.get(want.dtype, torch.float16)
+        got = got.to(torch.complex64) if got.is_complex() else got.float()
+        assert torch.equal(got, want)
+
+
+def test_gradients_of_pairs_of_halves():
+    x = torch.complex(make((3, 4)), make((3, 4), seed=1)).chalf()
+    grad = torch.complex(make((6, 4), seed=2), make((6, 4), seed=3)).chalf()
+    out = torch.empty_like(x, device="npu")
+    for repeats, want in ((torch.tensor([2, 1, 3]), [slice(0, 2), slice(2, 3), slice(3, 6)]), (torch.tensor([2]), [slice(0, 2), slice(2, 4), slice(4, 6)])):
+        call("aclnnRepeatInterleaveGrad", grad.npu(), repeats.npu(), 0, out)
+        sums = torch.stack([grad[s].to(torch.complex64).sum(0) for s in want]).chalf()
+        assert torch.equal(torch.view_as_real(out).cpu(), torch.view_as_real(sums))

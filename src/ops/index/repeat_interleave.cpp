@@ -181,8 +181,7 @@ ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, o
              "out is {}, want grad's rank and type, {}", describe(*out), describe(*grad));
   op.require(repeats->numel() == 1 || repeats->numel() == out->dims[d], "repeats is {}, want 1 or {} numbers",
              describe(*repeats), out->dims[d]);
-  op.require(grad->dtype != DType::Bool && grad->dtype != DType::Complex32, "grad is {}: such elements are not summed",
-             describe(*grad));
+  op.require(grad->dtype != DType::Bool, "grad is {}: such elements are not summed", describe(*grad));
   if (out->empty()) return;
   op.work(out->numel() + grad->numel());
   op.kernel_scratch(index_bytes(*repeats));
@@ -196,8 +195,9 @@ ACLNN(aclnnRepeatInterleaveGrad, (In, grad), (In, repeats), (Int, axis), (Out, o
       if (count < 0 || start[i] > grad.dims[d])
         fail_kernel(fmt::format("repeats do not add up to grad's {}", grad.dims[d]));
     }
-    (void)visit_type(out.dtype, [&]<class T>() {
+    (void)visit_storage(out.dtype, [&]<class T>() {
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) sum_segments<T, float>(grad, start, d, out);
+      else if constexpr (std::is_same_v<T, ComplexHalf>) sum_segments<T, complex64>(grad, start, d, out);
       else if constexpr (!std::is_same_v<T, bool>) sum_segments<T, T>(grad, start, d, out);
     });
   });
