@@ -14,7 +14,7 @@ import torch_npu  # noqa: F401
 
 TYPES = {torch.float32: 0, torch.float16: 1, torch.int8: 2, torch.int32: 3, torch.uint8: 4, torch.int16: 6,
          torch.int64: 9, torch.float64: 11, torch.bool: 12, torch.complex64: 16, torch.complex128: 17,
-         torch.bfloat16: 27}
+         torch.bfloat16: 27, torch.complex32: 33}
 NUMBERS = {"bool": ctypes.c_bool, "double": ctypes.c_double, "float": ctypes.c_float, "int64_t": ctypes.c_int64,
            "uint64_t": ctypes.c_uint64, "int32_t": ctypes.c_int32, "int8_t": ctypes.c_int8}
 ND = 2

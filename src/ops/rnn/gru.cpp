@@ -18,14 +18,13 @@ RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params,
 SAMPLE(aclnnGRU,
        "input=f32[5,2,M] params=f32[9,M];f32[9,3];f32[9];f32[9] hx=f32[1,2,3] hasBiases=true numLayers=1 dropout=0 "
        "output=f32[5,2,3] hy=f32[1,2,3] r=null z=null n=null hn=null h=null")
-ABOUT(aclnnGRU, Cube, "GRU network of layers and directions over a sequence, packed sequences too",
-      "多层、可双向的 GRU 网络，支持变长（packed）序列")
+ABOUT(aclnnGRU, Cube, "GRU network of layers and directions over a sequence (packed too), dropout between layers",
+      "多层、可双向的 GRU 网络，支持变长（packed）序列与层间 dropout")
 ACLNN(aclnnGRU, (In, input), (Tensors, params), (OptIn, hx), (OptIn, batchSizes), (Bool, hasBiases), (Int, numLayers),
       (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output), (Out, hy),
       (OptOutTensors, r), (OptOutTensors, z), (OptOutTensors, n), (OptOutTensors, hn), (OptOutTensors, h)) {
-  op.require(!(train && dropout > 0 && numLayers > 1), "dropout {} between {} layers is not supported", dropout,
-             numLayers);
   RnnNetwork net = network(op, *input, params, hx, batchSizes, hasBiases, numLayers, bidirectional, batchFirst);
+  set_dropout(op, net, dropout, train);
   suggest_network(op, net, *input, *output, {&*hy}, {r, z, n, hn, h});
   net.h_last = *hy;
   plan_network(op, std::move(net), *output, {r, z, n, hn, h});

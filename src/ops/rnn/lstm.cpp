@@ -8,7 +8,6 @@ namespace {
 RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params, const Tensors& hx,
                    const OptIn& batch_sizes, bool biases, int64_t layers, double dropout, bool train,
                    bool bidirectional, bool batch_first) {
-  op.require(!(train && dropout > 0 && layers > 1), "dropout {} between {} layers is not supported", dropout, layers);
   RnnNetwork net = network_of(op, input, params, batch_sizes, biases, layers, bidirectional, batch_first);
   op.require(hx.size() == 0 || hx.size() == 2, "hx has {} tensors, want 2", hx.size());
   if (hx.size() == 2) {
@@ -16,6 +15,7 @@ RnnNetwork network(const Op& op, const TensorView& input, const Tensors& params,
     net.c0 = hx[1];
   }
   check_network(op, net, 4);
+  set_dropout(op, net, dropout, train);
   return net;
 }
 
@@ -25,8 +25,8 @@ SAMPLE(
     aclnnLSTM,
     "input=f32[5,2,M] params=f32[12,M];f32[12,3];f32[12];f32[12] hx=f32[1,2,3];f32[1,2,3] hasBiases=true numLayers=1 "
     "dropout=0 output=f32[5,2,3] hy=f32[1,2,3] cy=f32[1,2,3] i=null j=null f=null o=null h=null c=null tanhc=null")
-ABOUT(aclnnLSTM, Cube, "LSTM network of layers and directions over a sequence, packed sequences too",
-      "多层、可双向的 LSTM 网络，支持变长（packed）序列")
+ABOUT(aclnnLSTM, Cube, "LSTM network of layers and directions over a sequence (packed too), dropout between layers",
+      "多层、可双向的 LSTM 网络，支持变长（packed）序列与层间 dropout")
 ACLNN(aclnnLSTM, (In, input), (Tensors, params), (Tensors, hx), (OptIn, batchSizes), (Bool, hasBiases),
       (Int, numLayers), (Double, dropout), (Bool, train), (Bool, bidirectional), (Bool, batchFirst), (Out, output),
       (Out, hy), (Out, cy), (OptOutTensors, i), (OptOutTensors, j), (OptOutTensors, f), (OptOutTensors, o),

@@ -1,5 +1,6 @@
 #include "ops/rnn/network.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "base/scratch.h"
@@ -79,6 +80,11 @@ RnnNetwork network_of(const Op& op, const TensorView& input, const Tensors& para
   return net;
 }
 
+void set_dropout(const Op& op, RnnNetwork& net, double dropout, bool train) {
+  op.require(dropout >= 0 && dropout <= 1, "dropout is {}, want 0 to 1", dropout);
+  if (train && net.layers > 1) net.dropout = dropout;
+}
+
 void suggest_network(const Op& op, const RnnNetwork& net, const TensorView& input, const TensorView& output,
                      std::initializer_list<const TensorView*> states, std::initializer_list<OptTensors> saved) {
   if (!op.inferring()) return;
@@ -130,7 +136,7 @@ void plan_network_backward(Op& op, RnnNetwork&& net, const OptIn& dy, const OptI
   op.work(cost(net) * 2);
   op.flops(2 * net.flops());
   op.kernel_scratch(net.x.numel() + net.params[0].numel(), [&] { return net.scratch_bytes(true); });
-  op.launch([net = std::move(net)] { net.run_backward(); });
+  op.launch([net = std::move(net)] { RnnNetwork(net).run_backward(); });
 }
 
 void check_network(const Op& op, const RnnNetwork& net, int64_t gates) {
@@ -205,7 +211,60 @@ int64_t RnnNetwork::flops() const {
   return 2 * x.dims[0] * x.dims[1] * weights;
 }
 
+LayerDropout RnnNetwork::dropout_of(double p) const {
+  if (!(p > 0) || layers < 2) return {};
+  std::vector<TensorView> made_of = {x, h0, c0};
+  made_of.insert(made_of.end(), params.begin(), params.end());
+  return {p, {digest(made_of), 0}};
+}
+
+namespace {
+// What a GRU saves, in the order of RnnLayer::saved.
+constexpr int kUpdate = 1, kNew = 2, kHidden = 4;
+TensorView first_element(const TensorView& v) { return TensorView::contiguous(v.data, v.dtype, nullptr, 0); }
+double first_number(const TensorView& v) {
+  double x = 0;
+  gather_to(&x, DType::Double, first_element(v));
+  return x;
+}
+void set_first(const TensorView& v, double x) {
+  copy_elements(first_element(v), TensorView::contiguous(&x, DType::Double, nullptr, 0));
+}
+}  // namespace
+
+double RnnNetwork::held(double p) const {
+  if (!gru || saved[kHidden].empty() || !saved[kHidden][0].data) return p;
+  double there = 0;
+  const DType t = saved[kHidden][0].dtype;
+  alignas(8) char bytes[8];
+  const TensorView one = TensorView::contiguous(bytes, t, nullptr, 0);
+  copy_elements(one, TensorView::contiguous(&p, DType::Double, nullptr, 0));
+  gather_to(&there, DType::Double, one);
+  return there;
+}
+
+void RnnNetwork::leave_probability() const {
+  if (!gru || saved[kHidden].empty() || !saved[kHidden][0].data || saved[kHidden][0].empty()) return;
+  set_first(saved[kHidden][0], dropout);
+  const TensorView& z = saved[kUpdate][0];
+  set_first(z, -first_number(z));
+}
+
+double RnnNetwork::take_probability(ScratchScope& scratch) {
+  if (!gru) return dropout;
+  TensorView &z = saved[kUpdate][0], &h = saved[kHidden][0];
+  if (layers < 2 || z.empty()) return 0;
+  const double update = -first_number(z), p = first_number(h);
+  if (std::signbit(update) || std::isnan(update)) return 0;
+  for (TensorView* v : {&z, &h}) *v = gather_to(scratch.take(v->bytes()), v->dtype, *v);
+  const double before = h0.data ? first_number(h0) : 0, next = first_number(saved[kNew][0]);
+  set_first(z, update);
+  set_first(h, (before - next) * update + next);
+  return p;
+}
+
 void RnnNetwork::run() const {
+  const LayerDropout drop = dropout_of(held(dropout));
   const std::vector<int64_t> rows = active();
   const int64_t hidden = params[1].dims[1];
   TensorView input = x;
@@ -220,11 +279,15 @@ void RnnNetwork::run() const {
       if (c_last.data) l.c_last = select(c_last, 0, index);
       run_rnn(l);
     }
+    if (drop && n + 1 < layers) drop.apply(output, n);
     input = output;
   }
+  if (drop) leave_probability();
 }
 
-void RnnNetwork::run_backward() const {
+void RnnNetwork::run_backward() {
+  ScratchScope kept;
+  const LayerDropout drop = dropout_of(take_probability(kept));
   const std::vector<int64_t> rows = active();
   const int64_t hidden = params[1].dims[1];
   const int h_index = gru ? 4 : 6;
@@ -241,6 +304,7 @@ void RnnNetwork::run_backward() const {
       for (int64_t d = 0; d < directions; ++d)
         copy_elements(narrow(below, 2, d * hidden, hidden),
                       saved[h_index][static_cast<size_t>((n - 1) * directions + d)]);
+      if (drop) drop.apply(below, n - 1);
     }
     for (int64_t d = 0; d < directions; ++d) {
       const int64_t index = n * directions + d;
@@ -261,6 +325,7 @@ void RnnNetwork::run_backward() const {
       }
       run_rnn_backward(l);
     }
+    if (drop && n > 0) drop.apply(to, n - 1);
     gradient = to;
   }
 }
