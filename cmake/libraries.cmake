@@ -1,7 +1,7 @@
 # The libraries of others that the device's code calls, as `updraft_libraries`. A process may hold other copies of them
 # (frameworks bring a libdnnl.so.3), so ours neither offers their names nor can be reached by them, nor calls theirs:
 # fmt is an archive of hidden symbols; oneDNN and SLEEF, which come as shared libraries only, are private copies
-# (cmake/elf/private_copy.py). The C++ runtime and libgomp stay the process's own.
+# (cmake/elf/private_copy.py); OpenBLAS is linked from its archive into a library of ours (cmake/openblas.cmake). The C++ runtime and libgomp stay the process's own.
 # Needs cmake/requirements.cmake and cmake/options.cmake.
 add_library(updraft_fmt STATIC ${PROJECT_SOURCE_DIR}/third_party/fmt/format.cpp)
 target_link_libraries(updraft_fmt PRIVATE updraft_options)
@@ -32,8 +32,10 @@ updraft_private_library(updraft_onednn ${dnnl_file} libupdraft_onednn.so "dnnl_\
 set_target_properties(updraft_onednn PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES $<TARGET_PROPERTY:DNNL::dnnl,INTERFACE_INCLUDE_DIRECTORIES>)
 
+include(cmake/openblas.cmake)
+
 add_library(updraft_libraries INTERFACE)
-target_link_libraries(updraft_libraries INTERFACE updraft_fmt updraft_onednn OpenMP::OpenMP_CXX Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(updraft_libraries INTERFACE updraft_fmt updraft_onednn updraft_lapack OpenMP::OpenMP_CXX Threads::Threads ${CMAKE_DL_LIBS})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # the vector functions that loops call, for SSE, AVX2 and AVX-512
   updraft_private_library(updraft_sleef ${UPDRAFT_SLEEF_LIBRARY} libupdraft_sleef.so "_ZGV[bde]N\\d+v+_\\w+")

@@ -17,6 +17,8 @@ find_package(Threads QUIET)
 find_package(ucx QUIET)  # optional: the transport between hosts (libucx-dev)
 # The vector forms of the mathematical functions (kernels/simd/math.h).
 find_library(UPDRAFT_SLEEF_LIBRARY sleefgnuabi)
+# Linear algebra (cmake/openblas.cmake): the archive whose threads are OpenMP's.
+find_library(UPDRAFT_OPENBLAS_LIBRARY libopenblas.a PATH_SUFFIXES openblas-openmp)
 
 # The rules of the migration tool; the archive, so that a wheel does not need the library.
 find_library(UPDRAFT_YAML_LIBRARY NAMES libyaml-cpp.a yaml-cpp)
@@ -31,6 +33,7 @@ updraft_require(nlohmann_json_FOUND "nlohmann/json" nlohmann-json3-dev)
 updraft_require(CLI11_FOUND "CLI11" libcli11-dev)
 updraft_require(Threads_FOUND "threads" libc6-dev)
 updraft_require(UPDRAFT_SLEEF_LIBRARY "SLEEF (libsleefgnuabi)" libsleef-dev)
+updraft_require(UPDRAFT_OPENBLAS_LIBRARY "OpenBLAS (libopenblas.a with OpenMP)" libopenblas-openmp-dev)
 if(UPDRAFT_TESTS)
   find_package(GTest QUIET)
   updraft_require(GTest_FOUND "GoogleTest" libgtest-dev)

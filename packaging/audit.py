@@ -23,7 +23,7 @@ LIBRARIES = "updraft/cann/lib64/"
 # Only opened where these are installed.
 OPTIONAL = {"libupdraft_net_ucx.so": re.compile(r"libuc[ps]\.so\.0$")}
 # What the libraries that we use call their functions: no library of the wheel offers or asks for such a name.
-INSIDE = re.compile(r"dnnl_|_ZGV[a-e][NM]|_ZNK?4dnnl|_ZNK?3fmt")
+INSIDE = re.compile(r"dnnl_|_ZGV[a-e][NM]|_ZNK?4dnnl|_ZNK?3fmt|openblas|gotoblas|cblas_|[sdcz](gemm|getrf|gesdd|geqrf|potrf|trsm)_$")
 EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraft/npu_smi.py",
             "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi", "updraft/cann/bin/hccl_test", "updraft/cann/bin/updraft-migrate",
             "updraft/cann/tools/ms_fmk_transplt/pytorch_gpu2npu.sh",
@@ -32,8 +32,8 @@ EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraf
             "updraft/cann/python/site-packages/hccl/manage/api.py",
             "updraft/cann/python/fallback/apex/amp/__init__.py", "updraft/cann/tools/ms_fmk_transplt/torch_npu_bridge/transfer_to_npu.py",
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",
-            LIBRARIES + "libupdraft.so", LIBRARIES + "libupdraft_onednn.so", LIBRARIES + "libascendcl.so", LIBRARIES + "libopapi.so", LIBRARIES + "libhccl.so"]
-NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "fmt.txt", "nlohmann-json.txt", "cli11.txt", "tree-sitter.txt", "yaml-cpp.txt"]
+            LIBRARIES + "libupdraft.so", LIBRARIES + "libupdraft_onednn.so", LIBRARIES + "libupdraft_lapack.so", LIBRARIES + "libascendcl.so", LIBRARIES + "libopapi.so", LIBRARIES + "libhccl.so"]
+NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "openblas.txt", "fmt.txt", "nlohmann-json.txt", "cli11.txt", "tree-sitter.txt", "yaml-cpp.txt"]
 
 
 def readelf(*arguments):

@@ -7,7 +7,7 @@ import contract
 
 # libraries that every process has, or that only one of its kind may be in
 SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp|asan|ubsan|tsan))\.so\.\d+$")
-THEIRS = re.compile(r"(dnnl_|_ZGV[a-e][NM]|_ZN?K?4dnnl|_ZN?K?3fmt)|.*[^a-z]3fmt[^a-z].*")
+THEIRS = re.compile(r"(dnnl_|_ZGV[a-e][NM]|_ZN?K?4dnnl|_ZN?K?3fmt)|.*[^a-z]3fmt[^a-z].*|.*(openblas|gotoblas|gfortran)|cblas_|[sdcz][a-z0-9]+_$")
 
 
 def symbols(path, *options):
@@ -42,10 +42,18 @@ def test_private_copies_offer_only_their_new_names(lib_dir):
         assert len(defined) > count and all(symbol.startswith("__wrap_") for symbol in defined)
 
 
+def test_linear_algebra_offers_its_routines_alone(lib_dir):
+    defined = symbols(lib_dir / "libupdraft_lapack.so", "--defined-only", "--extern-only")
+    assert len(defined) > 20 and all(re.fullmatch(r"updraft_[sdcz][a-z]+", symbol) for symbol in defined), defined
+    wanted = symbols(lib_dir / "libupdraft_lapack.so", "--undefined-only")
+    assert {name for name in wanted if THEIRS.match(name)} == set()
+    assert symbols(lib_dir / "libupdraft.so", "--undefined-only") >= {"updraft_sgetrf", "updraft_zgesdd"}
+
+
 def test_nothing_foreign_lies_in_the_tree(lib_dir):
     """A library under another project's SONAME would be found by whoever needs that SONAME."""
     assert [path.name for path in lib_dir.iterdir() if re.search(r"\.so\.\d", path.name)] == []
     ours = {path.name for path in lib_dir.glob("lib*.so")}
-    assert {"libupdraft.so", "libupdraft_onednn.so"} <= ours
+    assert {"libupdraft.so", "libupdraft_onednn.so", "libupdraft_lapack.so"} <= ours
     for name in sorted(ours - {"libupdraft_net_ucx.so"}):
         assert [n for n in needed(lib_dir / name) if n not in ours and not SYSTEM.match(n)] == [], name

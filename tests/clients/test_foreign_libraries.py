@@ -1,4 +1,4 @@
-"""Other copies of the libraries that we use, in the same process: frameworks bring a libdnnl.so.3, an fmt, a SLEEF of their own.
+"""Other copies of the libraries that we use, in the same process: frameworks bring a libdnnl.so.3, an fmt, a SLEEF, a BLAS of their own.
 Ours never calls them, and they are never given ours."""
 import importlib.metadata
 import re
@@ -141,7 +141,8 @@ def test_who_needs_libdnnl_gets_their_own(right, hostile, tmp_path, order):
     check(result, right, hostile)
 
 
-# Without torch: an exponential over many numbers (vector functions), a product (oneDNN) and a refusal's sentence (fmt).
+# Without torch: an exponential over many numbers (vector functions), a product (oneDNN), an inverse (LAPACK) and a refusal's
+# sentence (fmt).
 COMPUTE = """
 import ctypes, math, sys
 acl, ops = ctypes.CDLL(sys.argv[1] + "/libascendcl.so"), ctypes.CDLL(sys.argv[1] + "/libopapi.so")
@@ -174,6 +175,10 @@ for kind, real in ((0, ctypes.c_float), (11, ctypes.c_double)):
     exps, sines = call("aclnnExp", out, a[0], out[0]), call("aclnnSin", out, a[0], out[0])
     for i, v in enumerate(x):
         assert abs(exps[i] - math.exp(v)) < 1e-5 and abs(sines[i] - math.sin(v)) < 1e-5, (i, v, exps[i], sines[i])
+    d = [v / ROWS + 4.0 * (i % (ROWS + 1) == 0) for i, v in enumerate(x)]
+    inverse = call("aclnnInverse", out, tensor(kind, (real * len(x))(*d))[0], out[0])
+    for i, j in ((0, 0), (7, 33), (63, 63)):
+        assert abs(sum(inverse[i * ROWS + k] * d[k * ROWS + j] for k in range(ROWS)) - (i == j)) < 1e-4
     if real is ctypes.c_float:
         product = call("aclnnMatmul", out, a[0], a[0], out[0], ctypes.c_byte(0))
         for i, j in ((0, 0), (7, 33), (63, 63)):
@@ -184,16 +189,18 @@ print("computed")
 """
 FMT = ["_ZN3fmt2v97vformatB5cxx11ENS0_17basic_string_viewIcEENS0_17basic_format_argsINS0_20basic_format_contextINS0_8appenderEcEEEE",
        "_ZN3fmt2v96detail18throw_format_errorEPKc", "_ZN3fmt2v96detail9dragonbox10to_decimalIdEENS2_10decimal_fpIT_EES5_"]
+BLAS = [kind + name + "_" for kind in "sdcz" for name in ("gemm", "gemv", "trsm", "scal", "swap", "getrf", "getrs", "getri", "potrf", "laswp", "trtri")]
+BLAS += ["xerbla_", "ilaenv_", "lsame_", "openblas_get_config", "openblas_set_num_threads", "goto_set_num_threads", "_gfortran_concat_string"]
 
 
 @needs_compiler
-def test_hostile_functions_of_all_three(pypi, tmp_path):
-    """Whatever oneDNN, SLEEF and fmt call their functions, a library preloaded with such names is not called."""
+def test_hostile_functions_of_all(pypi, tmp_path):
+    """Whatever oneDNN, SLEEF, OpenBLAS and fmt call their functions, a library preloaded with such names is not called."""
     import updraft
 
     folder = updraft.library_dir()
     ours = exported(folder + "/libupdraft_sleef.so", r"__wrap__ZGV\w+")
-    names = exported(pypi, r"dnnl_\w+") + [name.removeprefix("__wrap_") for name in ours] + FMT
+    names = exported(pypi, r"dnnl_\w+") + [name.removeprefix("__wrap_") for name in ours] + FMT + BLAS
     assert len(names) > 600
     bad = library(tmp_path, "libhostile.so", "#include <unistd.h>\n" + "".join("void %s(void) { _exit(99); }\n" % name for name in names))
     done = subprocess.run([sys.executable, "-S", "-c", COMPUTE, folder], capture_output=True, text=True, timeout=60,

@@ -4,6 +4,7 @@ import time
 import pytest
 import torch
 import torch_npu
+from aclnn import call
 
 DTYPES = [torch.float32, torch.float64]
 
@@ -80,6 +81,142 @@ def test_triangular(upper, unit):
         for got, want in zip(torch.triangular_solve(b.npu(), a.npu(), upper, transpose, unit),
                              torch.triangular_solve(b, a, upper, transpose, unit)):
             close(got, want)
+
+
+def place(t):
+    return torch.full(t.shape, 7, dtype=t.dtype, device="npu")
+
+
+def strided(t):
+    """The same numbers as every second row and column of something larger, on the NPU."""
+    wide = torch.zeros(*t.shape[:-2], 2 * t.shape[-2], 2 * t.shape[-1] + 1, dtype=t.dtype, device="npu")
+    wide[..., ::2, :-1:2] = t.npu()
+    return wide[..., ::2, :-1:2]
+
+
+WIDE = {torch.float32: torch.float64, torch.float16: torch.float32, torch.bfloat16: torch.float32,
+        torch.float64: torch.float64, torch.complex64: torch.complex128, torch.complex128: torch.complex128}
+BOUND = {torch.float32: 2e-5, torch.float64: 1e-12, torch.complex64: 2e-5, torch.complex128: 1e-12, torch.float16: 5e-3,
+         torch.bfloat16: 4e-2}
+
+
+def near(got, want, dtype):
+    got = got.cpu().to(want.dtype)
+    assert got.shape == want.shape
+    assert want.numel() == 0 or (got - want).abs().max() <= BOUND[dtype] * want.abs().max().clamp_min(1)
+
+
+def numbers(*shape, dtype):
+    parts = [torch.randn(*shape, generator=torch.Generator().manual_seed(k)) for k in range(2)]
+    return (torch.complex(*parts) if dtype.is_complex else parts[0]).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", list(BOUND), ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (33, 33), (2, 3, 12, 12), (40, 4, 4), (300, 300), (2, 150, 150), (3, 0, 0), (0, 2, 2)], ids=str)
+def test_solvers_of_every_type(dtype, shape):
+    """Against double precision: small ones side by side, large ones with all threads, views and results that are views."""
+    n = shape[-1]
+    x = numbers(*shape, dtype=dtype) / max(1, n) ** 0.5 + torch.eye(n, dtype=dtype) * 3
+    wide = x.to(WIDE[dtype])
+    out = place(x)
+    for source, target in ((x.npu(), out), (strided(x), strided(torch.zeros_like(x))), (x.npu().mT.contiguous().mT, out)):
+        call("aclnnInverse", source, target)
+        near(target, torch.linalg.inv(wide), dtype)
+        sign, log = (torch.zeros(shape[:-2], dtype=dtype, device="npu") for _ in range(2))
+        call("aclnnSlogdet", source, sign, log)
+        want = torch.linalg.slogdet(wide)
+        near(sign, want[0], dtype)
+        near(log / max(1, n), (want[1] / max(1, n)).to(want[0].dtype), dtype)
+    call("aclnnInverse", out, out)  # in place
+    if dtype not in (torch.float16, torch.bfloat16):
+        near(out, wide, dtype)
+    positive = (wide @ wide.mH + torch.eye(n)).to(dtype)
+    for upper in (False, True):
+        want = torch.linalg.cholesky(positive.to(WIDE[dtype]), upper=upper)
+        for source in (positive.npu(), strided(positive)):
+            one_triangle = source.triu() if upper else source.tril()  # the other one is not read
+            call("aclnnLinalgCholesky", one_triangle, upper, out)
+            near(out, want, dtype)
+        for unit in (False, True):
+            b = numbers(*shape[:-1], 5, dtype=dtype)
+            for transposed in (False, True):
+                solution, copy = place(b), place(x)
+                call("aclnnTriangularSolve", strided(b), strided(x / 3), upper, transposed, unit, solution, copy)
+                a = (x / 3).to(WIDE[dtype])
+                a = a.triu() if upper else a.tril()
+                want = torch.linalg.solve_triangular(a.mT if transposed else a, b.to(WIDE[dtype]), upper=upper != transposed,
+                                                     unitriangular=unit)
+                near(solution, want, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128, torch.float16], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (3, 7), (2, 3, 8, 5), (130, 250), (250, 130), (30, 4, 4), (4, 0), (0, 4), (2, 3, 0)], ids=str)
+def test_factors_of_every_type(dtype, shape):
+    m, n = shape[-2:]
+    k = min(m, n)
+    x = numbers(*shape, dtype=dtype) * 0.1
+    wide = x.to(WIDE[dtype])
+    eye = lambda size: torch.eye(size, dtype=wide.dtype).expand(*shape[:-2], size, size)
+    for source in (x.npu(), strided(x), x.npu().mT.contiguous().mT):
+        for mode, columns in ((0, k), (1, m), (2, k)):
+            q, r = place(numbers(*shape[:-2], m, columns, dtype=dtype)), place(numbers(*shape[:-2], columns, n, dtype=dtype))
+            call("aclnnLinalgQr", source, mode, torch.zeros(0, dtype=dtype, device="npu") if mode == 2 else q, r)
+            r = r.cpu().to(wide.dtype)
+            assert (r.tril(-1) == 0).all()
+            near(r.mH @ r, wide.mH @ wide, dtype)
+            if mode != 2:
+                q = q.cpu().to(wide.dtype)
+                near(q @ r, wide, dtype)
+                near(q.mH @ q, eye(columns), dtype)
+        values = torch.linalg.svdvals(wide)
+        for full in (False, True):
+            u = place(numbers(*shape[:-2], m, m if full else k, dtype=dtype))
+            vh = place(numbers(*shape[:-2], n if full else k, n, dtype=dtype))
+            s = torch.zeros(*shape[:-2], k, dtype=x.real.dtype, device="npu")
+            call("aclnnSvd", source, full, True, s, u, vh.mT)
+            near(s, values, dtype)
+            alone = torch.zeros_like(s)
+            call("aclnnSvd", source, full, False, alone, torch.zeros_like(u), torch.zeros_like(vh.mT))
+            near(alone, values, dtype)
+            u, vh = u.cpu().to(wide.dtype), vh.cpu().to(wide.dtype)
+            near((u[..., :k] * s.cpu().to(u.dtype).unsqueeze(-2)) @ vh[..., :k, :], wide, dtype)
+            near(u.mH @ u, eye(u.shape[-1]), dtype)
+            near(vh @ vh.mH, eye(vh.shape[-2]), dtype)
+
+
+def test_what_has_no_answer():
+    """One matrix of a batch that is singular, not positive definite or not finite does not touch the others."""
+    nan = float("nan")
+    x = torch.stack([torch.eye(3) * 2, torch.ones(3, 3), torch.full((3, 3), nan), torch.zeros(3, 3), torch.eye(3) * 4])
+    got = torch.inverse(x.npu()).cpu()
+    assert torch.equal(got[0], torch.eye(3) / 2) and torch.equal(got[4], torch.eye(3) / 4)
+    assert torch.isnan(got[1:4]).all()
+    sign, log = (t.cpu() for t in torch.slogdet(x.npu()))
+    assert sign[[0, 1, 3, 4]].tolist() == [1, 0, 0, 1] and log[1] == log[3] == float("-inf") and torch.isnan(log[2])
+    got = torch.linalg.cholesky(x.npu()).cpu()
+    assert torch.isnan(got[1:4]).all() and torch.equal(got[4], torch.eye(3) * 2)
+    for upper in (False, True):
+        got = torch.linalg.solve_triangular(x.npu(), torch.ones(5, 3, 1).npu(), upper=upper).cpu()
+        want = torch.linalg.solve_triangular(x, torch.ones(5, 3, 1), upper=upper)
+        torch.testing.assert_close(got, want, equal_nan=True)
+    for shape in ((2, 4, 4), (2, 30, 30)):
+        bad = torch.randn(shape)
+        bad[0, 1, 2] = nan
+        bad[1, 3, 3] = float("inf")
+        u, s, vh = (t.cpu() for t in torch.linalg.svd(torch.cat([bad, torch.eye(shape[-1]).unsqueeze(0)]).npu()))
+        assert torch.isnan(s[0]).all() and not torch.isfinite(s[1]).all() and (s[2] == 1).all()
+        q, r = torch.linalg.qr(torch.cat([bad, torch.eye(shape[-1]).unsqueeze(0)]).npu())
+        assert torch.isnan(r[0]).any() and torch.equal(r[2].cpu().abs(), torch.eye(shape[-1]))
+    with pytest.raises(RuntimeError, match="want matrices of floating-point or complex numbers"):
+        call("aclnnInverse", torch.eye(3, dtype=torch.int64).npu(), torch.eye(3, dtype=torch.int64).npu())
+
+
+def test_linear_algebra_has_the_same_bits_each_time():
+    x = numbers(400, 400, dtype=torch.float32).npu()
+    for function in (torch.inverse, torch.linalg.qr, torch.linalg.svd, torch.slogdet):
+        first, second = (function(x) for _ in range(2))
+        for a, b in zip(*((r,) if isinstance(r, torch.Tensor) else r for r in (first, second))):
+            assert torch.equal(a, b)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, float("inf")])
