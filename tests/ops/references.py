@@ -63,9 +63,9 @@ for names, function in {
         "Addcdiv AddcdivScalar AddcdivScalarV2 AddcdivScalarList": lambda x, y, z, s: x + s * y / z,
         "Clamp ClampTensor Hardtanh": torch.clamp, "ClampMax ClampMaxTensor": lambda x, m: x.clamp(max=m),
         "ClampMin ClampMinTensor": lambda x, m: x.clamp(min=m),
-        "HardtanhBackward": lambda g, x, low, high: g * ((x > low) & (x < high)),
+        "HardtanhBackward": lambda g, x, low, high: torch.where((x <= low) | (x >= high), 0.0, g),
         "RoundDecimals": lambda x, n: torch.round(x, decimals=n), "Logit": lambda x, eps: torch.logit(x, eps),
-        "LogitGrad": lambda x, g, eps: g / (x * (1 - x)), "NanToNum": torch.nan_to_num,
+        "LogitGrad": lambda x, g, eps: torch.ops.aten.logit_backward(g, x, eps if eps >= 0 else None), "NanToNum": torch.nan_to_num,
         "RoundOffNumber RoundOffNumberV2": lambda x, mode: {1: torch.round, 2: torch.floor, 3: torch.ceil, 5: torch.trunc,
                                                             7: torch.frac}[int(mode)](x),
         "ZeroInplace": torch.zeros_like, "Norm.foreach": lambda x, p: torch.linalg.vector_norm(x, p)}.items():
@@ -93,7 +93,7 @@ for names, function in {
         "HardswishBackward HardswishBackwardV2": gradient(F.hardswish), "HardsigmoidBackward": gradient(F.hardsigmoid),
         "HardshrinkBackward": gradient(F.hardshrink), "SoftshrinkBackward": gradient(F.softshrink),
         "SoftplusBackward": gradient(F.softplus), "LeakyReluBackward": lambda g, x, s, of_result: gradient(F.leaky_relu)(g, x, s),
-        "LogSigmoidBackward": lambda g, x, buffer: gradient(F.logsigmoid)(g, x), "ThresholdBackward": lambda g, x, t: g * (x > t),
+        "LogSigmoidBackward": lambda g, x, buffer: gradient(F.logsigmoid)(g, x), "ThresholdBackward": lambda g, x, t: torch.where(x <= t, 0.0, g),
         "EluBackward": lambda g, alpha, scale, inner, of_result, x: gradient(REFERENCES["Elu"])(g, x, alpha, scale, inner),
         "PreluBackward": lambda g, x, w: torch.autograd.grad(
             F.prelu(a := x.requires_grad_(), b := w.requires_grad_()), (a, b), g)}.items():
@@ -474,6 +474,43 @@ def adamw(p, m, v, largest, g, step, lr, beta1, beta2, decay, eps, amsgrad, maxi
     return p * (1 - lr * decay) - lr / (1 - beta1**t) * m / (v.sqrt() / (1 - beta2**t) ** 0.5 + eps), m, v
 
 
+def adam(p, m, v, power1, power2, lr, beta1, beta2, eps, g, locking, nesterov):
+    """TensorFlow's ApplyAdam: the powers are those of this step."""
+    m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+    return p - lr * (1 - power2).sqrt() / (1 - power1) * m / (v.sqrt() + eps), m, v
+
+
+def adamw_of_powers(p, m, v, power1, power2, lr, decay, beta1, beta2, eps, g, *others):
+    """The powers are those of the steps before."""
+    m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+    step = lr / (1 - power1 * beta1) * m / (v.sqrt() / (1 - power2 * beta2).sqrt() + eps)
+    return p * (1 - lr * decay) - step, m, v
+
+
+def group_norm_swish_backward(g, mean, rstd, x, gamma, beta, groups, layout, scale, *others):
+    wide = lambda t: t[..., None].expand(*t.shape, x[0].numel() // groups).reshape(x.shape)
+    y = (x - wide(mean)) * wide(rstd) * gamma[None, :, None] + beta[None, :, None]
+    s = torch.sigmoid(scale * y)
+    n, c, size = x.shape
+    return group_norm_backward(g * (s + scale * y * s * (1 - s)), x, mean, rstd, gamma, n, c, size, groups, [True] * 3)
+
+
+def attention_backward(q, k, v, g, *others):
+    largest, total, out = others[4][..., :1], others[5][..., :1], others[7]
+    scale = next(x for x in others if isinstance(x, float))
+    p = torch.exp(q @ k.transpose(-1, -2) * scale - largest) / total
+    s = p * (g @ v.transpose(-1, -2) - (g * out).sum(-1, keepdim=True)) * scale
+    return s @ k, s.transpose(-1, -2) @ q, p.transpose(-1, -2) @ g
+
+
+def lstm_cell_backward(gh, gc, before, after, gates, bias):
+    i, f, c, o = gates.chunk(4, 1)
+    t = torch.tanh(after)
+    gc = gc + gh * o * (1 - t * t)
+    g = torch.cat([gc * c * i * (1 - i), gc * before * f * (1 - f), gc * i * (1 - c * c), gh * t * o * (1 - o)], 1)
+    return g, gc * f, g.sum(0)
+
+
 def batch_norm_elements_backward(g, x, mean, invstd, w, sum_dy, sum_dy_xmu, count):
     n = count.sum()
     inner = g - channels(sum_dy) / n - (x - channels(mean)) * channels(invstd**2 * sum_dy_xmu) / n
@@ -518,6 +555,16 @@ def rotary_backward(dy, cos, sin, x, mode):
 
 
 for names, function in {
+        "ApplyAdam": adam, "ApplyAdamW": adamw_of_powers, "GroupNormSwishGrad": group_norm_swish_backward,
+        "FlashAttentionScoreGrad FlashAttentionScoreGradV2 FlashAttentionScoreGradV3": attention_backward,
+        "FlashAttentionVarLenScoreV5": lambda q, q_rope, k, k_rope, v, *others: packed_attention(q, k, v, *others),
+        "ThnnFusedLstmCellBackward": lstm_cell_backward,
+        "MaxPool2dWithMask": lambda x, k, s, p, d, up: (F.max_pool2d(x, k, s, p, d, up), None),
+        "ScaledMaskedSoftmaxBackward": lambda g, y, m, scale, triangle: (scale * y * (g - (g * y).sum(-1, keepdim=True))).masked_fill(m, 0.0),
+        "ScatterReduce": lambda x, d, i, s, how, own: x.scatter(d, i, s) if how == 0 else x.scatter_reduce(
+            d, i, s, ["", "sum", "prod", "amax", "amin", "mean"][how], include_self=own),
+        "aclStft": lambda x, w, n, hop, length, normalized, half, is_complex: torch.stft(
+            x, n, hop, length, w, False, "reflect", normalized, half, is_complex),
         "ApplyAdamWV2": adamw, "BatchNormElemtBackward": batch_norm_elements_backward,
         "BatchNormReduceBackward": batch_norm_reduce_backward, "SyncBatchNormGatherStats": gathered,
         "BatchNormGatherStatsWithCounts": lambda x, mean, invstd, rm, rv, momentum, eps, counts: together(
@@ -525,7 +572,7 @@ for names, function in {
         "GeGluV3Backward": geglu_backward, "RotaryPositionEmbeddingGrad": rotary_backward,
         "LSTM": lambda x, w, hx, sizes, *others: torch.lstm(x, hx, w, True, 1, 0.0, False, False, False),
         "GRU": lambda x, w, hx, sizes, *others: torch.gru(x, hx, w, True, 1, 0.0, False, False, False),
-        "CdistBackward": lambda g, a, b, d, p: ((g / d)[..., None] * (a[:, None] - b[None])).sum(1),
+        "CdistBackward": lambda g, a, b, d, p: (torch.where(d == 0, 0.0, g / d)[..., None] * (a[:, None] - b[None])).sum(1),
         "ForeachNonFiniteCheckAndUnscale": lambda grads, found, inverse: ([g * inverse for g in grads], None)}.items():
     reference(names, function)
 

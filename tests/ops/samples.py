@@ -40,11 +40,35 @@ def number(text):
     return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
-def tensor(text, sizes, generator):
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 1e-6, -3.0, float("inf"), -float("inf"), float("nan")]
+
+
+def signed(dtype, shape, generator, corners=SPECIAL[:-3]):
+    """Numbers of both signs, and every few of them one where functions have corners."""
+    if not dtype.is_floating_point:
+        return torch.randint(0 if dtype == torch.uint8 else -5, 6, shape, generator=generator).to(dtype)
+    x = torch.rand(shape, dtype=torch.float64, generator=generator) * 6 - 3
+    corners = torch.tensor(corners, dtype=torch.float64)[torch.randint(len(corners), shape, generator=generator)]
+    return torch.where(torch.rand(shape, generator=generator) < 0.3, corners, x).to(dtype)
+
+
+def special(dtype, shape, generator):
+    """With infinities and NaN among them."""
+    return signed(dtype, shape, generator, SPECIAL)
+
+
+# Integer tensors that are numbers to compute with; others are indices, counts and classes.
+NUMBERS = {"self", "other", "selfRef", "x", "x1", "x2"}
+
+
+def tensor(text, sizes, generator, draw=None, name=""):
+    """draw(dtype, shape, generator): instead of the usual numbers, where the sample gives no range."""
     dtype, shape, low, high = re.fullmatch(r"(\w+)\[([^]]*)\](?::(.+)\.\.(.+?))?!?", text).groups()
     dtype, shape = TYPES[dtype], [integer(n, sizes) for n in shape.split(",") if n]
     if dtype == torch.bool:
         return torch.rand(shape, generator=generator) < 0.5
+    if draw and not low and not dtype.is_complex and (dtype.is_floating_point or name in NUMBERS):
+        return draw(dtype, shape, generator)
     if dtype.is_floating_point or dtype.is_complex:
         low, high = float(low or 0.1), float(high or 0.9)
         wide = torch.complex128 if dtype.is_complex else torch.float64
@@ -53,14 +77,14 @@ def tensor(text, sizes, generator):
     return torch.randint(int(low), int(high), shape, generator=generator).to(dtype)
 
 
-def value(kind, text, sizes, generator):
+def value(kind, text, sizes, generator, draw=None, name=""):
     kind = kind.removeprefix("Opt")
     if text == "null":
         return None
     if kind in ("In", "Out", "InOut"):
-        return tensor(text, sizes, generator)
+        return tensor(text, sizes, generator, draw, name)
     if kind in LISTS:
-        return [None if t == "null" else tensor(t, sizes, generator) for t in text.split(";") if t != "[]"]
+        return [None if t == "null" else tensor(t, sizes, generator, draw, name) for t in text.split(";") if t != "[]"]
     if kind == "Ints":
         return [] if text == "[]" else [integer(t, sizes) for t in text.split(",")]
     if kind in ("Scalars", "Bools"):
@@ -94,8 +118,8 @@ def apart(t):
 class Case:
     """One call: values by parameter, drawn alike for the same seed."""
 
-    def __init__(self, name, sizes=None, seed=0, dtype=None):
-        """dtype: instead of the one that the sample's first tensor has, wherever the sample has that."""
+    def __init__(self, name, sizes=None, seed=0, dtype=None, draw=None):
+        """dtype: instead of the one that the sample's first tensor has, wherever the sample has that. draw: of tensor()."""
         entry = operators()[name]
         generator = torch.Generator().manual_seed(seed)
         self.name, self.parameters = name, entry["parameters"]
@@ -103,7 +127,7 @@ class Case:
         texts = [entry["sample"][p["name"]] for p in self.parameters]
         if dtype and (first := next(iter(re.findall(r"(\w+)\[", " ".join(texts))), None)):
             texts = [re.sub(rf"\b{first}(?=\[|$)", dtype, text) for text in texts]
-        self.values = [value(p["type"], text, sizes or SMALL, generator) for p, text in zip(self.parameters, texts)]
+        self.values = [value(p["type"], text, sizes or SMALL, generator, draw, p["name"]) for p, text in zip(self.parameters, texts)]
 
     def run(self, strided=False):
         """What the operator wrote, by parameter, on the CPU. What it should write holds something else before, not the same

@@ -216,6 +216,15 @@ def test_dropout():
     out, top, total, rest, *_ = torch_npu.npu_fusion_attention(*[t.npu() for t in (q, k, v)], n, "BNSD", scale=0.2, keep_prob=0.7,
                                                                dropout_mask=packed)
     close(out, expected[0], torch.float32)
+    scores = (q.double() @ k.double().transpose(-1, -2)) * 0.2
+    close(top[..., 0], scores.amax(-1), torch.float32, "max")
+    close(total[..., 0], (scores - scores.amax(-1, keepdim=True)).exp().sum(-1), torch.float32, "sum")
+    got = [torch.empty_like(t).npu() for t in (q, k, v)]
+    numbers = dict(scaleValue=0.2, keepProb=0.7, headNum=n, inputLayout="BNSD")
+    run_form("aclnnFlashAttentionScoreGrad", query=q.npu(), key=k.npu(), value=v.npu(), dy=weight.npu(), dropMask=packed, softmaxMax=top,
+             softmaxSum=total, attentionIn=out, **numbers, **dict(zip(("dq", "dk", "dv"), got)))
+    for what, a, e in zip(("dq", "dk", "dv"), got, expected[1:], strict=True):
+        close(a, e, torch.float32, what)
 
 
 def test_empty():

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 import references
-from samples import Case, operators, sampled
+from samples import Case, operators, sampled, signed, special
 
 UNSAMPLED = Path(__file__).with_name("unsampled.txt")
 UNCOMPARED = Path(__file__).with_name("uncompared.txt")
+NARROW = Path(__file__).with_name("narrow.txt")
 
 
 def flat(written):
@@ -44,6 +45,27 @@ def test_sample(name):
     for a, b in zip(flat(plain), flat(apart), strict=True):
         assert torch.isfinite(a).all()
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+def kinds_of_numbers():
+    """{operator: "positive" or "finite"} of those that are not called with every number"""
+    return dict(line.split("#")[0].split() for line in NARROW.read_text().splitlines() if not line.startswith("#"))
+
+
+def test_numbers_that_are_left_out_have_a_reason():
+    lines = [line for line in NARROW.read_text().splitlines() if not line.startswith("#")]
+    assert all(line.partition("#")[2].strip() for line in lines) and lines == sorted(lines)
+    assert not set(kinds_of_numbers()) - set(sampled()) and set(kinds_of_numbers().values()) <= {"positive", "finite"}
+
+
+@pytest.mark.parametrize("name", [n for n in sampled() if references.find(n) and kinds_of_numbers().get(n) != "positive"])
+def test_sample_of_corners(name):
+    """With negative numbers and zeros of both signs among the others, and infinities and NaN: the usual 0.1 to 0.9 do not tell Abs
+    or Relu from Copy."""
+    for seed in range(2):
+        case = Case(name, seed=seed, draw=signed if kinds_of_numbers().get(name) == "finite" else special)
+        wanted = references.find(name)(*case.read())
+        check(name, case.run(strided=seed == 1), wanted)
 
 
 def test_differences_are_seen():
