@@ -3,6 +3,7 @@
 //
 //   kills RANK RANKS FOLDER SEED STEPS
 //
+// It says "BEGIN N" before it joins its Nth communicator of all ranks, and "JOINED N" afterwards.
 // Status 0: all is done. 3: an operation failed; the last line says "FAILED ranks R,R,…: TEXT", by the members of its
 // communicator. 4: rank 0 wrote no root info. 5: a result is wrong.
 #include <chrono>
@@ -85,7 +86,9 @@ class Rank {
   static constexpr size_t kMost = 200000;
 
   void begin() {
-    const std::string path = folder_ + "/root." + std::to_string(generation_++), part = path + ".part";
+    std::printf("BEGIN %d\n", generation_);
+    std::fflush(stdout);
+    const std::string path = folder_ + "/root." + std::to_string(generation_), part = path + ".part";
     HcclRootInfo info;
     if (rank_ == 0) {
       CHECK(world_, HcclGetRootInfo(&info));
@@ -99,6 +102,8 @@ class Rank {
       }
     }
     CHECK(world_, HcclCommInitRootInfo(static_cast<uint32_t>(world_.ranks.size()), &info, rank_, &world_.comm));
+    std::printf("JOINED %d\n", generation_++);
+    std::fflush(stdout);
   }
 
   /// What all ranks of the group have, before; the result, after.

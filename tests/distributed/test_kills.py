@@ -18,6 +18,7 @@ RANKS, STEPS = 3, 40
 LONG = bool(os.environ.get("UPDRAFT_TEST_LONG"))
 KILLS = int(os.environ.get("KILLS", 1000 if LONG else 40))
 SECONDS = 20  # within which all must have ended
+TIMED_OUT = re.compile(r"HCCL_(CONNECT|EXEC)_TIMEOUT|in time\b")
 pytestmark = pytest.mark.timeout(KILLS * 6)
 
 
@@ -90,8 +91,14 @@ def shared():
     return set(os.listdir("/dev/shm")), set(sockets)
 
 
+def last(text, word):
+    """The number of the last communicator of all ranks that a rank began, or joined."""
+    return max((int(n) for n in re.findall(rf"^{word} (\d+)$", text, re.M)), default=-1)
+
+
 def check(job, victim, killed):
-    """What the survivors said. Who ends because of the victim may in turn be somebody's reason."""
+    """What the survivors said. Who ends because of the victim may in turn be somebody's reason. A time-out is how they learn
+    of a rank that never came to their communicator, and no way to learn of one that did."""
     failures = {}
     for rank in set(range(RANKS)) - {victim}:
         status, text = job.ranks[rank].returncode, job.texts[rank]
@@ -100,6 +107,8 @@ def check(job, victim, killed):
         if status == 3:
             line = re.search(r"FAILED ranks ([\d,or ]+): code -?\d+ (.*)", text, re.S)
             assert line, str(job)
+            came = last(job.texts[victim], "JOINED") >= last(text, "BEGIN")
+            assert not (came and TIMED_OUT.search(line[2])), f"only a time-out told rank {rank} of a rank that had joined\n{job}"
             failures[rank] = [[int(r) for r in group.split(",")] for group in line[1].split(" or ")], line[2]
     if not killed:
         assert not failures, f"nobody was killed\n{job}"

@@ -88,26 +88,31 @@ TEST_F(Streams, AWaitHoldsNoEngine) {
 
 TEST_F(Streams, WaitsInOppositeOrderDoNotDeadlock) {
   // Stream a: record x, wait y; stream b: record y, wait x. What each waits for was recorded before it waits.
+  std::atomic<int> of_a{0}, of_b{0}, early{0};
   for (int round = 0; round < 200; ++round) {
     auto x = std::make_shared<Event>(0), y = std::make_shared<Event>(0);
-    a->submit(new Work([] {}));
-    b->submit(new Work([] {}));
+    a->submit(new Work([&] { ++of_a; }, TaskKind::Host));
+    b->submit(new Work([&] { ++of_b; }, TaskKind::Host));
     x->record(*a);
     y->record(*b);
     y->wait(*a);
     x->wait(*b);
-    a->submit(new Work([] {}));
-    b->submit(new Work([] {}));
+    a->submit(new Work([&, round] { early += of_b <= round; }, TaskKind::Host));
+    b->submit(new Work([&, round] { early += of_a <= round; }, TaskKind::Host));
   }
   a->synchronize(20s);
   b->synchronize(20s);
+  EXPECT_EQ(of_a, 200);
+  EXPECT_EQ(of_b, 200);
+  EXPECT_EQ(early, 0) << "tasks ran before what their streams waited for";
 }
 
 TEST_F(Streams, AnEventMayBeDestroyedWhileItIsOnAStream) {
-  std::atomic<bool> release{false};
+  std::atomic<bool> release{false}, done{false}, early{false};
   a->submit(new Work(
       [&] {
         while (!release) std::this_thread::sleep_for(1ms);
+        done = true;
       },
       TaskKind::Host));
   {
@@ -115,8 +120,12 @@ TEST_F(Streams, AnEventMayBeDestroyedWhileItIsOnAStream) {
     event->record(*a);
     event->wait(*b);
   }
+  b->submit(new Work([&] { early = !done; }));
+  EXPECT_FALSE(b->idle()) << "the stream does not wait for the event that its owner gave up";
   release = true;
   b->synchronize(10s);
+  EXPECT_FALSE(early);
+  EXPECT_TRUE(done);
 }
 
 TEST_F(Streams, EventTimesGrow) {
