@@ -12,15 +12,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 RESTARTS = 8  # of one entry; what is left of it then counts as not run
-START_TIMEOUT = 180
+START_TIMEOUT = 600
 
 
 class Result:
     def __init__(self, name):
         self.name, self.dtype, self.samples, self.text, self.restarts = name, "", [], "", 0
+        self.operators = []  # that the first sample reached
 
-    def add(self, sample, status, text="", difference=None):
-        self.samples.append({"sample": sample, "status": status, "text": text, "difference": difference})
+    def add(self, sample, status, text="", difference=None, rule="", by=""):
+        self.samples.append({"sample": sample, "status": status, "text": text, "difference": difference, "rule": rule, "by": by})
 
 
 class Worker:
@@ -141,7 +142,8 @@ def run(options, names, dtype, direction, progress=lambda result: None):
                 elif kind == "begin":
                     worker.sample = m["sample"]
                 elif kind == "sample":
-                    result.add(m["sample"], m["status"], m["text"], m["difference"])
+                    result.add(m["sample"], m["status"], m["text"], m["difference"], m.get("rule", ""), m.get("by", ""))
+                    result.operators += m.get("operators", [])
                 elif kind == "restart":
                     worker.result = None
                     go_on(result, m["next"])

@@ -1,7 +1,14 @@
-"""From results to verdicts, JSON and a printed summary."""
+"""From results to verdicts, JSON, a printed summary and the page."""
+import json
+import subprocess
+import time
 from collections import Counter
+from pathlib import Path
 
-from . import lists
+from . import lists, observed
+
+ROOT = Path(__file__).resolve().parents[3]
+RESULTS, PAGE_FILE = Path(__file__).with_name("results.json"), ROOT / "docs" / "reference" / "opinfo.md"
 
 BAD = ("crash", "timeout", "error", "wrong", "notrun")  # the worst first: an entry is called after its worst sample
 
@@ -25,7 +32,10 @@ def describe(results, suite, dtype, direction):
         r = results[name]
         bad = [s for s in r.samples if s["status"] in BAD]
         entries.append({"name": name, "status": verdict(r, excluded), "tier": tiers.get(name), "dtype": r.dtype,
-                        "samples": dict(Counter(s["status"] for s in r.samples)), "text": bad[0]["text"] if bad else r.text,
+                        "by": observed.of_entry([s["by"] for s in r.samples if s["by"]]), "operators": r.operators,
+                        "samples": dict(Counter(s["status"] for s in r.samples)),
+                        "samples_by": dict(Counter(s["by"] for s in r.samples if s["by"] and s["status"] == "ok")),
+                        "rules": dict(Counter(s["rule"] for s in r.samples if s["rule"])), "text": bad[0]["text"] if bad else r.text,
                         "first_bad_sample": bad[0]["sample"] if bad else None,
                         "failures": [{k: s[k] for k in ("sample", "status", "text", "difference")} for s in bad[:20]],
                         "reason": excluded.get(name, "")})
@@ -81,30 +91,88 @@ def candidates(section):
 
 PAGE = """# OpInfo: npu against cpu
 
-PyTorch's own test databases (`op_db`, `module_db`, `optim_db`), every sample compared with PyTorch's CPU. Shares are of the
-entries and samples that can be compared: not what torch or the wheel refuses before it asks CANN, and not what
-`tests/clients/opinfo/excluded.toml` lists with its reason. An entry is ok when all its samples are. "Tier <= 1": entries whose
-first sample needs no operator above tier 1. What fails is in `tests/clients/opinfo/known_failures_*.txt`.
-The rows are written by the commands beside them; `--markdown docs/reference/opinfo.md` does it.
+PyTorch's own test databases (`op_db`, `module_db`, `optim_db`): every sample of every entry on the virtual NPU, compared with PyTorch's
+CPU. An entry is right when all its samples are. Who computed them is observed, call by call (`tests/clients/opinfo/observed.py`):
 
-| database | dtype | direction | entries compared | entries ok | samples ok | tier <= 1: entries ok | samples ok | command |
-|---|---|---|---|---|---|---|---|---|
+- **Updraft**: operators of ours computed what was compared.
+- **CPU**: torch_npu has no kernel for the function and ran it on the CPU, which says nothing of Updraft but that copies work.
+- **both**: of an entry's samples, or of one sample's steps, some were computed here and some there.
+- **no operator**: views, metadata, copies of memory, empty results.
+
+In backward rows this is said of the gradients alone. **Refused** and **excluded** entries are those of which no sample is compared, because
+the wheel refuses it before it asks CANN for anything, or by a rule of `tests/clients/opinfo/excluded.toml`; the second table counts
+the rules. **No such type**: the database has no samples of that type (or no gradients) for the entry, or the CPU refuses them all;
+entries that have no float32 are compared in another type in the float32 rows. What fails is listed in
+`tests/clients/opinfo/known_failures_*.txt`; a failure that is not, or one listed that passes, fails the test.
+
+Each row is written by `python -m tests.clients.opinfo.run --suite SUITE --dtypes DTYPE --direction DIRECTION --publish` (all of them by
+`--rows all --publish`), at the date and with the state of `src/` (its last commit) that it says. `./dev test` runs the forward
+rows in float32, `./dev test all` all of them.
+
+| database | type | direction | entries | Updraft | both | CPU | no operator | wrong | refused | excluded | no such type | samples: Updraft | others | wrong | not compared | date | src/ |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
+RULES = """
+## Rules
+
+Samples that each rule of `excluded.toml` left out (or, where a difference of kind is allowed, compared with it), entries in brackets.
+
+| rule | entries and samples |
+|---|---|
+"""
+KEYS = ("suite", "dtype", "direction")
 
 
-def write_page(file, sections):
-    """Replaces the rows of these sections."""
-    rows = {}
-    for line in file.read_text().splitlines() if file.exists() else ():
-        cells = [c.strip() for c in line.strip("|").split("|")]
-        if cells[0].endswith("_db"):
-            rows[tuple(cells[:3])] = line
-    for s in sections:
-        key = f"{s['suite']}_db", s["dtype"], s["direction"]
-        percent = lambda c, what: "" if c[what] is None else f"{c[what]:.2f} %"
-        compared = sum(n for status, n in s["all"]["entries"].items() if status not in ("excluded", "refused", "skipped"))
-        shares = [percent(c, what) for c in (s["all"], s["tier1"]) for what in ("entries_ok_percent", "samples_ok_percent")]
-        command = f"`python -m tests.clients.opinfo.run --suite {s['suite']} --dtypes {s['dtype']} --direction {s['direction']}`"
-        rows[key] = "| " + " | ".join([*key, str(compared), *shares, command]) + " |"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(PAGE + "\n".join(rows[k] for k in sorted(rows)) + "\n")
+def row_of(section):
+    """What is kept of a row: counts, and which rules it met."""
+    entries = section["entries"]
+    by, samples, rules = Counter(), Counter(), {}
+    for e in entries:
+        by[e["by"] if e["status"] == "ok" else "wrong" if e["status"] in BAD else e["status"]] += 1
+        for status, n in e["samples"].items():
+            samples["wrong" if status in BAD else status] += n
+        samples.update({"by " + who: n for who, n in e["samples_by"].items()})
+        for reason, n in e["rules"].items():
+            rules.setdefault(reason, [0, 0])
+            rules[reason][0] += 1
+            rules[reason][1] += n
+        if e["status"] == "excluded" and e["reason"]:
+            rules.setdefault(e["reason"], [0, 0])[0] += 1
+    return {"entries": len(entries), "by": dict(by), "samples": dict(samples), "rules": rules, "date": time.strftime("%Y-%m-%d"), "src": commit()}
+
+
+def commit():
+    """The last commit that changed src/, and whether it has changed since."""
+    git = lambda *words: subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True).stdout.strip()
+    return git("log", "-1", "--format=%h", "--", "src") + (" and changes" if git("status", "--porcelain", "--", "src") else "")
+
+
+def published():
+    return json.loads(RESULTS.read_text())
+
+
+def page(rows):
+    lines, rules = [], {}
+    for key in sorted(rows):
+        row = rows[key]
+        suite, dtype, direction = key.split()
+        by, samples = Counter(row["by"]), Counter(row["samples"])
+        others = samples["by mixed"] + samples["by cpu"] + samples["by none"]
+        cells = [f"{suite}_db", dtype, direction, row["entries"], *(by[who] for who in observed.BY), by["wrong"], by["refused"], by["excluded"], by["skipped"],
+                 samples["by updraft"], others, samples["wrong"], samples["skipped"] + samples["refused"] + samples["excluded"], row["date"], row["src"]]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+        for reason, (entries, n) in row["rules"].items():
+            rules.setdefault(reason, []).append(f"{suite} {dtype} {direction}: {n or 'all'} ({entries})")
+    told = [f"| {reason} | {'; '.join(where)} |".replace("\n", " ") for reason, where in sorted(rules.items())]
+    return PAGE + "\n".join(lines) + "\n" + RULES + "\n".join(told) + "\n"
+
+
+def publish(sections):
+    """Replaces the rows of these sections in results.json and on the page, and what tiers.tsv says of float32."""
+    rows = published() if RESULTS.exists() else {}
+    for section in sections:
+        rows[" ".join(section[k] for k in KEYS)] = row_of(section)
+        if section["suite"] == "op" and section["dtype"] == "float32":
+            lists.write_tiers(section)
+    RESULTS.write_text(json.dumps(rows, indent=1, sort_keys=True) + "\n")
+    PAGE_FILE.write_text(page(rows))

@@ -12,6 +12,11 @@ from pathlib import Path
 
 from . import lists, pool, report
 
+# What ./dev test runs, and what ./dev test all runs beside it: suite, dtype, direction.
+ROWS = [("op", "float32", "forward"), ("module", "float32", "forward"), ("optim", "float32", "forward")]
+LONG_ROWS = [("op", dtype, "forward") for dtype in ("float16", "bfloat16", "int64", "bool")]
+LONG_ROWS += [("op", dtype, "backward") for dtype in ("float32", "float16", "bfloat16")] + [("module", "float32", "backward")]
+
 
 def parser():
     p = argparse.ArgumentParser(prog="python -m tests.clients.opinfo.run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -25,7 +30,8 @@ def parser():
     p.add_argument("--max-samples", type=int, default=0, help="at most so many samples of an entry, picked evenly (0: all)")
     p.add_argument("--timeout", type=float, default=180, help="seconds for an entry")
     p.add_argument("--report", type=Path, default=Path("build/opinfo.json"))
-    p.add_argument("--markdown", type=Path, help="put the percentages into this page, a row each; rows of other runs stay")
+    p.add_argument("--rows", default="", help="all, or e.g. op/float16/backward,optim/float32/forward: instead of suite, dtypes and direction")
+    p.add_argument("--publish", action="store_true", help="write the counts to docs/reference/opinfo.md and tiers.tsv; rows of other runs stay")
     p.add_argument("--update", action="store_true", help="take what passes from the lists of known failures (or begin the lists)")
     p.add_argument("--accept-new", action="store_true", help="with --update: also list new failures, after a deliberate change only")
     p.add_argument("--candidates", action="store_true", help="print what may be excluded, as TOML")
@@ -67,21 +73,31 @@ def execute(arguments):
     options.report.parent.mkdir(parents=True, exist_ok=True)
     options.log = options.report.with_suffix(".log")  # what the workers print
     options.log.write_bytes(b"")
+    rows = [(options.suite, dtype, options.direction) for dtype in options.dtypes.split(",")]
+    if options.rows:
+        rows = ROWS + LONG_ROWS if options.rows == "all" else [tuple(row.split("/")) for row in options.rows.split(",")]
+    sections = []
+    for row in rows:
+        sections.append(section_of(options, *row))
+        options.report.write_text(json.dumps({"device": options.device, "sections": sections}, indent=1) + "\n")
+        if options.publish and not options.ops and options.shard == "0/1" and not options.max_samples:  # a choice would say nothing
+            report.publish(sections[-1:])
+    return sections
+
+
+def section_of(options, suite, dtype, direction):
     from .suites import entries
-    names = chosen(options, entries(options.suite))
+    options.suite, options.direction = suite, direction
+    names = chosen(options, entries(suite))
     if not names:
         raise SystemExit("no such entry")
-    sections = [one(options, names, dtype) for dtype in options.dtypes.split(",")]
-    options.report.write_text(json.dumps({"device": options.device, "sections": sections}, indent=1) + "\n")
-    if options.markdown and not options.ops:  # the shares of a choice of entries would say nothing
-        report.write_page(options.markdown, sections)
-    for section in sections:
-        print(report.summary(section), flush=True)
-        if options.candidates:
-            print(report.candidates(section))
-        if options.update:
-            update(section, options.accept_new)
-    return sections
+    section = one(options, names, dtype)
+    print(report.summary(section), flush=True)
+    if options.candidates:
+        print(report.candidates(section))
+    if options.update:
+        update(section, options.accept_new)
+    return section
 
 
 def update(section, accept_new):

@@ -1,4 +1,5 @@
 """The three databases as one thing: an entry has a name and gives cases; a case runs on a device and returns its results."""
+import contextlib
 import copy
 import random
 import zlib
@@ -7,7 +8,7 @@ import numpy
 import torch
 from torch.utils._pytree import tree_flatten
 
-from .moving import HIGH, Mover
+from .moving import HIGH, Mover, Shake
 
 # An entry that lacks float32 is compared in the first of these that the CPU has.
 ORDER = (torch.float32, torch.float64, torch.complex64, torch.complex128, torch.int64, torch.int32, torch.bool, torch.uint8,
@@ -29,23 +30,26 @@ def seed_of(name):
     return zlib.crc32(name.encode()) & 0x7FFFFFFF
 
 
-def cotangents(outputs):
+def cotangents(outputs, precise=False):
     """The same random numbers for every device and precision: drawn on the CPU and short enough for bfloat16 to hold exactly."""
     drawn = torch.Generator().manual_seed(7)
     result = []
     for y in outputs:
         g = torch.randn(y.shape, dtype=torch.complex64 if y.is_complex() else torch.float32, generator=drawn)
         g = torch.view_as_complex(torch.view_as_real(g).bfloat16().float()) if y.is_complex() else g.bfloat16()
-        result.append(g.to(y.dtype).to(y.device))
+        g = g.to(y.dtype)
+        result.append((precise(g, torch.float32) if isinstance(precise, Shake) else g).to(y.device))
     return result
 
 
-def gradients(outputs, inputs):
+def gradients(outputs, inputs, precise=False, watch=contextlib.nullcontext):
     outputs = [y for y in tree_flatten(outputs)[0] if isinstance(y, torch.Tensor) and y.requires_grad]
     inputs = [x for x in tree_flatten(inputs)[0] if isinstance(x, torch.Tensor) and x.requires_grad]
     if not outputs or not inputs:
         raise NotImplementedError("nothing to differentiate")
-    return torch.autograd.grad(outputs, inputs, cotangents(outputs), allow_unused=True)
+    given = cotangents(outputs, precise)
+    with watch():
+        return torch.autograd.grad(outputs, inputs, given, allow_unused=True)
 
 
 class OpEntry:
@@ -85,17 +89,19 @@ class OpCase:
         dim = s.kwargs.get("dim", s.args[position] if len(s.args) > position else -1)
         return (s.input.detach(), dim) if type(dim) is int else None
 
-    def run(self, device, precise=False):
+    def run(self, device, precise=False, watch=contextlib.nullcontext):
+        """precise: in double precision, or a Shake. watch() is entered around what is compared, and only around that."""
         s = self.sample
         if self.info.name in HOST_ARGUMENTS:
             first, args, kwargs = Mover(device, precise)(s.input), s.args, s.kwargs
         else:
             first, args, kwargs = Mover(device, precise)((s.input, s.args, s.kwargs))
         if self.direction == "forward":
-            y = self.info.op(first, *args, **kwargs)
+            with watch():
+                y = self.info.op(first, *args, **kwargs)
             return s.output_process_fn_grad(y) if self.gauge else y
         y = s.output_process_fn_grad(self.info.op(first, *args, **kwargs))
-        return gradients(y, (first, args, kwargs))
+        return gradients(y, (first, args, kwargs), precise, watch)
 
 
 class ModuleEntry:
@@ -126,15 +132,19 @@ class ModuleCase:
     def text(self):
         return f"{self.module} {'training' if self.module.training else 'evaluating'}"
 
-    def run(self, device, precise=False):
+    def run(self, device, precise=False, watch=contextlib.nullcontext):
         module = copy.deepcopy(self.module).to(device)
         if precise:
             module = module.double()
+        if isinstance(precise, Shake):
+            with torch.no_grad():
+                for p, q in zip(module.parameters(), self.module.parameters()):
+                    p.copy_(precise(p, q.dtype))
         args, kwargs = Mover(device, precise)((self.given.args, self.given.kwargs))
-        y = module(*args, **kwargs)
         if self.direction == "forward":
-            return y
-        return gradients(y, (args, kwargs, list(module.parameters())))
+            with watch():
+                return module(*args, **kwargs)
+        return gradients(module(*args, **kwargs), (args, kwargs, list(module.parameters())), precise, watch)
 
 
 class OptimEntry:
@@ -161,11 +171,12 @@ class OptimCase:
     def __init__(self, info, kwargs, dtype):
         self.info, self.kwargs, self.dtype = info, kwargs, dtype
 
-    def run(self, device, precise=False):
+    def run(self, device, precise=False, watch=contextlib.nullcontext):
         drawn = torch.Generator().manual_seed(11)
         dtype = HIGH.get(self.dtype, self.dtype) if precise else self.dtype
         shapes = [(4, 6), (4,), (3, 4)]
-        put = lambda shape: torch.randn(shape, generator=drawn, dtype=self.dtype).to(dtype).to(device)
+        moved = precise if isinstance(precise, Shake) else lambda x, dtype: x
+        put = lambda shape: moved(torch.randn(shape, generator=drawn, dtype=self.dtype).to(dtype), self.dtype).to(device)
         parameters = [put(s).requires_grad_() for s in shapes]
         x = put((5, 6))
         kwargs = {k: v.to(device) if isinstance(v, torch.Tensor) and v.dim() else v for k, v in self.kwargs.items()}
@@ -182,10 +193,12 @@ class OptimCase:
 
         for _ in range(5):
             if self.info.step_requires_closure:
-                optimizer.step(closure)
+                with watch():
+                    optimizer.step(closure)
             else:
                 closure()
-                optimizer.step()
+                with watch():
+                    optimizer.step()
         return [p.detach() for p in parameters]
 
 

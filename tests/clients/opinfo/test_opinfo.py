@@ -13,13 +13,9 @@ ROOT = Path(__file__).resolve().parents[3]
 # The percentages of entries that need tier 1 at most (issue 3, section 4).
 FLOOR = {("op", "float32", "forward"): 97.0, ("op", "float32", "backward"): 95.0}
 
-PLANS = [("op", "float32", "forward"), ("module", "float32", "forward"), ("optim", "float32", "forward")]
-LONG_PLANS = [("op", dtype, "forward") for dtype in ("float16", "bfloat16", "int64", "bool")]
-LONG_PLANS += [("op", dtype, "backward") for dtype in ("float32", "float16", "bfloat16")] + [("module", "float32", "backward")]
-
 
 @pytest.mark.limit(3600)
-@pytest.mark.parametrize("suite,dtype,direction", PLANS + [pytest.param(*p, marks=LONG) for p in LONG_PLANS])
+@pytest.mark.parametrize("suite,dtype,direction", run.ROWS + [pytest.param(*p, marks=LONG) for p in run.LONG_ROWS])
 def test_opinfo(device, suite, dtype, direction):
     file = ROOT / "build" / f"opinfo_{suite}_{dtype}_{direction}.json"
     section, = run.execute(["--device", device, "--suite", suite, "--dtypes", dtype, "--direction", direction, "--report", str(file),
@@ -30,3 +26,20 @@ def test_opinfo(device, suite, dtype, direction):
     assert device == "cpu" or not passing, f"these pass now, take them from {known} (or run with --update): {passing}"
     percent = section["tier1"]["entries_ok_percent"]
     assert percent is None or percent >= FLOOR.get((suite, dtype, direction), 0), f"{percent} % of tier <= 1"
+    if device == "npu":
+        computed = sum(e["by"] == "updraft" and e["status"] == "ok" for e in section["entries"])
+        before = report.published().get(f"{suite} {dtype} {direction}")
+        before = before["by"].get("updraft", 0) if before else 0
+        assert computed >= before, f"Updraft computes {computed} entries, {before} when the page was written; --publish shows which"
+
+
+@pytest.mark.limit(300)
+@pytest.mark.skipif("UPDRAFT_STRICT" in os.environ, reason="all of it runs in this mode")
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_a_sample_by_default(device, direction):
+    """Every eighth entry with two samples, as a user runs it: not strict, and small tasks in the thread that submits them."""
+    section, = run.execute(["--device", device, "--direction", direction, "--shard", "3/8", "--max-samples", "2", "--timeout", "100",
+                            "--report", str(ROOT / "build" / f"opinfo_default_{direction}.json")])
+    new, _ = report.against_list(section)
+    assert not new, "\n".join(f"{name}: {why}" for name, why in new.items())
+    assert section["all"]["entries"]["ok"] > 50

@@ -12,20 +12,25 @@ from collections import Counter
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the samples are tiny and the driver runs several workers
 
+FILE = None  # of calls, where this is the program
+if __name__ == "__main__":
+    from .observed import trace_to_memory
+    FILE = trace_to_memory()
+
 import torch  # noqa: E402
 
 from torch.utils._pytree import tree_flatten  # noqa: E402
 
-from . import compare, lists  # noqa: E402
-from .moving import to_cpu  # noqa: E402
+from . import compare, lists, observed  # noqa: E402
+from .moving import Shake, to_cpu  # noqa: E402
 from .suites import entries, seed_all  # noqa: E402
 
 RUNS = 64  # draws of a random operator,
-SMALL, RUNS_OF_SMALL = 30, 512  # and of one with so few results that pooling them says little
+SMALL, RUNS_OF_SMALL = 30, 512  # and of one with so few results that pooling them says little, or with a mask
 THOROUGH, RUNS_LATER = 10, 24  # that many samples of an entry get those; the rest must only not be grossly wrong
 SEED = 1234
 POISONED = 3  # exit status
-NOTHING = r"(?!)"
+SHAKES = 8  # operands moved by a rounding, where results differ
 
 
 CODED = re.compile(r"\((E[A-Z]\d{4})\): (.*)")  # a line of aclGetRecentErrMsg, behind process and time
@@ -55,53 +60,60 @@ class Runner:
         self.device, self.direction = device, direction
         self.dtype = torch.float64  # of the operands of the samples that are checked
         self.poisoned = False
-        self.refusals = lists.refusals()
-        self.patterns = {}
+        self.watch = observed.Watch(FILE) if FILE is not None and device.startswith("npu") else None
+        self.rule = ""  # the reason of excluded.toml's rule that the last sample met
         self.random = Counter()  # samples of an entry that turned out random
 
     def on_cpu(self, case, seed=SEED, precise=False):
         seed_all(seed)
         return to_cpu(case.run("cpu", precise))
 
-    def on_device(self, case, seed=SEED + 1):
+    def on_device(self, case, seed=SEED + 1, **how):
         # another seed than the CPU's: a random operator must not look equal when cpu stands in for npu
         seed_all(seed)
-        return to_cpu(case.run(self.device))
+        return to_cpu(case.run(self.device, **how))
 
-    def pattern(self, table, key, name):
-        if (table, name) not in self.patterns:
-            self.patterns[table, name] = lists.entry_patterns(table, key, name)
-        return self.patterns[table, name]
+    def watched(self, case):
+        """on_device, observed."""
+        if self.watch is None:
+            return self.on_device(case)
+        self.watch.begin()
+        return self.on_device(case, watch=self.watch)
 
     def check(self, name, case):
         """(status, text, difference) of one sample; status is ok, wrong, error, skipped (by the CPU),
         refused (by the wheel) or excluded."""
-        left_out = self.pattern("sample", "text", name)
-        if left_out.pattern != NOTHING and left_out.search(case.text()):
-            return "excluded", "", None
+        self.rule = ""
+        if any(name in x["names"] for x in lists.rules("sample")):
+            self.rule = lists.rule("sample", name, case.text()) or ""
+            if self.rule:
+                return "excluded", "", None
         try:
             expected = self.on_cpu(case)
         except Exception as error:
             return "skipped", first_line(error), None
         try:
-            actual = self.on_device(case)
+            actual = self.watched(case)
         except Exception as error:
             self.poisoned = not self.alive()
             text = first_line(error)
-            refused = self.refusals.search(text) and not OURS.search(text)
-            return "refused" if refused else "error", text, None
+            self.rule = not OURS.search(text) and lists.rule("refusal", name, text) or ""
+            return "refused" if self.rule else "error", text, None
+        met = []
         try:
-            kept, expected, actual = self.settle(name, expected, actual)
+            kept, expected, actual = self.settle(name, expected, actual, met)
         except compare.Wrong as wrong:
             return "wrong", str(wrong), None
+        if met:
+            self.rule = next(x["reason"] for x in lists.rules("difference") if name in x["names"] and re.fullmatch(x["text"], met[0]))
         try:
             compare.close(name, expected, actual, self.direction)
             return "ok", "", None
         except compare.Wrong as wrong:
             return self.second_look(name, case, expected, actual, wrong, kept)
 
-    def settle(self, name, expected, actual):
-        return compare.settle(expected, actual, self.pattern("difference", "text", name))
+    def settle(self, name, expected, actual, met=None):
+        return compare.settle(expected, actual, lists.differences(name), met)
 
     def second_look(self, name, case, expected, actual, wrong, kept):
         """Values differ: is the operator random, or only rounded in another way?"""
@@ -121,7 +133,9 @@ class Runner:
                    for other in (on_cpu(seed=SEED + 2 + n) for n in range(8))):
                 self.random[name] += 1
                 runs = RUNS if sum(x.numel() for x in expected if isinstance(x, torch.Tensor)) > SMALL else RUNS_OF_SMALL
-                if self.random[name] > THOROUGH:
+                if compare.DROPOUT.search(name):
+                    runs = RUNS_OF_SMALL
+                elif self.random[name] > THOROUGH:
                     runs = RUNS_LATER
                 both = [self.settle(name, self.on_cpu(case, 100 + n), self.on_device(case, 100_000 + n))[1:] for n in range(runs)]
                 compare.distribution(name, [e for e, _ in both], [a for _, a in both])
@@ -134,7 +148,11 @@ class Runner:
             try:
                 # a gradient of another operand goes through the lowest dtype of all, whatever its own is
                 low = self.dtype if self.direction == "backward" else torch.float64
-                if compare.as_exact(on_cpu(precise=True), expected, actual, low):
+                near = []
+                for n in range(SHAKES):
+                    with Shake(n, self.dtype) as shake:
+                        near.append(on_cpu(precise=shake))
+                if compare.as_exact(on_cpu(precise=True), expected, actual, near, low, name, self.direction):
                     return "ok", "", None
             except Exception:
                 pass  # no float64 reference for this operator: the first verdict stands
@@ -200,7 +218,9 @@ def serve(options, known, say):
         for number, case in itertools.dropwhile(lambda pair: pair[0] < task["start"], cases):
             say(event="begin", sample=number)
             status, text, difference = runner.check(entry.name, case)
-            say(event="sample", sample=number, status=status, text=text, difference=difference)
+            seen = runner.watch if runner.watch and status in ("ok", "wrong") else None
+            say(event="sample", sample=number, status=status, text=text, difference=difference, rule=runner.rule,
+                by=seen.result() if seen else "", operators=sorted(set(seen.operators)) if seen and number == cases[0][0] else [])
             if runner.poisoned:
                 say(event="restart", next=number + 1)
                 os._exit(POISONED)
