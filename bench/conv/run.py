@@ -7,11 +7,15 @@ that others use, --clock cpu with one thread (UPDRAFT_THREADS=1 OMP_NUM_THREADS=
 """
 
 import argparse
-import os
+import pathlib
+import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import torch
 import torch_npu  # noqa: F401
+
+from bench.measure import heading, machine
 
 # channels in, channels out, kernel, stride, padding, input size, how often it occurs
 LAYERS = [
@@ -81,7 +85,7 @@ def main():
     args = parser.parse_args()
     kinds = args.kinds.split(",")
     chosen = [int(i) for i in args.layers.split(",")] if args.layers else range(len(LAYERS))
-    print(f"load {os.getloadavg()[0]:.1f}, torch threads {torch.get_num_threads()}, batch {args.batch}, {args.dtype}")
+    print(f"{heading(machine(), './dev bench conv')}; torch threads {torch.get_num_threads()}, batch {args.batch}, {args.dtype}")
     total = {k: [0.0, 0.0] for k in kinds}
     for i in chosen:
         layer = LAYERS[i]

@@ -2,6 +2,8 @@
 
     ./dev bench hccl [--ranks 2,4] [--rounds 7] [--only torch,c,ddp,hosts,faults] [--only expandable]
 
+Each part of --only is a table of its own.
+
 Sizes are bytes of a rank's larger buffer, numbers fp32. Through torch.distributed (peer: gloo), through the C interface
 (hccl_test; peers: gloo's C++ and OpenMPI, where they are installed: C_PEERS), steps of ResNet-18 under DistributedDataParallel, and
 between two network namespaces that a virtual cable joins (as root), by UCX and by our own TCP, against gloo over the same cable. Last:
@@ -14,12 +16,12 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from statistics import median, quantiles
+from statistics import median
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from bench.hccl.faults import fault_times
 from bench.hccl.ranks import GlooGroup, MPIGroup, gloo_program, mpi_program, torch_group
-from bench.measure import UNSTABLE, interleave, machine, write
+from bench.measure import PART, heading, interleave, line_of, machine, row, write
 from tests.distributed.namespaces import two_hosts, why_not
 
 MB = 1 << 20
@@ -37,11 +39,6 @@ BETWEEN_HOSTS = [("all_reduce", 8, 50), ("all_reduce", MB, 10), ("all_reduce", 1
 
 def size_name(size):
     return f"{size // MB} MB" if size >= MB else f"{size} B"
-
-
-def spread_of(seconds):
-    quarter = quantiles(seconds, n=4)
-    return (quarter[2] - quarter[0]) / median(seconds)
 
 
 def measured(rows, what, ours, peer, rounds):
@@ -153,10 +150,7 @@ def training(rows, notes, rounds):
             group.close()
     for kind, what in kinds.items():
         a, b = times["HCCL", kind], times["gloo", kind]
-        spread = [spread_of(t) for t in (a, b)]
-        rows[f"torch, 2 ranks, ResNet-18 {what}; gloo"] = {
-            "ours_ms": median(a) * 1e3, "peer_ms": median(b) * 1e3, "ratio": median(y / x for x, y in zip(a, b)), "rounds": rounds,
-            "spread_ours": spread[0], "spread_peer": spread[1], "unstable": spread[1] > UNSTABLE}
+        rows[f"torch, 2 ranks, ResNet-18 {what}; gloo"] = row(a, b)
     for side in groups:
         step, local, alone = (times[side, kind] for kind in kinds)
         extra, whole = median(x - y for x, y in zip(step, local)) * 1e3, median(alone) * 1e3
@@ -170,38 +164,40 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default=PARTS)
     options = parser.parse_args()
-    state, rows, notes, parts = machine(), {}, [], options.only.split(",")
     ranks = [int(r) for r in options.ranks.split(",")]
-    with tempfile.TemporaryDirectory() as folder:
-        programs = {name: make(folder) for name, (make, _, _) in C_PEERS.items()} if "c" in parts else {}
-        absent = [C_PEERS[name][2] for name, program in programs.items() if not program]
-        programs = {name: program for name, program in programs.items() if program}
+    for part in options.only.split(","):
+        table(part, ranks, options.rounds)
+
+
+def table(part, ranks, rounds):
+    state, rows, notes, lines = machine(), {}, [], []
+    if part == "c":
+        with tempfile.TemporaryDirectory() as folder:
+            programs = {name: make(folder) for name, (make, _, _) in C_PEERS.items()}
+            if absent := [C_PEERS[name][2] for name, program in programs.items() if not program]:
+                notes.append(f"Without peers of the C interface that are not installed here: {', '.join(absent)}.")
+            programs = {name: program for name, program in programs.items() if program}
+            for n in ranks:
+                through_c(rows, n, rounds, programs)
+    elif part == "torch":
         for n in ranks:
-            if "torch" in parts:
-                through_torch(rows, n, options.rounds)
-            if programs:
-                through_c(rows, n, options.rounds, programs)
-    if "ddp" in parts:
-        training(rows, notes, options.rounds)
-    if "expandable" in parts:
-        with_expandable_segments(rows, options.rounds)
-    if "hosts" in parts:
-        between_hosts(rows, notes, options.rounds)
-    command = " ".join(["./dev bench hccl", *sys.argv[1:]])
-    lines = [f"{state['cpu']}, {state['cores']} cores, load {state['load']:.1f} before; `{command}`", "",
-             "| collectives, fp32; peer | Updraft, ms | peer, ms | ratio (higher is better) | spread |", "|---|---|---|---|---|"]
-    for what, r in rows.items():
-        note = " unstable" if r["unstable"] else ""
-        lines.append(f"| {what} | {r['ours_ms']:.3f} | {r['peer_ms']:.3f} | {r['ratio']:.2f}{note} | {r['spread_ours']:.0%} / {r['spread_peer']:.0%} |")
-    if notes:
-        lines += ["", *notes]
-    if not rows:
-        lines = lines[:1]
-    if "faults" in parts:
-        lines += ["", *fault_times(max(10, options.rounds))]
-    if absent:
-        lines += ["", f"Without peers of the C interface that are not installed here: {', '.join(absent)}."]
-    write("hccl" if options.only == PARTS else "hccl-" + options.only.replace(",", "-"), lines, {"machine": state, "command": command, "rows": rows, "notes": notes})
+            through_torch(rows, n, rounds)
+    elif part == "ddp":
+        training(rows, notes, rounds)
+    elif part == "expandable":
+        with_expandable_segments(rows, rounds)
+    elif part == "hosts":
+        between_hosts(rows, notes, rounds)
+    elif part == "faults":
+        lines = fault_times(max(10, rounds))
+    else:
+        raise SystemExit(f"no part {part} (there are: {PARTS},expandable)")
+    command = f"./dev bench hccl --only {part} --rounds {rounds}"
+    if rows:
+        lines = ["| collectives, fp32; peer | Updraft, ms | peer, ms | ratio (higher is better) | spread |", "|---|---|---|---|---|"]
+        lines += [line_of(what, r) for what, r in rows.items()]
+    lines = [heading(state, command), "", *lines, *([""] if rows and notes else []), *notes]
+    write(f"hccl-{part}" + ("" if ranks == [2, 4] else PART), lines, {"machine": state, "command": command, "rows": rows, "notes": notes})
 
 
 if __name__ == "__main__":

@@ -6,11 +6,16 @@ Prints milliseconds of the peer and of us (median, spread) and the ratio peer / 
 
 import argparse
 import os
+import pathlib
 import statistics
+import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import torch
 import torch.nn.functional as F
+
+from bench.measure import heading, machine
 
 
 def case_linear(m, k, n, dtype):
@@ -70,7 +75,7 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     import torch_npu  # noqa: F401
-    print(f"load {os.getloadavg()[0]:.1f}, {options.threads} threads of the peer")
+    print(f"{heading(machine(), './dev bench matmul')}; {options.threads} threads of the peer")
     for name, make in CASES.items():
         if options.only not in name:
             continue

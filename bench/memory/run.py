@@ -10,7 +10,10 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from bench.measure import InProcess, machine, write
+from bench.measure import PART, InProcess, heading, machine, write
+
+
+ALL = "resnet50,bert,gpt2,vit-s"
 
 
 def resident(key):
@@ -35,10 +38,10 @@ def peak(name, device, steps=3):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default="resnet50,bert,gpt2,vit-s")
+    parser.add_argument("--models", default=ALL)
     options = parser.parse_args()
     state = machine()
-    lines = [f"{state['cpu']}, {state['cores']} cores; `./dev bench memory`", "",
+    lines = [heading(state, "./dev bench memory"), "",
              "| peak memory of training | Updraft, MiB | PyTorch CPU, MiB | ours / peer (lower is better) |", "|---|---|---|---|"]
     rows = {}
     for name in options.models.split(","):
@@ -51,7 +54,7 @@ def main():
         rows[name] = {"ours_mib": sides[0], "peer_mib": sides[1], "ratio": sides[0] / sides[1]}
         lines.append(f"| {name} | {sides[0]:.0f} | {sides[1]:.0f} | {sides[0] / sides[1]:.2f} |")
         print(lines[-1], flush=True)
-    write("memory", lines, {"machine": state, "rows": rows})
+    write("memory" if options.models == ALL else "memory" + PART, lines, {"machine": state, "rows": rows})
 
 
 if __name__ == "__main__":

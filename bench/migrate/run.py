@@ -19,7 +19,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
-from bench.measure import machine, write
+from bench.measure import heading, machine, write
 
 CACHE = pathlib.Path(os.environ.get("UPDRAFT_TEST_CACHE") or pathlib.Path.home() / ".cache" / "updraft-tests")
 BARS = {"transformers": (3.0, 150), "timm": (0.5, 150)}  # CPU seconds, MiB
@@ -93,7 +93,7 @@ def main():
     subprocess.run(["cmake", "--build", str(options.build), "--target", "updraft-migrate", "bench_parse"], check=True, stdout=subprocess.DEVNULL)
     tool, parse = options.build / "cann" / "bin" / "updraft-migrate", options.build / "bench" / "migrate" / "bench_parse"
     state = machine()
-    head = f"{state['cpu']}, {state['cores']} cores, load {state['load']:.1f}; `./dev bench migrate`"
+    head = heading(state, "./dev bench migrate")
     whole = ["| project, all reports | files | MB | CPU s | bar | peak MiB | bar | spread |", "|---|---|---|---|---|---|---|---|"]
     parts = ["| parsing | MB/s | ast of CPython, MB/s | ratio (higher is better) | spread |", "|---|---|---|---|---|"]
     rows = {}

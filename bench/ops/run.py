@@ -1,4 +1,5 @@
-"""Single operators on npu:0 against PyTorch's CPU device, forward, a process each, in turn.
+"""Single operators on npu:0 against PyTorch's CPU device, forward, a process each, in turn. A call is repeated for 20 ms or so, and
+npu:0 is waited for at the end of that, as programs do: the host issues the next call while the device still computes.
 
     ./dev bench ops [--only add,softmax]
     ./dev bench ops --samples [--only add,softmax]
@@ -20,7 +21,7 @@ import torch
 import torch_npu  # noqa: F401
 from torch.nn import functional as F
 
-from bench.measure import InProcess, interleave, report
+from bench.measure import PART, InProcess, interleave, machine, report
 
 M = 1 << 20
 
@@ -123,7 +124,7 @@ def main():
     sides = [InProcess(operators, device, sample if options.samples else case) for device in ("npu", "cpu")]
     names = [n for n in samples.sampled() if references.find(n)] if options.samples else list(CASES)
     wanted = options.only.lower().split(",")
-    rows = {}
+    before, rows = machine(), {}
     for name in names:
         if not any(part in name.lower() for part in wanted):
             continue
@@ -135,10 +136,11 @@ def main():
         repeats = max(3, min(300, int(0.02 / timed(sides[1], 3))))
         rounds = {"rounds": 5, "attempts": 1} if options.samples else {"rounds": 9}
         rows[name] = interleave(lambda: timed(sides[0], repeats), lambda: timed(sides[1], repeats), warm=1, **rounds)
+    part = PART if options.only else ""
     if options.samples:
-        report("operators", rows, "./dev bench ops --samples", "PyTorch CPU")
+        report("operators" + part, rows, "./dev bench ops --samples", "PyTorch CPU", before)
     else:
-        report("ops", rows, "./dev bench ops", "PyTorch CPU")
+        report("ops" + part, rows, "./dev bench ops", "PyTorch CPU", before)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The cost of getting work to the device: a loop of tiny operators against operators that do nothing, and copies against memcpy.
+"""The cost of getting work to the device: a loop of tiny operators against operators that do nothing, and copies against libc's memcpy
+in one thread. Our copies of that size use all cores.
 
     ./dev bench runtime
 """
@@ -10,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from bench.measure import interleave, report
+from bench.measure import interleave, machine, report
 
 # An operator library that clients look into first (ASCEND_CUSTOM_OPP_PATH): its add does nothing.
 NOTHING = """
@@ -48,7 +49,7 @@ def child(environment):
 def main():
     import torch
     import torch_npu  # noqa: F401
-    rows = {}
+    before, rows = machine(), {}
     with tempfile.TemporaryDirectory() as folder:
         library = pathlib.Path(folder, "nothing/op_api/lib/libcust_opapi.so")
         library.parent.mkdir(parents=True)
@@ -74,8 +75,8 @@ def main():
 
         for kind, host in ("pageable", pageable), ("pinned", pinned):
             for what, to, source in ("host to device", device, host), ("device to host", host, device):
-                rows[f"{megabytes} MiB {what}, {kind}; peer: memcpy"] = interleave(copier(to, source), memcpy, 51)
-    report("runtime", rows, "./dev bench runtime", "peer")
+                rows[f"{megabytes} MiB {what}, {kind}; peer: memcpy, one thread"] = interleave(copier(to, source), memcpy, 51)
+    report("runtime", rows, "./dev bench runtime", "peer", before)
 
 
 if __name__ == "__main__":

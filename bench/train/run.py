@@ -1,4 +1,5 @@
-"""Training steps on npu:0 against PyTorch's CPU device: the same threads, a process each, step by step in turn.
+"""Training steps on npu:0 against PyTorch's CPU device: the same threads, a process each, step by step in turn. PyTorch runs as it
+comes: eager, with its own choice of layouts, neither compiled nor with IPEX.
 
     ./dev bench train [--models resnet50,gpt2] [--mode fp32|bf16|fp16] [--rounds 5]
 """
@@ -13,7 +14,7 @@ import torch
 import torch_npu  # noqa: F401
 from torch.nn import functional as F
 
-from bench.measure import InProcess, interleave, report
+from bench.measure import PART, InProcess, interleave, machine, report
 from tests.clients.training import models
 
 
@@ -82,7 +83,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--against", default="cpu", choices=["cpu", "npu-fp32"], help="npu-fp32: our own fp32 step")
     options = parser.parse_args()
-    rows = {}
+    before, rows = machine(), {}
     for name in options.models.split(","):
         ours = InProcess(stepper, name, "npu", options.mode)
         peer = InProcess(stepper, name, *(("cpu", options.mode) if options.against == "cpu" else ("npu", "fp32")))
@@ -91,8 +92,8 @@ def main():
         ours.close(), peer.close()
     if len(rows) > 1:
         print("geometric mean", round(math.exp(sum(math.log(r["ratio"]) for r in rows.values()) / len(rows)), 3))
-    report(f"train-{options.mode}" + ("" if options.against == "cpu" else "-self"), rows, "./dev bench train " + " ".join(sys.argv[1:]),
-           "PyTorch CPU" if options.against == "cpu" else "Updraft fp32")
+    report(f"train-{options.mode}" + ("" if options.against == "cpu" else "-self") + ("" if options.models == ",".join(MODELS) else PART), rows, "./dev bench train " + " ".join(sys.argv[1:]),
+           "PyTorch CPU" if options.against == "cpu" else "Updraft fp32", before)
 
 
 if __name__ == "__main__":
