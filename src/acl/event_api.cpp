@@ -3,6 +3,7 @@
 #include "acl/shared_handles.h"
 #include "device/event.h"
 #include "device/notify.h"
+#include "device/shared_event.h"
 #include "device/time_limits.h"
 
 using namespace updraft;
@@ -98,6 +99,29 @@ ACL_API aclrtEventGetTimestamp(void* event, uint64_t* timestamp) {
   return guard("aclrtEventGetTimestamp", [&] {
     need(timestamp, "timestamp");
     *timestamp = checked(event)->timestamp() / 1000;  // microseconds
+  });
+}
+
+// --- events between processes ---------------------------------------------------------------------------------------
+namespace {
+struct IpcEventHandle {  // aclrtIpcEventHandle, which the ABI passes by value
+  SharedEvent::Handle bytes;
+};
+}  // namespace
+ACL_API aclrtIpcGetEventHandle(void* event, IpcEventHandle* handle) {
+  return guard("aclrtIpcGetEventHandle", [&] {
+    need(handle, "handle");
+    const auto e = checked(event);
+    if (!e->shared())
+      throw Error(code::kRtParamInvalid, "the event was made with flags {:#x}, want ACL_EVENT_IPC ({:#x})", e->flags(),
+                  Event::kIpc);
+    handle->bytes = e->shared()->handle();
+  });
+}
+ACL_API aclrtIpcOpenEventHandle(IpcEventHandle handle, void** event) {
+  return guard("aclrtIpcOpenEventHandle", [&] {
+    need(event, "event");
+    *event = pool().create(std::make_shared<Event>(Event::kIpc, SharedEvent::open(handle.bytes)));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "device/capture.h"
 #include "device/device.h"
+#include "device/shared_event.h"
 #include "device/stream.h"
 
 namespace updraft {
@@ -83,7 +84,12 @@ class ResetTask final : public Task {
 
 }  // namespace
 
+Event::Event(uint32_t flags, std::shared_ptr<SharedEvent> shared)
+    : flags_(flags), shared_(!shared && (flags & kIpc) ? SharedEvent::create() : std::move(shared)) {}
+Event::~Event() = default;
+
 void Event::record(Stream& stream) {
+  if (shared_) return shared_->record(stream);
   uint64_t generation;
   if (auto graph = stream.capture()) {
     if (const auto at = graph->record(stream)) {
@@ -102,6 +108,7 @@ void Event::record(Stream& stream) {
 }
 
 void Event::wait(Stream& stream, std::chrono::nanoseconds limit) {
+  if (shared_) return shared_->wait(stream, limit);
   uint64_t generation = 0;
   std::shared_ptr<CapturedGraph> graph;
   uint32_t record = 0;
@@ -124,6 +131,7 @@ void Event::wait(Stream& stream, std::chrono::nanoseconds limit) {
 }
 
 void Event::reset(Stream& stream) {
+  if (shared_) return shared_->reset(stream);
   uint64_t generation;
   {
     std::lock_guard lock(mutex_);
@@ -148,11 +156,13 @@ std::shared_ptr<CapturedGraph> Event::capturing() const {
 }
 
 bool Event::query() const {
+  if (shared_) return shared_->query();
   std::lock_guard lock(mutex_);
   return completed_ >= recorded_;
 }
 
 bool Event::waits_done() const {
+  if (shared_) return shared_->query();
   std::lock_guard lock(mutex_);
   return waits_ == 0;
 }
@@ -163,6 +173,7 @@ void Event::wait_over() {
 }
 
 void Event::synchronize(int32_t timeout_ms) {
+  if (shared_) return shared_->synchronize(timeout_ms);
   std::unique_lock lock(mutex_);
   if (capturing()) throw Error(code::kRtFeatureNotSupport, "the event was recorded on a stream that is being captured");
   uint64_t target = recorded_;
@@ -181,6 +192,7 @@ std::optional<Error> Event::failure() const {
 }
 
 uint64_t Event::timestamp() const {
+  if (shared_) throw Error(code::kRtFeatureNotSupport, "an event between processes (flag {:#x}) has no time", kIpc);
   std::lock_guard lock(mutex_);
   if (time_ == 0 || completed_ < recorded_)
     throw Error(code::kRtEventTimestampInvalid, "the event has no time yet: {}",

@@ -15,11 +15,18 @@ namespace updraft {
 
 class Stream;
 class CapturedGraph;
+class SharedEvent;
 
 /// Streams park with the generation that they wait for.
 class Event : public Parking<uint64_t>, public std::enable_shared_from_this<Event> {
  public:
-  explicit Event(uint32_t flags) : flags_(flags) {}
+  /// `shared`: what the processes have in common of an event between them (flag kIpc), which knows no times and no
+  /// failures.
+  explicit Event(uint32_t flags, std::shared_ptr<SharedEvent> shared = nullptr);
+  ~Event() override;
+  static constexpr uint32_t kIpc = 0x40;
+  /// Null unless the event is one between processes.
+  const SharedEvent* shared() const { return shared_.get(); }
 
   /// Puts a record of this event on the stream.
   void record(Stream& stream);
@@ -55,6 +62,7 @@ class Event : public Parking<uint64_t>, public std::enable_shared_from_this<Even
   std::shared_ptr<CapturedGraph> capturing() const;
 
   const uint32_t flags_;
+  const std::shared_ptr<SharedEvent> shared_;
   std::condition_variable done_;
   uint64_t recorded_ = 0;   ///< generations put on streams
   uint64_t completed_ = 0;  ///< the latest generation that was reached

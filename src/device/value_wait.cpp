@@ -68,11 +68,12 @@ class ValueWaits : public Parking<ValueCondition> {
 
 class ValueWaitTask final : public WaitTask {
  public:
-  explicit ValueWaitTask(const ValueCondition& condition) : WaitTask(ValueWaits::get(), {}), condition_(condition) {
+  ValueWaitTask(const ValueCondition& condition, std::chrono::nanoseconds limit)
+      : WaitTask(ValueWaits::get(), limit), condition_(condition) {
     waits = true;
   }
   bool replayed_by_stream() const override { return true; }
-  void replay(Stream& stream) override { wait_for_value(stream, condition_); }
+  void replay(Stream& stream) override { wait_for_value(stream, condition_, limit()); }
   const char* name() const override { return "VALUE_WAIT"; }
 
  protected:
@@ -123,6 +124,10 @@ void write_value(Stream& stream, std::atomic<uint64_t>* at, uint64_t value) {
   stream.submit(new ValueWriteTask(at, value));
 }
 
-void wait_for_value(Stream& stream, const ValueCondition& condition) { stream.submit(new ValueWaitTask(condition)); }
+void wait_for_value(Stream& stream, const ValueCondition& condition, std::chrono::nanoseconds limit) {
+  stream.submit(new ValueWaitTask(condition, limit));
+}
+
+void values_changed() { ValueWaits::get()->look(); }
 
 }  // namespace updraft

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 
 #include "device/parking.h"
 
@@ -15,13 +16,16 @@ struct ValueCondition {
   const std::atomic<uint64_t>* at;
   uint64_t value;
   ValueTest test;
+  std::shared_ptr<const void> owner = nullptr;  ///< of the memory, while somebody waits
   bool met() const;
 };
 
 /// Puts a write on the stream, in order with its tasks.
 void write_value(Stream& stream, std::atomic<uint64_t>* at, uint64_t value);
 /// Makes the stream wait. The memory is looked at when a stream of this process writes a value, and every 20 us to 1 ms
-/// for what the host, another process or an operator writes.
-void wait_for_value(Stream& stream, const ValueCondition& condition);
+/// for what the host, another process or an operator writes. After `limit` (zero: never) the stream fails with 107019.
+void wait_for_value(Stream& stream, const ValueCondition& condition, std::chrono::nanoseconds limit = {});
+/// Lets streams go on that wait for what has just been written.
+void values_changed();
 
 }  // namespace updraft
