@@ -32,6 +32,26 @@ class LaunchTask final : public Task {
 
 }  // namespace
 
+/// Carries the tasks of an update to its place in the order of the stream.
+class GroupUpdateTask final : public Task {
+ public:
+  GroupUpdateTask(std::shared_ptr<CapturedGraph> graph, uint32_t group, std::vector<Task*> tasks)
+      : graph_(std::move(graph)), group_(group), tasks_(std::move(tasks)) {
+    kind = TaskKind::Compute;
+  }
+  void run() override { graph_->exchange(group_, tasks_); }
+  void release() override {
+    for (Task* task : tasks_) task->release();  // those that were replaced, or of an update that was dropped
+    delete this;
+  }
+  const char* name() const override { return "TASK_UPDATE"; }
+
+ private:
+  std::shared_ptr<CapturedGraph> graph_;
+  uint32_t group_;
+  std::vector<Task*> tasks_;
+};
+
 CapturedGraph::~CapturedGraph() {
   for (const Node& node : nodes_)
     if (node.task) node.task->release();
@@ -82,7 +102,7 @@ bool CapturedGraph::add(Stream& stream, Task* task) {
   const Lane* lane = lane_of(stream);
   if (!lane) return false;
   task->next = nullptr;
-  nodes_.push_back({task, lane->number, false, tasks_++});
+  nodes_.push_back({task, lane->number, false, tasks_++, lane->group});
   waits_ |= task->waits;
   return true;
 }
@@ -108,6 +128,68 @@ void CapturedGraph::wait(Stream& stream, uint32_t record) {
   nodes_.push_back({nullptr, lane->number, false, record});
 }
 
+CapturedGraph::Lane& CapturedGraph::lane_to_group(Stream& stream) {
+  const auto it = std::ranges::find(streams_, &stream, [](const Lane& lane) { return lane.stream; });
+  if (it == streams_.end()) throw Error(code::kRtParamInvalid, "stream {} is not being captured", stream.id());
+  return *it;
+}
+
+void CapturedGraph::begin_group(Stream& stream) {
+  std::lock_guard lock(mutex_);
+  Lane& lane = lane_to_group(stream);
+  if (lane.group != kNoGroup)
+    throw Error(code::kRtParamInvalid, "a task group of stream {} is open: end it before another", stream.id());
+  lane.group = groups_++;
+}
+
+std::vector<size_t> CapturedGraph::nodes_of(uint32_t group) const {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].group == static_cast<int32_t>(group)) found.push_back(i);
+  return found;
+}
+
+uint32_t CapturedGraph::end_group(Stream& stream) {
+  std::lock_guard lock(mutex_);
+  Lane& lane = lane_to_group(stream);
+  if (lane.group == kNoGroup)
+    throw Error(code::kRtParamInvalid, "no task group of stream {} is open: begin one before", stream.id());
+  const auto group = static_cast<uint32_t>(std::exchange(lane.group, kNoGroup));
+  for (size_t i : nodes_of(group))
+    if (nodes_[i].task->replayed_by_stream())
+      throw Error(code::kRtParamInvalid, "the task group holds {}, which waits or is the host's: want operators alone",
+                  nodes_[i].task->name());
+  return group;
+}
+
+void CapturedGraph::replace_group(Stream& stream, uint32_t group, CapturedGraph& update) {
+  std::vector<Task*> tasks;
+  {
+    std::scoped_lock lock(mutex_, update.mutex_, update_mutex_);
+    const std::vector<size_t> old = nodes_of(group);
+    const auto made = static_cast<size_t>(std::ranges::count_if(update.nodes_, [](const Node& n) { return n.task; }));
+    if (made != old.size())
+      throw Error(code::kRtParamInvalid, "the update has {} tasks, the task group of graph {} has {}", made, id_,
+                  old.size());
+    for (const Node& node : update.nodes_) {
+      if (!node.task) continue;
+      const char* was = nodes_[old[tasks.size()]].task->name();
+      if (std::string_view(was) != node.task->name())
+        throw Error(code::kRtParamInvalid, "task {} of the update is {}, in the task group of graph {} it is {}",
+                    tasks.size(), node.task->name(), id_, was);
+      tasks.push_back(node.task);
+    }
+    update.nodes_.clear();  // the tasks are the update's from here on
+  }
+  stream.submit(new GroupUpdateTask(shared_from_this(), group, std::move(tasks)));
+}
+
+void CapturedGraph::exchange(uint32_t group, std::vector<Task*>& tasks) {
+  std::scoped_lock lock(mutex_, update_mutex_);
+  size_t next = 0;
+  for (size_t i : nodes_of(group)) std::swap(nodes_[i].task, tasks[next++]);
+}
+
 size_t CapturedGraph::size() const {
   std::lock_guard lock(mutex_);
   return static_cast<size_t>(std::ranges::count_if(nodes_, [](const Node& node) { return node.task != nullptr; }));
@@ -128,7 +210,10 @@ std::string CapturedGraph::to_json() const {
   return text + "\n]}\n";
 }
 
-bool CapturedGraph::in_piece(const Node& node) { return node.task && !node.task->replayed_by_stream(); }
+// A task of a group may be replaced meanwhile: it is not looked at.
+bool CapturedGraph::in_piece(const Node& node) {
+  return node.group != kNoGroup || (node.task && !node.task->replayed_by_stream());
+}
 
 void CapturedGraph::launch(const std::shared_ptr<CapturedGraph>& graph, Stream& stream) {
   const ReplayScope scope(graph->id_);
@@ -200,13 +285,22 @@ void CapturedGraph::run(size_t begin, size_t end, uint32_t lane) {
   for (size_t i = begin; i < end; ++i) {
     const Node& node = nodes_[i];
     if (!in_piece(node) || (lane != kAllLanes && node.lane != lane)) continue;
-    Task* task = node.task;
-    try {
-      if (watched()) [[unlikely]]
-        run_observed_in_graph(id_, static_cast<int32_t>(node.number), *task, [&] { run_in_time(*task); });
-      else run_in_time(*task);
-    } catch (const Error& e) { throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text()); }
+    if (node.group == kNoGroup) {
+      run_node(node);
+    } else {
+      std::lock_guard lock(update_mutex_);
+      run_node(node);
+    }
   }
+}
+
+void CapturedGraph::run_node(const Node& node) {
+  Task* task = node.task;
+  try {
+    if (watched()) [[unlikely]]
+      run_observed_in_graph(id_, static_cast<int32_t>(node.number), *task, [&] { run_in_time(*task); });
+    else run_in_time(*task);
+  } catch (const Error& e) { throw Error(e.code(), "{} (in captured graph {}): {}", task->name(), id_, e.text()); }
 }
 
 }  // namespace updraft

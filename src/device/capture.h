@@ -35,6 +35,14 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   std::optional<uint32_t> record(Stream& stream);
   /// The stream waits for that record, and joins the capture if it has not yet.
   void wait(Stream& stream, uint32_t record);
+  /// What the stream is given between these two is a group, which an update can replace; the second gives its number.
+  /// Throws 107000 where a group is begun twice or ended before, where the stream is not the capture's, or where the
+  /// group holds tasks that wait.
+  void begin_group(Stream& stream);
+  uint32_t end_group(Stream& stream);
+  /// Puts on the stream what replaces the group's tasks, in order, by those that `update` captured, the same ones with
+  /// other arguments. Throws 107000 where they are others.
+  void replace_group(Stream& stream, uint32_t group, CapturedGraph& update);
   void invalidate() { invalid_ = true; }
   bool invalid() const { return invalid_; }
   bool capturing() const { return capturing_; }
@@ -49,7 +57,7 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   void run(size_t begin, size_t end, uint32_t lane);
   static constexpr uint32_t kAllLanes = UINT32_MAX;
 
-  void* handle = nullptr;  ///< what the client calls this graph
+  void* handle = nullptr;  ///< what the client calls this graph; none: it records an update of another
 
  private:
   struct Node {
@@ -57,11 +65,19 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
     uint32_t lane = 0;
     bool record = false;  ///< of events: a record, else a wait
     uint32_t number = 0;  ///< of events: the record that it makes or waits for; of tasks: place among the tasks
+    int32_t group = kNoGroup;
   };
+  static constexpr int32_t kNoGroup = -1;
   struct Lane {
     Stream* stream;
     uint32_t number;
+    int32_t group = kNoGroup;  ///< that is open
   };
+  friend class GroupUpdateTask;
+  void exchange(uint32_t group, std::vector<Task*>& tasks);
+  std::vector<size_t> nodes_of(uint32_t group) const;
+  Lane& lane_to_group(Stream& stream);
+  void run_node(const Node& node);
   const Lane* lane_of(const Stream& stream) const;
   static bool in_piece(const Node& node);
   void launch_in_order(Stream& stream);
@@ -74,6 +90,8 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   uint32_t lanes_ = 0, records_ = 0, tasks_ = 0;
   bool waits_ = false;
   std::vector<Node> nodes_;
+  int32_t groups_ = 0;
+  std::mutex update_mutex_;  ///< held while a task of a group runs, and while groups are replaced
   std::atomic<bool> invalid_{false};
   std::atomic<bool> capturing_{false};
   std::optional<KeepArguments> keep_arguments_;  ///< while it is captured: observers of a replay may come later
