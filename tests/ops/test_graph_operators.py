@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from detection_cases import add_cases, best
 from graph import call, const, operators
 
 UNRUN = Path(__file__).with_name("graph_unrun.txt")
@@ -560,6 +561,9 @@ case("AdamApplyOne", dy, positive, y, x, one(0.1), one(0.9), one(0.1), one(0.99)
      want=lambda *a: [v2, m2, x - 0.1 * m2 / (v2.sqrt() + 1e-3)])
 
 
+add_cases(case, const)
+
+
 @pytest.mark.parametrize("kind", sorted(CASES))
 def test_results(kind):
     for inputs, attributes, want, outputs, tolerance in CASES[kind]:
@@ -573,6 +577,13 @@ def test_results(kind):
             assert list(g.shape) == list(w.shape), f"output {i} is {list(g.shape)}, want {list(w.shape)}"
             torch.testing.assert_close(g, w.to(g.dtype), rtol=tolerance, atol=tolerance, equal_nan=True,
                                        msg=lambda m: f"{kind} {attributes} output {i}: {m}")
+
+
+def test_byte_masks_of_dropout():
+    mask, = call("DropOutGenMaskV3", const([30, 40]), const([0.75], torch.float32), seed=5)
+    assert mask.dtype == torch.uint8 and mask.numel() == 1280 and set(mask.tolist()) == {0, 1}
+    assert 820 < mask[:1200].sum() < 980
+    assert torch.equal(mask, call("DropOutGenMaskV3", const([30, 40]), const([0.75], torch.float32), seed=5)[0])
 
 
 def test_dropout_keeps_what_its_mask_says():
@@ -599,7 +610,7 @@ def test_every_row_is_run_or_listed():
     unrun = set(UNRUN.read_text().split()) if UNRUN.exists() else set()
     rows_ = set(operators())
     assert not set(CASES) - rows_, f"no such rows: {set(CASES) - rows_}"
-    here = {"DropOutGenMask", "DropOutDoMask"}
+    here = {"DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3"}
     missing = rows_ - set(CASES) - unrun - here
     assert not missing, f"add a case, or a line to {UNRUN.name}: {sorted(missing)}"
     assert not unrun & (set(CASES) | here), f"these run: take them from {UNRUN.name}: {sorted(unrun & set(CASES))}"

@@ -91,6 +91,33 @@ IR_OP(ApplyAdamW, aclnnApplyAdamW, (InOut, var), (InOut, m), (InOut, v), (In, be
   call(op, "aclnnApplyAdamW", var, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, grad,
        max_grad_norm, amsgrad, maximize);
 }
+ABOUT(ApplyAdamV2, Vector, "A step of Adam without correction of its bias, as BERT and mBART train",
+      "不做偏差校正的 Adam 单步更新（BERT、mBART 用）")
+IR_OP(ApplyAdamV2, ApplyAdamV2, (InOut, var), (InOut, m), (InOut, v), (In, lr), (In, beta1), (In, beta2), (In, epsilon),
+      (In, grad), (OptIn, max_grad_norm), (In, global_grad_norm), (In, weight_decay), (OptIn, step_size),
+      (Text, adam_mode, "adam")) {
+  const std::string_view mode = adam_mode;
+  op.require(mode == "adam" || mode == "mbart_adam", "attribute adam_mode is \"{}\", want \"adam\" or \"mbart_adam\"",
+             mode);
+  op.require(mode == "adam" || step_size, "adam_mode \"mbart_adam\" wants a step_size");
+  require_same(op, *var, {{"m", *m}, {"v", *v}, {"grad", *grad}});
+  const double rate = number_of(op, "lr", lr.handle), keep_m = number_of(op, "beta1", beta1.handle),
+               keep_v = number_of(op, "beta2", beta2.handle), small = number_of(op, "epsilon", epsilon.handle),
+               decay = number_of(op, "weight_decay", weight_decay.handle),
+               norm = number_of(op, "global_grad_norm", global_grad_norm.handle),
+               most = max_grad_norm ? number_of(op, "max_grad_norm", max_grad_norm.handle) : -1;
+  const double clip = most > 0 && norm > most ? most / norm : 1;
+  const double step = mode == "adam" ? rate : number_of(op, "step_size", step_size.handle);
+  Temp root, denominator;
+  call(op, "aclnnInplaceMuls", m, keep_m);
+  call(op, "aclnnInplaceAdd", m, grad, (1 - keep_m) * clip);
+  call(op, "aclnnInplaceMuls", v, keep_v);
+  call(op, "aclnnInplaceAddcmul", v, grad, grad, (1 - keep_v) * clip * clip);
+  call(op, "aclnnSqrt", v, root);
+  call(op, "aclnnAdds", *root, small, 1, denominator);
+  if (decay != 0) call(op, "aclnnInplaceMuls", var, 1 - rate * decay);
+  call(op, "aclnnInplaceAddcdiv", var, m, *denominator, -step);
+}
 namespace {
 /// BERT's step; its numbers are tensors: `decay` may be absent.
 void adam_step(Op& op, const In& grad, const In& v, const In& m, const In& var, const In& lr, const In& m_keep,

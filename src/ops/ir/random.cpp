@@ -58,6 +58,65 @@ IR_OP(DropOutDoMask, aclnnDropoutDoMask, (In, x), (In, mask), (In, keep_prob), (
   call(op, "aclnnDropoutDoMask", x, mask, drop_of(op, "keep_prob", keep_prob), y);
 }
 
+// The third form has a byte an element. Its mask ends at a whole number of 128 bytes, or with the elements.
+namespace {
+TensorView byte_mask(Op& op, const In& mask, const TensorView& x) {
+  const int64_t n = x.numel();
+  op.require(mask->dtype == DType::UInt8 && mask->is_contiguous() && mask->numel() >= n,
+             "mask is {}, want contiguous UINT8, a byte for each of {} elements", describe(*mask), n);
+  return ir::reshaped(op, ir::part_of(ir::reshaped(op, *mask, {mask->numel()}), 0, 0, n), ir::dims_of(x));
+}
+/// y = x * mask / keep
+void drop_bytes(Op& op, const TensorView& x, const In& mask, double keep, const TensorView& y) {
+  Temp kept(x.dtype);
+  call(op, "aclnnMul", x, byte_mask(op, mask, x), kept);
+  TensorView to = y;
+  call(op, "aclnnMuls", *kept, keep > 0 ? 1 / keep : 0.0, &to);
+}
+}  // namespace
+ABOUT(DropOutGenMaskV3, Vector, "A mask of dropout with a byte an element, 1 with probability prob",
+      "按保留概率 prob 生成每元素一字节的 dropout 掩码")
+IR_OP(DropOutGenMaskV3, DropOutGenMaskV3, (In, shape), (In, prob), (Out, y), (Int, seed, 0), (Int, seed2, 0)) {
+  const int64_t n = ir::count_of(op.integers("shape", shape.handle));
+  ir::suggest(op, *y, {(n + 127) / 128 * 128}, DType::UInt8);
+  op.require(y->dtype == DType::UInt8 && y->numel() >= n, "y is {}, want UINT8 with room for {} elements", describe(*y),
+             n);
+  const Seeds s = seeds_of(seed, seed2);
+  call(op, "aclnnInplaceBernoulli", y, 1 - drop_of(op, "prob", prob), s.seed, s.offset);
+}
+ABOUT(DropOutDoMaskV3, Vector, "y = x / keep_prob where the byte of mask is 1, else 0",
+      "mask 字节为 1 处取 x / keep_prob，其余为 0")
+IR_OP(DropOutDoMaskV3, DropOutDoMaskV3, (In, x), (In, mask), (In, keep_prob), (Out, y)) {
+  op.result_like("y", *y, *x, x->dtype);
+  drop_bytes(op, *x, mask, 1 - drop_of(op, "keep_prob", keep_prob), *y);
+}
+ABOUT(AxpyWithSoftmaxAndDropOutDoMask, Vector, "y1 = softmax(x1 + alpha * x2), y2 = y1 with dropout by mask",
+      "y1 = softmax(x1 + alpha * x2)，y2 为 y1 按 mask 做 dropout")
+IR_OP(AxpyWithSoftmaxAndDropOutDoMask, AxpyWithSoftmaxAndDropOutDoMask, (In, x1), (In, x2), (In, mask), (Out, y1),
+      (Out, y2), (Float, alpha), (Float, input_keep_prob), (Ints, axis, -1)) {
+  op.require(axis.size() == 1, "attribute axis has {} values, want one", axis.size());
+  op.require_same_shape("x2", *x2, "x1", *x1);
+  op.result_like("y1", *y1, *x1, x1->dtype);
+  op.result_like("y2", *y2, *x1, x1->dtype);
+  Temp sum(x1->dtype);
+  call(op, "aclnnAdd", x1, x2, alpha, sum);
+  call(op, "aclnnSoftmax", *sum, axis[0], y1);
+  drop_bytes(op, *y1, mask, input_keep_prob, *y2);
+}
+ABOUT(DropoutWithMulsAndSoftmaxGrad, Vector, "Gradient of dropout of a softmax, times alpha",
+      "softmax 后接 dropout 的梯度，再乘以 alpha")
+IR_OP(DropoutWithMulsAndSoftmaxGrad, DropoutWithMulsAndSoftmaxGrad, (In, y_grad), (In, mask), (In, softmax_output),
+      (Out, x_grad), (Float, input_keep_prob), (Float, alpha), (Ints, axes, -1)) {
+  op.require(axes.size() == 1, "attribute axes has {} values, want one", axes.size());
+  op.require_same_shape("y_grad", *y_grad, "softmax_output", *softmax_output);
+  op.result_like("x_grad", *x_grad, *softmax_output, softmax_output->dtype);
+  const TensorView grad = ir::temporary(op, y_grad->dtype, ir::dims_of(*y_grad));
+  drop_bytes(op, *y_grad, mask, input_keep_prob, grad);
+  Temp inner(softmax_output->dtype);
+  call(op, "aclnnSoftmaxBackward", grad, softmax_output, axes[0], inner);
+  call(op, "aclnnMuls", *inner, alpha, x_grad);
+}
+
 IR_OP(RandomUniform, aclnnInplaceUniform, (In, shape), (Out, y), (Type, dtype), (Int, seed, 0), (Int, seed2, 0)) {
   ir::result(op, "y", *y, ir::shape_from(op, "shape", shape, *y), dtype);
   const Seeds s = seeds_of(seed, seed2);
