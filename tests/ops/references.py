@@ -577,6 +577,16 @@ for names, function in {
     reference(names, function)
 
 
+def quantized(x, scale, offset, square=False, mode="round", kind=torch.int8, *axis):
+    """Along the last dimension."""
+    y = x.double() * scale.double() ** (2 if square else 1) + (0 if offset is None else offset.double())
+    return getattr(torch, mode)(y).clamp(-128, 127).to(torch.int8)
+
+
+reference("AscendQuant AscendQuantV3", quantized)
+reference("Quantize", lambda x, scale, zero, kind, axis: ((x / scale).round() + zero).clamp(-128, 127).to(torch.int8))
+
+
 def find(name):
     """The function that answers for an aclnn operator, or None."""
     short = name.removeprefix("aclnn")

@@ -1,0 +1,71 @@
+"""Quantisation: types, axes, offsets, rounding and refusals, against PyTorch's CPU in float64."""
+import math
+
+import pytest
+import torch
+import torch_npu
+from aclnn import call
+
+RANGE = {torch.int8: (-128, 127), torch.uint8: (0, 255), torch.int32: (-2**31, 2**31 - 1)}
+
+
+def places(v, x, axis):
+    return v.double() if v.numel() == 1 else v.double().reshape([-1 if d == axis % x.dim() else 1 for d in range(x.dim())])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", list(RANGE))
+@pytest.mark.parametrize("shape, axis", [((5,), 0), ((4, 6), 0), ((4, 6), -1), ((2, 3, 4, 5), 1), ((0, 3), 1)])
+@pytest.mark.parametrize("single", [True, False])
+def test_quantize(dtype, kind, shape, axis, single):
+    g = torch.Generator().manual_seed(1)
+    x = (torch.randn(shape, generator=g) * 30).to(dtype)
+    n = 1 if single else shape[axis]
+    scale, zero = torch.tensor([0.25, 0.5, 2.0, 1.0, 4.0, 0.125])[:n], torch.tensor([3, 0, 1, 7, 2, 5], dtype=torch.int32)[:n]
+    out = torch.empty(shape, dtype=kind, device="npu")
+    call("aclnnQuantize", x.npu(), scale.npu(), zero.npu(), kind, axis, out)
+    want = ((x.double() / places(scale, x, axis)).round() + places(zero, x, axis)).clamp(*RANGE[kind])
+    assert torch.equal(out.cpu().double(), want)
+
+
+def test_clients_quantize():
+    x = torch.randn(6, 7) * 40
+    scale, zero = torch.rand(7) + 0.5, torch.randint(-5, 5, (7,), dtype=torch.int32)
+    got = torch_npu.npu_quantize(x.npu(), scale.npu(), zero.npu(), torch.qint8, 1).cpu()
+    want = torch.quantize_per_channel(x, scale, zero, 1, torch.qint8).int_repr()
+    assert (got.int() - want.int()).abs().max() <= 1 and (got != want).float().mean() < 0.05  # PyTorch multiplies by 1 / scale
+    got = torch_npu.npu_quantize(x.half().npu(), scale.half().npu(), zero.half().npu(), torch.qint8, -1, div_mode=False).cpu()
+    want = (x.half().float() * scale.half().float() + zero.half().float()).round().clamp(-128, 127).to(torch.int8)
+    assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize("mode", ["round", "floor", "ceil", "trunc"])
+@pytest.mark.parametrize("square", [True, False])
+def test_ascend_quant(mode, square):
+    x, scale, offset = torch.linspace(-90, 90, 48).reshape(6, 8), torch.full((1,), 1.5), torch.full((1,), 0.25)
+    out = torch.empty(6, 8, dtype=torch.int8, device="npu")
+    call("aclnnAscendQuantV3", x.npu(), scale.npu(), offset.npu(), square, mode, 2, -1, out)
+    want = getattr(torch, mode)(x.double() * 1.5 ** (2 if square else 1) + 0.25).clamp(-128, 127)
+    assert torch.equal(out.cpu().double(), want)
+
+
+def test_four_bits_lie_eight_in_an_int32():
+    x = torch.tensor([[-8.0, 7, 0, 1, -1, 3, -20, 20]] * 2)
+    out = torch.empty(2, 1, dtype=torch.int32, device="npu")
+    call("aclnnAscendQuant", x.npu(), torch.ones(1).npu(), None, False, "round", 3, out)
+    words = out.cpu().flatten().tolist()
+    four = [[(w & 0xffffffff) >> 4 * i & 15 for i in range(8)] for w in words]
+    assert four == [[8, 7, 0, 1, 15, 3, 8, 7]] * 2
+
+
+def test_special_values_and_refusals():
+    x, one, out = torch.tensor([math.nan, math.inf, -math.inf, 0.5, 1.5, 2.5]), torch.ones(1), torch.empty(6, dtype=torch.int8)
+    out = out.npu()
+    call("aclnnQuantize", x.npu(), one.npu(), None, torch.int8, 0, out)
+    assert out.tolist() == [0, 127, -128, 0, 2, 2]
+    with pytest.raises(RuntimeError, match="scale is"):
+        call("aclnnAscendQuant", x.npu(), torch.ones(4).npu(), None, False, "round", 2, out)
+    with pytest.raises(RuntimeError, match="roundMode"):
+        call("aclnnAscendQuant", x.npu(), one.npu(), None, False, "up", 2, out)
+    with pytest.raises(RuntimeError, match="INT8, UINT8 or INT32"):
+        call("aclnnQuantize", x.npu(), one.npu(), None, torch.int16, 0, torch.empty(6, dtype=torch.int16, device="npu"))
