@@ -17,7 +17,7 @@ enum class RandomKind : int {
   kUniform64,      ///< double
   kNormal,         ///< a + b * z
   kNormal64,       ///< double
-  kBernoulli,      ///< 1 where u < a, else 0
+  kBernoulli,      ///< 1 with probability a, else 0: where kKeepBits with probability 1 - a has a bit
   kExponential,    ///< -log(1 - u) * a, above 0
   kExponential64,  ///< double
   kInteger,        ///< int64_t: from + (32 random bits scaled to range)

@@ -289,3 +289,23 @@ def test_simulated_thread_exponential():
     assert distance(x.cpu(), lambda v: 1 - torch.exp(-2 * v)) < 2
     torch.npu.manual_seed(4)
     assert torch.equal(torch_npu.npu_sim_exponential_(torch.empty(N, device="npu"), 2.0).cpu(), x.cpu())
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.97])
+@pytest.mark.parametrize("shape", [(144,), (70, 1111)])
+def test_dropout_in_place_drops_what_dropout_does(p, shape):
+    """Out of place torch_npu makes a mask of bits, in place PyTorch draws Bernoulli numbers: from one seed both are the same."""
+    x = torch.randn(shape) + 3
+    torch.npu.manual_seed(2)
+    out = F.dropout(x.npu(), p)
+    torch.npu.manual_seed(2)
+    y = x.npu()
+    F.dropout(y, p, inplace=True)
+    assert torch.equal(out.cpu() == 0, y.cpu() == 0)
+    torch.testing.assert_close(out, y, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("p, share", [(0.0, 0), (1.0, 1), (0.25, 0.25)])
+def test_bernoulli_at_its_ends(p, share):
+    drawn = torch.full((N,), p, device="npu").bernoulli_(p).cpu()
+    assert abs(drawn.mean().item() - share) < 0.01 and set(drawn.tolist()) <= {0.0, 1.0}

@@ -209,12 +209,13 @@ void random_block(RandomKind kind, void* to, uint64_t block, const RandomKey& ke
       break;
     case RandomKind::kNormal64: normal64(static_cast<double*>(to), w, low, p.a, p.b); break;
     case RandomKind::kBernoulli: {
+      // The same verdicts as those of dropout's masks: clients expect dropout in place, which draws these, to drop what
+      // dropout out of place does from the same seed.
       float* x = static_cast<float*>(to);
-      const double scaled = p.a * 0x1p32;
-      const bool all = scaled >= 0x1p32;
-      const uint32_t threshold = all ? 0xffffffffu : scaled > 0 ? static_cast<uint32_t>(scaled) : 0u;
-      const float otherwise = all ? 1.0f : 0.0f;
-      for (int i = 0; i < kWords; ++i) x[i] = w[i] < threshold ? 1.0f : otherwise;
+      alignas(64) uint32_t bits[32];
+      keep_bits(bits, w, 1 - p.a);
+      for (int j = 0; j < 32; ++j)
+        for (int i = 0; i < 32; ++i) x[32 * j + i] = static_cast<float>(static_cast<int32_t>(bits[j] >> i & 1u));
       break;
     }
     case RandomKind::kExponential: {
