@@ -127,3 +127,12 @@ def test_scaled_masked_softmax(dtype, tolerance):
     call("aclnnScaledMaskedSoftmax", square, None, 0.5, True, other := torch.empty_like(square))
     above = torch.ones(32, 32, dtype=torch.bool).triu(1)
     close(other, torch.softmax((x[..., :32].double() * 0.5).masked_fill(above, -10000.0), -1), tolerance)
+
+
+def test_softshrink_wants_no_negative_lambd():
+    x = torch.randn(5)
+    with pytest.raises(RuntimeError, match="lambd is -1"):
+        call("aclnnSoftshrink", x.npu(), -1.0, torch.empty(5, device="npu"))
+    out = torch.empty(5, device="npu")
+    call("aclnnSoftshrink", x.npu(), 0.0, out)
+    close(out, F.softshrink(x, 0.0))

@@ -363,3 +363,25 @@ def test_ranges_and_masks():
     x, mask = values(torch.float32, (5, 40)), values(torch.uint8, (5, 40), 1) % 2
     got = reach("aclnnMaskedScale", torch.empty(5, 40, device="npu"), x.npu(), mask.npu(), 1.5)
     assert torch.equal(got, x * mask * 1.5)
+
+
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_"])
+@pytest.mark.parametrize("to, other", [(torch.int64, torch.float32), (torch.int32, torch.complex64), (torch.bool, torch.int32),
+                                       (torch.float32, torch.complex64)])
+def test_results_of_another_kind_are_refused(name, to, other):
+    """As PyTorch does; what fits is kept (test_types_of_results and the like)."""
+    x, y = torch.ones(4).to(to).npu(), torch.ones(4).to(other).npu()
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type|BOOL"):
+        getattr(x, name)(y)
+        torch.npu.synchronize()
+    assert torch.equal(x.cpu(), torch.ones(4).to(to))
+
+
+@pytest.mark.parametrize("to, a, b", [(torch.int64, torch.int32, torch.int64), (torch.int32, torch.int64, torch.int64),
+                                      (torch.float16, torch.float32, torch.int64), (torch.float32, torch.float16, torch.float64)])
+def test_sums_of_mixed_types_go_to_out(to, a, b):
+    x, y, out = torch.arange(-6, 6).to(a), torch.arange(12).to(b), torch.empty(12, dtype=to, device="npu")
+    torch.add(x.npu(), y.npu(), out=out)
+    assert torch.equal(out.cpu(), (x.double() + y.double()).to(to))
+    torch.mul(x.npu(), y.npu(), out=out)
+    assert torch.equal(out.cpu(), (x.double() * y.double()).to(to))

@@ -195,6 +195,7 @@ ACLNN(aclnnHardshrink, (In, self), (Scalar, lambd), (Out, out)) {
 ABOUT(aclnnSoftshrink, Vector, "Moves self towards 0 by lambd: 0 where abs(self) <= lambd",
       "将 self 向 0 收缩 lambd，绝对值不大于 lambd 处为 0")
 ACLNN(aclnnSoftshrink, (In, self), (Scalar, lambd), (Out, out)) {
+  op.require(lambd->to_double() >= 0, "lambd is {}, want 0 or more", lambd->to_double());
   plan_unary(op, ew::softshrink, *self, *out, params_of(lambd));
 }
 ABOUT(aclnnHardshrinkBackward, Vector, "out = 0 where -lambd <= self <= lambd, else gradOutput",

@@ -6,6 +6,19 @@
 namespace updraft {
 namespace {
 Params with_alpha(const aclScalar& alpha) { return params_of(alpha); }
+/// Whole numbers hold no fractions, bools no numbers, real numbers nothing complex: clients expect PyTorch's refusal.
+int kind_of_number(DType t) { return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0; }
+void require_kept(const Op& op, const TensorView& self, const TensorView& other, const TensorView& out) {
+  const DType common = result_type({self, other});
+  op.require(out.dtype == DType::Undefined || kind_of_number(common) <= kind_of_number(out.dtype),
+             "self is {} and other is {}: result type {} can't be cast to the desired output type {}", describe(self),
+             describe(other), name_of(common), name_of(out.dtype));
+}
+void plan_tensors(Op& op, Ew row, const TensorView& self, const TensorView& other, const TensorView& out,
+                  const Params& params = {}) {
+  require_kept(op, self, other, out);
+  plan_binary(op, row, self, other, out, params);
+}
 void plan_sub(Op& op, const Source& self, const Source& other, const aclScalar& alpha, const TensorView& out) {
   op.require(result_type({self, other}) != DType::Bool, "self and other are BOOL: bools cannot be subtracted");
   plan_binary(op, ew::sub, self, other, out, with_alpha(alpha));
@@ -15,13 +28,13 @@ void plan_sub(Op& op, const Source& self, const Source& other, const aclScalar& 
 CARD(aclnnAdd, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnAdd, Vector, "out = self + alpha * other, with broadcasting", "out = self + alpha * other，支持广播")
 ACLNN(aclnnAdd, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, ew::add, *self, *other, *out, with_alpha(*alpha));
+  plan_tensors(op, ew::add, *self, *other, *out, with_alpha(*alpha));
 }
 CARD(aclnnInplaceAdd, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdd, Vector, "selfRef = selfRef + alpha * other, in place",
       "原地计算 selfRef = selfRef + alpha * other")
 ACLNN(aclnnInplaceAdd, (InOut, selfRef), (In, other), (Scalar, alpha)) {
-  plan_binary(op, ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
+  plan_tensors(op, ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
 }
 CARD(aclnnAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnAdds, Vector, "out = self + alpha * other, other a scalar", "out = self + alpha * other，other 为标量")
@@ -39,10 +52,14 @@ ACLNN(aclnnAddV3, (Scalar, self), (In, other), (Scalar, alpha), (Out, out)) {
   plan_binary(op, ew::add, *self, *other, *out, with_alpha(*alpha));
 }
 ABOUT(aclnnSub, Vector, "out = self - alpha * other, with broadcasting", "out = self - alpha * other，支持广播")
-ACLNN(aclnnSub, (In, self), (In, other), (Scalar, alpha), (Out, out)) { plan_sub(op, *self, *other, *alpha, *out); }
+ACLNN(aclnnSub, (In, self), (In, other), (Scalar, alpha), (Out, out)) {
+  require_kept(op, *self, *other, *out);
+  plan_sub(op, *self, *other, *alpha, *out);
+}
 ABOUT(aclnnInplaceSub, Vector, "selfRef = selfRef - alpha * other, in place",
       "原地计算 selfRef = selfRef - alpha * other")
 ACLNN(aclnnInplaceSub, (InOut, selfRef), (In, other), (Scalar, alpha)) {
+  require_kept(op, *selfRef, *other, *selfRef);
   plan_sub(op, *selfRef, *other, *alpha, *selfRef);
 }
 ABOUT(aclnnSubs, Vector, "out = self - alpha * other, other a scalar", "out = self - alpha * other，other 为标量")
@@ -61,9 +78,9 @@ ACLNN(aclnnRsubs, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
   plan_sub(op, *other, *self, *alpha, *out);
 }
 ABOUT(aclnnMul, Vector, "out = self * other, with broadcasting", "out = self * other，支持广播")
-ACLNN(aclnnMul, (In, self), (In, other), (Out, out)) { plan_binary(op, ew::mul, *self, *other, *out); }
+ACLNN(aclnnMul, (In, self), (In, other), (Out, out)) { plan_tensors(op, ew::mul, *self, *other, *out); }
 ABOUT(aclnnInplaceMul, Vector, "selfRef = selfRef * other, in place", "原地计算 selfRef = selfRef * other")
-ACLNN(aclnnInplaceMul, (InOut, selfRef), (In, other)) { plan_binary(op, ew::mul, *selfRef, *other, *selfRef); }
+ACLNN(aclnnInplaceMul, (InOut, selfRef), (In, other)) { plan_tensors(op, ew::mul, *selfRef, *other, *selfRef); }
 ABOUT(aclnnMuls, Vector, "out = self * other, other a scalar", "out = self * other，other 为标量")
 ACLNN(aclnnMuls, (In, self), (Scalar, other), (Out, out)) { plan_binary(op, ew::mul, *self, *other, *out); }
 ABOUT(aclnnInplaceMuls, Vector, "selfRef = selfRef * other, other a scalar, in place",
