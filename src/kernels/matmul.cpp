@@ -446,9 +446,10 @@ Native native_of(const Operands& p, const MatmulOptions& o, Copy&& copy) {
   const int r = c.rank;
   Native n{.a = p.a, .b = p.b, .c = c, .operand = operand_type(p.a, p.b, c), .bias = false, .beta = o.beta};
   auto take = [&](TensorView& v, bool constant) {
-    // Expanded batch dimensions are not copied: their stride 0 becomes a dimension of 1.
+    // Expanded batch dimensions are not copied: their stride 0 becomes a dimension of 1. One of the two operands must
+    // have as many as the result, though.
     for (int d = 0; d < r - 2; ++d)
-      if (v.strides[d] == 0) v.dims[d] = 1;
+      if (v.strides[d] == 0 && (&v == &n.a || n.a.dims[d] == c.dims[d])) v.dims[d] = 1;
     if (constant || (v.dtype == n.operand && matrix_layout_ok(v) && !may_overlap(v, c))) return;
     v = copy(v, n.operand, false);
   };

@@ -219,6 +219,18 @@ def test_linear_algebra_has_the_same_bits_each_time():
             assert torch.equal(a, b)
 
 
+def test_gradients_of_linear_algebra():
+    """PyTorch's formulas over the operators, npu against double precision. The wheel has none for slogdet."""
+    x = numbers(2, 6, 6, dtype=torch.float32) + 4 * torch.eye(6)
+    for function in (torch.inverse, lambda v: torch.linalg.cholesky(v @ v.mT), lambda v: torch.linalg.qr(v)[0],
+                     torch.linalg.svdvals, lambda v: torch.linalg.solve_triangular(v, v.mT, upper=True)):
+        a, b = x.npu().requires_grad_(), x.double().requires_grad_()
+        got, want = function(a), function(b)
+        got.sin().sum().backward()
+        want.sin().sum().backward()
+        close(a.grad, b.grad.float(), scale=2)
+
+
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, float("inf")])
 def test_distances(p):
     x, y = rand(2, 9, 5), rand(2, 30, 5)

@@ -189,3 +189,22 @@ def test_transpose_and_reshape(first):
     out = torch.empty(want.shape, device="npu")
     call("aclnnConfusionTranspose", x.npu(), perm, shape, first, out)
     assert torch.equal(out.cpu(), want)
+
+
+def expanded(shape, kind, dtype):
+    """[b, m, k] whose elements are the same along the dimensions that `kind` names."""
+    g = torch.Generator().manual_seed(len(kind) + sum(shape))
+    return torch.randn([1 if c in kind else n for c, n in zip("bmk", shape)], generator=g).to(dtype)
+
+
+@pytest.mark.parametrize("b, m, k, n", [(3, 4, 5, 6), (2, 1, 5, 6), (2, 4, 1, 6), (2, 4, 5, 1), (2, 1, 1, 6), (2, 1, 1, 1)])
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-5), (torch.float16, 4e-3)])
+def test_batches_of_expanded_operands(b, m, k, n, dtype, tolerance):
+    kinds = ["", "b", "m", "k", "bm", "bk", "mk", "bmk"]
+    for left in kinds:
+        for right in kinds:
+            x, y = expanded((b, m, k), left, dtype), expanded((b, k, n), right, dtype)
+            got = torch.bmm(x.npu().expand(b, m, k), y.npu().expand(b, k, n)).cpu()
+            want = torch.bmm(x.double().expand(b, m, k), y.double().expand(b, k, n))
+            torch.testing.assert_close(got.double(), want, rtol=tolerance, atol=tolerance * 4,
+                                       msg=lambda text, at=(left, right): f"{at}: {text}")
