@@ -16,6 +16,7 @@ from _pytest.runner import runtestprotocol
 
 HERE = Path(__file__).parent
 DEVICE = os.environ.get("UPDRAFT_TEST_DEVICE", "npu")
+THREADS = []  # of PyTorch in a fork
 
 
 def pytest_configure(config):
@@ -42,6 +43,9 @@ def pytest_collection_finish(session):
         if DEVICE.startswith("npu"):
             import torch_npu  # noqa: F401
         import torch._dynamo  # noqa: F401  the first step of any optimizer imports it: 0.9 s in each fork
+        # A fork has none of OpenMP's threads and would wait for them: tests that run here are to make none.
+        THREADS.append(torch.get_num_threads())
+        torch.set_num_threads(1)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -72,6 +76,9 @@ def in_fork(item):
             status = 1
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: the fork ends with pytest
             try:
+                if THREADS:
+                    import torch
+                    torch.set_num_threads(THREADS[0])
                 # nextitem=None: the fork tears everything down, whatever the parent does next
                 reports = runtestprotocol(item, nextitem=None, log=False)
                 data = [hook.pytest_report_to_serializable(config=config, report=r) for r in reports]
