@@ -7,16 +7,12 @@
 
 #include "acl/acl.h"
 #include "error_text.h"
+#include "flags.h"
 
 namespace {
 
 using namespace std::chrono_literals;
 constexpr int kParamInvalid = 107000, kWaitTimeout = 107019, kNotSupported = 207000;
-
-void wait_for_flag(void* flag) {
-  while (!*static_cast<std::atomic<bool>*>(flag)) std::this_thread::sleep_for(1ms);
-}
-void set_flag(void* flag) { *static_cast<std::atomic<bool>*>(flag) = true; }
 
 struct SharedEvents : testing::Test {
   void SetUp() override {

@@ -11,6 +11,7 @@
 
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
+#include "flags.h"
 
 extern "C" int aclnnInplaceAddsGetWorkspaceSize(aclTensor*, const aclScalar*, const aclScalar*, uint64_t*,
                                                 aclOpExecutor**);
@@ -22,11 +23,6 @@ using namespace std::chrono_literals;
 constexpr int kWaitTimeout = 107019, kAborted = 107022, kTimeInvalid = 107006, kOperatorTimeout = 507014;
 constexpr uint32_t kGreaterOrEqual = 0, kEqual = 1;  // of aclrtValueWait
 
-void until(const std::atomic<bool>& flag) {
-  while (!flag) std::this_thread::sleep_for(1ms);
-}
-void wait_for_flag(void* flag) { until(*static_cast<std::atomic<bool>*>(flag)); }
-void set_flag(void* flag) { *static_cast<std::atomic<bool>*>(flag) = true; }
 void count(void* n) { ++*static_cast<std::atomic<int>*>(n); }
 void throw_int(void*) { throw 7; }
 
