@@ -158,22 +158,28 @@ class ChainTask final : public Task {
   const FlatChain& chain_;
   const char* name_;
 };
+
+const FlatWork* flat_work_of(const Task& task) {
+  return task.kind == TaskKind::Compute && !task.record ? task.flat() : nullptr;
+}
 }  // namespace
 
 // With the lock. Runs the head together with what stands behind it, where they are element by element work; false:
 // there is nothing to run together. Not while somebody listens or measures, since each task is then to be seen by
 // itself.
 bool Stream::run_chain(std::unique_lock<std::mutex>& lock) {
-  if (watched() || stopped()) return false;
+  if (watched() || stopped() || !flat_work_of(*head_) || !flat_work_of(*head_->next)) return false;
   // A chain counts as one operator against the limit of operators. Clients set minutes; who sets less measures.
   const int64_t limit = detail::execution_limit.load(std::memory_order_relaxed);
   if (limit != 0 && limit < kLongLimit) return false;
   FlatChain chain;
   const char* name = head_->name();
-  for (Task* task = head_; task && chain.works() < kMostChained; task = task->next) {
-    const FlatWork* work = task->kind == TaskKind::Compute && !task->record ? task->flat() : nullptr;
-    if (!work || !chain.add(*work)) break;
-  }
+  try {
+    for (const Task* task = head_; task && chain.works() < kMostChained; task = task->next) {
+      const FlatWork* work = flat_work_of(*task);
+      if (!work || !chain.add(*work)) break;
+    }
+  } catch (const std::bad_alloc&) { return false; }  // one after the other needs no memory
   if (chain.works() < 2) return false;
   with_head_ = chain.works() - 1;
   lock.unlock();

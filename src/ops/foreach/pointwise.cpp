@@ -5,8 +5,6 @@
 #include "ops/foreach/list.h"
 
 namespace updraft {
-namespace {}  // namespace
-
 #define UPDRAFT_FOREACH_POINTWISE(NAME, row)                                                             \
   ACLNN(NAME##Scalar, (Tensors, x), (Tensors, y), (Tensors, z), (In, scalar), (OutTensors, out)) {       \
     op.require(scalar->numel() == 1, "scalar is {}, want one element", describe(*scalar));               \
