@@ -2,12 +2,19 @@
 // operator new of their own.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
+#include "device/device.h"
+#include "device/flat_chain.h"
+#include "device/stream.h"
 #include "error_text.h"
+#include "flags.h"
+#include "work.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define UPDRAFT_SANITIZED
@@ -63,6 +70,45 @@ TEST(NoMemory, RefusalsAreStillCodes) {
   EXPECT_EQ(aclrtMalloc(&p, 64, ACL_MEM_MALLOC_HUGE_FIRST), 0) << error_text();
   EXPECT_EQ(aclrtFree(p), 0);
   EXPECT_EQ(HcclSetConfig(0, 1), 0);
+}
+
+/// Adds 1 to each number.
+class Increment final : public Task, public FlatWork {
+ public:
+  explicit Increment(std::vector<int>& numbers) : numbers_(numbers) { work = INT64_MAX; }
+  void run() override { run_piece(0, 0, elements(0)); }
+  void release() override { delete this; }
+  const char* name() const override { return "Increment"; }
+  const FlatWork* flat() const override { return this; }
+  size_t rows() const override { return 1; }
+  int64_t elements(size_t) const override { return static_cast<int64_t>(numbers_.size()); }
+  int arrays(size_t, FlatArray* to) const override {
+    to[0] = {reinterpret_cast<const char*>(numbers_.data()), numbers_.size() * sizeof(int)};
+    return 1;
+  }
+  void run_piece(size_t, int64_t begin, int64_t n) const override {
+    for (int64_t i = begin; i < begin + n; ++i) ++numbers_[static_cast<size_t>(i)];
+  }
+
+ private:
+  std::vector<int>& numbers_;
+};
+
+TEST(NoMemory, TasksThatCouldRunTogetherRunOneByOne) {
+  Device& device = Device::get(0);
+  Stream* stream = device.create_stream(0, 0);
+  std::vector<int> numbers(100);
+  std::atomic<bool> go{false};
+  stream->submit(new Work([&] {
+    until(go);
+    t_none = true;  // of the engine's thread, until the last task
+  }));
+  for (int i = 0; i < 3; ++i) stream->submit(new Increment(numbers));
+  stream->submit(new Work([] { t_none = false; }));
+  go = true;
+  stream->synchronize();
+  EXPECT_EQ(numbers, std::vector<int>(100, 3));
+  device.destroy_stream(stream);
 }
 
 }  // namespace
