@@ -7,11 +7,12 @@
 #include "base/fork.h"
 #include "base/handle_pool.h"
 #include "base/overflow.h"
+#include "base/visible_devices.h"
 #include "device/observer.h"
 #include "device/process_record.h"
 #include "device/streams.h"
 #include "device/strict_guard.h"
-#include "device/time_limits.h"
+#include "device/waits/time_limits.h"
 
 namespace updraft {
 namespace {
@@ -39,6 +40,7 @@ Device* Device::find(int index) {
 
 Device& Device::get(int index) {
   if (Device* device = find(index)) return *device;
+  keep_visible_devices();
   if (index < 0 || index >= count())
     throw Error(code::kRtInvalidDevice, "device {} does not exist: there are {} (0 to {}); {}", index, count(),
                 count() - 1,

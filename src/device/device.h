@@ -6,11 +6,11 @@
 #include <mutex>
 #include <vector>
 
-#include "device/engine.h"
-#include "device/host_threads.h"
 #include "device/memory.h"
 #include "device/stream.h"
 #include "device/task.h"
+#include "device/threads/engine.h"
+#include "device/threads/host_threads.h"
 
 namespace updraft {
 

@@ -5,11 +5,11 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "device/capture.h"
+#include "device/capture/capture.h"
+#include "device/chain/flat_chain.h"
 #include "device/device.h"
-#include "device/flat_chain.h"
 #include "device/observer.h"
-#include "device/time_limits.h"
+#include "device/waits/time_limits.h"
 
 namespace updraft {
 namespace {

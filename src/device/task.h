@@ -58,8 +58,8 @@ class Task {
   virtual const char* name() const = 0;
   /// What it works on, for observers (device/argument.h). Called while it is on a stream, or when a graph runs it.
   virtual void arguments(ArgumentList&) const {}
-  /// The same work for run(), where it is done element by element on flat arrays (device/flat_chain.h); null: it is
-  /// not.
+  /// The same work for run(), where it is done element by element on flat arrays (device/chain/flat_chain.h); null: it
+  /// is not.
   virtual const FlatWork* flat() const { return nullptr; }
   /// The captured graph that the task runs a piece of; 0: none.
   virtual uint32_t model() const { return 0; }

@@ -181,6 +181,56 @@ void check(bool open) {
 TEST(InferSamples, ShapesAndTypesAreThoseOfTheSample) { check(false); }
 TEST(InferSamples, UnknownSizesContainThoseOfTheSample) { check(true); }
 
+/// Forms that the samples do not have: what changes, and what the results are then.
+TEST(InferSamples, OtherForms) {
+  struct Form {
+    const char *op, *changes;
+    bool open = false;
+  };
+  const Form forms[] = {
+      {"aclnnGroupedMatmulV4", "x=f16[10,M] weight=f16[2,M,5] groupListOptional=i64[2] groupType=0 out=f16[10,5]"},
+      {"aclnnGroupedMatmulV4", "x=f32[4,M];f32[3,M] out=f32[7,5]"},
+      {"aclnnGroupedMatmulV4",
+       "x=f32[10,7] weight=f32[2,7,5] groupListOptional=i64[2] groupType=0 out=f32[3,5];f32[7,5]", true},
+      {"aclnnGroupedMatmulV5", "x=f32[4,M] weight=f32[M,5] groupListOptional=i64[2] groupType=2 out=f32[2,4,5]"},
+      {"aclnnGroupedMatmulV5",
+       "x=i8[10,16] weight=i8[2,16,5] scaleOptional=bf16[2,5] perTokenScaleOptional=f32[10] "
+       "groupListOptional=i64[2] groupType=0 out=bf16[10,5]"},
+      {"aclnnMoeInitRoutingV3",
+       "scaleOptional=f32[1,M] expertCapacity=3 dropPadMode=1 quantMode=1 expertTokensNumType=2 "
+       "expandedXOut=i8[4,3,M] expertTokensCountOrCumsumOut=i64[4,2] expandedScaleOut=f32[12]"},
+      {"aclnnMoeInitRoutingV3",
+       "activeNum=5 activeExpertRangeOptional=1,3 expandedXOut=f32[5,M] expertTokensCountOrCumsumOut=i64[2] "
+       "expandedScaleOut=f32[5]"},
+      {"aclnnMoeFinalizeRouting", "bias=null scales=null expandedRowIdx=i32[6] skip1=null out=f32[6,M]"},
+      {"aclnnFusedInferAttentionScoreV3",
+       "inputLayout=BNSD_BSND softmaxLseFlag=false attentionOut=f32[2,3,4,M] softmaxLse=f32[0]"},
+      {"aclnnIncreFlashAttentionV4",
+       "key=f32[8,4,12] value=f32[8,4,12] actualSeqLengths=5,3 blockTable=i32[2,3] blockSize=4"},
+      {"aclnnFFNV2",
+       "x=i8[6,M]! weight1=i8[2,M,8] weight2=i8[2,8,M] bias1Optional=null bias2Optional=null scaleOptional=f32[2] "
+       "deqScale1Optional=f32[2,8] deqScale2Optional=f32[2,M] y=f16[6,M]!"},
+      {"aclnnTransQuantParamV2", "scale=f32[1] offset=f32[M]"},
+  };
+  for (const Form& form : forms) {
+    const OpInfo* op = find_op(form.op);
+    ASSERT_NE(op, nullptr) << form.op;
+    auto sample = sample_of(*op);
+    ASSERT_TRUE(sample.has_value()) << form.op;
+    for (const std::string& change : split(form.changes, ' ')) {
+      const size_t equals = change.find('=');
+      int found = 0;
+      for (auto& [name, text] : sample->values)
+        if (name == change.substr(0, equals)) {
+          text = change.substr(equals + 1);
+          ++found;
+        }
+      EXPECT_EQ(found, 1) << form.op << " has no " << change;
+    }
+    EXPECT_EQ(difference(*op, *sample, form.open), "") << form.op << " " << form.changes;
+  }
+}
+
 /// Wrong shapes are refused with the words of the call.
 TEST(InferSamples, RefusesWhatACallRefuses) {
   int refused = 0, same = 0;

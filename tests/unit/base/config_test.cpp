@@ -1,0 +1,25 @@
+#include <gtest/gtest.h>
+
+#include "base/config.h"
+
+namespace {
+
+using updraft::visible_devices;
+
+TEST(Config, VisibleDevicesEndAtTheFirstInvalidOne) {
+  EXPECT_EQ(visible_devices(nullptr, 3), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(visible_devices("1", 8), (std::vector<int>{1}));
+  EXPECT_EQ(visible_devices("1,2,3", 8), (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(visible_devices("1, 2,3", 8), (std::vector<int>{1}));
+  EXPECT_EQ(visible_devices("1,3,8", 8), (std::vector<int>{1, 3}));
+  EXPECT_EQ(visible_devices("1,2,-1,3", 8), (std::vector<int>{1, 2}));
+  EXPECT_EQ(visible_devices("2,2", 8), (std::vector<int>{}));
+  EXPECT_EQ(visible_devices("1,0", 8), (std::vector<int>{}));
+  EXPECT_EQ(visible_devices("0,32,0", 8), (std::vector<int>{0}));
+  EXPECT_EQ(visible_devices("0,", 8), (std::vector<int>{0}));
+  EXPECT_EQ(visible_devices("", 8), (std::vector<int>{}));
+  EXPECT_EQ(visible_devices("99999999999999999999", 8), (std::vector<int>{}));
+  EXPECT_EQ(visible_devices("x", 8), (std::vector<int>{}));
+}
+
+}  // namespace
