@@ -20,15 +20,19 @@ void Communicator::check_agreement(const Operation& operation) const {
   if (!same) throw_difference(operation);
   if (operation.inlined || counts) return;
   for (int from = 0; from < group_->size(); ++from)
-    for (int to = 0; to < group_->size(); ++to) {
-      const uint64_t sent = region.part(from, operation.ticket, to).bytes;
-      const uint64_t expected = region.part(to, operation.ticket, from).expected;
-      if (sent != expected)
-        throw Error(result::kPara,
-                    "EI0005: {}: rank {} sends {} bytes to rank {}, which expects {} bytes of it. Give both the same "
-                    "count for this pair",
-                    describe(operation), group_->rank(from), sent, group_->rank(to), expected);
-    }
+    for (int to = 0; to < group_->size(); ++to)
+      check_pair(operation, group_->rank(from), region.part(from, operation.ticket, to).bytes, group_->rank(to),
+                 region.part(to, operation.ticket, from).expected);
+}
+
+// Of one host or of two: the sentence is the same.
+void Communicator::check_pair(const Operation& operation, uint32_t from, uint64_t sent, uint32_t to,
+                              uint64_t expected) const {
+  if (sent != expected)
+    throw Error(result::kPara,
+                "EI0005: {}: rank {} sends {} bytes to rank {}, which expects {} bytes of it. Give both the same "
+                "count for this pair",
+                describe(operation), from, sent, to, expected);
 }
 
 // Who called what.

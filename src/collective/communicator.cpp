@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/config.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "collective/error.h"
@@ -20,6 +21,9 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds(500);
 constexpr auto kDrowsy = std::chrono::seconds(5);
 constexpr auto kSpin = std::chrono::microseconds(20);
+// Longer than it takes to wake a rank that sleeps: who is behind by that must still be met, or the ranks would take
+// turns at sleeping for ever.
+constexpr auto kWatch = std::chrono::microseconds(200);
 constexpr auto kSilence = std::chrono::seconds(5);  // while one waits for ranks that do not stop
 }  // namespace
 
@@ -74,7 +78,7 @@ void Communicator::close() {
 // --------------------------------------------------------------------------------------------------------
 
 void Communicator::enqueue(Request request, Stream& stream) {
-  if (getpid() != pid_)
+  if (detail::in_forked_child.load(std::memory_order_relaxed)) [[unlikely]]
     throw Error(result::kNotSupport,
                 "EI0003: the communicator {} does not go on in a forked process; start it by spawn", options_.name);
   if (&stream.device() != &device_)
@@ -122,12 +126,13 @@ void Communicator::number(Operation& operation) {
 bool Communicator::begin(Operation& operation, Stream& stream) {
   operation.stream = &stream;
   operation.since = Clock::now();
-  if (auto before = stream.failure()) {
-    fail(Error(result::kRuntime, "EI0002: rank {} cannot do {}: its stream failed before: {}", rank_,
-               describe(operation), before->text()),
-         true);
-    return true;
-  }
+  if (stream.has_failed()) [[unlikely]]
+    if (auto before = stream.failure()) {
+      fail(Error(result::kRuntime, "EI0002: rank {} cannot do {}: its stream failed before: {}", rank_,
+                 describe(operation), before->text()),
+           true);
+      return true;
+    }
   std::optional<Error> problem;
   if (operation.ticket != 0) problem = prepare(operation);
   std::unique_lock lock(mutex_);
@@ -153,7 +158,7 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
     ring();
     return false;
   }
-  queue_[operation.ticket] = &operation;
+  enter(operation);
   if (problem) {
     lock.unlock();
     fail(*problem, true);
@@ -172,7 +177,7 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
     if (all_here && operation.inlined) {
       check_agreement(operation);
       work_inline(*group_, operation.request, operation.ticket);
-      queue_.erase(operation.ticket);
+      left_ = queue_.extract(operation.ticket);
       ++next_;
       const bool more = queue_.contains(next_);
       lock.unlock();
@@ -192,6 +197,17 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
     fail(Error(result::kInternal, "EI0007: {}: {}", describe(operation), e.what()), true);
   }
   return false;  // its turn to fail comes in the thread, with all others
+}
+
+// With the lock. A small operation takes the memory that the one before it has left.
+void Communicator::enter(Operation& operation) {
+  if (left_.empty()) {
+    queue_[operation.ticket] = &operation;
+    return;
+  }
+  left_.key() = operation.ticket;
+  left_.mapped() = &operation;
+  queue_.insert(std::move(left_));
 }
 
 void Communicator::drop(const Operation& operation) {
@@ -484,9 +500,8 @@ void Communicator::gather_locally(Operation& operation) {
 bool Communicator::worth_watching(const Operation& operation) {
   constexpr int kMisses = 4, kRest = 32;
   if (!cores_for_ranks_ || !operation.inlined) return false;
-  if (missed_ >= kMisses && ++unwatched_ < kRest) return false;
-  unwatched_ = 0;
-  return true;
+  // The turn stays until there is somebody to look for: ranks that wake each other come last every other time.
+  return missed_ < kMisses || ++unwatched_ >= kRest;
 }
 
 // With the lock, after a post that said so: true when all ranks have come meanwhile. Who comes last either sees that
@@ -495,11 +510,12 @@ bool Communicator::watch(const Operation& operation) {
   const Region& region = group_->region();
   const uint64_t all = operation.ticket * static_cast<uint64_t>(group_->size());
   const auto reached = [&] { return region.arrived().load(std::memory_order_acquire) >= all; };
-  const auto end = Clock::now() + kSpin;
+  const auto end = operation.since + kWatch;
   bool here = false;
   do
     for (int i = 0; i < 64 && !(here = reached()); ++i) __builtin_ia32_pause();
   while (!here && Clock::now() < end && !hopeless_.load(std::memory_order_relaxed));
+  unwatched_ = 0;
   region.watching(group_->me()).store(0, std::memory_order_seq_cst);
   if (!here) here = region.arrived().load(std::memory_order_seq_cst) >= all;
   missed_ = here ? 0 : missed_ + 1;

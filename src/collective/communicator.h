@@ -32,6 +32,7 @@
 namespace updraft::collective {
 
 class Network;
+struct RemoteMessage;
 
 /// "HcclAllReduce(count 10, fp32, sum)", for messages.
 std::string describe_call(Kind kind, uint64_t count, Type type, Op op, uint32_t root);
@@ -115,6 +116,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void execute_locally(Operation& operation);
   void gather_locally(Operation& operation);
   void meet(const Operation& operation);
+  void enter(Operation& operation);
   bool post(Operation& operation, bool watch);
   bool worth_watching(const Operation& operation);
   bool watch(const Operation& operation);
@@ -126,6 +128,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void give_back(void*& staged);
   void check_agreement(const Operation& operation) const;
   [[noreturn]] void throw_difference(const Operation& operation) const;
+  void check_pair(const Operation& operation, uint32_t from, uint64_t sent, uint32_t to, uint64_t expected) const;
   void complete(Operation& operation);
   bool advance_messages(std::unique_lock<std::mutex>& lock);
   void give_up(const Error& error, bool tell_others);
@@ -167,6 +170,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::mutex enqueueing_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Operation*> queue_;  // collectives by ticket
+  decltype(queue_)::node_type left_;      // memory for the next
   const Operation* executing_ = nullptr;  // by the thread, without the lock
   uint64_t next_ = 1;                     // the ticket whose turn it is
   uint64_t tickets_ = 0, meetings_ = 0;
@@ -176,7 +180,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     uint64_t number;
     bool posted = false;
     void* staged = nullptr;
-    std::shared_ptr<std::atomic<int>> remote;    // 0: under way, 1: done, 2: failed
+    std::shared_ptr<RemoteMessage> remote;
     std::optional<Clock::time_point> failed_at;  // it is hopeless since then, and the reason may be on its way
   };
   std::list<Pending> messages_;

@@ -22,6 +22,9 @@ inline constexpr int kOutOfMemory = 24;
 }  // namespace updraft::collective::result
 
 namespace updraft::collective {
+/// The fault of a message between hosts: the ranks mean different things, or the other was not reached.
+inline const char* fault_of(const Error& error) { return error.code() == result::kPara ? "EI0005" : "EI0006"; }
+
 /// What became of a rank, in the words of all sentences about it.
 constexpr const char* how_gone(bool left) {
   return left ? "has left the communicator" : "has died (its process ended or its host is gone)";

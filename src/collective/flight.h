@@ -13,7 +13,13 @@
 namespace updraft::collective {
 
 /// Messages of different channels do not meet.
-enum Channel : uint8_t { kData, kHeader, kMessages };
+enum Channel : uint8_t { kData, kHeader, kMessages, kPairs };
+
+/// A message of the client's to a rank of another host, or from it.
+struct RemoteMessage {
+  std::atomic<int> state{0};   ///< 0: under way, 1: done, 2: failed
+  std::optional<Error> error;  ///< once it has failed
+};
 
 /// Messages that are waited for together.
 struct Flight {

@@ -4,6 +4,7 @@
 #include "collective/communicator.h"
 #include "collective/copy.h"
 #include "collective/error.h"
+#include "collective/flight.h"
 #include "collective/network.h"
 
 namespace updraft::collective {
@@ -37,14 +38,15 @@ bool Communicator::advance_messages(std::unique_lock<std::mutex>& lock) {
           pending.posted = true;
           pending.remote = network_->message(m, pending.number);
         }
-        const int state = pending.remote->load(std::memory_order_acquire);
+        const int state = pending.remote->state.load(std::memory_order_acquire);
         if (state == 2) {
           // The peer may have given up because of another rank's death, of which we shall hear.
           if (!pending.failed_at) pending.failed_at = Clock::now();
           throw_if_dead(*pending.operation);
           if (Clock::now() - *pending.failed_at > std::chrono::seconds(1))
-            throw Error(result::kRemote, "EI0006: {}: the connection to rank {} failed", describe(*pending.operation),
-                        m.peer);
+            throw Error(pending.remote->error->code(), "{}: {}: message number {} {} rank {}: {}",
+                        fault_of(*pending.remote->error), describe(*pending.operation), pending.number,
+                        m.send ? "to" : "from", m.peer, pending.remote->error->text());
         }
         over = state == 1;
       } else if (m.send) {

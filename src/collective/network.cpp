@@ -53,16 +53,6 @@ Transport& transport(const std::string& default_ip) {
   return *transport;
 }
 
-struct Header {
-  uint64_t ticket, count;
-  uint64_t counts;  ///< a digest of the counts by rank that all must have alike
-  uint32_t root;
-  Kind kind;
-  Type type;
-  Op op;
-  uint8_t unused;
-};
-
 // Of AllGatherV and ReduceScatterV; 0: the ranks' counts are their own.
 uint64_t digest_of_counts(const Request& r) {
   if (r.kind != Kind::AllGatherV && r.kind != Kind::ReduceScatterV) return 0;
@@ -101,6 +91,8 @@ Network::Network(Communicator& communicator, const std::vector<std::vector<uint3
       arrived_(static_cast<size_t>(Environment::get().buffer_bytes)),
       trace_(MessageTrace::get()) {
   peers_.resize(communicator.size());
+  said_.resize(communicator.size());
+  heard_.resize(communicator.size());
 }
 
 // What was under way was given up with its operation; what was sent in full is still to arrive, so nothing is aborted.
@@ -150,16 +142,19 @@ void Network::land(Flight& flight, const Operation& operation) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   std::lock_guard lock(state.mutex);
-  throw Error(state.error->code(), "EI0006: {}: rank {}: {}", communicator_.describe(operation), state.rank,
-              state.error->text());
+  throw Error(state.error->code(), "{}: {}: rank {}: {}", fault_of(*state.error), communicator_.describe(operation),
+              state.rank, state.error->text());
 }
 
-std::shared_ptr<std::atomic<int>> Network::message(const Message& message, uint64_t) {
-  auto state = std::make_shared<std::atomic<int>>(0);
+std::shared_ptr<RemoteMessage> Network::message(const Message& message, uint64_t) {
+  auto remote = std::make_shared<RemoteMessage>();
   Doorbell& bell = communicator_.group_->region().bell(communicator_.group_->me());
-  Completion done = [state, &bell](const Error* error) {
-    if (error) UPDRAFT_LOG(kError, "HCCL", "{}", error->text());
-    state->store(error ? 2 : 1, std::memory_order_release);
+  Completion done = [remote, &bell](const Error* error) {
+    if (error) {
+      UPDRAFT_LOG(kError, "HCCL", "{}", error->text());
+      remote->error = *error;
+    }
+    remote->state.store(error ? 2 : 1, std::memory_order_release);
     bell.ring();
   };
   const size_t bytes = message.count * size_of(message.type);
@@ -171,16 +166,17 @@ std::shared_ptr<std::atomic<int>> Network::message(const Message& message, uint6
     transport("").receive(*peers_[message.peer], tag_of(message.peer, me, kMessages), host_address(message.data), bytes,
                           done);
   }
-  return state;
+  return remote;
 }
 
 // Neighbouring hosts compare what they are about to do: a difference anywhere is seen by somebody, who tells all. Every
-// rank hears from one of the host before; where that one has fewer ranks they speak to several.
+// rank hears from one of the host before; where that one has fewer ranks they speak to several. Where each pair of
+// ranks has a count of its own, both of it say theirs at the same time: nobody has sent data by then, so that no rank
+// is through with an operation that others cannot do.
 void Network::agree(const Operation& operation) {
   const Request& r = operation.request;
   const bool counts = r.send_counts.empty() && r.receive_counts.empty();
-  const Header mine = {operation.ticket, counts ? r.count : 0, digest_of_counts(r), r.root, r.kind, r.type, r.op, 0};
-  Header theirs{};
+  mine_ = {operation.ticket, counts ? r.count : 0, digest_of_counts(r), r.root, r.kind, r.type, r.op, 0};
   const auto& after = ranks_of((host_ + 1) % hosts_n_);
   const auto& previous = ranks_of((host_ + hosts_n_ - 1) % hosts_n_);
   const auto speaker = [](size_t listener, size_t listeners, size_t speakers) {
@@ -188,23 +184,41 @@ void Network::agree(const Operation& operation) {
   };
   const auto before =
       static_cast<uint32_t>(previous[speaker(static_cast<size_t>(me_), static_cast<size_t>(n_), previous.size())]);
-  Flight flight;
-  receive(flight, before, kHeader, &theirs, sizeof theirs);
+  Flight flight, pairs;
+  receive(flight, before, kHeader, &theirs_, sizeof theirs_);
   for (size_t i = 0; i < after.size(); ++i)
     if (speaker(i, after.size(), static_cast<size_t>(n_)) == static_cast<size_t>(me_))
-      send(flight, static_cast<uint32_t>(after[i]), kHeader, &mine, sizeof mine);
+      send(flight, static_cast<uint32_t>(after[i]), kHeader, &mine_, sizeof mine_);
+  const bool by_pairs = r.kind == Kind::AllToAllV || r.kind == Kind::AllToAllVC;
+  if (by_pairs) exchange_pairs(pairs, r);
   land(flight, operation);
-  if (std::memcmp(&mine, &theirs, sizeof mine) == 0) return;
-  throw Error(
-      result::kPara,
-      "EI0005: operation number {} of {} differs between ranks: rank {} called {}; rank {} called {}{}. All ranks must "
-      "call the same operations in the same order with the same arguments",
-      mine.ticket, communicator_.name(), communicator_.rank(),
-      describe_call(mine.kind, mine.count, mine.type, mine.op, mine.root), before,
-      describe_call(theirs.kind, theirs.count, theirs.type, theirs.op, theirs.root),
-      theirs.ticket != mine.ticket   ? fmt::format(" as its number {}", theirs.ticket)
-      : theirs.counts != mine.counts ? " with other counts of the ranks"
-                                     : "");
+  if (std::memcmp(&mine_, &theirs_, sizeof mine_) != 0)
+    throw Error(result::kPara,
+                "EI0005: operation number {} of {} differs between ranks: rank {} called {}; rank {} called {}{}. All "
+                "ranks must call the same operations in the same order with the same arguments",
+                mine_.ticket, communicator_.name(), communicator_.rank(),
+                describe_call(mine_.kind, mine_.count, mine_.type, mine_.op, mine_.root), before,
+                describe_call(theirs_.kind, theirs_.count, theirs_.type, theirs_.op, theirs_.root),
+                theirs_.ticket != mine_.ticket   ? fmt::format(" as its number {}", theirs_.ticket)
+                : theirs_.counts != mine_.counts ? " with other counts of the ranks"
+                                                 : "");
+  if (!by_pairs) return;
+  land(pairs, operation);
+  const uint32_t me = communicator_.rank();
+  for (uint32_t rank = 0; rank < communicator_.size(); ++rank) {
+    if (!peers_[rank]) continue;
+    communicator_.check_pair(operation, me, said_[rank].sent, rank, heard_[rank].expected);
+    communicator_.check_pair(operation, rank, heard_[rank].sent, me, said_[rank].expected);
+  }
+}
+
+void Network::exchange_pairs(Flight& flight, const Request& r) {
+  for (uint32_t rank = 0; rank < communicator_.size(); ++rank) {
+    if (!peers_[rank]) continue;
+    said_[rank] = {r.send_counts[rank] * r.element(), r.receive_counts[rank] * r.element()};
+    receive(flight, rank, kPairs, &heard_[rank], sizeof(Pair));
+    send(flight, rank, kPairs, &said_[rank], sizeof(Pair));
+  }
 }
 
 namespace {

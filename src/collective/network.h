@@ -17,6 +17,7 @@ namespace updraft::collective {
 
 class MessageTrace;
 struct Flight;
+struct RemoteMessage;
 
 /// Blocks of `count` elements, of the ranks in their order, into one.
 void combine_blocks(const Request& request, const std::vector<const void*>& in, void* out, uint64_t count);
@@ -33,18 +34,33 @@ class Network {
 
   /// A whole collective; returns when this rank is done with it.
   void execute(Communicator::Operation& operation);
-  /// Starts a message; the state becomes 1 when it is done, 2 when it failed.
-  std::shared_ptr<std::atomic<int>> message(const Message& message, uint64_t number);
+  /// Starts a message.
+  std::shared_ptr<RemoteMessage> message(const Message& message, uint64_t number);
   /// Gives up what is under way: afterwards the transport touches no memory of the client.
   void abort(const Error& why);
 
  private:
   using Operation = Communicator::Operation;
+  /// What neighbouring hosts compare.
+  struct Header {
+    uint64_t ticket, count;
+    uint64_t counts;  ///< a digest of the counts by rank that all must have alike
+    uint32_t root;
+    Kind kind;
+    Type type;
+    Op op;
+    uint8_t unused;
+  };
+  /// What a rank has for one other, and wants from it, in bytes.
+  struct Pair {
+    uint64_t sent, expected;
+  };
 
   void send(Flight& flight, uint32_t rank, uint8_t channel, const void* data, size_t bytes);
   void receive(Flight& flight, uint32_t rank, uint8_t channel, void* data, size_t bytes);
   void land(Flight& flight, const Operation& operation);
   void agree(const Operation& operation);
+  void exchange_pairs(Flight& flight, const Request& request);
   void run(const Schedule& schedule, char* buffer, const Operation& operation);
   void run_round(const Round& round, size_t number, char* buffer, const Operation& operation);
 
@@ -75,8 +91,11 @@ class Network {
   const int hosts_n_, n_;                   ///< hosts, ranks of this one
   std::set<std::pair<Kind, int>> unheard_;  ///< wishes of HCCL_ALGO that were logged as having no effect
   std::vector<std::shared_ptr<Peer>> peers_;
-  Scratch work_, arrived_;  ///< what an operation works on, and what comes to it
-  MessageTrace* trace_;     ///< null while nobody asks for it
+  // The transport reads and writes these until it is told to give up, which may be after agree() has.
+  Header mine_{}, theirs_{};
+  std::vector<Pair> said_, heard_;  ///< by rank
+  Scratch work_, arrived_;          ///< what an operation works on, and what comes to it
+  MessageTrace* trace_;             ///< null while nobody asks for it
 };
 
 }  // namespace updraft::collective

@@ -30,8 +30,9 @@ constexpr bool fits_inline(Kind kind, size_t bytes, int ranks) {
   }
 }
 
-/// What a rank says of an operation. Places are offsets in the rank's device memory.
-struct Post {
+/// What a rank says of an operation. Places are offsets in the rank's device memory. In one line of the cache: that is
+/// what others wait for.
+struct alignas(64) Post {
   uint64_t ticket;
   Kind kind;
   Type type;

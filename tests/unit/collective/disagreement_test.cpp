@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -131,41 +132,40 @@ std::optional<Region> find_region(int ranks) {
   return Region(found[0], ranks);
 }
 
-// What another rank's process writes as it gives up, of which this one hears by nothing else.
-TEST(Disagreement, ACollectiveWithARankThatGaveUp) {
-  std::atomic<bool> told{false};
+/// Rank 0 of two, in the middle of an AllReduce to which rank 1 never comes, with what they share; `body` pretends to
+/// be rank 1's process.
+void without_the_other(const std::function<void(Rank&, const Region&)>& body) {
+  std::atomic<bool> done{false};
   as_ranks(2, [&](Rank& r) {
     if (r.rank == 1) {
-      while (!told) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(5));
       return;
     }
     const auto region = find_region(2);
-    ASSERT_TRUE(region);
     Buffer data(64, [](size_t) { return 1.f; });
-    ASSERT_EQ(HcclAllReduce(data.data(), data.data(), 64, kType, HCCL_REDUCE_SUM, r.comm, r.stream), 0);
-    region->reason(1).code = 9;
-    std::strcpy(region->reason(1).text, "EI0002: tired");
-    region->broken(1) = kGivenUp;
-    region->bell(0).ring();
+    EXPECT_TRUE(region);
+    EXPECT_EQ(HcclAllReduce(data.data(), data.data(), 64, kType, HCCL_REDUCE_SUM, r.comm, r.stream), 0);
+    if (region) body(r, *region);
+    done = true;
+  });
+}
+
+// What another rank's process writes as it gives up, of which this one hears by nothing else.
+TEST(Disagreement, ACollectiveWithARankThatGaveUp) {
+  without_the_other([](Rank& r, const Region& region) {
+    region.reason(1).code = 9;
+    std::strcpy(region.reason(1).text, "EI0002: tired");
+    region.broken(1) = kGivenUp;
+    region.bell(0).ring();
     const std::string text = failure_of(r);
     EXPECT_NE(text.find("EI0002: tired (reported by rank 1)"), std::string::npos) << text;
-    told = true;
   });
 }
 
 // Longer than the five seconds after which the client once got its memory back whatever happened to it.
 TEST(Disagreement, MemoryIsTheClientsAgainWhenNobodyTouchesIt) {
-  std::atomic<bool> left{false};
-  as_ranks(2, [&](Rank& r) {
-    if (r.rank == 1) {
-      while (!left) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      return;
-    }
-    const auto region = find_region(2);
-    ASSERT_TRUE(region);
-    Buffer data(64, [](size_t) { return 1.f; });
-    ASSERT_EQ(HcclAllReduce(data.data(), data.data(), 64, kType, HCCL_REDUCE_SUM, r.comm, r.stream), 0);
-    region->busy(1) = 1;  // a process that was stopped in the middle of a copy
+  without_the_other([](Rank& r, const Region& region) {
+    region.busy(1) = 1;  // a process that was stopped in the middle of a copy
     std::atomic<bool> destroyed{false};
     std::thread other([&, comm = std::exchange(r.comm, nullptr)] {
       EXPECT_EQ(HcclCommDestroy(comm), 0);
@@ -173,10 +173,9 @@ TEST(Disagreement, MemoryIsTheClientsAgainWhenNobodyTouchesIt) {
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(5500));
     EXPECT_FALSE(destroyed);
-    region->busy(1) = 0;
+    region.busy(1) = 0;
     other.join();
     EXPECT_EQ(aclrtSynchronizeStream(r.stream), 507048);
-    left = true;
   });
 }
 

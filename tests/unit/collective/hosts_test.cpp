@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -192,39 +193,80 @@ TEST(Hosts, MoreThanAPieceOfATransfer) {
     EXPECT_EQ(as_ranks(layout, "", [](Rank& r) { ASSERT_NO_FATAL_FAILURE(every_collective(r, 700'001)); }), "");
 }
 
-TEST(Hosts, DisagreementIsSeenAcrossHostsOfDifferentSizes) {
-  EXPECT_EQ(as_ranks({{0, 0, 0, 1}}, "",
-                     [](Rank& r) {
-                       Buffer data(64, [](size_t) { return 1.f; });
-                       const uint64_t n = r.rank == 3 ? 32 : 64;
-                       HcclAllReduce(data.data(), data.data(), n, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, r.comm,
-                                     r.stream);
-                       EXPECT_NE(aclrtSynchronizeStream(r.stream), 0);
-                       HcclResult error = HCCL_SUCCESS;
-                       EXPECT_EQ(HcclGetCommAsyncError(r.comm, &error), HCCL_SUCCESS);
-                       EXPECT_NE(error, HCCL_SUCCESS);
-                       const std::string text = aclGetRecentErrMsg();
-                       EXPECT_NE(text.find("EI0005"), std::string::npos) << text;
-                     }),
-            "");
+constexpr auto kFloat = HCCL_DATA_TYPE_FP32;
+using Counts = std::vector<uint64_t>;
+float one(size_t) { return 1; }
+
+/// The operation fails soon, with EI0005 and this sentence.
+void expect_disagreement(const Rank& r, const std::string& sentence) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(aclrtSynchronizeStream(r.stream), 507048) << r.rank;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << r.rank;
+  HcclResult error = HCCL_SUCCESS;
+  EXPECT_EQ(HcclGetCommAsyncError(r.comm, &error), HCCL_SUCCESS);
+  EXPECT_NE(error, HCCL_SUCCESS);
+  const std::string text = aclGetRecentErrMsg();
+  EXPECT_NE(text.find("EI0005"), std::string::npos) << r.rank << ": " << text;
+  EXPECT_NE(text.find(sentence), std::string::npos) << r.rank << ": " << text;
 }
 
-TEST(Hosts, CountsOfTheRanksMustAgree) {
-  EXPECT_EQ(as_ranks({{0, 0, 1}}, "",
-                     [](Rank& r) {
-                       Buffer in(64, [](size_t) { return 1.f; }), out(64, nothing);
-                       std::vector<uint64_t> counts = {8, 8, 8}, offsets = {0, 16, 32};
-                       if (r.rank == 2) counts[1] = 16;
-                       HcclAllGatherV(in.data(), 8, out.data(), counts.data(), offsets.data(), HCCL_DATA_TYPE_FP32,
-                                      r.comm, r.stream);
-                       EXPECT_NE(aclrtSynchronizeStream(r.stream), 0);
-                       HcclResult error = HCCL_SUCCESS;
-                       EXPECT_EQ(HcclGetCommAsyncError(r.comm, &error), HCCL_SUCCESS);
-                       const std::string text = aclGetRecentErrMsg();
-                       EXPECT_NE(text.find("EI0005"), std::string::npos) << text;
-                       EXPECT_NE(text.find("with other counts of the ranks"), std::string::npos) << text;
-                     }),
-            "");
+void as_hosts(const std::vector<int>& hosts, const std::function<void(Rank&)>& body) {
+  EXPECT_EQ(as_ranks({hosts}, "", body), "");
+}
+
+TEST(HostsDisagree, AboutAnOperation) {
+  as_hosts({0, 0, 0, 1}, [](Rank& r) {
+    Buffer data(64, one);
+    const uint64_t n = r.rank == 3 ? 32 : 64;
+    ASSERT_EQ(HcclAllReduce(data.data(), data.data(), n, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream), 0);
+    expect_disagreement(r, "called HcclAllReduce(count 32, fp32, sum)");
+  });
+}
+
+TEST(HostsDisagree, AboutCountsThatAllHave) {
+  as_hosts({0, 0, 1}, [](Rank& r) {
+    Buffer in(64, one), out(64, nothing);
+    Counts counts = {8, 8, 8}, offsets = {0, 16, 32};
+    if (r.rank == 2) counts[1] = 16;
+    ASSERT_EQ(HcclAllGatherV(in.data(), 8, out.data(), counts.data(), offsets.data(), kFloat, r.comm, r.stream), 0);
+    expect_disagreement(r, "with other counts of the ranks");
+  });
+}
+
+// Two ranks are no part of the pair, one of them on a host of its own.
+TEST(HostsDisagree, AboutWhatOneSendsToAnother) {
+  for (const uint64_t n : {uint64_t{5}, uint64_t{100'000}})
+    for (const uint64_t wanted : {uint64_t{0}, n + 1})
+      as_hosts({0, 1, 2, 2}, [&](Rank& r) {
+        const size_t most = n + 1;
+        Buffer in(most * 4, one), out(most * 4, nothing);
+        Counts sent(4, n), received(4, n), at = {0, most, 2 * most, 3 * most};
+        if (r.rank == 3) received[0] = wanted;
+        ASSERT_EQ(HcclAlltoAllV(in.data(), sent.data(), at.data(), kFloat, out.data(), received.data(), at.data(),
+                                kFloat, r.comm, r.stream),
+                  0);
+        expect_disagreement(r, "rank 0 sends " + std::to_string(n * 4) + " bytes to rank 3, which expects " +
+                                   std::to_string(wanted * 4) + " bytes");
+      });
+}
+
+TEST(HostsDisagree, AboutTheMatrix) {
+  as_hosts({0, 1, 2}, [](Rank& r) {
+    Buffer in(64, one), out(64, nothing);
+    Counts matrix(9, 4);
+    if (r.rank == 0) matrix[1 * 3 + 0] = 7;  // what rank 1 sends to rank 0, as rank 0 has it
+    ASSERT_EQ(HcclAlltoAllVC(in.data(), matrix.data(), kFloat, out.data(), kFloat, r.comm, r.stream), 0);
+    expect_disagreement(r, "rank 1 sends 16 bytes to rank 0, which expects 28 bytes");
+  });
+}
+
+TEST(HostsDisagree, AboutTheSizeOfAMessage) {
+  as_hosts({0, 1}, [](Rank& r) {
+    Buffer data(100'001, one);
+    if (r.rank) ASSERT_EQ(HcclRecv(data.data(), 100'001, kFloat, 0, r.comm, r.stream), 0);
+    else ASSERT_EQ(HcclSend(data.data(), 100'000, kFloat, 1, r.comm, r.stream), 0);
+    expect_disagreement(r, "a message of 400000 bytes was sent where 400004 bytes are received");
+  });
 }
 
 TEST(Hosts, AServerIsInOneSuperPod) {

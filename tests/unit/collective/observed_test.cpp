@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../recorder.h"
+#include "../device/recorder.h"
 #include "ranks.h"
 
 namespace {
