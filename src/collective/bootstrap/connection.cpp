@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/log.h"
 #include "collective/bootstrap/address.h"
 
 namespace updraft::collective {
@@ -48,7 +49,8 @@ void Connection::finish() {
     self->timer_ = 0;
     self->close();
   });
-  if (flush() && out_.empty()) shutdown(fd_, SHUT_WR);
+  flush();
+  if (out_.empty()) shutdown(fd_, SHUT_WR);
 }
 
 void Connection::close() {
@@ -76,22 +78,20 @@ void Connection::fail(const std::string& why) {
   if (on_close) on_close(why);
 }
 
-// False when the connection is gone.
-bool Connection::flush() {
+void Connection::flush() {
   while (!out_.empty()) {
     const std::string& first = out_.front();
     ssize_t n = ::send(fd_, first.data() + sent_, first.size() - sent_, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (n < 0) {
-      const std::string why = std::strerror(errno);
-      // Not from inside send(): the caller may hold references into what on_close destroys.
-      EventLoop::get().post([weak = weak_from_this(), why] {
-        if (auto self = weak.lock()) self->fail(why);
-      });
+      // The other end has gone, and what it said last (its farewell, mostly) may wait here unread: the event that
+      // follows reads it and then finds the end.
+      UPDRAFT_LOG(kDebug, "HCCL", "a frame to {} is lost: {}", peer_name(), std::strerror(errno));
+      shutdown(fd_, SHUT_RDWR);
       out_.clear();
       sent_ = 0;
-      return false;
+      break;
     }
     sent_ += static_cast<size_t>(n);
     if (sent_ == first.size()) {
@@ -103,13 +103,12 @@ bool Connection::flush() {
     writing_ = !out_.empty();
     EventLoop::get().modify(fd_, EPOLLIN | EPOLLRDHUP | (writing_ ? EPOLLOUT : 0u));
   }
-  return true;
 }
 
 void Connection::on_events(uint32_t events) {
   auto keep = shared_from_this();
   if (events & EPOLLOUT) {
-    if (!flush()) return;
+    flush();
     if (finishing_ && out_.empty()) shutdown(fd_, SHUT_WR);
   }
   if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))) return;

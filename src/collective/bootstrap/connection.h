@@ -35,7 +35,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   void on_events(uint32_t events);
-  bool flush();
+  void flush();
   void discard();
   void fail(const std::string& why);
 

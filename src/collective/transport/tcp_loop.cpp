@@ -264,7 +264,7 @@ void TcpLoop::flush(TcpLink& link) {
   const std::shared_ptr<TcpPeer> peer = link.peer;
   if (!link.outbox().empty()) {
     link.last_write = now_;
-    if (link.outbox().flush(link.socket.get()) == Outbox::Result::Broken) return on_end(link, true, errno);
+    if (link.outbox().flush(link.socket.get()) == Outbox::Result::Broken) return on_broken(link, errno);
   }
   const bool more = !link.outbox().empty();
   if (link.phase == TcpLink::Phase::Leaving && !more && !std::exchange(link.shut, true))
@@ -283,20 +283,31 @@ void TcpLoop::on_event(TcpLink& link, uint32_t events) {
 }
 
 void TcpLoop::on_open(TcpLink& link, uint32_t events) {
-  const std::shared_ptr<TcpPeer> peer = link.peer;
   if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
     link.last_read = now_;
     try {
       const TcpLink::Read got = link.read_frames(scratch_.get(), kScratch);
       if (got == TcpLink::Read::End || got == TcpLink::Read::Broken)
         return on_end(link, got == TcpLink::Read::Broken, errno);
-    } catch (const PeerFailure& failure) {
-      if (failure.tell || !link.initiator) return fail(peer, failure);
-      close(link);  // it has given up, and its last messages may still be on their way on the other connection
-      return part(peer, failure.error);
-    }
+    } catch (const PeerFailure& failure) { return on_failure(link, failure); }
   }
   flush(link);
+}
+
+void TcpLoop::on_failure(TcpLink& link, const PeerFailure& failure) {
+  const std::shared_ptr<TcpPeer> peer = link.peer;
+  if (failure.tell || !link.initiator) return fail(peer, failure);
+  close(link);  // it has given up, and its last messages may still be on their way on the other connection
+  part(peer, failure.error);
+}
+
+/// Nothing can be written to the link any more. What the peer sent before it went may wait here unread.
+void TcpLoop::on_broken(TcpLink& link, int error) {
+  try {
+    while (link.phase == TcpLink::Phase::Open &&
+           link.read_frames(scratch_.get(), kScratch) == TcpLink::Read::More) {}
+  } catch (const PeerFailure& failure) { return on_failure(link, failure); }
+  on_end(link, true, error);
 }
 
 /// `out` has ended. Its end must not overtake what comes on `in`, which ends soon.

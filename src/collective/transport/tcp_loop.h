@@ -50,6 +50,8 @@ class TcpLoop {
   void run_calls();
   void on_event(TcpLink& link, uint32_t events);
   void on_open(TcpLink& link, uint32_t events);
+  void on_failure(TcpLink& link, const PeerFailure& failure);
+  void on_broken(TcpLink& link, int error);
   void on_end(TcpLink& link, bool broken, int error);
   void part(const std::shared_ptr<TcpPeer>& peer, Error why);
   void flush(TcpLink& link);

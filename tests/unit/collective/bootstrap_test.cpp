@@ -483,6 +483,26 @@ TEST_F(BootstrapTest, AForkedChildIsTold) {
   only->leave();
 }
 
+// All ranks leave at about the same time: what the root writes to one may find it gone, with its farewell unread.
+TEST(ConnectionTest, AFarewellIsReadAlthoughNothingCanBeWritten) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  RawMember member(ends[1]);
+  const auto connection = std::make_shared<Connection>(ends[0]);
+  std::vector<std::string> heard;
+  std::promise<void> over;
+  EventLoop::get().run([&] {  // nothing is read until this returns
+    connection->start([&](uint8_t type, const std::string& payload) { heard.push_back(fmt::format("{} {}", type, payload)); },
+                      [&](const std::string&) { over.set_value(); });
+    EXPECT_TRUE(member.frame(kLeave, "bye"));
+    member.close();
+    connection->send(kGone, "somebody");
+    connection->send(kGone, "somebody else");
+  });
+  ASSERT_EQ(over.get_future().wait_for(60s), std::future_status::ready) << "the end was not noticed";
+  EXPECT_EQ(heard, (std::vector<std::string>{fmt::format("{} bye", static_cast<int>(kLeave))}));
+}
+
 size_t descriptors() {
   size_t n = 0;
   for (int fd = 0; fd < 4096; ++fd) n += fcntl(fd, F_GETFD) >= 0;

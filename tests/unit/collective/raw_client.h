@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "collective/transport/frame.h"
 #include "collective/transport/handshake.h"
@@ -34,7 +35,15 @@ class RawClient {
     connected_ = ::connect(fd_, to.raw(), to.bytes) == 0;
   }
   RawClient(const RawClient&) = delete;
-  ~RawClient() { ::close(fd_); }
+  ~RawClient() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  /// Ends as a process does that has not read all that came: the other end can read what is there, and write no more.
+  void reset() {
+    const linger none{1, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    ::close(std::exchange(fd_, -1));
+  }
 
   int fd() const { return fd_; }
   bool connected() const { return connected_; }

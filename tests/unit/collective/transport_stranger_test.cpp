@@ -196,6 +196,33 @@ TEST_F(BrokenPeerTest, WhatIsRightWorks) {
   EXPECT_EQ(large, std::string(60000, 'y') + std::string(40000, 'z'));
 }
 
+// A rank that is through with its last operation may end while an answer to an earlier message is on its way to it.
+TEST_F(BrokenPeerTest, WhatCameBeforeItsEndIsReadAlthoughNothingCanBeWritten) {
+  std::string announced(100000, ' '), last(4, ' ');
+  std::promise<void> inside, go_on;
+  Result wanted, farewell;
+  char byte;
+  a->receive(*peer, 1, &byte, 1, [&](const Error*) {  // in the transport's thread, which then answers tag 2
+    inside.set_value();
+    go_on.get_future().wait();
+  });
+  a->receive(*peer, 2, announced.data(), announced.size(), wanted.done());
+  a->receive(*peer, 3, last.data(), last.size(), farewell.done());
+  const FrameHeader eager{Frame::Eager, 1, 1, 0}, announce{Frame::Announce, 0, 2, announced.size()};
+  std::string both(reinterpret_cast<const char*>(&eager), sizeof eager);
+  both += 'x';
+  both.append(reinterpret_cast<const char*>(&announce), sizeof announce);
+  ASSERT_TRUE(client.write(both));
+  inside.get_future().wait();
+  ASSERT_TRUE(client.frame(Frame::Eager, 3, 0, "last"));
+  client.reset();
+  go_on.set_value();
+  EXPECT_EQ(farewell.get().second, "");
+  EXPECT_EQ(last, "last");
+  EXPECT_EQ(wanted.get().first, result::kRemote);
+  expect_talk();
+}
+
 TEST_F(BrokenPeerTest, UnknownFrame) {
   std::string x(3, ' ');
   Result r = receive(x);
