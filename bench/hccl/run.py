@@ -62,12 +62,12 @@ def through_torch(rows, ranks, rounds):
         ours.close(), peer.close()
 
 
-def hccl_test(operation, size, repeat, ranks, environment=()):
+def hccl_test(operation, size, repeat, ranks):
     """Seconds of one operation, of an own run of the program (its start is not in them)."""
     from updraft import home
     command = [os.path.join(home(), "bin", "hccl_test"), operation, "-p", ranks, "-b", size, "-e", size, "-n", repeat, "-w", 3,
                "-c", 0, "-s", int(size <= 1024), "-z", int(operation == "all_reduce")]
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300, env=dict(os.environ, **dict(environment)))
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr}")
     return float(done.stdout.splitlines()[-1].split("|")[1]) * 1e-6
@@ -86,16 +86,11 @@ def against(rows, ranks, rounds, peers):
     """peers: groups by their names."""
     cores = len(os.sched_getaffinity(0))
     for operation, size, repeat in WORK:
-        # Ranks spin for a moment before they sleep where their threads leave cores for it.
-        regimes = {"": {}}
-        if size <= 1024:
-            regimes = {" (waits sleep)": {"UPDRAFT_THREADS": str(cores)}}
-            if ranks <= cores:
-                regimes[" (waits spin)"] = {"UPDRAFT_THREADS": "1"}
-        for note, environment in regimes.items():
-            for name, peer in peers.items():
-                measured(rows, f"C, {ranks} ranks, {operation} {size_name(size)}{note}; {name}",
-                         lambda: hccl_test(operation, size, repeat * 10, ranks, environment), lambda: peer(operation, size, repeat * 10), rounds)
+        # Small operations look for the other ranks for a moment before they sleep, where the host has a core for each.
+        note = "" if size > 1024 else " (waits spin)" if ranks <= cores else " (waits sleep)"
+        for name, peer in peers.items():
+            measured(rows, f"C, {ranks} ranks, {operation} {size_name(size)}{note}; {name}",
+                     lambda: hccl_test(operation, size, repeat * 10, ranks), lambda: peer(operation, size, repeat * 10), rounds)
 
 
 def between_hosts(rows, notes, rounds):

@@ -30,6 +30,23 @@ def r(*shape, dtype=torch.float32):
     return torch.randn(*shape).to(dtype)
 
 
+def square():
+    return r(1024, 1024)
+
+
+def definite():
+    x = r(1024, 1024)
+    return x @ x.t() / 1024 + torch.eye(1024)
+
+
+def rotary(x, cos, sin):
+    """The NPU's operator; on the CPU what models write."""
+    if x.device.type == "npu":
+        return torch_npu.npu_rotary_mul(x, cos, sin)
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat((-second, first), -1) * sin
+
+
 CASES = {
     "add f32 1M": (lambda x, y: x + y, lambda: (r(M), r(M))),
     "add bf16 1M": (lambda x, y: x + y, lambda: (r(M, dtype=torch.bfloat16), r(M, dtype=torch.bfloat16))),
@@ -70,6 +87,32 @@ CASES = {
     "nonzero 1M": (torch.nonzero, lambda: ((r(M) > 1),)),
     "dropout 1M": (lambda x: F.dropout(x, 0.1), lambda: (r(M),)),
     "randn 1M": (lambda x: x.normal_(), lambda: (r(M),)),
+    "rotary 4x8x256x64": (rotary, lambda: (r(4, 8, 256, 64), r(1, 1, 256, 64), r(1, 1, 256, 64))),
+    "gather 1M of 1024x1024": (lambda x, i: x.gather(1, i), lambda: (r(1024, 1024), torch.randint(1024, (1024, 1024)))),
+    "index_select 64k of 1M x 1": (lambda x, i: x.index_select(0, i), lambda: (r(M), torch.randint(M, (M // 16,)))),
+    "embedding gradient 4096 of 30k x 256": (lambda g, i: torch.ops.aten.embedding_dense_backward(g, i, 30000, -1, False),
+                                             lambda: (r(4096, 256), torch.randint(30000, (4096,)))),
+    "embedding gradient bf16 4096 of 30k x 256": (lambda g, i: torch.ops.aten.embedding_dense_backward(g, i, 30000, -1, False),
+                                                  lambda: (r(4096, 256, dtype=torch.bfloat16), torch.randint(30000, (4096,)))),
+    "gelu 1M, gradient": (lambda g, x: torch.ops.aten.gelu_backward(g, x), lambda: (r(M), r(M))),
+    "linear 1576x384x1536": (F.linear, lambda: (r(8 * 197, 384), r(1536, 384), r(1536))),
+    "linear f16 1576x384x1536": (F.linear, lambda: (r(8 * 197, 384, dtype=torch.float16), r(1536, 384, dtype=torch.float16), r(1536, dtype=torch.float16))),
+    "softmax f16 1536x256": (lambda x: F.softmax(x, -1), lambda: (r(1536, 256, dtype=torch.float16),)),
+    "log_softmax bf16 64x30522": (lambda x: F.log_softmax(x, -1), lambda: (r(64, 30522, dtype=torch.bfloat16),)),
+    "topk 8 of f16 256x8192": (lambda x: x.topk(8)[0], lambda: (r(256, 8192, dtype=torch.float16),)),
+    "sum rows f16 1024x1024": (lambda x: x.sum(0), lambda: (r(1024, 1024, dtype=torch.float16),)),
+    "sum rows bf16 1024x1024": (lambda x: x.sum(0), lambda: (r(1024, 1024, dtype=torch.bfloat16),)),
+    "sum rows 100000x8": (lambda x: x.sum(0), lambda: (r(100000, 8),)),
+    # Factorisations of 1024 x 1024: torch_npu has the first six from the NPU, the others it computes on the host.
+    "inverse 1024": (torch.linalg.inv, lambda: (square(),)),
+    "slogdet 1024": (torch.linalg.slogdet, lambda: (square(),)),
+    "cholesky 1024": (torch.linalg.cholesky, lambda: (definite(),)),
+    "triangular solve 1024": (lambda a, b: torch.linalg.solve_triangular(a, b, upper=True), lambda: (definite().triu(), square())),
+    "qr 1024": (torch.linalg.qr, lambda: (square(),)),
+    "svd 1024": (lambda x: torch.linalg.svd(x, full_matrices=False), lambda: (square(),)),
+    "lu 1024": (torch.linalg.lu_factor, lambda: (square(),)),
+    "solve 1024": (torch.linalg.solve, lambda: (square(), square())),
+    "eigh 1024": (torch.linalg.eigh, lambda: (definite(),)),
 }
 
 

@@ -64,13 +64,15 @@ def stepper(name, device, mode):
     model = build().train().to(device)
     batch = [x.to(device) for x in draw()]
     optimizer = optimizer_of(model.parameters())
+    scaler = torch.amp.GradScaler(device, enabled=mode == "fp16")
 
     def step():
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device, dtype=AMP[mode] or torch.bfloat16, enabled=AMP[mode] is not None):
             loss = loss_of(model, *batch)
-        loss.backward()
-        optimizer.step()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         return loss.item()  # also synchronises
 
     return step

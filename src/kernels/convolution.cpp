@@ -396,17 +396,26 @@ DType compute_type(const TensorView& a, const TensorView& b, const TensorView& c
   return bf16 && onednn::native_bf16() ? DType::BFloat16 : DType::Float;
 }
 
+// Products take halves that oneDNN does not multiply as they are, and convert them block by block.
+bool keeps_halves(const TensorView& src, const TensorView& weight, const TensorView& dst) {
+  return src.dtype == DType::Float16 && weight.dtype == DType::Float16 && dst.dtype == DType::Float16;
+}
+
 // A convolution of single elements is a product of matrices that lie as they are: no blocked layout is needed. It
 // pays where the planes are large (measured: from 20 x 20; below, the blocked convolution is faster in spite of the
-// conversions).
-bool pointwise(const ConvolutionShape& s, const TensorView& src, const TensorView& weight) {
+// conversions), of halves from 7 x 7.
+bool pointwise(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst) {
   if (s.groups != 1) return false;
   int64_t plane = 1;
   for (int d = 0; d < s.spatial; ++d) {
     if (weight.dims[d + 2] != 1 || s.stride[d] != 1 || s.padding[d] != 0) return false;
     plane *= src.dims[d + 2];
   }
-  return plane >= 400;
+  return plane >= (keeps_halves(src, weight, dst) ? 49 : 400);
+}
+// The type in which a product takes its operands.
+DType product_type(DType type, const TensorView& src, const TensorView& weight, const TensorView& dst) {
+  return keeps_halves(src, weight, dst) ? DType::Float16 : type;
 }
 // [N, C, ...] as [N, C, P]; weight as [O, C]. All are dense.
 TensorView matrices(const TensorView& v) {
@@ -451,14 +460,18 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     wide = scratch.take<float>(static_cast<size_t>(bias->numel()));
     gather_to(wide, DType::Float, *bias);
   }
-  const Dense from(src, type, scratch);
-  Weight by(weight, type, constant, scratch);
-  const Result to(dst, type, scratch);
-  if (!bias && !from.last && !to.last && pointwise(s, src, weight)) {
+  if (!bias && !taken_last(src, type) && !taken_last(dst, type) && pointwise(s, src, weight, dst)) {
+    const DType taken = product_type(type, src, weight, dst);
+    const Dense from(src, taken, scratch, false);
+    Weight by(weight, taken, constant, scratch);
+    const Result to(dst, taken, scratch, false);
     matmul(matrix(by.dense()), matrices(from.view), matrices(to.view));
     to.finish();
     return;
   }
+  const Dense from(src, type, scratch);
+  Weight by(weight, type, constant, scratch);
+  const Result to(dst, type, scratch);
   if (const auto w = winograd_of(s, src, weight, dst);
       w && winograd::forward(*w, from.view.as<float>(), by.points(*w), wide, to.view.as<float>())) {
     to.finish();
@@ -483,12 +496,12 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return;
   p.has_bias = bias;
   ScratchScope scratch;
-  Weight by(weight, type, &constant, scratch);
   const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
-  if (!bias && !src_last && !dst_last && pointwise(s, src, weight)) {
-    by.dense();
+  if (!bias && !src_last && !dst_last && pointwise(s, src, weight, dst)) {
+    Weight(weight, product_type(type, src, weight, dst), &constant, scratch).dense();
     return;
   }
+  Weight by(weight, type, &constant, scratch);
   // The gradient of src is by Winograd's algorithm, too, but its filters are turned: they are made at each run.
   const auto w = winograd_of(s, src, weight, dst);
   if (w && kind == Kind::Forward) by.points(*w);
@@ -520,10 +533,16 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
     return;
   }
   ScratchScope scratch;
-  const Dense by(diff_dst, type, scratch);
+  const bool by_last = taken_last(diff_dst, type), flat = !by_last && pointwise(s, src, weight, diff_dst);
+  const bool of_weight = diff_weight && flat && !taken_last(src, type);
+  const bool of_src = diff_src && flat && !taken_last(*diff_src, type);
+  // What products alone take stays in its own type.
+  const bool products = flat && (of_weight || !diff_weight) && (of_src || !diff_src);
+  const DType taken = products ? product_type(type, src, weight, diff_dst) : type;
+  const Dense by(diff_dst, taken, scratch, taken == type);
   memory gradient;  // diff_dst as the first primitive took it
   if (diff_weight) {
-    const bool product = !taken_last(src, type) && !by.last && pointwise(s, src, weight);
+    const bool product = of_weight;
     const auto w = winograd_of(s, src, weight, diff_dst);
     std::shared_ptr<const Plan> plan;
     if (!product && !(w && weight_by_winograd(*w, by.view, src, *diff_weight))) {
@@ -533,20 +552,20 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
     }
     if (product || plan) {
       ScratchScope own;
-      const Dense from(src, type, own);
-      const Result to(*diff_weight, type, own, false);
+      const Dense from(src, product ? taken : type, own, !product);
+      const Result to(*diff_weight, product ? taken : type, own, false);
       if (product) {
         // The sum over images stays in float.
         const TensorView x = matrices(from.view), g = matrices(by.view);
         TensorView sum = matrix(to.view);
-        if (type != DType::Float)
+        if (taken != DType::Float)
           sum = TensorView::contiguous(own.take<float>(static_cast<size_t>(sum.numel())), DType::Float, sum.dims, 2);
         for (int64_t n = 0; n < x.dims[0]; ++n) {
           MatmulOptions options;
           options.beta = n > 0 ? 1 : 0;
           matmul(select(g, 0, n), select(x, 0, n).transpose(0, 1), sum, options);
         }
-        if (type != DType::Float) copy_elements(matrix(to.view), sum);
+        if (taken != DType::Float) copy_elements(matrix(to.view), sum);
       } else {
         const memory out = plan->weight.at_inner(to.view.data, own);
         execute(*plan, {{DNNL_ARG_SRC, plan->src.take(from.view.data, own)},
@@ -558,13 +577,15 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
     }
   }
   if (diff_src) {
-    Weight with(weight, type, constant, scratch);
-    const Result to(*diff_src, type, scratch);
-    if (!to.last && !by.last && pointwise(s, src, weight)) {
+    if (of_src) {
+      Weight with(weight, taken, constant, scratch);
+      const Result to(*diff_src, taken, scratch, false);
       matmul(matrix(with.dense()).transpose(0, 1), matrices(by.view), matrices(to.view));
       to.finish();
       return;
     }
+    Weight with(weight, type, constant, scratch);
+    const Result to(*diff_src, type, scratch);
     if (const auto w = winograd_of(s, *diff_src, weight, diff_dst);
         w && winograd::backward_input(*w, by.view.as<float>(), with.dense().as<float>(), to.view.as<float>())) {
       to.finish();
@@ -594,13 +615,17 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return plain_scratch({&dst, &src, &weight});
   p.has_bias = bias != nullptr;
+  const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
+  if (!bias && !src_last && !dst_last && pointwise(s, src, weight, dst)) {
+    const DType taken = product_type(type, src, weight, dst);
+    return dense_bytes(src, taken, false) + dense_bytes(dst, taken, false) +
+           (constant ? 0 : dense_bytes(weight, taken, false)) +
+           matmul_scratch(matrix(dense_view(weight, taken)), matrices(dense_view(src, taken)),
+                          matrices(dense_view(dst, taken)));
+  }
   size_t bytes = dense_bytes(src, type) + dense_bytes(dst, type);
   if (!constant) bytes += dense_bytes(weight, type, false);
   if (bias) bytes += scratch_size(static_cast<size_t>(bias->numel()) * sizeof(float));
-  const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
-  if (!bias && !src_last && !dst_last && pointwise(s, src, weight))
-    return bytes + matmul_scratch(matrix(dense_view(weight, type)), matrices(dense_view(src, type)),
-                                  matrices(dense_view(dst, type)));
   if (const auto w = winograd_of(s, src, weight, dst)) {
     // A copy of the weight goes before the rest is taken.
     const size_t of_weight = constant ? 0 : dense_bytes(weight, type, false), run = winograd::forward_scratch(*w);
@@ -620,17 +645,20 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
   if (compute_of(diff_dst.dtype) != Compute::F32 || !p.valid)
     return std::max(diff_weight ? plain_scratch({&diff_dst, &src, diff_weight}) : 0,
                     diff_src ? plain_scratch({&diff_dst, diff_src, &weight}) : 0);
-  const bool by_last = taken_last(diff_dst, type), flat = !by_last && pointwise(s, src, weight);
-  const size_t by = dense_bytes(diff_dst, type);
+  const bool by_last = taken_last(diff_dst, type), flat = !by_last && pointwise(s, src, weight, diff_dst);
+  const bool products = flat && !(diff_weight && taken_last(src, type)) && !(diff_src && taken_last(*diff_src, type));
+  const DType taken = products ? product_type(type, src, weight, diff_dst) : type;
+  const size_t by = dense_bytes(diff_dst, taken, taken == type);
   size_t gradient = 0, of_weight = 0, of_src = 0;
   memory::desc held;
   if (diff_weight) {
     const bool src_last = taken_last(src, type);
-    of_weight = dense_bytes(src, type) + dense_bytes(*diff_weight, type, false);
+    const DType kept = flat && !src_last ? taken : type;
+    of_weight = dense_bytes(src, kept, kept == type) + dense_bytes(*diff_weight, kept, false);
     if (flat && !src_last) {
-      if (type != DType::Float) of_weight += scratch_size(static_cast<size_t>(weight.numel()) * sizeof(float));
-      const TensorView g = select(matrices(dense_view(diff_dst, type)), 0, 0),
-                       x = select(matrices(dense_view(src, type)), 0, 0).transpose(0, 1),
+      if (taken != DType::Float) of_weight += scratch_size(static_cast<size_t>(weight.numel()) * sizeof(float));
+      const TensorView g = select(matrices(dense_view(diff_dst, taken)), 0, 0),
+                       x = select(matrices(dense_view(src, taken)), 0, 0).transpose(0, 1),
                        sum = matrix(dense_view(weight, DType::Float));
       of_weight += std::max(matmul_scratch(g, x, sum), matmul_scratch(g, x, sum, {.beta = 1}));
     } else if (const auto w = winograd_of(s, src, weight, diff_dst)) {
@@ -644,11 +672,12 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
   }
   if (diff_src) {
     const bool to_last = taken_last(*diff_src, type);
-    of_src = dense_bytes(*diff_src, type);
-    if (!constant) of_src += dense_bytes(weight, type, false);
+    const DType kept = flat && !to_last ? taken : type;
+    of_src = dense_bytes(*diff_src, kept, kept == type);
+    if (!constant) of_src += dense_bytes(weight, kept, false);
     if (!to_last && flat) {
-      of_src += matmul_scratch(matrix(dense_view(weight, type)).transpose(0, 1), matrices(dense_view(diff_dst, type)),
-                               matrices(dense_view(*diff_src, type)));
+      of_src += matmul_scratch(matrix(dense_view(weight, taken)).transpose(0, 1), matrices(dense_view(diff_dst, taken)),
+                               matrices(dense_view(*diff_src, taken)));
     } else if (const auto w = winograd_of(s, *diff_src, weight, diff_dst)) {
       of_src += winograd::backward_input_scratch(*w);
     } else {

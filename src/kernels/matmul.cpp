@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "kernels/constant_operand.h"
 #include "kernels/onednn.h"
+#include "kernels/packed.h"
 #include "kernels/pipeline.h"
 #include "kernels/rows/arithmetic.h"
 #include "tensor/view_algebra.h"
@@ -320,69 +321,14 @@ void run_own(const TensorView& a_in, const TensorView& b_in, const TensorView& c
   if (!direct) combine(c, product, o, add);
 }
 
-/// A large product in panels of its longest dimension. Of fp16, because what is converted to fp32 and back then stays
-/// in the cache, instead of going through memory as whole matrices. Of fp32 with a transposed left side, as the
-/// gradient of a large vocabulary has, because oneDNN takes rows of so many columns at two thirds of its speed.
-struct Panels {
-  char along = 0;  ///< m, n or k; 0: no panels
-  int64_t size = 0;
-};
-
-Panels panels_of(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
-  constexpr int64_t kWorth = 8 << 20, kPanel = 1 << 20;  // elements converted altogether; of a panel
-  constexpr int64_t kLongRows = 16384;
-  if (c.rank != 2 || o.beta != 0.0 || may_overlap(a, c) || may_overlap(b, c)) return {};
-  const int64_t m = c.dims[0], n = c.dims[1], k = a.dims[1];
-  if (!o.right && a.dtype == DType::Float && b.dtype == DType::Float && c.dtype == DType::Float && a.strides[0] == 1 &&
-      a.strides[1] != 1 && m >= kLongRows && n * k >= kPanel / 4)
-    return {'m', kLongRows / 4};
-  auto half = [](const TensorView& v) { return v.dtype == DType::Float16 ? v.numel() : 0; };
-  const int64_t longest = std::max({m, n, k});
-  if (half(a) + (o.right ? 0 : half(b)) + half(c) < kWorth || longest < 4096) return {};
-  // A constant right side is converted already, and prepared as a whole: only panels of rows leave it so.
-  if (o.right && longest != m) return {};
-  const int64_t others = m + n + k - longest;
-  const int64_t size = std::clamp<int64_t>(kPanel / others / 64 * 64, 256, 8192);
-  return {longest == k && !o.right ? 'k' : longest == n && !o.right ? 'n' : 'm', size};
-}
-
-void multiply(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o, bool run);
-
-void run_panels(TensorView a, TensorView b, const TensorView& c, const MatmulOptions& o, const Panels& panels,
-                bool run) {
-  const int64_t m = c.dims[0], n = c.dims[1], k = a.dims[1], panel = panels.size;
-  ScratchScope scratch;
-  auto widen = [&](const TensorView& v) {
-    if (v.dtype == DType::Float) return v;
-    return gather_to(scratch.take<float>(static_cast<size_t>(v.numel())), DType::Float, v);
-  };
-  MatmulOptions step = o;
-  if (panels.along == 'k') {
-    // Partial sums stay in fp32 and are rounded once.
-    const TensorView sum =
-        c.dtype == DType::Float
-            ? c
-            : TensorView::contiguous(scratch.take<float>(static_cast<size_t>(c.numel())), DType::Float, c.dims, 2);
-    for (int64_t at = 0; at < k; at += panel) {
-      const int64_t count = std::min(panel, k - at);
-      matmul(narrow(a, 1, at, count), narrow(b, 0, at, count), sum, step);
-      step.add = nullptr;
-      step.beta = 1.0;
-    }
-    if (sum.data != c.data) copy_elements(c, sum);
-  } else if (panels.along == 'n') {
-    a = widen(a);
-    for (int64_t at = 0; at < n; at += panel) {
-      const int64_t count = std::min(panel, n - at);
-      matmul(a, narrow(b, 1, at, count), narrow(c, 1, at, count), step);
-    }
-  } else {
-    if (!o.right) b = widen(b);
-    for (int64_t at = 0; at < m; at += panel) {
-      const int64_t count = std::min(panel, m - at);
-      multiply(narrow(a, 0, at, count), b, narrow(c, 0, at, count), step, run);
-    }
-  }
+/// A product of fp32 with a transposed left side of many rows, as the gradient of a large vocabulary has, goes in
+/// panels of so many, because oneDNN takes rows of so many columns at two thirds of its speed. 0: it does not.
+int64_t panel_rows(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
+  constexpr int64_t kLongRows = 16384, kWorth = 1 << 18;
+  if (c.rank != 2 || o.beta != 0.0 || o.right || may_overlap(a, c) || may_overlap(b, c)) return 0;
+  const bool plain = a.dtype == DType::Float && b.dtype == DType::Float && c.dtype == DType::Float;
+  if (!plain || a.strides[0] != 1 || a.strides[1] == 1 || c.dims[0] < kLongRows) return 0;
+  return c.dims[1] * a.dims[1] >= kWorth ? kLongRows / 4 : 0;
 }
 
 /// The operands of a product: expanded to c's batch dimensions, or folded to two matrices.
@@ -428,6 +374,32 @@ DType operand_type(const TensorView& a, const TensorView& b, const TensorView& c
 }
 bool is_direct(const TensorView& c, DType operand) {
   return (c.dtype == DType::Float || c.dtype == operand) && row_major(c) && matrix_layout_ok(c);
+}
+
+/// oneDNN would want the operands, or the result, as copies in fp32.
+bool is_packed(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
+  bool plain = true;
+  for (const TensorView* v : {&a, &b, &c}) {
+    if (!packed::converts(v->dtype)) return false;
+    plain = plain && v->dtype == DType::Float;
+  }
+  if (plain || operand_type(a, b, c) != DType::Float) return false;
+  return !(o.right && c.rank != 2) && !may_overlap(a, c) && !may_overlap(b, c);
+}
+
+packed::Product packed_of(const Operands& p, const MatmulOptions& o) {
+  return {.a = p.a, .b = p.b, .c = p.c, .add = p.add, .alpha = o.alpha.real(), .beta = o.beta.real()};
+}
+
+void run_packed(const Operands& p, const MatmulOptions& o, bool run) {
+  packed::Product product = packed_of(p, o);
+  ConstantOperand::Form form;
+  if (o.right) {
+    const memory::desc desc({packed::right_floats(p.b)}, memory::data_type::f32, memory::format_tag::a);
+    form = o.right->form(p.b, desc, [&](std::byte* to) { packed::pack_right(p.b, reinterpret_cast<float*>(to)); });
+    product.right = reinterpret_cast<const float*>(form.get());
+  }
+  if (run) packed::multiply(product);
 }
 
 /// A product as oneDNN takes it.
@@ -489,7 +461,14 @@ void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& 
     if (run) run_vector(a, b, c, o, add);
     return;
   }
-  if (const Panels panels = panels_of(a, b, c, o); panels.along) return run_panels(a, b, c, o, panels, run);
+  if (is_packed(a, b, c, o)) return run_packed(p, o, run);
+  if (const int64_t panel = panel_rows(a, b, c, o)) {
+    for (int64_t at = 0; at < c.dims[0]; at += panel) {
+      const int64_t rows = std::min(panel, c.dims[0] - at);
+      matmul(narrow(a, 0, at, rows), b, narrow(c, 0, at, rows), o);
+    }
+    return;
+  }
   ScratchScope scratch;
   const Native n = native_of(p, o, [&](const TensorView& v, DType type, bool result) {
     void* to = scratch.take(static_cast<size_t>(v.numel()) * size_of(type));
@@ -548,24 +527,9 @@ size_t matmul_scratch(const TensorView& a_in, const TensorView& b_in, const Tens
   if (a.dims[a.rank - 1] == 0) return 0;
   if (compute != Compute::F32) return own_scratch(a, b, c, o);
   if (is_vector_product(a, b, c)) return static_cast<size_t>(a.dims[1] + std::max(c.dims[0], c.dims[1])) * 4;
-  if (const Panels panels = panels_of(a, b, c, o); panels.along) {
-    const int64_t panel = std::min(panels.size, std::max({c.dims[0], c.dims[1], a.dims[1]}));
-    auto widened = [](const TensorView& v) {
-      return v.dtype == DType::Float ? v : TensorView::contiguous(nullptr, DType::Float, v.dims, v.rank);
-    };
-    auto held = [](const TensorView& from, const TensorView& to) {
-      return from.dtype == to.dtype ? 0 : scratch_size(to.bytes());
-    };
-    if (panels.along == 'k') {
-      const TensorView sum = widened(c);
-      return held(c, sum) + added_scratch(narrow(a, 1, 0, panel), narrow(b, 0, 0, panel), sum, o);
-    }
-    const TensorView wide = widened(panels.along == 'n' ? a : b);
-    if (panels.along == 'n')
-      return held(a, wide) + matmul_scratch(wide, narrow(b, 1, 0, panel), narrow(c, 1, 0, panel), o);
-    const TensorView part = narrow(a, 0, 0, panel), to = narrow(c, 0, 0, panel);
-    return o.right ? matmul_scratch(part, b, to, o) : held(b, wide) + matmul_scratch(part, wide, to, o);
-  }
+  if (is_packed(a, b, c, o)) return packed::scratch_bytes(packed_of(p, o), o.right != nullptr);
+  if (const int64_t panel = panel_rows(a, b, c, o))
+    return matmul_scratch(narrow(a, 0, 0, panel), b, narrow(c, 0, 0, panel), o);
   size_t bytes = 0;
   const Native n = native_of(p, o, [&](const TensorView& v, DType type, bool) {
     const TensorView dense = TensorView::contiguous(nullptr, type, v.dims, v.rank);

@@ -6,7 +6,11 @@
 namespace updraft::onednn {
 
 const dnnl::engine& engine() {
-  static auto* e = new dnnl::engine(dnnl::engine::kind::cpu, 0);  // primitives may outlive static destruction
+  static auto* e = [] {
+    // The library keeps the last used primitives, too: what ours have dropped, and those within others.
+    dnnl::set_primitive_cache_capacity(256);
+    return new dnnl::engine(dnnl::engine::kind::cpu, 0);  // primitives may outlive static destruction
+  }();
   return *e;
 }
 

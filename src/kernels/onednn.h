@@ -67,12 +67,15 @@ class Key {
   size_t hash_ = 0;
 };
 
-/// Primitives (and what belongs to them) by key: made once, shared between threads. At a limit the one that was not
-/// used for the longest time is dropped; who uses it keeps it. A hit allocates nothing.
+/// Primitives (and what belongs to them) by key: made once, shared between threads. A hit allocates nothing. There are
+/// two lists, the last used first, each with a limit at which the one that was not used for the longest time is
+/// dropped; who uses it keeps it. New ones stand in the first list; what is asked for again and again (planning and
+/// running an operator once asks twice) moves to the second. So shapes that change from step to step drop one another,
+/// and those that are in use stay.
 template <class T>
 class Cache {
  public:
-  explicit Cache(size_t limit = 4096) : limit_(limit) {}
+  explicit Cache(size_t new_limit = 512, size_t used_limit = 1536) : limits_{new_limit, used_limit} {}
 
   std::shared_ptr<const T> get(const Key& key, FunctionRef<T()> make) {
     {
@@ -83,20 +86,16 @@ class Cache {
     std::shared_ptr<const T> dropped;  // destroyed without the lock
     std::lock_guard lock(mutex_);
     if (auto found = find(key)) return found;  // another thread was faster
-    if (entries_.size() >= limit_) {
-      Entry& oldest = entries_.back();
-      dropped = std::move(oldest.value);
-      places_.erase(Place{oldest.key, oldest.hash});
-      entries_.pop_back();
-    }
+    List& fresh = lists_[0];
     const auto numbers = key.numbers();
-    entries_.push_front({{numbers.begin(), numbers.end()}, key.hash(), std::move(made)});
-    places_.emplace(Place{entries_.front().key, key.hash()}, entries_.begin());
-    return entries_.front().value;
+    fresh.push_front({{numbers.begin(), numbers.end()}, key.hash(), std::move(made), 1, 0});
+    places_.emplace(Place{fresh.front().key, key.hash()}, fresh.begin());
+    if (fresh.size() > limits_[0]) dropped = drop_oldest(fresh);
+    return fresh.front().value;
   }
   size_t size() {
     std::lock_guard lock(mutex_);
-    return entries_.size();
+    return lists_[0].size() + lists_[1].size();
   }
 
  private:
@@ -104,7 +103,10 @@ class Cache {
     std::vector<int64_t> key;
     size_t hash;
     std::shared_ptr<const T> value;
+    int uses;
+    int list;
   };
+  using List = std::list<Entry>;
   /// The key of an entry, or one to look for.
   struct Place {
     std::span<const int64_t> key;
@@ -115,17 +117,37 @@ class Cache {
     size_t operator()(const Place& p) const { return p.hash; }
   };
 
+  static constexpr int kOften = 3;  // uses
+
   std::shared_ptr<const T> find(const Key& key) {
     const auto it = places_.find(Place{key.numbers(), key.hash()});
     if (it == places_.end()) return nullptr;
-    entries_.splice(entries_.begin(), entries_, it->second);
-    return it->second->value;
+    Entry& entry = *it->second;
+    const int from = entry.list;
+    if (from == 0 && ++entry.uses >= kOften) entry.list = 1;
+    List& to = lists_[entry.list];
+    to.splice(to.begin(), lists_[from], it->second);
+    // What falls out of the second list is as good as new.
+    if (to.size() > limits_[entry.list]) {
+      List& fresh = lists_[0];
+      fresh.splice(fresh.begin(), to, std::prev(to.end()));
+      fresh.front().list = 0;
+      fresh.front().uses = 1;
+    }
+    return entry.value;
+  }
+  std::shared_ptr<const T> drop_oldest(List& list) {
+    Entry& oldest = list.back();
+    auto value = std::move(oldest.value);
+    places_.erase(Place{oldest.key, oldest.hash});
+    list.pop_back();
+    return value;
   }
 
-  const size_t limit_;
+  const size_t limits_[2];
   std::mutex mutex_;
-  std::list<Entry> entries_;  ///< the last used first
-  std::unordered_map<Place, typename std::list<Entry>::iterator, HashOf> places_;
+  List lists_[2];  ///< new ones, and those that are used often
+  std::unordered_map<Place, typename List::iterator, HashOf> places_;
 };
 
 }  // namespace updraft::onednn

@@ -330,6 +330,20 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
   });
 }
 
+// The row's form for arrays of halves, where all operands are; null: they go through buffers of floats, also because
+// what is stored saturates, or an overflow of a float has to be noticed.
+BlockFn half_form(BlockFn fn, Compute compute, const TensorView* in, int inputs, const TensorView* out, int outputs,
+                  bool boolean) {
+  if (compute != Compute::F32 || outputs != 1 || inputs < 1 || saturating()) return nullptr;
+  const DType type = in[0].dtype;
+  if (type != DType::Float16 && type != DType::BFloat16) return nullptr;
+  for (int k = 1; k < inputs; ++k)
+    if (in[k].dtype != type) return nullptr;
+  if (out[0].dtype != (boolean ? DType::Bool : type)) return nullptr;
+  const EwRow* row = row_with(fn);
+  return row ? row->half[type == DType::BFloat16] : nullptr;
+}
+
 int log2_of(size_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
 }  // namespace
 
@@ -338,6 +352,12 @@ void run_elementwise(BlockFn fn, Compute compute, const TensorView* in, int inpu
   const KernelTable& table = kernels();
   const int c = static_cast<int>(compute);
   Lane lanes[kMaxOperands];
+  if (const BlockFn half = half_form(fn, compute, in, inputs, out, outputs, boolean)) {
+    lanes[0] =
+        boolean ? Lane{DType::Bool, 1, nullptr, table.move_out[0]} : Lane{out[0].dtype, 2, nullptr, table.move_out[1]};
+    for (int k = 0; k < inputs; ++k) lanes[1 + k] = Lane{in[0].dtype, 2, table.move_in[1], nullptr};
+    return run_blocks(half, lanes, in, inputs, out, outputs, params);
+  }
   for (int k = 0; k < outputs; ++k)
     lanes[k] = boolean ? Lane{DType::Bool, 1, nullptr, out[k].dtype == DType::Bool ? table.move_out[0] : nullptr}
                        : Lane{storage_of(compute), static_cast<int64_t>(size_of(compute)), nullptr,
@@ -359,6 +379,26 @@ void run_native(BlockFn fn, std::initializer_list<TensorView> in, const TensorVi
   int k = 1;
   for (const TensorView& v : in) lanes[k++] = lane(v);
   run_blocks(fn, lanes, in.begin(), static_cast<int>(in.size()), &out, 1, params);
+}
+
+// Contiguous arrays of floats on one side and of halves on the other: in one pass, without a buffer between.
+static bool convert_arrays(const TensorView& to, const TensorView& from) {
+  const auto half = [](DType t) { return t == DType::Float16 || t == DType::BFloat16; };
+  const bool widen = to.dtype == DType::Float && half(from.dtype);
+  if (!widen && !(from.dtype == DType::Float && half(to.dtype))) return false;
+  if (saturating() || !to.same_shape(from)) return false;
+  const TensorView* operands[] = {&to, &from};
+  const Space space(operands, 2);
+  if (space.n == 0) return true;
+  if (space.rank != 1 || space.strides[0][0] != 1 || space.strides[1][0] != 1) return false;
+  constexpr int kFloat = static_cast<int>(Compute::F32);
+  const LoadFn load = kernels().load[static_cast<int>(from.dtype)][kFloat];
+  const StoreFn store = kernels().store[kFloat][static_cast<int>(to.dtype)];
+  parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
+    if (widen) load(to.as<float>() + begin, from.as<char>() + 2 * begin, 1, end - begin);
+    else store(to.as<char>() + 2 * begin, 1, from.as<float>() + begin, end - begin);
+  });
+  return true;
 }
 
 void copy_elements(const TensorView& to, const TensorView& from) {
@@ -405,6 +445,7 @@ void copy_elements(const TensorView& to, const TensorView& from) {
       }
     }
   }
+  if (convert_arrays(to, from)) return;
   // Bool is decided in the source's type (0.5 is true); everything else converts to the destination's.
   Compute compute = to.dtype == DType::Bool || to.dtype == from.dtype ? compute_of(from.dtype) : compute_of(to.dtype);
   if (compute == Compute::I64 && !is_integral(from.dtype, true)) {

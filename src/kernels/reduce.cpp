@@ -105,6 +105,7 @@ struct Body {
   Compute compute;
   int states;                                     ///< wide values an output
   size_t width;                                   ///< bytes of a wide value
+  bool halves;                                    ///< row and cols take the elements as they lie: fp16 or bf16
   FunctionRef<void(void* wide, int64_t n)> init;  ///< `states` arrays of n, each kCols apart
   FunctionRef<void(const void* x, int64_t n, const void* pivot, void* wide)> row;
   FunctionRef<void(const void* x, int64_t stride, int64_t rows, int64_t cols, const void* pivot, void* wide)> cols;
@@ -115,12 +116,13 @@ struct Body {
 void run_rows(const Body& body, const Plan& plan, const TensorView& in, const TensorView* pivot) {
   const KernelTable& table = kernels();
   const int c = static_cast<int>(body.compute);
-  const int64_t size = static_cast<int64_t>(size_of(in.dtype)), width = static_cast<int64_t>(size_of(body.compute));
-  const bool native = in.dtype == storage_of(body.compute);
+  const int64_t size = static_cast<int64_t>(size_of(in.dtype));
+  const int64_t width = body.halves ? size : static_cast<int64_t>(size_of(body.compute));
+  const bool native = body.halves || in.dtype == storage_of(body.compute);
   const int64_t O = plan.kept.n, R = plan.red.n;
   const int inner = plan.red.rank - 1;
   const int64_t stride = plan.red.in[inner];
-  const LoadFn load = table.load[static_cast<int>(in.dtype)][c];
+  const LoadFn load = body.halves ? table.move_in[1] : table.load[static_cast<int>(in.dtype)][c];
   const LoadFn load_pivot = pivot ? table.load[static_cast<int>(pivot->dtype)][c] : nullptr;
 
   const bool plain = native && plan.red.rank == 1 && stride == 1;
@@ -204,12 +206,13 @@ void run_rows(const Body& body, const Plan& plan, const TensorView& in, const Te
 void run_columns(const Body& body, const Plan& plan, const TensorView& in, const TensorView* pivot) {
   const KernelTable& table = kernels();
   const int c = static_cast<int>(body.compute);
-  const int64_t size = static_cast<int64_t>(size_of(in.dtype)), width = static_cast<int64_t>(size_of(body.compute));
+  const int64_t size = static_cast<int64_t>(size_of(in.dtype));
+  const int64_t width = body.halves ? size : static_cast<int64_t>(size_of(body.compute));
   const int last = plan.kept.rank - 1;
   const int64_t C = plan.kept.dims[last], R = plan.red.n, outer = plan.kept.n / std::max<int64_t>(C, 1);
   const int64_t stride = plan.kept.in[last];
-  const bool direct = in.dtype == storage_of(body.compute) && stride == 1;
-  const LoadFn load = table.load[static_cast<int>(in.dtype)][c];
+  const bool direct = (body.halves || in.dtype == storage_of(body.compute)) && stride == 1;
+  const LoadFn load = body.halves ? table.move_in[1] : table.load[static_cast<int>(in.dtype)][c];
   const LoadFn load_pivot = pivot ? table.load[static_cast<int>(pivot->dtype)][c] : nullptr;
   const int64_t blocks = (C + kCols - 1) / kCols, tasks = outer * blocks;
   const int64_t block_cols = std::min(C, kCols);
@@ -331,7 +334,11 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
       else std::fill_n(static_cast<double*>(to), n, v);
     }
   };
+  // Only an addition is cheaper than bringing halves into a buffer of floats.
+  const bool halves = spec.op == ReduceOp::sum && spec.map == ReduceMap::none && spec.compute == Compute::F32 &&
+                      (in.dtype == DType::Float16 || in.dtype == DType::BFloat16);
   auto row = [&](const void* x, int64_t n, const void* pivot, void* to) {
+    if (halves) return table.sum_row_half(in.dtype, x, n, static_cast<double*>(to));
     if (spec.map == ReduceMap::none) return table.reduce_row(op, mc, x, n, to);
     alignas(64) char buffer[kBlock * 8];
     for (int64_t i = 0; i < n; i += kBlock) {
@@ -341,6 +348,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
     }
   };
   auto cols = [&](const void* x, int64_t stride, int64_t rows, int64_t n, const void* pivot, void* to) {
+    if (halves) return table.sum_cols_half(in.dtype, x, stride, rows, n, static_cast<double*>(to));
     if (spec.map == ReduceMap::none) return table.reduce_cols(op, mc, x, stride, rows, n, to);
     alignas(64) char buffer[8 * kCols * 8];
     const int64_t width = static_cast<int64_t>(size_of(mapped));
@@ -359,7 +367,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
     finish(values, n);
     store(out.as<char>() + offset * out_size, stride, values, n);
   };
-  run(Body{spec.compute, 1, size_of(wide), init, row, cols, combine, done}, in, mask, out, spec.pivot);
+  run(Body{spec.compute, 1, size_of(wide), halves, init, row, cols, combine, done}, in, mask, out, spec.pivot);
 }
 
 void reduce_moments(const TensorView& in, DimMask mask, const TensorView* mean, const TensorView* m2,
@@ -403,7 +411,7 @@ void reduce_moments(const TensorView& in, DimMask mask, const TensorView* mean, 
       results[static_cast<size_t>(outputs + offset + i * stride)] = wide[kCols + i];
     }
   };
-  run(Body{compute, 2, sizeof(double), init, row, cols, combine, done}, in, mask, dense, &first);
+  run(Body{compute, 2, sizeof(double), false, init, row, cols, combine, done}, in, mask, dense, &first);
   // From shifted sums to mean and m2.
   const double n = static_cast<double>(count);
   const LoadFn load = table.load[static_cast<int>(in.dtype)][static_cast<int>(Compute::F64)];

@@ -142,6 +142,19 @@ struct RowValues {
   }
 };
 
+// From the moments of a row. Those are about its mean, which an infinity leaves without a meaning; its square has one.
+double mean_square(Compute compute, const void* v, int64_t n, const double (&state)[3]) {
+  const double count = static_cast<double>(n), square = state[2] / count + state[1] * state[1];
+  if (std::isfinite(square)) [[likely]]
+    return square;
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double x = compute == Compute::F64 ? static_cast<const double*>(v)[i] : static_cast<const float*>(v)[i];
+    sum += x * x;
+  }
+  return sum / count;
+}
+
 }  // namespace
 
 void row_norm(const RowNorm& p) {
@@ -184,7 +197,7 @@ void row_norm(const RowNorm& p) {
       double state[3] = {0, 0, 0}, mean = 0, rstd;
       table.norm_stats(c, v, n, state);
       if (p.rms) {
-        rstd = 1 / std::sqrt(state[2] / static_cast<double>(n) + state[1] * state[1] + p.eps);
+        rstd = 1 / std::sqrt(mean_square(compute, v, n, state) + p.eps);
       } else {
         mean = state[1];
         rstd = 1 / std::sqrt(state[2] / static_cast<double>(n) + p.eps);

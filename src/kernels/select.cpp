@@ -1,9 +1,16 @@
 // Chooses the kernel table of the best instruction set that this CPU runs.
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "base/overflow.h"
+#include "kernels/rows/activation.h"
+#include "kernels/rows/arithmetic.h"
+#include "kernels/rows/functions.h"
+#include "kernels/rows/logic.h"
+#include "kernels/rows/special.h"
 #include "kernels/table.h"
 
 namespace updraft {
@@ -61,6 +68,28 @@ const KernelTable& kernels() {
     return t;
   }();
   return saturated;
+}
+
+const EwRow* row_with(BlockFn of_floats) {
+  static const auto known = [] {
+    std::vector<const EwRow*> all;
+    constexpr int kCounts[] = {
+#define FAMILY(name) ew::name::kCount,
+#include "kernels/rows/families.inc"
+#undef FAMILY
+    };
+    for (int family = 0; family < static_cast<int>(EwFamily::kCount); ++family)
+      for (int i = 0; i < kCounts[family]; ++i) {
+        const EwRow& row = kernels().rows[family][i];
+        if (row.fn[static_cast<int>(Compute::F32)]) all.push_back(&row);
+      }
+    std::ranges::sort(all, std::less<BlockFn>(), [](const EwRow* r) { return r->fn[static_cast<int>(Compute::F32)]; });
+    return all;
+  }();
+  const auto found = std::ranges::lower_bound(known, of_floats, std::less<BlockFn>(),
+                                              [](const EwRow* r) { return r->fn[static_cast<int>(Compute::F32)]; });
+  if (found == known.end() || (*found)->fn[static_cast<int>(Compute::F32)] != of_floats) return nullptr;
+  return *found;
 }
 
 const EwRow& row_of(Ew row) { return kernels().rows[static_cast<int>(row) >> 8][static_cast<int>(row) & 0xff]; }

@@ -349,10 +349,20 @@ void OpCall::place(std::string_view parameter, size_t i, void* data) {
   const_cast<CallTensor&>(tensor(parameter, i)).data = data;
 }
 
-void OpCall::plan() const {
+void OpCall::plan() const { recycle_executor(make()); }
+
+aclOpExecutor* OpCall::make() const {
   Handles h;
   fill(h);
-  recycle_executor(make_plan(info_, h.values.data()));
+  return make_plan(info_, h.values.data());
+}
+
+void OpCall::run_here() {
+  Handles h;
+  fill(h);
+  if (h.unknown) throw Error(code::kAclnnParamInvalid, "{} has tensors of unknown size: it cannot run", info_.name);
+  run_deferred(info_, h.values.data());
+  results_ = std::move(h.results);
 }
 
 void OpCall::run(Stream& stream) {

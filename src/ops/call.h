@@ -79,6 +79,11 @@ class OpCall {
   void plan() const;
   /// Puts the call on the stream. Throws the operator's refusal.
   void run(Stream& stream);
+  /// The plan, for who runs it more than once: it works on the memory that the tensors have now. To be given back by
+  /// recycle_executor().
+  aclOpExecutor* make() const;
+  /// Runs it at once, in the calling thread, on memory of the library: the values of all inputs are there.
+  void run_here();
 
  private:
   struct Argument {

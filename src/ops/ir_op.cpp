@@ -146,9 +146,16 @@ class StepValues {
           return Value(&own_.floats.emplace_back(aclFloatArray{{a.reals_.begin(), a.reals_.end()}}));
         [[fallthrough]];
       case Kind::Text:
-      case Kind::Scalars:
         if (a.is_ == Is::Pointer && !a.view_) return Value(a.pointer_);
         break;
+      case Kind::Scalars: {
+        if (a.is_ == Is::Pointer && !a.view_) return Value(a.pointer_);
+        if (a.is_ != Is::Reals && a.is_ != Is::Integers) break;
+        aclScalarList& list = own_.scalar_lists.emplace_back();
+        for (double v : a.reals_) list.items.push_back({&own_.scalar(v)});
+        for (int64_t v : a.integers_) list.items.push_back({&own_.scalar(v, false)});
+        return Value(&list);
+      }
       case Kind::Double:
       case Kind::Float:
         if (a.is_ == Is::Real) return Value(a.real_);

@@ -3,6 +3,8 @@ what is written, in order; None for what is not compared. aclnnInplaceX and, ele
 import torch
 from torch.nn import functional as F
 
+from routing_references import ROUTING
+
 REFERENCES = {}
 
 
@@ -585,6 +587,9 @@ def quantized(x, scale, offset, square=False, mode="round", kind=torch.int8, *ax
 
 reference("AscendQuant AscendQuantV3", quantized)
 reference("Quantize", lambda x, scale, zero, kind, axis: ((x / scale).round() + zero).clamp(-128, 127).to(torch.int8))
+
+for name, function in ROUTING.items():
+    reference(name, function)
 
 
 def find(name):

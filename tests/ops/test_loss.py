@@ -124,6 +124,13 @@ def test_nll_2d(reduction):
     compare(F.nll_loss, [normal((2, 5, 40, 60))], [torch.randint(0, 5, (2, 40, 60))], torch.float32, reduction=reduction)
 
 
+def test_ctc_of_labels_that_are_the_blank():
+    x = torch.randn(20, 3, 6, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
+    t = torch.randint(0, 6, (3, 8), generator=torch.Generator().manual_seed(2))
+    for blank in (0, 3):
+        compare(lambda a: F.ctc_loss(a, t.to(a.device), [20, 17, 20], [8, 5, 8], blank=blank), [x], [], torch.float32)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_cross_entropy(reduction, smoothing):

@@ -33,9 +33,14 @@ struct EwRow {
   int inputs;
   bool boolean;               ///< yields bool
   BlockFn fn[kComputeTypes];  ///< null: not defined for the type
+  /// On arrays of fp16 and of bf16: converted in registers, computed as float and rounded once, as fn[F32] between a
+  /// load and a store. Null: not defined.
+  BlockFn half[2];
 };
 
 /// The row for this machine.
 const EwRow& row_of(Ew row);
+/// The row whose function for floats this is; null where it is none's.
+const EwRow* row_with(BlockFn of_floats);
 
 }  // namespace updraft

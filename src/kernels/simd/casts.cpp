@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/overflow.h"
+#include "kernels/simd/transpose.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -125,64 +126,6 @@ void fill_for(KernelTable& t, Compute c) {
       t.store[static_cast<int>(c)][s] = store<S, C>;
     });
 }
-
-// A square of 4-byte elements that goes through registers: each cache line is read and written once, whatever the
-// strides (a power of two would put all rows into one set of the cache).
-#if defined(__AVX512F__)
-constexpr int64_t kSquare = 16;
-void transpose_square(float* to, int64_t to_stride, const float* from, int64_t from_stride) {
-  using V = float __attribute__((vector_size(64)));
-  V a[16], b[16];
-  for (int i = 0; i < 16; ++i) std::memcpy(&a[i], from + i * from_stride, sizeof(V));
-  for (int i = 0; i < 16; i += 2) {
-    b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
-    b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
-  }
-  // a[4i + j]: in its q-th quarter column 4q + j of rows 4i to 4i + 3.
-  for (int i = 0; i < 16; i += 4) {
-    a[i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-    a[i + 1] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-    a[i + 2] = __builtin_shufflevector(b[i + 1], b[i + 3], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-    a[i + 3] = __builtin_shufflevector(b[i + 1], b[i + 3], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-  }
-  auto put = [&](int column, V v) { std::memcpy(to + column * to_stride, &v, sizeof v); };
-  for (int j = 0; j < 4; ++j) {
-    const V low = __builtin_shufflevector(a[j], a[4 + j], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
-            low2 = __builtin_shufflevector(a[8 + j], a[12 + j], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-    const V high =
-                __builtin_shufflevector(a[j], a[4 + j], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31),
-            high2 = __builtin_shufflevector(a[8 + j], a[12 + j], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29,
-                                            30, 31);
-    put(j, __builtin_shufflevector(low, low2, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27));
-    put(4 + j, __builtin_shufflevector(low, low2, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31));
-    put(8 + j, __builtin_shufflevector(high, high2, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27));
-    put(12 + j, __builtin_shufflevector(high, high2, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31));
-  }
-}
-#elif defined(__AVX2__)
-constexpr int64_t kSquare = 8;
-void transpose_square(float* to, int64_t to_stride, const float* from, int64_t from_stride) {
-  using V = float __attribute__((vector_size(32)));
-  V a[8], b[8];
-  for (int i = 0; i < 8; ++i) std::memcpy(&a[i], from + i * from_stride, sizeof(V));
-  for (int i = 0; i < 8; i += 2) {
-    b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
-  // a[4i + j]: in its q-th quarter column 4q + j of rows 4i to 4i + 3.
-  for (int i = 0; i < 8; i += 4) {
-    a[i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-    a[i + 1] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    a[i + 2] = __builtin_shufflevector(b[i + 1], b[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
-    a[i + 3] = __builtin_shufflevector(b[i + 1], b[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
-  }
-  auto put = [&](int column, V v) { std::memcpy(to + column * to_stride, &v, sizeof v); };
-  for (int j = 0; j < 4; ++j) {
-    put(j, __builtin_shufflevector(a[j], a[4 + j], 0, 1, 2, 3, 8, 9, 10, 11));
-    put(4 + j, __builtin_shufflevector(a[j], a[4 + j], 4, 5, 6, 7, 12, 13, 14, 15));
-  }
-}
-#endif
 
 template <class T>
 void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t cols) {

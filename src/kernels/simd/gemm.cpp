@@ -1,5 +1,5 @@
 // Small products for kernels that keep their operands in cache: register tiles over operands that are not packed.
-#include "kernels/simd/vector.h"
+#include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -69,31 +69,6 @@ void tile_gemm_f64(int64_t m, int64_t n, int64_t k, const double* a, int64_t a_r
 }
 
 namespace {
-/// Vectors of f32 out of f32, fp16 and bf16.
-UPDRAFT_VECTOR_INLINE VectorF widen(const float* p) { return load_vector<float>(p); }
-#if defined(__AVX512F__)
-UPDRAFT_VECTOR_INLINE VectorF widen(const Half* p) {
-  return (VectorF)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-}
-UPDRAFT_VECTOR_INLINE VectorF widen(const BFloat16* p) {
-  return (VectorF)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16);
-}
-#elif defined(__AVX2__) && defined(__F16C__)
-UPDRAFT_VECTOR_INLINE VectorF widen(const Half* p) {
-  return (VectorF)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-}
-UPDRAFT_VECTOR_INLINE VectorF widen(const BFloat16* p) {
-  return (VectorF)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), 16);
-}
-#else
-template <class T>
-UPDRAFT_VECTOR_INLINE VectorF widen(const T* p) {
-  VectorF v{};
-  for (int i = 0; i < kLanes<float>; ++i) v[i] = static_cast<float>(p[i]);
-  return v;
-}
-#endif
-
 template <class T>
 void gemv(int64_t m, int64_t k, const T* a, int64_t stride, const float* x, float* y) {
   constexpr int L = kLanes<float>;

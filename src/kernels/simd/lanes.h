@@ -79,7 +79,11 @@ inline W fold_block(const T* x, int64_t n) {
       for (int64_t j = 0; j < k; ++j) lane[j] = O::apply(lane[j], x[i + j]);
     for (int64_t h = k / 2; h >= 8; h /= 2)
       for (int64_t j = 0; j < h; ++j) lane[j] = O::apply(lane[j], lane[j + h]);
-    for (int64_t j = 0; j < 8; ++j) result = O::apply(result, static_cast<W>(lane[j]));
+    W wide[8];
+    for (int64_t j = 0; j < 8; ++j) wide[j] = static_cast<W>(lane[j]);
+    for (int64_t h = 4; h >= 1; h /= 2)
+      for (int64_t j = 0; j < h; ++j) wide[j] = O::apply(wide[j], wide[j + h]);
+    result = O::apply(result, wide[0]);
   }
   if (n - i >= 16) {
     T lane[16];

@@ -3,10 +3,37 @@
 
 #include "kernels/reduce.h"
 #include "kernels/simd/lanes.h"
+#include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
 namespace {
+
+// A sum of floats or halves: 64 lanes of floats, added up in double after some thousands.
+template <class H>
+double sum_of(const H* x, int64_t n) {
+  constexpr int64_t kBlock = 4096, kStep = 64, L = kLanes<float>;
+  double total = 0;
+  for (int64_t b = 0; b < n; b += kBlock) {
+    const int64_t m = std::min(kBlock, n - b);
+    VectorF sum[kStep / L] = {};
+    int64_t i = 0;
+    for (; i + kStep <= m; i += kStep)
+#pragma GCC unroll 16
+      for (int64_t u = 0; u < kStep / L; ++u) sum[u] += widen(x + b + i + u * L);
+    alignas(64) float lane[kStep];
+    for (int64_t u = 0; u < kStep / L; ++u) store_vector<float>(lane + u * L, sum[u]);
+    for (int64_t j = 0; i < m; ++i, ++j) lane[j] += static_cast<float>(x[b + i]);
+    for (int64_t h = kStep / 2; h >= 8; h /= 2)
+      for (int64_t j = 0; j < h; ++j) lane[j] += lane[j + h];
+    double eight[8];
+    for (int64_t j = 0; j < 8; ++j) eight[j] = static_cast<double>(lane[j]);
+    for (int64_t h = 4; h >= 1; h /= 2)
+      for (int64_t j = 0; j < h; ++j) eight[j] += eight[j + h];
+    total += eight[0];
+  }
+  return total;
+}
 
 template <class O, class T, class W>
 void row(const void* x, int64_t n, void* wide) {
@@ -20,6 +47,8 @@ void row(const void* x, int64_t n, void* wide) {
       for (int64_t j = 0; j < m; ++j) block[j] = static_cast<W>(v[i + j]);
       acc = O::apply(acc, fold_block<O, W>(block, m));
     }
+  } else if constexpr (std::is_same_v<O, AddOp> && std::is_same_v<T, float>) {
+    acc += sum_of(v, n);
   } else {
     acc = O::apply(acc, fold<O, W>(v, n));
   }
@@ -39,10 +68,32 @@ void complex_row(const void* x, int64_t n, void* wide) {
   acc = O::apply(acc, O::apply(a, b));
 }
 
+/// Short rows that follow one another are taken several at a time, as one that is longer: f(rows, columns, sums) makes
+/// sums of these. The number of rows that were taken.
+constexpr int64_t kNarrow = 256;  // columns
+template <class O, class W, class F>
+int64_t merged_rows(int64_t stride, int64_t rows, int64_t n, W* acc, F&& f) {
+  const int64_t together = kNarrow / n;
+  if (stride != n || together < 2 || rows < 8 * together) return 0;
+  W sums[kNarrow];
+  for (W& sum : sums) sum = O::template identity<W>();
+  const int64_t lines = rows / together;
+  f(lines, together * n, sums);
+  for (int64_t k = 0; k < together; ++k)
+    for (int64_t c = 0; c < n; ++c) acc[c] = O::apply(acc[c], sums[k * n + c]);
+  return lines * together;
+}
+
 template <class O, class T, class W>
 void cols(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide) {
   W* acc = static_cast<W*>(wide);
   const T* v = static_cast<const T*>(x);
+  if (const int64_t taken = merged_rows<O>(stride, rows, n, acc, [&](int64_t lines, int64_t columns, W* sums) {
+        cols<O, T, W>(x, columns, lines, columns, sums);
+      })) {
+    v += taken * stride;
+    rows -= taken;
+  }
   // Eight rows in T, then once in W.
   int64_t r = 0;
   if constexpr (!std::is_same_v<O, MulOp> || std::is_same_v<T, W>) {
@@ -257,6 +308,51 @@ void reduce_map(int map, int compute, const void* x, int64_t n, const void* pivo
     case Compute::C64: return run.operator()<complex64, float>();
     case Compute::C128: return run.operator()<complex128, double>();
   }
+}
+
+namespace {
+// As cols() does it on floats.
+template <class H>
+void cols_of_halves(const H* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
+  constexpr int64_t kStep = 32;
+  if (const int64_t taken = merged_rows<AddOp>(
+          stride, rows, n, wide,
+          [&](int64_t lines, int64_t columns, double* sums) { cols_of_halves(x, columns, lines, columns, sums); })) {
+    x += taken * stride;
+    rows -= taken;
+  }
+  int64_t r = 0;
+  for (; r + 8 <= rows; r += 8) {
+    const H* p = x + r * stride;
+    int64_t c = 0;
+    for (; c + kStep <= n; c += kStep) {
+      alignas(64) float sum[kStep], v[kStep];
+      widen_block<kStep>(sum, p + c);
+#pragma GCC unroll 8
+      for (int64_t k = 1; k < 8; ++k) {
+        widen_block<kStep>(v, p + k * stride + c);
+        for (int64_t j = 0; j < kStep; ++j) sum[j] += v[j];
+      }
+      for (int64_t j = 0; j < kStep; ++j) wide[c + j] += static_cast<double>(sum[j]);
+    }
+    for (; c < n; ++c) {
+      float sum = static_cast<float>(p[c]);
+      for (int64_t k = 1; k < 8; ++k) sum += static_cast<float>(p[k * stride + c]);
+      wide[c] += static_cast<double>(sum);
+    }
+  }
+  for (; r < rows; ++r)
+    for (int64_t c = 0; c < n; ++c) wide[c] += static_cast<double>(static_cast<float>(x[r * stride + c]));
+}
+}  // namespace
+
+void sum_row_half(DType type, const void* x, int64_t n, double* wide) {
+  *wide += type == DType::Float16 ? sum_of(static_cast<const Half*>(x), n) : sum_of(static_cast<const BFloat16*>(x), n);
+}
+
+void sum_cols_half(DType type, const void* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
+  if (type == DType::Float16) cols_of_halves(static_cast<const Half*>(x), stride, rows, n, wide);
+  else cols_of_halves(static_cast<const BFloat16*>(x), stride, rows, n, wide);
 }
 
 void moments_row(int compute, const void* x, int64_t n, const void* pivot, double* sum, double* square) {

@@ -1,6 +1,9 @@
 // Softmax and log-softmax of rows, and of tiles whose columns are the rows.
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
+#include "kernels/simd/exp.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/table.h"
 
@@ -13,6 +16,89 @@ template <class F>
 void by_type(int compute, F&& f) {
   if (static_cast<Compute>(compute) == Compute::F32) f.template operator()<float>();
   else f.template operator()<double>();
+}
+
+// Rows of floats. Sums of a block are made in float by two vectors of lanes, those of blocks in double. What is missing
+// to a vector at the end is the row's own last vector or, of a row shorter than one, made up of -inf.
+struct FloatRow {
+  static constexpr int64_t L = kLanes<float>;
+  const float* x;
+  int64_t n;
+
+  // A NaN may be passed over: it comes back by the sum.
+  float top() const {
+    if (n < 4 * L) return fold<MaxOp, float>(x, n);
+    VectorF best[4];
+    for (int u = 0; u < 4; ++u) best[u] = load_vector<float>(x + u * L);
+    int64_t i = 0;
+    for (; i + 4 * L <= n; i += 4 * L)
+      for (int u = 0; u < 4; ++u) {
+        const VectorF v = load_vector<float>(x + i + u * L);
+        best[u] = best[u] > v ? best[u] : v;
+      }
+    for (; i < n; i += L) {
+      const VectorF v = load_vector<float>(x + std::min(i, n - L));
+      best[0] = best[0] > v ? best[0] : v;
+    }
+    return max_lanes(max_vector(max_vector(best[0], best[1]), max_vector(best[2], best[3])));
+  }
+
+  // The sum of exp(x - shift); each goes to put(position, vector) or put(position, one).
+  template <class Put>
+  double sum_of_exp(float shift, Put&& put) const {
+    const VectorF base = broadcast(shift);
+    double total = 0;
+    for (int64_t b = 0; b < n; b += kBlock) {
+      const int64_t m = std::min(kBlock, n - b);
+      VectorF sum[2] = {};
+      int64_t i = 0;
+      for (; i + 2 * L <= m; i += 2 * L)
+        for (int u = 0; u < 2; ++u) {
+          const VectorF e = exp_vector(load_vector<float>(x + b + i + u * L) - base);
+          sum[u] += e;
+          put(b + i + u * L, e);
+        }
+      for (; i + L <= m; i += L) {
+        const VectorF e = exp_vector(load_vector<float>(x + b + i) - base);
+        sum[0] += e;
+        put(b + i, e);
+      }
+      if (i < m) {
+        alignas(64) float rest[L];
+        std::fill_n(rest, L, -std::numeric_limits<float>::infinity());
+        std::copy_n(x + b + i, m - i, rest);
+        const VectorF e = exp_vector(load_vector<float>(rest) - base);
+        sum[1] += e;
+        for (int64_t j = 0; j < m - i; ++j) put(b + i + j, e[j]);
+      }
+      total += static_cast<double>(sum_lanes<float>(sum[0] + sum[1]));
+    }
+    return total;
+  }
+};
+
+void forward_row(bool log, const float* x, int64_t n, float* y) {
+  const FloatRow row{x, n};
+  const float top = row.top();
+  // Nothing but -inf, +inf or a NaN: as the formula has it.
+  if (!(top - top == 0)) {
+    std::fill_n(y, n, std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
+  if (log) {
+    const double total = row.sum_of_exp(top, [](int64_t, auto) {});
+    const auto shift = static_cast<float>(__builtin_log(total));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - shift;
+    return;
+  }
+  const double total = row.sum_of_exp(top, [&](int64_t i, auto e) {
+    if constexpr (std::is_same_v<decltype(e), float>) y[i] = e;
+    else store_vector<float>(y + i, e);
+  });
+  const auto scale = static_cast<float>(1.0 / total);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] *= scale;
 }
 
 template <class T>

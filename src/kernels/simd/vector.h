@@ -72,21 +72,37 @@ UPDRAFT_VECTOR_INLINE VectorD fma_vector(VectorD a, VectorD b, VectorD c) {
 }
 UPDRAFT_VECTOR_INLINE VectorF max_vector(VectorF a, VectorF b) { return a > b ? a : b; }
 
-/// Lanes in a fixed tree, so that the result does not depend on anything but the vector.
+/// Lanes in a fixed tree, so that the result does not depend on anything but the vector: the halves with each other,
+/// until one is left.
+template <int Bytes, class T, class F>
+UPDRAFT_VECTOR_INLINE T fold_lanes(const T* lane, F&& f) {
+  typedef T Half __attribute__((vector_size(Bytes / 2), may_alias));
+  Half low, high;
+  std::memcpy(&low, lane, sizeof low);
+  std::memcpy(&high, lane + Bytes / 2 / sizeof(T), sizeof high);
+  low = f(low, high);
+  if constexpr (Bytes / 2 == 2 * sizeof(T)) {
+    return f(low[0], low[1]);
+  } else {
+    alignas(Bytes / 2) T rest[Bytes / 2 / sizeof(T)];
+    std::memcpy(rest, &low, sizeof low);
+    return fold_lanes<Bytes / 2, T>(rest, f);
+  }
+}
 template <class T>
 UPDRAFT_VECTOR_INLINE T sum_lanes(Vector<T> v) {
   alignas(kVectorBytes) T lane[kLanes<T>];
   store_vector<T>(lane, v);
-  for (int half = kLanes<T> / 2; half; half /= 2)
-    for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
-  return lane[0];
+  if constexpr (kLanes<T> == 2) return lane[0] + lane[1];
+  else
+    return fold_lanes<kVectorBytes, T>(
+        lane, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
 }
 UPDRAFT_VECTOR_INLINE float max_lanes(VectorF v) {
   alignas(kVectorBytes) float lane[kLanes<float>];
   store_vector<float>(lane, v);
-  for (int half = kLanes<float> / 2; half; half /= 2)
-    for (int i = 0; i < half; ++i) lane[i] = lane[i] > lane[i + half] ? lane[i] : lane[i + half];
-  return lane[0];
+  return fold_lanes<kVectorBytes, float>(
+      lane, [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; });
 }
 
 }  // namespace updraft::UPDRAFT_ISA

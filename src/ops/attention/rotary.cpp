@@ -13,6 +13,12 @@ void load_row(float* to, const TensorView& v, int64_t offset, int64_t n) {
   kernels().load[static_cast<int>(v.dtype)][static_cast<int>(Compute::F32)](
       to, v.as<char>() + offset * static_cast<int64_t>(size_of(v.dtype)), v.strides[v.rank - 1], n);
 }
+/// The row where it lies, if it is one of floats side by side, else in the buffer.
+const float* read_row(float* buffer, const TensorView& v, int64_t offset, int64_t n) {
+  if (v.dtype == DType::Float && v.strides[v.rank - 1] == 1) return v.as<const float>() + offset;
+  load_row(buffer, v, offset, n);
+  return buffer;
+}
 void store_row(const TensorView& v, int64_t offset, const float* from, int64_t n) {
   kernels().store[static_cast<int>(Compute::F32)][static_cast<int>(v.dtype)](
       v.as<char>() + offset * static_cast<int64_t>(size_of(v.dtype)), v.strides[v.rank - 1], from, n);
@@ -50,20 +56,15 @@ ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), 
   if (x->empty()) return;
   op.work(x->numel() * 4);
   op.launch([=, x = *x, out = *out] {
-    const int64_t n = x.dims[x.rank - 1], half = mode == 0 ? n / 2 : 1;
+    const int64_t n = x.dims[x.rank - 1];
     parallel_for(x.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
       std::vector<float> hold(static_cast<size_t>(4 * n));
       float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
       for (int64_t i = begin; i < end; ++i) {
-        load_row(a, x, row_offset(x, x.dims, i), n);
-        load_row(cosine, c, row_offset(c, x.dims, i), n);
-        load_row(sine, s, row_offset(s, x.dims, i), n);
-        // Pairs (j, j + half): the first half, or every even element.
-        for (int64_t p = 0, step = mode == 0 ? 1 : 2; p < n / 2; ++p) {
-          const int64_t j = p * step;
-          y[j] = cosine[j] * a[j] - sine[j] * a[j + half];
-          y[j + half] = cosine[j + half] * a[j + half] + sine[j + half] * a[j];
-        }
+        const float* row = read_row(a, x, row_offset(x, x.dims, i), n);
+        const float* cos_row = read_row(cosine, c, row_offset(c, x.dims, i), n);
+        const float* sin_row = read_row(sine, s, row_offset(s, x.dims, i), n);
+        kernels().rotary_row(row, cos_row, sin_row, n, mode == 1, y);
         store_row(out, row_offset(out, x.dims, i), y, n);
       }
     });
@@ -90,19 +91,15 @@ ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, 
   if (dcos) to_cos = *dcos;
   if (dsin) to_sin = *dsin;
   op.launch([=, g = *dy, dx = *dx] {
-    const int64_t n = g.dims[g.rank - 1], half = mode == 0 ? n / 2 : 1, step = mode == 0 ? 1 : 2;
+    const int64_t n = g.dims[g.rank - 1];
     parallel_for(g.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
       std::vector<float> hold(static_cast<size_t>(4 * n));
       float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
       for (int64_t i = begin; i < end; ++i) {
-        load_row(a, g, row_offset(g, g.dims, i), n);
-        load_row(cosine, c, row_offset(c, g.dims, i), n);
-        load_row(sine, s, row_offset(s, g.dims, i), n);
-        for (int64_t p = 0; p < n / 2; ++p) {
-          const int64_t j = p * step;
-          y[j] = cosine[j] * a[j] + sine[j + half] * a[j + half];
-          y[j + half] = cosine[j + half] * a[j + half] - sine[j] * a[j];
-        }
+        const float* row = read_row(a, g, row_offset(g, g.dims, i), n);
+        const float* cos_row = read_row(cosine, c, row_offset(c, g.dims, i), n);
+        const float* sin_row = read_row(sine, s, row_offset(s, g.dims, i), n);
+        kernels().rotary_row_backward(row, cos_row, sin_row, n, mode == 1, y);
         store_row(dx, row_offset(dx, g.dims, i), y, n);
       }
     });
@@ -113,21 +110,21 @@ ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, 
     TensorView plain = TensorView::contiguous(sums.data(), DType::Float, table.dims, table.rank);
     if (x.data) {
       const TensorView sum = plain.expand_as(g);
-      std::vector<float> hold(static_cast<size_t>(2 * n));
-      float *a = hold.data(), *b = a + n;
+      std::vector<float> hold(static_cast<size_t>(4 * n));
+      float *a = hold.data(), *b = a + n, *c_row = b + n;
       const int64_t width = table.dims[table.rank - 1];
       for (int64_t i = 0; i < g.numel() / n; ++i) {
         load_row(a, g, row_offset(g, g.dims, i), n);
         load_row(b, x, row_offset(x, g.dims, i), n);
         float* to_c = sums.data() + row_offset(sum, g.dims, i);
         float* to_s = to_c + table.numel();
-        for (int64_t p = 0; p < n / 2; ++p) {
-          const int64_t j = p * step, k = j + half;
-          to_c[width == 1 ? 0 : j] += a[j] * b[j];
-          to_c[width == 1 ? 0 : k] += a[k] * b[k];
-          to_s[width == 1 ? 0 : j] -= a[j] * b[k];
-          to_s[width == 1 ? 0 : k] += a[k] * b[j];
+        if (width == n) {
+          kernels().rotary_table_backward(a, b, n, mode == 1, to_c, to_s);
+          continue;
         }
+        std::fill_n(c_row, 2 * n, 0.0f);
+        kernels().rotary_table_backward(a, b, n, mode == 1, c_row, c_row + n);
+        for (int64_t j = 0; j < n; ++j) *to_c += c_row[j], *to_s += c_row[n + j];
       }
     }
     if (to_cos.data) copy_elements(to_cos, plain);

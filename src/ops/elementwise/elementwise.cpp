@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/flat_chain.h"
+#include "device/chain/flat_chain.h"
 #include "kernels/rows/arithmetic.h"
 #include "kernels/rows/logic.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "device/flat_chain.h"
+#include "device/chain/flat_chain.h"
 #include "kernels/foreach.h"
 #include "kernels/pipeline.h"
 #include "ops/elementwise/elementwise.h"

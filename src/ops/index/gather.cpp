@@ -1,11 +1,11 @@
 // An element for each element of the index: gather along a dimension, take and put in the flat tensor.
 #include "base/parallel.h"
+#include "kernels/table.h"
 #include "ops/index/rows.h"
 
 namespace updraft {
 namespace {
 
-template <class T, class I>
 void gather(const TensorView& self, int d, const TensorView& index, const TensorView& out) {
   // self as the index walks it, standing still along d.
   TensorView base = index;
@@ -16,12 +16,19 @@ void gather(const TensorView& self, int d, const TensorView& index, const Tensor
   const int inner = loop.rank - 1;
   const int64_t os = loop.strides[0][inner], is = loop.strides[1][inner], bs = loop.strides[2][inner];
   const int64_t size = self.size(d), stride = self.stride(d);
+  const bool wide = index.dtype == DType::Int64;
+  const auto bytes = static_cast<int64_t>(size_of(self.dtype));
   parallel_for(index.numel(), 16384, [&](int64_t begin, int64_t end) {
+    const KernelTable& t = kernels();
     loop.rows(begin, end, [&](const int64_t(&at)[3], int64_t, int64_t n) {
-      T* to = out.as<T>() + at[0];
-      const I* from = index.as<const I>() + at[1];
-      const T* table = self.as<const T>() + at[2];
-      for (int64_t k = 0; k < n; ++k) to[k * os] = table[k * bs + checked_index(from[k * is], size, d, false) * stride];
+      const char* from = at_element(index, at[1]);
+      const int64_t good = t.gather_elements(at_element(out, at[0]), os, at_element(self, at[2]), bs, from, is, wide,
+                                             size, stride, n, bytes);
+      if (good == n) return;
+      const int64_t bad = good * is;
+      (void)checked_index(
+          wide ? reinterpret_cast<const int64_t*>(from)[bad] : reinterpret_cast<const int32_t*>(from)[bad], size, d,
+          false);
     });
   });
 }
@@ -64,12 +71,7 @@ ACLNN(aclnnGather, (In, self), (Int, dim), (In, index), (Out, out)) {
     op.require(k == d || at.dims[k] <= from.dims[k], "index is {}: dimension {} exceeds that of self, {}",
                describe(*index), k, describe(*self));
   op.work(4 * out->numel());
-  op.launch([from, d, at, to] {
-    visit_size(size_of(from.dtype), [&]<class T>() {
-      if (at.dtype == DType::Int64) gather<T, int64_t>(from, d, at, to);
-      else gather<T, int32_t>(from, d, at, to);
-    });
-  });
+  op.launch([from, d, at, to] { gather(from, d, at, to); });
 }
 
 // Slices of `self` along `dim` (TensorFlow's gather); the first batch_dims dimensions of both go together.

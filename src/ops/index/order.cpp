@@ -1,10 +1,11 @@
 #include "ops/index/order.h"
 
-#include <cstring>
+#include <algorithm>
 #include <vector>
 
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/table.h"
 
 namespace updraft {
 namespace {
@@ -27,6 +28,28 @@ template <class E>
 E entry(uint64_t key, int64_t at) {
   if constexpr (std::is_same_v<E, Narrow>) return key << 32 | static_cast<uint64_t>(at);
   else return Wide{key, at};
+}
+
+template <class T>
+constexpr bool has_vector_keys = std::is_same_v<T, float> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+/// Positions [begin, end) of the line to a[begin], ...
+template <class T, class E>
+void entries(const T* line, int64_t stride, int64_t begin, int64_t end, typename KeyOf<T>::Key flip, E* a) {
+  if constexpr (has_vector_keys<T> && std::is_same_v<E, Narrow>) {
+    if (stride == 1) {
+      constexpr int64_t kStep = 256;
+      uint32_t keys[kStep];
+      for (int64_t i = begin; i < end; i += kStep) {
+        const int64_t n = std::min(kStep, end - i);
+        kernels().order_keys(DTypeOf<T>::value, line + i, n, flip, keys);
+        for (int64_t j = 0; j < n; ++j) a[i + j] = entry<E>(keys[j], i + j);
+      }
+      return;
+    }
+  }
+  for (int64_t i = begin; i < end; ++i)
+    a[i] = entry<E>(static_cast<typename KeyOf<T>::Key>(key_of(line[i * stride]) ^ flip), i);
 }
 
 constexpr int kBits = 11;
@@ -73,9 +96,7 @@ void sort_as(const T* line, int64_t stride, int64_t n, bool descending, int64_t*
   E* a = scratch.take<E>(static_cast<size_t>(n));
   using Key = typename KeyOf<T>::Key;
   const Key flip = descending ? ~Key{0} : Key{0};
-  parallel_for(n, 65536, [&](int64_t b, int64_t e) {
-    for (; b < e; ++b) a[b] = entry<E>(static_cast<Key>(key_of(line[b * stride]) ^ flip), b);
-  });
+  parallel_for(n, 65536, [&](int64_t b, int64_t e) { entries(line, stride, b, e, flip, a); });
   if (n < 1024) {
     std::sort(a, a + n);
   } else {
@@ -84,19 +105,42 @@ void sort_as(const T* line, int64_t stride, int64_t n, bool descending, int64_t*
   for (int64_t i = 0; i < n; ++i) order[i] = place(a[i]);
 }
 
-// A buffer of candidates that is cut back to the k best whenever it is full.
-template <class E>
-struct Best {
-  std::vector<E> items;
-  size_t k;
-  explicit Best(int64_t count) : k(static_cast<size_t>(count)) { items.reserve(2 * k + 64); }
-  bool full() const { return items.size() >= 2 * k + 64; }
-  void cut() {
-    if (items.size() <= k) return;
-    std::nth_element(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(k - 1), items.end());
-    items.resize(k);
+// The k first entries of positions [begin, end), in no order, to items, which has room for 2 k + kMargin. Candidates
+// are cut back to the k best whenever there are many. Their number.
+constexpr int64_t kStep = 256, kMargin = 64 + kStep;
+template <class T, class E>
+int64_t best_of(const T* line, int64_t stride, int64_t begin, int64_t end, int64_t k, typename KeyOf<T>::Key flip,
+                E* items) {
+  using Key = typename KeyOf<T>::Key;
+  Key limit = 0;
+  bool open = true;
+  int64_t size = 0;
+  auto cut = [&] {
+    if (size <= k) return;
+    std::nth_element(items, items + k - 1, items + size);
+    size = k;
+    limit = static_cast<Key>(key_bits(items[k - 1]));
+    open = false;
+  };
+  for (int64_t i = begin; i < end; i += kStep) {
+    const int64_t n = std::min(kStep, end - i);
+    if constexpr (has_vector_keys<T> && std::is_same_v<E, Narrow>) {
+      if (stride == 1) {
+        size += kernels().keys_below(DTypeOf<T>::value, line + i, n, flip, open, limit, i, items + size);
+        if (size >= 2 * k + 64) cut();
+        continue;
+      }
+    }
+    for (int64_t j = i; j < i + n; ++j) {
+      const Key key = static_cast<Key>(key_of(line[j * stride]) ^ flip);
+      // Later positions lose to equal ones before them.
+      if (open || key < limit) items[size++] = entry<E>(key, j);
+    }
+    if (size >= 2 * k + 64) cut();
   }
-};
+  cut();
+  return size;
+}
 
 template <class T, class E>
 void top_as(const T* line, int64_t stride, int64_t n, int64_t k, bool largest, int64_t* order) {
@@ -104,49 +148,35 @@ void top_as(const T* line, int64_t stride, int64_t n, int64_t k, bool largest, i
   const Key flip = largest ? ~Key{0} : Key{0};
   constexpr int64_t kBlock = 1 << 16;
   const int64_t blocks = (n + kBlock - 1) / kBlock;
+  ScratchScope scratch;
   if (k * 4 > std::min(n, kBlock)) {
     // A large part: all of it.
-    ScratchScope scratch;
     E* a = scratch.take<E>(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) a[i] = entry<E>(static_cast<Key>(key_of(line[i * stride]) ^ flip), i);
+    entries(line, stride, 0, n, flip, a);
     if (k < n) std::nth_element(a, a + k, a + n);
     std::sort(a, a + k);
     for (int64_t i = 0; i < k; ++i) order[i] = place(a[i]);
     return;
   }
-  std::vector<E> all(static_cast<size_t>(blocks * k));
-  std::vector<size_t> found(static_cast<size_t>(blocks));
-  parallel_for(blocks, 1, [&](int64_t b, int64_t e) {
-    for (; b < e; ++b) {
-      Best<E> best(k);
-      Key limit = ~Key{0};
-      bool open = true;
-      for (int64_t i = b * kBlock; i < std::min(n, (b + 1) * kBlock); ++i) {
-        const Key key = static_cast<Key>(key_of(line[i * stride]) ^ flip);
-        // Later positions lose to equal ones before them.
-        if (!open && key >= limit) continue;
-        best.items.push_back(entry<E>(key, i));
-        if (best.full()) {
-          best.cut();
-          limit = static_cast<Key>(key_bits(*std::max_element(best.items.begin(), best.items.end())));
-          open = false;
-        }
-      }
-      best.cut();
-      found[static_cast<size_t>(b)] = best.items.size();
-      std::copy(best.items.begin(), best.items.end(), all.begin() + b * k);
+  const int64_t room = 2 * k + kMargin;
+  E* all = scratch.take<E>(static_cast<size_t>(blocks * room));
+  int64_t size = 0;
+  if (blocks == 1) {
+    size = best_of<T, E>(line, stride, 0, n, k, flip, all);
+  } else {
+    int64_t* found = scratch.take<int64_t>(static_cast<size_t>(blocks));
+    parallel_for(blocks, 1, [&](int64_t b, int64_t e) {
+      for (; b < e; ++b)
+        found[b] = best_of<T, E>(line, stride, b * kBlock, std::min(n, (b + 1) * kBlock), k, flip, all + b * room);
+    });
+    for (int64_t b = 0; b < blocks; ++b) {
+      std::copy_n(all + b * room, found[b], all + size);
+      size += found[b];
     }
-  });
-  size_t size = 0;
-  for (int64_t b = 0; b < blocks; ++b) {
-    std::copy_n(all.begin() + b * k, found[static_cast<size_t>(b)], all.begin() + static_cast<std::ptrdiff_t>(size));
-    size += found[static_cast<size_t>(b)];
   }
-  all.resize(size);
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(k);
-  if (end != all.end()) std::nth_element(all.begin(), end, all.end());
-  std::sort(all.begin(), end);
-  for (int64_t i = 0; i < k; ++i) order[i] = place(all[static_cast<size_t>(i)]);
+  if (k < size) std::nth_element(all, all + k, all + size);
+  std::sort(all, all + k);
+  for (int64_t i = 0; i < k; ++i) order[i] = place(all[i]);
 }
 
 template <class F>

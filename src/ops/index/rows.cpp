@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/table.h"
 
 namespace updraft {
 namespace {
@@ -106,9 +107,8 @@ void gather(const Walk& w) {
       int64_t t0, v0;
       w.seek(o, t0, v0);
       if (w.length == 1 && !r.value_at) {
-        const T* from = table + t0;
-        T* to = values + v0;
-        for (int64_t i = first; i < last; ++i) to[i * r.value_stride] = from[r.at[i]];
+        kernels().take_elements(values + v0 + first * r.value_stride, r.value_stride, table + t0, r.at + first,
+                                last - first, sizeof(T));
       } else {
         for (int64_t i = first; i < last; ++i)
           w.row(i, t0 + r.at[i], v0 + w.value(i), 0, w.length,
@@ -146,6 +146,8 @@ void add(const Walk& w, T alpha) {
     T* a = table + t;
     const T* b = values + v;
     if (ts == 1 && vs == 1) {
+      if constexpr (std::is_same_v<T, float>) return kernels().add_row_f32(a, b, DType::Float, n, factor);
+      if constexpr (std::is_same_v<T, double>) return kernels().add_row_f64(a, b, n, factor);
       if (factor == T(1)) {
         for (int64_t k = 0; k < n; ++k) a[k] = Sum<T>::add(a[k], b[k], T(1));
       } else {
@@ -176,14 +178,16 @@ void add_halves(const Walk& w, S alpha) {
   parallel_for(w.outers * groups, std::max<int64_t>(1, kGrain / w.length), [&](int64_t begin, int64_t end) {
     ScratchScope own;
     S* const buffer = own.take<S>(static_cast<size_t>(w.length));
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t o = k / groups, g = k % groups;
+    for (int64_t x = begin; x < end; ++x) {
+      const int64_t o = x / groups, g = x % groups;
       int64_t t0, v0;
       w.seek(o, t0, v0);
       const int64_t at = t0 + r.at[order[start[g]]];
       S* sum = buffer;
+      const KernelTable& k = kernels();
+      constexpr int kType = static_cast<int>(DTypeOf<H>::value), kSum = static_cast<int>(compute_of(DTypeOf<H>::value));
       w.row(0, at, 0, 0, w.length, [&](int64_t, int64_t t, int64_t ts, int64_t, int64_t, int64_t n) {
-        for (int64_t j = 0; j < n; ++j) sum[j] = static_cast<S>(table[t + j * ts]);
+        k.load[kType][kSum](sum, table + t, ts, n);
         sum += n;
       });
       for (int64_t p = start[g]; p < start[g + 1]; ++p) {
@@ -191,13 +195,20 @@ void add_halves(const Walk& w, S alpha) {
         const S factor = r.scale ? alpha * r.scale[i] : alpha;
         sum = buffer;
         w.row(0, 0, v0 + w.value(i), 0, w.length, [&](int64_t, int64_t, int64_t, int64_t v, int64_t vs, int64_t n) {
+          if constexpr (std::is_same_v<S, float>) {
+            if (vs == 1) {
+              k.add_row_f32(sum, values + v, DTypeOf<H>::value, n, factor);
+              sum += n;
+              return;
+            }
+          }
           for (int64_t j = 0; j < n; ++j) sum[j] += factor * static_cast<S>(values[v + j * vs]);
           sum += n;
         });
       }
       sum = buffer;
       w.row(0, at, 0, 0, w.length, [&](int64_t, int64_t t, int64_t ts, int64_t, int64_t, int64_t n) {
-        for (int64_t j = 0; j < n; ++j) table[t + j * ts] = H(sum[j]);
+        k.store[kSum][kType](table + t, ts, sum, n);
         sum += n;
       });
     }

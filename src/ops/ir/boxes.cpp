@@ -160,28 +160,25 @@ void plan_gradient(Op& op, Kind_ kind, const In& dy, const In& bboxes, const In&
 
 }  // namespace
 
+// The two whose operands are the boxes alone, each with its gradient.
+#define OVERLAP(name, kind)                                                                                    \
+  IR_OP(name, name, (In, bboxes), (In, gtboxes), (Out, overlap), (Bool, trans, false), (Bool, is_cross, true), \
+        (Text, mode, "iou")) {                                                                                 \
+    plan_overlap(op, kind, bboxes, gtboxes, trans, is_cross, mode, overlap, nullptr);                          \
+  }                                                                                                            \
+  IR_OP(name##Grad, name##Grad, (In, dy), (In, bboxes), (In, gtboxes), (Out, dbboxes), (Out, dgtboxes),        \
+        (Bool, trans, false), (Bool, is_cross, true), (Text, mode, "iou")) {                                   \
+    plan_gradient(op, kind, dy, bboxes, gtboxes, trans, is_cross, mode, dbboxes, dgtboxes);                    \
+  }
+OVERLAP(GIoU, Kind_::Generalized)
+OVERLAP(DIoU, Kind_::Distance)
+#undef OVERLAP
 ABOUT(GIoU, Vector, "Generalised overlap of boxes with their ground truth: iou less the hull's rest",
       "检测框与真值框的广义交并比 GIoU")
-IR_OP(GIoU, GIoU, (In, bboxes), (In, gtboxes), (Out, overlap), (Bool, trans, false), (Bool, is_cross, true),
-      (Text, mode, "iou")) {
-  plan_overlap(op, Kind_::Generalized, bboxes, gtboxes, trans, is_cross, mode, overlap, nullptr);
-}
 ABOUT(GIoUGrad, Vector, "Gradients of GIoU for both boxes", "GIoU 对两组框的梯度")
-IR_OP(GIoUGrad, GIoUGrad, (In, dy), (In, bboxes), (In, gtboxes), (Out, dbboxes), (Out, dgtboxes), (Bool, trans, false),
-      (Bool, is_cross, true), (Text, mode, "iou")) {
-  plan_gradient(op, Kind_::Generalized, dy, bboxes, gtboxes, trans, is_cross, mode, dbboxes, dgtboxes);
-}
 ABOUT(DIoU, Vector, "Overlap of boxes with their ground truth less the distance of their centres",
       "检测框与真值框的距离交并比 DIoU")
-IR_OP(DIoU, DIoU, (In, bboxes), (In, gtboxes), (Out, overlap), (Bool, trans, false), (Bool, is_cross, true),
-      (Text, mode, "iou")) {
-  plan_overlap(op, Kind_::Distance, bboxes, gtboxes, trans, is_cross, mode, overlap, nullptr);
-}
 ABOUT(DIoUGrad, Vector, "Gradients of DIoU for both boxes", "DIoU 对两组框的梯度")
-IR_OP(DIoUGrad, DIoUGrad, (In, dy), (In, bboxes), (In, gtboxes), (Out, dbboxes), (Out, dgtboxes), (Bool, trans, false),
-      (Bool, is_cross, true), (Text, mode, "iou")) {
-  plan_gradient(op, Kind_::Distance, dy, bboxes, gtboxes, trans, is_cross, mode, dbboxes, dgtboxes);
-}
 ABOUT(CIoU, Vector, "DIoU less a term for unlike ratios of the sides", "带宽高比项的完整交并比 CIoU")
 IR_OP(CIoU, CIoU, (In, bboxes), (In, gtboxes), (Out, overlap), (Out, atan_sub), (Bool, trans, false),
       (Bool, is_cross, true), (Text, mode, "iou"), (Bool, atan_sub_flag, false)) {

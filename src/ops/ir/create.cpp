@@ -37,10 +37,11 @@ IR_OP(ZerosLike, ZerosLike, (In, x), (Out, y)) {
   op.result_like("y", *y, *x, x->dtype);
   call(op, "aclnnInplaceZero", y);
 }
-ABOUT(Empty, Vector, "A tensor of the given shape, on request of zeros", "给定形状的张量，可清零")
+ABOUT(Empty, Vector, "A tensor of the given shape, of zeros", "给定形状的全 0 张量")
 IR_OP(Empty, Empty, (In, shape), (Out, y), (Int, dtype, 3), (Bool, init, false)) {
+  (void)init;  // TorchAir scatters into tensors that it did not ask to be cleared, and counts on zeros beside
   ir::result(op, "y", *y, ir::shape_from(op, "shape", shape, *y), static_cast<DType>(dtype));
-  if (init) call(op, "aclnnInplaceZero", y);
+  call(op, "aclnnInplaceZero", y);
 }
 
 IR_OP(Range, aclnnArange, (In, start), (In, limit), (In, delta), (Out, y)) {

@@ -88,16 +88,17 @@ IR_OP(LeftShift, aclnnLeftShift, (In, x), (In, y), (Out, z)) { call(op, "aclnnLe
 IR_OP(RightShift, aclnnRightShift, (In, x), (In, y), (Out, z)) { call(op, "aclnnRightShift", x, y, z); }
 
 namespace {
+constexpr int kTruncate = 1;
 /// The quotient of integers is cut off, that of other numbers is exact.
 void divide(Op& op, const In& x1, const In& x2, const Out& y) {
-  constexpr int kTruncate = 1;
   if (is_integral(promote(x1->dtype, x2->dtype))) call(op, "aclnnDivMod", x1, x2, kTruncate, y);
   else call(op, "aclnnDiv", x1, x2, y);
 }
 }  // namespace
 ABOUT(Div, Vector, "y = x1 / x2, cut off for integers", "y = x1 / x2，整数时截断")
 IR_OP(Div, Div, (In, x1), (In, x2), (Out, y)) { divide(op, x1, x2, y); }
-IR_OP(TruncateDiv, Div, (In, x1), (In, x2), (Out, y)) { divide(op, x1, x2, y); }
+ABOUT(TruncateDiv, Vector, "y = x1 / x2, cut off", "y = x1 / x2，向零取整")
+IR_OP(TruncateDiv, TruncateDiv, (In, x1), (In, x2), (Out, y)) { call(op, "aclnnDivMod", x1, x2, kTruncate, y); }
 
 ABOUT(DivNoNan, Vector, "y = x1 / x2, 0 where x2 is 0", "y = x1 / x2，x2 为 0 处取 0")
 IR_OP(DivNoNan, DivNoNan, (In, x1), (In, x2), (Out, y)) {
@@ -177,6 +178,10 @@ IR_OP(AccumulateNV2, AddN, (Tensors, x), (Out, y), (Int, N)) { add_all(op, x, N,
 
 ABOUT(Addcmul, Vector, "y = input_data + value * x1 * x2", "y = input_data + value * x1 * x2")
 IR_OP(Addcmul, Addcmul, (In, input_data), (In, x1), (In, x2), (In, value), (Out, y)) {
+  if (!op.inferring() && value->numel() == 1) {  // in one piece, rounded once
+    call(op, "aclnnAddcmul", input_data, x1, x2, number_of(op, "value", value.handle), y);
+    return;
+  }
   Temp product, scaled;
   call(op, "aclnnMul", x1, x2, product);
   call(op, "aclnnMul", *product, value, scaled);
@@ -184,6 +189,10 @@ IR_OP(Addcmul, Addcmul, (In, input_data), (In, x1), (In, x2), (In, value), (Out,
 }
 ABOUT(Addcdiv, Vector, "y = input_data + value * x1 / x2", "y = input_data + value * x1 / x2")
 IR_OP(Addcdiv, Addcdiv, (In, input_data), (In, x1), (In, x2), (In, value), (Out, y)) {
+  if (!op.inferring() && value->numel() == 1) {
+    call(op, "aclnnAddcdiv", input_data, x1, x2, number_of(op, "value", value.handle), y);
+    return;
+  }
   Temp quotient, scaled;
   call(op, "aclnnDiv", x1, x2, quotient);
   call(op, "aclnnMul", *quotient, value, scaled);

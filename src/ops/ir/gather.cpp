@@ -155,10 +155,19 @@ IR_OP(ScatterNonAliasingAdd, ScatterNdAdd, (In, x), (In, indices), (In, updates)
 namespace {
 void scatter_elements(Op& op, const In& data, const In& indices, const In& updates, int64_t axis,
                       std::string_view reduction, const Out& y) {
-  op.require(reduction == "none" || reduction == "add" || reduction == "mul",
-             "attribute reduction is \"{}\", want none, add or mul", reduction);
+  static constexpr std::string_view kReductions[] = {"none", "add", "mul", "max", "min"};
+  const auto how = std::ranges::find(kReductions, reduction) - std::begin(kReductions);
+  op.require(how < std::ssize(kReductions), "attribute reduction is \"{}\", want none, add, mul, max or min",
+             reduction);
   op.result_like("y", *y, *data, data->dtype);
-  call(op, "aclnnScatter", data, axis, indices, updates, reduction == "none" ? 0 : reduction == "add" ? 1 : 2, y);
+  // Negative indices count from the end.
+  const int64_t d = ir::axis_of(op, "axis", axis, data->rank);
+  Temp negative, moved(indices->dtype), from_front(indices->dtype);
+  call(op, "aclnnLtScalar", indices, 0, negative);
+  call(op, "aclnnAdds", indices, data->rank ? data->dims[d] : 1, 1, moved);
+  call(op, "aclnnSWhere", *negative, *moved, indices, from_front);
+  if (how <= 2) call(op, "aclnnScatter", data, axis, *from_front, updates, how, y);
+  else call(op, "aclnnScatterReduce", data, axis, *from_front, updates, how, true, y);
 }
 }  // namespace
 IR_OP(ScatterElements, aclnnScatter, (In, data), (In, indices), (In, updates), (Out, y), (Int, axis, 0),
@@ -207,6 +216,13 @@ IR_OP(UnsortedSegmentSum, UnsortedSegmentSum, (In, x), (In, segment_ids), (In, n
 }
 IR_OP(UnsortedSegmentSumD, UnsortedSegmentSum, (In, x), (In, segment_ids), (Out, y), (Int, num_segments)) {
   segment_sum(op, x, segment_ids, num_segments, y);
+}
+
+ABOUT(NonZero, AICPU, "y = coordinates of the elements that are not 0, a row or a column each, in order",
+      "按序输出非零元素的坐标，每个一行或一列")
+IR_OP(NonZero, NonZero, (In, x), (Out, y), (Bool, transpose, false), (Type, dtype, DType::Int64)) {
+  op.require(dtype == DType::Int64, "attribute dtype is {}, want INT64", name_of(dtype));
+  call(op, transpose ? "aclnnNonzeroV2" : "aclnnNonzero", x, y);
 }
 
 IR_OP(MaskedFill, aclnnInplaceMaskedFillTensor, (In, x), (In, mask), (In, value), (Out, y)) {

@@ -359,8 +359,10 @@ IR_OP(GroupNorm, GroupNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, me
   ir::want(op, "is_training", is_training, true);
   const Groups g = groups_of(op, *x, num_groups);
   require_channels(op, *x, *gamma);
-  ir::result(op, "mean", *mean, {g.n * g.groups}, x->dtype);
-  ir::result(op, "variance", *variance, {g.n * g.groups}, x->dtype);
+  for (const auto& [name, out] : {std::pair{"mean", &mean}, {"variance", &variance}}) {
+    ir::suggest(op, **out, {g.n, g.groups}, x->dtype);  // clients of the aclop give one dimension
+    op.require((*out)->numel() == g.n * g.groups, "{} is {}, want {} elements", name, describe(**out), g.n * g.groups);
+  }
   group_norm(op, x, gamma, beta, g, eps, y, nullptr, nullptr);
   group_statistics(op, x, g, *variance, *mean);
 }

@@ -109,12 +109,14 @@ void scan(Op& op, const char* twin, const In& x, int64_t axis, bool exclusive, b
 
 }  // namespace
 IR_OP(Cumsum, aclnnCumsum, (In, x), (In, axis), (Out, y), (Bool, exclusive, false), (Bool, reverse, false)) {
+  op.result_like("y", *y, *x, x->dtype);  // known before the axis is
   scan(op, "aclnnCumsum", x, integer_of(op, "axis", axis.handle), exclusive, reverse, 0, y);
 }
 IR_OP(CumsumD, aclnnCumsum, (In, x), (Out, y), (Int, axis), (Bool, exclusive, false), (Bool, reverse, false)) {
   scan(op, "aclnnCumsum", x, axis, exclusive, reverse, 0, y);
 }
 IR_OP(Cumprod, aclnnCumprod, (In, x), (In, axis), (Out, y), (Bool, exclusive, false), (Bool, reverse, false)) {
+  op.result_like("y", *y, *x, x->dtype);  // known before the axis is
   scan(op, "aclnnCumprod", x, integer_of(op, "axis", axis.handle), exclusive, reverse, 1, y);
 }
 IR_OP(CumprodD, aclnnCumprod, (In, x), (Out, y), (Int, axis), (Bool, exclusive, false), (Bool, reverse, false)) {

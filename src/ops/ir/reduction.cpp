@@ -1,4 +1,6 @@
 // Sums, means, extremes and norms over axes. Types that end in D have the axes as an attribute, the others as a tensor.
+#include <cmath>
+
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -132,16 +134,21 @@ void require_tiny(const Op& op, float epsilon) {
   op.require(epsilon >= 0 && epsilon <= 1e-12f, "attribute epsilon is {}, want 1e-12 or less (a norm is exact here)",
              epsilon);
 }
+/// Clients say infinity by the largest and smallest int32, which float rounds up.
+double order_of(double p) {
+  constexpr double kMost = 2147483647;
+  return p >= kMost ? HUGE_VAL : p <= -kMost ? -HUGE_VAL : p;
+}
 }  // namespace
 IR_OP(LpNorm, aclnnLinalgVectorNorm, (In, x), (Out, y), (Int, p, 2), (Ints, axes, nullptr), (Bool, keepdim, false),
       (Float, epsilon, 1e-12f)) {
   require_tiny(op, epsilon);
-  norm(op, x, static_cast<double>(p), *axes, keepdim, y);
+  norm(op, x, order_of(static_cast<double>(p)), *axes, keepdim, y);
 }
 IR_OP(LpNormV2, aclnnLinalgVectorNorm, (In, x), (Out, y), (Float, p, 2), (Ints, axes, nullptr), (Bool, keepdim, false),
       (Float, epsilon, 1e-12f)) {
   require_tiny(op, epsilon);
-  norm(op, x, p, *axes, keepdim, y);
+  norm(op, x, order_of(p), *axes, keepdim, y);
 }
 ABOUT(L2Loss, Vector, "y = the sum of x^2 / 2", "y = x^2 之和的一半")
 IR_OP(L2Loss, L2Loss, (In, x), (Out, y)) {

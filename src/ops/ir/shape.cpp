@@ -55,10 +55,19 @@ Dims reshape_dims(const Op& op, const TensorView& x, Dims dims) {
 void broadcast(Op& op, const In& x, const Dims& dims, const Out& y) {
   ir::copy(op, x->expand(dims.data(), static_cast<int>(dims.size())), y);
 }
+/// -1 is the size that x has there.
+Dims with_sizes_of(const TensorView& x, Dims shape) {
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto of_x = static_cast<int64_t>(d) + x.rank - static_cast<int64_t>(shape.size());
+    if (shape[d] == -1) shape[d] = of_x >= 0 ? x.dims[of_x] : 1;
+  }
+  return shape;
+}
 Dims broadcast_dims(const TensorView& x, const Dims& shape) {
+  const Dims to = with_sizes_of(x, shape);
   Dims dims(kMaxDims);
   dims.resize(
-      static_cast<size_t>(broadcast_shape(x.dims, x.rank, shape.data(), static_cast<int>(shape.size()), dims.data())));
+      static_cast<size_t>(broadcast_shape(x.dims, x.rank, to.data(), static_cast<int>(to.size()), dims.data())));
   return dims;
 }
 
@@ -113,9 +122,9 @@ IR_OP(FlattenV2, FlattenV2, (In, x), (Out, y), (Int, axis, 1), (Int, end_axis, -
 
 ABOUT(BroadcastTo, Vector, "y = x, repeated to the given shape", "y = x，广播到给定形状")
 IR_OP(BroadcastTo, BroadcastTo, (In, x), (In, shape), (Out, y)) {
-  broadcast(op, x, ir::shape_from(op, "shape", shape, *y), y);
+  broadcast(op, x, with_sizes_of(*x, ir::shape_from(op, "shape", shape, *y)), y);
 }
-IR_OP(BroadcastToD, BroadcastTo, (In, x), (Out, y), (Ints, shape)) { broadcast(op, x, *shape, y); }
+IR_OP(BroadcastToD, BroadcastTo, (In, x), (Out, y), (Ints, shape)) { broadcast(op, x, with_sizes_of(*x, *shape), y); }
 IR_OP(Expand, BroadcastTo, (In, x), (In, shape), (Out, y)) {
   broadcast(op, x, broadcast_dims(*x, ir::shape_from(op, "shape", shape, *y)), y);
 }

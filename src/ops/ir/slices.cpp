@@ -264,15 +264,23 @@ void split_evenly(Op& op, const In& x, int64_t split_dim, int64_t num_split, con
 
 void concatenate(Op& op, const Tensors& x, int64_t axis, int64_t n, const Out& y) {
   op.require(x.size() > 0 && static_cast<int64_t>(x.size()) == n, "x has {} tensors, attribute N is {}", x.size(), n);
-  const int64_t d = ir::axis_of(op, "concat_dim", axis, x[0].rank);
-  Dims dims = ir::dims_of(x[0]);
-  op.require(!dims.empty(), "x0 is {}, want one dimension or more", describe(x[0]));
+  const bool scalars = x[0].rank == 0;  // are joined as vectors of one element
+  const int64_t d = ir::axis_of(op, "concat_dim", axis, scalars ? 1 : x[0].rank);
+  Dims dims = scalars ? Dims{1} : ir::dims_of(x[0]);
   for (size_t i = 1; i < x.size(); ++i) {
     op.require(x[i].rank == x[0].rank, "x{} is {}, x0 is {}", i, describe(x[i]), describe(x[0]));
-    dims[static_cast<size_t>(d)] += x[i].dims[d];
+    dims[static_cast<size_t>(d)] += scalars ? 1 : x[i].dims[d];
   }
   ir::result(op, "y", *y, dims, x[0].dtype);
-  call(op, "aclnnCat", x, d, y);
+  if (!scalars) {
+    call(op, "aclnnCat", x, d, y);
+    return;
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    TensorView place = ir::part_of(*y, 0, static_cast<int64_t>(i), 1);
+    place.rank = 0;
+    call(op, "aclnnInplaceCopy", place, x[i]);
+  }
 }
 
 }  // namespace
@@ -349,8 +357,6 @@ Paddings paddings_of(const Op& op, const Dims& values, int rank, bool contiguous
   Paddings p;
   for (size_t d = 0; d < n; ++d) {
     p.emplace_back(values[contiguous ? 2 * d : d], values[contiguous ? 2 * d + 1 : n + d]);
-    op.require(p[d].first >= 0 && p[d].second >= 0, "paddings are {} and {} in dimension {}, want 0 or more",
-               p[d].first, p[d].second, d);
   }
   return p;
 }
@@ -388,8 +394,15 @@ const char* edge_twin(std::string_view mode, size_t spatial, bool backward) {
   const bool reflect = mode == "reflect";
   return (backward ? (reflect ? kReflectBack : kEdgeBack) : (reflect ? kReflect : kEdge))[spatial - 1];
 }
+/// Only constants may be taken away as well as put on.
+void require_positive(const Op& op, const Paddings& p) {
+  for (size_t d = 0; d < p.size(); ++d)
+    op.require(p[d].first >= 0 && p[d].second >= 0, "paddings are {} and {} in dimension {}, want 0 or more",
+               p[d].first, p[d].second, d);
+}
 /// By what lies at the edges, in up to three of the last dimensions; the others become one.
 void pad_edges(Op& op, std::string_view mode, const In& x, const Paddings& p, bool backward, const Out& y) {
+  require_positive(op, p);
   op.require(mode == "reflect" || mode == "edge", "attribute mode is \"{}\", want constant, reflect or edge", mode);
   size_t spatial = 0;
   for (size_t d = 0; d < p.size(); ++d)

@@ -64,10 +64,12 @@ double slope(double d, double distance, double p) {
   return sign * std::pow(std::abs(d) / distance, p - 1);
 }
 
-/// The difference as the forward pass had it: with the largest one, equality with the distance decides.
-double difference(double a, double b, DType t) {
+/// The difference as the forward pass had it. With the largest one, equality with the distance decides: then it is
+/// rounded as that is.
+double difference(double a, double b, DType t, double p) {
   if (t == DType::Double) return a - b;
   const float d = static_cast<float>(a) - static_cast<float>(b);
+  if (!std::isinf(p)) return static_cast<double>(d);
   return static_cast<double>(t == DType::Float16    ? static_cast<float>(Half(d))
                              : t == DType::BFloat16 ? static_cast<float>(BFloat16(d))
                                                     : d);
@@ -89,7 +91,7 @@ void cdist_backward(const TensorView& grad, const TensorView& a, const TensorVie
         if (g[at] == 0) continue;
         for (int64_t k = 0; k < m; ++k)
           result[static_cast<size_t>(i * m + k)] +=
-              g[at] * slope(difference(from[k], other[k], distances.dtype), d[at], p);
+              g[at] * slope(difference(from[k], other[k], distances.dtype, p), d[at], p);
       }
     }
   });

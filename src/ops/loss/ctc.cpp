@@ -82,9 +82,8 @@ struct Labels {
 
 /// The class at place s of the labels with blanks between them.
 int64_t at_place(const int64_t* labels, int64_t s, int64_t blank) { return s % 2 ? labels[s / 2] : blank; }
-bool may_skip(const int64_t* labels, int64_t s, int64_t blank) {
-  return s >= 2 && s % 2 && labels[s / 2] != labels[s / 2 - 1] && at_place(labels, s, blank) != blank;
-}
+/// A label that differs from the one before it may follow that at once; also one that is itself the blank class.
+bool may_skip(const int64_t* labels, int64_t s) { return s >= 2 && s % 2 && labels[s / 2] != labels[s / 2 - 1]; }
 
 std::vector<double> gather_double(const TensorView& v) {
   std::vector<double> x(static_cast<size_t>(v.numel()));
@@ -116,7 +115,7 @@ void forward(const Plan& p, const TensorView& loss, const TensorView& alpha) {
           } else {
             sum = before[s];
             if (s > 0) sum = log_add(sum, before[s - 1]);
-            if (may_skip(label, s, p.blank)) sum = log_add(sum, before[s - 2]);
+            if (may_skip(label, s)) sum = log_add(sum, before[s - 2]);
           }
           now[s] = sum + log_prob(t, s);
         }
@@ -163,7 +162,7 @@ void backward(const Plan& p, const TensorView& grad, const TensorView& loss, con
           } else {
             sum = next[static_cast<size_t>(s)];
             if (s + 1 < places) sum = log_add(sum, next[static_cast<size_t>(s + 1)]);
-            if (s + 2 < places && may_skip(label, s + 2, p.blank)) sum = log_add(sum, next[static_cast<size_t>(s + 2)]);
+            if (s + 2 < places && may_skip(label, s + 2)) sum = log_add(sum, next[static_cast<size_t>(s + 2)]);
           }
           const int64_t c = at_place(label, s, p.blank);
           now[static_cast<size_t>(s)] = sum + log_prob[c];

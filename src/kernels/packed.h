@@ -1,0 +1,45 @@
+// Products of which an operand has a type that the CPU does not multiply (fp16, mostly): blocks are converted to float
+// and packed in one pass, so that what is converted stays in the cache, and results are rounded block by block.
+//
+// A sum is made in the order of its terms by one accumulator, so its bits depend neither on the blocks nor on the
+// number of threads.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/view.h"
+
+namespace updraft::packed {
+
+constexpr int64_t kPanel = 32;   ///< columns of the right side that lie together: [k][kPanel]
+constexpr int64_t kDepth = 256;  ///< of the sum: what is packed at a time
+constexpr int64_t kRows = 384;   ///< of the left side in a block, at most
+constexpr int64_t kCols = 384;   ///< of the right side in a block, at most
+
+/// The left side lies as its source does: rows of kDepth or columns of kRows. Lines are an odd number of cache lines
+/// apart, or the lines of a block would share a few sets of the cache.
+constexpr int64_t kRowLine = kDepth + 16;
+constexpr int64_t kColumnLine = kRows + 16;
+/// Of the sums of a block.
+constexpr int64_t kSumLine = kCols + 16;
+
+/// c = alpha * a @ b + beta * add. a [..., m, k], b [..., k, n], c and add [..., m, n] with the same batch dimensions
+/// (strides may be 0); k > 0, nothing is empty.
+struct Product {
+  TensorView a, b, c, add;
+  double alpha = 1, beta = 0;
+  const float* right = nullptr;  ///< b as pack_right() left it
+};
+
+/// FLOAT, FLOAT16 and BFLOAT16 are converted.
+bool converts(DType t);
+
+void multiply(const Product& p);
+/// Scratch that it takes in the thread that calls it, in bytes. `packed`: there will be a p.right.
+size_t scratch_bytes(const Product& p, bool packed);
+
+/// A constant b [k, n], packed as a whole: so many floats.
+int64_t right_floats(const TensorView& b);
+void pack_right(const TensorView& b, float* to);
+
+}  // namespace updraft::packed

@@ -1,0 +1,116 @@
+// Products of blocks that were converted to float and packed (kernels/packed.h).
+#include "kernels/packed.h"
+
+#include "kernels/simd/transpose.h"
+#include "kernels/simd/widen.h"
+#include "kernels/table.h"
+
+namespace updraft::UPDRAFT_ISA {
+namespace {
+
+using namespace packed;
+
+#if defined(__AVX512F__)
+constexpr int kTileRows = 12;  // x 2 vectors: 24 accumulators, of 32 registers
+#elif defined(__AVX__)
+constexpr int kTileRows = 6;
+#else
+constexpr int kTileRows = 4;
+#endif
+
+// R rows x 2 vectors of the sums. Element (i, p) of the left side lies at a[i * Row + p * Column].
+template <int R, int64_t Row, int64_t Column>
+void tile(int64_t k, const float* a, const float* b, float* c, bool add) {
+  constexpr int L = kLanes<float>;
+  VectorF sum[R][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i)
+    for (int v = 0; v < 2; ++v) sum[i][v] = add ? load_vector<float>(c + i * kSumLine + v * L) : VectorF{};
+  for (int64_t p = 0; p < k; ++p) {
+    const VectorF right[2] = {load_vector<float>(b + p * kPanel), load_vector<float>(b + p * kPanel + L)};
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) {
+      const VectorF left = broadcast<float>(a[i * Row + p * Column]);
+      for (int v = 0; v < 2; ++v) sum[i][v] = fma_vector(left, right[v], sum[i][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i)
+    for (int v = 0; v < 2; ++v) store_vector<float>(c + i * kSumLine + v * L, sum[i][v]);
+}
+
+template <int64_t Row, int64_t Column>
+void rows(int64_t m, int64_t k, const float* a, const float* b, float* c, bool add) {
+  int64_t i = 0;
+  auto tiles = [&]<int R>() {
+    for (; i + R <= m; i += R) tile<R, Row, Column>(k, a + i * Row, b, c + i * kSumLine, add);
+  };
+  tiles.template operator()<kTileRows>();
+  if constexpr (kTileRows > 8) tiles.template operator()<8>();
+  if constexpr (kTileRows > 4) tiles.template operator()<4>();
+  tiles.template operator()<2>();
+  tiles.template operator()<1>();
+}
+
+// The right side from rows (columns lie together) and from columns; what is missing to a panel is 0.
+template <class T>
+void panel_of_rows(float* to, const T* from, int64_t stride, int64_t k, int64_t n) {
+  constexpr int L = kLanes<float>;
+  for (int64_t p = 0; p < k; ++p, to += kPanel, from += stride) {
+    if (n == kPanel) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kPanel; j += L) store_vector<float>(to + j, widen(from + j));
+    } else {
+      for (int64_t j = 0; j < kPanel; ++j) to[j] = j < n ? static_cast<float>(from[j]) : 0.0f;
+    }
+  }
+}
+
+template <class T>
+void panel_of_columns(float* to, const T* from, int64_t stride, int64_t k, int64_t n) {
+  int64_t j = 0;
+  for (; j + kSquare <= n; j += kSquare) {
+    int64_t p = 0;
+    for (; p + kSquare <= k; p += kSquare) {
+      VectorF a[kSquare];
+#pragma GCC unroll 16
+      for (int i = 0; i < kSquare; ++i) a[i] = widen(from + (j + i) * stride + p);
+      transpose_lanes(a);
+#pragma GCC unroll 16
+      for (int i = 0; i < kSquare; ++i) store_vector<float>(to + (p + i) * kPanel + j, a[i]);
+    }
+    for (; p < k; ++p)
+      for (int i = 0; i < kSquare; ++i) to[p * kPanel + j + i] = static_cast<float>(from[(j + i) * stride + p]);
+  }
+  for (; j < kPanel; ++j)
+    for (int64_t p = 0; p < k; ++p) to[p * kPanel + j] = j < n ? static_cast<float>(from[j * stride + p]) : 0.0f;
+}
+
+template <class T>
+void panel(float* to, const void* source, int64_t k_stride, int64_t n_stride, int64_t k, int64_t n) {
+  const T* from = static_cast<const T*>(source);
+  if (n_stride == 1) return panel_of_rows(to, from, k_stride, k, n);
+  if (k_stride == 1) return panel_of_columns(to, from, n_stride, k, n);
+  for (int64_t p = 0; p < k; ++p)
+    for (int64_t j = 0; j < kPanel; ++j)
+      to[p * kPanel + j] = j < n ? static_cast<float>(from[p * k_stride + j * n_stride]) : 0.0f;
+}
+
+}  // namespace
+
+void pack_panel(float* to, const void* from, DType type, int64_t k_stride, int64_t n_stride, int64_t k, int64_t n) {
+  if (type == DType::Float) panel<float>(to, from, k_stride, n_stride, k, n);
+  else if (type == DType::Float16) panel<Half>(to, from, k_stride, n_stride, k, n);
+  else panel<BFloat16>(to, from, k_stride, n_stride, k, n);
+}
+
+void packed_product(int64_t m, int64_t n, int64_t k, const float* a, bool columns, const float* b, float* c, bool add) {
+  constexpr int kWide = 2 * kLanes<float>;
+  for (int64_t j = 0; j < n; j += kPanel, b += k * kPanel)
+    for (int64_t v = 0; v < kPanel; v += kWide) {
+      if (columns) rows<1, kColumnLine>(m, k, a, b + v, c + j + v, add);
+      else rows<kRowLine, 1>(m, k, a, b + v, c + j + v, add);
+    }
+}
+
+}  // namespace updraft::UPDRAFT_ISA

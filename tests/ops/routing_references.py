@@ -1,0 +1,176 @@
+"""What operators of experts and of quantised numbers compute, in PyTorch's words: functions of the parameters that are read."""
+import torch
+from torch.nn import functional as F
+
+I32, I8 = torch.int32, torch.int8
+
+
+def order(keys):
+    return torch.sort(keys.flatten(), stable=True).indices
+
+
+def places(keys):
+    return torch.argsort(order(keys))
+
+
+def permute(tokens, indices, count, padded):
+    k = indices.shape[1] if indices.dim() == 2 else 1
+    rows = order(indices)
+    rows = rows[:count] if count > 0 else rows[:rows.numel() + count]
+    return tokens[rows // k], places(indices).to(I32)
+
+
+def unpermute(rows, sorted_, probs, padded, shape):
+    k = 1 if probs is None else probs.shape[1]
+    picked = rows[sorted_.long()].reshape(-1, k, rows.shape[1])
+    return (picked if probs is None else picked * probs[..., None]).sum(1)
+
+
+def unpermute_grad(rows, grad, sorted_, probs, padded, shape):
+    with torch.enable_grad():
+        rows, probs = rows.clone().requires_grad_(), probs.clone().requires_grad_()
+        return torch.autograd.grad(unpermute(rows, sorted_, probs, padded, shape), (rows, probs), grad)
+
+
+def top(p, k, finished):
+    values, experts = torch.sort(p, dim=-1, descending=True, stable=True)
+    experts = experts[..., :k].to(I32)
+    if finished is not None:
+        experts = experts.masked_fill(finished[..., None], p.shape[-1])
+    return values[..., :k], experts
+
+
+def gating_softmax(x, finished, k):
+    values, experts = top(x.softmax(-1), k, finished)
+    return values, experts, torch.arange(values.numel()).reshape(k, -1).t().to(I32)
+
+
+def gating_softmax_v2(x, finished, k, renorm, whole):
+    values, experts = top(x if renorm else x.softmax(-1), k, finished)
+    return values.softmax(-1) if renorm else values, experts, x.softmax(-1)
+
+
+def gating(x, bias, k, kept, groups, two, renorm, sigmoid, whole, scale, eps):
+    p = x.sigmoid() if sigmoid else x.softmax(-1)
+    by = (p + (0 if bias is None else bias)).reshape(len(x), groups, -1)
+    best = by.topk(2, -1).values.sum(-1) if two else by.amax(-1)
+    allowed = torch.zeros_like(best, dtype=torch.bool).scatter(1, best.topk(kept, -1).indices, True)
+    experts = top(by.masked_fill(~allowed[..., None], -torch.inf).flatten(1), k, None)[1]
+    y = p.gather(1, experts.long())
+    if sigmoid or renorm:
+        y = y / (y.sum(-1, keepdim=True) + eps)
+    return y * scale, experts, p
+
+
+def first_routing(x, numbers, experts, active):
+    rows = numbers.flatten()[order(experts)].long()
+    back = torch.empty_like(rows).scatter(0, rows, torch.arange(rows.numel()))
+    return x[rows[:min(active, len(x)) * experts.shape[1]] % len(x)], back.to(I32), experts.flatten().sort().values
+
+
+def routing(x, experts, scale, offset, active, capacity, count, drop, kind, counted, mode, span, scatter):
+    rows, k = order(experts), experts.shape[1]
+    return (x[rows // k], (rows if scatter else places(experts)).to(I32), torch.bincount(experts.flatten(), minlength=count),
+            None if scale is None else scale[rows // k])
+
+
+def quantised_routing(x, experts, scale, offset, active, capacity, count, drop, kind, before, mode):
+    y, s = dynamic(x[order(experts) // experts.shape[1]], None)
+    return y, places(experts).to(I32), torch.bincount(experts.flatten(), minlength=count).to(I32), s
+
+
+def finalize(rows, index, skips, bias, scales, experts, by_column):
+    n, k = scales.shape
+    at = index.reshape(k, n).t() if by_column else index.reshape(n, k)
+    out = (scales[..., None] * (rows[at.long()] + bias[experts.long()])).sum(1)
+    return sum((s for s in skips if s is not None), out)
+
+
+def re_routing(tokens, counts, scales, kind, scatter):
+    cells = torch.arange(counts.numel()).reshape(counts.shape).t().flatten()
+    ends = counts.flatten().cumsum(0)
+    rows = torch.cat([torch.arange(int(ends[c] - counts.flatten()[c]), int(ends[c])) for c in cells])
+    index = rows[:len(tokens)]
+    return tokens[index], scales[index], index.to(I32), counts.sum(0)
+
+
+def dynamic(x, smooth, *others):
+    x = x if smooth is None else x * smooth
+    scale = x.abs().amax(-1) / 127
+    return (x / scale[..., None]).round().to(I8), scale
+
+
+def ranged(x, smooth, *others):
+    x = x if smooth is None else x * smooth
+    scale = (x.amax(-1) - x.amin(-1)) / 255
+    offset = 127 - x.amax(-1) / scale
+    return (x / scale[..., None] + offset[..., None]).round().to(I8), scale, offset
+
+
+def quant_product(x1, x2, by_row, scale, y_scale, o1, o2, oy, bias, t1, t2, group):
+    return (x1.double() @ x2.double() + bias) * scale * by_row[:, None]
+
+
+def ffn(x, w1, w2, tokens, b1, b2, *others):
+    parts = [F.silu(part @ w1[e] + b1[e]) @ w2[e] + b2[e] for e, part in enumerate(x.split(tokens))]
+    return torch.cat(parts)
+
+
+def words(scale, offset):
+    bits = scale.float().view(I32).long() & 0xFFFFE000
+    return bits | 1 << 46
+
+
+def inferred(q, k, v, lengths, scale=0.5):
+    """Attention of [batch, heads, tokens, size], as far as the lengths of keys go, and its sums."""
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    hidden = torch.arange(k.shape[2]) >= torch.tensor(lengths)[:, None, None, None]
+    s = (q @ k.mT * scale).masked_fill(hidden, -torch.inf)
+    return s.softmax(-1) @ v, s.logsumexp(-1, keepdim=True)
+
+
+def block_sparse(q, k, v, mask, *others):
+    return inferred(q, k, v, [k.shape[2]] * len(q))
+
+
+def block_sparse_grad(g, q, k, v, *others):
+    with torch.enable_grad():
+        on = [x.clone().requires_grad_() for x in (q, k, v)]
+        return torch.autograd.grad(block_sparse(*on, None)[0], on, g)
+
+
+def rope(at, q, k, table, sections, size, halves, *mode):
+    half = table.shape[1] // 2
+    row = torch.tensor([0] * half if at.dim() == 1 else [i for i, n in enumerate(sections) for _ in range(n)])
+    lines = table[(at[None] if at.dim() == 1 else at).long()[row].t()]  # [tokens, half, width]
+    cos, sin = (lines[:, torch.arange(half), torch.arange(half) + o][:, None] for o in (0, half))
+    out = []
+    for x in (q, k):
+        x = x.reshape(len(x), -1, size).clone()
+        first, second = (slice(0, half), slice(half, 2 * half)) if halves else (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
+        a, b = x[..., first].clone(), x[..., second].clone()
+        x[..., first], x[..., second] = a * cos - b * sin, b * cos + a * sin
+        out.append(x.flatten(1))
+    return out
+
+
+ROUTING = {
+    "GroupedMatmulV4 GroupedMatmulV5": lambda x, w, *others: ([a @ b for a, b in zip(x, w)],),
+    "IncreFlashAttentionV4": lambda q, k, v, shift, mask, lengths, *others: inferred(q, k[0], v[0], lengths)[0],
+    "PromptFlashAttentionV3": lambda q, k, v, shift, mask, own, lengths, *others: inferred(q, k, v, lengths)[0],
+    "FusedInferAttentionScoreV3 FusedInferAttentionScoreV4": lambda q, k, v, shift, mask, own, lengths, *others: inferred(
+        q, k[0], v[0], lengths),
+    "BlockSparseAttention": block_sparse, "BlockSparseAttentionGrad": block_sparse_grad,
+    "RopeWithSinCosCache RopeWithSinCosCacheV2": rope,
+    "MoeTokenPermute": permute, "MoeTokenUnpermute": unpermute, "MoeTokenUnpermuteGrad": unpermute_grad,
+    "MoeTokenPermuteGrad": lambda g, sorted_, k, padded: g[sorted_.long()].reshape(-1, k, g.shape[1]).sum(1),
+    "MoeGatingTopKSoftmax": gating_softmax, "MoeGatingTopKSoftmaxV2": gating_softmax_v2, "MoeGatingTopK": gating,
+    "MoeInitRouting": first_routing, "MoeInitRoutingV3": routing, "MoeInitRoutingQuantV2": quantised_routing,
+    "MoeFinalizeRouting": lambda rows, a, b, bias, scales, index, experts: finalize(rows, index, (a, b), bias, scales, experts, True),
+    "MoeFinalizeRoutingV2": lambda rows, index, a, b, bias, scales, experts, mode: finalize(
+        rows, index, (a, b), bias, scales, experts, mode < 2),
+    "MoeComputeExpertTokens": lambda experts, n: (experts[None] <= torch.arange(n)[:, None]).sum(1).to(I32),
+    "MoeReRouting": re_routing, "DynamicQuant": dynamic, "DynamicQuantV2": ranged, "DynamicQuantV3": ranged,
+    "AscendAntiQuant": lambda x, scale, offset, kind, square: (x + offset) * (scale**2 if square else scale),
+    "TransQuantParamV2": words, "QuantMatmulV5": quant_product, "QuantMatmulWeightNz": quant_product, "FFNV2": ffn,
+}

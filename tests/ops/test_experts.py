@@ -1,0 +1,129 @@
+"""Mixtures of experts: gating, routing, room for each expert and what comes back, against PyTorch's CPU in float64."""
+import pytest
+import torch
+import torch_npu
+from aclnn import call
+
+I32 = torch.int32
+
+
+def close(got, want, rtol=2e-5):
+    torch.testing.assert_close(got.cpu().double(), want.double(), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("dtype, loose", [(torch.float32, 2e-5), (torch.float16, 3e-3), (torch.bfloat16, 3e-2)])
+@pytest.mark.parametrize("k, kept", [(1, 0), (3, 0), (3, 20), (3, -7)])
+def test_tokens_go_to_their_experts_and_back(dtype, loose, k, kept):
+    torch.manual_seed(3)
+    x = torch.randn(11, 16).to(dtype)
+    experts = torch.randint(0, 5, (11, k))
+    probs = torch.rand(11, k)
+    order = torch.sort(experts.flatten(), stable=True).indices
+    count = kept if kept > 0 else order.numel() + kept
+    on = x.npu().requires_grad_()
+    rows, places = torch_npu.npu_moe_token_permute(on, experts.npu(), kept)
+    assert torch.equal(rows.cpu(), x[order[:count] // k])
+    assert torch.equal(places.cpu().long(), torch.argsort(order))
+    weights = probs.to(dtype).npu().requires_grad_()
+    back = torch_npu.npu_moe_token_unpermute(rows, places, weights)
+    seen = (torch.argsort(order) < count).reshape(11, k)  # what was dropped comes back as nothing
+    exact, exact_p = x.double().requires_grad_(), probs.to(dtype).double().requires_grad_()
+    want = (exact[:, None] * (exact_p * seen)[..., None]).sum(1)
+    close(back, want.detach(), loose)
+    g = torch.randn(11, 16).to(dtype)
+    back.backward(g.npu())
+    want.backward(g.double())
+    close(on.grad, exact.grad, loose)
+    close(weights.grad, exact_p.grad, 4 * loose)
+
+
+def test_gating_in_groups():
+    torch.manual_seed(1)
+    x, bias = torch.randn(9, 24), torch.randn(24)
+    for norm, two in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        y, experts, whole = torch_npu.npu_moe_gating_top_k(
+            x.npu(), 4, bias=bias.npu(), k_group=2, group_count=6, group_select_mode=two, norm_type=norm, out_flag=True,
+            routed_scaling_factor=2.5)
+        p = x.double().sigmoid() if norm else x.double().softmax(-1)
+        by = (p + bias).reshape(9, 6, 4)
+        best = by.topk(2).values.sum(-1) if two else by.amax(-1)
+        groups = torch.zeros(9, 6, dtype=torch.bool).scatter(1, best.topk(2).indices, True)
+        want = by.masked_fill(~groups[..., None], -torch.inf).flatten(1).topk(4).indices
+        assert torch.equal(experts.cpu().long(), want)
+        chosen = p.gather(1, want)
+        close(y, 2.5 * (chosen / chosen.sum(-1, keepdim=True) if norm else chosen))
+        close(whole, p)
+    with pytest.raises(RuntimeError, match="groupCount is 7"):
+        torch_npu.npu_moe_gating_top_k(x.npu(), 4, k_group=2, group_count=7)
+
+
+def test_equal_scores_stand_in_their_order_and_finished_rows_go_nowhere():
+    x = torch.zeros(3, 6)
+    y, experts, rows = torch_npu.npu_moe_gating_top_k_softmax(x.npu(), torch.tensor([False, True, False]).npu(), 2)
+    assert experts.tolist() == [[0, 1], [6, 6], [0, 1]] and rows.tolist() == [[0, 3], [1, 4], [2, 5]]
+    close(y, torch.full((3, 2), 1 / 6))
+
+
+@pytest.mark.parametrize("scatter", [0, 1])
+@pytest.mark.parametrize("span", [(0, 6), (2, 5)])
+def test_routing_of_a_rank(span, scatter):
+    torch.manual_seed(2)
+    x, experts = torch.randn(10, 8), torch.randint(0, 6, (10, 3), dtype=I32)
+    out = torch_npu.npu_moe_init_routing_v2(x.npu(), experts.npu(), active_num=30, expert_num=6, expert_tokens_num_type=1,
+                                            expert_tokens_num_flag=True, active_expert_range=list(span), quant_mode=-1,
+                                            row_idx_type=scatter)
+    mine = [i for e in range(*span) for i in range(30) if experts.flatten()[i] == e]
+    assert torch.equal(out[0].cpu()[:len(mine)], x[torch.tensor(mine) // 3])
+    places = out[1].tolist()
+    assert places[:len(mine)] == mine if scatter else all(places[entry] == row for row, entry in enumerate(mine))
+    if not scatter:
+        assert sum(p == -1 for p in places) == 30 - len(mine)
+    assert out[2].tolist() == [int((experts == e).sum()) for e in range(*span)]
+
+
+def test_room_for_each_expert():
+    x = torch.arange(12.0).reshape(6, 2)
+    experts = torch.tensor([[0], [1], [0], [0], [1], [0]], dtype=I32)
+    rows, places, counts, scales = (torch.empty(3, 2, 2).npu(), torch.empty(6, dtype=I32).npu(),
+                                    torch.empty(3, dtype=torch.int64).npu(), torch.empty(6).npu())
+    call("aclnnMoeInitRoutingV3", x.npu(), experts.npu(), None, None, 0, 2, 3, 1, 1, True, -1, [0, 3], 0, rows, places,
+         counts, scales)
+    assert rows.cpu().tolist() == [[[0, 1], [4, 5]], [[2, 3], [8, 9]], [[0, 0], [0, 0]]]
+    assert places.tolist() == [0, 2, 1, -1, 3, -1]
+    assert counts.tolist() == [4, 2, 0]
+
+
+def test_routing_quantises():
+    torch.manual_seed(4)
+    x, experts, smooth = torch.randn(5, 16), torch.randint(0, 4, (5, 2), dtype=I32), torch.rand(4, 16) + 0.5
+    y, places, counts, scale = torch_npu.npu_moe_init_routing_v2(
+        x.npu(), experts.npu(), scale=smooth.npu(), active_num=10, expert_num=4, expert_tokens_num_type=0,
+        expert_tokens_num_flag=True, quant_mode=1, active_expert_range=[0, 4])
+    order = torch.sort(experts.flatten(), stable=True).indices
+    want = x.double()[order // 2] * smooth.double()[experts.flatten()[order].long()]
+    close(scale, want.abs().amax(-1) / 127)
+    assert (y.cpu().double() - want / scale.cpu().double()[:, None]).abs().max() < 0.51
+    assert counts.tolist() == torch.bincount(experts.flatten(), minlength=4).cumsum(0).tolist()
+    y, scale = torch.empty(10, 16, dtype=torch.int8).npu(), torch.empty(10).npu()
+    with pytest.raises(RuntimeError, match="scale is null, want a value with quantMode 0"):
+        call("aclnnMoeInitRoutingQuantV2", x.npu(), experts.npu(), None, None, 0, 0, 4, 0, 0, False, 0, y, places, None, None, scale)
+
+
+@pytest.mark.parametrize("mode", [0, 2])
+def test_dropped_rows_leave_the_bias(mode):
+    torch.manual_seed(5)
+    rows, scales, bias = torch.randn(8, 6), torch.rand(4, 2), torch.randn(3, 6)
+    index, experts = torch.randperm(8).to(I32), torch.randint(0, 3, (4, 2), dtype=I32)
+    index[3] = -1
+    out = torch.empty(4, 6).npu()
+    call("aclnnMoeFinalizeRoutingV2", rows.npu(), index.npu(), None, None, bias.npu(), scales.npu(), experts.npu(), mode, out)
+    want = torch.zeros(4, 6, dtype=torch.float64)
+    for n in range(4):
+        for k in range(2):
+            at = int(index[k * 4 + n] if mode == 0 else index[n * 2 + k])
+            row = rows[at].double() if at >= 0 else torch.zeros(6, dtype=torch.float64)
+            want[n] += scales[n, k] * (row + bias[experts[n, k]])
+    close(out, want)
+    with pytest.raises(RuntimeError, match="row 8 is out of range"):
+        index[0] = 8
+        call("aclnnMoeFinalizeRoutingV2", rows.npu(), index.npu(), None, None, bias.npu(), scales.npu(), experts.npu(), mode, out)

@@ -1,0 +1,148 @@
+"""Rows, sums, orders and copies of fp16 and bf16, which have loops of their own: lengths that end within a block, special numbers,
+operands that do not follow one another. Against float64, rounded once."""
+import pytest
+import torch
+import torch_npu  # noqa: F401
+from torch.nn import functional as F
+
+HALVES = [torch.float16, torch.bfloat16]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 65504.0, -65504.0, 1e-5, -3e-8, 3.3895e38, 1e-40]
+
+
+def numbers(n, type):
+    x = torch.randn(n) * 3
+    x[: min(n, len(SPECIAL))] = torch.tensor(SPECIAL)[: min(n, len(SPECIAL))]
+    return x.to(type)
+
+
+def same(got, want):
+    got = got.cpu()
+    assert got.dtype == want.dtype
+    assert torch.equal(got.isnan(), want.isnan()) if got.is_floating_point() else True
+    torch.testing.assert_close(got, want, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("type", HALVES)
+@pytest.mark.parametrize("n", [1, 31, 63, 64, 65, 200, 5000])
+def test_rows_are_rounded_once(type, n):
+    torch.manual_seed(n)
+    x, y = numbers(n, type), numbers(n, type).flip(0)
+    a, b = x.npu(), y.npu()
+    for f in (torch.add, torch.sub, torch.mul, torch.div, torch.maximum):
+        same(f(a, b), f(x.double(), y.double()).float().to(type))
+    for f in (torch.neg, torch.abs, torch.relu, torch.sqrt, torch.floor):
+        same(f(a), f(x.double()).float().to(type))
+    for f in (torch.lt, torch.ge, torch.eq):
+        same(f(a, b), f(x, y))
+    same(torch.signbit(a), torch.signbit(x))
+
+
+@pytest.mark.parametrize("type", HALVES)
+def test_operands_that_do_not_follow_one_another(type):
+    x, y, row, one = torch.randn(70, 150).to(type), torch.randn(150, 70).to(type), torch.randn(150).to(type), torch.randn(()).to(type)
+    a, b, r, o = x.npu(), y.npu(), row.npu(), one.npu()
+    for ours, theirs in ((b.t(), y.t()), (r, row), (o, one), (a[:, :1], x[:, :1])):
+        same(a + ours, (x.float() + theirs.float()).to(type))
+    same(a[:, 3:140] * r[3:140], (x[:, 3:140].float() * row[3:140].float()).to(type))
+    c = a.clone()
+    c[::2] += r
+    x[::2] = (x[::2].float() + row.float()).to(type)
+    same(c, x)
+
+
+@pytest.mark.parametrize("type", HALVES)
+@pytest.mark.parametrize("n", [1, 17, 64, 100, 4099])
+def test_conversions(type, n):
+    x = numbers(n, torch.float32)
+    same(x.npu().to(type), x.to(type))
+    same(x.to(type).npu().float(), x.to(type).float())
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32])
+@pytest.mark.parametrize("shape", [(3, 5), (100, 8), (5000, 3), (1000, 33), (77, 1025), (40000, 7), (9, 700)])
+def test_sums(type, shape):
+    torch.manual_seed(shape[0])
+    x = torch.randn(shape).to(type)
+    step = {torch.float16: 2**-10, torch.bfloat16: 2**-7, torch.float32: 2**-23}[type]
+    for dim in (0, 1):
+        for ours, theirs in ((x.npu(), x), (x.t().contiguous().npu().t(), x), (x.npu()[:, ::2], x[:, ::2])):
+            got, want = ours.sum(dim).cpu().double(), theirs.double().sum(dim)
+            bound = want.abs() * step + theirs.double().abs().sum(dim) * 2**-22 + 2**-24
+            assert ((got - want).abs() <= bound).all()
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32])
+@pytest.mark.parametrize("n", [1, 3, 15, 16, 17, 63, 64, 65, 100, 1024, 1030, 3001])
+@pytest.mark.parametrize("log", [False, True])
+def test_softmax(type, n, log):
+    torch.manual_seed(n)
+    x = torch.randn(9, n).to(type) * 4
+    if n > 2:
+        x[1, 1], x[2, n - 1], x[3, 0], x[4, :], x[5, n // 2] = float("-inf"), float("nan"), float("inf"), float("-inf"), 300
+    f = F.log_softmax if log else F.softmax
+    got, want = f(x.npu(), -1).cpu().double(), f(x.double(), -1)
+    assert torch.equal(got.isnan(), want.isnan())
+    tolerance = {torch.float16: 1e-3, torch.bfloat16: 8e-3, torch.float32: 1e-6}[type]
+    # A logarithm near 0 is the difference of larger numbers.
+    torch.testing.assert_close(got, want, rtol=tolerance, atol=1e-6 if log else tolerance / 50, equal_nan=True)
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32])
+@pytest.mark.parametrize("shape, k", [((40, 64), 2), ((5, 1000), 7), ((3, 5000), 100), ((2, 70000), 5), ((4, 300), 299), ((1, 200000), 60)])
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk(type, shape, k, largest):
+    torch.manual_seed(k)
+    x = torch.randn(shape).to(type)
+    x[0, :3] = torch.tensor([float("nan"), -0.0, 0.0])
+    values, indices = (t.cpu() for t in x.npu().topk(k, largest=largest))
+    # Equal elements come in the order of their positions.
+    want, at = x.double().sort(dim=-1, descending=largest, stable=True)
+    torch.testing.assert_close(values.double(), want[:, :k], rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(indices, at[:, :k])
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32, torch.float64])
+def test_embedding_gradient(type):
+    torch.manual_seed(3)
+    index, g = torch.randint(20, (300,)), torch.randn(300, 70).to(type)
+    got = torch.ops.aten.embedding_dense_backward(g.npu(), index.npu(), 20, 4, False).cpu().double()
+    want, size = torch.zeros(20, 70).double(), torch.zeros(20, 70).double()
+    kept = index != 4
+    want.index_add_(0, index[kept], g[kept].double())
+    size.index_add_(0, index[kept], g[kept].double().abs())
+    step = {torch.float16: 2**-10, torch.bfloat16: 2**-7, torch.float32: 2**-23, torch.float64: 2**-52}[type]
+    assert ((got - want).abs() <= want.abs() * step + size * (2**-48 if type == torch.float64 else 2**-20)).all()
+
+
+@pytest.mark.parametrize("type", [torch.int8, torch.float16, torch.float32, torch.int64, torch.complex128])
+def test_gather(type):
+    x = (torch.randn(50, 60) * 50).to(type)
+    for dim in (0, 1):
+        index = torch.randint(50, (50, 60))
+        for ours in (index, index.to(torch.int32), index.t().contiguous().t()):
+            same(x.npu().gather(dim, ours.npu()), x.gather(dim, index))
+    flat = torch.randint(3000, (777,))
+    same(x.npu().take(flat.npu()), x.take(flat))
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32])
+@pytest.mark.parametrize("mode", ["half", "interleave"])
+def test_rotary(type, mode):
+    torch.manual_seed(5)
+    x, cos, sin = torch.randn(2, 3, 7, 38).to(type), torch.randn(1, 1, 7, 38).to(type), torch.randn(1, 1, 7, 38).to(type)
+    ours = [t.npu().requires_grad_() for t in (x, cos, sin)]
+    theirs = [t.double().requires_grad_() for t in (x, cos, sin)]
+    y = torch_npu.npu_rotary_mul(*ours, rotary_mode=mode)
+    w, c, s = theirs
+    if mode == "half":
+        turned = torch.cat((-w[..., 19:], w[..., :19]), -1)
+    else:
+        turned = torch.stack((-w[..., 1::2], w[..., ::2]), -1).flatten(-2)
+    want = w * c + turned * s
+    g = torch.randn(y.shape).to(type)
+    y.backward(g.npu())
+    want.backward(g.double())
+    tolerance = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 2e-6}[type]
+    torch.testing.assert_close(y.detach().cpu().double(), want.detach(), rtol=tolerance, atol=tolerance)
+    for a, b in zip(ours, theirs):
+        torch.testing.assert_close(a.grad.cpu().double(), b.grad, rtol=tolerance, atol=4 * tolerance)

@@ -1,0 +1,156 @@
+"""Attention of inference: layouts, groups of heads, lengths, pages, masks and blocks, against PyTorch's CPU in float64; and the
+update of a captured call."""
+import pytest
+import torch
+import torch_npu
+
+HALF = torch.float16
+
+
+def attention(q, k, v, scale, hidden=None, shift=None):
+    """[batch, heads, tokens, size] in float64"""
+    q, k, v = q.double(), k.double(), v.double()
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    s = q @ k.mT * scale
+    if shift is not None:
+        s = s + shift.double()
+    if hidden is not None:
+        s = s.masked_fill(hidden, -torch.inf)
+    return s.softmax(-1).nan_to_num(0) @ v, s.logsumexp(-1, keepdim=True)
+
+
+def laid(x, layout):
+    """From BNSD."""
+    if layout == "BNSD":
+        return x
+    x = x.transpose(1, 2).contiguous()
+    return x if layout == "BSND" else x.flatten(2)
+
+
+def close(got, want, rtol=3e-3):
+    torch.testing.assert_close(got.cpu().double(), want, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("layout", ["BNSD", "BSND", "BSH"])
+@pytest.mark.parametrize("heads, kv_heads", [(4, 4), (4, 2), (4, 1)])
+@pytest.mark.parametrize("tokens", [1, 5])
+def test_layouts_and_lengths(layout, heads, kv_heads, tokens):
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, heads, tokens, 8).half(), torch.randn(2, kv_heads, 9, 8).half(), torch.randn(2, kv_heads, 9, 8).half()
+    lengths = [9, 6]
+    got, lse = torch_npu.npu_fused_infer_attention_score(
+        laid(q, layout).npu(), laid(k, layout).npu(), laid(v, layout).npu(), num_heads=heads, num_key_value_heads=kv_heads,
+        input_layout=layout, scale=0.3, actual_seq_lengths_kv=lengths, softmax_lse_flag=True)
+    hidden = torch.arange(9)[None, None, None] >= torch.tensor(lengths)[:, None, None, None]
+    want, sums = attention(q, k, v, 0.3, hidden)
+    close(got, laid(want, layout))
+    close(lse.reshape(sums.shape), sums)
+    if tokens == 1:
+        step = torch_npu.npu_incre_flash_attention(laid(q, layout).npu(), laid(k, layout).npu(), laid(v, layout).npu(),
+                                                   num_heads=heads, num_key_value_heads=kv_heads, input_layout=layout,
+                                                   scale_value=0.3, actual_seq_lengths=lengths)
+        assert torch.equal(step.cpu(), got.cpu())
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2, 3, 4])
+def test_masks(mode):
+    torch.manual_seed(1)
+    q, k, v = torch.randn(2, 3, 4, 8).half(), torch.randn(2, 3, 7, 8).half(), torch.randn(2, 3, 7, 8).half()
+    mask = torch.rand(4, 7) < 0.3
+    mask[:, 0] = False
+    i, j = torch.arange(4)[:, None], torch.arange(7)
+    hidden = {0: mask | (j - i > 2) | (j - i < -1), 1: mask, 2: j > i, 3: j > i + 3, 4: (j - i - 3 > 2) | (j - i - 3 < -1)}[mode]
+    given = mask if mode < 2 else torch.ones(2048, 2048, dtype=torch.bool).triu(1)
+    got = torch_npu.npu_prompt_flash_attention(q.npu(), k.npu(), v.npu(), num_heads=3, input_layout="BNSD", scale_value=0.3,
+                                               pre_tokens=1, next_tokens=2, sparse_mode=mode, atten_mask=given.npu())
+    close(got, attention(q, k, v, 0.3, hidden)[0])
+
+
+def test_keys_in_pages():
+    torch.manual_seed(2)
+    q, k, v = torch.randn(2, 4, 1, 8).half(), torch.randn(2, 2, 40, 8).half(), torch.randn(2, 2, 40, 8).half()
+    table = torch.tensor([[4, 0, 2], [1, 5, 3]], dtype=torch.int32)
+    pages = torch.full((2, 6, 16, 16), torch.nan, dtype=HALF)  # key and value: [pages, tokens, heads * size]
+    for which, x in enumerate((k, v)):
+        for b in range(2):
+            rows = x[b].transpose(0, 1).flatten(1)
+            for p in range(3):
+                part = rows[16 * p:16 * (p + 1)]
+                pages[which, table[b, p], :len(part)] = part
+    lengths = [40, 17]
+    got = torch_npu.npu_incre_flash_attention(q.transpose(1, 2).flatten(2).npu(), pages[0].npu(), pages[1].npu(), num_heads=4,
+                                              num_key_value_heads=2, input_layout="BSH", scale_value=0.3, block_size=16,
+                                              block_table=table.npu(), actual_seq_lengths=lengths)
+    hidden = torch.arange(40)[None, None, None] >= torch.tensor(lengths)[:, None, None, None]
+    close(got, laid(attention(q, k, v, 0.3, hidden)[0], "BSH"))
+
+
+def test_what_is_not_supported_is_refused():
+    q = torch.randn(1, 2, 4, 8).half().npu()
+    with pytest.raises(RuntimeError, match="inputLayout is"):
+        torch_npu.npu_prompt_flash_attention(q, q, q, num_heads=2, input_layout="SH", scale_value=1.0)
+    with pytest.raises(RuntimeError, match="quantScale2 is given"):
+        torch_npu.npu_fused_infer_attention_score(q, q, q, num_heads=2, input_layout="BNSD",
+                                                  quant_scale2=torch.ones(1).npu())
+
+
+def test_lengths_of_a_captured_call_are_updated():
+    torch.manual_seed(3)
+    q, k, v = torch.randn(1, 4, 1, 16).half().npu(), torch.randn(1, 4, 32, 16).half().npu(), torch.randn(1, 4, 32, 16).half().npu()
+
+    def run(length):
+        return torch_npu.npu_fused_infer_attention_score(q, k, v, num_heads=4, input_layout="BNSD", scale=0.25,
+                                                         actual_seq_lengths_kv=length)[0]
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph, auto_dispatch_capture=True):
+        out = run([32])
+    for length in ([32], [5], [20]):
+        graph.update(cpu_update_input=[{"actual_seq_lengths_kv": length}])
+        graph.replay()
+        torch.npu.synchronize()
+        assert torch.equal(out.cpu(), run(length).cpu())
+
+
+@pytest.mark.parametrize("layout", ["BNSD", "TND"])
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_blocks_that_are_seen(layout, kv_heads):
+    torch.manual_seed(4)
+    q, k, v = torch.randn(2, 4, 20, 8).half(), torch.randn(2, kv_heads, 20, 8).half(), torch.randn(2, kv_heads, 20, 8).half()
+    mask = (torch.rand(2, 4, 3, 2) < 0.6).to(torch.int8)
+    mask[0, 1, 2] = 0  # these queries see nothing
+    seen = mask.bool().repeat_interleave(8, 2)[:, :, :20].repeat_interleave(16, 3)[..., :20]
+    exact = [x.double().requires_grad_() for x in (q, k, v)]
+    want, lse = attention(*exact, 0.4, ~seen)
+    turn = (lambda x: x) if layout == "BNSD" else (lambda x: x.transpose(1, 2).flatten(0, 1))
+    on = [turn(x).npu() for x in (q, k, v)]
+    got, sums = torch_npu.npu_block_sparse_attention(
+        *on, mask.npu(), [8, 16], q_input_layout=layout, kv_input_layout=layout, num_key_value_heads=kv_heads, scale_value=0.4,
+        inner_precise=0, actual_seq_lengths=[20, 20], actual_seq_lengths_kv=[20, 20], softmax_lse_flag=1)
+    close(got, turn(want.detach()))
+    close(sums, turn(lse.detach()))
+    g = torch.randn(2, 4, 20, 8).half()
+    # PyTorch's gradient of a row that sees nothing is NaN: that row is left out of what is differentiated.
+    torch.where(seen.any(-1, keepdim=True), want, 0).backward(g.double())
+    grads = torch_npu.npu_block_sparse_attention_backward(
+        turn(g).npu(), *on, got, sums, mask.npu(), block_shape=[8, 16], q_input_layout=layout, kv_input_layout=layout,
+        num_key_value_heads=kv_heads, scale_value=0.4, actual_seq_lengths=[20, 20], actual_seq_lengths_kv=[20, 20])
+    for a, b in zip(grads, exact):
+        close(a, turn(b.grad.nan_to_num(0)), 6e-3)
+
+
+@pytest.mark.parametrize("neox", ["half", "interleave"])
+def test_rotary_table(neox):
+    torch.manual_seed(5)
+    table = torch.randn(30, 8)
+    q, k = torch.randn(6, 2 * 12), torch.randn(6, 12)
+    at = torch.randint(0, 30, (3, 6))
+    got = torch_npu.npu_mrope(at.npu(), q.npu(), k.npu(), table.npu(), 12, mrope_section=[2, 1, 1], rotary_mode=neox)
+    row = torch.tensor([0, 0, 1, 2])
+    cos, sin = (table[at[row].t(), torch.arange(4) + o].double() for o in (0, 4))
+    for x, y in zip((q, k), got):
+        x = x.double().reshape(6, -1, 12)
+        a, b = (x[..., :4], x[..., 4:8]) if neox == "half" else (x[..., 0:8:2], x[..., 1:8:2])
+        turned = [a * cos[:, None] - b * sin[:, None], b * cos[:, None] + a * sin[:, None]]
+        turned = torch.cat(turned, -1) if neox == "half" else torch.stack(turned, -1).flatten(-2)
+        torch.testing.assert_close(y.cpu().double(), torch.cat([turned, x[..., 8:]], -1).flatten(1), rtol=1e-5, atol=1e-5)
