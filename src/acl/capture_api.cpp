@@ -7,7 +7,7 @@
 #include "acl/api.h"
 #include "acl/shared_handles.h"
 #include "base/log.h"
-#include "device/capture.h"
+#include "device/capture/capture.h"
 
 using namespace updraft;
 

@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "base/parallel.h"
 #include "base/sha256.h"
+#include "base/visible_devices.h"
 #include "device/soc.h"
 #include "kernels/table.h"
 
@@ -18,6 +19,7 @@ using namespace updraft;
 ACL_API aclrtGetDeviceCount(uint32_t* count) {
   return guard("aclrtGetDeviceCount", [&] {
     need(count, "count");
+    read_visible_devices();
     *count = static_cast<uint32_t>(Device::count());
   });
 }

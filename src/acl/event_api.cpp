@@ -1,10 +1,10 @@
 // Events and notifies.
 #include "acl/api.h"
 #include "acl/shared_handles.h"
-#include "device/event.h"
-#include "device/notify.h"
-#include "device/shared_event.h"
-#include "device/time_limits.h"
+#include "device/waits/event.h"
+#include "device/waits/notify.h"
+#include "device/waits/shared_event.h"
+#include "device/waits/time_limits.h"
 
 using namespace updraft;
 

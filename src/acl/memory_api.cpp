@@ -10,7 +10,7 @@
 #include "acl/poll_slack.h"
 #include "base/accepted.h"
 #include "base/config.h"
-#include "device/capture.h"
+#include "device/capture/capture.h"
 #include "device/host_layout.h"
 #include "device/memory.h"
 

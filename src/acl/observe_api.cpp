@@ -7,6 +7,7 @@
 
 #include "acl/api.h"
 #include "base/accepted.h"
+#include "base/config.h"
 
 using namespace updraft;
 
@@ -36,5 +37,12 @@ ACL_API halGetAPIVersion(int* version) {
   return guard("halGetAPIVersion", [&] {
     need(version, "halAPIVersion");
     *version = 0x071800;
+  });
+}
+// How many there are on the machine, whatever ASCEND_RT_VISIBLE_DEVICES leaves of them.
+ACL_API drvGetDevNum(uint32_t* count) {
+  return guard("drvGetDevNum", [&] {
+    need(count, "count");
+    *count = static_cast<uint32_t>(Config::get().installed);
   });
 }

@@ -1,7 +1,7 @@
 // Limits of an operator's execution. An operator on a CPU cannot be stopped from outside: one that ran for too long
 // fails with 507014 when it ends. 0 takes the longest limit, which is none here.
 #include "acl/api.h"
-#include "device/time_limits.h"
+#include "device/waits/time_limits.h"
 
 using namespace updraft;
 

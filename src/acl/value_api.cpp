@@ -1,7 +1,7 @@
 // Values that streams write and wait for.
 #include "acl/api.h"
 #include "device/memory.h"
-#include "device/value_wait.h"
+#include "device/waits/value_wait.h"
 
 using namespace updraft;
 

@@ -1,0 +1,41 @@
+// Part of Updraft: a software implementation of the interfaces that Ascend programs use.
+/** @file
+ * Offline models made from graphs, in a process of the client.
+ */
+#ifndef UPDRAFT_GE_GE_IR_BUILD_H_
+#define UPDRAFT_GE_GE_IR_BUILD_H_
+
+#include <map>
+
+#include "graph/graph.h"
+
+namespace ge {
+
+/** An offline model (om) in memory. */
+struct ModelBufferData {
+  std::shared_ptr<uint8_t> data;
+  uint64_t length; /**< bytes */
+};
+
+/**
+ * Before the other functions, once. Options: ge.socVersion, ge.exec.precision_mode and others
+ * (docs/reference/graph-options.md). Returns GRAPH_PARAM_INVALID for a value that an option cannot have;
+ * GEGetErrorMsg() tells which.
+ */
+GE_FUNC_VISIBILITY graphStatus aclgrphBuildInitialize(std::map<AscendString, AscendString>& global_options);
+/** After the last of them. */
+GE_FUNC_VISIBILITY void aclgrphBuildFinalize();
+
+/**
+ * Compiles a graph. Options of this model: input_shape ("x:1,3,224,224;y:2,-1", the bare name for a scalar).
+ * The graph stays as it is.
+ */
+GE_FUNC_VISIBILITY graphStatus aclgrphBuildModel(const Graph& graph,
+                                                 const std::map<AscendString, AscendString>& build_options,
+                                                 ModelBufferData& model);
+/** Writes the model into `output_file`, with .om behind the name where it has none. */
+GE_FUNC_VISIBILITY graphStatus aclgrphSaveModel(const char* output_file, const ModelBufferData& model);
+
+}  // namespace ge
+
+#endif  // UPDRAFT_GE_GE_IR_BUILD_H_

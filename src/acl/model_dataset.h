@@ -1,0 +1,30 @@
+// Handles of AscendCL's model interface.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acl/acl_mdl.h"
+#include "graph/executor/loaded_model.h"
+
+/// What aclmdlGetDesc gives: it stays when the model is unloaded.
+struct aclmdlDesc {
+  std::vector<std::string> input_names, output_names;
+  std::vector<updraft::graph::TensorDesc> inputs, outputs;
+  std::shared_ptr<const updraft::graph::LoadedModel> model;  ///< null for descriptions of files
+  std::string text;                                          ///< what aclmdlGetOpAttr gave last
+};
+
+struct aclmdlDataset {
+  struct Item {
+    aclDataBuffer* buffer;
+    aclTensorDesc* desc = nullptr;  ///< null: as the model says
+    bool own_desc = false;          ///< made by an execution
+  };
+  std::vector<Item> items;
+};
+
+namespace updraft {
+/// The model behind an id; throws 145003 that says what to do.
+std::shared_ptr<graph::LoadedModel> loaded_model(uint32_t id);
+}  // namespace updraft

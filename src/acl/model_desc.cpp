@@ -1,0 +1,166 @@
+// Descriptions of models: names, shapes, types and sizes of their inputs and outputs (aclmdlGetDesc and what reads it).
+#include <algorithm>
+#include <cstring>
+
+#include "acl/api.h"
+#include "acl/model_dataset.h"
+#include "base/handle_pool.h"
+
+using namespace updraft;
+
+namespace {
+
+HandlePool<aclmdlDesc>& descs() {
+  static auto* p = new HandlePool<aclmdlDesc>(1 << 16);
+  return *p;
+}
+
+aclmdlDesc& live(const aclmdlDesc* handle) {
+  need(handle, "modelDesc");
+  if (aclmdlDesc* d = descs().get(handle)) return *d;
+  throw Error(code::kAclInvalidParam, "modelDesc {} is none (destroyed, or never created)",
+              static_cast<const void*>(handle));
+}
+
+enum class Side { Input, Output };
+
+const graph::TensorDesc& tensor(const aclmdlDesc* handle, Side side, size_t index) {
+  const aclmdlDesc& desc = live(handle);
+  const auto& all = side == Side::Input ? desc.inputs : desc.outputs;
+  if (index >= all.size())
+    throw Error(code::kAclInvalidParam, "the model has {} {}, index {} is none", all.size(),
+                side == Side::Input ? "inputs" : "outputs", index);
+  return all[index];
+}
+const std::string& name_of(const aclmdlDesc* handle, Side side, size_t index) {
+  tensor(handle, side, index);
+  const aclmdlDesc& desc = live(handle);
+  return (side == Side::Input ? desc.input_names : desc.output_names)[index];
+}
+
+void give_dims(const aclmdlDesc* handle, Side side, size_t index, aclmdlIODims* to) {
+  need(to, "dims");
+  const graph::TensorDesc& t = tensor(handle, side, index);
+  const std::string& name = name_of(handle, side, index);
+  std::memset(to->name, 0, sizeof to->name);
+  std::memcpy(to->name, name.data(), std::min(name.size(), sizeof to->name - 1));
+  if (!t.rank_known()) {  // clients know -1 alone: "the sizes come with the results"
+    to->dimCount = 1;
+    to->dims[0] = graph::kUnknownDim;
+    return;
+  }
+  to->dimCount = std::min(t.dims.size(), std::size(to->dims));
+  std::copy_n(t.dims.begin(), to->dimCount, to->dims);
+}
+
+/// Bytes; 0 where a size is not known.
+size_t bytes_of(const graph::TensorDesc& t) {
+  return t.known() ? static_cast<size_t>(t.count()) * size_of(t.dtype) : 0;
+}
+
+void find(const aclmdlDesc* handle, Side side, const char* name, size_t* index) {
+  need(name, "name");
+  need(index, "index");
+  const aclmdlDesc& desc = live(handle);
+  const auto& names = side == Side::Input ? desc.input_names : desc.output_names;
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    throw Error(code::kAclInvalidParam, "the model has no {} named {}; it has {}",
+                side == Side::Input ? "input" : "output", name, fmt::join(names, ", "));
+  *index = static_cast<size_t>(found - names.begin());
+}
+
+/// Functions without a code give `otherwise`, and the text tells why.
+template <class T, class F>
+T value_or(const char* function, T otherwise, F&& f) {
+  T value = otherwise;
+  guard(function, [&] { value = f(); });
+  return value;
+}
+
+}  // namespace
+
+extern "C" {
+
+UPDRAFT_API aclmdlDesc* aclmdlCreateDesc(void) {
+  return value_or<aclmdlDesc*>("aclmdlCreateDesc", nullptr, [] { return descs().create(); });
+}
+UPDRAFT_API int aclmdlDestroyDesc(aclmdlDesc* desc) {
+  return guard("aclmdlDestroyDesc", [&] {
+    live(desc);
+    descs().destroy(desc);
+  });
+}
+
+UPDRAFT_API int aclmdlGetDesc(aclmdlDesc* handle, uint32_t id) {
+  return guard("aclmdlGetDesc", [&] {
+    aclmdlDesc& desc = live(handle);
+    const auto model = loaded_model(id);
+    desc = {};
+    for (const graph::Node* node : model->inputs()) {
+      desc.input_names.push_back(node->name());
+      desc.inputs.push_back(node->output().desc);
+    }
+    desc.outputs = model->outputs();
+    desc.output_names = graph::find_or(model->graph().attributes, "output_names", std::vector<std::string>());
+    desc.output_names.resize(desc.outputs.size());
+    for (size_t i = 0; i < desc.outputs.size(); ++i)
+      if (desc.output_names[i].empty()) desc.output_names[i] = "output_" + std::to_string(i);
+    desc.model = model;
+  });
+}
+
+UPDRAFT_API size_t aclmdlGetNumInputs(aclmdlDesc* d) {
+  return value_or<size_t>("aclmdlGetNumInputs", 0, [&] { return live(d).inputs.size(); });
+}
+UPDRAFT_API size_t aclmdlGetNumOutputs(aclmdlDesc* d) {
+  return value_or<size_t>("aclmdlGetNumOutputs", 0, [&] { return live(d).outputs.size(); });
+}
+UPDRAFT_API size_t aclmdlGetInputSizeByIndex(aclmdlDesc* d, size_t i) {
+  return value_or<size_t>("aclmdlGetInputSizeByIndex", 0, [&] { return bytes_of(tensor(d, Side::Input, i)); });
+}
+UPDRAFT_API size_t aclmdlGetOutputSizeByIndex(aclmdlDesc* d, size_t i) {
+  return value_or<size_t>("aclmdlGetOutputSizeByIndex", 0, [&] { return bytes_of(tensor(d, Side::Output, i)); });
+}
+UPDRAFT_API int aclmdlGetInputDims(const aclmdlDesc* d, size_t i, aclmdlIODims* dims) {
+  return guard("aclmdlGetInputDims", [&] { give_dims(d, Side::Input, i, dims); });
+}
+UPDRAFT_API int aclmdlGetInputDimsV2(const aclmdlDesc* d, size_t i, aclmdlIODims* dims) {
+  return guard("aclmdlGetInputDimsV2", [&] { give_dims(d, Side::Input, i, dims); });
+}
+UPDRAFT_API int aclmdlGetOutputDims(const aclmdlDesc* d, size_t i, aclmdlIODims* dims) {
+  return guard("aclmdlGetOutputDims", [&] { give_dims(d, Side::Output, i, dims); });
+}
+UPDRAFT_API int aclmdlGetCurOutputDims(const aclmdlDesc* d, size_t i, aclmdlIODims* dims) {
+  return guard("aclmdlGetCurOutputDims", [&] { give_dims(d, Side::Output, i, dims); });
+}
+UPDRAFT_API const char* aclmdlGetInputNameByIndex(const aclmdlDesc* d, size_t i) {
+  return value_or<const char*>("aclmdlGetInputNameByIndex", "", [&] { return name_of(d, Side::Input, i).c_str(); });
+}
+UPDRAFT_API const char* aclmdlGetOutputNameByIndex(const aclmdlDesc* d, size_t i) {
+  return value_or<const char*>("aclmdlGetOutputNameByIndex", "", [&] { return name_of(d, Side::Output, i).c_str(); });
+}
+UPDRAFT_API int aclmdlGetInputIndexByName(const aclmdlDesc* d, const char* name, size_t* index) {
+  return guard("aclmdlGetInputIndexByName", [&] { find(d, Side::Input, name, index); });
+}
+UPDRAFT_API int aclmdlGetOutputIndexByName(const aclmdlDesc* d, const char* name, size_t* index) {
+  return guard("aclmdlGetOutputIndexByName", [&] { find(d, Side::Output, name, index); });
+}
+UPDRAFT_API aclDataType aclmdlGetInputDataType(const aclmdlDesc* d, size_t i) {
+  return value_or("aclmdlGetInputDataType", ACL_DT_UNDEFINED,
+                  [&] { return static_cast<aclDataType>(tensor(d, Side::Input, i).dtype); });
+}
+UPDRAFT_API aclDataType aclmdlGetOutputDataType(const aclmdlDesc* d, size_t i) {
+  return value_or("aclmdlGetOutputDataType", ACL_DT_UNDEFINED,
+                  [&] { return static_cast<aclDataType>(tensor(d, Side::Output, i).dtype); });
+}
+UPDRAFT_API aclFormat aclmdlGetInputFormat(const aclmdlDesc* d, size_t i) {
+  return value_or("aclmdlGetInputFormat", ACL_FORMAT_UNDEFINED,
+                  [&] { return static_cast<aclFormat>(tensor(d, Side::Input, i).format); });
+}
+UPDRAFT_API aclFormat aclmdlGetOutputFormat(const aclmdlDesc* d, size_t i) {
+  return value_or("aclmdlGetOutputFormat", ACL_FORMAT_UNDEFINED,
+                  [&] { return static_cast<aclFormat>(tensor(d, Side::Output, i).format); });
+}
+
+}  // extern "C"

@@ -1,0 +1,124 @@
+// Data of models and their execution (aclmdlCreateDataset … aclmdlExecuteAsync).
+#include <mutex>
+
+#include "acl/api.h"
+#include "acl/model_dataset.h"
+#include "acl/tensor_desc.h"
+#include "base/handle_pool.h"
+
+using namespace updraft;
+
+namespace {
+
+HandlePool<aclmdlDataset>& datasets() {
+  static auto* p = new HandlePool<aclmdlDataset>(1 << 18);
+  return *p;
+}
+
+aclmdlDataset& live(const aclmdlDataset* handle) {
+  need(handle, "dataset");
+  if (aclmdlDataset* d = datasets().get(handle)) return *d;
+  throw Error(code::kAclInvalidParam, "dataset {} is none (destroyed, or never created)",
+              static_cast<const void*>(handle));
+}
+
+aclmdlDataset::Item& item(const aclmdlDataset* handle, size_t index) {
+  aclmdlDataset& set = live(handle);
+  if (index >= set.items.size())
+    throw Error(code::kAclInvalidParam, "the dataset has {} buffers, index {} is none", set.items.size(), index);
+  return set.items[index];
+}
+
+void drop_desc(aclmdlDataset::Item& of) {
+  if (of.own_desc) aclDestroyTensorDesc(of.desc);
+  of.desc = nullptr;
+  of.own_desc = false;
+}
+
+/// What the client gave, copied: it may destroy its handles when the call returns.
+std::shared_ptr<graph::Execution> execution_of(const aclmdlDataset* input, const aclmdlDataset* output) {
+  auto execution = std::make_shared<graph::Execution>();
+  for (const auto& [set, buffers] : {std::pair{&live(input), &execution->inputs}, {&live(output), &execution->outputs}})
+    for (const aclmdlDataset::Item& i : set->items) {
+      const aclDataBuffer& buffer = updraft::live(i.buffer);
+      graph::Buffer& made = buffers->emplace_back();
+      made.data = buffer.data;
+      made.bytes = buffer.size;
+      if (i.desc && !i.own_desc) made.dims = updraft::live(i.desc).dims;
+    }
+  return execution;
+}
+
+void run(uint32_t id, const aclmdlDataset* input, aclmdlDataset* output, Stream& stream) {
+  const auto model = loaded_model(id);
+  const auto execution = execution_of(input, output);
+  model->execute(execution, stream);
+  stream.synchronize();
+  aclmdlDataset& set = live(output);
+  for (size_t i = 0; i < set.items.size(); ++i) {
+    const graph::Buffer& made = execution->outputs[i];
+    aclmdlDataset::Item& to = set.items[i];
+    if (!updraft::live(to.buffer).data) aclUpdateDataBuffer(to.buffer, made.data, made.bytes);
+    if (to.desc && !to.own_desc) continue;
+    drop_desc(to);
+    to.desc = aclCreateTensorDesc(static_cast<aclDataType>(made.dtype), static_cast<int>(made.dims.size()),
+                                  made.dims.data(), ACL_FORMAT_ND);
+    to.own_desc = true;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+UPDRAFT_API aclmdlDataset* aclmdlCreateDataset(void) {
+  aclmdlDataset* made = nullptr;
+  guard("aclmdlCreateDataset", [&] { made = datasets().create(); });
+  return made;
+}
+UPDRAFT_API int aclmdlDestroyDataset(const aclmdlDataset* dataset) {
+  return guard("aclmdlDestroyDataset", [&] {
+    for (aclmdlDataset::Item& i : live(dataset).items) drop_desc(i);
+    datasets().destroy(dataset);
+  });
+}
+UPDRAFT_API int aclmdlAddDatasetBuffer(aclmdlDataset* dataset, aclDataBuffer* buffer) {
+  return guard("aclmdlAddDatasetBuffer", [&] {
+    need(buffer, "dataBuffer");
+    updraft::live(buffer);
+    live(dataset).items.push_back({buffer});
+  });
+}
+UPDRAFT_API size_t aclmdlGetDatasetNumBuffers(const aclmdlDataset* dataset) {
+  size_t count = 0;
+  guard("aclmdlGetDatasetNumBuffers", [&] { count = live(dataset).items.size(); });
+  return count;
+}
+UPDRAFT_API aclDataBuffer* aclmdlGetDatasetBuffer(const aclmdlDataset* dataset, size_t index) {
+  aclDataBuffer* found = nullptr;
+  guard("aclmdlGetDatasetBuffer", [&] { found = item(dataset, index).buffer; });
+  return found;
+}
+UPDRAFT_API int aclmdlSetDatasetTensorDesc(aclmdlDataset* dataset, aclTensorDesc* desc, size_t index) {
+  return guard("aclmdlSetDatasetTensorDesc", [&] {
+    aclmdlDataset::Item& to = item(dataset, index);
+    drop_desc(to);
+    if (desc) updraft::live(desc);
+    to.desc = desc;
+  });
+}
+UPDRAFT_API aclTensorDesc* aclmdlGetDatasetTensorDesc(const aclmdlDataset* dataset, size_t index) {
+  aclTensorDesc* found = nullptr;
+  guard("aclmdlGetDatasetTensorDesc", [&] { found = item(dataset, index).desc; });
+  return found;
+}
+
+UPDRAFT_API int aclmdlExecute(uint32_t id, const aclmdlDataset* input, aclmdlDataset* output) {
+  return guard("aclmdlExecute", [&] { run(id, input, output, current_context().default_stream()); });
+}
+UPDRAFT_API int aclmdlExecuteAsync(uint32_t id, const aclmdlDataset* input, aclmdlDataset* output, aclrtStream stream) {
+  return guard("aclmdlExecuteAsync",
+               [&] { loaded_model(id)->execute(execution_of(input, output), stream_of(stream)); });
+}
+
+}  // extern "C"

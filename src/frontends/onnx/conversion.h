@@ -1,0 +1,196 @@
+// One ONNX node on its way into the graph: what converters read of it and give for it.
+//
+//   void leaky_relu(Conversion& c) { c.result("LeakyRelu", {c.in(0)}, {{"negative_slope", c.real("alpha", 0.01f)}}); }
+#pragma once
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "frontends/onnx/model.h"
+#include "graph/builder.h"
+
+namespace updraft::onnx {
+
+using graph::Attributes;
+using graph::Builder;
+using graph::describe;
+using graph::Dims;
+using graph::Endpoint;
+using graph::Operand;
+using graph::Tensor;
+using graph::TensorDesc;
+
+class Conversion;
+class Scope;
+
+/// A row of the table of operators: how the operator is converted since that version of its set, until the next row.
+struct Row {
+  const char* type;
+  int since;
+  void (*convert)(Conversion&);
+  const char* ascend;     ///< the graph operator, for tables; where there are several, the ones that matter
+  const char* note = "";  ///< what is refused
+  const char* note_zh = "";
+};
+
+struct Family {
+  const char* domain;  ///< "": ONNX's own
+  std::span<const Row> rows;
+};
+/// All operators.
+std::span<const Family> families();
+/// The row that is valid for a version of the domain, else null.
+const Row* find_row(std::string_view domain, std::string_view type, int64_t opset);
+/// The smallest version that has a row; 0: none.
+int first_version(std::string_view domain, std::string_view type);
+
+/// What a name of the model stands for. Sequences and optionals are known while importing, and are not in the graph.
+struct Value {
+  Endpoint tensor;
+  bool sequence = false;
+  std::vector<Endpoint> items;
+  DType item_type = DType::Undefined;  ///< of an empty sequence
+  bool nothing = false;                ///< an optional without a value
+};
+
+/// What the importer does for nodes that have graphs, and the scope of names that a node stands in.
+class Graphs;
+
+class Conversion {
+ public:
+  Conversion(const NodeProto& proto, const Row& row, int64_t opset, Builder& builder, Scope& scope, Graphs& graphs,
+             std::string name);
+
+  const NodeProto& proto;
+  const Row& row;
+  const int64_t opset;
+  Builder& build;
+  Scope& scope;
+  Graphs& graphs;
+  const std::string name;  ///< that no message and no node of the graph goes without
+
+  template <class... A>
+  [[noreturn]] void refuse(fmt::format_string<A...> format, A&&... a) const {
+    throw Error(code::kAclnnParamInvalid, "{} ({}): {}", name, proto.type, fmt::format(format, std::forward<A>(a)...));
+  }
+  template <class... A>
+  void require(bool holds, fmt::format_string<A...> format, A&&... a) const {
+    if (!holds) refuse(format, std::forward<A>(a)...);
+  }
+
+  // --- inputs -------------------------------------------------------------------------------------------------------
+  size_t inputs() const { return proto.inputs.size(); }
+  bool has(size_t i) const { return i < proto.inputs.size() && !proto.inputs[i].empty(); }
+  /// The tensor; refuses where it is absent or a sequence.
+  Endpoint in(size_t i) const;
+  /// The tensor, or nothing.
+  Endpoint maybe(size_t i) const { return has(i) ? in(i) : Endpoint{}; }
+  const Value& value_in(size_t i) const;
+  std::vector<Endpoint> all() const;
+
+  const TensorDesc& desc(Endpoint e) const { return build.desc(e); }
+  DType type(Endpoint e) const { return desc(e).dtype; }
+  int64_t rank(Endpoint e) const { return build.rank(e); }
+  /// The dimensions, unknown ones -1. Refuses unknown ranks.
+  const Dims& dims(Endpoint e) const;
+  /// A dimension that must be known; `what` says of what it is.
+  int64_t size(Endpoint e, int64_t d, const char* what) const;
+  /// A number of things that are written out one by one: refuses those that no model has.
+  int64_t few(int64_t n, const char* what) const {
+    require(n >= 0 && n <= 1 << 22, "{} are {}, too many to write out", what, n);
+    return n;
+  }
+  /// The value where it is known, else null.
+  const Tensor* value(Endpoint e) const { return build.value(e); }
+  /// Values of input i that must be known here.
+  std::vector<int64_t> integers_in(size_t i, const char* what) const;
+  std::vector<double> reals_in(size_t i, const char* what) const;
+
+  // --- attributes ---------------------------------------------------------------------------------------------------
+  bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
+  int64_t integer(std::string_view attribute) const;
+  int64_t integer(std::string_view attribute, int64_t other) const;
+  bool flag(std::string_view attribute, bool other = false) const { return integer(attribute, other) != 0; }
+  float real(std::string_view attribute, float other) const;
+  float real(std::string_view attribute) const;
+  std::string text(std::string_view attribute, std::string_view other) const;
+  std::vector<int64_t> integers(std::string_view attribute, std::vector<int64_t> other = {}) const;
+  std::vector<float> reals(std::string_view attribute) const;
+  std::vector<std::string> texts(std::string_view attribute) const;
+  const TensorProto* tensor(std::string_view attribute) const;
+  const GraphProto& graph(std::string_view attribute) const;
+  /// The attribute as a type of elements; refuses types that the virtual NPU has not.
+  DType element_type(std::string_view attribute, DType other) const;
+  DType element_type(int64_t number, std::string_view what) const;
+  /// Refuses values other than `want`.
+  void only(std::string_view attribute, int64_t value, int64_t want) const;
+  /// An axis of `rank` dimensions, counted from 0.
+  int64_t axis(int64_t axis, int64_t rank) const;
+  /// The attribute is looked at somewhere else, or says nothing that matters.
+  void ignore(std::string_view attribute) const { asked_.insert(std::string(attribute)); }
+  /// Attributes that nobody asked for are refused.
+  void check_attributes() const;
+
+  // --- outputs ------------------------------------------------------------------------------------------------------
+  size_t outputs() const { return proto.outputs.size(); }
+  bool wants(size_t i) const { return i < proto.outputs.size() && !proto.outputs[i].empty(); }
+  void give(size_t i, Endpoint e);
+  void give(size_t i, Value value);
+  bool gave(size_t i) const;
+
+  /// A node that helps: it has the node's name with the type behind it.
+  Endpoint emit(std::string_view type, const std::vector<Operand>& operands, Attributes attributes = {});
+  graph::Node& node(std::string_view type, const std::vector<Operand>& operands, Attributes attributes = {},
+                    size_t outputs = 1);
+  /// The node itself, under its own name; its outputs are the ONNX node's as far as both have them.
+  graph::Node& result(std::string_view type, const std::vector<Operand>& operands, Attributes attributes = {},
+                      size_t outputs = 1);
+  /// An operand without an operator: the output is that tensor.
+  void pass(Endpoint e) { give(0, e); }
+
+  Endpoint constant(Tensor value, std::string_view what = "const");
+  Endpoint ints(const std::vector<int64_t>& values) { return constant(Tensor::of(values)); }
+  Endpoint integer_scalar(int64_t value) { return constant(Tensor::of(value)); }
+  /// One number of that type, without dimensions.
+  Endpoint scalar(double value, DType type);
+  Endpoint scalar_like(double value, Endpoint other) { return scalar(value, type(other)); }
+
+  // --- what many converters need ------------------------------------------------------------------------------------
+  Endpoint cast(Endpoint e, DType type);
+  /// The shape of a tensor as INT64.
+  Endpoint shape(Endpoint e);
+  Endpoint reshape(Endpoint e, Endpoint shape);
+  Endpoint reshape(Endpoint e, const Dims& shape) { return reshape(e, ints(shape)); }
+  /// Dimensions of 1 put in or left out; constants are not copied.
+  Endpoint unsqueeze(Endpoint e, const Dims& axes);
+  Endpoint squeeze(Endpoint e, const Dims& axes);
+  Endpoint transpose(Endpoint e, const Dims& order);
+  Endpoint slice(Endpoint e, const Dims& begin, const Dims& end, const Dims& axes, const Dims& steps = {});
+  Endpoint concat(const std::vector<Endpoint>& parts, int64_t axis);
+  Endpoint gather(Endpoint e, Endpoint indices, int64_t axis);
+  Endpoint add(Endpoint a, Endpoint b) { return emit("Add", {a, b}); }
+  Endpoint sub(Endpoint a, Endpoint b) { return emit("Sub", {a, b}); }
+  Endpoint mul(Endpoint a, Endpoint b) { return emit("Mul", {a, b}); }
+  Endpoint div(Endpoint a, Endpoint b) { return emit("Div", {a, b}); }
+  Endpoint add(Endpoint a, double b) { return add(a, scalar_like(b, a)); }
+  Endpoint mul(Endpoint a, double b) { return mul(a, scalar_like(b, a)); }
+
+ private:
+  const AttributeProto* find(std::string_view attribute) const;
+  const AttributeProto& want(std::string_view attribute, AttributeProto::Kind kind) const;
+  const AttributeProto* want_or_null(std::string_view attribute, AttributeProto::Kind kind) const;
+
+  mutable std::set<std::string, std::less<>> asked_;
+  std::vector<bool> given_;
+};
+
+/// One number of that type.
+Tensor scalar_tensor(double value, DType type);
+/// Numbers of that type.
+Tensor numbers_tensor(const std::vector<double>& values, Dims dims, DType type);
+
+}  // namespace updraft::onnx

@@ -1,0 +1,174 @@
+// Products of matrices.
+#include <algorithm>
+
+#include "frontends/onnx/convert/families.h"
+
+namespace updraft::onnx {
+namespace {
+
+/// As numpy has it: vectors are rows on the left and columns on the right.
+void matmul(Conversion& c) {
+  Endpoint a = c.in(0), b = c.in(1);
+  const bool row = c.rank(a) == 1, column = c.rank(b) == 1;
+  if (row) a = c.unsqueeze(a, {0});
+  if (column) b = c.unsqueeze(b, {1});
+  const char* type = c.rank(a) == 2 && c.rank(b) == 2 ? "MatMulV2" : "BatchMatMulV2";
+  if (!row && !column) {
+    c.result(type, {a, b});
+    return;
+  }
+  const Endpoint y = c.emit(type, {a, b});
+  Dims axes;
+  if (row) axes.push_back(-2);
+  if (column) axes.push_back(-1);
+  c.result("Squeeze", {y}, {{"axis", axes}});
+}
+
+void gemm(Conversion& c) {
+  const Endpoint a = c.in(0), b = c.in(1), bias = c.maybe(2);
+  const float alpha = c.real("alpha", 1), beta = c.real("beta", 1);
+  const bool turn_a = c.flag("transA"), turn_b = c.flag("transB");
+  const Attributes turns = {{"transpose_x1", turn_a}, {"transpose_x2", turn_b}};
+  if (alpha == 1 && (!bias || (beta == 1 && c.rank(bias) == 1))) {
+    c.result("MatMulV2", {a, b, bias}, turns);
+    return;
+  }
+  Endpoint y = c.emit("MatMulV2", {a, b}, turns);
+  if (!bias) {
+    c.result("Mul", {y, c.scalar_like(alpha, y)});
+    return;
+  }
+  if (alpha != 1) y = c.mul(y, alpha);
+  c.result("Add", {y, beta == 1 ? bias : c.mul(bias, beta)});
+}
+
+/// The labels of an operand of an equation; dimensions behind "..." have the digits of their places from the end.
+std::string labels_of(Conversion& c, std::string_view term, int64_t rank) {
+  std::string labels;
+  const size_t dots = term.find("...");
+  const auto spelled = static_cast<int64_t>(term.size()) - (dots == std::string_view::npos ? 0 : 3);
+  c.require(dots == std::string_view::npos ? spelled == rank : spelled <= rank && rank - spelled < 10,
+            "\"{}\" is written for an input of {} dimensions", term, rank);
+  for (size_t i = 0; i < term.size(); ++i) {
+    if (i != dots) {
+      labels += term[i];
+      continue;
+    }
+    for (int64_t d = rank - spelled; d > 0; --d) labels += static_cast<char>('0' + d - 1);
+    i += 2;
+  }
+  for (size_t i = 0; i < labels.size(); ++i)
+    c.require(labels.find(labels[i], i + 1) == std::string::npos,
+              "\"{}\" names a dimension twice, which is not implemented", term);
+  return labels;
+}
+
+struct Term {
+  Endpoint tensor;
+  std::string labels;
+};
+/// The dimensions that nobody needs any more are summed up.
+Term summed(Conversion& c, Term t, const std::string& needed) {
+  Dims axes;
+  std::string kept;
+  for (size_t d = 0; d < t.labels.size(); ++d) {
+    if (needed.find(t.labels[d]) == std::string::npos) axes.push_back(static_cast<int64_t>(d));
+    else kept += t.labels[d];
+  }
+  if (!axes.empty()) t.tensor = c.emit("ReduceSum", {t.tensor, c.ints(axes)});
+  return {t.tensor, kept};
+}
+Term turned(Conversion& c, const Term& t, const std::string& labels) {
+  Dims order;
+  for (char l : labels) order.push_back(static_cast<int64_t>(t.labels.find(l)));
+  return t.labels == labels ? t : Term{c.transpose(t.tensor, order), labels};
+}
+/// Two operands as one product of matrices in batches.
+Term contracted(Conversion& c, Term a, Term b, const std::string& needed) {
+  auto in = [](const std::string& labels, char l) { return labels.find(l) != std::string::npos; };
+  a = summed(c, a, needed + b.labels);
+  b = summed(c, b, needed + a.labels);
+  std::string batch, inner, left, right;
+  for (char l : a.labels) (in(b.labels, l) ? (in(needed, l) ? batch : inner) : left) += l;
+  for (char l : b.labels)
+    if (!in(a.labels, l)) right += l;
+  const Term x = turned(c, a, batch + left + inner), y = turned(c, b, batch + inner + right);
+  // Sizes may be computed while the graph runs.
+  auto size = [&](const Term& t, char l) {
+    const auto d = static_cast<int64_t>(t.labels.find(l)), n = c.dims(t.tensor)[static_cast<size_t>(d)];
+    return n >= 0 ? c.ints({n}) : c.gather(c.shape(t.tensor), c.ints({d}), 0);
+  };
+  auto product = [&](const Term& t, const std::string& labels) {
+    Endpoint n;
+    for (char l : labels) n = n ? c.mul(n, size(t, l)) : size(t, l);
+    return n ? n : c.ints({1});
+  };
+  auto shaped = [&](const Term& t, Endpoint rows, Endpoint columns) {
+    std::vector<Endpoint> to;
+    for (char l : batch) to.push_back(size(t, l));
+    to.push_back(rows);
+    to.push_back(columns);
+    return c.reshape(t.tensor, c.concat(to, 0));
+  };
+  const Endpoint k = product(x, inner);
+  const Endpoint z = c.emit("BatchMatMulV2", {shaped(x, product(x, left), k), shaped(y, k, product(y, right))});
+  std::vector<Endpoint> dims;
+  for (char l : batch) dims.push_back(c.emit("Maximum", {size(x, l), size(y, l)}));
+  for (char l : left) dims.push_back(size(x, l));
+  for (char l : right) dims.push_back(size(y, l));
+  return {c.reshape(z, dims.empty() ? c.ints({}) : c.concat(dims, 0)), batch + left + right};
+}
+
+void einsum(Conversion& c) {
+  std::string equation = c.text("equation", "");
+  std::erase(equation, ' ');
+  const size_t arrow = equation.find("->");
+  std::vector<Term> terms;
+  std::string_view rest = std::string_view(equation).substr(0, arrow);
+  int64_t most = 0;  // dimensions behind "..."
+  for (size_t i = 0; i < c.inputs(); ++i) {
+    const size_t comma = rest.find(',');
+    c.require((comma == std::string_view::npos) == (i + 1 == c.inputs()), "\"{}\" is not written for {} inputs",
+              equation, c.inputs());
+    const std::string_view term = rest.substr(0, comma);
+    terms.push_back({c.in(i), labels_of(c, term, c.rank(c.in(i)))});
+    if (term.find("...") != std::string_view::npos)
+      most = std::max(most, c.rank(c.in(i)) - static_cast<int64_t>(term.size()) + 3);
+    if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+  }
+  std::string out;
+  if (arrow != std::string::npos) {
+    const std::string_view wanted = std::string_view(equation).substr(arrow + 2);
+    const bool dots = wanted.find("...") != std::string_view::npos;
+    out = labels_of(c, wanted, static_cast<int64_t>(wanted.size()) - (dots ? 3 - most : 0));
+  } else {  // what stands once, in order
+    for (int64_t d = most; d > 0; --d) out += static_cast<char>('0' + d - 1);
+    std::string all;
+    for (const Term& t : terms) all += t.labels;
+    for (char l = 'A'; l <= 'z'; ++l)
+      if (std::count(all.begin(), all.end(), l) == 1) out += l;
+  }
+  while (terms.size() > 1) {
+    std::string needed = out;
+    for (size_t i = 2; i < terms.size(); ++i) needed += terms[i].labels;
+    terms[0] = contracted(c, terms[0], terms[1], needed);
+    terms.erase(terms.begin() + 1);
+  }
+  const Term y = summed(c, terms[0], out);
+  for (char l : out) c.require(y.labels.find(l) != std::string::npos, "\"{}\": no input has {}", equation, l);
+  c.pass(turned(c, y, out).tensor);
+}
+
+constexpr Row kRows[] = {
+    {"Det", 11, same, "MatrixDeterminant"},
+    {"Einsum", 12, einsum, "BatchMatMulV2, ReduceSum, Transpose", "a dimension that one input names twice",
+     "同一输入中重复的下标"},
+    {"Gemm", 7, gemm, "MatMulV2, Add"},
+    {"MatMul", 1, matmul, "MatMulV2, BatchMatMulV2"},
+};
+
+}  // namespace
+
+std::span<const Row> matmul_rows() { return kRows; }
+
+}  // namespace updraft::onnx

@@ -1,0 +1,292 @@
+#include "frontends/onnx/import.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "frontends/onnx/scope.h"
+
+namespace updraft::onnx {
+namespace {
+
+/// Functions and graphs that stand in each other.
+constexpr int kDeepest = 64;
+
+std::string key_of(std::string_view domain, std::string_view name, std::string_view overload) {
+  return fmt::format("{}:{}:{}", domain, name, overload);
+}
+
+class Importer : public Graphs {
+ public:
+  Importer(ModelProto proto, const ImportOptions& options) : proto_(std::move(proto)), options_(options) {
+    for (const FunctionProto& f : proto_.functions) functions_[key_of(f.domain, f.name, f.overload)] = &f;
+  }
+
+  graph::Model run() {
+    model_.name = proto_.graph.name.empty() ? "graph" : std::string(proto_.graph.name);
+    model_.graph = std::make_shared<graph::Graph>(model_.name);
+    Builder build(*model_.graph);
+    Frame frame{build};
+    Scope scope(frame, nullptr, proto_.opsets, nullptr, "");
+    initializers(proto_.graph, scope);
+    inputs(scope);
+    nodes(proto_.graph.nodes, scope);
+    outputs(scope);
+    return std::move(model_);
+  }
+
+  std::vector<Value> inlined(const GraphProto& graph, std::vector<Value> inputs, Scope& scope,
+                             const std::string& prefix) override {
+    Scope inner(scope.frame, &scope, scope.opsets, scope.bound, scope.prefix + prefix);
+    deeper(inner, scope, prefix);
+    for (size_t i = 0; i < inputs.size(); ++i) inner.set(graph.inputs.at(i).name, std::move(inputs[i]));
+    return give(graph, inner, prefix);
+  }
+
+  Body body(const GraphProto& graph, const std::vector<TensorDesc>& inputs, Scope& scope,
+            const std::string& name) override {
+    Body made;
+    made.name = name;
+    for (int n = 1; model_.subgraphs.contains(made.name); ++n) made.name = name + "_" + std::to_string(n);
+    auto own = std::make_shared<graph::Graph>(made.name);
+    model_.subgraphs[made.name] = own;
+    Builder build(*own);
+    Frame frame{build, &scope.frame};
+    Scope inner(frame, &scope, scope.opsets, scope.bound, scope.prefix);
+    deeper(inner, scope, name);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Value v;
+      v.tensor = build.input(std::string(graph.inputs.at(i).name), frame.inputs++, inputs[i]);
+      inner.set(graph.inputs[i].name, std::move(v));
+    }
+    std::vector<Endpoint> results;
+    for (const Value& v : give(graph, inner, name)) {
+      if (!v.tensor) throw Error(code::kAclnnParamInvalid, "{}: a graph gives a sequence, want tensors", name);
+      results.push_back(v.tensor);
+      made.outputs.push_back(build.desc(v.tensor));
+    }
+    build.outputs(results);
+    made.captured = frame.captured;
+    return made;
+  }
+
+ private:
+  void deeper(Scope& inner, const Scope& outer, const std::string& name) {
+    inner.depth = outer.depth + 1;
+    if (inner.depth > kDeepest)
+      throw Error(code::kAclnnParamInvalid, "{}: functions and graphs lie deeper in each other than {}", name,
+                  kDeepest);
+  }
+
+  std::vector<Value> give(const GraphProto& graph, Scope& scope, const std::string& name) {
+    initializers(graph, scope);
+    nodes(graph.nodes, scope);
+    std::vector<Value> results;
+    for (const ValueInfo& output : graph.outputs) {
+      const Value* found = scope.find(output.name);
+      if (!found)
+        throw Error(code::kAclnnParamInvalid, "{}: output {} of its graph is given by no node", name, output.name);
+      results.push_back(*found);
+    }
+    return results;
+  }
+
+  void initializers(const GraphProto& graph, Scope& scope) {
+    for (const TensorProto& t : graph.initializers) {
+      if (t.type == ElementType::String)
+        throw Error(code::kAclnnParamInvalid, "initializer {} holds texts, which the virtual NPU has not", t.name);
+      Value v;
+      v.tensor = scope.frame.build.constant(scope.prefix + std::string(t.name), t.value);
+      scope.set(t.name, std::move(v));
+    }
+  }
+
+  void inputs(Scope& scope) {
+    std::set<std::string_view> known, constants;
+    for (const TensorProto& t : proto_.graph.initializers) constants.insert(t.name);
+    for (const ValueInfo& input : proto_.graph.inputs) {
+      if (constants.contains(input.name)) continue;  // a default that nobody may change here
+      known.insert(input.name);
+      const std::string name(input.name);
+      if (!input.tensor) throw Error(code::kAclnnParamInvalid, "input {} is {}, want a tensor", name, input.kind);
+      if (input.type == ElementType::String)
+        throw Error(code::kAclnnParamInvalid, "input {} has texts, which the virtual NPU has not", name);
+      TensorDesc desc;
+      desc.dtype = dtype_of(input.type);
+      if (desc.dtype == DType::Undefined)
+        throw Error(code::kAclnnParamInvalid, "input {} has elements of type {}, which the virtual NPU has not", name,
+                    name_of(input.type));
+      desc.dims = input.shape_known ? input.dims : Dims{graph::kUnknownRank};
+      std::vector<std::string> symbols = input.symbols;
+      if (const auto given = options_.input_shapes.find(name); given != options_.input_shapes.end()) {
+        if (input.shape_known) check_shape(name, input.dims, given->second);
+        if (!input.shape_known || given->second.size() != symbols.size()) symbols.assign(given->second.size(), "");
+        desc.dims = given->second;
+      }
+      if (const auto ranges = options_.input_ranges.find(name); ranges != options_.input_ranges.end())
+        desc.ranges = ranges->second;
+      desc.origin_dims = desc.dims;
+      Value v;
+      v.tensor = scope.frame.build.input(name, scope.frame.inputs++, std::move(desc), symbols);
+      scope.set(input.name, std::move(v));
+    }
+    for (const auto& given : options_.input_shapes)
+      if (!known.contains(given.first))
+        throw Error(code::kAclnnParamInvalid,
+                    "a shape is given for {}, which is no input of the model (its inputs: {})", given.first,
+                    fmt::join(known, ", "));
+  }
+
+  static void check_shape(const std::string& name, const Dims& own, const Dims& given) {
+    bool fits = own.size() == given.size();
+    for (size_t d = 0; fits && d < own.size(); ++d) fits = own[d] < 0 || given[d] < 0 || own[d] == given[d];
+    if (!fits)
+      throw Error(code::kAclnnParamInvalid, "input {} is to have shape {}, the model says {}", name, describe(given),
+                  describe(own));
+  }
+
+  void nodes(const std::vector<NodeProto>& list, Scope& scope) {
+    for (const NodeProto& node : list) convert(node, scope);
+  }
+
+  /// The name of the node, of its first output where it has none.
+  static std::string name_of_node(const NodeProto& node, const Scope& scope) {
+    std::string_view own = node.name;
+    for (size_t i = 0; own.empty() && i < node.outputs.size(); ++i) own = node.outputs[i];
+    return scope.prefix + std::string(own.empty() ? node.type : own);
+  }
+
+  void convert(const NodeProto& node, Scope& scope) {
+    const std::string name = name_of_node(node, scope);
+    auto refuse = [&]<class... A>(fmt::format_string<A...> format, A&&... a) {
+      throw Error(code::kAclnnParamInvalid, "{} ({}): {}", name, node.type, fmt::format(format, std::forward<A>(a)...));
+    };
+    if (const auto f = functions_.find(key_of(node.domain, node.type, node.overload)); f != functions_.end())
+      return call(node, *f->second, scope, name);
+    const auto set = scope.opsets.find(node.domain);
+    // onnxruntime hands over nodes of its own domain without a version of it.
+    if (set == scope.opsets.end() && node.domain.empty()) refuse("the model imports no version of ONNX's operators");
+    const int64_t opset = set == scope.opsets.end() ? 1 : set->second;
+    const Row* row = find_row(node.domain, node.type, opset);
+    if (!row) {
+      if (const int first = first_version(node.domain, node.type))
+        refuse(
+            "version {} of the operators, it is converted from version {} on: convert the model with "
+            "onnx.version_converter",
+            opset, first);
+      refuse("there is no converter for this operator{} (docs/reference/onnx-operators.md lists those that there are)",
+             node.domain.empty() ? "" : fmt::format(" of the domain {}", node.domain));
+    }
+    try {
+      Conversion c(node, *row, opset, scope.frame.build, scope, *this, name);
+      row->convert(c);
+      c.check_attributes();
+      for (size_t i = 0; i < node.outputs.size(); ++i)
+        if (c.wants(i) && !c.gave(i)) c.refuse("output {}, \"{}\", is not implemented", i, node.outputs[i]);
+    } catch (const Error& e) {
+      if (e.text().find(name) != std::string::npos) throw;
+      refuse("{}", e.text());
+    } catch (const std::out_of_range&) {  // of a vector's at()
+      refuse("an input or an attribute has fewer values than the operator reads");
+    }
+  }
+
+  void call(const NodeProto& node, const FunctionProto& f, Scope& scope, const std::string& name) {
+    Bound bound;
+    for (const AttributeProto& a : f.defaults) bound[a.name] = &a;
+    for (const AttributeProto& a : node.attributes) {
+      if (a.reference.empty()) {
+        bound[a.name] = &a;
+      } else if (scope.bound) {
+        if (const auto there = scope.bound->find(a.reference); there != scope.bound->end())
+          bound[a.name] = there->second;
+      }
+    }
+    Scope inner(scope.frame, nullptr, f.opsets.empty() ? scope.opsets : f.opsets, &bound, name + "/");
+    deeper(inner, scope, name);
+    auto refuse = [&]<class... A>(fmt::format_string<A...> format, A&&... a) {
+      throw Error(code::kAclnnParamInvalid, "{} ({}): {}", name, node.type, fmt::format(format, std::forward<A>(a)...));
+    };
+    if (node.inputs.size() > f.inputs.size())
+      refuse("{} inputs, the function has {}", node.inputs.size(), f.inputs.size());
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i].empty()) continue;
+      const Value* v = scope.find(node.inputs[i]);
+      if (!v) refuse("input {}, \"{}\", is no tensor that a node before it gives", i, node.inputs[i]);
+      inner.set(f.inputs[i], *v);
+    }
+    nodes(f.nodes, inner);
+    for (size_t i = 0; i < node.outputs.size() && i < f.outputs.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      const Value* v = inner.find(f.outputs[i]);
+      if (!v) refuse("output {} of the function is given by no node", f.outputs[i]);
+      scope.set(node.outputs[i], *v);
+    }
+  }
+
+  void outputs(Scope& scope) {
+    std::vector<Endpoint> results;
+    graph::Attribute::Texts names;
+    auto add = [&](const std::string& name, Endpoint e) {
+      results.push_back(e);
+      names.push_back(name);
+    };
+    if (options_.output_nodes.empty())
+      for (const ValueInfo& output : proto_.graph.outputs) {
+        const Value* v = scope.find(output.name);
+        if (!v) throw Error(code::kAclnnParamInvalid, "output {} is given by no node", output.name);
+        if (!v->tensor)
+          throw Error(code::kAclnnParamInvalid, "output {} is a sequence or an optional, want a tensor", output.name);
+        add(std::string(output.name), v->tensor);
+      }
+    for (const std::string& wanted : options_.output_nodes) add(wanted, named(wanted, scope));
+    scope.frame.build.outputs(results);
+    model_.graph->attributes["output_names"] = names;
+  }
+
+  /// A tensor by its name, or as "node:index".
+  Endpoint named(const std::string& wanted, Scope& scope) {
+    if (const Value* v = scope.find(wanted); v && v->tensor) return v->tensor;
+    const size_t colon = wanted.rfind(':');
+    const std::string_view node = std::string_view(wanted).substr(0, colon);
+    size_t index = 0;
+    if (colon != std::string::npos) std::from_chars(wanted.data() + colon + 1, wanted.data() + wanted.size(), index);
+    for (const NodeProto& n : proto_.graph.nodes)
+      if (name_of_node(n, scope) == node && index < n.outputs.size())
+        if (const Value* v = scope.find(n.outputs[index]); v && v->tensor) return v->tensor;
+    throw Error(code::kAclnnParamInvalid, "output {} is asked for; no node and no tensor of the model has that name",
+                wanted);
+  }
+
+  const ModelProto proto_;
+  const ImportOptions& options_;
+  std::map<std::string, const FunctionProto*> functions_;
+  graph::Model model_;
+};
+
+}  // namespace
+
+graph::Model import(graph::Bytes model, const ImportOptions& options) {
+  return Importer(read_model(std::move(model), options.directory), options).run();
+}
+
+bool has_unknown_sizes(const graph::Bytes& model, const ImportOptions& options) {
+  const ModelProto proto = read_model(model, options.directory);
+  return std::ranges::any_of(proto.graph.inputs, [&](const ValueInfo& input) {
+    const auto given = options.input_shapes.find(std::string(input.name));
+    const graph::Dims& dims = given == options.input_shapes.end() ? input.dims : given->second;
+    const bool known = given != options.input_shapes.end() || input.shape_known;
+    return input.tensor && (!known || std::ranges::any_of(dims, [](int64_t d) { return d < 0; }));
+  });
+}
+
+bool looks_like_onnx(std::span<const std::byte> bytes) {
+  // ModelProto begins with ir_version (field 1, a small number); then come texts and messages.
+  if (bytes.size() < 4 || bytes[0] != std::byte{0x08}) return false;
+  const auto version = static_cast<uint8_t>(bytes[1]);
+  const auto next = static_cast<uint8_t>(bytes[2]);
+  return version >= 1 && version < 0x40 &&
+         (next == 0x12 || next == 0x1a || next == 0x22 || next == 0x28 || next == 0x32 || next == 0x3a || next == 0x42);
+}
+
+}  // namespace updraft::onnx

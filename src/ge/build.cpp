@@ -1,0 +1,168 @@
+// Graphs from ONNX models and offline models from graphs, in the client's process (aclgrph…).
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/boundary.h"
+#include "base/error.h"
+#include "frontends/onnx/import.h"
+#include "ge/ge_ir_build.h"
+#include "ge/graph_impl.h"
+#include "graph/compile/compile.h"
+#include "om/om_file.h"
+#include "parser/onnx_parser.h"
+
+namespace ge {
+namespace {
+
+using updraft::Error;
+namespace code = updraft::code;
+
+/// Codes of these functions. Clients such as onnxruntime print the number alone, so the sentence goes to stderr as
+/// well.
+graphStatus status(const char* name, updraft::FunctionRef<void()> body) {
+  std::string text;
+  const int failed = updraft::guard(name, [&] {
+    try {
+      body();
+    } catch (const Error& e) {
+      text = e.text();
+      throw;
+    }
+  });
+  if (failed == 0) return GRAPH_SUCCESS;
+  if (!text.empty()) std::fprintf(stderr, "updraft: %s: %s\n", name, text.c_str());
+  return failed == code::kAclInvalidParam ? GRAPH_PARAM_INVALID : GRAPH_FAILED;
+}
+
+std::map<std::string, std::string>& global_options() {
+  static auto* options = new std::map<std::string, std::string>;
+  return *options;
+}
+
+updraft::onnx::ImportOptions import_options(const Options& params) {
+  updraft::onnx::ImportOptions options;
+  const auto all = texts(params);
+  if (const auto shapes = all.find("input_shape"); shapes != all.end())
+    options.input_shapes = updraft::graph::parse_input_shapes(shapes->second);
+  return options;
+}
+
+updraft::graph::Model import_named(const updraft::graph::Bytes& bytes, const updraft::onnx::ImportOptions& options,
+                                   const std::string& name) {
+  updraft::graph::Model model = updraft::onnx::import(bytes, options);
+  if (!name.empty()) {
+    model.name = name;
+    model.graph->rename(name);
+  }
+  return model;
+}
+
+/// Models are often exported with unknown sizes that no other size than one fits. The build may say which, so only then
+/// is the model refused.
+void parse(const updraft::graph::Bytes& bytes, updraft::onnx::ImportOptions options, Graph& graph) {
+  GraphImpl& impl = graph_impl(graph);
+  impl.model = {};
+  impl.with_sizes = nullptr;
+  const bool open = updraft::onnx::has_unknown_sizes(bytes, options);
+  if (open)
+    impl.with_sizes = [bytes, options, name = impl.name](const std::map<std::string, updraft::graph::Dims>& shapes) {
+      updraft::onnx::ImportOptions sized = options;
+      for (const auto& [input, dims] : shapes) sized.input_shapes[input] = dims;
+      return import_named(bytes, sized, name);
+    };
+  try {
+    impl.model = import_named(bytes, options, impl.name);
+  } catch (const Error& e) {
+    if (!open || e.code() != code::kAclnnParamInvalid) throw;
+  }
+}
+
+}  // namespace
+
+graphStatus aclgrphBuildInitialize(std::map<AscendString, AscendString>& options) {
+  return status("aclgrphBuildInitialize", [&] {
+    auto all = texts(options);
+    updraft::graph::check_options(all);
+    global_options() = std::move(all);
+  });
+}
+
+void aclgrphBuildFinalize() { global_options().clear(); }
+
+graphStatus aclgrphParseONNX(const char* file, const std::map<AscendString, AscendString>& params, Graph& graph) {
+  return status("aclgrphParseONNX", [&] {
+    if (!file) throw Error(code::kAclInvalidParam, "model_file is null");
+    auto options = import_options(params);
+    options.directory = std::filesystem::path(file).parent_path().string();
+    parse(updraft::graph::Bytes::of_file(file), std::move(options), graph);
+  });
+}
+
+graphStatus aclgrphParseONNXFromMem(const char* buffer, size_t size, const std::map<AscendString, AscendString>& params,
+                                    Graph& graph) {
+  return status("aclgrphParseONNXFromMem", [&] {
+    if (!buffer) throw Error(code::kAclInvalidParam, "buffer is null");
+    parse(updraft::graph::Bytes::copy_of(buffer, size), import_options(params), graph);
+  });
+}
+
+graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, AscendString>& options,
+                              ModelBufferData& model) {
+  return status("aclgrphBuildModel", [&] {
+    const GraphImpl* impl = graph_impl(graph);
+    if (!impl || (!impl->model.graph && !impl->with_sizes))
+      throw Error(code::kAclInvalidParam, "the graph has no nodes: parse a model first");
+    auto all = global_options();
+    for (const auto& [key, value] : texts(options)) all[key] = value;
+    const auto shapes = all.find("input_shape");
+    const bool sized = impl->with_sizes && (shapes != all.end() || !impl->model.graph);
+    const auto source =
+        sized ? impl->with_sizes(updraft::graph::parse_input_shapes(shapes != all.end() ? shapes->second : ""))
+              : impl->model;
+    const auto compiled = updraft::graph::compile(source, all);
+    const auto file = std::make_shared<updraft::graph::Bytes>(updraft::om::write(compiled));
+    model.data = {file, const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(file->data()))};
+    model.length = file->size();
+  });
+}
+
+graphStatus aclgrphSaveModel(const char* output_file, const ModelBufferData& model) {
+  return status("aclgrphSaveModel", [&] {
+    if (!output_file || !model.data) throw Error(code::kAclInvalidParam, "output_file or the model is null");
+    std::string name = output_file;
+    if (!name.ends_with(".om")) name += ".om";
+    // into a file beside it first: a reader never sees half a model
+    const std::string part = name + ".part" + std::to_string(getpid());
+    const int fd = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) throw Error(code::kAclInvalidFile, "{}: {}", part, std::strerror(errno));
+    const auto* at = model.data.get();
+    uint64_t left = model.length;
+    while (left > 0) {
+      const ssize_t n = write(fd, at, left);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) {
+        const int why = errno;
+        close(fd);
+        unlink(part.c_str());
+        throw Error(code::kAclInvalidFile, "{}: {} after {} of {} bytes", name, std::strerror(why), model.length - left,
+                    model.length);
+      }
+      at += n;
+      left -= static_cast<uint64_t>(n);
+    }
+    close(fd);
+    if (rename(part.c_str(), name.c_str()) != 0) {
+      const int why = errno;
+      unlink(part.c_str());
+      throw Error(code::kAclInvalidFile, "{}: {}", name, std::strerror(why));
+    }
+  });
+}
+
+}  // namespace ge

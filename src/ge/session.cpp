@@ -1,0 +1,324 @@
+// Sessions of the graph engine: what TorchAir and C++ programs compile and run graphs with.
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "device/context.h"
+#include "device/device.h"
+#include "device/memory.h"
+#include "device/stream.h"
+#include "ge/ge_api.h"
+#include "ge/graph_impl.h"
+#include "ge/status.h"
+#include "graph/compile/compile.h"
+#include "graph/executor/loaded_model.h"
+
+namespace ge {
+
+namespace ir = updraft::graph;
+using updraft::Error;
+namespace code = updraft::code;
+
+struct CompiledGraphSummary::Data {
+  bool is_static = false;
+  std::vector<Shape> shapes;
+  std::vector<DataType> types;
+};
+CompiledGraphSummary::~CompiledGraphSummary() = default;
+bool CompiledGraphSummary::IsStatic() const { return data_ && data_->is_static; }
+// The engine keeps constants and what lives during a run in memory of its own.
+Status CompiledGraphSummary::GetConstMemorySize(size_t& size) const {
+  size = 0;
+  return SUCCESS;
+}
+Status CompiledGraphSummary::GetFeatureMemorySize(size_t& size) const {
+  size = 0;
+  return SUCCESS;
+}
+Status CompiledGraphSummary::GetFixedFeatureMemorySize(size_t& size) const {
+  size = 0;
+  return SUCCESS;
+}
+Status CompiledGraphSummary::GetFeatureMemoryBaseRefreshable(bool& refreshable) const {
+  refreshable = false;
+  return SUCCESS;
+}
+Status CompiledGraphSummary::GetOutputShapes(std::vector<Shape>& shapes) const {
+  if (!IsStatic()) return FAILED;
+  shapes = data_->shapes;
+  return SUCCESS;
+}
+Status CompiledGraphSummary::GetOutputDtypes(std::vector<DataType>& types) const {
+  if (!data_) return FAILED;
+  types = data_->types;
+  return SUCCESS;
+}
+
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+
+std::mutex g_mutex;
+Texts& global_options() {
+  static auto* options = new Texts;
+  return *options;
+}
+std::map<const void*, std::shared_ptr<Allocator>>& allocators() {
+  static auto* all = new std::map<const void*, std::shared_ptr<Allocator>>;
+  return *all;
+}
+
+/// "0,1|2,3": the outputs, each behind the input whose memory it has.
+std::vector<size_t> late_outputs(const Texts& options) {
+  std::vector<size_t> outputs;
+  const auto found = options.find("ge.exec.outputReuseInputMemIndexes");
+  if (found == options.end()) return outputs;
+  const char *at = found->second.data(), *end = at + found->second.size();
+  while (at < end) {
+    size_t pair[2];
+    for (size_t& number : pair) {
+      const auto [next, error] = std::from_chars(at, end, number);
+      if (error != std::errc())
+        throw Error(code::kAclInvalidParam,
+                    "ge.exec.outputReuseInputMemIndexes is '{}', want input,output|input,output", found->second);
+      at = next < end ? next + 1 : next;
+    }
+    outputs.push_back(pair[1]);
+  }
+  return outputs;
+}
+
+struct Compiled {
+  std::shared_ptr<const GraphImpl> graph;
+  Texts options;
+  std::shared_ptr<ir::LoadedModel> model;  ///< null: not compiled yet
+  std::shared_ptr<CompiledGraphSummary> summary;
+};
+
+uint32_t next_model_id() {
+  static std::atomic<uint32_t> next{1u << 24};  // apart from those of aclmdlLoad…
+  return next++;
+}
+
+ir::Dims dims_of(const Tensor& tensor) {
+  ir::Dims dims;
+  for (size_t i = 0; i < tensor.GetShapeDimNum(); ++i) dims.push_back(tensor.GetShapeDim(i));
+  return dims;
+}
+
+}  // namespace
+
+class SessionImpl {
+ public:
+  int device = 0;
+  std::mutex mutex;
+  std::map<uint32_t, std::shared_ptr<Compiled>> graphs;
+
+  std::shared_ptr<Compiled> find(uint32_t id) {
+    std::lock_guard lock(mutex);
+    const auto found = graphs.find(id);
+    if (found == graphs.end())
+      throw Error(code::kAclInvalidParam, "the session has no graph {}: add it with AddGraph", id);
+    return found->second;
+  }
+};
+
+Status GEInitialize(const Options& options) {
+  return status("GEInitialize", [&] {
+    Texts all = texts(options);
+    ir::check_options(all);
+    std::lock_guard lock(g_mutex);
+    global_options() = std::move(all);
+  });
+}
+Status GEFinalize() { return SUCCESS; }
+AscendString GEGetWarningMsgV2() { return AscendString(""); }
+
+Session::Session(const Options& options) : impl_(std::make_unique<SessionImpl>()) {
+  status("Session::Session", [&] {
+    Texts all;
+    {
+      std::lock_guard lock(g_mutex);
+      all = global_options();
+    }
+    for (auto& [key, value] : texts(options)) all[key] = value;
+    for (const char* name : {"ge.exec.deviceId", "ge.session_device_id"})
+      if (const auto found = all.find(name); found != all.end()) impl_->device = std::atoi(found->second.c_str());
+  });
+}
+Session::~Session() = default;
+
+Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options) {
+  return status("Session::AddGraph", [&] {
+    const GraphImpl* from = graph_impl(graph);
+    if (!from || !from->model.graph) throw Error(code::kAclInvalidParam, "graph {} has no nodes", id);
+    auto made = std::make_shared<Compiled>();
+    auto copied = std::make_shared<GraphImpl>(from->name);
+    copied->model = from->model;
+    made->graph = std::move(copied);
+    made->options = texts(options);
+    ir::check_options(made->options);
+    late_outputs(made->options);
+    std::lock_guard lock(impl_->mutex);
+    if (!impl_->graphs.emplace(id, std::move(made)).second)
+      throw Error(code::kAclInvalidParam, "the session has a graph {} already: remove it first", id);
+  });
+}
+
+Status Session::RemoveGraph(uint32_t id) {
+  return status("Session::RemoveGraph", [&] {
+    const auto removed = impl_->find(id);
+    std::lock_guard lock(impl_->mutex);
+    impl_->graphs.erase(id);
+  });
+}
+
+Status Session::CompileGraph(uint32_t id) {
+  return status("Session::CompileGraph", [&] {
+    const auto graph = impl_->find(id);
+    ir::Model model = ir::compile(graph->graph->model, graph->options);
+    auto loaded = std::make_shared<ir::LoadedModel>(std::move(model), updraft::Device::get(impl_->device),
+                                                    next_model_id(), late_outputs(graph->options));
+    auto summary = std::shared_ptr<CompiledGraphSummary>(new CompiledGraphSummary);
+    summary->data_ = std::make_unique<CompiledGraphSummary::Data>();
+    summary->data_->is_static = loaded->is_static();
+    for (const ir::TensorDesc& output : loaded->outputs()) {
+      summary->data_->shapes.emplace_back(output.dims);
+      summary->data_->types.push_back(static_cast<DataType>(output.dtype));
+    }
+    std::lock_guard lock(impl_->mutex);
+    graph->model = std::move(loaded);
+    graph->summary = std::move(summary);
+  });
+}
+
+std::shared_ptr<CompiledGraphSummary> Session::GetCompiledGraphSummary(uint32_t id) {
+  std::shared_ptr<CompiledGraphSummary> summary;
+  status("Session::GetCompiledGraphSummary", [&] {
+    summary = impl_->find(id)->summary;
+    if (!summary) throw Error(code::kAclInvalidParam, "graph {} is not compiled: call CompileGraph first", id);
+  });
+  return summary;
+}
+
+namespace {
+
+/// Memory for an output that has none, from the allocator of the stream.
+void give_memory(Tensor& tensor, size_t bytes, const std::shared_ptr<Allocator>& allocator, updraft::Device& device) {
+  const size_t want = bytes ? bytes : 1;
+  if (!allocator) {
+    void* p = device.memory().allocate(want);
+    tensor.SetData(static_cast<uint8_t*>(p), bytes, [&device](uint8_t* at) { device.memory().free(at); });
+    return;
+  }
+  MemBlock* block = allocator->Malloc(want);
+  if (!block || !block->GetAddr())
+    throw Error(code::kRtMemoryAllocation, "the allocator of the stream has no {} bytes for an output", want);
+  tensor.SetData(static_cast<uint8_t*>(block->GetAddr()), bytes, [allocator, block](uint8_t*) { block->Free(); });
+}
+
+void describe_output(Tensor& tensor, const ir::Known& known) {
+  tensor.SetDataType(static_cast<DataType>(known.dtype));
+  tensor.SetPlacement(kPlacementDevice);
+  tensor.SetFormat(FORMAT_ND);
+  tensor.SetShapeDimNum(known.dims->size());
+  for (size_t d = 0; d < known.dims->size(); ++d) tensor.SetShapeDim(d, (*known.dims)[d]);
+}
+
+ir::Buffer input_of(const Tensor& tensor) {
+  ir::Buffer buffer;
+  buffer.data = const_cast<uint8_t*>(tensor.GetData());
+  buffer.dims = dims_of(tensor);
+  buffer.dtype = static_cast<updraft::DType>(tensor.GetDataType());
+  buffer.bytes = static_cast<size_t>(ir::count_of(buffer.dims)) * updraft::size_of(buffer.dtype);
+  if (tensor.GetPlacement() == kPlacementHost && !updraft::Device::owner(buffer.data)) {
+    // the client's memory is its own again when the call returns
+    buffer.value = ir::Tensor{buffer.dtype, buffer.dims, ir::Bytes::copy_of(buffer.data, buffer.bytes)};
+    buffer.data = const_cast<std::byte*>(buffer.value->data.data());
+  }
+  return buffer;
+}
+
+}  // namespace
+
+Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::vector<Tensor>& inputs,
+                                        std::vector<Tensor>& outputs) {
+  return status("Session::RunGraphWithStreamAsync", [&] {
+    auto graph = impl_->find(id);
+    if (!graph->model) {
+      if (CompileGraph(id) != SUCCESS) throw Error(code::kAclInternal, "{}", updraft::take_error_text());
+      graph = impl_->find(id);
+    }
+    ir::LoadedModel& model = *graph->model;
+    updraft::Stream& stream = updraft::stream_of(handle);
+    std::shared_ptr<Allocator> allocator;
+    {
+      std::lock_guard lock(g_mutex);
+      if (const auto found = allocators().find(handle); found != allocators().end()) allocator = found->second;
+    }
+    auto execution = std::make_shared<ir::Execution>();
+    for (const Tensor& input : inputs) execution->inputs.push_back(input_of(input));
+    if (outputs.empty()) outputs.resize(model.outputs().size());
+    for (Tensor& output : outputs) {
+      ir::Buffer& buffer = execution->outputs.emplace_back();
+      buffer.data = output.GetData();
+      buffer.bytes = output.GetSize();
+    }
+    const std::vector<ir::Known>* known = model.prepare(*execution);
+    for (size_t i = 0; known && i < outputs.size(); ++i) {
+      const ir::Known& k = (*known)[i];
+      const size_t bytes = static_cast<size_t>(ir::count_of(*k.dims)) * updraft::size_of(k.dtype);
+      if (!outputs[i].GetData()) give_memory(outputs[i], bytes, allocator, model.device());
+      execution->outputs[i].data = outputs[i].GetData();
+      execution->outputs[i].bytes = std::max(execution->outputs[i].bytes, bytes);
+      describe_output(outputs[i], k);
+    }
+    model.execute(execution, stream);
+    if (known) return;
+    stream.synchronize();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const ir::Buffer& made = execution->outputs[i];
+      const size_t bytes = static_cast<size_t>(ir::count_of(made.dims)) * updraft::size_of(made.dtype);
+      if (!outputs[i].GetData()) {
+        give_memory(outputs[i], bytes, allocator, model.device());
+        if (bytes) std::memcpy(updraft::host_address(outputs[i].GetData()), updraft::host_address(made.data), bytes);
+      }
+      describe_output(outputs[i], {made.dtype, made.dims});
+    }
+  });
+}
+
+Status Session::RunGraph(uint32_t id, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+  return status("Session::RunGraph", [&] {
+    if (RunGraphWithStreamAsync(id, nullptr, inputs, outputs) != SUCCESS)
+      throw Error(code::kAclInternal, "{}", updraft::take_error_text());
+    updraft::stream_of(nullptr).synchronize();
+  });
+}
+
+Status Session::RegisterExternalAllocator(const void* stream, std::shared_ptr<Allocator> allocator) const {
+  return status("Session::RegisterExternalAllocator", [&] {
+    std::lock_guard lock(g_mutex);
+    if (allocator) allocators()[stream] = std::move(allocator);
+    else allocators().erase(stream);
+  });
+}
+
+// The summary says that no memory is wanted: what a client gives all the same stays unused.
+Status Session::SetGraphConstMemoryBase(uint32_t id, const void*, size_t) {
+  return status("Session::SetGraphConstMemoryBase", [&] { impl_->find(id); });
+}
+Status Session::SetGraphFixedFeatureMemoryBase(uint32_t id, const void*, size_t) {
+  return status("Session::SetGraphFixedFeatureMemoryBase", [&] { impl_->find(id); });
+}
+Status Session::UpdateGraphFeatureMemoryBase(uint32_t id, const void*, size_t) {
+  return status("Session::UpdateGraphFeatureMemoryBase", [&] { impl_->find(id); });
+}
+Status Session::UpdateGraphRefreshableFeatureMemoryBase(uint32_t id, const void*, size_t) {
+  return status("Session::UpdateGraphRefreshableFeatureMemoryBase", [&] { impl_->find(id); });
+}
+
+}  // namespace ge

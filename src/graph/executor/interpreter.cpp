@@ -1,0 +1,162 @@
+#include "graph/executor/interpreter.h"
+
+#include <unordered_map>
+
+#include "base/error.h"
+#include "device/memory.h"
+
+namespace updraft::graph {
+namespace {
+
+LiveTensor make(DType dtype, Dims dims) {
+  LiveTensor t{dtype, std::move(dims), nullptr, nullptr};
+  const size_t bytes = t.bytes();
+  auto memory = std::shared_ptr<std::byte[]>(new (std::align_val_t(64)) std::byte[bytes + 1],
+                                             [](std::byte* p) { ::operator delete[](p, std::align_val_t(64)); });
+  t.data = memory.get();
+  t.owner = std::move(memory);
+  return t;
+}
+
+LiveTensor holding(const Tensor& value) {
+  return {value.dtype, value.dims, const_cast<std::byte*>(value.data.data()), std::make_shared<Bytes>(value.data)};
+}
+
+class Interpreter {
+ public:
+  Interpreter(const Model& model, const Graph& graph, const Weights& weights)
+      : model_(model), graph_(graph), weights_(weights) {}
+
+  std::vector<LiveTensor> run(std::vector<LiveTensor> inputs) {
+    const auto data = graph_.inputs();
+    for (size_t i = 0; i < data.size(); ++i) tensors_[data[i]->id()] = {std::move(inputs.at(i))};
+    const std::vector<Node*> order = needed_in_order(graph_);
+    for (const Node* node : order)
+      for (const Input& input : node->inputs())
+        if (input.from) ++readers_[input.from.node->id()];
+    std::vector<LiveTensor> outputs;
+    for (Node* node : order) {
+      if (node->type() == "NetOutput") {
+        for (const Input& input : node->inputs()) outputs.push_back(at(input.from));
+        continue;
+      }
+      if (!tensors_.contains(node->id())) tensors_[node->id()] = run(*node);
+      for (const Input& input : node->inputs())
+        if (input.from && --readers_[input.from.node->id()] == 0) tensors_.erase(input.from.node->id());
+    }
+    return outputs;
+  }
+
+ private:
+  LiveTensor& at(Endpoint from) { return tensors_.at(from.node->id()).at(static_cast<size_t>(from.index)); }
+
+  std::vector<LiveTensor> run(Node& node) {
+    if (const Tensor* constant = node.constant())
+      return {{constant->dtype, constant->dims, weights_.of(node).data, nullptr}};
+    try {
+      if (node.type() == "If" || node.type() == "StatelessIf") return branch(node);
+      if (node.type() == "While" || node.type() == "StatelessWhile") return loop(node);
+      if (passes_on(node) && node.type() == "Identity") return {at(node.input(0).from)};
+      return call(node);
+    } catch (const Error& e) {
+      if (e.text().starts_with(node.name())) throw;
+      throw Error(e.code(), "{} ({}): {}", node.name(), node.type(), e.text());
+    }
+  }
+
+  std::vector<LiveTensor> call(Node& node) {
+    if (node.type() == "Shape" || node.type() == "ShapeN" || node.type() == "Size" || node.type() == "Rank") {
+      std::vector<Known> inputs;
+      for (const Input& input : node.inputs()) inputs.emplace_back(at(input.from).dtype, at(input.from).dims);
+      std::vector<LiveTensor> outputs;
+      for (const Known& known : infer_node(node, inputs)) outputs.push_back(holding(*known.value));
+      return outputs;
+    }
+    NodeCall call(node);
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const Input& input = node.inputs()[i];
+      if (!input.from) {
+        if (call.inputs()[i].parameter->kind == Kind::Tensors) call.call().add_absent(call.inputs()[i].parameter->name);
+        continue;
+      }
+      const LiveTensor& x = at(input.from);
+      CallTensor tensor{x.dtype, x.dims};
+      tensor.data = x.data;
+      tensor.on_host = true;  // the values are there: the engine has come to them
+      if (input.from.node->constant()) tensor.constant = weights_.of(*input.from.node).constant;
+      call.set_input(i, std::move(tensor));
+    }
+    for (size_t i = 0; i < node.outputs().size(); ++i) call.ask_output(i);
+    call.call().infer();
+    std::vector<LiveTensor> outputs;
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      if (call.updates(i)) {
+        outputs.push_back(at(node.input(node.find_input(node.outputs()[i].name)).from));
+        continue;
+      }
+      const CallTensor& found = call.output(i);
+      outputs.push_back(make(found.dtype, found.dims));
+      call.call().place(call.outputs()[i].parameter->name, call.outputs()[i].item, outputs.back().data);
+    }
+    call.call().run_here();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (call.updates(i)) continue;
+      outputs[i].dims.clear();
+      for (const Dim& d : call.shape(i).dims) outputs[i].dims.push_back(d.low);
+    }
+    return outputs;
+  }
+
+  const Graph& subgraph(const Node& node, size_t i) const {
+    const auto found = i < node.subgraphs.size() ? model_.subgraphs.find(node.subgraphs[i]) : model_.subgraphs.end();
+    if (found == model_.subgraphs.end())
+      throw Error(code::kAclnnParamInvalid, "the model has no graph for branch {}", i);
+    return *found->second;
+  }
+
+  std::vector<LiveTensor> inputs_of(const Node& node, size_t first) {
+    std::vector<LiveTensor> inputs;
+    for (size_t i = first; i < node.inputs().size(); ++i) inputs.push_back(at(node.inputs()[i].from));
+    return inputs;
+  }
+
+  static bool truth(const LiveTensor& condition) {
+    if (count_of(condition.dims) != 1)
+      throw Error(code::kAclnnParamInvalid, "the condition is {}{}, want one element",
+                  updraft::name_of(condition.dtype), describe(condition.dims));
+    const auto* bytes = static_cast<const std::byte*>(host_address(condition.data));
+    return Tensor{condition.dtype, {}, Bytes(nullptr, bytes, condition.bytes())}.reals()[0] != 0;
+  }
+
+  std::vector<LiveTensor> run_subgraph(const Graph& graph, std::vector<LiveTensor> inputs) {
+    return Interpreter(model_, graph, weights_).run(std::move(inputs));
+  }
+
+  /// inputs: condition, then those of the branches; subgraphs: then, else.
+  std::vector<LiveTensor> branch(const Node& node) {
+    const bool taken = truth(at(node.input(0).from));
+    return run_subgraph(subgraph(node, taken ? 0 : 1), inputs_of(node, 1));
+  }
+
+  /// inputs: the state; subgraphs: the condition of the state, the state after a turn.
+  std::vector<LiveTensor> loop(const Node& node) {
+    std::vector<LiveTensor> state = inputs_of(node, 0);
+    while (truth(run_subgraph(subgraph(node, 0), state).at(0))) state = run_subgraph(subgraph(node, 1), state);
+    return state;
+  }
+
+  const Model& model_;
+  const Graph& graph_;
+  const Weights& weights_;
+  std::unordered_map<int64_t, std::vector<LiveTensor>> tensors_;
+  std::unordered_map<int64_t, int> readers_;
+};
+
+}  // namespace
+
+std::vector<LiveTensor> interpret(const Model& model, const Graph& graph, const Weights& weights,
+                                  std::vector<LiveTensor> inputs) {
+  return Interpreter(model, graph, weights).run(std::move(inputs));
+}
+
+}  // namespace updraft::graph

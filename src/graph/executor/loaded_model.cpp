@@ -1,0 +1,216 @@
+#include "graph/executor/loaded_model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/device.h"
+#include "device/stream.h"
+#include "graph/executor/interpreter.h"
+#include "graph/shape/probe.h"
+#include "ops/reach.h"
+
+namespace updraft::graph {
+
+class ExecuteTask final : public Task {
+ public:
+  ExecuteTask(std::shared_ptr<LoadedModel> model, std::shared_ptr<Execution> execution)
+      : model_(std::move(model)), execution_(std::move(execution)) {
+    kind = TaskKind::Compute;
+    work = INT64_MAX;
+    composite = true;
+  }
+  void run() override { model_->run(*execution_); }
+  void release() override { delete this; }
+  const char* name() const override { return "MODEL_EXECUTE"; }
+  uint32_t model() const override { return model_->id(); }
+
+ private:
+  std::shared_ptr<LoadedModel> model_;
+  std::shared_ptr<Execution> execution_;
+};
+
+LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late)
+    : model_(std::move(model)), device_(device), id_(id), late_(std::move(late)), weights_(model_, device) {
+  for (const Node* node : graph().inputs()) inputs_.push_back(node);
+  const Node* end = graph().net_output();
+  if (!end) throw Error(code::kAclnnParamInvalid, "graph {} has no outputs", graph().name());
+  bool known = true;
+  std::vector<Known> sizes;
+  for (const Node* node : inputs_) {
+    const TensorDesc& desc = node->output().desc;
+    known = known && desc.known();
+    sizes.emplace_back(desc.dtype, desc.dims);
+  }
+  if (known) {
+    Kept kept;
+    for (const Known& k : sizes) kept.dims.push_back(*k.dims);
+    if (auto program = plan(graph(), sizes, late_)) {
+      kept.program = std::make_shared<Program>(std::move(*program));
+      static_ = true;
+      work_bytes_ = kept.program->arena_bytes;
+      for (const Known& k : kept.program->outputs) outputs_.emplace_back(k.dtype, *k.dims);
+      const OwnScratch own;
+      kept.runs.push_back(std::make_unique<Run>(kept.program, weights_, device_));
+    }
+    programs_.push_back(std::move(kept));
+  }
+  if (!outputs_.empty() || end->inputs().empty()) return;
+  Probe probe;
+  const auto copied = copy(graph());
+  for (Node* node : needed_in_order(*copied)) {
+    if (node->type() == "Data" || node->type() == "RefData") probe.feed(*node);
+    else if (is_control_flow(*node)) probe.leave(*node);
+    else if (node->type() != "NetOutput") probe.infer(*node);
+  }
+  for (const Input& input : copied->net_output()->inputs())
+    outputs_.push_back(input.from.node->output(input.from.index).desc);
+}
+
+void LoadedModel::check(Execution& given) const {
+  Execution* execution = &given;
+  if (execution->inputs.size() != inputs_.size() || execution->outputs.size() != outputs_.size())
+    throw Error(code::kAclInvalidParam, "model {} has {} inputs and {} outputs, got {} and {}", id_, inputs_.size(),
+                outputs_.size(), execution->inputs.size(), execution->outputs.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const TensorDesc& desc = inputs_[i]->output().desc;
+    Buffer& buffer = execution->inputs[i];
+    if (buffer.dims.empty() && desc.known()) buffer.dims = desc.dims;
+    buffer.dtype = desc.dtype;
+    bool fits = desc.rank_known() ? buffer.dims.size() == desc.dims.size() : true;
+    for (size_t d = 0; fits && desc.rank_known() && d < desc.dims.size(); ++d)
+      fits = desc.dims[d] < 0 ? buffer.dims[d] >= 0 : desc.dims[d] == buffer.dims[d];
+    if (!fits)
+      throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}, got the shape {}", i, inputs_[i]->name(),
+                  id_, describe(desc), describe(buffer.dims));
+    const size_t want = static_cast<size_t>(count_of(buffer.dims)) * size_of(desc.dtype);
+    if (buffer.bytes < want || (want && !buffer.data))
+      throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}{}: want {} bytes, got {} at {}", i,
+                  inputs_[i]->name(), id_, updraft::name_of(desc.dtype), describe(buffer.dims), want, buffer.bytes,
+                  buffer.data);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Buffer& buffer = execution->outputs[i];
+    if (!outputs_[i].known() || !buffer.data) continue;
+    const size_t want = static_cast<size_t>(outputs_[i].count()) * size_of(outputs_[i].dtype);
+    if (buffer.bytes < want)
+      throw Error(code::kAclInvalidParam, "output {} of model {} is {}: want {} bytes, got {}", i, id_,
+                  describe(outputs_[i]), want, buffer.bytes);
+  }
+}
+
+void LoadedModel::execute(std::shared_ptr<Execution> execution, Stream& stream) {
+  check(*execution);
+  stream.submit(new ExecuteTask(shared_from_this(), std::move(execution)));
+}
+
+const std::vector<Known>* LoadedModel::prepare(Execution& execution) {
+  check(execution);
+  execution.program = program_for(execution);
+  return execution.program ? &execution.program->outputs : nullptr;
+}
+
+namespace {
+
+bool same(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
+  return a.has_value() == b.has_value() &&
+         (!a || (a->dtype == b->dtype && a->dims == b->dims && a->data.text() == b->data.text()));
+}
+
+}  // namespace
+
+LoadedModel::Kept* LoadedModel::find_program(const std::vector<Dims>& dims, const Execution& execution) {
+  for (auto kept = programs_.begin(); kept != programs_.end(); ++kept) {
+    bool fits = kept->dims == dims;
+    for (size_t i = 0; fits && i < kept->values.size(); ++i) fits = same(kept->values[i], execution.inputs[i].value);
+    if (!fits) continue;
+    programs_.splice(programs_.begin(), programs_, kept);
+    return &programs_.front();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Program> LoadedModel::program_for(const Execution& execution) {
+  Kept kept;
+  for (const Buffer& b : execution.inputs) kept.dims.push_back(b.dims);
+  {
+    std::lock_guard lock(mutex_);
+    if (const Kept* found = find_program(kept.dims, execution)) return found->program;
+  }
+  std::vector<Known> sizes;
+  bool values = false;
+  for (const Buffer& b : execution.inputs) {
+    sizes.emplace_back(b.dtype, b.dims);
+    values = values || b.value;
+  }
+  auto planned = plan(graph(), sizes, late_);
+  if (!planned && values) {  // values of the host may decide
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      kept.values.push_back(execution.inputs[i].value);
+      sizes[i].value = execution.inputs[i].value;
+    }
+    planned = plan(graph(), sizes, late_);
+  }
+  if (planned) kept.program = std::make_shared<Program>(std::move(*planned));
+  std::lock_guard lock(mutex_);
+  programs_.push_front(std::move(kept));
+  if (programs_.size() > kMostPrograms) programs_.pop_back();
+  return programs_.front().program;
+}
+
+std::unique_ptr<Run> LoadedModel::take_run(const std::shared_ptr<const Program>& program) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(programs_, program, &Kept::program);
+    if (found != programs_.end() && !found->runs.empty()) {
+      auto run = std::move(found->runs.back());
+      found->runs.pop_back();
+      return run;
+    }
+  }
+  return std::make_unique<Run>(program, weights_, device_);
+}
+
+void LoadedModel::run(Execution& execution) {
+  const OwnScratch own;  // values and memory of the model's own may lie on the host
+  const auto program = execution.program ? execution.program : program_for(execution);
+  auto result = [&](size_t i, const Known& known) {
+    Buffer& buffer = execution.outputs[i];
+    const size_t want = static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype);
+    buffer.dims = *known.dims;
+    buffer.dtype = known.dtype;
+    if (!buffer.data) {
+      std::lock_guard lock(mutex_);
+      results_.resize(outputs_.size());
+      if (results_[i].bytes() < want) results_[i] = DeviceBlock(device_, want);
+      buffer.data = results_[i].data();
+      buffer.bytes = want;
+    } else if (buffer.bytes < want) {
+      throw Error(code::kAclInvalidParam, "output {} of model {} is {}{}: want {} bytes, got {}", i, id_,
+                  updraft::name_of(known.dtype), describe(*known.dims), want, buffer.bytes);
+    }
+  };
+  if (program) {
+    std::vector<void*> inputs, outputs;
+    for (const Buffer& b : execution.inputs) inputs.push_back(b.data);
+    for (size_t i = 0; i < execution.outputs.size(); ++i) {
+      result(i, program->outputs[i]);
+      outputs.push_back(execution.outputs[i].data);
+    }
+    auto run = take_run(program);
+    run->run(inputs, outputs, id_);
+    std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(programs_, program, &Kept::program);
+    if (found != programs_.end()) found->runs.push_back(std::move(run));
+    return;
+  }
+  std::vector<LiveTensor> inputs;
+  for (const Buffer& b : execution.inputs) inputs.push_back({b.dtype, b.dims, b.data, nullptr});
+  const std::vector<LiveTensor> outputs = interpret(model_, graph(), weights_, std::move(inputs));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    result(i, {outputs[i].dtype, outputs[i].dims});
+    if (const size_t bytes = outputs[i].bytes())
+      std::memcpy(host_address(execution.outputs[i].data), host_address(outputs[i].data), bytes);
+  }
+}
+
+}  // namespace updraft::graph

@@ -1,0 +1,92 @@
+// A model on a device: what aclmdlLoad… makes, and what graph sessions keep of a graph.
+#pragma once
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "graph/executor/run.h"
+
+namespace updraft {
+class Stream;
+}
+
+namespace updraft::graph {
+
+/// Memory of an input or output of one execution.
+struct Buffer {
+  void* data = nullptr;  ///< as clients see it; null for an output: memory of the model's own, valid until its next run
+  size_t bytes = 0;
+  Dims dims;  ///< of inputs whose description has unknown sizes; of outputs set by the execution
+  DType dtype = DType::Undefined;
+  std::optional<Tensor> value;  ///< of an input whose values the host has: `data` points to them
+};
+
+/// One execution: the caller reads the outputs when its stream has passed it.
+struct Execution {
+  std::vector<Buffer> inputs, outputs;
+  std::shared_ptr<const Program> program;  ///< that prepare() found
+};
+
+class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
+ public:
+  /// Brings the constants onto the device. The graph's descriptions say what may be run: sizes that are known are
+  /// the only ones. With all sizes known the program is made at once, else at the first execution with its sizes.
+  /// `late`: outputs that are written when all else has run, because their memory is an input's.
+  LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late = {});
+
+  const Graph& graph() const { return *model_.graph; }
+  const Model& model() const { return model_; }
+  Device& device() const { return device_; }
+  uint32_t id() const { return id_; }
+
+  const std::vector<const Node*>& inputs() const { return inputs_; }
+  /// Descriptions of the outputs: -1 where a size is not known before the execution.
+  const std::vector<TensorDesc>& outputs() const { return outputs_; }
+
+  /// Puts an execution on the stream. Checks numbers and sizes at once (161002); what an operator refuses fails the
+  /// stream.
+  void execute(std::shared_ptr<Execution> execution, Stream& stream);
+
+  /// True when the sizes of all tensors are known before an execution.
+  bool is_static() const { return static_; }
+
+  /// Plans for the sizes of the inputs, now. The types and sizes of the outputs; null where values decide them.
+  const std::vector<Known>* prepare(Execution& execution);
+
+  size_t weight_bytes() const { return weights_.bytes(); }
+  /// Memory of one execution; 0 where sizes are not known.
+  size_t work_bytes() const { return work_bytes_; }
+
+ private:
+  friend class ExecuteTask;
+  struct Kept {
+    std::vector<Dims> dims;
+    std::vector<std::optional<Tensor>> values;  ///< that it was planned with; empty: it serves all values
+    std::shared_ptr<const Program> program;     ///< null: values decide, so it is run node by node
+    std::vector<std::unique_ptr<Run>> runs;     ///< idle ones
+  };
+  void run(Execution& execution);
+  void check(Execution& execution) const;
+  std::shared_ptr<const Program> program_for(const Execution& execution);
+  Kept* find_program(const std::vector<Dims>& dims, const Execution& execution);
+  std::unique_ptr<Run> take_run(const std::shared_ptr<const Program>& program);
+
+  static constexpr size_t kMostPrograms = 32;
+
+  Model model_;
+  Device& device_;
+  const uint32_t id_;
+  const std::vector<size_t> late_;
+  Weights weights_;
+  std::vector<const Node*> inputs_;
+  std::vector<TensorDesc> outputs_;
+  size_t work_bytes_ = 0;
+  bool static_ = false;
+  std::mutex mutex_;
+  std::list<Kept> programs_;          ///< the latest first
+  std::vector<DeviceBlock> results_;  ///< of outputs without memory of the client, until the next execution
+};
+
+}  // namespace updraft::graph

@@ -1,0 +1,152 @@
+#include "graph/executor/run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "device/device.h"
+#include "device/observer.h"
+#include "device/waits/time_limits.h"
+#include "ops/handles.h"
+#include "ops/op.h"
+
+namespace updraft::graph {
+
+DeviceBlock::DeviceBlock(Device& device, size_t bytes) : device_(&device), bytes_(bytes) {
+  if (bytes) data_ = static_cast<std::byte*>(device.memory().allocate(bytes, DeviceMemory::Owner::Library));
+}
+DeviceBlock::DeviceBlock(DeviceBlock&& other) noexcept
+    : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+DeviceBlock& DeviceBlock::operator=(DeviceBlock&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+DeviceBlock::~DeviceBlock() {
+  if (data_) device_->memory().free(data_, DeviceMemory::Owner::Library);
+}
+
+namespace {
+
+constexpr size_t kAlign = 64;
+/// Smaller constants are not worth a prepared form.
+constexpr int64_t kLeastPrepared = 256;
+/// A plan may look at the values of constants up to this size (axes, shapes, bounds).
+constexpr int64_t kMostLookedAt = 64;
+
+size_t aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+}  // namespace
+
+Weights::Weights(const Model& model, Device& device) {
+  std::vector<const Graph*> graphs = {model.graph.get()};
+  for (const auto& [name, graph] : model.subgraphs) graphs.push_back(graph.get());
+  size_t bytes = 0;
+  std::vector<std::pair<Node*, size_t>> constants;
+  for (const Graph* graph : graphs)
+    for (const auto& node : graph->nodes()) {
+      const Tensor* constant = node->constant();
+      if (!constant) continue;
+      const size_t want = static_cast<size_t>(constant->count()) * size_of(constant->dtype);
+      if (constant->data.size() < want)
+        throw Error(code::kAclnnParamInvalid, "constant {} is {}{} and has {} bytes, want {}", node->name(),
+                    updraft::name_of(constant->dtype), describe(constant->dims), constant->data.size(), want);
+      constants.emplace_back(node.get(), bytes);
+      bytes += aligned(want);
+    }
+  block_ = DeviceBlock(device, bytes);
+  std::byte* const memory = static_cast<std::byte*>(host_address(block_.data()));
+  for (const auto& [node, at] : constants) {
+    Tensor constant = *node->constant();
+    const size_t want = static_cast<size_t>(constant.count()) * size_of(constant.dtype);
+    Weight& weight = weights_[node];
+    weight.data = block_.data() + at;
+    if (want) std::memcpy(memory + at, constant.data.data(), want);
+    if (is_floating(constant.dtype) && constant.count() >= kLeastPrepared)
+      weight.constant = operands_.emplace_back(std::make_unique<ConstantOperand>()).get();
+    constant.data = Bytes(nullptr, memory + at, want);
+    node->attributes["value"] = std::move(constant);
+  }
+}
+
+Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device)
+    : program_(std::move(program)), weights_(weights), arena_(device, program_->arena_bytes) {
+  inputs_.resize(program_->inputs.size());
+  outputs_.resize(program_->outputs.size());
+  bound_.resize(program_->steps.size());
+  for (size_t s = 0; s < bound_.size(); ++s) {
+    const Step& step = program_->steps[s];
+    auto moves = [](const StepTensor& t) {
+      return !t.absent && (t.place.area == Place::Area::Input || t.place.area == Place::Area::Output);
+    };
+    bound_[s].moves = std::ranges::any_of(step.inputs, moves) || std::ranges::any_of(step.outputs, moves);
+    if (step.node) bound_[s].call = std::make_unique<NodeCall>(*step.node);
+    if (!bound_[s].moves) bind(s);
+  }
+}
+
+Run::~Run() {
+  for (Bound& bound : bound_)
+    if (bound.plan) recycle_executor(bound.plan);
+}
+
+void* Run::address(const StepTensor& t) const {
+  switch (t.place.area) {
+    case Place::Area::Arena: return arena_.data() + t.place.offset;
+    case Place::Area::Input: return inputs_[t.place.index];
+    case Place::Area::Output: return outputs_[t.place.index];
+    case Place::Area::Constant: return weights_.of(*program_->constants[t.place.index]).data;
+    default: return const_cast<std::byte*>(program_->values[t.place.index].data.data());
+  }
+}
+
+CallTensor Run::tensor_of(const StepTensor& t) const {
+  CallTensor tensor{t.dtype, t.dims};
+  tensor.data = address(t);
+  const bool constant = t.place.area == Place::Area::Constant;
+  if (constant) tensor.constant = weights_.of(*program_->constants[t.place.index]).constant;
+  tensor.on_host = (constant || t.place.area == Place::Area::Value) && count_of(t.dims) <= kMostLookedAt;
+  return tensor;
+}
+
+void Run::bind(size_t s) {
+  const Step& step = program_->steps[s];
+  Bound& bound = bound_[s];
+  if (!bound.call) return;
+  NodeCall& call = *bound.call;
+  if (aclOpExecutor* old = std::exchange(bound.plan, nullptr)) recycle_executor(old);
+  for (const Parameter& p : call.call().info().parameters)
+    if (p.kind == Kind::Tensors) call.call().set_empty(p.name);
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (!step.inputs[i].absent) call.set_input(i, tensor_of(step.inputs[i]));
+    else if (call.inputs()[i].parameter->kind == Kind::Tensors)
+      call.call().add_absent(call.inputs()[i].parameter->name);
+  }
+  for (size_t i = 0; i < step.outputs.size(); ++i) call.set_output(i, tensor_of(step.outputs[i]));
+  bound.plan = call.call().make();
+  prepare_constants(*bound.plan);
+}
+
+void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
+  const bool moved = !std::ranges::equal(inputs, inputs_) || !std::ranges::equal(outputs, outputs_);
+  inputs_.assign(inputs.begin(), inputs.end());
+  outputs_.assign(outputs.begin(), outputs.end());
+  for (size_t s = 0; s < bound_.size(); ++s) {
+    const Step& step = program_->steps[s];
+    Bound& bound = bound_[s];
+    if (!step.node) {
+      const size_t bytes = static_cast<size_t>(count_of(step.inputs[0].dims)) * size_of(step.inputs[0].dtype);
+      if (bytes) std::memcpy(host_address(address(step.outputs[0])), host_address(address(step.inputs[0])), bytes);
+      continue;
+    }
+    try {
+      if (bound.moves && (moved || !bound.plan)) bind(s);
+      if (watched()) [[unlikely]]
+        run_observed_in_graph(model, static_cast<int32_t>(s), *bound.plan, [&] { run_in_time(*bound.plan); });
+      else run_in_time(*bound.plan);
+    } catch (const Error& e) { throw Error(e.code(), "{} ({}): {}", step.node->name(), step.node->type(), e.text()); }
+  }
+}
+
+}  // namespace updraft::graph

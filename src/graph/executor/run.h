@@ -1,0 +1,87 @@
+// Runs of a program on one device.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/node_call.h"
+#include "graph/planner/program.h"
+#include "kernels/constant_operand.h"
+
+struct aclOpExecutor;
+
+namespace updraft {
+class Device;
+}
+
+namespace updraft::graph {
+
+/// Device memory of the library's own.
+class DeviceBlock {
+ public:
+  DeviceBlock() = default;
+  /// Throws 207001 with sizes when there is no room.
+  DeviceBlock(Device& device, size_t bytes);
+  DeviceBlock(DeviceBlock&& other) noexcept;
+  DeviceBlock& operator=(DeviceBlock&& other) noexcept;
+  ~DeviceBlock();
+  /// As clients see it (device/memory.h).
+  std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Device* device_ = nullptr;
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// The constants of a model's graphs on a device, and what products and convolutions keep of them.
+class Weights {
+ public:
+  /// From here on the graphs' constants share this memory, and no longer the bytes that they were made from.
+  Weights(const Model& model, Device& device);
+
+  struct Weight {
+    std::byte* data = nullptr;
+    ConstantOperand* constant = nullptr;  ///< of tensors that may be weights of a product
+  };
+  const Weight& of(const Node& node) const { return weights_.at(&node); }
+  size_t bytes() const { return block_.bytes(); }
+
+ private:
+  DeviceBlock block_;
+  std::unordered_map<const Node*, Weight> weights_;
+  std::vector<std::unique_ptr<ConstantOperand>> operands_;
+};
+
+/// A program with memory: the plans of its operators, for addresses of inputs and outputs that may change from run to
+/// run. One run at a time.
+class Run {
+ public:
+  Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device);
+  ~Run();
+  Run(const Run&) = delete;
+
+  /// In the thread of an engine. `model` is what observers are told.
+  void run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model);
+  size_t bytes() const { return arena_.bytes(); }
+
+ private:
+  struct Bound {
+    std::unique_ptr<NodeCall> call;  ///< null: a copy
+    aclOpExecutor* plan = nullptr;
+    bool moves = false;  ///< reads an input or writes an output: planned anew when that has another address
+  };
+  void bind(size_t step);
+  void* address(const StepTensor& tensor) const;
+  CallTensor tensor_of(const StepTensor& tensor) const;
+
+  std::shared_ptr<const Program> program_;
+  const Weights& weights_;
+  DeviceBlock arena_;
+  std::vector<Bound> bound_;
+  std::vector<void*> inputs_, outputs_;
+};
+
+}  // namespace updraft::graph

@@ -1,0 +1,41 @@
+#include "graph/ir/bytes.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+
+namespace updraft::graph {
+
+Bytes Bytes::allocate(size_t size, std::byte*& to) {
+  constexpr std::align_val_t kAlign{64};
+  to = static_cast<std::byte*>(::operator new(size + 1, kAlign));
+  std::shared_ptr<const void> owner(to, [](const void* p) { ::operator delete(const_cast<void*>(p), kAlign); });
+  return {std::move(owner), to, size};
+}
+
+Bytes Bytes::copy_of(const void* data, size_t size) {
+  return make(size, [&](std::byte* to) {
+    if (size) std::memcpy(to, data, size);
+  });
+}
+
+Bytes Bytes::of_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw Error(code::kAclInvalidFile, "{}: {}", path, std::strerror(errno));
+  struct stat info;
+  const bool file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  const size_t size = file ? static_cast<size_t>(info.st_size) : 0;
+  void* at = size ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  close(fd);
+  if (at == MAP_FAILED) throw Error(code::kAclInvalidFile, "{} is {}", path, file ? "empty" : "no file");
+  return {std::shared_ptr<const void>(at, [size](const void* p) { munmap(const_cast<void*>(p), size); }), at, size};
+}
+
+}  // namespace updraft::graph

@@ -1,0 +1,33 @@
+// Passes rewrite a graph into one that gives the same results with less work. One file each; all are rows of the table
+// in passes.cpp, in the order in which they run.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/ir/graph.h"
+
+namespace updraft::graph {
+
+struct Pass {
+  const char* name;  ///< as fusion switches and reports have it
+  /// Returns how often it changed something.
+  int64_t (*run)(Graph&);
+};
+
+/// What the passes did.
+struct PassCount {
+  const char* name;
+  int64_t changes;
+};
+
+std::span<const Pass> all_passes();
+/// All of them, until none changes anything or a round limit is reached.
+std::vector<PassCount> run_passes(Graph& graph);
+
+// passes/*.cpp
+int64_t remove_dead_nodes(Graph& graph);
+int64_t fold_constants(Graph& graph);
+int64_t remove_identities(Graph& graph);
+
+}  // namespace updraft::graph

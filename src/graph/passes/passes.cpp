@@ -1,0 +1,33 @@
+#include "graph/passes/pass.h"
+
+namespace updraft::graph {
+namespace {
+
+constexpr Pass kPasses[] = {
+    {"DeadNodeRemovePass", remove_dead_nodes},
+    {"IdentityRemovePass", remove_identities},
+    {"ConstantFoldingPass", fold_constants},
+    {"DeadNodeRemovePass", remove_dead_nodes},
+};
+constexpr int kMostRounds = 4;
+
+}  // namespace
+
+std::span<const Pass> all_passes() { return kPasses; }
+
+std::vector<PassCount> run_passes(Graph& graph) {
+  std::vector<PassCount> counts;
+  for (const Pass& pass : kPasses) counts.push_back({pass.name, 0});
+  for (int round = 0; round < kMostRounds; ++round) {
+    int64_t changes = 0;
+    for (size_t p = 0; p < counts.size(); ++p) {
+      const int64_t n = kPasses[p].run(graph);
+      counts[p].changes += n;
+      changes += n;
+    }
+    if (changes == 0) break;
+  }
+  return counts;
+}
+
+}  // namespace updraft::graph

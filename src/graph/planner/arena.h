@@ -1,0 +1,32 @@
+// Memory of tensors that live for a part of a run: those that do not live at the same time share it.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace updraft::graph {
+
+/// Hands out offsets in one block as a run of the program would: allocate where a tensor is made, release after its
+/// last reader. The smallest gap that fits is taken, at its lower end.
+class ArenaPlan {
+ public:
+  static constexpr size_t kAlign = 64;
+
+  /// The offset of `bytes` (0 is fine).
+  size_t allocate(size_t bytes);
+  /// `offset` is one that allocate() gave.
+  void release(size_t offset);
+  /// What the block must hold.
+  size_t bytes() const { return end_; }
+
+ private:
+  void add_gap(size_t offset, size_t bytes);
+  void take_gap(std::map<size_t, size_t>::iterator gap);
+
+  std::map<size_t, size_t> used_, gaps_;         ///< offset -> bytes
+  std::set<std::pair<size_t, size_t>> by_size_;  ///< gaps: bytes, offset
+  size_t end_ = 0;
+};
+
+}  // namespace updraft::graph

@@ -1,0 +1,221 @@
+#include "graph/planner/program.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "graph/node_call.h"
+#include "graph/planner/arena.h"
+
+namespace updraft::graph {
+
+bool passes_on(const Node& node) {
+  static constexpr std::string_view kTypes[] = {
+      "EnsureShape", "ExpandDims", "Flatten",   "FlattenV2",    "GuaranteeConst", "Identity",    "Reshape",
+      "Squeeze",     "SqueezeV2",  "SqueezeV3", "StopGradient", "Unsqueeze",      "UnsqueezeV2", "UnsqueezeV3"};
+  return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
+}
+
+std::vector<Node*> needed_in_order(const Graph& graph) {
+  std::unordered_set<const Node*> needed;
+  std::vector<const Node*> open;
+  auto need = [&](const Node* node) {
+    if (needed.insert(node).second) open.push_back(node);
+  };
+  if (const Node* end = graph.net_output()) need(end);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Input& input : node->inputs())
+      if (input.from) need(input.from.node);
+    for (const Node* before : node->control_inputs()) need(before);
+  }
+  std::vector<Node*> order = graph.in_order();
+  std::erase_if(order, [&](const Node* node) { return !needed.contains(node); });
+  return order;
+}
+
+namespace {
+
+using Tensors = std::unordered_map<int64_t, std::vector<size_t>>;  ///< id of the node -> its outputs' roots
+
+/// Memory that one or more tensors of the graph have: what Reshape gives has its input's.
+struct Root {
+  Place place;
+  size_t bytes = 0;
+  size_t last = 0;  ///< the step that reads it last
+  bool placed = false;
+};
+
+class Planner {
+ public:
+  Planner(const Graph& graph, std::span<const Known> inputs, std::span<const size_t> late)
+      : graph_(graph), inputs_(inputs), late_(late) {}
+
+  std::optional<Program> plan() {
+    feed();
+    for (Node* node : needed_in_order(graph_)) {
+      if (node->type() == "NetOutput") continue;
+      if (!add(*node)) return {};
+    }
+    if (!add_outputs()) return {};
+    place_tensors();
+    return std::move(program_);
+  }
+
+ private:
+  void feed() {
+    const auto data = graph_.inputs();
+    if (data.size() != inputs_.size())
+      throw Error(code::kAclnnParamInvalid, "graph {} has {} inputs, {} were given", graph_.name(), data.size(),
+                  inputs_.size());
+    for (size_t i = 0; i < data.size(); ++i) {
+      world_.feed(*data[i], inputs_[i]);
+      tensors_[data[i]->id()] = {new_root({Place::Area::Input, i})};
+    }
+    program_.inputs.assign(inputs_.begin(), inputs_.end());
+  }
+
+  size_t new_root(Place place, size_t bytes = 0) {
+    roots_.push_back({place, bytes, 0, place.area != Place::Area::Arena});
+    return roots_.size() - 1;
+  }
+
+  /// False where this cannot be planned.
+  bool add(Node& node) {
+    if (tensors_.contains(node.id())) return true;
+    if (is_control_flow(node)) return false;
+    world_.infer(node);
+    std::vector<size_t>& outputs = tensors_[node.id()];
+    if (node.constant()) {
+      outputs.push_back(new_root({Place::Area::Constant, program_.constants.size()}));
+      program_.constants.push_back(&node);
+      return true;
+    }
+    bool values = !node.outputs().empty();
+    for (int i = 0; i < static_cast<int>(node.outputs().size()); ++i) {
+      const Known& known = world_.at(node.out(i));
+      if (!known.exact()) return false;
+      values = values && known.value;
+    }
+    for (int i = 0; i < static_cast<int>(node.outputs().size()); ++i) {
+      const Known& known = world_.at(node.out(i));
+      if (values) {
+        outputs.push_back(new_root({Place::Area::Value, program_.values.size()}));
+        program_.values.push_back(*known.value);
+      } else if (i == 0 && is_passed_on(node)) {
+        outputs.push_back(root_of(node.input(0).from));
+      } else {
+        outputs.push_back(new_root({}, static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype)));
+      }
+    }
+    if (values || (is_passed_on(node) && outputs.size() == 1)) return true;
+    add_step(node);
+    return true;
+  }
+
+  bool is_passed_on(Node& node) {
+    if (!passes_on(node)) return false;
+    const Known &x = world_.at(node.input(0).from), &y = world_.at(node.out());
+    return x.exact() && x.dtype == y.dtype && count_of(*x.dims) == count_of(*y.dims);
+  }
+
+  void add_step(Node& node) {
+    NodeCall call(node);
+    Step step{&node, {}, {}};
+    for (const Input& input : node.inputs()) {
+      if (!input.from) {
+        step.inputs.push_back({{}, DType::Undefined, {}, true});
+        continue;
+      }
+      step.inputs.push_back(use(input.from));
+    }
+    for (int i = 0; i < static_cast<int>(node.outputs().size()); ++i) {
+      if (call.updates(static_cast<size_t>(i))) {  // it has the memory of the input of that name
+        const int input = node.find_input(node.output(i).name);
+        tensors_[node.id()][static_cast<size_t>(i)] = root_of(node.input(input).from);
+      }
+      step.outputs.push_back(use(node.out(i)));
+    }
+    program_.steps.push_back(std::move(step));
+  }
+
+  size_t root_of(Endpoint from) { return tensors_.at(from.node->id()).at(static_cast<size_t>(from.index)); }
+
+  /// The tensor as the step that is being made reads or writes it; its place is filled in at last.
+  StepTensor use(Endpoint from) {
+    const Known& known = world_.at(from);
+    const size_t root = root_of(from);
+    roots_[root].last = program_.steps.size();
+    return {{Place::Area::Arena, root}, known.dtype, *known.dims};
+  }
+
+  bool add_outputs() {
+    const Node* end = graph_.net_output();
+    if (!end) throw Error(code::kAclnnParamInvalid, "graph {} has no outputs", graph_.name());
+    std::vector<size_t> copies, copies_late;
+    for (size_t i = 0; i < end->inputs().size(); ++i) {
+      const Endpoint from = end->inputs()[i].from;
+      if (!from) throw Error(code::kAclnnParamInvalid, "output {} of graph {} is not connected", i, graph_.name());
+      const Known& known = world_.at(from);
+      if (!known.exact()) return false;
+      program_.outputs.emplace_back(known.dtype, *known.dims);
+      const bool late = std::ranges::find(late_, i) != late_.end();
+      Root& root = roots_[root_of(from)];
+      if (root.place.area == Place::Area::Arena && !late) {  // whoever makes it writes it into the output
+        root.place = {Place::Area::Output, i};
+        root.placed = true;
+        continue;
+      }
+      (late ? copies_late : copies).push_back(i);
+    }
+    copies.insert(copies.end(), copies_late.begin(), copies_late.end());
+    for (size_t i : copies) {
+      const Endpoint from = end->inputs()[i].from;
+      const Known& known = program_.outputs[i];
+      Step copy;
+      copy.inputs.push_back(use(from));
+      copy.outputs.push_back({{Place::Area::Output, i}, known.dtype, *known.dims});
+      program_.steps.push_back(std::move(copy));
+    }
+    return true;
+  }
+
+  void place_tensors() {
+    ArenaPlan arena;
+    std::vector<std::vector<size_t>> ends(program_.steps.size());
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      Step& step = program_.steps[s];
+      for (auto* tensors : {&step.outputs, &step.inputs})
+        for (StepTensor& t : *tensors) {
+          if (t.absent || t.place.area != Place::Area::Arena) continue;
+          Root& root = roots_[t.place.index];
+          if (!root.placed) {
+            root.place.offset = arena.allocate(root.bytes);
+            root.placed = true;
+            ends[root.last].push_back(root.place.offset);
+          }
+          t.place = root.place;
+        }
+      for (size_t offset : ends[s]) arena.release(offset);
+    }
+    program_.arena_bytes = arena.bytes();
+  }
+
+  const Graph& graph_;
+  std::span<const Known> inputs_;
+  std::span<const size_t> late_;
+  World world_;
+  Tensors tensors_;
+  std::vector<Root> roots_;
+  Program program_;
+};
+
+}  // namespace
+
+std::optional<Program> plan(const Graph& graph, std::span<const Known> inputs, std::span<const size_t> late) {
+  return Planner(graph, inputs, late).plan();
+}
+
+}  // namespace updraft::graph

@@ -1,0 +1,50 @@
+// A graph for certain sizes of its inputs, ready to run: the steps in their order and a place for every tensor.
+// Nothing is allocated or looked up while it runs. It holds no addresses, so any number of runs share it.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "graph/shape/known.h"
+
+namespace updraft::graph {
+
+/// Where a tensor lies.
+struct Place {
+  enum class Area : uint8_t { Arena, Input, Output, Constant, Value };
+  Area area = Area::Arena;
+  size_t index = 0;   ///< of an input, output or constant (Program::constants), or of a value (Program::values)
+  size_t offset = 0;  ///< bytes, in the arena
+};
+
+struct StepTensor {
+  Place place;
+  DType dtype = DType::Undefined;
+  Dims dims;
+  bool absent = false;  ///< an optional input that is not there
+};
+
+struct Step {
+  const Node* node = nullptr;  ///< null: inputs[0] is copied to outputs[0]
+  std::vector<StepTensor> inputs, outputs;
+};
+
+struct Program {
+  std::vector<Step> steps;
+  std::vector<Known> inputs, outputs;
+  std::vector<const Node*> constants;  ///< Const nodes whose tensors are read
+  std::vector<Tensor> values;          ///< tensors that were computed while planning
+  size_t arena_bytes = 0;
+};
+
+/// The program for these inputs (in the order of Graph::inputs()). Nothing where values that are computed decide the
+/// shape of a tensor, or which nodes run. `late` names outputs that are written at last, because their memory may be an
+/// input's. Throws what an operator refuses.
+std::optional<Program> plan(const Graph& graph, std::span<const Known> inputs, std::span<const size_t> late = {});
+
+/// True for types whose output has the elements of the first input in the same order: no work where both lie dense.
+bool passes_on(const Node& node);
+/// The nodes that an output needs, in order; others never run.
+std::vector<Node*> needed_in_order(const Graph& graph);
+
+}  // namespace updraft::graph

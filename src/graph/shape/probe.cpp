@@ -1,0 +1,136 @@
+#include "graph/shape/probe.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace updraft::graph {
+namespace {
+
+bool same_value(const Tensor& a, const Tensor& b) {
+  return a.dtype == b.dtype && a.dims == b.dims && a.data.size() == b.data.size() &&
+         (a.data.data() == b.data.data() || std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0);
+}
+
+}  // namespace
+
+int64_t Probe::size_of(size_t world, const std::string& symbol, std::pair<int64_t, int64_t> range) {
+  const std::string key = symbol.empty() ? "?" + std::to_string(unnamed_) : symbol;
+  const auto [found, added] = symbols_.emplace(key, symbols_.size());
+  // Multiples of 64, since networks halve sizes several times: the same size for all, in case some must match; sizes of
+  // their own; and the smallest there are.
+  const auto n = static_cast<int64_t>(found->second);
+  const int64_t size = world == 0 ? 128 : world == 1 ? 320 : world == 2 ? 192 + 64 * n : 1;
+  const int64_t least = std::max(range.first, size);
+  return range.second >= 0 ? std::min(least, range.second) : least;
+}
+
+void Probe::split() {
+  for (size_t w = worlds_.size(); w < kWorlds; ++w) {
+    worlds_.push_back(worlds_[0]);
+    numbers_.push_back(w);
+  }
+}
+
+void Probe::feed(const Node& data, const std::vector<std::string>& symbols) {
+  const TensorDesc& desc = data.output().desc;
+  if (!desc.rank_known()) {
+    for (World& world : worlds_) {
+      Known unknown;
+      unknown.dtype = desc.dtype;
+      world.feed(data, std::move(unknown));
+    }
+    return;
+  }
+  if (!desc.known()) split();
+  for (size_t w = 0; w < worlds_.size(); ++w) {
+    Dims dims = desc.dims;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] >= 0) continue;
+      const std::string symbol = d < symbols.size() ? symbols[d] : "";
+      if (symbol.empty()) unnamed_ = static_cast<size_t>(data.id()) * 64 + d;
+      dims[d] =
+          size_of(numbers_[w], symbol, d < desc.ranges.size() ? desc.ranges[d] : std::pair<int64_t, int64_t>{1, -1});
+    }
+    worlds_[w].feed(data, {desc.dtype, std::move(dims)});
+  }
+}
+
+void Probe::choose_open(size_t world, const Node& node) {
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    const Endpoint from{const_cast<Node*>(&node), static_cast<int>(i)};
+    Known known = worlds_[world].at(from);
+    if (known.open.empty()) continue;
+    for (size_t d = 0; d < known.open.size(); ++d) {
+      int64_t& size = (*known.dims)[d];
+      if (known.open[d])
+        size = numbers_[world] == 0 ? size : numbers_[world] == 3 ? std::min<int64_t>(size, 1) : size / 2;
+    }
+    known.open.clear();
+    worlds_[world].set(from, std::move(known));
+  }
+}
+
+void Probe::infer(Node& node) {
+  std::optional<Error> refusal;
+  for (size_t w = 0; w < worlds_.size();) {
+    try {
+      worlds_[w].infer(node);
+      ++w;
+    } catch (const Error& e) {
+      if (!refusal) refusal = e;
+      if (worlds_.size() == 1) throw *refusal;
+      worlds_.erase(worlds_.begin() + static_cast<std::ptrdiff_t>(w));
+      numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(w));
+    }
+  }
+  for (size_t i = 0; i < node.outputs().size(); ++i)
+    if (worlds_.size() == 1 && numbers_[0] == 0 && !worlds_[0].at(node.out(static_cast<int>(i))).open.empty()) split();
+  for (size_t w = 0; w < worlds_.size(); ++w) choose_open(w, node);
+  describe_outputs(node);
+}
+
+void Probe::leave(Node& node) {
+  for (World& world : worlds_) {
+    std::vector<Known> outputs;
+    for (const Output& output : node.outputs()) {
+      Known& known = outputs.emplace_back();
+      known.dtype = output.desc.dtype;
+      if (output.desc.known()) known.dims = output.desc.dims;
+    }
+    world.feed(node, std::move(outputs));
+  }
+}
+
+void Probe::describe_outputs(Node& node) const {
+  for (int i = 0; i < static_cast<int>(node.outputs().size()); ++i) {
+    const Known& first = worlds_[0].at(node.out(i));
+    TensorDesc& desc = node.output_desc(i);
+    desc.dtype = first.dtype;
+    desc.dims = first.dims ? *first.dims : Dims{kUnknownRank};
+    for (const World& world : worlds_) {
+      const Known& known = world.at(node.out(i));
+      if (!known.dims || !first.dims || known.dims->size() != first.dims->size()) {
+        desc.dims = {kUnknownRank};
+        break;
+      }
+      for (size_t d = 0; d < desc.dims.size(); ++d)
+        if ((*known.dims)[d] != (*first.dims)[d]) desc.dims[d] = kUnknownDim;
+    }
+    // ones may be what an unknown size was taken to be
+    if (worlds_.size() == 1 && numbers_[0] == kWorlds - 1) std::ranges::replace(desc.dims, int64_t{1}, kUnknownDim);
+    desc.origin_dims = desc.dims;
+  }
+}
+
+const Tensor* Probe::value(Endpoint from) const {
+  if (!from || !worlds_[0].has(from)) return nullptr;
+  const Known& first = worlds_[0].at(from);
+  if (!first.value) return nullptr;
+  for (const World& world : worlds_)
+    if (const Known& known = world.at(from); !known.value || !same_value(*first.value, *known.value)) return nullptr;
+  return &*first.value;
+}
+
+}  // namespace updraft::graph

@@ -1,0 +1,22 @@
+// Offline models: the file that atc writes and aclmdlLoadFromFile reads. A header of 256 bytes, a table of partitions,
+// and the partitions; the layout is the one that Netron reads.
+#pragma once
+#include <string>
+
+#include "graph/ir/graph.h"
+
+namespace updraft::om {
+
+/// True when the bytes begin as an offline model does.
+bool looks_like_om(std::span<const std::byte> bytes);
+
+/// The file. The graph goes into partition 0 (as ge.proto.ModelDef), the constants' bytes into partition 1. The model's
+/// attribute "soc_version" (text) is the product that it is for.
+graph::Bytes write(const graph::Model& model);
+
+/// The model in a file; its constants share the file's bytes, everything else is copied. Throws 100013
+/// (ACL_ERROR_PARSE_MODEL) for what is no offline model, with what it seems to be, and for one that is cut off,
+/// encrypted, or damaged.
+graph::Model read(const graph::Bytes& file);
+
+}  // namespace updraft::om

@@ -1,0 +1,17 @@
+// ONNX models from whoever made them: a graph, or a refusal that says where.
+#include "base/error.h"
+#include "frontends/onnx/import.h"
+#include "input.h"
+
+using namespace updraft;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const bool ready = (fuzz::environment(), true);
+  (void)ready;
+  const auto bytes = graph::Bytes::copy_of(data, size);
+  onnx::looks_like_onnx(bytes.span());
+  try {
+    onnx::import(bytes);
+  } catch (const Error& e) { fuzz::documented("import", e.code()); }
+  return 0;
+}

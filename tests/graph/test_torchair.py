@@ -1,0 +1,49 @@
+"""torch.compile through TorchAir, the compiler inside the official torch_npu wheel: compiled results are the eager ones."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+NAMES = ["static_forward", "backend_by_name", "dynamic_forward", "shapes_in_the_graph", "input_that_is_updated",
+         "training_of_convolutions", "training_of_an_encoder", "decoder_forward"]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """All programs in one process, because TorchAir takes seconds to import."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.graph.torchair_programs"], capture_output=True,
+                          text=True, timeout=600)
+    found = [json.loads(line[2:]) for line in done.stdout.splitlines() if line.startswith("@@")]
+    assert found, done.stderr[-4000:]
+    return {answer["name"]: answer for answer in found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_is_eager(answers, name):
+    answer = answers[name]
+    assert "error" not in answer, answer["error"] + "\n" + answer["trace"]
+    assert all(answer["shapes"]), answer
+    assert answer["difference"] <= 1e-5, answer
+
+
+# rounding of halves away from zero; an image of 100 MB of which some elements are off by more than the bound
+KNOWN = {"aten._foreach_round.default", "aten.batch_norm_elemt.default"}
+
+
+def test_cases_of_the_wheel():
+    """The 811 cases that the wheel's converters declare, a ninth of them in the short form."""
+    every, least = (1, 778) if os.environ.get("UPDRAFT_TEST_LONG") else (9, 80)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.graph.torchair_cases", "--every", str(every)],
+                          capture_output=True, text=True, timeout=1200)
+    answers = [json.loads(line[2:]) for line in done.stdout.splitlines() if line.startswith("@@")]
+    assert answers, done.stderr[-4000:]
+    assert set(answers[0]["names"]) <= KNOWN, done.stdout
+    assert answers[0]["equal"] >= least, done.stdout
+
+
+def test_all_programs_are_tested():
+    text = open(__file__.replace("test_torchair", "torchair_programs")).read()
+    assert [line[4:-3] for before, line in zip(text.splitlines(), text.splitlines()[1:]) if before == "@program"] == NAMES

@@ -1,0 +1,168 @@
+"""Programs for torch.compile through TorchAir, as users write them: each returns what was computed compiled and eagerly.
+
+usage: python -m tests.graph.torchair_programs [NAME…]      prints a line of JSON for each
+"""
+
+import json
+import sys
+import traceback
+
+import torch
+import torch_npu  # noqa: F401
+import torchair
+from torchair.configs.compiler_config import CompilerConfig
+
+PROGRAMS = {}
+
+
+def program(f):
+    PROGRAMS[f.__name__] = f
+    return f
+
+
+def compiled(model, **options):
+    backend = torchair.get_npu_backend(compiler_config=CompilerConfig())
+    return torch.compile(model, backend=backend, **{"dynamic": False, **options})
+
+
+def mlp():
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4)).npu()
+
+
+@program
+def static_forward():
+    model = mlp()
+    fast = compiled(model)
+    inputs = [torch.randn(5, 8).npu() for _ in range(3)]
+    with torch.no_grad():
+        return [fast(x) for x in inputs], [model(x) for x in inputs]
+
+
+@program
+def backend_by_name():
+    model = mlp()
+    fast = torch.compile(model, backend="npu", dynamic=False)
+    x = torch.randn(5, 8).npu()
+    with torch.no_grad():
+        return [fast(x)], [model(x)]
+
+
+@program
+def dynamic_forward():
+    model = mlp()
+    fast = compiled(model, dynamic=True)
+    inputs = [torch.randn(n, 8).npu() for n in (3, 7, 3, 1)]
+    with torch.no_grad():
+        return [fast(x) for x in inputs], [model(x) for x in inputs]
+
+
+@program
+def shapes_in_the_graph():
+    def f(x):
+        n, c = x.shape
+        return x.view(n * 2, c // 2).transpose(0, 1).reshape(-1, n), torch.arange(n, device=x.device) + c
+
+    fast = compiled(f, dynamic=True)
+    inputs = [torch.randn(n, 6).npu() for n in (4, 2)]
+    return [t for x in inputs for t in fast(x)], [t for x in inputs for t in f(x)]
+
+
+@program
+def input_that_is_updated():
+    def f(cache, x):
+        cache.add_(x)
+        return cache * 2
+
+    fast = compiled(f)
+    a, b = torch.ones(4, 3).npu(), torch.ones(4, 3).npu()
+    x = torch.randn(4, 3).npu()
+    results = [[fast(a, x), a.clone()] for _ in range(3)]
+    expected = [[f(b, x), b.clone()] for _ in range(3)]
+    return sum(results, []), sum(expected, [])
+
+
+def train(model, batches, loss_of, steps, compile_it):
+    parameters = [p for p in model.parameters()]
+    optimizer = torch.optim.SGD(parameters, lr=0.05, momentum=0.9)
+    run = compiled(model) if compile_it else model
+    losses = []
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(run, batches[step % len(batches)])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach().cpu())
+    return losses + [p.detach().cpu() for p in parameters]
+
+
+@program
+def training_of_convolutions():
+    def build():
+        torch.manual_seed(2)
+        return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(),
+                                   torch.nn.MaxPool2d(2), torch.nn.Conv2d(8, 4, 3), torch.nn.ReLU(),
+                                   torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(4, 5)).npu()
+
+    torch.manual_seed(3)
+    batches = [(torch.randn(4, 3, 12, 12).npu(), torch.randint(0, 5, (4,)).npu()) for _ in range(2)]
+
+    def loss(run, batch):
+        return torch.nn.functional.cross_entropy(run(batch[0]), batch[1])
+
+    return train(build(), batches, loss, 4, True), train(build(), batches, loss, 4, False)
+
+
+@program
+def training_of_an_encoder():
+    from transformers import BertConfig, BertForSequenceClassification
+
+    def build():
+        torch.manual_seed(4)
+        return BertForSequenceClassification(BertConfig(
+            vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, num_labels=3,
+            hidden_dropout_prob=0, attention_probs_dropout_prob=0, attn_implementation="eager")).npu()
+
+    torch.manual_seed(5)
+    batches = [(torch.randint(0, 50, (3, 9)).npu(), torch.randint(0, 3, (3,)).npu())]
+
+    def loss(run, batch):
+        return torch.nn.functional.cross_entropy(run(input_ids=batch[0]).logits, batch[1])
+
+    return train(build(), batches, loss, 3, True), train(build(), batches, loss, 3, False)
+
+
+@program
+def decoder_forward():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(6)
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=60, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+                                         num_attention_heads=4, num_key_value_heads=2, attn_implementation="eager")).npu().eval()
+    ids = torch.randint(0, 60, (2, 7)).npu()
+    fast = compiled(model)
+    with torch.no_grad():
+        return [fast(input_ids=ids, use_cache=False).logits], [model(input_ids=ids, use_cache=False).logits]
+
+
+def flat(values):
+    return [v.detach().cpu().double() for v in values]
+
+
+def main(names):
+    for name in names or PROGRAMS:
+        torch._dynamo.reset()
+        answer = {"name": name}
+        try:
+            got, want = map(flat, PROGRAMS[name]())
+            answer["shapes"] = [tuple(g.shape) == tuple(w.shape) for g, w in zip(got, want, strict=True)]
+            answer["difference"] = max(((g - w).abs().max().item() if g.numel() else 0.0)
+                                       for g, w in zip(got, want) if g.shape == w.shape)
+        except Exception as error:
+            answer["error"] = "%s: %s" % (type(error).__name__, str(error)[:2000])
+            answer["trace"] = traceback.format_exc()[-2000:]
+        print("@@" + json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
