@@ -27,10 +27,14 @@ if(UPDRAFT_YAML_INCLUDE AND UPDRAFT_YAML_LIBRARY)
   set(yaml_FOUND TRUE)
 endif()
 
+# Protobuf messages: ONNX models, graphs of the Ascend IR. Headers only.
+find_path(UPDRAFT_PROTOZERO_INCLUDE protozero/pbf_reader.hpp)
+
 updraft_require(fmt_FOUND "fmt" libfmt-dev)
 updraft_require(yaml_FOUND "yaml-cpp" libyaml-cpp-dev)
 updraft_require(nlohmann_json_FOUND "nlohmann/json" nlohmann-json3-dev)
 updraft_require(CLI11_FOUND "CLI11" libcli11-dev)
+updraft_require(UPDRAFT_PROTOZERO_INCLUDE "protozero" libprotozero-dev)
 updraft_require(Threads_FOUND "threads" libc6-dev)
 updraft_require(UPDRAFT_SLEEF_LIBRARY "SLEEF (libsleefgnuabi)" libsleef-dev)
 updraft_require(UPDRAFT_OPENBLAS_LIBRARY "OpenBLAS (libopenblas.a with OpenMP)" libopenblas-openmp-dev)

@@ -24,6 +24,8 @@ def client(name):
         return _spec_with_step(name, _cuda_on_cpu) if name == "torch" else _from_tree(name) if name == "apex" else None
     if name == "torch" and not _torch_needs_npu():
         return None
+    if name == "onnxruntime" and not _has_cann_provider():
+        return None
     if name == "apex":  # imports torch, which loads the libraries; many packages only ask whether there is an apex
         return None if _tree.foreign_cann(os.environ) else _from_tree(name)
     if _state["ready"] is None:
@@ -61,6 +63,13 @@ def _torch_needs_npu():
     """torch pulls torch_npu in by itself (torch.backends entry point) unless that is switched off."""
     autoload = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") != "0"
     return (autoload or _wants_transfer()) and _find("torch_npu") is not None
+
+
+def _has_cann_provider():
+    """onnxruntime comes in builds for CUDA, CPU and others; onnxruntime-cann is the one that wants our libraries."""
+    spec = _find("onnxruntime")
+    folders = spec.submodule_search_locations if spec else None
+    return any(os.path.exists(os.path.join(f, "capi", "libonnxruntime_providers_cann.so")) for f in folders or ())
 
 
 def _say(text):

@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 
 #include "base/error.h"
+#include "base/visible_devices.h"
 
 namespace updraft {
 namespace {
@@ -87,7 +90,8 @@ std::vector<int> visible_devices(const char* text, int installed) {
   for (const char* p = text; *p >= '0' && *p <= '9';) {
     int id = 0;
     for (; *p >= '0' && *p <= '9' && id < 10000; ++p) id = id * 10 + (*p - '0');
-    if (id >= installed || std::find(ids.begin(), ids.end(), id) != ids.end()) break;
+    if (id >= installed) break;
+    if (!ids.empty() && id <= ids.back()) return {};  // ids that do not ascend name no device at all
     ids.push_back(id);
     if (*p != ',') break;
     ++p;
@@ -105,8 +109,9 @@ size_t machine_memory() {
 Config Config::read() {
   Config c;
   c.installed = integer("UPDRAFT_DEVICES", 8, 1, 1024);
-  c.restricted = text_of("ASCEND_RT_VISIBLE_DEVICES") != nullptr;
-  c.visible = visible_devices(text_of("ASCEND_RT_VISIBLE_DEVICES"), c.installed);
+  const char* visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");  // empty: none
+  c.restricted = visible != nullptr;
+  c.visible = visible_devices(visible, c.installed);
   if (const char* soc = text_of("UPDRAFT_SOC")) c.soc = soc;
   try {
     if (const char* memory = text_of("UPDRAFT_MEMORY")) c.memory = parse_size(memory, "UPDRAFT_MEMORY");
@@ -122,9 +127,32 @@ Config Config::read() {
   return c;
 }
 
-const Config& Config::get() {
-  static const Config config = Config::read();
+namespace {
+Config& process_config() {
+  static Config config = Config::read();
   return config;
+}
+std::atomic<bool> g_visible_kept{false};
+}  // namespace
+
+const Config& Config::get() { return process_config(); }
+
+void read_visible_devices() {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (g_visible_kept.load(std::memory_order_acquire)) return;
+  Config& config = process_config();
+  const char* text = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
+  config.restricted = text != nullptr;
+  // Only where it says something else: other threads may be reading.
+  if (std::vector<int> now = visible_devices(text, config.installed); now != config.visible)
+    config.visible = std::move(now);
+}
+
+void keep_visible_devices() {
+  if (g_visible_kept.load(std::memory_order_acquire)) return;
+  read_visible_devices();
+  g_visible_kept.store(true, std::memory_order_release);
 }
 
 }  // namespace updraft

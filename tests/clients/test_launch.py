@@ -73,3 +73,28 @@ def test_visible_devices(tmp_path):
     done = subprocess.run([sys.executable, "-c", VISIBLE], cwd=ROOT, timeout=50, capture_output=True, text=True,
                           env=dict(environment(), ASCEND_RT_VISIBLE_DEVICES="3,5,9", UPDRAFT_RUN_DIR=str(tmp_path)))
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+LATE = """
+import ctypes, os, torch, torch_npu
+acl, n = ctypes.CDLL("libascendcl.so"), ctypes.c_uint32()
+def count():
+    assert acl.aclrtGetDeviceCount(ctypes.byref(n)) == 0
+    return n.value
+counts = []
+for value in ("", "0,", "0, 1", "0,32,1", "0,32,0", "0,0", "1,0", "npu0", "2,5"):
+    os.environ["ASCEND_RT_VISIBLE_DEVICES"] = value
+    counts.append((torch.npu.device_count(), count()))
+assert acl.aclrtSetDevice(1) == 0 and acl.aclrtSetDevice(2) != 0
+os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "7"
+counts.append((2, count()))
+print(counts)
+"""
+
+
+@pytest.mark.limit(60)
+def test_visible_devices_count_until_one_is_used(tmp_path):
+    done = subprocess.run([sys.executable, "-c", LATE], cwd=ROOT, timeout=50, capture_output=True, text=True,
+                          env=dict(environment(), UPDRAFT_RUN_DIR=str(tmp_path)))
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.strip() == str([(n, n) for n in (0, 1, 1, 1, 1, 0, 0, 0, 2, 2)])

@@ -92,6 +92,17 @@ def test_bare_dlopen_is_satisfied(clients, built_tree, client):
     assert good(done) == "libopapi.so\n"
 
 
+@pytest.mark.parametrize("provider", ["cann", "cuda"])
+def test_onnxruntime_is_a_client_where_it_has_the_cann_provider(python, built_tree, provider):
+    package = python.site / "onnxruntime"
+    (package / "capi").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "capi" / f"libonnxruntime_providers_{provider}.so").touch()
+    code = ("import onnxruntime, os; print('ASCEND_HOME_PATH' in os.environ, "
+            "any('libascendcl.so' in line for line in open('/proc/self/maps')))")
+    assert good(python(code, UPDRAFT_CANN_HOME=built_tree)) == ("True True\n" if provider == "cann" else "False False\n")
+
+
 def test_torch_alone_is_left_alone(python, built_tree):
     (python.site / "torch.py").write_text("complete = True\n")
     done = python("import torch, sys, os; print('ASCEND_HOME_PATH' in os.environ)", UPDRAFT_CANN_HOME=built_tree)

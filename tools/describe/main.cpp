@@ -2,6 +2,7 @@
 //   updraft_describe --headers DIR     one header for each operator and its in-place form
 //   updraft_describe --table FILE      Markdown: operators by family, with summary, engine, parameters, source file
 //   updraft_describe --table-zh FILE   the same in Chinese
+//   updraft_describe --onnx FILE       Markdown: ONNX operators and what they become; --onnx-zh: in Chinese
 //   updraft_describe --json FILE       operators with parameters, what cards take, and the sample of a call
 #include <algorithm>
 #include <cctype>
@@ -16,6 +17,7 @@
 
 #include "describe_card.h"
 #include "describe_graph.h"
+#include "describe_onnx.h"
 #include "ops/card.h"
 #include "ops/op.h"
 #include "sample.h"
@@ -253,15 +255,18 @@ int main(int count, char** arguments) try {
     } else if (what == "--table" || what == "--table-zh") {
       const bool chinese = what == "--table-zh";
       write(to, table(ops, chinese ? kChinese : kEnglish, chinese));
+    } else if (what == "--onnx" || what == "--onnx-zh") {
+      write(to, onnx_table(what == "--onnx-zh"));
     } else if (what == "--json") {
       write(to, json(ops));
     } else if (what == "--graph-json") {
       write(to, graph_json());
     } else {
-      std::fprintf(stderr,
-                   "updraft_describe: unknown option %s; want --headers DIR, --table FILE, --table-zh FILE, --json "
-                   "FILE or --graph-json FILE\n",
-                   what.c_str());
+      std::fprintf(
+          stderr,
+          "updraft_describe: unknown option %s; want --headers DIR, --table FILE, --table-zh FILE, --onnx FILE, "
+          "--onnx-zh FILE, --json FILE or --graph-json FILE\n",
+          what.c_str());
       return 1;
     }
   }

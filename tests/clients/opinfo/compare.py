@@ -253,7 +253,8 @@ def distribution(name, expected_runs, actual_runs):
             if not (numpy.isfinite(e).all() and numpy.isfinite(a).all()):
                 continue
             if not (DROPOUT.search(name) and masks(n, e, a)) and not INDEPENDENT.match(name):
-                moments(n, e, a)
+                dtype = getattr(es[0], "dtype", torch.float64)
+                moments(n, e, a, torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 0)
 
 
 def masks(n, e, a):
@@ -289,12 +290,13 @@ def masks(n, e, a):
     return True
 
 
-def moments(n, e, a):
+def moments(n, e, a, eps=0.0):
     """Runs are independent whatever their elements are: the mean and the variance over the elements of a run, in units of the
-    elements' own deviations, have to be the same on average over the runs."""
+    elements' own deviations, have to be the same on average over the runs. An element that moves by less than a rounding (`eps`) of the
+    largest says only how its operator rounds."""
     runs = len(e)
     spread = (e.std(0) + a.std(0)) / 2
-    moving = spread > 1e-6 * max(numpy.abs(e).max(), 1e-30)
+    moving = spread > max(1e-6, eps) * max(numpy.abs(e).max(), 1e-30)
     if not moving.any() or runs < 3:
         return
     e, a, spread = e[:, moving], a[:, moving], spread[moving]

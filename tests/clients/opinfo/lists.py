@@ -41,9 +41,10 @@ def rules(kind):
     return tomllib.loads((HERE / "excluded.toml").read_text()).get(kind, [])
 
 
-def rule(kind, name, text):
-    """The reason of the first rule of this kind for the entry whose pattern is found in the text; None."""
-    return next((x["reason"] for x in rules(kind) if name in x["names"] and re.search(x["text"], text)), None)
+def rule(kind, name, text, direction=None):
+    """The reason of the first rule of this kind for the entry, in this direction, whose pattern is found in the text; None."""
+    return next((x["reason"] for x in rules(kind)
+                 if name in x["names"] and x.get("direction", direction) == direction and re.search(x["text"], text)), None)
 
 
 def differences(name):

@@ -7,6 +7,11 @@ LOW = {torch.float16, torch.bfloat16, torch.float32}
 HIGH = {torch.complex32: torch.complex128, torch.complex64: torch.complex128, **{d: torch.float64 for d in LOW}}
 
 
+# Once torch_npu is loaded, aten::true_divide (another name of div) has no derivative while a mode watches: gradients of cov would be lost.
+DERIVATIVES = torch.library.Library("aten", "IMPL")
+DERIVATIVES.impl("true_divide.Tensor", torch.div, "AutogradCPU")
+
+
 class Shake(TorchDispatchMode):
     """Moves each operand by at most a rounding of its type, or of `low` where that is coarser, at random; and, `with` it, what every
     operator gives. How far the result follows is what rounding may cost it."""

@@ -28,7 +28,7 @@ def parser():
     p.add_argument("--ops", default="", help="comma-separated entries; a name without variant means all its variants")
     p.add_argument("--shard", default="0/1", help="i/n: each n-th entry, beginning with the i-th")
     p.add_argument("--max-samples", type=int, default=0, help="at most so many samples of an entry, picked evenly (0: all)")
-    p.add_argument("--timeout", type=float, default=180, help="seconds for an entry")
+    p.add_argument("--timeout", type=float, default=600, help="seconds for an entry")
     p.add_argument("--report", type=Path, default=Path("build/opinfo.json"))
     p.add_argument("--rows", default="", help="all, or e.g. op/float16/backward,optim/float32/forward: instead of suite, dtypes and direction")
     p.add_argument("--publish", action="store_true", help="write the counts to docs/reference/opinfo.md and tiers.tsv; rows of other runs stay")

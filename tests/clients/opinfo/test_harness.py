@@ -123,6 +123,14 @@ def test_distributions():
             compare.distribution("nn.functional.dropout", draw(drop(0.5), 0), draw(wrong, 1000))
 
 
+def test_roundings_of_small_numbers_are_no_distribution():
+    draw = lambda small, dtype, seed: [(torch.manual_seed(seed + n), torch.cat([torch.randn(20), torch.randn(20) * small]).to(dtype))[1] for n in range(48)]
+    compare.distribution("bmm", draw(1e-5, torch.float16, 0), draw(3e-5, torch.float16, 1000))
+    for small, dtype in ((1e-2, torch.float16), (1e-5, torch.float32)):
+        with pytest.raises(compare.Wrong, match="another variance"):
+            compare.distribution("bmm", draw(small, dtype, 0), draw(3 * small, dtype, 1000))
+
+
 def channels(p, scale=1.0, shape=(2, 3, 4, 4)):
     """What dropout2d does."""
     def draw():
@@ -219,6 +227,17 @@ def test_a_refusal_is_an_entrys_own():
     assert all(x["names"] for kind in ("refusal", "sample", "difference") for x in lists.rules(kind))
     assert lists.rule("refusal", rule["names"][0], f"RuntimeError: {rule['text']}") == rule["reason"]
     assert lists.rule("refusal", "add", f"RuntimeError: {rule['text']}") is None
+
+
+def test_a_shake_keeps_gradients(device):  # in a fork: where autograd has run, no test forks any more
+    case = next(iter(entries("op")["cov"].cases(torch.float32, "backward")))
+    with Shake(0, torch.float32) as shake:
+        assert all(g is not None for g in Runner("cpu", "backward").on_cpu(case, precise=shake))
+
+
+def test_a_rule_may_hold_in_one_direction():
+    text = "args=(Tensor[size=(0, 5)], 1.0)"
+    assert lists.rule("sample", "cdist", text, "backward") and not lists.rule("sample", "cdist", text, "forward")
 
 
 def test_who_computed():
