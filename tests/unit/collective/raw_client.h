@@ -33,6 +33,7 @@ class RawClient {
     Endpoint to =
         make_endpoint("127.0.0.1", static_cast<uint16_t>(std::stoi(address.substr(address.find(' ', 4) + 1))));
     connected_ = ::connect(fd_, to.raw(), to.bytes) == 0;
+    set_connection_options(fd_);
   }
   RawClient(const RawClient&) = delete;
   ~RawClient() {
