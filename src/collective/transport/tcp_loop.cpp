@@ -304,8 +304,7 @@ void TcpLoop::on_failure(TcpLink& link, const PeerFailure& failure) {
 /// Nothing can be written to the link any more. What the peer sent before it went may wait here unread.
 void TcpLoop::on_broken(TcpLink& link, int error) {
   try {
-    while (link.phase == TcpLink::Phase::Open &&
-           link.read_frames(scratch_.get(), kScratch) == TcpLink::Read::More) {}
+    while (link.phase == TcpLink::Phase::Open && link.read_frames(scratch_.get(), kScratch) == TcpLink::Read::More) {}
   } catch (const PeerFailure& failure) { return on_failure(link, failure); }
   on_end(link, true, error);
 }

@@ -492,8 +492,9 @@ TEST(ConnectionTest, AFarewellIsReadAlthoughNothingCanBeWritten) {
   std::vector<std::string> heard;
   std::promise<void> over;
   EventLoop::get().run([&] {  // nothing is read until this returns
-    connection->start([&](uint8_t type, const std::string& payload) { heard.push_back(fmt::format("{} {}", type, payload)); },
-                      [&](const std::string&) { over.set_value(); });
+    connection->start(
+        [&](uint8_t type, const std::string& payload) { heard.push_back(fmt::format("{} {}", type, payload)); },
+        [&](const std::string&) { over.set_value(); });
     EXPECT_TRUE(member.frame(kLeave, "bye"));
     member.close();
     connection->send(kGone, "somebody");
