@@ -121,7 +121,12 @@ Config Config::read() {
   c.strict = flag("UPDRAFT_STRICT", false);
   c.inline_tasks = flag("UPDRAFT_INLINE", !c.strict);
   if (const char* f = text_of("UPDRAFT_FIDELITY")) c.card_fidelity = std::string(f) == "card";
-  if (const char* isa = text_of("UPDRAFT_MAX_ISA")) c.max_isa = isa;
+  if (const char* isa = text_of("UPDRAFT_MAX_ISA")) {
+    c.max_isa = isa;
+    static constexpr std::string_view kSets[] = {"reference", "v2", "v3", "v4"};
+    if (std::ranges::find(kSets, c.max_isa) == std::end(kSets))
+      complain("UPDRAFT_MAX_ISA", isa, "want reference, v2, v3 or v4");
+  }
   if (const char* trace = text_of("UPDRAFT_TRACE")) c.trace = trace;
   if (const char* profile = text_of("UPDRAFT_PROFILE")) c.profile = profile;
   return c;

@@ -22,4 +22,16 @@ TEST(Config, VisibleDevicesEndAtTheFirstInvalidOne) {
   EXPECT_EQ(visible_devices("x", 8), (std::vector<int>{}));
 }
 
+// An import goes on; the sentence says what was not understood.
+TEST(Config, AMalformedVariableIsNamed) {
+  for (const char* name : {"UPDRAFT_MAX_ISA", "UPDRAFT_THREADS"}) {
+    setenv(name, "v5x", 1);
+    testing::internal::CaptureStderr();
+    updraft::Config::read();
+    unsetenv(name);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find(std::string(name) + "=v5x"), std::string::npos) << said;
+  }
+}
+
 }  // namespace
