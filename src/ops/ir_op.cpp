@@ -98,6 +98,7 @@ class StepValues {
 
   aclTensor& tensor(const StepArgument& a) {
     aclTensor& t = tensor(*a.view_);
+    t.constant = a.constant_;
     if (!a.output_) return t;
     if (a.temporary_) t.view.dtype = DType::Undefined;
     found_.push_back({&t, a.output_, a.temporary_});

@@ -53,6 +53,14 @@ struct Temp {
   const TensorView* operator->() const { return &view; }
 };
 
+/// A view of a tensor whose values may stay as they are from run to run (aclTensor::constant): what is prepared for a
+/// step then stays, too.
+struct ViewOf {
+  TensorView view;
+  ConstantOperand* constant;
+  ViewOf(const TensorView& v, const aclTensor& of) : view(v), constant(of.constant) {}
+};
+
 /// Arguments of a step: tensors and views, numbers, texts, vectors for arrays, nullptr for what is absent, a Temp for
 /// what a later step reads. A pointer to a view is an output in another order of dimensions than the operator's own:
 /// while inferring the step gives it its shape. What a parameter wants decides how a number is passed.
@@ -71,6 +79,7 @@ class StepArgument {
   StepArgument(Bools v) : pointer_(v.handle) {}
   StepArgument(Floats v) : pointer_(v.handle) {}
   StepArgument(const TensorView& v) : view_(&v) {}
+  StepArgument(const ViewOf& v) : view_(&v.view), constant_(v.constant) {}
   StepArgument(TensorView* v) : view_(v), output_(v) {}
   StepArgument(Temp& t) : view_(&t.view), output_(&t.view), temporary_(true) {}
   StepArgument(const char* text) : pointer_(text) {}
@@ -95,6 +104,7 @@ class StepArgument {
   const void* pointer_ = nullptr;
   const TensorView* view_ = nullptr;
   TensorView* output_ = nullptr;
+  ConstantOperand* constant_ = nullptr;
   bool temporary_ = false;
   int64_t integer_ = 0;
   double real_ = 0;

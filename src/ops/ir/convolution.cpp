@@ -7,7 +7,9 @@ namespace updraft {
 namespace {
 
 using ir::Dims;
-constexpr int kKeepType = 0;  // cubeMathType
+/// cubeMathType: fewer bits than float has are allowed, which is a card's default for convolutions (allow_hf32) and
+/// what torch_npu asks for.
+constexpr int kAllowReduced = 1;
 
 /// The attributes in the order of aclnnConvolution.
 struct Window {
@@ -74,7 +76,7 @@ void forward(Op& op, int spatial, const In& x, const In& filter, const OptIn& bi
   Window w = window_of(op, spatial, strides, pads, dilations, format);
   const TensorView from = even_input(op, *x, w);
   call(op, "aclnnConvolution", from, filter, bias, w.strides, w.before, w.dilations, false, Dims(w.strides.size(), 0),
-       groups, y, kKeepType);
+       groups, y, kAllowReduced);
 }
 
 void transposed(Op& op, int spatial, const Dims& size, const In& x, const In& filter, const OptIn& bias,
@@ -95,7 +97,8 @@ void transposed(Op& op, int spatial, const Dims& size, const In& x, const In& fi
     extra.push_back(size.empty() || size[d + 2] == 0 ? output_padding[d + 2] : size[d + 2] - least);
     op.require(extra[d] >= 0, "{} is too small: want {} or more in dimension {}", "input_size", least, d + 2);
   }
-  call(op, "aclnnConvolution", x, filter, bias, w.strides, w.before, w.dilations, true, extra, groups, y, kKeepType);
+  call(op, "aclnnConvolution", x, filter, bias, w.strides, w.before, w.dilations, true, extra, groups, y,
+       kAllowReduced);
 }
 
 void input_gradient(Op& op, int spatial, const Dims& size, const In& filter, const In& dy, const Ints& strides,
@@ -107,7 +110,7 @@ void input_gradient(Op& op, int spatial, const Dims& size, const In& filter, con
   const Window own = w;
   if (!w.even) w.before.assign(w.before.size(), 0);
   call(op, "aclnnConvolutionBackward", dy, dx, filter, nullptr, w.strides, w.before, w.dilations, false,
-       Dims(w.strides.size(), 0), groups, std::vector<bool>{true, false, false}, kKeepType, dx, nullptr, nullptr);
+       Dims(w.strides.size(), 0), groups, std::vector<bool>{true, false, false}, kAllowReduced, dx, nullptr, nullptr);
   if (!own.even) call(op, "aclnnInplaceCopy", y, inner(dx, size, own));
 }
 
@@ -117,7 +120,7 @@ void filter_gradient(Op& op, int spatial, const In& x, const Dims& size, const I
   ir::result(op, "y", *y, size, x->dtype);
   const TensorView from = even_input(op, *x, w);
   call(op, "aclnnConvolutionBackward", dy, from, y, nullptr, w.strides, w.before, w.dilations, false,
-       Dims(w.strides.size(), 0), groups, std::vector<bool>{false, true, false}, kKeepType, nullptr, y, nullptr);
+       Dims(w.strides.size(), 0), groups, std::vector<bool>{false, true, false}, kAllowReduced, nullptr, y, nullptr);
 }
 
 }  // namespace

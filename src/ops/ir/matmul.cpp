@@ -14,8 +14,9 @@ TensorView turned(const Op& op, const char* name, const TensorView& v, bool turn
 
 void product(Op& op, const In& x1, const In& x2, const OptIn& bias, bool turn1, bool turn2, const Out& y) {
   const TensorView a = turned(op, "x1", *x1, turn1), b = turned(op, "x2", *x2, turn2);
-  if (!bias) return call(op, "aclnnMatmul", a, b, y, kKeepType);
-  if (a.rank == 2 && b.rank == 2) return call(op, "aclnnAddmm", bias, a, b, 1, 1, y, kKeepType);
+  const ViewOf right(b, *x2.handle);
+  if (!bias) return call(op, "aclnnMatmul", a, right, y, kKeepType);
+  if (a.rank == 2 && b.rank == 2) return call(op, "aclnnAddmm", bias, a, right, 1, 1, y, kKeepType);
   op.require(a.dims[a.rank - 1] == b.dims[b.rank - 2], "x1 is {} and x2 is {}: the inner sizes differ", describe(a),
              describe(b));
   int64_t dims[kMaxDims];
@@ -23,7 +24,7 @@ void product(Op& op, const In& x1, const In& x2, const OptIn& bias, bool turn1, 
   dims[rank++] = a.dims[a.rank - 2];
   dims[rank++] = b.dims[b.rank - 1];
   const TensorView plain = op.temporary(ir::type_of(*y, a.dtype), dims, rank);
-  call(op, "aclnnMatmul", a, b, plain, kKeepType);
+  call(op, "aclnnMatmul", a, right, plain, kKeepType);
   call(op, "aclnnAdd", plain, bias, 1, y);
 }
 
@@ -56,8 +57,8 @@ IR_OP(GEMM, aclnnAddmm, (In, a), (In, b), (In, c), (In, alpha), (In, beta), (Out
   const TensorView left = turned(op, "a", *a, transpose_a), right = turned(op, "b", *b, transpose_b);
   op.require(left.rank == 2 && right.rank == 2, "a is {} and b is {}, want two matrices", describe(*a), describe(*b));
   ir::result(op, "y", *y, {left.dims[0], right.dims[1]}, c->dtype);
-  call(op, "aclnnAddmm", c, left, right, number_of(op, "beta", beta.handle), number_of(op, "alpha", alpha.handle), y,
-       kKeepType);
+  call(op, "aclnnAddmm", c, left, ViewOf(right, *b.handle), number_of(op, "beta", beta.handle),
+       number_of(op, "alpha", alpha.handle), y, kKeepType);
 }
 IR_OP(TransposeBatchMatMul, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (OptIn, scale), (Out, y),
       (Ints, perm_x1, nullptr), (Ints, perm_x2, nullptr), (Ints, perm_y, nullptr), (Bool, enable_hf32, false),
