@@ -11,6 +11,7 @@
 #include "kernels/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
+#include "kernels/rows/activation.h"
 #include "kernels/rows/arithmetic.h"
 #include "kernels/winograd.h"
 #include "tensor/view_algebra.h"
@@ -28,6 +29,9 @@ struct Problem {
   memory::dims src, weight, dst;  // weight with the group dimension when groups > 1
   memory::dims strides, dilates, left, right;
   bool has_bias = false;
+  /// What follows the sums of a forward one.
+  enum class Add : uint8_t { None, Plain, ChannelsLast } add = Add::None;
+  bool relu = false;
   bool valid = true;  // false: padding that oneDNN does not take
 };
 
@@ -118,16 +122,25 @@ struct Plan {
 std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last) {
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
-  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.src.size(), p.weight.size());
+  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.add, p.relu, p.src.size(), p.weight.size());
   for (const memory::dims* v : {&p.src, &p.weight, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
     for (int64_t x : *v) key.add(x);
   return cache->get(key, [&] {
     using dnnl::algorithm;
     const auto any = memory::format_tag::any;
     memory::desc src(p.src, p.type, any), weight(p.weight, p.type, any), dst(p.dst, p.type, any), bias;
+    if (kind == Kind::Forward && src_last && dst_last) {  // as fast as blocks of channels, and nothing is reordered
+      src = desc_of(p.src, p.type, true);
+      dst = desc_of(p.dst, p.type, true);
+    }
     if (p.has_bias) bias = memory::desc({p.dst[1]}, memory::data_type::f32, memory::format_tag::a);
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::post_ops tail;
+    if (p.add != Problem::Add::None)
+      tail.append_binary(algorithm::binary_add, desc_of(p.dst, p.type, p.add == Problem::Add::ChannelsLast));
+    if (p.relu) tail.append_eltwise(algorithm::eltwise_relu, 0.0f, 0.0f);
+    attr.set_post_ops(tail);
     const dnnl::engine& e = onednn::engine();
     auto forward = [&](dnnl::prop_kind prop) {
       return dnnl::convolution_forward::primitive_desc(e, prop, algorithm::convolution_direct, src, weight, bias, dst,
@@ -442,16 +455,36 @@ std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const Tens
   return w;
 }
 
+// What follows the sums, where the primitive does not do it.
+void finish(const TensorView& out, const TensorView* add, bool relu) {
+  const Compute c = compute_of(out.dtype);
+  Params p;
+  if (add) {
+    p.set(0, int64_t{1});
+    run_elementwise(elementwise_kernel(relu ? ew::add_relu : ew::add, c), c, {out, *add}, {out}, p);
+  } else if (relu) {
+    run_elementwise(elementwise_kernel(ew::relu, c), c, {out}, {out}, p);
+  }
+}
+
+// Tells the problem what follows the sums. False: what is added does not lie as the primitive takes it.
+bool set_tail(Problem& p, const ConvolutionShape& s, DType type, const TensorView* add) {
+  if (add && (add->dtype != type || !(add->is_contiguous() || channels_last(*add)))) return false;
+  p.relu = s.relu;
+  if (add) p.add = add->is_contiguous() ? Problem::Add::Plain : Problem::Add::ChannelsLast;
+  return true;
+}
+
 // Forward and both backwards of the convolution that is not transposed.
 void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* bias,
-                 const TensorView& dst, ConstantOperand* constant) {
+                 const TensorView& dst, ConstantOperand* constant, const TensorView* add = nullptr) {
   const bool vector = compute_of(dst.dtype) == Compute::F32;
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (!vector || !p.valid) {
     run_plain(s, Kind::Forward, src, weight, dst);
     if (bias) add_bias(dst, *bias);
-    return;
+    return finish(dst, add, s.relu);
   }
   ScratchScope scratch;
   float* wide = nullptr;
@@ -467,7 +500,7 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     const Result to(dst, taken, scratch, false);
     matmul(matrix(by.dense()), matrices(from.view), matrices(to.view));
     to.finish();
-    return;
+    return finish(dst, add, s.relu);
   }
   const Dense from(src, type, scratch);
   Weight by(weight, type, constant, scratch);
@@ -475,22 +508,27 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   if (const auto w = winograd_of(s, src, weight, dst);
       w && winograd::forward(*w, from.view.as<float>(), by.points(*w), wide, to.view.as<float>())) {
     to.finish();
-    return;
+    return finish(dst, add, s.relu);
   }
+  const bool whole = set_tail(p, s, type, add);
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
                                        {DNNL_ARG_WEIGHTS, by.take(plan->weight)},
                                        {DNNL_ARG_DST, out}};
   if (bias) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, onednn::engine(), wide));
+  if (p.add != Problem::Add::None)
+    args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                 memory(desc_of(p.dst, p.type, p.add == Problem::Add::ChannelsLast), onednn::engine(), add->data));
   execute(*plan, std::move(args));
   plan->dst.give(out, to.view.data);
   to.finish();
+  if (!whole) finish(dst, add, s.relu);
 }
 
 // What run_forward() (or the gradient of src, for a transposed convolution) will ask of a constant weight.
 void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, bool bias,
-                    const TensorView& dst, ConstantOperand& constant) {
+                    const TensorView& dst, ConstantOperand& constant, const TensorView* add = nullptr) {
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return;
@@ -506,7 +544,10 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
   const auto w = winograd_of(s, src, weight, dst);
   if (w && kind == Kind::Forward) by.points(*w);
   else if (w) by.dense();
-  else by.take(plan_of(p, kind, src_last, dst_last)->weight);
+  else {
+    if (kind == Kind::Forward) set_tail(p, s, type, add);
+    by.take(plan_of(p, kind, src_last, dst_last)->weight);
+  }
 }
 
 // False: it must be computed in another way.
@@ -610,7 +651,7 @@ size_t plain_scratch(std::initializer_list<const TensorView*> views) {
 
 // What run_forward() takes, the scratch of the primitives for it included.
 size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
-                       const TensorView* bias, const TensorView& dst, bool constant) {
+                       const TensorView* bias, const TensorView& dst, bool constant, const TensorView* add = nullptr) {
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return plain_scratch({&dst, &src, &weight});
@@ -631,6 +672,7 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
     const size_t of_weight = constant ? 0 : dense_bytes(weight, type, false), run = winograd::forward_scratch(*w);
     return bytes - of_weight + (constant ? 0 : winograd::filter_bytes(*w)) + std::max(of_weight, run);
   }
+  set_tail(p, s, type, add);
   const auto plan = plan_of(p, Kind::Forward, src_last, dst_last);
   if (!constant) bytes += plan->weight.scratch_bytes();
   return bytes + plan->src.scratch_bytes() + plan->dst.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
@@ -700,24 +742,20 @@ int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t
 }
 
 void convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView* bias,
-                 const TensorView& out, ConstantOperand* constant) {
+                 const TensorView& out, ConstantOperand* constant, const TensorView* add) {
   if (out.empty()) return;
-  if (in.empty() || weight.empty()) {
-    fill_zero(out);
-    if (bias) add_bias(out, *bias);
-  } else if (s.transposed) {
-    run_backward(s, in, out, weight, &out, nullptr, constant);
-    if (bias) add_bias(out, *bias);
-  } else {
-    run_forward(s, in, weight, bias, out, constant);
-  }
+  if (!s.transposed && !in.empty() && !weight.empty()) return run_forward(s, in, weight, bias, out, constant, add);
+  if (in.empty() || weight.empty()) fill_zero(out);
+  else run_backward(s, in, out, weight, &out, nullptr, constant);
+  if (bias) add_bias(out, *bias);
+  finish(out, add, s.relu);
 }
 
 size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
-                           const TensorView* bias, const TensorView& out, bool constant) {
+                           const TensorView* bias, const TensorView& out, bool constant, const TensorView* add) {
   if (out.empty() || in.empty() || weight.empty()) return 0;
   if (s.transposed) return backward_scratch(s, in, out, weight, &out, nullptr, constant);
-  return forward_scratch(s, in, weight, bias, out, constant);
+  return forward_scratch(s, in, weight, bias, out, constant, add);
 }
 
 size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
@@ -732,10 +770,10 @@ size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView&
 }
 
 void prepare_convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, bool with_bias,
-                         const TensorView& out, ConstantOperand& constant) {
+                         const TensorView& out, ConstantOperand& constant, const TensorView* add) {
   if (out.empty() || in.empty() || weight.empty()) return;
   if (s.transposed) prepare_weight(s, Kind::BackwardData, out, weight, false, in, constant);
-  else prepare_weight(s, Kind::Forward, in, weight, with_bias, out, constant);
+  else prepare_weight(s, Kind::Forward, in, weight, with_bias, out, constant, add);
 }
 
 void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,

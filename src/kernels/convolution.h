@@ -15,6 +15,7 @@ struct ConvolutionShape {
   int64_t groups = 1;
   bool transposed = false;  ///< out is the gradient of the input of the convolution that `in` is the output of
   bool reduced = false;     ///< results may be less exact than direct sums in float are (cubeMathType)
+  bool relu = false;        ///< forward: what is below zero becomes zero, after all else
 };
 
 /// Output size of one spatial dimension.
@@ -22,14 +23,15 @@ int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t
 
 /// out = convolution(in, weight) + bias. in [N, C, ...], weight [O, C / groups, ...] ([C, O / groups, ...] when
 /// transposed), out [N, O, ...]; bias may be null. Any strides. `constant`, where it is not null: the weight stays as
-/// it is from run to run, and is kept there as the convolution wants it.
+/// it is from run to run, and is kept there as the convolution wants it. `add`, where it is not null, is added to the
+/// result; it has out's shape and does not overlap it.
 void convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView* bias,
-                 const TensorView& out, ConstantOperand* constant = nullptr);
+                 const TensorView& out, ConstantOperand* constant = nullptr, const TensorView* add = nullptr);
 
 /// Brings the weight into the form that convolution() of the same arguments will ask `constant` for. Neither reads nor
-/// writes in and out. With a bias another primitive may be chosen: say whether there will be one.
+/// writes in, out and add. With a bias another primitive may be chosen: say whether there will be one.
 void prepare_convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, bool with_bias,
-                         const TensorView& out, ConstantOperand& constant);
+                         const TensorView& out, ConstantOperand& constant, const TensorView* add = nullptr);
 
 /// The gradients of the above; a null view is not computed.
 void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
@@ -39,7 +41,8 @@ void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out,
 /// Scratch that convolution() takes in the thread that calls it, in bytes; nothing of a `constant` weight is counted,
 /// which is converted once. Makes the primitive when it is not there yet, as the first run would.
 size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
-                           const TensorView* bias, const TensorView& out, bool constant);
+                           const TensorView* bias, const TensorView& out, bool constant,
+                           const TensorView* add = nullptr);
 /// The same of convolution_backward().
 size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
                                     const TensorView& weight, const TensorView* grad_in, const TensorView* grad_weight);

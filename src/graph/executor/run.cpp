@@ -35,6 +35,19 @@ constexpr int64_t kLeastPrepared = 256;
 /// A plan may look at the values of constants up to this size (axes, shapes, bounds).
 constexpr int64_t kMostLookedAt = 64;
 
+Dims channels_last_strides(const Dims& dims) {
+  Dims strides(dims.size());
+  int64_t step = 1;
+  auto next = [&](size_t d) {
+    strides[d] = step;
+    step *= dims[d];
+  };
+  next(1);
+  for (size_t d = dims.size(); d-- > 2;) next(d);
+  next(0);
+  return strides;
+}
+
 size_t aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 }  // namespace
@@ -103,6 +116,7 @@ void* Run::address(const StepTensor& t) const {
 
 CallTensor Run::tensor_of(const StepTensor& t) const {
   CallTensor tensor{t.dtype, t.dims};
+  if (t.channels_last) tensor.strides = channels_last_strides(t.dims);
   tensor.data = address(t);
   const bool constant = t.place.area == Place::Area::Constant;
   if (constant) tensor.constant = weights_.of(*program_->constants[t.place.index]).constant;

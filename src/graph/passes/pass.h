@@ -29,5 +29,6 @@ std::vector<PassCount> run_passes(Graph& graph);
 int64_t remove_dead_nodes(Graph& graph);
 int64_t fold_constants(Graph& graph);
 int64_t remove_identities(Graph& graph);
+int64_t fuse_convolutions(Graph& graph);
 
 }  // namespace updraft::graph

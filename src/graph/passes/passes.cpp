@@ -8,6 +8,7 @@ constexpr Pass kPasses[] = {
     {"IdentityRemovePass", remove_identities},
     {"ConstantFoldingPass", fold_constants},
     {"DeadNodeRemovePass", remove_dead_nodes},
+    {"ConvEltwiseFusionPass", fuse_convolutions},
 };
 constexpr int kMostRounds = 4;
 

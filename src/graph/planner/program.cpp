@@ -46,7 +46,21 @@ struct Root {
   size_t bytes = 0;
   size_t last = 0;  ///< the step that reads it last
   bool placed = false;
+  bool shared = false;  ///< several tensors of the graph have it
 };
+
+bool is_convolution(const Node& node) { return node.type() == "Conv2D" || node.type() == "FusedConv2D"; }
+
+bool takes_any_layout(const Node& node) {
+  static constexpr std::string_view kTypes[] = {
+      "Add",         "AvgPoolV2",   "ClipByValueV2", "Conv2D",    "Div",
+      "Elu",         "FusedConv2D", "Erf",           "Gelu",      "GlobalAveragePool",
+      "HardSigmoid", "HardSwish",   "LeakyRelu",     "MaxPoolV3", "Maximum",
+      "Mish",        "Minimum",     "Mul",           "RealDiv",   "Relu",
+      "Relu6",       "Sigmoid",     "Softplus",      "Sub",       "Swish",
+      "Tanh"};
+  return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
+}
 
 class Planner {
  public:
@@ -60,6 +74,7 @@ class Planner {
       if (!add(*node)) return {};
     }
     if (!add_outputs()) return {};
+    choose_layouts();
     place_tensors();
     return std::move(program_);
   }
@@ -106,6 +121,7 @@ class Planner {
         program_.values.push_back(*known.value);
       } else if (i == 0 && is_passed_on(node)) {
         outputs.push_back(root_of(node.input(0).from));
+        roots_[outputs.back()].shared = true;
       } else {
         outputs.push_back(new_root({}, static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype)));
       }
@@ -135,6 +151,7 @@ class Planner {
       if (call.updates(static_cast<size_t>(i))) {  // it has the memory of the input of that name
         const int input = node.find_input(node.output(i).name);
         tensors_[node.id()][static_cast<size_t>(i)] = root_of(node.input(input).from);
+        roots_[root_of(node.input(input).from)].shared = true;
       }
       step.outputs.push_back(use(node.out(i)));
     }
@@ -180,6 +197,34 @@ class Planner {
       program_.steps.push_back(std::move(copy));
     }
     return true;
+  }
+
+  /// Convolutions want channels innermost. Their results lie so, and what is made of those by operators that take any
+  /// layout as well as another, as long as all who read them do.
+  void choose_layouts() {
+    std::vector<bool> fits(roots_.size(), true);  // all who make and read it take any layout
+    for (const Step& step : program_.steps)
+      for (const auto* tensors : {&step.inputs, &step.outputs})
+        for (const StepTensor& t : *tensors)
+          if (!t.absent && t.place.area == Place::Area::Arena && !(step.node && takes_any_layout(*step.node)))
+            fits[t.place.index] = false;
+    std::vector<bool> last(roots_.size(), false);
+    for (Step& step : program_.steps) {
+      if (!step.node) continue;
+      bool wanted = is_convolution(*step.node);
+      for (StepTensor& t : step.inputs) {
+        if (t.absent || !last[t.place.index]) continue;
+        t.channels_last = true;
+        wanted = true;
+      }
+      for (StepTensor& t : step.outputs) {
+        const size_t root = t.place.index;
+        if (!wanted || !fits[root] || roots_[root].placed || roots_[root].shared || t.dims.size() != 4 ||
+            t.dtype != DType::Float)
+          continue;
+        last[root] = t.channels_last = true;
+      }
+    }
   }
 
   void place_tensors() {

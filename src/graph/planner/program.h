@@ -21,7 +21,8 @@ struct StepTensor {
   Place place;
   DType dtype = DType::Undefined;
   Dims dims;
-  bool absent = false;  ///< an optional input that is not there
+  bool absent = false;         ///< an optional input that is not there
+  bool channels_last = false;  ///< dimension 1 is the innermost one in memory; else row-major
 };
 
 struct Step {

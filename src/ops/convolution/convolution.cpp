@@ -1,7 +1,6 @@
 // Convolutions and their gradients.
-#include "kernels/convolution.h"
+#include "ops/convolution/convolution.h"
 
-#include "ops/op.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {
@@ -20,9 +19,11 @@ void set_dims(Op& op, const char* name, const std::vector<int64_t>& values, int 
   }
 }
 
-ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<int64_t>& stride,
-                          const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation, bool transposed,
-                          int64_t groups) {
+}  // namespace
+
+ConvolutionShape convolution_shape(Op& op, const TensorView& weight, const std::vector<int64_t>& stride,
+                                   const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation,
+                                   bool transposed, int64_t groups) {
   ConvolutionShape s;
   op.require(weight.rank >= 3 && weight.rank <= 5, "weight is {}, want 3 to 5 dimensions", describe(weight));
   s.spatial = weight.rank - 2;
@@ -35,6 +36,8 @@ ConvolutionShape shape_of(Op& op, const TensorView& weight, const std::vector<in
   s.transposed = transposed;
   return s;
 }
+
+namespace {
 
 /// Inference: the output of a convolution that `in` (batched) and weight give; `single` has no batch dimension.
 void suggest_output(Op& op, const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
@@ -71,8 +74,11 @@ int64_t cost(const TensorView& in, const TensorView& weight, const TensorView& o
   return (transposed ? in.numel() : out.numel()) * (weight.numel() / outer);
 }
 
-void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight,
-                  ConstantOperand* constant, OptIn bias, const TensorView& result, const int64_t* output_padding) {
+}  // namespace
+
+void plan_convolution(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight,
+                      ConstantOperand* constant, OptIn bias, const TensorView& result, const int64_t* output_padding,
+                      OptIn added) {
   const int rank = s.spatial + 2;
   const TensorView in = batched(self, rank);
   suggest_output(op, s, in, weight, output_padding, self.rank != rank, result);
@@ -82,19 +88,29 @@ void plan_forward(Op& op, const ConvolutionShape& s, const TensorView& self, con
     const int64_t channels = out.dims[1];
     op.require_shape("bias", *bias, &channels, 1);
   }
+  TensorView add;
+  if (added) {
+    add = batched(*added, rank);
+    op.require_same_shape("what is added", add, "the result", out);
+  }
   if (out.empty()) return;
   op.work(cost(in, weight, out, s.transposed));
   op.flops(2 * cost(in, weight, out, s.transposed));
-  op.kernel_scratch(in.numel() + weight.numel() + out.numel(),
-                    [&] { return convolution_scratch(s, in, weight, bias ? &*bias : nullptr, out, constant); });
+  const auto with = [=, biased = static_cast<bool>(bias), adds = static_cast<bool>(added),
+                     b = bias ? *bias : TensorView()](auto&& f) { f(biased ? &b : nullptr, adds ? &add : nullptr); };
+  op.kernel_scratch(in.numel() + weight.numel() + out.numel(), [&] {
+    return convolution_scratch(s, in, weight, bias ? &*bias : nullptr, out, constant, added ? &add : nullptr);
+  });
   if (constant)
-    op.prepare(
-        [=, with_bias = static_cast<bool>(bias)] { prepare_convolution(s, in, weight, with_bias, out, *constant); });
-  if (bias) op.launch([=, b = *bias] { convolution(s, in, weight, &b, out, constant); });
-  else op.launch([=] { convolution(s, in, weight, nullptr, out, constant); });
+    op.prepare([=] {
+      with([&](const TensorView* b, const TensorView* a) {
+        prepare_convolution(s, in, weight, b != nullptr, out, *constant, a);
+      });
+    });
+  op.launch([=] {
+    with([&](const TensorView* b, const TensorView* a) { convolution(s, in, weight, b, out, constant, a); });
+  });
 }
-
-}  // namespace
 
 SAMPLE(aclnnConvolution,
        "input=f32[2,4,8,M] weight=f32[6,4,3,3] bias=f32[6] stride=1,1 padding=1,1 dilation=1,1 outputPadding=0,0 "
@@ -103,11 +119,11 @@ ABOUT(aclnnConvolution, Cube, "Convolution or transposed convolution in 1 to 3 d
       "一至三维卷积或转置卷积，支持分组与偏置")
 ACLNN(aclnnConvolution, (In, input), (In, weight), (OptIn, bias), (Ints, stride), (Ints, padding), (Ints, dilation),
       (Bool, transposed), (Ints, outputPadding), (Int, groups), (Out, output), (Int8, cubeMathType)) {
-  ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
+  ConvolutionShape s = convolution_shape(op, *weight, *stride, *padding, *dilation, transposed, groups);
   s.reduced = cubeMathType != kKeepDtype;
   int64_t extra[3] = {};
   if (transposed) set_dims(op, "outputPadding", *outputPadding, s.spatial, 0, extra);
-  plan_forward(op, s, *input, *weight, weight.handle->constant, bias, *output, extra);
+  plan_convolution(op, s, *input, *weight, weight.handle->constant, bias, *output, extra);
 }
 
 SAMPLE(aclnnConvDepthwise2d,
@@ -120,9 +136,9 @@ ACLNN(aclnnConvDepthwise2d, (In, self), (In, weight), (Ints, kernelSize), (OptIn
   (void)cubeMathType;
   (void)kernelSize;
   op.require(self->rank == 4 || self->rank == 3, "self is {}, want 3 or 4 dimensions", describe(*self));
-  const ConvolutionShape s =
-      shape_of(op, *weight, *stride, *padding, *dilation, false, std::max<int64_t>(1, self->dims[self->rank - 3]));
-  plan_forward(op, s, *self, *weight, weight.handle->constant, bias, *out, nullptr);
+  const ConvolutionShape s = convolution_shape(op, *weight, *stride, *padding, *dilation, false,
+                                               std::max<int64_t>(1, self->dims[self->rank - 3]));
+  plan_convolution(op, s, *self, *weight, weight.handle->constant, bias, *out, nullptr);
 }
 
 SAMPLE(aclnnConvolutionBackward,
@@ -134,7 +150,7 @@ ACLNN(aclnnConvolutionBackward, (In, gradOutput), (In, input), (In, weight), (Op
       (Ints, padding), (Ints, dilation), (Bool, transposed), (Ints, outputPadding), (Int, groups), (Bools, outputMask),
       (Int8, cubeMathType), (OptOut, gradInput), (OptOut, gradWeight), (OptOut, gradBias)) {
   (void)biasSizes;
-  ConvolutionShape s = shape_of(op, *weight, *stride, *padding, *dilation, transposed, groups);
+  ConvolutionShape s = convolution_shape(op, *weight, *stride, *padding, *dilation, transposed, groups);
   s.reduced = cubeMathType != kKeepDtype;
   const int rank = s.spatial + 2;
   const TensorView by = batched(*gradOutput, rank), in = batched(*input, rank);
@@ -182,11 +198,11 @@ ACLNN(aclnnConvTbc, (In, self), (In, weight), (OptIn, bias), (Int, pad), (Out, o
   op.require(self->rank == 3 && weight->rank == 3, "self is {}, weight is {}: want 3 dimensions", describe(*self),
              describe(*weight));
   const TensorView w = permute(*weight, {2, 1, 0});
-  const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
+  const ConvolutionShape s = convolution_shape(op, w, {1}, {pad}, {1}, false, 1);
   op.suggest(*output, {convolution_size(s, 0, self->dims[0], w.dims[2], 0), self->dims[1], w.dims[0]}, self->dtype);
   op.require(output->rank == 3, "output is {}: want 3 dimensions", describe(*output));
-  plan_forward(op, s, permute(*self, {1, 2, 0}), w, weight.handle->constant, bias, permute(*output, {1, 2, 0}),
-               nullptr);
+  plan_convolution(op, s, permute(*self, {1, 2, 0}), w, weight.handle->constant, bias, permute(*output, {1, 2, 0}),
+                   nullptr);
 }
 
 SAMPLE(aclnnConvTbcBackward,
@@ -204,7 +220,7 @@ ACLNN(aclnnConvTbcBackward, (In, self), (In, input), (In, weight), (In, bias), (
   op.result_like("gradWeight", *gradWeight, *weight, weight->dtype);
   op.suggest_like(*gradBias, *bias, bias->dtype);
   const TensorView w = permute(*weight, {2, 1, 0}), in = permute(*input, {1, 2, 0}), by = permute(*self, {1, 2, 0});
-  const ConvolutionShape s = shape_of(op, w, {1}, {pad}, {1}, false, 1);
+  const ConvolutionShape s = convolution_shape(op, w, {1}, {pad}, {1}, false, 1);
   check(op, s, in, w, by, nullptr);
   op.work(2 * cost(in, w, by, false));
   op.flops(4 * cost(in, w, by, false) + by.numel());

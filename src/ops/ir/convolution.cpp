@@ -1,6 +1,7 @@
 // Convolutions in two and three dimensions and their gradients. Attributes have a value for each dimension of the
 // tensors (batch and channels are 1), pads two for each spatial one. Sizes that are an input say the same as the
 // output.
+#include "ops/convolution/convolution.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -130,6 +131,18 @@ IR_OP(Conv2D, Conv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (
       (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Text, data_format, "NHWC"), (Int, offset_x, 0)) {
   require_no_offset(op, offset_w, offset_x);
   forward(op, 2, x, filter, bias, strides, pads, dilations, groups, data_format, y);
+}
+// A type of our own: graphs get it from the pass of the same name.
+ABOUT(FusedConv2D, Cube, "Convolution with what follows it: y = relu(convolution(x, filter) + bias + add)",
+      "卷积与其后的加法、激活融合：y = relu(convolution(x, filter) + bias + add)")
+IR_OP(FusedConv2D, FusedConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, add), (Out, y), (Ints, strides),
+      (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Bool, relu, false)) {
+  const Window w = window_of(op, 2, strides, pads, dilations, "NCHW");
+  op.require(w.even, "attribute pads is uneven, want the same in front and behind");
+  ConvolutionShape s = convolution_shape(op, *filter, w.strides, w.before, w.dilations, false, groups);
+  s.reduced = kAllowReduced != 0;
+  s.relu = relu;
+  plan_convolution(op, s, *x, *filter, filter.handle->constant, bias, *y, nullptr, add);
 }
 ABOUT(Conv3D, Cube, "Convolution in three dimensions, with groups and bias", "三维卷积，支持分组与偏置")
 IR_OP(Conv3D, Conv3D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y), (Ints, strides), (Ints, pads),

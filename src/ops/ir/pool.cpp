@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/parallel.h"
+#include "kernels/table.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -158,8 +160,44 @@ const char* largest_twin(int spatial) {
   return spatial == 2 ? "aclnnMaxPool2dWithIndices" : "aclnnMaxPool3dWithArgmax";
 }
 
+/// Float, with the channels of a point side by side: enough of them for rows of their own.
+bool has_rows(const TensorView& v) {
+  return v.dtype == DType::Float && v.rank == 4 && v.strides[1] == 1 && v.dims[1] >= 8;
+}
+
+/// The largest of the windows where has_rows() holds for both, by whole points.
+void max_points(const Windows& w, const TensorView& y) {
+  const int64_t high = y.dims[2], wide = y.dims[3];
+  parallel_for(y.dims[0] * high, std::max<int64_t>(1, 4096 / (wide * y.dims[1])), [&](int64_t begin, int64_t end) {
+    std::vector<const float*> window;
+    const std::vector<float> none(static_cast<size_t>(y.dims[1]), -std::numeric_limits<float>::infinity());
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t n = line / high, h = line % high;
+      for (int64_t x = 0; x < wide; ++x) {
+        window.clear();
+        for (int64_t i = 0; i < w.kernel[0]; ++i) {
+          const int64_t row = h * w.strides[0] - w.before[0] + i * w.dilations[0];
+          if (row < 0 || row >= w.x.dims[2]) continue;
+          for (int64_t j = 0; j < w.kernel[1]; ++j) {
+            const int64_t column = x * w.strides[1] - w.before[1] + j * w.dilations[1];
+            if (column < 0 || column >= w.x.dims[3]) continue;
+            window.push_back(w.x.as<float>() + n * w.x.strides[0] + row * w.x.strides[2] + column * w.x.strides[3]);
+          }
+        }
+        if (window.empty()) window.push_back(none.data());
+        kernels().max_of_rows(window.data(), static_cast<int64_t>(window.size()),
+                              y.as<float>() + n * y.strides[0] + h * y.strides[2] + x * y.strides[3], y.dims[1]);
+      }
+    }
+  });
+}
+
 /// The largest of the windows; positions into `argmax` (of the padded x where the padding is uneven), or nowhere.
 void max_pool(Op& op, int spatial, Windows w, bool ceil_mode, const TensorView& y, const TensorView* argmax) {
+  if (!argmax && spatial == 2 && has_rows(w.x) && has_rows(y)) {
+    op.work(y.numel() * w.kernel[0] * w.kernel[1]);
+    return op.launch([=] { max_points(w, y); });
+  }
   make_even(op, w, lowest(w.x.dtype));
   const TensorView at = argmax ? *argmax : ir::temporary(op, DType::Int32, w.outputs());
   call(op, largest_twin(spatial), w.x, w.kernel, w.strides, w.before, w.dilations, ceil_mode, y, at);

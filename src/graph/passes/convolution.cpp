@@ -1,0 +1,92 @@
+// Convolutions take what follows them along: the sum with another tensor, then Relu.
+#include <map>
+#include <set>
+
+#include "graph/passes/pass.h"
+
+namespace updraft::graph {
+namespace {
+
+/// The only node that reads the only output of `node`, when it has that type; else null.
+Node* only_reader(const Node& node, std::string_view type) {
+  if (node.outputs().size() != 1 || node.output().uses.size() != 1) return nullptr;
+  Node* reader = node.output().uses[0].node;
+  return reader->type() == type && reader->control_inputs().empty() ? reader : nullptr;
+}
+
+bool same_known_size(const TensorDesc& a, const TensorDesc& b) {
+  return a.dtype == b.dtype && a.rank_known() && a.dims == b.dims;
+}
+
+/// What the optional input of that name reads; nothing where it is absent.
+Endpoint input_of(const Node& node, std::string_view name) {
+  const int i = node.find_input(name);
+  return i < 0 ? Endpoint{} : node.input(i).from;
+}
+
+/// Float, in NCHW, with as much padding behind as in front.
+bool may_fuse(const Node& node) {
+  if (node.type() != "Conv2D" || node.outputs().size() != 1 || node.output().desc.dtype != DType::Float) return false;
+  const auto* pads = find<Attribute::Integers>(node.attributes, "pads");
+  return find_or<std::string>(node.attributes, "data_format", "NHWC") == "NCHW" && pads && pads->size() == 4 &&
+         (*pads)[0] == (*pads)[1] && (*pads)[2] == (*pads)[3] && !input_of(node, "offset_w");
+}
+
+/// What the one reader of the convolution adds to its result; nothing when that is of another size (a broadcast), or
+/// is not there yet when the convolution runs.
+Endpoint added(const Node& convolution, const Node& sum, const std::map<const Node*, size_t>& order) {
+  if (sum.inputs().size() != 2 || sum.input(0).from == sum.input(1).from) return {};
+  const Endpoint other = sum.input(sum.input(0).from.node == &convolution ? 1 : 0).from;
+  if (!other || !same_known_size(other.node->output(other.index).desc, convolution.output().desc)) return {};
+  return order.at(other.node) < order.at(&convolution) ? other : Endpoint{};
+}
+
+}  // namespace
+
+int64_t fuse_convolutions(Graph& graph) {
+  std::map<const Node*, size_t> order;
+  const std::vector<Node*> nodes = graph.in_order();
+  for (size_t i = 0; i < nodes.size(); ++i) order[nodes[i]] = i;
+  std::set<const Node*> gone;
+  int64_t changes = 0;
+  for (Node* node : nodes) {
+    if (gone.contains(node) || !may_fuse(*node)) continue;
+    Endpoint add;
+    std::vector<Node*> taken;
+    if (Node* sum = only_reader(*node, "Add"))
+      if ((add = added(*node, *sum, order))) taken.push_back(sum);
+    Node* relu = only_reader(taken.empty() ? *node : *taken.back(), "Relu");
+    if (relu) taken.push_back(relu);
+    if (taken.empty()) continue;
+    Node& fused = graph.add("FusedConv2D", taken.back()->name());
+    order[&fused] = order.at(node);
+    for (const char* name : {"strides", "pads", "dilations", "groups"})
+      if (const auto found = node->attributes.find(name); found != node->attributes.end())
+        fused.attributes[name] = found->second;
+    fused.attributes["relu"] = relu != nullptr;
+    fused.attributes["PassName"] = "ConvEltwiseFusionPass";
+    std::vector<std::string> origins = {node->name()};
+    for (const Node* t : taken) origins.push_back(t->name());
+    fused.attributes["OriginOp"] = origins;
+    graph.add_input(fused, "x", node->input(0).from);
+    graph.add_input(fused, "filter", node->input(1).from);
+    graph.add_input(fused, "bias", input_of(*node, "bias"));
+    graph.add_input(fused, "add", add);
+    graph.add_output(fused, "y", taken.back()->output().desc);
+    graph.replace(taken.back()->out(), fused.out());
+    graph.move_controls(*node, fused);
+    while (!taken.empty()) {
+      graph.move_controls(*taken.back(), fused);
+      gone.insert(taken.back());
+      graph.remove(*taken.back());
+      taken.pop_back();
+    }
+    for (Node* before : node->control_inputs()) graph.add_control(*before, fused);
+    gone.insert(node);
+    graph.remove(*node);
+    ++changes;
+  }
+  return changes;
+}
+
+}  // namespace updraft::graph
