@@ -30,8 +30,7 @@ struct Problem {
   memory::dims strides, dilates, left, right;
   bool has_bias = false;
   /// What follows the sums of a forward one.
-  enum class Add : uint8_t { None, Plain, ChannelsLast } add = Add::None;
-  bool relu = false;
+  bool adds = false, relu = false;
   bool valid = true;  // false: padding that oneDNN does not take
 };
 
@@ -122,7 +121,7 @@ struct Plan {
 std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last) {
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
-  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.add, p.relu, p.src.size(), p.weight.size());
+  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.adds, p.relu, p.src.size(), p.weight.size());
   for (const memory::dims* v : {&p.src, &p.weight, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
     for (int64_t x : *v) key.add(x);
   return cache->get(key, [&] {
@@ -137,8 +136,7 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops tail;
-    if (p.add != Problem::Add::None)
-      tail.append_binary(algorithm::binary_add, desc_of(p.dst, p.type, p.add == Problem::Add::ChannelsLast));
+    if (p.adds) tail.append_binary(algorithm::binary_add, desc_of(p.dst, p.type, true));
     if (p.relu) tail.append_eltwise(algorithm::eltwise_relu, 0.0f, 0.0f);
     attr.set_post_ops(tail);
     const dnnl::engine& e = onednn::engine();
@@ -467,11 +465,12 @@ void finish(const TensorView& out, const TensorView* add, bool relu) {
   }
 }
 
-// Tells the problem what follows the sums. False: what is added does not lie as the primitive takes it.
-bool set_tail(Problem& p, const ConvolutionShape& s, DType type, const TensorView* add) {
-  if (add && (add->dtype != type || !(add->is_contiguous() || channels_last(*add)))) return false;
+// Tells the problem what follows the sums. False where the primitive would be a slow one: it takes another tensor along
+// only when that and its own lie with the channels innermost.
+bool set_tail(Problem& p, const ConvolutionShape& s, DType type, bool last, const TensorView* add) {
+  if (add && !(last && add->dtype == type && !add->is_contiguous() && channels_last(*add))) return false;
   p.relu = s.relu;
-  if (add) p.add = add->is_contiguous() ? Problem::Add::Plain : Problem::Add::ChannelsLast;
+  p.adds = add != nullptr;
   return true;
 }
 
@@ -510,16 +509,16 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     to.finish();
     return finish(dst, add, s.relu);
   }
-  const bool whole = set_tail(p, s, type, add);
+  const bool whole = set_tail(p, s, type, from.last && to.last, add);
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
                                        {DNNL_ARG_WEIGHTS, by.take(plan->weight)},
                                        {DNNL_ARG_DST, out}};
   if (bias) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, onednn::engine(), wide));
-  if (p.add != Problem::Add::None)
+  if (p.adds)
     args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                 memory(desc_of(p.dst, p.type, p.add == Problem::Add::ChannelsLast), onednn::engine(), add->data));
+                 memory(desc_of(p.dst, p.type, true), onednn::engine(), add->data));
   execute(*plan, std::move(args));
   plan->dst.give(out, to.view.data);
   to.finish();
@@ -545,7 +544,7 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
   if (w && kind == Kind::Forward) by.points(*w);
   else if (w) by.dense();
   else {
-    if (kind == Kind::Forward) set_tail(p, s, type, add);
+    if (kind == Kind::Forward) set_tail(p, s, type, src_last && dst_last, add);
     by.take(plan_of(p, kind, src_last, dst_last)->weight);
   }
 }
@@ -672,7 +671,7 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
     const size_t of_weight = constant ? 0 : dense_bytes(weight, type, false), run = winograd::forward_scratch(*w);
     return bytes - of_weight + (constant ? 0 : winograd::filter_bytes(*w)) + std::max(of_weight, run);
   }
-  set_tail(p, s, type, add);
+  set_tail(p, s, type, src_last && dst_last, add);
   const auto plan = plan_of(p, Kind::Forward, src_last, dst_last);
   if (!constant) bytes += plan->weight.scratch_bytes();
   return bytes + plan->src.scratch_bytes() + plan->dst.scratch_bytes() + scratch_size(plan->scratchpad.get_size());

@@ -41,7 +41,46 @@ Endpoint added(const Node& convolution, const Node& sum, const std::map<const No
   return order.at(other.node) < order.at(&convolution) ? other : Endpoint{};
 }
 
+/// A constant that has a number for each channel of the convolution: [1, C, 1, 1] or [C, 1, 1].
+const Tensor* for_channels(Endpoint from, const TensorDesc& result) {
+  const Tensor* constant = constant_at(from);
+  if (!constant || constant->dtype != result.dtype || result.dims.size() != 4 || constant->dims.size() < 3)
+    return nullptr;
+  const size_t channel = constant->dims.size() - 3;
+  return constant->dims.size() <= 4 && result.dims[1] > 0 && constant->dims[channel] == result.dims[1] &&
+                 constant->count() == result.dims[1]
+             ? constant
+             : nullptr;
+}
+
 }  // namespace
+
+int64_t add_biases(Graph& graph) {
+  int64_t changes = 0;
+  std::set<const Node*> gone;
+  for (Node* node : graph.in_order()) {
+    if (gone.contains(node) || node->type() != "Conv2D" || node->inputs().size() < 2 || input_of(*node, "bias"))
+      continue;
+    Node* sum = only_reader(*node, "Add");
+    if (!sum || sum->inputs().size() != 2) continue;
+    const Endpoint other = sum->input(sum->input(0).from.node == node ? 1 : 0).from;
+    const Tensor* numbers = for_channels(other, node->output().desc);
+    if (!numbers || find_or<std::string>(node->attributes, "data_format", "NHWC") != "NCHW") continue;
+    Tensor bias = *numbers;
+    bias.dims = {bias.count()};
+    const Endpoint from = graph.add_constant(other.node->name() + "_bias", std::move(bias)).out();
+    const int place = node->find_input("bias");
+    if (place >= 0) graph.connect(*node, place, from);
+    else graph.add_input(*node, "bias", from);
+    node->attributes["OriginOp"] = std::vector<std::string>{node->name(), sum->name()};
+    graph.replace(sum->out(), node->out());
+    graph.move_controls(*sum, *node);
+    gone.insert(sum);
+    graph.remove(*sum);
+    ++changes;
+  }
+  return changes;
+}
 
 int64_t fuse_convolutions(Graph& graph) {
   std::map<const Node*, size_t> order;

@@ -29,6 +29,9 @@ std::vector<PassCount> run_passes(Graph& graph);
 int64_t remove_dead_nodes(Graph& graph);
 int64_t fold_constants(Graph& graph);
 int64_t remove_identities(Graph& graph);
+int64_t add_biases(Graph& graph);
 int64_t fuse_convolutions(Graph& graph);
+int64_t fuse_products(Graph& graph);
+int64_t recognise_functions(Graph& graph);
 
 }  // namespace updraft::graph

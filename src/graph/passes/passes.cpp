@@ -4,11 +4,10 @@ namespace updraft::graph {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"DeadNodeRemovePass", remove_dead_nodes},
-    {"IdentityRemovePass", remove_identities},
-    {"ConstantFoldingPass", fold_constants},
-    {"DeadNodeRemovePass", remove_dead_nodes},
-    {"ConvEltwiseFusionPass", fuse_convolutions},
+    {"DeadNodeRemovePass", remove_dead_nodes},   {"IdentityRemovePass", remove_identities},
+    {"ConstantFoldingPass", fold_constants},     {"DeadNodeRemovePass", remove_dead_nodes},
+    {"FunctionFusionPass", recognise_functions}, {"MatMulBiasAddFusionPass", fuse_products},
+    {"ConvBiasAddFusionPass", add_biases},       {"ConvEltwiseFusionPass", fuse_convolutions},
 };
 constexpr int kMostRounds = 4;
 

@@ -1,4 +1,5 @@
 // Products of matrices.
+#include "ops/matmul/matmul.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
@@ -17,15 +18,9 @@ void product(Op& op, const In& x1, const In& x2, const OptIn& bias, bool turn1, 
   const ViewOf right(b, *x2.handle);
   if (!bias) return call(op, "aclnnMatmul", a, right, y, kKeepType);
   if (a.rank == 2 && b.rank == 2) return call(op, "aclnnAddmm", bias, a, right, 1, 1, y, kKeepType);
-  op.require(a.dims[a.rank - 1] == b.dims[b.rank - 2], "x1 is {} and x2 is {}: the inner sizes differ", describe(a),
-             describe(b));
-  int64_t dims[kMaxDims];
-  int rank = broadcast_shape(a.dims, a.rank - 2, b.dims, b.rank - 2, dims);
-  dims[rank++] = a.dims[a.rank - 2];
-  dims[rank++] = b.dims[b.rank - 1];
-  const TensorView plain = op.temporary(ir::type_of(*y, a.dtype), dims, rank);
-  call(op, "aclnnMatmul", a, right, plain, kKeepType);
-  call(op, "aclnnAdd", plain, bias, 1, y);
+  check_product(op, a, b, *y);
+  const TensorView add = bias->expand_as(*y);
+  plan_product(op, a, b, *y, {.beta = 1, .add = &add, .right = right.constant});
 }
 
 void require_no_offset(const Op& op, const OptIn& offset_w, int64_t offset_x) {

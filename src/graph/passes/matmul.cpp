@@ -1,0 +1,42 @@
+// A product takes the row that is added to it along.
+#include "graph/passes/pass.h"
+
+namespace updraft::graph {
+namespace {
+
+bool is_row(const TensorDesc& desc, const TensorDesc& product) {
+  return desc.dims.size() == 1 && product.rank_known() && product.dims.size() >= 2 && desc.dtype == product.dtype &&
+         desc.dims[0] > 0 && desc.dims[0] == product.dims.back();
+}
+
+}  // namespace
+
+int64_t fuse_products(Graph& graph) {
+  int64_t changes = 0;
+  for (Node* sum : graph.in_order()) {
+    if (sum->type() != "Add" || sum->inputs().size() != 2 || !sum->control_inputs().empty()) continue;
+    for (int side : {0, 1}) {
+      const Endpoint from = sum->input(side).from, other = sum->input(1 - side).from;
+      if (!from || !other || !other.node->constant()) continue;
+      Node& product = *from.node;
+      const bool batched = product.type() == "BatchMatMulV2";
+      if (!batched && product.type() != "MatMulV2") continue;
+      const int bias = product.find_input("bias");
+      if ((bias >= 0 && product.input(bias).from) || product.output().uses.size() != 1 ||
+          !is_row(other.node->output(other.index).desc, product.output().desc))
+        continue;
+      if (bias >= 0) graph.connect(product, bias, other);
+      else graph.add_input(product, "bias", other);
+      product.attributes["PassName"] = "MatMulBiasAddFusionPass";
+      product.attributes["OriginOp"] = std::vector<std::string>{product.name(), sum->name()};
+      graph.replace(sum->out(), product.out());
+      graph.move_controls(*sum, product);
+      graph.remove(*sum);
+      ++changes;
+      break;
+    }
+  }
+  return changes;
+}
+
+}  // namespace updraft::graph

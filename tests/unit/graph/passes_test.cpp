@@ -1,0 +1,304 @@
+// Passes: the graph before and after, and that both give the same numbers as a computation in double precision.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "acl/acl.h"
+#include "device/context.h"
+#include "device/device.h"
+#include "device/stream.h"
+#include "graph/builder.h"
+#include "graph/compile/compile.h"
+#include "graph/executor/loaded_model.h"
+
+namespace updraft::graph {
+namespace {
+
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+using Ints = std::vector<int64_t>;
+
+Floats random(size_t n, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  Floats values(n);
+  for (float& v : values) v = normal(engine);
+  return values;
+}
+
+struct Passes : testing::Test {
+  void SetUp() override {
+    aclInit(nullptr);
+    ASSERT_EQ(aclrtSetDevice(0), 0);
+  }
+
+  Endpoint constant(const std::string& name, Dims dims, const Floats& values) {
+    return build.constant(name, {DType::Float, std::move(dims), Tensor::of(values).data});
+  }
+  Endpoint number(double value) {
+    return build.constant("c" + std::to_string(constants_++), Tensor::of(static_cast<float>(value)));
+  }
+  Model compiled(const OptionTexts& options = {}) {
+    Model model;
+    model.graph = copy(g);
+    return compile(model, options);
+  }
+  static std::vector<std::string> types(const Model& model) {
+    std::vector<std::string> all;
+    for (const Node* node : model.graph->in_order())
+      if (node->type() != "Data" && node->type() != "NetOutput" && !node->constant()) all.push_back(node->type());
+    return all;
+  }
+
+  /// The only output for these inputs.
+  static Floats run(const Model& model, const std::vector<std::pair<Dims, Floats>>& inputs) {
+    const auto loaded = std::make_shared<LoadedModel>(model, Device::get(0), 1);
+    const auto execution = std::make_shared<Execution>();
+    std::vector<void*> memory;
+    auto device = [&](size_t bytes) {
+      void* p = nullptr;
+      EXPECT_EQ(aclrtMalloc(&p, bytes + 32, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+      return memory.emplace_back(p);
+    };
+    for (const auto& [dims, values] : inputs) {
+      Buffer& buffer = execution->inputs.emplace_back();
+      buffer.bytes = values.size() * 4;
+      buffer.data = device(buffer.bytes);
+      buffer.dims = dims;
+      EXPECT_EQ(aclrtMemcpy(buffer.data, buffer.bytes, values.data(), buffer.bytes, ACL_MEMCPY_HOST_TO_DEVICE), 0);
+    }
+    execution->outputs.emplace_back();
+    aclrtStream stream = nullptr;
+    EXPECT_EQ(aclrtCreateStream(&stream), 0);
+    loaded->execute(execution, stream_of(stream));
+    EXPECT_EQ(aclrtSynchronizeStream(stream), 0) << aclGetRecentErrMsg();
+    const Buffer& out = execution->outputs[0];
+    Floats values(static_cast<size_t>(count_of(out.dims)));
+    EXPECT_EQ(aclrtMemcpy(values.data(), values.size() * 4, out.data, values.size() * 4, ACL_MEMCPY_DEVICE_TO_HOST), 0);
+    aclrtDestroyStream(stream);
+    for (void* p : memory) aclrtFree(p);
+    return values;
+  }
+
+  Graph g;
+  Builder build{g};
+
+ private:
+  int constants_ = 0;
+};
+
+void expect_near(const Floats& got, const Doubles& want, double bound) {
+  ASSERT_EQ(got.size(), want.size());
+  double worst = 0;
+  for (size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - want[i]) / (1 + std::abs(want[i])));
+  EXPECT_LE(worst, bound);
+}
+
+// --- convolutions
+// ----------------------------------------------------------------------------------------------------------
+
+struct Image {
+  int64_t n, c, h, w;
+  Doubles values;
+  double at(int64_t i, int64_t k, int64_t y, int64_t x) const {
+    return y < 0 || y >= h || x < 0 || x >= w ? 0 : values[static_cast<size_t>(((i * c + k) * h + y) * w + x)];
+  }
+};
+
+/// Step 1, with half of the window's size around.
+Image convolve(const Image& in, const Floats& weight, int64_t channels, int64_t size) {
+  Image out{in.n, channels, in.h, in.w, {}};
+  for (int64_t i = 0; i < in.n; ++i)
+    for (int64_t o = 0; o < channels; ++o)
+      for (int64_t y = 0; y < in.h; ++y)
+        for (int64_t x = 0; x < in.w; ++x) {
+          double sum = 0;
+          for (int64_t c = 0; c < in.c; ++c)
+            for (int64_t ky = 0; ky < size; ++ky)
+              for (int64_t kx = 0; kx < size; ++kx)
+                sum += static_cast<double>(weight[static_cast<size_t>(((o * in.c + c) * size + ky) * size + kx)]) *
+                       in.at(i, c, y + ky - size / 2, x + kx - size / 2);
+          out.values.push_back(sum);
+        }
+  return out;
+}
+
+Attributes window(int64_t pad) {
+  return {{"strides", Ints{1, 1, 1, 1}}, {"pads", Ints{pad, pad, pad, pad}}, {"data_format", "NCHW"}};
+}
+
+struct ConvolutionPasses : Passes {
+  static constexpr int64_t kN = 2, kC = 16, kH = 9, kW = 11;
+  const Floats x_ = random(kN * kC * kH * kW, 1), bias_ = random(kC, 2), w3_ = random(kC * kC * 9, 3),
+               w1_ = random(kC * kC, 4);
+  const Dims dims_ = {kN, kC, kH, kW};
+};
+
+TEST_F(ConvolutionPasses, TakeBiasSumAndReluAlong) {
+  for (const int64_t batch : {kN, int64_t{-1}}) {  // known sizes, and some that are not
+    Graph graph;
+    Builder b(graph);
+    const Endpoint x = b.input("x", 0, {DType::Float, {batch, kC, kH, kW}});
+    const Endpoint w3 = b.constant("w3", {DType::Float, {kC, kC, 3, 3}, Tensor::of(w3_).data}),
+                   w1 = b.constant("w1", {DType::Float, {kC, kC, 1, 1}, Tensor::of(w1_).data}),
+                   row = b.constant("row", {DType::Float, {1, kC, 1, 1}, Tensor::of(bias_).data});
+    const Endpoint first = b("Relu", "relu1", {b("Add", "biased", {b("Conv2D", "conv1", {x, w3}, window(1)), row})});
+    const Endpoint second =
+        b("Relu", "relu2", {b("Add", "sum", {first, b("Conv2D", "conv2", {first, w1}, window(0))})});
+    b.outputs({b("MaxPoolV3", "pool", {second},
+                 {{"ksize", Ints{1, 1, 3, 3}}, {"strides", Ints{1, 1, 2, 2}}, {"pads", Ints{1, 1, 1, 1}}})});
+    Model model;
+    model.graph = copy(graph);
+    const Model after = compile(model, {});
+    EXPECT_EQ(types(after), (std::vector<std::string>{"FusedConv2D", "FusedConv2D", "MaxPoolV3"}));
+    std::vector<std::string> origins;
+    for (const Node* node : after.graph->in_order())
+      if (node->type() == "FusedConv2D")
+        origins = *updraft::graph::find<Attribute::Texts>(node->attributes, "OriginOp");
+    EXPECT_EQ(origins, (std::vector<std::string>{"conv2", "sum", "relu2"}));
+
+    Image a = convolve({kN, kC, kH, kW, Doubles(x_.begin(), x_.end())}, w3_, kC, 3);
+    for (size_t i = 0; i < a.values.size(); ++i) a.values[i] = std::max(0.0, a.values[i] + bias_[i / (kH * kW) % kC]);
+    Image c = convolve(a, w1_, kC, 1);
+    for (size_t i = 0; i < c.values.size(); ++i) c.values[i] = std::max(0.0, c.values[i] + a.values[i]);
+    Doubles want;
+    for (int64_t i = 0; i < kN * kC; ++i)
+      for (int64_t y = 0; y < (kH + 1) / 2; ++y)
+        for (int64_t column = 0; column < (kW + 1) / 2; ++column) {
+          double most = 0;  // nothing is smaller behind relu
+          for (int64_t k = 0; k < 9; ++k)
+            most = std::max(most, c.at(i / kC, i % kC, 2 * y - 1 + k / 3, 2 * column - 1 + k % 3));
+          want.push_back(most);
+        }
+    expect_near(run(after, {{dims_, x_}}), want, 2e-5);
+  }
+}
+
+TEST_F(ConvolutionPasses, LeaveWhatOthersReadAlone) {
+  const Endpoint x = build.input("x", 0, {DType::Float, dims_});
+  const Endpoint y = build("Conv2D", "conv", {x, constant("w3", {kC, kC, 3, 3}, w3_)}, window(1));
+  const Endpoint relu = build("Relu", "relu", {y});
+  build.outputs({build("Mul", "both", {y, relu})});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"Conv2D", "Relu", "Mul"}));
+  const Image a = convolve({kN, kC, kH, kW, Doubles(x_.begin(), x_.end())}, w3_, kC, 3);
+  Doubles want;
+  for (const double v : a.values) want.push_back(v * std::max(0.0, v));
+  expect_near(run(compiled(), {{dims_, x_}}), want, 2e-5);
+}
+
+TEST_F(ConvolutionPasses, SumsThatComeLaterOrAreBroadcastStay) {
+  const Endpoint x = build.input("x", 0, {DType::Float, dims_}),
+                 plane = build.input("plane", 1, {DType::Float, {kH, kW}});
+  const Endpoint w = constant("w1", {kC, kC, 1, 1}, w1_);
+  // conv1 is read by conv2 and by the sum: only conv2 may take the sum.
+  const Endpoint one = build("Conv2D", "conv1", {x, w}, window(0)), two = build("Conv2D", "conv2", {one, w}, window(0));
+  const Endpoint three = build("Conv2D", "conv3", {build("Add", "sum", {one, two}), w}, window(0));
+  build.outputs({build("Add", "raised", {three, plane})});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"Conv2D", "FusedConv2D", "Conv2D", "Add"}));
+  const Floats p = random(kH * kW, 9);
+  const Image a = convolve({kN, kC, kH, kW, Doubles(x_.begin(), x_.end())}, w1_, kC, 1);
+  Image sum = convolve(a, w1_, kC, 1);
+  for (size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += a.values[i];
+  Image end = convolve(sum, w1_, kC, 1);
+  for (size_t i = 0; i < end.values.size(); ++i) end.values[i] += p[i % (kH * kW)];
+  expect_near(run(compiled(), {{dims_, x_}, {{kH, kW}, p}}), end.values, 2e-5);
+}
+
+// --- functions
+// -------------------------------------------------------------------------------------------------------------
+
+struct FunctionPasses : Passes {
+  Endpoint x_;
+  void SetUp() override {
+    Passes::SetUp();
+    x_ = build.input("x", 0, {DType::Float, {3, 50}});
+  }
+  int n_ = 0;
+  Endpoint op(const char* type, const std::vector<Operand>& operands) {
+    return build(type, std::string(type) + std::to_string(n_++), operands);
+  }
+  void expect(Endpoint end, const char* type, const std::function<double(double)>& of) {
+    build.outputs({end});
+    const Model model = compiled();
+    EXPECT_EQ(types(model), (std::vector<std::string>{type}));
+    Floats values = random(150, 5);
+    for (float& v : values) v *= 4;
+    Doubles want;
+    for (const float v : values) want.push_back(of(v));
+    expect_near(run(model, {{{3, 50}, values}}), want, 1e-6);
+  }
+};
+
+double exact_gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
+
+TEST_F(FunctionPasses, GeluAsPyTorchExportsIt) {
+  const Endpoint inner = op("Add", {op("Erf", {op("Div", {x_, number(std::sqrt(2.0))})}), number(1)});
+  expect(op("Mul", {op("Mul", {x_, inner}), number(0.5)}), "GeluV2", exact_gelu);
+}
+TEST_F(FunctionPasses, GeluHalvedFirst) {
+  const Endpoint inner = op("Add", {number(1), op("Erf", {op("Mul", {number(std::sqrt(0.5)), x_})})});
+  expect(op("Mul", {op("Mul", {number(0.5), x_}), inner}), "GeluV2", exact_gelu);
+}
+TEST_F(FunctionPasses, GeluByTanh) {
+  const Endpoint cube = op("Mul", {x_, op("Mul", {x_, x_})});
+  const Endpoint inner = op("Mul", {number(std::sqrt(2 / M_PI)), op("Add", {x_, op("Mul", {number(0.044715), cube})})});
+  const Endpoint end = op("Mul", {number(0.5), op("Mul", {x_, op("Add", {number(1), op("Tanh", {inner})})})});
+  expect(end, "GeluV2",
+         [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
+}
+TEST_F(FunctionPasses, Silu) {
+  expect(op("Mul", {x_, op("Sigmoid", {x_})}), "Swish", [](double x) { return x / (1 + std::exp(-x)); });
+}
+TEST_F(FunctionPasses, Mish) {
+  expect(op("Mul", {x_, op("Tanh", {op("Softplus", {x_})})}), "Mish",
+         [](double x) { return x * std::tanh(std::log1p(std::exp(x))); });
+}
+TEST_F(FunctionPasses, WhatIsNearlyOneStays) {
+  const Endpoint inner = op("Add", {op("Erf", {op("Div", {x_, number(1.414)})}), number(1)});
+  build.outputs({op("Mul", {op("Mul", {x_, inner}), number(0.5)})});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"Div", "Erf", "Add", "Mul", "Mul"}));
+}
+TEST_F(FunctionPasses, WhatOthersReadStays) {
+  const Endpoint gate = op("Sigmoid", {x_});
+  build.outputs({op("Add", {op("Mul", {x_, gate}), op("Exp", {gate})})});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"Sigmoid", "Mul", "Exp", "Add"}));
+}
+TEST_F(FunctionPasses, AConstantThatWidensTheResultStays) {
+  const Endpoint wide = constant("wide", {1, 1, 1}, {1});
+  build.outputs({op("Mul", {op("Mul", {x_, wide}), op("Sigmoid", {x_})})});
+  const auto left = types(compiled());
+  EXPECT_EQ(left.size(), 3u) << "the result has three dimensions, x has two";
+}
+
+// --- products
+// ----------------------------------------------------------------------------------------------------------------
+
+TEST_F(Passes, ProductsTakeARowAlong) {
+  constexpr int64_t kB = 3, kM = 5, kK = 7, kN = 4;
+  const Floats a = random(kB * kM * kK, 1), w = random(kK * kN, 2), row = random(kN, 3);
+  const Endpoint x = build.input("x", 0, {DType::Float, {kB, kM, kK}});
+  const Endpoint product = build("BatchMatMulV2", "product", {x, constant("w", {kK, kN}, w)});
+  build.outputs({build("Add", "sum", {constant("row", {kN}, row), product})});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"BatchMatMulV2"}));
+  Doubles want;
+  for (int64_t i = 0; i < kB * kM; ++i)
+    for (int64_t j = 0; j < kN; ++j) {
+      double sum = row[static_cast<size_t>(j)];
+      for (int64_t k = 0; k < kK; ++k)
+        sum += static_cast<double>(a[static_cast<size_t>(i * kK + k)]) * w[static_cast<size_t>(k * kN + j)];
+      want.push_back(sum);
+    }
+  expect_near(run(compiled(), {{{kB, kM, kK}, a}}), want, 1e-6);
+}
+
+TEST_F(Passes, ProductsLeaveOtherSums) {
+  const Endpoint x = build.input("x", 0, {DType::Float, {5, 7}});
+  const Endpoint product = build("MatMulV2", "product", {x, constant("w", {7, 4}, random(28, 2))});
+  build.outputs({build("Add", "sum", {product, constant("all", {5, 4}, random(20, 3))})});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"MatMulV2", "Add"}));
+}
+
+}  // namespace
+}  // namespace updraft::graph
