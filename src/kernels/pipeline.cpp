@@ -444,6 +444,28 @@ void copy_elements(const TensorView& to, const TensorView& from) {
         return;
       }
     }
+    // Rows that lie the same way in both, of another dimension than the last: parts of tensors with the channels
+    // inside.
+    if (space.strides[0][r - 1] != 1 && space.strides[1][r - 1] != 1)
+      for (int d = 0; d < r - 1; ++d) {
+        const int64_t row = space.dims[d];
+        if (space.strides[0][d] != 1 || space.strides[1][d] != 1 || row < 4) continue;
+        parallel_for(space.n / row, std::max<int64_t>(1, kGrain / row), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            int64_t rest = i, dst = 0, src = 0;
+            for (int k = r - 1; k >= 0; --k) {
+              if (k == d) continue;
+              const int64_t x = rest % space.dims[k];
+              rest /= space.dims[k];
+              dst += x * space.strides[0][k];
+              src += x * space.strides[1][k];
+            }
+            std::memcpy(to.as<char>() + dst * static_cast<int64_t>(size),
+                        from.as<char>() + src * static_cast<int64_t>(size), static_cast<size_t>(row) * size);
+          }
+        });
+        return;
+      }
   }
   if (convert_arrays(to, from)) return;
   // Bool is decided in the source's type (0.5 is true); everything else converts to the destination's.

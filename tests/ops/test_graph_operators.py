@@ -225,6 +225,11 @@ by = conv(image, kernel)
 case("Conv2D", image, kernel, r(3), None, want=lambda v, w, b, o: conv(v, w) + b[:, None, None], **plane)
 case("Conv2D", image, r(4, 1, 3, 3), None, None, strides=[1, 1, 1, 1], pads=[0, 2, 1, 1], groups=4, data_format="NCHW",
      want=lambda v, w, b, o: F.conv2d(F.pad(v, (1, 1, 0, 2)), w, groups=4))
+fused = {k: v for k, v in plane.items() if k != "data_format"}
+case("FusedConv2D", image, kernel, r(3), by.float(), want=lambda v, w, b, o: (conv(v, w) + b[:, None, None] + o).relu(), relu=True, **fused)
+case("FusedConv2D", image, kernel, None, by.float(), want=lambda v, w, b, o: conv(v, w) + o, **fused)
+case("FusedConv2D", image, r(4, 1, 3, 3), r(4), None, strides=[1, 1, 1, 1], pads=[1, 1, 1, 1], groups=4, relu=True,
+     want=lambda v, w, b, o: F.conv2d(v, w, b, padding=1, groups=4).relu())
 case("Conv2DBackpropInput", const([2, 4, 6, 5]), kernel, by, want=lambda s, w, g: gradient(lambda v: conv(v, w.double()), image, by=g), **plane)
 case("Conv2DBackpropInputD", kernel, by, want=lambda w, g: gradient(lambda v: conv(v, w.double()), image, by=g), input_size=[2, 4, 6, 5], **plane)
 case("Conv2DBackpropFilter", image, const([3, 4, 3, 2]), by, want=lambda v, s, g: gradient(lambda w: conv(v.double(), w), kernel, by=g), tolerance=1e-3, **plane)

@@ -33,5 +33,6 @@ int64_t add_biases(Graph& graph);
 int64_t fuse_convolutions(Graph& graph);
 int64_t fuse_products(Graph& graph);
 int64_t recognise_functions(Graph& graph);
+int64_t flush_subnormals(Graph& graph);
 
 }  // namespace updraft::graph

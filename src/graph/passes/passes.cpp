@@ -8,6 +8,7 @@ constexpr Pass kPasses[] = {
     {"ConstantFoldingPass", fold_constants},     {"DeadNodeRemovePass", remove_dead_nodes},
     {"FunctionFusionPass", recognise_functions}, {"MatMulBiasAddFusionPass", fuse_products},
     {"ConvBiasAddFusionPass", add_biases},       {"ConvEltwiseFusionPass", fuse_convolutions},
+    {"SubnormalFlushPass", flush_subnormals},
 };
 constexpr int kMostRounds = 4;
 

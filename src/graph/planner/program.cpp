@@ -53,12 +53,11 @@ bool is_convolution(const Node& node) { return node.type() == "Conv2D" || node.t
 
 bool takes_any_layout(const Node& node) {
   static constexpr std::string_view kTypes[] = {
-      "Add",         "AvgPoolV2",   "ClipByValueV2", "Conv2D",    "Div",
-      "Elu",         "FusedConv2D", "Erf",           "GeluV2",    "GlobalAveragePool",
-      "HardSigmoid", "HardSwish",   "LeakyRelu",     "MaxPoolV3", "Maximum",
-      "Mish",        "Minimum",     "Mul",           "RealDiv",   "Relu",
-      "Relu6",       "Sigmoid",     "Softplus",      "Sub",       "Swish",
-      "Tanh"};
+      "Add",         "AvgPoolV2", "ClipByValueV2", "ConcatV2",  "PadV3",   "Conv2D",
+      "Div",         "Elu",       "FusedConv2D",   "Erf",       "GeluV2",  "GlobalAveragePool",
+      "HardSigmoid", "HardSwish", "LeakyRelu",     "MaxPoolV3", "Maximum", "Mish",
+      "Minimum",     "Mul",       "RealDiv",       "Relu",      "Relu6",   "Sigmoid",
+      "Softplus",    "Sub",       "Swish",         "Tanh"};
   return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }
 

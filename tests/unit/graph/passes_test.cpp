@@ -293,6 +293,13 @@ TEST_F(Passes, ProductsTakeARowAlong) {
   expect_near(run(compiled(), {{{kB, kM, kK}, a}}), want, 1e-6);
 }
 
+TEST_F(Passes, WeightsBelowTheNormalRangeBecomeZero) {
+  const Endpoint x = build.input("x", 0, {DType::Float, {1, 2}});
+  const Endpoint w = constant("w", {2, 3}, {1, 1e-41f, -1e-40f, 2, 1.2e-38f, 3});
+  build.outputs({build("Add", "sum", {build("MatMulV2", "product", {x, w}), constant("row", {3}, {0, 1e-39f, 1})})});
+  EXPECT_EQ(run(compiled(), {{{1, 2}, {1e30f, 1}}}), (Floats{1e30f + 2, 1.2e-38f, 4}));
+}
+
 TEST_F(Passes, ProductsLeaveOtherSums) {
   const Endpoint x = build.input("x", 0, {DType::Float, {5, 7}});
   const Endpoint product = build("MatMulV2", "product", {x, constant("w", {7, 4}, random(28, 2))});
