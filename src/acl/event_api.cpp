@@ -1,4 +1,6 @@
 // Events and notifies.
+#include <array>
+
 #include "acl/api.h"
 #include "acl/shared_handles.h"
 #include "device/waits/event.h"
@@ -21,6 +23,48 @@ std::shared_ptr<Event> checked(const void* event) {
   throw Error(code::kRtInvalidHandle, "{} is not an event (destroyed, or never created)", event);
 }
 
+/// The events that were destroyed last. torch_npu gives each device a thread that makes its calls: one destroys an
+/// event right after its record, while another's wait for it may come later. What that one is to wait for is known, so
+/// it waits. A handle rests for as many events as are kept here.
+class RecentlyDestroyed {
+ public:
+  /// `event`: null when it had no record to wait for.
+  void add(const void* handle, std::shared_ptr<Event> event) {
+    std::lock_guard lock(mutex_);
+    Kept& kept = kept_[next_++ % kept_.size()];
+    kept.handle = handle;
+    std::swap(kept.event, event);  // the one from before goes without the lock
+  }
+  std::shared_ptr<Event> find(const void* handle) {
+    std::lock_guard lock(mutex_);
+    for (size_t i = 1; i <= kept_.size(); ++i) {  // a handle may have been another event's before
+      const Kept& kept = kept_[(next_ - i) % kept_.size()];
+      if (kept.handle == handle) return kept.event;
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Kept {
+    const void* handle = nullptr;
+    std::shared_ptr<Event> event;
+  };
+  std::mutex mutex_;
+  std::array<Kept, 256> kept_;
+  size_t next_ = 0;
+};
+
+RecentlyDestroyed& recently_destroyed() {
+  static auto* p = new RecentlyDestroyed;
+  return *p;
+}
+
+std::shared_ptr<Event> to_wait_for(const void* event) {
+  if (event && !pool().find(event))
+    if (auto e = recently_destroyed().find(event)) return e;
+  return checked(event);
+}
+
 int create(const char* name, void** event, uint32_t flags) {
   return guard(name, [&] {
     need(event, "event");
@@ -39,7 +83,9 @@ ACL_API aclrtCreateEventExWithFlag(void** event, uint32_t flag) {
 }
 ACL_API aclrtDestroyEvent(void* event) {
   return guard("aclrtDestroyEvent", [&] {
-    checked(event);
+    auto e = checked(event);
+    const bool recorded = e->recorded();
+    recently_destroyed().add(event, recorded ? std::move(e) : nullptr);
     pool().destroy(event);
   });
 }
@@ -50,12 +96,12 @@ ACL_API aclrtResetEvent(void* event, void* stream) {
   return guard("aclrtResetEvent", [&] { checked(event)->reset(stream_of(stream)); });
 }
 ACL_API aclrtStreamWaitEvent(void* stream, void* event) {
-  return guard("aclrtStreamWaitEvent", [&] { checked(event)->wait(stream_of(stream), wait_limit()); });
+  return guard("aclrtStreamWaitEvent", [&] { to_wait_for(event)->wait(stream_of(stream), wait_limit()); });
 }
 ACL_API aclrtStreamWaitEventWithTimeout(void* stream, void* event, int32_t timeout) {
   return guard("aclrtStreamWaitEventWithTimeout", [&] {
     if (timeout < 0) throw Error(code::kRtParamInvalid, "timeout is {}, want seconds or 0 (no limit)", timeout);
-    checked(event)->wait(stream_of(stream), std::chrono::seconds(timeout));
+    to_wait_for(event)->wait(stream_of(stream), std::chrono::seconds(timeout));
   });
 }
 ACL_API aclrtSetOpWaitTimeout(uint32_t seconds) {
