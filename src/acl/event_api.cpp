@@ -1,5 +1,6 @@
 // Events and notifies.
-#include <array>
+#include <unordered_map>
+#include <vector>
 
 #include "acl/api.h"
 #include "acl/shared_handles.h"
@@ -12,8 +13,10 @@ using namespace updraft;
 
 namespace {
 
+constexpr size_t kRestingEvents = 1 << 13;
+
 SharedHandles<Event>& pool() {
-  static auto* p = new SharedHandles<Event>(1 << 20);
+  static auto* p = new SharedHandles<Event>(1 << 20, kRestingEvents);
   return *p;
 }
 
@@ -23,34 +26,42 @@ std::shared_ptr<Event> checked(const void* event) {
   throw Error(code::kRtInvalidHandle, "{} is not an event (destroyed, or never created)", event);
 }
 
-/// The events that were destroyed last. torch_npu gives each device a thread that makes its calls: one destroys an
-/// event right after its record, while another's wait for it may come later. What that one is to wait for is known, so
-/// it waits. A handle rests for as many events as are kept here.
+/// What waits for events that were destroyed shortly before are to wait for. torch_npu gives each device a thread that
+/// makes its calls, up to 4096 of them late: one destroys an event right after its record, while another's wait for it
+/// comes later. What that one is to wait for is known, so it waits. Handles rest for as many events as are kept here.
 class RecentlyDestroyed {
  public:
-  /// `event`: null when it had no record to wait for.
   void add(const void* handle, std::shared_ptr<Event> event) {
+    if (!event->recorded()) event = nullptr;
+    else if (event->reached()) event = reached_;
     std::lock_guard lock(mutex_);
-    Kept& kept = kept_[next_++ % kept_.size()];
-    kept.handle = handle;
-    std::swap(kept.event, event);  // the one from before goes without the lock
+    if (order_.size() < kRestingEvents) {
+      order_.push_back(handle);
+    } else {
+      // A handle that has been another event's since stands in the order twice, and stays for the later one.
+      if (auto oldest = kept_.find(order_[next_]); oldest != kept_.end() && oldest->second.number == next_)
+        kept_.erase(oldest);
+      order_[next_] = handle;
+    }
+    kept_[handle] = {std::move(event), next_};
+    next_ = (next_ + 1) % kRestingEvents;
   }
+  /// Null when there is no record to wait for.
   std::shared_ptr<Event> find(const void* handle) {
     std::lock_guard lock(mutex_);
-    for (size_t i = 1; i <= kept_.size(); ++i) {  // a handle may have been another event's before
-      const Kept& kept = kept_[(next_ - i) % kept_.size()];
-      if (kept.handle == handle) return kept.event;
-    }
-    return nullptr;
+    const auto found = kept_.find(handle);
+    return found == kept_.end() ? nullptr : found->second.event;
   }
 
  private:
   struct Kept {
-    const void* handle = nullptr;
     std::shared_ptr<Event> event;
+    size_t number;  ///< its place in the order
   };
+  const std::shared_ptr<Event> reached_ = std::make_shared<Event>(0);  // holds nobody
   std::mutex mutex_;
-  std::array<Kept, 256> kept_;
+  std::unordered_map<const void*, Kept> kept_;
+  std::vector<const void*> order_;
   size_t next_ = 0;
 };
 
@@ -83,9 +94,7 @@ ACL_API aclrtCreateEventExWithFlag(void** event, uint32_t flag) {
 }
 ACL_API aclrtDestroyEvent(void* event) {
   return guard("aclrtDestroyEvent", [&] {
-    auto e = checked(event);
-    const bool recorded = e->recorded();
-    recently_destroyed().add(event, recorded ? std::move(e) : nullptr);
+    recently_destroyed().add(event, checked(event));
     pool().destroy(event);
   });
 }

@@ -161,6 +161,11 @@ bool Event::recorded() const {
   return recorded_ != reset_ || capturing();
 }
 
+bool Event::reached() const {
+  std::lock_guard lock(mutex_);
+  return !shared_ && !capturing() && completed_ >= recorded_ && !failure_;
+}
+
 bool Event::query() const {
   if (shared_) return shared_->query();
   std::lock_guard lock(mutex_);
