@@ -20,10 +20,14 @@ SharedHandles<Event>& pool() {
   return *p;
 }
 
+[[noreturn]] void no_event(const void* event) {
+  throw Error(code::kRtInvalidHandle, "{} is not an event (destroyed, or never created)", event);
+}
+
 std::shared_ptr<Event> checked(const void* event) {
   need(event, "event");
   if (auto e = pool().find(event)) return e;
-  throw Error(code::kRtInvalidHandle, "{} is not an event (destroyed, or never created)", event);
+  no_event(event);
 }
 
 /// What waits for events that were destroyed shortly before are to wait for. torch_npu gives each device a thread that
@@ -71,9 +75,11 @@ RecentlyDestroyed& recently_destroyed() {
 }
 
 std::shared_ptr<Event> to_wait_for(const void* event) {
-  if (event && !pool().find(event))
-    if (auto e = recently_destroyed().find(event)) return e;
-  return checked(event);
+  need(event, "event");
+  if (auto e = pool().find(event)) return e;
+  // Looked for here second: an event is noted here before its handle goes.
+  if (auto e = recently_destroyed().find(event)) return e;
+  no_event(event);
 }
 
 int create(const char* name, void** event, uint32_t flags) {

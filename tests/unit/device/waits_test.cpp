@@ -457,4 +457,21 @@ TEST_F(Waits, ForAnEventDestroyedJustNowWaitsForItsRecord) {
   EXPECT_EQ(aclrtStreamWaitEvent(b, forgotten), 107017);
 }
 
+TEST_F(Waits, ForAnEventThatIsDestroyedInTheMeantimeIsNotRefused) {
+  for (int i = 0; i < 300; ++i) {
+    aclrtEvent short_lived = nullptr;
+    ASSERT_EQ(aclrtCreateEvent(&short_lived), 0);
+    ASSERT_EQ(aclrtRecordEvent(short_lived, a), 0);
+    std::atomic<int> ready{0};
+    auto together = [&](auto&& call) {
+      ++ready;
+      while (ready < 2) std::this_thread::yield();
+      EXPECT_EQ(call(), 0);
+    };
+    std::thread destroying([&] { together([&] { return aclrtDestroyEvent(short_lived); }); });
+    together([&] { return aclrtStreamWaitEvent(b, short_lived); });
+    destroying.join();
+  }
+}
+
 }  // namespace
