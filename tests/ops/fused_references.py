@@ -90,7 +90,30 @@ def kv_cache(kv, gamma, cos, sin, index, k_cache, other_cache, k_scale, scale, k
             other.reshape(*shape, -1))
 
 
+def turned_in_place(q, k, cos, sin, layout, how="half"):
+    def one(x):
+        a, b = (x[..., ::2], x[..., 1::2]) if how == "interleave" else x.chunk(2, -1)
+        half = torch.stack([-b, a], -1).flatten(-2) if how == "interleave" else torch.cat([-b, a], -1)
+        return x * cos + half * sin
+    return one(q), one(k)
+
+
+def ring_update(out, most, total, other, other_most, other_total, lengths, layout, softmax):
+    """Of [length, batch, heads * size] and [batch, heads, length, 8], or of [tokens, heads, size] and [tokens, heads, 8]."""
+    # The eight that stand side by side are meant to be the same: the first is taken.
+    most, total, other_most, other_total = (x[..., :1].expand_as(x) for x in (most, total, other_most, other_total))
+    top = torch.maximum(most, other_most)
+    first, second = total * (most - top).exp(), other_total * (other_most - top).exp()
+    share = (first / (first + second))[..., 0]
+    if layout == "SBH":
+        share = share.permute(2, 0, 1).repeat_interleave(out.shape[-1] // most.shape[1], -1)
+    else:
+        share = share[..., None]
+    return out * share + other * (1 - share), top, first + second
+
+
 FUSED = {
+    "ApplyRotaryPosEmb ApplyRotaryPosEmbV2": turned_in_place, "RingAttentionUpdateV2": ring_update,
     "FusedLinearOnlineMaxSum": online_max_sum, "FusedCrossEntropyLossWithMaxSum": loss_with_max_sum,
     "FusedLinearCrossEntropyLossGrad": loss_gradients, "SwiGluQuantV2": swiglu_quant,
     "AddRmsNormDynamicQuantV2": add_rms_norm_quant, "KvRmsNormRopeCache KvRmsNormRopeCacheV2": kv_cache,

@@ -137,3 +137,21 @@ def test_cross_entropy_of_a_shared_vocabulary(dtype):
         got_x = got_x + grad_x.cpu().double()
         torch.testing.assert_close(grad_weight.cpu().double(), want_weight[i * part:][:part], rtol=loose, atol=loose)
     torch.testing.assert_close(got_x, want_x, rtol=loose, atol=loose)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_ring_update_of_packed_tokens_is_attention_to_all(dtype):
+    q, k, v = r(5, 2, 16), r(7, 2, 16, low=-2), r(7, 2, 8)
+
+    def attention(k, v):
+        s = torch.einsum("qhd,khd->qhk", q.double(), k.double())
+        most = s.amax(-1)
+        total = (s - most[..., None]).exp().sum(-1)
+        out = torch.einsum("qhk,khd->qhd", s.softmax(-1), v.double()).to(dtype)
+        return out.npu(), *(x.float()[..., None].repeat(1, 1, 8).npu() for x in (most, total))
+
+    parts, whole = [attention(k[a:b], v[a:b]) for a, b in ((0, 3), (3, 7))], attention(k, v)
+    out = [torch.empty_like(x) for x in whole]
+    call("aclnnRingAttentionUpdateV2", *parts[0], *parts[1], torch.tensor([2, 5]).npu(), "TND", "TND", *out)
+    for got, want in zip(out, whole):
+        torch.testing.assert_close(got.cpu(), want.cpu(), rtol=2e-3 if dtype == torch.float16 else 1e-5, atol=1e-3 if dtype == torch.float16 else 1e-6)
