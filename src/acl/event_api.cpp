@@ -1,4 +1,7 @@
 // Events and notifies.
+#include <unordered_map>
+#include <vector>
+
 #include "acl/api.h"
 #include "acl/shared_handles.h"
 #include "device/waits/event.h"
@@ -10,15 +13,73 @@ using namespace updraft;
 
 namespace {
 
+constexpr size_t kRestingEvents = 1 << 13;
+
 SharedHandles<Event>& pool() {
-  static auto* p = new SharedHandles<Event>(1 << 20);
+  static auto* p = new SharedHandles<Event>(1 << 20, kRestingEvents);
   return *p;
+}
+
+[[noreturn]] void no_event(const void* event) {
+  throw Error(code::kRtInvalidHandle, "{} is not an event (destroyed, or never created)", event);
 }
 
 std::shared_ptr<Event> checked(const void* event) {
   need(event, "event");
   if (auto e = pool().find(event)) return e;
-  throw Error(code::kRtInvalidHandle, "{} is not an event (destroyed, or never created)", event);
+  no_event(event);
+}
+
+/// What waits for events that were destroyed shortly before are to wait for. torch_npu gives each device a thread that
+/// makes its calls, up to 4096 of them late: one destroys an event right after its record, while another's wait for it
+/// comes later. What that one is to wait for is known, so it waits. Handles rest for as many events as are kept here.
+class RecentlyDestroyed {
+ public:
+  void add(const void* handle, std::shared_ptr<Event> event) {
+    if (!event->recorded()) event = nullptr;
+    else if (event->reached()) event = reached_;
+    std::lock_guard lock(mutex_);
+    if (order_.size() < kRestingEvents) {
+      order_.push_back(handle);
+    } else {
+      // A handle that has been another event's since stands in the order twice, and stays for the later one.
+      if (auto oldest = kept_.find(order_[next_]); oldest != kept_.end() && oldest->second.number == next_)
+        kept_.erase(oldest);
+      order_[next_] = handle;
+    }
+    kept_[handle] = {std::move(event), next_};
+    next_ = (next_ + 1) % kRestingEvents;
+  }
+  /// Null when there is no record to wait for.
+  std::shared_ptr<Event> find(const void* handle) {
+    std::lock_guard lock(mutex_);
+    const auto found = kept_.find(handle);
+    return found == kept_.end() ? nullptr : found->second.event;
+  }
+
+ private:
+  struct Kept {
+    std::shared_ptr<Event> event;
+    size_t number;  ///< its place in the order
+  };
+  const std::shared_ptr<Event> reached_ = std::make_shared<Event>(0);  // holds nobody
+  std::mutex mutex_;
+  std::unordered_map<const void*, Kept> kept_;
+  std::vector<const void*> order_;
+  size_t next_ = 0;
+};
+
+RecentlyDestroyed& recently_destroyed() {
+  static auto* p = new RecentlyDestroyed;
+  return *p;
+}
+
+std::shared_ptr<Event> to_wait_for(const void* event) {
+  need(event, "event");
+  if (auto e = pool().find(event)) return e;
+  // Looked for here second: an event is noted here before its handle goes.
+  if (auto e = recently_destroyed().find(event)) return e;
+  no_event(event);
 }
 
 int create(const char* name, void** event, uint32_t flags) {
@@ -39,7 +100,7 @@ ACL_API aclrtCreateEventExWithFlag(void** event, uint32_t flag) {
 }
 ACL_API aclrtDestroyEvent(void* event) {
   return guard("aclrtDestroyEvent", [&] {
-    checked(event);
+    recently_destroyed().add(event, checked(event));
     pool().destroy(event);
   });
 }
@@ -50,12 +111,12 @@ ACL_API aclrtResetEvent(void* event, void* stream) {
   return guard("aclrtResetEvent", [&] { checked(event)->reset(stream_of(stream)); });
 }
 ACL_API aclrtStreamWaitEvent(void* stream, void* event) {
-  return guard("aclrtStreamWaitEvent", [&] { checked(event)->wait(stream_of(stream), wait_limit()); });
+  return guard("aclrtStreamWaitEvent", [&] { to_wait_for(event)->wait(stream_of(stream), wait_limit()); });
 }
 ACL_API aclrtStreamWaitEventWithTimeout(void* stream, void* event, int32_t timeout) {
   return guard("aclrtStreamWaitEventWithTimeout", [&] {
     if (timeout < 0) throw Error(code::kRtParamInvalid, "timeout is {}, want seconds or 0 (no limit)", timeout);
-    checked(event)->wait(stream_of(stream), std::chrono::seconds(timeout));
+    to_wait_for(event)->wait(stream_of(stream), std::chrono::seconds(timeout));
   });
 }
 ACL_API aclrtSetOpWaitTimeout(uint32_t seconds) {

@@ -13,6 +13,8 @@ template <class T>
 class SharedHandles {
  public:
   explicit SharedHandles(size_t capacity) : pool_(capacity) {}
+  /// A handle rests until `rest` others were destroyed after it.
+  SharedHandles(size_t capacity, size_t rest) : pool_(capacity, rest) {}
 
   void* create(std::shared_ptr<T> object) { return pool_.create(std::move(object)); }
   /// Null when the handle is not a live one.

@@ -420,6 +420,7 @@ bool pointwise(const ConvolutionShape& s, const TensorView& src, const TensorVie
   int64_t plane = 1;
   for (int d = 0; d < s.spatial; ++d) {
     if (weight.dims[d + 2] != 1 || s.stride[d] != 1 || s.padding[d] != 0) return false;
+    if (src.dims[d + 2] != dst.dims[d + 2]) return false;  // zeros behind
     plane *= src.dims[d + 2];
   }
   return plane >= (keeps_halves(src, weight, dst) ? 49 : 400);
@@ -448,6 +449,7 @@ std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const Tens
     w.in[d] = src.dims[d + 2];
     w.out[d] = dst.dims[d + 2];
     w.padding[d] = s.padding[d];
+    if (w.out[d] > w.in[d] + 2) return {};
   }
   if (!winograd::pays(w)) return {};
   return w;
@@ -735,8 +737,9 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
 
 int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t kernel, int64_t output_padding) {
   const int64_t reach = s.dilation[dim] * (kernel - 1) + 1;
-  if (s.transposed) return (in - 1) * s.stride[dim] - 2 * s.padding[dim] + reach + output_padding;
-  const int64_t room = in + 2 * s.padding[dim] - reach;
+  const int64_t padding = 2 * s.padding[dim] + s.behind[dim];
+  if (s.transposed) return (in - 1) * s.stride[dim] - padding + reach + output_padding;
+  const int64_t room = in + padding - reach;
   return room < 0 ? 0 : room / s.stride[dim] + 1;
 }
 

@@ -10,7 +10,8 @@ class ConstantOperand;
 struct ConvolutionShape {
   int spatial = 0;  ///< 1, 2 or 3
   int64_t stride[3] = {1, 1, 1};
-  int64_t padding[3] = {};
+  int64_t padding[3] = {};  ///< zeros in front
+  int64_t behind[3] = {};   ///< zeros behind, beyond as many as in front; may be negative
   int64_t dilation[3] = {1, 1, 1};
   int64_t groups = 1;
   bool transposed = false;  ///< out is the gradient of the input of the convolution that `in` is the output of

@@ -3,6 +3,7 @@ what is written, in order; None for what is not compared. aclnnInplaceX and, ele
 import torch
 from torch.nn import functional as F
 
+from fused_references import FUSED
 from routing_references import ROUTING
 
 REFERENCES = {}
@@ -588,7 +589,7 @@ def quantized(x, scale, offset, square=False, mode="round", kind=torch.int8, *ax
 reference("AscendQuant AscendQuantV3", quantized)
 reference("Quantize", lambda x, scale, zero, kind, axis: ((x / scale).round() + zero).clamp(-128, 127).to(torch.int8))
 
-for name, function in ROUTING.items():
+for name, function in (ROUTING | FUSED).items():
     reference(name, function)
 
 

@@ -331,3 +331,40 @@ def test_resize_forms(dtype):
         grad = torch.empty_like(x.npu())
         call("aclnnUpsampleBilinear2dBackward", g.npu(), [9, 4], [2, 3, 6, 7], align, 0.0, 0.0, grad)
         close(leaf.grad, grad, dtype)
+
+
+# kernel, stride, padding (top, bottom, left, right), groups, size
+UNEVEN = [(3, 1, (1, 0, 0, 2), 1, 24), (1, 1, (0, 1, 0, 3), 1, 24), (3, 2, (0, 1, 2, 1), 2, 9), (5, 1, (0, 4, 3, 0), 1, 9)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+@pytest.mark.parametrize("kernel, stride, padding, groups, size", UNEVEN)
+def test_padding_in_front_and_behind_differ(kernel, stride, padding, groups, size, dtype):
+    x, weight = torch.randn(2, 16, size, size).to(dtype), torch.randn(32, 16 // groups, kernel, kernel).to(dtype)
+    bias = torch.randn(32).to(dtype)
+    top, bottom, left, right = padding
+    wide = [t.double().requires_grad_() for t in (x, weight, bias)]
+    want = F.conv2d(F.pad(wide[0], (left, right, top, bottom)), wide[1], wide[2], stride=stride, groups=groups)
+    out = torch.empty(want.shape, dtype=dtype).npu()
+    common = [stride, stride], list(padding), [1, 1], False, [0, 0], groups
+    call("aclnnConvolution", x.npu(), weight.npu(), bias.npu(), *common, out, 1)
+    close(want, out, dtype)
+    gradient = torch.randn(want.shape).to(dtype)
+    got = [torch.empty_like(t, device="npu") for t in (x, weight, bias)]
+    call("aclnnConvolutionBackward", gradient.npu(), x.npu(), weight.npu(), [32], *common, [True, True, True], 1, *got)
+    for a, b in zip(torch.autograd.grad(want, wide, gradient.double()), got):
+        close(a, b, dtype)
+
+
+def test_transposed_convolution_takes_off_in_front_and_behind():
+    x, weight = torch.randn(2, 6, 7, 7), torch.randn(6, 4, 5, 5)
+    want = F.conv_transpose2d(x.double(), weight.double(), stride=2)[:, :, 1:-2, 3:]
+    out = torch.empty(want.shape).npu()
+    call("aclnnConvolution", x.npu(), weight.npu(), None, [2, 2], [1, 2, 3, 0], [1, 1], True, [0, 0], 1, out, 0)
+    close(want, out, torch.float32)
+
+
+def test_paddings_of_another_number_are_refused():
+    x, weight, out = torch.randn(1, 2, 5, 5).npu(), torch.randn(2, 2, 3, 3).npu(), torch.empty(1, 2, 3, 3).npu()
+    with pytest.raises(Exception, match="padding has 3 values, want 1, 2 or 4"):
+        call("aclnnConvolution", x, weight, None, [1, 1], [0, 0, 0], [1, 1], False, [0, 0], 1, out, 0)

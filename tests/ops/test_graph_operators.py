@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from detection_cases import add_cases, best
 from graph import call, const, operators
+from suite_cases import add_cases as add_suite_cases
 
 UNRUN = Path(__file__).with_name("graph_unrun.txt")
 CASES = {}
@@ -588,6 +589,7 @@ case("AdamApplyOne", dy, positive, y, x, one(0.1), one(0.9), one(0.1), one(0.99)
 
 
 add_cases(case, const)
+add_suite_cases(case, r)
 
 
 @pytest.mark.parametrize("kind", sorted(CASES))

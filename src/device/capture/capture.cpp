@@ -197,17 +197,20 @@ size_t CapturedGraph::size() const {
 
 std::string CapturedGraph::to_json() const {
   std::lock_guard lock(mutex_);
-  std::string text = fmt::format("{{\"id\": {}, \"traceEvents\": [", id_);
+  std::string text = "[";
   size_t index = 0;
   for (const Node& node : nodes_) {
-    if (!node.task) continue;
+    // torch_npu pairs a record and its waits by the number at the end of their names.
+    const char* type = node.task ? node.task->name() : node.record ? "EVENT_RECORD" : "EVENT_WAIT";
+    const std::string name = node.task ? type : fmt::format("{}_{}", type, node.number);
     text += fmt::format(
-        "{}\n  {{\"name\": \"{}\", \"cat\": \"task\", \"ph\": \"X\", \"ts\": {}, \"dur\": 1, \"pid\": {}, \"tid\": {}, "
-        "\"args\": {{\"index\": {}}}}}",
-        index ? "," : "", node.task->name(), index, id_, node.lane, index);
+        "{}\n  {{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"ts\": {}, \"dur\": 1, \"pid\": {}, "
+        "\"tid\": \"stream{}\", \"args\": {{\"Model Id\": {}, \"Stream Id\": {}, \"Task Id\": {}, "
+        "\"Task Type\": \"{}\"}}}}",
+        index ? "," : "", name, node.task ? "task" : "event", index, id_, node.lane, id_, node.lane, index, type);
     ++index;
   }
-  return text + "\n]}\n";
+  return text + "\n]\n";
 }
 
 // A task of a group may be replaced meanwhile: it is not looked at.

@@ -155,6 +155,17 @@ std::shared_ptr<CapturedGraph> Event::capturing() const {
   return graph && graph->capturing() ? graph : nullptr;
 }
 
+bool Event::recorded() const {
+  if (shared_) return false;  // what processes share of it is gone with the last handle
+  std::lock_guard lock(mutex_);
+  return recorded_ != reset_ || capturing();
+}
+
+bool Event::reached() const {
+  std::lock_guard lock(mutex_);
+  return !shared_ && !capturing() && completed_ >= recorded_ && !failure_;
+}
+
 bool Event::query() const {
   if (shared_) return shared_->query();
   std::lock_guard lock(mutex_);

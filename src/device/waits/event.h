@@ -35,6 +35,10 @@ class Event : public Parking<uint64_t>, public std::enable_shared_from_this<Even
   void wait(Stream& stream, std::chrono::nanoseconds limit = {});
   /// Puts on the stream what makes the event one that was never recorded, unless it is recorded again meanwhile.
   void reset(Stream& stream);
+  /// True when there is a record that a wait would wait for.
+  bool recorded() const;
+  /// True when a wait for the latest record is over at once, in a capture as well.
+  bool reached() const;
   /// True when the latest record is done (or there is none).
   bool query() const;
   /// True when every wait that was put on a stream is over.

@@ -1,5 +1,6 @@
 // Rotary position embedding: out = cos * x + sin * turned(x), where turned pairs either halves or neighbours.
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "base/parallel.h"
@@ -43,6 +44,22 @@ void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView&
   op.require_same_shape("cos", cos, "sin", sin);
 }
 
+/// c and s are expanded to x; out may be x.
+void turn(const TensorView& x, const TensorView& c, const TensorView& s, int64_t mode, const TensorView& out) {
+  const int64_t n = x.dims[x.rank - 1];
+  parallel_for(x.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
+    std::vector<float> hold(static_cast<size_t>(4 * n));
+    float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
+    for (int64_t i = begin; i < end; ++i) {
+      const float* row = read_row(a, x, row_offset(x, x.dims, i), n);
+      const float* cos_row = read_row(cosine, c, row_offset(c, x.dims, i), n);
+      const float* sin_row = read_row(sine, s, row_offset(s, x.dims, i), n);
+      kernels().rotary_row(row, cos_row, sin_row, n, mode == 1, y);
+      store_row(out, row_offset(out, x.dims, i), y, n);
+    }
+  });
+}
+
 }  // namespace
 
 SAMPLE(aclnnRotaryPositionEmbedding, "x=f32[2,3,N,8] cos=f32[1,1,N,8] sin=f32[1,1,N,8] mode=0 out=f32[2,3,N,8]")
@@ -55,20 +72,7 @@ ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), 
   const TensorView c = cos->expand_as(*x), s = sin->expand_as(*x);
   if (x->empty()) return;
   op.work(x->numel() * 4);
-  op.launch([=, x = *x, out = *out] {
-    const int64_t n = x.dims[x.rank - 1];
-    parallel_for(x.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
-      std::vector<float> hold(static_cast<size_t>(4 * n));
-      float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
-      for (int64_t i = begin; i < end; ++i) {
-        const float* row = read_row(a, x, row_offset(x, x.dims, i), n);
-        const float* cos_row = read_row(cosine, c, row_offset(c, x.dims, i), n);
-        const float* sin_row = read_row(sine, s, row_offset(s, x.dims, i), n);
-        kernels().rotary_row(row, cos_row, sin_row, n, mode == 1, y);
-        store_row(out, row_offset(out, x.dims, i), y, n);
-      }
-    });
-  });
+  op.launch([=, x = *x, out = *out] { turn(x, c, s, mode, out); });
 }
 
 SAMPLE(aclnnRotaryPositionEmbeddingGrad,
@@ -131,6 +135,43 @@ ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, 
     plain.data = sums.data() + table.numel();
     if (to_sin.data) copy_elements(to_sin, plain);
   });
+}
+
+// --- query and key in place -----------------------------------------------------------------------------------------
+static void plan_turned(Op& op, const TensorView& cos, const TensorView& sin, const TensorView (&both)[2],
+                        int64_t mode) {
+  TensorView c[2], s[2];
+  int64_t elements = 0;
+  for (size_t i = 0; i < 2; ++i) {
+    check(op, both[i], cos, sin, mode, both[i]);
+    c[i] = cos.expand_as(both[i]);
+    s[i] = sin.expand_as(both[i]);
+    elements += both[i].numel();
+  }
+  if (!elements) return;
+  op.work(elements * 4);
+  op.launch([=, query = both[0], key = both[1], cq = c[0], ck = c[1], sq = s[0], sk = s[1]] {
+    if (!query.empty()) turn(query, cq, sq, mode, query);
+    if (!key.empty()) turn(key, ck, sk, mode, key);
+  });
+}
+
+SAMPLE(aclnnApplyRotaryPosEmb, "query=f32[2,N,3,8] key=f32[2,N,1,8] cos=f32[2,N,1,8] sin=f32[2,N,1,8] layout=1")
+ABOUT(aclnnApplyRotaryPosEmb, Vector, "Rotary position embedding of query and key in place, by halves",
+      "对 query 与 key 原地做旋转位置编码，前后半配对")
+ACLNN(aclnnApplyRotaryPosEmb, (InOut, query), (InOut, key), (In, cos), (In, sin), (Int, layout)) {
+  (void)layout;  // the dimensions of cos and sin that are 1 say where the heads are
+  plan_turned(op, *cos, *sin, {*query, *key}, 0);
+}
+SAMPLE(aclnnApplyRotaryPosEmbV2,
+       "query=f32[2,N,3,8] key=f32[2,N,1,8] cos=f32[2,N,1,8] sin=f32[2,N,1,8] layout=1 rotaryMode=interleave")
+ABOUT(aclnnApplyRotaryPosEmbV2, Vector, "As aclnnApplyRotaryPosEmb, by halves or by neighbours (rotaryMode)",
+      "同 aclnnApplyRotaryPosEmb，由 rotaryMode 选择前后半或相邻配对")
+ACLNN(aclnnApplyRotaryPosEmbV2, (InOut, query), (InOut, key), (In, cos), (In, sin), (Int, layout), (Text, rotaryMode)) {
+  (void)layout;  // the dimensions of cos and sin that are 1 say where the heads are
+  const std::string_view mode = rotaryMode;
+  op.require(mode == "half" || mode == "interleave", "rotaryMode is \"{}\", want \"half\" or \"interleave\"", mode);
+  plan_turned(op, *cos, *sin, {*query, *key}, mode == "interleave");
 }
 
 // --- softmax(where(mask, -10000, scale * x)) over the last dimension

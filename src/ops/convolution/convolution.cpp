@@ -19,6 +19,22 @@ void set_dims(Op& op, const char* name, const std::vector<int64_t>& values, int 
   }
 }
 
+/// One value for all dimensions, one for each, or two for each: in front and behind.
+void set_padding(Op& op, const std::vector<int64_t>& values, ConvolutionShape& s) {
+  const auto pairs = static_cast<size_t>(2 * s.spatial);
+  if (values.size() != pairs) {
+    op.require(values.size() == 1 || values.size() == static_cast<size_t>(s.spatial),
+               "padding has {} values, want 1, {} or {} (in front and behind)", values.size(), s.spatial, pairs);
+    return set_dims(op, "padding", values, s.spatial, 0, s.padding);
+  }
+  for (int d = 0; d < s.spatial; ++d) {
+    const int64_t front = values[2 * static_cast<size_t>(d)], behind = values[2 * static_cast<size_t>(d) + 1];
+    op.require(front >= 0 && behind >= 0, "padding is {} in front and {} behind, want at least 0", front, behind);
+    s.padding[d] = front;
+    s.behind[d] = behind - front;
+  }
+}
+
 }  // namespace
 
 ConvolutionShape convolution_shape(Op& op, const TensorView& weight, const std::vector<int64_t>& stride,
@@ -28,7 +44,7 @@ ConvolutionShape convolution_shape(Op& op, const TensorView& weight, const std::
   op.require(weight.rank >= 3 && weight.rank <= 5, "weight is {}, want 3 to 5 dimensions", describe(weight));
   s.spatial = weight.rank - 2;
   set_dims(op, "stride", stride, s.spatial, 1, s.stride);
-  set_dims(op, "padding", padding, s.spatial, 0, s.padding);
+  set_padding(op, padding, s);
   set_dims(op, "dilation", dilation, s.spatial, 1, s.dilation);
   op.require(groups >= 1 && weight.dims[0] % groups == 0,
              "groups is {}, weight is {}: want a divisor of its first dimension", groups, describe(weight));

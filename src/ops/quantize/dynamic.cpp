@@ -6,47 +6,15 @@
 #include <limits>
 
 #include "base/parallel.h"
-#include "ops/gathered.h"
-#include "ops/op.h"
+#include "ops/quantize/numbers.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
 
-/// Lowest and highest number; four bits lie eight in an INT32, the first low.
-struct Range {
-  float low, high;
-  bool packed;
-};
-Range range_of(const Op& op, const TensorView& y) {
-  op.require(y.dtype == DType::Int8 || y.dtype == DType::Int32,
-             "the result is {}, want INT8 or INT32 (INT4, eight each)", describe(y));
-  if (y.dtype == DType::Int32) return {-8, 7, true};
-  return {-128, 127, false};
-}
-
-void write_numbers(const TensorView& to, const std::vector<float>& numbers, bool packed) {
-  if (!packed) return write_all(to, numbers);
-  std::vector<int32_t> words(numbers.size() / 8, 0);
-  for (size_t i = 0; i < words.size() * 8; ++i) {
-    const auto bits = static_cast<uint32_t>(static_cast<int32_t>(numbers[i])) & 15u;
-    words[i / 8] |= static_cast<int32_t>(bits << (i % 8 * 4));
-  }
-  write_all(to, words);
-}
-
-/// A whole number within the range; NaN becomes 0, as conversions of the card have it.
-float kept(float x, Range r) { return std::isnan(x) ? 0.0f : std::clamp(std::nearbyint(x), r.low, r.high); }
-
 /// The scale (and offset) of a row, which is quantised in place.
 void quantise_row(float* x, int64_t n, Range r, float* scale, float* offset) {
-  if (!offset) {
-    float most = 0;
-    for (int64_t c = 0; c < n; ++c) most = std::max(most, std::abs(x[c]));
-    *scale = most / r.high;
-    for (int64_t c = 0; c < n; ++c) x[c] = *scale > 0 ? kept(x[c] / *scale, r) : 0.0f;
-    return;
-  }
+  if (!offset) return quantise_by_largest(x, n, nullptr, r, scale);
   const auto [low, high] = std::minmax_element(x, x + n);
   const float most = *high;
   *scale = (most - *low) / (r.high - r.low);

@@ -426,4 +426,52 @@ TEST_F(Waits, StreamsAndEventsAreDestroyedWhileOthersWait) {
   }
 }
 
+// torch_npu's thread of one device destroys an event right after its record, before the thread of another device has
+// made its call to wait for it.
+TEST_F(Waits, ForAnEventDestroyedJustNowWaitsForItsRecord) {
+  aclrtEvent short_lived = nullptr, unrecorded = nullptr, forgotten = nullptr;
+  for (aclrtEvent* e : {&short_lived, &unrecorded, &forgotten}) ASSERT_EQ(aclrtCreateEvent(e), 0);
+  ASSERT_EQ(aclrtLaunchHostFunc(a, wait_for_flag, &go), 0);
+  ASSERT_EQ(aclrtMemsetAsync(word(0), 8, 1, 8, a), 0);
+  for (aclrtEvent e : {short_lived, forgotten}) ASSERT_EQ(aclrtRecordEvent(e, a), 0);
+  for (aclrtEvent e : {forgotten, short_lived, unrecorded}) ASSERT_EQ(aclrtDestroyEvent(e), 0);
+
+  ASSERT_EQ(aclrtStreamWaitEvent(b, short_lived), 0);
+  ASSERT_EQ(aclrtMemcpyAsync(word(1), 8, word(0), 8, ACL_MEMCPY_DEVICE_TO_DEVICE, b), 0);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(b, 50), 107020);
+  EXPECT_EQ(aclrtStreamWaitEvent(b, unrecorded), 107017);
+  EXPECT_EQ(aclrtRecordEvent(short_lived, b), 107017);
+  EXPECT_EQ(aclrtDestroyEvent(short_lived), 107017);
+  go = true;
+  EXPECT_EQ(aclrtSynchronizeStream(b), 0);
+  EXPECT_EQ(read(1), 0x0101010101010101u);
+
+  // A thread of torch_npu may be 4096 calls late, in which no other event gets the handle.
+  for (int i = 0; i < 8192; ++i) {
+    aclrtEvent other = nullptr;
+    ASSERT_EQ(aclrtCreateEvent(&other), 0);
+    if (i < 8000) { ASSERT_NE(other, forgotten); }
+    ASSERT_EQ(aclrtDestroyEvent(other), 0);
+    if (i == 5000) { ASSERT_EQ(aclrtStreamWaitEvent(b, forgotten), 0); }
+  }
+  EXPECT_EQ(aclrtStreamWaitEvent(b, forgotten), 107017);
+}
+
+TEST_F(Waits, ForAnEventThatIsDestroyedInTheMeantimeIsNotRefused) {
+  for (int i = 0; i < 300; ++i) {
+    aclrtEvent short_lived = nullptr;
+    ASSERT_EQ(aclrtCreateEvent(&short_lived), 0);
+    ASSERT_EQ(aclrtRecordEvent(short_lived, a), 0);
+    std::atomic<int> ready{0};
+    auto together = [&](auto&& call) {
+      ++ready;
+      while (ready < 2) std::this_thread::yield();
+      EXPECT_EQ(call(), 0);
+    };
+    std::thread destroying([&] { together([&] { return aclrtDestroyEvent(short_lived); }); });
+    together([&] { return aclrtStreamWaitEvent(b, short_lived); });
+    destroying.join();
+  }
+}
+
 }  // namespace

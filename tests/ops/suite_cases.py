@@ -1,0 +1,91 @@
+"""Cases of graph operators that op-plugin's own tests ask for through the aclop interface, in words of their own."""
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from graph import const
+
+
+def ctc(logs, targets, blank):
+    inputs, lengths = [logs.shape[0]] * logs.shape[1], [3, 2]
+    return torch.ops.aten._ctc_loss(logs.double(), targets, inputs, lengths, blank)
+
+
+def ctc_gradient(by, logs, targets, blank):
+    lengths = torch.tensor([logs.shape[0]] * logs.shape[1]), torch.tensor([3, 2])
+    v = logs.double().requires_grad_()
+    loss = F.ctc_loss(v, targets, *lengths, blank=blank, reduction="none")
+    return torch.autograd.grad(loss, v, by.double())[0]
+
+
+def windows(x, offsets, kernel, stride, padding, dilation, groups):
+    """Each position of each window, [N, C, out * kernel, …]: read by grid_sample between the pixels around it, times a factor."""
+    (n, channels, height, width), (kh, kw) = x.shape, kernel
+    out_h, out_w = offsets.shape[2:]
+    along_w, along_h, factor = offsets.reshape(n, 3, groups, kh, kw, out_h, out_w).unbind(1)
+    at_h = torch.arange(out_h)[:, None] * stride[0] - padding[0] + (torch.arange(kh) * dilation[0])[:, None, None, None]
+    at_w = torch.arange(out_w)[None] * stride[1] - padding[2] + (torch.arange(kw) * dilation[1])[None, :, None, None]
+    h, w = along_h + at_h, along_w + at_w
+    grid = torch.stack([(2 * w + 1) / width - 1, (2 * h + 1) / height - 1], -1)  # [n, groups, kh, kw, out_h, out_w, 2]
+    grid = grid.permute(0, 1, 4, 2, 5, 3, 6).reshape(n * groups, out_h * kh, out_w * kw, 2)
+    read = F.grid_sample(x.reshape(n * groups, channels // groups, height, width), grid, align_corners=False)
+    scale = factor.permute(0, 1, 4, 2, 5, 3).reshape(n * groups, 1, out_h * kh, out_w * kw)
+    return (read * scale).reshape(n, channels, out_h * kh, out_w * kw)
+
+
+def calibrated(data, low, high, bins, with_offset):
+    """The scale and offset, of those that are tried, with which the numbers differ least from the data."""
+    data, best = data.double().numpy(), None
+    share = np.asarray(bins) / data.size
+    top, bottom = ((share < p).sum() / len(share) * (high - low) + low for p in (0.999999, 0.000001))
+    for step in np.arange(0.7, 1.3, 0.01):
+        if with_offset:
+            scale = (max(top, 0) * step - min(bottom, 0)) / 255
+            offset = -(np.round(min(bottom, 0) / scale) + 128)
+        else:
+            scale, offset = max(abs(top), abs(bottom)) * step / 127, 0
+        lost = ((np.clip(np.round(data / scale) + offset, -128, 127) - offset) * scale - data) ** 2
+        if best is None or lost.sum() < best[0]:
+            best = lost.sum(), scale, offset
+    return torch.tensor([best[1]]), torch.tensor([float(best[2])])
+
+
+def add_cases(case, r):
+    logs = r(8, 2, 5).log_softmax(-1)
+    targets = torch.tensor([[1, 2, 2], [3, 1, 0]])
+    lengths = [const([8, 8]), const([3, 2])]
+    loss, alpha = ctc(logs, targets, 0)
+    case("CTCLossV2", logs, targets, *lengths, want=lambda *_: (loss, None))
+    # torch_npu adds the longest target's length times the classes to the blank
+    case("CTCLossV2", logs, targets, *lengths, want=lambda v, t, *_: (ctc(v, t, 4)[0], None), blank=4 + 3 * 5, zero_infinity=True)
+    by = torch.tensor([0.5, 2.0])
+    case("CTCLossV2Grad", by, logs, targets, *lengths, loss.float(), alpha.float(),
+         want=lambda g, v, t, *_: ctc_gradient(g, v, t, 0))
+
+    kernel, stride, padding, dilation, groups = (3, 2), (2, 1), (1, 2, 1, 0), (1, 2), 2
+    image = r(2, 4, 7, 6)
+    offsets = r(2, 3 * groups * 6, 4, 5, low=-1.6, high=1.6)
+    common = dict(pads=list(padding), ksize=list(kernel), deformable_groups=groups)
+    for last in (False, True):
+        def move(v, last=last):
+            return v.permute(0, 2, 3, 1).contiguous() if last else v
+
+        def want(x, o, last=last, move=move):
+            x, o = (v.permute(0, 3, 1, 2) if last else v for v in (x, o))
+            return move(windows(x.double(), o.double(), kernel, stride, padding, dilation, groups))
+
+        def gradients(g, x, o, want=want):
+            x, o = x.double().requires_grad_(), o.double().requires_grad_()
+            return torch.autograd.grad(want(x, o), (x, o), g.double())
+
+        steps = dict(strides=[1, *stride, 1] if last else [1, 1, *stride], dilations=[1, *dilation, 1] if last else [1, 1, *dilation],
+                     data_format="NHWC" if last else "NCHW")
+        case("DeformableOffsets", move(image), move(offsets), want=want, **steps, **common)
+        case("DeformableOffsetsGrad", move(r(2, 4, 12, 10)), move(image), move(offsets), want=gradients, **steps, **common)
+
+    for data, with_offset in ((r(5, 40, low=-0.4, high=1.7), True), (r(5, 40, low=-0.4, high=1.7), False)):
+        low, high = data.min(), data.max()
+        bins = torch.histc(data, 128, low.item(), high.item()).cumsum(0).int()
+        case("IFMR", data, low.reshape(1), high.reshape(1), bins, min_percentile=0.999999, max_percentile=0.999999,
+             search_range=[0.7, 1.3], search_step=0.01, with_offset=with_offset,
+             want=lambda d, a, b, c, w=with_offset: calibrated(d, a.item(), b.item(), c, w))
