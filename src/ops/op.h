@@ -231,7 +231,7 @@ void plan_values(Op& op, const Value* values) {
 
 // --- ACLNN ----------------------------------------------------------------------------------------------------
 #define UPDRAFT_PARENS ()
-#define UPDRAFT_EXPAND(...) UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(__VA_ARGS__)))
+#define UPDRAFT_EXPAND(...) UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(__VA_ARGS__))))
 #define UPDRAFT_EXPAND3(...) UPDRAFT_EXPAND2(UPDRAFT_EXPAND2(UPDRAFT_EXPAND2(__VA_ARGS__)))
 #define UPDRAFT_EXPAND2(...) UPDRAFT_EXPAND1(UPDRAFT_EXPAND1(UPDRAFT_EXPAND1(__VA_ARGS__)))
 #define UPDRAFT_EXPAND1(...) __VA_ARGS__

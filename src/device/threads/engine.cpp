@@ -4,7 +4,6 @@
 
 #include "base/parallel.h"
 #include "base/team.h"
-#include "device/stream.h"
 #include "device/threads/service_thread.h"
 
 namespace updraft {
@@ -21,13 +20,7 @@ void Engine::push(Stream& stream) {
     start_service_thread("npu" + std::to_string(device_) + "-" + name_, [this] { loop(); });
     started_ = true;
   }
-  stream.next_ready = nullptr;
-  if (tail_) {
-    tail_->next_ready = &stream;
-  } else {
-    head_ = &stream;
-  }
-  tail_ = &stream;
+  queue_.push(stream);
   waiting_.fetch_add(1, std::memory_order_relaxed);
   lock.unlock();
   wake_.notify_one();
@@ -35,17 +28,15 @@ void Engine::push(Stream& stream) {
 
 // With the lock and somebody in the queue.
 Stream* Engine::take() {
-  Stream *best = head_, *before_best = nullptr;
+  Stream *best = queue_.front(), *before_best = nullptr;
   if (passed_over_ < kMostPassedOver)
-    for (Stream *before = head_, *stream = head_->next_ready; stream; before = stream, stream = stream->next_ready)
+    for (Stream *before = best, *stream = best->next_ready; stream; before = stream, stream = stream->next_ready)
       if (stream->priority() < best->priority()) {
         best = stream;
         before_best = before;
       }
   passed_over_ = before_best ? passed_over_ + 1 : 0;
-  (before_best ? before_best->next_ready : head_) = best->next_ready;
-  if (tail_ == best) tail_ = before_best;
-  return best;
+  return queue_.take(best, before_best);
 }
 
 void Engine::loop() {
@@ -55,7 +46,7 @@ void Engine::loop() {
     // does is put behind everybody who has work for milliseconds, and this thread's work is about to come.
     spin_until(kSpin, [&] { return waiting_.load(std::memory_order_relaxed) != 0; });
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [&] { return head_ != nullptr; });
+    wake_.wait(lock, [&] { return queue_.front() != nullptr; });
     Stream* stream = take();
     waiting_.fetch_sub(1, std::memory_order_relaxed);
     lock.unlock();

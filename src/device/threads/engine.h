@@ -4,9 +4,9 @@
 #include <condition_variable>
 #include <mutex>
 
-namespace updraft {
+#include "device/threads/stream_queue.h"
 
-class Stream;
+namespace updraft {
 
 class Engine {
  public:
@@ -29,8 +29,7 @@ class Engine {
   std::atomic<int> waiting_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
-  Stream* head_ = nullptr;
-  Stream* tail_ = nullptr;
+  StreamQueue queue_;
 };
 
 }  // namespace updraft

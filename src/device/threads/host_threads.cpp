@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "device/stream.h"
 #include "device/threads/service_thread.h"
 
 namespace updraft {
@@ -25,13 +24,7 @@ void HostThreads::push(Stream& stream) {
       UPDRAFT_LOG(kWarning, "RUNTIME", "a host function waits until another one is over: {}", e.text());
     }
   }
-  stream.next_ready = nullptr;
-  if (tail_) {
-    tail_->next_ready = &stream;
-  } else {
-    head_ = &stream;
-  }
-  tail_ = &stream;
+  queue_.push(stream);
   ++queued_;
   lock.unlock();
   wake_.notify_one();
@@ -42,12 +35,10 @@ void HostThreads::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
-    const bool work = wake_.wait_for(lock, kKept, [&] { return head_ != nullptr; });
+    const bool work = wake_.wait_for(lock, kKept, [&] { return queue_.front() != nullptr; });
     --idle_;
     if (!work) break;
-    Stream* stream = head_;
-    head_ = stream->next_ready;
-    if (!head_) tail_ = nullptr;
+    Stream* stream = queue_.take(queue_.front(), nullptr);
     --queued_;
     lock.unlock();
     stream->run_head(false);

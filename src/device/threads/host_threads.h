@@ -4,9 +4,9 @@
 #include <condition_variable>
 #include <mutex>
 
-namespace updraft {
+#include "device/threads/stream_queue.h"
 
-class Stream;
+namespace updraft {
 
 class HostThreads {
  public:
@@ -22,8 +22,7 @@ class HostThreads {
   std::mutex mutex_;
   std::condition_variable wake_;
   int threads_ = 0, idle_ = 0, queued_ = 0;
-  Stream* head_ = nullptr;
-  Stream* tail_ = nullptr;
+  StreamQueue queue_;
 };
 
 }  // namespace updraft

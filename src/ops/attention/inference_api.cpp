@@ -1,10 +1,6 @@
 // The names of attention of inference. What they have for quantised keys, prefixes and rotary parts is refused.
 #include "ops/attention/inference.h"
 
-// These have more parameters than the macro of op.h walks.
-#undef UPDRAFT_EXPAND
-#define UPDRAFT_EXPAND(...) UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(UPDRAFT_EXPAND3(__VA_ARGS__))))
-
 namespace updraft {
 namespace {
 
