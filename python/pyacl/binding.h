@@ -146,7 +146,8 @@ struct Binding<F, kWaits, R (*)(P...)> {
   }
   static std::vector<std::string> result_types() {
     std::vector<std::string> names;
-    if constexpr (!std::is_void_v<R> && !kCode) names.push_back(type_name<R>());
+    if constexpr (!std::is_void_v<R> && !kCode)
+      names.push_back(std::is_same_v<R, const char*> ? "str | None" : type_name<R>());
     (
         [&] {
           if constexpr (is_output<P>()) names.push_back(type_name<Slot<P>>());

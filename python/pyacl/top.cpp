@@ -8,8 +8,6 @@ aclError init(Maybe<const char*> config) { return aclInit(config.given && *confi
 
 /// The line that calls is the log's.
 void app_log(aclLogLevel level, const char* message) {
-  std::string text;  // a format for C
-  for (const char* c = message; *c; ++c) text += *c == '%' ? "%%" : std::string(1, *c);
   PyFrameObject* frame = PyEval_GetFrame();
   const Object code(frame ? reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)) : nullptr);
   const Object file(code ? PyObject_GetAttrString(code.get(), "co_filename") : nullptr);
@@ -17,7 +15,7 @@ void app_log(aclLogLevel level, const char* message) {
   const auto utf8 = [](const Object& of) { return of ? PyUnicode_AsUTF8AndSize(of.get(), nullptr) : nullptr; };
   const char *name = utf8(function), *path = utf8(file);
   aclAppLog(level, name ? name : "?", path ? path : "?",
-            frame ? static_cast<uint32_t>(PyFrame_GetLineNumber(frame)) : 0, text.c_str());
+            frame ? static_cast<uint32_t>(PyFrame_GetLineNumber(frame)) : 0, "%s", message);
   PyErr_Clear();
 }
 
