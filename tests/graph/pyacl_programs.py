@@ -351,6 +351,44 @@ def single_operators():
 
 
 @program
+def prepared_operators():
+    """Cast, and a handle that outlives the descriptions that it was made of."""
+    stream = value(acl.rt.create_stream())
+    given, made = np.array([-2.7, -0.5, 0.5, 3.9], np.float32), np.zeros(4, np.int32)
+    memory = [Memory(given), Memory(made)]
+    descs = [acl.create_tensor_desc(t, [4], FORMAT_ND) for t in (ACL_FLOAT, ACL_INT32)]
+    buffers = [acl.create_data_buffer(m.pointer, m.bytes) for m in memory]
+    good(acl.op.set_model_dir(str(FOLDER)))
+    refused(acl.op.set_model_dir(str(FOLDER / "none")), 100003, "none is not a folder")
+    good(acl.op.cast(descs[0], buffers[0], descs[1], buffers[1], 0, stream))
+    good(acl.rt.synchronize_stream(stream))
+    assert memory[1].read(np.int32, (4,)).tolist() == [-2, 0, 0, 3]
+    for attr in (0, acl.op.create_attr()):
+        good(acl.op.update_params("Abs", [descs[0]], [descs[0]], attr))
+    handle = value(acl.op.create_handle("Abs", [descs[0]], [descs[0]], attr))
+    cast = value(acl.op.create_handle_for_cast(*descs, 0))
+    for desc in descs:
+        acl.destroy_tensor_desc(desc)
+    acl.op.destroy_attr(attr)
+    for _ in range(3):
+        good(acl.op.execute_with_handle(handle, [buffers[0]], [buffers[0]], stream))
+    good(acl.op.execute_with_handle(cast, [buffers[0]], [buffers[1]], stream))
+    good(acl.rt.synchronize_stream(stream))
+    assert (memory[0].read(np.float32, (4,)) == np.abs(given)).all() and memory[1].read(np.int32, (4,)).tolist() == [2, 0, 0, 3]
+    refused(acl.op.execute_with_handle(handle, buffers, [buffers[0]], stream), 100000, "2 inputs and 1 outputs are given")
+    for h in (handle, cast):
+        assert acl.op.destroy_handle(h) is None
+    refused(acl.op.execute_with_handle(handle, [buffers[0]], [buffers[0]], stream), 100000, "destroyed")
+    assert acl.op.create_handle("NoSuchOperator", [], [], 0) == (0, 100024)
+    for buffer, m in zip(buffers, memory):
+        good(acl.destroy_data_buffer(buffer))
+        m.free()
+    default = value(acl.rt.ctx_get_current_default_stream())
+    assert default and value(acl.rt.stream_get_id(default)) == value(acl.rt.stream_get_id(0))
+    good(acl.rt.destroy_stream(stream))
+
+
+@program
 def util():
     data = bytes(range(256)) * 10
     assert acl.util.ptr_to_bytes(acl.util.bytes_to_ptr(data), len(data)) == data

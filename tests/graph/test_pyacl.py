@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 WITHOUT_TORCH = ROOT / ".venv-onnxruntime" / "bin" / "python"
 NAMES = ["start_and_devices", "memory_and_copies", "streams_and_events", "model_of_fixed_shape", "model_from_memory",
-         "model_of_any_rows", "two_threads_one_model", "callbacks", "single_operators", "util", "refusals",
+         "model_of_any_rows", "two_threads_one_model", "callbacks", "single_operators", "prepared_operators", "util", "refusals",
          "gears_are_named_where_they_are_missing", "every_function_keeps_to_its_form", "nothing_leaks", "end"]
 
 
@@ -133,6 +133,13 @@ def test_example_classifies(models):
     assert found.keys() == pictures.keys(), text
     for name, (label, score) in pictures.items():
         assert found[name][0] == label and abs(found[name][1] - score) < 2e-3, (name, found[name], score)
+
+
+@pytest.mark.parametrize("page", ["pyacl.md", "pyacl.zh.md"])
+def test_code_of_the_page_runs(models, page):
+    code, = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "use" / page).read_text(), re.S)
+    text = good(run(WITHOUT_TORCH, "-c", "import os; os.chdir(%r)\n%s" % (str(models[0]), code)))
+    assert re.fullmatch(r"\d \(\{'name': 'probabilities', 'dimCount': 2, 'dims': \[1, 10\]\}, 0\)\n", text), text
 
 
 def test_example_says_what_failed(models, tmp_path):
