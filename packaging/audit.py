@@ -31,7 +31,7 @@ EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraf
             "updraft/cann/tools/ms_fmk_transplt/pytorch_gpu2npu.sh",
             "updraft/cann/runtime/version.info", "updraft/cann/compiler/version.info", "updraft/cann/opp/version.info",
             "updraft/cann/opp/vendors/.keep", "updraft/cann/opp/updraft/operators.json",
-            "updraft/cann/python/site-packages/acl/__init__.py", "updraft/cann/python/site-packages/acl/_acl.abi3.so",
+            "updraft/cann/python/site-packages/acl/__init__.py", "updraft/cann/python/site-packages/acl/_acl.abi3.so", "updraft/cann/python/site-packages/acl/rt.pyi",
             "updraft/cann/python/site-packages/hccl/manage/api.py",
             "updraft/cann/python/fallback/apex/amp/__init__.py", "updraft/cann/tools/ms_fmk_transplt/torch_npu_bridge/transfer_to_npu.py",
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",
