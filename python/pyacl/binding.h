@@ -5,6 +5,8 @@
 // Where C has a pair of count and array, or fills in a buffer, the row has a function of ours in front (AS), whose
 // parameters are as Python wants them: List, Maybe, Any, Callable (convert.h).
 #pragma once
+#include <unistd.h>
+
 #include <array>
 #include <span>
 #include <string_view>
@@ -44,11 +46,18 @@ struct Table {
 extern const Table kTop, kTensors, kDevices, kStreams, kMemory, kCallbacks, kModels, kAipp, kOperators, kUtil,
     kProfiling, kQueues;
 
+/// Whether Python ends and this is not the thread that ends it. Python would unwind such a daemon thread when it comes
+/// back, through frames of C++ that must not be unwound.
+bool left_behind();
+
 /// Lets other Python threads run while the scope lasts.
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}
-  ~Unlocked() { PyEval_RestoreThread(state_); }
+  ~Unlocked() noexcept(false) {
+    while (left_behind()) pause();  // the process ends soon
+    PyEval_RestoreThread(state_);
+  }
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 

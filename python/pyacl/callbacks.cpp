@@ -13,7 +13,7 @@ struct Waiting {
 
 /// Runs in the thread that is in process_report, or in one of the library's.
 void run(void* data) {
-  if (!Py_IsInitialized()) return;
+  if (left_behind() || !Py_IsInitialized()) return;
   const PyGILState_STATE state = PyGILState_Ensure();
   {
     const std::unique_ptr<Waiting> waiting(static_cast<Waiting*>(data));

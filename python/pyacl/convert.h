@@ -208,8 +208,8 @@ bool read(const Given& given, List<T>& value) {
 }
 template <class T>
 bool read(const Given& given, Maybe<T>& value) {
-  value.given = true;
-  return read(given, value.value);
+  value.given = given.object != Py_None;
+  return !value.given || read(given, value.value);
 }
 
 inline PyObject* to_python(bool value) { return PyBool_FromLong(value); }
@@ -245,7 +245,7 @@ PyObject* to_python(const List<T>& list) {
 template <class T>
 std::string type_name() {
   if constexpr (kIsList<T>) return "list[" + type_name<std::remove_cvref_t<decltype(T{}.values[0])>>() + "]";
-  else if constexpr (kIsMaybe<T>) return type_name<decltype(T{}.value)>();
+  else if constexpr (kIsMaybe<T>) return type_name<decltype(T{}.value)>() + " | None";
   else if constexpr (std::is_same_v<T, const char*> || std::is_same_v<T, Text>) return "str";
   else if constexpr (std::is_floating_point_v<T>) return "float";
   else if constexpr (std::is_same_v<T, Bytes> || std::is_same_v<T, Data>) return "bytes";

@@ -1,4 +1,7 @@
 // pyACL: the Python module acl over AscendCL's C interface. acl/__init__.py takes everything from here.
+#include <pthread.h>
+
+#include <atomic>
 #include <memory>
 
 #include "binding.h"
@@ -94,6 +97,20 @@ PyObject* describe(PyObject*, PyObject*) {
 PyMethodDef kDescribe[] = {{"_describe", describe, METH_NOARGS, "The table of functions."},
                            {nullptr, nullptr, 0, nullptr}};
 
+std::atomic<pthread_t> g_ending{};
+
+PyObject* end(PyObject*, PyObject*) {
+  g_ending = pthread_self();
+  return Py_NewRef(Py_None);
+}
+PyMethodDef kEnd = {"_end", end, METH_NOARGS, "Called when Python ends."};
+
+int at_exit() {
+  const Object atexit(PyImport_ImportModule("atexit")), function(PyCFunction_New(&kEnd, nullptr));
+  const Object done(atexit && function ? PyObject_CallMethod(atexit.get(), "register", "O", function.get()) : nullptr);
+  return done ? 0 : -1;
+}
+
 int fill(PyObject* top) {
   static bool filled = false;
   if (filled) {
@@ -101,6 +118,7 @@ int fill(PyObject* top) {
     return -1;
   }
   filled = true;
+  if (at_exit()) return -1;
   if (PyModule_AddFunctions(top, methods("")) || PyModule_AddFunctions(top, kDescribe)) return -1;
   for (const char* name : {"rt", "mdl", "op", "util", "prof", "tdt"}) {
     const std::string full = std::string("acl.") + name;
@@ -117,6 +135,11 @@ PyModuleDef kModule = {
     PyModuleDef_HEAD_INIT, "acl._acl", "AscendCL's functions.", 0, nullptr, kSlots, nullptr, nullptr, nullptr};
 
 }  // namespace
+
+bool left_behind() {
+  const pthread_t ending = g_ending;
+  return ending != pthread_t{} && !pthread_equal(ending, pthread_self());
+}
 
 bool check_count(const Function& function, Py_ssize_t given) {
   const auto most = static_cast<Py_ssize_t>(function.inputs.size());

@@ -148,6 +148,29 @@ def test_example_says_what_failed(models, tmp_path):
     assert done.returncode == 1 and "acl.mdl.load_from_file failed" in done.stderr and "no.om" in done.stderr
 
 
+def test_python_ends_beside_a_thread_that_does_not():
+    """A daemon thread that comes out of a call while Python ends is not unwound: that would abort the process."""
+    code = """
+import sys, time, types, acl
+class Late:
+    def __init__(self, sleep=time.sleep): self.sleep = sleep
+    def __del__(self):
+        self.sleep(0.3); print('late', flush=True)
+sys.modules['late'] = types.ModuleType('late')
+sys.modules['late'].object = Late()
+assert acl.init(None) == 0 and acl.rt.set_device(0) == 0
+stream, _ = acl.rt.create_stream()
+def serve(arguments):
+    acl.rt.set_device(0)
+    while True: acl.rt.process_report(20)
+thread, _ = acl.util.start_thread(serve, [])
+acl.rt.subscribe_report(thread, stream)
+acl.rt.launch_callback(print, 'called', 1, stream)
+acl.rt.synchronize_stream(stream)
+"""
+    assert good(run(WITHOUT_TORCH, "-c", code)) == "called\nlate\n"
+
+
 def described():
     code = "import acl, json; print(json.dumps(acl._acl._describe()))"
     return json.loads(good(run(WITHOUT_TORCH, "-c", code)))
