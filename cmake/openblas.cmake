@@ -20,4 +20,4 @@ target_link_options(updraft_lapack PRIVATE ${definitions} LINKER:--wrap=getenv L
                                            LINKER:--gc-sections LINKER:--no-undefined)
 set_target_properties(updraft_lapack PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/cann/lib64
   INSTALL_RPATH "" BUILD_WITH_INSTALL_RPATH ON LINK_DEPENDS ${script})
-install(TARGETS updraft_lapack LIBRARY DESTINATION ${UPDRAFT_LIB_DIR})
+install(TARGETS updraft_lapack LIBRARY DESTINATION ${UPDRAFT_LIB_DIR} COMPONENT runtime)

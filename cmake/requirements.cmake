@@ -8,7 +8,7 @@ macro(updraft_require found what package)
   endif()
 endmacro()
 
-find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter)
+find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
 include(cmake/openmp.cmake)
 find_package(fmt QUIET)
 find_package(nlohmann_json QUIET)
@@ -30,6 +30,7 @@ endif()
 # Protobuf messages: ONNX models, graphs of the Ascend IR. Headers only.
 find_path(UPDRAFT_PROTOZERO_INCLUDE protozero/pbf_reader.hpp)
 
+updraft_require(Python3_Development.Module_FOUND "Python's headers (Python.h, for pyACL)" python3-dev)
 updraft_require(fmt_FOUND "fmt" libfmt-dev)
 updraft_require(yaml_FOUND "yaml-cpp" libyaml-cpp-dev)
 updraft_require(nlohmann_json_FOUND "nlohmann/json" nlohmann-json3-dev)

@@ -20,6 +20,8 @@ import zipfile
 # With libgomp, which manylinux does not promise: every torch carries one, and Debian's g++ programs have libgomp1.
 SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp))\.so\.\d+$")
 LIBRARIES = "updraft/cann/lib64/"
+# Python's extension modules, and where they look for libraries.
+EXTENSIONS = {"updraft/cann/python/site-packages/acl/_acl.abi3.so": "$ORIGIN/../../../lib64"}
 # Only opened where these are installed.
 OPTIONAL = {"libupdraft_net_ucx.so": re.compile(r"libuc[ps]\.so\.0$")}
 # What the libraries that we use call their functions: no library of the wheel offers or asks for such a name.
@@ -29,6 +31,7 @@ EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraf
             "updraft/cann/tools/ms_fmk_transplt/pytorch_gpu2npu.sh",
             "updraft/cann/runtime/version.info", "updraft/cann/compiler/version.info", "updraft/cann/opp/version.info",
             "updraft/cann/opp/vendors/.keep", "updraft/cann/opp/updraft/operators.json",
+            "updraft/cann/python/site-packages/acl/__init__.py", "updraft/cann/python/site-packages/acl/_acl.abi3.so", "updraft/cann/python/site-packages/acl/rt.pyi",
             "updraft/cann/python/site-packages/hccl/manage/api.py",
             "updraft/cann/python/fallback/apex/amp/__init__.py", "updraft/cann/tools/ms_fmk_transplt/torch_npu_bridge/transfer_to_npu.py",
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",
@@ -73,6 +76,17 @@ def problems_of(wheel, folder):
         if b"/.venv/" in path.read_bytes() or str(pathlib.Path(__file__).parents[1]).encode() in path.read_bytes():
             found.append("%s holds paths of the build" % name)
         found += ["%s shows %s" % (name, symbol) for symbol in readelf("--dyn-syms", path).split() if INSIDE.match(symbol)]
+    for name, there in EXTENSIONS.items():
+        if name not in names:
+            continue  # EXPECTED has told
+        dynamic = readelf("-d", folder / name)
+        found += ["%s needs %s, which is neither shipped nor everybody's" % (name, n)
+                  for n in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) if n not in shipped and not SYSTEM.match(n)]
+        paths = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic)
+        if paths != [there]:
+            found.append("%s looks for libraries in %s, want %s" % (name, paths, there))
+        if re.search(rb"/\.venv/|" + re.escape(str(pathlib.Path(__file__).parents[1])).encode(), (folder / name).read_bytes()):
+            found.append("%s holds paths of the build" % name)
     found += ["%s is shipped and nothing needs it" % n for n in shipped if n.startswith("libupdraft_") and n not in needed | set(OPTIONAL)]
     return found
 
@@ -108,7 +122,7 @@ def main():
         folder = pathlib.Path(folder)
         wheel.extractall(folder)
         found = problems_of(wheel, folder)
-        versions = "".join(readelf("-V", library) for library in sorted((folder / LIBRARIES).iterdir()))
+        versions = "".join(readelf("-V", library) for library in sorted((folder / LIBRARIES).iterdir()) + [folder / n for n in EXTENSIONS if (folder / n).exists()])
         size = sum(item.file_size for item in wheel.infolist())
     highest = {name: newest(re.findall(r"\b%s_(\d[\d.]*\d)\b" % name, versions)) for name in ("GLIBC", "GLIBCXX", "CXXABI", "GOMP")}
     if not path.name.split("-")[2:4] == ["py3", "none"]:

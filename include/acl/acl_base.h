@@ -235,8 +235,9 @@ typedef enum aclplatformLocalMemType {
   HBM = 6
 } aclplatformLocalMemType;
 
+/** A line of the log of applications; `format` and what follows are as printf has them. */
 ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
-                                   const char* format);
+                                   const char* format, ...);
 
 /** A handle on `size` bytes at `data`; the memory stays the caller's. */
 ACL_FUNC_VISIBILITY aclDataBuffer* aclCreateDataBuffer(void* data, size_t size);

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <variant>
 
+#include "acl/aclop.h"
 #include "acl/api.h"
-#include "acl/tensor_desc.h"
 #include "base/accepted.h"
 #include "base/config.h"
 #include "base/log.h"
@@ -182,9 +182,12 @@ void check_lists(const char* type, int inputs, const void* in, const void* in_da
   throw Error(argument ? code::kAclInvalidParam : e.code(), "{}: {}", type, e.text());
 }
 
-void execute(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
-             int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data, const aclopAttr* attributes,
-             void* stream) {
+}  // namespace
+
+namespace updraft {
+void execute_operator(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
+                      int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data,
+                      const aclopAttr* attributes, void* stream) {
   check_lists(type, inputs, in, in_data, outputs, out);
   if (outputs) need(out_data, "outputs");
   const OpInfo* info = find_ir_op(type);
@@ -200,6 +203,22 @@ void execute(const char* type, int inputs, const aclTensorDesc* const* in, const
       if (out_data[i]) note_device_write(live(out_data[i]).data, live(out_data[i]).size);
   } catch (const Error& e) { rethrow(type, e); }
 }
+
+void require_operator(const char* type, int inputs, const aclTensorDesc* const* in, int outputs,
+                      const aclTensorDesc* const* out) {
+  need(type, "opType");
+  if (inputs < 0 || outputs < 0)
+    throw Error(code::kAclInvalidParam, "numInputs is {}, numOutputs is {}", inputs, outputs);
+  if (inputs) need(in, "inputDesc");
+  if (outputs) need(out, "outputDesc");
+  for (const auto& [count, descs] : {std::pair{inputs, in}, {outputs, out}})
+    for (int i = 0; i < count; ++i)
+      if (descs[i]) live(descs[i]);
+  if (!find_ir_op(type)) refuse_unknown(type, inputs, in, outputs, out);
+}
+}  // namespace updraft
+
+namespace {
 
 /// What aclopInferShape knows of an input: its description and, where its data is the host's, its values.
 CallTensor known_of(const aclTensorDesc* handle, const aclDataBuffer* data) {
@@ -277,13 +296,13 @@ ACL_API aclopCompileAndExecute(const char* type, int inputs, const aclTensorDesc
                                aclDataBuffer* const out_data[], const aclopAttr* attributes, int32_t, int32_t,
                                const char*, void* stream) {
   return guard("aclopCompileAndExecute",
-               [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+               [&] { execute_operator(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
 }
 ACL_API aclopCompileAndExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[],
                                  int outputs, aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes,
                                  int32_t, int32_t, const char*, void* stream) {
   return guard("aclopCompileAndExecuteV2",
-               [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+               [&] { execute_operator(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
 }
 ACL_API aclopInferShape(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
                         aclTensorDesc* out[], aclopAttr* attributes) {
@@ -292,5 +311,5 @@ ACL_API aclopInferShape(const char* type, int inputs, aclTensorDesc* in[], aclDa
 ACL_API aclopExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
                        aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes, void* stream) {
   return guard("aclopExecuteV2",
-               [&] { execute(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+               [&] { execute_operator(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
 }

@@ -101,6 +101,13 @@ ACL_API aclrtGetCurrentContext(void** context) {
   });
 }
 
+ACL_API aclrtCtxGetCurrentDefaultStream(void** stream) {
+  return guard("aclrtCtxGetCurrentDefaultStream", [&] {
+    need(stream, "stream");
+    *stream = &current_context().default_stream();
+  });
+}
+
 ACL_API aclrtGetPrimaryCtxState(int32_t device, uint32_t* flags, int32_t* active) {
   return guard("aclrtGetPrimaryCtxState", [&] {
     if (device < 0 || device >= Device::count()) Device::get(device);

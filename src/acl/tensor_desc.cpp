@@ -197,6 +197,13 @@ UPDRAFT_SET(aclopSetAttrListInt, (aclopAttr * a, const char* name, int n, const 
 UPDRAFT_SET(aclopSetAttrListFloat, (aclopAttr * a, const char* name, int n, const float* v), (list(n, v)))
 UPDRAFT_SET(aclopSetAttrListString, (aclopAttr * a, const char* name, int n, const char** v), (strings(n, v)))
 #undef UPDRAFT_SET
+UPDRAFT_API int aclopSetAttrListDataType(aclopAttr* a, const char* name, int n, const int32_t* v) {
+  return guard("aclopSetAttrListDataType", [&] {
+    need(name, "attrName");
+    const std::vector<int32_t> types = list(n, v);
+    checked(attributes(), a, "attr").values[name] = std::vector<int64_t>(types.begin(), types.end());
+  });
+}
 UPDRAFT_API int aclopSetAttrListListInt(aclopAttr* a, const char* name, int n, const int* sizes,
                                         const int64_t* const* v) {
   return guard("aclopSetAttrListListInt", [&] {

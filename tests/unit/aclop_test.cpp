@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "acl/acl_op_compiler.h"
 #include "base/config.h"
 #include "error_text.h"
 
@@ -61,6 +62,37 @@ TEST_F(Aclops, ABoolForATextLeavesTheDefault) {
   aclopSetAttrBool(convolution.attributes, "data_format", 1);
   EXPECT_EQ(convolution.run("Conv2D", stream), 0) << error_text();
   EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+}
+
+TEST_F(Aclops, HandlesOutliveTheDescriptionsTheyWereMadeOf) {
+  const float given[] = {-2.5F, 4};
+  ASSERT_EQ(aclrtMemcpy(memory, sizeof given, given, sizeof given, ACL_MEMCPY_HOST_TO_DEVICE), 0);
+  aclopHandle* handle = nullptr;
+  aclDataBuffer *in = aclCreateDataBuffer(memory, sizeof given), *out = aclCreateDataBuffer(memory + 16, sizeof given);
+  {
+    Aclop power;
+    power.add(false, {2}, memory, 2);
+    power.add(true, {2}, memory + 16, 2);
+    aclopSetAttrFloat(power.attributes, "power", 2);
+    ASSERT_EQ(aclopCreateHandle("Power", 1, power.in.data(), 1, power.out.data(), power.attributes, &handle), 0)
+        << error_text();
+    EXPECT_EQ(aclopCompile("Power", 1, power.in.data(), 1, power.out.data(), power.attributes, ACL_ENGINE_SYS,
+                           ACL_COMPILE_SYS, nullptr),
+              0);
+    EXPECT_EQ(aclopUpdateParams("Pow3r", 1, power.in.data(), 1, power.out.data(), nullptr), 100024);
+  }
+  EXPECT_EQ(aclopExecWithHandle(handle, 1, &in, 1, &out, stream), 0) << error_text();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+  float found[2] = {};
+  EXPECT_EQ(aclrtMemcpy(found, sizeof found, memory + 16, sizeof found, ACL_MEMCPY_DEVICE_TO_HOST), 0);
+  EXPECT_EQ(found[0], 6.25F);
+  EXPECT_EQ(found[1], 16);
+  EXPECT_EQ(aclopExecWithHandle(handle, 0, nullptr, 1, &out, stream), 100000);
+  EXPECT_NE(error_text().find("0 inputs"), std::string::npos) << error_text();
+  aclopDestroyHandle(handle);
+  EXPECT_EQ(aclopExecWithHandle(handle, 1, &in, 1, &out, stream), 100000) << "it is destroyed";
+  aclDestroyDataBuffer(in);
+  aclDestroyDataBuffer(out);
 }
 
 TEST_F(Aclops, TheOverflowSwitchOfAStreamDecidesWhetherItIsNoted) {

@@ -1,0 +1,16 @@
+// Operators by their types, for the entry points of the aclop era.
+#pragma once
+#include "acl/tensor_desc.h"
+
+namespace updraft {
+
+/// Puts one operator on a stream.
+void execute_operator(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
+                      int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data,
+                      const aclopAttr* attributes, void* stream);
+
+/// Throws 100024 where there is no such operator, 100000 where a description is none.
+void require_operator(const char* type, int inputs, const aclTensorDesc* const* in, int outputs,
+                      const aclTensorDesc* const* out);
+
+}  // namespace updraft
