@@ -113,6 +113,7 @@ def ring_update(out, most, total, other, other_most, other_total, lengths, layou
 
 
 FUSED = {
+    "MaskedSoftmaxWithRelPosBias": lambda x, mask, bias, scale, precision: (scale * x + mask + bias).softmax(-1),
     "ApplyRotaryPosEmb ApplyRotaryPosEmbV2": turned_in_place, "RingAttentionUpdateV2": ring_update,
     "FusedLinearOnlineMaxSum": online_max_sum, "FusedCrossEntropyLossWithMaxSum": loss_with_max_sum,
     "FusedLinearCrossEntropyLossGrad": loss_gradients, "SwiGluQuantV2": swiglu_quant,

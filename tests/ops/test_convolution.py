@@ -368,3 +368,12 @@ def test_paddings_of_another_number_are_refused():
     x, weight, out = torch.randn(1, 2, 5, 5).npu(), torch.randn(2, 2, 3, 3).npu(), torch.empty(1, 2, 3, 3).npu()
     with pytest.raises(Exception, match="padding has 3 values, want 1, 2 or 4"):
         call("aclnnConvolution", x, weight, None, [1, 1], [0, 0, 0], [1, 1], False, [0, 0], 1, out, 0)
+
+
+@pytest.mark.parametrize("kernel", [(0, 1, 1), (1, 0, 1), (1, 1, 0)])
+def test_filters_without_elements_are_refused(kernel):
+    x, weight = torch.ones(1, 1, 1, 1, 1).half().npu(), torch.ones(1, 1, *kernel).half().npu()
+    for function in (F.conv3d, F.conv_transpose3d):
+        with pytest.raises(RuntimeError):
+            function(x, weight)
+            torch.npu.synchronize()

@@ -43,6 +43,8 @@ ConvolutionShape convolution_shape(Op& op, const TensorView& weight, const std::
   ConvolutionShape s;
   op.require(weight.rank >= 3 && weight.rank <= 5, "weight is {}, want 3 to 5 dimensions", describe(weight));
   s.spatial = weight.rank - 2;
+  for (int d = 2; d < weight.rank; ++d)
+    op.require(weight.dims[d] > 0, "weight is {}, want filters of at least one element", describe(weight));
   set_dims(op, "stride", stride, s.spatial, 1, s.stride);
   set_padding(op, padding, s);
   set_dims(op, "dilation", dilation, s.spatial, 1, s.dilation);

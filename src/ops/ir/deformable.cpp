@@ -137,21 +137,22 @@ void gradients(const Windows& w, const TensorView& grad, const TensorView& grad_
       float *to = to_x.data() + n * image, *to_offset = to_offsets.data() + n * per_image;
       each_position(w, offsets.data() + n * per_image, i % w.groups,
                     [&](const Place& p, float factor, int64_t at, int64_t channel, int64_t first) {
-                      float value = 0, height = 0, width = 0;
+                      double value = 0, height = 0, width = 0;  // what the corners give cancels
                       for (int k = 0; k < 4; ++k) {
                         if (p.at[k] < 0) continue;
                         const int64_t pixel = p.at[k] * w.channels + channel;
                         for (int64_t c = 0; c < w.per_group(); ++c) {
-                          const float product = g[first + c] * from[pixel + c];
+                          const double product =
+                              static_cast<double>(g[first + c]) * static_cast<double>(from[pixel + c]);
                           to[pixel + c] += g[first + c] * factor * p.weight[k];
-                          value += product * p.weight[k];
-                          height += product * p.by_height[k];
-                          width += product * p.by_width[k];
+                          value += product * static_cast<double>(p.weight[k]);
+                          height += product * static_cast<double>(p.by_height[k]);
+                          width += product * static_cast<double>(p.by_width[k]);
                         }
                       }
-                      to_offset[at] = width * factor;
-                      to_offset[at + w.positions()] = height * factor;
-                      to_offset[at + 2 * w.positions()] = value;
+                      to_offset[at] = static_cast<float>(width) * factor;
+                      to_offset[at + w.positions()] = static_cast<float>(height) * factor;
+                      to_offset[at + 2 * w.positions()] = static_cast<float>(value);
                     });
     }
   });
