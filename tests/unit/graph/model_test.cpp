@@ -320,7 +320,7 @@ TEST_F(Models, InputShapesOfTheBuildAreUsed) {
   };
   EXPECT_NE(refusal("z:2,3").find("names z, which is no input; the inputs are x"), std::string::npos);
   EXPECT_NE(refusal("x:2,4").find("gives x the shape [2, 4], the model says FLOAT[-1, 3]"), std::string::npos);
-  EXPECT_NE(refusal("x:2,a").find("'a' in 'x:2,a' is no size"), std::string::npos);
+  EXPECT_NE(refusal("x:2,a").find("x:2,a, 'a' is no size"), std::string::npos);
 }
 
 }  // namespace
