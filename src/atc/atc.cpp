@@ -3,12 +3,11 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 
 #include "atc/modes.h"
 #include "atc/refusal.h"
-#include "base/log.h"
+#include "base/log_to_stdout.h"
 
 namespace updraft::atc {
 namespace {
@@ -30,14 +29,10 @@ void print_refusal(const std::string& code, const std::string& text, const std::
   if (!solution.empty()) std::printf("        Solution: %s\n", solution.c_str());
 }
 
-/// Before the first line of the log: where and from which level on it is printed.
 void set_log(const std::string& level) {
   static constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error"};
-  for (size_t i = 0; i < std::size(kLevels); ++i) {
-    if (kLevels[i] != level) continue;
-    setenv("ASCEND_GLOBAL_LOG_LEVEL", std::to_string(i).c_str(), 1);
-    setenv("ASCEND_SLOG_PRINT_TO_STDOUT", "1", 1);
-  }
+  for (size_t i = 0; i < std::size(kLevels); ++i)
+    if (kLevels[i] == level) log::print_from(static_cast<log::Level>(i));
 }
 
 void run_mode(const Arguments& arguments) {

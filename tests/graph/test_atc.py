@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -125,6 +126,20 @@ def test_weights_beside_the_om(folder):
         OfflineModel(om)
 
 
+def test_graphs_of_torchair(tmp_path):
+    """--framework=1: what torch_npu's own exporter writes."""
+    done = subprocess.run([sys.executable, "-W", "ignore", pathlib.Path(__file__).with_name("air_program.py"), tmp_path], capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+    done = atc("--framework=1", f"--model={tmp_path}/net.air.air", f"--output={tmp_path}/net", SOC, EXACT)
+    assert done.returncode == 0, done.stdout
+    arrays = np.load(tmp_path / "net.npz")
+    with OfflineModel(tmp_path / "net.om") as model:
+        compare(model.run({model.inputs[0]: arrays["x"]}), [arrays["y"]], 1e-5)
+    done = atc("--mode=3", "--framework=1", f"--model={tmp_path}/net.air.air", f"--check_report={tmp_path}/report.json")
+    assert done.returncode == 0, done.stdout
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------------
 
 def test_nothing_given():
@@ -234,7 +249,7 @@ def test_om_to_json(folder):
     assert attribute(nodes["w"], "value")["t"]["desc"]["weight_size"] == 64 * 32 * 4
     whole = json.loads((folder / "om.json").read_text())
     assert {"key": "soc_version", "value": {"s": "Ascend910B2"}} in whole["attr"] and whole["name"] == "to_json"
-    assert "is no offline model" in refused("E10001", "--mode=6", f"--om={folder}/dense.onnx")
+    assert "are no offline model (om): perhaps an ONNX model" in refused("E10001", "--mode=6", f"--om={folder}/dense.onnx")
     assert "[--json] is required" in refused("E10007", "--mode=1", f"--om={om}")
 
 
