@@ -127,7 +127,15 @@ auto in_own_words(const Arguments& arguments, F&& f) {
       throw Refusal("E19010", fmt::format("No parser is registered for an operator: {}.", text), solution);
     if (text.find("the virtual NPU has no") != std::string::npos)
       throw Refusal("EZ3003", fmt::format("No supported kernel is found: {}.", text), solution);
-    throw invalid("model", arguments.get("model"), text, "");
+    static constexpr std::pair<const char*, const char*> kOptions[] = {{"a shape is given for", "input_shape"},
+                                                                       {"is to have shape", "input_shape"},
+                                                                       {"is asked for; no node", "out_nodes"}};
+    for (const auto& [words, option] : kOptions)
+      if (text.find(words) != std::string::npos)
+        throw invalid(option, arguments.get(option), text,
+                      "atc --mode=1 --dump_mode=1 shows the model's inputs and nodes.");
+    throw invalid("model", arguments.get("model"), text,
+                  "atc --mode=3 --framework=5 --model=… --check_report=… says it of every node.");
   }
 }
 

@@ -170,7 +170,8 @@ def test_an_option_that_there_is_not(folder):
 ])
 def test_values_that_options_cannot_have(folder, option, code, words):
     given = [] if option.startswith("--soc_version") else [SOC]
-    assert words in refused(code, "--framework=5", f"--model={folder}/dense.onnx", f"--output={folder}/no", option, *given)
+    text = refused(code, "--framework=5", f"--model={folder}/dense.onnx", f"--output={folder}/no", option, *given)
+    assert words in text and f"parameter [{option.split('=')[0]}] is invalid" in text
     assert not (folder / "no.om").exists()
 
 

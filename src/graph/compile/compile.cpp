@@ -240,6 +240,17 @@ PassSwitches switches_of(const OptionTexts& options, CompileReport& report) {
   return switches;
 }
 
+/// What is refused because of the gears is the option's fault.
+template <class F>
+void about_gears(const OptionTexts& options, const Gears& gears, F&& f) {
+  const char* name = gears.kind == Gears::Kind::Batch   ? "dynamic_batch_size"
+                     : gears.kind == Gears::Kind::Image ? "dynamic_image_size"
+                                                        : "dynamic_dims";
+  try {
+    f();
+  } catch (const Error& e) { throw OptionError(name, options.at(name), e.text()); }
+}
+
 /// Every gear must be one that the operators accept.
 void try_gears(const Graph& graph, const Gears& gears) {
   for (size_t g = 0; g < gears.values.size(); ++g) {
@@ -274,7 +285,7 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
   }
   if (const auto* format = option(options, {"input_format"})) set_input_format(graph, *format);
   const auto gears = parse_gears(options);
-  if (gears) set_gears(graph, *gears);
+  if (gears) about_gears(options, *gears, [&] { set_gears(graph, *gears); });
   if (const auto* path = option(options, {"insert_op_conf", "ge.insertOpFile"}))
     insert_aipp(graph, read_aipp(*path), *path);
   if (const auto* names = option(options, {"input_fp16_nodes", "ge.inputFp16Nodes"})) set_half_inputs(graph, *names);
@@ -289,7 +300,7 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
   infer_all(graph);
   report.add(run_passes(graph, switches));
   infer_all(graph);
-  if (gears) try_gears(graph, *gears);
+  if (gears) about_gears(options, *gears, [&] { try_gears(graph, *gears); });
   for (const std::string& name : report.precision.unknown)
     report.notes.push_back(
         fmt::format("no node is named {}: its line in keep_dtype or customize_dtypes has no effect", name));

@@ -156,7 +156,7 @@ TEST(Options, command_line) {
   EXPECT_EQ(arguments.get("mode"), "0");  // the default
   EXPECT_EQ(arguments.line(), "atc --framework=5 --out_nodes a:0;b:0 --deterministic=1 --log info");
   ASSERT_EQ(arguments.idle().size(), 1U);
-  const char* unknown[] = {"atc", "--modle=x"};
+  const char* unknown[] = {"atc", "--modell=x"};
   try {
     atc::Arguments::parse(2, unknown);
     ADD_FAILURE();
