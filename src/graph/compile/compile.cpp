@@ -152,7 +152,7 @@ std::optional<Gears> parse_gears(const OptionTexts& options) {
         refuse(fmt::format("gear '{}' has {} numbers, want {}{}", gear, value.size(), numbers,
                            kind == Gears::Kind::Image ? " (height,width)" : ""));
     });
-    if (gears->values.size() < 2 || gears->values.size() > 100)
+    if (gears->values.size() < 2 || gears->values.size() > kMostGears)
       refuse(fmt::format("there are {} gears, want 2 to 100", gears->values.size()));
     for (size_t i = 0; i < gears->values.size(); ++i)
       if (*gears->find(gears->values[i]) != i)

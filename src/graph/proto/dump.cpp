@@ -248,10 +248,10 @@ class TextReader {
       return message(known && known->kind == FieldKind::Message ? &known->message() : nullptr, c == '{' ? '}' : '>');
     }
     if (known && known->kind == FieldKind::Message) fail(fmt::format("{} wants {{", known->name));
-    if (c == '"' || c == '\'') {
-      const std::string text = string();
-      return bytes_as_json(text);
-    }
+    const bool quoted = c == '"' || c == '\'';
+    const bool text = !known || known->kind == FieldKind::Text || known->kind == FieldKind::Bytes;
+    if (known && quoted != text) fail(fmt::format("{} wants {}", known->name, text ? "a text in quotes" : "a number"));
+    if (quoted) return bytes_as_json(string());
     return number(word(), known);
   }
 

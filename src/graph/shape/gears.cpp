@@ -75,7 +75,10 @@ std::optional<Gears> gears_of(const Graph& graph) {
     numbers = 0;
     for_unknown(graph, gears.kind, [&](Node&, size_t, size_t) { ++numbers; });
   }
-  if (std::ranges::any_of(gears.values, [&](const Dims& v) { return v.size() != numbers; }))
+  const auto wrong = [&](const Dims& v) {
+    return v.size() != numbers || std::ranges::any_of(v, [](int64_t size) { return size < 1; });
+  };
+  if (gears.values.size() > kMostGears || std::ranges::any_of(gears.values, wrong))
     throw Error(code::kAclnnParamInvalid, "the model's gears do not fit its inputs");
   return gears;
 }

@@ -9,6 +9,7 @@
 
 namespace updraft::graph {
 
+inline constexpr size_t kMostGears = 100;
 inline constexpr const char* kGearInput = "ascend_mbatch_shape_data";
 
 struct Gears {

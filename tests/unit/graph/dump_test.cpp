@@ -71,6 +71,8 @@ TEST(Dump, damage_is_named) {
   EXPECT_NE(refusal([] { text_to_json("graph { op { id: many } }"); }).find("many is no value of id"),
             std::string::npos);
   EXPECT_NE(refusal([] { text_to_json("name: \"x\""); }).find("no graph"), std::string::npos);
+  EXPECT_NE(refusal([] { text_to_json("graph { op { id: \"7\" } }"); }).find("id wants a number"), std::string::npos);
+  EXPECT_NE(refusal([] { text_to_json("graph { op { name: seven } }"); }).find("name wants a text"), std::string::npos);
   std::string deep;
   for (int i = 0; i < 100000; ++i) deep += "a{";
   EXPECT_NE(refusal([&] { parse_text_format(deep); }).find("too deeply"), std::string::npos);
