@@ -499,6 +499,25 @@ def test_colours_of_jpeg(folder, swap):
     assert (got == want).all()
 
 
+def between(rows, count):
+    """The first axis at `count` places between its rows, centres of pixels at halves."""
+    at = np.clip((np.arange(count) + 0.5) * len(rows) / count - 0.5, 0, len(rows) - 1)
+    low = np.floor(at).astype(int)
+    part = (at - low).reshape(-1, *[1] * (rows.ndim - 1))
+    return rows[low] * (1 - part) + rows[np.minimum(low + 1, len(rows) - 1)] * part
+
+
+def test_images_that_are_resized(folder):
+    """XRGB, the first byte of a pixel left out."""
+    om = with_aipp(folder, "input_format: XRGB8888_U8 src_image_size_w: 17 src_image_size_h: 12 resize: true resize_output_w: 8 resize_output_h: 6")
+    pixels = np.random.default_rng(3).integers(0, 256, (2, 12, 17, 4)).astype(np.uint8)
+    with OfflineModel(om) as model:
+        got = model.run({"x": pixels})[0]
+    rows = between(pixels[..., 1:].astype(np.float64).transpose(1, 2, 0, 3), 6)
+    want = between(rows.transpose(1, 0, 2, 3), 8).transpose(2, 3, 1, 0)
+    compare([got], [want], 1e-6)
+
+
 def test_aipp_that_does_not_fit(folder):
     common = ["--framework=5", f"--model={folder}/plain.onnx", f"--output={folder}/no", SOC, f"--insert_op_conf={folder}/bad.cfg"]
     for text, words in (("aipp_op { input_format: RGB888_U8 src_image_size_w: 9 src_image_size_h: 6 }", "9 columns"),
