@@ -16,7 +16,9 @@ using GearKind = graph::Gears::Kind;
 constexpr int kInputAddress = 145011, kInputLength = 145012, kNoSuchGear = 145013;
 
 const char* option_of(GearKind kind) {
-  return kind == GearKind::Batch ? "dynamic_batch_size" : kind == GearKind::Image ? "dynamic_image_size" : "dynamic_dims";
+  return kind == GearKind::Batch   ? "dynamic_batch_size"
+         : kind == GearKind::Image ? "dynamic_image_size"
+                                   : "dynamic_dims";
 }
 
 /// The gears of that kind; null where the model has none.
