@@ -1,6 +1,7 @@
 // Handles of AscendCL's model interface.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,13 @@ struct aclmdlDataset {
     bool own_desc = false;          ///< made by an execution
   };
   std::vector<Item> items;
+  std::optional<size_t> gear;  ///< of the model's, as aclmdlSetDynamicBatchSize and its kin chose it
 };
 
 namespace updraft {
+/// The handle's description or dataset; throws 100000 for one that is none.
+aclmdlDesc& live(const aclmdlDesc* handle);
+aclmdlDataset& live(const aclmdlDataset* handle);
 /// The model behind an id; throws 145003 that says what to do.
 std::shared_ptr<graph::LoadedModel> loaded_model(uint32_t id);
 }  // namespace updraft

@@ -15,12 +15,16 @@ HandlePool<aclmdlDesc>& descs() {
   return *p;
 }
 
-aclmdlDesc& live(const aclmdlDesc* handle) {
+}  // namespace
+
+aclmdlDesc& updraft::live(const aclmdlDesc* handle) {
   need(handle, "modelDesc");
   if (aclmdlDesc* d = descs().get(handle)) return *d;
   throw Error(code::kAclInvalidParam, "modelDesc {} is none (destroyed, or never created)",
               static_cast<const void*>(handle));
 }
+
+namespace {
 
 enum class Side { Input, Output };
 
@@ -38,9 +42,8 @@ const std::string& name_of(const aclmdlDesc* handle, Side side, size_t index) {
   return (side == Side::Input ? desc.input_names : desc.output_names)[index];
 }
 
-void give_dims(const aclmdlDesc* handle, Side side, size_t index, aclmdlIODims* to) {
+void give_dims(const aclmdlDesc* handle, Side side, size_t index, const graph::TensorDesc& t, aclmdlIODims* to) {
   need(to, "dims");
-  const graph::TensorDesc& t = tensor(handle, side, index);
   const std::string& name = name_of(handle, side, index);
   std::memset(to->name, 0, sizeof to->name);
   std::memcpy(to->name, name.data(), std::min(name.size(), sizeof to->name - 1));
@@ -53,9 +56,27 @@ void give_dims(const aclmdlDesc* handle, Side side, size_t index, aclmdlIODims* 
   std::copy_n(t.dims.begin(), to->dimCount, to->dims);
 }
 
+void give_dims(const aclmdlDesc* handle, Side side, size_t index, aclmdlIODims* to) {
+  give_dims(handle, side, index, tensor(handle, side, index), to);
+}
+
 /// Bytes; 0 where a size is not known.
 size_t bytes_of(const graph::TensorDesc& t) {
   return t.known() ? static_cast<size_t>(t.count()) * size_of(t.dtype) : 0;
+}
+
+/// The same; of models with gears the most that any of them wants.
+size_t bytes_of(const aclmdlDesc* handle, Side side, size_t index) {
+  size_t most = bytes_of(tensor(handle, side, index));
+  const auto& model = live(handle).model;
+  if (!model || !model->gears()) return most;
+  for (size_t g = 0; g < model->gears()->values.size(); ++g) {
+    graph::TensorDesc in_gear = tensor(handle, side, index);
+    if (side == Side::Input) in_gear.dims = model->gear_inputs(g)[index];
+    else in_gear = model->gear_outputs(g)[index];
+    most = std::max(most, bytes_of(in_gear));
+  }
+  return most;
 }
 
 void find(const aclmdlDesc* handle, Side side, const char* name, size_t* index) {
@@ -117,10 +138,10 @@ UPDRAFT_API size_t aclmdlGetNumOutputs(aclmdlDesc* d) {
   return value_or<size_t>("aclmdlGetNumOutputs", 0, [&] { return live(d).outputs.size(); });
 }
 UPDRAFT_API size_t aclmdlGetInputSizeByIndex(aclmdlDesc* d, size_t i) {
-  return value_or<size_t>("aclmdlGetInputSizeByIndex", 0, [&] { return bytes_of(tensor(d, Side::Input, i)); });
+  return value_or<size_t>("aclmdlGetInputSizeByIndex", 0, [&] { return bytes_of(d, Side::Input, i); });
 }
 UPDRAFT_API size_t aclmdlGetOutputSizeByIndex(aclmdlDesc* d, size_t i) {
-  return value_or<size_t>("aclmdlGetOutputSizeByIndex", 0, [&] { return bytes_of(tensor(d, Side::Output, i)); });
+  return value_or<size_t>("aclmdlGetOutputSizeByIndex", 0, [&] { return bytes_of(d, Side::Output, i); });
 }
 UPDRAFT_API int aclmdlGetInputDims(const aclmdlDesc* d, size_t i, aclmdlIODims* dims) {
   return guard("aclmdlGetInputDims", [&] { give_dims(d, Side::Input, i, dims); });
@@ -132,7 +153,12 @@ UPDRAFT_API int aclmdlGetOutputDims(const aclmdlDesc* d, size_t i, aclmdlIODims*
   return guard("aclmdlGetOutputDims", [&] { give_dims(d, Side::Output, i, dims); });
 }
 UPDRAFT_API int aclmdlGetCurOutputDims(const aclmdlDesc* d, size_t i, aclmdlIODims* dims) {
-  return guard("aclmdlGetCurOutputDims", [&] { give_dims(d, Side::Output, i, dims); });
+  return guard("aclmdlGetCurOutputDims", [&] {
+    const graph::TensorDesc& any = tensor(d, Side::Output, i);
+    const auto& model = live(d).model;
+    const bool gears = model && model->gears();
+    give_dims(d, Side::Output, i, gears ? model->gear_outputs(model->chosen_gear())[i] : any, dims);
+  });
 }
 UPDRAFT_API const char* aclmdlGetInputNameByIndex(const aclmdlDesc* d, size_t i) {
   return value_or<const char*>("aclmdlGetInputNameByIndex", "", [&] { return name_of(d, Side::Input, i).c_str(); });

@@ -15,12 +15,16 @@ HandlePool<aclmdlDataset>& datasets() {
   return *p;
 }
 
-aclmdlDataset& live(const aclmdlDataset* handle) {
+}  // namespace
+
+aclmdlDataset& updraft::live(const aclmdlDataset* handle) {
   need(handle, "dataset");
   if (aclmdlDataset* d = datasets().get(handle)) return *d;
   throw Error(code::kAclInvalidParam, "dataset {} is none (destroyed, or never created)",
               static_cast<const void*>(handle));
 }
+
+namespace {
 
 aclmdlDataset::Item& item(const aclmdlDataset* handle, size_t index) {
   aclmdlDataset& set = live(handle);
@@ -38,6 +42,7 @@ void drop_desc(aclmdlDataset::Item& of) {
 /// What the client gave, copied: it may destroy its handles when the call returns.
 std::shared_ptr<graph::Execution> execution_of(const aclmdlDataset* input, const aclmdlDataset* output) {
   auto execution = std::make_shared<graph::Execution>();
+  execution->gear = live(input).gear;
   for (const auto& [set, buffers] : {std::pair{&live(input), &execution->inputs}, {&live(output), &execution->outputs}})
     for (const aclmdlDataset::Item& i : set->items) {
       const aclDataBuffer& buffer = updraft::live(i.buffer);

@@ -1,9 +1,11 @@
 // Offline models on the device (aclmdlLoad…, aclmdlUnload, aclmdlQuerySize…).
+#include <filesystem>
 #include <map>
 #include <mutex>
 
 #include "acl/api.h"
 #include "acl/model_dataset.h"
+#include "om/external_weight.h"
 #include "om/om_file.h"
 
 using namespace updraft;
@@ -26,14 +28,21 @@ graph::Bytes map_file(const char* path) {
   } catch (const Error& e) { throw Error(kPathInvalid, "{}: want an offline model (om)", e.text()); }
 }
 
+std::string directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
 graph::Bytes bytes_of(const void* model, size_t size) {
   need(model, "model");
   return {nullptr, model, size};  // constants go to the device while it is loaded
 }
 
-uint32_t load(const graph::Bytes& file) {
+/// `directory`: where files with weights lie.
+uint32_t load(const graph::Bytes& file, const std::string& directory) {
   Device& device = current_device();
   graph::Model model = om::read(file);
+  om::bring_weights_in(model, directory);
   std::unique_lock lock(g_mutex);
   const uint32_t id = g_next++;
   lock.unlock();
@@ -43,10 +52,12 @@ uint32_t load(const graph::Bytes& file) {
   return id;
 }
 
-void query(const graph::Bytes& file, size_t* work, size_t* weights) {
+void query(const graph::Bytes& file, const std::string& directory, size_t* work, size_t* weights) {
   need(work, "workSize");
   need(weights, "weightSize");
-  const graph::LoadedModel loaded(om::read(file), current_device(), 0);
+  graph::Model model = om::read(file);
+  om::bring_weights_in(model, directory);
+  const graph::LoadedModel loaded(std::move(model), current_device(), 0);
   *work = loaded.work_bytes();
   *weights = loaded.weight_bytes();
 }
@@ -67,7 +78,7 @@ ACL_API aclmdlLoadFromFile(const char* path, uint32_t* id) {
   return guard("aclmdlLoadFromFile", [&] {
     need(id, "modelId");
     try {
-      *id = load(map_file(path));
+      *id = load(map_file(path), directory_of(path));
     } catch (const Error& e) {
       if (e.code() == kPathInvalid) throw;
       throw Error(e.code(), "{}: {}", path, e.text());
@@ -78,7 +89,7 @@ ACL_API aclmdlLoadFromFile(const char* path, uint32_t* id) {
 ACL_API aclmdlLoadFromMem(const void* model, size_t size, uint32_t* id) {
   return guard("aclmdlLoadFromMem", [&] {
     need(id, "modelId");
-    *id = load(bytes_of(model, size));
+    *id = load(bytes_of(model, size), "");
   });
 }
 
@@ -92,9 +103,9 @@ ACL_API aclmdlUnload(uint32_t id) {
 }
 
 ACL_API aclmdlQuerySize(const char* path, size_t* work, size_t* weights) {
-  return guard("aclmdlQuerySize", [&] { query(map_file(path), work, weights); });
+  return guard("aclmdlQuerySize", [&] { query(map_file(path), directory_of(path), work, weights); });
 }
 
 ACL_API aclmdlQuerySizeFromMem(const void* model, size_t size, size_t* work, size_t* weights) {
-  return guard("aclmdlQuerySizeFromMem", [&] { query(bytes_of(model, size), work, weights); });
+  return guard("aclmdlQuerySizeFromMem", [&] { query(bytes_of(model, size), "", work, weights); });
 }

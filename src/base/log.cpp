@@ -1,4 +1,4 @@
-#include "base/log.h"
+#include "base/log_to_stdout.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -56,8 +56,8 @@ Settings read_settings() {
 
 namespace {
 
-const Settings& settings() {
-  static const Settings s = read_settings();
+Settings& settings() {
+  static Settings s = read_settings();
   return s;
 }
 
@@ -113,6 +113,12 @@ File& plog() {
 [[maybe_unused]] const bool g_made = (settings(), plog(), true);
 
 }  // namespace
+
+void print_from(Level level) {
+  settings().level = level;
+  settings().modules.clear();
+  settings().to_stdout = true;
+}
 
 bool enabled(Level level, const char* module) {
   const Settings& s = settings();

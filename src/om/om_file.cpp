@@ -116,7 +116,23 @@ Bytes write(const Model& model) {
   });
 }
 
-Model read(const Bytes& file) {
+namespace {
+
+const char* name_of(uint64_t type) {
+  switch (type) {
+    case 0: return "MODEL_DEF";
+    case 1: return "WEIGHTS_DATA";
+    case 2: return "TASK_INFO";
+    case 3: return "TBE_KERNELS";
+    case 8: return "MODEL_INOUT_INFO";
+    case 12: return "TILING_DATA";
+    default: return "another";
+  }
+}
+
+}  // namespace
+
+std::vector<Part> parts(const Bytes& file) {
   if (!looks_like_om(file.span()))
     refuse(fmt::format("the {} bytes are no offline model (om): {}", file.size(), guess(file.span())));
   Header header;
@@ -137,15 +153,23 @@ Model read(const Bytes& file) {
   if (count == 0 || count > 64 || after < 8 + count * sizeof(Partition))
     refuse(fmt::format("the offline model says that it has {} partitions", count));
   const size_t table = 8 + count * sizeof(Partition), begin = header.header_bytes + table;
-  Bytes message, weights;
+  std::vector<Part> all;
   for (uint32_t i = 0; i < count; ++i) {
     Partition p;
     std::memcpy(&p, file.data() + header.header_bytes + 8 + i * sizeof p, sizeof p);
     if (p.offset > after - table || p.bytes > after - table - p.offset)
       refuse(fmt::format("partition {} of the offline model lies at {} with {} bytes: the file ends before", p.type,
                          p.offset, p.bytes));
-    if (p.type == kModelDef) message = Bytes::copy_of(file.data() + begin + p.offset, p.bytes);
-    if (p.type == kWeights) weights = file.part(begin + p.offset, p.bytes);
+    all.push_back({p.type, begin + p.offset, p.bytes, name_of(p.type)});
+  }
+  return all;
+}
+
+Model read(const Bytes& file) {
+  Bytes message, weights;
+  for (const Part& p : parts(file)) {
+    if (p.type == kModelDef) message = Bytes::copy_of(file.data() + p.offset, p.bytes);
+    if (p.type == kWeights) weights = file.part(p.offset, p.bytes);
   }
   if (message.empty()) refuse("the offline model has no graph");
   try {

@@ -2,6 +2,7 @@
 // and the partitions; the layout is the one that Netron reads.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "graph/ir/graph.h"
 
@@ -13,6 +14,14 @@ bool looks_like_om(std::span<const std::byte> bytes);
 /// The file. The graph goes into partition 0 (as ge.proto.ModelDef), the constants' bytes into partition 1. The model's
 /// attribute "soc_version" (text) is the product that it is for.
 graph::Bytes write(const graph::Model& model);
+
+/// A part of a file.
+struct Part {
+  uint64_t type, offset, bytes;  ///< the offset counts from the file's begin
+  const char* name;
+};
+/// All of them. Throws as read() does.
+std::vector<Part> parts(const graph::Bytes& file);
 
 /// The model in a file; its constants share the file's bytes, everything else is copied. Throws 100013
 /// (ACL_ERROR_PARSE_MODEL) for what is no offline model, with what it seems to be, and for one that is cut off,

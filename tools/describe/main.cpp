@@ -3,6 +3,7 @@
 //   updraft_describe --table FILE      Markdown: operators by family, with summary, engine, parameters, source file
 //   updraft_describe --table-zh FILE   the same in Chinese
 //   updraft_describe --onnx FILE       Markdown: ONNX operators and what they become; --onnx-zh: in Chinese
+//   updraft_describe --atc FILE        Markdown: the options of atc; --atc-zh: in Chinese
 //   updraft_describe --json FILE       operators with parameters, what cards take, and the sample of a call
 #include <algorithm>
 #include <cctype>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "atc/option_table.h"
 #include "describe_card.h"
 #include "describe_graph.h"
 #include "describe_onnx.h"
@@ -257,6 +259,8 @@ int main(int count, char** arguments) try {
       write(to, table(ops, chinese ? kChinese : kEnglish, chinese));
     } else if (what == "--onnx" || what == "--onnx-zh") {
       write(to, onnx_table(what == "--onnx-zh"));
+    } else if (what == "--atc" || what == "--atc-zh") {
+      write(to, updraft::atc::options_page(what == "--atc-zh"));
     } else if (what == "--json") {
       write(to, json(ops));
     } else if (what == "--graph-json") {
@@ -265,7 +269,7 @@ int main(int count, char** arguments) try {
       std::fprintf(
           stderr,
           "updraft_describe: unknown option %s; want --headers DIR, --table FILE, --table-zh FILE, --onnx FILE, "
-          "--onnx-zh FILE, --json FILE or --graph-json FILE\n",
+          "--onnx-zh FILE, --atc FILE, --atc-zh FILE, --json FILE or --graph-json FILE\n",
           what.c_str());
       return 1;
     }

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/error.h"
+#include "graph/compile/aipp.h"
+#include "graph/compile/option_error.h"
 #include "graph/node_call.h"
-#include "graph/passes/pass.h"
+#include "graph/passes/switches.h"
 #include "graph/planner/program.h"
 #include "graph/shape/probe.h"
 
@@ -35,25 +36,46 @@ const std::string* option(const OptionTexts& options, std::initializer_list<cons
   return nullptr;
 }
 
+/// "3", "-1" or "1~10" as the smallest and the largest size; -1: any.
+std::pair<int64_t, int64_t> size_or_range(std::string_view part, std::string_view text) {
+  auto number = [&](std::string_view digits) {
+    int64_t size = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    if (error != std::errc() || end != digits.data() + digits.size() || size < -1)
+      throw OptionError("input_shape", std::string(part),
+                        fmt::format("'{}' is no size, want numbers, -1 and ranges, as in x:1,3,-1,1~10", text));
+    return size;
+  };
+  const size_t tilde = text.find('~');
+  const int64_t low = number(trim(text.substr(0, tilde)));
+  if (tilde == std::string_view::npos) return {low, low};
+  const int64_t high = number(trim(text.substr(tilde + 1)));
+  if (low < 0 || (high >= 0 && high < low))
+    throw OptionError("input_shape", std::string(part),
+                      fmt::format("'{}' is no range, want the smaller size first, as in 1~10", text));
+  return {low, high};
+}
+
 /// The Data nodes have these sizes from now on.
-void set_input_shapes(const Graph& graph, const std::map<std::string, Dims>& shapes) {
+void set_input_shapes(const Graph& graph, const std::map<std::string, Dims>& shapes, const InputRanges& ranges) {
   std::string names;
   for (const Node* node : graph.inputs()) names += (names.empty() ? "" : ", ") + node->name();
   for (const auto& [name, dims] : shapes) {
     Node* node = graph.find(name);
     if (!node || (node->type() != "Data" && node->type() != "RefData"))
-      throw Error(code::kAclInvalidParam, "input_shape names {}, which is no input; the inputs are {}", name, names);
+      throw OptionError("input_shape", name, fmt::format("the model has no such input; its inputs are {}", names));
     TensorDesc& desc = node->output_desc();
     bool fits = !desc.rank_known() || desc.dims.size() == dims.size();
     for (size_t d = 0; fits && desc.rank_known() && d < dims.size(); ++d)
       fits = desc.dims[d] < 0 || dims[d] < 0 || desc.dims[d] == dims[d];
     if (!fits)
-      throw Error(code::kAclInvalidParam, "input_shape gives {} the shape {}, the model says {}", name, describe(dims),
-                  describe(desc));
+      throw OptionError("input_shape", fmt::format("{}:{}", name, fmt::join(dims, ",")),
+                        fmt::format("the model says that input {} is {}", name, describe(desc)));
     if (!desc.rank_known()) desc.dims = dims;
     for (size_t d = 0; d < dims.size(); ++d)
       if (desc.dims[d] < 0) desc.dims[d] = dims[d];
     desc.origin_dims = desc.dims;
+    if (const auto bounds = ranges.find(name); bounds != ranges.end()) desc.ranges = bounds->second;
     if (!node->inputs().empty()) node->input_desc(0) = desc;
   }
 }
@@ -70,59 +92,229 @@ void infer_all(const Graph& graph) {
 
 }  // namespace
 
-std::map<std::string, Dims> parse_input_shapes(const std::string& text) {
+std::map<std::string, Dims> parse_input_shapes(const std::string& text, InputRanges* ranges) {
   std::map<std::string, Dims> shapes;
   split(text, ';', [&](std::string_view part) {
     if (part.empty()) return;
     const size_t colon = part.rfind(':');
-    Dims& dims = shapes[std::string(trim(part.substr(0, colon)))];
+    const std::string name(trim(part.substr(0, colon)));
+    Dims& dims = shapes[name];
     if (colon == std::string_view::npos) return;
+    std::vector<std::pair<int64_t, int64_t>> bounds;
+    bool ranged = false;
     split(part.substr(colon + 1), ',', [&](std::string_view number) {
-      int64_t size = 0;
-      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), size);
-      if (error != std::errc() || end != number.data() + number.size() || size < -1)
-        throw Error(code::kAclInvalidParam,
-                    "input_shape: '{}' in '{}' is no size, want numbers and -1, as in x:1,3,-1,224", number, part);
-      dims.push_back(size);
+      const auto [low, high] = size_or_range(part, number);
+      ranged = ranged || (low != high && low >= 0);
+      dims.push_back(low == high ? low : kUnknownDim);
+      bounds.emplace_back(low < 0 ? 0 : low, high);
     });
+    if (ranges && ranged) (*ranges)[name] = std::move(bounds);
   });
   return shapes;
 }
 
 void check_options(const OptionTexts& options) {
-  static constexpr std::string_view kPrecision[] = {"force_fp16",
-                                                    "force_fp32",
-                                                    "cube_fp16in_fp32out",
-                                                    "allow_fp32_to_fp16",
-                                                    "must_keep_origin_dtype",
-                                                    "allow_mix_precision",
-                                                    "allow_mix_precision_fp16",
-                                                    "allow_mix_precision_bf16",
-                                                    "allow_fp32_to_bf16"};
-  if (const auto* mode = option(options, {"ge.exec.precision_mode", "precision_mode"}))
-    if (std::ranges::find(kPrecision, std::string_view(*mode)) == std::end(kPrecision))
-      throw Error(code::kAclInvalidParam, "precision_mode is {}, want one of {}", *mode, fmt::join(kPrecision, ", "));
+  Precision::parse(options);
   static constexpr std::string_view kImplementation[] = {"high_precision", "high_performance", "high_precision_for_all",
                                                          "high_performance_for_all"};
   if (const auto* mode = option(options, {"ge.opSelectImplmode", "op_select_implmode"}))
     if (std::ranges::find(kImplementation, std::string_view(*mode)) == std::end(kImplementation))
-      throw Error(code::kAclInvalidParam, "op_select_implmode is {}, want one of {}", *mode,
-                  fmt::join(kImplementation, ", "));
+      throw OptionError("op_select_implmode", *mode, fmt::format("want one of {}", fmt::join(kImplementation, ", ")));
 }
 
-Model compile(const Model& model, const OptionTexts& options) {
+std::optional<Gears> parse_gears(const OptionTexts& options) {
+  static constexpr struct {
+    const char* name;
+    Gears::Kind kind;
+  } kOptions[] = {{"dynamic_batch_size", Gears::Kind::Batch},
+                  {"dynamic_image_size", Gears::Kind::Image},
+                  {"dynamic_dims", Gears::Kind::Dims}};
+  std::optional<Gears> gears;
+  const char* first = nullptr;
+  for (const auto& [name, kind] : kOptions) {
+    const auto* text = option(options, {name});
+    if (!text) continue;
+    if (first) throw OptionError(name, *text, fmt::format("{} is given, too: give one of them", first));
+    first = name;
+    gears = Gears{kind, {}};
+    const auto refuse = [&](const std::string& why) { throw OptionError(name, *text, why); };
+    split(*text, kind == Gears::Kind::Batch ? ',' : ';', [&](std::string_view gear) {
+      Dims& value = gears->values.emplace_back();
+      split(gear, ',', [&](std::string_view number) {
+        int64_t size = 0;
+        const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), size);
+        if (error != std::errc() || end != number.data() + number.size() || size < 1)
+          refuse(fmt::format("'{}' is no size, want whole numbers from 1 on", number));
+        value.push_back(size);
+      });
+      const size_t numbers = kind == Gears::Kind::Batch ? 1 : kind == Gears::Kind::Image ? 2 : gears->values[0].size();
+      if (value.size() != numbers || value.empty())
+        refuse(fmt::format("gear '{}' has {} numbers, want {}{}", gear, value.size(), numbers,
+                           kind == Gears::Kind::Image ? " (height,width)" : ""));
+    });
+    if (gears->values.size() < 2 || gears->values.size() > kMostGears)
+      refuse(fmt::format("there are {} gears, want 2 to 100", gears->values.size()));
+    for (size_t i = 0; i < gears->values.size(); ++i)
+      if (*gears->find(gears->values[i]) != i)
+        refuse(fmt::format("gear {} comes twice", fmt::join(gears->values[i], ",")));
+  }
+  return gears;
+}
+
+namespace {
+
+/// Clients give these inputs as FLOAT16.
+void set_half_inputs(Graph& graph, const std::string& names) {
+  split(names, ';', [&](std::string_view name) {
+    Node* input = graph.find(name);
+    if (!input || input->type() != "Data")
+      throw OptionError("input_fp16_nodes", std::string(name), "the model has no such input");
+    TensorDesc& desc = input->output_desc();
+    if (desc.dtype == DType::Float16) return;
+    if (desc.dtype != DType::Float)
+      throw OptionError("input_fp16_nodes", std::string(name),
+                        fmt::format("the input is {}, want FLOAT", describe(desc)));
+    const std::vector<Use> readers = input->output().uses;
+    desc.dtype = DType::Float16;
+    Node& cast = graph.add("Cast", input->name() + "_from_fp16");
+    cast.attributes["dst_type"] = static_cast<int64_t>(DType::Float);
+    graph.add_input(cast, "x", input->out());
+    graph.add_output(cast, "y");
+    for (const Use& use : readers) graph.connect(*use.node, use.index, cast.out());
+  });
+}
+
+/// "FP16", or "node:0:FP16;name:FP32".
+void set_output_types(Graph& graph, const std::string& text) {
+  static constexpr std::pair<std::string_view, DType> kTypes[] = {
+      {"FP32", DType::Float}, {"FP16", DType::Float16}, {"UINT8", DType::UInt8}, {"INT8", DType::Int8}};
+  Node& end = *graph.net_output();
+  const auto names = find_or(graph.attributes, "output_names", std::vector<std::string>());
+  split(text, ';', [&](std::string_view part) {
+    const size_t colon = part.rfind(':');
+    const std::string_view wanted = colon == std::string_view::npos ? part : trim(part.substr(colon + 1));
+    const auto* type = std::ranges::find(kTypes, wanted, &std::pair<std::string_view, DType>::first);
+    if (type == std::end(kTypes))
+      throw OptionError("output_type", std::string(part), "want FP32, FP16, UINT8 or INT8, or NODE:INDEX:TYPE");
+    bool found = false;
+    for (int i = 0; i < static_cast<int>(end.inputs().size()); ++i) {
+      const Endpoint from = end.input(i).from;
+      const std::string_view name = part.substr(0, colon);
+      const bool named = colon == std::string_view::npos ||
+                         (static_cast<size_t>(i) < names.size() && names[static_cast<size_t>(i)] == name) ||
+                         name == fmt::format("{}:{}", from.node->name(), from.index);
+      if (!named) continue;
+      found = true;
+      if (from.node->output(from.index).desc.dtype == type->second) continue;
+      Node& cast = graph.add("Cast", fmt::format("{}_{}_output", from.node->name(), from.index));
+      cast.attributes["dst_type"] = static_cast<int64_t>(type->second);
+      graph.add_input(cast, "x", from);
+      graph.add_output(cast, "y");
+      graph.connect(end, i, cast.out());
+    }
+    if (!found)
+      throw OptionError("output_type", std::string(part),
+                        fmt::format("the model has no such output; its outputs are {}", fmt::join(names, ", ")));
+  });
+}
+
+void set_input_format(const Graph& graph, const std::string& text) {
+  const Format format = format_named(text);
+  if (format == Format::Undefined) throw OptionError("input_format", text, "want NCHW, NHWC, NCDHW, NDHWC or ND");
+  const size_t rank = text == "ND" ? 0 : text.size();
+  for (Node* input : graph.inputs()) {
+    TensorDesc& desc = input->output_desc();
+    if (rank && desc.dims.size() != rank) continue;
+    desc.format = desc.origin_format = format;
+  }
+}
+
+PassSwitches switches_of(const OptionTexts& options, CompileReport& report) {
+  PassSwitches switches;
+  if (const auto* path = option(options, {"fusion_switch_file", "ge.fusionSwitchFile"}))
+    switches = PassSwitches::of_file(*path);
+  if (const auto* text = option(options, {"optimization_switch", "ge.optimizationSwitch"}))
+    switches.add(PassSwitches::of_text("optimization_switch", *text));
+  for (const std::string& name : switches.unknown())
+    report.notes.push_back(fmt::format("there is no pass {} here: its switch has no effect", name));
+  return switches;
+}
+
+/// What is refused because of the gears is the option's fault.
+template <class F>
+void about_gears(const OptionTexts& options, const Gears& gears, F&& f) {
+  const char* name = gears.kind == Gears::Kind::Batch   ? "dynamic_batch_size"
+                     : gears.kind == Gears::Kind::Image ? "dynamic_image_size"
+                                                        : "dynamic_dims";
+  try {
+    f();
+  } catch (const Error& e) { throw OptionError(name, options.at(name), e.text()); }
+}
+
+/// Every gear must be one that the operators accept.
+void try_gears(const Graph& graph, const Gears& gears) {
+  for (size_t g = 0; g < gears.values.size(); ++g) {
+    const auto shapes = gear_shapes(graph, gears, g);
+    try {
+      World world;
+      size_t i = 0;
+      for (const Node* input : graph.inputs()) world.feed(*input, Known(input->output().desc.dtype, shapes[i++]));
+      for (const Node* node : needed_in_order(graph))
+        if (is_control_flow(*node)) break;
+        else if (node->type() != "NetOutput" && node->type() != "Data") world.infer(*node);
+    } catch (const Error& e) { throw Error(e.code(), "gear [{}]: {}", fmt::join(gears.values[g], ", "), e.text()); }
+  }
+}
+
+}  // namespace
+
+Model compile(const Model& model, const OptionTexts& options, CompileReport* wanted_report) {
+  CompileReport own;
+  CompileReport& report = wanted_report ? *wanted_report : own;
   check_options(options);
+  const Precision precision = Precision::parse(options);
+  const PassSwitches switches = switches_of(options, report);
   Model compiled = model;
   compiled.graph = copy(*model.graph);
   for (auto& [name, subgraph] : compiled.subgraphs) subgraph = copy(*subgraph);
   Graph& graph = *compiled.graph;
-  if (const auto* shapes = option(options, {"input_shape", "ge.inputShape"}))
-    set_input_shapes(graph, parse_input_shapes(*shapes));
+  InputRanges ranges;
+  if (const auto* shapes = option(options, {"input_shape", "ge.inputShape"})) {
+    const auto parsed = parse_input_shapes(*shapes, &ranges);
+    set_input_shapes(graph, parsed, ranges);
+  }
+  if (const auto* format = option(options, {"input_format"})) set_input_format(graph, *format);
+  const auto gears = parse_gears(options);
+  if (gears) about_gears(options, *gears, [&] { set_gears(graph, *gears); });
+  if (const auto* path = option(options, {"insert_op_conf", "ge.insertOpFile"}))
+    insert_aipp(graph, read_aipp(*path), *path);
+  if (const auto* names = option(options, {"input_fp16_nodes", "ge.inputFp16Nodes"})) set_half_inputs(graph, *names);
   infer_all(graph);
-  run_passes(graph);
+  report.add(run_passes(graph, switches));
   infer_all(graph);
+  if (precision.changes()) {
+    report.precision = apply_precision(graph, precision);
+    infer_all(graph);
+  }
+  if (const auto* types = option(options, {"output_type", "ge.outputDatatype"})) set_output_types(graph, *types);
+  infer_all(graph);
+  report.add(run_passes(graph, switches));
+  infer_all(graph);
+  if (gears) about_gears(options, *gears, [&] { try_gears(graph, *gears); });
+  for (const std::string& name : report.precision.unknown)
+    report.notes.push_back(
+        fmt::format("no node is named {}: its line in keep_dtype or customize_dtypes has no effect", name));
   if (const auto* soc = option(options, {"ge.socVersion", "soc_version"})) compiled.attributes["soc_version"] = *soc;
   return compiled;
+}
+
+void CompileReport::add(const std::vector<PassCount>& counts) {
+  for (const PassCount& count : counts) {
+    const auto found = std::ranges::find(passes, std::string_view(count.name),
+                                         [](const PassCount& p) { return std::string_view(p.name); });
+    if (found == passes.end()) passes.push_back(count);
+    else found->changes += count.changes;
+  }
 }
 
 }  // namespace updraft::graph

@@ -5,20 +5,38 @@
 #include <string>
 
 #include "graph/ir/graph.h"
+#include "graph/passes/pass.h"
+#include "graph/passes/precision.h"
+#include "graph/shape/gears.h"
 
 namespace updraft::graph {
 
 using OptionTexts = std::map<std::string, std::string>;
 
-/// "x:1,3,224,224;y:2,-1"; an input without a colon is a scalar. Names may have colons: the last one counts. Throws
-/// 100000 with the part that is wrong.
-std::map<std::string, Dims> parse_input_shapes(const std::string& text);
+/// By an input's name, the smallest and largest sizes of its dimensions (-1: no upper bound).
+using InputRanges = std::map<std::string, std::vector<std::pair<int64_t, int64_t>>>;
+
+/// "x:1,3,224,224;y:2,-1,1~10"; an input without a colon is a scalar. Names may have colons: the last one counts.
+/// Throws OptionError with the part that is wrong.
+std::map<std::string, Dims> parse_input_shapes(const std::string& text, InputRanges* ranges = nullptr);
+
+/// What dynamic_batch_size, dynamic_image_size or dynamic_dims says; one of them alone. Throws OptionError.
+std::optional<Gears> parse_gears(const OptionTexts& options);
+
+/// What was done to a model.
+struct CompileReport {
+  std::vector<PassCount> passes;
+  PrecisionReport precision;
+  std::vector<std::string> notes;  ///< what users should know
+
+  void add(const std::vector<PassCount>& counts);
+};
 
 /// Refuses (100000) a value that an option cannot have. Names that are not known are let through: clients pass options
 /// of other components.
 void check_options(const OptionTexts& options);
 
-/// A compiled copy. Throws 161002 with a node's name for what cannot be compiled, 100000 for options.
-Model compile(const Model& model, const OptionTexts& options);
+/// A compiled copy. Throws 161002 with a node's name for what cannot be compiled, OptionError (100000) for options.
+Model compile(const Model& model, const OptionTexts& options, CompileReport* report = nullptr);
 
 }  // namespace updraft::graph

@@ -10,6 +10,23 @@
 #include "ops/reach.h"
 
 namespace updraft::graph {
+namespace {
+
+bool in_range(const TensorDesc& desc, size_t d, int64_t size) {
+  if (d >= desc.ranges.size()) return size >= 0;
+  const auto [least, most] = desc.ranges[d];
+  return size >= std::max<int64_t>(least, 0) && (most < 0 || size <= most);
+}
+
+std::string range_text(const TensorDesc& desc) {
+  std::string text;
+  for (const auto& [least, most] : desc.ranges)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                        most == least ? fmt::format("{}", least) : fmt::format("{}~{}", least, most));
+  return text.empty() ? text : fmt::format(" in the range [{}]", text);
+}
+
+}  // namespace
 
 class ExecuteTask final : public Task {
  public:
@@ -54,6 +71,8 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
     }
     programs_.push_back(std::move(kept));
   }
+  gears_ = gears_of(graph());
+  if (gears_) plan_gears();
   if (!outputs_.empty() || end->inputs().empty()) return;
   Probe probe;
   const auto copied = copy(graph());
@@ -66,22 +85,47 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
     outputs_.push_back(input.from.node->output(input.from.index).desc);
 }
 
+void LoadedModel::plan_gears() {
+  for (size_t g = 0; g < gears_->values.size(); ++g) {
+    gear_inputs_.push_back(gear_shapes(graph(), *gears_, g));
+    std::vector<Known> sizes;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      sizes.emplace_back(inputs_[i]->output().desc.dtype, gear_inputs_.back()[i]);
+    auto program = plan(graph(), sizes, late_);
+    std::vector<TensorDesc>& outputs = gear_outputs_.emplace_back();
+    if (!program) {  // values decide: what the graph says of them is all
+      for (const Input& input : graph().net_output()->inputs())
+        outputs.push_back(input.from.node->output(input.from.index).desc);
+      continue;
+    }
+    for (const Known& k : program->outputs) outputs.emplace_back(k.dtype, *k.dims);
+    work_bytes_ = std::max(work_bytes_, program->arena_bytes);
+    programs_.push_back({gear_inputs_.back(), {}, std::make_shared<Program>(std::move(*program)), {}});
+  }
+}
+
 void LoadedModel::check(Execution& given) const {
   Execution* execution = &given;
   if (execution->inputs.size() != inputs_.size() || execution->outputs.size() != outputs_.size())
     throw Error(code::kAclInvalidParam, "model {} has {} inputs and {} outputs, got {} and {}", id_, inputs_.size(),
                 outputs_.size(), execution->inputs.size(), execution->outputs.size());
+  if (gears_ && !execution->gear)
+    throw Error(code::kAclInvalidParam,
+                "model {} has the gears {}: choose one before the execution, by aclmdlSetDynamicBatchSize, "
+                "aclmdlSetDynamicHWSize or aclmdlSetInputDynamicDims on the dataset of its inputs",
+                id_, gears_->text());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const TensorDesc& desc = inputs_[i]->output().desc;
     Buffer& buffer = execution->inputs[i];
+    if (gears_ && execution->gear) buffer.dims = gear_inputs_.at(*execution->gear)[i];
     if (buffer.dims.empty() && desc.known()) buffer.dims = desc.dims;
     buffer.dtype = desc.dtype;
     bool fits = desc.rank_known() ? buffer.dims.size() == desc.dims.size() : true;
     for (size_t d = 0; fits && desc.rank_known() && d < desc.dims.size(); ++d)
-      fits = desc.dims[d] < 0 ? buffer.dims[d] >= 0 : desc.dims[d] == buffer.dims[d];
+      fits = desc.dims[d] < 0 ? in_range(desc, d, buffer.dims[d]) : desc.dims[d] == buffer.dims[d];
     if (!fits)
-      throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}, got the shape {}", i, inputs_[i]->name(),
-                  id_, describe(desc), describe(buffer.dims));
+      throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}{}, got the shape {}", i, inputs_[i]->name(),
+                  id_, describe(desc), range_text(desc), describe(buffer.dims));
     const size_t want = static_cast<size_t>(count_of(buffer.dims)) * size_of(desc.dtype);
     if (buffer.bytes < want || (want && !buffer.data))
       throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}{}: want {} bytes, got {} at {}", i,

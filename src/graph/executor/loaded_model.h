@@ -1,5 +1,6 @@
 // A model on a device: what aclmdlLoad… makes, and what graph sessions keep of a graph.
 #pragma once
+#include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "graph/executor/run.h"
+#include "graph/shape/gears.h"
 
 namespace updraft {
 class Stream;
@@ -26,6 +28,7 @@ struct Buffer {
 /// One execution: the caller reads the outputs when its stream has passed it.
 struct Execution {
   std::vector<Buffer> inputs, outputs;
+  std::optional<size_t> gear;              ///< of models with gears: the inputs have its sizes
   std::shared_ptr<const Program> program;  ///< that prepare() found
 };
 
@@ -55,6 +58,15 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   /// Plans for the sizes of the inputs, now. The types and sizes of the outputs; null where values decide them.
   const std::vector<Known>* prepare(Execution& execution);
 
+  /// The sizes that clients choose from; null for models without gears.
+  const Gears* gears() const { return gears_ ? &*gears_ : nullptr; }
+  /// Shapes of the inputs, and descriptions of the outputs, in a gear.
+  const std::vector<Dims>& gear_inputs(size_t gear) const { return gear_inputs_.at(gear); }
+  const std::vector<TensorDesc>& gear_outputs(size_t gear) const { return gear_outputs_.at(gear); }
+  /// The gear that was chosen last, the first where none was.
+  size_t chosen_gear() const { return chosen_gear_; }
+  void choose_gear(size_t gear) { chosen_gear_ = gear; }
+
   size_t weight_bytes() const { return weights_.bytes(); }
   /// Memory of one execution; 0 where sizes are not known.
   size_t work_bytes() const { return work_bytes_; }
@@ -69,11 +81,12 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   };
   void run(Execution& execution);
   void check(Execution& execution) const;
+  void plan_gears();
   std::shared_ptr<const Program> program_for(const Execution& execution);
   Kept* find_program(const std::vector<Dims>& dims, const Execution& execution);
   std::unique_ptr<Run> take_run(const std::shared_ptr<const Program>& program);
 
-  static constexpr size_t kMostPrograms = 32;
+  static constexpr size_t kMostPrograms = 128;  ///< more than a model has gears
 
   Model model_;
   Device& device_;
@@ -82,6 +95,10 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   Weights weights_;
   std::vector<const Node*> inputs_;
   std::vector<TensorDesc> outputs_;
+  std::optional<Gears> gears_;
+  std::vector<std::vector<Dims>> gear_inputs_;
+  std::vector<std::vector<TensorDesc>> gear_outputs_;
+  std::atomic<size_t> chosen_gear_{0};
   size_t work_bytes_ = 0;
   bool static_ = false;
   std::mutex mutex_;

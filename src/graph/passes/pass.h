@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
+#include "graph/passes/switches.h"
 
 namespace updraft::graph {
 
@@ -22,8 +23,8 @@ struct PassCount {
 };
 
 std::span<const Pass> all_passes();
-/// All of them, until none changes anything or a round limit is reached.
-std::vector<PassCount> run_passes(Graph& graph);
+/// All that are on, until none changes anything or a round limit is reached.
+std::vector<PassCount> run_passes(Graph& graph, const PassSwitches& switches = {});
 
 // passes/*.cpp
 int64_t remove_dead_nodes(Graph& graph);

@@ -16,12 +16,13 @@ constexpr int kMostRounds = 4;
 
 std::span<const Pass> all_passes() { return kPasses; }
 
-std::vector<PassCount> run_passes(Graph& graph) {
+std::vector<PassCount> run_passes(Graph& graph, const PassSwitches& switches) {
   std::vector<PassCount> counts;
   for (const Pass& pass : kPasses) counts.push_back({pass.name, 0});
   for (int round = 0; round < kMostRounds; ++round) {
     int64_t changes = 0;
     for (size_t p = 0; p < counts.size(); ++p) {
+      if (!switches.on(kPasses[p].name)) continue;
       const int64_t n = kPasses[p].run(graph);
       counts[p].changes += n;
       changes += n;

@@ -18,12 +18,15 @@ bool same_value(const Tensor& a, const Tensor& b) {
 int64_t Probe::size_of(size_t world, const std::string& symbol, std::pair<int64_t, int64_t> range) {
   const std::string key = symbol.empty() ? "?" + std::to_string(unnamed_) : symbol;
   const auto [found, added] = symbols_.emplace(key, symbols_.size());
+  if (range.second >= 0) {  // sizes that differ within it
+    const int64_t smallest = std::min(std::max<int64_t>(range.first, 1), range.second);
+    return world == 0 ? range.second : world == 2 ? smallest + (range.second - smallest) / 2 : smallest;
+  }
   // Multiples of 64, since networks halve sizes several times: the same size for all, in case some must match; sizes of
   // their own; and the smallest there are.
   const auto n = static_cast<int64_t>(found->second);
   const int64_t size = world == 0 ? 128 : world == 1 ? 320 : world == 2 ? 192 + 64 * n : 1;
-  const int64_t least = std::max(range.first, size);
-  return range.second >= 0 ? std::min(least, range.second) : least;
+  return std::max(range.first, size);
 }
 
 void Probe::split() {

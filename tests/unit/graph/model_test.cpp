@@ -318,9 +318,11 @@ TEST_F(Models, InputShapesOfTheBuildAreUsed) {
     } catch (const Error& e) { return e.text(); }
     return std::string("no error");
   };
-  EXPECT_NE(refusal("z:2,3").find("names z, which is no input; the inputs are x"), std::string::npos);
-  EXPECT_NE(refusal("x:2,4").find("gives x the shape [2, 4], the model says FLOAT[-1, 3]"), std::string::npos);
-  EXPECT_NE(refusal("x:2,a").find("'a' in 'x:2,a' is no size"), std::string::npos);
+  EXPECT_NE(refusal("z:2,3").find("input_shape is z, the model has no such input; its inputs are x"),
+            std::string::npos);
+  EXPECT_NE(refusal("x:2,4").find("input_shape is x:2,4, the model says that input x is FLOAT[-1, 3]"),
+            std::string::npos);
+  EXPECT_NE(refusal("x:2,a").find("x:2,a, 'a' is no size"), std::string::npos);
 }
 
 }  // namespace

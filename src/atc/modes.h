@@ -1,0 +1,30 @@
+// What atc does, one function for each mode. They throw Refusal, or the Error of what they call.
+#pragma once
+#include <string>
+
+#include "atc/arguments.h"
+#include "atc/progress.h"
+#include "graph/ir/graph.h"
+
+namespace updraft::atc {
+
+/// Mode 0.
+void compile_model(const Arguments& arguments, Progress& progress);
+/// Mode 0 with --singleop.
+void compile_operators(const Arguments& arguments, Progress& progress);
+/// Modes 1 and 5.
+void write_json(const Arguments& arguments, Progress& progress);
+/// Mode 3.
+void check_model(const Arguments& arguments, Progress& progress);
+/// Mode 6.
+void print_model(const std::string& om);
+
+/// The graph of --model, with the sizes and outputs that the options say.
+graph::Model read_source(const Arguments& arguments, bool whole = true);
+/// A file of that content; a reader never sees half of it.
+void write_file(const std::string& path, std::string_view content);
+
+/// The whole program: the exit status.
+int run(int argc, const char* const* argv);
+
+}  // namespace updraft::atc
