@@ -330,8 +330,8 @@ inline T gelu_tanh_slope(T x) {
   return s + x * s * (T(1) - s) * k * (T(1) + T(3) * c * x * x);
 }
 /// Both tails of the normal distribution at |x|, and exp(-x^2/2): the exponential times a polynomial (Chebyshev fit of
-/// ours) in 1 / (1 + 0.3 |x|), within 5e-7 of the tail's value. Beyond kEnd, where both are below 1e-17, they are 0: what
-/// is made of still smaller numbers becomes subnormal, and products of those take a hundred times as long.
+/// ours) in 1 / (1 + 0.3 |x|), within 5e-7 of the tail's value. Beyond kEnd, where both are below 1e-17, they are 0:
+/// what is made of still smaller numbers becomes subnormal, and products of those take a hundred times as long.
 struct NormalTail {
   static constexpr float kEnd = 9.0f;
   float tail, bell;
