@@ -18,6 +18,7 @@ import argparse
 import collections
 import json
 import os
+import re
 import selectors
 import signal
 import sys
@@ -26,6 +27,7 @@ import time
 import warnings
 
 CANN = "CANNExecutionProvider"
+RANDOM = re.compile("test_bernoulli|test_training_dropout(?!_zero)")
 SECONDS = 60  # of one case, both providers
 # onnxruntime refuses operator sets that are newer than itself otherwise
 os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
@@ -35,7 +37,8 @@ def collect():
     warnings.simplefilter("ignore")
     from onnx.backend.test.case import node
 
-    return {case.name: case for case in node.collect_testcases(None)}
+    # what draws random numbers is right with others than the reference's
+    return {case.name: case for case in node.collect_testcases(None) if not RANDOM.match(case.name)}
 
 
 def kind_of(case):
@@ -51,14 +54,14 @@ def weight(case):
 
 def sample(cases):
     """Of every operator the case with the most inputs and attributes; of expanded functions, which are made of the same
-    operators, every tenth."""
+    operators, every twentieth."""
     best, expanded = {}, []
     for name, case in sorted(cases.items()):
         if "_expanded" in name:
             expanded.append(name)
         elif kind_of(case) not in best or weight(case) > weight(cases[best[kind_of(case)]]):
             best[kind_of(case)] = name
-    return sorted([*best.values(), *expanded[::10]])
+    return sorted([*best.values(), *expanded[::20]])
 
 
 def has_bodies(case):

@@ -18,6 +18,51 @@ std::string key_of(std::string_view domain, std::string_view name, std::string_v
   return fmt::format("{}:{}:{}", domain, name, overload);
 }
 
+/// The inputs of operators that want one type for all, or truth values: the graph's operators would convert them.
+void check_types(const Conversion& c) {
+  static constexpr std::string_view kTruth[] = {"And", "Not", "Or", "Xor"};
+  static constexpr std::string_view kOne[] = {"Add",
+                                              "And",
+                                              "BitwiseAnd",
+                                              "BitwiseOr",
+                                              "BitwiseXor",
+                                              "Concat",
+                                              "Div",
+                                              "Equal",
+                                              "Gemm",
+                                              "Greater",
+                                              "GreaterOrEqual",
+                                              "Less",
+                                              "LessOrEqual",
+                                              "MatMul",
+                                              "Max",
+                                              "Mean",
+                                              "Min",
+                                              "Mod",
+                                              "Mul",
+                                              "Not",
+                                              "Or",
+                                              "PRelu",
+                                              "Sub",
+                                              "Sum",
+                                              "Xor"};
+  const NodeProto& node = c.proto;
+  if (!node.domain.empty() || std::ranges::find(kOne, node.type) == std::end(kOne)) return;
+  const bool truth = std::ranges::find(kTruth, node.type) != std::end(kTruth);
+  DType first = DType::Undefined;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value* v = node.inputs[i].empty() ? nullptr : c.scope.find(node.inputs[i]);
+    if (!v || !v->tensor) continue;  // the converter says what it wants
+    const DType own = c.type(v->tensor);
+    if (own == DType::Undefined) continue;
+    c.require(!truth || own == DType::Bool, "input {}, \"{}\", is {}, want BOOL", i, node.inputs[i],
+              updraft::name_of(own));
+    if (first == DType::Undefined) first = own;
+    c.require(own == first, "input {}, \"{}\", is {}, and the inputs before it are {}: want one type", i,
+              node.inputs[i], updraft::name_of(own), updraft::name_of(first));
+  }
+}
+
 class Importer : public Graphs {
  public:
   Importer(ModelProto proto, const ImportOptions& options) : proto_(std::move(proto)), options_(options) {
@@ -32,6 +77,8 @@ class Importer : public Graphs {
     Scope scope(frame, nullptr, proto_.opsets, nullptr, "");
     initializers(proto_.graph, scope);
     inputs(scope);
+    for (const NodeProto& node : proto_.graph.nodes)
+      if (written_out({&node, 1}) > kMostNodes) refuse_number(name_of_node(node, scope), node);
     nodes(proto_.graph.nodes, scope);
     outputs(scope);
     return std::move(model_);
@@ -93,6 +140,34 @@ class Importer : public Graphs {
   }
 
  private:
+  [[noreturn]] static void refuse_number(const std::string& name, const NodeProto& node) {
+    throw Error(code::kAclnnParamInvalid, "{} ({}): functions and loops make more than {} nodes of the model", name,
+                node.type, kMostNodes);
+  }
+
+  /// Nodes that these are once functions stand in the place of their calls; what is far too many is not counted
+  /// further.
+  size_t written_out(std::span<const NodeProto> list) {
+    size_t all = 0;
+    for (const NodeProto& node : list) {
+      const auto f = functions_.find(key_of(node.domain, node.type, node.overload));
+      if (f == functions_.end()) {
+        ++all;
+      } else {
+        const auto [known, added] = sizes_.try_emplace(f->second, 1);  // one that calls itself is refused elsewhere
+        if (added) {
+          const size_t size = written_out(f->second->nodes);
+          sizes_[f->second] = size;
+          all += size;
+        } else {
+          all += known->second;
+        }
+      }
+      if (all > kMostNodes) return all;
+    }
+    return all;
+  }
+
   void deeper(Scope& inner, const Scope& outer, const std::string& name) {
     inner.depth = outer.depth + 1;
     if (inner.depth > kDeepest)
@@ -205,7 +280,7 @@ class Importer : public Graphs {
     auto refuse = [&]<class... A>(fmt::format_string<A...> format, A&&... a) {
       throw Error(code::kAclnnParamInvalid, "{} ({}): {}", name, node.type, fmt::format(format, std::forward<A>(a)...));
     };
-    if (++converted_ > kMostNodes) refuse("functions and loops make more than {} nodes of the model", kMostNodes);
+    if (++converted_ > kMostNodes) refuse_number(name, node);
     if (const auto f = functions_.find(key_of(node.domain, node.type, node.overload)); f != functions_.end())
       return call(node, *f->second, scope, name);
     const auto set = scope.opsets.find(node.domain);
@@ -224,13 +299,22 @@ class Importer : public Graphs {
     }
     try {
       Conversion c(node, *row, opset, scope.frame.build, scope, *this, name);
+      check_types(c);
       row->convert(c);
       c.check_attributes();
       c.check_inputs();
       for (size_t i = 0; i < node.outputs.size(); ++i)
         if (c.wants(i) && !c.gave(i)) c.refuse("output {}, \"{}\", is not implemented", i, node.outputs[i]);
     } catch (const Error& e) {
-      if (e.text().find(name) != std::string::npos) throw;
+      // The graph's node of that name has a type of its own.
+      const std::string_view text = e.text(), own = name;
+      if (text.starts_with(own) && text.substr(own.size()).starts_with(" (") &&
+          !text.substr(own.size() + 2).starts_with(fmt::format("{})", node.type))) {
+        const std::string_view rest = text.substr(own.size() + 2);
+        const size_t end = rest.find("): ");
+        if (end != std::string_view::npos) refuse("as {}: {}", rest.substr(0, end), rest.substr(end + 3));
+      }
+      if (text.find(own) != std::string::npos) throw;
       refuse("{}", e.text());
     } catch (const std::out_of_range&) {  // of a vector's at()
       refuse("an input or an attribute has fewer values than the operator reads");
@@ -309,7 +393,8 @@ class Importer : public Graphs {
   std::map<std::string, const FunctionProto*> functions_;
   graph::Model model_;
   size_t converted_ = 0;
-  std::vector<std::string> made_;  ///< names of the graphs of bodies, in the order of their making
+  std::map<const FunctionProto*, size_t> sizes_;  ///< nodes of functions, with those that they call
+  std::vector<std::string> made_;                 ///< names of the graphs of bodies, in the order of their making
 };
 
 }  // namespace

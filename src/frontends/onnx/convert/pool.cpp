@@ -67,7 +67,6 @@ void max_with_indices(Conversion& c, Planes p) {
   Endpoint y = n.out(0), at = c.cast(n.out(1), DType::Int64);
   // Places in the padded plane as places in the plane.
   const bool moved = std::ranges::any_of(before, [](int64_t b) { return b != 0; }) || c.dims(p.x) != own || order == 1;
-  Endpoint plane;  // elements of one
   Dims sizes(own.begin() + 2, own.end());
   c.require(std::ranges::all_of(sizes, [](int64_t s) { return s >= 0; }),
             "the input is {}, want known sizes with Indices", describe(own));

@@ -35,7 +35,8 @@ std::vector<Activation> activations_of(Conversion& c, const std::vector<std::str
   const size_t count = usual.size() * static_cast<size_t>(directions);
   if (names.empty())
     for (size_t i = 0; i < count; ++i) names.push_back(usual[i % usual.size()]);
-  c.require(names.size() == count, "{} activations, want {}", names.size(), count);
+  c.require(names.size() >= count, "{} activations, want {}", names.size(), count);
+  names.resize(count);  // onnxruntime names as many for one direction as for two
   std::vector<Activation> all;
   size_t alpha = 0, beta = 0;
   for (std::string& name : names) {
