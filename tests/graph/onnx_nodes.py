@@ -1,6 +1,6 @@
 """ONNX's own node cases through the official onnxruntime-cann. Knows nothing of Updraft; run by the Python of .venv-onnxruntime.
 
-usage: updraft run .venv-onnxruntime/bin/python tests/graph/onnx_nodes.py [--sample | NAME…] [--parser] [--jobs N] [--json]
+usage: updraft run .venv-onnxruntime/bin/python tests/graph/onnx_nodes.py [--sample [--bodies] | NAME…] [--parser] [--jobs N] [--json]
 
 A case counts when onnxruntime's CPU provider passes it. It is
   npu       right, and every node ran on CANNExecutionProvider (onnxruntime's profile says where nodes ran)
@@ -248,7 +248,7 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("names", nargs="*")
     options.add_argument("--sample", action="store_true")
-    options.add_argument("--bodies", action="store_true", help="cases of If, Loop and Scan, also in functions")
+    options.add_argument("--bodies", action="store_true", help="also the cases of If, Loop and Scan, in functions too")
     options.add_argument("--parser", action="store_true", help="without onnxruntime")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     options.add_argument("--json", action="store_true", help="a line for each case as it ends")
@@ -256,7 +256,7 @@ def main():
     cases = collect()
     names = options.names or (sample(cases) if options.sample else sorted(cases))
     if options.bodies:
-        names = [name for name in names if has_bodies(cases[name])]
+        names = sorted({*names, *(name for name in cases if has_bodies(cases[name]))})
     answers = []
 
     def answer(one):
