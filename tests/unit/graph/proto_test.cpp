@@ -126,6 +126,13 @@ std::string refusal(const std::string& message) {
   return "no error";
 }
 
+TEST(ModelMessages, TensorsOfMoreBytesThanThereAreAreRefused) {
+  Model model;
+  model.graph = std::make_shared<Graph>("net");
+  model.graph->add_data("x", 0, {DType::Float, {int64_t{1} << 62}});
+  EXPECT_THROW(write_model(model), Error);
+}
+
 TEST(ModelMessages, FieldsOfAnotherKindAreRefused) {
   auto with = [](auto&& fill) {
     std::string message;
