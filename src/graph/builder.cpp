@@ -64,6 +64,18 @@ Node& Builder::node(std::string_view type, const std::string& name, const std::v
   return node;
 }
 
+Node& Builder::control(std::string_view type, const std::string& name, const std::vector<Endpoint>& inputs,
+                       const std::vector<TensorDesc>& outputs, std::vector<std::string> subgraphs) {
+  Node& node = graph_.add(type, name);
+  const bool branches = type == "If";
+  for (size_t i = 0; i < inputs.size(); ++i)
+    graph_.add_input(node, branches && i == 0 ? "cond" : "input" + std::to_string(i - (branches ? 1 : 0)), inputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) graph_.add_output(node, "output" + std::to_string(i), outputs[i]);
+  node.subgraphs = std::move(subgraphs);
+  probe_.leave(node);
+  return node;
+}
+
 void Builder::outputs(const std::vector<Endpoint>& tensors) {
   Node& end = graph_.make_net_output();
   for (Endpoint from : tensors) graph_.add_input(end, "x" + std::to_string(end.inputs().size()), from);

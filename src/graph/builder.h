@@ -47,6 +47,9 @@ class Builder {
                       Attributes attributes = {}) {
     return node(type, name, operands, std::move(attributes)).out();
   }
+  /// A node that runs other graphs of the model: its inputs, in order, and what is known of its outputs.
+  Node& control(std::string_view type, const std::string& name, const std::vector<Endpoint>& inputs,
+                const std::vector<TensorDesc>& outputs, std::vector<std::string> subgraphs);
   /// The graph's outputs, in order; once.
   void outputs(const std::vector<Endpoint>& tensors);
 

@@ -1,6 +1,7 @@
-// ONNX models from whoever made them: a graph, or a refusal that says where.
+// ONNX models from whoever made them: a graph that compiles, or a refusal that says where.
 #include "base/error.h"
 #include "frontends/onnx/import.h"
+#include "graph/compile/compile.h"
 #include "input.h"
 
 using namespace updraft;
@@ -11,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = graph::Bytes::copy_of(data, size);
   onnx::looks_like_onnx(bytes.span());
   try {
-    onnx::import(bytes);
-  } catch (const Error& e) { fuzz::documented("import", e.code()); }
+    graph::compile(onnx::import(bytes), {});
+  } catch (const Error& e) { fuzz::documented(e.what(), e.code()); }
   return 0;
 }

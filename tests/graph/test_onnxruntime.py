@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-onnxruntime" / "bin" / "python"
 NAMES = ["elementwise", "small_network_of_any_batch", "unknown_sizes_that_only_one_fits",
          "shapes_that_values_decide", "pieces_of_a_graph", "four_threads",
-         "optical_character_recognition", "an_operator_that_there_is_not"]
+         "microsoft_operators", "optical_character_recognition", "an_operator_that_there_is_not"]
 
 
 @pytest.fixture(scope="module")

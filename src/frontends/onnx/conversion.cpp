@@ -157,6 +157,12 @@ void Conversion::check_attributes() const {
             opset);
 }
 
+void Conversion::check_inputs() const {
+  for (size_t i = asked_inputs_; i < proto.inputs.size(); ++i)
+    require(proto.inputs[i].empty(), "input {}, \"{}\", is not known of this operator at version {} of its set", i,
+            proto.inputs[i], opset);
+}
+
 // --- outputs --------------------------------------------------------------------------------------------------------
 
 void Conversion::give(size_t i, Endpoint e) {

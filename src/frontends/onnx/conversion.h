@@ -2,6 +2,7 @@
 //
 //   void leaky_relu(Conversion& c) { c.result("LeakyRelu", {c.in(0)}, {{"negative_slope", c.real("alpha", 0.01f)}}); }
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <span>
@@ -83,8 +84,11 @@ class Conversion {
   }
 
   // --- inputs -------------------------------------------------------------------------------------------------------
-  size_t inputs() const { return proto.inputs.size(); }
-  bool has(size_t i) const { return i < proto.inputs.size() && !proto.inputs[i].empty(); }
+  size_t inputs() const { return asked_inputs_ = proto.inputs.size(); }
+  bool has(size_t i) const {
+    asked_inputs_ = std::max(asked_inputs_, i + 1);
+    return i < proto.inputs.size() && !proto.inputs[i].empty();
+  }
   /// The tensor; refuses where it is absent or a sequence.
   Endpoint in(size_t i) const;
   /// The tensor, or nothing.
@@ -134,6 +138,8 @@ class Conversion {
   void ignore(std::string_view attribute) const { asked_.insert(std::string(attribute)); }
   /// Attributes that nobody asked for are refused.
   void check_attributes() const;
+  /// So are inputs behind those that somebody asked for.
+  void check_inputs() const;
 
   // --- outputs ------------------------------------------------------------------------------------------------------
   size_t outputs() const { return proto.outputs.size(); }
@@ -185,6 +191,7 @@ class Conversion {
   const AttributeProto* want_or_null(std::string_view attribute, AttributeProto::Kind kind) const;
 
   mutable std::set<std::string, std::less<>> asked_;
+  mutable size_t asked_inputs_ = 0;
   std::vector<bool> given_;
 };
 

@@ -11,9 +11,56 @@ namespace {
 
 /// Functions and graphs that stand in each other.
 constexpr int kDeepest = 64;
+/// Nodes that are converted in all: functions that call functions may say any number in a few bytes.
+constexpr size_t kMostNodes = 1 << 18;
 
 std::string key_of(std::string_view domain, std::string_view name, std::string_view overload) {
   return fmt::format("{}:{}:{}", domain, name, overload);
+}
+
+/// The inputs of operators that want one type for all, or truth values: the graph's operators would convert them.
+void check_types(const Conversion& c) {
+  static constexpr std::string_view kTruth[] = {"And", "Not", "Or", "Xor"};
+  static constexpr std::string_view kOne[] = {"Add",
+                                              "And",
+                                              "BitwiseAnd",
+                                              "BitwiseOr",
+                                              "BitwiseXor",
+                                              "Concat",
+                                              "Div",
+                                              "Equal",
+                                              "Gemm",
+                                              "Greater",
+                                              "GreaterOrEqual",
+                                              "Less",
+                                              "LessOrEqual",
+                                              "MatMul",
+                                              "Max",
+                                              "Mean",
+                                              "Min",
+                                              "Mod",
+                                              "Mul",
+                                              "Not",
+                                              "Or",
+                                              "PRelu",
+                                              "Sub",
+                                              "Sum",
+                                              "Xor"};
+  const NodeProto& node = c.proto;
+  if (!node.domain.empty() || std::ranges::find(kOne, node.type) == std::end(kOne)) return;
+  const bool truth = std::ranges::find(kTruth, node.type) != std::end(kTruth);
+  DType first = DType::Undefined;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value* v = node.inputs[i].empty() ? nullptr : c.scope.find(node.inputs[i]);
+    if (!v || !v->tensor) continue;  // the converter says what it wants
+    const DType own = c.type(v->tensor);
+    if (own == DType::Undefined) continue;
+    c.require(!truth || own == DType::Bool, "input {}, \"{}\", is {}, want BOOL", i, node.inputs[i],
+              updraft::name_of(own));
+    if (first == DType::Undefined) first = own;
+    c.require(own == first, "input {}, \"{}\", is {}, and the inputs before it are {}: want one type", i,
+              node.inputs[i], updraft::name_of(own), updraft::name_of(first));
+  }
 }
 
 class Importer : public Graphs {
@@ -30,6 +77,8 @@ class Importer : public Graphs {
     Scope scope(frame, nullptr, proto_.opsets, nullptr, "");
     initializers(proto_.graph, scope);
     inputs(scope);
+    for (const NodeProto& node : proto_.graph.nodes)
+      if (written_out({&node, 1}) > kMostNodes) refuse_number(name_of_node(node, scope), node);
     nodes(proto_.graph.nodes, scope);
     outputs(scope);
     return std::move(model_);
@@ -37,45 +86,106 @@ class Importer : public Graphs {
 
   std::vector<Value> inlined(const GraphProto& graph, std::vector<Value> inputs, Scope& scope,
                              const std::string& prefix) override {
-    Scope inner(scope.frame, &scope, scope.opsets, scope.bound, scope.prefix + prefix);
+    Scope inner(scope.frame, &scope, scope.opsets, scope.bound, prefix);
     deeper(inner, scope, prefix);
-    for (size_t i = 0; i < inputs.size(); ++i) inner.set(graph.inputs.at(i).name, std::move(inputs[i]));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      once(graph.inputs.at(i).name, inner, prefix, "an input");
+      inner.set(graph.inputs[i].name, std::move(inputs[i]));
+    }
     return give(graph, inner, prefix);
   }
 
-  Body body(const GraphProto& graph, const std::vector<TensorDesc>& inputs, Scope& scope,
-            const std::string& name) override {
-    Body made;
-    made.name = name;
-    for (int n = 1; model_.subgraphs.contains(made.name); ++n) made.name = name + "_" + std::to_string(n);
-    auto own = std::make_shared<graph::Graph>(made.name);
-    model_.subgraphs[made.name] = own;
+  Body body(const Conversion& of, const Asked& asked,
+            const std::function<Given(Conversion&, const std::vector<Endpoint>&)>& fill) override {
+    Body body{unused(asked.name), {}, {}};
+    auto own = std::make_shared<graph::Graph>(body.name);
+    model_.subgraphs[body.name] = own;
+    made_.push_back(body.name);
     Builder build(*own);
-    Frame frame{build, &scope.frame};
-    Scope inner(frame, &scope, scope.opsets, scope.bound, scope.prefix);
-    deeper(inner, scope, name);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      Value v;
-      v.tensor = build.input(std::string(graph.inputs.at(i).name), frame.inputs++, inputs[i]);
-      inner.set(graph.inputs[i].name, std::move(v));
+    Frame frame{build, &of.scope.frame};
+    Scope inner(frame, &of.scope, of.scope.opsets, of.scope.bound, of.scope.prefix);
+    deeper(inner, of.scope, body.name);
+    auto feed = [&](const TensorDesc& desc) {
+      const int64_t index = frame.inputs++;
+      return build.input("input" + std::to_string(index), index, desc);
+    };
+    std::vector<Endpoint> inputs;
+    for (const TensorDesc& desc : asked.inputs) inputs.push_back(feed(desc));
+    for (Endpoint from : asked.captured) {
+      frame.seen[{from.node, from.index}] = feed(of.build.desc(from));
+      frame.captured.push_back(from);
     }
-    std::vector<Endpoint> results;
-    for (const Value& v : give(graph, inner, name)) {
-      if (!v.tensor) throw Error(code::kAclnnParamInvalid, "{}: a graph gives a sequence, want tensors", name);
-      results.push_back(v.tensor);
-      made.outputs.push_back(build.desc(v.tensor));
-    }
+    Conversion inside(of.proto, of.row, of.opset, build, inner, *this, of.name);
+    const Given given = fill(inside, inputs);
+    std::vector<Endpoint> results = given.state;
+    if (asked.again)
+      for (const Endpoint from : frame.captured) results.push_back(frame.seen.at({from.node, from.index}));
+    results.insert(results.end(), given.collected.begin(), given.collected.end());
+    for (const Endpoint e : results) body.outputs.push_back(build.desc(e));
     build.outputs(results);
-    made.captured = frame.captured;
-    return made;
+    body.captured = frame.captured;
+    return body;
+  }
+
+  void add_inputs(const Body& body, const std::vector<Endpoint>& captured) override {
+    graph::Graph& own = *model_.subgraphs.at(body.name);
+    auto index = static_cast<int64_t>(own.inputs().size());
+    for (const Endpoint from : captured)
+      own.add_data("unread" + std::to_string(index), index, from.node->output(from.index).desc), ++index;
+  }
+
+  size_t made() const override { return made_.size(); }
+  void drop_since(size_t made) override {
+    for (; made_.size() > made; made_.pop_back()) model_.subgraphs.erase(made_.back());
   }
 
  private:
+  [[noreturn]] static void refuse_number(const std::string& name, const NodeProto& node) {
+    throw Error(code::kAclnnParamInvalid, "{} ({}): functions and loops make more than {} nodes of the model", name,
+                node.type, kMostNodes);
+  }
+
+  /// Nodes that these are once functions stand in the place of their calls; what is far too many is not counted
+  /// further.
+  size_t written_out(std::span<const NodeProto> list) {
+    size_t all = 0;
+    for (const NodeProto& node : list) {
+      const auto f = functions_.find(key_of(node.domain, node.type, node.overload));
+      if (f == functions_.end()) {
+        ++all;
+      } else {
+        const auto [known, added] = sizes_.try_emplace(f->second, 1);  // one that calls itself is refused elsewhere
+        if (added) {
+          const size_t size = written_out(f->second->nodes);
+          sizes_[f->second] = size;
+          all += size;
+        } else {
+          all += known->second;
+        }
+      }
+      if (all > kMostNodes) return all;
+    }
+    return all;
+  }
+
   void deeper(Scope& inner, const Scope& outer, const std::string& name) {
     inner.depth = outer.depth + 1;
     if (inner.depth > kDeepest)
       throw Error(code::kAclnnParamInvalid, "{}: functions and graphs lie deeper in each other than {}", name,
                   kDeepest);
+  }
+
+  /// Names that stand for two things would make a model mean what its writer did not.
+  static void once(std::string_view name, Scope& scope, std::string_view graph, const char* what) {
+    if (!scope.once(name))
+      throw Error(code::kAclnnParamInvalid, "{}{} is {}, and the graph has another tensor of that name",
+                  graph.empty() ? "" : fmt::format("{}: ", graph), name, what);
+  }
+
+  std::string unused(std::string name) const {
+    const std::string first = name;
+    for (int n = 1; model_.subgraphs.contains(name); ++n) name = first + "_" + std::to_string(n);
+    return name;
   }
 
   std::vector<Value> give(const GraphProto& graph, Scope& scope, const std::string& name) {
@@ -93,6 +203,7 @@ class Importer : public Graphs {
 
   void initializers(const GraphProto& graph, Scope& scope) {
     for (const TensorProto& t : graph.initializers) {
+      once(t.name, scope, scope.prefix, "an initializer");
       if (t.type == ElementType::String)
         throw Error(code::kAclnnParamInvalid, "initializer {} holds texts, which the virtual NPU has not", t.name);
       Value v;
@@ -106,6 +217,7 @@ class Importer : public Graphs {
     for (const TensorProto& t : proto_.graph.initializers) constants.insert(t.name);
     for (const ValueInfo& input : proto_.graph.inputs) {
       if (constants.contains(input.name)) continue;  // a default that nobody may change here
+      once(input.name, scope, "", "an input");
       known.insert(input.name);
       const std::string name(input.name);
       if (!input.tensor) throw Error(code::kAclnnParamInvalid, "input {} is {}, want a tensor", name, input.kind);
@@ -146,7 +258,14 @@ class Importer : public Graphs {
   }
 
   void nodes(const std::vector<NodeProto>& list, Scope& scope) {
-    for (const NodeProto& node : list) convert(node, scope);
+    for (const NodeProto& node : list) {
+      for (size_t i = 0; i < node.outputs.size(); ++i)
+        if (!node.outputs[i].empty() && !scope.once(node.outputs[i]))
+          throw Error(code::kAclnnParamInvalid,
+                      "{} ({}): output {}, \"{}\", is the name of an input, an initializer or an earlier node's output",
+                      name_of_node(node, scope), node.type, i, node.outputs[i]);
+      convert(node, scope);
+    }
   }
 
   /// The name of the node, of its first output where it has none.
@@ -161,6 +280,7 @@ class Importer : public Graphs {
     auto refuse = [&]<class... A>(fmt::format_string<A...> format, A&&... a) {
       throw Error(code::kAclnnParamInvalid, "{} ({}): {}", name, node.type, fmt::format(format, std::forward<A>(a)...));
     };
+    if (++converted_ > kMostNodes) refuse_number(name, node);
     if (const auto f = functions_.find(key_of(node.domain, node.type, node.overload)); f != functions_.end())
       return call(node, *f->second, scope, name);
     const auto set = scope.opsets.find(node.domain);
@@ -179,12 +299,22 @@ class Importer : public Graphs {
     }
     try {
       Conversion c(node, *row, opset, scope.frame.build, scope, *this, name);
+      check_types(c);
       row->convert(c);
       c.check_attributes();
+      c.check_inputs();
       for (size_t i = 0; i < node.outputs.size(); ++i)
         if (c.wants(i) && !c.gave(i)) c.refuse("output {}, \"{}\", is not implemented", i, node.outputs[i]);
     } catch (const Error& e) {
-      if (e.text().find(name) != std::string::npos) throw;
+      // The graph's node of that name has a type of its own.
+      const std::string_view text = e.text(), own = name;
+      if (text.starts_with(own) && text.substr(own.size()).starts_with(" (") &&
+          !text.substr(own.size() + 2).starts_with(fmt::format("{})", node.type))) {
+        const std::string_view rest = text.substr(own.size() + 2);
+        const size_t end = rest.find("): ");
+        if (end != std::string_view::npos) refuse("as {}: {}", rest.substr(0, end), rest.substr(end + 3));
+      }
+      if (text.find(own) != std::string::npos) throw;
       refuse("{}", e.text());
     } catch (const std::out_of_range&) {  // of a vector's at()
       refuse("an input or an attribute has fewer values than the operator reads");
@@ -262,6 +392,9 @@ class Importer : public Graphs {
   const ImportOptions& options_;
   std::map<std::string, const FunctionProto*> functions_;
   graph::Model model_;
+  size_t converted_ = 0;
+  std::map<const FunctionProto*, size_t> sizes_;  ///< nodes of functions, with those that they call
+  std::vector<std::string> made_;                 ///< names of the graphs of bodies, in the order of their making
 };
 
 }  // namespace

@@ -24,7 +24,10 @@ std::span<const Family> families() {
       {"", rnn_rows()},
       {"", sequence_rows()},
       {"", shape_rows()},
+      {"ai.onnx.ml", ml_rows()},
       {"com.microsoft", microsoft_rows()},
+      {"com.microsoft", microsoft_attention_rows()},
+      {"com.microsoft", microsoft_quantize_rows()},
   };
   return all;
 }

@@ -1,5 +1,7 @@
 #include "graph/executor/interpreter.h"
 
+#include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -22,15 +24,20 @@ LiveTensor holding(const Tensor& value) {
   return {value.dtype, value.dims, const_cast<std::byte*>(value.data.data()), std::make_shared<Bytes>(value.data)};
 }
 
+/// The nodes of each graph in the order in which they run: bodies run many times.
+using Orders = std::unordered_map<const Graph*, std::vector<Node*>>;
+
 class Interpreter {
  public:
-  Interpreter(const Model& model, const Graph& graph, const Weights& weights)
-      : model_(model), graph_(graph), weights_(weights) {}
+  Interpreter(const Model& model, const Graph& graph, const Weights& weights, Orders& orders)
+      : model_(model), graph_(graph), weights_(weights), orders_(orders) {}
 
   std::vector<LiveTensor> run(std::vector<LiveTensor> inputs) {
     const auto data = graph_.inputs();
     for (size_t i = 0; i < data.size(); ++i) tensors_[data[i]->id()] = {std::move(inputs.at(i))};
-    const std::vector<Node*> order = needed_in_order(graph_);
+    const auto known = orders_.find(&graph_);
+    const std::vector<Node*>& order =
+        known != orders_.end() ? known->second : orders_[&graph_] = needed_in_order(graph_);
     for (const Node* node : order)
       for (const Input& input : node->inputs())
         if (input.from) ++readers_[input.from.node->id()];
@@ -129,7 +136,7 @@ class Interpreter {
   }
 
   std::vector<LiveTensor> run_subgraph(const Graph& graph, std::vector<LiveTensor> inputs) {
-    return Interpreter(model_, graph, weights_).run(std::move(inputs));
+    return Interpreter(model_, graph, weights_, orders_).run(std::move(inputs));
   }
 
   /// inputs: condition, then those of the branches; subgraphs: then, else.
@@ -138,16 +145,54 @@ class Interpreter {
     return run_subgraph(subgraph(node, taken ? 0 : 1), inputs_of(node, 1));
   }
 
-  /// inputs: the state; subgraphs: the condition of the state, the state after a turn.
+  /// inputs: the state; subgraphs: the condition of the state, the state after a turn. What the body gives behind the
+  /// state is collected: the node's outputs behind the state have it of all turns, along a new first dimension.
   std::vector<LiveTensor> loop(const Node& node) {
     std::vector<LiveTensor> state = inputs_of(node, 0);
-    while (truth(run_subgraph(subgraph(node, 0), state).at(0))) state = run_subgraph(subgraph(node, 1), state);
+    const size_t carried = state.size();
+    if (node.outputs().size() < carried)
+      throw Error(code::kAclnnParamInvalid, "{} outputs, want those of {} inputs", node.outputs().size(), carried);
+    std::vector<std::vector<LiveTensor>> collected(node.outputs().size() - carried);
+    while (truth(run_subgraph(subgraph(node, 0), state).at(0))) {
+      state = run_subgraph(subgraph(node, 1), state);
+      if (state.size() != node.outputs().size())
+        throw Error(code::kAclnnParamInvalid, "the body gives {} tensors, want {}", state.size(),
+                    node.outputs().size());
+      for (size_t i = 0; i < collected.size(); ++i) collected[i].push_back(std::move(state[carried + i]));
+      state.resize(carried);
+    }
+    for (size_t i = 0; i < collected.size(); ++i)
+      state.push_back(stacked(collected[i], node.output(static_cast<int>(carried + i)).desc));
     return state;
+  }
+
+  static LiveTensor stacked(const std::vector<LiveTensor>& turns, const TensorDesc& declared) {
+    Dims dims = {static_cast<int64_t>(turns.size())};
+    if (turns.empty()) {
+      if (!declared.rank_known() || declared.dims.empty())
+        throw Error(code::kAclnnParamInvalid, "no turn is run, and nothing says how many dimensions its outputs have");
+      for (size_t d = 1; d < declared.dims.size(); ++d) dims.push_back(std::max<int64_t>(declared.dims[d], 0));
+      return make(declared.dtype, std::move(dims));
+    }
+    const LiveTensor& first = turns[0];
+    dims.insert(dims.end(), first.dims.begin(), first.dims.end());
+    LiveTensor all = make(first.dtype, std::move(dims));
+    auto* to = static_cast<std::byte*>(all.data);
+    for (size_t t = 0; t < turns.size(); ++t) {
+      if (turns[t].dtype != first.dtype || turns[t].dims != first.dims)
+        throw Error(code::kAclnnParamInvalid, "turn {} gives {}{} and turn 0 {}{}: what is collected must not change",
+                    t, updraft::name_of(turns[t].dtype), describe(turns[t].dims), updraft::name_of(first.dtype),
+                    describe(first.dims));
+      if (const size_t bytes = first.bytes()) std::memcpy(to, host_address(turns[t].data), bytes);
+      to += first.bytes();
+    }
+    return all;
   }
 
   const Model& model_;
   const Graph& graph_;
   const Weights& weights_;
+  Orders& orders_;
   std::unordered_map<int64_t, std::vector<LiveTensor>> tensors_;
   std::unordered_map<int64_t, int> readers_;
 };
@@ -156,7 +201,8 @@ class Interpreter {
 
 std::vector<LiveTensor> interpret(const Model& model, const Graph& graph, const Weights& weights,
                                   std::vector<LiveTensor> inputs) {
-  return Interpreter(model, graph, weights).run(std::move(inputs));
+  Orders orders;
+  return Interpreter(model, graph, weights, orders).run(std::move(inputs));
 }
 
 }  // namespace updraft::graph

@@ -30,7 +30,8 @@ int64_t fold_constants(Graph& graph) {
     }
     std::vector<Known> outputs;
     try {
-      outputs = infer_node(*node, inputs, INT64_MAX);
+      // More elements than that are not even computed.
+      outputs = infer_node(*node, inputs, static_cast<int64_t>(bytes + kMostGrowth));
     } catch (const Error&) { continue; }  // it is refused when the graph runs, if it ever does
     bool known = true;
     size_t made = 0;

@@ -9,12 +9,40 @@
 
 namespace updraft::graph {
 
-using protozero::pbf_reader;
 using namespace field;
 
 namespace {
 
 [[noreturn]] void refuse(std::string text) { throw Error(code::kAclnnParamInvalid, std::move(text)); }
+
+/// Reads a field only as what it is: protozero takes the caller's word for it.
+class pbf_reader : public protozero::pbf_reader {
+  using Base = protozero::pbf_reader;
+  using Wire = protozero::pbf_wire_type;
+
+ public:
+  pbf_reader(const char* data, size_t size) : Base(data, size) {}
+  explicit pbf_reader(const Base& other) : Base(other) {}
+
+  int32_t get_enum() { return want(Wire::varint).Base::get_enum(); }
+  int64_t get_int64() { return want(Wire::varint).Base::get_int64(); }
+  bool get_bool() { return want(Wire::varint).Base::get_bool(); }
+  float get_float() { return want(Wire::fixed32).Base::get_float(); }
+  auto get_view() { return want(Wire::length_delimited).Base::get_view(); }
+  std::string get_string() { return want(Wire::length_delimited).Base::get_string(); }
+  pbf_reader get_message() { return pbf_reader(want(Wire::length_delimited).Base::get_message()); }
+  auto get_packed_int64() { return want(Wire::length_delimited).Base::get_packed_int64(); }
+  auto get_packed_float() { return want(Wire::length_delimited).Base::get_packed_float(); }
+  auto get_packed_bool() { return want(Wire::length_delimited).Base::get_packed_bool(); }
+
+ private:
+  pbf_reader& want(Wire type) {
+    if (wire_type() != type)
+      refuse(fmt::format("field {} of the message has wire type {}, want {}", static_cast<uint32_t>(tag()),
+                         static_cast<int>(wire_type()), static_cast<int>(type)));
+    return *this;
+  }
+};
 
 /// A node as the message has it: its inputs are names until all nodes are there.
 struct OpMessage {

@@ -1,5 +1,6 @@
 #include <protozero/pbf_writer.hpp>
 
+#include "base/error.h"
 #include "graph/proto/fields.h"
 #include "graph/proto/model_proto.h"
 
@@ -95,8 +96,12 @@ class Writer {
       for (const auto& [low, high] : desc.ranges) ranges.push_back({low, high});
       attribute(to, kDescAttr, "shape_range", Attribute(std::move(ranges)));
     }
-    if (const int64_t n = desc.known() ? desc.count() : -1; n >= 0)
-      to.add_int64(kDescSize, n * static_cast<int64_t>(size_of(desc.dtype)));
+    int64_t bytes = 0;
+    const int64_t n = desc.known() ? desc.count() : -1;
+    if (__builtin_mul_overflow(n, static_cast<int64_t>(size_of(desc.dtype)), &bytes))
+      throw Error(code::kAclnnParamInvalid, "tensor {} is {}: 63 bits do not count its bytes", desc.name,
+                  graph::describe(desc));
+    if (n >= 0) to.add_int64(kDescSize, bytes);
   }
 
   /// The constant's attribute "value".

@@ -95,14 +95,22 @@ void Probe::infer(Node& node) {
 }
 
 void Probe::leave(Node& node) {
-  for (World& world : worlds_) {
+  for (const Output& output : node.outputs())
+    if (output.desc.rank_known() && !output.desc.known() && worlds_.size() == 1 && numbers_[0] == 0) split();
+  for (size_t w = 0; w < worlds_.size(); ++w) {
     std::vector<Known> outputs;
-    for (const Output& output : node.outputs()) {
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      const TensorDesc& desc = node.outputs()[i].desc;
       Known& known = outputs.emplace_back();
-      known.dtype = output.desc.dtype;
-      if (output.desc.known()) known.dims = output.desc.dims;
+      known.dtype = desc.dtype;
+      if (!desc.rank_known()) continue;
+      known.dims = desc.dims;
+      for (size_t d = 0; d < desc.dims.size(); ++d) {
+        if (desc.dims[d] >= 0) continue;
+        (*known.dims)[d] = size_of(numbers_[w], fmt::format("{}:{}:{}", node.name(), i, d), {0, -1});
+      }
     }
-    world.feed(node, std::move(outputs));
+    worlds_[w].feed(node, std::move(outputs));
   }
 }
 

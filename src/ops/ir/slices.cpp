@@ -338,7 +338,9 @@ void tile(Op& op, const In& x, const Dims& multiples, const Out& y) {
   op.require(multiples.size() == static_cast<size_t>(x->rank), "multiples has {} values, want {}", multiples.size(),
              x->rank);
   Dims dims = ir::dims_of(*x);
-  for (size_t d = 0; d < dims.size(); ++d) dims[d] *= multiples[d];
+  for (size_t d = 0; d < dims.size(); ++d)
+    op.require(!__builtin_mul_overflow(dims[d], multiples[d], &dims[d]),
+               "x is {} and multiples has {}: no tensor is so large", describe(*x), multiples[d]);
   ir::result(op, "y", *y, dims, x->dtype);
   call(op, "aclnnRepeat", x, multiples, y);
 }

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "graph/compile/compile.h"
 #include "graph/shape/known.h"
 #include "onnx_message.h"
 
@@ -153,6 +154,18 @@ TEST(OnnxImport, LoopsOfKnownLengthAreWrittenOut) {
   const graph::Tensor x{DType::Float, {1}, graph::Bytes::copy_of(Floats{2}.data(), 4)};
   EXPECT_EQ(evaluated(m, {x}, 0).reals(), (std::vector<double>{16}));
   EXPECT_EQ(evaluated(m, {x}, 1).reals(), (std::vector<double>{12, 14, 16}));
+}
+
+TEST(OnnxImport, WhatIsMuchLargerThanItsConstantsStaysANode) {
+  // 256 GB, which nobody has room for while a model is built
+  const auto m = graph::compile(
+      import(model({{node("ConstantOfShape", {"s"}, {"f"}, {}, "fill"), node("ReduceMax", {"f"}, {"y"}, {}, "most")},
+                    {},
+                    {tensor_info("y", kFloat, {})},
+                    {tensor("s", kInt64, {2}, Ints{1 << 18, 1 << 18})}})),
+      {});
+  ASSERT_NE(m.graph->find("fill"), nullptr);
+  EXPECT_EQ(m.graph->find("fill")->output().desc.dims, (Dims{1 << 18, 1 << 18}));
 }
 
 TEST(OnnxImport, RefusalsNameNodeOperatorAndReason) {

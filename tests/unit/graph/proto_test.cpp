@@ -126,6 +126,26 @@ std::string refusal(const std::string& message) {
   return "no error";
 }
 
+TEST(ModelMessages, TensorsOfMoreBytesThanThereAreAreRefused) {
+  Model model;
+  model.graph = std::make_shared<Graph>("net");
+  model.graph->add_data("x", 0, {DType::Float, {int64_t{1} << 62}});
+  EXPECT_THROW(write_model(model), Error);
+}
+
+TEST(ModelMessages, FieldsOfAnotherKindAreRefused) {
+  auto with = [](auto&& fill) {
+    std::string message;
+    protozero::pbf_writer model(message);
+    fill(model);
+    return refusal(message);
+  };
+  EXPECT_EQ(with([](auto& m) { m.add_int64(field::kModelGraph, 3); }),
+            fmt::format("field {} of the message has wire type 0, want 2", static_cast<int>(field::kModelGraph)));
+  EXPECT_EQ(with([](auto& m) { m.add_fixed32(field::kModelName, 3); }),
+            fmt::format("field {} of the message has wire type 5, want 2", static_cast<int>(field::kModelName)));
+}
+
 TEST(ModelMessages, WhatIsNoModelIsRefused) {
   EXPECT_NE(refusal("").find("has no graph"), std::string::npos);
   EXPECT_NE(refusal("\x3a\xff\xff").find("is no model of the Ascend IR"), std::string::npos);

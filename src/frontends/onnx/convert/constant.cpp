@@ -51,22 +51,37 @@ void eye_like(Conversion& c) {
   c.give(0, c.build.constant(c.name, numbers_tensor(values, {rows, columns}, type)));
 }
 
-/// In inference nothing is dropped.
+/// Nothing is dropped in inference, nor by a ratio of 0. Whether that is so may be computed while the graph runs.
 void dropout(Conversion& c) {
-  c.ignore("seed"), c.ignore("ratio"), c.ignore("is_test");
+  c.ignore("is_test");
   const Endpoint x = c.in(0);
-  bool training = false;
-  if (c.has(2)) training = c.integers_in(2, "training_mode").at(0) != 0;
-  if (training && c.has(1)) training = c.reals_in(1, "ratio").at(0) != 0;
-  c.require(!training, "training_mode is true, want false: graphs of ONNX are for inference");
-  c.give(0, x);
-  if (c.wants(1)) c.give(1, c.emit("Fill", {c.shape(x), c.scalar(1, c.opset < 10 ? c.type(x) : DType::Bool)}));
+  const DType mask_type = c.opset < 10 ? c.type(x) : DType::Bool;
+  const bool asks = c.opset >= 12 && c.has(2);
+  const Tensor* training = asks ? c.value(c.in(2)) : nullptr;
+  const Tensor* ratio = c.has(1) && c.opset >= 12 ? c.value(c.in(1)) : nullptr;
+  const bool keeps = !asks || (training && training->integers().at(0) == 0) || (ratio && ratio->reals().at(0) == 0);
+  c.ignore("seed"), c.ignore("ratio");
+  if (keeps) {
+    c.give(0, x);
+    if (c.wants(1)) c.give(1, c.emit("Fill", {c.shape(x), c.scalar(1, mask_type)}));
+    return;
+  }
+  const Endpoint none = c.scalar(0, DType::Float);
+  const Endpoint given = c.has(1) ? c.cast(c.in(1), DType::Float) : c.scalar(0.5, DType::Float);
+  const Endpoint dropped = c.emit("SelectV2", {c.reshape(c.in(2), Dims{}), c.reshape(given, Dims{}), none});
+  const int64_t seed = c.integer("seed", 0);
+  const Endpoint numbers = c.emit("RandomUniform", {c.shape(x)},
+                                  {{"dtype", static_cast<int64_t>(DType::Float)}, {"seed", seed}, {"seed2", seed}});
+  const Endpoint kept = c.emit("GreaterEqual", {numbers, dropped});
+  const Endpoint scale = c.emit("RealDiv", {c.scalar(1, DType::Float), c.sub(c.scalar(1, DType::Float), dropped)});
+  c.give(0, c.emit("SelectV2", {kept, c.mul(x, c.cast(scale, c.type(x))), c.scalar_like(0, x)}));
+  c.give(1, c.cast(kept, mask_type));
 }
 
 constexpr Row kRows[] = {
     {"Constant", 1, constant, "Const", "no texts", "不支持文本"},
     {"ConstantOfShape", 9, constant_of_shape, "Fill"},
-    {"Dropout", 6, dropout, "", "inference only", "仅推理"},
+    {"Dropout", 6, dropout, "RandomUniform, GreaterEqual, SelectV2"},
     {"EyeLike", 9, eye_like, "Eye"},
     {"Range", 11, range, "Range"},
 };

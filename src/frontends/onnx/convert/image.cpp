@@ -127,8 +127,56 @@ void non_max_suppression(Conversion& c) {
            {{"center_point_box", c.integer("center_point_box", 0)}});
 }
 
+/// Sums of what overlapping blocks have for each place of the image. Sizes of image and blocks may be computed while
+/// the graph runs, so the places are computed as well: [k1, …, kD, o1, …, oD] for D dimensions, o of them blocks.
+void col2im(Conversion& c) {
+  const Endpoint x = c.in(0), image = c.cast(c.in(1), DType::Int64), block = c.cast(c.in(2), DType::Int64);
+  const int64_t n = c.size(image, 0, "image_shape");
+  c.require(c.rank(x) == 3 && n >= 1 && n <= 3,
+            "the input is {} and image_shape {}, want 3 dimensions and 1 to 3 sizes", describe(c.desc(x)),
+            describe(c.desc(image)));
+  const auto count = static_cast<size_t>(n);
+  const Dims dilations = c.integers("dilations", Dims(count, 1)), strides = c.integers("strides", Dims(count, 1)),
+             pads = c.integers("pads", Dims(2 * count, 0));
+  c.require(dilations.size() == count && strides.size() == count && pads.size() == 2 * count &&
+                std::ranges::all_of(strides, [](int64_t v) { return v > 0; }),
+            "dilations, pads and strides are {}, {} and {} for {} dimensions", describe(dilations), describe(pads),
+            describe(strides), n);
+  const Endpoint zero = c.integer_scalar(0), one = c.integer_scalar(1);
+  auto number = [&](int64_t v) { return c.integer_scalar(v); };
+  auto along = [&](Endpoint e, int64_t axis) {
+    Dims others;
+    for (int64_t d = 0; d < 2 * n; ++d)
+      if (d != axis) others.push_back(d);
+    return c.unsqueeze(e, others);
+  };
+  Endpoint places, inside, columns = one, area = one;
+  for (int64_t d = 0; d < n; ++d) {
+    const auto k = static_cast<size_t>(d);
+    const Endpoint size = c.gather(image, number(d), 0), kernel = c.gather(block, number(d), 0);
+    const Endpoint reach = c.add(c.mul(c.sub(kernel, one), number(dilations[k])), one);
+    const Endpoint room = c.sub(c.add(size, number(pads[k] + pads[k + count])), reach);
+    const Endpoint steps = c.add(c.emit("FloorDiv", {room, number(strides[k])}), one);
+    const Endpoint within = c.mul(c.emit("Range", {zero, kernel, one}), number(dilations[k]));
+    const Endpoint start = c.sub(c.mul(c.emit("Range", {zero, steps, one}), number(strides[k])), number(pads[k]));
+    const Endpoint at = c.add(along(within, d), along(start, n + d));
+    const Endpoint fits = c.emit("LogicalAnd", {c.emit("GreaterEqual", {at, zero}), c.emit("Less", {at, size})});
+    places = places ? c.add(c.mul(places, size), at) : at;
+    inside = inside ? c.emit("LogicalAnd", {inside, fits}) : fits;
+    columns = c.mul(columns, c.mul(kernel, steps));
+    area = c.mul(area, size);
+  }
+  // Rows of places that are not in the image have the segment -1, which is left out.
+  const Endpoint segments = c.reshape(c.emit("SelectV2", {inside, places, number(-1)}), Dims{-1});
+  const Endpoint shape = c.concat({c.ints({0, -1}), c.unsqueeze(columns, {0})}, 0);
+  const Endpoint rows = c.transpose(c.reshape(x, shape), {2, 0, 1});
+  const Endpoint sums = c.emit("UnsortedSegmentSum", {rows, segments, area});
+  c.result("Reshape", {c.transpose(sums, {1, 2, 0}), c.concat({c.ints({0, 0}), image}, 0)});
+}
+
 constexpr Row kRows[] = {
     {"NonMaxSuppression", 10, non_max_suppression, "NonMaxSuppressionV6"},
+    {"Col2Im", 18, col2im, "UnsortedSegmentSum"},
     {"AffineGrid", 20, affine_grid, "AffineGrid"},
     {"GridSample", 16, grid_sample, "GridSampler2D, GridSampler3D"},
     {"Resize", 10, resize, "ResizeNearestNeighborV2, ResizeBilinearV2, Resize"},

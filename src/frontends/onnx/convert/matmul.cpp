@@ -57,9 +57,6 @@ std::string labels_of(Conversion& c, std::string_view term, int64_t rank) {
     for (int64_t d = rank - spelled; d > 0; --d) labels += static_cast<char>('0' + d - 1);
     i += 2;
   }
-  for (size_t i = 0; i < labels.size(); ++i)
-    c.require(labels.find(labels[i], i + 1) == std::string::npos,
-              "\"{}\" names a dimension twice, which is not implemented", term);
   return labels;
 }
 
@@ -67,6 +64,28 @@ struct Term {
   Endpoint tensor;
   std::string labels;
 };
+/// A label that stands twice takes the diagonal of its two dimensions: what is off it is masked away, and summed.
+Term without_repeats(Conversion& c, Term t) {
+  for (size_t d = 0; d < t.labels.size(); ++d) {
+    const size_t other = t.labels.find(t.labels[d], d + 1);
+    if (other == std::string::npos) continue;
+    const auto count = static_cast<int64_t>(t.labels.size());
+    auto places = [&](size_t dimension) {
+      const auto at = static_cast<int64_t>(dimension);
+      const Endpoint n = c.gather(c.shape(t.tensor), c.integer_scalar(at), 0);
+      Dims others;
+      for (int64_t i = 0; i < count; ++i)
+        if (i != at) others.push_back(i);
+      return c.unsqueeze(c.emit("Range", {c.integer_scalar(0), n, c.integer_scalar(1)}), others);
+    };
+    const Endpoint on = c.emit("Equal", {places(d), places(other)});
+    const Endpoint kept = c.emit("SelectV2", {on, t.tensor, c.scalar_like(0, t.tensor)});
+    t.tensor = c.emit("ReduceSum", {kept, c.ints({static_cast<int64_t>(other)})});
+    t.labels.erase(other, 1);
+    --d;  // it may stand there once more
+  }
+  return t;
+}
 /// The dimensions that nobody needs any more are summed up.
 Term summed(Conversion& c, Term t, const std::string& needed) {
   Dims axes;
@@ -124,6 +143,7 @@ void einsum(Conversion& c) {
   std::erase(equation, ' ');
   const size_t arrow = equation.find("->");
   std::vector<Term> terms;
+  std::string spelled;  // the labels of all inputs
   std::string_view rest = std::string_view(equation).substr(0, arrow);
   int64_t most = 0;  // dimensions behind "..."
   for (size_t i = 0; i < c.inputs(); ++i) {
@@ -131,7 +151,9 @@ void einsum(Conversion& c) {
     c.require((comma == std::string_view::npos) == (i + 1 == c.inputs()), "\"{}\" is not written for {} inputs",
               equation, c.inputs());
     const std::string_view term = rest.substr(0, comma);
-    terms.push_back({c.in(i), labels_of(c, term, c.rank(c.in(i)))});
+    const std::string labels = labels_of(c, term, c.rank(c.in(i)));
+    spelled += labels;
+    terms.push_back(without_repeats(c, {c.in(i), labels}));
     if (term.find("...") != std::string_view::npos)
       most = std::max(most, c.rank(c.in(i)) - static_cast<int64_t>(term.size()) + 3);
     if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
@@ -143,11 +165,11 @@ void einsum(Conversion& c) {
     out = labels_of(c, wanted, static_cast<int64_t>(wanted.size()) - (dots ? 3 - most : 0));
   } else {  // what stands once, in order
     for (int64_t d = most; d > 0; --d) out += static_cast<char>('0' + d - 1);
-    std::string all;
-    for (const Term& t : terms) all += t.labels;
     for (char l = 'A'; l <= 'z'; ++l)
-      if (std::count(all.begin(), all.end(), l) == 1) out += l;
+      if (std::count(spelled.begin(), spelled.end(), l) == 1) out += l;
   }
+  for (size_t i = 0; i < out.size(); ++i)
+    c.require(out.find(out[i], i + 1) == std::string::npos, "\"{}\": the output names {} twice", equation, out[i]);
   while (terms.size() > 1) {
     std::string needed = out;
     for (size_t i = 2; i < terms.size(); ++i) needed += terms[i].labels;
@@ -161,8 +183,7 @@ void einsum(Conversion& c) {
 
 constexpr Row kRows[] = {
     {"Det", 11, same, "MatrixDeterminant"},
-    {"Einsum", 12, einsum, "BatchMatMulV2, ReduceSum, Transpose", "a dimension that one input names twice",
-     "同一输入中重复的下标"},
+    {"Einsum", 12, einsum, "BatchMatMulV2, ReduceSum, Transpose"},
     {"Gemm", 7, gemm, "MatMulV2, Add"},
     {"MatMul", 1, matmul, "MatMulV2, BatchMatMulV2"},
 };

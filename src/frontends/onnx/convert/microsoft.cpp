@@ -80,12 +80,32 @@ void fused_conv(Conversion& c) {
   c.give(0, activated(c, y));
 }
 
+/// alpha * A B + beta * C, then an activation whose parameters have names of their own.
+void fused_gemm(Conversion& c) {
+  const Attributes turns = {{"transpose_x1", c.flag("transA")}, {"transpose_x2", c.flag("transB")}};
+  const float alpha = c.real("alpha", 1), beta = c.real("beta", 1);
+  Endpoint y = c.emit("MatMulV2", {c.in(0), c.in(1)}, turns);
+  if (alpha != 1) y = c.mul(y, alpha);
+  if (const Endpoint bias = c.maybe(2)) y = c.add(y, beta == 1 ? bias : c.mul(bias, beta));
+  for (const char* unused : {"activation_alpha", "activation_beta", "activation_gamma"})
+    c.require(!c.has(unused), "attribute {} is given, want none", unused);
+  c.give(0, activated(c, y));
+}
+void bias_add(Conversion& c) { c.result("Add", {c.add(c.in(0), c.in(1)), c.in(2)}); }
+void gemm_fast_gelu(Conversion& c) {
+  const Endpoint y = c.emit("BatchMatMulV2", {c.in(0), c.in(1)});
+  c.result("GeluV2", {c.has(2) ? c.add(y, c.in(2)) : y}, {{"approximate", "tanh"}});
+}
+
 constexpr Row kRows[] = {
+    {"BiasAdd", 1, bias_add, "Add"},
     {"BiasGelu", 1, bias_gelu, "Add, GeluV2"},
     {"FastGelu", 1, fast_gelu, "GeluV2"},
     {"FusedConv", 1, fused_conv, "Conv2D, Conv3D"},
+    {"FusedGemm", 1, fused_gemm, "MatMulV2, Add"},
     {"FusedMatMul", 1, fused_matmul, "BatchMatMulV2"},
     {"Gelu", 1, gelu, "GeluV2"},
+    {"GemmFastGelu", 1, gemm_fast_gelu, "BatchMatMulV2, GeluV2"},
     {"QuickGelu", 1, quick_gelu, "Swish"},
     {"SkipLayerNormalization", 1, skip_layer_norm, "Add, LayerNormV3"},
     {"SkipSimplifiedLayerNormalization", 1, skip_rms_norm, "Add, RmsNorm"},

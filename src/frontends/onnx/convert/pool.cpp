@@ -241,6 +241,36 @@ void lp_pool(Conversion& c) {
   root(c, sum, p);
 }
 
+/// Each element where MaxPool found it, 0 elsewhere. Places count in the input that pooling had; a larger output_shape
+/// has zeros behind it.
+void max_unpool(Conversion& c) {
+  const Endpoint x = c.in(0), at = c.in(1);
+  const Window w = window_of(c, x, {});
+  Dims own = {c.size(x, 0, "the input"), c.size(x, 1, "the input")};
+  int64_t count = own[0] * own[1];
+  for (size_t d = 0; d < w.spatial(); ++d) {
+    const int64_t n = c.size(x, static_cast<int64_t>(d) + 2, "the input");
+    own.push_back((n - 1) * w.strides[d] + w.kernel[d] - w.before[d] - w.after[d]);
+    c.require(own.back() > 0, "the output would be {}", describe(own));
+    count *= own.back();
+  }
+  const Endpoint zeros = c.emit("Fill", {c.ints({count}), c.scalar_like(0, x)});
+  Endpoint y = c.emit("ScatterElements", {zeros, c.reshape(at, Dims{-1}), c.reshape(x, Dims{-1})},
+                      {{"axis", int64_t{0}}, {"reduction", "none"}});
+  if (!c.has(2)) {
+    c.result("Reshape", {y, c.ints(own)});
+    return;
+  }
+  const Dims wanted = c.integers_in(2, "output_shape");
+  c.require(wanted.size() == own.size(), "output_shape is {} for an output of {}", describe(wanted), describe(own));
+  Dims pads;
+  for (size_t d = 0; d < own.size(); ++d) {
+    c.require(wanted[d] >= own[d], "output_shape is {}, want at least {}", describe(wanted), describe(own));
+    pads.insert(pads.end(), {0, wanted[d] - own[d]});
+  }
+  c.result("PadV3", {c.reshape(y, own), c.ints(pads), c.scalar_like(0, x)}, {{"mode", "constant"}});
+}
+
 constexpr Row kRows[] = {
     {"AveragePool", 7, average_pool, "AvgPoolV2, AvgPool3D"},
     {"GlobalAveragePool", 1, same, "GlobalAveragePool"},
@@ -248,6 +278,7 @@ constexpr Row kRows[] = {
     {"GlobalMaxPool", 1, global_max, "ReduceMax"},
     {"LpPool", 2, lp_pool, "AvgPoolV2, AvgPool3D"},
     {"MaxPool", 1, max_pool, "MaxPoolV3, MaxPool3D, MaxPoolWithArgmaxV3"},
+    {"MaxUnpool", 9, max_unpool, "ScatterElements, PadV3"},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontends/onnx/convert/families.h"
+#include "frontends/onnx/convert/quantized.h"
 #include "frontends/onnx/convert/window.h"
 
 namespace updraft::onnx {
@@ -20,7 +21,8 @@ Range range_of(Conversion& c, DType type) {
   }
 }
 
-/// Scales and zero points as x has its dimensions: of a channel [1, …, n, …, 1], of blocks repeated along the axis.
+}  // namespace
+
 Endpoint spread(Conversion& c, Endpoint v, Endpoint x, int64_t axis, int64_t block) {
   const int64_t rank = c.rank(x), own = c.rank(v);
   if (own == 0) return v;
@@ -40,14 +42,35 @@ Endpoint spread(Conversion& c, Endpoint v, Endpoint x, int64_t axis, int64_t blo
   return c.gather(v, c.ints(at), d);
 }
 
-/// Rounded, moved by the zero point, cut off to what the type holds.
-void saturate(Conversion& c, Endpoint value, Endpoint zero, DType to) {
+Endpoint saturated(Conversion& c, Endpoint value, Endpoint zero, DType to) {
   const Range r = range_of(c, to);
   Endpoint y = c.emit("Rint", {value});
   if (zero) y = c.add(y, c.cast(zero, DType::Float));
-  y = c.emit("ClipByValueV2", {y, c.scalar(r.low, DType::Float), c.scalar(r.high, DType::Float)});
-  c.result("Cast", {y}, {{"dst_type", static_cast<int64_t>(to)}});
+  return c.emit("ClipByValueV2", {y, c.scalar(r.low, DType::Float), c.scalar(r.high, DType::Float)});
 }
+void saturate(Conversion& c, Endpoint value, Endpoint zero, DType to) {
+  c.result("Cast", {saturated(c, value, zero, to)}, {{"dst_type", static_cast<int64_t>(to)}});
+}
+
+Endpoint centred(Conversion& c, Endpoint x, Endpoint zero, DType type) {
+  if (!zero) return c.cast(x, type);
+  return c.cast(c.sub(c.cast(x, DType::Int32), c.cast(zero, DType::Int32)), type);
+}
+
+Dynamic dynamic_of(Conversion& c, Endpoint x) {
+  const Endpoint zero = c.scalar(0, DType::Float);
+  Dims axes;
+  for (int64_t d = 0; d < c.rank(x); ++d) axes.push_back(d);
+  const Endpoint all = c.ints(axes);
+  const Endpoint low = c.emit("Minimum", {c.emit("ReduceMin", {x, all}), zero});
+  const Endpoint high = c.emit("Maximum", {c.emit("ReduceMax", {x, all}), zero});
+  const Endpoint scale = c.emit("RealDiv", {c.sub(high, low), c.scalar(255, DType::Float)});
+  const Endpoint at =
+      c.emit("ClipByValueV2", {c.emit("Neg", {c.emit("RealDiv", {low, scale})}), zero, c.scalar(255, DType::Float)});
+  return {scale, c.cast(c.emit("Rint", {at}), DType::UInt8)};
+}
+
+namespace {
 
 void quantize(Conversion& c) {
   const Endpoint x = c.in(0), scale = c.in(1), zero = c.maybe(2);
@@ -63,12 +86,6 @@ void quantize(Conversion& c) {
   saturate(c, wide, zero ? spread(c, zero, x, axis, block) : Endpoint{}, to);
 }
 
-/// x - zero as whole numbers, then as numbers of `type`.
-Endpoint centred(Conversion& c, Endpoint x, Endpoint zero, DType type) {
-  if (!zero) return c.cast(x, type);
-  return c.cast(c.sub(c.cast(x, DType::Int32), c.cast(zero, DType::Int32)), type);
-}
-
 void dequantize(Conversion& c) {
   const Endpoint x = c.in(0), scale = c.in(1), zero = c.maybe(2);
   const int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
@@ -79,21 +96,12 @@ void dequantize(Conversion& c) {
   else c.result("Cast", {c.mul(whole, by)}, {{"dst_type", static_cast<int64_t>(type)}});
 }
 
-/// The range of x, with 0 in it, in 255 steps.
 void dynamic(Conversion& c) {
-  const Endpoint x = c.in(0), zero = c.scalar(0, DType::Float);
-  Dims axes;
-  for (int64_t d = 0; d < c.rank(x); ++d) axes.push_back(d);
-  const Endpoint all = c.ints(axes);
-  const Endpoint low = c.emit("Minimum", {c.emit("ReduceMin", {x, all}), zero});
-  const Endpoint high = c.emit("Maximum", {c.emit("ReduceMax", {x, all}), zero});
-  const Endpoint scale = c.emit("RealDiv", {c.sub(high, low), c.scalar(255, DType::Float)});
-  const Endpoint at =
-      c.emit("ClipByValueV2", {c.emit("Neg", {c.emit("RealDiv", {low, scale})}), zero, c.scalar(255, DType::Float)});
-  const Endpoint point = c.cast(c.emit("Rint", {at}), DType::UInt8);
-  c.give(1, scale);
-  c.give(2, point);
-  saturate(c, c.emit("RealDiv", {x, scale}), point, DType::UInt8);
+  const Endpoint x = c.in(0);
+  const Dynamic range = dynamic_of(c, x);
+  c.give(1, range.scale);
+  c.give(2, range.zero);
+  saturate(c, c.emit("RealDiv", {x, range.scale}), range.zero, DType::UInt8);
 }
 
 /// A value for each row or column, as a matrix broadcasts it.

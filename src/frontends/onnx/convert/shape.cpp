@@ -183,6 +183,19 @@ void pad_by_indices(Conversion& c, Endpoint x, const Dims& pads, const std::stri
   c.result("Identity", {y});
 }
 
+/// The same where the pads are computed while the graph runs.
+void wrap_by_computed_pads(Conversion& c, Endpoint x, Endpoint pads) {
+  Endpoint y = x;
+  for (int64_t d = 0; d < c.rank(x); ++d) {
+    const Endpoint before = c.gather(pads, c.integer_scalar(2 * d), 0);
+    const Endpoint after = c.gather(pads, c.integer_scalar(2 * d + 1), 0);
+    const Endpoint n = c.gather(c.shape(x), c.integer_scalar(d), 0);
+    const Endpoint at = c.emit("Range", {c.emit("Neg", {before}), c.add(n, after), c.integer_scalar(1)});
+    y = c.gather(y, c.emit("FloorMod", {at, n}), d);
+  }
+  c.result("Identity", {y});
+}
+
 void pad(Conversion& c) {
   const Endpoint x = c.in(0);
   const std::string mode = c.text("mode", "constant");
@@ -210,6 +223,7 @@ void pad(Conversion& c) {
     c.result("PadV3", {x, both, nullptr}, {{"mode", mode}});
     return;
   }
+  if (!known && mode == "wrap") return wrap_by_computed_pads(c, x, both);
   c.require(known, "pads are computed while the graph runs, want values that are known before");
   const Dims each = known->integers();
   if (mode != "constant") return pad_by_indices(c, x, each, mode);
@@ -258,8 +272,7 @@ constexpr Row kRows[] = {
     {"DepthToSpace", 1, depth_to_space, "Reshape, Transpose"},
     {"Expand", 8, expand, "Expand"},
     {"Flatten", 1, flatten, "Flatten"},
-    {"Pad", 2, pad, "PadV3, GatherV2", "modes other than constant: pads known before the run",
-     "非 constant 模式要求 pads 为已知值"},
+    {"Pad", 2, pad, "PadV3, GatherV2"},
     {"Reshape", 5, reshape, "Reshape"},
     {"Shape", 1, shape, "Shape"},
     {"Size", 1, size, "Size"},
