@@ -95,6 +95,11 @@ bool give(OpCall& call, const Parameter& p, const Attribute& attribute) {
 
 }  // namespace
 
+void throw_of(const Node& node, const Error& error) {
+  if (error.text().starts_with(node.name())) throw error;
+  throw Error(error.code(), "{} ({}): {}", node.name(), node.type(), error.text());
+}
+
 NodeCall::NodeCall(const Node& node) : call_(registered(node)) {
   set_attributes(node);
   find_places(node);

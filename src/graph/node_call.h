@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 
+#include "base/error.h"
 #include "graph/ir/graph.h"
 #include "ops/call.h"
 
@@ -18,6 +19,9 @@ const OpInfo* operator_of(const Node& node);
 
 /// True for types that run other graphs of the model: If, While.
 bool is_control_flow(const Node& node);
+
+/// Throws an error of a node again, with the node's name and type in front where it has not the name already.
+[[noreturn]] void throw_of(const Node& node, const Error& error);
 
 class NodeCall {
  public:

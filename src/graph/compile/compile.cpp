@@ -62,7 +62,7 @@ void set_input_shapes(const Graph& graph, const std::map<std::string, Dims>& sha
   for (const Node* node : graph.inputs()) names += (names.empty() ? "" : ", ") + node->name();
   for (const auto& [name, dims] : shapes) {
     Node* node = graph.find(name);
-    if (!node || (node->type() != "Data" && node->type() != "RefData"))
+    if (!node || !node->is_data())
       throw OptionError("input_shape", name, fmt::format("the model has no such input; its inputs are {}", names));
     TensorDesc& desc = node->output_desc();
     bool fits = !desc.rank_known() || desc.dims.size() == dims.size();
@@ -77,16 +77,6 @@ void set_input_shapes(const Graph& graph, const std::map<std::string, Dims>& sha
     desc.origin_dims = desc.dims;
     if (const auto bounds = ranges.find(name); bounds != ranges.end()) desc.ranges = bounds->second;
     if (!node->inputs().empty()) node->input_desc(0) = desc;
-  }
-}
-
-/// Writes into every description what is known of the tensor.
-void infer_all(const Graph& graph) {
-  Probe probe;
-  for (Node* node : needed_in_order(graph)) {
-    if (node->type() == "Data" || node->type() == "RefData") probe.feed(*node);
-    else if (is_control_flow(*node)) probe.leave(*node);
-    else if (node->type() != "NetOutput") probe.infer(*node);
   }
 }
 
@@ -259,7 +249,7 @@ void try_gears(const Graph& graph, const Gears& gears) {
       World world;
       size_t i = 0;
       for (const Node* input : graph.inputs()) world.feed(*input, Known(input->output().desc.dtype, shapes[i++]));
-      for (const Node* node : needed_in_order(graph))
+      for (const Node* node : graph.needed_in_order())
         if (is_control_flow(*node)) break;
         else if (node->type() != "NetOutput" && node->type() != "Data") world.infer(*node);
     } catch (const Error& e) { throw Error(e.code(), "gear [{}]: {}", fmt::join(gears.values[g], ", "), e.text()); }

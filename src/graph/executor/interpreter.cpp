@@ -37,7 +37,7 @@ class Interpreter {
     for (size_t i = 0; i < data.size(); ++i) tensors_[data[i]->id()] = {std::move(inputs.at(i))};
     const auto known = orders_.find(&graph_);
     const std::vector<Node*>& order =
-        known != orders_.end() ? known->second : orders_[&graph_] = needed_in_order(graph_);
+        known != orders_.end() ? known->second : orders_[&graph_] = graph_.needed_in_order();
     for (const Node* node : order)
       for (const Input& input : node->inputs())
         if (input.from) ++readers_[input.from.node->id()];
@@ -65,14 +65,11 @@ class Interpreter {
       if (node.type() == "While" || node.type() == "StatelessWhile") return loop(node);
       if (passes_on(node) && node.type() == "Identity") return {at(node.input(0).from)};
       return call(node);
-    } catch (const Error& e) {
-      if (e.text().starts_with(node.name())) throw;
-      throw Error(e.code(), "{} ({}): {}", node.name(), node.type(), e.text());
-    }
+    } catch (const Error& e) { throw_of(node, e); }
   }
 
   std::vector<LiveTensor> call(Node& node) {
-    if (node.type() == "Shape" || node.type() == "ShapeN" || node.type() == "Size" || node.type() == "Rank") {
+    if (asks_for_sizes(node)) {
       std::vector<Known> inputs;
       for (const Input& input : node.inputs()) inputs.emplace_back(at(input.from).dtype, at(input.from).dims);
       std::vector<LiveTensor> outputs;

@@ -74,13 +74,8 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
   gears_ = gears_of(graph());
   if (gears_) plan_gears();
   if (!outputs_.empty() || end->inputs().empty()) return;
-  Probe probe;
   const auto copied = copy(graph());
-  for (Node* node : needed_in_order(*copied)) {
-    if (node->type() == "Data" || node->type() == "RefData") probe.feed(*node);
-    else if (is_control_flow(*node)) probe.leave(*node);
-    else if (node->type() != "NetOutput") probe.infer(*node);
-  }
+  infer_all(*copied);
   for (const Input& input : copied->net_output()->inputs())
     outputs_.push_back(input.from.node->output(input.from.index).desc);
 }
@@ -104,20 +99,19 @@ void LoadedModel::plan_gears() {
   }
 }
 
-void LoadedModel::check(Execution& given) const {
-  Execution* execution = &given;
-  if (execution->inputs.size() != inputs_.size() || execution->outputs.size() != outputs_.size())
+void LoadedModel::check(Execution& execution) const {
+  if (execution.inputs.size() != inputs_.size() || execution.outputs.size() != outputs_.size())
     throw Error(code::kAclInvalidParam, "model {} has {} inputs and {} outputs, got {} and {}", id_, inputs_.size(),
-                outputs_.size(), execution->inputs.size(), execution->outputs.size());
-  if (gears_ && !execution->gear)
+                outputs_.size(), execution.inputs.size(), execution.outputs.size());
+  if (gears_ && !execution.gear)
     throw Error(code::kAclInvalidParam,
                 "model {} has the gears {}: choose one before the execution, by aclmdlSetDynamicBatchSize, "
                 "aclmdlSetDynamicHWSize or aclmdlSetInputDynamicDims on the dataset of its inputs",
                 id_, gears_->text());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const TensorDesc& desc = inputs_[i]->output().desc;
-    Buffer& buffer = execution->inputs[i];
-    if (gears_ && execution->gear) buffer.dims = gear_inputs_.at(*execution->gear)[i];
+    Buffer& buffer = execution.inputs[i];
+    if (gears_ && execution.gear) buffer.dims = gear_inputs_.at(*execution.gear)[i];
     if (buffer.dims.empty() && desc.known()) buffer.dims = desc.dims;
     buffer.dtype = desc.dtype;
     bool fits = desc.rank_known() ? buffer.dims.size() == desc.dims.size() : true;
@@ -133,7 +127,7 @@ void LoadedModel::check(Execution& given) const {
                   buffer.data);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const Buffer& buffer = execution->outputs[i];
+    const Buffer& buffer = execution.outputs[i];
     if (!outputs_[i].known() || !buffer.data) continue;
     const size_t want = static_cast<size_t>(outputs_[i].count()) * size_of(outputs_[i].dtype);
     if (buffer.bytes < want)

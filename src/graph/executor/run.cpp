@@ -159,7 +159,7 @@ void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uin
       if (watched()) [[unlikely]]
         run_observed_in_graph(model, static_cast<int32_t>(s), *bound.plan, [&] { run_in_time(*bound.plan); });
       else run_in_time(*bound.plan);
-    } catch (const Error& e) { throw Error(e.code(), "{} ({}): {}", step.node->name(), step.node->type(), e.text()); }
+    } catch (const Error& e) { throw_of(*step.node, e); }
   }
 }
 

@@ -1,5 +1,7 @@
 #include "graph/ir/graph.h"
 
+#include <unordered_set>
+
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
@@ -188,10 +190,29 @@ std::vector<Node*> Graph::in_order() const {
   return order;
 }
 
+std::vector<Node*> Graph::needed_in_order() const {
+  std::unordered_set<const Node*> needed;
+  std::vector<const Node*> open;
+  auto need = [&](const Node* node) {
+    if (needed.insert(node).second) open.push_back(node);
+  };
+  if (const Node* end = net_output()) need(end);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Input& input : node->inputs())
+      if (input.from) need(input.from.node);
+    for (const Node* before : node->control_inputs()) need(before);
+  }
+  std::vector<Node*> order = in_order();
+  std::erase_if(order, [&](const Node* node) { return !needed.contains(node); });
+  return order;
+}
+
 std::vector<Node*> Graph::inputs() const {
   std::vector<Node*> data;
   for (const auto& node : nodes_)
-    if (node->type() == "Data" || node->type() == "RefData") data.push_back(node.get());
+    if (node->is_data()) data.push_back(node.get());
   std::stable_sort(data.begin(), data.end(), [](const Node* a, const Node* b) {
     return find_or<int64_t>(a->attributes, "index", 0) < find_or<int64_t>(b->attributes, "index", 0);
   });

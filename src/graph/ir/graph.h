@@ -72,6 +72,8 @@ class Node {
 
   /// The constant that the node is (Const, Constant), else null.
   const Tensor* constant() const;
+  /// True for an input of the graph (Data, RefData).
+  bool is_data() const { return type_ == "Data" || type_ == "RefData"; }
 
  private:
   friend class Graph;
@@ -128,6 +130,8 @@ class Graph {
   /// Every node behind those that it reads or waits for; otherwise in the order of creation. Throws 161002 with a
   /// node's name when the graph has a cycle.
   std::vector<Node*> in_order() const;
+  /// Those of them that an output needs: others never run.
+  std::vector<Node*> needed_in_order() const;
 
   /// The Data nodes by their index.
   std::vector<Node*> inputs() const;

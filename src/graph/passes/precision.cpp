@@ -87,7 +87,7 @@ class Rewriter {
       for (Node* node : order) {
         if (node->type() == "NetOutput") continue;
         try {
-          if (node->type() == "Data" || node->type() == "RefData") feed(world, *node, size);
+          if (node->is_data()) feed(world, *node, size);
           else if (is_control_flow(*node)) leave(world, *node);
           else if (std::ranges::all_of(node->inputs(),
                                        [&](const Input& i) { return !i.from || known.contains(i.from.node->id()); }))
@@ -178,7 +178,7 @@ class Rewriter {
   }
 
   void visit(Node& node) {
-    if (node.constant() || node.inputs().empty() || node.type() == "Data" || node.type() == "RefData") return;
+    if (node.constant() || node.inputs().empty() || node.is_data()) return;
     std::vector<DType> types = types_of(node);
     std::vector<DType> outputs;
     const CustomTypes* customised = custom(node);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "graph/node_call.h"
@@ -15,25 +14,6 @@ bool passes_on(const Node& node) {
       "EnsureShape", "ExpandDims", "Flatten",   "FlattenV2",    "GuaranteeConst", "Identity",    "Reshape",
       "Squeeze",     "SqueezeV2",  "SqueezeV3", "StopGradient", "Unsqueeze",      "UnsqueezeV2", "UnsqueezeV3"};
   return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
-}
-
-std::vector<Node*> needed_in_order(const Graph& graph) {
-  std::unordered_set<const Node*> needed;
-  std::vector<const Node*> open;
-  auto need = [&](const Node* node) {
-    if (needed.insert(node).second) open.push_back(node);
-  };
-  if (const Node* end = graph.net_output()) need(end);
-  while (!open.empty()) {
-    const Node* node = open.back();
-    open.pop_back();
-    for (const Input& input : node->inputs())
-      if (input.from) need(input.from.node);
-    for (const Node* before : node->control_inputs()) need(before);
-  }
-  std::vector<Node*> order = graph.in_order();
-  std::erase_if(order, [&](const Node* node) { return !needed.contains(node); });
-  return order;
 }
 
 namespace {
@@ -68,7 +48,7 @@ class Planner {
 
   std::optional<Program> plan() {
     feed();
-    for (Node* node : needed_in_order(graph_)) {
+    for (Node* node : graph_.needed_in_order()) {
       if (node->type() == "NetOutput") continue;
       if (!add(*node)) return {};
     }

@@ -45,7 +45,5 @@ std::optional<Program> plan(const Graph& graph, std::span<const Known> inputs, s
 
 /// True for types whose output has the elements of the first input in the same order: no work where both lie dense.
 bool passes_on(const Node& node);
-/// The nodes that an output needs, in order; others never run.
-std::vector<Node*> needed_in_order(const Graph& graph);
 
 }  // namespace updraft::graph

@@ -194,7 +194,7 @@ class Reader {
       ++place;
     }
     // an input of the graph has a description and reads nothing
-    if (node.inputs().empty() && !message.input_descs.empty() && (node.type() == "Data" || node.type() == "RefData")) {
+    if (node.inputs().empty() && !message.input_descs.empty() && node.is_data()) {
       graph.add_input(node, "x", {});
       node.input_desc(0) = std::move(message.input_descs[0]);
     }

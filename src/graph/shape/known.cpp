@@ -27,11 +27,11 @@ DType type_of_sizes(const Node& node) {
   return DType::Int32;
 }
 
-/// Shape, ShapeN, Size and Rank ask for nothing but shapes. True when the node is one of them and is answered.
+/// True when the node asks for sizes, and is answered.
 bool infer_sizes(const Node& node, std::span<const Known> inputs, std::vector<Known>& outputs) {
   const std::string& type = node.type();
   const bool shape = type == "Shape" || type == "ShapeN";
-  if (!shape && type != "Size" && type != "Rank") return false;
+  if (!asks_for_sizes(node)) return false;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const DType as = type == "Rank" ? DType::Int32 : type_of_sizes(node);
     const Known& x = inputs[i];
@@ -94,6 +94,10 @@ void evaluate(NodeCall& call, std::vector<Known>& outputs) {
 
 }  // namespace
 
+bool asks_for_sizes(const Node& node) {
+  return node.type() == "Shape" || node.type() == "ShapeN" || node.type() == "Size" || node.type() == "Rank";
+}
+
 std::vector<Known> infer_node(const Node& node, std::span<const Known> inputs, int64_t most_elements) {
   std::vector<Known> outputs(node.outputs().size());
   if (infer_sizes(node, inputs, outputs)) return outputs;
@@ -141,10 +145,7 @@ std::vector<Known> infer_node(const Node& node, std::span<const Known> inputs, i
     }
     if (values && !outputs.empty()) evaluate(call, outputs);
     return outputs;
-  } catch (const Error& e) {
-    if (e.text().starts_with(node.name())) throw;
-    throw Error(e.code(), "{} ({}): {}", node.name(), node.type(), e.text());
-  }
+  } catch (const Error& e) { throw_of(node, e); }
 }
 
 void World::feed(const Node& data, Known known) { known_[data.id()] = {std::move(known)}; }
@@ -157,7 +158,7 @@ void World::infer(const Node& node) {
 std::vector<Known> World::found(const Node& node) const {
   if (const Tensor* constant = node.constant()) return {Known(*constant)};
   if (node.outputs().empty()) return {};
-  if (node.type() == "Data" || node.type() == "RefData") {
+  if (node.is_data()) {
     const TensorDesc& desc = node.output().desc;
     if (!desc.known())
       throw Error(code::kAclnnParamInvalid, "input {} has no size in the dimensions that are -1 in {}", node.name(),

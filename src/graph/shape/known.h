@@ -29,6 +29,9 @@ inline constexpr int64_t kMostInferredElements = 1 << 14;
 std::vector<Known> infer_node(const Node& node, std::span<const Known> inputs,
                               int64_t most_elements = kMostInferredElements);
 
+/// True for types that ask for nothing but the shapes of their inputs: Shape, ShapeN, Size, Rank.
+bool asks_for_sizes(const Node& node);
+
 /// Inference through a graph, one node after the other, with certain sizes for its inputs.
 class World {
  public:

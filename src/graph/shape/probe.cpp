@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "graph/node_call.h"
 
 namespace updraft::graph {
 namespace {
@@ -142,6 +143,15 @@ const Tensor* Probe::value(Endpoint from) const {
   for (const World& world : worlds_)
     if (const Known& known = world.at(from); !known.value || !same_value(*first.value, *known.value)) return nullptr;
   return &*first.value;
+}
+
+void infer_all(const Graph& graph) {
+  Probe probe;
+  for (Node* node : graph.needed_in_order()) {
+    if (node->is_data()) probe.feed(*node);
+    else if (is_control_flow(*node)) probe.leave(*node);
+    else if (node->type() != "NetOutput") probe.infer(*node);
+  }
 }
 
 }  // namespace updraft::graph

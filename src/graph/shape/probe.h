@@ -36,4 +36,7 @@ class Probe {
   size_t unnamed_ = 0;
 };
 
+/// Writes into the descriptions of a graph what is known of every tensor that an output needs.
+void infer_all(const Graph& graph);
+
 }  // namespace updraft::graph
