@@ -134,7 +134,8 @@ Config Config::read() {
 
 namespace {
 Config& process_config() {
-  static Config config = Config::read();
+  // Never destroyed: the device's threads may still end a task, and ask, while the process exits.
+  static Config& config = *new Config(Config::read());
   return config;
 }
 std::atomic<bool> g_visible_kept{false};
