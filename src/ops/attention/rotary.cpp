@@ -44,8 +44,9 @@ void check(Op& op, const TensorView& x, const TensorView& cos, const TensorView&
   op.require_same_shape("cos", cos, "sin", sin);
 }
 
-/// c and s are expanded to x; out may be x.
-void turn(const TensorView& x, const TensorView& c, const TensorView& s, int64_t mode, const TensorView& out) {
+/// Each row of x by `turn_row`: the embedding, or its gradient. c and s are expanded to x; out may be x.
+void turn(decltype(KernelTable::rotary_row) turn_row, const TensorView& x, const TensorView& c, const TensorView& s,
+          int64_t mode, const TensorView& out) {
   const int64_t n = x.dims[x.rank - 1];
   parallel_for(x.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
     std::vector<float> hold(static_cast<size_t>(4 * n));
@@ -54,7 +55,7 @@ void turn(const TensorView& x, const TensorView& c, const TensorView& s, int64_t
       const float* row = read_row(a, x, row_offset(x, x.dims, i), n);
       const float* cos_row = read_row(cosine, c, row_offset(c, x.dims, i), n);
       const float* sin_row = read_row(sine, s, row_offset(s, x.dims, i), n);
-      kernels().rotary_row(row, cos_row, sin_row, n, mode == 1, y);
+      turn_row(row, cos_row, sin_row, n, mode == 1, y);
       store_row(out, row_offset(out, x.dims, i), y, n);
     }
   });
@@ -72,7 +73,7 @@ ACLNN(aclnnRotaryPositionEmbedding, (In, x), (In, cos), (In, sin), (Int, mode), 
   const TensorView c = cos->expand_as(*x), s = sin->expand_as(*x);
   if (x->empty()) return;
   op.work(x->numel() * 4);
-  op.launch([=, x = *x, out = *out] { turn(x, c, s, mode, out); });
+  op.launch([=, x = *x, out = *out] { turn(kernels().rotary_row, x, c, s, mode, out); });
 }
 
 SAMPLE(aclnnRotaryPositionEmbeddingGrad,
@@ -96,17 +97,7 @@ ACLNN(aclnnRotaryPositionEmbeddingGrad, (In, dy), (In, cos), (In, sin), (OptIn, 
   if (dsin) to_sin = *dsin;
   op.launch([=, g = *dy, dx = *dx] {
     const int64_t n = g.dims[g.rank - 1];
-    parallel_for(g.numel() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
-      std::vector<float> hold(static_cast<size_t>(4 * n));
-      float *a = hold.data(), *cosine = a + n, *sine = cosine + n, *y = sine + n;
-      for (int64_t i = begin; i < end; ++i) {
-        const float* row = read_row(a, g, row_offset(g, g.dims, i), n);
-        const float* cos_row = read_row(cosine, c, row_offset(c, g.dims, i), n);
-        const float* sin_row = read_row(sine, s, row_offset(s, g.dims, i), n);
-        kernels().rotary_row_backward(row, cos_row, sin_row, n, mode == 1, y);
-        store_row(dx, row_offset(dx, g.dims, i), y, n);
-      }
-    });
+    turn(kernels().rotary_row_backward, g, c, s, mode, dx);
     if (!to_cos.data && !to_sin.data) return;
     // Gradients of the tables: sums over what they broadcast, in f32, in the order of the rows.
     const TensorView& table = to_cos.data ? to_cos : to_sin;
@@ -151,8 +142,8 @@ static void plan_turned(Op& op, const TensorView& cos, const TensorView& sin, co
   if (!elements) return;
   op.work(elements * 4);
   op.launch([=, query = both[0], key = both[1], cq = c[0], ck = c[1], sq = s[0], sk = s[1]] {
-    if (!query.empty()) turn(query, cq, sq, mode, query);
-    if (!key.empty()) turn(key, ck, sk, mode, key);
+    if (!query.empty()) turn(kernels().rotary_row, query, cq, sq, mode, query);
+    if (!key.empty()) turn(kernels().rotary_row, key, ck, sk, mode, key);
   });
 }
 
