@@ -7,7 +7,7 @@ import pytest
 from tests.clients.subproc import ROOT, environment
 
 RANK = """
-import os, sys
+import os, sys, time
 import torch, torch_npu
 rank = int(os.environ["LOCAL_RANK"])
 torch.npu.set_device(rank)
@@ -15,6 +15,9 @@ weight = torch.ones(4, 4, device="npu", requires_grad=True)
 (weight @ weight).sum().backward()
 assert weight.grad.device.index == rank and weight.grad.cpu().eq(8).all()
 open(os.path.join(sys.argv[1], "rank-%d" % rank), "w").write(os.environ["ASCEND_HOME_PATH"])
+# PyTorch's thread for gradients still gives up Python objects of backward(), and aborts when the interpreter is gone
+# by then. Longer scripts never see it.
+time.sleep(0.5)
 """
 
 SPAWN = """
