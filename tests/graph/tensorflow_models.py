@@ -1,6 +1,6 @@
 """Frozen graphs of TensorFlow, inputs for them, and what TensorFlow's CPU kernels say of these. Run by the Python of .venv-tensorflow.
 
-usage: python tensorflow_models.py FOLDER      writes NAME.pb, and NAME.npz with "in/INPUT", "out/NODE:INDEX" and "tolerance"
+usage: python tensorflow_models.py FOLDER      writes NAME.pb, and NAME.npz with "in/INPUT", "out/PLACE/NODE:INDEX" and "tolerance"
 """
 
 import os
@@ -212,6 +212,39 @@ def write(folder, name):
     np.savez(folder / f"{name}.npz", **arrays)
 
 
+# --- graphs that are refused, and one with an unknown size ---------------------------------------------------------------------
+def graph_of(f, *specs):
+    return convert_variables_to_constants_v2(tf.function(f).get_concrete_function(*specs), lower_control_flow=False).graph.as_graph_def()
+
+
+def write_others(folder):
+    x = tf.TensorSpec((2, 3), tf.float32, name="x")
+
+    def older_loop():
+        with tf.Graph().as_default() as graph:
+            x = tf.compat.v1.placeholder(tf.float32, (2,), name="x")
+            tf.compat.v1.disable_control_flow_v2()
+            _, y = tf.compat.v1.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (0, x))
+            tf.identity(y, name="y")
+            tf.compat.v1.enable_control_flow_v2()
+        return graph.as_graph_def()
+
+    others = {"no_converter": graph_of(lambda x: tf.raw_ops.Lgamma(x=x), x), "texts": graph_of(lambda x: tf.strings.as_string(x), x),
+              "older_loop": older_loop(), "training_batch": graph_of(lambda x: tf.raw_ops.FusedBatchNormV3(
+                  x=tf.reshape(x, (1, 1, 2, 3)), scale=x[0], offset=x[0], mean=x[0], variance=x[0], is_training=True).y, x)}
+    dense = tf.constant(normal(3, 4))
+    others["any_batch"] = graph_of(lambda x: tf.identity(tf.nn.relu(x @ dense), name="y"), tf.TensorSpec((None, 3), tf.float32, name="x"))
+    broken = graph_of(lambda x: tf.identity(x + 1.0, name="y"), x)
+    for node in broken.node:
+        if node.op == "AddV2":
+            node.input[1] = "nobody"
+    others["nobody"] = broken
+    for name, graph in others.items():
+        (folder / f"{name}.pb").write_bytes(graph.SerializeToString())
+    np.savez(folder / "any_batch.npz", dense=dense.numpy())
+
+
 if __name__ == "__main__":
-    for model in sys.argv[2:] or MODELS:
+    for model in MODELS:
         write(pathlib.Path(sys.argv[1]), model)
+    write_others(pathlib.Path(sys.argv[1]))

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 
 
 def test_every_model_is_here(folder):
-    assert sorted(p.stem for p in folder.glob("*.pb")) == NAMES
+    assert sorted(p.stem for p in folder.glob("*.npz") if p.stem != "any_batch") == NAMES
 
 
 def compiled(folder, name, *arguments, output=None):
@@ -53,3 +53,64 @@ def test_results(folder, name):
     with OfflineModel(om) as model:
         assert sorted(model.inputs) == sorted(inputs)
         compare(model.run(inputs), outputs, tolerance)
+
+
+def test_half_precision(folder):
+    """atc's default computes in FP16; inputs and outputs keep their types."""
+    om, inputs, outputs, _ = compiled(folder, "mobilenet", output="mobilenet-half")
+    with OfflineModel(om) as model:
+        compare(model.run(inputs), outputs, 1e-2)
+
+
+def test_a_batch_of_any_size_and_gears(folder):
+    dense = np.load(folder / "any_batch.npz")["dense"]
+    model_file, x = folder / "any_batch.pb", np.arange(12, dtype=np.float32).reshape(4, 3) - 5
+    done = atc("--framework=3", f"--model={model_file}", f"--output={folder / 'any'}", SOC, EXACT, "--input_shape=x:-1,3")
+    assert DONE in done.stdout, done.stdout
+    with OfflineModel(folder / "any.om") as model:
+        for n in (1, 4):
+            compare(model.run({"x": x[:n]}, sizes={"x"}), [np.maximum(x[:n] @ dense, 0)], 1e-5)
+    done = atc("--framework=3", f"--model={model_file}", f"--output={folder / 'fixed'}", SOC, EXACT, "--input_shape=x:2,3", "--out_nodes=y")
+    assert DONE in done.stdout, done.stdout
+    with OfflineModel(folder / "fixed.om") as model:
+        compare(model.run({"x": x[:2]}), [np.maximum(x[:2] @ dense, 0)], 1e-5)
+
+
+@pytest.mark.parametrize("name, code, words", [
+    ("no_converter", "E19010", "(Lgamma): there is no converter for this operator"),
+    ("texts", "E19010", "(AsString): there is no converter for this operator"),
+    ("older_loop", "E10001", "(Enter): branches and loops of TensorFlow 1"),
+    ("training_batch", "E10001", "(FusedBatchNormV3): it computes the statistics of its batch (is_training)"),
+    ("nobody", "E10001", "reads nobody, which is no node of the graph"),
+])
+def test_refusals(folder, name, code, words):
+    said = refused(code, "--framework=3", f"--model={folder / name}.pb", f"--output={folder / 'none'}", SOC)
+    assert words in said, said
+    assert not (folder / "none.om").exists()
+
+
+def test_files_that_are_no_graph(folder):
+    whole = (folder / "mobilenet.pb").read_bytes()
+    for content, words in ((b"saved_model_schema_version: 1", "does not begin as a GraphDef"),
+                           (whole[:len(whole) // 2], "the file is cut off"), (whole[:3], "does not begin as a GraphDef")):
+        broken = folder / "broken.pb"
+        broken.write_bytes(content)
+        assert words in refused("E10001", "--framework=3", f"--model={broken}", f"--output={folder / 'none'}", SOC)
+
+
+def test_wrong_names_and_shapes(folder):
+    model = f"--model={folder / 'mobilenet'}.pb"
+    said = refused("E10001", "--framework=3", model, f"--output={folder / 'none'}", SOC, "--input_shape=picture:1,96,96,3")
+    assert "picture, which is no input of the model (its inputs: image)" in said
+    said = refused("E10001", "--framework=3", model, f"--output={folder / 'none'}", SOC, "--input_shape=image:2,95,96,3")
+    assert "input image is to have shape [2, 95, 96, 3], the model says [2, 96, 96, 3]" in said
+    said = refused("E10001", "--framework=3", model, f"--output={folder / 'none'}", SOC, "--out_nodes=nowhere:0")
+    assert "output nowhere:0 is asked for" in said
+
+
+def test_check_lists_every_node(folder):
+    report = folder / "report.json"
+    said = refused("E19010", "--mode=3", "--framework=3", f"--model={folder / 'no_converter'}.pb", f"--check_report={report}")
+    assert "1 of" in said
+    nodes = {n["op_type"]: n for n in json.loads(report.read_text())["op"]}
+    assert nodes["Lgamma"]["result"] == "failed" and nodes["Placeholder"]["result"] == "success"
