@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "device/soc.h"
 #include "frontends/onnx/import.h"
+#include "frontends/tensorflow/import.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/option_error.h"
 #include "graph/planner/program.h"
@@ -121,8 +122,8 @@ auto in_own_words(const Arguments& arguments, F&& f) {
   } catch (const Refusal&) { throw; } catch (const Error& e) {
     const std::string& text = e.text();
     const std::string solution =
-        "docs/reference/onnx-operators.md and operators.md list what there is; atc --mode=3 --framework=5 --model=… "
-        "checks a whole model.";
+        "docs/reference/onnx-operators.md, tensorflow-operators.md and operators.md list what there is; atc --mode=3 "
+        "--framework=… --model=… checks a whole model.";
     if (text.find("there is no converter") != std::string::npos ||
         text.find("it is converted from version") != std::string::npos)
       throw Refusal("E19010", fmt::format("No parser is registered for an operator: {}.", text), solution);
@@ -136,7 +137,7 @@ auto in_own_words(const Arguments& arguments, F&& f) {
         throw invalid(option, arguments.get(option), text,
                       "atc --mode=1 --dump_mode=1 shows the model's inputs and nodes.");
     throw invalid("model", arguments.get("model"), text,
-                  "atc --mode=3 --framework=5 --model=… --check_report=… says it of every node.");
+                  "atc --mode=3 --framework=… --model=… --check_report=… says it of every node.");
   }
 }
 
@@ -200,17 +201,24 @@ void write_file(const std::string& path, std::string_view content) {
 }
 
 graph::Model read_source(const Arguments& arguments, bool whole) {
-  const std::string& framework = arguments.need("framework", "5 (ONNX) or 1 (a graph of the Ascend IR, AIR)");
+  const std::string& framework = arguments.need("framework", kFrameworks);
   const std::string& path = arguments.need("model", "the path of a model");
   if (framework == "0")
     throw invalid("framework", framework, "Caffe models are not read",
                   "Export the model to ONNX, and give that with --framework=5.");
-  if (framework == "2" || framework == "3")
-    throw invalid("framework", framework, "TensorFlow models are not read",
-                  "Convert the model to ONNX (python -m tf2onnx.convert), and give that with --framework=5.");
   return in_own_words(arguments, [&] {
     if (framework == "1") return read_air(arguments, path);
     const graph::Bytes bytes = graph::Bytes::of_file(path);
+    if (framework == "3") {
+      if (!tensorflow::looks_like_graph(bytes.span()))
+        throw invalid("model", path, "the file does not begin as a GraphDef of TensorFlow",
+                      "Freeze the model (convert_variables_to_constants_v2) and write its graph_def as bytes (.pb), not as "
+                      "text; a SavedModel is a folder, whose saved_model.pb is another format.");
+      const onnx::ImportOptions given = import_options(arguments, path);
+      tensorflow::ImportOptions options{given.input_shapes, given.input_ranges, given.output_nodes};
+      if (!whole) options.output_nodes.clear();
+      return tensorflow::import(bytes, options);
+    }
     if (!onnx::looks_like_onnx(bytes.span()))
       throw invalid("model", path, "the file does not begin as an ONNX model",
                     "Export the model with torch.onnx.export or the like.");
@@ -221,7 +229,7 @@ graph::Model read_source(const Arguments& arguments, bool whole) {
 }
 
 void compile_model(const Arguments& arguments, Progress& progress) {
-  const std::string& framework = arguments.need("framework", "5 (ONNX) or 1 (a graph of the Ascend IR, AIR)");
+  const std::string& framework = arguments.need("framework", kFrameworks);
   arguments.need("model", "the path of a model");
   std::string output = arguments.need("output", "the path of the om file, without .om");
   if (!output.ends_with(".om")) output += ".om";

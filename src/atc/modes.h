@@ -8,6 +8,9 @@
 
 namespace updraft::atc {
 
+/// What --framework takes.
+inline constexpr const char* kFrameworks = "5 (ONNX), 3 (TensorFlow) or 1 (a graph of the Ascend IR, AIR)";
+
 /// Mode 0.
 void compile_model(const Arguments& arguments, Progress& progress);
 /// Mode 0 with --singleop.

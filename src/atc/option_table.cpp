@@ -24,10 +24,10 @@ constexpr Option kOptions[] = {
      "0 compile; 1 an om (or a text dump) to JSON; 3 check the model only; 5 a text dump of a graph to JSON; 6 print "
      "what an om holds",
      "0 编译；1 将 om（或文本 dump）转为 JSON；3 只检查模型；5 将图的文本 dump 转为 JSON；6 打印 om 的信息"},
-    {"framework", kInput, Choice, "0|1|2|3|5", "", Works,
-     "5 ONNX; 1 a graph of the Ascend IR (AIR); 0 (Caffe), 2 and 3 (TensorFlow) are refused: export such models to "
-     "ONNX",
-     "5 ONNX；1 Ascend IR 图（AIR）；0（Caffe）、2、3（TensorFlow）会被拒绝：请先导出为 ONNX"},
+    {"framework", kInput, Choice, "0|1|3|5", "", Works,
+     "5 ONNX; 3 a frozen graph of TensorFlow (.pb); 1 a graph of the Ascend IR (AIR); 0 (Caffe) is refused: export such "
+     "models to ONNX",
+     "5 ONNX；3 TensorFlow 冻结图（.pb）；1 Ascend IR 图（AIR）；0（Caffe）会被拒绝：请先导出为 ONNX"},
     {"model", kInput, File, "path", "", Works, "The model", "模型文件"},
     {"weight", kInput, Text, "path", "", Refused,
      "Weights of Caffe models. Export the model to ONNX, which has its weights inside",

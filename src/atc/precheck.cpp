@@ -5,6 +5,7 @@
 #include "atc/modes.h"
 #include "atc/refusal.h"
 #include "frontends/onnx/conversion.h"
+#include "frontends/tensorflow/conversion.h"
 #include "frontends/onnx/model.h"
 #include "graph/node_call.h"
 #include "graph/proto/model_proto.h"
@@ -41,6 +42,21 @@ std::vector<Finding> onnx_findings(const std::string& path) {
   return all;
 }
 
+std::vector<Finding> tensorflow_findings(const std::string& path) {
+  std::vector<Finding> all;
+  const tensorflow::GraphDef model = tensorflow::read_graph(graph::Bytes::of_file(path));
+  auto add = [&](const std::vector<tensorflow::NodeDef>& nodes, const std::string& prefix) {
+    for (const tensorflow::NodeDef& node : nodes) {
+      const bool known = node.type == "Placeholder" || tensorflow::find_row(node.type);
+      all.push_back({prefix + std::string(node.name), std::string(node.type),
+                     known ? "" : "there is no converter for this operator"});
+    }
+  };
+  add(model.nodes, "");
+  for (const auto& [name, function] : model.functions) add(function.nodes, std::string(name) + "/");
+  return all;
+}
+
 std::vector<Finding> graph_findings(const std::string& path) {
   std::vector<Finding> all;
   const graph::Model model = graph::read_model(graph::Bytes::of_file(path));
@@ -56,7 +72,7 @@ std::vector<Finding> graph_findings(const std::string& path) {
 }  // namespace
 
 void check_model(const Arguments& arguments, Progress& progress) {
-  const std::string& framework = arguments.need("framework", "5 (ONNX) or 1 (a graph of the Ascend IR, AIR)");
+  const std::string& framework = arguments.need("framework", kFrameworks);
   const std::string& path = arguments.need("model", "the path of a model");
   progress.stage("checking");
   std::vector<Finding> findings;
@@ -64,6 +80,7 @@ void check_model(const Arguments& arguments, Progress& progress) {
   try {
     if (framework == "5") findings = onnx_findings(path);
     else if (framework == "1") findings = graph_findings(path);
+    else if (framework == "3") findings = tensorflow_findings(path);
   } catch (const Error& e) { throw invalid("model", path, e.text(), "Check that the file is whole."); }
   try {
     read_source(arguments);
@@ -86,7 +103,7 @@ void check_model(const Arguments& arguments, Progress& progress) {
   const std::string to = arguments.get("check_report");
   write_file(to, report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   if (refused)
-    throw Refusal(framework == "5" ? "E19010" : "EZ3003",
+    throw Refusal(framework == "1" ? "EZ3003" : "E19010",
                   fmt::format("{} of {} nodes cannot be compiled; the first is {}.", refused, findings.size(), first),
                   fmt::format("{} lists all of them.", to));
   if (!whole.empty()) throw Refusal("E10001", whole, fmt::format("{} has the same.", to));

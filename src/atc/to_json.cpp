@@ -37,7 +37,7 @@ void write_json(const Arguments& arguments, Progress& progress) {
   const std::string& to = arguments.need("json", "the path of the JSON file");
   Json json;
   if (mode == "1" && !arguments.has("om") && arguments.has("model")) {
-    if (arguments.get("framework") == "5" && !arguments.flag("dump_mode"))
+    if (arguments.get("framework") != "1" && !arguments.flag("dump_mode"))
       throw missing("om", "the path of an om file (or add --dump_mode=1 for the graph of --model)");
     progress.stage("reading the model");
     json = graph::message_to_json(graph::write_model(graph::compile(read_source(arguments), {})));

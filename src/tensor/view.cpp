@@ -58,15 +58,15 @@ TensorView TensorView::transpose(int a, int b) const {
   return v;
 }
 
-std::string describe_shape(const int64_t* dims, int rank) {
+std::string DescribedShape::text() const {
   std::string text = "[";
   for (int i = 0; i < rank; ++i) text += (i ? "," : "") + std::to_string(dims[i]);
   return text + "]";
 }
 
-std::string describe(const TensorView& v) {
-  std::string text = name_of(v.dtype) + describe_shape(v.dims, v.rank);
-  if (!v.is_contiguous()) text += " strides " + describe_shape(v.strides, v.rank);
+std::string DescribedView::text() const {
+  std::string text = name_of(view.dtype) + describe_shape(view.dims, view.rank).text();
+  if (!view.is_contiguous()) text += " strides " + describe_shape(view.strides, view.rank).text();
   return text;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "base/error.h"
 #include "tensor/dtype.h"
 
 namespace updraft {
@@ -75,9 +77,23 @@ struct TensorView {
   }
 };
 
+/// What describe() gives: a text that is written only when a message is, since checks that hold name what they check as
+/// well, at every call of an operator. It refers to what it describes.
+struct DescribedView {
+  const TensorView& view;
+  std::string text() const;
+  operator std::string() const { return text(); }
+};
+struct DescribedShape {
+  const int64_t* dims;
+  int rank;
+  std::string text() const;
+  operator std::string() const { return text(); }
+};
+
 /// "FLOAT[2,3]" for messages; strides are added when the view is not contiguous.
-std::string describe(const TensorView& v);
-std::string describe_shape(const int64_t* dims, int rank);
+inline DescribedView describe(const TensorView& v) { return {v}; }
+inline DescribedShape describe_shape(const int64_t* dims, int rank) { return {dims, rank}; }
 
 /// The broadcast of two shapes; throws 161002 when they do not match.
 int broadcast_shape(const int64_t* a, int ra, const int64_t* b, int rb, int64_t* out);
@@ -139,3 +155,18 @@ struct StridedLoop {
 };
 
 }  // namespace updraft
+
+template <>
+struct fmt::formatter<updraft::DescribedView> : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(const updraft::DescribedView& d, Context& to) const {
+    return fmt::formatter<std::string_view>::format(d.text(), to);
+  }
+};
+template <>
+struct fmt::formatter<updraft::DescribedShape> : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(const updraft::DescribedShape& d, Context& to) const {
+    return fmt::formatter<std::string_view>::format(d.text(), to);
+  }
+};

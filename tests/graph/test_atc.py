@@ -185,9 +185,8 @@ def test_options_that_contradict_each_other(folder):
     assert "there are 101 gears" in refused("E10001", *model, "--input_shape=image:-1,3,16,16", f"--dynamic_batch_size={many}")
 
 
-@pytest.mark.parametrize("framework", ["0", "2", "3"])
-def test_other_frameworks_are_told_the_way(folder, framework):
-    text = refused("E10001", f"--framework={framework}", f"--model={folder}/dense.onnx", f"--output={folder}/no", SOC)
+def test_other_frameworks_are_told_the_way(folder):
+    text = refused("E10001", "--framework=0", f"--model={folder}/dense.onnx", f"--output={folder}/no", SOC)
     assert "--framework=5" in text
 
 

@@ -4,6 +4,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -246,6 +247,30 @@ case("Conv3DBackpropFilter", volume, const([2, 3, 2, 2, 2]), by3, want=lambda v,
 case("Conv3DBackpropFilterD", volume, by3, want=lambda v, g: gradient(lambda w: conv3(v.double(), w), kernel3, by=g), filter_size=[2, 3, 2, 2, 2], tolerance=1e-3, **solid)
 case("Conv3DTranspose", const([1, 3, 4, 5, 4]), by3, kernel3, None, None, want=lambda s, v, w, b, o: gradient(lambda a: conv3(a, w.double()), volume, by=v), **solid)
 
+# with the channels last, as TensorFlow has them, filters lie as HWCN and DHWCN; padding may be uneven in all
+to_last = lambda v: v.movedim(1, -1).contiguous()  # noqa: E731
+to_filter = lambda w: w.permute(*range(2, w.dim()), 1, 0).contiguous()  # noqa: E731
+last_plane = {"strides": [1, 2, 1, 1], "pads": [1, 0, 0, 2], "data_format": "NHWC"}
+uneven = lambda v, w: F.conv2d(F.pad(v, (0, 2, 1, 0)), w, stride=(2, 1))  # noqa: E731
+by_uneven = uneven(image, kernel)
+case("Conv2D", to_last(image), to_filter(kernel), r(3), None, want=lambda v, w, b, o: to_last(uneven(image.double(), kernel.double())) + b, **last_plane)
+case("Conv2D", to_last(image), to_filter(r(4, 1, 3, 3)), None, None, strides=[1, 1, 1, 1], pads=[1, 1, 1, 1], groups=4,
+     want=lambda v, w, b, o: to_last(F.conv2d(v.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1), padding=1, groups=4)))
+case("Conv2DBackpropInput", const([2, 6, 5, 4]), to_filter(kernel), to_last(by_uneven),
+     want=lambda s, w, g: to_last(gradient(lambda v: uneven(v, kernel.double()), image, by=by_uneven)[0]), **last_plane)
+case("Conv2DBackpropFilter", to_last(image), const([3, 2, 4, 3]), to_last(by_uneven), tolerance=1e-3,
+     want=lambda v, s, g: to_filter(gradient(lambda w: uneven(image.double(), w), kernel, by=by_uneven)[0]), **last_plane)
+case("Conv2DTranspose", const([2, 6, 5, 4]), to_last(by_uneven), to_filter(kernel), None, None,
+     want=lambda s, v, w, b, o: to_last(gradient(lambda a: uneven(a, kernel.double()), image, by=by_uneven)[0]), **last_plane)
+last_solid = {"strides": [1, 1, 2, 1, 1], "pads": [1, 0, 0, 1, 1, 1], "data_format": "NDHWC"}
+uneven3 = lambda v, w: F.conv3d(F.pad(v, (1, 1, 0, 1, 1, 0)), w, stride=(1, 2, 1))  # noqa: E731
+by_uneven3 = uneven3(volume, kernel3)
+case("Conv3D", to_last(volume), to_filter(kernel3), None, None, want=lambda v, w, b, o: to_last(uneven3(volume.double(), kernel3.double())), **last_solid)
+case("Conv3DBackpropInput", const([1, 4, 5, 4, 3]), to_filter(kernel3), to_last(by_uneven3),
+     want=lambda s, w, g: to_last(gradient(lambda v: uneven3(v, kernel3.double()), volume, by=by_uneven3)[0]), **last_solid)
+case("Conv3DBackpropFilter", to_last(volume), const([2, 2, 2, 3, 2]), to_last(by_uneven3), tolerance=1e-3,
+     want=lambda v, s, g: to_filter(gradient(lambda w: uneven3(volume.double(), w), kernel3, by=by_uneven3)[0]), **last_solid)
+
 # --- pooling ---
 window = {"ksize": [1, 1, 3, 2], "strides": [1, 1, 2, 2], "data_format": "NCHW"}
 last = image.permute(0, 2, 3, 1).contiguous()
@@ -266,6 +291,14 @@ case("AvgPoolGrad", const([2, 4, 6, 5]), valid(image), want=lambda s, g: gradien
 averaged = lambda v: F.avg_pool2d(v, (3, 2), 2, (1, 1), count_include_pad=False)  # noqa: E731
 case("AvgPoolV2", image, want=averaged, pads=[1, 1, 1, 1], **window)
 case("AvgPoolV2Grad", const([2, 4, 6, 5]), averaged(image), want=lambda s, g: gradient(averaged, image, by=g), pads=[1, 1, 1, 1], **window)
+def mean_of_same(v):
+    """SAME: what lies outside does not count, and there is more of it behind."""
+    pad = lambda a: F.pad(a, (0, 1, 0, 1))  # noqa: E731
+    return F.avg_pool2d(pad(v), (3, 2), 2) / F.avg_pool2d(pad(torch.ones_like(v)), (3, 2), 2)
+
+
+case("AvgPool", image, want=mean_of_same, padding="SAME", **window)
+case("AvgPoolGrad", const([2, 4, 6, 5]), mean_of_same(image), want=lambda s, g: gradient(mean_of_same, image, by=g), padding="SAME", **window)
 cube = {"ksize": [1, 1, 2, 2, 2], "strides": [1, 1, 2, 2, 2], "data_format": "NCDHW"}
 case("AvgPool3D", volume, want=lambda v: F.avg_pool3d(v, 2, 2, ceil_mode=True), pads=[0] * 6, ceil_mode=True, **cube)
 case("AvgPool3DGrad", const([1, 3, 4, 5, 4]), F.avg_pool3d(volume, 2, 2), want=lambda s, g: gradient(lambda v: F.avg_pool3d(v, 2, 2), volume, by=g), pads=[0] * 6, **cube)
@@ -291,6 +324,8 @@ inferred = lambda v, s, o, m, q: F.batch_norm(v, m, q, s, o, eps=1e-3)  # noqa: 
 case("BNInfer", image, scale, offset, mean, variance, want=inferred, epsilon=1e-3)
 case("BatchNorm", image, scale, offset, mean, variance, epsilon=1e-3, data_format="NCHW", is_training=False,
      want=lambda *a: [inferred(*a), mean, variance, mean, variance], outputs=5)
+case("BatchNorm", to_last(image), scale, offset, mean, variance, epsilon=1e-3, is_training=False,
+     want=lambda v, *a: [to_last(inferred(image, *a)), mean, variance, mean, variance, torch.empty(0)], outputs=6)
 case("BNInferGrad", image, scale, variance, want=lambda g, s, q: g * (s / (q + 1e-4).sqrt())[:, None, None])
 for prefix in ("BN", "BN3D"):
     case(prefix + "TrainingReduce", image, want=lambda v: sums, tolerance=1e-3)
@@ -445,6 +480,8 @@ case("PadV3", image, const([0, 0, 1, 2, 0, 0, 2, 1]), None, paddings_contiguous=
 case("PadV3", image, const([0, 0, 0, 0, 1, 1, 2, 0]), None, want=lambda v, p, c: F.pad(v, (2, 0, 1, 1), mode="replicate"), mode="edge")
 case("PadV3D", x, want=lambda v: F.pad(v, (0, 2, 1, 0), value=3), paddings=[[1, 0], [0, 2]], constant_values=3)
 case("PadV3Grad", r(2, 4, 8, 7), const([0, 0, 0, 0, 1, 1, 2, 0]), want=lambda g, p: gradient(lambda v: F.pad(v, (2, 0, 1, 1), mode="reflect"), image, by=g))
+case("MirrorPad", image, const([[1, 0], [0, 2], [6, 3], [0, 5]]), mode="SYMMETRIC",
+     want=lambda v, p: torch.tensor(np.pad(v.numpy(), ((1, 0), (0, 2), (6, 3), (0, 5)), "symmetric")))
 case("MirrorPad", image, const([[0, 0], [0, 0], [1, 1], [2, 0]]), want=lambda v, p: F.pad(v, (2, 0, 1, 1), mode="reflect"), mode="REFLECT")
 
 
@@ -628,7 +665,7 @@ def test_dropout_keeps_what_its_mask_says():
 
 def test_refusals_name_the_attribute():
     with pytest.raises(RuntimeError, match="data_format"):
-        call("Conv2D", image, kernel, None, None, strides=[1, 1, 1, 1], pads=[0, 0, 0, 0], data_format="NHWC")
+        call("Conv2D", image, kernel, None, None, strides=[1, 1, 1, 1], pads=[0, 0, 0, 0], data_format="NC1HWC0")
     with pytest.raises(RuntimeError, match="no operator|not implemented"):
         from graph import acl, check, library
         check(library().aclopCompileAndExecute(b"NoSuchOperator", 0, None, None, 0, None, None, None, 0, 0, None, None))

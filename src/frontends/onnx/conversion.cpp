@@ -11,13 +11,12 @@ using Kind = AttributeProto::Kind;
 
 Conversion::Conversion(const NodeProto& p, const Row& r, int64_t version, Builder& builder, Scope& s, Graphs& g,
                        std::string own)
-    : proto(p),
+    : Emitter(builder, std::move(own), p.type),
+      proto(p),
       row(r),
       opset(version),
-      build(builder),
       scope(s),
       graphs(g),
-      name(std::move(own)),
       given_(p.outputs.size()) {}
 
 const Value& Conversion::value_in(size_t i) const {
@@ -38,30 +37,6 @@ std::vector<Endpoint> Conversion::all() const {
   std::vector<Endpoint> list;
   for (size_t i = 0; i < inputs(); ++i) list.push_back(in(i));
   return list;
-}
-
-const Dims& Conversion::dims(Endpoint e) const {
-  rank(e);
-  return desc(e).dims;
-}
-
-int64_t Conversion::size(Endpoint e, int64_t d, const char* what) const {
-  const Dims& all = dims(e);
-  require(d < static_cast<int64_t>(all.size()), "{} is {}, want {} dimensions or more", what, describe(all), d + 1);
-  const int64_t n = all[static_cast<size_t>(d)];
-  require(n >= 0, "{} is {}: dimension {} must be known here (give the input's shape)", what, describe(all), d);
-  return n;
-}
-
-std::vector<int64_t> Conversion::integers_in(size_t i, const char* what) const {
-  const Tensor* t = value(in(i));
-  require(t, "{} is computed while the graph runs, want a value that is known before", what);
-  return t->integers();
-}
-std::vector<double> Conversion::reals_in(size_t i, const char* what) const {
-  const Tensor* t = value(in(i));
-  require(t, "{} is computed while the graph runs, want a value that is known before", what);
-  return t->reals();
 }
 
 // --- attributes -----------------------------------------------------------------------------------------------------
@@ -146,11 +121,6 @@ void Conversion::only(std::string_view attribute, int64_t value, int64_t want) c
   require(value == want, "attribute {} is {}, want {}", attribute, value, want);
 }
 
-int64_t Conversion::axis(int64_t at, int64_t of) const {
-  require(at >= -of && at < of, "axis {} of {} dimensions", at, of);
-  return at < 0 ? at + of : at;
-}
-
 void Conversion::check_attributes() const {
   for (const AttributeProto& a : proto.attributes)
     require(asked_.contains(a.name), "attribute {} is not known of this operator at version {} of its set", a.name,
@@ -177,94 +147,11 @@ void Conversion::give(size_t i, Value value) {
 }
 bool Conversion::gave(size_t i) const { return i < given_.size() && given_[i]; }
 
-graph::Node& Conversion::node(std::string_view type, const std::vector<Operand>& operands, Attributes attributes,
-                              size_t outputs) {
-  return build.node(type, name + "/" + std::string(type), operands, std::move(attributes), outputs);
-}
-Endpoint Conversion::emit(std::string_view type, const std::vector<Operand>& operands, Attributes attributes) {
-  return node(type, operands, std::move(attributes)).out();
-}
 graph::Node& Conversion::result(std::string_view type, const std::vector<Operand>& operands, Attributes attributes,
                                 size_t outputs) {
   graph::Node& made = build.node(type, name, operands, std::move(attributes), outputs);
   for (size_t i = 0; i < made.outputs().size() && i < this->outputs(); ++i) give(i, made.out(static_cast<int>(i)));
   return made;
-}
-
-Endpoint Conversion::constant(Tensor value, std::string_view what) {
-  return build.constant(name + "/" + std::string(what), std::move(value));
-}
-
-namespace {
-
-template <class T>
-Tensor numbers_as(const std::vector<double>& values, Dims dims, DType type) {
-  return {type, std::move(dims), graph::Bytes::make(values.size() * sizeof(T), [&](std::byte* to) {
-            for (size_t i = 0; i < values.size(); ++i) {
-              T v;
-              if constexpr (std::is_arithmetic_v<T>) v = static_cast<T>(values[i]);
-              else v = T(static_cast<float>(values[i]));
-              std::memcpy(to + i * sizeof(T), &v, sizeof v);
-            }
-          })};
-}
-
-}  // namespace
-
-Tensor numbers_tensor(const std::vector<double>& values, Dims dims, DType type) {
-  switch (type) {
-    case DType::Float: return numbers_as<float>(values, std::move(dims), type);
-    case DType::Double: return numbers_as<double>(values, std::move(dims), type);
-    case DType::Float16: return numbers_as<Half>(values, std::move(dims), type);
-    case DType::BFloat16: return numbers_as<BFloat16>(values, std::move(dims), type);
-    case DType::Int8: return numbers_as<int8_t>(values, std::move(dims), type);
-    case DType::Int16: return numbers_as<int16_t>(values, std::move(dims), type);
-    case DType::Int32: return numbers_as<int32_t>(values, std::move(dims), type);
-    case DType::Int64: return numbers_as<int64_t>(values, std::move(dims), type);
-    case DType::UInt8: return numbers_as<uint8_t>(values, std::move(dims), type);
-    case DType::UInt16: return numbers_as<uint16_t>(values, std::move(dims), type);
-    case DType::UInt32: return numbers_as<uint32_t>(values, std::move(dims), type);
-    case DType::UInt64: return numbers_as<uint64_t>(values, std::move(dims), type);
-    case DType::Bool: return numbers_as<bool>(values, std::move(dims), type);
-    default: throw Error(code::kAclnnParamInvalid, "a constant of type {} has no numbers", updraft::name_of(type));
-  }
-}
-Tensor scalar_tensor(double value, DType type) { return numbers_tensor({value}, {}, type); }
-
-Endpoint Conversion::scalar(double value, DType type) { return constant(scalar_tensor(value, type)); }
-
-// --- what many converters need --------------------------------------------------------------------------------------
-
-Endpoint Conversion::cast(Endpoint e, DType to) {
-  return type(e) == to ? e : emit("Cast", {e}, {{"dst_type", static_cast<int64_t>(to)}});
-}
-Endpoint Conversion::shape(Endpoint e) { return emit("Shape", {e}, {{"dtype", DType::Int64}}); }
-Endpoint Conversion::reshape(Endpoint e, Endpoint to) { return emit("Reshape", {e, to}); }
-
-Endpoint Conversion::unsqueeze(Endpoint e, const Dims& axes) {
-  if (const Tensor* t = graph::constant_at(e)) {
-    Tensor other = *t;
-    Dims at = axes;
-    const auto rank = static_cast<int64_t>(t->dims.size() + axes.size());
-    for (int64_t& a : at) a = axis(a, rank);
-    std::sort(at.begin(), at.end());
-    for (int64_t a : at) other.dims.insert(other.dims.begin() + a, 1);
-    return constant(std::move(other), "unsqueezed");
-  }
-  return emit("Unsqueeze", {e}, {{"axes", axes}});
-}
-Endpoint Conversion::squeeze(Endpoint e, const Dims& axes) { return emit("Squeeze", {e}, {{"axis", axes}}); }
-Endpoint Conversion::transpose(Endpoint e, const Dims& order) { return emit("Transpose", {e, ints(order)}); }
-
-Endpoint Conversion::slice(Endpoint e, const Dims& begin, const Dims& end, const Dims& axes, const Dims& steps) {
-  return emit("StridedSliceV2",
-              {e, ints(begin), ints(end), ints(axes), ints(steps.empty() ? Dims(begin.size(), 1) : steps)});
-}
-Endpoint Conversion::concat(const std::vector<Endpoint>& parts, int64_t along) {
-  return emit("ConcatV2", {parts, integer_scalar(along)}, {{"N", static_cast<int64_t>(parts.size())}});
-}
-Endpoint Conversion::gather(Endpoint e, Endpoint indices, int64_t along) {
-  return emit("GatherV2", {e, indices, integer_scalar(along)}, {{"negative_index_support", true}});
 }
 
 }  // namespace updraft::onnx

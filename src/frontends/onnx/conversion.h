@@ -10,12 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "frontends/emitter.h"
 #include "frontends/onnx/model.h"
-#include "graph/builder.h"
 
 namespace updraft::onnx {
 
+using frontends::numbers_tensor;
+using frontends::scalar_tensor;
 using graph::Attributes;
 using graph::Builder;
 using graph::describe;
@@ -61,7 +62,7 @@ struct Value {
 /// What the importer does for nodes that have graphs, and the scope of names that a node stands in.
 class Graphs;
 
-class Conversion {
+class Conversion : public frontends::Emitter {
  public:
   Conversion(const NodeProto& proto, const Row& row, int64_t opset, Builder& builder, Scope& scope, Graphs& graphs,
              std::string name);
@@ -69,19 +70,8 @@ class Conversion {
   const NodeProto& proto;
   const Row& row;
   const int64_t opset;
-  Builder& build;
   Scope& scope;
   Graphs& graphs;
-  const std::string name;  ///< that no message and no node of the graph goes without
-
-  template <class... A>
-  [[noreturn]] void refuse(fmt::format_string<A...> format, A&&... a) const {
-    throw Error(code::kAclnnParamInvalid, "{} ({}): {}", name, proto.type, fmt::format(format, std::forward<A>(a)...));
-  }
-  template <class... A>
-  void require(bool holds, fmt::format_string<A...> format, A&&... a) const {
-    if (!holds) refuse(format, std::forward<A>(a)...);
-  }
 
   // --- inputs -------------------------------------------------------------------------------------------------------
   size_t inputs() const { return asked_inputs_ = proto.inputs.size(); }
@@ -96,23 +86,9 @@ class Conversion {
   const Value& value_in(size_t i) const;
   std::vector<Endpoint> all() const;
 
-  const TensorDesc& desc(Endpoint e) const { return build.desc(e); }
-  DType type(Endpoint e) const { return desc(e).dtype; }
-  int64_t rank(Endpoint e) const { return build.rank(e); }
-  /// The dimensions, unknown ones -1. Refuses unknown ranks.
-  const Dims& dims(Endpoint e) const;
-  /// A dimension that must be known; `what` says of what it is.
-  int64_t size(Endpoint e, int64_t d, const char* what) const;
-  /// A number of things that are written out one by one: refuses those that no model has.
-  int64_t few(int64_t n, const char* what) const {
-    require(n >= 0 && n <= 1 << 22, "{} are {}, too many to write out", what, n);
-    return n;
-  }
-  /// The value where it is known, else null.
-  const Tensor* value(Endpoint e) const { return build.value(e); }
   /// Values of input i that must be known here.
-  std::vector<int64_t> integers_in(size_t i, const char* what) const;
-  std::vector<double> reals_in(size_t i, const char* what) const;
+  std::vector<int64_t> integers_in(size_t i, const char* what) const { return integers_of(in(i), what); }
+  std::vector<double> reals_in(size_t i, const char* what) const { return reals_of(in(i), what); }
 
   // --- attributes ---------------------------------------------------------------------------------------------------
   bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
@@ -132,8 +108,6 @@ class Conversion {
   DType element_type(int64_t number, std::string_view what) const;
   /// Refuses values other than `want`.
   void only(std::string_view attribute, int64_t value, int64_t want) const;
-  /// An axis of `rank` dimensions, counted from 0.
-  int64_t axis(int64_t axis, int64_t rank) const;
   /// The attribute is looked at somewhere else, or says nothing that matters.
   void ignore(std::string_view attribute) const { asked_.insert(std::string(attribute)); }
   /// Attributes that nobody asked for are refused.
@@ -148,42 +122,11 @@ class Conversion {
   void give(size_t i, Value value);
   bool gave(size_t i) const;
 
-  /// A node that helps: it has the node's name with the type behind it.
-  Endpoint emit(std::string_view type, const std::vector<Operand>& operands, Attributes attributes = {});
-  graph::Node& node(std::string_view type, const std::vector<Operand>& operands, Attributes attributes = {},
-                    size_t outputs = 1);
   /// The node itself, under its own name; its outputs are the ONNX node's as far as both have them.
   graph::Node& result(std::string_view type, const std::vector<Operand>& operands, Attributes attributes = {},
                       size_t outputs = 1);
   /// An operand without an operator: the output is that tensor.
   void pass(Endpoint e) { give(0, e); }
-
-  Endpoint constant(Tensor value, std::string_view what = "const");
-  Endpoint ints(const std::vector<int64_t>& values) { return constant(Tensor::of(values)); }
-  Endpoint integer_scalar(int64_t value) { return constant(Tensor::of(value)); }
-  /// One number of that type, without dimensions.
-  Endpoint scalar(double value, DType type);
-  Endpoint scalar_like(double value, Endpoint other) { return scalar(value, type(other)); }
-
-  // --- what many converters need ------------------------------------------------------------------------------------
-  Endpoint cast(Endpoint e, DType type);
-  /// The shape of a tensor as INT64.
-  Endpoint shape(Endpoint e);
-  Endpoint reshape(Endpoint e, Endpoint shape);
-  Endpoint reshape(Endpoint e, const Dims& shape) { return reshape(e, ints(shape)); }
-  /// Dimensions of 1 put in or left out; constants are not copied.
-  Endpoint unsqueeze(Endpoint e, const Dims& axes);
-  Endpoint squeeze(Endpoint e, const Dims& axes);
-  Endpoint transpose(Endpoint e, const Dims& order);
-  Endpoint slice(Endpoint e, const Dims& begin, const Dims& end, const Dims& axes, const Dims& steps = {});
-  Endpoint concat(const std::vector<Endpoint>& parts, int64_t axis);
-  Endpoint gather(Endpoint e, Endpoint indices, int64_t axis);
-  Endpoint add(Endpoint a, Endpoint b) { return emit("Add", {a, b}); }
-  Endpoint sub(Endpoint a, Endpoint b) { return emit("Sub", {a, b}); }
-  Endpoint mul(Endpoint a, Endpoint b) { return emit("Mul", {a, b}); }
-  Endpoint div(Endpoint a, Endpoint b) { return emit("Div", {a, b}); }
-  Endpoint add(Endpoint a, double b) { return add(a, scalar_like(b, a)); }
-  Endpoint mul(Endpoint a, double b) { return mul(a, scalar_like(b, a)); }
 
  private:
   const AttributeProto* find(std::string_view attribute) const;
@@ -194,10 +137,5 @@ class Conversion {
   mutable size_t asked_inputs_ = 0;
   std::vector<bool> given_;
 };
-
-/// One number of that type.
-Tensor scalar_tensor(double value, DType type);
-/// Numbers of that type.
-Tensor numbers_tensor(const std::vector<double>& values, Dims dims, DType type);
 
 }  // namespace updraft::onnx

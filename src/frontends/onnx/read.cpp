@@ -1,21 +1,13 @@
 #include <filesystem>
 
-#include "frontends/onnx/fields.h"
+#include "frontends/fields.h"
 #include "frontends/onnx/model.h"
 #include "frontends/onnx/tensor_data.h"
 
 namespace updraft::onnx {
 
-std::string Where::text() const {
-  std::string text;
-  for (const At& at : steps_) {
-    if (!text.empty()) text += ", ";
-    text += at.what;
-    if (at.index != SIZE_MAX) text += " " + std::to_string(at.index);
-    if (!at.name.empty()) text += fmt::format(" ({})", at.name.substr(0, 200));
-  }
-  return text.empty() ? "outermost message" : text;
-}
+using frontends::Fields;
+using frontends::Where;
 
 const char* name_of(AttributeProto::Kind kind) {
   static constexpr const char* kNames[] = {"nothing",
@@ -291,7 +283,7 @@ class Reader {
     return fn;
   }
 
-  Where where_;
+  Where where_{"ONNX model"};
   TensorReader tensors_;
 };
 

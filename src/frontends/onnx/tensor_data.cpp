@@ -9,9 +9,11 @@
 #include <cstring>
 #include <filesystem>
 
-#include "frontends/onnx/fields.h"
+#include "frontends/fields.h"
 
 namespace updraft::onnx {
+
+using frontends::Fields;
 namespace {
 
 struct TypeRow {

@@ -5,9 +5,13 @@
 
 #include "frontends/onnx/model.h"
 
+namespace updraft::frontends {
+class Where;
+}
+
 namespace updraft::onnx {
 
-class Where;
+using frontends::Where;
 
 struct TensorReader {
   graph::Bytes message;   ///< which constants share

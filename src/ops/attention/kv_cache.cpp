@@ -137,7 +137,7 @@ void plan(Op& op, const In& kv, const In& gamma, const In& cos, const In& sin, c
                mode.paged ? "[pages,page,1,width]" : "[batch,1,length,width]", cache.width);
     op.require(mode.paged || to.dims[0] == batch, "{} is {}, want {} batches", name, describe(to), batch);
     op.require((to.dtype == DType::Int8) == static_cast<bool>(scale), "{} is {}, its scale is {}: INT8 wants one", name,
-               describe(to), scale ? describe(*scale) : "null");
+               describe(to), scale ? describe(*scale).text() : "null");
     op.require(!mode.blocked || cache.width * static_cast<int64_t>(size_of(to.dtype)) % 32 == 0,
                "{} is {}: with cacheMode \"{}\" 32 bytes lie side by side", name, describe(to), mode_name);
     if (!scale) return;

@@ -9,6 +9,7 @@ Params with_alpha(const aclScalar& alpha) { return params_of(alpha); }
 /// Whole numbers hold no fractions, bools no numbers, real numbers nothing complex: clients expect PyTorch's refusal.
 int kind_of_number(DType t) { return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0; }
 void require_kept(const Op& op, const TensorView& self, const TensorView& other, const TensorView& out) {
+  if (self.dtype == out.dtype && other.dtype == out.dtype) return;
   const DType common = result_type({self, other});
   op.require(out.dtype == DType::Undefined || kind_of_number(common) <= kind_of_number(out.dtype),
              "self is {} and other is {}: result type {} can't be cast to the desired output type {}", describe(self),

@@ -265,7 +265,8 @@ void plan_unary(Op& op, Ew row, const TensorView& self, const TensorView& out, c
 }
 
 void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const TensorView& out, const Params& params) {
-  const DType common = result_type({self, other});
+  const std::initializer_list<Source> in = {self, other};  // made once: a source holds a whole view
+  const DType common = result_type(in);
   if (row_of(row).boolean && is_half(common) && (self.scalar() || other.scalar())) {
     Source x = self, y = other;
     x.round_to(common);
@@ -273,7 +274,7 @@ void plan_binary(Op& op, Ew row, const Source& self, const Source& other, const 
     plan_elementwise(op, row, compute_of(common), {x, y}, out, params);
     return;
   }
-  plan_elementwise(op, row, compute_for(row, common, out.dtype), {self, other}, out, params);
+  plan_elementwise(op, row, compute_for(row, common, out.dtype), in, out, params);
 }
 
 }  // namespace updraft

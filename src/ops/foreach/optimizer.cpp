@@ -51,7 +51,7 @@ void adam_flat(const AdamArrays& a, const AdamNumbers& numbers, bool nesterov, i
 }  // namespace
 
 double number_at(const TensorView& v) {
-  if (v.empty()) fail_kernel("a number is asked for and its tensor " + describe(v) + " has none");
+  if (v.empty()) fail_kernel("a number is asked for and its tensor " + describe(v).text() + " has none");
   double value = 0;
   kernels().load[static_cast<int>(v.dtype)][static_cast<int>(Compute::F64)](&value, v.data, 0, 1);
   return value;

@@ -2,7 +2,7 @@
 // tensors (batch and channels are 1), pads two for each spatial one. Sizes that are an input say the same as the
 // output.
 #include "ops/convolution/convolution.h"
-#include "ops/ir/shapes.h"
+#include "ops/ir/layout.h"
 
 namespace updraft {
 namespace {
@@ -14,57 +14,45 @@ constexpr int kAllowReduced = 1;
 
 /// The attributes in the order of aclnnConvolution.
 struct Window {
-  Dims strides, dilations, before, after;
-  bool even = true;  ///< as much padding behind as in front
+  ir::Layout layout;
+  Dims strides, dilations, pads;
 };
 
 Window window_of(const Op& op, int spatial, const Ints& strides, const Ints& pads, const Ints& dilations,
                  const char* format) {
-  ir::want(op, "data_format", format, spatial == 2 ? "NCHW" : "NCDHW");
+  Window w{ir::layout_of(op, spatial, format), {}, {}, *pads};
   const auto rank = static_cast<size_t>(spatial) + 2;
   auto spatial_of = [&](const char* name, const Ints& values) {
     op.require(values.size() == rank, "attribute {} has {} values, want {}", name, values.size(), rank);
-    op.require(values[0] == 1 && values[1] == 1, "attribute {} is {} for batches and {} for channels, want 1", name,
-               values[0], values[1]);
-    for (int64_t v : *values) op.require(v >= 1, "attribute {} has a {}, want positive steps", name, v);
-    return Dims(values->begin() + 2, values->end());
+    const Dims all = w.layout.first(*values);
+    op.require(all[0] == 1 && all[1] == 1, "attribute {} is {} for batches and {} for channels, want 1", name, all[0],
+               all[1]);
+    for (int64_t v : all) op.require(v >= 1, "attribute {} has a {}, want positive steps", name, v);
+    return Dims(all.begin() + 2, all.end());
   };
-  Window w{spatial_of("strides", strides), spatial_of("dilations", dilations), {}, {}, true};
+  w.strides = spatial_of("strides", strides);
+  w.dilations = spatial_of("dilations", dilations);
   op.require(pads.size() == 2 * rank - 4, "attribute pads has {} values, want {}", pads.size(), 2 * rank - 4);
-  for (size_t d = 0; d < rank - 2; ++d) {
-    w.before.push_back(pads[2 * d]);
-    w.after.push_back(pads[2 * d + 1]);
-    op.require(w.before[d] >= 0 && w.after[d] >= 0, "attribute pads has a negative value");
-    w.even = w.even && w.before[d] == w.after[d];
-  }
+  for (int64_t p : w.pads) op.require(p >= 0, "attribute pads has a negative value");
   return w;
 }
 
-/// The shape of x with its padding, and where x lies in it.
-Dims padded_dims(const Dims& x, const Window& w) {
-  Dims dims = x;
-  for (size_t d = 2; d < dims.size(); ++d) dims[d] += w.before[d - 2] + w.after[d - 2];
-  return dims;
-}
-TensorView inner(const TensorView& padded, const Dims& x, const Window& w) {
-  TensorView v = padded;
-  for (int d = 2; d < v.rank; ++d)
-    v = ir::part_of(v, d, w.before[static_cast<size_t>(d) - 2], x[static_cast<size_t>(d)]);
-  return v;
+void require_rank(const Op& op, const char* name, const TensorView& v, int spatial) {
+  op.require(v.rank == spatial + 2, "{} is {}, want {} dimensions", name, describe(v), spatial + 2);
 }
 
-/// x with zeros around it where the padding is uneven; then `w` has none.
-TensorView even_input(Op& op, const TensorView& x, Window& w) {
-  if (w.even) return x;
-  op.require(x.rank == static_cast<int>(w.before.size()) + 2, "x is {}, want {} dimensions", describe(x),
-             w.before.size() + 2);
-  const TensorView padded = ir::temporary(op, x.dtype, padded_dims(ir::dims_of(x), w));
-  call(op, "aclnnInplaceZero", padded);
-  call(op, "aclnnInplaceCopy", inner(padded, ir::dims_of(x), w), x);
-  w.before.assign(w.before.size(), 0);
-  w.after = w.before;
-  w.even = true;
-  return padded;
+/// While inferring: the size of what the convolution of x, with the channels second, gives.
+void suggest_result(Op& op, const Window& w, const TensorView& x, const TensorView& filter, const TensorView& y) {
+  if (!op.inferring()) return;
+  Dims dims = {x.dims[0], filter.dims[0]};
+  for (size_t d = 0; d < w.strides.size(); ++d) {
+    const int64_t reach = (filter.dims[d + 2] - 1) * w.dilations[d] + 1;
+    const int64_t room = x.dims[d + 2] + w.pads[2 * d] + w.pads[2 * d + 1] - reach;
+    op.require(room >= 0, "a filter of {} with its dilation does not fit into {} with {} and {} around it", reach,
+               x.dims[d + 2], w.pads[2 * d], w.pads[2 * d + 1]);
+    dims.push_back(room / w.strides[d] + 1);
+  }
+  ir::suggest(op, y, w.layout.own(dims), x.dtype);
 }
 
 void require_no_offset(const Op& op, const OptIn& offset_w, int64_t offset_x) {
@@ -74,54 +62,61 @@ void require_no_offset(const Op& op, const OptIn& offset_w, int64_t offset_x) {
 
 void forward(Op& op, int spatial, const In& x, const In& filter, const OptIn& bias, const Ints& strides,
              const Ints& pads, const Ints& dilations, int64_t groups, const char* format, const Out& y) {
-  Window w = window_of(op, spatial, strides, pads, dilations, format);
-  const TensorView from = even_input(op, *x, w);
-  call(op, "aclnnConvolution", from, filter, bias, w.strides, w.before, w.dilations, false, Dims(w.strides.size(), 0),
-       groups, y, kAllowReduced);
+  const Window w = window_of(op, spatial, strides, pads, dilations, format);
+  require_rank(op, "x", *x, spatial);
+  require_rank(op, "filter", *filter, spatial);
+  const TensorView from = w.layout.first(*x), with = w.layout.filter(*filter, filter.handle->format);
+  suggest_result(op, w, from, with, *y);
+  call(op, "aclnnConvolution", from, ViewOf(with, *filter.handle), bias, w.strides, w.pads, w.dilations, false,
+       Dims(w.strides.size(), 0), groups, w.layout.first(*y), kAllowReduced);
 }
 
 void transposed(Op& op, int spatial, const Dims& size, const In& x, const In& filter, const OptIn& bias,
                 const Ints& strides, const Ints& pads, const Ints& dilations, int64_t groups, const char* format,
                 const Ints& output_padding, const Out& y) {
   const Window w = window_of(op, spatial, strides, pads, dilations, format);
-  op.require(w.even, "attribute pads is uneven, want the same in front and behind");
   const auto rank = static_cast<size_t>(spatial) + 2;
-  op.require(x->rank == spatial + 2 && filter->rank == spatial + 2, "x is {} and filter is {}, want {} dimensions",
-             describe(*x), describe(*filter), rank);
+  require_rank(op, "x", *x, spatial);
+  require_rank(op, "filter", *filter, spatial);
   op.require(output_padding.size() == rank, "attribute output_padding has {} values, want {}", output_padding.size(),
              rank);
   op.require(size.empty() || size.size() == rank, "input_size has {} values, want {}", size.size(), rank);
-  Dims extra;
+  const TensorView from = w.layout.first(*x), with = w.layout.filter(*filter, filter.handle->format);
+  const Dims wanted = w.layout.first(size), given = w.layout.first(*output_padding);
+  Dims extra, dims = {from.dims[0], with.dims[1] * groups};
   for (size_t d = 0; d < w.strides.size(); ++d) {
-    const int64_t least =
-        (x->dims[d + 2] - 1) * w.strides[d] - 2 * w.before[d] + w.dilations[d] * (filter->dims[d + 2] - 1) + 1;
-    extra.push_back(size.empty() || size[d + 2] == 0 ? output_padding[d + 2] : size[d + 2] - least);
+    const int64_t least = (from.dims[d + 2] - 1) * w.strides[d] - w.pads[2 * d] - w.pads[2 * d + 1] +
+                          w.dilations[d] * (with.dims[d + 2] - 1) + 1;
+    extra.push_back(wanted.empty() || wanted[d + 2] == 0 ? given[d + 2] : wanted[d + 2] - least);
     op.require(extra[d] >= 0, "{} is too small: want {} or more in dimension {}", "input_size", least, d + 2);
+    dims.push_back(least + extra[d]);
   }
-  call(op, "aclnnConvolution", x, filter, bias, w.strides, w.before, w.dilations, true, extra, groups, y,
-       kAllowReduced);
+  ir::suggest(op, *y, w.layout.own(dims), x->dtype);
+  call(op, "aclnnConvolution", from, ViewOf(with, *filter.handle), bias, w.strides, w.pads, w.dilations, true, extra,
+       groups, w.layout.first(*y), kAllowReduced);
 }
 
 void input_gradient(Op& op, int spatial, const Dims& size, const In& filter, const In& dy, const Ints& strides,
                     const Ints& pads, const Ints& dilations, int64_t groups, const char* format, const Out& y) {
-  Window w = window_of(op, spatial, strides, pads, dilations, format);
+  const Window w = window_of(op, spatial, strides, pads, dilations, format);
   ir::result(op, "y", *y, size, dy->dtype);
-  op.require(y->rank == spatial + 2, "y is {}, want {} dimensions", describe(*y), spatial + 2);
-  const TensorView dx = w.even ? *y : ir::temporary(op, y->dtype, padded_dims(size, w));
-  const Window own = w;
-  if (!w.even) w.before.assign(w.before.size(), 0);
-  call(op, "aclnnConvolutionBackward", dy, dx, filter, nullptr, w.strides, w.before, w.dilations, false,
-       Dims(w.strides.size(), 0), groups, std::vector<bool>{true, false, false}, kAllowReduced, dx, nullptr, nullptr);
-  if (!own.even) call(op, "aclnnInplaceCopy", y, inner(dx, size, own));
+  require_rank(op, "y", *y, spatial);
+  require_rank(op, "filter", *filter, spatial);
+  const TensorView dx = w.layout.first(*y);
+  call(op, "aclnnConvolutionBackward", w.layout.first(*dy), dx, w.layout.filter(*filter, filter.handle->format),
+       nullptr, w.strides, w.pads, w.dilations, false, Dims(w.strides.size(), 0), groups,
+       std::vector<bool>{true, false, false}, kAllowReduced, dx, nullptr, nullptr);
 }
 
 void filter_gradient(Op& op, int spatial, const In& x, const Dims& size, const In& dy, const Ints& strides,
                      const Ints& pads, const Ints& dilations, int64_t groups, const char* format, const Out& y) {
-  Window w = window_of(op, spatial, strides, pads, dilations, format);
+  const Window w = window_of(op, spatial, strides, pads, dilations, format);
   ir::result(op, "y", *y, size, x->dtype);
-  const TensorView from = even_input(op, *x, w);
-  call(op, "aclnnConvolutionBackward", dy, from, y, nullptr, w.strides, w.before, w.dilations, false,
-       Dims(w.strides.size(), 0), groups, std::vector<bool>{false, true, false}, kAllowReduced, nullptr, y, nullptr);
+  require_rank(op, "y", *y, spatial);
+  const TensorView dw = w.layout.filter(*y, y.handle->format);
+  call(op, "aclnnConvolutionBackward", w.layout.first(*dy), w.layout.first(*x), dw, nullptr, w.strides, w.pads,
+       w.dilations, false, Dims(w.strides.size(), 0), groups, std::vector<bool>{false, true, false}, kAllowReduced,
+       nullptr, dw, nullptr);
 }
 
 }  // namespace
@@ -138,8 +133,7 @@ ABOUT(FusedConv2D, Cube, "Convolution with what follows it: y = relu(convolution
 IR_OP(FusedConv2D, FusedConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, add), (Out, y), (Ints, strides),
       (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Bool, relu, false)) {
   const Window w = window_of(op, 2, strides, pads, dilations, "NCHW");
-  op.require(w.even, "attribute pads is uneven, want the same in front and behind");
-  ConvolutionShape s = convolution_shape(op, *filter, w.strides, w.before, w.dilations, false, groups);
+  ConvolutionShape s = convolution_shape(op, *filter, w.strides, w.pads, w.dilations, false, groups);
   s.reduced = kAllowReduced != 0;
   s.relu = relu;
   plan_convolution(op, s, *x, *filter, filter.handle->constant, bias, *y, nullptr, add);

@@ -1,7 +1,7 @@
 // Batch, layer, group and instance normalisation.
 #include <algorithm>
 
-#include "ops/ir/shapes.h"
+#include "ops/ir/layout.h"
 
 namespace updraft {
 namespace {
@@ -24,8 +24,8 @@ TensorView reciprocal_deviation(Op& op, const TensorView& variance, float epsilo
 }
 
 /// Normalises by the given statistics.
-void by_statistics(Op& op, const In& x, const StepArgument& scale, const StepArgument& offset, const TensorView& mean,
-                   const TensorView& variance, float epsilon, const Out& y) {
+void by_statistics(Op& op, const StepArgument& x, const StepArgument& scale, const StepArgument& offset,
+                   const TensorView& mean, const TensorView& variance, float epsilon, const StepArgument& y) {
   const StepArgument arguments[] = {x, scale, offset, mean, variance, false, 0.0, epsilon, y, nullptr, nullptr};
   call_step(op, "aclnnBatchNorm", arguments);
 }
@@ -176,10 +176,10 @@ void inference(Op& op, const In& x, const In& scale, const In& offset, const Opt
                std::initializer_list<std::pair<const char*, OptOut>> variances, float epsilon, const char* format,
                bool training) {
   ir::want(op, "is_training", training, false);
-  require_channels_first(op, format);
+  const ir::Layout layout = ir::layout_of(op, x->rank == 5 ? 3 : 2, format);
   op.require(mean && variance, "mean or variance is absent: both are wanted when not training");
   op.result_like("y", *y, *x, x->dtype);
-  by_statistics(op, x, scale, offset, *mean, *variance, epsilon, y);
+  by_statistics(op, layout.first(*x), scale, offset, *mean, *variance, epsilon, layout.first(*y));
   for (const auto& [name, to] : means)
     if (to) ir::copy(op, name, *mean, Out{to.handle}, mean->dtype);
   for (const auto& [name, to] : variances)
@@ -189,7 +189,7 @@ void inference(Op& op, const In& x, const In& scale, const In& offset, const Opt
 IR_OP(BatchNorm, aclnnBatchNorm, (In, x), (In, scale), (In, offset), (OptIn, mean), (OptIn, variance), (Out, y),
       (OptOut, batch_mean), (OptOut, batch_variance), (OptOut, reserve_space_1), (OptOut, reserve_space_2),
       (OptOut, reserve_space_3), (Float, epsilon, 0.0001f), (Text, data_format, "NHWC"), (Bool, is_training, true)) {
-  op.require(!reserve_space_3, "reserve_space_3 is asked for, want none: it is private to another library");
+  if (reserve_space_3) ir::result(op, "reserve_space_3", *reserve_space_3, {0}, DType::Float);  // nothing to keep
   inference(op, x, scale, offset, mean, variance, y, {{"batch_mean", batch_mean}, {"reserve_space_1", reserve_space_1}},
             {{"batch_variance", batch_variance}, {"reserve_space_2", reserve_space_2}}, epsilon, data_format,
             is_training);

@@ -7,36 +7,12 @@
 
 #include "base/parallel.h"
 #include "kernels/table.h"
-#include "ops/ir/shapes.h"
+#include "ops/ir/layout.h"
 
 namespace updraft {
 namespace {
 
 using ir::Dims;
-
-/// True for NHWC and NDHWC.
-bool channels_last(const Op& op, std::string_view format) {
-  op.require(format == "NCHW" || format == "NHWC" || format == "NCDHW" || format == "NDHWC",
-             "attribute data_format is \"{}\", want NCHW, NHWC, NCDHW or NDHWC", format);
-  return format == "NHWC" || format == "NDHWC";
-}
-/// The order of dimensions that makes N, C, … of a tensor, and the way back.
-Dims to_first(int rank, bool last) {
-  Dims order = ir::all_axes(rank);
-  if (last) {
-    order.insert(order.begin() + 1, rank - 1);
-    order.pop_back();
-  }
-  return order;
-}
-Dims from_first(int rank, bool last) {
-  Dims order = ir::all_axes(rank);
-  if (last) {
-    order.erase(order.begin() + 1);
-    order.push_back(1);
-  }
-  return order;
-}
 
 /// The values for spatial dimensions.
 Dims spatial_of(const Op& op, const char* name, const Dims& values, int spatial, bool last) {
@@ -55,7 +31,7 @@ struct Windows {
   TensorView x;
   Dims kernel, strides, dilations, before, after;
   Dims sizes;  ///< of the result
-  bool last = false;
+  ir::Layout layout;
 
   bool even() const { return before == after; }
   Dims outputs() const {
@@ -64,13 +40,8 @@ struct Windows {
     return dims;
   }
   /// The shape of the result in the client's order.
-  Dims client_outputs() const {
-    const Dims own = outputs(), order = from_first(x.rank, last);
-    Dims dims;
-    for (int64_t d : order) dims.push_back(own[static_cast<size_t>(d)]);
-    return dims;
-  }
-  TensorView own(const TensorView& v) const { return permute(v, to_first(v.rank, last)); }
+  Dims client_outputs() const { return layout.own(outputs()); }
+  TensorView own(const TensorView& v) const { return layout.first(v); }
 };
 
 enum class Padding { Given, Same, Valid };
@@ -89,16 +60,16 @@ struct Attributes {
 Windows windows_of(const Op& op, int spatial, const TensorView& x, const char* format, const Attributes& a) {
   op.require(x.rank == spatial + 2, "x is {}, want {} dimensions", describe(x), spatial + 2);
   Windows w;
-  w.last = channels_last(op, format);
-  w.x = permute(x, to_first(x.rank, w.last));
+  w.layout = ir::layout_of(op, spatial, format);
+  w.x = w.layout.first(x);
   const auto n = static_cast<size_t>(spatial);
-  w.dilations = a.dilation.empty() ? Dims(n, 1) : spatial_of(op, "dilation", a.dilation, spatial, w.last);
+  w.dilations = a.dilation.empty() ? Dims(n, 1) : spatial_of(op, "dilation", a.dilation, spatial, w.layout.last);
   if (a.global) {
     w.kernel = Dims(w.x.dims + 2, w.x.dims + w.x.rank);
     w.strides = Dims(n, 1);
   } else {
-    w.kernel = spatial_of(op, "ksize", a.ksize, spatial, w.last);
-    w.strides = spatial_of(op, "strides", a.strides, spatial, w.last);
+    w.kernel = spatial_of(op, "ksize", a.ksize, spatial, w.layout.last);
+    w.strides = spatial_of(op, "strides", a.strides, spatial, w.layout.last);
   }
   Dims pads = a.pads;
   if (pads.size() == 1) pads.assign(2 * n, pads[0]);
@@ -363,21 +334,43 @@ IR_OP(MaxPoolGradWithArgmaxV1, aclnnMaxPool2dWithMaskBackward, (In, x), (In, gra
 // --- means --------------------------------------------------------------------------------------------------------
 namespace {
 
+/// How much of each window lies in the image, [1, 1, …]: what uneven padding that does not count leaves of a mean.
+TensorView shares(Op& op, int spatial, const Windows& w) {
+  Windows ones = w;
+  Dims image = {1, 1}, sizes = {1, 1};
+  for (int d = 2; d < w.x.rank; ++d) image.push_back(w.x.dims[d]);
+  sizes.insert(sizes.end(), w.sizes.begin(), w.sizes.end());
+  ones.x = ir::temporary(op, w.x.dtype, image);
+  call(op, "aclnnInplaceOne", ones.x);
+  make_even(op, ones, 0);
+  const TensorView share = ir::temporary(op, w.x.dtype, sizes);
+  if (spatial == 2) call(op, "aclnnAvgPool2d", ones.x, w.kernel, w.strides, ones.before, false, true, 0, 0, share);
+  else call(op, "aclnnAvgPool3d", ones.x, w.kernel, w.strides, ones.before, false, true, 0, share);
+  return share;
+}
+
 void avg_pool(Op& op, int spatial, Windows w, bool ceil_mode, bool count_pads, int64_t divisor, const TensorView& y) {
-  op.require(w.even() || (count_pads && !ceil_mode),
-             "the padding is uneven ({} and {}): want even padding, or padding that counts", fmt::join(w.before, ","),
-             fmt::join(w.after, ","));
+  op.require(w.even() || !ceil_mode, "the padding is uneven ({} and {}) and ceil_mode is set: want one of them",
+             fmt::join(w.before, ","), fmt::join(w.after, ","));
+  const bool correct = !w.even() && !count_pads && divisor == 0;
+  TensorView share;
+  if (correct) share = shares(op, spatial, w);
   make_even(op, w, 0);
   if (spatial == 2)
     call(op, "aclnnAvgPool2d", w.x, w.kernel, w.strides, w.before, ceil_mode, count_pads, divisor, 0, y);
   else call(op, "aclnnAvgPool3d", w.x, w.kernel, w.strides, w.before, ceil_mode, count_pads, divisor, y);
+  if (correct) call(op, "aclnnInplaceDiv", y, share);
 }
 
 /// The gradient; `w.x` has no memory, only its shape counts.
 void avg_pool_grad(Op& op, int spatial, const Windows& w, bool ceil_mode, bool count_pads, int64_t divisor,
-                   const TensorView& grad, const TensorView& dx) {
-  op.require(w.even() || (count_pads && !ceil_mode),
-             "the padding is uneven: want even padding, or padding that counts");
+                   const TensorView& upper, const TensorView& dx) {
+  op.require(w.even() || !ceil_mode, "the padding is uneven and ceil_mode is set: want one of them");
+  TensorView grad = upper;
+  if (!w.even() && !count_pads && divisor == 0) {
+    grad = ir::temporary(op, upper.dtype, ir::dims_of(upper));
+    call(op, "aclnnDiv", upper, shares(op, spatial, w), grad);
+  }
   Dims dims = ir::dims_of(w.x), before = w.before;
   for (size_t d = 2; !w.even() && d < dims.size(); ++d) {
     dims[d] += w.before[d - 2] + w.after[d - 2];

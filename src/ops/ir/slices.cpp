@@ -477,9 +477,35 @@ IR_OP(PadV3Grad, PadV3Grad, (In, x), (In, paddings), (Out, y), (Text, mode, "ref
             y);
 }
 ABOUT(MirrorPad, Vector, "Pads by reflection at the edges", "以边缘反射填充")
+namespace {
+/// The edges stand twice: … b a | a b c | c b …; one dimension after the other.
+void pad_symmetric(Op& op, const In& x, const Paddings& pads, const Out& y) {
+  for (int d = 0; d < x->rank; ++d) {
+    const auto [front, behind] = pads[static_cast<size_t>(d)];
+    op.require(front >= 0 && behind >= 0 && front <= x->dims[d] && behind <= x->dims[d],
+               "paddings are {} and {} of {} elements, want 0 to {}", front, behind, x->dims[d], x->dims[d]);
+  }
+  ir::result(op, "y", *y, padded(*x, pads), x->dtype);
+  TensorView inner = *y;
+  for (int d = 0; d < x->rank; ++d) inner = ir::part_of(inner, d, pads[static_cast<size_t>(d)].first, x->dims[d]);
+  call(op, "aclnnInplaceCopy", inner, x);
+  for (int d = 0; d < x->rank; ++d) {
+    TensorView all = *y;  // whole in the dimensions before, what is written of those behind
+    for (int k = d + 1; k < x->rank; ++k) all = ir::part_of(all, k, pads[static_cast<size_t>(k)].first, x->dims[k]);
+    const auto [front, behind] = pads[static_cast<size_t>(d)];
+    const int64_t end = front + x->dims[d];
+    if (front) call(op, "aclnnFlip", ir::part_of(all, d, front, front), Dims{d}, ir::part_of(all, d, 0, front));
+    if (behind)
+      call(op, "aclnnFlip", ir::part_of(all, d, end - behind, behind), Dims{d}, ir::part_of(all, d, end, behind));
+  }
+}
+}  // namespace
 IR_OP(MirrorPad, MirrorPad, (In, x), (In, paddings), (Out, y), (Text, mode)) {
-  ir::want(op, "mode", mode, "REFLECT");
-  pad_edges(op, "reflect", x, paddings_of(op, op.integers("paddings", paddings.handle), x->rank, true), false, y);
+  const std::string_view word = mode;
+  op.require(word == "REFLECT" || word == "SYMMETRIC", "attribute mode is \"{}\", want REFLECT or SYMMETRIC", word);
+  const Paddings p = paddings_of(op, op.integers("paddings", paddings.handle), x->rank, true);
+  if (word == "REFLECT") return pad_edges(op, "reflect", x, p, false, y);
+  pad_symmetric(op, x, p, y);
 }
 
 }  // namespace updraft

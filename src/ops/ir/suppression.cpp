@@ -58,7 +58,7 @@ IR_OP(NonMaxSuppressionV6, NonMaxSuppressionV6, (In, boxes), (In, scores), (OptI
   op.require(scores->rank == 3 && scores->dims[0] == boxes->dims[0] && scores->dims[2] == boxes->dims[1],
              "scores is {}, want [images, classes, boxes] for boxes {}", describe(*scores), describe(*boxes));
   for (const OptIn& one : {max_output_size, iou_threshold, score_threshold})
-    op.require(!one || one->numel() == 1, "a limit is {}, want one number", one ? describe(*one) : "");
+    op.require(!one || one->numel() == 1, "a limit is {}, want one number", one ? describe(*one).text() : "");
   const int64_t most[] = {scores->numel(), 3};
   op.suggest_up_to(*selected_indices, most, 2, DType::Int64, 0);
   op.require(selected_indices->dtype == DType::Int64 && selected_indices->is_contiguous() &&

@@ -166,7 +166,7 @@ ACLNN(aclnnFusedCrossEntropyLossWithMaxSum, (In, logitsMax), (In, sumExpLogits),
       (OptOut, softmax)) {
   op.require(labelSmoothing == 0 && !input && !weight,
              "labelSmoothing is {}, input {} and weight {}: want 0, null and null", labelSmoothing,
-             input ? describe(*input) : "null", weight ? describe(*weight) : "null");
+             input ? describe(*input).text() : "null", weight ? describe(*weight).text() : "null");
   op.require(logitsMax->rank == 1 && is_floating(logitsMax->dtype), "logitsMax is {}, want a number for each row",
              describe(*logitsMax));
   const int64_t rows = logitsMax->dims[0];

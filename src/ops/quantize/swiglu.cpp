@@ -103,7 +103,7 @@ ACLNN(aclnnSwiGluQuantV2, (In, x), (OptIn, smoothScales), (OptIn, offsets), (Opt
   if (!dynamic) op.require_same_shape("offsets", *offsets, "smoothScales", *smoothScales);
   op.require(!groupIndex || (groupIndex->rank == 1 && is_integral(groupIndex->dtype) && smoothScales),
              "groupIndex is {}, want whole numbers [groups], with smoothScales",
-             groupIndex ? describe(*groupIndex) : "");
+             groupIndex ? describe(*groupIndex).text() : "");
   if (x->empty()) return;
   SwiGluQuant q{.gate = half_of(*x, last, activateLeft ? 0 : 1), .other = half_of(*x, last, activateLeft ? 1 : 0)};
   if (smoothScales) q.factor = *smoothScales;

@@ -9,11 +9,13 @@
 
 #include "base/error.h"
 
-namespace updraft::onnx {
+namespace updraft::frontends {
 
 /// Where in the message the reader is: "graph, node 12 (conv1), attribute 2".
 class Where {
  public:
+  /// `message`: what is read, "ONNX model".
+  explicit Where(const char* message) : message_(message) {}
   class Step {
    public:
     Step(Where& where, const char* what, size_t index) : where_(where) { where_.steps_.push_back({what, index, {}}); }
@@ -31,7 +33,7 @@ class Where {
   std::string text() const;
   template <class... A>
   [[noreturn]] void refuse(fmt::format_string<A...> format, A&&... a) const {
-    throw Error(code::kAclnnParamInvalid, "ONNX model, {}: {}", text(), fmt::format(format, std::forward<A>(a)...));
+    throw Error(code::kAclnnParamInvalid, "{}, {}: {}", message_, text(), fmt::format(format, std::forward<A>(a)...));
   }
 
  private:
@@ -40,6 +42,7 @@ class Where {
     size_t index;
     std::string_view name;
   };
+  const char* message_;
   std::vector<At> steps_;
 };
 
@@ -95,4 +98,4 @@ class Fields {
   const Where& where_;
 };
 
-}  // namespace updraft::onnx
+}  // namespace updraft::frontends

@@ -1,0 +1,110 @@
+// Functions, branches and loops; what is there for its order alone.
+#include "frontends/tensorflow/convert/families.h"
+
+namespace updraft::tensorflow {
+namespace {
+
+void identities(Conversion& c) {
+  for (const Endpoint e : c.all()) c.give(e);
+}
+void nothing(Conversion&) {}
+
+void call(Conversion& c) {
+  for (const char* how : {"config", "config_proto", "executor_type"}) c.ignore(how);
+  for (const Endpoint e : c.functions.inlined(c, c.attribute("f", AttrValue::Kind::Function).text, c.all())) c.give(e);
+}
+
+std::vector<graph::TensorDesc> descs_of(Conversion& c, const std::vector<Endpoint>& tensors) {
+  std::vector<graph::TensorDesc> descs;
+  for (const Endpoint e : tensors) descs.push_back(c.desc(e));
+  return descs;
+}
+
+/// One value: numbers are true unless they are 0.
+Endpoint truth_of(Conversion& c, Endpoint e) {
+  c.require(c.rank(e) == 0, "the condition is {}, want one value", describe(c.desc(e)));
+  return c.type(e) == DType::Bool ? e : c.emit("NotEqual", {e, c.scalar_like(0, e)});
+}
+
+/// Descriptions that hold for both.
+std::vector<graph::TensorDesc> common(Conversion& c, std::vector<graph::TensorDesc> a,
+                                      const std::vector<graph::TensorDesc>& b) {
+  c.require(a.size() == b.size(), "its branches have {} and {} outputs", a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    c.require(a[i].dtype == b[i].dtype, "output {} is {} in one branch and {} in the other", i, describe(a[i]),
+              describe(b[i]));
+    if (!a[i].rank_known() || !b[i].rank_known() || a[i].dims.size() != b[i].dims.size()) {
+      a[i].dims = {graph::kUnknownRank};
+    } else {
+      for (size_t d = 0; d < a[i].dims.size(); ++d)
+        if (a[i].dims[d] != b[i].dims[d]) a[i].dims[d] = graph::kUnknownDim;
+    }
+    a[i].origin_dims = a[i].dims;
+    a[i].ranges.clear();
+  }
+  return a;
+}
+
+void branch(Conversion& c) {
+  const std::vector<Endpoint> inputs = c.all(1);
+  const std::string_view yes = c.attribute("then_branch", AttrValue::Kind::Function).text;
+  const std::string_view no = c.attribute("else_branch", AttrValue::Kind::Function).text;
+  const Endpoint condition = truth_of(c, c.in(0));
+  if (const Tensor* known = c.value(condition)) {
+    for (const Endpoint e : c.functions.inlined(c, known->integers().at(0) != 0 ? yes : no, inputs)) c.give(e);
+    return;
+  }
+  const Functions::Body a = c.functions.body(c, yes, descs_of(c, inputs));
+  const Functions::Body b = c.functions.body(c, no, descs_of(c, inputs));
+  std::vector<Endpoint> operands = {condition};
+  operands.insert(operands.end(), inputs.begin(), inputs.end());
+  const auto outputs = common(c, a.outputs, b.outputs);
+  graph::Node& made = c.build.control("If", c.name, operands, outputs, {a.name, b.name});
+  for (size_t i = 0; i < outputs.size(); ++i) c.give(made.out(static_cast<int>(i)));
+}
+
+/// What turns change of the state is not known: its description is widened until the body keeps it.
+void loop(Conversion& c) {
+  const std::string_view condition = c.attribute("cond", AttrValue::Kind::Function).text;
+  const std::string_view body = c.attribute("body", AttrValue::Kind::Function).text;
+  c.ignore("output_shapes");
+  std::vector<graph::TensorDesc> state = descs_of(c, c.all());
+  Functions::Body turn;
+  for (int widened = 0;; ++widened) {
+    c.require(widened < 8, "the shapes of its state do not settle");
+    turn = c.functions.body(c, body, state);
+    const auto wide = common(c, state, turn.outputs);
+    bool kept = true;
+    for (size_t i = 0; i < wide.size(); ++i) kept = kept && wide[i].dims == state[i].dims;
+    if (kept) break;
+    c.functions.drop(turn);
+    state = wide;
+  }
+  const Functions::Body ask = c.functions.body(c, condition, state);
+  c.require(ask.outputs.size() == 1 && ask.outputs[0].dtype == DType::Bool, "the condition gives no truth value");
+  graph::Node& made = c.build.control("While", c.name, c.all(), state, {ask.name, turn.name});
+  for (size_t i = 0; i < state.size(); ++i) c.give(made.out(static_cast<int>(i)));
+}
+
+constexpr Row kRows[] = {
+    {"CheckNumerics", [](Conversion& c) { c.ignore("message"), pass(c); }, "", "nothing is checked", "不做检查"},
+    {"EnsureShape", pass, ""},
+    {"Identity", pass, ""},
+    {"IdentityN", identities, ""},
+    {"If", branch, "If"},
+    {"NoOp", nothing, ""},
+    {"PartitionedCall", call, ""},
+    {"PreventGradient", [](Conversion& c) { c.ignore("message"), pass(c); }, ""},
+    {"Snapshot", pass, ""},
+    {"StatefulPartitionedCall", call, ""},
+    {"StatelessIf", branch, "If"},
+    {"StatelessWhile", loop, "While"},
+    {"StopGradient", pass, ""},
+    {"While", loop, "While"},
+};
+
+}  // namespace
+
+std::span<const Row> control_rows() { return kRows; }
+
+}  // namespace updraft::tensorflow

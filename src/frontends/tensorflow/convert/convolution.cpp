@@ -1,0 +1,163 @@
+// Convolutions. Filters lie as HWCN (DHWCN), whatever the layout of images; the graph's operators read them so where
+// images have their channels last.
+#include <algorithm>
+
+#include "frontends/tensorflow/convert/families.h"
+
+namespace updraft::tensorflow {
+
+Dims spatial(Conversion& c, const char* name, const Dims& values, bool last) {
+  c.require(values.size() >= 3, "attribute {} has {} values, want one for each dimension", name, values.size());
+  const size_t channel = last ? values.size() - 1 : 1;
+  c.require(values[0] == 1 && values[channel] == 1, "attribute {} is {} for batches and {} for channels, want 1", name,
+            values[0], values[channel]);
+  Dims inner(values.begin() + 1, values.end());
+  inner.erase(inner.begin() + static_cast<std::ptrdiff_t>(channel) - 1);
+  return inner;
+}
+
+Dims pads_of(Conversion& c, Endpoint x, size_t first, const Dims& kernel, const Dims& strides, const Dims& dilations) {
+  const std::string word = c.text("padding");
+  const size_t n = kernel.size();
+  Dims pads(2 * n, 0);
+  const Dims given = c.integers("explicit_paddings");
+  if (word == "VALID") return pads;
+  if (word == "EXPLICIT") {
+    c.require(given.size() == 2 * n + 4, "attribute explicit_paddings has {} values, want {}", given.size(), 2 * n + 4);
+    std::copy_n(given.begin() + static_cast<std::ptrdiff_t>(2 * first), 2 * n, pads.begin());
+    return pads;
+  }
+  c.require(word == "SAME", "attribute padding is \"{}\", want SAME, VALID or EXPLICIT", word);
+  for (size_t d = 0; d < n; ++d) {
+    const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
+    int64_t all = reach - 1;  // with steps of one the size does not matter
+    if (strides[d] != 1) {
+      const int64_t size = c.size(x, static_cast<int64_t>(first + d), "the input, with padding SAME,");
+      all = std::max<int64_t>(0, ((size + strides[d] - 1) / strides[d] - 1) * strides[d] + reach - size);
+    }
+    pads[2 * d] = all / 2;
+    pads[2 * d + 1] = all - all / 2;
+  }
+  return pads;
+}
+
+namespace {
+
+struct Windows {
+  bool last = true;
+  Attributes attributes;
+};
+
+/// The attributes of a convolution of images of the shape of x, with filters of these sizes.
+Windows windows_of(Conversion& c, Endpoint x, const Dims& kernel) {
+  Windows w;
+  w.last = c.channels_last();
+  const Dims strides = c.integers("strides");
+  Dims dilations = c.integers("dilations");
+  if (dilations.empty()) dilations.assign(strides.size(), 1);
+  const Dims pads = pads_of(c, x, w.last ? 1 : 2, kernel, spatial(c, "strides", strides, w.last),
+                            spatial(c, "dilations", dilations, w.last));
+  w.attributes = {
+      {"strides", strides},
+      {"dilations", dilations},
+      {"pads", pads},
+      {"data_format", std::string(kernel.size() == 2 ? (w.last ? "NHWC" : "NCHW") : (w.last ? "NDHWC" : "NCDHW"))}};
+  return w;
+}
+
+/// A filter [height, width, inputs, outputs] in the order that images of this layout want.
+Endpoint filter_of(Conversion& c, Endpoint filter, bool last) {
+  if (last) return filter;
+  const int64_t rank = c.rank(filter);
+  Dims order = {rank - 1, rank - 2};
+  for (int64_t d = 0; d + 2 < rank; ++d) order.push_back(d);
+  return c.transpose(filter, order);
+}
+
+Dims kernel_of(Conversion& c, Endpoint filter) {
+  const Dims& dims = c.dims(filter);
+  c.require(dims.size() >= 4 && std::ranges::all_of(dims, [](int64_t n) { return n > 0; }),
+            "the filter is {}, want known sizes of 4 or 5 dimensions", describe(dims));
+  return {dims.begin(), dims.end() - 2};
+}
+
+void convolution(Conversion& c) {
+  const Endpoint x = c.in(0), filter = c.in(1);
+  Windows w = windows_of(c, x, kernel_of(c, filter));
+  const Dims& f = c.dims(filter);
+  const int64_t channels = c.size(x, w.last ? c.rank(x) - 1 : 1, "the input");
+  const int64_t own = f[f.size() - 2];
+  c.require(channels % own == 0, "the input has {} channels, the filter {}", channels, own);
+  w.attributes["groups"] = channels / own;
+  c.result(c.row.ascend, {x, filter_of(c, filter, w.last)}, w.attributes);
+}
+
+/// [height, width, inputs, multiplier]: as many groups as there are inputs.
+void depthwise(Conversion& c) {
+  const Endpoint x = c.in(0), filter = c.in(1);
+  Windows w = windows_of(c, x, kernel_of(c, filter));
+  const Dims& f = c.dims(filter);
+  const Dims flat = {f[0], f[1], 1, f[2] * f[3]};
+  Endpoint grouped;
+  if (const Tensor* t = c.value(filter)) {
+    Tensor other = *t;
+    other.dims = flat;
+    grouped = c.constant(std::move(other), "filter");
+  } else {
+    grouped = c.reshape(filter, flat);
+  }
+  w.attributes["groups"] = f[2];
+  c.result("Conv2D", {x, filter_of(c, grouped, w.last)}, w.attributes);
+}
+
+/// The gradient for the input, which is what transposed convolutions are here.
+void input_gradient(Conversion& c) {
+  const Endpoint filter = c.in(1), dy = c.in(2);
+  const Dims size = c.integers_in(0, "the size of the result");
+  const Endpoint like = c.constant(Tensor::of(size), "size");
+  // SAME is of the result's size, which is a value here.
+  const bool last = c.channels_last();
+  const Dims strides = c.integers("strides");
+  Dims dilations = c.integers("dilations");
+  if (dilations.empty()) dilations.assign(strides.size(), 1);
+  const Dims kernel = kernel_of(c, filter), steps = spatial(c, "strides", strides, last),
+             reach = spatial(c, "dilations", dilations, last);
+  Dims pads(2 * kernel.size(), 0);
+  const size_t first = last ? 1 : 2;
+  c.require(size.size() == kernel.size() + 2, "the size of the result has {} values, want {}", size.size(),
+            kernel.size() + 2);
+  if (c.text("padding") == "SAME") {
+    for (size_t d = 0; d < kernel.size(); ++d) {
+      const int64_t outputs = (size[first + d] + steps[d] - 1) / steps[d];
+      const int64_t all =
+          std::max<int64_t>(0, (outputs - 1) * steps[d] + (kernel[d] - 1) * reach[d] + 1 - size[first + d]);
+      pads[2 * d] = all / 2;
+      pads[2 * d + 1] = all - all / 2;
+    }
+  } else {
+    pads = pads_of(c, dy, first, kernel, steps, reach);
+  }
+  const Dims& f = c.dims(filter);
+  const int64_t channels = size[last ? size.size() - 1 : 1];
+  c.result(c.row.ascend, {like, filter_of(c, filter, last), dy},
+           {{"strides", strides},
+            {"dilations", dilations},
+            {"pads", pads},
+            {"groups", channels / f[f.size() - 2]},
+            {"data_format", std::string(kernel.size() == 2 ? (last ? "NHWC" : "NCHW") : (last ? "NDHWC" : "NCDHW"))}});
+}
+
+constexpr Row kRows[] = {
+    {"Conv2D", convolution, "Conv2D"},
+    {"Conv2DBackpropInput", input_gradient, "Conv2DBackpropInput", "the size of the result is known", "须已知结果大小"},
+    {"Conv3D", convolution, "Conv3D"},
+    {"Conv3DBackpropInputV2", input_gradient, "Conv3DBackpropInput", "the size of the result is known",
+     "须已知结果大小"},
+    {"DepthwiseConv2dNative", depthwise, "Conv2D"},
+};
+
+}  // namespace
+
+std::span<const Row> convolution_rows() { return kRows; }
+
+}  // namespace updraft::tensorflow

@@ -1,0 +1,122 @@
+// Elementwise arithmetic, comparisons, logic, types.
+#include "frontends/tensorflow/convert/families.h"
+
+namespace updraft::tensorflow {
+namespace {
+
+void cast(Conversion& c) {
+  c.ignore("Truncate");  // of halves: nobody sets it
+  const DType to = c.element_type("DstT");
+  if (c.type(c.in(0)) == to) return pass(c);
+  c.result("Cast", {c.in(0)}, {{"dst_type", static_cast<int64_t>(to)}});
+}
+
+void bitcast(Conversion& c) { c.result("Bitcast", {c.in(0)}, {{"type", c.element_type("type")}}); }
+
+/// A condition of one dimension chooses whole rows.
+void select(Conversion& c) {
+  Endpoint condition = c.in(0);
+  const int64_t rank = c.rank(c.in(1));
+  if (c.rank(condition) == 1 && rank > 1) {
+    Dims axes;
+    for (int64_t d = 1; d < rank; ++d) axes.push_back(d);
+    condition = c.unsqueeze(condition, axes);
+  }
+  c.result("SelectV2", {condition, c.in(1), c.in(2)});
+}
+
+void sum_of_all(Conversion& c) {
+  const auto count = static_cast<int64_t>(c.inputs());
+  c.require(count >= 1, "there are no inputs");
+  if (count == 1) return pass(c);
+  c.result("AddN", {c.all()}, {{"N", count}});
+}
+
+/// Integers are divided towards zero, as in C.
+void divide(Conversion& c) {
+  c.result(is_floating(c.type(c.in(0))) || is_complex(c.type(c.in(0))) ? "RealDiv" : "TruncateDiv", {c.in(0), c.in(1)});
+}
+
+constexpr Row kRows[] = {
+    {"Abs", same, "Abs"},
+    {"AccumulateNV2", sum_of_all, "AddN"},
+    {"Acos", same, "Acos"},
+    {"Acosh", same, "Acosh"},
+    {"Add", same, "Add"},
+    {"AddN", sum_of_all, "AddN"},
+    {"AddV2", same, "Add"},
+    {"Asin", same, "Asin"},
+    {"Asinh", same, "Asinh"},
+    {"Atan", same, "Atan"},
+    {"Atan2", same, "Atan2"},
+    {"Atanh", same, "Atanh"},
+    {"Bitcast", bitcast, "Bitcast"},
+    {"BitwiseAnd", same, "BitwiseAnd"},
+    {"BitwiseOr", same, "BitwiseOr"},
+    {"BitwiseXor", same, "BitwiseXor"},
+    {"Cast", cast, "Cast"},
+    {"Ceil", same, "Ceil"},
+    {"ClipByValue", same, "ClipByValue"},
+    {"Cos", same, "Cos"},
+    {"Cosh", same, "Cosh"},
+    {"Div", divide, "RealDiv, TruncateDiv"},
+    {"DivNoNan", same, "DivNoNan"},
+    {"Equal", same, "Equal"},
+    {"Erf", same, "Erf"},
+    {"Erfc", same, "Erfc"},
+    {"Erfinv", same, "Erfinv"},
+    {"Exp", same, "Exp"},
+    {"Expm1", same, "Expm1"},
+    {"Floor", same, "Floor"},
+    {"FloorDiv", same, "FloorDiv"},
+    {"FloorMod", same, "FloorMod"},
+    {"Greater", same, "Greater"},
+    {"GreaterEqual", same, "GreaterEqual"},
+    {"Inv", same, "Reciprocal"},
+    {"Invert", same, "Invert"},
+    {"IsFinite", same, "IsFinite"},
+    {"IsInf", same, "IsInf"},
+    {"IsNan", same, "IsNan"},
+    {"LeftShift", same, "LeftShift"},
+    {"Less", same, "Less"},
+    {"LessEqual", same, "LessEqual"},
+    {"Log", same, "Log"},
+    {"Log1p", same, "Log1p"},
+    {"LogicalAnd", same, "LogicalAnd"},
+    {"LogicalNot", same, "LogicalNot"},
+    {"LogicalOr", same, "LogicalOr"},
+    {"Maximum", same, "Maximum"},
+    {"Minimum", same, "Minimum"},
+    {"Mod", same, "TruncateMod"},
+    {"Mul", same, "Mul"},
+    {"MulNoNan", same, "MulNoNan"},
+    {"Neg", same, "Neg"},
+    {"NotEqual", same, "NotEqual"},
+    {"Pow", same, "Pow"},
+    {"RealDiv", same, "RealDiv"},
+    {"Reciprocal", same, "Reciprocal"},
+    {"RightShift", same, "RightShift"},
+    {"Rint", same, "Rint"},
+    {"Round", same, "Round"},
+    {"Rsqrt", same, "Rsqrt"},
+    {"Select", select, "SelectV2"},
+    {"SelectV2", same, "SelectV2"},
+    {"Sign", same, "Sign"},
+    {"Sin", same, "Sin"},
+    {"Sinh", same, "Sinh"},
+    {"Sqrt", same, "Sqrt"},
+    {"Square", same, "Square"},
+    {"SquaredDifference", same, "SquaredDifference"},
+    {"Sub", same, "Sub"},
+    {"Tan", same, "Tan"},
+    {"TruncateDiv", same, "TruncateDiv"},
+    {"TruncateMod", same, "TruncateMod"},
+    {"Xdivy", same, "Xdivy"},
+    {"Xlogy", same, "Xlogy"},
+};
+
+}  // namespace
+
+std::span<const Row> elementwise_rows() { return kRows; }
+
+}  // namespace updraft::tensorflow

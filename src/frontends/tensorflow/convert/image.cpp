@@ -1,0 +1,29 @@
+// Images: their size. The graph's operators have channels second.
+#include <string_view>
+
+#include "frontends/tensorflow/convert/families.h"
+
+namespace updraft::tensorflow {
+namespace {
+
+void resize(Conversion& c) {
+  const Endpoint x = c.in(0);
+  const bool bilinear = std::string_view(c.row.type) == "ResizeBilinear";
+  Endpoint turned = c.transpose(x, {0, 3, 1, 2});
+  if (bilinear) turned = c.cast(turned, DType::Float);  // as TensorFlow gives it
+  const Endpoint sized =
+      c.emit(c.row.ascend, {turned, c.in(1)},
+             {{"align_corners", c.flag("align_corners")}, {"half_pixel_centers", c.flag("half_pixel_centers")}});
+  c.give(c.transpose(sized, {0, 2, 3, 1}));
+}
+
+constexpr Row kRows[] = {
+    {"ResizeBilinear", resize, "ResizeBilinearV2"},
+    {"ResizeNearestNeighbor", resize, "ResizeNearestNeighborV2"},
+};
+
+}  // namespace
+
+std::span<const Row> image_rows() { return kRows; }
+
+}  // namespace updraft::tensorflow

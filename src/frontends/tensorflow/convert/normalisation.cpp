@@ -1,0 +1,49 @@
+// Normalisation.
+#include "frontends/tensorflow/convert/families.h"
+
+namespace updraft::tensorflow {
+namespace {
+
+void batch_norm(Conversion& c) {
+  c.require(!c.flag("is_training", true),
+            "it computes the statistics of its batch (is_training): freeze the model for inference");
+  c.ignore("exponential_avg_factor");
+  const std::string format = c.text("data_format", "NHWC");
+  c.result("BatchNorm", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
+           {{"epsilon", c.real("epsilon", 1e-4F)}, {"data_format", format}, {"is_training", false}});
+}
+
+/// By the squares of the channels around: sums of windows, as average pooling over channels would make them.
+void local_response(Conversion& c) {
+  const Endpoint x = c.in(0);
+  const int64_t radius = c.integer("depth_radius", 5);
+  const double bias = c.real("bias", 1.0F), alpha = c.real("alpha", 1.0F), beta = c.real("beta", 0.5F);
+  c.require(c.rank(x) == 4, "the input is {}, want 4 dimensions", describe(c.desc(x)));
+  const int64_t channels = c.size(x, 3, "the input");
+  const Endpoint squares = c.emit("Square", {x});
+  const Endpoint padded = c.emit(
+      "PadV2",
+      {squares, c.constant(Tensor{DType::Int64, {4, 2}, Tensor::of(Dims{0, 0, 0, 0, 0, 0, radius, radius}).data}),
+       c.scalar_like(0, x)});
+  Endpoint sum;
+  for (int64_t d = 0; d <= 2 * radius; ++d) {
+    const Endpoint part = c.slice(padded, {d}, {d + channels}, {3});
+    sum = d == 0 ? part : c.add(sum, part);
+  }
+  const Endpoint scale = c.emit("Pow", {c.add(c.mul(sum, alpha), bias), c.scalar_like(-beta, x)});
+  c.result("Mul", {x, scale});
+}
+
+constexpr Row kRows[] = {
+    {"FusedBatchNorm", batch_norm, "BatchNorm", "inference only", "仅推理"},
+    {"FusedBatchNormV2", batch_norm, "BatchNorm", "inference only", "仅推理"},
+    {"FusedBatchNormV3", batch_norm, "BatchNorm", "inference only", "仅推理"},
+    {"L2Loss", same, "L2Loss"},
+    {"LRN", local_response, "Square, PadV2, Pow, Mul"},
+};
+
+}  // namespace
+
+std::span<const Row> normalisation_rows() { return kRows; }
+
+}  // namespace updraft::tensorflow

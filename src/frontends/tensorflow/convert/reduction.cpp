@@ -1,0 +1,56 @@
+// Reductions, running sums, places of extremes.
+#include "frontends/tensorflow/convert/families.h"
+
+namespace updraft::tensorflow {
+namespace {
+
+void reduce(Conversion& c) {
+  Endpoint axes = c.in(1);
+  if (c.rank(axes) == 0) axes = c.unsqueeze(axes, {0});
+  Attributes attributes = {{"keep_dims", c.flag("keep_dims")}};
+  // No axes is nothing to reduce, as in TensorFlow, and not all of them.
+  if (const Tensor* t = c.value(axes); t && t->count() == 0) return pass(c);
+  c.result(c.row.ascend, {c.in(0), axes}, attributes);
+}
+
+void place(Conversion& c) {
+  const DType type = c.element_type("output_type", DType::Int64);
+  const Endpoint axis = c.inputs() > 1 ? c.in(1) : c.integer_scalar(0);
+  c.result(c.row.ascend, {c.in(0), axis}, {{"dtype", type}});
+}
+
+void running(Conversion& c) {
+  c.result(c.row.ascend, {c.in(0), c.in(1)}, {{"exclusive", c.flag("exclusive")}, {"reverse", c.flag("reverse")}});
+}
+
+void top(Conversion& c) {
+  const bool sorted = c.flag("sorted", true);
+  const Endpoint k = c.inputs() > 1 ? c.in(1) : c.integer_scalar(c.integer("k"));
+  const DType type = c.element_type("index_type", DType::Int32);
+  graph::Node& made = c.build.node("TopKV2", c.name, {c.in(0), k}, {{"sorted", sorted}});
+  c.give(made.out(0));
+  c.give(c.cast(made.out(1), type));
+}
+
+constexpr Row kRows[] = {
+    {"All", reduce, "ReduceAll"},
+    {"Any", reduce, "ReduceAny"},
+    {"ArgMax", place, "ArgMaxV2"},
+    {"ArgMin", place, "ArgMin"},
+    {"Cumprod", running, "Cumprod"},
+    {"Cumsum", running, "Cumsum"},
+    {"EuclideanNorm", reduce, "EuclideanNorm"},
+    {"Max", reduce, "ReduceMax"},
+    {"Mean", reduce, "ReduceMean"},
+    {"Min", reduce, "ReduceMin"},
+    {"Prod", reduce, "ReduceProd"},
+    {"Sum", reduce, "ReduceSum"},
+    {"TopK", top, "TopKV2"},
+    {"TopKV2", top, "TopKV2"},
+};
+
+}  // namespace
+
+std::span<const Row> reduction_rows() { return kRows; }
+
+}  // namespace updraft::tensorflow
