@@ -395,8 +395,11 @@ void run_packed(const Operands& p, const MatmulOptions& o, bool run) {
   packed::Product product = packed_of(p, o);
   ConstantOperand::Form form;
   if (o.right) {
-    const memory::desc desc({packed::right_floats(p.b)}, memory::data_type::f32, memory::format_tag::a);
-    form = o.right->form(p.b, desc, [&](std::byte* to) { packed::pack_right(p.b, reinterpret_cast<float*>(to)); });
+    // The type tells the two forms apart: tiles take pairs of bf16.
+    const bool tiles = packed::by_tiles(product);
+    const memory::desc desc({packed::right_floats(product) * (tiles ? 2 : 1)},
+                            tiles ? memory::data_type::bf16 : memory::data_type::f32, memory::format_tag::a);
+    form = o.right->form(p.b, desc, [&](std::byte* to) { packed::pack_right(product, reinterpret_cast<float*>(to)); });
     product.right = reinterpret_cast<const float*>(form.get());
   }
   if (run) packed::multiply(product);
