@@ -135,6 +135,8 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
       int64_t r_end = std::min(rows, r + kTile), c_end = std::min(cols, c + kTile);
 #if defined(__AVX2__)
       if (sizeof(T) == 4 && r + kTile <= rows && c + kTile <= cols) {
+        // The rows are far apart, and the processor's own prefetching does not see the next sixteen coming.
+        for (int64_t i = r_end; i < std::min(rows, r_end + kTile); ++i) __builtin_prefetch(from + i * from_stride + c);
         for (int64_t i = r; i < r_end; i += kSquare)
           for (int64_t j = c; j < c_end; j += kSquare)
             transpose_square(reinterpret_cast<float*>(to + j * to_stride + i), to_stride,
