@@ -208,3 +208,25 @@ def test_gelu_of_floats():
     assert share[x >= 0].max() < 3e-7 and share[(x < 0) & (x > -2)].max() < 8e-7 and share[(x < 0) & (x > -4)].max() < 3e-6
     assert share[(x < 0) & (x > -9)].max() < 6e-5
     assert F.gelu(torch.tensor([float("inf"), float("nan"), -20.0]).npu()).cpu().nan_to_num(7).tolist() == [torch.finfo(torch.float32).max, 7, 0]
+
+
+@pytest.mark.parametrize("type", HALVES)
+@pytest.mark.parametrize("number", [3.0, -0.1, 0.0, -0.0, 1e-6, 70000.0, 7])
+def test_halves_with_a_number(type, number):
+    """The number is a float, not rounded to the type; zeros keep their signs."""
+    x, view = numbers(200, type), torch.randn(40, 60).to(type)
+    for ours, theirs in ((x.npu(), x), (view.npu()[:, 3:50], view[:, 3:50]), (view.npu().t(), view.t())):
+        for f in (lambda t: t * number, lambda t: t + number, lambda t: torch.sub(t, number, alpha=2), lambda t: torch.add(t, number, alpha=-3)):
+            got, want = f(ours).cpu(), f(theirs.float()).to(type)
+            same(got, want)
+            assert torch.equal(got.signbit() & ~got.isnan(), want.signbit() & ~want.isnan())
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32, torch.uint8, torch.int64])
+@pytest.mark.parametrize("shape", [(16, 16), (32, 16), (33, 65), (100, 7), (257, 515), (64, 1024)])
+def test_transposed_copies(type, shape):
+    x = torch.randn(shape).mul(90).to(type)
+    assert torch.equal(x.npu().t().contiguous().cpu(), x.t().contiguous())
+    assert torch.equal(x.npu()[1:, 3:].t().contiguous().cpu(), x[1:, 3:].t().contiguous())
+    other = torch.randn(shape).mul(50).to(type).t().contiguous()
+    assert torch.equal((other.npu() + x.npu().t()).cpu(), (other.double() + x.t().double()).to(type) if type.is_floating_point else other + x.t())
