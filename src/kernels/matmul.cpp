@@ -331,6 +331,20 @@ int64_t panel_rows(const TensorView& a, const TensorView& b, const TensorView& c
   return c.dims[1] * a.dims[1] >= kWorth ? kLongRows / 4 : 0;
 }
 
+/// A product of fp32 with a wide right side that lies in rows goes in panels of so many columns: oneDNN takes some
+/// widths (3072, of all) at a third of its speed. 0: it does not.
+int64_t panel_columns(const TensorView& a, const TensorView& b, const TensorView& c, const MatmulOptions& o) {
+  constexpr int64_t kWide = 2048, kMost = 1536, kUnit = 64;
+  if (c.rank != 2 || o.beta != 0.0 || o.right || may_overlap(a, c) || may_overlap(b, c)) return 0;
+  const bool plain = a.dtype == DType::Float && b.dtype == DType::Float && c.dtype == DType::Float;
+  // Measured with one thread and two; many want more to divide among them.
+  const int64_t most = kMost * std::max(1, parallel_width() / 4);
+  if (!plain || b.strides[1] != 1 || c.strides[1] != 1 || c.dims[0] < 32 || c.dims[1] <= std::max(kWide, most))
+    return 0;
+  const int64_t parts = (c.dims[1] + most - 1) / most;
+  return ((c.dims[1] + parts - 1) / parts + kUnit - 1) / kUnit * kUnit;
+}
+
 /// The operands of a product: expanded to c's batch dimensions, or folded to two matrices.
 struct Operands {
   TensorView a, b, c, add;
@@ -395,8 +409,11 @@ void run_packed(const Operands& p, const MatmulOptions& o, bool run) {
   packed::Product product = packed_of(p, o);
   ConstantOperand::Form form;
   if (o.right) {
-    const memory::desc desc({packed::right_floats(p.b)}, memory::data_type::f32, memory::format_tag::a);
-    form = o.right->form(p.b, desc, [&](std::byte* to) { packed::pack_right(p.b, reinterpret_cast<float*>(to)); });
+    // The type tells the two forms apart: tiles take pairs of bf16.
+    const bool tiles = packed::by_tiles(product);
+    const memory::desc desc({packed::right_floats(product) * (tiles ? 2 : 1)},
+                            tiles ? memory::data_type::bf16 : memory::data_type::f32, memory::format_tag::a);
+    form = o.right->form(p.b, desc, [&](std::byte* to) { packed::pack_right(product, reinterpret_cast<float*>(to)); });
     product.right = reinterpret_cast<const float*>(form.get());
   }
   if (run) packed::multiply(product);
@@ -469,6 +486,13 @@ void multiply(const TensorView& a_in, const TensorView& b_in, const TensorView& 
     }
     return;
   }
+  if (const int64_t panel = panel_columns(a, b, c, o)) {
+    for (int64_t at = 0; at < c.dims[1]; at += panel) {
+      const int64_t columns = std::min(panel, c.dims[1] - at);
+      matmul(a, narrow(b, 1, at, columns), narrow(c, 1, at, columns), o);
+    }
+    return;
+  }
   ScratchScope scratch;
   const Native n = native_of(p, o, [&](const TensorView& v, DType type, bool result) {
     void* to = scratch.take(static_cast<size_t>(v.numel()) * size_of(type));
@@ -530,6 +554,8 @@ size_t matmul_scratch(const TensorView& a_in, const TensorView& b_in, const Tens
   if (is_packed(a, b, c, o)) return packed::scratch_bytes(packed_of(p, o), o.right != nullptr);
   if (const int64_t panel = panel_rows(a, b, c, o))
     return matmul_scratch(narrow(a, 0, 0, panel), b, narrow(c, 0, 0, panel), o);
+  if (const int64_t panel = panel_columns(a, b, c, o))
+    return matmul_scratch(a, narrow(b, 1, 0, panel), narrow(c, 1, 0, panel), o);
   size_t bytes = 0;
   const Native n = native_of(p, o, [&](const TensorView& v, DType type, bool) {
     const TensorView dense = TensorView::contiguous(nullptr, type, v.dims, v.rank);

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "kernels/table.h"
+#include "kernels/tiles.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft::packed {
@@ -12,22 +13,28 @@ namespace {
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+int64_t batches_of(const TensorView& c) { return c.numel() / (c.dims[c.rank - 2] * c.dims[c.rank - 1]); }
+
 /// Blocks of the result: whole tiles and panels, of about the same size. Those of some rows that stand one above the
 /// other are made together, since they share what is packed of the right side.
 struct Blocks {
+  int64_t unit;        ///< of rows
   int64_t rows, cols;  ///< of a block
   int64_t row_blocks, col_blocks;
   int64_t together = 1, groups;  ///< blocks of rows
 
-  Blocks(int64_t batches, int64_t m, int64_t n, int64_t k, int threads)
-      : rows(even(m, kRows, kTile)), cols(even(n, kCols, kPanel)) {
+  Blocks(const Product& p, int threads) : unit(by_tiles(p) ? 2 * tiles::kLanesOfTile : kTile) {
+    const int r = p.c.rank;
+    const int64_t batches = batches_of(p.c), m = p.c.dims[r - 2], n = p.c.dims[r - 1], k = p.a.dims[r - 1];
+    rows = even(m, kRows, unit);
+    cols = even(n, kCols, kPanel);
     constexpr int64_t kLeast = 1 << 20;  // multiplications in a block that are worth a thread's while
     constexpr int64_t kMostTogether = 4;
     const int64_t wanted = 4 * threads;
     count(m, n);
     while (batches * row_blocks * col_blocks < wanted && rows * cols * k > 2 * kLeast) {
       if (cols >= rows && cols > kPanel) cols = even(cols, (cols + 1) / 2, kPanel);
-      else if (rows > kTile) rows = even(rows, (rows + 1) / 2, kTile);
+      else if (rows > unit) rows = even(rows, (rows + 1) / 2, unit);
       else break;
       count(m, n);
     }
@@ -46,8 +53,6 @@ struct Blocks {
     col_blocks = (n + cols - 1) / cols;
   }
 };
-
-int64_t batches_of(const TensorView& c) { return c.numel() / (c.dims[c.rank - 2] * c.dims[c.rank - 1]); }
 
 /// Matrix `i` of the batch (row-major over the batch dimensions of `shape`).
 TensorView matrix_of(const TensorView& v, const TensorView& shape, int64_t i) {
@@ -106,8 +111,92 @@ size_t left_floats(const Product& p, const Blocks& by) {
 size_t panel_floats(const Product& p, const Blocks& by) {
   return static_cast<size_t>(std::min(kDepth, p.a.dims[p.a.rank - 1]) * by.cols);
 }
+/// Tiles take as many bytes as floats, in whole tiles; blocks are multiples of the lanes of two but for the last rows.
+size_t tile_floats(const Product& p, int64_t lanes) {
+  const int64_t depth = std::min(kDepth, p.a.dims[p.a.rank - 1]);
+  return static_cast<size_t>(round_up(depth, tiles::kDepthOfTile) * round_up(lanes, 2 * tiles::kLanesOfTile));
+}
 
-size_t sum_floats(const Blocks& by) { return static_cast<size_t>(by.together * by.rows * kSumLine); }
+/// Tiles of the last rows reach below them.
+size_t sum_floats(const Blocks& by) {
+  return static_cast<size_t>(round_up(by.together * by.rows, tiles::kLanesOfTile) * kSumLine);
+}
+
+/// The blocks of the result in the thread that makes them.
+class Worker {
+ public:
+  Worker(const Product& p, const Blocks& by, ScratchScope& scratch) : p_(p), by_(by), split_(by_tiles(p)) {
+    left_ = scratch.take<float>(split_ ? tile_floats(p, by.rows) : left_floats(p, by));
+    panels_ = p.right ? nullptr : scratch.take<float>(split_ ? tile_floats(p, by.cols) : panel_floats(p, by));
+    sums_ = scratch.take<float>(sum_floats(by));
+    row_ = scratch.take<float>(static_cast<size_t>(kCols));
+  }
+
+  /// Rows [top, bottom) and columns [j, j + cols) of a matrix of the batch.
+  void make(int64_t batch, int64_t top, int64_t bottom, int64_t j, int64_t cols) {
+    const TensorView a = matrix_of(p_.a, p_.c, batch), b = matrix_of(p_.b, p_.c, batch);
+    if (split_) by_tiles_of(a, b, top, bottom, j, cols);
+    else in_float(a, b, p_.right, left_, panels_, sums_, top, bottom, j, cols);
+    finish(p_, matrix_of(p_.c, p_.c, batch), matrix_of(p_.add, p_.c, batch), sums_, row_, top, bottom - top, j, cols);
+  }
+
+ private:
+  void in_float(const TensorView& a, const TensorView& b, const float* packed, float* left, float* panels, float* sums,
+                int64_t top, int64_t bottom, int64_t j, int64_t cols) const {
+    const KernelTable& t = kernels();
+    const int64_t k = a.dims[1], n = b.dims[1];
+    for (int64_t at = 0; at < k; at += kDepth) {
+      const int64_t depth = std::min(kDepth, k - at);
+      const float* right = packed ? packed + at * round_up(n, kPanel) + j * depth : panels;
+      if (!packed) pack_panels(panels, b, at, depth, j, cols);
+      for (int64_t i = top; i < bottom; i += by_.rows) {
+        const int64_t rows = std::min(by_.rows, bottom - i);
+        pack_left(left, a, i, rows, at, depth);
+        t.packed_product(rows, round_up(cols, kPanel), depth, left, in_columns(a), right, sums + (i - top) * kSumLine,
+                         at != 0);
+      }
+    }
+  }
+
+  void by_tiles_of(const TensorView& a, const TensorView& b, int64_t top, int64_t bottom, int64_t j, int64_t cols) {
+    const KernelTable& t = kernels();
+    const int64_t k = a.dims[1], n = b.dims[1];
+    auto* left = reinterpret_cast<uint16_t*>(left_);
+    for (int64_t at = 0; at < k; at += kDepth) {
+      const int64_t depth = std::min(kDepth, k - at), whole = round_up(depth, tiles::kDepthOfTile);
+      const float* right = p_.right ? p_.right + at * round_up(n, kPanel) + j * whole : panels_;
+      if (!p_.right) split_right(panels_, b, at, depth, j, cols);
+      for (int64_t i = top; i < bottom; i += by_.rows) {
+        const int64_t rows = std::min(by_.rows, bottom - i);
+        t.split_halves(left, reinterpret_cast<const Half*>(at_element(a, i * a.strides[0] + at * a.strides[1])),
+                       a.strides[0], a.strides[1], rows, depth, false);
+        t.split_product(rows, cols, depth, left, reinterpret_cast<const uint16_t*>(right), sums_ + (i - top) * kSumLine,
+                        at != 0);
+      }
+    }
+    bool finite = true;
+    for (int64_t x = 0; x < bottom - top && finite; ++x) finite = t.all_finite_f32(sums_ + x * kSumLine, cols);
+    if (finite) return;
+    ScratchScope scratch;
+    auto* sums = scratch.take<float>(sum_floats(by_));
+    in_float(a, b, nullptr, scratch.take<float>(left_floats(p_, by_)), scratch.take<float>(panel_floats(p_, by_)), sums,
+             top, bottom, j, cols);
+    for (int64_t x = 0; x < bottom - top; ++x) t.take_infinite(sums_ + x * kSumLine, sums + x * kSumLine, cols);
+  }
+
+ public:
+  static void split_right(float* to, const TensorView& b, int64_t at, int64_t depth, int64_t j, int64_t cols) {
+    kernels().split_halves(reinterpret_cast<uint16_t*>(to),
+                           reinterpret_cast<const Half*>(at_element(b, at * b.strides[0] + j * b.strides[1])),
+                           b.strides[1], b.strides[0], cols, depth, true);
+  }
+
+ private:
+  const Product& p_;
+  const Blocks& by_;
+  const bool split_;
+  float *left_, *panels_, *sums_, *row_;
+};
 
 /// A result whose columns lie together is the transposed product.
 Product in_rows(const Product& p) {
@@ -129,55 +218,52 @@ void multiply(const Product& given) {
   const Product p = in_rows(given);
   const int r = p.c.rank;
   const int64_t m = p.c.dims[r - 2], n = p.c.dims[r - 1], k = p.a.dims[r - 1], batches = batches_of(p.c);
-  const Blocks by(batches, m, n, k, parallel_width());
+  const Blocks by(p, parallel_width());
   const int64_t pieces = by.groups * by.col_blocks;  // of a matrix
   const int64_t cost = by.together * std::min(m, by.rows) * std::min(n, by.cols) * k;
   parallel_for(batches * pieces, std::max<int64_t>(1, 262144 / cost), [&](int64_t begin, int64_t end) {
-    const KernelTable& t = kernels();
     ScratchScope scratch;
-    auto* left = scratch.take<float>(left_floats(p, by));
-    auto* panels = p.right ? nullptr : scratch.take<float>(panel_floats(p, by));
-    auto* sums = scratch.take<float>(sum_floats(by));
-    auto* row = scratch.take<float>(static_cast<size_t>(kCols));
+    Worker worker(p, by, scratch);
     for (int64_t x = begin; x < end; ++x) {
-      const int64_t batch = x / pieces, top = x % pieces / by.col_blocks * by.together * by.rows;
-      const int64_t bottom = std::min(m, top + by.together * by.rows);
-      const int64_t j = x % by.col_blocks * by.cols, cols = std::min(by.cols, n - j);
-      const TensorView a = matrix_of(p.a, p.c, batch), b = matrix_of(p.b, p.c, batch);
-      for (int64_t at = 0; at < k; at += kDepth) {
-        const int64_t depth = std::min(kDepth, k - at);
-        const float* right = p.right ? p.right + at * round_up(n, kPanel) + j * depth : panels;
-        if (!p.right) pack_panels(panels, b, at, depth, j, cols);
-        for (int64_t i = top; i < bottom; i += by.rows) {
-          const int64_t rows = std::min(by.rows, bottom - i);
-          pack_left(left, a, i, rows, at, depth);
-          t.packed_product(rows, round_up(cols, kPanel), depth, left, in_columns(a), right, sums + (i - top) * kSumLine,
-                           at != 0);
-        }
-      }
-      finish(p, matrix_of(p.c, p.c, batch), matrix_of(p.add, p.c, batch), sums, row, top, bottom - top, j, cols);
+      const int64_t top = x % pieces / by.col_blocks * by.together * by.rows, j = x % by.col_blocks * by.cols;
+      worker.make(x / pieces, top, std::min(m, top + by.together * by.rows), j, std::min(by.cols, n - j));
     }
   });
 }
 
+bool by_tiles(const Product& p) {
+  return p.a.dtype == DType::Float16 && p.b.dtype == DType::Float16 &&
+         p.a.dims[p.a.rank - 1] >= tiles::kDepthOfTile / 2 && tiles::available();
+}
+
 size_t scratch_bytes(const Product& given, bool packed) {
   const Product p = packed ? given : in_rows(given);
-  const int r = p.c.rank;
-  const Blocks by(batches_of(p.c), p.c.dims[r - 2], p.c.dims[r - 1], p.a.dims[r - 1], 1);  // the largest there are
-  const size_t panels = packed ? 0 : scratch_size(panel_floats(p, by) * sizeof(float));
-  return panels + scratch_size(left_floats(p, by) * sizeof(float)) + scratch_size(sum_floats(by) * sizeof(float)) +
+  const Blocks by(p, 1);  // the largest there are
+  const bool split = by_tiles(p);
+  const size_t panels =
+      packed ? 0 : scratch_size((split ? tile_floats(p, by.cols) : panel_floats(p, by)) * sizeof(float));
+  const size_t left = split ? tile_floats(p, by.rows) : left_floats(p, by);
+  return panels + scratch_size(left * sizeof(float)) + scratch_size(sum_floats(by) * sizeof(float)) +
          scratch_size(kCols * sizeof(float));
 }
 
-int64_t right_floats(const TensorView& b) { return b.dims[0] * round_up(b.dims[1], kPanel); }
+int64_t right_floats(const Product& p) {
+  const int64_t k = p.b.dims[0];
+  return (by_tiles(p) ? round_up(k, tiles::kDepthOfTile) : k) * round_up(p.b.dims[1], kPanel);
+}
 
-void pack_right(const TensorView& b, float* to) {
+void pack_right(const Product& p, float* to) {
+  const TensorView& b = p.b;
   const int64_t k = b.dims[0], n = b.dims[1], panels = (n + kPanel - 1) / kPanel;
   const int64_t parts = (k + kDepth - 1) / kDepth * panels;
+  const bool split = by_tiles(p);
   parallel_for(parts, std::max<int64_t>(1, 65536 / (kDepth * kPanel)), [&](int64_t begin, int64_t end) {
     for (int64_t x = begin; x < end; ++x) {
       const int64_t at = x / panels * kDepth, j = x % panels * kPanel, depth = std::min(kDepth, k - at);
-      pack_panels(to + at * panels * kPanel + j * depth, b, at, depth, j, std::min(kPanel, n - j));
+      const int64_t lanes = std::min(kPanel, n - j);
+      float* block = to + at * panels * kPanel;
+      if (split) Worker::split_right(block + j * round_up(depth, tiles::kDepthOfTile), b, at, depth, j, lanes);
+      else pack_panels(block + j * depth, b, at, depth, j, lanes);
     }
   });
 }

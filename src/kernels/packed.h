@@ -38,8 +38,10 @@ void multiply(const Product& p);
 /// Scratch that it takes in the thread that calls it, in bytes. `packed`: there will be a p.right.
 size_t scratch_bytes(const Product& p, bool packed);
 
-/// A constant b [k, n], packed as a whole: so many floats.
-int64_t right_floats(const TensorView& b);
-void pack_right(const TensorView& b, float* to);
+/// The CPU's tiles multiply it (kernels/tiles.h), and p.right has their form.
+bool by_tiles(const Product& p);
+/// A constant p.b [k, n], packed as a whole: so many floats.
+int64_t right_floats(const Product& p);
+void pack_right(const Product& p, float* to);
 
 }  // namespace updraft::packed

@@ -137,7 +137,7 @@ struct Lane {
 // take a cache line for each element. False when there is none.
 bool run_tiles(BlockFn fn, const Space& space, const TensorView* const* operands, const Lane* lanes, int outputs,
                int count, const Params& params) {
-  constexpr int64_t kRows = 32, kCols = 128;
+  constexpr int64_t kRows = 64, kCols = 256;
   const int inner = space.rank - 1;
   for (int k = 0; k < outputs; ++k)
     if (!lanes[k].store && operands[k]->dtype != lanes[k].native) return false;  // a bool that is widened

@@ -146,3 +146,87 @@ def test_rotary(type, mode):
     torch.testing.assert_close(y.detach().cpu().double(), want.detach(), rtol=tolerance, atol=tolerance)
     for a, b in zip(ours, theirs):
         torch.testing.assert_close(a.grad.cpu().double(), b.grad, rtol=tolerance, atol=4 * tolerance)
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32])
+@pytest.mark.parametrize("shape, dim", [((9, 700), 1), ((4, 256), 1), ((3, 5), 1), ((700, 9), 0), ((6, 1025), 1)])
+def test_running_sums(type, shape, dim):
+    torch.manual_seed(shape[1])
+    x = torch.randn(shape).to(type)
+    step = {torch.float16: 2**-10, torch.bfloat16: 2**-7, torch.float32: 2**-23}[type]
+    for ours, theirs in ((x.npu(), x), (x.t().contiguous().npu().t(), x), (x.npu()[:, ::2], x[:, ::2])):
+        got, want = ours.cumsum(dim).cpu().double(), theirs.double().cumsum(dim)
+        assert ((got - want).abs() <= want.abs() * step + 2**-24).all()
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32])
+@pytest.mark.parametrize("n, k", [(1023, 8), (1024, 1), (1024, 16), (1300, 17), (5000, 64), (3000, 65), (70000, 50)])
+@pytest.mark.parametrize("largest", [True, False])
+def test_top_of_many(type, n, k, largest):
+    torch.manual_seed(n + k)
+    rows = torch.stack((torch.randn(n), torch.randint(0, 9, (n,)).float(), torch.arange(n).float(), -torch.arange(n).float(), torch.ones(n),
+                        torch.randn(n).index_fill(0, torch.tensor([3, n // 2, n - 1]), float("nan")))).to(type)
+    values, places = rows.npu().topk(k, 1, largest)
+    want = torch.sort(rows, dim=1, descending=largest, stable=True)
+    same(values, want.values[:, :k])
+    assert torch.equal(places.cpu(), want.indices[:, :k])  # the first of equals
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32, torch.int8, torch.int64, torch.complex64])
+@pytest.mark.parametrize("n", [1, 1023, 1025, 5000])
+def test_masked_fill(type, n):
+    torch.manual_seed(n)
+    x, mask = (torch.randn(n) * 9).to(type), torch.rand(n) < 0.4
+    assert torch.equal(x.npu().masked_fill(mask.npu(), 3).cpu(), x.masked_fill(mask, 3))
+
+
+@pytest.mark.parametrize("type", [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8])
+def test_absolute_integers(type):
+    limits = torch.iinfo(type)
+    x = torch.cat((torch.tensor([limits.min, limits.max, 0, 1], dtype=type), torch.randint(limits.min // 2, limits.max // 2, (300,)).to(type)))
+    assert torch.equal(x.npu().abs().cpu(), x.abs())
+
+
+@pytest.mark.parametrize("f, low, high, ulp", [(torch.log, 1e-44, 3e38, 2), (torch.tanh, -12, 12, 4), (torch.tanh, -1e-3, 1e-3, 4)])
+def test_functions_of_floats(f, low, high, ulp):
+    x = torch.logspace(-44, 38, 40001, dtype=torch.float64).float() if f is torch.log else torch.linspace(low, high, 40001)
+    got, want = f(x.npu()).cpu(), f(x.double())
+    bound = (torch.nextafter(want.abs().float(), torch.tensor(float("inf"))) - want.abs().float()).double() * ulp
+    assert ((got.double() - want).abs() <= bound).all(), ((got.double() - want).abs() / bound).max()
+    near_one = torch.linspace(0.5, 2, 20001)
+    if f is torch.log:
+        torch.testing.assert_close(f(near_one.npu()).cpu().double(), f(near_one.double()), rtol=3e-7, atol=0)
+    special = torch.tensor(SPECIAL)
+    same(f(special[:7].npu()), f(special[:7]))
+
+
+def test_gelu_of_floats():
+    x = torch.cat((torch.linspace(-12, 12, 100001), torch.linspace(-1e-3, 1e-3, 101)))
+    wide = x.double()
+    want = wide * 0.5 * torch.erfc(-wide / 2**0.5)
+    share = ((F.gelu(x.npu()).cpu().double() - want).abs() / want.abs().clamp_min(1e-30))
+    assert share[x >= 0].max() < 3e-7 and share[(x < 0) & (x > -2)].max() < 8e-7 and share[(x < 0) & (x > -4)].max() < 3e-6
+    assert share[(x < 0) & (x > -9)].max() < 6e-5
+    assert F.gelu(torch.tensor([float("inf"), float("nan"), -20.0]).npu()).cpu().nan_to_num(7).tolist() == [torch.finfo(torch.float32).max, 7, 0]
+
+
+@pytest.mark.parametrize("type", HALVES)
+@pytest.mark.parametrize("number", [3.0, -0.1, 0.0, -0.0, 1e-6, 70000.0, 7])
+def test_halves_with_a_number(type, number):
+    """The number is a float, not rounded to the type; zeros keep their signs."""
+    x, view = numbers(200, type), torch.randn(40, 60).to(type)
+    for ours, theirs in ((x.npu(), x), (view.npu()[:, 3:50], view[:, 3:50]), (view.npu().t(), view.t())):
+        for f in (lambda t: t * number, lambda t: t + number, lambda t: torch.sub(t, number, alpha=2), lambda t: torch.add(t, number, alpha=-3)):
+            got, want = f(ours).cpu(), f(theirs.float()).to(type)
+            same(got, want)
+            assert torch.equal(got.signbit() & ~got.isnan(), want.signbit() & ~want.isnan())
+
+
+@pytest.mark.parametrize("type", [*HALVES, torch.float32, torch.uint8, torch.int64])
+@pytest.mark.parametrize("shape", [(16, 16), (32, 16), (33, 65), (100, 7), (257, 515), (64, 1024)])
+def test_transposed_copies(type, shape):
+    x = torch.randn(shape).mul(90).to(type)
+    assert torch.equal(x.npu().t().contiguous().cpu(), x.t().contiguous())
+    assert torch.equal(x.npu()[1:, 3:].t().contiguous().cpu(), x[1:, 3:].t().contiguous())
+    other = torch.randn(shape).mul(50).to(type).t().contiguous()
+    assert torch.equal((other.npu() + x.npu().t()).cpu(), (other.double() + x.t().double()).to(type) if type.is_floating_point else other + x.t())

@@ -208,3 +208,16 @@ def test_batches_of_expanded_operands(b, m, k, n, dtype, tolerance):
             want = torch.bmm(x.double().expand(b, m, k), y.double().expand(b, k, n))
             torch.testing.assert_close(got.double(), want, rtol=tolerance, atol=tolerance * 4,
                                        msg=lambda text, at=(left, right): f"{at}: {text}")
+
+
+@pytest.mark.parametrize("n", [2049, 3072, 3100, 5001])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_wide_products(n, transposed):
+    """Products that go in panels of columns: the last panel is narrower than the others."""
+    torch.manual_seed(n)
+    a, b = torch.randn(70, 48), torch.randn(48, n)
+    x = a.t().contiguous().npu().t() if transposed else a.npu()
+    want = a.double() @ b.double()
+    bound = a.double().abs() @ b.double().abs() * 1e-6
+    for got in (x @ b.npu(), torch.addmm(torch.zeros(n).npu(), x, b.npu()), torch.mm(x, b.npu(), out=torch.empty(70, n + 9).npu()[:, :n])):
+        assert ((got.cpu().double() - want).abs() <= bound).all()

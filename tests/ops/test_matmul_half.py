@@ -109,3 +109,31 @@ def test_pointwise_convolution(size, channels, outputs):
     near(xs.grad.flatten(2), flat.t() @ gs, flat.abs().t() @ gs.abs(), torch.float16)
     planes = x.double().flatten(2).transpose(1, 2)
     near(ws.grad.flatten(1), (gs @ planes).sum(0), (gs.abs() @ planes.abs()).sum(0), torch.float16)
+
+
+@pytest.mark.parametrize("shape", [(100, 200, 300), (400, 600, 500), (17, 65, 33)])
+@pytest.mark.parametrize("left, right", LAYOUTS)
+def test_infinities_and_subnormals(shape, left, right):
+    """An infinity or NaN reaches the results that it belongs to and no others; the smallest numbers count."""
+    m, k, n = shape
+    torch.manual_seed(k)
+    a, b = torch.randn(m, k).half(), torch.randn(k, n).half()
+    a[m // 2, k // 3], a[0, 0], a[1, 1] = float("inf"), float("-inf"), 65504
+    b[k // 2, n // 3], b[k // 3, 5], b[1, 2] = float("nan"), 0, 65504
+    a[3], b[:, 7] = a[3] * 2**-20, b[:, 7] * 2**-13
+    got, want = (laid(a, left) @ laid(b, right)).cpu(), a.double() @ b.double()
+    assert torch.equal(got.isnan(), want.isnan())
+    far = (want.abs() > 65519) & ~want.isnan()
+    assert torch.equal(got[far], want[far].half())
+    rest = want.isfinite() & ~far
+    terms = a.double().nan_to_num(0, 0, 0).abs() @ b.double().nan_to_num(0, 0, 0).abs()
+    near(got[rest], want[rest], terms[rest], torch.float16)
+
+
+def test_products_are_exact():
+    """One term alone: all 22 bits of the product of two numbers of eleven come through to where the result is rounded."""
+    bits = torch.arange(1024, 2048)
+    a, b = torch.zeros(1024, 32).half(), torch.zeros(32, 1024).half()
+    a[:, 5], b[5] = bits.half() / 1024, bits.flip(0).half() / 1024
+    want = (a[:, 5:6].double() @ b[5:6].double()).half()
+    assert torch.equal((a.npu() @ b.npu()).cpu(), want)

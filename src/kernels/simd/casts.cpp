@@ -4,6 +4,7 @@
 
 #include "base/overflow.h"
 #include "kernels/simd/transpose.h"
+#include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -127,21 +128,47 @@ void fill_for(KernelTable& t, Compute c) {
     });
 }
 
+#if defined(__AVX2__)
+constexpr bool kHasSquares = true;
+#else
+constexpr bool kHasSquares = false;
+#endif
+
+/// 2 kSquare rows of kSquare elements of 16 bits: two rows side by side are a row of elements of 32 bits.
+[[maybe_unused]] void transpose_pairs(uint16_t* to, int64_t to_stride, const uint16_t* from, int64_t from_stride) {
+  typedef uint32_t Pairs __attribute__((vector_size(kVectorBytes)));
+  const auto upper = [&](int64_t row) __attribute__((always_inline)) {
+    return (Pairs)widen(reinterpret_cast<const BFloat16*>(from + row * from_stride));
+  };
+  VectorF a[kSquare];
+#pragma GCC unroll 16
+  for (int i = 0; i < kSquare; ++i) a[i] = (VectorF)(upper(2 * i) >> 16 | upper(2 * i + 1));
+  transpose_lanes(a);
+#pragma GCC unroll 16
+  for (int i = 0; i < kSquare; ++i) store_vector<float>(reinterpret_cast<float*>(to + i * to_stride), a[i]);
+}
+
 template <class T>
 void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t cols) {
-  constexpr int64_t kTile = 16;
-  for (int64_t r = 0; r < rows; r += kTile)
-    for (int64_t c = 0; c < cols; c += kTile) {
-      int64_t r_end = std::min(rows, r + kTile), c_end = std::min(cols, c + kTile);
-#if defined(__AVX2__)
-      if (sizeof(T) == 4 && r + kTile <= rows && c + kTile <= cols) {
-        for (int64_t i = r; i < r_end; i += kSquare)
-          for (int64_t j = c; j < c_end; j += kSquare)
-            transpose_square(reinterpret_cast<float*>(to + j * to_stride + i), to_stride,
-                             reinterpret_cast<const float*>(from + i * from_stride + j), from_stride);
+  constexpr bool kWide = kHasSquares && sizeof(T) == 4, kNarrow = kHasSquares && sizeof(T) == 2;
+  constexpr int64_t kRows = kNarrow ? 2 * kSquare : 16, kCols = 16;
+  for (int64_t r = 0; r < rows; r += kRows)
+    for (int64_t c = 0; c < cols; c += kCols) {
+      const int64_t r_end = std::min(rows, r + kRows), c_end = std::min(cols, c + kCols);
+      if ((kWide || kNarrow) && r + kRows <= rows && c + kCols <= cols) {
+        // The rows are far apart, and the processor's own prefetching does not see the next ones coming.
+        for (int64_t i = r_end; i < std::min(rows, r_end + kRows); ++i) __builtin_prefetch(from + i * from_stride + c);
+        for (int64_t j = c; j < c_end; j += kSquare) {
+          if constexpr (kNarrow) {
+            transpose_pairs(to + j * to_stride + r, to_stride, from + r * from_stride + j, from_stride);
+          } else if constexpr (kWide) {
+            for (int64_t i = r; i < r_end; i += kSquare)
+              transpose_square(reinterpret_cast<float*>(to + j * to_stride + i), to_stride,
+                               reinterpret_cast<const float*>(from + i * from_stride + j), from_stride);
+          }
+        }
         continue;
       }
-#endif
       for (int64_t j = c; j < c_end; ++j)
         for (int64_t i = r; i < r_end; ++i) to[j * to_stride + i] = from[i * from_stride + j];
     }

@@ -55,6 +55,7 @@ NATIVE2(ge, uint8_t, static_cast<S>(x) >= static_cast<S>(y))
 NATIVE2(divide, T, y ? x / y : T(0))
 NATIVE2(modulo, T, y ? x % y : T(0))
 NATIVE1(neg, T, T(0) - x)
+NATIVE1(absolute, T, (x >> (8 * sizeof(S) - 1)) && std::is_signed_v<S> ? T(0) - x : x)
 NATIVE1(bitwise_not, T, ~x)
 NATIVE1(logical_not, uint8_t, x == 0)
 // bool: any byte but 0 is true.
@@ -81,6 +82,7 @@ BlockFn integer_row(Ew row, const Params& params) {
     case ew::gt: return gt<S>;
     case ew::ge: return ge<S>;
     case ew::neg: return neg<S>;
+    case ew::abs: return absolute<S>;
     case ew::bitwise_not: return bitwise_not<S>;
     case ew::logical_not: return logical_not<S>;
     case ew::logical_and: return sizeof(S) == 1 ? both<S> : nullptr;

@@ -204,6 +204,24 @@ class FlatRow final : public FlatWork {
 };
 }  // namespace
 
+namespace {
+/// A sum, difference or product of halves with a number, as x * a + b: operands of halves alone need no buffers of
+/// floats. The number is not rounded to their type, so it is no operand of the same kind.
+bool with_number(Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out, Params& params) {
+  if (compute != Compute::F32 || in.size() != 2 || !is_half(out.dtype)) return false;
+  const Source &x = in.begin()[0], &y = in.begin()[1];
+  if (x.scalar() || !y.scalar() || x.dtype() != out.dtype || is_complex(y.dtype())) return false;
+  float number = 0;
+  kernels().load[static_cast<int>(y.dtype())][static_cast<int>(compute)](&number, y.view().data, 1, 1);
+  switch (row) {
+    case ew::add: params.f32[1] = params.f32[0] * number, params.f32[0] = 1; return true;
+    case ew::sub: params.f32[1] = -(params.f32[0] * number), params.f32[0] = 1; return true;
+    case ew::mul: params.f32[1] = -0.0f, params.f32[0] = number; return true;  // -0 changes no sum, not of zeros either
+    default: return false;
+  }
+}
+}  // namespace
+
 void plan_elementwise(Op& op, Ew row, Compute compute, std::initializer_list<Source> in, const TensorView& out,
                       const Params& params) {
   plan_elementwise(op, row, compute, DType::Undefined, in, out, params);
@@ -234,6 +252,13 @@ void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initiali
           "an input is {}, which is computed as INT64 here and would be wrong from 2^63 on: want another type for "
           "{}",
           describe(s.shape()), row_of(row).name);
+  if (Params p = params; with_number(row, compute, in, out, p)) {
+    const Source x = in.begin()[0];
+    fn = elementwise_kernel(ew::affine, compute);
+    if (is_flat({x}, out)) op.launch_flat(FlatRow<1>(fn, compute, {x}, out, p));
+    else op.launch([=] { run_elementwise(fn, compute, {x.view()}, {out}, p, false); });
+    return;
+  }
   if (!boolean && is_flat(in, out)) {
     if (in.size() == 1) op.launch_flat(FlatRow<1>(fn, compute, in, out, params));
     else if (in.size() == 2) op.launch_flat(FlatRow<2>(fn, compute, in, out, params));

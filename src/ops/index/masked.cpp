@@ -1,6 +1,9 @@
 // Choices by mask: masked_fill, where, the scaled mask of dropout.
+#include <algorithm>
+
 #include "base/parallel.h"
 #include "kernels/rows/arithmetic.h"
+#include "kernels/table.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/indices.h"
 
@@ -9,7 +12,19 @@ namespace {
 // Where everything is one run of the same type, bytes are chosen without converting them.
 template <class T>
 void fill_run(T* to, const uint8_t* mask, T value, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = mask[i] ? value : to[i];
+  constexpr int64_t kBlock = 1024;
+  const BlockFn select = kernels().select_kernel(sizeof(T));
+  if (!select) {
+    for (int64_t i = 0; i < n; ++i) to[i] = mask[i] ? value : to[i];
+    return;
+  }
+  T values[kBlock];
+  std::fill_n(values, std::min(n, kBlock), value);
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const void* in[] = {mask + i, values, to + i};
+    void* out[] = {to + i};
+    select(in, out, std::min(kBlock, n - i), Params{});
+  }
 }
 
 void masked_fill(const TensorView& self, const TensorView& flags, const void* value) {

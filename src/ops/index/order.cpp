@@ -105,9 +105,28 @@ void sort_as(const T* line, int64_t stride, int64_t n, bool descending, int64_t*
   for (int64_t i = 0; i < n; ++i) order[i] = place(a[i]);
 }
 
+// A key below which the k first of n elements lie, or all of them: there are k lanes with a key up to it. 0: not known.
+constexpr int64_t kStep = 256;
+template <class T>
+uint32_t limit_of(const T* line, int64_t n, int64_t k, uint32_t flip) {
+  constexpr int64_t kFew = 64;
+  const int64_t lanes = 4 * k <= kFew ? kFew : kStep;
+  if (4 * k > kStep || n < 4 * kStep) return 0;
+  uint32_t first[kStep], keys[kStep];
+  kernels().order_keys(DTypeOf<T>::value, line, kStep, flip, first);
+  for (int64_t i = kStep; i + kStep <= n; i += kStep) {
+    kernels().order_keys(DTypeOf<T>::value, line + i, kStep, flip, keys);
+    for (int64_t j = 0; j < kStep; ++j) first[j] = std::min(first[j], keys[j]);
+  }
+  for (int64_t i = lanes; i < kStep; i += lanes)
+    for (int64_t j = 0; j < lanes; ++j) first[j] = std::min(first[j], first[i + j]);
+  std::nth_element(first, first + k - 1, first + lanes);
+  return first[k - 1] + 1;
+}
+
 // The k first entries of positions [begin, end), in no order, to items, which has room for 2 k + kMargin. Candidates
 // are cut back to the k best whenever there are many. Their number.
-constexpr int64_t kStep = 256, kMargin = 64 + kStep;
+constexpr int64_t kMargin = 64 + kStep;
 template <class T, class E>
 int64_t best_of(const T* line, int64_t stride, int64_t begin, int64_t end, int64_t k, typename KeyOf<T>::Key flip,
                 E* items) {
@@ -122,6 +141,10 @@ int64_t best_of(const T* line, int64_t stride, int64_t begin, int64_t end, int64
     limit = static_cast<Key>(key_bits(items[k - 1]));
     open = false;
   };
+  if constexpr (has_vector_keys<T> && std::is_same_v<E, Narrow>) {
+    if (stride == 1) limit = limit_of(line + begin, end - begin, k, flip);
+    open = limit == 0;
+  }
   for (int64_t i = begin; i < end; i += kStep) {
     const int64_t n = std::min(kStep, end - i);
     if constexpr (has_vector_keys<T> && std::is_same_v<E, Narrow>) {

@@ -52,6 +52,12 @@ template <class T, bool Product>
 void accumulate(const TensorView& in, const TensorView& out, int dim, Compute compute) {
   const LoadFn load = kernels().load[static_cast<int>(in.dtype)][static_cast<int>(compute)];
   const StoreFn store = kernels().store[static_cast<int>(compute)][static_cast<int>(out.dtype)];
+  // Halves and floats are converted by the kernels of floats, which are vectors; the sums are double all the same.
+  constexpr int kFloat = static_cast<int>(Compute::F32);
+  const LoadFn load_float = kernels().load[static_cast<int>(in.dtype)][kFloat];
+  const StoreFn store_float = kernels().store[kFloat][static_cast<int>(out.dtype)];
+  const auto short_float = [](DType t) { return compute_of(t) == Compute::F32 && is_floating(t); };
+  const bool floats = short_float(in.dtype) && short_float(out.dtype);
   const Slices s(dim, in, out, out);
   auto next = [](T a, T b) {
     if constexpr (std::is_same_v<T, int64_t>) {
@@ -75,9 +81,27 @@ void accumulate(const TensorView& in, const TensorView& out, int dim, Compute co
       }
       return;
     }
+    [[maybe_unused]] float narrow[kTogether][kBlock + 16];
     T value[kTogether][kBlock + 64 / sizeof(T)];  // the rows in different sets of the cache
     for (int64_t i = 0; i < s.n; i += kBlock) {
       const int64_t k = std::min(kBlock, s.n - i);
+      if constexpr (std::is_same_v<T, double>) {
+        if (floats && m == kTogether) {
+          for (int64_t c = 0; c < m; ++c)
+            load_float(narrow[c], from + (c * along[0] + i * s.step[0]) * bytes_of(in), s.step[0], k);
+          T a = total[0], b = total[1], c = total[2], d = total[3];
+          for (int64_t j = 0; j < k; ++j) {
+            narrow[0][j] = static_cast<float>(a = next(a, static_cast<double>(narrow[0][j])));
+            narrow[1][j] = static_cast<float>(b = next(b, static_cast<double>(narrow[1][j])));
+            narrow[2][j] = static_cast<float>(c = next(c, static_cast<double>(narrow[2][j])));
+            narrow[3][j] = static_cast<float>(d = next(d, static_cast<double>(narrow[3][j])));
+          }
+          total[0] = a, total[1] = b, total[2] = c, total[3] = d;
+          for (int64_t x = 0; x < m; ++x)
+            store_float(to + (x * along[1] + i * s.step[1]) * bytes_of(out), s.step[1], narrow[x], k);
+          continue;
+        }
+      }
       for (int64_t c = 0; c < m; ++c)
         load(value[c], from + (c * along[0] + i * s.step[0]) * bytes_of(in), s.step[0], k);
       if (m == kTogether) {

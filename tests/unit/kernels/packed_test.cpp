@@ -50,8 +50,8 @@ TEST_P(Packed, BitsDependOnTheOperandsAlone) {
   })
       .join();
   EXPECT_EQ(serial.bits, threads.bits);
-  std::vector<float> right(static_cast<size_t>(right_floats(b.view)));
-  pack_right(b.view, right.data());
+  std::vector<float> right(static_cast<size_t>(right_floats(product(constant))));
+  pack_right(product(constant), right.data());
   Product p = product(constant);
   p.right = right.data();
   multiply(p);
