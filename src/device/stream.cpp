@@ -234,12 +234,9 @@ void Stream::set_capture(std::shared_ptr<CapturedGraph> graph) {
   capture_.swap(graph);
 }
 
-// torch_npu raises this one; of kRtFeatureNotSupport it only warns.
-constexpr int kStreamCaptured = 107027;
-
 void Stream::synchronize(std::chrono::milliseconds timeout) {
   // Refused without a trace: the capture goes on, and whoever catches this may end it as usual.
-  if (capturing()) throw Error(kStreamCaptured, "stream {} is being captured: it cannot be synchronised", id_);
+  if (capturing()) throw Error(code::kRtStreamCaptured, "stream {} is being captured: it cannot be synchronised", id_);
   std::unique_lock lock(mutex_);
   const uint64_t target = submitted_, aborts = aborts_;
   auto reached = [&] { return completed_ >= target; };
