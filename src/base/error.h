@@ -51,6 +51,7 @@ inline constexpr int kRtInvalidHandle = 107017;
 inline constexpr int kRtWaitTimeout = 107019;
 inline constexpr int kRtTaskTimeout = 107020;  // torch_npu reads this number in messages
 inline constexpr int kRtDeviceTaskAbort = 107022;
+inline constexpr int kRtStreamCaptured = 107027;  // torch_npu raises it; of kRtFeatureNotSupport it only warns
 inline constexpr int kRtFeatureNotSupport = 207000;
 inline constexpr int kRtMemoryAllocation = 207001;
 inline constexpr int kRtResourceAllocFail = 207005;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,18 +35,37 @@ Windows g_windows;
 std::atomic<uint64_t> g_versions{0};
 std::mutex g_windows_mutex;
 
+// Addresses for aclrtReserveMemAddress. torch_npu reserves 9/8 of the device for each stream and pool, and each
+// captured graph has pools of its own. Addresses cost nothing, but a limit of them (ulimit -v) counts those that are
+// not used, and ThreadSanitizer leaves programs few: there they are no more than the device needs.
+size_t address_room(size_t heap) {
+#if defined(__SANITIZE_THREAD__)
+  return heap;
+#else
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return heap;
+  constexpr size_t kRoom = size_t{4} << 40;
+  return std::max(heap, kRoom);
+#endif
+}
+
 }  // namespace
 
 DeviceMemory::DeviceMemory(int device, size_t limit) : device_(device), limit_(limit), version_(++g_versions) {
   heap_ = round_up(limit * 4, kHuge);  // room for fragmentation: the file is sparse
-  span_ = 2 * heap_;
   fd_ = memfd_create(fmt::format("updraft-device-{}", device).c_str(), MFD_CLOEXEC);
   if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(heap_)) != 0)
     throw Error(code::kRtMemoryAllocation, "device {}: no memory file of {} bytes: {}", device, heap_,
                 std::strerror(errno));
   const bool strict = Config::get().strict;
-  size_t total = (strict ? 2 : 1) * span_ + kHuge;
-  void* p = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  size_t total;
+  void* p;
+  for (size_t room = address_room(heap_);; room = std::max(heap_, room / 2)) {
+    span_ = heap_ + room;
+    total = (strict ? 2 : 1) * span_ + kHuge;
+    p = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED || room == heap_) break;
+  }
   if (p == MAP_FAILED)
     throw Error(code::kRtMemoryAllocation, "device {}: no address space of {} bytes: {}", device, total,
                 std::strerror(errno));
@@ -272,7 +292,10 @@ void* DeviceMemory::reserve(size_t bytes) {
     at = offset + n;
   }
   if (size < bytes || size == 0 || size > span_ - at)
-    throw Error(code::kRtMemoryAllocation, "device {}: {} bytes of addresses cannot be reserved", device_, bytes);
+    throw Error(code::kRtMemoryAllocation,
+                "device {}: {} bytes of addresses cannot be reserved: none of {} bytes is that long (ulimit -v "
+                "makes them fewer)",
+                device_, bytes, span_ - heap_);
   reserved_[at] = size;
   return window_ + at;
 }

@@ -467,7 +467,9 @@ for names, function in {
         "ConvTbcBackward": lambda g, x, w, b, pad, how: torch.ops.aten.conv_tbc_backward(g, x, w, b, pad),
         "GridSampler2DBackward GridSampler3DBackward": grid_gradient,
         "MultilabelMarginLoss": lambda x, t, r: (F.multilabel_margin_loss(x, t, reduction=REDUCTION[r]), None),
-        "InplaceScatterUpdate": lambda x, i, u, axis: x.index_copy(axis, i[:1], u)}.items():
+        "InplaceScatterUpdate": lambda x, i, u, axis: x.index_copy(axis, i[:1], u),
+        "InplaceQuantScatter": lambda x, i, u, scale, zero, axis, along, how: x.index_copy(
+            axis, i[:1].long(), (u / scale).round().clamp(-128, 127).to(x.dtype))}.items():
     reference(names, function)
 
 
@@ -587,6 +589,14 @@ def quantized(x, scale, offset, square=False, mode="round", kind=torch.int8, *ax
 
 
 reference("AscendQuant AscendQuantV3", quantized)
+
+
+def group_quantized(x, scale, ends, offset, kind):
+    groups = torch.searchsorted(ends.long(), torch.arange(len(x)), right=True)
+    return (x * scale[groups] + offset).round().clamp(-128, 127).to(torch.int8)
+
+
+reference("GroupQuant", group_quantized)
 reference("Quantize", lambda x, scale, zero, kind, axis: ((x / scale).round() + zero).clamp(-128, 127).to(torch.int8))
 
 for name, function in (ROUTING | FUSED).items():

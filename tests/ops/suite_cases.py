@@ -1,4 +1,6 @@
 """Cases of graph operators that op-plugin's own tests ask for through the aclop interface, in words of their own."""
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -50,6 +52,53 @@ def calibrated(data, low, high, bins, with_offset):
     return torch.tensor([best[1]]), torch.tensor([float(best[2])])
 
 
+def pixels_between(size, at):
+    """[size]: how much of each pixel the place takes; none when it is more than one pixel outside."""
+    take = torch.zeros(size, dtype=torch.float64)
+    if -1 <= at <= size:
+        at = min(max(at, 0.0), size - 1.0)
+        low = math.floor(at)
+        take[low] = 1 - (at - low)
+        if at > low:
+            take[low + 1] = at - low
+    return take
+
+
+def aligned(x, rois, scale, cells, samples, mode):
+    """Of each region, cell by cell: the mean of samples between the pixels."""
+    shift, more = (0.5 if mode == 3 else 0.0), (1.0 if mode == 1 else 0.0)
+    out = []
+    for image, *corners in rois.double().tolist():
+        left, top = (v * scale - shift for v in corners[:2])
+        sizes = [(b + more) * scale - shift - a for a, b in zip((top, left), (corners[3], corners[2]))]
+        sizes = sizes if mode == 3 else [max(v, 1.0) for v in sizes]
+        along = []
+        for start, size, n, pixels in zip((top, left), sizes, cells, x.shape[2:]):
+            count = samples or math.ceil(size / n)
+            along.append(torch.stack([torch.stack([pixels_between(pixels, start + (i + (k + 0.5) / count) * size / n)
+                                                   for k in range(count)]).mean(0) for i in range(n)]))
+        out.append(torch.einsum("ih,jw,chw->cij", *along, x[int(image)].double()))
+    return torch.stack(out)
+
+
+def pooled(x, rois, scale, outputs, group):
+    """Of each region, cell by cell: the mean of the pixels that the cell touches, in its own channel."""
+    out = []
+    for image, *corners in rois.permute(0, 2, 1).reshape(-1, 5).double().tolist():
+        starts = [round(v) * scale for v in corners[:2]]
+        steps = [max(round(e + 1) * scale - s, 0.1) / group for s, e in zip(starts, corners[2:])]
+        cells = x.new_zeros(outputs, group, group)
+        for row in range(group):
+            for column in range(group):
+                (w0, w1), (h0, h1) = ([min(max(f(i * d + s), 0), most) for f, i in ((math.floor, k), (math.ceil, k + 1))]
+                                      for s, d, k, most in zip(starts, steps, (column, row), (x.shape[3], x.shape[2])))
+                if h1 > h0 and w1 > w0:
+                    channels = torch.arange(outputs) * group * group + row * group + column
+                    cells[:, row, column] = x[int(image), channels, h0:h1, w0:w1].mean((1, 2))
+        out.append(cells)
+    return torch.stack(out)
+
+
 def add_cases(case, r):
     logs = r(8, 2, 5).log_softmax(-1)
     targets = torch.tensor([[1, 2, 2], [3, 1, 0]])
@@ -89,3 +138,31 @@ def add_cases(case, r):
         case("IFMR", data, low.reshape(1), high.reshape(1), bins, min_percentile=0.999999, max_percentile=0.999999,
              search_range=[0.7, 1.3], search_step=0.01, with_offset=with_offset,
              want=lambda d, a, b, c, w=with_offset: calibrated(d, a.item(), b.item(), c, w))
+
+    image = r(2, 3, 7, 9)
+    rois = torch.tensor([[0, -2.0, 3.1, 17.3, 22.0], [1, 4.0, 2.0, 30.9, 25.4], [1, 8.2, 8.0, 8.4, 8.3], [0, 70.0, 5.0, 90.0, 8.0]])
+    for mode in (0, 1, 3):
+        for samples in (2, 0):
+            sizes = dict(spatial_scale=0.25, pooled_height=3, pooled_width=2, sample_num=samples, roi_end_mode=mode)
+
+            def align(x, v, samples=samples, mode=mode):
+                return aligned(x, v, 0.25, (3, 2), samples, mode)
+
+            def align_gradient(g, v, align=align):
+                x = image.double().requires_grad_()
+                return torch.autograd.grad(align(x, v), x, g.double())[0]
+
+            case("ROIAlign", image, rois, want=align, **sizes)
+            case("ROIAlignGrad", r(4, 3, 3, 2), rois, want=align_gradient, xdiff_shape=list(image.shape), **sizes)
+
+    planes, group, outputs = r(2, 2 * 9, 8, 10), 3, 2
+    regions = torch.tensor([[0, 1.0, 2.0, 30.0, 20.0], [1, 3.0, 0.0, 12.0, 28.0], [1, -9.0, 5.0, 14.0, 60.0], [0, 90.0, 90.0, 99.0, 99.0]])
+    regions = regions.reshape(2, 2, 5).permute(0, 2, 1).contiguous()
+    sizes = dict(spatial_scale=0.3, output_dim=outputs, group_size=group)
+
+    def pool_gradient(g, v):
+        x = planes.double().requires_grad_()
+        return torch.autograd.grad(pooled(x, v, 0.3, outputs, group), x, g.double())[0]
+
+    case("PSROIPoolingV2", planes, regions, want=lambda x, v: pooled(x.double(), v, 0.3, outputs, group), **sizes)
+    case("PSROIPoolingGradV2D", r(4, outputs, group, group), regions, want=pool_gradient, input_size=[8, 10], **sizes)

@@ -37,6 +37,18 @@ def test_tokens_go_to_their_experts_and_back(dtype, loose, k, kept):
     close(weights.grad, exact_p.grad, 4 * loose)
 
 
+def test_rows_without_probabilities_come_back():
+    torch.manual_seed(5)
+    x, experts = torch.randn(9, 8), torch.randint(0, 4, (9, 1))
+    rows, places = torch_npu.npu_moe_token_permute(x.npu(), experts.npu())
+    rows = rows.detach().requires_grad_()
+    back = torch_npu.npu_moe_token_unpermute(rows, places)
+    assert torch.equal(back.cpu(), x)
+    g = torch.randn(9, 8)
+    back.backward(g.npu())
+    assert torch.equal(rows.grad.cpu(), g[torch.sort(experts.flatten(), stable=True).indices])
+
+
 def test_gating_in_groups():
     torch.manual_seed(1)
     x, bias = torch.randn(9, 24), torch.randn(24)

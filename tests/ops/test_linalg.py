@@ -309,3 +309,12 @@ def test_sleep_holds_the_stream():
     y = x + 1
     assert y.cpu().tolist() == [1, 1, 1]
     assert time.monotonic() - start >= 0.05
+
+
+def test_renorm_by_the_number_of_values():
+    x = torch.randn(4, 3, 5)
+    x[1], x[2, :2], x[3, 0, 1:] = 0, 0, 0
+    got = torch.renorm(x.npu(), 0, 0, 6.0).cpu()
+    count = (x != 0).sum((1, 2), keepdim=True).double()
+    want = x.double() * torch.where(count > 6, 6 / (count + 1e-7), 1.0)
+    torch.testing.assert_close(got.double(), want, rtol=1e-6, atol=1e-7)

@@ -80,9 +80,7 @@ void CapturedGraph::end(Stream& stream) {
   streams_.clear();
   capturing_ = false;
   keep_arguments_.reset();
-  if (invalid_)
-    throw Error(code::kRtParamInvalid,
-                "the capture was invalidated: something in it synchronised or is not permitted in a capture");
+  if (invalid_) throw Error(code::kRtParamInvalid, "the capture was invalidated: a stream of it was destroyed");
 }
 
 void CapturedGraph::leave(Stream& stream) {

@@ -43,7 +43,6 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   /// Puts on the stream what replaces the group's tasks, in order, by those that `update` captured, the same ones with
   /// other arguments. Throws 107000 where they are others.
   void replace_group(Stream& stream, uint32_t group, CapturedGraph& update);
-  void invalidate() { invalid_ = true; }
   bool invalid() const { return invalid_; }
   bool capturing() const { return capturing_; }
   uint32_t id() const { return id_; }

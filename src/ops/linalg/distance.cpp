@@ -105,7 +105,7 @@ void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim
              "self is {}, want floating-point values of two or more dimensions", describe(self));
   const int d = self.wrap_dim(dim);
   const double power = p.to_double(), most = limit.to_double();
-  op.require(power > 0, "p is {}, want above 0", power);
+  op.require(power >= 0, "p is {}, want 0 or more", power);
   op.require(most >= 0, "maxnorm is {}, want 0 or more", most);
   if (self.empty()) return;
   op.work(self.numel() * 8);
@@ -120,11 +120,13 @@ void plan_renorm(Op& op, const TensorView& self, const aclScalar& p, int64_t dim
         for (int64_t k = 0; k < n; ++k) {
           const double a = std::abs(v[k]);
           norm = std::isinf(power) ? std::max(norm, a)
-                                   : norm + (power == 2   ? a * a
+                                   : norm + (power == 0   ? (a != 0 ? 1.0 : 0.0)
+                                             : power == 2 ? a * a
                                              : power == 1 ? a
                                                           : std::pow(a, power));
         }
-        if (!std::isinf(power) && power != 1) norm = power == 2 ? std::sqrt(norm) : std::pow(norm, 1 / power);
+        if (!std::isinf(power) && power != 0 && power != 1)
+          norm = power == 2 ? std::sqrt(norm) : std::pow(norm, 1 / power);
         if (!(norm > most)) continue;
         const double scale = most / (norm + 1e-7);
         for (int64_t k = 0; k < n; ++k) v[k] *= scale;

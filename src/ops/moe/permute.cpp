@@ -139,51 +139,60 @@ SAMPLE(aclnnMoeTokenUnpermuteGrad,
        "paddedMode=false restoreShapeOptional=null permutedTokensGradOut=f32[1,M] probsGradOut=f32[1,1]")
 ABOUT(aclnnMoeTokenUnpermuteGrad, Vector, "Gradients of aclnnMoeTokenUnpermute for the rows and the probabilities",
       "aclnnMoeTokenUnpermute 对各行与概率的反向梯度")
-ACLNN(aclnnMoeTokenUnpermuteGrad, (In, permuteTokens), (In, unpermutedTokensGrad), (In, sortedIndices),
+ACLNN(aclnnMoeTokenUnpermuteGrad, (OptIn, permuteTokens), (In, unpermutedTokensGrad), (In, sortedIndices),
       (OptIn, probsOptional), (Bool, paddedMode), (OptInts, restoreShapeOptional), (Out, permutedTokensGradOut),
       (OptOut, probsGradOut)) {
   (void)restoreShapeOptional;  // of the padded mode
   refuse_padded(op, paddedMode);
-  require_tokens(op, "permuteTokens", *permuteTokens);
   require_tokens(op, "unpermutedTokensGrad", *unpermutedTokensGrad);
-  op.result_like("permutedTokensGradOut", *permutedTokensGradOut, *permuteTokens, permuteTokens->dtype);
   const int64_t entries = sortedIndices->numel(), k = probsOptional ? probsOptional->dims[probsOptional->rank - 1] : 1;
   if (probsOptional && probsGradOut)
     op.result_like("probsGradOut", *probsGradOut, *probsOptional, probsOptional->dtype);
   op.require(k > 0 && unpermutedTokensGrad->dims[0] * k == entries, "unpermutedTokensGrad is {}, want {} rows",
              describe(*unpermutedTokensGrad), k ? entries / k : 0);
-  if (permuteTokens->empty()) return;
-  TensorView probs, to_probs;
+  // torch_npu keeps the rows only where the probabilities want a gradient.
+  if (permuteTokens) {
+    require_tokens(op, "permuteTokens", *permuteTokens);
+    op.result_like("permutedTokensGradOut", *permutedTokensGradOut, *permuteTokens, permuteTokens->dtype);
+  } else {
+    op.require(!probsOptional || !probsGradOut, "permuteTokens is null: the gradient of the probabilities needs them");
+    op.suggest(*permutedTokensGradOut, {entries, unpermutedTokensGrad->dims[1]}, unpermutedTokensGrad->dtype);
+    op.require(permutedTokensGradOut->rank == 2 && permutedTokensGradOut->dims[1] == unpermutedTokensGrad->dims[1],
+               "permutedTokensGradOut is {}, want rows of {}", describe(*permutedTokensGradOut),
+               unpermutedTokensGrad->dims[1]);
+  }
+  if (permutedTokensGradOut->empty()) return;
+  TensorView probs, to_probs, tokens;
+  if (permuteTokens) tokens = *permuteTokens;
   if (probsOptional) probs = *probsOptional;
   if (probsOptional && probsGradOut) to_probs = *probsGradOut;
-  op.work(permuteTokens->numel() * 4);
-  op.launch(
-      [=, rows = *permuteTokens, grad = *unpermutedTokensGrad, sorted = *sortedIndices, to = *permutedTokensGradOut] {
-        const Places place(sorted, rows.dims[0]);
-        const std::vector<float> weight = probs.data ? floats_of(probs) : std::vector<float>();
-        std::vector<float> slopes(static_cast<size_t>(entries), 0.0f);
-        const auto width = static_cast<size_t>(rows.dims[1]);
-        if (entries < rows.dims[0]) fill_zero(to);
-        parallel_for(entries / k, 4, [&](int64_t begin, int64_t end) {
-          std::vector<float> g(width), row(width);
-          for (int64_t n = begin; n < end; ++n) {
-            gather_to(g.data(), DType::Float, select(grad, 0, n));
-            for (int64_t i = n * k; i < (n + 1) * k; ++i) {
-              if (!place.has(i)) continue;
-              const float w = weight.empty() ? 1.0f : weight[static_cast<size_t>(i)];
-              if (to_probs.data) {
-                gather_to(row.data(), DType::Float, select(rows, 0, place[i]));
-                double sum = 0;
-                for (size_t c = 0; c < width; ++c) sum += static_cast<double>(g[c]) * static_cast<double>(row[c]);
-                slopes[static_cast<size_t>(i)] = static_cast<float>(sum);
-              }
-              for (size_t c = 0; c < width; ++c) row[c] = w * g[c];
-              write_all(select(to, 0, place[i]), row);
-            }
+  op.work(permutedTokensGradOut->numel() * 4);
+  op.launch([=, grad = *unpermutedTokensGrad, sorted = *sortedIndices, to = *permutedTokensGradOut] {
+    const Places place(sorted, to.dims[0]);
+    const std::vector<float> weight = probs.data ? floats_of(probs) : std::vector<float>();
+    std::vector<float> slopes(static_cast<size_t>(entries), 0.0f);
+    const auto width = static_cast<size_t>(to.dims[1]);
+    if (entries < to.dims[0]) fill_zero(to);
+    parallel_for(entries / k, 4, [&](int64_t begin, int64_t end) {
+      std::vector<float> g(width), row(width);
+      for (int64_t n = begin; n < end; ++n) {
+        gather_to(g.data(), DType::Float, select(grad, 0, n));
+        for (int64_t i = n * k; i < (n + 1) * k; ++i) {
+          if (!place.has(i)) continue;
+          const float w = weight.empty() ? 1.0f : weight[static_cast<size_t>(i)];
+          if (to_probs.data) {
+            gather_to(row.data(), DType::Float, select(tokens, 0, place[i]));
+            double sum = 0;
+            for (size_t c = 0; c < width; ++c) sum += static_cast<double>(g[c]) * static_cast<double>(row[c]);
+            slopes[static_cast<size_t>(i)] = static_cast<float>(sum);
           }
-        });
-        if (to_probs.data) write_all(to_probs, slopes);
-      });
+          for (size_t c = 0; c < width; ++c) row[c] = w * g[c];
+          write_all(select(to, 0, place[i]), row);
+        }
+      }
+    });
+    if (to_probs.data) write_all(to_probs, slopes);
+  });
 }
 
 }  // namespace updraft

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
 #include "ops/op.h"
+#include "ops/quantize/numbers.h"
 
 namespace updraft {
 namespace {
@@ -152,6 +153,47 @@ ACLNN(aclnnAscendQuantV3, (In, x), (In, scale), (OptIn, offset), (Bool, sqrtMode
       (Int32, axis), (Out, y)) {
   plan_quantize(op, *x, *scale, offset, axis, type_of(dstType, *y), y->dtype == DType::Int32 || dstType == kInt4,
                 {.square = sqrtMode, .round_last = true, .rounding = rounding_of(op, roundMode)}, *y);
+}
+
+SAMPLE(aclnnGroupQuant, "x=f32[4,M] scale=f32[2,M] groupIndex=i32[2]:4..5 offset=f32[1] dstType=2 y=i8[4,M]")
+ABOUT(aclnnGroupQuant, Vector, "y = round(x * scale + offset), scale a row for each group; groupIndex ends the groups",
+      "分组量化 y = round(x * scale + offset)，groupIndex 为各组的结束行")
+ACLNN(aclnnGroupQuant, (In, x), (In, scale), (In, groupIndex), (OptIn, offset), (Int32, dstType), (Out, y)) {
+  op.require(x->rank == 2 && is_floating(x->dtype) && x->dtype != DType::Double,
+             "x is {}, want rows of FLOAT, FLOAT16 or BFLOAT16", describe(*x));
+  op.require(groupIndex->rank == 1 && is_integral(groupIndex->dtype, false), "groupIndex is {}, want row numbers",
+             describe(*groupIndex));
+  const int64_t groups = groupIndex->dims[0], width = x->dims[1], dims[] = {groups, width};
+  op.require_shape("scale", *scale, dims, 2);
+  op.require(!offset || offset->numel() == 1, "offset is {}, want one value", offset ? describe(*offset) : "");
+  const bool packed = dstType == kInt4 && (y->dtype == DType::Undefined || y->dtype == DType::Int32);
+  op.require(!packed || width % 8 == 0, "x is {}: eight numbers of four bits fill an INT32", describe(*x));
+  op.result("y", *y, {x->dims[0], packed ? width / 8 : width}, type_of(dstType, *y));
+  const Limits limits = limits_of(op, type_of(dstType, *y), packed);
+  if (x->empty()) return;
+  op.work(x->numel() * 4);
+  op.launch([=, from = *x, factors = *scale, ends = *groupIndex, zero = offset ? *offset : TensorView(), to = *y] {
+    const std::vector<int64_t> last = gathered<int64_t>(ends);
+    int64_t before = 0;
+    for (size_t g = 0; g < last.size(); before = last[g++])
+      if (last[g] < before || last[g] > from.dims[0])
+        fail_kernel(fmt::format("groupIndex[{}] is {}, want {} to {}", g, last[g], before, from.dims[0]));
+    if (before != from.dims[0])
+      fail_kernel(fmt::format("groupIndex ends with {}, x has {} rows", before, from.dims[0]));
+    const std::vector<float> factor = floats_of(factors);
+    const float more = zero.data ? floats_of(zero)[0] : 0.0f;
+    std::vector<float> values = floats_of(from);
+    parallel_for(from.dims[0], 16, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t group = std::upper_bound(last.begin(), last.end(), row) - last.begin();
+        for (int64_t c = 0; c < width; ++c) {
+          float& v = values[static_cast<size_t>(row * width + c)];
+          v = kept(v * factor[static_cast<size_t>(group * width + c)] + more, {limits.low, limits.high, false});
+        }
+      }
+    });
+    write_numbers(to, values, packed);
+  });
 }
 
 }  // namespace updraft

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,11 +13,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "../sanitizers.h"
 #include "base/error.h"
 #include "device/process_record.h"
 
@@ -90,6 +93,44 @@ TEST(DeviceMemory, FreedPagesAreKept) {
   }
   EXPECT_EQ(there, 4);
 }
+
+#ifndef UPDRAFT_SANITIZED
+// torch_npu reserves 9/8 of the device for each stream and pool, of which captured graphs have their own.
+TEST(DeviceMemory, AddressesAreReservedForManyStreamsAndPools) {
+  constexpr size_t kDevice = size_t{8} << 30;
+  DeviceMemory memory(906, kDevice);
+  std::vector<char*> all;
+  for (int i = 0; i < 100; ++i) all.push_back(static_cast<char*>(memory.reserve(kDevice / 8 * 9)));
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i] - all[i - 1], static_cast<ptrdiff_t>(kDevice / 8 * 9));
+  for (char* p : all) EXPECT_TRUE(memory.contains(p));
+  EXPECT_THROW(memory.reserve(size_t{1} << 46), Error);
+  for (char* p : all) memory.release(p);
+}
+
+// A limit of addresses counts those that nobody uses: then the device asks for few, and says so when they are gone.
+TEST(DeviceMemory, FewAddressesWhereTheyAreLimited) {
+  const pid_t child = fork();
+  if (child == 0) {
+    size_t pages = 0;  // other devices of this process have theirs already
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t most = pages * 4096 + (size_t{64} << 30);
+    const rlimit limit{most, most};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+    try {
+      DeviceMemory memory(907, size_t{1} << 30);
+      memory.release(memory.reserve(size_t{2} << 30));
+      try {
+        memory.reserve(size_t{1} << 40);
+      } catch (const Error& e) { _exit(std::strstr(e.what(), "ulimit -v") ? 0 : 3); }
+      _exit(4);
+    } catch (const Error&) { _exit(5); }
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+#endif
 
 TEST(Intervals, AddRemoveAndCount) {
   Intervals set;
