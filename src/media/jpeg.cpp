@@ -169,6 +169,11 @@ Planes decode_jpeg(std::span<const uint8_t> file) {
   if (state.jpeg_color_space != JCS_YCbCr && state.jpeg_color_space != JCS_GRAYSCALE)
     throw Error(kUnsupportedJpeg, "the JPEG has {} components of colour space {}: want grey, YCbCr or RGB",
                 state.num_components, static_cast<int>(state.jpeg_color_space));
+  if (state.comp_info[0].h_samp_factor != state.max_h_samp_factor ||
+      state.comp_info[0].v_samp_factor != state.max_v_samp_factor)
+    throw Error(kUnsupportedJpeg, "the JPEG has its Y at {} x {} samples and other components at up to {} x {}",
+                state.comp_info[0].h_samp_factor, state.comp_info[0].v_samp_factor, state.max_h_samp_factor,
+                state.max_v_samp_factor);
   state.raw_data_out = TRUE;
   state.out_color_space = state.jpeg_color_space;
   decoder.start();

@@ -14,9 +14,8 @@ struct Between {
   float weight;
 };
 
-std::vector<Between> places(int64_t from, int64_t to, Interpolation how) {
+std::vector<Between> places(int64_t from, int64_t to, double scale, Interpolation how) {
   std::vector<Between> all(static_cast<size_t>(to));
-  const double scale = static_cast<double>(from) / static_cast<double>(to);
   for (int64_t i = 0; i < to; ++i) {
     Between& b = all[static_cast<size_t>(i)];
     if (how == Interpolation::Nearest) {
@@ -92,10 +91,20 @@ void to_yuv(Planes& picture, Matrix matrix) {
 
 }  // namespace
 
-Plane resize(const Plane& from, int64_t width, int64_t height, Interpolation how) {
+namespace {
+
+/// Values of a picture's width or height to one of a plane's: an odd one leaves the last value with fewer.
+int64_t shared_by(int64_t picture, int64_t plane) { return (picture + plane - 1) / plane; }
+
+/// From places of one plane to places of another, of which each may hold fewer values than its picture.
+double scale_of(int64_t from, int64_t from_shared, int64_t to, int64_t to_shared) {
+  return static_cast<double>(from * to_shared) / static_cast<double>(to * from_shared);
+}
+
+Plane sample(const Plane& from, int64_t width, int64_t height, double across, double down, Interpolation how) {
   if (from.width == width && from.height == height) return from;
   Plane made(width, height);
-  const auto columns = places(from.width, width, how), rows = places(from.height, height, how);
+  const auto columns = places(from.width, width, across, how), rows = places(from.height, height, down, how);
   parallel_for(height, 16, [&](int64_t begin, int64_t end) {
     for (int64_t y = begin; y < end; ++y) {
       const Between& r = rows[static_cast<size_t>(y)];
@@ -115,21 +124,31 @@ Plane resize(const Plane& from, int64_t width, int64_t height, Interpolation how
   return made;
 }
 
+/// The chroma of a picture at another size of the picture, of which `columns` and `rows` pixels share a value.
+Plane chroma(const Planes& from, size_t c, int64_t width, int64_t height, int64_t columns, int64_t rows,
+             Interpolation how) {
+  const Plane &whole = from.plane[0], &plane = from.plane[c];
+  return sample(plane, (width + columns - 1) / columns, (height + rows - 1) / rows,
+                scale_of(whole.width, shared_by(whole.width, plane.width), width, columns),
+                scale_of(whole.height, shared_by(whole.height, plane.height), height, rows), how);
+}
+
+}  // namespace
+
+Plane resize(const Plane& from, int64_t width, int64_t height, Interpolation how) {
+  return sample(from, width, height, scale_of(from.width, 1, width, 1), scale_of(from.height, 1, height, 1), how);
+}
+
 Planes make(const Planes& from, const FormatInfo& format, int64_t width, int64_t height, Interpolation how,
             Matrix matrix) {
-  const auto shared = [&](Planes& picture) {
-    const int64_t w = (width + format.columns - 1) / format.columns, h = (height + format.rows - 1) / format.rows;
-    for (size_t c : {1, 2})  // means of the pixels that share a pair, where these are 2 or 4
-      picture.plane[c] = resize(picture.plane[c], w, h, Interpolation::Bilinear);
-  };
   Planes made{from.family, {}};
-  if (from.family == Family::Yuv && format.family == Family::Yuv) {
-    made.plane[0] = resize(from.plane[0], width, height, how);
-    const int64_t w = (width + format.columns - 1) / format.columns, h = (height + format.rows - 1) / format.rows;
-    for (size_t c : {1, 2}) made.plane[c] = resize(from.plane[c], w, h, how);
-    return made;
-  }
-  for (size_t c = 0; c < from.count(); ++c) made.plane[c] = resize(from.plane[c], width, height, how);
+  const bool keeps_colours = from.family == Family::Yuv && format.family == Family::Yuv;
+  made.plane[0] = resize(from.plane[0], width, height, how);
+  for (size_t c = 1; c < from.count(); ++c)
+    made.plane[c] = from.family == Family::Yuv ? chroma(from, c, width, height, keeps_colours ? format.columns : 1,
+                                                        keeps_colours ? format.rows : 1, how)
+                                               : resize(from.plane[c], width, height, how);
+  if (keeps_colours) return made;
   if (from.family == Family::Grey && format.family != Family::Grey) {
     made.family = Family::Yuv;
     for (size_t c : {1, 2}) made.plane[c] = Plane(width, height, 128);
@@ -140,7 +159,8 @@ Planes make(const Planes& from, const FormatInfo& format, int64_t width, int64_t
     made.family = Family::Grey;
     made.plane[1] = made.plane[2] = Plane();
   } else if (format.family == Family::Yuv) {
-    shared(made);
+    for (size_t c : {1, 2})  // means of the pixels that share a pair
+      made.plane[c] = chroma(made, c, width, height, format.columns, format.rows, Interpolation::Bilinear);
   }
   return made;
 }
