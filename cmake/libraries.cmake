@@ -1,7 +1,8 @@
 # The libraries of others that the device's code calls, as `updraft_libraries`. A process may hold other copies of them
 # (frameworks bring a libdnnl.so.3), so ours neither offers their names nor can be reached by them, nor calls theirs:
 # fmt is an archive of hidden symbols; oneDNN and SLEEF, which come as shared libraries only, are private copies
-# (cmake/elf/private_copy.py); OpenBLAS is linked from its archive into a library of ours (cmake/openblas.cmake). The C++ runtime and libgomp stay the process's own.
+# (cmake/elf/private_copy.py); OpenBLAS is linked from its archive into a library of ours (cmake/openblas.cmake);
+# libjpeg-turbo, libpng and zlib are archives, whose names exports.map keeps inside. The C++ runtime and libgomp stay the process's own.
 # Needs cmake/requirements.cmake and cmake/options.cmake.
 add_library(updraft_fmt STATIC ${PROJECT_SOURCE_DIR}/third_party/fmt/format.cpp)
 target_link_libraries(updraft_fmt PRIVATE updraft_options)
@@ -34,8 +35,24 @@ set_target_properties(updraft_onednn PROPERTIES
 
 include(cmake/openblas.cmake)
 
+# Debian's archives of libjpeg-turbo and libpng are position independent but for their references to stderr, which get a
+# name of ours (src/media/printed.cpp): what they would print there, our handlers of their errors take.
+function(updraft_picture_archive target file)
+  set(copy ${CMAKE_BINARY_DIR}/generated/${target}.a)
+  add_custom_command(OUTPUT ${copy}
+    COMMAND ${CMAKE_OBJCOPY} --redefine-sym stderr=stderr_of_pictures ${file} ${copy} DEPENDS ${file} VERBATIM)
+  add_custom_target(${target}_archive DEPENDS ${copy})
+  add_library(${target} STATIC IMPORTED GLOBAL)
+  add_dependencies(${target} ${target}_archive)
+  set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${copy})
+endfunction()
+updraft_picture_archive(updraft_jpeg ${UPDRAFT_JPEG_LIBRARY})
+updraft_picture_archive(updraft_png ${UPDRAFT_PNG_LIBRARY})
+
 add_library(updraft_libraries INTERFACE)
-target_link_libraries(updraft_libraries INTERFACE updraft_fmt updraft_onednn updraft_lapack OpenMP::OpenMP_CXX Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(updraft_libraries INTERFACE updraft_fmt updraft_onednn updraft_lapack OpenMP::OpenMP_CXX Threads::Threads ${CMAKE_DL_LIBS}
+                      updraft_jpeg updraft_png ${UPDRAFT_Z_LIBRARY} m)
+target_include_directories(updraft_libraries SYSTEM INTERFACE ${UPDRAFT_JPEG_INCLUDE} ${UPDRAFT_PNG_INCLUDE})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # the vector functions that loops call, for SSE, AVX2 and AVX-512
   updraft_private_library(updraft_sleef ${UPDRAFT_SLEEF_LIBRARY} libupdraft_sleef.so "_ZGV[bde]N\\d+v+_\\w+")

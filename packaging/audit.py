@@ -36,7 +36,8 @@ EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraf
             "updraft/cann/python/fallback/apex/amp/__init__.py", "updraft/cann/tools/ms_fmk_transplt/torch_npu_bridge/transfer_to_npu.py",
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",
             LIBRARIES + "libupdraft.so", LIBRARIES + "libupdraft_onednn.so", LIBRARIES + "libupdraft_lapack.so", LIBRARIES + "libascendcl.so", LIBRARIES + "libopapi.so", LIBRARIES + "libhccl.so"]
-NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "openblas.txt", "fmt.txt", "nlohmann-json.txt", "cli11.txt", "tree-sitter.txt", "yaml-cpp.txt", "protozero.txt"]
+NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "openblas.txt", "fmt.txt", "nlohmann-json.txt", "cli11.txt", "tree-sitter.txt", "yaml-cpp.txt", "protozero.txt",
+           "libjpeg-turbo.txt", "libpng.txt", "zlib.txt"]
 
 
 def readelf(*arguments):

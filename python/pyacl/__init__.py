@@ -2,8 +2,7 @@
 
 from acl._acl import *  # noqa: F403
 
-_ABSENT = {"media": "images and video (DVPP)", "himpi": "images and video (DVPP V2)", "blas": "products of matrices (aclblas)",
-           "fv": "retrieval of features"}
+_ABSENT = {"himpi": "images and video (DVPP V2)", "fv": "retrieval of features"}
 
 
 def __getattr__(name):

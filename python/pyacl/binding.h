@@ -44,7 +44,7 @@ struct Table {
 };
 // One a file.
 extern const Table kTop, kTensors, kDevices, kStreams, kMemory, kCallbacks, kModels, kAipp, kOperators, kUtil,
-    kProfiling, kQueues;
+    kProfiling, kQueues, kMedia, kBlas;
 
 /// Whether Python ends and this is not the thread that ends it. Python would unwind such a daemon thread when it comes
 /// back, through frames of C++ that must not be unwound.

@@ -19,6 +19,8 @@ ABOUT = {
     "acl.op": ("Single operators", "单算子"),
     "acl.util": ("Addresses of bytes and arrays, threads", "bytes 与数组的地址、线程"),
     "acl.prof": ("Profiling", "性能采集"),
+    "acl.blas": ("Products of matrices", "矩阵乘"),
+    "acl.media": ("Pictures (DVPP)", "图像（DVPP）"),
     "acl.tdt": ("Channels of tensors", "张量通道"),
 }
 

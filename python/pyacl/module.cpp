@@ -9,8 +9,8 @@
 namespace pyacl {
 namespace {
 
-const Table* const kTables[] = {&kTop,    &kTensors, &kDevices,   &kStreams, &kMemory,    &kCallbacks,
-                                &kModels, &kAipp,    &kOperators, &kUtil,    &kProfiling, &kQueues};
+const Table* const kTables[] = {&kTop,  &kTensors,   &kDevices, &kStreams,   &kMemory, &kCallbacks, &kModels,
+                                &kAipp, &kOperators, &kUtil,    &kProfiling, &kQueues, &kMedia,     &kBlas};
 
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> names;
@@ -120,7 +120,7 @@ int fill(PyObject* top) {
   filled = true;
   if (at_exit()) return -1;
   if (PyModule_AddFunctions(top, methods("")) || PyModule_AddFunctions(top, kDescribe)) return -1;
-  for (const char* name : {"rt", "mdl", "op", "util", "prof", "tdt"}) {
+  for (const char* name : {"rt", "mdl", "op", "util", "prof", "tdt", "media", "blas"}) {
     const std::string full = std::string("acl.") + name;
     const Object module(PyModule_New(full.c_str()));
     if (!module || PyModule_AddFunctions(module.get(), methods(name))) return -1;
