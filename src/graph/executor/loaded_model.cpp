@@ -208,6 +208,13 @@ std::unique_ptr<Run> LoadedModel::take_run(const std::shared_ptr<const Program>&
   return std::make_unique<Run>(program, weights_, device_);
 }
 
+void LoadedModel::move_weights(std::byte* memory) {
+  const OwnScratch own;
+  std::lock_guard lock(mutex_);
+  programs_.clear();  // plans and computed values may point into the old memory
+  weights_.move_to(memory);
+}
+
 void LoadedModel::run(Execution& execution) {
   const OwnScratch own;  // values and memory of the model's own may lie on the host
   const auto program = execution.program ? execution.program : program_for(execution);
@@ -235,6 +242,7 @@ void LoadedModel::run(Execution& execution) {
       outputs.push_back(execution.outputs[i].data);
     }
     auto run = take_run(program);
+    run->use_arena(execution.arena);
     run->run(inputs, outputs, id_);
     std::lock_guard lock(mutex_);
     const auto found = std::ranges::find(programs_, program, &Kept::program);

@@ -30,6 +30,8 @@ struct Execution {
   std::vector<Buffer> inputs, outputs;
   std::optional<size_t> gear;              ///< of models with gears: the inputs have its sizes
   std::shared_ptr<const Program> program;  ///< that prepare() found
+  /// Memory of a client for what lives during the run, of work_bytes() or more; null: the model has its own.
+  std::byte* arena = nullptr;
 };
 
 class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
@@ -68,6 +70,8 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   void choose_gear(size_t gear) { chosen_gear_ = gear; }
 
   size_t weight_bytes() const { return weights_.bytes(); }
+  /// The constants lie in a client's memory of weight_bytes() from now on. Before the first execution.
+  void move_weights(std::byte* memory);
   /// Memory of one execution; 0 where sizes are not known.
   size_t work_bytes() const { return work_bytes_; }
 

@@ -69,6 +69,8 @@ Weights::Weights(const Model& model, Device& device) {
       bytes += aligned(want);
     }
   block_ = DeviceBlock(device, bytes);
+  base_ = block_.data();
+  bytes_ = bytes;
   std::byte* const memory = static_cast<std::byte*>(host_address(block_.data()));
   for (const auto& [node, at] : constants) {
     Tensor constant = *node->constant();
@@ -83,8 +85,27 @@ Weights::Weights(const Model& model, Device& device) {
   }
 }
 
+void Weights::move_to(std::byte* memory) {
+  if (memory == base_ || bytes_ == 0) return;
+  auto* const to = static_cast<std::byte*>(host_address(memory));
+  std::memcpy(to, host_address(base_), bytes_);
+  for (auto& [node, weight] : weights_) {
+    const auto at = weight.data - base_;
+    weight.data = memory + at;
+    Tensor constant = *node->constant();
+    constant.data = Bytes(nullptr, to + at, constant.data.size());
+    const_cast<Node*>(node)->attributes["value"] = std::move(constant);
+  }
+  base_ = memory;
+  block_ = DeviceBlock();
+}
+
 Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device)
-    : program_(std::move(program)), weights_(weights), arena_(device, program_->arena_bytes) {
+    : program_(std::move(program)),
+      weights_(weights),
+      device_(device),
+      own_arena_(device, program_->arena_bytes),
+      arena_(own_arena_.data()) {
   inputs_.resize(program_->inputs.size());
   outputs_.resize(program_->outputs.size());
   bound_.resize(program_->steps.size());
@@ -104,9 +125,25 @@ Run::~Run() {
     if (bound.plan) recycle_executor(bound.plan);
 }
 
+void Run::use_arena(std::byte* memory) {
+  if (!memory) {
+    if (own_arena_.data() || program_->arena_bytes == 0) memory = own_arena_.data();
+    else {
+      own_arena_ = DeviceBlock(device_, program_->arena_bytes);
+      memory = own_arena_.data();
+    }
+  } else {
+    own_arena_ = DeviceBlock();
+  }
+  if (memory == arena_) return;
+  arena_ = memory;
+  for (Bound& bound : bound_)
+    if (aclOpExecutor* old = std::exchange(bound.plan, nullptr)) recycle_executor(old);
+}
+
 void* Run::address(const StepTensor& t) const {
   switch (t.place.area) {
-    case Place::Area::Arena: return arena_.data() + t.place.offset;
+    case Place::Area::Arena: return arena_ + t.place.offset;
     case Place::Area::Input: return inputs_[t.place.index];
     case Place::Area::Output: return outputs_[t.place.index];
     case Place::Area::Constant: return weights_.of(*program_->constants[t.place.index]).data;
@@ -155,7 +192,7 @@ void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uin
       continue;
     }
     try {
-      if (bound.moves && (moved || !bound.plan)) bind(s);
+      if (!bound.plan || (bound.moves && moved)) bind(s);
       if (watched()) [[unlikely]]
         run_observed_in_graph(model, static_cast<int32_t>(s), *bound.plan, [&] { run_in_time(*bound.plan); });
       else run_in_time(*bound.plan);
