@@ -77,6 +77,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
 
  private:
   friend class ExecuteTask;
+  friend struct PartsInFlight;
   struct Kept {
     std::vector<Dims> dims;
     std::vector<std::optional<Tensor>> values;  ///< that it was planned with; empty: it serves all values
@@ -84,6 +85,10 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
     std::vector<std::unique_ptr<Run>> runs;     ///< idle ones
   };
   void run(Execution& execution);
+  /// Programs with collectives: their parts are tasks of the stream, the collectives between them are its operations.
+  void submit_parts(const std::shared_ptr<Execution>& execution, Stream& stream);
+  void give_result(Execution& execution, size_t i, const Known& known);
+  void keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run);
   void check(Execution& execution) const;
   void plan_gears();
   std::shared_ptr<const Program> program_for(const Execution& execution);
@@ -105,6 +110,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   std::atomic<size_t> chosen_gear_{0};
   size_t work_bytes_ = 0;
   bool static_ = false;
+  bool collectives_ = false;  ///< the graph has some
   std::mutex mutex_;
   std::list<Kept> programs_;          ///< the latest first
   std::vector<DeviceBlock> results_;  ///< of outputs without memory of the client, until the next execution

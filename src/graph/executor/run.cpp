@@ -115,6 +115,7 @@ Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device&
       return !t.absent && (t.place.area == Place::Area::Input || t.place.area == Place::Area::Output);
     };
     bound_[s].moves = std::ranges::any_of(step.inputs, moves) || std::ranges::any_of(step.outputs, moves);
+    if (step.node && is_collective(*step.node)) continue;
     if (step.node) bound_[s].call = std::make_unique<NodeCall>(*step.node);
     if (!bound_[s].moves) bind(s);
   }
@@ -179,11 +180,26 @@ void Run::bind(size_t s) {
   prepare_constants(*bound.plan);
 }
 
-void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
-  const bool moved = !std::ranges::equal(inputs, inputs_) || !std::ranges::equal(outputs, outputs_);
+void Run::begin(std::span<void* const> inputs, std::span<void* const> outputs) {
+  moved_ = !std::ranges::equal(inputs, inputs_) || !std::ranges::equal(outputs, outputs_);
   inputs_.assign(inputs.begin(), inputs.end());
   outputs_.assign(outputs.begin(), outputs.end());
-  for (size_t s = 0; s < bound_.size(); ++s) {
+}
+
+void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
+  begin(inputs, outputs);
+  run_steps(0, bound_.size(), model);
+}
+
+std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) const {
+  std::vector<CollectiveTensor> all;
+  for (const StepTensor& t : of)
+    if (!t.absent) all.push_back({address(t), t.dtype, t.dims});
+  return all;
+}
+
+void Run::run_steps(size_t first, size_t last, uint32_t model) {
+  for (size_t s = first; s < last; ++s) {
     const Step& step = program_->steps[s];
     Bound& bound = bound_[s];
     if (!step.node) {
@@ -192,7 +208,7 @@ void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uin
       continue;
     }
     try {
-      if (!bound.plan || (bound.moves && moved)) bind(s);
+      if (!bound.plan || (bound.moves && moved_)) bind(s);
       if (watched()) [[unlikely]]
         run_observed_in_graph(model, static_cast<int32_t>(s), *bound.plan, [&] { run_in_time(*bound.plan); });
       else run_in_time(*bound.plan);

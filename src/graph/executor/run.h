@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/executor/collective.h"
 #include "graph/node_call.h"
 #include "graph/planner/program.h"
 #include "kernels/constant_operand.h"
@@ -74,6 +75,12 @@ class Run {
 
   /// In the thread of an engine. `model` is what observers are told.
   void run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model);
+  /// The same in parts, for programs with collectives: what the run reads and writes, then its steps from `first` to
+  /// `last` (not included).
+  void begin(std::span<void* const> inputs, std::span<void* const> outputs);
+  void run_steps(size_t first, size_t last, uint32_t model);
+  /// Tensors of a step that is a collective.
+  std::vector<CollectiveTensor> tensors(const std::vector<StepTensor>& of) const;
   size_t bytes() const { return program_->arena_bytes; }
 
  private:
@@ -93,6 +100,7 @@ class Run {
   std::byte* arena_ = nullptr;
   std::vector<Bound> bound_;
   std::vector<void*> inputs_, outputs_;
+  bool moved_ = false;  ///< inputs or outputs have other addresses than in the run before
 };
 
 }  // namespace updraft::graph
