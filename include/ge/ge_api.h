@@ -21,8 +21,8 @@ class GE_FUNC_VISIBILITY CompiledGraphSummary {
   ~CompiledGraphSummary();
   /** True when all shapes are known. */
   bool IsStatic() const;
-  /** Memory that the client is to give for constants, for what lives during a run, and for what has a fixed address. 0:
-   * the engine has its own. Bytes. */
+  /** Bytes for constants, for what lives during a run, and for what must stay where it is between runs. A client may
+   * give memory for them; the engine has its own where it does not. */
   Status GetConstMemorySize(size_t& size) const;
   Status GetFeatureMemorySize(size_t& size) const;
   Status GetFixedFeatureMemorySize(size_t& size) const;
@@ -73,7 +73,9 @@ class GE_FUNC_VISIBILITY Session {
                                  std::vector<Tensor>& outputs);
   Status RegisterExternalAllocator(const void* stream, std::shared_ptr<Allocator> allocator) const;
 
-  /** Accepted where the summary asks for no memory; the engine has its own. */
+  /** Device memory of the client, of the sizes that the summary tells. Constants: once, before the first run. Memory
+   * of runs: once, or before each run where the summary says that it is refreshable. FAILED or GRAPH_PARAM_INVALID for
+   * memory that is too small or none of a device. */
   Status SetGraphConstMemoryBase(uint32_t graph_id, const void* memory, size_t size);
   Status SetGraphFixedFeatureMemoryBase(uint32_t graph_id, const void* memory, size_t size);
   Status UpdateGraphFeatureMemoryBase(uint32_t graph_id, const void* memory, size_t size);

@@ -17,6 +17,7 @@
 #include "graph/compile/option_error.h"
 #include "graph/planner/program.h"
 #include "graph/proto/model_proto.h"
+#include "om/compile_cache.h"
 #include "om/external_weight.h"
 #include "om/om_file.h"
 
@@ -24,11 +25,27 @@ namespace updraft::atc {
 namespace {
 
 /// What the engine's compiler knows of the options.
-constexpr const char* kCompileOptions[] = {
-    "input_shape",        "input_format",       "input_fp16_nodes",    "dynamic_batch_size",
-    "dynamic_image_size", "dynamic_dims",       "insert_op_conf",      "output_type",
-    "precision_mode",     "precision_mode_v2",  "modify_mixlist",      "keep_dtype",
-    "customize_dtypes",   "fusion_switch_file", "optimization_switch", "soc_version"};
+constexpr const char* kCompileOptions[] = {"input_shape",
+                                           "input_format",
+                                           "input_fp16_nodes",
+                                           "dynamic_batch_size",
+                                           "dynamic_image_size",
+                                           "dynamic_dims",
+                                           "insert_op_conf",
+                                           "output_type",
+                                           "precision_mode",
+                                           "precision_mode_v2",
+                                           "modify_mixlist",
+                                           "keep_dtype",
+                                           "customize_dtypes",
+                                           "fusion_switch_file",
+                                           "optimization_switch",
+                                           "soc_version",
+                                           "op_compiler_cache_mode",
+                                           "op_compiler_cache_dir",
+                                           "op_debug_level",
+                                           "op_debug_config",
+                                           "debug_dir"};
 
 std::string product_of(const Arguments& arguments) {
   const std::string& name = arguments.need("soc_version", "a product such as Ascend910B2");
@@ -246,7 +263,7 @@ void compile_model(const Arguments& arguments, Progress& progress) {
     options["precision_mode"] = arguments.get("precision_mode");
   options["soc_version"] = product;
   graph::CompileReport report;
-  graph::Model compiled = in_own_words(arguments, [&] { return graph::compile(source, options, &report); });
+  graph::Model compiled = in_own_words(arguments, [&] { return om::compile_cached(source, options, &report); });
   compiled.name = std::filesystem::path(output).stem().string();
   progress.stage("planning");
   in_own_words(arguments, [&] { describe_model(compiled, arguments); });

@@ -14,6 +14,7 @@
 #include "ge/ge_ir_build.h"
 #include "ge/graph_impl.h"
 #include "graph/compile/compile.h"
+#include "om/compile_cache.h"
 #include "om/om_file.h"
 #include "parser/onnx_parser.h"
 
@@ -125,7 +126,7 @@ graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, A
     const auto source =
         sized ? impl->with_sizes(updraft::graph::parse_input_shapes(shapes != all.end() ? shapes->second : ""))
               : impl->model;
-    const auto compiled = updraft::graph::compile(source, all);
+    const auto compiled = updraft::om::compile_cached(source, all);
     const auto file = std::make_shared<updraft::graph::Bytes>(updraft::om::write(compiled));
     model.data = {file, const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(file->data()))};
     model.length = file->size();

@@ -1,7 +1,10 @@
 #include "graph/operator.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/boundary.h"
 #include "ops/ir_op.h"
 
 namespace ge {
@@ -64,3 +67,24 @@ bool OperatorFactory::IsExistOp(const char* type) {
 }
 
 }  // namespace ge
+
+/// What the IR says of a type: names of inputs, outputs and attributes, each with its kind (required, optional or
+/// dynamic; VT_INT and the like). TorchAir makes converters of it. Not 0 for a type that there is not.
+extern "C" UPDRAFT_API uint32_t
+GetRegisteredIrDef(const char* type, std::vector<std::pair<ge::AscendString, ge::AscendString>>& inputs,
+                   std::vector<std::pair<ge::AscendString, ge::AscendString>>& outputs,
+                   std::vector<std::pair<ge::AscendString, ge::AscendString>>& attributes) {
+  const updraft::OpInfo* info = type ? updraft::find_ir_op(type) : nullptr;
+  if (!info) return ge::GRAPH_FAILED;
+  const auto kind = [](const updraft::Parameter& p) {
+    return p.kind == updraft::Kind::Tensors ? "dynamic" : p.optional ? "optional" : "required";
+  };
+  inputs.clear();
+  outputs.clear();
+  attributes.clear();
+  for (const updraft::Parameter* p : updraft::ir_inputs(*info)) inputs.emplace_back(p->name, kind(*p));
+  for (const updraft::Parameter* p : updraft::ir_outputs(*info)) outputs.emplace_back(p->name, kind(*p));
+  for (const updraft::Parameter& p : info->parameters)
+    if (!updraft::is_tensor(p.kind)) attributes.emplace_back(p.name, ge::kind_name(p.kind));
+  return ge::GRAPH_SUCCESS;
+}

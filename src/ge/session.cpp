@@ -12,9 +12,12 @@
 #include "device/stream.h"
 #include "ge/ge_api.h"
 #include "ge/graph_impl.h"
+#include "ge/network_analysis.h"
+#include "ge/static_memory.h"
 #include "ge/status.h"
 #include "graph/compile/compile.h"
 #include "graph/executor/loaded_model.h"
+#include "om/compile_cache.h"
 
 namespace ge {
 
@@ -23,27 +26,28 @@ using updraft::Error;
 namespace code = updraft::code;
 
 struct CompiledGraphSummary::Data {
-  bool is_static = false;
+  bool is_static = false, refreshable = false;
+  size_t constants = 0, feature = 0;
   std::vector<Shape> shapes;
   std::vector<DataType> types;
 };
 CompiledGraphSummary::~CompiledGraphSummary() = default;
 bool CompiledGraphSummary::IsStatic() const { return data_ && data_->is_static; }
-// The engine keeps constants and what lives during a run in memory of its own.
 Status CompiledGraphSummary::GetConstMemorySize(size_t& size) const {
-  size = 0;
+  size = data_ ? data_->constants : 0;
   return SUCCESS;
 }
 Status CompiledGraphSummary::GetFeatureMemorySize(size_t& size) const {
-  size = 0;
+  size = data_ ? data_->feature : 0;
   return SUCCESS;
 }
+// Nothing of a run must stay where it is from one run to the next.
 Status CompiledGraphSummary::GetFixedFeatureMemorySize(size_t& size) const {
   size = 0;
   return SUCCESS;
 }
 Status CompiledGraphSummary::GetFeatureMemoryBaseRefreshable(bool& refreshable) const {
-  refreshable = false;
+  refreshable = data_ && data_->refreshable;
   return SUCCESS;
 }
 Status CompiledGraphSummary::GetOutputShapes(std::vector<Shape>& shapes) const {
@@ -96,6 +100,11 @@ struct Compiled {
   Texts options;
   std::shared_ptr<ir::LoadedModel> model;  ///< null: not compiled yet
   std::shared_ptr<CompiledGraphSummary> summary;
+  std::string failure;         ///< why it could not be compiled, where that counts as compiled all the same
+  bool refreshable = false;    ///< each run may have another block
+  bool has_constants = false;  ///< of the client
+  std::byte* arena = nullptr;  ///< of the client
+  bool ran = false;
 };
 
 uint32_t next_model_id() {
@@ -114,6 +123,8 @@ ir::Dims dims_of(const Tensor& tensor) {
 class SessionImpl {
  public:
   int device = 0;
+  Texts options;
+  StaticMemory memory;
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Compiled>> graphs;
 
@@ -145,6 +156,8 @@ Session::Session(const Options& options) : impl_(std::make_unique<SessionImpl>()
       all = global_options();
     }
     for (auto& [key, value] : texts(options)) all[key] = value;
+    impl_->memory = StaticMemory(all);
+    impl_->options = all;
     for (const char* name : {"ge.exec.deviceId", "ge.session_device_id"})
       if (const auto found = all.find(name); found != all.end()) impl_->device = std::atoi(found->second.c_str());
   });
@@ -159,8 +172,12 @@ Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options
     auto copied = std::make_shared<GraphImpl>(from->name);
     copied->model = from->model;
     made->graph = std::move(copied);
-    made->options = texts(options);
+    made->options = impl_->options;
+    for (auto& [key, value] : texts(options)) made->options[key] = value;
     ir::check_options(made->options);
+    updraft::om::CompileCache::of(made->options, from->name);
+    const auto refreshable = made->options.find("ge.featureBaseRefreshable");
+    made->refreshable = refreshable != made->options.end() && refreshable->second == "1";
     late_outputs(made->options);
     std::lock_guard lock(impl_->mutex);
     if (!impl_->graphs.emplace(id, std::move(made)).second)
@@ -176,18 +193,41 @@ Status Session::RemoveGraph(uint32_t id) {
   });
 }
 
+namespace {
+
+/// True when graphs that cannot be compiled are reported and the next ones go on.
+bool analysing() {
+  const char* value = std::getenv("ENABLE_NETWORK_ANALYSIS_DEBUG");
+  return value && *value;
+}
+
+}  // namespace
+
 Status Session::CompileGraph(uint32_t id) {
   return status("Session::CompileGraph", [&] {
     const auto graph = impl_->find(id);
-    ir::Model model = ir::compile(graph->graph->model, graph->options);
+    ir::Model model;
+    try {
+      model = updraft::om::compile_cached(graph->graph->model, graph->options, nullptr, id);
+    } catch (const Error& e) {
+      if (!analysing()) throw;
+      graph->failure = e.text();
+      report_failure(id, *graph->graph->model.graph, e.text());
+      return;
+    }
     auto loaded = std::make_shared<ir::LoadedModel>(std::move(model), updraft::Device::get(impl_->device),
                                                     next_model_id(), late_outputs(graph->options));
     auto summary = std::shared_ptr<CompiledGraphSummary>(new CompiledGraphSummary);
     summary->data_ = std::make_unique<CompiledGraphSummary::Data>();
-    summary->data_->is_static = loaded->is_static();
+    CompiledGraphSummary::Data& data = *summary->data_;
+    data.is_static = loaded->is_static();
+    data.constants = loaded->weight_bytes();
+    // Blocks that the graphs of a session share are the session's own.
+    data.feature = data.is_static && !impl_->memory.shared() ? loaded->work_bytes() : 0;
+    data.refreshable = graph->refreshable && data.feature > 0;
     for (const ir::TensorDesc& output : loaded->outputs()) {
-      summary->data_->shapes.emplace_back(output.dims);
-      summary->data_->types.push_back(static_cast<DataType>(output.dtype));
+      data.shapes.emplace_back(output.dims);
+      data.types.push_back(static_cast<DataType>(output.dtype));
     }
     std::lock_guard lock(impl_->mutex);
     graph->model = std::move(loaded);
@@ -198,7 +238,10 @@ Status Session::CompileGraph(uint32_t id) {
 std::shared_ptr<CompiledGraphSummary> Session::GetCompiledGraphSummary(uint32_t id) {
   std::shared_ptr<CompiledGraphSummary> summary;
   status("Session::GetCompiledGraphSummary", [&] {
-    summary = impl_->find(id)->summary;
+    const auto graph = impl_->find(id);
+    summary = graph->summary;
+    if (!graph->failure.empty())
+      throw Error(code::kAclInvalidParam, "graph {} was not compiled: {}", id, graph->failure);
     if (!summary) throw Error(code::kAclInvalidParam, "graph {} is not compiled: call CompileGraph first", id);
   });
   return summary;
@@ -248,10 +291,14 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
                                         std::vector<Tensor>& outputs) {
   return status("Session::RunGraphWithStreamAsync", [&] {
     auto graph = impl_->find(id);
+    if (!graph->failure.empty())
+      throw Error(code::kAclInvalidParam, "graph {} was not compiled: {}", id, graph->failure);
     if (!graph->model) {
       if (CompileGraph(id) != SUCCESS) throw Error(code::kAclInternal, "{}", updraft::take_error_text());
       graph = impl_->find(id);
+      if (!graph->model) throw Error(code::kAclInvalidParam, "graph {} was not compiled: {}", id, graph->failure);
     }
+    graph->ran = true;
     ir::LoadedModel& model = *graph->model;
     updraft::Stream& stream = updraft::stream_of(handle);
     std::shared_ptr<Allocator> allocator;
@@ -268,6 +315,9 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
       buffer.bytes = output.GetSize();
     }
     const std::vector<ir::Known>* known = model.prepare(*execution);
+    execution->arena = graph->arena;
+    if (impl_->memory.shared() && execution->program)
+      execution->arena = impl_->memory.block(execution->program->arena_bytes, model.device(), stream);
     for (size_t i = 0; known && i < outputs.size(); ++i) {
       const ir::Known& k = (*known)[i];
       const size_t bytes = static_cast<size_t>(ir::count_of(*k.dims)) * updraft::size_of(k.dtype);
@@ -307,18 +357,56 @@ Status Session::RegisterExternalAllocator(const void* stream, std::shared_ptr<Al
   });
 }
 
-// The summary says that no memory is wanted: what a client gives all the same stays unused.
-Status Session::SetGraphConstMemoryBase(uint32_t id, const void*, size_t) {
-  return status("Session::SetGraphConstMemoryBase", [&] { impl_->find(id); });
+namespace {
+
+/// Memory that a client gives must be the device's, and as much as the summary says.
+std::byte* checked_block(uint32_t id, const void* memory, size_t size, size_t want, const char* what) {
+  if (size < want)
+    throw Error(code::kAclInvalidParam,
+                "graph {} wants {} bytes for {}, got {}: GetCompiledGraphSummary tells how many", id, want, what, size);
+  if (want && !updraft::Device::owner(memory))
+    throw Error(code::kAclInvalidParam, "the memory for {} of graph {} is {}, want memory of a device (aclrtMalloc)",
+                what, id, memory);
+  return static_cast<std::byte*>(const_cast<void*>(memory));
+}
+
+const std::shared_ptr<Compiled>& compiled(const std::shared_ptr<Compiled>& graph, uint32_t id) {
+  if (!graph->summary) throw Error(code::kAclInvalidParam, "graph {} is not compiled: call CompileGraph first", id);
+  return graph;
+}
+
+}  // namespace
+
+Status Session::SetGraphConstMemoryBase(uint32_t id, const void* memory, size_t size) {
+  return status("Session::SetGraphConstMemoryBase", [&] {
+    const auto graph = compiled(impl_->find(id), id);
+    if (graph->ran || graph->has_constants)
+      throw Error(code::kAclInvalidParam,
+                  "graph {} has memory for its constants already: give it once, before the first run", id);
+    const size_t want = graph->model->weight_bytes();
+    std::byte* block = checked_block(id, memory, size, want, "constants");
+    if (want) graph->model->move_weights(block);
+    graph->has_constants = true;
+  });
 }
 Status Session::SetGraphFixedFeatureMemoryBase(uint32_t id, const void*, size_t) {
-  return status("Session::SetGraphFixedFeatureMemoryBase", [&] { impl_->find(id); });
+  return status("Session::SetGraphFixedFeatureMemoryBase", [&] { compiled(impl_->find(id), id); });
 }
-Status Session::UpdateGraphFeatureMemoryBase(uint32_t id, const void*, size_t) {
-  return status("Session::UpdateGraphFeatureMemoryBase", [&] { impl_->find(id); });
+Status Session::UpdateGraphFeatureMemoryBase(uint32_t id, const void* memory, size_t size) {
+  return status("Session::UpdateGraphFeatureMemoryBase", [&] {
+    const auto graph = compiled(impl_->find(id), id);
+    size_t want = 0;
+    graph->summary->GetFeatureMemorySize(want);
+    if (graph->arena && graph->arena != memory && !graph->refreshable)
+      throw Error(code::kAclInvalidParam,
+                  "graph {} has memory for its runs already: add it with ge.featureBaseRefreshable=1 to change that",
+                  id);
+    std::byte* block = checked_block(id, memory, size, want, "its runs");
+    if (want) graph->arena = block;
+  });
 }
-Status Session::UpdateGraphRefreshableFeatureMemoryBase(uint32_t id, const void*, size_t) {
-  return status("Session::UpdateGraphRefreshableFeatureMemoryBase", [&] { impl_->find(id); });
+Status Session::UpdateGraphRefreshableFeatureMemoryBase(uint32_t id, const void* memory, size_t size) {
+  return UpdateGraphFeatureMemoryBase(id, memory, size);
 }
 
 }  // namespace ge

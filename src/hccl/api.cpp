@@ -1,5 +1,6 @@
 #include "hccl/api.h"
 
+#include <map>
 #include <mutex>
 #include <shared_mutex>
 
@@ -41,13 +42,35 @@ HandlePool<CommunicatorPointer>& communicator_pool() {
 namespace {
 // A watchdog destroys communicators that other threads are about to use: the pointer must not go while it is copied.
 std::shared_mutex g_pointers;
+
+std::map<std::string, void*>& handles_by_name() {
+  static auto* names = new std::map<std::string, void*>;
+  return *names;
+}
 }  // namespace
+
+void* keep_communicator(CommunicatorPointer communicator) {
+  const std::string name = communicator->name();
+  void* handle = communicator_pool().create(std::move(communicator));
+  std::unique_lock lock(g_pointers);
+  handles_by_name()[name] = handle;
+  return handle;
+}
+
+void* communicator_named(const std::string& name) {
+  std::shared_lock lock(g_pointers);
+  const auto found = handles_by_name().find(name);
+  return found == handles_by_name().end() ? nullptr : found->second;
+}
 
 CommunicatorPointer take_communicator(const void* handle) {
   std::unique_lock lock(g_pointers);
   auto* communicator = communicator_pool().get(handle);
   CommunicatorPointer taken = communicator ? *communicator : nullptr;
-  if (taken) communicator_pool().destroy(handle);
+  if (taken) {
+    communicator_pool().destroy(handle);
+    std::erase_if(handles_by_name(), [&](const auto& named) { return named.second == handle; });
+  }
   return taken;
 }
 

@@ -26,7 +26,7 @@ void init_root_info(uint32_t ranks, const void* root_info, uint32_t rank, const 
     throw Error(result::kPara, "EI0003: rank {} of nRanks {}: want a rank from 0 to nRanks - 1", rank, ranks);
   auto communicator =
       join(RootInfo::read(root_info), rank, ranks, current_context().device(), read_comm_config(config));
-  *comm = communicator_pool().create(std::move(communicator));
+  *comm = keep_communicator(std::move(communicator));
 }
 
 void init_cluster(const char* path, uint32_t rank, const void* config, void** comm) {
@@ -36,7 +36,7 @@ void init_cluster(const char* path, uint32_t rank, const void* config, void** co
   const RankTable table = read_rank_table(path, environment.connect_timeout);
   auto communicator =
       join_all(table.ranks, rank, {"", table.digest}, read_comm_config(config), fmt::format("the rank table {}", path));
-  *comm = communicator_pool().create(std::move(communicator));
+  *comm = keep_communicator(std::move(communicator));
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ HCCL_API HcclCommInitAll(uint32_t count, int32_t* devices, void** comms) {
         if (c) c->close();
       std::rethrow_exception(cause);
     }
-    for (uint32_t i = 0; i < count; ++i) comms[i] = communicator_pool().create(std::move(made[i]));
+    for (uint32_t i = 0; i < count; ++i) comms[i] = keep_communicator(std::move(made[i]));
   });
 }
 
@@ -163,7 +163,7 @@ HCCL_API HcclCreateSubCommConfig(void** parent, uint32_t count, const uint32_t* 
                   sub_rank, communicator->rank(), count);
     auto made = join_part(*communicator, fmt::format("sub {}", id), std::vector<uint32_t>(ranks, ranks + count),
                           sub_rank, read_comm_config(config));
-    *sub = communicator_pool().create(std::move(made));
+    *sub = keep_communicator(std::move(made));
   });
 }
 

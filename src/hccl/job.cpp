@@ -69,7 +69,7 @@ void* group_communicator(const std::string& name) {
   if (!slot->live()) {
     CommunicatorPointer made = make(name);
     slot->communicator = made;
-    slot->handle = communicator_pool().create(std::move(made));
+    slot->handle = keep_communicator(std::move(made));
   }
   return slot->handle;
 }

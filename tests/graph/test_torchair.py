@@ -8,7 +8,7 @@ import sys
 import pytest
 
 NAMES = ["static_forward", "backend_by_name", "dynamic_forward", "shapes_in_the_graph", "input_that_is_updated",
-         "training_of_convolutions", "training_of_an_encoder", "decoder_forward"]
+         "training_of_convolutions", "training_of_an_encoder", "decoder_forward", "attention", "dropout_in_training", "compiled_again_from_disk"]
 
 
 @pytest.fixture(scope="module")

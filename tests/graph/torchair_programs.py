@@ -145,6 +145,82 @@ def decoder_forward():
         return [fast(input_ids=ids, use_cache=False).logits], [model(input_ids=ids, use_cache=False).logits]
 
 
+@program
+def attention():
+    """scaled_dot_product_attention, plain, causal and with a mask: eager results. TorchAir asks which types there are before the
+    first graph of a process has given it a session, and takes the answer for no; so another graph comes first."""
+    compiled(lambda x: x + 1)(torch.ones(2).npu())
+
+    def f(q, k, v, mask):
+        sdpa = torch.nn.functional.scaled_dot_product_attention
+        return sdpa(q, k, v) * 2, sdpa(q, k, v, is_causal=True), sdpa(q, k, v, attn_mask=mask)
+
+    torch.manual_seed(8)
+    q, k, v = (torch.randn(2, 4, 16, 32).npu().half() for _ in range(3))
+    mask = (torch.rand(2, 1, 16, 16) > 0.3).npu()
+    mask[..., 0] = True
+    fast = compiled(f)
+    with torch.no_grad():
+        return list(fast(q, k, v, mask)), list(f(q, k, v, mask))
+
+
+@program
+def dropout_in_training():
+    """Each step draws other masks, and the ones that eager steps draw from the same seed."""
+    torch.manual_seed(7)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.Dropout(0.5), torch.nn.Linear(64, 4)).npu()
+    x = torch.randn(8, 16).npu()
+
+    def steps(run):
+        torch.npu.manual_seed(5)
+        results = []
+        for _ in range(3):
+            model.zero_grad()
+            loss = run(x).square().sum()
+            loss.backward()
+            results += [loss.detach(), model[0].weight.grad.clone()]
+        return results
+
+    fast = compiled(model)
+    got = steps(fast)
+    assert len({loss.item() for loss in got[::2]}) == 3, "the masks are the same in every step"
+    return got + steps(fast), steps(model) * 2
+
+
+@program
+def compiled_again_from_disk():
+    """What cache_compile kept serves the next model of that code: the graph's om is read, not made."""
+    import glob
+    import os
+    import tempfile
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = mlp()
+            self.cached = torchair.inference.cache_compile(self.run, cache_dir=folder.name, ge_cache=True)
+
+        def run(self, x):
+            return self.body(x)
+
+        def forward(self, x):
+            return self.cached(x)
+
+    x = torch.randn(5, 8).npu()
+    with torch.no_grad(), tempfile.TemporaryDirectory() as name:
+        folder = type("Folder", (), {"name": name})
+        first = Net()
+        got = [first(x)]
+        files = glob.glob(name + "/**/*.om", recursive=True)
+        assert files and glob.glob(name + "/**/*.idx", recursive=True), os.listdir(name)
+        made = [os.stat(file).st_ino for file in files]
+        torch._dynamo.reset()
+        second = Net()
+        got.append(second(x))
+        assert [os.stat(file).st_ino for file in files] == made, "the graph was compiled again"
+        return got, [first.body(x), second.body(x)]
+
+
 def flat(values):
     return [v.detach().cpu().double() for v in values]
 

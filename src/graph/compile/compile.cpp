@@ -5,6 +5,8 @@
 
 #include "graph/compile/aipp.h"
 #include "graph/compile/option_error.h"
+#include "graph/dump/graph_dump.h"
+#include "graph/dump/kernel_meta.h"
 #include "graph/node_call.h"
 #include "graph/passes/switches.h"
 #include "graph/planner/program.h"
@@ -105,6 +107,7 @@ std::map<std::string, Dims> parse_input_shapes(const std::string& text, InputRan
 
 void check_options(const OptionTexts& options) {
   Precision::parse(options);
+  KernelMeta::parse(options);
   static constexpr std::string_view kImplementation[] = {"high_precision", "high_performance", "high_precision_for_all",
                                                          "high_performance_for_all"};
   if (const auto* mode = option(options, {"ge.opSelectImplmode", "op_select_implmode"}))
@@ -258,12 +261,15 @@ void try_gears(const Graph& graph, const Gears& gears) {
 
 }  // namespace
 
-Model compile(const Model& model, const OptionTexts& options, CompileReport* wanted_report) {
+Model compile(const Model& model, const OptionTexts& options, CompileReport* wanted_report, uint32_t graph_id) {
   CompileReport own;
   CompileReport& report = wanted_report ? *wanted_report : own;
   check_options(options);
   const Precision precision = Precision::parse(options);
   const PassSwitches switches = switches_of(options, report);
+  const KernelMeta kernel_meta = KernelMeta::parse(options);
+  GraphDump dump(graph_id);
+  dump.stage(model, GraphDump::kFirst);
   Model compiled = model;
   compiled.graph = copy(*model.graph);
   for (auto& [name, subgraph] : compiled.subgraphs) subgraph = copy(*subgraph);
@@ -280,11 +286,14 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
     insert_aipp(graph, read_aipp(*path), *path);
   if (const auto* names = option(options, {"input_fp16_nodes", "ge.inputFp16Nodes"})) set_half_inputs(graph, *names);
   infer_all(graph);
+  dump.stage(compiled, "AfterInfershape");
   report.add(run_passes(graph, switches));
   infer_all(graph);
+  dump.stage(compiled, "AfterGraphFusion");
   if (precision.changes()) {
     report.precision = apply_precision(graph, precision);
     infer_all(graph);
+    dump.stage(compiled, "AfterPrecision");
   }
   if (const auto* types = option(options, {"output_type", "ge.outputDatatype"})) set_output_types(graph, *types);
   infer_all(graph);
@@ -295,6 +304,8 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
     report.notes.push_back(
         fmt::format("no node is named {}: its line in keep_dtype or customize_dtypes has no effect", name));
   if (const auto* soc = option(options, {"ge.socVersion", "soc_version"})) compiled.attributes["soc_version"] = *soc;
+  dump.stage(compiled, GraphDump::kLast);
+  kernel_meta.write(graph);
   return compiled;
 }
 

@@ -37,6 +37,7 @@ struct CompileReport {
 void check_options(const OptionTexts& options);
 
 /// A compiled copy. Throws 161002 with a node's name for what cannot be compiled, OptionError (100000) for options.
-Model compile(const Model& model, const OptionTexts& options, CompileReport* report = nullptr);
+/// `graph_id` is what files of DUMP_GE_GRAPH are named by.
+Model compile(const Model& model, const OptionTexts& options, CompileReport* report = nullptr, uint32_t graph_id = 0);
 
 }  // namespace updraft::graph

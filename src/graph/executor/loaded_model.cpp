@@ -49,6 +49,7 @@ class ExecuteTask final : public Task {
 LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late)
     : model_(std::move(model)), device_(device), id_(id), late_(std::move(late)), weights_(model_, device) {
   for (const Node* node : graph().inputs()) inputs_.push_back(node);
+  for (const auto& node : graph().nodes()) collectives_ = collectives_ || is_collective(*node);
   const Node* end = graph().net_output();
   if (!end) throw Error(code::kAclnnParamInvalid, "graph {} has no outputs", graph().name());
   bool known = true;
@@ -138,7 +139,77 @@ void LoadedModel::check(Execution& execution) const {
 
 void LoadedModel::execute(std::shared_ptr<Execution> execution, Stream& stream) {
   check(*execution);
-  stream.submit(new ExecuteTask(shared_from_this(), std::move(execution)));
+  if (collectives_) submit_parts(execution, stream);
+  else stream.submit(new ExecuteTask(shared_from_this(), std::move(execution)));
+}
+
+/// An execution of which several tasks do a part each; the last that lets go gives its memory back to the model.
+struct PartsInFlight {
+  std::shared_ptr<LoadedModel> model;
+  std::shared_ptr<Execution> execution;
+  std::unique_ptr<Run> run;
+  ~PartsInFlight() { model->keep_run(execution->program, std::move(run)); }
+};
+
+namespace {
+
+class PartTask final : public Task {
+ public:
+  PartTask(std::shared_ptr<PartsInFlight> parts, size_t first, size_t last)
+      : parts_(std::move(parts)), first_(first), last_(last) {
+    kind = TaskKind::Compute;
+    work = INT64_MAX;
+    composite = true;
+  }
+  void run() override {
+    const OwnScratch own;
+    parts_->run->run_steps(first_, last_, parts_->model->id());
+  }
+  void release() override { delete this; }
+  const char* name() const override { return "MODEL_EXECUTE"; }
+  uint32_t model() const override { return parts_->model->id(); }
+
+ private:
+  std::shared_ptr<PartsInFlight> parts_;
+  size_t first_, last_;
+};
+
+}  // namespace
+
+void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stream& stream) {
+  if (!execution->program) execution->program = program_for(*execution);
+  if (!execution->program)
+    throw Error(
+        code::kAclInvalidParam,
+        "model {} has collectives, and values that are computed decide shapes or branches: take the collectives "
+        "out of that graph",
+        id_);
+  const Program& program = *execution->program;
+  std::vector<void*> inputs, outputs;
+  for (const Buffer& b : execution->inputs) inputs.push_back(b.data);
+  for (size_t i = 0; i < execution->outputs.size(); ++i) {
+    give_result(*execution, i, program.outputs[i]);
+    outputs.push_back(execution->outputs[i].data);
+  }
+  auto parts = std::make_shared<PartsInFlight>();
+  parts->model = shared_from_this();
+  parts->execution = execution;
+  {
+    const OwnScratch own;
+    parts->run = take_run(execution->program);
+    parts->run->use_arena(execution->arena);
+  }
+  parts->run->begin(inputs, outputs);
+  size_t first = 0;
+  for (size_t s = 0; s <= program.steps.size(); ++s) {
+    const Step* step = s < program.steps.size() ? &program.steps[s] : nullptr;
+    const bool collective = step && step->node && is_collective(*step->node);
+    if (step && !collective) continue;
+    if (s > first) stream.submit(new PartTask(parts, first, s));
+    if (collective)
+      collective_door()(*step->node, parts->run->tensors(step->inputs), parts->run->tensors(step->outputs), stream);
+    first = s + 1;
+  }
 }
 
 const std::vector<Known>* LoadedModel::prepare(Execution& execution) {
@@ -208,44 +279,57 @@ std::unique_ptr<Run> LoadedModel::take_run(const std::shared_ptr<const Program>&
   return std::make_unique<Run>(program, weights_, device_);
 }
 
+void LoadedModel::move_weights(std::byte* memory) {
+  const OwnScratch own;
+  std::lock_guard lock(mutex_);
+  programs_.clear();  // plans and computed values may point into the old memory
+  weights_.move_to(memory);
+}
+
+void LoadedModel::keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run) {
+  std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(programs_, program, &Kept::program);
+  if (run && found != programs_.end()) found->runs.push_back(std::move(run));
+}
+
+void LoadedModel::give_result(Execution& execution, size_t i, const Known& known) {
+  Buffer& buffer = execution.outputs[i];
+  const size_t want = static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype);
+  buffer.dims = *known.dims;
+  buffer.dtype = known.dtype;
+  if (!buffer.data) {
+    std::lock_guard lock(mutex_);
+    results_.resize(outputs_.size());
+    if (results_[i].bytes() < want) results_[i] = DeviceBlock(device_, want);
+    buffer.data = results_[i].data();
+    buffer.bytes = want;
+  } else if (buffer.bytes < want) {
+    throw Error(code::kAclInvalidParam, "output {} of model {} is {}{}: want {} bytes, got {}", i, id_,
+                updraft::name_of(known.dtype), describe(*known.dims), want, buffer.bytes);
+  }
+}
+
 void LoadedModel::run(Execution& execution) {
   const OwnScratch own;  // values and memory of the model's own may lie on the host
   const auto program = execution.program ? execution.program : program_for(execution);
-  auto result = [&](size_t i, const Known& known) {
-    Buffer& buffer = execution.outputs[i];
-    const size_t want = static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype);
-    buffer.dims = *known.dims;
-    buffer.dtype = known.dtype;
-    if (!buffer.data) {
-      std::lock_guard lock(mutex_);
-      results_.resize(outputs_.size());
-      if (results_[i].bytes() < want) results_[i] = DeviceBlock(device_, want);
-      buffer.data = results_[i].data();
-      buffer.bytes = want;
-    } else if (buffer.bytes < want) {
-      throw Error(code::kAclInvalidParam, "output {} of model {} is {}{}: want {} bytes, got {}", i, id_,
-                  updraft::name_of(known.dtype), describe(*known.dims), want, buffer.bytes);
-    }
-  };
   if (program) {
     std::vector<void*> inputs, outputs;
     for (const Buffer& b : execution.inputs) inputs.push_back(b.data);
     for (size_t i = 0; i < execution.outputs.size(); ++i) {
-      result(i, program->outputs[i]);
+      give_result(execution, i, program->outputs[i]);
       outputs.push_back(execution.outputs[i].data);
     }
     auto run = take_run(program);
+    run->use_arena(execution.arena);
     run->run(inputs, outputs, id_);
-    std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(programs_, program, &Kept::program);
-    if (found != programs_.end()) found->runs.push_back(std::move(run));
+    keep_run(program, std::move(run));
     return;
   }
   std::vector<LiveTensor> inputs;
   for (const Buffer& b : execution.inputs) inputs.push_back({b.dtype, b.dims, b.data, nullptr});
   const std::vector<LiveTensor> outputs = interpret(model_, graph(), weights_, std::move(inputs));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    result(i, {outputs[i].dtype, outputs[i].dims});
+    give_result(execution, i, {outputs[i].dtype, outputs[i].dims});
     if (const size_t bytes = outputs[i].bytes())
       std::memcpy(host_address(execution.outputs[i].data), host_address(outputs[i].data), bytes);
   }

@@ -30,6 +30,8 @@ struct Execution {
   std::vector<Buffer> inputs, outputs;
   std::optional<size_t> gear;              ///< of models with gears: the inputs have its sizes
   std::shared_ptr<const Program> program;  ///< that prepare() found
+  /// Memory of a client for what lives during the run, of work_bytes() or more; null: the model has its own.
+  std::byte* arena = nullptr;
 };
 
 class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
@@ -68,11 +70,14 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   void choose_gear(size_t gear) { chosen_gear_ = gear; }
 
   size_t weight_bytes() const { return weights_.bytes(); }
+  /// The constants lie in a client's memory of weight_bytes() from now on. Before the first execution.
+  void move_weights(std::byte* memory);
   /// Memory of one execution; 0 where sizes are not known.
   size_t work_bytes() const { return work_bytes_; }
 
  private:
   friend class ExecuteTask;
+  friend struct PartsInFlight;
   struct Kept {
     std::vector<Dims> dims;
     std::vector<std::optional<Tensor>> values;  ///< that it was planned with; empty: it serves all values
@@ -80,6 +85,10 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
     std::vector<std::unique_ptr<Run>> runs;     ///< idle ones
   };
   void run(Execution& execution);
+  /// Programs with collectives: their parts are tasks of the stream, the collectives between them are its operations.
+  void submit_parts(const std::shared_ptr<Execution>& execution, Stream& stream);
+  void give_result(Execution& execution, size_t i, const Known& known);
+  void keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run);
   void check(Execution& execution) const;
   void plan_gears();
   std::shared_ptr<const Program> program_for(const Execution& execution);
@@ -101,6 +110,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   std::atomic<size_t> chosen_gear_{0};
   size_t work_bytes_ = 0;
   bool static_ = false;
+  bool collectives_ = false;  ///< the graph has some
   std::mutex mutex_;
   std::list<Kept> programs_;          ///< the latest first
   std::vector<DeviceBlock> results_;  ///< of outputs without memory of the client, until the next execution

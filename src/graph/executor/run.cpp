@@ -69,6 +69,8 @@ Weights::Weights(const Model& model, Device& device) {
       bytes += aligned(want);
     }
   block_ = DeviceBlock(device, bytes);
+  base_ = block_.data();
+  bytes_ = bytes;
   std::byte* const memory = static_cast<std::byte*>(host_address(block_.data()));
   for (const auto& [node, at] : constants) {
     Tensor constant = *node->constant();
@@ -83,8 +85,27 @@ Weights::Weights(const Model& model, Device& device) {
   }
 }
 
+void Weights::move_to(std::byte* memory) {
+  if (memory == base_ || bytes_ == 0) return;
+  auto* const to = static_cast<std::byte*>(host_address(memory));
+  std::memcpy(to, host_address(base_), bytes_);
+  for (auto& [node, weight] : weights_) {
+    const auto at = weight.data - base_;
+    weight.data = memory + at;
+    Tensor constant = *node->constant();
+    constant.data = Bytes(nullptr, to + at, constant.data.size());
+    const_cast<Node*>(node)->attributes["value"] = std::move(constant);
+  }
+  base_ = memory;
+  block_ = DeviceBlock();
+}
+
 Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device)
-    : program_(std::move(program)), weights_(weights), arena_(device, program_->arena_bytes) {
+    : program_(std::move(program)),
+      weights_(weights),
+      device_(device),
+      own_arena_(device, program_->arena_bytes),
+      arena_(own_arena_.data()) {
   inputs_.resize(program_->inputs.size());
   outputs_.resize(program_->outputs.size());
   bound_.resize(program_->steps.size());
@@ -94,6 +115,7 @@ Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device&
       return !t.absent && (t.place.area == Place::Area::Input || t.place.area == Place::Area::Output);
     };
     bound_[s].moves = std::ranges::any_of(step.inputs, moves) || std::ranges::any_of(step.outputs, moves);
+    if (step.node && is_collective(*step.node)) continue;
     if (step.node) bound_[s].call = std::make_unique<NodeCall>(*step.node);
     if (!bound_[s].moves) bind(s);
   }
@@ -104,9 +126,25 @@ Run::~Run() {
     if (bound.plan) recycle_executor(bound.plan);
 }
 
+void Run::use_arena(std::byte* memory) {
+  if (!memory) {
+    if (own_arena_.data() || program_->arena_bytes == 0) memory = own_arena_.data();
+    else {
+      own_arena_ = DeviceBlock(device_, program_->arena_bytes);
+      memory = own_arena_.data();
+    }
+  } else {
+    own_arena_ = DeviceBlock();
+  }
+  if (memory == arena_) return;
+  arena_ = memory;
+  for (Bound& bound : bound_)
+    if (aclOpExecutor* old = std::exchange(bound.plan, nullptr)) recycle_executor(old);
+}
+
 void* Run::address(const StepTensor& t) const {
   switch (t.place.area) {
-    case Place::Area::Arena: return arena_.data() + t.place.offset;
+    case Place::Area::Arena: return arena_ + t.place.offset;
     case Place::Area::Input: return inputs_[t.place.index];
     case Place::Area::Output: return outputs_[t.place.index];
     case Place::Area::Constant: return weights_.of(*program_->constants[t.place.index]).data;
@@ -142,11 +180,26 @@ void Run::bind(size_t s) {
   prepare_constants(*bound.plan);
 }
 
-void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
-  const bool moved = !std::ranges::equal(inputs, inputs_) || !std::ranges::equal(outputs, outputs_);
+void Run::begin(std::span<void* const> inputs, std::span<void* const> outputs) {
+  moved_ = !std::ranges::equal(inputs, inputs_) || !std::ranges::equal(outputs, outputs_);
   inputs_.assign(inputs.begin(), inputs.end());
   outputs_.assign(outputs.begin(), outputs.end());
-  for (size_t s = 0; s < bound_.size(); ++s) {
+}
+
+void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
+  begin(inputs, outputs);
+  run_steps(0, bound_.size(), model);
+}
+
+std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) const {
+  std::vector<CollectiveTensor> all;
+  for (const StepTensor& t : of)
+    if (!t.absent) all.push_back({address(t), t.dtype, t.dims});
+  return all;
+}
+
+void Run::run_steps(size_t first, size_t last, uint32_t model) {
+  for (size_t s = first; s < last; ++s) {
     const Step& step = program_->steps[s];
     Bound& bound = bound_[s];
     if (!step.node) {
@@ -155,7 +208,7 @@ void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uin
       continue;
     }
     try {
-      if (bound.moves && (moved || !bound.plan)) bind(s);
+      if (!bound.plan || (bound.moves && moved_)) bind(s);
       if (watched()) [[unlikely]]
         run_observed_in_graph(model, static_cast<int32_t>(s), *bound.plan, [&] { run_in_time(*bound.plan); });
       else run_in_time(*bound.plan);

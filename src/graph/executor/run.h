@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/executor/collective.h"
 #include "graph/node_call.h"
 #include "graph/planner/program.h"
 #include "kernels/constant_operand.h"
@@ -47,10 +48,15 @@ class Weights {
     ConstantOperand* constant = nullptr;  ///< of tensors that may be weights of a product
   };
   const Weight& of(const Node& node) const { return weights_.at(&node); }
-  size_t bytes() const { return block_.bytes(); }
+  size_t bytes() const { return bytes_; }
+  /// The constants move into memory of a client, which lives as long as the model; theirs is given back. Nothing may
+  /// run meanwhile.
+  void move_to(std::byte* memory);
 
  private:
   DeviceBlock block_;
+  std::byte* base_ = nullptr;  ///< of the constants, as clients see it
+  size_t bytes_ = 0;
   std::unordered_map<const Node*, Weight> weights_;
   std::vector<std::unique_ptr<ConstantOperand>> operands_;
 };
@@ -63,9 +69,19 @@ class Run {
   ~Run();
   Run(const Run&) = delete;
 
+  /// What lives during a run lies in a client's memory of bytes() from now on; null: in memory of its own. Another
+  /// address means that every operator is planned anew.
+  void use_arena(std::byte* memory);
+
   /// In the thread of an engine. `model` is what observers are told.
   void run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model);
-  size_t bytes() const { return arena_.bytes(); }
+  /// The same in parts, for programs with collectives: what the run reads and writes, then its steps from `first` to
+  /// `last` (not included).
+  void begin(std::span<void* const> inputs, std::span<void* const> outputs);
+  void run_steps(size_t first, size_t last, uint32_t model);
+  /// Tensors of a step that is a collective.
+  std::vector<CollectiveTensor> tensors(const std::vector<StepTensor>& of) const;
+  size_t bytes() const { return program_->arena_bytes; }
 
  private:
   struct Bound {
@@ -79,9 +95,12 @@ class Run {
 
   std::shared_ptr<const Program> program_;
   const Weights& weights_;
-  DeviceBlock arena_;
+  Device& device_;
+  DeviceBlock own_arena_;
+  std::byte* arena_ = nullptr;
   std::vector<Bound> bound_;
   std::vector<void*> inputs_, outputs_;
+  bool moved_ = false;  ///< inputs or outputs have other addresses than in the run before
 };
 
 }  // namespace updraft::graph

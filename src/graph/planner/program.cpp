@@ -1,6 +1,7 @@
 #include "graph/planner/program.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -27,7 +28,23 @@ struct Root {
   size_t last = 0;  ///< the step that reads it last
   bool placed = false;
   bool shared = false;  ///< several tensors of the graph have it
+  bool alone = false;   ///< nothing else may have this memory in the same run
 };
+
+/// Names and types of nodes whose outputs have memory of their own (OP_NO_REUSE_MEM).
+std::vector<std::string> nodes_without_reuse() {
+  std::vector<std::string> names;
+  const char* value = std::getenv("OP_NO_REUSE_MEM");
+  for (std::string_view rest = value ? value : ""; !rest.empty();) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view name = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+    while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+    if (!name.empty()) names.emplace_back(name);
+  }
+  return names;
+}
 
 bool is_convolution(const Node& node) { return node.type() == "Conv2D" || node.type() == "FusedConv2D"; }
 
@@ -133,6 +150,9 @@ class Planner {
         roots_[root_of(node.input(input).from)].shared = true;
       }
       step.outputs.push_back(use(node.out(i)));
+      if (std::ranges::find(no_reuse_, node.name()) != no_reuse_.end() ||
+          std::ranges::find(no_reuse_, node.type()) != no_reuse_.end())
+        roots_[root_of(node.out(i))].alone = true;
     }
     program_.steps.push_back(std::move(step));
   }
@@ -216,16 +236,31 @@ class Planner {
           if (t.absent || t.place.area != Place::Area::Arena) continue;
           Root& root = roots_[t.place.index];
           if (!root.placed) {
-            root.place.offset = arena.allocate(root.bytes);
+            root.place.offset = root.alone ? apart(root.bytes) : arena.allocate(root.bytes);
             root.placed = true;
-            ends[root.last].push_back(root.place.offset);
+            if (!root.alone) ends[root.last].push_back(root.place.offset);
           }
           t.place = root.place;
         }
       for (size_t offset : ends[s]) arena.release(offset);
     }
-    program_.arena_bytes = arena.bytes();
+    // tensors that share with nobody lie behind all others
+    for (Step& step : program_.steps)
+      for (auto* tensors : {&step.outputs, &step.inputs})
+        for (StepTensor& t : *tensors)
+          if (!t.absent && t.place.area == Place::Area::Arena && t.place.offset >= kApart)
+            t.place.offset = t.place.offset - kApart + arena.bytes();
+    program_.arena_bytes = arena.bytes() + apart_bytes_;
   }
+
+  size_t apart(size_t bytes) {
+    const size_t offset = kApart + apart_bytes_;
+    apart_bytes_ +=
+        std::max(ArenaPlan::kAlign, (bytes + ArenaPlan::kAlign - 1) / ArenaPlan::kAlign * ArenaPlan::kAlign);
+    return offset;
+  }
+
+  static constexpr size_t kApart = size_t{1} << 62;  ///< offsets from here on count behind the arena
 
   const Graph& graph_;
   std::span<const Known> inputs_;
@@ -234,6 +269,8 @@ class Planner {
   Tensors tensors_;
   std::vector<Root> roots_;
   Program program_;
+  const std::vector<std::string> no_reuse_ = nodes_without_reuse();
+  size_t apart_bytes_ = 0;
 };
 
 }  // namespace

@@ -118,14 +118,14 @@ class MessageReader {
 // --- text
 // -------------------------------------------------------------------------------------------------------------
 
-std::string in_quotes(std::string_view text) {
+std::string in_quotes(std::string_view text, bool all_bytes = false) {
   std::string made = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') made += '\\', made += c;
     else if (c == '\n') made += "\\n";
     else if (c == '\t') made += "\\t";
     else if (c == '\r') made += "\\r";
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || (all_bytes && static_cast<unsigned char>(c) > 0x7f))
       made += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
     else made += c;
   }
@@ -158,6 +158,86 @@ void print(std::string& to, const Json& json, const Schema& schema, size_t inden
       for (const Json& item : value) print_field(to, *field, item, indent);
   }
 }
+
+/// From the message at once: as JSON all weights would be in memory several times.
+class TextWriter {
+ public:
+  explicit TextWriter(bool edges_only) : edges_only_(edges_only) {}
+
+  void write(pbf_reader from, const Schema& schema) {
+    if (++depth_ > kDeepest) damaged(schema, "it is nested too deeply");
+    while (from.next()) {
+      const SchemaField* field = schema.find(from.tag());
+      if (!field || !wanted(schema, *field)) from.skip();
+      else add(*field, from, schema);
+    }
+    --depth_;
+  }
+
+  std::string text;
+
+ private:
+  bool wanted(const Schema& schema, const SchemaField& field) const {
+    if (!edges_only_) return true;
+    const std::string_view name = field.name;
+    if (&schema == &op_schema()) return name == "name" || name == "type" || name == "input" || name == "subgraph_name";
+    return name != "attr";
+  }
+
+  void margin() { text.append(2 * static_cast<size_t>(depth_ - 1), ' '); }
+
+  void line(const SchemaField& field, std::string_view value) {
+    margin();
+    text += fmt::format("{}: {}\n", field.name, value);
+  }
+
+  void number(const SchemaField& field, int64_t value) {
+    const Json json = integer_as_json(field.kind, value);
+    line(field, json.is_string() ? json.get<std::string>() : json.dump());
+  }
+  void number(const SchemaField& field, float value) {
+    const Json json = real_as_json(value);
+    line(field, json.is_string() ? json.get<std::string>() : json.dump());
+  }
+
+  void add(const SchemaField& field, pbf_reader& from, const Schema& schema) {
+    const bool lengthy = from.wire_type() == pbf_wire_type::length_delimited;
+    switch (field.kind) {
+      case FieldKind::Message:
+        if (!lengthy) damaged(schema, field.name);
+        margin();
+        text += fmt::format("{} {{\n", field.name);
+        write(from.get_message(), field.message());
+        margin();
+        text += "}\n";
+        return;
+      case FieldKind::Text:
+      case FieldKind::Bytes: {
+        if (!lengthy) damaged(schema, field.name);
+        const auto view = from.get_view();
+        const std::string_view bytes(view.data(), view.size());
+        return line(field, in_quotes(bytes, !is_text(bytes)));
+      }
+      case FieldKind::Float:
+        if (lengthy) {
+          for (const float v : from.get_packed_float()) number(field, v);
+          return;
+        }
+        if (from.wire_type() != pbf_wire_type::fixed32) damaged(schema, field.name);
+        return number(field, from.get_float());
+      default:
+        if (lengthy) {
+          for (const int64_t v : from.get_packed_int64()) number(field, v);
+          return;
+        }
+        if (from.wire_type() != pbf_wire_type::varint) damaged(schema, field.name);
+        return number(field, from.get_int64());
+    }
+  }
+
+  bool edges_only_;
+  int depth_ = 0;
+};
 
 /// Tokens of protobuf's text format.
 class TextReader {
@@ -326,6 +406,16 @@ std::string json_to_text(const Json& json, const Schema& schema) {
   print(text, json, schema, 0);
   return text;
 }
+
+std::string message_to_text(std::string_view message, bool edges_only) {
+  TextWriter writer(edges_only);
+  try {
+    writer.write(pbf_reader(message.data(), message.size()), model_schema());
+  } catch (const protozero::exception&) { damaged(model_schema(), "it is cut off, or something else"); }
+  return std::move(writer.text);
+}
+
+std::string quoted_text(std::string_view text) { return in_quotes(text, !is_text(text)); }
 
 Json parse_text_format(std::string_view text) { return TextReader(text).message(nullptr, 0); }
 

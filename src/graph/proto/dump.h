@@ -15,6 +15,13 @@ nlohmann::ordered_json message_to_json(std::string_view message, const Schema& s
 /// The text form of such JSON.
 std::string json_to_text(const nlohmann::ordered_json& json, const Schema& schema = model_schema());
 
+/// A model's message in protobuf's text form, with bytes as they are (in escapes). With `edges_only` nodes have their
+/// name, type and inputs alone. Throws 161002 where the message is damaged.
+std::string message_to_text(std::string_view message, bool edges_only = false);
+
+/// A text in quotes as the text form has it.
+std::string quoted_text(std::string_view text);
+
 /// A text dump as JSON. A dump of a graph alone becomes a model with that graph. Fields that the schema has not are
 /// kept as they stand. Throws 161002 with the line.
 nlohmann::ordered_json text_to_json(std::string_view text);

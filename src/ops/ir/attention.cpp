@@ -19,6 +19,31 @@ void confusion(Op& op, const In& x, const Dims& perm, const Dims& shape, bool tr
 
 }  // namespace
 
+// The operator of torch_npu's library that scaled_dot_product_attention calls. Its type is the name that TorchAir gives
+// operators of which it has no converter; inputs and attributes are in the order of torch's schema.
+ABOUT(NpuFusionAttentionV3, MixCube,
+      "softmax(scale * query @ key^T + pse, masked) @ value, with the statistics of rows",
+      "softmax(scale * query @ key^T + pse，带掩码) @ value，并给出行统计量")
+IR_OP(NpuFusionAttentionV3, NpuFusionAttentionV3, (In, query), (In, key), (In, value), (OptIn, pse),
+      (OptIn, padding_mask), (OptIn, atten_mask), (OptIn, actual_seq_qlen), (OptIn, actual_seq_kvlen), (OptIn, sink),
+      (Out, attention_out), (Out, softmax_max), (Out, softmax_sum), (Out, softmax_in), (Out, seed), (Out, offset),
+      (Int, head_num), (Text, input_layout), (Float, scale, 1), (Float, keep_prob, 1), (Int, pre_tockens, 2147483647),
+      (Int, next_tockens, 2147483647), (Int, inner_precise, 0), (Ints, prefix, nullptr), (Int, sparse_mode, 0),
+      (Bool, gen_mask_parallel, true), (Bool, sync, false), (Text, softmax_layout, "")) {
+  (void)gen_mask_parallel, (void)sync;  // how masks are made, which no result shows
+  op.require(!actual_seq_qlen && !actual_seq_kvlen,
+             "actual_seq_qlen and actual_seq_kvlen are given, want none in graphs");
+  ir::want(op, "keep_prob", keep_prob, 1.0F);
+  ir::want(op, "softmax_layout", softmax_layout, "");
+  ir::result(op, "softmax_in", *softmax_in, {0}, query->dtype);
+  ir::result(op, "seed", *seed, {1}, DType::Int64);
+  ir::result(op, "offset", *offset, {1}, DType::Int64);
+  call(op, "aclnnFlashAttentionScoreV3", query, key, value, pse, nullptr, padding_mask, atten_mask, sink, *prefix,
+       nullptr, nullptr, scale, keep_prob, pre_tockens, next_tockens, head_num, input_layout, inner_precise,
+       sparse_mode, 1, softmax_max, softmax_sum, nullptr, attention_out);
+  call(op, "aclnnInplaceZero", seed);  // without dropout nothing is drawn
+  call(op, "aclnnInplaceZero", offset);
+}
 IR_OP(ScaledMaskedSoftmax, aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Out, y), (Float, scale, 1),
       (Bool, fixed_triu_mask, false)) {
   op.result_like("y", *y, *x, x->dtype);

@@ -1,0 +1,35 @@
+// Memory of runs under ge.exec.staticMemoryPolicy (or GE_USE_STATIC_MEMORY): 0, each graph has its own; 2 (1 of the
+// variable is the same), the graphs of a session share one block as large as the largest of them wants.
+#pragma once
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "graph/executor/run.h"
+
+namespace updraft {
+class Stream;
+}
+
+namespace ge {
+
+class StaticMemory {
+ public:
+  StaticMemory() = default;
+  /// Throws OptionError for a policy that is none, and when both the option and the variable are set.
+  explicit StaticMemory(const std::map<std::string, std::string>& options);
+  StaticMemory& operator=(StaticMemory&& other) noexcept;
+
+  bool shared() const { return shared_; }
+  /// The block, with room for `bytes`. A larger one takes the place of what is too small when the stream has passed
+  /// it. Throws 100000 for another stream than that of the first run, because runs would write over each other.
+  std::byte* block(size_t bytes, updraft::Device& device, updraft::Stream& stream);
+
+ private:
+  bool shared_ = false;
+  std::mutex mutex_;
+  updraft::graph::DeviceBlock block_;
+  const updraft::Stream* stream_ = nullptr;
+};
+
+}  // namespace ge

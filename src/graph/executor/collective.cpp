@@ -1,0 +1,21 @@
+#include "graph/executor/collective.h"
+
+#include "base/error.h"
+
+namespace updraft::graph {
+namespace {
+
+constinit CollectiveDoor g_door = nullptr;
+
+}  // namespace
+
+bool is_collective(const Node& node) { return node.type().starts_with("Hcom"); }
+
+void set_collective_door(CollectiveDoor door) { g_door = door; }
+
+CollectiveDoor collective_door() {
+  if (!g_door) throw Error(code::kAclInternal, "this program has no collectives");
+  return g_door;
+}
+
+}  // namespace updraft::graph

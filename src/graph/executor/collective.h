@@ -1,0 +1,31 @@
+// Nodes of graphs that are collectives (HcomAllReduce …): they are operations of a stream, beside the work of engines.
+#pragma once
+#include <vector>
+
+#include "graph/ir/graph.h"
+
+namespace updraft {
+class Stream;
+}
+
+namespace updraft::graph {
+
+/// A tensor of a collective, on the device as clients see it.
+struct CollectiveTensor {
+  void* data = nullptr;
+  DType dtype = DType::Undefined;
+  Dims dims;
+};
+
+/// Puts the node's operation on the stream. Throws for a group that nobody has made, and what the operation refuses.
+using CollectiveDoor = void (*)(const Node& node, const std::vector<CollectiveTensor>& inputs,
+                                const std::vector<CollectiveTensor>& outputs, Stream& stream);
+
+/// True for types that are collectives.
+bool is_collective(const Node& node);
+
+/// Who knows groups of ranks (src/hccl) says once how it is done.
+void set_collective_door(CollectiveDoor door);
+CollectiveDoor collective_door();
+
+}  // namespace updraft::graph

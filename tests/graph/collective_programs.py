@@ -1,0 +1,112 @@
+"""Collectives inside graphs that TorchAir compiles, by two ranks: each prints what was computed compiled and eagerly.
+
+usage: python -m tests.graph.collective_programs RANK RANKS PORT
+"""
+
+import json
+import os
+import sys
+import traceback
+
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as funcol
+import torch_npu  # noqa: F401
+import torchair
+from torchair.configs.compiler_config import CompilerConfig
+
+PROGRAMS = {}
+
+
+def program(f):
+    PROGRAMS[f.__name__] = f
+    return f
+
+
+def compiled(f):
+    return torch.compile(f, backend=torchair.get_npu_backend(compiler_config=CompilerConfig()), dynamic=False)
+
+
+def own(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(dist.get_rank())).npu()
+
+
+def both(f, *inputs):
+    fast = compiled(f)
+    return [fast(*inputs), fast(*inputs)], [f(*inputs), f(*inputs)]
+
+
+@program
+def all_reduce():
+    return both(lambda x: funcol.all_reduce(x.relu(), "sum", dist.group.WORLD) * 2, own(4, 3))
+
+
+@program
+def all_reduce_twice_of_the_largest():
+    def f(x):
+        y = funcol.all_reduce(x, "max", dist.group.WORLD)
+        return funcol.all_reduce(y - x, "sum", dist.group.WORLD)
+
+    return both(f, own(4, 3))
+
+
+@program
+def all_gather():
+    return both(lambda x: funcol.all_gather_tensor(x + 1, 0, dist.group.WORLD).sum(1), own(4, 3))
+
+
+@program
+def reduce_scatter():
+    return both(lambda x: funcol.reduce_scatter_tensor(x.exp(), "sum", 0, dist.group.WORLD) + 1, own(4, 3))
+
+
+@program
+def broadcast():
+    return both(lambda x: funcol.broadcast(x * 3, 1, dist.group.WORLD) - 1, own(4, 3))
+
+
+@program
+def data_parallel_training():
+    """DistributedDataParallel around a compiled model, and the mean loss of the ranks in the graph."""
+    def train(compile_it):
+        torch.manual_seed(3)
+        model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)).npu()
+        parallel = torch.nn.parallel.DistributedDataParallel(model)
+        run = compiled(parallel) if compile_it else parallel
+        mean = (lambda x: funcol.all_reduce(x, "sum", dist.group.WORLD) / dist.get_world_size())
+        mean = compiled(mean) if compile_it else mean
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        x, y = own(8, 6), own(8, 1)
+        losses = []
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(run(x), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(mean(loss.detach().reshape(1)))
+        return losses + [p.detach() for p in model.parameters()]
+
+    return train(True), train(False)
+
+
+def main(rank, ranks, port):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE=str(ranks))
+    torch.npu.set_device(rank)
+    dist.init_process_group("hccl", rank=rank, world_size=ranks)
+    for name, f in PROGRAMS.items():
+        torch._dynamo.reset()
+        answer = {"name": name}
+        try:
+            got, want = ([t.detach().cpu().double() for t in values] for values in f())
+            answer["shapes"] = [list(g.shape) == list(w.shape) for g, w in zip(got, want, strict=True)]
+            answer["difference"] = max((g - w).abs().max().item() for g, w in zip(got, want) if g.shape == w.shape)
+            answer["size"] = max(w.abs().max().item() for w in want)
+        except Exception as error:
+            answer["error"] = "%s: %s" % (type(error).__name__, str(error)[:1500])
+            answer["trace"] = traceback.format_exc()[-1500:]
+        print("@@" + json.dumps(answer), flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
