@@ -71,7 +71,9 @@ class Run {
   struct Bound {
     std::unique_ptr<NodeCall> call;  ///< null: a copy
     aclOpExecutor* plan = nullptr;
-    bool moves = false;  ///< reads an input or writes an output: planned anew when that has another address
+    /// The inputs and outputs of the graph that it reads or writes: planned anew when one has another address.
+    std::vector<size_t> inputs, outputs;
+    bool moves() const { return !inputs.empty() || !outputs.empty(); }
   };
   void bind(size_t step);
   void* address(const StepTensor& tensor) const;
@@ -82,6 +84,7 @@ class Run {
   DeviceBlock arena_;
   std::vector<Bound> bound_;
   std::vector<void*> inputs_, outputs_;
+  std::vector<bool> moved_inputs_, moved_outputs_;  ///< since the run before; of one run, kept for their memory
 };
 
 }  // namespace updraft::graph
