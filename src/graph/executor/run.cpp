@@ -111,13 +111,15 @@ Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device&
   bound_.resize(program_->steps.size());
   for (size_t s = 0; s < bound_.size(); ++s) {
     const Step& step = program_->steps[s];
-    auto moves = [](const StepTensor& t) {
-      return !t.absent && (t.place.area == Place::Area::Input || t.place.area == Place::Area::Output);
-    };
-    bound_[s].moves = std::ranges::any_of(step.inputs, moves) || std::ranges::any_of(step.outputs, moves);
+    for (const auto* tensors : {&step.inputs, &step.outputs})
+      for (const StepTensor& t : *tensors) {
+        if (t.absent) continue;
+        if (t.place.area == Place::Area::Input) bound_[s].inputs.push_back(t.place.index);
+        if (t.place.area == Place::Area::Output) bound_[s].outputs.push_back(t.place.index);
+      }
     if (step.node && is_collective(*step.node)) continue;
     if (step.node) bound_[s].call = std::make_unique<NodeCall>(*step.node);
-    if (!bound_[s].moves) bind(s);
+    if (!bound_[s].moves()) bind(s);
   }
 }
 
@@ -155,6 +157,7 @@ void* Run::address(const StepTensor& t) const {
 CallTensor Run::tensor_of(const StepTensor& t) const {
   CallTensor tensor{t.dtype, t.dims};
   if (t.channels_last) tensor.strides = channels_last_strides(t.dims);
+  else if (!t.strides.empty()) tensor.strides = t.strides;
   tensor.data = address(t);
   const bool constant = t.place.area == Place::Area::Constant;
   if (constant) tensor.constant = weights_.of(*program_->constants[t.place.index]).constant;
@@ -181,9 +184,19 @@ void Run::bind(size_t s) {
 }
 
 void Run::begin(std::span<void* const> inputs, std::span<void* const> outputs) {
-  moved_ = !std::ranges::equal(inputs, inputs_) || !std::ranges::equal(outputs, outputs_);
-  inputs_.assign(inputs.begin(), inputs.end());
-  outputs_.assign(outputs.begin(), outputs.end());
+  // After a run that ended early some steps are planned for older addresses than those that it had.
+  const bool all = !std::exchange(whole_, false);
+  auto move = [all](std::vector<void*>& held, std::span<void* const> now, std::vector<bool>& moved) {
+    moved.resize(now.size());
+    for (size_t i = 0; i < now.size(); ++i) moved[i] = std::exchange(held[i], now[i]) != now[i] || all;
+  };
+  move(inputs_, inputs, moved_inputs_);
+  move(outputs_, outputs, moved_outputs_);
+}
+
+bool Run::moved(const Bound& bound) const {
+  return std::ranges::any_of(bound.inputs, [&](size_t i) { return moved_inputs_[i]; }) ||
+         std::ranges::any_of(bound.outputs, [&](size_t i) { return moved_outputs_[i]; });
 }
 
 void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
@@ -208,12 +221,13 @@ void Run::run_steps(size_t first, size_t last, uint32_t model) {
       continue;
     }
     try {
-      if (!bound.plan || (bound.moves && moved_)) bind(s);
+      if (!bound.plan || moved(bound)) bind(s);
       if (watched()) [[unlikely]]
         run_observed_in_graph(model, static_cast<int32_t>(s), *bound.plan, [&] { run_in_time(*bound.plan); });
       else run_in_time(*bound.plan);
     } catch (const Error& e) { throw_of(*step.node, e); }
   }
+  whole_ = last == bound_.size();
 }
 
 }  // namespace updraft::graph

@@ -87,9 +87,12 @@ class Run {
   struct Bound {
     std::unique_ptr<NodeCall> call;  ///< null: a copy
     aclOpExecutor* plan = nullptr;
-    bool moves = false;  ///< reads an input or writes an output: planned anew when that has another address
+    /// The inputs and outputs of the graph that it reads or writes: planned anew when one has another address.
+    std::vector<size_t> inputs, outputs;
+    bool moves() const { return !inputs.empty() || !outputs.empty(); }
   };
   void bind(size_t step);
+  bool moved(const Bound& bound) const;
   void* address(const StepTensor& tensor) const;
   CallTensor tensor_of(const StepTensor& tensor) const;
 
@@ -100,7 +103,8 @@ class Run {
   std::byte* arena_ = nullptr;
   std::vector<Bound> bound_;
   std::vector<void*> inputs_, outputs_;
-  bool moved_ = false;  ///< inputs or outputs have other addresses than in the run before
+  bool whole_ = false;                              ///< the run before came to its end
+  std::vector<bool> moved_inputs_, moved_outputs_;  ///< since the run before; of one run, kept for their memory
 };
 
 }  // namespace updraft::graph

@@ -1,13 +1,24 @@
-// Nodes that pass a tensor on as it is: Identity, and casts to the type that the tensor has.
+// Nodes that pass a tensor on as it is: Identity, casts to the type that the tensor has, and products with one.
 #include "graph/passes/pass.h"
 
 namespace updraft::graph {
 namespace {
 
+/// x times a constant one of its type: what TorchAir makes of addmm's alpha.
+bool times_one(const Node& node) {
+  if (node.inputs().size() != 2) return false;
+  const Endpoint from = node.input(0).from;
+  const Tensor* factor = constant_at(node.input(1).from);
+  if (!from || !factor || factor->count() != 1 || !factor->dims.empty() || !is_floating(factor->dtype)) return false;
+  const TensorDesc &x = from.node->output(from.index).desc, &y = node.output().desc;
+  return factor->reals()[0] == 1 && x.dtype == factor->dtype && y.dtype == x.dtype;
+}
+
 bool changes_nothing(const Node& node) {
   if (node.inputs().empty() || !node.input(0).from || node.outputs().size() != 1) return false;
   if (node.type() == "Identity" || node.type() == "StopGradient" || node.type() == "GuaranteeConst") return true;
   const Endpoint from = node.input(0).from;
+  if (node.type() == "Mul") return times_one(node);
   return node.type() == "Cast" && from.node->output(from.index).desc.dtype == node.output().desc.dtype &&
          node.output().desc.dtype != DType::Undefined;
 }

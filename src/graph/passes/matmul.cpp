@@ -17,7 +17,7 @@ int64_t fuse_products(Graph& graph) {
     if (sum->type() != "Add" || sum->inputs().size() != 2 || !sum->control_inputs().empty()) continue;
     for (int side : {0, 1}) {
       const Endpoint from = sum->input(side).from, other = sum->input(1 - side).from;
-      if (!from || !other || !other.node->constant()) continue;
+      if (!from || !other || !(other.node->constant() || other.node->is_data())) continue;
       Node& product = *from.node;
       const bool batched = product.type() == "BatchMatMulV2";
       if (!batched && product.type() != "MatMulV2") continue;

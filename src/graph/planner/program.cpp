@@ -58,6 +58,57 @@ bool takes_any_layout(const Node& node) {
   return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }
 
+/// True for operators that read this input as fast where it is a transposed view.
+bool reads_transposed(const Node& node, size_t input) {
+  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "MatMul", "MatMulV2"};
+  return input < 2 && std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
+}
+
+/// A transposed tensor in the memory of another.
+struct TransposedView {
+  size_t root = 0;
+  Dims dims, strides;
+};
+
+Dims row_major(const Dims& dims) {
+  Dims strides(dims.size());
+  int64_t step = 1;
+  for (size_t d = dims.size(); d-- > 0; step *= dims[d]) strides[d] = step;
+  return strides;
+}
+
+bool is_row_major(const Dims& dims, const Dims& strides) {
+  const Dims want = row_major(dims);
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] != 1 && strides[d] != want[d]) return false;
+  return true;
+}
+
+/// The strides of the view in another shape; nothing where its elements would have to be moved.
+std::optional<Dims> reshaped(const TransposedView& from, const Dims& to) {
+  if (count_of(from.dims) == 0 || count_of(from.dims) != count_of(to)) return {};
+  Dims strides(to.size());
+  size_t t = to.size();
+  for (size_t d = from.dims.size(); d > 0;) {
+    // A run of dimensions that lie as one, from the back.
+    int64_t size = from.dims[--d], left = from.strides[d];
+    const int64_t step = left;
+    while (d > 0 && (from.dims[d - 1] == 1 || from.strides[d - 1] == step * size)) size *= from.dims[--d];
+    while (t > 0 && (size > 1 || to[t - 1] == 1)) {
+      if (size % to[t - 1] != 0) return {};
+      strides[--t] = left;
+      left *= to[t];
+      size /= to[t];
+    }
+    if (size > 1) return {};
+  }
+  while (t > 0) {
+    if (to[--t] != 1) return {};
+    strides[t] = 1;
+  }
+  return strides;
+}
+
 class Planner {
  public:
   Planner(const Graph& graph, std::span<const Known> inputs, std::span<const size_t> late)
@@ -95,7 +146,7 @@ class Planner {
 
   /// False where this cannot be planned.
   bool add(Node& node) {
-    if (tensors_.contains(node.id())) return true;
+    if (tensors_.contains(node.id()) || views_.contains(node.id())) return true;
     if (is_control_flow(node)) return false;
     world_.infer(node);
     std::vector<size_t>& outputs = tensors_[node.id()];
@@ -116,6 +167,7 @@ class Planner {
         outputs.push_back(new_root({Place::Area::Value, program_.values.size()}));
         program_.values.push_back(*known.value);
       } else if (i == 0 && is_passed_on(node)) {
+        if (view_again(node)) return true;
         outputs.push_back(root_of(node.input(0).from));
         roots_[outputs.back()].shared = true;
       } else {
@@ -123,8 +175,59 @@ class Planner {
       }
     }
     if (values || (is_passed_on(node) && outputs.size() == 1)) return true;
+    if (view_transposed(node)) return true;
     add_step(node);
     return true;
+  }
+
+  /// Transpose is no step as long as only those read it that take its input's memory as it lies.
+  bool view_transposed(Node& node) {
+    if (node.type() != "Transpose" || node.inputs().size() != 2 || !node.input(1).from) return false;
+    const Known& order = world_.at(node.input(1).from);
+    const Dims& dims = *world_.at(node.out()).dims;
+    if (!order.value || order.value->count() != static_cast<int64_t>(dims.size())) return false;
+    const Endpoint from = node.input(0).from;
+    const auto seen = views_.find(from.node->id());
+    const Dims strides = seen == views_.end() ? row_major(*world_.at(from).dims) : seen->second.strides;
+    TransposedView view{seen == views_.end() ? root_of(from) : seen->second.root, dims, {}};
+    for (int64_t d : order.value->integers())
+      view.strides.push_back(strides[static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(dims.size()) : d)]);
+    roots_[view.root].shared = true;
+    if (is_row_major(view.dims, view.strides)) tensors_[node.id()] = {view.root};  // only dimensions of one moved
+    else keep_view(node, std::move(view));
+    return true;
+  }
+
+  /// The same for what Reshape and its kin make of a view; false where it is none, or its elements have to be moved.
+  bool view_again(Node& node) {
+    const auto seen = views_.find(node.input(0).from.node->id());
+    if (seen == views_.end() || node.outputs().size() != 1) return false;
+    TransposedView view{seen->second.root, *world_.at(node.out()).dims, {}};
+    auto strides = reshaped(seen->second, view.dims);
+    if (!strides) return false;
+    view.strides = std::move(*strides);
+    keep_view(node, std::move(view));
+    return true;
+  }
+
+  void keep_view(Node& node, TransposedView view) {
+    tensors_.erase(node.id());  // add() made room for its roots
+    views_[node.id()] = std::move(view);
+    viewed_.push_back(&node);
+  }
+
+  /// A view gets memory of its own, because somebody reads it who wants it row-major.
+  void write_out(Node& node) {
+    if (views_.erase(node.id()) == 0) return;
+    if (passes_on(node)) {
+      const size_t root = root_of(node.input(0).from);
+      roots_[root].shared = true;
+      tensors_[node.id()] = {root};
+      return;
+    }
+    const Known& known = world_.at(node.out());
+    tensors_[node.id()] = {new_root({}, static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype))};
+    add_step(node);
   }
 
   bool is_passed_on(Node& node) {
@@ -136,6 +239,12 @@ class Planner {
   void add_step(Node& node) {
     NodeCall call(node);
     Step step{&node, {}, {}};
+    bool updates = false;
+    for (size_t i = 0; i < node.outputs().size(); ++i) updates = updates || call.updates(i);
+    if (updates)  // views of what it writes must not see that
+      for (Node* viewed : viewed_) write_out(*viewed);
+    for (size_t i = 0; i < node.inputs().size(); ++i)
+      if (node.inputs()[i].from && !reads_transposed(node, i)) write_out(*node.inputs()[i].from.node);
     for (const Input& input : node.inputs()) {
       if (!input.from) {
         step.inputs.push_back({{}, DType::Undefined, {}, true});
@@ -157,11 +266,19 @@ class Planner {
     program_.steps.push_back(std::move(step));
   }
 
-  size_t root_of(Endpoint from) { return tensors_.at(from.node->id()).at(static_cast<size_t>(from.index)); }
+  size_t root_of(Endpoint from) {
+    write_out(*from.node);
+    return tensors_.at(from.node->id()).at(static_cast<size_t>(from.index));
+  }
 
   /// The tensor as the step that is being made reads or writes it; its place is filled in at last.
   StepTensor use(Endpoint from) {
     const Known& known = world_.at(from);
+    if (const auto view = views_.find(from.node->id()); view != views_.end()) {
+      const TransposedView& v = view->second;
+      roots_[v.root].last = program_.steps.size();
+      return {{Place::Area::Arena, v.root}, known.dtype, v.dims, false, false, v.strides};
+    }
     const size_t root = root_of(from);
     roots_[root].last = program_.steps.size();
     return {{Place::Area::Arena, root}, known.dtype, *known.dims};
@@ -267,6 +384,8 @@ class Planner {
   std::span<const size_t> late_;
   World world_;
   Tensors tensors_;
+  std::unordered_map<int64_t, TransposedView> views_;  ///< by the id of the node, whose only output it is
+  std::vector<Node*> viewed_;                          ///< the nodes of all views, in their order
   std::vector<Root> roots_;
   Program program_;
   const std::vector<std::string> no_reuse_ = nodes_without_reuse();

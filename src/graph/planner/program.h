@@ -22,7 +22,8 @@ struct StepTensor {
   DType dtype = DType::Undefined;
   Dims dims;
   bool absent = false;         ///< an optional input that is not there
-  bool channels_last = false;  ///< dimension 1 is the innermost one in memory; else row-major
+  bool channels_last = false;  ///< dimension 1 is the innermost one in memory; else row-major, or as `strides` say
+  Dims strides = {};           ///< in elements, of a tensor that lies in another one's memory transposed; else empty
 };
 
 struct Step {

@@ -12,6 +12,7 @@
 #include "graph/builder.h"
 #include "graph/compile/compile.h"
 #include "graph/executor/loaded_model.h"
+#include "graph/planner/program.h"
 
 namespace updraft::graph {
 namespace {
@@ -291,6 +292,80 @@ TEST_F(Passes, ProductsTakeARowAlong) {
       want.push_back(sum);
     }
   expect_near(run(compiled(), {{{kB, kM, kK}, a}}), want, 1e-6);
+}
+
+TEST_F(Passes, ProductsTakeARowThatIsAnInputAndNoFactorOfOne) {
+  const Floats a = random(5 * 7, 1), w = random(4 * 7, 2), row = random(4, 3);
+  const Endpoint x = build.input("x", 0, {DType::Float, {5, 7}}), by = build.input("w", 1, {DType::Float, {4, 7}}),
+                 bias = build.input("row", 2, {DType::Float, {4}});
+  const Endpoint turned = build("Transpose", "turned", {by, build.constant("order", Tensor::of(Ints{1, 0}))});
+  const Endpoint product = build("MatMulV2", "product", {x, turned});
+  build.outputs({build("Add", "sum", {build("Mul", "one", {product, number(1)}), bias})});
+  const Model model = compiled();
+  EXPECT_EQ(types(model), (std::vector<std::string>{"Transpose", "MatMulV2"}));
+  Doubles want;
+  for (size_t i = 0; i < 5; ++i)
+    for (size_t j = 0; j < 4; ++j) {
+      double sum = row[j];
+      for (size_t k = 0; k < 7; ++k) sum += static_cast<double>(a[i * 7 + k]) * w[j * 7 + k];
+      want.push_back(sum);
+    }
+  expect_near(run(model, {{{5, 7}, a}, {{4, 7}, w}, {{4}, row}}), want, 1e-6);
+}
+
+/// Products read transposed tensors where they lie; who wants them row-major gets a copy, and only then is there one.
+TEST_F(Passes, TransposedOperandsOfProductsAreNotCopied) {
+  for (const int64_t batch : {1, 2})
+    for (const bool copied : {false, true}) {
+      const int64_t heads = 3, rows = 5, columns = 6, depth = 4;
+      Graph graph;
+      Builder b(graph);
+      auto transposed = [&](const char* name, Endpoint from, Ints order) {
+        return b("Transpose", name, {from, b.constant(std::string(name) + "_order", Tensor::of(order))});
+      };
+      auto shaped = [&](const char* name, Endpoint from, Ints dims) {
+        return b("Reshape", name, {from, b.constant(std::string(name) + "_dims", Tensor::of(dims))});
+      };
+      const Endpoint x = b.input("x", 0, {DType::Float, {batch, rows, heads, depth}}),
+                     y = b.input("y", 1, {DType::Float, {batch, columns, heads, depth}});
+      const Endpoint q = transposed("q", x, {0, 2, 1, 3});
+      // of a batch of one the first two dimensions lie as one
+      const Endpoint k = shaped("k3", transposed("k", y, {0, 2, 3, 1}), {batch * heads, depth, columns});
+      const Endpoint product = b("BatchMatMulV2", "product", {shaped("q3", q, {batch * heads, rows, depth}), k});
+      if (copied) {
+        const Endpoint part =
+            b("BatchMatMulV2", "part", {shaped("p3", b("Relu", "part_of_q", {q}), {batch * heads, rows, depth}), k});
+        b.outputs({b("Add", "both", {product, part})});
+      } else {
+        b.outputs({product});
+      }
+      Model source;
+      source.graph = copy(graph);
+      const Model model = compile(source, {});
+      const std::vector<Known> sizes = {{DType::Float, {batch, rows, heads, depth}},
+                                        {DType::Float, {batch, columns, heads, depth}}};
+      const auto program = plan(*model.graph, sizes);
+      ASSERT_TRUE(program);
+      int64_t copies = 0;
+      for (const Step& step : program->steps) copies += !step.node || step.node->type() == "Transpose";
+      EXPECT_EQ(copies, batch == 1 ? copied : 2) << batch;
+      const Floats a = random(static_cast<size_t>(batch * rows * heads * depth), 1),
+                   c = random(static_cast<size_t>(batch * columns * heads * depth), 2);
+      Doubles want;
+      for (int64_t n = 0; n < batch; ++n)
+        for (int64_t h = 0; h < heads; ++h)
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < columns; ++j) {
+              double sum = 0;
+              for (int64_t d = 0; d < depth; ++d) {
+                const double left = a[static_cast<size_t>(((n * rows + i) * heads + h) * depth + d)],
+                             right = c[static_cast<size_t>(((n * columns + j) * heads + h) * depth + d)];
+                sum += (left + (copied ? std::max(left, 0.0) : 0.0)) * right;
+              }
+              want.push_back(sum);
+            }
+      expect_near(run(model, {{*sizes[0].dims, a}, {*sizes[1].dims, c}}), want, 1e-5);
+    }
 }
 
 TEST_F(Passes, WeightsBelowTheNormalRangeBecomeZero) {
