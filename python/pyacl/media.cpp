@@ -13,17 +13,31 @@ aclError encode(acldvppChannelDesc* channel, acldvppPicDesc* from, const void* d
 }
 
 using Areas = List<acldvppRoiConfig*>;
+
+/// C reads as many numbers as `size` says, and as many areas as they sum up to.
+bool fits(const List<uint32_t>& counts, uint32_t size, const Areas& areas) {
+  uint64_t wanted = 0;
+  for (size_t i = 0; i < size && i < counts.values.size(); ++i) wanted += counts.values[i];
+  if (size <= counts.values.size() && wanted <= areas.values.size()) return true;
+  PyErr_SetString(
+      PyExc_ValueError,
+      "acl.media: want a number in roi_nums for each of size pictures, and as many areas as they sum up to");
+  return false;
+}
 aclError batch_crop(acldvppChannelDesc* channel, acldvppBatchPicDesc* from, List<uint32_t>& counts, uint32_t size,
                     acldvppBatchPicDesc* to, Areas& crops, aclrtStream stream) {
+  if (!fits(counts, size, crops)) return ACL_ERROR_INVALID_PARAM;
   return acldvppVpcBatchCropAsync(channel, from, counts.data(), size, to, crops.data(), stream);
 }
 aclError batch_crop_resize(acldvppChannelDesc* channel, acldvppBatchPicDesc* from, List<uint32_t>& counts,
                            uint32_t size, acldvppBatchPicDesc* to, Areas& crops, acldvppResizeConfig* resize,
                            aclrtStream stream) {
+  if (!fits(counts, size, crops)) return ACL_ERROR_INVALID_PARAM;
   return acldvppVpcBatchCropResizeAsync(channel, from, counts.data(), size, to, crops.data(), resize, stream);
 }
 aclError batch_crop_and_paste(acldvppChannelDesc* channel, acldvppBatchPicDesc* from, List<uint32_t>& counts,
                               uint32_t size, acldvppBatchPicDesc* to, Areas& crops, Areas& pastes, aclrtStream stream) {
+  if (!fits(counts, size, crops) || !fits(counts, size, pastes)) return ACL_ERROR_INVALID_PARAM;
   return acldvppVpcBatchCropAndPasteAsync(channel, from, counts.data(), size, to, crops.data(), pastes.data(), stream);
 }
 
@@ -105,11 +119,11 @@ constexpr Row kRows[] = {
     WAIT("dvpp_png_decode_async", acldvppPngDecodeAsync, "channel_desc, data, size, output_desc, stream"),
     WAIT_AS("dvpp_jpeg_encode_async", "acldvppJpegEncodeAsync", encode,
             "channel_desc, input_desc, data, size_ptr, config, stream"),
-    WAIT_AS("dvpp_vpc_batch_crop_async", "acldvppVpcBatchCropAsync", batch_crop,
+    CALL_AS("dvpp_vpc_batch_crop_async", "acldvppVpcBatchCropAsync", batch_crop,
             "channel_desc, src_batch, roi_nums, size, dst_batch, crop_areas, stream"),
-    WAIT_AS("dvpp_vpc_batch_crop_resize_async", "acldvppVpcBatchCropResizeAsync", batch_crop_resize,
+    CALL_AS("dvpp_vpc_batch_crop_resize_async", "acldvppVpcBatchCropResizeAsync", batch_crop_resize,
             "channel_desc, src_batch, roi_nums, size, dst_batch, crop_areas, resize_config, stream"),
-    WAIT_AS("dvpp_vpc_batch_crop_and_paste_async", "acldvppVpcBatchCropAndPasteAsync", batch_crop_and_paste,
+    CALL_AS("dvpp_vpc_batch_crop_and_paste_async", "acldvppVpcBatchCropAndPasteAsync", batch_crop_and_paste,
             "channel_desc, src_batch, roi_nums, size, dst_batch, crop_areas, paste_areas, stream"),
 };
 

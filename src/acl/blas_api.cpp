@@ -86,9 +86,12 @@ int product(const char* name, int m, int n, int k, const void* alpha, Operand a,
           "the types are {}, {} and {} (aclDataType): want FLOAT16 (1) to FLOAT16 or FLOAT (0), FLOAT to FLOAT, "
           "INT8 (2) to INT32 (3) or FLOAT",
           a.type, b.type, c.type);
-    stream_of(stream).submit(new ProductTask(
-        name, matrix(a.data, from, m, k, a.trans, a.ld, "matrixA"), matrix(b.data, from, k, n, b.trans, b.ld, b_name),
-        matrix(c.data, to, m, n, c.trans, c.ld, c_name), Factor(alpha, to, "alpha"), Factor(beta, to, "beta")));
+    // matrices first: a factor on the host is read at once
+    const TensorView left = matrix(a.data, from, m, k, a.trans, a.ld, "matrixA");
+    const TensorView right = matrix(b.data, from, k, n, b.trans, b.ld, b_name);
+    const TensorView result = matrix(c.data, to, m, n, c.trans, c.ld, c_name);
+    Stream& on = stream_of(stream);
+    on.submit(new ProductTask(name, left, right, result, Factor(alpha, to, "alpha"), Factor(beta, to, "beta")));
   });
 }
 

@@ -432,7 +432,7 @@ def refusals():
              "acl.mdl.load_from_file: path has a null character, which no C string can hold"),
             (lambda: acl.op.execute_v2("Add", [1], [], [], [], 0, 0), ValueError,
              "acl.op.execute_v2: 1 descriptions and 0 buffers of inputs, want one buffer for each description"),
-            (lambda: acl.media, AttributeError, "acl.media, images and video (DVPP), is not part of the virtual NPU yet (docs/use/pyacl.md)"),
+            (lambda: acl.himpi, AttributeError, "acl.himpi, images and video (DVPP V2), is not part of the virtual NPU yet (docs/use/pyacl.md)"),
             (lambda: acl.nothing, AttributeError, "module 'acl' has no attribute 'nothing'")):
         try:
             call()
@@ -510,7 +510,9 @@ UNCALLED = {"acl.init", "acl.finalize", "acl.rt.reset_device", "acl.rt.reset_dev
             "acl.util.numpy_contiguous_to_ptr", "acl.rt.set_stream_failure_mode"}
 AT_ADDRESS = {"acl.rt.memset", "acl.rt.memset_async", "acl.rt.memcpy_2d", "acl.rt.memcpy_2d_async", "acl.mdl.load_from_mem",
               "acl.mdl.query_size_from_mem", "acl.util.ptr_to_bytes", "acl.util.ptr_to_numpy", "acl.rt.host_register",
-              "acl.rt.value_write", "acl.rt.value_wait", "acl.rt.process_report"}
+              "acl.rt.value_write", "acl.rt.value_wait", "acl.rt.process_report",
+              "acl.media.dvpp_jpeg_get_image_info", "acl.media.dvpp_jpeg_predict_dec_size", "acl.media.dvpp_png_get_image_info",
+              "acl.media.dvpp_png_predict_dec_size"}
 
 
 def zero(kind):

@@ -48,7 +48,7 @@ def trained(tmp_path_factory):
     labels = torch.arange(256) % CLASSES
     images = torch.cat([prepared(picture(int(k), rng, SIZE)) for k in labels])
     optimizer = torch.optim.Adam(net.parameters(), 0.01)
-    for _ in range(40):
+    for _ in range(20):  # not to certainty: probabilities near 1 would hide differences
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(net(images), labels).backward()
         optimizer.step()
@@ -78,5 +78,5 @@ def test_jpeg_in_top_5_out(trained, mode):
         with torch.no_grad():
             want = net(prepared(pixels)).softmax(1)[0].numpy()
         assert list(said)[0] == want.argmax() == kind, (line, want)
-        # rounding of bytes (sizes, colours) beside that of the types
-        assert max(abs(said[c] - want[c]) for c in range(CLASSES)) < 0.02, (line, want)
+        # bytes are rounded between the steps and chroma is shared by four pixels, which Pillow spreads in another way
+        assert max(abs(said[c] - want[c]) for c in range(CLASSES)) < 0.01, (line, want)
