@@ -43,23 +43,25 @@ namespace {
 // A watchdog destroys communicators that other threads are about to use: the pointer must not go while it is copied.
 std::shared_mutex g_pointers;
 
-std::map<std::string, void*>& handles_by_name() {
-  static auto* names = new std::map<std::string, void*>;
+/// Ranks of one process have one name, each on its device.
+using NameOnDevice = std::pair<std::string, const Device*>;
+std::map<NameOnDevice, void*>& handles_by_name() {
+  static auto* names = new std::map<NameOnDevice, void*>;
   return *names;
 }
 }  // namespace
 
 void* keep_communicator(CommunicatorPointer communicator) {
-  const std::string name = communicator->name();
+  const NameOnDevice name(communicator->name(), &communicator->device());
   void* handle = communicator_pool().create(std::move(communicator));
   std::unique_lock lock(g_pointers);
   handles_by_name()[name] = handle;
   return handle;
 }
 
-void* communicator_named(const std::string& name) {
+void* communicator_named(const std::string& name, const Device& device) {
   std::shared_lock lock(g_pointers);
-  const auto found = handles_by_name().find(name);
+  const auto found = handles_by_name().find({name, &device});
   return found == handles_by_name().end() ? nullptr : found->second;
 }
 

@@ -21,8 +21,9 @@ int hccl_guard(const char* name, FunctionRef<void()> body) noexcept;
 HandlePool<CommunicatorPointer>& communicator_pool();
 /// A handle for a new communicator, which its name finds from now on.
 void* keep_communicator(CommunicatorPointer communicator);
-/// The handle of the communicator of that name, the latest where several had it; null where there is none.
-void* communicator_named(const std::string& name);
+/// The handle of the communicator of that name on the device, the latest where several had it; null where there is
+/// none.
+void* communicator_named(const std::string& name, const Device& device);
 /// Removes the handle; null for what is no communicator.
 CommunicatorPointer take_communicator(const void* handle);
 /// Null for what is no communicator.

@@ -52,7 +52,7 @@ std::vector<uint64_t> numbers(const CollectiveTensor& t) {
 void run(const Node& node, const std::vector<CollectiveTensor>& inputs, const std::vector<CollectiveTensor>& outputs,
          Stream& stream) {
   const auto group = graph::find_or(node.attributes, "group", std::string());
-  void* comm = communicator_named(group);
+  void* comm = communicator_named(group, stream.device());
   if (!comm) {
     try {
       comm = group_communicator(group);

@@ -201,13 +201,21 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
   }
   parts->run->begin(inputs, outputs);
   size_t first = 0;
+  bool waits_for_ranks = false;
   for (size_t s = 0; s <= program.steps.size(); ++s) {
     const Step* step = s < program.steps.size() ? &program.steps[s] : nullptr;
     const bool collective = step && step->node && is_collective(*step->node);
     if (step && !collective) continue;
     if (s > first) stream.submit(new PartTask(parts, first, s));
-    if (collective)
+    if (!collective) continue;
+    try {
       collective_door()(*step->node, parts->run->tensors(step->inputs), parts->run->tensors(step->outputs), stream);
+    } catch (...) {
+      // the client may free its memory once it hears of the failure: the part before has to be over by then
+      if (!waits_for_ranks) stream.synchronize();
+      throw;
+    }
+    waits_for_ranks = true;
     first = s + 1;
   }
 }
