@@ -165,7 +165,7 @@ ACLNN(aclnnGroupQuant, (In, x), (In, scale), (In, groupIndex), (OptIn, offset), 
              describe(*groupIndex));
   const int64_t groups = groupIndex->dims[0], width = x->dims[1], dims[] = {groups, width};
   op.require_shape("scale", *scale, dims, 2);
-  op.require(!offset || offset->numel() == 1, "offset is {}, want one value", offset ? describe(*offset) : "");
+  op.require(!offset || offset->numel() == 1, "offset is {}, want one value", offset ? describe(*offset).text() : "");
   const bool packed = dstType == kInt4 && (y->dtype == DType::Undefined || y->dtype == DType::Int32);
   op.require(!packed || width % 8 == 0, "x is {}: eight numbers of four bits fill an INT32", describe(*x));
   op.result("y", *y, {x->dims[0], packed ? width / 8 : width}, type_of(dstType, *y));
