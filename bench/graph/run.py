@@ -2,6 +2,7 @@
 the same threads, in turn. The models are exported from PyTorch with random weights, or lie in the rapidocr wheel.
 
     ./dev bench graph [--models resnet50-b1,bert-b1] [--rounds 5] [--threads 2]
+    ./dev bench graph --compiled [--models resnet50,llama-step]      torch.compile against our own eager (compiled.py)
 """
 import argparse
 import math
@@ -101,13 +102,31 @@ def measure(options):
            "onnxruntime CPU", before)
 
 
+def measure_compiled(options):
+    os.environ["UPDRAFT_THREADS"] = str(options.threads)
+    from bench.graph import compiled
+    from bench.measure import PART, machine, report
+    names = options.models.split(",") if options.models else list(compiled.MODELS)
+    for name in names:
+        if name not in compiled.MODELS:
+            sys.exit(f"no model {name}, want one of {', '.join(compiled.MODELS)}")
+    before = machine()
+    rows = compiled.measure(names, options.rounds)
+    whole = names == list(compiled.MODELS) and options.threads == len(os.sched_getaffinity(0))
+    report("graph-compiled" + ("" if whole else PART), rows, "./dev bench graph " + " ".join(sys.argv[1:]), "our eager", before)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models")
+    parser.add_argument("--compiled", action="store_true", help="torch.compile with the wheel's npu backend against our own eager")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.compiled:
+        return measure_compiled(options)
+    options.models = options.models or ",".join(MODELS)
     if options.measure:
         return measure(options)
     for name in options.models.split(","):

@@ -1,10 +1,12 @@
 #include "kernels/channels.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -391,6 +393,67 @@ void channel_backward(const TensorView& dy, const TensorView& x, const double* m
     into[1] += from[1];
   };
   by_channel<2, 3>(ch, 2, need_sums, dx != nullptr, measure, merge, finish, apply);
+}
+
+void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias) {
+  const int64_t channels = grad_out.dims[1], batch = grad_out.dims[0];
+  const TensorView image = last_dims(grad_out, grad_out.rank - 2);  // one channel of one image
+  const int64_t size = image.numel();
+  const bool flat = image.is_contiguous();
+  const Compute compute = compute_of(grad_out.dtype);
+  auto sum = [&]<class T, class Wide>() {
+    ScratchScope scratch;
+    T* all = scratch.take<T>(static_cast<size_t>(channels));
+    const LoadFn load = kernels().load[static_cast<int>(grad_out.dtype)][static_cast<int>(compute)];
+    parallel_for(
+        channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, size * batch)), [&](int64_t begin, int64_t end) {
+          constexpr int64_t kBlock = 1024, kLanes = 32;
+          T buffer[kBlock];
+          for (int64_t c = begin; c < end; ++c) {
+            Wide total(0);
+            for (int64_t n = 0; n < batch; ++n) {
+              const char* at = at_element(grad_out, n * grad_out.strides[0] + c * grad_out.strides[1]);
+              TensorView plane = image;
+              plane.data = const_cast<char*>(at);
+              const TensorView* views[] = {&plane};
+              const StridedLoop<1> loop(views);
+              auto run = [&](const char* from, int64_t stride, int64_t count) {
+                for (int64_t i = 0; i < count; i += kBlock) {
+                  const int64_t m = std::min(kBlock, count - i);
+                  const T* x = buffer;
+                  const char* block = from + i * stride * static_cast<int64_t>(size_of(grad_out.dtype));
+                  if (stride == 1 && size_of(grad_out.dtype) == sizeof(T) && grad_out.dtype == storage_of(compute))
+                    x = reinterpret_cast<const T*>(block);
+                  else load(buffer, block, stride, m);
+                  T lanes[kLanes] = {};
+                  int64_t j = 0;
+                  for (; j + kLanes <= m; j += kLanes)
+                    for (int64_t k = 0; k < kLanes; ++k) lanes[k] += x[j + k];
+                  for (; j < m; ++j) lanes[j % kLanes] += x[j];
+                  for (int64_t width = kLanes / 2; width > 0; width /= 2)
+                    for (int64_t k = 0; k < width; ++k) lanes[k] += lanes[k + width];
+                  total += lanes[0];
+                }
+              };
+              if (flat) run(at, 1, size);
+              else
+                loop.rows(0, size, [&](const int64_t(&offset)[1], int64_t, int64_t count) {
+                  run(at + offset[0] * static_cast<int64_t>(size_of(grad_out.dtype)), loop.strides[0][loop.rank - 1],
+                      count);
+                });
+            }
+            all[c] = static_cast<T>(total);
+          }
+        });
+    copy_elements(grad_bias, TensorView::contiguous(all, storage_of(compute), &channels, 1));
+  };
+  switch (compute) {
+    case Compute::F32: sum.template operator()<float, double>(); break;
+    case Compute::F64: sum.template operator()<double, double>(); break;
+    case Compute::I64: sum.template operator()<int64_t, int64_t>(); break;
+    case Compute::C64: sum.template operator()<complex64, complex64>(); break;
+    default: sum.template operator()<complex128, complex128>(); break;
+  }
 }
 
 }  // namespace updraft

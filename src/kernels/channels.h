@@ -19,4 +19,7 @@ void channel_backward(const TensorView& dy, const TensorView& x, const double* m
 /// Merges {count, mean, m2} of two disjoint sets into the first.
 void merge_stats(double* into, const double* from);
 
+/// grad_bias[c] = sum of grad_out[:, c], the gradient of a convolution's bias.
+void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias);
+
 }  // namespace updraft

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/channels.h"
 #include "kernels/constant_operand.h"
 #include "kernels/matmul.h"
 #include "kernels/onednn.h"
@@ -246,22 +247,25 @@ class Weight {
     return {operand.inner, onednn::engine(), const_cast<std::byte*>(form_.get())};
   }
 
-  /// At the points of Winograd's algorithm.
-  const float* points(const winograd::Shape& w) {
-    const size_t bytes = winograd::filter_bytes(w);
+  /// At the points of Winograd's algorithm; `last`: of the one for channels that are innermost.
+  const float* points(const winograd::Shape& w, bool last = false) {
+    const size_t bytes = last ? winograd::filter_bytes_last(w) : winograd::filter_bytes(w);
+    const auto transform = [&](float* to) {
+      ScratchScope scratch;
+      const float* filters = Dense(view_, type_, scratch, false).view.as<float>();
+      if (last) winograd::transform_filters_last(w, filters, to);
+      else winograd::transform_filters(w, filters, to);
+    };
     if (!constant_) {
       auto* to = static_cast<float*>(scratch_.take(bytes));
-      ScratchScope scratch;
-      winograd::transform_filters(w, Dense(view_, type_, scratch, false).view.as<float>(), to);
+      transform(to);
       return to;
     }
-    const memory::desc desc({static_cast<int64_t>(bytes / sizeof(float))}, memory::data_type::f32,
-                            memory::format_tag::a);
-    form_ = constant_->form(view_, desc, [&](std::byte* to) {
-      ScratchScope scratch;
-      winograd::transform_filters(w, Dense(view_, type_, scratch, false).view.as<float>(),
-                                  reinterpret_cast<float*>(to));
-    });
+    // A dimension more tells the two forms apart.
+    const auto count = static_cast<int64_t>(bytes / sizeof(float));
+    const memory::desc desc = last ? memory::desc({1, count}, memory::data_type::f32, memory::format_tag::ab)
+                                   : memory::desc({count}, memory::data_type::f32, memory::format_tag::a);
+    form_ = constant_->form(view_, desc, [&](std::byte* to) { transform(reinterpret_cast<float*>(to)); });
     return reinterpret_cast<const float*>(form_.get());
   }
 
@@ -286,68 +290,6 @@ void add_bias(const TensorView& out, const TensorView& bias) {
   p.set(0, int64_t{1});
   const Compute c = compute_of(out.dtype);
   run_elementwise(elementwise_kernel(ew::add, c), c, {out, b}, {out}, p);
-}
-
-// grad_bias[c] = sum of grad_out[:, c]
-void bias_gradient(const TensorView& grad_out, const TensorView& grad_bias) {
-  const int64_t channels = grad_out.dims[1], batch = grad_out.dims[0];
-  const TensorView image = last_dims(grad_out, grad_out.rank - 2);  // one channel of one image
-  const int64_t size = image.numel();
-  const bool flat = image.is_contiguous();
-  const Compute compute = compute_of(grad_out.dtype);
-  auto sum = [&]<class T, class Wide>() {
-    ScratchScope scratch;
-    T* all = scratch.take<T>(static_cast<size_t>(channels));
-    const LoadFn load = kernels().load[static_cast<int>(grad_out.dtype)][static_cast<int>(compute)];
-    parallel_for(
-        channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, size * batch)), [&](int64_t begin, int64_t end) {
-          constexpr int64_t kBlock = 1024, kLanes = 32;
-          T buffer[kBlock];
-          for (int64_t c = begin; c < end; ++c) {
-            Wide total(0);
-            for (int64_t n = 0; n < batch; ++n) {
-              const char* at = at_element(grad_out, n * grad_out.strides[0] + c * grad_out.strides[1]);
-              TensorView plane = image;
-              plane.data = const_cast<char*>(at);
-              const TensorView* views[] = {&plane};
-              const StridedLoop<1> loop(views);
-              auto run = [&](const char* from, int64_t stride, int64_t count) {
-                for (int64_t i = 0; i < count; i += kBlock) {
-                  const int64_t m = std::min(kBlock, count - i);
-                  const T* x = buffer;
-                  const char* block = from + i * stride * static_cast<int64_t>(size_of(grad_out.dtype));
-                  if (stride == 1 && size_of(grad_out.dtype) == sizeof(T) && grad_out.dtype == storage_of(compute))
-                    x = reinterpret_cast<const T*>(block);
-                  else load(buffer, block, stride, m);
-                  T lanes[kLanes] = {};
-                  int64_t j = 0;
-                  for (; j + kLanes <= m; j += kLanes)
-                    for (int64_t k = 0; k < kLanes; ++k) lanes[k] += x[j + k];
-                  for (; j < m; ++j) lanes[j % kLanes] += x[j];
-                  for (int64_t width = kLanes / 2; width > 0; width /= 2)
-                    for (int64_t k = 0; k < width; ++k) lanes[k] += lanes[k + width];
-                  total += lanes[0];
-                }
-              };
-              if (flat) run(at, 1, size);
-              else
-                loop.rows(0, size, [&](const int64_t(&offset)[1], int64_t, int64_t count) {
-                  run(at + offset[0] * static_cast<int64_t>(size_of(grad_out.dtype)), loop.strides[0][loop.rank - 1],
-                      count);
-                });
-            }
-            all[c] = static_cast<T>(total);
-          }
-        });
-    copy_elements(grad_bias, TensorView::contiguous(all, storage_of(compute), &channels, 1));
-  };
-  switch (compute) {
-    case Compute::F32: sum.template operator()<float, double>(); break;
-    case Compute::F64: sum.template operator()<double, double>(); break;
-    case Compute::I64: sum.template operator()<int64_t, int64_t>(); break;
-    case Compute::C64: sum.template operator()<complex64, complex64>(); break;
-    default: sum.template operator()<complex128, complex128>(); break;
-  }
 }
 
 // --- the path without oneDNN ------------------------------------------------------------------------------------
@@ -438,10 +380,11 @@ TensorView matrix(const TensorView& v) { return reshape(v, {v.dims[0], v.dims[1]
 // Winograd's algorithm, where it takes the convolution, is expected to pay, and may be used: its results are rounded
 // more often than direct sums, which the caller allows or does not see in half precision.
 std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
-                                           const TensorView& dst) {
+                                           const TensorView& dst, bool last = false, bool prepared = false) {
   const bool half = src.dtype != DType::Float && weight.dtype != DType::Float && dst.dtype != DType::Float;
   if (!(s.reduced || half) || s.spatial != 2 || s.groups != 1) return {};
-  if (compute_type(src, weight, dst) != DType::Float || taken_last(src, DType::Float) || taken_last(dst, DType::Float))
+  if (compute_type(src, weight, dst) != DType::Float || taken_last(src, DType::Float) != last ||
+      taken_last(dst, DType::Float) != last)
     return {};
   winograd::Shape w{src.dims[0], src.dims[1], dst.dims[1], {}, {}, {}};
   for (int d = 0; d < 2; ++d) {
@@ -451,7 +394,7 @@ std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const Tens
     w.padding[d] = s.padding[d];
     if (w.out[d] > w.in[d] + 2) return {};
   }
-  if (!winograd::pays(w)) return {};
+  if (!(last ? winograd::pays_last(w, prepared) : winograd::pays(w))) return {};
   return w;
 }
 
@@ -512,6 +455,10 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     return finish(dst, add, s.relu);
   }
   const bool whole = set_tail(p, s, type, from.last && to.last, add);
+  if (const auto w = whole && from.last && to.last ? winograd_of(s, src, weight, dst, true, constant) : std::nullopt;
+      w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true),
+                                  {nullptr, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
+    return;
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
@@ -546,7 +493,12 @@ void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src,
   if (w && kind == Kind::Forward) by.points(*w);
   else if (w) by.dense();
   else {
-    if (kind == Kind::Forward) set_tail(p, s, type, src_last && dst_last, add);
+    const bool whole = kind == Kind::Forward && set_tail(p, s, type, src_last && dst_last, add);
+    if (whole && src_last && dst_last)
+      if (const auto last = winograd_of(s, src, weight, dst, true, true)) {
+        by.points(*last, true);
+        return;
+      }
     by.take(plan_of(p, kind, src_last, dst_last)->weight);
   }
 }
@@ -673,8 +625,12 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
     const size_t of_weight = constant ? 0 : dense_bytes(weight, type, false), run = winograd::forward_scratch(*w);
     return bytes - of_weight + (constant ? 0 : winograd::filter_bytes(*w)) + std::max(of_weight, run);
   }
-  set_tail(p, s, type, src_last && dst_last, add);
+  const bool whole = set_tail(p, s, type, src_last && dst_last, add);
   const auto plan = plan_of(p, Kind::Forward, src_last, dst_last);
+  if (whole && src_last && dst_last)
+    if (const auto w = winograd_of(s, src, weight, dst, true, constant))  // the primitive is there for infinities
+      bytes += winograd::forward_last_scratch(*w) +
+               (constant ? 0 : winograd::filter_bytes_last(*w) + winograd::filter_bytes(*w));
   if (!constant) bytes += plan->weight.scratch_bytes();
   return bytes + plan->src.scratch_bytes() + plan->dst.scratch_bytes() + scratch_size(plan->scratchpad.get_size());
 }

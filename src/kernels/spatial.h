@@ -41,6 +41,17 @@ struct WinogradPlane {
   const float* data;
   int64_t height, width, top, left, tiles;
 };
+/// Images with the channels innermost; channels are a multiple of 16, that is of whole vectors.
+struct WinogradImage {
+  const float* data;
+  int64_t height, width, top, left, tiles, channels;
+};
+/// What becomes of results on their way out; null: nothing of that kind.
+struct WinogradTail {
+  const float *scale, *bias;  ///< for each channel: times the one, plus the other
+  const float* add;           ///< lies as the image
+  bool relu;
+};
 /// Whole vectors of every instruction set.
 constexpr int64_t winograd_round(int64_t n) { return (n + 15) / 16 * 16; }
 /// Floats of scratch that the transforms take for so many rows of tiles.

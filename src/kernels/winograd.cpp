@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "kernels/matmul.h"
+#include "kernels/pipeline.h"
 #include "kernels/table.h"
 
 namespace updraft::winograd {
@@ -223,6 +224,102 @@ size_t backward_filters_scratch(const Shape& s) {
   }
   return filter_bytes(s) + tiles.points_bytes(s.in_channels) + tiles.points_bytes(s.out_channels) +
          std::max(tiles.strip_bytes(), product);
+}
+
+// --- channels innermost ---------------------------------------------------------------------------------------------
+namespace {
+
+// The rows of tiles of all images, and the blocks of them that are carried through the three steps together.
+struct TilesLast {
+  int64_t high, wide, rows, block_rows;
+  explicit TilesLast(const Shape& s) : high((s.out[0] + 3) / 4), wide((s.out[1] + 3) / 4), rows(s.batch * high) {
+    const int64_t bytes = kPoints * 4 * (s.in_channels + s.out_channels) * wide;
+    const int64_t blocks = std::max<int64_t>(1, (rows * bytes + kBlockBytes / 2) / kBlockBytes);
+    // Filters that are larger than the cache are read again for each block: at least 64 tiles take them.
+    block_rows = std::min(rows, std::max((rows + blocks - 1) / blocks, (63 + wide) / wide));
+  }
+  int64_t step(int64_t channels) const { return point_step(block_rows * wide * channels); }
+  size_t bytes(int64_t channels) const {
+    return scratch_size(sizeof(float) * static_cast<size_t>(kPoints * step(channels)));
+  }
+  /// [36, tiles, channels]
+  TensorView view(float* points, int64_t channels, int64_t row_count) const {
+    const int64_t dims[] = {kPoints, row_count * wide, channels};
+    TensorView v = TensorView::contiguous(points, DType::Float, dims, 3);
+    v.strides[0] = step(channels);
+    return v;
+  }
+};
+
+/// [36, in_channels, out_channels]
+TensorView filters_last(float* points, const Shape& s) {
+  const int64_t dims[] = {kPoints, s.in_channels, s.out_channels};
+  TensorView v = TensorView::contiguous(points, DType::Float, dims, 3);
+  v.strides[0] = point_step(s.in_channels * s.out_channels);
+  return v;
+}
+
+}  // namespace
+
+bool pays_last(const Shape& s, bool prepared) {
+  if (s.in_channels < 32 || s.out_channels < 32 || s.in_channels % 16 || s.out_channels % 16) return false;
+  const TilesLast tiles(s);
+  const int64_t count = tiles.rows * tiles.wide, results = s.batch * s.out[0] * s.out[1];
+  if (!prepared) return results >= 6 * count + 400;
+  return results >= 9 * count && count >= 16;
+}
+
+size_t filter_bytes_last(const Shape& s) {
+  return scratch_size(sizeof(float) * static_cast<size_t>(kPoints * point_step(s.in_channels * s.out_channels)));
+}
+
+void transform_filters_last(const Shape& s, const float* filters, float* to) {
+  ScratchScope scratch;
+  auto* points = static_cast<float*>(scratch.take(filter_bytes(s)));
+  transform_filters(s, filters, points);
+  copy_elements(filters_last(to, s), filter_view(points, s.out_channels, s.in_channels).transpose(1, 2));
+}
+
+bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out) {
+  const TilesLast tiles(s);
+  ScratchScope scratch;
+  auto* before = static_cast<float*>(scratch.take(tiles.bytes(s.in_channels)));
+  auto* after = static_cast<float*>(scratch.take(tiles.bytes(s.out_channels)));
+  const TensorView filters = filters_last(const_cast<float*>(points), s);
+  const int64_t from_image = s.in[0] * s.in[1] * s.in_channels, to_image = s.out[0] * s.out[1] * s.out_channels;
+  std::atomic<bool> finite = true;
+  for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
+    const int64_t end = std::min(tiles.rows, begin + tiles.block_rows);
+    parallel_for(end - begin, 1, [&](int64_t first, int64_t last) {
+      for (int64_t r = begin + first; r < begin + last; ++r)
+        kernels().winograd_input_last(
+            {in + r / tiles.high * from_image, s.in[0], s.in[1], s.padding[0], s.padding[1], tiles.wide, s.in_channels},
+            r % tiles.high, before + (r - begin) * tiles.wide * s.in_channels, tiles.step(s.in_channels));
+    });
+    matmul(tiles.view(before, s.in_channels, end - begin), filters, tiles.view(after, s.out_channels, end - begin));
+    parallel_for(end - begin, 1, [&](int64_t first, int64_t last) {
+      for (int64_t r = begin + first; r < begin + last; ++r) {
+        const int64_t image = r / tiles.high * to_image;
+        const WinogradTail with{tail.scale, tail.bias, tail.add ? tail.add + image : nullptr, tail.relu};
+        if (!kernels().winograd_output_last(after + (r - begin) * tiles.wide * s.out_channels,
+                                            tiles.step(s.out_channels), r % tiles.high, with,
+                                            {out + image, s.out[0], s.out[1], 0, 0, tiles.wide, s.out_channels}))
+          finite.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (!finite) return false;
+  }
+  return true;
+}
+
+size_t forward_last_scratch(const Shape& s) {
+  const TilesLast tiles(s);
+  size_t product = 0;
+  for (const int64_t rows : {tiles.block_rows, tiles.rows % tiles.block_rows})
+    if (rows)
+      product = std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows), filters_last(nullptr, s),
+                                                 tiles.view(nullptr, s.out_channels, rows)));
+  return tiles.bytes(s.in_channels) + tiles.bytes(s.out_channels) + product;
 }
 
 }  // namespace updraft::winograd

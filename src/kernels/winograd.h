@@ -1,6 +1,6 @@
 // Two-dimensional convolutions with 3x3 filters and stride 1 by Winograd's F(4x4, 3x3): a tile of 4x4 results takes 36
 // products instead of 144, which are 36 products of matrices over all tiles and channels. Forward and both gradients,
-// on plain [N, C, H, W] arrays of float.
+// on plain [N, C, H, W] arrays of float; forward on [N, H, W, C], too.
 //
 // The result is rounded more often than a direct sum: its error is some 2 to 3 times that of direct sums (about 1e-6 of
 // the result's size). Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308.
@@ -36,5 +36,20 @@ bool backward_filters(const Shape& s, const float* grad_out, const float* in, fl
 size_t forward_scratch(const Shape& s);
 size_t backward_input_scratch(const Shape& s);
 size_t backward_filters_scratch(const Shape& s);
+
+/// --- forward with the channels innermost: numbers of channels are multiples of 16
+/// -------------------------------------- What follows the sums: times scale, plus bias (each of out_channels), plus
+/// add (as out), the positive part. Null: none.
+struct Tail {
+  const float *scale = nullptr, *bias = nullptr, *add = nullptr;
+  bool relu = false;
+};
+/// `prepared`: the points of the filters need not be made at each run.
+bool pays_last(const Shape& s, bool prepared);
+/// As filter_bytes() and transform_filters().
+size_t filter_bytes_last(const Shape& s);
+void transform_filters_last(const Shape& s, const float* filters, float* to);
+bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out);
+size_t forward_last_scratch(const Shape& s);
 
 }  // namespace updraft::winograd

@@ -224,6 +224,69 @@ bool winograd_output(const float* from, int64_t step, int64_t first, int64_t til
   return all_finite(seen);
 }
 
+/// A row of tiles of an image with the channels innermost: to[point * step + tile * channels + channel].
+void winograd_input_last(const WinogradImage& image, int64_t row, float* to, int64_t step) {
+  const int64_t y = 4 * row - image.top, line = image.width * image.channels;
+  for (int64_t t = 0; t < image.tiles; ++t) {
+    const int64_t x = 4 * t - image.left;
+    const bool inside = y >= 0 && x >= 0 && y + 6 <= image.height && x + 6 <= image.width;
+    for (int64_t c = 0; c < image.channels; c += L) {
+      VectorF half[6][6];
+      for (int64_t i = 0; i < 6; ++i) {
+        VectorF d[6];
+        const float* from = image.data + (y + i) * line + x * image.channels + c;
+        for (int64_t j = 0; j < 6; ++j) {
+          const bool there = inside || (y + i >= 0 && y + i < image.height && x + j >= 0 && x + j < image.width);
+          d[j] = there ? load_vector<float>(from + j * image.channels) : VectorF{};
+        }
+        Input::apply(d, half[i]);
+      }
+      float* at = to + t * image.channels + c;
+      for (int64_t j = 0; j < kPoints; ++j) {
+        VectorF d[6], points[6];
+        for (int i = 0; i < 6; ++i) d[i] = half[i][j];
+        Input::apply(d, points);
+        for (int64_t i = 0; i < kPoints; ++i) store_vector<float>(at + (i * kPoints + j) * step, points[i]);
+      }
+    }
+  }
+}
+
+/// Back from the points of a row of tiles. False: not all results are finite.
+bool winograd_output_last(const float* from, int64_t step, int64_t row, const WinogradTail& tail,
+                          const WinogradImage& image) {
+  VectorF seen{};
+  for (int64_t t = 0; t < image.tiles; ++t) {
+    const int64_t rows = std::min<int64_t>(4, image.height - 4 * row),
+                  columns = std::min<int64_t>(4, image.width - 4 * t);
+    for (int64_t c = 0; c < image.channels; c += L) {
+      const float* at = from + t * image.channels + c;
+      VectorF y[4][6];
+      for (int64_t j = 0; j < kPoints; ++j) {
+        VectorF m[6], column[4];
+        for (int64_t i = 0; i < kPoints; ++i) m[i] = load_vector<float>(at + (i * kPoints + j) * step);
+        to_output(m, column);
+        for (int i = 0; i < 4; ++i) y[i][j] = column[i];
+      }
+      const VectorF scale = tail.scale ? load_vector<float>(tail.scale + c) : broadcast(1.0f),
+                    bias = tail.bias ? load_vector<float>(tail.bias + c) : VectorF{};
+      for (int64_t i = 0; i < rows; ++i) {
+        VectorF p[4];
+        to_output(y[i], p);
+        const int64_t place = ((4 * row + i) * image.width + 4 * t) * image.channels + c;
+        for (int64_t j = 0; j < columns; ++j) {
+          VectorF v = fma_vector(p[j], scale, bias);
+          seen = fma_vector(v, VectorF{}, seen);
+          if (tail.add) v = v + load_vector<float>(tail.add + place + j * image.channels);
+          if (tail.relu) v = v > VectorF{} ? v : VectorF{};
+          store_vector<float>(const_cast<float*>(image.data) + place + j * image.channels, v);
+        }
+      }
+    }
+  }
+  return all_finite(seen);
+}
+
 /// Filters [channels][3][3] to to[point * step + channel]; `turned` ones stand on their heads, as the gradient of the
 /// input takes them. Writes whole vectors.
 void winograd_filters(const float* filters, int64_t channels, bool turned, float* to, int64_t step) {

@@ -1,0 +1,131 @@
+// Winograd's algorithm on images with the channels innermost, against sums in double precision.
+#include "kernels/winograd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/constant_operand.h"
+#include "kernels/convolution.h"
+
+namespace updraft {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats random(int64_t n, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  Floats values(static_cast<size_t>(n));
+  for (float& v : values) v = normal(engine);
+  return values;
+}
+
+TensorView last(Floats& values, int64_t n, int64_t c, int64_t h, int64_t w) {
+  const int64_t dims[] = {n, c, h, w};
+  TensorView v = TensorView::contiguous(values.data(), DType::Float, dims, 4);
+  v.strides[0] = c * h * w;
+  v.strides[1] = 1;
+  v.strides[2] = w * c;
+  v.strides[3] = c;
+  return v;
+}
+
+struct Case {
+  int64_t n, in, out, height, width, padding;
+};
+
+class WinogradLast : public testing::TestWithParam<Case> {
+ protected:
+  static constexpr int64_t kSize = 3;
+  const Case c_ = GetParam();
+  const int64_t high_ = c_.height + 2 * c_.padding - 2, wide_ = c_.width + 2 * c_.padding - 2;
+  Floats x_ = random(c_.n * c_.in * c_.height * c_.width, 1), w_ = random(c_.out * c_.in * 9, 2),
+         bias_ = random(c_.out, 3), add_ = random(c_.n * c_.out * high_ * wide_, 4);
+
+  double want(int64_t n, int64_t o, int64_t y, int64_t x, double& size) const {
+    double sum = bias_[static_cast<size_t>(o)];
+    for (int64_t ky = 0; ky < kSize; ++ky)
+      for (int64_t kx = 0; kx < kSize; ++kx) {
+        const int64_t iy = y + ky - c_.padding, ix = x + kx - c_.padding;
+        if (iy < 0 || iy >= c_.height || ix < 0 || ix >= c_.width) continue;
+        for (int64_t i = 0; i < c_.in; ++i) {
+          const double product =
+              static_cast<double>(x_[static_cast<size_t>(((n * c_.height + iy) * c_.width + ix) * c_.in + i)]) *
+              w_[static_cast<size_t>(((o * c_.in + i) * kSize + ky) * kSize + kx)];
+          sum += product;
+          size += product * product;
+        }
+      }
+    return sum;
+  }
+
+  void expect_right(bool constant) {
+    ConvolutionShape s;
+    s.spatial = 2;
+    s.padding[0] = s.padding[1] = c_.padding;
+    s.reduced = s.relu = true;
+    const int64_t dims[] = {c_.out, c_.in, kSize, kSize};
+    const TensorView in = last(x_, c_.n, c_.in, c_.height, c_.width), add = last(add_, c_.n, c_.out, high_, wide_),
+                     weight = TensorView::contiguous(w_.data(), DType::Float, dims, 4),
+                     bias = TensorView::contiguous(bias_.data(), DType::Float, dims, 1);
+    Floats result(add_.size(), -1);
+    const TensorView out = last(result, c_.n, c_.out, high_, wide_);
+    ConstantOperand operand;
+    if (constant) {
+      prepare_convolution(s, in, weight, true, out, operand, &add);
+      EXPECT_EQ(operand.made(), 1);
+    }
+    convolution(s, in, weight, &bias, out, constant ? &operand : nullptr, &add);
+    if (constant) { EXPECT_GE(operand.bytes(), w_.size() * sizeof(float) * 4) << "36 points of 9 elements"; }
+    double worst = 0;
+    for (int64_t n = 0; n < c_.n; ++n)
+      for (int64_t y = 0; y < high_; ++y)
+        for (int64_t x = 0; x < wide_; ++x)
+          for (int64_t o = 0; o < c_.out; ++o) {
+            const auto at = static_cast<size_t>(((n * high_ + y) * wide_ + x) * c_.out + o);
+            double size = 1;
+            const double sum = want(n, o, y, x, size) + add_[at], got = result[at];
+            if (!std::isfinite(sum)) {
+              EXPECT_EQ(got, std::isnan(sum) ? 0 : std::max(sum, 0.0));
+              continue;
+            }
+            worst = std::max(worst, std::abs(got - std::max(sum, 0.0)) / std::sqrt(size));
+          }
+    EXPECT_LE(worst, 2e-5) << "a result at an edge has fewer products than its tile, whose size decides the error";
+  }
+};
+
+TEST_P(WinogradLast, GivesTheSumsWithWhatFollows) {
+  const winograd::Shape shape{c_.n, c_.in, c_.out, {c_.height, c_.width}, {high_, wide_}, {c_.padding, c_.padding}};
+  ASSERT_TRUE(winograd::pays_last(shape, true));
+  expect_right(true);
+  expect_right(false);
+}
+
+// One infinite element would spoil the tiles that it lies in.
+TEST_P(WinogradLast, InfinitiesStayWhereTheyBelong) {
+  x_[static_cast<size_t>((5 * c_.width + 6) * c_.in + 3)] = std::numeric_limits<float>::infinity();
+  ConvolutionShape s;
+  s.spatial = 2;
+  s.padding[0] = s.padding[1] = c_.padding;
+  s.reduced = true;
+  const int64_t dims[] = {c_.out, c_.in, kSize, kSize};
+  Floats result(add_.size());
+  ConstantOperand operand;
+  convolution(s, last(x_, c_.n, c_.in, c_.height, c_.width), TensorView::contiguous(w_.data(), DType::Float, dims, 4),
+              nullptr, last(result, c_.n, c_.out, high_, wide_), &operand);
+  int64_t infinite = 0;
+  for (float v : result) infinite += !std::isfinite(v);
+  EXPECT_EQ(infinite, 9 * c_.out);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, WinogradLast,
+                         testing::Values(Case{1, 32, 48, 19, 22, 1}, Case{2, 64, 32, 16, 16, 0},
+                                         Case{3, 32, 32, 14, 14, 1}, Case{1, 32, 32, 56, 61, 1}));
+
+}  // namespace
+}  // namespace updraft
