@@ -232,13 +232,14 @@ TEST_F(Ir, AttributesThatAreNotHonouredAreRefused) {
   clip.call().set("cell_clip", 2.0);
   EXPECT_NE(clip.refusal().find("attribute cell_clip is 2, want -1"), std::string::npos);
 
-  Call nhwc("Conv2D");
-  nhwc.in("x", {1, 4, 3, 2});
-  nhwc.in("filter", {3, 2, 3, 2});
-  nhwc.out("y", {1, 2, 2, 3});
-  nhwc.call().set("strides", Dims{1, 1, 1, 1});
-  nhwc.call().set("pads", Dims{0, 0, 0, 0});
-  EXPECT_NE(nhwc.refusal().find("data_format is \"NHWC\", want \"NCHW\""), std::string::npos);
+  Call blocked("Conv2D");
+  blocked.in("x", {1, 4, 3, 2});
+  blocked.in("filter", {3, 2, 3, 2});
+  blocked.out("y", {1, 2, 2, 3});
+  blocked.call().set("strides", Dims{1, 1, 1, 1});
+  blocked.call().set("pads", Dims{0, 0, 0, 0});
+  blocked.call().set("data_format", std::string("NC1HWC0"));
+  EXPECT_NE(blocked.refusal().find("data_format is \"NC1HWC0\", want NCHW or NHWC"), std::string::npos);
 }
 
 TEST_F(Ir, RefusalsNameTheStep) {
