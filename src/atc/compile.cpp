@@ -228,9 +228,10 @@ graph::Model read_source(const Arguments& arguments, bool whole) {
     const graph::Bytes bytes = graph::Bytes::of_file(path);
     if (framework == "3") {
       if (!tensorflow::looks_like_graph(bytes.span()))
-        throw invalid("model", path, "the file does not begin as a GraphDef of TensorFlow",
-                      "Freeze the model (convert_variables_to_constants_v2) and write its graph_def as bytes (.pb), not as "
-                      "text; a SavedModel is a folder, whose saved_model.pb is another format.");
+        throw invalid(
+            "model", path, "the file does not begin as a GraphDef of TensorFlow",
+            "Freeze the model (convert_variables_to_constants_v2) and write its graph_def as bytes (.pb), not as "
+            "text; a SavedModel is a folder, whose saved_model.pb is another format.");
       const onnx::ImportOptions given = import_options(arguments, path);
       tensorflow::ImportOptions options{given.input_shapes, given.input_ranges, given.output_nodes};
       if (!whole) options.output_nodes.clear();

@@ -25,7 +25,8 @@ constexpr Option kOptions[] = {
      "what an om holds",
      "0 编译；1 将 om（或文本 dump）转为 JSON；3 只检查模型；5 将图的文本 dump 转为 JSON；6 打印 om 的信息"},
     {"framework", kInput, Choice, "0|1|3|5", "", Works,
-     "5 ONNX; 3 a frozen graph of TensorFlow (.pb); 1 a graph of the Ascend IR (AIR); 0 (Caffe) is refused: export such "
+     "5 ONNX; 3 a frozen graph of TensorFlow (.pb); 1 a graph of the Ascend IR (AIR); 0 (Caffe) is refused: export "
+     "such "
      "models to ONNX",
      "5 ONNX；3 TensorFlow 冻结图（.pb）；1 Ascend IR 图（AIR）；0（Caffe）会被拒绝：请先导出为 ONNX"},
     {"model", kInput, File, "path", "", Works, "The model", "模型文件"},

@@ -5,8 +5,8 @@
 #include "atc/modes.h"
 #include "atc/refusal.h"
 #include "frontends/onnx/conversion.h"
-#include "frontends/tensorflow/conversion.h"
 #include "frontends/onnx/model.h"
+#include "frontends/tensorflow/conversion.h"
 #include "graph/node_call.h"
 #include "graph/proto/model_proto.h"
 

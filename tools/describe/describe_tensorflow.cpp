@@ -18,9 +18,10 @@ std::string tensorflow_table(bool chinese) {
                 "(`src/frontends/tensorflow/convert`) make graphs of the Ascend IR from frozen graphs of TensorFlow. "
                 "Functions are put in the place of their calls. `·`: no node is left. Loops of TensorFlow 1 (Enter, "
                 "NextIteration), variables, texts and lists of tensors (TensorList) are refused.\n";
-  text += fmt::format("\n{}\n\n", chinese ? fmt::format("{} 个算子", rows.size() + 1)
-                                         : fmt::format("{} operators", rows.size() + 1));
-  text += chinese ? "| 算子 | 图算子 | 限制 |\n|---|---|---|\n" : "| operator | graph operators | limits |\n|---|---|---|\n";
+  text += fmt::format(
+      "\n{}\n\n", chinese ? fmt::format("{} 个算子", rows.size() + 1) : fmt::format("{} operators", rows.size() + 1));
+  text += chinese ? "| 算子 | 图算子 | 限制 |\n|---|---|---|\n"
+                  : "| operator | graph operators | limits |\n|---|---|---|\n";
   auto cell = [](std::string_view words) { return words.empty() ? std::string_view("·") : words; };
   bool input = false;
   for (const auto& [type, row] : rows) {

@@ -273,7 +273,8 @@ int main(int count, char** arguments) try {
       std::fprintf(
           stderr,
           "updraft_describe: unknown option %s; want --headers DIR, --table FILE, --table-zh FILE, --onnx FILE, "
-          "--onnx-zh FILE, --tensorflow FILE, --tensorflow-zh FILE, --atc FILE, --atc-zh FILE, --json FILE or --graph-json FILE\n",
+          "--onnx-zh FILE, --tensorflow FILE, --tensorflow-zh FILE, --atc FILE, --atc-zh FILE, --json FILE or "
+          "--graph-json FILE\n",
           what.c_str());
       return 1;
     }

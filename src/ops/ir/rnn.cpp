@@ -89,7 +89,8 @@ void require_plain(const Op& op, int64_t cell_depth, float keep_prob, float cell
 void require_no_peephole(const Op& op, bool use_peephole, std::initializer_list<OptIn> weights) {
   ir::want(op, "use_peephole", use_peephole, false);
   for (const OptIn& w : weights)
-    op.require(!w || w->rank == 0, "peephole weights or a mask are given ({}), want none", w ? describe(*w).text() : "");
+    op.require(!w || w->rank == 0, "peephole weights or a mask are given ({}), want none",
+               w ? describe(*w).text() : "");
 }
 
 /// The rows at each step from a mask [steps, batch, hidden]; sequences are sorted by length. Read while it runs.

@@ -88,7 +88,8 @@ std::vector<Region> regions_of(const TensorView& rois, const Grid& g) {
 
 Grid grid_of(const Op& op, const In& rois, const OptIn& rois_n, double scale, int64_t rows, int64_t columns,
              int64_t samples, int64_t mode) {
-  op.require(!rois_n, "rois_n is {}, want none: rois names the image of each region", rois_n ? describe(*rois_n).text() : "");
+  op.require(!rois_n, "rois_n is {}, want none: rois names the image of each region",
+             rois_n ? describe(*rois_n).text() : "");
   op.require(rois->rank == 2 && rois->dims[1] == 5 && is_floating(rois->dtype),
              "rois is {}, want [regions, 5]: the image and two corners", describe(*rois));
   op.require(rows > 0 && columns > 0, "pooled_height is {} and pooled_width {}, want above 0", rows, columns);
