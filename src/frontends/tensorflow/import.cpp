@@ -37,6 +37,7 @@ int first_of(std::string_view type, std::string_view output) {
       {"FusedBatchNorm", "batch_variance", 2},
       {"FusedBatchNorm", "reserve_space_1", 3},
       {"FusedBatchNorm", "reserve_space_2", 4},
+      {"FusedBatchNorm", "reserve_space_3", 5},
       {"TopK", "indices", 1},
       {"Unique", "idx", 1},
       {"SparseSoftmaxCrossEntropyWithLogits", "backprop", 1},
