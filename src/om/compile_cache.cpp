@@ -172,7 +172,8 @@ class Files {
       const std::string path = cache_.folder + "/" + file;
       if (!fs::is_regular_file(path)) return {};
       const Bytes bytes = Bytes::of_file(path);
-      if (bytes.size() != entry.at("bytes").get<size_t>() || checksum(bytes.span()) != entry.at("checksum"))
+      if (bytes.size() != entry.at("bytes").get<size_t>() ||
+          checksum(bytes.span()) != entry.at("checksum").get<std::string>())
         throw Error(code::kAclInvalidFile, "it is not what the index says");
       graph::Model model = read(bytes);
       for (const auto& note : entry.at("notes")) report.notes.push_back(note);

@@ -232,7 +232,7 @@ TensorProto TensorReader::read(std::string_view text, const Where& where) {
       refuse("bytes {} to {} of {}, which has {}", external.offset, external.offset + length, external.location,
              all.size());
     if (static_cast<int64_t>(length) != stored) refuse("{} bytes in {}, want {}", length, external.location, stored);
-    t.value.data = all.part(external.offset, length);
+    t.value.data = all.part(external.offset, length).aligned();
     if (bits) t.value.data = widened(t.type, t.value.data.text(), static_cast<size_t>(count));
   } else if (p.has_raw || bits) {
     graph::Bytes packed;
@@ -243,7 +243,7 @@ TensorProto TensorReader::read(std::string_view text, const Where& where) {
     if (static_cast<int64_t>(p.raw.size()) != stored)
       refuse("{} bytes for {}{}, want {}", p.raw.size(), name_of(t.type), graph::describe(p.dims), stored);
     if (bits) t.value.data = widened(t.type, p.raw, static_cast<size_t>(count));
-    else t.value.data = message.part(static_cast<size_t>(p.raw.data() - message.text().data()), p.raw.size());
+    else t.value.data = message.part(static_cast<size_t>(p.raw.data() - message.text().data()), p.raw.size()).aligned();
   } else {
     t.value.data = from_numbers(p);
     if (static_cast<int64_t>(t.value.data.size()) != want)

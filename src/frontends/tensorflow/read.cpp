@@ -271,9 +271,10 @@ class Reader {
       if (static_cast<int64_t>(content.size()) != count * each_bytes)
         where_.refuse("a constant of {} {} has {} bytes, want {}", name_of(t.type), describe(s.dims), content.size(),
                       count * each_bytes);
-      t.value.data = content.empty()
-                         ? graph::Bytes::make(0, [](std::byte*) {})
-                         : message_.part(static_cast<size_t>(content.data() - message_.text().data()), content.size());
+      t.value.data =
+          content.empty()
+              ? graph::Bytes::make(0, [](std::byte*) {})
+              : message_.part(static_cast<size_t>(content.data() - message_.text().data()), content.size()).aligned();
       return t;
     }
     reals.insert(reals.end(), floats.begin(), floats.end());

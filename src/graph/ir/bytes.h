@@ -1,6 +1,7 @@
 // Bytes that stay as they are: constants of graphs, text of models. Whoever holds them shares them.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,11 @@ class Bytes {
   bool empty() const { return size_ == 0; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
   std::span<const std::byte> span() const { return {data_, size_}; }
+  /// The same bytes where they can be read as elements of every type, else a copy that can: what lies in a message lies
+  /// anywhere.
+  Bytes aligned() const {
+    return reinterpret_cast<uintptr_t>(data_) % alignof(double) == 0 ? *this : copy_of(data_, size_);
+  }
   /// A part of them, with the same owner.
   Bytes part(size_t offset, size_t size) const { return {owner_, data_ + offset, size}; }
 

@@ -257,7 +257,7 @@ class Reader {
           break;
         }
         case kTensorData:
-          t.data = bytes(from);
+          t.data = bytes(from).aligned();
           inside = !t.data.empty();
           break;
         default: from.skip();
@@ -267,7 +267,7 @@ class Reader {
       if (at > weights_.size() || size > weights_.size() - at)
         refuse(fmt::format("a constant lies at {} of the weights and has {} bytes, the weights have {}", at, size,
                            weights_.size()));
-      t.data = weights_.part(at, size);
+      t.data = weights_.part(at, size).aligned();
     }
     return t;
   }
