@@ -232,8 +232,7 @@ graph::Model read_source(const Arguments& arguments, bool whole) {
             "model", path, "the file does not begin as a GraphDef of TensorFlow",
             "Freeze the model (convert_variables_to_constants_v2) and write its graph_def as bytes (.pb), not as "
             "text; a SavedModel is a folder, whose saved_model.pb is another format.");
-      const onnx::ImportOptions given = import_options(arguments, path);
-      tensorflow::ImportOptions options{given.input_shapes, given.input_ranges, given.output_nodes};
+      tensorflow::ImportOptions options = import_options(arguments, path);
       if (!whole) options.output_nodes.clear();
       return tensorflow::import(bytes, options);
     }

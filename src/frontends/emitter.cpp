@@ -117,4 +117,28 @@ Endpoint Emitter::gather(Endpoint e, Endpoint indices, int64_t along) {
   return emit("GatherV2", {e, indices, integer_scalar(along)}, {{"negative_index_support", true}});
 }
 
+TensorDesc Emitter::either(const TensorDesc& a, const TensorDesc& b, std::string_view what) const {
+  require(a.dtype == b.dtype, "{} is {} or {}, want one type", what, describe(a), describe(b));
+  TensorDesc both = a;
+  if (!a.rank_known() || !b.rank_known() || a.dims.size() != b.dims.size()) both.dims = {graph::kUnknownRank};
+  else
+    for (size_t d = 0; d < both.dims.size(); ++d)
+      if (a.dims[d] != b.dims[d]) both.dims[d] = graph::kUnknownDim;
+  both.origin_dims = both.dims;
+  return both;
+}
+
+void throw_of_node(const std::string& name, std::string_view type, const Error& caught) {
+  const std::string_view text = caught.text(), own = name;
+  auto refuse = [&](const std::string& why) { throw Error(code::kAclnnParamInvalid, "{} ({}): {}", name, type, why); };
+  if (text.starts_with(own) && text.substr(own.size()).starts_with(" (") &&
+      !text.substr(own.size() + 2).starts_with(fmt::format("{})", type))) {
+    const std::string_view rest = text.substr(own.size() + 2);
+    const size_t end = rest.find("): ");
+    if (end != std::string_view::npos) refuse(fmt::format("as {}: {}", rest.substr(0, end), rest.substr(end + 3)));
+  }
+  if (text.find(own) == std::string_view::npos) refuse(std::string(text));
+  throw;
+}
+
 }  // namespace updraft::frontends

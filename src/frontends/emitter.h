@@ -58,6 +58,9 @@ class Emitter {
   /// An axis of `rank` dimensions, counted from 0.
   int64_t axis(int64_t axis, int64_t rank) const;
 
+  /// What is known of a tensor that is one or the other; `what` it is.
+  TensorDesc either(const TensorDesc& a, const TensorDesc& b, std::string_view what) const;
+
   // --- nodes --------------------------------------------------------------------------------------------------------
   /// A node that helps: it has the node's name with the type behind it.
   Endpoint emit(std::string_view type, const std::vector<Operand>& operands, Attributes attributes = {});
@@ -91,6 +94,10 @@ class Emitter {
   Endpoint add(Endpoint a, double b) { return add(a, scalar_like(b, a)); }
   Endpoint mul(Endpoint a, double b) { return mul(a, scalar_like(b, a)); }
 };
+
+/// In a handler: throws what was caught again, as a sentence about the model's node. Nodes that a converter made have
+/// types of their own, which are named behind the model's.
+[[noreturn]] void throw_of_node(const std::string& name, std::string_view type, const Error& caught);
 
 /// One number of that type.
 Tensor scalar_tensor(double value, DType type);

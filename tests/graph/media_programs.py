@@ -11,32 +11,11 @@ import acl
 import numpy as np
 import torch
 from PIL import Image
+from pyacl_checks import PROGRAMS, good, program, refused, value
 
 TO_DEVICE, TO_HOST = 1, 2
 GREY, NV12, NV21, NV16, NV24, NV42, RGB, BGR, RGBA, UNKNOWN = 0, 1, 2, 3, 5, 6, 12, 13, 16, 10000
 UNIT = {RGB: 3, BGR: 3, RGBA: 4}
-PROGRAMS = {}
-
-
-def program(f):
-    PROGRAMS[f.__name__] = f
-    return f
-
-
-def good(ret):
-    assert ret == 0, (ret, acl.get_recent_err_msg())
-
-
-def value(pair):
-    good(pair[-1])
-    return pair[0] if len(pair) == 2 else pair[:-1]
-
-
-def refused(ret, code, *words):
-    text = acl.get_recent_err_msg()
-    assert ret == code, (ret, text)
-    for word in words:
-        assert word in text, (word, text)
 
 
 def up(n, to):

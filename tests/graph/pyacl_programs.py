@@ -11,33 +11,12 @@ import traceback
 
 import acl
 import numpy as np
+from pyacl_checks import PROGRAMS, good, program, refused, value
 
 HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST = 0, 1, 2
 ACL_FLOAT, ACL_INT32, ACL_INT64, FORMAT_ND = 0, 3, 9, 2
 TYPES = {0: np.float32, 3: np.int32, 9: np.int64}
-PROGRAMS = {}
 FOLDER = pathlib.Path(sys.argv[1] if __name__ == "__main__" else ".")
-
-
-def program(f):
-    PROGRAMS[f.__name__] = f
-    return f
-
-
-def good(ret):
-    assert ret == 0, (ret, acl.get_recent_err_msg())
-
-
-def value(pair):
-    good(pair[-1])
-    return pair[0] if len(pair) == 2 else pair[:-1]
-
-
-def refused(ret, code, *words):
-    text = acl.get_recent_err_msg()
-    assert ret == code, (ret, text)
-    for word in words:
-        assert word in text, (word, text)
 
 
 class Memory:

@@ -239,6 +239,17 @@ def write_others(folder):
         if node.op == "AddV2":
             node.input[1] = "nobody"
     others["nobody"] = broken
+    def changed(graph, op, attribute, value):
+        for node in graph.node:
+            if node.op == op:
+                node.attr[attribute].CopyFrom(tf.compat.v1.AttrValue(**value))
+        return graph
+
+    image = tf.TensorSpec((1, 4, 4, 4), tf.float32, name="x")
+    zero = tf.compat.v1.AttrValue.ListValue(i=[1, 0, 1, 1])
+    others["zero_stride"] = changed(graph_of(lambda x: raw.Conv2D(input=x, filter=tf.ones((3, 3, 4, 2)), strides=[1, 1, 1, 1], padding="SAME"),
+                                             image), "Conv2D", "strides", {"list": zero})
+    others["wide_block"] = changed(graph_of(lambda x: raw.DepthToSpace(input=x, block_size=2), image), "DepthToSpace", "block_size", {"i": 1 << 32})
     for name, graph in others.items():
         (folder / f"{name}.pb").write_bytes(graph.SerializeToString())
     np.savez(folder / "any_batch.npz", dense=dense.numpy())

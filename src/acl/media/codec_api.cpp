@@ -98,18 +98,22 @@ void tell_failure(const Target& target, Body body) {
   }
 }
 
+/// What a client asks of a picture's head; null: it does not.
+template <class Info>
+void tell(const Info& info, uint32_t* width, uint32_t* height, int32_t* components) {
+  if (width) *width = info.width;
+  if (height) *height = info.height;
+  if (components) *components = info.components;
+}
+
 }  // namespace
 
 extern "C" {
 
 UPDRAFT_API aclError acldvppJpegGetImageInfo(const void* data, uint32_t size, uint32_t* width, uint32_t* height,
                                              int32_t* components) {
-  return guard("acldvppJpegGetImageInfo", [&] {
-    const media::JpegInfo info = media::jpeg_info(file_of(data, size));
-    if (width) *width = info.width;
-    if (height) *height = info.height;
-    if (components) *components = info.components;
-  });
+  return guard("acldvppJpegGetImageInfo",
+               [&] { tell(media::jpeg_info(file_of(data, size)), width, height, components); });
 }
 UPDRAFT_API aclError acldvppJpegPredictDecSize(const void* data, uint32_t size, acldvppPixelFormat format,
                                                uint32_t* decoded) {
@@ -182,12 +186,8 @@ UPDRAFT_API aclError acldvppJpegEncodeAsync(acldvppChannelDesc* channel, acldvpp
 
 UPDRAFT_API aclError acldvppPngGetImageInfo(const void* data, uint32_t size, uint32_t* width, uint32_t* height,
                                             int32_t* components) {
-  return guard("acldvppPngGetImageInfo", [&] {
-    const media::PngInfo info = media::png_info(file_of(data, size));
-    if (width) *width = info.width;
-    if (height) *height = info.height;
-    if (components) *components = info.components;
-  });
+  return guard("acldvppPngGetImageInfo",
+               [&] { tell(media::png_info(file_of(data, size)), width, height, components); });
 }
 UPDRAFT_API aclError acldvppPngPredictDecSize(const void* data, uint32_t size, acldvppPixelFormat format,
                                               uint32_t* decoded) {

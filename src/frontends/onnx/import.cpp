@@ -230,31 +230,15 @@ class Importer : public Graphs {
                     name_of(input.type));
       desc.dims = input.shape_known ? input.dims : Dims{graph::kUnknownRank};
       std::vector<std::string> symbols = input.symbols;
-      if (const auto given = options_.input_shapes.find(name); given != options_.input_shapes.end()) {
-        if (input.shape_known) check_shape(name, input.dims, given->second);
-        if (!input.shape_known || given->second.size() != symbols.size()) symbols.assign(given->second.size(), "");
-        desc.dims = given->second;
-      }
-      if (const auto ranges = options_.input_ranges.find(name); ranges != options_.input_ranges.end())
-        desc.ranges = ranges->second;
-      desc.origin_dims = desc.dims;
+      if (frontends::set_shape(options_, name, input.shape_known, desc) &&
+          (!input.shape_known || desc.dims.size() != symbols.size()))
+        symbols.assign(desc.dims.size(), "");
       Value v;
       v.tensor = scope.frame.build.input(name, scope.frame.inputs++, std::move(desc), symbols);
       scope.set(input.name, std::move(v));
     }
-    for (const auto& given : options_.input_shapes)
-      if (!known.contains(given.first))
-        throw Error(code::kAclnnParamInvalid,
-                    "a shape is given for {}, which is no input of the model (its inputs: {})", given.first,
-                    fmt::join(known, ", "));
-  }
-
-  static void check_shape(const std::string& name, const Dims& own, const Dims& given) {
-    bool fits = own.size() == given.size();
-    for (size_t d = 0; fits && d < own.size(); ++d) fits = own[d] < 0 || given[d] < 0 || own[d] == given[d];
-    if (!fits)
-      throw Error(code::kAclnnParamInvalid, "input {} is to have shape {}, the model says {}", name, describe(given),
-                  describe(own));
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    frontends::require_inputs(options_, names);
   }
 
   void nodes(const std::vector<NodeProto>& list, Scope& scope) {
@@ -306,16 +290,7 @@ class Importer : public Graphs {
       for (size_t i = 0; i < node.outputs.size(); ++i)
         if (c.wants(i) && !c.gave(i)) c.refuse("output {}, \"{}\", is not implemented", i, node.outputs[i]);
     } catch (const Error& e) {
-      // The graph's node of that name has a type of its own.
-      const std::string_view text = e.text(), own = name;
-      if (text.starts_with(own) && text.substr(own.size()).starts_with(" (") &&
-          !text.substr(own.size() + 2).starts_with(fmt::format("{})", node.type))) {
-        const std::string_view rest = text.substr(own.size() + 2);
-        const size_t end = rest.find("): ");
-        if (end != std::string_view::npos) refuse("as {}: {}", rest.substr(0, end), rest.substr(end + 3));
-      }
-      if (text.find(own) != std::string::npos) throw;
-      refuse("{}", e.text());
+      frontends::throw_of_node(name, node.type, e);
     } catch (const std::out_of_range&) {  // of a vector's at()
       refuse("an input or an attribute has fewer values than the operator reads");
     }

@@ -1,22 +1,14 @@
 // ONNX models become graphs of the Ascend IR.
 #pragma once
-#include <map>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "frontends/import_options.h"
 #include "graph/ir/graph.h"
 
 namespace updraft::onnx {
 
-struct ImportOptions {
-  /// By the name of an input: its shape instead of what the model says; {} is a scalar.
-  std::map<std::string, graph::Dims> input_shapes;
-  /// Smallest and largest sizes of the dimensions of an input (-1: no upper bound).
-  std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> input_ranges;
-  /// What the graph gives: names of tensors, or "node:index". Empty: the model's own outputs.
-  std::vector<std::string> output_nodes;
+struct ImportOptions : frontends::ImportOptions {
   /// Where weights lie that the model keeps in files beside it.
   std::string directory;
 };

@@ -154,11 +154,11 @@ class Importer : public Functions {
 
   void inputs(Frame& frame) {
     int64_t place = 0;
-    std::vector<std::string> names;
+    std::vector<std::string_view> names;
     for (const NodeDef& node : frame.nodes) {
       if (!is_input(node)) continue;
       const std::string name(node.name);
-      names.push_back(name);
+      names.push_back(node.name);
       graph::TensorDesc desc;
       const auto type = node.attributes.find("dtype");
       if (type == node.attributes.end() || type->second.kind != AttrValue::Kind::Type)
@@ -169,28 +169,10 @@ class Importer : public Functions {
       const auto shape = node.attributes.find("shape");
       const bool known = shape != node.attributes.end() && shape->second.shape.rank_known;
       desc.dims = known ? shape->second.shape.dims : Dims{graph::kUnknownRank};
-      if (const auto given = options_.input_shapes.find(name); given != options_.input_shapes.end()) {
-        if (known) check_shape(name, desc.dims, given->second);
-        desc.dims = given->second;
-      }
-      if (const auto ranges = options_.input_ranges.find(name); ranges != options_.input_ranges.end())
-        desc.ranges = ranges->second;
-      desc.origin_dims = desc.dims;
+      frontends::set_shape(options_, name, known, desc);
       frame.known[node.name] = {frame.build.input(name, place++, std::move(desc))};
     }
-    for (const auto& given : options_.input_shapes)
-      if (std::ranges::find(names, given.first) == names.end())
-        throw Error(code::kAclnnParamInvalid,
-                    "a shape is given for {}, which is no input of the model (its inputs: {})", given.first,
-                    fmt::join(names, ", "));
-  }
-
-  static void check_shape(const std::string& name, const Dims& own, const Dims& given) {
-    bool fits = own.size() == given.size();
-    for (size_t d = 0; fits && d < own.size(); ++d) fits = own[d] < 0 || given[d] < 0 || own[d] == given[d];
-    if (!fits)
-      throw Error(code::kAclnnParamInvalid, "input {} is to have shape {}, the model says {}", name, describe(given),
-                  describe(own));
+    frontends::require_inputs(options_, names);
   }
 
   void outputs(Frame& frame) {
@@ -292,18 +274,7 @@ class Importer : public Functions {
       row->convert(c);
       c.check_attributes();
       frame.known[node.name] = c.given();
-    } catch (const Error& e) {
-      const std::string_view text = e.text(), own = name;
-      if (text.starts_with(fmt::format("{} ({})", own, node.type))) throw;
-      if (text.starts_with(own) && text.substr(own.size()).starts_with(" (")) {
-        const std::string_view rest = text.substr(own.size() + 2);
-        const size_t end = rest.find("): ");
-        if (end != std::string_view::npos)
-          refuse(frame, node, fmt::format("as {}: {}", rest.substr(0, end), rest.substr(end + 3)));
-      }
-      if (text.find(own) != std::string_view::npos) throw;
-      refuse(frame, node, e.text());
-    }
+    } catch (const Error& e) { frontends::throw_of_node(name, node.type, e); }
   }
 
   const GraphDef def_;

@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 #include "ops/gathered.h"
-#include "ops/ir/shapes.h"
+#include "ops/ir/layout.h"
 
 namespace updraft {
 namespace {
@@ -24,8 +24,7 @@ TensorView channels_last(const TensorView& v, bool already) { return already ? v
 Windows windows_of(const Op& op, const In& x, const In& offsets, const Ints& strides, const Ints& pads,
                    const Ints& ksize, const Ints& dilations, Text format, int64_t groups, bool modulated) {
   ir::want(op, "modulated", modulated, true);
-  const bool last = std::string_view(format) == "NHWC";
-  op.require(last || std::string_view(format) == "NCHW", "attribute data_format is \"{}\", want NCHW or NHWC", format);
+  const bool last = ir::layout_of(op, 2, format).last;
   op.require(x->rank == 4 && offsets->rank == 4 && is_floating(x->dtype) && is_floating(offsets->dtype),
              "x is {}, offsets {}: want images and their offsets, both with 4 dimensions", describe(*x),
              describe(*offsets));
@@ -169,7 +168,7 @@ IR_OP(DeformableOffsets, DeformableOffsets, (In, x), (In, offsets), (Out, y), (I
       (Bool, modulated, true)) {
   const Windows w =
       windows_of(op, x, offsets, strides, pads, ksize, dilations, data_format, deformable_groups, modulated);
-  const bool last = std::string_view(data_format) == "NHWC";
+  const bool last = ir::layout_of(op, 2, data_format).last;
   ir::result(op, "y", *y, result_dims(w, last), x->dtype);
   if (y->empty()) return;
   op.work(y->numel() * 10);
@@ -183,7 +182,7 @@ IR_OP(DeformableOffsetsGrad, DeformableOffsetsGrad, (In, grad), (In, x), (In, of
       (Text, data_format, "NCHW"), (Int, deformable_groups, 1), (Bool, modulated, true)) {
   const Windows w =
       windows_of(op, x, offsets, strides, pads, ksize, dilations, data_format, deformable_groups, modulated);
-  const bool last = std::string_view(data_format) == "NHWC";
+  const bool last = ir::layout_of(op, 2, data_format).last;
   const ir::Dims dims = result_dims(w, last);
   op.require_shape("grad", *grad, dims.data(), 4);
   op.result_like("grad_x", *grad_x, *x, x->dtype);

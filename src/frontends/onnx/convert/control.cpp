@@ -41,18 +41,6 @@ bool choose(Conversion& c, Endpoint condition, const std::vector<Value>& yes, co
   return true;
 }
 
-/// What is known of a tensor that is one or the other.
-TensorDesc either(Conversion& c, const TensorDesc& a, const TensorDesc& b, std::string_view what) {
-  c.require(a.dtype == b.dtype, "{} is {} or {}, want one type", what, describe(a), describe(b));
-  TensorDesc both = a;
-  if (!a.rank_known() || !b.rank_known() || a.dims.size() != b.dims.size()) both.dims = {graph::kUnknownRank};
-  else
-    for (size_t d = 0; d < both.dims.size(); ++d)
-      if (a.dims[d] != b.dims[d]) both.dims[d] = graph::kUnknownDim;
-  both.origin_dims = both.dims;
-  return both;
-}
-
 std::vector<Endpoint> tensors_of(const Conversion& c, const std::vector<Value>& values, size_t count) {
   c.require(values.size() >= count, "its graph has {} outputs, want {}", values.size(), count);
   std::vector<Endpoint> tensors;
@@ -83,7 +71,7 @@ void branch_while_running(Conversion& c, Endpoint condition, const GraphProto& y
   inputs.insert(inputs.end(), second.captured.begin(), second.captured.end());
   std::vector<TensorDesc> outputs;
   for (size_t i = 0; i < c.outputs(); ++i)
-    outputs.push_back(either(c, first.outputs[i], second.outputs[i], fmt::format("output {}", i)));
+    outputs.push_back(c.either(first.outputs[i], second.outputs[i], fmt::format("output {}", i)));
   graph::Node& node = c.build.control("If", c.name, inputs, outputs, {first.name, second.name});
   for (size_t i = 0; i < c.outputs(); ++i) c.give(i, node.out(static_cast<int>(i)));
 }
@@ -149,7 +137,7 @@ std::vector<Endpoint> run_turns(Conversion& c, const Turns& turns) {
     body = c.graphs.body(c, {c.name + "/body", descs, {}, true}, fill);
     bool settled = true;
     for (size_t i = 3; i < descs.size(); ++i) {
-      const TensorDesc wider = either(c, descs[i], body.outputs[i], fmt::format("what turns carry, {},", i - 3));
+      const TensorDesc wider = c.either(descs[i], body.outputs[i], fmt::format("what turns carry, {},", i - 3));
       settled = settled && wider.dims == descs[i].dims;
       descs[i] = wider;
     }

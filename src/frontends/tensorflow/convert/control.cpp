@@ -31,15 +31,7 @@ std::vector<graph::TensorDesc> common(Conversion& c, std::vector<graph::TensorDe
                                       const std::vector<graph::TensorDesc>& b) {
   c.require(a.size() == b.size(), "its branches have {} and {} outputs", a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) {
-    c.require(a[i].dtype == b[i].dtype, "output {} is {} in one branch and {} in the other", i, describe(a[i]),
-              describe(b[i]));
-    if (!a[i].rank_known() || !b[i].rank_known() || a[i].dims.size() != b[i].dims.size()) {
-      a[i].dims = {graph::kUnknownRank};
-    } else {
-      for (size_t d = 0; d < a[i].dims.size(); ++d)
-        if (a[i].dims[d] != b[i].dims[d]) a[i].dims[d] = graph::kUnknownDim;
-    }
-    a[i].origin_dims = a[i].dims;
+    a[i] = c.either(a[i], b[i], fmt::format("output {}", i));
     a[i].ranges.clear();
   }
   return a;

@@ -11,12 +11,18 @@ Dims spatial(Conversion& c, const char* name, const Dims& values, bool last) {
   const size_t channel = last ? values.size() - 1 : 1;
   c.require(values[0] == 1 && values[channel] == 1, "attribute {} is {} for batches and {} for channels, want 1", name,
             values[0], values[channel]);
+  for (int64_t v : values) c.require(v >= 1, "attribute {} has a {}, want positive values", name, v);
   Dims inner(values.begin() + 1, values.end());
   inner.erase(inner.begin() + static_cast<std::ptrdiff_t>(channel) - 1);
   return inner;
 }
 
-Dims pads_of(Conversion& c, Endpoint x, size_t first, const Dims& kernel, const Dims& strides, const Dims& dilations) {
+std::string format_of(size_t spatial, bool last) {
+  return spatial == 2 ? (last ? "NHWC" : "NCHW") : (last ? "NDHWC" : "NCDHW");
+}
+
+Dims pads_of(Conversion& c, size_t first, const Dims& kernel, const Dims& strides, const Dims& dilations,
+             FunctionRef<int64_t(size_t)> size) {
   const std::string word = c.text("padding");
   const size_t n = kernel.size();
   Dims pads(2 * n, 0);
@@ -32,8 +38,8 @@ Dims pads_of(Conversion& c, Endpoint x, size_t first, const Dims& kernel, const 
     const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
     int64_t all = reach - 1;  // with steps of one the size does not matter
     if (strides[d] != 1) {
-      const int64_t size = c.size(x, static_cast<int64_t>(first + d), "the input, with padding SAME,");
-      all = std::max<int64_t>(0, ((size + strides[d] - 1) / strides[d] - 1) * strides[d] + reach - size);
+      const int64_t whole = size(first + d);
+      all = std::max<int64_t>(0, ((whole + strides[d] - 1) / strides[d] - 1) * strides[d] + reach - whole);
     }
     pads[2 * d] = all / 2;
     pads[2 * d + 1] = all - all / 2;
@@ -48,20 +54,19 @@ struct Windows {
   Attributes attributes;
 };
 
-/// The attributes of a convolution of images of the shape of x, with filters of these sizes.
-Windows windows_of(Conversion& c, Endpoint x, const Dims& kernel) {
+/// The attributes of a convolution with filters of these sizes; `size` as pads_of() has it.
+Windows windows_of(Conversion& c, const Dims& kernel, FunctionRef<int64_t(size_t)> size) {
   Windows w;
   w.last = c.channels_last();
   const Dims strides = c.integers("strides");
   Dims dilations = c.integers("dilations");
   if (dilations.empty()) dilations.assign(strides.size(), 1);
-  const Dims pads = pads_of(c, x, w.last ? 1 : 2, kernel, spatial(c, "strides", strides, w.last),
-                            spatial(c, "dilations", dilations, w.last));
-  w.attributes = {
-      {"strides", strides},
-      {"dilations", dilations},
-      {"pads", pads},
-      {"data_format", std::string(kernel.size() == 2 ? (w.last ? "NHWC" : "NCHW") : (w.last ? "NDHWC" : "NCDHW"))}};
+  const Dims pads = pads_of(c, w.last ? 1 : 2, kernel, spatial(c, "strides", strides, w.last),
+                            spatial(c, "dilations", dilations, w.last), size);
+  w.attributes = {{"strides", strides},
+                  {"dilations", dilations},
+                  {"pads", pads},
+                  {"data_format", format_of(kernel.size(), w.last)}};
   return w;
 }
 
@@ -83,7 +88,7 @@ Dims kernel_of(Conversion& c, Endpoint filter) {
 
 void convolution(Conversion& c) {
   const Endpoint x = c.in(0), filter = c.in(1);
-  Windows w = windows_of(c, x, kernel_of(c, filter));
+  Windows w = windows_of(c, kernel_of(c, filter), size_in(c, x));
   const Dims& f = c.dims(filter);
   const int64_t channels = c.size(x, w.last ? c.rank(x) - 1 : 1, "the input");
   const int64_t own = f[f.size() - 2];
@@ -95,7 +100,7 @@ void convolution(Conversion& c) {
 /// [height, width, inputs, multiplier]: as many groups as there are inputs.
 void depthwise(Conversion& c) {
   const Endpoint x = c.in(0), filter = c.in(1);
-  Windows w = windows_of(c, x, kernel_of(c, filter));
+  Windows w = windows_of(c, kernel_of(c, filter), size_in(c, x));
   const Dims& f = c.dims(filter);
   const Dims flat = {f[0], f[1], 1, f[2] * f[3]};
   Endpoint grouped;
@@ -115,36 +120,13 @@ void input_gradient(Conversion& c) {
   const Endpoint filter = c.in(1), dy = c.in(2);
   const Dims size = c.integers_in(0, "the size of the result");
   const Endpoint like = c.constant(Tensor::of(size), "size");
-  // SAME is of the result's size, which is a value here.
-  const bool last = c.channels_last();
-  const Dims strides = c.integers("strides");
-  Dims dilations = c.integers("dilations");
-  if (dilations.empty()) dilations.assign(strides.size(), 1);
-  const Dims kernel = kernel_of(c, filter), steps = spatial(c, "strides", strides, last),
-             reach = spatial(c, "dilations", dilations, last);
-  Dims pads(2 * kernel.size(), 0);
-  const size_t first = last ? 1 : 2;
+  const Dims kernel = kernel_of(c, filter);
   c.require(size.size() == kernel.size() + 2, "the size of the result has {} values, want {}", size.size(),
             kernel.size() + 2);
-  if (c.text("padding") == "SAME") {
-    for (size_t d = 0; d < kernel.size(); ++d) {
-      const int64_t outputs = (size[first + d] + steps[d] - 1) / steps[d];
-      const int64_t all =
-          std::max<int64_t>(0, (outputs - 1) * steps[d] + (kernel[d] - 1) * reach[d] + 1 - size[first + d]);
-      pads[2 * d] = all / 2;
-      pads[2 * d + 1] = all - all / 2;
-    }
-  } else {
-    pads = pads_of(c, dy, first, kernel, steps, reach);
-  }
+  Windows w = windows_of(c, kernel, [&](size_t d) { return size[d]; });
   const Dims& f = c.dims(filter);
-  const int64_t channels = size[last ? size.size() - 1 : 1];
-  c.result(c.row.ascend, {like, filter_of(c, filter, last), dy},
-           {{"strides", strides},
-            {"dilations", dilations},
-            {"pads", pads},
-            {"groups", channels / f[f.size() - 2]},
-            {"data_format", std::string(kernel.size() == 2 ? (last ? "NHWC" : "NCHW") : (last ? "NDHWC" : "NCDHW"))}});
+  w.attributes["groups"] = size[w.last ? size.size() - 1 : 1] / f[f.size() - 2];
+  c.result(c.row.ascend, {like, filter_of(c, filter, w.last), dy}, w.attributes);
 }
 
 constexpr Row kRows[] = {

@@ -1,5 +1,6 @@
 // The rows of every family of converters, and what several of them share.
 #pragma once
+#include "base/parallel.h"
 #include "frontends/tensorflow/conversion.h"
 
 namespace updraft::tensorflow {
@@ -22,10 +23,17 @@ void same(Conversion& c);
 /// A tensor without an operator.
 void pass(Conversion& c);
 
-/// "SAME", "VALID" or "EXPLICIT" as sizes: in front and behind in turns. Of x with those windows; `x` is where its
-/// spatial dimensions begin.
-Dims pads_of(Conversion& c, Endpoint x, size_t first, const Dims& kernel, const Dims& strides, const Dims& dilations);
-/// The spatial values of an attribute with a value for each dimension.
+/// "SAME", "VALID" or "EXPLICIT" as sizes: in front and behind in turns. `first` is where spatial dimensions begin;
+/// SAME with steps asks for the size of dimension `first + d` of the images.
+Dims pads_of(Conversion& c, size_t first, const Dims& kernel, const Dims& strides, const Dims& dilations,
+             FunctionRef<int64_t(size_t)> size);
+/// The size of a dimension of x, for pads_of().
+inline auto size_in(Conversion& c, Endpoint x) {
+  return [&c, x](size_t d) { return c.size(x, static_cast<int64_t>(d), "the input, with padding SAME,"); };
+}
+/// "NHWC" and its kin as the graph's operators are told it.
+std::string format_of(size_t spatial, bool last);
+/// The spatial values of an attribute with a value for each dimension, which are positive.
 Dims spatial(Conversion& c, const char* name, const Dims& values, bool last);
 
 }  // namespace updraft::tensorflow

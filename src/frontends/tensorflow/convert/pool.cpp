@@ -10,12 +10,9 @@ void pool(Conversion& c) {
   const Dims sizes = c.integers("ksize"), strides = c.integers("strides");
   const Dims kernel = spatial(c, "ksize", sizes, last), steps = spatial(c, "strides", strides, last);
   const size_t n = kernel.size();
-  Attributes attributes = {
-      {"ksize", sizes},
-      {"strides", strides},
-      {"data_format", std::string(n == 2 ? (last ? "NHWC" : "NCHW") : (last ? "NDHWC" : "NCDHW"))}};
+  Attributes attributes = {{"ksize", sizes}, {"strides", strides}, {"data_format", format_of(n, last)}};
   const std::string_view type = c.row.ascend;
-  const Dims pads = pads_of(c, x, last ? 1 : 2, kernel, steps, Dims(n, 1));
+  const Dims pads = pads_of(c, last ? 1 : 2, kernel, steps, Dims(n, 1), size_in(c, x));
   attributes["pads"] = pads;
   if (type == "MaxPoolV3") attributes["padding_mode"] = std::string("CALCULATED");
   if (type == "MaxPool3D") attributes["padding"] = std::string("CALCULATED");

@@ -64,12 +64,18 @@ void strided_slice(Conversion& c) {
 
 void mirror_pad(Conversion& c) { c.result("MirrorPad", {c.in(0), c.in(1)}, {{"mode", c.text("mode", "REFLECT")}}); }
 
+/// The side of a block of pixels of an image with its channels last.
+int64_t block_of(Conversion& c) {
+  const int64_t b = c.integer("block_size");
+  c.require(c.channels_last() && c.text("data_format", "NHWC") == "NHWC", "attribute data_format is not NHWC");
+  c.require(b >= 1 && b <= 1 << 16, "attribute block_size is {}, want 1 to {}", b, 1 << 16);
+  return b;
+}
+
 /// Pixels of a block become channels: [N, H / b, b, W / b, b, C] with the blocks' places behind.
 void space_to_depth(Conversion& c) {
   const Endpoint x = c.in(0);
-  const int64_t b = c.integer("block_size");
-  c.require(c.channels_last() && c.text("data_format", "NHWC") == "NHWC", "attribute data_format is not NHWC");
-  c.require(b >= 1, "attribute block_size is {}", b);
+  const int64_t b = block_of(c);
   const int64_t h = c.size(x, 1, "the input"), w = c.size(x, 2, "the input"), n = c.size(x, 3, "the input");
   c.require(h % b == 0 && w % b == 0, "the input is {}, want multiples of {}", describe(c.desc(x)), b);
   const Endpoint parts = c.reshape(x, Dims{-1, h / b, b, w / b, b, n});
@@ -77,9 +83,7 @@ void space_to_depth(Conversion& c) {
 }
 void depth_to_space(Conversion& c) {
   const Endpoint x = c.in(0);
-  const int64_t b = c.integer("block_size");
-  c.require(c.channels_last() && c.text("data_format", "NHWC") == "NHWC", "attribute data_format is not NHWC");
-  c.require(b >= 1, "attribute block_size is {}", b);
+  const int64_t b = block_of(c);
   const int64_t h = c.size(x, 1, "the input"), w = c.size(x, 2, "the input"), n = c.size(x, 3, "the input");
   c.require(n % (b * b) == 0, "the input is {}, want a multiple of {} channels", describe(c.desc(x)), b * b);
   const Endpoint parts = c.reshape(x, Dims{-1, h, w, b, b, n / (b * b)});
@@ -98,9 +102,7 @@ void space_to_batch(Conversion& c) {
   std::ranges::copy(pads, all.begin() + 2);
   const Endpoint padded =
       c.emit("Pad", {x, c.constant(Tensor{DType::Int64, {rank, 2}, Tensor::of(all).data}, "paddings")});
-  const Dims& own = c.dims(padded);
   Dims parts = {-1}, order, merged = {-1};
-  c.require(own[0] >= 0 || m < rank, "the batch is unknown");
   for (int64_t d = 0; d < m; ++d) {
     const int64_t size = c.size(padded, d + 1, "the input"), b = block[static_cast<size_t>(d)];
     c.require(b >= 1 && size % b == 0, "{} pixels with their padding are no multiple of the block, {}", size, b);
