@@ -1,0 +1,67 @@
+// A function, or one operator, made ready for arguments of certain kinds: its items in phases, which run on the device
+// and on TensorFlow's CPU kernels in turns.
+#pragma once
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "npu_device/body.h"
+#include "npu_device/cluster.h"
+#include "npu_device/value.h"
+
+namespace updraft::npu_device {
+
+class Runtime;
+
+/// What executables depend on of an argument, beside its shape.
+struct ArgumentKind {
+  ElementType type = ElementType::Invalid;
+  int variable = -1;  ///< the first argument that is this variable
+  bool operator==(const ArgumentKind&) const = default;
+};
+using Signature = std::vector<ArgumentKind>;
+Signature signature_of(const std::vector<Value>& arguments);
+/// A text that other signatures do not have.
+std::string text_of(const Signature& signature);
+
+class Executable {
+ public:
+  /// `on_cpu`: everything runs on TensorFlow's kernels.
+  Executable(Runtime& runtime, Body body, Signature signature, bool on_cpu = false);
+
+  std::vector<Value> run(const std::vector<Value>& arguments);
+
+ private:
+  enum class Kind : uint8_t { Argument, Constant, Nothing, Alias, Device, Control, Host };
+  struct Phase {
+    std::vector<int> items;
+    std::shared_ptr<Cluster> cluster;  ///< null: on the CPU
+  };
+  using Phases = std::vector<Phase>;
+
+  void classify();
+  Kind kind_of(const Item& item) const;
+  std::shared_ptr<const Phases> phases();
+  /// The item goes to the CPU from now on.
+  void move_to_host(const Refusal& refusal);
+  void run_one_by_one(std::vector<std::vector<Value>>& values, std::vector<bool>& done,
+                      const std::vector<Value>& arguments);
+  const Value& value_of(Ref ref, std::vector<std::vector<Value>>& values);
+  Value constant(int index);
+  void run_on_host(int index, std::vector<std::vector<Value>>& values);
+  std::vector<Value> run_control(const Item& item, std::vector<Value> inputs);
+
+  Runtime& runtime_;
+  const Body body_;
+  const Signature signature_;
+  const bool on_cpu_;
+  std::mutex mutex_;
+  std::vector<Kind> kinds_;
+  std::vector<int> variables_;  ///< of items whose output is one: the argument
+  std::set<int> refused_;       ///< items that the device cannot run
+  std::shared_ptr<const Phases> phases_;
+  std::vector<std::pair<int, Value>> constants_;  ///< that only TensorFlow knows
+};
+
+}  // namespace updraft::npu_device
