@@ -75,14 +75,15 @@ Executable::Kind Executable::kind_of(const Item& item) const {
     else tensors = tensors && on_device(of);
   }
   if (!tensors || on_cpu_) return Kind::Host;
-  if (variables) return is_variable_operator(type) ? Kind::Device : Kind::Host;
-  return tensorflow::find_row(type) ? Kind::Device : Kind::Host;
+  if (variables ? is_variable_operator(type) : tensorflow::find_row(type) != nullptr) return Kind::Device;
+  runtime_.tell_host(type, "the NPU has no operator for it");
+  return Kind::Host;
 }
 
 void Executable::move_to_host(const Refusal& refusal) {
   const std::lock_guard lock(mutex_);
   refused_.insert(refusal.item);
-  runtime_.tell_host(std::string(body_.items[static_cast<size_t>(refusal.item)].type()), refusal.reason);
+  runtime_.tell_host(body_.items[static_cast<size_t>(refusal.item)].type(), refusal.reason);
   classify();
   phases_ = nullptr;
 }

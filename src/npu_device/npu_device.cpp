@@ -134,6 +134,14 @@ void execute(const TFE_Op* op, int* num_outputs, TFE_TensorHandle** outputs, TF_
   });
 }
 
+/// As much of the text as there is room for, with a zero behind it.
+void give(const std::string& from, char* text, size_t size) {
+  if (!size) return;
+  const size_t length = std::min(size - 1, from.size());
+  std::memcpy(text, from.data(), length);
+  text[length] = 0;
+}
+
 }  // namespace
 
 /// Opens the device in a context of TensorFlow. `library` is TensorFlow's, which is loaded; `options` are texts
@@ -166,12 +174,16 @@ extern "C" __attribute__((visibility("default"))) int updraft_npu_device_open(TF
   } catch (const StatusError& e) {
     failure = e.text();
   } catch (const std::exception& e) { failure = e.what(); }
-  if (size) {
-    const size_t length = std::min(size - 1, failure.size());
-    std::memcpy(text, failure.data(), length);
-    text[length] = 0;
-  }
+  give(failure, text, size);
   return -1;
+}
+
+/// The operators that ran on TensorFlow's CPU kernels though all of their tensors could lie on the device, a line
+/// "type: reason" each. Returns the length of the whole text, of which at most `size` bytes are given.
+extern "C" __attribute__((visibility("default"))) size_t updraft_npu_device_host_operators(char* text, size_t size) {
+  const std::string lines = g_runtime ? g_runtime->host_operators() : std::string();
+  give(lines, text, size);
+  return lines.size();
 }
 
 }  // namespace updraft::npu_device

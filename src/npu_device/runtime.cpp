@@ -79,12 +79,19 @@ Stream& Runtime::stream() {
   return *own.stream;
 }
 
-void Runtime::tell_host(const std::string& type, const std::string& reason) {
+void Runtime::tell_host(std::string_view type, std::string_view reason) {
   {
     const std::lock_guard lock(mutex_);
-    if (!told_.insert(type + reason).second) return;
+    if (!on_host_.emplace(type, reason).second) return;
   }
   UPDRAFT_LOG(kInfo, "FMK", "{} runs on TensorFlow's CPU kernel: {}", type, reason);
+}
+
+std::string Runtime::host_operators() {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const auto& [type, reason] : on_host_) text += fmt::format("{}: {}\n", type, reason);
+  return text;
 }
 
 }  // namespace updraft::npu_device

@@ -29,8 +29,10 @@ class Runtime {
                                   const std::vector<Value>& inputs, size_t outputs);
   /// The calling thread's.
   Stream& stream();
-  /// Tells the log once for each reason that an operator runs on the CPU.
-  void tell_host(const std::string& type, const std::string& reason);
+  /// Notes that an operator runs on the CPU, and why; the log is told the first time.
+  void tell_host(std::string_view type, std::string_view reason);
+  /// A line "type: reason" for each such operator.
+  std::string host_operators();
 
  private:
   const Handles handles_;
@@ -38,7 +40,7 @@ class Runtime {
   const std::map<std::string, std::string> options_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Executable>, std::less<>> executables_;
-  std::set<std::string> told_;
+  std::map<std::string, std::string, std::less<>> on_host_;
 };
 
 }  // namespace updraft::npu_device
