@@ -8,9 +8,10 @@
 
 #include "device/device.h"
 #include "frontends/tensorflow/conversion.h"
-#include "graph/compile/compile.h"
+#include "graph/compile/aipp.h"
 #include "graph/planner/program.h"
 #include "npu_device/runtime.h"
+#include "om/compile_cache.h"
 
 namespace updraft::npu_device {
 namespace {
@@ -179,6 +180,7 @@ class Cluster::Import final : public tensorflow::Functions {
 
   void convert(int index) {
     const Item& item = body_.items[static_cast<size_t>(index)];
+    const auto last = graph_->nodes().empty() ? graph_->nodes().end() : std::prev(graph_->nodes().end());
     try {
       std::vector<Endpoint> outputs;
       if (const VariableOperator* on_variable = find_variable_operator(item.type())) {
@@ -200,6 +202,11 @@ class Cluster::Import final : public tensorflow::Functions {
         if (uses_[{index, o}] > 0 && (o >= static_cast<int>(outputs.size()) || !outputs[static_cast<size_t>(o)]))
           throw Error(code::kAclnnParamInvalid, "{} ({}): output {} is read, and not given", item.name, item.type(), o);
     } catch (const Error& e) { throw Refusal{index, e.text()}; }
+    // What is made in keep_dtype_scope() keeps its type, and so do updates of variables, which have one.
+    if (item.def->attributes.contains("_keep_dtype") || item.type().starts_with(kOptimizer))
+      for (auto node = last == graph_->nodes().end() ? graph_->nodes().begin() : std::next(last);
+           node != graph_->nodes().end(); ++node)
+        (*node)->attributes[graph::kKeepsType] = true;
   }
 
   State& state_of(const Item& item, size_t i) {
@@ -353,8 +360,8 @@ std::shared_ptr<Cluster::Compiled> Cluster::compiled_for(const std::vector<Value
     auto [model, compiled] = Import(*this, inputs, variables, numbers_matter_).run();
     static std::atomic<uint32_t> next{1u << 26};  // apart from those of aclmdlLoad… and graph sessions
     const uint32_t id = next++;
-    compiled->model = std::make_shared<graph::LoadedModel>(graph::compile(model, runtime_.options(), nullptr, id),
-                                                           runtime_.device(), id);
+    compiled->model = std::make_shared<graph::LoadedModel>(
+        om::compile_cached(model, runtime_.options(), nullptr, id), runtime_.device(), id);
     return compiled_[key_of()] = std::move(compiled);
   };
   try {
@@ -420,7 +427,7 @@ void Cluster::run(std::vector<std::vector<Value>>& values, const std::vector<Val
   }
   Stream& stream = runtime_.stream();
   compiled->model->execute(execution, stream);
-  stream.synchronize();
+  stream.synchronize(runtime_.time_limit());
   for (size_t i = 0; i < memory.size(); ++i) {
     const graph::Buffer& made = execution->outputs[i];
     if (!memory[i]) {

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "device/device.h"
-#include "npu_device/host_operator.h"
+#include "om/compile_cache.h"
 
 namespace updraft::npu_device {
 namespace {
@@ -23,7 +23,12 @@ bool is_host_number(const Value& value) {
 
 Runtime::Runtime(TFE_Context* context, Device& device, const std::string& name,
                  std::map<std::string, std::string> options)
-    : handles_(context, device, name), library_(context), options_(std::move(options)) {}
+    : handles_(context, device, name), library_(context), options_(std::move(options)) {
+  graph::check_options(options_);
+  om::CompileCache::of(options_, "tensorflow");
+  if (const auto limit = options_.find("stream_sync_timeout"); limit != options_.end())
+    time_limit_ = std::chrono::milliseconds(std::atoll(limit->second.c_str()));
+}
 
 std::shared_ptr<Executable> Runtime::function(std::string_view name, const Signature& signature) {
   const std::string key = fmt::format("{}{}", name, text_of(signature));

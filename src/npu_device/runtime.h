@@ -1,5 +1,6 @@
 // The open device: what its operators, functions and streams share.
 #pragma once
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,8 @@ class Runtime {
   /// An operator by itself; `attributes` is a message NameAttrList.
   std::vector<Value> run_operator(const std::string& type, const TFE_OpAttrs* attributes,
                                   const std::vector<Value>& inputs, size_t outputs);
+  /// How long a graph may run; negative: as long as it likes.
+  std::chrono::milliseconds time_limit() const { return time_limit_; }
   /// The calling thread's.
   Stream& stream();
   /// Notes that an operator runs on the CPU, and why; the log is told the first time.
@@ -38,6 +41,7 @@ class Runtime {
   const Handles handles_;
   Library library_;
   const std::map<std::string, std::string> options_;
+  std::chrono::milliseconds time_limit_{-1};
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Executable>, std::less<>> executables_;
   std::map<std::string, std::string, std::less<>> on_host_;
