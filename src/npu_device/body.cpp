@@ -61,8 +61,7 @@ class Flattener {
                   arguments.size());
     Frame frame{f, prefix, {}, {}};
     for (const NodeDef& node : f.nodes) frame.nodes.emplace(node.name, &node);
-    for (size_t i = 0; i < arguments.size(); ++i)
-      frame.known[f.inputs[i].name].outputs = {arguments[i]};
+    for (size_t i = 0; i < arguments.size(); ++i) frame.known[f.inputs[i].name].outputs = {arguments[i]};
     for (const NodeDef* node : needed(frame)) add(frame, *node, after);
     Done done;
     for (const auto& output : f.outputs) {
@@ -81,7 +80,8 @@ class Flattener {
     const tensorflow::OpDef* op = library_.operator_named(def.type);
     if (!op)
       throw StatusError(StatusCode::NotFound, fmt::format("{} ({}) is neither an operator nor a function that the "
-                                                          "context knows", name, def.type));
+                                                          "context knows",
+                                                          name, def.type));
     Item item;
     item.def = &def;
     item.name = std::move(name);
@@ -116,8 +116,7 @@ class Flattener {
     std::unordered_set<std::string_view> seen;
     std::vector<std::pair<const NodeDef*, size_t>> stack;
     auto push = [&](std::string_view reference) {
-      const std::string_view name =
-          reference.starts_with('^') ? reference.substr(1) : reference_of(reference).node;
+      const std::string_view name = reference.starts_with('^') ? reference.substr(1) : reference_of(reference).node;
       const auto found = frame.nodes.find(name);
       if (found == frame.nodes.end()) {
         if (!frame.known.contains(name))
@@ -158,8 +157,7 @@ class Flattener {
   int place_of(const NodeDef& node, std::string_view output) const {
     if (const tensorflow::OpDef* op = library_.operator_named(node.type)) {
       const int first = first_output(*op, node.attributes, output);
-      if (first < 0)
-        throw Error(code::kAclnnParamInvalid, "{} ({}) has no output {}", node.name, node.type, output);
+      if (first < 0) throw Error(code::kAclnnParamInvalid, "{} ({}) has no output {}", node.name, node.type, output);
       return first;
     }
     const FunctionDef* f = library_.function(node.type);

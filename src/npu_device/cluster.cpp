@@ -172,7 +172,8 @@ class Cluster::Import final : public tensorflow::Functions {
     --uses_[ref];
     if (const auto found = known_.find(ref); found != known_.end()) return found->second;
     const Item& constant = body_.items[static_cast<size_t>(ref.item)];
-    if (constant.type() != "Const") throw Error(code::kAclInternal, "{} reads {} before it is there", item.name, constant.name);
+    if (constant.type() != "Const")
+      throw Error(code::kAclInternal, "{} reads {} before it is there", item.name, constant.name);
     Conversion c(*constant.def, *tensorflow::find_row("Const"), build_, *this, constant.name, {});
     c.row.convert(c);
     return known_[ref] = c.given().at(0);
@@ -214,8 +215,9 @@ class Cluster::Import final : public tensorflow::Functions {
   }
   Endpoint value_of(const State& state) const {
     if (!state.current)
-      throw StatusError(StatusCode::FailedPrecondition,
-                        fmt::format("variable {} is read before a value was assigned to it: initialise it first", state.name));
+      throw StatusError(
+          StatusCode::FailedPrecondition,
+          fmt::format("variable {} is read before a value was assigned to it: initialise it first", state.name));
     return state.current;
   }
 
@@ -238,16 +240,17 @@ class Cluster::Import final : public tensorflow::Functions {
     if (op.type == "VariableShape") {
       const Dims& dims = build_.desc(value_of(state)).dims;
       const bool wide = item.outputs.at(0) == ElementType::Int64;
-      return {build_.constant(item.name, wide ? graph::Tensor::of(dims)
-                                              : graph::Tensor::of_int32({dims.begin(), dims.end()}))};
+      return {build_.constant(item.name,
+                              wide ? graph::Tensor::of(dims) : graph::Tensor::of_int32({dims.begin(), dims.end()}))};
     }
     if (op.type == "ResourceGather") {
       const auto batch = item.def->attributes.find("batch_dims");
       if (batch != item.def->attributes.end() && batch->second.integer != 0)
         throw Error(code::kAclnnParamInvalid, "{} ({}): batch_dims is {}, want 0", item.name, item.type(),
                     batch->second.integer);
-      return {build_("GatherV2", item.name,
-                     {value_of(state), in(item, 1), build_.constant(item.name + "/axis", graph::Tensor::of(int64_t{0}))})};
+      return {
+          build_("GatherV2", item.name,
+                 {value_of(state), in(item, 1), build_.constant(item.name + "/axis", graph::Tensor::of(int64_t{0}))})};
     }
     return update(item, op.ascend, attribute("use_nesterov"), item.def->attributes.contains("use_nesterov"));
   }
@@ -360,8 +363,8 @@ std::shared_ptr<Cluster::Compiled> Cluster::compiled_for(const std::vector<Value
     auto [model, compiled] = Import(*this, inputs, variables, numbers_matter_).run();
     static std::atomic<uint32_t> next{1u << 26};  // apart from those of aclmdlLoad… and graph sessions
     const uint32_t id = next++;
-    compiled->model = std::make_shared<graph::LoadedModel>(
-        om::compile_cached(model, runtime_.options(), nullptr, id), runtime_.device(), id);
+    compiled->model = std::make_shared<graph::LoadedModel>(om::compile_cached(model, runtime_.options(), nullptr, id),
+                                                           runtime_.device(), id);
     return compiled_[key_of()] = std::move(compiled);
   };
   try {
@@ -378,7 +381,8 @@ void Cluster::run(std::vector<std::vector<Value>>& values, const std::vector<Val
   for (const Ref ref : externals_) {
     const Value& value = values.at(static_cast<size_t>(ref.item)).at(static_cast<size_t>(ref.output));
     if (value.kind != Value::Kind::Tensor)
-      throw Error(code::kAclInternal, "{}: {} has no tensor", body_.name, body_.items[static_cast<size_t>(ref.item)].name);
+      throw Error(code::kAclInternal, "{}: {} has no tensor", body_.name,
+                  body_.items[static_cast<size_t>(ref.item)].name);
     inputs.push_back(value);
   }
   for (int argument : variables_) {
@@ -418,7 +422,9 @@ void Cluster::run(std::vector<std::vector<Value>>& values, const std::vector<Val
   std::vector<std::shared_ptr<Memory>> memory(wanted_.size() + compiled->new_memory.size());
   execution->outputs.resize(memory.size());
   const std::vector<graph::Known>* sizes = compiled->model->prepare(*execution);
-  auto bytes_of = [](const Dims& dims, DType type) { return static_cast<size_t>(graph::count_of(dims)) * size_of(type); };
+  auto bytes_of = [](const Dims& dims, DType type) {
+    return static_cast<size_t>(graph::count_of(dims)) * size_of(type);
+  };
   for (size_t i = 0; sizes && i < memory.size(); ++i) {
     const size_t bytes = bytes_of(*(*sizes)[i].dims, (*sizes)[i].dtype);
     memory[i] = std::make_shared<Memory>(runtime_.device(), bytes);

@@ -42,8 +42,8 @@ std::string text_of(const Signature& signature) {
 Executable::Executable(Runtime& runtime, Body body, Signature signature, bool on_cpu)
     : runtime_(runtime), body_(std::move(body)), signature_(std::move(signature)), on_cpu_(on_cpu) {
   if (signature_.size() != body_.arguments)
-    throw StatusError(StatusCode::InvalidArgument, fmt::format("{} takes {} arguments, got {}", body_.name,
-                                                               body_.arguments, signature_.size()));
+    throw StatusError(StatusCode::InvalidArgument,
+                      fmt::format("{} takes {} arguments, got {}", body_.name, body_.arguments, signature_.size()));
   classify();
 }
 

@@ -12,17 +12,14 @@ using tensorflow::OpDef;
 
 const AttrValue& attribute(const OpDef& def, const Attrs& attributes, std::string_view name) {
   const auto found = attributes.find(name);
-  if (found == attributes.end())
-    throw Error(code::kAclnnParamInvalid, "{}: attribute {} is missing", def.name, name);
+  if (found == attributes.end()) throw Error(code::kAclnnParamInvalid, "{}: attribute {} is missing", def.name, name);
   return found->second;
 }
 
 std::vector<ElementType> types_of(const OpDef& def, const OpArg& arg, const Attrs& attributes) {
   if (!arg.types_attribute.empty()) return attribute(def, attributes, arg.types_attribute).types;
-  const ElementType type =
-      arg.type_attribute.empty() ? arg.type : attribute(def, attributes, arg.type_attribute).type;
-  const int64_t number =
-      arg.number_attribute.empty() ? 1 : attribute(def, attributes, arg.number_attribute).integer;
+  const ElementType type = arg.type_attribute.empty() ? arg.type : attribute(def, attributes, arg.type_attribute).type;
+  const int64_t number = arg.number_attribute.empty() ? 1 : attribute(def, attributes, arg.number_attribute).integer;
   return std::vector<ElementType>(static_cast<size_t>(number < 0 ? 0 : number), type);
 }
 

@@ -17,18 +17,14 @@ void guarded(TF_Status* status, const char* what, F&& f) {
   };
   try {
     f();
-  } catch (const StatusError& e) {
-    tell(e.code(), e.text());
-  } catch (const Refusal& e) {
+  } catch (const StatusError& e) { tell(e.code(), e.text()); } catch (const Refusal& e) {
     tell(StatusCode::Unimplemented, e.reason);
   } catch (const Error& e) {
-    const StatusCode code = e.code() == code::kRtMemoryAllocation   ? StatusCode::ResourceExhausted
+    const StatusCode code = e.code() == code::kRtMemoryAllocation  ? StatusCode::ResourceExhausted
                             : e.code() == code::kAclnnParamInvalid ? StatusCode::InvalidArgument
                                                                    : StatusCode::Internal;
     tell(code, e.text());
-  } catch (const std::exception& e) {
-    tell(StatusCode::Internal, e.what());
-  }
+  } catch (const std::exception& e) { tell(StatusCode::Internal, e.what()); }
 }
 
 Runtime& runtime_of(void* info) { return *static_cast<Runtime*>(info); }
@@ -171,9 +167,9 @@ extern "C" __attribute__((visibility("default"))) int updraft_npu_device_open(TF
     tf().TFE_RegisterCustomDevice(context, device, name, g_runtime, status);
     status.check();
     return 0;
-  } catch (const StatusError& e) {
-    failure = e.text();
-  } catch (const std::exception& e) { failure = e.what(); }
+  } catch (const StatusError& e) { failure = e.text(); } catch (const std::exception& e) {
+    failure = e.what();
+  }
   give(failure, text, size);
   return -1;
 }

@@ -63,8 +63,7 @@ std::vector<Value> Runtime::run_operator(const std::string& type, const TFE_OpAt
   }
   std::vector<Value> results = executable->run(inputs);
   if (results.size() != outputs)
-    throw StatusError(StatusCode::Internal,
-                      fmt::format("{} gave {} outputs, want {}", type, results.size(), outputs));
+    throw StatusError(StatusCode::Internal, fmt::format("{} gave {} outputs, want {}", type, results.size(), outputs));
   return results;
 }
 

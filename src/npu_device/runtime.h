@@ -14,8 +14,7 @@ namespace updraft::npu_device {
 
 class Runtime {
  public:
-  Runtime(TFE_Context* context, Device& device, const std::string& name,
-          std::map<std::string, std::string> options);
+  Runtime(TFE_Context* context, Device& device, const std::string& name, std::map<std::string, std::string> options);
 
   const Handles& handles() const { return handles_; }
   Library& library() { return library_; }

@@ -57,47 +57,47 @@ enum class StatusCode : int {
   Internal = 13,
 };
 
-#define UPDRAFT_TENSORFLOW_FUNCTIONS(X)                                                                          \
-  X(TF_NewStatus, TF_Status*, ())                                                                                \
-  X(TF_DeleteStatus, void, (TF_Status*))                                                                         \
-  X(TF_SetStatus, void, (TF_Status*, int, const char*))                                                          \
-  X(TF_GetCode, int, (const TF_Status*))                                                                         \
-  X(TF_Message, const char*, (const TF_Status*))                                                                 \
-  X(TF_NewBuffer, TF_Buffer*, ())                                                                                \
-  X(TF_DeleteBuffer, void, (TF_Buffer*))                                                                         \
-  X(TF_GetAllOpList, TF_Buffer*, ())                                                                             \
-  X(TF_NewTensor, TF_Tensor*,                                                                                    \
-    (TypeNumber, const int64_t* dims, int rank, void*, size_t, void (*)(void*, size_t, void*), void*))           \
-  X(TF_DeleteTensor, void, (TF_Tensor*))                                                                         \
-  X(TF_TensorData, void*, (const TF_Tensor*))                                                                    \
-  X(TF_TensorByteSize, size_t, (const TF_Tensor*))                                                               \
-  X(TFE_NewTensorHandle, TFE_TensorHandle*, (const TF_Tensor*, TF_Status*))                                      \
-  X(TFE_DeleteTensorHandle, void, (TFE_TensorHandle*))                                                           \
-  X(TFE_TensorHandleDataType, TypeNumber, (TFE_TensorHandle*))                                                   \
-  X(TFE_TensorHandleNumDims, int, (TFE_TensorHandle*, TF_Status*))                                               \
-  X(TFE_TensorHandleDim, int64_t, (TFE_TensorHandle*, int, TF_Status*))                                          \
-  X(TFE_TensorHandleDeviceName, const char*, (TFE_TensorHandle*, TF_Status*))                                    \
-  X(TFE_TensorHandleCopySharingTensor, TFE_TensorHandle*, (TFE_TensorHandle*, TF_Status*))                       \
-  X(TFE_TensorHandleResolve, TF_Tensor*, (TFE_TensorHandle*, TF_Status*))                                        \
-  X(TFE_TensorHandleDevicePointer, void*, (TFE_TensorHandle*, TF_Status*))                                       \
-  X(TFE_NewOp, TFE_Op*, (TFE_Context*, const char* name, TF_Status*))                                            \
-  X(TFE_DeleteOp, void, (TFE_Op*))                                                                               \
-  X(TFE_OpSetDevice, void, (TFE_Op*, const char*, TF_Status*))                                                   \
-  X(TFE_OpAddInput, void, (TFE_Op*, TFE_TensorHandle*, TF_Status*))                                              \
-  X(TFE_OpSetAttrValueProto, void, (const TFE_Op*, const char* name, const void*, size_t, TF_Status*))           \
-  X(TFE_OpSetAttrType, void, (TFE_Op*, const char* name, TypeNumber))                                            \
-  X(TFE_OpSetAttrString, void, (TFE_Op*, const char* name, const void*, size_t))                                 \
-  X(TFE_OpSetAttrShape, void, (TFE_Op*, const char* name, const int64_t* dims, int rank, TF_Status*))            \
-  X(TFE_Execute, void, (TFE_Op*, TFE_TensorHandle** outputs, int* count, TF_Status*))                            \
-  X(TFE_OpGetName, const char*, (const TFE_Op*, TF_Status*))                                                     \
-  X(TFE_OpGetContext, TFE_Context*, (const TFE_Op*, TF_Status*))                                                 \
-  X(TFE_OpGetFlatInputCount, int, (const TFE_Op*, TF_Status*))                                                   \
-  X(TFE_OpGetFlatInput, TFE_TensorHandle*, (const TFE_Op*, int, TF_Status*))                                     \
-  X(TFE_OpGetAttrs, const TFE_OpAttrs*, (const TFE_Op*))                                                         \
-  X(TFE_OpAttrsSerialize, void, (const TFE_OpAttrs*, TF_Buffer*, TF_Status*))                                    \
-  X(TFE_RegisterCustomDevice, void, (TFE_Context*, TFE_CustomDevice, const char* name, void* info, TF_Status*))  \
-  X(TFE_NewCustomDeviceTensorHandle, TFE_TensorHandle*,                                                          \
-    (TFE_Context*, const char* device, TypeNumber, void*, TFE_CustomDeviceTensorHandleMethods, TF_Status*))      \
+#define UPDRAFT_TENSORFLOW_FUNCTIONS(X)                                                                         \
+  X(TF_NewStatus, TF_Status*, ())                                                                               \
+  X(TF_DeleteStatus, void, (TF_Status*))                                                                        \
+  X(TF_SetStatus, void, (TF_Status*, int, const char*))                                                         \
+  X(TF_GetCode, int, (const TF_Status*))                                                                        \
+  X(TF_Message, const char*, (const TF_Status*))                                                                \
+  X(TF_NewBuffer, TF_Buffer*, ())                                                                               \
+  X(TF_DeleteBuffer, void, (TF_Buffer*))                                                                        \
+  X(TF_GetAllOpList, TF_Buffer*, ())                                                                            \
+  X(TF_NewTensor, TF_Tensor*,                                                                                   \
+    (TypeNumber, const int64_t* dims, int rank, void*, size_t, void (*)(void*, size_t, void*), void*))          \
+  X(TF_DeleteTensor, void, (TF_Tensor*))                                                                        \
+  X(TF_TensorData, void*, (const TF_Tensor*))                                                                   \
+  X(TF_TensorByteSize, size_t, (const TF_Tensor*))                                                              \
+  X(TFE_NewTensorHandle, TFE_TensorHandle*, (const TF_Tensor*, TF_Status*))                                     \
+  X(TFE_DeleteTensorHandle, void, (TFE_TensorHandle*))                                                          \
+  X(TFE_TensorHandleDataType, TypeNumber, (TFE_TensorHandle*))                                                  \
+  X(TFE_TensorHandleNumDims, int, (TFE_TensorHandle*, TF_Status*))                                              \
+  X(TFE_TensorHandleDim, int64_t, (TFE_TensorHandle*, int, TF_Status*))                                         \
+  X(TFE_TensorHandleDeviceName, const char*, (TFE_TensorHandle*, TF_Status*))                                   \
+  X(TFE_TensorHandleCopySharingTensor, TFE_TensorHandle*, (TFE_TensorHandle*, TF_Status*))                      \
+  X(TFE_TensorHandleResolve, TF_Tensor*, (TFE_TensorHandle*, TF_Status*))                                       \
+  X(TFE_TensorHandleDevicePointer, void*, (TFE_TensorHandle*, TF_Status*))                                      \
+  X(TFE_NewOp, TFE_Op*, (TFE_Context*, const char* name, TF_Status*))                                           \
+  X(TFE_DeleteOp, void, (TFE_Op*))                                                                              \
+  X(TFE_OpSetDevice, void, (TFE_Op*, const char*, TF_Status*))                                                  \
+  X(TFE_OpAddInput, void, (TFE_Op*, TFE_TensorHandle*, TF_Status*))                                             \
+  X(TFE_OpSetAttrValueProto, void, (const TFE_Op*, const char* name, const void*, size_t, TF_Status*))          \
+  X(TFE_OpSetAttrType, void, (TFE_Op*, const char* name, TypeNumber))                                           \
+  X(TFE_OpSetAttrString, void, (TFE_Op*, const char* name, const void*, size_t))                                \
+  X(TFE_OpSetAttrShape, void, (TFE_Op*, const char* name, const int64_t* dims, int rank, TF_Status*))           \
+  X(TFE_Execute, void, (TFE_Op*, TFE_TensorHandle * *outputs, int* count, TF_Status*))                          \
+  X(TFE_OpGetName, const char*, (const TFE_Op*, TF_Status*))                                                    \
+  X(TFE_OpGetContext, TFE_Context*, (const TFE_Op*, TF_Status*))                                                \
+  X(TFE_OpGetFlatInputCount, int, (const TFE_Op*, TF_Status*))                                                  \
+  X(TFE_OpGetFlatInput, TFE_TensorHandle*, (const TFE_Op*, int, TF_Status*))                                    \
+  X(TFE_OpGetAttrs, const TFE_OpAttrs*, (const TFE_Op*))                                                        \
+  X(TFE_OpAttrsSerialize, void, (const TFE_OpAttrs*, TF_Buffer*, TF_Status*))                                   \
+  X(TFE_RegisterCustomDevice, void, (TFE_Context*, TFE_CustomDevice, const char* name, void* info, TF_Status*)) \
+  X(TFE_NewCustomDeviceTensorHandle, TFE_TensorHandle*,                                                         \
+    (TFE_Context*, const char* device, TypeNumber, void*, TFE_CustomDeviceTensorHandleMethods, TF_Status*))     \
   X(TFE_ContextGetFunctionDef, void, (TFE_Context*, const char* name, TF_Buffer*, TF_Status*))
 
 struct Api {

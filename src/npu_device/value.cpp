@@ -14,9 +14,8 @@ using tensorflow::name_of;
 TF_Tensor* view_of(const Value& value) {
   auto* keep = new std::shared_ptr<Memory>(value.memory);
   return tf().TF_NewTensor(
-      static_cast<TypeNumber>(value.type), value.dims.data(), static_cast<int>(value.dims.size()),
-      value.memory->host(), value.bytes(),
-      [](void*, size_t, void* kept) { delete static_cast<std::shared_ptr<Memory>*>(kept); }, keep);
+      static_cast<TypeNumber>(value.type), value.dims.data(), static_cast<int>(value.dims.size()), value.memory->host(),
+      value.bytes(), [](void*, size_t, void* kept) { delete static_cast<std::shared_ptr<Memory>*>(kept); }, keep);
 }
 
 HandlePointer handle_of(TF_Tensor* tensor) {
@@ -56,9 +55,8 @@ namespace {
 
 graph::Tensor one(const Value& value, const char* what) {
   if (value.kind != Value::Kind::Tensor || graph::count_of(value.dims) != 1)
-    throw StatusError(StatusCode::InvalidArgument,
-                      fmt::format("{} is {}{}, want one value", what, name_of(value.type),
-                                  graph::describe(value.dims)));
+    throw StatusError(StatusCode::InvalidArgument, fmt::format("{} is {}{}, want one value", what, name_of(value.type),
+                                                               graph::describe(value.dims)));
   return {dtype_of(value.type), value.dims, graph::Bytes::copy_of(value.memory->host(), value.bytes())};
 }
 
@@ -122,8 +120,8 @@ TFE_TensorHandle* Handles::handle(const Value& value) const {
     return shared;
   }
   TFE_TensorHandle* made = tf().TFE_NewCustomDeviceTensorHandle(
-      context, device_name.c_str(), static_cast<TypeNumber>(value.kind == Value::Kind::Variable ? ElementType::Resource
-                                                                                                : value.type),
+      context, device_name.c_str(),
+      static_cast<TypeNumber>(value.kind == Value::Kind::Variable ? ElementType::Resource : value.type),
       new Value(value), methods(), status);
   status.check();
   return made;

@@ -65,7 +65,7 @@ struct AttrValue {
   enum class Kind : uint8_t { None, Text, Integer, Real, Flag, Type, Shape, Tensor, List, Function, Placeholder };
   Kind kind = Kind::None;
   std::string_view message;  ///< the attribute as it was written
-  std::string_view text;  ///< or the name of a function, or of a function's attribute
+  std::string_view text;     ///< or the name of a function, or of a function's attribute
   int64_t integer = 0;
   float real = 0;
   bool flag = false;

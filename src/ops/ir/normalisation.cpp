@@ -213,8 +213,9 @@ IR_OP(FusedBatchNormTraining, FusedBatchNormTraining, (In, x), (In, scale), (In,
   const Dims channels = {channels_of(op, first)};
   op.require(samples_of(first) > 1, "x is {}: one value for each channel has no variance", describe(*x));
   op.result_like("y", *y, *x, x->dtype);
-  for (const auto& [name, out] : {std::pair("running_mean", &running_mean), std::pair("running_variance", &running_variance),
-                                  std::pair("saved_mean", &saved_mean), std::pair("saved_variance", &saved_variance)})
+  for (const auto& [name, out] :
+       {std::pair("running_mean", &running_mean), std::pair("running_variance", &running_variance),
+        std::pair("saved_mean", &saved_mean), std::pair("saved_variance", &saved_variance)})
     ir::result(op, name, **out, channels, DType::Float);
   if (exponential_avg_factor == 1) {
     call(op, "aclnnInplaceZero", *running_mean);

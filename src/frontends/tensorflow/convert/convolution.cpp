@@ -133,8 +133,8 @@ void input_gradient(Conversion& c) {
 void filter_gradient(Conversion& c) {
   const Endpoint x = c.in(0), dy = c.in(2);
   const Dims filter = c.integers_in(1, "the size of the filter");
-  c.require(filter.size() == static_cast<size_t>(c.rank(x)), "the size of the filter has {} values, want {}", filter.size(),
-            c.rank(x));
+  c.require(filter.size() == static_cast<size_t>(c.rank(x)), "the size of the filter has {} values, want {}",
+            filter.size(), c.rank(x));
   Windows w = windows_of(c, {filter.begin(), filter.end() - 2}, size_in(c, x));
   const int64_t channels = c.size(x, w.last ? c.rank(x) - 1 : 1, "the input"), own = filter[filter.size() - 2];
   c.require(own > 0 && channels % own == 0, "the input has {} channels, the filter {}", channels, own);
@@ -179,10 +179,12 @@ void depthwise_filter_gradient(Conversion& c) {
 
 constexpr Row kRows[] = {
     {"Conv2D", convolution, "Conv2D"},
-    {"Conv2DBackpropFilter", filter_gradient, "Conv2DBackpropFilter", "the size of the filter is known", "须已知卷积核大小"},
+    {"Conv2DBackpropFilter", filter_gradient, "Conv2DBackpropFilter", "the size of the filter is known",
+     "须已知卷积核大小"},
     {"Conv2DBackpropInput", input_gradient, "Conv2DBackpropInput", "the size of the result is known", "须已知结果大小"},
     {"Conv3D", convolution, "Conv3D"},
-    {"Conv3DBackpropFilterV2", filter_gradient, "Conv3DBackpropFilter", "the size of the filter is known", "须已知卷积核大小"},
+    {"Conv3DBackpropFilterV2", filter_gradient, "Conv3DBackpropFilter", "the size of the filter is known",
+     "须已知卷积核大小"},
     {"Conv3DBackpropInputV2", input_gradient, "Conv3DBackpropInput", "the size of the result is known",
      "须已知结果大小"},
     {"DepthwiseConv2dNative", depthwise, "Conv2D"},

@@ -12,7 +12,8 @@ void batch_norm(Conversion& c) {
               {"exponential_avg_factor", c.real("exponential_avg_factor", 1.0F)},
               {"data_format", format}});
     // The sixth output is cuDNN's: there is nothing to keep.
-    if (c.row.type == std::string_view("FusedBatchNormV3")) c.give(c.constant(Tensor{DType::Float, {0}, graph::Bytes::make(0, [](std::byte*) {})}, "reserve"));
+    if (c.row.type == std::string_view("FusedBatchNormV3"))
+      c.give(c.constant(Tensor{DType::Float, {0}, graph::Bytes::make(0, [](std::byte*) {})}, "reserve"));
     return;
   }
   c.ignore("exponential_avg_factor");
@@ -55,9 +56,12 @@ constexpr Row kRows[] = {
     {"FusedBatchNorm", batch_norm, "BatchNorm, FusedBatchNormTraining"},
     {"FusedBatchNormV2", batch_norm, "BatchNorm, FusedBatchNormTraining"},
     {"FusedBatchNormV3", batch_norm, "BatchNorm, FusedBatchNormTraining"},
-    {"FusedBatchNormGrad", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true", "仅 is_training 为真"},
-    {"FusedBatchNormGradV2", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true", "仅 is_training 为真"},
-    {"FusedBatchNormGradV3", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true", "仅 is_training 为真"},
+    {"FusedBatchNormGrad", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
+     "仅 is_training 为真"},
+    {"FusedBatchNormGradV2", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
+     "仅 is_training 为真"},
+    {"FusedBatchNormGradV3", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
+     "仅 is_training 为真"},
     {"L2Loss", same, "L2Loss"},
     {"LRN", local_response, "Square, PadV2, Pow, Mul"},
 };

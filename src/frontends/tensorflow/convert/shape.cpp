@@ -93,7 +93,8 @@ void broadcast_gradient_axes(Conversion& c) {
       if (absent || (size(own, d) == 1 && size(other, d) != 1) || (size(own, d) == 1 && size(other, d) == 1))
         axes.push_back(static_cast<int64_t>(d));
     }
-    c.give(c.constant(wide ? Tensor::of(axes) : Tensor::of_int32({axes.begin(), axes.end()}), first ? "axes" : "axes1"));
+    c.give(
+        c.constant(wide ? Tensor::of(axes) : Tensor::of_int32({axes.begin(), axes.end()}), first ? "axes" : "axes1"));
   }
 }
 
