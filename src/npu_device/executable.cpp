@@ -5,6 +5,7 @@
 #include "frontends/tensorflow/conversion.h"
 #include "npu_device/host_operator.h"
 #include "npu_device/runtime.h"
+#include "npu_device/tensor_list.h"
 
 namespace updraft::npu_device {
 namespace {
@@ -186,9 +187,10 @@ void Executable::run_on_host(int index, std::vector<std::vector<Value>>& values)
   const Item& item = body_.items[static_cast<size_t>(index)];
   std::vector<Value> inputs;
   for (const Ref input : item.inputs) inputs.push_back(value_of(input, values));
-  values[static_cast<size_t>(index)] = kinds_[static_cast<size_t>(index)] == Kind::Control
-                                           ? run_control(item, std::move(inputs))
-                                           : run_on_cpu(runtime_.handles(), *item.def, inputs, item.outputs.size());
+  std::vector<Value>& made = values[static_cast<size_t>(index)];
+  if (kinds_[static_cast<size_t>(index)] == Kind::Control) made = run_control(item, std::move(inputs));
+  else if (!run_list_operator(runtime_.handles(), *item.def, inputs, made))
+    made = run_on_cpu(runtime_.handles(), *item.def, inputs, item.outputs.size());
 }
 
 std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> inputs) {

@@ -9,45 +9,12 @@ const char* const kCpu = "/job:localhost/replica:0/task:0/device:CPU:0";
 /// The shared_name by which TensorFlow makes a resource that no name finds again.
 constexpr std::string_view kAnonymous = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
-class Call {
- public:
-  Call(const Handles& handles, const std::string& type)
-      : op_(tf().TFE_NewOp(handles.context, type.c_str(), status_), tf().TFE_DeleteOp) {
-    status_.check();
-    tf().TFE_OpSetDevice(op_.get(), kCpu, status_);
-    status_.check();
-  }
-  TFE_Op* op() const { return op_.get(); }
-
-  void add(const HandlePointer& input) {
-    tf().TFE_OpAddInput(op_.get(), input.get(), status_);
-    status_.check();
-  }
-  void set(std::string_view name, std::string_view message) {
-    tf().TFE_OpSetAttrValueProto(op_.get(), std::string(name).c_str(), message.data(), message.size(), status_);
-    status_.check();
-  }
-  std::vector<HandlePointer> run(size_t outputs) {
-    std::vector<TFE_TensorHandle*> made(outputs + 1);
-    int count = static_cast<int>(outputs);
-    tf().TFE_Execute(op_.get(), made.data(), &count, status_);
-    status_.check();
-    std::vector<HandlePointer> handles;
-    for (int i = 0; i < count; ++i) handles.push_back(own(made[static_cast<size_t>(i)]));
-    return handles;
-  }
-
- private:
-  const Status status_;
-  std::unique_ptr<TFE_Op, void (*)(TFE_Op*)> op_;
-};
-
 /// A variable of the CPU with the value of ours, for the time of one call.
 class Lent {
  public:
   Lent(const Handles& handles, std::shared_ptr<Variable> variable) : handles_(handles), variable_(std::move(variable)) {
-    Call make(handles, "VarHandleOp");
-    tf().TFE_OpSetAttrType(make.op(), "dtype", static_cast<TypeNumber>(variable_->type));
+    HostCall make(handles, "VarHandleOp");
+    make.set_type("dtype", variable_->type);
     const Status status;
     tf().TFE_OpSetAttrShape(make.op(), "shape", nullptr, -1, status);
     status.check();
@@ -59,24 +26,24 @@ class Lent {
       memory = variable_->memory;
     }
     if (!memory) return;
-    Call assign(handles, "AssignVariableOp");
-    tf().TFE_OpSetAttrType(assign.op(), "dtype", static_cast<TypeNumber>(variable_->type));
+    HostCall assign(handles, "AssignVariableOp");
+    assign.set_type("dtype", variable_->type);
     assign.add(handle);
     assign.add(handles.on_cpu(variable_->read()));
     assign.run(0);
   }
   void take_back() {
-    Call ask(handles_, "VarIsInitializedOp");
+    HostCall ask(handles_, "VarIsInitializedOp");
     ask.add(handle);
     if (handles_.tensor_of(ask.run(1).at(0).get()).integer("VarIsInitializedOp") == 0) return;
-    Call read(handles_, "ReadVariableOp");
-    tf().TFE_OpSetAttrType(read.op(), "dtype", static_cast<TypeNumber>(variable_->type));
+    HostCall read(handles_, "ReadVariableOp");
+    read.set_type("dtype", variable_->type);
     read.add(handle);
     variable_->assign(handles_.tensor_of(read.run(1).at(0).get()));
   }
   ~Lent() {
     try {
-      Call destroy(handles_, "DestroyResourceOp");
+      HostCall destroy(handles_, "DestroyResourceOp");
       destroy.add(handle);
       destroy.run(0);
     } catch (const StatusError&) {}  // the memory goes with the handle then
@@ -92,9 +59,33 @@ class Lent {
 
 }  // namespace
 
+HostCall::HostCall(const Handles& handles, const std::string& type)
+    : op_(tf().TFE_NewOp(handles.context, type.c_str(), status_), tf().TFE_DeleteOp) {
+  status_.check();
+  tf().TFE_OpSetDevice(op_.get(), kCpu, status_);
+  status_.check();
+}
+void HostCall::add(const HandlePointer& input) {
+  tf().TFE_OpAddInput(op_.get(), input.get(), status_);
+  status_.check();
+}
+void HostCall::set(std::string_view name, std::string_view message) {
+  tf().TFE_OpSetAttrValueProto(op_.get(), std::string(name).c_str(), message.data(), message.size(), status_);
+  status_.check();
+}
+std::vector<HandlePointer> HostCall::run(size_t outputs) {
+  std::vector<TFE_TensorHandle*> made(outputs + 1);
+  int count = static_cast<int>(outputs);
+  tf().TFE_Execute(op_.get(), made.data(), &count, status_);
+  status_.check();
+  std::vector<HandlePointer> handles;
+  for (int i = 0; i < count; ++i) handles.push_back(own(made[static_cast<size_t>(i)]));
+  return handles;
+}
+
 std::vector<Value> run_on_cpu(const Handles& handles, const tensorflow::NodeDef& def, const std::vector<Value>& inputs,
                               size_t outputs) {
-  Call call(handles, std::string(def.type));
+  HostCall call(handles, std::string(def.type));
   for (const auto& [name, value] : def.attributes)
     if (!name.starts_with("_")) call.set(name, value.message);
   std::vector<std::unique_ptr<Lent>> lent;

@@ -55,12 +55,6 @@ TFE_TensorHandle* copy_from(TFE_Context*, TFE_TensorHandle* tensor, const char*,
   return made;
 }
 
-Value truth(bool value, Device& device) {
-  auto memory = std::make_shared<Memory>(device, 1);
-  std::memcpy(memory->host(), &value, 1);
-  return Value::tensor(ElementType::Bool, {}, std::move(memory));
-}
-
 /// What is done with variables themselves. False: it is an operator like others.
 bool run_variable_operator(Runtime& runtime, const std::string& type, const TFE_OpAttrs* attributes,
                            const std::vector<Value>& inputs, std::vector<Value>& results) {
@@ -84,7 +78,8 @@ bool run_variable_operator(Runtime& runtime, const std::string& type, const TFE_
   Variable& variable = *inputs[0].variable;
   if (type == "VarIsInitializedOp") {
     const std::lock_guard lock(variable.mutex);
-    results = {truth(variable.memory != nullptr, runtime.device())};
+    const bool assigned = variable.memory != nullptr;
+    results = {runtime.handles().make(ElementType::Bool, {}, &assigned)};
   } else if (type == "DestroyResourceOp") {
     const std::lock_guard lock(variable.mutex);
     variable.memory = nullptr;

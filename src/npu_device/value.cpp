@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "device/device.h"
+#include "npu_device/tensor_list.h"
 
 namespace updraft::npu_device {
 namespace {
@@ -44,6 +45,8 @@ Memory::Memory(TF_Tensor* tensor)
     : tensor_(tensor),
       data_(static_cast<std::byte*>(tf().TF_TensorData(tensor))),
       bytes_(tf().TF_TensorByteSize(tensor)) {}
+Memory::Memory(std::shared_ptr<Memory> whole, size_t offset, size_t bytes)
+    : whole_(std::move(whole)), data_(whole_->data_ + offset), bytes_(bytes) {}
 Memory::~Memory() {
   if (tensor_) tf().TF_DeleteTensor(tensor_);
 }
@@ -127,8 +130,16 @@ TFE_TensorHandle* Handles::handle(const Value& value) const {
   return made;
 }
 
+Value Handles::make(ElementType type, Dims dims, const void* bytes) const {
+  Value value = Value::tensor(type, std::move(dims), nullptr);
+  value.memory = std::make_shared<Memory>(device, value.bytes());
+  if (value.bytes()) std::memcpy(value.memory->host(), bytes, value.bytes());
+  return value;
+}
+
 HandlePointer Handles::on_cpu(const Value& value) const {
   if (value.kind == Value::Kind::Host) return value.host;
+  if (value.kind == Value::Kind::List) return list_on_cpu(*this, *value.list);
   return handle_of(view_of(value));
 }
 

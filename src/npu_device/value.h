@@ -1,5 +1,5 @@
-// What flows between operators: tensors on the device, variables, and what only TensorFlow's own kernels know (texts,
-// resources, variants).
+// What flows between operators: tensors on the device, lists of them, variables, and what only TensorFlow's own kernels
+// know (texts, resources, variants).
 #pragma once
 #include <memory>
 #include <mutex>
@@ -21,6 +21,8 @@ class Memory {
   Memory(Device& device, size_t bytes);
   /// Takes the tensor over.
   explicit Memory(TF_Tensor* tensor);
+  /// A part of other memory, which it keeps.
+  Memory(std::shared_ptr<Memory> whole, size_t offset, size_t bytes);
   ~Memory();
   Memory(const Memory&) = delete;
 
@@ -29,33 +31,37 @@ class Memory {
   /// As the host reads it.
   std::byte* host() const;
   size_t bytes() const { return bytes_; }
-  /// Memory of TensorFlow's is never written.
-  bool writable() const { return !tensor_; }
+  /// Memory of TensorFlow's is never written, and neither are parts of other memory.
+  bool writable() const { return !tensor_ && !whole_; }
+  bool of_tensorflow() const { return tensor_ || (whole_ && whole_->of_tensorflow()); }
 
  private:
   graph::DeviceBlock block_;
   TF_Tensor* tensor_ = nullptr;
+  std::shared_ptr<Memory> whole_;
   std::byte* data_ = nullptr;
   size_t bytes_ = 0;
 };
 
 struct Variable;
+struct TensorList;
 
 struct Value {
-  enum class Kind : uint8_t { None, Tensor, Variable, Host };
+  enum class Kind : uint8_t { None, Tensor, Variable, List, Host };
   Kind kind = Kind::None;
   ElementType type = ElementType::Invalid;
   Dims dims;
   std::shared_ptr<Memory> memory;      ///< of a Tensor
   std::shared_ptr<Variable> variable;  ///< of a Variable
   HandlePointer host;                  ///< of a Host value
+  std::shared_ptr<TensorList> list;    ///< of a List
 
   static Value tensor(ElementType type, Dims dims, std::shared_ptr<Memory> memory) {
-    return {Kind::Tensor, type, std::move(dims), std::move(memory), nullptr, nullptr};
+    return {Kind::Tensor, type, std::move(dims), std::move(memory), nullptr, nullptr, nullptr};
   }
   size_t bytes() const;
   /// True when a host reader need not wait for anything, and the tensor is one of TensorFlow's.
-  bool of_tensorflow() const { return kind == Kind::Host || (kind == Kind::Tensor && !memory->writable()); }
+  bool of_tensorflow() const { return kind == Kind::Host || (kind == Kind::Tensor && memory->of_tensorflow()); }
   /// The value of one element as an integer. Throws StatusError for another number of elements.
   int64_t integer(const char* what) const;
   /// The same as a condition: numbers are true unless they are 0.
@@ -74,6 +80,14 @@ struct Variable {
   /// The value that it has now. Throws StatusError (FailedPrecondition) when it has none.
   Value read();
   void assign(const Value& tensor);
+};
+
+/// A list of tensors (TensorListReserve and its kin). Values share lists: who changes one that others have makes his own.
+struct TensorList {
+  ElementType type = ElementType::Invalid;
+  bool rank_known = false;
+  Dims dims;                 ///< of every element, -1 where they are not said
+  std::vector<Value> items;  ///< of kind None: never written
 };
 
 /// True for types that tensors on the device have.
@@ -97,6 +111,8 @@ class Handles {
   HandlePointer on_cpu(const Value& value) const;
   /// What a tensor handle of TensorFlow's CPU holds.
   Value tensor_of(TFE_TensorHandle* cpu) const;
+  /// A tensor with these bytes, in memory of the device.
+  Value make(ElementType type, Dims dims, const void* bytes) const;
 };
 
 }  // namespace updraft::npu_device

@@ -273,3 +273,40 @@ def test_memory_stays_as_it_is():
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 20 * 1024
     assert v.numpy()[0, 0] == 3000
+
+
+def test_lists_grow_and_shrink_and_reach_cpu_kernels():
+    raw = tf.raw_ops
+
+    def run():
+        items = raw.TensorListReserve(element_shape=tf.constant(-1), num_elements=3, element_dtype=tf.float32)
+        items = raw.TensorListSetItem(input_handle=items, index=1, item=tf.constant([1.0, 2.0]))
+        kept = items
+        items = raw.TensorListPushBack(input_handle=items, tensor=tf.constant([3.0, 4.0]))
+        shorter, last = raw.TensorListPopBack(input_handle=items, element_shape=tf.constant(-1), element_dtype=tf.float32)
+        parts = raw.TensorListFromTensor(tensor=tf.reshape(tf.range(6.0), [3, 2]), element_shape=tf.constant([2]))
+        both = raw.TensorListConcatLists(input_a=parts, input_b=parts, element_dtype=tf.float32)  # a CPU kernel
+
+        def stack(handle):
+            return raw.TensorListStack(input_handle=handle, element_shape=tf.constant(-1), element_dtype=tf.float32)
+
+        return [stack(items), stack(kept), stack(shorter), last, stack(parts), stack(both),
+                raw.TensorListGetItem(input_handle=parts, index=2, element_shape=tf.constant([2]), element_dtype=tf.float32),
+                raw.TensorListGetItem(input_handle=items, index=0, element_shape=tf.constant(-1), element_dtype=tf.float32),
+                raw.TensorListLength(input_handle=both)]
+
+    with tf.device(CPU):
+        want = [t.numpy().tolist() for t in run()]
+    assert [t.numpy().tolist() for t in run()] == want
+    assert [t.numpy().tolist() for t in tf.function(run)()] == want
+
+
+@pytest.mark.parametrize("wrong,text", [
+    (lambda raw, items: raw.TensorListSetItem(input_handle=items, index=3, item=tf.constant([1.0])), "index 3 of a list with 2"),
+    (lambda raw, items: raw.TensorListSetItem(input_handle=items, index=0, item=tf.constant([[1.0]])), r"shape \[1, 1\]"),
+    (lambda raw, items: raw.TensorListStack(input_handle=items, element_shape=tf.constant(-1), element_dtype=tf.float32), "nothing was written"),
+])
+def test_lists_refuse(wrong, text):
+    items = tf.raw_ops.TensorListReserve(element_shape=tf.constant([-1]), num_elements=2, element_dtype=tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        wrong(tf.raw_ops, items)
