@@ -45,20 +45,12 @@ Executable::Executable(Runtime& runtime, Body body, Signature signature, bool on
   if (signature_.size() != body_.arguments)
     throw StatusError(StatusCode::InvalidArgument,
                       fmt::format("{} takes {} arguments, got {}", body_.name, body_.arguments, signature_.size()));
-  classify();
-}
-
-void Executable::classify() {
   variables_.assign(body_.items.size(), -1);
-  kinds_.clear();
   for (size_t i = 0; i < body_.items.size(); ++i) {
     const Item& item = body_.items[i];
-    if (item.argument >= 0) {
-      variables_[i] = signature_[static_cast<size_t>(item.argument)].variable;
-    } else if (item.type() == "Identity" && body_.type_of(item.inputs.at(0)) == ElementType::Resource) {
+    if (item.argument >= 0) variables_[i] = signature_[static_cast<size_t>(item.argument)].variable;
+    else if (item.type() == "Identity" && body_.type_of(item.inputs.at(0)) == ElementType::Resource)
       variables_[i] = variables_[static_cast<size_t>(item.inputs[0].item)];
-    }
-    kinds_.push_back(refused_.contains(static_cast<int>(i)) ? Kind::Host : kind_of(item));
   }
 }
 
@@ -81,40 +73,45 @@ Executable::Kind Executable::kind_of(const Item& item) const {
   return Kind::Host;
 }
 
-void Executable::move_to_host(const Refusal& refusal) {
+std::shared_ptr<const Executable::Plan> Executable::plan() {
+  const std::lock_guard lock(mutex_);
+  if (!plan_) plan_ = make_plan();
+  return plan_;
+}
+
+std::shared_ptr<const Executable::Plan> Executable::move_to_host(const Refusal& refusal) {
+  runtime_.tell_host(body_.items[static_cast<size_t>(refusal.item)].type(), refusal.reason);
   const std::lock_guard lock(mutex_);
   refused_.insert(refusal.item);
-  runtime_.tell_host(body_.items[static_cast<size_t>(refusal.item)].type(), refusal.reason);
-  classify();
-  phases_ = nullptr;
+  return plan_ = make_plan();
 }
 
 /// Odd phases are the device's. An item stands in the first of its kind that is not before what it needs.
-std::shared_ptr<const Executable::Phases> Executable::phases() {
-  const std::lock_guard lock(mutex_);
-  if (phases_) return phases_;
+std::shared_ptr<const Executable::Plan> Executable::make_plan() const {
+  auto made = std::make_shared<Plan>();
   std::vector<size_t> level(body_.items.size(), 0);
-  auto made = std::make_shared<Phases>();
   for (size_t i = 0; i < body_.items.size(); ++i) {
     const Item& item = body_.items[i];
+    const Kind kind = refused_.contains(static_cast<int>(i)) ? Kind::Host : kind_of(item);
+    made->kinds.push_back(kind);
     size_t at = 0;
     for (const Ref input : item.inputs) at = std::max(at, level[static_cast<size_t>(input.item)]);
     for (int before : item.after) at = std::max(at, level[static_cast<size_t>(before)]);
-    const Kind kind = kinds_[i];
     if (kind == Kind::Constant) at = 0;
     if (kind == Kind::Device) at |= 1;
     if (kind == Kind::Control || kind == Kind::Host) at += at & 1;
     level[i] = at;
     if (kind != Kind::Device && kind != Kind::Control && kind != Kind::Host) continue;
-    if (made->size() <= at) made->resize(at + 1);
-    (*made)[at].items.push_back(static_cast<int>(i));
+    if (made->phases.size() <= at) made->phases.resize(at + 1);
+    made->phases[at].items.push_back(static_cast<int>(i));
   }
   std::set<Ref> read_elsewhere(body_.results.begin(), body_.results.end());
   for (size_t i = 0; i < body_.items.size(); ++i)
     for (const Ref input : body_.items[i].inputs)
-      if (kinds_[i] != Kind::Device || level[static_cast<size_t>(input.item)] != level[i]) read_elsewhere.insert(input);
-  for (size_t p = 1; p < made->size(); p += 2) {
-    Phase& phase = (*made)[p];
+      if (made->kinds[i] != Kind::Device || level[static_cast<size_t>(input.item)] != level[i])
+        read_elsewhere.insert(input);
+  for (size_t p = 1; p < made->phases.size(); p += 2) {
+    Phase& phase = made->phases[p];
     if (phase.items.empty()) continue;
     std::vector<Ref> wanted;
     for (int item : phase.items)
@@ -122,55 +119,56 @@ std::shared_ptr<const Executable::Phases> Executable::phases() {
         if (read_elsewhere.contains({item, o})) wanted.push_back({item, o});
     phase.cluster = std::make_shared<Cluster>(runtime_, body_, phase.items, variables_, wanted);
   }
-  phases_ = std::move(made);
-  return phases_;
+  return made;
 }
 
 std::vector<Value> Executable::run(const std::vector<Value>& arguments) {
-  const auto phases = this->phases();
-  std::vector<std::vector<Value>> values(body_.items.size());
+  std::shared_ptr<const Plan> plan = this->plan();
+  Values values(body_.items.size());
   std::vector<bool> done(body_.items.size(), false);
   for (size_t i = 0; i < arguments.size(); ++i) values[i] = {arguments[i]};
   try {
-    for (const Phase& phase : *phases) {
+    for (const Phase& phase : plan->phases) {
       if (phase.cluster) phase.cluster->run(values, arguments);
       else
-        for (int item : phase.items) run_on_host(item, values);
+        for (int item : phase.items) run_on_host(*plan, item, values);
       for (int item : phase.items) done[static_cast<size_t>(item)] = true;
     }
   } catch (const Refusal& refusal) {
-    move_to_host(refusal);
-    run_one_by_one(values, done, arguments);
+    plan = move_to_host(refusal);
+    run_one_by_one(*plan, values, done, arguments);
   }
   std::vector<Value> results;
-  for (const Ref ref : body_.results) results.push_back(value_of(ref, values));
+  for (const Ref ref : body_.results) results.push_back(value_of(*plan, ref, values));
   return results;
 }
 
 /// What is left of a run of which an item was refused. The next run has other phases.
-void Executable::run_one_by_one(std::vector<std::vector<Value>>& values, std::vector<bool>& done,
+void Executable::run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done,
                                 const std::vector<Value>& arguments) {
   for (int i = 0; i < static_cast<int>(body_.items.size()); ++i) {
     const auto at = static_cast<size_t>(i);
     if (done[at]) continue;
-    if (kinds_[at] == Kind::Device) {
+    bool host = plan.of(i) == Kind::Host || plan.of(i) == Kind::Control;
+    if (plan.of(i) == Kind::Device) {
       std::vector<Ref> outputs;
       for (int o = 0; o < static_cast<int>(body_.items[at].outputs.size()); ++o) outputs.push_back({i, o});
       try {
         Cluster(runtime_, body_, {i}, variables_, outputs).run(values, arguments);
-        continue;
-      } catch (const Refusal& refusal) { move_to_host(refusal); }
+      } catch (const Refusal& refusal) {
+        move_to_host(refusal);
+        host = true;
+      }
     }
-    if (kinds_[at] == Kind::Host || kinds_[at] == Kind::Control) run_on_host(i, values);
+    if (host) run_on_host(plan, i, values);
   }
 }
 
 /// A value that somebody reads; constants that only the CPU needs are made when they are first read.
-const Value& Executable::value_of(Ref ref, std::vector<std::vector<Value>>& values) {
-  while (kinds_[static_cast<size_t>(ref.item)] == Kind::Alias)
-    ref = body_.items[static_cast<size_t>(ref.item)].inputs.at(0);
+const Value& Executable::value_of(const Plan& plan, Ref ref, Values& values) {
+  while (plan.of(ref.item) == Kind::Alias) ref = body_.items[static_cast<size_t>(ref.item)].inputs.at(0);
   auto& of = values[static_cast<size_t>(ref.item)];
-  if (of.empty() && kinds_[static_cast<size_t>(ref.item)] == Kind::Constant) of = {constant(ref.item)};
+  if (of.empty() && plan.of(ref.item) == Kind::Constant) of = {constant(ref.item)};
   return of.at(static_cast<size_t>(ref.output));
 }
 
@@ -183,12 +181,12 @@ Value Executable::constant(int index) {
   return constants_.back().second;
 }
 
-void Executable::run_on_host(int index, std::vector<std::vector<Value>>& values) {
+void Executable::run_on_host(const Plan& plan, int index, Values& values) {
   const Item& item = body_.items[static_cast<size_t>(index)];
   std::vector<Value> inputs;
-  for (const Ref input : item.inputs) inputs.push_back(value_of(input, values));
+  for (const Ref input : item.inputs) inputs.push_back(value_of(plan, input, values));
   std::vector<Value>& made = values[static_cast<size_t>(index)];
-  if (kinds_[static_cast<size_t>(index)] == Kind::Control) made = run_control(item, std::move(inputs));
+  if (plan.of(index) == Kind::Control) made = run_control(item, std::move(inputs));
   else if (!run_list_operator(runtime_.handles(), *item.def, inputs, made))
     made = run_on_cpu(runtime_.handles(), *item.def, inputs, item.outputs.size());
 }

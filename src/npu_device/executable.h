@@ -38,29 +38,33 @@ class Executable {
     std::vector<int> items;
     std::shared_ptr<Cluster> cluster;  ///< null: on the CPU
   };
-  using Phases = std::vector<Phase>;
+  /// What runs where. A refusal makes another one; runs that are under way keep theirs.
+  struct Plan {
+    std::vector<Kind> kinds;
+    std::vector<Phase> phases;
+    Kind of(int item) const { return kinds[static_cast<size_t>(item)]; }
+  };
+  using Values = std::vector<std::vector<Value>>;  ///< of each item
 
-  void classify();
   Kind kind_of(const Item& item) const;
-  std::shared_ptr<const Phases> phases();
+  std::shared_ptr<const Plan> plan();
+  std::shared_ptr<const Plan> make_plan() const;
   /// The item goes to the CPU from now on.
-  void move_to_host(const Refusal& refusal);
-  void run_one_by_one(std::vector<std::vector<Value>>& values, std::vector<bool>& done,
-                      const std::vector<Value>& arguments);
-  const Value& value_of(Ref ref, std::vector<std::vector<Value>>& values);
+  std::shared_ptr<const Plan> move_to_host(const Refusal& refusal);
+  void run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done, const std::vector<Value>& arguments);
+  const Value& value_of(const Plan& plan, Ref ref, Values& values);
   Value constant(int index);
-  void run_on_host(int index, std::vector<std::vector<Value>>& values);
+  void run_on_host(const Plan& plan, int index, Values& values);
   std::vector<Value> run_control(const Item& item, std::vector<Value> inputs);
 
   Runtime& runtime_;
   const Body body_;
   const Signature signature_;
   const bool on_cpu_;
-  std::mutex mutex_;
-  std::vector<Kind> kinds_;
   std::vector<int> variables_;  ///< of items whose output is one: the argument
-  std::set<int> refused_;       ///< items that the device cannot run
-  std::shared_ptr<const Phases> phases_;
+  std::mutex mutex_;
+  std::set<int> refused_;  ///< items that the device cannot run
+  std::shared_ptr<const Plan> plan_;
   std::vector<std::pair<int, Value>> constants_;  ///< that only TensorFlow knows
 };
 

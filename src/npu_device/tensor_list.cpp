@@ -76,8 +76,7 @@ size_t place(const tensorflow::NodeDef& def, const TensorList& list, const Value
 }
 
 void check(const tensorflow::NodeDef& def, const TensorList& list, const Value& item) {
-  if (item.type != list.type)
-    refuse(def, "the element is {}, the list has {}", name_of(item.type), name_of(list.type));
+  if (item.type != list.type) refuse(def, "the element is {}, the list has {}", name_of(item.type), name_of(list.type));
   if (!fits(list, item.dims))
     refuse(def, "the element has the shape {}, those of the list {}", graph::describe(item.dims),
            graph::describe(list.dims));

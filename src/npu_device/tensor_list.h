@@ -1,5 +1,5 @@
-// Lists of tensors, as loops have them for what their turns give (TensorListReserve … TensorListStack): of tensors on the
-// device, without TensorFlow's kernels.
+// Lists of tensors, as loops have them for what their turns give (TensorListReserve … TensorListStack): of tensors on
+// the device, without TensorFlow's kernels.
 #pragma once
 #include <vector>
 

@@ -82,7 +82,8 @@ struct Variable {
   void assign(const Value& tensor);
 };
 
-/// A list of tensors (TensorListReserve and its kin). Values share lists: who changes one that others have makes his own.
+/// A list of tensors (TensorListReserve and its kin). Values share lists: who changes one that others have makes his
+/// own.
 struct TensorList {
   ElementType type = ElementType::Invalid;
   bool rank_known = false;

@@ -310,3 +310,28 @@ def test_lists_refuse(wrong, text):
     items = tf.raw_ops.TensorListReserve(element_shape=tf.constant([-1]), num_elements=2, element_dtype=tf.float32)
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         wrong(tf.raw_ops, items)
+
+
+def test_what_the_npu_refuses_in_the_middle_of_a_run(npu):
+    """The run goes on with the CPU's kernel; what was done before is not done again."""
+    v, calls = tf.Variable(0.0), []
+
+    def note(t):
+        calls.append(1)
+        return t.numpy() + 1.0
+
+    @tf.function
+    def f(x):
+        v.assign_add(1.0)
+        y = tf.reshape(tf.py_function(note, [x], tf.float32), [1, 2, 2])
+        z = tf.matmul(tf.complex(y, y), tf.complex(y, -y), adjoint_a=True)
+        v.assign_add(10.0)
+        return tf.math.real(z) + v
+
+    x = np.arange(4.0, dtype="f").reshape(2, 2)
+    y = (x + 1)[None]
+    for turn in (1, 2):
+        got = f(tf.constant(x)).numpy()
+        np.testing.assert_allclose(got, ((y + 1j * y).conj().transpose(0, 2, 1) @ (y - 1j * y)).real + 11 * turn, rtol=1e-6)
+        assert v.numpy() == 11 * turn and len(calls) == turn
+    assert "adjoint complex" in npu.host_operators()["BatchMatMulV2"]
