@@ -1,5 +1,6 @@
 // TensorFlow graphs from whoever made them: a graph that compiles, or a refusal that says where.
 #include "base/error.h"
+#include "frontends/tensorflow/graph_def.h"
 #include "frontends/tensorflow/import.h"
 #include "graph/compile/compile.h"
 #include "input.h"
@@ -14,5 +15,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     graph::compile(tensorflow::import(bytes), {});
   } catch (const Error& e) { fuzz::documented(e.what(), e.code()); }
+  // what a context hands over piece by piece
+  auto read = [](auto&& f) {
+    try {
+      f();
+    } catch (const Error& e) { fuzz::documented(e.what(), e.code()); }
+  };
+  read([&] { tensorflow::read_function(bytes); });
+  read([&] { tensorflow::read_operators(bytes); });
+  read([&] { tensorflow::read_attributes(bytes); });
   return 0;
 }

@@ -230,8 +230,7 @@ def write_others(folder):
         return graph.as_graph_def()
 
     others = {"no_converter": graph_of(lambda x: tf.raw_ops.Lgamma(x=x), x), "texts": graph_of(lambda x: tf.strings.as_string(x), x),
-              "older_loop": older_loop(), "training_batch": graph_of(lambda x: tf.raw_ops.FusedBatchNormV3(
-                  x=tf.reshape(x, (1, 1, 2, 3)), scale=x[0], offset=x[0], mean=x[0], variance=x[0], is_training=True).y, x)}
+              "older_loop": older_loop()}
     dense = tf.constant(normal(3, 4))
     others["any_batch"] = graph_of(lambda x: tf.identity(tf.nn.relu(x @ dense), name="y"), tf.TensorSpec((None, 3), tf.float32, name="x"))
     broken = graph_of(lambda x: tf.identity(x + 1.0, name="y"), x)

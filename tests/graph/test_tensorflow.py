@@ -80,7 +80,6 @@ def test_a_batch_of_any_size_and_gears(folder):
     ("no_converter", "E19010", "(Lgamma): there is no converter for this operator"),
     ("texts", "E19010", "(AsString): there is no converter for this operator"),
     ("older_loop", "E10001", "(Enter): branches and loops of TensorFlow 1"),
-    ("training_batch", "E10001", "(FusedBatchNormV3): it computes the statistics of its batch (is_training)"),
     ("zero_stride", "E10001", "(Conv2D): attribute strides has a 0, want positive values"),
     ("wide_block", "E10001", "(DepthToSpace): attribute block_size is 4294967296, want 1 to 65536"),
     ("nobody", "E10001", "reads nobody, which is no node of the graph"),

@@ -322,6 +322,32 @@ sums = [image.sum((0, 2, 3)), (image ** 2).sum((0, 2, 3))]
 batch_mean, batch_variance = image.mean((0, 2, 3)), image.var((0, 2, 3), correction=0)
 inferred = lambda v, s, o, m, q: F.batch_norm(v, m, q, s, o, eps=1e-3)  # noqa: E731
 case("BNInfer", image, scale, offset, mean, variance, want=inferred, epsilon=1e-3)
+
+
+def training(v, w, b, m, s, factor=1.0, epsilon=1e-4):
+    """What TensorFlow's training form gives for NCHW, in float64."""
+    v, w, b, m, s = (t.double() for t in (v, w, b, m, s))
+    n = v.numel() // v.shape[1]
+    mean, variance = v.mean((0, 2, 3)), v.var((0, 2, 3), correction=0)
+    by = [(slice(None), None, None)]
+    out = (v - mean[by[0]]) / torch.sqrt(variance + epsilon)[by[0]] * w[by[0]] + b[by[0]]
+    return [t.float() for t in (out, (1 - factor) * m + factor * mean, (1 - factor) * s + factor * variance * n / (n - 1), mean, variance)]
+
+
+def training_gradient(dy, v, w, mean, variance, epsilon=1e-4):
+    dy, v, w, mean, variance = (t.double() for t in (dy, v, w, mean, variance))
+    by, n = (slice(None), None, None), v.numel() // v.shape[1]
+    hat = (v - mean[by]) / torch.sqrt(variance + epsilon)[by]
+    scale, offset = (dy * hat).sum((0, 2, 3)), dy.sum((0, 2, 3))
+    dx = (w / torch.sqrt(variance + epsilon))[by] * (dy - offset[by] / n - hat * scale[by] / n)
+    return [t.float() for t in (dx, scale, offset)]
+
+
+case("FusedBatchNormTraining", image, scale, offset, mean, variance, want=training, data_format="NCHW")
+case("FusedBatchNormTraining", to_last(image), scale, offset, mean, variance, exponential_avg_factor=0.25,
+     want=lambda v, *o: [to_last(t) if t.dim() == 4 else t for t in training(v.permute(0, 3, 1, 2), *o, factor=0.25)])
+case("FusedBatchNormTrainingGrad", r(2, 4, 6, 5, low=-1), image, scale, image.mean((0, 2, 3)), image.var((0, 2, 3), correction=0),
+     want=training_gradient, data_format="NCHW")
 case("BatchNorm", image, scale, offset, mean, variance, epsilon=1e-3, data_format="NCHW", is_training=False,
      want=lambda *a: [inferred(*a), mean, variance, mean, variance], outputs=5)
 case("BatchNorm", to_last(image), scale, offset, mean, variance, epsilon=1e-3, is_training=False,

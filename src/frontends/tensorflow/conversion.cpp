@@ -84,6 +84,38 @@ graph::Node& Conversion::result(std::string_view type, const std::vector<Operand
   return made;
 }
 
+namespace {
+
+/// What to do about operators that no converter can take; empty for all others.
+std::string_view remedy_of(std::string_view type) {
+  static constexpr std::string_view kLoops[] = {"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"};
+  static constexpr std::string_view kVariables[] = {
+      "VarHandleOp", "VarIsInitializedOp", "ReadVariableOp", "AssignVariableOp", "VariableV2", "Variable", "Assign"};
+  if (std::ranges::find(kLoops, type) != std::end(kLoops))
+    return "branches and loops of TensorFlow 1 (Switch, Enter, NextIteration) are not converted; freeze the model with "
+           "convert_variables_to_constants_v2(function, lower_control_flow=False)";
+  if (std::ranges::find(kVariables, type) != std::end(kVariables))
+    return "variables are not converted; freeze the model, which makes constants of them "
+           "(convert_variables_to_constants_v2)";
+  if (type.starts_with("TensorList"))
+    return "lists of tensors are not converted; write recurrent layers out (unroll=True in Keras)";
+  return "there is no converter for this operator (docs/reference/tensorflow-operators.md lists those that there are)";
+}
+
+}  // namespace
+
+std::vector<Endpoint> Conversion::convert(const NodeDef& node, const std::string& name, std::vector<Endpoint> inputs,
+                                          graph::Builder& builder, Functions& functions) {
+  const Row* row = find_row(node.type);
+  if (!row) throw Error(code::kAclnnParamInvalid, "{} ({}): {}", name, node.type, remedy_of(node.type));
+  try {
+    Conversion c(node, *row, builder, functions, name, std::move(inputs));
+    row->convert(c);
+    c.check_attributes();
+    return c.given();
+  } catch (const Error& e) { frontends::throw_of_node(name, node.type, e); }
+}
+
 bool Conversion::channels_last() const {
   const std::string format = text("data_format", "NHWC");
   require(format == "NHWC" || format == "NCHW" || format == "NDHWC" || format == "NCDHW",

@@ -107,6 +107,10 @@ class Conversion : public frontends::Emitter {
   /// True for NHWC and NDHWC.
   bool channels_last() const;
 
+  /// What a node gives for these inputs. Throws 161002 with its name, its operator and the reason.
+  static std::vector<Endpoint> convert(const NodeDef& node, const std::string& name, std::vector<Endpoint> inputs,
+                                       graph::Builder& builder, Functions& functions);
+
  private:
   const AttrValue* find(std::string_view attribute) const;
 

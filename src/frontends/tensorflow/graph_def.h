@@ -64,7 +64,8 @@ struct FunctionName {
 struct AttrValue {
   enum class Kind : uint8_t { None, Text, Integer, Real, Flag, Type, Shape, Tensor, List, Function, Placeholder };
   Kind kind = Kind::None;
-  std::string_view text;  ///< or the name of a function, or of a function's attribute
+  std::string_view message;  ///< the attribute as it was written
+  std::string_view text;     ///< or the name of a function, or of a function's attribute
   int64_t integer = 0;
   float real = 0;
   bool flag = false;
@@ -98,6 +99,7 @@ struct FunctionDef {
   std::vector<ArgDef> inputs, outputs;
   std::vector<NodeDef> nodes;
   std::map<std::string_view, std::string_view> results;  ///< what an output is: "node:output:0"
+  std::vector<std::string_view> effects;                 ///< nodes that run although no output needs them
 };
 
 struct GraphDef {
@@ -106,7 +108,29 @@ struct GraphDef {
   std::map<std::string_view, FunctionDef> functions;
 };
 
+/// An input or output of an operator's definition: one tensor or several.
+struct OpArg {
+  std::string_view name;
+  ElementType type = ElementType::Invalid;  ///< Invalid: an attribute says it
+  std::string_view type_attribute;          ///< the attribute with the type
+  std::string_view number_attribute;        ///< so many tensors of that type
+  std::string_view types_attribute;         ///< a list of types: a tensor of each
+};
+
+struct OpDef {
+  std::string_view name;
+  std::vector<OpArg> inputs, outputs;
+  Attrs defaults;  ///< what attributes are that a call does not say
+  bool stateful = false;
+};
+
 /// Throws 161002 that says where the message is wrong.
 GraphDef read_graph(graph::Bytes bytes);
+/// A function's own message. What it gives points into the bytes.
+FunctionDef read_function(const graph::Bytes& bytes);
+/// The definitions of all operators (a message OpList), by name. They point into the bytes.
+std::map<std::string_view, OpDef> read_operators(const graph::Bytes& bytes);
+/// The attributes of a call (a message NameAttrList). They point into the bytes.
+Attrs read_attributes(const graph::Bytes& bytes);
 
 }  // namespace updraft::tensorflow

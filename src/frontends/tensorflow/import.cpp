@@ -51,22 +51,6 @@ int first_of(std::string_view type, std::string_view output) {
   return 0;
 }
 
-/// What to do about operators that no converter can take; empty for all others.
-std::string_view remedy_of(std::string_view type) {
-  static constexpr std::string_view kLoops[] = {"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"};
-  static constexpr std::string_view kVariables[] = {
-      "VarHandleOp", "VarIsInitializedOp", "ReadVariableOp", "AssignVariableOp", "VariableV2", "Variable", "Assign"};
-  if (std::ranges::find(kLoops, type) != std::end(kLoops))
-    return "branches and loops of TensorFlow 1 (Switch, Enter, NextIteration) are not converted; freeze the model with "
-           "convert_variables_to_constants_v2(function, lower_control_flow=False)";
-  if (std::ranges::find(kVariables, type) != std::end(kVariables))
-    return "variables are not converted; freeze the model, which makes constants of them "
-           "(convert_variables_to_constants_v2)";
-  if (type.starts_with("TensorList"))
-    return "lists of tensors are not converted; write recurrent layers out (unroll=True in Keras)";
-  return {};
-}
-
 bool is_input(const NodeDef& node) { return node.type == "Placeholder"; }
 
 class Importer : public Functions {
@@ -259,22 +243,11 @@ class Importer : public Functions {
   void convert(Frame& frame, const NodeDef& node) {
     const std::string name = frame.prefix + std::string(node.name);
     if (++converted_ > kMostNodes) refuse(frame, node, fmt::format("functions make more than {} nodes", kMostNodes));
-    const Row* row = find_row(node.type);
-    if (const std::string_view remedy = remedy_of(node.type); !row && !remedy.empty())
-      refuse(frame, node, std::string(remedy));
-    if (!row)
-      refuse(frame, node,
-             "there is no converter for this operator (docs/reference/tensorflow-operators.md lists those that there "
-             "are)");
     std::vector<Endpoint> inputs;
-    for (const std::string_view input : node.inputs)
-      if (!input.starts_with('^')) inputs.push_back(tensor(frame, input, node.name));
-    try {
-      Conversion c(node, *row, frame.build, *this, name, std::move(inputs));
-      row->convert(c);
-      c.check_attributes();
-      frame.known[node.name] = c.given();
-    } catch (const Error& e) { frontends::throw_of_node(name, node.type, e); }
+    if (find_row(node.type))
+      for (const std::string_view input : node.inputs)
+        if (!input.starts_with('^')) inputs.push_back(tensor(frame, input, node.name));
+    frame.known[node.name] = Conversion::convert(node, name, std::move(inputs), frame.build, *this);
   }
 
   const GraphDef def_;

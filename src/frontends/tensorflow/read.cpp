@@ -58,34 +58,75 @@ constexpr int64_t kMostBytes = int64_t{1} << 33;
 
 class Reader {
  public:
-  GraphDef graph(graph::Bytes bytes) {
+  explicit Reader(graph::Bytes bytes) : message_(std::move(bytes)) {}
+
+  GraphDef graph() {
     GraphDef g;
-    g.bytes = std::move(bytes);
-    message_ = g.bytes;
-    try {
-      each(g.bytes.text(), [&](Fields& f) {
-        if (f.tag() == 1) {
-          Where::Step step(where_, "node", g.nodes.size());
-          g.nodes.push_back(node(f.view()));
-        } else if (f.tag() == 2) {
-          Where::Step step(where_, "library", kOne);
-          each(f.view(), [&](Fields& l) {
-            if (l.tag() != 1) return l.skip();
-            Where::Step inner(where_, "function", g.functions.size());
-            FunctionDef made = function(l.view());
-            g.functions[made.name] = std::move(made);
-          });
-        } else {
-          f.skip();
-        }
-      });
-    } catch (const protozero::exception& e) {
-      where_.refuse("the bytes are no message of the format, or the file is cut off ({})", e.what());
-    }
+    g.bytes = message_;
+    whole([&](Fields& f) {
+      if (f.tag() == 1) {
+        Where::Step step(where_, "node", g.nodes.size());
+        g.nodes.push_back(node(f.view()));
+      } else if (f.tag() == 2) {
+        Where::Step step(where_, "library", kOne);
+        each(f.view(), [&](Fields& l) {
+          if (l.tag() != 1) return l.skip();
+          Where::Step inner(where_, "function", g.functions.size());
+          FunctionDef made = function(l.view());
+          g.functions[made.name] = std::move(made);
+        });
+      } else {
+        f.skip();
+      }
+    });
     return g;
   }
 
+  FunctionDef function() {
+    FunctionDef made;
+    whole([&](Fields& f) { part_of_function(f, made); });
+    return made;
+  }
+
+  std::map<std::string_view, OpDef> operators() {
+    std::map<std::string_view, OpDef> all;
+    whole([&](Fields& f) {
+      if (f.tag() != 1) return f.skip();
+      OpDef made;
+      each(f.view(), [&](Fields& o) {
+        switch (o.tag()) {
+          case 1: made.name = o.view(); break;
+          case 2: made.inputs.push_back(op_argument(o.view())); break;
+          case 3: made.outputs.push_back(op_argument(o.view())); break;
+          case 4: default_value(o.view(), made.defaults); break;
+          case 17: made.stateful = o.integer() != 0; break;
+          default: o.skip();
+        }
+      });
+      all[made.name] = std::move(made);
+    });
+    return all;
+  }
+
+  Attrs attributes() {
+    Attrs made;
+    whole([&](Fields& f) {
+      if (f.tag() == 2) named_attribute(f.view(), made);
+      else f.skip();
+    });
+    return made;
+  }
+
  private:
+  template <class F>
+  void whole(F&& f) {
+    try {
+      each(message_.text(), f);
+    } catch (const protozero::exception& e) {
+      where_.refuse("the bytes are no message of the format, or the file is cut off ({})", e.what());
+    }
+  }
+
   template <class F>
   void each(std::string_view message, F&& f) {
     if (where_.depth() > kDeepest) where_.refuse("parts lie deeper in each other than {}", kDeepest);
@@ -112,17 +153,47 @@ class Reader {
         case 1: where_.name(n.name = f.view()); break;
         case 2: n.type = f.view(); break;
         case 3: n.inputs.push_back(f.view()); break;
-        case 5:
-          entry(f.view(), [&](std::string_view key, std::string_view value) {
-            Where::Step step(where_, "attribute", n.attributes.size());
-            where_.name(key);
-            n.attributes[key] = attribute(value);
-          });
-          break;
+        case 5: named_attribute(f.view(), n.attributes); break;
         default: f.skip();
       }
     });
     return n;
+  }
+
+  void named_attribute(std::string_view message, Attrs& attributes) {
+    entry(message, [&](std::string_view key, std::string_view value) {
+      Where::Step step(where_, "attribute", attributes.size());
+      where_.name(key);
+      attributes[key] = attribute(value);
+      attributes[key].message = value;
+    });
+  }
+
+  void default_value(std::string_view message, Attrs& defaults) {
+    std::string_view name, value;
+    each(message, [&](Fields& f) {
+      if (f.tag() == 1) name = f.view();
+      else if (f.tag() == 3) value = f.view();
+      else f.skip();
+    });
+    if (value.empty()) return;
+    defaults[name] = attribute(value);
+    defaults[name].message = value;
+  }
+
+  OpArg op_argument(std::string_view message) {
+    OpArg a;
+    each(message, [&](Fields& f) {
+      switch (f.tag()) {
+        case 1: a.name = f.view(); break;
+        case 3: a.type = static_cast<ElementType>(f.integer()); break;
+        case 4: a.type_attribute = f.view(); break;
+        case 5: a.number_attribute = f.view(); break;
+        case 6: a.types_attribute = f.view(); break;
+        default: f.skip();
+      }
+    });
+    return a;
   }
 
   ArgDef argument(std::string_view message) {
@@ -137,26 +208,30 @@ class Reader {
 
   FunctionDef function(std::string_view message) {
     FunctionDef made;
-    each(message, [&](Fields& f) {
-      if (f.tag() == 1) {
-        each(f.view(), [&](Fields& s) {
-          switch (s.tag()) {
-            case 1: where_.name(made.name = s.view()); break;
-            case 2: made.inputs.push_back(argument(s.view())); break;
-            case 3: made.outputs.push_back(argument(s.view())); break;
-            default: s.skip();
-          }
-        });
-      } else if (f.tag() == 3) {
-        Where::Step step(where_, "node", made.nodes.size());
-        made.nodes.push_back(node(f.view()));
-      } else if (f.tag() == 4) {
-        entry(f.view(), [&](std::string_view key, std::string_view value) { made.results[key] = value; });
-      } else {
-        f.skip();
-      }
-    });
+    each(message, [&](Fields& f) { part_of_function(f, made); });
     return made;
+  }
+
+  void part_of_function(Fields& f, FunctionDef& made) {
+    if (f.tag() == 1) {
+      each(f.view(), [&](Fields& s) {
+        switch (s.tag()) {
+          case 1: where_.name(made.name = s.view()); break;
+          case 2: made.inputs.push_back(argument(s.view())); break;
+          case 3: made.outputs.push_back(argument(s.view())); break;
+          default: s.skip();
+        }
+      });
+    } else if (f.tag() == 3) {
+      Where::Step step(where_, "node", made.nodes.size());
+      made.nodes.push_back(node(f.view()));
+    } else if (f.tag() == 4) {
+      entry(f.view(), [&](std::string_view key, std::string_view value) { made.results[key] = value; });
+    } else if (f.tag() == 6) {
+      entry(f.view(), [&](std::string_view, std::string_view value) { made.effects.push_back(value); });
+    } else {
+      f.skip();
+    }
   }
 
   Shape shape(std::string_view message) {
@@ -325,6 +400,9 @@ class Reader {
 
 }  // namespace
 
-GraphDef read_graph(graph::Bytes bytes) { return Reader().graph(std::move(bytes)); }
+GraphDef read_graph(graph::Bytes bytes) { return Reader(std::move(bytes)).graph(); }
+FunctionDef read_function(const graph::Bytes& bytes) { return Reader(bytes).function(); }
+std::map<std::string_view, OpDef> read_operators(const graph::Bytes& bytes) { return Reader(bytes).operators(); }
+Attrs read_attributes(const graph::Bytes& bytes) { return Reader(bytes).attributes(); }
 
 }  // namespace updraft::tensorflow

@@ -202,6 +202,51 @@ IR_OP(FusedBatchNormV2, aclnnBatchNorm, (In, x), (In, scale), (In, offset), (Opt
             is_training);
 }
 
+// Types of our own: training in TensorFlow's form, with the channels where they are.
+ABOUT(FusedBatchNormTraining, Vector, "Normalises by the statistics of the batch and updates the running ones",
+      "按当前批次的统计量归一化，并更新滑动统计量")
+IR_OP(FusedBatchNormTraining, FusedBatchNormTraining, (In, x), (In, scale), (In, offset), (In, mean), (In, variance),
+      (Out, y), (Out, running_mean), (Out, running_variance), (Out, saved_mean), (Out, saved_variance),
+      (Float, epsilon, 0.0001f), (Float, exponential_avg_factor, 1), (Text, data_format, "NHWC")) {
+  const ir::Layout layout = ir::layout_of(op, x->rank == 5 ? 3 : 2, data_format);
+  const TensorView first = layout.first(*x);
+  const Dims channels = {channels_of(op, first)};
+  op.require(samples_of(first) > 1, "x is {}: one value for each channel has no variance", describe(*x));
+  op.result_like("y", *y, *x, x->dtype);
+  for (const auto& [name, out] :
+       {std::pair("running_mean", &running_mean), std::pair("running_variance", &running_variance),
+        std::pair("saved_mean", &saved_mean), std::pair("saved_variance", &saved_variance)})
+    ir::result(op, name, **out, channels, DType::Float);
+  if (exponential_avg_factor == 1) {
+    call(op, "aclnnInplaceZero", *running_mean);
+    call(op, "aclnnInplaceZero", *running_variance);
+  } else {
+    call(op, "aclnnInplaceCopy", *running_mean, mean);
+    call(op, "aclnnInplaceCopy", *running_variance, variance);
+  }
+  const TensorView deviation = ir::temporary(op, DType::Float, channels);
+  call(op, "aclnnBatchNorm", first, scale, offset, *running_mean, *running_variance, true, exponential_avg_factor,
+       epsilon, layout.first(*y), saved_mean, deviation);
+  Temp square, whole;  // 1 / deviation^2 = variance + epsilon
+  call(op, "aclnnMul", deviation, deviation, square);
+  call(op, "aclnnReciprocal", *square, whole);
+  call(op, "aclnnAdds", *whole, -epsilon, 1, saved_variance);
+}
+ABOUT(FusedBatchNormTrainingGrad, Vector, "Gradients of FusedBatchNormTraining for x, scale and offset",
+      "FusedBatchNormTraining 对 x、scale 与 offset 的反向梯度")
+IR_OP(FusedBatchNormTrainingGrad, FusedBatchNormTrainingGrad, (In, y_backprop), (In, x), (In, scale), (In, saved_mean),
+      (In, saved_variance), (Out, x_backprop), (Out, scale_backprop), (Out, offset_backprop), (Float, epsilon, 0.0001f),
+      (Text, data_format, "NHWC")) {
+  const ir::Layout layout = ir::layout_of(op, x->rank == 5 ? 3 : 2, data_format);
+  op.require_same_shape("y_backprop", *y_backprop, "x", *x);
+  op.result_like("x_backprop", *x_backprop, *x, x->dtype);
+  op.result_like("scale_backprop", *scale_backprop, *scale, scale->dtype);
+  op.result_like("offset_backprop", *offset_backprop, *scale, scale->dtype);
+  call(op, "aclnnBatchNormBackward", layout.first(*y_backprop), layout.first(*x), scale, nullptr, nullptr, saved_mean,
+       reciprocal_deviation(op, *saved_variance, epsilon), true, epsilon, std::vector<bool>{true, true, true},
+       layout.first(*x_backprop), scale_backprop, offset_backprop);
+}
+
 // --- synchronised between processes -------------------------------------------------------------------------------
 IR_OP(SyncBatchNormGatherStats, aclnnSyncBatchNormGatherStats, (In, total_sum), (In, total_square_sum),
       (In, sample_count), (InOut, mean), (InOut, variance), (Out, batch_mean), (Out, batch_invstd), (Ref, ir_mean),

@@ -136,6 +136,23 @@ bool has_rows(const TensorView& v) {
   return v.dtype == DType::Float && v.rank == 4 && v.strides[1] == 1 && v.dims[1] >= 8;
 }
 
+/// Calls with each point of a window that lies in the image: its place among the elements of channel 0.
+template <class F>
+void for_each_point(const Windows& w, int64_t n, int64_t h, int64_t x, F&& f) {
+  for (int64_t i = 0; i < w.kernel[0]; ++i) {
+    const int64_t row = h * w.strides[0] - w.before[0] + i * w.dilations[0];
+    if (row < 0 || row >= w.x.dims[2]) continue;
+    for (int64_t j = 0; j < w.kernel[1]; ++j) {
+      const int64_t column = x * w.strides[1] - w.before[1] + j * w.dilations[1];
+      if (column >= 0 && column < w.x.dims[3]) f(n, row, column);
+    }
+  }
+}
+
+float* point(const TensorView& v, int64_t n, int64_t h, int64_t w) {
+  return v.as<float>() + n * v.strides[0] + h * v.strides[2] + w * v.strides[3];
+}
+
 /// The largest of the windows where has_rows() holds for both, by whole points.
 void max_points(const Windows& w, const TensorView& y) {
   const int64_t high = y.dims[2], wide = y.dims[3];
@@ -146,19 +163,36 @@ void max_points(const Windows& w, const TensorView& y) {
       const int64_t n = line / high, h = line % high;
       for (int64_t x = 0; x < wide; ++x) {
         window.clear();
-        for (int64_t i = 0; i < w.kernel[0]; ++i) {
-          const int64_t row = h * w.strides[0] - w.before[0] + i * w.dilations[0];
-          if (row < 0 || row >= w.x.dims[2]) continue;
-          for (int64_t j = 0; j < w.kernel[1]; ++j) {
-            const int64_t column = x * w.strides[1] - w.before[1] + j * w.dilations[1];
-            if (column < 0 || column >= w.x.dims[3]) continue;
-            window.push_back(w.x.as<float>() + n * w.x.strides[0] + row * w.x.strides[2] + column * w.x.strides[3]);
-          }
-        }
+        for_each_point(w, n, h, x, [&](auto... at) { window.push_back(point(w.x, at...)); });
         if (window.empty()) window.push_back(none.data());
-        kernels().max_of_rows(window.data(), static_cast<int64_t>(window.size()),
-                              y.as<float>() + n * y.strides[0] + h * y.strides[2] + x * y.strides[3], y.dims[1]);
+        kernels().max_of_rows(window.data(), static_cast<int64_t>(window.size()), point(y, n, h, x), y.dims[1]);
       }
+    }
+  });
+}
+
+/// The gradient of max_points(). Windows overlap, so a thread has some channels of an image for itself.
+void max_points_gradient(const Windows& w, const TensorView& y, const TensorView& grad, const TensorView& dx) {
+  constexpr int64_t kChannels = 64;  // two lines of the cache or more
+  const int64_t parts = (y.dims[1] + kChannels - 1) / kChannels;
+  parallel_for(y.dims[0] * parts, 1, [&](int64_t begin, int64_t end) {
+    std::vector<const float*> from;
+    std::vector<float*> to;
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t n = part / parts, c = part % parts * kChannels, size = std::min(kChannels, y.dims[1] - c);
+      for (int64_t h = 0; h < dx.dims[2]; ++h)
+        for (int64_t x = 0; x < dx.dims[3]; ++x) std::fill_n(point(dx, n, h, x) + c, size, 0.0F);
+      for (int64_t h = 0; h < y.dims[2]; ++h)
+        for (int64_t x = 0; x < y.dims[3]; ++x) {
+          from.clear();
+          to.clear();
+          for_each_point(w, n, h, x, [&](auto... at) {
+            from.push_back(point(w.x, at...) + c);
+            to.push_back(point(dx, at...) + c);
+          });
+          kernels().add_at_first_max(from.data(), to.data(), static_cast<int64_t>(from.size()), point(y, n, h, x) + c,
+                                     point(grad, n, h, x) + c, size);
+        }
     }
   });
 }
@@ -174,9 +208,13 @@ void max_pool(Op& op, int spatial, Windows w, bool ceil_mode, const TensorView& 
   call(op, largest_twin(spatial), w.x, w.kernel, w.strides, w.before, w.dilations, ceil_mode, y, at);
 }
 
-/// The gradient of max_pool(): finds the positions again.
-void max_pool_grad(Op& op, int spatial, const Windows& w, bool ceil_mode, const TensorView& grad,
+/// The gradient of max_pool(), of which `y` is the result: finds the positions again.
+void max_pool_grad(Op& op, int spatial, const Windows& w, bool ceil_mode, const TensorView& y, const TensorView& grad,
                    const TensorView& dx) {
+  if (spatial == 2 && has_rows(w.x) && has_rows(y) && has_rows(grad) && has_rows(dx)) {
+    op.work(y.numel() * w.kernel[0] * w.kernel[1]);
+    return op.launch([=] { max_points_gradient(w, y, grad, dx); });
+  }
   Windows even = w;
   make_even(op, even, lowest(w.x.dtype));
   const TensorView again = ir::temporary(op, w.x.dtype, w.outputs()), at = ir::temporary(op, DType::Int32, w.outputs());
@@ -198,7 +236,7 @@ void plan_max_grad(Op& op, int spatial, const In& x, const In& forward, const In
   const Windows w = windows_of(op, spatial, *x, format, a);
   op.require_same_shape("the forward result", *forward, "the gradient", *grad);
   op.result_like(name, *dx, *x, x->dtype);
-  max_pool_grad(op, spatial, w, a.ceil_mode, w.own(*grad), w.own(*dx));
+  max_pool_grad(op, spatial, w, a.ceil_mode, w.own(*forward), w.own(*grad), w.own(*dx));
 }
 
 }  // namespace

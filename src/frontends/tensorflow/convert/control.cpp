@@ -92,6 +92,7 @@ constexpr Row kRows[] = {
     {"StatelessIf", branch, "If"},
     {"StatelessWhile", loop, "While"},
     {"StopGradient", pass, ""},
+    {"_EagerConst", pass, ""},
     {"While", loop, "While"},
 };
 

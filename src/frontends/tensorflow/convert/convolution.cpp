@@ -129,13 +129,69 @@ void input_gradient(Conversion& c) {
   c.result(c.row.ascend, {like, filter_of(c, filter, w.last), dy}, w.attributes);
 }
 
+/// The gradient for the filter [height, width, inputs, outputs].
+void filter_gradient(Conversion& c) {
+  const Endpoint x = c.in(0), dy = c.in(2);
+  const Dims filter = c.integers_in(1, "the size of the filter");
+  c.require(filter.size() == static_cast<size_t>(c.rank(x)), "the size of the filter has {} values, want {}",
+            filter.size(), c.rank(x));
+  Windows w = windows_of(c, {filter.begin(), filter.end() - 2}, size_in(c, x));
+  const int64_t channels = c.size(x, w.last ? c.rank(x) - 1 : 1, "the input"), own = filter[filter.size() - 2];
+  c.require(own > 0 && channels % own == 0, "the input has {} channels, the filter {}", channels, own);
+  w.attributes["groups"] = channels / own;
+  if (w.last) {
+    c.result(c.row.ascend, {x, c.ints(filter), dy}, w.attributes);
+    return;
+  }
+  Dims first = {filter[filter.size() - 1], own}, back;
+  for (size_t d = 0; d + 2 < filter.size(); ++d) {
+    first.push_back(filter[d]);
+    back.push_back(static_cast<int64_t>(d) + 2);
+  }
+  back.insert(back.end(), {1, 0});
+  c.give(c.transpose(c.emit(c.row.ascend, {x, c.ints(first), dy}, w.attributes), back));
+}
+
+/// A filter [height, width, inputs, multiplier] as one of groups: [height, width, 1, inputs * multiplier].
+Dims grouped(Conversion& c, const Dims& filter) {
+  c.require(filter.size() == 4, "the filter has {} dimensions, want 4", filter.size());
+  return {filter[0], filter[1], 1, filter[2] * filter[3]};
+}
+
+void depthwise_input_gradient(Conversion& c) {
+  const Endpoint filter = c.in(1), dy = c.in(2);
+  const Dims size = c.integers_in(0, "the size of the result");
+  c.require(size.size() == 4, "the size of the result has {} values, want 4", size.size());
+  Windows w = windows_of(c, kernel_of(c, filter), [&](size_t d) { return size[d]; });
+  w.attributes["groups"] = c.dims(filter)[2];
+  c.result("Conv2DBackpropInput",
+           {c.ints(size), filter_of(c, c.reshape(filter, grouped(c, c.dims(filter))), w.last), dy}, w.attributes);
+}
+
+void depthwise_filter_gradient(Conversion& c) {
+  const Endpoint x = c.in(0), dy = c.in(2);
+  const Dims filter = c.integers_in(1, "the size of the filter"), flat = grouped(c, filter);
+  Windows w = windows_of(c, {filter[0], filter[1]}, size_in(c, x));
+  c.require(w.last, "attribute data_format is NCHW, want NHWC");
+  w.attributes["groups"] = filter[2];
+  c.give(c.reshape(c.emit("Conv2DBackpropFilter", {x, c.ints(flat), dy}, w.attributes), filter));
+}
+
 constexpr Row kRows[] = {
     {"Conv2D", convolution, "Conv2D"},
+    {"Conv2DBackpropFilter", filter_gradient, "Conv2DBackpropFilter", "the size of the filter is known",
+     "须已知卷积核大小"},
     {"Conv2DBackpropInput", input_gradient, "Conv2DBackpropInput", "the size of the result is known", "须已知结果大小"},
     {"Conv3D", convolution, "Conv3D"},
+    {"Conv3DBackpropFilterV2", filter_gradient, "Conv3DBackpropFilter", "the size of the filter is known",
+     "须已知卷积核大小"},
     {"Conv3DBackpropInputV2", input_gradient, "Conv3DBackpropInput", "the size of the result is known",
      "须已知结果大小"},
     {"DepthwiseConv2dNative", depthwise, "Conv2D"},
+    {"DepthwiseConv2dNativeBackpropFilter", depthwise_filter_gradient, "Conv2DBackpropFilter",
+     "the size of the filter is known; NHWC", "须已知卷积核大小；NHWC"},
+    {"DepthwiseConv2dNativeBackpropInput", depthwise_input_gradient, "Conv2DBackpropInput",
+     "the size of the result is known", "须已知结果大小"},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@ std::span<const Row> convolution_rows();
 std::span<const Row> elementwise_rows();
 std::span<const Row> image_rows();
 std::span<const Row> index_rows();
+std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
 std::span<const Row> normalisation_rows();
 std::span<const Row> pool_rows();

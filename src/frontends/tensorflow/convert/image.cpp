@@ -17,9 +17,27 @@ void resize(Conversion& c) {
   c.give(c.transpose(sized, {0, 2, 3, 1}));
 }
 
+void resize_gradient(Conversion& c) {
+  const Endpoint dy = c.transpose(c.in(0), {0, 3, 1, 2}), x = c.transpose(c.in(1), {0, 3, 1, 2});
+  const Endpoint sized =
+      c.emit(c.row.ascend, {dy, x},
+             {{"align_corners", c.flag("align_corners")}, {"half_pixel_centers", c.flag("half_pixel_centers")}});
+  c.give(c.transpose(sized, {0, 2, 3, 1}));
+}
+
+void resize_nearest_gradient(Conversion& c) {
+  const Endpoint dy = c.transpose(c.in(0), {0, 3, 1, 2});
+  const Endpoint sized =
+      c.emit(c.row.ascend, {dy, c.in(1)},
+             {{"align_corners", c.flag("align_corners")}, {"half_pixel_centers", c.flag("half_pixel_centers")}});
+  c.give(c.transpose(sized, {0, 2, 3, 1}));
+}
+
 constexpr Row kRows[] = {
     {"ResizeBilinear", resize, "ResizeBilinearV2"},
+    {"ResizeBilinearGrad", resize_gradient, "ResizeBilinearV2Grad"},
     {"ResizeNearestNeighbor", resize, "ResizeNearestNeighborV2"},
+    {"ResizeNearestNeighborGrad", resize_nearest_gradient, "ResizeNearestNeighborV2Grad"},
 };
 
 }  // namespace

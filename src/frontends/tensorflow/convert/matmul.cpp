@@ -19,9 +19,12 @@ void batch_matmul(Conversion& c) {
 
 void einsum(Conversion& c) { c.give(frontends::einsum(c, c.text("equation"), c.all())); }
 
+/// BiasAdd and its gradient.
 void bias_add(Conversion& c) {
   const std::string format = c.text("data_format", "NHWC");
-  c.result("BiasAdd", {c.in(0), c.in(1)}, {{"data_format", format}});
+  std::vector<Operand> operands;
+  for (const Endpoint e : c.all()) operands.emplace_back(e);
+  c.result(c.row.ascend, operands, {{"data_format", format}});
 }
 
 void inverse(Conversion& c) { c.result("MatrixInverse", {c.in(0)}, {{"adjoint", c.flag("adjoint")}}); }
@@ -31,6 +34,7 @@ constexpr Row kRows[] = {
     {"BatchMatMulV2", batch_matmul, "BatchMatMulV2"},
     {"BatchMatMulV3", batch_matmul, "BatchMatMulV2"},
     {"BiasAdd", bias_add, "BiasAdd"},
+    {"BiasAddGrad", bias_add, "BiasAddGrad"},
     {"BiasAddV1", bias_add, "BiasAdd"},
     {"Cholesky", same, "Cholesky"},
     {"Einsum", einsum, "BatchMatMulV2, ReduceSum, Transpose"},

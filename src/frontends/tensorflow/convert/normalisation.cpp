@@ -5,12 +5,30 @@ namespace updraft::tensorflow {
 namespace {
 
 void batch_norm(Conversion& c) {
-  c.require(!c.flag("is_training", true),
-            "it computes the statistics of its batch (is_training): freeze the model for inference");
-  c.ignore("exponential_avg_factor");
   const std::string format = c.text("data_format", "NHWC");
+  if (c.flag("is_training", true)) {
+    c.result("FusedBatchNormTraining", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
+             {{"epsilon", c.real("epsilon", 1e-4F)},
+              {"exponential_avg_factor", c.real("exponential_avg_factor", 1.0F)},
+              {"data_format", format}});
+    // The sixth output is cuDNN's: there is nothing to keep.
+    if (c.row.type == std::string_view("FusedBatchNormV3"))
+      c.give(c.constant(Tensor{DType::Float, {0}, graph::Bytes::make(0, [](std::byte*) {})}, "reserve"));
+    return;
+  }
+  c.ignore("exponential_avg_factor");
   c.result("BatchNorm", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
            {{"epsilon", c.real("epsilon", 1e-4F)}, {"data_format", format}, {"is_training", false}});
+}
+
+/// The statistics of the batch are what the forward pass kept.
+void batch_norm_gradient(Conversion& c) {
+  const std::string format = c.text("data_format", "NHWC");
+  c.require(c.flag("is_training", true), "is_training is false, want true");
+  c.result("FusedBatchNormTrainingGrad", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
+           {{"epsilon", c.real("epsilon", 1e-4F)}, {"data_format", format}});
+  for (const char* nothing : {"reserve_4", "reserve_5"})
+    c.give(c.constant(Tensor{DType::Float, {0}, graph::Bytes::make(0, [](std::byte*) {})}, nothing));
 }
 
 /// By the squares of the channels around: sums of windows, as average pooling over channels would make them.
@@ -35,9 +53,15 @@ void local_response(Conversion& c) {
 }
 
 constexpr Row kRows[] = {
-    {"FusedBatchNorm", batch_norm, "BatchNorm", "inference only", "仅推理"},
-    {"FusedBatchNormV2", batch_norm, "BatchNorm", "inference only", "仅推理"},
-    {"FusedBatchNormV3", batch_norm, "BatchNorm", "inference only", "仅推理"},
+    {"FusedBatchNorm", batch_norm, "BatchNorm, FusedBatchNormTraining"},
+    {"FusedBatchNormV2", batch_norm, "BatchNorm, FusedBatchNormTraining"},
+    {"FusedBatchNormV3", batch_norm, "BatchNorm, FusedBatchNormTraining"},
+    {"FusedBatchNormGrad", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
+     "仅 is_training 为真"},
+    {"FusedBatchNormGradV2", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
+     "仅 is_training 为真"},
+    {"FusedBatchNormGradV3", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
+     "仅 is_training 为真"},
     {"L2Loss", same, "L2Loss"},
     {"LRN", local_response, "Square, PadV2, Pow, Mul"},
 };

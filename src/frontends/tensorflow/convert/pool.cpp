@@ -4,16 +4,37 @@
 namespace updraft::tensorflow {
 namespace {
 
-void pool(Conversion& c) {
-  const Endpoint x = c.in(0);
+/// The attributes of windows; `size` as pads_of() has it.
+Attributes windows_of(Conversion& c, FunctionRef<int64_t(size_t)> size) {
   const bool last = c.channels_last();
   const Dims sizes = c.integers("ksize"), strides = c.integers("strides");
   const Dims kernel = spatial(c, "ksize", sizes, last), steps = spatial(c, "strides", strides, last);
   const size_t n = kernel.size();
-  Attributes attributes = {{"ksize", sizes}, {"strides", strides}, {"data_format", format_of(n, last)}};
+  return {{"ksize", sizes},
+          {"strides", strides},
+          {"data_format", format_of(n, last)},
+          {"pads", pads_of(c, last ? 1 : 2, kernel, steps, Dims(n, 1), size)}};
+}
+
+/// Inputs: what went into the pool, what came out, and the gradient of that.
+void max_gradient(Conversion& c) {
+  Attributes attributes = windows_of(c, size_in(c, c.in(0)));
+  attributes["padding_mode"] = std::string("CALCULATED");
+  c.result("MaxPoolV3Grad", {c.in(0), c.in(1), c.in(2)}, attributes);
+}
+
+void mean_gradient(Conversion& c) {
+  const Dims size = c.integers_in(0, "the shape of the input");
+  Attributes attributes = windows_of(c, [&](size_t d) { return size.at(d); });
+  attributes["padding_mode"] = std::string("CALCULATED");
+  attributes["exclusive"] = true;
+  c.result("AvgPoolV2Grad", {c.ints(size), c.in(1)}, attributes);
+}
+
+void pool(Conversion& c) {
+  const Endpoint x = c.in(0);
+  Attributes attributes = windows_of(c, size_in(c, x));
   const std::string_view type = c.row.ascend;
-  const Dims pads = pads_of(c, last ? 1 : 2, kernel, steps, Dims(n, 1), size_in(c, x));
-  attributes["pads"] = pads;
   if (type == "MaxPoolV3") attributes["padding_mode"] = std::string("CALCULATED");
   if (type == "MaxPool3D") attributes["padding"] = std::string("CALCULATED");
   // What lies outside does not count.
@@ -25,8 +46,10 @@ void pool(Conversion& c) {
 constexpr Row kRows[] = {
     {"AvgPool", pool, "AvgPoolV2"},
     {"AvgPool3D", pool, "AvgPool3D"},
+    {"AvgPoolGrad", mean_gradient, "AvgPoolV2Grad", "the shape of the input is known", "须已知输入大小"},
     {"MaxPool", pool, "MaxPoolV3"},
     {"MaxPool3D", pool, "MaxPool3D"},
+    {"MaxPoolGrad", max_gradient, "MaxPoolV3Grad"},
 };
 
 }  // namespace

@@ -55,11 +55,47 @@ void split_sizes(Conversion& c) {
   c.result("SplitV", {c.in(0), c.in(1), c.in(2)}, {{"num_split", n}}, static_cast<size_t>(n));
 }
 
+/// StridedSlice and its gradient.
 void strided_slice(Conversion& c) {
   Attributes masks;
   for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
     masks[mask] = c.integer(mask, 0);
-  c.result("StridedSlice", {c.in(0), c.in(1), c.in(2), c.in(3)}, masks);
+  std::vector<Operand> operands;
+  for (const Endpoint e : c.all()) operands.emplace_back(e);
+  c.result(c.row.ascend, operands, masks);
+}
+
+/// Where the parts of a concatenation begin.
+void concat_offset(Conversion& c) {
+  const int64_t axis = c.integer_in(0, "the axis");
+  int64_t at = 0;
+  for (size_t i = 1; i < c.inputs(); ++i) {
+    const Dims shape = c.integers_in(i, "a shape");
+    std::vector<int32_t> offset(shape.size(), 0);
+    const size_t a = static_cast<size_t>(c.axis(axis, static_cast<int64_t>(shape.size())));
+    offset[a] = static_cast<int32_t>(at);
+    at += shape[a];
+    c.give(c.constant(Tensor::of_int32(offset), fmt::format("offset{}", i - 1)));
+  }
+}
+
+/// The axes over which gradients of broadcast operands are summed up.
+void broadcast_gradient_axes(Conversion& c) {
+  const Dims a = c.integers_in(0, "a shape"), b = c.integers_in(1, "a shape");
+  const size_t rank = std::max(a.size(), b.size());
+  auto size = [&](const Dims& dims, size_t d) { return d + dims.size() < rank ? 1 : dims[d + dims.size() - rank]; };
+  const bool wide = c.type(c.in(0)) == DType::Int64;
+  for (const bool first : {true, false}) {
+    const Dims &own = first ? a : b, &other = first ? b : a;
+    Dims axes;
+    for (size_t d = 0; d < rank; ++d) {
+      const bool absent = d + own.size() < rank;
+      if (absent || (size(own, d) == 1 && size(other, d) != 1) || (size(own, d) == 1 && size(other, d) == 1))
+        axes.push_back(static_cast<int64_t>(d));
+    }
+    c.give(
+        c.constant(wide ? Tensor::of(axes) : Tensor::of_int32({axes.begin(), axes.end()}), first ? "axes" : "axes1"));
+  }
 }
 
 void mirror_pad(Conversion& c) { c.result("MirrorPad", {c.in(0), c.in(1)}, {{"mode", c.text("mode", "REFLECT")}}); }
@@ -148,8 +184,10 @@ void batch_to_space(Conversion& c) {
 
 constexpr Row kRows[] = {
     {"BatchToSpaceND", batch_to_space, "Reshape, Transpose, StridedSliceV2"},
+    {"BroadcastGradientArgs", broadcast_gradient_axes, "", "the shapes are known", "须已知形状"},
     {"BroadcastTo", same, "BroadcastTo"},
     {"Concat", concat, "ConcatV2"},
+    {"ConcatOffset", concat_offset, "", "the shapes are known", "须已知形状"},
     {"ConcatV2", concat, "ConcatV2"},
     {"DepthToSpace", depth_to_space, "Reshape, Transpose"},
     {"ExpandDims", expand, "Unsqueeze"},
@@ -170,6 +208,7 @@ constexpr Row kRows[] = {
     {"SplitV", split_sizes, "SplitV"},
     {"Squeeze", squeeze, "Squeeze"},
     {"StridedSlice", strided_slice, "StridedSlice"},
+    {"StridedSliceGrad", strided_slice, "StridedSliceGrad"},
     {"Tile", same, "Tile"},
     {"Transpose", transpose, "Transpose"},
     {"Unpack", unpack, "Unpack"},

@@ -1,0 +1,113 @@
+"""Steps of networks of Keras on the virtual NPU against TensorFlow's CPU kernels: both in processes of their own, with the same threads,
+in turn. Sizes are those of the guide's examples; the losses of both are compared.
+
+    ./dev bench tensorflow [--models mnist,resnet50,bert,lstm,resnet50-inference] [--rounds 5] [--threads 2]
+"""
+import argparse
+import math
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+CLIENT = ROOT / ".venv-tensorflow" / "bin" / "python"
+MODELS = ["mnist", "resnet50", "bert", "lstm", "resnet50-inference"]
+
+
+def build(name):
+    """(model, inputs, labels, optimizer)"""
+    import numpy as np
+    import tensorflow as tf
+
+    layers, rng = tf.keras.layers, np.random.default_rng(0)
+    if name == "mnist":
+        model = tf.keras.Sequential([
+            layers.Conv2D(32, 3, activation="relu", input_shape=(28, 28, 1)), layers.MaxPooling2D(), layers.Conv2D(64, 3, activation="relu"),
+            layers.MaxPooling2D(), layers.Flatten(), layers.Dense(128, activation="relu"), layers.Dense(10)])
+        return model, rng.random((128, 28, 28, 1), np.float32), rng.integers(0, 10, 128), tf.keras.optimizers.Adam(1e-3)
+    if name.startswith("resnet50"):
+        model = tf.keras.applications.ResNet50(weights=None, classes=10, classifier_activation=None)
+        return model, rng.random((8, 224, 224, 3), np.float32), rng.integers(0, 10, 8), tf.keras.optimizers.SGD(1e-4, momentum=0.9)
+    if name == "bert":
+        tokens = layers.Input((128,), dtype="int32")
+        h = layers.Embedding(1000, 128)(tokens)
+        for _ in range(4):
+            h = layers.LayerNormalization()(h + layers.MultiHeadAttention(4, 32)(h, h))
+            h = layers.LayerNormalization()(h + layers.Dense(128)(layers.Dense(512, activation="gelu")(h)))
+        return tf.keras.Model(tokens, layers.Dense(4)(h[:, 0])), rng.integers(0, 1000, (4, 128)), rng.integers(0, 4, 4), tf.keras.optimizers.Adam(1e-4)
+    model = tf.keras.Sequential([layers.Embedding(50, 64), layers.LSTM(64), layers.Dense(4)])
+    return model, rng.integers(0, 50, (64, 32)), rng.integers(0, 4, 64), tf.keras.optimizers.Adam(1e-3)
+
+
+def session(name, device, threads):
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if device == "npu":
+        import npu_device
+        npu_device.open().as_default()
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads) if device == "cpu" else None
+    tf.keras.utils.set_random_seed(1)
+    model, x, y, optimizer = build(name)
+    x, y = tf.constant(x), tf.constant(y)
+    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    @tf.function
+    def train(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+        return loss
+
+    @tf.function
+    def infer(x, y):
+        return tf.reduce_sum(model(x, training=False))
+
+    run = infer if name.endswith("inference") else train
+
+    def step(values=False):
+        value = run(x, y).numpy()
+        return value if values else None
+
+    return step
+
+
+def measure(options):
+    import numpy as np
+
+    from bench.measure import PART, InProcess, interleave, machine, report
+    os.environ["UPDRAFT_THREADS"] = str(options.threads)
+    before, rows = machine(), {}
+    for name in options.models.split(","):
+        if name not in MODELS:
+            sys.exit(f"no model {name}, want one of {', '.join(MODELS)}")
+        ours, peer = InProcess(session, name, "npu", options.threads), InProcess(session, name, "cpu", options.threads)
+        ours(True), peer(True)
+        assert np.isclose(ours.value, peer.value, rtol=1e-3), (name, ours.value, peer.value)
+        rows[name] = interleave(ours, peer, options.rounds)
+        print(name, rows[name], flush=True)
+        ours.close(), peer.close()
+    if len(rows) > 1:
+        print("geometric mean", round(math.exp(sum(math.log(r["ratio"]) for r in rows.values()) / len(rows)), 3))
+    whole = options.models == ",".join(MODELS) and options.threads == len(os.sched_getaffinity(0))
+    report("tensorflow" + ("" if whole else PART), rows, "./dev bench tensorflow " + " ".join(a for a in sys.argv[1:] if a != "--measure"),
+           "TensorFlow CPU", before)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.measure:
+        if not CLIENT.exists():
+            sys.exit("there is no .venv-tensorflow: ./dev test tensorflow makes it")
+        os.execv(CLIENT, [str(CLIENT), __file__, *sys.argv[1:], "--measure"])
+    measure(options)
+
+
+if __name__ == "__main__":
+    main()

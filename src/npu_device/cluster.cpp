@@ -1,0 +1,456 @@
+#include "npu_device/cluster.h"
+
+#include <algorithm>
+#include <cstring>
+#include <queue>
+#include <set>
+#include <unordered_map>
+
+#include "device/device.h"
+#include "frontends/tensorflow/conversion.h"
+#include "graph/compile/aipp.h"
+#include "graph/planner/program.h"
+#include "npu_device/runtime.h"
+#include "om/compile_cache.h"
+
+namespace updraft::npu_device {
+namespace {
+
+using graph::Builder;
+using graph::Endpoint;
+using tensorflow::Conversion;
+using tensorflow::dtype_of;
+
+constexpr std::string_view kOptimizer = "ResourceApply";
+/// Integers of at most so many elements are tried as constants where a shape is not known without them.
+constexpr int64_t kFewNumbers = 64;
+
+struct VariableOperator {
+  std::string_view type;
+  const char* ascend;  ///< of optimizers: the operator that updates
+};
+constexpr VariableOperator kVariableOperators[] = {
+    {"AssignAddVariableOp", ""},
+    {"AssignSubVariableOp", ""},
+    {"AssignVariableOp", ""},
+    {"ReadVariableOp", ""},
+    {"ResourceApplyAdaMax", "ApplyAdaMax"},
+    {"ResourceApplyAdadelta", "ApplyAdadelta"},
+    {"ResourceApplyAdagrad", "ApplyAdagrad"},
+    {"ResourceApplyAdagradV2", "ApplyAdagradV2"},
+    {"ResourceApplyAdam", "ApplyAdam"},
+    {"ResourceApplyCenteredRMSProp", "ApplyCenteredRMSProp"},
+    {"ResourceApplyGradientDescent", "ApplyGradientDescent"},
+    {"ResourceApplyKerasMomentum", "ApplyKerasMomentum"},
+    {"ResourceApplyMomentum", "ApplyMomentum"},
+    {"ResourceApplyRMSProp", "ApplyRMSProp"},
+    {"ResourceGather", ""},
+    {"VariableShape", ""},
+};
+
+const VariableOperator* find_variable_operator(std::string_view type) {
+  const auto found = std::ranges::find(kVariableOperators, type, &VariableOperator::type);
+  return found == std::end(kVariableOperators) ? nullptr : found;
+}
+
+bool is_small_integers(const Value& value) {
+  return (value.type == ElementType::Int32 || value.type == ElementType::Int64) &&
+         graph::count_of(value.dims) <= kFewNumbers;
+}
+
+graph::Tensor tensor_of(const Value& value) {
+  return {dtype_of(value.type), value.dims, graph::Bytes::copy_of(value.memory->host(), value.bytes())};
+}
+
+}  // namespace
+
+bool is_variable_operator(std::string_view type) { return find_variable_operator(type) != nullptr; }
+
+/// Makes the graph of a cluster for certain shapes.
+class Cluster::Import final : public tensorflow::Functions {
+ public:
+  Import(const Cluster& cluster, const std::vector<Value>& inputs, const std::vector<Value>& variables,
+         bool numbers_known)
+      : cluster_(cluster), body_(cluster.body_), build_(*make_graph()) {
+    int64_t index = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Value& value = inputs[i];
+      const std::string name = fmt::format("input{}", i);
+      const Endpoint data = build_.input(name, index++, {dtype_of(value.type), value.dims});
+      known_[cluster.externals_[i]] =
+          numbers_known && is_small_integers(value) ? build_.constant(name + "_value", tensor_of(value)) : data;
+    }
+    for (size_t i = 0; i < variables.size(); ++i) {
+      State& state = states_[cluster.variables_[i]];
+      state.type = dtype_of(variables[i].type);
+      state.name = variables[i].variable ? variables[i].variable->name : "";
+      if (variables[i].kind != Value::Kind::Tensor) continue;  // it has no value yet
+      state.data = state.current = build_.input(fmt::format("variable{}", i), index++, {state.type, variables[i].dims});
+      memory_of_[state.data.node] = cluster.variables_[i];
+    }
+  }
+
+  std::pair<graph::Model, std::shared_ptr<Compiled>> run() {
+    for (int item : order()) convert(item);
+    auto compiled = std::make_shared<Compiled>();
+    std::vector<Endpoint> outputs;
+    for (const Ref ref : cluster_.wanted_) outputs.push_back(known_.at(ref));
+    for (const auto& [argument, state] : states_) {
+      if (state.written) compiled->written.push_back(argument);
+      if (!state.current || memory_is(state.current, argument)) continue;
+      outputs.push_back(state.current);
+      compiled->new_memory.push_back(argument);
+    }
+    build_.outputs(outputs);
+    for (graph::Node* node : updates_) graph_->add_control(*node, *graph_->net_output());
+    return {std::move(model_), std::move(compiled)};
+  }
+
+  // Calls stand in their places already, and control flow is no part of clusters.
+  std::vector<Endpoint> inlined(Conversion& of, std::string_view, const std::vector<Endpoint>&) override {
+    of.refuse("functions are called from outside");
+  }
+  Body body(Conversion& of, std::string_view, const std::vector<graph::TensorDesc>&) override {
+    of.refuse("functions are called from outside");
+  }
+  void drop(const Body&) override {}
+
+ private:
+  struct State {
+    DType type = DType::Undefined;
+    std::string name;
+    Endpoint data;     ///< its memory; nothing when it has no value
+    Endpoint current;  ///< its value
+    bool written = false;
+  };
+
+  graph::Graph* make_graph() {
+    model_.name = body_.name;
+    model_.graph = std::make_shared<graph::Graph>(body_.name);
+    graph_ = model_.graph.get();
+    return graph_;
+  }
+
+  /// Each item behind those that it needs, and optimizers as late as can be: who reads a variable's old value has done
+  /// so then.
+  std::vector<int> order() {
+    std::map<int, int> waits;
+    std::map<int, std::vector<int>> then;
+    const std::set<int> inside(cluster_.items_.begin(), cluster_.items_.end());
+    for (int i : cluster_.items_) {
+      const Item& item = body_.items[static_cast<size_t>(i)];
+      std::set<int> before(item.after.begin(), item.after.end());
+      for (const Ref input : item.inputs) {
+        before.insert(input.item);
+        ++uses_[input];
+      }
+      int& count = waits[i];
+      for (int b : before)
+        if (inside.contains(b)) {
+          ++count;
+          then[b].push_back(i);
+        }
+    }
+    for (const Ref ref : cluster_.wanted_) ++uses_[ref];
+    auto late = [&](int i) { return body_.items[static_cast<size_t>(i)].type().starts_with(kOptimizer); };
+    std::set<std::pair<bool, int>> ready;
+    for (const auto& [i, count] : waits)
+      if (count == 0) ready.insert({late(i), i});
+    std::vector<int> order;
+    while (!ready.empty()) {
+      const int next = ready.begin()->second;
+      ready.erase(ready.begin());
+      order.push_back(next);
+      for (int i : then[next])
+        if (--waits[i] == 0) ready.insert({late(i), i});
+    }
+    return order;
+  }
+
+  Endpoint in(const Item& item, size_t i) {
+    const Ref ref = item.inputs.at(i);
+    --uses_[ref];
+    if (const auto found = known_.find(ref); found != known_.end()) return found->second;
+    const Item& constant = body_.items[static_cast<size_t>(ref.item)];
+    if (constant.type() != "Const")
+      throw Error(code::kAclInternal, "{} reads {} before it is there", item.name, constant.name);
+    Conversion c(*constant.def, *tensorflow::find_row("Const"), build_, *this, constant.name, {});
+    c.row.convert(c);
+    return known_[ref] = c.given().at(0);
+  }
+
+  void convert(int index) {
+    const Item& item = body_.items[static_cast<size_t>(index)];
+    const auto last = graph_->nodes().empty() ? graph_->nodes().end() : std::prev(graph_->nodes().end());
+    try {
+      std::vector<Endpoint> outputs;
+      if (const VariableOperator* on_variable = find_variable_operator(item.type())) {
+        outputs = convert_variable(item, *on_variable);
+      } else {
+        std::vector<Endpoint> inputs;
+        for (size_t i = 0; i < item.inputs.size(); ++i) inputs.push_back(in(item, i));
+        outputs = Conversion::convert(*item.def, item.name, std::move(inputs), build_, *this);
+      }
+      for (int o = 0; o < static_cast<int>(outputs.size()); ++o) {
+        if (o < static_cast<int>(item.outputs.size()) && outputs[static_cast<size_t>(o)] &&
+            build_.desc(outputs[static_cast<size_t>(o)]).dtype != dtype_of(item.outputs[static_cast<size_t>(o)]))
+          throw Error(code::kAclnnParamInvalid, "{} ({}): output {} would be {}, want {}", item.name, item.type(), o,
+                      graph::describe(build_.desc(outputs[static_cast<size_t>(o)])),
+                      tensorflow::name_of(item.outputs[static_cast<size_t>(o)]));
+        known_[{index, o}] = outputs[static_cast<size_t>(o)];
+      }
+      for (int o = 0; o < static_cast<int>(item.outputs.size()); ++o)
+        if (uses_[{index, o}] > 0 && (o >= static_cast<int>(outputs.size()) || !outputs[static_cast<size_t>(o)]))
+          throw Error(code::kAclnnParamInvalid, "{} ({}): output {} is read, and not given", item.name, item.type(), o);
+    } catch (const Error& e) { throw Refusal{index, e.text()}; }
+    // What is made in keep_dtype_scope() keeps its type, and so do updates of variables, which have one.
+    if (item.def->attributes.contains("_keep_dtype") || item.type().starts_with(kOptimizer))
+      for (auto node = last == graph_->nodes().end() ? graph_->nodes().begin() : std::next(last);
+           node != graph_->nodes().end(); ++node)
+        (*node)->attributes[graph::kKeepsType] = true;
+  }
+
+  State& state_of(const Item& item, size_t i) {
+    return states_.at(cluster_.variable_of_[static_cast<size_t>(item.inputs.at(i).item)]);
+  }
+  Endpoint value_of(const State& state) const {
+    if (!state.current)
+      throw StatusError(
+          StatusCode::FailedPrecondition,
+          fmt::format("variable {} is read before a value was assigned to it: initialise it first", state.name));
+    return state.current;
+  }
+
+  std::vector<Endpoint> convert_variable(const Item& item, const VariableOperator& op) {
+    State& state = state_of(item, 0);
+    const auto attribute = [&](const char* name) {
+      const auto found = item.def->attributes.find(name);
+      return found != item.def->attributes.end() && found->second.flag;
+    };
+    if (op.type == "ReadVariableOp") return {value_of(state)};
+    if (op.type == "AssignVariableOp") {
+      state.current = in(item, 1);
+      return {};
+    }
+    if (op.type == "AssignAddVariableOp" || op.type == "AssignSubVariableOp") {
+      const Endpoint change = in(item, 1);
+      state.current = build_(op.type == "AssignAddVariableOp" ? "Add" : "Sub", item.name, {value_of(state), change});
+      return {};
+    }
+    if (op.type == "VariableShape") {
+      const Dims& dims = build_.desc(value_of(state)).dims;
+      const bool wide = item.outputs.at(0) == ElementType::Int64;
+      return {build_.constant(item.name,
+                              wide ? graph::Tensor::of(dims) : graph::Tensor::of_int32({dims.begin(), dims.end()}))};
+    }
+    if (op.type == "ResourceGather") {
+      const auto batch = item.def->attributes.find("batch_dims");
+      if (batch != item.def->attributes.end() && batch->second.integer != 0)
+        throw Error(code::kAclnnParamInvalid, "{} ({}): batch_dims is {}, want 0", item.name, item.type(),
+                    batch->second.integer);
+      return {
+          build_("GatherV2", item.name,
+                 {value_of(state), in(item, 1), build_.constant(item.name + "/axis", graph::Tensor::of(int64_t{0}))})};
+    }
+    return update(item, op.ascend, attribute("use_nesterov"), item.def->attributes.contains("use_nesterov"));
+  }
+
+  /// An optimizer. The variables are its first inputs.
+  std::vector<Endpoint> update(const Item& item, const char* ascend, bool nesterov, bool has_nesterov) {
+    std::vector<graph::Operand> operands;
+    std::vector<State*> variables;
+    std::set<graph::Node*> readers;
+    for (size_t i = 0; i < item.inputs.size(); ++i) {
+      if (body_.type_of(item.inputs[i]) != ElementType::Resource) {
+        operands.emplace_back(in(item, i));
+        continue;
+      }
+      State& state = state_of(item, i);
+      Endpoint at = value_of(state);
+      const int argument = cluster_.variable_of_[static_cast<size_t>(item.inputs[i].item)];
+      if (!memory_is(at, argument) || read_later(argument)) at = build_("TensorMove", item.name + "/old", {at});
+      else
+        for (graph::Node* reader : readers_of(argument)) readers.insert(reader);
+      operands.emplace_back(at);
+      variables.push_back(&state);
+    }
+    graph::Attributes attributes;
+    if (has_nesterov) attributes["use_nesterov"] = nesterov;
+    graph::Node& node = build_.node(ascend, item.name, operands, std::move(attributes));
+    for (graph::Node* reader : readers)
+      if (reader != &node) graph_->add_control(*reader, node);
+    for (size_t v = 0; v < variables.size(); ++v) {
+      State& state = *variables[v];
+      const Endpoint before = node.input(static_cast<int>(v)).from;
+      state.current = node.out(static_cast<int>(v));
+      const auto memory = memory_of_.find(before.node);
+      if (memory == memory_of_.end()) continue;
+      state.written = true;
+      updated_memory_[{&node, static_cast<int>(v)}] = memory->second;
+    }
+    updates_.push_back(&node);
+    return {};
+  }
+
+  /// True when the tensor lies in the variable's memory.
+  bool memory_is(Endpoint e, int argument) const {
+    if (const auto updated = updated_memory_.find({e.node, e.index}); updated != updated_memory_.end())
+      return updated->second == argument;
+    if (const auto data = memory_of_.find(e.node); data != memory_of_.end()) return data->second == argument;
+    return graph::passes_on(*e.node) && !e.node->inputs().empty() && e.node->input(0).from &&
+           memory_is(e.node->input(0).from, argument);
+  }
+  /// True when an item that is not converted yet reads a tensor that lies there.
+  bool read_later(int argument) const {
+    return std::ranges::any_of(known_, [&](const auto& k) {
+      const auto uses = uses_.find(k.first);
+      return uses != uses_.end() && uses->second > 0 && k.second && memory_is(k.second, argument);
+    });
+  }
+  /// Nodes that read a tensor there.
+  std::vector<graph::Node*> readers_of(int argument) const {
+    std::vector<graph::Node*> readers;
+    for (const auto& node : graph_->nodes())
+      for (const graph::Input& input : node->inputs())
+        if (input.from && memory_is(input.from, argument)) readers.push_back(node.get());
+    return readers;
+  }
+
+  const Cluster& cluster_;
+  const npu_device::Body& body_;
+  graph::Model model_;
+  graph::Graph* graph_ = nullptr;
+  Builder build_;
+  std::map<Ref, Endpoint> known_;
+  std::map<Ref, int> uses_;  ///< by items that are not converted yet
+  std::map<int, State> states_;
+  std::map<const graph::Node*, int> memory_of_;
+  std::map<std::pair<const graph::Node*, int>, int> updated_memory_;
+  std::vector<graph::Node*> updates_;
+};
+
+Cluster::Cluster(Runtime& runtime, const Body& body, std::vector<int> items, const std::vector<int>& variables,
+                 const std::vector<Ref>& wanted)
+    : runtime_(runtime), body_(body), items_(std::move(items)), variable_of_(variables), wanted_(wanted) {
+  const std::set<int> inside(items_.begin(), items_.end());
+  std::set<Ref> externals;
+  std::set<int> used;
+  for (int i : items_)
+    for (const Ref input : body_.items[static_cast<size_t>(i)].inputs) {
+      if (body_.type_of(input) == ElementType::Resource) used.insert(variable_of_[static_cast<size_t>(input.item)]);
+      else if (!inside.contains(input.item) && body_.items[static_cast<size_t>(input.item)].type() != "Const")
+        externals.insert(input);
+    }
+  externals_.assign(externals.begin(), externals.end());
+  variables_.assign(used.begin(), used.end());
+}
+
+std::shared_ptr<Cluster::Compiled> Cluster::compiled_for(const std::vector<Value>& inputs,
+                                                         const std::vector<Value>& variables) {
+  const std::lock_guard lock(mutex_);
+  auto key_of = [&] {
+    Key key;
+    for (const Value& v : inputs) key.dims.push_back(v.dims);
+    for (const Value& v : variables) key.dims.push_back(v.kind == Value::Kind::Tensor ? v.dims : Dims{-1});
+    if (numbers_matter_)
+      for (const Value& v : inputs)
+        if (is_small_integers(v))
+          for (int64_t n : tensor_of(v).integers()) key.numbers.push_back(n);
+    return key;
+  };
+  if (const auto found = compiled_.find(key_of()); found != compiled_.end()) return found->second;
+  auto make = [&] {
+    auto [model, compiled] = Import(*this, inputs, variables, numbers_matter_).run();
+    static std::atomic<uint32_t> next{1u << 26};  // apart from those of aclmdlLoad… and graph sessions
+    const uint32_t id = next++;
+    compiled->model = std::make_shared<graph::LoadedModel>(om::compile_cached(model, runtime_.options(), nullptr, id),
+                                                           runtime_.device(), id);
+    return compiled_[key_of()] = std::move(compiled);
+  };
+  try {
+    return make();
+  } catch (const Refusal&) {
+    if (numbers_matter_ || std::ranges::none_of(inputs, is_small_integers)) throw;
+    numbers_matter_ = true;
+    return make();
+  }
+}
+
+void Cluster::run(std::vector<std::vector<Value>>& values, const std::vector<Value>& arguments) {
+  std::vector<Value> inputs, variables;
+  for (const Ref ref : externals_) {
+    const Value& value = values.at(static_cast<size_t>(ref.item)).at(static_cast<size_t>(ref.output));
+    if (value.kind != Value::Kind::Tensor)
+      throw Error(code::kAclInternal, "{}: {} has no tensor", body_.name,
+                  body_.items[static_cast<size_t>(ref.item)].name);
+    inputs.push_back(value);
+  }
+  for (int argument : variables_) {
+    const std::shared_ptr<Variable>& variable = arguments.at(static_cast<size_t>(argument)).variable;
+    const std::lock_guard lock(variable->mutex);
+    Value value = Value::tensor(variable->type, variable->dims, variable->memory);
+    if (!variable->memory) value.kind = Value::Kind::None;
+    value.variable = variable;
+    variables.push_back(std::move(value));
+  }
+  const std::shared_ptr<Compiled> compiled = compiled_for(inputs, variables);
+
+  auto execution = std::make_shared<graph::Execution>();
+  auto feed = [&](const Value& value) {
+    graph::Buffer& buffer = execution->inputs.emplace_back();
+    buffer.data = value.memory->data();
+    buffer.bytes = value.bytes();
+    buffer.dims = value.dims;
+    buffer.dtype = dtype_of(value.type);
+  };
+  for (const Value& value : inputs) feed(value);
+  for (size_t v = 0; v < variables.size(); ++v) {
+    Value& value = variables[v];
+    if (value.kind != Value::Kind::Tensor) continue;
+    if (std::ranges::find(compiled->written, variables_[v]) != compiled->written.end()) {
+      // somebody keeps what was read, or it is a tensor of TensorFlow's: it is not written, a copy is
+      constexpr long kOurs = 2;  // the variable's and this one
+      if (value.memory.use_count() > kOurs || !value.memory->writable()) {
+        auto copy = std::make_shared<Memory>(runtime_.device(), value.bytes());
+        if (value.bytes()) std::memcpy(copy->host(), value.memory->host(), value.bytes());
+        value.memory = std::move(copy);
+        value.variable->assign(value);
+      }
+    }
+    feed(value);
+  }
+  std::vector<std::shared_ptr<Memory>> memory(wanted_.size() + compiled->new_memory.size());
+  execution->outputs.resize(memory.size());
+  const std::vector<graph::Known>* sizes = compiled->model->prepare(*execution);
+  auto bytes_of = [](const Dims& dims, DType type) {
+    return static_cast<size_t>(graph::count_of(dims)) * size_of(type);
+  };
+  for (size_t i = 0; sizes && i < memory.size(); ++i) {
+    const size_t bytes = bytes_of(*(*sizes)[i].dims, (*sizes)[i].dtype);
+    memory[i] = std::make_shared<Memory>(runtime_.device(), bytes);
+    execution->outputs[i].data = memory[i]->data();
+    execution->outputs[i].bytes = std::max<size_t>(bytes, 1);
+  }
+  Stream& stream = runtime_.stream();
+  compiled->model->execute(execution, stream);
+  stream.synchronize(runtime_.time_limit());
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const graph::Buffer& made = execution->outputs[i];
+    if (!memory[i]) {
+      memory[i] = std::make_shared<Memory>(runtime_.device(), bytes_of(made.dims, made.dtype));
+      if (memory[i]->bytes()) std::memcpy(memory[i]->host(), host_address(made.data), memory[i]->bytes());
+    }
+    if (i < wanted_.size()) {
+      const Ref ref = wanted_[i];
+      auto& of = values.at(static_cast<size_t>(ref.item));
+      of.resize(body_.items[static_cast<size_t>(ref.item)].outputs.size());
+      of[static_cast<size_t>(ref.output)] = Value::tensor(body_.type_of(ref), made.dims, memory[i]);
+    } else {
+      const int argument = compiled->new_memory[i - wanted_.size()];
+      const auto& variable = arguments.at(static_cast<size_t>(argument)).variable;
+      variable->assign(Value::tensor(variable->type, made.dims, memory[i]));
+    }
+  }
+}
+
+}  // namespace updraft::npu_device

@@ -1,0 +1,222 @@
+#include "npu_device/executable.h"
+
+#include <algorithm>
+
+#include "frontends/tensorflow/conversion.h"
+#include "npu_device/host_operator.h"
+#include "npu_device/runtime.h"
+#include "npu_device/tensor_list.h"
+
+namespace updraft::npu_device {
+namespace {
+
+using tensorflow::AttrValue;
+
+constexpr std::string_view kControl[] = {"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"};
+
+bool is_control(std::string_view type) { return std::ranges::find(kControl, type) != std::end(kControl); }
+
+bool all_on_device(const std::vector<ElementType>& types) { return std::ranges::all_of(types, on_device); }
+
+}  // namespace
+
+Signature signature_of(const std::vector<Value>& arguments) {
+  Signature signature;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    ArgumentKind kind{arguments[i].type, -1};
+    if (arguments[i].kind == Value::Kind::Variable) {
+      kind.type = arguments[i].variable->type;
+      for (size_t j = 0; j <= i && kind.variable < 0; ++j)
+        if (arguments[j].variable == arguments[i].variable) kind.variable = static_cast<int>(j);
+    }
+    signature.push_back(kind);
+  }
+  return signature;
+}
+
+std::string text_of(const Signature& signature) {
+  std::string text;
+  for (const ArgumentKind& kind : signature) text += fmt::format(";{},{}", static_cast<int>(kind.type), kind.variable);
+  return text;
+}
+
+Executable::Executable(Runtime& runtime, Body body, Signature signature, bool on_cpu)
+    : runtime_(runtime), body_(std::move(body)), signature_(std::move(signature)), on_cpu_(on_cpu) {
+  if (signature_.size() != body_.arguments)
+    throw StatusError(StatusCode::InvalidArgument,
+                      fmt::format("{} takes {} arguments, got {}", body_.name, body_.arguments, signature_.size()));
+  variables_.assign(body_.items.size(), -1);
+  for (size_t i = 0; i < body_.items.size(); ++i) {
+    const Item& item = body_.items[i];
+    if (item.argument >= 0) variables_[i] = signature_[static_cast<size_t>(item.argument)].variable;
+    else if (item.type() == "Identity" && body_.type_of(item.inputs.at(0)) == ElementType::Resource)
+      variables_[i] = variables_[static_cast<size_t>(item.inputs[0].item)];
+  }
+}
+
+Executable::Kind Executable::kind_of(const Item& item) const {
+  if (item.argument >= 0) return Kind::Argument;
+  const std::string_view type = item.type();
+  if (type == "NoOp") return Kind::Nothing;
+  if (type == "Const") return Kind::Constant;
+  if (is_control(type)) return Kind::Control;
+  if (type == "Identity" && item.outputs.at(0) == ElementType::Resource) return Kind::Alias;
+  bool tensors = all_on_device(item.outputs), variables = false;
+  for (const Ref input : item.inputs) {
+    const ElementType of = body_.type_of(input);
+    if (of == ElementType::Resource && variables_[static_cast<size_t>(input.item)] >= 0) variables = true;
+    else tensors = tensors && on_device(of);
+  }
+  if (!tensors || on_cpu_) return Kind::Host;
+  if (variables ? is_variable_operator(type) : tensorflow::find_row(type) != nullptr) return Kind::Device;
+  runtime_.tell_host(type, "the NPU has no operator for it");
+  return Kind::Host;
+}
+
+std::shared_ptr<const Executable::Plan> Executable::plan() {
+  const std::lock_guard lock(mutex_);
+  if (!plan_) plan_ = make_plan();
+  return plan_;
+}
+
+std::shared_ptr<const Executable::Plan> Executable::move_to_host(const Refusal& refusal) {
+  runtime_.tell_host(body_.items[static_cast<size_t>(refusal.item)].type(), refusal.reason);
+  const std::lock_guard lock(mutex_);
+  refused_.insert(refusal.item);
+  return plan_ = make_plan();
+}
+
+/// Odd phases are the device's. An item stands in the first of its kind that is not before what it needs.
+std::shared_ptr<const Executable::Plan> Executable::make_plan() const {
+  auto made = std::make_shared<Plan>();
+  std::vector<size_t> level(body_.items.size(), 0);
+  for (size_t i = 0; i < body_.items.size(); ++i) {
+    const Item& item = body_.items[i];
+    const Kind kind = refused_.contains(static_cast<int>(i)) ? Kind::Host : kind_of(item);
+    made->kinds.push_back(kind);
+    size_t at = 0;
+    for (const Ref input : item.inputs) at = std::max(at, level[static_cast<size_t>(input.item)]);
+    for (int before : item.after) at = std::max(at, level[static_cast<size_t>(before)]);
+    if (kind == Kind::Constant) at = 0;
+    if (kind == Kind::Device) at |= 1;
+    if (kind == Kind::Control || kind == Kind::Host) at += at & 1;
+    level[i] = at;
+    if (kind != Kind::Device && kind != Kind::Control && kind != Kind::Host) continue;
+    if (made->phases.size() <= at) made->phases.resize(at + 1);
+    made->phases[at].items.push_back(static_cast<int>(i));
+  }
+  std::set<Ref> read_elsewhere(body_.results.begin(), body_.results.end());
+  for (size_t i = 0; i < body_.items.size(); ++i)
+    for (const Ref input : body_.items[i].inputs)
+      if (made->kinds[i] != Kind::Device || level[static_cast<size_t>(input.item)] != level[i])
+        read_elsewhere.insert(input);
+  for (size_t p = 1; p < made->phases.size(); p += 2) {
+    Phase& phase = made->phases[p];
+    if (phase.items.empty()) continue;
+    std::vector<Ref> wanted;
+    for (int item : phase.items)
+      for (int o = 0; o < static_cast<int>(body_.items[static_cast<size_t>(item)].outputs.size()); ++o)
+        if (read_elsewhere.contains({item, o})) wanted.push_back({item, o});
+    phase.cluster = std::make_shared<Cluster>(runtime_, body_, phase.items, variables_, wanted);
+  }
+  return made;
+}
+
+std::vector<Value> Executable::run(const std::vector<Value>& arguments) {
+  std::shared_ptr<const Plan> plan = this->plan();
+  Values values(body_.items.size());
+  std::vector<bool> done(body_.items.size(), false);
+  for (size_t i = 0; i < arguments.size(); ++i) values[i] = {arguments[i]};
+  try {
+    for (const Phase& phase : plan->phases) {
+      if (phase.cluster) phase.cluster->run(values, arguments);
+      else
+        for (int item : phase.items) run_on_host(*plan, item, values);
+      for (int item : phase.items) done[static_cast<size_t>(item)] = true;
+    }
+  } catch (const Refusal& refusal) {
+    plan = move_to_host(refusal);
+    run_one_by_one(*plan, values, done, arguments);
+  }
+  std::vector<Value> results;
+  for (const Ref ref : body_.results) results.push_back(value_of(*plan, ref, values));
+  return results;
+}
+
+/// What is left of a run of which an item was refused. The next run has other phases.
+void Executable::run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done,
+                                const std::vector<Value>& arguments) {
+  for (int i = 0; i < static_cast<int>(body_.items.size()); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (done[at]) continue;
+    bool host = plan.of(i) == Kind::Host || plan.of(i) == Kind::Control;
+    if (plan.of(i) == Kind::Device) {
+      std::vector<Ref> outputs;
+      for (int o = 0; o < static_cast<int>(body_.items[at].outputs.size()); ++o) outputs.push_back({i, o});
+      try {
+        Cluster(runtime_, body_, {i}, variables_, outputs).run(values, arguments);
+      } catch (const Refusal& refusal) {
+        move_to_host(refusal);
+        host = true;
+      }
+    }
+    if (host) run_on_host(plan, i, values);
+  }
+}
+
+/// A value that somebody reads; constants that only the CPU needs are made when they are first read.
+const Value& Executable::value_of(const Plan& plan, Ref ref, Values& values) {
+  while (plan.of(ref.item) == Kind::Alias) ref = body_.items[static_cast<size_t>(ref.item)].inputs.at(0);
+  auto& of = values[static_cast<size_t>(ref.item)];
+  if (of.empty() && plan.of(ref.item) == Kind::Constant) of = {constant(ref.item)};
+  return of.at(static_cast<size_t>(ref.output));
+}
+
+Value Executable::constant(int index) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [which, value] : constants_)
+    if (which == index) return value;
+  constants_.emplace_back(index,
+                          run_on_cpu(runtime_.handles(), *body_.items[static_cast<size_t>(index)].def, {}, 1).at(0));
+  return constants_.back().second;
+}
+
+void Executable::run_on_host(const Plan& plan, int index, Values& values) {
+  const Item& item = body_.items[static_cast<size_t>(index)];
+  std::vector<Value> inputs;
+  for (const Ref input : item.inputs) inputs.push_back(value_of(plan, input, values));
+  std::vector<Value>& made = values[static_cast<size_t>(index)];
+  if (plan.of(index) == Kind::Control) made = run_control(item, std::move(inputs));
+  else if (!run_list_operator(runtime_.handles(), *item.def, inputs, made))
+    made = run_on_cpu(runtime_.handles(), *item.def, inputs, item.outputs.size());
+}
+
+std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> inputs) {
+  auto attribute = [&](std::string_view name) -> const AttrValue& {
+    const auto found = item.def->attributes.find(name);
+    if (found == item.def->attributes.end())
+      throw StatusError(StatusCode::InvalidArgument,
+                        fmt::format("{} ({}): attribute {} is missing", item.name, item.type(), name));
+    return found->second;
+  };
+  auto call = [&](std::string_view function, const std::vector<Value>& arguments) {
+    return runtime_.function(function, signature_of(arguments))->run(arguments);
+  };
+  if (item.type().ends_with("While")) {
+    const std::string_view condition = attribute("cond").text, body = attribute("body").text;
+    while (call(condition, inputs).at(0).truth("the condition of a loop")) inputs = call(body, inputs);
+    return inputs;
+  }
+  const Value chooses = std::move(inputs.at(0));
+  inputs.erase(inputs.begin());
+  if (item.type().ends_with("If"))
+    return call(attribute(chooses.truth("a condition") ? "then_branch" : "else_branch").text, inputs);
+  const int64_t choice = chooses.integer("the number of a branch");
+  const auto& branches = attribute("branches").functions;
+  if (branches.empty())
+    throw StatusError(StatusCode::InvalidArgument, fmt::format("{} ({}) has no branches", item.name, item.type()));
+  const auto last = static_cast<int64_t>(branches.size()) - 1;
+  return call(branches[static_cast<size_t>(choice < 0 || choice > last ? last : choice)], inputs);
+}
+
+}  // namespace updraft::npu_device

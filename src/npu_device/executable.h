@@ -1,0 +1,71 @@
+// A function, or one operator, made ready for arguments of certain kinds: its items in phases, which run on the device
+// and on TensorFlow's CPU kernels in turns.
+#pragma once
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "npu_device/body.h"
+#include "npu_device/cluster.h"
+#include "npu_device/value.h"
+
+namespace updraft::npu_device {
+
+class Runtime;
+
+/// What executables depend on of an argument, beside its shape.
+struct ArgumentKind {
+  ElementType type = ElementType::Invalid;
+  int variable = -1;  ///< the first argument that is this variable
+  bool operator==(const ArgumentKind&) const = default;
+};
+using Signature = std::vector<ArgumentKind>;
+Signature signature_of(const std::vector<Value>& arguments);
+/// A text that other signatures do not have.
+std::string text_of(const Signature& signature);
+
+class Executable {
+ public:
+  /// `on_cpu`: everything runs on TensorFlow's kernels.
+  Executable(Runtime& runtime, Body body, Signature signature, bool on_cpu = false);
+
+  std::vector<Value> run(const std::vector<Value>& arguments);
+
+ private:
+  enum class Kind : uint8_t { Argument, Constant, Nothing, Alias, Device, Control, Host };
+  struct Phase {
+    std::vector<int> items;
+    std::shared_ptr<Cluster> cluster;  ///< null: on the CPU
+  };
+  /// What runs where. A refusal makes another one; runs that are under way keep theirs.
+  struct Plan {
+    std::vector<Kind> kinds;
+    std::vector<Phase> phases;
+    Kind of(int item) const { return kinds[static_cast<size_t>(item)]; }
+  };
+  using Values = std::vector<std::vector<Value>>;  ///< of each item
+
+  Kind kind_of(const Item& item) const;
+  std::shared_ptr<const Plan> plan();
+  std::shared_ptr<const Plan> make_plan() const;
+  /// The item goes to the CPU from now on.
+  std::shared_ptr<const Plan> move_to_host(const Refusal& refusal);
+  void run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done, const std::vector<Value>& arguments);
+  const Value& value_of(const Plan& plan, Ref ref, Values& values);
+  Value constant(int index);
+  void run_on_host(const Plan& plan, int index, Values& values);
+  std::vector<Value> run_control(const Item& item, std::vector<Value> inputs);
+
+  Runtime& runtime_;
+  const Body body_;
+  const Signature signature_;
+  const bool on_cpu_;
+  std::vector<int> variables_;  ///< of items whose output is one: the argument
+  std::mutex mutex_;
+  std::set<int> refused_;  ///< items that the device cannot run
+  std::shared_ptr<const Plan> plan_;
+  std::vector<std::pair<int, Value>> constants_;  ///< that only TensorFlow knows
+};
+
+}  // namespace updraft::npu_device

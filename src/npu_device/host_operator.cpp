@@ -1,0 +1,106 @@
+#include "npu_device/host_operator.h"
+
+#include <string>
+
+namespace updraft::npu_device {
+namespace {
+
+const char* const kCpu = "/job:localhost/replica:0/task:0/device:CPU:0";
+/// The shared_name by which TensorFlow makes a resource that no name finds again.
+constexpr std::string_view kAnonymous = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+
+/// A variable of the CPU with the value of ours, for the time of one call.
+class Lent {
+ public:
+  Lent(const Handles& handles, std::shared_ptr<Variable> variable) : handles_(handles), variable_(std::move(variable)) {
+    HostCall make(handles, "VarHandleOp");
+    make.set_type("dtype", variable_->type);
+    const Status status;
+    tf().TFE_OpSetAttrShape(make.op(), "shape", nullptr, -1, status);
+    status.check();
+    tf().TFE_OpSetAttrString(make.op(), "shared_name", kAnonymous.data(), kAnonymous.size());
+    handle = make.run(1).at(0);
+    std::shared_ptr<Memory> memory;
+    {
+      const std::lock_guard lock(variable_->mutex);
+      memory = variable_->memory;
+    }
+    if (!memory) return;
+    HostCall assign(handles, "AssignVariableOp");
+    assign.set_type("dtype", variable_->type);
+    assign.add(handle);
+    assign.add(handles.on_cpu(variable_->read()));
+    assign.run(0);
+  }
+  void take_back() {
+    HostCall ask(handles_, "VarIsInitializedOp");
+    ask.add(handle);
+    if (handles_.tensor_of(ask.run(1).at(0).get()).integer("VarIsInitializedOp") == 0) return;
+    HostCall read(handles_, "ReadVariableOp");
+    read.set_type("dtype", variable_->type);
+    read.add(handle);
+    variable_->assign(handles_.tensor_of(read.run(1).at(0).get()));
+  }
+  ~Lent() {
+    try {
+      HostCall destroy(handles_, "DestroyResourceOp");
+      destroy.add(handle);
+      destroy.run(0);
+    } catch (const StatusError&) {}  // the memory goes with the handle then
+  }
+  Lent(const Lent&) = delete;
+
+  HandlePointer handle;
+
+ private:
+  const Handles& handles_;
+  std::shared_ptr<Variable> variable_;
+};
+
+}  // namespace
+
+HostCall::HostCall(const Handles& handles, const std::string& type)
+    : op_(tf().TFE_NewOp(handles.context, type.c_str(), status_), tf().TFE_DeleteOp) {
+  status_.check();
+  tf().TFE_OpSetDevice(op_.get(), kCpu, status_);
+  status_.check();
+}
+void HostCall::add(const HandlePointer& input) {
+  tf().TFE_OpAddInput(op_.get(), input.get(), status_);
+  status_.check();
+}
+void HostCall::set(std::string_view name, std::string_view message) {
+  tf().TFE_OpSetAttrValueProto(op_.get(), std::string(name).c_str(), message.data(), message.size(), status_);
+  status_.check();
+}
+std::vector<HandlePointer> HostCall::run(size_t outputs) {
+  std::vector<TFE_TensorHandle*> made(outputs + 1);
+  int count = static_cast<int>(outputs);
+  tf().TFE_Execute(op_.get(), made.data(), &count, status_);
+  status_.check();
+  std::vector<HandlePointer> handles;
+  for (int i = 0; i < count; ++i) handles.push_back(own(made[static_cast<size_t>(i)]));
+  return handles;
+}
+
+std::vector<Value> run_on_cpu(const Handles& handles, const tensorflow::NodeDef& def, const std::vector<Value>& inputs,
+                              size_t outputs) {
+  HostCall call(handles, std::string(def.type));
+  for (const auto& [name, value] : def.attributes)
+    if (!name.starts_with("_")) call.set(name, value.message);
+  std::vector<std::unique_ptr<Lent>> lent;
+  for (const Value& input : inputs) {
+    if (input.kind == Value::Kind::Variable) {
+      lent.push_back(std::make_unique<Lent>(handles, input.variable));
+      call.add(lent.back()->handle);
+    } else {
+      call.add(handles.on_cpu(input));
+    }
+  }
+  std::vector<Value> results;
+  for (const HandlePointer& made : call.run(outputs)) results.push_back(handles.tensor_of(made.get()));
+  for (const auto& variable : lent) variable->take_back();
+  return results;
+}
+
+}  // namespace updraft::npu_device

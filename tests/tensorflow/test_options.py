@@ -1,0 +1,145 @@
+"""global_options(), scopes and the small functions of npu_device. Options belong to a process, so most of it runs in processes."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+
+def run(code, **environment):
+    return subprocess.run([sys.executable, "-c", "import npu_device as npu\n" + code], capture_output=True, text=True, timeout=240,
+                          env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **environment})
+
+
+def out(code, **environment):
+    done = run(code, **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def error(code, **environment):
+    done = run(code, **environment)
+    assert done.returncode != 0, done.stdout
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_all_of_them():
+    from npu_device import _options
+
+    assert len(_options.OPTIONS) == 43
+    assert set(dir(_options.global_options())) >= {"precision_mode", "dump_config", "aoe_config", "jit_compile"}
+    assert _options.global_options().hcom_parallel is True and _options.global_options().dump_config.dump_mode == "output"
+
+
+@pytest.mark.parametrize("statement,text", [
+    ("o.precison_mode = 'origin'", "no option precison_mode: there are .*precision_mode_v2"),
+    ("o.dump_config.path = '/tmp'", "no option dump_config.path: there are .*dump_path"),
+    ("o.precision_mode = 'fp16'", "precision_mode is 'fp16', want one of 'allow_fp32_to_fp16'"),
+    ("o.graph_run_mode = True", "graph_run_mode is True, want one of 0, 1"),
+    ("o.op_debug_level = 5", "op_debug_level is 5, want an int from 0 to 4"),
+    ("o.hcom_parallel = 1", "hcom_parallel is 1, want True or False"),
+    ("o.fusion_switch_file = '/nowhere'", "'/nowhere', want the path of a file"),
+    ("o.profiling_config.enable_profiling = True", "has not got what that asks for yet, leave it at False"),
+    ("o.precision_mode = 'force_fp16'; o.precision_mode_v2 = 'fp16'; npu.open()", "both precision_mode .* set one of them"),
+    ("npu.open(); o.precision_mode = 'force_fp16'", "options are frozen, set them before npu.open"),
+])
+def test_refusals(statement, text):
+    import re
+
+    assert re.search(text, error("o = npu.global_options()\n" + statement)), text
+
+
+PRODUCT = """
+npu.open().as_default()
+import tensorflow as tf
+x = tf.constant([[1.0 + 2**-13]])
+@tf.function
+def f(x): return tf.matmul(x, tf.constant([[1.0]]))
+@tf.function
+def g(x):
+    with npu.keep_dtype_scope(): return tf.matmul(x, tf.constant([[1.0]]))
+v = tf.Variable([[1.0 + 2**-13]])
+@tf.function
+def h():
+    tf.raw_ops.ResourceApplyGradientDescent(var=v.handle, alpha=1.0, delta=[[0.0]])
+    return v.read_value()
+print(float(f(x)) == float(x), float(g(x)) == float(x), float(h()) == float(x))
+"""
+
+
+def test_precision():
+    assert out(PRODUCT) == ["True", "True", "True"]
+    assert out("npu.global_options().precision_mode_v2 = 'fp16'\n" + PRODUCT) == ["False", "True", "True"]
+    assert out("npu.global_options().precision_mode = 'allow_mix_precision'\n" + PRODUCT) == ["False", "True", "True"]
+    assert out(PRODUCT, UPDRAFT_SOC="Ascend910A")[0] == "False"
+
+
+def test_the_time_limit():
+    text = error("""
+npu.global_options().stream_sync_timeout = 1
+npu.open().as_default()
+import tensorflow as tf
+@tf.function
+def f(x):
+    for _ in range(40): x = tf.matmul(x, x)
+    return x
+f(tf.ones([1500, 1500]))
+""", UPDRAFT_INLINE="0")
+    assert "107020" in text or "timeout" in text.lower() or "within 1 ms" in text, text
+
+
+def test_the_cache(tmp_path):
+    code = """
+npu.global_options().op_compiler_cache_mode = 'enable'
+npu.global_options().op_compiler_cache_dir = %r
+npu.open().as_default()
+import tensorflow as tf
+print(tf.function(lambda x: tf.reduce_sum(x * 2.0))(tf.ones([3])).numpy())
+""" % str(tmp_path)
+    assert out(code) == ["6.0"]
+    first = {p: p.read_bytes() for p in tmp_path.rglob("*.om")}
+    assert first and out(code) == ["6.0"]
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*.om")} == first
+
+
+def test_gelu(npu):
+    import npu_device
+
+    x = np.linspace(-4, 4, 101)
+    want = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    got = tf.function(npu_device.ops.gelu)(tf.constant(x, tf.float32))
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_loop_size():
+    assert "want a positive int" in error("npu.set_npu_loop_size(0)")
+    assert "Set npu loop size to 32" in run("npu.set_npu_loop_size(32)", TF_CPP_MIN_LOG_LEVEL="0").stderr
+
+
+def test_a_job_of_one(npu):
+    import npu_device
+
+    x, data = tf.constant([1.0]), tf.data.Dataset.range(8)
+    d = npu_device.distribute
+    assert d.all_reduce([x])[0] is x and d.broadcast([tf.Variable(1.0)]) is None
+    assert d.shard_and_rebatch_dataset(data, 4) == (data, 4)
+    with pytest.raises(ValueError, match="reduction is 'avg', want one of 'mean'"):
+        d.all_reduce(x, reduction="avg")
+    assert "jobs of several processes are not implemented" in error("npu.distribute.all_reduce(1)", RANK_SIZE="2")
+
+
+def test_loss_scale():
+    assert out("""
+npu.open().as_default()
+import tensorflow as tf
+v = tf.Variable(1.0)
+o = npu.train.optimizer.NpuLossScaleOptimizer(tf.keras.optimizers.SGD(0.5), initial_scale=8.0)
+assert isinstance(o, tf.keras.mixed_precision.LossScaleOptimizer)
+@tf.function
+def step(g): o.apply_gradients(zip(o.get_unscaled_gradients([g]), [v]))
+step(tf.constant(float('inf'))); print(v.numpy(), o.loss_scale.numpy())
+step(tf.constant(8.0)); print(v.numpy(), o.loss_scale.numpy())
+""") == ["1.0", "4.0", "0.0", "4.0"]
