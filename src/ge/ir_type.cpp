@@ -68,7 +68,7 @@ std::vector<IrType> make_types() {
   IrAttribute first = value;
   first.optional = true;
   types.push_back(
-      {"Variable", "A tensor of the session, which graphs read and update", "", {x}, {y}, {index, first}, nullptr});
+      {"Variable", "A tensor of the session, which graphs read and update", "", {x}, {y}, {first}, nullptr});
   std::ranges::sort(types, [](const IrType& a, const IrType& b) { return std::string_view(a.name) < b.name; });
   return types;
 }

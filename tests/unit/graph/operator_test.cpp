@@ -245,6 +245,19 @@ TEST_F(Operators, CyclesAreNamed) {
   a.SetInput("x2", x);  // what links the two goes
 }
 
+/// What a node waits for, those that read it wait for when it is taken out; not what it reads.
+TEST_F(Operators, ControlInputsOfNodesThatGo) {
+  Operator x = data("x", {2});
+  const Operator relu = node("relu", "Relu", "x", x);
+  Operator same = node("same", "Identity", "x", x);
+  same.AddControlInput(relu);
+  Graph graph("controlled");
+  graph.SetInputs({x}).SetOutputs({node("y", "Neg", "x", same)});
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph), SUCCESS) << last_error();
+  EXPECT_EQ(run(session, 1, {host_tensor<float>({2}, {1, -2})}), (Floats{-1, 2})) << last_error();
+}
+
 TEST_F(Operators, LongChainsAreNoProblem) {
   Operator x = data("x", {2});
   Operator end = x;

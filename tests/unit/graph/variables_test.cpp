@@ -1,5 +1,10 @@
 // Variables of a session: what runs read and write, in which order, and what is refused.
+#include <unistd.h>
+
 #include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "ge/ge_ir_build.h"
@@ -139,6 +144,13 @@ TEST_F(SessionVariables, OldValuesAreCopiedWhereTheyAreWantedBehindAWrite) {
   add(3, graph_of({node("change", "Sub", "x1", more, "x2", now)}));
   EXPECT_EQ(run(session, 3), (Floats{0, 0})) << last_error();
   EXPECT_EQ(value("w"), (Floats{31, 32}));
+  // nodes that give what they read, and so would be taken out, keep it
+  Operator cast = node("cast", "Cast", "x", w).SetAttr("dst_type", DT_FLOAT);
+  add(4, graph_of({node("change", "Sub", "x1", more, "x2", cast)}));
+  EXPECT_EQ(run(session, 4), (Floats{10, 10})) << last_error();
+  const Operator same = node("same", "Mul", "x1", w, "x2", constant("one", {}, Floats{1}));
+  add(5, graph_of({node("change", "Sub", "x1", more, "x2", same)}));
+  EXPECT_EQ(run(session, 5), (Floats{10, 10})) << last_error();
 }
 
 TEST_F(SessionVariables, TwoVariablesChangePlaces) {
@@ -261,6 +273,55 @@ TEST_F(SessionVariables, WrongUsesAreRefused) {
   contains(last_error(), "w (Variable): a model in a file keeps no variables");
   EXPECT_TRUE(run(session, 3, {host_tensor<float>({2}, {1, 2})}).empty());
   contains(last_error(), "graph 3 has 0 inputs, got 1");
+}
+
+TEST_F(SessionVariables, GraphsInFilesHaveThem) {
+  give("w", 1);
+  const Operator x = data("x", {2}), w = variable("w");
+  const Graph graph =
+      graph_of({node("old", "Identity", "x", w)}, {node("more", "AssignAdd", "ref", w, "value", x)}, {x});
+  const std::string file = testing::TempDir() + "variables.air";
+  ASSERT_EQ(graph.SaveToFile(file.c_str()), GRAPH_SUCCESS) << last_error();
+  std::ifstream stream(file, std::ios::binary);
+  const std::string message((std::istreambuf_iterator<char>(stream)), {});
+  std::remove(file.c_str());
+  Graph read("read");
+  ASSERT_EQ(read.LoadFromSerializedModelArray(message.data(), message.size()), GRAPH_SUCCESS) << last_error();
+  add(1, read);
+  EXPECT_EQ(run(session, 1, {host_tensor<float>({2}, {1, 2})}), (Floats{1, 2})) << last_error();
+  EXPECT_EQ(run(session, 1, {host_tensor<float>({2}, {1, 2})}), (Floats{2, 4}));
+}
+
+TEST_F(SessionVariables, CompiledGraphsOnDiskHaveThem) {
+  const std::string folder = testing::TempDir() + "variables_cache" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  for (int i = 0; i < 2; ++i) {  // the second session reads what the first compiled
+    Session own{Options{}};
+    const Operator w = variable("w"), x = data("x", {2});
+    Graph graph = graph_of({node("more", "AssignAdd", "ref", assign("give", w, x), "value", x)}, {}, {x});
+    ASSERT_EQ(own.AddGraph(1, graph, {{"ge.graph_compiler_cache_dir", folder.c_str()}, {"ge.graph_key", "key"}}),
+              SUCCESS);
+    EXPECT_EQ(run(own, 1, {host_tensor<float>({2}, {1, 2})}), (Floats{2, 4})) << last_error();
+    EXPECT_EQ(run(own, 1, {host_tensor<float>({2}, {3, 4})}), (Floats{6, 8})) << last_error();
+    EXPECT_FALSE(std::filesystem::is_empty(folder));
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(SessionVariables, RunsOnAStream) {
+  give("w", 1);
+  const Operator w = variable("w");
+  add(1, graph_of({node("more", "AssignAdd", "ref", w, "value", constant("ten", {2}, Floats{10, 10}))}));
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), 0);
+  for (int i = 0; i < 3; ++i) {
+    std::vector<Tensor> outputs;
+    ASSERT_EQ(session.RunGraphWithStreamAsync(1, stream, {}, outputs), SUCCESS) << last_error();
+    ASSERT_EQ(aclrtSynchronizeStream(stream), 0);
+    EXPECT_EQ(outputs[0].GetPlacement(), kPlacementDevice);
+  }
+  EXPECT_EQ(value("w"), (Floats{31, 32}));
+  aclrtDestroyStream(stream);
 }
 
 /// Two threads with a session each, whose variables have the same names.
