@@ -8,7 +8,7 @@
 #ifndef UPDRAFT_GRAPH_OP_CLASS_H_
 #define UPDRAFT_GRAPH_OP_CLASS_H_
 
-#include "graph/operator.h"
+#include "graph/graph.h"
 
 /** Constructors: with the node's name, or without one. */
 #define UPDRAFT_GE_CLASS(type)                                                               \
@@ -63,6 +63,12 @@
     kind value{};                                                             \
     (void)GetAttr(#a, value);                                                 \
     return value;                                                             \
+  }
+
+/** A graph that the operator runs. Its Data are what the operator's dynamic input has, in that order. */
+#define UPDRAFT_GE_GRAPH(g)                                                       \
+  Self& set_subgraph_builder_##g(const ::std::function<::ge::Graph()>& builder) { \
+    return SetSubgraphBuilder(#g, 0, builder), *this;                             \
   }
 
 /** A data type: by its name, or by its number. */

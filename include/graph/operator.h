@@ -14,6 +14,7 @@
 #ifndef UPDRAFT_GRAPH_OPERATOR_H_
 #define UPDRAFT_GRAPH_OPERATOR_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@
 
 namespace ge {
 
+class Graph;
 class OperatorImpl;
 
 /** An operator that may become a node. Copies are the same operator. */
@@ -170,6 +172,9 @@ class GE_FUNC_VISIBILITY Operator {
   /** Makes `count` places of a dynamic input or output. They stand where the IR has them, in front or behind others. */
   void DynamicInputRegister(const char* name, unsigned int count, bool is_push_back);
   void DynamicOutputRegister(const char* name, unsigned int count, bool is_push_back);
+  /** What makes a graph that the operator runs: a branch, a condition, a body. It is called when the operator's graph
+   * is made. `index` is 0: no type here has a list of graphs. */
+  void SetSubgraphBuilder(const char* name, unsigned int index, const std::function<Graph()>& builder);
 
  private:
   friend class OperatorFactory;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "ge/subgraphs.h"
 #include "ge/tensor_impl.h"
 #include "graph/shape/probe.h"
 
@@ -110,7 +111,8 @@ class Composer {
         model_.graph->add_output(node, p.ir->dynamic ? p.ir->name + std::to_string(i) : p.ir->name,
                                  p.slots[i].desc.value_or(ir::TensorDesc()));
     }
-    if (!op.ir->info) hold_tensor(op, node);
+    if (!op.ir->graphs.empty()) add_subgraphs(op, node, model_);
+    else if (!op.ir->info) hold_tensor(op, node);
   }
 
   /// Data and Variable say what they are in the description of y, or else of x; constants are what their value is.
@@ -139,7 +141,7 @@ class Composer {
         if (!slot.from.op && !p.ir->optional) refuse(op, "input {} is missing: set_input_{}", p.ir->name, p.ir->name);
         const int at = graph.add_input(node, p.ir->dynamic ? p.ir->name + std::to_string(i) : p.ir->name,
                                        slot.from.op ? endpoint(slot.from) : ir::Endpoint());
-        if (!op.ir->info) node.input_desc(at) = node.output().desc;
+        if (!op.ir->info && op.ir->graphs.empty()) node.input_desc(at) = node.output().desc;
       }
     for (const auto& before : op.controls) graph.add_control(*nodes_.at(before.get()), node);
     take_format(op, node);

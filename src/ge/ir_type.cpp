@@ -69,6 +69,23 @@ std::vector<IrType> make_types() {
   first.optional = true;
   types.push_back(
       {"Variable", "A tensor of the session, which graphs read and update", "", {x}, {y}, {first}, nullptr});
+  const IrPort input{"input", true, false}, output{"output", true, false};
+  types.push_back({"If",
+                   "Runs one of two graphs",
+                   "",
+                   {{"cond", false, false}, input},
+                   {output},
+                   {},
+                   nullptr,
+                   {"then_branch", "else_branch"}});
+  types.push_back({"While",
+                   "Runs a graph again and again as long as another gives true",
+                   "",
+                   {input},
+                   {output},
+                   {},
+                   nullptr,
+                   {"cond", "body"}});
   std::ranges::sort(types, [](const IrType& a, const IrType& b) { return std::string_view(a.name) < b.name; });
   return types;
 }

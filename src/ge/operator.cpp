@@ -287,6 +287,17 @@ void Operator::DynamicInputRegister(const char* name, unsigned int count, bool) 
 void Operator::DynamicOutputRegister(const char* name, unsigned int count, bool) {
   remember(impl_, "Operator::DynamicOutputRegister", [&] { make_places(*impl_, impl_->outputs, name, count); });
 }
+void Operator::SetSubgraphBuilder(const char* name, unsigned int index, const std::function<Graph()>& builder) {
+  remember(impl_, "Operator::SetSubgraphBuilder", [&] {
+    const auto& graphs = impl_->ir->graphs;
+    if (!name || index != 0 || std::ranges::find(graphs, std::string_view(name)) == graphs.end())
+      refuse(*impl_, "it runs no graph {}{}; its graphs are {}", name ? name : "(null)",
+             index ? fmt::format(" {}", index) : "",
+             graphs.empty() ? "none" : fmt::format("{}", fmt::join(graphs, ", ")));
+    if (!builder) refuse(*impl_, "what should make the graph {} is empty", name);
+    impl_->builders[name] = builder;
+  });
+}
 int Operator::GetDynamicInputNum(const char* name) const { return impl_ ? places(impl_->inputs, name) : 0; }
 int Operator::GetDynamicOutputNum(const char* name) const { return impl_ ? places(impl_->outputs, name) : 0; }
 size_t Operator::GetInputsSize() const { return impl_ ? OperatorImpl::count(impl_->inputs) : 0; }

@@ -1,6 +1,8 @@
 // What a ge::Operator holds: its ports by the IR, links to the operators that it reads, attributes, and the first thing
 // about it that was refused.
 #pragma once
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,8 +10,8 @@
 #include <vector>
 
 #include "ge/ir_type.h"
+#include "graph/graph.h"
 #include "graph/ir/attribute.h"
-#include "graph/operator.h"
 
 namespace ge {
 
@@ -44,7 +46,8 @@ class OperatorImpl {
   std::vector<Port> inputs, outputs;
   std::vector<std::shared_ptr<OperatorImpl>> controls;  ///< run before this one
   updraft::graph::Attributes attributes;
-  std::string refusal;  ///< the first one
+  std::map<std::string, std::function<Graph()>> builders;  ///< of the graphs that it runs
+  std::string refusal;                                     ///< the first one
 
   /// "conv1 (Conv2D)".
   std::string text() const { return named ? name + " (" + type + ")" : type; }

@@ -95,17 +95,26 @@ def test_losses_are_pytorchs(program):
     assert f"{right} of {BATCH} images recognised" in done.stdout
 
 
-def test_the_program_of_the_page(tmp_path):
-    """The page's program, as it stands there in both languages, and the command that builds it."""
+@pytest.mark.parametrize("abi", [1, 0])
+def test_the_program_of_the_page(tmp_path, abi):
+    """The page's program, as it stands there in both languages, and the command that builds it; with each of the two ABIs of
+    std::string."""
     pages = [(ROOT / "docs" / "use" / name).read_text() for name in ("graph.md", "graph.zh.md")]
     codes = [re.search(r"```cpp\n(.*?)```", page, re.S).group(1) for page in pages]
     assert codes[0] == codes[1]
-    (tmp_path / "total.cpp").write_text(codes[0])
     command = re.search(r"updraft run sh -c '(.*?total)'", pages[0]).group(1)
-    built = run("sh", "-c", command, cwd=tmp_path)
-    assert built.returncode == 0, built.stdout + built.stderr
-    done = run(tmp_path / "total", env=dict(os.environ, UPDRAFT_STRICT="1"))
+
+    def result(code):
+        (tmp_path / "total.cpp").write_text(code)
+        built = run("sh", "-c", command.replace("g++", f"g++ -D_GLIBCXX_USE_CXX11_ABI={abi}"), cwd=tmp_path)
+        assert built.returncode == 0, built.stdout + built.stderr
+        return run(tmp_path / "total", env=dict(os.environ, UPDRAFT_STRICT="1"))
+
+    done = result(codes[0])
     assert done.stdout == "3 30\n", done.stdout + done.stderr
+    refused = result(codes[0].replace(".set_input_ref(total).set_input_value(x)", ".set_input_ref(total)"))
+    assert refused.returncode == 1
+    assert "add (AssignAdd): input value is missing: set_input_value" in refused.stdout
 
 
 def test_headers_compile_alone_and_together(program, tmp_path):

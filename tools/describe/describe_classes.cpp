@@ -36,8 +36,10 @@ const char* type_of(Kind kind) {
   }
 }
 
-/// The source file that has the operator, without folder and end; types that hold tensors are "data".
+/// The source file that has the operator, without folder and end; types that hold tensors are "data", those that run
+/// graphs "control".
 std::string family_of(const IrType& type) {
+  if (!type.graphs.empty()) return "control";
   return *type.file ? std::filesystem::path(type.file).stem().string() : "data";
 }
 
@@ -83,6 +85,7 @@ std::string class_of(const IrType& type) {
   for (const IrAttribute& a : type.attributes)
     text += fmt::format("  UPDRAFT_GE_{}({}, {})\n", a.kind == Kind::Type ? "TYPE_ATTRIBUTE" : "ATTRIBUTE", a.name,
                         type_of(a.kind));
+  for (const char* graph : type.graphs) text += fmt::format("  UPDRAFT_GE_GRAPH({})\n", graph);
   return text + "};\n";
 }
 

@@ -1,4 +1,5 @@
 // Graphs that are built of operators in C++: links, attributes, descriptions, what is refused and in which words.
+#include <limits>
 #include <thread>
 
 #include "ge/ge_ir_build.h"
@@ -287,6 +288,87 @@ TEST_F(Operators, BuildsModelsAndWritesThem) {
   EXPECT_EQ(copy.GetAllNodes().size(), 3U);
 }
 
+TEST_F(Operators, ModelsRunByAscendCL) {
+  Operator x = data("x", {2, -1});
+  Graph graph("offline");
+  graph.SetInputs({x}).SetOutputs({node("y", "Abs", "x", x)});
+  ModelBufferData model;
+  ASSERT_EQ(aclgrphBuildModel(graph, {{"input_shape", "x:2,3"}}, model), GRAPH_SUCCESS) << last_error();
+  uint32_t id = 0;
+  ASSERT_EQ(aclmdlLoadFromMem(model.data.get(), model.length, &id), 0) << last_error();
+  aclmdlDesc* desc = aclmdlCreateDesc();
+  ASSERT_EQ(aclmdlGetDesc(desc, id), 0);
+  EXPECT_EQ(aclmdlGetNumInputs(desc), 1U);
+  EXPECT_STREQ(aclmdlGetInputNameByIndex(desc, 0), "x");
+  EXPECT_EQ(aclmdlGetOutputSizeByIndex(desc, 0), 24U);
+  aclmdlDestroyDesc(desc);
+  EXPECT_EQ(aclmdlUnload(id), 0);
+}
+
+TEST_F(Operators, SizesComeWithTheInputs) {
+  Operator x = data("x", {-1, 2});
+  Graph graph("rows");
+  graph.SetInputs({x}).SetOutputs({node("y", "Neg", "x", x)});
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph), SUCCESS);
+  std::vector<Tensor> outputs;
+  for (const int64_t rows : {3, 0, 5}) {
+    const Floats values(static_cast<size_t>(2 * rows), 1.5F);
+    ASSERT_EQ(session.RunGraph(1, {host_tensor({rows, 2}, values)}, outputs), SUCCESS) << last_error();
+    EXPECT_EQ(outputs[0].GetShapeDim(0), rows);
+    EXPECT_EQ(floats(outputs[0]), Floats(values.size(), -1.5F));
+  }
+}
+
+TEST_F(Operators, TensorsWithoutDimensionsAndWithoutElements) {
+  for (const std::vector<int64_t>& dims : std::vector<std::vector<int64_t>>{{}, {0}, {2, 0, 3}}) {
+    Operator x = data("x", dims);
+    Graph graph("small");
+    graph.SetInputs({x}).SetOutputs({node("y", "Exp", "x", x)});
+    Session session(Options{});
+    ASSERT_EQ(session.AddGraph(1, graph), SUCCESS);
+    std::vector<Tensor> outputs;
+    const Floats values(dims.empty() ? 1 : 0, std::numeric_limits<float>::infinity());
+    ASSERT_EQ(session.RunGraph(1, {host_tensor(dims, values)}, outputs), SUCCESS) << last_error();
+    EXPECT_EQ(outputs[0].GetShapeDimNum(), dims.size());
+    EXPECT_EQ(floats(outputs[0]), values);
+  }
+}
+
+TEST_F(Operators, ConstantsOfAllTypes) {
+  for (const auto& [type, bytes] : std::map<DataType, size_t>{{DT_FLOAT, 4},
+                                                              {DT_FLOAT16, 2},
+                                                              {DT_BF16, 2},
+                                                              {DT_DOUBLE, 8},
+                                                              {DT_INT8, 1},
+                                                              {DT_UINT8, 1},
+                                                              {DT_INT16, 2},
+                                                              {DT_INT32, 4},
+                                                              {DT_INT64, 8},
+                                                              {DT_BOOL, 1},
+                                                              {DT_COMPLEX64, 8},
+                                                              {DT_UINT32, 4},
+                                                              {DT_UINT64, 8},
+                                                              {DT_UINT16, 2},
+                                                              {DT_COMPLEX128, 16}}) {
+    std::vector<uint8_t> values(3 * bytes);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = type == DT_BOOL ? i % 2 : static_cast<uint8_t>(i + 1);
+    const Tensor value(described_as({3}, type), values);
+    Graph graph("held");
+    graph.SetOutputs({node("y", "Identity", "x", Operator("c", "Const").SetAttr("value", value))});
+    Session session(Options{});
+    ASSERT_EQ(session.AddGraph(1, graph), SUCCESS) << last_error();
+    std::vector<Tensor> outputs;
+    ASSERT_EQ(session.RunGraph(1, {}, outputs), SUCCESS) << type << last_error();
+    EXPECT_EQ(outputs[0].GetDataType(), type);
+    EXPECT_EQ(std::vector<uint8_t>(outputs[0].GetData(), outputs[0].GetData() + outputs[0].GetSize()), values) << type;
+  }
+  const Tensor small(described_as({3}), std::vector<uint8_t>(8));
+  Operator c("c", "Const");
+  c.SetAttr("value", small);
+  contains(last_error(), "which are 12 bytes, and has 8");
+}
+
 TEST_F(Operators, RunsWithoutAContextOfTheClient) {
   Operator x = data("x", {2});
   Graph graph("small");
@@ -371,6 +453,107 @@ TEST_F(Operators, OptionsAreChecked) {
   graph.SetInputs({x}).SetOutputs({node("y", "Relu", "x", x)});
   EXPECT_NE(session.AddGraph(1, graph), SUCCESS);
   contains(last_error(), "the session was not made");
+}
+
+struct Branches : Operators {
+  struct Maker : Operator {
+    using Operator::DynamicInputRegister;
+    using Operator::DynamicOutputRegister;
+    using Operator::SetSubgraphBuilder;
+    Maker(const char* name, const char* type) : Operator(name, type) {}
+  };
+  /// What one operator makes of the only input.
+  static std::function<Graph()> graph_of(const std::function<Operator(const Operator&)>& make,
+                                         const std::vector<int64_t>& dims = {2}) {
+    return [make, dims] {
+      Operator x = data("x", dims);
+      Graph graph("part");
+      graph.SetInputs({x}).SetOutputs({make(x)});
+      return graph;
+    };
+  }
+  static Maker control(const char* name, const char* type, const Operator& x, unsigned outputs = 1) {
+    Maker made(name, type);
+    made.DynamicInputRegister("input", 1, true);
+    made.DynamicOutputRegister("output", outputs, true);
+    made.SetInput("input", 0, x);
+    return made;
+  }
+};
+
+TEST_F(Branches, IfRunsOneOfThem) {
+  Operator x = data("x", {2}), positive = data("positive", {}, DT_BOOL);
+  Maker choice = control("choice", "If", x);
+  choice.SetInput("cond", positive);
+  const auto negated = graph_of([](const Operator& v) { return node("y", "Neg", "x", v); });
+  choice.SetSubgraphBuilder("then_branch", 0, graph_of([](const Operator& v) { return node("y", "Square", "x", v); }));
+  choice.SetSubgraphBuilder("else_branch", 0, [&] {  // one inside another
+    Operator v = data("v", {2});
+    Maker inner = control("choice", "If", v);
+    inner.SetInput("cond", constant<uint8_t>("no", {}, {0}, DT_BOOL));
+    inner.SetSubgraphBuilder("then_branch", 0, graph_of([](const Operator& u) { return node("y", "Exp", "x", u); }));
+    inner.SetSubgraphBuilder("else_branch", 0, negated);
+    Graph graph("outer");
+    graph.SetInputs({v}).SetOutputs({inner});
+    return graph;
+  });
+  Graph graph("branches");
+  graph.SetInputs({x, positive}).SetOutputs({choice});
+  ASSERT_EQ(choice.InferShapeAndType(), GRAPH_SUCCESS) << last_error();
+  EXPECT_EQ(choice.GetOutputDesc(0).GetShape().GetDims(), std::vector<int64_t>{2});
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph), SUCCESS) << last_error();
+  const Tensor value = host_tensor<float>({2}, {3, -4});
+  EXPECT_EQ(run(session, 1, {value, host_tensor<uint8_t>({}, {1}, DT_BOOL)}), (Floats{9, 16})) << last_error();
+  EXPECT_EQ(run(session, 1, {value, host_tensor<uint8_t>({}, {0}, DT_BOOL)}), (Floats{-3, 4})) << last_error();
+}
+
+TEST_F(Branches, WhileRunsTheBodyAgain) {
+  Operator x = data("x", {1});
+  Maker loop = control("loop", "While", x);
+  loop.SetSubgraphBuilder("cond", 0,
+                          graph_of(
+                              [](const Operator& v) {
+                                const Operator flat = node("flat", "Reshape", "x", v, "shape",
+                                                           constant<int64_t>("sizes", {0}, {}, DT_INT64));
+                                return node("less", "Less", "x1", flat, "x2", constant("most", {}, Floats{100}));
+                              },
+                              {1}));
+  loop.SetSubgraphBuilder("body", 0,
+                          graph_of([](const Operator& v) { return node("y", "Add", "x1", v, "x2", v); }, {1}));
+  Graph graph("turns");
+  graph.SetInputs({x}).SetOutputs({loop});
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph), SUCCESS) << last_error();
+  EXPECT_EQ(run(session, 1, {host_tensor<float>({1}, {3})}), Floats{192}) << last_error();
+  EXPECT_EQ(run(session, 1, {host_tensor<float>({1}, {100})}), Floats{100}) << last_error();
+}
+
+TEST_F(Branches, GraphsThatDoNotFitAreRefused) {
+  Operator x = data("x", {2});
+  const auto graph_with = [&](Maker& choice) {
+    choice.SetInput("cond", constant<uint8_t>("yes", {}, {1}, DT_BOOL));
+    Graph graph("branches");
+    graph.SetInputs({x}).SetOutputs({choice});
+    return refusal(graph);
+  };
+  const auto same = graph_of([](const Operator& v) { return node("y", "Neg", "x", v); });
+  Maker half = control("half", "If", x);
+  half.SetSubgraphBuilder("then_branch", 0, same);
+  contains(graph_with(half), "half (If): graph else_branch is missing: set_subgraph_builder_else_branch");
+  Maker many = control("many", "If", x, 2);
+  many.SetSubgraphBuilder("then_branch", 0, same);
+  many.SetSubgraphBuilder("else_branch", 0, same);
+  contains(graph_with(many), "many (If): graph then_branch has 1 outputs, want 2");
+  Maker types = control("types", "If", x);
+  types.SetSubgraphBuilder("then_branch", 0, same);
+  types.SetSubgraphBuilder("else_branch", 0, graph_of([](const Operator& v) {
+                             return node("y", "Cast", "x", v).SetAttr("dst_type", DT_INT32);
+                           }));
+  contains(graph_with(types), "types (If): output 0 is FLOAT[2] by one of its graphs and INT32[2] by the other");
+  Maker other = control("other", "If", x);
+  other.SetSubgraphBuilder("body", 0, same);
+  contains(last_error(), "other (If): it runs no graph body; its graphs are then_branch, else_branch");
 }
 
 /// Every type of the IR can be made, and takes its own names.
