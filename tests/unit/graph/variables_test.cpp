@@ -324,6 +324,43 @@ TEST_F(SessionVariables, RunsOnAStream) {
   aclrtDestroyStream(stream);
 }
 
+/// What is updated is then another tensor: constants stay as they are, also those that are computed while compiling.
+TEST_F(SessionVariables, ConstantsAreNone) {
+  const Operator x = data("x", {2}), c = constant("c", {2}, Floats{1, 2});
+  const Operator folded = node("folded", "Add", "x1", c, "x2", constant("d", {2}, Floats{1, 1}));
+  add(1, graph_of({node("more", "AssignAdd", "ref", c, "value", x)}, {}, {x}));
+  add(2, graph_of({node("more", "AssignAdd", "ref", folded, "value", x)}, {}, {x}));
+  const Operator more = node("more", "AssignAdd", "ref", c, "value", x);
+  add(3, graph_of({node("both", "Sub", "x1", more, "x2", node("neg", "Neg", "x", c))}, {}, {x}));
+  // where values decide shapes, nodes are run one by one
+  add(4, graph_of({node("found", "NonZero", "x", node("more", "AssignAdd", "ref", c, "value", x))}, {}, {x}));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(run(session, 1, {host_tensor<float>({2}, {1, 1})}), (Floats{2, 3})) << last_error();
+    EXPECT_EQ(run(session, 2, {host_tensor<float>({2}, {1, 1})}), (Floats{3, 4})) << last_error();
+    EXPECT_EQ(run(session, 3, {host_tensor<float>({2}, {1, 1})}), (Floats{3, 5})) << last_error();
+    std::vector<Tensor> outputs;
+    ASSERT_EQ(session.RunGraph(4, {host_tensor<float>({2}, {-1, 0})}, outputs), SUCCESS) << last_error();
+    EXPECT_EQ(outputs[0].GetShapeDim(0) * outputs[0].GetShapeDim(1), 1);  // of [0, 2]
+  }
+}
+
+TEST_F(SessionVariables, TwoThreadsOfOneSession) {
+  std::atomic<int> wrong{0};
+  for (const char* name : {"a", "b"}) give(name, 0);
+  add(1, graph_of({node("more", "AssignAdd", "ref", variable("a"), "value", constant("step", {2}, Floats{1, 1}))}));
+  add(2, graph_of({node("less", "AssignSub", "var", variable("b"), "value", constant("step", {2}, Floats{1, 1}))}));
+  const auto count = [&](uint32_t id, float step) {
+    for (int i = 1; i <= 50; ++i) {
+      const float n = step * static_cast<float>(i);
+      wrong += run(session, id) != Floats{n, n + 1};
+    }
+  };
+  std::thread first(count, 1U, 1.0F), second(count, 2U, -1.0F);
+  first.join();
+  second.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 /// Two threads with a session each, whose variables have the same names.
 TEST_F(SessionVariables, SessionsOfTwoThreads) {
   std::atomic<int> wrong{0};
