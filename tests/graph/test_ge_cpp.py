@@ -117,6 +117,27 @@ def test_the_program_of_the_page(tmp_path, abi):
     assert "add (AssignAdd): input value is missing: set_input_value" in refused.stdout
 
 
+CLASSES = """\
+joined [2, 4]
+concat_dim 1 N 2
+data_format NHWC groups 1 dilations 4 groups
+dtype 3
+joined 3 4 1 -2 7 8 5 6
+second -3 -4 -7 -8
+choice 1 0 25 36
+"""
+
+
+def test_what_classes_offer(tmp_path):
+    """Functions of the classes that the example does not call."""
+    source = pathlib.Path(__file__).with_name("ge_classes.cpp")
+    built = run("sh", "-c", f"g++ -std=c++11 -Wall -Wextra -Werror {source} -I$ASCEND_HOME_PATH/include -L$ASCEND_HOME_PATH/lib64"
+                " -lgraph -lge_runner -o classes", cwd=tmp_path)
+    assert built.returncode == 0, built.stdout + built.stderr
+    done = run(tmp_path / "classes", env=dict(os.environ, UPDRAFT_STRICT="1"))
+    assert done.stdout == CLASSES, done.stdout + done.stderr
+
+
 def test_headers_compile_alone_and_together(program, tmp_path):
     """Each header of ge::op:: classes, in the oldest C++ that clients use, without warnings."""
     include = pathlib.Path(run(sys.executable, "-c", "import os; print(os.environ['ASCEND_HOME_PATH'])").stdout.strip()) / "include"
