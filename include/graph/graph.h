@@ -1,6 +1,13 @@
 // Part of Updraft: a software implementation of the interfaces that Ascend programs use.
 /** @file
- * A graph of the Ascend IR.
+ * A graph of the Ascend IR: from a serialised model, from an ONNX model (parser/onnx_parser.h), or from operators
+ * (all_ops.h):
+ *
+ *   auto x = ge::op::Data("x");
+ *   x.update_output_desc_y(ge::TensorDesc(ge::Shape({4, 8}), ge::FORMAT_ND, ge::DT_FLOAT));
+ *   auto y = ge::op::Relu("y").set_input_x(x);
+ *   ge::Graph graph("relu");
+ *   graph.SetInputs({x}).SetOutputs({y});
  */
 #ifndef UPDRAFT_GRAPH_GRAPH_H_
 #define UPDRAFT_GRAPH_GRAPH_H_
@@ -8,8 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "graph/operator.h"
 #include "graph/types.h"
 
 namespace ge {
@@ -21,6 +31,7 @@ class GNodeImpl;
 class GE_FUNC_VISIBILITY GNode {
  public:
   GNode() = default;
+  graphStatus GetName(AscendString& name) const;
   /** The operator's type: "Conv2D". */
   graphStatus GetType(AscendString& type) const;
 
@@ -34,7 +45,29 @@ class GE_FUNC_VISIBILITY Graph {
  public:
   Graph() = default;
   explicit Graph(const char* name);
+  explicit Graph(const std::string& name) : Graph(name.c_str()) {}
   ~Graph() = default;
+
+  /**
+   * The operators by which the graph is fed (Data), in the order of its inputs: the attribute index decides, and where
+   * it is the same, this order. Other operators may be among them.
+   */
+  Graph& SetInputs(const std::vector<Operator>& inputs);
+  /** All outputs of these operators are the graph's outputs, in this order. What they need belongs to the graph. */
+  Graph& SetOutputs(const std::vector<Operator>& outputs);
+  /** Only these outputs, by number (none: all) or by name. */
+  Graph& SetOutputs(const std::vector<std::pair<Operator, std::vector<size_t>>>& outputs);
+  Graph& SetOutputs(const std::vector<std::pair<Operator, AscendString>>& outputs);
+  Graph& SetOutputs(const std::vector<std::pair<Operator, std::string>>& outputs) {
+    std::vector<std::pair<Operator, AscendString>> named;
+    for (const auto& output : outputs) named.emplace_back(output.first, AscendString(output.second.c_str()));
+    return SetOutputs(named);
+  }
+  /** Operators that run although no output needs them: assignments, steps of optimizers. */
+  Graph& SetTargets(const std::vector<Operator>& targets);
+  /** True when there is a graph, and its operators fit together. Else GEGetErrorMsg() says what is wrong. */
+  bool IsValid() const;
+  graphStatus GetName(AscendString& name) const;
 
   /** Becomes the graph of a serialised model (ge.proto.ModelDef). The bytes are copied. */
   graphStatus LoadFromSerializedModelArray(const void* model, size_t size);

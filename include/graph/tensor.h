@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "graph/types.h"
@@ -23,7 +24,14 @@ class GE_FUNC_VISIBILITY Shape {
  public:
   Shape() = default;
   explicit Shape(const std::vector<int64_t>& dims);
+  size_t GetDimNum() const;
+  /** 0 for a dimension that there is not. */
+  int64_t GetDim(size_t index) const;
+  /** GRAPH_FAILED for a dimension that there is not. */
+  graphStatus SetDim(size_t index, int64_t size);
   std::vector<int64_t> GetDims() const;
+  /** Elements; -1 where a size is unknown, 0 for a shape without dimensions. */
+  int64_t GetShapeSize() const;
 
  private:
   std::shared_ptr<ShapeImpl> impl_;
@@ -33,7 +41,17 @@ class GE_FUNC_VISIBILITY Shape {
 class GE_FUNC_VISIBILITY TensorDesc {
  public:
   TensorDesc();
+  explicit TensorDesc(Shape shape, Format format = FORMAT_ND, DataType type = DT_FLOAT);
+  /** Gives all three at once, the shape and the format as those of origin, too. */
+  void Update(const Shape& shape, Format format = FORMAT_ND, DataType type = DT_FLOAT);
   Shape GetShape() const;
+  void SetShape(const Shape& shape);
+  Shape GetOriginShape() const;
+  Format GetOriginFormat() const;
+  /** Smallest and largest size of each dimension; -1: no largest one. GRAPH_FAILED when they are not as many as the
+   * dimensions. */
+  graphStatus SetShapeRange(const std::vector<std::pair<int64_t, int64_t>>& range);
+  graphStatus GetShapeRange(std::vector<std::pair<int64_t, int64_t>>& range) const;
   Format GetFormat() const;
   DataType GetDataType() const;
   Placement GetPlacement() const;
@@ -45,6 +63,7 @@ class GE_FUNC_VISIBILITY TensorDesc {
 
  private:
   friend class Tensor;
+  friend TensorDescImpl& desc_impl(const TensorDesc& desc);
   std::shared_ptr<TensorDescImpl> impl_;
 };
 
@@ -54,12 +73,19 @@ class GE_FUNC_VISIBILITY Tensor {
   using DeleteFunc = std::function<void(uint8_t*)>;
 
   Tensor();
+  explicit Tensor(const TensorDesc& desc);
+  /** With a copy of the elements. */
+  Tensor(const TensorDesc& desc, const std::vector<uint8_t>& data);
+  Tensor(const TensorDesc& desc, const uint8_t* data, size_t size);
   TensorDesc GetTensorDesc() const;
   graphStatus SetTensorDesc(const TensorDesc& desc);
   const uint8_t* GetData() const;
   uint8_t* GetData();
   /** Bytes. */
   size_t GetSize() const;
+  /** Copies them. */
+  graphStatus SetData(const uint8_t* data, size_t size);
+  graphStatus SetData(const std::vector<uint8_t>& data);
   /** Takes the memory as it is; `deleter` is called with it when the tensor lets go of it. */
   graphStatus SetData(uint8_t* data, size_t size, const DeleteFunc& deleter);
   graphStatus ResetData(uint8_t* data, size_t size, const DeleteFunc& deleter);

@@ -14,6 +14,7 @@
 #include "ge/ge_ir_build.h"
 #include "ge/graph_impl.h"
 #include "graph/compile/compile.h"
+#include "graph/compile/variables.h"
 #include "om/compile_cache.h"
 #include "om/om_file.h"
 #include "parser/onnx_parser.h"
@@ -69,6 +70,7 @@ updraft::graph::Model import_named(const updraft::graph::Bytes& bytes, const upd
 void parse(const updraft::graph::Bytes& bytes, updraft::onnx::ImportOptions options, Graph& graph) {
   GraphImpl& impl = graph_impl(graph);
   impl.model = {};
+  impl.operators = {};
   impl.with_sizes = nullptr;
   const bool open = updraft::onnx::has_unknown_sizes(bytes, options);
   if (open)
@@ -117,15 +119,17 @@ graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, A
                               ModelBufferData& model) {
   return status("aclgrphBuildModel", [&] {
     const GraphImpl* impl = graph_impl(graph);
-    if (!impl || (!impl->model.graph && !impl->with_sizes))
-      throw Error(code::kAclInvalidParam, "the graph has no nodes: parse a model first");
+    const updraft::graph::Model made = impl ? impl->made() : updraft::graph::Model();
+    if (!impl || (!made.graph && !impl->with_sizes))
+      throw Error(code::kAclInvalidParam,
+                  "the graph has no nodes: parse a model, or give it operators by SetInputs and SetOutputs");
+    updraft::graph::refuse_variables(made);
     auto all = global_options();
     for (const auto& [key, value] : texts(options)) all[key] = value;
     const auto shapes = all.find("input_shape");
-    const bool sized = impl->with_sizes && (shapes != all.end() || !impl->model.graph);
+    const bool sized = impl->with_sizes && (shapes != all.end() || !made.graph);
     const auto source =
-        sized ? impl->with_sizes(updraft::graph::parse_input_shapes(shapes != all.end() ? shapes->second : ""))
-              : impl->model;
+        sized ? impl->with_sizes(updraft::graph::parse_input_shapes(shapes != all.end() ? shapes->second : "")) : made;
     const auto compiled = updraft::om::compile_cached(source, all);
     const auto file = std::make_shared<updraft::graph::Bytes>(updraft::om::write(compiled));
     model.data = {file, const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(file->data()))};

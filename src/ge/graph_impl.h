@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "ge/compose.h"
 #include "graph/graph.h"
 #include "graph/ir/graph.h"
 
@@ -17,6 +18,11 @@ class GraphImpl {
   /// The graph made anew for a build that gives its inputs other sizes; empty: the model serves all. A front end that
   /// cannot make a graph of unknown sizes leaves `model` without one, and this says why, or makes it, when it is built.
   std::function<updraft::graph::Model(const std::map<std::string, updraft::graph::Dims>&)> with_sizes;
+  /// The operators that it is made of; empty for a graph that was read.
+  Composition operators;
+
+  /// The graph that was read, or made of the operators as they are now. Throws what is wrong with them.
+  updraft::graph::Model made() const { return operators.empty() ? model : compose(name, operators); }
 };
 
 /// Made where there is none yet.

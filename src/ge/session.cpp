@@ -10,11 +10,15 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "device/stream.h"
+#include "ge/async_runs.h"
+#include "ge/device_scope.h"
 #include "ge/ge_api.h"
 #include "ge/graph_impl.h"
 #include "ge/network_analysis.h"
 #include "ge/static_memory.h"
 #include "ge/status.h"
+#include "ge/tensor_impl.h"
+#include "ge/variables.h"
 #include "graph/compile/compile.h"
 #include "graph/executor/loaded_model.h"
 #include "om/compile_cache.h"
@@ -100,10 +104,11 @@ struct Compiled {
   Texts options;
   std::shared_ptr<ir::LoadedModel> model;  ///< null: not compiled yet
   std::shared_ptr<CompiledGraphSummary> summary;
-  std::string failure;         ///< why it could not be compiled, where that counts as compiled all the same
-  bool refreshable = false;    ///< each run may have another block
-  bool has_constants = false;  ///< of the client
-  std::byte* arena = nullptr;  ///< of the client
+  std::vector<ir::Variable> variables;  ///< in the order of the model's last inputs
+  std::string failure;                  ///< why it could not be compiled, where that counts as compiled all the same
+  bool refreshable = false;             ///< each run may have another block
+  bool has_constants = false;           ///< of the client
+  std::byte* arena = nullptr;           ///< of the client
   bool ran = false;
 };
 
@@ -122,11 +127,15 @@ ir::Dims dims_of(const Tensor& tensor) {
 
 class SessionImpl {
  public:
-  int device = 0;
+  SessionDevice device;
   Texts options;
   StaticMemory memory;
+  /// Executions on streams share it.
+  const std::shared_ptr<Variables> variables = std::make_shared<Variables>();
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Compiled>> graphs;
+  std::string refusal;  ///< of the options
+  AsyncRuns runs;
 
   std::shared_ptr<Compiled> find(uint32_t id) {
     std::lock_guard lock(mutex);
@@ -148,6 +157,15 @@ Status GEInitialize(const Options& options) {
 Status GEFinalize() { return SUCCESS; }
 AscendString GEGetWarningMsgV2() { return AscendString(""); }
 
+namespace {
+
+/// A constructor cannot fail: what it refused is what its functions fail with.
+void check(const SessionImpl& session) {
+  if (!session.refusal.empty()) throw Error(code::kAclInvalidParam, "the session was not made: {}", session.refusal);
+}
+
+}  // namespace
+
 Session::Session(const Options& options) : impl_(std::make_unique<SessionImpl>()) {
   status("Session::Session", [&] {
     Texts all;
@@ -156,21 +174,34 @@ Session::Session(const Options& options) : impl_(std::make_unique<SessionImpl>()
       all = global_options();
     }
     for (auto& [key, value] : texts(options)) all[key] = value;
-    impl_->memory = StaticMemory(all);
     impl_->options = all;
-    for (const char* name : {"ge.exec.deviceId", "ge.session_device_id"})
-      if (const auto found = all.find(name); found != all.end()) impl_->device = std::atoi(found->second.c_str());
+    try {
+      ir::check_options(all);
+      impl_->memory = StaticMemory(all);
+      for (const char* name : {"ge.exec.deviceId", "ge.session_device_id"})
+        if (const auto found = all.find(name); found != all.end() && !found->second.empty()) {
+          impl_->device.number = std::atoi(found->second.c_str());
+          updraft::Device::get(impl_->device.number);
+        }
+    } catch (const Error& e) {
+      impl_->refusal = e.text();
+      throw;
+    }
   });
 }
-Session::~Session() = default;
+Session::~Session() { impl_->runs.finish(); }
+
+Status Session::AddGraph(uint32_t id, const Graph& graph) { return AddGraph(id, graph, {}); }
 
 Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options) {
   return status("Session::AddGraph", [&] {
+    check(*impl_);
     const GraphImpl* from = graph_impl(graph);
-    if (!from || !from->model.graph) throw Error(code::kAclInvalidParam, "graph {} has no nodes", id);
+    const ir::Model model = from ? from->made() : ir::Model();
+    if (!model.graph) throw Error(code::kAclInvalidParam, "graph {} has no nodes", id);
     auto made = std::make_shared<Compiled>();
     auto copied = std::make_shared<GraphImpl>(from->name);
-    copied->model = from->model;
+    copied->model = model;
     made->graph = std::move(copied);
     made->options = impl_->options;
     for (auto& [key, value] : texts(options)) made->options[key] = value;
@@ -206,16 +237,22 @@ bool analysing() {
 Status Session::CompileGraph(uint32_t id) {
   return status("Session::CompileGraph", [&] {
     const auto graph = impl_->find(id);
-    ir::Model model;
+    ir::Model model = graph->graph->model;
+    std::vector<ir::Variable> variables;
     try {
-      model = updraft::om::compile_cached(graph->graph->model, graph->options, nullptr, id);
+      if (ir::has_variables(model)) {
+        model.graph = ir::copy(*model.graph);
+        variables = ir::bind_variables(model);
+        impl_->variables->declare(variables, updraft::Device::get(impl_->device.number));
+      }
+      model = updraft::om::compile_cached(model, graph->options, nullptr, id);
     } catch (const Error& e) {
       if (!analysing()) throw;
       graph->failure = e.text();
       report_failure(id, *graph->graph->model.graph, e.text());
       return;
     }
-    auto loaded = std::make_shared<ir::LoadedModel>(std::move(model), updraft::Device::get(impl_->device),
+    auto loaded = std::make_shared<ir::LoadedModel>(std::move(model), updraft::Device::get(impl_->device.number),
                                                     next_model_id(), late_outputs(graph->options));
     auto summary = std::shared_ptr<CompiledGraphSummary>(new CompiledGraphSummary);
     summary->data_ = std::make_unique<CompiledGraphSummary::Data>();
@@ -231,6 +268,7 @@ Status Session::CompileGraph(uint32_t id) {
     }
     std::lock_guard lock(impl_->mutex);
     graph->model = std::move(loaded);
+    graph->variables = std::move(variables);
     graph->summary = std::move(summary);
   });
 }
@@ -265,7 +303,8 @@ void give_memory(Tensor& tensor, size_t bytes, const std::shared_ptr<Allocator>&
 
 void describe_output(Tensor& tensor, const ir::Known& known) {
   tensor.SetDataType(static_cast<DataType>(known.dtype));
-  tensor.SetPlacement(kPlacementDevice);
+  tensor.SetPlacement(tensor.GetData() && !updraft::Device::owner(tensor.GetData()) ? kPlacementHost
+                                                                                    : kPlacementDevice);
   tensor.SetFormat(FORMAT_ND);
   tensor.SetShapeDimNum(known.dims->size());
   for (size_t d = 0; d < known.dims->size(); ++d) tensor.SetShapeDim(d, (*known.dims)[d]);
@@ -278,6 +317,9 @@ ir::Buffer input_of(const Tensor& tensor) {
   buffer.dtype = static_cast<updraft::DType>(tensor.GetDataType());
   buffer.bytes = static_cast<size_t>(ir::count_of(buffer.dims)) * updraft::size_of(buffer.dtype);
   if (tensor.GetPlacement() == kPlacementHost && !updraft::Device::owner(buffer.data)) {
+    if (ir::count_of(buffer.dims) < 0 || tensor.GetSize() < buffer.bytes)
+      throw Error(code::kAclInvalidParam, "an input is {}{}, which are {} bytes, and has {}",
+                  updraft::name_of(buffer.dtype), ir::describe(buffer.dims), buffer.bytes, tensor.GetSize());
     // the client's memory is its own again when the call returns
     buffer.value = ir::Tensor{buffer.dtype, buffer.dims, ir::Bytes::copy_of(buffer.data, buffer.bytes)};
     buffer.data = const_cast<std::byte*>(buffer.value->data.data());
@@ -307,7 +349,22 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
       if (const auto found = allocators().find(handle); found != allocators().end()) allocator = found->second;
     }
     auto execution = std::make_shared<ir::Execution>();
-    for (const Tensor& input : inputs) execution->inputs.push_back(input_of(input));
+    const size_t want = model.inputs().size() - graph->variables.size();
+    if (inputs.size() != want)
+      throw Error(code::kAclInvalidParam, "graph {} has {} inputs, got {}", id, want, inputs.size());
+    for (size_t i = 0; i < want; ++i) {
+      const ir::Node& input = *model.inputs()[i];
+      execution->inputs.push_back(input_of(inputs[i]));
+      const updraft::DType type = execution->inputs.back().dtype;
+      if (type != input.output().desc.dtype)
+        throw Error(code::kAclInvalidParam, "input {} ({}) of graph {} is {}, got {}", i, input.name(), id,
+                    updraft::name_of(input.output().desc.dtype), updraft::name_of(type));
+    }
+    if (!graph->variables.empty()) {
+      for (ir::Buffer& buffer : impl_->variables->buffers(graph->variables, id))
+        execution->inputs.push_back(std::move(buffer));
+      execution->shared = impl_->variables;
+    }
     if (outputs.empty()) outputs.resize(model.outputs().size());
     for (Tensor& output : outputs) {
       ir::Buffer& buffer = execution->outputs.emplace_back();
@@ -327,6 +384,7 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
       describe_output(outputs[i], k);
     }
     model.execute(execution, stream);
+    impl_->variables->assigned(graph->variables);
     if (known) return;
     stream.synchronize();
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -341,11 +399,63 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
   });
 }
 
+namespace {
+
+/// A tensor of the same description on the host, with a copy of `bytes` at `data`.
+void copy_to_host(Tensor& to, const void* data, size_t bytes) {
+  to.SetData(static_cast<const uint8_t*>(updraft::host_address(data)), bytes);
+  to.SetPlacement(kPlacementHost);
+}
+
+}  // namespace
+
 Status Session::RunGraph(uint32_t id, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
-  return status("Session::RunGraph", [&] {
-    if (RunGraphWithStreamAsync(id, nullptr, inputs, outputs) != SUCCESS)
-      throw Error(code::kAclInternal, "{}", updraft::take_error_text());
+  Status done = FAILED;
+  const Status failed = status("Session::RunGraph", [&] {
+    check(*impl_);
+    const SessionDevice::Scope scope(impl_->device);
+    std::vector<bool> given;
+    for (Tensor& output : outputs) {
+      given.push_back(updraft::Device::owner(output.GetData()) != nullptr);
+      if (!given.back()) output = Tensor();
+    }
+    done = RunGraphWithStreamAsync(id, nullptr, inputs, outputs);
+    if (done != SUCCESS) return;  // its text stays
     updraft::stream_of(nullptr).synchronize();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (i < given.size() && given[i]) continue;
+      Tensor host(outputs[i].GetTensorDesc());
+      copy_to_host(host, outputs[i].GetData(), outputs[i].GetSize());
+      outputs[i] = std::move(host);
+    }
+  });
+  return failed != SUCCESS ? failed : done;
+}
+
+Status Session::RunGraphAsync(uint32_t id, const std::vector<Tensor>& inputs, RunAsyncCallback callback) {
+  return status("Session::RunGraphAsync", [&] {
+    if (!callback) throw Error(code::kAclInvalidParam, "the callback is empty: nobody would hear of the outputs");
+    impl_->find(id);
+    impl_->runs.add([this, id, inputs, callback = std::move(callback)] {
+      std::vector<Tensor> outputs;
+      const Status done = RunGraph(id, inputs, outputs);
+      callback(done, outputs);
+    });
+  });
+}
+
+Status Session::GetVariables(const std::vector<AscendString>& names, std::vector<Tensor>& values) {
+  return status("Session::GetVariables", [&] {
+    const SessionDevice::Scope scope(impl_->device);
+    updraft::stream_of(nullptr).synchronize();
+    std::vector<Tensor> all;
+    for (const AscendString& name : names) {
+      const Variables::Content variable = impl_->variables->content(name.GetString());
+      all.emplace_back(described(variable.desc));
+      copy_to_host(all.back(), variable.data,
+                   static_cast<size_t>(variable.desc.count()) * updraft::size_of(variable.desc.dtype));
+    }
+    values = std::move(all);
   });
 }
 
@@ -355,6 +465,10 @@ Status Session::RegisterExternalAllocator(const void* stream, std::shared_ptr<Al
     if (allocator) allocators()[stream] = std::move(allocator);
     else allocators().erase(stream);
   });
+}
+
+Status Session::UnregisterExternalAllocator(const void* stream) const {
+  return RegisterExternalAllocator(stream, nullptr);
 }
 
 namespace {

@@ -31,6 +31,7 @@ std::vector<int64_t> integers_of(const std::vector<DType>& types) {
 
 /// Gives the attribute to the call; false when its kind is not the parameter's.
 bool give(OpCall& call, const Parameter& p, const Attribute& attribute) {
+  if (!takes(p.kind, attribute)) return false;
   const auto name = p.name;
   const auto* integer = attribute.get<int64_t>();
   const auto* real = attribute.get<float>();
@@ -94,6 +95,44 @@ bool give(OpCall& call, const Parameter& p, const Attribute& attribute) {
 }
 
 }  // namespace
+
+bool takes(Kind kind, const Attribute& value) {
+  const bool integer = value.is<int64_t>(), integers = value.is<Attribute::Integers>(),
+             none = value.is<std::monostate>();
+  switch (kind) {
+    case Kind::Bool: return integer || value.is<bool>();
+    case Kind::Int:
+    case Kind::UInt:
+    case Kind::Int32:
+    case Kind::Int8:
+    case Kind::Type: return integer || value.is<DType>() || value.is<bool>();
+    case Kind::Double:
+    case Kind::Float: return integer || value.is<float>();
+    case Kind::Text: return value.is<std::string>();
+    case Kind::Ints:
+    case Kind::Bools: return integers || none || value.is<std::vector<bool>>() || value.is<std::vector<DType>>();
+    case Kind::Floats: return integers || none || value.is<std::vector<float>>();
+    case Kind::Texts: return none || value.is<Attribute::Texts>();
+    case Kind::IntLists: return none || value.is<Attribute::IntegerLists>();
+    default: return false;
+  }
+}
+
+bool updates_input(const Node& node, size_t input) {
+  const OpInfo* info = operator_of(node);
+  if (!info) return false;
+  const Parameter* p = find_parameter(*info, node.inputs()[input].name);
+  if (!p || !p->read()) {  // a client with other names
+    const auto inputs = ir_inputs(*info);
+    p = input < inputs.size() ? inputs[input] : nullptr;
+  }
+  return p && p->kind == Kind::Tensor && p->direction == Direction::InOut;
+}
+
+bool is_updated_input(Endpoint from) {
+  const int input = from.node->find_input(from.node->output(from.index).name);
+  return input >= 0 && updates_input(*from.node, static_cast<size_t>(input));
+}
 
 void throw_of(const Node& node, const Error& error) {
   if (error.text().starts_with(node.name())) throw error;

@@ -17,6 +17,14 @@ struct CallPlace {
 /// The operator of a node, else null: Data, Const, NetOutput and control flow have none.
 const OpInfo* operator_of(const Node& node);
 
+/// True when an attribute of that kind takes the value, as it is or converted.
+bool takes(Kind kind, const Attribute& value);
+
+/// True when the node's operator updates this input in place: the memory that it reads there is written.
+bool updates_input(const Node& node, size_t input);
+/// True when the tensor's memory is another one's, which the node updates: what Assign gives.
+bool is_updated_input(Endpoint from);
+
 /// True for types that run other graphs of the model: If, While.
 bool is_control_flow(const Node& node);
 

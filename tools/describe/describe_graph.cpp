@@ -39,19 +39,6 @@ std::string number(double n, Kind kind) {
   return fmt::format("{:.9g}", n);
 }
 
-/// The default of an attribute; empty when it must be given.
-std::string default_text(const Parameter& p, const Default& d) {
-  switch (d.is) {
-    case Default::Is::Required: return "";
-    case Default::Is::Text: return fmt::format("\"{}\"", d.text);
-    case Default::Is::Number: return number(d.numbers[0], p.kind);
-    default: break;
-  }
-  std::string text = "{";
-  for (int i = 0; i < d.count; ++i) text += (i ? ", " : "") + number(d.numbers[i], p.kind);
-  return text + "}";
-}
-
 std::string join(const std::vector<std::string>& parts, const char* between) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
@@ -65,6 +52,18 @@ std::vector<std::string> names_of(const std::vector<const Parameter*>& parameter
 }
 
 }  // namespace
+
+std::string default_text(Kind kind, const Default& d) {
+  switch (d.is) {
+    case Default::Is::Required: return "";
+    case Default::Is::Text: return fmt::format("\"{}\"", d.text);
+    case Default::Is::Number: return number(d.numbers[0], kind);
+    default: break;
+  }
+  std::string text = "{";
+  for (int i = 0; i < d.count; ++i) text += (i ? ", " : "") + number(d.numbers[i], kind);
+  return text + "}";
+}
 
 std::string graph_table(bool chinese) {
   const auto ops = sorted();
@@ -85,7 +84,7 @@ std::string graph_table(bool chinese) {
     for (size_t i = 0; i < op->parameters.size(); ++i) {
       const Parameter& p = op->parameters[i];
       if (is_tensor(p.kind)) continue;
-      const std::string value = default_text(p, op->defaults[i]);
+      const std::string value = default_text(p.kind, op->defaults[i]);
       attributes.push_back(std::string(p.name) + (value.empty() ? "!" : "=" + value));
     }
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", type,
@@ -104,7 +103,7 @@ std::string graph_json() {
     for (size_t i = 0; i < op->parameters.size(); ++i) {
       const Parameter& p = op->parameters[i];
       if (is_tensor(p.kind)) continue;
-      const std::string value = default_text(p, op->defaults[i]);
+      const std::string value = default_text(p.kind, op->defaults[i]);
       attributes[p.name] = {p.type, value.empty() ? nlohmann::json() : nlohmann::json(value)};
     }
     all[type] = {

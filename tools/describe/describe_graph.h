@@ -2,6 +2,10 @@
 #pragma once
 #include <string>
 
+#include "ops/parameter.h"
+
+/// The default of an attribute; empty when it must be given.
+std::string default_text(updraft::Kind kind, const updraft::Default& value);
 /// The section of docs/reference/operators.md.
 std::string graph_table(bool chinese);
 /// {"Add": {"inputs": ["x1", "x2"], "outputs": ["y"], "attributes": {"N": ["Int", "1"]}}, …}; a name ends with ? when

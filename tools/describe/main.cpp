@@ -5,6 +5,7 @@
 //   updraft_describe --tensorflow FILE Markdown: the same of TensorFlow's; --tensorflow-zh: in Chinese
 //   updraft_describe --onnx FILE       Markdown: ONNX operators and what they become; --onnx-zh: in Chinese
 //   updraft_describe --atc FILE        Markdown: the options of atc; --atc-zh: in Chinese
+//   updraft_describe --classes DIR     C++ classes of graph operators: all_ops.h and a header for each family
 //   updraft_describe --json FILE       operators with parameters, what cards take, and the sample of a call
 #include <algorithm>
 #include <cctype>
@@ -19,6 +20,7 @@
 
 #include "atc/option_table.h"
 #include "describe_card.h"
+#include "describe_classes.h"
 #include "describe_graph.h"
 #include "describe_onnx.h"
 #include "describe_tensorflow.h"
@@ -256,6 +258,11 @@ int main(int count, char** arguments) try {
                   "\n\n#include \"aclnn/aclnn_base.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + text +
                   "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
       }
+    } else if (what == "--classes") {
+      for (const auto& [name, text] : class_headers()) {
+        std::filesystem::create_directories((to / name).parent_path());
+        write(to / name, text);
+      }
     } else if (what == "--table" || what == "--table-zh") {
       const bool chinese = what == "--table-zh";
       write(to, table(ops, chinese ? kChinese : kEnglish, chinese));
@@ -270,12 +277,12 @@ int main(int count, char** arguments) try {
     } else if (what == "--graph-json") {
       write(to, graph_json());
     } else {
-      std::fprintf(
-          stderr,
-          "updraft_describe: unknown option %s; want --headers DIR, --table FILE, --table-zh FILE, --onnx FILE, "
-          "--onnx-zh FILE, --tensorflow FILE, --tensorflow-zh FILE, --atc FILE, --atc-zh FILE, --json FILE or "
-          "--graph-json FILE\n",
-          what.c_str());
+      std::fprintf(stderr,
+                   "updraft_describe: unknown option %s; want --headers DIR, --classes DIR, --table FILE, --table-zh "
+                   "FILE, --onnx FILE, "
+                   "--onnx-zh FILE, --tensorflow FILE, --tensorflow-zh FILE, --atc FILE, --atc-zh FILE, --json FILE or "
+                   "--graph-json FILE\n",
+                   what.c_str());
       return 1;
     }
   }

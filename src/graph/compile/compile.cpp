@@ -105,7 +105,35 @@ std::map<std::string, Dims> parse_input_shapes(const std::string& text, InputRan
   return shapes;
 }
 
+namespace {
+
+/// Options that have certain values, whichever door they come through.
+void check_values(const OptionTexts& options) {
+  static const struct {
+    const char* name;
+    std::initializer_list<std::string_view> values;
+  } kOptions[] = {{"ge.graphRunMode", {"0", "1"}},
+                  {"ge.deterministic", {"0", "1"}},
+                  {"ge.topoSortingMode", {"0", "1", "2", "3"}},
+                  {"ge.featureBaseRefreshable", {"0", "1"}},
+                  {"ge.exec.allTensorNotEmpty", {"0", "1"}},
+                  {"ge.exec.reuseZeroCopyMemory", {"0", "1"}},
+                  {"ge.exec.enableEngineParallel", {"0", "1"}},
+                  {"ge.exportCompileStat", {"0", "1", "2"}},
+                  {"ge.enableSingleStream", {"true", "false"}}};
+  for (const auto& [name, values] : kOptions)
+    if (const auto* value = option(options, {name}); value && std::ranges::find(values, *value) == values.end())
+      throw OptionError(name, *value, fmt::format("want one of {}", fmt::join(values, ", ")));
+  for (const char* name : {"ge.exec.deviceId", "ge.session_device_id"})
+    if (const auto* value = option(options, {name});
+        value && (value->size() > 4 || !std::ranges::all_of(*value, [](char c) { return c >= '0' && c <= '9'; })))
+      throw OptionError(name, *value, "want the number of a device");
+}
+
+}  // namespace
+
 void check_options(const OptionTexts& options) {
+  check_values(options);
   Precision::parse(options);
   KernelMeta::parse(options);
   static constexpr std::string_view kImplementation[] = {"high_precision", "high_performance", "high_precision_for_all",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -18,6 +19,12 @@ LiveTensor make(DType dtype, Dims dims) {
   t.data = memory.get();
   t.owner = std::move(memory);
   return t;
+}
+
+LiveTensor copy_of(const LiveTensor& from) {
+  LiveTensor made = make(from.dtype, from.dims);
+  if (const size_t bytes = from.bytes()) std::memcpy(made.data, host_address(from.data), bytes);
+  return made;
 }
 
 LiveTensor holding(const Tensor& value) {
@@ -77,17 +84,19 @@ class Interpreter {
       return outputs;
     }
     NodeCall call(node);
+    std::map<int, LiveTensor> updated;  // of inputs that are the same in all runs, which are copied
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       const Input& input = node.inputs()[i];
       if (!input.from) {
         if (call.inputs()[i].parameter->kind == Kind::Tensors) call.call().add_absent(call.inputs()[i].parameter->name);
         continue;
       }
-      const LiveTensor& x = at(input.from);
+      const bool copied = input.from.node->constant() && updates_input(node, i);
+      const LiveTensor& x = copied ? updated[static_cast<int>(i)] = copy_of(at(input.from)) : at(input.from);
       CallTensor tensor{x.dtype, x.dims};
       tensor.data = x.data;
       tensor.on_host = true;  // the values are there: the engine has come to them
-      if (input.from.node->constant()) tensor.constant = weights_.of(*input.from.node).constant;
+      if (input.from.node->constant() && !copied) tensor.constant = weights_.of(*input.from.node).constant;
       call.set_input(i, std::move(tensor));
     }
     for (size_t i = 0; i < node.outputs().size(); ++i) call.ask_output(i);
@@ -95,7 +104,9 @@ class Interpreter {
     std::vector<LiveTensor> outputs;
     for (size_t i = 0; i < node.outputs().size(); ++i) {
       if (call.updates(i)) {
-        outputs.push_back(at(node.input(node.find_input(node.outputs()[i].name)).from));
+        const int input = node.find_input(node.outputs()[i].name);
+        const auto copy = updated.find(input);
+        outputs.push_back(copy == updated.end() ? at(node.input(input).from) : copy->second);
         continue;
       }
       const CallTensor& found = call.output(i);

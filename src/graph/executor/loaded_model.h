@@ -32,6 +32,7 @@ struct Execution {
   std::shared_ptr<const Program> program;  ///< that prepare() found
   /// Memory of a client for what lives during the run, of work_bytes() or more; null: the model has its own.
   std::byte* arena = nullptr;
+  std::shared_ptr<const void> shared;  ///< what must live until it is over
 };
 
 class LoadedModel : public std::enable_shared_from_this<LoadedModel> {

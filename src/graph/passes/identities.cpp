@@ -1,4 +1,7 @@
 // Nodes that pass a tensor on as it is: Identity, casts to the type that the tensor has, and products with one.
+#include <algorithm>
+
+#include "graph/node_call.h"
 #include "graph/passes/pass.h"
 
 namespace updraft::graph {
@@ -12,6 +15,13 @@ bool times_one(const Node& node) {
   if (!from || !factor || factor->count() != 1 || !factor->dims.empty() || !is_floating(factor->dtype)) return false;
   const TensorDesc &x = from.node->output(from.index).desc, &y = node.output().desc;
   return factor->reals()[0] == 1 && x.dtype == factor->dtype && y.dtype == x.dtype;
+}
+
+/// True where somebody writes the tensor's memory: what Identity gives is then not what its input is later.
+bool is_written(Endpoint from) {
+  return is_updated_input(from) || std::ranges::any_of(from.node->output(from.index).uses, [](const Use& use) {
+           return updates_input(*use.node, static_cast<size_t>(use.index));
+         });
 }
 
 bool changes_nothing(const Node& node) {
@@ -31,8 +41,14 @@ int64_t remove_identities(Graph& graph) {
     Node& node = **it++;
     if (!changes_nothing(node)) continue;
     const Endpoint from = node.input(0).from;
+    if (is_written(from)) continue;
+    // What ran before the node runs before those that read it; before its input it need not, and sometimes cannot.
+    std::vector<Node*> after = node.control_outputs();
+    for (Node* next : after) graph.add_control(*from.node, *next);
+    for (const Use& use : node.output().uses) after.push_back(use.node);
+    for (Node* before : node.control_inputs())
+      for (Node* next : after) graph.add_control(*before, *next);
     graph.replace(node.out(), from);
-    graph.move_controls(node, *from.node);
     graph.remove(node);
     ++changes;
   }

@@ -27,6 +27,13 @@ bool keeps_type(const Node& node) {
          std::ranges::any_of(kBegins, [&](std::string_view b) { return node.type().starts_with(b); });
 }
 
+/// A cast in front of what is updated in place would be updated in its stead.
+bool updates(const Node& node) {
+  for (size_t i = 0; i < node.inputs().size(); ++i)
+    if (updates_input(node, i)) return true;
+  return false;
+}
+
 /// Inputs that say how, of types whose other inputs change.
 bool keeps_input(const Node& node, const Input& input) {
   if (node.type().starts_with("Resize")) return input.name != "x" && input.name != "images";
@@ -153,7 +160,7 @@ class Rewriter {
   /// The type in which the node's mode wants it; nothing: the model's.
   std::optional<DType> wanted(const Node& node) const {
     if (precision_.keep_nodes.contains(node.name()) || precision_.keep_types.contains(node.type()) ||
-        keeps_type(node) || node.attributes.contains(kKeepsType))
+        keeps_type(node) || updates(node) || node.attributes.contains(kKeepsType))
       return {};
     const bool cube = is_cube(node.type());
     switch (precision_.mode) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -245,18 +246,29 @@ class Planner {
       for (Node* viewed : viewed_) write_out(*viewed);
     for (size_t i = 0; i < node.inputs().size(); ++i)
       if (node.inputs()[i].from && !reads_transposed(node, i)) write_out(*node.inputs()[i].from.node);
-    for (const Input& input : node.inputs()) {
+    std::map<int, size_t> updated;  // inputs that lie in a copy
+    for (size_t i = 0; i < node.outputs().size(); ++i)
+      if (const int input = call.updates(i) ? node.find_input(node.output(static_cast<int>(i)).name) : -1; input >= 0)
+        if (const auto root = copy_of_constant(node.input(input).from)) updated[input] = *root;
+    for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i) {
+      const Input& input = node.input(i);
       if (!input.from) {
         step.inputs.push_back({{}, DType::Undefined, {}, true});
         continue;
       }
       step.inputs.push_back(use(input.from));
+      if (const auto copy = updated.find(i); copy != updated.end()) {
+        step.inputs.back().place.index = copy->second;
+        roots_[copy->second].last = program_.steps.size();
+      }
     }
     for (int i = 0; i < static_cast<int>(node.outputs().size()); ++i) {
       if (call.updates(static_cast<size_t>(i))) {  // it has the memory of the input of that name
         const int input = node.find_input(node.output(i).name);
-        tensors_[node.id()][static_cast<size_t>(i)] = root_of(node.input(input).from);
-        roots_[root_of(node.input(input).from)].shared = true;
+        const auto copy = updated.find(input);
+        const size_t root = copy == updated.end() ? root_of(node.input(input).from) : copy->second;
+        tensors_[node.id()][static_cast<size_t>(i)] = root;
+        roots_[root].shared = true;
       }
       step.outputs.push_back(use(node.out(i)));
       if (std::ranges::find(no_reuse_, node.name()) != no_reuse_.end() ||
@@ -264,6 +276,20 @@ class Planner {
         roots_[root_of(node.out(i))].alone = true;
     }
     program_.steps.push_back(std::move(step));
+  }
+
+  /// Memory of a run's own with a copy of what is the same in all runs: somebody will write there. Nothing for other
+  /// tensors.
+  std::optional<size_t> copy_of_constant(Endpoint from) {
+    const Place::Area area = roots_[root_of(from)].place.area;
+    if (area != Place::Area::Constant && area != Place::Area::Value) return {};
+    const Known& known = world_.at(from);
+    const size_t root = new_root({}, static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype));
+    Step copy;
+    copy.inputs.push_back(use(from));
+    copy.outputs.push_back({{Place::Area::Arena, root}, known.dtype, *known.dims});
+    program_.steps.push_back(std::move(copy));
+    return root;
   }
 
   size_t root_of(Endpoint from) {

@@ -1,0 +1,87 @@
+#include "ge/subgraphs.h"
+
+#include "base/error.h"
+#include "ge/graph_impl.h"
+#include "graph/shape/probe.h"
+
+namespace ge {
+
+using updraft::Error;
+namespace code = updraft::code;
+namespace ir = updraft::graph;
+
+namespace {
+
+template <class... A>
+[[noreturn]] void refuse(const OperatorImpl& op, fmt::format_string<A...> text, A&&... values) {
+  throw Error(code::kAclInvalidParam, "{}: {}", op.text(), fmt::format(text, std::forward<A>(values)...));
+}
+
+/// The graph that the builder makes, with the graphs that it calls itself, under names that the whole model has once.
+ir::Graph& add(const OperatorImpl& op, const char* which, const ir::Node& node, ir::Model& model) {
+  const auto builder = op.builders.find(which);
+  if (builder == op.builders.end()) refuse(op, "graph {} is missing: set_subgraph_builder_{}", which, which);
+  const Graph made = builder->second();
+  const GraphImpl* impl = graph_impl(made);
+  const std::string name = model.name + "/" + node.name() + "/" + which;
+  ir::Model sub = !impl ? ir::Model() : impl->operators.empty() ? impl->model : compose(name, impl->operators);
+  if (!sub.graph) refuse(op, "graph {} has no nodes", which);
+  sub.graph = ir::copy(*sub.graph);  // a graph that was read may be in several places
+  sub.graph->rename(name);
+  for (auto& [inner, graph] : sub.subgraphs)
+    if (!model.subgraphs.emplace(inner, graph).second)
+      refuse(op, "graph {} brings a graph {} that is there already", which, inner);
+  return *(model.subgraphs[name] = sub.graph);
+}
+
+/// What is known of both.
+ir::TensorDesc joined(const OperatorImpl& op, size_t i, const ir::TensorDesc& a, const ir::TensorDesc& b) {
+  if (a.dtype != b.dtype)
+    refuse(op, "output {} is {} by one of its graphs and {} by the other", i, ir::describe(a), ir::describe(b));
+  ir::TensorDesc both(a.dtype, a.dims, a.format);
+  if (!a.rank_known() || !b.rank_known() || a.dims.size() != b.dims.size()) both.dims = {ir::kUnknownRank};
+  else
+    for (size_t d = 0; d < a.dims.size(); ++d)
+      if (a.dims[d] != b.dims[d]) both.dims[d] = ir::kUnknownDim;
+  both.origin_dims = both.dims;
+  return both;
+}
+
+/// Descriptions of what the graph gives.
+std::vector<ir::TensorDesc> results_of(const ir::Graph& graph) {
+  ir::infer_all(graph);
+  std::vector<ir::TensorDesc> descs;
+  for (const ir::Input& input : graph.net_output()->inputs())
+    descs.push_back(input.from.node->output(input.from.index).desc);
+  return descs;
+}
+
+void want(const OperatorImpl& op, const char* which, const char* what, size_t has, size_t wants) {
+  if (has != wants) refuse(op, "graph {} has {} {}, want {}", which, has, what, wants);
+}
+
+}  // namespace
+
+void add_subgraphs(const OperatorImpl& op, ir::Node& node, ir::Model& model) {
+  const size_t inputs = op.inputs.back().slots.size(), outputs = op.outputs[0].slots.size();
+  const bool loop = op.type == "While";
+  if (loop && inputs != outputs)
+    refuse(op, "{} inputs and {} outputs: what a turn begins with the next one gets", inputs, outputs);
+  std::vector<ir::TensorDesc> descs[2];
+  for (size_t g = 0; g < 2; ++g) {
+    const char* which = op.ir->graphs[g];
+    const ir::Graph& graph = add(op, which, node, model);
+    node.subgraphs.push_back(graph.name());
+    const std::vector<ir::Node*> data = graph.inputs();
+    want(op, which, "inputs", data.size(), inputs);
+    const bool condition = loop && g == 0;
+    std::vector<ir::TensorDesc> results = results_of(graph);
+    want(op, which, "outputs", results.size(), condition ? 1 : outputs);
+    if (condition)  // what the state is before the first turn
+      for (const ir::Node* input : data) descs[g].push_back(input->output().desc);
+    else descs[g] = std::move(results);
+  }
+  for (size_t i = 0; i < outputs; ++i) node.output_desc(static_cast<int>(i)) = joined(op, i, descs[0][i], descs[1][i]);
+}
+
+}  // namespace ge
