@@ -187,8 +187,9 @@ def test_options_that_contradict_each_other(folder):
 
 
 def test_other_frameworks_are_told_the_way(folder):
-    text = refused("E10001", "--framework=0", f"--model={folder}/dense.onnx", f"--output={folder}/no", SOC)
-    assert "--framework=5" in text
+    model = ["--framework=0", f"--model={folder}/dense.onnx", f"--output={folder}/no", SOC]
+    assert "[--weight] is required" in refused("E10007", *model)
+    assert "of the prototxt: a name or a value is wanted, there is the byte 0x" in refused("E10001", *model, f"--weight={folder}/dense.onnx")
 
 
 def test_files_that_are_no_models(folder):

@@ -237,7 +237,7 @@ def test_files_that_are_something_else(folder):
         said = refused("E10001", "--framework=0", f"--model={folder / 'lenet'}.prototxt", f"--weight={broken}", f"--output={folder / 'none'}", SOC)
         assert words in said, said
     said = refused("E10001", "--framework=0", f"--model={broken}", f"--weight={broken}", f"--output={folder / 'none'}", SOC)
-    assert "of the prototxt" in said
+    assert "line 1 of the prototxt: a name or a value is wanted, there is the byte 0xa2" in said
     assert "[--weight] is required" in refused("E10007", "--framework=0", f"--model={folder / 'lenet'}.prototxt", f"--output={folder / 'none'}", SOC)
 
 

@@ -289,7 +289,12 @@ class TextReader {
   std::string word() {
     const size_t begin = at_;
     while (at_ < text_.size() && in_word(text_[at_])) ++at_;
-    if (begin == at_) fail(fmt::format("a name or a value is wanted, there is '{}'", text_[at_]));
+    if (begin == at_) {
+      const auto c = static_cast<unsigned char>(text_[at_]);
+      const bool shown = c >= 0x20 && c < 0x7F;
+      fail("a name or a value is wanted, there is " +
+           (shown ? fmt::format("'{}'", text_[at_]) : fmt::format("the byte {:#04x}", c)));
+    }
     return std::string(text_.substr(begin, at_ - begin));
   }
 
