@@ -11,6 +11,7 @@
 #include "atc/refusal.h"
 #include "base/log.h"
 #include "device/soc.h"
+#include "frontends/caffe/import.h"
 #include "frontends/onnx/import.h"
 #include "frontends/tensorflow/import.h"
 #include "graph/compile/compile.h"
@@ -139,8 +140,8 @@ auto in_own_words(const Arguments& arguments, F&& f) {
   } catch (const Refusal&) { throw; } catch (const Error& e) {
     const std::string& text = e.text();
     const std::string solution =
-        "docs/reference/onnx-operators.md, tensorflow-operators.md and operators.md list what there is; atc --mode=3 "
-        "--framework=… --model=… checks a whole model.";
+        "docs/reference/onnx-operators.md, tensorflow-operators.md, caffe-layers.md and operators.md list what there "
+        "is; atc --mode=3 --framework=… --model=… checks a whole model.";
     if (text.find("there is no converter") != std::string::npos ||
         text.find("it is converted from version") != std::string::npos)
       throw Refusal("E19010", fmt::format("No parser is registered for an operator: {}.", text), solution);
@@ -220,12 +221,19 @@ void write_file(const std::string& path, std::string_view content) {
 graph::Model read_source(const Arguments& arguments, bool whole) {
   const std::string& framework = arguments.need("framework", kFrameworks);
   const std::string& path = arguments.need("model", "the path of a model");
-  if (framework == "0")
-    throw invalid("framework", framework, "Caffe models are not read",
-                  "Export the model to ONNX, and give that with --framework=5.");
+  if (framework == "0") arguments.need("weight", kWeights);
+  else if (arguments.has("weight"))
+    throw invalid("weight", arguments.get("weight"),
+                  fmt::format("--framework is {}, and its models hold their weights", framework),
+                  "Leave it out, or write --framework=0 for a prototxt of Caffe.");
   return in_own_words(arguments, [&] {
     if (framework == "1") return read_air(arguments, path);
     const graph::Bytes bytes = graph::Bytes::of_file(path);
+    if (framework == "0") {
+      caffe::ImportOptions options = import_options(arguments, path);
+      if (!whole) options.output_nodes.clear();
+      return caffe::import(bytes, graph::Bytes::of_file(arguments.get("weight")), options);
+    }
     if (framework == "3") {
       if (!tensorflow::looks_like_graph(bytes.span()))
         throw invalid(

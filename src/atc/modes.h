@@ -9,7 +9,9 @@
 namespace updraft::atc {
 
 /// What --framework takes.
-inline constexpr const char* kFrameworks = "5 (ONNX), 3 (TensorFlow) or 1 (a graph of the Ascend IR, AIR)";
+inline constexpr const char* kFrameworks = "5 (ONNX), 3 (TensorFlow), 0 (Caffe) or 1 (a graph of the Ascend IR, AIR)";
+/// What --weight takes where the framework is 0.
+inline constexpr const char* kWeights = "the path of the caffemodel that belongs to the prototxt";
 
 /// Mode 0.
 void compile_model(const Arguments& arguments, Progress& progress);

@@ -25,14 +25,13 @@ constexpr Option kOptions[] = {
      "what an om holds",
      "0 编译；1 将 om（或文本 dump）转为 JSON；3 只检查模型；5 将图的文本 dump 转为 JSON；6 打印 om 的信息"},
     {"framework", kInput, Choice, "0|1|3|5", "", Works,
-     "5 ONNX; 3 a frozen graph of TensorFlow (.pb); 1 a graph of the Ascend IR (AIR); 0 (Caffe) is refused: export "
-     "such "
-     "models to ONNX",
-     "5 ONNX；3 TensorFlow 冻结图（.pb）；1 Ascend IR 图（AIR）；0（Caffe）会被拒绝：请先导出为 ONNX"},
+     "5 ONNX; 3 a frozen graph of TensorFlow (.pb); 0 a net of Caffe (.prototxt, with --weight); 1 a graph of the "
+     "Ascend "
+     "IR (AIR)",
+     "5 ONNX；3 TensorFlow 冻结图（.pb）；0 Caffe 网络（.prototxt，须有 --weight）；1 Ascend IR 图（AIR）"},
     {"model", kInput, File, "path", "", Works, "The model", "模型文件"},
-    {"weight", kInput, Text, "path", "", Refused,
-     "Weights of Caffe models. Export the model to ONNX, which has its weights inside",
-     "Caffe 模型的权重。请将模型导出为 ONNX（权重在其中）"},
+    {"weight", kInput, File, "path", "", Works, "The weights of a Caffe model (.caffemodel)",
+     "Caffe 模型的权重（.caffemodel）"},
     {"om", kInput, File, "path", "", Works, "The om file of modes 1 and 6, the text dump of modes 1 and 5",
      "模式 1、6 的 om 文件，或模式 1、5 的文本 dump"},
     {"singleop", kInput, File, "path", "", Works, "A JSON list of operators; --output is the folder for their om files",

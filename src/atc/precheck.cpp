@@ -4,6 +4,7 @@
 
 #include "atc/modes.h"
 #include "atc/refusal.h"
+#include "frontends/caffe/conversion.h"
 #include "frontends/onnx/conversion.h"
 #include "frontends/onnx/model.h"
 #include "frontends/tensorflow/conversion.h"
@@ -57,6 +58,16 @@ std::vector<Finding> tensorflow_findings(const std::string& path) {
   return all;
 }
 
+std::vector<Finding> caffe_findings(const std::string& path) {
+  std::vector<Finding> all;
+  const caffe::Net net = caffe::read_net(graph::Bytes::of_file(path).text());
+  for (const caffe::Layer& layer : net.layers) {
+    const bool known = layer.type == "Input" || caffe::find_row(layer.type);
+    all.push_back({layer.name, layer.type, known ? "" : caffe::refusal_of(layer.type)});
+  }
+  return all;
+}
+
 std::vector<Finding> graph_findings(const std::string& path) {
   std::vector<Finding> all;
   const graph::Model model = graph::read_model(graph::Bytes::of_file(path));
@@ -74,6 +85,7 @@ std::vector<Finding> graph_findings(const std::string& path) {
 void check_model(const Arguments& arguments, Progress& progress) {
   const std::string& framework = arguments.need("framework", kFrameworks);
   const std::string& path = arguments.need("model", "the path of a model");
+  if (framework == "0") arguments.need("weight", kWeights);
   progress.stage("checking");
   std::vector<Finding> findings;
   std::string whole;  // why the model as a whole is refused
@@ -81,6 +93,7 @@ void check_model(const Arguments& arguments, Progress& progress) {
     if (framework == "5") findings = onnx_findings(path);
     else if (framework == "1") findings = graph_findings(path);
     else if (framework == "3") findings = tensorflow_findings(path);
+    else if (framework == "0") findings = caffe_findings(path);
   } catch (const Error& e) { throw invalid("model", path, e.text(), "Check that the file is whole."); }
   try {
     read_source(arguments);

@@ -104,6 +104,9 @@ Tensor scalar_tensor(double value, DType type);
 /// Numbers of that type.
 Tensor numbers_tensor(const std::vector<double>& values, Dims dims, DType type);
 
+/// bias + alpha / size * the sum of the squares of `size` channels around each: what divides in LRN.
+Endpoint local_response_base(Emitter& c, Endpoint x, int64_t size, double alpha, double bias);
+
 /// Sums of products by Einstein's notation ("bij,bjk->bik", "...i,i", "ii").
 Endpoint einsum(Emitter& c, std::string equation, const std::vector<Endpoint>& inputs);
 

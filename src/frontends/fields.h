@@ -68,6 +68,8 @@ class Fields {
     const auto v = reader_.get_view();
     return {v.data(), v.size()};
   }
+  /// True for a list of numbers as one field.
+  bool packed() const { return reader_.wire_type() == protozero::pbf_wire_type::length_delimited; }
   /// Repeated numbers, packed or one by one.
   void integers(std::vector<int64_t>& to) {
     if (!packed()) return to.push_back(integer());
@@ -87,7 +89,6 @@ class Fields {
   }
 
  private:
-  bool packed() const { return reader_.wire_type() == protozero::pbf_wire_type::length_delimited; }
   void want(protozero::pbf_wire_type type) const {
     if (reader_.wire_type() != type)
       where_.refuse("field {} has wire type {}, want {}", reader_.tag(), static_cast<int>(reader_.wire_type()),

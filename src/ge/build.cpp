@@ -1,4 +1,4 @@
-// Graphs from ONNX models and offline models from graphs, in the client's process (aclgrph…).
+// Graphs from models of ONNX and Caffe and offline models from graphs, in the client's process (aclgrph…).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 
 #include "base/boundary.h"
 #include "base/error.h"
+#include "frontends/caffe/import.h"
 #include "frontends/onnx/import.h"
 #include "ge/ge_ir_build.h"
 #include "ge/graph_impl.h"
@@ -17,6 +18,7 @@
 #include "graph/compile/variables.h"
 #include "om/compile_cache.h"
 #include "om/om_file.h"
+#include "parser/caffe_parser.h"
 #include "parser/onnx_parser.h"
 
 namespace ge {
@@ -55,14 +57,18 @@ updraft::onnx::ImportOptions import_options(const Options& params) {
   return options;
 }
 
-updraft::graph::Model import_named(const updraft::graph::Bytes& bytes, const updraft::onnx::ImportOptions& options,
-                                   const std::string& name) {
-  updraft::graph::Model model = updraft::onnx::import(bytes, options);
+updraft::graph::Model named(updraft::graph::Model model, const std::string& name) {
   if (!name.empty()) {
     model.name = name;
     model.graph->rename(name);
   }
   return model;
+}
+
+template <class O>
+O with_shapes(O options, const std::map<std::string, updraft::graph::Dims>& shapes) {
+  for (const auto& [input, dims] : shapes) options.input_shapes[input] = dims;
+  return options;
 }
 
 /// Models are often exported with unknown sizes that no other size than one fits. The build may say which, so only then
@@ -75,12 +81,10 @@ void parse(const updraft::graph::Bytes& bytes, updraft::onnx::ImportOptions opti
   const bool open = updraft::onnx::has_unknown_sizes(bytes, options);
   if (open)
     impl.with_sizes = [bytes, options, name = impl.name](const std::map<std::string, updraft::graph::Dims>& shapes) {
-      updraft::onnx::ImportOptions sized = options;
-      for (const auto& [input, dims] : shapes) sized.input_shapes[input] = dims;
-      return import_named(bytes, sized, name);
+      return named(updraft::onnx::import(bytes, with_shapes(options, shapes)), name);
     };
   try {
-    impl.model = import_named(bytes, options, impl.name);
+    impl.model = named(updraft::onnx::import(bytes, options), impl.name);
   } catch (const Error& e) {
     if (!open || e.code() != code::kAclnnParamInvalid) throw;
   }
@@ -113,6 +117,29 @@ graphStatus aclgrphParseONNXFromMem(const char* buffer, size_t size, const std::
     if (!buffer) throw Error(code::kAclInvalidParam, "buffer is null");
     parse(updraft::graph::Bytes::copy_of(buffer, size), import_options(params), graph);
   });
+}
+
+graphStatus aclgrphParseCaffe(const char* model_file, const char* weights_file,
+                              const std::map<AscendString, AscendString>& params, Graph& graph) {
+  return status("aclgrphParseCaffe", [&] {
+    if (!model_file || !weights_file)
+      throw Error(code::kAclInvalidParam, "{} is null", model_file ? "weights_file" : "model_file");
+    const updraft::caffe::ImportOptions options = import_options(params);
+    const auto prototxt = updraft::graph::Bytes::of_file(model_file);
+    const auto caffemodel = updraft::graph::Bytes::of_file(weights_file);
+    GraphImpl& impl = graph_impl(graph);
+    impl.model = {};
+    impl.with_sizes = nullptr;
+    const auto import = [=, name = impl.name](const std::map<std::string, updraft::graph::Dims>& shapes) {
+      return named(updraft::caffe::import(prototxt, caffemodel, with_shapes(options, shapes)), name);
+    };
+    impl.model = import({});
+    impl.with_sizes = import;  // a prototxt has one size, and the build may ask for another
+  });
+}
+
+graphStatus aclgrphParseCaffe(const char* model_file, const char* weights_file, Graph& graph) {
+  return aclgrphParseCaffe(model_file, weights_file, {}, graph);
 }
 
 graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, AscendString>& options,

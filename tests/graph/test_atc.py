@@ -155,7 +155,8 @@ def test_an_option_that_there_is_not(folder):
     ("--mode=2", "E10001", "0, 1, 3, 5, 6"),
     ("--precision_mode=half", "E10001", "force_fp16"),
     ("--allow_hf32=yes", "E10005", "must be true or false"),
-    ("--weight=net.caffemodel", "E10001", "Export the model to ONNX"),
+    ("--weight=net.caffemodel", "E10001", "no such file"),
+    (f"--weight={__file__}", "E10001", "its models hold their weights"),
     ("--soc_version=Ascend77", "E10001", "Ascend910B2"),
     ("--input_shape=y:4,64", "E10001", "its inputs: x"),
     ("--input_shape=x:4,a", "E10001", "'a' is no size"),
@@ -186,8 +187,9 @@ def test_options_that_contradict_each_other(folder):
 
 
 def test_other_frameworks_are_told_the_way(folder):
-    text = refused("E10001", "--framework=0", f"--model={folder}/dense.onnx", f"--output={folder}/no", SOC)
-    assert "--framework=5" in text
+    model = ["--framework=0", f"--model={folder}/dense.onnx", f"--output={folder}/no", SOC]
+    assert "[--weight] is required" in refused("E10007", *model)
+    assert "of the prototxt: a name or a value is wanted, there is the byte 0x" in refused("E10001", *model, f"--weight={folder}/dense.onnx")
 
 
 def test_files_that_are_no_models(folder):

@@ -3,6 +3,7 @@
 //   updraft_describe --table FILE      Markdown: operators by family, with summary, engine, parameters, source file
 //   updraft_describe --table-zh FILE   the same in Chinese
 //   updraft_describe --tensorflow FILE Markdown: the same of TensorFlow's; --tensorflow-zh: in Chinese
+//   updraft_describe --caffe FILE      Markdown: the same of Caffe's layers; --caffe-zh: in Chinese
 //   updraft_describe --onnx FILE       Markdown: ONNX operators and what they become; --onnx-zh: in Chinese
 //   updraft_describe --atc FILE        Markdown: the options of atc; --atc-zh: in Chinese
 //   updraft_describe --classes DIR     C++ classes of graph operators: all_ops.h and a header for each family
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "atc/option_table.h"
+#include "describe_caffe.h"
 #include "describe_card.h"
 #include "describe_classes.h"
 #include "describe_graph.h"
@@ -270,6 +272,8 @@ int main(int count, char** arguments) try {
       write(to, onnx_table(what == "--onnx-zh"));
     } else if (what == "--tensorflow" || what == "--tensorflow-zh") {
       write(to, tensorflow_table(what == "--tensorflow-zh"));
+    } else if (what == "--caffe" || what == "--caffe-zh") {
+      write(to, caffe_table(what == "--caffe-zh"));
     } else if (what == "--atc" || what == "--atc-zh") {
       write(to, updraft::atc::options_page(what == "--atc-zh"));
     } else if (what == "--json") {
@@ -280,7 +284,8 @@ int main(int count, char** arguments) try {
       std::fprintf(stderr,
                    "updraft_describe: unknown option %s; want --headers DIR, --classes DIR, --table FILE, --table-zh "
                    "FILE, --onnx FILE, "
-                   "--onnx-zh FILE, --tensorflow FILE, --tensorflow-zh FILE, --atc FILE, --atc-zh FILE, --json FILE or "
+                   "--onnx-zh FILE, --tensorflow FILE, --tensorflow-zh FILE, --caffe FILE, --caffe-zh FILE, --atc "
+                   "FILE, --atc-zh FILE, --json FILE or "
                    "--graph-json FILE\n",
                    what.c_str());
       return 1;

@@ -304,7 +304,7 @@ std::vector<Aipp> read_aipp(const std::string& path) {
   const Bytes file = Bytes::of_file(path);
   Json json;
   try {
-    json = parse_text_format(file.text());
+    json = parse_text_format(file.text(), "file");
   } catch (const Error& e) { throw OptionError(kOption, path, e.text()); }
   const auto blocks = json.find("aipp_op");
   if (blocks == json.end() || json.size() != 1)

@@ -242,7 +242,8 @@ class TextWriter {
 /// Tokens of protobuf's text format.
 class TextReader {
  public:
-  explicit TextReader(std::string_view text) : text_(text) {}
+  /// `what` the text is, for errors.
+  explicit TextReader(std::string_view text, const char* what = "text dump") : text_(text), what_(what) {}
 
   /// Until the end, or until `close`.
   Json message(const Schema* schema, char close) {
@@ -271,7 +272,7 @@ class TextReader {
  private:
   [[noreturn]] void fail(const std::string& why) const {
     const auto line = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), '\n') + 1;
-    throw Error(code::kAclnnParamInvalid, "line {} of the text dump: {}", line, why);
+    throw Error(code::kAclnnParamInvalid, "line {} of the {}: {}", line, what_, why);
   }
 
   void space() {
@@ -288,7 +289,12 @@ class TextReader {
   std::string word() {
     const size_t begin = at_;
     while (at_ < text_.size() && in_word(text_[at_])) ++at_;
-    if (begin == at_) fail(fmt::format("a name or a value is wanted, there is '{}'", text_[at_]));
+    if (begin == at_) {
+      const auto c = static_cast<unsigned char>(text_[at_]);
+      const bool shown = c >= 0x20 && c < 0x7F;
+      fail("a name or a value is wanted, there is " +
+           (shown ? fmt::format("'{}'", text_[at_]) : fmt::format("the byte {:#04x}", c)));
+    }
     return std::string(text_.substr(begin, at_ - begin));
   }
 
@@ -301,7 +307,7 @@ class TextReader {
     if (text_[at_] == '[') {
       ++at_;
       Json& list = made[name];
-      if (list.is_null()) list = Json::array();
+      if (!list.is_array()) list = list.is_null() ? Json::array() : Json::array({std::move(list)});
       for (space(); at_ < text_.size() && text_[at_] != ']'; space()) {
         if (text_[at_] == ',') ++at_;
         else list.push_back(value(known));
@@ -389,6 +395,7 @@ class TextReader {
   }
 
   std::string_view text_;
+  const char* what_;
   size_t at_ = 0;
   int depth_ = 0;
 };
@@ -417,7 +424,7 @@ std::string message_to_text(std::string_view message, bool edges_only) {
 
 std::string quoted_text(std::string_view text) { return in_quotes(text, !is_text(text)); }
 
-Json parse_text_format(std::string_view text) { return TextReader(text).message(nullptr, 0); }
+Json parse_text_format(std::string_view text, const char* what) { return TextReader(text, what).message(nullptr, 0); }
 
 Json text_to_json(std::string_view text) {
   // a graph's own fields, where there is no model around it

@@ -26,7 +26,8 @@ std::string quoted_text(std::string_view text);
 /// kept as they stand. Throws 161002 with the line.
 nlohmann::ordered_json text_to_json(std::string_view text);
 
-/// Any message in protobuf's text form, without a schema: fields that come again become lists.
-nlohmann::ordered_json parse_text_format(std::string_view text);
+/// Any message in protobuf's text form, without a schema: fields that come again become lists. `what` the text is, for
+/// errors, which begin with the line. Throws 161002.
+nlohmann::ordered_json parse_text_format(std::string_view text, const char* what = "text");
 
 }  // namespace updraft::graph

@@ -141,20 +141,8 @@ void lp_norm(Conversion& c) {
 /// y = x / (bias + alpha / size * sum of the squares of the channels around)^beta
 void local_response(Conversion& c) {
   const Endpoint x = c.in(0);
-  const int64_t size = c.integer("size"), rank = c.rank(x);
   const double alpha = c.real("alpha", 1e-4f), beta = c.real("beta", 0.75f), bias = c.real("bias", 1);
-  c.require(size > 0 && size < 1024 && rank >= 2, "attribute size is {}, the input {}", size, describe(c.desc(x)));
-  Dims pads(static_cast<size_t>(2 * rank), 0);
-  pads[2] = (size - 1) / 2;
-  pads[3] = size - 1 - pads[2];
-  const Endpoint around = c.emit("PadV3", {c.emit("Square", {x}), c.ints(pads), nullptr}, {{"mode", "constant"}});
-  Endpoint sum;
-  for (int64_t i = 0; i < size; ++i) {
-    const int64_t end = i - size + 1;
-    const Endpoint part = c.slice(around, {i}, {end == 0 ? INT64_MAX : end}, {1});
-    sum = sum ? c.add(sum, part) : part;
-  }
-  const Endpoint base = c.add(c.mul(sum, alpha / static_cast<double>(size)), bias);
+  const Endpoint base = frontends::local_response_base(c, x, c.integer("size"), alpha, bias);
   c.result("RealDiv", {x, c.emit("Pow", {base, c.scalar_like(beta, x)})});
 }
 
