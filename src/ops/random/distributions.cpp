@@ -1,5 +1,6 @@
 // In-place distributions: uniform, normal, Bernoulli, integers, exponential.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -201,8 +202,23 @@ void plan_integers(Op& op, const TensorView& self, int64_t from, uint64_t range,
   });
 }
 
+/// The nearest number at or below v (`up`: at or above) that a type of so many significant bits holds.
+int64_t held(int64_t v, int bits, bool up) {
+  const int drop = std::bit_width(v < 0 ? uint64_t{0} - static_cast<uint64_t>(v) : static_cast<uint64_t>(v)) - bits;
+  if (drop <= 0) return v;
+  const auto below = static_cast<int64_t>(static_cast<uint64_t>(v >> drop) << drop);
+  int64_t above = 0;
+  return !up || below == v || __builtin_add_overflow(below, int64_t{1} << drop, &above) ? below : above;
+}
+
 void plan_range(Op& op, const TensorView& self, int64_t from, int64_t to, const RandomSource& source) {
   op.require(from < to, "from is {} and to {}, want from < to", from, to);
+  if (is_floating(self.dtype)) {
+    // No number may be rounded out of the range.
+    const int bits = significand_bits(self.dtype);
+    const int64_t first = held(from, bits, true), last = held(to - 1, bits, false);
+    if (first <= last) from = first, to = last + 1;
+  }
   plan_integers(op, self, from, static_cast<uint64_t>(to) - static_cast<uint64_t>(from), source);
 }
 
