@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/half.h"
 #include "base/parallel.h"
 #include "kernels/matmul.h"
 #include "ops/gathered.h"
@@ -138,6 +139,10 @@ TensorView attend(const Problem& p, int64_t token, int64_t head, Scores& out) {
   return q;
 }
 
+void round_to(DType half, std::vector<float>& x) {
+  for (float& v : x) v = half == DType::Float16 ? static_cast<float>(Half(v)) : static_cast<float>(BFloat16(v));
+}
+
 /// Calls f(token, key head, what is seen) for each token and key head: tokens one after the other, key heads of a token
 /// in several threads.
 template <class F>
@@ -184,7 +189,11 @@ ACLNN(aclnnNsaSelectedAttention, (In, query), (In, key), (In, value), (In, topkI
       attend(p, t, h, s);
       const TensorView to = narrow(select(out, 0, t), 0, h * group, group);
       if (s.tokens.empty()) fill_zero(to);
-      else matmul(matrix(s.p, group, static_cast<int64_t>(s.tokens.size())), pick(p.v, h, s.tokens, s.v), to);
+      else {
+        // The unit that multiplies takes the probabilities in the type of the values.
+        if (is_half(p.v.dtype)) round_to(p.v.dtype, s.p);
+        matmul(matrix(s.p, group, static_cast<int64_t>(s.tokens.size())), pick(p.v, h, s.tokens, s.v), to);
+      }
       for (int64_t i = 0; i < group; ++i)
         for (const auto& [stat, values] : {std::pair{&most, &s.most}, {&sum, &s.sum}}) {
           const std::vector<float> eight(8, (*values)[static_cast<size_t>(i)]);
