@@ -1,4 +1,5 @@
-// Attention with its projections: heads lie side by side in the rows of query, key and value, [batch * length, heads * size].
+// Attention with its projections: heads lie side by side in the rows of query, key and value, [batch * length, heads *
+// size].
 #include <cmath>
 
 #include "ops/ir/random_seeds.h"
@@ -173,8 +174,8 @@ IR_OP(MultiHeadAttentionGrad, MultiHeadAttentionGrad, (In, query), (In, key), (I
                bias_grad_mask[1] != 0);
   project_back(op, rows_of(*of_value, s.source), value, value_weight, value_weight_grad, value_grad, value_bias_grad,
                bias_grad_mask[2] != 0);
-  for (const auto& [at, out] : {std::pair{0, &query_bias_grad}, {1, &key_bias_grad}, {2, &value_bias_grad},
-                                {3, &out_proj_bias_grad}})
+  for (const auto& [at, out] :
+       {std::pair{0, &query_bias_grad}, {1, &key_bias_grad}, {2, &value_bias_grad}, {3, &out_proj_bias_grad}})
     if (!bias_grad_mask[static_cast<size_t>(at)]) call(op, "aclnnInplaceZero", *out);
 }
 
