@@ -129,6 +129,15 @@ def test_integers_are_not_rounded_out_of_their_range(dtype, bounds):
         assert low <= y.min() < low + tenth and high - tenth < y.max() < high
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool])
+def test_whole_numbers_get_what_a_conversion_makes_of_real_ones(dtype):
+    def drawn(type):
+        x = torch.zeros(N, dtype=type, device="npu")
+        return seeded(lambda: x.normal_(3 if dtype == torch.uint8 else 0, 0.5)), seeded(lambda: torch.empty_like(x).uniform_(0, 5))
+    for whole, real in zip(drawn(dtype), drawn(torch.float32)):
+        assert whole.dtype == dtype and torch.equal(whole, real.to(dtype))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.float64])
 def test_bernoulli(dtype):
     for p in (0.0, 0.1, 0.75, 1.0):

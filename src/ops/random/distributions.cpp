@@ -69,15 +69,22 @@ double below(DType t, double x) {
   return t == DType::Float16 ? half_to_float(bits) : bfloat16_to_float(bits);
 }
 
+/// Whole numbers and bools get what a conversion makes of numbers in FLOAT.
+DType drawn_type(const Op& op, const TensorView& self) {
+  op.require(is_floating(self.dtype) || is_integral(self.dtype, true), "self is {}, want a real type or BOOL",
+             describe(self));
+  return is_floating(self.dtype) ? self.dtype : DType::Float;
+}
+
 void plan_uniform(Op& op, const TensorView& self, double from, double to, const RandomSource& source) {
-  op.require(is_floating(self.dtype), "self is {}, want a floating type", describe(self));
+  const DType type = drawn_type(op, self);
   op.require(from <= to, "from is {} and to {}, want from <= to", from, to);
   RandomParams p;
-  p.a = round_to(self.dtype, from);
-  const double end = round_to(self.dtype, to);
+  p.a = round_to(type, from);
+  const double end = round_to(type, to);
   p.b = end - p.a;
-  p.c = std::max(p.a, end > p.a ? below(self.dtype, end) : p.a);
-  p.digits = std::min(24, significand_bits(self.dtype));
+  p.c = std::max(p.a, end > p.a ? below(type, end) : p.a);
+  p.digits = std::min(24, significand_bits(type));
   if (self.empty()) return;
   op.work(self.numel() * 8);
   op.launch([=] {
@@ -87,7 +94,7 @@ void plan_uniform(Op& op, const TensorView& self, double from, double to, const 
 }
 
 void plan_normal(Op& op, const TensorView& self, double mean, double deviation, const RandomSource& source) {
-  op.require(is_floating(self.dtype), "self is {}, want a floating type", describe(self));
+  drawn_type(op, self);
   op.require(deviation >= 0, "std is {}, want 0 or more", deviation);
   if (self.empty()) return;
   RandomParams p;
