@@ -103,3 +103,25 @@ def rows_of_sums_of_products(world, findings):
                                                x2_scale=on(world, scale)[0], output_dtype=torch.bfloat16, comm_mode="aiv")
     want = sum((a.double() @ b.double()) * c.double() * d.double() for a, b, c, d in zip(x, w, by_row, scale))[mine]
     findings.same(got.cpu().double(), want, "INT8", 4e-2, 1e2)
+
+
+@check(2, npu=True)
+def captured_products(world, findings):
+    """The block between the parts belongs to the graph: it is there at every replay."""
+    import torch_npu
+    x, w = drawn(world, 6, 16, dtype=torch.float16), drawn(world, 16, 8, seed=1, dtype=torch.float16)
+    a, b = on(world, x, w)
+    torch_npu.npu_mm_reduce_scatter_base(a, b, named(world), world.size)  # makes the communicator
+    world.synchronize()
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        part = torch_npu.npu_mm_reduce_scatter_base(a, b, named(world), world.size)
+        whole, _ = torch_npu.npu_all_gather_base_mm(part @ b.t(), b, named(world), world.size)
+    for factor in (1, -2):
+        a.copy_(world.tensor(x[world.rank] * factor))
+        graph.replay()
+        world.synchronize()
+        sums = sum(p.double() @ q.double() for p, q in zip(x, w)) * factor
+        rows = torch.cat([sums[3 * r:3 * r + 3] @ w[r].double().t() for r in range(world.size)])
+        findings.same(part.cpu().double(), sums[3 * world.rank:3 * world.rank + 3], f"{factor}: its rows", 4e-3, 4e-3)
+        findings.same(whole.cpu().double(), rows @ w[world.rank].double(), f"{factor}: the rows of all", 2e-2, 2e-2)
