@@ -90,10 +90,13 @@ def _prepare():
     _tree.fill(os.environ)
     import ctypes
 
+    # What LD_PRELOAD puts in front of the runtime's functions asks for the next ones (RTLD_NEXT), which only finds global names.
+    wrapped = "libascendcl.so" if os.environ.get("LD_PRELOAD") else None
     with _short_spinning():
         for path in _torch_openmp() + libraries:
+            scope = os.RTLD_GLOBAL if os.path.basename(path) == wrapped else os.RTLD_LOCAL
             try:
-                ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+                ctypes.CDLL(path, mode=scope | os.RTLD_NOW)
             except OSError as error:
                 _say("cannot load %s: %s; run: updraft doctor" % (path, error))
                 return False

@@ -106,9 +106,10 @@ std::vector<Place> places_of(const OpCall& call, bool outputs, int count) {
   return places;
 }
 
-/// Gives the tensors of one direction to the parameters.
+/// Gives the tensors of one direction to the parameters. `found`: what inference says of the outputs, where sizes that
+/// the values decide are wanted.
 void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* const* descs,
-                 const aclDataBuffer* const* data) {
+                 const aclDataBuffer* const* data, const std::vector<CallTensor>& found = {}) {
   const std::vector<Place> places = places_of(call, outputs, count);
   for (size_t i = 0; i < places.size(); ++i) {
     const Parameter& p = *places[i].parameter;
@@ -120,6 +121,7 @@ void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* con
       continue;
     }
     if (!outputs) check_internal_format(call.info().name, i, descs[i], data[i]);
+    if (i < found.size()) t.bounds = found[i].bounds;
     // What is read and written was given as an input.
     if (!outputs || !find_parameter(call.info(), p.name)->read()) {
       call.add_tensor(p.name, std::move(t));
@@ -165,6 +167,46 @@ void set_attributes(OpCall& call, const aclopAttr& attributes) {
   }
 }
 
+/// What aclopInferShape knows of an input: its description and, where its data is the host's, its values.
+CallTensor known_of(const aclTensorDesc* handle, const aclDataBuffer* data) {
+  CallTensor t;
+  if (!handle) return t;
+  const aclTensorDesc& desc = live(handle);
+  t.dtype = desc.dtype;
+  t.dims = desc.dims;
+  t.data = data ? live(data).data : nullptr;
+  t.on_host = t.data && !Device::owner(t.data);
+  if (!t.on_host) t.data = nullptr;
+  return t;
+}
+
+/// What inference says of the outputs, in their order.
+std::vector<CallTensor> inferred(const OpInfo& info, int inputs, const aclTensorDesc* const* in,
+                                 const aclDataBuffer* const* in_data, int outputs, const aclopAttr* attributes) {
+  OpCall call(info);
+  const std::vector<Place> from = places_of(call, false, inputs), to = places_of(call, true, outputs);
+  for (size_t i = 0; i < from.size(); ++i)
+    if (CallTensor t = known_of(in[i], in_data[i]); t.dtype != DType::Undefined)
+      call.add_tensor(from[i].parameter->name, std::move(t));
+  for (const Place& place : to)
+    if (!find_parameter(info, place.parameter->name)->read()) call.ask(place.parameter->name);
+  set_layout(call, inputs, in);
+  if (attributes) set_attributes(call, live(attributes));
+  call.infer();
+  std::vector<CallTensor> found;
+  for (const Place& place : to) found.push_back(call.tensors(place.parameter->name).at(place.item));
+  return found;
+}
+
+/// The same where the operator has a rule, else nothing: what no rule tells has no sizes that the values decide.
+std::vector<CallTensor> inferred_if_known(const OpInfo& info, int inputs, const aclTensorDesc* const* in,
+                                          const aclDataBuffer* const* in_data, int outputs,
+                                          const aclopAttr* attributes) {
+  try {
+    return inferred(info, inputs, in, in_data, outputs, attributes);
+  } catch (const Error&) { return {}; }
+}
+
 void check_lists(const char* type, int inputs, const void* in, const void* in_data, int outputs, const void* out) {
   need(type, "opType");
   if (inputs < 0 || outputs < 0)
@@ -174,6 +216,17 @@ void check_lists(const char* type, int inputs, const void* in, const void* in_da
     need(in_data, "inputs");
   }
   if (outputs) need(out, "outputDesc");
+}
+
+/// Writes the sizes that the values decided into the descriptions.
+void set_sizes(const OpCall& call, const std::vector<CallTensor>& found, aclTensorDesc* const* sized) {
+  const std::vector<Place> places = places_of(call, true, static_cast<int>(found.size()));
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i].bounds.empty() || !sized[i]) continue;
+    std::vector<int64_t>& dims = live(sized[i]).dims;
+    dims.clear();
+    for (const Dim& d : call.shape(places[i].parameter->name, places[i].item).dims) dims.push_back(d.low);
+  }
 }
 
 /// The error of an operator in the codes of this interface.
@@ -187,7 +240,7 @@ void check_lists(const char* type, int inputs, const void* in, const void* in_da
 namespace updraft {
 void execute_operator(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
                       int outputs, const aclTensorDesc* const* out, aclDataBuffer* const* out_data,
-                      const aclopAttr* attributes, void* stream) {
+                      const aclopAttr* attributes, void* stream, aclTensorDesc* const* sized) {
   check_lists(type, inputs, in, in_data, outputs, out);
   if (outputs) need(out_data, "outputs");
   const OpInfo* info = find_ir_op(type);
@@ -195,10 +248,19 @@ void execute_operator(const char* type, int inputs, const aclTensorDesc* const* 
   try {
     OpCall call(*info);
     add_tensors(call, false, inputs, in, in_data);
-    add_tensors(call, true, outputs, out, out_data);
+    std::vector<CallTensor> found;
+    if (sized) found = inferred_if_known(*info, inputs, in, in_data, outputs, attributes);
+    add_tensors(call, true, outputs, out, out_data, found);
     set_layout(call, inputs, in);
     if (attributes) set_attributes(call, live(attributes));
-    call.run(stream_of(stream));
+    if (std::ranges::any_of(found, [](const CallTensor& f) { return !f.bounds.empty(); })) {
+      // The caller waits for the sizes: what came before is done then, and the operator runs here.
+      stream_of(stream).synchronize();
+      call.run_here();
+      set_sizes(call, found, sized);
+    } else {
+      call.run(stream_of(stream));
+    }
     for (int i = 0; i < outputs; ++i)
       if (out_data[i]) note_device_write(live(out_data[i]).data, live(out_data[i]).size);
   } catch (const Error& e) { rethrow(type, e); }
@@ -220,40 +282,17 @@ void require_operator(const char* type, int inputs, const aclTensorDesc* const* 
 
 namespace {
 
-/// What aclopInferShape knows of an input: its description and, where its data is the host's, its values.
-CallTensor known_of(const aclTensorDesc* handle, const aclDataBuffer* data) {
-  CallTensor t;
-  if (!handle) return t;
-  const aclTensorDesc& desc = live(handle);
-  t.dtype = desc.dtype;
-  t.dims = desc.dims;
-  t.data = data ? live(data).data : nullptr;
-  t.on_host = t.data && !Device::owner(t.data);
-  if (!t.on_host) t.data = nullptr;
-  return t;
-}
-
 void infer_shapes(const char* type, int inputs, const aclTensorDesc* const* in, const aclDataBuffer* const* in_data,
                   int outputs, aclTensorDesc* const* out, const aclopAttr* attributes) {
   check_lists(type, inputs, in, in_data, outputs, out);
   const OpInfo* info = find_ir_op(type);
   if (!info) refuse_unknown(type, inputs, in, outputs, out);
   try {
-    OpCall call(*info);
-    const std::vector<Place> from = places_of(call, false, inputs), to = places_of(call, true, outputs);
-    for (size_t i = 0; i < from.size(); ++i)
-      if (CallTensor t = known_of(in[i], in_data[i]); t.dtype != DType::Undefined)
-        call.add_tensor(from[i].parameter->name, std::move(t));
-    for (const Place& place : to)
-      if (!find_parameter(*info, place.parameter->name)->read()) call.ask(place.parameter->name);
-    set_layout(call, inputs, in);
-    if (attributes) set_attributes(call, live(attributes));
-    call.infer();
-    for (size_t i = 0; i < to.size(); ++i) {
-      const CallTensor& found = call.tensors(to[i].parameter->name).at(to[i].item);
+    const std::vector<CallTensor> found = inferred(*info, inputs, in, in_data, outputs, attributes);
+    for (size_t i = 0; i < found.size(); ++i) {
       aclTensorDesc& desc = live(out[i]);
-      desc.dtype = found.dtype;
-      desc.dims = found.dims;
+      desc.dtype = found[i].dtype;
+      desc.dims = found[i].dims;
     }
   } catch (const Error& e) { rethrow(type, e); }
 }
@@ -302,7 +341,7 @@ ACL_API aclopCompileAndExecuteV2(const char* type, int inputs, aclTensorDesc* in
                                  int outputs, aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes,
                                  int32_t, int32_t, const char*, void* stream) {
   return guard("aclopCompileAndExecuteV2",
-               [&] { execute_operator(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+               [&] { execute_operator(type, inputs, in, in_data, outputs, out, out_data, attributes, stream, out); });
 }
 ACL_API aclopInferShape(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
                         aclTensorDesc* out[], aclopAttr* attributes) {
@@ -311,5 +350,5 @@ ACL_API aclopInferShape(const char* type, int inputs, aclTensorDesc* in[], aclDa
 ACL_API aclopExecuteV2(const char* type, int inputs, aclTensorDesc* in[], aclDataBuffer* in_data[], int outputs,
                        aclTensorDesc* out[], aclDataBuffer* out_data[], aclopAttr* attributes, void* stream) {
   return guard("aclopExecuteV2",
-               [&] { execute_operator(type, inputs, in, in_data, outputs, out, out_data, attributes, stream); });
+               [&] { execute_operator(type, inputs, in, in_data, outputs, out, out_data, attributes, stream, out); });
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/accepted.h"
+#include "ops/exchange.h"
 #include "ops/kept_arguments.h"
 #include "ops/op.h"
 #include "ops/repeat.h"
@@ -284,6 +285,9 @@ UPDRAFT_API int aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
   return guard("aclSetAclOpExecutorRepeatable", [&] {
     aclOpExecutor& live = planned(executor);
     if (live.repeatable) return;
+    if (waits_for_ranks(live))
+      throw Error(code::kAclnnParamInvalid, "{} waits for other ranks: plan each of its runs, it is not repeatable",
+                  live.info->name);
     // Addresses may be set later, when the client has destroyed these handles.
     check_handles(*live.info, live.values.data());
     live.kept = std::make_unique<KeptArguments>(*live.info, live.values.data());

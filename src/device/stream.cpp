@@ -235,8 +235,10 @@ void Stream::set_capture(std::shared_ptr<CapturedGraph> graph) {
 }
 
 void Stream::synchronize(std::chrono::milliseconds timeout) {
-  // Refused without a trace: the capture goes on, and whoever catches this may end it as usual.
-  if (capturing()) throw Error(code::kRtStreamCaptured, "stream {} is being captured: it cannot be synchronised", id_);
+  // Refused without a trace: the capture goes on, and whoever catches this may end it as usual. A stream that updates a
+  // group of tasks only lends them its name: what it was given before can be waited for.
+  if (const auto graph = capture(); graph && graph->handle)
+    throw Error(code::kRtStreamCaptured, "stream {} is being captured: it cannot be synchronised", id_);
   std::unique_lock lock(mutex_);
   const uint64_t target = submitted_, aborts = aborts_;
   auto reached = [&] { return completed_ >= target; };

@@ -38,8 +38,8 @@ std::byte* StaticMemory::block(size_t bytes, updraft::Device& device, updraft::S
                       "the graphs of a session share their memory: run them on one stream, or take policy 0");
   if (block_.bytes() < bytes) {
     stream.synchronize();  // what runs there has the old block
-    block_ = updraft::graph::DeviceBlock();
-    block_ = updraft::graph::DeviceBlock(device, bytes);
+    block_ = updraft::DeviceBlock();
+    block_ = updraft::DeviceBlock(device, bytes);
   }
   return block_.data();
 }

@@ -28,7 +28,7 @@ class StaticMemory {
  private:
   bool shared_ = false;
   std::mutex mutex_;
-  updraft::graph::DeviceBlock block_;
+  updraft::DeviceBlock block_;
   const updraft::Stream* stream_ = nullptr;
 };
 

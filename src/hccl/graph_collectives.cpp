@@ -7,9 +7,8 @@
 #include "device/memory.h"
 #include "device/stream.h"
 #include "graph/executor/collective.h"
-#include "hccl/api.h"
+#include "hccl/group.h"
 #include "hccl/hccl.h"
-#include "hccl/job.h"
 
 namespace updraft {
 namespace {
@@ -17,15 +16,10 @@ namespace {
 using graph::CollectiveTensor;
 using graph::Node;
 
-int32_t type_of(const Node& node, DType type) {
-  static constexpr std::pair<DType, int32_t> kTypes[] = {
-      {DType::Int8, 0},    {DType::Int16, 1},     {DType::Int32, 2}, {DType::Float16, 3}, {DType::Float, 4},
-      {DType::Int64, 5},   {DType::UInt64, 6},    {DType::UInt8, 7}, {DType::UInt16, 8},  {DType::UInt32, 9},
-      {DType::Double, 10}, {DType::BFloat16, 11}, {DType::Bool, 7}};
-  for (const auto& [known, number] : kTypes)
-    if (known == type) return number;
-  throw Error(code::kAclnnParamInvalid, "{} ({}): collectives have no type {}", node.name(), node.type(),
-              name_of(type));
+HcclDataType type_of(const Node& node, DType type) {
+  try {
+    return static_cast<HcclDataType>(collective_type(type));
+  } catch (const Error& e) { throw Error(code::kAclnnParamInvalid, "{} ({}): {}", node.name(), node.type(), e.text()); }
 }
 
 int32_t reduction_of(const Node& node) {
@@ -52,17 +46,10 @@ std::vector<uint64_t> numbers(const CollectiveTensor& t) {
 void run(const Node& node, const std::vector<CollectiveTensor>& inputs, const std::vector<CollectiveTensor>& outputs,
          Stream& stream) {
   const auto group = graph::find_or(node.attributes, "group", std::string());
-  void* comm = communicator_named(group, stream.device());
-  if (!comm) {
-    try {
-      comm = group_communicator(group);
-    } catch (const Error& e) {
-      throw Error(code::kAclnnParamInvalid,
-                  "{} ({}): group is {}, and this process has no communicator of that name: initialise it before the "
-                  "graph runs ({})",
-                  node.name(), node.type(), group, e.text());
-    }
-  }
+  void* comm = nullptr;
+  try {
+    comm = communicator_of_group(group, stream.device());
+  } catch (const Error& e) { throw Error(code::kAclnnParamInvalid, "{} ({}): {}", node.name(), node.type(), e.text()); }
   const auto number = [&](const char* name) {
     return static_cast<uint32_t>(graph::find_or<int64_t>(node.attributes, name, 0));
   };
@@ -72,26 +59,24 @@ void run(const Node& node, const std::vector<CollectiveTensor>& inputs, const st
   const CollectiveTensor* y = outputs.empty() ? nullptr : &outputs[0];
   int failed = 0;
   if (type == "HcomAllReduce") {
-    failed = HcclAllReduce(x->data, y->data, count(*x), static_cast<HcclDataType>(type_of(node, x->dtype)),
+    failed = HcclAllReduce(x->data, y->data, count(*x), type_of(node, x->dtype),
                            static_cast<HcclReduceOp>(reduction_of(node)), comm, on);
   } else if (type == "HcomReduce") {
-    failed = HcclReduce(x->data, y->data, count(*x), static_cast<HcclDataType>(type_of(node, x->dtype)),
+    failed = HcclReduce(x->data, y->data, count(*x), type_of(node, x->dtype),
                         static_cast<HcclReduceOp>(reduction_of(node)), number("root_rank"), comm, on);
   } else if (type == "HcomAllGather") {
-    failed = HcclAllGather(x->data, y->data, count(*x), static_cast<HcclDataType>(type_of(node, x->dtype)), comm, on);
+    failed = HcclAllGather(x->data, y->data, count(*x), type_of(node, x->dtype), comm, on);
   } else if (type == "HcomReduceScatter") {
-    failed = HcclReduceScatter(x->data, y->data, count(*y), static_cast<HcclDataType>(type_of(node, x->dtype)),
+    failed = HcclReduceScatter(x->data, y->data, count(*y), type_of(node, x->dtype),
                                static_cast<HcclReduceOp>(reduction_of(node)), comm, on);
   } else if (type == "HcomSend") {
-    failed =
-        HcclSend(x->data, count(*x), static_cast<HcclDataType>(type_of(node, x->dtype)), number("dest_rank"), comm, on);
+    failed = HcclSend(x->data, count(*x), type_of(node, x->dtype), number("dest_rank"), comm, on);
   } else if (type == "HcomReceive") {
-    failed =
-        HcclRecv(y->data, count(*y), static_cast<HcclDataType>(type_of(node, y->dtype)), number("src_rank"), comm, on);
+    failed = HcclRecv(y->data, count(*y), type_of(node, y->dtype), number("src_rank"), comm, on);
   } else if (type == "HcomAllToAllV") {
     const auto sent = numbers(inputs.at(1)), sent_at = numbers(inputs.at(2)), got = numbers(inputs.at(3)),
                got_at = numbers(inputs.at(4));
-    const auto dtype = static_cast<HcclDataType>(type_of(node, x->dtype));
+    const auto dtype = type_of(node, x->dtype);
     failed =
         HcclAlltoAllV(x->data, sent.data(), sent_at.data(), dtype, y->data, got.data(), got_at.data(), dtype, comm, on);
   } else if (type == "HcomBroadcast") {
@@ -101,8 +86,8 @@ void run(const Node& node, const std::vector<CollectiveTensor>& inputs, const st
       if (bytes && outputs[i].data != inputs[i].data &&
           aclrtMemcpyAsync(outputs[i].data, bytes, inputs[i].data, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, on) != 0)
         throw Error(code::kRtCommunication, "{} ({}): {}", node.name(), type, take_error_text());
-      failed = HcclBroadcast(outputs[i].data, count(inputs[i]),
-                             static_cast<HcclDataType>(type_of(node, inputs[i].dtype)), number("root_rank"), comm, on);
+      failed = HcclBroadcast(outputs[i].data, count(inputs[i]), type_of(node, inputs[i].dtype), number("root_rank"),
+                             comm, on);
     }
   } else {
     throw Error(code::kAclnnParamInvalid, "{}: there is no collective {} here", node.name(), type);

@@ -14,6 +14,7 @@
 #include "device/soc.h"
 #include "device/stream.h"
 #include "kernels/pipeline.h"
+#include "ops/exchange.h"
 #include "ops/format.h"
 #include "ops/kept_arguments.h"
 #include "ops/observed_arguments.h"
@@ -258,6 +259,7 @@ void require_addressed(const aclOpExecutor& executor) {
 /// Hands the task to the stream, or releases it where there is nothing to do.
 void start(aclOpExecutor& task, Stream& stream) {
   if (task.idle()) return task.release();
+  if (waits_for_ranks(task)) return start_between_ranks(task, stream);
   task.state = aclOpExecutor::State::Launched;
   stream.submit(&task);
 }

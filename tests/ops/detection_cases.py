@@ -213,6 +213,18 @@ def add_cases(case, const):
     case("RotatedIou", p, q, want=lambda x, y: turned(x, y, "iou"), tolerance=0.02)
     case("RotatedIou", p, q, want=lambda x, y: turned(x, y, "iof"), tolerance=0.03, mode="iof")
 
+    # Of one label the second overlaps the first, turned by a right angle; of two labels nothing does. The last has too low a score.
+    pile = torch.tensor([[0., 0, 4, 2, 30], [0.1, 0, 2, 4, 120], [9, 9, 2, 2, 45], [0, 0, 4, 2, 30]])
+    picked = torch.tensor([0.9, 0.8, 0.95, 0.05])
+    for labels, kept in ((torch.zeros(1), [2, 0]), (torch.tensor([0, 1, 0, 1]), [2, 0, 1])):
+        def rest(b, s, at, kept=kept):
+            rows = torch.zeros(4, 5), torch.zeros(4, dtype=torch.int32)
+            rows[0][:len(kept)], rows[1][:len(kept)] = b[kept], torch.tensor(kept, dtype=torch.int32)
+            return rows
+        case("RotatedNMS", pile, picked, labels.int(), want=rest, iou_threshold=0.5, score_threshold=0.1)
+    case("RotatedNMS", pile[:, [0, 1, 0, 1, 4]] + torch.tensor([-2., -1, 2, 1, 0]), picked, torch.zeros(1).int(), iou_threshold=0.5,
+         mode=1, max_output_size=1, want=lambda b, s, at: (torch.cat([b[2:3], torch.zeros(3, 5)]), torch.tensor([2, 0, 0, 0]).int()))
+
     def with_tangent(v):
         v = v.double()
         return [(v[:, 0] + v[:, 2]) / 2, (v[:, 1] + v[:, 3]) / 2, v[:, 2] - v[:, 0], v[:, 3] - v[:, 1],

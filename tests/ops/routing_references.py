@@ -111,6 +111,41 @@ def quant_product(x1, x2, by_row, scale, y_scale, o1, o2, oy, bias, t1, t2, grou
     return (x1.double() @ x2.double() + bias) * scale * by_row[:, None]
 
 
+def weight_quant_product(x, weight, scale, offset, quant, quant_offset, bias, *others):
+    return x @ ((weight + offset) * scale) + bias
+
+
+def swiglu_rows(x, w, scale, by_row, groups, counted=True):
+    """SwiGLU of the products of groups of rows, quantised by rows; rows without a group stay 0."""
+    y, s = torch.zeros(len(x), w.shape[2] // 2, dtype=I8), torch.zeros(len(x), dtype=torch.float64)
+    ends = groups.cumsum(0) if counted else groups
+    for g, (begin, end) in enumerate(zip([0, *ends.tolist()], ends.tolist())):
+        v = (x[begin:end].double() @ w[g].double()) * scale[g] * by_row[begin:end, None]
+        left, right = v.chunk(2, -1)
+        y[begin:end], s[begin:end] = dynamic(F.silu(left) * right, None)
+    return y, s
+
+
+def selected(q, k, v, blocks, size, scale):
+    """Attention of [tokens, heads, size] to the blocks of keys that are named, its largest scores and its sums."""
+    group, rows, most, total = q.shape[1] // k.shape[1], [], [], []
+    for t in range(len(q)):
+        for h in range(q.shape[1]):
+            keys = torch.cat([torch.arange(b * size, (b + 1) * size) for b in blocks[t, h // group].tolist()])
+            s = k[keys, h // group] @ q[t, h] * scale
+            rows.append(s.softmax(-1) @ v[keys, h // group])
+            most.append(s.detach().amax())
+            total.append((s.detach() - s.detach().amax()).exp().sum())
+    eight = [torch.stack(x).reshape(*q.shape[:2], 1).expand(-1, -1, 8) for x in (most, total)]
+    return *eight, torch.stack(rows).reshape(*q.shape[:2], -1)
+
+
+def selected_grad(q, k, v, out, g, most, total, blocks, q_ends, k_ends, mask, scale, size, *others):
+    with torch.enable_grad():
+        on = [x.clone().requires_grad_() for x in (q, k, v)]
+        return torch.autograd.grad(selected(*on, blocks, size, scale)[2], on, g)
+
+
 def ffn(x, w1, w2, tokens, b1, b2, *others):
     parts = [F.silu(part @ w1[e] + b1[e]) @ w2[e] + b2[e] for e, part in enumerate(x.split(tokens))]
     return torch.cat(parts)
@@ -172,5 +207,12 @@ ROUTING = {
     "MoeComputeExpertTokens": lambda experts, n: (experts[None] <= torch.arange(n)[:, None]).sum(1).to(I32),
     "MoeReRouting": re_routing, "DynamicQuant": dynamic, "DynamicQuantV2": ranged, "DynamicQuantV3": ranged,
     "AscendAntiQuant": lambda x, scale, offset, kind, square: (x + offset) * (scale**2 if square else scale),
+    "WeightQuantBatchMatmulV2 WeightQuantBatchMatmulV3": weight_quant_product,
+    "GroupedMatmulSwigluQuantV2 GroupedMatmulSwigluQuantWeightNzV2": lambda x, w, scale, assist, bias, by_row, smooth, groups, *others: (
+        swiglu_rows(x, w[0], scale[0], by_row, groups)),
+    "GroupedMatmulSwigluQuantWeightNZ": lambda x, w, bias, offset, scale, by_row, groups: swiglu_rows(x, w, scale, by_row, groups, False),
+    "NsaSelectedAttention": lambda q, k, v, blocks, mask, q_ends, k_ends, scale, heads, layout, mode, size, *others: selected(
+        q, k, v, blocks, size, scale),
+    "NsaSelectedAttentionGrad": selected_grad,
     "TransQuantParamV2": words, "QuantMatmulV5": quant_product, "QuantMatmulWeightNz": quant_product, "FFNV2": ffn,
 }

@@ -99,7 +99,54 @@ def pooled(x, rois, scale, outputs, group):
     return torch.stack(out)
 
 
+def heads_of(rows, heads):
+    """[1, heads, length, size] of rows in which the heads lie side by side."""
+    return rows.reshape(1, len(rows), heads, -1).transpose(1, 2)
+
+
+def multi_head_attention(x, weights, mask, biases, kept, heads, keep):
+    """What MultiHeadAttention gives but for the mask of dropout: y, the operands, the scores, what is kept of them, the context."""
+    q, k, v = (v_ @ w.t() + b for v_, w, b in zip(x, weights, biases))
+    q, k, v = heads_of(q * (q.shape[1] // heads) ** -0.5, heads), heads_of(k, heads), heads_of(v, heads)
+    scores = (q @ k.mT + mask).softmax(-1)
+    left = scores * kept / keep
+    context = (left @ v).transpose(1, 2).reshape(x[0].shape)
+    return context @ weights[3].t() + biases[3], q, k, v, scores, left, context
+
+
+def add_attention(case, r):
+    heads, size, length, source = 2, 8, 16, 32
+    width = heads * size
+    x = [r(length, width), r(source, width) / 2, r(source, width, low=-1.0)]
+    weights, biases = [r(width, width + i)[:, :width] / 3 for i in range(4)], [r(width + i)[:width] for i in range(4)]
+    mask = r(1, heads, length, source)
+    how = dict(attn_head_num=heads, attn_dim_per_head=size, src_len=source, tgt_len=length)
+    bits = torch.from_numpy(np.random.RandomState(1).randint(0, 256, heads * length * source // 8).astype(np.uint8))
+    kept = torch.from_numpy(np.unpackbits(bits.numpy(), bitorder="little")).reshape(1, heads, length, source)
+    weights = [w.contiguous() for w in weights]
+    biases = [b.contiguous() for b in biases]
+    for keep, given, left in ((0.5, bits, kept), (1.0, None, torch.ones_like(kept))):
+        def forward(*inputs, keep=keep, left=left, given=given):
+            v = [t.double() for t in inputs[:12]]
+            y, *others = multi_head_attention(v[:3], [*v[3:6], v[7]], v[6], v[8:12], left, heads, keep)
+            return y, given if given is not None else torch.full_like(bits, 255), *others
+        for wide in (True, False):
+            case("MultiHeadAttention", *x, *weights[:3], mask, weights[3], *biases, given, want=forward, keep_prob=keep,
+                 softmax_use_float=wide, **how)
+        by = r(length, width)
+        done = [t.float().contiguous() for t in multi_head_attention(x, weights, mask, biases, left, heads, keep)[1:]]
+
+        def gradients(*inputs, keep=keep, left=left, by=by):
+            on = [t.double().requires_grad_() for t in (*weights, *x, *biases)]
+            y = multi_head_attention(on[4:7], on[:4], mask.double(), on[7:], left, heads, keep)[0]
+            found = torch.autograd.grad(y, on, by.double())
+            return [*found[:7], *(b[None] for b in found[7:])]
+        case("MultiHeadAttentionGrad", *x, *weights, *done, by, given, want=gradients, keep_prob=keep, softmax_use_float=True,
+             bias_grad_mask=[True] * 4, tolerance=1e-3, **how)
+
+
 def add_cases(case, r):
+    add_attention(case, r)
     logs = r(8, 2, 5).log_softmax(-1)
     targets = torch.tensor([[1, 2, 2], [3, 1, 0]])
     lengths = [const([8, 8]), const([3, 2])]

@@ -211,13 +211,16 @@ def test_gelu_of_floats():
 
 
 @pytest.mark.parametrize("type", HALVES)
-@pytest.mark.parametrize("number", [3.0, -0.1, 0.0, -0.0, 1e-6, 70000.0, 7])
+@pytest.mark.parametrize("number", [3.0, -0.1, 0.0, -0.0, 1e-6, 90.016, 70000.0, 7])
 def test_halves_with_a_number(type, number):
-    """The number is a float, not rounded to the type; zeros keep their signs."""
+    """Products take the number as a float, sums as one of the tensor's type, as PyTorch's CPU does; zeros keep their signs."""
     x, view = numbers(200, type), torch.randn(40, 60).to(type)
+    near = torch.tensor(number).to(type).item()
     for ours, theirs in ((x.npu(), x), (view.npu()[:, 3:50], view[:, 3:50]), (view.npu().t(), view.t())):
-        for f in (lambda t: t * number, lambda t: t + number, lambda t: torch.sub(t, number, alpha=2), lambda t: torch.add(t, number, alpha=-3)):
-            got, want = f(ours).cpu(), f(theirs.float()).to(type)
+        for f, n in ((lambda t, v: t * v, number), (lambda t, v: t + v, near), (lambda t, v: torch.sub(t, v, alpha=2), near),
+                     (lambda t, v: torch.add(t, v, alpha=-3), near), (lambda t, v: v - t, near), (torch.rsub, near),
+                     (lambda t, v: t.clone().add_(v), near), (lambda t, v: t.clone().sub_(v), near)):
+            got, want = f(ours, number).cpu(), f(theirs.float(), n).to(type)
             same(got, want)
             assert torch.equal(got.signbit() & ~got.isnan(), want.signbit() & ~want.isnan())
 

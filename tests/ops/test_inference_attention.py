@@ -154,3 +154,33 @@ def test_rotary_table(neox):
         turned = [a * cos[:, None] - b * sin[:, None], b * cos[:, None] + a * sin[:, None]]
         turned = torch.cat(turned, -1) if neox == "half" else torch.stack(turned, -1).flatten(-2)
         torch.testing.assert_close(y.cpu().double(), torch.cat([turned, x[..., 8:]], -1).flatten(1), rtol=1e-5, atol=1e-5)
+
+
+def test_blocks_that_tokens_select():
+    torch.manual_seed(3)
+    size, lengths = 4, ([3, 5], [8, 30])  # ends of two sequences; the second has a block of two keys at its end
+    q, k, v = (torch.randn(n, h, d).half().npu().requires_grad_() for n, h, d in ((5, 4, 16), (30, 2, 16), (30, 2, 8)))
+    named = torch.tensor([[0, 1, -1], [1, 0, -1], [1, -1, -1], [5, 0, 2], [3, 5, 9]], dtype=torch.int32)  # -1 and 9: no block
+    blocks = torch.stack([named, named.flip(1)], 1)
+    out, most, total = torch_npu.npu_nsa_select_attention(q, k, v, blocks.npu(), 0.3, 4, size, 3, actual_seq_qlen=lengths[0],
+                                                          actual_seq_kvlen=lengths[1])
+    on = [x.detach().cpu().double().requires_grad_() for x in (q, k, v)]
+    rows, scores = [], []
+    for t in range(5):
+        begin, end = ((0, 8), (8, 30))[t >= 3]
+        for h in range(4):
+            keys = [begin + b * size + i for b in blocks[t, h // 2].tolist() if b >= 0 for i in range(size) if begin + b * size + i < end]
+            s = on[1][keys, h // 2] @ on[0][t, h] * 0.3
+            rows.append(s.softmax(-1) @ on[2][keys, h // 2])
+            scores.append(s.detach())
+    want = torch.stack(rows).reshape(5, 4, 8)
+    close(out.detach(), want.detach())
+    most, total = (x.cpu().double() for x in (most, total))
+    close(most, torch.stack([s.amax() for s in scores]).reshape(5, 4, 1).expand(-1, -1, 8))
+    close(total, torch.stack([(s - s.amax()).exp().sum() for s in scores]).reshape(5, 4, 1).expand(-1, -1, 8))
+    by = torch.randn(5, 4, 8).half()
+    out.backward(by.npu())
+    for got, expected in zip((q, k, v), torch.autograd.grad(want, on, by.double())):
+        close(got.grad, expected)
+    with pytest.raises(RuntimeError, match="the sequences end at 4 and 30, want 5 and 30"):
+        torch_npu.npu_nsa_select_attention(q, k, v, blocks.npu(), 0.3, 4, size, 3, actual_seq_qlen=[3, 4], actual_seq_kvlen=[8, 30])

@@ -162,3 +162,102 @@ def test_ffn_with_weights_of_whole_numbers():
                             antiquant_offset1=o1.npu(), antiquant_offset2=torch.zeros(4).half().npu())
     want = torch.relu(x.double() @ ((w1 + o1.double()) * s1.double())) @ (w2 * s2.double())
     close(got, want, 1e-2)
+
+
+@pytest.mark.parametrize("dtype, loose", [(torch.float16, 2e-3), (torch.bfloat16, 2e-2)])
+@pytest.mark.parametrize("four", [False, True])
+@pytest.mark.parametrize("group", [0, 32])
+@pytest.mark.parametrize("down", [False, True])
+def test_weights_of_whole_numbers(dtype, loose, four, group, down):
+    torch.manual_seed(8)
+    k, n = 72, 16  # the last group of rows is shorter
+    x, w = torch.randn(5, k).to(dtype), torch.randint(-8, 8, (k, n))
+    rows = -(-k // group) if group else 1
+    scale, offset, bias = (torch.rand(rows, n) / 8).to(dtype), torch.randint(-3, 3, (rows, n)).to(dtype), torch.randn(n).to(dtype)
+    at = torch.arange(k) // group if group else torch.zeros(k, dtype=torch.long)
+    # Each step is rounded to the type of the scales, as the unit has it that makes these weights.
+    real = ((w + offset.double()[at]).to(dtype).double() * scale.double()[at]).to(dtype).double()
+    weight = packed(w) if four else w.to(I8)
+    if down:
+        weight = packed(w.t().contiguous()).npu().t() if four else w.t().contiguous().to(I8).npu().t()
+    got = torch_npu.npu_weight_quant_batchmatmul(x.npu(), weight.npu(), scale.npu(), offset.npu(), bias=bias.npu(),
+                                                 antiquant_group_size=group)
+    assert got.dtype == dtype
+    close(got, x.double() @ real + bias.double(), loose)
+
+
+def test_weights_of_whole_numbers_for_batches_and_int8_results():
+    torch.manual_seed(9)
+    x, w, scale = torch.randn(2, 3, 8).half(), torch.randint(-9, 9, (2, 8, 4)), torch.tensor([0.25]).half()
+    want = x.double() @ (w.double() * 0.25)
+    close(torch_npu.npu_weight_quant_batchmatmul(x.npu(), w.to(I8).npu(), scale.npu()), want, 2e-3)
+    close(torch_npu.npu_weight_quant_batchmatmul(x.npu(), w[0].to(I8).npu(), scale.npu()), x.double() @ (w[0].double() * 0.25), 2e-3)
+    by, shift = torch.tensor([4.0, 8, 16, 64]), torch.tensor([1.0, -2, 3, 0])
+    got = torch_npu.npu_weight_quant_batchmatmul(x[0].npu(), w[0].to(I8).npu(), scale.npu(), quant_scale=by.npu(), quant_offset=shift.npu())
+    assert got.dtype == I8 and (got.cpu() - (want[0] * by + shift).round().clamp(-128, 127)).abs().max() <= 1
+    assert torch_npu.npu_weight_quant_batchmatmul(x[0, :0].npu(), w[0].to(I8).npu(), scale.npu()).shape == (0, 4)
+    with pytest.raises(RuntimeError, match=r"antiquantScale is .* want 1 or 4 values"):
+        torch_npu.npu_weight_quant_batchmatmul(x[0].npu(), w[0].to(I8).npu(), torch.ones(3).half().npu())
+
+
+def swiglu(products):
+    """The rows as INT8, and their scales."""
+    left, right = products.chunk(2, -1)
+    v = torch.nn.functional.silu(left) * right
+    scale = v.abs().amax(-1) / 127
+    return (v / scale[:, None]).round(), scale
+
+
+def blocked(w, wide):
+    """The bytes of FRACTAL_NZ, [experts, N/wide, K/16, 16, wide]."""
+    e, k, n = w.shape
+    return w.reshape(e, k // 16, 16, n // wide, wide).permute(0, 3, 1, 2, 4).contiguous()
+
+
+@pytest.mark.parametrize("four", [False, True])
+@pytest.mark.parametrize("laid_out", [False, True])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_groups_of_rows_with_swiglu(four, laid_out, groups):
+    torch.manual_seed(10)
+    rows, k, n, ends = 9, 64, 128, [4, 4]  # an expert without rows, and rows without an expert
+    top = 8 if four else 128
+    x, w, by_row = torch.randint(-128, 128, (rows, k)), torch.randint(-top, top, (2, k, n)), torch.rand(rows) / 8
+    scale = torch.rand(2, groups, n) / 64
+    real = w.double() * scale.double().repeat_interleave(k // groups, 1)
+    want, want_scale = swiglu((x[:4].double() @ real[0]) * by_row[:4, None])
+    weight = packed(w) if four else w.to(I8)
+    if laid_out:
+        weight = blocked(weight, 8 if four else 32)
+    # The card halves the INT8 of x for INT4 weights; the assist matrix takes back what that takes away.
+    assist = 8 * real.sum(1).float() if four else None
+    y, s = torch.full((rows, n // 2), 3, dtype=I8).npu(), torch.full((rows,), 3.0).npu()
+    scales = (scale if groups > 1 else scale[:, 0]).npu()
+    call("aclnnGroupedMatmulSwigluQuantWeightNzV2", x.to(I8).npu(), [weight.npu()], [scales], [assist.npu()] if four else None, None,
+         by_row.npu(), None, torch.tensor(ends).npu(), int(groups > 1), 0, 0, 0, None, y, s)
+    close(s[:4], want_scale)
+    assert (y[:4].cpu() - want).abs().max() <= 1 and not y[4:].any() and not s[4:].any()
+
+
+def test_int4_by_int4_with_swiglu_and_smooth_scales():
+    torch.manual_seed(11)
+    x, w, by_row, smooth = torch.randint(-8, 8, (7, 64)), torch.randint(-5, 5, (2, 64, 64)), torch.rand(7), torch.rand(2, 32) + 0.5
+    scale = torch.rand(2, 64) / 64
+    words = scale.view(I32).long() & 0xFFFFFFFF
+    y, s = torch.empty(7, 32, dtype=I8).npu(), torch.empty(7).npu()
+    call("aclnnGroupedMatmulSwigluQuantV2", packed(x).npu(), [packed(w).npu()], [words.npu()], None, None, by_row.npu(), smooth.npu(),
+         torch.tensor([3, 4]).npu(), 0, 0, 0, 1, None, y, s)
+    parts = [(a.double() @ b.double()) * c * d[:, None] for a, b, c, d in zip(x.split([3, 4]), w, scale, by_row.split([3, 4]))]
+    v = torch.cat([torch.nn.functional.silu(p[:, :32]) * p[:, 32:] * m for p, m in zip(parts, smooth)])
+    close(s, v.abs().amax(-1) / 127)
+    assert (y.cpu() - (v / s.cpu()[:, None]).round()).abs().max() <= 1
+
+
+def test_groups_with_swiglu_are_checked():
+    x, w, scale, by_row = torch.ones(4, 32, dtype=I8), torch.ones(1, 32, 64, dtype=I8), torch.ones(1, 64), torch.ones(4)
+    with pytest.raises(RuntimeError, match="ends at 5"):
+        torch_npu.npu_grouped_matmul_swiglu_quant_v2(x.npu(), [w.npu()], [scale.npu()], by_row.npu(), torch.tensor([5]).npu(),
+                                                     dequant_dtype=torch.float32, quant_dtype=torch.int8)
+        torch.npu.synchronize()
+    with pytest.raises(RuntimeError, match="want .32,32. as x and weightScale have it"):
+        torch_npu.npu_grouped_matmul_swiglu_quant_v2(x.npu(), [w.npu()], [scale[:, :32].npu()], by_row.npu(), torch.tensor([4]).npu(),
+                                                     dequant_dtype=torch.float32, quant_dtype=torch.int8)

@@ -118,6 +118,26 @@ def test_integers(dtype):
         assert abs(y.mean() / width) < 0.005
 
 
+@pytest.mark.parametrize("dtype, bounds", [
+    (torch.float16, [(0, 65504), (-65504, 42), (-42, 65504)]), (torch.bfloat16, [(0, 1000), (-999, 999), (1 << 40, (1 << 41) - 1)]),
+    (torch.float32, [(0, (1 << 31) - 1), (-(1 << 63), (1 << 63) - 1)])])
+def test_integers_are_not_rounded_out_of_their_range(dtype, bounds):
+    """Ranges of which the type does not hold every integer."""
+    for low, high in bounds:
+        y = torch.empty(N, dtype=dtype, device="npu").random_(low, high).cpu().double()
+        tenth = (high - low) / 10
+        assert low <= y.min() < low + tenth and high - tenth < y.max() < high
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool])
+def test_whole_numbers_get_what_a_conversion_makes_of_real_ones(dtype):
+    def drawn(type):
+        x = torch.zeros(N, dtype=type, device="npu")
+        return seeded(lambda: x.normal_(3 if dtype == torch.uint8 else 0, 0.5)), seeded(lambda: torch.empty_like(x).uniform_(0, 5))
+    for whole, real in zip(drawn(dtype), drawn(torch.float32)):
+        assert whole.dtype == dtype and torch.equal(whole, real.to(dtype))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.float64])
 def test_bernoulli(dtype):
     for p in (0.0, 0.1, 0.75, 1.0):

@@ -86,6 +86,15 @@ def test_one_openmp_runtime(clients, built_tree, tmp_path, first):
     assert eval(good(clients(code, UPDRAFT_CANN_HOME=built_tree))) == {str(folders[first] / "libgomp.so.1")}
 
 
+def test_what_is_preloaded_finds_the_runtime_behind_it(clients, built_tree, tmp_path):
+    """A library of LD_PRELOAD that wraps functions of the runtime asks for the next ones, which must be global then."""
+    wrapper = tmp_path / "wrapper.so"
+    subprocess.run(["cc", "-shared", "-o", wrapper, "-x", "c", "/dev/null"], check=True)
+    code = "import torch_npu, ctypes; print(hasattr(ctypes.CDLL(None), 'updraft_facade'))"
+    assert good(clients(code, UPDRAFT_CANN_HOME=built_tree, LD_PRELOAD=wrapper)) == "True\n"
+    assert good(clients(code, UPDRAFT_CANN_HOME=built_tree)) == "False\n"
+
+
 @pytest.mark.parametrize("client", ["torch", "torch_npu"])
 def test_bare_dlopen_is_satisfied(clients, built_tree, client):
     done = clients("import %s, ctypes; print(ctypes.CDLL('libopapi.so')._name)" % client, UPDRAFT_CANN_HOME=built_tree)

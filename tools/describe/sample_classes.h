@@ -137,6 +137,8 @@ constexpr SampleClass kSampleClasses[] = {
 
 /// Operators for which nobody has described a call yet: the usual values do not suit them.
 constexpr const char kUnsampled[] =
+    "AllGatherMatmul AllGatherMatmulV2 MatmulAllReduce MatmulAllReduceV2 MatmulAllReduceV3 MatmulReduceScatter "
+    "MatmulReduceScatterV2 QuantMatmulAllReduce QuantMatmulAllReduceV2 WeightQuantMatmulAllReduce "  // a group of ranks
     "ChunkCat CtcLossBackward EmbeddingBag FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 "
     "FlashAttentionUnpaddingScoreGradV4 FlashAttentionUnpaddingScoreGradV5 GRUBackward LinalgQr LstmBackward "
     "MaskedSelect Nonzero NonzeroV2 ScatterList Sleep Svd Unique Unique2 UniqueConsecutive UniqueDim";

@@ -12,21 +12,6 @@
 
 namespace updraft::graph {
 
-DeviceBlock::DeviceBlock(Device& device, size_t bytes) : device_(&device), bytes_(bytes) {
-  if (bytes) data_ = static_cast<std::byte*>(device.memory().allocate(bytes, DeviceMemory::Owner::Library));
-}
-DeviceBlock::DeviceBlock(DeviceBlock&& other) noexcept
-    : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-DeviceBlock& DeviceBlock::operator=(DeviceBlock&& other) noexcept {
-  std::swap(device_, other.device_);
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-DeviceBlock::~DeviceBlock() {
-  if (data_) device_->memory().free(data_, DeviceMemory::Owner::Library);
-}
-
 namespace {
 
 constexpr size_t kAlign = 64;

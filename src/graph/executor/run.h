@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/device_block.h"
 #include "graph/executor/collective.h"
 #include "graph/node_call.h"
 #include "graph/planner/program.h"
@@ -12,30 +13,7 @@
 
 struct aclOpExecutor;
 
-namespace updraft {
-class Device;
-}
-
 namespace updraft::graph {
-
-/// Device memory of the library's own.
-class DeviceBlock {
- public:
-  DeviceBlock() = default;
-  /// Throws 207001 with sizes when there is no room.
-  DeviceBlock(Device& device, size_t bytes);
-  DeviceBlock(DeviceBlock&& other) noexcept;
-  DeviceBlock& operator=(DeviceBlock&& other) noexcept;
-  ~DeviceBlock();
-  /// As clients see it (device/memory.h).
-  std::byte* data() const { return data_; }
-  size_t bytes() const { return bytes_; }
-
- private:
-  Device* device_ = nullptr;
-  std::byte* data_ = nullptr;
-  size_t bytes_ = 0;
-};
 
 /// The constants of a model's graphs on a device, and what products and convolutions keep of them.
 class Weights {

@@ -20,9 +20,17 @@ void plan_tensors(Op& op, Ew row, const TensorView& self, const TensorView& othe
   require_kept(op, self, other, out);
   plan_binary(op, row, self, other, out, params);
 }
+/// Sums take a scalar as a number of the tensor's type: for halves that is another number than what the client wrote.
+void plan_sum(Op& op, Ew row, Source self, Source other, const aclScalar& alpha, const TensorView& out) {
+  if (const DType common = result_type({self, other}); is_half(common)) {
+    self.round_to(common);
+    other.round_to(common);
+  }
+  plan_binary(op, row, self, other, out, with_alpha(alpha));
+}
 void plan_sub(Op& op, const Source& self, const Source& other, const aclScalar& alpha, const TensorView& out) {
   op.require(result_type({self, other}) != DType::Bool, "self and other are BOOL: bools cannot be subtracted");
-  plan_binary(op, ew::sub, self, other, out, with_alpha(alpha));
+  plan_sum(op, ew::sub, self, other, alpha, out);
 }
 }  // namespace
 
@@ -40,17 +48,17 @@ ACLNN(aclnnInplaceAdd, (InOut, selfRef), (In, other), (Scalar, alpha)) {
 CARD(aclnnAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnAdds, Vector, "out = self + alpha * other, other a scalar", "out = self + alpha * other，other 为标量")
 ACLNN(aclnnAdds, (In, self), (Scalar, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, ew::add, *self, *other, *out, with_alpha(*alpha));
+  plan_sum(op, ew::add, *self, *other, *alpha, *out);
 }
 CARD(aclnnInplaceAdds, kFloats | kF64 | kIntegers | kBool | kComplex)
 ABOUT(aclnnInplaceAdds, Vector, "selfRef = selfRef + alpha * other, other a scalar, in place",
       "原地计算 selfRef = selfRef + alpha * other，other 为标量")
 ACLNN(aclnnInplaceAdds, (InOut, selfRef), (Scalar, other), (Scalar, alpha)) {
-  plan_binary(op, ew::add, *selfRef, *other, *selfRef, with_alpha(*alpha));
+  plan_sum(op, ew::add, *selfRef, *other, *alpha, *selfRef);
 }
 ABOUT(aclnnAddV3, Vector, "out = self + alpha * other, self a scalar", "out = self + alpha * other，self 为标量")
 ACLNN(aclnnAddV3, (Scalar, self), (In, other), (Scalar, alpha), (Out, out)) {
-  plan_binary(op, ew::add, *self, *other, *out, with_alpha(*alpha));
+  plan_sum(op, ew::add, *self, *other, *alpha, *out);
 }
 ABOUT(aclnnSub, Vector, "out = self - alpha * other, with broadcasting", "out = self - alpha * other，支持广播")
 ACLNN(aclnnSub, (In, self), (In, other), (Scalar, alpha), (Out, out)) {

@@ -3,17 +3,21 @@
 #include <atomic>
 #include <random>
 
+#include "ops/ir/random_seeds.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
-namespace {
 
-using ir::Dims;
-
-int64_t fresh_seed() {
+int64_t ir::fresh_seed() {
   static std::atomic<int64_t> next{static_cast<int64_t>(std::random_device()()) << 20};
   return ++next;
 }
+
+namespace {
+
+using ir::Dims;
+using ir::fresh_seed;
+
 struct Seeds {
   int64_t seed, offset;
 };

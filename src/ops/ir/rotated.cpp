@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <numeric>
 
+#include "ops/index/indices.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
 
@@ -66,6 +68,28 @@ double measured(Measure measure, const Rectangle& a, const Rectangle& b) {
   if (measure == Measure::Area) return common;
   const double whole = measure == Measure::Union ? a.area() + b.area() - common : a.area();
   return whole > 0 ? common / whole : 0;
+}
+
+/// The rectangles whose overlap with each better one that is kept, of their label, is at most `limit`: the best first.
+std::vector<int64_t> best_of(const std::vector<double>& boxes, const std::vector<double>& scores,
+                             const std::vector<double>& labels, bool corners, double limit, double least,
+                             int64_t most) {
+  std::vector<int64_t> order(scores.size()), found;
+  std::iota(order.begin(), order.end(), 0);
+  auto score = [&](int64_t i) { return scores[static_cast<size_t>(i)]; };
+  auto label = [&](int64_t i) { return labels[labels.size() == 1 ? 0 : static_cast<size_t>(i)]; };
+  std::erase_if(order, [&](int64_t i) { return !(score(i) >= least); });
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return score(a) > score(b); });
+  for (int64_t i : order) {
+    if (static_cast<int64_t>(found.size()) >= most) break;
+    const Rectangle box = rectangle(boxes.data() + i * 5, 1, corners);
+    if (std::ranges::none_of(found, [&](int64_t k) {
+          return label(k) == label(i) &&
+                 measured(Measure::Union, box, rectangle(boxes.data() + k * 5, 1, corners)) > limit;
+        }))
+      found.push_back(i);
+  }
+  return found;
 }
 
 void plan_pairs(Op& op, const In& boxes, const In& query, bool corners, Measure measure, const char* name,
@@ -163,6 +187,41 @@ IR_OP(RotatedBoxEncode, RotatedBoxEncode, (In, anchor_box), (In, gt_box), (Out, 
 ABOUT(RotatedBoxDecode, Vector, "Turned rectangles from anchors and offsets", "由锚框与偏移还原旋转框")
 IR_OP(RotatedBoxDecode, RotatedBoxDecode, (In, anchor_box), (In, deltas), (Out, y), (Floats, weight, 1, 1, 1, 1, 1)) {
   plan_boxes(op, anchor_box, "deltas", deltas, weight, false, y);
+}
+
+ABOUT(RotatedNMS, Vector, "The best turned rectangles that do not overlap another of their label",
+      "保留各标签下互不重叠且得分最高的旋转框")
+IR_OP(RotatedNMS, RotatedNMS, (In, boxes), (In, scores), (In, labels), (Out, selected_detections), (Out, keep_indices),
+      (Float, iou_threshold), (Float, score_threshold, 0), (Int, max_output_size, -1), (Int, mode, 0)) {
+  op.require(boxes->rank == 2 && boxes->dims[1] == 5, "boxes is {}, want [N, 5]", describe(*boxes));
+  const int64_t n = boxes->dims[0], row[] = {n, 5};
+  op.require(scores->numel() == n, "scores is {}, want {} values", describe(*scores), n);
+  op.require(labels->numel() == n || labels->numel() == 1, "labels is {}, want 1 or {} values", describe(*labels), n);
+  op.require(mode == 0 || mode == 1, "attribute mode is {}, want 0 (centre, width, height) or 1 (corners)", mode);
+  op.suggest_up_to(*selected_detections, row, 2, boxes->dtype, 0);
+  op.suggest_up_to(*keep_indices, row, 1, DType::Int32, 0);
+  op.require_shape("selected_detections", *selected_detections, row, 2);
+  op.require_shape("keep_indices", *keep_indices, row, 1);
+  op.work(n * n * 128);
+  op.launch([boxes = *boxes, scores = *scores, labels = *labels, limit = static_cast<double>(iou_threshold),
+             least = static_cast<double>(score_threshold), corners = mode == 1,
+             most = max_output_size < 0 ? n : std::min(n, max_output_size), to = *selected_detections,
+             keep = *keep_indices, shape = ResultShape(selected_detections.handle),
+             kept_shape = ResultShape(keep_indices.handle)] {
+    const std::vector<double> all = linalg::gather(boxes), score = linalg::gather(scores),
+                              label = linalg::gather(labels);
+    const std::vector<int64_t> found = best_of(all, score, label, corners, limit, least, most);
+    const auto count = static_cast<int64_t>(found.size());
+    std::vector<double> rows(all.size(), 0.0), indices(score.size(), 0.0);
+    for (size_t i = 0; i < found.size(); ++i) {
+      std::copy_n(all.begin() + found[i] * 5, 5, rows.begin() + static_cast<int64_t>(i) * 5);
+      indices[i] = static_cast<double>(found[i]);
+    }
+    linalg::scatter(to, rows);
+    linalg::scatter(keep, indices);
+    shape.set({count, 5});
+    kept_shape.set({count});
+  });
 }
 
 }  // namespace updraft

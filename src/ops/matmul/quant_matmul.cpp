@@ -13,24 +13,14 @@ namespace {
 
 using namespace quantised;
 
-struct Problem {
-  TensorView x1{}, x2{}, scale{}, out{};
-  TensorView x1_scale{}, x2_offset{}, y_offset{}, bias{};  // may be absent
-};
-
-bool present(const OptIn& t) { return t && t->numel() > 0; }
-void set(TensorView& v, const OptIn& t) {
-  if (present(t)) v = *t;
-}
-
-void run_matrix(const Problem& p, const TensorView& x1, const TensorView& x2, const TensorView& out) {
+void run_matrix(const QuantProduct& p, const TensorView& x1, const TensorView& x2, const TensorView& out) {
   Matrix a = matrix_of(x1);
   const Matrix b = matrix_of(x2);
   // INT8 times INT4 is done by halves of the INT8, and the lower one is less by 8 than its bits say: yOffset holds what
   // that takes from each column.
   if (given(p.y_offset) && x1.dtype == DType::Int8 && x2.dtype == DType::Int32)
     for (float& v : a.numbers) v -= 8;
-  const int64_t m = a.rows, k = a.columns, n = b.columns;
+  const int64_t m = a.rows, n = b.columns;
   const std::vector<float> scale = scales_of(p.scale),
                            by_row = given(p.x1_scale) ? floats_of(p.x1_scale) : std::vector<float>();
   const std::vector<float> bias = given(p.bias) ? floats_of(p.bias) : std::vector<float>();
@@ -38,26 +28,9 @@ void run_matrix(const Problem& p, const TensorView& x1, const TensorView& x2, co
   // INT8 results have an offset: of its own, or in the words of the scales.
   std::vector<float> offset;
   if (out.dtype == DType::Int8) offset = given(p.x2_offset) ? floats_of(p.x2_offset) : offsets_of(p.scale);
-  std::vector<double> sum;
+  // Scales of groups of k belong to the sums, others to what is made of them.
   const bool grouped = p.scale.rank == 2 && p.scale.dims[0] > 1;
-  if (!grouped) {
-    sum = product(a, b);
-  } else {
-    // A scale for each group of k and each column.
-    sum.assign(static_cast<size_t>(m * n), 0.0);
-    const int64_t groups = p.scale.dims[0], size = k / groups;
-    for (int64_t g = 0; g < groups; ++g) {
-      Matrix part{m, size, {}}, other{size, n, {}};
-      part.numbers.reserve(static_cast<size_t>(m * size));
-      for (int64_t r = 0; r < m; ++r)
-        part.numbers.insert(part.numbers.end(), a.numbers.begin() + r * k + g * size,
-                            a.numbers.begin() + r * k + (g + 1) * size);
-      other.numbers.assign(b.numbers.begin() + g * size * n, b.numbers.begin() + (g + 1) * size * n);
-      const std::vector<double> piece = product(part, other);
-      for (size_t i = 0; i < piece.size(); ++i)
-        sum[i] += piece[i] * static_cast<double>(scale[static_cast<size_t>(g * n) + i % static_cast<size_t>(n)]);
-    }
-  }
+  const std::vector<double> sum = grouped ? scaled_product(a, b, scale, p.scale.dims[0]) : product(a, b);
   const std::vector<float> last = given(p.y_offset) ? floats_of(p.y_offset) : std::vector<float>();
   std::vector<float> result(sum.size());
   parallel_for(m, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
@@ -78,11 +51,10 @@ void run_matrix(const Problem& p, const TensorView& x1, const TensorView& x2, co
   write_all(out, result);
 }
 
-void plan_quant(Op& op, const Problem& p, bool transpose1, bool transpose2, const TensorView& out) {
-  Problem q = p;
+}  // namespace
+
+QuantProduct quantised::checked(const Op& op, QuantProduct q, const TensorView& out) {
   op.require(q.x1.rank >= 2 && q.x2.rank >= 2, "x1 is {} and x2 {}, want matrices", describe(q.x1), describe(q.x2));
-  if (transpose1) q.x1 = q.x1.transpose(q.x1.rank - 2, q.x1.rank - 1);
-  if (transpose2) q.x2 = q.x2.transpose(q.x2.rank - 2, q.x2.rank - 1);
   for (const TensorView* v : {&q.x1, &q.x2})
     op.require(v->dtype == DType::Int8 || v->dtype == DType::Int32, "{} is not INT8 or INT32 (INT4, eight each)",
                describe(*v));
@@ -106,43 +78,37 @@ void plan_quant(Op& op, const Problem& p, bool transpose1, bool transpose2, cons
   for (const TensorView* v : {&q.bias, &q.x2_offset, &q.y_offset})
     if (given(*v))
       op.require(v->numel() == 1 || v->numel() == n, "bias or offset is {}, want 1 or {} values", describe(*v), n);
-  if (q.out.empty()) return;
-  op.flops(2 * q.out.numel() * k);
-  op.work(q.out.numel() * std::max<int64_t>(1, k));
-  op.launch([=] {
-    int64_t matrices = 1;
-    for (int d = 0; d < rank; ++d) matrices *= dims[d];
-    int64_t full[kMaxDims];
-    std::copy_n(dims, rank, full);
-    full[rank] = q.x1.dims[q.x1.rank - 2];
-    full[rank + 1] = q.x1.dims[q.x1.rank - 1];
-    const TensorView a = q.x1.expand(full, rank + 2);
-    full[rank] = q.x2.dims[q.x2.rank - 2];
-    full[rank + 1] = q.x2.dims[q.x2.rank - 1];
-    const TensorView b = q.x2.expand(full, rank + 2);
-    for (int64_t i = 0; i < matrices; ++i) {
-      auto matrix = [&](const TensorView& v) {
-        const TensorView batch = first_dims(v, rank);
-        TensorView one = last_dims(v, 2);
-        one.data = at_element(v, batch.offset_of(i));
-        return one;
-      };
-      run_matrix(q, matrix(a), matrix(b), matrix(q.out));
-    }
-  });
+  return q;
 }
+
+void QuantProduct::run() const {
+  each_matrix(x1, x2, out,
+              [&](const TensorView& a, const TensorView& b, const TensorView& to) { run_matrix(*this, a, b, to); });
+}
+
+namespace {
 
 void plan_v5(Op& op, const In& x1, const In& x2, const OptIn& x1_scale, const OptIn& x2_scale, const OptIn& y_scale,
              const OptIn& x1_offset, const OptIn& x2_offset, const OptIn& y_offset, const OptIn& bias, bool transpose1,
              bool transpose2, const Out& out) {
-  op.require(present(x2_scale), "x2Scale is null");
-  op.require(!present(y_scale) && !present(x1_offset), "yScale or x1Offset is given, which is not supported");
-  Problem p{.x1 = *x1, .x2 = *x2, .scale = *x2_scale};
-  set(p.x1_scale, x1_scale);
-  set(p.x2_offset, x2_offset);
-  set(p.y_offset, y_offset);
-  set(p.bias, bias);
-  plan_quant(op, p, transpose1, transpose2, *out);
+  op.require(given(optional_view(x2_scale)), "x2Scale is null");
+  op.require(!given(optional_view(y_scale)) && !given(optional_view(x1_offset)),
+             "yScale or x1Offset is given, which is not supported");
+  QuantProduct p{.x1 = *x1, .x2 = *x2, .scale = *x2_scale};
+  p.x1_scale = optional_view(x1_scale);
+  p.x2_offset = optional_view(x2_offset);
+  p.y_offset = optional_view(y_offset);
+  p.bias = optional_view(bias);
+  op.require(p.x1.rank >= 2 && p.x2.rank >= 2, "x1 is {} and x2 {}, want matrices", describe(p.x1), describe(p.x2));
+  if (transpose1) p.x1 = p.x1.transpose(p.x1.rank - 2, p.x1.rank - 1);
+  if (transpose2) p.x2 = p.x2.transpose(p.x2.rank - 2, p.x2.rank - 1);
+  p = checked(op, p, *out);
+  if (p.out.empty()) return;
+  int64_t k = 0, n = 0;
+  matrix_dims(p.x2, &k, &n);
+  op.flops(2 * p.out.numel() * k);
+  op.work(p.out.numel() * std::max<int64_t>(1, k));
+  op.launch([p] { p.run(); });
 }
 
 }  // namespace

@@ -73,14 +73,20 @@ float rounded_to(float x, DType t) {
   return t == DType::Float16 ? static_cast<float>(Half(x)) : t == DType::BFloat16 ? static_cast<float>(BFloat16(x)) : x;
 }
 
-Matrix real_weights(const TensorView& w, const TensorView& scale, const TensorView& offset) {
+Matrix real_weights(const TensorView& w, const TensorView& scale, const TensorView& offset, int64_t group) {
   Matrix m = matrix_of(w);
   const std::vector<float> s = floats_of(scale), o = given(offset) ? floats_of(offset) : std::vector<float>{0.0f};
-  const auto n = static_cast<size_t>(m.columns);
-  for (size_t i = 0; i < m.numbers.size(); ++i) {
-    const float moved = rounded_to(m.numbers[i] + o[o.size() == 1 ? 0 : i % n], scale.dtype);
-    m.numbers[i] = rounded_to(moved * s[s.size() == 1 ? 0 : i % n], scale.dtype);
-  }
+  parallel_for(m.rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, m.columns)), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      float* row = m.numbers.data() + r * m.columns;
+      const int64_t first = group ? r / group * m.columns : 0;
+      auto of = [&](const std::vector<float>& values, int64_t c) {
+        return values[values.size() == 1 ? 0 : static_cast<size_t>(first + c)];
+      };
+      for (int64_t c = 0; c < m.columns; ++c)
+        row[c] = rounded_to(rounded_to(row[c] + of(o, c), scale.dtype) * of(s, c), scale.dtype);
+    }
+  });
   return m;
 }
 
@@ -103,6 +109,29 @@ std::vector<double> product(const Matrix& a, const Matrix& b) {
       for (int64_t i = from; i < to; ++i)
         sum[static_cast<size_t>(i)] += static_cast<double>(piece[static_cast<size_t>(i)]);
     });
+  }
+  return sum;
+}
+
+std::vector<double> scaled_product(const Matrix& a, const Matrix& b, const std::vector<float>& scale, int64_t groups) {
+  const int64_t m = a.rows, k = a.columns, n = b.columns, size = k / groups;
+  auto add = [&](std::vector<double>& sum, const std::vector<double>& piece, int64_t g) {
+    for (size_t i = 0; i < piece.size(); ++i)
+      sum[i] += piece[i] * static_cast<double>(scale[static_cast<size_t>(g * n) + i % static_cast<size_t>(n)]);
+  };
+  std::vector<double> sum(static_cast<size_t>(m * n), 0.0);
+  if (groups == 1) {
+    add(sum, product(a, b), 0);
+    return sum;
+  }
+  for (int64_t g = 0; g < groups; ++g) {
+    Matrix part{m, size, {}}, other{size, n, {}};
+    part.numbers.reserve(static_cast<size_t>(m * size));
+    for (int64_t r = 0; r < m; ++r)
+      part.numbers.insert(part.numbers.end(), a.numbers.begin() + r * k + g * size,
+                          a.numbers.begin() + r * k + (g + 1) * size);
+    other.numbers.assign(b.numbers.begin() + g * size * n, b.numbers.begin() + (g + 1) * size * n);
+    add(sum, product(part, other), g);
   }
   return sum;
 }

@@ -1,5 +1,6 @@
 // In-place distributions: uniform, normal, Bernoulli, integers, exponential.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -68,15 +69,22 @@ double below(DType t, double x) {
   return t == DType::Float16 ? half_to_float(bits) : bfloat16_to_float(bits);
 }
 
+/// Whole numbers and bools get what a conversion makes of numbers in FLOAT.
+DType drawn_type(const Op& op, const TensorView& self) {
+  op.require(is_floating(self.dtype) || is_integral(self.dtype, true), "self is {}, want a real type or BOOL",
+             describe(self));
+  return is_floating(self.dtype) ? self.dtype : DType::Float;
+}
+
 void plan_uniform(Op& op, const TensorView& self, double from, double to, const RandomSource& source) {
-  op.require(is_floating(self.dtype), "self is {}, want a floating type", describe(self));
+  const DType type = drawn_type(op, self);
   op.require(from <= to, "from is {} and to {}, want from <= to", from, to);
   RandomParams p;
-  p.a = round_to(self.dtype, from);
-  const double end = round_to(self.dtype, to);
+  p.a = round_to(type, from);
+  const double end = round_to(type, to);
   p.b = end - p.a;
-  p.c = std::max(p.a, end > p.a ? below(self.dtype, end) : p.a);
-  p.digits = std::min(24, significand_bits(self.dtype));
+  p.c = std::max(p.a, end > p.a ? below(type, end) : p.a);
+  p.digits = std::min(24, significand_bits(type));
   if (self.empty()) return;
   op.work(self.numel() * 8);
   op.launch([=] {
@@ -86,7 +94,7 @@ void plan_uniform(Op& op, const TensorView& self, double from, double to, const 
 }
 
 void plan_normal(Op& op, const TensorView& self, double mean, double deviation, const RandomSource& source) {
-  op.require(is_floating(self.dtype), "self is {}, want a floating type", describe(self));
+  drawn_type(op, self);
   op.require(deviation >= 0, "std is {}, want 0 or more", deviation);
   if (self.empty()) return;
   RandomParams p;
@@ -201,8 +209,23 @@ void plan_integers(Op& op, const TensorView& self, int64_t from, uint64_t range,
   });
 }
 
+/// The nearest number at or below v (`up`: at or above) that a type of so many significant bits holds.
+int64_t held(int64_t v, int bits, bool up) {
+  const int drop = std::bit_width(v < 0 ? uint64_t{0} - static_cast<uint64_t>(v) : static_cast<uint64_t>(v)) - bits;
+  if (drop <= 0) return v;
+  const auto below = static_cast<int64_t>(static_cast<uint64_t>(v >> drop) << drop);
+  int64_t above = 0;
+  return !up || below == v || __builtin_add_overflow(below, int64_t{1} << drop, &above) ? below : above;
+}
+
 void plan_range(Op& op, const TensorView& self, int64_t from, int64_t to, const RandomSource& source) {
   op.require(from < to, "from is {} and to {}, want from < to", from, to);
+  if (is_floating(self.dtype)) {
+    // No number may be rounded out of the range.
+    const int bits = significand_bits(self.dtype);
+    const int64_t first = held(from, bits, true), last = held(to - 1, bits, false);
+    if (first <= last) from = first, to = last + 1;
+  }
   plan_integers(op, self, from, static_cast<uint64_t>(to) - static_cast<uint64_t>(from), source);
 }
 

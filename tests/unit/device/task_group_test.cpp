@@ -84,7 +84,9 @@ TEST_F(TaskGroups, AnUpdateReplacesTheArguments) {
     ASSERT_EQ(aclmdlRICaptureGetInfo(update, &status, nullptr), 0);
     EXPECT_EQ(status, ACL_MODEL_RI_CAPTURE_STATUS_NONE);
     put(update, step);
+    EXPECT_EQ(aclrtSynchronizeStream(update), 0) << error_text();  // torch_npu does so with ASCEND_LAUNCH_BLOCKING=1
     put(update, 100, true);
+    EXPECT_EQ(aclrtSynchronizeDevice(), 0) << error_text();
     ASSERT_EQ(aclmdlRICaptureTaskUpdateEnd(update), 0) << error_text();
     EXPECT_EQ(read(), 0);  // nothing of it is computed
     ASSERT_EQ(aclmdlRIExecuteAsync(graph, stream), 0);

@@ -1,0 +1,40 @@
+// Operations between ranks that are part of operators (ops/exchange.h).
+#include "ops/exchange.h"
+
+#include "base/boundary.h"
+#include "device/stream.h"
+#include "hccl/api.h"
+#include "hccl/group.h"
+#include "hccl/hccl.h"
+
+namespace updraft {
+namespace {
+
+void run(const Exchange& exchange, Stream& stream) {
+  void* const comm = communicator_of_group(exchange.group, stream.device());
+  const auto ranks = static_cast<int64_t>(communicator_of(comm)->size());
+  if (exchange.ranks && exchange.ranks != ranks)
+    throw Error(code::kAclnnParamInvalid, "the outputs are those of {} ranks, group {} has {}", exchange.ranks,
+                exchange.group, ranks);
+  for (const Transfer& t : exchange.transfers) {
+    const auto type = static_cast<HcclDataType>(collective_type(t.dtype));
+    const auto count = static_cast<uint64_t>(t.count);
+    void *const send = exchange.address(t.send), *const receive = exchange.address(t.receive);
+    int failed = 0;
+    switch (t.kind) {
+      case Transfer::Kind::AllReduceSum:
+        failed = HcclAllReduce(send, receive, count, type, HCCL_REDUCE_SUM, comm, &stream);
+        break;
+      case Transfer::Kind::AllGather: failed = HcclAllGather(send, receive, count, type, comm, &stream); break;
+      case Transfer::Kind::ReduceScatterSum:
+        failed = HcclReduceScatter(send, receive, count, type, HCCL_REDUCE_SUM, comm, &stream);
+        break;
+    }
+    if (failed) throw Error(code::kRtCommunication, "{}", take_error_text());
+  }
+}
+
+[[maybe_unused]] const bool registered = (set_exchange_door(&run), true);
+
+}  // namespace
+}  // namespace updraft
