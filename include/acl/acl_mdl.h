@@ -54,6 +54,10 @@ extern "C" {
 #define ACL_ERROR_GE_MODEL_EXECUTE_TIMEOUT 545601U
 #define ACL_ERROR_GE_REDEPLOYING 545602U
 
+/** Names of the inputs that gears and dynamic AIPP add to a model. */
+#define ACL_DYNAMIC_TENSOR_NAME "ascend_mbatch_shape_data"
+#define ACL_DYNAMIC_AIPP_NAME "ascend_dynamic_aipp_data"
+
 typedef struct aclmdlDesc aclmdlDesc;
 typedef struct aclmdlDataset aclmdlDataset;
 typedef struct aclmdlAIPP aclmdlAIPP;

@@ -5,6 +5,7 @@
 #include "acl/api.h"
 #include "acl/model_dataset.h"
 #include "base/handle_pool.h"
+#include "graph/shape/aipp_inputs.h"
 
 using namespace updraft;
 
@@ -65,10 +66,15 @@ size_t bytes_of(const graph::TensorDesc& t) {
   return t.known() ? static_cast<size_t>(t.count()) * size_of(t.dtype) : 0;
 }
 
-/// The same; of models with gears the most that any of them wants.
+/// The same; of images of dynamic AIPP what the largest source has, of models with gears the most that any wants.
 size_t bytes_of(const aclmdlDesc* handle, Side side, size_t index) {
   size_t most = bytes_of(tensor(handle, side, index));
   const auto& model = live(handle).model;
+  if (model && side == Side::Input) {
+    const graph::Node& input = *model->inputs()[index];
+    const graph::Node* aipp = graph::aipp_of(input);
+    if (aipp && graph::is_dynamic_aipp(*aipp)) return graph::input_bytes(input, {});
+  }
   if (!model || !model->gears()) return most;
   for (size_t g = 0; g < model->gears()->values.size(); ++g) {
     graph::TensorDesc in_gear = tensor(handle, side, index);

@@ -4,7 +4,9 @@
 #include "acl/api.h"
 #include "acl/model_dataset.h"
 #include "acl/tensor_desc.h"
+#include "base/config.h"
 #include "base/handle_pool.h"
+#include "device/memory.h"
 
 using namespace updraft;
 
@@ -39,6 +41,16 @@ void drop_desc(aclmdlDataset::Item& of) {
   of.own_desc = false;
 }
 
+/// Where the rules of the card hold: its engines reach no memory of the host but what is registered.
+void want_device_memory(const aclDataBuffer& buffer, const char* side, size_t number) {
+  if (!Config::get().card_rules() || !buffer.data || Device::owner(buffer.data)) return;
+  if (HostMemory::get().registered(buffer.data)) return;
+  throw Error(code::kAclInvalidParam,
+              "{} {} is at {}, which is host memory: datasets take device memory (aclrtMalloc and a copy, or "
+              "aclrtHostRegister); on the card this fails",
+              side, number, buffer.data);
+}
+
 /// What the client gave, copied: it may destroy its handles when the call returns.
 std::shared_ptr<graph::Execution> execution_of(const aclmdlDataset* input, const aclmdlDataset* output) {
   auto execution = std::make_shared<graph::Execution>();
@@ -46,6 +58,7 @@ std::shared_ptr<graph::Execution> execution_of(const aclmdlDataset* input, const
   for (const auto& [set, buffers] : {std::pair{&live(input), &execution->inputs}, {&live(output), &execution->outputs}})
     for (const aclmdlDataset::Item& i : set->items) {
       const aclDataBuffer& buffer = updraft::live(i.buffer);
+      want_device_memory(buffer, set == &live(input) ? "input" : "output", buffers->size());
       graph::Buffer& made = buffers->emplace_back();
       made.data = buffer.data;
       made.bytes = buffer.size;

@@ -6,6 +6,7 @@
 #include "acl/model_dataset.h"
 #include "acl/tensor_desc.h"
 #include "device/memory.h"
+#include "graph/shape/aipp_inputs.h"
 
 using namespace updraft;
 
@@ -26,6 +27,11 @@ const graph::Gears* gears_of(const aclmdlDesc* handle, GearKind kind) {
   const auto& model = live(handle).model;
   const graph::Gears* gears = model ? model->gears() : nullptr;
   return gears && gears->kind == kind ? gears : nullptr;
+}
+
+/// True for the inputs that are no inputs of the client's model: the choice of a gear, parameters of AIPP.
+bool is_added(const graph::Node& input) {
+  return input.name() == graph::kGearInput || graph::aipp_with_parameters(input);
 }
 
 void choose(uint32_t id, aclmdlDataset* handle, size_t index, GearKind kind, const graph::Dims& value) {
@@ -80,14 +86,16 @@ UPDRAFT_API int aclmdlSetInputDynamicDims(uint32_t id, aclmdlDataset* dataset, s
     graph::Dims value;
     size_t at = 0;
     for (const graph::Node* input : model->inputs()) {
-      if (input->name() == graph::kGearInput) continue;
-      for (const int64_t size : input->output().desc.dims) {
+      if (is_added(*input)) continue;
+      const graph::Dims& known = input->output().desc.dims;
+      for (size_t d = 0; d < known.size(); ++d) {
+        const int64_t size = known[d];
         if (at >= std::min(dims->dimCount, std::size(dims->dims)))
           throw Error(code::kAclInvalidParam,
                       "dims has {} sizes, the inputs of model {} have more: give all dimensions of all inputs",
                       dims->dimCount, id);
         const int64_t given = dims->dims[at++];
-        if (size < 0) value.push_back(given);
+        if (size < 0) value.push_back(graph::gear_number(*input, d, given));
         else if (given != size)
           throw Error(code::kAclInvalidParam, "dims has {} at place {}, input {} of model {} has {} there", given,
                       at - 1, input->name(), id, size);
@@ -137,7 +145,7 @@ UPDRAFT_API int aclmdlGetInputDynamicDims(const aclmdlDesc* desc, size_t, aclmdl
       dims[g] = {};
       const auto& shapes = handle.model->gear_inputs(g);
       for (size_t i = 0; i < shapes.size(); ++i) {
-        if (handle.input_names[i] == graph::kGearInput) continue;
+        if (is_added(*handle.model->inputs()[i])) continue;
         for (const int64_t size : shapes[i])
           if (dims[g].dimCount < std::size(dims[g].dims)) dims[g].dims[dims[g].dimCount++] = size;
       }

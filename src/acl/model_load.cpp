@@ -96,9 +96,13 @@ ACL_API aclmdlLoadFromMem(const void* model, size_t size, uint32_t* id) {
 ACL_API aclmdlUnload(uint32_t id) {
   return guard("aclmdlUnload", [&] {
     const auto model = loaded_model(id);
-    model->device().synchronize();  // executions that are under way use its memory
+    model->device().synchronize();             // executions that are under way use its memory
+    std::shared_ptr<graph::LoadedModel> gone;  // its memory is given back without the lock
     std::lock_guard lock(g_mutex);
-    models().erase(id);
+    const auto found = models().find(id);
+    if (found == models().end()) throw Error(kModelIdInvalid, "model {} is being unloaded by another thread", id);
+    gone = std::move(found->second);
+    models().erase(found);
   });
 }
 

@@ -56,7 +56,9 @@ constexpr Option kOptions[] = {
      "2 to 100 sets of sizes, a number for each -1 of the inputs in their order",
      "2 至 100 组尺寸，按输入顺序每个 -1 一个数"},
     {"insert_op_conf", kInput, File, "path", "", Works,
-     "Static AIPP: what is done to images of bytes before the model's input", "静态 AIPP：对字节图像输入做的预处理"},
+     "AIPP: what is done to images of bytes before the model's input, as the file says (static) or the client "
+     "(dynamic)",
+     "AIPP：对字节图像输入做的预处理，参数来自文件（静态）或客户端（动态）"},
     {"is_input_adjust_hw_layout", kInput, Boolean, "", "false", Refused,
      "Inputs in NC1HWC0. Tensors are dense here; leave it out and give NCHW",
      "以 NC1HWC0 作为输入。此处张量按行排列；请去掉并给出 NCHW"},

@@ -3,30 +3,18 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/between.h"
 #include "media/planes.h"
 
 namespace updraft::media {
 namespace {
 
-/// Between which two a result lies, and the weight of the second.
-struct Between {
-  int64_t first, second;
-  float weight;
-};
-
 std::vector<Between> places(int64_t from, int64_t to, double scale, Interpolation how) {
+  if (how != Interpolation::Nearest) return between_centres(from, to, scale);
   std::vector<Between> all(static_cast<size_t>(to));
   for (int64_t i = 0; i < to; ++i) {
-    Between& b = all[static_cast<size_t>(i)];
-    if (how == Interpolation::Nearest) {
-      b.first = b.second = std::min(static_cast<int64_t>(std::floor(static_cast<double>(i) * scale)), from - 1);
-      b.weight = 0;
-      continue;
-    }
-    const double at = std::max((static_cast<double>(i) + 0.5) * scale - 0.5, 0.0);
-    b.first = std::min(static_cast<int64_t>(at), from - 1);
-    b.second = std::min(b.first + 1, from - 1);
-    b.weight = static_cast<float>(at - static_cast<double>(b.first));
+    const int64_t at = std::min(static_cast<int64_t>(std::floor(static_cast<double>(i) * scale)), from - 1);
+    all[static_cast<size_t>(i)] = {at, at, 0};
   }
   return all;
 }

@@ -597,6 +597,28 @@ def nothing_leaks():
     net.close()
 
 
+@program
+def a_thousand_models():
+    """Loaded, run and unloaded; then the last one is used once more."""
+    feed, want = cases("net")[0]
+
+    def rounds(count):
+        for _ in range(count):
+            net = Model("net")
+            probabilities, _ = net.run([feed["x"]])
+            net.close()
+            assert np.abs(probabilities - want["y"]).max() <= 2e-5
+        return net
+
+    rounds(300)
+    free, before = value(acl.rt.get_mem_info(1))[0], pages()
+    net = rounds(1000)
+    grown = (pages() - before) * 4096
+    assert grown < 2 << 20, "%d bytes more" % grown
+    assert value(acl.rt.get_mem_info(1))[0] >= free - (1 << 20)
+    refused(acl.mdl.execute(net.id, 0, 0), 145003, "unloaded")
+
+
 def main(names):
     good(acl.init())
     good(acl.rt.set_device(0))

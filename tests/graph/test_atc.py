@@ -522,7 +522,7 @@ def test_images_that_are_resized(folder):
 def test_aipp_that_does_not_fit(folder):
     common = ["--framework=5", f"--model={folder}/plain.onnx", f"--output={folder}/no", SOC, f"--insert_op_conf={folder}/bad.cfg"]
     for text, words in (("aipp_op { input_format: RGB888_U8 src_image_size_w: 9 src_image_size_h: 6 }", "9 columns"),
-                        ("aipp_op { input_format: RGB888_U8 aipp_mode: dynamic }", "only static"),
+                        ("aipp_op { input_format: RGB888_U8 aipp_mode: dynamic max_src_image_size: 9 }", "no parameter input_format"),
                         ("aipp_op { input_format: RGB }", "want YUV420SP_U8"),
                         ("aipp_op { input_format: RGB888_U8 colour: 3 }", "no parameter colour"),
                         ("aipp_op { input_format: RGB888_U8 related_input_rank: 4 }", "the model has 1 inputs"),

@@ -6,11 +6,16 @@
 
 #include "graph/compile/option_error.h"
 #include "graph/proto/dump.h"
+#include "graph/shape/aipp_inputs.h"
+#include "graph/shape/gears.h"
 #include "ops/ir_op.h"
 
 namespace updraft::graph {
 namespace {
 
+using aipp::Common;
+using aipp::Picture;
+using aipp::Source;
 using Json = nlohmann::ordered_json;
 constexpr const char* kOption = "insert_op_conf";
 
@@ -47,9 +52,9 @@ class Block {
       refuse(fmt::format("{} is {}, want a whole number of {} to {}", name, found->dump(), least, most));
     return found->get<int64_t>();
   }
-  void check_all_taken() const {
+  void check_all_taken(const std::string& mode) const {
     for (const auto& [name, value] : json_.items())
-      if (!taken_.contains(name)) refuse(fmt::format("there is no parameter {} of static AIPP", name));
+      if (!taken_.contains(name)) refuse(fmt::format("there is no parameter {} of {} AIPP", name, mode));
   }
 
  private:
@@ -64,238 +69,211 @@ class Block {
   std::set<std::string> taken_;
 };
 
-Aipp read_block(Block block) {
-  Aipp made;
-  const std::string mode = block.text("aipp_mode", "static");
-  if (mode != "static")
-    block.refuse(fmt::format(
-        "aipp_mode is {}: only static is implemented; write the parameters into the file, and one model for each set",
-        mode));
-  const std::string format = block.text("input_format", "");
-  if (format == "YUV420SP_U8") made.source = Aipp::Source::Yuv420sp;
-  else if (format == "RGB888_U8") made.source = Aipp::Source::Rgb;
-  else if (format == "XRGB8888_U8") made.source = Aipp::Source::Xrgb;
-  else if (format == "YUV400_U8") made.source = Aipp::Source::Yuv400;
-  else block.refuse(fmt::format("input_format is '{}', want YUV420SP_U8, RGB888_U8, XRGB8888_U8 or YUV400_U8", format));
-  made.input = static_cast<size_t>(block.whole("related_input_rank"));
-  made.source_width = block.whole("src_image_size_w");
-  made.source_height = block.whole("src_image_size_h");
+void read_picture(Block& block, Picture& made) {
+  auto size = [&](const char* name) { return static_cast<int32_t>(block.whole(name)); };
   made.crop = block.flag("crop");
-  made.crop_left = block.whole("load_start_pos_w");
-  made.crop_top = block.whole("load_start_pos_h");
-  made.crop_width = block.whole("crop_size_w");
-  made.crop_height = block.whole("crop_size_h");
+  made.crop_left = size("load_start_pos_w");
+  made.crop_top = size("load_start_pos_h");
+  made.crop_width = size("crop_size_w");
+  made.crop_height = size("crop_size_h");
   made.resize = block.flag("resize");
-  made.resize_width = block.whole("resize_output_w");
-  made.resize_height = block.whole("resize_output_h");
+  made.resize_width = size("resize_output_w");
+  made.resize_height = size("resize_output_h");
   made.padding = block.flag("padding");
-  made.left = block.whole("left_padding_size");
-  made.right = block.whole("right_padding_size");
-  made.top = block.whole("top_padding_size");
-  made.bottom = block.whole("bottom_padding_size");
+  made.left = size("left_padding_size");
+  made.right = size("right_padding_size");
+  made.top = size("top_padding_size");
+  made.bottom = size("bottom_padding_size");
   made.padding_value = block.real("padding_value", 0);
+  for (size_t c = 0; c < 4; ++c) {
+    made.mean[c] = block.real(fmt::format("mean_chn_{}", c), 0);
+    made.minimum[c] = block.real(fmt::format("min_chn_{}", c), 0);
+    made.factor[c] = block.real(fmt::format("var_reci_chn_{}", c), 1);
+  }
+  if (made.resize && (!made.resize_width || !made.resize_height))
+    block.refuse("resize is true: want resize_output_w and resize_output_h");
+}
+
+void read_common(Block& block, Common& made) {
+  const std::string format = block.text("input_format", "");
+  for (const Source source : {Source::Yuv420sp, Source::Rgb888, Source::Xrgb8888, Source::Yuv400})
+    if (format == aipp::name_of(source)) made.source = source;
+  if (made.source == Source::None)
+    block.refuse(fmt::format("input_format is '{}', want YUV420SP_U8, RGB888_U8, XRGB8888_U8 or YUV400_U8", format));
+  made.width = static_cast<int32_t>(block.whole("src_image_size_w"));
+  made.height = static_cast<int32_t>(block.whole("src_image_size_h"));
   made.csc = block.flag("csc_switch");
   made.swap_rb = block.flag("rbuv_swap_switch");
   made.alpha_last = block.flag("ax_swap_switch");
   block.flag("single_line_mode");  // how the hardware moves lines; the numbers are the same
   for (size_t r = 0; r < 3; ++r) {
     for (size_t c = 0; c < 3; ++c)
-      made.matrix[r][c] = static_cast<float>(block.whole(fmt::format("matrix_r{}c{}", r, c), -32768, 32767));
-    made.input_bias[r] = static_cast<float>(block.whole(fmt::format("input_bias_{}", r), 0, 255));
-    made.output_bias[r] = static_cast<float>(block.whole(fmt::format("output_bias_{}", r), 0, 255));
+      made.matrix[r][c] = static_cast<int16_t>(block.whole(fmt::format("matrix_r{}c{}", r, c), -32768, 32767));
+    made.input_bias[r] = static_cast<uint8_t>(block.whole(fmt::format("input_bias_{}", r), 0, 255));
+    made.output_bias[r] = static_cast<uint8_t>(block.whole(fmt::format("output_bias_{}", r), 0, 255));
   }
-  for (size_t c = 0; c < 4; ++c) {
-    made.mean[c] = block.real(fmt::format("mean_chn_{}", c), 0);
-    made.minimum[c] = block.real(fmt::format("min_chn_{}", c), 0);
-    made.factor[c] = block.real(fmt::format("var_reci_chn_{}", c), 1);
+}
+
+Aipp read_block(Block block) {
+  Aipp made;
+  const std::string mode = block.text("aipp_mode", "static");
+  if (mode != "static" && mode != "dynamic") block.refuse(fmt::format("aipp_mode is {}, want static or dynamic", mode));
+  made.dynamic = mode == "dynamic";
+  made.input_name = block.text("related_input_name", "");
+  made.input = static_cast<size_t>(block.whole("related_input_rank"));
+  if (made.dynamic) {
+    made.most_bytes = block.whole("max_src_image_size", 1, UINT32_MAX);
+    if (!made.most_bytes)
+      block.refuse("aipp_mode is dynamic: want max_src_image_size, the bytes of the largest images of a batch");
+    if (block.flag("support_rotation")) block.refuse("support_rotation is true: images are not rotated");
+  } else {
+    read_common(block, made.common);
+    read_picture(block, made.picture);
+    const bool odd = made.picture.crop_left % 2 || made.picture.crop_top % 2;
+    if (made.common.source == Source::Yuv420sp && made.picture.crop && odd)
+      block.refuse("load_start_pos_w and load_start_pos_h must be even for YUV420SP_U8");
+    if (made.common.source == Source::Yuv400 && (made.common.csc || made.common.swap_rb))
+      block.refuse("YUV400_U8 has one channel: csc_switch and rbuv_swap_switch want three");
   }
-  block.check_all_taken();
-  if (made.source == Aipp::Source::Yuv420sp && made.crop && (made.crop_left % 2 || made.crop_top % 2))
-    block.refuse("load_start_pos_w and load_start_pos_h must be even for YUV420SP_U8");
-  if (made.source == Aipp::Source::Yuv400 && (made.csc || made.swap_rb))
-    block.refuse("YUV400_U8 has one channel: csc_switch and rbuv_swap_switch want three");
+  block.check_all_taken(mode);
   return made;
 }
 
-/// Puts the steps before one input, on images whose channels come last.
-class Steps {
+/// Puts the node before one input.
+class Insertion {
  public:
-  Steps(Graph& graph, Node& data, const Aipp& aipp, const std::string& path)
-      : graph_(graph), data_(data), aipp_(aipp), path_(path) {}
+  Insertion(Graph& graph, Node& data, const Aipp& aipp, const std::string& path)
+      : graph_(graph), data_(data), aipp_(aipp), path_(path), wanted_(data.output().desc) {}
 
   void insert() {
-    const TensorDesc wanted = data_.output().desc;
-    if (wanted.dims.size() != 4 || !wanted.rank_known())
-      refuse(fmt::format("input {} is {}, want four dimensions", data_.name(), describe(wanted)));
-    const bool last = wanted.format == Format::NHWC;
-    const int64_t channels = wanted.dims[last ? 3 : 1];
-    height_ = wanted.dims[last ? 1 : 2];
-    width_ = wanted.dims[last ? 2 : 3];
-    if (height_ < 0 || width_ < 0 || channels < 0)
-      refuse(fmt::format("input {} is {}, want known sizes", data_.name(), describe(wanted)));
+    const Dims& dims = wanted_.dims;
+    if (dims.size() != 4 || !wanted_.rank_known())
+      refuse(fmt::format("input {} is {}, want four dimensions", data_.name(), describe(wanted_)));
+    last_ = wanted_.format == Format::NHWC;
+    channels_ = dims[last_ ? 3 : 1];
+    size_ = {dims[last_ ? 1 : 2], dims[last_ ? 2 : 3]};
+    if (channels_ < 0)
+      refuse(fmt::format("input {} is {}, want a known number of channels", data_.name(), describe(wanted_)));
     const std::vector<Use> readers = data_.output().uses;
-    source_sizes();
-    Endpoint x = cast(image(wanted.dims[0]), DType::Float);
-    x = crop(x);
-    if (aipp_.csc) x = convert_colours(x);
-    if (aipp_.resize) x = resize(x);
-    x = normalise(x);
-    x = pad(x);
-    const int64_t given = aipp_.source == Aipp::Source::Yuv400 ? 1 : aipp_.source == Aipp::Source::Xrgb ? channels_ : 3;
-    const int64_t want_height = wanted.dims[last ? 1 : 2], want_width = wanted.dims[last ? 2 : 3];
-    if (given != channels || height_ != want_height || width_ != want_width)
-      refuse(fmt::format(
-          "the steps give images of {} channels, {} rows and {} columns; input {} of the model wants {}, {} and {}",
-          given, height_, width_, data_.name(), channels, want_height, want_width));
-    if (!last) x = emit("TransposeD", {x}, {{"perm", Dims{0, 3, 1, 2}}});
-    if (wanted.dtype != DType::Float) x = cast(x, wanted.dtype);
-    for (const Use& use : readers) graph_.connect(*use.node, use.index, x);
+    Node& node = graph_.add("Aipp", "aipp_" + data_.name());
+    node.attributes[kKeepsType] = true;
+    node.attributes[kOriginalType] = static_cast<int64_t>(wanted_.dtype);
+    node.attributes["data_format"] = last_ ? "NHWC" : "NCHW";
+    node.attributes["aipp_mode"] = aipp_.dynamic ? "dynamic" : "static";
+    Node& parameters = aipp_.dynamic ? dynamic(node) : constant(node);
+    graph_.add_input(node, "images", data_.out());
+    graph_.add_input(node, "params", parameters.out());
+    graph_.add_output(node, "features", TensorDesc(DType::Float, wanted_.dims, wanted_.format));
+    Endpoint features = node.out();
+    if (wanted_.dtype != DType::Float) features = cast(features);
+    for (const Use& use : readers) graph_.connect(*use.node, use.index, features);
   }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const { throw OptionError(kOption, path_, why); }
 
-  Endpoint emit(std::string_view type, const std::vector<Endpoint>& inputs, Attributes attributes = {}) {
-    Node& node = graph_.add(type, fmt::format("aipp_{}_{}", data_.name(), type));
-    node.attributes = std::move(attributes);
+  Endpoint cast(Endpoint from) {
+    Node& node = graph_.add("Cast", fmt::format("aipp_{}_cast", data_.name()));
+    node.attributes["dst_type"] = static_cast<int64_t>(wanted_.dtype);
     node.attributes[kKeepsType] = true;
-    const OpInfo& info = *find_ir_op(type);
-    const auto names = ir_inputs(info);
-    for (size_t i = 0; i < inputs.size(); ++i)
-      graph_.add_input(node,
-                       names[0]->kind == ::updraft::Kind::Tensors ? names[0]->name + std::to_string(i) : names[i]->name,
-                       inputs[i]);
-    graph_.add_output(node, ir_outputs(info)[0]->name);
+    graph_.add_input(node, "x", from);
+    graph_.add_output(node, "y");
     return node.out();
   }
-  Endpoint constant(Tensor value) {
-    return graph_.add_constant(fmt::format("aipp_{}_const", data_.name()), std::move(value)).out();
-  }
-  Endpoint numbers(std::vector<float> values) { return constant(Tensor::of(values)); }
-  Endpoint cast(Endpoint x, DType type) { return emit("Cast", {x}, {{"dst_type", static_cast<int64_t>(type)}}); }
-  Endpoint reshape(Endpoint x, const Dims& dims) { return emit("Reshape", {x, constant(Tensor::of(dims))}); }
 
-  /// Where the file does not say them the source has what the model's input needs.
-  void source_sizes() {
-    if (aipp_.padding) {
-      height_ -= aipp_.top + aipp_.bottom;
-      width_ -= aipp_.left + aipp_.right;
-    }
-    rows_ = aipp_.source_height ? aipp_.source_height : height_;
-    columns_ = aipp_.source_width ? aipp_.source_width : width_;
-    if (aipp_.source == Aipp::Source::Yuv420sp && (rows_ % 2 || columns_ % 2))
-      refuse(fmt::format("YUV420SP_U8 wants even sizes, the source has {} rows and {} columns", rows_, columns_));
-    height_ = rows_;
-    width_ = columns_;
-  }
-
-  /// The input takes bytes from now on; the image with a dimension of channels in their order.
-  Endpoint image(int64_t batch) {
-    const auto source = aipp_.source;
-    const bool planes = source == Aipp::Source::Yuv420sp;
-    const int64_t stored = planes || source == Aipp::Source::Yuv400 ? 1 : source == Aipp::Source::Rgb ? 3 : 4;
-    auto ranges = data_.output().desc.ranges;
-    TensorDesc desc(DType::UInt8, {batch, planes ? rows_ * 3 / 2 : rows_, columns_, stored}, Format::NHWC);
-    if (batch < 0 && !ranges.empty()) {
-      for (const int64_t d : desc.dims) desc.ranges.emplace_back(d, d);
-      desc.ranges[0] = ranges[0];
-    }
+  void describe_input(const TensorDesc& desc) {
     data_.output_desc() = desc;
     for (int i = 0; i < static_cast<int>(data_.inputs().size()); ++i) data_.input_desc(i) = desc;
-    Endpoint x = planes ? full_planes() : data_.out();
-    std::vector<int64_t> order = {0, 1, 2};
-    if (source == Aipp::Source::Yuv400) return x;
-    if (source == Aipp::Source::Xrgb) {
-      const int64_t begin = aipp_.alpha_last ? 0 : 1;
-      for (int64_t& channel : order) channel += begin;
-      channels_ = 3;
-    }
-    if (aipp_.swap_rb) std::swap(order[source == Aipp::Source::Yuv420sp ? 1 : 0], order[2]);
-    if (stored == 3 && !aipp_.swap_rb) return x;
-    if (planes && !aipp_.swap_rb) return x;
-    return emit("GatherV2D", {x, constant(Tensor::of(order))}, {{"axis", 3}});
   }
 
-  /// A plane of Y and one of pairs UV at half the size become three channels.
-  Endpoint full_planes() {
-    const int64_t half_rows = rows_ / 2, half_columns = columns_ / 2;
-    const Endpoint y =
-        emit("SliceD", {data_.out()}, {{"offsets", Dims{0, 0, 0, 0}}, {"size", Dims{-1, rows_, -1, -1}}});
-    Endpoint uv =
-        emit("SliceD", {data_.out()}, {{"offsets", Dims{0, rows_, 0, 0}}, {"size", Dims{-1, half_rows, -1, -1}}});
-    uv = reshape(uv, {-1, half_rows, 1, half_columns, 1, 2});
-    uv = emit("TileD", {uv}, {{"multiples", Dims{1, 1, 2, 1, 2, 1}}});
-    uv = reshape(uv, {-1, rows_, columns_, 2});
-    return emit("ConcatV2D", {y, uv}, {{"concat_dim", 3}, {"N", 2}});
-  }
-
-  Endpoint crop(Endpoint x) {
-    if (!aipp_.crop) return x;
-    const int64_t height = aipp_.crop_height ? aipp_.crop_height : height_,
-                  width = aipp_.crop_width ? aipp_.crop_width : width_;
-    if (aipp_.crop_top + height > height_ || aipp_.crop_left + width > width_)
+  /// The images keep the sizes of what the model reads: those of their source are the client's matter.
+  Node& dynamic(Node& node) {
+    int64_t most = wanted_.dims[0];
+    if (const auto gears = gears_of(graph_)) {
+      const bool ranged = !wanted_.ranges.empty();
+      if (most < 0) most = ranged ? wanted_.ranges[0].second : most;
+    } else if (!wanted_.known()) {
       refuse(fmt::format(
-          "the crop of {} rows and {} columns at row {}, column {} leaves the source of {} rows and {} columns", height,
-          width, aipp_.crop_top, aipp_.crop_left, height_, width_));
-    height_ = height;
-    width_ = width;
-    return emit("SliceD", {x},
-                {{"offsets", Dims{0, aipp_.crop_top, aipp_.crop_left, 0}}, {"size", Dims{-1, height, width, -1}}});
-  }
-
-  /// Whole numbers: the matrix times what is left of the channels, over 256, within a byte.
-  Endpoint convert_colours(Endpoint x) {
-    std::vector<float> transposed;
-    for (size_t c = 0; c < 3; ++c)
-      for (size_t r = 0; r < 3; ++r) transposed.push_back(aipp_.matrix[r][c]);
-    Tensor matrix = Tensor::of(transposed);
-    matrix.dims = {3, 3};
-    x = emit("Sub", {x, numbers({aipp_.input_bias.begin(), aipp_.input_bias.end()})});
-    x = emit("MatMul", {reshape(x, {-1, 3}), constant(std::move(matrix))});
-    x = emit("Floor", {emit("Mul", {x, numbers({1.0F / 256})})});
-    x = emit("Add", {x, numbers({aipp_.output_bias.begin(), aipp_.output_bias.end()})});
-    x = emit("ClipByValue", {x, numbers({0}), numbers({255})});
-    return reshape(x, {-1, height_, width_, 3});
-  }
-
-  Endpoint resize(Endpoint x) {
-    if (!aipp_.resize_height || !aipp_.resize_width) refuse("resize is true: want resize_output_w and resize_output_h");
-    height_ = aipp_.resize_height;
-    width_ = aipp_.resize_width;
-    x = emit("TransposeD", {x}, {{"perm", Dims{0, 3, 1, 2}}});
-    x = emit("ResizeBilinearV2", {x, constant(Tensor::of(std::vector<int64_t>{height_, width_}))},
-             {{"half_pixel_centers", true}});
-    return emit("TransposeD", {x}, {{"perm", Dims{0, 2, 3, 1}}});
-  }
-
-  Endpoint normalise(Endpoint x) {
-    const size_t channels = aipp_.source == Aipp::Source::Yuv400 ? 1 : 3;
-    std::vector<float> less, factor;
-    for (size_t c = 0; c < channels; ++c) {
-      less.push_back(aipp_.mean[c] + aipp_.minimum[c]);
-      factor.push_back(aipp_.factor[c]);
+          "input {} is {}: dynamic AIPP wants sizes that are known, or gears (dynamic_batch_size and its kin)",
+          data_.name(), describe(wanted_)));
     }
-    if (std::ranges::any_of(less, [](float v) { return v != 0; })) x = emit("Sub", {x, numbers(less)});
-    if (std::ranges::any_of(factor, [](float v) { return v != 1; })) x = emit("Mul", {x, numbers(factor)});
-    return x;
+    if (channels_ != 1 && channels_ != 3)
+      refuse(fmt::format("input {} is {}: AIPP gives 1 or 3 channels", data_.name(), describe(wanted_)));
+    TensorDesc desc = wanted_;
+    desc.dtype = DType::UInt8;
+    describe_input(desc);
+    node.attributes["max_src_image_size"] = aipp_.most_bytes;
+    size_t others = 0;
+    for (const Node* input : graph_.inputs()) others += input->name().starts_with(kAippInput);
+    const std::string name = others ? fmt::format("{}_{}", kAippInput, others) : kAippInput;
+    const auto bytes = static_cast<int64_t>(aipp::Settings::bytes(static_cast<size_t>(most)));
+    return graph_.add_data(name, static_cast<int64_t>(graph_.inputs().size()), TensorDesc(DType::UInt8, {bytes}));
   }
 
-  Endpoint pad(Endpoint x) {
-    if (!aipp_.padding) return x;
-    height_ += aipp_.top + aipp_.bottom;
-    width_ += aipp_.left + aipp_.right;
-    Tensor sizes = Tensor::of(std::vector<int64_t>{0, 0, aipp_.top, aipp_.bottom, aipp_.left, aipp_.right, 0, 0});
-    sizes.dims = {4, 2};
-    return emit("PadV2", {x, constant(std::move(sizes)), constant(Tensor::of(aipp_.padding_value))});
+  Node& constant(Node& node) {
+    aipp::Settings settings{aipp_.common, {aipp_.picture}};
+    Common& source = settings.common;
+    const Picture& p = aipp_.picture;
+    const bool planes = source.source == Source::Yuv420sp, known = size_.height >= 0 && size_.width >= 0;
+    if (known) {  // where the file does not say them the source has what the model's input needs
+      const int64_t rows = size_.height - (p.padding ? p.top + p.bottom : 0),
+                    columns = size_.width - (p.padding ? p.left + p.right : 0);
+      if (!source.height) source.height = static_cast<int32_t>(rows);
+      if (!source.width) source.width = static_cast<int32_t>(columns);
+      check(settings);
+      node.attributes["size"] = Dims{size_.height, size_.width};
+    } else if (source.height || source.width || p.crop || p.resize || p.padding) {
+      refuse(fmt::format(
+          "input {} is {}: where height and width are not known, leave out src_image_size, crop, resize and padding; "
+          "dynamic AIPP takes any source",
+          data_.name(), describe(wanted_)));
+    } else if (channels_ != aipp::channels_of(source.source)) {
+      refuse(fmt::format("{} has {} channels, input {} of the model wants {}", aipp::name_of(source.source),
+                         aipp::channels_of(source.source), data_.name(), channels_));
+    }
+    node.attributes["input_format"] = aipp::name_of(source.source);
+    const int64_t stored = source.source == Source::Rgb888 ? 3 : source.source == Source::Xrgb8888 ? 4 : 1;
+    const int64_t height = known ? source.height : size_.height, width = known ? source.width : size_.width;
+    if (planes) data_.attributes[kSharedPlanes] = true;
+    TensorDesc desc(DType::UInt8, {wanted_.dims[0], planes && height >= 0 ? height * 3 / 2 : height, width, stored},
+                    Format::NHWC);
+    if (!wanted_.ranges.empty()) {
+      for (const int64_t d : desc.dims) desc.ranges.emplace_back(d, d);
+      desc.ranges[0] = wanted_.ranges[0];
+      for (const size_t d : {size_t{1}, size_t{2}}) {
+        if (desc.dims[d] >= 0) continue;
+        desc.ranges[d] = wanted_.ranges[last_ ? d : d + 1];
+        auto& [least, most] = desc.ranges[d];
+        if (planes && d == 1) least = least / 2 * 3, most = most < 0 ? most : most / 2 * 3;
+      }
+    }
+    describe_input(desc);
+    Tensor tensor{DType::UInt8, {static_cast<int64_t>(aipp::Settings::bytes(1))}, {}};
+    tensor.data = Bytes::make(aipp::Settings::bytes(1), [&](std::byte* to) { settings.write(to); });
+    return graph_.add_constant(fmt::format("aipp_{}_params", data_.name()), std::move(tensor));
+  }
+
+  /// What the steps give is what the model's input has.
+  void check(const aipp::Settings& settings) const {
+    aipp::Size made;
+    try {
+      made = aipp::made_size(settings.common, settings.pictures[0]);
+    } catch (const Error& e) { refuse(e.text()); }
+    const int64_t given = aipp::channels_of(settings.common.source);
+    if (given != channels_ || made != size_)
+      refuse(fmt::format(
+          "the steps give images of {} channels, {} rows and {} columns; input {} of the model wants {}, {} and {}",
+          given, made.height, made.width, data_.name(), channels_, size_.height, size_.width));
   }
 
   Graph& graph_;
   Node& data_;
   const Aipp& aipp_;
   const std::string& path_;
-  int64_t height_ = 0, width_ = 0;  ///< of the image as the steps until now leave it
-  int64_t rows_ = 0, columns_ = 0;  ///< of the source
-  int64_t channels_ = 3;
+  const TensorDesc wanted_;  ///< what the model reads
+  bool last_ = false;        ///< the channels lie last in that
+  int64_t channels_ = 0;
+  aipp::Size size_;
 };
 
 }  // namespace
@@ -317,16 +295,25 @@ std::vector<Aipp> read_aipp(const std::string& path) {
 }
 
 void insert_aipp(Graph& graph, const std::vector<Aipp>& all, const std::string& path) {
-  const auto inputs = graph.inputs();
+  auto inputs = graph.inputs();
+  std::erase_if(inputs, [](const Node* node) { return node->name() == kGearInput; });
   std::set<size_t> seen;
   for (const Aipp& aipp : all) {
-    if (aipp.input >= inputs.size())
+    size_t number = aipp.input;
+    if (!aipp.input_name.empty()) {
+      const auto found = std::ranges::find(inputs, aipp.input_name, [](const Node* node) { return node->name(); });
+      number = static_cast<size_t>(found - inputs.begin());
+      if (found == inputs.end())
+        throw OptionError(kOption, path,
+                          fmt::format("related_input_name is {}, the model has no such input", aipp.input_name));
+    }
+    if (number >= inputs.size())
       throw OptionError(kOption, path,
-                        fmt::format("related_input_rank is {}, the model has {} inputs", aipp.input, inputs.size()));
-    if (!seen.insert(aipp.input).second)
+                        fmt::format("related_input_rank is {}, the model has {} inputs", number, inputs.size()));
+    if (!seen.insert(number).second)
       throw OptionError(kOption, path,
-                        fmt::format("two blocks are for input {}: give each its related_input_rank", aipp.input));
-    Steps(graph, *inputs[aipp.input], aipp, path).insert();
+                        fmt::format("two blocks are for input {}: give each its related_input_rank", number));
+    Insertion(graph, *inputs[number], aipp, path).insert();
   }
 }
 

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "device/stream.h"
 #include "graph/executor/interpreter.h"
+#include "graph/shape/aipp_inputs.h"
 #include "graph/shape/probe.h"
 #include "ops/reach.h"
 
@@ -121,7 +122,7 @@ void LoadedModel::check(Execution& execution) const {
     if (!fits)
       throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}{}, got the shape {}", i, inputs_[i]->name(),
                   id_, describe(desc), range_text(desc), describe(buffer.dims));
-    const size_t want = static_cast<size_t>(count_of(buffer.dims)) * size_of(desc.dtype);
+    const size_t want = input_bytes(*inputs_[i], buffer.dims);
     if (buffer.bytes < want || (want && !buffer.data))
       throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}{}: want {} bytes, got {} at {}", i,
                   inputs_[i]->name(), id_, updraft::name_of(desc.dtype), describe(buffer.dims), want, buffer.bytes,

@@ -35,6 +35,19 @@ void check_input(const Node& input, Gears::Kind kind) {
 
 bool is_choice(const Node& input) { return input.name() == kGearInput; }
 
+bool has_shared_rows(const Node& input, size_t d) {
+  return find_or(input.attributes, kSharedPlanes, false) && d == image_places(input.output().desc).first;
+}
+
+/// The size of an unknown dimension in a gear with that number for it.
+int64_t gear_size(const Node& input, size_t d, int64_t number) {
+  if (!has_shared_rows(input, d)) return number;
+  if (number % 2)
+    throw Error(code::kAclInvalidParam, "input {} takes images of YUV420SP_U8: want an even number of rows, not {}",
+                input.name(), number);
+  return number / 2 * 3;
+}
+
 /// Calls f(dimension, number of the gear) for the unknown dimensions of all inputs.
 template <class F>
 void for_unknown(const Graph& graph, Gears::Kind kind, F&& f) {
@@ -109,6 +122,11 @@ void set_gears(Graph& graph, const Gears& gears) {
   graph.add_data(kGearInput, static_cast<int64_t>(graph.inputs().size()), TensorDesc(DType::Int32, {numbers}));
 }
 
+int64_t gear_number(const Node& input, size_t d, int64_t size) {
+  if (!has_shared_rows(input, d)) return size;
+  return size % 3 ? -1 : size / 3 * 2;
+}
+
 std::vector<Dims> gear_shapes(const Graph& graph, const Gears& gears, size_t gear) {
   std::vector<Dims> shapes;
   std::map<const Node*, size_t> places;
@@ -117,7 +135,7 @@ std::vector<Dims> gear_shapes(const Graph& graph, const Gears& gears, size_t gea
     shapes.push_back(input->output().desc.dims);
   }
   for_unknown(graph, gears.kind, [&](Node& input, size_t d, size_t number) {
-    shapes[places[&input]][d] = gears.values.at(gear).at(number);
+    shapes[places[&input]][d] = gear_size(input, d, gears.values.at(gear).at(number));
   });
   return shapes;
 }

@@ -11,6 +11,9 @@ namespace updraft::graph {
 
 inline constexpr size_t kMostGears = 100;
 inline constexpr const char* kGearInput = "ascend_mbatch_shape_data";
+/// Of an input of YUV420SP images: below the rows of Y there are half as many of UV, so that its rows are one and a
+/// half times those that a gear says.
+inline constexpr const char* kSharedPlanes = "_shared_planes";
 
 struct Gears {
   enum class Kind : uint8_t { Batch = 1, Image = 2, Dims = 3 };
@@ -30,6 +33,9 @@ std::optional<Gears> gears_of(const Graph& graph);
 /// Marks the graph's inputs and gives it the input for the choice. Throws 100000 where the unknown dimensions do not
 /// fit.
 void set_gears(Graph& graph, const Gears& gears);
+
+/// The number of a gear for an input whose unknown dimension d has that size; -1 where there is none.
+int64_t gear_number(const Node& input, size_t d, int64_t size);
 
 /// The shapes of all inputs, the one for the choice included, in that gear.
 std::vector<Dims> gear_shapes(const Graph& graph, const Gears& gears, size_t gear);

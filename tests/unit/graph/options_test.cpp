@@ -140,9 +140,9 @@ TEST(Options, aipp) {
       "related_input_rank: 1 mean_chn_2: 0.5 }");
   const auto all = read_aipp(two.path);
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_TRUE(all[0].crop && all[0].crop_left == 2);
+  EXPECT_TRUE(all[0].picture.crop && all[0].picture.crop_left == 2);
   EXPECT_EQ(all[1].input, 1U);
-  EXPECT_EQ(all[1].mean[2], 0.5F);
+  EXPECT_EQ(all[1].picture.mean[2], 0.5F);
   const File odd("aipp_op { input_format: YUV420SP_U8 crop: true load_start_pos_w: 3 }");
   refuses([&] { read_aipp(odd.path); }, "must be even");
   const File large("aipp_op { input_format: RGB888_U8 matrix_r0c0: 99999 }");
