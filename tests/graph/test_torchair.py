@@ -8,25 +8,40 @@ import sys
 import pytest
 
 NAMES = ["static_forward", "backend_by_name", "dynamic_forward", "shapes_in_the_graph", "input_that_is_updated",
-         "training_of_convolutions", "training_of_an_encoder", "decoder_forward", "attention", "dropout_in_training", "compiled_again_from_disk"]
+         "training_of_convolutions", "training_of_an_encoder", "decoder_forward", "attention", "training_of_attention",
+         "dropout_in_training", "random_draws", "compiled_again_from_disk"]
 
 
-@pytest.fixture(scope="module")
-def answers():
-    """All programs in one process, because TorchAir takes seconds to import."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.graph.torchair_programs"], capture_output=True,
-                          text=True, timeout=600)
+def run(*names, **environment):
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.graph.torchair_programs", *names], capture_output=True,
+                          text=True, timeout=600, env={**os.environ, **environment})
     found = [json.loads(line[2:]) for line in done.stdout.splitlines() if line.startswith("@@")]
     assert found, done.stderr[-4000:]
     return {answer["name"]: answer for answer in found}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_compiled_is_eager(answers, name):
-    answer = answers[name]
+@pytest.fixture(scope="module")
+def answers():
+    """All programs in one process, because TorchAir takes seconds to import."""
+    return run()
+
+
+def check(answer):
     assert "error" not in answer, answer["error"] + "\n" + answer["trace"]
     assert all(answer["shapes"]), answer
     assert answer["difference"] <= 1e-5, answer
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_is_eager(answers, name):
+    check(answers[name])
+
+
+@pytest.mark.parametrize("name", ["attention", "training_of_attention"])
+def test_attention_may_be_the_first_graph_and_wants_no_compiler(name):
+    """TorchAir asks for converters before the first graph of a process has opened its session; what has none by then is
+    compiled by g++."""
+    check(run(name, PATH="/nowhere")[name])
 
 
 # rounding of halves away from zero; an image of 100 MB of which some elements are off by more than the bound
