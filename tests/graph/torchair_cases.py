@@ -22,7 +22,6 @@ NOT_OURS = {
     "native_group_norm_backward": "negative numbers as inverse deviations",
     "batch_norm_backward_elemt": "sums of the shape of the image",
     "scatter.src": "random numbers as indices: out of range eagerly as well",
-    "bernoulli.p": "random, from another generator",
     "_prelu_kernel": "the case gives a list for a tensor",
     "grid_sampler_2d_backward": "PyTorch returns a gradient that the mask leaves out",
     "linalg_vector_norm": "the converter adds halves where float was asked for",
