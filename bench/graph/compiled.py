@@ -1,6 +1,8 @@
 """torch.compile with the wheel's npu backend against our own eager operators: the same model in one process, in turn.
 
-    ./dev bench graph --compiled [--models calls-10,resnet50,llama-step,bert-train] [--rounds 5] [--threads 1]
+    ./dev bench graph --compiled [--models calls-10,resnet50,resnet50-frozen,llama-step,bert-train] [--rounds 5] [--threads 1]
+
+resnet50-frozen is compiled with frozen_parameter=True.
 """
 import torch
 import torch_npu  # noqa: F401
@@ -80,7 +82,15 @@ def bert_train():
     return BertForSequenceClassification(config), (torch.randint(30000, (4, 128)), torch.randint(4, (4,)))
 
 
-MODELS = {"calls-10": (chain, 200), "resnet50": (resnet50, 1), "llama-step": (llama_step, 5), "bert-train": (bert_train, 1)}
+MODELS = {"calls-10": (chain, 200), "resnet50": (resnet50, 1), "resnet50-frozen": (resnet50, 1), "llama-step": (llama_step, 5),
+          "bert-train": (bert_train, 1)}
+
+
+def backend(frozen):
+    import torchair
+    config = torchair.CompilerConfig()
+    config.experimental_config.frozen_parameter = frozen
+    return torchair.get_npu_backend(compiler_config=config)
 
 
 def sides(name):
@@ -115,7 +125,8 @@ def sides(name):
             return out.detach().float().cpu() if value else None
         return step
 
-    return stepper(torch.compile(model, backend="npu", dynamic=False)), stepper(model), times
+    fast = torch.compile(model, backend=backend(name.endswith("frozen")), dynamic=False)
+    return stepper(fast), stepper(model), times
 
 
 def measure(names, rounds):

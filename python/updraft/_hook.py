@@ -15,23 +15,25 @@ from updraft import _tree, home
 _state = {"ready": None, "depth": 0, "transferred": False}
 
 
-def client(name):
-    """The finder's answer for a client's name: None (import as usual), torch's own spec with a step after it, or the
-    spec of a package of our tree."""
+def client(name, path=None):
+    """The finder's answer for a client's name: None (import as usual), its own spec with a step after it, or the spec of a
+    package of our tree. `path`: of the package that it is a part of."""
     if os.environ.get("UPDRAFT_DISABLE", "0") not in ("", "0"):
         return None
     if _on("UPDRAFT_CUDA_ON_CPU"):
-        return _spec_with_step(name, _cuda_on_cpu) if name == "torch" else _from_tree(name) if name == "apex" else None
+        return _spec_with_step(name, _outermost(_cuda_on_cpu)) if name == "torch" else _from_tree(name) if name == "apex" else None
     if name == "torch" and not _torch_needs_npu():
         return None
     if name == "onnxruntime" and not _has_cann_provider():
         return None
     if name == "apex":  # imports torch, which loads the libraries; many packages only ask whether there is an apex
         return None if _tree.foreign_cann(os.environ) else _from_tree(name)
+    if name == "torch_npu.dynamo.torchair":
+        return _spec_with_step(name, _torchair, path) if _state["ready"] else None
     if _state["ready"] is None:
         _state["ready"] = _prepare()
     if _state["ready"] and name in ("torch", "torch_npu") and _wants_transfer():
-        return _spec_with_step(name, _transfer)
+        return _spec_with_step(name, _outermost(_transfer))
     if _state["ready"] and name in _tree.PACKAGES:
         return _from_tree(name)
     return None
@@ -141,9 +143,9 @@ def _torch_openmp():
     return [path] if os.path.exists(path) else []
 
 
-def _spec_with_step(name, step):
-    """torch's spec whose loader goes on with a step once the outermost of torch, torch_npu is complete."""
-    spec = _find(name)
+def _spec_with_step(name, step, path=None):
+    """The module's own spec, whose loader goes on with a step when the module is complete."""
+    spec = _find(name, path)
     if spec is None or spec.loader is None:
         return None
     loader = spec.loader
@@ -156,11 +158,24 @@ def _spec_with_step(name, step):
             original(module)
         finally:
             _state["depth"] -= 1
-        if _state["depth"] == 0:
-            step()
+        step(module)
 
     loader.exec_module = exec_module
     return spec
+
+
+def _outermost(step):
+    """A step for when the outermost of torch, torch_npu is complete: each imports the other."""
+    return lambda module: step() if _state["depth"] == 0 else None
+
+
+def _torchair(module):
+    try:
+        from updraft import _torchair as converters
+
+        converters.register(module)
+    except Exception as error:
+        _say("TorchAir's converters are not registered: %s: %s; run: updraft doctor" % (type(error).__name__, error))
 
 
 def _cuda_on_cpu():

@@ -123,6 +123,13 @@ ir::Dims dims_of(const Tensor& tensor) {
   return dims;
 }
 
+bool has_dims(const Tensor& tensor, const ir::Dims& dims) {
+  if (tensor.GetShapeDimNum() != dims.size()) return false;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (tensor.GetShapeDim(i) != dims[i]) return false;
+  return true;
+}
+
 }  // namespace
 
 class SessionImpl {
@@ -310,21 +317,28 @@ void describe_output(Tensor& tensor, const ir::Known& known) {
   for (size_t d = 0; d < known.dims->size(); ++d) tensor.SetShapeDim(d, (*known.dims)[d]);
 }
 
-ir::Buffer input_of(const Tensor& tensor) {
-  ir::Buffer buffer;
+/// `described`: what the graph says of the input.
+void describe_input(ir::Buffer& buffer, const Tensor& tensor, const ir::TensorDesc& described) {
   buffer.data = const_cast<uint8_t*>(tensor.GetData());
-  buffer.dims = dims_of(tensor);
   buffer.dtype = static_cast<updraft::DType>(tensor.GetDataType());
-  buffer.bytes = static_cast<size_t>(ir::count_of(buffer.dims)) * updraft::size_of(buffer.dtype);
+  const bool as_described = described.known() && has_dims(tensor, described.dims);
+  if (!as_described) buffer.dims = dims_of(tensor);
+  const ir::Dims& dims = as_described ? described.dims : buffer.dims;
+  buffer.bytes = static_cast<size_t>(ir::count_of(dims)) * updraft::size_of(buffer.dtype);
   if (tensor.GetPlacement() == kPlacementHost && !updraft::Device::owner(buffer.data)) {
-    if (ir::count_of(buffer.dims) < 0 || tensor.GetSize() < buffer.bytes)
+    if (ir::count_of(dims) < 0 || tensor.GetSize() < buffer.bytes)
       throw Error(code::kAclInvalidParam, "an input is {}{}, which are {} bytes, and has {}",
-                  updraft::name_of(buffer.dtype), ir::describe(buffer.dims), buffer.bytes, tensor.GetSize());
+                  updraft::name_of(buffer.dtype), ir::describe(dims), buffer.bytes, tensor.GetSize());
     // the client's memory is its own again when the call returns
-    buffer.value = ir::Tensor{buffer.dtype, buffer.dims, ir::Bytes::copy_of(buffer.data, buffer.bytes)};
+    buffer.value = ir::Tensor{buffer.dtype, dims, ir::Bytes::copy_of(buffer.data, buffer.bytes)};
     buffer.data = const_cast<std::byte*>(buffer.value->data.data());
   }
-  return buffer;
+}
+
+std::shared_ptr<Allocator> allocator_of(const void* stream) {
+  std::lock_guard lock(g_mutex);
+  const auto found = allocators().find(stream);
+  return found == allocators().end() ? nullptr : found->second;
 }
 
 }  // namespace
@@ -343,19 +357,15 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
     graph->ran = true;
     ir::LoadedModel& model = *graph->model;
     updraft::Stream& stream = updraft::stream_of(handle);
-    std::shared_ptr<Allocator> allocator;
-    {
-      std::lock_guard lock(g_mutex);
-      if (const auto found = allocators().find(handle); found != allocators().end()) allocator = found->second;
-    }
     auto execution = std::make_shared<ir::Execution>();
     const size_t want = model.inputs().size() - graph->variables.size();
     if (inputs.size() != want)
       throw Error(code::kAclInvalidParam, "graph {} has {} inputs, got {}", id, want, inputs.size());
+    execution->inputs.resize(want);
     for (size_t i = 0; i < want; ++i) {
       const ir::Node& input = *model.inputs()[i];
-      execution->inputs.push_back(input_of(inputs[i]));
-      const updraft::DType type = execution->inputs.back().dtype;
+      describe_input(execution->inputs[i], inputs[i], input.output().desc);
+      const updraft::DType type = execution->inputs[i].dtype;
       if (type != input.output().desc.dtype)
         throw Error(code::kAclInvalidParam, "input {} ({}) of graph {} is {}, got {}", i, input.name(), id,
                     updraft::name_of(input.output().desc.dtype), updraft::name_of(type));
@@ -366,10 +376,10 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
       execution->shared = impl_->variables;
     }
     if (outputs.empty()) outputs.resize(model.outputs().size());
-    for (Tensor& output : outputs) {
-      ir::Buffer& buffer = execution->outputs.emplace_back();
-      buffer.data = output.GetData();
-      buffer.bytes = output.GetSize();
+    execution->outputs.resize(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      execution->outputs[i].data = outputs[i].GetData();
+      execution->outputs[i].bytes = outputs[i].GetSize();
     }
     const std::vector<ir::Known>* known = model.prepare(*execution);
     execution->arena = graph->arena;
@@ -378,7 +388,7 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
     for (size_t i = 0; known && i < outputs.size(); ++i) {
       const ir::Known& k = (*known)[i];
       const size_t bytes = static_cast<size_t>(ir::count_of(*k.dims)) * updraft::size_of(k.dtype);
-      if (!outputs[i].GetData()) give_memory(outputs[i], bytes, allocator, model.device());
+      if (!outputs[i].GetData()) give_memory(outputs[i], bytes, allocator_of(handle), model.device());
       execution->outputs[i].data = outputs[i].GetData();
       execution->outputs[i].bytes = std::max(execution->outputs[i].bytes, bytes);
       describe_output(outputs[i], k);
@@ -391,7 +401,7 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
       const ir::Buffer& made = execution->outputs[i];
       const size_t bytes = static_cast<size_t>(ir::count_of(made.dims)) * updraft::size_of(made.dtype);
       if (!outputs[i].GetData()) {
-        give_memory(outputs[i], bytes, allocator, model.device());
+        give_memory(outputs[i], bytes, allocator_of(handle), model.device());
         if (bytes) std::memcpy(updraft::host_address(outputs[i].GetData()), updraft::host_address(made.data), bytes);
       }
       describe_output(outputs[i], {made.dtype, made.dims});

@@ -9,6 +9,7 @@
 #include "base/scratch.h"
 #include "kernels/channels.h"
 #include "kernels/constant_operand.h"
+#include "kernels/filter_blocks.h"
 #include "kernels/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
@@ -30,8 +31,9 @@ struct Problem {
   memory::dims src, weight, dst;  // weight with the group dimension when groups > 1
   memory::dims strides, dilates, left, right;
   bool has_bias = false;
-  /// What follows the sums of a forward one.
-  bool adds = false, relu = false;
+  /// What follows the sums of a forward one, in this order: the factors and terms of the channels, another tensor. The
+  /// bias is one of the terms where there are factors.
+  bool scales = false, shifts = false, adds = false, relu = false;
   bool valid = true;  // false: padding that oneDNN does not take
 };
 
@@ -119,10 +121,18 @@ struct Plan {
   memory::desc bias, scratchpad;
 };
 
+// A number for each channel of the result.
+memory::desc by_channel(const Problem& p) {
+  memory::dims dims(p.dst.size(), 1);
+  dims[1] = p.dst[1];
+  return desc_of(dims, memory::data_type::f32, false);
+}
+
 std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last) {
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
-  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.adds, p.relu, p.src.size(), p.weight.size());
+  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.scales, p.shifts, p.adds, p.relu, p.src.size(),
+          p.weight.size());
   for (const memory::dims* v : {&p.src, &p.weight, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
     for (int64_t x : *v) key.add(x);
   return cache->get(key, [&] {
@@ -137,6 +147,8 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops tail;
+    if (p.scales) tail.append_binary(algorithm::binary_mul, by_channel(p));
+    if (p.shifts) tail.append_binary(algorithm::binary_add, by_channel(p));
     if (p.adds) tail.append_binary(algorithm::binary_add, desc_of(p.dst, p.type, true));
     if (p.relu) tail.append_eltwise(algorithm::eltwise_relu, 0.0f, 0.0f);
     attr.set_post_ops(tail);
@@ -237,6 +249,11 @@ class Weight {
   }
 
   memory take(const Operand& operand) {
+    if (const int64_t block = !constant_ && operand.reorder && is_dense() ? block_of_outputs(operand.inner) : 0) {
+      memory to = operand.at_inner(view_.data, scratch_);
+      pack_outputs(view_, block, static_cast<float*>(to.get_data_handle()));
+      return to;
+    }
     if (!constant_ || (!operand.reorder && is_dense()))
       return operand.take(Dense(view_, type_, scratch_, false).view.data, scratch_);
     form_ = constant_->form(view_, operand.inner, [&](std::byte* to) {
@@ -398,6 +415,24 @@ std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const Tens
   return w;
 }
 
+// Channels of a dense copy of a vector.
+float* channels_in_float(const TensorView* v, ScratchScope& scratch) {
+  if (!v) return nullptr;
+  auto* to = scratch.take<float>(static_cast<size_t>(v->numel()));
+  gather_to(to, DType::Float, *v);
+  return to;
+}
+
+// out[:, c] = out[:, c] * factor[c] + bias[c], where the primitive does not do it.
+void scale_channels(const TensorView& out, const TensorView& factor, const TensorView* bias) {
+  ScratchScope scratch;
+  const float *by = channels_in_float(&factor, scratch), *term = channels_in_float(bias, scratch);
+  channel_forward(out, &out, false, [&](int64_t c, const double*, double& scale, double& shift) {
+    scale = static_cast<double>(by[c]);
+    shift = term ? static_cast<double>(term[c]) : 0.0;
+  });
+}
+
 // What follows the sums, where the primitive does not do it.
 void finish(const TensorView& out, const TensorView* add, bool relu) {
   const Compute c = compute_of(out.dtype);
@@ -410,9 +445,16 @@ void finish(const TensorView& out, const TensorView* add, bool relu) {
   }
 }
 
-// Tells the problem what follows the sums. False where the primitive would be a slow one: it takes another tensor along
+// Tells the problem what the channels of the sums are multiplied by, and what is added to them.
+void set_channels(Problem& p, bool bias, bool factor) {
+  p.scales = factor;
+  p.shifts = factor && bias;
+  p.has_bias = bias && !factor;
+}
+
+// Tells the problem what follows that. False where the primitive would be a slow one: it takes another tensor along
 // only when that and its own lie with the channels innermost.
-bool set_tail(Problem& p, const ConvolutionShape& s, DType type, bool last, const TensorView* add) {
+bool set_sum(Problem& p, const ConvolutionShape& s, DType type, bool last, const TensorView* add) {
   if (add && !(last && add->dtype == type && !add->is_contiguous() && channels_last(*add))) return false;
   p.relu = s.relu;
   p.adds = add != nullptr;
@@ -421,23 +463,21 @@ bool set_tail(Problem& p, const ConvolutionShape& s, DType type, bool last, cons
 
 // Forward and both backwards of the convolution that is not transposed.
 void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* bias,
-                 const TensorView& dst, ConstantOperand* constant, const TensorView* add = nullptr) {
+                 const TensorView& dst, ConstantOperand* constant, const ConvolutionTail& tail = {}) {
+  const TensorView *const add = tail.add, *const factor = tail.factor;
   const bool vector = compute_of(dst.dtype) == Compute::F32;
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (!vector || !p.valid) {
     run_plain(s, Kind::Forward, src, weight, dst);
-    if (bias) add_bias(dst, *bias);
+    if (factor) scale_channels(dst, *factor, bias);
+    else if (bias) add_bias(dst, *bias);
     return finish(dst, add, s.relu);
   }
   ScratchScope scratch;
-  float* wide = nullptr;
-  p.has_bias = bias != nullptr;
-  if (bias) {
-    wide = scratch.take<float>(static_cast<size_t>(bias->numel()));
-    gather_to(wide, DType::Float, *bias);
-  }
-  if (!bias && !taken_last(src, type) && !taken_last(dst, type) && pointwise(s, src, weight, dst)) {
+  set_channels(p, bias, factor);
+  float *const wide = channels_in_float(bias, scratch), *const factors = channels_in_float(factor, scratch);
+  if (!bias && !factor && !taken_last(src, type) && !taken_last(dst, type) && pointwise(s, src, weight, dst)) {
     const DType taken = product_type(type, src, weight, dst);
     const Dense from(src, taken, scratch, false);
     Weight by(weight, taken, constant, scratch);
@@ -449,25 +489,29 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   const Dense from(src, type, scratch);
   Weight by(weight, type, constant, scratch);
   const Result to(dst, type, scratch);
-  if (const auto w = winograd_of(s, src, weight, dst);
+  if (const auto w = factor ? std::nullopt : winograd_of(s, src, weight, dst);
       w && winograd::forward(*w, from.view.as<float>(), by.points(*w), wide, to.view.as<float>())) {
     to.finish();
     return finish(dst, add, s.relu);
   }
-  const bool whole = set_tail(p, s, type, from.last && to.last, add);
+  const bool whole = set_sum(p, s, type, from.last && to.last, add);
   if (const auto w = whole && from.last && to.last ? winograd_of(s, src, weight, dst, true, constant) : std::nullopt;
       w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true),
-                                  {nullptr, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
+                                  {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
     return;
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
                                        {DNNL_ARG_WEIGHTS, by.take(plan->weight)},
                                        {DNNL_ARG_DST, out}};
-  if (bias) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, onednn::engine(), wide));
-  if (p.adds)
-    args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                 memory(desc_of(p.dst, p.type, true), onednn::engine(), add->data));
+  if (p.has_bias) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, onednn::engine(), wide));
+  int place = 0;
+  const auto behind = [&](const memory::desc& desc, void* data) {
+    args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(place++) | DNNL_ARG_SRC_1, memory(desc, onednn::engine(), data));
+  };
+  if (p.scales) behind(by_channel(p), factors);
+  if (p.shifts) behind(by_channel(p), wide);
+  if (p.adds) behind(desc_of(p.dst, p.type, true), add->data);
   execute(*plan, std::move(args));
   plan->dst.give(out, to.view.data);
   to.finish();
@@ -476,24 +520,24 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
 
 // What run_forward() (or the gradient of src, for a transposed convolution) will ask of a constant weight.
 void prepare_weight(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight, bool bias,
-                    const TensorView& dst, ConstantOperand& constant, const TensorView* add = nullptr) {
+                    const TensorView& dst, ConstantOperand& constant, const ConvolutionTail& tail = {}) {
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return;
-  p.has_bias = bias;
+  set_channels(p, bias, tail.factor);
   ScratchScope scratch;
   const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
-  if (!bias && !src_last && !dst_last && pointwise(s, src, weight, dst)) {
+  if (!bias && !tail.factor && !src_last && !dst_last && pointwise(s, src, weight, dst)) {
     Weight(weight, product_type(type, src, weight, dst), &constant, scratch).dense();
     return;
   }
   Weight by(weight, type, &constant, scratch);
   // The gradient of src is by Winograd's algorithm, too, but its filters are turned: they are made at each run.
-  const auto w = winograd_of(s, src, weight, dst);
+  const auto w = tail.factor ? std::nullopt : winograd_of(s, src, weight, dst);
   if (w && kind == Kind::Forward) by.points(*w);
   else if (w) by.dense();
   else {
-    const bool whole = kind == Kind::Forward && set_tail(p, s, type, src_last && dst_last, add);
+    const bool whole = kind == Kind::Forward && set_sum(p, s, type, src_last && dst_last, tail.add);
     if (whole && src_last && dst_last)
       if (const auto last = winograd_of(s, src, weight, dst, true, true)) {
         by.points(*last, true);
@@ -604,13 +648,13 @@ size_t plain_scratch(std::initializer_list<const TensorView*> views) {
 
 // What run_forward() takes, the scratch of the primitives for it included.
 size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
-                       const TensorView* bias, const TensorView& dst, bool constant, const TensorView* add = nullptr) {
+                       const TensorView* bias, const TensorView& dst, bool constant, const ConvolutionTail& tail = {}) {
   const DType type = compute_type(src, weight, dst);
   Problem p = problem_of(s, src, weight, dst, onednn::type_of(type));
   if (compute_of(dst.dtype) != Compute::F32 || !p.valid) return plain_scratch({&dst, &src, &weight});
-  p.has_bias = bias != nullptr;
+  set_channels(p, bias, tail.factor);
   const bool src_last = taken_last(src, type), dst_last = taken_last(dst, type);
-  if (!bias && !src_last && !dst_last && pointwise(s, src, weight, dst)) {
+  if (!bias && !tail.factor && !src_last && !dst_last && pointwise(s, src, weight, dst)) {
     const DType taken = product_type(type, src, weight, dst);
     return dense_bytes(src, taken, false) + dense_bytes(dst, taken, false) +
            (constant ? 0 : dense_bytes(weight, taken, false)) +
@@ -619,13 +663,14 @@ size_t forward_scratch(const ConvolutionShape& s, const TensorView& src, const T
   }
   size_t bytes = dense_bytes(src, type) + dense_bytes(dst, type);
   if (!constant) bytes += dense_bytes(weight, type, false);
-  if (bias) bytes += scratch_size(static_cast<size_t>(bias->numel()) * sizeof(float));
-  if (const auto w = winograd_of(s, src, weight, dst)) {
+  for (const TensorView* channels : {bias, tail.factor})
+    if (channels) bytes += scratch_size(static_cast<size_t>(channels->numel()) * sizeof(float));
+  if (const auto w = tail.factor ? std::nullopt : winograd_of(s, src, weight, dst)) {
     // A copy of the weight goes before the rest is taken.
     const size_t of_weight = constant ? 0 : dense_bytes(weight, type, false), run = winograd::forward_scratch(*w);
     return bytes - of_weight + (constant ? 0 : winograd::filter_bytes(*w)) + std::max(of_weight, run);
   }
-  const bool whole = set_tail(p, s, type, src_last && dst_last, add);
+  const bool whole = set_sum(p, s, type, src_last && dst_last, tail.add);
   const auto plan = plan_of(p, Kind::Forward, src_last, dst_last);
   if (whole && src_last && dst_last)
     if (const auto w = winograd_of(s, src, weight, dst, true, constant))  // the primitive is there for infinities
@@ -700,20 +745,20 @@ int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t
 }
 
 void convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView* bias,
-                 const TensorView& out, ConstantOperand* constant, const TensorView* add) {
+                 const TensorView& out, ConstantOperand* constant, const ConvolutionTail& tail) {
   if (out.empty()) return;
-  if (!s.transposed && !in.empty() && !weight.empty()) return run_forward(s, in, weight, bias, out, constant, add);
+  if (!s.transposed && !in.empty() && !weight.empty()) return run_forward(s, in, weight, bias, out, constant, tail);
   if (in.empty() || weight.empty()) fill_zero(out);
   else run_backward(s, in, out, weight, &out, nullptr, constant);
   if (bias) add_bias(out, *bias);
-  finish(out, add, s.relu);
+  finish(out, tail.add, s.relu);
 }
 
 size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
-                           const TensorView* bias, const TensorView& out, bool constant, const TensorView* add) {
+                           const TensorView* bias, const TensorView& out, bool constant, const ConvolutionTail& tail) {
   if (out.empty() || in.empty() || weight.empty()) return 0;
   if (s.transposed) return backward_scratch(s, in, out, weight, &out, nullptr, constant);
-  return forward_scratch(s, in, weight, bias, out, constant, add);
+  return forward_scratch(s, in, weight, bias, out, constant, tail);
 }
 
 size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
@@ -728,10 +773,10 @@ size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView&
 }
 
 void prepare_convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, bool with_bias,
-                         const TensorView& out, ConstantOperand& constant, const TensorView* add) {
+                         const TensorView& out, ConstantOperand& constant, const ConvolutionTail& tail) {
   if (out.empty() || in.empty() || weight.empty()) return;
   if (s.transposed) prepare_weight(s, Kind::BackwardData, out, weight, false, in, constant);
-  else prepare_weight(s, Kind::Forward, in, weight, with_bias, out, constant, add);
+  else prepare_weight(s, Kind::Forward, in, weight, with_bias, out, constant, tail);
 }
 
 void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,

@@ -19,20 +19,26 @@ struct ConvolutionShape {
   bool relu = false;        ///< forward: what is below zero becomes zero, after all else
 };
 
+/// What a forward convolution does with its sums. Null: nothing.
+struct ConvolutionTail {
+  const TensorView* factor = nullptr;  ///< [O]: each channel is multiplied by its number before the bias is added
+  const TensorView* add = nullptr;     ///< added to the result; it has out's shape and does not overlap it
+};
+
 /// Output size of one spatial dimension.
 int64_t convolution_size(const ConvolutionShape& s, int dim, int64_t in, int64_t kernel, int64_t output_padding);
 
 /// out = convolution(in, weight) + bias. in [N, C, ...], weight [O, C / groups, ...] ([C, O / groups, ...] when
 /// transposed), out [N, O, ...]; bias may be null. Any strides. `constant`, where it is not null: the weight stays as
-/// it is from run to run, and is kept there as the convolution wants it. `add`, where it is not null, is added to the
-/// result; it has out's shape and does not overlap it.
+/// it is from run to run, and is kept there as the convolution wants it. A `tail` with a factor is none of a transposed
+/// convolution.
 void convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, const TensorView* bias,
-                 const TensorView& out, ConstantOperand* constant = nullptr, const TensorView* add = nullptr);
+                 const TensorView& out, ConstantOperand* constant = nullptr, const ConvolutionTail& tail = {});
 
 /// Brings the weight into the form that convolution() of the same arguments will ask `constant` for. Neither reads nor
-/// writes in, out and add. With a bias another primitive may be chosen: say whether there will be one.
+/// writes in, out and the tail. With a bias another primitive may be chosen: say whether there will be one.
 void prepare_convolution(const ConvolutionShape& s, const TensorView& in, const TensorView& weight, bool with_bias,
-                         const TensorView& out, ConstantOperand& constant, const TensorView* add = nullptr);
+                         const TensorView& out, ConstantOperand& constant, const ConvolutionTail& tail = {});
 
 /// The gradients of the above; a null view is not computed.
 void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
@@ -43,7 +49,7 @@ void convolution_backward(const ConvolutionShape& s, const TensorView& grad_out,
 /// which is converted once. Makes the primitive when it is not there yet, as the first run would.
 size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,
                            const TensorView* bias, const TensorView& out, bool constant,
-                           const TensorView* add = nullptr);
+                           const ConvolutionTail& tail = {});
 /// The same of convolution_backward().
 size_t convolution_backward_scratch(const ConvolutionShape& s, const TensorView& grad_out, const TensorView& in,
                                     const TensorView& weight, const TensorView* grad_in, const TensorView* grad_weight);

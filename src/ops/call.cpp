@@ -89,11 +89,10 @@ OpCall::OpCall(const OpInfo& info) : info_(info), arguments_(info.parameters.siz
 }
 
 size_t OpCall::position(std::string_view parameter) const {
-  std::string names;
-  for (size_t i = 0; i < info_.parameters.size(); ++i) {
+  for (size_t i = 0; i < info_.parameters.size(); ++i)
     if (parameter == info_.parameters[i].name) return i;
-    names += (i ? ", " : "") + std::string(info_.parameters[i].name);
-  }
+  std::string names;
+  for (const Parameter& p : info_.parameters) names += (names.empty() ? "" : ", ") + std::string(p.name);
   throw Error(code::kAclnnParamInvalid, "{} has no parameter {}; it has {}", info_.name, parameter, names);
 }
 

@@ -101,7 +101,7 @@ void add_up_steps(aclOpExecutor& made) {
     made.cost = {0, 0, made.info->about ? made.info->about->unit : Unit::Other};
   }
   for (const aclOpExecutor* step : made.steps) {
-    made.work += step->work;
+    if (__builtin_add_overflow(made.work, step->work, &made.work)) made.work = INT64_MAX;
     made.cost.flops += step->cost.flops;
     made.cost.bytes += step->cost.bytes;
     if (made.cost.unit == Unit::Other) made.cost.unit = step->cost.unit;

@@ -147,10 +147,7 @@ def decoder_forward():
 
 @program
 def attention():
-    """scaled_dot_product_attention, plain, causal and with a mask: eager results. TorchAir asks which types there are before the
-    first graph of a process has given it a session, and takes the answer for no; so another graph comes first."""
-    compiled(lambda x: x + 1)(torch.ones(2).npu())
-
+    """scaled_dot_product_attention, plain, causal and with a mask."""
     def f(q, k, v, mask):
         sdpa = torch.nn.functional.scaled_dot_product_attention
         return sdpa(q, k, v) * 2, sdpa(q, k, v, is_causal=True), sdpa(q, k, v, attn_mask=mask)
@@ -162,6 +159,21 @@ def attention():
     fast = compiled(f)
     with torch.no_grad():
         return list(fast(q, k, v, mask)), list(f(q, k, v, mask))
+
+
+@program
+def training_of_attention():
+    def step(run):
+        torch.manual_seed(9)
+        q, k, v = (torch.randn(2, 4, 16, 32).npu().requires_grad_() for _ in range(3))
+        loss = run(q, k, v)
+        loss.backward()
+        return [loss, q.grad, k.grad, v.grad]
+
+    def f(q, k, v):
+        return torch.nn.functional.scaled_dot_product_attention(q * 2, k, v, is_causal=True).square().sum()
+
+    return step(compiled(f)), step(f)
 
 
 @program
@@ -185,6 +197,23 @@ def dropout_in_training():
     got = steps(fast)
     assert len({loss.item() for loss in got[::2]}) == 3, "the masks are the same in every step"
     return got + steps(fast), steps(model) * 2
+
+
+@program
+def random_draws():
+    """By a number and by a tensor of probabilities: what eager calls draw from the same seed."""
+    def f(x):
+        return torch.bernoulli(x, 0.3), torch.bernoulli(x)
+
+    x = torch.rand(40, 50).npu()
+
+    def twice(run):
+        torch.npu.manual_seed(5)
+        return [*run(x), *run(x)]
+
+    got = twice(compiled(f))
+    assert not torch.equal(got[0], got[2]), "the second run drew the same"
+    return got, twice(f)
 
 
 @program

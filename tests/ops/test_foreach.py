@@ -148,8 +148,9 @@ def test_numbers_as_tensors(dtype):
 
 
 def test_round_off_numbers():
-    x = [t * 3 for t in make(torch.float32, 1)] + [torch.tensor([0.5, 1.5, -0.5, -2.5, 2.5])]
-    for mode, reference in ((1, torch.round), (2, torch.floor), (3, torch.ceil), (5, torch.trunc)):
+    x = [t * 3 for t in make(torch.float32, 1)] + [torch.tensor([0.5, 1.5, -0.5, -2.5, 2.5, 0.49999997, -0.3, 8388609.0, float("inf"), float("nan")])]
+    away = lambda t: (t.double().abs() + 0.5).floor().copysign(t.double()).float()  # noqa: E731
+    for mode, reference in ((1, torch.round), (2, torch.floor), (3, torch.ceil), (4, away), (5, torch.trunc)):
         out = [torch.empty_like(t) for t in to_npu(x)]
         call("aclnnForeachRoundOffNumber", to_npu(x), torch.tensor([mode], dtype=torch.int8).npu(), out)
         check(out, [reference(t) for t in x], torch.float32)

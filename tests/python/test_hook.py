@@ -180,6 +180,50 @@ def test_cuda_as_npu_failure_is_told(clients, built_tree):
 APEX = "import apex; print(apex.__file__)"
 
 
+TORCHAIR = """
+import sys
+from types import SimpleNamespace
+sys.modules["torchair"] = sys.modules[__name__]  # as torch_npu has it
+sys.modules["torchair.ge"] = SimpleNamespace(custom_op=lambda *arguments: arguments)
+registered = {}
+def register_fx_node_ge_converter(operator):
+    return lambda converter: registered.__setitem__(operator.name, converter)
+"""
+OPERATORS = """
+from types import SimpleNamespace as Is
+schema = Is(arguments=[Is(name="q", type="Tensor", default_value=None), Is(name="heads", type="int", default_value=None),
+                       Is(name="mask", type="Optional[Tensor]", default_value=None), Is(name="scale", type="float", default_value=1.0)])
+# of the second one TorchAir has a converter
+ops = Is(npu=Is(npu_fusion_attention_v3=Is(default=Is(name="v3", _schema=schema)),
+                npu_fusion_attention_grad_v3=Is(default=Is(name="grad", _schema=schema, _ge_converter=len))))
+"""
+
+
+@pytest.fixture
+def torchair(clients):
+    folder = clients.site / "torch_npu" / "dynamo" / "torchair"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text("")
+    (folder / "__init__.py").write_text(TORCHAIR)
+    torch = clients.site / "torch.py"
+    torch.write_text(torch.read_text() + OPERATORS)
+    return clients
+
+
+def test_torchair_gets_the_converters_that_it_lacks(torchair, built_tree):
+    code = ("import torch_npu\nfrom torch_npu.dynamo import torchair\nprint(list(torchair.registered))\n"
+            "print(torchair.registered['v3']('q', 4, scale=0.5))")
+    assert good(torchair(code, UPDRAFT_CANN_HOME=built_tree)).splitlines() == ["['v3']", "('NpuFusionAttentionV3', 'q', None, 4, 0.5)"]
+    code = "import torch_npu\nfrom torch_npu.dynamo import torchair\nprint(torchair.registered)"
+    assert good(torchair(code, UPDRAFT_CANN_HOME=built_tree, UPDRAFT_DISABLE=1)) == "{}\n"
+
+
+def test_a_torchair_that_takes_no_converters_is_told(torchair, built_tree):
+    (torchair.site / "torch_npu" / "dynamo" / "torchair" / "__init__.py").write_text("")
+    done = torchair("import torch_npu\nfrom torch_npu.dynamo import torchair", UPDRAFT_CANN_HOME=built_tree)
+    assert good(done) == "" and "TorchAir's converters are not registered: AttributeError" in done.stderr
+
+
 def test_apex_is_found_in_the_tree(python, built_tree):
     done = python(APEX, UPDRAFT_CANN_HOME=built_tree)
     assert good(done) == "%s\n" % (built_tree / "python" / "fallback" / "apex" / "__init__.py")

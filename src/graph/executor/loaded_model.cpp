@@ -34,7 +34,7 @@ class ExecuteTask final : public Task {
   ExecuteTask(std::shared_ptr<LoadedModel> model, std::shared_ptr<Execution> execution)
       : model_(std::move(model)), execution_(std::move(execution)) {
     kind = TaskKind::Compute;
-    work = INT64_MAX;
+    work = execution_->work;
     composite = true;
   }
   void run() override { model_->run(*execution_); }
@@ -114,15 +114,16 @@ void LoadedModel::check(Execution& execution) const {
     const TensorDesc& desc = inputs_[i]->output().desc;
     Buffer& buffer = execution.inputs[i];
     if (gears_ && execution.gear) buffer.dims = gear_inputs_.at(*execution.gear)[i];
-    if (buffer.dims.empty() && desc.known()) buffer.dims = desc.dims;
+    if (!static_ && buffer.dims.empty() && desc.known()) buffer.dims = desc.dims;
+    const Dims& dims = buffer.dims.empty() && desc.known() ? desc.dims : buffer.dims;
     buffer.dtype = desc.dtype;
-    bool fits = desc.rank_known() ? buffer.dims.size() == desc.dims.size() : true;
+    bool fits = desc.rank_known() ? dims.size() == desc.dims.size() : true;
     for (size_t d = 0; fits && desc.rank_known() && d < desc.dims.size(); ++d)
-      fits = desc.dims[d] < 0 ? in_range(desc, d, buffer.dims[d]) : desc.dims[d] == buffer.dims[d];
+      fits = desc.dims[d] < 0 ? in_range(desc, d, dims[d]) : desc.dims[d] == dims[d];
     if (!fits)
       throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}{}, got the shape {}", i, inputs_[i]->name(),
-                  id_, describe(desc), range_text(desc), describe(buffer.dims));
-    const size_t want = input_bytes(*inputs_[i], buffer.dims);
+                  id_, describe(desc), range_text(desc), describe(dims));
+    const size_t want = input_bytes(*inputs_[i], dims);
     if (buffer.bytes < want || (want && !buffer.data))
       throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}{}: want {} bytes, got {} at {}", i,
                   inputs_[i]->name(), id_, updraft::name_of(desc.dtype), describe(buffer.dims), want, buffer.bytes,
@@ -139,7 +140,10 @@ void LoadedModel::check(Execution& execution) const {
 }
 
 void LoadedModel::execute(std::shared_ptr<Execution> execution, Stream& stream) {
-  check(*execution);
+  if (!execution->program) {
+    check(*execution);
+    if (static_) find_program(*execution);
+  }
   if (collectives_) submit_parts(execution, stream);
   else stream.submit(new ExecuteTask(shared_from_this(), std::move(execution)));
 }
@@ -178,7 +182,7 @@ class PartTask final : public Task {
 }  // namespace
 
 void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stream& stream) {
-  if (!execution->program) execution->program = program_for(*execution);
+  if (!execution->program) find_program(*execution);
   if (!execution->program)
     throw Error(
         code::kAclInvalidParam,
@@ -186,12 +190,7 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
         "out of that graph",
         id_);
   const Program& program = *execution->program;
-  std::vector<void*> inputs, outputs;
-  for (const Buffer& b : execution->inputs) inputs.push_back(b.data);
-  for (size_t i = 0; i < execution->outputs.size(); ++i) {
-    give_result(*execution, i, program.outputs[i]);
-    outputs.push_back(execution->outputs[i].data);
-  }
+  give_addresses(*execution);
   auto parts = std::make_shared<PartsInFlight>();
   parts->model = shared_from_this();
   parts->execution = execution;
@@ -200,7 +199,7 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
     parts->run = take_run(execution->program);
     parts->run->use_arena(execution->arena);
   }
-  parts->run->begin(inputs, outputs);
+  parts->run->begin(execution->reads, execution->writes);
   size_t first = 0;
   bool waits_for_ranks = false;
   for (size_t s = 0; s <= program.steps.size(); ++s) {
@@ -223,7 +222,7 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
 
 const std::vector<Known>* LoadedModel::prepare(Execution& execution) {
   check(execution);
-  execution.program = program_for(execution);
+  find_program(execution);
   return execution.program ? &execution.program->outputs : nullptr;
 }
 
@@ -236,7 +235,7 @@ bool same(const std::optional<Tensor>& a, const std::optional<Tensor>& b) {
 
 }  // namespace
 
-LoadedModel::Kept* LoadedModel::find_program(const std::vector<Dims>& dims, const Execution& execution) {
+LoadedModel::Kept* LoadedModel::kept_program(const std::vector<Dims>& dims, const Execution& execution) {
   for (auto kept = programs_.begin(); kept != programs_.end(); ++kept) {
     bool fits = kept->dims == dims;
     for (size_t i = 0; fits && i < kept->values.size(); ++i) fits = same(kept->values[i], execution.inputs[i].value);
@@ -247,17 +246,24 @@ LoadedModel::Kept* LoadedModel::find_program(const std::vector<Dims>& dims, cons
   return nullptr;
 }
 
-std::shared_ptr<const Program> LoadedModel::program_for(const Execution& execution) {
+void LoadedModel::find_program(Execution& execution) {
   Kept kept;
-  for (const Buffer& b : execution.inputs) kept.dims.push_back(b.dims);
+  const auto give = [&](const Kept& found) {
+    execution.program = found.program;
+    execution.work = found.work.value_or(INT64_MAX);
+  };
+  if (!static_)
+    for (const Buffer& b : execution.inputs) kept.dims.push_back(b.dims);
   {
     std::lock_guard lock(mutex_);
-    if (const Kept* found = find_program(kept.dims, execution)) return found->program;
+    if (static_ && !programs_.empty()) return give(programs_.front());  // the only one
+    if (const Kept* found = kept_program(kept.dims, execution)) return give(*found);
   }
   std::vector<Known> sizes;
   bool values = false;
-  for (const Buffer& b : execution.inputs) {
-    sizes.emplace_back(b.dtype, b.dims);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Buffer& b = execution.inputs[i];
+    sizes.emplace_back(b.dtype, static_ ? inputs_[i]->output().desc.dims : b.dims);
     values = values || b.value;
   }
   auto planned = plan(graph(), sizes, late_);
@@ -272,7 +278,7 @@ std::shared_ptr<const Program> LoadedModel::program_for(const Execution& executi
   std::lock_guard lock(mutex_);
   programs_.push_front(std::move(kept));
   if (programs_.size() > kMostPrograms) programs_.pop_back();
-  return programs_.front().program;
+  give(programs_.front());
 }
 
 std::unique_ptr<Run> LoadedModel::take_run(const std::shared_ptr<const Program>& program) {
@@ -298,7 +304,9 @@ void LoadedModel::move_weights(std::byte* memory) {
 void LoadedModel::keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run) {
   std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(programs_, program, &Kept::program);
-  if (run && found != programs_.end()) found->runs.push_back(std::move(run));
+  if (!run || found == programs_.end()) return;
+  if (!found->work) found->work = run->work();
+  found->runs.push_back(std::move(run));
 }
 
 void LoadedModel::give_result(Execution& execution, size_t i, const Known& known) {
@@ -318,20 +326,26 @@ void LoadedModel::give_result(Execution& execution, size_t i, const Known& known
   }
 }
 
+/// Addresses of inputs and outputs; outputs without memory get some.
+void LoadedModel::give_addresses(Execution& execution) {
+  execution.reads.clear();  // a captured execution runs again
+  execution.writes.clear();
+  for (const Buffer& b : execution.inputs) execution.reads.push_back(b.data);
+  for (size_t i = 0; i < execution.outputs.size(); ++i) {
+    give_result(execution, i, execution.program->outputs[i]);
+    execution.writes.push_back(execution.outputs[i].data);
+  }
+}
+
 void LoadedModel::run(Execution& execution) {
   const OwnScratch own;  // values and memory of the model's own may lie on the host
-  const auto program = execution.program ? execution.program : program_for(execution);
-  if (program) {
-    std::vector<void*> inputs, outputs;
-    for (const Buffer& b : execution.inputs) inputs.push_back(b.data);
-    for (size_t i = 0; i < execution.outputs.size(); ++i) {
-      give_result(execution, i, program->outputs[i]);
-      outputs.push_back(execution.outputs[i].data);
-    }
-    auto run = take_run(program);
+  if (!execution.program) find_program(execution);
+  if (execution.program) {
+    give_addresses(execution);
+    auto run = take_run(execution.program);
     run->use_arena(execution.arena);
-    run->run(inputs, outputs, id_);
-    keep_run(program, std::move(run));
+    run->run(execution.reads, execution.writes, id_);
+    keep_run(execution.program, std::move(run));
     return;
   }
   std::vector<LiveTensor> inputs;

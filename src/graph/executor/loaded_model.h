@@ -20,7 +20,7 @@ namespace updraft::graph {
 struct Buffer {
   void* data = nullptr;  ///< as clients see it; null for an output: memory of the model's own, valid until its next run
   size_t bytes = 0;
-  Dims dims;  ///< of inputs whose description has unknown sizes; of outputs set by the execution
+  Dims dims;  ///< of inputs, empty where they are as described; of outputs set by the execution
   DType dtype = DType::Undefined;
   std::optional<Tensor> value;  ///< of an input whose values the host has: `data` points to them
 };
@@ -30,6 +30,8 @@ struct Execution {
   std::vector<Buffer> inputs, outputs;
   std::optional<size_t> gear;              ///< of models with gears: the inputs have its sizes
   std::shared_ptr<const Program> program;  ///< that prepare() found
+  int64_t work = INT64_MAX;                ///< of that program, as Task::work; the largest where it is not known yet
+  std::vector<void*> reads, writes;        ///< the addresses of inputs and outputs, of the run
   /// Memory of a client for what lives during the run, of work_bytes() or more; null: the model has its own.
   std::byte* arena = nullptr;
   std::shared_ptr<const void> shared;  ///< what must live until it is over
@@ -84,16 +86,18 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
     std::vector<std::optional<Tensor>> values;  ///< that it was planned with; empty: it serves all values
     std::shared_ptr<const Program> program;     ///< null: values decide, so it is run node by node
     std::vector<std::unique_ptr<Run>> runs;     ///< idle ones
+    std::optional<int64_t> work = {};           ///< of a run, once there was one
   };
   void run(Execution& execution);
   /// Programs with collectives: their parts are tasks of the stream, the collectives between them are its operations.
   void submit_parts(const std::shared_ptr<Execution>& execution, Stream& stream);
   void give_result(Execution& execution, size_t i, const Known& known);
+  void give_addresses(Execution& execution);
   void keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run);
   void check(Execution& execution) const;
   void plan_gears();
-  std::shared_ptr<const Program> program_for(const Execution& execution);
-  Kept* find_program(const std::vector<Dims>& dims, const Execution& execution);
+  void find_program(Execution& execution);
+  Kept* kept_program(const std::vector<Dims>& dims, const Execution& execution);
   std::unique_ptr<Run> take_run(const std::shared_ptr<const Program>& program);
 
   static constexpr size_t kMostPrograms = 128;  ///< more than a model has gears

@@ -19,6 +19,11 @@ constexpr size_t kAlign = 64;
 constexpr int64_t kLeastPrepared = 256;
 /// A plan may look at the values of constants up to this size (axes, shapes, bounds).
 constexpr int64_t kMostLookedAt = 64;
+/// Plans of a step that does more work than this, in element operations, are kept one at a time: they may have memory
+/// of their own between their steps, and to make one anew is little beside its work.
+constexpr int64_t kMostKeptWork = 64 << 10;
+/// What a step costs beside its elements, in element operations.
+constexpr int64_t kStepWork = 1024;
 
 Dims channels_last_strides(const Dims& dims) {
   Dims strides(dims.size());
@@ -108,10 +113,7 @@ Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device&
   }
 }
 
-Run::~Run() {
-  for (Bound& bound : bound_)
-    if (bound.plan) recycle_executor(bound.plan);
-}
+void Run::Recycle::operator()(aclOpExecutor* plan) const { recycle_executor(plan); }
 
 void Run::use_arena(std::byte* memory) {
   if (!memory) {
@@ -125,8 +127,7 @@ void Run::use_arena(std::byte* memory) {
   }
   if (memory == arena_) return;
   arena_ = memory;
-  for (Bound& bound : bound_)
-    if (aclOpExecutor* old = std::exchange(bound.plan, nullptr)) recycle_executor(old);
+  for (Bound& bound : bound_) bound.plans.clear();
 }
 
 void* Run::address(const StepTensor& t) const {
@@ -150,12 +151,10 @@ CallTensor Run::tensor_of(const StepTensor& t) const {
   return tensor;
 }
 
-void Run::bind(size_t s) {
+aclOpExecutor& Run::bind(size_t s) {
   const Step& step = program_->steps[s];
   Bound& bound = bound_[s];
-  if (!bound.call) return;
   NodeCall& call = *bound.call;
-  if (aclOpExecutor* old = std::exchange(bound.plan, nullptr)) recycle_executor(old);
   for (const Parameter& p : call.call().info().parameters)
     if (p.kind == Kind::Tensors) call.call().set_empty(p.name);
   for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -164,24 +163,49 @@ void Run::bind(size_t s) {
       call.call().add_absent(call.inputs()[i].parameter->name);
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) call.set_output(i, tensor_of(step.outputs[i]));
-  bound.plan = call.call().make();
-  prepare_constants(*bound.plan);
+  Planned made;
+  made.plan.reset(call.call().make());
+  for (size_t i : bound.inputs) made.addresses.push_back(inputs_[i]);
+  for (size_t i : bound.outputs) made.addresses.push_back(outputs_[i]);
+  prepare_constants(*made.plan);
+  const size_t most = made.plan->work <= kMostKeptWork ? kMostPlans : 1;
+  if (bound.plans.size() >= most) bound.plans.resize(most - 1);
+  bound.plans.insert(bound.plans.begin(), std::move(made));
+  return *bound.plans.front().plan;
 }
 
 void Run::begin(std::span<void* const> inputs, std::span<void* const> outputs) {
-  // After a run that ended early some steps are planned for older addresses than those that it had.
-  const bool all = !std::exchange(whole_, false);
-  auto move = [all](std::vector<void*>& held, std::span<void* const> now, std::vector<bool>& moved) {
-    moved.resize(now.size());
-    for (size_t i = 0; i < now.size(); ++i) moved[i] = std::exchange(held[i], now[i]) != now[i] || all;
-  };
-  move(inputs_, inputs, moved_inputs_);
-  move(outputs_, outputs, moved_outputs_);
+  std::ranges::copy(inputs, inputs_.begin());
+  std::ranges::copy(outputs, outputs_.begin());
 }
 
-bool Run::moved(const Bound& bound) const {
-  return std::ranges::any_of(bound.inputs, [&](size_t i) { return moved_inputs_[i]; }) ||
-         std::ranges::any_of(bound.outputs, [&](size_t i) { return moved_outputs_[i]; });
+bool Run::fits(const Bound& bound, const Planned& planned) const {
+  auto address = planned.addresses.begin();
+  return std::ranges::all_of(bound.inputs, [&](size_t i) { return inputs_[i] == *address++; }) &&
+         std::ranges::all_of(bound.outputs, [&](size_t i) { return outputs_[i] == *address++; });
+}
+
+aclOpExecutor& Run::plan_of(size_t s) {
+  Bound& bound = bound_[s];
+  for (size_t i = 0; i < bound.plans.size(); ++i) {
+    if (!fits(bound, bound.plans[i])) continue;
+    if (i > 0)
+      std::rotate(bound.plans.begin(), bound.plans.begin() + static_cast<ptrdiff_t>(i),
+                  bound.plans.begin() + static_cast<ptrdiff_t>(i) + 1);
+    return *bound.plans.front().plan;
+  }
+  return bind(s);
+}
+
+int64_t Run::work() const {
+  int64_t sum = 0;
+  for (size_t s = 0; s < bound_.size(); ++s) {
+    const Step& step = program_->steps[s];
+    if (step.node && bound_[s].plans.empty()) return INT64_MAX;
+    const int64_t of_step = step.node ? bound_[s].plans.front().plan->work : count_of(step.inputs[0].dims);
+    if (__builtin_add_overflow(sum, of_step, &sum) || __builtin_add_overflow(sum, kStepWork, &sum)) return INT64_MAX;
+  }
+  return sum;
 }
 
 void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
@@ -199,20 +223,18 @@ std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) co
 void Run::run_steps(size_t first, size_t last, uint32_t model) {
   for (size_t s = first; s < last; ++s) {
     const Step& step = program_->steps[s];
-    Bound& bound = bound_[s];
     if (!step.node) {
       const size_t bytes = static_cast<size_t>(count_of(step.inputs[0].dims)) * size_of(step.inputs[0].dtype);
       if (bytes) std::memcpy(host_address(address(step.outputs[0])), host_address(address(step.inputs[0])), bytes);
       continue;
     }
     try {
-      if (!bound.plan || moved(bound)) bind(s);
+      aclOpExecutor& plan = plan_of(s);
       if (watched()) [[unlikely]]
-        run_observed_in_graph(model, static_cast<int32_t>(s), *bound.plan, [&] { run_in_time(*bound.plan); });
-      else run_in_time(*bound.plan);
+        run_observed_in_graph(model, static_cast<int32_t>(s), plan, [&] { run_in_time(plan); });
+      else run_in_time(plan);
     } catch (const Error& e) { throw_of(*step.node, e); }
   }
-  whole_ = last == bound_.size();
 }
 
 }  // namespace updraft::graph

@@ -44,7 +44,6 @@ class Weights {
 class Run {
  public:
   Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device);
-  ~Run();
   Run(const Run&) = delete;
 
   /// What lives during a run lies in a client's memory of bytes() from now on; null: in memory of its own. Another
@@ -53,6 +52,8 @@ class Run {
 
   /// In the thread of an engine. `model` is what observers are told.
   void run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model);
+  /// Rough number of element operations of a run, as Task::work; known after one.
+  int64_t work() const;
   /// The same in parts, for programs with collectives: what the run reads and writes, then its steps from `first` to
   /// `last` (not included).
   void begin(std::span<void* const> inputs, std::span<void* const> outputs);
@@ -62,15 +63,25 @@ class Run {
   size_t bytes() const { return program_->arena_bytes; }
 
  private:
+  struct Recycle {
+    void operator()(aclOpExecutor* plan) const;
+  };
+  struct Planned {
+    std::vector<void*> addresses;  ///< of the inputs, then of the outputs that are in Bound
+    std::unique_ptr<aclOpExecutor, Recycle> plan;
+  };
   struct Bound {
     std::unique_ptr<NodeCall> call;  ///< null: a copy
-    aclOpExecutor* plan = nullptr;
-    /// The inputs and outputs of the graph that it reads or writes: planned anew when one has another address.
+    /// The one that ran last first. Clients' allocators give the same few addresses again and again, so some are kept.
+    std::vector<Planned> plans;
+    /// The inputs and outputs of the graph that it reads or writes: other addresses want another plan.
     std::vector<size_t> inputs, outputs;
     bool moves() const { return !inputs.empty() || !outputs.empty(); }
   };
-  void bind(size_t step);
-  bool moved(const Bound& bound) const;
+  static constexpr size_t kMostPlans = 4;  ///< of a step
+  aclOpExecutor& bind(size_t step);
+  aclOpExecutor& plan_of(size_t step);
+  bool fits(const Bound& bound, const Planned& planned) const;
   void* address(const StepTensor& tensor) const;
   CallTensor tensor_of(const StepTensor& tensor) const;
 
@@ -81,8 +92,6 @@ class Run {
   std::byte* arena_ = nullptr;
   std::vector<Bound> bound_;
   std::vector<void*> inputs_, outputs_;
-  bool whole_ = false;                              ///< the run before came to its end
-  std::vector<bool> moved_inputs_, moved_outputs_;  ///< since the run before; of one run, kept for their memory
 };
 
 }  // namespace updraft::graph

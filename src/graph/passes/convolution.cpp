@@ -1,4 +1,5 @@
-// Convolutions take what follows them along: the sum with another tensor, then Relu.
+// Convolutions take what follows them along: normalisation by given statistics, the sum with another tensor, Relu.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -25,11 +26,52 @@ Endpoint input_of(const Node& node, std::string_view name) {
 }
 
 /// Float, in NCHW, with as much padding behind as in front.
-bool may_fuse(const Node& node) {
+bool is_fusible(const Node& node) {
   if (node.type() != "Conv2D" || node.outputs().size() != 1 || node.output().desc.dtype != DType::Float) return false;
   const auto* pads = find<Attribute::Integers>(node.attributes, "pads");
   return find_or<std::string>(node.attributes, "data_format", "NHWC") == "NCHW" && pads && pads->size() == 4 &&
          (*pads)[0] == (*pads)[1] && (*pads)[2] == (*pads)[3] && !input_of(node, "offset_w");
+}
+
+/// One that another pass has fused already, and that takes a sum or Relu along still.
+bool takes_more(const Node& node) {
+  return node.type() == "FusedConv2D" && !find_or<bool>(node.attributes, "relu", false) && !input_of(node, "add");
+}
+
+constexpr const char* kStatistics[] = {"scale", "offset", "mean", "variance"};
+
+bool is_vector(Endpoint from) {
+  if (!from) return false;
+  const TensorDesc& desc = from.node->output(from.index).desc;
+  return desc.rank_known() && desc.dims.size() == 1;
+}
+
+/// What becomes of a convolution: `last` is the last of the nodes that it takes along. Inputs are still to be given.
+Node& add_fused(Graph& graph, const Node& convolution, const Node& last, const char* pass) {
+  Node& fused = graph.add("FusedConv2D", last.name());
+  for (const char* name : {"strides", "pads", "dilations", "groups", "OriginOp"})
+    if (const auto found = convolution.attributes.find(name); found != convolution.attributes.end())
+      fused.attributes[name] = found->second;
+  fused.attributes["PassName"] = pass;
+  return fused;
+}
+
+/// Puts `fused` in the place of a convolution and of what it takes along, which go.
+void take_place(Graph& graph, Node& fused, Node& convolution, std::vector<Node*> taken, std::set<const Node*>& gone) {
+  auto origins = find_or<Attribute::Texts>(convolution.attributes, "OriginOp", {convolution.name()});
+  for (const Node* t : taken) origins.push_back(t->name());
+  fused.attributes["OriginOp"] = origins;
+  graph.add_output(fused, "y", taken.back()->output().desc);
+  graph.replace(taken.back()->out(), fused.out());
+  graph.move_controls(convolution, fused);
+  for (; !taken.empty(); taken.pop_back()) {
+    graph.move_controls(*taken.back(), fused);
+    gone.insert(taken.back());
+    graph.remove(*taken.back());
+  }
+  for (Node* before : convolution.control_inputs()) graph.add_control(*before, fused);
+  gone.insert(&convolution);
+  graph.remove(convolution);
 }
 
 /// What the one reader of the convolution adds to its result; nothing when that is of another size (a broadcast), or
@@ -82,6 +124,34 @@ int64_t add_biases(Graph& graph) {
   return changes;
 }
 
+int64_t fold_batch_norms(Graph& graph) {
+  std::set<const Node*> gone;
+  int64_t changes = 0;
+  for (Node* node : graph.in_order()) {
+    if (gone.contains(node) || !is_fusible(*node)) continue;
+    Node* norm = only_reader(*node, "BNInfer");
+    if (!norm || norm->outputs().size() != 1) continue;
+    if (!std::ranges::all_of(kStatistics, [&](const char* name) { return is_vector(input_of(*norm, name)); })) continue;
+    Node& factors = graph.add("BNFactors", norm->name() + "_factors");
+    for (const char* name : kStatistics) graph.add_input(factors, name, input_of(*norm, name));
+    graph.add_input(factors, "bias", input_of(*node, "bias"));
+    factors.attributes["epsilon"] = norm->attributes["epsilon"];
+    const Endpoint scale = input_of(*norm, "scale");
+    const TensorDesc channels(DType::Float, scale.node->output(scale.index).desc.dims);
+    graph.add_output(factors, "factor", channels);
+    graph.add_output(factors, "term", channels);
+    Node& fused = add_fused(graph, *node, *norm, "ConvBatchnormFusionPass");
+    graph.add_input(fused, "x", node->input(0).from);
+    graph.add_input(fused, "filter", node->input(1).from);
+    graph.add_input(fused, "bias", factors.out(1));
+    graph.add_input(fused, "add", {});
+    graph.add_input(fused, "factor", factors.out(0));
+    take_place(graph, fused, *node, {norm}, gone);
+    ++changes;
+  }
+  return changes;
+}
+
 int64_t fuse_convolutions(Graph& graph) {
   std::map<const Node*, size_t> order;
   const std::vector<Node*> nodes = graph.in_order();
@@ -89,7 +159,7 @@ int64_t fuse_convolutions(Graph& graph) {
   std::set<const Node*> gone;
   int64_t changes = 0;
   for (Node* node : nodes) {
-    if (gone.contains(node) || !may_fuse(*node)) continue;
+    if (gone.contains(node) || !(is_fusible(*node) || takes_more(*node))) continue;
     Endpoint add;
     std::vector<Node*> taken;
     if (Node* sum = only_reader(*node, "Add"))
@@ -97,32 +167,15 @@ int64_t fuse_convolutions(Graph& graph) {
     Node* relu = only_reader(taken.empty() ? *node : *taken.back(), "Relu");
     if (relu) taken.push_back(relu);
     if (taken.empty()) continue;
-    Node& fused = graph.add("FusedConv2D", taken.back()->name());
+    Node& fused = add_fused(graph, *node, *taken.back(), "ConvEltwiseFusionPass");
     order[&fused] = order.at(node);
-    for (const char* name : {"strides", "pads", "dilations", "groups"})
-      if (const auto found = node->attributes.find(name); found != node->attributes.end())
-        fused.attributes[name] = found->second;
     fused.attributes["relu"] = relu != nullptr;
-    fused.attributes["PassName"] = "ConvEltwiseFusionPass";
-    std::vector<std::string> origins = {node->name()};
-    for (const Node* t : taken) origins.push_back(t->name());
-    fused.attributes["OriginOp"] = origins;
     graph.add_input(fused, "x", node->input(0).from);
     graph.add_input(fused, "filter", node->input(1).from);
     graph.add_input(fused, "bias", input_of(*node, "bias"));
     graph.add_input(fused, "add", add);
-    graph.add_output(fused, "y", taken.back()->output().desc);
-    graph.replace(taken.back()->out(), fused.out());
-    graph.move_controls(*node, fused);
-    while (!taken.empty()) {
-      graph.move_controls(*taken.back(), fused);
-      gone.insert(taken.back());
-      graph.remove(*taken.back());
-      taken.pop_back();
-    }
-    for (Node* before : node->control_inputs()) graph.add_control(*before, fused);
-    gone.insert(node);
-    graph.remove(*node);
+    graph.add_input(fused, "factor", input_of(*node, "factor"));
+    take_place(graph, fused, *node, taken, gone);
     ++changes;
   }
   return changes;

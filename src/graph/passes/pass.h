@@ -30,7 +30,9 @@ std::vector<PassCount> run_passes(Graph& graph, const PassSwitches& switches = {
 int64_t remove_dead_nodes(Graph& graph);
 int64_t fold_constants(Graph& graph);
 int64_t remove_identities(Graph& graph);
+int64_t drop_places(Graph& graph);
 int64_t add_biases(Graph& graph);
+int64_t fold_batch_norms(Graph& graph);
 int64_t fuse_convolutions(Graph& graph);
 int64_t fuse_products(Graph& graph);
 int64_t recognise_functions(Graph& graph);

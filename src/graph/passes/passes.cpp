@@ -4,10 +4,11 @@ namespace updraft::graph {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"DeadNodeRemovePass", remove_dead_nodes},   {"IdentityRemovePass", remove_identities},
-    {"ConstantFoldingPass", fold_constants},     {"DeadNodeRemovePass", remove_dead_nodes},
-    {"FunctionFusionPass", recognise_functions}, {"MatMulBiasAddFusionPass", fuse_products},
-    {"ConvBiasAddFusionPass", add_biases},       {"ConvEltwiseFusionPass", fuse_convolutions},
+    {"DeadNodeRemovePass", remove_dead_nodes},     {"IdentityRemovePass", remove_identities},
+    {"ConstantFoldingPass", fold_constants},       {"DeadNodeRemovePass", remove_dead_nodes},
+    {"MaxPoolPlacesRemovePass", drop_places},      {"FunctionFusionPass", recognise_functions},
+    {"MatMulBiasAddFusionPass", fuse_products},    {"ConvBiasAddFusionPass", add_biases},
+    {"ConvBatchnormFusionPass", fold_batch_norms}, {"ConvEltwiseFusionPass", fuse_convolutions},
     {"SubnormalFlushPass", flush_subnormals},
 };
 constexpr int kMostRounds = 4;

@@ -96,16 +96,14 @@ int64_t cost(const TensorView& in, const TensorView& weight, const TensorView& o
 
 void plan_convolution(Op& op, const ConvolutionShape& s, const TensorView& self, const TensorView& weight,
                       ConstantOperand* constant, OptIn bias, const TensorView& result, const int64_t* output_padding,
-                      OptIn added) {
+                      OptIn added, OptIn factor) {
   const int rank = s.spatial + 2;
   const TensorView in = batched(self, rank);
   suggest_output(op, s, in, weight, output_padding, self.rank != rank, result);
   const TensorView out = batched(result, rank);
   check(op, s, in, weight, out, output_padding);
-  if (bias) {
-    const int64_t channels = out.dims[1];
-    op.require_shape("bias", *bias, &channels, 1);
-  }
+  if (bias) op.require_shape("bias", *bias, &out.dims[1], 1);
+  if (factor) op.require_shape("factor", *factor, &out.dims[1], 1);
   TensorView add;
   if (added) {
     add = batched(*added, rank);
@@ -115,18 +113,22 @@ void plan_convolution(Op& op, const ConvolutionShape& s, const TensorView& self,
   op.work(cost(in, weight, out, s.transposed));
   op.flops(2 * cost(in, weight, out, s.transposed));
   const auto with = [=, biased = static_cast<bool>(bias), adds = static_cast<bool>(added),
-                     b = bias ? *bias : TensorView()](auto&& f) { f(biased ? &b : nullptr, adds ? &add : nullptr); };
+                     scales = static_cast<bool>(factor), b = bias ? *bias : TensorView(),
+                     by = factor ? *factor : TensorView()](auto&& f) {
+    f(biased ? &b : nullptr, ConvolutionTail{scales ? &by : nullptr, adds ? &add : nullptr});
+  };
   op.kernel_scratch(in.numel() + weight.numel() + out.numel(), [&] {
-    return convolution_scratch(s, in, weight, bias ? &*bias : nullptr, out, constant, added ? &add : nullptr);
+    return convolution_scratch(s, in, weight, bias ? &*bias : nullptr, out, constant,
+                               {factor ? &*factor : nullptr, added ? &add : nullptr});
   });
   if (constant)
     op.prepare([=] {
-      with([&](const TensorView* b, const TensorView* a) {
-        prepare_convolution(s, in, weight, b != nullptr, out, *constant, a);
+      with([&](const TensorView* b, const ConvolutionTail& tail) {
+        prepare_convolution(s, in, weight, b != nullptr, out, *constant, tail);
       });
     });
   op.launch([=] {
-    with([&](const TensorView* b, const TensorView* a) { convolution(s, in, weight, b, out, constant, a); });
+    with([&](const TensorView* b, const ConvolutionTail& tail) { convolution(s, in, weight, b, out, constant, tail); });
   });
 }
 

@@ -75,11 +75,14 @@ Ew round_row(int64_t mode) {
     case 1: return ew::round;
     case 2: return ew::floor;
     case 3: return ew::ceil;
+    case 4: return ew::round_away;
     case 5: return ew::trunc;
     case 7: return ew::frac;
     default:
       throw Error(code::kAclnnParamInvalid,
-                  "roundMode is {}, want 1 (round), 2 (floor), 3 (ceil), 5 (trunc) or 7 (frac)", mode);
+                  "roundMode is {}, want 1 (round, halves to even), 2 (floor), 3 (ceil), 4 (round, halves away from "
+                  "zero), 5 (trunc) or 7 (frac)",
+                  mode);
   }
 }
 
@@ -93,8 +96,8 @@ ListJob round_job(int64_t mode, const Tensors& x, const Tensors& out) {
 }  // namespace
 
 ABOUT(aclnnForeachRoundOffNumberV2, Vector,
-      "Rounds each tensor of the list: 1 nearest, 2 down, 3 up, 5 to zero, 7 fraction",
-      "按 roundMode 对列表中每个张量取整：1 最近、2 向下、3 向上、5 向零、7 取小数部分")
+      "Rounds each tensor of the list: 1 nearest, 2 down, 3 up, 4 halves away, 5 to zero, 7 fraction",
+      "按 roundMode 对列表中每个张量取整：1 最近、2 向下、3 向上、4 四舍五入、5 向零、7 取小数部分")
 ACLNN(aclnnForeachRoundOffNumberV2, (Tensors, x), (Scalar, roundMode), (OutTensors, out)) {
   if (out.size() == 0) return;
   if (op.inferring()) suggest_list(op, {&x}, out, [](DType common) { return common; });

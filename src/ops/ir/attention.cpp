@@ -19,8 +19,9 @@ void confusion(Op& op, const In& x, const Dims& perm, const Dims& shape, bool tr
 
 }  // namespace
 
-// The operator of torch_npu's library that scaled_dot_product_attention calls. Its type is the name that TorchAir gives
-// operators of which it has no converter; inputs and attributes are in the order of torch's schema.
+// The operators of torch_npu's library that scaled_dot_product_attention and its gradient call. Their types are the
+// names that TorchAir gives operators of which it has no converter; inputs and attributes are in the order of torch's
+// schema. updraft/_torchair.py has them, too.
 ABOUT(NpuFusionAttentionV3, MixCube,
       "softmax(scale * query @ key^T + pse, masked) @ value, with the statistics of rows",
       "softmax(scale * query @ key^T + pse，带掩码) @ value，并给出行统计量")
@@ -43,6 +44,38 @@ IR_OP(NpuFusionAttentionV3, NpuFusionAttentionV3, (In, query), (In, key), (In, v
        sparse_mode, 1, softmax_max, softmax_sum, nullptr, attention_out);
   call(op, "aclnnInplaceZero", seed);  // without dropout nothing is drawn
   call(op, "aclnnInplaceZero", offset);
+}
+ABOUT(NpuFusionAttentionGradV3, MixCube, "Gradients of NpuFusionAttentionV3 for query, key, value and sink",
+      "NpuFusionAttentionV3 对 query、key、value 与 sink 的反向梯度")
+IR_OP(NpuFusionAttentionGradV3, NpuFusionAttentionGradV3, (In, query), (In, key), (In, value), (In, dy), (OptIn, pse),
+      (OptIn, padding_mask), (OptIn, atten_mask), (OptIn, softmax_max), (OptIn, softmax_sum), (OptIn, softmax_in),
+      (OptIn, attention_in), (OptIn, seed), (OptIn, offset), (OptIn, actual_seq_qlen), (OptIn, actual_seq_kvlen),
+      (OptIn, sink), (Out, dq), (Out, dk), (Out, dv), (Out, dpse), (Out, dsink), (Int, head_num), (Text, input_layout),
+      (Float, scale_value, 1), (Float, keep_prob, 1), (Int, pre_tockens, 2147483647), (Int, next_tockens, 2147483647),
+      (Int, inner_precise, 0), (Ints, prefix, nullptr), (Int, sparse_mode, 0), (Bool, gen_mask_parallel, true),
+      (Bool, sync, false), (Text, softmax_layout, "")) {
+  (void)gen_mask_parallel, (void)sync;  // as above
+  (void)seed, (void)offset;             // without dropout nothing was drawn
+  op.require(!actual_seq_qlen && !actual_seq_kvlen,
+             "actual_seq_qlen and actual_seq_kvlen are given, want none in graphs");
+  op.require(!pse, "pse is given, want none in graphs: its gradient is not implemented there");
+  ir::want(op, "keep_prob", keep_prob, 1.0F);
+  ir::want(op, "softmax_layout", softmax_layout, "");
+  ir::result(op, "dpse", *dpse, {0}, query->dtype);
+  const StepArgument operands[] = {
+      query,       key,         value,       dy,           nullptr,  nullptr,      padding_mask,  atten_mask,
+      softmax_max, softmax_sum, softmax_in,  attention_in, sink,     *prefix,      nullptr,       nullptr,
+      scale_value, keep_prob,   pre_tockens, next_tockens, head_num, input_layout, inner_precise, sparse_mode,
+      1,           dq,          dk,          dv,           nullptr,  nullptr};
+  std::vector<StepArgument> arguments(std::begin(operands), std::end(operands));
+  if (sink) {
+    ir::result(op, "dsink", *dsink, Dims(sink->dims, sink->dims + sink->rank), sink->dtype);
+    arguments.back() = dsink;
+  } else {
+    ir::result(op, "dsink", *dsink, {}, DType::Float);
+    call(op, "aclnnInplaceZero", dsink);
+  }
+  call_step(op, "aclnnFlashAttentionScoreGradV3", arguments);
 }
 IR_OP(ScaledMaskedSoftmax, aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Out, y), (Float, scale, 1),
       (Bool, fixed_triu_mask, false)) {

@@ -1,8 +1,11 @@
 // Convolutions in two and three dimensions and their gradients. Attributes have a value for each dimension of the
 // tensors (batch and channels are 1), pads two for each spatial one. Sizes that are an input say the same as the
 // output.
+#include <cmath>
+
 #include "ops/convolution/convolution.h"
 #include "ops/ir/layout.h"
+#include "ops/norm/vectors.h"
 
 namespace updraft {
 namespace {
@@ -127,16 +130,40 @@ IR_OP(Conv2D, Conv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (
   require_no_offset(op, offset_w, offset_x);
   forward(op, 2, x, filter, bias, strides, pads, dilations, groups, data_format, y);
 }
-// A type of our own: graphs get it from the pass of the same name.
-ABOUT(FusedConv2D, Cube, "Convolution with what follows it: y = relu(convolution(x, filter) + bias + add)",
-      "卷积与其后的加法、激活融合：y = relu(convolution(x, filter) + bias + add)")
-IR_OP(FusedConv2D, FusedConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, add), (Out, y), (Ints, strides),
-      (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Bool, relu, false)) {
+// Types of our own: graphs get them from passes/convolution.cpp.
+ABOUT(FusedConv2D, Cube, "Convolution with what follows it: y = relu(convolution(x, filter) * factor + bias + add)",
+      "卷积与其后的缩放、加法、激活融合：y = relu(convolution(x, filter) * factor + bias + add)")
+IR_OP(FusedConv2D, FusedConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, add), (OptIn, factor), (Out, y),
+      (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Bool, relu, false)) {
   const Window w = window_of(op, 2, strides, pads, dilations, "NCHW");
   ConvolutionShape s = convolution_shape(op, *filter, w.strides, w.pads, w.dilations, false, groups);
   s.reduced = kAllowReduced != 0;
   s.relu = relu;
-  plan_convolution(op, s, *x, *filter, filter.handle->constant, bias, *y, nullptr, add);
+  plan_convolution(op, s, *x, *filter, filter.handle->constant, bias, *y, nullptr, add, factor);
+}
+ABOUT(BNFactors, Vector, "Normalisation by statistics as x * factor + term: factor = scale / sqrt(variance + epsilon)",
+      "按给定统计量的归一化写成 x * factor + term：factor = scale / sqrt(variance + epsilon)")
+IR_OP(BNFactors, BNFactors, (In, scale), (In, offset), (In, mean), (In, variance), (OptIn, bias), (Out, factor),
+      (Out, term), (Float, epsilon)) {
+  op.require(scale->rank == 1, "scale is {}, want one dimension", describe(*scale));
+  op.require_same_shape("offset", *offset, "scale", *scale);
+  op.require_same_shape("mean", *mean, "scale", *scale);
+  op.require_same_shape("variance", *variance, "scale", *scale);
+  if (bias) op.require_same_shape("bias", *bias, "scale", *scale);
+  op.result_like("factor", *factor, *scale, DType::Float);
+  op.result_like("term", *term, *scale, DType::Float);
+  op.launch([n = scale->numel(), a = *scale, d = *offset, m = *mean, v = *variance, b = view_or_none(bias),
+             eps = static_cast<double>(epsilon), to = *factor, term = *term] {
+    const std::vector<double> means = read_vector(m, n, 0), variances = read_vector(v, n, 1),
+                              biases = read_vector(b, n, 0);
+    std::vector<double> factors = read_vector(a, n, 1), terms = read_vector(d, n, 0);
+    for (size_t i = 0; i < factors.size(); ++i) {
+      factors[i] /= std::sqrt(variances[i] + eps);
+      terms[i] += (biases[i] - means[i]) * factors[i];
+    }
+    write_vector(to, factors);
+    write_vector(term, terms);
+  });
 }
 ABOUT(Conv3D, Cube, "Convolution in three dimensions, with groups and bias", "三维卷积，支持分组与偏置")
 IR_OP(Conv3D, Conv3D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y), (Ints, strides), (Ints, pads),

@@ -165,6 +165,9 @@ IR_OP(StatelessRandomNormalV2, aclnnInplaceNormalTensor, (In, shape), (In, key),
 IR_OP(StatelessBernoulli, aclnnInplaceBernoulliTensor, (In, shape), (In, prob), (In, seed), (In, offset), (Out, y),
       (Type, dtype, DType::Float)) {
   ir::result(op, "y", *y, ir::shape_from(op, "shape", shape, *y), dtype);
+  if (prob->numel() == 1 && prob.handle->on_host)  // what an eager call with a number draws
+    return call(op, "aclnnInplaceBernoulli", y, number_of(op, "prob", prob.handle), integer_of(op, "seed", seed.handle),
+                op.integers("offset", offset.handle).back());
   TensorView p = *prob;
   if (p.numel() == 1) p.rank = 0;
   call(op, "aclnnInplaceBernoulliTensor", y, p.expand_as(*y), integer_of(op, "seed", seed.handle),

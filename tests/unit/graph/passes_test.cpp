@@ -177,6 +177,75 @@ TEST_F(ConvolutionPasses, TakeBiasSumAndReluAlong) {
   }
 }
 
+// Statistics that are inputs of the graph, as torch.compile gives them.
+TEST_F(ConvolutionPasses, TakeNormalisationAlong) {
+  const Floats scale = random(kC, 5), offset = random(kC, 6), mean = random(kC, 7);
+  Floats variance = random(kC, 8);
+  for (float& v : variance) v = std::abs(v) + 0.1F;
+  const Endpoint x = build.input("x", 0, {DType::Float, dims_});
+  std::vector<Endpoint> statistics;
+  for (const char* name : {"scale", "offset", "mean", "variance"})
+    statistics.push_back(build.input(name, static_cast<int64_t>(statistics.size()) + 1, {DType::Float, {kC}}));
+  const auto norm = [&](const char* name, Endpoint of) {
+    return build("BNInfer", name, {of, statistics[0], statistics[1], statistics[2], statistics[3]},
+                 {{"epsilon", 0.5F}});
+  };
+  const Endpoint w3 = constant("w3", {kC, kC, 3, 3}, w3_), w1 = constant("w1", {kC, kC, 1, 1}, w1_),
+                 bias = constant("bias", {kC}, bias_);
+  const Endpoint first = build("Relu", "relu1", {norm("norm1", build("Conv2D", "conv1", {x, w3, bias}, window(1)))});
+  const Endpoint second = norm("norm2", build("Conv2D", "conv2", {first, w1}, window(0)));
+  build.outputs({build("Relu", "relu2", {build("Add", "sum", {first, second})})});
+  const Model after = compiled();
+  EXPECT_EQ(types(after), (std::vector<std::string>{"BNFactors", "BNFactors", "FusedConv2D", "FusedConv2D"}));
+  EXPECT_EQ(*updraft::graph::find<Attribute::Texts>(after.graph->in_order().back()->input(0).from.node->attributes,
+                                                    "OriginOp"),
+            (std::vector<std::string>{"conv2", "norm2", "sum", "relu2"}));
+
+  const auto normalise = [&](Image& image) {
+    for (size_t i = 0; i < image.values.size(); ++i) {
+      const size_t c = i / (kH * kW) % kC;
+      image.values[i] = (image.values[i] - mean[c]) / std::sqrt(variance[c] + 0.5) * scale[c] + offset[c];
+    }
+  };
+  Image a = convolve({kN, kC, kH, kW, Doubles(x_.begin(), x_.end())}, w3_, kC, 3);
+  for (size_t i = 0; i < a.values.size(); ++i) a.values[i] += bias_[i / (kH * kW) % kC];
+  normalise(a);
+  for (double& v : a.values) v = std::max(0.0, v);
+  Image c = convolve(a, w1_, kC, 1);
+  normalise(c);
+  for (size_t i = 0; i < c.values.size(); ++i) c.values[i] = std::max(0.0, c.values[i] + a.values[i]);
+  expect_near(run(after, {{dims_, x_}, {{kC}, scale}, {{kC}, offset}, {{kC}, mean}, {{kC}, variance}}), c.values, 5e-5);
+}
+
+TEST_F(ConvolutionPasses, MaximaWithoutReadersOfTheirPlaces) {
+  const Attributes pooling = {{"ksize", Ints{1, 3, 2, 1}}, {"strides", Ints{1, 2, 1, 1}}, {"pads", Ints{1, 1, 0, 1}}};
+  const Endpoint x = build.input("x", 0, {DType::Float, dims_});
+  Node& pool = build.node("MaxPoolWithArgmaxV1", "pool", {x}, pooling, 2);
+  build.outputs({pool.out()});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"MaxPoolV3"}));
+  const Image image{kN, kC, kH, kW, Doubles(x_.begin(), x_.end())};
+  Doubles want;
+  for (int64_t i = 0; i < kN * kC; ++i)
+    for (int64_t y = 0; y < (kH + 1) / 2; ++y)
+      for (int64_t column = 0; column < kW - 1; ++column) {
+        double most = -100;
+        for (int64_t k = 0; k < 6; ++k) {
+          const int64_t row = 2 * y - 1 + k / 2;
+          if (row >= 0 && row < kH) most = std::max(most, image.at(i / kC, i % kC, row, column + k % 2));
+        }
+        want.push_back(most);
+      }
+  expect_near(run(compiled(), {{dims_, x_}}), want, 1e-7);
+}
+
+TEST_F(ConvolutionPasses, MaximaWithReadersOfTheirPlacesStay) {
+  const Attributes pooling = {{"ksize", Ints{1, 3, 3, 1}}, {"strides", Ints{1, 2, 2, 1}}, {"pads", Ints{1, 1, 1, 1}}};
+  const Endpoint x = build.input("x", 0, {DType::Float, dims_});
+  Node& pool = build.node("MaxPoolWithArgmaxV1", "pool", {x}, pooling, 2);
+  build.outputs({pool.out(), pool.out(1)});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"MaxPoolWithArgmaxV1"}));
+}
+
 TEST_F(ConvolutionPasses, LeaveWhatOthersReadAlone) {
   const Endpoint x = build.input("x", 0, {DType::Float, dims_});
   const Endpoint y = build("Conv2D", "conv", {x, constant("w3", {kC, kC, 3, 3}, w3_)}, window(1));

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "acl/acl.h"
+#include "base/config.h"
 #include "ge/ge_api.h"
 #include "graph/proto/model_proto.h"
 #include "small_graphs.h"
@@ -122,6 +123,66 @@ TEST_F(Sessions, RefreshableMemoryMayChange) {
     ASSERT_EQ(session.UpdateGraphRefreshableFeatureMemoryBase(1, device(feature), feature), SUCCESS) << error();
     near(run(session, 1, x), small_result(x));
   }
+}
+
+/// An input or output of two dimensions.
+void describe(Tensor& tensor, void* data, int64_t rows, int64_t columns) {
+  tensor.SetDataType(DT_FLOAT);
+  tensor.SetPlacement(kPlacementDevice);
+  tensor.SetShapeDimNum(2);
+  tensor.SetShapeDim(0, rows);
+  tensor.SetShapeDim(1, columns);
+  tensor.SetData(static_cast<uint8_t*>(data), static_cast<size_t>(rows * columns) * 4, [](uint8_t*) {});
+}
+
+// Plans for some sets of addresses are kept; here come more than that, and each again.
+TEST_F(Sessions, InputsAndOutputsMayLieElsewhereInEachRun) {
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph_of(small_model()), {}), SUCCESS);
+  ASSERT_EQ(session.CompileGraph(1), SUCCESS);
+  std::vector<void*> reads(3), writes(7);
+  for (auto* places : {&reads, &writes})
+    for (void*& p : *places) p = device(128);
+  for (size_t i = 0; i < 60; ++i) {
+    auto x = input();
+    for (float& v : x) v += 0.01F * static_cast<float>(i);
+    void *const from = reads[i % 3], *const to = writes[i * 5 % 7];
+    aclrtMemcpy(from, 128, x.data(), 128, ACL_MEMCPY_HOST_TO_DEVICE);
+    std::vector<Tensor> inputs(1), outputs(1);
+    describe(inputs[0], from, 4, 8);
+    describe(outputs[0], to, 4, 3);
+    ASSERT_EQ(session.RunGraphWithStreamAsync(1, nullptr, inputs, outputs), SUCCESS) << error();
+    aclrtSynchronizeStream(nullptr);
+    std::vector<float> y(12);
+    aclrtMemcpy(y.data(), 48, to, 48, ACL_MEMCPY_DEVICE_TO_HOST);
+    near(y, small_result(x));
+  }
+}
+
+// What a run costs is known after the first; then it takes less to run it here than to wake the engine.
+TEST_F(Sessions, LittleGraphsRunInTheThreadThatSubmitsThem) {
+  if (!updraft::Config::get().inline_tasks) GTEST_SKIP() << "UPDRAFT_INLINE=0";
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph_of(small_model()), {}), SUCCESS);
+  const auto x = input();
+  near(run(session, 1, x), small_result(x));
+  std::vector<Tensor> inputs(1), outputs(1);
+  describe(inputs[0], device(128), 4, 8);
+  describe(outputs[0], device(48), 4, 3);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(session.RunGraphWithStreamAsync(1, nullptr, inputs, outputs), SUCCESS) << error();
+    aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+    ASSERT_EQ(aclrtStreamQuery(nullptr, &status), 0);
+    EXPECT_EQ(status, ACL_STREAM_STATUS_COMPLETE);
+  }
+}
+
+TEST_F(Sessions, OtherShapesThanDescribedAreRefused) {
+  Session session(Options{});
+  ASSERT_EQ(session.AddGraph(1, graph_of(small_model()), {}), SUCCESS);
+  EXPECT_TRUE(run(session, 1, input(16), 16).empty());
+  const std::string text = error();
+  EXPECT_NE(text.find("got the shape [4, 16]"), std::string::npos) << text;
 }
 
 TEST_F(Sessions, GraphsOfASessionShareABlock) {

@@ -44,10 +44,10 @@ class WinogradLast : public testing::TestWithParam<Case> {
   const Case c_ = GetParam();
   const int64_t high_ = c_.height + 2 * c_.padding - 2, wide_ = c_.width + 2 * c_.padding - 2;
   Floats x_ = random(c_.n * c_.in * c_.height * c_.width, 1), w_ = random(c_.out * c_.in * 9, 2),
-         bias_ = random(c_.out, 3), add_ = random(c_.n * c_.out * high_ * wide_, 4);
+         bias_ = random(c_.out, 3), add_ = random(c_.n * c_.out * high_ * wide_, 4), factor_ = random(c_.out, 5);
 
-  double want(int64_t n, int64_t o, int64_t y, int64_t x, double& size) const {
-    double sum = bias_[static_cast<size_t>(o)];
+  double want(int64_t n, int64_t o, int64_t y, int64_t x, bool scaled, double& size) const {
+    double sum = 0;
     for (int64_t ky = 0; ky < kSize; ++ky)
       for (int64_t kx = 0; kx < kSize; ++kx) {
         const int64_t iy = y + ky - c_.padding, ix = x + kx - c_.padding;
@@ -60,10 +60,10 @@ class WinogradLast : public testing::TestWithParam<Case> {
           size += product * product;
         }
       }
-    return sum;
+    return sum * (scaled ? factor_[static_cast<size_t>(o)] : 1) + bias_[static_cast<size_t>(o)];
   }
 
-  void expect_right(bool constant) {
+  void expect_right(bool constant, bool scaled) {
     ConvolutionShape s;
     s.spatial = 2;
     s.padding[0] = s.padding[1] = c_.padding;
@@ -71,15 +71,17 @@ class WinogradLast : public testing::TestWithParam<Case> {
     const int64_t dims[] = {c_.out, c_.in, kSize, kSize};
     const TensorView in = last(x_, c_.n, c_.in, c_.height, c_.width), add = last(add_, c_.n, c_.out, high_, wide_),
                      weight = TensorView::contiguous(w_.data(), DType::Float, dims, 4),
-                     bias = TensorView::contiguous(bias_.data(), DType::Float, dims, 1);
+                     bias = TensorView::contiguous(bias_.data(), DType::Float, dims, 1),
+                     factor = TensorView::contiguous(factor_.data(), DType::Float, dims, 1);
+    const ConvolutionTail tail{scaled ? &factor : nullptr, &add};
     Floats result(add_.size(), -1);
     const TensorView out = last(result, c_.n, c_.out, high_, wide_);
     ConstantOperand operand;
     if (constant) {
-      prepare_convolution(s, in, weight, true, out, operand, &add);
+      prepare_convolution(s, in, weight, true, out, operand, tail);
       EXPECT_EQ(operand.made(), 1);
     }
-    convolution(s, in, weight, &bias, out, constant ? &operand : nullptr, &add);
+    convolution(s, in, weight, &bias, out, constant ? &operand : nullptr, tail);
     if (constant) { EXPECT_GE(operand.bytes(), w_.size() * sizeof(float) * 4) << "36 points of 9 elements"; }
     double worst = 0;
     for (int64_t n = 0; n < c_.n; ++n)
@@ -88,7 +90,7 @@ class WinogradLast : public testing::TestWithParam<Case> {
           for (int64_t o = 0; o < c_.out; ++o) {
             const auto at = static_cast<size_t>(((n * high_ + y) * wide_ + x) * c_.out + o);
             double size = 1;
-            const double sum = want(n, o, y, x, size) + add_[at], got = result[at];
+            const double sum = want(n, o, y, x, scaled, size) + add_[at], got = result[at];
             if (!std::isfinite(sum)) {
               EXPECT_EQ(got, std::isnan(sum) ? 0 : std::max(sum, 0.0));
               continue;
@@ -102,8 +104,10 @@ class WinogradLast : public testing::TestWithParam<Case> {
 TEST_P(WinogradLast, GivesTheSumsWithWhatFollows) {
   const winograd::Shape shape{c_.n, c_.in, c_.out, {c_.height, c_.width}, {high_, wide_}, {c_.padding, c_.padding}};
   ASSERT_TRUE(winograd::pays_last(shape, true));
-  expect_right(true);
-  expect_right(false);
+  for (const bool scaled : {false, true}) {
+    expect_right(true, scaled);
+    expect_right(false, scaled);
+  }
 }
 
 // One infinite element would spoil the tiles that it lies in.

@@ -1,0 +1,95 @@
+// Convolutions with the channels innermost whose weights are inputs, and what follows their sums.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/convolution.h"
+
+namespace updraft {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats random(int64_t n, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  Floats values(static_cast<size_t>(n));
+  for (float& v : values) v = normal(engine);
+  return values;
+}
+
+/// [n, c, h, w] with c innermost.
+TensorView last(const Floats& values, int64_t n, int64_t c, int64_t h, int64_t w) {
+  const int64_t dims[] = {n, c, h, w};
+  TensorView v = TensorView::contiguous(const_cast<float*>(values.data()), DType::Float, dims, 4);
+  v.strides[0] = c * h * w;
+  v.strides[1] = 1;
+  v.strides[2] = w * c;
+  v.strides[3] = c;
+  return v;
+}
+
+struct Case {
+  int64_t n, in, out, height, width, high, wide, stride;  ///< high, wide: of the filter
+};
+
+class ConvolutionLast : public testing::TestWithParam<Case> {};
+
+// Outputs fill their blocks or not, inputs end within a piece or not.
+TEST_P(ConvolutionLast, GivesTheSumsWithWhatFollows) {
+  const Case c = GetParam();
+  ConvolutionShape s;
+  s.spatial = 2;
+  s.stride[0] = s.stride[1] = c.stride;
+  s.padding[0] = c.high / 2;
+  s.padding[1] = c.wide / 2;
+  const int64_t rows = convolution_size(s, 0, c.height, c.high, 0),
+                columns = convolution_size(s, 1, c.width, c.wide, 0);
+  const Floats x = random(c.n * c.in * c.height * c.width, 1), w = random(c.out * c.in * c.high * c.wide, 2),
+               b = random(c.out, 3), f = random(c.out, 4), a = random(c.n * c.out * rows * columns, 5);
+  const int64_t dims[] = {c.out, c.in, c.high, c.wide};
+  const TensorView in = last(x, c.n, c.in, c.height, c.width), add = last(a, c.n, c.out, rows, columns),
+                   weight = TensorView::contiguous(const_cast<float*>(w.data()), DType::Float, dims, 4),
+                   bias = TensorView::contiguous(const_cast<float*>(b.data()), DType::Float, dims, 1),
+                   factor = TensorView::contiguous(const_cast<float*>(f.data()), DType::Float, dims, 1);
+  for (const bool with_tail : {false, true}) {
+    s.relu = with_tail;
+    Floats result(a.size(), -1);
+    const TensorView out = last(result, c.n, c.out, rows, columns);
+    if (with_tail) convolution(s, in, weight, &bias, out, nullptr, {&factor, &add});
+    else convolution(s, in, weight, nullptr, out);
+    double worst = 0;
+    for (int64_t i = 0; i < c.n * rows * columns; ++i)
+      for (int64_t o = 0; o < c.out; ++o) {
+        const int64_t image = i / (rows * columns), row = i / columns % rows, column = i % columns;
+        double sum = 0, size = 1;
+        for (int64_t k = 0; k < c.in * c.high * c.wide; ++k) {
+          const int64_t channel = k / (c.high * c.wide), y = row * c.stride + k / c.wide % c.high - s.padding[0],
+                        z = column * c.stride + k % c.wide - s.padding[1];
+          if (y < 0 || y >= c.height || z < 0 || z >= c.width) continue;
+          const double product =
+              static_cast<double>(x[static_cast<size_t>(((image * c.height + y) * c.width + z) * c.in + channel)]) *
+              static_cast<double>(w[static_cast<size_t>(o * c.in * c.high * c.wide + k)]);
+          sum += product;
+          size += product * product;
+        }
+        const auto at = static_cast<size_t>(i * c.out + o);
+        if (with_tail)
+          sum = std::max(0.0, sum * static_cast<double>(f[static_cast<size_t>(o)]) +
+                                  static_cast<double>(b[static_cast<size_t>(o)]) + static_cast<double>(a[at]));
+        worst = std::max(worst, std::abs(static_cast<double>(result[at]) - sum) / std::sqrt(size));
+      }
+    EXPECT_LE(worst, 1e-5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ConvolutionLast,
+                         testing::Values(Case{1, 64, 256, 7, 5, 1, 1, 1}, Case{2, 300, 100, 6, 6, 1, 1, 1},
+                                         Case{1, 257, 48, 5, 9, 1, 1, 2}, Case{1, 35, 72, 6, 7, 3, 3, 1},
+                                         Case{2, 32, 64, 9, 8, 3, 3, 2}, Case{1, 19, 130, 8, 6, 3, 2, 1}));
+
+}  // namespace
+}  // namespace updraft
