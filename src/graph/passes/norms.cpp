@@ -98,7 +98,8 @@ class Chain {
 
   bool grow() {
     for (const Endpoint& from : sources()) {
-      if (!may_belong(*from.node)) continue;
+      // what scales and raises is read as it is, however it was made
+      if (!may_belong(*from.node) || desc_of(from).dims.size() != nodes_[0]->output().desc.dims.size()) continue;
       const auto& uses = from.node->output().uses;
       if (!std::ranges::all_of(uses, [&](const Use& use) { return contains(use.node); })) continue;
       nodes_.push_back(from.node);
