@@ -51,7 +51,7 @@ def bert(attention):
     inner = BertModel(BertConfig(vocab_size=60, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
                                  max_position_embeddings=32, attn_implementation=attention), add_pooling_layer=False)
     feeds = tokens()
-    return Output(inner, *feeds), feeds, 13
+    return Output(inner, *feeds), feeds, 14
 
 
 @model
