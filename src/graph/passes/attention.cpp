@@ -116,7 +116,7 @@ class Matcher {
       at = choice;
       nan_as_zero_ = true;
     }
-    for (Node* next = only_reader(*at); next; next = only_reader(*at)) {
+    for (Node* next = only_reader(*at); next && next->outputs().size() == 1; next = only_reader(*at)) {
       if (is_product(*next)) {
         if (next->input(0).from != at->out() || turns(*next, 0) || turns(*next, 1) || input_of(*next, "bias"))
           return false;
@@ -125,7 +125,7 @@ class Matcher {
         return is_real(next->output().desc.dtype);
       }
       const TensorDesc &x = at->output().desc, &y = next->output().desc;
-      if (passes_on(*next) && next->outputs().size() == 1 && same_matrices(x, y)) weights_regrouped_ = true;
+      if (passes_on(*next) && same_matrices(x, y)) weights_regrouped_ = true;
       else if (!is_rounding(*next)) return false;
       below_.push_back(next);
       at = next;

@@ -404,6 +404,10 @@ TEST_F(AttentionThatStays, MasksThatMakeMoreOfTheScores) {
   make->outputs({shaped(y, {2, kBatch, kHeads, kQueries * kWidth})});
   expect_left();
 }
+TEST_F(AttentionThatStays, ASoftmaxThatIsTheResult) {
+  make->outputs({softmax(product(q, k))});
+  EXPECT_EQ(count(compiled(), "FusedAttention"), 0);
+}
 TEST_F(AttentionThatStays, FactorsOfEachHead) {
   const Endpoint factor = constant("factor", {kHeads, 1, 1}, {1, 2, 3});
   make->outputs({together(product(softmax(op("Mul", {product(q, k), factor})), v))});
