@@ -1,6 +1,6 @@
-// Attention that exporters write out: two products with a softmax between them, scores that are scaled and masked, heads
-// of keys that are repeated. It becomes one operator that keeps no scores in memory and reads its operands where they
-// lie. Scores that somebody else reads stay, and so does what the operator has no word for.
+// Attention that exporters write out: two products with a softmax between them, scores that are scaled and masked,
+// heads of keys that are repeated. It becomes one operator that keeps no scores in memory and reads its operands where
+// they lie. Scores that somebody else reads stay, and so does what the operator has no word for.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -81,8 +81,8 @@ struct Scores {
   Endpoint mask;
   double masked = -std::numeric_limits<double>::infinity();
   bool mask_keeps = false, mask_first = false;
-  bool scaled = false;    ///< a factor was met: nothing may be masked before
-  bool regrouped = false; ///< batches and heads are one dimension in the product
+  bool scaled = false;     ///< a factor was met: nothing may be masked before
+  bool regrouped = false;  ///< batches and heads are one dimension in the product
 };
 
 class Matcher {
@@ -275,7 +275,8 @@ class Matcher {
     for (;;) {
       Node& node = *from.node;
       if (node.outputs().size() != 1 || node.inputs().empty() || !node.input(0).from) return from;
-      if (broadcasts(node) && node.output().desc.known() && desc_of(node.input(0).from).dims == node.output().desc.dims) {
+      if (broadcasts(node) && node.output().desc.known() &&
+          desc_of(node.input(0).from).dims == node.output().desc.dims) {
         from = node.input(0).from;
         continue;
       }
@@ -311,8 +312,8 @@ class Matcher {
     return {};
   }
 
-  /// Each head of x [batch, heads, …] several times in turn, as models with fewer heads of keys have it: x; else what it
-  /// is given.
+  /// Each head of x [batch, heads, …] several times in turn, as models with fewer heads of keys have it: x; else what
+  /// it is given.
   Endpoint unrepeated(Endpoint from) {
     const Node& flat = *from.node;
     if (!passes_on(flat) || !flat.input(0).from || desc_of(from).dims.size() != 4) return from;

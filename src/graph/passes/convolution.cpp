@@ -29,11 +29,10 @@ Endpoint added(const Node& convolution, const Node& sum, const std::map<const No
   return order.at(other.node) < order.at(&convolution) ? other : Endpoint{};
 }
 
-bool channels_last(const Node& node) {
-  return find_or<std::string>(node.attributes, "data_format", "NHWC") == "NHWC";
-}
+bool channels_last(const Node& node) { return find_or<std::string>(node.attributes, "data_format", "NHWC") == "NHWC"; }
 
-/// A constant that has a number for each channel of the convolution: [1, C, 1, 1] or [C, 1, 1]; [C] where they are last.
+/// A constant that has a number for each channel of the convolution: [1, C, 1, 1] or [C, 1, 1]; [C] where they are
+/// last.
 const Tensor* for_channels(Endpoint from, const TensorDesc& result, bool last) {
   const Tensor* constant = constant_at(from);
   const size_t behind = last ? 1 : 3;  // the channels and what comes behind them

@@ -33,7 +33,8 @@ std::optional<Dims> order_of(const Node& node) {
     if (!perm) return {};
     order = *perm;
   } else {
-    const Tensor* perm = node.type() == "Transpose" && node.inputs().size() == 2 ? constant_at(node.input(1).from) : nullptr;
+    const Tensor* perm =
+        node.type() == "Transpose" && node.inputs().size() == 2 ? constant_at(node.input(1).from) : nullptr;
     if (!perm) return {};
     order = perm->integers();
   }

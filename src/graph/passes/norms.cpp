@@ -1,6 +1,6 @@
 // Normalisations of rows that exporters write out with means, powers and roots: layer normalisation (ONNX before
-// version 17, TensorFlow) and the one by the root of the mean square (LLaMA and its kin). Like functions (functions.cpp)
-// they are recognised by what they compute for some rows, however they are spelt.
+// version 17, TensorFlow) and the one by the root of the mean square (LLaMA and its kin). Like functions
+// (functions.cpp) they are recognised by what they compute for some rows, however they are spelt.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -38,8 +38,7 @@ bool is_mean_of_rows(const Node& node) {
     axes = constant->integers();
   }
   const TensorDesc& x = desc_of(node.input(0).from);
-  return x.rank_known() && axes.size() == 1 &&
-         (axes[0] == -1 || axes[0] + 1 == static_cast<int64_t>(x.dims.size()));
+  return x.rank_known() && axes.size() == 1 && (axes[0] == -1 || axes[0] + 1 == static_cast<int64_t>(x.dims.size()));
 }
 
 bool is_unary(std::string_view type) {
@@ -84,7 +83,9 @@ class Chain {
   explicit Chain(Node& end) : nodes_{&end} {}
 
   const std::vector<Node*>& nodes() const { return nodes_; }
-  bool has_mean() const { return std::ranges::any_of(nodes_, [](const Node* n) { return is_mean_of_rows(*n); }); }
+  bool has_mean() const {
+    return std::ranges::any_of(nodes_, [](const Node* n) { return is_mean_of_rows(*n); });
+  }
 
   /// The tensors that come from outside, but for numbers.
   std::vector<Endpoint> sources() const {
@@ -135,8 +136,7 @@ class Chain {
   }
   bool contains(const Node* node) const { return std::ranges::find(nodes_, node) != nodes_.end(); }
 
-  Row at(Endpoint from, const std::vector<std::pair<Endpoint, Row>>& rows,
-         std::map<const Node*, Row>& done) const {
+  Row at(Endpoint from, const std::vector<std::pair<Endpoint, Row>>& rows, std::map<const Node*, Row>& done) const {
     for (const auto& [source, row] : rows)
       if (source == from) return row;
     if (const auto number = number_at(from)) return {*number};

@@ -8,8 +8,7 @@ constexpr Pass kPasses[] = {
     {"ConstantFoldingPass", fold_constants},     {"DeadNodeRemovePass", remove_dead_nodes},
     {"FunctionFusionPass", recognise_functions}, {"LayerNormONNXFusionPass", recognise_layer_norms},
     {"RmsNormFusionPass", recognise_root_norms}, {"ZAttentionScoreFusionPass", fuse_attention},
-    {"MatMulBiasAddFusionPass", fuse_products},
-    {"ConvBatchnormFusionPass", fold_batch_norms},
+    {"MatMulBiasAddFusionPass", fuse_products},  {"ConvBatchnormFusionPass", fold_batch_norms},
     {"ConvBiasAddFusionPass", add_biases},       {"ConvEltwiseFusionPass", fuse_convolutions},
     {"SubnormalFlushPass", flush_subnormals},
 };

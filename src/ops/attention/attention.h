@@ -57,16 +57,16 @@ struct Problem {
   double keep_probability = 1;
   float scale = 1, pse_factor = 1;
   int64_t sparse_mode = 0, before = 0, after = 0;
-  bool ranged = false;  ///< positions decide about some of the masking
-  bool dense = false;   ///< the mask's bytes are read
+  bool ranged = false;                                     ///< positions decide about some of the masking
+  bool dense = false;                                      ///< the mask's bytes are read
   float masked = -std::numeric_limits<float>::infinity();  ///< what a score becomes that the mask's bytes hide
-  bool mask_keeps = false;  ///< the bytes say which scores take part, not which do not
-  bool mask_first = false;  ///< pse is added to what is masked already
-  float unseen = 0;         ///< what a query without keys gives: 0, or NaN as a softmax has it
+  bool mask_keeps = false;                                 ///< the bytes say which scores take part, not which do not
+  bool mask_first = false;                                 ///< pse is added to what is masked already
+  float unseen = 0;          ///< what a query without keys gives: 0, or NaN as a softmax has it
   bool nan_as_zero = false;  ///< a row of the softmax that is not a number gives 0
-  int64_t scores = 0;   ///< pairs of a query and a key that it may see, over all heads
+  int64_t scores = 0;        ///< pairs of a query and a key that it may see, over all heads
   std::vector<Sequence> sequences;
-  int64_t group = 1;  ///< query heads a key head
+  int64_t group = 1;                     ///< query heads a key head
   float *max = nullptr, *sum = nullptr;  ///< null: nobody wants the statistics
   int64_t stat_batch = 0, stat_head = 0, stat_position = 0;
 

@@ -83,15 +83,21 @@ void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
   const int64_t key_head = c.head / p.group;
   const bool few = seq.q_length <= kFew && p.k.element == 1,
              few_values = few && p.v.element == 1 && p.v.dtype == DType::Float;
+  // Rows of whole vectors are read where they lie.
+  const bool whole_keys = p.k.dtype == DType::Float && p.k.element == 1 && p.k.width == d,
+             whole_values = p.v.dtype == DType::Float && p.v.element == 1 && p.v.width == dv;
   const Range all = keys_of(p, seq, c.begin, rows);
   for (int64_t col = all.begin / kKeys * kKeys; col < all.end; col += kKeys) {
     const int64_t cols = std::min(kKeys, seq.k_length - col), wide = padded(cols);
     if (!few) {
-      p.k.load(k, d, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
-      t.transpose_f32(kt, kKeys, k, d, cols, d);
+      const char* keys = p.k.at(seq.batch, key_head, seq.k_begin + col);
+      if (!whole_keys) p.k.load(k, d, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+      t.transpose_f32(kt, kKeys, whole_keys ? reinterpret_cast<const float*>(keys) : k, whole_keys ? p.k.position : d,
+                      cols, d);
       for (int64_t x = 0; x < d && wide > cols; ++x) std::fill(kt + x * kKeys + cols, kt + x * kKeys + wide, 0.0f);
     }
-    if (!few_values) p.v.load(v, dv, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+    const auto* values = reinterpret_cast<const float*>(p.v.at(seq.batch, key_head, seq.k_begin + col));
+    if (!few_values && !whole_values) p.v.load(v, dv, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
     for (int64_t row = 0; row < rows; row += kQueries) {
       const int64_t n = std::min(kQueries, rows - row);
       const Range r = keys_of(p, seq, c.begin + row, n);
@@ -110,13 +116,13 @@ void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
       t.attention_softmax(s, kKeys, n, span, max + row, sum + row, o + row * dv, dv, dv);
       if (p.keep) p.drop_tile(s, kKeys, seq, c.head, c.begin + row, n, col, here);
       if (few_values) {
-        const auto* values = reinterpret_cast<const float*>(p.v.at(seq.batch, key_head, seq.k_begin + col));
         for (int64_t i = 0; i < n; ++i) {
           t.gemv_columns_f32(here, p.v.width, values, p.v.position, s + i * kKeys, v);
           t.axpy_f32(o + (row + i) * dv, v, p.v.width, 1.0f);
         }
       } else {
-        t.tile_gemm_f32(n, dv, here, s, kKeys, 1, v, dv, o + row * dv, dv, true);
+        t.tile_gemm_f32(n, dv, here, s, kKeys, 1, whole_values ? values : v, whole_values ? p.v.position : dv,
+                        o + row * dv, dv, true);
       }
     }
   }

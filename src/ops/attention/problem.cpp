@@ -76,10 +76,12 @@ void Problem::mask_tile(float* s, int64_t ld, const Sequence& seq, int64_t head,
         shift = std::max<int64_t>(0, skipped - i);
       }
       const int64_t from = std::min(col + shift, pse.dims[3] - 1), n = std::min(cols, pse.dims[3] - from);
+      const char* source = pse.at(seq.batch, head, line, from);
       alignas(64) float bias[256];
-      kernels().load[static_cast<int>(pse.dtype)][static_cast<int>(Compute::F32)](
-          bias, pse.at(seq.batch, head, line, from), pse.strides[3], n);
-      kernels().axpy_f32(s, bias, n, pse_factor);
+      const bool plain = pse.dtype == DType::Float && pse.strides[3] == 1;
+      if (!plain)
+        kernels().load[static_cast<int>(pse.dtype)][static_cast<int>(Compute::F32)](bias, source, pse.strides[3], n);
+      kernels().axpy_f32(s, plain ? reinterpret_cast<const float*>(source) : bias, n, pse_factor);
     }
     if (dense && !mask_first) hide(s, seq.batch, head, i, col, cols);
     if (ranged) {

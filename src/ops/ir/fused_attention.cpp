@@ -52,7 +52,8 @@ IR_OP(FusedAttention, FusedAttention, (In, query), (In, key), (In, value), (OptI
              describe(*value));
   Problem p;
   p.q = attention::heads_of(op, "query", with_heads(*query, rank), "BNSD", 0);
-  p.k = attention::heads_of(op, "key", with_heads(turned_key ? key->transpose(rank - 2, rank - 1) : *key, rank), "BNSD", 0);
+  p.k = attention::heads_of(op, "key", with_heads(turned_key ? key->transpose(rank - 2, rank - 1) : *key, rank), "BNSD",
+                            0);
   p.v = attention::heads_of(op, "value", with_heads(*value, rank), "BNSD", 0);
   int64_t batches = p.q.batches;
   for (const Heads* h : {&p.k, &p.v})
@@ -72,8 +73,8 @@ IR_OP(FusedAttention, FusedAttention, (In, query), (In, key), (In, value), (OptI
   ir::Dims plain(four.end() - rank, four.end());
   if (rank == 3) plain[0] = batches;
   const ir::Dims order = perm_y.size() ? *perm_y : ir::all_axes(rank);
-  op.require(ir::axes_of(op, "perm_y", order, rank).size() == static_cast<size_t>(rank), "perm_y has {} values, want {}",
-             order.size(), rank);
+  op.require(ir::axes_of(op, "perm_y", order, rank).size() == static_cast<size_t>(rank),
+             "perm_y has {} values, want {}", order.size(), rank);
   ir::Dims dims(plain.size()), back(plain.size());
   for (size_t d = 0; d < plain.size(); ++d) {
     dims[d] = plain[static_cast<size_t>(order[d])];

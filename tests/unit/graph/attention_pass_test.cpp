@@ -47,7 +47,7 @@ Doubles attention(const Floats& q, const Floats& k, const Floats& v, size_t key_
 struct AttentionPass : Passes {
   const Floats q_ = random(kBatch * kQueries * kHeads * kWidth, 1), k_ = random(kBatch * kKeys * kHeads * kWidth, 2),
                v_ = random(kBatch * kKeys * kHeads * kWidth, 3);
-  const Dims q_dims_ = {kBatch, kQueries, kHeads * kWidth}, k_dims_ = {kBatch, kKeys, kHeads * kWidth};
+  const Dims q_dims_ = {kBatch, kQueries, kHeads* kWidth}, k_dims_ = {kBatch, kKeys, kHeads* kWidth};
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Builder> make;
   int n_ = 0;
@@ -139,9 +139,11 @@ TEST_F(AttentionPass, AsBertHasIt) {
 }
 
 TEST_F(AttentionPass, FactorsOnBothOperandsAndAKeyThatIsTurnedApart) {
-  const Endpoint q = heads(input("q", 0, q_dims_)), k = heads(input("k", 1, k_dims_)), v = heads(input("v", 2, k_dims_));
+  const Endpoint q = heads(input("q", 0, q_dims_)), k = heads(input("k", 1, k_dims_)),
+                 v = heads(input("v", 2, k_dims_));
   const Endpoint turned = transposed(op("Mul", {k, number(0.25)}), {0, 1, 3, 2});
-  make->outputs({together(product(softmax(product(op("Mul", {number(0.5), q}), op("Div", {turned, number(0.2)}))), v))});
+  make->outputs(
+      {together(product(softmax(product(op("Mul", {number(0.5), q}), op("Div", {turned, number(0.2)}))), v))});
   const Model model = compiled();
   expect_alone(model, sizes());
   expect_near(run(model, feeds()),
@@ -153,8 +155,7 @@ TEST_F(AttentionPass, AFactorThatIsComputedOfSizes) {
   const Endpoint q = heads(input("q", 0, q_dims_, true)), k = heads(input("k", 1, k_dims_, true), kHeads, true),
                  v = heads(input("v", 2, k_dims_, true));
   const Endpoint size = op("GatherV2", {op("Shape", {q}), ints({3}), ints({0})});
-  const Endpoint factor =
-      op("Sqrt", {op("Cast", {size}, {{"dst_type", static_cast<int64_t>(DType::Float)}})});
+  const Endpoint factor = op("Sqrt", {op("Cast", {size}, {{"dst_type", static_cast<int64_t>(DType::Float)}})});
   make->outputs({together(product(softmax(op("Div", {product(q, k), factor})), v))});
   const Model model = compiled();
   ASSERT_TRUE(fused(model));
@@ -172,11 +173,10 @@ TEST_F(AttentionPass, HiddenByAConditionWithRowsThatSeeNothing) {
       restart();
       const Endpoint q = heads(input("q", 0, q_dims_)), k = heads(input("k", 1, k_dims_), kHeads, true),
                      v = heads(input("v", 2, k_dims_));
-      const Endpoint condition =
-          op(keeps ? "Greater" : "Less", {input("shown", 3, {kQueries, kKeys}), number(0.5)});
+      const Endpoint condition = op(keeps ? "Greater" : "Less", {input("shown", 3, {kQueries, kKeys}), number(0.5)});
       const Endpoint scores = product(q, k), hidden = number(number_of_hidden);
-      const Endpoint masked = keeps ? op("SelectV2", {condition, scores, hidden})
-                                    : op("SelectV2", {condition, hidden, scores});
+      const Endpoint masked =
+          keeps ? op("SelectV2", {condition, scores, hidden}) : op("SelectV2", {condition, hidden, scores});
       make->outputs({together(product(softmax(masked), v))});
       const Model model = compiled();
       EXPECT_EQ(count(model, "FusedAttention"), 1);
@@ -233,8 +233,9 @@ TEST_F(AttentionPass, RowsThatAreNoNumbersAsZeros) {
   auto all = feeds();
   all.emplace_back(Dims{kQueries, kKeys}, mask);
   expect_near(run(model, all),
-              attention(q_, k_, v_, kHeads,
-                        [&](size_t, size_t, size_t i, size_t j, double s) { return s + mask[i * kKeys + j]; }, true),
+              attention(
+                  q_, k_, v_, kHeads,
+                  [&](size_t, size_t, size_t i, size_t j, double s) { return s + mask[i * kKeys + j]; }, true),
               1e-6);
 }
 
@@ -279,10 +280,10 @@ TEST_F(AttentionPass, ProductsOfThreeDimensions) {
   const Model model = compiled();
   expect_alone(model, sizes());
   const Doubles added = {0, -1, 2, 0, 0.5, 0, -3};
-  expect_near(run(model, feeds()),
-              attention(q_, k_, v_, kHeads,
-                        [&](size_t, size_t, size_t, size_t j, double s) { return s / 2 + added[j]; }),
-              1e-6);
+  expect_near(
+      run(model, feeds()),
+      attention(q_, k_, v_, kHeads, [&](size_t, size_t, size_t, size_t j, double s) { return s / 2 + added[j]; }),
+      1e-6);
 }
 
 /// torch.nn.MultiheadAttention: [length, batch * heads, width], batches of heads first in the products.
@@ -296,7 +297,8 @@ TEST_F(AttentionPass, HeadsAmongTheBatches) {
   const Endpoint masked = op("Add", {product(q, k), input("mask", 3, {kAll, 1, kKeys})});
   make->outputs({shaped(transposed(product(softmax(masked), v), {1, 0, 2}), {kQueries * kBatch, kHeads * kWidth})});
   const Model model = compiled();
-  const std::vector<Dims> all = {{kQueries, kAll, kWidth}, {kKeys, kAll, kWidth}, {kKeys, kAll, kWidth}, {kAll, 1, kKeys}};
+  const std::vector<Dims> all = {
+      {kQueries, kAll, kWidth}, {kKeys, kAll, kWidth}, {kKeys, kAll, kWidth}, {kAll, 1, kKeys}};
   expect_alone(model, all);
   // The same numbers as [batch, length, heads, width].
   const auto by_length = [](const Floats& from, int64_t length) {
@@ -313,8 +315,10 @@ TEST_F(AttentionPass, HeadsAmongTheBatches) {
     return s + mask[(b * kHeads + h) * kKeys + j];
   });
   const Floats want_by_length = by_length(Floats(want.begin(), want.end()), kQueries);
-  expect_near(run(model, {{all[0], by_length(q_, kQueries)}, {all[1], by_length(k_, kKeys)},
-                          {all[2], by_length(v_, kKeys)}, {all[3], mask}}),
+  expect_near(run(model, {{all[0], by_length(q_, kQueries)},
+                          {all[1], by_length(k_, kKeys)},
+                          {all[2], by_length(v_, kKeys)},
+                          {all[3], mask}}),
               Doubles(want_by_length.begin(), want_by_length.end()), 1e-6);
 }
 
@@ -324,7 +328,8 @@ TEST_F(AttentionPass, HalfPrecision) {
     const auto as = [&](Endpoint from, DType to) {
       return op("Cast", {from}, {{"dst_type", static_cast<int64_t>(to)}});
     };
-    const Endpoint q = heads(as(input("q", 0, q_dims_), type)), k = heads(as(input("k", 1, k_dims_), type), kHeads, true),
+    const Endpoint q = heads(as(input("q", 0, q_dims_), type)),
+                   k = heads(as(input("k", 1, k_dims_), type), kHeads, true),
                    v = heads(as(input("v", 2, k_dims_), type));
     // the softmax in float, as transformers have it
     const Endpoint weights = as(softmax(as(product(q, k), DType::Float)), type);

@@ -8,8 +8,8 @@ namespace {
 struct BatchNormPass : Passes {
   static constexpr int64_t kN = 2, kC = 5, kO = 6, kH = 3, kW = 4;
   static constexpr float kEpsilon = 1e-3F;
-  const Floats x_ = random(kN * kC * kH * kW, 1), w_ = random(kO * kC, 2), bias_ = random(kO, 3), scale_ = random(kO, 4),
-               offset_ = random(kO, 5), mean_ = random(kO, 6);
+  const Floats x_ = random(kN * kC * kH * kW, 1), w_ = random(kO * kC, 2), bias_ = random(kO, 3),
+               scale_ = random(kO, 4), offset_ = random(kO, 5), mean_ = random(kO, 6);
   Floats variance_ = random(kO, 7);
 
   void SetUp() override {
@@ -63,7 +63,8 @@ struct BatchNormPass : Passes {
 
 TEST_F(BatchNormPass, OfAConvolutionWithBias) {
   const Endpoint x = build.input("x", 0, {DType::Float, {-1, kC, kH, kW}});
-  const Endpoint y = build("Conv2D", "conv", {x, constant("w", {kO, kC, 1, 1}, w_), constant("b", {kO}, bias_)}, window("NCHW"));
+  const Endpoint y =
+      build("Conv2D", "conv", {x, constant("w", {kO, kC, 1, 1}, w_), constant("b", {kO}, bias_)}, window("NCHW"));
   build.outputs({build("Relu", "relu", {normalised(y)})});
   const Model model = compiled();
   EXPECT_EQ(types(model), std::vector<std::string>{"FusedConv2D"});
@@ -79,7 +80,8 @@ TEST_F(BatchNormPass, OfAConvolutionWithBias) {
 TEST_F(BatchNormPass, OfFactorsAndSummandsOfChannels) {
   const Endpoint x = build.input("x", 0, {DType::Float, first_});
   const Endpoint y = build("Conv2D", "conv", {x, constant("w", {kO, kC, 1, 1}, w_)}, window("NCHW"));
-  const Endpoint factor = build("Mul", "factor", {constant("f", {kO, 1, 1}, scale_), build("Div", "half", {y, number(2)})});
+  const Endpoint factor =
+      build("Mul", "factor", {constant("f", {kO, 1, 1}, scale_), build("Div", "half", {y, number(2)})});
   build.outputs({build("Add", "sum", {factor, constant("s", {1, kO, 1, 1}, offset_)})});
   const Model model = compiled();
   EXPECT_EQ(types(model), std::vector<std::string>{"Conv2D"});
@@ -92,8 +94,9 @@ TEST_F(BatchNormPass, WithTheChannelsLast) {
   const Endpoint x = build.input("x", 0, {DType::Float, last_});
   const Endpoint y = build("Conv2D", "conv", {x, constant("w", {1, 1, kC, kO}, turned())}, window("NHWC"));
   const Endpoint raised = build("BiasAdd", "raised", {y, constant("b", {kO}, bias_)}, {{"data_format", "NHWC"}});
-  build.outputs({build.node("BatchNorm", "norm", with_statistics(raised),
-                            {{"epsilon", kEpsilon}, {"data_format", "NHWC"}, {"is_training", false}})
+  build.outputs({build
+                     .node("BatchNorm", "norm", with_statistics(raised),
+                           {{"epsilon", kEpsilon}, {"data_format", "NHWC"}, {"is_training", false}})
                      .out()});
   const Model model = compiled();
   EXPECT_EQ(types(model), std::vector<std::string>{"Conv2D"});
@@ -104,7 +107,8 @@ TEST_F(BatchNormPass, WithTheChannelsLast) {
 TEST_F(BatchNormPass, OfATransposedConvolution) {
   const Endpoint x = build.input("x", 0, {DType::Float, first_});
   const Endpoint size = build.constant("size", Tensor::of(Ints{kN, kO, kH, kW}));
-  const Endpoint y = build("Conv2DTranspose", "conv", {size, x, constant("w", {kC, kO, 1, 1}, turned())}, window("NCHW"));
+  const Endpoint y =
+      build("Conv2DTranspose", "conv", {size, x, constant("w", {kC, kO, 1, 1}, turned())}, window("NCHW"));
   build.outputs({normalised(y)});
   const Model model = compiled();
   EXPECT_EQ(types(model), std::vector<std::string>{"Conv2DTranspose"});
@@ -122,12 +126,13 @@ TEST_F(BatchNormPass, OfProducts) {
       return b.constant(name, {DType::Float, {kO}, Tensor::of(values).data});
     };
     const Endpoint x = b.input("x", 0, {DType::Float, {kRows, kC}});
-    const Endpoint w = b.constant("w", {DType::Float, turn ? Dims{kO, kC} : Dims{kC, kO}, Tensor::of(turn ? w_ : turned()).data});
+    const Endpoint w =
+        b.constant("w", {DType::Float, turn ? Dims{kO, kC} : Dims{kC, kO}, Tensor::of(turn ? w_ : turned()).data});
     const Endpoint y = b("MatMulV2", "product", {x, w, vector("b", bias_)}, {{"transpose_x2", turn}});
-    const Endpoint norm = b("BNInfer", "norm",
-                            {y, vector("scale", scale_), vector("offset", offset_), vector("mean", mean_),
-                             vector("variance", variance_)},
-                            {{"epsilon", kEpsilon}});
+    const Endpoint norm =
+        b("BNInfer", "norm",
+          {y, vector("scale", scale_), vector("offset", offset_), vector("mean", mean_), vector("variance", variance_)},
+          {{"epsilon", kEpsilon}});
     b.outputs({b("Mul", "scaled", {norm, vector("by", scale_)})});
     Model source;
     source.graph = copy(graph);

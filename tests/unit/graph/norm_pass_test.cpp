@@ -84,7 +84,11 @@ TEST_F(NormPass, ByTheRootWithCastsAndAWeightThatIsAnInput) {
   };
   const Endpoint weight = build.input("weight", 1, {DType::Float, {kWidth}});
   const Endpoint half = as(x, DType::Float16), wide = as(half, DType::Float);
-  const Endpoint inverse = op("Rsqrt", {op("Adds", {mean(op("Mul", {wide, wide})), }, {{"value", 1e-5F}})});
+  const Endpoint inverse = op("Rsqrt", {op("Adds",
+                                           {
+                                               mean(op("Mul", {wide, wide})),
+                                           },
+                                           {{"value", 1e-5F}})});
   const Endpoint y = op("Mul", {as(weight, DType::Float16), as(op("Mul", {wide, inverse}), DType::Float16)});
   build.outputs({as(y, DType::Float)});
   const Model model = compiled();
@@ -93,8 +97,7 @@ TEST_F(NormPass, ByTheRootWithCastsAndAWeightThatIsAnInput) {
   for (size_t r = 0; r < kRows; ++r) {
     double square = 0;
     for (size_t i = 0; i < kWidth; ++i) square += std::pow(static_cast<double>(x_[r * kWidth + i]), 2) / kWidth;
-    for (size_t i = 0; i < kWidth; ++i)
-      want.push_back(x_[r * kWidth + i] / std::sqrt(square + kEpsilon) * gamma_[i]);
+    for (size_t i = 0; i < kWidth; ++i) want.push_back(x_[r * kWidth + i] / std::sqrt(square + kEpsilon) * gamma_[i]);
   }
   expect_near(run(model, {{{2, 3, kWidth}, x_}, {{kWidth}, gamma_}}), want, 4e-3);
 }
