@@ -215,6 +215,40 @@ case("GEMM", x, r(4, 2), r(3, 2), torch.tensor([2.0]), torch.tensor([0.5]), want
 case("TransposeBatchMatMul", rows, r(3, 4, 5), None, None,
      want=lambda a, b, c, d: (a.permute(1, 0, 2) @ b).permute(1, 0, 2), perm_x1=[1, 0, 2], perm_x2=[0, 1, 2], perm_y=[1, 0, 2])
 case("Dot", r(5), r(5), want=torch.dot)
+
+
+# --- attention ---
+def attention(q, k, v, bias, mask, *, scale=1.0, turned=False, fill=-math.inf, keeps=False, first=False, zeros=False):
+    """In double; heads of keys that are fewer serve several of the queries."""
+    q, k, v = q.double(), (k.mT if turned else k).double(), v.double()
+    if k.dim() == 4 and k.shape[1] not in (1, q.shape[1]):
+        k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], 1) for t in (k, v))
+    scores = q @ k.mT * scale
+    hide = lambda s: s if mask is None else torch.where(mask if keeps else ~mask, s, fill)  # noqa: E731
+    if first:
+        scores = hide(scores)
+    if bias is not None:
+        scores = scores + bias
+    weights = torch.softmax(scores if first else hide(scores), -1)
+    return (torch.nan_to_num(weights) if zeros else weights) @ v
+
+
+queries, keys, values, seen = r(2, 4, 5, 6), r(2, 2, 7, 6), r(2, 2, 7, 3), r(2, 1, 5, 7) > -1
+blind = seen.clone()
+blind[1, 0, 2] = False
+case("FusedAttention", queries, keys, values, None, None, want=lambda *all: attention(*all, scale=0.5), scale=0.5)
+case("FusedAttention", queries, keys.mT.contiguous(), values, r(1, 4, 1, 7), None, turned_key=True, perm_y=[0, 2, 1, 3],
+     want=lambda *all: attention(*all, turned=True).transpose(1, 2))
+case("FusedAttention", queries, keys[:1], values[:1], r(5, 1), seen, mask_keeps=True, masked=-3.0,
+     want=lambda *all: attention(*all, keeps=True, fill=-3.0))
+case("FusedAttention", queries, keys, values, r(2, 1, 1, 7), seen, mask_first=True, masked=-2.0,
+     want=lambda *all: attention(*all, first=True, fill=-2.0))
+case("FusedAttention", queries, keys, values, None, blind, mask_keeps=True, masked=-math.inf, nan_as_zero=True,
+     want=lambda *all: attention(*all, keeps=True, zeros=True))
+case("FusedAttention", r(4, 5, 6), r(1, 7, 6), r(4, 7, 3), r(4, 1, 7), None, want=attention)
+case("FusedAttention", r(5, 6), r(7, 6), r(7, 3), r(7), None, perm_y=[1, 0], want=lambda *all: attention(*all).T)
+case("FusedAttention", r(2, 3, 200, 40), r(2, 3, 300, 40), r(2, 3, 300, 24), r(200, 300), None, scale=0.2, tolerance=2e-4,
+     want=lambda *all: attention(*all, scale=0.2))  # several tiles
 case("BiasAdd", image, r(4), want=lambda v, b: v + b[:, None, None], data_format="NCHW")
 case("BiasAdd", image, r(5), want=lambda v, b: v + b)
 case("BiasAddGrad", image, want=lambda v: v.sum((0, 2, 3)), data_format="NCHW")

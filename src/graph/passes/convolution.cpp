@@ -3,26 +3,14 @@
 #include <map>
 #include <set>
 
+#include "graph/passes/match.h"
 #include "graph/passes/pass.h"
 
 namespace updraft::graph {
 namespace {
 
-/// The only node that reads the only output of `node`, when it has that type; else null.
-Node* only_reader(const Node& node, std::string_view type) {
-  if (node.outputs().size() != 1 || node.output().uses.size() != 1) return nullptr;
-  Node* reader = node.output().uses[0].node;
-  return reader->type() == type && reader->control_inputs().empty() ? reader : nullptr;
-}
-
 bool same_known_size(const TensorDesc& a, const TensorDesc& b) {
   return a.dtype == b.dtype && a.rank_known() && a.dims == b.dims;
-}
-
-/// What the optional input of that name reads; nothing where it is absent.
-Endpoint input_of(const Node& node, std::string_view name) {
-  const int i = node.find_input(name);
-  return i < 0 ? Endpoint{} : node.input(i).from;
 }
 
 /// Float, in NCHW, with as much padding behind as in front.
@@ -83,16 +71,31 @@ Endpoint added(const Node& convolution, const Node& sum, const std::map<const No
   return order.at(other.node) < order.at(&convolution) ? other : Endpoint{};
 }
 
-/// A constant that has a number for each channel of the convolution: [1, C, 1, 1] or [C, 1, 1].
-const Tensor* for_channels(Endpoint from, const TensorDesc& result) {
+bool channels_last(const Node& node) { return find_or<std::string>(node.attributes, "data_format", "NHWC") == "NHWC"; }
+
+/// A constant that has a number for each channel of the convolution: [1, C, 1, 1] or [C, 1, 1]; [C] where they are
+/// last.
+const Tensor* for_channels(Endpoint from, const TensorDesc& result, bool last) {
   const Tensor* constant = constant_at(from);
-  if (!constant || constant->dtype != result.dtype || result.dims.size() != 4 || constant->dims.size() < 3)
+  const size_t behind = last ? 1 : 3;  // the channels and what comes behind them
+  if (!constant || constant->dtype != result.dtype || result.dims.size() != 4 || constant->dims.size() < behind)
     return nullptr;
-  const size_t channel = constant->dims.size() - 3;
-  return constant->dims.size() <= 4 && result.dims[1] > 0 && constant->dims[channel] == result.dims[1] &&
-                 constant->count() == result.dims[1]
+  const int64_t channels = result.dims[last ? 3 : 1];
+  return constant->dims.size() <= 4 && channels > 0 && constant->dims.end()[-static_cast<int>(behind)] == channels &&
+                 constant->count() == channels
              ? constant
              : nullptr;
+}
+
+/// What the only reader of the convolution adds for each channel; BiasAdd says itself where those are.
+const Tensor* bias_of(const Node& convolution, const Node& sum, Endpoint other) {
+  const TensorDesc& result = convolution.output().desc;
+  const bool last = channels_last(convolution);
+  if (sum.type() == "Add") return for_channels(other, result, last);
+  const Tensor* constant = constant_at(other);
+  const bool fits = constant && channels_last(sum) == last && sum.input(1).from == other && result.dims.size() == 4 &&
+                    constant->dtype == result.dtype && constant->dims == Dims{result.dims[last ? 3 : 1]};
+  return fits ? constant : nullptr;
 }
 
 }  // namespace
@@ -103,18 +106,20 @@ int64_t add_biases(Graph& graph) {
   for (Node* node : graph.in_order()) {
     if (gone.contains(node) || node->type() != "Conv2D" || node->inputs().size() < 2 || input_of(*node, "bias"))
       continue;
-    Node* sum = only_reader(*node, "Add");
-    if (!sum || sum->inputs().size() != 2) continue;
+    Node* sum = only_reader(*node);
+    if (!sum || (sum->type() != "Add" && sum->type() != "BiasAdd") || sum->inputs().size() != 2) continue;
     const Endpoint other = sum->input(sum->input(0).from.node == node ? 1 : 0).from;
-    const Tensor* numbers = for_channels(other, node->output().desc);
-    if (!numbers || find_or<std::string>(node->attributes, "data_format", "NHWC") != "NCHW") continue;
+    const Tensor* numbers = bias_of(*node, *sum, other);
+    if (!numbers) continue;
     Tensor bias = *numbers;
     bias.dims = {bias.count()};
     const Endpoint from = graph.add_constant(other.node->name() + "_bias", std::move(bias)).out();
     const int place = node->find_input("bias");
     if (place >= 0) graph.connect(*node, place, from);
     else graph.add_input(*node, "bias", from);
-    node->attributes["OriginOp"] = std::vector<std::string>{node->name(), sum->name()};
+    std::vector<std::string> origins = origins_of(*node);
+    origins.push_back(sum->name());
+    node->attributes["OriginOp"] = origins;
     graph.replace(sum->out(), node->out());
     graph.move_controls(*sum, *node);
     gone.insert(sum);
@@ -124,7 +129,7 @@ int64_t add_biases(Graph& graph) {
   return changes;
 }
 
-int64_t fold_batch_norms(Graph& graph) {
+int64_t take_batch_norms(Graph& graph) {
   std::set<const Node*> gone;
   int64_t changes = 0;
   for (Node* node : graph.in_order()) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "graph/passes/match.h"
 #include "graph/passes/pass.h"
 
 namespace updraft::graph {
@@ -70,13 +71,6 @@ bool is_elementwise(const Node& node) {
   else if (node.inputs().size() == 2) binary(node.type(), 1, 1, known);
   else return false;
   return known;
-}
-
-/// The number that a constant of one element is.
-std::optional<double> number_at(Endpoint from) {
-  const Tensor* constant = constant_at(from);
-  if (!constant || constant->count() != 1 || !is_floating(constant->dtype)) return {};
-  return constant->reals()[0];
 }
 
 /// Nodes that end in one, of which nothing else is read, with the one tensor that they are computed from.
@@ -181,24 +175,11 @@ int64_t recognise_functions(Graph& graph) {
     if (!function) continue;
     Node& node = graph.add(function->type, end.name());
     if (function->attribute) node.attributes[function->attribute] = function->value();
-    node.attributes["PassName"] = "FunctionFusionPass";
-    std::vector<std::string> origins;
-    for (const Node* n : found.nodes()) origins.push_back(n->name());
-    std::ranges::reverse(origins);
-    node.attributes["OriginOp"] = origins;
     graph.add_input(node, "x", source);
     graph.add_output(node, "y", end.output().desc);
-    graph.replace(end.out(), node.out());
-    for (Node* n : found.nodes()) {  // the end first: nobody reads it any more, and then those that it read
-      graph.move_controls(*n, node);
-      gone.push_back(n);
-    }
-    std::vector<Node*> left = found.nodes();
-    while (!left.empty()) {
-      const auto unread = std::ranges::find_if(left, [](const Node* n) { return n->output().uses.empty(); });
-      graph.remove(**unread);
-      left.erase(unread);
-    }
+    std::vector<Node*> origins(found.nodes().rbegin(), found.nodes().rend());
+    const auto removed = take_place(graph, node, origins, "FunctionFusionPass");
+    gone.insert(gone.end(), removed.begin(), removed.end());
     ++changes;
   }
   return changes;

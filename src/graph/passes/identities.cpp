@@ -1,4 +1,5 @@
-// Nodes that pass a tensor on as it is: Identity, casts to the type that the tensor has, and products with one.
+// Nodes that pass a tensor on as it is: Identity, casts to the type and reshapes to the sizes that the tensor has, and
+// products with one.
 #include <algorithm>
 
 #include "graph/node_call.h"
@@ -24,11 +25,20 @@ bool is_written(Endpoint from) {
          });
 }
 
+/// A reshape or a broadcast to the sizes that the tensor has.
+bool same_sizes(const Node& node) {
+  static constexpr std::string_view kTypes[] = {"Reshape", "Expand", "ExpandD", "BroadcastTo", "BroadcastToD"};
+  const TensorDesc &x = node.input(0).from.node->output(node.input(0).from.index).desc, &y = node.output().desc;
+  return std::ranges::count(kTypes, std::string_view(node.type())) && x.known() && x.dtype == y.dtype &&
+         x.dims == y.dims;
+}
+
 bool changes_nothing(const Node& node) {
   if (node.inputs().empty() || !node.input(0).from || node.outputs().size() != 1) return false;
   if (node.type() == "Identity" || node.type() == "StopGradient" || node.type() == "GuaranteeConst") return true;
   const Endpoint from = node.input(0).from;
   if (node.type() == "Mul") return times_one(node);
+  if (same_sizes(node)) return true;
   return node.type() == "Cast" && from.node->output(from.index).desc.dtype == node.output().desc.dtype &&
          node.output().desc.dtype != DType::Undefined;
 }

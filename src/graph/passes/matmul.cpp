@@ -14,8 +14,11 @@ bool is_row(const TensorDesc& desc, const TensorDesc& product) {
 int64_t fuse_products(Graph& graph) {
   int64_t changes = 0;
   for (Node* sum : graph.in_order()) {
-    if (sum->type() != "Add" || sum->inputs().size() != 2 || !sum->control_inputs().empty()) continue;
+    const bool last =
+        sum->type() == "BiasAdd" && !find_or<std::string>(sum->attributes, "data_format", "NHWC").starts_with("NC");
+    if ((sum->type() != "Add" && !last) || sum->inputs().size() != 2 || !sum->control_inputs().empty()) continue;
     for (int side : {0, 1}) {
+      if (last && side == 1) break;
       const Endpoint from = sum->input(side).from, other = sum->input(1 - side).from;
       if (!from || !other || !(other.node->constant() || other.node->is_data())) continue;
       Node& product = *from.node;

@@ -32,10 +32,14 @@ int64_t fold_constants(Graph& graph);
 int64_t remove_identities(Graph& graph);
 int64_t drop_places(Graph& graph);
 int64_t add_biases(Graph& graph);
-int64_t fold_batch_norms(Graph& graph);
+int64_t take_batch_norms(Graph& graph);
 int64_t fuse_convolutions(Graph& graph);
 int64_t fuse_products(Graph& graph);
 int64_t recognise_functions(Graph& graph);
+int64_t recognise_layer_norms(Graph& graph);
+int64_t recognise_root_norms(Graph& graph);
+int64_t fuse_attention(Graph& graph);
+int64_t fold_batch_norms(Graph& graph);
 int64_t flush_subnormals(Graph& graph);
 
 }  // namespace updraft::graph

@@ -337,6 +337,7 @@ bool is_cube(const std::string& type) {
                                                 "GEMM",
                                                 "Dot",
                                                 "TransposeBatchMatMul",
+                                                "FusedAttention",
                                                 "FullyConnection",
                                                 "DynamicRNN",
                                                 "DynamicRNNV2",

@@ -61,6 +61,7 @@ bool takes_any_layout(const Node& node) {
 
 /// True for operators that read this input as fast where it is a transposed view.
 bool reads_transposed(const Node& node, size_t input) {
+  if (node.type() == "FusedAttention") return input < 3;
   static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "MatMul", "MatMulV2"};
   return input < 2 && std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }

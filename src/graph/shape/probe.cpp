@@ -145,13 +145,24 @@ const Tensor* Probe::value(Endpoint from) const {
   return &*first.value;
 }
 
-void infer_all(const Graph& graph) {
+bool Probe::same_size(Endpoint a, size_t da, Endpoint b, size_t db) const {
+  return std::ranges::all_of(worlds_, [&](const World& world) {
+    if (!world.has(a) || !world.has(b)) return false;
+    const Known &x = world.at(a), &y = world.at(b);
+    return x.exact() && y.exact() && da < x.dims->size() && db < y.dims->size() && (*x.dims)[da] == (*y.dims)[db];
+  });
+}
+
+Probe probe_all(const Graph& graph) {
   Probe probe;
   for (Node* node : graph.needed_in_order()) {
     if (node->is_data()) probe.feed(*node);
     else if (is_control_flow(*node)) probe.leave(*node);
     else if (node->type() != "NetOutput") probe.infer(*node);
   }
+  return probe;
 }
+
+void infer_all(const Graph& graph) { probe_all(graph); }
 
 }  // namespace updraft::graph

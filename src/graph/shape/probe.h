@@ -21,6 +21,8 @@ class Probe {
   void leave(Node& node);
   /// The value of a tensor where it is the same with all sizes, else null.
   const Tensor* value(Endpoint from) const;
+  /// True when dimension `da` of one tensor and `db` of another have one size, whatever sizes were tried.
+  bool same_size(Endpoint a, size_t da, Endpoint b, size_t db) const;
 
  private:
   static constexpr size_t kWorlds = 4;
@@ -38,5 +40,7 @@ class Probe {
 
 /// Writes into the descriptions of a graph what is known of every tensor that an output needs.
 void infer_all(const Graph& graph);
+/// The same, and what was found.
+Probe probe_all(const Graph& graph);
 
 }  // namespace updraft::graph

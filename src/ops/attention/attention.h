@@ -1,5 +1,6 @@
 // Scaled dot product attention over any of the layouts: what forward and backward share.
 #pragma once
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,6 @@ struct Heads {
   void load(float* to, int64_t padded, int64_t b, int64_t h, int64_t begin, int64_t end) const;
   void store(const float* from, int64_t padded, int64_t b, int64_t h, int64_t begin, int64_t end) const;
   void clear(int64_t b, int64_t h, int64_t begin, int64_t end) const;
-
- private:
   char* at(int64_t b, int64_t h, int64_t p) const {
     return data + (b * batch + h * head + p * position) * static_cast<int64_t>(size_of(dtype));
   }
@@ -58,12 +57,17 @@ struct Problem {
   double keep_probability = 1;
   float scale = 1, pse_factor = 1;
   int64_t sparse_mode = 0, before = 0, after = 0;
-  bool ranged = false;  ///< positions decide about some of the masking
-  bool dense = false;   ///< the mask's bytes are read
-  int64_t scores = 0;   ///< pairs of a query and a key that it may see, over all heads
+  bool ranged = false;                                     ///< positions decide about some of the masking
+  bool dense = false;                                      ///< the mask's bytes are read
+  float masked = -std::numeric_limits<float>::infinity();  ///< what a score becomes that the mask's bytes hide
+  bool mask_keeps = false;                                 ///< the bytes say which scores take part, not which do not
+  bool mask_first = false;                                 ///< pse is added to what is masked already
+  float unseen = 0;          ///< what a query without keys gives: 0, or NaN as a softmax has it
+  bool nan_as_zero = false;  ///< a row of the softmax that is not a number gives 0
+  int64_t scores = 0;        ///< pairs of a query and a key that it may see, over all heads
   std::vector<Sequence> sequences;
-  int64_t group = 1;  ///< query heads a key head
-  float *max = nullptr, *sum = nullptr;
+  int64_t group = 1;                     ///< query heads a key head
+  float *max = nullptr, *sum = nullptr;  ///< null: nobody wants the statistics
   int64_t stat_batch = 0, stat_head = 0, stat_position = 0;
 
   int64_t stat(const Sequence& s, int64_t head, int64_t i) const {
@@ -76,6 +80,8 @@ struct Problem {
   void mask_tile(float* s, int64_t ld, const Sequence& seq, int64_t head, int64_t row, int64_t rows, int64_t col,
                  int64_t cols, int64_t padded) const;
   /// x = x * keep / keep_probability
+  /// Writes `masked` where the mask's bytes say so; s is a part of one row.
+  void hide(float* s, int64_t batch, int64_t head, int64_t row, int64_t col, int64_t cols) const;
   void drop_tile(float* x, int64_t ld, const Sequence& seq, int64_t head, int64_t row, int64_t rows, int64_t col,
                  int64_t cols) const;
 };
@@ -96,6 +102,8 @@ struct Request {
 Problem plan(Op& op, const Request& r);
 /// `v` in the layout of the request.
 Heads heads_of(Op& op, const char* name, const TensorView& v, const std::string& layout, int64_t heads);
+/// What broadcasts to the scores, of at most four dimensions.
+Extra extra_of(const TensorView& v);
 
 void forward(const Problem& p, const Heads& out);
 struct Gradients {

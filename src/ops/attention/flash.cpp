@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kQueries = 64;  // rows of a tile
 constexpr int64_t kKeys = 128;    // columns of a tile (at most 256: mask_tile's buffer)
+constexpr int64_t kFew = 4;       // so few queries (a step of generation) read keys and values where they lie
 
 /// Cuts one block of scratch memory into arrays of floats, each 64-byte aligned.
 class Arena {
@@ -80,29 +81,55 @@ void forward_chunk(const Problem& p, const Heads& out, const Chunk& c) {
     std::fill_n(sum, rows, 1.0f);
   }
   const int64_t key_head = c.head / p.group;
+  const bool few = seq.q_length <= kFew && p.k.element == 1,
+             few_values = few && p.v.element == 1 && p.v.dtype == DType::Float;
+  // Rows of whole vectors are read where they lie.
+  const bool whole_keys = p.k.dtype == DType::Float && p.k.element == 1 && p.k.width == d,
+             whole_values = p.v.dtype == DType::Float && p.v.element == 1 && p.v.width == dv;
   const Range all = keys_of(p, seq, c.begin, rows);
   for (int64_t col = all.begin / kKeys * kKeys; col < all.end; col += kKeys) {
     const int64_t cols = std::min(kKeys, seq.k_length - col), wide = padded(cols);
-    p.k.load(k, d, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
-    t.transpose_f32(kt, kKeys, k, d, cols, d);
-    for (int64_t x = 0; x < d && wide > cols; ++x) std::fill(kt + x * kKeys + cols, kt + x * kKeys + wide, 0.0f);
-    p.v.load(v, dv, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+    if (!few) {
+      const char* keys = p.k.at(seq.batch, key_head, seq.k_begin + col);
+      if (!whole_keys) p.k.load(k, d, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
+      t.transpose_f32(kt, kKeys, whole_keys ? reinterpret_cast<const float*>(keys) : k, whole_keys ? p.k.position : d,
+                      cols, d);
+      for (int64_t x = 0; x < d && wide > cols; ++x) std::fill(kt + x * kKeys + cols, kt + x * kKeys + wide, 0.0f);
+    }
+    const auto* values = reinterpret_cast<const float*>(p.v.at(seq.batch, key_head, seq.k_begin + col));
+    if (!few_values && !whole_values) p.v.load(v, dv, seq.batch, key_head, seq.k_begin + col, seq.k_begin + col + cols);
     for (int64_t row = 0; row < rows; row += kQueries) {
       const int64_t n = std::min(kQueries, rows - row);
       const Range r = keys_of(p, seq, c.begin + row, n);
       if (r.end <= col || r.begin >= col + cols) continue;
       // Columns beyond what the rows see are left out, not only masked.
       const int64_t here = std::min(cols, r.end - col), span = std::min(wide, padded(here));
-      t.tile_gemm_f32(n, span, d, q + row * d, d, 1, kt, kKeys, s, kKeys, false);
+      if (few) {
+        const char* keys = p.k.at(seq.batch, key_head, seq.k_begin + col);
+        for (int64_t i = 0; i < n; ++i)
+          t.gemv_rows(std::min(cols, span), p.k.width, keys, p.k.position, q + (row + i) * d, s + i * kKeys, p.k.dtype);
+      } else {
+        t.tile_gemm_f32(n, span, d, q + row * d, d, 1, kt, kKeys, s, kKeys, false);
+      }
       if (!untouched(p, seq, c.begin + row, n, col, here))
         p.mask_tile(s, kKeys, seq, c.head, c.begin + row, n, col, std::min(cols, span), span);
       t.attention_softmax(s, kKeys, n, span, max + row, sum + row, o + row * dv, dv, dv);
       if (p.keep) p.drop_tile(s, kKeys, seq, c.head, c.begin + row, n, col, here);
-      t.tile_gemm_f32(n, dv, here, s, kKeys, 1, v, dv, o + row * dv, dv, true);
+      if (few_values) {
+        for (int64_t i = 0; i < n; ++i) {
+          t.gemv_columns_f32(here, p.v.width, values, p.v.position, s + i * kKeys, v);
+          t.axpy_f32(o + (row + i) * dv, v, p.v.width, 1.0f);
+        }
+      } else {
+        t.tile_gemm_f32(n, dv, here, s, kKeys, 1, whole_values ? values : v, whole_values ? p.v.position : dv,
+                        o + row * dv, dv, true);
+      }
     }
   }
   for (int64_t i = 0; i < rows; ++i) {
-    t.scale_f32(o + i * dv, dv, sum[i] > 0 ? 1.0f / sum[i] : sum[i] == 0 ? 0.0f : sum[i]);
+    if (p.nan_as_zero && !(sum[i] > 0)) std::fill_n(o + i * dv, dv, 0.0f);
+    else t.scale_f32(o + i * dv, dv, sum[i] > 0 ? 1.0f / sum[i] : sum[i] == 0 ? p.unseen : sum[i]);
+    if (!p.max) continue;
     const int64_t at = p.stat(seq, c.head, c.begin + i);
     std::fill_n(p.max + at, 8, max[i]);
     std::fill_n(p.sum + at, 8, sum[i]);

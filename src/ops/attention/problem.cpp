@@ -48,11 +48,25 @@ Range Problem::keys_of(const Sequence& s, int64_t i) const {
   return {begin, std::clamp(end, begin, s.k_length)};
 }
 
+void Problem::hide(float* s, int64_t batch, int64_t head, int64_t row, int64_t col, int64_t cols) const {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(mask.at(batch, head, row, col));
+  const int64_t step = mask.strides[3];
+  if (step == 1 && !mask_keeps && masked == -std::numeric_limits<float>::infinity()) {
+    kernels().attention_mask_row(s, bytes, cols);
+  } else if (step == 1) {
+    for (int64_t j = 0; j < cols; ++j) s[j] = (bytes[j] != 0) != mask_keeps ? masked : s[j];
+  } else {
+    for (int64_t j = 0; j < cols; ++j)
+      if ((bytes[j * step] != 0) != mask_keeps) s[j] = masked;
+  }
+}
+
 void Problem::mask_tile(float* s, int64_t ld, const Sequence& seq, int64_t head, int64_t row, int64_t rows, int64_t col,
                         int64_t cols, int64_t padded) const {
   constexpr float kMasked = -std::numeric_limits<float>::infinity();
   for (int64_t x = 0; x < rows; ++x, s += ld) {
     const int64_t i = row + x;
+    if (dense && mask_first) hide(s, seq.batch, head, i, col, cols);
     if (pse) {
       int64_t line = pse.dims[2] == 1 ? 0 : i, shift = 0;
       if (pse.dims[2] > 1 &&
@@ -62,20 +76,14 @@ void Problem::mask_tile(float* s, int64_t ld, const Sequence& seq, int64_t head,
         shift = std::max<int64_t>(0, skipped - i);
       }
       const int64_t from = std::min(col + shift, pse.dims[3] - 1), n = std::min(cols, pse.dims[3] - from);
+      const char* source = pse.at(seq.batch, head, line, from);
       alignas(64) float bias[256];
-      kernels().load[static_cast<int>(pse.dtype)][static_cast<int>(Compute::F32)](
-          bias, pse.at(seq.batch, head, line, from), pse.strides[3], n);
-      kernels().axpy_f32(s, bias, n, pse_factor);
+      const bool plain = pse.dtype == DType::Float && pse.strides[3] == 1;
+      if (!plain)
+        kernels().load[static_cast<int>(pse.dtype)][static_cast<int>(Compute::F32)](bias, source, pse.strides[3], n);
+      kernels().axpy_f32(s, plain ? reinterpret_cast<const float*>(source) : bias, n, pse_factor);
     }
-    if (dense) {
-      const auto* bytes = reinterpret_cast<const uint8_t*>(mask.at(seq.batch, head, i, col));
-      if (mask.strides[3] == 1) {
-        kernels().attention_mask_row(s, bytes, cols);
-      } else {
-        for (int64_t j = 0; j < cols; ++j)
-          if (bytes[j * mask.strides[3]]) s[j] = kMasked;
-      }
-    }
+    if (dense && !mask_first) hide(s, seq.batch, head, i, col, cols);
     if (ranged) {
       const Range r = keys_of(seq, i);
       const int64_t begin = std::clamp<int64_t>(r.begin - col, 0, cols),
@@ -128,8 +136,7 @@ Heads heads_of(Op& op, const char* name, const TensorView& v, const std::string&
   return h;
 }
 
-namespace {
-Extra broadcast(const TensorView& v) {
+Extra extra_of(const TensorView& v) {
   Extra e;
   e.data = v.as<char>();
   e.dtype = v.dtype;
@@ -139,6 +146,8 @@ Extra broadcast(const TensorView& v) {
   }
   return e;
 }
+
+namespace {
 bool fits(const Extra& e, int d, int64_t n) { return e.dims[d] == 1 || e.dims[d] == n; }
 }  // namespace
 
@@ -215,7 +224,7 @@ Problem plan(Op& op, const Request& r) {
     op.require(r.pse->rank >= 2 && r.pse->rank <= 4, "pse is {}, want 2 to 4 dimensions", describe(*r.pse));
     op.require(r.pse->dtype == DType::Float || is_half(r.pse->dtype), "pse is {}, want floating point",
                describe(*r.pse));
-    p.pse = broadcast(*r.pse);
+    p.pse = extra_of(*r.pse);
     op.require(fits(p.pse, 0, p.q.batches) && fits(p.pse, 1, heads) && p.pse.dims[3] >= k_most &&
                    (p.pse.dims[2] == 1 || p.pse.dims[2] >= q_most || p.pse.dims[2] == 1024),
                "pse is {}, want a shape that broadcasts to the scores", describe(*r.pse));
@@ -225,7 +234,7 @@ Problem plan(Op& op, const Request& r) {
     op.require(r.sparse_mode >= 0 && r.sparse_mode <= 8, "sparseMode is {}, want 0 to 8", r.sparse_mode);
     op.require(size_of(r.mask->dtype) == 1, "attenMask is {}, want BOOL or UINT8", describe(*r.mask));
     op.require(r.mask->rank >= 2 && r.mask->rank <= 4, "attenMask is {}, want 2 to 4 dimensions", describe(*r.mask));
-    p.mask = broadcast(*r.mask);
+    p.mask = extra_of(*r.mask);
     const int64_t mode = r.sparse_mode;
     p.dense = mode == 0 || mode == 1 || mode == 5;
     p.ranged = mode != 1 && mode != 5 && (mode != 0 || r.before < q_most || r.after < k_most);

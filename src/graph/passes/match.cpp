@@ -1,0 +1,77 @@
+#include "graph/passes/match.h"
+
+#include <algorithm>
+
+namespace updraft::graph {
+
+Endpoint input_of(const Node& node, std::string_view name) {
+  const int i = node.find_input(name);
+  return i < 0 ? Endpoint{} : node.input(i).from;
+}
+
+std::optional<double> number_at(Endpoint from) {
+  const Tensor* constant = constant_at(from);
+  if (!constant || constant->count() != 1 || !is_floating(constant->dtype)) return {};
+  return constant->reals()[0];
+}
+
+Node* only_reader(const Node& node) {
+  if (node.outputs().size() != 1 || node.output().uses.size() != 1) return nullptr;
+  Node* reader = node.output().uses[0].node;
+  return reader->control_inputs().empty() ? reader : nullptr;
+}
+
+Node* only_reader(const Node& node, std::string_view type) {
+  Node* reader = only_reader(node);
+  return reader && reader->type() == type ? reader : nullptr;
+}
+
+std::optional<Dims> order_of(const Node& node) {
+  Dims order;
+  if (node.type() == "TransposeD") {
+    const auto* perm = find<Attribute::Integers>(node.attributes, "perm");
+    if (!perm) return {};
+    order = *perm;
+  } else {
+    const Tensor* perm =
+        node.type() == "Transpose" && node.inputs().size() == 2 ? constant_at(node.input(1).from) : nullptr;
+    if (!perm) return {};
+    order = perm->integers();
+  }
+  const auto rank = static_cast<int64_t>(order.size());
+  std::vector<bool> seen(order.size());
+  for (int64_t& d : order) {
+    if (d < 0) d += rank;
+    if (d < 0 || d >= rank || seen[static_cast<size_t>(d)]) return {};
+    seen[static_cast<size_t>(d)] = true;
+  }
+  return order;
+}
+
+std::vector<std::string> origins_of(const Node& node) {
+  return find_or(node.attributes, "OriginOp", std::vector<std::string>{node.name()});
+}
+
+const TensorDesc& desc_of(Endpoint from) { return from.node->output(from.index).desc; }
+
+std::vector<const Node*> take_place(Graph& graph, Node& made, std::span<Node* const> nodes, const char* pass) {
+  std::vector<std::string> origins;
+  for (const Node* node : nodes) origins.push_back(node->name());
+  made.attributes["PassName"] = pass;
+  made.attributes["OriginOp"] = origins;
+  graph.replace(nodes.back()->out(), made.out());
+  std::vector<const Node*> gone;
+  std::vector<Node*> left(nodes.begin(), nodes.end());
+  const auto unread = [](const Node* node) {
+    return std::ranges::all_of(node->outputs(), [](const Output& output) { return output.uses.empty(); });
+  };
+  for (auto at = std::ranges::find_if(left, unread); at != left.end(); at = std::ranges::find_if(left, unread)) {
+    graph.move_controls(**at, made);
+    gone.push_back(*at);
+    graph.remove(**at);
+    left.erase(at);
+  }
+  return gone;
+}
+
+}  // namespace updraft::graph
