@@ -12,8 +12,10 @@
 struct aclmdlDesc {
   std::vector<std::string> input_names, output_names;
   std::vector<updraft::graph::TensorDesc> inputs, outputs;
-  std::shared_ptr<const updraft::graph::LoadedModel> model;  ///< null for descriptions of files
-  std::string text;                                          ///< what aclmdlGetOpAttr gave last
+  std::vector<size_t> image_bytes;  ///< of inputs for images of dynamic AIPP what the largest source has; else 0
+  std::vector<bool> added;          ///< inputs that are none of the client's model: see is_added()
+  std::shared_ptr<const updraft::graph::GearTable> gears;  ///< null without gears
+  std::string text;                                        ///< what aclmdlGetOpAttr gave last
 };
 
 struct aclmdlDataset {
@@ -30,6 +32,8 @@ namespace updraft {
 /// The handle's description or dataset; throws 100000 for one that is none.
 aclmdlDesc& live(const aclmdlDesc* handle);
 aclmdlDataset& live(const aclmdlDataset* handle);
+/// True for the inputs that the compiler has added: the choice of a gear, parameters of AIPP.
+bool is_added(const graph::Node& input);
 /// The model behind an id; throws 145003 that says what to do.
 std::shared_ptr<graph::LoadedModel> loaded_model(uint32_t id);
 }  // namespace updraft

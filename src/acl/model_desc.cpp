@@ -69,17 +69,13 @@ size_t bytes_of(const graph::TensorDesc& t) {
 /// The same; of images of dynamic AIPP what the largest source has, of models with gears the most that any wants.
 size_t bytes_of(const aclmdlDesc* handle, Side side, size_t index) {
   size_t most = bytes_of(tensor(handle, side, index));
-  const auto& model = live(handle).model;
-  if (model && side == Side::Input) {
-    const graph::Node& input = *model->inputs()[index];
-    const graph::Node* aipp = graph::aipp_of(input);
-    if (aipp && graph::is_dynamic_aipp(*aipp)) return graph::input_bytes(input, {});
-  }
-  if (!model || !model->gears()) return most;
-  for (size_t g = 0; g < model->gears()->values.size(); ++g) {
+  const aclmdlDesc& desc = live(handle);
+  if (side == Side::Input && desc.image_bytes[index]) return desc.image_bytes[index];
+  if (!desc.gears) return most;
+  for (size_t g = 0; g < desc.gears->inputs.size(); ++g) {
     graph::TensorDesc in_gear = tensor(handle, side, index);
-    if (side == Side::Input) in_gear.dims = model->gear_inputs(g)[index];
-    else in_gear = model->gear_outputs(g)[index];
+    if (side == Side::Input) in_gear.dims = desc.gears->inputs[g][index];
+    else in_gear = desc.gears->outputs[g][index];
     most = std::max(most, bytes_of(in_gear));
   }
   return most;
@@ -127,13 +123,16 @@ UPDRAFT_API int aclmdlGetDesc(aclmdlDesc* handle, uint32_t id) {
     for (const graph::Node* node : model->inputs()) {
       desc.input_names.push_back(node->name());
       desc.inputs.push_back(node->output().desc);
+      const graph::Node* aipp = graph::aipp_of(*node);
+      desc.image_bytes.push_back(aipp && graph::is_dynamic_aipp(*aipp) ? graph::input_bytes(*node, {}) : 0);
+      desc.added.push_back(is_added(*node));
     }
     desc.outputs = model->outputs();
     desc.output_names = graph::find_or(model->graph().attributes, "output_names", std::vector<std::string>());
     desc.output_names.resize(desc.outputs.size());
     for (size_t i = 0; i < desc.outputs.size(); ++i)
       if (desc.output_names[i].empty()) desc.output_names[i] = "output_" + std::to_string(i);
-    desc.model = model;
+    desc.gears = model->gear_table();
   });
 }
 
@@ -161,9 +160,8 @@ UPDRAFT_API int aclmdlGetOutputDims(const aclmdlDesc* d, size_t i, aclmdlIODims*
 UPDRAFT_API int aclmdlGetCurOutputDims(const aclmdlDesc* d, size_t i, aclmdlIODims* dims) {
   return guard("aclmdlGetCurOutputDims", [&] {
     const graph::TensorDesc& any = tensor(d, Side::Output, i);
-    const auto& model = live(d).model;
-    const bool gears = model && model->gears();
-    give_dims(d, Side::Output, i, gears ? model->gear_outputs(model->chosen_gear())[i] : any, dims);
+    const auto& gears = live(d).gears;
+    give_dims(d, Side::Output, i, gears ? gears->outputs[gears->chosen][i] : any, dims);
   });
 }
 UPDRAFT_API const char* aclmdlGetInputNameByIndex(const aclmdlDesc* d, size_t i) {

@@ -24,14 +24,8 @@ const char* option_of(GearKind kind) {
 
 /// The gears of that kind; null where the model has none.
 const graph::Gears* gears_of(const aclmdlDesc* handle, GearKind kind) {
-  const auto& model = live(handle).model;
-  const graph::Gears* gears = model ? model->gears() : nullptr;
-  return gears && gears->kind == kind ? gears : nullptr;
-}
-
-/// True for the inputs that are no inputs of the client's model: the choice of a gear, parameters of AIPP.
-bool is_added(const graph::Node& input) {
-  return input.name() == graph::kGearInput || graph::aipp_with_parameters(input);
+  const auto& table = live(handle).gears;
+  return table && table->gears.kind == kind ? &table->gears : nullptr;
 }
 
 void choose(uint32_t id, aclmdlDataset* handle, size_t index, GearKind kind, const graph::Dims& value) {
@@ -65,6 +59,10 @@ void choose(uint32_t id, aclmdlDataset* handle, size_t index, GearKind kind, con
 }
 
 }  // namespace
+
+bool updraft::is_added(const graph::Node& input) {
+  return input.name() == graph::kGearInput || graph::aipp_with_parameters(input);
+}
 
 extern "C" {
 
@@ -143,9 +141,9 @@ UPDRAFT_API int aclmdlGetInputDynamicDims(const aclmdlDesc* desc, size_t, aclmdl
     const auto& handle = live(desc);
     for (size_t g = 0; g < have; ++g) {
       dims[g] = {};
-      const auto& shapes = handle.model->gear_inputs(g);
+      const auto& shapes = handle.gears->inputs[g];
       for (size_t i = 0; i < shapes.size(); ++i) {
-        if (is_added(*handle.model->inputs()[i])) continue;
+        if (handle.added[i]) continue;
         for (const int64_t size : shapes[i])
           if (dims[g].dimCount < std::size(dims[g].dims)) dims[g].dims[dims[g].dimCount++] = size;
       }

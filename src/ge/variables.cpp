@@ -29,7 +29,7 @@ void Variables::declare(const std::vector<ir::Variable>& variables, updraft::Dev
                     v.name, ir::describe(v.desc), ir::describe(before));
       continue;
     }
-    Held made{v.desc, ir::DeviceBlock(device, bytes_of(v.desc)), v.value.has_value()};
+    Held made{v.desc, updraft::DeviceBlock(device, bytes_of(v.desc)), v.value.has_value()};
     if (v.value && made.memory.bytes())
       std::memcpy(updraft::host_address(made.memory.data()), v.value->data.data(), made.memory.bytes());
     all_.emplace(v.name, std::move(made));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/device_block.h"
 #include "graph/compile/variables.h"
 #include "graph/executor/loaded_model.h"
 
@@ -31,7 +32,7 @@ class Variables {
  private:
   struct Held {
     updraft::graph::TensorDesc desc;
-    updraft::graph::DeviceBlock memory;
+    updraft::DeviceBlock memory;
     bool has_value = false;
   };
   const Held& held(const std::string& name) const;

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
+#include "device/device_block.h"
 #include "frontends/tensorflow/graph_def.h"
-#include "graph/executor/run.h"
 #include "npu_device/tf_api.h"
 
 namespace updraft::npu_device {
@@ -36,7 +36,7 @@ class Memory {
   bool of_tensorflow() const { return tensor_ || (whole_ && whole_->of_tensorflow()); }
 
  private:
-  graph::DeviceBlock block_;
+  DeviceBlock block_;
   TF_Tensor* tensor_ = nullptr;
   std::shared_ptr<Memory> whole_;
   std::byte* data_ = nullptr;

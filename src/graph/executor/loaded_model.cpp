@@ -73,8 +73,11 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
     }
     programs_.push_back(std::move(kept));
   }
-  gears_ = gears_of(graph());
-  if (gears_) plan_gears();
+  if (auto gears = gears_of(graph())) {
+    gears_ = std::make_shared<GearTable>();
+    gears_->gears = std::move(*gears);
+    plan_gears();
+  }
   if (!outputs_.empty() || end->inputs().empty()) return;
   const auto copied = copy(graph());
   infer_all(*copied);
@@ -83,13 +86,12 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
 }
 
 void LoadedModel::plan_gears() {
-  for (size_t g = 0; g < gears_->values.size(); ++g) {
-    gear_inputs_.push_back(gear_shapes(graph(), *gears_, g));
+  for (size_t g = 0; g < gears_->gears.values.size(); ++g) {
+    const std::vector<Dims>& shapes = gears_->inputs.emplace_back(gear_shapes(graph(), gears_->gears, g));
     std::vector<Known> sizes;
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      sizes.emplace_back(inputs_[i]->output().desc.dtype, gear_inputs_.back()[i]);
+    for (size_t i = 0; i < inputs_.size(); ++i) sizes.emplace_back(inputs_[i]->output().desc.dtype, shapes[i]);
     auto program = plan(graph(), sizes, late_);
-    std::vector<TensorDesc>& outputs = gear_outputs_.emplace_back();
+    std::vector<TensorDesc>& outputs = gears_->outputs.emplace_back();
     if (!program) {  // values decide: what the graph says of them is all
       for (const Input& input : graph().net_output()->inputs())
         outputs.push_back(input.from.node->output(input.from.index).desc);
@@ -97,7 +99,7 @@ void LoadedModel::plan_gears() {
     }
     for (const Known& k : program->outputs) outputs.emplace_back(k.dtype, *k.dims);
     work_bytes_ = std::max(work_bytes_, program->arena_bytes);
-    programs_.push_back({gear_inputs_.back(), {}, std::make_shared<Program>(std::move(*program)), {}});
+    programs_.push_back({shapes, {}, std::make_shared<Program>(std::move(*program)), {}});
   }
 }
 
@@ -109,11 +111,11 @@ void LoadedModel::check(Execution& execution) const {
     throw Error(code::kAclInvalidParam,
                 "model {} has the gears {}: choose one before the execution, by aclmdlSetDynamicBatchSize, "
                 "aclmdlSetDynamicHWSize or aclmdlSetInputDynamicDims on the dataset of its inputs",
-                id_, gears_->text());
+                id_, gears_->gears.text());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const TensorDesc& desc = inputs_[i]->output().desc;
     Buffer& buffer = execution.inputs[i];
-    if (gears_ && execution.gear) buffer.dims = gear_inputs_.at(*execution.gear)[i];
+    if (gears_ && execution.gear) buffer.dims = gears_->inputs.at(*execution.gear)[i];
     if (!static_ && buffer.dims.empty() && desc.known()) buffer.dims = desc.dims;
     const Dims& dims = buffer.dims.empty() && desc.known() ? desc.dims : buffer.dims;
     buffer.dtype = desc.dtype;
@@ -126,7 +128,7 @@ void LoadedModel::check(Execution& execution) const {
     const size_t want = input_bytes(*inputs_[i], dims);
     if (buffer.bytes < want || (want && !buffer.data))
       throw Error(code::kAclInvalidParam, "input {} ({}) of model {} is {}{}: want {} bytes, got {} at {}", i,
-                  inputs_[i]->name(), id_, updraft::name_of(desc.dtype), describe(buffer.dims), want, buffer.bytes,
+                  inputs_[i]->name(), id_, updraft::name_of(desc.dtype), describe(dims), want, buffer.bytes,
                   buffer.data);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {

@@ -37,6 +37,14 @@ struct Execution {
   std::shared_ptr<const void> shared;  ///< what must live until it is over
 };
 
+/// The sizes that clients choose from; descriptions keep it when the model is gone.
+struct GearTable {
+  Gears gears;
+  std::vector<std::vector<Dims>> inputs;         ///< of each gear the shapes of the inputs
+  std::vector<std::vector<TensorDesc>> outputs;  ///< and what the outputs are
+  std::atomic<size_t> chosen{0};                 ///< the gear that was chosen last, the first where none was
+};
+
 class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
  public:
   /// Brings the constants onto the device. The graph's descriptions say what may be run: sizes that are known are
@@ -64,13 +72,11 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   const std::vector<Known>* prepare(Execution& execution);
 
   /// The sizes that clients choose from; null for models without gears.
-  const Gears* gears() const { return gears_ ? &*gears_ : nullptr; }
-  /// Shapes of the inputs, and descriptions of the outputs, in a gear.
-  const std::vector<Dims>& gear_inputs(size_t gear) const { return gear_inputs_.at(gear); }
-  const std::vector<TensorDesc>& gear_outputs(size_t gear) const { return gear_outputs_.at(gear); }
-  /// The gear that was chosen last, the first where none was.
-  size_t chosen_gear() const { return chosen_gear_; }
-  void choose_gear(size_t gear) { chosen_gear_ = gear; }
+  const Gears* gears() const { return gears_ ? &gears_->gears : nullptr; }
+  std::shared_ptr<const GearTable> gear_table() const { return gears_; }
+  /// Shapes of the inputs in a gear, of models that have some.
+  const std::vector<Dims>& gear_inputs(size_t gear) const { return gears_->inputs.at(gear); }
+  void choose_gear(size_t gear) { gears_->chosen = gear; }
 
   size_t weight_bytes() const { return weights_.bytes(); }
   /// The constants lie in a client's memory of weight_bytes() from now on. Before the first execution.
@@ -109,10 +115,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   Weights weights_;
   std::vector<const Node*> inputs_;
   std::vector<TensorDesc> outputs_;
-  std::optional<Gears> gears_;
-  std::vector<std::vector<Dims>> gear_inputs_;
-  std::vector<std::vector<TensorDesc>> gear_outputs_;
-  std::atomic<size_t> chosen_gear_{0};
+  std::shared_ptr<GearTable> gears_;  ///< null without gears
   size_t work_bytes_ = 0;
   bool static_ = false;
   bool collectives_ = false;  ///< the graph has some

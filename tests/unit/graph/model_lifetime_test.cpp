@@ -71,6 +71,34 @@ TEST_F(Lifetimes, AThousandModelsLeaveMemoryAsItWas) {
 #endif
 }
 
+TEST_F(Lifetimes, UnloadingFreesAtOnceWhatDescriptionsDoNotSay) {
+  Graph g("large");
+  Builder build(g);
+  const Endpoint x = build.input("x", 0, {DType::Float, {-1, 1024}});
+  const Endpoint w = build.constant("w", {DType::Float, {1024, 1024}, Tensor::of(Floats(1 << 20, 0.5F)).data});
+  build.outputs({build("MatMulV2", "product", {x, w})});
+  const Bytes large = file(g, {{"dynamic_batch_size", "1,3"}});
+  size_t before = 0, loaded = 0, after = 0, total = 0;
+  aclrtGetMemInfo(ACL_HBM_MEM, &before, &total);
+  uint32_t id = 0;
+  ASSERT_EQ(aclmdlLoadFromMem(large.data(), large.size(), &id), 0) << error();
+  aclmdlDesc* desc = aclmdlCreateDesc();
+  ASSERT_EQ(aclmdlGetDesc(desc, id), 0);
+  aclrtGetMemInfo(ACL_HBM_MEM, &loaded, &total);
+  EXPECT_LE(loaded + (4 << 20), before);
+  ASSERT_EQ(aclmdlUnload(id), 0);
+  aclrtGetMemInfo(ACL_HBM_MEM, &after, &total);
+  EXPECT_EQ(after, before);
+  aclmdlBatch batch;
+  ASSERT_EQ(aclmdlGetDynamicBatch(desc, &batch), 0);
+  EXPECT_EQ(batch.batchCount, 2U);
+  EXPECT_EQ(aclmdlGetInputSizeByIndex(desc, 0), 3U * 4096);
+  aclmdlIODims dims;
+  ASSERT_EQ(aclmdlGetCurOutputDims(desc, 0, &dims), 0);
+  EXPECT_EQ(dims.dims[0], 1);
+  EXPECT_EQ(aclmdlDestroyDesc(desc), 0);
+}
+
 TEST_F(Lifetimes, ExecutionsBesideUnloadingEndWellOrAreRefused) {
   std::atomic<uint32_t> id{load_again()};
   std::atomic<bool> over{false};
@@ -91,7 +119,7 @@ TEST_F(Lifetimes, ExecutionsBesideUnloadingEndWellOrAreRefused) {
       aclrtFree(y);
       aclrtResetDevice(0);
     });
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 30; ++i) {
     const uint32_t old = id;
     EXPECT_EQ(aclmdlUnload(old), 0) << error();
     std::this_thread::yield();
