@@ -107,8 +107,8 @@ Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device&
         if (t.place.area == Place::Area::Input) bound_[s].inputs.push_back(t.place.index);
         if (t.place.area == Place::Area::Output) bound_[s].outputs.push_back(t.place.index);
       }
-    if (step.node && is_collective(*step.node)) continue;
-    if (step.node) bound_[s].call = std::make_unique<NodeCall>(*step.node);
+    if (!step.node || is_collective(*step.node)) continue;  // copies have no plan
+    bound_[s].call = std::make_unique<NodeCall>(*step.node);
     if (!bound_[s].moves()) bind(s);
   }
 }

@@ -144,13 +144,13 @@ TEST_F(BatchNormPass, OfProducts) {
 
 // --- what stays ------------------------------------------------------------------------------------------------------
 
-TEST_F(BatchNormPass, StatisticsThatAreInputsStay) {
+TEST_F(BatchNormPass, StatisticsThatAreInputsLeaveTheWeights) {
   const Endpoint x = build.input("x", 0, {DType::Float, first_}), mean = build.input("mean", 1, {DType::Float, {kO}});
   const Endpoint y = build("Conv2D", "conv", {x, constant("w", {kO, kC, 1, 1}, w_)}, window("NCHW"));
   auto operands = with_statistics(y);
   operands[3] = mean;
   build.outputs({build("BNInfer", "norm", operands, {{"epsilon", kEpsilon}})});
-  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"Conv2D", "BNInfer"}));
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"BNFactors", "FusedConv2D"}));
 }
 TEST_F(BatchNormPass, WhatOthersReadStays) {
   const Endpoint x = build.input("x", 0, {DType::Float, first_});
