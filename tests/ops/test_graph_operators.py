@@ -249,6 +249,10 @@ case("FusedAttention", r(4, 5, 6), r(1, 7, 6), r(4, 7, 3), r(4, 1, 7), None, wan
 case("FusedAttention", r(5, 6), r(7, 6), r(7, 3), r(7), None, perm_y=[1, 0], want=lambda *all: attention(*all).T)
 case("FusedAttention", r(2, 3, 200, 40), r(2, 3, 300, 40), r(2, 3, 300, 24), r(200, 300), None, scale=0.2, tolerance=2e-4,
      want=lambda *all: attention(*all, scale=0.2))  # several tiles
+# steps of generation: few queries against many keys, which are read where they lie
+case("FusedAttention", r(2, 4, 3, 16), r(2, 2, 300, 16), r(2, 2, 300, 16), r(2, 1, 1, 300), None, want=attention)
+case("FusedAttention", r(2, 4, 1, 24).half(), r(2, 4, 150, 24).half(), r(2, 4, 150, 16).half(), None, None, want=attention, tolerance=5e-3)
+case("FusedAttention", *(r(2, 4, n, 24).bfloat16() for n in (2, 150, 150)), None, None, want=attention, tolerance=4e-2)
 case("BiasAdd", image, r(4), want=lambda v, b: v + b[:, None, None], data_format="NCHW")
 case("BiasAdd", image, r(5), want=lambda v, b: v + b)
 case("BiasAddGrad", image, want=lambda v: v.sum((0, 2, 3)), data_format="NCHW")
