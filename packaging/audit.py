@@ -26,7 +26,7 @@ EXTENSIONS = {"updraft/cann/python/site-packages/acl/_acl.abi3.so": "$ORIGIN/../
 OPTIONAL = {"libupdraft_net_ucx.so": re.compile(r"libuc[ps]\.so\.0$")}
 # What the libraries that we use call their functions: no library of the wheel offers or asks for such a name.
 INSIDE = re.compile(r"dnnl_|_ZGV[a-e][NM]|_ZNK?4dnnl|_ZNK?3fmt|openblas|gotoblas|cblas_|[sdcz](gemm|getrf|gesdd|geqrf|potrf|trsm)_$")
-EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/cli.py", "updraft/npu_smi.py",
+EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/_torchair.py", "updraft/cli.py", "updraft/npu_smi.py",
             "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi", "updraft/cann/bin/hccl_test", "updraft/cann/bin/atc", "updraft/cann/bin/updraft-migrate",
             "updraft/cann/tools/ms_fmk_transplt/pytorch_gpu2npu.sh",
             "updraft/cann/runtime/version.info", "updraft/cann/compiler/version.info", "updraft/cann/opp/version.info",

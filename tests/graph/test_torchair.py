@@ -44,6 +44,7 @@ def test_attention_may_be_the_first_graph_and_wants_no_compiler(name):
     check(run(name, PATH="/nowhere")[name])
 
 
+@pytest.mark.timeout(1300)
 def test_cases_of_the_wheel():
     """The 811 cases that the wheel's converters declare, a ninth of them in the short form."""
     every, least = (1, 780) if os.environ.get("UPDRAFT_TEST_LONG") else (9, 80)
