@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from detection_cases import add_cases, best
 from graph import call, const, operators
 from suite_cases import add_cases as add_suite_cases
+from training_cases import add_cases as add_training_cases
 
 UNRUN = Path(__file__).with_name("graph_unrun.txt")
 CASES = {}
@@ -367,32 +368,6 @@ sums = [image.sum((0, 2, 3)), (image ** 2).sum((0, 2, 3))]
 batch_mean, batch_variance = image.mean((0, 2, 3)), image.var((0, 2, 3), correction=0)
 inferred = lambda v, s, o, m, q: F.batch_norm(v, m, q, s, o, eps=1e-3)  # noqa: E731
 case("BNInfer", image, scale, offset, mean, variance, want=inferred, epsilon=1e-3)
-
-
-def training(v, w, b, m, s, factor=1.0, epsilon=1e-4):
-    """What TensorFlow's training form gives for NCHW, in float64."""
-    v, w, b, m, s = (t.double() for t in (v, w, b, m, s))
-    n = v.numel() // v.shape[1]
-    mean, variance = v.mean((0, 2, 3)), v.var((0, 2, 3), correction=0)
-    by = [(slice(None), None, None)]
-    out = (v - mean[by[0]]) / torch.sqrt(variance + epsilon)[by[0]] * w[by[0]] + b[by[0]]
-    return [t.float() for t in (out, (1 - factor) * m + factor * mean, (1 - factor) * s + factor * variance * n / (n - 1), mean, variance)]
-
-
-def training_gradient(dy, v, w, mean, variance, epsilon=1e-4):
-    dy, v, w, mean, variance = (t.double() for t in (dy, v, w, mean, variance))
-    by, n = (slice(None), None, None), v.numel() // v.shape[1]
-    hat = (v - mean[by]) / torch.sqrt(variance + epsilon)[by]
-    scale, offset = (dy * hat).sum((0, 2, 3)), dy.sum((0, 2, 3))
-    dx = (w / torch.sqrt(variance + epsilon))[by] * (dy - offset[by] / n - hat * scale[by] / n)
-    return [t.float() for t in (dx, scale, offset)]
-
-
-case("FusedBatchNormTraining", image, scale, offset, mean, variance, want=training, data_format="NCHW")
-case("FusedBatchNormTraining", to_last(image), scale, offset, mean, variance, exponential_avg_factor=0.25,
-     want=lambda v, *o: [to_last(t) if t.dim() == 4 else t for t in training(v.permute(0, 3, 1, 2), *o, factor=0.25)])
-case("FusedBatchNormTrainingGrad", r(2, 4, 6, 5, low=-1), image, scale, image.mean((0, 2, 3)), image.var((0, 2, 3), correction=0),
-     want=training_gradient, data_format="NCHW")
 case("BatchNorm", image, scale, offset, mean, variance, epsilon=1e-3, data_format="NCHW", is_training=False,
      want=lambda *a: [inferred(*a), mean, variance, mean, variance], outputs=5)
 case("BatchNorm", to_last(image), scale, offset, mean, variance, epsilon=1e-3, is_training=False,
@@ -408,11 +383,6 @@ for prefix in ("BN", "BN3D"):
     case(prefix + "TrainingUpdateGrad", image * 0.3 + 1, image, batch_mean, batch_variance, want=lambda *a: grads[1:], tolerance=1e-3)
     case(prefix + "TrainingReduceGrad", image * 0.3 + 1, image, grads[1].float(), grads[2].float(), scale, batch_mean, batch_variance,
          want=lambda *a: grads[:1], tolerance=1e-3)
-case("BNTrainingUpdateV2", image, *sums, scale, offset, epsilon=1e-3, tolerance=1e-3,
-     want=lambda *a: [F.batch_norm(image, None, None, scale, offset, True, eps=1e-3), batch_mean, batch_variance])
-case("BatchNormV3", image, scale, offset, mean, variance, tolerance=1e-3,
-     want=lambda *a: [F.batch_norm(image, None, None, scale, offset, True), 0.9 * mean + 0.1 * batch_mean,
-                      0.9 * variance + 0.1 * image.var((0, 2, 3)), batch_mean, 1 / (batch_variance + 1e-5).sqrt()])
 layer = lambda v, g, b: F.layer_norm(v, (4,), g, b, 1e-5)  # noqa: E731
 case("LayerNorm", rows, scale, offset, begin_norm_axis=2, begin_params_axis=2, epsilon=1e-5,
      want=lambda v, g, b: [layer(v, g, b), v.mean(2, keepdim=True), v.var(2, correction=0, keepdim=True)])
@@ -697,6 +667,7 @@ case("AdamApplyOne", dy, positive, y, x, one(0.1), one(0.9), one(0.1), one(0.99)
 
 
 add_cases(case, const)
+add_training_cases(case, r, to_last)
 add_suite_cases(case, r)
 
 
