@@ -370,9 +370,6 @@ inferred = lambda v, s, o, m, q: F.batch_norm(v, m, q, s, o, eps=1e-3)  # noqa: 
 case("BNInfer", image, scale, offset, mean, variance, want=inferred, epsilon=1e-3)
 case("BatchNorm", image, scale, offset, mean, variance, epsilon=1e-3, data_format="NCHW", is_training=False,
      want=lambda *a: [inferred(*a), mean, variance, mean, variance], outputs=5)
-case("BatchNorm", to_last(image), scale, offset, mean, variance, epsilon=1e-3, is_training=False,
-     want=lambda v, *a: [to_last(inferred(image, *a)), mean, variance, mean, variance, torch.empty(0)], outputs=6)
-case("BNInferGrad", image, scale, variance, want=lambda g, s, q: g * (s / (q + 1e-4).sqrt())[:, None, None])
 for prefix in ("BN", "BN3D"):
     case(prefix + "TrainingReduce", image, want=lambda v: sums, tolerance=1e-3)
     case(prefix + "TrainingUpdate", image, *sums, scale, offset, mean, variance, factor=0.1, epsilon=1e-3, tolerance=1e-3,

@@ -1,4 +1,4 @@
-"""Cases of test_graph_operators.py: batch normalisation in training."""
+"""Cases of test_graph_operators.py: batch normalisation in training, and with the channels last."""
 import torch
 import torch.nn.functional as F
 
@@ -37,3 +37,6 @@ def add_cases(case, r, to_last):
     case("BatchNormV3", image, scale, offset, mean, variance, tolerance=1e-3,
          want=lambda *a: [F.batch_norm(image, None, None, scale, offset, True), 0.9 * mean + 0.1 * batch_mean,
                           0.9 * variance + 0.1 * image.var((0, 2, 3)), batch_mean, 1 / (batch_variance + 1e-5).sqrt()])
+    case("BNInferGrad", image, scale, variance, want=lambda g, s, q: g * (s / (q + 1e-4).sqrt())[:, None, None])
+    case("BatchNorm", to_last(image), scale, offset, mean, variance, epsilon=1e-3, is_training=False,
+         want=lambda v, *a: [to_last(F.batch_norm(image, a[2], a[3], a[0], a[1], eps=1e-3)), mean, variance, mean, variance, torch.empty(0)], outputs=6)
