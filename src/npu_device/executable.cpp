@@ -80,7 +80,9 @@ std::shared_ptr<const Executable::Plan> Executable::plan() {
 }
 
 std::shared_ptr<const Executable::Plan> Executable::move_to_host(const Refusal& refusal) {
-  runtime_.tell_host(body_.items[static_cast<size_t>(refusal.item)].type(), refusal.reason);
+  const std::string_view type = body_.items[static_cast<size_t>(refusal.item)].type();
+  if (type.starts_with("Hcom")) throw StatusError(StatusCode::InvalidArgument, refusal.reason);  // no CPU kernel has it
+  runtime_.tell_host(type, refusal.reason);
   const std::lock_guard lock(mutex_);
   refused_.insert(refusal.item);
   return plan_ = make_plan();
