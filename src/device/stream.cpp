@@ -111,13 +111,14 @@ void Stream::pop(std::unique_lock<std::mutex>& lock) {
   head_ = task->next;
   if (!head_) tail_ = nullptr;
   if (with_head_) --with_head_;
-  ++completed_;
   if (dropping()) dropping_.store(false, std::memory_order_release);
-  if (waiting_) done_.notify_all();
-  if (throttled_ && submitted_ - completed_ <= kRoom) room_.notify_all();
+  // Before anybody hears of its end: who then submits at once finds the stream free, and may run a little task itself.
   lock.unlock();
   task->release();
   lock.lock();
+  ++completed_;
+  if (waiting_) done_.notify_all();
+  if (throttled_ && submitted_ - completed_ <= kRoom) room_.notify_all();
 }
 
 void Stream::resume() {

@@ -335,12 +335,14 @@ Cluster::Cluster(Runtime& runtime, const Body& body, std::vector<int> items, con
   const std::set<int> inside(items_.begin(), items_.end());
   std::set<Ref> externals;
   std::set<int> used;
-  for (int i : items_)
+  for (int i : items_) {
+    collectives_ = collectives_ || body_.items[static_cast<size_t>(i)].type().starts_with("Hcom");
     for (const Ref input : body_.items[static_cast<size_t>(i)].inputs) {
       if (body_.type_of(input) == ElementType::Resource) used.insert(variable_of_[static_cast<size_t>(input.item)]);
       else if (!inside.contains(input.item) && body_.items[static_cast<size_t>(input.item)].type() != "Const")
         externals.insert(input);
     }
+  }
   externals_.assign(externals.begin(), externals.end());
   variables_.assign(used.begin(), used.end());
 }
@@ -396,14 +398,16 @@ void Cluster::run(std::vector<std::vector<Value>>& values, const std::vector<Val
   const std::shared_ptr<Compiled> compiled = compiled_for(inputs, variables);
 
   auto execution = std::make_shared<graph::Execution>();
-  auto feed = [&](const Value& value) {
+  auto feed = [&](Value& value) {
+    if (collectives_ && value.memory->of_tensorflow())  // they move memory of the device alone
+      value = runtime_.handles().make(value.type, value.dims, value.memory->host());
     graph::Buffer& buffer = execution->inputs.emplace_back();
     buffer.data = value.memory->data();
     buffer.bytes = value.bytes();
     buffer.dims = value.dims;
     buffer.dtype = dtype_of(value.type);
   };
-  for (const Value& value : inputs) feed(value);
+  for (Value& value : inputs) feed(value);
   for (size_t v = 0; v < variables.size(); ++v) {
     Value& value = variables[v];
     if (value.kind != Value::Kind::Tensor) continue;

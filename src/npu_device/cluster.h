@@ -53,6 +53,7 @@ class Cluster {
   std::vector<Ref> externals_;  ///< tensors from elsewhere
   std::vector<int> variables_;  ///< arguments
   std::vector<Ref> wanted_;
+  bool collectives_ = false;  ///< the items have some
   std::mutex mutex_;
   bool numbers_matter_ = false;
   std::map<Key, std::shared_ptr<Compiled>> compiled_;

@@ -80,10 +80,19 @@ std::shared_ptr<const Executable::Plan> Executable::plan() {
 }
 
 std::shared_ptr<const Executable::Plan> Executable::move_to_host(const Refusal& refusal) {
-  runtime_.tell_host(body_.items[static_cast<size_t>(refusal.item)].type(), refusal.reason);
+  // no CPU kernel has it
+  if (body_.items[static_cast<size_t>(refusal.item)].type().starts_with("Hcom"))
+    throw StatusError(StatusCode::InvalidArgument, refusal.reason);
   const std::lock_guard lock(mutex_);
   refused_.insert(refusal.item);
   return plan_ = make_plan();
+}
+
+/// The CPU refused these as well: it was the call that was wrong.
+void Executable::move_back(const std::vector<Refusal>& refusals) {
+  const std::lock_guard lock(mutex_);
+  for (const Refusal& refusal : refusals) refused_.erase(refusal.item);
+  plan_ = nullptr;
 }
 
 /// Odd phases are the device's. An item stands in the first of its kind that is not before what it needs.
@@ -136,7 +145,14 @@ std::vector<Value> Executable::run(const std::vector<Value>& arguments) {
     }
   } catch (const Refusal& refusal) {
     plan = move_to_host(refusal);
-    run_one_by_one(*plan, values, done, arguments);
+    std::vector<Refusal> refusals = {refusal};
+    try {
+      run_one_by_one(*plan, values, done, arguments, refusals);
+    } catch (...) {
+      move_back(refusals);
+      throw;
+    }
+    for (const Refusal& r : refusals) runtime_.tell_host(body_.items[static_cast<size_t>(r.item)].type(), r.reason);
   }
   std::vector<Value> results;
   for (const Ref ref : body_.results) results.push_back(value_of(*plan, ref, values));
@@ -145,7 +161,7 @@ std::vector<Value> Executable::run(const std::vector<Value>& arguments) {
 
 /// What is left of a run of which an item was refused. The next run has other phases.
 void Executable::run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done,
-                                const std::vector<Value>& arguments) {
+                                const std::vector<Value>& arguments, std::vector<Refusal>& refusals) {
   for (int i = 0; i < static_cast<int>(body_.items.size()); ++i) {
     const auto at = static_cast<size_t>(i);
     if (done[at]) continue;
@@ -156,6 +172,7 @@ void Executable::run_one_by_one(const Plan& plan, Values& values, std::vector<bo
       try {
         Cluster(runtime_, body_, {i}, variables_, outputs).run(values, arguments);
       } catch (const Refusal& refusal) {
+        refusals.push_back(refusal);
         move_to_host(refusal);
         host = true;
       }

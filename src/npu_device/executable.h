@@ -51,7 +51,9 @@ class Executable {
   std::shared_ptr<const Plan> make_plan() const;
   /// The item goes to the CPU from now on.
   std::shared_ptr<const Plan> move_to_host(const Refusal& refusal);
-  void run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done, const std::vector<Value>& arguments);
+  void move_back(const std::vector<Refusal>& refusals);
+  void run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done, const std::vector<Value>& arguments,
+                      std::vector<Refusal>& refusals);
   const Value& value_of(const Plan& plan, Ref ref, Values& values);
   Value constant(int index);
   void run_on_host(const Plan& plan, int index, Values& values);

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "device/device.h"
+#include "npu_device/collective_operators.h"
 #include "npu_device/runtime.h"
 
 namespace updraft::npu_device {
@@ -144,6 +145,7 @@ extern "C" __attribute__((visibility("default"))) int updraft_npu_device_open(TF
   std::string failure;
   try {
     load(library);
+    register_collectives();
     std::map<std::string, std::string> texts;
     for (; *options; ++options) {
       const std::string_view option(*options);

@@ -45,7 +45,8 @@ std::vector<Value> Runtime::run_operator(const std::string& type, const TFE_OpAt
                                          const std::vector<Value>& inputs, size_t outputs) {
   const graph::Bytes message = serialized(attributes);
   const Signature signature = signature_of(inputs);
-  const bool numbers = !inputs.empty() && std::ranges::all_of(inputs, is_host_number);
+  const bool numbers =
+      !inputs.empty() && std::ranges::all_of(inputs, is_host_number) && !std::string_view(type).starts_with("Hcom");
   const std::string key = fmt::format("{}{};{};{}", type, text_of(signature), numbers, message.text());
   std::shared_ptr<Executable> executable;
   {

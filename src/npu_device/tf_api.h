@@ -13,6 +13,9 @@ struct TFE_Context;
 struct TFE_TensorHandle;
 struct TFE_Op;
 struct TFE_OpAttrs;
+struct TF_OpDefinitionBuilder;
+struct TF_ShapeInferenceContext;
+struct TF_ShapeHandle;
 
 struct TF_Buffer {
   const void* data;
@@ -98,7 +101,21 @@ enum class StatusCode : int {
   X(TFE_RegisterCustomDevice, void, (TFE_Context*, TFE_CustomDevice, const char* name, void* info, TF_Status*)) \
   X(TFE_NewCustomDeviceTensorHandle, TFE_TensorHandle*,                                                         \
     (TFE_Context*, const char* device, TypeNumber, void*, TFE_CustomDeviceTensorHandleMethods, TF_Status*))     \
-  X(TFE_ContextGetFunctionDef, void, (TFE_Context*, const char* name, TF_Buffer*, TF_Status*))
+  X(TFE_ContextGetFunctionDef, void, (TFE_Context*, const char* name, TF_Buffer*, TF_Status*))                  \
+  X(TF_NewOpDefinitionBuilder, TF_OpDefinitionBuilder*, (const char* name))                                     \
+  X(TF_OpDefinitionBuilderAddAttr, void, (TF_OpDefinitionBuilder*, const char*))                                \
+  X(TF_OpDefinitionBuilderAddInput, void, (TF_OpDefinitionBuilder*, const char*))                               \
+  X(TF_OpDefinitionBuilderAddOutput, void, (TF_OpDefinitionBuilder*, const char*))                              \
+  X(TF_OpDefinitionBuilderSetIsStateful, void, (TF_OpDefinitionBuilder*, bool))                                 \
+  X(TF_OpDefinitionBuilderSetShapeInferenceFunction, void,                                                      \
+    (TF_OpDefinitionBuilder*, void (*)(TF_ShapeInferenceContext*, TF_Status*)))                                 \
+  X(TF_RegisterOpDefinition, void, (TF_OpDefinitionBuilder*, TF_Status*))                                       \
+  X(TF_NewShapeHandle, TF_ShapeHandle*, ())                                                                     \
+  X(TF_DeleteShapeHandle, void, (TF_ShapeHandle*))                                                              \
+  X(TF_ShapeInferenceContextNumInputs, int64_t, (TF_ShapeInferenceContext*))                                    \
+  X(TF_ShapeInferenceContextGetInput, void, (TF_ShapeInferenceContext*, int, TF_ShapeHandle*, TF_Status*))      \
+  X(TF_ShapeInferenceContextSetOutput, void, (TF_ShapeInferenceContext*, int, TF_ShapeHandle*, TF_Status*))     \
+  X(TF_ShapeInferenceContextSetUnknownShape, void, (TF_ShapeInferenceContext*, TF_Status*))
 
 struct Api {
 #define X(NAME, RESULT, ARGUMENTS) RESULT(*NAME) ARGUMENTS = nullptr;

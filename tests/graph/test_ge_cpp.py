@@ -117,7 +117,7 @@ def test_the_program_of_the_page(tmp_path, abi):
     assert "add (AssignAdd): input value is missing: set_input_value" in refused.stdout
 
 
-CLASSES = """\
+OFFERED = """\
 joined [2, 4]
 concat_dim 1 N 2
 data_format NHWC groups 1 dilations 4 groups
@@ -135,7 +135,7 @@ def test_what_classes_offer(tmp_path):
                 " -lgraph -lge_runner -o classes", cwd=tmp_path)
     assert built.returncode == 0, built.stdout + built.stderr
     done = run(tmp_path / "classes", env=dict(os.environ, UPDRAFT_STRICT="1"))
-    assert done.stdout == CLASSES, done.stdout + done.stderr
+    assert done.stdout == OFFERED, done.stdout + done.stderr
 
 
 def test_headers_compile_alone_and_together(program, tmp_path):

@@ -220,6 +220,13 @@ def test_the_end_of_the_data():
         take()
 
 
+def test_a_wrong_call_leaves_the_operator_on_the_npu(npu):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.matmul(tf.ones([2, 5]), tf.ones([2, 5]))
+    assert tf.matmul(tf.ones([2, 5]), tf.ones([5, 1])).numpy().tolist() == [[5], [5]]
+    assert "MatMul" not in npu.host_operators()
+
+
 def test_errors_name_the_node():
     with pytest.raises(tf.errors.InvalidArgumentError, match="(?i)matmul|matrix size"):
         tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))

@@ -6,6 +6,7 @@
 namespace updraft::tensorflow {
 
 std::span<const Row> activation_rows();
+std::span<const Row> collective_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
 std::span<const Row> convolution_rows();

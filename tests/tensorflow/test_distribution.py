@@ -1,0 +1,127 @@
+"""npu.distribute between processes: what the guide's samples give, and training that equals one process with the joined batch."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+BEGIN = "import npu_device as npu\nnpu.open().as_default()\nimport os, json, numpy as np, tensorflow as tf\nrank = int(os.environ['RANK_ID'])\n"
+
+
+def start(folder, code, ranks):
+    devices = [{"device_id": str(i), "device_ip": "192.168.100.%d" % (i + 1), "rank_id": str(i)} for i in range(ranks)]
+    table = folder / "rank_table.json"
+    table.write_text(json.dumps({"status": "completed", "version": "1.0", "server_count": "1",
+                                 "server_list": [{"server_id": "127.0.0.1", "device": devices}]}))
+    return [subprocess.Popen([sys.executable, "-c", BEGIN + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env={**os.environ, "RANK_TABLE_FILE": str(table), "RANK_ID": str(i), "RANK_SIZE": str(ranks),
+                                  "ASCEND_DEVICE_ID": str(i), "TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": "1"})
+            for i in range(ranks)]
+
+
+def job(folder, code, ranks=2):
+    """What each rank printed as JSON."""
+    results = []
+    for process in start(folder, code, ranks):
+        out, error = process.communicate(timeout=240)
+        assert process.returncode == 0, error
+        results.append(json.loads(out.strip().splitlines()[-1]))
+    return results
+
+
+def test_reductions_and_broadcast(tmp_path):
+    got = job(tmp_path, """
+d = npu.distribute
+x = tf.constant([1.0 + rank, -2.0])
+eager = {r: d.all_reduce(x, reduction=r).numpy().tolist() for r in ("sum", "mean", "max", "min", "prod")}
+@tf.function
+def f(a, b): return d.all_reduce([a * 2.0, b], reduction="sum")
+graph = [t.numpy().tolist() for t in f(x, tf.constant([[rank]], tf.int32))]
+v = [tf.Variable([float(rank)] * 3), tf.Variable(rank + 5)]
+d.broadcast(v, root_rank=1)
+worker = npu.open()
+print(json.dumps([eager, graph, [t.numpy().tolist() for t in v], worker.worker_id, worker.workers_num]))
+""")
+    eager = {"sum": [3, -4], "mean": [1.5, -2], "max": [2, -2], "min": [1, -2], "prod": [2, 4]}
+    for rank in range(2):
+        assert got[rank] == [eager, [[6, -8], [[1]]], [[1, 1, 1], 6], rank, 2]
+
+
+TRAIN = """
+tf.keras.utils.set_random_seed(3 + rank)
+model = tf.keras.Sequential([tf.keras.layers.Input((8,)), tf.keras.layers.Dense(16, activation="tanh"), tf.keras.layers.Dense(4)])
+npu.distribute.broadcast(model.trainable_variables)
+rng = np.random.default_rng(0)
+x = rng.standard_normal((64, 8)).astype("f")
+data, batch = npu.distribute.shard_and_rebatch_dataset(tf.data.Dataset.from_tensor_slices((x, x[:, :4].argmax(1))), 16)
+data = data.batch(batch, drop_remainder=True)
+loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+begin = [w.tolist() for w in model.get_weights()]
+"""
+
+
+def reference(weights):
+    """One process, the batches of both joined, on the CPU."""
+    with tf.device("CPU:0"):
+        model = tf.keras.Sequential([tf.keras.layers.Input((8,)), tf.keras.layers.Dense(16, activation="tanh"), tf.keras.layers.Dense(4)])
+        model.set_weights([np.array(w, "f") for w in weights])
+        optimizer = tf.keras.optimizers.SGD(0.2, momentum=0.5)
+        x = np.random.default_rng(0).standard_normal((64, 8)).astype("f")
+        y = x[:, :4].argmax(1)
+        for i in range(0, 64, 16):
+            with tf.GradientTape() as tape:
+                loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)(y[i:i + 16], model(x[i:i + 16]))
+            optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return model.get_weights()
+
+
+@pytest.mark.parametrize("how", ["loop", "fit"])
+def test_training_equals_one_process(tmp_path, how):
+    got = job(tmp_path, TRAIN + """
+optimizer = tf.keras.optimizers.SGD(0.2, momentum=0.5)
+""" + {"loop": """
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape: loss = loss_of(y, model(x))
+    gradients = npu.distribute.all_reduce(tape.gradient(loss, model.trainable_variables))
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+for x, y in data: step(x, y)
+""", "fit": """
+model.compile(npu.distribute.npu_distributed_keras_optimizer_wrapper(optimizer), loss_of)
+model.fit(data, verbose=0)
+"""}[how] + """
+print(json.dumps([begin, [w.tolist() for w in model.get_weights()]]))
+""")
+    assert got[0][0] == got[1][0] and got[0][1] == got[1][1]
+    for a, b in zip(got[0][1], reference(got[0][0])):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_a_batch_that_cannot_be_shared(tmp_path):
+    got = job(tmp_path, """
+try: npu.distribute.shard_and_rebatch_dataset(tf.data.Dataset.range(4), 3)
+except ValueError as e: print(json.dumps(str(e)))
+""")
+    assert got[0] == "npu.distribute.shard_and_rebatch_dataset: global_bs is 3, want a multiple of the 2 processes"
+
+
+def test_a_rank_that_dies_ends_the_job(tmp_path):
+    code = """
+import time
+x = tf.ones([1000])
+for i in range(10**6):
+    x = npu.distribute.all_reduce(x)
+    if i == 20:
+        print("going", flush=True)
+        if rank == 1: os.kill(os.getpid(), 9)
+"""
+    first, second = start(tmp_path, code, 2)
+    second.communicate(timeout=120)
+    begin = time.monotonic()
+    out, error = first.communicate(timeout=120)
+    assert first.returncode != 0 and "HcomAllReduce" in error and time.monotonic() - begin < 60, error
