@@ -87,15 +87,24 @@ const Tensor* for_channels(Endpoint from, const TensorDesc& result, bool last) {
              : nullptr;
 }
 
-/// What the only reader of the convolution adds for each channel; BiasAdd says itself where those are.
-const Tensor* bias_of(const Node& convolution, const Node& sum, Endpoint other) {
+/// What the only reader of the convolution adds for each channel, as a vector: a constant or an input of the graph,
+/// else nothing. BiasAdd says itself where the channels are.
+Endpoint bias_of(Graph& graph, const Node& convolution, const Node& sum) {
   const TensorDesc& result = convolution.output().desc;
   const bool last = channels_last(convolution);
-  if (sum.type() == "Add") return for_channels(other, result, last);
-  const Tensor* constant = constant_at(other);
-  const bool fits = constant && channels_last(sum) == last && sum.input(1).from == other && result.dims.size() == 4 &&
-                    constant->dtype == result.dtype && constant->dims == Dims{result.dims[last ? 3 : 1]};
-  return fits ? constant : nullptr;
+  const Endpoint other = sum.input(sum.input(0).from.node == &convolution ? 1 : 0).from;
+  if (sum.type() == "Add") {
+    const Tensor* numbers = for_channels(other, result, last);
+    if (!numbers) return {};
+    Tensor bias = *numbers;
+    bias.dims = {bias.count()};
+    return graph.add_constant(other.node->name() + "_bias", std::move(bias)).out();
+  }
+  if (!other || !(other.node->constant() || other.node->is_data()) || sum.input(1).from != other) return {};
+  const TensorDesc& bias = other.node->output(other.index).desc;
+  const bool fits = channels_last(sum) == last && result.dims.size() == 4 && bias.dtype == result.dtype &&
+                    bias.dims == Dims{result.dims[last ? 3 : 1]} && bias.known();
+  return fits ? other : Endpoint{};
 }
 
 }  // namespace
@@ -108,12 +117,8 @@ int64_t add_biases(Graph& graph) {
       continue;
     Node* sum = only_reader(*node);
     if (!sum || (sum->type() != "Add" && sum->type() != "BiasAdd") || sum->inputs().size() != 2) continue;
-    const Endpoint other = sum->input(sum->input(0).from.node == node ? 1 : 0).from;
-    const Tensor* numbers = bias_of(*node, *sum, other);
-    if (!numbers) continue;
-    Tensor bias = *numbers;
-    bias.dims = {bias.count()};
-    const Endpoint from = graph.add_constant(other.node->name() + "_bias", std::move(bias)).out();
+    const Endpoint from = bias_of(graph, *node, *sum);
+    if (!from) continue;
     const int place = node->find_input("bias");
     if (place >= 0) graph.connect(*node, place, from);
     else graph.add_input(*node, "bias", from);

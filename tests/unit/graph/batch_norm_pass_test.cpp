@@ -104,6 +104,23 @@ TEST_F(BatchNormPass, WithTheChannelsLast) {
               last(convolved([&](double y, size_t o) { return normalised(y + bias_[o], o); }), kO), 1e-5);
 }
 
+/// In training the bias is a variable, an input of the graph.
+TEST_F(BatchNormPass, ABiasThatIsAnInput) {
+  const Endpoint x = build.input("x", 0, {DType::Float, last_}), b = build.input("b", 1, {DType::Float, {kO}});
+  const Endpoint y = build("Conv2D", "conv", {x, constant("w", {1, 1, kC, kO}, turned())}, window("NHWC"));
+  build.outputs({build("BiasAdd", "raised", {y, b}, {{"data_format", "NHWC"}})});
+  const Model model = compiled();
+  EXPECT_EQ(types(model), std::vector<std::string>{"Conv2D"});
+  expect_near(run(model, {{last_, last(x_, kC)}, {{kO}, bias_}}),
+              last(convolved([&](double v, size_t o) { return v + bias_[o]; }), kO), 1e-5);
+}
+TEST_F(BatchNormPass, ABiasThatIsComputedStays) {
+  const Endpoint x = build.input("x", 0, {DType::Float, last_}), b = build.input("b", 1, {DType::Float, {kO}});
+  const Endpoint y = build("Conv2D", "conv", {x, constant("w", {1, 1, kC, kO}, turned())}, window("NHWC"));
+  build.outputs({build("BiasAdd", "raised", {y, build("Neg", "minus", {b})}, {{"data_format", "NHWC"}})});
+  EXPECT_EQ(types(compiled()), (std::vector<std::string>{"Conv2D", "Neg", "BiasAdd"}));
+}
+
 TEST_F(BatchNormPass, OfATransposedConvolution) {
   const Endpoint x = build.input("x", 0, {DType::Float, first_});
   const Endpoint size = build.constant("size", Tensor::of(Ints{kN, kO, kH, kW}));
