@@ -1,7 +1,6 @@
 #include "npu_device/body.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -13,26 +12,11 @@ namespace {
 using tensorflow::AttrValue;
 using tensorflow::FunctionDef;
 using tensorflow::NodeDef;
+using tensorflow::Reference;
+using tensorflow::reference_of;
 
 constexpr int kDeepest = 64;             ///< functions that call each other
 constexpr size_t kMostItems = 1u << 20;  ///< of a function with all that it calls
-
-/// "input", "node:output:1"; control inputs are "^node".
-struct Reference {
-  std::string_view node, output;
-  int index = 0;
-};
-
-Reference reference_of(std::string_view text) {
-  Reference r;
-  const size_t first = text.find(':'), last = text.rfind(':');
-  r.node = text.substr(0, first);
-  if (first == std::string_view::npos) return r;
-  const std::string_view number = text.substr(last + 1);
-  std::from_chars(number.data(), number.data() + number.size(), r.index);
-  if (last != first) r.output = text.substr(first + 1, last - first - 1);
-  return r;
-}
 
 class Flattener {
  public:

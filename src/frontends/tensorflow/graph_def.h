@@ -108,6 +108,13 @@ struct GraphDef {
   std::map<std::string_view, FunctionDef> functions;
 };
 
+/// A tensor as nodes name it: "node", "node:1", in functions "node:output:1".
+struct Reference {
+  std::string_view node, output;
+  int index = 0;
+};
+Reference reference_of(std::string_view text);
+
 /// An input or output of an operator's definition: one tensor or several.
 struct OpArg {
   std::string_view name;

@@ -1,7 +1,6 @@
 #include "frontends/tensorflow/import.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,22 +12,6 @@ namespace {
 
 constexpr int kDeepest = 64;            ///< functions that call each other
 constexpr size_t kMostNodes = 1 << 18;  ///< converted in all
-
-/// "node", "node:1", "node:output:1".
-struct Reference {
-  std::string_view node, output;
-  int index = 0;
-};
-Reference reference_of(std::string_view text) {
-  Reference r;
-  const size_t first = text.find(':'), last = text.rfind(':');
-  r.node = text.substr(0, first);
-  if (first == std::string_view::npos) return r;
-  const std::string_view number = text.substr(last + 1);
-  std::from_chars(number.data(), number.data() + number.size(), r.index);
-  if (last != first) r.output = text.substr(first + 1, last - first - 1);
-  return r;
-}
 
 /// Outputs of operators that have names of several: where a function's node says "node:name:0".
 int first_of(std::string_view type, std::string_view output) {

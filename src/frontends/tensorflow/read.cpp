@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "frontends/emitter.h"
@@ -47,6 +48,17 @@ const char* name_of(Kind kind) {
                                            "a truth value", "a type",     "a shape",      "a tensor",
                                            "a list",        "a function", "a placeholder"};
   return kNames[static_cast<size_t>(kind)];
+}
+
+Reference reference_of(std::string_view text) {
+  Reference r;
+  const size_t first = text.find(':'), last = text.rfind(':');
+  r.node = text.substr(0, first);
+  if (first == std::string_view::npos) return r;
+  const std::string_view number = text.substr(last + 1);
+  std::from_chars(number.data(), number.data() + number.size(), r.index);
+  if (last != first) r.output = text.substr(first + 1, last - first - 1);
+  return r;
 }
 
 namespace {
