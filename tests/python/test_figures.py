@@ -13,7 +13,7 @@ def test_readme_says_what_the_page_says():
 
 def test_another_page_is_seen():
     page, text = figures.PAGE.read_text(), figures.READMES["en"].read_text()
-    resnet = next(line for line in page.splitlines() if line.startswith("| resnet50 |") and "%" in line)
+    resnet = next(line for line in page[page.index("\n| train-fp32 |"):].splitlines() if line.startswith("| resnet50 |"))
     ratio = resnet.split("|")[4]
     other = figures.Page(page.replace(resnet, resnet.replace(ratio, " 9.87 unstable ")))
     assert "9.87*" in figures.written(text, other, "en") and "9.87" not in text
