@@ -58,10 +58,6 @@ bool is_small_integers(const Value& value) {
          graph::count_of(value.dims) <= kFewNumbers;
 }
 
-graph::Tensor tensor_of(const Value& value) {
-  return {dtype_of(value.type), value.dims, graph::Bytes::copy_of(value.memory->host(), value.bytes())};
-}
-
 }  // namespace
 
 bool is_variable_operator(std::string_view type) { return find_variable_operator(type) != nullptr; }
@@ -78,7 +74,7 @@ class Cluster::Import final : public tensorflow::Functions {
       const std::string name = fmt::format("input{}", i);
       const Endpoint data = build_.input(name, index++, {dtype_of(value.type), value.dims});
       known_[cluster.externals_[i]] =
-          numbers_known && is_small_integers(value) ? build_.constant(name + "_value", tensor_of(value)) : data;
+          numbers_known && is_small_integers(value) ? build_.constant(name + "_value", value.on_host()) : data;
     }
     for (size_t i = 0; i < variables.size(); ++i) {
       State& state = states_[cluster.variables_[i]];
@@ -357,7 +353,7 @@ std::shared_ptr<Cluster::Compiled> Cluster::compiled_for(const std::vector<Value
     if (numbers_matter_)
       for (const Value& v : inputs)
         if (is_small_integers(v))
-          for (int64_t n : tensor_of(v).integers()) key.numbers.push_back(n);
+          for (int64_t n : v.on_host().integers()) key.numbers.push_back(n);
     return key;
   };
   if (const auto found = compiled_.find(key_of()); found != compiled_.end()) return found->second;

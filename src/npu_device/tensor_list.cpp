@@ -9,7 +9,6 @@ namespace updraft::npu_device {
 namespace {
 
 using tensorflow::AttrValue;
-using tensorflow::dtype_of;
 using tensorflow::name_of;
 
 template <class... A>
@@ -29,9 +28,7 @@ struct Said {
   Dims dims;
 };
 Said shape_said(const Value& value) {
-  const graph::Tensor tensor{dtype_of(value.type), value.dims,
-                             graph::Bytes::copy_of(value.memory->host(), value.bytes())};
-  Said said{!value.dims.empty(), tensor.integers()};
+  Said said{!value.dims.empty(), value.on_host().integers()};
   if (!said.rank_known) said.dims.clear();
   return said;
 }

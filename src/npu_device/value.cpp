@@ -52,6 +52,7 @@ Memory::~Memory() {
 }
 std::byte* Memory::host() const { return static_cast<std::byte*>(host_address(data_)); }
 
+graph::Tensor Value::on_host() const { return {dtype_of(type), dims, graph::Bytes::copy_of(memory->host(), bytes())}; }
 size_t Value::bytes() const { return static_cast<size_t>(graph::count_of(dims)) * size_of(dtype_of(type)); }
 
 namespace {
@@ -60,7 +61,7 @@ graph::Tensor one(const Value& value, const char* what) {
   if (value.kind != Value::Kind::Tensor || graph::count_of(value.dims) != 1)
     throw StatusError(StatusCode::InvalidArgument, fmt::format("{} is {}{}, want one value", what, name_of(value.type),
                                                                graph::describe(value.dims)));
-  return {dtype_of(value.type), value.dims, graph::Bytes::copy_of(value.memory->host(), value.bytes())};
+  return value.on_host();
 }
 
 }  // namespace

@@ -60,6 +60,8 @@ struct Value {
     return {Kind::Tensor, type, std::move(dims), std::move(memory), nullptr, nullptr, nullptr};
   }
   size_t bytes() const;
+  /// A copy of a tensor on the host.
+  graph::Tensor on_host() const;
   /// True when a host reader need not wait for anything, and the tensor is one of TensorFlow's.
   bool of_tensorflow() const { return kind == Kind::Host || (kind == Kind::Tensor && memory->of_tensorflow()); }
   /// The value of one element as an integer. Throws StatusError for another number of elements.

@@ -86,7 +86,7 @@ graph::Node& Conversion::result(std::string_view type, const std::vector<Operand
 
 namespace {
 
-/// What to do about operators that no converter can take; empty for all others.
+/// What to do about an operator that has no converter.
 std::string_view remedy_of(std::string_view type) {
   static constexpr std::string_view kLoops[] = {"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"};
   static constexpr std::string_view kVariables[] = {

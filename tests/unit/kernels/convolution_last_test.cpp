@@ -3,34 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <vector>
 
+#include "images.h"
 #include "kernels/convolution.h"
 
 namespace updraft {
 namespace {
 
 using Floats = std::vector<float>;
-
-Floats random(int64_t n, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal;
-  Floats values(static_cast<size_t>(n));
-  for (float& v : values) v = normal(engine);
-  return values;
-}
-
-/// [n, c, h, w] with c innermost.
-TensorView last(const Floats& values, int64_t n, int64_t c, int64_t h, int64_t w) {
-  const int64_t dims[] = {n, c, h, w};
-  TensorView v = TensorView::contiguous(const_cast<float*>(values.data()), DType::Float, dims, 4);
-  v.strides[0] = c * h * w;
-  v.strides[1] = 1;
-  v.strides[2] = w * c;
-  v.strides[3] = c;
-  return v;
-}
 
 struct Case {
   int64_t n, in, out, height, width, high, wide, stride;  ///< high, wide: of the filter
@@ -48,17 +29,19 @@ TEST_P(ConvolutionLast, GivesTheSumsWithWhatFollows) {
   s.padding[1] = c.wide / 2;
   const int64_t rows = convolution_size(s, 0, c.height, c.high, 0),
                 columns = convolution_size(s, 1, c.width, c.wide, 0);
-  const Floats x = random(c.n * c.in * c.height * c.width, 1), w = random(c.out * c.in * c.high * c.wide, 2),
-               b = random(c.out, 3), f = random(c.out, 4), a = random(c.n * c.out * rows * columns, 5);
+  const Floats x = random_floats(c.n * c.in * c.height * c.width, 1),
+               w = random_floats(c.out * c.in * c.high * c.wide, 2), b = random_floats(c.out, 3),
+               f = random_floats(c.out, 4), a = random_floats(c.n * c.out * rows * columns, 5);
   const int64_t dims[] = {c.out, c.in, c.high, c.wide};
-  const TensorView in = last(x, c.n, c.in, c.height, c.width), add = last(a, c.n, c.out, rows, columns),
+  const TensorView in = channels_innermost(x, c.n, c.in, c.height, c.width),
+                   add = channels_innermost(a, c.n, c.out, rows, columns),
                    weight = TensorView::contiguous(const_cast<float*>(w.data()), DType::Float, dims, 4),
                    bias = TensorView::contiguous(const_cast<float*>(b.data()), DType::Float, dims, 1),
                    factor = TensorView::contiguous(const_cast<float*>(f.data()), DType::Float, dims, 1);
   for (const bool with_tail : {false, true}) {
     s.relu = with_tail;
     Floats result(a.size(), -1);
-    const TensorView out = last(result, c.n, c.out, rows, columns);
+    const TensorView out = channels_innermost(result, c.n, c.out, rows, columns);
     if (with_tail) convolution(s, in, weight, &bias, out, nullptr, {&factor, &add});
     else convolution(s, in, weight, nullptr, out);
     double worst = 0;

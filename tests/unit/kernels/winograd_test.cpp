@@ -5,9 +5,9 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
+#include "images.h"
 #include "kernels/constant_operand.h"
 #include "kernels/convolution.h"
 
@@ -15,24 +15,6 @@ namespace updraft {
 namespace {
 
 using Floats = std::vector<float>;
-
-Floats random(int64_t n, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal;
-  Floats values(static_cast<size_t>(n));
-  for (float& v : values) v = normal(engine);
-  return values;
-}
-
-TensorView last(Floats& values, int64_t n, int64_t c, int64_t h, int64_t w) {
-  const int64_t dims[] = {n, c, h, w};
-  TensorView v = TensorView::contiguous(values.data(), DType::Float, dims, 4);
-  v.strides[0] = c * h * w;
-  v.strides[1] = 1;
-  v.strides[2] = w * c;
-  v.strides[3] = c;
-  return v;
-}
 
 struct Case {
   int64_t n, in, out, height, width, padding;
@@ -43,8 +25,9 @@ class WinogradLast : public testing::TestWithParam<Case> {
   static constexpr int64_t kSize = 3;
   const Case c_ = GetParam();
   const int64_t high_ = c_.height + 2 * c_.padding - 2, wide_ = c_.width + 2 * c_.padding - 2;
-  Floats x_ = random(c_.n * c_.in * c_.height * c_.width, 1), w_ = random(c_.out * c_.in * 9, 2),
-         bias_ = random(c_.out, 3), add_ = random(c_.n * c_.out * high_ * wide_, 4), factor_ = random(c_.out, 5);
+  Floats x_ = random_floats(c_.n * c_.in * c_.height * c_.width, 1), w_ = random_floats(c_.out * c_.in * 9, 2),
+         bias_ = random_floats(c_.out, 3), add_ = random_floats(c_.n * c_.out * high_ * wide_, 4),
+         factor_ = random_floats(c_.out, 5);
 
   double want(int64_t n, int64_t o, int64_t y, int64_t x, bool scaled, double& size) const {
     double sum = 0;
@@ -69,13 +52,14 @@ class WinogradLast : public testing::TestWithParam<Case> {
     s.padding[0] = s.padding[1] = c_.padding;
     s.reduced = s.relu = true;
     const int64_t dims[] = {c_.out, c_.in, kSize, kSize};
-    const TensorView in = last(x_, c_.n, c_.in, c_.height, c_.width), add = last(add_, c_.n, c_.out, high_, wide_),
+    const TensorView in = channels_innermost(x_, c_.n, c_.in, c_.height, c_.width),
+                     add = channels_innermost(add_, c_.n, c_.out, high_, wide_),
                      weight = TensorView::contiguous(w_.data(), DType::Float, dims, 4),
                      bias = TensorView::contiguous(bias_.data(), DType::Float, dims, 1),
                      factor = TensorView::contiguous(factor_.data(), DType::Float, dims, 1);
     const ConvolutionTail tail{scaled ? &factor : nullptr, &add};
     Floats result(add_.size(), -1);
-    const TensorView out = last(result, c_.n, c_.out, high_, wide_);
+    const TensorView out = channels_innermost(result, c_.n, c_.out, high_, wide_);
     ConstantOperand operand;
     if (constant) {
       prepare_convolution(s, in, weight, true, out, operand, tail);
@@ -120,8 +104,9 @@ TEST_P(WinogradLast, InfinitiesStayWhereTheyBelong) {
   const int64_t dims[] = {c_.out, c_.in, kSize, kSize};
   Floats result(add_.size());
   ConstantOperand operand;
-  convolution(s, last(x_, c_.n, c_.in, c_.height, c_.width), TensorView::contiguous(w_.data(), DType::Float, dims, 4),
-              nullptr, last(result, c_.n, c_.out, high_, wide_), &operand);
+  convolution(s, channels_innermost(x_, c_.n, c_.in, c_.height, c_.width),
+              TensorView::contiguous(w_.data(), DType::Float, dims, 4), nullptr,
+              channels_innermost(result, c_.n, c_.out, high_, wide_), &operand);
   int64_t infinite = 0;
   for (float v : result) infinite += !std::isfinite(v);
   EXPECT_EQ(infinite, 9 * c_.out);

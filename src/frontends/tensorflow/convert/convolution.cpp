@@ -86,14 +86,18 @@ Dims kernel_of(Conversion& c, Endpoint filter) {
   return {dims.begin(), dims.end() - 2};
 }
 
+/// Channels of the images to those of the filter.
+int64_t groups_of(Conversion& c, Endpoint x, int64_t own, bool last) {
+  const int64_t channels = c.size(x, last ? c.rank(x) - 1 : 1, "the input");
+  c.require(own > 0 && channels % own == 0, "the input has {} channels, the filter {}", channels, own);
+  return channels / own;
+}
+
 void convolution(Conversion& c) {
   const Endpoint x = c.in(0), filter = c.in(1);
   Windows w = windows_of(c, kernel_of(c, filter), size_in(c, x));
   const Dims& f = c.dims(filter);
-  const int64_t channels = c.size(x, w.last ? c.rank(x) - 1 : 1, "the input");
-  const int64_t own = f[f.size() - 2];
-  c.require(channels % own == 0, "the input has {} channels, the filter {}", channels, own);
-  w.attributes["groups"] = channels / own;
+  w.attributes["groups"] = groups_of(c, x, f[f.size() - 2], w.last);
   c.result(c.row.ascend, {x, filter_of(c, filter, w.last)}, w.attributes);
 }
 
@@ -136,9 +140,8 @@ void filter_gradient(Conversion& c) {
   c.require(filter.size() == static_cast<size_t>(c.rank(x)), "the size of the filter has {} values, want {}",
             filter.size(), c.rank(x));
   Windows w = windows_of(c, {filter.begin(), filter.end() - 2}, size_in(c, x));
-  const int64_t channels = c.size(x, w.last ? c.rank(x) - 1 : 1, "the input"), own = filter[filter.size() - 2];
-  c.require(own > 0 && channels % own == 0, "the input has {} channels, the filter {}", channels, own);
-  w.attributes["groups"] = channels / own;
+  const int64_t own = filter[filter.size() - 2];
+  w.attributes["groups"] = groups_of(c, x, own, w.last);
   if (w.last) {
     c.result(c.row.ascend, {x, c.ints(filter), dy}, w.attributes);
     return;

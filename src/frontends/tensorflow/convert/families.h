@@ -22,6 +22,8 @@ std::span<const Row> shape_rows();
 
 /// The graph operator that the row names, with the same inputs.
 void same(Conversion& c);
+/// The same with attributes.
+void same_inputs(Conversion& c, Attributes attributes);
 /// A tensor without an operator.
 void pass(Conversion& c);
 

@@ -1,43 +1,31 @@
 // Images: their size. The graph's operators have channels second.
-#include <string_view>
-
 #include "frontends/tensorflow/convert/families.h"
 
 namespace updraft::tensorflow {
 namespace {
 
-void resize(Conversion& c) {
-  const Endpoint x = c.in(0);
-  const bool bilinear = std::string_view(c.row.type) == "ResizeBilinear";
-  Endpoint turned = c.transpose(x, {0, 3, 1, 2});
-  if (bilinear) turned = c.cast(turned, DType::Float);  // as TensorFlow gives it
-  const Endpoint sized =
-      c.emit(c.row.ascend, {turned, c.in(1)},
+Endpoint channels_second(Conversion& c, size_t i) { return c.transpose(c.in(i), {0, 3, 1, 2}); }
+
+/// The operator that the row names; what it gives has the channels last again.
+void resized(Conversion& c, Endpoint image, Endpoint other) {
+  const Endpoint made =
+      c.emit(c.row.ascend, {image, other},
              {{"align_corners", c.flag("align_corners")}, {"half_pixel_centers", c.flag("half_pixel_centers")}});
-  c.give(c.transpose(sized, {0, 2, 3, 1}));
+  c.give(c.transpose(made, {0, 2, 3, 1}));
 }
 
-void resize_gradient(Conversion& c) {
-  const Endpoint dy = c.transpose(c.in(0), {0, 3, 1, 2}), x = c.transpose(c.in(1), {0, 3, 1, 2});
-  const Endpoint sized =
-      c.emit(c.row.ascend, {dy, x},
-             {{"align_corners", c.flag("align_corners")}, {"half_pixel_centers", c.flag("half_pixel_centers")}});
-  c.give(c.transpose(sized, {0, 2, 3, 1}));
-}
-
-void resize_nearest_gradient(Conversion& c) {
-  const Endpoint dy = c.transpose(c.in(0), {0, 3, 1, 2});
-  const Endpoint sized =
-      c.emit(c.row.ascend, {dy, c.in(1)},
-             {{"align_corners", c.flag("align_corners")}, {"half_pixel_centers", c.flag("half_pixel_centers")}});
-  c.give(c.transpose(sized, {0, 2, 3, 1}));
-}
+/// An image, or a gradient, and a size.
+void resize(Conversion& c) { resized(c, channels_second(c, 0), c.in(1)); }
+/// Whatever comes in, TensorFlow gives floats.
+void resize_to_float(Conversion& c) { resized(c, c.cast(channels_second(c, 0), DType::Float), c.in(1)); }
+/// A gradient, and the image that it is for.
+void gradient_of_image(Conversion& c) { resized(c, channels_second(c, 0), channels_second(c, 1)); }
 
 constexpr Row kRows[] = {
-    {"ResizeBilinear", resize, "ResizeBilinearV2"},
-    {"ResizeBilinearGrad", resize_gradient, "ResizeBilinearV2Grad"},
+    {"ResizeBilinear", resize_to_float, "ResizeBilinearV2"},
+    {"ResizeBilinearGrad", gradient_of_image, "ResizeBilinearV2Grad"},
     {"ResizeNearestNeighbor", resize, "ResizeNearestNeighborV2"},
-    {"ResizeNearestNeighborGrad", resize_nearest_gradient, "ResizeNearestNeighborV2Grad"},
+    {"ResizeNearestNeighborGrad", resize, "ResizeNearestNeighborV2Grad"},
 };
 
 }  // namespace

@@ -20,12 +20,7 @@ void batch_matmul(Conversion& c) {
 void einsum(Conversion& c) { c.give(frontends::einsum(c, c.text("equation"), c.all())); }
 
 /// BiasAdd and its gradient.
-void bias_add(Conversion& c) {
-  const std::string format = c.text("data_format", "NHWC");
-  std::vector<Operand> operands;
-  for (const Endpoint e : c.all()) operands.emplace_back(e);
-  c.result(c.row.ascend, operands, {{"data_format", format}});
-}
+void bias_add(Conversion& c) { same_inputs(c, {{"data_format", c.text("data_format", "NHWC")}}); }
 
 void inverse(Conversion& c) { c.result("MatrixInverse", {c.in(0)}, {{"adjoint", c.flag("adjoint")}}); }
 

@@ -4,6 +4,11 @@
 namespace updraft::tensorflow {
 namespace {
 
+/// An output of no elements, for what only cuDNN keeps.
+void give_nothing(Conversion& c, const char* what) {
+  c.give(c.constant(Tensor{DType::Float, {0}, graph::Bytes::make(0, [](std::byte*) {})}, what));
+}
+
 void batch_norm(Conversion& c) {
   const std::string format = c.text("data_format", "NHWC");
   if (c.flag("is_training", true)) {
@@ -12,8 +17,7 @@ void batch_norm(Conversion& c) {
               {"exponential_avg_factor", c.real("exponential_avg_factor", 1.0F)},
               {"data_format", format}});
     // The sixth output is cuDNN's: there is nothing to keep.
-    if (c.row.type == std::string_view("FusedBatchNormV3"))
-      c.give(c.constant(Tensor{DType::Float, {0}, graph::Bytes::make(0, [](std::byte*) {})}, "reserve"));
+    if (c.row.type == std::string_view("FusedBatchNormV3")) give_nothing(c, "reserve");
     return;
   }
   c.ignore("exponential_avg_factor");
@@ -27,8 +31,7 @@ void batch_norm_gradient(Conversion& c) {
   c.require(c.flag("is_training", true), "is_training is false, want true");
   c.result("FusedBatchNormTrainingGrad", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
            {{"epsilon", c.real("epsilon", 1e-4F)}, {"data_format", format}});
-  for (const char* nothing : {"reserve_4", "reserve_5"})
-    c.give(c.constant(Tensor{DType::Float, {0}, graph::Bytes::make(0, [](std::byte*) {})}, nothing));
+  for (const char* nothing : {"reserve_4", "reserve_5"}) give_nothing(c, nothing);
 }
 
 /// By the squares of the channels around: sums of windows, as average pooling over channels would make them.

@@ -20,10 +20,11 @@ const Row* find_row(std::string_view type) {
   return nullptr;
 }
 
-void same(Conversion& c) {
+void same(Conversion& c) { same_inputs(c, {}); }
+void same_inputs(Conversion& c, Attributes attributes) {
   std::vector<Operand> operands;
   for (const Endpoint e : c.all()) operands.emplace_back(e);
-  c.result(c.row.ascend, operands);
+  c.result(c.row.ascend, operands, std::move(attributes));
 }
 
 void pass(Conversion& c) { c.give(c.in(0)); }

@@ -60,9 +60,7 @@ void strided_slice(Conversion& c) {
   Attributes masks;
   for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
     masks[mask] = c.integer(mask, 0);
-  std::vector<Operand> operands;
-  for (const Endpoint e : c.all()) operands.emplace_back(e);
-  c.result(c.row.ascend, operands, masks);
+  same_inputs(c, masks);
 }
 
 /// Where the parts of a concatenation begin.
