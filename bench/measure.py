@@ -47,6 +47,27 @@ class InProcess:
         seconds, self.value = self.pipe.recv()
         return seconds
 
+    def rest(self, longest=1.0):
+        """Waits until that process uses no CPU time: onnxruntime's workers spin for about 30 ms after their last work,
+        and would take a core from the other side's turn."""
+        end, before = time.monotonic() + longest, self._used()
+        while time.monotonic() < end:
+            time.sleep(0.01)
+            now = self._used()
+            if now - before < 0.001:
+                return
+            before = now
+
+    def _used(self):
+        """Seconds of CPU time of all its threads."""
+        ran = 0
+        for path in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"):
+            try:
+                ran += int(path.read_text().split()[0])
+            except OSError:
+                pass  # the thread has ended
+        return ran / 1e9
+
     def close(self):
         self.pipe.close()
         self.process.join()
@@ -94,8 +115,8 @@ def interleave(ours, peer, rounds=5, warm=2, attempts=3):
                 start = time.perf_counter()
                 own = call()
                 seconds.append(time.perf_counter() - start if own is None else own)
-                if own is not None:
-                    time.sleep(0.02)  # until that process's threads sleep
+                if isinstance(call, InProcess):
+                    call.rest()
         measured = row(*times)
         unrest = lambda r: max(r["spread_ours"], r["spread_peer"])
         if best is None or unrest(measured) < unrest(best):

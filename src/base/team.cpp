@@ -1,6 +1,7 @@
 #include "base/team.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ namespace {
 constexpr uint32_t kOpen = 1u << 31, kAwaited = 1u << 30, kInside = kAwaited - 1;
 // About what waking a thread costs. Longer spins would take the core from the threads that bring the next work.
 constexpr int64_t kSpin = 20'000;
+constexpr int64_t kMoveInterval = 2'000'000;  // a busy machine moves threads back: do not fight with it
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
@@ -35,6 +37,11 @@ void pause_briefly() {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
+}
+
+int64_t nanoseconds_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 uint64_t range_of(uint64_t begin, uint64_t end) { return begin << 32 | end; }
@@ -69,6 +76,8 @@ bool spin_until(int64_t nanoseconds, FunctionRef<bool()> reached) {
 }
 
 Team::Team(int width) : width_(width), process_(getpid()), shares_(static_cast<size_t>(width)) {
+  if (const int cpu = sched_getcpu(); cpu >= 0 && static_cast<size_t>(cpu) < kCpus)
+    taken_[cpu / 64].store(uint64_t{1} << cpu % 64, std::memory_order_relaxed);
   if (kTeamIsRegion) {
     GOMP_parallel_start(
         [](void* team) {
@@ -138,7 +147,31 @@ void Team::leave() {
   if ((before & kAwaited) && (before & kInside) == 1) futex_wake(state_, 1);
 }
 
+// Some kernels (of virtual machines that show no shared cache) wake a thread where it slept last, and leave two threads
+// that wait for each other on one CPU for good, with others idle: twice the time. Who finds its CPU taken leaves it
+// once; where it may run is as before, so the system can still move it.
+void Team::settle() {
+  const int cpu = sched_getcpu();
+  if (cpu < 0 || static_cast<size_t>(cpu) >= kCpus) return;
+  const uint64_t bit = uint64_t{1} << cpu % 64;
+  if (!(taken_[cpu / 64].fetch_or(bit, std::memory_order_relaxed) & bit)) return;
+  thread_local int64_t moved = 0;
+  const int64_t now = nanoseconds_now();
+  if (now - moved < kMoveInterval) return;
+  moved = now;
+  cpu_set_t allowed, free;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  free = allowed;
+  for (size_t i = 0; i < kCpus; ++i)
+    if (taken_[i / 64].load(std::memory_order_relaxed) >> i % 64 & 1) CPU_CLR(i, &free);
+  if (CPU_COUNT(&free) == 0) return;
+  if (sched_setaffinity(0, sizeof free, &free) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+  if (const int found = sched_getcpu(); found >= 0 && static_cast<size_t>(found) < kCpus)
+    taken_[found / 64].fetch_or(uint64_t{1} << found % 64, std::memory_order_relaxed);
+}
+
 void Team::work(int self) {
+  settle();
   uint32_t seen = 0;
   auto news = [&] { return published_.load(std::memory_order_acquire) != seen; };
   while (true) {

@@ -41,6 +41,7 @@ class Team {
   };
   void work(int self);
   void take_part(int self);
+  void settle();
   bool enter();
   void leave();
 
@@ -49,6 +50,9 @@ class Team {
   std::vector<Share> shares_;
   FunctionRef<void(int64_t, int64_t)>* body_ = nullptr;
   uint64_t least_ = 0;
+
+  static constexpr size_t kCpus = 1024;
+  std::atomic<uint64_t> taken_[kCpus / 64]{};  ///< CPUs that run a thread of the team
 
   alignas(64) std::atomic<uint32_t> published_{0};  ///< changes with each piece of work; the others sleep on it
   std::atomic<uint32_t> sleepers_{0};
@@ -60,6 +64,10 @@ class Team {
 /// Before a call of oneDNN: the threads of this thread's team, which stays from one parallel_for to the next, go back
 /// to OpenMP, whose one team they are.
 void end_team();
+
+/// Moves those of this thread's workers that share a CPU with another of them, or with this thread, to one that none
+/// of them uses. Cheap when called often: it looks once in some milliseconds.
+void spread_team();
 
 /// Looks for `reached` for about that long, without giving the core away. True when it came.
 bool spin_until(int64_t nanoseconds, FunctionRef<bool()> reached);

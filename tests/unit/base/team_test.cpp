@@ -2,6 +2,7 @@
 #include "base/team.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,47 @@ TEST(Team, CoversRangesOfEverySize) {
       for (int64_t n : {1, 2, 3, 7, 64, 1000, 10007})
         for (int64_t grain : {1, 3, 64}) expect_each_once(n, grain);
     });
+}
+
+// Two threads that take turns on one CPU look to some kernels like one busy thread.
+TEST(Team, LeavesTheCpuOfItsCaller) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "one CPU";
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &one);
+  on_engine(2, [&] {
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    const auto caller = std::this_thread::get_id();
+    auto on_worker = [&](auto f) {  // runs f once there; the caller waits for it
+      std::atomic<bool> ran{false};
+      parallel_for(2, 1, [&](int64_t, int64_t) {
+        if (std::this_thread::get_id() != caller) {
+          f();
+          ran = true;
+        }
+        while (!ran) sched_yield();
+      });
+    };
+    int apart = 0;
+    for (int round = 0; round < 20; ++round) {
+      on_worker([&] {
+        sched_setaffinity(0, sizeof one, &one);
+        sched_setaffinity(0, sizeof allowed, &allowed);
+      });
+      end_team();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      on_worker([&] {
+        apart += !CPU_ISSET(sched_getcpu(), &one);
+        cpu_set_t mine;
+        EXPECT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+        EXPECT_TRUE(CPU_EQUAL(&mine, &allowed));
+      });
+    }
+    EXPECT_GT(apart, 10);
+  });
 }
 
 TEST(Team, RunsAtOnceAndAfterSleeping) {
