@@ -105,18 +105,22 @@ def row(ours, peer, scale=1e3):
 def interleave(ours, peer, rounds=5, warm=2, attempts=3):
     """The row of ours() and peer(), called in turn for their seconds (or what they return, if anything: an InProcess returns
     seconds). While either side is unstable the whole run is repeated; the steadiest run counts, whatever its ratio."""
+    def seconds_of(call):
+        start = time.perf_counter()
+        own = call()
+        seconds = time.perf_counter() - start if own is None else own
+        if isinstance(call, InProcess):
+            call.rest()
+        return seconds
+
     best = None
     for attempt in range(attempts):
         for _ in range(warm):
-            ours(), peer()
+            seconds_of(ours), seconds_of(peer)
         times = ([], [])
         for _ in range(rounds):
             for call, seconds in zip((ours, peer), times):
-                start = time.perf_counter()
-                own = call()
-                seconds.append(time.perf_counter() - start if own is None else own)
-                if isinstance(call, InProcess):
-                    call.rest()
+                seconds.append(seconds_of(call))
         measured = row(*times)
         unrest = lambda r: max(r["spread_ours"], r["spread_peer"])
         if best is None or unrest(measured) < unrest(best):

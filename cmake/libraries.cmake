@@ -8,16 +8,21 @@ add_library(updraft_fmt STATIC ${PROJECT_SOURCE_DIR}/third_party/fmt/format.cpp)
 target_link_libraries(updraft_fmt PRIVATE updraft_options)
 target_include_directories(updraft_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 
-# updraft_private_library(TARGET FILE NAME KEEP): TARGET is a private copy of FILE, NAME, in the tree's lib64. Whoever links
-# it calls the functions that match KEEP by their usual names.
+# updraft_private_library(TARGET FILE NAME KEEP [REPLACE]): TARGET is a private copy of FILE, NAME, in the tree's lib64.
+# Whoever links it calls the functions that match KEEP by their usual names; it calls those that match REPLACE as
+# updraft_..., which whoever links it defines.
 set(private_copies)
 function(updraft_private_library target file name keep)
+  set(replace)
+  if(ARGC GREATER 4)
+    set(replace --replace ${ARGV4})
+  endif()
   set(copy ${CMAKE_BINARY_DIR}/cann/lib64/${name})
   set(wrap ${CMAKE_BINARY_DIR}/generated/${name}.wrap)
   set(tools ${PROJECT_SOURCE_DIR}/cmake/elf)
   add_custom_command(
     OUTPUT ${copy} ${wrap}
-    COMMAND ${Python3_EXECUTABLE} ${tools}/private_copy.py ${file} ${copy} --keep ${keep} --wrap ${wrap}
+    COMMAND ${Python3_EXECUTABLE} ${tools}/private_copy.py ${file} ${copy} --keep ${keep} ${replace} --wrap ${wrap}
     DEPENDS ${file} ${tools}/private_copy.py ${tools}/image.py
     VERBATIM)
   add_custom_target(${target}_copy DEPENDS ${copy} ${wrap})
@@ -29,7 +34,7 @@ function(updraft_private_library target file name keep)
 endfunction()
 
 get_target_property(dnnl_file DNNL::dnnl LOCATION)
-updraft_private_library(updraft_onednn ${dnnl_file} libupdraft_onednn.so "dnnl_\\w+")
+updraft_private_library(updraft_onednn ${dnnl_file} libupdraft_onednn.so "dnnl_\\w+" "G?[Oo][Mm][Pp]_\\w+")
 set_target_properties(updraft_onednn PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES $<TARGET_PROPERTY:DNNL::dnnl,INTERFACE_INCLUDE_DIRECTORIES>)
 

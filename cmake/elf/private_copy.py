@@ -23,6 +23,7 @@ from image import (DT_SONAME, DT_STRSZ, SHF_ALLOC, SHT_DYNSYM, SHT_GNU_HASH, SHT
                    gnu_table, sysv_table)
 
 PREFIX = b"__wrap_"
+REPLACED = b"updraft_"
 STT_FUNC, STV_HIDDEN = 2, 2
 
 
@@ -59,7 +60,7 @@ def wanted(symbols, keep):
     return {i for i, s in enumerate(symbols) if s.section and not s.local and s.kind == STT_FUNC and keep.fullmatch(s.name)}
 
 
-def arrange(symbols, used, kept):
+def arrange(symbols, used, kept, replace):
     """The new symbols, and for each old index the new one: locals, what is undefined, then what is offered, by hash."""
     undefined = [i for i, s in enumerate(symbols) if i and s.section == 0]
     locals_ = [i for i, s in enumerate(symbols) if s.section and i in used and i not in kept]
@@ -72,7 +73,10 @@ def arrange(symbols, used, kept):
     first_global = len(made)
     for i in undefined:
         places[i] = len(made)
-        made.append(symbols[i])
+        s = symbols[i]
+        if replace and replace.fullmatch(s.name):
+            s = Symbol(REPLACED + s.name, s.info, s.visibility, s.section, s.value, s.size, 1)
+        made.append(s)
     first_offered = len(made)
     for i in offered:
         s = symbols[i]
@@ -101,7 +105,7 @@ def move_strings(image, strings, soname):
         at = at + following if following else None
 
 
-def private_copy(data, soname, keep):
+def private_copy(data, soname, keep, replace=None):
     """(the copy's bytes, the names of the functions it offers)"""
     image = Image(data)
     if image.one(SHT_GNU_VERDEF, ""):
@@ -112,7 +116,7 @@ def private_copy(data, soname, keep):
         raise Refused("it defines no function like %s" % keep.pattern.decode())
     if DT_SONAME not in (tag for _, tag, _ in image.dynamic()):
         raise Refused("it has no SONAME")
-    made, places, first_global, first_offered = arrange(symbols, referenced(image), kept)
+    made, places, first_global, first_offered = arrange(symbols, referenced(image), kept, replace)
     names = [s.name for s in made[first_offered:]]
 
     strings = Strings()
@@ -155,10 +159,12 @@ def main():
     parser.add_argument("library", type=pathlib.Path)
     parser.add_argument("copy", type=pathlib.Path, help="its name becomes the SONAME")
     parser.add_argument("--keep", required=True, help="regular expression of the functions that the copy offers")
+    parser.add_argument("--replace", help="regular expression of the functions of others that ours take the place of")
     parser.add_argument("--wrap", required=True, type=pathlib.Path, help="file that gets the linker's options: ld @FILE")
     arguments = parser.parse_args()
     try:
-        content, names = private_copy(arguments.library.read_bytes(), arguments.copy.name, re.compile(arguments.keep.encode()))
+        content, names = private_copy(arguments.library.read_bytes(), arguments.copy.name, re.compile(arguments.keep.encode()),
+                                      re.compile(arguments.replace.encode()) if arguments.replace else None)
     except (OSError, Refused) as why:
         sys.exit("private_copy.py: cannot copy %s: %s" % (arguments.library, why))
     write(arguments.copy, content)

@@ -111,10 +111,8 @@ def _prepare():
 def _short_spinning():
     """How long libgomp's idle threads spin before they sleep; it reads this once, when it is loaded.
 
-    Its defaults: 3 ms, too long where processes share cores, or, as soon as there are more OpenMP threads than cores
-    (PyTorch's own team beside the device's), nearly nothing: then each small product pays 50 us to wake a thread. They
-    do not yield: longer spins keep the threads that bring the next operator from their core. Our own kernels' threads
-    wait by themselves (src/base/team.cpp).
+    These are PyTorch's; operators of the device have threads of their own (src/base/team.cpp). Its default, 3 ms without
+    yielding, keeps the device's threads from their cores.
     Settings of the user win, and children do not inherit ours.
     """
     ours = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "3000"}

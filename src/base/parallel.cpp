@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -23,24 +22,12 @@ namespace updraft {
 namespace {
 thread_local bool t_serial = false;
 thread_local int t_threads = 0;
-thread_local bool t_inside = false;  // in the range of a team
-thread_local bool t_engine = false;  // a thread of ours: nobody else's OpenMP code runs in it
+thread_local int t_library = 0;  // what LibraryWidth says
+thread_local bool t_inside = false;
 thread_local std::unique_ptr<Team> t_team;
 
-// Inside of a team OpenMP code (oneDNN's) has one thread.
-bool inside() { return t_inside || (!t_team && omp_in_parallel()); }
-
-// Says so where the team is no OpenMP region.
-struct OneOfTeam {
-  const int before = kTeamIsRegion ? 0 : omp_get_max_threads();
-  OneOfTeam() {
-    if (before) omp_set_num_threads(1);
-  }
-  ~OneOfTeam() {
-    if (before) omp_set_num_threads(before);
-  }
-  OneOfTeam(const OneOfTeam&) = delete;
-};
+// Also in a region of the client's own OpenMP code.
+bool inside() { return t_inside || omp_in_parallel(); }
 }  // namespace
 
 SerialSection::SerialSection() : before_(t_serial) { t_serial = true; }
@@ -52,46 +39,35 @@ std::atomic<bool> g_deterministic{false};
 void set_deterministic(bool on) { g_deterministic.store(on, std::memory_order_relaxed); }
 bool deterministic() { return g_deterministic.load(std::memory_order_relaxed); }
 
-LibraryWidth::LibraryWidth(int threads) {
-  if (!threads || threads == omp_get_max_threads()) return;
-  end_team();  // the number belongs to the region
-  before_ = omp_get_max_threads();
+LibraryWidth::LibraryWidth(int threads) : before_(t_library), openblas_(threads ? omp_get_max_threads() : 0) {
+  if (!threads) return;
+  t_library = threads;
   omp_set_num_threads(threads);
 }
 LibraryWidth::~LibraryWidth() {
-  if (!before_) return;
-  end_team();
-  omp_set_num_threads(before_);
+  t_library = before_;
+  if (openblas_) omp_set_num_threads(openblas_);
 }
 EngineSplit::EngineSplit() : LibraryWidth(deterministic() ? kFixedSplit : Config::get().threads) {}
 
 void set_parallel_threads(int n) {
-  end_team();
   t_threads = n;
-  t_engine = true;
-  omp_set_num_threads(n);  // oneDNN asks OpenMP for its width
+  omp_set_num_threads(n);
 }
 
 int library_width() {
-  end_team();
-  return inside() ? 1 : omp_get_max_threads();
+  if (inside()) return 1;
+  return t_library ? t_library : t_threads ? t_threads : Config::get().threads;
 }
 
-void end_team() {
-  if (t_inside) return;
-  if (!t_team) spread_team();  // oneDNN's regions follow each other without a team: nobody else would look
-  t_team.reset();
-}
+bool set_inside_team(bool inside) { return std::exchange(t_inside, inside); }
 
-void spread_team() {
-  constexpr auto kInterval = std::chrono::milliseconds(4);
-  thread_local std::chrono::steady_clock::time_point looked;
-  const int width = parallel_width();
-  if (!t_engine || t_team || width < 2) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - looked < kInterval) return;
-  looked = now;
-  Team team(width);
+Team& team_of(int width) {
+  if (!t_team || t_team->most() < width || !t_team->alive()) {
+    t_team.reset();
+    t_team = std::make_unique<Team>(std::max(width, t_threads ? t_threads : Config::get().threads));
+  }
+  return *t_team;
 }
 
 int parallel_width() {
@@ -104,7 +80,7 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
   grain = std::max<int64_t>(grain, 1);
   const int64_t grains = (n + grain - 1) / grain;
   const int width = static_cast<int>(std::min<int64_t>(parallel_width(), grains));
-  if (width <= 1) {
+  if (width <= 1 || (t_team && !t_team->alive())) {  // a forked child goes on alone
     body(0, n);
     return;
   }
@@ -124,14 +100,7 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
     }
     t_inside = before;
   };
-  const int team = t_engine ? parallel_width() : width;
-  if (t_team && t_team->width() != team) end_team();
-  if (!t_team) t_team = std::make_unique<Team>(team);
-  {
-    OneOfTeam one;
-    t_team->run((n + unit - 1) / unit, part);
-  }
-  if (!t_engine) end_team();  // the client's own OpenMP code is next
+  team_of(width).run((n + unit - 1) / unit, width, part);
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -34,7 +34,7 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
 /// Workers that parallel_for may use in this thread (1 inside another parallel_for and in serial sections).
 int parallel_width();
 
-/// Threads that oneDNN would use in this thread; it is about to be called (base/team.h).
+/// Threads that oneDNN would use in this thread.
 int library_width();
 
 /// While one lives, parallel_for runs serially in this thread.
@@ -56,7 +56,7 @@ constexpr int kFixedSplit = 8;
 void set_deterministic(bool on);
 bool deterministic();
 
-/// While one lives, oneDNN runs in this thread with so many threads; 0: with as many as before.
+/// While one lives, oneDNN and OpenBLAS run in this thread with so many threads; 0: with as many as before.
 class LibraryWidth {
  public:
   explicit LibraryWidth(int threads);
@@ -64,7 +64,7 @@ class LibraryWidth {
   LibraryWidth(const LibraryWidth&) = delete;
 
  private:
-  int before_ = 0;
+  int before_, openblas_;
 };
 struct FixedSplit : LibraryWidth {
   explicit FixedSplit(bool on) : LibraryWidth(on ? kFixedSplit : 0) {}
@@ -73,6 +73,10 @@ struct FixedSplit : LibraryWidth {
 struct EngineSplit : LibraryWidth {
   EngineSplit();
 };
+
+/// Nanoseconds that idle threads of a team look for more work before they sleep: about what waking one costs. Longer,
+/// and they would take the core from the threads that bring the next work.
+constexpr int64_t kTeamPatience = 20'000;
 
 /// Sets the worker count of this thread's team; engines call it once.
 void set_parallel_threads(int n);

@@ -1,28 +1,25 @@
 #include "base/team.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
+#include <system_error>
 
-// libgomp's entry points for regions that begin in one function and end in another.
-extern "C" {
-void GOMP_parallel_start(void (*)(void*), void*, unsigned);
-void GOMP_parallel_end();
-int omp_get_thread_num();
-void omp_set_num_threads(int);
-}
+#include "base/error.h"
+
+extern "C" void omp_set_num_threads(int);  // libgomp's, for OpenBLAS; omp.h would bring clang's own runtime
 
 namespace updraft {
 namespace {
 
 constexpr uint32_t kOpen = 1u << 31, kAwaited = 1u << 30, kInside = kAwaited - 1;
-// About what waking a thread costs. Longer spins would take the core from the threads that bring the next work.
-constexpr int64_t kSpin = 20'000;
-constexpr int64_t kMoveInterval = 2'000'000;  // a busy machine moves threads back: do not fight with it
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
@@ -39,7 +36,7 @@ void pause_briefly() {
 #endif
 }
 
-int64_t nanoseconds_now() {
+int64_t now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
@@ -61,77 +58,102 @@ bool claim(std::atomic<uint64_t>& range, uint64_t least, bool own, int64_t& begi
   }
 }
 
+// A count of others, with kAwaited while somebody sleeps until it is 0.
+void wait_for_none(std::atomic<uint32_t>& count) {
+  uint32_t seen = count.load(std::memory_order_acquire);
+  auto none = [&] { return ((seen = count.load(std::memory_order_acquire)) & kInside) == 0; };
+  if ((seen & kInside) == 0 || spin_until(kTeamPatience, none)) return;
+  seen = count.fetch_or(kAwaited, std::memory_order_acq_rel) | kAwaited;
+  while (seen & kInside) {
+    futex_wait(count, seen);
+    seen = count.load(std::memory_order_acquire);
+  }
+}
+void count_down(std::atomic<uint32_t>& count) {
+  const uint32_t before = count.fetch_sub(1, std::memory_order_acq_rel);
+  if ((before & kAwaited) && (before & kInside) == 1) futex_wake(count, 1);
+}
+
+std::atomic<unsigned> g_forks{0};
+
+unsigned forks() {
+  static const int watching = pthread_atfork(nullptr, nullptr, [] { g_forks.fetch_add(1, std::memory_order_relaxed); });
+  (void)watching;
+  return g_forks.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 bool spin_until(int64_t nanoseconds, FunctionRef<bool()> reached) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::nanoseconds(nanoseconds);
+  const int64_t end = now() + nanoseconds;
   do {
     for (int i = 0; i < 16; ++i) {
       if (reached()) return true;
       pause_briefly();
     }
-  } while (Clock::now() < end);
+  } while (now() < end);
   return reached();
 }
 
-Team::Team(int width) : width_(width), process_(getpid()), shares_(static_cast<size_t>(width)) {
-  if (const int cpu = sched_getcpu(); cpu >= 0 && static_cast<size_t>(cpu) < kCpus)
-    taken_[cpu / 64].store(uint64_t{1} << cpu % 64, std::memory_order_relaxed);
-  if (kTeamIsRegion) {
-    GOMP_parallel_start(
-        [](void* team) {
-          if (const int self = omp_get_thread_num()) static_cast<Team*>(team)->work(self);
-        },
-        this, static_cast<unsigned>(width_));
-    return;
+Team::Team(int most) : most_(most), forks_(forks()), shares_(static_cast<size_t>(most)) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the client's threads take its signals
+  try {
+    for (int i = 1; i < most_; ++i)
+      threads_.emplace_back([this, i] {
+        omp_set_num_threads(1);
+        work(i);
+      });
+  } catch (const std::system_error& e) {
+    over_.store(true, std::memory_order_release);
+    publish(INT_MAX);
+    for (auto& thread : threads_) thread.join();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw Error(code::kRtMemoryAllocation, "no thread {} of {} for operators: {} (UPDRAFT_THREADS sets the number)",
+                threads_.size() + 1, most_, e.what());
   }
-  for (int i = 1; i < width_; ++i)
-    threads_.emplace_back([this, i] {
-      omp_set_num_threads(1);  // what omp_in_parallel() says elsewhere: oneDNN has one thread inside of a range
-      work(i);
-    });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+bool Team::alive() const { return forks_ == g_forks.load(std::memory_order_relaxed); }
+
 Team::~Team() {
-  if (getpid() != process_) {
+  if (!alive()) {
     for (auto& thread : threads_) thread.detach();
     return;
   }
   over_.store(true, std::memory_order_release);
-  published_.fetch_add(1);
-  if (sleepers_.load() > 0) futex_wake(published_, width_);
+  publish(INT_MAX);
   for (auto& thread : threads_) thread.join();
-  if (kTeamIsRegion) GOMP_parallel_end();
 }
 
-void Team::run(int64_t n, FunctionRef<void(int64_t, int64_t)> body) {
-  const int64_t width = width_;
-  for (int64_t i = 0; i < width; ++i)
-    shares_[static_cast<size_t>(i)].range.store(
-        range_of(static_cast<uint64_t>(n * i / width), static_cast<uint64_t>(n * (i + 1) / width)),
-        std::memory_order_relaxed);
-  least_ = static_cast<uint64_t>(n / width / 8);  // short ranges have their price
-  body_ = &body;
-  state_.store(kOpen, std::memory_order_release);
+void Team::publish(int awake) {
   published_.fetch_add(1);
-  if (sleepers_.load() > 0) futex_wake(published_, static_cast<int>(std::min(n, width) - 1));
+  if (sleepers_.load() > 0) futex_wake(published_, awake);
+}
+
+void Team::run(int64_t n, int width, FunctionRef<void(int64_t, int64_t)> body) {
+  width_ = std::min(width, most_);
+  for (int64_t i = 0; i < width_; ++i)
+    shares_[static_cast<size_t>(i)].range.store(
+        range_of(static_cast<uint64_t>(n * i / width_), static_cast<uint64_t>(n * (i + 1) / width_)),
+        std::memory_order_relaxed);
+  least_ = static_cast<uint64_t>(n / width_ / 8);  // short ranges have their price
+  body_ = &body;
+  keep_apart();
+  state_.store(kOpen, std::memory_order_release);
+  publish(static_cast<int>(std::min<int64_t>(n, width_) - 1));
   take_part(0);
-  uint32_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
-  auto alone = [&] { return ((state = state_.load(std::memory_order_acquire)) & kInside) == 0; };
-  if ((state & kInside) == 0 || spin_until(kSpin, alone)) return;
-  state = state_.fetch_or(kAwaited, std::memory_order_acq_rel) | kAwaited;
-  while (state & kInside) {
-    futex_wait(state_, state);
-    state = state_.load(std::memory_order_acquire);
-  }
+  state_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  wait_for_none(state_);
 }
 
 void Team::take_part(int self) {
   for (int i = 0; i < width_; ++i) {
     Share& share = shares_[static_cast<size_t>((self + i) % width_)];
     int64_t begin, end;
-    while (claim(share.range, least_, i == 0, begin, end)) (*body_)(begin, end);
+    while (claim(share.range, least_, i == 0 && self < width_, begin, end)) (*body_)(begin, end);
   }
 }
 
@@ -142,47 +164,70 @@ bool Team::enter() {
   return false;
 }
 
-void Team::leave() {
-  const uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
-  if ((before & kAwaited) && (before & kInside) == 1) futex_wake(state_, 1);
+void Team::leave() { count_down(state_); }
+
+void Team::start(void (*part)(void*, int), void* data, int width) {
+  part_ = part;
+  data_ = data;
+  arrived_.store(0, std::memory_order_relaxed);
+  remaining_.store(static_cast<uint32_t>(width - 1), std::memory_order_relaxed);
+  keep_apart();
+  const uint64_t number = published_.load(std::memory_order_relaxed) + 1u;  // only this thread changes it
+  region_.store((number & 0xffffffffu) << 32 | static_cast<uint64_t>(width), std::memory_order_release);
+  publish(INT_MAX);
 }
 
-// Some kernels (of virtual machines that show no shared cache) wake a thread where it slept last, and leave two threads
-// that wait for each other on one CPU for good, with others idle: twice the time. Who finds its CPU taken leaves it
-// once; where it may run is as before, so the system can still move it.
-void Team::settle() {
+void Team::finish() { wait_for_none(remaining_); }
+
+void Team::barrier(int width) {
+  const uint32_t before = passed_.load(std::memory_order_acquire);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(width)) {
+    arrived_.store(0, std::memory_order_relaxed);
+    passed_.fetch_add(1);
+    if (waiting_.load() > 0) futex_wake(passed_, INT_MAX);
+    return;
+  }
+  auto passed = [&] { return passed_.load(std::memory_order_acquire) != before; };
+  if (spin_until(kTeamPatience, passed)) return;
+  waiting_.fetch_add(1);
+  while (passed_.load() == before) futex_wait(passed_, before);
+  waiting_.fetch_sub(1);
+}
+
+// A kernel may wake a thread on the CPU of whoever wakes it, behind that one's own part of the work, with others idle:
+// virtual machines that show no shared cache do so most of the time, and two threads take turns instead of sharing. So
+// the others may run wherever the caller may, but not where it is.
+void Team::keep_apart() {
+  constexpr int64_t kInterval = 100'000;  // nanoseconds for each thread: who is moved about gets little done
   const int cpu = sched_getcpu();
-  if (cpu < 0 || static_cast<size_t>(cpu) >= kCpus) return;
-  const uint64_t bit = uint64_t{1} << cpu % 64;
-  if (!(taken_[cpu / 64].fetch_or(bit, std::memory_order_relaxed) & bit)) return;
-  thread_local int64_t moved = 0;
-  const int64_t now = nanoseconds_now();
-  if (now - moved < kMoveInterval) return;
-  moved = now;
-  cpu_set_t allowed, free;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  free = allowed;
-  for (size_t i = 0; i < kCpus; ++i)
-    if (taken_[i / 64].load(std::memory_order_relaxed) >> i % 64 & 1) CPU_CLR(i, &free);
-  if (CPU_COUNT(&free) == 0) return;
-  if (sched_setaffinity(0, sizeof free, &free) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
-  if (const int found = sched_getcpu(); found >= 0 && static_cast<size_t>(found) < kCpus)
-    taken_[found / 64].fetch_or(uint64_t{1} << found % 64, std::memory_order_relaxed);
+  if (cpu == home_ || cpu < 0 || cpu >= CPU_SETSIZE) return;
+  const int64_t time = now();
+  if (time - looked_ < kInterval * (most_ - 1)) return;
+  looked_ = time;
+  home_ = cpu;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  CPU_CLR(cpu, &allowed);
+  for (auto& thread : threads_) pthread_setaffinity_np(thread.native_handle(), sizeof allowed, &allowed);
 }
 
 void Team::work(int self) {
-  settle();
   uint32_t seen = 0;
   auto news = [&] { return published_.load(std::memory_order_acquire) != seen; };
   while (true) {
-    if (!spin_until(kSpin, news)) {
+    if (!spin_until(kTeamPatience, news)) {
       sleepers_.fetch_add(1);
       while (published_.load() == seen) futex_wait(published_, seen);
       sleepers_.fetch_sub(1);
     }
     seen = published_.load(std::memory_order_acquire);
     if (over_.load(std::memory_order_acquire)) return;
-    if (enter()) {
+    const uint64_t region = region_.load(std::memory_order_acquire);
+    if (region >> 32 == seen) {
+      if (static_cast<uint64_t>(self) >= (region & 0xffffffffu)) continue;
+      part_(data_, self);
+      count_down(remaining_);
+    } else if (enter()) {
       take_part(self);
       leave();
     }

@@ -1,39 +1,39 @@
-// The threads that share a parallel_for with the thread that called it. Each owns a range of the work and takes from
-// the others' ends when its own is done, so nobody waits for a thread that the system has not let run yet.
+// The threads that share work with the thread that called it: ranges of a parallel_for, of which each owns some and
+// takes from the others' ends when its own is done, so nobody waits for a thread that the system has not let run yet;
+// and oneDNN's regions (base/openmp.cpp), in which each thread has its part.
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "base/parallel.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-
 namespace updraft {
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kTeamIsRegion = false;  // it cannot see OpenMP's barriers: std::thread
-#else
-constexpr bool kTeamIsRegion =
-    true;  // the other threads are OpenMP's, lent from the end of one oneDNN call to the next
-#endif
 
 class Team {
  public:
-  /// Of `width` threads, the calling one included. While it lives the calling thread is in an OpenMP region.
-  explicit Team(int width);
-  /// Gives the threads back. In a forked child, which has none of them, it does nothing.
+  /// Of up to `most` threads, the calling one included. Throws 207001 where the system gives no more threads.
+  explicit Team(int most);
+  /// Ends the threads. In a forked child, which has none of them, it does nothing.
   ~Team();
   Team(const Team&) = delete;
 
-  int width() const { return width_; }
-  /// Calls body with disjoint ranges that cover [0, n), n < 2^31, one for each thread to begin with.
-  void run(int64_t n, FunctionRef<void(int64_t, int64_t)> body);
+  /// Threads, the calling one included.
+  int most() const { return most_; }
+  /// False in a forked child.
+  bool alive() const;
+
+  /// Calls body with disjoint ranges that cover [0, n), n < 2^31, one for each of `width` threads to begin with.
+  void run(int64_t n, int width, FunctionRef<void(int64_t, int64_t)> body);
+
+  /// Calls part(data, index) in the threads 1 to width - 1, each at once; the caller does part 0 itself and then waits
+  /// in finish(). Nothing else runs in between.
+  void start(void (*part)(void* data, int index), void* data, int width);
+  void finish();
+  /// In a part: waits until all `width` threads are here.
+  void barrier(int width);
 
  private:
   struct alignas(64) Share {
@@ -41,33 +41,41 @@ class Team {
   };
   void work(int self);
   void take_part(int self);
-  void settle();
   bool enter();
   void leave();
+  void publish(int awake);
+  void keep_apart();
 
-  const int width_;
-  const int process_;
+  const int most_;
+  const unsigned forks_;
+  int home_ = -1;       ///< the CPU that is left to the caller
+  int64_t looked_ = 0;  ///< when it was chosen, in nanoseconds
   std::vector<Share> shares_;
   FunctionRef<void(int64_t, int64_t)>* body_ = nullptr;
   uint64_t least_ = 0;
+  int width_ = 1;  ///< of the ranges
 
-  static constexpr size_t kCpus = 1024;
-  std::atomic<uint64_t> taken_[kCpus / 64]{};  ///< CPUs that run a thread of the team
+  void (*part_)(void*, int) = nullptr;
+  void* data_ = nullptr;
+  std::atomic<uint64_t> region_{0};  ///< the value of published_ that it belongs to << 32 | width
 
   alignas(64) std::atomic<uint32_t> published_{0};  ///< changes with each piece of work; the others sleep on it
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<bool> over_{false};
-  alignas(64) std::atomic<uint32_t> state_{0};  ///< open, awaited, and how many others are inside
+  alignas(64) std::atomic<uint32_t> state_{0};      ///< open, awaited, and how many others are inside
+  alignas(64) std::atomic<uint32_t> remaining_{0};  ///< awaited, and how many others have not ended their part
+  alignas(64) std::atomic<uint32_t> arrived_{0};
+  std::atomic<uint32_t> passed_{0};  ///< barriers
+  std::atomic<uint32_t> waiting_{0};
   std::vector<std::thread> threads_;
 };
 
-/// Before a call of oneDNN: the threads of this thread's team, which stays from one parallel_for to the next, go back
-/// to OpenMP, whose one team they are.
-void end_team();
+/// This thread's team, of `width` threads at least; it stays from one call to the next.
+Team& team_of(int width);
 
-/// Moves those of this thread's workers that share a CPU with another of them, or with this thread, to one that none
-/// of them uses. Cheap when called often: it looks once in some milliseconds.
-void spread_team();
+/// Says whether this thread does a part of a range or a region: whatever it calls then has one thread. Returns what was
+/// said before.
+bool set_inside_team(bool inside);
 
 /// Looks for `reached` for about that long, without giving the core away. True when it came.
 bool spin_until(int64_t nanoseconds, FunctionRef<bool()> reached);

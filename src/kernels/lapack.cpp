@@ -203,7 +203,6 @@ void each(int64_t count, int64_t cost, FunctionRef<void(int64_t)> body) {
   }
   // OpenBLAS keeps one set of threads and one number of them: the calls of several devices take turns.
   static std::mutex turn;
-  end_team();
   std::lock_guard lock(turn);
   for (int64_t i = 0; i < count; ++i) body(i);
 }

@@ -1,7 +1,6 @@
 #include "kernels/onednn.h"
 
 #include "base/error.h"
-#include "base/team.h"
 
 namespace updraft::onednn {
 
@@ -16,7 +15,6 @@ const dnnl::engine& engine() {
 
 dnnl::stream& stream() {
   thread_local dnnl::stream s(engine());
-  end_team();
   return s;
 }
 

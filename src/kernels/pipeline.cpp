@@ -8,6 +8,7 @@
 #include "base/overflow.h"
 #include "base/parallel.h"
 #include "kernels/rows/arithmetic.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 namespace {
@@ -27,23 +28,10 @@ struct Space {
 
   Space(const TensorView* const* v, int count) {
     const TensorView& first = *v[0];
-    int order[kMaxDims], kept = 0;
-    for (int d = 0; d < first.rank; ++d) {
-      n *= first.dims[d];
-      if (first.dims[d] != 1) order[kept++] = d;
-    }
+    n = first.numel();
     if (n == 0) return;
-    // Insertion sort, stable: elementwise work may run in any order, memory order is the fastest.
-    auto outer = [&](int a, int b) {
-      for (int k = 0; k < count; ++k) {
-        int64_t sa = std::abs(v[k]->strides[a]), sb = std::abs(v[k]->strides[b]);
-        if (sa == 0 || sb == 0 || sa == sb) continue;
-        return sa > sb;
-      }
-      return false;
-    };
-    for (int i = 1; i < kept; ++i)
-      for (int j = i; j > 0 && outer(order[j], order[j - 1]); --j) std::swap(order[j], order[j - 1]);
+    int order[kMaxDims];
+    const int kept = memory_order({v, static_cast<size_t>(count)}, order);
     for (int i = 0; i < kept; ++i) {
       int d = order[i];
       bool merge = rank > 0;

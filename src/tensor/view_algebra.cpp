@@ -1,5 +1,8 @@
 #include "tensor/view_algebra.h"
 
+#include <cstdlib>
+#include <utility>
+
 #include "base/error.h"
 
 namespace updraft {
@@ -52,6 +55,24 @@ TensorView permute(const TensorView& v, std::span<const int64_t> order) {
     p.strides[d] = v.strides[order[d]];
   }
   return p;
+}
+
+int memory_order(std::span<const TensorView* const> views, int (&order)[kMaxDims]) {
+  int kept = 0;
+  for (int d = 0; d < views[0]->rank; ++d)
+    if (views[0]->dims[d] != 1) order[kept++] = d;
+  auto outer = [&](int a, int b) {
+    for (const TensorView* v : views) {
+      const int64_t sa = std::abs(v->strides[a]), sb = std::abs(v->strides[b]);
+      if (sa == 0 || sb == 0 || sa == sb) continue;
+      return sa > sb;
+    }
+    return false;
+  };
+  // Insertion sort, stable: there are few.
+  for (int i = 1; i < kept; ++i)
+    for (int j = i; j > 0 && outer(order[j], order[j - 1]); --j) std::swap(order[j], order[j - 1]);
+  return kept;
 }
 
 TensorView first_dims(const TensorView& v, int n) {

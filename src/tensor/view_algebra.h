@@ -36,6 +36,10 @@ inline TensorView permute(const TensorView& v, std::initializer_list<int64_t> or
   return permute(v, std::span<const int64_t>(order.begin(), order.size()));
 }
 
+/// The dimensions of more than one element, outermost first as the first of the views lies in memory; where it has the
+/// same stride twice (or 0) the next view decides, then the order of the dimensions. Returns how many there are.
+int memory_order(std::span<const TensorView* const> views, int (&order)[kMaxDims]);
+
 /// Only the first n dimensions, at position 0 of the others, and only the last n.
 TensorView first_dims(const TensorView& v, int n);
 TensorView last_dims(const TensorView& v, int n);

@@ -53,9 +53,9 @@ def compile_library(folder, name, source, *flags):
     return folder / name
 
 
-def copy(library, to, keep=r"thing_\w+"):
+def copy(library, to, *options, keep=r"thing_\w+"):
     to.parent.mkdir(exist_ok=True)
-    run(sys.executable, TOOL, library, to, "--keep", keep, "--wrap", to.with_suffix(".wrap"))
+    run(sys.executable, TOOL, library, to, "--keep", keep, "--wrap", to.with_suffix(".wrap"), *options)
     return to
 
 
@@ -108,6 +108,21 @@ def test_ours_does_not_stand_in_for_the_foreign_library(world, tmp_path):
     code = "c = ctypes.CDLL(%r, mode=ctypes.RTLD_GLOBAL)\nprint(c.client(), ctypes.CDLL(%r).needs(), c.client())"
     # the second call of the thread counts one more
     assert answer(code % (str(world["client"]), str(needs))) == [str(RIGHT), "9", str(RIGHT + 1)]
+
+
+def test_functions_of_others_are_replaced(tmp_path):
+    """The copy calls updraft_NAME where the original calls NAME of another library, which may ask for a version of it."""
+    (tmp_path / "versions").write_text("OTHER_1 { global: *; };\n")
+    other = compile_library(tmp_path / "other", "libother.so", "int other_a(void) { return 1; }\nint other_b(void) { return 2; }",
+                            "-Wl,--version-script=%s" % (tmp_path / "versions"))
+    source = THING + "int other_a(void), other_b(void);\nint thing_sum(void) { return 10 * other_a() + other_b(); }"
+    original = compile_library(tmp_path / "original", "libthing.so.1", source, other, "-Wl,-rpath," + str(other.parent))
+    mine = copy(original, tmp_path / "ours" / "libmine.so", "--replace", "other_a")
+    client = compile_library(tmp_path / "ours", "libclient.so",
+                             "int thing_sum(void);\nint updraft_other_a(void) { return 7; }\nint client(void) { return thing_sum(); }",
+                             mine, "-Wl,@%s" % mine.with_suffix(".wrap"), "-Wl,-rpath,$ORIGIN")
+    load = "ctypes.CDLL(%r, mode=ctypes.RTLD_GLOBAL)\n" % str(other)
+    assert answer(load + "print(ctypes.CDLL(%r).client())" % str(client)) == ["72"]
 
 
 def refusal(library, tmp_path, keep=r"thing_\w+"):

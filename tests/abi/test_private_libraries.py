@@ -42,6 +42,13 @@ def test_private_copies_offer_only_their_new_names(lib_dir):
         assert len(defined) > count and all(symbol.startswith("__wrap_") for symbol in defined)
 
 
+def test_onednn_has_the_threads_of_the_device(lib_dir):
+    """It calls no function of libgomp: updraft_... ones, which libupdraft.so defines."""
+    regions = {name for name in symbols(lib_dir / "libupdraft_onednn.so", "--undefined-only") if re.search(r"\b(updraft_)?G?OMP_", name, re.I)}
+    assert regions and all(name.startswith("updraft_") for name in regions), regions
+    assert regions <= symbols(lib_dir / "libupdraft.so", "--defined-only")
+
+
 def test_linear_algebra_offers_its_routines_alone(lib_dir):
     defined = symbols(lib_dir / "libupdraft_lapack.so", "--defined-only", "--extern-only")
     assert len(defined) > 20 and all(re.fullmatch(r"updraft_[sdcz][a-z]+", symbol) for symbol in defined), defined

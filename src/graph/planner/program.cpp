@@ -50,12 +50,40 @@ std::vector<std::string> nodes_without_reuse() {
 bool is_convolution(const Node& node) { return node.type() == "Conv2D" || node.type() == "FusedConv2D"; }
 
 bool takes_any_layout(const Node& node) {
-  static constexpr std::string_view kTypes[] = {
-      "Add",         "AvgPoolV2", "ClipByValueV2", "ConcatV2",  "PadV3",   "Conv2D",
-      "Div",         "Elu",       "FusedConv2D",   "Erf",       "GeluV2",  "GlobalAveragePool",
-      "HardSigmoid", "HardSwish", "LeakyRelu",     "MaxPoolV3", "Maximum", "Mish",
-      "Minimum",     "Mul",       "RealDiv",       "Relu",      "Relu6",   "Sigmoid",
-      "Softplus",    "Sub",       "Swish",         "Tanh"};
+  static constexpr std::string_view kTypes[] = {"Add",
+                                                "AvgPoolV2",
+                                                "ClipByValueV2",
+                                                "ConcatV2",
+                                                "Conv2D",
+                                                "Conv2DTranspose",
+                                                "Div",
+                                                "Elu",
+                                                "Erf",
+                                                "FusedConv2D",
+                                                "GeluV2",
+                                                "GlobalAveragePool",
+                                                "HardSigmoid",
+                                                "HardSwish",
+                                                "LeakyRelu",
+                                                "MaxPoolV3",
+                                                "Maximum",
+                                                "Minimum",
+                                                "Mish",
+                                                "Mul",
+                                                "PadV3",
+                                                "RealDiv",
+                                                "ReduceMax",
+                                                "ReduceMean",
+                                                "ReduceSum",
+                                                "Relu",
+                                                "Relu6",
+                                                "ResizeBilinearV2",
+                                                "ResizeNearestNeighborV2",
+                                                "Sigmoid",
+                                                "Softplus",
+                                                "Sub",
+                                                "Swish",
+                                                "Tanh"};
   return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }
 

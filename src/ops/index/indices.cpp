@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "kernels/pipeline.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
@@ -45,7 +46,16 @@ void ResultShape::set(const int64_t* dims, int rank) const {
 
 void move_elements(const TensorView& to, const TensorView& from) {
   if (to.empty()) return;
-  const TensorView* views[] = {&to, &from};
+  const TensorView* given[] = {&to, &from};
+  int order[kMaxDims];
+  TensorView target = to, source = from;
+  target.rank = source.rank = memory_order(given, order);
+  for (int i = 0; i < target.rank; ++i) {
+    target.dims[i] = source.dims[i] = to.dims[order[i]];
+    target.strides[i] = to.strides[order[i]];
+    source.strides[i] = from.strides[order[i]];
+  }
+  const TensorView* views[] = {&target, &source};
   const StridedLoop<2> loop(views);
   const int inner = loop.rank - 1;
   const int64_t ts = loop.strides[0][inner], fs = loop.strides[1][inner];
