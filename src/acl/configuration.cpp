@@ -1,15 +1,11 @@
 #include "acl/configuration.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "acl/json_file.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "device/device.h"
@@ -18,21 +14,6 @@ namespace updraft {
 namespace {
 
 using Json = nlohmann::json;
-
-Json read_json(const char* path) {
-  struct stat info;
-  if (stat(path, &info) != 0 || S_ISDIR(info.st_mode))
-    throw Error(code::kAclInvalidFile, "configuration file {}: {}", path,
-                S_ISDIR(info.st_mode) ? "it is a folder" : std::strerror(errno));
-  if (info.st_size > (10 << 20))
-    throw Error(code::kAclInvalidFile, "configuration file {} has {} bytes, the most is 10 MiB", path, info.st_size);
-  if (info.st_size == 0) return Json::object();
-  std::ifstream in(path);
-  Json json = Json::parse(in, nullptr, false);
-  if (json.is_discarded() || !json.is_object())
-    throw Error(code::kAclParseFile, "configuration file {} is not a JSON object", path);
-  return json;
-}
 
 const Json& object_at(const char* path, const Json& json, const char* key) {
   const Json& value = json.at(key);
@@ -52,27 +33,6 @@ int number_at(const char* path, const Json& json, const char* key) {
   return number;
 }
 
-// Keys of `dump` that ask for nothing by themselves.
-bool asks_for_dump(const std::string& key, const Json& value) {
-  if (key == "dump_op_switch" || key == "dump_debug") return value != "off";
-  if (key == "dump_list") return !value.empty();
-  return key == "dump_path" || key == "dump_scene" || key == "dump_step" || key == "dump_stats";
-}
-
-void check_dump(const char* path, const Json& dump) {
-  // torch_npu's own file asks for this: what a failing operator read. Its message says the shapes and types.
-  const bool scene = dump.contains("dump_scene") && dump.at("dump_scene") == "lite_exception";
-  if (scene)
-    UPDRAFT_LOG(kInfo, "ASCENDCL", "{}: dump_scene lite_exception is accepted; no tensors are written on a failure",
-                path);
-  for (const auto& [key, value] : dump.items())
-    if (asks_for_dump(key, value) && !(scene && (key == "dump_scene" || key == "dump_path")))
-      throw Error(code::kAclApiNotSupport,
-                  "configuration file {} asks for dump ({}: {}), which Updraft does not have yet: remove \"dump\" from "
-                  "the file, or keep no more of it than \"dump_scene\": \"lite_exception\"",
-                  path, key, value.dump());
-}
-
 void check_profiler(const char* path, const Json& profiler) {
   const auto on = profiler.find("switch");
   if (on != profiler.end() && *on != "off")
@@ -88,10 +48,10 @@ void check_profiler(const char* path, const Json& profiler) {
 
 AclConfiguration read_acl_configuration(const char* path) {
   AclConfiguration result;
-  const Json json = read_json(path);
+  const Json json = read_json_object(path);
   for (const auto& [key, value] : json.items()) {
     if (key == "dump") {
-      check_dump(path, object_at(path, json, "dump"));
+      result.dump = object_at(path, json, "dump").dump();
     } else if (key == "profiler") {
       check_profiler(path, object_at(path, json, "profiler"));
     } else if (key == "defaultDevice") {

@@ -1,5 +1,6 @@
 // The JSON file that aclInit takes.
 #pragma once
+#include <string>
 
 namespace updraft {
 
@@ -7,10 +8,11 @@ namespace updraft {
 struct AclConfiguration {
   int default_device = -1;         ///< defaultDevice.default_device: threads that set none have this one; -1: none
   bool thread_error_text = false;  ///< err_msg_mode 1: aclGetRecentErrMsg tells a thread its own failures only
+  std::string dump;                ///< the section "dump" as JSON, empty where there is none
 };
 
 /// Throws what aclInit returns: 100003 when the file cannot be read, 100006 when it is no JSON object or a value is not
-/// what its key takes, 200001 when it asks for what is not there (dump, profiling) with the key, the value and what to
+/// what its key takes, 200001 when it asks for what is not there (profiling) with the key, the value and what to
 /// do. Keys that have nothing to change here are accepted; unknown ones are told to the log.
 AclConfiguration read_acl_configuration(const char* path);
 

@@ -6,6 +6,7 @@
 
 #include "acl/api.h"
 #include "acl/configuration.h"
+#include "acl/dump_door.h"
 #include "base/log.h"
 #include "device/soc.h"
 
@@ -19,12 +20,22 @@ constexpr const char* kVersion = "9.1.0";
 
 }  // namespace
 
+DumpDoor& updraft::dump_door() {
+  static DumpDoor door;
+  return door;
+}
+bool updraft::acl_is_initialized() {
+  std::lock_guard lock(g_mutex);
+  return g_initialized;
+}
+
 ACL_API aclInit(const char* path) {
   return guard("aclInit", [&] {
     std::lock_guard lock(g_mutex);
     if (g_initialized)
       throw Error(code::kAclRepeatInitialize, "aclInit was called before: one call a process is enough");
     const AclConfiguration configuration = path && *path ? read_acl_configuration(path) : AclConfiguration();
+    if (!configuration.dump.empty()) dump_door().start(configuration.dump, path);
     set_default_device(configuration.default_device);
     error_text_of_thread_only(configuration.thread_error_text);
     g_initialized = true;
@@ -39,6 +50,9 @@ ACL_API aclFinalize() {
       throw Error(g_count ? code::kAclRepeatFinalize : code::kAclUninitialized,
                   g_count ? "aclFinalize was called before" : "aclInit was not called");
     g_initialized = false;
+    struct Finish {
+      ~Finish() { dump_door().finish(); }
+    } finish;
     for (int i = 0; i < Device::count(); ++i) {
       Device* device = Device::find(i);
       if (!device) continue;

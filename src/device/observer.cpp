@@ -321,7 +321,18 @@ void run_observed(const Stream& stream, Task& task, FunctionRef<void()> run) {
   run_between(record, bits, run);
 }
 
+namespace {
+thread_local const NodePlace* t_node = nullptr;
+}
+NodeScope::NodeScope(const NodePlace* place) : outer_(t_node) { t_node = place; }
+NodeScope::~NodeScope() { t_node = outer_; }
+const NodePlace* NodeScope::current() { return t_node; }
+
 void run_observed_in_graph(uint32_t model, int32_t index, const Task& task, FunctionRef<void()> run) {
+  run_observed_in_graph({model, index}, task, run);
+}
+
+void run_observed_in_graph(const NodePlace& place, const Task& task, FunctionRef<void()> run) {
   const uint32_t bits = watched_bits();
   if (!(bits & watch::kTasks)) return run();
   TaskRecord record;
@@ -332,8 +343,11 @@ void run_observed_in_graph(uint32_t model, int32_t index, const Task& task, Func
     event.submitter = t_running->submitter;
   }
   event.id = next_id();
-  event.model = model;
-  event.index = index;
+  event.model = place.model;
+  event.index = place.index;
+  event.graph = place.graph;
+  event.node = place.node;
+  event.execution = place.execution;
   describe_task(event, task);
   if (const Stream* stream = executing_stream()) describe_place(event, *stream);
   if (bits & watch::kArguments) task.arguments(record.arguments);

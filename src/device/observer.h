@@ -35,6 +35,11 @@ struct TaskEvent {
   int32_t stream = kNoStream;  ///< other negative numbers: streams of the library, on which graphs are replayed
   uint32_t model = 0;          ///< the captured graph that runs it; 0: none
   int32_t index = -1;          ///< place in the graph's order of capture; -1: of a run of the graph, but no task of it
+  /// Of nodes that the graph engine runs: names of graph and node, else "". How many executions of the graph began
+  /// before this one.
+  const char* graph = "";
+  const char* node = "";
+  uint64_t execution = 0;
   TaskKind kind = TaskKind::Compute;
   Outcome outcome = Outcome::Done;  ///< at the end
   const char* name = "";            ///< "aclnnAdd", "MEMCPY_ASYNC", "EVENT_WAIT", "HcclAllReduce" …
@@ -90,6 +95,27 @@ void observe_drop(Task& task);
 void run_observed(const Stream& stream, Task& task, FunctionRef<void()> run);
 /// The same for a task of a captured graph, of which a piece runs in this thread.
 void run_observed_in_graph(uint32_t model, int32_t index, const Task& task, FunctionRef<void()> run);
+/// A node of the graph engine, as its event names it. The texts must live as long as the event.
+struct NodePlace {
+  uint32_t model = 0;
+  int32_t index = -1;
+  const char* graph = "";
+  const char* node = "";
+  uint64_t execution = 0;
+};
+void run_observed_in_graph(const NodePlace& place, const Task& task, FunctionRef<void()> run);
+/// While one lives, what this thread runs at once (ops/call.h, run_here) is that node's work.
+class NodeScope {
+ public:
+  explicit NodeScope(const NodePlace* place);  ///< null: no node
+  ~NodeScope();
+  NodeScope(const NodeScope&) = delete;
+  /// The innermost of this thread; null: none.
+  static const NodePlace* current();
+
+ private:
+  const NodePlace* outer_;
+};
 /// While one lives, what this thread submits belongs to a replay of that graph: is its task `index`, or none of them.
 class ReplayScope {
  public:

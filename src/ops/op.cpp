@@ -11,6 +11,7 @@
 #include "device/context.h"
 #include "device/device.h"
 #include "device/memory.h"
+#include "device/observer.h"
 #include "device/soc.h"
 #include "device/stream.h"
 #include "kernels/pipeline.h"
@@ -186,8 +187,12 @@ void run_deferred(const OpInfo& info, const Value* values) {
   op.running_ = true;
   const OwnScratch own;  // copies of what the host gave
   op.check_arguments(false);
+  const NodePlace* const node = watched() ? NodeScope::current() : nullptr;
+  if (node && observing_arguments()) observe_arguments(made->observed, info, values);
   info.plan(op, values);
-  made->run();
+  if (!node) return made->run();
+  const NodeScope inside(nullptr);  // what it calls is no node
+  run_observed_in_graph(*node, *made, [&] { made->run(); });
 }
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "device/memory.h"
+#include "device/observer.h"
 
 namespace updraft::graph {
 namespace {
@@ -36,8 +37,9 @@ using Orders = std::unordered_map<const Graph*, std::vector<Node*>>;
 
 class Interpreter {
  public:
-  Interpreter(const Model& model, const Graph& graph, const Weights& weights, Orders& orders)
-      : model_(model), graph_(graph), weights_(weights), orders_(orders) {}
+  Interpreter(const Model& model, const Graph& graph, const Weights& weights, Orders& orders,
+              const NodePlace& place)
+      : model_(model), graph_(graph), weights_(weights), orders_(orders), place_(place) {}
 
   std::vector<LiveTensor> run(std::vector<LiveTensor> inputs) {
     const auto data = graph_.inputs();
@@ -73,6 +75,10 @@ class Interpreter {
       if (passes_on(node) && node.type() == "Identity") return {at(node.input(0).from)};
       return call(node);
     } catch (const Error& e) { throw_of(node, e); }
+  }
+
+  NodePlace place_of(const Node& node) const {
+    return {place_.model, static_cast<int32_t>(node.id()), place_.graph, node.name().c_str(), place_.execution};
   }
 
   std::vector<LiveTensor> call(Node& node) {
@@ -113,6 +119,8 @@ class Interpreter {
       outputs.push_back(make(found.dtype, found.dims));
       call.call().place(call.outputs()[i].parameter->name, call.outputs()[i].item, outputs.back().data);
     }
+    const NodePlace place = place_of(node);
+    const NodeScope scope(&place);
     call.call().run_here();
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (call.updates(i)) continue;
@@ -144,7 +152,7 @@ class Interpreter {
   }
 
   std::vector<LiveTensor> run_subgraph(const Graph& graph, std::vector<LiveTensor> inputs) {
-    return Interpreter(model_, graph, weights_, orders_).run(std::move(inputs));
+    return Interpreter(model_, graph, weights_, orders_, place_).run(std::move(inputs));
   }
 
   /// inputs: condition, then those of the branches; subgraphs: then, else.
@@ -201,6 +209,7 @@ class Interpreter {
   const Graph& graph_;
   const Weights& weights_;
   Orders& orders_;
+  const NodePlace& place_;
   std::unordered_map<int64_t, std::vector<LiveTensor>> tensors_;
   std::unordered_map<int64_t, int> readers_;
 };
@@ -208,9 +217,9 @@ class Interpreter {
 }  // namespace
 
 std::vector<LiveTensor> interpret(const Model& model, const Graph& graph, const Weights& weights,
-                                  std::vector<LiveTensor> inputs) {
+                                  std::vector<LiveTensor> inputs, const NodePlace& place) {
   Orders orders;
-  return Interpreter(model, graph, weights, orders).run(std::move(inputs));
+  return Interpreter(model, graph, weights, orders, place).run(std::move(inputs));
 }
 
 }  // namespace updraft::graph

@@ -16,8 +16,8 @@ struct LiveTensor {
   size_t bytes() const { return static_cast<size_t>(count_of(dims)) * size_of(dtype); }
 };
 
-/// The graph's outputs, in order. `model` has the graphs that its nodes call.
+/// The graph's outputs, in order. `model` has the graphs that its nodes call; `place` is what observers are told.
 std::vector<LiveTensor> interpret(const Model& model, const Graph& graph, const Weights& weights,
-                                  std::vector<LiveTensor> inputs);
+                                  std::vector<LiveTensor> inputs, const NodePlace& place);
 
 }  // namespace updraft::graph

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "device/device.h"
+#include "device/observer.h"
 #include "device/stream.h"
 #include "graph/executor/interpreter.h"
 #include "graph/shape/aipp_inputs.h"
@@ -155,6 +156,7 @@ struct PartsInFlight {
   std::shared_ptr<LoadedModel> model;
   std::shared_ptr<Execution> execution;
   std::unique_ptr<Run> run;
+  uint64_t number = 0;  ///< of the execution
   ~PartsInFlight() { model->keep_run(execution->program, std::move(run)); }
 };
 
@@ -170,7 +172,7 @@ class PartTask final : public Task {
   }
   void run() override {
     const OwnScratch own;
-    parts_->run->run_steps(first_, last_, parts_->model->id());
+    parts_->run->run_steps(first_, last_, parts_->model->place(parts_->number));
   }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }
@@ -196,6 +198,7 @@ void LoadedModel::submit_parts(const std::shared_ptr<Execution>& execution, Stre
   auto parts = std::make_shared<PartsInFlight>();
   parts->model = shared_from_this();
   parts->execution = execution;
+  parts->number = executions_.fetch_add(1, std::memory_order_relaxed);
   {
     const OwnScratch own;
     parts->run = take_run(execution->program);
@@ -339,20 +342,23 @@ void LoadedModel::give_addresses(Execution& execution) {
   }
 }
 
+NodePlace LoadedModel::place(uint64_t execution) const { return {id_, -1, graph().name().c_str(), "", execution}; }
+
 void LoadedModel::run(Execution& execution) {
+  const NodePlace here = place(executions_.fetch_add(1, std::memory_order_relaxed));
   const OwnScratch own;  // values and memory of the model's own may lie on the host
   if (!execution.program) find_program(execution);
   if (execution.program) {
     give_addresses(execution);
     auto run = take_run(execution.program);
     run->use_arena(execution.arena);
-    run->run(execution.reads, execution.writes, id_);
+    run->run(execution.reads, execution.writes, here);
     keep_run(execution.program, std::move(run));
     return;
   }
   std::vector<LiveTensor> inputs;
   for (const Buffer& b : execution.inputs) inputs.push_back({b.dtype, b.dims, b.data, nullptr});
-  const std::vector<LiveTensor> outputs = interpret(model_, graph(), weights_, std::move(inputs));
+  const std::vector<LiveTensor> outputs = interpret(model_, graph(), weights_, std::move(inputs), here);
   for (size_t i = 0; i < outputs.size(); ++i) {
     give_result(execution, i, {outputs[i].dtype, outputs[i].dims});
     if (const size_t bytes = outputs[i].bytes())

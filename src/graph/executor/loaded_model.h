@@ -56,6 +56,8 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   const Model& model() const { return model_; }
   Device& device() const { return device_; }
   uint32_t id() const { return id_; }
+  /// What observers are told of an execution; `execution`: how many began before it.
+  NodePlace place(uint64_t execution) const;
 
   const std::vector<const Node*>& inputs() const { return inputs_; }
   /// Descriptions of the outputs: -1 where a size is not known before the execution.
@@ -119,6 +121,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   size_t work_bytes_ = 0;
   bool static_ = false;
   bool collectives_ = false;  ///< the graph has some
+  std::atomic<uint64_t> executions_{0};  ///< that have begun
   std::mutex mutex_;
   std::list<Kept> programs_;          ///< the latest first
   std::vector<DeviceBlock> results_;  ///< of outputs without memory of the client, until the next execution

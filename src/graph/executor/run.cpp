@@ -208,9 +208,9 @@ int64_t Run::work() const {
   return sum;
 }
 
-void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
+void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place) {
   begin(inputs, outputs);
-  run_steps(0, bound_.size(), model);
+  run_steps(0, bound_.size(), place);
 }
 
 std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) const {
@@ -220,7 +220,7 @@ std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) co
   return all;
 }
 
-void Run::run_steps(size_t first, size_t last, uint32_t model) {
+void Run::run_steps(size_t first, size_t last, const NodePlace& place) {
   for (size_t s = first; s < last; ++s) {
     const Step& step = program_->steps[s];
     if (!step.node) {
@@ -231,7 +231,9 @@ void Run::run_steps(size_t first, size_t last, uint32_t model) {
     try {
       aclOpExecutor& plan = plan_of(s);
       if (watched()) [[unlikely]]
-        run_observed_in_graph(model, static_cast<int32_t>(s), plan, [&] { run_in_time(plan); });
+        run_observed_in_graph(
+            {place.model, static_cast<int32_t>(s), place.graph, step.node->name().c_str(), place.execution}, plan,
+            [&] { run_in_time(plan); });
       else run_in_time(plan);
     } catch (const Error& e) { throw_of(*step.node, e); }
   }

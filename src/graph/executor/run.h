@@ -13,6 +13,10 @@
 
 struct aclOpExecutor;
 
+namespace updraft {
+struct NodePlace;
+}
+
 namespace updraft::graph {
 
 /// The constants of a model's graphs on a device, and what products and convolutions keep of them.
@@ -50,14 +54,14 @@ class Run {
   /// address means that every operator is planned anew.
   void use_arena(std::byte* memory);
 
-  /// In the thread of an engine. `model` is what observers are told.
-  void run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model);
+  /// In the thread of an engine. `place` is what observers are told: the model, its graph, the number of the execution.
+  void run(std::span<void* const> inputs, std::span<void* const> outputs, const NodePlace& place);
   /// Rough number of element operations of a run, as Task::work; known after one.
   int64_t work() const;
   /// The same in parts, for programs with collectives: what the run reads and writes, then its steps from `first` to
   /// `last` (not included).
   void begin(std::span<void* const> inputs, std::span<void* const> outputs);
-  void run_steps(size_t first, size_t last, uint32_t model);
+  void run_steps(size_t first, size_t last, const NodePlace& place);
   /// Tensors of a step that is a collective.
   std::vector<CollectiveTensor> tensors(const std::vector<StepTensor>& of) const;
   size_t bytes() const { return program_->arena_bytes; }

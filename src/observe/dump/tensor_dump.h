@@ -1,0 +1,52 @@
+// The observer that writes operators' tensors: all that the settings name, those that overflow, or those that fail.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "observe/dump/operator_files.h"
+#include "observe/overflow/detection.h"
+
+namespace updraft::dump {
+
+class TensorDump final : public Observer {
+ public:
+  TensorDump(Settings settings, FileWriter& writer);
+  void task_begun(const TaskEvent& task) override;
+  void task_ended(const TaskEvent& task) override;
+
+  const Settings& settings() const { return settings_; }
+
+ private:
+  /// What is kept of an operator between its begin and its end.
+  struct Pending {
+    OperatorFile::Place place;
+    std::unique_ptr<OperatorFile> file;
+    std::string figures;
+    overflow::Before before;
+  };
+  /// The rule that names the operator's graph; null: none, or its step is not asked for.
+  const ModelRule* rule_of(const TaskEvent& task) const;
+  bool wanted(const TaskEvent& task) const;
+  OperatorFile::Place place_of(const TaskEvent& task);
+  void keep(uint64_t id, Pending pending);
+  bool take(uint64_t id, Pending& pending);
+  void end_dump(const TaskEvent& task, Pending& pending);
+  void end_overflow(const TaskEvent& task, Pending& pending);
+  void write_figures(const TaskEvent& task, Pending& pending);
+  void write_failure(const TaskEvent& task);
+  void watch(const TaskEvent& task);
+
+  const Settings settings_;
+  FileWriter& writer_;
+  const std::string root_;  ///< dump_path and the time
+  CallNumbers numbers_;
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, Pending> pending_;
+  /// Outputs of watcher_nodes, by model and node.
+  std::map<std::pair<uint32_t, std::string>, std::pair<std::string, std::vector<TensorArgument>>> watched_;
+};
+
+}  // namespace updraft::dump
