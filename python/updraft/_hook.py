@@ -32,8 +32,8 @@ def client(name, path=None):
         return _spec_with_step(name, _torchair, path) if _state["ready"] else None
     if _state["ready"] is None:
         _state["ready"] = _prepare()
-    if _state["ready"] and name in ("torch", "torch_npu") and _wants_transfer():
-        return _spec_with_step(name, _outermost(_transfer))
+    if _state["ready"] and name in ("torch", "torch_npu") and (_wants_transfer() or _on("UPDRAFT_FIND_NAN")):
+        return _spec_with_step(name, _outermost(_after_torch))
     if _state["ready"] and name in _tree.PACKAGES:
         return _from_tree(name)
     return None
@@ -102,6 +102,10 @@ def _prepare():
             except OSError as error:
                 _say("cannot load %s: %s; run: updraft doctor" % (path, error))
                 return False
+    if _on("UPDRAFT_FIND_NAN"):
+        from updraft import _find_nan
+
+        _find_nan.install()
     if os.environ.get("UPDRAFT_VERIFY_MARK"):
         open(os.environ["UPDRAFT_VERIFY_MARK"], "a").close()
     return True
@@ -180,6 +184,15 @@ def _cuda_on_cpu():
     from updraft import cuda_on_cpu
 
     cuda_on_cpu.apply()
+
+
+def _after_torch():
+    if _wants_transfer():
+        _transfer()
+    if _on("UPDRAFT_FIND_NAN"):
+        from updraft import _find_nan
+
+        _find_nan.remember_forward()
 
 
 def _transfer():

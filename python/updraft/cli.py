@@ -67,6 +67,9 @@ def _run(args):
         env["UPDRAFT_STRICT"] = "1"
     if args.cuda_as_npu:
         env["UPDRAFT_CUDA_AS_NPU"] = "1"
+    if args.find_nan:
+        # torch_npu then calls operators in the thread whose Python lines are wanted
+        env.update(UPDRAFT_FIND_NAN="1", TASK_QUEUE_ENABLE="0")
     try:
         os.execvpe(command[0], command, env)
     except OSError as error:
@@ -124,6 +127,8 @@ def parser():
         "card: refuse what the chosen product would refuse", "card：拒绝所选型号不支持的操作"))
     run.add_argument("--cuda-as-npu", action="store_true", help=t(
         "run an unmodified CUDA script (torch_npu's transfer_to_npu)", "直接运行未修改的 CUDA 脚本（torch_npu 的 transfer_to_npu）"))
+    run.add_argument("--find-nan", action="store_true", help=t(
+        "stop at the first operator that makes NaN or Inf out of finite inputs", "在首个由有限输入产生 NaN 或 Inf 的算子处停止"))
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD", help=t("the command", "要运行的命令"))
     run.set_defaults(call=_run)
 
@@ -134,6 +139,7 @@ def parser():
     doctor.set_defaults(call=_doctor)
     commands.add_parser("info", help=t("devices and processes, as npu-smi info", "设备与进程，同 npu-smi info"))
     commands.add_parser("migrate", help=t("rewrite a GPU training project for the NPU", "将 GPU 训练工程迁移到 NPU"))
+    commands.add_parser("compare", help=t("compare dumps of tensors, as msaccucmp does", "比对 dump 数据，同 msaccucmp"))
     commands.add_parser("analyse", help=t("say what of a project the NPU supports", "分析工程在 NPU 上的支持情况"))
     op_command.add_parser(commands)
     version = commands.add_parser("version", help=t("print versions and the tree in use", "打印版本和所用目录"))
@@ -150,6 +156,10 @@ def main(argv=None):
     if argv[:1] and argv[0] in ("migrate", "analyse", "analyze"):
         sys.stdout.flush()
         return _tool("updraft-migrate", argv)
+    if argv[:1] == ["compare"]:  # updraft compare -m …, and updraft compare convert -d …
+        commands = ("compare", "convert", "overflow", "file_compare")
+        sys.stdout.flush()
+        return _tool("msaccucmp", argv[1:] if argv[1:2] and argv[1] in commands + ("-h", "--help") else argv)
     args = parser().parse_args(argv)
     try:
         status = args.call(args)

@@ -46,7 +46,7 @@ bool TensorDump::wanted(const TaskEvent& task) const {
   return rule && names(rule->layers, task);
 }
 
-OperatorFile::Place TensorDump::place_of(const TaskEvent& task) {
+OperatorFile::Place TensorDump::place_of(const TaskEvent& task, std::string number) const {
   OperatorFile::Place place;
   place.type = type_of(task);
   place.folder = fmt::format("{}/{}", root_, task.device);
@@ -54,7 +54,7 @@ OperatorFile::Place TensorDump::place_of(const TaskEvent& task) {
     place.name = task.node;
     place.folder += fmt::format("/{}/{}/{}", clean(task.graph), task.model, task.execution);
   } else {
-    place.name = numbers_.next(task);
+    place.name = std::move(number);
   }
   return place;
 }
@@ -75,17 +75,19 @@ bool TensorDump::take(uint64_t id, Pending& pending) {
 
 void TensorDump::task_begun(const TaskEvent& task) {
   if (!is_operator(task) || settings_.scene == Settings::Scene::Watcher || !settings_.writes()) return;
+  // Counted whether it is written or not: the same call has the same name in every dump of a program.
+  std::string number = in_graph(task) ? std::string() : numbers_.next(task);
   Pending pending;
   if (settings_.overflow) {
     if (in_graph(task) && !settings_.steps.contain(task.execution)) return;
     pending.before = overflow::look_before(task);
     if (!pending.before.finite) return;
-    pending.place = place_of(task);
+    pending.place = place_of(task, std::move(number));
     // What it writes over is gone afterwards.
     if (has_in_out(task)) pending.file = std::make_unique<OperatorFile>(writer_, task, pending.place, true, true);
   } else {
     if (!wanted(task)) return;
-    pending.place = place_of(task);
+    pending.place = place_of(task, std::move(number));
     if (settings_.statistics) {
       pending.figures = figures_head(settings_.figures);
       size_t index = 0;
@@ -177,7 +179,7 @@ void TensorDump::watch(const TaskEvent& task) {
     std::vector<Argument> arguments;
     for (TensorArgument& tensor : memory.second) arguments.push_back({"", Direction::Out, -1, std::move(tensor)});
     looked.arguments = arguments;
-    OperatorFile::Place place = place_of(task);
+    OperatorFile::Place place = place_of(task, {});
     place.type = memory.first;
     place.name = node + "_after_" + task.node;
     OperatorFile(writer_, looked, std::move(place), false, true).finish(looked);

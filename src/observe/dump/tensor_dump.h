@@ -30,7 +30,8 @@ class TensorDump final : public Observer {
   /// The rule that names the operator's graph; null: none, or its step is not asked for.
   const ModelRule* rule_of(const TaskEvent& task) const;
   bool wanted(const TaskEvent& task) const;
-  OperatorFile::Place place_of(const TaskEvent& task);
+  /// `number`: the name of what no graph names.
+  OperatorFile::Place place_of(const TaskEvent& task, std::string number) const;
   void keep(uint64_t id, Pending pending);
   bool take(uint64_t id, Pending& pending);
   void end_dump(const TaskEvent& task, Pending& pending);
