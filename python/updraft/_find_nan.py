@@ -30,7 +30,7 @@ def _backward():
         forward = node.metadata.get("traceback_") if hasattr(node, "metadata") else None
         if forward:
             lines.append("    whose forward was called from:")
-            lines += [line.rstrip("\n") for entry in forward for line in entry.rstrip("\n").split("\n")]
+            lines += ["  " + line.rstrip("\n") for entry in forward for line in entry.rstrip("\n").split("\n")]
     main = sys._current_frames().get(threading.main_thread().ident)
     if main is not None:
         lines.append("    while the main thread is in:")

@@ -63,8 +63,28 @@ class Writer {
       describe(desc, input.from ? input.from.node->output(input.from.index).desc : input.desc);
       if (!input.from && node.type() != "Data") attribute(desc, kDescAttr, "_is_unfed_optional", true);
     }
-    for (const Output& output : node.outputs()) describe(pbf_writer(to, kOpOutputDesc), output.desc);
+    const std::vector<std::string> origins = origins_of(node);
+    if (!origins.empty() && !node.attributes.contains(kOriginalNames))
+      attribute(to, kOpAttr, kOriginalNames, Attribute(origins));
+    int64_t index = 0;
+    for (const Output& output : node.outputs()) {
+      pbf_writer desc(to, kOpOutputDesc);
+      describe(desc, output.desc);
+      if (!origins.empty()) {
+        attribute(desc, kDescAttr, "_datadump_origin_name", Attribute(origins.back()));
+        attribute(desc, kDescAttr, "_datadump_origin_output_index", Attribute(index));
+      }
+      ++index;
+    }
     for (const std::string& name : node.subgraphs) to.add_string(kOpSubgraph, name);
+  }
+
+  static constexpr const char* kOriginalNames = "_datadump_original_op_names";
+
+  /// The operators that a pass has put together in this one, in their order; none: it is what it was. Comparisons of dumps
+  /// find by them what to compare it with.
+  static std::vector<std::string> origins_of(const Node& node) {
+    return find_or(node.attributes, "OriginOp", std::vector<std::string>());
   }
 
   /// Names of inputs or outputs and their places.

@@ -17,6 +17,16 @@ namespace {
 /// A tensor of so many elements is worth all threads by itself.
 constexpr int64_t kLarge = 4 << 20;
 
+/// Of casts and views in a row: a damaged graph may have a circle.
+constexpr int kDeepest = 64;
+
+bool is_view(const std::string& type) {
+  for (const char* one : {"Reshape", "Flatten", "FlattenV2", "Squeeze", "SqueezeV2", "SqueezeV3", "Unsqueeze", "UnsqueezeV2",
+                          "UnsqueezeV3", "ExpandDims", "Identity", "ReFormat"})
+    if (type == one) return true;
+  return false;
+}
+
 std::string joined(const std::vector<std::string>& all) {
   std::string text;
   for (const std::string& one : all) text += (text.empty() ? "" : ",") + one;
@@ -220,7 +230,6 @@ std::string Comparison::golden_names(const RuleOperator& op) const {
 }
 
 std::pair<std::string, int> Comparison::golden_of(const RuleOperator& op, int output, int depth) const {
-  constexpr int kDeepest = 64;  // of casts in a row; a damaged graph may have a circle
   if ((op.type == "Cast" || op.type == "TransData") && depth < kDeepest && output < static_cast<int>(op.inputs.size()))
     if (const RuleOperator* before = rule_->find(op.inputs[static_cast<size_t>(output)].first))
       return golden_of(*before, op.inputs[static_cast<size_t>(output)].second, depth + 1);
@@ -229,6 +238,22 @@ std::pair<std::string, int> Comparison::golden_of(const RuleOperator& op, int ou
   if (!unfused_) return {from.origin, from.origin_index};
   const auto there = unfused_->standing_for(from.origin, from.origin_index);
   return there.first.empty() ? std::pair{from.origin, from.origin_index} : there;
+}
+
+/// What an operator reads: from there, or through operators that only give another shape and leave no file.
+std::pair<std::string, int> Comparison::golden_input_of(const RuleOperator& op, int input) const {
+  const RuleOperator* reader = &op;
+  auto at = static_cast<size_t>(input);
+  for (int depth = 0; depth < kDeepest && at < reader->inputs.size(); ++depth) {
+    const auto& [name, output] = reader->inputs[at];
+    const RuleOperator* before = rule_->find(name);
+    if (!before) break;
+    const auto from = golden_of(*before, output);
+    if ((!from.first.empty() && golden_.find(from.first)) || !is_view(before->type)) return from;
+    reader = before;
+    at = 0;
+  }
+  return {"", 0};
 }
 
 std::vector<Pair> Comparison::ruled_pairs(const Unit& unit) const {
@@ -246,10 +271,7 @@ std::vector<Pair> Comparison::ruled_pairs(const Unit& unit) const {
       pair.mine = array;
       std::pair<std::string, int> from{"", 0};
       if (output) from = golden_of(op, index);
-      else if (index < static_cast<int>(op.inputs.size())) {
-        const auto& [name, at] = op.inputs[static_cast<size_t>(index)];
-        if (const RuleOperator* before = rule_->find(name)) from = golden_of(*before, at);
-      }
+      else from = golden_input_of(op, index);
       const OperatorFiles* golden = from.first.empty() ? nullptr : golden_.find(from.first);
       if (!golden) {
         pair.refusal = fmt::format("[{}] There is no golden dump file for {}{}.", op.name, pair.line.tensor,

@@ -80,6 +80,7 @@ class Comparison {
   Pair missing(const Unit& unit, const std::string& reason) const;
   /// Name and output of the golden side that an output of an operator of the rule stands for.
   std::pair<std::string, int> golden_of(const RuleOperator& op, int output, int depth = 0) const;
+  std::pair<std::string, int> golden_input_of(const RuleOperator& op, int input) const;
   std::string golden_names(const RuleOperator& op) const;
   void match_rules();
   Line finish(Pair pair, int threads) const;

@@ -178,7 +178,8 @@ bool has_largest(const TensorView& view) {
 
 std::string describe(const Statistics& s) {
   if (s.count == 0) return "empty";
-  std::string text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}", s.min, s.max, s.mean);
+  std::string text =
+      s.min == s.min ? fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}", s.min, s.max, s.mean) : "nothing finite";
   if (s.nan) text += fmt::format(", {} NaN", s.nan);
   if (s.positive_infinity) text += fmt::format(", {} +Inf", s.positive_infinity);
   if (s.negative_infinity) text += fmt::format(", {} -Inf", s.negative_infinity);
