@@ -26,7 +26,8 @@ def client(name, path=None):
         return None
     if name == "onnxruntime" and not _has_cann_provider():
         return None
-    if name == "apex":  # imports torch, which loads the libraries; many packages only ask whether there is an apex
+    # apex imports torch, which loads the libraries; many packages only ask whether there is one. tfdbg_ascend wants none
+    if name in ("apex", "tfdbg_ascend"):
         return None if _tree.foreign_cann(os.environ) else _from_tree(name)
     if name == "torch_npu.dynamo.torchair":
         return _spec_with_step(name, _torchair, path) if _state["ready"] else None
