@@ -125,6 +125,21 @@ def failing(folder):
     os._exit(0)
 
 
+def message(rows):
+    """The text of an operator that fails, without any dump."""
+    import torch
+    import torch_npu  # noqa: F401
+
+    table, index = torch.arange(int(rows) * 3.0).reshape(-1, 3).npu(), torch.tensor([0, 1, int(rows) + 5]).npu()
+    index = index.repeat(int(rows))
+    try:
+        torch.index_select(table, 0, index)
+        torch.npu.synchronize()
+    except RuntimeError as error:
+        print("failed:", error, flush=True)
+    os._exit(0)
+
+
 def overflow(folder, *modes):
     torch = start(folder, dump_debug="on")
     a = torch.full((16, 16), 300.0, dtype=torch.half).npu()

@@ -184,6 +184,16 @@ def test_order_of_calls(folder):
 
 # --- models -------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize(("rows", "inline"), [("4", "1"), ("30000", "0")])
+def test_the_message_of_a_failure_says_what_it_was_called_with(rows, inline):
+    """Small operators run while the client's handles are there; of large ones the arguments are kept."""
+    said = runs.program("message", rows, env={"UPDRAFT_INLINE": inline})
+    count, most = int(rows) * 3, int(rows) + 5
+    assert "called with:" in said, said
+    assert re.search(r"self=FLOAT\[%s,3\]: min 0, max %g, mean" % (rows, count - 1), said), said
+    assert re.search(r"index=INT64\[%d\]: min 0, max %d, mean" % (count, most), said), said
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """small.om, and small_off.om without fusions; their graphs as JSON; what PyTorch gives in reference/."""

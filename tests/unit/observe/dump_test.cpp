@@ -141,7 +141,7 @@ TEST(DumpWriter, LargerThanItsMemoryAndBroken) {
   writer.flush();
   const auto failures = writer.take_failures();
   EXPECT_EQ(failures.count, 1u);
-  EXPECT_NE(failures.first.find("file/x: the folder cannot be made"), std::string::npos) << failures.first;
+  EXPECT_NE(failures.first.find("file/x: Not a directory"), std::string::npos) << failures.first;
   EXPECT_EQ(content(folder / "good"), "kept");
   {
     FileWriter::Direct half(writer, folder / "half");
@@ -169,7 +169,8 @@ TEST(DumpNames, AreWhatReadersTake) {
   EXPECT_EQ(clean("net/conv.1:0 x"), "net_conv_1_0_x");
   EXPECT_EQ(file_name("Add", "a/b", 7, 3, 1700000000000000), "Add.a_b.7.3.1700000000000000");
   EXPECT_GE(stream_number(-1), 60000u);
-  EXPECT_LT(next_timestamp(), next_timestamp());
+  const uint64_t before = next_timestamp();
+  EXPECT_GT(next_timestamp(), before);
 }
 
 TEST(DumpSettings, Steps) {
