@@ -8,6 +8,7 @@
 #include "device/capture/capture.h"
 #include "device/chain/flat_chain.h"
 #include "device/device.h"
+#include "device/failure_summary.h"
 #include "device/observer.h"
 #include "device/waits/time_limits.h"
 
@@ -137,7 +138,9 @@ void Stream::run_head(bool inline_run) {
     lock.unlock();
     if (!stopped()) {
       try {
-        device_.execute(*this, *task);
+        try {
+          device_.execute(*this, *task);
+        } catch (...) { rethrow_with_summary(*task); }
       } catch (...) { fail_by_exception(task->name()); }
     }
     lock.lock();

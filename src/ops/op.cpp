@@ -22,6 +22,7 @@
 #include "ops/op_table.h"
 #include "ops/reach.h"
 #include "ops/repeat.h"
+#include "ops/submitting.h"
 
 namespace updraft {
 namespace {
@@ -139,6 +140,16 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.cost = {0, 0, made.info->about ? made.info->about->unit : Unit::Other};
 }
 
+/// From so much work on, in element operations, arguments are kept for the message of a failure, whoever observes: it costs
+/// less than 1 % of the work. Less work is mostly run while the client's handles are still there (aclOpExecutor::arguments).
+constexpr int64_t kWorthSummary = 64 << 10;
+
+void keep_for_summary(aclOpExecutor& made, const OpInfo& info, const Value* values) {
+  if (!made.observed.empty() || made.work < kWorthSummary) return;
+  made.observed.push_back({kForSummary, Direction::In, -1, AbsentArgument{}});
+  observe_arguments(made.observed, info, values);
+}
+
 void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, bool handles) {
   made.info = &info;
   made.deterministic = deterministic();
@@ -148,6 +159,7 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, boo
   if (observing_arguments()) observe_arguments(made.observed, info, values);
   if (!info.defaults) {
     info.plan(op, values);
+    keep_for_summary(made, info, values);
     return;
   }
   // A graph operator: its plan may need values, and its host tensors belong to the client.
@@ -158,6 +170,7 @@ void plan_into(aclOpExecutor& made, const OpInfo& info, const Value* values, boo
     graph_op.check_arguments(false);
     info.plan(graph_op, kept->values());
     add_up_steps(made);
+    keep_for_summary(made, info, values);
   } catch (const ValuesNeeded&) { defer(made, std::move(kept)); }
 }
 
@@ -229,7 +242,7 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     *workspace = 0;
     *executor = make_plan(info, values, true);
     *workspace = (*executor)->kernel_bytes;
-    call.arguments((*executor)->observed.data(), (*executor)->observed.size());
+    if (observing_arguments()) call.arguments((*executor)->observed.data(), (*executor)->observed.size());
   } catch (...) { code = report_refusal(info, false); }
   call.code(code);
   return code;
@@ -266,6 +279,7 @@ void start(aclOpExecutor& task, Stream& stream) {
   if (task.idle()) return task.release();
   if (waits_for_ranks(task)) return start_between_ranks(task, stream);
   task.state = aclOpExecutor::State::Launched;
+  const Submitting submitting(&task);
   stream.submit(&task);
 }
 

@@ -56,10 +56,6 @@ TEST_F(Configuration, WhatIsNotThereIsRefusedByKeyAndValue) {
   const struct {
     const char *text, *said[2];
   } cases[] = {
-      {R"({"dump": {"dump_path": "/tmp/d", "dump_mode": "all"}})", {"dump_path", "/tmp/d"}},
-      {R"({"dump": {"dump_list": [{"model_name": "m"}]}})", {"dump_list", "model_name"}},
-      {R"({"dump": {"dump_op_switch": "on"}})", {"dump_op_switch", "on"}},
-      {R"({"dump": {"dump_scene": "watcher"}})", {"dump_scene", "watcher"}},
       {R"({"profiler": {"switch": "on", "output": "/tmp/p"}})", {"profiler.switch", "on"}},
   };
   for (const auto& c : cases) {
@@ -69,6 +65,24 @@ TEST_F(Configuration, WhatIsNotThereIsRefusedByKeyAndValue) {
     EXPECT_NE(text.find("remove"), std::string::npos) << text;
   }
   // Refused means not initialised.
+  EXPECT_EQ(aclInit(nullptr), 0);
+}
+
+TEST_F(Configuration, AWrongDumpIsRefusedByKeyAndValue) {
+  const struct {
+    const char *text, *said[2];
+  } cases[] = {
+      {R"({"dump": {"dump_path": "/no/such/folder", "dump_op_switch": "on"}})", {"dump_path", "/no/such/folder"}},
+      {R"({"dump": {"dump_path": "/tmp", "dump_mode": "all"}})", {"dump_list", "dump_op_switch"}},
+      {R"({"dump": {"dump_list": [{"model_name": "m"}]}})", {"dump_path", "folder"}},
+      {R"({"dump": {"dump_op_switch": "maybe"}})", {"dump_op_switch", "maybe"}},
+      {R"({"dump": {"dump_scene": "watcher"}})", {"watcher", "layer"}},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(init(c.text), 100009) << c.text;
+    const std::string text = error_text();
+    for (const char* said : c.said) EXPECT_NE(text.find(said), std::string::npos) << text;
+  }
   EXPECT_EQ(aclInit(nullptr), 0);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "device/device.h"
+#include "device/failure_summary.h"
 #include "device/observer.h"
 #include "device/waits/time_limits.h"
 #include "ops/handles.h"
@@ -220,6 +221,15 @@ std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) co
   return all;
 }
 
+namespace {
+/// Its failure says what it was called with.
+void run_summarised(aclOpExecutor& plan) {
+  try {
+    run_in_time(plan);
+  } catch (...) { rethrow_with_summary(plan); }
+}
+}  // namespace
+
 void Run::run_steps(size_t first, size_t last, const NodePlace& place) {
   for (size_t s = first; s < last; ++s) {
     const Step& step = program_->steps[s];
@@ -233,8 +243,8 @@ void Run::run_steps(size_t first, size_t last, const NodePlace& place) {
       if (watched()) [[unlikely]]
         run_observed_in_graph(
             {place.model, static_cast<int32_t>(s), place.graph, step.node->name().c_str(), place.execution}, plan,
-            [&] { run_in_time(plan); });
-      else run_in_time(plan);
+            [&] { run_summarised(plan); });
+      else run_summarised(plan);
     } catch (const Error& e) { throw_of(*step.node, e); }
   }
 }

@@ -47,11 +47,12 @@ std::string end(DumpState& c) {
                      failures.count == 1 ? "" : "s", failures.first);
 }
 
-void end_aloud(DumpState& c) noexcept {
-  try {
-    if (const std::string text = end(c); !text.empty()) std::fprintf(stderr, "updraft: %s\n", text.c_str());
-  } catch (...) {}
-}
+/// Clients rarely look at the code of the last call: what was lost is said on stderr as well.
+std::string end_aloud(DumpState& c) noexcept try {
+  std::string text = end(c);
+  if (!text.empty()) std::fprintf(stderr, "updraft: %s\n", text.c_str());
+  return text;
+} catch (...) { return {}; }
 
 void begin(DumpState& c, const nlohmann::json& section, const std::string& file) {
   dump::Settings settings = dump::read_settings(section, file);
@@ -143,7 +144,7 @@ ACL_API aclmdlFinalizeDump() {
     std::lock_guard lock(c.mutex);
     if (!c.by_calls) throw Error(kDumpNotRun, "aclmdlInitDump was not called");
     c.by_calls = false;
-    if (const std::string text = end(c); !text.empty()) throw Error(code::kAclInternal, text);
+    if (const std::string text = end_aloud(c); !text.empty()) throw Error(code::kAclInternal, text);
   });
 }
 

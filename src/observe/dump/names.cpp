@@ -49,4 +49,16 @@ bool is_operator(const TaskEvent& task) {
   return task.kind == TaskKind::Control && std::string_view(task.name).starts_with("Hccl");
 }
 
+bool is_input(const TaskEvent& task, const Argument& argument) {
+  if (argument.direction != Direction::InOut) return argument.direction == Direction::In;
+  const std::string_view name = task.name;
+  if (!name.starts_with("aclnnInplace")) return true;
+  const std::string_view what = name.substr(12);
+  for (const char* one : {"Copy", "Zero", "One", "FillScalar", "FillTensor", "Uniform", "UniformTensor", "Normal",
+                          "NormalTensor", "Random", "RandomTensor", "Bernoulli", "BernoulliTensor", "Exponential",
+                          "Geometric", "Cauchy", "LogNormal"})
+    if (what == one) return false;
+  return true;
+}
+
 }  // namespace updraft::dump

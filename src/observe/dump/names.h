@@ -28,4 +28,8 @@ std::string file_name(std::string_view type, std::string_view name, uint64_t tas
 /// True for operators of devices that dumps are about: computations and collectives, not copies, events and whole graphs.
 bool is_operator(const TaskEvent& task);
 
+/// True when the operator reads the argument. What operators such as aclnnInplaceCopy only write over is none, though its
+/// parameter is of both directions: it may be memory that nobody has written yet.
+bool is_input(const TaskEvent& task, const Argument& argument);
+
 }  // namespace updraft::dump

@@ -11,7 +11,7 @@ std::vector<const TensorArgument*> tensors_of(const TaskEvent& task, bool output
   std::vector<const TensorArgument*> all;
   for (const Argument& argument : task.arguments) {
     const TensorArgument* tensor = argument.tensor();
-    if (tensor && (outputs ? is_written(argument.direction) : is_read(argument.direction)) &&
+    if (tensor && (outputs ? is_written(argument.direction) : is_input(task, argument)) &&
         type_number(tensor->view.dtype) && (tensor->view.data || tensor->view.empty()))
       all.push_back(tensor);
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "device/device.h"
+#include "observe/dump/names.h"
 #include "observe/dump/statistics.h"
 
 namespace updraft::overflow {
@@ -41,7 +42,8 @@ uint64_t status_of(const TaskEvent& task, const Argument* output) {
   const bool half = tensor && tensor->view.dtype == DType::Float16;
   const bool cube = task.cost.unit == Unit::Cube || task.cost.unit == Unit::MixCube;
   if (half && cube) status |= 0x400;
-  if (half && std::string_view(task.name).find("Cast") != std::string_view::npos) status |= 0x100;
+  const std::string_view name = task.name;
+  if (half && (name.find("Cast") != std::string_view::npos || name.find("Copy") != std::string_view::npos)) status |= 0x100;
   return status;
 }
 
@@ -55,7 +57,7 @@ Before look_before(const TaskEvent& task) {
   }
   before.finite = true;
   for (const Argument& argument : task.arguments) {
-    if (!is_read(argument.direction)) continue;
+    if (!dump::is_input(task, argument)) continue;
     before.finite = before.finite && finite(argument);
     const TensorArgument* tensor = argument.tensor();
     if (before.saturating && tensor) before.largest = before.largest || dump::has_largest(tensor->view);

@@ -81,7 +81,7 @@ class FindNan final : public Observer {
     running.before = overflow::look_before(task);
     if (!running.before.finite) return;
     for (const Argument& argument : task.arguments)
-      if (argument.direction == Direction::InOut && argument.tensor())
+      if (argument.direction == Direction::InOut && argument.tensor() && dump::is_input(task, argument))
         running.earlier[&argument - task.arguments.data()] = dump::describe(dump::statistics_of(argument.tensor()->view));
     std::lock_guard lock(mutex_);
     running_[task.id] = std::move(running);
