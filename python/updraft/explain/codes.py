@@ -22,6 +22,8 @@ _ROWS = """
 107001 | ACL_ERROR_RT_INVALID_DEVICEID | there is no such device | 设备编号无效 | ASCEND_RT_VISIBLE_DEVICES numbers devices anew from 0. On Updraft UPDRAFT_DEVICES sets how many there are. | ASCEND_RT_VISIBLE_DEVICES 会从 0 重新编号；Updraft 由 UPDRAFT_DEVICES 设定设备数。
 107002 | ACL_ERROR_RT_CONTEXT_NULL | this thread has no device | 当前线程没有设备上下文 | Call aclrtSetDevice (torch.npu.set_device) in each thread that makes calls. | 在每个调用线程中执行 aclrtSetDevice（torch.npu.set_device）。
 107003 | ACL_ERROR_RT_STREAM_CONTEXT | the stream belongs to another context | stream 属于其他上下文 | Set the device, or context, that the stream was made on. | 先切换到创建该 stream 的设备或上下文。
+107006 | ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID | an event has no time | event 没有时间戳 | Record both events with timing (enable_timing=True) and let them happen before elapsed_time. | 两个 event 都需启用计时（enable_timing=True），并在取 elapsed_time 之前完成。
+107012 | ACL_ERROR_RT_THREAD_SUBSCRIBE | the thread takes the callbacks of this stream already | 线程已订阅该 stream 的回调 | Call aclrtSubscribeReport once for each stream. | 每个 stream 只调用一次 aclrtSubscribeReport。
 107015 | ACL_ERROR_RT_STREAM_NO_CB_REG | nobody takes the callbacks of this stream | stream 未注册回调线程 | Call aclrtSubscribeReport with the thread that calls aclrtProcessReport. | 用调用 aclrtProcessReport 的线程执行 aclrtSubscribeReport。
 107017 | ACL_ERROR_RT_INVALID_HANDLE | a handle is none, or was destroyed | 句柄无效或已销毁 | Keep events and streams until what uses them has run. | 在使用它们的任务完成之前不要销毁 event 与 stream。
 107019 | ACL_ERROR_RT_WAIT_TIMEOUT | a wait took longer than allowed | 等待超时 | Another stream or rank has not done its part: look at its log. | 另一 stream 或 rank 未完成：查看其日志。
