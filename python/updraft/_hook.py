@@ -32,8 +32,8 @@ def client(name, path=None):
         return _spec_with_step(name, _torchair, path) if _state["ready"] else None
     if _state["ready"] is None:
         _state["ready"] = _prepare()
-    if _state["ready"] and name in ("torch", "torch_npu") and _wants_transfer():
-        return _spec_with_step(name, _outermost(_transfer))
+    if _state["ready"] and name in ("torch", "torch_npu") and (_wants_transfer() or os.environ.get("UPDRAFT_READINESS")):
+        return _spec_with_step(name, _outermost(_when_complete))
     if _state["ready"] and name in _tree.PACKAGES:
         return _from_tree(name)
     return None
@@ -174,6 +174,15 @@ def _torchair(module):
         converters.register(module)
     except Exception as error:
         _say("TorchAir's converters are not registered: %s: %s; run: updraft doctor" % (type(error).__name__, error))
+
+
+def _when_complete():
+    if _wants_transfer():
+        _transfer()
+    if os.environ.get("UPDRAFT_READINESS"):
+        from updraft.readiness import inside
+
+        inside.watch()
 
 
 def _cuda_on_cpu():

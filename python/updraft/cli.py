@@ -7,6 +7,7 @@ import sys
 
 from updraft import CANN_VERSION, __version__, _machine, _tree, home, op_command
 from updraft._texts import t
+from updraft.explain import command as explain_command
 
 
 def _front(folders, old):
@@ -67,6 +68,10 @@ def _run(args):
         env["UPDRAFT_STRICT"] = "1"
     if args.cuda_as_npu:
         env["UPDRAFT_CUDA_AS_NPU"] = "1"
+    if args.report:
+        from updraft.readiness import command as readiness
+
+        return readiness.run(command, env, args.report)
     try:
         os.execvpe(command[0], command, env)
     except OSError as error:
@@ -124,6 +129,8 @@ def parser():
         "card: refuse what the chosen product would refuse", "card：拒绝所选型号不支持的操作"))
     run.add_argument("--cuda-as-npu", action="store_true", help=t(
         "run an unmodified CUDA script (torch_npu's transfer_to_npu)", "直接运行未修改的 CUDA 脚本（torch_npu 的 transfer_to_npu）"))
+    run.add_argument("--report", metavar="FILE.html", help=t(
+        "write what a card would say of this run", "写出真卡会如何看待这次运行的报告"))
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD", help=t("the command", "要运行的命令"))
     run.set_defaults(call=_run)
 
@@ -136,6 +143,7 @@ def parser():
     commands.add_parser("migrate", help=t("rewrite a GPU training project for the NPU", "将 GPU 训练工程迁移到 NPU"))
     commands.add_parser("analyse", help=t("say what of a project the NPU supports", "分析工程在 NPU 上的支持情况"))
     op_command.add_parser(commands)
+    explain_command.add_parser(commands)
     version = commands.add_parser("version", help=t("print versions and the tree in use", "打印版本和所用目录"))
     version.set_defaults(call=_version)
     return top
