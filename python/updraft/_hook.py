@@ -33,7 +33,7 @@ def client(name, path=None):
         return _spec_with_step(name, _torchair, path) if _state["ready"] else None
     if _state["ready"] is None:
         _state["ready"] = _prepare()
-    if _state["ready"] and name in ("torch", "torch_npu") and (_wants_transfer() or _on("UPDRAFT_FIND_NAN")):
+    if _state["ready"] and name in ("torch", "torch_npu") and (_wants_transfer() or _on("UPDRAFT_FIND_NAN") or os.environ.get("UPDRAFT_READINESS")):
         return _spec_with_step(name, _outermost(_after_torch))
     if _state["ready"] and name in _tree.PACKAGES:
         return _from_tree(name)
@@ -194,6 +194,10 @@ def _after_torch():
         from updraft import _find_nan
 
         _find_nan.remember_forward()
+    if os.environ.get("UPDRAFT_READINESS"):
+        from updraft.readiness import inside
+
+        inside.watch()
 
 
 def _transfer():

@@ -7,6 +7,7 @@ import sys
 
 from updraft import CANN_VERSION, __version__, _machine, _tree, home, op_command
 from updraft._texts import t
+from updraft.explain import command as explain_command
 
 
 def _front(folders, old):
@@ -70,6 +71,10 @@ def _run(args):
     if args.find_nan:
         # torch_npu then calls operators in the thread whose Python lines are wanted
         env.update(UPDRAFT_FIND_NAN="1", TASK_QUEUE_ENABLE="0")
+    if args.report:
+        from updraft.readiness import command as readiness
+
+        return readiness.run(command, env, args.report)
     try:
         os.execvpe(command[0], command, env)
     except OSError as error:
@@ -129,6 +134,8 @@ def parser():
         "run an unmodified CUDA script (torch_npu's transfer_to_npu)", "直接运行未修改的 CUDA 脚本（torch_npu 的 transfer_to_npu）"))
     run.add_argument("--find-nan", action="store_true", help=t(
         "stop at the first operator that makes NaN or Inf out of finite inputs", "在首个由有限输入产生 NaN 或 Inf 的算子处停止"))
+    run.add_argument("--report", metavar="FILE.html", help=t(
+        "write what a card would say of this run", "写出真卡会如何看待这次运行的报告"))
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD", help=t("the command", "要运行的命令"))
     run.set_defaults(call=_run)
 
@@ -142,6 +149,7 @@ def parser():
     commands.add_parser("compare", help=t("compare dumps of tensors, as msaccucmp does", "比对 dump 数据，同 msaccucmp"))
     commands.add_parser("analyse", help=t("say what of a project the NPU supports", "分析工程在 NPU 上的支持情况"))
     op_command.add_parser(commands)
+    explain_command.add_parser(commands)
     version = commands.add_parser("version", help=t("print versions and the tree in use", "打印版本和所用目录"))
     version.set_defaults(call=_version)
     return top

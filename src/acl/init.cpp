@@ -40,6 +40,7 @@ ACL_API aclInit(const char* path) {
     error_text_of_thread_only(configuration.thread_error_text);
     g_initialized = true;
     ++g_count;
+    UPDRAFT_EVENT("ASCENDCL", "aclInit: version {}, {} devices, {}", kVersion, Device::count(), soc().name);
   });
 }
 
@@ -62,6 +63,7 @@ ACL_API aclFinalize() {
         UPDRAFT_LOG(kWarning, "ASCENDCL", "aclFinalize: device {} ends with a failure: {}", i, e.text());
       }
     }
+    UPDRAFT_EVENT("ASCENDCL", "aclFinalize");
   });
 }
 

@@ -3,8 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -17,13 +23,17 @@ namespace updraft::log {
 namespace {
 
 constexpr size_t kFileBytes = 20u << 20;
-constexpr int kFiles = 10;
-constexpr const char* kNames[] = {"DEBUG", "INFO", "WARNING", "ERROR", "NULL"};
+constexpr const char* kConfiguration = "/var/log/npu/conf/slog/slog.conf";
+constexpr const char* kModules[] = {"ADUMP", "APP", "ASCENDCL",  "FE",      "GE",
+                                    "HCCL",  "OP",  "PROFILING", "RUNTIME", "TDT"};
 
-int parse_level(const char* text, int fallback) {
-  if (!text || !*text) return fallback;
-  int n = std::atoi(text);
-  return n >= 0 && n <= 4 ? n : fallback;
+/// The number in a text that is one and lies in the range, else `otherwise`.
+int number_in(const char* text, int least, int most, int otherwise) {
+  if (!text) return otherwise;
+  int n = 0;
+  const char* end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, n);
+  return error == std::errc() && rest == end && n >= least && n <= most ? n : otherwise;
 }
 
 std::string log_root() {
@@ -33,11 +43,22 @@ std::string log_root() {
   return {};
 }
 
+/// LogAgentMaxFileNum of the host's configuration, where there is one.
+int configured_files(int otherwise) {
+  std::ifstream file(kConfiguration);
+  for (std::string line; std::getline(file, line);) {
+    std::erase_if(line, [](unsigned char c) { return std::isspace(c); });
+    constexpr std::string_view kKey = "LogAgentMaxFileNum=";
+    if (line.starts_with(kKey)) return number_in(line.c_str() + kKey.size(), 1, 1000, otherwise);
+  }
+  return otherwise;
+}
+
 }  // namespace
 
 Settings read_settings() {
   Settings s;
-  s.level = parse_level(std::getenv("ASCEND_GLOBAL_LOG_LEVEL"), kError);
+  s.level = number_in(std::getenv("ASCEND_GLOBAL_LOG_LEVEL"), kDebug, kNone, kError);
   if (const char* text = std::getenv("ASCEND_MODULE_LOG_LEVEL")) {
     std::string rest = text;  // GE=0:RUNTIME=1
     while (!rest.empty()) {
@@ -45,11 +66,12 @@ Settings read_settings() {
       std::string item = rest.substr(0, colon);
       rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
       if (auto equal = item.find('='); equal != std::string::npos)
-        s.modules[item.substr(0, equal)] = parse_level(item.c_str() + equal + 1, s.level);
+        s.modules[item.substr(0, equal)] = number_in(item.c_str() + equal + 1, kDebug, kNone, s.level);
     }
   }
-  const char* out = std::getenv("ASCEND_SLOG_PRINT_TO_STDOUT");
-  s.to_stdout = out && std::string(out) == "1";
+  s.to_stdout = number_in(std::getenv("ASCEND_SLOG_PRINT_TO_STDOUT"), 0, 1, 0) == 1;
+  s.events = number_in(std::getenv("ASCEND_GLOBAL_EVENT_ENABLE"), 0, 1, 0) == 1;
+  s.files = number_in(std::getenv("ASCEND_HOST_LOG_FILE_NUM"), 1, 1000, configured_files(s.files));
   s.folder = log_root();
   return s;
 }
@@ -64,10 +86,10 @@ Settings& settings() {
 // A log that cannot be written must never disturb the program: the file is tried once and then given up.
 class File {
  public:
-  File() { hold_at_fork(HeldAtFork::Log, mutex_); }
+  /// The files folder/PREFIX-<pid>_<time>.log below the log's root.
+  File(std::string folder, const char* prefix) : folder_(std::move(folder)), prefix_(prefix) {}
   void write(std::string_view text) {
-    std::lock_guard lock(mutex_);
-    pid_t pid = getpid();
+    const pid_t pid = getpid();
     if (fd_ < 0 || size_ > kFileBytes || pid != pid_) open_next(pid);
     if (fd_ < 0) return;
     ssize_t n = ::write(fd_, text.data(), text.size());
@@ -77,40 +99,92 @@ class File {
  private:
   void open_next(pid_t pid) {
     if (failed_) return;
+    if (pid != pid_) paths_.clear();  // those of the parent stay
     if (fd_ >= 0 && pid == pid_) close(fd_);
     fd_ = -1;
     size_ = 0;
     pid_ = pid;
-    std::string folder = settings().folder.empty() ? "" : settings().folder + "/debug/plog";
+    const std::string& root = settings().folder;
+    const std::string folder = root.empty() ? "" : root + "/" + folder_;
     if (folder.empty() || !make_folders(folder, 0750)) {
       failed_ = true;
       return;
     }
+    if (paths_.size() >= static_cast<size_t>(settings().files)) {
+      unlink(paths_.front().c_str());
+      paths_.pop_front();
+    }
     const WallClock now = wall_clock("%Y%m%d%H%M%S");
-    std::string path = fmt::format("{}/plog-{}_{}{:03}.log", folder, pid, now.text, now.milliseconds);
-    std::string& oldest = paths_[next_++ % kFiles];
-    if (!oldest.empty()) unlink(oldest.c_str());
-    oldest = path;
-    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    paths_.push_back(fmt::format("{}/{}-{}_{}{:03}.log", folder, prefix_, pid, now.text, now.milliseconds));
+    fd_ = ::open(paths_.back().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
     failed_ = fd_ < 0;
   }
 
-  std::mutex mutex_;
+  const std::string folder_;
+  const char* const prefix_;
   int fd_ = -1;
   pid_t pid_ = 0;
   size_t size_ = 0;
   bool failed_ = false;
-  size_t next_ = 0;
-  std::string paths_[kFiles];
+  std::deque<std::string> paths_;
 };
 
-File& plog() {
-  static File* file = new File;  // outlives static destruction: threads may still log
-  return *file;
+/// All files of the process, behind one lock: lines are few.
+class Files {
+ public:
+  Files() { hold_at_fork(HeldAtFork::Log, mutex_); }
+  void plog(std::string_view text) {
+    std::lock_guard lock(mutex_);
+    plog_.write(text);
+  }
+  void event(std::string_view text) {
+    std::lock_guard lock(mutex_);
+    events_.write(text);
+  }
+  void device(int device, std::string_view text) {
+    std::lock_guard lock(mutex_);
+    devices_.try_emplace(device, fmt::format("debug/device-{}", device), "device").first->second.write(text);
+  }
+
+ private:
+  std::mutex mutex_;
+  File plog_{"debug/plog", "plog"}, events_{"run/plog", "plog"};
+  std::map<int, File> devices_;
+};
+
+Files& files() {
+  static Files* all = new Files;  // outlives static destruction: threads may still log
+  return *all;
 }
-// Both are made when the library is loaded: were they made at the first line of the log, a fork of another thread just
-// then would leave them half made in the child, which waits for them for ever.
-[[maybe_unused]] const bool g_made = (settings(), plog(), true);
+
+std::string entry(const char* level, const char* module, const char* file, int line, std::string_view text) {
+  const WallClock now = wall_clock("%Y-%m-%d-%H:%M:%S");
+  const char* base = std::strrchr(file, '/');
+  return fmt::format("[{}] {}({},{}):{}.{:03}.{:03} [{}:{}]{}\n", level, module, getpid(),
+                     program_invocation_short_name, now.text, now.milliseconds, now.microseconds,
+                     base ? base + 1 : file, line, text);
+}
+
+/// True when the line went to the screen.
+bool printed(std::string_view line) {
+  if (!settings().to_stdout) return false;
+  [[maybe_unused]] ssize_t n = ::write(STDOUT_FILENO, line.data(), line.size());
+  return true;
+}
+
+constexpr const char* kNames[] = {"DEBUG", "INFO", "WARNING", "ERROR", "NULL"};
+
+void name_unknown_modules() {
+  for (const auto& [name, level] : settings().modules)
+    if (std::ranges::find(kModules, name) == std::end(kModules))
+      write(kWarning, "APP", __FILE__, __LINE__,
+            fmt::format("ASCEND_MODULE_LOG_LEVEL names {}, a module that writes nothing here (these do: {})", name,
+                        fmt::join(kModules, ", ")));
+}
+
+// All is made when the library is loaded: were it made at the first line of the log, a fork of another thread just then
+// would leave it half made in the child, which waits for it for ever.
+[[maybe_unused]] const bool g_made = (settings(), files(), name_unknown_modules(), true);
 
 }  // namespace
 
@@ -128,16 +202,21 @@ bool enabled(Level level, const char* module) {
 }
 
 void write(Level level, const char* module, const char* file, int line, std::string_view text) {
-  const char* program = program_invocation_short_name;
-  const WallClock now = wall_clock("%Y-%m-%d-%H:%M:%S");
-  const char* base = std::strrchr(file, '/');
-  std::string entry = fmt::format("[{}] {}({},{}):{}.{:03}.{:03} [{}:{}]{}\n", kNames[level], module, getpid(), program,
-                                  now.text, now.milliseconds, now.microseconds, base ? base + 1 : file, line, text);
-  if (settings().to_stdout) {
-    [[maybe_unused]] ssize_t n = ::write(STDOUT_FILENO, entry.data(), entry.size());
-  } else {
-    plog().write(entry);
-  }
+  const std::string made = entry(kNames[level], module, file, line, text);
+  if (!printed(made)) files().plog(made);
+}
+
+void write_of_device(int device, Level level, const char* module, const char* file, int line, std::string_view text) {
+  if (!enabled(level, module)) return;
+  const std::string made = entry(kNames[level], module, file, line, text);
+  if (!printed(made)) files().device(device, made);
+}
+
+bool events_enabled() { return settings().events; }
+
+void write_event(const char* module, const char* file, int line, std::string_view text) {
+  const std::string made = entry("EVENT", module, file, line, text);
+  if (!printed(made)) files().event(made);
 }
 
 }  // namespace updraft::log

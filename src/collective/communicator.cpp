@@ -36,7 +36,9 @@ Communicator::Communicator(std::shared_ptr<Member> member, uint32_t rank, uint32
       device_(device),
       options_(options),
       sends_(ranks),
-      receives_(ranks) {}
+      receives_(ranks) {
+  UPDRAFT_EVENT("HCCL", "communicator {}: rank {} of {} on device {}", options_.name, rank, ranks, device.index());
+}
 
 Communicator::~Communicator() { close(); }
 

@@ -6,10 +6,12 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/handle_pool.h"
+#include "base/log.h"
 #include "base/overflow.h"
 #include "base/visible_devices.h"
 #include "device/observer.h"
 #include "device/process_record.h"
+#include "device/soc.h"
 #include "device/streams.h"
 #include "device/strict_guard.h"
 #include "device/waits/time_limits.h"
@@ -69,6 +71,8 @@ Device::Device(int index)
       host_(index) {
   install_strict_guard();
   open_process_record(index);
+  UPDRAFT_EVENT("RUNTIME", "device {} is {}: {} MiB, {} threads", index, soc().name, memory_.limit() >> 20,
+                Config::get().threads);
 }
 
 Stream* Device::create_stream(uint32_t priority, uint32_t flags) {

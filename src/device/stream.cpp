@@ -210,8 +210,14 @@ void Stream::fail_by_exception(const char* task) {
 // Called in threads that nobody guards: what has no memory left for a text still fails the stream.
 void Stream::fail(int code, std::string_view text, const char* task) noexcept {
   try {
-    UPDRAFT_LOG(kError, "RUNTIME", "stream {} of device {}: task {} failed: {} (code {})", id_, device_.index(), task,
-                text, code);
+    // The first words are those that people look for in a plog.
+    const bool model = std::string_view(task) == "MODEL_EXECUTE";
+    const std::string line =
+        fmt::format("{}: stream {} of device {}: task {} failed: {} (code {})",
+                    model ? fmt::format("model execute error, error code = {:#x}", code) : "task exception", id_,
+                    device_.index(), task, text, code);
+    UPDRAFT_LOG(kError, "RUNTIME", "{}", line);
+    log::write_of_device(device_.index(), log::kError, "RUNTIME", __FILE__, __LINE__, line);
   } catch (...) {}
   std::lock_guard lock(mutex_);
   if (failure_) return;

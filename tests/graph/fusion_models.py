@@ -158,6 +158,30 @@ def batch_norms():
     return Normalised(), {"image": torch.randn(2, 3, 10, 12)}, 17
 
 
+class Pyramid(torch.nn.Module):
+    """Convolutions with what lies between them in detectors: joins, resizing, sums over images, gates, transposed convolutions."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.down = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.Conv2d(8, 12, 3, stride=2, padding=1)
+        self.gate = torch.nn.Conv2d(12, 12, 1)
+        self.wide, self.up = torch.nn.Conv2d(20, 6, 1), torch.nn.ConvTranspose2d(6, 5, 2, stride=2)
+
+    def forward(self, image):
+        fine = torch.relu(self.first(image))
+        coarse = torch.nn.functional.gelu(self.down(fine))
+        coarse = coarse * torch.sigmoid(self.gate(coarse.mean((2, 3), keepdim=True))) + coarse.amax((2, 3), keepdim=True)
+        up = torch.nn.functional.interpolate(coarse, scale_factor=2, mode="nearest")
+        smooth = torch.nn.functional.interpolate(coarse, scale_factor=2, mode="bilinear")
+        joined = torch.cat((fine, torch.nn.functional.max_pool2d(up, 3, 1, 1) + smooth), 1)
+        return self.up(self.wide(joined))
+
+
+@model
+def pyramid():
+    return Pyramid(), {"image": torch.randn(2, 3, 14, 18)}, 17
+
+
 def main(folder):
     for name, f in MODELS.items():
         torch.manual_seed(0)

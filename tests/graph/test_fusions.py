@@ -16,7 +16,7 @@ ATTENTION, NORM, ROOT_NORM, BATCH_NORM = ("ZAttentionScoreFusionPass", "LayerNor
 # What each model has of them.
 WANTED = {"bert_eager": {ATTENTION: 2, NORM: 5}, "bert_sdpa": {ATTENTION: 2, NORM: 5}, "gpt2": {ATTENTION: 2, NORM: 5},
           "llama": {ATTENTION: 2, ROOT_NORM: 5}, "vit": {ATTENTION: 2}, "multi_head": {ATTENTION: 1}, "causal": {ATTENTION: 1},
-          "rows_without_keys": {ATTENTION: 1}, "batch_norms": {BATCH_NORM: 4}}
+          "rows_without_keys": {ATTENTION: 1}, "batch_norms": {BATCH_NORM: 4}, "pyramid": {}}
 
 
 @pytest.fixture(scope="module")
