@@ -1,0 +1,153 @@
+"""precision_tool, copied beside a script as its users do: overflow, two runs against each other, single operators and arrays."""
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HOME = Path(subprocess.run([sys.executable, "-c", "import updraft; print(updraft.home())"], text=True, capture_output=True, check=True).stdout.strip())
+SCRIPT = """
+    import sys
+    import torch, torch_npu, torchair
+    import precision_tool.tf_config as tool
+    from torchair.configs.compiler_config import CompilerConfig
+
+    action, fault = sys.argv[1], "fault" in sys.argv
+    end = tool.torch_dump_config(action)
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)).npu()
+    if fault:
+        with torch.no_grad():
+            net[2].weight[::2] *= -1
+    net = torch.compile(net, backend=torchair.get_npu_backend(compiler_config=CompilerConfig()), dynamic=False)
+    with torch.no_grad():
+        y = net(torch.randn(2, 8).npu())
+        if action == "overflow":
+            ((y.half() * 60000) * 8).cpu()
+    end()
+"""
+
+
+def run(folder, *command, status=0, stdin=None, **env):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PRECISION_TOOL", "DUMP_"))}
+    done = subprocess.run([sys.executable, *map(str, command)], cwd=folder, text=True, capture_output=True, timeout=150, input=stdin,
+                          env=dict(environment, ASCEND_HOME_PATH=str(HOME), COLUMNS="200", **env))
+    assert done.returncode == status, (done.stdout + done.stderr)[-4000:]
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A training folder: the script, the copied tool, an overflow run, an older run (debug_1) and a later one (debug_0) with a planted fault."""
+    folder = tmp_path_factory.mktemp("training")
+    (folder / "train.py").write_text(textwrap.dedent(SCRIPT))
+    shutil.copytree(HOME / "tools" / "precision_tool", folder / "precision_tool", ignore=shutil.ignore_patterns("__pycache__"))
+    run(folder, "train.py", "overflow")
+    run(folder, "train.py", "dump")
+    (folder / "precision_data/npu/debug_0").rename(folder / "precision_data/npu/debug_1")
+    run(folder, "train.py", "dump", "fault")
+    return folder
+
+
+def tool(work, *words, **more):
+    return run(work, "precision_tool/cli.py", *words, **more)
+
+
+def step_of(work, debug):
+    return next(p for p in (work / "precision_data/npu" / debug / "dump").rglob("*") if p.is_dir() and any(f.name.startswith("MatMulV2.") for f in p.iterdir()))
+
+
+def test_overflow_the_first_first(work):
+    said = tool(work, "ac", "-l", "1")
+    assert re.search(r"Find \[[12]\] overflow entries", said)
+    box = said[said.index("╭─ [Muls]"):]
+    assert re.search(r"- \[AI Core\]\[Status:32\]\[TaskId:\d+\] \['浮点计算有溢出'\]", box) and "First overflow file timestamp" in box
+    assert re.search(r"Muls\.aclnnMuls_\d+\..*input\.0\.npy", box) and "[Dtype: float16] [Max: " in box and "inf" in box
+    assert "MatMulBiasAddFusionPass" in said  # what fused
+
+
+def test_two_runs(work):
+    said = tool(work, "vc", "-lt", step_of(work, "debug_0"), "-rt", step_of(work, "debug_1"))
+    assert "first divergence: MatMulV2_1" in said
+    said = tool(work, "vcs")
+    assert "Sub path num:[1]" in said and "Find 1 ops less then 0.98" in said
+    box = said[said.index("MatMulV2_1 ─"):]
+    assert "Left:  ['MatMulV2_1']" in box and "Right: ['MatMulV2_1']" in box and re.search(r"- \[0\]-?0\.\d+", box[box.index("Output:"):])
+    assert "Find 0 ops" in tool(work, "vcs", "-c", "-2")
+    result = next((work / "precision_data/temp/vector_compare").rglob("result_*.csv"))
+    assert "Find 1 ops" in tool(work, "vcs", "-f", result, "-l", "1")
+    with open(result, newline="") as file:
+        rows = {r["TensorIndex"]: r for r in csv.DictReader(file)}
+    assert float(rows["MatMulV2:output:0"]["CosineSimilarity"]) == pytest.approx(1)
+
+
+def test_listing(work):
+    assert "[MatMulV2][MatMulBiasAddFusionPass] MatMulV2_1" in tool(work, "ls")
+    assert tool(work, "ls", "-t", "relu").split() == ["[Relu][]", "Relu"]
+    assert "Relu" not in tool(work, "ls", "-f", "MatMulBias") and tool(work, "ls", "-n", "nobody") == ""
+
+
+def test_one_operator_in_both_runs(work):
+    said = tool(work, "ni", "-n", "MatMulV2_1", "-d")
+    for words in ("[debug_0]MatMulV2_1", "[debug_1]MatMulV2_1", "PassName: MatMulBiasAddFusionPass", "OriginOp: ['MatMulV2_1', 'Add_1']",
+                  "-[0][DT_FLOAT][ND][2, 16] Relu:0", "-[0][DT_FLOAT][ND][2, 4] ['NetOutput']", "NpuDumpOutput:", "transpose_x2"):
+        assert words in said, said
+    tool(work, "ni", "Relu", "-s", "1")
+    picture = next((work / "precision_data/temp/op_graph/debug_0").glob("Relu.dot")).read_text()
+    assert '"Relu" -> "MatMulV2_1"' in picture and '"MatMulV2" -> "Relu"' in picture
+    assert "no operator nobody" in tool(work, "ni", "nobody")
+
+
+def test_arrays(work):
+    left, right = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(12, dtype=np.float32).reshape(3, 4)
+    right[1, 2] = 9
+    np.save(work / "l.npy", left)
+    np.save(work / "r.npy", right)
+    np.save(work / "short.npy", left[:2])
+    said = tool(work, "pt", "l.npy")
+    assert "Shape: (3, 4)" in said and "Dtype: float32" in said and "Max: 11.0" in said and "Mean: 5.5" in said
+    assert np.loadtxt(work / "l.npy.txt").shape == (3, 4)
+    said = tool(work, "cp", "l.npy", "r.npy", "-p", "2")
+    errors = said[said.index("Error Item Table"):said.index("Top Item Table")]
+    assert re.search(r"6 +6\.0 +9\.0 +3\.0", errors) and errors.count("│\n") == 2
+    assert "NumCnt: 12" in said and "AllClose: False" in said and "ErrorPer: %s" % (1 / 12) in said
+    assert "AllClose: True" in tool(work, "cp", "l.npy", "r.npy", "-al", "3")
+    assert "no elements to compare" in tool(work, "cp", "l.npy", "short.npy")
+
+
+def test_prompt(work):
+    said = tool(work, stdin="ls -t relu\necho from the shell\nrun echo forced\nls -z\npt\nhelp\npt nothing.npy\n'\nexit\nls\n")
+    assert "[Relu][] Relu" in said and "from the shell" in said and "forced" in said and said.count("[Relu]") == 1
+    assert "unrecognized arguments: -z" in said and "a name is missing" in said and "commands: ac, run, ls" in said
+    assert "nothing.npy cannot be read as npy" in said and "No closing quotation" in said
+
+
+def test_wrong_words(work):
+    assert "there is no folder /nobody" in tool(work, "vc", "-lt", "/nobody", "-rt", "/nobody", status=1)
+    assert "there is no file nobody.csv" in tool(work, "vcs", "-f", "nobody.csv", status=1)
+    assert "is no command; there are: ac" in tool(work, "nobody", status=1)
+
+
+@pytest.mark.parametrize("action, said", [("dump|overflow", "one after the other"), ("dunp", "want dump, overflow"),
+                                          ("fusion_off|fusion_switch", "take one")])
+def test_wrong_actions(work, action, said):
+    assert said in run(work, "-c", f"import precision_tool.tf_config as t; t.torch_dump_config({action!r})", status=1)
+
+
+def test_single_command_mode(work, tmp_path):
+    folder = tmp_path / "training"
+    shutil.copytree(work / "precision_tool", folder / "precision_tool")
+    (folder / "train.py").write_text(textwrap.dedent(SCRIPT).replace("action, fault = sys.argv[1]", "action, fault = None"))
+    command = f"{sys.executable} train.py"
+    tool(folder, "npu_dump", command)
+    tool(folder, "npu_dump", command)
+    assert sorted(p.name for p in (folder / "precision_data/npu").iterdir()) == ["debug_0", "debug_1"]
+    said = tool(folder, "compare", step_of(folder, "debug_0"), step_of(folder, "debug_1"))
+    assert "no tensor differs" in said and "Find 0 ops" in said
+    assert "ended with status 3" in tool(folder, "npu_overflow", f"{sys.executable} -c 'raise SystemExit(3)'", status=1)
