@@ -161,6 +161,7 @@ def torch_dump_config(action=None):
     def end():
         if not ended:
             ended.append(True)
+            torch_npu.npu.synchronize()  # what was called may still be in torch_npu's queue
             torch_npu.npu.finalize_dump()
 
     atexit.register(end)
