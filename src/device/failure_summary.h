@@ -12,8 +12,8 @@ namespace updraft {
 using FailureText = std::string (*)(std::span<const Argument>);
 void set_failure_text(FailureText make);
 
-/// A text for behind the message, "" where nobody knows the task's arguments. Reads the inputs' data, so in the thread that
-/// ran it, before its stream goes on.
+/// A text for behind the message, "" where nobody knows the task's arguments. Reads the inputs' data, so in the thread
+/// that ran it, before its stream goes on.
 std::string failure_summary(const Task& task) noexcept;
 
 /// True in a thread that makes such a text: then tasks may give arguments that they keep for it alone.

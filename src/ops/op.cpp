@@ -140,8 +140,9 @@ void defer(aclOpExecutor& made, std::unique_ptr<KeptArguments> kept) {
   made.cost = {0, 0, made.info->about ? made.info->about->unit : Unit::Other};
 }
 
-/// From so much work on, in element operations, arguments are kept for the message of a failure, whoever observes: it costs
-/// less than 1 % of the work. Less work is mostly run while the client's handles are still there (aclOpExecutor::arguments).
+/// From so much work on, in element operations, arguments are kept for the message of a failure, whoever observes: it
+/// costs less than 1 % of the work. Less work is mostly run while the client's handles are still there
+/// (aclOpExecutor::arguments).
 constexpr int64_t kWorthSummary = 64 << 10;
 
 void keep_for_summary(aclOpExecutor& made, const OpInfo& info, const Value* values) {

@@ -1,11 +1,11 @@
-// Dump files and the arrays that comparisons read: the input is the file. What is refused is refused with 100006; what is
-// taken is the same again when it is written and read.
+// Dump files and the arrays that comparisons read: the input is the file. What is refused is refused with 100006; what
+// is taken is the same again when it is written and read.
 #include "observe/dump/dump_file.h"
 
+#include <unistd.h>
 #include <cstdio>
 #include <fstream>
 #include <span>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "input.h"
@@ -34,7 +34,8 @@ void files_round(const uint8_t* data, size_t size) {
   const std::string stem = "/tmp/updraft_fuzz_" + std::to_string(getpid());
   for (const char* extension : {".npy", ".pt", ".bin", ""}) {
     const std::string path = stem + extension;
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
     try {
       if (*extension) {
         const compare::Array array = compare::read_array(path);

@@ -182,20 +182,47 @@ def pair(folder, change):
 
 
 def large(folder, gigabytes="1"):
-    """Prints how fast a dump of so many GB goes."""
+    """Prints how fast a dump of so many GB goes, beside plain writes of as much to the same place, in turns."""
+    import shutil
     import time
 
     import torch
+    import torch_npu  # noqa: F401
 
     x = torch.ones(int(float(gigabytes) * (1 << 28)) // 16)
-    start(folder, dump_list=[], dump_op_switch="on", dump_mode="output")
-    d = x.npu()
-    torch.npu.synchronize()
-    began = time.perf_counter()
-    for _ in range(16):
-        torch.sin(d)
-    finish(torch)
-    print("GB/s", 16 * x.numel() * 4 / (time.perf_counter() - began) / 1e9)
+    d, out = x.npu(), torch.empty_like(x).npu()
+    size = 16 * x.numel() * 4 / 1e9
+
+    def seconds(work):
+        torch.npu.synchronize()
+        began = time.perf_counter()
+        work()
+        torch.npu.synchronize()
+        return time.perf_counter() - began
+
+    def operators():
+        for _ in range(16):
+            torch.neg(d, out=out)
+
+    def dumped():
+        operators()
+        finish(torch)
+
+    def written():
+        for i in range(16):
+            with open(os.path.join(folder, "plain%d" % i), "wb", buffering=0) as file:
+                file.write(memoryview(x.numpy()).cast("B"))
+
+    for _ in range(3):
+        alone = seconds(operators)
+        os.makedirs(folder, exist_ok=True)
+        start(folder, dump_list=[], dump_op_switch="on", dump_mode="output")
+        dump = seconds(dumped) - alone
+        shutil.rmtree(folder)
+        os.makedirs(folder)
+        plain = seconds(written)
+        shutil.rmtree(folder)
+        print("dump %.2f GB/s, plain writes %.2f GB/s" % (size / dump, size / plain), flush=True)
 
 
 def several(base, *names):

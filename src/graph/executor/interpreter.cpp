@@ -37,8 +37,7 @@ using Orders = std::unordered_map<const Graph*, std::vector<Node*>>;
 
 class Interpreter {
  public:
-  Interpreter(const Model& model, const Graph& graph, const Weights& weights, Orders& orders,
-              const NodePlace& place)
+  Interpreter(const Model& model, const Graph& graph, const Weights& weights, Orders& orders, const NodePlace& place)
       : model_(model), graph_(graph), weights_(weights), orders_(orders), place_(place) {}
 
   std::vector<LiveTensor> run(std::vector<LiveTensor> inputs) {

@@ -120,7 +120,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   std::shared_ptr<GearTable> gears_;  ///< null without gears
   size_t work_bytes_ = 0;
   bool static_ = false;
-  bool collectives_ = false;  ///< the graph has some
+  bool collectives_ = false;             ///< the graph has some
   std::atomic<uint64_t> executions_{0};  ///< that have begun
   std::mutex mutex_;
   std::list<Kept> programs_;          ///< the latest first

@@ -81,8 +81,8 @@ class Writer {
 
   static constexpr const char* kOriginalNames = "_datadump_original_op_names";
 
-  /// The operators that a pass has put together in this one, in their order; none: it is what it was. Comparisons of dumps
-  /// find by them what to compare it with.
+  /// The operators that a pass has put together in this one, in their order; none: it is what it was. Comparisons of
+  /// dumps find by them what to compare it with.
   static std::vector<std::string> origins_of(const Node& node) {
     return find_or(node.attributes, "OriginOp", std::vector<std::string>());
   }

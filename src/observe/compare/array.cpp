@@ -63,8 +63,8 @@ int32_t type_of_npy(std::string_view descr) {
     const char* name;
     int32_t type;
   };
-  constexpr Row kRows[] = {{"f4", 1}, {"f2", 2}, {"i1", 3}, {"u1", 4},  {"i2", 5}, {"u2", 6},  {"i4", 7}, {"i8", 8},
-                           {"u4", 9}, {"u8", 10}, {"b1", 11}, {"f8", 12}, {"c8", 16}, {"c16", 17}};
+  constexpr Row kRows[] = {{"f4", 1}, {"f2", 2}, {"i1", 3},  {"u1", 4},  {"i2", 5},  {"u2", 6},  {"i4", 7},
+                           {"i8", 8}, {"u4", 9}, {"u8", 10}, {"b1", 11}, {"f8", 12}, {"c8", 16}, {"c16", 17}};
   for (const Row& row : kRows)
     if (descr == row.name) return row.type;
   return 0;
@@ -76,7 +76,7 @@ void damaged(const std::string& path, const std::string& why) { throw Error(code
 
 MappedFile::MappedFile(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat info{};
+  struct stat info {};
   if (file < 0 || fstat(file, &info) != 0 || S_ISDIR(info.st_mode)) {
     const std::string why = file >= 0 && S_ISDIR(info.st_mode) ? "it is a folder" : std::strerror(errno);
     if (file >= 0) close(file);

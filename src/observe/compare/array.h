@@ -31,7 +31,7 @@ struct Array {
   int32_t format = 2;  ///< aclFormat
   std::vector<int64_t> dims;
   std::vector<int64_t> original_dims;
-  uint64_t address = 0;  ///< on the device, 0: not known
+  uint64_t address = 0;             ///< on the device, 0: not known
   std::span<const std::byte> data;  ///< in row-major order, of count() elements
   std::shared_ptr<const void> owner;
 

@@ -23,7 +23,8 @@ namespace {
 
 constexpr double kThreshold = 0.98;
 
-constexpr const char* kUsage = R"(usage: msaccucmp compare -m MINE -g GOLDEN [options]     compare two folders of tensors, or two files
+constexpr const char* kUsage =
+    R"(usage: msaccucmp compare -m MINE -g GOLDEN [options]     compare two folders of tensors, or two files
        msaccucmp convert -d DUMP [options]                turn dump files into npy, bin or pt
        msaccucmp overflow -d FOLDER -out FOLDER [-n N]    the operators that overflowed, the first first
        msaccucmp file_compare -m FILE -g FILE -out FOLDER compare two arrays
@@ -78,7 +79,8 @@ class Arguments {
         if (i + 1 >= argc) throw Error(code::kAclInvalidParam, "{} wants a value", word);
         value = argv[++i];
         // msaccucmp takes several measures one after the other
-        while (std::strcmp(option->small, "-alg") == 0 && i + 1 < argc && argv[i + 1][0] >= '0' && argv[i + 1][0] <= '9')
+        while (std::strcmp(option->small, "-alg") == 0 && i + 1 < argc && argv[i + 1][0] >= '0' &&
+               argv[i + 1][0] <= '9')
           *value += std::string(",") + argv[++i];
       }
       values_[option->small] = *value;
@@ -124,19 +126,37 @@ void make_folder(const std::string& folder) {
 
 int run_compare(int argc, const char* const* argv) {
   const Arguments a(argc, argv,
-                    {{"-m", "--my_dump_path"}, {"-g", "--golden_dump_path"}, {"-f", "--fusion_rule_file"},
-                     {"-q", "--quant_fusion_rule_file"}, {"-cf", "--close_fusion_rule_file"}, {"-out", "--output"},
-                     {"-c", "--custom_script_path"}, {"-a", "--algorithm_options"}, {"-alg", "--algorithm"},
-                     {"-map", "--mapping", false}, {"-overflow_detection", nullptr, false}, {"-r", "--range"},
-                     {"-s", "--select"}, {"-p", "--post_process"}, {"-max", "--max_cmp_size"},
-                     {"-advisor", nullptr, false}, {"-v", "--version"}, {"-op", "--op_name"}, {"-o", "--output_tensor"},
-                     {"-i", "--input_tensor"}, {"--ignore_single_op_result", nullptr, false}, {"-n", "--topn"},
-                     {"-ml", "--max_line"}, {"-ffts", nullptr, false}, {"-threads", "--threads"}});
+                    {{"-m", "--my_dump_path"},
+                     {"-g", "--golden_dump_path"},
+                     {"-f", "--fusion_rule_file"},
+                     {"-q", "--quant_fusion_rule_file"},
+                     {"-cf", "--close_fusion_rule_file"},
+                     {"-out", "--output"},
+                     {"-c", "--custom_script_path"},
+                     {"-a", "--algorithm_options"},
+                     {"-alg", "--algorithm"},
+                     {"-map", "--mapping", false},
+                     {"-overflow_detection", nullptr, false},
+                     {"-r", "--range"},
+                     {"-s", "--select"},
+                     {"-p", "--post_process"},
+                     {"-max", "--max_cmp_size"},
+                     {"-advisor", nullptr, false},
+                     {"-v", "--version"},
+                     {"-op", "--op_name"},
+                     {"-o", "--output_tensor"},
+                     {"-i", "--input_tensor"},
+                     {"--ignore_single_op_result", nullptr, false},
+                     {"-n", "--topn"},
+                     {"-ml", "--max_line"},
+                     {"-ffts", nullptr, false},
+                     {"-threads", "--threads"}});
   for (const char* name : {"-c", "-a", "-p"})
     if (a.has(name) && !a.text(name).empty())
       throw Error(code::kAclApiNotSupport,
                   "{} is not implemented: it names Python of msaccucmp, which reads the same dumps (pip install "
-                  "mindstudio-probe)", name);
+                  "mindstudio-probe)",
+                  name);
   Options options;
   options.mine = a.wanted("-m");
   options.golden = a.wanted("-g");
@@ -218,9 +238,16 @@ std::vector<int64_t> sizes(const std::string& text) {
 
 int run_convert(int argc, const char* const* argv) {
   const Arguments a(argc, argv,
-                    {{"-d", "--dump_file"}, {"-f", "--format"}, {"-s", "--shape"}, {"-o", "--output_tensor"},
-                     {"-i", "--input_tensor"}, {"-c", "--custom_script_path"}, {"-out", "--output"}, {"-v", "--version"},
-                     {"-t", "--type"}, {"-threads", "--threads"}});
+                    {{"-d", "--dump_file"},
+                     {"-f", "--format"},
+                     {"-s", "--shape"},
+                     {"-o", "--output_tensor"},
+                     {"-i", "--input_tensor"},
+                     {"-c", "--custom_script_path"},
+                     {"-out", "--output"},
+                     {"-v", "--version"},
+                     {"-t", "--type"},
+                     {"-threads", "--threads"}});
   ConvertOptions options;
   options.from = a.wanted("-d");
   options.output = a.text("-out", ".");
@@ -235,7 +262,8 @@ int run_convert(int argc, const char* const* argv) {
   a.number("-v", 2, 1, 2);
   for (const char* name : {"-s", "-o", "-i"}) a.want_beside(name, "-f");
   if (a.has("-c"))
-    throw Error(code::kAclApiNotSupport, "-c is not implemented: it names Python of msaccucmp, which reads the same dumps");
+    throw Error(code::kAclApiNotSupport,
+                "-c is not implemented: it names Python of msaccucmp, which reads the same dumps");
   return convert(options) ? 1 : 0;
 }
 

@@ -21,8 +21,8 @@ constexpr int64_t kLarge = 4 << 20;
 constexpr int kDeepest = 64;
 
 bool is_view(const std::string& type) {
-  for (const char* one : {"Reshape", "Flatten", "FlattenV2", "Squeeze", "SqueezeV2", "SqueezeV3", "Unsqueeze", "UnsqueezeV2",
-                          "UnsqueezeV3", "ExpandDims", "Identity", "ReFormat"})
+  for (const char* one : {"Reshape", "Flatten", "FlattenV2", "Squeeze", "SqueezeV2", "SqueezeV3", "Unsqueeze",
+                          "UnsqueezeV2", "UnsqueezeV3", "ExpandDims", "Identity", "ReFormat"})
     if (type == one) return true;
   return false;
 }
@@ -74,13 +74,13 @@ std::vector<std::string> split(const std::string& text) {
 std::function<bool(int)> chosen(const Options& options, int last) {
   if (!options.range.empty()) {
     const auto parts = split(options.range);
-    if (parts.size() != 3)
-      throw Error(code::kAclInvalidParam, "-r is \"{}\", want start,end,step", options.range);
+    if (parts.size() != 3) throw Error(code::kAclInvalidParam, "-r is \"{}\", want start,end,step", options.range);
     const int start = parts[0].empty() ? 1 : number_of(parts[0], "-r");
     int end = parts[1].empty() || parts[1] == "-1" ? last : number_of(parts[1], "-r");
     const int step = parts[2].empty() ? 1 : number_of(parts[2], "-r");
     if (start < 1 || start > last) throw Error(code::kAclInvalidParam, "-r: start is {}, want 1 to {}", start, last);
-    if (end < start || end > last) throw Error(code::kAclInvalidParam, "-r: end is {}, want {} to {}", end, start, last);
+    if (end < start || end > last)
+      throw Error(code::kAclInvalidParam, "-r: end is {}, want {} to {}", end, start, last);
     if (step < 1 || step >= last) throw Error(code::kAclInvalidParam, "-r: step is {}, want 1 to {}", step, last - 1);
     return [=](int s) { return s >= start && s <= end && (s == end || (s - start) % step == 0); };
   }
@@ -114,8 +114,7 @@ std::string shape_text(const std::vector<int64_t>& dims) {
   return text + "]";
 }
 
-Comparison::Comparison(Options options)
-    : options_(std::move(options)), mine_(options_.mine), golden_(options_.golden) {
+Comparison::Comparison(Options options) : options_(std::move(options)), mine_(options_.mine), golden_(options_.golden) {
   if (options_.threads <= 0) options_.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::string& rule = options_.rule.empty() ? options_.quantised_rule : options_.rule;
   if (!rule.empty()) rule_.emplace(rule);
@@ -133,7 +132,8 @@ Comparison::Comparison(Options options)
 /// Each graph goes to the side whose path has its name, whatever the order in which they were given.
 void Comparison::match_rules() {
   auto has = [](const Side& side, const GraphRule& rule) {
-    return !rule.graph().empty() && ("/" + side.folder() + "/").find("/" + dump::clean(rule.graph()) + "/") != std::string::npos;
+    return !rule.graph().empty() &&
+           ("/" + side.folder() + "/").find("/" + dump::clean(rule.graph()) + "/") != std::string::npos;
   };
   if (has(mine_, *unfused_) && !has(mine_, *rule_)) {
     std::swap(rule_, unfused_);
@@ -173,8 +173,8 @@ Pair Comparison::missing(const Unit& unit, const std::string& reason) const {
 std::vector<Pair> Comparison::plain_pairs(const Unit& unit) const {
   const OperatorFiles *mine = mine_.find(unit.name), *golden = golden_.find(unit.name);
   if (!mine || !golden) {
-    Pair pair = missing(unit, fmt::format("[{}] There is no {} dump file for the operator.", unit.name,
-                                          mine ? "golden" : "my"));
+    Pair pair = missing(
+        unit, fmt::format("[{}] There is no {} dump file for the operator.", unit.name, mine ? "golden" : "my"));
     (mine ? pair.line.golden : pair.line.mine) = "*";
     pair.line.type = (mine ? mine : golden)->type;
     return {pair};
@@ -205,14 +205,15 @@ std::vector<Pair> Comparison::plain_pairs(const Unit& unit) const {
       pair.golden = other->second;
       if (array.dims != other->second.dims && !is_blocked(array.format) && !is_blocked(other->second.format) &&
           array.count() != other->second.count())
-        pair.refusal = fmt::format("[{}] The shape of {}:{} is {} and that of the golden data {}.", unit.name, side, index,
-                                   shape_text(array.dims), shape_text(other->second.dims));
+        pair.refusal = fmt::format("[{}] The shape of {}:{} is {} and that of the golden data {}.", unit.name, side,
+                                   index, shape_text(array.dims), shape_text(other->second.dims));
       all.push_back(std::move(pair));
     }
   }
   if (all.empty())
-    all.push_back(missing(unit, refusal.empty() ? fmt::format("[{}] There are no inputs and no outputs that both have.", unit.name)
-                                                : refusal));
+    all.push_back(missing(unit, refusal.empty()
+                                    ? fmt::format("[{}] There are no inputs and no outputs that both have.", unit.name)
+                                    : refusal));
   return all;
 }
 
@@ -259,7 +260,8 @@ std::pair<std::string, int> Comparison::golden_input_of(const RuleOperator& op, 
 std::vector<Pair> Comparison::ruled_pairs(const Unit& unit) const {
   const RuleOperator& op = *unit.op;
   const OperatorFiles* mine = mine_.find(op.name);
-  if (!mine) return {missing(unit, fmt::format("[{}] There is no my dump file for the operator of type {}.", op.name, op.type))};
+  if (!mine)
+    return {missing(unit, fmt::format("[{}] There is no my dump file for the operator of type {}.", op.name, op.type))};
   const Tensors x = mine_.load(*mine);
   std::vector<Pair> all;
   for (const bool output : {false, true})
@@ -312,7 +314,8 @@ Line Comparison::finish(Pair pair, int threads) const {
   if (pair.refusal.empty()) {
     try {
       same_layout(pair.mine, pair.golden);
-      row = measure(pair.mine, pair.golden, options_.measures, line.mine_path, line.golden_path, threads, options_.most);
+      row =
+          measure(pair.mine, pair.golden, options_.measures, line.mine_path, line.golden_path, threads, options_.most);
     } catch (const Error& e) { pair.refusal = e.text(); }
   }
   if (!pair.refusal.empty()) {

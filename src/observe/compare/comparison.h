@@ -15,7 +15,7 @@
 namespace updraft::compare {
 
 struct Options {
-  std::string mine, golden;                  ///< folders, or two files
+  std::string mine, golden;                        ///< folders, or two files
   std::string rule, quantised_rule, unfused_rule;  ///< -f, -q, -cf
   std::string output = ".";
   std::vector<Measure> measures;
@@ -26,7 +26,7 @@ struct Options {
   std::optional<int> input, output_index;
   int top = 20, lines = 1000000;
   bool without_detail = false;
-  int threads = 0;            ///< 0: as many as there are
+  int threads = 0;  ///< 0: as many as there are
 };
 
 /// A line of the result: a tensor of an operator, or an operator that could not be compared.

@@ -36,7 +36,8 @@ std::vector<std::string> files_of(const std::string& from) {
     if (fs::is_directory(path, error)) {
       for (const auto& entry : fs::directory_iterator(path, error)) {
         const std::string name = entry.path().filename().string();
-        if (entry.is_regular_file(error) && name != "mapping.csv" && entry.path().extension() != ".csv") files.push_back(entry.path().string());
+        if (entry.is_regular_file(error) && name != "mapping.csv" && entry.path().extension() != ".csv")
+          files.push_back(entry.path().string());
       }
       if (files.empty()) throw Error(code::kAclInvalidFile, "{}: the folder has no files", path);
     } else if (fs::is_regular_file(path, error)) {
@@ -76,8 +77,8 @@ void write_array(const ConvertOptions& options, const Array& array, const std::s
   if (options.type == "pt") return write_file(fitting(options.output, at, ".pt"), write_pt(array));
   if (options.type == "msnpy")
     return write_file(fitting(options.output,
-                              fmt::format("{}.{}.{}.{}.{}.{}.{}.{}", name.type, name.op, name.task, name.stream, name.time,
-                                          side, index, format_name(array.format)),
+                              fmt::format("{}.{}.{}.{}.{}.{}.{}.{}", name.type, name.op, name.task, name.stream,
+                                          name.time, side, index, format_name(array.format)),
                               ".npy"),
                       write_npy(array));
   if (options.type == "bin") {
@@ -90,8 +91,9 @@ void write_array(const ConvertOptions& options, const Array& array, const std::s
                       bytes);
   }
   if (!options.format.empty())
-    return write_file(fitting(options.output, fmt::format("{}.{}.{}", at, shape_name(array.dims), options.format), ".npy"),
-                      write_npy(array));
+    return write_file(
+        fitting(options.output, fmt::format("{}.{}.{}", at, shape_name(array.dims), options.format), ".npy"),
+        write_npy(array));
   write_file(fitting(options.output, at, ".npy"), write_npy(array));
 }
 
@@ -148,8 +150,8 @@ std::string summary(const Array& array) {
       sum += static_cast<double>(block[k]);
     }
   }
-  return fmt::format("[Shape: ({})] [Dtype: {}] [Max: {}] [Min: {}] [Mean: {}]", shape, dump::type_name(array.type), max,
-                     min, sum / static_cast<double>(std::max<int64_t>(count, 1)));
+  return fmt::format("[Shape: ({})] [Dtype: {}] [Max: {}] [Min: {}] [Mean: {}]", shape, dump::type_name(array.type),
+                     max, min, sum / static_cast<double>(std::max<int64_t>(count, 1)));
 }
 
 }  // namespace
@@ -174,7 +176,8 @@ int convert(const ConvertOptions& options) {
       }
     }
   };
-  const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads =
+      options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::thread> team;
   for (int t = 1; t < std::min<int>(threads, static_cast<int>(files.size())); ++t) team.emplace_back(work);
   work();
@@ -200,12 +203,15 @@ int report_overflows(const OverflowOptions& options) {
     std::printf("No operator overflowed: there is no file Opdebug.Node_OpDebug.* in %s\n", options.from.c_str());
     return 0;
   }
-  std::printf("%zu operators overflowed; the first %d:\n", found.size(), std::min<int>(options.top, static_cast<int>(found.size())));
+  std::printf("%zu operators overflowed; the first %d:\n", found.size(),
+              std::min<int>(options.top, static_cast<int>(found.size())));
   std::string text;
   for (int i = 0; i < std::min<int>(options.top, static_cast<int>(found.size())); ++i) {
     const std::string& path = found[static_cast<size_t>(i)].second;
     const Dump debug = read_dump(path);
-    text += fmt::format("================================================[{}]================================================\n", i + 1);
+    text += fmt::format(
+        "================================================[{}]================================================\n",
+        i + 1);
     overflow::DebugInfo info;
     for (const Array& output : debug.outputs) info = overflow::read_opdebug(output.data);
     const std::string folder = fs::path(path).parent_path().string();
@@ -213,12 +219,14 @@ int report_overflows(const OverflowOptions& options) {
     DumpName parts, matched;
     for (const auto& entry : fs::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
-      if (!parse_dump_name(name, parts) || parts.type == "Opdebug" || parts.task != info.task || parts.stream != info.stream) continue;
+      if (!parse_dump_name(name, parts) || parts.type == "Opdebug" || parts.task != info.task ||
+          parts.stream != info.stream)
+        continue;
       if (match.empty() || parts.time < matched.time) match = entry.path().string(), matched = parts;
     }
     if (!match.empty()) text += fmt::format("[{}] {}\n", matched.type, matched.op);
-    text += fmt::format(" [{}][TaskId:{}][StreamId:{}][Status:{}]\n [timestamp:{}]\n", info.part, info.task, info.stream,
-                        info.status, found[static_cast<size_t>(i)].first);
+    text += fmt::format(" [{}][TaskId:{}][StreamId:{}][Status:{}]\n [timestamp:{}]\n", info.part, info.task,
+                        info.stream, info.status, found[static_cast<size_t>(i)].first);
     if (match.empty()) {
       text += " the operator's own dump is not in the folder\n";
       continue;

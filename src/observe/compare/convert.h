@@ -7,11 +7,11 @@
 namespace updraft::compare {
 
 struct ConvertOptions {
-  std::string from;               ///< a file, files by commas, or a folder
+  std::string from;  ///< a file, files by commas, or a folder
   std::string output = ".";
-  std::string type = "npy";       ///< npy, bin, msnpy, pt
-  std::string format;             ///< -f: the layout to convert to
-  std::vector<int64_t> shape;     ///< -s
+  std::string type = "npy";                ///< npy, bin, msnpy, pt
+  std::string format;                      ///< -f: the layout to convert to
+  std::vector<int64_t> shape;              ///< -s
   std::optional<int> input, output_index;  ///< -i, -o: that tensor alone
   int threads = 0;
 };
@@ -22,7 +22,8 @@ struct OverflowOptions {
   std::string from, output;
   int top = 1;
 };
-/// Writes overflow_summary_TIME.txt and what it converted, and prints the summary. Returns how many overflows there are.
+/// Writes overflow_summary_TIME.txt and what it converted, and prints the summary. Returns how many overflows there
+/// are.
 int report_overflows(const OverflowOptions& options);
 
 }  // namespace updraft::compare

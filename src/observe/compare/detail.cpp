@@ -37,12 +37,12 @@ std::string place(int64_t index, const std::vector<int64_t>& dims) {
 
 std::string line(const Element& e, const std::vector<int64_t>& dims) {
   const std::string relative = std::isfinite(e.relative) ? fmt::format("{:.6f}\t", e.relative) : "-";
-  return fmt::format("{},{},{:.6f}\t,{:.6f}\t,{:.6f}\t,{}\n", e.index, place(e.index, dims), e.mine, e.golden, e.absolute,
-                     relative);
+  return fmt::format("{},{},{:.6f}\t,{:.6f}\t,{:.6f}\t,{}\n", e.index, place(e.index, dims), e.mine, e.golden,
+                     e.absolute, relative);
 }
 
 /// The elements with the greatest errors, the greatest first.
-std::vector<Element> greatest(const std::vector<Element>& all, int n, float Element::* error) {
+std::vector<Element> greatest(const std::vector<Element>& all, int n, float Element::*error) {
   std::vector<Element> found;
   for (const Element& e : all)
     if (std::isfinite(e.*error)) found.push_back(e);
@@ -77,8 +77,8 @@ int compare_tensor(Comparison& of) {
       const float d = std::fabs(x[i] - y[i]);
       all[i] = {static_cast<int64_t>(i), x[i], y[i], d, d / std::fabs(y[i])};
     }
-    const std::string stem = fmt::format("{}/{}_{}_{}", options.output, dump::clean(options.op),
-                                         output ? "output" : "input", index);
+    const std::string stem =
+        fmt::format("{}/{}_{}_{}", options.output, dump::clean(options.op), output ? "output" : "input", index);
     const std::vector<int64_t> dims = padded(pair.mine.dims);
     const std::string head = "Index,N C H W,NPUDump,GroundTruth,AbsoluteError,RelativeError\n";
     if (!options.without_detail)
@@ -89,7 +89,8 @@ int compare_tensor(Comparison& of) {
         write_file(fmt::format("{}_{}.csv", stem, begin), text);
       }
     std::string summary = fmt::format("{}\nShape: {}\n", pair.line.tensor, shape_text(pair.mine.dims));
-    for (const auto& [name, error] : {std::pair{"AbsoluteError", &Element::absolute}, {"RelativeError", &Element::relative}}) {
+    for (const auto& [name, error] :
+         {std::pair{"AbsoluteError", &Element::absolute}, {"RelativeError", &Element::relative}}) {
       float min = INFINITY, max = 0;
       for (const Element& e : all)
         if (std::isfinite(e.*error)) min = std::min(min, e.*error), max = std::max(max, e.*error);
@@ -118,7 +119,8 @@ int compare_files(const std::string& mine, const std::string& golden, const std:
   if (x.dims != y.dims)
     throw Error(code::kAclInvalidParam, "the shape in {} is {} and in {} {}", mine, shape_text(x.dims), golden,
                 shape_text(y.dims));
-  const Row row = measure(x, y, measures, mine, golden, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), most);
+  const Row row =
+      measure(x, y, measures, mine, golden, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), most);
   std::string text;
   for (size_t i = 0; i < row.cells.size(); ++i)
     text += fmt::format("{}: {}\n", name_of(measures[i]), row.cells[i].text);

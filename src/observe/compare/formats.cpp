@@ -16,9 +16,10 @@ struct Row {
   int32_t number;
   const char* name;
 };
-constexpr Row kRows[] = {{kNCHW, "NCHW"},     {kNHWC, "NHWC"},   {kND, "ND"},       {kNC1HWC0, "NC1HWC0"},
-                         {kFractalZ, "FRACTAL_Z"}, {kHWCN, "HWCN"}, {kNDHWC, "NDHWC"}, {kFractalNz, "FRACTAL_NZ"},
-                         {kNCDHW, "NCDHW"},   {kNDC1HWC0, "NDC1HWC0"}, {33, "FRACTAL_Z_3D"}, {31, "DHWCN"}};
+constexpr Row kRows[] = {
+    {kNCHW, "NCHW"},          {kNHWC, "NHWC"},         {kND, "ND"},          {kNC1HWC0, "NC1HWC0"},
+    {kFractalZ, "FRACTAL_Z"}, {kHWCN, "HWCN"},         {kNDHWC, "NDHWC"},    {kFractalNz, "FRACTAL_NZ"},
+    {kNCDHW, "NCDHW"},        {kNDC1HWC0, "NDC1HWC0"}, {33, "FRACTAL_Z_3D"}, {31, "DHWCN"}};
 
 using Shape = std::vector<int64_t>;
 
@@ -38,7 +39,8 @@ Array gathered(const Array& from, Shape dims, int32_t format, const std::functio
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = source(index.data());
     if (at >= 0)
-      std::memcpy(memory->data() + static_cast<size_t>(i) * size, from.data.data() + static_cast<size_t>(at) * size, size);
+      std::memcpy(memory->data() + static_cast<size_t>(i) * size, from.data.data() + static_cast<size_t>(at) * size,
+                  size);
     for (size_t d = dims.size(); d-- > 0;) {
       if (++index[d] < dims[d]) break;
       index[d] = 0;
@@ -52,7 +54,8 @@ Array gathered(const Array& from, Shape dims, int32_t format, const std::functio
 /// Which letter of a layout's name is which dimension.
 Array permuted(const Array& from, const char* own, const char* want, int32_t format) {
   const size_t rank = std::strlen(own);
-  if (from.dims.size() != rank) refuse(from, format, fmt::format("it has {} dimensions, want {}", from.dims.size(), rank));
+  if (from.dims.size() != rank)
+    refuse(from, format, fmt::format("it has {} dimensions, want {}", from.dims.size(), rank));
   Shape strides(rank), dims(rank), step(rank);
   int64_t n = 1;
   for (size_t d = rank; d-- > 0;) strides[d] = n, n *= from.dims[d];
@@ -140,7 +143,8 @@ bool is_blocked(int32_t format) {
 Array to_format(const Array& array, int32_t format, const std::vector<int64_t>& shape) {
   if (array.format == format) return array;
   const Shape& wanted = !shape.empty() ? shape : array.original_dims;
-  if (const char *own = letters(array.format), *want = letters(format); own && want && std::strlen(own) == std::strlen(want))
+  if (const char *own = letters(array.format), *want = letters(format);
+      own && want && std::strlen(own) == std::strlen(want))
     return permuted(array, own, want, format);
   Array plain = array;
   switch (array.format) {
@@ -148,7 +152,7 @@ Array to_format(const Array& array, int32_t format, const std::vector<int64_t>& 
       if (array.dims.size() != 5) refuse(array, format, fmt::format("it has {} dimensions, want 5", array.dims.size()));
       const int64_t all = array.dims[1] * array.dims[4];
       // The original shape has the channels second or last.
-      const int64_t channels = wanted.size() != 4                                 ? all
+      const int64_t channels = wanted.size() != 4                                         ? all
                                : wanted[2] == array.dims[2] && wanted[3] == array.dims[3] ? wanted[1]
                                                                                           : wanted[3];
       plain = unblocked_5d(array, std::clamp<int64_t>(channels, 1, all));

@@ -60,8 +60,8 @@ RuleOperator read_operator(const Json& op) {
       if (!from.first.empty() && from.second >= 0) made.inputs.push_back(from);
     }
   const bool named = attribute(op, "_datadump_original_op_names") != nullptr;
-  made.originals = named ? list_of<std::string>(op, "_datadump_original_op_names", "s")
-                         : list_of<std::string>(op, "OriginOp", "s");
+  made.originals =
+      named ? list_of<std::string>(op, "_datadump_original_op_names", "s") : list_of<std::string>(op, "OriginOp", "s");
   if (made.originals.empty() && !named) made.originals = {made.name};
   if (op.contains("output_desc") && op.at("output_desc").is_array()) {
     int index = 0;
@@ -69,8 +69,9 @@ RuleOperator read_operator(const Json& op) {
       RuleOutput& output = made.outputs.emplace_back();
       output.origin = text_of(desc, "_datadump_origin_name");
       const Json* origin_index = attribute(desc, "_datadump_origin_output_index");
-      output.origin_index =
-          origin_index && origin_index->contains("i") && origin_index->at("i").is_number_integer() ? origin_index->at("i").get<int>() : index;
+      output.origin_index = origin_index && origin_index->contains("i") && origin_index->at("i").is_number_integer()
+                                ? origin_index->at("i").get<int>()
+                                : index;
       output.format = text_of(desc, "_datadump_origin_format");
       if (output.format.empty()) output.format = text_of(desc, "origin_format");
       output.shape = list_of<int64_t>(desc, "origin_shape", "i");
@@ -89,7 +90,8 @@ GraphRule::GraphRule(const std::string& path) {
   if (!in) throw Error(code::kAclInvalidFile, "{}: it cannot be read", path);
   const Json json = Json::parse(in, nullptr, false);
   if (json.is_discarded() || !json.is_object() || !json.contains("graph") || !json.at("graph").is_array())
-    damaged(path, "it is no graph in JSON: want an object with an array \"graph\", as atc --mode=5 or --mode=1 writes it");
+    damaged(path,
+            "it is no graph in JSON: want an object with an array \"graph\", as atc --mode=5 or --mode=1 writes it");
   std::map<std::string, int> groups;
   try {
     for (const Json& graph : json.at("graph")) {

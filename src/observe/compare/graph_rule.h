@@ -9,18 +9,18 @@ namespace updraft::compare {
 
 /// An output of an operator and where it comes from.
 struct RuleOutput {
-  std::string origin;    ///< operator of the original network, empty: none
+  std::string origin;  ///< operator of the original network, empty: none
   int origin_index = 0;
-  std::string format;    ///< there, "" where the graph does not say
+  std::string format;  ///< there, "" where the graph does not say
   std::vector<int64_t> shape;
 };
 
 struct RuleOperator {
   std::string name, type;
-  int sequence = 0;                                  ///< its id in the graph
-  int group = 0;                                     ///< operators of one group stand for the same original ones
-  std::vector<std::pair<std::string, int>> inputs;   ///< operator and output
-  std::vector<std::string> originals;                ///< empty names: added by the compiler
+  int sequence = 0;                                 ///< its id in the graph
+  int group = 0;                                    ///< operators of one group stand for the same original ones
+  std::vector<std::pair<std::string, int>> inputs;  ///< operator and output
+  std::vector<std::string> originals;               ///< empty names: added by the compiler
   std::vector<RuleOutput> outputs;
 };
 

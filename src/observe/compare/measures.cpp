@@ -20,15 +20,14 @@ constexpr int64_t kBlock = 8192;
 constexpr double kLeastShown = 0.001;
 
 constexpr const char* kNames[kMeasures] = {
-    "CosineSimilarity",           "MaxAbsoluteError",   "AccumulatedRelativeError", "RelativeEuclideanDistance",
-    "KullbackLeiblerDivergence",  "StandardDeviation",  "MeanAbsoluteError",        "RootMeanSquareError",
-    "MaxRelativeError",           "MeanRelativeError"};
+    "CosineSimilarity",          "MaxAbsoluteError",  "AccumulatedRelativeError", "RelativeEuclideanDistance",
+    "KullbackLeiblerDivergence", "StandardDeviation", "MeanAbsoluteError",        "RootMeanSquareError",
+    "MaxRelativeError",          "MeanRelativeError"};
 
 /// Calls f(share, x, y) for blocks of both arrays, each share in a thread of its own.
 template <class Share, class F>
 std::vector<Share> each_block(const Array& x, const Array& y, int64_t count, int threads, F&& f) {
-  const auto shares = static_cast<size_t>(
-      std::clamp<int64_t>(std::min<int64_t>(threads, count / kLeastShare), 1, 256));
+  const auto shares = static_cast<size_t>(std::clamp<int64_t>(std::min<int64_t>(threads, count / kLeastShare), 1, 256));
   std::vector<Share> results(shares);
   auto work = [&](size_t s) {
     const int64_t begin = count * static_cast<int64_t>(s) / static_cast<int64_t>(shares),
@@ -78,22 +77,20 @@ Figures figures_of(const Array& x, const Array& y, int threads, int64_t most) {
   const auto n = static_cast<double>(f.count);
   const Scale sx{f.x_min, f.x_max - f.x_min, f.x_sum / n}, sy{f.y_min, f.y_max - f.y_min, f.y_sum / n};
   Spread spread;
-  for (const Spread& part : each_block<Spread>(x, y, f.count, threads,
-                                               [&](Spread& to, const float* a, const float* b, size_t m) {
-                                                 add_spread(to, sx, sy, a, b, m);
-                                               }))
+  for (const Spread& part : each_block<Spread>(
+           x, y, f.count, threads,
+           [&](Spread& to, const float* a, const float* b, size_t m) { add_spread(to, sx, sy, a, b, m); }))
     spread.add(part);
   f.x_deviation = std::sqrt(spread.x_square / n);
   f.y_deviation = std::sqrt(spread.y_square / n);
   const auto px = static_cast<float>(spread.x_sum), py = static_cast<float>(spread.y_sum);
   double divergence = 0;
-  for (double part : each_block<double>(x, y, f.count, threads,
-                                        [&](double& to, const float* a, const float* b, size_t m) {
-                                          to += divergence_of(sx, sy, px, py, a, b, m);
-                                        }))
+  for (double part : each_block<double>(
+           x, y, f.count, threads,
+           [&](double& to, const float* a, const float* b, size_t m) { to += divergence_of(sx, sy, px, py, a, b, m); }))
     divergence += part;
-  f.divergence = all.nan_input || !std::isfinite(f.x_max - f.x_min) || !std::isfinite(f.y_max - f.y_min) ? kNaN
-                                                                                                        : divergence;
+  f.divergence =
+      all.nan_input || !std::isfinite(f.x_max - f.x_min) || !std::isfinite(f.y_max - f.y_min) ? kNaN : divergence;
   return f;
 }
 
@@ -122,8 +119,9 @@ Cell cell_of(Measure measure, const Figures& f, bool scalar, const std::string& 
     }
     case kStandardDeviation: {
       auto shown = [](double v) { return std::fabs(v) < kLeastShown ? 0.0 : v; };
-      auto text = [](double v) { return std::isnan(v) ? std::string("nan") : std::isinf(v) ? (v > 0 ? "inf" : "-inf")
-                                                                                       : fmt::format("{:.3f}", v); };
+      auto text = [](double v) {
+        return std::isnan(v) ? std::string("nan") : std::isinf(v) ? (v > 0 ? "inf" : "-inf") : fmt::format("{:.3f}", v);
+      };
       return {fmt::format("({};{}),({};{})", text(shown(f.x_sum / n)), text(shown(f.x_deviation)),
                           text(shown(f.y_sum / n)), text(shown(f.y_deviation))),
               {},
@@ -142,10 +140,9 @@ Row measure(const Array& x, const Array& y, const std::vector<Measure>& chosen, 
   Row row;
   std::string refused;
   if (x.count() != y.count())
-    refused = fmt::format("The number of elements, {} in {}, is not that of the golden data, {} in {}.", x.count(), mine,
-                          y.count(), golden);
-  else if (x.count() == 0)
-    refused = fmt::format("There are no elements in {} and {}.", mine, golden);
+    refused = fmt::format("The number of elements, {} in {}, is not that of the golden data, {} in {}.", x.count(),
+                          mine, y.count(), golden);
+  else if (x.count() == 0) refused = fmt::format("There are no elements in {} and {}.", mine, golden);
   for (const Array* array : {&x, &y})
     if (refused.empty() && dump::type_size(array->type) == 0)
       refused = fmt::format("Data of type {} cannot be compared.", array->type);

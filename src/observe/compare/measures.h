@@ -28,15 +28,15 @@ const char* name_of(Measure measure);
 /// precision.
 struct Figures {
   int64_t count = 0;
-  double xy = 0, xx = 0, yy = 0;                ///< sums of products
-  double max_absolute = 0, absolute = 0;        ///< of |x - y|: greatest, sum
-  double square = 0;                            ///< sum of (x - y)^2
-  double max_relative = 0, relative = 0;        ///< of |x / y - 1| where |y| > 2.2e-16: greatest, sum
+  double xy = 0, xx = 0, yy = 0;          ///< sums of products
+  double max_absolute = 0, absolute = 0;  ///< of |x - y|: greatest, sum
+  double square = 0;                      ///< sum of (x - y)^2
+  double max_relative = 0, relative = 0;  ///< of |x / y - 1| where |y| > 2.2e-16: greatest, sum
   double x_sum = 0, y_sum = 0;
   float x_min = 0, x_max = 0, y_min = 0, y_max = 0;
-  double x_deviation = 0, y_deviation = 0;      ///< standard deviations
+  double x_deviation = 0, y_deviation = 0;  ///< standard deviations
   double divergence = 0;
-  bool nan = false;                             ///< some difference is NaN
+  bool nan = false;  ///< some difference is NaN
 };
 /// Uses up to `threads` threads. The first `most` elements only, where it is not 0.
 Figures figures_of(const Array& x, const Array& y, int threads, int64_t most = 0);

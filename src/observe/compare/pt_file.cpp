@@ -60,8 +60,7 @@ std::map<std::string, std::span<const std::byte>, std::less<>> entries_of(std::s
       }
     }
     if (method != 0) throw Error(code::kAclParseFile, "its parts are compressed, want them as torch.save stores them");
-    const size_t begin =
-        local + 30 + number_at<uint16_t>(bytes, local + 26) + number_at<uint16_t>(bytes, local + 28);
+    const size_t begin = local + 30 + number_at<uint16_t>(bytes, local + 26) + number_at<uint16_t>(bytes, local + 28);
     if (begin > bytes.size() || size > bytes.size() - begin)
       throw Error(code::kAclParseFile, "its parts are longer than the file");
     entries[std::string(reinterpret_cast<const char*>(bytes.data()) + at + 46, name)] = bytes.subspan(begin, size);
@@ -94,9 +93,9 @@ struct Item {
 
 int32_t storage_type(const std::string& global) {
   static const std::map<std::string, int32_t> kTypes = {
-      {"FloatStorage", 1}, {"HalfStorage", 2},  {"CharStorage", 3},    {"ByteStorage", 4},      {"ShortStorage", 5},
-      {"IntStorage", 7},   {"LongStorage", 8},  {"BoolStorage", 11},   {"DoubleStorage", 12},   {"ComplexFloatStorage", 16},
-      {"BFloat16Storage", 27}, {"ComplexDoubleStorage", 17}};
+      {"FloatStorage", 1},   {"HalfStorage", 2},          {"CharStorage", 3},      {"ByteStorage", 4},
+      {"ShortStorage", 5},   {"IntStorage", 7},           {"LongStorage", 8},      {"BoolStorage", 11},
+      {"DoubleStorage", 12}, {"ComplexFloatStorage", 16}, {"BFloat16Storage", 27}, {"ComplexDoubleStorage", 17}};
   const auto found = kTypes.find(global.substr(global.rfind('.') + 1));
   return found == kTypes.end() ? 0 : found->second;
 }
@@ -205,13 +204,14 @@ class Pickle {
 
   void step(unsigned char op) {
     switch (op) {
-      case 0x80: next(1); break;                 // PROTO
-      case 0x95: next(8); break;                 // FRAME
+      case 0x80: next(1); break;  // PROTO
+      case 0x95: next(8); break;  // FRAME
       case '(': push({Mark{}}); break;
       case ')': push({std::make_shared<Items>()}); break;
       case ']': push({std::make_shared<Items>()}); break;
       case '}': push({}); break;
-      case 't': case 'l': push({to_mark()}); break;
+      case 't':
+      case 'l': push({to_mark()}); break;
       case 0x85: tuple(1); break;
       case 0x86: tuple(2); break;
       case 0x87: tuple(3); break;
@@ -228,9 +228,13 @@ class Pickle {
       }
       case 'X': push({text(number<uint32_t>())}); break;
       case 0x8c: push({text(number<uint8_t>())}); break;
-      case 'G': next(8); push({}); break;
+      case 'G':
+        next(8);
+        push({});
+        break;
       case 'N': push({}); break;
-      case 0x88: case 0x89: push({static_cast<int64_t>(op == 0x88)}); break;
+      case 0x88:
+      case 0x89: push({static_cast<int64_t>(op == 0x88)}); break;
       case 'c': {
         const std::string module = line();
         push({Global{module + "." + line()}});
@@ -249,9 +253,14 @@ class Pickle {
       case 'j': recall(number<uint32_t>()); break;
       case 'Q': persistent(); break;
       case 'R': reduce(); break;
-      case 'b': case '0': pop(); break;          // BUILD leaves the object
-      case 's': pop(); pop(); break;
-      case 'u': case 'e': to_mark(); break;
+      case 'b':
+      case '0': pop(); break;  // BUILD leaves the object
+      case 's':
+        pop();
+        pop();
+        break;
+      case 'u':
+      case 'e': to_mark(); break;
       case 'a': pop(); break;
       default: throw Error(code::kAclParseFile, "its pickle has the operation {:#x}, which tensors do not need", op);
     }
@@ -310,7 +319,9 @@ void put_text(std::string& to, std::string_view text) {
 }
 
 std::string pickle_of(const Array& array, const char* storage) {
-  std::string p = "\x80\x02" "ctorch._utils\n_rebuild_tensor_v2\n((";
+  std::string p =
+      "\x80\x02"
+      "ctorch._utils\n_rebuild_tensor_v2\n((";
   put_text(p, "storage");
   p += std::string("ctorch\n") + storage + "\n";
   put_text(p, "0");
@@ -326,7 +337,8 @@ std::string pickle_of(const Array& array, const char* storage) {
     for (size_t k = i + 1; k < array.dims.size(); ++k) stride *= std::max<int64_t>(array.dims[k], 1);
     put_number(p, stride);
   }
-  p += "t\x89" "ccollections\nOrderedDict\n)RtR.";
+  p += "t\x89"
+       "ccollections\nOrderedDict\n)RtR.";
   return p;
 }
 
@@ -396,8 +408,10 @@ std::string write_pt(const Array& array) {
   const std::string pickle = pickle_of(array, storage);
   const std::string_view data(reinterpret_cast<const char*>(array.data.data()),
                               static_cast<size_t>(array.count()) * dump::type_size(array.type));
-  const std::pair<std::string, std::string_view> parts[] = {
-      {"archive/data.pkl", pickle}, {"archive/byteorder", "little"}, {"archive/data/0", data}, {"archive/version", "3\n"}};
+  const std::pair<std::string, std::string_view> parts[] = {{"archive/data.pkl", pickle},
+                                                            {"archive/byteorder", "little"},
+                                                            {"archive/data/0", data},
+                                                            {"archive/version", "3\n"}};
   if (data.size() >= 0xfffffff0) throw Error(code::kAclParseFile, "it has 4 GiB or more: convert to npy or bin");
   std::string file, directory;
   for (const auto& [name, bytes] : parts) {

@@ -115,9 +115,9 @@ std::string mapping_csv(const Comparison& of, const std::vector<Line>& lines) {
   for (const Line& line : lines) {
     std::vector<std::string> cells = {std::to_string(line.index)};
     if (of.has_sequence()) cells.push_back(std::to_string(line.sequence));
-    cells.insert(cells.end(), {line.type, line.mine, line.golden, line.tensor,
-                               line.mine_path.empty() ? "NaN" : line.mine_path,
-                               line.golden_path.empty() ? "NaN" : line.golden_path});
+    cells.insert(cells.end(),
+                 {line.type, line.mine, line.golden, line.tensor, line.mine_path.empty() ? "NaN" : line.mine_path,
+                  line.golden_path.empty() ? "NaN" : line.golden_path});
     text += row(cells);
   }
   return text;
@@ -186,9 +186,13 @@ std::string result_page(const Comparison& of, const std::vector<Line>& lines, do
     page += compared ? "<div class=\"none\"><b>No tensor differs.</b></div>\n"
                      : "<div class=\"first\"><b>Nothing could be compared.</b></div>\n";
   }
-  page += fmt::format("<p>{} tensors compared, {} with a cosine below {}, {} without counterpart. A high cosine proves "
-                      "nothing, a low one does suggest a fault.</p>\n", compared, bad, threshold, gaps);
-  page += "<p><input id=\"filter\" placeholder=\"name, type, shape …\"><label><input type=\"checkbox\" id=\"bad\"> only what differs</label></p>\n";
+  page += fmt::format(
+      "<p>{} tensors compared, {} with a cosine below {}, {} without counterpart. A high cosine proves "
+      "nothing, a low one does suggest a fault.</p>\n",
+      compared, bad, threshold, gaps);
+  page +=
+      "<p><input id=\"filter\" placeholder=\"name, type, shape …\"><label><input type=\"checkbox\" id=\"bad\"> only "
+      "what differs</label></p>\n";
   page += "<div class=\"wide\"><table><thead><tr>";
   for (const std::string& name : columns(of)) page += "<th>" + escaped(name) + "</th>";
   page += "</tr></thead><tbody>\n";

@@ -23,8 +23,8 @@ struct Divergence {
   size_t line = 0;
   bool inputs_agree = false;
 };
-/// A tensor differs when its cosine is below `threshold`, or (where there is none) its relative Euclidean distance above
-/// 1 - threshold.
+/// A tensor differs when its cosine is below `threshold`, or (where there is none) its relative Euclidean distance
+/// above 1 - threshold.
 bool differs(const Comparison& of, const Line& line, double threshold);
 std::optional<Divergence> first_divergence(const Comparison& of, const std::vector<Line>& lines, double threshold);
 

@@ -81,10 +81,11 @@ Side::Side(const std::string& folder) : folder_(folder) {
     add(mapped == names.end() ? name : mapped->second, entry.path().string());
   }
   if (operators_.empty())
-    throw Error(code::kAclInvalidFile,
-                "{}: no file in it is a dump (OpType.OpName.TaskId.StreamId.time) or an array (OpName.Index.time.npy, .pt "
-                "or .bin); give the folder of a step, such as PATH/20261124183512/0/MODEL/1/0",
-                folder);
+    throw Error(
+        code::kAclInvalidFile,
+        "{}: no file in it is a dump (OpType.OpName.TaskId.StreamId.time) or an array (OpName.Index.time.npy, .pt "
+        "or .bin); give the folder of a step, such as PATH/20261124183512/0/MODEL/1/0",
+        folder);
 }
 
 void Side::add(const std::string& name, const std::string& path) {

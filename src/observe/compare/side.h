@@ -24,9 +24,10 @@ struct Tensors {
 
 class Side {
  public:
-  /// Reads the names in a folder. They are OpType.OpName.TaskId[.StreamId].time (dump files), OpName.Index.time.npy|pt|bin
-  /// (outputs of a reference), and NAME_OF_A_DUMP.input|output.N[.…].npy|pt|bin (converted dumps); mapping.csv gives the
-  /// names of files whose own name is too long. Throws Error 100003 when there is no such folder or no such file in it.
+  /// Reads the names in a folder. They are OpType.OpName.TaskId[.StreamId].time (dump files),
+  /// OpName.Index.time.npy|pt|bin (outputs of a reference), and NAME_OF_A_DUMP.input|output.N[.…].npy|pt|bin (converted
+  /// dumps); mapping.csv gives the names of files whose own name is too long. Throws Error 100003 when there is no such
+  /// folder or no such file in it.
   explicit Side(const std::string& folder);
 
   const std::string& folder() const { return folder_; }

@@ -66,8 +66,7 @@ INSIDE Floats log_of(Floats x) {
   Floats m;
   std::memcpy(&m, &rest, sizeof m);
   const Floats s = (m - 1.f) / (m + 1.f), z = s * s;
-  const Floats p =
-      2.f * s * (1.f + z * (1.f / 3 + z * (1.f / 5 + z * (1.f / 7 + z * (1.f / 9 + z * (1.f / 11))))));
+  const Floats p = 2.f * s * (1.f + z * (1.f / 3 + z * (1.f / 5 + z * (1.f / 7 + z * (1.f / 9 + z * (1.f / 11))))));
   return __builtin_convertvector(exponent, Floats) * 0.693147180559945f + p;
 }
 

@@ -119,8 +119,9 @@ ACL_API aclmdlInitDump() {
     std::lock_guard lock(c.mutex);
     if (c.by_calls) throw Error(kDumpAlreadyRun, "aclmdlInitDump was called before: aclmdlFinalizeDump ends that dump");
     if (c.by_file)
-      throw Error(kDumpAlreadyRun, "the configuration file of aclInit has started a dump already: leave out its \"dump\", "
-                                   "or these calls");
+      throw Error(kDumpAlreadyRun,
+                  "the configuration file of aclInit has started a dump already: leave out its \"dump\", "
+                  "or these calls");
     c.by_calls = true;
   });
 }

@@ -13,8 +13,8 @@ namespace updraft::dump {
 namespace {
 
 using protozero::pbf_reader;
-using protozero::pbf_writer;
 using protozero::pbf_wire_type;
+using protozero::pbf_writer;
 
 struct TypeRow {
   int32_t number;
@@ -23,14 +23,22 @@ struct TypeRow {
   size_t size;
 };
 constexpr TypeRow kTypes[] = {
-    {1, DType::Float, "float32", 4},        {2, DType::Float16, "float16", 2},
-    {3, DType::Int8, "int8", 1},            {4, DType::UInt8, "uint8", 1},
-    {5, DType::Int16, "int16", 2},          {6, DType::UInt16, "uint16", 2},
-    {7, DType::Int32, "int32", 4},          {8, DType::Int64, "int64", 8},
-    {9, DType::UInt32, "uint32", 4},        {10, DType::UInt64, "uint64", 8},
-    {11, DType::Bool, "bool", 1},           {12, DType::Double, "float64", 8},
-    {16, DType::Complex64, "complex64", 8}, {17, DType::Complex128, "complex128", 16},
-    {27, DType::BFloat16, "bfloat16", 2},   {29, DType::UInt1, "uint1", 0},
+    {1, DType::Float, "float32", 4},
+    {2, DType::Float16, "float16", 2},
+    {3, DType::Int8, "int8", 1},
+    {4, DType::UInt8, "uint8", 1},
+    {5, DType::Int16, "int16", 2},
+    {6, DType::UInt16, "uint16", 2},
+    {7, DType::Int32, "int32", 4},
+    {8, DType::Int64, "int64", 8},
+    {9, DType::UInt32, "uint32", 4},
+    {10, DType::UInt64, "uint64", 8},
+    {11, DType::Bool, "bool", 1},
+    {12, DType::Double, "float64", 8},
+    {16, DType::Complex64, "complex64", 8},
+    {17, DType::Complex128, "complex128", 16},
+    {27, DType::BFloat16, "bfloat16", 2},
+    {29, DType::UInt1, "uint1", 0},
     {32, DType::Complex32, "complex32", 4},
 };
 
@@ -56,9 +64,7 @@ constexpr uint32_t kPartSize = 3;  // of buffers and spaces
 /// More dimensions than any tensor has: a damaged file.
 constexpr size_t kMostDims = 64;
 
-[[noreturn]] void damaged(const std::string& why) {
-  throw Error(code::kAclParseFile, "the file is no dump: {}", why);
-}
+[[noreturn]] void damaged(const std::string& why) { throw Error(code::kAclParseFile, "the file is no dump: {}", why); }
 
 void write_shape(pbf_writer& to, uint32_t field, const std::vector<int64_t>& dims) {
   pbf_writer shape(to, field);
@@ -113,7 +119,8 @@ FileTensor read_tensor(pbf_reader from, const TensorFields& fields) {
       pbf_reader original = from.get_message();
       while (original.next()) {
         if (original.tag() == original::kName) tensor.original_name = original.get_string();
-        else if (original.tag() == original::kIndex) tensor.original_index = static_cast<int32_t>(original.get_uint32());
+        else if (original.tag() == original::kIndex)
+          tensor.original_index = static_cast<int32_t>(original.get_uint32());
         else original.skip();
       }
     } else from.skip();
@@ -217,8 +224,12 @@ std::string header_to_json(const FileHeader& header) {
   auto tensors = [](const std::vector<FileTensor>& all, bool outputs) {
     Json list = Json::array();
     for (const FileTensor& t : all) {
-      Json entry = {{"data_type", t.type}, {"format", t.format}, {"shape", {{"dim", t.dims}}}, {"size", t.size},
-                    {"original_shape", {{"dim", t.original_dims}}}, {"sub_format", t.sub_format},
+      Json entry = {{"data_type", t.type},
+                    {"format", t.format},
+                    {"shape", {{"dim", t.dims}}},
+                    {"size", t.size},
+                    {"original_shape", {{"dim", t.original_dims}}},
+                    {"sub_format", t.sub_format},
                     {"address", t.address}};
       if (outputs && !t.original_name.empty())
         entry["original_op"] = {{"name", t.original_name}, {"output_index", t.original_index}};

@@ -1,5 +1,5 @@
-// Dump files: a length of 8 bytes, a message of that length (DumpData of the public protocol) that says what tensors there
-// are, then the tensors' bytes, outputs of no gap after inputs.
+// Dump files: a length of 8 bytes, a message of that length (DumpData of the public protocol) that says what tensors
+// there are, then the tensors' bytes, outputs of no gap after inputs.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,13 +13,13 @@ namespace updraft::dump {
 
 /// A tensor of a dump file.
 struct FileTensor {
-  int32_t type = 0;         ///< number of the protocol: 1 float, 2 float16, 3 int8 … (type_number())
-  int32_t format = 2;       ///< aclFormat; 2 is ND
+  int32_t type = 0;    ///< number of the protocol: 1 float, 2 float16, 3 int8 … (type_number())
+  int32_t format = 2;  ///< aclFormat; 2 is ND
   std::vector<int64_t> dims;
   std::vector<int64_t> original_dims;
   int32_t sub_format = 0;
-  uint64_t size = 0;        ///< bytes
-  uint64_t address = 0;     ///< on the device; 0: not known
+  uint64_t size = 0;          ///< bytes
+  uint64_t address = 0;       ///< on the device; 0: not known
   std::string original_name;  ///< of outputs: the operator of the network that it stands for
   int32_t original_index = 0;
 };
@@ -45,8 +45,8 @@ size_t type_size(int32_t number);
 /// What stands in front of the tensors: length and message.
 std::string write_header(const FileHeader& header);
 
-/// Reads the beginning of a file of `file_size` bytes, of which `bytes` are there: at least the header. `data` is set to
-/// where the first tensor begins. Throws Error 100006 with what is wrong.
+/// Reads the beginning of a file of `file_size` bytes, of which `bytes` are there: at least the header. `data` is set
+/// to where the first tensor begins. Throws Error 100006 with what is wrong.
 FileHeader read_header(std::span<const std::byte> bytes, uint64_t file_size, uint64_t* data);
 
 /// The header as JSON with the protocol's field names and numbers of types and formats.

@@ -188,7 +188,8 @@ FileWriter::Direct::Direct(FileWriter& writer, std::string path) : writer_(write
     const std::string mapping = path_.substr(0, slash) + "/mapping.csv";
     const std::string line = short_name + "," + name + "\n";
     const int to = open(mapping.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kFileMode);
-    error_ = to < 0 ? std::strerror(errno) : write_all(to, reinterpret_cast<const std::byte*>(line.data()), line.size());
+    error_ =
+        to < 0 ? std::strerror(errno) : write_all(to, reinterpret_cast<const std::byte*>(line.data()), line.size());
     if (to >= 0) close(to);
     if (!error_.empty()) return;
     path_ = path_.substr(0, slash + 1) + short_name;

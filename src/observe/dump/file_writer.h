@@ -100,8 +100,8 @@ class FileWriter {
   std::thread thread_;
 };
 
-/// The name that a file of a dump has on the disk: names longer than the 255 bytes that file systems take are replaced by a
-/// number, which mapping.csv of the folder explains. `long_name` is set where that is so.
+/// The name that a file of a dump has on the disk: names longer than the 255 bytes that file systems take are replaced
+/// by a number, which mapping.csv of the folder explains. `long_name` is set where that is so.
 std::string name_on_disk(const std::string& name, bool* long_name);
 
 }  // namespace updraft::dump

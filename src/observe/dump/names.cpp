@@ -24,9 +24,9 @@ std::string clean(std::string_view name) {
 
 uint64_t next_timestamp() {
   static std::atomic<uint64_t> last{0};
-  const auto now = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
-                                             std::chrono::system_clock::now().time_since_epoch())
-                                             .count());
+  const auto now = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count());
   uint64_t before = last.load(std::memory_order_relaxed), next = 0;
   do next = std::max(now, before + 1);
   while (!last.compare_exchange_weak(before, next, std::memory_order_relaxed));
@@ -54,9 +54,9 @@ bool is_input(const TaskEvent& task, const Argument& argument) {
   const std::string_view name = task.name;
   if (!name.starts_with("aclnnInplace")) return true;
   const std::string_view what = name.substr(12);
-  for (const char* one : {"Copy", "Zero", "One", "FillScalar", "FillTensor", "Uniform", "UniformTensor", "Normal",
-                          "NormalTensor", "Random", "RandomTensor", "Bernoulli", "BernoulliTensor", "Exponential",
-                          "Geometric", "Cauchy", "LogNormal"})
+  for (const char* one :
+       {"Copy", "Zero", "One", "FillScalar", "FillTensor", "Uniform", "UniformTensor", "Normal", "NormalTensor",
+        "Random", "RandomTensor", "Bernoulli", "BernoulliTensor", "Exponential", "Geometric", "Cauchy", "LogNormal"})
     if (what == one) return false;
   return true;
 }

@@ -25,11 +25,12 @@ uint32_t stream_number(int32_t stream);
 /// "OpType.OpName.TaskId.StreamId.timestamp".
 std::string file_name(std::string_view type, std::string_view name, uint64_t task, int32_t stream, uint64_t timestamp);
 
-/// True for operators of devices that dumps are about: computations and collectives, not copies, events and whole graphs.
+/// True for operators of devices that dumps are about: computations and collectives, not copies, events and whole
+/// graphs.
 bool is_operator(const TaskEvent& task);
 
-/// True when the operator reads the argument. What operators such as aclnnInplaceCopy only write over is none, though its
-/// parameter is of both directions: it may be memory that nobody has written yet.
+/// True when the operator reads the argument. What operators such as aclnnInplaceCopy only write over is none, though
+/// its parameter is of both directions: it may be memory that nobody has written yet.
 bool is_input(const TaskEvent& task, const Argument& argument);
 
 }  // namespace updraft::dump

@@ -91,9 +91,13 @@ void OperatorFile::forget() {
 
 std::string figures_head(uint32_t figures) {
   std::string head = "Input/Output,Index,Data Size,Data Type,Format,Shape,Count";
-  for (const auto& [bit, name] : {std::pair{kMax, "Max Value"}, {kMin, "Min Value"}, {kAvg, "Avg Value"},
-                                  {kNan, "Nan Count"}, {kNegativeInf, "Negative Inf Count"},
-                                  {kPositiveInf, "Positive Inf Count"}, {kL2, "L2norm Value"}})
+  for (const auto& [bit, name] : {std::pair{kMax, "Max Value"},
+                                  {kMin, "Min Value"},
+                                  {kAvg, "Avg Value"},
+                                  {kNan, "Nan Count"},
+                                  {kNegativeInf, "Negative Inf Count"},
+                                  {kPositiveInf, "Positive Inf Count"},
+                                  {kL2, "L2norm Value"}})
     if (figures & bit) head += fmt::format(",{}", name);
   return head + "\n";
 }

@@ -7,8 +7,8 @@
 
 using namespace updraft;
 
-/// Writes the header of a dump file, whose `size` bytes are at `bytes`, to the file `json`. 0, or an error's code: the text
-/// is in aclGetRecentErrMsg.
+/// Writes the header of a dump file, whose `size` bytes are at `bytes`, to the file `json`. 0, or an error's code: the
+/// text is in aclGetRecentErrMsg.
 extern "C" UPDRAFT_API int32_t ParseDumpProtoToJson(const char* bytes, size_t size, const char* json) {
   return guard("ParseDumpProtoToJson", [&] {
     need(bytes, "dumpData");

@@ -106,11 +106,16 @@ std::vector<ModelRule> read_models(const Reader& from) {
 
 uint32_t read_figures(const Reader& from, bool statistics) {
   if (!from.has("dump_stats")) return kDefaultFigures;
-  constexpr std::pair<const char*, Figure> kNames[] = {
-      {"Max", kMax}, {"Min", kMin}, {"Avg", kAvg}, {"Nan", kNan}, {"Negative Inf", kNegativeInf},
-      {"Positive Inf", kPositiveInf}, {"L2norm", kL2}};
+  constexpr std::pair<const char*, Figure> kNames[] = {{"Max", kMax},
+                                                       {"Min", kMin},
+                                                       {"Avg", kAvg},
+                                                       {"Nan", kNan},
+                                                       {"Negative Inf", kNegativeInf},
+                                                       {"Positive Inf", kPositiveInf},
+                                                       {"L2norm", kL2}};
   const Json& list = from.at("dump_stats");
-  constexpr const char* kWanted = "an array of some of \"Max\", \"Min\", \"Avg\", \"Nan\", \"Negative Inf\", \"Positive Inf\", \"L2norm\"";
+  constexpr const char* kWanted =
+      "an array of some of \"Max\", \"Min\", \"Avg\", \"Nan\", \"Negative Inf\", \"Positive Inf\", \"L2norm\"";
   if (!list.is_array() || list.empty()) from.refuse("dump_stats", list, kWanted);
   if (!statistics) from.refuse("dump_stats", list, "\"dump_data\": \"stats\" beside it");
   uint32_t figures = 0;
@@ -123,8 +128,9 @@ uint32_t read_figures(const Reader& from, bool statistics) {
 }
 
 Settings::Scene read_scene(const Reader& from) {
-  const std::string scene = from.choice(
-      "dump_scene", {"lite_exception", "aic_err_brief_dump", "aic_err_norm_dump", "aic_err_detail_dump", "watcher"}, "");
+  const std::string scene =
+      from.choice("dump_scene",
+                  {"lite_exception", "aic_err_brief_dump", "aic_err_norm_dump", "aic_err_detail_dump", "watcher"}, "");
   if (scene.empty()) return Settings::Scene::None;
   if (scene == "watcher") return Settings::Scene::Watcher;
   if (scene == "aic_err_norm_dump") return Settings::Scene::Normal;
@@ -137,13 +143,16 @@ void check_watchers(const Reader& from, const Settings& settings) {
   for (size_t i = 0; i < settings.models.size(); ++i) {
     const ModelRule& rule = settings.models[i];
     if (watcher && (rule.layers.empty() || rule.watchers.empty()))
-      from.refuse(fmt::format("dump_scene is \"watcher\", so dump_list[{}] wants both layer (operators that may write where "
-                              "they must not) and watcher_nodes (operators whose outputs are looked at)", i));
+      from.refuse(
+          fmt::format("dump_scene is \"watcher\", so dump_list[{}] wants both layer (operators that may write where "
+                      "they must not) and watcher_nodes (operators whose outputs are looked at)",
+                      i));
     if (!watcher && !rule.watchers.empty())
       from.refuse(fmt::format("dump_list[{}].watcher_nodes wants \"dump_scene\": \"watcher\"", i));
   }
   if (!watcher) return;
-  if (settings.models.empty()) from.refuse("dump_scene is \"watcher\", which wants dump_list with layer and watcher_nodes");
+  if (settings.models.empty())
+    from.refuse("dump_scene is \"watcher\", which wants dump_list with layer and watcher_nodes");
   if (settings.inputs) from.refuse("dump_mode", from.at("dump_mode"), "\"output\" beside \"dump_scene\": \"watcher\"");
 }
 
@@ -198,8 +207,8 @@ std::string checked_folder(const std::string& path, const std::string& key) {
 Settings read_settings(const Json& dump, const std::string& file) {
   const Reader from(dump, file);
   if (!dump.is_object()) from.refuse("dump", dump, "an object");
-  static const std::set<std::string> kKnown = {"dump_path",  "dump_list",  "dump_mode",  "dump_op_switch",
-                                               "dump_debug", "dump_step",  "dump_data",  "dump_level",
+  static const std::set<std::string> kKnown = {"dump_path",  "dump_list",  "dump_mode",       "dump_op_switch",
+                                               "dump_debug", "dump_step",  "dump_data",       "dump_level",
                                                "dump_stats", "dump_scene", "dump_kernel_data"};
   for (const auto& [key, value] : dump.items())
     if (!kKnown.contains(key))
@@ -220,23 +229,26 @@ Settings read_settings(const Json& dump, const std::string& file) {
     if (!step.is_string()) from.refuse("dump_step", step, "a text such as \"0|3-5|10\"");
     if (!step.get<std::string>().empty()) settings.steps = parse_steps(step.get<std::string>(), "dump_step");
   }
-  if (settings.scene != Settings::Scene::None && settings.scene != Settings::Scene::Watcher &&
-      (settings.writes()))
+  if (settings.scene != Settings::Scene::None && settings.scene != Settings::Scene::Watcher && (settings.writes()))
     from.refuse(fmt::format("dump_scene is {}, which writes what a failing operator had: leave out {}",
                             from.at("dump_scene").dump(),
-                            settings.overflow ? "dump_debug" : settings.operators ? "dump_op_switch" : "dump_list"));
+                            settings.overflow    ? "dump_debug"
+                            : settings.operators ? "dump_op_switch"
+                                                 : "dump_list"));
   check_watchers(from, settings);
   if (settings.overflow && (settings.operators || !settings.models.empty()))
-    from.refuse(fmt::format("dump_debug and {} are both on: overflow detection writes the operators that overflow, a "
-                            "dump all of them; want one of the two", settings.operators ? "dump_op_switch" : "dump_list"));
+    from.refuse(
+        fmt::format("dump_debug and {} are both on: overflow detection writes the operators that overflow, a "
+                    "dump all of them; want one of the two",
+                    settings.operators ? "dump_op_switch" : "dump_list"));
   const std::string path = from.text(dump, "dump_path", "dump_path");
   if (settings.writes() || settings.writes_failures()) {
-    if (!from.has("dump_path"))
-      from.refuse("there is no dump_path; want a folder that exists and can be written");
+    if (!from.has("dump_path")) from.refuse("there is no dump_path; want a folder that exists and can be written");
     settings.path = checked_folder(path, file + ": dump_path");
   } else if (from.has("dump_path") && settings.scene == Settings::Scene::None) {
-    from.refuse("dump_list has no entry and dump_op_switch and dump_debug are off, so nothing would be written: name "
-                "models in dump_list ([{}] means all), or set \"dump_op_switch\": \"on\" for operators outside of models");
+    from.refuse(
+        "dump_list has no entry and dump_op_switch and dump_debug are off, so nothing would be written: name "
+        "models in dump_list ([{}] means all), or set \"dump_op_switch\": \"on\" for operators outside of models");
   }
   return settings;
 }

@@ -27,7 +27,7 @@ inline constexpr uint32_t kDefaultFigures = kMax | kMin | kAvg | kNan | kNegativ
 
 struct Settings {
   enum class Scene : uint8_t { None, Brief, Normal, Detail, Watcher };
-  std::string path;  ///< dump_path, absolute; empty where nothing is written
+  std::string path;        ///< dump_path, absolute; empty where nothing is written
   bool operators = false;  ///< dump_op_switch: operators that no model runs
   std::vector<ModelRule> models;
   bool inputs = false, outputs = true;  ///< dump_mode
@@ -46,8 +46,8 @@ struct Settings {
 /// "0|3-5|10"; throws Error 100009 that names `key` otherwise.
 Steps parse_steps(const std::string& text, const char* key);
 
-/// Checks the section `dump` of the file `file` (for messages). Throws Error 100009: the key, its value, what is allowed.
-/// A folder that does not exist or cannot be written is refused, too. Unknown keys are told to the log.
+/// Checks the section `dump` of the file `file` (for messages). Throws Error 100009: the key, its value, what is
+/// allowed. A folder that does not exist or cannot be written is refused, too. Unknown keys are told to the log.
 Settings read_settings(const nlohmann::json& dump, const std::string& file);
 
 /// Throws 100009 unless `path` is a folder that can be written; gives it absolute.

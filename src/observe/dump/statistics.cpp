@@ -22,9 +22,8 @@ void each_row(const TensorView& view, F&& f) {
   const TensorView* views[1] = {&view};
   const StridedLoop<1> loop(views);
   const int64_t step = loop.strides[0][loop.rank - 1];
-  loop.rows(0, view.numel(), [&](const int64_t(&offset)[1], int64_t, int64_t n) {
-    f(view.as<const T>() + offset[0], n, step);
-  });
+  loop.rows(0, view.numel(),
+            [&](const int64_t(&offset)[1], int64_t, int64_t n) { f(view.as<const T>() + offset[0], n, step); });
 }
 
 template <class F>
@@ -68,7 +67,8 @@ struct Sums {
 template <class T>
 void add_row(Sums& sums, const T* row, int64_t n, int64_t step) {
   for (int64_t i = 0; i < n; ++i) {
-    const auto x = static_cast<double>(static_cast<std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, float, T>>(row[i * step]));
+    const auto x = static_cast<double>(
+        static_cast<std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, float, T>>(row[i * step]));
     if constexpr (!std::is_integral_v<T>) {
       if (!std::isfinite(x)) {
         if (std::isnan(x)) ++sums.nan;

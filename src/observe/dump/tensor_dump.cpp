@@ -12,9 +12,8 @@ namespace {
 bool names(const std::vector<std::string>& layers, const TaskEvent& task) {
   if (layers.empty()) return true;
   const std::string type = type_of(task);
-  return std::ranges::any_of(layers, [&](const std::string& layer) {
-    return layer == task.node || layer == task.name || layer == type;
-  });
+  return std::ranges::any_of(
+      layers, [&](const std::string& layer) { return layer == task.node || layer == task.name || layer == type; });
 }
 
 bool has_in_out(const TaskEvent& task) {
@@ -30,8 +29,8 @@ TensorDump::TensorDump(Settings settings, FileWriter& writer)
     : settings_(std::move(settings)), writer_(writer), root_(settings_.path + "/" + time_folder()) {}
 
 const ModelRule* TensorDump::rule_of(const TaskEvent& task) const {
-  const auto rule = std::ranges::find_if(
-      settings_.models, [&](const ModelRule& r) { return r.model.empty() || r.model == task.graph; });
+  const auto rule = std::ranges::find_if(settings_.models,
+                                         [&](const ModelRule& r) { return r.model.empty() || r.model == task.graph; });
   return rule == settings_.models.end() || !settings_.steps.contain(task.execution) ? nullptr : &*rule;
 }
 
@@ -139,8 +138,7 @@ void TensorDump::end_overflow(const TaskEvent& task, Pending& pending) {
   if (!pending.file) pending.file = std::make_unique<OperatorFile>(writer_, task, pending.place, true, true);
   pending.file->finish(task);
   const uint64_t time = next_timestamp();
-  writer_.add(pending.place.folder + "/" +
-                  file_name("Opdebug", "Node_OpDebug", task.id + 1, task.stream, time),
+  writer_.add(pending.place.folder + "/" + file_name("Opdebug", "Node_OpDebug", task.id + 1, task.stream, time),
               overflow::opdebug_file(task, *finding, time), {});
   UPDRAFT_LOG(kWarning, "IDEDD", "overflow: operator {} ({}), task {}, stream {}, status {}", pending.place.name,
               pending.place.type, task.id, stream_number(task.stream), finding->status);

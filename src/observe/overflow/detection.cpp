@@ -43,7 +43,8 @@ uint64_t status_of(const TaskEvent& task, const Argument* output) {
   const bool cube = task.cost.unit == Unit::Cube || task.cost.unit == Unit::MixCube;
   if (half && cube) status |= 0x400;
   const std::string_view name = task.name;
-  if (half && (name.find("Cast") != std::string_view::npos || name.find("Copy") != std::string_view::npos)) status |= 0x100;
+  if (half && (name.find("Cast") != std::string_view::npos || name.find("Copy") != std::string_view::npos))
+    status |= 0x100;
   return status;
 }
 
@@ -73,8 +74,7 @@ std::optional<Finding> look_after(const TaskEvent& task, const Before& before) {
   for (const Argument& argument : task.arguments) {
     const TensorArgument* tensor = argument.tensor();
     if (!tensor || !is_written(argument.direction)) continue;
-    if (!dump::all_finite(tensor->view) ||
-        (before.saturating && !before.largest && dump::has_largest(tensor->view))) {
+    if (!dump::all_finite(tensor->view) || (before.saturating && !before.largest && dump::has_largest(tensor->view))) {
       found = &argument;
       break;
     }

@@ -10,10 +10,10 @@ namespace updraft::overflow {
 
 /// What is looked at before the operator runs.
 struct Before {
-  bool finite = false;    ///< all that it reads is finite: tensors, scalars, numbers
-  bool largest = false;   ///< some float16 input has the largest magnitude, 65504
+  bool finite = false;      ///< all that it reads is finite: tensors, scalars, numbers
+  bool largest = false;     ///< some float16 input has the largest magnitude, 65504
   bool saturating = false;  ///< the device is in saturation mode
-  bool flagged = false;   ///< the device's sticky overflow flag was set already
+  bool flagged = false;     ///< the device's sticky overflow flag was set already
 };
 Before look_before(const TaskEvent& task);
 

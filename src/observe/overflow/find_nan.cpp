@@ -82,7 +82,8 @@ class FindNan final : public Observer {
     if (!running.before.finite) return;
     for (const Argument& argument : task.arguments)
       if (argument.direction == Direction::InOut && argument.tensor() && dump::is_input(task, argument))
-        running.earlier[&argument - task.arguments.data()] = dump::describe(dump::statistics_of(argument.tensor()->view));
+        running.earlier[&argument - task.arguments.data()] =
+            dump::describe(dump::statistics_of(argument.tensor()->view));
     std::lock_guard lock(mutex_);
     running_[task.id] = std::move(running);
   }
@@ -171,8 +172,9 @@ class FindNan final : public Observer {
     }
     std::string name = task.name;
     if (*task.node) name += fmt::format(" ({} of graph {})", task.node, task.graph);
-    std::string text = fmt::format("updraft find-nan: {}, task {} of stream {}, device {}, makes {} out of finite inputs\n",
-                                   name, task.id, task.stream, task.device, what);
+    std::string text =
+        fmt::format("updraft find-nan: {}, task {} of stream {}, device {}, makes {} out of finite inputs\n", name,
+                    task.id, task.stream, task.device, what);
     for (size_t i = 0; i < task.arguments.size(); ++i) {
       const Argument& argument = task.arguments[i];
       const auto was = earlier.find(static_cast<ptrdiff_t>(i));
@@ -186,7 +188,8 @@ class FindNan final : public Observer {
     static std::mutex once;
     once.lock();  // the first that is found is told, and nobody goes on
     const std::string lines = readable(stack);
-    std::fprintf(stderr, "%s%s%s", text.c_str(), lines.empty() ? "" : "  called from (the innermost last):\n", lines.c_str());
+    std::fprintf(stderr, "%s%s%s", text.c_str(), lines.empty() ? "" : "  called from (the innermost last):\n",
+                 lines.c_str());
     std::fflush(nullptr);
     _exit(kExitStatus);
   }

@@ -54,8 +54,12 @@ std::string opdebug_json(std::span<const std::byte> bytes) {
   using Json = nlohmann::ordered_json;
   auto info = [&](size_t place) {
     const auto i = at<Info>(bytes, place);
-    return Json{{"model_id", i.model}, {"stream_id", i.stream}, {"task_id", i.task}, {"task_type", i.task_type},
-                {"pc_start", fmt::format("{:#x}", i.pc_start)}, {"para_base", fmt::format("{:#x}", i.para_base)}};
+    return Json{{"model_id", i.model},
+                {"stream_id", i.stream},
+                {"task_id", i.task},
+                {"task_type", i.task_type},
+                {"pc_start", fmt::format("{:#x}", i.pc_start)},
+                {"para_base", fmt::format("{:#x}", i.para_base)}};
   };
   Json dha = info(0), l2 = info(kL2Info), core = info(kCoreInfo);
   dha["status"] = at<uint64_t>(bytes, kDhaStatus);

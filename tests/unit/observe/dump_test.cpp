@@ -91,7 +91,8 @@ TEST(DumpFile, DamagedFilesAreRefused) {
     } catch (const Error& e) { return e.code() == code::kAclParseFile; }
     return false;
   };
-  for (size_t size = 0; size < file.size(); size += size < 300 ? 1 : 101) EXPECT_TRUE(refused(file.substr(0, size))) << size;
+  for (size_t size = 0; size < file.size(); size += size < 300 ? 1 : 101)
+    EXPECT_TRUE(refused(file.substr(0, size))) << size;
   std::string long_header = file;
   long_header[7] = '\x7f';
   EXPECT_TRUE(refused(long_header));
@@ -180,8 +181,8 @@ TEST(DumpSettings, Steps) {
   EXPECT_TRUE(Steps().contain(7));
   std::string many = "0";
   for (int i = 1; i <= 100; ++i) many += "|" + std::to_string(i);
-  for (const std::string& wrong : {std::string("5-3"), std::string("a"), std::string("-1"), std::string("1-"), std::string("|"),
-                                   std::string("1||2"), std::string("99999999999999999999"), many})
+  for (const std::string& wrong : {std::string("5-3"), std::string("a"), std::string("-1"), std::string("1-"),
+                                   std::string("|"), std::string("1||2"), std::string("99999999999999999999"), many})
     EXPECT_THROW(parse_steps(wrong, "dump_step"), Error) << wrong;
 }
 
