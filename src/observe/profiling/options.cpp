@@ -94,7 +94,8 @@ void read_traces(Reader& r) {
   const bool training = r.has("training_trace");
   if (training && !r.rules.training_ok)
     throw Error(kInvalid, "{}: training_trace is on, in online inference there is none: remove the key", r.rules.source);
-  const bool tasks = r.on("task_trace"), times = r.on("task_time", true);
+  const bool lean = r.has("task_time") && r.json.at("task_time") == "l0";  // msprof's word
+  const bool tasks = r.on("task_trace"), times = !lean && r.on("task_time", true);
   if (tasks && !training && r.rules.training)
     throw Error(kInvalid, "{}: task_trace is on without training_trace: in training it wants \"training_trace\":\"on\" as well",
                 r.rules.source);
@@ -105,6 +106,7 @@ void read_traces(Reader& r) {
   if (r.has("bp_point")) s.bp_point = r.text("bp_point");
   if (training) s.data |= data::kTrainingTrace;
   if (times || tasks) s.data |= data::kTaskTime;
+  if (lean) s.data |= data::kTaskTimeL0;
   if (r.on("hccl")) s.data |= data::kHcclTrace;
   if (r.on("aicpu")) s.data |= data::kAicpu;
   if (r.on("l2")) {

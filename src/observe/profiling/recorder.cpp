@@ -51,7 +51,7 @@ uint32_t Recorder::wants() const {
   // Shapes and communicators: all but the leanest level.
   if (data & ~(data::kTaskTimeL0 | data::kAclApi | data::kMarkers) & data::kAnyTasks) bits |= watch::kArguments;
   // Calls are also the host's end of the arrows to the tasks.
-  if (data) bits |= watch::kCalls;
+  if (data & (data::kAclApi | data::kRuntimeApi | data::kAnyTasks)) bits |= watch::kCalls;
   if (data & data::kMarkers) bits |= watch::kTasks;
   return bits;
 }

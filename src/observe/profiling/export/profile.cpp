@@ -129,6 +129,7 @@ void read_facts(Profile& p) {
   p.process = static_cast<uint32_t>(number_of(info, "pid"));
   p.host = text_of(info, "hostname");
   p.host_id = text_of(info, "hostUid");
+  p.soc = text_of(info, "soc");
   if (info.contains("rank_id") && info.at("rank_id").is_number_integer()) p.rank = info.at("rank_id").get<int>();
   p.metrics = text_of(sample, "aicMetrics");
   p.fp_point = text_of(sample, "fpPoint");

@@ -25,6 +25,7 @@ struct Profile {
   int rank = -1;
   std::string host;
   std::string host_id;
+  std::string soc;  ///< the product, "Ascend910B2"
   std::string metrics;   ///< "PipeUtilization", …; "" none
   std::string fp_point, bp_point;
   uint64_t switches = 0;  ///< bits of data (settings.h)
