@@ -3,7 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "observe/profiling/export/command_options.h"
@@ -201,7 +204,11 @@ int run(int argc, char** argv) {
     throw Error(code::kAclInvalidParam, "nothing to do: name a program, or --export=on, --analyze=on or --query=on; msprof --help tells more");
   if (!line.has("output")) throw Error(code::kAclInvalidParam, "--output is missing: the folder PROF_*, or one with such folders in it");
   const auto profiles = find_profiles(real_folder(line.value("output"), false));
-  if (exports) export_all(profiles, export_options(line));
+  if (exports) {
+    export_all(profiles, export_options(line));
+    // torch_npu looks for these files ten times a second, and gives up when msprof has ended and it has not seen them.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
   if (analyzes)
     for (const std::string& profile : profiles) {
       const auto written = analyze_profile(profile, analysis_options(line));

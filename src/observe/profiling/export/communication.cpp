@@ -87,15 +87,14 @@ void write_communication(const Profile& p, const std::vector<Collective>& collec
     matrix.json(key_of(c)) << ": {";
     bool link = false;
     for (const Traffic& t : traffic_of(c)) {
-      matrix << (link ? ", " : "") << fmt::format("\"{}-{}\": {{\"Transport Type\": \"SDMA\", \"Transit Time(ms)\": ", t.from, t.to);
+      const bool local = t.from == t.to;
+      matrix << (link ? ", " : "")
+             << fmt::format("\"{}-{}\": {{\"Transport Type\": \"{}\", \"Transit Time(ms)\": ", t.from, t.to, local ? "LOCAL" : "SDMA");
       link = true;
-      matrix.real(elapse, 6) << ", \"Transit Size(MB)\": ";
+      const double time = local ? 0 : elapse;
+      matrix.real(time, 6) << ", \"Transit Size(MB)\": ";
       matrix.real(t.bytes / kMegabyte, 6) << ", \"Bandwidth(GB/s)\": ";
-      matrix.real(elapse > 0 ? t.bytes / kMegabyte / elapse : 0, 4) << '}';
-    }
-    if (!link) {  // a group of one: what stays on the rank
-      matrix << fmt::format("\"{}-{}\": {{\"Transport Type\": \"LOCAL\", \"Transit Time(ms)\": ", c.rank, c.rank);
-      matrix.real(elapse, 6) << ", \"Transit Size(MB)\": 0, \"Bandwidth(GB/s)\": 0}";
+      matrix.real(time > 0 ? t.bytes / kMegabyte / time : 0, 4) << '}';
     }
     matrix << '}';
   }

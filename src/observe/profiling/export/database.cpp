@@ -98,7 +98,7 @@ class Strings {
   int64_t operator[](std::string_view text) {
     const auto found = ids_.find(std::string(text));
     if (found != ids_.end()) return found->second;
-    const auto id = static_cast<int64_t>(ids_.size());
+    const auto id = static_cast<int64_t>(ids_.size()) + 1;  // readers take 0 for none
     ids_.emplace(text, id);
     return id;
   }
@@ -231,7 +231,7 @@ class Writer {
       const auto text = [&](size_t place) { return tensors.known ? strings_[tensors.text[place]] : none; };
       table.row(strings_[p_.text(t.name)], i, 0, 0, strings_[core_of(p_, t)], strings_[type_of(p_.text(t.name))], text(2), text(1),
                 text(0), text(5), text(4), text(3), tensors.attributes.empty() ? none : strings_[tensors.attributes],
-                strings_[t.model ? "static" : "dynamic"], strings_["NO"]);
+                strings_["static"], strings_["NO"]);
       if (!pmu) continue;
       const auto values = metric_values(p_.metrics, p_.soc, t);
       for (size_t k = 0; k < values.size(); ++k) pmu->row(i, strings_[columns[k]], values[k]);
@@ -254,7 +254,7 @@ class Writer {
       table.row(strings_[c.name], p_.wall(c.task->begun), p_.wall(c.task->ended), connection(i), group, id, 0, 0,
                 hccl_type(c.data_type), strings_["N/A"], c.count, strings_[c.type]);
       for (const Traffic& t : traffic_of(c))
-        parts.row(strings_[c.name], i, strings_["Memcpy"], 0, group, -1, -1, t.from, t.to, 0, static_cast<int64_t>(t.bytes),
+        parts.row(strings_[c.name], i, strings_["Memcpy"], 0, group, -1, -1, t.from, t.to, t.from == t.to ? 2 : 0, static_cast<int64_t>(t.bytes),
                   hccl_type(c.data_type), 0, id);
       ++id;
     }
@@ -326,7 +326,9 @@ void write_communication_database(const Profile& p, const std::vector<Collective
       for (const Traffic& t : traffic_of(c)) {
         const double part = t.bytes * 1e-6;
         megabytes += part;
-        matrix.row(c.name, group, std::to_string(t.from), std::to_string(t.to), "SDMA", part, elapse, elapse > 0 ? part / elapse : 0.0);
+        const bool local = t.from == t.to;
+        matrix.row(c.name, group, std::to_string(t.from), std::to_string(t.to), local ? "LOCAL" : "SDMA", part, local ? 0.0 : elapse,
+                   local || elapse <= 0 ? 0.0 : part / elapse);
       }
       bandwidth.row(c.name, group, "SDMA", megabytes, elapse, elapse > 0 ? megabytes / elapse : 0.0, 0, megabytes, 1, elapse);
       time.row(c.name, group, static_cast<double>(p.wall(c.task->begun)) * 1e-3, elapse, elapse, 0, 0, 0);

@@ -138,12 +138,15 @@ std::vector<Traffic> traffic_of(const Collective& c) {
   std::vector<Traffic> list;
   const auto whole = static_cast<double>(c.task->bytes > 0 ? c.task->bytes : 0);
   if (!c.peers.empty()) {
+    list.push_back({c.rank, c.rank, 0});
     const bool receives = c.type == "hcom_receive_";
     for (const int peer : c.peers)
       list.push_back(receives ? Traffic{peer, c.rank, whole / static_cast<double>(c.peers.size())}
                               : Traffic{c.rank, peer, whole / static_cast<double>(c.peers.size())});
     return list;
   }
+  // What stays: readers take from this link which rank of the group this one is.
+  list.push_back({c.rank, c.rank, 0});
   const double bytes = c.count ? static_cast<double>(c.count) * element_bytes(c.data_type) : whole;
   const int n = c.ranks;
   if (n < 2) return list;

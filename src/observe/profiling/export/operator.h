@@ -48,7 +48,7 @@ struct Collective {
 /// In order of tasks; a collective's place in its group is the same on all ranks.
 std::vector<Collective> collectives_of(const Profile& profile);
 
-/// Bytes that a rank sends to another, when each pair of ranks exchanges its part directly.
+/// Bytes that a rank sends to another, when each pair of ranks exchanges its part directly; none to itself.
 struct Traffic {
   int from, to;
   double bytes;
