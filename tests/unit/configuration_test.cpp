@@ -60,7 +60,6 @@ TEST_F(Configuration, WhatIsNotThereIsRefusedByKeyAndValue) {
       {R"({"dump": {"dump_list": [{"model_name": "m"}]}})", {"dump_list", "model_name"}},
       {R"({"dump": {"dump_op_switch": "on"}})", {"dump_op_switch", "on"}},
       {R"({"dump": {"dump_scene": "watcher"}})", {"dump_scene", "watcher"}},
-      {R"({"profiler": {"switch": "on", "output": "/tmp/p"}})", {"profiler.switch", "on"}},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(init(c.text), 200001) << c.text;
@@ -69,6 +68,16 @@ TEST_F(Configuration, WhatIsNotThereIsRefusedByKeyAndValue) {
     EXPECT_NE(text.find("remove"), std::string::npos) << text;
   }
   // Refused means not initialised.
+  EXPECT_EQ(aclInit(nullptr), 0);
+}
+
+TEST_F(Configuration, AWrongProfilerIsRefusedByKeyAndValue) {
+  EXPECT_EQ(init(R"({"profiler": {"switch": "on", "output": "/nowhere/at/all"}})"), 100010);
+  std::string text = error_text();
+  for (const char* said : {"profiler", "output", "/nowhere/at/all"}) EXPECT_NE(text.find(said), std::string::npos) << text;
+  EXPECT_EQ(init(R"({"profiler": {"switch": "on", "output": "/tmp", "aic_metrics": "Speed"}})"), 100010);
+  text = error_text();
+  for (const char* said : {"Speed", "PipeUtilization"}) EXPECT_NE(text.find(said), std::string::npos) << text;
   EXPECT_EQ(aclInit(nullptr), 0);
 }
 

@@ -31,9 +31,10 @@ OptionRules rules(const char* source) {
   return r;
 }
 
-void start_by(const char* source, const std::string& options, bool training) {
+void start_by(const char* source, const std::string& options, bool training, const char* usual_output = nullptr) {
   OptionRules r = rules(source);
   r.training = training;
+  r.usual_output = usual_output;
   run_until_exit(read_options(options, r));
 }
 
@@ -64,7 +65,7 @@ void initialize(const char* file, const std::string& json) {
     return;
   }
   const std::string source = fmt::format("{}: profiler", file);
-  start_by(source.c_str(), json, false);
+  start_by(source.c_str(), json, false, ".");
   g_by_file = true;
 }
 

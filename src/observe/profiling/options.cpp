@@ -72,9 +72,9 @@ struct Reader {
 };
 
 void read_output(Reader& r) {
-  if (!r.has("output"))
+  if (!r.has("output") && !r.rules.usual_output)
     throw Error(kInvalid, "{}: output is missing: the folder that receives the profile, which must exist", r.rules.source);
-  const std::string given = r.text("output");
+  const std::string given = r.has("output") ? r.text("output") : r.rules.usual_output;
   std::string path = given;
   if (path.empty() || path[0] != '/') {  // relative to where the command was started
     char* here = getcwd(nullptr, 0);

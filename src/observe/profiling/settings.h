@@ -58,6 +58,7 @@ struct OptionRules {
   bool card = false;       ///< options that the product does not have are refused, not accepted
   bool training = true;    ///< task_trace wants training_trace
   bool training_ok = true; ///< false: online inference, in which there is no training_trace
+  const char* usual_output = nullptr;  ///< where the key output may be absent
 };
 
 /// A JSON object of options, as PROFILING_OPTIONS has it. Throws Error 100010 (ACL_ERROR_INVALID_PROFILING_CONFIG) that

@@ -132,9 +132,7 @@ class Timeline {
       whole.append(name);
       if (call.phase == 1) whole += "GetWorkspaceSize";
       event("", whole, pid(kHost), call.thread, call.begin, call.end);
-      out_ << "\"Thread Id\":";
-      out_.number(call.thread) << ",\"Mode\":\"launch\",\"level\":\"acl\",\"id\":";
-      out_.json(name) << ",\"connection_id\":";
+      out_ << "\"level\":\"acl\",\"connection_id\":";
       out_.number(call.correlation);
       if (call.code) out_ << ",\"return code\":", out_.number(call.code);
       out_ << "}}";
@@ -145,9 +143,7 @@ class Timeline {
       // From the call to the moment when the stream has the task.
       const uint64_t end = std::clamp(task.submitted, call.begin, call.end);
       event("", "Node@launch", pid(kHost), call.thread, call.begin, end);
-      out_ << "\"Thread Id\":";
-      out_.number(call.thread) << ",\"Mode\":\"launch\",\"level\":\"node\",\"id\":";
-      out_.json(name) << ",\"item_id\":";
+      out_ << "\"level\":\"node\",\"item_id\":";
       out_.json(type_of(name)) << ",\"connection_id\":";
       out_.number(call.correlation) << "}}";
     }
