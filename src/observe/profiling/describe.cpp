@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "observe/profiling/record.h"
@@ -84,16 +85,24 @@ uint64_t hash_tensors(std::span<const Argument> arguments) {
   return h;
 }
 
-std::string describe_tensor_task(std::span<const Argument> arguments) {
+std::string describe_tensor_task(std::span<const Argument> arguments, bool attributes) {
   Side in, out;
+  std::string others;
   for (const Argument& a : arguments) {
     const TensorArgument* tensor = a.tensor();
-    if (!tensor) continue;
+    if (!tensor) {
+      if (attributes && !a.absent()) {
+        std::string one = describe(a);
+        std::replace(one.begin(), one.end(), '\n', ' ');
+        others += (others.empty() ? "" : ";") + one;
+      }
+      continue;
+    }
     if (is_read(a.direction)) in.add(*tensor);
     if (is_written(a.direction)) out.add(*tensor);
   }
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", kTensors, in.shapes, in.types, in.formats, out.shapes, out.types,
-                     out.formats);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}{}{}", kTensors, in.shapes, in.types, in.formats, out.shapes, out.types,
+                     out.formats, others.empty() ? "" : "\n", others);
 }
 
 std::string describe_collective_task(std::span<const Argument> arguments) {

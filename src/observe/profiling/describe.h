@@ -15,7 +15,8 @@ using Shapes = std::unordered_map<uint64_t, uint64_t>;
 bool is_collective(const TaskEvent& task);
 /// A hash of directions, shapes, types and formats of the tensors.
 uint64_t hash_tensors(std::span<const Argument> arguments);
-std::string describe_tensor_task(std::span<const Argument> arguments);
+/// `attributes`: also what is no tensor, by name.
+std::string describe_tensor_task(std::span<const Argument> arguments, bool attributes = false);
 std::string describe_collective_task(std::span<const Argument> arguments);
 
 }  // namespace updraft::profiling

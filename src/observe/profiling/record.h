@@ -135,7 +135,8 @@ inline uint64_t text_id(std::string_view text) {
 }
 
 // Texts that describe arguments: lines, so that an export copies them. Tensors: "T", then input shapes, types and
-// formats, then those of outputs, each list as the tables have it ("2,3;4" "FLOAT;FLOAT" "ND;ND").
+// formats, then those of outputs, each list as the tables have it ("2,3;4" "FLOAT;FLOAT" "ND;ND"),
+// and in an eighth line the attributes ("alpha=1;beta=0"), where they were wanted.
 // Collectives: "C", then communicator, rank, ranks, element type, count, operation, root, peers ("1;2").
 inline constexpr char kTensors = 'T';
 inline constexpr char kCollective = 'C';

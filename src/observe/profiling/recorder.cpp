@@ -49,7 +49,7 @@ uint32_t Recorder::wants() const {
   const uint64_t data = settings_.data;
   if (data & data::kAnyTasks) bits |= watch::kTasks;
   // Shapes and communicators: all but the leanest level.
-  if (data & ~(data::kTaskTimeL0 | data::kAclApi | data::kMarkers) & data::kAnyTasks) bits |= watch::kArguments;
+  if (data & data::kAnyTasks & ~(data::kTaskTimeL0 | data::kTaskMemory)) bits |= watch::kArguments;
   // Calls are also the host's end of the arrows to the tasks.
   if (data & (data::kAclApi | data::kRuntimeApi | data::kAnyTasks)) bits |= watch::kCalls;
   if (data & data::kMarkers) bits |= watch::kTasks;
@@ -143,6 +143,8 @@ void Recorder::task_ended(const TaskEvent& task) {
   if (task.arguments_known && (wants() & watch::kArguments)) {
     if (is_collective(task)) {
       record.arguments = text(describe_collective_task(task.arguments));
+    } else if (settings_.data & data::kOpAttributes) {
+      record.arguments = text(describe_tensor_task(task.arguments, true));
     } else {
       Buffer& mine = buffer();
       const uint64_t shape = hash_tensors(task.arguments);
