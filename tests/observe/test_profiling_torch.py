@@ -20,11 +20,11 @@ TRAIN = """
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10)).npu()
     opt = torch.optim.SGD(net.parameters(), lr=.1)
-    def train(out, level, metrics="AiCoreNone", export=("text",), **more):
+    def train(out, level, metrics="AiCoreNone", export=("text",), shapes=True, **more):
         config = P._ExperimentalConfig(profiler_level=getattr(P.ProfilerLevel, level), aic_metrics=getattr(P.AiCMetrics, metrics),
                                        export_type=list(export), data_simplification=False, mstx=True, **more)
         with P.profile(activities=[P.ProfilerActivity.CPU, P.ProfilerActivity.NPU], schedule=P.schedule(wait=1, warmup=1, active=2, repeat=1),
-                       on_trace_ready=P.tensorboard_trace_handler(out), record_shapes=True, profile_memory=True, with_stack=True,
+                       on_trace_ready=P.tensorboard_trace_handler(out), record_shapes=shapes, profile_memory=True, with_stack=True,
                        experimental_config=config) as profile:
             for _ in range(5):
                 x = torch.randn(32, 64).npu()
@@ -137,7 +137,7 @@ def test_levels_metrics_and_databases(tmp_path):
     metrics = ["PipeUtilization", "ArithmeticUtilization", "Memory", "MemoryL0", "MemoryUB", "ResourceConflictRatio", "L2Cache", "MemoryAccess"]
     code = TRAIN + """
     out = sys.argv[1]
-    train(out + "/level0", "Level0")
+    train(out + "/level0", "Level0", shapes=False)
     train(out + "/none", "Level_none")
     train(out + "/both", "Level2", "Memory", export=("text", "db"), op_attr=True)
     train(out + "/db", "Level1", "PipeUtilization", export=("db",))
