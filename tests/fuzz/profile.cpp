@@ -1,5 +1,5 @@
-// What msprof and the library read of profiles: a file of raw records, which is exported, or (first byte 'O') the JSON of
-// PROFILING_OPTIONS. What is refused is refused by an Error; what is taken gives files.
+// What msprof and the library read of profiles: a file of raw records, which is exported, or (first byte 'O') the JSON
+// of PROFILING_OPTIONS. What is refused is refused by an Error; what is taken gives files.
 #include <cstdlib>
 #include <filesystem>
 #include <string>

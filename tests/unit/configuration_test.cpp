@@ -74,7 +74,8 @@ TEST_F(Configuration, WhatIsNotThereIsRefusedByKeyAndValue) {
 TEST_F(Configuration, AWrongProfilerIsRefusedByKeyAndValue) {
   EXPECT_EQ(init(R"({"profiler": {"switch": "on", "output": "/nowhere/at/all"}})"), 100010);
   std::string text = error_text();
-  for (const char* said : {"profiler", "output", "/nowhere/at/all"}) EXPECT_NE(text.find(said), std::string::npos) << text;
+  for (const char* said : {"profiler", "output", "/nowhere/at/all"})
+    EXPECT_NE(text.find(said), std::string::npos) << text;
   EXPECT_EQ(init(R"({"profiler": {"switch": "on", "output": "/tmp", "aic_metrics": "Speed"}})"), 100010);
   text = error_text();
   for (const char* said : {"Speed", "PipeUtilization"}) EXPECT_NE(text.find(said), std::string::npos) << text;

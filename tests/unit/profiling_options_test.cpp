@@ -23,8 +23,12 @@ class ProfilingOptions : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   // `rest` stands behind the output, as ,"key":"value".
-  Settings read(const std::string& rest) const { return read_options("{\"output\":\"" + folder_ + "\"" + rest + "}", rules_); }
-  std::string refusal(const std::string& rest) const { return refusal_of("{\"output\":\"" + folder_ + "\"" + rest + "}"); }
+  Settings read(const std::string& rest) const {
+    return read_options("{\"output\":\"" + folder_ + "\"" + rest + "}", rules_);
+  }
+  std::string refusal(const std::string& rest) const {
+    return refusal_of("{\"output\":\"" + folder_ + "\"" + rest + "}");
+  }
   std::string refusal_of(const std::string& json) const {
     try {
       read_options(json, rules_);
@@ -53,8 +57,10 @@ TEST_F(ProfilingOptions, ThePlainOnesAreReadAndHaveTheirDefaults) {
   EXPECT_FALSE(s.data & data::kAicoreMetrics);
   EXPECT_EQ(s.storage_limit, 0u);
   EXPECT_EQ(s.memory_frequency, 0);
-  const Settings all = read(R"(,"training_trace":"on","task_trace":"on","hccl":"on","aicpu":"on","msproftx":"on","runtime_api":"on","fp_point":"f","bp_point":"b","aic_metrics":"Memory","host_sys":"cpu,mem","host_sys_usage":"mem","host_sys_usage_freq":"7","sys_hardware_mem_freq":9,"sys_io_sampling_freq":"3","sys_interconnection_freq":"2","storage_limit":"200MB")");
-  const uint64_t bits = data::kTrainingTrace | data::kTaskTime | data::kHcclTrace | data::kAicpu | data::kMarkers | data::kRuntimeApi | data::kAicoreMetrics;
+  const Settings all = read(
+      R"(,"training_trace":"on","task_trace":"on","hccl":"on","aicpu":"on","msproftx":"on","runtime_api":"on","fp_point":"f","bp_point":"b","aic_metrics":"Memory","host_sys":"cpu,mem","host_sys_usage":"mem","host_sys_usage_freq":"7","sys_hardware_mem_freq":9,"sys_io_sampling_freq":"3","sys_interconnection_freq":"2","storage_limit":"200MB")");
+  const uint64_t bits = data::kTrainingTrace | data::kTaskTime | data::kHcclTrace | data::kAicpu | data::kMarkers |
+                        data::kRuntimeApi | data::kAicoreMetrics;
   EXPECT_EQ(all.data & bits, bits);
   EXPECT_EQ(all.fp_point, "f");
   EXPECT_EQ(all.bp_point, "b");
@@ -75,7 +81,8 @@ TEST_F(ProfilingOptions, OutputMustBeAFolderThatCanBeWritten) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder_);
   mkdir("below", 0700);
-  EXPECT_EQ(read_options(R"({"output":"below"})", rules_).output, folder_ + "/below");  // against where the program started
+  EXPECT_EQ(read_options(R"({"output":"below"})", rules_).output,
+            folder_ + "/below");  // against where the program started
   std::filesystem::current_path(before);
 }
 
@@ -93,21 +100,28 @@ TEST_F(ProfilingOptions, RangesAreTold) {
   const struct {
     const char* key;
     int most, usual;
-  } frequencies[] = {{"sys_hardware_mem_freq", 100, 50}, {"sys_io_sampling_freq", 100, 100}, {"sys_interconnection_freq", 50, 50},
-                     {"dvpp_freq", 100, 50},             {"host_sys_usage_freq", 50, 50}};
+  } frequencies[] = {{"sys_hardware_mem_freq", 100, 50},
+                     {"sys_io_sampling_freq", 100, 100},
+                     {"sys_interconnection_freq", 50, 50},
+                     {"dvpp_freq", 100, 50},
+                     {"host_sys_usage_freq", 50, 50}};
   for (const auto& f : frequencies) {
     for (const int value : {0, f.most + 1})
-      expect_refused(fmt::format(",\"{}\":\"{}\"", f.key, value), {f.key, fmt::format("[1, {}]", f.most), fmt::format("default {}", f.usual)});
+      expect_refused(fmt::format(",\"{}\":\"{}\"", f.key, value),
+                     {f.key, fmt::format("[1, {}]", f.most), fmt::format("default {}", f.usual)});
     for (const int value : {1, f.most}) read(fmt::format(",\"{}\":\"{}\"", f.key, value));
   }
   for (const int value : {299, 30001})
-    expect_refused(fmt::format(R"(,"instr_profiling_freq":"{}")", value), {"instr_profiling_freq", "[300, 30000]", "default 1000"});
+    expect_refused(fmt::format(R"(,"instr_profiling_freq":"{}")", value),
+                   {"instr_profiling_freq", "[300, 30000]", "default 1000"});
 }
 
 TEST_F(ProfilingOptions, MetricsAndTheirRegisters) {
-  for (const char* name : {"ArithmeticUtilization", "PipeUtilization", "Memory", "MemoryL0", "MemoryUB", "ResourceConflictRatio", "L2Cache"})
+  for (const char* name : {"ArithmeticUtilization", "PipeUtilization", "Memory", "MemoryL0", "MemoryUB",
+                           "ResourceConflictRatio", "L2Cache"})
     EXPECT_EQ(read(std::string(R"(,"aic_metrics":")") + name + "\"").metrics, name);
-  for (const char* good : {"Custom:0x1", "Custom:1,2,3,4,5,6,7,110", "Custom:0x6E,0x1"}) read(std::string(R"(,"aic_metrics":")") + good + "\"");
+  for (const char* good : {"Custom:0x1", "Custom:1,2,3,4,5,6,7,110", "Custom:0x6E,0x1"})
+    read(std::string(R"(,"aic_metrics":")") + good + "\"");
   expect_refused(R"(,"aic_metrics":"Speed")", {"Speed", "MemoryUB"});
   expect_refused(R"(,"aic_metrics":"Custom:1,2,3,4,5,6,7,8,9")", {"9 registers", "8"});
   for (const char* bad : {"0x0", "0x6F", "111", "0", "x", "", "0xg"})
@@ -133,7 +147,8 @@ TEST_F(ProfilingOptions, WhatIsNeitherOnNorOffIsOffWithARemark) {
 TEST_F(ProfilingOptions, InstructionsExcludeTheRest) {
   read(R"(,"instr_profiling_freq":"1000")");  // task_time is on by itself: that is no clash
   read(R"(,"instr_profiling_freq":"1000","task_time":"off")");
-  for (const char* key : {"training_trace", "task_trace", "hccl", "aicpu", "fp_point", "bp_point", "aic_metrics", "l2", "task_time", "runtime_api"})
+  for (const char* key : {"training_trace", "task_trace", "hccl", "aicpu", "fp_point", "bp_point", "aic_metrics", "l2",
+                          "task_time", "runtime_api"})
     expect_refused(fmt::format(R"(,"instr_profiling_freq":"1000","{}":"on")", key), {"instr_profiling_freq", key});
 }
 
@@ -151,8 +166,8 @@ TEST_F(ProfilingOptions, ProductsHaveTheirOwnValues) {
 }
 
 TEST_F(ProfilingOptions, WhatHasNoMeaningHereLeavesARemark) {
-  for (const char* option : {R"("l2":"on")", R"("dvpp_freq":"10")", R"("llc_profiling":"read")", R"("aic_metrics":"Custom:1")",
-                             R"("instr_profiling_freq":"1000")"})
+  for (const char* option : {R"("l2":"on")", R"("dvpp_freq":"10")", R"("llc_profiling":"read")",
+                             R"("aic_metrics":"Custom:1")", R"("instr_profiling_freq":"1000")"})
     EXPECT_EQ(read(std::string(",") + option).remarks.size(), 1u) << option;
   expect_refused(R"(,"host_sys":"cpu,disk")", {"host_sys", "cpu, mem"});
 }

@@ -38,8 +38,8 @@ TaskRecord task(uint64_t id, uint64_t begun, uint64_t ended, std::string_view na
 
 TEST(ProfilingRecords, AreReadInOrder) {
   Profile p;
-  read_records(header() + record(Kind::Text, TextRecord{text_id("aclnnAdd")}, "aclnnAdd") + record(Kind::Task, task(2, 30, 40, "aclnnAdd")) +
-                   record(Kind::Task, task(1, 10, 20, "aclnnAdd")),
+  read_records(header() + record(Kind::Text, TextRecord{text_id("aclnnAdd")}, "aclnnAdd") +
+                   record(Kind::Task, task(2, 30, 40, "aclnnAdd")) + record(Kind::Task, task(1, 10, 20, "aclnnAdd")),
                p);
   put_in_order(p);
   ASSERT_EQ(p.tasks.size(), 2u);
@@ -63,7 +63,8 @@ TEST(ProfilingRecords, WhatCannotBeIsDropped) {
   TaskRecord far = task(1, 10, 20, "a"), backwards = task(2, 20, 10, "a");
   far.device = 70000;
   Profile p;
-  read_records(header() + record(Kind::Task, far) + record(Kind::Task, backwards) + record(static_cast<Kind>(999), far), p);
+  read_records(header() + record(Kind::Task, far) + record(Kind::Task, backwards) + record(static_cast<Kind>(999), far),
+               p);
   put_in_order(p);
   EXPECT_TRUE(p.tasks.empty());
   EXPECT_EQ(p.damaged, 0u);  // a kind of a later version is no damage
@@ -80,8 +81,8 @@ TEST(ProfilingRecords, CollectivesHaveTheSameNamesOnAllRanks) {
   }
   read_records(header() + record(Kind::Text, TextRecord{text_id(text)}, text) +
                    record(Kind::Text, TextRecord{text_id("HcclAllReduce")}, "HcclAllReduce") +
-                   record(Kind::Text, TextRecord{text_id("HcclBroadcast")}, "HcclBroadcast") + record(Kind::Task, second) +
-                   record(Kind::Task, first),
+                   record(Kind::Text, TextRecord{text_id("HcclBroadcast")}, "HcclBroadcast") +
+                   record(Kind::Task, second) + record(Kind::Task, first),
                p);
   put_in_order(p);
   const auto all = collectives_of(p);

@@ -105,7 +105,8 @@ void set_config(int type, const std::string& value) {
     case 4:
       if (value != "read" && value != "write" && value != "capacity" && value != "bandwidth")
         throw Error(kInvalid, "{}: ACL_PROF_LLC_MODE is \"{}\", want read or write", kSource, value);
-      UPDRAFT_LOG(kWarning, "PROFILING", "ACL_PROF_LLC_MODE: the CPU's last-level cache is not sampled: no figures are made");
+      UPDRAFT_LOG(kWarning, "PROFILING",
+                  "ACL_PROF_LLC_MODE: the CPU's last-level cache is not sampled: no figures are made");
       return;
     case 5: s.io_frequency = read_frequency(value, kSource, "ACL_PROF_SYS_IO_FREQ", 1, 100, 100); return;
     case 6:
@@ -113,7 +114,8 @@ void set_config(int type, const std::string& value) {
       return;
     case 7:
       read_frequency(value, kSource, "ACL_PROF_DVPP_FREQ", 1, 100, 50);
-      UPDRAFT_LOG(kWarning, "PROFILING", "ACL_PROF_DVPP_FREQ: pictures are decoded by the CPU: there is no engine to sample");
+      UPDRAFT_LOG(kWarning, "PROFILING",
+                  "ACL_PROF_DVPP_FREQ: pictures are decoded by the CPU: there is no engine to sample");
       return;
     case 8: {
       s.host_cpu = s.host_memory = false;
@@ -186,11 +188,13 @@ ACL_API aclprofInit(const char* path, size_t length) {
   return guard("aclprofInit", [&] {
     need(path, "profilerResultPath");
     if (!length || strnlen(path, length) != length || length >= PATH_MAX)
-      throw Error(code::kAclInvalidParam, "the result path has {} bytes, want 1 to {} and no zero among them", length, PATH_MAX - 1);
+      throw Error(code::kAclInvalidParam, "the result path has {} bytes, want 1 to {} and no zero among them", length,
+                  PATH_MAX - 1);
     const std::string folder(path, length);
     char real[PATH_MAX];
     if (!make_folders(folder, 0750) || !realpath(folder.c_str(), real) || access(real, W_OK | X_OK) != 0)
-      throw Error(code::kAclInvalidFile, "the result path {} cannot be made or written: {}", folder, std::strerror(errno));
+      throw Error(code::kAclInvalidFile, "the result path {} cannot be made or written: {}", folder,
+                  std::strerror(errno));
     prof::prepare(real);
   });
 }
@@ -211,7 +215,8 @@ extern "C" UPDRAFT_API void* aclprofCreateConfig(uint32_t* devices, uint32_t cou
     if (count && !devices) need(devices, "deviceIdList");
     if (count > 64) throw Error(code::kAclInvalidParam, "deviceNums is {}, the most is 64", count);
     if (data_types & ~prof::data::kKnown)
-      UPDRAFT_LOG(kWarning, "PROFILING", "aclprofCreateConfig: the bits {:#x} of dataTypeConfig are not known and change nothing",
+      UPDRAFT_LOG(kWarning, "PROFILING",
+                  "aclprofCreateConfig: the bits {:#x} of dataTypeConfig are not known and change nothing",
                   data_types & ~prof::data::kKnown);
     Config1 config;
     config.data = data_types & prof::data::kKnown;
@@ -220,7 +225,8 @@ extern "C" UPDRAFT_API void* aclprofCreateConfig(uint32_t* devices, uint32_t cou
       throw Error(code::kAclInvalidParam, "aicoreMetrics is {}, want 0 to 8, or 255 for none", metrics);
     for (uint32_t i = 0; i < count; ++i) {
       if (devices[i] >= static_cast<uint32_t>(Device::count()))
-        throw Error(code::kRtInvalidDevice, "deviceIdList[{}] is {}, there are {} devices", i, devices[i], Device::count());
+        throw Error(code::kRtInvalidDevice, "deviceIdList[{}] is {}, there are {} devices", i, devices[i],
+                    Device::count());
       config.devices.push_back(static_cast<int>(devices[i]));
     }
     made = configs().make(std::move(config));
@@ -267,16 +273,20 @@ ACL_API aclprofSetConfig(int type, const char* value, size_t length) {
   });
 }
 
-ACCEPTED(aclprofRegisterDeviceCallback, "a profile has every device that it was asked for, opened before or after its start",
+ACCEPTED(aclprofRegisterDeviceCallback,
+         "a profile has every device that it was asked for, opened before or after its start",
          "profile 覆盖所请求的全部设备，与设备打开的先后无关")
 ACL_API aclprofRegisterDeviceCallback() { return 0; }
 
-ACL_API aclprofGetSupportedFeatures(size_t* count, void** list) { return features("aclprofGetSupportedFeatures", count, list); }
+ACL_API aclprofGetSupportedFeatures(size_t* count, void** list) {
+  return features("aclprofGetSupportedFeatures", count, list);
+}
 ACL_API aclprofGetSupportedFeaturesV2(size_t* count, void** list) {
   return features("aclprofGetSupportedFeaturesV2", count, list);
 }
 
-// --- steps -------------------------------------------------------------------------------------------------------------
+// --- steps
+// -------------------------------------------------------------------------------------------------------------
 
 extern "C" UPDRAFT_API void* aclprofCreateStepInfo() {
   void* made = nullptr;

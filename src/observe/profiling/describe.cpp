@@ -38,7 +38,8 @@ struct Side {
     const char* between = any ? ";" : "";
     any = true;
     shapes += between;
-    for (int i = 0; i < tensor.view.rank; ++i) fmt::format_to(std::back_inserter(shapes), "{}{}", i ? "," : "", tensor.view.dims[i]);
+    for (int i = 0; i < tensor.view.rank; ++i)
+      fmt::format_to(std::back_inserter(shapes), "{}{}", i ? "," : "", tensor.view.dims[i]);
     fmt::format_to(std::back_inserter(types), "{}{}", between, name_of(tensor.view.dtype));
     fmt::format_to(std::back_inserter(formats), "{}{}", between, format_name(tensor.format));
   }
@@ -111,11 +112,12 @@ std::string describe_collective_task(std::span<const Argument> arguments) {
   for (const Argument& a : arguments) {
     if (const TensorArgument* tensor = a.tensor()) type = name_of(tensor->view.dtype);
     if (!std::strcmp(a.name, "remoteRank"))
-      if (const int64_t* peer = std::get_if<int64_t>(&a.value)) peers += (peers.empty() ? "" : ";") + std::to_string(*peer);
+      if (const int64_t* peer = std::get_if<int64_t>(&a.value))
+        peers += (peers.empty() ? "" : ";") + std::to_string(*peer);
   }
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", kCollective, text(arguments, "comm"), integer(arguments, "rank", 0),
-                     integer(arguments, "ranks", 1), type, integer(arguments, "count", 0), text(arguments, "op"),
-                     integer(arguments, "root", -1), peers);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", kCollective, text(arguments, "comm"),
+                     integer(arguments, "rank", 0), integer(arguments, "ranks", 1), type,
+                     integer(arguments, "count", 0), text(arguments, "op"), integer(arguments, "root", -1), peers);
 }
 
 }  // namespace updraft::profiling

@@ -47,12 +47,14 @@ void read_environment() {
   if (word == "false") return;
   if (word != "true") {
     // msprof --dynamic has words of its own here
-    UPDRAFT_LOG(kWarning, "PROFILING", "PROFILING_MODE is \"{}\", which is neither true nor false and counts as false", word);
+    UPDRAFT_LOG(kWarning, "PROFILING", "PROFILING_MODE is \"{}\", which is neither true nor false and counts as false",
+                word);
     return;
   }
   const char* options = std::getenv("PROFILING_OPTIONS");
   if (!options || !*options)
-    throw Error(100010, "PROFILING_MODE is true and PROFILING_OPTIONS is not set: it wants at least {{\"output\":\"FOLDER\"}}");
+    throw Error(100010,
+                "PROFILING_MODE is true and PROFILING_OPTIONS is not set: it wants at least {{\"output\":\"FOLDER\"}}");
   start_by("PROFILING_OPTIONS", options, true);
 }
 

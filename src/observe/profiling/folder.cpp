@@ -63,7 +63,8 @@ Json host_info() {
   json["hostUid"] = fmt::format("{:x}", static_cast<unsigned long>(gethostid()));
   json["cpuCores"] = std::thread::hardware_concurrency();
   // stamps are CLOCK_MONOTONIC_RAW's nanoseconds: a counter of 1000 MHz
-  json["CPU"] = Json::array({{{"Id", 0}, {"Frequency", "1000"}, {"Logical_CPU_Count", std::thread::hardware_concurrency()}}});
+  json["CPU"] =
+      Json::array({{{"Id", 0}, {"Frequency", "1000"}, {"Logical_CPU_Count", std::thread::hardware_concurrency()}}});
   json["pid"] = std::to_string(getpid());
   const char* rank = std::getenv("RANK");
   json["rank_id"] = rank && *rank ? std::atoi(rank) : -1;
@@ -132,7 +133,8 @@ void write_start(const std::string& folder, const Settings& settings) {
       if (Device::find(i)) devices.push_back(i);
   for (const int device : devices) {
     const std::string own = fmt::format("{}/device_{}", folder, device);
-    if (!make_folders(own + "/data", 0750)) throw Error(kFailure, "the folder {} cannot be made: {}", own, std::strerror(errno));
+    if (!make_folders(own + "/data", 0750))
+      throw Error(kFailure, "the folder {} cannot be made: {}", own, std::strerror(errno));
     write_file(fmt::format("{}/start_info.{}", own, device), start);
     write_file(fmt::format("{}/info.json.{}", own, device), device_info(device).dump(2));
   }

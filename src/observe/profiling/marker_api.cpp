@@ -33,7 +33,8 @@ std::string name_of_domain(const void* domain) {
   std::lock_guard lock(domains().mutex);
   const auto found = domains().all.find(domain);
   if (found == domains().all.end())
-    throw Error(code::kAclInvalidParam, "the domain {} is none that mstxDomainCreateA has made, or it was destroyed", domain);
+    throw Error(code::kAclInvalidParam, "the domain {} is none that mstxDomainCreateA has made, or it was destroyed",
+                domain);
   return *found->second;
 }
 
@@ -166,7 +167,8 @@ UPDRAFT_API void mstxDomainDestroy(void* domain) {
     need(domain, "domain");
     std::lock_guard lock(domains().mutex);
     if (!domains().all.erase(domain))
-      throw Error(code::kAclInvalidParam, "the domain {} is none that mstxDomainCreateA has made, or it was destroyed", domain);
+      throw Error(code::kAclInvalidParam, "the domain {} is none that mstxDomainCreateA has made, or it was destroyed",
+                  domain);
   });
 }
 UPDRAFT_API void mstxDomainMarkA(void* domain, const char* message, void* stream) {
@@ -178,7 +180,8 @@ UPDRAFT_API uint64_t mstxDomainRangeStartA(void* domain, const char* message, vo
 UPDRAFT_API void mstxDomainRangeEnd(void* domain, uint64_t id) { range_end("mstxDomainRangeEnd", id, domain); }
 }
 
-// --- aclprofMarkEx and stamps ------------------------------------------------------------------------------------------
+// --- aclprofMarkEx and stamps
+// ------------------------------------------------------------------------------------------
 
 ACL_API aclprofMarkEx(const char* message, size_t length, void* stream) {
   return guard("aclprofMarkEx", [&] {
@@ -213,7 +216,8 @@ std::string message_of(const void* stamp) {
   std::lock_guard lock(stamps().mutex);
   const auto found = stamps().all.find(stamp);
   if (found == stamps().all.end())
-    throw Error(code::kAclInvalidParam, "the stamp {} is none that aclprofCreateStamp has made, or it was destroyed", stamp);
+    throw Error(code::kAclInvalidParam, "the stamp {} is none that aclprofCreateStamp has made, or it was destroyed",
+                stamp);
   return found->second->message;
 }
 
@@ -298,7 +302,8 @@ ACL_API aclprofRangeStop(uint32_t range) {
     {
       std::lock_guard lock(stamps().mutex);
       if (!stamps().ranges.erase(range))
-        throw Error(code::kAclInvalidParam, "the range {} is none that aclprofRangeStart has begun, or it was stopped", range);
+        throw Error(code::kAclInvalidParam, "the range {} is none that aclprofRangeStart has begun, or it was stopped",
+                    range);
     }
     end_range(range);
   });

@@ -16,8 +16,6 @@ class MarkerTask final : public Task {
 };
 
 /// Puts one on the stream. `name` must live as long as the process.
-inline void mark_stream(void* stream, const char* name) {
-  pin_stream(stream)->submit(new MarkerTask(name));
-}
+inline void mark_stream(void* stream, const char* name) { pin_stream(stream)->submit(new MarkerTask(name)); }
 
 }  // namespace updraft::profiling

@@ -61,8 +61,7 @@ struct Reader {
   // An option that the product does not have.
   void want_product(const char* key, unsigned products) {
     if (!has(key) || (products & product_of(rules.product))) return;
-    if (rules.card)
-      throw Error(kInvalid, "{}: {} is not an option of {}", rules.source, key, rules.product);
+    if (rules.card) throw Error(kInvalid, "{}: {} is not an option of {}", rules.source, key, rules.product);
     remark(fmt::format("{}: {} is not an option of {}; it is accepted and changes nothing there", rules.source, key,
                        rules.product));
   }
@@ -73,7 +72,8 @@ struct Reader {
 
 void read_output(Reader& r) {
   if (!r.has("output") && !r.rules.usual_output)
-    throw Error(kInvalid, "{}: output is missing: the folder that receives the profile, which must exist", r.rules.source);
+    throw Error(kInvalid, "{}: output is missing: the folder that receives the profile, which must exist",
+                r.rules.source);
   const std::string given = r.has("output") ? r.text("output") : r.rules.usual_output;
   std::string path = given;
   if (path.empty() || path[0] != '/') {  // relative to where the command was started
@@ -82,7 +82,8 @@ void read_output(Reader& r) {
     std::free(here);
   }
   struct stat info;
-  if (stat(path.c_str(), &info) != 0) r.refuse("output", given, fmt::format("a folder that exists ({})", std::strerror(errno)).c_str());
+  if (stat(path.c_str(), &info) != 0)
+    r.refuse("output", given, fmt::format("a folder that exists ({})", std::strerror(errno)).c_str());
   if (!S_ISDIR(info.st_mode)) r.refuse("output", given, "a folder; this is a file");
   if (access(path.c_str(), R_OK | W_OK | X_OK) != 0) r.refuse("output", given, "a folder that may be read and written");
   r.settings.output = path;
@@ -90,18 +91,22 @@ void read_output(Reader& r) {
 
 void read_traces(Reader& r) {
   Settings& s = r.settings;
-  if (r.has("training_trace") && r.text("training_trace") != "on") r.refuse("training_trace", r.text("training_trace"), "on, or no such key");
+  if (r.has("training_trace") && r.text("training_trace") != "on")
+    r.refuse("training_trace", r.text("training_trace"), "on, or no such key");
   const bool training = r.has("training_trace");
   if (training && !r.rules.training_ok)
-    throw Error(kInvalid, "{}: training_trace is on, in online inference there is none: remove the key", r.rules.source);
+    throw Error(kInvalid, "{}: training_trace is on, in online inference there is none: remove the key",
+                r.rules.source);
   const bool lean = r.has("task_time") && r.json.at("task_time") == "l0";  // msprof's word
   const bool tasks = r.on("task_trace"), times = !lean && r.on("task_time", true);
   if (tasks && !training && r.rules.training)
-    throw Error(kInvalid, "{}: task_trace is on without training_trace: in training it wants \"training_trace\":\"on\" as well",
+    throw Error(kInvalid,
+                "{}: task_trace is on without training_trace: in training it wants \"training_trace\":\"on\" as well",
                 r.rules.source);
   for (const char* key : {"fp_point", "bp_point"})
     if (r.has(key) && !training)
-      throw Error(kInvalid, "{}: {} is given without training_trace: it wants \"training_trace\":\"on\" as well", r.rules.source, key);
+      throw Error(kInvalid, "{}: {} is given without training_trace: it wants \"training_trace\":\"on\" as well",
+                  r.rules.source, key);
   if (r.has("fp_point")) s.fp_point = r.text("fp_point");
   if (r.has("bp_point")) s.bp_point = r.text("bp_point");
   if (training) s.data |= data::kTrainingTrace;
@@ -128,7 +133,8 @@ void read_traces(Reader& r) {
         r.remark("aic_metrics Custom: a CPU has no such registers: no figures are made");
     }
     if (metrics == "L2Cache" && product_of(r.rules.product) != k910B) {
-      if (r.rules.card) throw Error(kInvalid, "{}: aic_metrics L2Cache is not an option of {}", r.rules.source, r.rules.product);
+      if (r.rules.card)
+        throw Error(kInvalid, "{}: aic_metrics L2Cache is not an option of {}", r.rules.source, r.rules.product);
       r.remark("aic_metrics: L2Cache is not an option of " + std::string(r.rules.product));
     }
   }
@@ -139,12 +145,14 @@ void read_system(Reader& r) {
   s.memory_frequency = r.frequency("sys_hardware_mem_freq", 1, 100, 50);
   s.io_frequency = r.frequency("sys_io_sampling_freq", 1, 100, 100);
   s.interconnect_frequency = r.frequency("sys_interconnection_freq", 1, 50, 50);
-  if (r.frequency("dvpp_freq", 1, 100, 50)) r.remark("dvpp_freq: pictures are decoded by the CPU: there is no engine to sample");
+  if (r.frequency("dvpp_freq", 1, 100, 50))
+    r.remark("dvpp_freq: pictures are decoded by the CPU: there is no engine to sample");
   if (r.has("llc_profiling")) {
     const std::string value = r.text("llc_profiling");
     const bool small = product_of(r.rules.product) == k310;
     if (small ? value != "capacity" && value != "bandwidth" : value != "read" && value != "write")
-      r.refuse("llc_profiling", value, small ? "capacity or bandwidth on this product" : "read or write on this product");
+      r.refuse("llc_profiling", value,
+               small ? "capacity or bandwidth on this product" : "read or write on this product");
     r.remark("llc_profiling: the CPU's last-level cache is not sampled: no figures are made");
   }
   if (r.has("host_sys")) read_host_system(r.text("host_sys"), r.rules.source, "host_sys", s.host_cpu, s.host_memory);
@@ -165,16 +173,13 @@ void read_instructions(Reader& r) {
   r.remark("instr_profiling_freq: a CPU has no instructions of AI cores to sample: no figures are made");
 }
 
-constexpr const char* kKeys[] = {
-    "output",        "storage_limit",         "training_trace",       "task_trace",
-    "hccl",          "aicpu",                 "fp_point",             "bp_point",
-    "aic_metrics",   "l2",                    "msproftx",             "task_time",
-    "runtime_api",   "sys_hardware_mem_freq", "llc_profiling",        "sys_io_sampling_freq",
-    "sys_interconnection_freq", "dvpp_freq",  "instr_profiling_freq", "host_sys",
-    "host_sys_usage", "host_sys_usage_freq",
-    // not in the guide: acl.json and msprof have them
-    "switch",        "ascendcl",              "task_memory",          "mstxDomainInclude",
-    "mstxDomainExclude"};
+constexpr const char* kKeys[] = {"output", "storage_limit", "training_trace", "task_trace", "hccl", "aicpu", "fp_point",
+                                 "bp_point", "aic_metrics", "l2", "msproftx", "task_time", "runtime_api",
+                                 "sys_hardware_mem_freq", "llc_profiling", "sys_io_sampling_freq",
+                                 "sys_interconnection_freq", "dvpp_freq", "instr_profiling_freq", "host_sys",
+                                 "host_sys_usage", "host_sys_usage_freq",
+                                 // not in the guide: acl.json and msprof have them
+                                 "switch", "ascendcl", "task_memory", "mstxDomainInclude", "mstxDomainExclude"};
 
 }  // namespace
 
@@ -183,8 +188,10 @@ Settings read_options(std::string_view text, const OptionRules& rules) {
   try {
     json = Json::parse(text);
   } catch (const Json::parse_error& e) {
-    throw Error(kInvalid, "{} is no JSON at byte {} of {}: want an object such as {{\"output\":\"/tmp/profile\",\"task_trace\":\"on\"}}",
-                rules.source, e.byte, text.size());
+    throw Error(
+        kInvalid,
+        "{} is no JSON at byte {} of {}: want an object such as {{\"output\":\"/tmp/profile\",\"task_trace\":\"on\"}}",
+        rules.source, e.byte, text.size());
   }
   if (!json.is_object()) throw Error(kInvalid, "{} is {}, want a JSON object", rules.source, json.type_name());
   for (const auto& [key, value] : json.items()) {

@@ -1,6 +1,6 @@
 // The raw records of a profile, as they lie in PROF_*/host/data and PROF_*/device_N/data until `msprof` makes tables of
-// them. A file is a FileHeader and then records; a record is a RecordHeader and its payload. Numbers are in the order of
-// the machine, times in nanoseconds of CLOCK_MONOTONIC_RAW; texts are stored once, under a hash of their bytes.
+// them. A file is a FileHeader and then records; a record is a RecordHeader and its payload. Numbers are in the order
+// of the machine, times in nanoseconds of CLOCK_MONOTONIC_RAW; texts are stored once, under a hash of their bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,13 +18,13 @@ struct FileHeader {
 inline constexpr uint32_t kVersion = 1;
 
 enum class Kind : uint16_t {
-  Text = 1,        ///< TextRecord, then the bytes
-  Call = 2,        ///< CallRecord
-  Task = 3,        ///< TaskRecord
-  Memory = 4,      ///< MemoryRecord
-  Report = 5,      ///< ReportRecord, then what the client handed in (MsprofApi, MsprofCompactInfo, MsprofAdditionalInfo)
-  Marker = 6,      ///< MarkerRecord
-  Step = 7,        ///< StepRecord
+  Text = 1,    ///< TextRecord, then the bytes
+  Call = 2,    ///< CallRecord
+  Task = 3,    ///< TaskRecord
+  Memory = 4,  ///< MemoryRecord
+  Report = 5,  ///< ReportRecord, then what the client handed in (MsprofApi, MsprofCompactInfo, MsprofAdditionalInfo)
+  Marker = 6,  ///< MarkerRecord
+  Step = 7,    ///< StepRecord
   HostSample = 8,  ///< HostSampleRecord
   Lost = 9,        ///< LostRecord
 };
@@ -110,13 +110,19 @@ struct StepRecord {
   int32_t device;
 };
 
-enum class HostSampleKind : uint32_t { ProcessCpu = 0, ProcessMemory = 1, SystemCpu = 2, SystemMemory = 3, Network = 4 };
+enum class HostSampleKind : uint32_t {
+  ProcessCpu = 0,
+  ProcessMemory = 1,
+  SystemCpu = 2,
+  SystemMemory = 3,
+  Network = 4
+};
 struct HostSampleRecord {
   uint64_t time;
   uint32_t what;  ///< HostSampleKind
   uint32_t spare;
-  /// cpu: user and system time in us, since the process (the machine) began; idle time (machine). Memory: used and total
-  /// bytes. Network: received and sent bytes, receive and send packets.
+  /// cpu: user and system time in us, since the process (the machine) began; idle time (machine). Memory: used and
+  /// total bytes. Network: received and sent bytes, receive and send packets.
   uint64_t values[4];
 };
 

@@ -77,7 +77,8 @@ RecordFile& Recorder::file(int device) {
   std::lock_guard lock(mutex_);
   auto& file = files_[device];
   if (!file)
-    file = std::make_unique<RecordFile>(store_, folder_ + "/device_" + std::to_string(device) + "/data", "device", device);
+    file =
+        std::make_unique<RecordFile>(store_, folder_ + "/device_" + std::to_string(device) + "/data", "device", device);
   return *file;
 }
 
@@ -92,7 +93,8 @@ void Recorder::append(int device, Kind kind, const void* head, size_t head_bytes
   Buffer& mine = buffer();
   std::lock_guard lock(mine.mutex);
   std::string& bytes = mine.of(device);
-  const RecordHeader header{static_cast<uint16_t>(kind), static_cast<uint16_t>(sizeof(RecordHeader) + head_bytes + tail_bytes)};
+  const RecordHeader header{static_cast<uint16_t>(kind),
+                            static_cast<uint16_t>(sizeof(RecordHeader) + head_bytes + tail_bytes)};
   bytes.append(reinterpret_cast<const char*>(&header), sizeof(header));
   bytes.append(static_cast<const char*>(head), head_bytes);
   if (tail_bytes) bytes.append(static_cast<const char*>(tail), tail_bytes);
@@ -153,7 +155,8 @@ void Recorder::task_ended(const TaskEvent& task) {
       record.arguments = known;
     }
   }
-  moved_[static_cast<size_t>(device)].fetch_add(static_cast<uint64_t>(std::max<int64_t>(task.cost.bytes, 0)), std::memory_order_relaxed);
+  moved_[static_cast<size_t>(device)].fetch_add(static_cast<uint64_t>(std::max<int64_t>(task.cost.bytes, 0)),
+                                                std::memory_order_relaxed);
   append(device, Kind::Task, &record, sizeof(record));
 }
 

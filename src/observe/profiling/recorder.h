@@ -1,5 +1,5 @@
-// The observer that turns what devices do into raw records. Threads collect records in buffers of their own, so that they
-// meet only where a buffer is full and goes to its file.
+// The observer that turns what devices do into raw records. Threads collect records in buffers of their own, so that
+// they meet only where a buffer is full and goes to its file.
 #pragma once
 #include <array>
 #include <atomic>

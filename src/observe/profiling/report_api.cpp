@@ -36,7 +36,9 @@ Texts& texts() {
 
 }  // namespace
 
-ACL_API MsprofReportApi(uint32_t, const MsprofApi* api) { return report(prof::ReportKind::Api, api, sizeof(MsprofApi)); }
+ACL_API MsprofReportApi(uint32_t, const MsprofApi* api) {
+  return report(prof::ReportKind::Api, api, sizeof(MsprofApi));
+}
 ACL_API MsprofReportCompactInfo(uint32_t, void* const data, uint32_t bytes) {
   return report(prof::ReportKind::Compact, data, bytes);
 }
@@ -56,7 +58,9 @@ extern "C" UPDRAFT_API uint64_t MsprofGetHashId(const char* text, size_t length)
     if (const auto recorder = prof::recorder()) recorder->text(view);
   return id;
 }
-extern "C" UPDRAFT_API uint64_t aclprofStr2Id(const char* text) { return text ? MsprofGetHashId(text, std::strlen(text)) : 0; }
+extern "C" UPDRAFT_API uint64_t aclprofStr2Id(const char* text) {
+  return text ? MsprofGetHashId(text, std::strlen(text)) : 0;
+}
 
 extern "C" UPDRAFT_API uint64_t MsprofSysCycleTime() {
   timespec t;
@@ -79,7 +83,8 @@ ACL_API MsprofRegisterCallback(uint32_t module, ProfCommandHandle handle) {
       command->profSwitch = switches;
       command->type = start ? PROF_COMMANDHANDLE_TYPE_START : PROF_COMMANDHANDLE_TYPE_STOP;
       command->devNums = static_cast<uint32_t>(std::min<size_t>(settings.devices.size(), 64));
-      for (uint32_t i = 0; i < command->devNums; ++i) command->devIdList[i] = static_cast<uint32_t>(settings.devices[i]);
+      for (uint32_t i = 0; i < command->devNums; ++i)
+        command->devIdList[i] = static_cast<uint32_t>(settings.devices[i]);
       handle(PROF_CTRL_SWITCH, command.get(), sizeof(MsprofCommandHandle));
     });
   });

@@ -26,7 +26,8 @@ void read_process_cpu(HostSampleRecord& s) {
   const size_t after = line.rfind(')');
   if (after == std::string::npos) return;
   unsigned long user = 0, system = 0;
-  if (std::sscanf(line.c_str() + after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2) {
+  if (std::sscanf(line.c_str() + after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) ==
+      2) {
     s.values[0] = ticks_to_us(user);
     s.values[1] = ticks_to_us(system);
   }
@@ -71,8 +72,8 @@ void read_network(HostSampleRecord& s) {
     const size_t colon = line.find(':');
     if (colon == std::string::npos || line.find("lo:") != std::string::npos) continue;
     unsigned long received = 0, received_packets = 0, sent = 0, sent_packets = 0;
-    if (std::sscanf(line.c_str() + colon + 1, "%lu %lu %*u %*u %*u %*u %*u %*u %lu %lu", &received, &received_packets, &sent,
-                    &sent_packets) != 4)
+    if (std::sscanf(line.c_str() + colon + 1, "%lu %lu %*u %*u %*u %*u %*u %*u %lu %lu", &received, &received_packets,
+                    &sent, &sent_packets) != 4)
       continue;
     s.values[0] += received;
     s.values[1] += sent;

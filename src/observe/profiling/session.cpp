@@ -80,7 +80,8 @@ void once_a_process() {
 void prepare(const std::string& output) {
   std::lock_guard lock(state().mutex);
   if (state().prepared)
-    throw Error(kAlreadyRun, "profiling is in use already (results go to {}): end it by aclprofFinalize first", state().output);
+    throw Error(kAlreadyRun, "profiling is in use already (results go to {}): end it by aclprofFinalize first",
+                state().output);
   state().prepared = true;
   state().output = output;
   state().folder.clear();

@@ -69,7 +69,8 @@ uint64_t read_storage_limit(const std::string& text, const char* source) {
   uint64_t megabytes = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), megabytes);
   if (error != std::errc() || end != number.data() + number.size() || megabytes < 200 || megabytes > 4294967296u)
-    throw Error(kInvalid, "{}: storage_limit is \"{}\", want megabytes in [200, 4294967296], as in 200MB", source, text);
+    throw Error(kInvalid, "{}: storage_limit is \"{}\", want megabytes in [200, 4294967296], as in 200MB", source,
+                text);
   return megabytes << 20;
 }
 
@@ -77,8 +78,8 @@ int read_frequency(const std::string& text, const char* source, const char* key,
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < lowest || value > highest)
-    throw Error(kInvalid, "{}: {} is \"{}\", want a number in [{}, {}] (default {})", source, key, text, lowest, highest,
-                usual);
+    throw Error(kInvalid, "{}: {} is \"{}\", want a number in [{}, {}] (default {})", source, key, text, lowest,
+                highest, usual);
   return value;
 }
 

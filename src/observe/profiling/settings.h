@@ -31,18 +31,18 @@ inline constexpr uint64_t kAnyTasks = kTaskTime | kTaskTimeL0 | kTaskTimeL2 | kA
 }  // namespace data
 
 struct Settings {
-  uint64_t data = 0;             ///< bits of data
-  std::vector<int> devices;      ///< empty: every one that the process uses
-  std::string metrics;           ///< "PipeUtilization", …; "" none
-  std::string output;            ///< the folder in which PROF_* is made
-  uint64_t storage_limit = 0;    ///< bytes of PROF_*/…/data; 0: 90 % of what is free on the disk
+  uint64_t data = 0;               ///< bits of data
+  std::vector<int> devices;        ///< empty: every one that the process uses
+  std::string metrics;             ///< "PipeUtilization", …; "" none
+  std::string output;              ///< the folder in which PROF_* is made
+  uint64_t storage_limit = 0;      ///< bytes of PROF_*/…/data; 0: 90 % of what is free on the disk
   std::string fp_point, bp_point;  ///< names of the first forward and the last backward operator; "" automatic
-  int memory_frequency = 0;      ///< samples of device memory a second; 0 none
+  int memory_frequency = 0;        ///< samples of device memory a second; 0 none
   bool host_cpu = false, host_memory = false;      ///< of this process
   bool system_cpu = false, system_memory = false;  ///< of the machine
   int host_frequency = 50;
-  int io_frequency = 0;            ///< NIC and RoCE
-  int interconnect_frequency = 0;  ///< HCCS and PCIe
+  int io_frequency = 0;              ///< NIC and RoCE
+  int interconnect_frequency = 0;    ///< HCCS and PCIe
   std::vector<std::string> remarks;  ///< what was accepted and has no effect here, as sentences
 };
 
@@ -55,9 +55,9 @@ void check_metrics(const std::string& name);
 struct OptionRules {
   const char* source = "PROFILING_OPTIONS";
   std::string_view product = "Ascend910B2";
-  bool card = false;       ///< options that the product does not have are refused, not accepted
-  bool training = true;    ///< task_trace wants training_trace
-  bool training_ok = true; ///< false: online inference, in which there is no training_trace
+  bool card = false;                   ///< options that the product does not have are refused, not accepted
+  bool training = true;                ///< task_trace wants training_trace
+  bool training_ok = true;             ///< false: online inference, in which there is no training_trace
   const char* usual_output = nullptr;  ///< where the key output may be absent
 };
 

@@ -47,8 +47,8 @@ void Store::age() {
     bytes_ -= slices_.front().bytes;
     slices_.pop_front();
     if (++aged_ == 1)
-      UPDRAFT_LOG(kWarning, "PROFILING", "{}: storage_limit of {} MB is reached, the oldest records are deleted", folder_,
-                  limit_ >> 20);
+      UPDRAFT_LOG(kWarning, "PROFILING", "{}: storage_limit of {} MB is reached, the oldest records are deleted",
+                  folder_, limit_ >> 20);
   }
 }
 

@@ -12,8 +12,8 @@ namespace updraft::profiling {
 /// What all files of one profile may hold together.
 class Store {
  public:
-  static constexpr uint64_t kSlice = 8u << 20;   ///< bytes after which a file is closed and the next begun
-  static constexpr uint64_t kMargin = 20u << 20; ///< the oldest slice goes when no more than this is left
+  static constexpr uint64_t kSlice = 8u << 20;    ///< bytes after which a file is closed and the next begun
+  static constexpr uint64_t kMargin = 20u << 20;  ///< the oldest slice goes when no more than this is left
 
   /// `limit` in bytes; 0: 90 % of what is free on the disk of `folder`.
   Store(const std::string& folder, uint64_t limit);

@@ -41,7 +41,8 @@ void write_calls(const Profile& p, const std::string& folder, const Selection& s
     const int64_t t = links.first_task[i];
     if (t < 0) continue;
     const TaskRecord& task = p.tasks[static_cast<size_t>(t)];
-    if (is_operator(task) || collective) rows[{"node", "launch"}].add(std::clamp(task.submitted, call.begin, call.end) - call.begin);
+    if (is_operator(task) || collective)
+      rows[{"node", "launch"}].add(std::clamp(task.submitted, call.begin, call.end) - call.begin);
     if (task.model && name.rfind("aclmdl", 0) == 0) rows[{"model", name}].add(time);
   }
   for (const Report& report : p.reports) {

@@ -83,19 +83,28 @@ std::string options_of(const CommandLine& line, const std::string& output) {
   const std::string level = line.has("task-trace") ? line.value("task-trace") : line.value("task-time");
   json["task_time"] = level == "off" ? "off" : level == "l0" ? "l0" : "on";
   json["ascendcl"] = line.value("ascendcl");
-  for (const auto& [option, key] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"runtime-api", "runtime_api"}, {"aicpu", "aicpu"}, {"hccl", "hccl"}, {"msproftx", "msproftx"},
-           {"task-memory", "task_memory"}, {"storage-limit", "storage_limit"}, {"host-sys", "host_sys"},
-           {"host-sys-usage", "host_sys_usage"}, {"host-sys-usage-freq", "host_sys_usage_freq"},
-           {"mstx-domain-include", "mstxDomainInclude"}, {"mstx-domain-exclude", "mstxDomainExclude"}})
+  for (const auto& [option, key] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"runtime-api", "runtime_api"},
+                                                                  {"aicpu", "aicpu"},
+                                                                  {"hccl", "hccl"},
+                                                                  {"msproftx", "msproftx"},
+                                                                  {"task-memory", "task_memory"},
+                                                                  {"storage-limit", "storage_limit"},
+                                                                  {"host-sys", "host_sys"},
+                                                                  {"host-sys-usage", "host_sys_usage"},
+                                                                  {"host-sys-usage-freq", "host_sys_usage_freq"},
+                                                                  {"mstx-domain-include", "mstxDomainInclude"},
+                                                                  {"mstx-domain-exclude", "mstxDomainExclude"}})
     hand(option, key);
   if (line.on("model-execution")) json["training_trace"] = "on";
   if (line.on("ai-core") && line.has("aic-metrics")) {
     check_metrics(line.value("aic-metrics"));
     json["aic_metrics"] = line.value("aic-metrics");
   }
-  if (line.on("sys-hardware-mem") || line.has("sys-hardware-mem-freq")) json["sys_hardware_mem_freq"] = line.value("sys-hardware-mem-freq");
-  if (line.on("sys-io-profiling") || line.has("sys-io-sampling-freq")) json["sys_io_sampling_freq"] = line.value("sys-io-sampling-freq");
+  if (line.on("sys-hardware-mem") || line.has("sys-hardware-mem-freq"))
+    json["sys_hardware_mem_freq"] = line.value("sys-hardware-mem-freq");
+  if (line.on("sys-io-profiling") || line.has("sys-io-sampling-freq"))
+    json["sys_io_sampling_freq"] = line.value("sys-io-sampling-freq");
   // Read here already, so that a wrong value is told before the program starts.
   OptionRules rules;
   rules.source = "msprof";
@@ -189,20 +198,26 @@ int run(int argc, char** argv) {
   for (const std::string& word : line.words) say(word);
   std::vector<std::string> words = line.application;
   if (line.has("application")) {
-    if (!words.empty()) throw Error(code::kAclInvalidParam, "the program is named twice, by --application and by \"{}\"", words[0]);
+    if (!words.empty())
+      throw Error(code::kAclInvalidParam, "the program is named twice, by --application and by \"{}\"", words[0]);
     words = split_words(line.value("application"));
     if (words.empty()) throw Error(code::kAclInvalidParam, "--application is empty");
   }
-  const bool exports = line.on("export"), analyzes = line.on("analyze"), queries = line.on("query"), parses = line.on("parse");
+  const bool exports = line.on("export"), analyzes = line.on("analyze"), queries = line.on("query"),
+             parses = line.on("parse");
   if (!words.empty()) {
     if (exports || analyzes || queries)
       throw Error(code::kAclInvalidParam, "a program and --{}: a program is exported in any case; give one of the two",
-                  exports ? "export=on" : analyzes ? "analyze=on" : "query=on");
+                  exports    ? "export=on"
+                  : analyzes ? "analyze=on"
+                             : "query=on");
     return profile_program(line, words);
   }
   if (!exports && !analyzes && !queries && !parses)
-    throw Error(code::kAclInvalidParam, "nothing to do: name a program, or --export=on, --analyze=on or --query=on; msprof --help tells more");
-  if (!line.has("output")) throw Error(code::kAclInvalidParam, "--output is missing: the folder PROF_*, or one with such folders in it");
+    throw Error(code::kAclInvalidParam,
+                "nothing to do: name a program, or --export=on, --analyze=on or --query=on; msprof --help tells more");
+  if (!line.has("output"))
+    throw Error(code::kAclInvalidParam, "--output is missing: the folder PROF_*, or one with such folders in it");
   const auto profiles = find_profiles(real_folder(line.value("output"), false));
   if (exports) {
     export_all(profiles, export_options(line));

@@ -39,11 +39,12 @@ void check(const CommandOption& option, const std::string& value) {
     read_number(values.substr(0, dash), lowest);
     read_number(values.substr(dash + 1), highest);
     if (!read_number(value, number) || number < lowest || number > highest)
-      throw Error(code::kAclInvalidParam, "--{} is \"{}\", want a number in [{}, {}]{}", option.name, value, lowest, highest,
-                  *option.usual ? fmt::format(" (default {})", option.usual) : "");
+      throw Error(code::kAclInvalidParam, "--{} is \"{}\", want a number in [{}, {}]{}", option.name, value, lowest,
+                  highest, *option.usual ? fmt::format(" (default {})", option.usual) : "");
     return;
   }
-  if (!in_list(values, value)) throw Error(code::kAclInvalidParam, "--{} is \"{}\", want {}", option.name, value, values);
+  if (!in_list(values, value))
+    throw Error(code::kAclInvalidParam, "--{} is \"{}\", want {}", option.name, value, values);
 }
 
 const CommandOption* find(std::string_view name) {
@@ -75,15 +76,18 @@ const std::vector<CommandOption>& command_options() {
       // profile a program
       {"application", "", "", kHas, "", "the program with its arguments, in quotes; or write them behind the options"},
       {"output", "", "", kHas, "output", "folder for PROF_*, or the folder PROF_* to export (default: where you are)"},
-      {"storage-limit", "", "", kHas, "storage_limit", "most megabytes of raw records, 200MB to 4294967296MB; the oldest go"},
+      {"storage-limit", "", "", kHas, "storage_limit",
+       "most megabytes of raw records, 200MB to 4294967296MB; the oldest go"},
       {"ascendcl", "on|off", "on", kHas, "ascendcl", "calls of the C interface"},
       {"runtime-api", "on|off", "off", kHas, "runtime_api", "calls of the runtime as a level of their own"},
       {"task-time", "on|off|l0|l1|l2", "on", kHas, "task_time", "times of tasks; l0 without shapes"},
       {"task-trace", "on|off|l0|l1|l2", "", kHas, "task_time", "the same by its older name"},
       {"ai-core", "on|off", "on", kHas, "", "metrics of AI cores, modelled, with --aic-metrics"},
-      {"aic-mode", "task-based|sample-based", "task-based", kHas, "", "metrics by task; sample-based is refused, a CPU has no such counters"},
+      {"aic-mode", "task-based|sample-based", "task-based", kHas, "",
+       "metrics by task; sample-based is refused, a CPU has no such counters"},
       {"aic-metrics", "", "", kHas, "aic_metrics",
-       "PipeUtilization, ArithmeticUtilization, Memory, MemoryL0, MemoryUB, ResourceConflictRatio, L2Cache, MemoryAccess (modelled)"},
+       "PipeUtilization, ArithmeticUtilization, Memory, MemoryL0, MemoryUB, ResourceConflictRatio, L2Cache, "
+       "MemoryAccess (modelled)"},
       {"aicpu", "on|off", "off", kHas, "aicpu", "operators that run on the host's cores"},
       {"hccl", "on|off", "off", kHas, "hccl", "collectives"},
       {"model-execution", "on|off", "off", kHas, "training_trace", "iterations of graphs"},
@@ -117,8 +121,10 @@ const std::vector<CommandOption>& command_options() {
       {"l2", "on|off", "off", kNothing, "", "a CPU has no counters of the card's L2 cache"},
       {"dvpp-profiling", "on|off", "off", kNothing, "", "pictures are decoded by the CPU"},
       {"dvpp-freq", "1-100", "50", kNothing, "", "pictures are decoded by the CPU"},
-      {"llc-profiling", "read|write|capacity|bandwidth", "read", kNothing, "", "the CPU's last-level cache is not sampled"},
-      {"sys-interconnection-profiling", "on|off", "off", kNothing, "", "ranks of a machine share memory: there are no links"},
+      {"llc-profiling", "read|write|capacity|bandwidth", "read", kNothing, "",
+       "the CPU's last-level cache is not sampled"},
+      {"sys-interconnection-profiling", "on|off", "off", kNothing, "",
+       "ranks of a machine share memory: there are no links"},
       {"sys-interconnection-freq", "1-50", "50", kNothing, "", "ranks of a machine share memory: there are no links"},
       {"aic-freq", "1-100", "100", kNothing, "", "metrics are modelled by task"},
       {"aiv", "on|off", "off", kNothing, "", "vector cores are modelled with AI cores"},
@@ -132,14 +138,20 @@ const std::vector<CommandOption>& command_options() {
       {"sys-profiling", "on|off", "off", kNothing, "", "the device's system is the host: --host-sys-usage=cpu,mem"},
       {"sys-sampling-freq", "1-10", "10", kNothing, "", "the device's system is the host: --host-sys-usage=cpu,mem"},
       {"sys-pid-profiling", "on|off", "off", kNothing, "", "the device's processes are the host's: --host-sys=cpu,mem"},
-      {"sys-pid-sampling-freq", "1-10", "10", kNothing, "", "the device's processes are the host's: --host-sys=cpu,mem"},
-      {"host-sys-pid", "1-4194304", "", kRefused, "", "only the program that msprof starts can be sampled: name it by --application"},
-      {"sys-devices", "", "", kRefused, "", "a virtual device does nothing without a program: name one by --application"},
-      {"sys-period", "1-2592000", "", kRefused, "", "a virtual device does nothing without a program: name one by --application"},
+      {"sys-pid-sampling-freq", "1-10", "10", kNothing, "",
+       "the device's processes are the host's: --host-sys=cpu,mem"},
+      {"host-sys-pid", "1-4194304", "", kRefused, "",
+       "only the program that msprof starts can be sampled: name it by --application"},
+      {"sys-devices", "", "", kRefused, "",
+       "a virtual device does nothing without a program: name one by --application"},
+      {"sys-period", "1-2592000", "", kRefused, "",
+       "a virtual device does nothing without a program: name one by --application"},
       {"dynamic", "on|off", "off", kRefused, "", "a running program cannot be attached to: start it by msprof"},
       {"pid", "1-4194304", "", kRefused, "", "a running program cannot be attached to: start it by msprof"},
-      {"delay", "1-4294967295", "", kRefused, "", "a profile begins with the program; aclprofStart and torch_npu's schedule begin later"},
-      {"duration", "1-4294967295", "", kRefused, "", "a profile ends with the program; aclprofStop and torch_npu's schedule end earlier"},
+      {"delay", "1-4294967295", "", kRefused, "",
+       "a profile begins with the program; aclprofStart and torch_npu's schedule begin later"},
+      {"duration", "1-4294967295", "", kRefused, "",
+       "a profile ends with the program; aclprofStop and torch_npu's schedule end earlier"},
   };
   return list;
 }
@@ -181,12 +193,14 @@ CommandLine read_command_line(int argc, const char* const* argv) {
     check(*option, value);
     if (option->effect == Effect::Refused && value != "off")
       throw Error(code::kAclInvalidParam, "--{} is not possible: {}", name, option->help);
-    if (option->effect == Effect::Nothing) line.words.push_back(fmt::format("--{}={} changes nothing: {}", name, value, option->help));
+    if (option->effect == Effect::Nothing)
+      line.words.push_back(fmt::format("--{}={} changes nothing: {}", name, value, option->help));
     line.given[name] = value;
   }
   for (; i < argc; ++i) line.application.push_back(argv[i]);
   if (line.on("ai-core") && line.value("aic-mode") == "sample-based")
-    throw Error(code::kAclInvalidParam, "--aic-mode=sample-based is not possible: a CPU has no counters of AI cores to sample");
+    throw Error(code::kAclInvalidParam,
+                "--aic-mode=sample-based is not possible: a CPU has no counters of AI cores to sample");
   return line;
 }
 
@@ -201,8 +215,10 @@ std::string command_help() {
     text += fmt::format("\n{}\n", title);
     for (const CommandOption& option : command_options()) {
       if (option.effect != effect) continue;
-      const std::string form = fmt::format("--{}{}", option.name, *option.values ? fmt::format("=<{}>", option.values) : "=<TEXT>");
-      text += fmt::format("  {:<44} {}{}\n", form, option.help, *option.usual ? fmt::format(" (default {})", option.usual) : "");
+      const std::string form =
+          fmt::format("--{}{}", option.name, *option.values ? fmt::format("=<{}>", option.values) : "=<TEXT>");
+      text += fmt::format("  {:<44} {}{}\n", form, option.help,
+                          *option.usual ? fmt::format(" (default {})", option.usual) : "");
     }
   };
   section("Options:", Effect::Has);

@@ -18,8 +18,8 @@ struct CommandOption {
   const char* values;  ///< "on|off"; "MIN-MAX" for numbers; "" any text
   const char* usual;   ///< the default, "" none
   Effect effect;
-  const char* key;     ///< what it is called in PROFILING_OPTIONS, "" nothing
-  const char* help;    ///< and, of Nothing and Refused, why
+  const char* key;   ///< what it is called in PROFILING_OPTIONS, "" nothing
+  const char* help;  ///< and, of Nothing and Refused, why
 };
 const std::vector<CommandOption>& command_options();
 

@@ -89,7 +89,8 @@ void write_communication(const Profile& p, const std::vector<Collective>& collec
     for (const Traffic& t : traffic_of(c)) {
       const bool local = t.from == t.to;
       matrix << (link ? ", " : "")
-             << fmt::format("\"{}-{}\": {{\"Transport Type\": \"{}\", \"Transit Time(ms)\": ", t.from, t.to, local ? "LOCAL" : "SDMA");
+             << fmt::format("\"{}-{}\": {{\"Transport Type\": \"{}\", \"Transit Time(ms)\": ", t.from, t.to,
+                            local ? "LOCAL" : "SDMA");
       link = true;
       const double time = local ? 0 : elapse;
       matrix.real(time, 6) << ", \"Transit Size(MB)\": ";
@@ -102,8 +103,8 @@ void write_communication(const Profile& p, const std::vector<Collective>& collec
   matrix.done();
 }
 
-void write_communication_statistic(const Profile& p, const std::vector<Collective>& collectives, const std::string& folder,
-                                   const Selection& selection) {
+void write_communication_statistic(const Profile& p, const std::vector<Collective>& collectives,
+                                   const std::string& folder, const Selection& selection) {
   static_cast<void>(p);
   if (collectives.empty()) return;
   struct Row {
@@ -129,7 +130,8 @@ void write_communication_statistic(const Profile& p, const std::vector<Collectiv
     out.microseconds(static_cast<int64_t>(row.least)) << ',';
     out.microseconds(static_cast<int64_t>(row.total / row.count)) << ',';
     out.microseconds(static_cast<int64_t>(row.most)) << ',';
-    out.real(100.0 * static_cast<double>(row.total) / static_cast<double>(std::max<uint64_t>(totals[key.first], 1))) << '\n';
+    out.real(100.0 * static_cast<double>(row.total) / static_cast<double>(std::max<uint64_t>(totals[key.first], 1)))
+        << '\n';
   }
   out.done();
 }

@@ -64,7 +64,8 @@ class Table {
     for (const char c : columns) count += c == ',';
     std::string marks = "?";
     for (int i = 1; i < count; ++i) marks += ",?";
-    if (sqlite3_prepare_v2(db.handle(), ("INSERT INTO " + name + " VALUES (" + marks + ")").c_str(), -1, &statement_, nullptr) != SQLITE_OK)
+    if (sqlite3_prepare_v2(db.handle(), ("INSERT INTO " + name + " VALUES (" + marks + ")").c_str(), -1, &statement_,
+                           nullptr) != SQLITE_OK)
       db.fail("written");
   }
   ~Table() { sqlite3_finalize(statement_); }
@@ -79,7 +80,9 @@ class Table {
   }
 
  private:
-  void bind(int at, std::string_view text) { sqlite3_bind_text(statement_, at, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT); }
+  void bind(int at, std::string_view text) {
+    sqlite3_bind_text(statement_, at, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  }
   void bind(int at, const std::string& text) { bind(at, std::string_view(text)); }
   void bind(int at, const char* text) { bind(at, std::string_view(text)); }
   void bind(int at, double value) { sqlite3_bind_double(statement_, at, value); }
@@ -117,10 +120,11 @@ struct Name {
   int id;
   const char* name;
 };
-constexpr Name kApiTypes[] = {{kAcl, "acl"}, {kModel, "model"}, {kNode, "node"}, {kHccl, "communication"}, {kRuntime, "runtime"}};
-constexpr Name kHcclTypes[] = {{0, "INT8"},   {1, "INT16"},  {2, "INT32"},   {3, "FP16"},   {4, "FP32"},    {5, "INT64"},
-                               {6, "UINT64"}, {7, "UINT8"},  {8, "UINT16"},  {9, "UINT32"}, {10, "FP64"},   {11, "BFP16"},
-                               {255, "RESERVED"}};
+constexpr Name kApiTypes[] = {
+    {kAcl, "acl"}, {kModel, "model"}, {kNode, "node"}, {kHccl, "communication"}, {kRuntime, "runtime"}};
+constexpr Name kHcclTypes[] = {{0, "INT8"},  {1, "INT16"},  {2, "INT32"},     {3, "FP16"},   {4, "FP32"},
+                               {5, "INT64"}, {6, "UINT64"}, {7, "UINT8"},     {8, "UINT16"}, {9, "UINT32"},
+                               {10, "FP64"}, {11, "BFP16"}, {255, "RESERVED"}};
 constexpr Name kTransports[] = {{0, "SDMA"}, {1, "RDMA"}, {2, "LOCAL"}};
 constexpr Name kLinks[] = {{0, "ON_CHIP"}, {1, "HCCS"}, {2, "PCIE"}, {3, "ROCE"}, {4, "SIO"}};
 constexpr Name kMarkerTypes[] = {{0, "push/pop"}, {1, "marker"}, {2, "start/end"}, {3, "marker_ex"}};
@@ -132,9 +136,9 @@ void names(Database& db, const char* table, const Name (&list)[N]) {
 }
 
 int hccl_type(std::string_view name) {
-  static const std::map<std::string_view, int> ids = {{"INT8", 0},    {"INT16", 1},  {"INT32", 2},  {"FLOAT16", 3}, {"FLOAT", 4},
-                                                      {"INT64", 5},   {"UINT64", 6}, {"UINT8", 7},  {"UINT16", 8},  {"UINT32", 9},
-                                                      {"DOUBLE", 10}, {"BF16", 11},  {"DT_BF16", 11}, {"BFLOAT16", 11}};
+  static const std::map<std::string_view, int> ids = {
+      {"INT8", 0},  {"INT16", 1},  {"INT32", 2},  {"FLOAT16", 3}, {"FLOAT", 4}, {"INT64", 5},    {"UINT64", 6},
+      {"UINT8", 7}, {"UINT16", 8}, {"UINT32", 9}, {"DOUBLE", 10}, {"BF16", 11}, {"DT_BF16", 11}, {"BFLOAT16", 11}};
   const auto found = ids.find(name);
   return found == ids.end() ? 255 : found->second;
 }
@@ -166,7 +170,8 @@ class Writer {
   }
   // Tasks of one call share its number.
   int64_t connection(size_t task) const {
-    return links_.call[task] < 0 ? int64_t{kNone} : static_cast<int64_t>(p_.calls[static_cast<size_t>(links_.call[task])].correlation);
+    return links_.call[task] < 0 ? int64_t{kNone}
+                                 : static_cast<int64_t>(p_.calls[static_cast<size_t>(links_.call[task])].correlation);
   }
 
   void facts() {
@@ -186,52 +191,57 @@ class Writer {
   }
 
   void calls() {
-    Table table(db_, "CANN_API", "startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER, name INTEGER");
+    Table table(db_, "CANN_API",
+                "startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER, name INTEGER");
     const int64_t launch = strings_["launch"];
     for (size_t i = 0; i < p_.calls.size(); ++i) {
       const CallRecord& call = p_.calls[i];
       std::string name(p_.text(call.name));
       const bool collective = name.rfind("Hccl", 0) == 0;
       if (call.phase == 1) name += "GetWorkspaceSize";
-      table.row(p_.wall(call.begin), p_.wall(call.end), collective ? kHccl : kAcl, global_thread(call.thread), call.correlation,
-                strings_[name]);
+      table.row(p_.wall(call.begin), p_.wall(call.end), collective ? kHccl : kAcl, global_thread(call.thread),
+                call.correlation, strings_[name]);
       const int64_t t = links_.first_task[i];
       if (t < 0) continue;
       const TaskRecord& task = p_.tasks[static_cast<size_t>(t)];
       if (is_operator(task) || collective)
-        table.row(p_.wall(call.begin), p_.wall(std::clamp(task.submitted, call.begin, call.end)), kNode, global_thread(call.thread),
-                  call.correlation, launch);
+        table.row(p_.wall(call.begin), p_.wall(std::clamp(task.submitted, call.begin, call.end)), kNode,
+                  global_thread(call.thread), call.correlation, launch);
     }
   }
 
   void tasks() {
     Table table(db_, "TASK",
-                "startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionId INTEGER, globalTaskId INTEGER, globalPid INTEGER, "
+                "startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionId INTEGER, globalTaskId INTEGER, "
+                "globalPid INTEGER, "
                 "taskType INTEGER, contextId INTEGER, streamId INTEGER, taskId INTEGER, modelId INTEGER");
     for (size_t i = 0; i < p_.tasks.size(); ++i) {
       const TaskRecord& t = p_.tasks[i];
-      table.row(p_.wall(t.begun), p_.wall(t.ended), t.device, connection(i), i, p_.process, strings_[core_of(p_, t)], kNone,
-                stream_of(t), task_number(t), model_of(t));
+      table.row(p_.wall(t.begun), p_.wall(t.ended), t.device, connection(i), i, p_.process, strings_[core_of(p_, t)],
+                kNone, stream_of(t), task_number(t), model_of(t));
     }
   }
 
   void operators() {
-    Table table(db_, "COMPUTE_TASK_INFO",
-                "name INTEGER, globalTaskId INTEGER, blockNum INTEGER, mixBlockNum INTEGER, taskType INTEGER, opType INTEGER, "
-                "inputFormats INTEGER, inputDataTypes INTEGER, inputShapes INTEGER, outputFormats INTEGER, outputDataTypes INTEGER, "
-                "outputShapes INTEGER, attrInfo INTEGER, opState INTEGER, hf32Eligible INTEGER");
+    Table table(
+        db_, "COMPUTE_TASK_INFO",
+        "name INTEGER, globalTaskId INTEGER, blockNum INTEGER, mixBlockNum INTEGER, taskType INTEGER, opType INTEGER, "
+        "inputFormats INTEGER, inputDataTypes INTEGER, inputShapes INTEGER, outputFormats INTEGER, outputDataTypes "
+        "INTEGER, "
+        "outputShapes INTEGER, attrInfo INTEGER, opState INTEGER, hf32Eligible INTEGER");
     const auto columns = p_.metrics.empty() ? std::vector<std::string>() : metric_columns(p_.metrics);
     std::unique_ptr<Table> pmu;
-    if (!columns.empty()) pmu = std::make_unique<Table>(db_, "TASK_PMU_INFO", "globalTaskId INTEGER, name INTEGER, value NUMERIC");
+    if (!columns.empty())
+      pmu = std::make_unique<Table>(db_, "TASK_PMU_INFO", "globalTaskId INTEGER, name INTEGER, value NUMERIC");
     const int64_t none = strings_["N/A"];
     for (size_t i = 0; i < p_.tasks.size(); ++i) {
       const TaskRecord& t = p_.tasks[i];
       if (!is_operator(t)) continue;
       const Tensors tensors = tensors_of(p_, t);
       const auto text = [&](size_t place) { return tensors.known ? strings_[tensors.text[place]] : none; };
-      table.row(strings_[p_.text(t.name)], i, 0, 0, strings_[core_of(p_, t)], strings_[type_of(p_.text(t.name))], text(2), text(1),
-                text(0), text(5), text(4), text(3), tensors.attributes.empty() ? none : strings_[tensors.attributes],
-                strings_["static"], strings_["NO"]);
+      table.row(strings_[p_.text(t.name)], i, 0, 0, strings_[core_of(p_, t)], strings_[type_of(p_.text(t.name))],
+                text(2), text(1), text(0), text(5), text(4), text(3),
+                tensors.attributes.empty() ? none : strings_[tensors.attributes], strings_["static"], strings_["NO"]);
       if (!pmu) continue;
       const auto values = metric_values(p_.metrics, p_.soc, t);
       for (size_t k = 0; k < values.size(); ++k) pmu->row(i, strings_[columns[k]], values[k]);
@@ -241,12 +251,14 @@ class Writer {
   void communication() {
     if (collectives_.empty()) return;
     Table table(db_, "COMMUNICATION_OP",
-                "opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER, groupName INTEGER, opId INTEGER PRIMARY KEY, "
+                "opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER, groupName INTEGER, opId INTEGER "
+                "PRIMARY KEY, "
                 "relay INTEGER, retry INTEGER, dataType INTEGER, algType INTEGER, count NUMERIC, opType INTEGER");
-    Table parts(db_, "COMMUNICATION_TASK_INFO",
-                "name INTEGER, globalTaskId INTEGER, taskType INTEGER, planeId INTEGER, groupName INTEGER, notifyId INTEGER, "
-                "rdmaType INTEGER, srcRank INTEGER, dstRank INTEGER, transportType INTEGER, size INTEGER, dataType INTEGER, "
-                "linkType INTEGER, opId INTEGER");
+    Table parts(
+        db_, "COMMUNICATION_TASK_INFO",
+        "name INTEGER, globalTaskId INTEGER, taskType INTEGER, planeId INTEGER, groupName INTEGER, notifyId INTEGER, "
+        "rdmaType INTEGER, srcRank INTEGER, dstRank INTEGER, transportType INTEGER, size INTEGER, dataType INTEGER, "
+        "linkType INTEGER, opId INTEGER");
     int64_t id = 0;
     for (const Collective& c : collectives_) {
       const auto i = static_cast<size_t>(c.task - p_.tasks.data());
@@ -254,8 +266,8 @@ class Writer {
       table.row(strings_[c.name], p_.wall(c.task->begun), p_.wall(c.task->ended), connection(i), group, id, 0, 0,
                 hccl_type(c.data_type), strings_["N/A"], c.count, strings_[c.type]);
       for (const Traffic& t : traffic_of(c))
-        parts.row(strings_[c.name], i, strings_["Memcpy"], 0, group, -1, -1, t.from, t.to, t.from == t.to ? 2 : 0, static_cast<int64_t>(t.bytes),
-                  hccl_type(c.data_type), 0, id);
+        parts.row(strings_[c.name], i, strings_["Memcpy"], 0, group, -1, -1, t.from, t.to, t.from == t.to ? 2 : 0,
+                  static_cast<int64_t>(t.bytes), hccl_type(c.data_type), 0, id);
       ++id;
     }
   }
@@ -263,7 +275,8 @@ class Writer {
   void markers() {
     if (p_.markers.empty()) return;
     Table table(db_, "MSTX_EVENTS",
-                "startNs INTEGER, endNs INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, message INTEGER, globalTid "
+                "startNs INTEGER, endNs INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, message "
+                "INTEGER, globalTid "
                 "INTEGER, endGlobalTid INTEGER, domainId INTEGER, connectionId INTEGER");
     std::unordered_map<uint64_t, const MarkerRecord*> open;
     for (const MarkerRecord& m : p_.markers) {
@@ -280,7 +293,8 @@ class Writer {
       }
       table.row(p_.wall(begin->time), p_.wall(m.time), begin == &m ? 3 : 2, begin->range, begin->category,
                 strings_[p_.text(begin->message)], global_thread(begin->thread), global_thread(m.thread),
-                strings_[p_.text(begin->domain)], begin->on_stream ? static_cast<int64_t>(begin->correlation) : int64_t{kNone});
+                strings_[p_.text(begin->domain)],
+                begin->on_stream ? static_cast<int64_t>(begin->correlation) : int64_t{kNone});
     }
   }
 
@@ -306,18 +320,22 @@ void write_database(const Profile& profile, const std::vector<Collective>& colle
   db.done();
 }
 
-void write_communication_database(const Profile& p, const std::vector<Collective>& collectives, const std::string& analysis) {
+void write_communication_database(const Profile& p, const std::vector<Collective>& collectives,
+                                  const std::string& analysis) {
   if (collectives.empty()) return;
   Database db(analysis + "/communication_analyzer.db");
   {
     Table bandwidth(db, "CommAnalyzerBandwidth",
-                    "hccl_op_name TEXT, group_name TEXT, transport_type TEXT, transit_size NUMERIC, transit_time NUMERIC, bandwidth "
+                    "hccl_op_name TEXT, group_name TEXT, transport_type TEXT, transit_size NUMERIC, transit_time "
+                    "NUMERIC, bandwidth "
                     "NUMERIC, large_packet_ratio NUMERIC, package_size NUMERIC, count NUMERIC, total_duration NUMERIC");
-    Table matrix(db, "CommAnalyzerMatrix",
-                 "hccl_op_name TEXT, group_name TEXT, src_rank TEXT, dst_rank TEXT, transport_type TEXT, transit_size NUMERIC, "
-                 "transit_time NUMERIC, bandwidth NUMERIC");
+    Table matrix(
+        db, "CommAnalyzerMatrix",
+        "hccl_op_name TEXT, group_name TEXT, src_rank TEXT, dst_rank TEXT, transport_type TEXT, transit_size NUMERIC, "
+        "transit_time NUMERIC, bandwidth NUMERIC");
     Table time(db, "CommAnalyzerTime",
-               "hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, elapse_time NUMERIC, transit_time NUMERIC, wait_time "
+               "hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, elapse_time NUMERIC, transit_time "
+               "NUMERIC, wait_time "
                "NUMERIC, synchronization_time NUMERIC, idle_time NUMERIC");
     for (const Collective& c : collectives) {
       const std::string group = c.group.empty() ? "0" : c.group;
@@ -327,10 +345,11 @@ void write_communication_database(const Profile& p, const std::vector<Collective
         const double part = t.bytes * 1e-6;
         megabytes += part;
         const bool local = t.from == t.to;
-        matrix.row(c.name, group, std::to_string(t.from), std::to_string(t.to), local ? "LOCAL" : "SDMA", part, local ? 0.0 : elapse,
-                   local || elapse <= 0 ? 0.0 : part / elapse);
+        matrix.row(c.name, group, std::to_string(t.from), std::to_string(t.to), local ? "LOCAL" : "SDMA", part,
+                   local ? 0.0 : elapse, local || elapse <= 0 ? 0.0 : part / elapse);
       }
-      bandwidth.row(c.name, group, "SDMA", megabytes, elapse, elapse > 0 ? megabytes / elapse : 0.0, 0, megabytes, 1, elapse);
+      bandwidth.row(c.name, group, "SDMA", megabytes, elapse, elapse > 0 ? megabytes / elapse : 0.0, 0, megabytes, 1,
+                    elapse);
       time.row(c.name, group, static_cast<double>(p.wall(c.task->begun)) * 1e-3, elapse, elapse, 0, 0, 0);
     }
   }

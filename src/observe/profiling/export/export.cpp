@@ -83,8 +83,10 @@ void write_as_json(const std::string& path) {
 std::string said(const Profile& p) {
   std::string text;
   for (const auto& remark : p.remarks) text += remark + "\n";
-  if (p.lost) text += fmt::format("{} blocks of records could not be written while the profile was made (disk full?)\n", p.lost);
-  if (p.damaged) text += fmt::format("{} files of records are damaged: what is behind the damage is missing\n", p.damaged);
+  if (p.lost)
+    text += fmt::format("{} blocks of records could not be written while the profile was made (disk full?)\n", p.lost);
+  if (p.damaged)
+    text += fmt::format("{} files of records are damaged: what is behind the damage is missing\n", p.damaged);
   return text;
 }
 
@@ -99,8 +101,8 @@ Profile select(Profile p, const Selection& selection) {
     for (const Iteration& it : iterations)
       if (it.number == selection.iteration) wanted.push_back(it);
     if (wanted.empty())
-      throw Error(code::kAclInvalidParam, "{} has no iteration {}: there are {} (msprof --query=on --output={})", p.folder,
-                  selection.iteration, iterations.size(), p.folder);
+      throw Error(code::kAclInvalidParam, "{} has no iteration {}: there are {} (msprof --query=on --output={})",
+                  p.folder, selection.iteration, iterations.size(), p.folder);
     const auto inside = [&](uint64_t begin, int device) {
       return std::any_of(wanted.begin(), wanted.end(), [&](const Iteration& it) {
         return (device < 0 || it.device == device) && begin >= it.begin && begin <= it.end;
@@ -181,14 +183,16 @@ std::vector<std::string> analyze_profile(const std::string& folder, const Analys
 
 std::string query_profile(const std::string& folder) {
   const Profile profile = read_profile(folder);
-  std::string text = fmt::format("{:<44} {:>9} {:>12} {:>12} {:>14}\n", "Profile", "Device", "Model ID", "Iteration", "Time(us)");
+  std::string text =
+      fmt::format("{:<44} {:>9} {:>12} {:>12} {:>14}\n", "Profile", "Device", "Model ID", "Iteration", "Time(us)");
   const auto iterations = iterations_of(profile, collectives_of(profile));
   const std::string name = fs::path(folder).filename();
   for (const Iteration& it : iterations)
     text += fmt::format("{:<44} {:>9} {:>12} {:>12} {:>14.3f}\n", name, it.device, it.model, it.number,
                         static_cast<double>(it.end - it.begin) * 1e-3);
   if (iterations.empty())
-    for (const int device : profile.devices) text += fmt::format("{:<44} {:>9} {:>12} {:>12} {:>14}\n", name, device, "N/A", "N/A", "N/A");
+    for (const int device : profile.devices)
+      text += fmt::format("{:<44} {:>9} {:>12} {:>12} {:>14}\n", name, device, "N/A", "N/A", "N/A");
   return text;
 }
 

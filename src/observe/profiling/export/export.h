@@ -7,8 +7,8 @@
 namespace updraft::profiling {
 
 struct ExportOptions {
-  bool text = true;        ///< timeline and csv files in mindstudio_profiler_output
-  bool database = false;   ///< msprof_*.db
+  bool text = true;          ///< timeline and csv files in mindstudio_profiler_output
+  bool database = false;     ///< msprof_*.db
   bool json_tables = false;  ///< each csv file once more as JSON (--summary-format=json)
   int64_t iteration = -1, model = -1;
 };

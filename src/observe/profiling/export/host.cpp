@@ -16,7 +16,8 @@ std::vector<const HostSampleRecord*> of_kind(const Profile& p, HostSampleKind ki
 
 double share(const HostSampleRecord* before, const HostSampleRecord* now, size_t value) {
   if (now->time <= before->time || now->values[value] < before->values[value]) return 0;
-  return static_cast<double>(now->values[value] - before->values[value]) * 1e5 / static_cast<double>(now->time - before->time);
+  return static_cast<double>(now->values[value] - before->values[value]) * 1e5 /
+         static_cast<double>(now->time - before->time);
 }
 
 void processor(const Profile& p, HostSampleKind kind, const std::string& path) {
@@ -59,7 +60,8 @@ void write_host(const Profile& p, const std::string& folder, const Selection& se
   if (list.size() < 2) return;
   const int device = p.devices.empty() ? 0 : p.devices.front();
   TextFile out(folder + "/nic" + end);
-  out << "Device_id,Timestamp(us),Bandwidth(MB/s),Rx Bandwidth efficiency(%),rxPacket/s,rxError rate(%),rxDropped rate(%),Tx "
+  out << "Device_id,Timestamp(us),Bandwidth(MB/s),Rx Bandwidth efficiency(%),rxPacket/s,rxError rate(%),rxDropped "
+         "rate(%),Tx "
          "Bandwidth efficiency(%),txPacket/s,txError rate(%),txDropped rate(%),funcId\n";
   for (size_t i = 1; i < list.size(); ++i) {
     const auto rate = [&](size_t value) { return share(list[i - 1], list[i], value) * 1e-5 * 1e9; };  // a second

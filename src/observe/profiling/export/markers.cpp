@@ -13,7 +13,8 @@ void write_markers(const Profile& p, const std::string& folder, const Selection&
   for (const TaskRecord& task : p.tasks)
     if (p.text(task.name).substr(0, 5) == "MSTX_") reached[task.correlation] = &task;
   TextFile out(folder + "/msprof_tx_" + selection.stamp + ".csv");
-  out << "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),message_type,message,domain,Device "
+  out << "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),message_type,message,"
+         "domain,Device "
          "Start_time(us),Device End_time(us)\n";
   std::unordered_map<uint64_t, const MarkerRecord*> open;
   for (const MarkerRecord& m : p.markers) {

@@ -12,7 +12,7 @@ struct Card {
   double cubes, vectors, hertz, memory, l2;  ///< bytes a second
 };
 constexpr Card kCards[] = {
-    {"Ascend950", 32, 64, 1.65e9, 4.0e12, 12e12}, {"Ascend910_93", 24, 48, 1.8e9, 1.6e12, 5.5e12},
+    {"Ascend950", 32, 64, 1.65e9, 4.0e12, 12e12},  {"Ascend910_93", 24, 48, 1.8e9, 1.6e12, 5.5e12},
     {"Ascend910B", 24, 48, 1.8e9, 1.6e12, 5.5e12}, {"Ascend310P", 8, 8, 1.0e9, 0.2e12, 1e12},
     {"Ascend910", 32, 32, 1.0e9, 1.2e12, 4e12},
 };
@@ -46,16 +46,23 @@ struct Metric {
 double bytes_of(const TaskRecord& task) { return static_cast<double>(std::max<int64_t>(task.bytes, 0)); }
 double flops_of(const TaskRecord& task) { return static_cast<double>(std::max<int64_t>(task.flops, 0)); }
 
-#define METRIC(name, ...) {name "(modelled)", []([[maybe_unused]] const Card& card, [[maybe_unused]] const Times& t, [[maybe_unused]] const TaskRecord& task) -> double { return __VA_ARGS__; }}
+#define METRIC(name, ...)                                                             \
+  {                                                                                   \
+    name "(modelled)",                                                                \
+        []([[maybe_unused]] const Card& card, [[maybe_unused]] const Times& t,        \
+           [[maybe_unused]] const TaskRecord& task) -> double { return __VA_ARGS__; } \
+  }
 constexpr Metric kPipe[] = {
-    METRIC("task_time(us)", t.whole * 1e6),          METRIC("aic_mac_time(us)", t.mac * 1e6),
-    METRIC("aic_mac_ratio", t.mac / t.whole),        METRIC("aiv_vec_time(us)", t.vec * 1e6),
-    METRIC("aiv_vec_ratio", t.vec / t.whole),        METRIC("mte_time(us)", t.memory * 1e6),
+    METRIC("task_time(us)", t.whole * 1e6),   METRIC("aic_mac_time(us)", t.mac * 1e6),
+    METRIC("aic_mac_ratio", t.mac / t.whole), METRIC("aiv_vec_time(us)", t.vec * 1e6),
+    METRIC("aiv_vec_ratio", t.vec / t.whole), METRIC("mte_time(us)", t.memory * 1e6),
     METRIC("mte_ratio", t.memory / t.whole),
 };
 constexpr Metric kArithmetic[] = {
-    METRIC("aic_mac_ratio", t.mac / t.whole),  METRIC("aic_cube_fops", task.unit == kCube || task.unit == kMixCube ? flops_of(task) : 0),
-    METRIC("aiv_vec_ratio", t.vec / t.whole),  METRIC("aiv_vector_fops", task.unit == kCube || task.unit == kMixCube ? 0 : flops_of(task)),
+    METRIC("aic_mac_ratio", t.mac / t.whole),
+    METRIC("aic_cube_fops", task.unit == kCube || task.unit == kMixCube ? flops_of(task) : 0),
+    METRIC("aiv_vec_ratio", t.vec / t.whole),
+    METRIC("aiv_vector_fops", task.unit == kCube || task.unit == kMixCube ? 0 : flops_of(task)),
 };
 constexpr Metric kMemory[] = {
     METRIC("main_mem_bytes", bytes_of(task)),

@@ -31,22 +31,30 @@ int64_t number(std::string_view text) {
 
 // "HcclAllReduce" as the card's tools write it.
 std::string collective_type(std::string_view name) {
-  static const std::map<std::string_view, const char*> names = {
-      {"HcclAllReduce", "allReduce"},         {"HcclBroadcast", "broadcast"},       {"HcclAllGather", "allGather"},
-      {"HcclReduceScatter", "reduceScatter"}, {"HcclReduce", "reduce"},             {"HcclScatter", "scatter"},
-      {"HcclSend", "send"},                   {"HcclRecv", "receive"},              {"HcclAlltoAll", "alltoall"},
-      {"HcclAlltoAllV", "alltoallv"},         {"HcclAlltoAllVC", "alltoallvc"},     {"HcclBatchSendRecv", "batchSendRecv"},
-      {"HcclAllGatherV", "allGatherV"},       {"HcclReduceScatterV", "reduceScatterV"},
-      // a barrier is an all-reduce of one element
-      {"HcclBarrier", "allReduce"}};
+  static const std::map<std::string_view, const char*> names = {{"HcclAllReduce", "allReduce"},
+                                                                {"HcclBroadcast", "broadcast"},
+                                                                {"HcclAllGather", "allGather"},
+                                                                {"HcclReduceScatter", "reduceScatter"},
+                                                                {"HcclReduce", "reduce"},
+                                                                {"HcclScatter", "scatter"},
+                                                                {"HcclSend", "send"},
+                                                                {"HcclRecv", "receive"},
+                                                                {"HcclAlltoAll", "alltoall"},
+                                                                {"HcclAlltoAllV", "alltoallv"},
+                                                                {"HcclAlltoAllVC", "alltoallvc"},
+                                                                {"HcclBatchSendRecv", "batchSendRecv"},
+                                                                {"HcclAllGatherV", "allGatherV"},
+                                                                {"HcclReduceScatterV", "reduceScatterV"},
+                                                                // a barrier is an all-reduce of one element
+                                                                {"HcclBarrier", "allReduce"}};
   const auto found = names.find(name);
   return fmt::format("hcom_{}_", found == names.end() ? std::string(name.substr(4)) : found->second);
 }
 
 double element_bytes(std::string_view type) {
-  static const std::map<std::string_view, int> sizes = {{"INT8", 1},   {"UINT8", 1},   {"BOOL", 1},     {"INT16", 2},
-                                                        {"UINT16", 2}, {"FLOAT16", 2}, {"BF16", 2},     {"BFLOAT16", 2},
-                                                        {"DT_BF16", 2}, {"INT64", 8},  {"UINT64", 8},   {"DOUBLE", 8}};
+  static const std::map<std::string_view, int> sizes = {{"INT8", 1},    {"UINT8", 1},   {"BOOL", 1},   {"INT16", 2},
+                                                        {"UINT16", 2},  {"FLOAT16", 2}, {"BF16", 2},   {"BFLOAT16", 2},
+                                                        {"DT_BF16", 2}, {"INT64", 8},   {"UINT64", 8}, {"DOUBLE", 8}};
   const auto found = sizes.find(type);
   return found == sizes.end() ? 4 : found->second;
 }
@@ -150,7 +158,7 @@ std::vector<Traffic> traffic_of(const Collective& c) {
   const double bytes = c.count ? static_cast<double>(c.count) * element_bytes(c.data_type) : whole;
   const int n = c.ranks;
   if (n < 2) return list;
-  double each = bytes / n;  // what goes to each other rank
+  double each = bytes / n;                                // what goes to each other rank
   if (c.type == "hcom_allReduce_") each = 2 * bytes / n;  // parts are reduced, then gathered
   else if (c.type == "hcom_allGather_" || c.type == "hcom_reduceScatter_") each = bytes;
   else if (c.type == "hcom_broadcast_" || c.type == "hcom_scatter_" || c.type == "hcom_reduce_") {

@@ -37,8 +37,7 @@ void summary(const Profile& p, const Names& names, const std::string& folder, co
   const auto columns = p.metrics.empty() ? std::vector<std::string>() : metric_columns(p.metrics);
   out << "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),Task "
          "Duration(us),Task Wait Time(us),Block Num,Mix Block Num,HF32 Eligible";
-  if (shapes)
-    out << ",Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats";
+  if (shapes) out << ",Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats";
   out << ",Context ID";
   for (const auto& column : columns) out << ',' << column;
   out << '\n';
@@ -100,7 +99,8 @@ void statistic(const Profile& p, const Names& names, const std::string& folder, 
   if (rows.empty()) return;
   std::vector<std::pair<std::tuple<int, std::string, std::string_view>, Statistic>> order(rows.begin(), rows.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return std::get<0>(a.first) != std::get<0>(b.first) ? std::get<0>(a.first) < std::get<0>(b.first) : a.second.total > b.second.total;
+    return std::get<0>(a.first) != std::get<0>(b.first) ? std::get<0>(a.first) < std::get<0>(b.first)
+                                                        : a.second.total > b.second.total;
   });
   TextFile out(folder + "/op_statistic_" + selection.stamp + ".csv");
   out << "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\n";
@@ -125,7 +125,8 @@ void task_time(const Profile& p, const Names& names, const std::string& folder, 
   for (const TaskRecord& task : p.tasks) {
     const auto found = names.find(&task);
     out.number(task.device) << ',';
-    out.csv(found == names.end() ? p.text(task.name) : std::string_view(found->second->name)) << ',' << core_of(p, task) << ',';
+    out.csv(found == names.end() ? p.text(task.name) : std::string_view(found->second->name))
+        << ',' << core_of(p, task) << ',';
     out.number(stream_of(task)) << ',';
     out.number(task_number(task)) << ',';
     out.microseconds(static_cast<int64_t>(task.ended - task.begun)) << ',';
@@ -147,14 +148,17 @@ void write_operators(const Profile& profile, const std::vector<Collective>& coll
 }
 
 void write_aicpu(const Profile& p, const std::string& folder, const Selection& selection) {
-  if (std::none_of(p.tasks.begin(), p.tasks.end(), [&](const TaskRecord& t) { return core_of(p, t) == "AI_CPU"; })) return;
+  if (std::none_of(p.tasks.begin(), p.tasks.end(), [&](const TaskRecord& t) { return core_of(p, t) == "AI_CPU"; }))
+    return;
   TextFile out(folder + "/aicpu_" + selection.stamp + ".csv");
-  out << "Device_id,Timestamp(us),Node,Compute_time(us),Memcpy_time(us),Task_time(us),Dispatch_time(us),Total_time(us),Stream "
+  out << "Device_id,Timestamp(us),Node,Compute_time(us),Memcpy_time(us),Task_time(us),Dispatch_time(us),Total_time(us),"
+         "Stream "
          "ID,Task ID\n";
   for (const TaskRecord& task : p.tasks) {
     if (core_of(p, task) != "AI_CPU") continue;
     const auto time = static_cast<int64_t>(task.ended - task.begun);
-    const int64_t dispatch = task.begun > task.submitted && task.submitted ? static_cast<int64_t>(task.begun - task.submitted) : 0;
+    const int64_t dispatch =
+        task.begun > task.submitted && task.submitted ? static_cast<int64_t>(task.begun - task.submitted) : 0;
     out.number(task.device) << ',';
     out.microseconds(p.wall(task.begun)) << "\t,";
     out.csv(p.text(task.name)) << ',';

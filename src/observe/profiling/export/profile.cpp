@@ -65,7 +65,8 @@ size_t read_some(std::string_view bytes, Profile& profile, bool& damaged) {
       return bytes.size();
     }
     if (bytes.size() - at < header.bytes) break;
-    if (!add(static_cast<Kind>(header.kind), bytes.substr(at + sizeof header, header.bytes - sizeof header), profile)) damaged = true;
+    if (!add(static_cast<Kind>(header.kind), bytes.substr(at + sizeof header, header.bytes - sizeof header), profile))
+      damaged = true;
     at += header.bytes;
   }
   return at;
@@ -112,7 +113,9 @@ uint64_t number_of(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return 0;
   try {
-    return found->is_string() ? std::stoull(found->get<std::string>()) : found->is_number() ? found->get<uint64_t>() : 0;
+    return found->is_string()   ? std::stoull(found->get<std::string>())
+           : found->is_number() ? found->get<uint64_t>()
+                                : 0;
   } catch (const std::exception&) { return 0; }
 }
 
@@ -123,7 +126,8 @@ std::string text_of(const Json& json, const char* key) {
 
 void read_facts(Profile& p) {
   const fs::path host = fs::path(p.folder) / "host";
-  const Json start = json_of(host / "start_info"), info = json_of(host / "info.json"), sample = json_of(host / "sample.json");
+  const Json start = json_of(host / "start_info"), info = json_of(host / "info.json"),
+             sample = json_of(host / "sample.json");
   p.begin = number_of(start, "clockMonotonicRaw");
   p.wall_offset = static_cast<int64_t>(number_of(start, "collectionTimeBegin") * 1000) - static_cast<int64_t>(p.begin);
   p.process = static_cast<uint32_t>(number_of(info, "pid"));
@@ -206,7 +210,8 @@ std::vector<std::string> find_profiles(const std::string& folder) {
   }
   if (error) throw Error(code::kAclInvalidFile, "the folder {} cannot be read: {}", folder, error.message());
   if (found.empty())
-    throw Error(code::kAclInvalidFile, "{} holds no profile: want a folder PROF_*, or one with such folders in it", folder);
+    throw Error(code::kAclInvalidFile, "{} holds no profile: want a folder PROF_*, or one with such folders in it",
+                folder);
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -25,8 +25,8 @@ struct Profile {
   int rank = -1;
   std::string host;
   std::string host_id;
-  std::string soc;  ///< the product, "Ascend910B2"
-  std::string metrics;   ///< "PipeUtilization", …; "" none
+  std::string soc;      ///< the product, "Ascend910B2"
+  std::string metrics;  ///< "PipeUtilization", …; "" none
   std::string fp_point, bp_point;
   uint64_t switches = 0;  ///< bits of data (settings.h)
   int io_frequency = 0, interconnect_frequency = 0;
@@ -34,9 +34,9 @@ struct Profile {
   std::vector<int> devices;  ///< that have a folder
 
   std::unordered_map<uint64_t, std::string> texts;
-  std::vector<CallRecord> calls;  ///< by begin
-  std::vector<TaskRecord> tasks;  ///< by device and begin
-  std::vector<MemoryRecord> memory;  ///< by device and time
+  std::vector<CallRecord> calls;      ///< by begin
+  std::vector<TaskRecord> tasks;      ///< by device and begin
+  std::vector<MemoryRecord> memory;   ///< by device and time
   std::vector<MarkerRecord> markers;  ///< by time
   std::vector<StepRecord> steps;
   std::vector<HostSampleRecord> host_samples;
@@ -60,7 +60,8 @@ Profile read_profile(const std::string& folder);
 
 /// True for a folder that holds a profile.
 bool is_profile(const std::string& folder);
-/// The folder itself, or those in it that hold profiles, in order of their names. Throws Error 100003 when there is none.
+/// The folder itself, or those in it that hold profiles, in order of their names. Throws Error 100003 when there is
+/// none.
 std::vector<std::string> find_profiles(const std::string& folder);
 
 }  // namespace updraft::profiling

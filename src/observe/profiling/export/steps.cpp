@@ -8,8 +8,8 @@
 namespace updraft::profiling {
 namespace {
 
-// Where the forward pass begins and the backward pass ends: the operators of these names, else (with "") the first and the
-// last operator of the iteration that computes.
+// Where the forward pass begins and the backward pass ends: the operators of these names, else (with "") the first and
+// the last operator of the iteration that computes.
 void find_points(const Profile& p, Iteration& it) {
   for (const TaskRecord& task : p.tasks) {
     if (task.device != it.device || task.begun < it.begin || task.ended > it.end || !is_operator(task)) continue;
@@ -29,7 +29,8 @@ std::vector<Iteration> iterations_of(const Profile& p, const std::vector<Collect
   std::map<std::pair<int, uint64_t>, size_t> runs;
   for (const TaskRecord& task : p.tasks) {
     if (!is_graph_piece(task)) continue;
-    const auto [found, fresh] = runs.try_emplace({task.device, task.correlation ? task.correlation : task.id}, all.size());
+    const auto [found, fresh] =
+        runs.try_emplace({task.device, task.correlation ? task.correlation : task.id}, all.size());
     if (fresh) {
       Iteration it;
       it.device = task.device;
@@ -43,7 +44,8 @@ std::vector<Iteration> iterations_of(const Profile& p, const std::vector<Collect
   // Steps of aclprofGetStepTimestamp: from the stream's STEP_START to its STEP_END.
   std::map<uint64_t, const TaskRecord*> reached;
   for (const TaskRecord& task : p.tasks)
-    if (const auto name = p.text(task.name); name == "STEP_START" || name == "STEP_END") reached[task.correlation] = &task;
+    if (const auto name = p.text(task.name); name == "STEP_START" || name == "STEP_END")
+      reached[task.correlation] = &task;
   std::map<std::pair<int, uint64_t>, uint64_t> begun;
   for (const StepRecord& step : p.steps) {
     const auto found = reached.find(step.correlation);
@@ -65,7 +67,8 @@ std::vector<Iteration> iterations_of(const Profile& p, const std::vector<Collect
   for (Iteration& it : all) {
     find_points(p, it);
     for (const Collective& c : collectives)
-      if (c.task->device == it.device && c.task->begun >= it.begin && c.task->ended <= it.end && c.type == "hcom_allReduce_")
+      if (c.task->device == it.device && c.task->begun >= it.begin && c.task->ended <= it.end &&
+          c.type == "hcom_allReduce_")
         it.reductions.emplace_back(c.task->begun, c.task->ended);
   }
   std::sort(all.begin(), all.end(), [](const Iteration& a, const Iteration& b) {
@@ -81,7 +84,8 @@ void write_steps(const Profile& p, const std::vector<Collective>& collectives, c
     size_t reductions = 0;
     for (const Iteration& it : all) reductions = std::max(reductions, it.reductions.size());
     TextFile out(folder + "/step_trace_" + selection.stamp + ".csv");
-    out << "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),Iteration "
+    out << "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP "
+           "Time(us),Iteration "
            "Refresh(us),Data Aug Bound(us),Model ID";
     for (size_t i = 0; i < reductions; ++i) out << ",Reduce Start(us),Reduce Duration(us)";
     out << '\n';
@@ -121,7 +125,8 @@ void write_steps(const Profile& p, const std::vector<Collective>& collectives, c
   // Where the time of a graph's executions goes between the layers.
   std::vector<const CallRecord*> runs;
   for (const CallRecord& call : p.calls)
-    if (const auto name = p.text(call.name); name.find("Execute") != std::string_view::npos || name.substr(0, 8) == "GERunGra")
+    if (const auto name = p.text(call.name);
+        name.find("Execute") != std::string_view::npos || name.substr(0, 8) == "GERunGra")
       runs.push_back(&call);
   if (runs.empty()) return;
   TextFile out(folder + "/ai_stack_time_" + selection.stamp + ".csv");

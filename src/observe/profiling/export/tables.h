@@ -10,9 +10,9 @@
 namespace updraft::profiling {
 
 struct Selection {
-  std::string stamp;             ///< what file names end in, "20261124190000"
-  int64_t iteration = -1;        ///< only tasks of that iteration; -1: all
-  int64_t model = -1;            ///< only tasks of that graph; -1: all
+  std::string stamp;       ///< what file names end in, "20261124190000"
+  int64_t iteration = -1;  ///< only tasks of that iteration; -1: all
+  int64_t model = -1;      ///< only tasks of that graph; -1: all
 };
 
 /// What tasks and calls have to do with each other.
@@ -37,7 +37,8 @@ void write_calls(const Profile& profile, const std::string& folder, const Select
 /// communication_statistic; and in `analysis` communication.json, communication_matrix.json.
 void write_communication_statistic(const Profile& profile, const std::vector<Collective>& collectives,
                                    const std::string& folder, const Selection& selection);
-void write_communication(const Profile& profile, const std::vector<Collective>& collectives, const std::string& analysis);
+void write_communication(const Profile& profile, const std::vector<Collective>& collectives,
+                         const std::string& analysis);
 /// npu_mem, npu_module_mem, hbm.
 void write_memory(const Profile& profile, const std::string& folder, const Selection& selection);
 /// step_trace and ai_stack_time.
@@ -55,8 +56,8 @@ struct Iteration {
   int device = 0;
   uint32_t model = kNone;
   int64_t number = 0;
-  uint64_t begin = 0, end = 0;        ///< the records' clock
-  uint64_t forward = 0, backward = 0;  ///< fp_start and bp_end; 0: not known
+  uint64_t begin = 0, end = 0;                            ///< the records' clock
+  uint64_t forward = 0, backward = 0;                     ///< fp_start and bp_end; 0: not known
   std::vector<std::pair<uint64_t, uint64_t>> reductions;  ///< all-reduces, begins and ends
 };
 /// Runs of graphs and steps that aclprofGetStepTimestamp marked, by device and begin.

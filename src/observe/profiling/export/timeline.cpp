@@ -103,12 +103,14 @@ class Timeline {
       process(pid(kHardware, device), "Ascend Hardware", npu(device));
       for (const auto& [d, stream] : streams)
         if (d == device)
-          thread(pid(kHardware, device), stream, stream == 60000 ? "Synchronous copies" : "Stream " + std::to_string(stream), stream);
+          thread(pid(kHardware, device), stream,
+                 stream == 60000 ? "Synchronous copies" : "Stream " + std::to_string(stream), stream);
       process(pid(kCommunication, device), "Communication", npu(device));
       int64_t place = 0;
       for (const std::string& group : groups[device]) {
         group_threads_[{device, group}] = place;
-        thread(pid(kCommunication, device), place, group.empty() ? "Communication" : "Group " + group + " Communication", place);
+        thread(pid(kCommunication, device), place,
+               group.empty() ? "Communication" : "Group " + group + " Communication", place);
         ++place;
       }
       process(pid(kOverlap, device), "Overlap Analysis", npu(device));
