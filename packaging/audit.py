@@ -28,7 +28,8 @@ OPTIONAL = {"libupdraft_net_ucx.so": re.compile(r"libuc[ps]\.so\.0$")}
 INSIDE = re.compile(r"dnnl_|_ZGV[a-e][NM]|_ZNK?4dnnl|_ZNK?3fmt|openblas|gotoblas|cblas_|[sdcz](gemm|getrf|gesdd|geqrf|potrf|trsm)_$")
 EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/_torchair.py", "updraft/cli.py", "updraft/npu_smi.py",
             "updraft/cann/ascend_toolkit_install.info", "updraft/cann/set_env.sh", "updraft/cann/bin/npu-smi", "updraft/cann/bin/hccl_test", "updraft/cann/bin/atc", "updraft/cann/bin/updraft-migrate",
-            "updraft/cann/tools/ms_fmk_transplt/pytorch_gpu2npu.sh",
+            "updraft/cann/tools/ms_fmk_transplt/pytorch_gpu2npu.sh", "updraft/cann/bin/msprof", "updraft/cann/tools/profiler/bin/msprof",
+            "updraft/cann/tools/profiler/profiler_tool/analysis/msprof/msprof.py",
             "updraft/cann/runtime/version.info", "updraft/cann/compiler/version.info", "updraft/cann/opp/version.info",
             "updraft/cann/opp/vendors/.keep", "updraft/cann/opp/updraft/operators.json",
             "updraft/cann/python/site-packages/acl/__init__.py", "updraft/cann/python/site-packages/acl/_acl.abi3.so", "updraft/cann/python/site-packages/acl/rt.pyi",
@@ -37,7 +38,7 @@ EXPECTED = ["updraft-preload.pth", "updraft/_hook.py", "updraft/_torchair.py", "
             "updraft/cann/include/acl/acl.h", "updraft/cann/include/aclnnop/aclnn_add.h",
             LIBRARIES + "libupdraft.so", LIBRARIES + "libupdraft_onednn.so", LIBRARIES + "libupdraft_lapack.so", LIBRARIES + "libascendcl.so", LIBRARIES + "libopapi.so", LIBRARIES + "libhccl.so"]
 NOTICES = ["LICENSE", "onednn.txt", "onednn-third-party-programs.txt", "sleef.txt", "openblas.txt", "fmt.txt", "nlohmann-json.txt", "cli11.txt", "tree-sitter.txt", "yaml-cpp.txt", "protozero.txt",
-           "libjpeg-turbo.txt", "libpng.txt", "zlib.txt"]
+           "libjpeg-turbo.txt", "libpng.txt", "zlib.txt", "sqlite.txt"]
 
 
 def readelf(*arguments):

@@ -91,6 +91,7 @@ def _prepare():
         _say("no %s in %s; run: updraft doctor" % (_tree.PRIVATE, os.path.join(home(), "lib64")))
         return False
     _tree.fill(os.environ)
+    _tree.add_tools(os.environ)
     import ctypes
 
     # What LD_PRELOAD puts in front of the runtime's functions asks for the next ones (RTLD_NEXT), which only finds global names.

@@ -33,7 +33,8 @@ def ascend_variables(tree):
 def search_paths(tree):
     """Lists of folders that shells and C++ clients need in front."""
     return {
-        "PATH": [os.path.join(tree, "bin")],
+        # torch_npu takes the first msprof, and wants it to lie in a folder named tools
+        "PATH": [os.path.join(tree, "tools", "profiler", "bin"), os.path.join(tree, "bin")],
         "LD_LIBRARY_PATH": [os.path.join(tree, "lib64")],
         "PYTHONPATH": [os.path.join(tree, "python", "site-packages")],
     }
@@ -62,6 +63,14 @@ def fill(env):
         old = env.get(name)
         if not old or (stale and os.path.join(old, "").startswith(stale)):
             env[name] = value
+
+
+def add_tools(env):
+    """Puts msprof, which torch_npu calls after a profile, behind all that is on PATH already."""
+    folder = search_paths(home())["PATH"][0]
+    path = env.get("PATH", os.defpath)
+    if folder not in path.split(os.pathsep):
+        env["PATH"] = path + os.pathsep + folder
 
 
 def libraries(tree=None):

@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+ProfilerHook g_profiler;
+
 const Json& object_at(const char* path, const Json& json, const char* key) {
   const Json& value = json.at(key);
   if (!value.is_object())
@@ -33,18 +35,10 @@ int number_at(const char* path, const Json& json, const char* key) {
   return number;
 }
 
-void check_profiler(const char* path, const Json& profiler) {
-  const auto on = profiler.find("switch");
-  if (on != profiler.end() && *on != "off")
-    throw Error(
-        code::kAclApiNotSupport,
-        "configuration file {} asks for profiling (profiler.switch: {}), which Updraft does not have yet: remove "
-        "\"profiler\" from the file, or set its switch to \"off\"; UPDRAFT_PROFILE=FILE writes the time of "
-        "tasks by name",
-        path, on->dump());
-}
-
 }  // namespace
+
+void set_profiler_hook(const ProfilerHook& hook) { g_profiler = hook; }
+const ProfilerHook& profiler_hook() { return g_profiler; }
 
 AclConfiguration read_acl_configuration(const char* path) {
   AclConfiguration result;
@@ -53,7 +47,8 @@ AclConfiguration read_acl_configuration(const char* path) {
     if (key == "dump") {
       result.dump = object_at(path, json, "dump").dump();
     } else if (key == "profiler") {
-      check_profiler(path, object_at(path, json, "profiler"));
+      const Json& profiler = object_at(path, json, "profiler");
+      if (profiler.value("switch", Json("off")) != "off") result.profiler = profiler.dump();
     } else if (key == "defaultDevice") {
       const Json& object = object_at(path, json, "defaultDevice");
       if (!object.contains("default_device"))

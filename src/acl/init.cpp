@@ -35,7 +35,13 @@ ACL_API aclInit(const char* path) {
     if (g_initialized)
       throw Error(code::kAclRepeatInitialize, "aclInit was called before: one call a process is enough");
     const AclConfiguration configuration = path && *path ? read_acl_configuration(path) : AclConfiguration();
-    if (!configuration.dump.empty()) dump_door().start(configuration.dump, path);
+    if (profiler_hook().initialize) profiler_hook().initialize(path, configuration.profiler);
+    try {
+      if (!configuration.dump.empty()) dump_door().start(configuration.dump, path);
+    } catch (...) {
+      if (profiler_hook().finalize) profiler_hook().finalize();  // refused means not initialised
+      throw;
+    }
     set_default_device(configuration.default_device);
     error_text_of_thread_only(configuration.thread_error_text);
     g_initialized = true;
@@ -63,6 +69,7 @@ ACL_API aclFinalize() {
         UPDRAFT_LOG(kWarning, "ASCENDCL", "aclFinalize: device {} ends with a failure: {}", i, e.text());
       }
     }
+    if (profiler_hook().finalize) profiler_hook().finalize();
     UPDRAFT_EVENT("ASCENDCL", "aclFinalize");
   });
 }

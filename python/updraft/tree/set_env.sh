@@ -12,7 +12,10 @@ export ASCEND_HOME_PATH="$_updraft_home"
 export ASCEND_TOOLKIT_HOME="$_updraft_home"
 export ASCEND_OPP_PATH="$_updraft_home/opp"
 export ASCEND_AICPU_PATH="$_updraft_home"
-case ":${PATH:-}:" in *":$_updraft_home/bin:"*) ;; *) export PATH="$_updraft_home/bin${PATH:+:$PATH}" ;; esac
+# torch_npu takes the first msprof, and wants it to lie in a folder named tools
+case ":${PATH:-}:" in *":$_updraft_home/bin:"*) ;; *)
+  export PATH="$_updraft_home/tools/profiler/bin:$_updraft_home/bin${PATH:+:$PATH}" ;;
+esac
 case ":${LD_LIBRARY_PATH:-}:" in *":$_updraft_home/lib64:"*) ;; *)
   export LD_LIBRARY_PATH="$_updraft_home/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ;;
 esac

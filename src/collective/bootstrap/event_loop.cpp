@@ -45,9 +45,12 @@ EventLoop::EventLoop() {
   static EventLoop* self = this;
   pthread_atfork([] { self->mutex_.lock(); }, [] { self->mutex_.unlock(); },
                  [] {
-                   for (auto& [fd, handler] : self->handlers_) close(fd);
-                   close(self->epoll_);
-                   close(self->wake_);
+                   // A child of the child has files of its own under these numbers.
+                   if (!self->forked_) {
+                     for (auto& [fd, handler] : self->handlers_) close(fd);
+                     close(self->epoll_);
+                     close(self->wake_);
+                   }
                    self->forked_ = true;
                    self->mutex_.unlock();
                  });

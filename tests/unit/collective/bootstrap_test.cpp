@@ -474,6 +474,13 @@ TEST_F(BootstrapTest, AForkedChildIsTold) {
     for (int fd = fds[0]; fd < fds[0] + 100; ++fd) good = fcntl(fd, F_GETFD) >= 0 && good;
     pollfd nothing{fds[0], POLLIN, 0};
     good = poll(&nothing, 1, 0) == 0 && good;  // and nobody writes into them
+    const pid_t grandchild = fork();           // has the child's descriptors
+    if (grandchild == 0) {
+      for (int fd = fds[0]; fd < fds[0] + 100; ++fd) good = fcntl(fd, F_GETFD) >= 0 && good;
+      _exit(good ? 0 : 1);
+    }
+    int ended = -1;
+    good = waitpid(grandchild, &ended, 0) == grandchild && ended == 0 && good;
     _exit(good ? 0 : 1);
   }
   int status = -1;

@@ -1,0 +1,173 @@
+#include "observe/profiling/session.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "device/device.h"
+#include "observe/profiling/folder.h"
+#include "observe/profiling/sampler.h"
+
+namespace updraft::profiling {
+namespace {
+
+constexpr int kAlreadyRun = 100042;  // ACL_ERROR_PROF_ALREADY_RUN
+constexpr int kNotRun = 100043;      // ACL_ERROR_PROF_NOT_RUN
+
+struct State {
+  std::mutex mutex;
+  bool prepared = false;
+  std::string output;
+  std::string folder;  // PROF_*, made by the first start after prepare()
+  std::shared_ptr<Recorder> recorder;
+  std::unique_ptr<Sampler> sampler;
+  std::vector<Listener> listeners;
+};
+State& state() {
+  static auto* s = new State;  // engines outlive static destruction
+  return *s;
+}
+std::atomic<bool> g_markers{false};
+
+void tell(bool start, uint64_t switches, const Settings& settings) {
+  std::vector<Listener> all;
+  {
+    std::lock_guard lock(state().mutex);
+    all = state().listeners;
+  }
+  for (const auto& listener : all) listener(start, switches, settings);
+}
+
+// What was begun on the devices is recorded when this returns; a failure of a stream is the client's own affair.
+void settle_devices() {
+  for (int i = 0; i < Device::count(); ++i) {
+    Device* device = Device::find(i);
+    if (!device) continue;
+    try {
+      device->synchronize();
+    } catch (const Error& e) { UPDRAFT_LOG(kWarning, "PROFILING", "device {} ends with a failure: {}", i, e.text()); }
+  }
+}
+
+void once_a_process() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // A forked child has no devices and must not write into the parent's files.
+    pthread_atfork(nullptr, nullptr, [] {
+      Recorder::forget_in_child();
+      g_markers = false;
+    });
+    std::atexit([] {
+      const pid_t here = getpid();
+      static_cast<void>(here);
+      if (running()) {
+        try {
+          stop();
+        } catch (const Error&) {}  // another thread was faster
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void prepare(const std::string& output) {
+  std::lock_guard lock(state().mutex);
+  if (state().prepared)
+    throw Error(kAlreadyRun, "profiling is in use already (results go to {}): end it by aclprofFinalize first",
+                state().output);
+  state().prepared = true;
+  state().output = output;
+  state().folder.clear();
+}
+
+void start(Settings settings) {
+  once_a_process();
+  std::shared_ptr<Recorder> recorder;
+  {
+    std::lock_guard lock(state().mutex);
+    if (!state().prepared) throw Error(kNotRun, "aclprofInit was not called: it says where the results go");
+    if (state().recorder) throw Error(kAlreadyRun, "a profile runs already: stop it first");
+    settings.output = state().output;
+    if (state().folder.empty()) state().folder = make_profile_folder(state().output);
+    recorder = std::make_shared<Recorder>(state().folder, settings);
+    write_start(state().folder, settings);
+    for (const std::string& remark : settings.remarks) UPDRAFT_LOG(kWarning, "PROFILING", "{}", remark);
+    state().recorder = recorder;
+  }
+  tell(true, settings.data, settings);
+  if (const uint32_t wants = recorder->wants(); wants != watch::kRawTimes) subscribe(recorder, wants);
+  g_markers = (settings.data & data::kMarkers) != 0;
+  auto sampler = std::make_unique<Sampler>(recorder);
+  std::lock_guard lock(state().mutex);
+  state().sampler = std::move(sampler);
+}
+
+void stop() {
+  std::shared_ptr<Recorder> recorder;
+  std::unique_ptr<Sampler> sampler;
+  std::string folder;
+  {
+    std::lock_guard lock(state().mutex);
+    recorder = std::move(state().recorder);
+    state().recorder.reset();
+    sampler = std::move(state().sampler);
+    folder = state().folder;
+  }
+  if (!recorder) throw Error(kNotRun, "no profile runs: aclprofStart was not called, or aclprofStop was before");
+  g_markers = false;
+  settle_devices();
+  unsubscribe(recorder.get());
+  sampler.reset();
+  tell(false, 0, recorder->settings());
+  recorder->flush();
+  write_end(folder, recorder->settings());
+}
+
+void finish() {
+  if (!prepared()) throw Error(kNotRun, "aclprofInit was not called, or aclprofFinalize was before");
+  if (running()) stop();
+  std::lock_guard lock(state().mutex);
+  state().prepared = false;
+  state().folder.clear();
+}
+
+bool prepared() {
+  std::lock_guard lock(state().mutex);
+  return state().prepared;
+}
+
+bool running() {
+  std::lock_guard lock(state().mutex);
+  return state().recorder != nullptr;
+}
+
+std::shared_ptr<Recorder> recorder() {
+  std::lock_guard lock(state().mutex);
+  return state().recorder;
+}
+
+bool recording_markers() { return g_markers.load(std::memory_order_relaxed); }
+
+void run_until_exit(Settings settings) {
+  prepare(settings.output);
+  start(std::move(settings));
+}
+
+void listen(Listener listener) {
+  std::shared_ptr<Recorder> now;
+  {
+    std::lock_guard lock(state().mutex);
+    state().listeners.push_back(listener);
+    now = state().recorder;
+  }
+  if (now) listener(true, now->settings().data, now->settings());
+}
+
+}  // namespace updraft::profiling

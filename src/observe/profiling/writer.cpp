@@ -1,0 +1,120 @@
+#include "observe/profiling/writer.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/folders.h"
+#include "base/log.h"
+#include "observe/profiling/record.h"
+
+namespace updraft::profiling {
+namespace {
+
+constexpr int kFailure = 500005;  // ACL_ERROR_PROFILING_FAILURE
+
+uint64_t free_bytes(const std::string& folder) {
+  struct statvfs info;
+  if (statvfs(folder.c_str(), &info) != 0) return UINT64_MAX;
+  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+Store::Store(const std::string& folder, uint64_t limit) : folder_(folder), limit_(limit) {
+  if (!limit_) limit_ = free_bytes(folder) / 10 * 9;
+}
+
+bool Store::crowded() const { return bytes_ + kMargin >= limit_ || free_bytes(folder_) <= kMargin; }
+
+void Store::age() {
+  while (!slices_.empty() && crowded()) {
+    ::unlink(slices_.front().path.c_str());
+    bytes_ -= slices_.front().bytes;
+    slices_.pop_front();
+    if (++aged_ == 1)
+      UPDRAFT_LOG(kWarning, "PROFILING", "{}: storage_limit of {} MB is reached, the oldest records are deleted",
+                  folder_, limit_ >> 20);
+  }
+}
+
+void Store::grown(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  bytes_ += bytes;
+}
+
+void Store::closed(std::string path, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  slices_.push_back({std::move(path), bytes});
+  age();
+}
+
+uint64_t Store::aged() const {
+  std::lock_guard lock(mutex_);
+  return aged_;
+}
+
+RecordFile::RecordFile(std::shared_ptr<Store> store, std::string folder, std::string name, int32_t device, bool ages)
+    : store_(std::move(store)), folder_(std::move(folder)), name_(std::move(name)), device_(device), ages_(ages) {
+  if (!make_folders(folder_, 0750))
+    throw Error(kFailure, "the folder {} cannot be made: {}", folder_, std::strerror(errno));
+}
+
+RecordFile::~RecordFile() { close(); }
+
+bool RecordFile::open() {
+  // Another run of the same profile (stopped and started again) goes on behind the slices that are there.
+  do path_ = fmt::format("{}/{}.slice_{}", folder_, name_, number_++);
+  while (access(path_.c_str(), F_OK) == 0);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0640);
+  if (fd_ < 0) return false;
+  FileHeader header{};
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  header.version = kVersion;
+  header.device = device_;
+  bytes_ = sizeof(header);
+  store_->grown(bytes_);
+  return write_all(fd_, {reinterpret_cast<const char*>(&header), sizeof(header)});
+}
+
+bool RecordFile::write(std::string_view records) {
+  std::lock_guard lock(mutex_);
+  if ((fd_ < 0 && !open()) || !write_all(fd_, records)) {
+    if (!complained_)
+      UPDRAFT_LOG(kError, "PROFILING", "{}: records cannot be written and are lost: {}", path_, std::strerror(errno));
+    complained_ = true;
+    return false;
+  }
+  bytes_ += records.size();
+  store_->grown(records.size());
+  if (bytes_ >= Store::kSlice && ages_) {
+    ::close(fd_);
+    fd_ = -1;
+    store_->closed(path_, bytes_);
+  }
+  return true;
+}
+
+void RecordFile::close() {
+  std::lock_guard lock(mutex_);
+  if (fd_ < 0) return;
+  ::close(fd_);
+  fd_ = -1;
+  if (ages_) store_->closed(path_, bytes_);
+}
+
+}  // namespace updraft::profiling
