@@ -13,8 +13,7 @@
 #include <system_error>
 
 #include "base/error.h"
-
-extern "C" void omp_set_num_threads(int);  // libgomp's, for OpenBLAS; omp.h would bring clang's own runtime
+#include "base/pause.h"
 
 namespace updraft {
 namespace {
@@ -26,14 +25,6 @@ void futex_wait(std::atomic<uint32_t>& word, uint32_t seen) {
 }
 void futex_wake(std::atomic<uint32_t>& word, int n) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, n, nullptr, nullptr, 0);
-}
-
-void pause_briefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
 }
 
 int64_t now() {
@@ -101,10 +92,7 @@ Team::Team(int most) : most_(most), forks_(forks()), shares_(static_cast<size_t>
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the client's threads take its signals
   try {
     for (int i = 1; i < most_; ++i)
-      threads_.emplace_back([this, i] {
-        omp_set_num_threads(1);
-        work(i);
-      });
+      threads_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& e) {
     over_.store(true, std::memory_order_release);
     publish(INT_MAX);

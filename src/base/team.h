@@ -1,6 +1,6 @@
 // The threads that share work with the thread that called it: ranges of a parallel_for, of which each owns some and
 // takes from the others' ends when its own is done, so nobody waits for a thread that the system has not let run yet;
-// and oneDNN's regions (base/openmp.cpp), in which each thread has its part.
+// and regions of oneDNN and OpenBLAS (base/openmp.cpp), in which each thread has its part.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -201,7 +201,7 @@ void each(int64_t count, int64_t cost, FunctionRef<void(int64_t)> body) {
                  });
     return;
   }
-  // OpenBLAS keeps one set of threads and one number of them: the calls of several devices take turns.
+  // OpenBLAS keeps one number of threads and one set of buffers for them: the calls of several devices take turns.
   static std::mutex turn;
   std::lock_guard lock(turn);
   for (int64_t i = 0; i < count; ++i) body(i);

@@ -4,6 +4,7 @@ import re
 import subprocess
 
 import contract
+import pytest
 
 # libraries that every process has, or that only one of its kind may be in
 SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp|asan|ubsan|tsan))\.so\.\d+$")
@@ -42,10 +43,11 @@ def test_private_copies_offer_only_their_new_names(lib_dir):
         assert len(defined) > count and all(symbol.startswith("__wrap_") for symbol in defined)
 
 
-def test_onednn_has_the_threads_of_the_device(lib_dir):
-    """It calls no function of libgomp: updraft_... ones, which libupdraft.so defines."""
-    regions = {name for name in symbols(lib_dir / "libupdraft_onednn.so", "--undefined-only") if re.search(r"\b(updraft_)?G?OMP_", name, re.I)}
-    assert regions and all(name.startswith("updraft_") for name in regions), regions
+@pytest.mark.parametrize("name", ("libupdraft_onednn.so", "libupdraft_lapack.so"))
+def test_libraries_inside_have_the_threads_of_the_device(lib_dir, name):
+    """They call no function of libgomp: updraft_... ones, which libupdraft.so defines."""
+    regions = {symbol for symbol in symbols(lib_dir / name, "--undefined-only") if re.search(r"\b(updraft_)?G?OMP_", symbol, re.I)}
+    assert regions and all(symbol.startswith("updraft_") for symbol in regions), regions
     assert regions <= symbols(lib_dir / "libupdraft.so", "--defined-only")
 
 
