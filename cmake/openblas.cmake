@@ -1,9 +1,9 @@
 # libupdraft_lapack.so: the routines of LAPACK that linear algebra calls, from OpenBLAS' archive, as updraft_NAME. Nothing
 # else of it has a name outside, so it meets no other BLAS in the process, and what is not called is not in it. Its
 # regions run in the device's threads: runtime.c has libgomp's functions and hands them to base/openmp.cpp.
-set(routines strsm dtrsm ctrsm ztrsm sorgqr dorgqr cungqr zungqr)
+set(routines strsm dtrsm ctrsm ztrsm)
 foreach(type s d c z)
-  list(APPEND routines ${type}getrf ${type}getri ${type}potrf ${type}geqrf ${type}gesdd)
+  list(APPEND routines ${type}getrf ${type}getri ${type}potrf ${type}geqrt3 ${type}larfb ${type}gesdd)
 endforeach()
 set(names)
 set(definitions)
