@@ -1,8 +1,9 @@
 # libupdraft_lapack.so: the routines of LAPACK that linear algebra calls, from OpenBLAS' archive, as updraft_NAME. Nothing
-# else of it has a name outside, so it meets no other BLAS in the process, and what is not called is not in it.
-set(routines strsm dtrsm ctrsm ztrsm sorgqr dorgqr cungqr zungqr)
+# else of it has a name outside, so it meets no other BLAS in the process, and what is not called is not in it. Its
+# regions run in the device's threads: runtime.c has libgomp's functions and hands them to base/openmp.cpp.
+set(routines strsm dtrsm ctrsm ztrsm)
 foreach(type s d c z)
-  list(APPEND routines ${type}getrf ${type}getri ${type}potrf ${type}geqrf ${type}gesdd)
+  list(APPEND routines ${type}getrf ${type}getri ${type}potrf ${type}geqrt3 ${type}larfb ${type}gesdd)
 endforeach()
 set(names)
 set(definitions)
@@ -15,7 +16,7 @@ file(CONFIGURE OUTPUT ${script} CONTENT "{ global:${names} local: *; };\n" @ONLY
 
 add_library(updraft_lapack SHARED ${PROJECT_SOURCE_DIR}/third_party/openblas/runtime.c)
 target_compile_options(updraft_lapack PRIVATE -Wall -Wextra -Werror)
-target_link_libraries(updraft_lapack PRIVATE ${UPDRAFT_OPENBLAS_LIBRARY} OpenMP::OpenMP_CXX Threads::Threads m)
+target_link_libraries(updraft_lapack PRIVATE ${UPDRAFT_OPENBLAS_LIBRARY} Threads::Threads m)
 target_link_options(updraft_lapack PRIVATE ${definitions} LINKER:--wrap=getenv LINKER:--version-script=${script}
                                            LINKER:--gc-sections LINKER:--no-undefined)
 set_target_properties(updraft_lapack PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/cann/lib64

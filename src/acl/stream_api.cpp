@@ -18,6 +18,12 @@ Stream& checked(void* stream) {
 /// Another thread may destroy the stream meanwhile; it waits for us then.
 StreamPin pinned(void* stream) { return pin_stream(stream ? stream : &current_context().default_stream()); }
 
+/// `timeout` in milliseconds; -1: none.
+void synchronize(void* stream, int32_t timeout = -1) {
+  if (settled(stream ? stream : &current_context().default_stream())) return;  // mostly: a pin costs more than that
+  pinned(stream)->synchronize(std::chrono::milliseconds(timeout));
+}
+
 int create(const char* name, void** stream, uint32_t priority, uint32_t flags) {
   return guard(name, [&] {
     need(stream, "stream");
@@ -69,14 +75,14 @@ ACL_API aclrtDestroyStreamForce(void* stream) {
 ACL_API aclrtSynchronizeStream(void* stream) {
   return guard("aclrtSynchronizeStream", [&] {
     restore_own();
-    pinned(stream)->synchronize();
+    synchronize(stream);
   });
 }
 ACL_API aclrtSynchronizeStreamWithTimeout(void* stream, int32_t timeout) {
   return guard("aclrtSynchronizeStreamWithTimeout", [&] {
     restore_own();
     if (timeout < -1) throw Error(code::kRtParamInvalid, "timeout is {}, want -1 or milliseconds", timeout);
-    pinned(stream)->synchronize(std::chrono::milliseconds(timeout));
+    synchronize(stream, timeout);
   });
 }
 

@@ -1,4 +1,5 @@
-// What the private copy of oneDNN calls in the place of libgomp (cmake/libraries.cmake gives its calls these names).
+// What the private copies of oneDNN and OpenBLAS call in the place of libgomp (cmake/libraries.cmake and
+// third_party/openblas/runtime.c give their calls these names).
 // Its regions run in the threads that parallel_for has, so the device has one set of threads, which waits as
 // base/team.h says, and not libgomp's, whose number and patience depend on what else the process does.
 #include <algorithm>
@@ -96,6 +97,12 @@ LIBGOMP(void, GOMP_parallel_end)() {
     set_inside_team(region.inside);
   }
   t_regions.leave();
+}
+
+LIBGOMP(void, GOMP_parallel)(void (*function)(void*), void* data, unsigned threads, unsigned) {
+  updraft_GOMP_parallel_start(function, data, threads);
+  function(data);
+  updraft_GOMP_parallel_end();
 }
 
 LIBGOMP(void, GOMP_barrier)() {

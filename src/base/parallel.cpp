@@ -11,12 +11,7 @@
 #include "base/overflow.h"
 #include "base/team.h"
 
-// libgomp's functions; omp.h would bring clang's own runtime (cmake/openmp.cmake).
-extern "C" {
-int omp_in_parallel();
-int omp_get_max_threads();
-void omp_set_num_threads(int);
-}
+extern "C" int omp_in_parallel();  // libgomp's; omp.h would bring clang's own runtime (cmake/openmp.cmake)
 
 namespace updraft {
 namespace {
@@ -39,21 +34,13 @@ std::atomic<bool> g_deterministic{false};
 void set_deterministic(bool on) { g_deterministic.store(on, std::memory_order_relaxed); }
 bool deterministic() { return g_deterministic.load(std::memory_order_relaxed); }
 
-LibraryWidth::LibraryWidth(int threads) : before_(t_library), openblas_(threads ? omp_get_max_threads() : 0) {
-  if (!threads) return;
-  t_library = threads;
-  omp_set_num_threads(threads);
+LibraryWidth::LibraryWidth(int threads) : before_(t_library), openblas_(0) {
+  if (threads) t_library = threads;
 }
-LibraryWidth::~LibraryWidth() {
-  t_library = before_;
-  if (openblas_) omp_set_num_threads(openblas_);
-}
+LibraryWidth::~LibraryWidth() { t_library = before_; }
 EngineSplit::EngineSplit() : LibraryWidth(deterministic() ? kFixedSplit : Config::get().threads) {}
 
-void set_parallel_threads(int n) {
-  t_threads = n;
-  omp_set_num_threads(n);
-}
+void set_parallel_threads(int n) { t_threads = n; }
 
 int library_width() {
   if (inside()) return 1;

@@ -11,10 +11,10 @@
 #include <chrono>
 #include <climits>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
-
-extern "C" void omp_set_num_threads(int);  // libgomp's, for OpenBLAS; omp.h would bring clang's own runtime
+#include "base/pause.h"
 
 namespace updraft {
 namespace {
@@ -26,14 +26,6 @@ void futex_wait(std::atomic<uint32_t>& word, uint32_t seen) {
 }
 void futex_wake(std::atomic<uint32_t>& word, int n) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, n, nullptr, nullptr, 0);
-}
-
-void pause_briefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
 }
 
 int64_t now() {
@@ -58,21 +50,12 @@ bool claim(std::atomic<uint64_t>& range, uint64_t least, bool own, int64_t& begi
   }
 }
 
-// A count of others, with kAwaited while somebody sleeps until it is 0.
-void wait_for_none(std::atomic<uint32_t>& count) {
-  uint32_t seen = count.load(std::memory_order_acquire);
-  auto none = [&] { return ((seen = count.load(std::memory_order_acquire)) & kInside) == 0; };
-  if ((seen & kInside) == 0 || spin_until(kTeamPatience, none)) return;
-  seen = count.fetch_or(kAwaited, std::memory_order_acq_rel) | kAwaited;
-  while (seen & kInside) {
-    futex_wait(count, seen);
-    seen = count.load(std::memory_order_acquire);
-  }
-}
 void count_down(std::atomic<uint32_t>& count) {
   const uint32_t before = count.fetch_sub(1, std::memory_order_acq_rel);
   if ((before & kAwaited) && (before & kInside) == 1) futex_wake(count, 1);
 }
+
+thread_local int64_t t_patience = kTeamPatience;
 
 std::atomic<unsigned> g_forks{0};
 
@@ -101,10 +84,7 @@ Team::Team(int most) : most_(most), forks_(forks()), shares_(static_cast<size_t>
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the client's threads take its signals
   try {
     for (int i = 1; i < most_; ++i)
-      threads_.emplace_back([this, i] {
-        omp_set_num_threads(1);
-        work(i);
-      });
+      threads_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& e) {
     over_.store(true, std::memory_order_release);
     publish(INT_MAX);
@@ -128,7 +108,23 @@ Team::~Team() {
   for (auto& thread : threads_) thread.join();
 }
 
+// A count of others, with kAwaited while somebody sleeps until it is 0.
+void Team::wait_for_none(std::atomic<uint32_t>& count) const {
+  uint32_t seen = count.load(std::memory_order_acquire);
+  auto none = [&] { return ((seen = count.load(std::memory_order_acquire)) & kInside) == 0; };
+  if ((seen & kInside) == 0 || spin_until(patience_.load(std::memory_order_relaxed), none)) return;
+  seen = count.fetch_or(kAwaited, std::memory_order_acq_rel) | kAwaited;
+  while (seen & kInside) {
+    futex_wait(count, seen);
+    seen = count.load(std::memory_order_acquire);
+  }
+}
+
+TeamPatience::TeamPatience(int64_t nanoseconds) : before_(std::exchange(t_patience, nanoseconds)) {}
+TeamPatience::~TeamPatience() { t_patience = before_; }
+
 void Team::publish(int awake) {
+  if (patience_.load(std::memory_order_relaxed) != t_patience) patience_.store(t_patience, std::memory_order_relaxed);
   published_.fetch_add(1);
   if (sleepers_.load() > 0) futex_wake(published_, awake);
 }
@@ -188,7 +184,7 @@ void Team::barrier(int width) {
     return;
   }
   auto passed = [&] { return passed_.load(std::memory_order_acquire) != before; };
-  if (spin_until(kTeamPatience, passed)) return;
+  if (spin_until(patience_.load(std::memory_order_relaxed), passed)) return;
   waiting_.fetch_add(1);
   while (passed_.load() == before) futex_wait(passed_, before);
   waiting_.fetch_sub(1);
@@ -215,7 +211,7 @@ void Team::work(int self) {
   uint32_t seen = 0;
   auto news = [&] { return published_.load(std::memory_order_acquire) != seen; };
   while (true) {
-    if (!spin_until(kTeamPatience, news)) {
+    if (!spin_until(patience_.load(std::memory_order_relaxed), news)) {
       sleepers_.fetch_add(1);
       while (published_.load() == seen) futex_wait(published_, seen);
       sleepers_.fetch_sub(1);

@@ -1,6 +1,6 @@
 // The threads that share work with the thread that called it: ranges of a parallel_for, of which each owns some and
 // takes from the others' ends when its own is done, so nobody waits for a thread that the system has not let run yet;
-// and oneDNN's regions (base/openmp.cpp), in which each thread has its part.
+// and regions of oneDNN and OpenBLAS (base/openmp.cpp), in which each thread has its part.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -40,6 +40,7 @@ class Team {
     std::atomic<uint64_t> range{0};  ///< begin << 32 | end
   };
   void work(int self);
+  void wait_for_none(std::atomic<uint32_t>& count) const;
   void take_part(int self);
   bool enter();
   void leave();
@@ -62,6 +63,7 @@ class Team {
   alignas(64) std::atomic<uint32_t> published_{0};  ///< changes with each piece of work; the others sleep on it
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<bool> over_{false};
+  std::atomic<int64_t> patience_{kTeamPatience};
   alignas(64) std::atomic<uint32_t> state_{0};      ///< open, awaited, and how many others are inside
   alignas(64) std::atomic<uint32_t> remaining_{0};  ///< awaited, and how many others have not ended their part
   alignas(64) std::atomic<uint32_t> arrived_{0};
@@ -72,6 +74,18 @@ class Team {
 
 /// This thread's team, of `width` threads at least; it stays from one call to the next.
 Team& team_of(int width);
+
+/// While one lives, this thread's team, and this thread where it waits for it, look so many nanoseconds for what comes
+/// before they sleep: for calculations that consist of many short regions.
+class TeamPatience {
+ public:
+  explicit TeamPatience(int64_t nanoseconds);
+  ~TeamPatience();
+  TeamPatience(const TeamPatience&) = delete;
+
+ private:
+  int64_t before_;
+};
 
 /// Says whether this thread does a part of a range or a region: whatever it calls then has one thread. Returns what was
 /// said before.

@@ -21,9 +21,6 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds(500);
 constexpr auto kDrowsy = std::chrono::seconds(5);
 constexpr auto kSpin = std::chrono::microseconds(20);
-// Longer than it takes to wake a rank that sleeps: who is behind by that must still be met, or the ranks would take
-// turns at sleeping for ever.
-constexpr auto kWatch = std::chrono::microseconds(200);
 constexpr auto kSilence = std::chrono::seconds(5);  // while one waits for ranks that do not stop
 }  // namespace
 
@@ -86,7 +83,7 @@ void Communicator::enqueue(Request request, Stream& stream) {
   if (&stream.device() != &device_)
     throw Error(result::kPara, "EI0003: stream {} is of device {}, the communicator is of device {}", stream.id(),
                 stream.device().index(), device_.index());
-  {
+  if (hopeless_.load(std::memory_order_acquire)) [[unlikely]] {
     std::lock_guard lock(mutex_);
     if (closed_) throw Error(result::kUnavail, "EI0003: the communicator {} was destroyed", options_.name);
     if (failure_ && !stream.capturing())
@@ -117,8 +114,8 @@ void Communicator::resume() {
   ring();
 }
 
+// The numbers belong to whoever holds enqueueing().
 void Communicator::number(Operation& operation) {
-  std::lock_guard lock(mutex_);
   operation.numbers.clear();
   for (const Message& m : operation.request.messages)
     operation.numbers.push_back(++(m.send ? sends_ : receives_)[m.peer]);
@@ -127,7 +124,6 @@ void Communicator::number(Operation& operation) {
 
 bool Communicator::begin(Operation& operation, Stream& stream) {
   operation.stream = &stream;
-  operation.since = Clock::now();
   if (stream.has_failed()) [[unlikely]]
     if (auto before = stream.failure()) {
       fail(Error(result::kRuntime, "EI0002: rank {} cannot do {}: its stream failed before: {}", rank_,
@@ -148,6 +144,7 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
   }
   if (operation.ticket == 0) {
     operation.open_messages = operation.request.messages.size();
+    operation.since = Clock::now();
     if (operation.open_messages == 0) return true;
     for (size_t i = 0; i < operation.request.messages.size(); ++i) {
       Pending pending{};
@@ -160,13 +157,14 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
     ring();
     return false;
   }
-  enter(operation);
   if (problem) {
+    enter(operation);
     lock.unlock();
     fail(*problem, true);
     return false;  // its turn to fail comes in the thread, with all others
   }
   if (network_ || suspended_ || operation.ticket != next_) {
+    enter(operation);
     if (network_ || deep_sleep_) {
       lock.unlock();
       ring();
@@ -179,37 +177,34 @@ bool Communicator::begin(Operation& operation, Stream& stream) {
     if (all_here && operation.inlined) {
       check_agreement(operation);
       work_inline(*group_, operation.request, operation.ticket);
-      left_ = queue_.extract(operation.ticket);
       ++next_;
-      const bool more = queue_.contains(next_);
+      const bool more = !queue_.empty() && queue_.contains(next_);
       lock.unlock();
       if (more) ring();
       return true;
     }
+    enter(operation);
     if (all_here || deep_sleep_) {
       lock.unlock();
       ring();
     }
     return false;
   } catch (const Error& e) {
+    enter(operation);
     lock.unlock();
     fail(e, true);
   } catch (const std::exception& e) {
+    enter(operation);
     lock.unlock();
     fail(Error(result::kInternal, "EI0007: {}: {}", describe(operation), e.what()), true);
   }
   return false;  // its turn to fail comes in the thread, with all others
 }
 
-// With the lock. A small operation takes the memory that the one before it has left.
+// With the lock: from now on the operation is the thread's, which waits for the other ranks.
 void Communicator::enter(Operation& operation) {
-  if (left_.empty()) {
-    queue_[operation.ticket] = &operation;
-    return;
-  }
-  left_.key() = operation.ticket;
-  left_.mapped() = &operation;
-  queue_.insert(std::move(left_));
+  operation.since = Clock::now();
+  queue_[operation.ticket] = &operation;
 }
 
 void Communicator::drop(const Operation& operation) {
@@ -329,7 +324,7 @@ void Communicator::wait_for(const std::function<bool()>& reached, const Operatio
 std::string Communicator::missing(const Operation& operation) const {
   std::string names;
   for (int i = 0; i < group_->size(); ++i)
-    if (group_->region().posted(i).load() < operation.ticket)
+    if (!group_->region().has_posted(i, operation.ticket))
       names += fmt::format("{}{}", names.empty() ? "rank " : ", ", group_->rank(i));
   return names.empty() ? "all ranks have begun it, not all have finished" : names + " did not come to it";
 }
@@ -487,78 +482,12 @@ void Communicator::meet(const Operation& operation) {
 
 // All ranks of this host have come to the operation, and mean the same.
 void Communicator::gather_locally(Operation& operation) {
-  const Region& region = group_->region();
   if (!operation.posted) {
     std::lock_guard lock(mutex_);
     if (!operation.posted) post(operation, false);
   }
-  const uint64_t all = operation.ticket * static_cast<uint64_t>(group_->size());
-  wait_until([&] { return region.arrived().load(std::memory_order_acquire) >= all; }, operation);
+  wait_until([&] { return all_posted(operation); }, operation);
   check_agreement(operation);
-}
-
-// With the lock. To wake a thread, its own and then the one that waits for the stream, takes many times as long as a
-// small operation. So who submits one looks for the others itself for a moment, as long as that helps now and then.
-bool Communicator::worth_watching(const Operation& operation) {
-  constexpr int kMisses = 4, kRest = 32;
-  if (!cores_for_ranks_ || !operation.inlined) return false;
-  // The turn stays until there is somebody to look for: ranks that wake each other come last every other time.
-  return missed_ < kMisses || ++unwatched_ >= kRest;
-}
-
-// With the lock, after a post that said so: true when all ranks have come meanwhile. Who comes last either sees that
-// this rank does not watch any more, and rings, or has counted itself before the last look.
-bool Communicator::watch(const Operation& operation) {
-  const Region& region = group_->region();
-  const uint64_t all = operation.ticket * static_cast<uint64_t>(group_->size());
-  const auto reached = [&] { return region.arrived().load(std::memory_order_acquire) >= all; };
-  const auto end = operation.since + kWatch;
-  bool here = false;
-  do
-    for (int i = 0; i < 64 && !(here = reached()); ++i) __builtin_ia32_pause();
-  while (!here && Clock::now() < end && !hopeless_.load(std::memory_order_relaxed));
-  unwatched_ = 0;
-  region.watching(group_->me()).store(0, std::memory_order_seq_cst);
-  if (!here) here = region.arrived().load(std::memory_order_seq_cst) >= all;
-  missed_ = here ? 0 : missed_ + 1;
-  return here;
-}
-
-// With the lock. True when this was the last rank to come. `watch`: watch() follows.
-bool Communicator::post(Operation& operation, bool watch) {
-  const Request& r = operation.request;
-  const Region& region = group_->region();
-  const int me = group_->me(), n = group_->size();
-  Post& post = region.post(me, operation.ticket);
-  post = {operation.ticket, r.kind, r.type, r.op, operation.inlined, r.root, r.count, 0, 0};
-  if (operation.inlined) {
-    const size_t bytes = r.send_bytes(static_cast<int>(rank_), static_cast<int>(ranks_));
-    if (bytes) std::memcpy(region.inline_data(me, operation.ticket), host_address(r.send), bytes);
-  } else {
-    const void* send = operation.staged_send ? operation.staged_send : r.send;
-    const int rank = static_cast<int>(rank_), ranks = static_cast<int>(ranks_);
-    post.send = group_->place_of(send, r.send_bytes(rank, ranks), operation.ticket, ScatteredBuffer::Send);
-    post.receive = group_->place_of(operation.staged_receive ? operation.staged_receive : r.receive,
-                                    r.receive_bytes(rank, ranks), operation.ticket, ScatteredBuffer::Receive);
-    for (int i = 0; i < n && (!r.send_counts.empty() || !r.receive_counts.empty()); ++i) {
-      const auto other = static_cast<size_t>(group_->rank(i));
-      const uint64_t count = r.send_counts.empty() ? r.count : r.send_counts[other];
-      const uint64_t offset = r.send_counts.empty() ? 0 : r.send_offsets[other];
-      const uint64_t expected = r.receive_counts.empty() ? r.count : r.receive_counts[other];
-      // The place of an empty part may be anything.
-      region.part(me, operation.ticket, i) = {count ? post.send + offset * r.element() : 0, count * r.element(),
-                                              expected * r.element()};
-    }
-  }
-  operation.posted = true;
-  region.posted(me).store(operation.ticket, std::memory_order_release);
-  if (watch) region.watching(me).store(1, std::memory_order_seq_cst);
-  const uint64_t all = operation.ticket * static_cast<uint64_t>(n);
-  if (region.arrived().fetch_add(1, std::memory_order_seq_cst) + 1 != all) return false;
-  if (watch) region.watching(me).store(0, std::memory_order_relaxed);
-  for (int i = 0; i < n; ++i)
-    if (i != me && !region.watching(i).load(std::memory_order_seq_cst)) region.bell(i).ring();
-  return true;
 }
 
 // What takes long is done before the lock is taken: the thread that hears of deaths takes it, too.

@@ -94,7 +94,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     size_t open_messages = 0;
     std::vector<uint64_t> numbers;  ///< of the messages, by pair and direction
   };
-  /// Gives a collective its place in the order, a message its number.
+  /// Gives a collective its place in the order, a message its number. With enqueueing() held.
   void number(Operation& operation);
   /// True when the operation is over already.
   bool begin(Operation& operation, Stream& stream);
@@ -118,8 +118,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void meet(const Operation& operation);
   void enter(Operation& operation);
   bool post(Operation& operation, bool watch);
+  bool all_posted(const Operation& operation) const;
   bool worth_watching(const Operation& operation);
   bool watch(const Operation& operation);
+  int cpu_of(int index, const Operation& operation) const;
+  void leave_cpu_of(int index, const Operation& operation);
   /// The error that the operation is to fail with, if any.
   std::optional<Error> prepare(Operation& operation);
   void stage(Operation& operation);
@@ -170,7 +173,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::mutex enqueueing_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Operation*> queue_;  // collectives by ticket
-  decltype(queue_)::node_type left_;      // memory for the next
   const Operation* executing_ = nullptr;  // by the thread, without the lock
   uint64_t next_ = 1;                     // the ticket whose turn it is
   uint64_t tickets_ = 0, meetings_ = 0;
@@ -194,6 +196,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool closed_ = false, deep_sleep_ = false, suspended_ = false, root_lost_ = false;
   bool cores_for_ranks_ = false, cores_for_threads_ = false;  // of this host, so that spinning takes them from nobody
   int missed_ = 0, unwatched_ = 0;  // operations watched in vain in a row; operations since the last that was watched
+  Clock::time_point next_move_;  // to another CPU, at the earliest
+  Clock::duration between_moves_{};
   std::thread thread_;
 };
 

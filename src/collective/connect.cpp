@@ -1,4 +1,5 @@
 // How a communicator comes about: the ranks tell each other where they are, those of a host share memory.
+#include <sched.h>
 #include <unistd.h>
 
 #include <fmt/ranges.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "base/config.h"
@@ -55,13 +57,20 @@ void Communicator::connect() {
   const auto deadline = Clock::now() + seconds(options_.connect_timeout);
   const std::string host = host_identity();
   const std::string algorithms = options_.algorithms.between_servers();
-  const std::string mine = json{{"version", 3},
+  cpu_set_t allowed;
+  std::vector<int> cpus;  // that this rank may run on
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
+  const std::string mine = json{{"version", 4},
                                 {"host", host},
                                 {"server", options_.server},
                                 {"super_pod", options_.super_pod},
                                 {"device", device_.index()},
                                 {"algorithms", algorithms},
                                 {"pid", getpid()},
+                                {"cpus", cpus},
                                 {"memory", device_.memory().file_bytes()}}
                                .dump();
   std::optional<std::pair<uint32_t, std::string>> other_algorithms;
@@ -72,10 +81,11 @@ void Communicator::connect() {
   std::map<std::string, std::string> machine_of_server;
   const std::vector<std::string> all = member_->exchange(mine, deadline);
   std::vector<uint32_t> neighbours;
+  std::set<int> together;  // CPUs of the ranks of this host: launchers may give each its own
   int me = 0;
   for (uint32_t r = 0; r < ranks_; ++r) {
     json info = json::parse(all[r], nullptr, false);
-    if (!info.is_object() || info.value("version", 0) != 3)
+    if (!info.is_object() || info.value("version", 0) != 4)
       throw Error(result::kPara, "EI0015: rank {} runs another version of Updraft: use the same on all hosts", r);
     if (const std::string theirs = info.value("algorithms", ""); theirs != algorithms) other_algorithms = {r, theirs};
     const std::string server = info.value("server", ""), machine = info.value("host", "");
@@ -103,6 +113,7 @@ void Communicator::connect() {
     if (identity == options_.server + "|" + host) {
       if (r == rank_) me = static_cast<int>(neighbours.size());
       neighbours.push_back(r);
+      for (const int cpu : info.value("cpus", std::vector<int>())) together.insert(cpu);
     }
   }
   if (Config::get().card_fidelity) check_servers(options_.name, servers, soc());
@@ -115,7 +126,7 @@ void Communicator::connect() {
   local_index_.assign(ranks_, -1);
   for (size_t i = 0; i < neighbours.size(); ++i) local_index_[neighbours[i]] = static_cast<int>(i);
   group_ = std::make_unique<LocalGroup>(device_, neighbours, me);
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const auto cores = static_cast<int>(together.empty() ? std::thread::hardware_concurrency() : together.size());
   cores_for_ranks_ = group_->size() <= cores;
   cores_for_threads_ = group_->size() * Config::get().threads <= cores;
   size_t super_pods = 1;

@@ -134,9 +134,13 @@ void work_inline(const LocalGroup& group, const Request& request, uint64_t ticke
   const int n = group.size(), me = group.me();
   const size_t block = request.count * request.element(), mine = static_cast<size_t>(me) * block;
   char* out = static_cast<char*>(host_address(request.receive));
-  auto data = [&](int r) -> const char* { return region.inline_data(r, ticket); };
+  // `parts`: of what a rank that sends has posted.
+  const bool parts = request.kind == Kind::ReduceScatter || request.kind == Kind::Scatter || request.kind == Kind::AllToAll;
+  const size_t posted = parts ? block * static_cast<size_t>(n) : block;
+  auto data = [&](int r) -> const char* { return region.inline_data(r, ticket, posted); };
   auto combine = [&](size_t from) {
-    std::vector<const void*> in;
+    static thread_local std::vector<const void*> in;
+    in.clear();
     for (int r = 0; r < n; ++r) in.push_back(data(r) + from);
     void* to = out;
     if (request.count)

@@ -92,8 +92,9 @@ void CollectiveTask::arguments(ArgumentList& list) const {
 }  // namespace
 
 void submit_collective(std::shared_ptr<Communicator> communicator, Request request, Stream& stream) {
-  std::lock_guard lock(communicator->enqueueing());
-  auto task = std::make_unique<CollectiveTask>(communicator, std::move(request));
+  Communicator& keeps = *communicator;  // the caller's pointer, too, lives until this returns
+  auto task = std::make_unique<CollectiveTask>(std::move(communicator), std::move(request));
+  std::lock_guard lock(keeps.enqueueing());
   if (!stream.capturing()) task->number();
   stream.submit(task.release());
 }

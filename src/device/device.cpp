@@ -117,6 +117,15 @@ StreamPin pin_stream(const void* handle) {
   throw Error(code::kRtInvalidHandle, "{} is not a stream (destroyed, or never created)", handle);
 }
 
+bool settled(const void* handle) {
+  bool yes = false;
+  auto& pool = stream_pool();
+  pool.locked(pool.ref(handle), [&](const Stream& stream) {
+    yes = stream.idle() && !stream.has_failed() && !stream.capturing();
+  });
+  return yes;
+}
+
 void Device::synchronize(std::chrono::milliseconds timeout) {
   auto deadline = std::chrono::steady_clock::now() + timeout;
   std::optional<Error> failure;

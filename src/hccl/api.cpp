@@ -2,7 +2,6 @@
 
 #include <map>
 #include <mutex>
-#include <shared_mutex>
 
 #include "device/device.h"
 
@@ -40,8 +39,7 @@ HandlePool<CommunicatorPointer>& communicator_pool() {
 }
 
 namespace {
-// A watchdog destroys communicators that other threads are about to use: the pointer must not go while it is copied.
-std::shared_mutex g_pointers;
+std::mutex g_names;
 
 /// Ranks of one process have one name, each on its device.
 using NameOnDevice = std::pair<std::string, const Device*>;
@@ -54,21 +52,20 @@ std::map<NameOnDevice, void*>& handles_by_name() {
 void* keep_communicator(CommunicatorPointer communicator) {
   const NameOnDevice name(communicator->name(), &communicator->device());
   void* handle = communicator_pool().create(std::move(communicator));
-  std::unique_lock lock(g_pointers);
+  std::lock_guard lock(g_names);
   handles_by_name()[name] = handle;
   return handle;
 }
 
 void* communicator_named(const std::string& name, const Device& device) {
-  std::shared_lock lock(g_pointers);
+  std::lock_guard lock(g_names);
   const auto found = handles_by_name().find({name, &device});
   return found == handles_by_name().end() ? nullptr : found->second;
 }
 
 CommunicatorPointer take_communicator(const void* handle) {
-  std::unique_lock lock(g_pointers);
-  auto* communicator = communicator_pool().get(handle);
-  CommunicatorPointer taken = communicator ? *communicator : nullptr;
+  std::lock_guard lock(g_names);
+  CommunicatorPointer taken = find_communicator(handle);
   if (taken) {
     communicator_pool().destroy(handle);
     std::erase_if(handles_by_name(), [&](const auto& named) { return named.second == handle; });
@@ -76,10 +73,12 @@ CommunicatorPointer take_communicator(const void* handle) {
   return taken;
 }
 
+// A watchdog destroys communicators that other threads are about to use: the pointer must not go while it is copied.
 CommunicatorPointer find_communicator(const void* handle) {
-  std::shared_lock lock(g_pointers);
-  auto* communicator = communicator_pool().get(handle);
-  return communicator ? *communicator : nullptr;
+  CommunicatorPointer found;
+  auto& pool = communicator_pool();
+  pool.locked(pool.ref(handle), [&](const CommunicatorPointer& communicator) { found = communicator; });
+  return found;
 }
 
 CommunicatorPointer communicator_of(const void* handle) {
@@ -92,6 +91,7 @@ void check_buffer(const collective::Communicator& comm, const void* p, size_t by
   if (bytes == 0) return;
   need_pointer(p, name);
   const DeviceMemory& memory = comm.device().memory();
+  if (memory.covers(p, static_cast<const char*>(p) + bytes)) return;
   if (!memory.contains(p))
     throw Error(result::kPara, "EI0003: {} ({}) is not memory of device {}, which the communicator is on", name, p,
                 comm.device().index());

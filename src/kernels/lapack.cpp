@@ -20,11 +20,7 @@ using std::complex;
   void updraft_##p##potrf(const char* uplo, const int* n, T* a, const int* ld, int* info, size_t);                    \
   void updraft_##p##trsm(const char* side, const char* uplo, const char* trans, const char* diag, const int* m,       \
                          const int* n, const T* alpha, const T* a, const int* lda, T* b, const int* ldb, size_t,      \
-                         size_t, size_t, size_t);                                                                     \
-  void updraft_##p##geqrf(const int* m, const int* n, T* a, const int* ld, T* tau, T* work, const int* size, int* info);
-#define DECLARE_QR(name, T)                                                                                 \
-  void updraft_##name(const int* m, const int* n, const int* k, T* a, const int* ld, const T* tau, T* work, \
-                      const int* size, int* info);
+                         size_t, size_t, size_t);
 #define DECLARE_SVD(name, T)                                                                                         \
   void updraft_##name(const char* job, const int* m, const int* n, T* a, const int* lda, T* s, T* u, const int* ldu, \
                       T* vh, const int* ldvh, T* work, const int* size, int* integers, int* info, size_t);
@@ -34,10 +30,6 @@ using std::complex;
                       int* integers, int* info, size_t);
 extern "C" {
 EACH_TYPE(DECLARE)
-DECLARE_QR(sorgqr, float)
-DECLARE_QR(dorgqr, double)
-DECLARE_QR(cungqr, complex<float>)
-DECLARE_QR(zungqr, complex<double>)
 DECLARE_SVD(sgesdd, float)
 DECLARE_SVD(dgesdd, double)
 DECLARE_COMPLEX_SVD(cgesdd, float)
@@ -96,29 +88,8 @@ int with_work(F&& routine) {
     const T one(1);                                                                                                    \
     updraft_##p##trsm("R", upper ? "U" : "L", transposed ? "T" : "N", unit ? "U" : "N", &rows, &columns, &one, a,      \
                       &a_step, b, &b_step, 1, 1, 1, 1);                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  void geqrf<T>(int64_t m, int64_t n, T * a, int64_t ld, T * tau) {                                                    \
-    const int rows = number(m), columns = number(n), step = leading(ld);                                               \
-    if (m == 0 || n == 0) return;                                                                                      \
-    with_work<T>(                                                                                                      \
-        [&](T* work, int* size, int* info) { updraft_##p##geqrf(&rows, &columns, a, &step, tau, work, size, info); }); \
   }
 EACH_TYPE(DEFINE)
-
-#define DEFINE_QR(routine, T)                                                                    \
-  template <>                                                                                    \
-  void orgqr<T>(int64_t m, int64_t n, int64_t k, T * a, int64_t ld, const T* tau) {              \
-    const int rows = number(m), columns = number(n), reflectors = number(k), step = leading(ld); \
-    if (m == 0 || n == 0) return;                                                                \
-    with_work<T>([&](T* work, int* size, int* info) {                                            \
-      updraft_##routine(&rows, &columns, &reflectors, a, &step, tau, work, size, info);          \
-    });                                                                                          \
-  }
-DEFINE_QR(sorgqr, float)
-DEFINE_QR(dorgqr, double)
-DEFINE_QR(cungqr, complex<float>)
-DEFINE_QR(zungqr, complex<double>)
 
 bool gesdd_fits(int64_t m, int64_t n) {
   // The documented sizes of work: of the real types at most 4 k k + 7 k with k = min(m, n), and more for the larger.
@@ -192,6 +163,7 @@ EACH_TYPE(DEFINE_SVD)
 
 void each(int64_t count, int64_t cost, FunctionRef<void(int64_t)> body) {
   constexpr int64_t kLittle = int64_t{1} << 22;
+  constexpr int64_t kPatience = 1'000'000;  // nanoseconds: some routines share the work on each column
   if (count == 0) return;
   if (count >= parallel_width() || cost < kLittle) {
     parallel_for(count, std::max<int64_t>(1, (int64_t{1} << 16) / std::max<int64_t>(1, cost)),
@@ -201,9 +173,10 @@ void each(int64_t count, int64_t cost, FunctionRef<void(int64_t)> body) {
                  });
     return;
   }
-  // OpenBLAS keeps one set of threads and one number of them: the calls of several devices take turns.
+  // OpenBLAS keeps one number of threads and one set of buffers for them: the calls of several devices take turns.
   static std::mutex turn;
   std::lock_guard lock(turn);
+  const TeamPatience patience(kPatience);
   for (int64_t i = 0; i < count; ++i) body(i);
 }
 

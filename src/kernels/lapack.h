@@ -38,12 +38,14 @@ bool potrf(bool upper, int64_t n, T* a, int64_t ld);
 template <class T>
 void solve_from_right(bool upper, bool transposed, bool unit, int64_t m, int64_t n, const T* a, int64_t lda, T* b,
                       int64_t ldb);
-/// a [m, n] := R on and above the diagonal, reflectors below, whose factors are tau [min(m, n)].
+/// So many reflectors are applied together.
+constexpr int64_t kReflectors = 64;
+/// a [m, n] := R on and above the diagonal, reflectors below; t [kReflectors, min(m, n)]: how they are applied together.
 template <class T>
-void geqrf(int64_t m, int64_t n, T* a, int64_t ld, T* tau);
-/// a [m, n] := the first n columns of Q from its k reflectors.
+void qr(int64_t m, int64_t n, T* a, int64_t ld, T* t);
+/// q [m, n] := the first n columns of Q, from the k reflectors and the t that qr left.
 template <class T>
-void orgqr(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, const T* tau);
+void q_of(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* t, T* q, int64_t ldq);
 enum class Vectors : char { None = 'N', Some = 'S', All = 'A' };
 /// a [m, n] = u diag(s) vh, s descending; a is overwritten. Vectors::Some: min(m, n) columns of u and rows of vh.
 /// False when it did not converge, or holds NaN.

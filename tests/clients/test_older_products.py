@@ -86,10 +86,72 @@ close(torch.nn.MaxPool3d(2), torch.randn(1, 3, 4, 4, 4), "NDC1HWC0")
 print("fine")
 """
 
+# Where every operator is compiled by itself, which older products do from the start.
+COMPILED = """
+import torch, torch_npu
+import torch.nn.functional as F
+torch.npu.set_compile_mode(jit_compile=True)
+torch.manual_seed(0)
+x, y, numbers, places = torch.randn(6, 8), torch.randn(6, 8), torch.randint(-5, 9, (6, 8)), torch.tensor([4, 0, 5])
+group = torch.randn(2, 6, 4)
+
+def put(v, at, what, add=False):
+    v = v.clone()
+    v.index_put_(at, what, accumulate=add)
+    return v
+
+def silu_gradient(v):
+    v = v.clone().requires_grad_()
+    return torch.autograd.grad(F.silu(v).sum(), v)[0]
+
+CASES = {
+    "equal": lambda d: torch.tensor([torch.equal(x.to(d), x.to(d).clone()), torch.equal(x.to(d), y.to(d))]),
+    "masked_select": lambda d: x.to(d).masked_select(x.to(d) > 0),
+    "masked_scatter": lambda d: x.to(d).masked_scatter(x.to(d) > 0, y.to(d)),
+    "index": lambda d: x.to(d)[places.to(d)],
+    "index of columns": lambda d: x.to(d)[:, places.to(d)],
+    "index of both": lambda d: x.to(d)[places.to(d), places.to(d)],
+    "index by mask": lambda d: x.to(d)[x.to(d) > 0],
+    "index_put": lambda d: put(x.to(d), (places.to(d),), y[:3].to(d)),
+    "index_put of halves": lambda d: put(x.to(d).half(), (places.to(d), places.to(d)), y[0, :3].to(d).half()).float(),
+    "index_put, accumulated": lambda d: put(x.to(d), (torch.tensor([1, 1, 2]).to(d),), y[:3].to(d), True),
+    "index_fill": lambda d: x.to(d).index_fill(1, places.to(d), 7.0),
+    "repeat_interleave": lambda d: x.to(d).repeat_interleave(2, 1),
+    "repeat_interleave by tensor": lambda d: x.to(d)[:3].repeat_interleave(torch.tensor([2, 0, 3]).to(d), 0),
+    "unique": lambda d: numbers.to(d).unique(),
+    "unique, with places": lambda d: numbers.to(d).unique(return_inverse=True)[1],
+    "bincount": lambda d: places.to(d).bincount(minlength=9),
+    "histc": lambda d: x.to(d).histc(10, -2, 2),
+    "min": lambda d: x.to(d).amin(),
+    "var": lambda d: x.to(d).var(1, correction=1),
+    "var of all": lambda d: x.to(d).var(),
+    "norm": lambda d: x.to(d).norm(),
+    "norm of order 3": lambda d: x.to(d).norm(3, 1),
+    "largest": lambda d: torch.linalg.vector_norm(x.to(d), float("inf"), 1),
+    "dist": lambda d: torch.dist(x.to(d), y.to(d)),
+    "cdist": lambda d: torch.cdist(x.to(d), y.to(d)),
+    "cross": lambda d: torch.linalg.cross(x.to(d)[:, :3], y.to(d)[:, :3], dim=1),
+    "renorm": lambda d: x.to(d).renorm(2, 0, 1.0),
+    "group_norm": lambda d: F.group_norm(group.to(d), 3),
+    "embedding_bag": lambda d: F.embedding_bag(places.to(d)[None], x.to(d)),
+    "silu's gradient": lambda d: silu_gradient(x.to(d)),
+}
+for name, f in CASES.items():
+    got, want = f("npu").cpu(), f("cpu")
+    torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-3, msg=lambda m: f"{name}: {m}")
+print(x.npu())
+print("fine")
+"""
+
 
 @pytest.mark.parametrize("soc", ["Ascend910A", "Ascend310P3"])
 def test_results(soc):
     assert "fine" in python(CODE, timeout=300, UPDRAFT_SOC=soc)
+
+
+@pytest.mark.parametrize("soc", ["Ascend910A", "Ascend910B2"])
+def test_operators_compiled_one_by_one(soc):
+    assert "fine" in python(COMPILED, timeout=300, UPDRAFT_SOC=soc, TASK_QUEUE_ENABLE="0")
 
 
 def test_internal_formats():

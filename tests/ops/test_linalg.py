@@ -39,7 +39,8 @@ def test_singular():
     assert torch.isnan(torch.linalg.cholesky((-x).npu()).cpu()).all()
 
 
-@pytest.mark.parametrize("shape", [(4, 4), (7, 3), (3, 7), (2, 5, 4), (60, 40), (3, 0)])
+# More columns than 64 are several blocks of reflectors.
+@pytest.mark.parametrize("shape", [(4, 4), (7, 3), (3, 7), (2, 5, 4), (60, 40), (3, 0), (200, 150), (70, 150), (2, 130, 65)])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_qr(dtype, shape):
     x = rand(*shape, dtype=dtype)

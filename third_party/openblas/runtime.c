@@ -48,6 +48,31 @@ LEFT_OUT(COOPERLAKE)
 LEFT_OUT(SAPPHIRERAPIDS)
 #endif
 
+// Its OpenMP regions run in the threads of the device (src/base/openmp.cpp). Whoever links this library defines these; weak,
+// since the linker wants all others to be defined here.
+#define THEIRS(result, name, ...) extern result updraft_##name(__VA_ARGS__) __attribute__((weak))
+THEIRS(void, GOMP_parallel, void (*function)(void*), void* data, unsigned threads, unsigned flags);
+THEIRS(int, omp_get_max_threads, void);
+THEIRS(int, omp_get_num_threads, void);
+THEIRS(int, omp_get_thread_num, void);
+THEIRS(int, omp_in_parallel, void);
+
+void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
+void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags) {
+  updraft_GOMP_parallel(function, data, threads, flags);
+}
+#define HANDED_ON(name) \
+  int name(void);       \
+  int name(void) { return updraft_##name(); }
+HANDED_ON(omp_get_max_threads)
+HANDED_ON(omp_get_num_threads)
+HANDED_ON(omp_get_thread_num)
+HANDED_ON(omp_in_parallel)
+int omp_get_num_places(void);
+int omp_get_num_places(void) { return 0; }  // asked when the library is loaded: counted by other means then
+void omp_set_num_threads(int threads);
+void omp_set_num_threads(int threads) { (void)threads; }  // it asks for the number before each piece of work
+
 // The one function of the Fortran runtime that LAPACK's routines here call: dest = a // b, padded with blanks.
 void _gfortran_concat_string(size_t size, char* dest, size_t a_size, const char* a, size_t b_size, const char* b);
 void _gfortran_concat_string(size_t size, char* dest, size_t a_size, const char* a, size_t b_size, const char* b) {

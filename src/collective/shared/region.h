@@ -1,8 +1,8 @@
 // The memory that the ranks of a communicator on one host share: what each has posted, how far all are, doorbells.
 //
-// Ranks here are local: 0 … n-1 of this host. A rank posts operation k (from 1 on) into its slot k % 2 and counts
-// itself in `arrived`; operation k may be read once arrived >= k * n. Nobody posts k + 2 before all have arrived at k +
-// 1, that is, before all are done with reading k: two slots are enough.
+// Ranks here are local: 0 … n-1 of this host. A rank posts operation k (from 1 on) into its slot k % 2, the number k
+// last; operation k may be read once all have posted it. Nobody posts k + 2 before all have posted k + 1, that is,
+// before all are done with reading k: two slots are enough.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace updraft::collective {
 
-constexpr size_t kInlineBytes = 4096;  ///< data up to this size travels in the slot
+constexpr size_t kInlineBytes = 4096;  ///< data up to this size travels beside the post
+constexpr size_t kTinyBytes = 16;      ///< and up to this size in it: others fetch one line of the cache
 
 /// Whether an operation of `bytes` (HCCL's count) is that small: everything that a rank sends is in its slot.
 constexpr bool fits_inline(Kind kind, size_t bytes, int ranks) {
@@ -33,15 +34,17 @@ constexpr bool fits_inline(Kind kind, size_t bytes, int ranks) {
 /// What a rank says of an operation. Places are offsets in the rank's device memory. In one line of the cache: that is
 /// what others wait for.
 struct alignas(64) Post {
-  uint64_t ticket;
+  std::atomic<uint64_t> ticket;  ///< written last
   Kind kind;
   Type type;
   Op op;
-  uint8_t inlined;
   uint32_t root;
   uint64_t count;
   uint64_t send, receive;
+  std::atomic<int32_t> cpu;  ///< that the rank ran on
+  alignas(16) char tiny[kTinyBytes];
 };
+static_assert(sizeof(Post) == 64);
 
 /// What a rank and one other have for each other in an operation whose ranks have parts of different sizes.
 struct Part {
@@ -85,17 +88,17 @@ class Region {
   /// In memory of bytes_for(ranks) zero bytes that all map.
   Region(void* base, int ranks) : base_(static_cast<char*>(base)), n_(static_cast<size_t>(ranks)) {}
 
-  std::atomic<uint64_t>& arrived() const { return head()->arrived; }
   std::atomic<uint64_t>& finished() const { return head()->finished; }
   Doorbell& bell(int rank) const { return at<Rank>(ranks_at(), rank).bell; }
-  /// The latest operation that the rank has posted, for messages that name who is missing.
-  std::atomic<uint64_t>& posted(int rank) const { return at<Rank>(ranks_at(), rank).posted; }
+  bool has_posted(int rank, uint64_t ticket) const {
+    return post(rank, ticket).ticket.load(std::memory_order_seq_cst) >= ticket;
+  }
   /// 1 while the rank's thread reads or writes memory of others.
   std::atomic<uint32_t>& busy(int rank) const { return at<Rank>(ranks_at(), rank).busy; }
   /// Not 0 once the rank has given up the communicator; with kGivenUp the reason may be read.
   std::atomic<uint32_t>& broken(int rank) const { return at<Rank>(ranks_at(), rank).broken; }
   Reason& reason(int rank) const { return at<Rank>(ranks_at(), rank).reason; }
-  /// 1 while the rank's submitting thread looks at `arrived` by itself: it need not be rung for.
+  /// 1 while the rank's submitting threads look by themselves for others to post: it need not be rung for.
   std::atomic<uint32_t>& watching(int rank) const { return at<Rank>(ranks_at(), rank).watching; }
   /// 1 once the rank has left by itself.
   std::atomic<uint32_t>& left(int rank) const { return at<Rank>(ranks_at(), rank).left; }
@@ -105,7 +108,9 @@ class Region {
   /// The rank's process as it numbers itself, for messages.
   std::atomic<int32_t>& process(int rank) const { return at<Rank>(ranks_at(), rank).process; }
   Post& post(int rank, uint64_t ticket) const { return at<Rank>(ranks_at(), rank).posts[ticket % 2]; }
-  char* inline_data(int rank, uint64_t ticket) const {
+  /// Of so many bytes.
+  char* inline_data(int rank, uint64_t ticket, size_t bytes) const {
+    if (bytes <= kTinyBytes) return post(rank, ticket).tiny;
     return base_ + inline_at() + (static_cast<size_t>(rank) * 2 + ticket % 2) * kInlineBytes;
   }
   Part& part(int rank, uint64_t ticket, int other) const {
@@ -123,12 +128,10 @@ class Region {
 
  private:
   struct Head {
-    alignas(64) std::atomic<uint64_t> arrived;
     alignas(64) std::atomic<uint64_t> finished;
   };
   struct alignas(64) Rank {
     Doorbell bell;
-    std::atomic<uint64_t> posted;
     std::atomic<uint32_t> busy, broken, left, blames, watching;
     std::atomic<int32_t> process;
     Post posts[2];

@@ -28,6 +28,7 @@ IR_OP(SwishGrad, aclnnSiluBackward, (In, grad), (In, x), (In, y), (Out, grad_x),
   op.require_same_shape("x", *x, "y", *y);
   call(op, "aclnnSiluBackward", grad, x, grad_x);
 }
+IR_OP(SiluGrad, aclnnSiluBackward, (In, dy), (In, x), (Out, dx)) { call(op, "aclnnSiluBackward", dy, x, dx); }
 IR_OP(GeluV2, aclnnGeluV2, (In, x), (Out, y), (Text, approximate, "none")) {
   const std::string_view word = approximate;
   op.require(word == "none" || word == "tanh", "attribute approximate is \"{}\", want \"none\" or \"tanh\"", word);

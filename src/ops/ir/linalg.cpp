@@ -98,4 +98,26 @@ IR_OP(MatrixDeterminant, MatrixDeterminant, (In, x), (Out, y)) {
   call(op, "aclnnMul", sign, *size, y);
 }
 
+
+// --- between points -----------------------------------------------------------------------------------------------
+ABOUT(Cdist, Vector, "Distances of order p between the points of x1 and x2, which have been broadcast to one shape",
+      "x1 与 x2（已广播为同一形状）各点之间的 p 阶距离")
+IR_OP(Cdist, Cdist, (In, x1), (In, x2), (Out, y), (Float, p, 2)) {
+  op.require_same_shape("x2", *x2, "x1", *x1);
+  op.require(x1->rank > 0, "x1 is {}, want one dimension or more", describe(*x1));
+  ir::result(op, "y", *y, ir::reduced(*x1, {x1->rank - 1}, false), x1->dtype);
+  Temp difference;
+  call(op, "aclnnSub", x1, x2, 1, difference);
+  call(op, "aclnnLinalgVectorNorm", *difference, static_cast<double>(p), Dims{x1->rank - 1}, false, y->dtype, y);
+}
+IR_OP(Cross, aclnnLinalgCross, (In, x1), (In, x2), (Out, y), (Int, dim, -65530)) {
+  constexpr int64_t kFirst = -65530;  // the first dimension of three
+  int64_t at = dim;
+  if (at == kFirst) {
+    for (at = 0; at < x1->rank && x1->dims[at] != 3;) ++at;
+    op.require(at < x1->rank, "x1 is {}, want a dimension of 3", describe(*x1));
+  }
+  call(op, "aclnnLinalgCross", x1, x2, at, y);
+}
+
 }  // namespace updraft

@@ -421,6 +421,16 @@ IR_OP(GroupNormV2, aclnnGroupNorm, (In, x), (In, gamma), (In, beta), (Out, y), (
   ir::result(op, "rstd", *rstd, {g.n, g.groups}, x->dtype);
   group_norm(op, x, gamma, beta, g, eps, y, mean, rstd);
 }
+IR_OP(GroupNormSwish, aclnnGroupNormSwish, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, rstd),
+      (Int, num_groups), (Text, data_format, "NCHW"), (Float, eps, 0.00001f), (Bool, activate_swish, true),
+      (Float, swish_scale, 1)) {
+  const Groups g = groups_of(op, *x, num_groups);
+  op.result_like("y", *y, *x, x->dtype);
+  ir::result(op, "mean", *mean, {g.n, g.groups}, x->dtype);
+  ir::result(op, "rstd", *rstd, {g.n, g.groups}, x->dtype);
+  call(op, "aclnnGroupNormSwish", x, gamma, beta, num_groups, data_format, eps, activate_swish, swish_scale, y, mean,
+       rstd);
+}
 IR_OP(GroupNormSilu, aclnnGroupNormSilu, (In, x), (OptIn, gamma), (OptIn, beta), (Out, y), (Out, mean), (Out, variance),
       (Int, num_groups), (Float, eps, 0.0001f)) {
   const Groups g = groups_of(op, *x, num_groups);
@@ -491,9 +501,23 @@ IR_OP(AddRmsNormCast, aclnnAddRmsNormCast, (In, x1), (In, x2), (In, gamma), (Out
   ir::result(op, "rstd", *rstd, root_dims(op, *x1, *gamma), DType::Float);
   call(op, "aclnnAddRmsNormCast", x1, x2, gamma, epsilon, y1, y2, rstd, x);
 }
-IR_OP(Renorm, aclnnRenorm, (In, x), (Out, y), (Float, p), (Int, dim), (Float, maxnorm)) {
-  op.result_like("y", *y, *x, x->dtype);
-  call(op, "aclnnRenorm", x, p, dim, maxnorm, y);
+ABOUT(Renorm, Vector, "The factor of each slice along dim that brings its norm of order p to maxnorm at most",
+      "沿 dim 的各切片使其 p 阶范数不超过 maxnorm 的缩放系数")
+IR_OP(Renorm, Renorm, (In, x), (Out, y), (Float, p), (Int, dim), (Float, maxnorm)) {
+  const int64_t at = ir::axis_of(op, "dim", dim, x->rank);
+  ir::Dims others, dims(static_cast<size_t>(x->rank), 1);
+  for (int64_t d = 0; d < x->rank; ++d)
+    if (d != at) others.push_back(d);
+  dims[static_cast<size_t>(at)] = x->dims[at];
+  ir::result(op, "y", *y, dims, x->dtype);
+  const TensorView size = ir::temporary(op, DType::Float, dims);
+  if (others.empty()) call(op, "aclnnAbs", x, size);
+  else call(op, "aclnnLinalgVectorNorm", x, static_cast<double>(p), others, true, size.dtype, size);
+  Temp more, inverse, factor;
+  call(op, "aclnnAdds", size, 1e-7, 1, more);
+  call(op, "aclnnReciprocal", *more, inverse);
+  call(op, "aclnnMuls", *inverse, maxnorm, factor);
+  call(op, "aclnnClampMax", *factor, 1, y);
 }
 
 }  // namespace updraft

@@ -133,4 +133,9 @@ IR_OP(Cummin, aclnnCummin, (In, x), (Out, y), (Out, indices), (Int, axis)) {
   call(op, "aclnnCummin", x, axis, y, indices);
 }
 
+IR_OP(UniqueWithCountsAndSorting, aclnnUnique2, (In, x), (Out, y), (Out, indices), (Out, counts),
+      (Bool, return_inverse, false), (Bool, return_counts, false), (Bool, sorted, true)) {
+  call(op, "aclnnUnique2", x, sorted, return_inverse, return_counts, y, indices, counts);
+}
+
 }  // namespace updraft

@@ -30,7 +30,9 @@ void mean(Op& op, const In& x, const Dims& axes, bool keep, bool noop, DType typ
 }
 
 void extreme(Op& op, const char* twin, const In& x, const Dims& axes, bool keep, const Out& y) {
-  const Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  // torch_npu names no axes for all of them, and gives a result of one element.
+  if (at.empty() && y->dtype != DType::Undefined && y->rank == 0) at = ir::all_axes(x->rank);
   if (is_identity(op, *x, at)) return ir::copy(op, *x, y);
   call(op, twin, x, at, keep, y);
 }
@@ -150,6 +152,32 @@ IR_OP(LpNormV2, aclnnLinalgVectorNorm, (In, x), (Out, y), (Float, p, 2), (Ints, 
   require_tiny(op, epsilon);
   norm(op, x, order_of(p), *axes, keepdim, y);
 }
+// A norm in two steps: the sum of powers (the largest or smallest size, or the count of what is not 0), then its root.
+namespace {
+bool has_root(double p) { return p != 0 && p != 1 && std::isfinite(p); }
+}  // namespace
+ABOUT(LpNormReduceV2, Vector, "Sum of |x|^p over axes; of p infinite the largest (or smallest) |x|",
+      "沿 axes 求 |x|^p 之和；p 为无穷时取 |x| 的最大（或最小）值")
+IR_OP(LpNormReduceV2, LpNormReduceV2, (In, x), (Out, y), (Float, p, 2), (Ints, axes, nullptr), (Bool, keepdim, false),
+      (Float, epsilon, 1e-12f)) {
+  require_tiny(op, epsilon);
+  const double order = order_of(p);
+  if (!has_root(order)) return norm(op, x, order, *axes, keepdim, y);
+  const Dims at = ir::axes_of(op, "axes", *axes, x->rank), over = at.empty() ? ir::all_axes(x->rank) : at;
+  ir::result(op, "y", *y, ir::reduced(*x, over, keepdim), x->dtype);
+  Temp size, power;
+  call(op, "aclnnAbs", x, size);
+  call(op, "aclnnPowTensorScalar", *size, order, power);
+  call(op, "aclnnReduceSum", *power, over, keepdim, y->dtype, y);
+}
+ABOUT(LpNormUpdateV2, Vector, "x^(1/p), which makes a norm of what LpNormReduceV2 gives",
+      "x^(1/p)，将 LpNormReduceV2 的结果化为范数")
+IR_OP(LpNormUpdateV2, LpNormUpdateV2, (In, x), (Out, y), (Float, p, 2), (Float, epsilon, 1e-12f)) {
+  require_tiny(op, epsilon);
+  const double order = order_of(p);
+  if (!has_root(order)) return ir::copy(op, *x, y);
+  call(op, "aclnnPowTensorScalar", x, 1 / order, y);
+}
 ABOUT(L2Loss, Vector, "y = the sum of x^2 / 2", "y = x^2 之和的一半")
 IR_OP(L2Loss, L2Loss, (In, x), (Out, y)) {
   ir::result(op, "y", *y, {}, x->dtype);
@@ -213,26 +241,58 @@ IR_OP(ReduceMeanVariance, ReduceMeanVariance, (In, x), (Out, mean), (Out, varian
       (Bool, keep_dims, true)) {
   call(op, "aclnnVarMean", x, all_or(op, axes, x->rank), 0, keep_dims, variance, mean);
 }
+namespace {
+struct Spread {
+  Dims axes;
+  bool keep;
+  int64_t less;  ///< than the number of elements is what the sum of squares is divided by
+};
+/// The mean square of what x differs by from a given mean.
+void variance_about(Op& op, const In& x, const In& mean, const Spread& over, const TensorView& y) {
+  int64_t n = 1;
+  for (int64_t d : over.axes) n *= x->dims[d];
+  Temp from, square;
+  call(op, "aclnnSub", x, mean, 1, from);
+  call(op, "aclnnMul", *from, *from, square);
+  const TensorView total = ir::temporary(op, square->dtype, ir::dims_of(y));
+  call(op, "aclnnReduceSum", *square, over.axes, over.keep, total.dtype, total);
+  call(op, "aclnnDivs", total, static_cast<double>(n - over.less), y);
+}
+}  // namespace
+ABOUT(ReduceStdV2Update, Vector, "Variance of x about the given mean, on request its root",
+      "以给定均值计算的方差，可取平方根")
+IR_OP(ReduceStdV2Update, ReduceStdV2Update, (In, x), (In, mean), (Out, output_var), (Ints, dim), (Bool, if_std, false),
+      (Bool, unbiased, true), (Bool, keepdim, false), (Int, correction, 1)) {
+  const Dims at = all_or(op, dim, x->rank);
+  ir::result(op, "output_var", *output_var, ir::reduced(*x, at, keepdim), x->dtype);
+  const Spread over{at, keepdim, unbiased ? int64_t{correction} : 0};
+  if (!if_std) return variance_about(op, x, mean, over, *output_var);
+  const TensorView variance = ir::temporary(op, x->dtype, ir::dims_of(*output_var));
+  variance_about(op, x, mean, over, variance);
+  call(op, "aclnnSqrt", variance, output_var);
+}
 ABOUT(ReduceStdWithMean, Vector, "Standard deviation of x about the given mean, on request its reciprocal",
       "以给定均值计算的标准差，可取倒数")
 IR_OP(ReduceStdWithMean, ReduceStdWithMean, (In, x), (In, mean), (Out, y), (Ints, dim, nullptr), (Bool, unbiased, true),
       (Bool, keepdim, false), (Bool, invert, false), (Float, epsilon, 0.001f), (Int, correction, 1)) {
   const Dims at = all_or(op, dim, x->rank);
   ir::result(op, "y", *y, ir::reduced(*x, at, keepdim), x->dtype);
-  int64_t n = unbiased ? -correction : 0, all = 1;
-  for (int64_t d : at) all *= x->dims[d];
-  n += all;
-  Temp from, square;
-  call(op, "aclnnSub", x, mean, 1, from);
-  call(op, "aclnnMul", *from, *from, square);
-  const TensorView total = ir::temporary(op, square->dtype, ir::dims_of(*y));
-  call(op, "aclnnReduceSum", *square, at, keepdim, total.dtype, total);
-  Temp variance;
-  call(op, "aclnnDivs", total, static_cast<double>(n), variance);
-  if (!invert) return call(op, "aclnnSqrt", *variance, y);
+  const TensorView variance = ir::temporary(op, x->dtype, ir::dims_of(*y));
+  variance_about(op, x, mean, {at, keepdim, unbiased ? int64_t{correction} : 0}, variance);
+  if (!invert) return call(op, "aclnnSqrt", variance, y);
   Temp more;
-  call(op, "aclnnAdds", *variance, epsilon, 1, more);
+  call(op, "aclnnAdds", variance, epsilon, 1, more);
   call(op, "aclnnRsqrt", *more, y);
+}
+
+// --- counts -------------------------------------------------------------------------------------------------------
+IR_OP(Bincount, aclnnBincount, (In, array), (In, size), (In, weights), (Out, bins)) {
+  const int64_t n = integer_of(op, "size", size.handle);
+  ir::result(op, "bins", *bins, {n}, weights->dtype);
+  call(op, "aclnnBincount", array, weights->empty() ? OptIn{nullptr} : OptIn{weights.handle}, n, bins);
+}
+IR_OP(Histogram, aclnnHistc, (In, x), (Out, y), (Int, bins, 100), (Float, min, 0), (Float, max, 0)) {
+  call(op, "aclnnHistc", x, bins, min, max, y);
 }
 
 }  // namespace updraft

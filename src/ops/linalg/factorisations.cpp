@@ -54,17 +54,13 @@ void qr(const Batch& b, const TensorView& from, const QrResults& to) {
   lapack::each(b.count, 2 * b.size() * least, [&](int64_t i) {
     ScratchScope own;
     T* a = matrices + i * b.size();
-    T* tau = own.take<T>(static_cast<size_t>(least));
-    lapack::geqrf<T>(m, n, a, m, tau);
+    T* t = own.take<T>(static_cast<size_t>(least * lapack::kReflectors));
+    lapack::qr<T>(m, n, a, m, t);
     // R row by row, as the client has it.
     T* r = factors + i * columns * n;
     for (int64_t y = 0; y < columns; ++y)
       for (int64_t x = 0; x < n; ++x) r[y * n + x] = y <= x && y < least ? a[x * m + y] : T(0);
-    if (!to.wants_q) return;
-    T* q = basis + i * m * columns;
-    std::copy_n(a, m * std::min(n, columns), q);
-    if (columns > n) std::fill(q + m * n, q + m * columns, T(0));
-    lapack::orgqr<T>(m, columns, least, q, m, tau);
+    if (to.wants_q) lapack::q_of<T>(m, columns, least, a, m, t, basis + i * m * columns, m);
   });
   if (!to.r.empty()) copy_elements(to.r, TensorView::contiguous(factors, DTypeOf<T>::value, to.r.dims, to.r.rank));
   if (to.wants_q && !to.q.empty()) {

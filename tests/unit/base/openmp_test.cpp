@@ -1,4 +1,4 @@
-// What oneDNN calls for libgomp's functions: regions whose parts run at once, loops dealt out, barriers.
+// What oneDNN and OpenBLAS call for libgomp's functions: regions whose parts run at once, loops dealt out, barriers.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,6 +12,7 @@
 extern "C" {
 void updraft_GOMP_parallel_start(void (*)(void*), void*, unsigned);
 void updraft_GOMP_parallel_end();
+void updraft_GOMP_parallel(void (*)(void*), void*, unsigned, unsigned);
 void updraft_GOMP_barrier();
 bool updraft_GOMP_loop_static_start(long, long, long, long, long*, long*);
 bool updraft_GOMP_loop_static_next(long*, long*);
@@ -62,6 +63,24 @@ TEST(OpenMp, EachThreadHasItsPartAtOnce) {
       EXPECT_EQ(updraft_omp_get_num_threads(), 1);
       EXPECT_EQ(updraft_omp_get_thread_num(), 0);
     });
+}
+
+TEST(OpenMp, OneCallIsAWholeRegion) {
+  struct Region {
+    std::atomic<int> parts{0}, width{0};
+    std::atomic<unsigned> seen{0};
+  } region;
+  updraft_GOMP_parallel(
+      [](void* data) {
+        auto& r = *static_cast<Region*>(data);
+        r.width = updraft_omp_get_num_threads();
+        r.seen |= 1u << updraft_omp_get_thread_num();
+        ++r.parts;
+      },
+      &region, 3, 0);
+  EXPECT_EQ(region.parts, 3);
+  EXPECT_EQ(region.width, 3);
+  EXPECT_EQ(region.seen, 7u);
 }
 
 TEST(OpenMp, RegionsOfOtherWidthsAndRangesTakeTurns) {

@@ -1,6 +1,7 @@
 // Collectives among threads of one process, each a rank on a device of its own; data compared with what a loop
 // computes.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <functional>
 #include <string>
@@ -13,8 +14,8 @@ namespace {
 
 float value(uint32_t rank, size_t i) { return static_cast<float>((rank + 1) * 10 + i % 97); }
 
-// Sizes around the slot size, ranks that do not divide them.
-const size_t kSizes[] = {0, 1, 5, 1000, 1024, 1025, 70001};
+// Sizes around what a post and a slot hold, ranks that do not divide them.
+const size_t kSizes[] = {0, 1, 2, 4, 5, 1000, 1024, 1025, 70001};
 
 TEST(Collective, ReducesAndGathers) {
   for (uint32_t size : {1u, 2u, 3u, 5u})
@@ -75,6 +76,50 @@ TEST(Collective, RootsAndExchanges) {
             for (uint32_t k = 0; k < r.size; ++k) ASSERT_EQ(all[k * n + i], value(k, r.rank * n + i));
           }
         }
+    });
+}
+
+/// While one lives the calling thread runs on this CPU alone.
+class OnCpu {
+ public:
+  explicit OnCpu(int cpu) {
+    sched_getaffinity(0, sizeof all_, &all_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OnCpu() { sched_setaffinity(0, sizeof all_, &all_); }
+  OnCpu(const OnCpu&) = delete;
+
+ private:
+  cpu_set_t all_;
+};
+
+// Ranks that find themselves on one CPU part; where each of them may run afterwards is what the client has set.
+TEST(Collective, ThreadsMayRunWhereTheyCould) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &all)) ++first;
+  for (const bool bound : {false, true})
+    as_ranks(2, [&](Rank& r) {
+      { const OnCpu together(first); }  // both are there now, and may go
+      cpu_set_t mine = all;
+      if (bound) {
+        CPU_ZERO(&mine);
+        CPU_SET(first, &mine);
+        ASSERT_EQ(sched_setaffinity(0, sizeof mine, &mine), 0);
+      }
+      Buffer x(2, [&](size_t) { return value(r.rank, 0); });
+      for (int i = 0; i < 300; ++i) {
+        ASSERT_EQ(HcclAllReduce(x.data(), x.data(), 2, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_MAX, r.comm, r.stream), 0);
+        ASSERT_EQ(aclrtSynchronizeStream(r.stream), 0) << aclGetRecentErrMsg();
+      }
+      EXPECT_EQ(x.read(), std::vector<float>(2, value(1, 0)));
+      cpu_set_t now;
+      ASSERT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+      EXPECT_TRUE(CPU_EQUAL(&now, &mine)) << "rank " << r.rank;
     });
 }
 
