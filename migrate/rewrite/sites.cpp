@@ -82,6 +82,7 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   if (framework == "pytorch") lightning(s);
   values(s);
   environment(s);
+  if (framework == "pytorch") hold_back(s);
   if (framework == "pytorch" && !extras.conversion) data_parallel(s);
   if (extras.facts && extras.chosen) options(s, *extras.chosen, *extras.facts);
   if (extras.facts) facts(s, *extras.facts);

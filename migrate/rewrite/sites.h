@@ -48,6 +48,10 @@ inline Confidence lower(Confidence a, Confidence b) noexcept { return a < b ? a 
 void apis(Sites& sites);
 /// x.cuda(), x.is_cuda, and definitions of methods of these names.
 void members(Sites& sites);
+/// Whether x.METHOD stands in a source where it cannot be told what x is.
+bool calls_unknown(const names::Module& module, std::string_view method);
+/// Whether a name holds options: args.cuda is a flag, not the method.
+bool names_options(std::string_view name) noexcept;
 /// Strings that are devices or backends; arguments of calls.
 void values(Sites& sites);
 /// torch.set_default_tensor_type of a CUDA type; before apis(), which would rename the type.
@@ -58,6 +62,8 @@ void code_strings(Sites& sites);
 void commands(Sites& sites);
 /// Names of environment variables.
 void environment(Sites& sites);
+/// Leaves for review what must not be half changed: code that chooses between vendors, or decides by CUDA alone.
+void hold_back(Sites& sites);
 /// Inserts `import torch_npu` where what is applied needs it.
 void import_torch_npu(Sites& sites, Confidence least);
 

@@ -38,6 +38,7 @@ std::string last_name(const syntax::Tree& tree, NodeId e) {
     case Kind::Attribute: return std::string(tree.text(tree.child(e, Field::Attribute)));
     case Kind::Subscript: {
       const NodeId key = tree.child(e, Field::Subscript);
+      if (tree.kind(key) == Kind::Integer) return last_name(tree, tree.child(e, Field::Value));  // d.split(":")[0]
       const NodeId content = tree.kind(key) == Kind::String ? first_content(tree, key) : kNone;
       return content == kNone ? std::string() : std::string(tree.text(content));
     }
@@ -182,9 +183,13 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
   if (tree.kind(callee) == Kind::Attribute) {
     const NodeId object = tree.child(callee, Field::Object);
     if ((method == "startswith" || method == "endswith" || method == "split" || method == "replace" ||
-         method == "find" || method == "__eq__" || method == "assertEqual" || method == "index" || method == "count") &&
+         method == "find" || method == "__eq__" || method == "index" || method == "count") &&
         says(last_name(tree, object), value))
       return {"comparison", Confidence::Likely};
+    if (method.starts_with("assert")) {  // self.assertEqual(x.device.type, "cuda")
+      const Context c = comparison(s, list, mine, value, peer);
+      if (c.confidence >= Confidence::Likely) return c;
+    }
     if ((method == "get" || method == "setdefault" || method == "pop" || method == "getattr" || method == "update") &&
         mine != first && tree.kind(first) == Kind::String) {
       const NodeId key = first_content(tree, first);

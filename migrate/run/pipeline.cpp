@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -166,6 +167,9 @@ class Run {
         for (const std::string& name : rule.names) methods.push_back("def " + name + "(");
     methods.emplace_back("def to(");  // arguments of .to() are devices unless the class says otherwise
     const source::Words own(methods);
+    // args.cuda is a flag: where something has one, x.cuda that nobody calls may be one as well
+    const source::Words flags({"\"--cuda\"", "'--cuda'", "cuda: bool", ".cuda = True", ".cuda = False", ".cuda = not ",
+                               "cuda=True", "cuda=False", "self.cuda =", " cuda = ", " cuda: "});
     std::uintmax_t python_bytes = 0;
     for (const Entry& e : tree_.entries)
       if (e.kind == FileKind::Python) python_bytes += e.size;
@@ -195,8 +199,13 @@ class Run {
         const std::lock_guard lock(mutex);
         suspects.push_back(e.path);
       }
+      if (const std::vector<bool> seen = flags.all(text); std::find(seen.begin(), seen.end(), true) != seen.end()) {
+        const std::lock_guard lock(mutex);
+        project_->note_flag("cuda");
+      }
       if (options_.automatic) wanted_[i] = text.find("__main__") != std::string::npos;
     });
+    std::set<std::string> kept;
     for (const std::string& path : suspects) {
       const auto summary = project_->summary(path);
       for (const auto& [name, info] : summary->classes)
@@ -204,8 +213,22 @@ class Run {
           const std::string bare = method.substr(4, method.size() - 5);
           if (!info.methods.contains(bare)) continue;
           project_->note_method(bare);
-          if (!project_->follows(path + "#" + name, bare)) project_->note_kept(bare);
+          if (bare != "to" && !project_->follows(path + "#" + name, bare)) kept.insert(bare);
         }
+    }
+    for (const std::string& method : kept) look_for_unknown(method);
+  }
+
+  /// Whether a method of the project's own is called somewhere where nobody knows whose it is.
+  void look_for_unknown(const std::string& method) {
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i) {
+      const Entry& e = tree_.entries[i];
+      if (!wanted_[i] || e.kind != FileKind::Python) continue;
+      const std::string text = text_of(e.path);
+      if (text.find("." + method) == std::string::npos) continue;
+      if (!rewrite::calls_unknown(names::Module(e.path, text, &*project_), method)) continue;
+      project_->note_doubtful(method);
+      return;
     }
   }
 
