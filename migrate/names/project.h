@@ -118,6 +118,10 @@ class Project {
   void note_method(std::string_view method);
   void note_doubtful(std::string_view method);
   void note_flag(std::string_view name);
+  /// Whether a source that imports nothing of torch's works beside torch: others that do import it, or it is a
+  /// configuration that they read.
+  bool beside_torch(const std::string& path) const { return beside_.contains(path); }
+  void note_beside_torch(const std::string& path) { beside_.emplace(path, true); }
   /// Whether a class's own method is to be renamed with the framework's.
   bool follows(const std::string& id, const std::string& method) const;
 
@@ -130,7 +134,7 @@ class Project {
   std::function<bool(const std::string& path)> wanted_;
   mutable std::unordered_map<std::string, std::unique_ptr<Source>> kept_sources_;
   mutable std::size_t kept_bytes_ = 0;  // of their texts
-  std::unordered_map<std::string, bool> doubtful_, methods_, flags_;
+  std::unordered_map<std::string, bool> doubtful_, methods_, flags_, beside_;
 };
 
 }  // namespace updraft::migrate::names

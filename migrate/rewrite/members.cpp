@@ -198,7 +198,9 @@ void definition(Sites& s, NodeId function, const rules::Rule& rule) {
   if (s.module.scopes()[scope].kind != names::ScopeKind::Class || rule.to.empty()) return;
   const NodeId cls = s.module.scopes()[scope].node;
   const names::Project* project = s.module.project();
-  const std::string id = s.module.path() + "#" + std::string(tree.text(tree.child(cls, Field::Name)));
+  std::string path = s.module.path();
+  if (path.ends_with(".pyi")) path.pop_back();  // a stub says what its module does
+  const std::string id = path + "#" + std::string(tree.text(tree.child(cls, Field::Name)));
   if (!project) return;
   if (!project->follows(id, std::string(tree.text(name)))) {
     if (project->doubtful(tree.text(name))) answers_to_both(s, function, cls, rule);

@@ -41,9 +41,6 @@ bool Sites::kept(NodeId node) const {
   return at != std::string_view::npos && lines.substr(0, at).rfind('#') != std::string_view::npos;
 }
 
-namespace {
-
-/// Packages whose objects are torch's: a source that imports one of them is about torch.
 bool of_torch(std::string_view module) noexcept {
   for (std::string_view p : {"torch",     "torchvision",  "torchaudio",
                              "torchtext", "transformers", "accelerate",
@@ -58,7 +55,10 @@ bool of_torch(std::string_view module) noexcept {
   return false;
 }
 
+namespace {
+
 bool about_torch(const Sites& s) {
+  if (s.module.project() && s.module.project()->beside_torch(s.module.path())) return true;
   for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
     for (const auto& [name, bindings] : s.module.scopes()[scope].names)
       for (const names::Binding& b : bindings)
@@ -72,6 +72,7 @@ bool about_torch(const Sites& s) {
 
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
                             Confidence least, const Extras& extras) {
+  const bool cython = module.path().ends_with(".pyx") || module.path().ends_with(".pxd");  // a language of its own
   Sites s(module, rules, framework);
   s.about_torch = about_torch(s);
   default_tensor_type(s);
@@ -79,8 +80,13 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   members(s);
   code_strings(s);
   commands(s);
+  if (framework == "pytorch") {
+    command_lines(s);
+    requirements(s);
+  }
   if (framework == "pytorch") lightning(s);
   values(s);
+  if (framework == "pytorch") settings(s);
   environment(s);
   if (framework == "pytorch") hold_back(s);
   if (framework == "pytorch" && !extras.conversion) data_parallel(s);
@@ -90,9 +96,12 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   if (extras.conversion) extras.conversion->add(s);
   if (framework == "tensorflow")
     tensorflow_script(s, extras.tensorflow ? *extras.tensorflow : TensorFlowOptions{}, least);
+  if (cython)
+    for (Finding& f : s.findings) f.confidence = lower(f.confidence, Confidence::Likely);
   for (Finding& f : s.findings) f.applied = !f.edits.empty() && f.confidence >= least;
   if (framework == "pytorch") import_torch_npu(s, least);
   for (NodeId error : s.tree().errors()) {
+    if (cython) break;
     static const rules::Rule rule = [] {
       rules::Rule r;
       r.id = "PY001";

@@ -42,6 +42,9 @@ struct Sites {
   bool kept(NodeId node) const;
 };
 
+/// Packages whose objects are torch's: a source that imports one of them is about torch.
+bool of_torch(std::string_view module) noexcept;
+
 inline Confidence lower(Confidence a, Confidence b) noexcept { return a < b ? a : b; }
 
 /// Attribute chains and imports: resolved names of the framework.
@@ -60,6 +63,12 @@ void default_tensor_type(Sites& sites);
 void code_strings(Sites& sites);
 /// Programs that are started: nvidia-smi.
 void commands(Sites& sites);
+/// Requirements in setup().
+void requirements(Sites& sites);
+/// Command lines in strings: os.system(f"python train.py --device cuda").
+void command_lines(Sites& sites);
+/// Settings that mean a GPU: attn_implementation="flash_attention_2".
+void settings(Sites& sites);
 /// Names of environment variables.
 void environment(Sites& sites);
 /// Leaves for review what must not be half changed: code that chooses between vendors, or decides by CUDA alone.

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
+
+#include "migrate/support/settings.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -23,12 +24,6 @@ NodeId first_content(const syntax::Tree& tree, NodeId literal) {
 bool only_content(const syntax::Tree& tree, NodeId content) {
   const NodeId next = tree[content].next;
   return next == kNone || tree.kind(next) == Kind::StringEnd;
-}
-
-std::string lowered(std::string_view text) {
-  std::string s(text);
-  for (char& c : s) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return s;
 }
 
 /// The last name of an expression: device in self.device, type in x.device.type, key in cfg["key"].
@@ -309,17 +304,11 @@ Context pattern(const Sites& s, NodeId literal, NodeId clause, rules::Value valu
 }  // namespace
 
 bool names_device(std::string_view name) noexcept {
-  const std::string n = lowered(name);
-  for (std::string_view word : {"device", "map_location", "accelerator"})
-    if (n.find(word) != std::string::npos) return true;
-  return n == "dev" || n.ends_with("_dev") || n.starts_with("dev_");
+  const std::string plain = plain_setting(name);
+  return holds(plain) == Holds::Device || plain.find("accelerator") != std::string::npos;
 }
 
-bool names_backend(std::string_view name) noexcept {
-  const std::string n = lowered(name);
-  return n.find("backend") != std::string::npos || n == "dist" || n.find("ddp_") != std::string::npos ||
-         n.find("comm") == 0;
-}
+bool names_backend(std::string_view name) noexcept { return holds(plain_setting(name)) == Holds::Backend; }
 
 bool is_docstring(const syntax::Tree& tree, NodeId literal) {
   NodeId up = tree.parent(literal);

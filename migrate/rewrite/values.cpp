@@ -9,6 +9,7 @@
 
 #include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/text/values.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -353,7 +354,7 @@ class Values {
   }
 
   void literal(NodeId id) {
-    if (is_docstring(tree_, id) || member(id)) return;
+    if (is_docstring(tree_, id) || member(id) || word_of_command(id) || out_of_memory(id)) return;
     // "cuda:nccl,cpu:gloo" begins as a device does
     for (rules::Value value : {rules::Value::Backend, rules::Value::Device}) {
       std::vector<Edit> edits = value == rules::Value::Device ? device_edits(tree_, id) : backend_edits(tree_, id);
@@ -384,6 +385,66 @@ class Values {
       return;
     }
     path(id);
+  }
+
+  /// ["train.py", "--backend=nccl", "--device=cuda:0"]
+  bool word_of_command(NodeId id) {
+    const Kind up = tree_.kind(tree_.parent(id));
+    NodeId content = kNone;
+    for (NodeId c : tree_.children(id))
+      if (tree_.kind(c) != Kind::StringStart) {
+        content = c;
+        break;
+      }
+    if (tree_.kind(content) != Kind::StringContent || tree_[content].first != kNone) return false;
+    const std::string_view text = tree_.text(content);
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with("--") || equals == std::string_view::npos || text.find(' ') != std::string_view::npos)
+      return false;
+    if (up != Kind::List && up != Kind::Tuple && up != Kind::ArgumentList) return false;
+    const auto judgement = text::judge(text.substr(0, equals), text.substr(equals + 1));
+    if (!judgement || judgement->words.empty() || judgement->meaning == text::Meaning::Accelerator) return false;
+    const rules::Value value =
+        judgement->meaning == text::Meaning::Backend ? rules::Value::Backend : rules::Value::Device;
+    const rules::Rule* rule = s_.rules.string(value, "option");
+    if (!rule || !s_.applies(*rule)) return false;
+    s_.done[id] = true;
+    if (s_.kept(id)) return true;
+    Finding& f = s_.add(*rule, id, lower(judgement->confidence, Confidence::Likely));
+    const auto begin = static_cast<std::uint32_t>(tree_[content].begin + equals + 1);
+    for (const text::Word& w : judgement->words)
+      f.edits.push_back({begin + static_cast<std::uint32_t>(w.begin), begin + static_cast<std::uint32_t>(w.end),
+                         std::string(w.replacement)});
+    return true;
+  }
+
+  /// if "CUDA out of memory" in str(error)
+  bool out_of_memory(NodeId id) {
+    const std::string_view text = tree_.text(id);
+    const std::size_t at = text.find("CUDA out of memory");
+    if (at == std::string_view::npos) return false;
+    NodeId mine = id, up = tree_.parent(id);
+    while (tree_.kind(up) == Kind::List || tree_.kind(up) == Kind::Tuple || tree_.kind(up) == Kind::Parenthesized ||
+           tree_.kind(up) == Kind::Set)
+      mine = up, up = tree_.parent(up);
+    bool asked = tree_.kind(up) == Kind::Comparison ||
+                 (tree_.kind(up) == Kind::KeywordArgument && tree_.text(tree_.child(up, Field::Name)) == "match");
+    if (tree_.kind(up) == Kind::ArgumentList) {
+      const NodeId callee = tree_.child(tree_.parent(up), Field::Function);
+      const std::string_view name =
+          tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+      for (std::string_view asks : {"search", "match", "startswith", "find", "compile", "fullmatch", "count"})
+        asked = asked || name == asks;
+    }
+    if (tree_.kind(up) == Kind::Assignment) asked = mine != id;  // a table of messages to look for
+    const rules::Rule* rule = s_.rules.string(rules::Value::Device, "message");
+    if (!asked || !rule || !s_.applies(*rule)) return false;
+    s_.done[id] = true;
+    if (s_.kept(id)) return true;
+    const Confidence sure = !s_.about_torch || npu_has_its_own(tree_, id) ? Confidence::Review : Confidence::Likely;
+    const auto begin = static_cast<std::uint32_t>(tree_[id].begin + at);
+    s_.add(*rule, id, sure).edits = {{begin, begin + 4, "NPU"}};
+    return true;
   }
 
   /// The name of a member as a string: getattr(x, "is_cuda", False), hasattr(batch, "cuda"), methodcaller("cuda"),

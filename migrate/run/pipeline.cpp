@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "migrate/names/imports.h"
 #include "migrate/names/module.h"
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/facts.h"
@@ -24,6 +25,7 @@
 #include "migrate/run/walk.h"
 #include "migrate/source/edit.h"
 #include "migrate/source/words.h"
+#include "migrate/support/settings.h"
 #include "migrate/text/file.h"
 
 namespace updraft::migrate::run {
@@ -78,7 +80,12 @@ class Run {
       : options_(options),
         threads_(options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {
     load_rules(options, rules_);
-    const rules::Triggers triggers = rules_.triggers(options.framework);
+    rules::Triggers triggers = rules_.triggers(options.framework);
+    if (options.framework == "pytorch") {
+      const std::vector<std::string> settings = telling_settings();
+      triggers.names.insert(triggers.names.end(), settings.begin(), settings.end());
+      triggers.names.emplace_back("install_requires");
+    }
     words_.emplace(triggers.anywhere, triggers.names);
     chosen_ = {options.specify_device, options.similar, options.mixed_precision, options.affine_model};
     if (options.framework == "pytorch") {
@@ -161,6 +168,8 @@ class Run {
   /// Which files have anything to do with the rules, and which methods of the user's own look like the framework's.
   void look() {
     wanted_.assign(tree_.entries.size(), 0);
+    imports_torch_.assign(tree_.entries.size(), 0);
+    alone_.assign(tree_.entries.size(), 0);
     std::vector<std::string> methods;
     for (const rules::Rule& rule : rules_.all())
       if (rule.match == rules::Match::Member && !rule.to.empty())
@@ -195,6 +204,12 @@ class Run {
                    words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
                    rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
       if (e.kind != FileKind::Python) return;
+      if (facts_) {
+        const auto modules = names::imported_modules(text);
+        imports_torch_[i] =
+            std::any_of(modules.begin(), modules.end(), [](const std::string& m) { return rewrite::of_torch(m); });
+        alone_[i] = wanted_[i] && !imports_torch_[i];
+      }
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
         suspects.push_back(e.path);
@@ -217,6 +232,42 @@ class Run {
         }
     }
     for (const std::string& method : kept) look_for_unknown(method);
+    if (std::find(alone_.begin(), alone_.end(), 1) != alone_.end()) look_beside_torch();
+  }
+
+  /// Sources without torch that are imported, at whatever remove, by those that import it; and those that import
+  /// nothing at all, which such projects read as configurations.
+  void look_beside_torch() {
+    const auto place = [&](const std::string& path) {
+      return std::lower_bound(tree_.entries.begin(), tree_.entries.end(), path,
+                              [](const Entry& e, const std::string& p) { return e.path < p; }) -
+             tree_.entries.begin();
+    };
+    std::vector<char> reached(tree_.entries.size(), 0);
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i)
+      if (imports_torch_[i]) {
+        open.push_back(i);
+        reached[i] = 1;
+      }
+    const bool any = !open.empty();
+    while (!open.empty()) {
+      const std::string path = tree_.entries[open.back()].path;
+      open.pop_back();
+      for (const std::string& module : names::imported_modules(text_of(path)))
+        if (const std::string file = project_->file_of(module, path); !file.empty())
+          if (const auto i = static_cast<std::size_t>(place(file)); !reached[i]) {
+            reached[i] = 1;
+            open.push_back(i);
+          }
+    }
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i) {
+      if (!alone_[i]) continue;
+      const std::string text = text_of(tree_.entries[i].path);
+      const bool registry = text.find("dict(type=") != std::string::npos || text.find("_base_ =") != std::string::npos;
+      if (reached[i] || registry || (any && names::imported_modules(text).empty()))
+        project_->note_beside_torch(tree_.entries[i].path);
+    }
   }
 
   /// Whether a method of the project's own is called somewhere where nobody knows whose it is.
@@ -314,6 +365,7 @@ class Run {
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
+  std::vector<char> imports_torch_, alone_;  // alone: to be looked at, and nothing of torch's is imported
   bool partial_ = false;                  // of a large project only files that have one of the rules' words are parsed
   std::vector<std::atomic<bool>> begun_;  // a file's own turn
   std::atomic<std::uint64_t> bytes_{0};
