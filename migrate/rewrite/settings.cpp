@@ -58,6 +58,7 @@ class Settings {
   void look(std::string_view name, NodeId value) {
     std::string text;
     const Kind kind = tree_.kind(value);
+    if ((kind != Kind::True && kind != Kind::String) || (!name.starts_with("--") && !is_setting(name))) return;
     if (kind == Kind::True) text = "True";
     else if (kind != Kind::String || !s_.module.plain_string(value, text)) return;
     if (s_.done[value] || name.size() > 60) return;

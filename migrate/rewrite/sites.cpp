@@ -1,6 +1,9 @@
 #include "migrate/rewrite/sites.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/distributed/data_parallel.h"
@@ -68,6 +71,33 @@ bool about_torch(const Sites& s) {
   return false;
 }
 
+/// What is said of code that a change of this run takes away holds no longer: DataParallel that became
+/// DistributedDataParallel, an optimizer that became the fused one. And nothing is said twice.
+void settled(std::vector<Finding>& findings) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> gone;
+  for (const Finding& f : findings)
+    if (f.applied)
+      for (const Edit& e : f.edits)
+        if (e.begin < e.end) gone.emplace_back(e.begin, e.end);
+  std::sort(gone.begin(), gone.end());
+  for (std::size_t i = 1; i < gone.size(); ++i) gone[i].second = std::max(gone[i].second, gone[i - 1].second);
+  std::set<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> made;
+  for (const Finding& f : findings)
+    if (f.applied) made.emplace(f.rule, f.begin, f.end);
+  std::vector<Finding> left;
+  left.reserve(findings.size());
+  for (Finding& f : findings) {
+    bool drop = false;
+    if (!f.applied && f.category != Category::Failure && f.category != Category::Note) {
+      const auto at = std::upper_bound(gone.begin(), gone.end(), std::make_pair(f.begin, ~std::uint32_t{0}));
+      drop = at != gone.begin() && std::prev(at)->second >= f.end && f.end > f.begin;
+      drop = drop || made.contains({f.rule, f.begin, f.end});
+    }
+    if (!drop) left.push_back(std::move(f));
+  }
+  findings = std::move(left);
+}
+
 }  // namespace
 
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
@@ -100,6 +130,7 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
     for (Finding& f : s.findings) f.confidence = lower(f.confidence, Confidence::Likely);
   for (Finding& f : s.findings) f.applied = !f.edits.empty() && f.confidence >= least;
   if (framework == "pytorch") import_torch_npu(s, least);
+  settled(s.findings);
   for (NodeId error : s.tree().errors()) {
     if (cython) break;
     static const rules::Rule rule = [] {

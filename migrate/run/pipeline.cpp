@@ -214,7 +214,7 @@ class Run {
         const std::lock_guard lock(mutex);
         suspects.push_back(e.path);
       }
-      if (const std::vector<bool> seen = flags.all(text); std::find(seen.begin(), seen.end(), true) != seen.end()) {
+      if (flags.any(text)) {
         const std::lock_guard lock(mutex);
         project_->note_flag("cuda");
       }

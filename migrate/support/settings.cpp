@@ -102,6 +102,8 @@ Holds holds(std::string_view name) noexcept {
   return any(index().backends) ? Holds::Backend : Holds::Other;
 }
 
+bool is_setting(std::string_view name) noexcept { return index().names.contains(name); }
+
 std::vector<Setting> lookup_setting(std::string_view name, std::string_view value) {
   std::vector<Setting> found;
   const auto rows = index().names.find(name);
@@ -126,11 +128,8 @@ Text sentence(const Setting& setting, std::string_view value) {
 }
 
 std::vector<std::string> telling_settings() {
-  std::vector<std::string> names;
-  for (const auto& [name, rows] : index().names)
-    if (name.size() > 10 || name == "allow_tf32" || name == "tf32") names.emplace_back(name);
-  std::sort(names.begin(), names.end());
-  return names;
+  // other names, such as attn_implementation, are parameters of every second model
+  return {"load_in_4bit", "load_in_8bit", "enable_xformers_memory_efficient_attention", "half_precision_backend", "tf32"};
 }
 
 }  // namespace updraft::migrate

@@ -25,7 +25,9 @@ std::string plain_setting(std::string_view name);
 
 /// What a setting holds by its plain name.
 Holds holds(std::string_view plain_name) noexcept;
-/// The first row for a name and a value, other than devices and backends; `where` of it is for the caller to look at.
+/// Whether the table has anything but devices and backends under a plain name.
+bool is_setting(std::string_view plain_name) noexcept;
+/// The rows for a name and a value, other than devices and backends; `where` of it is for the caller to look at.
 std::vector<Setting> lookup_setting(std::string_view plain_name, std::string_view value);
 /// The row's sentence for a value.
 Text sentence(const Setting& setting, std::string_view value);
