@@ -138,6 +138,12 @@ class Run {
     });
     for (FileResult& f : files)
       if (!f.findings.empty() || !f.uses.empty()) result.files.push_back(std::move(f));
+    for (Finding& folder : tree_.left_out) {
+      FileResult f;
+      f.path = folder.api;
+      f.findings.push_back(std::move(folder));
+      result.files.push_back(std::move(f));
+    }
     for (Finding& problem : tree_.problems) {
       FileResult f;
       f.path = problem.api;
@@ -145,6 +151,8 @@ class Run {
       f.findings.push_back(std::move(problem));
       result.files.push_back(std::move(f));
     }
+    std::stable_sort(result.files.begin(), result.files.end(),
+                     [](const FileResult& a, const FileResult& b) { return a.path < b.path; });
     result.rules = rule_texts(result.files, rules_);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
@@ -328,10 +336,16 @@ class Run {
         project_->note(module);
       }
       text = std::move(parsed->text);
-    } else if (options_.framework == "pytorch" && !options_.automatic) {
+    } else if (!options_.automatic) {
       f.findings = text::file_findings(entry.path, text, [&](std::string_view source) {
         return python(names::Module(entry.path, source, &*project_));
       });
+      // what is said about devices in such files is PyTorch's, but for NVIDIA's programs and packages
+      if (options_.framework == "tensorflow")
+        std::erase_if(f.findings, [](const Finding& finding) {
+          return !finding.rule.starts_with("TF") && !finding.rule.starts_with("TX32") && !finding.rule.starts_with("TX33") &&
+                 !finding.rule.starts_with("TX23") && !finding.rule.starts_with("TX1") && !finding.rule.starts_with("IO");
+        });
       for (Finding& finding : f.findings)
         finding.applied = !finding.edits.empty() && finding.confidence >= options_.least;
     }
@@ -380,7 +394,7 @@ bool within(const fs::path& inner, const fs::path& outer) {
 
 }  // namespace
 
-std::string framework_of(const fs::path& input) {
+std::string framework_of(const fs::path& input, bool* both) {
   const Tree tree = walk(input);
   const source::Words words(
       {"import torch", "from torch", "import tensorflow", "from tensorflow", "import horovod.tensorflow"});
@@ -395,6 +409,8 @@ std::string framework_of(const fs::path& input) {
     }
     if (torch > tensorflow + 20) break;
   }
+  // a line or two for another framework, in a project of many, are no part of it to be migrated
+  if (both) *both = torch > 0 && tensorflow > 0 && std::min(torch, tensorflow) * 10 >= std::max(torch, tensorflow);
   return tensorflow > torch ? "tensorflow" : "pytorch";
 }
 

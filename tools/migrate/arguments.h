@@ -14,6 +14,7 @@ struct Arguments {
   bool diff = false, check = false, json = false, in_place = false, force = false, quiet = false, chinese = false;
   bool from_stdin = false;
   bool guide_words = false;  ///< print what the original TensorFlow tool prints
+  std::string mode;  ///< of pytorch_analyse: only this mode's tables; empty: all
   std::string last_line;
   std::filesystem::path reports;      ///< folder of the reports; empty: none
   std::filesystem::path sarif, html;  ///< further copies of reports
