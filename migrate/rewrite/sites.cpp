@@ -41,7 +41,8 @@ bool Sites::kept(NodeId node) const {
   const std::size_t stop = std::min(text.find('\n', tree()[node].end), text.size());
   const std::string_view lines = text.substr(start, stop - start);
   const std::size_t at = lines.find("updraft: keep");
-  return at != std::string_view::npos && lines.substr(0, at).rfind('#') != std::string_view::npos;
+  return at != std::string_view::npos && lines.substr(0, at).rfind('#') != std::string_view::npos &&
+         !lines.substr(at + 13).starts_with('[');
 }
 
 bool of_torch(std::string_view module) noexcept {
@@ -84,6 +85,9 @@ void settled(std::vector<Finding>& findings) {
   std::set<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> made;
   for (const Finding& f : findings)
     if (f.applied) made.emplace(f.rule, f.begin, f.end);
+  std::set<std::uint32_t> fused;
+  for (const Finding& f : findings)
+    if (f.applied && f.rule == "PT831") fused.insert(f.begin);
   std::vector<Finding> left;
   left.reserve(findings.size());
   for (Finding& f : findings) {
@@ -92,6 +96,7 @@ void settled(std::vector<Finding>& findings) {
       const auto at = std::upper_bound(gone.begin(), gone.end(), std::make_pair(f.begin, ~std::uint32_t{0}));
       drop = at != gone.begin() && std::prev(at)->second >= f.end && f.end > f.begin;
       drop = drop || made.contains({f.rule, f.begin, f.end});
+      if (f.category == Category::Affinity) drop = drop || fused.contains(f.begin);
     }
     if (!drop) left.push_back(std::move(f));
   }
@@ -128,6 +133,7 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
     tensorflow_script(s, extras.tensorflow ? *extras.tensorflow : TensorFlowOptions{}, least);
   if (cython)
     for (Finding& f : s.findings) f.confidence = lower(f.confidence, Confidence::Likely);
+  if (extras.selection) rules::select(s.findings, s.tree().text(), *extras.selection);
   for (Finding& f : s.findings) f.applied = !f.edits.empty() && f.confidence >= least;
   if (framework == "pytorch") import_torch_npu(s, least);
   settled(s.findings);

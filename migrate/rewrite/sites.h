@@ -7,6 +7,7 @@
 #include "migrate/finding.h"
 #include "migrate/names/module.h"
 #include "migrate/rules/rule.h"
+#include "migrate/rules/selection.h"
 
 namespace updraft::migrate {
 struct TensorFlowOptions;
@@ -38,7 +39,8 @@ struct Sites {
   Finding& add(const rules::Rule& rule, NodeId node, Confidence confidence, std::string api = {});
   /// Replaces a node's text.
   Edit replace(NodeId node, std::string text) const;
-  /// The user forbade changes here: a comment `updraft: keep` stands on one of the node's lines.
+  /// The user forbade changes here: a comment `updraft: keep` stands on one of the node's lines. Where it names rules,
+  /// keep[PT101], only their findings are left out, at the end (rules/selection.h).
   bool kept(NodeId node) const;
 };
 
@@ -90,6 +92,7 @@ struct Extras {
   const Conversion* conversion = nullptr;
   const TensorFlowOptions* tensorflow = nullptr;
   const Chosen* chosen = nullptr;
+  const rules::Selection* selection = nullptr;
 };
 
 /// All of them, in order; findings by position.

@@ -343,9 +343,11 @@ class Run {
       // what is said about devices in such files is PyTorch's, but for NVIDIA's programs and packages
       if (options_.framework == "tensorflow")
         std::erase_if(f.findings, [](const Finding& finding) {
-          return !finding.rule.starts_with("TF") && !finding.rule.starts_with("TX32") && !finding.rule.starts_with("TX33") &&
-                 !finding.rule.starts_with("TX23") && !finding.rule.starts_with("TX1") && !finding.rule.starts_with("IO");
+          return !finding.rule.starts_with("TF") && !finding.rule.starts_with("TX32") &&
+                 !finding.rule.starts_with("TX33") && !finding.rule.starts_with("TX23") &&
+                 !finding.rule.starts_with("TX1") && !finding.rule.starts_with("IO");
         });
+      rules::select(f.findings, text, options_.selection);
       for (Finding& finding : f.findings)
         finding.applied = !finding.edits.empty() && finding.confidence >= options_.least;
     }
@@ -366,7 +368,8 @@ class Run {
                            {.facts = facts_ ? &*facts_ : nullptr,
                             .conversion = conversion_ ? &*conversion_ : nullptr,
                             .tensorflow = &options_.tensorflow,
-                            .chosen = &chosen_});
+                            .chosen = &chosen_,
+                            .selection = &options_.selection});
   }
 
   const Options& options_;

@@ -81,9 +81,10 @@ Tree walk(const fs::path& input) {
         if (const std::string name = item.path().filename().string(); text::is_skipped_folder(name)) {
           // only where something would have been migrated: a package that is called wandb, an environment's sources
           if (name == "wandb" || name == "mlruns" || name == ".cache" || name == "venv" || name == ".env")
-            tree.left_out.push_back(left_out(path, {"not copied and not migrated, for its name is that of records, caches or "
-                                                    "environments: copy it by hand where it is sources of the project",
-                                                    "因名称属于记录、缓存或虚拟环境而未复制、未迁移：如为工程源码，请手工复制"}));
+            tree.left_out.push_back(
+                left_out(path, {"not copied and not migrated, for its name is that of records, caches or "
+                                "environments: copy it by hand where it is sources of the project",
+                                "因名称属于记录、缓存或虚拟环境而未复制、未迁移：如为工程源码，请手工复制"}));
           continue;
         }
         tree.folders.push_back(path);

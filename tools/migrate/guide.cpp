@@ -61,7 +61,8 @@ bool parse_gpu2npu(int argc, char** argv, Arguments& a, int& status) {
                  "the original turned torch.cuda.amp into apex.amp for this model; here it becomes torch.npu.amp");
   app.add_flag("-m,--modelarts", modelarts,
                "the original prepared the project for ModelArts; here nothing is done, and a line says so");
-  app.add_option("--affinity", a.options.affine_model, "name of the model: NPU-affine APIs known to be equal are taken");
+  app.add_option("--affinity", a.options.affine_model,
+                 "name of the model: NPU-affine APIs known to be equal are taken");
   app.add_flag("--mixed-precision", a.options.mixed_precision, "a plain training loop gets autocast and GradScaler");
   CLI::App* distributed = app.add_subcommand("distributed", "one card becomes several");
   distributed->add_option("-t,--target-model", a.options.distributed_model, "variable that holds the model")
@@ -94,7 +95,8 @@ bool parse_pytorch_analyse(int argc, char** argv, Arguments& a, int& status) {
   app.add_option("-m,--mode", mode, "what is looked at: the tables of the other modes are not written")
       ->check(CLI::IsMember({"torch_apis", "third_party", "affinity_apis", "dynamic_shape"}));
   std::string environment, api_files;
-  app.add_option("-e,--env-path", environment, "-env: where third-party packages are looked for; the tables know them here");
+  app.add_option("-e,--env-path", environment,
+                 "-env: where third-party packages are looked for; the tables know them here");
   app.add_option("--api-files", api_files, "-api: lists of supported APIs; those of torch_npu are built in");
   std::vector<std::string> list = words(argc, argv);
   for (std::string& word : list) {

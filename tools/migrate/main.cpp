@@ -16,6 +16,7 @@
 
 #include "arguments.h"
 #include "base/error.h"
+#include "explain.h"
 #include "guide.h"
 #include "migrate/report/diff/diff.h"
 #include "migrate/report/guide/analysis.h"
@@ -130,8 +131,9 @@ void refuse_used_folder(const Arguments& a) {
 /// Whether pytorch_analyse's mode asks for a table.
 bool of_mode(std::string_view mode, std::string_view file) {
   if (mode.empty() || !file.ends_with(".csv")) return true;
-  static constexpr std::array<std::string_view, 5> third = {"full_unsupported_results.csv", "framework_unsupported_op.csv",
-                                                            "unknown_op.csv", "migration_needed_op.csv", "cuda_op.csv"};
+  static constexpr std::array<std::string_view, 5> third = {"full_unsupported_results.csv",
+                                                            "framework_unsupported_op.csv", "unknown_op.csv",
+                                                            "migration_needed_op.csv", "cuda_op.csv"};
   const bool of_third = std::find(third.begin(), third.end(), file) != third.end();
   const bool affinity = file == "affinity_api_call.csv", shapes = file == "api_performance_advice.csv";
   if (mode == "third_party") return of_third;
@@ -149,12 +151,16 @@ void other_framework(ProjectResult& result, const Arguments& a) {
   ProjectResult second = run::migrate(other);
   std::set<std::string> known;
   for (const FileResult& f : result.files)
-    if (f.changed || std::any_of(f.findings.begin(), f.findings.end(), [](const Finding& finding) { return finding.rule != "IO006"; }))
+    if (f.changed || std::any_of(f.findings.begin(), f.findings.end(),
+                                 [](const Finding& finding) { return finding.rule != "IO006"; }))
       known.insert(f.path);
-  std::erase_if(result.files, [&](const FileResult& f) { return !known.contains(f.path) && f.path != "." && f.kind == FileKind::Python; });
+  std::erase_if(result.files, [&](const FileResult& f) {
+    return !known.contains(f.path) && f.path != "." && f.kind == FileKind::Python;
+  });
   for (FileResult& f : second.files)
     if (f.kind == FileKind::Python && !known.contains(f.path)) result.files.push_back(std::move(f));
-  std::sort(result.files.begin(), result.files.end(), [](const FileResult& x, const FileResult& y) { return x.path < y.path; });
+  std::sort(result.files.begin(), result.files.end(),
+            [](const FileResult& x, const FileResult& y) { return x.path < y.path; });
   for (RuleText& text : second.rules)
     if (std::none_of(result.rules.begin(), result.rules.end(), [&](const RuleText& r) { return r.id == text.id; }))
       result.rules.push_back(std::move(text));
@@ -208,10 +214,12 @@ int run_tool(Arguments& a) {
   if (a.options.automatic && !a.quiet &&
       std::none_of(result.files.begin(), result.files.end(), [](const FileResult& f) { return f.changed; }))
     fmt::print(stderr, "{}\n",
-               a.chinese ? "--auto：未找到入口文件（没有判断 __main__ 的文件），未作修改：请在启动训练的文件开头添加 import torch_npu 与 "
-                           "from torch_npu.contrib import transfer_to_npu"
-                         : "--auto: no entry file was found (none asks for __main__), so nothing was changed: write import "
-                           "torch_npu and from torch_npu.contrib import transfer_to_npu where training starts");
+               a.chinese
+                   ? "--auto：未找到入口文件（没有判断 __main__ 的文件），未作修改：请在启动训练的文件开头添加 import "
+                     "torch_npu 与 "
+                     "from torch_npu.contrib import transfer_to_npu"
+                   : "--auto: no entry file was found (none asks for __main__), so nothing was changed: write import "
+                     "torch_npu and from torch_npu.contrib import transfer_to_npu where training starts");
   for (const FileResult& f : result.files)
     for (const Finding& finding : f.findings)
       if (finding.rule == "IO004") return 1;  // something could not be written
@@ -240,6 +248,7 @@ int main(int argc, char** argv) {
   else named = first == "migrate";
   try {
     if (!parser(argc - named, argv + named, arguments, status)) return status;
+    if (const int done = explain(arguments); done >= 0) return done;
     return run_tool(arguments);
   } catch (const updraft::Error& error) {
     fmt::print(stderr, "updraft migrate: {}\n", error.text());
