@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "migrate/names/asks_for_npu.h"
+
 namespace updraft::migrate::names {
 
 using syntax::Field;
@@ -90,6 +92,12 @@ bool is_module_or_tensor(std::string_view api) noexcept {
   return std::find(known.begin(), known.end(), api) != known.end() ||
          (api.starts_with("torch.nn.") && !last_part(api).empty() &&
           std::isupper(static_cast<unsigned char>(last_part(api)[0])));
+}
+
+bool is_enum(const syntax::Tree& tree, NodeId definition) noexcept {
+  for (NodeId base : tree.children(tree.child(definition, Field::Superclasses)))
+    if (tree.text(base).ends_with("Enum")) return true;
+  return false;
 }
 
 Module::Module(std::string path, std::string_view text, const Project* project)
@@ -323,6 +331,17 @@ void Module::sources(NodeId id, std::vector<NodeId>& found, int depth) const {
     case Kind::Attribute: {
       found.push_back(id);
       const NodeId object = tree_.child(id, Field::Object);
+      // Dev.CUDA.value
+      if (tree_.kind(object) == Kind::Attribute && tree_.text(tree_.child(id, Field::Attribute)) == "value") {
+        const NodeId owner = tree_.child(object, Field::Object);
+        const auto* bindings =
+            tree_.kind(owner) == Kind::Identifier ? scopes_.lookup(tree_.text(owner), scopes_.of(id)) : nullptr;
+        if (!bindings || bindings->front().how != Bind::Class || !is_enum(tree_, bindings->front().node)) return;
+        const auto& members = scopes_[scopes_.opened_by(bindings->front().node)].names;
+        if (const auto set = members.find(tree_.text(tree_.child(object, Field::Attribute))); set != members.end())
+          for (const Binding& b : set->second) sources(b.value, found, depth + 1);
+        return;
+      }
       if (tree_.kind(object) != Kind::Identifier) return;
       const ScopeId owner = scopes_.class_of_self(tree_.text(object), scopes_.of(id));
       if (owner == kNoScope) return;
@@ -343,14 +362,36 @@ void Module::sources(NodeId id, std::vector<NodeId>& found, int depth) const {
         if (const std::string_view text = tree_.text(pattern);
             text.size() > 1 && (text.substr(1).starts_with("{}") || text.substr(1).starts_with("{0}")))
           sources(tree_.child(tree_.child(id, Field::Arguments), std::size_t{0}), found, depth + 1);
+      } else if (tree_.kind(callee) == Kind::Attribute && tree_.text(tree_.child(callee, Field::Attribute)) == "join" &&
+                 tree_.kind(tree_.child(callee, Field::Object)) == Kind::String) {
+        // ":".join(["cuda", r])
+        const NodeId parts = tree_.child(tree_.child(id, Field::Arguments), std::size_t{0});
+        if (tree_.kind(parts) == Kind::List || tree_.kind(parts) == Kind::Tuple)
+          sources(tree_.child(parts, std::size_t{0}), found, depth + 1);
       } else {
         found.push_back(id);
       }
       return;
     }
-    case Kind::Binary:  // "cuda:%d" % n, "cuda:" + n
-      sources(tree_.child(id, Field::Left), found, depth + 1);
+    case Kind::Binary: {  // "cuda:%d" % n, "cuda:" + n, "%s:%d" % ("cuda", n)
+      const NodeId left = tree_.child(id, Field::Left);
+      sources(left, found, depth + 1);
+      if (const std::string_view text = tree_.text(left);
+          tree_.kind(left) == Kind::String && text.size() > 2 && text.substr(1).starts_with("%s")) {
+        const NodeId right = tree_.child(id, Field::Right);
+        sources(tree_.kind(right) == Kind::Tuple ? tree_.child(right, std::size_t{0}) : right, found, depth + 1);
+      }
       return;
+    }
+    case Kind::String: {  // f"{kind}:{rank}"
+      found.push_back(id);
+      for (NodeId c : tree_.children(id)) {
+        if (tree_.kind(c) == Kind::StringStart) continue;
+        if (tree_.kind(c) == Kind::Interpolation) sources(tree_.child(c, std::size_t{0}), found, depth + 1);
+        return;
+      }
+      return;
+    }
     case Kind::ConcatenatedString:
       if (const NodeId first = tree_.child(id, std::size_t{0}); first != kNone) sources(first, found, depth + 1);
       return;
@@ -419,6 +460,7 @@ Summary Module::summarise() const {
     if (Value v = merge(bindings, 0)) s.names.emplace(std::string(name), std::move(v));
   }
   s.wildcards = scopes_.wildcards();
+  s.asks_for_npu = asks_for_npu(tree_);
   known_.clear();
   locally_ = false;
   return s;

@@ -63,6 +63,9 @@ class Module {
   mutable bool locally_ = false;
 };
 
+/// Whether a class is an Enum by what its bases are called.
+bool is_enum(const syntax::Tree& tree, NodeId definition) noexcept;
+
 /// Whether a class outside the project is torch's Module or Tensor (or a well-known heir of them).
 bool is_module_or_tensor(std::string_view api) noexcept;
 

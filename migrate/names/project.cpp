@@ -129,6 +129,20 @@ Value Project::imported(const std::string& from, const std::string& module, cons
   return sub.empty() ? Value{} : Value{What::Module, std::move(sub), true};
 }
 
+bool Project::asks_for_npu(const std::string& from, const std::string& module, const std::string& name,
+                           int depth) const {
+  if (depth > kDeepest || module == "torch") return false;
+  std::string file = file_of(module, from);
+  if (!name.empty())
+    if (std::string sub = file_of(module + (module.ends_with('.') ? "" : ".") + name, from); !sub.empty())
+      file = std::move(sub);
+  if (file.empty()) return false;
+  const auto s = summary(file);
+  if (s->asks_for_npu) return true;
+  const auto found = s->imports.find(name);
+  return found != s->imports.end() && asks_for_npu(file, found->second.module, found->second.name, depth + 1);
+}
+
 Value Project::attribute(const Value& base, const std::string& name, int depth) const {
   switch (base.what) {
     case What::Api: return {What::Api, base.name + "." + name, false, base.sure};
@@ -194,10 +208,12 @@ std::string Project::defines(const std::string& id, const std::string& method, i
   return {};
 }
 
-bool Project::keeps(std::string_view method) const { return kept_.contains(std::string(method)); }
+bool Project::doubtful(std::string_view method) const { return doubtful_.contains(std::string(method)); }
+bool Project::has_flag(std::string_view name) const { return flags_.contains(std::string(name)); }
 bool Project::has(std::string_view method) const { return methods_.contains(std::string(method)); }
 void Project::note_method(std::string_view method) { methods_.emplace(std::string(method), true); }
-void Project::note_kept(std::string_view method) { kept_.emplace(std::string(method), true); }
+void Project::note_doubtful(std::string_view method) { doubtful_.emplace(std::string(method), true); }
+void Project::note_flag(std::string_view name) { flags_.emplace(std::string(name), true); }
 
 bool Project::follows(const std::string& id, const std::string& method) const {
   if (derives(id, is_module_or_tensor)) return true;

@@ -58,6 +58,7 @@ struct Summary {
   std::unordered_map<std::string, FunctionInfo> functions;
   std::unordered_map<std::string, ClassInfo> classes;
   std::vector<std::string> wildcards;  ///< modules of `from m import *`
+  bool asks_for_npu = false;           ///< it chooses between vendors by itself
 };
 
 /// A source and its tree, which points into the text.
@@ -93,6 +94,8 @@ class Project {
   Value member(const std::string& path, const std::string& name, int depth = 0) const;
   /// What an import in a file brings.
   Value imported(const std::string& from, const std::string& module, const std::string& name, int depth = 0) const;
+  /// Whether an import in a file brings a name of a module of the project that chooses between vendors by itself.
+  bool asks_for_npu(const std::string& from, const std::string& module, const std::string& name, int depth = 0) const;
   /// A dotted name as a file's module level understands it.
   Value resolve(const std::string& path, const std::string& dotted, int depth = 0) const;
   /// An attribute of a module, class or API.
@@ -105,13 +108,20 @@ class Project {
   /// The class (PATH#NAME) that defines a method: the class itself or a base of the project; empty where none does.
   std::string defines(const std::string& id, const std::string& method, int depth = 0) const;
 
-  /// Methods of the user's own that look like the framework's and stay: `def cuda(self)` of a class that is neither
-  /// Module nor Tensor and moves nothing. Where there are any, x.NAME() on an unknown x is doubtful.
-  bool keeps(std::string_view method) const;
+  /// Whether a method of the user's own looks like the framework's and stays (`def cuda(self)` of a class that is
+  /// neither Module nor Tensor and moves nothing) while x.NAME is asked somewhere of an x that nobody knows.
+  bool doubtful(std::string_view method) const;
+  /// Whether something of the project may have a flag of that name: args.cuda.
+  bool has_flag(std::string_view name) const;
   /// Whether any class of the project may have a method of that name.
   bool has(std::string_view method) const;
   void note_method(std::string_view method);
-  void note_kept(std::string_view method);
+  void note_doubtful(std::string_view method);
+  void note_flag(std::string_view name);
+  /// Whether a source that imports nothing of torch's works beside torch: others that do import it, or it is a
+  /// configuration that they read.
+  bool beside_torch(const std::string& path) const { return beside_.contains(path); }
+  void note_beside_torch(const std::string& path) { beside_.emplace(path, true); }
   /// Whether a class's own method is to be renamed with the framework's.
   bool follows(const std::string& id, const std::string& method) const;
 
@@ -124,7 +134,7 @@ class Project {
   std::function<bool(const std::string& path)> wanted_;
   mutable std::unordered_map<std::string, std::unique_ptr<Source>> kept_sources_;
   mutable std::size_t kept_bytes_ = 0;  // of their texts
-  std::unordered_map<std::string, bool> kept_, methods_;
+  std::unordered_map<std::string, bool> doubtful_, methods_, flags_, beside_;
 };
 
 }  // namespace updraft::migrate::names

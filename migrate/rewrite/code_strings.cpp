@@ -24,6 +24,17 @@ bool evaluates(const Sites& s, NodeId call) {
   return v.what == What::Api && std::find(known.begin(), known.end(), v.name) != known.end();
 }
 
+/// [sys.executable, "-c", "import torch; print(torch.cuda.device_count())"]
+bool behind_c(const syntax::Tree& tree, NodeId list, NodeId literal) {
+  if (tree.kind(list) != Kind::List && tree.kind(list) != Kind::Tuple) return false;
+  std::string_view before;
+  for (NodeId item : tree.children(list)) {
+    if (item == literal) return before == "\"-c\"" || before == "'-c'";
+    before = tree.text(item);
+  }
+  return false;
+}
+
 using source::is_name_byte;
 
 /// Every torch.cuda.NAME in a piece of code that a rule exchanges.
@@ -54,11 +65,12 @@ void code_strings(Sites& s) {
   const rules::Rule* rule = s.rules.string(rules::Value::Device, "code");
   if (!rule || !s.applies(*rule)) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
-    if (tree.kind(id) != Kind::String || s.done[id] || tree.kind(tree.parent(id)) != Kind::ArgumentList) continue;
-    const NodeId call = tree.parent(tree.parent(id));
-    if (tree.child(tree.parent(id), std::size_t{0}) != id || tree.text(id).find("torch.cuda") == std::string_view::npos)
+    if (tree.kind(id) != Kind::String || s.done[id] || tree.text(id).find("torch.cuda") == std::string_view::npos)
       continue;
-    if (tree.kind(call) != Kind::Call || !evaluates(s, call) || s.kept(id)) continue;
+    const NodeId list = tree.parent(id), call = tree.parent(list);
+    const bool argument = tree.kind(list) == Kind::ArgumentList && tree.child(list, std::size_t{0}) == id &&
+                          tree.kind(call) == Kind::Call && evaluates(s, call);
+    if ((!argument && !behind_c(tree, list, id)) || s.kept(id)) continue;
     std::vector<Edit> edits;
     for (NodeId c : tree.children(id))
       if (tree.kind(c) == Kind::StringContent) names(s, c, edits);

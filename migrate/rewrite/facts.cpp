@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "migrate/source/bytes.h"
+#include "migrate/support/table.h"
 #include "migrate/support/third_party.h"
 #include "migrate/support/torch_dispatch.h"
 
@@ -215,6 +216,37 @@ void torch_api(Sites& s, NodeId node, const std::string& name, bool sure, bool c
 
 }  // namespace
 
+/// The last parts of the names of methods that the lists deny.
+const std::unordered_set<std::string_view>& denied_methods() {
+  static const std::unordered_set<std::string_view> all = [] {
+    std::unordered_set<std::string_view> names;
+    static const support::Table table = support::Table::of("torch_api.tsv");
+    for (support::Row row = table.first(); row; row = row.next()) {
+      const std::string_view name = row.key();
+      const std::size_t last = name.rfind('.');
+      if (row.cell(3).find('n') != std::string_view::npos && last != std::string_view::npos)
+        names.insert(name.substr(last + 1));
+    }
+    return names;
+  }();
+  return all;
+}
+
+/// Methods of instances: prof.key_averages(), x.frexp() of a tensor. Only what the lists deny by that very name.
+void member_api(Sites& s, NodeId node, const Facts& facts) {
+  if (!denied_methods().contains(s.tree().text(s.tree().child(node, Field::Attribute)))) return;
+  const Value v = s.module.local(node);
+  if (v.what != What::Member || v.own || !rules::under(v.name, "torch")) return;
+  // of tensors on the host, which DataLoaders share
+  if (v.name == "torch.Tensor.share_memory_" || v.name == "torch.Tensor.is_shared") return;
+  std::string name = v.name;
+  if (const std::string_view profile = "torch.profiler.profile."; name.starts_with(profile))
+    name = "torch.profiler._KinetoProfile." + name.substr(profile.size());
+  const TorchApi found = lookup_torch(name, facts.version, facts.product);
+  if (found.api.empty() || found.support != Support::no) return;
+  torch_api(s, node, name, v.sure, true, facts);
+}
+
 void facts(Sites& s, const Facts& known) {
   const syntax::Tree& tree = s.tree();
   std::unordered_set<std::string_view> framework, packages, said;
@@ -238,6 +270,9 @@ void facts(Sites& s, const Facts& known) {
   for (const auto& [node, name] : parties) third_party(s, node, name, said);
   if (framework.empty() && packages.empty()) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
+    if (tree.kind(id) == Kind::Attribute && !framework.empty() && !s.done[id] && tree.call_of(id) != kNone &&
+        !s.kept(id))
+      member_api(s, id, known);
     if (tree.kind(id) != Kind::Identifier) continue;
     const std::string_view text = tree.text(id);
     const bool torch = framework.contains(text);

@@ -12,9 +12,11 @@ void import_torch_npu(Sites& s, Confidence least) {
   const bool needed = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
     return f.applied && f.api != "nvidia-smi";  // a program of its own
   });
-  if (!needed || first_import(s, "torch_npu") != kNone) return;
+  if (!needed || imported_by_module(s, "torch_npu")) return;
   const NodeId chosen = first_import(s, "torch");
   if (chosen == kNone || s.kept(chosen)) return;
+  const bool in_function = s.module.scopes()[s.module.scopes().of(chosen)].kind != names::ScopeKind::Module;
+  if (in_function && first_import(s, "torch_npu") != kNone) return;
   static const rules::Rule rule = [] {
     rules::Rule r;
     r.id = "PT001";

@@ -36,6 +36,11 @@ NodeId first_import(const Sites& s, std::string_view package) {
   return in_function;
 }
 
+bool imported_by_module(const Sites& s, std::string_view package) {
+  const NodeId found = first_import(s, package);
+  return found != kNone && s.module.scopes()[s.module.scopes().of(found)].kind == names::ScopeKind::Module;
+}
+
 Edit insert_line(const syntax::Tree& tree, NodeId statement, std::string_view line, bool before) {
   const std::string_view text = tree.text();
   const std::uint32_t begin = tree[statement].begin;

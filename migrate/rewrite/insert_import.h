@@ -13,6 +13,9 @@ bool imports(const syntax::Tree& tree, NodeId statement, std::string_view packag
 /// The first import of a package that is carried out: at module level, else in a function; kNone without any.
 NodeId first_import(const Sites& sites, std::string_view package);
 
+/// Whether a source imports a package outside of functions.
+bool imported_by_module(const Sites& sites, std::string_view package);
+
 /// An insertion of one line (`import x`, several joined by '\n') after a statement, or before it, with its indentation
 /// and the source's line ends. Statements that share a line are joined by "; ".
 Edit insert_line(const syntax::Tree& tree, NodeId statement, std::string_view line, bool before);

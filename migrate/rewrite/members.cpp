@@ -2,28 +2,55 @@
 #include <algorithm>
 #include <array>
 
+#include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/sites.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
 
-/// Namespaces of options: args.cuda is a flag, not the method.
-bool options(std::string_view name) noexcept {
-  static constexpr std::array<std::string_view, 20> known = {
-      "args",  "arg",   "opt",      "opts",   "options",   "cfg",      "config",      "conf",     "params", "hparams",
-      "flags", "FLAGS", "settings", "parser", "self.args", "self.opt", "self.config", "self.cfg", "kwargs", "self"};
-  return std::find(known.begin(), known.end(), name) != known.end();
+/// The choice, in parentheses or not, that a value stands in: x.cuda if fast else x.cpu.
+NodeId choice_of(const syntax::Tree& tree, NodeId node) {
+  for (NodeId up = tree.parent(node); up != kNone; node = up, up = tree.parent(up)) {
+    const Kind kind = tree.kind(up);
+    if (kind == Kind::Conditional && tree.child(up, std::size_t{1}) == node) return node;  // the condition
+    if (kind != Kind::Conditional && kind != Kind::Parenthesized) return node;
+  }
+  return node;
 }
 
-/// Whether the name to which a method is bound is called somewhere: f = x.cuda; f().
+/// Whether a method is called without its name: f = x.cuda; f(), (x.cuda if fast else x.cpu)().
 bool called_later(const Sites& s, NodeId node) {
   const syntax::Tree& tree = s.tree();
-  const NodeId assignment = tree.parent(node);
-  if (tree.kind(assignment) != Kind::Assignment || tree[node].field != Field::Right) return false;
+  const NodeId whole = choice_of(tree, node);
+  if (whole != node && tree.call_of(whole) != kNone) return true;
+  const NodeId assignment = tree.parent(whole);
+  if (tree.kind(assignment) != Kind::Assignment || tree[whole].field != Field::Right) return false;
   const std::string_view name = tree.text(tree.child(assignment, Field::Left));
-  for (NodeId id = node; id < tree.size(); ++id)
+  for (NodeId id = whole; id < tree.size(); ++id)
     if (tree.kind(id) == Kind::Call && tree.text(tree.child(id, Field::Function)) == name) return true;
   return false;
+}
+
+/// Whether a reference that nobody calls by name can be meant as a method: where nothing of the project is a flag of
+/// that name, x.cuda that is passed on, kept or collected is one.
+bool passed_on(const syntax::Tree& tree, NodeId node) {
+  const NodeId up = tree.parent(choice_of(tree, node));
+  switch (tree.kind(up)) {
+    case Kind::ArgumentList: {
+      const std::string_view callee = tree.text(tree.child(tree.parent(up), Field::Function));
+      return callee != "print" && callee != "str" && callee != "bool" && callee != "len" && callee != "int";
+    }
+    case Kind::KeywordArgument:
+    case Kind::Assignment:
+    case Kind::ListComprehension:
+    case Kind::SetComprehension:
+    case Kind::Generator:
+    case Kind::List:
+    case Kind::Tuple:
+    case Kind::Lambda:
+    case Kind::Return: return true;
+    default: return false;
+  }
 }
 
 /// Whether a value is only asked whether it holds: a method always does, so this is a flag.
@@ -50,6 +77,12 @@ bool patched(const syntax::Tree& tree, NodeId node) {
          tree.text(tree.child(assignment, Field::Left)) == tree.text(node);
 }
 
+/// Whether a value of this kind is no method.
+bool is_flag(Kind kind) noexcept {
+  return kind == Kind::True || kind == Kind::False || kind == Kind::None || kind == Kind::Comparison ||
+         kind == Kind::Not || kind == Kind::Boolean || kind == Kind::Integer || kind == Kind::String;
+}
+
 void member(Sites& s, NodeId node, const rules::Rule& rule) {
   const syntax::Tree& tree = s.tree();
   const NodeId object = tree.child(node, Field::Object), name_node = tree.child(node, Field::Attribute);
@@ -57,15 +90,20 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
   const NodeId up = tree.parent(node);
   const bool call = tree.call_of(node) != kNone;
   if ((rule.call == rules::Call::Only && !call) || (rule.call == rules::Call::Never && call)) return;
-  // assigned to, deleted: x.cuda = True
-  if (tree[node].field == Field::Left &&
-      (tree.kind(up) == Kind::Assignment || tree.kind(up) == Kind::AugmentedAssignment))
-    return;
-  if (tree.kind(up) == Kind::Delete) return;
-  if (!call && rule.call == rules::Call::Any && asked(tree, node)) return;
-
   const names::Project* project = s.module.project();
   const Value owner = project && project->has(name) ? s.module.value(object) : s.module.local(object);
+  const bool of_torch =
+      owner.own ? (owner.what == What::Class || owner.what == What::Instance) && project &&
+                      project->derives(owner.name, names::is_module_or_tensor)
+                : (owner.what == What::Api || owner.what == What::Instance) && names::is_module_or_tensor(owner.name);
+  // assigned to, deleted: x.cuda = True is a flag, torch.Tensor.cuda = f replaces the method that others call
+  if ((tree[node].field == Field::Left &&
+       (tree.kind(up) == Kind::Assignment || tree.kind(up) == Kind::AugmentedAssignment)) ||
+      tree.kind(up) == Kind::Delete) {
+    if (!of_torch || tree.text(object) == "self" || is_flag(tree.kind(tree.child(up, Field::Right)))) return;
+  }
+  if (!call && rule.call == rules::Call::Any && asked(tree, node)) return;
+
   Confidence confidence = Confidence::Likely;
   switch (owner.what) {
     case What::Api:
@@ -98,22 +136,19 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
       break;
     case What::Member:
     case What::Unknown: {
-      if (project && project->keeps(name)) confidence = Confidence::Review;
       if (!call && rule.call == rules::Call::Any) {
-        if (options(tree.text(object))) return;
+        if (names_options(tree.text(object))) return;
         if (!called_later(s, node)) {
-          // passed on (map(x.cuda, …)) or a flag: nobody knows
-          const Kind above = tree.kind(up);
-          if (above != Kind::ArgumentList && above != Kind::Assignment) return;
-          confidence = Confidence::Review;
+          if (!passed_on(tree, node)) return;
+          if (!s.about_torch || !project || project->has_flag(name)) confidence = Confidence::Review;
         }
       }
-      if (!call && rule.call == rules::Call::Never && options(tree.text(object))) return;
+      if (!call && rule.call == rules::Call::Never && names_options(tree.text(object))) return;
       break;
     }
   }
   if (!s.about_torch && owner.what == What::Unknown && !call) confidence = Confidence::Review;
-  if (patched(tree, node)) confidence = Confidence::Review;
+  if (!of_torch && patched(tree, node)) confidence = Confidence::Review;
   if (!owner.sure) confidence = lower(confidence, Confidence::Likely);
   s.done[node] = true;
   if (s.kept(node)) return;
@@ -121,6 +156,38 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
       rule, node, confidence,
       (owner.what == What::Instance || owner.what == What::Api) && !owner.own ? owner.name + "." + name : "." + name);
   if (!rule.to.empty()) f.edits.push_back(s.replace(name_node, rule.to));
+}
+
+/// A method of that name that moves nothing: x.cuda() of an unknown x becomes x.npu(), so that it answers to both.
+void answers_to_both(Sites& s, NodeId function, NodeId scope_node, const rules::Rule& rule) {
+  const syntax::Tree& tree = s.tree();
+  const std::string name(tree.text(tree.child(function, Field::Name)));
+  const NodeId body = tree.child(scope_node, Field::Body);
+  NodeId last = kNone;
+  for (NodeId n = body; body != kNone && n < tree[body].last; ++n) {
+    const bool here = tree.parent(n) == body || tree.kind(tree.parent(n)) == Kind::Decorated;
+    if (tree.kind(n) == Kind::Function && here) {
+      const std::string_view defined = tree.text(tree.child(n, Field::Name));
+      if (defined == rule.to) return;
+      if (defined == name) last = n;
+    }
+    if (tree.kind(n) == Kind::Assignment && tree.text(tree.child(n, Field::Left)) == rule.to) return;
+  }
+  if (last != function || s.kept(tree.child(function, Field::Name))) return;
+  NodeId whole = function;
+  if (tree.kind(tree.parent(whole)) == Kind::Decorated) whole = tree.parent(whole);
+  static const rules::Rule own = [] {
+    rules::Rule r;
+    r.id = "PT118";
+    return r;
+  }();
+  Finding& f = s.add(own, tree.child(function, Field::Name), Confidence::Likely, "." + name);
+  f.message = {
+      "this method of a class of yours moves no tensors, but it cannot be told everywhere in the project whose ." +
+          name + "() is called: those calls become ." + rule.to + "(), so the class answers to both names",
+      "该类的此方法不搬移张量，但工程中有的 ." + name + "() 调用无法确定对象类型：这些调用改为 ." + rule.to +
+          "()，因此该类同时提供两个方法名"};
+  f.edits.push_back(insert_line(tree, whole, rule.to + " = " + name, false));
 }
 
 /// def cuda(self, …) of the user's own classes.
@@ -131,8 +198,15 @@ void definition(Sites& s, NodeId function, const rules::Rule& rule) {
   if (s.module.scopes()[scope].kind != names::ScopeKind::Class || rule.to.empty()) return;
   const NodeId cls = s.module.scopes()[scope].node;
   const names::Project* project = s.module.project();
-  const std::string id = s.module.path() + "#" + std::string(tree.text(tree.child(cls, Field::Name)));
-  if (!project || !project->follows(id, std::string(tree.text(name))) || s.kept(name)) return;
+  std::string path = s.module.path();
+  if (path.ends_with(".pyi")) path.pop_back();  // a stub says what its module does
+  const std::string id = path + "#" + std::string(tree.text(tree.child(cls, Field::Name)));
+  if (!project) return;
+  if (!project->follows(id, std::string(tree.text(name)))) {
+    if (project->doubtful(tree.text(name))) answers_to_both(s, function, cls, rule);
+    return;
+  }
+  if (s.kept(name)) return;
   Finding& f = s.add(rule, name, Confidence::Likely, "." + std::string(tree.text(name)));
   f.message = {"this method of a class of yours moves tensors; its calls become ." + rule.to +
                    "(), so it takes that name as well",
@@ -141,6 +215,23 @@ void definition(Sites& s, NodeId function, const rules::Rule& rule) {
 }
 
 }  // namespace
+
+bool names_options(std::string_view name) noexcept {
+  static constexpr std::array<std::string_view, 20> known = {
+      "args",  "arg",   "opt",      "opts",   "options",   "cfg",      "config",      "conf",     "params", "hparams",
+      "flags", "FLAGS", "settings", "parser", "self.args", "self.opt", "self.config", "self.cfg", "kwargs", "self"};
+  return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+bool calls_unknown(const names::Module& module, std::string_view method) {
+  const syntax::Tree& tree = module.tree();
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    if (tree.kind(id) != Kind::Attribute || tree.text(tree.child(id, Field::Attribute)) != method) continue;
+    const What what = module.value(tree.child(id, Field::Object)).what;
+    if (what == What::Unknown || what == What::Member) return true;
+  }
+  return false;
+}
 
 void members(Sites& s) {
   const syntax::Tree& tree = s.tree();

@@ -1,6 +1,9 @@
 #include "migrate/rewrite/sites.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/distributed/data_parallel.h"
@@ -38,12 +41,10 @@ bool Sites::kept(NodeId node) const {
   const std::size_t stop = std::min(text.find('\n', tree()[node].end), text.size());
   const std::string_view lines = text.substr(start, stop - start);
   const std::size_t at = lines.find("updraft: keep");
-  return at != std::string_view::npos && lines.substr(0, at).rfind('#') != std::string_view::npos;
+  return at != std::string_view::npos && lines.substr(0, at).rfind('#') != std::string_view::npos &&
+         !lines.substr(at + 13).starts_with('[');
 }
 
-namespace {
-
-/// Packages whose objects are torch's: a source that imports one of them is about torch.
 bool of_torch(std::string_view module) noexcept {
   for (std::string_view p : {"torch",     "torchvision",  "torchaudio",
                              "torchtext", "transformers", "accelerate",
@@ -58,7 +59,10 @@ bool of_torch(std::string_view module) noexcept {
   return false;
 }
 
+namespace {
+
 bool about_torch(const Sites& s) {
+  if (s.module.project() && s.module.project()->beside_torch(s.module.path())) return true;
   for (names::ScopeId scope = 0; scope < s.module.scopes().size(); ++scope)
     for (const auto& [name, bindings] : s.module.scopes()[scope].names)
       for (const names::Binding& b : bindings)
@@ -68,10 +72,42 @@ bool about_torch(const Sites& s) {
   return false;
 }
 
+/// What is said of code that a change of this run takes away holds no longer: DataParallel that became
+/// DistributedDataParallel, an optimizer that became the fused one. And nothing is said twice.
+void settled(std::vector<Finding>& findings) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> gone;
+  for (const Finding& f : findings)
+    if (f.applied)
+      for (const Edit& e : f.edits)
+        if (e.begin < e.end) gone.emplace_back(e.begin, e.end);
+  std::sort(gone.begin(), gone.end());
+  for (std::size_t i = 1; i < gone.size(); ++i) gone[i].second = std::max(gone[i].second, gone[i - 1].second);
+  std::set<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> made;
+  for (const Finding& f : findings)
+    if (f.applied) made.emplace(f.rule, f.begin, f.end);
+  std::set<std::uint32_t> fused;
+  for (const Finding& f : findings)
+    if (f.applied && f.rule == "PT831") fused.insert(f.begin);
+  std::vector<Finding> left;
+  left.reserve(findings.size());
+  for (Finding& f : findings) {
+    bool drop = false;
+    if (!f.applied && f.category != Category::Failure && f.category != Category::Note) {
+      const auto at = std::upper_bound(gone.begin(), gone.end(), std::make_pair(f.begin, ~std::uint32_t{0}));
+      drop = at != gone.begin() && std::prev(at)->second >= f.end && f.end > f.begin;
+      drop = drop || made.contains({f.rule, f.begin, f.end});
+      if (f.category == Category::Affinity) drop = drop || fused.contains(f.begin);
+    }
+    if (!drop) left.push_back(std::move(f));
+  }
+  findings = std::move(left);
+}
+
 }  // namespace
 
 std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
                             Confidence least, const Extras& extras) {
+  const bool cython = module.path().ends_with(".pyx") || module.path().ends_with(".pxd");  // a language of its own
   Sites s(module, rules, framework);
   s.about_torch = about_torch(s);
   default_tensor_type(s);
@@ -79,9 +115,15 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   members(s);
   code_strings(s);
   commands(s);
+  if (framework == "pytorch") {
+    command_lines(s);
+    requirements(s);
+  }
   if (framework == "pytorch") lightning(s);
   values(s);
+  if (framework == "pytorch") settings(s);
   environment(s);
+  if (framework == "pytorch") hold_back(s);
   if (framework == "pytorch" && !extras.conversion) data_parallel(s);
   if (extras.facts && extras.chosen) options(s, *extras.chosen, *extras.facts);
   if (extras.facts) facts(s, *extras.facts);
@@ -89,9 +131,14 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
   if (extras.conversion) extras.conversion->add(s);
   if (framework == "tensorflow")
     tensorflow_script(s, extras.tensorflow ? *extras.tensorflow : TensorFlowOptions{}, least);
+  if (cython)
+    for (Finding& f : s.findings) f.confidence = lower(f.confidence, Confidence::Likely);
+  if (extras.selection) rules::select(s.findings, s.tree().text(), *extras.selection);
   for (Finding& f : s.findings) f.applied = !f.edits.empty() && f.confidence >= least;
   if (framework == "pytorch") import_torch_npu(s, least);
+  settled(s.findings);
   for (NodeId error : s.tree().errors()) {
+    if (cython) break;
     static const rules::Rule rule = [] {
       rules::Rule r;
       r.id = "PY001";

@@ -7,6 +7,7 @@
 #include "migrate/finding.h"
 #include "migrate/names/module.h"
 #include "migrate/rules/rule.h"
+#include "migrate/rules/selection.h"
 
 namespace updraft::migrate {
 struct TensorFlowOptions;
@@ -38,9 +39,13 @@ struct Sites {
   Finding& add(const rules::Rule& rule, NodeId node, Confidence confidence, std::string api = {});
   /// Replaces a node's text.
   Edit replace(NodeId node, std::string text) const;
-  /// The user forbade changes here: a comment `updraft: keep` stands on one of the node's lines.
+  /// The user forbade changes here: a comment `updraft: keep` stands on one of the node's lines. Where it names rules,
+  /// keep[PT101], only their findings are left out, at the end (rules/selection.h).
   bool kept(NodeId node) const;
 };
+
+/// Packages whose objects are torch's: a source that imports one of them is about torch.
+bool of_torch(std::string_view module) noexcept;
 
 inline Confidence lower(Confidence a, Confidence b) noexcept { return a < b ? a : b; }
 
@@ -48,6 +53,10 @@ inline Confidence lower(Confidence a, Confidence b) noexcept { return a < b ? a 
 void apis(Sites& sites);
 /// x.cuda(), x.is_cuda, and definitions of methods of these names.
 void members(Sites& sites);
+/// Whether x.METHOD stands in a source where it cannot be told what x is.
+bool calls_unknown(const names::Module& module, std::string_view method);
+/// Whether a name holds options: args.cuda is a flag, not the method.
+bool names_options(std::string_view name) noexcept;
 /// Strings that are devices or backends; arguments of calls.
 void values(Sites& sites);
 /// torch.set_default_tensor_type of a CUDA type; before apis(), which would rename the type.
@@ -56,8 +65,16 @@ void default_tensor_type(Sites& sites);
 void code_strings(Sites& sites);
 /// Programs that are started: nvidia-smi.
 void commands(Sites& sites);
+/// Requirements in setup().
+void requirements(Sites& sites);
+/// Command lines in strings: os.system(f"python train.py --device cuda").
+void command_lines(Sites& sites);
+/// Settings that mean a GPU: attn_implementation="flash_attention_2".
+void settings(Sites& sites);
 /// Names of environment variables.
 void environment(Sites& sites);
+/// Leaves for review what must not be half changed: code that chooses between vendors, or decides by CUDA alone.
+void hold_back(Sites& sites);
 /// Inserts `import torch_npu` where what is applied needs it.
 void import_torch_npu(Sites& sites, Confidence least);
 
@@ -75,6 +92,7 @@ struct Extras {
   const Conversion* conversion = nullptr;
   const TensorFlowOptions* tensorflow = nullptr;
   const Chosen* chosen = nullptr;
+  const rules::Selection* selection = nullptr;
 };
 
 /// All of them, in order; findings by position.

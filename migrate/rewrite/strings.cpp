@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
+
+#include "migrate/support/settings.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -25,12 +26,6 @@ bool only_content(const syntax::Tree& tree, NodeId content) {
   return next == kNone || tree.kind(next) == Kind::StringEnd;
 }
 
-std::string lowered(std::string_view text) {
-  std::string s(text);
-  for (char& c : s) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return s;
-}
-
 /// The last name of an expression: device in self.device, type in x.device.type, key in cfg["key"].
 std::string last_name(const syntax::Tree& tree, NodeId e) {
   switch (tree.kind(e)) {
@@ -38,6 +33,7 @@ std::string last_name(const syntax::Tree& tree, NodeId e) {
     case Kind::Attribute: return std::string(tree.text(tree.child(e, Field::Attribute)));
     case Kind::Subscript: {
       const NodeId key = tree.child(e, Field::Subscript);
+      if (tree.kind(key) == Kind::Integer) return last_name(tree, tree.child(e, Field::Value));  // d.split(":")[0]
       const NodeId content = tree.kind(key) == Kind::String ? first_content(tree, key) : kNone;
       return content == kNone ? std::string() : std::string(tree.text(content));
     }
@@ -182,9 +178,13 @@ Context argument(const Sites& s, NodeId list, NodeId mine, rules::Value value, b
   if (tree.kind(callee) == Kind::Attribute) {
     const NodeId object = tree.child(callee, Field::Object);
     if ((method == "startswith" || method == "endswith" || method == "split" || method == "replace" ||
-         method == "find" || method == "__eq__" || method == "assertEqual" || method == "index" || method == "count") &&
+         method == "find" || method == "__eq__" || method == "index" || method == "count") &&
         says(last_name(tree, object), value))
       return {"comparison", Confidence::Likely};
+    if (method.starts_with("assert")) {  // self.assertEqual(x.device.type, "cuda")
+      const Context c = comparison(s, list, mine, value, peer);
+      if (c.confidence >= Confidence::Likely) return c;
+    }
     if ((method == "get" || method == "setdefault" || method == "pop" || method == "getattr" || method == "update") &&
         mine != first && tree.kind(first) == Kind::String) {
       const NodeId key = first_content(tree, first);
@@ -304,17 +304,11 @@ Context pattern(const Sites& s, NodeId literal, NodeId clause, rules::Value valu
 }  // namespace
 
 bool names_device(std::string_view name) noexcept {
-  const std::string n = lowered(name);
-  for (std::string_view word : {"device", "map_location", "accelerator"})
-    if (n.find(word) != std::string::npos) return true;
-  return n == "dev" || n.ends_with("_dev") || n.starts_with("dev_");
+  const std::string plain = plain_setting(name);
+  return holds(plain) == Holds::Device || plain.find("accelerator") != std::string::npos;
 }
 
-bool names_backend(std::string_view name) noexcept {
-  const std::string n = lowered(name);
-  return n.find("backend") != std::string::npos || n == "dist" || n.find("ddp_") != std::string::npos ||
-         n.find("comm") == 0;
-}
+bool names_backend(std::string_view name) noexcept { return holds(plain_setting(name)) == Holds::Backend; }
 
 bool is_docstring(const syntax::Tree& tree, NodeId literal) {
   NodeId up = tree.parent(literal);

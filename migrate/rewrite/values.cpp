@@ -9,6 +9,7 @@
 
 #include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/text/values.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -22,6 +23,7 @@ class Values {
       if (tree_.kind(id) == Kind::Call) call(id);
     for (int round = 0; round < 3 && !fresh_parameters_.empty(); ++round) callers();
     options();
+    enums();
     for (NodeId id = 0; id < tree_.size(); ++id)
       if (tree_.kind(id) == Kind::String && !s_.done[id]) literal(id);
   }
@@ -50,6 +52,7 @@ class Values {
   void call(NodeId call) {
     const NodeId callee = tree_.child(call, Field::Function), list = tree_.child(call, Field::Arguments);
     if (tree_.kind(list) != Kind::ArgumentList) return;
+    if (partial(callee, list)) return;
     const std::string name = callee_name(callee);
     const auto& candidates = name.empty() ? none_ : s_.rules.arguments(name);
     Value value;
@@ -60,15 +63,36 @@ class Values {
           arguments(*rule, list, *confidence);
           if (!rule->absent.empty()) supply(*rule, call, list, *confidence);
         }
+    for (NodeId argument : tree_.children(list))
+      if (tree_.kind(argument) == Kind::KeywordArgument) {
+        keywords(list, s_.module.local(callee));
+        return;
+      }
+  }
+
+  void keywords(NodeId list, const Value& what) {
     for (NodeId argument : tree_.children(list)) {
       if (tree_.kind(argument) != Kind::KeywordArgument) continue;
       for (const rules::Rule* rule : s_.rules.keywords(tree_.text(tree_.child(argument, Field::Name)))) {
         if (!s_.applies(*rule)) continue;
-        const Value what = s_.module.local(callee);
         const bool of_torch = what.what == What::Api && rules::under(what.name, "torch");
         mark(tree_.child(argument, Field::Value), *rule, of_torch ? Confidence::Certain : Confidence::Likely);
       }
     }
+  }
+
+  /// functools.partial(torch.autocast, "cuda"): the arguments of its first one.
+  bool partial(NodeId callee, NodeId list) {
+    if (callee_name(callee) != "partial" || !s_.module.local(callee).is_api("functools.partial")) return false;
+    const NodeId function = tree_.child(list, std::size_t{0});
+    const std::string name = callee_name(function);
+    if (name.empty()) return true;
+    const Value value = s_.module.local(function);
+    for (const rules::Rule* rule : s_.rules.arguments(name))
+      if (s_.applies(*rule))
+        if (const auto confidence = matches(*rule, function, value)) arguments(*rule, list, *confidence, -1);
+    keywords(list, value);
+    return true;
   }
 
   std::optional<Confidence> matches(const rules::Rule& rule, NodeId callee, const Value& value) const {
@@ -94,8 +118,8 @@ class Values {
     return std::nullopt;
   }
 
-  void arguments(const rules::Rule& rule, NodeId list, Confidence confidence) {
-    int position = 0;
+  /// `position`: of the first argument; -1 where that one is the function of a partial().
+  void arguments(const rules::Rule& rule, NodeId list, Confidence confidence, int position = 0) {
     for (NodeId argument : tree_.children(list)) {
       const Kind kind = tree_.kind(argument);
       if (kind == Kind::ListSplat || kind == Kind::DictionarySplat) {
@@ -313,8 +337,24 @@ class Values {
     }
   }
 
+  /// Dev("cuda") of an Enum of this source whose values are devices: CUDA = "cuda" and Dev.CUDA.value in a .to().
+  void enums() {
+    std::unordered_map<std::string, Sink> changed;
+    for (const auto& [literal, sink] : sinks_) {
+      const NodeId assignment = tree_.parent(literal);
+      if (tree_.kind(literal) != Kind::String || tree_.kind(assignment) != Kind::Assignment) continue;
+      const names::Scope& scope = s_.module.scopes()[s_.module.scopes().of(assignment)];
+      if (scope.kind == names::ScopeKind::Class && names::is_enum(tree_, scope.node))
+        changed.emplace(s_.module.path() + "#" + std::string(tree_.text(tree_.child(scope.node, Field::Name))), sink);
+    }
+    for (const auto& [id, sink] : changed)
+      for (const NodeId call : calls_by_name(id))
+        if (const NodeId first = tree_.child(tree_.child(call, Field::Arguments), std::size_t{0}); first != kNone)
+          mark(first, *sink.rule, sink.confidence);
+  }
+
   void literal(NodeId id) {
-    if (is_docstring(tree_, id)) return;
+    if (is_docstring(tree_, id) || member(id) || word_of_command(id) || out_of_memory(id)) return;
     // "cuda:nccl,cpu:gloo" begins as a device does
     for (rules::Value value : {rules::Value::Backend, rules::Value::Device}) {
       std::vector<Edit> edits = value == rules::Value::Device ? device_edits(tree_, id) : backend_edits(tree_, id);
@@ -344,30 +384,131 @@ class Values {
       s_.add(*rule, id, confidence).edits = std::move(edits);
       return;
     }
-    if (!member(id)) path(id);
+    path(id);
   }
 
-  /// getattr(x, "is_cuda", False): a member that a rule renames, by a name that only torch has.
-  bool member(NodeId id) {
-    const NodeId list = tree_.parent(id), call = tree_.parent(list);
-    std::string name;
-    if (tree_.kind(list) != Kind::ArgumentList || tree_.kind(call) != Kind::Call ||
-        tree_.child(list, std::size_t{1}) != id || !s_.module.plain_string(id, name))
+  /// ["train.py", "--backend=nccl", "--device=cuda:0"]
+  bool word_of_command(NodeId id) {
+    const Kind up = tree_.kind(tree_.parent(id));
+    NodeId content = kNone;
+    for (NodeId c : tree_.children(id))
+      if (tree_.kind(c) != Kind::StringStart) {
+        content = c;
+        break;
+      }
+    if (tree_.kind(content) != Kind::StringContent || tree_[content].first != kNone) return false;
+    const std::string_view text = tree_.text(content);
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with("--") || equals == std::string_view::npos || text.find(' ') != std::string_view::npos)
       return false;
-    const std::string_view callee = tree_.text(tree_.child(call, Field::Function));
-    if (callee != "getattr" && callee != "hasattr") return false;
-    for (const rules::Rule* rule : s_.rules.members(name)) {
-      if (!s_.applies(*rule) || rule->to.empty() || name.find("is_") != 0) continue;
-      const Value owner = s_.module.value(tree_.child(list, std::size_t{0}));
-      const bool unclear = (owner.own && !owner.name.empty()) || !s_.about_torch || npu_has_its_own(tree_, id);
+    if (up != Kind::List && up != Kind::Tuple && up != Kind::ArgumentList) return false;
+    const auto judgement = text::judge(text.substr(0, equals), text.substr(equals + 1));
+    if (!judgement || judgement->words.empty() || judgement->meaning == text::Meaning::Accelerator) return false;
+    const rules::Value value =
+        judgement->meaning == text::Meaning::Backend ? rules::Value::Backend : rules::Value::Device;
+    const rules::Rule* rule = s_.rules.string(value, "option");
+    if (!rule || !s_.applies(*rule)) return false;
+    s_.done[id] = true;
+    if (s_.kept(id)) return true;
+    Finding& f = s_.add(*rule, id, lower(judgement->confidence, Confidence::Likely));
+    const auto begin = static_cast<std::uint32_t>(tree_[content].begin + equals + 1);
+    for (const text::Word& w : judgement->words)
+      f.edits.push_back({begin + static_cast<std::uint32_t>(w.begin), begin + static_cast<std::uint32_t>(w.end),
+                         std::string(w.replacement)});
+    return true;
+  }
+
+  /// if "CUDA out of memory" in str(error)
+  bool out_of_memory(NodeId id) {
+    const std::string_view text = tree_.text(id);
+    const std::size_t at = text.find("CUDA out of memory");
+    if (at == std::string_view::npos) return false;
+    NodeId mine = id, up = tree_.parent(id);
+    while (tree_.kind(up) == Kind::List || tree_.kind(up) == Kind::Tuple || tree_.kind(up) == Kind::Parenthesized ||
+           tree_.kind(up) == Kind::Set)
+      mine = up, up = tree_.parent(up);
+    bool asked = tree_.kind(up) == Kind::Comparison ||
+                 (tree_.kind(up) == Kind::KeywordArgument && tree_.text(tree_.child(up, Field::Name)) == "match");
+    if (tree_.kind(up) == Kind::ArgumentList) {
+      const NodeId callee = tree_.child(tree_.parent(up), Field::Function);
+      const std::string_view name =
+          tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+      for (std::string_view asks : {"search", "match", "startswith", "find", "compile", "fullmatch", "count"})
+        asked = asked || name == asks;
+    }
+    if (tree_.kind(up) == Kind::Assignment) asked = mine != id;  // a table of messages to look for
+    const rules::Rule* rule = s_.rules.string(rules::Value::Device, "message");
+    if (!asked || !rule || !s_.applies(*rule)) return false;
+    s_.done[id] = true;
+    if (s_.kept(id)) return true;
+    const Confidence sure = !s_.about_torch || npu_has_its_own(tree_, id) ? Confidence::Review : Confidence::Likely;
+    const auto begin = static_cast<std::uint32_t>(tree_[id].begin + at);
+    s_.add(*rule, id, sure).edits = {{begin, begin + 4, "NPU"}};
+    return true;
+  }
+
+  /// The name of a member as a string: getattr(x, "is_cuda", False), hasattr(batch, "cuda"), methodcaller("cuda"),
+  /// attrgetter("is_cuda"), getattr(x, "cuda" if fast else "cpu")(). True where it has been dealt with.
+  bool member(NodeId id) {
+    std::string name;
+    if (!s_.module.plain_string(id, name)) return false;
+    const auto& rules = s_.rules.members(name);
+    if (rules.empty()) return false;
+    NodeId mine = id, list = tree_.parent(id);
+    for (; tree_.kind(list) == Kind::Conditional || tree_.kind(list) == Kind::Parenthesized;
+         mine = list, list = tree_.parent(list))
+      if (tree_.kind(list) == Kind::Conditional && tree_.child(list, std::size_t{1}) == mine) return false;
+    const NodeId call = tree_.parent(list);
+    if (tree_.kind(list) != Kind::ArgumentList || tree_.kind(call) != Kind::Call) return false;
+    const NodeId callee = tree_.child(call, Field::Function);
+    const std::string_view function =
+        tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+    const bool caller = function == "methodcaller" || function == "attrgetter";
+    if (!caller &&
+        ((function != "getattr" && function != "hasattr" && function != "setattr" && function != "delattr") ||
+         tree_.child(list, std::size_t{1}) != mine))
+      return false;
+    const NodeId object = caller ? kNone : tree_.child(list, std::size_t{0});
+    const Value owner = caller ? Value{} : s_.module.value(object);
+    if (owner.what == What::Api && !names::is_module_or_tensor(owner.name)) return false;
+    for (const rules::Rule* rule : rules) {
+      if (!s_.applies(*rule) || rule->to.empty()) continue;
       s_.done[id] = true;
       if (s_.kept(id)) return true;
-      Finding& f = s_.add(*rule, id, unclear ? Confidence::Review : Confidence::Likely, "." + name);
+      const Confidence confidence =
+          caller ? lower(Confidence::Likely, s_.about_torch ? Confidence::Likely : Confidence::Review)
+                 : of_member(name, function, object, call, owner);
+      Finding& f = s_.add(*rule, id, confidence, "." + name);
       for (NodeId c : tree_.children(id))
         if (tree_.kind(c) == Kind::StringContent) f.edits.push_back(s_.replace(c, rule->to));
       return true;
     }
     return false;
+  }
+
+  /// How sure it is that a member asked for by name is torch's.
+  Confidence of_member(const std::string& name, std::string_view function, NodeId object, NodeId call,
+                       const Value& owner) const {
+    const names::Project* project = s_.module.project();
+    if (owner.own && !owner.name.empty()) {
+      if (!project || (owner.what != What::Instance && owner.what != What::Class)) return Confidence::Review;
+      const std::string definer = project->defines(owner.name, name);
+      const bool of_torch = project->derives(owner.name, names::is_module_or_tensor);
+      return of_torch || (!definer.empty() && project->follows(definer, name)) ? Confidence::Likely
+                                                                               : Confidence::Review;
+    }
+    if (owner.what == What::Api || owner.what == What::Instance)
+      return names::is_module_or_tensor(owner.name) ? Confidence::Certain : Confidence::Review;
+    if (!s_.about_torch || npu_has_its_own(tree_, object)) return Confidence::Review;
+    if (function == "setattr" || function == "delattr" || names_options(tree_.text(object))) return Confidence::Review;
+    if (name.starts_with("is_")) return Confidence::Likely;  // a name that only torch has
+    if (function == "hasattr")                               // where the method is what comes next
+      return tree_.text().find(std::string(tree_.text(object)) + "." + name + "(") != std::string_view::npos
+                 ? Confidence::Likely
+                 : Confidence::Review;
+    if (tree_.call_of(call) != kNone) return Confidence::Likely;
+    const bool otherwise = tree_.child(tree_.child(call, Field::Arguments), std::size_t{2}) != kNone;
+    return otherwise || (project && project->has_flag(name)) ? Confidence::Review : Confidence::Likely;
   }
 
   /// request.param == "cuda", where torch.device(request.param) is asked for elsewhere.

@@ -30,7 +30,8 @@ Renaming renaming(const Rule& rule, std::string_view name) {
   Renaming r;
   for (const std::string& from : rule.names)
     if (under(name, from) && from.size() > r.from.size()) r.from = from;
-  r.to = rule.to;
+  // .NAME exchanges the last part alone, whatever the name that it has here
+  r.to = rule.to.starts_with('.') && !r.from.empty() ? r.from.substr(0, r.from.rfind('.')) + rule.to : rule.to;
   if (rule.table.empty()) return r;
   for (std::string_view part = name; part.size() > r.from.size(); part = part.substr(0, part.rfind('.'))) {
     const CudaTwin twin = cuda_twin(part);
@@ -60,11 +61,13 @@ void RuleSet::index() {
     for (const std::string& name : rule.names) {
       switch (rule.match) {
         case Match::Api:
-          apis_[last_of(name)].push_back(&rule);
+          if (Found& found = apis_[last_of(name)]; found.empty() || found.back() != &rule) found.push_back(&rule);
           names_.emplace(name, &rule);
           break;
         case Match::Member: members_[name].push_back(&rule); break;
-        case Match::Argument: arguments_[last_of(name)].push_back(&rule); break;
+        case Match::Argument:
+          if (Found& found = arguments_[last_of(name)]; found.empty() || found.back() != &rule) found.push_back(&rule);
+          break;
         case Match::Keyword: keywords_[name].push_back(&rule); break;
         case Match::Environment:
           if (name.ends_with('*') && !environment_.contains(name)) beginnings_.push_back(name);

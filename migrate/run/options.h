@@ -8,6 +8,7 @@
 
 #include "migrate/finding.h"
 #include "migrate/rewrite/tensorflow/options.h"
+#include "migrate/rules/selection.h"
 
 namespace updraft::migrate::run {
 
@@ -26,6 +27,7 @@ struct Options {
   std::string product = "A2";
   Confidence least = Confidence::Likely;
   std::vector<std::filesystem::path> rules;  ///< the user's own
+  rules::Selection selection;                ///< which rules; all by default
   bool analysis = false;                     ///< nothing is rewritten; every use of the framework is looked at
   bool automatic = false;                    ///< --auto: only import torch_npu and transfer_to_npu, in entry files
   std::string distributed_main, distributed_model;  ///< one card becomes several: entry file, variable of the model

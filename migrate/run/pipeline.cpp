@@ -7,10 +7,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "migrate/names/imports.h"
 #include "migrate/names/module.h"
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/facts.h"
@@ -23,6 +25,7 @@
 #include "migrate/run/walk.h"
 #include "migrate/source/edit.h"
 #include "migrate/source/words.h"
+#include "migrate/support/settings.h"
 #include "migrate/text/file.h"
 
 namespace updraft::migrate::run {
@@ -77,7 +80,12 @@ class Run {
       : options_(options),
         threads_(options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {
     load_rules(options, rules_);
-    const rules::Triggers triggers = rules_.triggers(options.framework);
+    rules::Triggers triggers = rules_.triggers(options.framework);
+    if (options.framework == "pytorch") {
+      const std::vector<std::string> settings = telling_settings();
+      triggers.names.insert(triggers.names.end(), settings.begin(), settings.end());
+      triggers.names.emplace_back("install_requires");
+    }
     words_.emplace(triggers.anywhere, triggers.names);
     chosen_ = {options.specify_device, options.similar, options.mixed_precision, options.affine_model};
     if (options.framework == "pytorch") {
@@ -130,6 +138,12 @@ class Run {
     });
     for (FileResult& f : files)
       if (!f.findings.empty() || !f.uses.empty()) result.files.push_back(std::move(f));
+    for (Finding& folder : tree_.left_out) {
+      FileResult f;
+      f.path = folder.api;
+      f.findings.push_back(std::move(folder));
+      result.files.push_back(std::move(f));
+    }
     for (Finding& problem : tree_.problems) {
       FileResult f;
       f.path = problem.api;
@@ -137,6 +151,8 @@ class Run {
       f.findings.push_back(std::move(problem));
       result.files.push_back(std::move(f));
     }
+    std::stable_sort(result.files.begin(), result.files.end(),
+                     [](const FileResult& a, const FileResult& b) { return a.path < b.path; });
     result.rules = rule_texts(result.files, rules_);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
@@ -160,12 +176,17 @@ class Run {
   /// Which files have anything to do with the rules, and which methods of the user's own look like the framework's.
   void look() {
     wanted_.assign(tree_.entries.size(), 0);
+    imports_torch_.assign(tree_.entries.size(), 0);
+    alone_.assign(tree_.entries.size(), 0);
     std::vector<std::string> methods;
     for (const rules::Rule& rule : rules_.all())
       if (rule.match == rules::Match::Member && !rule.to.empty())
         for (const std::string& name : rule.names) methods.push_back("def " + name + "(");
     methods.emplace_back("def to(");  // arguments of .to() are devices unless the class says otherwise
     const source::Words own(methods);
+    // args.cuda is a flag: where something has one, x.cuda that nobody calls may be one as well
+    const source::Words flags({"\"--cuda\"", "'--cuda'", "cuda: bool", ".cuda = True", ".cuda = False", ".cuda = not ",
+                               "cuda=True", "cuda=False", "self.cuda =", " cuda = ", " cuda: "});
     std::uintmax_t python_bytes = 0;
     for (const Entry& e : tree_.entries)
       if (e.kind == FileKind::Python) python_bytes += e.size;
@@ -191,12 +212,23 @@ class Run {
                    words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
                    rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
       if (e.kind != FileKind::Python) return;
+      if (facts_) {
+        const auto modules = names::imported_modules(text);
+        imports_torch_[i] =
+            std::any_of(modules.begin(), modules.end(), [](const std::string& m) { return rewrite::of_torch(m); });
+        alone_[i] = wanted_[i] && !imports_torch_[i];
+      }
       if (wanted_[i] && own.any(text)) {
         const std::lock_guard lock(mutex);
         suspects.push_back(e.path);
       }
+      if (flags.any(text)) {
+        const std::lock_guard lock(mutex);
+        project_->note_flag("cuda");
+      }
       if (options_.automatic) wanted_[i] = text.find("__main__") != std::string::npos;
     });
+    std::set<std::string> kept;
     for (const std::string& path : suspects) {
       const auto summary = project_->summary(path);
       for (const auto& [name, info] : summary->classes)
@@ -204,8 +236,58 @@ class Run {
           const std::string bare = method.substr(4, method.size() - 5);
           if (!info.methods.contains(bare)) continue;
           project_->note_method(bare);
-          if (!project_->follows(path + "#" + name, bare)) project_->note_kept(bare);
+          if (bare != "to" && !project_->follows(path + "#" + name, bare)) kept.insert(bare);
         }
+    }
+    for (const std::string& method : kept) look_for_unknown(method);
+    if (std::find(alone_.begin(), alone_.end(), 1) != alone_.end()) look_beside_torch();
+  }
+
+  /// Sources without torch that are imported, at whatever remove, by those that import it; and those that import
+  /// nothing at all, which such projects read as configurations.
+  void look_beside_torch() {
+    const auto place = [&](const std::string& path) {
+      return std::lower_bound(tree_.entries.begin(), tree_.entries.end(), path,
+                              [](const Entry& e, const std::string& p) { return e.path < p; }) -
+             tree_.entries.begin();
+    };
+    std::vector<char> reached(tree_.entries.size(), 0);
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i)
+      if (imports_torch_[i]) {
+        open.push_back(i);
+        reached[i] = 1;
+      }
+    const bool any = !open.empty();
+    while (!open.empty()) {
+      const std::string path = tree_.entries[open.back()].path;
+      open.pop_back();
+      for (const std::string& module : names::imported_modules(text_of(path)))
+        if (const std::string file = project_->file_of(module, path); !file.empty())
+          if (const auto i = static_cast<std::size_t>(place(file)); !reached[i]) {
+            reached[i] = 1;
+            open.push_back(i);
+          }
+    }
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i) {
+      if (!alone_[i]) continue;
+      const std::string text = text_of(tree_.entries[i].path);
+      const bool registry = text.find("dict(type=") != std::string::npos || text.find("_base_ =") != std::string::npos;
+      if (reached[i] || registry || (any && names::imported_modules(text).empty()))
+        project_->note_beside_torch(tree_.entries[i].path);
+    }
+  }
+
+  /// Whether a method of the project's own is called somewhere where nobody knows whose it is.
+  void look_for_unknown(const std::string& method) {
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i) {
+      const Entry& e = tree_.entries[i];
+      if (!wanted_[i] || e.kind != FileKind::Python) continue;
+      const std::string text = text_of(e.path);
+      if (text.find("." + method) == std::string::npos) continue;
+      if (!rewrite::calls_unknown(names::Module(e.path, text, &*project_), method)) continue;
+      project_->note_doubtful(method);
+      return;
     }
   }
 
@@ -254,10 +336,18 @@ class Run {
         project_->note(module);
       }
       text = std::move(parsed->text);
-    } else if (options_.framework == "pytorch" && !options_.automatic) {
+    } else if (!options_.automatic) {
       f.findings = text::file_findings(entry.path, text, [&](std::string_view source) {
         return python(names::Module(entry.path, source, &*project_));
       });
+      // what is said about devices in such files is PyTorch's, but for NVIDIA's programs and packages
+      if (options_.framework == "tensorflow")
+        std::erase_if(f.findings, [](const Finding& finding) {
+          return !finding.rule.starts_with("TF") && !finding.rule.starts_with("TX32") &&
+                 !finding.rule.starts_with("TX33") && !finding.rule.starts_with("TX23") &&
+                 !finding.rule.starts_with("TX1") && !finding.rule.starts_with("IO");
+        });
+      rules::select(f.findings, text, options_.selection);
       for (Finding& finding : f.findings)
         finding.applied = !finding.edits.empty() && finding.confidence >= options_.least;
     }
@@ -278,7 +368,8 @@ class Run {
                            {.facts = facts_ ? &*facts_ : nullptr,
                             .conversion = conversion_ ? &*conversion_ : nullptr,
                             .tensorflow = &options_.tensorflow,
-                            .chosen = &chosen_});
+                            .chosen = &chosen_,
+                            .selection = &options_.selection});
   }
 
   const Options& options_;
@@ -291,6 +382,7 @@ class Run {
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
+  std::vector<char> imports_torch_, alone_;  // alone: to be looked at, and nothing of torch's is imported
   bool partial_ = false;                  // of a large project only files that have one of the rules' words are parsed
   std::vector<std::atomic<bool>> begun_;  // a file's own turn
   std::atomic<std::uint64_t> bytes_{0};
@@ -305,7 +397,7 @@ bool within(const fs::path& inner, const fs::path& outer) {
 
 }  // namespace
 
-std::string framework_of(const fs::path& input) {
+std::string framework_of(const fs::path& input, bool* both) {
   const Tree tree = walk(input);
   const source::Words words(
       {"import torch", "from torch", "import tensorflow", "from tensorflow", "import horovod.tensorflow"});
@@ -320,6 +412,8 @@ std::string framework_of(const fs::path& input) {
     }
     if (torch > tensorflow + 20) break;
   }
+  // a line or two for another framework, in a project of many, are no part of it to be migrated
+  if (both) *both = torch > 0 && tensorflow > 0 && std::min(torch, tensorflow) * 10 >= std::max(torch, tensorflow);
   return tensorflow > torch ? "tensorflow" : "pytorch";
 }
 

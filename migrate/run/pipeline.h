@@ -5,8 +5,8 @@
 
 namespace updraft::migrate::run {
 
-/// pytorch or tensorflow: which of them more of the input's sources import.
-std::string framework_of(const std::filesystem::path& input);
+/// pytorch or tensorflow: which of them more of the input's sources import; `both`: whether some import the other one.
+std::string framework_of(const std::filesystem::path& input, bool* both = nullptr);
 
 /// Rewrites in memory; writes nothing. Failures of single files are findings.
 ProjectResult migrate(const Options& options);

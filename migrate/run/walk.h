@@ -20,6 +20,7 @@ struct Tree {
   std::filesystem::path root;
   std::vector<Entry> entries;        ///< files and links by path
   std::vector<std::string> folders;  ///< by path
+  std::vector<Finding> left_out;     ///< what a copy does not have, and links that lead out of the project
   std::vector<Finding> problems;     ///< folders that could not be read; `api` is the path
 };
 

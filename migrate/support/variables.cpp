@@ -1,5 +1,6 @@
 #include "migrate/support/variables.h"
 
+#include <cctype>
 #include <charconv>
 
 #include "migrate/support/table.h"
@@ -30,7 +31,9 @@ Variable from(const Row& row) {
 }  // namespace
 
 std::optional<Variable> lookup_variable(std::string_view name) {
-  if (name.empty() || name.ends_with('*')) return {};
+  for (const char c : name)  // NCCL_DEBUG=INFO is no name
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return {};
+  if (name.empty()) return {};
   if (const Row row = variables().find(name)) return from(row);
   for (const std::string_view rest : {"NCCL_*", "TORCH_NCCL_*"}) {
     const std::string_view stem = rest.substr(0, rest.size() - 1);
@@ -51,7 +54,7 @@ std::string sentence(const Variable& known, std::string_view name, Language lang
 }
 
 bool value_fits(const Variable& variable, std::string_view value) {
-  if (value.empty() || value.find('$') != std::string_view::npos) return true;
+  if (value.empty() || value.find_first_of("$%{") != std::string_view::npos) return true;
   if (variable.name == "CUDA_VISIBLE_DEVICES" || variable.name == "NVIDIA_VISIBLE_DEVICES")
     return value.find_first_not_of("0123456789,- ") == std::string_view::npos;  // no GPU-uuid, MIG-…, all
   if (variable.name == "PYTORCH_CUDA_ALLOC_CONF") return value.find("cudaMallocAsync") == std::string_view::npos;

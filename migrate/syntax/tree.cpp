@@ -109,7 +109,8 @@ std::string readable(std::string_view text) {
 
 }  // namespace
 
-Tree::Tree(std::string_view text) : text_(text), says_npu_(text.find("npu") != std::string_view::npos) {
+Tree::Tree(std::string_view text)
+    : text_(text), says_npu_(text.find("npu") != std::string_view::npos || text.find("NPU") != std::string_view::npos) {
   if (text.size() > 0x7fffffff)
     throw Error(code::kAclInvalidParam, "a source of {} bytes is too long: 2 GiB at most", text.size());
   const Grammar& g = grammar();

@@ -107,8 +107,7 @@ FileKind kind_of(std::string_view path, std::string_view head) noexcept {
         head.starts_with("\xfe\xff"))
       return FileKind::Other;
   }
-  if (ends(name, ".py", ".pyw", ".pyi", ".pyx", ".pxd"))
-    return ends(name, ".pyx", ".pxd") ? FileKind::Other : FileKind::Python;
+  if (ends(name, ".py", ".pyw", ".pyi", ".pyx", ".pxd")) return FileKind::Python;
   if (ends(name, ".ipynb")) return FileKind::Notebook;
   if (ends(name, ".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hxx", ".hh", ".inl") || is_cmake(name))
     return FileKind::CudaSource;

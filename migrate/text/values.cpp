@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "migrate/source/among.h"
+#include "migrate/support/settings.h"
 
 namespace updraft::migrate::text {
 namespace {
@@ -53,26 +54,7 @@ constexpr std::size_t kLongestValue = 400;  // nobody writes longer lists of dev
 
 }  // namespace
 
-std::string plain_key(std::string_view key) {
-  if (key.size() > kLongestValue) return {};
-  while (!key.empty() && (key[0] == '-' || key[0] == '+')) key.remove_prefix(1);
-  const std::size_t dot = key.rfind('.');
-  if (dot != std::string_view::npos) key.remove_prefix(dot + 1);
-  std::string out(key);
-  for (char& c : out) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
-bool names_device(std::string_view key) {
-  return key == "device" || key == "devices" || key == "dev" || key == "map_location" || key.ends_with("_device") ||
-         key.ends_with("_devices") || key.starts_with("device_") || key == "placement" || key == "gpu" ||
-         key == "gpus" || key == "torchdevice";
-}
-
-bool names_backend(std::string_view key) {
-  return key == "backend" || key == "backends" || key.ends_with("_backend") || key == "comm_backend_name" ||
-         key == "communication_backend_name" || key.ends_with("backend_name") || key == "dist_backends";
-}
+std::string plain_key(std::string_view key) { return key.size() > kLongestValue ? std::string() : plain_setting(key); }
 
 std::vector<Word> device_words(std::string_view value) {
   std::vector<Word> words;
@@ -119,14 +101,16 @@ std::optional<Judgement> judge(std::string_view key, std::string_view value) {
     const bool torch = k == "dist_backend" || k == "ddp_backend" || k == "distributed_backend" ||
                        k == "process_group_backend" || k == "torch_distributed_backend" || k == "comm_backend_name" ||
                        k == "communication_backend_name";
-    const Confidence sure = torch ? Confidence::Certain : names_backend(k) ? Confidence::Likely : Confidence::Review;
+    const Confidence sure = torch                        ? Confidence::Certain
+                            : holds(k) == Holds::Backend ? Confidence::Likely
+                                                         : Confidence::Review;
     return Judgement{Meaning::Backend, sure, std::move(words)};
   }
   auto words = device_words(value);
   if (words.empty()) return std::nullopt;
   if (k == "map_location" || k == "torch_device")
     return Judgement{Meaning::Device, Confidence::Certain, std::move(words)};
-  if (names_device(k)) return Judgement{Meaning::Device, Confidence::Likely, std::move(words)};
+  if (holds(k) == Holds::Device) return Judgement{Meaning::Device, Confidence::Likely, std::move(words)};
   if (value.find(':') == std::string_view::npos) return std::nullopt;  // cuda may be a label, a language, a tag
   return Judgement{Meaning::Device, Confidence::Review, std::move(words)};
 }

@@ -27,8 +27,6 @@ struct Judgement {
 
 /// Lower case, _ for -, without leading dashes and pluses and without what stands before the last dot.
 std::string plain_key(std::string_view key);
-bool names_device(std::string_view plain_key);
-bool names_backend(std::string_view plain_key);
 
 /// The words to change where the whole value is a device string or a list of them; empty where it is none.
 std::vector<Word> device_words(std::string_view value);

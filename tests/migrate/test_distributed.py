@@ -105,3 +105,20 @@ def test_cards_are_counted(converted, tmp_path):
     with pytest.raises(subprocess.CalledProcessError) as error:
         words()
     assert "NPROC_PER_NODE" in error.value.stderr
+
+
+def test_two_ranks_write_each_file_once_and_read_what_is_whole(tmp_path):
+    """Bare models, dictionaries, TorchScript, arrays and logs: by rank 0, without the wrapper, before anybody reads them."""
+    run(tool(), HERE / "saves", "--distributed", "main.py", "-o", tmp_path, "-q", cwd=tmp_path)
+    out, files = tmp_path / "saves_msft_multi", tmp_path / "files"
+    files.mkdir()
+    run("./run_distributed_npu.sh", files, cwd=out, NPROC_PER_NODE="2", MASTER_PORT=free_port())
+    assert len((files / "log.txt").read_text().splitlines()) == 2, "each line once"
+    script = (
+        "import sys, torch, torch_npu\n"
+        "whole = torch.load(sys.argv[1] + '/whole.pt', weights_only=False)\n"
+        "inner = torch.load(sys.argv[1] + '/dictionary.pt', weights_only=False)['model']\n"
+        "assert type(whole) is type(inner) is torch.nn.Linear, (type(whole), type(inner))\n"
+        "assert torch.jit.load(sys.argv[1] + '/script.pt')(torch.ones(1, 4).npu()).shape == (1, 2)\n")
+    run(sys.executable, "-c", script, files, cwd=tmp_path)
+    assert {(files / f"read{rank}.txt").read_text() for rank in range(2)} == {"Linear"}

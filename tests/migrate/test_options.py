@@ -279,10 +279,34 @@ def test_the_guides_spelling(tree, tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "train.py").write_text(TRAIN + "    torch.var_mean(torch.ones(2))\n")
     script = tree / "tools" / "ms_fmk_transplt" / "pytorch_gpu2npu.sh"
-    subprocess.run([script, "-i", tmp_path / "project", "-o", tmp_path / "out", "-v", "2.1", "-s", "-sim", "-a", "resnet", "-m"], check=True,
-                   capture_output=True, timeout=60)
+    subprocess.run([script, "-i", tmp_path / "project", "-o", tmp_path / "out", "-v", "2.1", "-s", "-sim", "--affinity", "resnet",
+                    "--mixed-precision"], check=True, capture_output=True, timeout=60)
     text = (tmp_path / "out" / "project_msft" / "train.py").read_text()
     for part in ("DEVICE_ID", "ascend_function.var_mean", "NpuFusedAdamW", "autocast"):
         assert part in text
     changes = (tmp_path / "out" / "project_msft" / "change_list.csv").read_text()
     assert changes.count("train.py") >= 5
+
+
+def test_the_guides_letters_mean_what_the_guide_means(tree, tmp_path):
+    """-a and -m are not our affinity and mixed precision: nobody's numbers change behind his back."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    script = tree / "tools" / "ms_fmk_transplt" / "pytorch_gpu2npu.sh"
+    done = subprocess.run([script, "-i", tmp_path / "train.py", "-o", tmp_path / "out", "-v", "2.1", "-a", "resnet", "-m"], check=True,
+                          capture_output=True, text=True, timeout=60)
+    text = (tmp_path / "out" / "train_msft" / "train.py").read_text()
+    assert "autocast" not in text and "NpuFused" not in text and ".npu" in text or "npu" in text
+    assert "torch.npu.amp" in done.stderr and "ModelArts" in done.stderr
+
+
+def test_analysis_by_mode(tree, tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    script = tree / "tools" / "ms_fmk_transplt" / "pytorch_analyse.sh"
+    tables = {}
+    for mode in ("torch_apis", "third_party", "affinity_apis", "dynamic_shape"):
+        subprocess.run([script, "-i", tmp_path / "train.py", "-o", tmp_path / mode, "-v", "2.1", "-m", mode, "-env", "/nowhere"], check=True,
+                       capture_output=True, timeout=60)
+        tables[mode] = {f.name for f in (tmp_path / mode / "train_analysis").glob("*.csv")}
+    assert all(tables.values()) and tables["affinity_apis"] == {"affinity_api_call.csv"}
+    names = [name for found in tables.values() for name in found]
+    assert len(names) == len(set(names)), "no table belongs to two modes"

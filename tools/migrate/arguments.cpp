@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "migrate/run/registry.h"
 
 namespace updraft::migrate {
 namespace {
@@ -99,8 +100,9 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
       "updraft migrate");
   std::string input, least = "likely";
   std::vector<std::string> rules;
-  app.add_option("SRC", input, t("folder, file, or - for standard input", "文件夹、文件，或 - 表示标准输入"))
-      ->required();
+  auto* src =
+      app.add_option("SRC", input, t("folder, file, or - for standard input", "文件夹、文件，或 - 表示标准输入"))
+          ->required();
   app.add_option("-o,--output", a.destination,
                  t("folder in which SRC_msft is made (default: here)", "输出目录，其中生成 SRC_msft（默认当前目录）"));
   app.add_option("-v,--version", a.options.version,
@@ -114,6 +116,17 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
          t("pytorch or tensorflow (default: what more sources import)", "pytorch 或 tensorflow（默认按导入情况判断）"))
       ->check(CLI::IsMember({"pytorch", "tensorflow"}));
   app.add_option("-r,--rules", rules, t("a file of your own rules; may be given again", "自定义规则文件，可多次给出"));
+  app.add_option(
+         "--select", a.options.selection.select,
+         t("only these rules: ids or beginnings of ids, PT101,TX2", "仅使用这些规则：编号或编号前缀，如 PT101,TX2"))
+      ->delimiter(',');
+  app.add_option("--ignore", a.options.selection.ignore, t("not these rules", "不使用这些规则"))->delimiter(',');
+  std::string explained, checked;
+  auto* explain =
+      app.add_option("--explain", explained, t("say what a rule is about, with its examples", "说明某条规则及其示例"));
+  auto* list = app.add_flag("--list-rules", a.list_rules, t("list all rules", "列出全部规则"));
+  auto* check_rules = app.add_option("--check-rules", checked,
+                                     t("run the examples of a file of your own rules", "运行自定义规则文件中的示例"));
   app.add_option("--min-confidence", least,
                  t("certain, likely (default) or review: changes below are only reported",
                    "certain、likely（默认）或 review：低于此可信度的只报告不修改"))
@@ -178,7 +191,20 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
   app.add_flag("--force", a.force, t("write into an output folder that is not empty", "输出目录非空时也写入"));
   app.add_option("-j,--threads", a.options.threads, t("threads (default: processors)", "线程数（默认处理器数）"))
       ->check(CLI::Range(1U, 1024U));
+  // these look at no project
+  const std::vector<std::string> all(argv, argv + argc);
+  const auto asks = [&](std::string_view name) {
+    return std::any_of(all.begin(), all.end(), [&](const std::string& word) {
+      return word == name || word.starts_with(std::string(name) + "=");
+    });
+  };
+  if (asks("--explain") || asks("--list-rules") || asks("--check-rules")) src->required(false);
   if (!run_parser(app, argc, argv, a, status)) return false;
+  a.explain = explained;
+  a.check_rules = checked;
+  if (*explain || *list || *check_rules) return true;
+  run::check_selection(a.options.selection.select);
+  run::check_selection(a.options.selection.ignore);
   a.options.input = input;
   a.options.least = confidence_of(least);
   for (const std::string& file : rules) a.options.rules.emplace_back(file);

@@ -13,7 +13,10 @@ struct Arguments {
   std::filesystem::path destination;  ///< -o: folder in which the output tree is made
   bool diff = false, check = false, json = false, in_place = false, force = false, quiet = false, chinese = false;
   bool from_stdin = false;
-  bool guide_words = false;  ///< print what the original TensorFlow tool prints
+  bool guide_words = false;          ///< print what the original TensorFlow tool prints
+  std::string explain, check_rules;  ///< --explain ID, --check-rules FILE
+  bool list_rules = false;
+  std::string mode;  ///< of pytorch_analyse: only this mode's tables; empty: all
   std::string last_line;
   std::filesystem::path reports;      ///< folder of the reports; empty: none
   std::filesystem::path sarif, html;  ///< further copies of reports

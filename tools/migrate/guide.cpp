@@ -33,13 +33,13 @@ bool finish(CLI::App& app, std::vector<std::string> list, int& status) {
 void common(Arguments& a, int argc, char** argv, const fs::path& input, const fs::path& output,
             const std::string& suffix) {
   for (int i = 0; i < argc; ++i) a.options.command += (i ? " " : "") + std::string(argv[i]);
-  if (!fs::is_directory(input))
-    throw Error(code::kAclInvalidFile, "-i {}: a folder is wanted{}", input.string(),
+  if (!fs::is_directory(input) && !fs::is_regular_file(input))
+    throw Error(code::kAclInvalidFile, "-i {}: a folder or a file is wanted{}", input.string(),
                 fs::exists(input) ? "" : "; there is nothing of that name");
   a.options.input = input;
   fs::path name = fs::absolute(input).lexically_normal();
   if (name.filename().empty()) name = name.parent_path();
-  a.options.output = output / (name.filename().string() + suffix);
+  a.options.output = output / ((fs::is_regular_file(input) ? name.stem() : name.filename()).string() + suffix);
 }
 
 }  // namespace
@@ -55,14 +55,28 @@ bool parse_gpu2npu(int argc, char** argv, Arguments& a, int& status) {
   app.add_option("-r,--rules", rules, "your own rules: our YAML or JSON, or the original's rules.json");
   app.add_flag("-s,--specify-device", a.options.specify_device, "the device is chosen by the variable DEVICE_ID");
   app.add_flag("--similar", a.options.similar, "-sim: unsupported APIs become equivalent functions (ascend_function/)");
-  app.add_option("-a,--affinity", a.options.affine_model,
+  std::string amp_model;
+  bool modelarts = false;
+  app.add_option("-a,--amp_model", amp_model,
+                 "the original turned torch.cuda.amp into apex.amp for this model; here it becomes torch.npu.amp");
+  app.add_flag("-m,--modelarts", modelarts,
+               "the original prepared the project for ModelArts; here nothing is done, and a line says so");
+  app.add_option("--affinity", a.options.affine_model,
                  "name of the model: NPU-affine APIs known to be equal are taken");
-  app.add_flag("-m,--mixed-precision", a.options.mixed_precision, "a plain training loop gets autocast and GradScaler");
+  app.add_flag("--mixed-precision", a.options.mixed_precision, "a plain training loop gets autocast and GradScaler");
   CLI::App* distributed = app.add_subcommand("distributed", "one card becomes several");
   distributed->add_option("-t,--target-model", a.options.distributed_model, "variable that holds the model")
       ->default_val("model");
   distributed->add_option("-m,--main", a.options.distributed_main, "the entry file")->required();
   if (!finish(app, words(argc, argv), status)) return false;
+  if (!amp_model.empty())
+    std::cerr << "pytorch_gpu2npu.sh: -a " << amp_model
+              << ": torch.cuda.amp is not turned into apex.amp: torch_npu has torch.npu.amp with the same autocast and "
+                 "GradScaler, which every run takes. Fused optimizers and other NPU APIs are --affinity "
+              << amp_model << "\n";
+  if (modelarts)
+    std::cerr << "pytorch_gpu2npu.sh: -m: nothing is prepared for ModelArts: the output runs where its data are. "
+                 "autocast and a GradScaler for a plain loop are --mixed-precision\n";
   common(a, argc, argv, input, output, distributed->parsed() ? "_msft_multi" : "_msft");
   if (distributed->parsed())
     a.options.distributed_main = entry_file(input, a.options.distributed_main, "distributed -m");
@@ -78,10 +92,25 @@ bool parse_pytorch_analyse(int argc, char** argv, Arguments& a, int& status) {
   app.add_option("-i,--input", input, "folder of the scripts")->required();
   app.add_option("-o,--output", output, "folder in which NAME_analysis is made")->required();
   app.add_option("-v,--version", a.options.version, "version of PyTorch, any")->required();
-  app.add_option("-m,--mode", mode, "what is looked at; all reports are written in any case")
+  app.add_option("-m,--mode", mode, "what is looked at: the tables of the other modes are not written")
       ->check(CLI::IsMember({"torch_apis", "third_party", "affinity_apis", "dynamic_shape"}));
-  if (!finish(app, words(argc, argv), status)) return false;
+  std::string environment, api_files;
+  app.add_option("-e,--env-path", environment,
+                 "-env: where third-party packages are looked for; the tables know them here");
+  app.add_option("--api-files", api_files, "-api: lists of supported APIs; those of torch_npu are built in");
+  std::vector<std::string> list = words(argc, argv);
+  for (std::string& word : list) {
+    if (word == "-env") word = "--env-path";
+    if (word == "-api") word = "--api-files";
+  }
+  if (!finish(app, std::move(list), status)) return false;
+  if (!environment.empty())
+    std::cerr << "pytorch_analyse.sh: -env " << environment
+              << ": packages are not read: support/data/third_party.tsv says what of them works\n";
+  if (!api_files.empty())
+    std::cerr << "pytorch_analyse.sh: -api " << api_files << ": not read: torch_npu's own lists are built in\n";
   common(a, argc, argv, input, output, "_analysis");
+  a.mode = mode;
   a.options.analysis = true;
   a.options.mode = run::Mode::Report;
   a.reports = a.options.output;

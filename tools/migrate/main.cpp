@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -10,9 +12,11 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "arguments.h"
 #include "base/error.h"
+#include "explain.h"
 #include "guide.h"
 #include "migrate/report/diff/diff.h"
 #include "migrate/report/guide/analysis.h"
@@ -124,9 +128,51 @@ void refuse_used_folder(const Arguments& a) {
                 folder.string());
 }
 
+/// Whether pytorch_analyse's mode asks for a table.
+bool of_mode(std::string_view mode, std::string_view file) {
+  if (mode.empty() || !file.ends_with(".csv")) return true;
+  static constexpr std::array<std::string_view, 5> third = {"full_unsupported_results.csv",
+                                                            "framework_unsupported_op.csv", "unknown_op.csv",
+                                                            "migration_needed_op.csv", "cuda_op.csv"};
+  const bool of_third = std::find(third.begin(), third.end(), file) != third.end();
+  const bool affinity = file == "affinity_api_call.csv", shapes = file == "api_performance_advice.csv";
+  if (mode == "third_party") return of_third;
+  if (mode == "affinity_apis") return affinity;
+  if (mode == "dynamic_shape") return shapes;
+  return !of_third && !affinity && !shapes;
+}
+
+/// A project of both frameworks: sources about which the first run had nothing to say are looked at as the other's.
+void other_framework(ProjectResult& result, const Arguments& a) {
+  run::Options other = a.options;
+  other.framework = a.options.framework == "tensorflow" ? "pytorch" : "tensorflow";
+  other.mode = run::Mode::Report;
+  other.rules.clear();
+  ProjectResult second = run::migrate(other);
+  std::set<std::string> known;
+  for (const FileResult& f : result.files)
+    if (f.changed || std::any_of(f.findings.begin(), f.findings.end(),
+                                 [](const Finding& finding) { return finding.rule != "IO006"; }))
+      known.insert(f.path);
+  std::erase_if(result.files, [&](const FileResult& f) {
+    return !known.contains(f.path) && f.path != "." && f.kind == FileKind::Python;
+  });
+  for (FileResult& f : second.files)
+    if (f.kind == FileKind::Python && !known.contains(f.path)) result.files.push_back(std::move(f));
+  std::sort(result.files.begin(), result.files.end(),
+            [](const FileResult& x, const FileResult& y) { return x.path < y.path; });
+  for (RuleText& text : second.rules)
+    if (std::none_of(result.rules.begin(), result.rules.end(), [&](const RuleText& r) { return r.id == text.id; }))
+      result.rules.push_back(std::move(text));
+}
+
 int run_tool(Arguments& a) {
-  if (a.options.framework == "auto")
-    a.options.framework = a.from_stdin ? "pytorch" : run::framework_of(a.options.input);
+  const bool chosen = a.options.framework != "auto";
+  bool both = false;
+  if (!chosen) {
+    a.options.framework = a.from_stdin ? "pytorch" : run::framework_of(a.options.input, &both);
+    both = both && !a.options.automatic;
+  }
   if (a.from_stdin) return from_stdin(a);
   refuse_used_folder(a);
   ProjectResult result;
@@ -134,6 +180,7 @@ int run_tool(Arguments& a) {
     Progress progress(!a.quiet);
     a.options.progress = [&](std::size_t done, std::size_t all) { progress(done, all); };
     result = run::migrate(a.options);
+    if (both) other_framework(result, a);
     run::write_output(a.options, result);
   }
   const Language language = a.chinese ? Language::zh : Language::en;
@@ -151,6 +198,7 @@ int run_tool(Arguments& a) {
     files.push_back({name + ".html", report::html(result)});
     files.push_back({name + ".sarif", report::sarif(result)});
     if (!a.options.analysis) files.push_back({"migration.diff", report::unified_diff(result)});
+    std::erase_if(files, [&](const report::ReportFile& f) { return !of_mode(a.mode, f.name); });
     report::write_files(a.reports, files);
   }
   if (!a.sarif.empty()) report::write_file(a.sarif, report::sarif(result));
@@ -160,6 +208,18 @@ int run_tool(Arguments& a) {
   std::cout.flush();
   std::cout << words << std::flush;
   if (!a.guide_words && !a.quiet) summary(result, a);
+  if (!a.guide_words && !a.quiet && a.options.framework == "tensorflow" && !a.options.analysis)
+    for (const Text& advice : tensorflow_advice(result, a.options.tensorflow))
+      fmt::print(stderr, "{}\n", a.chinese ? advice.zh : advice.en);
+  if (a.options.automatic && !a.quiet &&
+      std::none_of(result.files.begin(), result.files.end(), [](const FileResult& f) { return f.changed; }))
+    fmt::print(stderr, "{}\n",
+               a.chinese
+                   ? "--auto：未找到入口文件（没有判断 __main__ 的文件），未作修改：请在启动训练的文件开头添加 import "
+                     "torch_npu 与 "
+                     "from torch_npu.contrib import transfer_to_npu"
+                   : "--auto: no entry file was found (none asks for __main__), so nothing was changed: write import "
+                     "torch_npu and from torch_npu.contrib import transfer_to_npu where training starts");
   for (const FileResult& f : result.files)
     for (const Finding& finding : f.findings)
       if (finding.rule == "IO004") return 1;  // something could not be written
@@ -188,6 +248,7 @@ int main(int argc, char** argv) {
   else named = first == "migrate";
   try {
     if (!parser(argc - named, argv + named, arguments, status)) return status;
+    if (const int done = explain(arguments); done >= 0) return done;
     return run_tool(arguments);
   } catch (const updraft::Error& error) {
     fmt::print(stderr, "updraft migrate: {}\n", error.text());

@@ -90,6 +90,9 @@ std::string failed_report(const ProjectResult& result) {
         out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::en)));
       else if (which == TfClass::no_avoid || (which == TfClass::deprecated && !finding.applied))
         out += fmt::format("{}:{}, NPU Unsupport API: {}\n", path, finding.from.line, one_line(finding.api));
+      else if (finding.category == Category::Change && !finding.applied)
+        out += fmt::format("{}:{}, left for review ({}): {}\n", path, finding.from.line, finding.rule,
+                           one_line(in(finding.message, Language::en)));
       else if (finding.category == Category::Unsupported)
         out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::en)));
       else continue;

@@ -109,6 +109,22 @@ std::vector<Edit> under(const syntax::Tree& tree, const std::vector<NodeId>& sta
   edits.push_back({at, at, "if " + condition + ":" + newline(tree.text()) + indent(tree, first) + step});
   for (std::size_t n = 1; n < statements.size(); ++n)
     edits.push_back({tree[statements[n]].begin, tree[statements[n]].begin, step});
+  // the lines of a block stand deeper; those of a string stay as they are
+  for (NodeId s : statements) {
+    if (tree.kind(s) == Kind::ExpressionStatement) continue;
+    const std::string_view text = tree.text();
+    std::vector<NodeId> strings;
+    for (NodeId n = s; n < tree[s].last; ++n)
+      if (tree.kind(n) == Kind::String) strings.push_back(n);
+    for (std::size_t line = text.find('\n', tree[s].begin); line != std::string_view::npos && line < tree[s].end;
+         line = text.find('\n', line + 1)) {
+      const auto start = u32(line + 1);
+      const bool blank = start >= text.size() || text[start] == '\n' || text[start] == '\r';
+      const bool within = std::any_of(strings.begin(), strings.end(),
+                                      [&](NodeId n) { return tree[n].begin < start && start <= tree[n].end; });
+      if (!blank && !within && start < tree[s].end) edits.push_back({start, start, step});
+    }
+  }
   return edits;
 }
 

@@ -17,6 +17,53 @@ bool changes_files(std::string_view api) noexcept {
   return std::find(known.begin(), known.end(), api) != known.end();
 }
 
+/// Functions of packages that write a file.
+bool writes(std::string_view api) noexcept {
+  static constexpr std::array<std::string_view, 12> known = {"torch.save",
+                                                             "torch.jit.save",
+                                                             "torch.onnx.export",
+                                                             "numpy.save",
+                                                             "numpy.savez",
+                                                             "numpy.savez_compressed",
+                                                             "numpy.savetxt",
+                                                             "safetensors.torch.save_file",
+                                                             "safetensors.torch.save_model",
+                                                             "joblib.dump",
+                                                             "torchvision.utils.save_image",
+                                                             "torch.export.save"};
+  return std::find(known.begin(), known.end(), api) != known.end();
+}
+
+/// Methods that write a file, whatever their object: figure.savefig(…), frame.to_csv(…).
+bool writes_by_method(std::string_view name) noexcept {
+  return name == "savefig" || name == "to_csv" || name == "to_pickle" || name == "save_pretrained";
+}
+
+/// Functions that take a model as it is and run nothing.
+bool only_takes(std::string_view api) noexcept {
+  return writes(api) || api == "torch.jit.script" || api == "torch.jit.trace" || api == "copy.deepcopy" ||
+         api == "dict";
+}
+
+/// with open(path, "a") as f:
+bool opens_to_write(const Source& s, NodeId with) {
+  const syntax::Tree& tree = s.tree();
+  for (NodeId call : s.calls) {
+    if (!tree.inside(call, with) || tree.ancestor(call, Kind::WithItem) == kNone) continue;
+    if (tree.text(tree.child(call, Field::Function)) != "open") continue;
+    const Argument mode = argument(tree, call, "mode", 1);
+    const std::string_view text = tree.text(mode.value);
+    return mode && tree.kind(mode.value) == Kind::String && text.find_first_of("wax") != std::string_view::npos;
+  }
+  return false;
+}
+
+/// "# updraft: keep" stands on the statement's first line.
+bool keeps(const syntax::Tree& tree, NodeId statement) {
+  const std::string_view line = tree.text().substr(tree[statement].begin);
+  return line.substr(0, line.find('\n')).find("updraft: keep") != std::string_view::npos;
+}
+
 /// The call that is a statement of its own; kNone for other statements.
 NodeId called_by(const syntax::Tree& tree, NodeId statement) {
   if (tree.kind(statement) != Kind::ExpressionStatement) return kNone;
@@ -34,6 +81,11 @@ class Outputs {
         if (const NodeId f = function_of(*p.source, p.node); f != kNone) of_training_.insert({p.source, f});
         of_model_.insert({p.source, p.node});
       }
+      Flow wrapped(program);
+      wrapped.from(m.variable, {m.source, m.last});
+      for (const Place& p : wrapped.places())
+        if (p.item == Place::kWhole && p.source->tree().kind(p.node) != Kind::Call)
+          wrapped_.emplace(std::make_pair(p.source, p.node), wrapped.chosen(p));
     }
   }
 
@@ -112,7 +164,8 @@ class Outputs {
   bool computes(Source& s, NodeId statement) const {
     const syntax::Tree& tree = s.tree();
     for (NodeId id = statement; id < tree[statement].last; ++id) {
-      if (of_model_.contains({&s, id}) && tree.kind(tree.parent(id)) != Kind::Attribute) return true;
+      if (of_model_.contains({&s, id}) && tree.kind(tree.parent(id)) != Kind::Attribute && !handed_over(s, id))
+        return true;
       if (tree.kind(id) != Kind::Call) continue;
       const Place called = program_.definition(program_.callee(s, id));
       if (called.source && of_training_.contains({called.source, called.node}) &&
@@ -120,6 +173,81 @@ class Outputs {
         return true;
     }
     return false;
+  }
+
+  /// torch.save(model, p), torch.save({"model": model}, p), torch.jit.script(model).save(p): nothing is run.
+  bool handed_over(Source& s, NodeId mention) const {
+    const syntax::Tree& tree = s.tree();
+    for (NodeId mine = mention, up = tree.parent(mine); up != kNone; mine = up, up = tree.parent(up)) {
+      switch (tree.kind(up)) {
+        case Kind::Pair:
+          if (tree.child(up, Field::Key) == mine) return false;
+          continue;
+        case Kind::Dictionary:
+        case Kind::List:
+        case Kind::Tuple:
+        case Kind::KeywordArgument: continue;
+        case Kind::ArgumentList:
+          return only_takes(s.callee(tree.parent(up))) ||
+                 tree.text(tree.child(tree.parent(up), Field::Function)) == "dict";
+        default: return false;
+      }
+    }
+    return false;
+  }
+
+  /// What is written is the model, not its wrapper.
+  void unwrap(Source& s, NodeId statement, std::vector<Edit>& edits) const {
+    const syntax::Tree& tree = s.tree();
+    for (NodeId id = statement; id < tree[statement].last; ++id) {
+      const auto found = wrapped_.find({&s, id});
+      if (found == wrapped_.end() || tree.kind(tree.parent(id)) == Kind::Attribute || !handed_over(s, id)) continue;
+      const std::string name(tree.text(id));
+      if (found->second)
+        edits.push_back({tree[id].begin, tree[id].end, "getattr(" + name + ", \"module\", " + name + ")"});
+      else edits.push_back({tree[id].end, tree[id].end, ".module"});
+    }
+  }
+
+  /// Whether a part of a source, or a function that it calls, writes (reads) checkpoints.
+  bool does(Source& s, NodeId part, bool load, int depth = 0) {
+    if (depth > 3) return false;
+    const syntax::Tree& tree = s.tree();
+    for (NodeId call : s.calls) {
+      if (!tree.inside(call, part)) continue;
+      const std::string api = s.callee(call);
+      if (api == (load ? "torch.load" : "torch.save")) return true;
+      const Place called = program_.definition(program_.callee(s, call));
+      if (called.source && called.node != part && !(called.source == &s && tree.inside(part, called.node)) &&
+          does(*called.source, called.node, load, depth + 1))
+        return true;
+    }
+    return false;
+  }
+
+  /// All wait between rank 0's writing and everybody's reading.
+  void meet(Source& s, NodeId id) {
+    const syntax::Tree& tree = s.tree();
+    const NodeId function = function_of(s, id);
+    if (function == kNone ? !(&s == &program_.main()) : !of_training_.contains({&s, function})) return;
+    if (!does(s, id, true) || !does(s, id, false)) return;
+    bool saved = false;
+    for (NodeId statement : tree.children(id)) {
+      const Kind kind = tree.kind(statement);
+      if (kind == Kind::Function || kind == Kind::Class || kind == Kind::Decorated) continue;
+      if (function == kNone && !of_module(s, statement)) continue;
+      if (saved && does(s, statement, true)) {
+        saved = false;
+        const std::string torch = s.name_of("torch", statement);
+        if (torch.empty() || !alone(tree, statement)) continue;
+        s.add("PT358", Category::Change, statement,
+              {"rank 0 has written what all processes read here: they wait for it",
+               "此处各进程读取由 rank 0 写入的文件，需等待写入完成"},
+              "torch.load")
+            .edits.push_back(before(tree, statement, {torch + ".distributed.barrier()"}));
+      }
+      if (does(s, statement, false)) saved = true;
+    }
   }
 
   bool saves(Source& s, NodeId function) {
@@ -141,10 +269,15 @@ class Outputs {
       run.clear();
       saving = false;
     };
+    meet(s, id);
     for (NodeId statement : tree.children(id)) {
       const NodeId call = called_by(tree, statement);
       if (call == kNone) {
         flush();
+        // a log that every process would write to
+        if (tree.kind(statement) == Kind::With && progress(s, statement) && opens_to_write(s, statement) &&
+            !computes(s, statement) && alone(tree, statement))
+          guard(s, {statement}, true);
         continue;
       }
       const NodeId callee = tree.child(call, Field::Function);
@@ -154,8 +287,10 @@ class Outputs {
         tell = !bound && progress(s, call) && !argument(tree, call, "file", -1);
       } else if (tree.kind(callee) == Kind::Attribute || tree.kind(callee) == Kind::Identifier) {
         const std::string api = s.callee(call);
-        save = api == "torch.save" || (changes_files(api) && saves(s, function_of(s, call))) ||
-               s.text_of(tree.child(callee, Field::Attribute)) == "savefig";
+        const std::string_view method = s.text_of(tree.child(callee, Field::Attribute));
+        save = (writes(api) && (api == "torch.save" || in_run(s, call))) ||
+               (changes_files(api) && saves(s, function_of(s, call))) || writes_by_method(method) ||
+               (method == "save" && of_script(s, callee));
       }
       if ((save || tell) && computes(s, statement)) save = tell = false;
       if (!save && !tell) {
@@ -170,19 +305,40 @@ class Outputs {
     flush();
   }
 
+  /// Whether a call belongs to the run of the training and not to what is defined before it.
+  bool in_run(const Source& s, NodeId call) const {
+    const NodeId function = function_of(s, call);
+    return function == kNone ? of_module(s, call)
+                             : of_training_.contains({const_cast<Source*>(&s), function}) || saving(s, function);
+  }
+  bool saving(const Source& s, NodeId function) const {
+    return s.text_of(s.tree().child(function, Field::Name)).find("save") != std::string_view::npos;
+  }
+
+  /// torch.jit.script(model).save(path)
+  bool of_script(Source& s, NodeId callee) const {
+    const NodeId object = s.tree().child(callee, Field::Object);
+    if (s.tree().kind(object) != Kind::Call) return false;
+    const std::string api = s.callee(object);
+    return api == "torch.jit.script" || api == "torch.jit.trace";
+  }
+
   void guard(Source& s, const std::vector<NodeId>& statements, bool saving) {
     const std::string torch = s.name_of("torch", statements.front());
-    if (torch.empty()) return;
+    if (torch.empty() || keeps(s.tree(), statements.front())) return;
     Finding& f = s.add(
         saving ? "PT358" : "PT359", Category::Change, statements.front(),
         saving ? Text{"all processes have the same state: rank 0 saves it", "各进程的模型状态相同，仅由 rank 0 保存"}
                : progress_text(),
         saving ? "torch.save" : "print");
     f.edits = under(s.tree(), statements, torch + ".distributed.get_rank() == 0");
+    if (saving)
+      for (NodeId statement : statements) unwrap(s, statement, f.edits);
   }
 
   Program& program_;
   std::set<std::pair<Source*, NodeId>> of_training_, of_model_;
+  std::map<std::pair<Source*, NodeId>, bool> wrapped_;  // mentions behind the wrapping, and whether it may not be
   std::map<std::pair<Source*, NodeId>, bool> saving_;
 
  public:

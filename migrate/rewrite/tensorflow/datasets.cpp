@@ -1,6 +1,7 @@
 // tf.data: batches of one shape, and data of which each worker has its part.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_map>
 
 #include "migrate/rewrite/tensorflow/script.h"
@@ -145,7 +146,8 @@ class Datasets {
     Confidence confidence = sure == Sure::Yes      ? Confidence::Certain
                             : sure == Sure::Likely ? Confidence::Likely
                                                    : Confidence::Review;
-    if (predicts(id)) confidence = Confidence::Review;
+    const bool evaluates = predicts(id);
+    if (evaluates) confidence = Confidence::Review;
     drop(c, confidence, sure >= Sure::Likely ? "tensorflow.data.Dataset." + std::string(method) : std::string());
     return sure >= Sure::Likely;
   }
@@ -176,15 +178,115 @@ class Datasets {
     f.edits.push_back(s_.replace(given->value, "True"));
   }
 
-  /// A prediction needs a result for each sample.
-  bool predicts(NodeId id) const {
+  /// A prediction needs a result for each sample, and an evaluation is one over all of them: by the function or the
+  /// variable, by what the data are made of, or by what is done with them.
+  bool predicts(NodeId id) {
     const NodeId function = enclosing_function(tree_, id);
-    std::string around = function == kNone ? "" : lower(s_.text(tree_.child(function, Field::Name)));
-    const NodeId statement = tree_.statement(id);
-    if (tree_.kind(tree_.child(statement, std::size_t{0})) == Kind::Assignment)
-      around += " " + lower(s_.text(tree_.child(tree_.child(statement, std::size_t{0}), Field::Left)));
-    return around.find("predict") != std::string::npos || around.find("infer") != std::string::npos ||
-           around.find("serving") != std::string::npos;
+    if (function != kNone && says_evaluation(s_.text(tree_.child(function, Field::Name)))) return true;
+    NodeId chain = id;  // ds.map(f).batch(n).prefetch(1)
+    while (tree_.kind(tree_.parent(chain)) == Kind::Attribute && tree_.call_of(tree_.parent(chain)) != kNone)
+      chain = tree_.call_of(tree_.parent(chain));
+    const NodeId up = tree_.parent(chain);
+    if (tree_.kind(up) == Kind::Assignment && tree_[chain].field == Field::Right) {
+      const std::string_view name = s_.text(tree_.child(up, Field::Left));
+      if (says_evaluation(name) || evaluated(name)) return true;
+    }
+    if (takes_evaluation(chain)) return true;
+    if (tree_.kind(up) == Kind::Return && function != kNone && evaluated_calls(function)) return true;
+    return made_of_evaluation(id);
+  }
+
+  /// test, val, eval, … as a word of a name.
+  static bool says_evaluation(std::string_view written) {
+    const std::string name = lower(written);
+    for (std::string_view part : {"predict", "infer", "serving", "evaluat"})
+      if (name.find(part) != std::string::npos) return true;
+    for (std::size_t at = 0; at < name.size();) {
+      const std::size_t end = std::min(name.find_first_of("_.[]\"' ", at), name.size());
+      const std::string_view word = std::string_view(name).substr(at, end - at);
+      static constexpr std::array<std::string_view, 11> words = {
+          "test", "tests", "testing", "val", "valid", "validation", "eval", "evaluation", "dev", "holdout", "testset"};
+      if (among(words, word)) return true;
+      at = end + 1;
+    }
+    return false;
+  }
+
+  /// model.evaluate(data), model.fit(…, validation_data=data)
+  bool takes_evaluation(NodeId value) const {
+    const NodeId up = tree_.parent(value);
+    if (tree_.kind(up) == Kind::KeywordArgument)
+      return s_.text(tree_.child(up, Field::Name)) == "validation_data" && tree_[value].field == Field::Value;
+    if (tree_.kind(up) != Kind::ArgumentList) return false;
+    const NodeId callee = tree_.child(tree_.parent(up), Field::Function);
+    if (tree_.kind(callee) != Kind::Attribute) return false;
+    const std::string_view method = s_.text(tree_.child(callee, Field::Attribute));
+    return method == "evaluate" || method == "predict";
+  }
+
+  /// Whether a variable is given to an evaluation anywhere in the source, and to no training.
+  bool evaluated(std::string_view name) {
+    bool found = false;
+    for (NodeId n : identifiers(name)) {
+      if (takes_evaluation(n)) found = true;
+      const NodeId up = tree_.parent(n);
+      if (tree_.kind(up) != Kind::ArgumentList || tree_.child(up, std::size_t{0}) != n) continue;
+      const NodeId callee = tree_.child(tree_.parent(up), Field::Function);
+      if (tree_.kind(callee) == Kind::Attribute && s_.text(tree_.child(callee, Field::Attribute)) == "fit")
+        return false;
+    }
+    return found;
+  }
+
+  const std::vector<NodeId>& identifiers(std::string_view name) {
+    if (!identifiers_) {
+      identifiers_.emplace();
+      for (NodeId n = 0; n < tree_.size(); ++n)
+        if (tree_.kind(n) == Kind::Identifier) (*identifiers_)[tree_.text(n)].push_back(n);
+    }
+    return (*identifiers_)[name];
+  }
+
+  /// Whether what a function returns is given to evaluations alone: model.evaluate(pipeline(x)).
+  bool evaluated_calls(NodeId function) {
+    bool any = false;
+    for (NodeId n : identifiers(s_.text(tree_.child(function, Field::Name)))) {
+      const NodeId call = tree_.call_of(n);
+      if (call == kNone) continue;
+      const NodeId up = tree_.parent(call);
+      const bool one = takes_evaluation(call) ||
+                       (tree_.kind(up) == Kind::Assignment && (says_evaluation(s_.text(tree_.child(up, Field::Left))) ||
+                                                               evaluated(s_.text(tree_.child(up, Field::Left)))));
+      if (!one) return false;
+      any = true;
+    }
+    return any;
+  }
+
+  /// from_tensor_slices((x_test, y_test)).batch(n), tfds.load(name, split="test").batch(n),
+  /// splits["validation"].batch(n)
+  bool made_of_evaluation(NodeId id) const {
+    NodeId base = id;
+    while (base != kNone) {
+      if (tree_.kind(base) == Kind::Call) {
+        const NodeId callee = tree_.child(base, Field::Function);
+        for (NodeId a : tree_.children(tree_.child(base, Field::Arguments))) {
+          const bool split = tree_.kind(a) == Kind::KeywordArgument && s_.text(tree_.child(a, Field::Name)) == "split";
+          if (split && says_evaluation(s_.text(tree_.child(a, Field::Value)))) return true;
+          if (base != id && (tree_.kind(a) == Kind::Tuple || tree_.kind(a) == Kind::Identifier) &&
+              tree_.kind(callee) == Kind::Attribute &&
+              s_.text(tree_.child(callee, Field::Attribute)).starts_with("from_"))
+            for (NodeId n = a; n < tree_[a].last; ++n)
+              if (tree_.kind(n) == Kind::Identifier && says_evaluation(tree_.text(n))) return true;
+        }
+        base = tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Object) : kNone;
+      } else {
+        const Kind kind = tree_.kind(base);
+        return (kind == Kind::Identifier || kind == Kind::Subscript || kind == Kind::Attribute) &&
+               says_evaluation(s_.text(base));
+      }
+    }
+    return false;
   }
 
   /// dataset.shard(n, i). True where the data are divided already.
@@ -362,6 +464,7 @@ class Datasets {
   Script& s_;
   const syntax::Tree& tree_;
   std::unordered_map<NodeId, Sure> known_;
+  std::optional<std::unordered_map<std::string_view, std::vector<NodeId>>> identifiers_;
 };
 
 }  // namespace

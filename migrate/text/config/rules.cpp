@@ -5,6 +5,7 @@
 
 #include "migrate/source/among.h"
 #include "migrate/source/bytes.h"
+#include "migrate/support/settings.h"
 #include "migrate/support/variables.h"
 #include "migrate/text/embedded.h"
 #include "migrate/text/file.h"
@@ -27,9 +28,6 @@ constexpr std::array<std::string_view, 22> kCommandKeys = {
     "install",       "bash"};
 
 using source::among;
-bool is_true(std::string_view v) {
-  return v == "true" || v == "True" || v == "TRUE" || v == "yes" || v == "on" || v == "1";
-}
 
 }  // namespace
 
@@ -192,90 +190,25 @@ bool ConfigRules::command(const KeyPath& path, const Scalar& value) {
 void ConfigRules::frameworks(const KeyPath& path, const Scalar& value) {
   const std::string key =
       plain_key(path.keys().empty() || path.keys().back() == "[]" ? path.name() : std::string_view(path.keys().back()));
-  const std::string_view v = value.raw;
-  if (key == "distributed_type" && v == "MULTI_GPU") {
-    sheet_
-        .change("TX203", Confidence::Certain, value.begin, value.end, "MULTI_NPU",
-                {"accelerate calls several NPUs MULTI_NPU", "accelerate 中多 NPU 为 MULTI_NPU"})
-        .suggestion = "MULTI_NPU";
-  } else if (key == "mixed_precision" && v == "fp8") {
-    note("TX204", Category::Unsupported, value,
-         {"accelerate's fp8 needs TransformerEngine or torchao on CUDA: take bf16",
-          "accelerate 的 fp8 依赖 CUDA 上的 TransformerEngine 或 torchao：请用 bf16"},
-         "bf16");
-  } else if (key == "gpu_ids") {
-    note("TX205", Category::Note, value,
-         {"accelerate means NPUs by it where torch_npu is installed", "安装 torch_npu 后，accelerate 以此表示 NPU"});
-  } else if (key == "dynamo_backend" && (v == "INDUCTOR" || v == "inductor")) {
-    note("TX207", Category::Performance, value,
-         {"Inductor compiles for NPU only with triton-ascend; without a compiler take NO",
-          "Inductor 需 triton-ascend 才能为 NPU 编译；否则请用 NO"},
-         "NO");
-  } else if (key == "optim" && (v.find("bnb") != std::string_view::npos || v.find("8bit") != std::string_view::npos ||
-                                v.starts_with("paged_"))) {
-    note("TX221", Category::ThirdParty, value,
-         {"an optimizer of bitsandbytes, which NPU does not support: adamw_torch_npu_fused is transformers' for NPU",
-          "bitsandbytes 的优化器，NPU 不支持：transformers 为 NPU 提供 adamw_torch_npu_fused"},
-         "adamw_torch_npu_fused");
-  } else if (key == "optim" && v == "adamw_apex_fused") {
-    note("TX221", Category::ThirdParty, value,
-         {"apex's fused Adam is CUDA code: adamw_torch_npu_fused is transformers' for NPU",
-          "apex 的融合 Adam 为 CUDA 代码：transformers 为 NPU 提供 adamw_torch_npu_fused"},
-         "adamw_torch_npu_fused");
-  } else if (key == "optim" && (v == "adamw_torch_fused" || v == "adamw_torch" || v == "adamw_hf")) {
-    note("TX222", Category::Affinity, value,
-         {"adamw_torch_npu_fused does the same in one operator of NPU",
-          "adamw_torch_npu_fused 以单个 NPU 融合算子完成相同计算"},
-         "adamw_torch_npu_fused");
-  } else if (deepspeed_ && key == "type" && path.depth() >= 2 && path.begins({"optimizer"}) &&
-             (v == "Lamb" || v == "FusedLamb" || v == "OneBitLamb")) {
-    note("TX223", Category::Unsupported, value,
-         {"DeepSpeed has no fused Lamb for NPU: take AdamW", "DeepSpeed 没有 NPU 的融合 Lamb：请用 AdamW"}, "AdamW");
-  } else if (deepspeed_ && key == "enabled" && path.is({"fp16", "enabled"}) && is_true(v)) {
-    note("TX224", Category::Precision, value,
-         {"fp16 needs loss scaling (loss_scale 0: dynamic); bf16 needs none and runs on Atlas A2 and later",
-          "fp16 需要损失缩放（loss_scale 为 0 即动态）；bf16 无需缩放，Atlas A2 及以后支持"},
-         "bf16");
-  } else if ((key == "load_in_8bit" || key == "load_in_4bit") && is_true(v)) {
-    note("TX225", Category::ThirdParty, value,
-         {"loads by bitsandbytes, of which NPUs have little (recent builds: 4-bit nf4)",
-          "通过 bitsandbytes 加载，NPU 支持很少（新版本的 4 位 nf4）"});
-  } else if ((key == "quant_method" || key == "quantization" || key == "quantization_method" ||
-              key == "quantization_bit_backend") &&
-             (v == "bitsandbytes" || v == "bnb" || v == "gptq" || v == "awq")) {
-    note("TX225", Category::ThirdParty, value,
-         {std::string(v) + " runs CUDA kernels: look whether its version has them for NPU",
-          std::string(v) + " 使用 CUDA 算子：请确认所用版本是否支持 NPU"});
-  } else if ((key == "attn_implementation" || key == "_attn_implementation" || key == "flash_attn" ||
-              key == "use_flash_attn" || key == "use_flash_attention" || key == "use_flash_attention_2") &&
-             (v == "flash_attention_2" || v == "fa2" || is_true(v))) {
-    note("TX226", Category::ThirdParty, value,
-         {"flash-attn is CUDA code: sdpa works, and recent transformers take torch_npu.npu_fusion_attention for it by "
-          "themselves",
-          "flash-attn 为 CUDA 代码：可用 sdpa；新版 transformers 会自动使用 torch_npu.npu_fusion_attention"},
-         "sdpa");
-  } else if ((key == "enable_xformers_memory_efficient_attention" || key == "enable_xformers" ||
-              key == "use_xformers" || key == "xformers") &&
-             is_true(v)) {
-    note("TX226", Category::ThirdParty, value,
-         {"xFormers is CUDA code: diffusers has enable_npu_flash_attention",
-          "xFormers 为 CUDA 代码：diffusers 提供 enable_npu_flash_attention"},
-         "enable_npu_flash_attention");
-  } else if ((key == "tf32" || key == "allow_tf32" || key == "use_tf32") && is_true(v)) {
-    note("TX227", Category::Precision, value,
-         {"TF32 is a mode of NVIDIA GPUs; the like of it is HF32, torch.npu.matmul.allow_hf32",
-          "TF32 是 NVIDIA GPU 的模式；NPU 上对应 HF32，即 torch.npu.matmul.allow_hf32"},
-         "torch.npu.matmul.allow_hf32");
-  } else if (key == "cudnn_benchmark" || key == "cudnn_deterministic" ||
-             (key == "benchmark" && path.keys().size() > 1 && path.keys()[path.keys().size() - 2] == "cudnn")) {
-    note("TX228", Category::Note, value,
-         {"a setting of cuDNN: without an effect on NPU", "cuDNN 的设置，在 NPU 上无效"});
-  } else if ((key == "fp16_backend" || key == "half_precision_backend") && v == "apex") {
-    note("TX229", Category::ThirdParty, value,
-         {"auto takes torch.amp, which NPU has; apex needs the package for NPU",
-          "auto 会使用 NPU 支持的 torch.amp；apex 需要 NPU 版本"},
-         "auto");
+  for (const Setting& setting : lookup_setting(key, value.raw)) {
+    if (!stands(setting.where, path)) continue;
+    if (setting.category == Category::Change)
+      sheet_
+          .change(setting.rule, Confidence::Certain, value.begin, value.end, std::string(setting.replacement),
+                  sentence(setting, value.raw))
+          .suggestion = setting.replacement;
+    else note(setting.rule, setting.category, value, sentence(setting, value.raw), setting.replacement);
+    return;
   }
+}
+
+/// Whether a setting of the table means this place.
+bool ConfigRules::stands(std::string_view where, const KeyPath& path) const {
+  const auto& keys = path.keys();
+  if (where.empty() || where == "config") return true;
+  if (where == "parent:cudnn") return keys.size() > 1 && keys[keys.size() - 2] == "cudnn";
+  if (where == "deepspeed:optimizer") return deepspeed_ && path.depth() >= 2 && path.begins({"optimizer"});
+  return where == "deepspeed:fp16" && deepspeed_ && path.is({"fp16", "enabled"});
 }
 
 void ConfigRules::containers(std::string_view name, const Scalar& value) {

@@ -25,6 +25,7 @@ class ConfigRules : public ConfigHandler {
   bool device(std::string_view key, const Scalar& value, std::size_t offset);
   bool arguments(const KeyPath& path, const Scalar& value);
   void frameworks(const KeyPath& path, const Scalar& value);
+  bool stands(std::string_view where, const KeyPath& path) const;
   void containers(std::string_view key, const Scalar& value);
   void note(std::string_view rule, Category category, const Scalar& at, Text message, std::string_view suggestion = {});
 

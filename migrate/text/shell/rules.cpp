@@ -6,6 +6,7 @@
 
 #include "migrate/source/among.h"
 #include "migrate/source/bytes.h"
+#include "migrate/support/settings.h"
 #include "migrate/support/variables.h"
 #include "migrate/text/embedded.h"
 #include "migrate/text/file.h"
@@ -136,8 +137,25 @@ void ShellRules::expansion(std::size_t begin, std::size_t end) {
   }
 }
 
+/// --attn_implementation flash_attention_2, ACCELERATE_MIXED_PRECISION=fp8: the table that configurations go by as
+/// well.
+bool ShellRules::setting(const ShellWord& word, std::size_t offset, std::string_view key, std::string_view value) {
+  std::string name = plain_key(key);
+  if (name.starts_with("accelerate_")) name.erase(0, 11);
+  for (const Setting& known : lookup_setting(name, value)) {
+    if (!known.where.empty() || !unbroken(word, offset, value.size())) continue;
+    const std::uint32_t begin = word.at[offset], end = word.at[offset + value.size() - 1] + 1;
+    if (known.category == Category::Change)
+      sheet_.change(known.rule, Confidence::Likely, begin, end, std::string(known.replacement), sentence(known, value));
+    else note(known.rule, known.category, begin, end, sentence(known, value));
+    return true;
+  }
+  return false;
+}
+
 bool ShellRules::judged(const ShellWord& word, std::size_t offset, std::string_view key, std::string_view value,
                         bool known) {
+  if (known && setting(word, offset, key, value)) return true;
   auto judgement = judge(key, value);
   if (!judgement || judgement->words.empty()) return false;
   if (!known && judgement->meaning == Meaning::Device && judgement->confidence == Confidence::Review) return false;
@@ -274,10 +292,16 @@ void ShellRules::options(const ShellCommand& command) {
           ++i;
         } else if (!v.text.empty() && judged(next, v.offset, text, v.text, true)) {
           ++i;
+        } else if (next.text.starts_with('-')) {
+          flag(w);
         }
         continue;
       }
       const bool dash = text.starts_with('-');
+      if (option && i + 1 == words.size()) {
+        flag(w);
+        continue;
+      }
       if (!dash && python && i > 0 && !device_words(text).empty()) {  // train.py cuda:0, -d cuda
         const bool sure = text.find(':') != std::string_view::npos || words[i - 1].text == "-d";
         Finding* f = nullptr;
@@ -296,6 +320,15 @@ void ShellRules::options(const ShellCommand& command) {
       }
     }
   }
+}
+
+/// --load_in_8bit, an option that switches on.
+void ShellRules::flag(const ShellWord& w) {
+  for (const Setting& known : lookup_setting(plain_key(w.text), "true"))
+    if (known.where.empty() && known.category != Category::Change) {
+      note(known.rule, known.category, w.begin, w.end, sentence(known, w.text));
+      return;
+    }
 }
 
 void ShellRules::comparisons(const ShellCommand& command) {
@@ -502,8 +535,11 @@ void ShellRules::tools(const ShellCommand& command) {
       const bool bare = next.empty() || next == "-L";
       if (bare && words.size() <= i + 2 && unbroken(w, 0, text.size()) && w.end - w.begin == text.size() && i == 0) {
         const std::size_t end = next.empty() ? w.end : words[i + 1].end;
-        Finding& f = sheet_.change("TX321", Confidence::Review, w.begin + (text.size() - 10), end,
-                                   next.empty() ? "npu-smi info" : "npu-smi info -l",
+        // shown on the screen, where nobody reads it
+        const bool shown =
+            (command.within == 0 || command.within == 'T') && command.terminator != '|' && command.terminator != '>';
+        Finding& f = sheet_.change("TX321", shown ? Confidence::Likely : Confidence::Review,
+                                   w.begin + (text.size() - 10), end, next.empty() ? "npu-smi info" : "npu-smi info -l",
                                    {"npu-smi shows NPUs; what reads its output must be changed too",
                                     "npu-smi 显示 NPU；读取其输出的代码也需修改"});
         f.api = "nvidia-smi";

@@ -25,6 +25,8 @@ class ShellRules : public ShellHandler {
   void rename(std::size_t begin, std::size_t end, std::string_view value);
   /// Changes the words of `value`, which stands in `word` from `offset` on.
   bool judged(const ShellWord& word, std::size_t offset, std::string_view key, std::string_view value, bool known);
+  bool setting(const ShellWord& word, std::size_t offset, std::string_view key, std::string_view value);
+  void flag(const ShellWord& word);
   void variables(const ShellCommand& command);
   void options(const ShellCommand& command);
   void comparisons(const ShellCommand& command);

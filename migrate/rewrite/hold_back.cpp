@@ -1,0 +1,367 @@
+// Changes that are only for review because the code around them decides by CUDA: a source that chooses between vendors
+// itself, a branch that a flag of such a source guards, a branch for a CUDA compute capability or a CUDA build, a
+// profiler that is asked for what torch_npu's does not have. Such code is changed as a whole, by a person, or not at
+// all.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "migrate/names/asks_for_npu.h"
+#include "migrate/rewrite/sites.h"
+
+namespace updraft::migrate::rewrite {
+namespace {
+
+struct Range {
+  std::uint32_t begin, end;
+};
+
+/// Attributes of CUDA's device properties that torch_npu's do not have.
+constexpr std::array<std::string_view, 14> kCudaProperties = {"major",
+                                                              "minor",
+                                                              "multi_processor_count",
+                                                              "warp_size",
+                                                              "max_threads_per_multi_processor",
+                                                              "max_threads_per_block",
+                                                              "regs_per_multiprocessor",
+                                                              "shared_memory_per_block",
+                                                              "shared_memory_per_block_optin",
+                                                              "shared_memory_per_multiprocessor",
+                                                              "is_integrated",
+                                                              "is_multi_gpu_board",
+                                                              "gcnArchName",
+                                                              "L2_cache_size"};
+
+/// Functions of packages outside the project that answer for CUDA alone.
+constexpr std::array<std::string_view, 10> kCudaQuestions = {"accelerate.utils.is_cuda_available",
+                                                             "accelerate.utils.imports.is_cuda_available",
+                                                             "transformers.is_torch_cuda_available",
+                                                             "transformers.utils.is_torch_cuda_available",
+                                                             "transformers.utils.import_utils.is_torch_cuda_available",
+                                                             "diffusers.utils.is_torch_cuda_available",
+                                                             "lightning.pytorch.accelerators.CUDAAccelerator",
+                                                             "pytorch_lightning.accelerators.CUDAAccelerator",
+                                                             "lightning.fabric.accelerators.CUDAAccelerator",
+                                                             "vllm.platforms.current_platform.is_cuda"};
+
+bool says_cuda(std::string_view name) noexcept {
+  return name.find("cuda") != std::string_view::npos || name.find("CUDA") != std::string_view::npos;
+}
+
+class HoldBack {
+ public:
+  explicit HoldBack(Sites& sites) : s_(sites), tree_(sites.tree()) {}
+
+  void run() {
+    if (s_.findings.empty()) return;
+    if (names::asks_for_npu(tree_)) {
+      hold({0, static_cast<std::uint32_t>(tree_.text().size())},
+           {"this source asks for NPUs by itself: look at it as a whole", "该源码已自行判断 NPU：请整体检查"});
+      return;
+    }
+    flags();
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      const Kind kind = tree_.kind(id);
+      if (kind == Kind::Attribute || kind == Kind::Identifier) anchor(id);
+    }
+    profilers();
+  }
+
+ private:
+  bool is_change(const Finding& f) const noexcept { return f.category == Category::Change && !f.edits.empty(); }
+
+  bool changes_within(Range range) const {
+    return std::any_of(s_.findings.begin(), s_.findings.end(),
+                       [&](const Finding& f) { return is_change(f) && f.begin >= range.begin && f.end <= range.end; });
+  }
+  Range range(NodeId id) const { return {tree_[id].begin, tree_[id].end}; }
+
+  void hold(Range range, const Text& why) {
+    for (Finding& f : s_.findings) {
+      if (f.begin < range.begin || f.end > range.end) continue;
+      if (f.category == Category::Unsupported) f.confidence = Confidence::Review;
+      if (!is_change(f) || f.confidence == Confidence::Review) continue;
+      f.confidence = Confidence::Review;
+      f.message.en += "; " + why.en;
+      f.message.zh += "；" + why.zh;
+    }
+  }
+
+  /// Whether a condition asks for CUDA by a flag that stays as it is: of a source of the project that chooses between
+  /// vendors, or of a package.
+  bool kept_flag(NodeId condition) {
+    for (NodeId n = condition; condition != kNone && n < tree_[condition].last; ++n) {
+      if (tree_.kind(n) != Kind::Identifier || !tree_.is_reference(n)) continue;
+      const std::string_view name = tree_.text(n);
+      const auto* bindings = s_.module.scopes().lookup(name, s_.module.scopes().of(n));
+      if (!bindings) continue;
+      for (const names::Binding& b : *bindings) {
+        if (b.how != names::Bind::Import) continue;
+        const NodeId whole = tree_.with_attributes(n);
+        if (!says_cuda(tree_.text(whole)) && !says_cuda(b.name)) continue;
+        const names::Project* project = s_.module.project();
+        if (project && project->asks_for_npu(s_.module.path(), b.module, b.name)) return true;
+        const Value v = s_.module.value(whole);
+        if (v.what != What::Api) continue;
+        for (std::string_view known : kCudaQuestions)
+          if (rules::under(v.name, known)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Branches of such flags.
+  void flags() {
+    static const Text why{"the flag that guards it is for CUDA alone and stays as it is",
+                          "其所在分支由仅针对 CUDA 的标志控制，该标志保持不变"};
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      switch (tree_.kind(id)) {
+        case Kind::If:
+          if (kept_flag(tree_.child(id, Field::Condition))) {
+            hold(range(tree_.child(id, Field::Consequence)), why);
+            if (leaves(tree_.child(id, Field::Consequence))) hold(rest_of_block(id), why);
+          }
+          break;
+        case Kind::Elif:
+          if (kept_flag(tree_.child(id, Field::Condition))) hold(range(tree_.child(id, Field::Consequence)), why);
+          break;
+        case Kind::Conditional:
+          if (kept_flag(tree_.child(id, std::size_t{1}))) hold(range(tree_.child(id, std::size_t{0})), why);
+          break;
+        case Kind::Boolean:
+          if (kept_flag(tree_.child(id, Field::Left))) hold(range(id), why);
+          break;
+        default: break;
+      }
+    }
+  }
+
+  /// Whether control never runs on behind a block.
+  bool leaves(NodeId block) const {
+    NodeId last = kNone;
+    for (NodeId c : tree_.children(block)) last = c;
+    if (tree_.kind(last) == Kind::Return || tree_.kind(last) == Kind::Raise) return true;
+    const std::string_view text = tree_.text(last);
+    return text == "continue" || text == "break" || text.starts_with("sys.exit") || text.starts_with("exit(");
+  }
+
+  Range rest_of_block(NodeId statement) const {
+    const NodeId block = tree_.parent(statement);
+    return {tree_[statement].end, tree_[block].end};
+  }
+
+  /// The name of what a value was called to get: torch.cuda.get_device_properties in props = …; props.major.
+  std::string made_by(NodeId expression) const {
+    if (tree_.kind(expression) == Kind::Identifier) {
+      const auto* bindings = s_.module.scopes().lookup(tree_.text(expression), s_.module.scopes().of(expression));
+      if (!bindings || bindings->empty() || bindings->front().how != names::Bind::Assignment) return {};
+      expression = bindings->front().value;
+    }
+    if (tree_.kind(expression) != Kind::Call) return {};
+    const Value v = s_.module.local(tree_.child(expression, Field::Function));
+    return v.what == What::Api ? v.name : std::string();
+  }
+
+  /// Whether a call's result is only shown: print(f(x)), f"{f(x)}", "%s" % f(x), a statement of its own.
+  bool only_shown(NodeId call) const {
+    NodeId mine = call;
+    for (NodeId up = tree_.parent(mine); up != kNone; mine = up, up = tree_.parent(up)) {
+      switch (tree_.kind(up)) {
+        case Kind::Interpolation:
+        case Kind::ExpressionStatement: return true;
+        case Kind::Parenthesized:
+        case Kind::Tuple: continue;
+        case Kind::Binary: return tree_.kind(tree_.child(up, Field::Left)) == Kind::String;
+        case Kind::ArgumentList: {
+          const NodeId callee = tree_.child(tree_.parent(up), Field::Function);
+          const std::string_view name =
+              tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+          static constexpr std::array<std::string_view, 10> shows = {"print", "str",     "repr",   "format", "info",
+                                                                     "debug", "warning", "append", "log",    "write"};
+          return std::find(shows.begin(), shows.end(), name) != shows.end();
+        }
+        default: return false;
+      }
+    }
+    return false;
+  }
+
+  void anchor(NodeId id) {
+    if (tree_.kind(id) == Kind::Identifier) {
+      if (!tree_.is_reference(id) || tree_.kind(tree_.parent(id)) == Kind::Attribute) return;
+      const std::string_view text = tree_.text(id);
+      // only names that can be these: from torch.cuda import get_device_capability
+      if (!s_.module.scopes().lookup(text, s_.module.scopes().of(id))) return;
+      if (text.find("apability") == std::string_view::npos && !says_cuda(text)) return;
+    } else {
+      const std::string_view attribute = tree_.text(tree_.child(id, Field::Attribute));
+      if (std::find(kCudaProperties.begin(), kCudaProperties.end(), attribute) != kCudaProperties.end()) {
+        property(id, attribute);
+        return;
+      }
+      if (attribute != "get_device_capability" && !says_cuda(attribute)) return;
+    }
+    const Value v = s_.module.local(id);
+    if (v.what != What::Api) return;
+    if (v.name == "torch.cuda.get_device_capability") {
+      const NodeId call = tree_.call_of(id);
+      if (call == kNone || only_shown(call)) return;
+      static const Text why{"it decides by CUDA's compute capability, and torch.npu.get_device_capability() is None",
+                            "其依赖 CUDA 计算能力，而 torch.npu.get_device_capability() 返回 None"};
+      if (!guard(id, why)) lacks(id, why);
+    } else if (rules::under(v.name, "torch.utils.cpp_extension.CUDAExtension") ||
+               rules::under(v.name, "torch.utils.cpp_extension.CUDA_HOME")) {
+      static const Text why{"it decides whether CUDA code is built", "其决定是否编译 CUDA 代码"};
+      guard(id, why);
+    }
+  }
+
+  void property(NodeId id, std::string_view attribute) {
+    if (attribute == "L2_cache_size") return;  // the NPU's have it
+    const std::string made = made_by(tree_.child(id, Field::Object));
+    if (made != "torch.cuda.get_device_properties") return;
+    const std::string name(attribute);
+    const Text why{"an NPU's properties have no " + name, "NPU 的设备属性没有 " + name};
+    if (guard(id, why)) return;
+    static const rules::Rule rule = [] {
+      rules::Rule r;
+      r.id = "PT117";
+      r.category = Category::Unsupported;
+      return r;
+    }();
+    if (s_.kept(id)) return;
+    s_.add(rule, id, Confidence::Certain, made + "." + name).message = {
+        "the properties of an NPU (name, total_memory, cube_core_num, vector_core_num, L2_cache_size) have no " + name,
+        "NPU 的设备属性（name、total_memory、cube_core_num、vector_core_num、L2_cache_size）没有 " + name};
+  }
+
+  /// Nothing to be done by a tool: the change at this place becomes the word that the API is not there.
+  void lacks(NodeId id, const Text& why) {
+    const Range at = range(id);
+    for (Finding& f : s_.findings) {
+      if (!is_change(f) || f.begin < at.begin || f.end > at.end) continue;
+      f.category = Category::Unsupported;
+      f.edits.clear();
+      f.message = {"torch.cuda.get_device_capability: " + why.en, "torch.cuda.get_device_capability：" + why.zh};
+    }
+  }
+
+  /// Holds back the branch in which `id` stands with what guards it. False where nothing does.
+  bool guard(NodeId id, const Text& why) {
+    bool found = false;
+    NodeId mine = id;
+    for (NodeId up = tree_.parent(mine); up != kNone; mine = up, up = tree_.parent(up)) {
+      switch (tree_.kind(up)) {
+        case Kind::Boolean:
+          if (changes_beside(up, mine)) {
+            hold(range(up), why);
+            found = true;
+          }
+          break;
+        case Kind::Conditional: {
+          const NodeId condition = tree_.child(up, std::size_t{1});
+          const bool in_condition = mine == condition, in_first = mine == tree_.child(up, std::size_t{0});
+          if ((in_condition && found) || (in_first && changes_within(range(condition)))) {
+            hold(range(condition), why);
+            hold(range(tree_.child(up, std::size_t{0})), why);
+            found = true;
+          }
+          break;
+        }
+        case Kind::If:
+        case Kind::Elif: {
+          const NodeId condition = tree_.child(up, Field::Condition);
+          const bool in_condition = mine == condition;
+          const bool in_branch = tree_[mine].field == Field::Consequence && changes_within(range(condition));
+          // what the condition decides is for CUDA alone where CUDA is what it asks for first
+          if ((in_condition && found) || in_branch) {
+            hold(range(condition), why);
+            hold(range(tree_.child(up, Field::Consequence)), why);
+            found = true;
+          }
+          break;
+        }
+        case Kind::Block:
+        case Kind::Module:
+          if (early_exit(up, mine, why)) found = true;
+          break;
+        case Kind::Function:
+        case Kind::Class: return found;
+        default: break;
+      }
+    }
+    return found;
+  }
+
+  bool changes_beside(NodeId boolean, NodeId mine) const {
+    for (NodeId c : tree_.children(boolean))
+      if (c != mine && changes_within(range(c))) return true;
+    return false;
+  }
+
+  /// if not torch.cuda.is_available(): return False before the statement `mine` of a block.
+  bool early_exit(NodeId block, NodeId mine, const Text& why) {
+    for (NodeId c : tree_.children(block)) {
+      if (c == mine) return false;
+      if (tree_.kind(c) != Kind::If) continue;
+      const NodeId condition = tree_.child(c, Field::Condition);
+      if (!leaves(tree_.child(c, Field::Consequence)) || !changes_within(range(condition))) continue;
+      hold(range(condition), why);
+      hold({tree_[c].end, tree_[block].end}, why);
+      return true;
+    }
+    return false;
+  }
+
+  /// prof.key_averages(): torch_npu.profiler.profile has no such method, and its parts go together.
+  void profilers() {
+    const bool used = std::any_of(s_.findings.begin(), s_.findings.end(),
+                                  [](const Finding& f) { return f.rule.starts_with("PT40") && !f.edits.empty(); });
+    if (!used) return;
+    bool lacks = false;
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (tree_.kind(id) != Kind::Attribute) continue;
+      const std::string_view name = tree_.text(tree_.child(id, Field::Attribute));
+      if (name != "key_averages" && name != "events" && name != "toggle_collection_dynamic") continue;
+      const NodeId object = tree_.child(id, Field::Object);
+      const Value owner = s_.module.local(object);
+      const bool profiler = owner.what == What::Instance && owner.name == "torch.profiler.profile";
+      const std::string_view word = tree_.text(object);
+      const bool named = word.find("prof") != std::string_view::npos || word == "p";
+      if (!profiler && !(owner.what == What::Unknown && (name == "key_averages" || named))) continue;
+      lacks = true;
+      s_.done[id] = true;
+      if (s_.kept(id)) continue;
+      static const rules::Rule rule = [] {
+        rules::Rule r;
+        r.id = "PT406";
+        r.suggestion = "torch_npu.profiler.tensorboard_trace_handler";
+        return r;
+      }();
+      Finding& f = s_.add(rule, id, Confidence::Review, "torch.profiler.profile." + std::string(name));
+      f.category = Category::Performance;
+      f.message = {"torch_npu.profiler.profile has no " + std::string(name) +
+                       ": the profiler stays torch's, which runs and records the CPU alone; to see the NPU's operators "
+                       "take torch_npu.profiler with tensorboard_trace_handler and read its tables",
+                   "torch_npu.profiler.profile 没有 " + std::string(name) +
+                       "：此处保留 torch 的 profiler（可运行，但只采集 CPU）；如需 NPU 算子数据，请使用 "
+                       "torch_npu.profiler 及 tensorboard_trace_handler 并查看其结果表"};
+    }
+    if (!lacks) return;
+    static const Text why{"this source asks its profiler for what torch_npu's does not have (PT406)",
+                          "该源码使用了 torch_npu profiler 没有的方法（PT406）"};
+    for (Finding& f : s_.findings)
+      if (f.rule.starts_with("PT40") && is_change(f)) hold({f.begin, f.end}, why);
+  }
+
+  Sites& s_;
+  const syntax::Tree& tree_;
+};
+
+}  // namespace
+
+void hold_back(Sites& s) { HoldBack(s).run(); }
+
+}  // namespace updraft::migrate::rewrite
