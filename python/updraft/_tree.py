@@ -8,7 +8,7 @@ PRIVATE = "libupdraft.so"
 # Python packages that lie in the tree, and where. The hook finds them when sys.path has none of that name. CANN's own are
 # also on set_env.sh's PYTHONPATH; what others may have installed is not, because PYTHONPATH goes before site-packages.
 PACKAGES = {"acl": ("python", "site-packages"), "hccl": ("python", "site-packages"), "apex": ("python", "fallback"),
-            "npu_device": ("tfplugin", "latest", "python", "site-packages")}
+            "npu_device": ("tfplugin", "latest", "python", "site-packages"), "npu_bridge": ("tfplugin", "latest", "python", "site-packages")}
 
 
 def is_updraft(tree):

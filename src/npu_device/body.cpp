@@ -164,7 +164,9 @@ class Flattener {
     Known& known = frame.known[node.name];
     const std::string name = frame.prefix + std::string(node.name);
     std::string_view called;
-    if (node.type == "PartitionedCall" || node.type == "StatefulPartitionedCall") {
+    if (node.attributes.contains(kOnHost)) {
+      // TensorFlow's executor runs the function as it is
+    } else if (node.type == "PartitionedCall" || node.type == "StatefulPartitionedCall") {
       const auto f = node.attributes.find("f");
       if (f == node.attributes.end() || f->second.kind != AttrValue::Kind::Function)
         throw Error(code::kAclnnParamInvalid, "{} ({}): attribute f is missing", name, node.type);

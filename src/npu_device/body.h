@@ -17,6 +17,9 @@ struct Ref {
   auto operator<=>(const Ref&) const = default;
 };
 
+/// An attribute of nodes that run on TensorFlow's CPU kernels whatever the device has.
+inline constexpr std::string_view kOnHost = "_npu_host";
+
 struct Item {
   const tensorflow::NodeDef* def = nullptr;  ///< null: an argument of the function
   std::string name;                          ///< with the names of the calls that it came from

@@ -59,6 +59,7 @@ Executable::Kind Executable::kind_of(const Item& item) const {
   const std::string_view type = item.type();
   if (type == "NoOp") return Kind::Nothing;
   if (type == "Const") return Kind::Constant;
+  if (item.def->attributes.contains(kOnHost)) return Kind::Host;
   if (is_control(type)) return Kind::Control;
   if (type == "Identity" && item.outputs.at(0) == ElementType::Resource) return Kind::Alias;
   bool tensors = all_on_device(item.outputs), variables = false;
