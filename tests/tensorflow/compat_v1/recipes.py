@@ -69,8 +69,8 @@ def iterators():
     data, labels = blobs(48)
     training = tf.data.Dataset.from_tensor_slices((data, labels)).shuffle(48, seed=2).batch(8, drop_remainder=True)
     validation = tf.data.Dataset.from_tensor_slices((data, labels)).batch(16, drop_remainder=True)
-    iterator = v1.data.Iterator.from_structure(v1.data.get_output_types(training), v1.data.get_output_shapes(training))
-    next_batch = v1.data.make_initializable_iterator(training).get_next() if False else iterator.get_next()
+    iterator = v1.data.Iterator.from_structure(v1.data.get_output_types(training), ([None, 4], [None]))
+    next_batch = iterator.get_next()
     begin, check = iterator.make_initializer(training), iterator.make_initializer(validation)
     x, y, is_training = v1.placeholder(tf.float32, [None, 4]), v1.placeholder(tf.int32, [None]), v1.placeholder(tf.bool, [])
     hidden = tf.nn.relu(v1.layers.batch_normalization(dense(x, 16, "a"), training=is_training, momentum=0.9))
@@ -211,7 +211,6 @@ def keras():
                        callbacks=[tf.keras.callbacks.LearningRateScheduler(slower)]).history
     result = [fitted["loss"], fitted["val_loss"], fitted["lr"], model.evaluate(data, labels, verbose=0), model.predict(data[:4])]
     sess.close()
-    v1.keras.backend.clear_session()
     return [np.array(r).tolist() for r in result]
 
 
@@ -345,9 +344,9 @@ def random_numbers():
 
 @recipe
 def errors():
-    x = v1.placeholder(tf.float32, [2], name="x")
+    x, size = v1.placeholder(tf.float32, [2], name="x"), v1.placeholder(tf.int32, [1])
     w = v1.get_variable("w", [2])
-    y = tf.reshape(x * w, [3], name="wrong")
+    y = tf.reshape(x * w, size, name="wrong")
     said = []
 
     def run(what, feeds=None):
@@ -360,7 +359,7 @@ def errors():
     run(w)
     sess.run(w.initializer)
     run(x * w)
-    run(y, {x: [1, 2]})
+    run(y, {x: [1, 2], size: [3]})
     run(x * w, {x: [1, 2, 3]})
     sess.close()
     run(w)
@@ -410,9 +409,10 @@ def functions_in_graphs():
     v = v1.get_variable("v", initializer=2.0)
     x = v1.placeholder(tf.float32, [None])
     y = f(x, v)
+    gradient = tf.gradients(y, [x])[0]
     with v1.Session() as sess:
         sess.run(v.initializer)
-        return [sess.run(y, {x: [1.0, 2.0]}), sess.run(tf.gradients(y, [x])[0], {x: [1.0, 2.0]})]
+        return [sess.run(y, {x: [1.0, 2.0]}), sess.run(gradient, {x: [1.0, 2.0]})]
 
 
 @recipe
