@@ -23,9 +23,10 @@ class Flattener {
   Flattener(Library& library, Body& body) : library_(library), body_(body) {}
 
   const FunctionDef& function(std::string_view name) {
-    const FunctionDef* f = library_.function(name);
+    std::shared_ptr<const FunctionDef> f = library_.function(name);
     if (!f)
       throw StatusError(StatusCode::NotFound, fmt::format("function {} is not known to the context any more", name));
+    if (std::ranges::find(body_.functions, f) == body_.functions.end()) body_.functions.push_back(f);
     return *f;
   }
 
@@ -144,7 +145,7 @@ class Flattener {
       if (first < 0) throw Error(code::kAclnnParamInvalid, "{} ({}) has no output {}", node.name, node.type, output);
       return first;
     }
-    const FunctionDef* f = library_.function(node.type);
+    const std::shared_ptr<const FunctionDef> f = library_.function(node.type);
     for (size_t i = 0; f && i < f->outputs.size(); ++i)
       if (f->outputs[i].name == output) return static_cast<int>(i);
     throw Error(code::kAclnnParamInvalid, "{} ({}) has no output {}", node.name, node.type, output);

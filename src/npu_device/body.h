@@ -38,6 +38,7 @@ struct Body {
   std::vector<Ref> results;
   std::deque<tensorflow::NodeDef> own;  ///< definitions that belong to nobody else
   graph::Bytes bytes;                   ///< which those point into
+  std::vector<std::shared_ptr<const tensorflow::FunctionDef>> functions;  ///< whose nodes the items are
 
   ElementType type_of(Ref ref) const {
     return items.at(static_cast<size_t>(ref.item)).outputs.at(static_cast<size_t>(ref.output));

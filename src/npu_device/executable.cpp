@@ -194,8 +194,7 @@ Value Executable::constant(int index) {
   const std::lock_guard lock(mutex_);
   for (const auto& [which, value] : constants_)
     if (which == index) return value;
-  constants_.emplace_back(index,
-                          run_on_cpu(runtime_.handles(), *body_.items[static_cast<size_t>(index)].def, {}, 1).at(0));
+  constants_.emplace_back(index, constant_of(runtime_.handles(), *body_.items[static_cast<size_t>(index)].def));
   return constants_.back().second;
 }
 

@@ -38,17 +38,25 @@ const OpDef* Library::operator_named(std::string_view name) const {
   return found == operators_.end() ? nullptr : &found->second;
 }
 
-const tensorflow::FunctionDef* Library::function(std::string_view name) {
+std::shared_ptr<const tensorflow::FunctionDef> Library::function(std::string_view name) {
+  const auto definition = [](const std::shared_ptr<Kept>& kept) {
+    return std::shared_ptr<const tensorflow::FunctionDef>(kept, &kept->def);
+  };
   const std::lock_guard lock(mutex_);
-  if (const auto found = functions_.find(name); found != functions_.end()) return &found->second->def;
+  if (const auto found = functions_.find(name); found != functions_.end()) return definition(found->second);
   const Status status;
   const BufferPointer buffer(tf().TF_NewBuffer());
   tf().TFE_ContextGetFunctionDef(context_, std::string(name).c_str(), buffer.get(), status);
   if (!status.ok()) return nullptr;
-  auto kept = std::make_unique<Kept>();
+  auto kept = std::make_shared<Kept>();
   kept->bytes = bytes_of(*buffer);
   kept->def = tensorflow::read_function(kept->bytes);
-  return &functions_.emplace(name, std::move(kept)).first->second->def;
+  return definition(functions_.emplace(name, std::move(kept)).first->second);
+}
+
+void Library::forget(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = functions_.find(name); found != functions_.end()) functions_.erase(found);
 }
 
 graph::Bytes serialized(const TFE_OpAttrs* attributes) {

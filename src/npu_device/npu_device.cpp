@@ -179,4 +179,9 @@ extern "C" __attribute__((visibility("default"))) size_t updraft_npu_device_host
   return lines.size();
 }
 
+/// A function of the context that nobody calls any more.
+extern "C" __attribute__((visibility("default"))) void updraft_npu_device_forget(const char* function) {
+  if (g_runtime) g_runtime->forget(function);
+}
+
 }  // namespace updraft::npu_device

@@ -41,6 +41,16 @@ std::shared_ptr<Executable> Runtime::function(std::string_view name, const Signa
   return executables_.emplace(key, std::move(made)).first->second;
 }
 
+void Runtime::forget(std::string_view function) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(executables_, [&](const auto& e) {
+      return e.first.starts_with(function) && (e.first.size() == function.size() || e.first[function.size()] == ';');
+    });
+  }
+  library_.forget(function);
+}
+
 std::vector<Value> Runtime::run_operator(const std::string& type, const TFE_OpAttrs* attributes,
                                          const std::vector<Value>& inputs, size_t outputs) {
   const graph::Bytes message = serialized(attributes);

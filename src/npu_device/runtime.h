@@ -24,6 +24,8 @@ class Runtime {
 
   /// The function for arguments of these kinds.
   std::shared_ptr<Executable> function(std::string_view name, const Signature& signature);
+  /// Nobody calls the function any more: what was made of it goes when the last run is over.
+  void forget(std::string_view function);
   /// An operator by itself; `attributes` is a message NameAttrList.
   std::vector<Value> run_operator(const std::string& type, const TFE_OpAttrs* attributes,
                                   const std::vector<Value>& inputs, size_t outputs);

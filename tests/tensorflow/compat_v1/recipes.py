@@ -428,6 +428,179 @@ def rnn():
         return [sess.run([loss, train], {x: data})[0] for _ in range(4)]
 
 
+@recipe
+def steps_in_one_run(npu):
+    """set_iteration_per_loop: each run makes several steps, each with the next data; what is left behind the end of data is an error."""
+    data, labels = blobs(64)
+    batch = v1.data.make_initializable_iterator(tf.data.Dataset.from_tensor_slices((data, labels)).repeat(2).batch(8))
+    images_, classes = batch.get_next()
+    loss = cross_entropy(classes, dense(images_, 3, "a"))
+    step = v1.train.get_or_create_global_step()
+    train = v1.train.MomentumOptimizer(0.2, 0.9).minimize(loss, global_step=step)
+    said, counts = [], (3, 3, 1, 5, 5)
+
+    def told(sess):
+        with tf.device(None):
+            return [int(sess.run(step)), float(sess.run(tf.reduce_sum(v1.trainable_variables()[0] ** 2)))]
+
+    if not npu:
+        with v1.Session() as sess:
+            sess.run([v1.global_variables_initializer(), batch.initializer])
+            for count in counts:
+                try:
+                    for _ in range(count):
+                        sess.run(train)
+                except tf.errors.OutOfRangeError:
+                    said.append("end")
+                said.append(told(sess))
+        return said
+    from npu_bridge.npu_init import util
+
+    loop = util.IterationPerLoop()
+    op = loop.create_iteration_per_loop_var(train)
+    with v1.Session() as sess:
+        sess.run([v1.global_variables_initializer(), batch.initializer])
+        for count in counts:
+            loop.load_iteration_per_loop_var(sess, count)
+            try:
+                sess.run(op)
+            except tf.errors.OutOfRangeError:
+                said.append("end")
+            said.append(told(sess))
+    return said
+
+
+@recipe
+def estimator_with_loops(npu):
+    """iterations_per_loop of NPURunConfig; the last run makes only the steps that are left."""
+    x, y = images(64)
+    words = {"iterations_per_loop": 4} if npu else {}
+    with tempfile.TemporaryDirectory() as folder:
+        classifier = estimator_for(mnist, npu, model_dir=folder, **words)
+        losses = Losses()
+        classifier.train(lambda: tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(16), steps=10, hooks=[losses])
+        runs = len(losses.losses) if npu else 3  # of 4, 4 and 2 steps
+        step = int(classifier.get_variable_value("global_step"))
+        return [runs, step, classifier.get_variable_value("dense/kernel").sum(), losses.losses[-1]]
+
+
+@recipe
+def loss_scale(npu):
+    """A step whose gradients are not finite is left out, and the factor follows."""
+    x = v1.placeholder(tf.float32, [])
+    w = v1.get_variable("w", initializer=2.0)
+    loss = w * x
+    if npu:
+        from npu_bridge.npu_init import ExponentialUpdateLossScaleManager, FixedLossScaleManager, NPULossScaleOptimizer
+
+        manager = ExponentialUpdateLossScaleManager(init_loss_scale=16.0, incr_every_n_steps=2, decr_every_n_nan_or_inf=1, decr_ratio=0.5)
+        scale = manager.get_loss_scale()
+        train = NPULossScaleOptimizer(v1.train.MomentumOptimizer(0.1, 0.5), manager).minimize(loss)
+        other = v1.get_variable("other", initializer=1.0)
+        fixed = NPULossScaleOptimizer(v1.train.GradientDescentOptimizer(0.1), FixedLossScaleManager(1024.0)).minimize(other * x, var_list=[other])
+    feeds_ = [1.0, 2.0, np.inf, 1.0, np.nan, 3.0]
+    if not npu:
+        value, speed, factor, good, other_, said = 2.0, 0.0, 16.0, 0, 1.0, []
+        for f in feeds_:
+            finite = np.isfinite(f)
+            if finite:
+                speed = speed * 0.5 + f
+                value, other_, good = value - 0.1 * speed, other_ - 0.1 * f, good + 1
+                if good == 2:
+                    factor, good = factor * 2, 0
+            else:
+                factor, good = factor / 2, 0
+            said.append([value, factor, other_])
+        return said
+    said = []
+    with v1.Session() as sess:
+        sess.run(v1.global_variables_initializer())
+        for f in feeds_:
+            sess.run([train, fixed], {x: f})
+            said.append(sess.run([w, scale, other]))
+    return said
+
+
+def transformer(features, labels, mode, params):
+    """A small BERT: embeddings, layers of attention with GELU, a classifier on the first word."""
+    size, heads = params["size"], params["heads"]
+    ids = features["ids"]
+    start = v1.glorot_uniform_initializer
+
+    def normed(t, name):
+        with v1.variable_scope(name):
+            mean, variance = tf.nn.moments(t, -1, keepdims=True)
+            gamma = v1.get_variable("gamma", [size], initializer=v1.ones_initializer())
+            beta = v1.get_variable("beta", [size], initializer=v1.zeros_initializer())
+            return tf.nn.batch_normalization(t, mean, variance, beta, gamma, 1e-6)
+
+    def project(t, name, units=size, activation=None):
+        return v1.layers.dense(t, units, activation, name=name, kernel_initializer=start(seed=len(name)))
+
+    table = v1.get_variable("word_embeddings", [32, size], initializer=start(seed=9))
+    place = v1.get_variable("position_embeddings", [8, size], initializer=start(seed=8))
+    x = normed(tf.nn.embedding_lookup(table, ids) + place, "norm")
+    for layer in range(2):
+        with v1.variable_scope("layer_%d" % layer):
+            q, k, v = (tf.transpose(tf.reshape(project(x, n), [-1, 8, heads, size // heads]), [0, 2, 1, 3]) for n in ("query", "key", "value"))
+            weights = tf.nn.softmax(tf.matmul(q, k, transpose_b=True) / np.sqrt(size // heads).astype("f"))
+            mixed = tf.reshape(tf.transpose(tf.matmul(weights, v), [0, 2, 1, 3]), [-1, 8, size])
+            x = normed(x + project(mixed, "output"), "attention_norm")
+            x = normed(x + project(project(x, "intermediate", 2 * size, params["gelu"]), "output_2"), "output_norm")
+    logits = project(x[:, 0], "classifier", 3)
+    loss = tf.reduce_mean(v1.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    loss = tf.identity(loss, "loss")
+    step = v1.train.get_global_step()
+    rate = v1.train.polynomial_decay(0.01, step, 20, 0.0)
+    optimizer = v1.train.AdamOptimizer(rate)
+    variables = v1.trainable_variables()
+    gradients, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 1.0)
+    train_op = optimizer.apply_gradients(zip(gradients, variables), global_step=step)
+    return v1.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+@recipe
+def bert(npu):
+    ids = numbers(1).integers(0, 32, (64, 8))
+
+    def gelu(t):
+        if npu:
+            from npu_bridge.npu_init import npu_unary_ops
+
+            return npu_unary_ops.gelu(t)
+        return t * (0.5 * (1.0 + tf.tanh(np.sqrt(2 / np.pi).astype("f") * (t + 0.044715 * tf.pow(t, 3)))))
+
+    def input_fn(params):  # noqa: ARG001
+        return tf.data.Dataset.from_tensor_slices(({"ids": ids}, (ids[:, 0] % 3).astype("i"))).repeat().batch(16, drop_remainder=True)
+
+    losses = Losses("loss:0")
+    with tempfile.TemporaryDirectory() as folder:
+        config = {"model_dir": folder, "params": {"size": 16, "heads": 2, "gelu": gelu}}
+        if npu:
+            from npu_bridge.npu_init import NPUEstimator, NPURunConfig
+
+            made = NPUEstimator(transformer, config=NPURunConfig(tf_random_seed=7), **config)
+        else:
+            made = v1.estimator.Estimator(transformer, config=tf.estimator.RunConfig(tf_random_seed=7), **config)
+        made.train(input_fn, steps=8, hooks=[losses])
+    return losses.losses
+
+
+@recipe
+def constants_that_begin_alike():
+    """Datasets of which only late elements differ, in one process."""
+    said = []
+    for last in (5, 6):
+        with tf.Graph().as_default(), v1.Session() as sess:
+            data = np.r_[np.zeros(50), last].astype("f")
+            words = ["w"] * 50 + [str(last)]
+            batch = v1.data.make_one_shot_iterator(tf.data.Dataset.from_tensor_slices((data, data.astype("i"))).batch(51)).get_next()
+            joined = tf.strings.reduce_join(tf.constant(words))
+            sums = sess.run([tf.reduce_sum(batch[0]), tf.reduce_sum(batch[1]), joined])
+            said.append([sums[0], sums[1], sums[2].decode()])
+    return said
+
+
 def plain(value):
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
