@@ -206,6 +206,7 @@ void Executable::run_on_host(const Plan& plan, int index, Values& values) {
   if (plan.of(index) == Kind::Control) made = run_control(item, std::move(inputs));
   else if (!run_list_operator(runtime_.handles(), *item.def, inputs, made))
     made = run_on_cpu(runtime_.handles(), *item.def, inputs, item.outputs.size());
+  if (item.type().starts_with("IteratorGetNext")) ++batches_taken();
 }
 
 std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> inputs) {

@@ -23,7 +23,7 @@ bool is_host_number(const Value& value) {
 
 Runtime::Runtime(TFE_Context* context, Device& device, const std::string& name,
                  std::map<std::string, std::string> options)
-    : handles_(context, device, name), library_(context), options_(std::move(options)) {
+    : handles_(context, device, name), library_(context), loop_log_(device.index()), options_(std::move(options)) {
   graph::check_options(options_);
   om::CompileCache::of(options_, "tensorflow");
   if (const auto limit = options_.find("stream_sync_timeout"); limit != options_.end())
