@@ -2,38 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
+#include "npu_device/adapter_log.h"
 
 namespace updraft::npu_device {
 namespace {
-
-/// TF_CPP_MIN_LOG_LEVEL silences TensorFlow's lines and ours.
-bool silent() {
-  static const bool wanted = [] {
-    const char* level = std::getenv("TF_CPP_MIN_LOG_LEVEL");
-    return level && *level && *level != '0';
-  }();
-  return wanted;
-}
-
-/// A line as TensorFlow writes its own.
-void say(const char* file, int line, const std::string& text) {
-  if (silent()) return;
-  const auto now = std::chrono::system_clock::now();
-  const auto micro = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1000000;
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  std::tm parts{};
-  localtime_r(&seconds, &parts);
-  char stamp[32];
-  std::strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &parts);
-  const std::string whole = fmt::format("{}.{:06}: I {}:{}] {}\n", stamp, micro, file, line, text);
-  std::fwrite(whole.data(), 1, whole.size(), stderr);
-  std::fflush(stderr);
-}
 
 constexpr const char* kDevice = "core/npu_device.cpp";
 
@@ -94,7 +66,7 @@ std::string LoopLog::name_of(const Value& iterator) {
 }
 
 LoopLog::Call::Call(LoopLog& log, Library& library, const Body& body, const std::vector<Value>& arguments)
-    : log_(log) {
+    : log_(log), name_(body.name), begin_(std::chrono::steady_clock::now()) {
   if (silent()) return;
   const std::lock_guard lock(log.mutex_);
   const Function& function = log.function(library, body);
@@ -111,6 +83,12 @@ LoopLog::Call::Call(LoopLog& log, Library& library, const Body& body, const std:
 }
 
 void LoopLog::Call::done(const std::string& status) {
+  static const bool timed = switched_on("NPU_ENABLE_PERF");
+  if (timed) {
+    const auto taken = std::chrono::steady_clock::now() - begin_;
+    say(kDevice, 206,
+        fmt::format("Graph {} took {} us", name_, std::chrono::duration_cast<std::chrono::microseconds>(taken).count()), true);
+  }
   if (!times_) return;
   const int64_t taken = (batches_taken() - before_) / static_cast<int64_t>(iterators_.size());
   for (const std::string& name : iterators_)

@@ -1,6 +1,7 @@
 // What the log says of functions that take their data from iterators: which of them loop over one without Python between
 // the steps, how many batches a call takes, and how that ended.
 #pragma once
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,6 +27,8 @@ class LoopLog {
 
    private:
     LoopLog& log_;
+    const std::string name_;
+    const std::chrono::steady_clock::time_point begin_;
     std::vector<std::string> iterators_;
     int64_t times_ = 0;   ///< 0: nothing is said
     int64_t before_ = 0;  ///< batches that had been taken

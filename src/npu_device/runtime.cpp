@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "device/device.h"
+#include "npu_device/adapter_log.h"
 #include "om/compile_cache.h"
 
 namespace updraft::npu_device {
@@ -99,6 +100,9 @@ void Runtime::tell_host(std::string_view type, std::string_view reason) {
     const std::lock_guard lock(mutex_);
     if (!on_host_.emplace(type, reason).second) return;
   }
+  static const bool debugged = switched_on("NPU_DEBUG");
+  if (debugged)
+    say("core/npu_device.cpp", 240, fmt::format("{} runs on TensorFlow's CPU kernel: {}", type, reason), true);
   UPDRAFT_LOG(kInfo, "FMK", "{} runs on TensorFlow's CPU kernel: {}", type, reason);
 }
 
