@@ -36,8 +36,8 @@ struct Body {
   std::vector<Item> items;
   size_t arguments = 0;  ///< the first items
   std::vector<Ref> results;
-  std::deque<tensorflow::NodeDef> own;  ///< definitions that belong to nobody else
-  graph::Bytes bytes;                   ///< which those point into
+  std::deque<tensorflow::NodeDef> own;                                    ///< definitions that belong to nobody else
+  graph::Bytes bytes;                                                     ///< which those point into
   std::vector<std::shared_ptr<const tensorflow::FunctionDef>> functions;  ///< whose nodes the items are
 
   ElementType type_of(Ref ref) const {

@@ -59,8 +59,8 @@ class Lent {
   std::shared_ptr<Variable> variable_;
 };
 
-/// A function that gives a constant. TensorFlow has one kernel for Const nodes whose attributes print alike, and it prints
-/// the first elements of a tensor alone: constants that begin alike would be one.
+/// A function that gives a constant. TensorFlow has one kernel for Const nodes whose attributes print alike, and it
+/// prints the first elements of a tensor alone: constants that begin alike would be one.
 std::string function_of(const tensorflow::NodeDef& def, const std::string& name) {
   using protozero::pbf_writer;
   const tensorflow::ElementType type = def.attributes.at("dtype").type;

@@ -87,14 +87,16 @@ void LoopLog::Call::done(const std::string& status) {
   if (timed) {
     const auto taken = std::chrono::steady_clock::now() - begin_;
     say(kDevice, 206,
-        fmt::format("Graph {} took {} us", name_, std::chrono::duration_cast<std::chrono::microseconds>(taken).count()), true);
+        fmt::format("Graph {} took {} us", name_, std::chrono::duration_cast<std::chrono::microseconds>(taken).count()),
+        true);
   }
   if (!times_) return;
   const int64_t taken = (batches_taken() - before_) / static_cast<int64_t>(iterators_.size());
   for (const std::string& name : iterators_)
     say(kDevice, 196, fmt::format("Iterator resource {} consume {} times done with status {}", name, taken, status));
   if (taken != times_ && status == "OK")
-    say(kDevice, 198, fmt::format("The loop made {} steps, and the npu loop size is {}: set both alike", taken, times_));
+    say(kDevice, 198,
+        fmt::format("The loop made {} steps, and the npu loop size is {}: set both alike", taken, times_));
 }
 
 void LoopLog::set_loop_size(int64_t size) {
@@ -104,7 +106,8 @@ void LoopLog::set_loop_size(int64_t size) {
 
 void LoopLog::close() {
   const std::lock_guard lock(mutex_);
-  for (const std::string& name : order_) say(kDevice, 180, fmt::format("Stopping iterator resource provider for {}", name));
+  for (const std::string& name : order_)
+    say(kDevice, 180, fmt::format("Stopping iterator resource provider for {}", name));
   for (const std::string& name : order_) say("core/npu_hdc.cpp", 90, fmt::format("Hdc channel {} closed", name));
   say("core/npu_wrapper.cpp", 220, "Stop tensorflow model parser succeed");
   say("core/npu_wrapper.cpp", 225, "Stop graph engine succeed");

@@ -1,5 +1,5 @@
-// What the log says of functions that take their data from iterators: which of them loop over one without Python between
-// the steps, how many batches a call takes, and how that ended.
+// What the log says of functions that take their data from iterators: which of them loop over one without Python
+// between the steps, how many batches a call takes, and how that ended.
 #pragma once
 #include <chrono>
 #include <map>

@@ -11,7 +11,7 @@ namespace updraft::npu_device {
 /// Makes the NPU's operators known to TensorFlow, whose library is loaded: graphs have them before there is a device.
 /// Returns 0, or -1 with a text of at most `size` bytes.
 extern "C" __attribute__((visibility("default"))) int updraft_npu_device_register_operators(const char* library,
-                                                                                           char* text, size_t size) {
+                                                                                            char* text, size_t size) {
   std::string failure;
   try {
     load(library);

@@ -182,6 +182,22 @@ print(json.dumps(said))
     assert got["scopes"] == [True] and got["host"] == [3.0, 6.0] and got["gelu"] < 1e-6 and got["missing"] == []
 
 
+@pytest.mark.parametrize("value, kinds", [("0", ["Merge", "Switch"]), ("1", ["If"])])
+def test_control_flow_is_that_of_version_2(value, kinds):
+    got = said(script("-c", """
+import json
+import npu_device, tensorflow as tf
+npu_device.compat.enable_v1()
+v1 = tf.compat.v1
+x = v1.placeholder(tf.float32, [])
+y = tf.cond(x > 1.0, lambda: x * 2.0, lambda: x)
+kinds = {o.type for o in v1.get_default_graph().get_operations()}
+with v1.Session() as s:
+    print(json.dumps([sorted(kinds & {"If", "Merge", "StatelessIf", "Switch"}), s.run(y, {x: 3.0}).tolist(), s.run(y, {x: 0.5}).tolist()]))
+""", ENABLE_FORCE_V2_CONTROL=value))
+    assert [k.replace("Stateless", "") for k in got[0]] == kinds and got[1:] == [6.0, 0.5]
+
+
 def test_version_1_or_2():
     got = said(script("-c", """
 import json

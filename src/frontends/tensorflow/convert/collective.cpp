@@ -18,9 +18,7 @@ void collective(Conversion& c) {
 
 void send(Conversion& c) {
   c.result("HcomSend", {c.in(0)},
-           {{"group", c.text("group", kWorld)},
-            {"sr_tag", c.integer("sr_tag")},
-            {"dest_rank", c.integer("dest_rank")}},
+           {{"group", c.text("group", kWorld)}, {"sr_tag", c.integer("sr_tag")}, {"dest_rank", c.integer("dest_rank")}},
            0);
 }
 
@@ -38,9 +36,12 @@ void all_to_all(Conversion& c) {
 }
 
 constexpr Row kRows[] = {
-    {"HcomAllGather", collective, "HcomAllGather"}, {"HcomAllReduce", collective, "HcomAllReduce"},
-    {"HcomAllToAllV", all_to_all, "HcomAllToAllV"}, {"HcomBroadcast", collective, "HcomBroadcast"},
-    {"HcomReceive", receive, "HcomReceive"},        {"HcomReduce", collective, "HcomReduce"},
+    {"HcomAllGather", collective, "HcomAllGather"},
+    {"HcomAllReduce", collective, "HcomAllReduce"},
+    {"HcomAllToAllV", all_to_all, "HcomAllToAllV"},
+    {"HcomBroadcast", collective, "HcomBroadcast"},
+    {"HcomReceive", receive, "HcomReceive"},
+    {"HcomReduce", collective, "HcomReduce"},
     {"HcomReduceScatter", collective, "HcomReduceScatter"},
     {"HcomSend", send, "HcomSend"},
 };
