@@ -9,7 +9,7 @@ PRIVATE = "libupdraft.so"
 # also on set_env.sh's PYTHONPATH; what others may have installed is not, because PYTHONPATH goes before site-packages.
 PACKAGES = {"acl": ("python", "site-packages"), "hccl": ("python", "site-packages"), "apex": ("python", "fallback"),
             "tfdbg_ascend": ("python", "site-packages"),
-            "npu_device": ("tfplugin", "latest", "python", "site-packages")}
+            "npu_device": ("tfplugin", "latest", "python", "site-packages"), "npu_bridge": ("tfplugin", "latest", "python", "site-packages")}
 
 
 def is_updraft(tree):

@@ -18,6 +18,9 @@ LOAD = "import ctypes, os, sys\nfor p in sys.argv[1:]: ctypes.CDLL(p, mode=os.RT
 FIRST_CLASH = (2, 10)  # of torch: its CUDA build and torch_npu are not for one process
 IMPORT = "import torch, torch_npu; print(torch.npu.device_count(), torch.npu.get_device_name(0))"
 
+TENSORFLOW = "2.15"  # what npu_device is for
+TENSORFLOW_IMPORT = "import npu_device, npu_bridge.npu_init; print(npu_device.open().name())"
+
 
 class Report:
     def __init__(self):
@@ -225,6 +228,47 @@ def check_torch(report, quick):
                     t("unset it, or add `import torch_npu`", "取消该变量，或添加 `import torch_npu`"))
 
 
+def check_tensorflow(report, quick):
+    """Nothing is said where there is no TensorFlow: torch is what most people have."""
+    name = next((n for n in ("tensorflow-cpu", "tensorflow") if _version(n)), None)
+    if name is None:
+        return
+    version = _version(name)
+    if not version.startswith(TENSORFLOW + "."):
+        report.bad(t("npu_device and npu_bridge are for TensorFlow %s, this is %s %s",
+                     "npu_device 与 npu_bridge 适用于 TensorFlow %s，当前为 %s %s") % (TENSORFLOW, name, version),
+                   "pip install tensorflow-cpu==2.15.1")
+        return
+    report.ok("%s %s" % (name, version))
+    for package in ("npu_device", "npu_bridge", "hccl"):
+        found = _place_of(package)
+        tree = _tree.package_path(home(), package)[0]
+        if found and not _tree.same(os.path.dirname(found), tree):
+            report.bad(t("%s comes from %s, not from Updraft", "%s 来自 %s，而不是 Updraft") % (package, found),
+                       t("take that folder out of PYTHONPATH, or uninstall the package", "从 PYTHONPATH 去掉该目录，或卸载该包"))
+        elif not found and not os.path.isdir(os.path.join(tree, package)):
+            report.bad(t("there is no %s in %s", "%s 不在 %s 中") % (package, tree), t("install Updraft again", "重新安装 Updraft"))
+        elif not found and not _hook_will_load():
+            report.bad(t("`import %s` finds nothing: the preload hook is not there", "`import %s` 找不到：预加载钩子不存在") % package,
+                       t("run: updraft run CMD, or correct what is named above", "使用 updraft run 命令，或先解决上面的问题"))
+    if quick:
+        return
+    good, text = _child(TENSORFLOW_IMPORT, TF_CPP_MIN_LOG_LEVEL="3")
+    if good:
+        report.ok(t("npu_device opens %s", "npu_device 可以打开 %s") % text)
+    else:
+        report.bad(t("npu_device does not open: ", "npu_device 无法打开：") + text, t("correct what is named above", "先解决上面的问题"))
+
+
+def _place_of(package):
+    """The package's folder as sys.path has it."""
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec(package)
+    folders = spec.submodule_search_locations if spec and spec.loader else None
+    return next(iter(folders), None) if folders else None
+
+
 def cuda_build_aborts(report, torch):
     """From 2.10 on, CUDA's part of torch and torch_npu both register a setting of the allocator; c10 ends the process."""
     cuda = _cuda_of_torch()
@@ -312,6 +356,7 @@ def main(quick=False):
     check_environment(report)
     check_clients(report)
     check_torch(report, quick)
+    check_tensorflow(report, quick)
     check_companions(report)
     check_machine(report)
     if report.problems:

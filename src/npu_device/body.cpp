@@ -23,9 +23,10 @@ class Flattener {
   Flattener(Library& library, Body& body) : library_(library), body_(body) {}
 
   const FunctionDef& function(std::string_view name) {
-    const FunctionDef* f = library_.function(name);
+    std::shared_ptr<const FunctionDef> f = library_.function(name);
     if (!f)
       throw StatusError(StatusCode::NotFound, fmt::format("function {} is not known to the context any more", name));
+    if (std::ranges::find(body_.functions, f) == body_.functions.end()) body_.functions.push_back(f);
     return *f;
   }
 
@@ -144,7 +145,7 @@ class Flattener {
       if (first < 0) throw Error(code::kAclnnParamInvalid, "{} ({}) has no output {}", node.name, node.type, output);
       return first;
     }
-    const FunctionDef* f = library_.function(node.type);
+    const std::shared_ptr<const FunctionDef> f = library_.function(node.type);
     for (size_t i = 0; f && i < f->outputs.size(); ++i)
       if (f->outputs[i].name == output) return static_cast<int>(i);
     throw Error(code::kAclnnParamInvalid, "{} ({}) has no output {}", node.name, node.type, output);
@@ -164,7 +165,9 @@ class Flattener {
     Known& known = frame.known[node.name];
     const std::string name = frame.prefix + std::string(node.name);
     std::string_view called;
-    if (node.type == "PartitionedCall" || node.type == "StatefulPartitionedCall") {
+    if (node.attributes.contains(kOnHost)) {
+      // TensorFlow's executor runs the function as it is
+    } else if (node.type == "PartitionedCall" || node.type == "StatefulPartitionedCall") {
       const auto f = node.attributes.find("f");
       if (f == node.attributes.end() || f->second.kind != AttrValue::Kind::Function)
         throw Error(code::kAclnnParamInvalid, "{} ({}): attribute f is missing", name, node.type);

@@ -17,6 +17,9 @@ struct Ref {
   auto operator<=>(const Ref&) const = default;
 };
 
+/// An attribute of nodes that run on TensorFlow's CPU kernels whatever the device has.
+inline constexpr std::string_view kOnHost = "_npu_host";
+
 struct Item {
   const tensorflow::NodeDef* def = nullptr;  ///< null: an argument of the function
   std::string name;                          ///< with the names of the calls that it came from
@@ -33,8 +36,9 @@ struct Body {
   std::vector<Item> items;
   size_t arguments = 0;  ///< the first items
   std::vector<Ref> results;
-  std::deque<tensorflow::NodeDef> own;  ///< definitions that belong to nobody else
-  graph::Bytes bytes;                   ///< which those point into
+  std::deque<tensorflow::NodeDef> own;                                    ///< definitions that belong to nobody else
+  graph::Bytes bytes;                                                     ///< which those point into
+  std::vector<std::shared_ptr<const tensorflow::FunctionDef>> functions;  ///< whose nodes the items are
 
   ElementType type_of(Ref ref) const {
     return items.at(static_cast<size_t>(ref.item)).outputs.at(static_cast<size_t>(ref.output));

@@ -204,6 +204,8 @@ class Cluster::Import final : public tensorflow::Functions {
       for (auto node = last == graph_->nodes().end() ? graph_->nodes().begin() : std::next(last);
            node != graph_->nodes().end(); ++node)
         (*node)->attributes[graph::kKeepsType] = true;
+    // every rank takes part in a collective, whether it reads what that gives or not
+    if (item.type().starts_with("Hcom")) updates_.push_back(graph_->nodes().back().get());
   }
 
   State& state_of(const Item& item, size_t i) {

@@ -25,6 +25,7 @@ void like_inputs(TF_ShapeInferenceContext* context, TF_Status* status) {
 void not_known(TF_ShapeInferenceContext* context, TF_Status* status) {
   tf().TF_ShapeInferenceContextSetUnknownShape(context, status);
 }
+void nothing(TF_ShapeInferenceContext*, TF_Status*) {}
 
 struct Definition {
   const char* name;
@@ -58,6 +59,18 @@ void register_collectives() {
          {"x: T"},
          {"y: T"},
          {kReduced, "reduction: string", "rank_size: int", "group: string"},
+         not_known},
+        {"HcomSend", {"x: T"}, {}, {kMoved, "group: string", "sr_tag: int", "dest_rank: int"}, nothing},
+        {"HcomReceive",
+         {},
+         {"y: T"},
+         {kMoved, "shape: list(int)", "group: string", "sr_tag: int", "src_rank: int"},
+         not_known},
+        {"HcomAllToAllV",
+         {"send_data: T", "send_counts: int64", "send_displacements: int64", "recv_counts: int64",
+          "recv_displacements: int64"},
+         {"recv_data: T"},
+         {kMoved, "group: string"},
          not_known},
     };
     for (const Definition& d : definitions) {

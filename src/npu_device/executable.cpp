@@ -59,6 +59,7 @@ Executable::Kind Executable::kind_of(const Item& item) const {
   const std::string_view type = item.type();
   if (type == "NoOp") return Kind::Nothing;
   if (type == "Const") return Kind::Constant;
+  if (item.def->attributes.contains(kOnHost)) return Kind::Host;
   if (is_control(type)) return Kind::Control;
   if (type == "Identity" && item.outputs.at(0) == ElementType::Resource) return Kind::Alias;
   bool tensors = all_on_device(item.outputs), variables = false;
@@ -193,8 +194,7 @@ Value Executable::constant(int index) {
   const std::lock_guard lock(mutex_);
   for (const auto& [which, value] : constants_)
     if (which == index) return value;
-  constants_.emplace_back(index,
-                          run_on_cpu(runtime_.handles(), *body_.items[static_cast<size_t>(index)].def, {}, 1).at(0));
+  constants_.emplace_back(index, constant_of(runtime_.handles(), *body_.items[static_cast<size_t>(index)].def));
   return constants_.back().second;
 }
 
@@ -206,6 +206,7 @@ void Executable::run_on_host(const Plan& plan, int index, Values& values) {
   if (plan.of(index) == Kind::Control) made = run_control(item, std::move(inputs));
   else if (!run_list_operator(runtime_.handles(), *item.def, inputs, made))
     made = run_on_cpu(runtime_.handles(), *item.def, inputs, item.outputs.size());
+  if (item.type().starts_with("IteratorGetNext")) ++batches_taken();
 }
 
 std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> inputs) {

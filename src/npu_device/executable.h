@@ -31,6 +31,7 @@ class Executable {
   Executable(Runtime& runtime, Body body, Signature signature, bool on_cpu = false);
 
   std::vector<Value> run(const std::vector<Value>& arguments);
+  const Body& body() const { return body_; }
 
  private:
   enum class Kind : uint8_t { Argument, Constant, Nothing, Alias, Device, Control, Host };

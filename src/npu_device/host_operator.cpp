@@ -1,5 +1,7 @@
 #include "npu_device/host_operator.h"
 
+#include <atomic>
+#include <protozero/pbf_writer.hpp>
 #include <string>
 
 namespace updraft::npu_device {
@@ -57,7 +59,56 @@ class Lent {
   std::shared_ptr<Variable> variable_;
 };
 
+/// A function that gives a constant. TensorFlow has one kernel for Const nodes whose attributes print alike, and it
+/// prints the first elements of a tensor alone: constants that begin alike would be one.
+std::string function_of(const tensorflow::NodeDef& def, const std::string& name) {
+  using protozero::pbf_writer;
+  const tensorflow::ElementType type = def.attributes.at("dtype").type;
+  std::string function;
+  pbf_writer writer(function);
+  {
+    pbf_writer signature(writer, 1);
+    signature.add_string(1, name);
+    pbf_writer output(signature, 3);
+    output.add_string(1, "r0");
+    output.add_enum(3, static_cast<int32_t>(type));
+  }
+  {
+    pbf_writer node(writer, 3);
+    node.add_string(1, "constant");
+    node.add_string(2, "Const");
+    for (const char* attribute : {"dtype", "value"}) {
+      pbf_writer entry(node, 5);
+      entry.add_string(1, attribute);
+      const std::string_view message = def.attributes.at(attribute).message;
+      entry.add_message(2, message.data(), message.size());
+    }
+  }
+  pbf_writer result(writer, 4);
+  result.add_string(1, "r0");
+  result.add_string(2, "constant:output:0");
+  result.commit();
+  return function;
+}
+
 }  // namespace
+
+Value constant_of(const Handles& handles, const tensorflow::NodeDef& def) {
+  const auto value = def.attributes.find("value");
+  if (value == def.attributes.end() || !value->second.tensor)
+    throw StatusError(StatusCode::InvalidArgument, fmt::format("{} (Const): attribute value is missing", def.name));
+  const tensorflow::TensorValue& tensor = *value->second.tensor;
+  if (on_device(tensor.type)) return handles.make(tensor.type, tensor.value.dims, tensor.value.data.data());
+  static std::atomic<uint64_t> next{0};
+  const std::string name = fmt::format("__npu_constant_{}", next++);
+  const std::string function = function_of(def, name);
+  const Status status;
+  tf().TFE_ContextAddFunctionDef(handles.context, function.data(), function.size(), status);
+  status.check();
+  const std::vector<HandlePointer> made = HostCall(handles, name).run(1);
+  tf().TFE_ContextRemoveFunction(handles.context, name.c_str(), status);
+  return handles.tensor_of(made.at(0).get());
+}
 
 HostCall::HostCall(const Handles& handles, const std::string& type)
     : op_(tf().TFE_NewOp(handles.context, type.c_str(), status_), tf().TFE_DeleteOp) {

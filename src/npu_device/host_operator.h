@@ -30,4 +30,7 @@ class HostCall {
 std::vector<Value> run_on_cpu(const Handles& handles, const tensorflow::NodeDef& def, const std::vector<Value>& inputs,
                               size_t outputs);
 
+/// The value of a Const.
+Value constant_of(const Handles& handles, const tensorflow::NodeDef& def);
+
 }  // namespace updraft::npu_device

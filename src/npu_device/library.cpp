@@ -1,6 +1,11 @@
 #include "npu_device/library.h"
 
+#include <fmt/format.h>
+
+#include <fstream>
+
 #include "base/error.h"
+#include "npu_device/adapter_log.h"
 
 namespace updraft::npu_device {
 namespace {
@@ -25,6 +30,14 @@ std::vector<ElementType> types_of(const OpDef& def, const OpArg& arg, const Attr
 
 graph::Bytes bytes_of(const TF_Buffer& buffer) { return graph::Bytes::copy_of(buffer.data, buffer.length); }
 
+/// A function as TensorFlow gives it, for NPU_DUMP_GRAPH: a message FunctionDef. DUMP_GE_GRAPH shows what became of it.
+void dump(std::string_view name, const graph::Bytes& bytes) {
+  const std::string path = fmt::format("npu_graph_{}.pb", name);
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!file.flush()) say("core/npu_device.cpp", 245, fmt::format("NPU_DUMP_GRAPH: {} cannot be written", path), true);
+}
+
 }  // namespace
 
 Library::Library(TFE_Context* context) : context_(context) {
@@ -38,17 +51,27 @@ const OpDef* Library::operator_named(std::string_view name) const {
   return found == operators_.end() ? nullptr : &found->second;
 }
 
-const tensorflow::FunctionDef* Library::function(std::string_view name) {
+std::shared_ptr<const tensorflow::FunctionDef> Library::function(std::string_view name) {
+  const auto definition = [](const std::shared_ptr<Kept>& kept) {
+    return std::shared_ptr<const tensorflow::FunctionDef>(kept, &kept->def);
+  };
   const std::lock_guard lock(mutex_);
-  if (const auto found = functions_.find(name); found != functions_.end()) return &found->second->def;
+  if (const auto found = functions_.find(name); found != functions_.end()) return definition(found->second);
   const Status status;
   const BufferPointer buffer(tf().TF_NewBuffer());
   tf().TFE_ContextGetFunctionDef(context_, std::string(name).c_str(), buffer.get(), status);
   if (!status.ok()) return nullptr;
-  auto kept = std::make_unique<Kept>();
+  auto kept = std::make_shared<Kept>();
   kept->bytes = bytes_of(*buffer);
+  static const bool dumped = switched_on("NPU_DUMP_GRAPH");
+  if (dumped) dump(name, kept->bytes);
   kept->def = tensorflow::read_function(kept->bytes);
-  return &functions_.emplace(name, std::move(kept)).first->second->def;
+  return definition(functions_.emplace(name, std::move(kept)).first->second);
+}
+
+void Library::forget(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = functions_.find(name); found != functions_.end()) functions_.erase(found);
 }
 
 graph::Bytes serialized(const TFE_OpAttrs* attributes) {

@@ -20,8 +20,9 @@ class Library {
 
   /// The definition of an operator; null for the name of a function.
   const tensorflow::OpDef* operator_named(std::string_view name) const;
-  /// A function of the context; null where it has none of that name.
-  const tensorflow::FunctionDef* function(std::string_view name);
+  /// A function of the context; null where it has none of that name. Who keeps it may use it after forget().
+  std::shared_ptr<const tensorflow::FunctionDef> function(std::string_view name);
+  void forget(std::string_view name);
 
  private:
   struct Kept {
@@ -32,7 +33,7 @@ class Library {
   graph::Bytes operator_bytes_;
   std::map<std::string_view, tensorflow::OpDef> operators_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Kept>, std::less<>> functions_;
+  std::map<std::string, std::shared_ptr<Kept>, std::less<>> functions_;
 };
 
 /// The attributes of a call as a message NameAttrList.

@@ -98,6 +98,19 @@ bool run_variable_operator(Runtime& runtime, const std::string& type, const TFE_
   return true;
 }
 
+std::vector<Value> run_function(Runtime& runtime, const std::string& name, const std::vector<Value>& inputs) {
+  const std::shared_ptr<Executable> executable = runtime.function(name, signature_of(inputs));
+  LoopLog::Call call(runtime.loop_log(), runtime.library(), executable->body(), inputs);
+  try {
+    std::vector<Value> results = executable->run(inputs);
+    call.done("OK");
+    return results;
+  } catch (const StatusError& e) {
+    call.done(e.text());
+    throw;
+  }
+}
+
 void execute(const TFE_Op* op, int* num_outputs, TFE_TensorHandle** outputs, TF_Status* status, void* info) {
   const char* name = tf().TFE_OpGetName(op, status);
   if (tf().TF_GetCode(status)) return;
@@ -117,7 +130,7 @@ void execute(const TFE_Op* op, int* num_outputs, TFE_TensorHandle** outputs, TF_
     if (!run_variable_operator(runtime, type, attributes, inputs, results)) {
       if (runtime.library().operator_named(type))
         results = runtime.run_operator(type, attributes, inputs, static_cast<size_t>(*num_outputs));
-      else results = runtime.function(type, signature_of(inputs))->run(inputs);
+      else results = run_function(runtime, type, inputs);
     }
     if (static_cast<int>(results.size()) > *num_outputs)
       throw StatusError(StatusCode::Internal, fmt::format("{} outputs, want {}", results.size(), *num_outputs));
@@ -177,6 +190,21 @@ extern "C" __attribute__((visibility("default"))) size_t updraft_npu_device_host
   const std::string lines = g_runtime ? g_runtime->host_operators() : std::string();
   give(lines, text, size);
   return lines.size();
+}
+
+/// How many steps a call of a function that loops over an iterator makes, for the log.
+extern "C" __attribute__((visibility("default"))) void updraft_npu_device_loop_size(int64_t size) {
+  if (g_runtime) g_runtime->loop_log().set_loop_size(size);
+}
+
+/// The process ends.
+extern "C" __attribute__((visibility("default"))) void updraft_npu_device_close() {
+  if (g_runtime) g_runtime->loop_log().close();
+}
+
+/// A function of the context that nobody calls any more.
+extern "C" __attribute__((visibility("default"))) void updraft_npu_device_forget(const char* function) {
+  if (g_runtime) g_runtime->forget(function);
 }
 
 }  // namespace updraft::npu_device

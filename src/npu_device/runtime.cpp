@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "device/device.h"
+#include "npu_device/adapter_log.h"
 #include "om/compile_cache.h"
 
 namespace updraft::npu_device {
@@ -23,7 +24,7 @@ bool is_host_number(const Value& value) {
 
 Runtime::Runtime(TFE_Context* context, Device& device, const std::string& name,
                  std::map<std::string, std::string> options)
-    : handles_(context, device, name), library_(context), options_(std::move(options)) {
+    : handles_(context, device, name), library_(context), loop_log_(device.index()), options_(std::move(options)) {
   graph::check_options(options_);
   om::CompileCache::of(options_, "tensorflow");
   if (const auto limit = options_.find("stream_sync_timeout"); limit != options_.end())
@@ -39,6 +40,16 @@ std::shared_ptr<Executable> Runtime::function(std::string_view name, const Signa
   auto made = std::make_shared<Executable>(*this, body_of_function(library_, name), signature);
   const std::lock_guard lock(mutex_);
   return executables_.emplace(key, std::move(made)).first->second;
+}
+
+void Runtime::forget(std::string_view function) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(executables_, [&](const auto& e) {
+      return e.first.starts_with(function) && (e.first.size() == function.size() || e.first[function.size()] == ';');
+    });
+  }
+  library_.forget(function);
 }
 
 std::vector<Value> Runtime::run_operator(const std::string& type, const TFE_OpAttrs* attributes,
@@ -89,6 +100,9 @@ void Runtime::tell_host(std::string_view type, std::string_view reason) {
     const std::lock_guard lock(mutex_);
     if (!on_host_.emplace(type, reason).second) return;
   }
+  static const bool debugged = switched_on("NPU_DEBUG");
+  if (debugged)
+    say("core/npu_device.cpp", 240, fmt::format("{} runs on TensorFlow's CPU kernel: {}", type, reason), true);
   UPDRAFT_LOG(kInfo, "FMK", "{} runs on TensorFlow's CPU kernel: {}", type, reason);
 }
 

@@ -8,6 +8,7 @@
 
 #include "npu_device/executable.h"
 #include "npu_device/library.h"
+#include "npu_device/loop_log.h"
 #include "npu_device/value.h"
 
 namespace updraft::npu_device {
@@ -18,12 +19,15 @@ class Runtime {
 
   const Handles& handles() const { return handles_; }
   Library& library() { return library_; }
+  LoopLog& loop_log() { return loop_log_; }
   Device& device() const { return handles_.device; }
   /// Options of the graph engine, by their names there.
   const std::map<std::string, std::string>& options() const { return options_; }
 
   /// The function for arguments of these kinds.
   std::shared_ptr<Executable> function(std::string_view name, const Signature& signature);
+  /// Nobody calls the function any more: what was made of it goes when the last run is over.
+  void forget(std::string_view function);
   /// An operator by itself; `attributes` is a message NameAttrList.
   std::vector<Value> run_operator(const std::string& type, const TFE_OpAttrs* attributes,
                                   const std::vector<Value>& inputs, size_t outputs);
@@ -39,6 +43,7 @@ class Runtime {
  private:
   const Handles handles_;
   Library library_;
+  LoopLog loop_log_;
   const std::map<std::string, std::string> options_;
   std::chrono::milliseconds time_limit_{-1};
   std::mutex mutex_;

@@ -101,7 +101,9 @@ enum class StatusCode : int {
   X(TFE_RegisterCustomDevice, void, (TFE_Context*, TFE_CustomDevice, const char* name, void* info, TF_Status*)) \
   X(TFE_NewCustomDeviceTensorHandle, TFE_TensorHandle*,                                                         \
     (TFE_Context*, const char* device, TypeNumber, void*, TFE_CustomDeviceTensorHandleMethods, TF_Status*))     \
+  X(TFE_ContextAddFunctionDef, void, (TFE_Context*, const char* function, size_t bytes, TF_Status*))            \
   X(TFE_ContextGetFunctionDef, void, (TFE_Context*, const char* name, TF_Buffer*, TF_Status*))                  \
+  X(TFE_ContextRemoveFunction, void, (TFE_Context*, const char* name, TF_Status*))                              \
   X(TF_NewOpDefinitionBuilder, TF_OpDefinitionBuilder*, (const char* name))                                     \
   X(TF_OpDefinitionBuilderAddAttr, void, (TF_OpDefinitionBuilder*, const char*))                                \
   X(TF_OpDefinitionBuilderAddInput, void, (TF_OpDefinitionBuilder*, const char*))                               \

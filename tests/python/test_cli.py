@@ -162,6 +162,17 @@ def packages(tmp_path):
     return doctor
 
 
+@pytest.mark.parametrize("version, good", [("2.15.1", True), ("2.16.1", False), ("2.6.5", False)])
+def test_doctor_knows_tensorflow(packages, version, good):
+    said = packages(tensorflow=version)
+    assert ("ok    tensorflow " + version in said) == good, said
+    assert ("npu_bridge are for TensorFlow 2.15, this is tensorflow " + version in said) != good
+
+
+def test_doctor_says_nothing_of_tensorflow_where_there_is_none(packages):
+    assert "ensor" not in packages(torch="2.13.0").replace(os.sep, "")
+
+
 ABORTS = "aborts (\"Duplicated key 'pinned_reserve_segment_size_mb'"
 FAILS = {"torchvision": "operator torchvision::nms does not exist", "torchaudio": "Could not load this library: …/_torchaudio.abi3.so"}
 

@@ -13,21 +13,21 @@ import tensorflow as tf
 BEGIN = "import npu_device as npu\nnpu.open().as_default()\nimport os, json, numpy as np, tensorflow as tf\nrank = int(os.environ['RANK_ID'])\n"
 
 
-def start(folder, code, ranks):
+def start(folder, code, ranks, begin=BEGIN):
     devices = [{"device_id": str(i), "device_ip": "192.168.100.%d" % (i + 1), "rank_id": str(i)} for i in range(ranks)]
     table = folder / "rank_table.json"
     table.write_text(json.dumps({"status": "completed", "version": "1.0", "server_count": "1",
                                  "server_list": [{"server_id": "127.0.0.1", "device": devices}]}))
-    return [subprocess.Popen([sys.executable, "-c", BEGIN + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    return [subprocess.Popen([sys.executable, "-c", begin + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env={**os.environ, "RANK_TABLE_FILE": str(table), "RANK_ID": str(i), "RANK_SIZE": str(ranks),
                                   "ASCEND_DEVICE_ID": str(i), "TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": "1"})
             for i in range(ranks)]
 
 
-def job(folder, code, ranks=2):
+def job(folder, code, ranks=2, begin=BEGIN):
     """What each rank printed as JSON."""
     results = []
-    for process in start(folder, code, ranks):
+    for process in start(folder, code, ranks, begin):
         out, error = process.communicate(timeout=240)
         assert process.returncode == 0, error
         results.append(json.loads(out.strip().splitlines()[-1]))

@@ -1,0 +1,63 @@
+"""The environment variables of the adapter (the guide's 11.3): what each may be, and what it does."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+from npu_device import _variables
+
+RIGHT = {"JOB_ID": "train-job_10086", "NPU_DEBUG": "true", "NPU_DUMP_GRAPH": "0", "NPU_ENABLE_PERF": "false", "NPU_LOOP_SIZE": "32",
+         "ENABLE_FORCE_V2_CONTROL": "1", "GE_USE_STATIC_MEMORY": "2", "SKT_ENABLE": "1", "MAX_COMPILE_CORE_NUMBER": "5",
+         "HELPER_CLUSTER": '{"chief": "192.168.1.1:6000", "worker": ["192.168.1.2:6000", "192.168.1.3"]}', "MAX_RUNTIME_CORE_NUMBER": "3",
+         "TE_PARALLEL_COMPILER": "8", "AOE_MODE": "2", "PROFILING_MODE": "true"}
+WRONG = {"JOB_ID": "a job", "NPU_DEBUG": "yes", "NPU_DUMP_GRAPH": "2", "NPU_ENABLE_PERF": "on", "NPU_LOOP_SIZE": "0", "ENABLE_FORCE_V2_CONTROL": "v2",
+         "GE_USE_STATIC_MEMORY": "3", "SKT_ENABLE": "2", "MAX_COMPILE_CORE_NUMBER": "0", "HELPER_CLUSTER": '{"chief": 1}',
+         "MAX_RUNTIME_CORE_NUMBER": "-1", "TE_PARALLEL_COMPILER": "33", "AOE_MODE": "3", "PROFILING_MODE": "1"}
+
+
+def test_every_variable_is_here():
+    assert sorted(RIGHT) == sorted(WRONG) == sorted(_variables.VARIABLES)
+
+
+@pytest.mark.parametrize("name", sorted(RIGHT))
+def test_values(name, monkeypatch):
+    for other in RIGHT:
+        monkeypatch.delenv(other, raising=False)
+    assert _variables.check(()) == []
+    monkeypatch.setenv(name, RIGHT[name])
+    told = _variables.check(())
+    here = _variables.VARIABLES[name][1]
+    assert told == (["%s=%s changes nothing: %s" % (name, RIGHT[name], here)] if here else [])
+    monkeypatch.setenv(name, WRONG[name])
+    with pytest.raises(ValueError, match="^%s is .*, want " % name):
+        _variables.check(())
+
+
+def test_static_memory_is_said_once(monkeypatch):
+    monkeypatch.setenv("GE_USE_STATIC_MEMORY", "2")
+    with pytest.raises(ValueError, match="GE_USE_STATIC_MEMORY is '2' and static_memory_policy is set: set one of them"):
+        _variables.check({"memory_config.static_memory_policy"})
+
+
+def test_what_the_adapter_shows(tmp_path):
+    """NPU_DEBUG, NPU_DUMP_GRAPH, NPU_ENABLE_PERF, and a variable without effect."""
+    (tmp_path / "script.py").write_text("""
+import npu_device as npu
+npu.open().as_default()
+import tensorflow as tf
+@tf.function
+def f(x): return tf.unique(x)[0] * 2
+print(f(tf.constant([3, 3, 4])).numpy().tolist())
+""")
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "NPU_DEBUG": "1", "NPU_DUMP_GRAPH": "true", "NPU_ENABLE_PERF": "1", "SKT_ENABLE": "1"})
+    assert done.returncode == 0 and done.stdout.split("\n")[0] == "[6, 8]", done.stderr
+    assert "Unique runs on TensorFlow's CPU kernel: the NPU has no operator for it" in done.stderr
+    assert "SKT_ENABLE=1 changes nothing: a model is one task anyway" in done.stderr
+    line = [x for x in done.stderr.splitlines() if "Graph __inference_f_" in x and " took " in x]
+    assert len(line) == 1 and line[0].endswith(" us")
+    file, = tmp_path.glob("npu_graph___inference_f_*.pb")
+    function = type(tf.function(lambda: 1).get_concrete_function().function_def).FromString(file.read_bytes())
+    assert [n.op for n in function.node_def if n.op in ("Unique", "Mul")] == ["Unique", "Mul"]
