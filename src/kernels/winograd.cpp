@@ -280,12 +280,14 @@ void transform_filters_last(const Shape& s, const float* filters, float* to) {
   copy_elements(filters_last(to, s), filter_view(points, s.out_channels, s.in_channels).transpose(1, 2));
 }
 
-bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out) {
+namespace {
+
+/// `filters` [36, in_channels, out_channels]; s is of this convolution.
+bool convolve_last(const Shape& s, const float* in, const TensorView& filters, const Tail& tail, float* out) {
   const TilesLast tiles(s);
   ScratchScope scratch;
   auto* before = static_cast<float*>(scratch.take(tiles.bytes(s.in_channels)));
   auto* after = static_cast<float*>(scratch.take(tiles.bytes(s.out_channels)));
-  const TensorView filters = filters_last(const_cast<float*>(points), s);
   const int64_t from_image = s.in[0] * s.in[1] * s.in_channels, to_image = s.out[0] * s.out[1] * s.out_channels;
   std::atomic<bool> finite = true;
   for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
@@ -312,14 +314,33 @@ bool forward_last(const Shape& s, const float* in, const float* points, const Ta
   return true;
 }
 
-size_t forward_last_scratch(const Shape& s) {
+size_t convolve_last_scratch(const Shape& s, const TensorView& filters) {
   const TilesLast tiles(s);
   size_t product = 0;
   for (const int64_t rows : {tiles.block_rows, tiles.rows % tiles.block_rows})
     if (rows)
-      product = std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows), filters_last(nullptr, s),
+      product = std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows), filters,
                                                  tiles.view(nullptr, s.out_channels, rows)));
   return tiles.bytes(s.in_channels) + tiles.bytes(s.out_channels) + product;
+}
+
+}  // namespace
+
+bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out) {
+  return convolve_last(s, in, filters_last(const_cast<float*>(points), s), tail, out);
+}
+size_t forward_last_scratch(const Shape& s) { return convolve_last_scratch(s, filters_last(nullptr, s)); }
+
+bool pays_backward_last(const Shape& s) { return pays_last(turned(s), false); }
+
+bool backward_input_last(const Shape& s, const float* grad_out, const float* filters, float* grad_in) {
+  ScratchScope scratch;
+  auto* points = static_cast<float*>(scratch.take(filter_bytes(s)));
+  transform(s.out_channels, s.in_channels, filters, true, points);
+  return convolve_last(turned(s), grad_out, filter_view(points, s.out_channels, s.in_channels), {}, grad_in);
+}
+size_t backward_input_last_scratch(const Shape& s) {
+  return filter_bytes(s) + convolve_last_scratch(turned(s), filter_view(nullptr, s.out_channels, s.in_channels));
 }
 
 }  // namespace updraft::winograd

@@ -51,7 +51,7 @@ bool is_convolution(const Node& node) { return node.type() == "Conv2D" || node.t
 
 /// Its images lie with the channels innermost as they are: their last dimension is that of the channels.
 bool has_channels_last(const Node& node) {
-  return find_or<std::string>(node.attributes, "data_format", "NHWC") == "NHWC";
+  return find_or<std::string>(node.attributes, "data_format", node.type() == "FusedConv2D" ? "NCHW" : "NHWC") == "NHWC";
 }
 
 bool takes_any_layout(const Node& node) {
