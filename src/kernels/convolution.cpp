@@ -268,6 +268,7 @@ class Weight {
   const float* points(const winograd::Shape& w, bool last = false) {
     const size_t bytes = last ? winograd::filter_bytes_last(w) : winograd::filter_bytes(w);
     const auto transform = [&](float* to) {
+      if (last && winograd::transform_filters_last(w, view_, to)) return;
       ScratchScope scratch;
       const float* filters = Dense(view_, type_, scratch, false).view.as<float>();
       if (last) winograd::transform_filters_last(w, filters, to);
@@ -632,7 +633,7 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
       return;
     }
     if (const auto w = to.last && by.last ? winograd_of(s, *diff_src, weight, diff_dst, true, false, true) : std::nullopt;
-        w && winograd::backward_input_last(*w, by.view.as<float>(), with.dense().as<float>(), to.view.as<float>()))
+        w && winograd::backward_input_last(*w, by.view.as<float>(), weight, to.view.as<float>()))
       return;
     auto plan = plan_of(p, Kind::BackwardData, to.last, by.last);
     if (!gradient || gradient.get_desc() != plan->dst.inner) gradient = plan->dst.take(by.view.data, scratch);
