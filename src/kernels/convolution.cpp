@@ -128,7 +128,14 @@ memory::desc by_channel(const Problem& p) {
   return desc_of(dims, memory::data_type::f32, false);
 }
 
+/// True for images that lie in one order whether their channels are last or not.
+bool lies_both_ways(const memory::dims& dims) {
+  return dims[1] == 1 || std::all_of(dims.begin() + 2, dims.end(), [](int64_t n) { return n == 1; });
+}
+
 std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last) {
+  src_last = src_last || (dst_last && lies_both_ways(p.src));
+  dst_last = dst_last || (src_last && lies_both_ways(p.dst));
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
   key.add(kind, p.type, src_last, dst_last, p.has_bias, p.scales, p.shifts, p.adds, p.relu, p.src.size(),
