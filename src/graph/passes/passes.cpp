@@ -9,6 +9,7 @@ constexpr Pass kPasses[] = {
     {"ConstantFoldingPass", fold_constants},
     {"DeadNodeRemovePass", remove_dead_nodes},
     {"MaxPoolPlacesRemovePass", drop_places},
+    {"PoolReluGradPass", move_relu_gradients},
     {"FunctionFusionPass", recognise_functions},
     {"LayerNormONNXFusionPass", recognise_layer_norms},
     {"RmsNormFusionPass", recognise_root_norms},
@@ -18,6 +19,8 @@ constexpr Pass kPasses[] = {
     {"ConvBiasAddFusionPass", add_biases},
     {"ConvBatchnormFusionPass", take_batch_norms},
     {"ConvEltwiseFusionPass", fuse_convolutions},
+    {"ScalarMergePass", merge_numbers},
+    {"AdamUpdateFusionPass", fuse_updates},
     {"SubnormalFlushPass", flush_subnormals},
 };
 constexpr int kMostRounds = 4;
