@@ -639,7 +639,8 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
       to.finish();
       return;
     }
-    if (const auto w = to.last && by.last ? winograd_of(s, *diff_src, weight, diff_dst, true, false, true) : std::nullopt;
+    if (const auto w =
+            to.last && by.last ? winograd_of(s, *diff_src, weight, diff_dst, true, false, true) : std::nullopt;
         w && winograd::backward_input_last(*w, by.view.as<float>(), weight, to.view.as<float>()))
       return;
     auto plan = plan_of(p, Kind::BackwardData, to.last, by.last);

@@ -223,8 +223,7 @@ class Flattener {
       layers_of_gradients_.insert(index);
       std::vector<Ref> reads = body_.items[static_cast<size_t>(forward)].inputs;
       reads.insert(reads.end(), inputs.begin(), inputs.begin() + outputs - 1);
-      for (size_t k = 0; k < layer.saved(); ++k)
-        reads.push_back({forward, static_cast<int>(layer.outputs() + k)});
+      for (size_t k = 0; k < layer.saved(); ++k) reads.push_back({forward, static_cast<int>(layer.outputs() + k)});
       inputs = std::move(reads);
     } else {
       layers_.emplace(index, layer);

@@ -25,6 +25,8 @@ using tensorflow::dtype_of;
 constexpr std::string_view kOptimizer = "ResourceApply";
 /// Integers of at most so many elements are tried as constants where a shape is not known without them.
 constexpr int64_t kFewNumbers = 64;
+/// Graphs of a cluster that are kept, those used latest.
+constexpr size_t kMostCompiled = 64;
 
 /// True for operators that write the memory of variables where they may.
 bool writes_memory(std::string_view type) {
@@ -378,13 +380,20 @@ std::shared_ptr<Cluster::Compiled> Cluster::compiled_for(const std::vector<Value
           for (int64_t n : v.on_host().integers()) key.numbers.push_back(n);
     return key;
   };
-  if (const auto found = compiled_.find(key_of()); found != compiled_.end()) return found->second;
+  if (const auto found = compiled_.find(key_of()); found != compiled_.end()) {
+    found->second->used = ++uses_;
+    return found->second;
+  }
   auto make = [&] {
     auto [model, compiled] = Import(*this, inputs, variables, numbers_matter_).run();
     static std::atomic<uint32_t> next{1u << 26};  // apart from those of aclmdlLoad… and graph sessions
     const uint32_t id = next++;
     compiled->model = std::make_shared<graph::LoadedModel>(om::compile_cached(model, runtime_.options(), nullptr, id),
                                                            runtime_.device(), id);
+    compiled->used = ++uses_;
+    // sizes that data decide (how many different words a batch has) would make graphs for ever
+    if (compiled_.size() >= kMostCompiled)
+      compiled_.erase(std::ranges::min_element(compiled_, {}, [](const auto& c) { return c.second->used; }));
     return compiled_[key_of()] = std::move(compiled);
   };
   try {

@@ -68,7 +68,8 @@ std::optional<Recurrent> recurrent_of(Library& library, const FunctionDef& f) {
   if (!forward || forward->inputs.size() != layer.inputs() || forward->outputs.size() < layer.outputs()) return {};
   const ElementType type = forward->inputs[0].type;
   if (type != ElementType::Float && type != ElementType::Half && type != ElementType::BFloat16) return {};
-  if (!all_are(forward->inputs, layer.inputs(), type) || !all_are(forward->outputs, layer.outputs() - 1, type)) return {};
+  if (!all_are(forward->inputs, layer.inputs(), type) || !all_are(forward->outputs, layer.outputs() - 1, type))
+    return {};
   // gradients of all inputs, from those of all outputs and what the forward pass hands on
   if (gradient && (gradient->outputs.size() != layer.inputs() || gradient->inputs.size() != forward->outputs.size() ||
                    !all_are(gradient->outputs, layer.inputs(), type)))

@@ -180,17 +180,42 @@ def test_mixed_precision_of_recurrent_layers(layer):
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-2)
 
 
-def test_a_recurrent_layer_is_one_operator(tmp_path):
-    """The graphs that are compiled say what runs."""
-    program = """
+PROGRAMS = {
+    "recurrent": ("""
+model = tf.keras.Sequential([L.Input((7, 5)), L.Bidirectional(L.LSTM(4)), L.Dense(2)])
+""", ["DynamicRNNV2", "DynamicRNNV2Grad"]),
+    "convolution": ("""
+model = tf.keras.Sequential([L.Input((7, 5, 3)), L.Conv2D(8, 3, activation="relu"), L.MaxPooling2D(), L.Flatten(), L.Dense(2)])
+""", ["FusedConv2D", "ApplyAdam", "PoolReluGradPass"]),
+    "inference": ("""
+model = tf.keras.Sequential([L.Input((7, 5, 3)), L.Conv2D(8, 3, padding="same"), L.BatchNormalization(), L.ReLU(), L.Flatten(), L.Dense(2)])
+model.predict(x, verbose=0)
+""", ["BNFactors", "FusedConv2D"]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_becomes_one_operator(tmp_path, name):
+    """The graphs that are compiled say what runs, and the network still learns as on the CPU."""
+    make, operators = PROGRAMS[name]
+    program = f"""
 import npu_device
 npu_device.open().as_default()
+import numpy as np
 import tensorflow as tf
-model = tf.keras.Sequential([tf.keras.layers.Input((7, 5)), tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(4)), tf.keras.layers.Dense(2)])
-model.compile("sgd", "mse")
-model.fit(tf.ones((8, 7, 5)), tf.ones((8, 2)), epochs=1, verbose=0)
+L = tf.keras.layers
+losses, weights = [], None
+for device in [None, "CPU:0"]:
+    with tf.device(device):
+        x = np.random.default_rng(0).standard_normal((8, 7, 5, 3) if {name != "recurrent"} else (8, 7, 5)).astype("f")
+{"".join("        " + line + chr(10) for line in make.strip().splitlines())}
+        model.set_weights(weights) if weights else None
+        weights = model.get_weights()
+        model.compile(tf.keras.optimizers.Adam(0.01), "mse")
+        losses.append(model.fit(x, np.ones((8, 2), "f"), epochs=5, verbose=0).history["loss"])
+np.testing.assert_allclose(*losses, rtol=1e-3)
 """
     environment = {**os.environ, "DUMP_GE_GRAPH": "2", "DUMP_GRAPH_PATH": str(tmp_path)}
     subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True, timeout=300)
     text = "".join(p.read_text(errors="replace") for p in tmp_path.rglob("*.txt"))
-    assert "DynamicRNNV2Grad" in text and "DynamicRNNV2" in text, sorted(p.name for p in tmp_path.rglob("*"))[:10]
+    assert [o for o in operators if o not in text] == [], sorted(p.name for p in tmp_path.rglob("*"))[:10]

@@ -10,25 +10,9 @@
 #include "ops/handles.h"
 #include "ops/op.h"
 
-#include <ctime>
-#include <map>
 namespace updraft::graph {
 
 namespace {
-struct StepTimes {
-  std::map<std::string, std::pair<double, long>> of;
-  long runs = 0;
-  static double now() { timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3; }
-  void dump(long n) {
-    double all = 0; std::vector<std::pair<double, std::string>> rows;
-    for (auto& [k, v] : of) { all += v.first; rows.push_back({v.first, fmt::format("{:9.1f} us {:5.1f} calls  {}", v.first / double(n), double(v.second) / double(n), k)}); }
-    std::sort(rows.rbegin(), rows.rend());
-    fmt::print(stderr, "== {:.1f} us per run\n", all / double(n));
-    for (size_t i = 0; i < rows.size() && i < 45; ++i) fmt::print(stderr, "{}\n", rows[i].second);
-    of.clear(); runs = 0;
-  }
-};
-StepTimes g_times;
 
 constexpr size_t kAlign = 64;
 /// Smaller constants are not worth a prepared form.
@@ -227,8 +211,6 @@ int64_t Run::work() const {
 void Run::run(std::span<void* const> inputs, std::span<void* const> outputs, uint32_t model) {
   begin(inputs, outputs);
   run_steps(0, bound_.size(), model);
-  static const char* t = getenv("STEP_TIMES");
-  if (t && bound_.size() >= 20 && ++g_times.runs % atol(t) == 0) g_times.dump(atol(t));
 }
 
 std::vector<CollectiveTensor> Run::tensors(const std::vector<StepTensor>& of) const {
@@ -247,15 +229,10 @@ void Run::run_steps(size_t first, size_t last, uint32_t model) {
       continue;
     }
     try {
-      const double begin = StepTimes::now();
       aclOpExecutor& plan = plan_of(s);
       if (watched()) [[unlikely]]
         run_observed_in_graph(model, static_cast<int32_t>(s), plan, [&] { run_in_time(plan); });
       else run_in_time(plan);
-      std::string key = std::string(step.node->type());
-      if (getenv("STEP_DIMS")) { for (auto& i : step.inputs) key += fmt::format(" {}{}", describe(i.dims), i.channels_last ? "L" : i.strides.empty() ? "" : "S"); key += " ->"; for (auto& i : step.outputs) key += fmt::format(" {}{}", describe(i.dims), i.channels_last ? "L" : ""); }
-      auto& e = g_times.of[key];
-      e.first += StepTimes::now() - begin; ++e.second;
     } catch (const Error& e) { throw_of(*step.node, e); }
   }
 }

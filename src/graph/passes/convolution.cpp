@@ -17,7 +17,8 @@ bool same_known_size(const TensorDesc& a, const TensorDesc& b) {
 bool is_fusible(const Node& node) {
   if (node.type() != "Conv2D" || node.outputs().size() != 1 || node.output().desc.dtype != DType::Float) return false;
   const auto* pads = find<Attribute::Integers>(node.attributes, "pads");
-  return pads && pads->size() == 4 && (*pads)[0] == (*pads)[1] && (*pads)[2] == (*pads)[3] && !input_of(node, "offset_w");
+  return pads && pads->size() == 4 && (*pads)[0] == (*pads)[1] && (*pads)[2] == (*pads)[3] &&
+         !input_of(node, "offset_w");
 }
 
 /// One that another pass has fused already, and that takes a sum or Relu along still.

@@ -14,7 +14,8 @@ namespace {
 /// The node that makes a tensor that nobody else reads, when it has that type.
 Node* made_by(Endpoint from, std::string_view type) {
   Node* node = from ? from.node : nullptr;
-  return node && node->type() == type && node->outputs().size() == 1 && node->output().uses.size() == 1 ? node : nullptr;
+  return node && node->type() == type && node->outputs().size() == 1 && node->output().uses.size() == 1 ? node
+                                                                                                        : nullptr;
 }
 
 bool is_number(Endpoint from) { return from && desc_of(from).rank_known() && desc_of(from).dims.empty(); }
@@ -44,12 +45,11 @@ std::optional<Average> average_of(Endpoint from) {
   const auto share = number_at(parts->second);
   Node* difference = parts->first;
   if (!share || !is_number(parts->second) || difference->input(1).from != update->input(0).from) return {};
-  return Average{update, product, difference, update->input(0).from, difference->input(0).from, static_cast<float>(*share)};
+  return Average{
+      update, product, difference, update->input(0).from, difference->input(0).from, static_cast<float>(*share)};
 }
 
-Tensor number(float value) {
-  return {DType::Float, {}, Bytes::copy_of(&value, sizeof value)};
-}
+Tensor number(float value) { return {DType::Float, {}, Bytes::copy_of(&value, sizeof value)}; }
 
 /// var -= m * rate / (sqrt(v) + epsilon) with the averages m of the gradient and v of its square.
 bool fuse_adam(Graph& graph, Node& update) {
@@ -89,8 +89,8 @@ bool fuse_adam(Graph& graph, Node& update) {
   for (const auto& [name, from] : inputs) graph.add_input(fused, name, from);
   for (const auto& [name, from] : {inputs[0], inputs[1], inputs[2]}) graph.add_output(fused, name, desc_of(from));
   fused.attributes["PassName"] = "AdamUpdateFusionPass";
-  Node* const taken[] = {&update,    quotient,      above,      below,       root->first, m->update,
-                         m->product, m->difference, v->update,  v->product,  v->difference, square};
+  Node* const taken[] = {&update,    quotient,      above,     below,      root->first,   m->update,
+                         m->product, m->difference, v->update, v->product, v->difference, square};
   Attribute::Texts origins;
   for (Node* node : taken) origins.push_back(node->name());
   fused.attributes["OriginOp"] = origins;
@@ -113,7 +113,8 @@ std::string number_key(const Node& node) {
     if (!input.from) return {};
     const Tensor* constant = constant_at(input.from);
     if (!constant || constant->count() != 1) key += fmt::format(";{}:{}", input.from.node->id(), input.from.index);
-    else key += fmt::format(";={},{},{}", static_cast<int>(constant->dtype), constant->dims.size(), constant->data.text());
+    else
+      key += fmt::format(";={},{},{}", static_cast<int>(constant->dtype), constant->dims.size(), constant->data.text());
   }
   return key;
 }

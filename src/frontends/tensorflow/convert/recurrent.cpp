@@ -16,9 +16,7 @@ class Steps {
   /// The gradient of those as the layer has it.
   Endpoint to_inputs(Endpoint x) const { return ordered(reversed(x)); }
   /// `outputs` of the layer: all steps in the order in which they were done, or the last one.
-  Endpoint to_outputs(Endpoint y) const {
-    return all_ ? ordered(y) : c_.unsqueeze(last(y), {time_major_ ? 0 : 1});
-  }
+  Endpoint to_outputs(Endpoint y) const { return all_ ? ordered(y) : c_.unsqueeze(last(y), {time_major_ ? 0 : 1}); }
   Endpoint last(Endpoint y) const {
     const int64_t steps = c_.size(y, 0, "the steps");
     return c_.squeeze(c_.slice(y, {steps - 1}, {steps}, {0}), {0});
@@ -45,9 +43,9 @@ constexpr const char* kLstmOrder = "ifco";
 /// x, h, c, kernel, recurrent kernel, bias → last output, outputs, h, c, where it ran; gates.
 void lstm(Conversion& c) {
   const Steps steps(c);
-  graph::Node& made = c.node("DynamicRNNV2",
-                             {steps.of_inputs(c.in(0)), c.in(3), c.in(4), c.in(5), nullptr, c.in(1), c.in(2)},
-                             {{"gate_order", std::string(kLstmOrder)}});
+  graph::Node& made =
+      c.node("DynamicRNNV2", {steps.of_inputs(c.in(0)), c.in(3), c.in(4), c.in(5), nullptr, c.in(1), c.in(2)},
+             {{"gate_order", std::string(kLstmOrder)}});
   const Endpoint y = made.out(0), h = made.out(1), cells = made.out(2);
   c.give(steps.last(y));
   c.give(steps.to_outputs(y));
@@ -64,8 +62,8 @@ void lstm_gradient(Conversion& c) {
   const Endpoint h = c.in(10);
   const auto [dy, dh] = steps.gradients(c.in(6), c.in(7), c.in(8), h);
   graph::Node& made = c.node("DynamicRNNV2Grad",
-                             {steps.of_inputs(c.in(0)), c.in(3), c.in(4), h, c.in(1), c.in(2), h, c.in(11), dy, dh, c.in(9),
-                              c.in(12), c.in(13), c.in(14), c.in(15), c.in(16)},
+                             {steps.of_inputs(c.in(0)), c.in(3), c.in(4), h, c.in(1), c.in(2), h, c.in(11), dy, dh,
+                              c.in(9), c.in(12), c.in(13), c.in(14), c.in(15), c.in(16)},
                              {{"gate_order", std::string(kLstmOrder)}});
   c.give(steps.to_inputs(made.out(3)));
   c.give(made.out(4));
@@ -83,10 +81,10 @@ Endpoint bias_of(Conversion& c, Endpoint bias, int64_t which) {
 /// x, h, kernel, recurrent kernel, bias → last output, outputs, h, where it ran; gates.
 void gru(Conversion& c) {
   const Steps steps(c);
-  graph::Node& made = c.node("DynamicGRUV2",
-                             {steps.of_inputs(c.in(0)), c.in(2), c.in(3), bias_of(c, c.in(4), 0), bias_of(c, c.in(4), 1),
-                              nullptr, c.in(1)},
-                             {{"gate_order", std::string("zrh")}});
+  graph::Node& made = c.node(
+      "DynamicGRUV2",
+      {steps.of_inputs(c.in(0)), c.in(2), c.in(3), bias_of(c, c.in(4), 0), bias_of(c, c.in(4), 1), nullptr, c.in(1)},
+      {{"gate_order", std::string("zrh")}});
   const Endpoint y = made.out(0), h = made.out(1);
   c.give(steps.last(y));
   c.give(steps.to_outputs(y));
@@ -95,16 +93,16 @@ void gru(Conversion& c) {
   for (int i = 1; i < 6; ++i) c.give(made.out(i));
 }
 
-/// x, h, kernel, recurrent kernel, bias; gradients of last output, outputs, h; h, update, reset, new, hidden part of new
-/// of all steps → gradients of the first five.
+/// x, h, kernel, recurrent kernel, bias; gradients of last output, outputs, h; h, update, reset, new, hidden part of
+/// new of all steps → gradients of the first five.
 void gru_gradient(Conversion& c) {
   const Steps steps(c);
   const Endpoint h = c.in(8);
   const auto [dy, dh] = steps.gradients(c.in(5), c.in(6), c.in(7), h);
-  graph::Node& made = c.node(
-      "DynamicGRUV2Grad",
-      {steps.of_inputs(c.in(0)), c.in(2), c.in(3), h, c.in(1), h, dy, dh, c.in(9), c.in(10), c.in(11), c.in(12)},
-      {{"gate_order", std::string("zrh")}});
+  graph::Node& made =
+      c.node("DynamicGRUV2Grad",
+             {steps.of_inputs(c.in(0)), c.in(2), c.in(3), h, c.in(1), h, dy, dh, c.in(9), c.in(10), c.in(11), c.in(12)},
+             {{"gate_order", std::string("zrh")}});
   c.give(steps.to_inputs(made.out(4)));
   c.give(made.out(5));
   c.give(made.out(0));
