@@ -40,31 +40,38 @@ def build(name):
     return model, rng.integers(0, 50, (64, 32)), rng.integers(0, 4, 64), tf.keras.optimizers.Adam(1e-3)
 
 
-def session(name, device, threads):
+def functions(name, device, threads):
+    """The step of a model as a function, and its arguments; device is npu, cpu, or xla for TensorFlow's own compiler."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if device == "npu":
         import npu_device
         npu_device.open().as_default()
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(threads) if device == "cpu" else None
+    tf.config.threading.set_intra_op_parallelism_threads(threads) if device != "npu" else None
     tf.keras.utils.set_random_seed(1)
     model, x, y, optimizer = build(name)
     x, y = tf.constant(x), tf.constant(y)
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
-    @tf.function
+    @tf.function(jit_compile=device == "xla")
     def train(x, y):
         with tf.GradientTape() as tape:
             loss = loss_of(y, model(x, training=True))
         optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
         return loss
 
-    @tf.function
+    @tf.function(jit_compile=device == "xla")
     def infer(x, y):
         return tf.reduce_sum(model(x, training=False))
 
-    run = infer if name.endswith("inference") else train
+    if model.built and not name.endswith("inference"):
+        optimizer.build(model.trainable_variables)
+    return infer if name.endswith("inference") else train, (x, y)
+
+
+def session(name, device, threads):
+    run, (x, y) = functions(name, device, threads)
 
     def step(values=False):
         value = run(x, y).numpy()

@@ -128,7 +128,14 @@ memory::desc by_channel(const Problem& p) {
   return desc_of(dims, memory::data_type::f32, false);
 }
 
+/// True for images that lie in one order whether their channels are last or not.
+bool lies_both_ways(const memory::dims& dims) {
+  return dims[1] == 1 || std::all_of(dims.begin() + 2, dims.end(), [](int64_t n) { return n == 1; });
+}
+
 std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last) {
+  src_last = src_last || (dst_last && lies_both_ways(p.src));
+  dst_last = dst_last || (src_last && lies_both_ways(p.dst));
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
   key.add(kind, p.type, src_last, dst_last, p.has_bias, p.scales, p.shifts, p.adds, p.relu, p.src.size(),
@@ -139,7 +146,7 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
     using dnnl::algorithm;
     const auto any = memory::format_tag::any;
     memory::desc src(p.src, p.type, any), weight(p.weight, p.type, any), dst(p.dst, p.type, any), bias;
-    if (kind == Kind::Forward && src_last && dst_last) {  // as fast as blocks of channels, and nothing is reordered
+    if (src_last && dst_last) {  // as fast as blocks of channels, and nothing is reordered
       src = desc_of(p.src, p.type, true);
       dst = desc_of(p.dst, p.type, true);
     }
@@ -268,6 +275,7 @@ class Weight {
   const float* points(const winograd::Shape& w, bool last = false) {
     const size_t bytes = last ? winograd::filter_bytes_last(w) : winograd::filter_bytes(w);
     const auto transform = [&](float* to) {
+      if (last && winograd::transform_filters_last(w, view_, to)) return;
       ScratchScope scratch;
       const float* filters = Dense(view_, type_, scratch, false).view.as<float>();
       if (last) winograd::transform_filters_last(w, filters, to);
@@ -397,7 +405,8 @@ TensorView matrix(const TensorView& v) { return reshape(v, {v.dims[0], v.dims[1]
 // Winograd's algorithm, where it takes the convolution, is expected to pay, and may be used: its results are rounded
 // more often than direct sums, which the caller allows or does not see in half precision.
 std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const TensorView& src, const TensorView& weight,
-                                           const TensorView& dst, bool last = false, bool prepared = false) {
+                                           const TensorView& dst, bool last = false, bool prepared = false,
+                                           bool gradient = false) {
   const bool half = src.dtype != DType::Float && weight.dtype != DType::Float && dst.dtype != DType::Float;
   if (!(s.reduced || half) || s.spatial != 2 || s.groups != 1) return {};
   if (compute_type(src, weight, dst) != DType::Float || taken_last(src, DType::Float) != last ||
@@ -411,7 +420,8 @@ std::optional<winograd::Shape> winograd_of(const ConvolutionShape& s, const Tens
     w.padding[d] = s.padding[d];
     if (w.out[d] > w.in[d] + 2) return {};
   }
-  if (!(last ? winograd::pays_last(w, prepared) : winograd::pays(w))) return {};
+  if (!(!last ? winograd::pays(w) : gradient ? winograd::pays_backward_last(w) : winograd::pays_last(w, prepared)))
+    return {};
   return w;
 }
 
@@ -629,6 +639,10 @@ void run_backward(const ConvolutionShape& s, const TensorView& diff_dst, const T
       to.finish();
       return;
     }
+    if (const auto w =
+            to.last && by.last ? winograd_of(s, *diff_src, weight, diff_dst, true, false, true) : std::nullopt;
+        w && winograd::backward_input_last(*w, by.view.as<float>(), weight, to.view.as<float>()))
+      return;
     auto plan = plan_of(p, Kind::BackwardData, to.last, by.last);
     if (!gradient || gradient.get_desc() != plan->dst.inner) gradient = plan->dst.take(by.view.data, scratch);
     const memory out = plan->src.at_inner(to.view.data, scratch);
@@ -725,6 +739,9 @@ size_t backward_scratch(const ConvolutionShape& s, const TensorView& diff_dst, c
     } else if (const auto w = winograd_of(s, *diff_src, weight, diff_dst)) {
       of_src += winograd::backward_input_scratch(*w);
     } else {
+      if (const auto last = to_last && by_last ? winograd_of(s, *diff_src, weight, diff_dst, true, false, true)
+                                               : std::nullopt)  // the primitive is there for infinities
+        of_src += winograd::backward_input_last_scratch(*last);
       const auto plan = plan_of(p, Kind::BackwardData, to_last, by_last);
       if (held != plan->dst.inner) of_src += plan->dst.scratch_bytes();
       if (!constant) of_src += plan->weight.scratch_bytes();

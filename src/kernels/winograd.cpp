@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "base/parallel.h"
 #include "base/scratch.h"
@@ -259,6 +260,22 @@ TensorView filters_last(float* points, const Shape& s) {
   return v;
 }
 
+/// Sixteen filters side by side.
+typedef float Lanes __attribute__((vector_size(64)));
+
+/// Three taps at the six points (kernels/simd/winograd.cpp says which).
+void filter_points(const Lanes* g, Lanes* to) {
+  constexpr float kA = 0.70710678118654752f, kB = 1.41421356237309505f;
+  to[0] = g[0];
+  const Lanes even_a = (g[0] + 0.5f * g[2]) * (-2.0f / 3), odd_a = g[1] * (-2.0f / 3 * kA);
+  to[1] = even_a + odd_a;
+  to[2] = even_a - odd_a;
+  const Lanes even_b = (g[0] + 2.0f * g[2]) * (1.0f / 6), odd_b = g[1] * (kB / 6);
+  to[3] = even_b + odd_b;
+  to[4] = even_b - odd_b;
+  to[5] = g[2];
+}
+
 }  // namespace
 
 bool pays_last(const Shape& s, bool prepared) {
@@ -273,6 +290,34 @@ size_t filter_bytes_last(const Shape& s) {
   return scratch_size(sizeof(float) * static_cast<size_t>(kPoints * point_step(s.in_channels * s.out_channels)));
 }
 
+bool transform_filters_last(const Shape& s, const TensorView& filters, float* to) {
+  const int64_t in = s.in_channels, out = s.out_channels, count = in * out;
+  if (filters.dtype != DType::Float || count % 16 || filters.strides[0] != 1 || filters.strides[1] != out ||
+      filters.strides[2] != 3 * count || filters.strides[3] != count)
+    return false;
+  const auto* from = filters.as<const float>();
+  parallel_for(count / 16, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t at = 16 * begin; at < 16 * end; at += 16) {
+      Lanes half[6][3];
+      for (int x = 0; x < 3; ++x) {
+        Lanes g[3], points[6];
+        for (int y = 0; y < 3; ++y) {
+          const int tap = 3 * y + x;
+          std::memcpy(&g[y], from + tap * count + at, sizeof(Lanes));
+        }
+        filter_points(g, points);
+        for (int i = 0; i < 6; ++i) half[i][x] = points[i];
+      }
+      for (int i = 0; i < 6; ++i) {
+        Lanes points[6];
+        filter_points(half[i], points);
+        for (int j = 0; j < 6; ++j) std::memcpy(to + (6 * i + j) * point_step(count) + at, &points[j], sizeof(Lanes));
+      }
+    }
+  });
+  return true;
+}
+
 void transform_filters_last(const Shape& s, const float* filters, float* to) {
   ScratchScope scratch;
   auto* points = static_cast<float*>(scratch.take(filter_bytes(s)));
@@ -280,12 +325,14 @@ void transform_filters_last(const Shape& s, const float* filters, float* to) {
   copy_elements(filters_last(to, s), filter_view(points, s.out_channels, s.in_channels).transpose(1, 2));
 }
 
-bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out) {
+namespace {
+
+/// `filters` [36, in_channels, out_channels]; s is of this convolution.
+bool convolve_last(const Shape& s, const float* in, const TensorView& filters, const Tail& tail, float* out) {
   const TilesLast tiles(s);
   ScratchScope scratch;
   auto* before = static_cast<float*>(scratch.take(tiles.bytes(s.in_channels)));
   auto* after = static_cast<float*>(scratch.take(tiles.bytes(s.out_channels)));
-  const TensorView filters = filters_last(const_cast<float*>(points), s);
   const int64_t from_image = s.in[0] * s.in[1] * s.in_channels, to_image = s.out[0] * s.out[1] * s.out_channels;
   std::atomic<bool> finite = true;
   for (int64_t begin = 0; begin < tiles.rows; begin += tiles.block_rows) {
@@ -312,14 +359,40 @@ bool forward_last(const Shape& s, const float* in, const float* points, const Ta
   return true;
 }
 
-size_t forward_last_scratch(const Shape& s) {
+size_t convolve_last_scratch(const Shape& s, const TensorView& filters) {
   const TilesLast tiles(s);
   size_t product = 0;
   for (const int64_t rows : {tiles.block_rows, tiles.rows % tiles.block_rows})
     if (rows)
-      product = std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows), filters_last(nullptr, s),
+      product = std::max(product, matmul_scratch(tiles.view(nullptr, s.in_channels, rows), filters,
                                                  tiles.view(nullptr, s.out_channels, rows)));
   return tiles.bytes(s.in_channels) + tiles.bytes(s.out_channels) + product;
+}
+
+}  // namespace
+
+bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out) {
+  return convolve_last(s, in, filters_last(const_cast<float*>(points), s), tail, out);
+}
+size_t forward_last_scratch(const Shape& s) { return convolve_last_scratch(s, filters_last(nullptr, s)); }
+
+bool pays_backward_last(const Shape& s) { return pays_last(turned(s), false); }
+
+bool backward_input_last(const Shape& s, const float* grad_out, const TensorView& filters, float* grad_in) {
+  ScratchScope scratch;
+  auto* points = static_cast<float*>(scratch.take(filter_bytes(s)));
+  {
+    ScratchScope own;
+    auto* dense = own.take<float>(static_cast<size_t>(9 * s.in_channels * s.out_channels));
+    gather_to(dense, DType::Float, filters);
+    transform(s.out_channels, s.in_channels, dense, true, points);
+  }
+  return convolve_last(turned(s), grad_out, filter_view(points, s.out_channels, s.in_channels), {}, grad_in);
+}
+size_t backward_input_last_scratch(const Shape& s) {
+  const size_t product = convolve_last_scratch(turned(s), filter_view(nullptr, s.out_channels, s.in_channels));
+  const size_t dense = scratch_size(sizeof(float) * static_cast<size_t>(9 * s.in_channels * s.out_channels));
+  return filter_bytes(s) + std::max(dense, product);
 }
 
 }  // namespace updraft::winograd

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/view.h"
+
 namespace updraft::winograd {
 
 /// All sizes in elements. The bottom and right padding follow from the size of the output, which is at most two wider
@@ -37,9 +39,9 @@ size_t forward_scratch(const Shape& s);
 size_t backward_input_scratch(const Shape& s);
 size_t backward_filters_scratch(const Shape& s);
 
-/// --- forward with the channels innermost: numbers of channels are multiples of 16
-/// -------------------------------------- What follows the sums: times scale, plus bias (each of out_channels), plus
-/// add (as out), the positive part. Null: none.
+/// --- forward and the gradient of the input with the channels innermost: numbers of channels are multiples of 16 ---
+/// What follows the sums: times scale, plus bias (each of out_channels), plus add (as out), the positive part. Null:
+/// none.
 struct Tail {
   const float *scale = nullptr, *bias = nullptr, *add = nullptr;
   bool relu = false;
@@ -49,7 +51,15 @@ bool pays_last(const Shape& s, bool prepared);
 /// As filter_bytes() and transform_filters().
 size_t filter_bytes_last(const Shape& s);
 void transform_filters_last(const Shape& s, const float* filters, float* to);
+/// The same from [out_channels, in_channels, 3, 3] that lies as [3, 3, in_channels, out_channels], in one pass. False:
+/// it lies otherwise, and nothing was done.
+bool transform_filters_last(const Shape& s, const TensorView& filters, float* to);
 bool forward_last(const Shape& s, const float* in, const float* points, const Tail& tail, float* out);
 size_t forward_last_scratch(const Shape& s);
+/// The gradient of the input, as backward_input(); `filters` [out_channels, in_channels, 3, 3],
+/// with any strides and of any type.
+bool pays_backward_last(const Shape& s);
+bool backward_input_last(const Shape& s, const float* grad_out, const TensorView& filters, float* grad_in);
+size_t backward_input_last_scratch(const Shape& s);
 
 }  // namespace updraft::winograd

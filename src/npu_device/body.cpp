@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "npu_device/recurrent.h"
 
 namespace updraft::npu_device {
 namespace {
@@ -18,9 +19,14 @@ using tensorflow::reference_of;
 constexpr int kDeepest = 64;             ///< functions that call each other
 constexpr size_t kMostItems = 1u << 20;  ///< of a function with all that it calls
 
+/// What a recurrent layer hands on to its gradient is read elsewhere: the layer has to stay the loop that it is.
+struct LayerIsOpen {};
+
 class Flattener {
  public:
-  Flattener(Library& library, Body& body) : library_(library), body_(body) {}
+  /// `recurrent`: layers of Keras become operators.
+  Flattener(Library& library, Body& body, bool recurrent = true)
+      : library_(library), body_(body), recurrent_(recurrent) {}
 
   const FunctionDef& function(std::string_view name) {
     std::shared_ptr<const FunctionDef> f = library_.function(name);
@@ -80,6 +86,18 @@ class Flattener {
     if (body_.items.size() > kMostItems)
       throw StatusError(StatusCode::Unimplemented,
                         fmt::format("{}: functions make more than {} operators", body_.name, kMostItems));
+  }
+
+  /// Throws LayerIsOpen.
+  void check_layers() const {
+    auto kept = [&](Ref ref) {
+      const auto layer = layers_.find(ref.item);
+      return layer != layers_.end() && static_cast<size_t>(ref.output) >= layer->second.outputs();
+    };
+    for (const Item& item : body_.items)
+      if (!layers_of_gradients_.contains(&item - body_.items.data()) && std::ranges::any_of(item.inputs, kept))
+        throw LayerIsOpen();
+    if (std::ranges::any_of(body_.results, kept)) throw LayerIsOpen();
   }
 
  private:
@@ -175,6 +193,9 @@ class Flattener {
     } else if (!library_.operator_named(node.type)) {
       called = node.type;
     }
+    if (!called.empty() && recurrent_)
+      if (const auto layer = recurrent_of(library_, function(called)))
+        return add_recurrent(known, *layer, function(called), name, std::move(inputs), std::move(after));
     if (!called.empty()) {
       Done done = call(function(called), inputs, after, name + "/");
       known.outputs = std::move(done.results);
@@ -189,8 +210,44 @@ class Flattener {
     known.over = {item};
   }
 
+  void add_recurrent(Known& known, const Recurrent& layer, const FunctionDef& f, const std::string& name,
+                     std::vector<Ref> inputs, std::vector<int> after) {
+    if (inputs.size() != f.inputs.size())
+      throw Error(code::kAclnnParamInvalid, "function {} has {} inputs, the call gives {}", f.name, f.inputs.size(),
+                  inputs.size());
+    const int index = static_cast<int>(body_.items.size());
+    const auto outputs = static_cast<std::ptrdiff_t>(layer.outputs());
+    if (layer.gradient) {
+      const std::vector<Ref> handed(inputs.begin() + outputs, inputs.end());
+      const int forward = handed.empty() ? -1 : handed[0].item;
+      if (!layers_.contains(forward) ||
+          !std::ranges::all_of(handed, [&](Ref r) { return r.item == forward && r.output >= outputs; }))
+        throw LayerIsOpen();
+      layers_of_gradients_.insert(index);
+      std::vector<Ref> reads = body_.items[static_cast<size_t>(forward)].inputs;
+      reads.insert(reads.end(), inputs.begin(), inputs.begin() + outputs - 1);
+      for (size_t k = 0; k < layer.saved(); ++k) reads.push_back({forward, static_cast<int>(layer.outputs() + k)});
+      inputs = std::move(reads);
+    } else {
+      layers_.emplace(index, layer);
+    }
+    Item item;
+    item.def = &body_.own.emplace_back(definition_of(layer, f.name));
+    item.name = name;
+    item.outputs = output_types(layer, f.inputs[0].type);
+    item.inputs = std::move(inputs);
+    item.after = std::move(after);
+    body_.items.push_back(std::move(item));
+    const int last = static_cast<int>(layer.gradient ? layer.inputs() : layer.outputs());
+    for (int i = 0; i < static_cast<int>(f.outputs.size()); ++i) known.outputs.push_back({index, std::min(i, last)});
+    known.over = {index};
+  }
+
   Library& library_;
   Body& body_;
+  const bool recurrent_;
+  std::unordered_map<int, Recurrent> layers_;
+  std::unordered_set<std::ptrdiff_t> layers_of_gradients_;
   int depth_ = 0;
 };
 
@@ -213,10 +270,13 @@ std::vector<Ref> arguments_of(const Body& body) {
 
 }  // namespace
 
-Body body_of_function(Library& library, std::string_view name) {
+namespace {
+
+/// Throws LayerIsOpen.
+Body read_function(Library& library, std::string_view name, bool recurrent) {
   Body body;
   body.name = name;
-  Flattener flattener(library, body);
+  Flattener flattener(library, body, recurrent);
   const FunctionDef& f = flattener.function(name);
   std::vector<ElementType> types;
   std::vector<std::string> names;
@@ -226,7 +286,16 @@ Body body_of_function(Library& library, std::string_view name) {
   }
   add_arguments(body, types, names);
   body.results = flattener.call(f, arguments_of(body), {}, "").results;
+  flattener.check_layers();
   return body;
+}
+
+}  // namespace
+
+Body body_of_function(Library& library, std::string_view name) {
+  try {
+    return read_function(library, name, true);
+  } catch (const LayerIsOpen&) { return read_function(library, name, false); }
 }
 
 Body body_of_operator(const Library& library, const std::string& type, graph::Bytes attributes,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <queue>
 #include <set>
 #include <unordered_map>
@@ -24,6 +25,13 @@ using tensorflow::dtype_of;
 constexpr std::string_view kOptimizer = "ResourceApply";
 /// Integers of at most so many elements are tried as constants where a shape is not known without them.
 constexpr int64_t kFewNumbers = 64;
+/// Graphs of a cluster that are kept, those used latest.
+constexpr size_t kMostCompiled = 64;
+
+/// True for operators that write the memory of variables where they may.
+bool writes_memory(std::string_view type) {
+  return type.starts_with(kOptimizer) || type == "AssignAddVariableOp" || type == "AssignSubVariableOp";
+}
 
 struct VariableOperator {
   std::string_view type;
@@ -148,7 +156,7 @@ class Cluster::Import final : public tensorflow::Functions {
         }
     }
     for (const Ref ref : cluster_.wanted_) ++uses_[ref];
-    auto late = [&](int i) { return body_.items[static_cast<size_t>(i)].type().starts_with(kOptimizer); };
+    auto late = [&](int i) { return writes_memory(body_.items[static_cast<size_t>(i)].type()); };
     std::set<std::pair<bool, int>> ready;
     for (const auto& [i, count] : waits)
       if (count == 0) ready.insert({late(i), i});
@@ -200,7 +208,7 @@ class Cluster::Import final : public tensorflow::Functions {
           throw Error(code::kAclnnParamInvalid, "{} ({}): output {} is read, and not given", item.name, item.type(), o);
     } catch (const Error& e) { throw Refusal{index, e.text()}; }
     // What is made in keep_dtype_scope() keeps its type, and so do updates of variables, which have one.
-    if (item.def->attributes.contains("_keep_dtype") || item.type().starts_with(kOptimizer))
+    if (item.def->attributes.contains("_keep_dtype") || writes_memory(item.type()))
       for (auto node = last == graph_->nodes().end() ? graph_->nodes().begin() : std::next(last);
            node != graph_->nodes().end(); ++node)
         (*node)->attributes[graph::kKeepsType] = true;
@@ -231,8 +239,14 @@ class Cluster::Import final : public tensorflow::Functions {
       return {};
     }
     if (op.type == "AssignAddVariableOp" || op.type == "AssignSubVariableOp") {
-      const Endpoint change = in(item, 1);
-      state.current = build_(op.type == "AssignAddVariableOp" ? "Add" : "Sub", item.name, {value_of(state), change});
+      const Endpoint change = in(item, 1), before = value_of(state);
+      const int argument = cluster_.variable_of_[static_cast<size_t>(item.inputs.at(0).item)];
+      if (memory_is(before, argument) && !read_later(argument)) {
+        write(build_.node(op.type == "AssignAddVariableOp" ? "AssignAdd" : "AssignSub", item.name, {before, change}),
+              {&state});
+        return {};
+      }
+      state.current = build_(op.type == "AssignAddVariableOp" ? "Add" : "Sub", item.name, {before, change});
       return {};
     }
     if (op.type == "VariableShape") {
@@ -257,7 +271,6 @@ class Cluster::Import final : public tensorflow::Functions {
   std::vector<Endpoint> update(const Item& item, const char* ascend, bool nesterov, bool has_nesterov) {
     std::vector<graph::Operand> operands;
     std::vector<State*> variables;
-    std::set<graph::Node*> readers;
     for (size_t i = 0; i < item.inputs.size(); ++i) {
       if (body_.type_of(item.inputs[i]) != ElementType::Resource) {
         operands.emplace_back(in(item, i));
@@ -267,27 +280,38 @@ class Cluster::Import final : public tensorflow::Functions {
       Endpoint at = value_of(state);
       const int argument = cluster_.variable_of_[static_cast<size_t>(item.inputs[i].item)];
       if (!memory_is(at, argument) || read_later(argument)) at = build_("TensorMove", item.name + "/old", {at});
-      else
-        for (graph::Node* reader : readers_of(argument)) readers.insert(reader);
       operands.emplace_back(at);
       variables.push_back(&state);
     }
     graph::Attributes attributes;
     if (has_nesterov) attributes["use_nesterov"] = nesterov;
-    graph::Node& node = build_.node(ascend, item.name, operands, std::move(attributes));
+    write(build_.node(ascend, item.name, operands, std::move(attributes)), variables);
+    return {};
+  }
+
+  /// Of a node that writes its first inputs, which are what these variables have: it comes behind all who read the
+  /// memory, and gives the variables what they are then.
+  void write(graph::Node& node, const std::vector<State*>& variables) {
+    std::set<graph::Node*> readers;
+    std::vector<std::optional<int>> places;  // whose memory each is
+    for (size_t v = 0; v < variables.size(); ++v) {
+      const Endpoint before = node.input(static_cast<int>(v)).from;
+      const auto own = std::ranges::find_if(states_, [&](const auto& s) { return &s.second == variables[v]; });
+      const bool in_place = own != states_.end() && memory_is(before, own->first);
+      places.push_back(in_place ? std::optional(own->first) : std::nullopt);
+      if (!in_place) continue;
+      for (graph::Node* reader : readers_of(own->first)) readers.insert(reader);
+    }
     for (graph::Node* reader : readers)
       if (reader != &node) graph_->add_control(*reader, node);
     for (size_t v = 0; v < variables.size(); ++v) {
       State& state = *variables[v];
-      const Endpoint before = node.input(static_cast<int>(v)).from;
       state.current = node.out(static_cast<int>(v));
-      const auto memory = memory_of_.find(before.node);
-      if (memory == memory_of_.end()) continue;
+      if (!places[v]) continue;
       state.written = true;
-      updated_memory_[{&node, static_cast<int>(v)}] = memory->second;
+      updated_memory_[{&node, static_cast<int>(v)}] = *places[v];
     }
     updates_.push_back(&node);
-    return {};
   }
 
   /// True when the tensor lies in the variable's memory.
@@ -358,13 +382,20 @@ std::shared_ptr<Cluster::Compiled> Cluster::compiled_for(const std::vector<Value
           for (int64_t n : v.on_host().integers()) key.numbers.push_back(n);
     return key;
   };
-  if (const auto found = compiled_.find(key_of()); found != compiled_.end()) return found->second;
+  if (const auto found = compiled_.find(key_of()); found != compiled_.end()) {
+    found->second->used = ++uses_;
+    return found->second;
+  }
   auto make = [&] {
     auto [model, compiled] = Import(*this, inputs, variables, numbers_matter_).run();
     static std::atomic<uint32_t> next{1u << 26};  // apart from those of aclmdlLoad… and graph sessions
     const uint32_t id = next++;
     compiled->model = std::make_shared<graph::LoadedModel>(om::compile_cached(model, runtime_.options(), nullptr, id),
                                                            runtime_.device(), id);
+    compiled->used = ++uses_;
+    // sizes that data decide (how many different words a batch has) would make graphs for ever
+    if (compiled_.size() >= kMostCompiled)
+      compiled_.erase(std::ranges::min_element(compiled_, {}, [](const auto& c) { return c.second->used; }));
     return compiled_[key_of()] = std::move(compiled);
   };
   try {

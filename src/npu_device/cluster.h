@@ -37,6 +37,7 @@ class Cluster {
     std::shared_ptr<graph::LoadedModel> model;
     std::vector<int> new_memory;  ///< variables that get the outputs behind the wanted ones
     std::vector<int> written;     ///< variables whose memory is written
+    uint64_t used = 0;            ///< the latest of Cluster::uses_
   };
   struct Key {
     std::vector<Dims> dims;
@@ -56,6 +57,7 @@ class Cluster {
   bool collectives_ = false;  ///< the items have some
   std::mutex mutex_;
   bool numbers_matter_ = false;
+  uint64_t uses_ = 0;
   std::map<Key, std::shared_ptr<Compiled>> compiled_;
 };
 

@@ -82,7 +82,8 @@ std::shared_ptr<const Executable::Plan> Executable::plan() {
 
 std::shared_ptr<const Executable::Plan> Executable::move_to_host(const Refusal& refusal) {
   // no CPU kernel has it
-  if (body_.items[static_cast<size_t>(refusal.item)].type().starts_with("Hcom"))
+  if (const std::string_view type = body_.items[static_cast<size_t>(refusal.item)].type();
+      type.starts_with("Hcom") || type.starts_with("_Keras"))
     throw StatusError(StatusCode::InvalidArgument, refusal.reason);
   const std::lock_guard lock(mutex_);
   refused_.insert(refusal.item);

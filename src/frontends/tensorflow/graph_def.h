@@ -100,6 +100,7 @@ struct FunctionDef {
   std::vector<NodeDef> nodes;
   std::map<std::string_view, std::string_view> results;  ///< what an output is: "node:output:0"
   std::vector<std::string_view> effects;                 ///< nodes that run although no output needs them
+  Attrs attributes;                                      ///< what TensorFlow and libraries note of it
 };
 
 struct GraphDef {

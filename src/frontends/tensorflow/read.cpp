@@ -239,6 +239,8 @@ class Reader {
       made.nodes.push_back(node(f.view()));
     } else if (f.tag() == 4) {
       entry(f.view(), [&](std::string_view key, std::string_view value) { made.results[key] = value; });
+    } else if (f.tag() == 5) {
+      named_attribute(f.view(), made.attributes);
     } else if (f.tag() == 6) {
       entry(f.view(), [&](std::string_view, std::string_view value) { made.effects.push_back(value); });
     } else {

@@ -13,17 +13,35 @@ bool same_known_size(const TensorDesc& a, const TensorDesc& b) {
   return a.dtype == b.dtype && a.rank_known() && a.dims == b.dims;
 }
 
-/// Float, in NCHW, with as much padding behind as in front.
+/// Float, with as much padding behind as in front.
 bool is_fusible(const Node& node) {
   if (node.type() != "Conv2D" || node.outputs().size() != 1 || node.output().desc.dtype != DType::Float) return false;
   const auto* pads = find<Attribute::Integers>(node.attributes, "pads");
-  return find_or<std::string>(node.attributes, "data_format", "NHWC") == "NCHW" && pads && pads->size() == 4 &&
-         (*pads)[0] == (*pads)[1] && (*pads)[2] == (*pads)[3] && !input_of(node, "offset_w");
+  return pads && pads->size() == 4 && (*pads)[0] == (*pads)[1] && (*pads)[2] == (*pads)[3] &&
+         !input_of(node, "offset_w");
 }
 
 /// One that another pass has fused already, and that takes a sum or Relu along still.
 bool takes_more(const Node& node) {
   return node.type() == "FusedConv2D" && !find_or<bool>(node.attributes, "relu", false) && !input_of(node, "add");
+}
+
+/// The layout of the images of a convolution, fused or not.
+std::string format_of(const Node& node) {
+  return find_or<std::string>(node.attributes, "data_format", node.type() == "FusedConv2D" ? "NCHW" : "NHWC");
+}
+
+/// Normalisation by given statistics that reads the convolution alone, in its layout; null where there is none.
+Node* given_norm(const Node& convolution) {
+  if (Node* norm = only_reader(convolution, "BNInfer"))
+    return norm->outputs().size() == 1 && format_of(convolution) == "NCHW" ? norm : nullptr;
+  Node* norm = only_reader(convolution, "BatchNorm");
+  if (!norm || find_or<bool>(norm->attributes, "is_training", true) || format_of(*norm) != format_of(convolution) ||
+      norm->input(0).from.node != &convolution)
+    return nullptr;
+  for (size_t i = 1; i < norm->outputs().size(); ++i)
+    if (!norm->outputs()[i].uses.empty()) return nullptr;
+  return norm;
 }
 
 constexpr const char* kStatistics[] = {"scale", "offset", "mean", "variance"};
@@ -40,6 +58,7 @@ Node& add_fused(Graph& graph, const Node& convolution, const Node& last, const c
   for (const char* name : {"strides", "pads", "dilations", "groups", "OriginOp"})
     if (const auto found = convolution.attributes.find(name); found != convolution.attributes.end())
       fused.attributes[name] = found->second;
+  fused.attributes["data_format"] = format_of(convolution);
   fused.attributes["PassName"] = pass;
   return fused;
 }
@@ -139,13 +158,13 @@ int64_t take_batch_norms(Graph& graph) {
   int64_t changes = 0;
   for (Node* node : graph.in_order()) {
     if (gone.contains(node) || !is_fusible(*node)) continue;
-    Node* norm = only_reader(*node, "BNInfer");
-    if (!norm || norm->outputs().size() != 1) continue;
+    Node* norm = given_norm(*node);
+    if (!norm) continue;
     if (!std::ranges::all_of(kStatistics, [&](const char* name) { return is_vector(input_of(*norm, name)); })) continue;
     Node& factors = graph.add("BNFactors", norm->name() + "_factors");
     for (const char* name : kStatistics) graph.add_input(factors, name, input_of(*norm, name));
     graph.add_input(factors, "bias", input_of(*node, "bias"));
-    factors.attributes["epsilon"] = norm->attributes["epsilon"];
+    factors.attributes["epsilon"] = find_or<float>(norm->attributes, "epsilon", 1e-4F);
     const Endpoint scale = input_of(*norm, "scale");
     const TensorDesc channels(DType::Float, scale.node->output(scale.index).desc.dims);
     graph.add_output(factors, "factor", channels);

@@ -31,6 +31,7 @@ int64_t remove_dead_nodes(Graph& graph);
 int64_t fold_constants(Graph& graph);
 int64_t remove_identities(Graph& graph);
 int64_t drop_places(Graph& graph);
+int64_t move_relu_gradients(Graph& graph);
 int64_t add_biases(Graph& graph);
 int64_t take_batch_norms(Graph& graph);
 int64_t fuse_convolutions(Graph& graph);
@@ -41,5 +42,7 @@ int64_t recognise_root_norms(Graph& graph);
 int64_t fuse_attention(Graph& graph);
 int64_t fold_batch_norms(Graph& graph);
 int64_t flush_subnormals(Graph& graph);
+int64_t merge_numbers(Graph& graph);
+int64_t fuse_updates(Graph& graph);
 
 }  // namespace updraft::graph

@@ -1,6 +1,8 @@
-// Maxima whose places nobody reads: a graph for inference has them from a framework that computes both.
+// Maxima of windows: their places where nobody reads them (a graph for inference has them from a framework that
+// computes both), and their gradients.
 #include <algorithm>
 
+#include "graph/passes/match.h"
 #include "graph/passes/pass.h"
 
 namespace updraft::graph {
@@ -36,6 +38,32 @@ int64_t drop_places(Graph& graph) {
     graph.replace(node.out(), pool.out());
     graph.move_controls(node, pool);
     graph.remove(node);
+    ++changes;
+  }
+  return changes;
+}
+
+/// A gradient passes the maxima, then the Relu before them. It flows where x equals y alone, so Relu may as well look
+/// at the maxima, of which there are fewer.
+int64_t move_relu_gradients(Graph& graph) {
+  int64_t changes = 0;
+  for (Node* node : graph.in_order()) {
+    if (node->type() != "MaxPoolV3Grad" || node->inputs().size() != 3) continue;
+    Node* relu = only_reader(*node, "ReluGrad");
+    if (!relu || relu->input(0).from.node != node || relu->input(1).from != node->input(0).from) continue;
+    const Endpoint y = node->input(1).from, grad = node->input(2).from;
+    if (!desc_of(y).known() || desc_of(y).dims != desc_of(grad).dims || desc_of(y).dtype != desc_of(grad).dtype)
+      continue;
+    Node& moved = graph.add("ReluGrad", relu->name());
+    moved.attributes["OriginOp"] = origins_of(*relu);
+    moved.attributes["PassName"] = "PoolReluGradPass";
+    graph.add_input(moved, "gradients", grad);
+    graph.add_input(moved, "features", y);
+    graph.add_output(moved, "backprops", desc_of(grad));
+    graph.connect(*node, 2, moved.out());
+    graph.replace(relu->out(), node->out());
+    graph.move_controls(*relu, *node);
+    graph.remove(*relu);
     ++changes;
   }
   return changes;

@@ -49,6 +49,11 @@ std::vector<std::string> nodes_without_reuse() {
 
 bool is_convolution(const Node& node) { return node.type() == "Conv2D" || node.type() == "FusedConv2D"; }
 
+/// Its images lie with the channels innermost as they are: their last dimension is that of the channels.
+bool has_channels_last(const Node& node) {
+  return find_or<std::string>(node.attributes, "data_format", node.type() == "FusedConv2D" ? "NCHW" : "NHWC") == "NHWC";
+}
+
 bool takes_any_layout(const Node& node) {
   static constexpr std::string_view kTypes[] = {"Add",
                                                 "AvgPoolV2",
@@ -382,7 +387,7 @@ class Planner {
     std::vector<bool> last(roots_.size(), false);
     for (Step& step : program_.steps) {
       if (!step.node) continue;
-      bool wanted = is_convolution(*step.node);
+      bool wanted = is_convolution(*step.node) && !has_channels_last(*step.node);
       for (StepTensor& t : step.inputs) {
         if (t.absent || !last[t.place.index]) continue;
         t.channels_last = true;

@@ -134,12 +134,24 @@ IR_OP(Conv2D, Conv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (
 ABOUT(FusedConv2D, Cube, "Convolution with what follows it: y = relu(convolution(x, filter) * factor + bias + add)",
       "卷积与其后的缩放、加法、激活融合：y = relu(convolution(x, filter) * factor + bias + add)")
 IR_OP(FusedConv2D, FusedConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, add), (OptIn, factor), (Out, y),
-      (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Bool, relu, false)) {
-  const Window w = window_of(op, 2, strides, pads, dilations, "NCHW");
-  ConvolutionShape s = convolution_shape(op, *filter, w.strides, w.pads, w.dilations, false, groups);
+      (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Bool, relu, false),
+      (Text, data_format, "NCHW")) {
+  const Window w = window_of(op, 2, strides, pads, dilations, data_format);
+  require_rank(op, "x", *x, 2);
+  require_rank(op, "filter", *filter, 2);
+  const TensorView from = w.layout.first(*x), with = w.layout.filter(*filter, filter.handle->format);
+  suggest_result(op, w, from, with, *y);
+  ConvolutionShape s = convolution_shape(op, with, w.strides, w.pads, w.dilations, false, groups);
   s.reduced = kAllowReduced != 0;
   s.relu = relu;
-  plan_convolution(op, s, *x, *filter, filter.handle->constant, bias, *y, nullptr, add, factor);
+  OptIn added = add;
+  aclTensor seen;
+  if (add) {
+    op.require_same_shape("what is added", *add, "the result", *y);
+    seen.view = w.layout.first(*add);
+    added.handle = &seen;
+  }
+  plan_convolution(op, s, from, with, filter.handle->constant, bias, w.layout.first(*y), nullptr, added, factor);
 }
 ABOUT(BNFactors, Vector, "Normalisation by statistics as x * factor + term: factor = scale / sqrt(variance + epsilon)",
       "按给定统计量的归一化写成 x * factor + term：factor = scale / sqrt(variance + epsilon)")

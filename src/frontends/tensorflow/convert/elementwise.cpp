@@ -37,6 +37,13 @@ void divide(Conversion& c) {
   c.result(is_floating(c.type(c.in(0))) || is_complex(c.type(c.in(0))) ? "RealDiv" : "TruncateDiv", {c.in(0), c.in(1)});
 }
 
+/// The sign of NaN is NaN.
+void sign(Conversion& c) {
+  const Endpoint x = c.in(0);
+  if (!is_floating(c.type(x))) return same(c);
+  c.result("SelectV2", {c.emit("NotEqual", {x, x}), x, c.emit("Sign", {x})});
+}
+
 constexpr Row kRows[] = {
     {"Abs", same, "Abs"},
     {"AccumulateNV2", sum_of_all, "AddN"},
@@ -104,7 +111,7 @@ constexpr Row kRows[] = {
     {"RsqrtGrad", same, "RsqrtGrad"},
     {"Select", select, "SelectV2"},
     {"SelectV2", same, "SelectV2"},
-    {"Sign", same, "Sign"},
+    {"Sign", sign, "Sign"},
     {"Sin", same, "Sin"},
     {"Sinh", same, "Sinh"},
     {"Sqrt", same, "Sqrt"},

@@ -17,6 +17,7 @@ std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
 std::span<const Row> normalisation_rows();
 std::span<const Row> pool_rows();
+std::span<const Row> recurrent_rows();
 std::span<const Row> reduction_rows();
 std::span<const Row> shape_rows();
 

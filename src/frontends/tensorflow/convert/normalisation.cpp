@@ -31,7 +31,7 @@ void batch_norm_gradient(Conversion& c) {
   c.require(c.flag("is_training", true), "is_training is false, want true");
   c.result("FusedBatchNormTrainingGrad", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
            {{"epsilon", c.real("epsilon", 1e-4F)}, {"data_format", format}});
-  for (const char* nothing : {"reserve_4", "reserve_5"}) give_nothing(c, nothing);
+  for (int reserve = 0; reserve < 2; ++reserve) c.give(c.scalar(0, DType::Float));
 }
 
 /// By the squares of the channels around: sums of windows, as average pooling over channels would make them.

@@ -1,0 +1,154 @@
+// Optimizers that frameworks write out: what they do to a variable becomes one operator that writes it in one pass, and
+// numbers that they compute anew for each variable are computed once.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "graph/passes/match.h"
+#include "graph/passes/pass.h"
+
+namespace updraft::graph {
+namespace {
+
+/// The node that makes a tensor that nobody else reads, when it has that type.
+Node* made_by(Endpoint from, std::string_view type) {
+  Node* node = from ? from.node : nullptr;
+  return node && node->type() == type && node->outputs().size() == 1 && node->output().uses.size() == 1 ? node
+                                                                                                        : nullptr;
+}
+
+bool is_number(Endpoint from) { return from && desc_of(from).rank_known() && desc_of(from).dims.empty(); }
+
+/// Two operands of which one makes `made` hold: that one, and the other.
+template <class F>
+std::optional<std::pair<Node*, Endpoint>> either(const Node& node, F&& made) {
+  if (node.inputs().size() != 2) return {};
+  for (int i = 0; i < 2; ++i)
+    if (Node* found = made(node.input(i).from)) return std::pair(found, node.input(1 - i).from);
+  return {};
+}
+
+/// m + (x - m) * share, written to m.
+struct Average {
+  Node *update, *product, *difference;
+  Endpoint memory, value;
+  float share;
+};
+
+std::optional<Average> average_of(Endpoint from) {
+  Node* update = made_by(from, "AssignAdd");
+  Node* product = update ? made_by(update->input(1).from, "Mul") : nullptr;
+  if (!product) return {};
+  const auto parts = either(*product, [](Endpoint e) { return made_by(e, "Sub"); });
+  if (!parts) return {};
+  const auto share = number_at(parts->second);
+  Node* difference = parts->first;
+  if (!share || !is_number(parts->second) || difference->input(1).from != update->input(0).from) return {};
+  return Average{
+      update, product, difference, update->input(0).from, difference->input(0).from, static_cast<float>(*share)};
+}
+
+Tensor number(float value) { return {DType::Float, {}, Bytes::copy_of(&value, sizeof value)}; }
+
+/// var -= m * rate / (sqrt(v) + epsilon) with the averages m of the gradient and v of its square.
+bool fuse_adam(Graph& graph, Node& update) {
+  const Endpoint var = update.input(0).from;
+  Node* quotient = made_by(update.input(1).from, "RealDiv");
+  Node* above = quotient ? made_by(quotient->input(0).from, "Mul") : nullptr;
+  Node* below = quotient ? made_by(quotient->input(1).from, "Add") : nullptr;
+  if (!above || !below) return false;
+  const auto root = either(*below, [](Endpoint e) { return made_by(e, "Sqrt"); });
+  if (!root || !is_number(root->second)) return false;
+  std::optional<Average> m;
+  const auto scaled = either(*above, [&](Endpoint e) { return (m = average_of(e)) ? m->update : nullptr; });
+  const auto v = average_of(root->first->input(0).from);
+  if (!scaled || !is_number(scaled->second) || !v) return false;
+  Node* square = made_by(v->value, "Square");
+  if (!square || square->input(0).from != m->value) return false;
+  const TensorDesc& desc = desc_of(var);
+  for (const Endpoint e : {m->memory, v->memory, m->value})
+    if (desc_of(e).dtype != DType::Float || desc_of(e).dims != desc.dims) return false;
+  if (desc.dtype != DType::Float || !desc.known()) return false;
+
+  Node& fused = graph.add("ApplyAdam", update.name());
+  auto constant = [&](const char* name, float value) {
+    return graph.add_constant(update.name() + "/" + name, number(value)).out();
+  };
+  // `rate` has the corrections of the averages in it already
+  const std::pair<const char*, Endpoint> inputs[] = {{"var", var},
+                                                     {"m", m->memory},
+                                                     {"v", v->memory},
+                                                     {"beta1_power", constant("beta1_power", 0)},
+                                                     {"beta2_power", constant("beta2_power", 0)},
+                                                     {"lr", scaled->second},
+                                                     {"beta1", constant("beta1", 1 - m->share)},
+                                                     {"beta2", constant("beta2", 1 - v->share)},
+                                                     {"epsilon", root->second},
+                                                     {"grad", m->value}};
+  for (const auto& [name, from] : inputs) graph.add_input(fused, name, from);
+  for (const auto& [name, from] : {inputs[0], inputs[1], inputs[2]}) graph.add_output(fused, name, desc_of(from));
+  fused.attributes["PassName"] = "AdamUpdateFusionPass";
+  Node* const taken[] = {&update,    quotient,      above,     below,      root->first,   m->update,
+                         m->product, m->difference, v->update, v->product, v->difference, square};
+  Attribute::Texts origins;
+  for (Node* node : taken) origins.push_back(node->name());
+  fused.attributes["OriginOp"] = origins;
+  for (const auto& [name, value] : update.attributes)  // marks of other stages, as that its type is kept
+    if (name.starts_with('_')) fused.attributes[name] = value;
+  graph.replace(update.out(), fused.out(0));
+  for (Node* node : taken) graph.move_controls(*node, fused);
+  for (Node* node : taken) graph.remove(*node);
+  return true;
+}
+
+/// A text that two nodes have that compute the same number; empty for other nodes.
+std::string number_key(const Node& node) {
+  static constexpr std::string_view kTypes[] = {"Add", "Cast", "Mul", "Pow", "RealDiv", "Sqrt", "Sub"};
+  if (std::ranges::find(kTypes, std::string_view(node.type())) == std::end(kTypes) || node.outputs().size() != 1 ||
+      !node.output().desc.known() || !node.output().desc.dims.empty() || !node.control_inputs().empty())
+    return {};
+  std::string key = fmt::format("{} {}", node.type(), static_cast<int>(node.output().desc.dtype));
+  for (const Input& input : node.inputs()) {
+    if (!input.from) return {};
+    const Tensor* constant = constant_at(input.from);
+    if (!constant || constant->count() != 1) key += fmt::format(";{}:{}", input.from.node->id(), input.from.index);
+    else
+      key += fmt::format(";={},{},{}", static_cast<int>(constant->dtype), constant->dims.size(), constant->data.text());
+  }
+  return key;
+}
+
+}  // namespace
+
+int64_t fuse_updates(Graph& graph) {
+  int64_t changes = 0;
+  std::vector<int64_t> updates;
+  for (Node* node : graph.in_order())
+    if (node->type() == "AssignSub") updates.push_back(node->id());
+  for (const int64_t id : updates)
+    for (const auto& node : graph.nodes())
+      if (node->id() == id) {
+        changes += fuse_adam(graph, *node);
+        break;
+      }
+  return changes;
+}
+
+int64_t merge_numbers(Graph& graph) {
+  int64_t changes = 0;
+  std::map<std::string, Node*> seen;
+  for (Node* node : graph.in_order()) {
+    const std::string key = number_key(*node);
+    if (key.empty()) continue;
+    const auto [first, fresh] = seen.emplace(key, node);
+    if (fresh) continue;
+    graph.replace(node->out(), first->second->out());
+    graph.move_controls(*node, *first->second);
+    graph.remove(*node);
+    ++changes;
+  }
+  return changes;
+}
+
+}  // namespace updraft::graph
