@@ -6,6 +6,7 @@ namespace {
 constexpr Pass kPasses[] = {
     {"DeadNodeRemovePass", remove_dead_nodes},
     {"IdentityRemovePass", remove_identities},
+    {"RequantFusionPass", fuse_quantized},  // before its constant weights become real numbers
     {"ConstantFoldingPass", fold_constants},
     {"DeadNodeRemovePass", remove_dead_nodes},
     {"MaxPoolPlacesRemovePass", drop_places},

@@ -47,7 +47,13 @@ std::vector<std::string> nodes_without_reuse() {
   return names;
 }
 
-bool is_convolution(const Node& node) { return node.type() == "Conv2D" || node.type() == "FusedConv2D"; }
+bool is_convolution(const Node& node) {
+  return node.type() == "Conv2D" || node.type() == "FusedConv2D" || node.type() == "QuantConv2D";
+}
+/// What convolutions compute of as it lies.
+bool has_layouts(DType t) {
+  return t == DType::Float || t == DType::BFloat16 || t == DType::Int8 || t == DType::UInt8;
+}
 
 bool takes_any_layout(const Node& node) {
   static constexpr std::string_view kTypes[] = {"Add",
@@ -56,6 +62,7 @@ bool takes_any_layout(const Node& node) {
                                                 "ConcatV2",
                                                 "Conv2D",
                                                 "Conv2DTranspose",
+                                                "DequantizeLinear",
                                                 "Div",
                                                 "Elu",
                                                 "Erf",
@@ -71,6 +78,9 @@ bool takes_any_layout(const Node& node) {
                                                 "Mish",
                                                 "Mul",
                                                 "PadV3",
+                                                "QuantAdd",
+                                                "QuantConv2D",
+                                                "QuantizeLinear",
                                                 "RealDiv",
                                                 "ReduceMax",
                                                 "ReduceMean",
@@ -391,7 +401,7 @@ class Planner {
       for (StepTensor& t : step.outputs) {
         const size_t root = t.place.index;
         if (!wanted || !fits[root] || roots_[root].placed || roots_[root].shared || t.dims.size() != 4 ||
-            t.dtype != DType::Float)
+            !has_layouts(t.dtype))
           continue;
         last[root] = t.channels_last = true;
       }
