@@ -11,7 +11,7 @@ import numpy
 from ge_client import TYPES, Refused
 
 HOST_TO_DEVICE, DEVICE_TO_HOST, ND = 1, 2, 2
-ROOM = 1 << 16  # bytes for an output whose size only a run tells
+ROOM = 1 << 20  # bytes for an output whose size only a run tells
 
 
 def value(pair):
