@@ -87,6 +87,9 @@ Tail tail_of(const Node& node) {
 /// Numbers of eight bits that do not go below what zero is have the positive part as it is.
 bool keeps_positive(const Quantized& q) { return q.zero == (q.type == DType::Int8 ? -128 : 0); }
 
+constexpr std::string_view kMoves[] = {"Reshape",   "Transpose",   "TransposeD",  "Squeeze", "SqueezeV2", "SqueezeV3",
+                                       "Unsqueeze", "UnsqueezeV2", "UnsqueezeV3", "Flatten", "FlattenV2", "ExpandDims"};
+
 class Fusion {
  public:
   explicit Fusion(Graph& graph) : graph_(graph) {}
@@ -99,7 +102,8 @@ class Fusion {
       else if (type == "MatMulV2" || type == "MatMul" || type == "BatchMatMulV2" || type == "BatchMatMul")
         product(*node);
       else if (type == "Add") sum(*node);
-      else if (type == "MaxPoolV3") maximum(*node);
+      else if (type == "GatherV2") rows(*node);
+      else if (std::ranges::find(kMoves, type) != std::end(kMoves)) move(*node);
     }
     return changes_;
   }
@@ -155,17 +159,39 @@ class Fusion {
     take(node, made, {a.node, b.node});
   }
 
-  /// The largest of numbers is that of what they stand for, when the result is by the same scale.
-  void maximum(Node& node) {
+  /// What only moves elements moves numbers of eight bits, when its result is by the same scale.
+  void move(Node& node) {
     const Endpoint from = node.input(0).from;
     const auto x = quantized_at(from);
     Node* quantizer = only_reader(node, "QuantizeLinear");
     if (!x || !quantizer || of_tensor(*quantizer, quantizer->output().desc.dtype) != x) return;
-    Node& made = graph_.add("MaxPoolV3", quantizer->name());
+    Node& made = graph_.add(node.type(), quantizer->name());
     made.attributes = node.attributes;
-    graph_.add_input(made, "x", from.node->input(0).from);
-    graph_.add_output(made, "y", quantizer->output().desc);
+    for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i)
+      graph_.add_input(made, node.input(i).name, i == 0 ? from.node->input(0).from : node.input(i).from);
+    graph_.add_output(made, node.outputs()[0].name, quantizer->output().desc);
     tail_ = {x, {quantizer}, false};
+    take(node, made, {from.node});
+  }
+
+  /// Rows of a table are taken out before they become real numbers: they are fewer.
+  void rows(Node& node) {
+    const Endpoint from = node.input(0).from;
+    const Node* const table = dequantizer(from);
+    if (!quantized_at(from) || !constant_at(table->input(0).from) || node.outputs().size() != 1) return;
+    Node& taken = graph_.add(node.type(), node.name() + "_quantized");
+    taken.attributes = node.attributes;
+    for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i)
+      graph_.add_input(taken, node.input(i).name, i == 0 ? table->input(0).from : node.input(i).from);
+    TensorDesc desc = node.output().desc;
+    desc.dtype = desc_of(table->input(0).from).dtype;
+    graph_.add_output(taken, "y", desc);
+    Node& made = graph_.add("DequantizeLinear", node.name());
+    graph_.add_input(made, "x", taken.out());
+    for (const char* name : {"scale", "zero_point"})
+      if (const Endpoint value = input_of(*table, name)) graph_.add_input(made, name, value);
+    graph_.add_output(made, "y", node.output().desc);
+    tail_ = {};
     take(node, made, {from.node});
   }
 
