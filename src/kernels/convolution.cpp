@@ -33,7 +33,7 @@ struct Problem {
   bool has_bias = false;
   /// What follows the sums of a forward one, in this order: the factors and terms of the channels, another tensor. The
   /// bias is one of the terms where there are factors.
-  bool scales = false, shifts = false, adds = false, relu = false;
+  bool scales = false, shifts = false, adds = false, relu = false, hard_swish = false;
   bool valid = true;  // false: padding that oneDNN does not take
 };
 
@@ -138,7 +138,7 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
   dst_last = dst_last || (src_last && lies_both_ways(p.dst));
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
-  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.scales, p.shifts, p.adds, p.relu, p.src.size(),
+  key.add(kind, p.type, src_last, dst_last, p.has_bias, p.scales, p.shifts, p.adds, p.relu, p.hard_swish, p.src.size(),
           p.weight.size());
   for (const memory::dims* v : {&p.src, &p.weight, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
     for (int64_t x : *v) key.add(x);
@@ -158,6 +158,7 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
     if (p.shifts) tail.append_binary(algorithm::binary_add, by_channel(p));
     if (p.adds) tail.append_binary(algorithm::binary_add, desc_of(p.dst, p.type, true));
     if (p.relu) tail.append_eltwise(algorithm::eltwise_relu, 0.0f, 0.0f);
+    if (p.hard_swish) tail.append_eltwise(algorithm::eltwise_hardswish, 1.0f / 6.0f, 0.5f);
     attr.set_post_ops(tail);
     const dnnl::engine& e = onednn::engine();
     auto forward = [&](dnnl::prop_kind prop) {
@@ -443,8 +444,14 @@ void scale_channels(const TensorView& out, const TensorView& factor, const Tenso
   });
 }
 
+void hard_swish(const TensorView& out) {
+  const Compute c = compute_of(out.dtype);
+  run_elementwise(elementwise_kernel(ew::hardswish, c), c, {out}, {out}, Params());
+}
+
 // What follows the sums, where the primitive does not do it.
-void finish(const TensorView& out, const TensorView* add, bool relu) {
+void finish(const TensorView& out, const TensorView* add, const ConvolutionShape& s) {
+  const bool relu = s.relu;
   const Compute c = compute_of(out.dtype);
   Params p;
   if (add) {
@@ -453,6 +460,7 @@ void finish(const TensorView& out, const TensorView* add, bool relu) {
   } else if (relu) {
     run_elementwise(elementwise_kernel(ew::relu, c), c, {out}, {out}, p);
   }
+  if (s.hard_swish) hard_swish(out);
 }
 
 // Tells the problem what the channels of the sums are multiplied by, and what is added to them.
@@ -467,6 +475,7 @@ void set_channels(Problem& p, bool bias, bool factor) {
 bool set_sum(Problem& p, const ConvolutionShape& s, DType type, bool last, const TensorView* add) {
   if (add && !(last && add->dtype == type && !add->is_contiguous() && channels_last(*add))) return false;
   p.relu = s.relu;
+  p.hard_swish = s.hard_swish;
   p.adds = add != nullptr;
   return true;
 }
@@ -482,7 +491,7 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     run_plain(s, Kind::Forward, src, weight, dst);
     if (factor) scale_channels(dst, *factor, bias);
     else if (bias) add_bias(dst, *bias);
-    return finish(dst, add, s.relu);
+    return finish(dst, add, s);
   }
   ScratchScope scratch;
   set_channels(p, bias, factor);
@@ -494,7 +503,7 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
     const Result to(dst, taken, scratch, false);
     matmul(matrix(by.dense()), matrices(from.view), matrices(to.view));
     to.finish();
-    return finish(dst, add, s.relu);
+    return finish(dst, add, s);
   }
   const Dense from(src, type, scratch);
   Weight by(weight, type, constant, scratch);
@@ -502,13 +511,15 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   if (const auto w = factor ? std::nullopt : winograd_of(s, src, weight, dst);
       w && winograd::forward(*w, from.view.as<float>(), by.points(*w), wide, to.view.as<float>())) {
     to.finish();
-    return finish(dst, add, s.relu);
+    return finish(dst, add, s);
   }
   const bool whole = set_sum(p, s, type, from.last && to.last, add);
   if (const auto w = whole && from.last && to.last ? winograd_of(s, src, weight, dst, true, constant) : std::nullopt;
       w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true),
-                                  {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
+                                  {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>())) {
+    if (s.hard_swish) hard_swish(dst);
     return;
+  }
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},
@@ -525,7 +536,7 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   execute(*plan, std::move(args));
   plan->dst.give(out, to.view.data);
   to.finish();
-  if (!whole) finish(dst, add, s.relu);
+  if (!whole) finish(dst, add, s);
 }
 
 // What run_forward() (or the gradient of src, for a transposed convolution) will ask of a constant weight.
@@ -768,7 +779,7 @@ void convolution(const ConvolutionShape& s, const TensorView& in, const TensorVi
   if (in.empty() || weight.empty()) fill_zero(out);
   else run_backward(s, in, out, weight, &out, nullptr, constant);
   if (bias) add_bias(out, *bias);
-  finish(out, tail.add, s.relu);
+  finish(out, tail.add, s);
 }
 
 size_t convolution_scratch(const ConvolutionShape& s, const TensorView& in, const TensorView& weight,

@@ -17,6 +17,7 @@ struct ConvolutionShape {
   bool transposed = false;  ///< out is the gradient of the input of the convolution that `in` is the output of
   bool reduced = false;     ///< results may be less exact than direct sums in float are (cubeMathType)
   bool relu = false;        ///< forward: what is below zero becomes zero, after all else
+  bool hard_swish = false;  ///< forward: x * min(max(x / 6 + 1 / 2, 0), 1) in the place of relu
 };
 
 /// What a forward convolution does with its sums. Null: nothing.

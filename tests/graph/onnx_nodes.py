@@ -1,6 +1,6 @@
 """ONNX's own node cases through the official onnxruntime-cann. Knows nothing of Updraft; run by the Python of .venv-onnxruntime.
 
-usage: updraft run .venv-onnxruntime/bin/python tests/graph/onnx_nodes.py [--sample [--bodies] | NAME…] [--parser] [--jobs N] [--json]
+usage: updraft run .venv-onnxruntime/bin/python tests/graph/onnx_nodes.py [--sample [--bodies] | NAME…] [--parser | --atc [--base]] [--jobs N] [--json]
 
 A case counts when onnxruntime's CPU provider passes it. It is
   npu       right, and every node ran on CANNExecutionProvider (onnxruntime's profile says where nodes ran)
@@ -9,7 +9,8 @@ A case counts when onnxruntime's CPU provider passes it. It is
   failed    an error, a wrong result, a crash or no end within a minute
   uncounted the CPU provider does not pass it
 With --parser there is no onnxruntime: models go through aclgrphParseONNXFromMem (ge_client.py), and a case counts when all its inputs
-and outputs are tensors of types that the virtual NPU has.
+and outputs are tensors of types that the virtual NPU has. With --atc they are compiled by atc and run by pyACL (atc_client.py), and
+numbers of bfloat16, which numpy has not, do not count either; --base leaves out the cases of expanded functions and of operator sets after 18.
 Each comparison is that of onnx.backend.test with the case's own tolerances. Cases run in processes that are forked from this one:
 one that crashes ends only itself.
 """
@@ -62,6 +63,11 @@ def sample(cases):
         elif kind_of(case) not in best or weight(case) > weight(cases[best[kind_of(case)]]):
             best[kind_of(case)] = name
     return sorted([*best.values(), *expanded[::20]])
+
+
+def is_base(case):
+    """One that is no function written out, of operator set 18 or before."""
+    return "_expanded" not in case.name and all(o.version <= 18 for o in case.model.opset_import if o.domain in ("", "ai.onnx"))
 
 
 def has_bodies(case):
@@ -120,18 +126,23 @@ def plain(values):
     return [numpy.asarray(v) if isinstance(v, numpy.generic) else v for v in arrays]
 
 
-def parse(case):
+def run_without(case, door):
+    """Not through onnxruntime, but the parser of GE or atc."""
     import numpy
     from onnx.backend.test.runner import Runner
 
     import ge_client
 
     global client
-    if client is None:
+    if client is None and door == "atc":
+        import atc_client
+        client = atc_client.AtcClient()
+    elif client is None:
         client = ge_client.Client()
+    types = set(ge_client.TYPES) - ({"bfloat16"} if door == "atc" else set())
     for inputs, outputs in case.data_sets:
         inputs, outputs = plain(inputs), plain(outputs)
-        if not all(isinstance(v, numpy.ndarray) and v.dtype.name in ge_client.TYPES for v in [*inputs, *outputs]):
+        if not all(isinstance(v, numpy.ndarray) and v.dtype.name in types for v in [*inputs, *outputs]):
             return "uncounted"
         Runner.assert_similar_outputs(outputs, client.run(case.model.SerializeToString(), inputs, len(outputs)), case.rtol, case.atol)
     return "npu"
@@ -144,10 +155,10 @@ def short(error):
     return " ".join(("%s: %s" % (type(error).__name__, error)).split())[:400]
 
 
-def judge(case, log, parser):
-    if parser:
+def judge(case, log, door):
+    if door:
         try:
-            return parse(case), ""
+            return run_without(case, door), ""
         except Exception as error:
             return "failed", short(error)
     try:
@@ -166,13 +177,13 @@ def judge(case, log, parser):
         return "failed", reasons[-1][:400] if reasons else short(error)
 
 
-def work(cases, names, to, parser):
+def work(cases, names, to, door):
     os.chdir(tempfile.mkdtemp())  # onnxruntime leaves profiles and offline models there
     log = open(os.path.abspath("stderr"), "w+")
     os.dup2(log.fileno(), 2)
     for name in names:
         os.write(to, ("> %s\n" % name).encode())
-        status, reason = judge(cases[name], log, parser)
+        status, reason = judge(cases[name], log, door)
         os.write(to, (json.dumps({"name": name, "status": status, "reason": reason}) + "\n").encode())
 
 
@@ -180,7 +191,7 @@ def work(cases, names, to, parser):
 
 
 class Worker:
-    def __init__(self, cases, names, parser):
+    def __init__(self, cases, names, door):
         self.names, self.current, self.text, self.since = list(names), None, b"", time.monotonic()
         self.fd, to = os.pipe()
         self.pid = os.fork()
@@ -188,7 +199,7 @@ class Worker:
             status = 1
             try:
                 os.close(self.fd)
-                work(cases, names, to, parser)
+                work(cases, names, to, door)
                 status = 0
             finally:
                 os._exit(status)
@@ -204,7 +215,7 @@ class Worker:
         return [line.decode() for line in whole]
 
 
-def run_all(cases, names, jobs, parser, answer):
+def run_all(cases, names, jobs, door, answer):
     # A text in a tensor makes onnxruntime itself write where it must not: such a case has a process of its own.
     alone = [n for n in names if has_texts(cases[n])]
     rest = [n for n in names if n not in set(alone)]
@@ -213,7 +224,7 @@ def run_all(cases, names, jobs, parser, answer):
     while running or any(waiting):
         while running < jobs and waiting:
             if part := waiting.pop(0):
-                worker = Worker(cases, part, parser)
+                worker = Worker(cases, part, door)
                 selector.register(worker.fd, selectors.EVENT_READ, worker)
                 running += 1
         for key, _ in selector.select(1):
@@ -249,7 +260,9 @@ def main():
     options.add_argument("names", nargs="*")
     options.add_argument("--sample", action="store_true")
     options.add_argument("--bodies", action="store_true", help="also the cases of If, Loop and Scan, in functions too")
-    options.add_argument("--parser", action="store_true", help="without onnxruntime")
+    options.add_argument("--parser", dest="door", action="store_const", const="parser", help="without onnxruntime")
+    options.add_argument("--atc", dest="door", action="store_const", const="atc", help="without onnxruntime: atc and pyACL")
+    options.add_argument("--base", action="store_true", help="no expanded functions, operator sets up to 18")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     options.add_argument("--json", action="store_true", help="a line for each case as it ends")
     options = options.parse_args()
@@ -257,6 +270,8 @@ def main():
     names = options.names or (sample(cases) if options.sample else sorted(cases))
     if options.bodies:
         names = sorted({*names, *(name for name in cases if has_bodies(cases[name]))})
+    if options.base:
+        names = [name for name in names if is_base(cases[name])]
     answers = []
 
     def answer(one):
@@ -265,7 +280,7 @@ def main():
             print("@@" + json.dumps(one), flush=True)
 
     with tempfile.TemporaryDirectory(prefix="onnx_nodes_") as tempfile.tempdir:
-        run_all(cases, names, options.jobs, options.parser, answer)
+        run_all(cases, names, options.jobs, options.door, answer)
     if options.json:
         return
     for one in sorted(answers, key=lambda a: a["name"]):
@@ -273,8 +288,9 @@ def main():
             print("%-9s %s  %s" % (one["status"], one["name"], one["reason"]))
     number = collections.Counter(a["status"] for a in answers)
     counted = len(answers) - number["uncounted"]
-    if options.parser:
-        print("%d of %d cases of tensors are right through the parser; %d uncounted" % (number["npu"], counted, number["uncounted"]))
+    if options.door:
+        through = {"parser": "the parser", "atc": "atc and pyACL"}[options.door]
+        print("%d of %d cases of tensors are right through %s; %d uncounted" % (number["npu"], counted, through, number["uncounted"]))
         return
     print("%d of %d cases that onnxruntime's CPU provider passes are right: %d on %s alone, %d partly, %d fell back; %d failed; %d uncounted"
           % (counted - number["failed"], counted, number["npu"], CANN, number["partly"], number["fell back"], number["failed"], number["uncounted"]))

@@ -57,6 +57,43 @@ def dynamic_forward():
         return [fast(x) for x in inputs], [model(x) for x in inputs]
 
 
+def geared(x, policy="zip", **gears):
+    """One model for certain sizes of two inputs; others are refused before they reach the engine."""
+    config = CompilerConfig()
+    config.inference_config.dynamic_gears_merge_policy = policy
+
+    class Joined(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right = torch.nn.Linear(8, 6), torch.nn.Linear(5, 6)
+
+        def forward(self, a, b):
+            return torch.softmax(self.left(a).sum(0, keepdim=True) + self.right(b), -1)
+
+    torch.manual_seed(2)
+    model = Joined().npu()
+    fast = torch.compile(model, backend=torchair.get_npu_backend(compiler_config=config), dynamic=True)
+    made, eager = [], []
+    with torch.no_grad():
+        for rows, others in x:
+            a, b = torch.randn(rows, 8).npu(), torch.randn(others, 5).npu()
+            torchair.inference.set_dim_gears(a, {0: gears["left"]})
+            torchair.inference.set_dim_gears(b, {0: gears["right"]})
+            made.append(fast(a, b))
+            eager.append(model(a, b))
+    return made, eager
+
+
+@program
+def gears_in_pairs():
+    return geared([(2, 3), (4, 7), (2, 3)], left=[2, 4], right=[3, 7])
+
+
+@program
+def gears_of_all_pairs():
+    return geared([(2, 7), (4, 3), (4, 7)], "product", left=[2, 4], right=[3, 7])
+
+
 @program
 def shapes_in_the_graph():
     def f(x):

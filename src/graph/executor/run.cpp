@@ -69,7 +69,7 @@ Weights::Weights(const Model& model, Device& device) {
     Weight& weight = weights_[node];
     weight.data = block_.data() + at;
     if (want) std::memcpy(memory + at, constant.data.data(), want);
-    if (is_floating(constant.dtype) && constant.count() >= kLeastPrepared)
+    if ((is_floating(constant.dtype) || constant.dtype == DType::Int8) && constant.count() >= kLeastPrepared)
       weight.constant = operands_.emplace_back(std::make_unique<ConstantOperand>()).get();
     constant.data = Bytes(nullptr, memory + at, want);
     node->attributes["value"] = std::move(constant);

@@ -1,9 +1,6 @@
 #include "graph/ir/graph.h"
 
-#include <unordered_set>
-
 #include <algorithm>
-#include <deque>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -15,6 +12,17 @@ int Node::find_input(std::string_view name) const {
     if (inputs_[i].name == name) return static_cast<int>(i);
   return -1;
 }
+
+namespace {
+
+/// All that the node waits for was made before it.
+bool follows_ids(const Node& node) {
+  return std::ranges::all_of(node.inputs(),
+                             [&](const Input& input) { return !input.from || input.from.node->id() < node.id(); }) &&
+         std::ranges::all_of(node.control_inputs(), [&](const Node* before) { return before->id() < node.id(); });
+}
+
+}  // namespace
 
 const Tensor* Node::constant() const {
   return type_ == "Const" || type_ == "Constant" ? graph::find<Tensor>(attributes, "value") : nullptr;
@@ -153,21 +161,26 @@ Node* Graph::find(std::string_view name) const {
 }
 
 std::vector<Node*> Graph::in_order() const {
-  std::unordered_map<const Node*, size_t> waits;
-  waits.reserve(nodes_.size());
-  // The smallest id first among those that may come: a graph that is in order stays as it is.
-  auto later = [](const Node* a, const Node* b) { return a->id() > b->id(); };
-  std::vector<Node*> ready, order;
+  // The smallest id first among those that may come: a graph that is in order stays as it is. Nodes stand by their ids.
+  std::vector<Node*> order;
   order.reserve(nodes_.size());
+  if (std::ranges::all_of(nodes_, [](const auto& node) { return follows_ids(*node); })) {
+    for (const auto& node : nodes_) order.push_back(node.get());
+    return order;
+  }
+  std::vector<size_t> waits(static_cast<size_t>(next_id_));  // by id
+  const auto waits_of = [&](const Node* node) -> size_t& { return waits[static_cast<size_t>(node->id())]; };
+  auto later = [](const Node* a, const Node* b) { return a->id() > b->id(); };
+  std::vector<Node*> ready;
   for (const auto& node : nodes_) {
     size_t count = node->control_inputs_.size();
     for (const Input& input : node->inputs_) count += input.from ? 1 : 0;
-    if (count) waits[node.get()] = count;
+    if (count) waits_of(node.get()) = count;
     else ready.push_back(node.get());
   }
   std::make_heap(ready.begin(), ready.end(), later);
   auto done = [&](Node* node) {
-    if (--waits[node] > 0) return;
+    if (--waits_of(node) > 0) return;
     ready.push_back(node);
     std::push_heap(ready.begin(), ready.end(), later);
   };
@@ -182,7 +195,7 @@ std::vector<Node*> Graph::in_order() const {
   }
   if (order.size() != nodes_.size()) {
     for (const auto& node : nodes_)
-      if (const auto found = waits.find(node.get()); found != waits.end() && found->second > 0)
+      if (waits_of(node.get()) > 0)
         throw Error(code::kAclnnParamInvalid,
                     "graph {} has a cycle through {} ({}): nodes must not wait for themselves", name_, node->name(),
                     node->type());
@@ -191,10 +204,12 @@ std::vector<Node*> Graph::in_order() const {
 }
 
 std::vector<Node*> Graph::needed_in_order() const {
-  std::unordered_set<const Node*> needed;
+  std::vector<bool> needed(static_cast<size_t>(next_id_));  // by id
   std::vector<const Node*> open;
   auto need = [&](const Node* node) {
-    if (needed.insert(node).second) open.push_back(node);
+    if (needed[static_cast<size_t>(node->id())]) return;
+    needed[static_cast<size_t>(node->id())] = true;
+    open.push_back(node);
   };
   if (const Node* end = net_output()) need(end);
   while (!open.empty()) {
@@ -205,7 +220,7 @@ std::vector<Node*> Graph::needed_in_order() const {
     for (const Node* before : node->control_inputs()) need(before);
   }
   std::vector<Node*> order = in_order();
-  std::erase_if(order, [&](const Node* node) { return !needed.contains(node); });
+  std::erase_if(order, [&](const Node* node) { return !needed[static_cast<size_t>(node->id())]; });
   return order;
 }
 

@@ -1,4 +1,5 @@
-// Convolutions take what follows them along: normalisation by given statistics, the sum with another tensor, Relu.
+// Convolutions take what follows them along: normalisation by given statistics, the sum with another tensor, Relu or
+// HardSwish.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,9 +22,10 @@ bool is_fusible(const Node& node) {
          !input_of(node, "offset_w");
 }
 
-/// One that another pass has fused already, and that takes a sum or Relu along still.
+/// One that another pass has fused already, and that takes a sum or an activation along still.
 bool takes_more(const Node& node) {
-  return node.type() == "FusedConv2D" && !find_or<bool>(node.attributes, "relu", false) && !input_of(node, "add");
+  return node.type() == "FusedConv2D" && !find_or<bool>(node.attributes, "relu", false) &&
+         !find_or<bool>(node.attributes, "hard_swish", false) && !input_of(node, "add");
 }
 
 /// The layout of the images of a convolution, fused or not.
@@ -193,12 +195,15 @@ int64_t fuse_convolutions(Graph& graph) {
     std::vector<Node*> taken;
     if (Node* sum = only_reader(*node, "Add"))
       if ((add = added(*node, *sum, order))) taken.push_back(sum);
-    Node* relu = only_reader(taken.empty() ? *node : *taken.back(), "Relu");
-    if (relu) taken.push_back(relu);
+    const Node& last = taken.empty() ? *node : *taken.back();
+    Node* const relu = only_reader(last, "Relu");
+    Node* const swish = only_reader(last, "HardSwish");
+    if (relu || swish) taken.push_back(relu ? relu : swish);
     if (taken.empty()) continue;
     Node& fused = add_fused(graph, *node, *taken.back(), "ConvEltwiseFusionPass");
     order[&fused] = order.at(node);
     fused.attributes["relu"] = relu != nullptr;
+    if (swish) fused.attributes["hard_swish"] = true;
     graph.add_input(fused, "x", node->input(0).from);
     graph.add_input(fused, "filter", node->input(1).from);
     graph.add_input(fused, "bias", input_of(*node, "bias"));

@@ -19,12 +19,17 @@ bool is_real(DType type) { return type == DType::Float || type == DType::Float16
 
 /// Types whose tensors say how, and are not what is computed with; their numbers would lose their meaning.
 bool keeps_type(const Node& node) {
-  static constexpr std::string_view kTypes[] = {"Cast",     "CastLike",   "Bitcast",  "Range",
-                                                "LinSpace", "OneHot",     "OneHotD",  "NonMaxSuppression",
-                                                "Quantize", "Dequantize", "Bucketize"};
-  static constexpr std::string_view kBegins[] = {"NonMaxSuppression", "Ascend", "Random", "Stateless", "Apply"};
+  static constexpr std::string_view kTypes[] = {"Cast",   "CastLike", "Bitcast",           "Range",    "LinSpace",
+                                                "OneHot", "OneHotD",  "NonMaxSuppression", "Bucketize"};
+  static constexpr std::string_view kBegins[] = {
+      "NonMaxSuppression", "Ascend", "Random", "Stateless", "Apply", "Quant", "Dequant"};
   return std::ranges::count(kTypes, std::string_view(node.type())) ||
          std::ranges::any_of(kBegins, [&](std::string_view b) { return node.type().starts_with(b); });
+}
+
+/// A convolution that took something along is one for the lists still.
+std::string_view name_in_lists(const Node& node) {
+  return node.type() == "FusedConv2D" ? "Conv2D" : std::string_view(node.type());
 }
 
 /// A cast in front of what is updated in place would be updated in its stead.
@@ -37,6 +42,7 @@ bool updates(const Node& node) {
 /// Inputs that say how, of types whose other inputs change.
 bool keeps_input(const Node& node, const Input& input) {
   if (node.type().starts_with("Resize")) return input.name != "x" && input.name != "images";
+  if (node.type() == "FusedConv2D") return input.name == "factor";
   static constexpr std::string_view kStatistics[] = {"scale", "offset", "mean", "variance"};
   const bool batch_norm = node.type().starts_with("BN") || node.type().find("BatchNorm") != std::string::npos;
   return batch_norm && std::ranges::count(kStatistics, std::string_view(input.name));
@@ -159,7 +165,7 @@ class Rewriter {
 
   /// The type in which the node's mode wants it; nothing: the model's.
   std::optional<DType> wanted(const Node& node) const {
-    if (precision_.keep_nodes.contains(node.name()) || precision_.keep_types.contains(node.type()) ||
+    if (precision_.keep_nodes.contains(node.name()) || precision_.keep_types.contains(name_in_lists(node)) ||
         keeps_type(node) || updates(node) || node.attributes.contains(kKeepsType))
       return {};
     const bool cube = is_cube(node.type());
@@ -170,8 +176,9 @@ class Rewriter {
       case PrecisionMode::Mixed: break;
       default: return {};
     }
-    if (precision_.white.contains(node.type())) return precision_.low;
-    if (precision_.black.contains(node.type())) return {};
+    const std::string_view type = name_in_lists(node);
+    if (precision_.white.contains(type)) return precision_.low;
+    if (precision_.black.contains(type)) return {};
     for (const Input& input : node.inputs())
       if (input.from && is_real(original(input.from)) && !input.from.node->constant()) return now(input.from);
     return {};
@@ -209,7 +216,9 @@ class Rewriter {
       const Endpoint from = node.inputs()[i].from;
       if (!from) continue;
       Endpoint read = as_type(from, types[i]);
-      if (rounds && original(from) == DType::Float && types[i] == DType::Float) read = rounded(from);
+      const std::string& name = node.inputs()[i].name;  // what is added behind a convolution is no operand of it
+      if (rounds && original(from) == DType::Float && types[i] == DType::Float && name != "add" && name != "factor")
+        read = rounded(from);
       if (read != from) graph_.connect(node, static_cast<int>(i), read);
     }
     for (size_t i = 0; i < outputs.size(); ++i) types_[key(node.out(static_cast<int>(i)))] = outputs[i];
@@ -338,6 +347,7 @@ bool is_cube(const std::string& type) {
                                                 "Dot",
                                                 "TransposeBatchMatMul",
                                                 "FusedAttention",
+                                                "FusedConv2D",
                                                 "FullyConnection",
                                                 "DynamicRNN",
                                                 "DynamicRNNV2",

@@ -47,7 +47,13 @@ std::vector<std::string> nodes_without_reuse() {
   return names;
 }
 
-bool is_convolution(const Node& node) { return node.type() == "Conv2D" || node.type() == "FusedConv2D"; }
+bool is_convolution(const Node& node) {
+  return node.type() == "Conv2D" || node.type() == "FusedConv2D" || node.type() == "QuantConv2D";
+}
+/// What convolutions compute of as it lies.
+bool has_layouts(DType t) {
+  return t == DType::Float || t == DType::BFloat16 || t == DType::Int8 || t == DType::UInt8;
+}
 
 /// Its images lie with the channels innermost as they are: their last dimension is that of the channels.
 bool has_channels_last(const Node& node) {
@@ -61,6 +67,7 @@ bool takes_any_layout(const Node& node) {
                                                 "ConcatV2",
                                                 "Conv2D",
                                                 "Conv2DTranspose",
+                                                "DequantizeLinear",
                                                 "Div",
                                                 "Elu",
                                                 "Erf",
@@ -76,6 +83,9 @@ bool takes_any_layout(const Node& node) {
                                                 "Mish",
                                                 "Mul",
                                                 "PadV3",
+                                                "QuantAdd",
+                                                "QuantConv2D",
+                                                "QuantizeLinear",
                                                 "RealDiv",
                                                 "ReduceMax",
                                                 "ReduceMean",
@@ -396,7 +406,7 @@ class Planner {
       for (StepTensor& t : step.outputs) {
         const size_t root = t.place.index;
         if (!wanted || !fits[root] || roots_[root].placed || roots_[root].shared || t.dims.size() != 4 ||
-            t.dtype != DType::Float)
+            !has_layouts(t.dtype))
           continue;
         last[root] = t.channels_last = true;
       }

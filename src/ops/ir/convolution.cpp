@@ -131,11 +131,13 @@ IR_OP(Conv2D, Conv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (
   forward(op, 2, x, filter, bias, strides, pads, dilations, groups, data_format, y);
 }
 // Types of our own: graphs get them from passes/convolution.cpp.
-ABOUT(FusedConv2D, Cube, "Convolution with what follows it: y = relu(convolution(x, filter) * factor + bias + add)",
-      "卷积与其后的缩放、加法、激活融合：y = relu(convolution(x, filter) * factor + bias + add)")
+ABOUT(FusedConv2D, Cube,
+      "Convolution with what follows it: y = relu(convolution(x, filter) * factor + bias + add), or HardSwish of that",
+      "卷积与其后的缩放、加法、激活融合：y = relu(convolution(x, filter) * factor + bias + add)，或以 HardSwish 代替 "
+      "relu")
 IR_OP(FusedConv2D, FusedConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, add), (OptIn, factor), (Out, y),
       (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Bool, relu, false),
-      (Text, data_format, "NCHW")) {
+      (Text, data_format, "NCHW"), (Bool, hard_swish, false)) {
   const Window w = window_of(op, 2, strides, pads, dilations, data_format);
   require_rank(op, "x", *x, 2);
   require_rank(op, "filter", *filter, 2);
@@ -143,7 +145,9 @@ IR_OP(FusedConv2D, FusedConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, ad
   suggest_result(op, w, from, with, *y);
   ConvolutionShape s = convolution_shape(op, with, w.strides, w.pads, w.dilations, false, groups);
   s.reduced = kAllowReduced != 0;
+  op.require(!relu || !hard_swish, "relu and hard_swish are both true, want one of them");
   s.relu = relu;
+  s.hard_swish = hard_swish;
   OptIn added = add;
   aclTensor seen;
   if (add) {

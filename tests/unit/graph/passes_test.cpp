@@ -168,6 +168,48 @@ TEST_F(ConvolutionPasses, LeaveWhatOthersReadAlone) {
   expect_near(run(compiled(), {{dims_, x_}}), want, 2e-5);
 }
 
+// 1x1 goes by a primitive, 3x3 of so many channels by Winograd's algorithm, and a first one reads the graph's input.
+TEST_F(ConvolutionPasses, TakeHardSwishAlong) {
+  const Endpoint x = build.input("x", 0, {DType::Float, dims_});
+  const Endpoint w3 = constant("w3", {kC, kC, 3, 3}, w3_), w1 = constant("w1", {kC, kC, 1, 1}, w1_);
+  const Endpoint first = build("HardSwish", "swish1", {build("Conv2D", "conv1", {x, w3}, window(1))});
+  const Endpoint second =
+      build("HardSwish", "swish2", {build("Add", "sum", {first, build("Conv2D", "conv2", {first, w1}, window(0))})});
+  build.outputs({build("HardSwish", "swish3", {build("Conv2D", "conv3", {second, w3}, window(1))})});
+  const Model after = compiled();
+  EXPECT_EQ(types(after), (std::vector<std::string>{"FusedConv2D", "FusedConv2D", "FusedConv2D"}));
+  const auto swish = [](Image& image) {
+    for (double& v : image.values) v *= std::clamp(v + 3, 0.0, 6.0) / 6;
+  };
+  Image a = convolve({kN, kC, kH, kW, Doubles(x_.begin(), x_.end())}, w3_, kC, 3);
+  swish(a);
+  Image b = convolve(a, w1_, kC, 1);
+  for (size_t i = 0; i < b.values.size(); ++i) b.values[i] += a.values[i];
+  swish(b);
+  Image c = convolve(b, w3_, kC, 3);
+  swish(c);
+  double largest = 1;
+  for (const double v : c.values) largest = std::max(largest, std::abs(v));
+  expect_near(run(after, {{dims_, x_}}), c.values, 2e-5 * largest);
+}
+
+// What a convolution takes along does not hide it from the modes that ask for fewer bits in convolutions.
+TEST_F(ConvolutionPasses, FusedOnesAreConvolutionsForPrecision) {
+  const Endpoint x = build.input("x", 0, {DType::Float, dims_});
+  const Endpoint y =
+      build("Relu", "relu", {build("Conv2D", "conv", {x, constant("w1", {kC, kC, 1, 1}, w1_)}, window(0))});
+  build.outputs({build("Exp", "end", {y})});
+  for (const char* mode : {"allow_mix_precision_bf16", "allow_fp32_to_bf16"}) {
+    const Model after = compiled({{"ge.exec.precision_mode", mode}});
+    const Node* fused = nullptr;
+    for (const Node* node : after.graph->in_order())
+      if (node->type() == "FusedConv2D") fused = node;
+    ASSERT_NE(fused, nullptr) << mode;
+    EXPECT_EQ(fused->output().desc.dtype, DType::BFloat16) << mode;
+    EXPECT_EQ(after.graph->net_output()->input(0).from.node->output().desc.dtype, DType::Float) << mode;
+  }
+}
+
 TEST_F(ConvolutionPasses, SumsThatComeLaterOrAreBroadcastStay) {
   const Endpoint x = build.input("x", 0, {DType::Float, dims_}),
                  plane = build.input("plane", 1, {DType::Float, {kH, kW}});

@@ -29,7 +29,7 @@ Endpoint spread(Conversion& c, Endpoint v, Endpoint x, int64_t axis, int64_t blo
   if (own == 1 && block == 0) {
     if (rank == 0) return c.reshape(v, Dims{});
     const int64_t n = c.dims(v)[0];
-    if (n == 1 && rank != 1) return v;
+    if (n == 1) return v;
     Dims shape(static_cast<size_t>(rank), 1);
     shape[static_cast<size_t>(c.axis(axis, rank))] = -1;
     return c.reshape(v, shape);
@@ -72,6 +72,11 @@ Dynamic dynamic_of(Conversion& c, Endpoint x) {
 
 namespace {
 
+/// What a node QuantizeLinear or DequantizeLinear of ours takes.
+bool one_node(Conversion& c, Endpoint scale, int64_t block, DType whole) {
+  return block == 0 && c.rank(scale) <= 1 && (whole == DType::Int8 || whole == DType::UInt8);
+}
+
 void quantize(Conversion& c) {
   const Endpoint x = c.in(0), scale = c.in(1), zero = c.maybe(2);
   const int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
@@ -81,6 +86,12 @@ void quantize(Conversion& c) {
                    : c.integer("output_dtype", 0) ? c.element_type("output_dtype", DType::UInt8)
                                                   : DType::UInt8;
   c.ignore("output_dtype");
+  if (one_node(c, scale, block, to)) {
+    std::vector<Operand> inputs = {x, c.cast(scale, DType::Float)};
+    if (zero) inputs.emplace_back(zero);
+    c.result("QuantizeLinear", inputs, {{"axis", axis}, {"dtype", static_cast<int64_t>(to)}});
+    return;
+  }
   const Endpoint wide =
       c.emit("RealDiv", {c.cast(x, DType::Float), c.cast(spread(c, scale, x, axis, block), DType::Float)});
   saturate(c, wide, zero ? spread(c, zero, x, axis, block) : Endpoint{}, to);
@@ -90,6 +101,12 @@ void dequantize(Conversion& c) {
   const Endpoint x = c.in(0), scale = c.in(1), zero = c.maybe(2);
   const int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
   const DType type = c.integer("output_dtype", 0) ? c.element_type("output_dtype", DType::Float) : c.type(scale);
+  if (one_node(c, scale, block, c.type(x)) && type == DType::Float) {
+    std::vector<Operand> inputs = {x, scale};
+    if (zero) inputs.emplace_back(zero);
+    c.result("DequantizeLinear", inputs, {{"axis", axis}});
+    return;
+  }
   const Endpoint whole = centred(c, x, zero ? spread(c, zero, x, axis, block) : Endpoint{}, DType::Float);
   const Endpoint by = c.cast(spread(c, scale, x, axis, block), DType::Float);
   if (type == DType::Float) c.result("Mul", {whole, by});
@@ -165,12 +182,12 @@ void quantized_convolution(Conversion& c) {
 
 constexpr Row kRows[] = {
     {"ConvInteger", 10, convolution_integer, "Conv2D, Conv3D, Cast"},
-    {"DequantizeLinear", 10, dequantize, "Sub, Mul"},
+    {"DequantizeLinear", 10, dequantize, "DequantizeLinear, Sub, Mul"},
     {"DynamicQuantizeLinear", 11, dynamic, "ReduceMin, ReduceMax, Rint"},
     {"MatMulInteger", 10, matmul_integer, "MatMulV2, BatchMatMulV2, Cast"},
     {"QLinearConv", 10, quantized_convolution, "Conv2D, Conv3D, Rint"},
     {"QLinearMatMul", 10, quantized_matmul, "MatMulV2, BatchMatMulV2, Rint"},
-    {"QuantizeLinear", 10, quantize, "RealDiv, Rint, ClipByValueV2, Cast",
+    {"QuantizeLinear", 10, quantize, "QuantizeLinear, RealDiv, Rint, ClipByValueV2, Cast",
      "no types of eight bits with a fraction and none below eight bits", "不支持 8 位浮点与低于 8 位的类型"},
 };
 

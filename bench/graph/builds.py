@@ -1,0 +1,154 @@
+"""What it takes to make, load and hold a model, and how that grows with the nodes of the graph: atc's time, AscendCL's time to load
+(beyond reading the file), another size of the same model, peak memory against onnxruntime's CPU provider.
+
+    ./dev bench graph --builds     models          -> build/bench/graph-builds
+    ./dev bench graph --growth     up to 50,000 nodes -> build/bench/graph-growth
+"""
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+NODES = (1000, 2500, 5000, 10000, 25000, 50000)
+BUILDS = ("resnet50-b1", "bert-b1", "mobilenet-v3-b1")
+
+
+def atc(model, output, *more):
+    """Seconds that it takes, and its own peak of memory in bytes."""
+    from updraft import home
+    command = [str(pathlib.Path(home()) / "bin" / "atc"), "--framework=5", f"--model={model}", f"--output={output}",
+               "--soc_version=Ascend910B2", "--precision_mode=must_keep_origin_dtype", *more]
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    said = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(said)
+    return time.perf_counter() - start, used.ru_maxrss * 1024
+
+
+def child(*arguments):
+    """What this file prints as JSON when it is called so."""
+    done = subprocess.run([sys.executable, __file__, *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr[-4000:])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+# --- in a process of its own ------------------------------------------------------------------------------------------
+
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+
+def load(om, sizes):
+    """Loads and runs: seconds of each, and memory. `sizes`: batches to run one after the other ("" for a fixed model)."""
+    import numpy as np
+
+    from tests.graph.offline_model import OfflineModel, acl, call
+    acl.aclInit(None)
+    call("aclrtSetDevice", 0)
+    pathlib.Path(om).read_bytes()
+    start = time.perf_counter()
+    pathlib.Path(om).read_bytes()
+    reading, before = time.perf_counter() - start, resident()
+    start = time.perf_counter()
+    model = OfflineModel(om)
+    told = {"load_s": time.perf_counter() - start - reading, "load_bytes": resident() - before, "runs_s": []}
+    for size in sizes.split(",") if sizes else [""]:
+        feeds, given = {}, {}
+        for i, name in enumerate(model.inputs):
+            dims = [int(size) if d < 0 else d for d in model.dims("aclmdlGetInputDims", i)]
+            dtype = model.input_type(i)
+            feeds[name] = np.ones(dims, dtype)
+            given[name] = dims
+        start = time.perf_counter()
+        model.run(feeds, sizes=given if size else None)
+        told["runs_s"].append(time.perf_counter() - start)
+    told["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps(told))
+
+
+def grown(path, nodes):
+    """A graph of so many nodes: blocks of six, each of which reads the one before it, and every fourth the one four before it, too."""
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    random, made, last = np.random.default_rng(0), [], ["x"]
+    weights = [numpy_helper.from_array((0.2 * random.standard_normal((16, 16))).astype(np.float32), f"w{i}") for i in range(64)]
+    weights.append(numpy_helper.from_array(np.ones(16, np.float32) / 8, "row"))
+    for n in range(nodes // 6):
+        y, name = last[-1], lambda part: f"{part}{n}"
+        made += [helper.make_node("MatMul", [y, f"w{n % 64}"], [name("a")]), helper.make_node("Add", [name("a"), "row"], [name("b")]),
+                 helper.make_node("Tanh", [name("b")], [name("c")]), helper.make_node("Transpose", [name("c")], [name("d")], perm=[1, 0]),
+                 helper.make_node("Softmax", [name("d")], [name("e")], axis=-1),
+                 helper.make_node("Mul", [name("e"), last[-4] if n % 4 == 3 else y], [name("f")])]
+        last.append(name("f"))
+    info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [16, 16])
+    graph = helper.make_graph(made, "grown", [info("x")], [info(last[-1])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+def peer_memory(name, threads):
+    """Peak of a process that loads the model into onnxruntime's CPU provider and runs it."""
+    from bench.graph.run import session
+    session(name, "CPUExecutionProvider", threads)()
+    print(json.dumps({"peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def measure_growth(command):
+    from bench.measure import heading, machine, write
+    before, rows = machine(), []
+    with tempfile.TemporaryDirectory() as folder:
+        for nodes in NODES:
+            onnx_path, om = f"{folder}/{nodes}.onnx", f"{folder}/{nodes}"
+            grown(onnx_path, nodes)
+            seconds, _ = atc(onnx_path, om)
+            told = child("load", f"{om}.om", "")
+            rows.append({"nodes": nodes, "compile_s": seconds, "om_bytes": os.path.getsize(f"{om}.om"), **told})
+            print(rows[-1], flush=True)
+    lines = [heading(before, command), "", "| nodes | compile, s | us a node | om, bytes a node | load and plan, s | us a node | memory of the loaded model, "
+             "bytes a node | first run, s |", "|---|---|---|---|---|---|---|---|"]
+    for r in rows:
+        n = r["nodes"]
+        lines.append(f"| {n} | {r['compile_s']:.2f} | {r['compile_s'] / n * 1e6:.0f} | {r['om_bytes'] / n:.0f} | {r['load_s']:.2f} | "
+                     f"{r['load_s'] / n * 1e6:.0f} | {r['load_bytes'] / n:.0f} | {r['runs_s'][0]:.2f} |")
+    write("graph-growth", lines, {"machine": before, "command": command, "rows": rows})
+
+
+def measure_builds(command, threads):
+    from bench.graph.models import CLIENT, make, path_of
+    from bench.measure import heading, machine, write
+    before, rows = machine(), {}
+    for name in BUILDS:
+        make(name)
+        with tempfile.TemporaryDirectory() as folder:
+            seconds, used = atc(path_of(name), f"{folder}/om")
+            told = child("load", f"{folder}/om.om", "")
+        done = subprocess.run([CLIENT, __file__, "peer", name, str(threads)], capture_output=True, text=True, check=True)
+        rows[name] = {"compile_s": seconds, "atc_bytes": used, **told, "peer_bytes": json.loads(done.stdout.splitlines()[-1])["peak_bytes"]}
+        print(name, rows[name], flush=True)
+    lines = [heading(before, command), "", "| model | atc, s | load beyond reading, s | peak memory of load and run, MiB | onnxruntime CPU, MiB | ours / peer "
+             "(lower is better) |", "|---|---|---|---|---|---|"]
+    for name, r in rows.items():
+        lines.append(f"| {name} | {r['compile_s']:.2f} | {r['load_s']:.2f} | {r['peak_bytes'] / 2**20:.0f} | {r['peer_bytes'] / 2**20:.0f} | "
+                     f"{r['peak_bytes'] / r['peer_bytes']:.2f} |")
+    write("graph-builds", lines, {"machine": before, "command": command, "rows": rows})
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "load":
+        load(sys.argv[2], sys.argv[3])
+    elif sys.argv[1] == "peer":
+        peer_memory(sys.argv[2], int(sys.argv[3]))

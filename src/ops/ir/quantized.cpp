@@ -1,0 +1,177 @@
+// Numbers of eight bits in graphs: what they stand for, and what is computed of them as they are. Types of our own: the
+// ONNX front end makes the first two, passes/quantized.cpp the others.
+#include "kernels/quantized.h"
+
+#include "base/scratch.h"
+#include "kernels/pipeline.h"
+#include "ops/convolution/convolution.h"
+#include "ops/ir/shapes.h"
+#include "ops/norm/vectors.h"
+
+namespace updraft {
+namespace {
+
+bool is_byte(DType t) { return t == DType::Int8 || t == DType::UInt8; }
+
+void require_byte(const Op& op, const char* name, const TensorView& v) {
+  op.require(is_byte(v.dtype), "{} is {}, want INT8 or UINT8", name, describe(v));
+}
+
+/// The attribute dtype of a result, by the numbers of aclDataType.
+DType result_type(const Op& op, int64_t number, bool real) {
+  const auto type = static_cast<DType>(number);
+  op.require(is_byte(type) || (real && type == DType::Float), "dtype is {}, want 2 (INT8), 4 (UINT8){}", number,
+             real ? " or 0 (FLOAT)" : "");
+  return type;
+}
+
+/// One value for all, or one for each place of the axis, as FLOAT when it runs; absent ones are zeros.
+int axis_of(const Op& op, const TensorView& x, const TensorView& scale, const OptIn& zero, int64_t axis) {
+  op.require(scale.numel() == 1 || scale.rank == 1, "scale is {}, want one value or one dimension", describe(scale));
+  op.require(!zero || zero->numel() == scale.numel(), "zero_point has {} values, want {} as scale",
+             zero ? zero->numel() : 0, scale.numel());
+  if (scale.numel() == 1) return 0;
+  const int d = x.wrap_dim(axis);
+  op.require(scale.numel() == x.size(d), "scale is {}, want {} values for dimension {} of {}", describe(scale),
+             x.size(d), d, describe(x));
+  return d;
+}
+
+/// f(scale, zero) with both as vectors of FLOAT of the same length.
+template <class F>
+void with_vectors(const TensorView& scale, const TensorView& zero, F&& f) {
+  const int64_t n = scale.numel();
+  ScratchScope scratch;
+  auto* zeros = scratch.take<float>(static_cast<size_t>(n));
+  const TensorView vector = TensorView::contiguous(zeros, DType::Float, &n, 1);
+  if (zero.data) gather_to(zeros, DType::Float, zero);
+  else fill_zero(vector);
+  f(gather_to(scratch.take<float>(static_cast<size_t>(n)), DType::Float, scale), vector);
+}
+
+/// The whole number that an attribute is, within the type.
+int32_t zero_of(const Op& op, const char* name, int64_t zero, DType type) {
+  const int64_t low = type == DType::Int8 ? -128 : 0;
+  op.require(type == DType::Float || (zero >= low && zero <= low + 255), "{} is {}, want {} to {} for {}", name, zero,
+             low, low + 255, name_of(type));
+  return static_cast<int32_t>(zero);
+}
+
+QuantizedResult result_of(const Op& op, float scale, int64_t zero, DType type) {
+  op.require(scale > 0, "y_scale is {}, want a positive number", scale);
+  return {scale, zero_of(op, "y_zero", zero, type)};
+}
+
+}  // namespace
+
+ABOUT(QuantizeLinear, Vector, "y = saturate(round(x / scale) + zero_point), of two nearest numbers the even one",
+      "y = saturate(round(x / scale) + zero_point)，居中时取偶数")
+IR_OP(QuantizeLinear, QuantizeLinear, (In, x), (In, scale), (OptIn, zero_point), (Out, y), (Int, axis, 1),
+      (Int, dtype, 4)) {
+  const DType type = result_type(op, dtype, false);
+  op.require(compute_of(x->dtype) == Compute::F32, "x is {}, want FLOAT, FLOAT16 or BFLOAT16", describe(*x));
+  op.require(!zero_point || zero_point->dtype == type, "zero_point is {}, want {}",
+             name_of(zero_point ? zero_point->dtype : type), name_of(type));
+  op.result_like("y", *y, *x, type);
+  const int d = axis_of(op, *x, *scale, zero_point, axis);
+  op.work(2 * x->numel());
+  op.launch([=, x = *x, scale = *scale, zero = view_or_none(zero_point), y = *y] {
+    with_vectors(scale, zero, [&](const TensorView& s, const TensorView& z) { quantize(x, s, z, d, y); });
+  });
+}
+ABOUT(DequantizeLinear, Vector, "y = (x - zero_point) * scale", "y = (x - zero_point) * scale")
+IR_OP(DequantizeLinear, DequantizeLinear, (In, x), (In, scale), (OptIn, zero_point), (Out, y), (Int, axis, 1)) {
+  require_byte(op, "x", *x);
+  op.require(!zero_point || zero_point->dtype == x->dtype, "zero_point is {}, want {}",
+             name_of(zero_point ? zero_point->dtype : x->dtype), name_of(x->dtype));
+  op.result_like("y", *y, *x, DType::Float);
+  const int d = axis_of(op, *x, *scale, zero_point, axis);
+  op.work(2 * x->numel());
+  op.launch([=, x = *x, scale = *scale, zero = view_or_none(zero_point), y = *y] {
+    with_vectors(scale, zero, [&](const TensorView& s, const TensorView& z) { dequantize(x, s, z, d, y); });
+  });
+}
+
+ABOUT(QuantConv2D, Cube,
+      "Convolution of numbers of eight bits: y = quantize((sum of (x - x_zero) * filter) * scale + bias)",
+      "8 位整数卷积：y = quantize(sum((x - x_zero) * filter) * scale + bias)")
+IR_OP(QuantConv2D, QuantConv2D, (In, x), (In, filter), (In, scale), (OptIn, bias), (Out, y), (Ints, strides),
+      (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Int, x_zero, 0), (Float, y_scale, 1),
+      (Int, y_zero, 0), (Int, dtype, 0)) {
+  require_byte(op, "x", *x);
+  op.require(filter->dtype == DType::Int8, "filter is {}, want INT8", describe(*filter));
+  op.require(x->rank == 4 && filter->rank == 4, "x is {} and filter is {}, want four dimensions", describe(*x),
+             describe(*filter));
+  op.require(strides.size() == 4 && pads.size() == 4 && dilations.size() == 4,
+             "strides, pads and dilations have {}, {} and {} values, want 4", strides.size(), pads.size(),
+             dilations.size());
+  const ir::Dims steps = *strides, wide = *dilations;
+  const ConvolutionShape s = convolution_shape(op, *filter, {steps.begin() + 2, steps.end()}, *pads,
+                                               {wide.begin() + 2, wide.end()}, false, groups);
+  const DType type = result_type(op, dtype, true);
+  ir::Dims dims = {x->dims[0], filter->dims[0]};
+  for (int d = 0; d < 2; ++d) dims.push_back(convolution_size(s, d, x->dims[d + 2], filter->dims[d + 2], 0));
+  op.require(x->dims[1] == filter->dims[1] * groups, "x is {}, want {} channels for filter {} with {} groups",
+             describe(*x), filter->dims[1] * groups, describe(*filter), groups);
+  ir::result(op, "y", *y, dims, type);
+  op.require(scale->numel() == 1 || scale->numel() == dims[1], "scale is {}, want one value or {}", describe(*scale),
+             dims[1]);
+  if (bias) op.require_shape("bias", *bias, &dims[1], 1);
+  const int32_t zero = zero_of(op, "x_zero", x_zero, x->dtype);
+  const QuantizedResult result = result_of(op, y_scale, y_zero, type);
+  const int64_t each = filter->numel() / std::max<int64_t>(1, filter->dims[0]);
+  op.work(ir::count_of(dims) * each);
+  op.flops(2 * ir::count_of(dims) * each);
+  op.launch([=, x = *x, filter = *filter, kept = filter.handle->constant, scale = *scale, bias = view_or_none(bias),
+             y = *y] { quantized_convolution(s, x, zero, filter, kept, scale, bias, result, y); });
+}
+ABOUT(QuantMatMul, Cube, "Product of numbers of eight bits: y = quantize((sum of (x1 - x_zero) * x2) * scale + bias)",
+      "8 位整数矩阵乘：y = quantize(sum((x1 - x_zero) * x2) * scale + bias)")
+IR_OP(QuantMatMul, QuantMatMul, (In, x1), (In, x2), (In, scale), (OptIn, bias), (Out, y), (Bool, transpose_x2, false),
+      (Int, x_zero, 0), (Float, y_scale, 1), (Int, y_zero, 0), (Int, dtype, 0)) {
+  require_byte(op, "x1", *x1);
+  op.require(x2->dtype == DType::Int8 && x2->rank == 2, "x2 is {}, want a matrix of INT8", describe(*x2));
+  op.require(x1->rank >= 2, "x1 is {}, want two dimensions or more", describe(*x1));
+  const TensorView weight = transpose_x2 ? x2->transpose(0, 1) : *x2;
+  const DType type = result_type(op, dtype, true);
+  ir::Dims dims = ir::dims_of(*x1);
+  op.require(dims.back() == weight.dims[0], "x1 is {}, want {} at the end for x2 {}", describe(*x1), weight.dims[0],
+             describe(*x2));
+  dims.back() = weight.dims[1];
+  ir::result(op, "y", *y, dims, type);
+  op.require(scale->numel() == 1 || scale->numel() == weight.dims[1], "scale is {}, want one value or {}",
+             describe(*scale), weight.dims[1]);
+  if (bias) op.require_shape("bias", *bias, &weight.dims[1], 1);
+  const int32_t zero = zero_of(op, "x_zero", x_zero, x1->dtype);
+  const QuantizedResult result = result_of(op, y_scale, y_zero, type);
+  op.work(y->numel() * weight.dims[0]);
+  op.flops(2 * y->numel() * weight.dims[0]);
+  op.launch([=, x = *x1, kept = x2.handle->constant, scale = *scale, bias = view_or_none(bias), y = *y] {
+    ScratchScope scratch;
+    TensorView from = x, to = y;
+    if (!from.is_contiguous()) from = gather_to(scratch.take(static_cast<size_t>(x.numel())), x.dtype, x);
+    if (!to.is_contiguous()) to = TensorView::contiguous(scratch.take(y.bytes()), y.dtype, y.dims, y.rank);
+    const int64_t rows = y.numel() / std::max<int64_t>(1, weight.dims[1]);
+    quantized_product(reshape(from, {rows, weight.dims[0]}), zero, weight, kept, scale, bias, result,
+                      reshape(to, {rows, weight.dims[1]}));
+    if (to.data != y.data) copy_elements(y, to);
+  });
+}
+ABOUT(QuantAdd, Vector, "y = quantize(a + b) of numbers of eight bits, with relu of the positive part of the sum",
+      "8 位整数求和：y = quantize(a + b)，relu 时取正部")
+IR_OP(QuantAdd, QuantAdd, (In, a), (In, b), (Out, y), (Float, a_scale), (Int, a_zero), (Float, b_scale), (Int, b_zero),
+      (Float, y_scale), (Int, y_zero), (Bool, relu, false)) {
+  require_byte(op, "a", *a);
+  op.require(b->dtype == a->dtype, "b is {}, want {}", describe(*b), name_of(a->dtype));
+  op.require_same_shape("b", *b, "a", *a);
+  op.result_like("y", *y, *a, a->dtype);
+  const QuantizedResult result = result_of(op, y_scale, y_zero, a->dtype);
+  const QuantizedSum q{a_scale,      static_cast<float>(zero_of(op, "a_zero", a_zero, a->dtype)),
+                       b_scale,      static_cast<float>(zero_of(op, "b_zero", b_zero, a->dtype)),
+                       result.scale, static_cast<float>(result.zero),
+                       relu};
+  op.work(2 * a->numel());
+  op.launch([=, a = *a, b = *b, y = *y] { quantized_sum(a, b, q, y); });
+}
+
+}  // namespace updraft

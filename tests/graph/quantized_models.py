@@ -1,0 +1,183 @@
+"""Models in eight bits, with QuantizeLinear and DequantizeLinear around their operators, and what ONNX says of them, computed here in
+double precision from the definitions alone. Run by a Python with onnx.
+
+usage: python quantized_models.py FOLDER     writes NAME.onnx, and NAME.npz: in/INPUT, out/OUTPUT (numbers of eight bits), real/OUTPUT
+(the result before it was rounded, in steps of the output)
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+RANDOM = np.random.default_rng(0)
+ONNX_TYPE = {np.dtype(np.uint8): TensorProto.UINT8, np.dtype(np.int8): TensorProto.INT8, np.dtype(np.float32): TensorProto.FLOAT,
+             np.dtype(np.int64): TensorProto.INT64}
+
+
+class Model:
+    def __init__(self):
+        self.nodes, self.weights, self.inputs, self.feeds, self.outputs, self.count = [], [], [], {}, [], 0
+
+    def name(self):
+        self.count += 1
+        return f"t{self.count}"
+
+    def constant(self, value):
+        name = self.name()
+        self.weights.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def node(self, kind, inputs, **attributes):
+        name = self.name()
+        self.nodes.append(helper.make_node(kind, inputs, [name], name=f"{kind}_{name}", **attributes))
+        return name
+
+    def input(self, array):
+        name = self.name()
+        self.inputs.append((name, array))
+        self.feeds[name] = array
+        return name
+
+    def quantised(self, array, scale, zero):
+        """A real input that the model quantises; its name, and the numbers that it stands for."""
+        name = self.node("QuantizeLinear", [self.input(array), self.constant(np.float32(scale)), self.constant(zero)])
+        return self.real(name, scale, zero), (rounded(array / np.float32(scale), zero).astype(np.float64) - int(zero)) * np.float64(np.float32(scale))
+
+    def real(self, name, scale, zero, axis=None):
+        more = {} if axis is None else {"axis": axis}
+        return self.node("DequantizeLinear", [name, self.constant(np.asarray(scale, np.float32)), self.constant(zero)], **more)
+
+    def filters(self, shape, axis):
+        """Weights with a scale for each place of `axis`; their name and what they stand for."""
+        numbers = RANDOM.integers(-127, 128, shape).astype(np.int8)
+        scales = RANDOM.uniform(0.002, 0.01, shape[axis]).astype(np.float32)
+        by = scales.reshape([-1 if d == axis else 1 for d in range(len(shape))]).astype(np.float64)
+        return self.real(self.constant(numbers), scales, np.zeros(shape[axis], np.int8), axis), numbers * by
+
+    def result(self, name, value, scale, zero):
+        y = self.node("QuantizeLinear", [name, self.constant(np.float32(scale)), self.constant(zero)])
+        steps = value / np.float64(np.float32(scale))
+        self.outputs.append((y, rounded(steps, zero), steps))
+
+    def write(self, path, opset=17):
+        info = lambda name, a: helper.make_tensor_value_info(name, ONNX_TYPE[a.dtype], a.shape)
+        graph = helper.make_graph(self.nodes, path.name, [info(n, a) for n, a in self.inputs], [info(n, a) for n, a, _ in self.outputs], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+        onnx.checker.check_model(model)
+        onnx.save(model, f"{path}.onnx")
+        np.savez(f"{path}.npz", **{f"in/{n}": a for n, a in self.feeds.items()}, **{f"out/{n}": a for n, a, _ in self.outputs},
+                 **{f"real/{n}": r for n, _, r in self.outputs})
+
+
+def rounded(steps, zero):
+    limits = np.iinfo(zero.dtype)
+    return np.clip(np.rint(steps) + int(zero), limits.min, limits.max).astype(zero.dtype)
+
+
+def normal(*shape):
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def convolve(x, w, bias, stride, pads, groups=1):
+    """pads: in front and behind of both dimensions."""
+    x = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    n, c, high, wide = x.shape
+    o, each, kh, kw = w.shape
+    out = np.zeros((n, o, (high - kh) // stride + 1, (wide - kw) // stride + 1))
+    for i in range(out.shape[2]):
+        for j in range(out.shape[3]):
+            part = x[:, :, i * stride:i * stride + kh, j * stride:j * stride + kw]
+            for g in range(groups):
+                own = slice(g * o // groups, (g + 1) * o // groups)
+                out[:, own, i, j] = np.einsum("nchw,ochw->no", part[:, g * each:(g + 1) * each], w[own])
+    return out + bias.astype(np.float64)[None, :, None, None]
+
+
+def convolutions(model):
+    """Windows, strides, uneven pads, groups; zero points at the edge and within; Relu before rounding."""
+    for kernel, stride, pads, groups, relu, x_zero, y_zero in (
+            (3, 1, (1, 1, 1, 1), 1, False, np.uint8(128), np.uint8(117)), (1, 2, (0, 0, 0, 0), 1, True, np.uint8(0), np.uint8(0)),
+            (3, 2, (0, 0, 1, 1), 1, True, np.uint8(3), np.uint8(0)), (3, 1, (1, 1, 1, 1), 8, False, np.int8(-5), np.int8(7)),
+            (5, 1, (2, 2, 2, 2), 2, True, np.int8(0), np.int8(-128)), (7, 2, (3, 3, 3, 3), 1, True, np.uint8(114), np.uint8(20))):
+        channels = 3 if kernel == 7 else 8
+        x, real = model.quantised(normal(2, channels, 12, 10), 0.03, x_zero)
+        w, numbers = model.filters((16, channels // groups, kernel, kernel), 0)
+        bias = normal(16)
+        y = model.node("Conv", [x, w, model.constant(bias)], strides=[stride] * 2, pads=pads, group=groups)
+        value = convolve(real, numbers, bias, stride, pads, groups)
+        if relu:
+            y, value = model.node("Relu", [y]), np.maximum(value, 0)
+        model.result(y, value, np.abs(value).max() / (250 if relu else 120), y_zero)
+
+
+def residual(model):
+    """Two convolutions in a row, the second of which is added to what the first gave."""
+    x, real = model.quantised(normal(1, 16, 9, 9), 0.03, np.uint8(128))
+    w, numbers = model.filters((16, 16, 3, 3), 0)
+    value = np.maximum(convolve(real, numbers, np.zeros(16), 1, (1,) * 4), 0)
+    a_scale = np.float32(value.max() / 255)
+    first = model.node("QuantizeLinear", [model.node("Conv", [x, w], pads=[1] * 4), model.constant(a_scale), model.constant(np.uint8(0))])
+    a = rounded(value / np.float64(a_scale), np.uint8(0)) * np.float64(a_scale)
+    v, of_v = model.filters((16, 16, 1, 1), 0)
+    value = convolve(a, of_v, np.zeros(16), 1, (0,) * 4)
+    b_scale = np.float32(np.abs(value).max() / 127)
+    second = model.node("QuantizeLinear", [model.node("Conv", [model.real(first, a_scale, np.uint8(0)), v]), model.constant(b_scale),
+                                           model.constant(np.uint8(128))])
+    b = (rounded(value / np.float64(b_scale), np.uint8(128)).astype(np.float64) - 128) * np.float64(b_scale)
+    total = model.node("Add", [model.real(first, a_scale, np.uint8(0)), model.real(second, b_scale, np.uint8(128))])
+    model.result(model.node("Relu", [total]), np.maximum(a + b, 0), (a + b).max() / 250, np.uint8(5))
+
+
+def products(model):
+    """Rows of several dimensions; a scale for each column; the transposed weights of Gemm; a result that stays real."""
+    x, real = model.quantised(normal(2, 5, 24), 0.02, np.uint8(120))
+    w, numbers = model.filters((24, 20), 1)
+    value = real @ numbers
+    model.result(model.node("MatMul", [x, w]), value, np.abs(value).max() / 120, np.uint8(128))
+    x, real = model.quantised(normal(7, 24), 0.02, np.int8(-3))
+    w, numbers = model.filters((20, 24), 0)
+    bias = normal(20)
+    value = real @ numbers.T + bias
+    model.result(model.node("Gemm", [x, w, model.constant(bias)], transB=1), value, np.abs(value).max() / 120, np.int8(4))
+    model.result(model.node("Tanh", [model.node("MatMul", [x, model.filters((24, 6), 1)[0]])]), *tanh_of(real, model), np.uint8(128))
+
+
+def tanh_of(real, model):
+    """Of the weights that were made last."""
+    numbers = numpy_helper.to_array(next(w for w in reversed(model.weights) if w.data_type == TensorProto.INT8 and len(w.dims) == 2)).astype(np.float64)
+    scales = numpy_helper.to_array(next(w for w in reversed(model.weights) if w.data_type == TensorProto.FLOAT and list(w.dims) == [6]))
+    return np.tanh(real @ (numbers * scales.astype(np.float64))), 1 / 127
+
+
+def table(model):
+    """Rows of a table in eight bits."""
+    numbers = RANDOM.integers(-127, 128, (50, 16)).astype(np.int8)
+    places = RANDOM.integers(0, 50, (3, 4))
+    rows = model.node("Gather", [model.real(model.constant(numbers), 0.05, np.int8(2)), model.input(places)])
+    value = (numbers[places].astype(np.float64) - 2) * np.float64(np.float32(0.05))
+    model.result(rows, value, 0.041, np.uint8(128))
+
+
+def moved(model):
+    """Heads of a row: shapes and orders change between numbers of the same scale; at last another scale, which rounds again."""
+    x, real = model.quantised(normal(2, 6, 12), 0.02, np.uint8(120))
+    by = [model.constant(np.float32(0.02)), model.constant(np.uint8(120))]
+    y = model.node("Reshape", [x, model.constant(np.array([2, 6, 3, 4]))])
+    y = model.real(model.node("QuantizeLinear", [y, *by]), 0.02, np.uint8(120))
+    y = model.real(model.node("QuantizeLinear", [model.node("Transpose", [y], perm=[0, 2, 1, 3]), *by]), 0.02, np.uint8(120))
+    value = real.reshape(2, 6, 3, 4).transpose(0, 2, 1, 3)
+    model.result(model.node("Transpose", [y], perm=[0, 1, 3, 2]), value.transpose(0, 1, 3, 2), 0.031, np.uint8(100))
+
+
+def main():
+    for build in (convolutions, residual, products, table, moved):
+        model = Model()
+        build(model)
+        model.write(pathlib.Path(sys.argv[1]) / build.__name__)
+
+
+if __name__ == "__main__":
+    main()
