@@ -358,6 +358,8 @@ case("MaxPoolWithArgmaxV1", image, want=lambda v: [found[0], None], ksize=[1, 2,
 found3 = F.max_pool3d(volume, 2, 2, return_indices=True)
 case("MaxPool3DWithArgmaxV2", volume, want=lambda v: [found3[0], found3[1].int()], ksize=[2, 2, 2], strides=[2, 2, 2], pads=[0, 0, 0])
 case("AdaptiveAvgPool2d", image, want=lambda v: F.adaptive_avg_pool2d(v, (2, 3)), output_size=[2, 3])
+case("CustAdaptiveAvgPool2D", image, want=lambda v: F.adaptive_avg_pool2d(v, (2, 3)), output_size=[2, 3])
+case("CustAdaptiveAvgPool2DGrad", r(2, 4, 2, 3), const(list(image.shape)), want=lambda g, s: gradient(lambda v: F.adaptive_avg_pool2d(v, (2, 3)), image, by=g))
 case("AdaptiveAvgPool2dGrad", r(2, 4, 2, 3), want=lambda g: gradient(lambda v: F.adaptive_avg_pool2d(v, (2, 3)), image, by=g), orig_input_shape=[2, 4, 6, 5])
 case("AdaptiveMaxPool2d", image, want=lambda v: [o.to(t) for o, t in zip(F.adaptive_max_pool2d(v, (2, 3), True), (torch.float32, torch.int32))], output_size=[2, 3])
 case("GlobalAveragePool", image, want=lambda v: v.mean((2, 3), keepdim=True))
@@ -648,6 +650,37 @@ case("ApplyMomentumD", x, y, one(0.1), dy, one(0.9), use_nesterov=True, want=lam
 case("ApplyKerasMomentum", x, y, one(0.1), dy, one(0.9), want=lambda *a: [x + 0.9 * y - 0.1 * dy], outputs=1)
 case("FusedMulApplyMomentum", x, y, one(0.1), dy, one(0.9), one(1.0), want=lambda *a: [x - 0.1 * moved, moved])
 case("SGD", x, dy, one(0.1), y, one(0.9), torch.zeros(3, 4), want=lambda *a: [x - 0.1 * moved], outputs=1)
+case("SGD", x, dy, one(0.1), y, one(0.9), torch.ones(3, 4), want=lambda *a: [x - 0.1 * dy, dy, torch.zeros(3, 4)], dampening=0.5)
+
+
+def ftrl(var, accum, linear, grad, lr, l1, l2, power):
+    total = accum + grad ** 2
+    linear = linear + grad - (total ** -power - accum ** -power) / lr * var
+    return [torch.where(linear.abs() > l1, (linear.sign() * l1 - linear) / (total ** -power / lr + 2 * l2), 0 * var), total, linear]
+
+
+def lamb(grad, v, m, w, b1, rest1, b2, rest2, eps, steps, use, decay):
+    v, m = v * b2 + grad ** 2 * rest2, m * b1 + grad * rest1
+    step = m / (1 - b1 ** steps) / ((v / (1 - b2 ** steps)).sqrt() + eps)
+    return [step + w * decay * use, v, m]
+
+
+def lars(w, g, ww, gg, decay, lr, clip=False):
+    w_norm, g_norm = ww.sqrt(), gg.sqrt()
+    rate = 0.01 * w_norm / (g_norm + decay * w_norm + 1e-5)
+    rate = (rate / lr).clamp(max=1.0) if clip else rate
+    return (g + decay * w) * torch.where((w_norm > 0) & (g_norm > 0), rate, torch.ones(()))
+
+
+case("ApplyFtrl", x, positive, y, dy, one(0.1), one(0.3), one(0.2), one(-0.5), want=ftrl, tolerance=1e-3)
+case("LambApplyOptimizerAssign", dy, positive, y, x, one(0.9), one(0.1), one(0.99), one(0.01), one(1e-3), one(3.0), one(1.0),
+     one(0.02), want=lamb, tolerance=1e-3)
+case("LambApplyWeightAssign", one(2.0), one(0.5), one(0.1), dy, x, want=lambda w, g, lr, u, p: p - lr * w / g * u)
+case("LambApplyWeightAssign", one(0.0), one(0.5), one(0.1), dy, x, want=lambda w, g, lr, u, p: p - lr * u)
+for clip in (False, True):
+    case("LarsV2Update", x, dy, one(3.0), one(2.0), one(0.1), one(0.001), use_clip=clip, hyperpara=0.01,
+         want=lambda *a, clip=clip: lars(*a, clip))
+case("LarsV2Update", x, dy, one(0.0), one(2.0), one(0.1), one(0.001), want=lars, hyperpara=0.01)
 case("ApplyAdagradD", x, positive, one(0.1), dy, want=lambda *a: [x - 0.1 * dy / (positive + dy ** 2).sqrt(), positive + dy ** 2])
 case("ApplyAdagrad", x, positive, one(0.1), dy, want=lambda *a: [x - 0.1 * dy / (positive + dy ** 2).sqrt()], outputs=1)
 mean_square = 0.9 * positive + 0.1 * dy ** 2
