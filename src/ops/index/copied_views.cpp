@@ -67,7 +67,7 @@ ACLNN(aclnnExpand, (In, self), (Ints, size), (Out, out)) {
   plan_copy(op, from, *out);
 }
 
-SAMPLE(aclnnSlice, "dim=1 start=1 end=M step=2 self=f32[N,2M] out=f32[N,8]")
+SAMPLE(aclnnSlice, "dim=1 start=0 end=1000000000 step=2 self=f32[N,2M] out=f32[N,M]")
 ABOUT(aclnnSlice, Vector, "out = every step-th part of self along dim from start to end",
       "取 self 沿 dim 从 start 到 end、步长 step 的部分")
 ACLNN(aclnnSlice, (In, self), (Int, dim), (Int, start), (Int, end), (Int, step), (Out, out)) {
@@ -84,7 +84,7 @@ ACLNN(aclnnSlice, (In, self), (Int, dim), (Int, start), (Int, end), (Int, step),
   plan_copy(op, from, *out);
 }
 
-SAMPLE(aclnnDiag, "self=f32[N,M] diagonal=1 out=f32[8]")
+SAMPLE(aclnnDiag, "self=f32[N,N] diagonal=0 out=f32[N]")
 ABOUT(aclnnDiag, Vector, "The diagonal of a matrix, or the matrix of zeros that has the vector self on its diagonal",
       "取矩阵的对角线，或以向量 self 为对角线构造其余为 0 的矩阵")
 ACLNN(aclnnDiag, (In, self), (Int, diagonal), (Out, out)) {

@@ -127,7 +127,7 @@ ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
   op.launch([=, to = *out, from = *self, bits = mask->as<uint8_t>()] { apply(to, from, bits, prob); });
 }
 
-SAMPLE(aclnnDropout, "input=f32[128] p=0.5 train=true out=f32[128] maskOut=u8[16]!")
+SAMPLE(aclnnDropout, "input=f32[128] p=0 train=true out=f32[128] maskOut=u8[16]!")
 ABOUT(aclnnDropout, Vector, "Dropout with probability p, and its bit mask; without train a copy and a mask of ones",
       "概率为 p 的 dropout 与按位掩码；train 为假时直接复制，掩码全 1")
 ACLNN(aclnnDropout, (In, input), (Double, p), (Bool, train), (Int, seed), (Int, offset), (Out, out), (Out, maskOut)) {
