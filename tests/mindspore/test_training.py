@@ -1,7 +1,7 @@
 """Models train as they do elsewhere: by mint as on PyTorch's CPU, by mindspore.nn as on MindSpore's own CPU device. Executors of kept
 plans get other addresses in each step, so a step that reads old memory shows here."""
 import pytest
-from programs import LONG, STRICT, assert_close, losses, mindspore, torch_losses
+from programs import HERE, LONG, PYTHON, STRICT, assert_close, losses, mindspore, run, torch_losses
 
 STEPS = 20 if LONG else 6
 TWINS = ["lenet:adamw", "lenet:sgd"] + (["resnet18:slow", "resnet50:slow", "bert:adamw", "gpt:adamw", "vit:adamw", "lstm:adam"] if LONG else ["gpt:adamw"])
@@ -53,3 +53,9 @@ def test_o1_is_o0(tmp_path, right):
     """MindSpore's fused kernels are code for the AI core: without them O1 computes what O0 does."""
     assert_close(losses(mindspore(tmp_path, "train_mint.py", STEPS, "O1", "fp32", "lenet:adamw", "bert:adamw")[0]),
                  {case: right[case] for case in ("lenet:adamw", "bert:adamw")})
+
+
+def test_example(tmp_path):
+    out, _ = run(tmp_path, PYTHON, HERE.parents[1] / "examples/mindspore_bars.py")
+    assert int(out.splitlines()[-1].split()[0]) > 240, out
+    assert (tmp_path / "bars.ckpt").stat().st_size > 1000
