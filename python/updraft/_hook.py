@@ -26,6 +26,10 @@ def client(name, path=None):
         return None
     if name == "onnxruntime" and not _has_cann_provider():
         return None
+    if name == "mindspore" and not _has_ascend_plugin():
+        return None
+    if name in ("te", "tbe") and "mindspore" not in sys.modules:  # others take their absence for an answer
+        return None
     # apex imports torch, which loads the libraries; many packages only ask whether there is one. tfdbg_ascend wants none
     if name in ("apex", "tfdbg_ascend"):
         return None if _tree.foreign_cann(os.environ) else _from_tree(name)
@@ -35,6 +39,9 @@ def client(name, path=None):
         _state["ready"] = _prepare()
     if _state["ready"] and name in ("torch", "torch_npu") and (_wants_transfer() or _on("UPDRAFT_FIND_NAN") or os.environ.get("UPDRAFT_READINESS")):
         return _spec_with_step(name, _outermost(_after_torch))
+    if _state["ready"] and name == "mindspore":
+        os.environ.update(_tree.for_mindspore(home(), os.environ))
+        return _spec_with_step(name, _mindspore)
     if _state["ready"] and name in _tree.PACKAGES:
         return _from_tree(name)
     return None
@@ -73,6 +80,13 @@ def _has_cann_provider():
     spec = _find("onnxruntime")
     folders = spec.submodule_search_locations if spec else None
     return any(os.path.exists(os.path.join(f, "capi", "libonnxruntime_providers_cann.so")) for f in folders or ())
+
+
+def _has_ascend_plugin():
+    """MindSpore's wheels for Linux have it; those for other systems have not."""
+    spec = _find("mindspore")
+    folders = spec.submodule_search_locations if spec else None
+    return any(os.path.exists(os.path.join(f, "lib", "plugin", "libmindspore_ascend.so.2")) for f in folders or ())
 
 
 def _say(text):
@@ -180,6 +194,22 @@ def _torchair(module):
         converters.register(module)
     except Exception as error:
         _say("TorchAir's converters are not registered: %s: %s; run: updraft doctor" % (type(error).__name__, error))
+
+
+def _mindspore(_):
+    """MindSpore gives 18 % of the cores to the threads that order a graph's work. Where that is one thread, which it is up to
+    11 cores, graphs with branches do not compile, and some that update parameters in place crash. Scripts may still choose."""
+    cores = os.cpu_count() or 1
+    if min(cores, 30) * 0.18 >= 2 or cores < 2:
+        return
+    try:
+        from mindspore._c_expression import MSContext, ms_ctx_param
+
+        context = MSContext.get_instance()
+        if context.get_param(ms_ctx_param.inter_op_parallel_num) == 0:
+            context.set_param(ms_ctx_param.inter_op_parallel_num, 2)
+    except Exception as error:
+        _say("MindSpore's threads are as they were: %s: %s; run: updraft doctor" % (type(error).__name__, error))
 
 
 def _cuda_on_cpu():

@@ -9,7 +9,8 @@ PRIVATE = "libupdraft.so"
 # also on set_env.sh's PYTHONPATH; what others may have installed is not, because PYTHONPATH goes before site-packages.
 PACKAGES = {"acl": ("python", "site-packages"), "hccl": ("python", "site-packages"), "apex": ("python", "fallback"),
             "tfdbg_ascend": ("python", "site-packages"),
-            "npu_device": ("tfplugin", "latest", "python", "site-packages"), "npu_bridge": ("tfplugin", "latest", "python", "site-packages")}
+            "npu_device": ("tfplugin", "latest", "python", "site-packages"), "npu_bridge": ("tfplugin", "latest", "python", "site-packages"),
+            "te": ("python", "site-packages"), "tbe": ("python", "site-packages")}
 
 
 def is_updraft(tree):
@@ -38,6 +39,20 @@ def search_paths(tree):
         "LD_LIBRARY_PATH": [os.path.join(tree, "lib64")],
         "PYTHONPATH": [os.path.join(tree, "python", "site-packages")],
     }
+
+
+def for_mindspore(tree, env):
+    """(variable, value) that MindSpore wants to see when it is imported and that `env` lacks. It looks for these words, and warns
+    each time. The third says what graph mode O1 compiles: nothing, as O0, because its kernels are code for the AI core."""
+    wanted = {"PYTHONPATH": os.path.join(tree, "opp", "built-in", "op_impl", "ai_core", "tbe"),
+              "LD_LIBRARY_PATH": os.path.join(tree, "lib64")}
+    words = {"PYTHONPATH": "opp/built-in/op_impl/ai_core/tbe", "LD_LIBRARY_PATH": "/lib64"}
+    for name, folder in wanted.items():
+        old = env.get(name, "")
+        if words[name] not in old:
+            yield name, old + os.pathsep + folder if old else folder
+    if not env.get("MS_DEV_GRAPH_KERNEL_FLAGS"):
+        yield "MS_DEV_GRAPH_KERNEL_FLAGS", "--opt_level=0"
 
 
 def package_path(tree, name):

@@ -269,6 +269,53 @@ def _place_of(package):
     return next(iter(folders), None) if folders else None
 
 
+# The plugin's reason stands somewhere in the text of the refusal, or of a warning before it.
+IMPORT_MINDSPORE = """
+import os, re, sys, tempfile
+os.chdir(tempfile.mkdtemp())
+try:
+    import mindspore as ms
+    ms.set_device('Ascend', 0)
+    ms.runtime.synchronize()
+    print(ms.hal.device_count('Ascend'), ms.hal.get_device_name(0))
+except BaseException as error:
+    text = '%s: %s' % (type(error).__name__, error)
+    reason = re.search(r'[^\\n]*(undefined symbol|cannot open shared object|No such file)[^\\n]*', text)
+    sys.stderr.write('\\n' + (reason[0] if reason else text.strip().splitlines()[0])[:400] + '\\n')
+    sys.stderr.flush()
+    os._exit(1)
+"""
+MINDSPORE = "2.10.0"  # as tested
+MINDSPORE_PYTHONS = ((3, 9), (3, 12))
+
+
+def check_mindspore(report, quick):
+    version = _version("mindspore")
+    if version is None:
+        return
+    if _numbers(version) == MINDSPORE:
+        report.ok("mindspore %s" % version)
+    else:
+        report.note(t("mindspore %s; tested is %s", "mindspore %s；经过测试的版本是 %s") % (version, MINDSPORE), "pip install mindspore==" + MINDSPORE)
+    python = sys.version_info[:2]
+    if not MINDSPORE_PYTHONS[0] <= python <= MINDSPORE_PYTHONS[1]:
+        report.bad(t("mindspore has no build for Python %d.%d", "mindspore 没有适用于 Python %d.%d 的版本") % python,
+                   t("use Python 3.9 to 3.12", "请使用 Python 3.9 至 3.12"))
+    numpy = _version("numpy")
+    if numpy and not numpy.startswith(("0.", "1.")):
+        report.bad(t("numpy %s: mindspore %s is built for numpy 1 and does not import", "numpy %s：mindspore %s 针对 numpy 1 构建，无法导入")
+                   % (numpy, version), "pip install 'numpy<2'")
+        return
+    if quick:
+        return
+    good, text = _child(IMPORT_MINDSPORE, GLOG_v="4")
+    if good:
+        report.ok(t("mindspore finds Ascend: %s devices, %s", "mindspore 可以使用 Ascend：%s 个设备，%s") % tuple(text.split(" ", 1)))
+    else:
+        report.bad(t("mindspore has no device Ascend: ", "mindspore 没有 Ascend 设备：") + text,
+                   t("correct what is named above; GLOG_v=2 shows what its plugin says", "先解决上面的问题；GLOG_v=2 可查看其插件的信息"))
+
+
 def cuda_build_aborts(report, torch):
     """From 2.10 on, CUDA's part of torch and torch_npu both register a setting of the allocator; c10 ends the process."""
     cuda = _cuda_of_torch()
@@ -358,6 +405,7 @@ def main(quick=False):
     check_torch(report, quick)
     check_tensorflow(report, quick)
     check_companions(report)
+    check_mindspore(report, quick)
     check_machine(report)
     if report.problems:
         print(t("%d problem(s) found", "发现 %d 个问题") % report.problems)

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/visible_devices.h"
+#include "device/saturation.h"
 #include "device/soc.h"
 #include "kernels/table.h"
 
@@ -239,13 +240,16 @@ ACL_API aclrtSetDeviceSatMode(int32_t mode) {
   return guard("aclrtSetDeviceSatMode", [&] {
     if (mode != 0 && mode != 1)
       throw Error(code::kRtParamInvalid, "overflow mode {} is unknown, want 0 (saturation) or 1 (INF_NAN)", mode);
-    current_device().saturation = mode == 0;
+    // clients may choose it before any thread has a device
+    if (Context* context = current_context_or_null()) context->device().saturation = mode == 0;
+    else set_default_saturation(mode == 0);
   });
 }
 ACL_API aclrtGetDeviceSatMode(int32_t* mode) {
   return guard("aclrtGetDeviceSatMode", [&] {
     need(mode, "mode");
-    *mode = current_device().saturation ? 0 : 1;
+    Context* context = current_context_or_null();
+    *mode = (context ? context->device().saturation != 0 : default_saturation()) ? 0 : 1;
   });
 }
 

@@ -11,6 +11,7 @@
 #include "base/visible_devices.h"
 #include "device/observer.h"
 #include "device/process_record.h"
+#include "device/saturation.h"
 #include "device/soc.h"
 #include "device/streams.h"
 #include "device/strict_guard.h"
@@ -63,12 +64,19 @@ Device* Device::owner(const void* p) {
   return nullptr;
 }
 
+namespace {
+std::atomic<bool> g_default_saturation{false};
+}
+void set_default_saturation(bool on) { g_default_saturation = on; }
+bool default_saturation() { return g_default_saturation; }
+
 Device::Device(int index)
     : index_(index),
       memory_(index, Config::get().memory),
       compute_("compute", index, Config::get().threads),
       copy_("copy", index, Config::get().threads),
       host_(index) {
+  saturation = default_saturation() ? 1 : 0;
   install_strict_guard();
   open_process_record(index);
   UPDRAFT_EVENT("RUNTIME", "device {} is {}: {} MiB, {} threads", index, soc().name, memory_.limit() >> 20,

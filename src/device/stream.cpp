@@ -8,6 +8,7 @@
 #include "device/capture/capture.h"
 #include "device/chain/flat_chain.h"
 #include "device/device.h"
+#include "device/failure.h"
 #include "device/failure_summary.h"
 #include "device/observer.h"
 #include "device/waits/time_limits.h"
@@ -28,7 +29,11 @@ constexpr int64_t kLongLimit = 10'000'000'000;  // nanoseconds
 
 // Computations and copies always end. Waits and host functions may wait for the very thread that submits.
 bool ends_by_itself(TaskKind kind) { return kind == TaskKind::Compute || kind == TaskKind::Copy; }
+
+std::atomic<FailureListener> g_listener{nullptr};
 }  // namespace
+
+void listen_to_failures(FailureListener listener) { g_listener = listener; }
 
 Stream::Stream(Device& device, int32_t id, uint32_t priority, uint32_t flags)
     : device_(device), id_(id), priority_(priority), flags_(flags) {}
@@ -219,6 +224,7 @@ void Stream::fail(int code, std::string_view text, const char* task) noexcept {
     UPDRAFT_LOG(kError, "RUNTIME", "{}", line);
     log::write_of_device(device_.index(), log::kError, "RUNTIME", __FILE__, __LINE__, line);
   } catch (...) {}
+  if (const FailureListener listener = g_listener) listener({device_.index(), id_, code, task, text});
   std::lock_guard lock(mutex_);
   if (failure_) return;
   try {

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "ge/compose.h"
+#include "ge/creators.h"
 #include "ge/operator_impl.h"
 #include "ge/status.h"
 #include "ge/tensor_impl.h"
@@ -390,7 +391,10 @@ graphStatus Operator::GetAllIrAttrNamesAndTypes(std::map<AscendString, AscendStr
 }
 
 Operator OperatorFactory::CreateOperator(const char* name, const char* type) {
-  return name && IsExistOp(type) ? Operator(name, type) : Operator();
+  if (!name || !type) return {};
+  if (IsExistOp(type)) return {name, type};
+  const Creator creator = find_creator(type);
+  return creator ? creator(name) : Operator();
 }
 
 bool OperatorFactory::IsExistOp(const char* type) {

@@ -114,7 +114,7 @@ def ring_update(out, most, total, other, other_most, other_total, lengths, layou
 
 FUSED = {
     "MaskedSoftmaxWithRelPosBias": lambda x, mask, bias, scale, precision: (scale * x + mask + bias).softmax(-1),
-    "ApplyRotaryPosEmb ApplyRotaryPosEmbV2": turned_in_place, "RingAttentionUpdateV2": ring_update,
+    "ApplyRotaryPosEmb ApplyRotaryPosEmbV2": turned_in_place, "RingAttentionUpdateV2": ring_update, "RingAttentionUpdate": lambda *a: ring_update(*a, a[-1]),
     "FusedLinearOnlineMaxSum": online_max_sum, "FusedCrossEntropyLossWithMaxSum": loss_with_max_sum,
     "FusedLinearCrossEntropyLossGrad": loss_gradients, "SwiGluQuantV2": swiglu_quant,
     "AddRmsNormDynamicQuantV2": add_rms_norm_quant, "KvRmsNormRopeCache KvRmsNormRopeCacheV2": kv_cache,

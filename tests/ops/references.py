@@ -97,6 +97,7 @@ for names, function in {
         "HardshrinkBackward": gradient(F.hardshrink), "SoftshrinkBackward": gradient(F.softshrink),
         "SoftplusBackward": gradient(F.softplus), "LeakyReluBackward": lambda g, x, s, of_result: gradient(F.leaky_relu)(g, x, s),
         "LogSigmoidBackward": lambda g, x, buffer: gradient(F.logsigmoid)(g, x), "ThresholdBackward": lambda g, x, t: torch.where(x <= t, 0.0, g),
+        "Selu": F.selu, "SeluBackward": lambda g, y: g * torch.where(y <= 0, y + 1.0507009873554805 * 1.6732632423543772, torch.full_like(y, 1.0507009873554805)),
         "EluBackward": lambda g, alpha, scale, inner, of_result, x: gradient(REFERENCES["Elu"])(g, x, alpha, scale, inner),
         "PreluBackward": lambda g, x, w: torch.autograd.grad(
             F.prelu(a := x.requires_grad_(), b := w.requires_grad_()), (a, b), g)}.items():
@@ -331,6 +332,10 @@ for names, function in {
         "ScatterNdUpdate": lambda x, i, u: x.index_copy(0, i[:, 0], u), "MaskedScale": lambda x, m, s: x * m * s,
         "Cat": lambda t, d: torch.cat(t, d), "Stack": lambda t, d: torch.stack(t, d),
         "SplitWithSize": lambda x, s, d: (list(x.split(s, d)),), "ConstantPadNd": lambda x, p, v: F.pad(x, tuple(p), value=v),
+        "Permute": lambda x, d: x.permute(d), "Expand": lambda x, s: x.expand(s), "Diag": torch.diag,
+        "Slice": lambda x, d, start, end, step: x.movedim(d, 0)[start:end:step].movedim(0, d),
+        "SplitTensor": lambda x, s, d: (list(x.split(s, d)),), "Dropout": lambda x, p, train, seed, offset: (x, None),
+        "AllFinite": lambda g, found: found | (not bool(g.isfinite().all())), "IsInf": torch.isinf,
         "Flip": lambda x, d: x.flip(d), "Roll": lambda x, s, d: x.roll(s, d), "Repeat": lambda x, r: x.repeat(r),
         "OneHot": lambda x, n, on, off, axis: torch.where(F.one_hot(x, n).bool(), on, off),
         "RepeatInterleave": lambda x, r, n: x.repeat_interleave(r), "RepeatInterleaveInt": lambda x, r, n: x.repeat_interleave(r),

@@ -13,6 +13,7 @@ from detection_cases import add_cases, best
 from graph import call, const, operators
 from select_cases import add_cases as add_select_cases
 from suite_cases import add_cases as add_suite_cases
+from optimizer_cases import add_cases as add_optimizer_cases
 from training_cases import add_cases as add_training_cases
 
 UNRUN = Path(__file__).with_name("graph_unrun.txt")
@@ -359,6 +360,8 @@ case("MaxPoolWithArgmaxV1", image, want=lambda v: [found[0], None], ksize=[1, 2,
 found3 = F.max_pool3d(volume, 2, 2, return_indices=True)
 case("MaxPool3DWithArgmaxV2", volume, want=lambda v: [found3[0], found3[1].int()], ksize=[2, 2, 2], strides=[2, 2, 2], pads=[0, 0, 0])
 case("AdaptiveAvgPool2d", image, want=lambda v: F.adaptive_avg_pool2d(v, (2, 3)), output_size=[2, 3])
+case("CustAdaptiveAvgPool2D", image, want=lambda v: F.adaptive_avg_pool2d(v, (2, 3)), output_size=[2, 3])
+case("CustAdaptiveAvgPool2DGrad", r(2, 4, 2, 3), const(list(image.shape)), want=lambda g, s: gradient(lambda v: F.adaptive_avg_pool2d(v, (2, 3)), image, by=g))
 case("AdaptiveAvgPool2dGrad", r(2, 4, 2, 3), want=lambda g: gradient(lambda v: F.adaptive_avg_pool2d(v, (2, 3)), image, by=g), orig_input_shape=[2, 4, 6, 5])
 case("AdaptiveMaxPool2d", image, want=lambda v: [o.to(t) for o, t in zip(F.adaptive_max_pool2d(v, (2, 3), True), (torch.float32, torch.int32))], output_size=[2, 3])
 case("GlobalAveragePool", image, want=lambda v: v.mean((2, 3), keepdim=True))
@@ -649,6 +652,8 @@ case("ApplyMomentumD", x, y, one(0.1), dy, one(0.9), use_nesterov=True, want=lam
 case("ApplyKerasMomentum", x, y, one(0.1), dy, one(0.9), want=lambda *a: [x + 0.9 * y - 0.1 * dy], outputs=1)
 case("FusedMulApplyMomentum", x, y, one(0.1), dy, one(0.9), one(1.0), want=lambda *a: [x - 0.1 * moved, moved])
 case("SGD", x, dy, one(0.1), y, one(0.9), torch.zeros(3, 4), want=lambda *a: [x - 0.1 * moved], outputs=1)
+case("SGD", x, dy, one(0.1), y, one(0.9), torch.ones(3, 4), want=lambda *a: [x - 0.1 * dy, dy, torch.zeros(3, 4)], dampening=0.5)
+add_optimizer_cases(case, x, y, dy, positive)
 case("ApplyAdagradD", x, positive, one(0.1), dy, want=lambda *a: [x - 0.1 * dy / (positive + dy ** 2).sqrt(), positive + dy ** 2])
 case("ApplyAdagrad", x, positive, one(0.1), dy, want=lambda *a: [x - 0.1 * dy / (positive + dy ** 2).sqrt()], outputs=1)
 mean_square = 0.9 * positive + 0.1 * dy ** 2

@@ -562,3 +562,49 @@ def test_gradients_of_pairs_of_halves():
         call("aclnnRepeatInterleaveGrad", grad.npu(), repeats.npu(), 0, out)
         sums = torch.stack([grad[s].to(torch.complex64).sum(0) for s in want]).chalf()
         assert torch.equal(torch.view_as_real(out).cpu(), torch.view_as_real(sums))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool])
+def test_copied_views(dtype):
+    x = make((3, 1, 5), dtype).npu()
+    for dims in ((2, 0, 1), (-1, 1, 0)):
+        out = torch.empty(x.permute(dims).shape, dtype=dtype, device="npu")
+        call("aclnnPermute", x, dims, out)
+        assert torch.equal(out.cpu(), x.cpu().permute(dims))
+    for size in ((3, 4, 5), (2, -1, 4, 5)):
+        out = torch.empty(x.expand(size).shape, dtype=dtype, device="npu")
+        call("aclnnExpand", x, size, out)
+        assert torch.equal(out.cpu(), x.cpu().expand(size))
+    for start, end, step in ((0, 5, 1), (1, -1, 2), (-4, 100, 3), (4, 2, 1), (-9, -8, 1)):
+        want = x.cpu()[..., slice(max(start, -5), end, step)]
+        call("aclnnSlice", x, -1, start, end, step, out := torch.empty(want.shape, dtype=dtype, device="npu"))
+        assert torch.equal(out.cpu(), want)
+    for diagonal in (0, 2, -1, 9):
+        for v in (make((4, 3), dtype), make((3,), dtype), make((0,), dtype)):
+            if v.dim() == 2 and diagonal == 9:
+                continue
+            call("aclnnDiag", v.npu(), diagonal, out := torch.empty(torch.diag(v, diagonal).shape, dtype=dtype, device="npu"))
+            assert torch.equal(out.cpu(), torch.diag(v, diagonal))
+    pieces = [torch.empty(n, 1, 5, dtype=dtype, device="npu") for n in (2, 1)]
+    call("aclnnSplitTensor", x, 2, 0, pieces)
+    assert all(torch.equal(p.cpu(), q) for p, q in zip(pieces, x.cpu().split(2)))
+
+
+def test_copied_views_refuse():
+    x, out = make((2, 3)).npu(), torch.empty(3, 2, device="npu")
+    for name, arguments in (("Permute", ((0, 0),)), ("Permute", ((0,),)), ("Expand", ((2, 4),)), ("Expand", ((-1, 2, 3),)), ("Slice", (0, 0, 1, 0)),
+                            ("Slice", (2, 0, 1, 1)), ("Permute", ((0, 1),))):
+        with pytest.raises(RuntimeError, match="161002"):
+            call("aclnn" + name, x, *arguments, out)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("bad", [None, float("inf"), -float("inf"), float("nan")])
+def test_all_finite_only_ever_sets(dtype, bad):
+    x = make((300, 41), dtype)
+    if bad is not None:
+        x[123, 40] = bad
+    for before in (False, True):
+        found = torch.tensor([before]).npu()
+        call("aclnnAllFinite", x.npu().t(), found)
+        assert found.item() == (before or bad is not None)

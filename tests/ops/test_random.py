@@ -288,12 +288,18 @@ def bits(mask, n):
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 def test_dropout_masks(p):
     n, shape = 120_000, [300, 400]
-    masks = [torch.zeros((n + 127) // 128 * 16, dtype=torch.uint8, device="npu") for _ in range(4)]
+    masks = [torch.zeros((n + 127) // 128 * 16, dtype=torch.uint8, device="npu") for _ in range(5)]
     call("aclnnDropoutGenMask", shape, p, 5, 16, masks[0])
     call("aclnnDropoutGenMaskV2", shape, p, 5, 16, torch.float32, masks[1])
     call("aclnnDropoutGenMaskV2Tensor", shape, p, *on_device(5, 10), 6, torch.float32, masks[2])
     x, out = torch.rand(shape) + 0.5, torch.empty(shape, device="npu")
+    call("aclnnDropout", x.npu(), p, True, 5, 16, out, masks[4])
+    plain, all_kept = torch.empty_like(out), torch.zeros_like(masks[4])
+    call("aclnnDropout", x.npu(), p, False, 5, 16, plain, all_kept)
+    assert torch.equal(plain.cpu(), x) and bits(all_kept, n).all()
+    dropped = out.clone()
     call("aclnnDropoutV3", x.npu(), None, p, 5, 16, out, masks[3])
+    assert torch.equal(dropped.cpu(), out.cpu())
     kept = [bits(m, n) for m in masks]
     assert all(torch.equal(kept[0], k) for k in kept[1:])
     assert abs(kept[0].double().mean() - (1 - p)) < 4 * math.sqrt(p * (1 - p) / n) + 1e-12

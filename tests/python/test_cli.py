@@ -190,6 +190,14 @@ def test_doctor_knows_which_builds_for_cuda_abort(packages, torch, cuda, aborts)
         assert "torch==%s --index-url https://download.pytorch.org/whl/cpu" % numbers in said
 
 
+@pytest.mark.parametrize("mindspore, numpy, said_of_it", [
+    ("2.10.0", "1.26.4", "ok    mindspore 2.10.0"), ("2.10.0", "2.4.6", "is built for numpy 1 and does not import"), ("2.7.0", "1.26.4", "tested is 2.10.0")])
+def test_doctor_knows_mindspore(packages, mindspore, numpy, said_of_it):
+    said = packages(mindspore=mindspore, numpy=numpy)
+    assert said_of_it in said, said
+    assert ("pip install 'numpy<2'" in said) == numpy.startswith("2"), said
+
+
 @pytest.mark.parametrize("package, build, cuda, fails", [
     ("torchvision", "0.28.0+cu130", None, True), ("torchvision", "0.28.0+cpu", None, False), ("torchvision", "0.28.0+cu130", "13.0", False),
     ("torchaudio", "2.11.0+cu130", None, True), ("torchaudio", "2.11.0+cpu", None, False), ("torchaudio", "2.11.0+cu130", "13.0", False)])

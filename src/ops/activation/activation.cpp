@@ -187,6 +187,21 @@ ACLNN(aclnnEluBackward, (In, gradOutput), (Scalar, alpha), (Scalar, scale), (Sca
               elu_params(*alpha, scale->to_double(), inputScale->to_double()));
 }
 
+namespace {
+constexpr double kSeluAlpha = 1.6732632423543772, kSeluScale = 1.0507009873554805;
+const Params& selu_params() {
+  static const Params p = params_of(kSeluAlpha * kSeluScale, kSeluScale, 1.0);
+  return p;
+}
+}  // namespace
+ABOUT(aclnnSelu, Vector, "Scaled ELU: 1.0507 * (self where self > 0, else 1.6733 * (exp(self) - 1))",
+      "缩放 ELU：1.0507 *（self > 0 处为 self，其余为 1.6733 * (exp(self) - 1)）")
+ACLNN(aclnnSelu, (In, self), (Out, out)) { plan_elu(op, *self, selu_params(), *out); }
+ABOUT(aclnnSeluBackward, Vector, "Gradient of the scaled ELU from its result", "缩放 ELU 的反向梯度，由前向结果计算")
+ACLNN(aclnnSeluBackward, (In, gradOutput), (In, result), (Out, gradInput)) {
+  plan_binary(op, ew::elu_backward_result, gradOutput, result, *gradInput, selu_params());
+}
+
 ABOUT(aclnnHardshrink, Vector, "out = 0 where -lambd <= self <= lambd, else self",
       "-lambd <= self <= lambd 处为 0，其余取 self")
 ACLNN(aclnnHardshrink, (In, self), (Scalar, lambd), (Out, out)) {

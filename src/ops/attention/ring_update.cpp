@@ -47,6 +47,36 @@ void update(const Shape& s, const Part& before, const Part& now, const Part& to)
   write_all(to.sum, sum);
 }
 
+/// `softmax`: the layout of maxima and sums, "" for that of the results.
+void plan_update(Op& op, const Part& before, const Part& now, std::string_view layout, std::string_view softmax,
+                 const Out& attnOut, const Out& softmaxMax, const Out& softmaxSum) {
+  const bool packed = layout == "TND";
+  op.require(packed || layout == "SBH", "inputLayout is \"{}\", want \"SBH\" or \"TND\"", layout);
+  op.require(softmax == layout || (!packed && softmax.empty()),
+             "inputSoftmaxLayout is \"{}\", supported is that of inputLayout, \"{}\"", softmax, layout);
+  const TensorView &x = before.out, &most = before.max;
+  op.require(x.rank == 3 && compute_of(x.dtype) == Compute::F32 && most.rank == (packed ? 3 : 4) &&
+                 most.dtype == DType::Float && most.dims[most.rank - 1] == kRepeated,
+             "prevAttnOut is {}, prevSoftmaxMax {}: want 3 dimensions, and {} of FLOAT that end with {}", describe(x),
+             describe(most), packed ? 3 : 4, kRepeated);
+  Shape s{.length = x.dims[0], .batch = packed ? 1 : x.dims[1], .heads = most.dims[1], .size = 0, .packed = packed};
+  s.size = packed ? x.dims[2] : x.dims[2] / std::max<int64_t>(1, s.heads);
+  const int64_t want[] = {packed ? s.length : s.batch, s.heads, packed ? kRepeated : s.length, kRepeated};
+  op.require(packed ? x.dims[1] == s.heads : s.size * s.heads == x.dims[2],
+             "prevAttnOut is {}, prevSoftmaxMax {}: their heads differ", describe(x), describe(most));
+  op.require_shape("prevSoftmaxMax", most, want, most.rank);
+  op.require_same_shape("curAttnOut", now.out, "prevAttnOut", x);
+  for (const auto& [name, v] : {std::pair{"prevSoftmaxSum", &before.sum}, std::pair{"curSoftmaxMax", &now.max},
+                                std::pair{"curSoftmaxSum", &now.sum}})
+    op.require_same_shape(name, *v, "prevSoftmaxMax", most);
+  op.result_like("attnOut", *attnOut, x, x.dtype);
+  op.result_like("softmaxMax", *softmaxMax, most, DType::Float);
+  op.result_like("softmaxSum", *softmaxSum, most, DType::Float);
+  if (x.empty()) return;
+  op.work(x.numel() * 4 + most.numel() * 20);
+  op.launch([s, before, now, to = Part{*attnOut, *softmaxMax, *softmaxSum}] { update(s, before, now, to); });
+}
+
 }  // namespace
 
 SAMPLE(
@@ -61,34 +91,21 @@ ACLNN(aclnnRingAttentionUpdateV2, (In, prevAttnOut), (In, prevSoftmaxMax), (In, 
       (In, curSoftmaxMax), (In, curSoftmaxSum), (OptIn, actualSeqQlen), (Text, inputLayout), (Text, inputSoftmaxLayout),
       (Out, attnOut), (Out, softmaxMax), (Out, softmaxSum)) {
   (void)actualSeqQlen;  // where sequences end changes nothing: each token is brought together by itself
-  const std::string_view layout = inputLayout, softmax = inputSoftmaxLayout;
-  const bool packed = layout == "TND";
-  op.require(packed || layout == "SBH", "inputLayout is \"{}\", want \"SBH\" or \"TND\"", layout);
-  op.require(softmax == layout || (!packed && softmax.empty()),
-             "inputSoftmaxLayout is \"{}\", supported is that of inputLayout, \"{}\"", softmax, layout);
-  const TensorView &x = *prevAttnOut, &most = *prevSoftmaxMax;
-  op.require(x.rank == 3 && compute_of(x.dtype) == Compute::F32 && most.rank == (packed ? 3 : 4) &&
-                 most.dtype == DType::Float && most.dims[most.rank - 1] == kRepeated,
-             "prevAttnOut is {}, prevSoftmaxMax {}: want 3 dimensions, and {} of FLOAT that end with {}", describe(x),
-             describe(most), packed ? 3 : 4, kRepeated);
-  Shape s{.length = x.dims[0], .batch = packed ? 1 : x.dims[1], .heads = most.dims[1], .size = 0, .packed = packed};
-  s.size = packed ? x.dims[2] : x.dims[2] / std::max<int64_t>(1, s.heads);
-  const int64_t want[] = {packed ? s.length : s.batch, s.heads, packed ? kRepeated : s.length, kRepeated};
-  op.require(packed ? x.dims[1] == s.heads : s.size * s.heads == x.dims[2],
-             "prevAttnOut is {}, prevSoftmaxMax {}: their heads differ", describe(x), describe(most));
-  op.require_shape("prevSoftmaxMax", most, want, most.rank);
-  op.require_same_shape("curAttnOut", *curAttnOut, "prevAttnOut", x);
-  for (const auto& [name, v] :
-       {std::pair{"prevSoftmaxSum", &*prevSoftmaxSum}, std::pair{"curSoftmaxMax", &*curSoftmaxMax},
-        std::pair{"curSoftmaxSum", &*curSoftmaxSum}})
-    op.require_same_shape(name, *v, "prevSoftmaxMax", most);
-  op.result_like("attnOut", *attnOut, x, x.dtype);
-  op.result_like("softmaxMax", *softmaxMax, most, DType::Float);
-  op.result_like("softmaxSum", *softmaxSum, most, DType::Float);
-  if (x.empty()) return;
-  op.work(x.numel() * 4 + most.numel() * 20);
-  op.launch([s, before = Part{x, most, *prevSoftmaxSum}, now = Part{*curAttnOut, *curSoftmaxMax, *curSoftmaxSum},
-             to = Part{*attnOut, *softmaxMax, *softmaxSum}] { update(s, before, now, to); });
+  plan_update(op, {*prevAttnOut, *prevSoftmaxMax, *prevSoftmaxSum}, {*curAttnOut, *curSoftmaxMax, *curSoftmaxSum},
+              inputLayout, inputSoftmaxLayout, attnOut, softmaxMax, softmaxSum);
+}
+SAMPLE(aclnnRingAttentionUpdate,
+       "prevAttnOut=f32[M,2,12] prevSoftmaxMax=f32[2,3,M,8] prevSoftmaxSum=f32[2,3,M,8] curAttnOut=f32[M,2,12] "
+       "curSoftmaxMax=f32[2,3,M,8] curSoftmaxSum=f32[2,3,M,8] actualSeqQlen=null inputLayout=SBH "
+       "attnOut=f32[M,2,12] softmaxMax=f32[2,3,M,8] softmaxSum=f32[2,3,M,8]")
+ABOUT(aclnnRingAttentionUpdate, Vector, "As aclnnRingAttentionUpdateV2, maxima and sums being laid out as the results",
+      "与 aclnnRingAttentionUpdateV2 相同，最大值与指数和的布局同输出")
+ACLNN(aclnnRingAttentionUpdate, (In, prevAttnOut), (In, prevSoftmaxMax), (In, prevSoftmaxSum), (In, curAttnOut),
+      (In, curSoftmaxMax), (In, curSoftmaxSum), (OptIn, actualSeqQlen), (Text, inputLayout), (Out, attnOut),
+      (Out, softmaxMax), (Out, softmaxSum)) {
+  (void)actualSeqQlen;
+  plan_update(op, {*prevAttnOut, *prevSoftmaxMax, *prevSoftmaxSum}, {*curAttnOut, *curSoftmaxMax, *curSoftmaxSum},
+              inputLayout, inputLayout, attnOut, softmaxMax, softmaxSum);
 }
 
 }  // namespace updraft

@@ -110,6 +110,14 @@ ABOUT(aclnnInplaceSinc, Vector, "selfRef = sin(pi * selfRef) / (pi * selfRef), i
       "原地计算 sin(pi * selfRef) / (pi * selfRef)")
 ABOUT(aclnnIsFinite, Vector, "out = whether each element is neither infinite nor NaN",
       "逐元素判断是否为有限值（非无穷、非 NaN）")
+ACLNN(aclnnIsInf, (In, self), (Out, out)) {
+  op.result_like("out", *out, *self, DType::Bool);
+  if (is_floating(self->dtype)) return plan_unary(op, ew::isinf, *self, *out);
+  op.require(is_integral(self->dtype, true), "self is {}, want real numbers", describe(*self));
+  if (!out->empty()) op.launch([to = *out] { fill_elements(to, Params{}); });
+}
+SAMPLE(aclnnIsInf, "out=bool[N,M]")
+ABOUT(aclnnIsInf, Vector, "out = whether each element is an infinity", "逐元素判断是否为无穷")
 SAMPLE(aclnnSignbit, "out=bool[N,M]")
 ABOUT(aclnnSignbit, Vector, "out = whether the sign bit of each element is set", "逐元素判断符号位是否为 1")
 

@@ -1,7 +1,10 @@
 // Loss scaling: the check for infinities that also unscales, and the update of the scale.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
+#include "base/parallel.h"
+#include "kernels/blocks.h"
 #include "ops/foreach/list.h"
 
 namespace updraft {
@@ -88,6 +91,38 @@ ACLNN(aclnnForeachNonFiniteCheckAndUnscale, (InOutTensors, scaledGrads), (InOut,
   op.work(job.units.elements());
   op.launch([job = std::move(job), found = *foundInf, scale = *invScale]() mutable {
     if (job.run(scalar_at(scale))) set_scalar(found, 1);
+  });
+}
+
+// Clients clear overflow and call it for each of their gradients.
+SAMPLE(aclnnAllFinite, "overflow=bool[1]!")
+ABOUT(aclnnAllFinite, Vector, "Sets overflow to 1 where an element of gradient is not finite, else leaves it",
+      "gradient 出现非有限值时置 overflow 为 1，否则保持不变")
+ACLNN(aclnnAllFinite, (In, gradient), (InOut, overflow)) {
+  op.require(overflow->numel() == 1, "overflow is {}, want one element", describe(*overflow));
+  op.require(is_floating(gradient->dtype), "gradient is {}, want a floating type", describe(*gradient));
+  if (gradient->empty()) return;
+  op.work(gradient->numel());
+  op.launch([from = *gradient, found = *overflow] {
+    std::atomic<bool> bad{false};
+    const Compute compute = from.dtype == DType::Double ? Compute::F64 : Compute::F32;
+    parallel_for(from.numel(), 16 * kBlockElements, [&](int64_t begin, int64_t end) {
+      const BlockReader reader(from, compute);
+      BlockBuffer buffer;
+      const auto finite = []<class T>(const T* x, int64_t n) {
+        T sum = 0;  // becomes NaN, and stays so
+        for (int64_t i = 0; i < n; ++i) sum += x[i] * T{0};
+        return sum == T{0};
+      };
+      for (int64_t at = begin; at < end; at += kBlockElements) {
+        const int64_t n = std::min(kBlockElements, end - at);
+        const void* x = reader.read(at, n, buffer.bytes);
+        if (compute == Compute::F64 ? !finite(static_cast<const double*>(x), n)
+                                    : !finite(static_cast<const float*>(x), n))
+          bad.store(true, std::memory_order_relaxed);
+      }
+    });
+    if (bad) set_scalar(found, 1);
   });
 }
 

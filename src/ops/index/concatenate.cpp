@@ -126,6 +126,29 @@ ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (OutTensors
   launch_pieces(op, std::move(pieces));
 }
 
+SAMPLE(aclnnSplitTensor, "self=f32[N,2M] splitSections=M dim=1 out=f32[N,M];f32[N,M]")
+ABOUT(aclnnSplitTensor, Vector, "Cuts self along dim into out[i] of splitSections each, the last one may be shorter",
+      "将 self 沿 dim 按每段 splitSections 切分到 out 列表，末段可较短")
+ACLNN(aclnnSplitTensor, (In, self), (UInt, splitSections), (Int, dim), (OutTensors, out)) {
+  const int d = self->wrap_dim(dim);
+  op.require(self->rank > 0, "self is {}, want a dimension to split", describe(*self));
+  const int64_t size = self->dims[d];
+  op.require(splitSections > 0 || size == 0, "splitSections is 0, dimension {} has {}", d, size);
+  const auto step = static_cast<int64_t>(std::min<uint64_t>(splitSections, static_cast<uint64_t>(size)));
+  const int64_t parts = size == 0 ? 1 : (size + step - 1) / step;
+  op.require(static_cast<int64_t>(out.size()) == parts, "out has {} tensors, want {} of {} for the {} of dimension {}",
+             out.size(), parts, step, size, d);
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < out.size(); ++i) {
+    op.require(out.item(i) != nullptr, "out[{}] is null", i);
+    const int64_t at = static_cast<int64_t>(i) * step;
+    const TensorView from = narrow(*self, d, at, std::min(step, size - at));
+    op.result_like("out", out[i], from, self->dtype);
+    if (!from.empty()) pieces.push_back({out[i], from});
+  }
+  launch_pieces(op, std::move(pieces));
+}
+
 // Each tensor is padded to num_chunks equal chunks of dimension `dim`; chunk c of all of them are joined, flat.
 ABOUT(aclnnChunkCat, Vector, "Cuts each tensor into numChunks padded chunks along dim and joins equal chunks",
       "将各张量沿 dim 补零切成 numChunks 块，再按块序号拼接")

@@ -15,6 +15,15 @@ int64_t channels_of(const Op& op, const TensorView& x) {
 /// Elements behind a channel's statistics.
 int64_t samples_of(const TensorView& x) { return x.dims[1] ? x.numel() / x.dims[1] : 0; }
 
+/// The output as the rule wants it. MindSpore describes some by other dimensions with as many elements: [8] where the
+/// rule is [2, 4, 1, 1], a matrix where it calls the input images of one pixel.
+TensorView result_of_size(Op& op, const char* name, const Out& out, const Dims& dims, DType type) {
+  if (!op.inferring() && out->is_contiguous() && out->numel() == ir::count_of(dims))
+    return ir::reshaped(op, *out, dims);
+  ir::result(op, name, *out, dims, type);
+  return *out;
+}
+
 /// 1 / sqrt(variance + epsilon)
 TensorView reciprocal_deviation(Op& op, const TensorView& variance, float epsilon) {
   Temp more, r;
@@ -59,9 +68,9 @@ void update(Op& op, const In& x, const In& sum, const In& square_sum, const In& 
             const InOut& mean, const InOut& variance, const Out& y, const Out& batch_mean, const Out& batch_variance,
             float factor, float epsilon) {
   channels_of(op, *x);
-  op.result_like("y", *y, *x, x->dtype);
+  const TensorView to = result_of_size(op, "y", y, ir::dims_of(*x), x->dtype);
   statistics(op, x, sum, square_sum, batch_mean, batch_variance);
-  by_statistics(op, x, scale, offset, *batch_mean, *batch_variance, epsilon, y);
+  by_statistics(op, x, scale, offset, *batch_mean, *batch_variance, epsilon, to);
   // The running variance is the unbiased one.
   const auto n = static_cast<double>(samples_of(*x));
   Temp unbiased;
@@ -80,13 +89,13 @@ void update_grad(Op& op, const In& grads, const In& x, const In& mean, const In&
 
 void reduce_grad(Op& op, const In& grads, const In& x, const In& diff_scale, const In& diff_offset, const In& scale,
                  const In& mean, const In& variance, const Out& y, float epsilon) {
-  op.result_like("y", *y, *x, x->dtype);
+  const TensorView to = result_of_size(op, "y", y, ir::dims_of(*x), x->dtype);
   const TensorView r = reciprocal_deviation(op, *variance, epsilon);
   Temp weighted;  // diff_scale is the sum of dy (x - mean) r
   call(op, "aclnnDiv", diff_scale, r, weighted);
   const TensorView count = ir::temporary(op, DType::Int32, {1});
   call(op, "aclnnInplaceFillScalar", count, samples_of(*x));
-  call(op, "aclnnBatchNormElemtBackward", grads, x, mean, r, scale, diff_offset, *weighted, count, y);
+  call(op, "aclnnBatchNormElemtBackward", grads, x, mean, r, scale, diff_offset, *weighted, count, to);
 }
 
 }  // namespace
@@ -454,17 +463,18 @@ ABOUT(InstanceNorm, Vector, "Normalises each channel of each sample", "逐样本
 IR_OP(InstanceNorm, InstanceNorm, (In, x), (In, gamma), (In, beta), (Out, y), (Out, mean), (Out, variance),
       (Text, data_format, "NDHWC"), (Float, epsilon, 1e-6f)) {
   const std::string_view word = data_format;
-  op.require(word == "NCHW" || word == "NCDHW" || word == "ND",
+  // the default says nothing of images of two dimensions
+  op.require(word == "NCHW" || word == "NCDHW" || word == "ND" || (word == "NDHWC" && x->rank < 5),
              "attribute data_format is \"{}\", want NCHW, NCDHW or ND", word);
   const Groups g = groups_of(op, *x, channels_of(op, *x));
   require_channels(op, *x, *gamma);
   Dims over = ir::all_axes(x->rank);
   over.erase(over.begin(), over.begin() + 2);
   const Dims dims = ir::reduced(*x, over, true);
-  ir::result(op, "mean", *mean, dims, x->dtype);
-  ir::result(op, "variance", *variance, dims, x->dtype);
+  const TensorView means = result_of_size(op, "mean", mean, dims, x->dtype);
+  const TensorView variances = result_of_size(op, "variance", variance, dims, x->dtype);
   group_norm(op, x, gamma, beta, g, epsilon, y, nullptr, nullptr);
-  group_statistics(op, x, g, *variance, *mean);
+  group_statistics(op, x, g, variances, means);
 }
 
 // --- by the root of the mean square -------------------------------------------------------------------------------

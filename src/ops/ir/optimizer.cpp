@@ -1,49 +1,14 @@
 // Assignments and steps of optimizers. What a step updates is an input and, where the operator says so, an output, too.
 // Rates come in tensors of one element.
+#include "ops/ir/arithmetic.h"
 #include "ops/ir/shapes.h"
 
 namespace updraft {
+
+using ir::difference, ir::product, ir::quotient, ir::rest, ir::root, ir::sum;
+
 namespace {
 
-/// a = b * c and the like between two elementwise steps.
-template <class A, class B>
-TensorView product(Op& op, const A& a, const B& b) {
-  Temp t;
-  call(op, "aclnnMul", a, b, t);
-  return *t;
-}
-template <class A, class B>
-TensorView quotient(Op& op, const A& a, const B& b) {
-  Temp t;
-  call(op, "aclnnDiv", a, b, t);
-  return *t;
-}
-template <class A, class B>
-TensorView sum(Op& op, const A& a, const B& b) {
-  Temp t;
-  call(op, "aclnnAdd", a, b, 1, t);
-  return *t;
-}
-template <class A, class B>
-TensorView difference(Op& op, const A& a, const B& b) {
-  Temp t;
-  call(op, "aclnnSub", a, b, 1, t);
-  return *t;
-}
-template <class A>
-TensorView root(Op& op, const A& a) {
-  Temp t;
-  call(op, "aclnnSqrt", a, t);
-  return *t;
-}
-/// 1 - a
-template <class A>
-TensorView rest(Op& op, const A& a) {
-  Temp minus, t;
-  call(op, "aclnnNeg", a, minus);
-  call(op, "aclnnAdds", *minus, 1.0, 1, t);
-  return *t;
-}
 /// to = to * keep + what * share
 template <class Keep, class What, class Share>
 void blend(Op& op, const InOut& to, const Keep& keep, const What& what, const Share& share) {
@@ -213,7 +178,7 @@ IR_OP(ApplyGradientDescent, ApplyGradientDescent, (InOut, var), (In, alpha), (In
 }
 ABOUT(SGD, Vector, "One step of gradient descent with momentum, dampening and decay",
       "带动量、阻尼与权重衰减的梯度下降单步更新")
-IR_OP(SGD, SGD, (InOut, parameters), (In, gradient), (In, learning_rate), (InOut, accum), (In, momentum), (In, stat),
+IR_OP(SGD, SGD, (InOut, parameters), (In, gradient), (In, learning_rate), (InOut, accum), (In, momentum), (InOut, stat),
       (Float, dampening, 0), (Float, weight_decay, 0), (Bool, nesterov, false)) {
   require_same(op, *parameters, {{"gradient", *gradient}, {"accum", *accum}, {"stat", *stat}});
   TensorView grad = *gradient;
@@ -222,7 +187,7 @@ IR_OP(SGD, SGD, (InOut, parameters), (In, gradient), (In, learning_rate), (InOut
     call(op, "aclnnMuls", parameters, weight_decay, decay);
     grad = sum(op, grad, *decay);
   }
-  // stat is 1 where the first step is: there accum begins as the gradient, undamped.
+  // stat is 1 where the first step is: there accum begins as the gradient, undamped, and stat becomes 0.
   const TensorView kept = product(op, accum, momentum);
   Temp share, damped, first;
   call(op, "aclnnMuls", grad, 1 - dampening, share);
@@ -231,6 +196,7 @@ IR_OP(SGD, SGD, (InOut, parameters), (In, gradient), (In, learning_rate), (InOut
   Temp next;
   call(op, "aclnnSWhere", *first, grad, *damped, next);
   call(op, "aclnnInplaceCopy", accum, *next);
+  call(op, "aclnnInplaceZero", stat);
   const TensorView direction = nesterov ? sum(op, grad, product(op, accum, momentum)) : *accum;
   call(op, "aclnnInplaceSub", parameters, product(op, direction, learning_rate), 1);
 }

@@ -497,6 +497,17 @@ IR_OP(AdaptiveAvgPool2dGrad, aclnnAdaptiveAvgPool2dBackward, (In, input_grad), (
   ir::result(op, "output_grad", *output_grad, *orig_input_shape, input_grad->dtype);
   call(op, "aclnnAdaptiveAvgPool2dBackward", input_grad, output_grad, output_grad);
 }
+// MindSpore's names
+IR_OP(CustAdaptiveAvgPool2D, aclnnAdaptiveAvgPool2d, (In, x), (Out, y), (Ints, output_size)) {
+  ir::result(op, "y", *y, adaptive_dims(op, *x, *output_size), x->dtype);
+  call(op, "aclnnAdaptiveAvgPool2d", x, output_size, y);
+}
+IR_OP(CustAdaptiveAvgPool2DGrad, aclnnAdaptiveAvgPool2dBackward, (In, input_grad), (In, orig_input_shape),
+      (Out, output_grad)) {
+  ir::result(op, "output_grad", *output_grad, ir::shape_from(op, "orig_input_shape", orig_input_shape, *output_grad),
+             input_grad->dtype);
+  call(op, "aclnnAdaptiveAvgPool2dBackward", input_grad, output_grad, output_grad);
+}
 IR_OP(AdaptiveMaxPool2d, aclnnAdaptiveMaxPool2d, (In, x), (Out, y), (Out, argmax), (Ints, output_size)) {
   const Dims dims = adaptive_dims(op, *x, *output_size);
   ir::result(op, "y", *y, dims, x->dtype);

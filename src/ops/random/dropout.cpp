@@ -127,6 +127,24 @@ ACLNN(aclnnDropoutDoMask, (In, self), (In, mask), (Double, prob), (Out, out)) {
   op.launch([=, to = *out, from = *self, bits = mask->as<uint8_t>()] { apply(to, from, bits, prob); });
 }
 
+SAMPLE(aclnnDropout, "input=f32[128] p=0 train=true out=f32[128] maskOut=u8[16]!")
+ABOUT(aclnnDropout, Vector, "Dropout with probability p, and its bit mask; without train a copy and a mask of ones",
+      "概率为 p 的 dropout 与按位掩码；train 为假时直接复制，掩码全 1")
+ACLNN(aclnnDropout, (In, input), (Double, p), (Bool, train), (Int, seed), (Int, offset), (Out, out), (Out, maskOut)) {
+  require_probability(op, p);
+  op.require(is_floating(input->dtype), "input is {}, want a floating type", describe(*input));
+  op.result_like("out", *out, *input, input->dtype);
+  op.suggest(*maskOut, {mask_bytes(input->numel())}, DType::UInt8);
+  require_mask(op, *maskOut, input->numel());
+  if (input->empty()) return;
+  op.work(input->numel() * 6);
+  op.launch([=, from = *input, to = *out, bits = maskOut->as<uint8_t>(), drop = train ? p : 0.0,
+             bytes = std::min(mask_bytes(input->numel()), maskOut->numel())] {
+    generate(bits, bytes, drop, RandomKey{static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)});
+    apply(to, from, bits, drop);
+  });
+}
+
 SAMPLE(aclnnDropoutV3, "input=f32[128] p=0.5 out=f32[128] mask=u8[16]!")
 ABOUT(aclnnDropoutV3, Vector, "Dropout with probability p in one step: out and its bit mask",
       "一步完成概率为 p 的 dropout，输出 out 与按位掩码")

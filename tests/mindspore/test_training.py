@@ -1,0 +1,61 @@
+"""Models train as they do elsewhere: by mint as on PyTorch's CPU, by mindspore.nn as on MindSpore's own CPU device. Executors of kept
+plans get other addresses in each step, so a step that reads old memory shows here."""
+import pytest
+from programs import HERE, LONG, PYTHON, STRICT, assert_close, losses, mindspore, run, torch_losses
+
+STEPS = 20 if LONG else 6
+TWINS = ["lenet:adamw", "lenet:sgd"] + (["resnet18:slow", "resnet50:slow", "bert:adamw", "gpt:adamw", "vit:adamw", "lstm:adam"] if LONG else ["gpt:adamw"])
+LAYERS = ["lenet:momentum:sparse"] + (["lstm:adam:cross", "bert:decay:cross", "gpt:adam:cross", "vit:adam:cross", "resnet18:momentum:sparse",
+                                       "lenet:sgd:cross", "lenet:rmsprop:cross"] if LONG else ["bert:decay:cross"])
+
+
+@pytest.fixture(scope="module")
+def right(tmp_path_factory):
+    return torch_losses(tmp_path_factory.mktemp("torch"), STEPS, TWINS)
+
+
+@pytest.fixture(scope="module")
+def on_cpu(tmp_path_factory):
+    return losses(mindspore(tmp_path_factory.mktemp("cpu"), "train_layers.py", "CPU", STEPS, "pynative", "fp32", *LAYERS)[0])
+
+
+@pytest.mark.parametrize("mode", ["pynative", "O0"])
+def test_mint(tmp_path, right, mode):
+    strict = STRICT if mode == "O0" else {}
+    assert_close(losses(mindspore(tmp_path, "train_mint.py", STEPS, mode, "fp32", *TWINS, **strict)[0]), right)
+
+
+@pytest.mark.parametrize("mode", ["pynative", "O0"])
+def test_layers(tmp_path, on_cpu, mode):
+    strict = STRICT if mode == "pynative" else {}
+    out, err = mindspore(tmp_path, "train_layers.py", "Ascend", STEPS, mode, "fp32", *LAYERS, **strict)
+    assert "FAILED" not in err, err[-3000:]
+    assert_close(losses(out), on_cpu)
+
+
+@pytest.mark.skipif(not LONG, reason="the long form")
+@pytest.mark.parametrize("mode", ["O0", "pynative"])
+def test_mixed_precision_with_a_loss_scaler(tmp_path, on_cpu, mode):
+    out, err = mindspore(tmp_path, "train_layers.py", "Ascend", STEPS, mode, "O2", *LAYERS)
+    assert "FAILED" not in err, err[-3000:]
+    assert_close(losses(out), on_cpu, relative=3e-2)
+
+
+@pytest.mark.skipif(not LONG, reason="the long form")
+def test_bfloat16(tmp_path, right):
+    cases = [case for case in TWINS if not case.startswith("resnet")]
+    found = losses(mindspore(tmp_path, "train_mint.py", STEPS, "pynative", "bf16", *cases)[0])
+    assert_close(found, {case: right[case] for case in cases}, relative=5e-2)
+
+
+@pytest.mark.skipif(not LONG, reason="the long form")
+def test_o1_is_o0(tmp_path, right):
+    """MindSpore's fused kernels are code for the AI core: without them O1 computes what O0 does."""
+    assert_close(losses(mindspore(tmp_path, "train_mint.py", STEPS, "O1", "fp32", "lenet:adamw", "bert:adamw")[0]),
+                 {case: right[case] for case in ("lenet:adamw", "bert:adamw")})
+
+
+def test_example(tmp_path):
+    out, _ = run(tmp_path, PYTHON, HERE.parents[1] / "examples/mindspore_bars.py")
+    assert int(out.splitlines()[-1].split()[0]) > 240, out
+    assert (tmp_path / "bars.ckpt").stat().st_size > 1000
