@@ -57,12 +57,15 @@ std::optional<Recurrent> recurrent_of(Library& library, const FunctionDef& f) {
   layer.time_major = flag(f, "time_major");
 
   const FunctionDef *forward = &f, *gradient = nullptr;
+  std::shared_ptr<const FunctionDef> other;
   if (const AttrValue* name = attribute(f, "forward_function_name")) {
     layer.gradient = true;
     gradient = &f;
-    forward = library.function(name->text);
+    other = library.function(name->text);
+    forward = other.get();
   } else if (const AttrValue* back = attribute(f, "backward_function_name")) {
-    gradient = library.function(back->text);
+    other = library.function(back->text);
+    gradient = other.get();
     if (!gradient) return {};
   }
   if (!forward || forward->inputs.size() != layer.inputs() || forward->outputs.size() < layer.outputs()) return {};

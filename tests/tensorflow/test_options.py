@@ -42,7 +42,12 @@ def test_all_of_them():
     ("o.op_debug_level = 5", "op_debug_level is 5, want an int from 0 to 4"),
     ("o.hcom_parallel = 1", "hcom_parallel is 1, want True or False"),
     ("o.fusion_switch_file = '/nowhere'", "'/nowhere', want the path of a file"),
-    ("o.profiling_config.enable_profiling = True", "has not got what that asks for yet, leave it at False"),
+    ("o.external_weight = True", "has not got what that asks for yet, leave it at False"),
+    ("o.profiling_config.enable_profiling = True; npu.open()", "profiling_options is None: profiling wants at least"),
+    ("o.profiling_config.enable_profiling = True; o.profiling_config.profiling_options = '['; npu.open()", "which is no JSON"),
+    ("o.dump_config.enable_dump = True; npu.open()", "dump_path is None: a dump wants a folder"),
+    ("o.dump_config.enable_dump = o.dump_config.enable_dump_debug = True; npu.open()", "both enable_dump and enable_dump_debug"),
+    ("o.dump_config.enable_dump = True; o.dump_config.dump_path = '/tmp'; o.dump_config.dump_step = '3-'; npu.open()", "dump_step.*3-"),
     ("o.precision_mode = 'force_fp16'; o.precision_mode_v2 = 'fp16'; npu.open()", "both precision_mode .* set one of them"),
     ("npu.open(); o.precision_mode = 'force_fp16'", "options are frozen, set them before npu.open"),
 ])

@@ -123,7 +123,7 @@ print(json.dumps(said))
     assert "NpuOptimizer has no parameter precison_mode: there are aicore" not in got["unknown"] and "precision_mode" in got["unknown"]
     assert "parameter precision_mode is 'fp8', want one of 'allow_fp32_to_fp16'" in got["value"]
     assert "iterations_per_loop is 0, want a positive int" in got["loop"] and "enable_compress_weight is True: Updraft has not got" in got["compress"]
-    assert "dump_config.enable_dump is True: Updraft has not got" in got["dump"]
+    assert "dump_config.dump_path is None: a dump wants a folder" in got["dump"]
     assert got["device"].endswith("device:NPU:0") and got["cpu"] is True
     assert got["partial"].startswith("NotImplementedError: partial_run()")
     assert "the NPU is open with None: all sessions of a process have the same options" in got["later"]

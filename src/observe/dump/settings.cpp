@@ -209,7 +209,7 @@ Settings read_settings(const Json& dump, const std::string& file) {
   if (!dump.is_object()) from.refuse("dump", dump, "an object");
   static const std::set<std::string> kKnown = {"dump_path",  "dump_list",  "dump_mode",       "dump_op_switch",
                                                "dump_debug", "dump_step",  "dump_data",       "dump_level",
-                                               "dump_stats", "dump_scene", "dump_kernel_data"};
+                                               "dump_stats", "dump_scene", "dump_kernel_data", "dump_debug_mode"};
   for (const auto& [key, value] : dump.items())
     if (!kKnown.contains(key))
       UPDRAFT_LOG(kWarning, "ASCENDCL", "{}: the key dump.{} is not known and changes nothing", file, key);
@@ -219,6 +219,9 @@ Settings read_settings(const Json& dump, const std::string& file) {
   settings.outputs = mode != "input";
   settings.operators = from.choice("dump_op_switch", {"on", "off"}, "off") == "on";
   settings.overflow = from.choice("dump_debug", {"on", "off"}, "off") == "on";
+  const std::string part = from.choice("dump_debug_mode", {"aicore_overflow", "atomic_overflow", "all"}, "all");
+  settings.overflow_of_cores = part != "atomic_overflow";
+  settings.overflow_of_atomics = part != "aicore_overflow";
   settings.statistics = from.choice("dump_data", {"tensor", "stats"}, "tensor") == "stats";
   from.choice("dump_level", {"op", "kernel", "all"}, "all");  // an operator is one kernel here
   settings.scene = read_scene(from);

@@ -35,6 +35,8 @@ struct Settings {
   uint32_t figures = kDefaultFigures;   ///< dump_stats, with `statistics`
   Steps steps;
   bool overflow = false;  ///< dump_debug: operators that overflow, and nothing else
+  /// dump_debug_mode: overflows of kernels, of atomic adds.
+  bool overflow_of_cores = true, overflow_of_atomics = true;
   Scene scene = Scene::None;
 
   /// True when tensors are to be written as operators run (of all, or of those that overflow).

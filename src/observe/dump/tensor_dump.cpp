@@ -131,7 +131,9 @@ void TensorDump::write_figures(const TaskEvent& task, Pending& pending) {
 
 void TensorDump::end_overflow(const TaskEvent& task, Pending& pending) {
   const auto finding = overflow::look_after(task, pending.before);
-  if (!finding) {
+  const bool wanted = finding && (finding->part == overflow::Part::AiCore ? settings_.overflow_of_cores
+                                                                          : settings_.overflow_of_atomics);
+  if (!wanted) {
     if (pending.file) pending.file->forget();
     return;
   }
