@@ -83,8 +83,7 @@ Team::Team(int most) : most_(most), forks_(forks()), shares_(static_cast<size_t>
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the client's threads take its signals
   try {
-    for (int i = 1; i < most_; ++i)
-      threads_.emplace_back([this, i] { work(i); });
+    for (int i = 1; i < most_; ++i) threads_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& e) {
     over_.store(true, std::memory_order_release);
     publish(INT_MAX);

@@ -196,7 +196,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool closed_ = false, deep_sleep_ = false, suspended_ = false, root_lost_ = false;
   bool cores_for_ranks_ = false, cores_for_threads_ = false;  // of this host, so that spinning takes them from nobody
   int missed_ = 0, unwatched_ = 0;  // operations watched in vain in a row; operations since the last that was watched
-  Clock::time_point next_move_;  // to another CPU, at the earliest
+  Clock::time_point next_move_;     // to another CPU, at the earliest
   Clock::duration between_moves_{};
   std::thread thread_;
 };

@@ -135,7 +135,8 @@ void work_inline(const LocalGroup& group, const Request& request, uint64_t ticke
   const size_t block = request.count * request.element(), mine = static_cast<size_t>(me) * block;
   char* out = static_cast<char*>(host_address(request.receive));
   // `parts`: of what a rank that sends has posted.
-  const bool parts = request.kind == Kind::ReduceScatter || request.kind == Kind::Scatter || request.kind == Kind::AllToAll;
+  const bool parts =
+      request.kind == Kind::ReduceScatter || request.kind == Kind::Scatter || request.kind == Kind::AllToAll;
   const size_t posted = parts ? block * static_cast<size_t>(n) : block;
   auto data = [&](int r) -> const char* { return region.inline_data(r, ticket, posted); };
   auto combine = [&](size_t from) {

@@ -57,37 +57,37 @@ int with_work(F&& routine) {
 
 }  // namespace
 
-#define DEFINE(p, T)                                                                                                   \
-  template <>                                                                                                          \
-  int getrf<T>(int64_t m, int64_t n, T * a, int64_t ld, int32_t * pivots) {                                            \
-    const int rows = number(m), columns = number(n), step = leading(ld);                                               \
-    int info = 0;                                                                                                      \
-    if (m && n) updraft_##p##getrf(&rows, &columns, a, &step, pivots, &info);                                          \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  bool getri<T>(int64_t n, T * a, int64_t ld, const int32_t* pivots) {                                                 \
-    const int rows = number(n), step = leading(ld);                                                                    \
-    if (n == 0) return true;                                                                                           \
-    return with_work<T>([&](T* work, int* size, int* info) {                                                           \
-             updraft_##p##getri(&rows, a, &step, pivots, work, size, info);                                            \
-           }) == 0;                                                                                                    \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  bool potrf<T>(bool upper, int64_t n, T* a, int64_t ld) {                                                             \
-    const int rows = number(n), step = leading(ld);                                                                    \
-    int info = 0;                                                                                                      \
-    if (n) updraft_##p##potrf(upper ? "U" : "L", &rows, a, &step, &info, 1);                                           \
-    return info == 0;                                                                                                  \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  void solve_from_right<T>(bool upper, bool transposed, bool unit, int64_t m, int64_t n, const T* a, int64_t lda,      \
-                           T* b, int64_t ldb) {                                                                        \
-    if (m == 0 || n == 0) return;                                                                                      \
-    const int rows = number(m), columns = number(n), a_step = leading(lda), b_step = leading(ldb);                     \
-    const T one(1);                                                                                                    \
-    updraft_##p##trsm("R", upper ? "U" : "L", transposed ? "T" : "N", unit ? "U" : "N", &rows, &columns, &one, a,      \
-                      &a_step, b, &b_step, 1, 1, 1, 1);                                                                \
+#define DEFINE(p, T)                                                                                              \
+  template <>                                                                                                     \
+  int getrf<T>(int64_t m, int64_t n, T * a, int64_t ld, int32_t * pivots) {                                       \
+    const int rows = number(m), columns = number(n), step = leading(ld);                                          \
+    int info = 0;                                                                                                 \
+    if (m && n) updraft_##p##getrf(&rows, &columns, a, &step, pivots, &info);                                     \
+    return info;                                                                                                  \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  bool getri<T>(int64_t n, T * a, int64_t ld, const int32_t* pivots) {                                            \
+    const int rows = number(n), step = leading(ld);                                                               \
+    if (n == 0) return true;                                                                                      \
+    return with_work<T>([&](T* work, int* size, int* info) {                                                      \
+             updraft_##p##getri(&rows, a, &step, pivots, work, size, info);                                       \
+           }) == 0;                                                                                               \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  bool potrf<T>(bool upper, int64_t n, T* a, int64_t ld) {                                                        \
+    const int rows = number(n), step = leading(ld);                                                               \
+    int info = 0;                                                                                                 \
+    if (n) updraft_##p##potrf(upper ? "U" : "L", &rows, a, &step, &info, 1);                                      \
+    return info == 0;                                                                                             \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void solve_from_right<T>(bool upper, bool transposed, bool unit, int64_t m, int64_t n, const T* a, int64_t lda, \
+                           T* b, int64_t ldb) {                                                                   \
+    if (m == 0 || n == 0) return;                                                                                 \
+    const int rows = number(m), columns = number(n), a_step = leading(lda), b_step = leading(ldb);                \
+    const T one(1);                                                                                               \
+    updraft_##p##trsm("R", upper ? "U" : "L", transposed ? "T" : "N", unit ? "U" : "N", &rows, &columns, &one, a, \
+                      &a_step, b, &b_step, 1, 1, 1, 1);                                                           \
   }
 EACH_TYPE(DEFINE)
 

@@ -40,7 +40,8 @@ void solve_from_right(bool upper, bool transposed, bool unit, int64_t m, int64_t
                       int64_t ldb);
 /// So many reflectors are applied together.
 constexpr int64_t kReflectors = 64;
-/// a [m, n] := R on and above the diagonal, reflectors below; t [kReflectors, min(m, n)]: how they are applied together.
+/// a [m, n] := R on and above the diagonal, reflectors below; t [kReflectors, min(m, n)]: how they are applied
+/// together.
 template <class T>
 void qr(int64_t m, int64_t n, T* a, int64_t ld, T* t);
 /// q [m, n] := the first n columns of Q, from the k reflectors and the t that qr left.

@@ -1,5 +1,5 @@
-// QR in blocks of reflectors. LAPACK's own geqrf and orgqr hand the threads each column of a block, which takes less time
-// than to wake one of them: here a block is one thread's, and only what it is applied to is shared.
+// QR in blocks of reflectors. LAPACK's own geqrf and orgqr hand the threads each column of a block, which takes less
+// time than to wake one of them: here a block is one thread's, and only what it is applied to is shared.
 #include <algorithm>
 #include <complex>
 #include <type_traits>
@@ -13,21 +13,22 @@ using std::complex;
 
 // As Fortran has them; the length of a text follows the other arguments.
 #define EACH_TYPE(X) X(s, float) X(d, double) X(c, complex<float>) X(z, complex<double>)
-#define DECLARE(p, T)                                                                                                 \
-  void updraft_##p##geqrt3(const int* m, const int* n, T* a, const int* lda, T* t, const int* ldt, int* info);        \
-  void updraft_##p##larfb(const char* side, const char* trans, const char* direct, const char* store, const int* m,   \
-                          const int* n, const int* k, const T* v, const int* ldv, const T* t, const int* ldt, T* c,   \
-                          const int* ldc, T* work, const int* ldwork, size_t, size_t, size_t, size_t);                \
-  }                                                                                                                   \
-  namespace {                                                                                                         \
-  void factorise(int m, int n, T* a, int lda, T* t, int ldt) {                                                        \
-    int info = 0;                                                                                                     \
-    updraft_##p##geqrt3(&m, &n, a, &lda, t, &ldt, &info);                                                             \
-  }                                                                                                                   \
-  void apply(const char* trans, int m, int n, int k, const T* v, int ldv, const T* t, int ldt, T* c, int ldc, T* work) { \
-    updraft_##p##larfb("L", trans, "F", "C", &m, &n, &k, v, &ldv, t, &ldt, c, &ldc, work, &n, 1, 1, 1, 1);            \
-  }                                                                                                                   \
-  }                                                                                                                   \
+#define DECLARE(p, T)                                                                                               \
+  void updraft_##p##geqrt3(const int* m, const int* n, T* a, const int* lda, T* t, const int* ldt, int* info);      \
+  void updraft_##p##larfb(const char* side, const char* trans, const char* direct, const char* store, const int* m, \
+                          const int* n, const int* k, const T* v, const int* ldv, const T* t, const int* ldt, T* c, \
+                          const int* ldc, T* work, const int* ldwork, size_t, size_t, size_t, size_t);              \
+  }                                                                                                                 \
+  namespace {                                                                                                       \
+  void factorise(int m, int n, T* a, int lda, T* t, int ldt) {                                                      \
+    int info = 0;                                                                                                   \
+    updraft_##p##geqrt3(&m, &n, a, &lda, t, &ldt, &info);                                                           \
+  }                                                                                                                 \
+  void apply(const char* trans, int m, int n, int k, const T* v, int ldv, const T* t, int ldt, T* c, int ldc,       \
+             T* work) {                                                                                             \
+    updraft_##p##larfb("L", trans, "F", "C", &m, &n, &k, v, &ldv, t, &ldt, c, &ldc, work, &n, 1, 1, 1, 1);          \
+  }                                                                                                                 \
+  }                                                                                                                 \
   extern "C" {
 extern "C" {
 EACH_TYPE(DECLARE)
@@ -74,14 +75,14 @@ void make_q(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* t
 
 }  // namespace
 
-#define DEFINE(p, T)                                                                                                  \
-  template <>                                                                                                         \
-  void qr<T>(int64_t m, int64_t n, T * a, int64_t ld, T * t) {                                                        \
-    factorise_all(m, n, a, ld, t);                                                                                    \
-  }                                                                                                                   \
-  template <>                                                                                                         \
-  void q_of<T>(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* t, T* q, int64_t ldq) {             \
-    make_q(m, n, k, a, lda, t, q, ldq);                                                                               \
+#define DEFINE(p, T)                                                                                      \
+  template <>                                                                                             \
+  void qr<T>(int64_t m, int64_t n, T * a, int64_t ld, T * t) {                                            \
+    factorise_all(m, n, a, ld, t);                                                                        \
+  }                                                                                                       \
+  template <>                                                                                             \
+  void q_of<T>(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* t, T* q, int64_t ldq) { \
+    make_q(m, n, k, a, lda, t, q, ldq);                                                                   \
   }
 EACH_TYPE(DEFINE)
 

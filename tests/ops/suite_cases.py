@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from graph import const
+from select_cases import add_cases as add_select_cases
 
 
 def ctc(logs, targets, blank):
@@ -147,6 +148,7 @@ def add_attention(case, r):
 
 def add_cases(case, r):
     add_attention(case, r)
+    add_select_cases(case, r)
     logs = r(8, 2, 5).log_softmax(-1)
     targets = torch.tensor([[1, 2, 2], [3, 1, 0]])
     lengths = [const([8, 8]), const([3, 2])]

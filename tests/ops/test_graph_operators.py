@@ -11,7 +11,6 @@ import torch.nn.functional as F
 
 from detection_cases import add_cases, best
 from graph import call, const, operators
-from select_cases import add_cases as add_select_cases
 from suite_cases import add_cases as add_suite_cases
 from optimizer_cases import add_cases as add_optimizer_cases
 from training_cases import add_cases as add_training_cases
@@ -672,7 +671,6 @@ case("AdamApplyOne", dy, positive, y, x, one(0.1), one(0.9), one(0.1), one(0.99)
 add_cases(case, const)
 add_training_cases(case, r, to_last)
 add_suite_cases(case, r)
-add_select_cases(case, r)
 
 
 @pytest.mark.parametrize("kind", sorted(CASES))

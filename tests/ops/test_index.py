@@ -227,6 +227,22 @@ def test_search_sorted():
         check(lambda a, b: torch.bucketize(b, a[0], right=right, out_int32=True), s, v)
 
 
+@pytest.mark.parametrize("kind", [torch.int64, torch.int32])
+def test_elements_of_vectors(kind):
+    """More than a thread's share; vectors whose elements lie apart; an index that is outside, in any share."""
+    for dtype in (torch.float32, torch.bfloat16, torch.int8, torch.bool, torch.complex64):
+        x = (torch.rand(5000) * 100).to(dtype)
+        i = torch.randint(5000, (70000,)).to(kind)
+        check(lambda v, k: v.index_select(0, k), x, i)
+        check(lambda v, k: v[::3].index_select(0, k[::2] % 1600), x, i)
+    for at in (0, 40000, 69999):
+        wrong = i.clone()
+        wrong[at] = 5000
+        with pytest.raises(RuntimeError, match="5000"):
+            x.npu().index_select(0, wrong.npu())
+            torch.npu.synchronize()
+
+
 @pytest.mark.parametrize("call", [
     lambda x, i: x.index_select(0, i), lambda x, i: x[i], lambda x, i: x.gather(0, i[:, None]),
     lambda x, i: x.index_add(0, i, x[:1]), lambda x, i: torch.nn.functional.embedding(i, x)])

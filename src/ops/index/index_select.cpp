@@ -1,6 +1,9 @@
 // Whole slices along one dimension: selected, copied, added, filled.
+#include <atomic>
 #include <vector>
 
+#include "base/parallel.h"
+#include "kernels/table.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/rows.h"
 
@@ -58,6 +61,22 @@ void plan_index_copy(Op& op, const TensorView& self, int64_t dim, const TensorVi
   });
 }
 
+/// Elements of a vector by places as they lie in the index. False where an index is no such place, or the three are not
+/// vectors: nothing is promised of out then.
+bool take(const TensorView& self, const TensorView& index, const TensorView& out) {
+  const bool wide = index.dtype == DType::Int64;
+  if (self.rank != 1 || index.rank != 1 || out.rank != 1 || (!wide && index.dtype != DType::Int32)) return false;
+  std::atomic<bool> plain{true};
+  parallel_for(out.dims[0], 16384, [&](int64_t begin, int64_t end) {
+    const int64_t n = end - begin, os = out.strides[0], is = index.strides[0];
+    if (kernels().gather_elements(at_element(out, begin * os), os, self.data, 0, at_element(index, begin * is), is,
+                                  wide, self.dims[0], self.strides[0], n,
+                                  static_cast<int64_t>(size_of(self.dtype))) != n)
+      plain.store(false, std::memory_order_relaxed);
+  });
+  return plain;
+}
+
 // index: a tensor, or numbers that the plan keeps.
 template <class Index>
 void plan_index_fill(Op& op, const TensorView& self, int64_t dim, Index index, int64_t count, const aclScalar& value,
@@ -96,6 +115,7 @@ ACLNN(aclnnIndexSelect, (In, self), (Int, dim), (In, index), (Out, out)) {
   if (out->empty()) return;
   op.kernel_scratch(rows_bytes(*index));
   op.launch([=, self = *self, index = *index, out = *out] {
+    if (take(self, index, out)) return;
     ScratchScope scratch;
     gather_rows(slices(self, d, index, out, scratch));
   });

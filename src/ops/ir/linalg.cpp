@@ -98,7 +98,6 @@ IR_OP(MatrixDeterminant, MatrixDeterminant, (In, x), (Out, y)) {
   call(op, "aclnnMul", sign, *size, y);
 }
 
-
 // --- between points -----------------------------------------------------------------------------------------------
 ABOUT(Cdist, Vector, "Distances of order p between the points of x1 and x2, which have been broadcast to one shape",
       "x1 与 x2（已广播为同一形状）各点之间的 p 阶距离")

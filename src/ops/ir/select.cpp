@@ -1,5 +1,5 @@
-// Elements by masks and by tensors of places, and tensors as one answer: how clients that compile each operator by itself
-// (torch_npu with jit_compile, and on older products) index, fill, repeat and compare.
+// Elements by masks and by tensors of places, and tensors as one answer: how clients that compile each operator by
+// itself (torch_npu with jit_compile, and on older products) index, fill, repeat and compare.
 #include <string_view>
 
 #include "ops/ir/shapes.h"
@@ -40,8 +40,8 @@ IR_OP(Index, aclnnIndex, (In, x), (In, indexed_sizes), (In, indexed_strides), (T
   call(op, "aclnnIndex", x, places(op, *x, indexed_sizes, indices), y);
 }
 // The IR calls the output x as well; clients of the aclop give it memory of its own where they converted the input.
-IR_OP(IndexPutV2, aclnnIndexPutImpl, (In, x), (In, value), (In, indexed_sizes), (In, indexed_strides), (Tensors, indices),
-      (Out, y), (Bool, accumulate, false)) {
+IR_OP(IndexPutV2, aclnnIndexPutImpl, (In, x), (In, value), (In, indexed_sizes), (In, indexed_strides),
+      (Tensors, indices), (Out, y), (Bool, accumulate, false)) {
   (void)indexed_strides;
   op.result_like("y", *y, *x, x->dtype);
   call(op, "aclnnInplaceCopy", y, x);
@@ -77,7 +77,10 @@ IR_OP(EmbeddingBag, aclnnEmbeddingBag, (In, weight), (In, indices), (In, offsets
   const std::string_view word = mode;
   op.require(word == "sum" || word == "mean" || word == "max",
              "attribute mode is \"{}\", want \"sum\", \"mean\" or \"max\"", word);
-  call(op, "aclnnEmbeddingBag", weight, indices, offsets, scale_grad_by_freq, word == "sum" ? 0 : word == "mean" ? 1 : 2,
+  call(op, "aclnnEmbeddingBag", weight, indices, offsets, scale_grad_by_freq,
+       word == "sum"    ? 0
+       : word == "mean" ? 1
+                        : 2,
        sparse, per_sample_weights, include_last_offset, padding_idx, output, offset2bag, bag_size, max_indices);
 }
 
