@@ -113,8 +113,8 @@ with v1.Session(config=config(session_device_id=1)) as s:
 with v1.Session(config=config()) as s:
     said["same device"] = s.run([w.initializer, tf.constant(4.0)])[1].tolist()
 refused("other device", lambda: v1.Session(config=config(session_device_id=2)).run(w.initializer))
-with v1.Session() as s:
-    said["cpu"] = sessions.running(s) is None
+with v1.Session() as s, v1.Session(config=config(use_off_line=False)) as off:
+    said["cpu"] = sessions.running(s) is None and sessions.running(off) is None
 refused("later", lambda: v1.Session(config=config(precision_mode="force_fp16")).run(w.initializer))
 print(json.dumps(said))
 """))
