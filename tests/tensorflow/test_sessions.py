@@ -104,14 +104,17 @@ session("loop", iterations_per_loop=0)
 session("parameters", precision_mode="allow_mix_precision", use_off_line=True, mix_compile_mode=False, hcom_parallel=True, enable_data_pre_proc=True)
 session("compress", enable_compress_weight=True)
 w = v1.get_variable("w", initializer=2.0)
-with v1.Session(config=config()) as s:
+with v1.Session(config=config(session_device_id=1)) as s:
     s.run(w.initializer)
     refused("partial", lambda: s.partial_run_setup([w], []))
     from npu_device._session import session as sessions
     handle, = sessions.running(s).variables._handles.values()
     said["device"] = handle.device
-with v1.Session() as s:
-    said["cpu"] = sessions.running(s) is None
+with v1.Session(config=config()) as s:
+    said["same device"] = s.run([w.initializer, tf.constant(4.0)])[1].tolist()
+refused("other device", lambda: v1.Session(config=config(session_device_id=2)).run(w.initializer))
+with v1.Session() as s, v1.Session(config=config(use_off_line=False)) as off:
+    said["cpu"] = sessions.running(s) is None and sessions.running(off) is None
 refused("later", lambda: v1.Session(config=config(precision_mode="force_fp16")).run(w.initializer))
 print(json.dumps(said))
 """))
@@ -124,7 +127,8 @@ print(json.dumps(said))
     assert "parameter precision_mode is 'fp8', want one of 'allow_fp32_to_fp16'" in got["value"]
     assert "iterations_per_loop is 0, want a positive int" in got["loop"] and "enable_compress_weight is True: Updraft has not got" in got["compress"]
     assert "dump_config.dump_path is None: a dump wants a folder" in got["dump"]
-    assert got["device"].endswith("device:NPU:0") and got["cpu"] is True
+    assert got["device"].endswith("device:NPU:1") and got["same device"] == 4.0 and got["cpu"] is True
+    assert "NPU 1 is open: a process drives one NPU" in got["other device"]
     assert got["partial"].startswith("NotImplementedError: partial_run()")
     assert "the NPU is open with None: all sessions of a process have the same options" in got["later"]
 

@@ -55,6 +55,7 @@ print(f(tf.constant([3, 3, 4])).numpy().tolist())
                           env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "NPU_DEBUG": "1", "NPU_DUMP_GRAPH": "true", "NPU_ENABLE_PERF": "1", "SKT_ENABLE": "1"})
     assert done.returncode == 0 and done.stdout.split("\n")[0] == "[6, 8]", done.stderr
     assert "Unique runs on TensorFlow's CPU kernel: the NPU has no operator for it" in done.stderr
+    assert "Npu device options: graph_run_mode=1, deterministic=0, " in done.stderr
     assert "SKT_ENABLE=1 changes nothing: a model is one task anyway" in done.stderr
     line = [x for x in done.stderr.splitlines() if "Graph __inference_f_" in x and " took " in x]
     assert len(line) == 1 and line[0].endswith(" us")
