@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -165,6 +166,14 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
       return dnnl::convolution_forward::primitive_desc(e, prop, algorithm::convolution_direct, src, weight, bias, dst,
                                                        p.strides, p.dilates, p.left, p.right, attr);
     };
+    // Not every CPU has a fast one that takes the channels last.
+    const auto in_best_layout = [&](auto&& make) {
+      auto pd = make();
+      if (!src_last || !dst_last || !std::string_view(pd.impl_info_str()).starts_with("ref")) return pd;
+      src = memory::desc(p.src, p.type, any);
+      dst = memory::desc(p.dst, p.type, any);
+      return make();
+    };
     Plan plan;
     const memory::desc outer_src = desc_of(p.src, p.type, src_last), outer_dst = desc_of(p.dst, p.type, dst_last),
                        outer_weight = desc_of(p.weight, p.type, false);
@@ -177,18 +186,22 @@ std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, 
       plan.dst.set(outer_dst, pd.dst_desc(), true);
       plan.scratchpad = pd.scratchpad_desc();
     } else if (kind == Kind::BackwardData) {
-      auto hint = forward(dnnl::prop_kind::forward_training);
-      dnnl::convolution_backward_data::primitive_desc pd(e, algorithm::convolution_direct, src, weight, dst, p.strides,
-                                                         p.dilates, p.left, p.right, hint, attr);
+      auto pd = in_best_layout([&] {
+        return dnnl::convolution_backward_data::primitive_desc(e, algorithm::convolution_direct, src, weight, dst,
+                                                               p.strides, p.dilates, p.left, p.right,
+                                                               forward(dnnl::prop_kind::forward_training), attr);
+      });
       plan.primitive = dnnl::convolution_backward_data(pd);
       plan.src.set(outer_src, pd.diff_src_desc(), true);
       plan.weight.set(outer_weight, pd.weights_desc(), false);
       plan.dst.set(outer_dst, pd.diff_dst_desc(), false);
       plan.scratchpad = pd.scratchpad_desc();
     } else {
-      auto hint = forward(dnnl::prop_kind::forward_training);
-      dnnl::convolution_backward_weights::primitive_desc pd(e, algorithm::convolution_direct, src, weight, dst,
-                                                            p.strides, p.dilates, p.left, p.right, hint, attr);
+      auto pd = in_best_layout([&] {
+        return dnnl::convolution_backward_weights::primitive_desc(e, algorithm::convolution_direct, src, weight, dst,
+                                                                  p.strides, p.dilates, p.left, p.right,
+                                                                  forward(dnnl::prop_kind::forward_training), attr);
+      });
       plan.primitive = dnnl::convolution_backward_weights(pd);
       plan.src.set(outer_src, pd.src_desc(), false);
       plan.weight.set(outer_weight, pd.diff_weights_desc(), true);

@@ -9,7 +9,8 @@
 std::string tensorflow_table(bool chinese) {
   std::map<std::string_view, const updraft::tensorflow::Row*> rows;
   for (const auto& family : updraft::tensorflow::families())
-    for (const auto& row : family) rows[row.type] = &row;
+    for (const auto& row : family)
+      if (*row.type != '_') rows[row.type] = &row;  // others are made by npu_device and TensorFlow themselves
   std::string text =
       chinese ? "<!-- 由 updraft_describe 生成，请勿手改 -->\n# TensorFlow 算子\n\nTensorFlow "
                 "冻结图经转换器（`src/frontends/tensorflow/convert`）成为由图算子组成的图。函数会被展开；`·` "
