@@ -193,8 +193,8 @@ def test_two_ranks(tmp_path):
     for profile in profiles:
         steps = json.loads((output(profile) / "communication.json").read_text())
         collectives = {k: v for step in steps.values() for k, v in step["collective"].items() if k != "Total Op Info"}
-        # two of the program, two of the gradients
-        assert sum("allReduce" in k for k in collectives) == 4 and sum("broadcast" in k for k in collectives) == 2
+        # two of the program, two of the gradients; DDP broadcasts its buckets once
+        assert sum("allReduce" in k for k in collectives) == 4 and sum("broadcast" in k for k in collectives) >= 2
         names.append(set(collectives))
         peer = [k for step in steps.values() for k in step["p2p"] if k != "Total Op Info"]
         assert len(peer) == 2 and all(k.startswith(("hcom_send_", "hcom_receive_")) for k in peer)
