@@ -13,6 +13,19 @@ extern "C" {
 #endif
 
 // Bits of the data types of aclprofCreateConfig.
+#define ACL_PROF_ACL_API 0x0001ULL
+#define ACL_PROF_TASK_TIME 0x0002ULL
+#define ACL_PROF_AICORE_METRICS 0x0004ULL
+#define ACL_PROF_AICPU 0x0008ULL
+#define ACL_PROF_L2CACHE 0x0010ULL
+#define ACL_PROF_HCCL_TRACE 0x0020ULL
+#define ACL_PROF_TRAINING_TRACE 0x0040ULL
+#define ACL_PROF_MSPROFTX 0x0080ULL
+#define ACL_PROF_RUNTIME_API 0x0100ULL
+#define ACL_PROF_TASK_TIME_L0 0x0800ULL
+#define ACL_PROF_TASK_MEMORY 0x1000ULL
+#define ACL_PROF_TASK_TIME_L2 0x2000ULL
+#define ACL_PROF_OP_ATTR 0x4000ULL
 #define ACL_PROF_AICORE_SHAPE 0x800000000ULL
 
 typedef struct aclprofConfig aclprofConfig;
@@ -152,6 +165,13 @@ ACL_FUNC_VISIBILITY aclError aclprofSetStampTraceMessage(void* stamp, const char
 ACL_FUNC_VISIBILITY aclError aclprofStart(const aclprofConfig* config);
 ACL_FUNC_VISIBILITY aclError aclprofStop(const aclprofConfig* config);
 ACL_FUNC_VISIBILITY uint64_t aclprofStr2Id(const char* message);
+
+/** What clients ask before they ask for more: `*features` is an array of `*count` records, which the library keeps. */
+ACL_FUNC_VISIBILITY aclError aclprofGetSupportedFeatures(size_t* count, void** features);
+ACL_FUNC_VISIBILITY aclError aclprofGetSupportedFeaturesV2(size_t* count, void** features);
+ACL_FUNC_VISIBILITY aclError aclprofRegisterDeviceCallback(void);
+/** Checks what aclprofStart will take, before it is to be fast. */
+ACL_FUNC_VISIBILITY aclError aclprofWarmup(const aclprofConfig* config);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,7 +1,6 @@
 #include "observe/profiling/session.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -34,6 +33,7 @@ State& state() {
   return *s;
 }
 std::atomic<bool> g_markers{false};
+std::atomic<bool> g_child{false};  ///< of a process that was forked from one with a profile
 
 void tell(bool start, uint64_t switches, const Settings& settings) {
   std::vector<Listener> all;
@@ -62,15 +62,13 @@ void once_a_process() {
     pthread_atfork(nullptr, nullptr, [] {
       Recorder::forget_in_child();
       g_markers = false;
+      g_child = true;
     });
     std::atexit([] {
-      const pid_t here = getpid();
-      static_cast<void>(here);
-      if (running()) {
-        try {
-          stop();
-        } catch (const Error&) {}  // another thread was faster
-      }
+      if (g_child || !running()) return;
+      try {
+        stop();
+      } catch (const Error&) {}  // another thread was faster
     });
   });
 }

@@ -143,6 +143,18 @@ int hccl_type(std::string_view name) {
   return found == ids.end() ? 255 : found->second;
 }
 
+// "aic_mac_time(us)(modelled)" as readers of databases want it, who make attributes of names: aic_mac_time_us_modelled.
+std::string identifier_of(std::string_view column) {
+  std::string name;
+  for (const char c : column) {
+    const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (word) name += c;
+    else if (!name.empty() && name.back() != '_') name += '_';
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  return name;
+}
+
 class Writer {
  public:
   Writer(const Profile& profile, const std::vector<Collective>& collectives, Database& db)
@@ -244,7 +256,7 @@ class Writer {
                 tensors.attributes.empty() ? none : strings_[tensors.attributes], strings_["static"], strings_["NO"]);
       if (!pmu) continue;
       const auto values = metric_values(p_.metrics, p_.soc, t);
-      for (size_t k = 0; k < values.size(); ++k) pmu->row(i, strings_[columns[k]], values[k]);
+      for (size_t k = 0; k < values.size(); ++k) pmu->row(i, strings_[identifier_of(columns[k])], values[k]);
     }
   }
 
