@@ -89,7 +89,33 @@ void write_tensor(pbf_writer to, const TensorFields& fields, const FileTensor& t
   if (tensor.address) to.add_uint64(fields.address, tensor.address);
 }
 
-std::vector<int64_t> read_shape(pbf_reader from) {
+/// protozero ends the program where a field has another form than it is read as: here that is a damaged file.
+class Reader : private pbf_reader {
+ public:
+  explicit Reader(std::string_view bytes) : pbf_reader(bytes.data(), bytes.size()) {}
+  using pbf_reader::next;
+  using pbf_reader::skip;
+  using pbf_reader::tag;
+  bool is_bytes() const { return wire_type() == pbf_wire_type::length_delimited; }
+  uint64_t number() { return want(pbf_wire_type::varint).get_uint64(); }
+  int32_t small() { return static_cast<int32_t>(number()); }
+  std::string text() { return want(pbf_wire_type::length_delimited).get_string(); }
+  Reader message() {
+    const auto view = want(pbf_wire_type::length_delimited).get_view();
+    return Reader({view.data(), view.size()});
+  }
+  auto numbers() { return want(pbf_wire_type::length_delimited).get_packed_uint64(); }
+
+ private:
+  pbf_reader& want(pbf_wire_type type) {
+    if (wire_type() != type)
+      damaged(fmt::format("field {} of its header has form {}, want {}", tag(), static_cast<int>(wire_type()),
+                          static_cast<int>(type)));
+    return *this;
+  }
+};
+
+std::vector<int64_t> read_shape(Reader from) {
   std::vector<int64_t> dims;
   auto add = [&](uint64_t value) {
     if (dims.size() >= kMostDims) damaged("a shape has more than 64 dimensions");
@@ -97,30 +123,29 @@ std::vector<int64_t> read_shape(pbf_reader from) {
   };
   while (from.next()) {
     if (from.tag() != shape::kDim) from.skip();
-    else if (from.wire_type() == pbf_wire_type::length_delimited)
-      for (uint64_t value : from.get_packed_uint64()) add(value);
-    else add(from.get_uint64());
+    else if (from.is_bytes())
+      for (uint64_t value : from.numbers()) add(value);
+    else add(from.number());
   }
   return dims;
 }
 
-FileTensor read_tensor(pbf_reader from, const TensorFields& fields) {
+FileTensor read_tensor(Reader from, const TensorFields& fields) {
   FileTensor tensor;
   while (from.next()) {
     const uint32_t tag = from.tag();
-    if (tag == fields.type) tensor.type = from.get_enum();
-    else if (tag == fields.format) tensor.format = from.get_enum();
-    else if (tag == fields.shape) tensor.dims = read_shape(from.get_message());
-    else if (tag == fields.size) tensor.size = from.get_uint64();
-    else if (tag == fields.original_shape) tensor.original_dims = read_shape(from.get_message());
-    else if (tag == fields.sub_format) tensor.sub_format = from.get_int32();
-    else if (tag == fields.address) tensor.address = from.get_uint64();
+    if (tag == fields.type) tensor.type = from.small();
+    else if (tag == fields.format) tensor.format = from.small();
+    else if (tag == fields.shape) tensor.dims = read_shape(from.message());
+    else if (tag == fields.size) tensor.size = from.number();
+    else if (tag == fields.original_shape) tensor.original_dims = read_shape(from.message());
+    else if (tag == fields.sub_format) tensor.sub_format = from.small();
+    else if (tag == fields.address) tensor.address = from.number();
     else if (fields.original && tag == fields.original) {
-      pbf_reader original = from.get_message();
+      Reader original = from.message();
       while (original.next()) {
-        if (original.tag() == original::kName) tensor.original_name = original.get_string();
-        else if (original.tag() == original::kIndex)
-          tensor.original_index = static_cast<int32_t>(original.get_uint32());
+        if (original.tag() == original::kName) tensor.original_name = original.text();
+        else if (original.tag() == original::kIndex) tensor.original_index = original.small();
         else original.skip();
       }
     } else from.skip();
@@ -128,10 +153,10 @@ FileTensor read_tensor(pbf_reader from, const TensorFields& fields) {
   return tensor;
 }
 
-uint64_t read_part(pbf_reader from) {
+uint64_t read_part(Reader from) {
   uint64_t size = 0;
   while (from.next()) {
-    if (from.tag() == kPartSize) size = from.get_uint64();
+    if (from.tag() == kPartSize) size = from.number();
     else from.skip();
   }
   return size;
@@ -140,16 +165,16 @@ uint64_t read_part(pbf_reader from) {
 FileHeader read_message(std::string_view bytes) {
   FileHeader header;
   header.version.clear();
-  pbf_reader from(bytes.data(), bytes.size());
+  Reader from(bytes);
   while (from.next()) {
     switch (from.tag()) {
-      case data::kVersion: header.version = from.get_string(); break;
-      case data::kTime: header.time = from.get_uint64(); break;
-      case data::kOutput: header.outputs.push_back(read_tensor(from.get_message(), kOutputFields)); break;
-      case data::kInput: header.inputs.push_back(read_tensor(from.get_message(), kInputFields)); break;
-      case data::kBuffer: header.buffers.push_back(read_part(from.get_message())); break;
-      case data::kOpName: header.op_name = from.get_string(); break;
-      case data::kSpace: header.spaces.push_back(read_part(from.get_message())); break;
+      case data::kVersion: header.version = from.text(); break;
+      case data::kTime: header.time = from.number(); break;
+      case data::kOutput: header.outputs.push_back(read_tensor(from.message(), kOutputFields)); break;
+      case data::kInput: header.inputs.push_back(read_tensor(from.message(), kInputFields)); break;
+      case data::kBuffer: header.buffers.push_back(read_part(from.message())); break;
+      case data::kOpName: header.op_name = from.text(); break;
+      case data::kSpace: header.spaces.push_back(read_part(from.message())); break;
       default: from.skip();
     }
   }
