@@ -13,11 +13,12 @@ using syntax::Tree;
 
 /// npu as a word of a name: is_npu_available, IS_NPU, torch_npu; not input.
 bool says_npu(std::string_view name) noexcept {
+  if (name.find("NPU") != std::string_view::npos || name.find("Npu") != std::string_view::npos) return true;
   for (std::size_t at = 0; at < name.size();) {
     std::size_t end = name.find('_', at);
     if (end == std::string_view::npos) end = name.size();
     const std::string_view word = name.substr(at, end - at);
-    if (word == "npu" || word == "NPU" || word == "Npu") return true;
+    if (word == "npu") return true;
     at = end + 1;
   }
   return false;

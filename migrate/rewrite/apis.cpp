@@ -302,8 +302,11 @@ void chain(Sites& s, NodeId node) {
   }
   std::vector<NodeId> parts;
   if (!tokens(tree, node, parts)) return;
-  const std::size_t base =
-      split(s.module.value(parts.front()).name).size();  // parts of the name that the first token stands for
+  // parts of the name that the first token stands for; helper.torch.cuda: that the tokens up to torch stand for
+  std::size_t lead = 0;
+  const auto upto = [&](std::size_t n) { return n == 0 ? parts.front() : tree.parent(parts[n]); };
+  while (lead + 1 < parts.size() && s.module.value(upto(lead)).what != What::Api) ++lead;
+  const std::size_t base = split(s.module.value(upto(lead)).name).size();
   for (NodeId n = node; tree.kind(n) == Kind::Attribute; n = tree.child(n, Field::Object)) s.done[n] = true;
   if (s.kept(node)) return;
   const Confidence sure = value.sure ? Confidence::Certain : Confidence::Likely;
@@ -322,10 +325,11 @@ void chain(Sites& s, NodeId node) {
   const bool same_base = base < after.size() && root == join(after, 0, base);
   if (same_base && before.size() == after.size()) {
     for (std::size_t i = base; i < before.size(); ++i)
-      if (before[i] != after[i]) f.edits.push_back(s.replace(parts[i - base + 1], after[i]));
+      if (before[i] != after[i]) f.edits.push_back(s.replace(parts[lead + i - base + 1], after[i]));
   } else {
     // another length or another root: all of the chain, unless comments stand in it
-    const NodeId from = same_base ? parts[1] : parts[0];
+    const NodeId from = same_base ? parts[lead + 1] : parts[0];
+    if (lead > 0 && !same_base) f.confidence = Confidence::Review;  // torch may have no name of its own here
     const std::string_view old = tree.text().substr(tree[from].begin, tree[node].end - tree[from].begin);
     if (old.find('#') != std::string_view::npos || old.find('\n') != std::string_view::npos)
       f.confidence = Confidence::Review;

@@ -62,6 +62,7 @@ class HoldBack {
       return;
     }
     flags();
+    packages();
     for (NodeId id = 0; id < tree_.size(); ++id) {
       const Kind kind = tree_.kind(id);
       if (kind == Kind::Attribute || kind == Kind::Identifier) anchor(id);
@@ -110,6 +111,32 @@ class HoldBack {
       }
     }
     return false;
+  }
+
+  /// What is written for packages that run on NVIDIA's GPUs alone: the function that imports one, or the whole source.
+  void packages() {
+    static constexpr std::array<std::string_view, 6> known = {"tensorrt", "torch_tensorrt", "pycuda",
+                                                              "cupy",     "pynvml",         "cuda"};
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      const Kind kind = tree_.kind(id);
+      if (kind != Kind::Import && kind != Kind::ImportFrom) continue;
+      const NodeId module = kind == Kind::ImportFrom ? tree_.child(id, Field::ModuleName) : tree_.child(id, Field::Name);
+      const std::string_view name =
+          tree_.text(tree_.kind(module) == Kind::AliasedImport ? tree_.child(module, Field::Name) : module);
+      const std::string_view first = name.substr(0, name.find('.'));
+      if (std::find(known.begin(), known.end(), first) == known.end()) continue;
+      const names::Project* project = s_.module.project();
+      if (project && !project->file_of(name, s_.module.path()).empty()) continue;  // the project's own
+      NodeId whole = tree_.ancestor(id, Kind::Function);
+      if (whole == kNone) {
+        // one that may be missing is only asked for: try: import pynvml
+        if (tree_.ancestor(id, Kind::Try) != kNone || tree_.ancestor(id, Kind::If) != kNone) continue;
+        whole = 0;
+      }
+      const std::string package(first);
+      hold(range(whole), {"it is written for " + package + ", which runs on NVIDIA's GPUs alone",
+                          "其面向仅支持 NVIDIA GPU 的 " + package});
+    }
   }
 
   /// Branches of such flags.
