@@ -1,4 +1,4 @@
-"""Cases of test_graph_operators.py: optimizers that weigh by norms, and FTRL. `x` are weights, `dy` their gradient."""
+"""Cases of test_graph_operators.py: optimizers. `x` are weights, `dy` their gradient."""
 import torch
 
 
@@ -26,6 +26,7 @@ def one(value):
 
 
 def add_cases(case, x, y, dy, positive):
+    moved = y * 0.9 + dy
     case("ApplyFtrl", x, positive, y, dy, one(0.1), one(0.3), one(0.2), one(-0.5), want=ftrl, tolerance=1e-3)
     case("LambApplyOptimizerAssign", dy, positive, y, x, one(0.9), one(0.1), one(0.99), one(0.01), one(1e-3), one(3.0), one(1.0),
          one(0.02), want=lamb, tolerance=1e-3)
@@ -35,3 +36,9 @@ def add_cases(case, x, y, dy, positive):
         case("LarsV2Update", x, dy, one(3.0), one(2.0), one(0.1), one(0.001), use_clip=clip, hyperpara=0.01,
              want=lambda *a, clip=clip: lars(*a, clip))
     case("LarsV2Update", x, dy, one(0.0), one(2.0), one(0.1), one(0.001), want=lars, hyperpara=0.01)
+    case("SGD", x, dy, one(0.1), y, one(0.9), torch.zeros(3, 4), want=lambda *a: [x - 0.1 * moved], outputs=1)
+    case("SGD", x, dy, one(0.1), y, one(0.9), torch.ones(3, 4), want=lambda *a: [x - 0.1 * dy, dy, torch.zeros(3, 4)], dampening=0.5)
+    case("ApplyAdagradD", x, positive, one(0.1), dy, want=lambda *a: [x - 0.1 * dy / (positive + dy ** 2).sqrt(), positive + dy ** 2])
+    case("ApplyAdagrad", x, positive, one(0.1), dy, want=lambda *a: [x - 0.1 * dy / (positive + dy ** 2).sqrt()], outputs=1)
+    case("ApplyAdaMaxD", x, y, positive, one(0.9), one(0.1), one(0.9), one(0.99), one(1e-3), dy,
+         want=lambda *a: (lambda m, v: [x - 0.1 / 0.1 * m / (v + 1e-3), m, v])(0.9 * y + 0.1 * dy, torch.maximum(0.99 * positive, dy.abs())), tolerance=1e-3)
