@@ -34,7 +34,7 @@ std::atomic<bool> g_deterministic{false};
 void set_deterministic(bool on) { g_deterministic.store(on, std::memory_order_relaxed); }
 bool deterministic() { return g_deterministic.load(std::memory_order_relaxed); }
 
-LibraryWidth::LibraryWidth(int threads) : before_(t_library), openblas_(0) {
+LibraryWidth::LibraryWidth(int threads) : before_(t_library) {
   if (threads) t_library = threads;
 }
 LibraryWidth::~LibraryWidth() { t_library = before_; }

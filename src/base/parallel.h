@@ -34,7 +34,7 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
 /// Workers that parallel_for may use in this thread (1 inside another parallel_for and in serial sections).
 int parallel_width();
 
-/// Threads that oneDNN would use in this thread.
+/// Threads that oneDNN and OpenBLAS would use in this thread.
 int library_width();
 
 /// While one lives, parallel_for runs serially in this thread.
@@ -64,7 +64,7 @@ class LibraryWidth {
   LibraryWidth(const LibraryWidth&) = delete;
 
  private:
-  int before_, openblas_;
+  int before_;
 };
 struct FixedSplit : LibraryWidth {
   explicit FixedSplit(bool on) : LibraryWidth(on ? kFixedSplit : 0) {}
