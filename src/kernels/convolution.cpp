@@ -21,7 +21,6 @@
 
 namespace updraft {
 namespace {
-
 using dnnl::memory;
 enum class Kind { Forward, BackwardData, BackwardWeight };
 
@@ -457,23 +456,17 @@ void scale_channels(const TensorView& out, const TensorView& factor, const Tenso
   });
 }
 
-void hard_swish(const TensorView& out) {
-  const Compute c = compute_of(out.dtype);
-  run_elementwise(elementwise_kernel(ew::hardswish, c), c, {out}, {out}, Params());
-}
-
 // What follows the sums, where the primitive does not do it.
 void finish(const TensorView& out, const TensorView* add, const ConvolutionShape& s) {
-  const bool relu = s.relu;
   const Compute c = compute_of(out.dtype);
   Params p;
   if (add) {
     p.set(0, int64_t{1});
-    run_elementwise(elementwise_kernel(relu ? ew::add_relu : ew::add, c), c, {out, *add}, {out}, p);
-  } else if (relu) {
+    run_elementwise(elementwise_kernel(s.relu ? ew::add_relu : ew::add, c), c, {out, *add}, {out}, p);
+  } else if (s.relu) {
     run_elementwise(elementwise_kernel(ew::relu, c), c, {out}, {out}, p);
   }
-  if (s.hard_swish) hard_swish(out);
+  if (s.hard_swish) run_elementwise(elementwise_kernel(ew::hardswish, c), c, {out}, {out}, p);
 }
 
 // Tells the problem what the channels of the sums are multiplied by, and what is added to them.
@@ -493,7 +486,6 @@ bool set_sum(Problem& p, const ConvolutionShape& s, DType type, bool last, const
   return true;
 }
 
-// Forward and both backwards of the convolution that is not transposed.
 void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView* bias,
                  const TensorView& dst, ConstantOperand* constant, const ConvolutionTail& tail = {}) {
   const TensorView *const add = tail.add, *const factor = tail.factor;
@@ -529,10 +521,8 @@ void run_forward(const ConvolutionShape& s, const TensorView& src, const TensorV
   const bool whole = set_sum(p, s, type, from.last && to.last, add);
   if (const auto w = whole && from.last && to.last ? winograd_of(s, src, weight, dst, true, constant) : std::nullopt;
       w && winograd::forward_last(*w, from.view.as<float>(), by.points(*w, true),
-                                  {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>())) {
-    if (s.hard_swish) hard_swish(dst);
-    return;
-  }
+                                  {factors, wide, add ? add->as<float>() : nullptr, s.relu}, to.view.as<float>()))
+    return s.hard_swish ? finish(dst, nullptr, s) : void();  // one or the other
   auto plan = plan_of(p, Kind::Forward, from.last, to.last);
   const memory out = plan->dst.at_inner(to.view.data, scratch);
   std::unordered_map<int, memory> args{{DNNL_ARG_SRC, plan->src.take(from.view.data, scratch)},

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from detection_cases import add_cases, best
+from fused_cases import add_cases as add_fused_cases
 from graph import call, const, operators
 from suite_cases import add_cases as add_suite_cases
 from optimizer_cases import add_cases as add_optimizer_cases
@@ -268,17 +269,7 @@ case("Conv2D", image, kernel, r(3), None, want=lambda v, w, b, o: conv(v, w) + b
 case("Conv2D", image, r(4, 1, 3, 3), None, None, strides=[1, 1, 1, 1], pads=[0, 2, 1, 1], groups=4, data_format="NCHW",
      want=lambda v, w, b, o: F.conv2d(F.pad(v, (1, 1, 0, 2)), w, groups=4))
 fused = {k: v for k, v in plane.items() if k != "data_format"}
-case("FusedConv2D", image, kernel, r(3), by.float(), None, want=lambda v, w, b, o, f: (conv(v, w) + b[:, None, None] + o).relu(), relu=True, **fused)
-case("FusedConv2D", image, kernel, None, by.float(), None, want=lambda v, w, b, o, f: conv(v, w) + o, **fused)
-case("FusedConv2D", image, r(4, 1, 3, 3), r(4), None, None, strides=[1, 1, 1, 1], pads=[1, 1, 1, 1], groups=4, relu=True,
-     want=lambda v, w, b, o, f: F.conv2d(v, w, b, padding=1, groups=4).relu())
-case("FusedConv2D", image, kernel, r(3), by.float(), r(3), relu=True, **fused,
-     want=lambda v, w, b, o, f: (conv(v, w) * f[:, None, None] + b[:, None, None] + o).relu())
-case("FusedConv2D", image, kernel, None, None, r(3), want=lambda v, w, b, o, f: conv(v, w) * f[:, None, None], **fused)
-case("BNFactors", r(4), r(4), r(4), r(4).abs(), r(4), epsilon=0.5,
-     want=lambda s, o, m, v, b: (s / (v + 0.5).sqrt(), o + (b - m) * s / (v + 0.5).sqrt()))
-case("BNFactors", r(4), r(4), r(4), r(4).abs(), None, epsilon=0.5,
-     want=lambda s, o, m, v, b: (s / (v + 0.5).sqrt(), o - m * s / (v + 0.5).sqrt()))
+add_fused_cases(case, r, whole, image, kernel, by, conv, fused)
 case("Conv2DBackpropInput", const([2, 4, 6, 5]), kernel, by, want=lambda s, w, g: gradient(lambda v: conv(v, w.double()), image, by=g), **plane)
 case("Conv2DBackpropInputD", kernel, by, want=lambda w, g: gradient(lambda v: conv(v, w.double()), image, by=g), input_size=[2, 4, 6, 5], **plane)
 case("Conv2DBackpropFilter", image, const([3, 4, 3, 2]), by, want=lambda v, s, g: gradient(lambda w: conv(v.double(), w), kernel, by=g), tolerance=1e-3, **plane)

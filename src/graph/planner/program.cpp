@@ -51,9 +51,7 @@ bool is_convolution(const Node& node) {
   return node.type() == "Conv2D" || node.type() == "FusedConv2D" || node.type() == "QuantConv2D";
 }
 /// What convolutions compute of as it lies.
-bool has_layouts(DType t) {
-  return t == DType::Float || t == DType::BFloat16 || t == DType::Int8 || t == DType::UInt8;
-}
+bool has_layouts(DType t) { return t == DType::Float || t == DType::BFloat16 || t == DType::Int8 || t == DType::UInt8; }
 
 /// Its images lie with the channels innermost as they are: their last dimension is that of the channels.
 bool has_channels_last(const Node& node) {

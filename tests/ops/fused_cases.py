@@ -1,0 +1,43 @@
+"""Cases of graph operators that passes make (test_graph_operators.py): fused convolutions, numbers of eight bits. Wanted is what
+PyTorch gives of real numbers."""
+import torch
+import torch.nn.functional as F
+
+
+def to_byte(v, zero):
+    """Rounded to the nearest, of two the even one, before zero is added; within the type of zero."""
+    low, high = (-128, 127) if zero.dtype == torch.int8 else (0, 255)
+    return (torch.round(v) + zero.float()).clamp(low, high).to(zero.dtype)
+
+
+def add_cases(case, r, whole, image, kernel, by, conv, fused):
+    """`conv` is the convolution with the attributes `fused`."""
+    case("FusedConv2D", image, kernel, r(3), by.float(), None, want=lambda v, w, b, o, f: (conv(v, w) + b[:, None, None] + o).relu(), relu=True, **fused)
+    case("FusedConv2D", image, kernel, None, by.float(), None, want=lambda v, w, b, o, f: conv(v, w) + o, **fused)
+    case("FusedConv2D", image, r(4, 1, 3, 3), r(4), None, None, strides=[1, 1, 1, 1], pads=[1, 1, 1, 1], groups=4, relu=True,
+         want=lambda v, w, b, o, f: F.conv2d(v, w, b, padding=1, groups=4).relu())
+    case("FusedConv2D", image, kernel, r(3), by.float(), r(3), relu=True, **fused,
+         want=lambda v, w, b, o, f: (conv(v, w) * f[:, None, None] + b[:, None, None] + o).relu())
+    case("FusedConv2D", image, kernel, None, None, r(3), want=lambda v, w, b, o, f: conv(v, w) * f[:, None, None], **fused)
+    case("FusedConv2D", image, kernel, r(3), by.float(), None, want=lambda v, w, b, o, f: F.hardswish(conv(v, w) + b[:, None, None] + o),
+         hard_swish=True, **fused)
+    case("BNFactors", r(4), r(4), r(4), r(4).abs(), r(4), epsilon=0.5,
+         want=lambda s, o, m, v, b: (s / (v + 0.5).sqrt(), o + (b - m) * s / (v + 0.5).sqrt()))
+    case("BNFactors", r(4), r(4), r(4), r(4).abs(), None, epsilon=0.5,
+         want=lambda s, o, m, v, b: (s / (v + 0.5).sqrt(), o - m * s / (v + 0.5).sqrt()))
+    x = r(3, 4)
+    scales, bytes_, points = r(4, low=0.02, high=0.1), whole(3, 4, low=0, high=255, dtype=torch.uint8), whole(4, dtype=torch.int8)
+    case("QuantizeLinear", x, torch.tensor(0.05), torch.tensor(3, dtype=torch.uint8), want=lambda v, s, z: to_byte(v / s, z))
+    case("QuantizeLinear", x, scales, points, want=lambda v, s, z: to_byte(v / s, z), dtype=2)
+    case("QuantizeLinear", x.half(), r(3, low=0.02, high=0.1), None, axis=0,
+         want=lambda v, s, z: to_byte(v.float() / s[:, None], torch.zeros(1, dtype=torch.uint8)))
+    case("DequantizeLinear", bytes_, torch.tensor(0.05), torch.tensor(120, dtype=torch.uint8), want=lambda v, s, z: (v.float() - z.float()) * s)
+    case("DequantizeLinear", whole(2, 4, 3, dtype=torch.int8), scales, points, want=lambda v, s, z: (v.float() - z.float()[:, None]) * s[:, None])
+    case("QuantAdd", bytes_, bytes_.flip(0), a_scale=0.1, a_zero=9, b_scale=0.2, b_zero=200, y_scale=0.15, y_zero=4, relu=True,
+         want=lambda a, b: to_byte(((a.float() - 9) * 0.1 + (b.float() - 200) * 0.2).relu() / 0.15, torch.tensor(4, dtype=torch.uint8)))
+    case("QuantConv2D", whole(2, 4, 6, 5, dtype=torch.int8), whole(3, 4, 3, 2, dtype=torch.int8), r(3, low=0.02, high=0.1), r(3), x_zero=-2, **fused,
+         want=lambda v, w, s, b: conv(v.float() + 2, w.float()) * s[:, None, None] + b[:, None, None])
+    case("QuantConv2D", whole(2, 4, 6, 5, dtype=torch.int8), whole(3, 4, 3, 2, dtype=torch.int8), torch.tensor([0.1]), None, y_scale=0.7, y_zero=9, dtype=4,
+         **fused, want=lambda v, w, s, b: to_byte(conv(v.float(), w.float()) * s / 0.7, torch.tensor(9, dtype=torch.uint8)))
+    case("QuantMatMul", bytes_, whole(5, 4, dtype=torch.int8), r(5, low=0.02, high=0.1), r(5), x_zero=117, transpose_x2=True,
+         want=lambda a, b, s, c: (a.float() - 117) @ b.float().T * s + c)
