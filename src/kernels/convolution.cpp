@@ -10,6 +10,7 @@
 #include "base/scratch.h"
 #include "kernels/channels.h"
 #include "kernels/constant_operand.h"
+#include "kernels/convolution_views.h"
 #include "kernels/filter_blocks.h"
 #include "kernels/matmul.h"
 #include "kernels/onednn.h"
@@ -330,56 +331,9 @@ void add_bias(const TensorView& out, const TensorView& bias) {
   run_elementwise(elementwise_kernel(ew::add, c), c, {out, b}, {out}, p);
 }
 
-// --- the path without oneDNN ------------------------------------------------------------------------------------
-template <class T>
-void plain_run(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight,
-               const TensorView& dst) {
-  const DType type = DTypeOf<T>::value;
-  plain::Arrays<T> a{};
-  TensorView views[3] = {src, weight, dst};
-  T** arrays[3] = {&a.src, &a.weight, &a.dst};
-  ScratchScope scratch;
-  T* hold[3] = {};
-  const int result = kind == Kind::Forward ? 2 : kind == Kind::BackwardData ? 0 : 1;
-  for (int i = 0; i < 3; ++i) {
-    if (views[i].dtype == type && views[i].is_contiguous()) {
-      *arrays[i] = views[i].template as<T>();
-      continue;
-    }
-    *arrays[i] = hold[i] = scratch.take<T>(static_cast<size_t>(views[i].numel()));
-    if (i != result) gather_to(hold[i], type, views[i]);
-    else std::fill_n(hold[i], views[i].numel(), T(0));
-  }
-  a.batch = src.dims[0];
-  a.in_channels = src.dims[1];
-  a.out_channels = dst.dims[1];
-  ConvolutionShape wide = s;  // leading dimensions of one
-  const int skip = 3 - s.spatial;
-  for (int d = 0; d < 3; ++d) {
-    const bool one = d < skip;
-    a.in[d] = one ? 1 : src.dims[d - skip + 2];
-    a.out[d] = one ? 1 : dst.dims[d - skip + 2];
-    a.kernel[d] = one ? 1 : weight.dims[d - skip + 2];
-    wide.stride[d] = one ? 1 : s.stride[d - skip];
-    wide.padding[d] = one ? 0 : s.padding[d - skip];
-    wide.dilation[d] = one ? 1 : s.dilation[d - skip];
-  }
-  if (kind == Kind::Forward) plain::forward(wide, a);
-  else if (kind == Kind::BackwardData) plain::backward_data(wide, a);
-  else plain::backward_weight(wide, a);
-  if (hold[result])
-    copy_elements(views[result], TensorView::contiguous(hold[result], type, views[result].dims, views[result].rank));
-}
-
 void run_plain(const ConvolutionShape& s, Kind kind, const TensorView& src, const TensorView& weight,
                const TensorView& dst) {
-  switch (compute_of(dst.dtype)) {
-    case Compute::F32: plain_run<float>(s, kind, src, weight, dst); break;
-    case Compute::F64: plain_run<double>(s, kind, src, weight, dst); break;
-    case Compute::I64: plain_run<int64_t>(s, kind, src, weight, dst); break;
-    case Compute::C64: plain_run<complex64>(s, kind, src, weight, dst); break;
-    default: plain_run<complex128>(s, kind, src, weight, dst); break;
-  }
+  plain::run(s, kind == Kind::Forward ? 2 : kind == Kind::BackwardData ? 0 : 1, src, weight, dst);
 }
 
 DType compute_type(const TensorView& a, const TensorView& b, const TensorView& c) {

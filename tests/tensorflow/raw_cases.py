@@ -97,9 +97,11 @@ for shapes in [[(3, 4)], [(3, 4)] * 3, [()] * 2, [(0, 2)] * 2]:
     case("AddN", NUMBER, lambda d, s=shapes: {"inputs": [d(x) for x in s]})
 
 # products
-for a, b, ta, tb in [((3, 4), (4, 5), 0, 0), ((4, 3), (4, 5), 1, 0), ((3, 4), (5, 4), 0, 1), ((4, 3), (5, 4), 1, 1), ((0, 4), (4, 5), 0, 0), ((3, 0), (0, 5), 0, 0), ((65, 129), (129, 33), 0, 0)]:
+for a, b, ta, tb in [((3, 4), (4, 5), 0, 0), ((4, 3), (4, 5), 1, 0), ((3, 4), (5, 4), 0, 1), ((4, 3),
+                     (5, 4), 1, 1), ((0, 4), (4, 5), 0, 0), ((3, 0), (0, 5), 0, 0), ((65, 129), (129, 33), 0, 0)]:
     case("MatMul", (*REAL, INT32), lambda d, a=a, b=b, t=ta, u=tb: {"a": d(a), "b": d(b), "transpose_a": bool(t), "transpose_b": bool(u)})
-for a, b, ta, tb in [((2, 3, 4), (2, 4, 5), 0, 0), ((2, 1, 4, 3), (3, 4, 5), 1, 0), ((3, 4), (5, 4), 0, 1), ((0, 3, 4), (0, 4, 5), 0, 0), ((2, 3, 0), (2, 0, 4), 0, 0), ((2, 1, 3, 4), (1, 5, 4, 2), 0, 0)]:
+for a, b, ta, tb in [((2, 3, 4), (2, 4, 5), 0, 0), ((2, 1, 4, 3), (3, 4, 5), 1, 0), ((3, 4), (5, 4), 0, 1),
+                     ((0, 3, 4), (0, 4, 5), 0, 0), ((2, 3, 0), (2, 0, 4), 0, 0), ((2, 1, 3, 4), (1, 5, 4, 2), 0, 0)]:
     case("BatchMatMulV2", (*REAL, INT32), lambda d, a=a, b=b, t=ta, u=tb: {"x": d(a), "y": d(b), "adj_x": bool(t), "adj_y": bool(u)})
 for equation, shapes in [("ab,bc->ac", [(3, 4), (4, 5)]), ("abc,cd->abd", [(2, 3, 4), (4, 5)]), ("aecd,abcd->acbe", [(2, 3, 4, 5), (2, 6, 4, 5)]),
                          ("acbe,aecd->abcd", [(2, 4, 3, 5), (2, 5, 4, 6)]), ("ij->ji", [(3, 4)]), ("ii->i", [(3, 3)]), ("i,j->ij", [(3,), (4,)]), ("abc->a", [(2, 3, 4)]),
@@ -151,8 +153,10 @@ for padding in ["SAME", "VALID"]:
         case("Conv3DBackpropFilterV2", [FLOAT], lambda d, x=x, f=f, y=y, w=w: {"input": d(x), "filter_sizes": f, "out_backprop": d(y), **w})
 case("Conv2D", [FLOAT], lambda d: {"input": d((0, 5, 5, 3)), "filter": d((3, 3, 3, 4)), "strides": [1, 1, 1, 1], "padding": "SAME"})
 case("Conv2D", [FLOAT], lambda d: {"input": d((2, 9, 8, 4)), "filter": d((3, 3, 2, 6)), "strides": [1, 1, 1, 1], "padding": "SAME"})
-case("Conv2D", REAL, lambda d: {"input": d((2, 9, 8, 4)), "filter": d((3, 3, 4, 6)), "strides": [1, 1, 1, 1], "padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 2, 0, 3, 0, 0]})
-case("MaxPool", [FLOAT], lambda d: {"input": d.of(np.array([3, 1, -np.inf, np.inf, -5, 2, 0, -np.inf, -np.inf]).reshape(1, 3, 3, 1)), "ksize": [1, 2, 2, 1], "strides": [1, 1, 1, 1], "padding": "SAME"})
+case("Conv2D", REAL,
+     lambda d: {"input": d((2, 9, 8, 4)), "filter": d((3, 3, 4, 6)), "strides": [1, 1, 1, 1], "padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 2, 0, 3, 0, 0]})
+case("MaxPool", [FLOAT],
+     lambda d: {"input": d.of(np.array([3, 1, -np.inf, np.inf, -5, 2, 0, -np.inf, -np.inf]).reshape(1, 3, 3, 1)), "ksize": [1, 2, 2, 1], "strides": [1, 1, 1, 1], "padding": "SAME"})
 
 # normalisation
 for shape in [(2, 4, 5, 3), (4, 1, 1, 8), (1, 3, 3, 2)]:
@@ -194,7 +198,8 @@ for shape, pads in [((2, 3), [[1, 2], [0, 1]]), ((0, 3), [[1, 0], [0, 0]]), ((2,
     case("PadV2", NUMBER, lambda d, s=shape, p=pads: {"input": d(s), "paddings": p, "constant_values": d(())})
 case("MirrorPad", NUMBER, lambda d: {"input": d((4, 5)), "paddings": [[1, 2], [2, 1]], "mode": "REFLECT"})
 for shape, begin, size in [((4, 5), [1, 0], [2, -1]), ((4, 5), [4, 0], [0, 5]), ((7,), [3], [2]), ((), [], [])]:
-    case("Slice", (*NUMBER, BOOL), lambda d, s=shape, b=begin, z=size: {"input": d(s), "begin": d.tf.constant(b, d.tf.int32), "size": d.tf.constant(z, d.tf.int32)})
+    case("Slice", (*NUMBER, BOOL),
+         lambda d, s=shape, b=begin, z=size: {"input": d(s), "begin": d.tf.constant(b, d.tf.int32), "size": d.tf.constant(z, d.tf.int32)})
 SLICES = [((5, 6), [1, 0], [4, 6], [1, 2], {}), ((5, 6), [-1, 0], [0, 6], [-1, 1], dict(end_mask=1)), ((5, 6), [2], [3], [1], dict(shrink_axis_mask=1)),
           ((3, 4, 5), [0, 1], [0, 3], [1, 1], dict(ellipsis_mask=1)), ((5,), [0, 0], [0, 5], [1, 1], dict(new_axis_mask=1)), ((5,), [4], [2], [1], {})]
 for shape, b, e, s, masks in SLICES:
@@ -226,7 +231,8 @@ for to in ["DT_FLOAT", "DT_HALF", "DT_BFLOAT16", "DT_INT32", "DT_INT64", "DT_BOO
 # indices
 for index in ["int32", "int64"]:
     for shape, at, axis, batch in [((5, 3), (4,), 0, 0), ((5, 3), (2, 2), 1, 0), ((5,), (), 0, 0), ((2, 5, 3), (2, 4), 1, 1), ((5, 0), (2,), 0, 0), ((5, 3), (0,), 0, 0)]:
-        case("GatherV2", (*NUMBER, BOOL), lambda d, s=shape, a=at, x=axis, b=batch, i=index: {"params": d(s), "indices": d.index(a, s[x], i), "axis": x, "batch_dims": b})
+        case("GatherV2", (*NUMBER, BOOL),
+             lambda d, s=shape, a=at, x=axis, b=batch, i=index: {"params": d(s), "indices": d.index(a, s[x], i), "axis": x, "batch_dims": b})
     case("GatherNd", (*NUMBER, BOOL), lambda d, i=index: {"params": d((4, 4, 2)), "indices": d.index((3, 2), 4, i)})
     case("GatherNd", NUMBER, lambda d, i=index: {"params": d((4, 3)), "indices": d.index((2, 5, 1), 4, i)})
     case("ScatterNd", NUMBER, lambda d, i=index: {"indices": d.tf.constant([[0], [2], [0]], i), "updates": d((3, 2)), "shape": d.tf.constant([4, 2], i)})
@@ -234,7 +240,8 @@ for index in ["int32", "int64"]:
     case("TensorScatterAdd", NUMBER, lambda d, i=index: {"tensor": d((5, 2)), "indices": d.tf.constant([[3], [1], [3]], i), "updates": d((3, 2))})
     case("UnsortedSegmentSum", NUMBER, lambda d, i=index: {"data": d((6, 2)), "segment_ids": d.tf.constant([0, 2, 0, -1, 1, 2], i), "num_segments": 4})
     for depth, axis in [(4, -1), (4, 0), (0, -1)]:
-        case("OneHot", NUMBER, lambda d, n=depth, a=axis, i=index: {"indices": d.tf.constant([[0, 3], [-1, 5]], i), "depth": n, "on_value": d(()), "off_value": d(()), "axis": a})
+        case("OneHot", NUMBER,
+             lambda d, n=depth, a=axis, i=index: {"indices": d.tf.constant([[0, 3], [-1, 5]], i), "depth": n, "on_value": d(()), "off_value": d(()), "axis": a})
 for shape, k in [((7,), 3), ((3, 6), 6), ((2, 5), 0), ((2, 3, 4), 2)]:
     case("TopKV2", (FLOAT, HALF, INT32), lambda d, s=shape, k=k: {"input": d.distinct(s), "k": k})
 for shape in [(4,), (2, 3), (0, 2), ()]:
@@ -253,10 +260,14 @@ BOXES = [[0.1, 0.2, 0.7, 0.9], [0.9, 0.1, 0.2, 0.8], [-0.2, 0.1, 1.3, 0.5], [0.5
 for method in ["bilinear", "nearest"]:
     for crop in [(3, 4), (1, 1)]:
         at = dict(box_ind=[0, 1, 1, 0])
-        case("CropAndResize", [FLOAT, HALF], lambda d, m=method, c=crop, at=at: {"image": d((2, 6, 7, 3)), "boxes": d.float_of(BOXES), **at, "crop_size": c, "method": m, "extrapolation_value": 0.5})
-        case("CropAndResizeGradImage", [FLOAT], lambda d, m=method, c=crop, at=at: {"grads": d((4, *c, 3)), "boxes": d.float_of(BOXES), **at, "image_size": [2, 6, 7, 3], "T": d.tf.float32, "method": m})
+        case("CropAndResize", [FLOAT, HALF],
+             lambda d, m=method, c=crop, at=at: {"image": d((2, 6, 7, 3)), "boxes": d.float_of(BOXES), **at, "crop_size": c, "method": m, "extrapolation_value": 0.5})
+        case("CropAndResizeGradImage", [FLOAT],
+             lambda d, m=method, c=crop, at=at: {"grads": d((4, *c, 3)), "boxes": d.float_of(BOXES), **at, "image_size": [2, 6, 7, 3], "T": d.tf.float32, "method": m})
         if method == "bilinear":
-            case("CropAndResizeGradBoxes", [FLOAT], lambda d, m=method, c=crop, at=at: {"grads": d((4, *c, 3)), "image": d((2, 6, 7, 3)), "boxes": d.float_of(BOXES), **at})
+            case("CropAndResizeGradBoxes", [FLOAT],
+                 lambda d, m=method, c=crop, at=at: {"grads": d((4, *c, 3)), "image": d((2, 6, 7, 3)), "boxes": d.float_of(BOXES), **at})
 NMS = [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]
 for most, overlap, score in [(3, 0.5, 0.0), (6, 0.5, 0.4), (6, 0.9, 0.0), (0, 0.5, 0.0)]:
-    case("NonMaxSuppressionV3", [FLOAT], lambda d, m=most, o=overlap, s=score: {"boxes": d.of(NMS), "scores": d.of([0.9, 0.75, 0.6, 0.95, 0.5, 0.3]), "max_output_size": m, "iou_threshold": o, "score_threshold": s})
+    case("NonMaxSuppressionV3", [FLOAT],
+         lambda d, m=most, o=overlap, s=score: {"boxes": d.of(NMS), "scores": d.of([0.9, 0.75, 0.6, 0.95, 0.5, 0.3]), "max_output_size": m, "iou_threshold": o, "score_threshold": s})
