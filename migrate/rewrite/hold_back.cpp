@@ -120,7 +120,8 @@ class HoldBack {
     for (NodeId id = 0; id < tree_.size(); ++id) {
       const Kind kind = tree_.kind(id);
       if (kind != Kind::Import && kind != Kind::ImportFrom) continue;
-      const NodeId module = kind == Kind::ImportFrom ? tree_.child(id, Field::ModuleName) : tree_.child(id, Field::Name);
+      const NodeId module =
+          kind == Kind::ImportFrom ? tree_.child(id, Field::ModuleName) : tree_.child(id, Field::Name);
       const std::string_view name =
           tree_.text(tree_.kind(module) == Kind::AliasedImport ? tree_.child(module, Field::Name) : module);
       const std::string_view first = name.substr(0, name.find('.'));

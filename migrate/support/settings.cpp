@@ -129,7 +129,8 @@ Text sentence(const Setting& setting, std::string_view value) {
 
 std::vector<std::string> telling_settings() {
   // other names, such as attn_implementation, are parameters of every second model
-  return {"load_in_4bit", "load_in_8bit", "enable_xformers_memory_efficient_attention", "half_precision_backend", "tf32"};
+  return {"load_in_4bit", "load_in_8bit", "enable_xformers_memory_efficient_attention", "half_precision_backend",
+          "tf32"};
 }
 
 }  // namespace updraft::migrate
