@@ -112,6 +112,11 @@ void register_creator(void*, const Text& type, const TextCreator& creator) {
 
 FORM void make(Graph* self, const Text& name) __asm__("_ZN2ge5GraphC1ERKSs");
 void make(Graph* self, const Text& name) { new (self) Graph(name.c_str()); }
+FORM Text name_of(const Graph* self) __asm__("_ZNK2ge5Graph7GetNameEv");
+Text name_of(const Graph* self) {
+  AscendString name;
+  return self->GetName(name) == GRAPH_SUCCESS ? name.GetString() : "";
+}
 FORM graphStatus save(const Graph* self, const Text& file) __asm__("_ZNK2ge5Graph10SaveToFileERKSs");
 graphStatus save(const Graph* self, const Text& file) { return self->SaveToFile(file.c_str()); }
 FORM Graph& set_outputs(Graph* self, const std::vector<std::pair<Operator, Text>>& outputs) __asm__(
