@@ -1,0 +1,74 @@
+// Convolutions as oneDNN's primitives, made once for each problem: what convolution.cpp is made of.
+#pragma once
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "base/scratch.h"
+#include "kernels/convolution.h"
+#include "kernels/onednn.h"
+
+namespace updraft::convolution_plan {
+
+using dnnl::memory;
+enum class Kind { Forward, BackwardData, BackwardWeight };
+
+// The convolution that is not transposed: a transposed one swaps its input and output.
+struct Problem {
+  ConvolutionShape shape;
+  memory::data_type type;
+  memory::dims src, weight, dst;  // weight with the group dimension when groups > 1
+  memory::dims strides, dilates, left, right;
+  bool has_bias = false;
+  /// What follows the sums of a forward one, in this order: the factors and terms of the channels, another tensor. The
+  /// bias is one of the terms where there are factors.
+  bool scales = false, shifts = false, adds = false, relu = false, hard_swish = false;
+  bool valid = true;  // false: padding that oneDNN does not take
+};
+Problem problem_of(const ConvolutionShape& s, const TensorView& src, const TensorView& weight, const TensorView& dst,
+                   memory::data_type type);
+
+/// Channels innermost, dense.
+bool channels_last(const TensorView& v);
+/// Dense, plain or with the channels innermost.
+memory::desc desc_of(const memory::dims& dims, memory::data_type type, bool last);
+/// A number for each channel of the result.
+memory::desc by_channel(const Problem& p);
+
+// One operand of a primitive: as it lies in memory, as the primitive wants it, and the way between.
+struct Operand {
+  memory::desc outer, inner;
+  std::optional<onednn::Reorder> reorder;
+  void set(const memory::desc& out, const memory::desc& in, bool result) {
+    outer = out;
+    inner = in;
+    if (outer == inner) return;
+    if (result) reorder.emplace(inner, outer);
+    else reorder.emplace(outer, inner);
+  }
+  memory at_inner(void* data, ScratchScope& scratch) const {
+    return {inner, onednn::engine(), reorder ? scratch.take(inner.get_size()) : data};
+  }
+  size_t scratch_bytes() const { return reorder ? scratch_size(inner.get_size()) : 0; }
+  /// The operand as the primitive wants it.
+  memory take(const void* data, ScratchScope& scratch) const {
+    memory to = at_inner(const_cast<void*>(data), scratch);
+    if (reorder) reorder->run(data, to.get_data_handle());
+    return to;
+  }
+  void give(const memory& from, void* data) const {
+    if (reorder) reorder->run(from.get_data_handle(), data);
+  }
+};
+
+struct Plan {
+  dnnl::primitive primitive;
+  Operand src, weight, dst;
+  memory::desc bias, scratchpad;
+};
+
+/// The primitive of a problem, for images that lie with their channels innermost or not.
+std::shared_ptr<const Plan> plan_of(const Problem& p, Kind kind, bool src_last, bool dst_last);
+void execute(const Plan& plan, std::unordered_map<int, memory> args);
+
+}  // namespace updraft::convolution_plan
