@@ -15,13 +15,13 @@ using namespace updraft::profiling;
 namespace {
 
 const std::string& folder() {
-  static const std::string made = [] {
+  static const std::string* made = [] {
     char name[] = "/tmp/updraft-fuzz-XXXXXX";
     const char* path = mkdtemp(name);
     std::atexit([] { std::filesystem::remove_all(folder()); });
-    return std::string(path ? path : "/tmp");
+    return new std::string(path ? path : "/tmp/updraft-fuzz");  // is used at exit
   }();
-  return made;
+  return *made;
 }
 
 void options(std::string_view text) {
