@@ -92,3 +92,13 @@ def test_ready_means_that_it_runs(migrated):
     _, files, _ = migrated({"a.py": "import torch\nif torch.cuda.is_available():\n    major, minor = torch.cuda.get_device_capability()\n",
                             "b.py": "import torch\nx = torch.ones(1).cuda()\n"})
     assert files["a.py"]["readiness"] != "ready" and files["b.py"]["readiness"] == "ready"
+
+
+def test_a_second_run_without_compat_changes_nothing(tool, tmp_path):
+    """What was migrated with --compat opens its NPU by enable_v1."""
+    (tmp_path / "a.py").write_text("import tensorflow as tf\nif __name__ == '__main__':\n    with tf.compat.v1.Session() as sess:\n        pass\n")
+    tool(tmp_path, "--compat", "--in-place", "-q")
+    first = (tmp_path / "a.py").read_text()
+    assert "enable_v1" in first
+    tool(tmp_path, "-f", "tensorflow", "--in-place", "-q")
+    assert (tmp_path / "a.py").read_text() == first

@@ -86,9 +86,21 @@ def measure(name, project, work):
     return row
 
 
+def cached(name, project, work):
+    """What an earlier run in the same folder measured; projects may be measured side by side with --only."""
+    file = work / "rows" / f"{name}.json"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        row = measure(name, project, work)
+        file.write_text(json.dumps(row))
+    return json.loads(file.read_text())
+
+
 def cell(result, device):
     where, value = result
-    return f"{value:.4f} ({where})" if where == device else f"**no**: {value}" if where is None else f"**on {where}**"
+    if where is None:
+        return f"**no**: {value}"
+    return f"{value:.4f} ({where})" if where == device else f"**on {where}**"
 
 
 def page(projects, rows, language):
@@ -97,7 +109,7 @@ def page(projects, rows, language):
              "|---" * len(heads) + "|"]
     for name, row in rows.items():
         project = projects[name]
-        runs = [cell(row["before"], "cpu"), cell(row["after"], "npu")] if "before" in row else \
+        runs = [cell(row["before"], row["before"][0]), cell(row["after"], "npu")] if "before" in row else \
             [not_run + project["why"][language == "zh"], "–"]
         lines.append("| " + " | ".join(str(c) for c in [name, project["version"], row["files"], row["changed"], row["left"], *runs]) + " |")
     return "\n".join(lines) + "\n"
@@ -113,7 +125,7 @@ def main():
     chosen = args.only.split(",") if args.only else list(projects)
     with tempfile.TemporaryDirectory() as temporary:
         work = args.work or pathlib.Path(temporary)
-        rows = {name: measure(name, projects[name], work) for name in chosen}
+        rows = {name: cached(name, projects[name], work) for name in chosen}
     for name, row in rows.items():
         print(name, row)
         if "before" in row:

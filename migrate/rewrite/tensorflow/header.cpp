@@ -36,7 +36,7 @@ class Header {
     const std::string session = eager || !s_.entry() ? std::string() : keras_session();
     if (!session.empty()) needs |= NeedCompat;
     if (enter && !eager) needs |= NeedCompat;
-    if (enter && eager) needs |= NeedNpu;
+    if (enter && eager && !opened()) needs |= NeedNpu;
     if (needs & NeedOs && !imported("os")) line("import os");
     // compat.v1 scripts write npu_device, or npu where something eager is wanted as well
     const bool whole = !eager && !(needs & NeedNpu);
@@ -105,7 +105,8 @@ class Header {
 
   bool opened() const {
     for (NodeId id = 0; id < tree_.size(); ++id)
-      if (tree_.kind(id) == Kind::Call && s_.value(tree_.child(id, Field::Function)).is_api("npu_device.open"))
+      if (const Value v = tree_.kind(id) == Kind::Call ? s_.value(tree_.child(id, Field::Function)) : Value{};
+          v.is_api("npu_device.open") || v.is_api("npu_device.compat.enable_v1"))
         return true;
     return false;
   }
