@@ -12,8 +12,8 @@ import pytest
 from tests.graph.test_atc import EXACT, ONNX_PYTHON, ROOT, atc, compiled
 
 # What each model is made of when it is compiled. A positive part stays a node where zero is not the lowest number.
-TYPES = {"convolutions": {"QuantConv2D": 6, "Relu": 1, "QuantizeLinear": 7}, "residual": {"QuantConv2D": 2, "QuantAdd": 1, "QuantizeLinear": 1},
-         "products": {"QuantMatMul": 3, "Tanh": 1, "QuantizeLinear": 3}, "table": {"GatherV2": 1, "DequantizeLinear": 1, "QuantizeLinear": 1},
+TYPES = {"convolutions": {"RequantConv2D": 6, "Relu": 1, "QuantizeLinear": 7}, "residual": {"RequantConv2D": 2, "RequantAdd": 1, "QuantizeLinear": 1},
+         "products": {"RequantMatMul": 3, "Tanh": 1, "QuantizeLinear": 3}, "table": {"GatherV2": 1, "DequantizeLinear": 1, "QuantizeLinear": 1},
          "moved": {"Reshape": 1, "Transpose": 2, "DequantizeLinear": 1, "QuantizeLinear": 2}}
 RUN = """
 import sys

@@ -163,6 +163,11 @@ int64_t take_batch_norms(Graph& graph) {
     Node* norm = given_norm(*node);
     if (!norm) continue;
     if (!std::ranges::all_of(kStatistics, [&](const char* name) { return is_vector(input_of(*norm, name)); })) continue;
+    // Constants go into the weights, when the bias has been put to the convolution.
+    const auto is_constant = [](Endpoint e) { return !e || e.node->constant(); };
+    if (is_constant(node->input(1).from) && is_constant(input_of(*node, "bias")) &&
+        std::ranges::all_of(kStatistics, [&](const char* name) { return is_constant(input_of(*norm, name)); }))
+      continue;
     Node& factors = graph.add("BNFactors", norm->name() + "_factors");
     for (const char* name : kStatistics) graph.add_input(factors, name, input_of(*norm, name));
     graph.add_input(factors, "bias", input_of(*node, "bias"));

@@ -117,7 +117,7 @@ class Fusion {
     const auto x = quantized_at(node.input(0).from);
     const auto weights = weights_at(node.input(1).from, 0);
     if (!x || !weights || !is_vector(input_of(node, "bias"))) return;
-    Node& made = start(node, "QuantConv2D", tail_of(node));
+    Node& made = start(node, "RequantConv2D", tail_of(node));
     for (const char* name : {"strides", "pads", "dilations", "groups"})
       if (const auto found = node.attributes.find(name); found != node.attributes.end())
         made.attributes[name] = found->second;
@@ -135,7 +135,7 @@ class Fusion {
         input_of(node, "offset_w") || desc_of(node.input(0).from).dims.size() < 2 ||
         !desc_of(node.input(0).from).rank_known())
       return;
-    Node& made = start(node, "QuantMatMul", tail_of(node));
+    Node& made = start(node, "RequantMatMul", tail_of(node));
     made.attributes["transpose_x2"] = turned;
     finish(node, made, "x1", "x2", *x, *weights);
   }
@@ -148,7 +148,7 @@ class Fusion {
     if (!x || !y || !tail.result || x->type != y->type || x->type != tail.result->type || !desc_of(a).known() ||
         desc_of(a).dims != desc_of(b).dims)
       return;
-    Node& made = start(node, "QuantAdd", tail);
+    Node& made = start(node, "RequantAdd", tail);
     graph_.add_input(made, "a", a.node->input(0).from);
     graph_.add_input(made, "b", b.node->input(0).from);
     made.attributes["a_scale"] = x->scale;
@@ -203,7 +203,7 @@ class Fusion {
   /// A node for `node` and what follows it; inputs are still to be given.
   Node& start(const Node& node, const char* type, Tail tail) {
     tail_ = std::move(tail);
-    if (tail_.relu && std::string_view(type) != "QuantAdd" && !keeps_positive(*tail_.result)) tail_ = {};
+    if (tail_.relu && std::string_view(type) != "RequantAdd" && !keeps_positive(*tail_.result)) tail_ = {};
     const Node& last = tail_.taken.empty() ? node : *tail_.taken.back();
     Node& made = graph_.add(type, last.name());
     graph_.add_output(made, "y", last.output().desc);
@@ -211,7 +211,7 @@ class Fusion {
       made.attributes["y_scale"] = tail_.result->scale;
       made.attributes["y_zero"] = tail_.result->zero;
     }
-    if (std::string_view(type) != "QuantAdd")
+    if (std::string_view(type) != "RequantAdd")
       made.attributes["dtype"] = static_cast<int64_t>(tail_.result ? tail_.result->type : DType::Float);
     return made;
   }

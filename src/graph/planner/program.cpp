@@ -48,7 +48,7 @@ std::vector<std::string> nodes_without_reuse() {
 }
 
 bool is_convolution(const Node& node) {
-  return node.type() == "Conv2D" || node.type() == "FusedConv2D" || node.type() == "QuantConv2D";
+  return node.type() == "Conv2D" || node.type() == "FusedConv2D" || node.type() == "RequantConv2D";
 }
 /// What convolutions compute of as it lies.
 bool has_layouts(DType t) { return t == DType::Float || t == DType::BFloat16 || t == DType::Int8 || t == DType::UInt8; }
@@ -81,8 +81,8 @@ bool takes_any_layout(const Node& node) {
                                                 "Mish",
                                                 "Mul",
                                                 "PadV3",
-                                                "QuantAdd",
-                                                "QuantConv2D",
+                                                "RequantAdd",
+                                                "RequantConv2D",
                                                 "QuantizeLinear",
                                                 "RealDiv",
                                                 "ReduceMax",

@@ -46,7 +46,10 @@ class Writer {
     }
     for (const Node* before : node.control_inputs()) to.add_string(kOpInput, before->name() + ":-1");
     const bool constant = node.constant() != nullptr;
-    for (const auto& [name, value] : node.attributes) {
+    Attributes attributes = node.attributes;
+    const std::vector<std::string> origins = origins_of(node);
+    if (!origins.empty()) attributes.try_emplace(kOriginalNames, origins);
+    for (const auto& [name, value] : attributes) {
       if (constant && name == "value") weight(pbf_writer(to, kOpAttr), *node.constant());
       else attribute(to, kOpAttr, name, value);
     }
@@ -63,9 +66,6 @@ class Writer {
       describe(desc, input.from ? input.from.node->output(input.from.index).desc : input.desc);
       if (!input.from && node.type() != "Data") attribute(desc, kDescAttr, "_is_unfed_optional", true);
     }
-    const std::vector<std::string> origins = origins_of(node);
-    if (!origins.empty() && !node.attributes.contains(kOriginalNames))
-      attribute(to, kOpAttr, kOriginalNames, Attribute(origins));
     int64_t index = 0;
     for (const Output& output : node.outputs()) {
       pbf_writer desc(to, kOpOutputDesc);

@@ -126,7 +126,7 @@ ACLNN(aclnnSplitWithSize, (In, self), (Ints, splitSize), (Int, dim), (OutTensors
   launch_pieces(op, std::move(pieces));
 }
 
-SAMPLE(aclnnSplitTensor, "self=f32[N,2M] splitSections=M dim=1 out=f32[N,M];f32[N,M]")
+SAMPLE(aclnnSplitTensor, "self=f32[N,M] splitSections=M dim=1 out=f32[N,M]")
 ABOUT(aclnnSplitTensor, Vector, "Cuts self along dim into out[i] of splitSections each, the last one may be shorter",
       "将 self 沿 dim 按每段 splitSections 切分到 out 列表，末段可较短")
 ACLNN(aclnnSplitTensor, (In, self), (UInt, splitSections), (Int, dim), (OutTensors, out)) {

@@ -132,7 +132,7 @@ IR_OP(Conv2D, Conv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (
 }
 // Types of our own: graphs get them from passes/convolution.cpp.
 ABOUT(FusedConv2D, Cube,
-      "Convolution with what follows it: y = relu(convolution(x, filter) * factor + bias + add), or HardSwish of that",
+      "y = relu(convolution(x, filter) * factor + bias + add), or HardSwish of that in place of relu",
       "卷积与其后的缩放、加法、激活融合：y = relu(convolution(x, filter) * factor + bias + add)，或以 HardSwish 代替 "
       "relu")
 IR_OP(FusedConv2D, FusedConv2D, (In, x), (In, filter), (OptIn, bias), (OptIn, add), (OptIn, factor), (Out, y),

@@ -92,10 +92,10 @@ IR_OP(DequantizeLinear, DequantizeLinear, (In, x), (In, scale), (OptIn, zero_poi
   });
 }
 
-ABOUT(QuantConv2D, Cube,
+ABOUT(RequantConv2D, Cube,
       "Convolution of numbers of eight bits: y = quantize((sum of (x - x_zero) * filter) * scale + bias)",
       "8 位整数卷积：y = quantize(sum((x - x_zero) * filter) * scale + bias)")
-IR_OP(QuantConv2D, QuantConv2D, (In, x), (In, filter), (In, scale), (OptIn, bias), (Out, y), (Ints, strides),
+IR_OP(RequantConv2D, RequantConv2D, (In, x), (In, filter), (In, scale), (OptIn, bias), (Out, y), (Ints, strides),
       (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Int, x_zero, 0), (Float, y_scale, 1),
       (Int, y_zero, 0), (Int, dtype, 0)) {
   require_byte(op, "x", *x);
@@ -125,10 +125,10 @@ IR_OP(QuantConv2D, QuantConv2D, (In, x), (In, filter), (In, scale), (OptIn, bias
   op.launch([=, x = *x, filter = *filter, kept = filter.handle->constant, scale = *scale, bias = view_or_none(bias),
              y = *y] { quantized_convolution(s, x, zero, filter, kept, scale, bias, result, y); });
 }
-ABOUT(QuantMatMul, Cube, "Product of numbers of eight bits: y = quantize((sum of (x1 - x_zero) * x2) * scale + bias)",
+ABOUT(RequantMatMul, Cube, "Product of numbers of eight bits: y = quantize((sum of (x1 - x_zero) * x2) * scale + bias)",
       "8 位整数矩阵乘：y = quantize(sum((x1 - x_zero) * x2) * scale + bias)")
-IR_OP(QuantMatMul, QuantMatMul, (In, x1), (In, x2), (In, scale), (OptIn, bias), (Out, y), (Bool, transpose_x2, false),
-      (Int, x_zero, 0), (Float, y_scale, 1), (Int, y_zero, 0), (Int, dtype, 0)) {
+IR_OP(RequantMatMul, RequantMatMul, (In, x1), (In, x2), (In, scale), (OptIn, bias), (Out, y),
+      (Bool, transpose_x2, false), (Int, x_zero, 0), (Float, y_scale, 1), (Int, y_zero, 0), (Int, dtype, 0)) {
   require_byte(op, "x1", *x1);
   op.require(x2->dtype == DType::Int8 && x2->rank == 2, "x2 is {}, want a matrix of INT8", describe(*x2));
   op.require(x1->rank >= 2, "x1 is {}, want two dimensions or more", describe(*x1));
@@ -157,10 +157,10 @@ IR_OP(QuantMatMul, QuantMatMul, (In, x1), (In, x2), (In, scale), (OptIn, bias), 
     if (to.data != y.data) copy_elements(y, to);
   });
 }
-ABOUT(QuantAdd, Vector, "y = quantize(a + b) of numbers of eight bits, with relu of the positive part of the sum",
+ABOUT(RequantAdd, Vector, "y = quantize(a + b) of numbers of eight bits, with relu of the positive part of the sum",
       "8 位整数求和：y = quantize(a + b)，relu 时取正部")
-IR_OP(QuantAdd, QuantAdd, (In, a), (In, b), (Out, y), (Float, a_scale), (Int, a_zero), (Float, b_scale), (Int, b_zero),
-      (Float, y_scale), (Int, y_zero), (Bool, relu, false)) {
+IR_OP(RequantAdd, RequantAdd, (In, a), (In, b), (Out, y), (Float, a_scale), (Int, a_zero), (Float, b_scale),
+      (Int, b_zero), (Float, y_scale), (Int, y_zero), (Bool, relu, false)) {
   require_byte(op, "a", *a);
   op.require(b->dtype == a->dtype, "b is {}, want {}", describe(*b), name_of(a->dtype));
   op.require_same_shape("b", *b, "a", *a);
