@@ -1,5 +1,5 @@
 // Channels of tensors (acltdtCreateChannel and kin) and the data sets that travel through them.
-#include <deque>
+#include <vector>
 
 #include "acl/acl_tdt.h"
 #include "acl/api.h"
@@ -25,12 +25,12 @@ struct acltdtDataItem {
   ChannelItem described;  ///< its elements only where it was received
   void* data = nullptr;   ///< the client's, or those of `described`
   size_t size = 0;
+  bool received = false;  ///< it is a data set's own, and ends with it
 };
 
 struct acltdtDataset {
-  std::string name;                     ///< of the channel that it came from
-  std::vector<acltdtDataItem*> items;   ///< in the order in which they were added
-  std::deque<acltdtDataItem> received;  ///< these are the data set's own
+  std::string name;                    ///< of the channel that it came from
+  std::vector<acltdtDataItem*> items;  ///< in the order in which they were added
 };
 
 namespace {
@@ -66,13 +66,27 @@ acltdtDataset& checked(const acltdtDataset* handle) {
   return *live;
 }
 
-acltdtDataItem& created(const acltdtDataItem* handle) {
+acltdtDataItem& checked(const acltdtDataItem* handle) {
   need(handle, "dataItem");
   acltdtDataItem* live = items().get(handle);
   if (!live)
-    throw Error(code::kAclInvalidParam, "{} is not a data item of acltdtCreateDataItem (destroyed, or never created)",
+    throw Error(code::kAclInvalidParam, "{} is not a data item (destroyed, or never created)",
                 static_cast<const void*>(handle));
   return *live;
+}
+acltdtDataItem& created(const acltdtDataItem* handle) {
+  acltdtDataItem& item = checked(handle);
+  if (item.received)
+    throw Error(code::kAclInvalidParam, "{} is a data item that was received: it ends with its data set",
+                static_cast<const void*>(handle));
+  return item;
+}
+
+/// Of a data set that is destroyed, or receives others.
+void give_back_received(acltdtDataset& set) {
+  for (acltdtDataItem* item : set.items)
+    if (const acltdtDataItem* live = items().get(item); live && live->received) items().destroy(item);
+  set.items.clear();
 }
 
 acltdtChannelHandle* create(const char* name, uint32_t device, const char* channel_name, size_t capacity) {
@@ -143,7 +157,7 @@ UPDRAFT_API int acltdtSendTensor(const acltdtChannelHandle* handle, const acltdt
   const int failed = guard("acltdtSendTensor", [&] {
     const auto channel = checked(handle);
     ChannelItems all;
-    for (const acltdtDataItem* item : checked(dataset).items) all.push_back(copy_of(*item));
+    for (const acltdtDataItem* item : checked(dataset).items) all.push_back(copy_of(checked(item)));
     outcome = channel->queue->send(std::move(all), limit_of(timeout));
   });
   return answer(failed, outcome, ACL_ERROR_RT_QUEUE_FULL);
@@ -158,15 +172,15 @@ UPDRAFT_API int acltdtReceiveTensor(const acltdtChannelHandle* handle, acltdtDat
     outcome = channel->queue->receive(came, limit_of(timeout));
     if (outcome != Outcome::Done) return;
     acltdtDataset& to = checked(dataset);
-    to.items.clear();
-    to.received.clear();
+    give_back_received(to);
     to.name = channel->queue->name();
     for (ChannelItem& item : came) {
-      acltdtDataItem& made = to.received.emplace_back();
-      made.described = std::move(item);
-      made.data = made.described.bytes.data();
-      made.size = made.described.bytes.size();
-      to.items.push_back(&made);
+      acltdtDataItem* made = items().create();
+      made->described = std::move(item);
+      made->data = made->described.bytes.data();
+      made->size = made->described.bytes.size();
+      made->received = true;
+      to.items.push_back(made);
     }
   });
   return answer(failed, outcome, ACL_ERROR_RT_QUEUE_EMPTY);
@@ -180,7 +194,7 @@ UPDRAFT_API acltdtDataset* acltdtCreateDataset() {
 /// Items of acltdtCreateDataItem stay the client's.
 UPDRAFT_API int acltdtDestroyDataset(acltdtDataset* dataset) {
   return guard("acltdtDestroyDataset", [&] {
-    checked(dataset);
+    give_back_received(checked(dataset));
     sets().destroy(dataset);
   });
 }
@@ -234,30 +248,38 @@ UPDRAFT_API int acltdtDestroyDataItem(acltdtDataItem* item) {
 }
 
 UPDRAFT_API acltdtTensorType acltdtGetTensorTypeFromItem(const acltdtDataItem* item) {
-  return item ? static_cast<acltdtTensorType>(item->described.what) : ACL_TENSOR_DATA_UNDEFINED;
+  const acltdtDataItem* live = items().get(item);
+  return live ? static_cast<acltdtTensorType>(live->described.what) : ACL_TENSOR_DATA_UNDEFINED;
 }
 UPDRAFT_API aclDataType acltdtGetDataTypeFromItem(const acltdtDataItem* item) {
-  return item ? static_cast<aclDataType>(item->described.dtype) : ACL_DT_UNDEFINED;
+  const acltdtDataItem* live = items().get(item);
+  return live ? static_cast<aclDataType>(live->described.dtype) : ACL_DT_UNDEFINED;
 }
 /// Of a tensor that travels in slices; those that do not are one slice.
 UPDRAFT_API int acltdtGetSliceInfoFromItem(const acltdtDataItem* item, size_t* count, size_t* index) {
   return guard("acltdtGetSliceInfoFromItem", [&] {
-    need(item, "dataItem");
+    checked(item);
     need(count, "sliceNum");
     need(index, "sliceId");
     *count = 1;
     *index = 0;
   });
 }
-UPDRAFT_API void* acltdtGetDataAddrFromItem(const acltdtDataItem* item) { return item ? item->data : nullptr; }
-UPDRAFT_API size_t acltdtGetDataSizeFromItem(const acltdtDataItem* item) { return item ? item->size : 0; }
+UPDRAFT_API void* acltdtGetDataAddrFromItem(const acltdtDataItem* item) {
+  const acltdtDataItem* live = items().get(item);
+  return live ? live->data : nullptr;
+}
+UPDRAFT_API size_t acltdtGetDataSizeFromItem(const acltdtDataItem* item) {
+  const acltdtDataItem* live = items().get(item);
+  return live ? live->size : 0;
+}
 UPDRAFT_API size_t acltdtGetDimNumFromItem(const acltdtDataItem* item) {
-  return item ? item->described.dims.size() : 0;
+  const acltdtDataItem* live = items().get(item);
+  return live ? live->described.dims.size() : 0;
 }
 UPDRAFT_API int acltdtGetDimsFromItem(const acltdtDataItem* item, int64_t* dims, size_t rank) {
   return guard("acltdtGetDimsFromItem", [&] {
-    need(item, "dataItem");
-    const auto& all = item->described.dims;
+    const auto& all = checked(item).described.dims;
     if (all.empty()) return;
     need(dims, "dims");
     if (rank < all.size())

@@ -134,3 +134,17 @@ def test_memory_has_no_errors(acl):
     count = ctypes.c_size_t(9)
     assert acl.aclrtGetMemUceInfo(0, None, ctypes.c_size_t(0), ctypes.byref(count)) == 0 and count.value == 0
     assert acl.aclrtMemUceRepair(0, None, ctypes.c_size_t(1)) == 107000
+
+
+def test_items_that_are_none_are_told(acl):
+    channel = ctypes.c_void_p(acl.acltdtCreateChannelWithCapacity(0, b"none", ctypes.c_size_t(1)))
+    sent = ctypes.c_void_p(acl.acltdtCreateDataset())
+    (gone, _) = item(acl, b"12345678")
+    assert acl.acltdtAddDataItem(sent, gone) == 0 and acl.acltdtDestroyDataItem(gone) == 0
+    assert acl.acltdtSendTensor(channel, sent, 0) == 100000 and "is not a data item" in text(acl)  # its memory is the client's again
+    nowhere = ctypes.c_void_p(4096)
+    for bad in (nowhere, gone, ctypes.c_void_p()):
+        assert acl.acltdtGetDataSizeFromItem(bad) == 0 and acl.acltdtGetDimNumFromItem(bad) == 0 and not acl.acltdtGetDataAddrFromItem(bad)
+        assert acl.acltdtGetTensorTypeFromItem(bad) == -1
+        assert acl.acltdtGetDimsFromItem(bad, None, ctypes.c_size_t(0)) == 100000 and acl.acltdtDestroyDataItem(bad) == 100000
+    assert acl.acltdtDestroyDataset(sent) == 0 and acl.acltdtDestroyChannel(channel) == 0
