@@ -146,5 +146,5 @@ def test_items_that_are_none_are_told(acl):
     for bad in (nowhere, gone, ctypes.c_void_p()):
         assert acl.acltdtGetDataSizeFromItem(bad) == 0 and acl.acltdtGetDimNumFromItem(bad) == 0 and not acl.acltdtGetDataAddrFromItem(bad)
         assert acl.acltdtGetTensorTypeFromItem(bad) == -1
-        assert acl.acltdtGetDimsFromItem(bad, None, ctypes.c_size_t(0)) == 100000 and acl.acltdtDestroyDataItem(bad) == 100000
+        assert acl.acltdtGetDimsFromItem(bad, None, ctypes.c_size_t(0)) == acl.acltdtDestroyDataItem(bad) == (100000 if bad else 107000)
     assert acl.acltdtDestroyDataset(sent) == 0 and acl.acltdtDestroyChannel(channel) == 0
