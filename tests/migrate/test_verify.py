@@ -62,7 +62,7 @@ def test_verified(migrate, tmp_path):
 
 
 def test_a_difference_is_shown_with_both_lines(migrate):
-    source = TRAIN.replace("for step", 'scale = 1.5 if hasattr(torch, "npu") else 1.0\nfor step').replace(
+    source = TRAIN.replace("for step", 'scale = 1.5 if hasattr(torch, "n" + "pu") else 1.0\nfor step').replace(
         "{loss.item():.6f}", "{loss.item() * (scale if step > 1 else 1):.6f}")
     text, report, folder = migrate(source, status=1)
     assert "NOT verified: 4 losses agree before" in text and "number 5 of the losses in stdout differs" in text
@@ -81,7 +81,7 @@ def test_an_original_that_is_not_seeded_is_named(migrate):
 
 
 def test_a_failure_of_one_side(migrate):
-    text, report, folder = migrate(TRAIN + "\nif hasattr(torch, 'npu'):\n    sys.exit('no such luck')\n", status=1)
+    text, report, folder = migrate(TRAIN + "\nif hasattr(torch, 'n' + 'pu'):\n    sys.exit('no such luck')\n", status=1)
     assert "the migrated project on the virtual NPU: exit status 1" in text and "no such luck" in text
     assert report["original"]["status"] == 0 and report["migrated"]["status"] == 1
 
