@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+NPU = "/job:localhost/replica:0/task:0/device:NPU:0"  # tf.device(None) is TensorFlow's own choice: the CPU
 
 
 def numbers(value):
