@@ -23,7 +23,8 @@ void set_profiler_hook(const ProfilerHook& hook);
 const ProfilerHook& profiler_hook();
 
 /// Throws what aclInit returns: 100003 when the file cannot be read, 100006 when it is no JSON object or a value is not
-/// what its key takes. What dump and profiling ask for is checked by them. Keys that have nothing to change here are accepted; unknown ones are told to the log.
+/// what its key takes. What dump and profiling ask for is checked by them. Keys that have nothing to change here are
+/// accepted; unknown ones are told to the log.
 AclConfiguration read_acl_configuration(const char* path);
 
 }  // namespace updraft

@@ -207,8 +207,8 @@ std::string checked_folder(const std::string& path, const std::string& key) {
 Settings read_settings(const Json& dump, const std::string& file) {
   const Reader from(dump, file);
   if (!dump.is_object()) from.refuse("dump", dump, "an object");
-  static const std::set<std::string> kKnown = {"dump_path",  "dump_list",  "dump_mode",       "dump_op_switch",
-                                               "dump_debug", "dump_step",  "dump_data",       "dump_level",
+  static const std::set<std::string> kKnown = {"dump_path",  "dump_list",  "dump_mode",        "dump_op_switch",
+                                               "dump_debug", "dump_step",  "dump_data",        "dump_level",
                                                "dump_stats", "dump_scene", "dump_kernel_data", "dump_debug_mode"};
   for (const auto& [key, value] : dump.items())
     if (!kKnown.contains(key))
