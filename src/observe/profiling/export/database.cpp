@@ -290,23 +290,11 @@ class Writer {
                 "startNs INTEGER, endNs INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, message "
                 "INTEGER, globalTid "
                 "INTEGER, endGlobalTid INTEGER, domainId INTEGER, connectionId INTEGER");
-    std::unordered_map<uint64_t, const MarkerRecord*> open;
-    for (const MarkerRecord& m : p_.markers) {
-      if (m.what == static_cast<uint32_t>(MarkerKind::Begin)) {
-        open[m.range] = &m;
-        continue;
-      }
-      const MarkerRecord* begin = &m;
-      if (m.what == static_cast<uint32_t>(MarkerKind::End)) {
-        const auto found = open.find(m.range);
-        if (found == open.end()) continue;
-        begin = found->second;
-        open.erase(found);
-      }
-      table.row(p_.wall(begin->time), p_.wall(m.time), begin == &m ? 3 : 2, begin->range, begin->category,
-                strings_[p_.text(begin->message)], global_thread(begin->thread), global_thread(m.thread),
-                strings_[p_.text(begin->domain)],
-                begin->on_stream ? static_cast<int64_t>(begin->correlation) : int64_t{kNone});
+    for (const MarkedSpan& span : marked_spans(p_)) {
+      table.row(p_.wall(span.begin->time), p_.wall(span.end->time), span.is_mark() ? 3 : 2, span.begin->range,
+                span.begin->category, strings_[p_.text(span.begin->message)], global_thread(span.begin->thread),
+                global_thread(span.end->thread), strings_[p_.text(span.begin->domain)],
+                span.begin->on_stream ? static_cast<int64_t>(span.begin->correlation) : int64_t{kNone});
     }
   }
 

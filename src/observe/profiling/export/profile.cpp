@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "base/error.h"
 
@@ -244,6 +245,22 @@ Profile read_profile(const std::string& folder) {
   for (const fs::path& file : files) read_file(file, p);
   put_in_order(p);
   return p;
+}
+
+std::vector<MarkedSpan> marked_spans(const Profile& profile) {
+  std::vector<MarkedSpan> spans;
+  std::unordered_map<uint64_t, const MarkerRecord*> open;
+  for (const MarkerRecord& m : profile.markers) {
+    if (m.what == static_cast<uint32_t>(MarkerKind::Begin)) {
+      open[m.range] = &m;
+    } else if (m.what != static_cast<uint32_t>(MarkerKind::End)) {
+      spans.push_back({&m, &m});
+    } else if (const auto found = open.find(m.range); found != open.end()) {
+      spans.push_back({found->second, &m});
+      open.erase(found);
+    }
+  }
+  return spans;
 }
 
 }  // namespace updraft::profiling

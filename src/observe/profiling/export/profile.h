@@ -51,6 +51,15 @@ struct Profile {
   }
 };
 
+/// A mark of the user, or a range that was begun and ended.
+struct MarkedSpan {
+  const MarkerRecord* begin;
+  const MarkerRecord* end;  ///< of a mark: the same
+  bool is_mark() const { return begin == end; }
+};
+/// In the order of their ends; what was only begun, or only ended, is left out.
+std::vector<MarkedSpan> marked_spans(const Profile& profile);
+
 /// Adds what a file of records holds. Never throws but for memory: what is no record counts as damage.
 void read_records(std::string_view bytes, Profile& profile);
 /// Sorts, and drops what cannot be (ends before begins).

@@ -259,22 +259,11 @@ class Timeline {
   }
 
   void markers() {
-    std::unordered_map<uint64_t, const MarkerRecord*> open;
-    for (const MarkerRecord& m : p_.markers) {
-      if (m.what == static_cast<uint32_t>(MarkerKind::Begin)) {
-        open[m.range] = &m;
-        continue;
-      }
-      const MarkerRecord* begin = &m;
-      if (m.what == static_cast<uint32_t>(MarkerKind::End)) {
-        const auto found = open.find(m.range);
-        if (found == open.end()) continue;
-        begin = found->second;
-        open.erase(found);
-      }
-      event("", p_.text(begin->message), pid(kMarkers), begin->thread, begin->time, m.time);
+    for (const MarkedSpan& span : marked_spans(p_)) {
+      event("", p_.text(span.begin->message), pid(kMarkers), span.begin->thread, span.begin->time, span.end->time);
       out_ << "\"domain\":";
-      out_.json(p_.text(begin->domain)) << ",\"event_type\":\"" << (begin == &m ? "marker" : "start/end") << "\"}}";
+      out_.json(p_.text(span.begin->domain))
+          << ",\"event_type\":\"" << (span.is_mark() ? "marker" : "start/end") << "\"}}";
     }
   }
 
