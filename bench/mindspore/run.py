@@ -3,15 +3,12 @@ each step a graph (`ms.jit`). The losses of both are compared.
 
     ./dev bench mindspore [--models lenet,bert,resnet50] [--rounds 5] [--threads 2]
 """
-import argparse
-import math
 import os
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/mindspore")]
-CLIENT = ROOT / ".venv-mindspore" / "bin" / "python"
 MODELS = ["lenet", "bert", "resnet50"]
 
 
@@ -62,41 +59,7 @@ def session(name, device, threads):
     return step
 
 
-def measure(options):
-    from bench.measure import PART, InProcess, interleave, machine, report
-
-    os.environ["UPDRAFT_THREADS"] = str(options.threads)
-    before, rows = machine(), {}
-    for name in options.models.split(","):
-        if name not in MODELS:
-            sys.exit(f"no model {name}, want one of {', '.join(MODELS)}")
-        ours, peer = InProcess(session, name, "Ascend", options.threads), InProcess(session, name, "CPU", options.threads)
-        ours(True), peer(True)
-        if not math.isclose(ours.value, peer.value, rel_tol=1e-3):
-            sys.exit(f"{name}: the losses differ, {ours.value} and {peer.value}")
-        rows[name] = interleave(ours, peer, options.rounds)
-        print(name, rows[name], flush=True)
-        ours.close(), peer.close()
-    if len(rows) > 1:
-        print("geometric mean", round(math.exp(sum(math.log(r["ratio"]) for r in rows.values()) / len(rows)), 3))
-    whole = options.models == ",".join(MODELS) and options.threads == len(os.sched_getaffinity(0))
-    report("mindspore" + ("" if whole else PART), rows, "./dev bench mindspore " + " ".join(a for a in sys.argv[1:] if a != "--measure"),
-           "MindSpore CPU", before)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if not options.measure:
-        if not CLIENT.exists():
-            sys.exit("there is no .venv-mindspore: ./dev test mindspore makes it")
-        os.execv(CLIENT, [str(CLIENT), __file__, *sys.argv[1:], "--measure"])
-    measure(options)
-
-
 if __name__ == "__main__":
-    main()
+    from bench.framework import main
+
+    main(__file__, __doc__, MODELS, session, ("Ascend", "CPU"), "mindspore", "MindSpore CPU")
