@@ -10,6 +10,7 @@
 
 #include "base/api_call.h"
 #include "base/fork.h"
+#include "base/handle_pool.h"
 #include "base/log.h"
 #include "base/wall_clock.h"
 
@@ -81,6 +82,9 @@ int guard(const char* name, FunctionRef<void()> body, Forked forked) noexcept {
   } catch (const Error& e) {
     code = e.code();
     report_error(name, code, e.text());
+  } catch (const PoolFull&) {
+    code = code::kAclBadAlloc;
+    report_error(name, code, "every handle of this kind is in use: those that are done want their destroy call");
   } catch (const std::bad_alloc&) {
     code = code::kAclBadAlloc;
     report_error(name, code, "the host is out of memory");

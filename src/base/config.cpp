@@ -1,6 +1,7 @@
 #include "base/config.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,6 +104,10 @@ size_t machine_memory() {
   size_t ram = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
     if (size_t limit = first_number(path)) ram = std::min(ram, limit);
+  // a device takes more addresses than memory, and the client has its own
+  rlimit addresses{};
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
+    ram = std::min<size_t>(ram, addresses.rlim_cur / 8);
   return ram;
 }
 

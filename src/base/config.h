@@ -34,7 +34,7 @@ size_t parse_size(const std::string& text, const char* variable);
 /// What ASCEND_RT_VISIBLE_DEVICES (null: not set) means with `installed` devices.
 std::vector<int> visible_devices(const char* text, int installed);
 
-/// min(RAM, cgroup limit) in bytes.
+/// The least of RAM, the cgroup's limit and an eighth of a limit of addresses (ulimit -v), in bytes.
 size_t machine_memory();
 
 }  // namespace updraft

@@ -44,15 +44,21 @@ struct HandleRef {
   T* operator->() const { return object; }
 };
 
+/// All objects of a pool are in use. Any other std::bad_alloc of create() says that the process has no more memory.
+struct PoolFull : std::bad_alloc {};
+
 template <class T>
 class HandlePool {
  public:
   using Ref = HandleRef<T>;
 
-  /// Reserves address space for `capacity` objects; pages are committed as they are used.
-  explicit HandlePool(size_t capacity, size_t rest = kRest) : capacity_(capacity), rest_(std::min(rest, capacity / 4)) {
-    void* p = mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  /// Reserves address space for `capacity` objects. It becomes memory in steps as they are used, because a limit of the
+  /// process's data (ulimit -d) counts all that may be written.
+  explicit HandlePool(size_t capacity, size_t rest = kRest)
+      : capacity_(capacity),
+        rest_(std::min(rest, capacity / 4)),
+        reserved_((capacity * sizeof(Slot) + kStepBytes - 1) / kStepBytes * kStepBytes) {
+    void* p = mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     slots_ = static_cast<Slot*>(p);
   }
@@ -124,6 +130,7 @@ class HandlePool {
 
  private:
   static constexpr size_t kRest = 256;
+  static constexpr size_t kStepBytes = size_t{1} << 20;
   // A state is the number of objects that the slot has had, times kStep, and these bits.
   static constexpr uint32_t kLive = 1, kLocked = 2, kStep = 4;
   struct Slot {
@@ -193,10 +200,18 @@ class HandlePool {
     if (own && own->ready) return own->taken[--own->ready];
     const size_t used = used_.load(std::memory_order_relaxed);
     if (free_ > rest_ || (used == capacity_ && free_)) return oldest();
-    if (used == capacity_) throw std::bad_alloc();
+    if (used == capacity_) throw PoolFull();
+    if ((used + 1) * sizeof(Slot) > writable_) make_writable((used + 1) * sizeof(Slot));
     used_.store(used + 1, std::memory_order_release);
     keep_from_leak_checker(slots_ + used, sizeof(Slot));
     return slots_ + used;
+  }
+
+  [[gnu::cold]] void make_writable(size_t bytes) {
+    char* base = reinterpret_cast<char*>(slots_);
+    const size_t end = (bytes + kStepBytes - 1) / kStepBytes * kStepBytes;
+    if (mprotect(base + writable_, end - writable_, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+    writable_ = end;
   }
 
   void give_back(Slot* slot) {
@@ -234,10 +249,11 @@ class HandlePool {
   }
 
   static inline constinit thread_local Batch own_;
-  const size_t capacity_, rest_;
+  const size_t capacity_, rest_, reserved_;
   Slot* slots_;
   std::atomic<size_t> used_{0};
   std::mutex mutex_;
+  size_t writable_ = 0;  ///< bytes from the first slot on
   size_t free_ = 0;
   uint32_t first_ = 0, last_ = 0;  ///< free slots in the order in which they became free: numbers + 1
 };

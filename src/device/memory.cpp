@@ -38,21 +38,27 @@ std::mutex g_windows_mutex;
 // Addresses for aclrtReserveMemAddress. torch_npu reserves 9/8 of the device for each stream and pool, and each
 // captured graph has pools of its own. Addresses cost nothing, but a limit of them (ulimit -v) counts those that are
 // not used, and ThreadSanitizer leaves programs few: there they are no more than the device needs.
+bool addresses_limited() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+}
 size_t address_room(size_t heap) {
 #if defined(__SANITIZE_THREAD__)
   return heap;
 #else
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return heap;
+  if (addresses_limited()) return heap;
   constexpr size_t kRoom = size_t{4} << 40;
   return std::max(heap, kRoom);
 #endif
 }
 
+// The heap has more addresses than memory, so that fragments never make a device smaller than it says.
+size_t fragmentation_room() { return addresses_limited() ? 2 : 4; }
+
 }  // namespace
 
 DeviceMemory::DeviceMemory(int device, size_t limit) : device_(device), limit_(limit), version_(++g_versions) {
-  heap_ = round_up(limit * 4, kHuge);  // room for fragmentation: the file is sparse
+  heap_ = round_up(limit * fragmentation_room(), kHuge);  // the file is sparse
   fd_ = memfd_create(fmt::format("updraft-device-{}", device).c_str(), MFD_CLOEXEC);
   if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(heap_)) != 0)
     throw Error(code::kRtMemoryAllocation, "device {}: no memory file of {} bytes: {}", device, heap_,
@@ -67,8 +73,10 @@ DeviceMemory::DeviceMemory(int device, size_t limit) : device_(device), limit_(l
     if (p != MAP_FAILED || room == heap_) break;
   }
   if (p == MAP_FAILED)
-    throw Error(code::kRtMemoryAllocation, "device {}: no address space of {} bytes: {}", device, total,
-                std::strerror(errno));
+    throw Error(code::kRtMemoryAllocation,
+                "device {}: no address space of {} bytes: {} (ulimit -v limits it: raise that, or give the device less "
+                "memory by UPDRAFT_MEMORY)",
+                device, total, std::strerror(errno));
   window_ = reinterpret_cast<char*>(round_up(reinterpret_cast<uintptr_t>(p), kHuge));
   alias_ = strict ? static_cast<ptrdiff_t>(span_) : 0;
   char* at = window_ + alias_;

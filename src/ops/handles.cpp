@@ -109,7 +109,7 @@ aclOpExecutor* take_executor() {
   }
   try {
     return executor_pool().create();
-  } catch (const std::bad_alloc&) {
+  } catch (const PoolFull&) {
     throw Error(code::kAclnnInner,
                 "{} executors are planned and neither launched nor destroyed: each wants its second phase or "
                 "aclDestroyAclOpExecutor",

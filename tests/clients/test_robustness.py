@@ -101,3 +101,31 @@ ctypes.string_at(x.data_ptr(), 4)
 """], env=dict(os.environ, UPDRAFT_STRICT="1"), capture_output=True, text=True, timeout=60)
     assert result.returncode == -signal.SIGSEGV
     assert "host code touched device memory" in result.stderr
+
+
+@pytest.mark.limit(90)
+@pytest.mark.parametrize("limit, gigabytes", [("RLIMIT_DATA", 6), ("RLIMIT_AS", 32)])
+def test_limits_of_a_shared_machine_leave_room(limit, gigabytes):
+    """Batch systems limit a job's data or addresses (ulimit -d, -v): what is only reserved does not count as used."""
+    text = python(f"""
+import resource
+resource.setrlimit(resource.{limit}, ({gigabytes} << 30,) * 2)
+import torch, torch_npu
+model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).npu()
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    loss = model(torch.randn(16, 32).npu()).square().mean(); loss.backward(); optimizer.step()
+print("loss", loss.item())
+""")
+    assert "loss" in text
+
+
+@pytest.mark.limit(60)
+def test_too_few_addresses_are_named():
+    text = python("""
+import resource
+import torch, torch_npu
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30,) * 2)
+torch.ones(2).npu()
+""", status=1, UPDRAFT_MEMORY="6G")
+    assert "ulimit -v" in text and "UPDRAFT_MEMORY" in text

@@ -1,9 +1,12 @@
 // Handles that clients kept too long: told so, and never written through.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdint>
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
@@ -103,10 +106,30 @@ TEST(HandlePool, EverySlotIsUsedWhenThereAreNoOthers) {
   HandlePool<int> pool(8, 100);
   std::vector<int*> all;
   for (int i = 0; i < 8; ++i) all.push_back(pool.create(i));
-  EXPECT_THROW(pool.create(9), std::bad_alloc);
+  EXPECT_THROW(pool.create(9), PoolFull);
   for (int* p : all) pool.destroy(p);
   for (int i = 0; i < 8; ++i) EXPECT_NO_THROW(pool.create(i));
   EXPECT_THROW(pool.create(9), std::bad_alloc);
+}
+
+// ulimit -d counts what a process may write: a pool that is hardly used takes hardly anything of it.
+TEST(HandlePool, ALimitOfDataCountsWhatIsUsed) {
+  struct Page {
+    char bytes[4096] = {};
+  };
+  EXPECT_EXIT(
+      {
+        const rlimit limit{size_t{1} << 30, size_t{1} << 30};
+        if (setrlimit(RLIMIT_DATA, &limit) != 0) std::_Exit(2);
+        auto* pool = new HandlePool<Page>(size_t{1} << 20);
+        for (int i = 0; i < 1000; ++i) pool->create();
+        try {
+          for (;;) pool->create();
+        } catch (const PoolFull&) {
+          std::_Exit(3);  // not what is missing
+        } catch (const std::bad_alloc&) { std::_Exit(0); }
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(HandlePool, ARefIsOfOneObject) {
