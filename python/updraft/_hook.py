@@ -18,6 +18,13 @@ _state = {"ready": None, "depth": 0, "transferred": False}
 def client(name, path=None):
     """The finder's answer for a client's name: None (import as usual), its own spec with a step after it, or the spec of a
     package of our tree. `path`: of the package that it is a part of."""
+    spec = _client(name, path)
+    if name in ("torch", "torch_npu") and os.environ.get("UPDRAFT_RECORD"):  # also without an NPU: the reference may run on the CPU
+        return _with_step(spec or _find(name), _outermost(_record))
+    return spec
+
+
+def _client(name, path):
     if os.environ.get("UPDRAFT_DISABLE", "0") not in ("", "0"):
         return None
     if _on("UPDRAFT_CUDA_ON_CPU"):
@@ -163,7 +170,10 @@ def _torch_openmp():
 
 def _spec_with_step(name, step, path=None):
     """The module's own spec, whose loader goes on with a step when the module is complete."""
-    spec = _find(name, path)
+    return _with_step(_find(name, path), step)
+
+
+def _with_step(spec, step):
     if spec is None or spec.loader is None:
         return None
     loader = spec.loader
@@ -210,6 +220,12 @@ def _mindspore(_):
             context.set_param(ms_ctx_param.inter_op_parallel_num, 2)
     except Exception as error:
         _say("MindSpore's threads are as they were: %s: %s; run: updraft doctor" % (type(error).__name__, error))
+
+
+def _record():
+    from updraft.record import pytorch
+
+    pytorch.watch()
 
 
 def _cuda_on_cpu():

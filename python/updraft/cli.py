@@ -7,6 +7,7 @@ import sys
 
 from updraft import CANN_VERSION, __version__, _machine, _tree, home, op_command
 from updraft._texts import t
+from updraft.check import command as check_command
 from updraft.explain import command as explain_command
 
 
@@ -71,6 +72,14 @@ def _run(args):
     if args.find_nan:
         # torch_npu then calls operators in the thread whose Python lines are wanted
         env.update(UPDRAFT_FIND_NAN="1", TASK_QUEUE_ENABLE="0")
+    if args.record or args.data:
+        from updraft.record import command as record
+
+        if not args.record or args.report:
+            print(t("updraft run: --data goes with --record, and --record not with --report", "updraft run：--data 需要 --record，--record 不能与 --report 同用"),
+                  file=sys.stderr)
+            return 2
+        return record.run(command, env, args.record, args.data)
     if args.report:
         from updraft.readiness import command as readiness
 
@@ -136,6 +145,10 @@ def parser():
         "stop at the first operator that makes NaN or Inf out of finite inputs", "在首个由有限输入产生 NaN 或 Inf 的算子处停止"))
     run.add_argument("--report", metavar="FILE.html", help=t(
         "write what a card would say of this run", "写出真卡会如何看待这次运行的报告"))
+    run.add_argument("--record", metavar="FOLDER", help=t(
+        "record what decides how the training goes, for updraft check", "记录影响训练结果的因素，供 updraft check 比较"))
+    run.add_argument("--data", metavar="PATH", action="append", default=[], help=t(
+        "with --record: the data set, of which every file is summed (may be repeated)", "与 --record 同用：数据集路径，逐个文件计算 md5（可重复）"))
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD", help=t("the command", "要运行的命令"))
     run.set_defaults(call=_run)
 
@@ -150,6 +163,7 @@ def parser():
     commands.add_parser("analyse", help=t("say what of a project the NPU supports", "分析工程在 NPU 上的支持情况"))
     op_command.add_parser(commands)
     explain_command.add_parser(commands)
+    check_command.add_parser(commands)
     version = commands.add_parser("version", help=t("print versions and the tree in use", "打印版本和所用目录"))
     version.set_defaults(call=_version)
     return top

@@ -156,6 +156,30 @@ def overflow(folder, *modes):
     finish(torch)
 
 
+def integers(folder):
+    torch = start(folder, dump_debug="on")
+    kinds = {name: getattr(torch, name) for name in ("int8", "int16", "int32", "int64", "uint8")}
+    largest = {name: torch.iinfo(kind).max for name, kind in kinds.items()}
+    of = lambda name, *values: torch.tensor(values, dtype=kinds[name]).npu()
+    of("int8", 100, -100) + of("int8", 27, -28)                     # just fits
+    of("int8", 100, 0).reshape(2, 1) + of("int8", 28, 1)            # broadcast: 128 in one place
+    torch.sub(of("int32", -(2**31)), of("int32", 1))
+    torch.add(of("int64", 2**62), of("int64", 2**61), alpha=2)      # 2**63, by alpha alone
+    of("int64", 2**40) * of("int64", 2**22)                         # just fits
+    of("int64", 2**40) * of("int64", 2**23)
+    of("int16", 300, 1).t() * 200                                   # by a number
+    torch.neg(of("int8", -128, 5))
+    torch.neg(of("int8", -127, 5))
+    x = of("int32", largest["int32"])
+    x += 1                                                          # in place
+    of("uint8", 200) + of("uint8", 55)                              # just fits
+    of("uint8", 3) - of("uint8", 4)
+    torch.tensor([-1.5, 2.0]).npu().to(torch.uint8)
+    torch.tensor([-0.5, 2.0]).npu().to(torch.uint8)                 # that is 0
+    torch.tensor([], dtype=torch.int8).npu() + of("int8", 1)
+    finish(torch)
+
+
 def sane(folder):
     torch = start(folder, dump_debug="on")
     net = torch.nn.Linear(4, 4).npu()

@@ -16,13 +16,6 @@ import dump_runs as runs  # noqa: E402
 NAME = re.compile(r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.\d+\.\d+\.\d{16}$")
 
 
-@pytest.fixture
-def folder(tmp_path):
-    made = tmp_path / "dump"
-    made.mkdir()
-    return made
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """What the programs of one process left, by their names, and what it said."""

@@ -15,17 +15,10 @@ import dump_runs as runs  # noqa: E402
 FIND = pathlib.Path(__file__).with_name("find_nan_programs.py")
 
 
-@pytest.fixture
-def folder(tmp_path):
-    made = tmp_path / "dump"
-    made.mkdir()
-    return made
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     made = tmp_path_factory.mktemp("ran")
-    runs.program("several", made, "overflow", "sane")
+    runs.program("several", made, "overflow", "sane", "integers")
     return made
 
 
@@ -76,6 +69,14 @@ def test_saturation(folder):
     part, bits, dump = by_name["aclnnMatmul_1"]
     assert part == "AI Core" and bits & 0x20 and (dump["outputs"][0] == 65504).all()
     assert "aclnnMatmul_0" not in by_name
+
+
+def test_integers(ran):
+    """Sums, differences, products and negations that their type cannot hold, and negative floats that become unsigned."""
+    seen = sorted((bits, dump["inputs"][0].dtype.name, int(dump["inputs"][0].flat[0])) for _, bits, dump in found(ran / "integers" / "dump").values())
+    assert seen == sorted([
+        (0x10, "int8", 100), (0x10, "int32", -(2**31)), (0x10, "int64", 2**62), (0x10, "int64", 2**40), (0x10, "int16", 300), (0x8, "int8", -128),
+        (0x10, "int32", 2**31 - 1), (0x10, "uint8", 3), (0x80, "float32", -1)])
 
 
 def test_no_overflow_no_folder(ran):

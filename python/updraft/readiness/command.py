@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 
+from updraft import _child
 from updraft._texts import t
 from updraft.readiness import collect, findings, page
 
@@ -29,17 +28,9 @@ def run(command, env, path):
         return 2
     folder = tempfile.mkdtemp(prefix="updraft-report-")
     try:
-        try:
-            child = subprocess.Popen(command, env=dict(env, UPDRAFT_READINESS=folder))
-        except OSError as error:
-            print("updraft run: %s: %s" % (command[0], error.strerror), file=sys.stderr)
-            return 127 if isinstance(error, FileNotFoundError) else 126
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command has it, too, and decides
-        try:
-            status = child.wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
-        status = 128 - status if status < 0 else status
+        status = _child.run(command, dict(env, UPDRAFT_READINESS=folder))
+        if status in (126, 127):
+            return status
         write(collect.read(folder), command, status, path)
         return status
     finally:

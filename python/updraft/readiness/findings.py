@@ -27,10 +27,9 @@ class Finding:
         return asdict(self)
 
 
-# GiB of the products' memory, as their data sheets say. Products that come with several sizes are not here.
-MEMORY = {"Ascend910A": 32, "Ascend910B": 32, "Ascend910PremiumA": 32, "Ascend910ProA": 32, "Ascend910ProB": 32, "Ascend910B1": 64,
-          "Ascend910B2": 64, "Ascend910B2C": 64, "Ascend910B3": 64, "Ascend910B4": 32, "Ascend910B4-1": 64, "Ascend910_9391": 64,
-          "Ascend910_9392": 64, "Ascend910_9381": 64, "Ascend910_9382": 64, "Ascend910_9372": 64, "Ascend910_9362": 64}
+# GiB of the products' memory: what the device plugins of Kubernetes allot of them (HAMi, docs/ascend910b-support.md; 910A, 910B2 to B4)
+# and Huawei Connect 2025 (950PR). Of the others nothing reliable is published, or they come in several sizes: nothing is said of these.
+MEMORY = {"Ascend910A": 32, "Ascend910B2": 64, "Ascend910B3": 64, "Ascend910B4": 32, "Ascend950PR_9589": 128}
 
 # What torch_npu has for operators in a row (src/observe/readiness/chains.cpp).
 FUSED = {

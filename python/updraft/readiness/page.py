@@ -45,7 +45,7 @@ def _cell(text, tag, number):
     return "<%s%s>%s</%s>" % (tag, ' class="n"' if number else "", shown, tag)
 
 
-def _table(columns, rows):
+def table(columns, rows):
     if not rows:
         return ""
     numbers = [all(_is_number(str(row[i])) for row in rows) for i in range(len(columns))]
@@ -91,15 +91,15 @@ def as_html(record, found, command, status):
     for f in found:
         parts.append('<h2 id="%s">%s%s</h2><p>%s</p><p><b>%s</b> %s</p>%s' % (
             f.id, _level(f.level), html.escape(f.title), html.escape(f.meaning), t("What to do:", "处理办法："), html.escape(f.advice),
-            _table(f.columns, f.rows)))
+            table(f.columns, f.rows)))
     parts.append("<h2>%s</h2>%s" % (t("Time by unit of the device", "按设备单元统计时间"), _engines(record)))
     parts.append("<p>%s</p>" % t("Times are those of this machine's CPU. They say what there is to do, not how long a card takes for it.",
                                  "时间为本机 CPU 所测；它们说明工作构成，而非真卡耗时。"))
-    parts.append("<h2>%s</h2>%s" % (t("Operators", "算子"), _table(
+    parts.append("<h2>%s</h2>%s" % (t("Operators", "算子"), table(
         (t("operator", "算子"), t("unit", "单元"), t("calls", "次数"), t("time here", "此处时间"), t("share", "占比"), "GFLOP", "MB"),
         [(o["name"], o["engine"], str(o["count"]), milliseconds(o["nanoseconds"]), percent(o["nanoseconds"], record.busy),
           "%.3g" % (o["flops"] / 1e9), "%.3g" % (o["bytes"] / 1e6)) for o in record.operators])))
-    parts.append("<h2>%s</h2>%s" % (t("Types and shapes", "类型与形状"), _table(
+    parts.append("<h2>%s</h2>%s" % (t("Types and shapes", "类型与形状"), table(
         (t("operator", "算子"), t("types", "类型"), t("calls", "次数"), t("shapes", "形状"), t("first at", "首次出现")),
         [(s["operator"], s["types"], str(s["count"]), _shapes(s), _first(s)) for s in sorted(record.signatures, key=lambda s: -s["count"])])))
     return "\n".join(parts) + "\n"

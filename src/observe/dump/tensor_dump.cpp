@@ -79,7 +79,7 @@ void TensorDump::task_begun(const TaskEvent& task) {
   Pending pending;
   if (settings_.overflow) {
     if (in_graph(task) && !settings_.steps.contain(task.execution)) return;
-    pending.before = overflow::look_before(task);
+    pending.before = overflow::look_before(task, true);
     if (!pending.before.finite) return;
     pending.place = place_of(task, std::move(number));
     // What it writes over is gone afterwards.

@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "observe/dump/names.h"
 #include "observe/dump/statistics.h"
+#include "observe/overflow/integers.h"
 
 namespace updraft::overflow {
 namespace {
@@ -50,8 +51,9 @@ uint64_t status_of(const TaskEvent& task, const Argument* output) {
 
 }  // namespace
 
-Before look_before(const TaskEvent& task) {
+Before look_before(const TaskEvent& task, bool integers) {
   Before before;
+  if (integers) before.integers = integer_status(task);
   if (Device* device = task.device >= 0 ? Device::find(task.device) : nullptr) {
     before.saturating = device->saturation.load(std::memory_order_relaxed) != 0;
     before.flagged = device->float_status.load(std::memory_order_relaxed) != 0;
@@ -69,6 +71,13 @@ Before look_before(const TaskEvent& task) {
 std::optional<Finding> look_after(const TaskEvent& task, const Before& before) {
   const std::string_view name = task.name;
   if (name.find("FloatStatus") != std::string_view::npos) return {};  // it reads or clears the flag
+  if (before.integers) {
+    Finding finding;
+    finding.status = before.integers;
+    for (const Argument& argument : task.arguments)
+      if (argument.tensor() && is_written(argument.direction) && !finding.output) finding.output = &argument;
+    return finding;
+  }
   if (!before.finite) return {};
   const Argument* found = nullptr;
   for (const Argument& argument : task.arguments) {

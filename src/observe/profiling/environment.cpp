@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "device/soc.h"
+#include "observe/profiling/dynamic.h"
 #include "observe/profiling/session.h"
 
 namespace updraft::profiling {
@@ -45,10 +46,10 @@ void read_environment() {
   if (!mode || !*mode) return;
   const std::string word = mode;
   if (word == "false") return;
+  if (word == "dynamic") return wait_for_msprof();
   if (word != "true") {
-    // msprof --dynamic has words of its own here
-    UPDRAFT_LOG(kWarning, "PROFILING", "PROFILING_MODE is \"{}\", which is neither true nor false and counts as false",
-                word);
+    UPDRAFT_LOG(kWarning, "PROFILING",
+                "PROFILING_MODE is \"{}\", which is neither true, dynamic nor false and counts as false", word);
     return;
   }
   const char* options = std::getenv("PROFILING_OPTIONS");

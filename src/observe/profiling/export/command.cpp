@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "observe/profiling/export/attach.h"
 #include "observe/profiling/export/command_options.h"
 #include "observe/profiling/export/export.h"
 #include "observe/profiling/export/profile.h"
@@ -113,24 +114,31 @@ std::string options_of(const CommandLine& line, const std::string& output) {
   return json.dump();
 }
 
-int run_program(const std::vector<std::string>& words, const std::string& options) {
+pid_t start_program(const std::vector<std::string>& words, const char* variable, const char* value) {
   std::vector<char*> arguments;
   for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child < 0) throw Error(code::kAclInternal, "no process can be started: {}", std::strerror(errno));
   if (child == 0) {
-    setenv("PROFILER_SAMPLECONFIG", options.c_str(), 1);
+    setenv(variable, value, 1);
     execvp(arguments[0], arguments.data());
     std::fprintf(stderr, "[ERROR] %s cannot be started: %s\n", arguments[0], std::strerror(errno));
     _exit(127);
   }
+  return child;
+}
+
+int status_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+int run_program(const std::vector<std::string>& words, const std::string& options) {
+  const pid_t child = start_program(words, "PROFILER_SAMPLECONFIG", options.c_str());
   // A Ctrl-C is the program's; what was recorded until then is exported.
   std::signal(SIGINT, SIG_IGN);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   std::signal(SIGINT, SIG_DFL);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return status_of(status);
 }
 
 ExportOptions export_options(const CommandLine& line) {
@@ -173,6 +181,49 @@ int profile_program(const CommandLine& line, std::vector<std::string> words) {
   return status;
 }
 
+std::vector<pid_t> processes_of(const std::string& text) {
+  std::vector<pid_t> made;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (word.empty() || word.size() > 9 || word.find_first_not_of("0123456789") != std::string::npos || word == "0")
+      throw Error(code::kAclInvalidParam, "--pid is \"{}\", want numbers of processes by commas", text);
+    made.push_back(static_cast<pid_t>(std::stol(word)));
+    at = end + 1;
+  }
+  return made;
+}
+
+// --dynamic, --delay, --duration: profiles begin and end while the program runs.
+int profile_parts(const CommandLine& line, const std::vector<std::string>& words) {
+  const std::string output = real_folder(line.has("output") ? line.value("output") : ".", true);
+  const std::string options = options_of(line, output);
+  pid_t child = 0;
+  int status = 0;
+  const auto alive = [&] {
+    if (child > 0 && waitpid(child, &status, WNOHANG) == child) child = -1;
+    return child > 0;
+  };
+  Conversation conversation(options, alive);
+  if (line.has("pid"))
+    for (pid_t process : processes_of(line.value("pid"))) conversation.attach(process);
+  else conversation.launched(child = start_program(words, "PROFILING_MODE", "dynamic"));
+  std::signal(SIGINT, SIG_IGN);
+  const auto seconds = [&](const char* name, double usual) {
+    return line.has(name) ? std::stod(line.value(name)) : usual;
+  };
+  std::vector<std::string> made =
+      line.on("dynamic") ? conversation.by_words() : conversation.by_time(seconds("delay", 0), seconds("duration", -1));
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  std::signal(SIGINT, SIG_DFL);
+  std::sort(made.begin(), made.end());
+  made.erase(std::unique(made.begin(), made.end()), made.end());
+  if (made.empty()) std::fprintf(stderr, "[WARNING] no profile was started\n");
+  export_all(made, export_options(line));
+  for (const std::string& profile : made) analyze_profile(profile, {});
+  return line.has("pid") ? 0 : status_of(status);
+}
+
 AnalysisOptions analysis_options(const CommandLine& line) {
   AnalysisOptions options;
   options.database = line.value("type") == "db";
@@ -203,6 +254,14 @@ int run(int argc, char** argv) {
     words = split_words(line.value("application"));
     if (words.empty()) throw Error(code::kAclInvalidParam, "--application is empty");
   }
+  const bool timed = line.has("delay") || line.has("duration");
+  if (line.on("dynamic") && timed)
+    throw Error(code::kAclInvalidParam, "--dynamic=on is by hand, --delay and --duration by time: give one of the two");
+  if (line.has("pid") && !line.on("dynamic")) throw Error(code::kAclInvalidParam, "--pid wants --dynamic=on");
+  if (line.on("dynamic") && line.has("pid") == !words.empty())
+    throw Error(code::kAclInvalidParam,
+                "--dynamic=on wants a program to start, or --pid=N of one that runs: one of the two");
+  if (timed && words.empty()) throw Error(code::kAclInvalidParam, "--delay and --duration want a program");
   const bool exports = line.on("export"), analyzes = line.on("analyze"), queries = line.on("query"),
              parses = line.on("parse");
   if (!words.empty()) {
@@ -211,8 +270,9 @@ int run(int argc, char** argv) {
                   exports    ? "export=on"
                   : analyzes ? "analyze=on"
                              : "query=on");
-    return profile_program(line, words);
+    return line.on("dynamic") || timed ? profile_parts(line, words) : profile_program(line, words);
   }
+  if (line.has("pid")) return profile_parts(line, words);
   if (!exports && !analyzes && !queries && !parses)
     throw Error(code::kAclInvalidParam,
                 "nothing to do: name a program, or --export=on, --analyze=on or --query=on; msprof --help tells more");

@@ -102,6 +102,11 @@ const std::vector<CommandOption>& command_options() {
       {"host-sys", "", "", kHas, "host_sys", "samples of this program: cpu, mem"},
       {"host-sys-usage", "", "", kHas, "host_sys_usage", "samples of the machine: cpu, mem"},
       {"host-sys-usage-freq", "1-50", "50", kHas, "host_sys_usage_freq", "how many of them a second"},
+      {"dynamic", "on|off", "off", kHas, "", "start, stop and quit, typed in, start and stop profiles of a program"},
+      {"pid", "", "", kHas, "",
+       "with --dynamic=on: running programs (N, or N,N…), started with PROFILING_MODE=dynamic"},
+      {"delay", "1-4294967295", "", kHas, "", "the profile begins so many seconds after the program"},
+      {"duration", "1-4294967295", "", kHas, "", "the profile ends after so many seconds, the program goes on"},
       // export
       {"export", "on|off", "off", kHas, "", "makes tables of the profile in --output"},
       {"type", "text|db", "text", kHas, "", "of the tables: text, csv files and a timeline, or db, a SQLite database"},
@@ -146,12 +151,6 @@ const std::vector<CommandOption>& command_options() {
        "a virtual device does nothing without a program: name one by --application"},
       {"sys-period", "1-2592000", "", kRefused, "",
        "a virtual device does nothing without a program: name one by --application"},
-      {"dynamic", "on|off", "off", kRefused, "", "a running program cannot be attached to: start it by msprof"},
-      {"pid", "1-4194304", "", kRefused, "", "a running program cannot be attached to: start it by msprof"},
-      {"delay", "1-4294967295", "", kRefused, "",
-       "a profile begins with the program; aclprofStart and torch_npu's schedule begin later"},
-      {"duration", "1-4294967295", "", kRefused, "",
-       "a profile ends with the program; aclprofStop and torch_npu's schedule end earlier"},
   };
   return list;
 }
@@ -208,6 +207,7 @@ std::string command_help() {
   std::string text =
       "Profiles a program on the virtual NPU, and makes tables of profiles.\n\n"
       "usage: msprof [OPTIONS] PROGRAM [ARGUMENTS]     profiles it and exports what was recorded\n"
+      "       msprof --dynamic=on [--pid=N]            the same, by start, stop and quit\n"
       "       msprof --export=on --output=PROF_*       exports again (--type=db for a database)\n"
       "       msprof --analyze=on --output=PROF_*      collectives by operation and link\n"
       "       msprof --query=on --output=PROF_*        graphs and iterations\n";

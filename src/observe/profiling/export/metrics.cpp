@@ -5,21 +5,37 @@
 namespace updraft::profiling {
 namespace {
 
-// Cores, clock and bandwidth as the makers' public papers give them. A Cube core does 16x16x16 multiply-adds a cycle, a
-// Vector core works on 256 bytes a cycle.
+// What the model takes for a card. Every figure that it gives is a modelled one and says so in its column's name.
+//   cubes     cores with a Cube unit (Kubernetes' device plugins list them: HAMi, docs/ascend910b-support.md);
+//   src/device/soc.cpp has the same vectors   two Vector units a Cube unit from 910B on, one before hertz     from the
+//   published operations a second: 16x16x16 multiply-adds a cycle and Cube (Hot Chips 31, 2019) memory    bytes a
+//   second
+// Ascend910   256 TFLOPS of 32 cores (Hot Chips 31): 0.98 GHz. Four HBM2 stacks of 1024 bits; 2.4 Gbit/s a pin, the
+// most that HBM2 has. Ascend910B  1.8 GHz, 1.6 TB/s: 24 cores of 910B2 make 353.9 TFLOPS, and 376 with the Vector
+// units, which is half of the 752 TFLOPS of
+//             910C, two such dies ("Serving Large Language Models on Huawei CloudMatrix384"). B1, B3, B4 and 910_93: no
+//             figures of their own are published, so they have B2's clock and bandwidth, and their own cores.
+// Ascend310P  half of Atlas 300I Duo, which has two: 280 TOPS of int8 of 8 cores each, 16384 operations a cycle and
+// core and 408 GB/s. Ascend950   950PR: 432 TFLOPS of float16 of 32 cores (its white paper, as quoted): 1.65 GHz. 1.6
+// TB/s (Huawei Connect 2025); 950DT has 4.
 struct Card {
   std::string_view prefix;
-  double cubes, vectors, hertz, memory, l2;  ///< bytes a second
+  double cubes, vectors, hertz, memory;
+  /// L2 counts as five times the memory: the ratio that ascend-boost-comm's example/ops/include/hardware.h plans with.
+  double l2() const { return 5 * memory; }
 };
 constexpr Card kCards[] = {
-    {"Ascend950", 32, 64, 1.65e9, 4.0e12, 12e12},  {"Ascend910_93", 24, 48, 1.8e9, 1.6e12, 5.5e12},
-    {"Ascend910B", 24, 48, 1.8e9, 1.6e12, 5.5e12}, {"Ascend310P", 8, 8, 1.0e9, 0.2e12, 1e12},
-    {"Ascend910", 32, 32, 1.0e9, 1.2e12, 4e12},
+    {"Ascend950DT", 32, 64, 1.65e9, 4.0e12},  {"Ascend950", 32, 64, 1.65e9, 1.6e12},
+    {"Ascend910_937", 20, 40, 1.8e9, 1.6e12}, {"Ascend910_936", 20, 40, 1.8e9, 1.6e12},
+    {"Ascend910_93", 24, 48, 1.8e9, 1.6e12},  {"Ascend910B1", 25, 50, 1.8e9, 1.6e12},
+    {"Ascend910B2", 24, 48, 1.8e9, 1.6e12},   {"Ascend910B3", 20, 40, 1.8e9, 1.6e12},
+    {"Ascend910B4", 20, 40, 1.8e9, 1.6e12},   {"Ascend310P", 8, 8, 1.07e9, 0.204e12},
+    {"Ascend910", 32, 32, 0.98e9, 1.23e12},  // also Ascend910B without a number, which is of that family
 };
 const Card& card_of(std::string_view product) {
   for (const Card& card : kCards)
     if (product.substr(0, card.prefix.size()) == card.prefix) return card;
-  return kCards[2];
+  return card_of("Ascend910B2");
 }
 
 constexpr uint8_t kCube = 1, kMixCube = 3, kAicpu = 4;  // Unit's numbers (device/task.h)
@@ -85,7 +101,7 @@ constexpr Metric kConflict[] = {
 };
 constexpr Metric kL2[] = {
     METRIC("l2_bytes", bytes_of(task)),
-    METRIC("l2_time(us)", bytes_of(task) / card.l2 * 1e6),
+    METRIC("l2_time(us)", bytes_of(task) / card.l2() * 1e6),
 };
 #undef METRIC
 
