@@ -4,6 +4,7 @@
 
 #include "acl/acl.h"
 #include "base/boundary.h"
+#include "collective/fusion/gradient_split.h"
 #include "device/memory.h"
 #include "device/stream.h"
 #include "graph/executor/collective.h"
@@ -95,7 +96,14 @@ void run(const Node& node, const std::vector<CollectiveTensor>& inputs, const st
   if (failed) throw Error(code::kRtCommunication, "{} ({}): {}", node.name(), type, take_error_text());
 }
 
-[[maybe_unused]] const bool registered = (graph::set_collective_door(&run), true);
+std::vector<size_t> segments(const std::string& group, const std::vector<uint64_t>& bytes) {
+  std::vector<size_t> ends;
+  for (const collective::Segment& segment : collective::split_gradients(group, bytes)) ends.push_back(segment.last);
+  return ends;
+}
+
+[[maybe_unused]] const bool registered =
+    (graph::set_collective_door(&run), graph::set_segments_door(&segments), true);
 
 }  // namespace
 }  // namespace updraft

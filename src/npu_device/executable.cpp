@@ -97,6 +97,26 @@ void Executable::move_back(const std::vector<Refusal>& refusals) {
   plan_ = nullptr;
 }
 
+/// A variable is read in the phase of the first who wants to know: the cluster that updates it then sees its memory,
+/// and not a value of an earlier phase, because of which the memory could not be written. Writers wait for it, so it is
+/// read before them.
+void Executable::read_late(const Plan& plan, std::vector<size_t>& level) const {
+  constexpr size_t kNobody = SIZE_MAX;
+  std::vector<size_t> wanted(body_.items.size(), kNobody);
+  for (size_t i = body_.items.size(); i-- > 0;) {
+    const Item& item = body_.items[i];
+    if (plan.kinds[i] == Kind::Device && item.type() == "ReadVariableOp" && wanted[i] != kNobody)
+      level[i] = std::max(level[i], wanted[i] - (wanted[i] % 2 == 0));  // what runs on the host is told just before
+    if (plan.kinds[i] == Kind::Constant || plan.kinds[i] == Kind::Argument) continue;
+    auto wants = [&](int of) {
+      size_t& first = wanted[static_cast<size_t>(of)];
+      first = std::min(first, plan.kinds[i] == Kind::Nothing || plan.kinds[i] == Kind::Alias ? wanted[i] : level[i]);
+    };
+    for (const Ref input : item.inputs) wants(input.item);
+    for (const int before : item.after) wants(before);
+  }
+}
+
 /// Odd phases are the device's. An item stands in the first of its kind that is not before what it needs.
 std::shared_ptr<const Executable::Plan> Executable::make_plan() const {
   auto made = std::make_shared<Plan>();
@@ -112,9 +132,13 @@ std::shared_ptr<const Executable::Plan> Executable::make_plan() const {
     if (kind == Kind::Device) at |= 1;
     if (kind == Kind::Control || kind == Kind::Host) at += at & 1;
     level[i] = at;
+  }
+  read_late(*made, level);
+  for (size_t i = 0; i < body_.items.size(); ++i) {
+    const Kind kind = made->kinds[i];
     if (kind != Kind::Device && kind != Kind::Control && kind != Kind::Host) continue;
-    if (made->phases.size() <= at) made->phases.resize(at + 1);
-    made->phases[at].items.push_back(static_cast<int>(i));
+    if (made->phases.size() <= level[i]) made->phases.resize(level[i] + 1);
+    made->phases[level[i]].items.push_back(static_cast<int>(i));
   }
   std::set<Ref> read_elsewhere(body_.results.begin(), body_.results.end());
   for (size_t i = 0; i < body_.items.size(); ++i)

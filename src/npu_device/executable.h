@@ -50,6 +50,7 @@ class Executable {
   Kind kind_of(const Item& item) const;
   std::shared_ptr<const Plan> plan();
   std::shared_ptr<const Plan> make_plan() const;
+  void read_late(const Plan& plan, std::vector<size_t>& level) const;
   /// The item goes to the CPU from now on.
   std::shared_ptr<const Plan> move_to_host(const Refusal& refusal);
   void move_back(const std::vector<Refusal>& refusals);

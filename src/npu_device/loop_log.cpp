@@ -27,7 +27,7 @@ int64_t& batches_taken() {
   return count;
 }
 
-const LoopLog::Function& LoopLog::function(Library& library, const Body& body) {
+LoopLog::Function& LoopLog::function(Library& library, const Body& body) {
   const auto found = functions_.find(body.name);
   if (found != functions_.end()) return found->second;
   Function made;
@@ -44,7 +44,6 @@ const LoopLog::Function& LoopLog::function(Library& library, const Body& body) {
       made.iterators.push_back(argument);
     }
   }
-  say(kDevice, 230, fmt::format("Graph {} can loop: {}", body.name, made.loops));
   return functions_.emplace(body.name, std::move(made)).first->second;
 }
 
@@ -69,12 +68,16 @@ LoopLog::Call::Call(LoopLog& log, Library& library, const Body& body, const std:
     : log_(log), name_(body.name), begin_(std::chrono::steady_clock::now()) {
   if (silent()) return;
   const std::lock_guard lock(log.mutex_);
-  const Function& function = log.function(library, body);
+  Function& function = log.function(library, body);
   for (const int argument : function.iterators) {
     const Value& value = arguments.at(static_cast<size_t>(argument));
     if (value.kind == Value::Kind::Host) iterators_.push_back(log.name_of(value));
   }
+  if (!function.told) say(kDevice, 230, fmt::format("Graph {} can loop: {}", body.name, function.loops));
+  function.told = true;
   if (iterators_.empty() || (function.loops && !log.size_)) return;
+  if (function.loops && !log.told_) say(kDevice, 300, fmt::format("Set npu loop size to {}", log.size_));
+  log.told_ = log.told_ || function.loops;
   times_ = function.loops ? log.size_ : 1;
   before_ = batches_taken();
   for (const std::string& name : iterators_)
@@ -99,9 +102,10 @@ void LoopLog::Call::done(const std::string& status) {
         fmt::format("The loop made {} steps, and the npu loop size is {}: set both alike", taken, times_));
 }
 
-void LoopLog::set_loop_size(int64_t size) {
+void LoopLog::set_loop_size(int64_t size, bool told) {
   const std::lock_guard lock(mutex_);
   size_ = size;
+  told_ = told;
 }
 
 void LoopLog::close() {

@@ -34,8 +34,8 @@ class LoopLog {
     int64_t before_ = 0;  ///< batches that had been taken
   };
 
-  /// How many steps a call of a function that loops makes; 0: nobody has said.
-  void set_loop_size(int64_t size);
+  /// How many steps a call of a function that loops makes (0: nobody has said), and whether the log has a line of that.
+  void set_loop_size(int64_t size, bool told);
   /// The process ends.
   void close();
 
@@ -44,13 +44,15 @@ class LoopLog {
     bool loops = false;
     std::vector<int> iterators;  ///< arguments
     int graph = 0;
+    bool told = false;  ///< the log has the line about its form
   };
-  const Function& function(Library& library, const Body& body);
+  Function& function(Library& library, const Body& body);
   std::string name_of(const Value& iterator);
 
   const int device_;
   std::mutex mutex_;
   int64_t size_ = 0;
+  bool told_ = false;  ///< the log has the line about the size
   std::map<std::string, Function> functions_;
   std::map<std::string, std::string> names_;  ///< of iterators, by what TensorFlow says of the resource
   std::vector<std::string> order_;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "device/device.h"
+#include "device/soc.h"
 #include "npu_device/collective_operators.h"
 #include "npu_device/runtime.h"
 
@@ -192,9 +193,27 @@ extern "C" __attribute__((visibility("default"))) size_t updraft_npu_device_host
   return lines.size();
 }
 
-/// How many steps a call of a function that loops over an iterator makes, for the log.
-extern "C" __attribute__((visibility("default"))) void updraft_npu_device_loop_size(int64_t size) {
-  if (g_runtime) g_runtime->loop_log().set_loop_size(size);
+/// How many steps a call of a function that loops over an iterator makes, for the log, and whether that has said so.
+extern "C" __attribute__((visibility("default"))) void updraft_npu_device_loop_size(int64_t size, int32_t told) {
+  if (g_runtime) g_runtime->loop_log().set_loop_size(size, told != 0);
+}
+
+/// How the device treats results that are too large: 0 saturation, 1 INF_NAN, -1 as it does. Returns what holds then,
+/// -1 where no device is open, -2 for a product that saturates alone.
+extern "C" __attribute__((visibility("default"))) int32_t updraft_npu_device_saturation(int32_t mode) {
+  if (!g_runtime) return -1;
+  Device& device = g_runtime->device();
+  if (mode == 1 && !soc().inf_nan) return -2;
+  if (mode >= 0) {
+    device.saturation = mode == 0;
+    device.float_status = 0;
+  }
+  return device.saturation ? 0 : 1;
+}
+
+/// 1 where a result overflowed in saturation mode since this was asked last.
+extern "C" __attribute__((visibility("default"))) int32_t updraft_npu_device_overflowed() {
+  return g_runtime && g_runtime->device().float_status.exchange(0) ? 1 : 0;
 }
 
 /// The process ends.

@@ -102,6 +102,67 @@ print(json.dumps([begin, [w.tolist() for w in model.get_weights()]]))
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+FUSED = """
+from hccl.split.api import set_split_strategy_by_idx, set_split_strategy_by_size
+tf.keras.utils.set_random_seed(1)
+values = [tf.random.normal([10 - n, 3]) + rank for n in range(10)]
+def run(**words):
+    f = tf.function(lambda *v: npu.distribute.all_reduce([x * 2.0 for x in v], reduction="sum", **words))
+    return [t.numpy().tolist() for t in f(*values)]
+got = [run(fusion=0), run(), run(fusion=2, fusion_id=3)]
+for strategy, how in ((set_split_strategy_by_idx, [2, 6, 9]), (set_split_strategy_by_idx, [2, 6, 20]), (set_split_strategy_by_size, [50, 30, 10, 10])):
+    strategy(how)
+    got.append(run())
+print(json.dumps(got))
+"""
+
+
+def test_sums_are_fused_by_the_strategy(tmp_path):
+    """One sum for each segment of the strategy (two without one, one by fusion_id), with the values of ten; the log has the segments."""
+    for folder in ("rank0", "rank1"):
+        (tmp_path / folder).mkdir()
+    begin = ("import os\nos.environ.update(DUMP_GE_GRAPH='2', DUMP_GRAPH_PATH='%s/rank' + os.environ['RANK_ID'], ASCEND_PROCESS_LOG_PATH='%s/log', "
+             "ASCEND_GLOBAL_LOG_LEVEL='1')\n" % (tmp_path, tmp_path))
+    got = job(tmp_path, FUSED, begin=begin + BEGIN)
+    assert got[1] == got[0] and len(got[0]) == 6
+    for together in got[0][1:]:
+        for a, b in zip(got[0][0], together):
+            np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-6)
+    for rank in range(2):
+        graphs = [p.read_text(errors="replace") for p in sorted((tmp_path / ("rank%d" % rank)).glob("*Build.txt"))]
+        sums = [text.count('type: "HcomAllReduce"') for text in graphs]
+        # without fusion, the default's two, a number; three, ten where the indices are those of another graph, four
+        assert [count for count in sums if count] == [10, 2, 1, 3, 10, 4]
+    log = "".join(p.read_text(errors="replace") for p in (tmp_path / "log").rglob("*.log"))
+    assert "segment index list: [0,2] [3,6] [7,9]" in log and "10 sums of group hccl_world_group stay apart" in log
+
+
+def test_sums_that_wait_for_each_other_stay_apart(tmp_path):
+    got = job(tmp_path, """
+@tf.function
+def f(x):
+    a = npu.distribute.all_reduce([x, x * 2.0], reduction="sum")
+    return npu.distribute.all_reduce([a[0] + 1.0, a[1] * x], reduction="sum")
+print(json.dumps([t.numpy().tolist() for t in f(tf.constant([1.0 + rank]))]))
+""")
+    assert got[0] == got[1] == [[8.0], [18.0]]
+
+
+@pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="the long form: eight processes")
+def test_eight_ranks_learn_as_one_process(tmp_path):
+    got = job(tmp_path, TRAIN + """
+optimizer = tf.keras.optimizers.SGD(0.2, momentum=0.5)
+model.compile(npu.distribute.npu_distributed_keras_optimizer_wrapper(optimizer), loss_of)
+model.fit(data, verbose=0)
+print(json.dumps([begin, [w.tolist() for w in model.get_weights()], npu.open().workers_num]))
+""", ranks=8)
+    for other in got[1:]:
+        assert other == got[0]
+    assert got[0][2] == 8
+    for a, b in zip(got[0][1], reference(got[0][0])):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
 def test_a_batch_that_cannot_be_shared(tmp_path):
     got = job(tmp_path, """
 try: npu.distribute.shard_and_rebatch_dataset(tf.data.Dataset.range(4), 3)

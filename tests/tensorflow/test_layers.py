@@ -247,8 +247,17 @@ np.testing.assert_allclose(*losses, rtol=1e-4)
 """
 
 
-def test_adam_becomes_one_operator(tmp_path):
-    """In a step that is one cluster; where other phases read the averages (Keras' fit) it stays as it is written."""
+# fit() asks for the sizes of batches, draws random numbers, and reads the averages behind that
+FIT = ADAM[:ADAM.index("        optimizer = ")] + """
+        model = tf.keras.Sequential([model.layers[0], L.Dropout(0.0), L.GaussianNoise(0.0), model.layers[1]])
+        model.compile(tf.keras.optimizers.Adam(0.01), "mse", metrics=["mae"])
+        losses.append(model.fit(x, y, epochs=5, verbose=0).history["loss"])
+np.testing.assert_allclose(*losses, rtol=1e-4)
+"""
+
+
+@pytest.mark.parametrize("program", [ADAM, FIT], ids=["step", "fit"])
+def test_adam_becomes_one_operator(tmp_path, program):
     environment = {**os.environ, "DUMP_GE_GRAPH": "2", "DUMP_GRAPH_PATH": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", ADAM], env=environment, cwd=tmp_path, check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True, timeout=300)
     assert any('"ApplyAdam"' in p.read_text(errors="replace") for p in tmp_path.rglob("*Build.txt"))

@@ -56,9 +56,9 @@ except tf.errors.OutOfRangeError: print("end", total.numpy())
                 (device, "Start run ge graph 1 pin to cpu, loop size %d" % times),
                 (device, "Iterator resource AnonymousIterator0 consume %d times done with status OK" % times)]
 
-    begin = [(device, "Set npu loop size to 30"), (device, "Graph __inference_loop_fn_N can loop: true"),
-             (device, "Iterator resource provider for AnonymousIterator0 created"),
-             (channel, "Hdc channel for iterator resource AnonymousIterator0 to device [0] created")]
+    begin = [(device, "Set npu loop size to 30"), (device, "Iterator resource provider for AnonymousIterator0 created"),
+             (channel, "Hdc channel for iterator resource AnonymousIterator0 to device [0] created"),
+             (device, "Graph __inference_loop_fn_N can loop: true")]
     want = begin + call(30) * 3 + [(device, "Set npu loop size to 10")] + call(10) + call(10)[:2]
     graph = {t.split()[4] for _, t in lines if t.startswith("Start run ge graph")}
     assert len(graph) == 1
@@ -81,6 +81,10 @@ print(total.numpy())
 """, NPU_LOOP_SIZE="5")
     texts = [t for _, t in lines]
     assert out == ["16.0"]
+    # said once, where the first loop begins, as the guide shows it
+    place = texts.index("Set npu loop size to 5")
+    assert texts.count("Set npu loop size to 5") == 1 and texts[place - 1].endswith("can loop: true")
+    assert texts[place + 1] == "Start consume iterator resource AnonymousIterator0 5 times"
     assert "Start consume iterator resource AnonymousIterator0 5 times" in texts
     assert any(re.fullmatch(r"Graph __inference_one_\d+ can loop: false", t) for t in texts)
     assert "Iterator resource AnonymousIterator1 consume 1 times done with status OK" in texts

@@ -6,6 +6,7 @@ namespace updraft::graph {
 namespace {
 
 constinit CollectiveDoor g_door = nullptr;
+constinit SegmentsDoor g_segments = nullptr;
 
 }  // namespace
 
@@ -16,6 +17,13 @@ void set_collective_door(CollectiveDoor door) { g_door = door; }
 CollectiveDoor collective_door() {
   if (!g_door) throw Error(code::kAclInternal, "this program has no collectives");
   return g_door;
+}
+
+void set_segments_door(SegmentsDoor door) { g_segments = door; }
+
+SegmentsDoor segments_door() {
+  if (!g_segments) throw Error(code::kAclInternal, "this program has no collectives");
+  return g_segments;
 }
 
 }  // namespace updraft::graph

@@ -28,4 +28,10 @@ bool is_collective(const Node& node);
 void set_collective_door(CollectiveDoor door);
 CollectiveDoor collective_door();
 
+/// The last of each part into which a group's strategy divides gradients of so many bytes, in the order in which they
+/// become ready. Throws where the strategy is one for another number of gradients.
+using SegmentsDoor = std::vector<size_t> (*)(const std::string& group, const std::vector<uint64_t>& bytes);
+void set_segments_door(SegmentsDoor door);
+SegmentsDoor segments_door();
+
 }  // namespace updraft::graph

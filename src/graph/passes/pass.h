@@ -45,5 +45,6 @@ int64_t fold_batch_norms(Graph& graph);
 int64_t flush_subnormals(Graph& graph);
 int64_t merge_numbers(Graph& graph);
 int64_t fuse_updates(Graph& graph);
+int64_t fuse_collectives(Graph& graph);
 
 }  // namespace updraft::graph

@@ -13,7 +13,8 @@ constexpr Pass kPasses[] = {
     {"MatMulBiasAddFusionPass", fuse_products},   {"ConvBatchnormFusionPass", fold_batch_norms},
     {"ConvBiasAddFusionPass", add_biases},        {"ConvBatchnormFusionPass", take_batch_norms},
     {"ConvEltwiseFusionPass", fuse_convolutions}, {"ScalarMergePass", merge_numbers},
-    {"AdamUpdateFusionPass", fuse_updates},       {"SubnormalFlushPass", flush_subnormals},
+    {"AdamUpdateFusionPass", fuse_updates},       {"HcomAllReduceFusionPass", fuse_collectives},
+    {"SubnormalFlushPass", flush_subnormals},
 };
 constexpr int kMostRounds = 4;
 

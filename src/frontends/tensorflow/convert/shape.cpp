@@ -77,6 +77,30 @@ void concat_offset(Conversion& c) {
   }
 }
 
+/// Sizes put together from several lists, as gradients of reductions compute the shape of what was reduced.
+void dynamic_stitch(Conversion& c) {
+  const size_t n = c.inputs() / 2;
+  c.require(n > 0 && c.inputs() == 2 * n, "there are {} inputs, want as many indices as data", c.inputs());
+  c.require(c.integer("N", static_cast<int64_t>(n)) == static_cast<int64_t>(n), "attribute N is {}, want {}",
+            c.integer("N", 0), n);
+  const DType type = c.type(c.in(n));
+  c.require(type == DType::Int32 || type == DType::Int64, "the data are {}, want INT32 or INT64",
+            describe(c.desc(c.in(n))));
+  Dims all;
+  for (size_t i = 0; i < n; ++i) {
+    const Dims places = c.integers_in(i, "the indices"), data = c.integers_in(n + i, "the data");
+    c.require(places.size() == data.size(), "there are {} indices and {} values, want one value for each",
+              places.size(), data.size());
+    for (size_t k = 0; k < places.size(); ++k) {
+      c.require(places[k] >= 0, "index {} is negative", places[k]);
+      if (c.few(places[k], "indices") >= static_cast<int64_t>(all.size()))
+        all.resize(static_cast<size_t>(places[k]) + 1);
+      all[static_cast<size_t>(places[k])] = data[k];
+    }
+  }
+  c.give(c.constant(type == DType::Int64 ? Tensor::of(all) : Tensor::of_int32({all.begin(), all.end()})));
+}
+
 /// The axes over which gradients of broadcast operands are summed up.
 void broadcast_gradient_axes(Conversion& c) {
   const Dims a = c.integers_in(0, "a shape"), b = c.integers_in(1, "a shape");
@@ -188,6 +212,7 @@ constexpr Row kRows[] = {
     {"ConcatOffset", concat_offset, "", "the shapes are known", "须已知形状"},
     {"ConcatV2", concat, "ConcatV2"},
     {"DepthToSpace", depth_to_space, "Reshape, Transpose"},
+    {"DynamicStitch", dynamic_stitch, "", "integers that are known", "须为已知整数"},
     {"ExpandDims", expand, "Unsqueeze"},
     {"MirrorPad", mirror_pad, "MirrorPad"},
     {"Pack", pack, "Pack"},
