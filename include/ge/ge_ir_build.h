@@ -6,6 +6,7 @@
 #define UPDRAFT_GE_GE_IR_BUILD_H_
 
 #include <map>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -35,6 +36,35 @@ GE_FUNC_VISIBILITY graphStatus aclgrphBuildModel(const Graph& graph,
                                                  ModelBufferData& model);
 /** Writes the model into `output_file`, with .om behind the name where it has none. */
 GE_FUNC_VISIBILITY graphStatus aclgrphSaveModel(const char* output_file, const ModelBufferData& model);
+
+/** A graph of a bundle, with the options of aclgrphBuildModel. */
+struct GraphWithOptions {
+  Graph graph;
+  std::map<AscendString, AscendString> build_options;
+};
+
+/** A graph whose weights can be refreshed: what aclgrphBundleBuildModel takes. */
+struct WeightRefreshableGraphs {
+  Graph infer_graph;      /**< reads variables where the graph had constants */
+  Graph var_init_graph;   /**< without inputs: gives the variables the values of the constants */
+  Graph var_update_graph; /**< gives the variables its inputs, in the order of the names */
+};
+
+/**
+ * Makes variables of the constants (Const) with these names. The graph stays as it is. GRAPH_FAILED for a name that is
+ * none of a constant; GEGetErrorMsg() tells which.
+ */
+GE_FUNC_VISIBILITY graphStatus
+aclgrphConvertToWeightRefreshableGraphs(const Graph& origin_graph, const std::vector<AscendString>& const_names,
+                                        WeightRefreshableGraphs& weight_refreshable_graphs);
+/**
+ * Compiles two graphs or more into one model file. They share variables by their names. aclmdlBundleLoadFromFile and
+ * aclmdlBundleLoadFromMem (acl/acl_mdl.h) load it.
+ */
+GE_FUNC_VISIBILITY graphStatus aclgrphBundleBuildModel(const std::vector<GraphWithOptions>& graph_with_options,
+                                                       ModelBufferData& model);
+/** Writes such a model into `output_file`, with .om behind the name where it has none. */
+GE_FUNC_VISIBILITY graphStatus aclgrphBundleSaveModel(const char* output_file, const ModelBufferData& model);
 
 }  // namespace ge
 

@@ -4,6 +4,7 @@
 
 #include "acl/api.h"
 #include "acl/model_dataset.h"
+#include "acl/model_load.h"
 #include "base/handle_pool.h"
 #include "graph/shape/aipp_inputs.h"
 
@@ -103,6 +104,38 @@ T value_or(const char* function, T otherwise, F&& f) {
 
 }  // namespace
 
+namespace {
+
+void describe(aclmdlDesc& desc, const graph::Graph& graph, const std::vector<const graph::Node*>& inputs,
+              const std::vector<graph::TensorDesc>& outputs, std::shared_ptr<const graph::GearTable> gears) {
+  desc = {};
+  for (const graph::Node* node : inputs) {
+    if (graph::is_noted_variable(*node)) continue;  // clients do not give it
+    desc.input_names.push_back(node->name());
+    desc.inputs.push_back(node->output().desc);
+    const graph::Node* aipp = graph::aipp_of(*node);
+    desc.image_bytes.push_back(aipp && graph::is_dynamic_aipp(*aipp) ? graph::input_bytes(*node, {}) : 0);
+    desc.added.push_back(is_added(*node));
+  }
+  desc.outputs = outputs;
+  desc.output_names = graph::find_or(graph.attributes, "output_names", std::vector<std::string>());
+  desc.output_names.resize(desc.outputs.size());
+  for (size_t i = 0; i < desc.outputs.size(); ++i)
+    if (desc.output_names[i].empty()) desc.output_names[i] = "output_" + std::to_string(i);
+  desc.gears = std::move(gears);
+  for (const auto& node : graph.nodes())
+    if (const auto* names = graph::find<std::vector<std::string>>(node->attributes, "OriginOp"))
+      desc.origins[node->name()] = *names;
+}
+
+/// Of a model that is on no device.
+void describe(aclmdlDesc& desc, const graph::Model& model) {
+  const graph::Outline outline = graph::outline(*model.graph);
+  describe(desc, *model.graph, outline.inputs, outline.outputs, outline.gears);
+}
+
+}  // namespace
+
 extern "C" {
 
 UPDRAFT_API aclmdlDesc* aclmdlCreateDesc(void) {
@@ -119,20 +152,41 @@ UPDRAFT_API int aclmdlGetDesc(aclmdlDesc* handle, uint32_t id) {
   return guard("aclmdlGetDesc", [&] {
     aclmdlDesc& desc = live(handle);
     const auto model = loaded_model(id);
-    desc = {};
-    for (const graph::Node* node : model->inputs()) {
-      desc.input_names.push_back(node->name());
-      desc.inputs.push_back(node->output().desc);
-      const graph::Node* aipp = graph::aipp_of(*node);
-      desc.image_bytes.push_back(aipp && graph::is_dynamic_aipp(*aipp) ? graph::input_bytes(*node, {}) : 0);
-      desc.added.push_back(is_added(*node));
-    }
-    desc.outputs = model->outputs();
-    desc.output_names = graph::find_or(model->graph().attributes, "output_names", std::vector<std::string>());
-    desc.output_names.resize(desc.outputs.size());
-    for (size_t i = 0; i < desc.outputs.size(); ++i)
-      if (desc.output_names[i].empty()) desc.output_names[i] = "output_" + std::to_string(i);
-    desc.gears = model->gear_table();
+    describe(desc, model->graph(), model->inputs(), model->outputs(), model->gear_table());
+  });
+}
+UPDRAFT_API int aclmdlGetDescFromFile(aclmdlDesc* handle, const char* path) {
+  return guard("aclmdlGetDescFromFile", [&] { describe(live(handle), read_model(model_file(path))); });
+}
+UPDRAFT_API int aclmdlGetDescFromMem(aclmdlDesc* handle, const void* model, size_t size) {
+  return guard("aclmdlGetDescFromMem", [&] { describe(live(handle), read_model(model_in_memory(model, size))); });
+}
+UPDRAFT_API const char* aclmdlGetOpAttr(aclmdlDesc* d, const char* op, const char* attribute) {
+  return value_or<const char*>("aclmdlGetOpAttr", "", [&] {
+    need(op, "opName");
+    need(attribute, "attr");
+    aclmdlDesc& desc = live(d);
+    if (std::string_view(attribute) != "_datadump_original_op_names")
+      throw Error(code::kAclInvalidParam, "attr is {}: want _datadump_original_op_names", attribute);
+    const auto found = desc.origins.find(std::string_view(op));
+    if (found == desc.origins.end())
+      throw Error(code::kAclInvalidParam, "{} is no operator of the model that was made of several", op);
+    desc.text.clear();
+    for (const std::string& name : found->second) desc.text += fmt::format("[{}]{}", name.size(), name);
+    return desc.text.c_str();
+  });
+}
+UPDRAFT_API const char* aclmdlGetTensorRealName(const aclmdlDesc* d, const char* name) {
+  return value_or<const char*>("aclmdlGetTensorRealName", nullptr, [&] {
+    need(name, "name");
+    const std::string_view wanted = name;
+    const aclmdlDesc& desc = live(d);
+    // aclmdlIODims has room for the begin of a long name alone
+    for (const auto* names : {&desc.input_names, &desc.output_names})
+      for (const std::string& real : *names)
+        if (real == wanted || (wanted.size() == sizeof(aclmdlIODims::name) - 1 && real.starts_with(wanted)))
+          return real.c_str();
+    throw Error(code::kAclInvalidParam, "the model has no input or output named {}", name);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include "acl/api.h"
 #include "acl/model_dataset.h"
+#include "acl/model_load.h"
 #include "acl/tensor_desc.h"
 #include "base/config.h"
 #include "base/handle_pool.h"
@@ -51,8 +52,11 @@ void want_device_memory(const aclDataBuffer& buffer, const char* side, size_t nu
               side, number, buffer.data);
 }
 
-/// What the client gave, copied: it may destroy its handles when the call returns.
-std::shared_ptr<graph::Execution> execution_of(const aclmdlDataset* input, const aclmdlDataset* output) {
+}  // namespace
+
+std::shared_ptr<graph::Execution> updraft::execution_of(uint32_t id, const aclmdlDataset* input,
+                                                        const aclmdlDataset* output) {
+  const LoadedEntry entry = loaded_entry(id);
   auto execution = std::make_shared<graph::Execution>();
   execution->gear = live(input).gear;
   for (const auto& [set, buffers] : {std::pair{&live(input), &execution->inputs}, {&live(output), &execution->outputs}})
@@ -64,17 +68,28 @@ std::shared_ptr<graph::Execution> execution_of(const aclmdlDataset* input, const
       made.bytes = buffer.size;
       if (i.desc && !i.own_desc) made.dims = updraft::live(i.desc).dims;
     }
+  execution->arena = entry.work;
+  if (entry.variables.empty()) return execution;
+  const size_t want = entry.model->inputs().size() - entry.variables.size();
+  if (execution->inputs.size() != want)
+    throw Error(code::kAclInvalidParam, "model {} has {} inputs beside its variables, got {}", id, want,
+                execution->inputs.size());
+  for (graph::Buffer& buffer : entry.memory->buffers(entry.variables, fmt::format("model {}", id)))
+    execution->inputs.push_back(std::move(buffer));
+  execution->shared = entry.memory;
   return execution;
 }
 
-void run(uint32_t id, const aclmdlDataset* input, aclmdlDataset* output, Stream& stream) {
-  const auto model = loaded_model(id);
-  const auto execution = execution_of(input, output);
-  model->execute(execution, stream);
-  stream.synchronize();
+void updraft::submit(uint32_t id, const std::shared_ptr<graph::Execution>& execution, Stream& stream) {
+  const LoadedEntry entry = loaded_entry(id);
+  entry.model->execute(execution, stream);
+  if (entry.memory) entry.memory->assigned(entry.variables);
+}
+
+void updraft::give_results(const graph::Execution& execution, aclmdlDataset* output) {
   aclmdlDataset& set = live(output);
   for (size_t i = 0; i < set.items.size(); ++i) {
-    const graph::Buffer& made = execution->outputs[i];
+    const graph::Buffer& made = execution.outputs[i];
     aclmdlDataset::Item& to = set.items[i];
     if (!updraft::live(to.buffer).data) aclUpdateDataBuffer(to.buffer, made.data, made.bytes);
     if (to.desc && !to.own_desc) continue;
@@ -83,6 +98,15 @@ void run(uint32_t id, const aclmdlDataset* input, aclmdlDataset* output, Stream&
                                   made.dims.data(), ACL_FORMAT_ND);
     to.own_desc = true;
   }
+}
+
+namespace {
+
+void run(uint32_t id, const aclmdlDataset* input, aclmdlDataset* output, Stream& stream) {
+  const auto execution = execution_of(id, input, output);
+  submit(id, execution, stream);
+  stream.synchronize();
+  give_results(*execution, output);
 }
 
 }  // namespace
@@ -135,8 +159,7 @@ UPDRAFT_API int aclmdlExecute(uint32_t id, const aclmdlDataset* input, aclmdlDat
   return guard("aclmdlExecute", [&] { run(id, input, output, current_context().default_stream()); });
 }
 UPDRAFT_API int aclmdlExecuteAsync(uint32_t id, const aclmdlDataset* input, aclmdlDataset* output, aclrtStream stream) {
-  return guard("aclmdlExecuteAsync",
-               [&] { loaded_model(id)->execute(execution_of(input, output), stream_of(stream)); });
+  return guard("aclmdlExecuteAsync", [&] { submit(id, execution_of(id, input, output), stream_of(stream)); });
 }
 
 }  // extern "C"

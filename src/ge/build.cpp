@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "frontends/caffe/import.h"
 #include "frontends/onnx/import.h"
+#include "ge/build.h"
 #include "ge/ge_ir_build.h"
 #include "ge/graph_impl.h"
 #include "graph/compile/compile.h"
@@ -26,23 +27,6 @@ namespace {
 
 using updraft::Error;
 namespace code = updraft::code;
-
-/// Codes of these functions. Clients such as onnxruntime print the number alone, so the sentence goes to stderr as
-/// well.
-graphStatus status(const char* name, updraft::FunctionRef<void()> body) {
-  std::string text;
-  const int failed = updraft::guard(name, [&] {
-    try {
-      body();
-    } catch (const Error& e) {
-      text = e.text();
-      throw;
-    }
-  });
-  if (failed == 0) return GRAPH_SUCCESS;
-  if (!text.empty()) std::fprintf(stderr, "updraft: %s: %s\n", name, text.c_str());
-  return failed == code::kAclInvalidParam ? GRAPH_PARAM_INVALID : GRAPH_FAILED;
-}
 
 std::map<std::string, std::string>& global_options() {
   static auto* options = new std::map<std::string, std::string>;
@@ -93,17 +77,32 @@ void parse(const updraft::graph::Bytes& bytes, updraft::onnx::ImportOptions opti
 }  // namespace
 
 graphStatus aclgrphBuildInitialize(std::map<AscendString, AscendString>& options) {
-  return status("aclgrphBuildInitialize", [&] {
+  return build_status("aclgrphBuildInitialize", [&] {
     auto all = texts(options);
     updraft::graph::check_options(all);
     global_options() = std::move(all);
   });
 }
 
+graphStatus build_status(const char* name, updraft::FunctionRef<void()> body) {
+  std::string text;
+  const int failed = updraft::guard(name, [&] {
+    try {
+      body();
+    } catch (const Error& e) {
+      text = e.text();
+      throw;
+    }
+  });
+  if (failed == 0) return GRAPH_SUCCESS;
+  if (!text.empty()) std::fprintf(stderr, "updraft: %s: %s\n", name, text.c_str());
+  return failed == code::kAclInvalidParam ? GRAPH_PARAM_INVALID : GRAPH_FAILED;
+}
+
 void aclgrphBuildFinalize() { global_options().clear(); }
 
 graphStatus aclgrphParseONNX(const char* file, const std::map<AscendString, AscendString>& params, Graph& graph) {
-  return status("aclgrphParseONNX", [&] {
+  return build_status("aclgrphParseONNX", [&] {
     if (!file) throw Error(code::kAclInvalidParam, "model_file is null");
     auto options = import_options(params);
     options.directory = std::filesystem::path(file).parent_path().string();
@@ -113,7 +112,7 @@ graphStatus aclgrphParseONNX(const char* file, const std::map<AscendString, Asce
 
 graphStatus aclgrphParseONNXFromMem(const char* buffer, size_t size, const std::map<AscendString, AscendString>& params,
                                     Graph& graph) {
-  return status("aclgrphParseONNXFromMem", [&] {
+  return build_status("aclgrphParseONNXFromMem", [&] {
     if (!buffer) throw Error(code::kAclInvalidParam, "buffer is null");
     parse(updraft::graph::Bytes::copy_of(buffer, size), import_options(params), graph);
   });
@@ -121,7 +120,7 @@ graphStatus aclgrphParseONNXFromMem(const char* buffer, size_t size, const std::
 
 graphStatus aclgrphParseCaffe(const char* model_file, const char* weights_file,
                               const std::map<AscendString, AscendString>& params, Graph& graph) {
-  return status("aclgrphParseCaffe", [&] {
+  return build_status("aclgrphParseCaffe", [&] {
     if (!model_file || !weights_file)
       throw Error(code::kAclInvalidParam, "{} is null", model_file ? "weights_file" : "model_file");
     const updraft::caffe::ImportOptions options = import_options(params);
@@ -142,59 +141,70 @@ graphStatus aclgrphParseCaffe(const char* model_file, const char* weights_file, 
   return aclgrphParseCaffe(model_file, weights_file, {}, graph);
 }
 
+updraft::graph::Model compiled(const Graph& graph, const std::map<AscendString, AscendString>& options,
+                               const Prepare& prepare) {
+  const GraphImpl* impl = graph_impl(graph);
+  const updraft::graph::Model made = impl ? impl->made() : updraft::graph::Model();
+  if (!impl || (!made.graph && !impl->with_sizes))
+    throw Error(code::kAclInvalidParam,
+                "the graph has no nodes: parse a model, or give it operators by SetInputs and SetOutputs");
+  auto all = global_options();
+  for (const auto& [key, value] : texts(options)) all[key] = value;
+  const auto shapes = all.find("input_shape");
+  const bool sized = impl->with_sizes && (shapes != all.end() || !made.graph);
+  auto source =
+      sized ? impl->with_sizes(updraft::graph::parse_input_shapes(shapes != all.end() ? shapes->second : "")) : made;
+  prepare(source);
+  return updraft::om::compile_cached(source, all);
+}
+
+void give(ModelBufferData& model, updraft::graph::Bytes bytes) {
+  const auto file = std::make_shared<updraft::graph::Bytes>(std::move(bytes));
+  model.data = {file, const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(file->data()))};
+  model.length = file->size();
+}
+
 graphStatus aclgrphBuildModel(const Graph& graph, const std::map<AscendString, AscendString>& options,
                               ModelBufferData& model) {
-  return status("aclgrphBuildModel", [&] {
-    const GraphImpl* impl = graph_impl(graph);
-    const updraft::graph::Model made = impl ? impl->made() : updraft::graph::Model();
-    if (!impl || (!made.graph && !impl->with_sizes))
-      throw Error(code::kAclInvalidParam,
-                  "the graph has no nodes: parse a model, or give it operators by SetInputs and SetOutputs");
-    updraft::graph::refuse_variables(made);
-    auto all = global_options();
-    for (const auto& [key, value] : texts(options)) all[key] = value;
-    const auto shapes = all.find("input_shape");
-    const bool sized = impl->with_sizes && (shapes != all.end() || !made.graph);
-    const auto source =
-        sized ? impl->with_sizes(updraft::graph::parse_input_shapes(shapes != all.end() ? shapes->second : "")) : made;
-    const auto compiled = updraft::om::compile_cached(source, all);
-    const auto file = std::make_shared<updraft::graph::Bytes>(updraft::om::write(compiled));
-    model.data = {file, const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(file->data()))};
-    model.length = file->size();
+  return build_status("aclgrphBuildModel", [&] {
+    give(model, updraft::om::write(
+                    compiled(graph, options, [](updraft::graph::Model& m) { updraft::graph::refuse_variables(m); })));
   });
 }
 
-graphStatus aclgrphSaveModel(const char* output_file, const ModelBufferData& model) {
-  return status("aclgrphSaveModel", [&] {
-    if (!output_file || !model.data) throw Error(code::kAclInvalidParam, "output_file or the model is null");
-    std::string name = output_file;
-    if (!name.ends_with(".om")) name += ".om";
-    // into a file beside it first: a reader never sees half a model
-    const std::string part = name + ".part" + std::to_string(getpid());
-    const int fd = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) throw Error(code::kAclInvalidFile, "{}: {}", part, std::strerror(errno));
-    const auto* at = model.data.get();
-    uint64_t left = model.length;
-    while (left > 0) {
-      const ssize_t n = write(fd, at, left);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) {
-        const int why = errno;
-        close(fd);
-        unlink(part.c_str());
-        throw Error(code::kAclInvalidFile, "{}: {} after {} of {} bytes", name, std::strerror(why), model.length - left,
-                    model.length);
-      }
-      at += n;
-      left -= static_cast<uint64_t>(n);
-    }
-    close(fd);
-    if (rename(part.c_str(), name.c_str()) != 0) {
+void save(const char* output_file, const ModelBufferData& model) {
+  if (!output_file || !model.data) throw Error(code::kAclInvalidParam, "output_file or the model is null");
+  std::string name = output_file;
+  if (!name.ends_with(".om")) name += ".om";
+  // into a file beside it first: a reader never sees half a model
+  const std::string part = name + ".part" + std::to_string(getpid());
+  const int fd = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) throw Error(code::kAclInvalidFile, "{}: {}", part, std::strerror(errno));
+  const auto* at = model.data.get();
+  uint64_t left = model.length;
+  while (left > 0) {
+    const ssize_t n = write(fd, at, left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
       const int why = errno;
+      close(fd);
       unlink(part.c_str());
-      throw Error(code::kAclInvalidFile, "{}: {}", name, std::strerror(why));
+      throw Error(code::kAclInvalidFile, "{}: {} after {} of {} bytes", name, std::strerror(why), model.length - left,
+                  model.length);
     }
-  });
+    at += n;
+    left -= static_cast<uint64_t>(n);
+  }
+  close(fd);
+  if (rename(part.c_str(), name.c_str()) != 0) {
+    const int why = errno;
+    unlink(part.c_str());
+    throw Error(code::kAclInvalidFile, "{}: {}", name, std::strerror(why));
+  }
+}
+
+graphStatus aclgrphSaveModel(const char* output_file, const ModelBufferData& model) {
+  return build_status("aclgrphSaveModel", [&] { save(output_file, model); });
 }
 
 }  // namespace ge

@@ -18,9 +18,10 @@
 #include "ge/static_memory.h"
 #include "ge/status.h"
 #include "ge/tensor_impl.h"
-#include "ge/variables.h"
+#include "ge/torchair.h"
 #include "graph/compile/compile.h"
 #include "graph/executor/loaded_model.h"
+#include "graph/executor/variable_memory.h"
 #include "om/compile_cache.h"
 
 namespace ge {
@@ -138,7 +139,7 @@ class SessionImpl {
   Texts options;
   StaticMemory memory;
   /// Executions on streams share it.
-  const std::shared_ptr<Variables> variables = std::make_shared<Variables>();
+  const std::shared_ptr<ir::VariableMemory> variables = std::make_shared<ir::VariableMemory>();
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Compiled>> graphs;
   std::string refusal;  ///< of the options
@@ -204,11 +205,12 @@ Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options
   return status("Session::AddGraph", [&] {
     check(*impl_);
     const GraphImpl* from = graph_impl(graph);
-    const ir::Model model = from ? from->made() : ir::Model();
+    ir::Model model = from ? from->made() : ir::Model();
     if (!model.graph) throw Error(code::kAclInvalidParam, "graph {} has no nodes", id);
+    adapt_torchair(model);
     auto made = std::make_shared<Compiled>();
     auto copied = std::make_shared<GraphImpl>(from->name);
-    copied->model = model;
+    copied->model = std::move(model);
     made->graph = std::move(copied);
     made->options = impl_->options;
     for (auto& [key, value] : texts(options)) made->options[key] = value;
@@ -371,7 +373,7 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
                     updraft::name_of(input.output().desc.dtype), updraft::name_of(type));
     }
     if (!graph->variables.empty()) {
-      for (ir::Buffer& buffer : impl_->variables->buffers(graph->variables, id))
+      for (ir::Buffer& buffer : impl_->variables->buffers(graph->variables, fmt::format("graph {}", id)))
         execution->inputs.push_back(std::move(buffer));
       execution->shared = impl_->variables;
     }
@@ -460,7 +462,7 @@ Status Session::GetVariables(const std::vector<AscendString>& names, std::vector
     updraft::stream_of(nullptr).synchronize();
     std::vector<Tensor> all;
     for (const AscendString& name : names) {
-      const Variables::Content variable = impl_->variables->content(name.GetString());
+      const ir::VariableMemory::Content variable = impl_->variables->content(name.GetString());
       all.emplace_back(described(variable.desc));
       copy_to_host(all.back(), variable.data,
                    static_cast<size_t>(variable.desc.count()) * updraft::size_of(variable.desc.dtype));

@@ -309,6 +309,8 @@ class Cluster::Import final : public tensorflow::Functions {
       state.current = node.out(static_cast<int>(v));
       if (!places[v]) continue;
       state.written = true;
+      for (const auto& [data, argument] : memory_of_)
+        if (argument == *places[v]) graph_->set_type(*data, "RefData");  // its memory may change
       updated_memory_[{&node, static_cast<int>(v)}] = *places[v];
     }
     updates_.push_back(&node);
@@ -346,7 +348,7 @@ class Cluster::Import final : public tensorflow::Functions {
   std::map<Ref, Endpoint> known_;
   std::map<Ref, int> uses_;  ///< by items that are not converted yet
   std::map<int, State> states_;
-  std::map<const graph::Node*, int> memory_of_;
+  std::map<graph::Node*, int> memory_of_;
   std::map<std::pair<const graph::Node*, int>, int> updated_memory_;
   std::vector<graph::Node*> updates_;
 };

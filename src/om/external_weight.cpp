@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "device/memory.h"
 
 namespace updraft::om {
 namespace {
@@ -66,7 +67,8 @@ void move_weights_out(graph::Model& model, const std::string& directory) {
   });
 }
 
-void bring_weights_in(graph::Model& model, const std::string& directory) {
+void bring_weights_in(graph::Model& model, const std::string& directory,
+                      const std::map<std::string, std::pair<const void*, size_t>, std::less<>>& loaded) {
   for_graphs(model, [&](Graph& graph) {
     for (const auto& node : graph.nodes()) {
       if (node->type() != "FileConstant") continue;
@@ -76,7 +78,8 @@ void bring_weights_in(graph::Model& model, const std::string& directory) {
       std::string path = graph::find_or(node->attributes, "location", std::string());
       if (path.empty()) path = graph::find_or(node->attributes, "file_path", std::string());
       if (path.empty()) refuse("it does not say in which file its weight lies");
-      if (path[0] != '/') {
+      const auto there = loaded.find(std::filesystem::path(path).filename().string());
+      if (there == loaded.end() && path[0] != '/') {
         if (directory.empty())
           refuse(fmt::format("its weight lies in {} beside the om: load the model by its file", path));
         path = directory + "/" + path;
@@ -92,7 +95,9 @@ void bring_weights_in(graph::Model& model, const std::string& directory) {
       const size_t wanted = static_cast<size_t>(count) * size_of(value.dtype);
       const auto offset = static_cast<size_t>(graph::find_or<int64_t>(node->attributes, "offset", 0));
       if (wanted) {
-        const Bytes file = Bytes::of_file(path);
+        const Bytes file = there == loaded.end()
+                               ? Bytes::of_file(path)
+                               : Bytes(nullptr, host_address(there->second.first), there->second.second);
         if (offset > file.size() || file.size() - offset < wanted)
           throw Error(code::kAclInvalidFile, "{}: {} bytes, {} wants {} from {} on", path, file.size(), node->name(),
                       wanted, offset);

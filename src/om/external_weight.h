@@ -1,6 +1,8 @@
 // Weights in files beside an om (external_weight): nodes of type FileConstant in the place of constants.
 #pragma once
+#include <map>
 #include <string>
+#include <utility>
 
 #include "graph/ir/graph.h"
 
@@ -12,6 +14,9 @@ void move_weights_out(graph::Model& model, const std::string& directory);
 
 /// Nodes of type FileConstant become constants, whose bytes are those of the mapped files. Throws 100003 with the file,
 /// and 100013 where a node does not say enough, or where nobody knows the folder.
-void bring_weights_in(graph::Model& model, const std::string& directory);
+/// `loaded`: files, by their names without a folder, whose content lies on the device; it is copied when the model is
+/// loaded.
+void bring_weights_in(graph::Model& model, const std::string& directory,
+                      const std::map<std::string, std::pair<const void*, size_t>, std::less<>>& loaded = {});
 
 }  // namespace updraft::om

@@ -132,7 +132,10 @@ const char* name_of(uint64_t type) {
 
 }  // namespace
 
-std::vector<Part> parts(const Bytes& file) {
+namespace {
+
+/// The header, checked.
+Header header_of(const Bytes& file) {
   if (!looks_like_om(file.span()))
     refuse(fmt::format("the {} bytes are no offline model (om): {}", file.size(), guess(file.span())));
   Header header;
@@ -147,6 +150,14 @@ std::vector<Part> parts(const Bytes& file) {
   if (header.version >= kVersion && header.model_length > after)
     refuse(fmt::format("the offline model is cut off: its header says {} bytes, {} follow it", header.model_length,
                        after));
+  return header;
+}
+
+}  // namespace
+
+std::vector<Part> parts(const Bytes& file) {
+  const Header header = header_of(file);
+  const size_t after = file.size() - header.header_bytes;
   uint32_t count = 0;
   if (after < 8) refuse("the offline model is cut off before its partitions");
   std::memcpy(&count, file.data() + header.header_bytes, sizeof count);
@@ -165,7 +176,7 @@ std::vector<Part> parts(const Bytes& file) {
   return all;
 }
 
-Model read(const Bytes& file) {
+Model read_member(const Bytes& file) {
   Bytes message, weights;
   for (const Part& p : parts(file)) {
     if (p.type == kModelDef) message = Bytes::copy_of(file.data() + p.offset, p.bytes);
@@ -175,6 +186,53 @@ Model read(const Bytes& file) {
   try {
     return graph::read_model(message, weights);
   } catch (const Error& e) { refuse("the offline model is damaged: " + e.text()); }
+}
+
+Model read(const Bytes& file) {
+  if (const uint32_t models = header_of(file).models; models > 1)
+    refuse(
+        fmt::format("the file is a bundle of {} models: load it with aclmdlBundleLoadFromFile or "
+                    "aclmdlBundleLoadFromMem",
+                    models));
+  return read_member(file);
+}
+
+Bytes write_bundle(const std::vector<Model>& models) {
+  std::vector<Bytes> members;
+  size_t size = 0;
+  for (const Model& model : models) size += aligned(members.emplace_back(write(model)).size());
+  return Bytes::make(size, [&](std::byte* to) {
+    std::memset(to, 0, size);
+    size_t at = 0;
+    for (const Bytes& member : members) {
+      std::memcpy(to + at, member.data(), member.size());
+      at += aligned(member.size());
+    }
+    Header first;
+    std::memcpy(&first, to, sizeof first);
+    first.models = static_cast<uint32_t>(models.size());
+    std::memcpy(to, &first, sizeof first);
+  });
+}
+
+std::vector<Bytes> bundle_members(const Bytes& file) {
+  const uint32_t count = header_of(file).models;
+  if (count < 2)
+    refuse(
+        "the file has one model and is no bundle: load it with aclmdlLoadFromFile, or build a bundle with "
+        "aclgrphBundleBuildModel");
+  std::vector<Bytes> members;
+  size_t at = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (at >= file.size()) refuse(fmt::format("the bundle says that it has {} models, and ends behind {}", count, i));
+    const Bytes rest = file.part(at, file.size() - at);
+    try {
+      const Header header = header_of(rest);
+      members.push_back(rest.part(0, header.header_bytes + static_cast<size_t>(header.model_length)));
+    } catch (const Error& e) { refuse(fmt::format("model {} of the bundle: {}", i, e.text())); }
+    at += aligned(members.back().size());
+  }
+  return members;
 }
 
 }  // namespace updraft::om

@@ -487,7 +487,8 @@ CONVENTIONS = {
 UNCALLED = {"acl.init", "acl.finalize", "acl.rt.reset_device", "acl.rt.reset_device_force", "acl.rt.set_context", "acl.rt.device_task_abort",
             "acl.rt.launch_callback", "acl.util.start_thread", "acl.util.bytes_to_ptr", "acl.util.numpy_to_ptr",
             "acl.util.numpy_contiguous_to_ptr", "acl.rt.set_stream_failure_mode"}
-AT_ADDRESS = {"acl.rt.memset", "acl.rt.memset_async", "acl.rt.memcpy_2d", "acl.rt.memcpy_2d_async", "acl.mdl.load_from_mem",
+AT_ADDRESS = {"acl.rt.memset", "acl.rt.memset_async", "acl.rt.memcpy_2d", "acl.rt.memcpy_2d_async", "acl.mdl.load_from_mem", "acl.mdl.load_from_mem_with_mem",
+              "acl.mdl.get_desc_from_mem", "acl.mdl.bundle_load_from_mem", "acl.mdl.bundle_init_from_mem", "acl.mdl.bundle_query_info_from_mem",
               "acl.mdl.query_size_from_mem", "acl.util.ptr_to_bytes", "acl.util.ptr_to_numpy", "acl.rt.host_register",
               "acl.rt.value_write", "acl.rt.value_wait", "acl.rt.process_report",
               "acl.media.dvpp_jpeg_get_image_info", "acl.media.dvpp_jpeg_predict_dec_size", "acl.media.dvpp_png_get_image_info",

@@ -119,6 +119,35 @@ def input_that_is_updated():
     return sum(results, []), sum(expected, [])
 
 
+@program
+def inputs_that_stay():
+    """Operators that write the memory of their input do not write a client's, and not what others read later."""
+    def f(x, y, part):
+        z = y * 2
+        return (torch.as_strided_scatter(x, part, (2, 2), (3, 1), 1), torch.as_strided_scatter(z, part, (2, 2), (3, 1), 0), z + 1)
+
+    x, y, part = torch.randn(4, 3).npu(), torch.randn(4, 3).npu(), torch.randn(2, 2).npu()
+    kept = x.clone()
+    got = [*compiled(f)(x, y, part), x.clone()]
+    return got, [*f(kept, y, part), kept]
+
+
+@program
+def frozen_parameters():
+    """Addresses that stay, values that may change."""
+    config = CompilerConfig()
+    config.experimental_config.frozen_parameter = True
+    model = mlp()
+    fast = torch.compile(model, backend=torchair.get_npu_backend(compiler_config=config), dynamic=False)
+    x, got, want = torch.randn(5, 8).npu(), [], []
+    with torch.no_grad():
+        for _ in range(2):
+            got.append(fast(x))
+            want.append(model(x))
+            model[0].weight.mul_(1.5)
+    return got, want
+
+
 def train(model, batches, loss_of, steps, compile_it):
     parameters = [p for p in model.parameters()]
     optimizer = torch.optim.SGD(parameters, lr=0.05, momentum=0.9)
@@ -151,6 +180,39 @@ def training_of_convolutions():
 
 
 @program
+def training_of_a_residual_network():
+    """With batch normalisation: its statistics go from the forward to the backward graph, and into the module."""
+    class Block(torch.nn.Module):
+        def __init__(self, channels, out, stride):
+            super().__init__()
+            self.body = torch.nn.Sequential(
+                torch.nn.Conv2d(channels, out, 3, stride, 1, bias=False), torch.nn.BatchNorm2d(out), torch.nn.ReLU(),
+                torch.nn.Conv2d(out, out, 3, 1, 1, bias=False), torch.nn.BatchNorm2d(out))
+            self.short = torch.nn.Identity() if stride == 1 else torch.nn.Sequential(
+                torch.nn.Conv2d(channels, out, 1, stride, bias=False), torch.nn.BatchNorm2d(out))
+
+        def forward(self, x):
+            return torch.relu(self.body(x) + self.short(x))
+
+    def build():
+        torch.manual_seed(2)
+        return torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 7, 2, 3, bias=False), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(3, 2, 1),
+            *(Block(*b) for b in ((8, 8, 1), (8, 8, 1), (8, 16, 2), (16, 16, 1))),
+            torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(16, 5)).npu()
+
+    torch.manual_seed(3)
+    batches = [(torch.randn(4, 3, 32, 32).npu(), torch.randint(0, 5, (4,)).npu()) for _ in range(2)]
+
+    def steps(compile_it):
+        model = build()
+        values = train(model, batches, lambda run, batch: torch.nn.functional.cross_entropy(run(batch[0]), batch[1]), 4, compile_it)
+        return values + [b.detach().cpu() for b in model.buffers()]
+
+    return steps(True), steps(False)
+
+
+@program
 def training_of_an_encoder():
     from transformers import BertConfig, BertForSequenceClassification
 
@@ -180,6 +242,26 @@ def decoder_forward():
     fast = compiled(model)
     with torch.no_grad():
         return [fast(input_ids=ids, use_cache=False).logits], [model(input_ids=ids, use_cache=False).logits]
+
+
+@program
+def generation_with_a_cache():
+    """Token after token, the keys and values of those before in transformers' own cache."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(6)
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=60, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+                                         num_attention_heads=4, num_key_value_heads=2, attn_implementation="eager")).npu().eval()
+    ids = torch.randint(0, 60, (2, 7)).npu()
+
+    def generate():
+        done = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=5, do_sample=False, pad_token_id=0,
+                              output_logits=True, return_dict_in_generate=True)
+        return [done.sequences, *done.logits]
+
+    want = generate()
+    model.forward = compiled(model.forward, dynamic=True)
+    return generate(), want
 
 
 @program

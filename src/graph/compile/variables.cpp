@@ -247,8 +247,38 @@ void refuse_variables(const Model& model) {
   for (const auto& node : model.graph->nodes())
     if (is_variable(*node))
       throw Error(code::kAclnnParamInvalid,
-                  "{} (Variable): a model in a file keeps no variables: run the graph in a session, or make it a Const",
+                  "{} (Variable): a model that is alone in a file keeps no variables: build a bundle "
+                  "(aclgrphBundleBuildModel), run the graph in a session, or make it a Const",
                   node->name());
+}
+
+namespace {
+constexpr const char *kRead = "_variable_read", *kAssigned = "_variable_assigned", *kBegin = "_variable_value";
+}
+
+void note_variables(Graph& graph, const std::vector<Variable>& variables) {
+  for (const Variable& v : variables) {
+    Node* node = graph.find(v.name);
+    if (!node) throw Error(code::kAclnnParamInvalid, "the graph has no input for the variable {}", v.name);
+    node->attributes[kRead] = v.read;
+    node->attributes[kAssigned] = v.assigned;
+    if (v.value) node->attributes[kBegin] = *v.value;
+  }
+}
+
+bool is_noted_variable(const Node& input) { return find<bool>(input.attributes, kRead) != nullptr; }
+
+std::vector<Variable> noted_variables(const Graph& graph) {
+  std::vector<Variable> variables;
+  for (const Node* node : graph.inputs()) {
+    if (!is_noted_variable(*node)) continue;
+    Variable v{node->name(), node->output().desc, {}};
+    v.read = find_or(node->attributes, kRead, false);
+    v.assigned = find_or(node->attributes, kAssigned, false);
+    if (const Tensor* value = find<Tensor>(node->attributes, kBegin)) v.value = *value;
+    variables.push_back(std::move(v));
+  }
+  return variables;
 }
 
 }  // namespace updraft::graph

@@ -80,6 +80,17 @@ class Interpreter {
     return {place_.model, static_cast<int32_t>(node.id()), place_.graph, node.name().c_str(), place_.execution};
   }
 
+  /// True when the node must not write there although it updates that input: constants, inputs that nobody said may
+  /// change (the results of the graph are copied, also into the memory of an input), and what others read later.
+  bool must_stay(const Node& node, const Input& input) const {
+    const Node& from = *input.from.node;
+    if (from.constant()) return true;
+    if (from.type() == "Data")
+      return std::ranges::any_of(node.outputs(), [](const Output& output) { return !output.uses.empty(); });
+    const auto own = std::ranges::count_if(node.inputs(), [&](const Input& i) { return i.from.node == &from; });
+    return from.type() != "RefData" && readers_.at(from.id()) > own;
+  }
+
   std::vector<LiveTensor> call(Node& node) {
     if (asks_for_sizes(node)) {
       std::vector<Known> inputs;
@@ -89,14 +100,14 @@ class Interpreter {
       return outputs;
     }
     NodeCall call(node);
-    std::map<int, LiveTensor> updated;  // of inputs that are the same in all runs, which are copied
+    std::map<int, LiveTensor> updated;  // of inputs that must stay as they are, which are copied
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       const Input& input = node.inputs()[i];
       if (!input.from) {
         if (call.inputs()[i].parameter->kind == Kind::Tensors) call.call().add_absent(call.inputs()[i].parameter->name);
         continue;
       }
-      const bool copied = input.from.node->constant() && updates_input(node, i);
+      const bool copied = updates_input(node, i) && must_stay(node, input);
       const LiveTensor& x = copied ? updated[static_cast<int>(i)] = copy_of(at(input.from)) : at(input.from);
       CallTensor tensor{x.dtype, x.dims};
       tensor.data = x.data;

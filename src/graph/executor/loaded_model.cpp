@@ -8,7 +8,6 @@
 #include "device/stream.h"
 #include "graph/executor/interpreter.h"
 #include "graph/shape/aipp_inputs.h"
-#include "graph/shape/probe.h"
 #include "ops/reach.h"
 
 namespace updraft::graph {
@@ -48,59 +47,22 @@ class ExecuteTask final : public Task {
   std::shared_ptr<Execution> execution_;
 };
 
-LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late)
-    : model_(std::move(model)), device_(device), id_(id), late_(std::move(late)), weights_(model_, device) {
-  for (const Node* node : graph().inputs()) inputs_.push_back(node);
+LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late, std::byte* weights)
+    : model_(std::move(model)), device_(device), id_(id), late_(std::move(late)), weights_(model_, device, weights) {
   for (const auto& node : graph().nodes()) collectives_ = collectives_ || is_collective(*node);
-  const Node* end = graph().net_output();
-  if (!end) throw Error(code::kAclnnParamInvalid, "graph {} has no outputs", graph().name());
-  bool known = true;
-  std::vector<Known> sizes;
-  for (const Node* node : inputs_) {
-    const TensorDesc& desc = node->output().desc;
-    known = known && desc.known();
-    sizes.emplace_back(desc.dtype, desc.dims);
-  }
-  if (known) {
-    Kept kept;
-    for (const Known& k : sizes) kept.dims.push_back(*k.dims);
-    if (auto program = plan(graph(), sizes, late_)) {
-      kept.program = std::make_shared<Program>(std::move(*program));
-      static_ = true;
-      work_bytes_ = kept.program->arena_bytes;
-      for (const Known& k : kept.program->outputs) outputs_.emplace_back(k.dtype, *k.dims);
+  Outline made = outline(graph(), late_);
+  inputs_ = std::move(made.inputs);
+  outputs_ = std::move(made.outputs);
+  gears_ = std::move(made.gears);
+  work_bytes_ = made.work_bytes;
+  static_ = made.is_static;
+  for (Outline::Planned& planned : made.programs) {
+    Kept kept{std::move(planned.dims), {}, std::move(planned.program), {}};
+    if (static_ && kept.program) {
       const OwnScratch own;
       kept.runs.push_back(std::make_unique<Run>(kept.program, weights_, device_));
     }
     programs_.push_back(std::move(kept));
-  }
-  if (auto gears = gears_of(graph())) {
-    gears_ = std::make_shared<GearTable>();
-    gears_->gears = std::move(*gears);
-    plan_gears();
-  }
-  if (!outputs_.empty() || end->inputs().empty()) return;
-  const auto copied = copy(graph());
-  infer_all(*copied);
-  for (const Input& input : copied->net_output()->inputs())
-    outputs_.push_back(input.from.node->output(input.from.index).desc);
-}
-
-void LoadedModel::plan_gears() {
-  for (size_t g = 0; g < gears_->gears.values.size(); ++g) {
-    const std::vector<Dims>& shapes = gears_->inputs.emplace_back(gear_shapes(graph(), gears_->gears, g));
-    std::vector<Known> sizes;
-    for (size_t i = 0; i < inputs_.size(); ++i) sizes.emplace_back(inputs_[i]->output().desc.dtype, shapes[i]);
-    auto program = plan(graph(), sizes, late_);
-    std::vector<TensorDesc>& outputs = gears_->outputs.emplace_back();
-    if (!program) {  // values decide: what the graph says of them is all
-      for (const Input& input : graph().net_output()->inputs())
-        outputs.push_back(input.from.node->output(input.from.index).desc);
-      continue;
-    }
-    for (const Known& k : program->outputs) outputs.emplace_back(k.dtype, *k.dims);
-    work_bytes_ = std::max(work_bytes_, program->arena_bytes);
-    programs_.push_back({shapes, {}, std::make_shared<Program>(std::move(*program)), {}});
   }
 }
 
@@ -306,6 +268,12 @@ void LoadedModel::move_weights(std::byte* memory) {
   weights_.move_to(memory);
 }
 
+void LoadedModel::use_arena(std::byte* memory) {
+  std::lock_guard lock(mutex_);
+  for (Kept& kept : programs_)
+    for (const auto& run : kept.runs) run->use_arena(memory);
+}
+
 void LoadedModel::keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run) {
   std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(programs_, program, &Kept::program);
@@ -350,6 +318,9 @@ void LoadedModel::run(Execution& execution) {
   if (!execution.program) find_program(execution);
   if (execution.program) {
     give_addresses(execution);
+    // several executions may be under way in a client's one block
+    std::unique_lock<std::mutex> alone;
+    if (execution.arena) alone = std::unique_lock(client_arena_);
     auto run = take_run(execution.program);
     run->use_arena(execution.arena);
     run->run(execution.reads, execution.writes, here);

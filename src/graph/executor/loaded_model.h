@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "graph/executor/outline.h"
 #include "graph/executor/run.h"
-#include "graph/shape/gears.h"
 
 namespace updraft {
 class Stream;
@@ -37,20 +37,13 @@ struct Execution {
   std::shared_ptr<const void> shared;  ///< what must live until it is over
 };
 
-/// The sizes that clients choose from; descriptions keep it when the model is gone.
-struct GearTable {
-  Gears gears;
-  std::vector<std::vector<Dims>> inputs;         ///< of each gear the shapes of the inputs
-  std::vector<std::vector<TensorDesc>> outputs;  ///< and what the outputs are
-  std::atomic<size_t> chosen{0};                 ///< the gear that was chosen last, the first where none was
-};
-
 class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
  public:
-  /// Brings the constants onto the device. The graph's descriptions say what may be run: sizes that are known are
-  /// the only ones. With all sizes known the program is made at once, else at the first execution with its sizes.
-  /// `late`: outputs that are written when all else has run, because their memory is an input's.
-  LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late = {});
+  /// Brings the constants onto the device, into `weights` of `weight_bytes()` or more where a client gives memory. The
+  /// graph's descriptions say what may be run: sizes that are known are the only ones. With all sizes known the program
+  /// is made at once, else at the first execution with its sizes. `late`: outputs that are written when all else has
+  /// run, because their memory is an input's.
+  LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late = {}, std::byte* weights = nullptr);
 
   const Graph& graph() const { return *model_.graph; }
   const Model& model() const { return model_; }
@@ -83,6 +76,8 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   size_t weight_bytes() const { return weights_.bytes(); }
   /// The constants lie in a client's memory of weight_bytes() from now on. Before the first execution.
   void move_weights(std::byte* memory);
+  /// The executions that were prepared have a client's memory of work_bytes(), and none of the model's own.
+  void use_arena(std::byte* memory);
   /// Memory of one execution; 0 where sizes are not known.
   size_t work_bytes() const { return work_bytes_; }
 
@@ -103,7 +98,6 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   void give_addresses(Execution& execution);
   void keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run);
   void check(Execution& execution) const;
-  void plan_gears();
   void find_program(Execution& execution);
   Kept* kept_program(const std::vector<Dims>& dims, const Execution& execution);
   std::unique_ptr<Run> take_run(const std::shared_ptr<const Program>& program);
@@ -123,6 +117,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   bool collectives_ = false;             ///< the graph has some
   std::atomic<uint64_t> executions_{0};  ///< that have begun
   std::mutex mutex_;
+  std::mutex client_arena_;           ///< held by an execution in memory of a client
   std::list<Kept> programs_;          ///< the latest first
   std::vector<DeviceBlock> results_;  ///< of outputs without memory of the client, until the next execution
 };

@@ -8,6 +8,8 @@
 #include "device/failure_summary.h"
 #include "device/observer.h"
 #include "device/waits/time_limits.h"
+#include "graph/executor/outline.h"
+#include "graph/ir/mapped_files.h"
 #include "ops/handles.h"
 #include "ops/op.h"
 
@@ -15,7 +17,6 @@ namespace updraft::graph {
 
 namespace {
 
-constexpr size_t kAlign = 64;
 /// Smaller constants are not worth a prepared form.
 constexpr int64_t kLeastPrepared = 256;
 /// A plan may look at the values of constants up to this size (axes, shapes, bounds).
@@ -39,11 +40,9 @@ Dims channels_last_strides(const Dims& dims) {
   return strides;
 }
 
-size_t aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
-
 }  // namespace
 
-Weights::Weights(const Model& model, Device& device) {
+Weights::Weights(const Model& model, Device& device, std::byte* client) {
   std::vector<const Graph*> graphs = {model.graph.get()};
   for (const auto& [name, graph] : model.subgraphs) graphs.push_back(graph.get());
   size_t bytes = 0;
@@ -57,18 +56,19 @@ Weights::Weights(const Model& model, Device& device) {
         throw Error(code::kAclnnParamInvalid, "constant {} is {}{} and has {} bytes, want {}", node->name(),
                     updraft::name_of(constant->dtype), describe(constant->dims), constant->data.size(), want);
       constants.emplace_back(node.get(), bytes);
-      bytes += aligned(want);
+      bytes += aligned_weight(want);
     }
-  block_ = DeviceBlock(device, bytes);
-  base_ = block_.data();
+  if (!client) block_ = DeviceBlock(device, bytes);
+  base_ = client ? client : block_.data();
   bytes_ = bytes;
-  std::byte* const memory = static_cast<std::byte*>(host_address(block_.data()));
+  std::byte* const memory = static_cast<std::byte*>(host_address(base_));
   for (const auto& [node, at] : constants) {
     Tensor constant = *node->constant();
     const size_t want = static_cast<size_t>(constant.count()) * size_of(constant.dtype);
     Weight& weight = weights_[node];
-    weight.data = block_.data() + at;
+    weight.data = base_ + at;
     if (want) std::memcpy(memory + at, constant.data.data(), want);
+    drop_file_pages(constant.data.data(), want);
     if ((is_floating(constant.dtype) || constant.dtype == DType::Int8) && constant.count() >= kLeastPrepared)
       weight.constant = operands_.emplace_back(std::make_unique<ConstantOperand>()).get();
     constant.data = Bytes(nullptr, memory + at, want);

@@ -23,7 +23,8 @@ namespace updraft::graph {
 class Weights {
  public:
   /// From here on the graphs' constants share this memory, and no longer the bytes that they were made from.
-  Weights(const Model& model, Device& device);
+  /// `memory`: of a client, of weight_bytes() or more; null: memory of its own.
+  Weights(const Model& model, Device& device, std::byte* memory = nullptr);
 
   struct Weight {
     std::byte* data = nullptr;

@@ -177,7 +177,11 @@ class Planner {
                   inputs_.size());
     for (size_t i = 0; i < data.size(); ++i) {
       world_.feed(*data[i], inputs_[i]);
-      tensors_[data[i]->id()] = {new_root({Place::Area::Input, i})};
+      const size_t root = new_root({Place::Area::Input, i});
+      tensors_[data[i]->id()] = {root};
+      input_roots_.push_back(root);
+      data_.push_back(data[i]);
+      hold(root, data[i]->out());
     }
     program_.inputs.assign(inputs_.begin(), inputs_.end());
   }
@@ -216,6 +220,7 @@ class Planner {
       } else {
         outputs.push_back(new_root({}, static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype)));
       }
+      hold(outputs.back(), node.out(i));
     }
     if (values || (is_passed_on(node) && outputs.size() == 1)) return true;
     if (view_transposed(node)) return true;
@@ -270,6 +275,7 @@ class Planner {
     }
     const Known& known = world_.at(node.out());
     tensors_[node.id()] = {new_root({}, static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype))};
+    hold(tensors_[node.id()][0], node.out());
     add_step(node);
   }
 
@@ -291,7 +297,8 @@ class Planner {
     std::map<int, size_t> updated;  // inputs that lie in a copy
     for (size_t i = 0; i < node.outputs().size(); ++i)
       if (const int input = call.updates(i) ? node.find_input(node.output(static_cast<int>(i)).name) : -1; input >= 0)
-        if (const auto root = copy_of_constant(node.input(input).from)) updated[input] = *root;
+        if (must_stay(node, static_cast<int>(i), node.input(input).from))
+          updated[input] = copy_of(node.input(input).from);
     for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i) {
       const Input& input = node.input(i);
       if (!input.from) {
@@ -311,6 +318,7 @@ class Planner {
         const size_t root = copy == updated.end() ? root_of(node.input(input).from) : copy->second;
         tensors_[node.id()][static_cast<size_t>(i)] = root;
         roots_[root].shared = true;
+        hold(root, node.out(i));
       }
       step.outputs.push_back(use(node.out(i)));
       if (std::ranges::find(no_reuse_, node.name()) != no_reuse_.end() ||
@@ -320,11 +328,54 @@ class Planner {
     program_.steps.push_back(std::move(step));
   }
 
-  /// Memory of a run's own with a copy of what is the same in all runs: somebody will write there. Nothing for other
-  /// tensors.
-  std::optional<size_t> copy_of_constant(Endpoint from) {
-    const Place::Area area = roots_[root_of(from)].place.area;
-    if (area != Place::Area::Constant && area != Place::Area::Value) return {};
+  /// True when `node`, whose output `output` is what it makes of the memory of `from`, must not write there: what is
+  /// the same in all runs, an input that nobody said may change, and what somebody reads later as it was. Variables
+  /// (RefData) are written where they are: who reads when is settled before.
+  bool must_stay(Node& node, int output, Endpoint from) {
+    const size_t root = root_of(from);
+    const Place place = roots_[root].place;
+    if (place.area == Place::Area::Constant || place.area == Place::Area::Value) return true;
+    const auto input = std::ranges::find(input_roots_, root);
+    if (input != input_roots_.end()) {
+      const Node& data = *data_[static_cast<size_t>(input - input_roots_.begin())];
+      if (data.type() == "RefData" || node.output(output).uses.empty()) return false;
+      if (!becomes_late(node.out(output))) return true;
+    }
+    return root < holders_.size() && std::ranges::any_of(holders_[root], [&](const Endpoint& held) {
+             return std::ranges::any_of(held.node->output(held.index).uses, [&](const Use& use) {
+               return use.node != &node && !tensors_.contains(use.node->id()) && !views_.contains(use.node->id());
+             });
+           });
+  }
+
+  /// True when the tensor, or what is made of it in its memory, is an output whose memory is an input's.
+  bool becomes_late(Endpoint from) const {
+    std::vector<Endpoint> open = {from};
+    while (!open.empty()) {
+      const Endpoint at = open.back();
+      open.pop_back();
+      for (const Use& use : at.node->output(at.index).uses) {
+        const auto number = static_cast<size_t>(use.index);
+        if (use.node->type() == "NetOutput") {
+          if (std::ranges::find(late_, number) != late_.end()) return true;
+        } else if (passes_on(*use.node) && use.index == 0) {
+          open.push_back(use.node->out());
+        } else if (updates_input(*use.node, number)) {
+          for (int i = 0; i < static_cast<int>(use.node->outputs().size()); ++i)
+            if (use.node->output(i).name == use.node->input(use.index).name) open.push_back(use.node->out(i));
+        }
+      }
+    }
+    return false;
+  }
+
+  void hold(size_t root, Endpoint tensor) {
+    holders_.resize(std::max(holders_.size(), roots_.size()));
+    holders_[root].push_back(tensor);
+  }
+
+  /// Memory of a run's own with a copy of the tensor: somebody will write there.
+  size_t copy_of(Endpoint from) {
     const Known& known = world_.at(from);
     const size_t root = new_root({}, static_cast<size_t>(count_of(*known.dims)) * size_of(known.dtype));
     Step copy;
@@ -455,6 +506,9 @@ class Planner {
   std::unordered_map<int64_t, TransposedView> views_;  ///< by the id of the node, whose only output it is
   std::vector<Node*> viewed_;                          ///< the nodes of all views, in their order
   std::vector<Root> roots_;
+  std::vector<std::vector<Endpoint>> holders_;  ///< by root the tensors that lie there
+  std::vector<size_t> input_roots_;             ///< of the graph's inputs, which are
+  std::vector<const Node*> data_;
   Program program_;
   const std::vector<std::string> no_reuse_ = nodes_without_reuse();
   size_t apart_bytes_ = 0;

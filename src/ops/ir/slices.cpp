@@ -264,18 +264,25 @@ void split_evenly(Op& op, const In& x, int64_t split_dim, int64_t num_split, con
 
 void concatenate(Op& op, const Tensors& x, int64_t axis, int64_t n, const Out& y) {
   op.require(x.size() > 0 && static_cast<int64_t>(x.size()) == n, "x has {} tensors, attribute N is {}", x.size(), n);
-  const bool scalars = x[0].rank == 0;  // are joined as vectors of one element
-  const int64_t d = ir::axis_of(op, "concat_dim", axis, scalars ? 1 : x[0].rank);
-  Dims dims = scalars ? Dims{1} : ir::dims_of(x[0]);
-  for (size_t i = 1; i < x.size(); ++i) {
-    op.require(x[i].rank == x[0].rank, "x{} is {}, x0 is {}", i, describe(x[i]), describe(x[0]));
+  // PyTorch's legacy: empty vectors match every shape. The first of the others says what all are.
+  const auto skipped = [&](size_t i) { return x[i].rank == 1 && x[i].dims[0] == 0; };
+  size_t first = 0;
+  while (first + 1 < x.size() && skipped(first)) ++first;
+  const TensorView& like = x[first];
+  const bool scalars = like.rank == 0;  // are joined as vectors of one element
+  const int64_t d = ir::axis_of(op, "concat_dim", axis, scalars ? 1 : like.rank);
+  Dims dims = scalars ? Dims{1} : ir::dims_of(like);
+  for (size_t i = first + 1; i < x.size(); ++i) {
+    if (!scalars && skipped(i)) continue;
+    op.require(x[i].rank == like.rank, "x{} is {}, x{} is {}", i, describe(x[i]), first, describe(like));
     dims[static_cast<size_t>(d)] += scalars ? 1 : x[i].dims[d];
   }
-  ir::result(op, "y", *y, dims, x[0].dtype);
+  ir::result(op, "y", *y, dims, like.dtype);
   if (!scalars) {
     call(op, "aclnnCat", x, d, y);
     return;
   }
+  op.require(first == 0, "x0 is {} and x{} is {}", describe(x[0]), first, describe(like));
   for (size_t i = 0; i < x.size(); ++i) {
     TensorView place = ir::part_of(*y, 0, static_cast<int64_t>(i), 1);
     place.rank = 0;

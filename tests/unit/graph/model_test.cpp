@@ -75,6 +75,32 @@ TEST_F(Models, UnknownSizesComeWithTheInputs) {
   }
 }
 
+TEST_F(Models, WhatOthersReadIsNotWritten) {
+  for (const bool dynamic : {false, true}) {
+    Graph g("net");
+    Builder build(g);
+    const Endpoint x = build.input("x", 0, {DType::Float, {dynamic ? -1 : 4}});
+    const Endpoint y = build("Relu", "relu", {x});
+    const Endpoint at = build.constant("at", {DType::Int64, {1, 1}, Tensor::of(Ints{1}).data});
+    const Endpoint value = build.constant("value", Tensor::of(Floats{9}));
+    const Endpoint first = build("ScatterNdUpdate", "first", {x, at, value});
+    const Endpoint second = build("ScatterNdUpdate", "second", {y, at, value});
+    build.outputs({first, second, build("Add", "sum", {y, x})});
+    const uint32_t id = load(file(g));
+    Set in, out;
+    void* memory = device(Floats{1, 2, 3, 4});
+    void* results[3];
+    in.add(memory, 16, {4});
+    for (void*& r : results) out.add(r = device(16), 16);
+    ASSERT_EQ(aclmdlExecute(id, in.set, out.set), 0) << error();
+    EXPECT_EQ(values<float>(memory, 4), (Floats{1, 2, 3, 4}));
+    EXPECT_EQ(values<float>(results[0], 4), (Floats{1, 9, 3, 4}));
+    EXPECT_EQ(values<float>(results[1], 4), (Floats{1, 9, 3, 4}));
+    EXPECT_EQ(values<float>(results[2], 4), (Floats{2, 4, 6, 8}));
+    for (aclTensorDesc* d : in.descs) aclDestroyTensorDesc(d);
+  }
+}
+
 TEST_F(Models, ValuesMayDecideShapes) {
   Graph g("net");
   Builder build(g);
