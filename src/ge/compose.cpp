@@ -23,6 +23,23 @@ template <class... A>
   throw Error(code::kAclInvalidParam, "{}: {}", op.text(), fmt::format(text, std::forward<A>(values)...));
 }
 
+/// It has no tensors and is no node of a graph: control edges lead through it.
+bool is_nothing(const OperatorImpl& op) { return op.type == "NoOp"; }
+
+/// What runs before somebody who waits for `op`, or the operator itself.
+void add_nodes_of(OperatorImpl& op, std::vector<OperatorImpl*>& to, std::unordered_set<OperatorImpl*>& seen) {
+  if (!seen.insert(&op).second) return;
+  if (!is_nothing(op)) to.push_back(&op);
+  else
+    for (const auto& before : op.controls) add_nodes_of(*before, to, seen);
+}
+std::vector<OperatorImpl*> nodes_of(const std::vector<std::shared_ptr<OperatorImpl>>& operators) {
+  std::vector<OperatorImpl*> nodes;
+  std::unordered_set<OperatorImpl*> seen;
+  for (const auto& op : operators) add_nodes_of(*op, nodes, seen);
+  return nodes;
+}
+
 bool is_data(const OperatorImpl& op) { return op.type == "Data" || op.type == "RefData"; }
 
 /// All that these operators need, in the order in which programs made them.
@@ -52,8 +69,10 @@ class Composer {
   }
 
   void add(const std::vector<OperatorImpl*>& operators) {
-    for (OperatorImpl* op : operators) add_node(*op);
-    for (OperatorImpl* op : operators) connect(*op);
+    for (OperatorImpl* op : operators)
+      if (!is_nothing(*op)) add_node(*op);
+    for (OperatorImpl* op : operators)
+      if (!is_nothing(*op)) connect(*op);
   }
 
   /// `inputs` that are Data, by their index.
@@ -74,7 +93,7 @@ class Composer {
     ir::Node& end = graph.make_net_output();
     for (const OutputOf& output : outputs)
       graph.add_input(end, "x" + std::to_string(end.inputs().size()), endpoint(output));
-    for (const auto& target : targets) graph.add_control(*nodes_.at(target.get()), end);
+    for (OperatorImpl* target : nodes_of(targets)) graph.add_control(*nodes_.at(target), end);
     (void)graph.in_order();  // throws where there is a cycle
   }
 
@@ -143,7 +162,7 @@ class Composer {
                                        slot.from.op ? endpoint(slot.from) : ir::Endpoint());
         if (!op.ir->info && op.ir->graphs.empty()) node.input_desc(at) = node.output().desc;
       }
-    for (const auto& before : op.controls) graph.add_control(*nodes_.at(before.get()), node);
+    for (OperatorImpl* before : nodes_of(op.controls)) graph.add_control(*nodes_.at(before), node);
     take_format(op, node);
   }
 

@@ -82,6 +82,7 @@ void TensorDesc::SetOriginShape(const Shape& shape) { impl_->origin_dims = shape
 void TensorDesc::SetOriginFormat(Format format) { impl_->origin_format = format; }
 void TensorDesc::SetDataType(DataType type) { impl_->type = type; }
 void TensorDesc::SetPlacement(Placement placement) { impl_->placement = placement; }
+void TensorDesc::SetRealDimCnt(int64_t count) { impl_->real_dims = count; }
 
 updraft::graph::TensorDesc described(const TensorDesc& desc) {
   const TensorDescImpl& from = desc_impl(desc);
