@@ -23,8 +23,15 @@ template <class... A>
   throw Error(code::kAclInvalidParam, "{}: {}", op.text(), fmt::format(text, std::forward<A>(values)...));
 }
 
+/// A constant of no type and without elements stands for an input that is absent: MindSpore's None.
+bool is_absent(const OperatorImpl& op) {
+  const auto value = op.attributes.find("value");
+  const ir::Tensor* held = value == op.attributes.end() ? nullptr : value->second.get<ir::Tensor>();
+  return held && held->dtype == updraft::DType::Undefined;
+}
+
 /// It has no tensors and is no node of a graph: control edges lead through it.
-bool is_nothing(const OperatorImpl& op) { return op.type == "NoOp"; }
+bool is_nothing(const OperatorImpl& op) { return op.type == "NoOp" || is_absent(op); }
 
 /// What runs before somebody who waits for `op`, or the operator itself.
 void add_nodes_of(OperatorImpl& op, std::vector<OperatorImpl*>& to, std::unordered_set<OperatorImpl*>& seen) {
@@ -154,12 +161,13 @@ class Composer {
     for (const Port& p : op.inputs)
       for (size_t i = 0; i < p.slots.size(); ++i) {
         const Slot& slot = p.slots[i];
-        if (!slot.from.op && p.ir->dynamic)
+        const bool here = slot.from.op && !is_nothing(*slot.from.op);
+        if (!here && p.ir->dynamic)
           refuse(op, "place {} of the dynamic input {} is missing: set_dynamic_input_{}({}, …)", i, p.ir->name,
                  p.ir->name, i);
-        if (!slot.from.op && !p.ir->optional) refuse(op, "input {} is missing: set_input_{}", p.ir->name, p.ir->name);
+        if (!here && !p.ir->optional) refuse(op, "input {} is missing: set_input_{}", p.ir->name, p.ir->name);
         const int at = graph.add_input(node, p.ir->dynamic ? p.ir->name + std::to_string(i) : p.ir->name,
-                                       slot.from.op ? endpoint(slot.from) : ir::Endpoint());
+                                       here ? endpoint(slot.from) : ir::Endpoint());
         if (!op.ir->info && op.ir->graphs.empty()) node.input_desc(at) = node.output().desc;
       }
     for (OperatorImpl* before : nodes_of(op.controls)) graph.add_control(*nodes_.at(before), node);
