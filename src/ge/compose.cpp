@@ -193,24 +193,38 @@ class Composer {
   std::unordered_map<std::string, const OperatorImpl*> names_;
 };
 
+/// A graph without outputs runs its inputs that compute (InitData), and who reads those that hold tensors (assignments
+/// that initialise variables).
+std::vector<std::shared_ptr<OperatorImpl>> started_by(const std::vector<std::shared_ptr<OperatorImpl>>& inputs) {
+  std::vector<std::shared_ptr<OperatorImpl>> started;
+  for (const auto& input : inputs) {
+    if (input->ir && input->ir->info) started.push_back(input);
+    for (const auto& reader : input->readers)
+      if (auto op = reader.lock()) started.push_back(std::move(op));
+  }
+  return started;
+}
+
 }  // namespace
 
 ir::Model compose(const std::string& name, const Composition& of) {
   if (!of.refusal.empty()) throw Error(code::kAclInvalidParam, "{}", of.refusal);
-  if (of.outputs.empty() && of.targets.empty())
+  std::vector<std::shared_ptr<OperatorImpl>> targets = of.targets;
+  if (of.outputs.empty() && targets.empty()) targets = started_by(of.inputs);
+  if (of.outputs.empty() && targets.empty())
     throw Error(code::kAclInvalidParam, "graph {} has inputs, and neither outputs nor targets: call SetOutputs", name);
   std::vector<OperatorImpl*> roots;
   const auto root = [&](const std::shared_ptr<OperatorImpl>& op) {
     if (std::ranges::find(roots, op.get()) == roots.end()) roots.push_back(op.get());
   };
   for (const OutputOf& output : of.outputs) root(output.op);
-  for (const auto& target : of.targets) root(target);
+  for (const auto& target : targets) root(target);
   for (const auto& input : of.inputs)
     if (is_data(*input)) root(input);  // clients count the inputs, read or not
   Composer composer(name);
   composer.add(needed(std::move(roots)));
   composer.number_inputs(of.inputs);
-  composer.end(of.outputs, of.targets);
+  composer.end(of.outputs, targets);
   return composer.take();
 }
 
