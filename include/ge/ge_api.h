@@ -30,6 +30,13 @@ class GE_FUNC_VISIBILITY CompiledGraphSummary {
   Status GetFixedFeatureMemorySize(size_t& size) const;
   /** True when the memory of a run may be another one each time. */
   Status GetFeatureMemoryBaseRefreshable(bool& refreshable) const;
+  /** Of what lives during a run, the bytes that may be elsewhere in the next one: all where the base is refreshable. */
+  Status GetRefreshableFeatureMemorySize(size_t& size) const;
+  /** Streams and events that the graph needs beside the one that it runs on: one stream, no event. */
+  Status GetStreamNum(size_t& count) const;
+  Status GetEventNum(size_t& count) const;
+  /** Inputs and outputs, by number, that must have the same memory: none. */
+  Status GetIOIndexesWithSameAddr(std::vector<std::pair<uint32_t, uint32_t>>& pairs) const;
   /** Of the outputs; FAILED when the graph is not static. */
   Status GetOutputShapes(std::vector<Shape>& shapes) const;
   Status GetOutputDtypes(std::vector<DataType>& types) const;
@@ -56,6 +63,8 @@ GE_FUNC_VISIBILITY std::string GEGetErrorMsg();
 GE_FUNC_VISIBILITY AscendString GEGetWarningMsgV2();
 
 class SessionImpl;
+/** What a graph hands to the client: the number of the graph, and tensors by their names. */
+using SessionCallback = std::function<Status(uint32_t, const std::map<AscendString, Tensor>&)>;
 using RunAsyncCallback = std::function<void(Status, std::vector<Tensor>&)>;
 
 /**
@@ -101,6 +110,11 @@ class GE_FUNC_VISIBILITY Session {
                                  std::vector<Tensor>& outputs);
   Status RegisterExternalAllocator(const void* stream, std::shared_ptr<Allocator> allocator) const;
   Status UnregisterExternalAllocator(const void* stream) const;
+
+  /**
+   * "Save" and "Summary": called after each run of a graph that has nodes of that type, with what they read, on the host.
+   */
+  Status RegisterCallBackFunc(const char* key, SessionCallback callback);
 
   /** Copies of variables on the host, as they are when what was put on the thread's default stream is over. */
   Status GetVariables(const std::vector<AscendString>& names, std::vector<Tensor>& values);

@@ -26,17 +26,31 @@ namespace ge {
 
 class GraphImpl;
 class GNodeImpl;
+struct NodeAccess;
 
-/** A node of a graph. */
+class GNode;
+using GNodePtr = std::shared_ptr<GNode>;
+
+/** A node of a graph. Copies are the same node; it is there as long as a GNode names it. */
 class GE_FUNC_VISIBILITY GNode {
  public:
   GNode() = default;
   graphStatus GetName(AscendString& name) const;
   /** The operator's type: "Conv2D". */
   graphStatus GetType(AscendString& type) const;
+  /** All inputs, absent ones too, and all outputs. */
+  size_t GetInputsSize() const;
+  size_t GetOutputsSize() const;
+  /** What makes input `index`: the node and the number of its output. Null and -1 where there is none. */
+  std::pair<GNodePtr, int32_t> GetInDataNodesAndPortIndexs(int32_t index) const;
+  /** Who reads output `index`: nodes, and the numbers of their inputs. */
+  std::vector<std::pair<GNodePtr, int32_t>> GetOutDataNodesAndPortIndexs(int32_t index) const;
+  /** Nodes that run before this one, or behind it, although no tensor joins them. */
+  std::vector<GNodePtr> GetInControlNodes() const;
+  std::vector<GNodePtr> GetOutControlNodes() const;
 
  private:
-  friend class Graph;
+  friend struct NodeAccess;
   std::shared_ptr<GNodeImpl> impl_;
 };
 
@@ -74,6 +88,15 @@ class GE_FUNC_VISIBILITY Graph {
   /** Becomes a copy, with nodes of its own. */
   graphStatus CopyFrom(const Graph& other);
   std::vector<GNode> GetAllNodes() const;
+  /** The nodes of the graph itself, without those of the graphs that they run. */
+  std::vector<GNode> GetDirectNode() const;
+  /** Change the graph, whose nodes GetAllNodes() gave. What is done to its operators afterwards has no effect on it. */
+  graphStatus RemoveNode(GNode& node);
+  graphStatus RemoveEdge(GNode& from, int32_t output, GNode& to, int32_t input);
+  graphStatus AddDataEdge(GNode& from, int32_t output, GNode& to, int32_t input);
+  graphStatus AddControlEdge(GNode& from, GNode& to);
+  /** That runs of the graph may be repeated by the device: they are repeated by the client here. */
+  void SetNeedIteration(bool need);
   /** Writes the graph as a serialised model (an AIR file). */
   graphStatus SaveToFile(const char* file_name) const;
 

@@ -15,6 +15,7 @@
 #define UPDRAFT_GRAPH_OPERATOR_H_
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,26 @@ namespace ge {
 
 class Graph;
 class OperatorImpl;
+class TensorTypeImpl;
+class PromoteImpl;
+
+/** Types that a tensor of an operator may have. */
+class GE_FUNC_VISIBILITY TensorType {
+ public:
+  explicit TensorType(const std::initializer_list<DataType>& types);
+
+ private:
+  std::shared_ptr<TensorTypeImpl> impl_;
+};
+
+/** A type that is the wider one of others. */
+class GE_FUNC_VISIBILITY Promote {
+ public:
+  explicit Promote(const std::initializer_list<const char*>& names);
+
+ private:
+  std::shared_ptr<PromoteImpl> impl_;
+};
 
 /** An operator that may become a node. Copies are the same operator. */
 class GE_FUNC_VISIBILITY Operator {
@@ -172,6 +193,34 @@ class GE_FUNC_VISIBILITY Operator {
   /** Makes `count` places of a dynamic input or output. They stand where the IR has them, in front or behind others. */
   void DynamicInputRegister(const char* name, unsigned int count, bool is_push_back);
   void DynamicOutputRegister(const char* name, unsigned int count, bool is_push_back);
+  void DynamicInputRegister(const char* name, unsigned int count, const char* type, bool is_push_back);
+  void DynamicOutputRegister(const char* name, unsigned int count, const char* type, bool is_push_back);
+  /**
+   * By these the classes of other headers say what their type has, whenever an operator is made. Types are known here
+   * already, so nothing is done; an operator of a type that is unknown is refused, whatever it says of itself.
+   */
+  void InputRegister(const char* name);
+  void InputRegister(const char* name, const char* type);
+  void OptionalInputRegister(const char* name);
+  void OptionalInputRegister(const char* name, const char* type);
+  void OutputRegister(const char* name);
+  void OutputRegister(const char* name, const char* type);
+  void DataTypeRegister(const char* type, const TensorType& types);
+  void DataTypeRegister(const char* type, const Promote& types);
+  void RequiredAttrRegister(const char* name);
+  void RequiredAttrWithTypeRegister(const char* name, const char* type);
+  void AttrRegister(const char* name, bool value);
+  void AttrRegister(const char* name, int64_t value);
+  void AttrRegister(const char* name, float value);
+  void AttrRegister(const char* name, const AscendString& value);
+  void AttrRegister(const char* name, const DataType& value);
+  void AttrRegister(const char* name, const Tensor& value);
+  void AttrRegister(const char* name, const std::vector<bool>& value);
+  void AttrRegister(const char* name, const std::vector<int64_t>& value);
+  void AttrRegister(const char* name, const std::vector<float>& value);
+  void AttrRegister(const char* name, const std::vector<AscendString>& value);
+  void AttrRegister(const char* name, const std::vector<DataType>& value);
+  void AttrRegister(const char* name, const std::vector<std::vector<int64_t>>& value);
   /** What makes a graph that the operator runs: a branch, a condition, a body. It is called when the operator's graph
    * is made. `index` is 0: no type here has a list of graphs. */
   void SetSubgraphBuilder(const char* name, unsigned int index, const std::function<Graph()>& builder);

@@ -60,6 +60,8 @@ class GE_FUNC_VISIBILITY TensorDesc {
   void SetOriginFormat(Format format);
   void SetDataType(DataType type);
   void SetPlacement(Placement placement);
+  /** How many dimensions count where a layout of the card pads them. */
+  void SetRealDimCnt(int64_t count);
 
  private:
   friend class Tensor;

@@ -23,6 +23,30 @@ template <class... A>
   throw Error(code::kAclInvalidParam, "{}: {}", op.text(), fmt::format(text, std::forward<A>(values)...));
 }
 
+/// A constant of no type and without elements stands for an input that is absent: MindSpore's None.
+bool is_absent(const OperatorImpl& op) {
+  const auto value = op.attributes.find("value");
+  const ir::Tensor* held = value == op.attributes.end() ? nullptr : value->second.get<ir::Tensor>();
+  return held && held->dtype == updraft::DType::Undefined;
+}
+
+/// It has no tensors and is no node of a graph: control edges lead through it.
+bool is_nothing(const OperatorImpl& op) { return op.type == "NoOp" || is_absent(op); }
+
+/// What runs before somebody who waits for `op`, or the operator itself.
+void add_nodes_of(OperatorImpl& op, std::vector<OperatorImpl*>& to, std::unordered_set<OperatorImpl*>& seen) {
+  if (!seen.insert(&op).second) return;
+  if (!is_nothing(op)) to.push_back(&op);
+  else
+    for (const auto& before : op.controls) add_nodes_of(*before, to, seen);
+}
+std::vector<OperatorImpl*> nodes_of(const std::vector<std::shared_ptr<OperatorImpl>>& operators) {
+  std::vector<OperatorImpl*> nodes;
+  std::unordered_set<OperatorImpl*> seen;
+  for (const auto& op : operators) add_nodes_of(*op, nodes, seen);
+  return nodes;
+}
+
 bool is_data(const OperatorImpl& op) { return op.type == "Data" || op.type == "RefData"; }
 
 /// All that these operators need, in the order in which programs made them.
@@ -52,8 +76,10 @@ class Composer {
   }
 
   void add(const std::vector<OperatorImpl*>& operators) {
-    for (OperatorImpl* op : operators) add_node(*op);
-    for (OperatorImpl* op : operators) connect(*op);
+    for (OperatorImpl* op : operators)
+      if (!is_nothing(*op)) add_node(*op);
+    for (OperatorImpl* op : operators)
+      if (!is_nothing(*op)) connect(*op);
   }
 
   /// `inputs` that are Data, by their index.
@@ -74,7 +100,7 @@ class Composer {
     ir::Node& end = graph.make_net_output();
     for (const OutputOf& output : outputs)
       graph.add_input(end, "x" + std::to_string(end.inputs().size()), endpoint(output));
-    for (const auto& target : targets) graph.add_control(*nodes_.at(target.get()), end);
+    for (OperatorImpl* target : nodes_of(targets)) graph.add_control(*nodes_.at(target), end);
     (void)graph.in_order();  // throws where there is a cycle
   }
 
@@ -135,15 +161,16 @@ class Composer {
     for (const Port& p : op.inputs)
       for (size_t i = 0; i < p.slots.size(); ++i) {
         const Slot& slot = p.slots[i];
-        if (!slot.from.op && p.ir->dynamic)
+        const bool here = slot.from.op && !is_nothing(*slot.from.op);
+        if (!here && p.ir->dynamic)
           refuse(op, "place {} of the dynamic input {} is missing: set_dynamic_input_{}({}, …)", i, p.ir->name,
                  p.ir->name, i);
-        if (!slot.from.op && !p.ir->optional) refuse(op, "input {} is missing: set_input_{}", p.ir->name, p.ir->name);
+        if (!here && !p.ir->optional) refuse(op, "input {} is missing: set_input_{}", p.ir->name, p.ir->name);
         const int at = graph.add_input(node, p.ir->dynamic ? p.ir->name + std::to_string(i) : p.ir->name,
-                                       slot.from.op ? endpoint(slot.from) : ir::Endpoint());
+                                       here ? endpoint(slot.from) : ir::Endpoint());
         if (!op.ir->info && op.ir->graphs.empty()) node.input_desc(at) = node.output().desc;
       }
-    for (const auto& before : op.controls) graph.add_control(*nodes_.at(before.get()), node);
+    for (OperatorImpl* before : nodes_of(op.controls)) graph.add_control(*nodes_.at(before), node);
     take_format(op, node);
   }
 
@@ -166,24 +193,38 @@ class Composer {
   std::unordered_map<std::string, const OperatorImpl*> names_;
 };
 
+/// A graph without outputs runs its inputs that compute (InitData), and who reads those that hold tensors (assignments
+/// that initialise variables).
+std::vector<std::shared_ptr<OperatorImpl>> started_by(const std::vector<std::shared_ptr<OperatorImpl>>& inputs) {
+  std::vector<std::shared_ptr<OperatorImpl>> started;
+  for (const auto& input : inputs) {
+    if (input->ir && input->ir->info) started.push_back(input);
+    for (const auto& reader : input->readers)
+      if (auto op = reader.lock()) started.push_back(std::move(op));
+  }
+  return started;
+}
+
 }  // namespace
 
 ir::Model compose(const std::string& name, const Composition& of) {
   if (!of.refusal.empty()) throw Error(code::kAclInvalidParam, "{}", of.refusal);
-  if (of.outputs.empty() && of.targets.empty())
+  std::vector<std::shared_ptr<OperatorImpl>> targets = of.targets;
+  if (of.outputs.empty() && targets.empty()) targets = started_by(of.inputs);
+  if (of.outputs.empty() && targets.empty())
     throw Error(code::kAclInvalidParam, "graph {} has inputs, and neither outputs nor targets: call SetOutputs", name);
   std::vector<OperatorImpl*> roots;
   const auto root = [&](const std::shared_ptr<OperatorImpl>& op) {
     if (std::ranges::find(roots, op.get()) == roots.end()) roots.push_back(op.get());
   };
   for (const OutputOf& output : of.outputs) root(output.op);
-  for (const auto& target : of.targets) root(target);
+  for (const auto& target : targets) root(target);
   for (const auto& input : of.inputs)
     if (is_data(*input)) root(input);  // clients count the inputs, read or not
   Composer composer(name);
   composer.add(needed(std::move(roots)));
   composer.number_inputs(of.inputs);
-  composer.end(of.outputs, of.targets);
+  composer.end(of.outputs, targets);
   return composer.take();
 }
 

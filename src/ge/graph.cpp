@@ -10,22 +10,6 @@ namespace ge {
 
 namespace ir = updraft::graph;
 
-class GNodeImpl {
- public:
-  std::string name, type;
-};
-
-graphStatus GNode::GetName(AscendString& name) const {
-  if (!impl_) return GRAPH_FAILED;
-  name = AscendString(impl_->name.c_str());
-  return GRAPH_SUCCESS;
-}
-graphStatus GNode::GetType(AscendString& type) const {
-  if (!impl_) return GRAPH_FAILED;
-  type = AscendString(impl_->type.c_str());
-  return GRAPH_SUCCESS;
-}
-
 Graph::Graph(const char* name) : impl_(std::make_shared<GraphImpl>(name ? name : "")) {}
 
 GraphImpl& graph_impl(Graph& graph) {
@@ -145,20 +129,6 @@ graphStatus Graph::GetName(AscendString& name) const {
   if (!impl_) return GRAPH_FAILED;
   name = AscendString(impl_->name.c_str());
   return GRAPH_SUCCESS;
-}
-
-std::vector<GNode> Graph::GetAllNodes() const {
-  std::vector<GNode> all;
-  if (!impl_) return all;
-  status("Graph::GetAllNodes", [&] {
-    const ir::Model model = impl_->made();
-    if (!model.graph) return;
-    for (const auto& node : model.graph->nodes()) {
-      all.emplace_back();
-      all.back().impl_ = std::make_shared<GNodeImpl>(GNodeImpl{node->name(), node->type()});
-    }
-  });
-  return all;
 }
 
 graphStatus Graph::SaveToFile(const char* file_name) const {

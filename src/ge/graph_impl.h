@@ -18,6 +18,8 @@ class GraphImpl {
   /// The graph made anew for a build that gives its inputs other sizes; empty: the model serves all. A front end that
   /// cannot make a graph of unknown sizes leaves `model` without one, and this says why, or makes it, when it is built.
   std::function<updraft::graph::Model(const std::map<std::string, updraft::graph::Dims>&)> with_sizes;
+  /// The graph whose nodes clients have; it becomes `model` with the first change.
+  updraft::graph::Model walked;
   /// The operators that it is made of; empty for a graph that was read.
   Composition operators;
 

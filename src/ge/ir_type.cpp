@@ -69,6 +69,7 @@ std::vector<IrType> make_types() {
   first.optional = true;
   types.push_back(
       {"Variable", "A tensor of the session, which graphs read and update", "", {x}, {y}, {first}, nullptr});
+  types.push_back({"NoOp", "Runs nothing: what waits for it waits for what it waits for", "", {}, {}, {}, nullptr});
   const IrPort input{"input", true, false}, output{"output", true, false};
   types.push_back({"If",
                    "Runs one of two graphs",

@@ -205,16 +205,23 @@ auto output_number(uint32_t i) {
 
 }  // namespace
 
+namespace {
+void link(const std::shared_ptr<OperatorImpl>& reader, Slot& slot, OutputOf from) {
+  if (!from.op->ir->info) from.op->readers.push_back(reader);
+  slot.from = std::move(from);
+}
+}  // namespace
+
 Operator& Operator::SetInput(const char* dst, const Operator& src) {
-  remember(impl_, "Operator::SetInput", [&] { impl_->input(dst).from = output_of(src, first_output()); });
+  remember(impl_, "Operator::SetInput", [&] { link(impl_, impl_->input(dst), output_of(src, first_output())); });
   return *this;
 }
 Operator& Operator::SetInput(const char* dst, const Operator& src, const char* name) {
-  remember(impl_, "Operator::SetInput", [&] { impl_->input(dst).from = output_of(src, output_named(name)); });
+  remember(impl_, "Operator::SetInput", [&] { link(impl_, impl_->input(dst), output_of(src, output_named(name))); });
   return *this;
 }
 Operator& Operator::SetInput(const char* dst, const Operator& src, uint32_t index) {
-  remember(impl_, "Operator::SetInput", [&] { impl_->input(dst).from = output_of(src, output_number(index)); });
+  remember(impl_, "Operator::SetInput", [&] { link(impl_, impl_->input(dst), output_of(src, output_number(index))); });
   return *this;
 }
 Operator& Operator::SetInput(uint32_t dst, const Operator& src, uint32_t index) {
@@ -222,18 +229,18 @@ Operator& Operator::SetInput(uint32_t dst, const Operator& src, uint32_t index) 
     Slot* slot = OperatorImpl::at(impl_->inputs, dst);
     if (!slot)
       refuse(*impl_, "it has {} inputs, there is none with the number {}", OperatorImpl::count(impl_->inputs), dst);
-    slot->from = output_of(src, output_number(index));
+    link(impl_, *slot, output_of(src, output_number(index)));
   });
   return *this;
 }
 Operator& Operator::SetInput(const char* dst, uint32_t place, const Operator& src) {
   remember(impl_, "Operator::SetInput",
-           [&] { impl_->place(impl_->inputs, dst, place).from = output_of(src, first_output()); });
+           [&] { link(impl_, impl_->place(impl_->inputs, dst, place), output_of(src, first_output())); });
   return *this;
 }
 Operator& Operator::SetInput(const char* dst, uint32_t place, const Operator& src, const char* name) {
   remember(impl_, "Operator::SetInput",
-           [&] { impl_->place(impl_->inputs, dst, place).from = output_of(src, output_named(name)); });
+           [&] { link(impl_, impl_->place(impl_->inputs, dst, place), output_of(src, output_named(name))); });
   return *this;
 }
 

@@ -78,8 +78,16 @@ std::optional<Attribute> OperatorImpl::attribute(std::string_view attribute_name
   return a ? default_of(*a) : std::nullopt;
 }
 
+namespace {
+
+/// Attributes by which clients say once more what others say: how they came to their pads, which dimensions inputs have.
+constexpr std::string_view kSaidOtherwise[] = {"padding", "pad_mode"};
+
+}  // namespace
+
 void OperatorImpl::set(const char* attribute_name, Attribute value) {
   const std::string_view wants = attribute_name ? attribute_name : "";
+  if (!ir->attribute(wants) && std::ranges::find(kSaidOtherwise, wants) != std::end(kSaidOtherwise)) return;
   if (!wants.starts_with('_')) {
     const IrAttribute* a = ir->attribute(wants);
     if (!a)

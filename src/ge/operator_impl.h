@@ -45,6 +45,8 @@ class OperatorImpl {
   const uint64_t number;   ///< later operators have larger ones
   std::vector<Port> inputs, outputs;
   std::vector<std::shared_ptr<OperatorImpl>> controls;  ///< run before this one
+  /// Of what holds a tensor: who reads it. Graphs that only initialise variables name these and no outputs.
+  std::vector<std::weak_ptr<OperatorImpl>> readers;
   updraft::graph::Attributes attributes;
   std::map<std::string, std::function<Graph()>> builders;  ///< of the graphs that it runs
   std::string refusal;                                     ///< the first one

@@ -55,6 +55,23 @@ Status CompiledGraphSummary::GetFeatureMemoryBaseRefreshable(bool& refreshable) 
   refreshable = data_ && data_->refreshable;
   return SUCCESS;
 }
+Status CompiledGraphSummary::GetRefreshableFeatureMemorySize(size_t& size) const {
+  size = data_ && data_->refreshable ? data_->feature : 0;
+  return SUCCESS;
+}
+// A run is put on the stream of the client, node after node.
+Status CompiledGraphSummary::GetStreamNum(size_t& count) const {
+  count = 1;
+  return SUCCESS;
+}
+Status CompiledGraphSummary::GetEventNum(size_t& count) const {
+  count = 0;
+  return SUCCESS;
+}
+Status CompiledGraphSummary::GetIOIndexesWithSameAddr(std::vector<std::pair<uint32_t, uint32_t>>& pairs) const {
+  pairs.clear();
+  return SUCCESS;
+}
 Status CompiledGraphSummary::GetOutputShapes(std::vector<Shape>& shapes) const {
   if (!IsStatic()) return FAILED;
   shapes = data_->shapes;
@@ -142,6 +159,7 @@ class SessionImpl {
   const std::shared_ptr<ir::VariableMemory> variables = std::make_shared<ir::VariableMemory>();
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Compiled>> graphs;
+  std::map<std::string, SessionCallback> callbacks;
   std::string refusal;  ///< of the options
   AsyncRuns runs;
 
@@ -453,6 +471,17 @@ Status Session::RunGraphAsync(uint32_t id, const std::vector<Tensor>& inputs, Ru
       const Status done = RunGraph(id, inputs, outputs);
       callback(done, outputs);
     });
+  });
+}
+
+Status Session::RegisterCallBackFunc(const char* key, SessionCallback callback) {
+  return status("Session::RegisterCallBackFunc", [&] {
+    check(*impl_);
+    if (!key || (std::string_view(key) != "Save" && std::string_view(key) != "Summary"))
+      throw Error(code::kAclInvalidParam, "the key is {}, want Save or Summary", key ? key : "null");
+    if (!callback) throw Error(code::kAclInvalidParam, "the callback is empty");
+    std::lock_guard lock(impl_->mutex);
+    impl_->callbacks[key] = std::move(callback);
   });
 }
 

@@ -145,6 +145,18 @@ Status add_graph(Session* self, uint32_t id, const Graph& graph, const Options& 
   return self->AddGraph(id, graph, shared(options));
 }
 
+using TextCallback = Status (*)(uint32_t, const std::map<Text, Tensor>&);
+FORM Status register_callback(Session* self, const Text& key, const TextCallback& callback) __asm__(
+    "_ZN2ge7Session20RegisterCallBackFuncERKSsRKPFjjRKSt3mapISsNS_6TensorESt4lessISsESaISt4pairIS1_S4_EEEE");
+Status register_callback(Session* self, const Text& key, const TextCallback& callback) {
+  if (!callback) return self->RegisterCallBackFunc(key.c_str(), {});
+  return self->RegisterCallBackFunc(key.c_str(), [callback](uint32_t graph, const std::map<AscendString, Tensor>& all) {
+    std::map<Text, Tensor> named;
+    for (const auto& tensor : all) named[tensor.first.GetString()] = tensor.second;
+    return callback(graph, named);
+  });
+}
+
 // --- texts of codes
 
 /// Clients insert into it and search it by code that they have inline; it is their own kind of std::string then.

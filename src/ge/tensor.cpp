@@ -82,6 +82,7 @@ void TensorDesc::SetOriginShape(const Shape& shape) { impl_->origin_dims = shape
 void TensorDesc::SetOriginFormat(Format format) { impl_->origin_format = format; }
 void TensorDesc::SetDataType(DataType type) { impl_->type = type; }
 void TensorDesc::SetPlacement(Placement placement) { impl_->placement = placement; }
+void TensorDesc::SetRealDimCnt(int64_t count) { impl_->real_dims = count; }
 
 updraft::graph::TensorDesc described(const TensorDesc& desc) {
   const TensorDescImpl& from = desc_impl(desc);
@@ -101,6 +102,8 @@ updraft::graph::Tensor constant_of(const Tensor& tensor) {
   const updraft::graph::TensorDesc desc = described(tensor.GetTensorDesc());
   const size_t size = updraft::size_of(desc.dtype);
   const int64_t count = desc.count();
+  if (tensor.GetDataType() == DT_UNDEFINED)
+    return {updraft::DType::Undefined, {0}, updraft::graph::Bytes::copy_of(nullptr, 0)};
   if (size == 0 || count < 0)
     throw updraft::Error(updraft::code::kAclInvalidParam, "a constant is {}, want sizes and a type with elements",
                          updraft::graph::describe(desc));

@@ -14,6 +14,7 @@ class TensorDescImpl {
   DataType type = DT_UNDEFINED;
   Format format = FORMAT_ND, origin_format = FORMAT_ND;
   Placement placement = kPlacementHost;
+  int64_t real_dims = 0;  ///< of layouts of the card, which there are none of here
   std::vector<std::pair<int64_t, int64_t>> ranges;
 };
 

@@ -1,4 +1,4 @@
-"""Losses of mindspore.nn: python train_layers.py Ascend|CPU STEPS pynative|O0|O1 fp32|O2 MODEL:OPTIMIZER:LOSS…"""
+"""Losses of mindspore.nn: python train_layers.py Ascend|CPU STEPS pynative|O0|O1|GE fp32|O2 MODEL:OPTIMIZER:LOSS…"""
 import json
 import sys
 
@@ -41,7 +41,7 @@ def losses(model, optimizer, loss, steps, mode, level):
         return value
 
     if mode != "pynative":
-        train = ms.jit(train, jit_level=mode) if mode != "graph" else ms.jit(train)
+        train = ms.jit(train, backend="GE") if mode == "GE" else ms.jit(train, jit_level=mode) if mode != "graph" else ms.jit(train)
     return [float(train(x, y).asnumpy()) for _ in range(steps)]
 
 

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from detection_cases import add_cases, best
 from fused_cases import add_cases as add_fused_cases
 from graph import call, const, operators
+from mindspore_cases import add_cases as add_mindspore_cases
 from suite_cases import add_cases as add_suite_cases
 from optimizer_cases import add_cases as add_optimizer_cases
 from training_cases import add_cases as add_training_cases
@@ -656,6 +657,7 @@ case("AdamApplyOne", dy, positive, y, x, one(0.1), one(0.9), one(0.1), one(0.99)
 
 add_cases(case, const)
 add_training_cases(case, r, to_last)
+add_mindspore_cases(case, r)
 add_suite_cases(case, r)
 
 

@@ -96,4 +96,20 @@ IR_OP(OneHotD, aclnnOneHot, (In, x), (In, on_value), (In, off_value), (Out, y), 
   one_hot(op, x, depth, on_value, off_value, axis, y);
 }
 
+ABOUT(MatrixBandPart, Vector, "The band of matrices from num_lower below to num_upper above the diagonal",
+      "矩阵对角线下 num_lower 至上 num_upper 的带状部分")
+IR_OP(MatrixBandPart, MatrixBandPart, (In, x), (In, num_lower), (In, num_upper), (Out, y)) {
+  const int64_t lower = integer_of(op, "num_lower", num_lower.handle),
+                upper = integer_of(op, "num_upper", num_upper.handle);
+  op.result_like("y", *y, *x, x->dtype);
+  TensorView v = *x;
+  if (upper >= 0) {
+    Temp below(x->dtype);
+    call(op, "aclnnTril", v, upper, below);
+    v = *below;
+  }
+  if (lower >= 0) call(op, "aclnnTriu", v, -lower, y);
+  else call(op, "aclnnInplaceCopy", y, v);
+}
+
 }  // namespace updraft

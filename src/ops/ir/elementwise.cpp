@@ -337,4 +337,121 @@ IR_OP(AbsGrad, AbsGrad, (In, y), (In, dy), (Out, z)) {
   call(op, "aclnnMul", dy, *sign, z);
 }
 
+// --- several steps in one -----------------------------------------------------------------------------------------
+ABOUT(FusedMulAddAdd, Vector, "y = x1 * x2 + x3 + x4", "y = x1 * x2 + x3 + x4")
+IR_OP(FusedMulAddAdd, FusedMulAddAdd, (In, x1), (In, x2), (In, x3), (In, x4), (Out, y)) {
+  Temp product, sum;
+  call(op, "aclnnMul", x1, x2, product);
+  call(op, "aclnnAdd", *product, x3, 1, sum);
+  call(op, "aclnnAdd", *sum, x4, 1, y);
+}
+ABOUT(MulAddn, Vector, "y = the sum of all x1 * x2", "y = 各对 x1 * x2 之和")
+IR_OP(MulAddn, MulAddn, (Tensors, x1), (Tensors, x2), (Out, y), (Int, N)) {
+  op.require(x1.size() > 0 && x1.size() == x2.size() && static_cast<int64_t>(x1.size()) == N,
+             "x1 has {} tensors and x2 {}, attribute N is {}", x1.size(), x2.size(), N);
+  TensorView sum;
+  for (size_t i = 0; i < x1.size(); ++i) {
+    Temp product, next;
+    call(op, "aclnnMul", x1[i], x2[i], product);
+    if (i) call(op, "aclnnAdd", sum, *product, 1, next);
+    sum = i ? *next : *product;
+  }
+  ir::copy(op, sum, y);
+}
+ABOUT(MaxN, Vector, "The largest of the x, element by element", "逐元素取各 x 的最大值")
+IR_OP(MaxN, MaxN, (Tensors, x), (Out, y)) {
+  op.require(x.size() > 0, "there is no x");
+  TensorView most = x[0];
+  for (size_t i = 1; i < x.size(); ++i) {
+    Temp next;
+    call(op, "aclnnMaximum", most, x[i], next);
+    most = *next;
+  }
+  ir::copy(op, most, y);
+}
+ABOUT(Eltwise, Vector, "Product (mode 0), sum by coeff (1) or largest (2) of the x", "各 x 的积（mode 0）、加权和（1）或最大值（2）")
+IR_OP(Eltwise, Eltwise, (Tensors, x), (Out, y), (Int, N), (Int, mode, 1), (Floats, coeff, nullptr)) {
+  op.require(x.size() > 0 && static_cast<int64_t>(x.size()) == N, "x has {} tensors, attribute N is {}", x.size(), N);
+  op.require(mode >= 0 && mode <= 2, "attribute mode is {}, want 0, 1 or 2", mode);
+  op.require(coeff.size() == 0 || (mode == 1 && coeff.size() == x.size()), "attribute coeff has {} values, want {}",
+             coeff.size(), mode == 1 ? x.size() : 0);
+  static constexpr const char* kTwins[] = {"aclnnMul", "", "aclnnMaximum"};
+  TensorView all;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i) op.require_same_shape("x", x[i], "x0", x[0]);
+    TensorView one = x[i];
+    if (coeff.size()) {
+      Temp scaled(one.dtype);
+      call(op, "aclnnMuls", one, coeff[i], scaled);
+      one = *scaled;
+    }
+    Temp next;
+    if (i && mode == 1) call(op, "aclnnAdd", all, one, 1, next);
+    else if (i) call(op, kTwins[mode], all, one, next);
+    all = i ? *next : one;
+  }
+  ir::copy(op, all, y);
+}
+ABOUT(AddMatMatElements, Vector, "c = c * beta + a * b * alpha", "c = c * beta + a * b * alpha")
+IR_OP(AddMatMatElements, AddMatMatElements, (InOut, c), (In, a), (In, b), (In, beta), (In, alpha)) {
+  Temp product, scaled, kept;
+  call(op, "aclnnMul", a, b, product);
+  call(op, "aclnnMul", *product, alpha, scaled);
+  call(op, "aclnnMul", c, beta, kept);
+  call(op, "aclnnAdd", *kept, *scaled, 1, c);
+}
+ABOUT(ApproximateEqual, Vector, "y = whether |x1 - x2| is less than tolerance", "y = |x1 - x2| 是否小于 tolerance")
+IR_OP(ApproximateEqual, ApproximateEqual, (In, x1), (In, x2), (Out, y), (Float, tolerance, 1e-5f)) {
+  op.require_same_shape("x2", *x2, "x1", *x1);
+  Temp difference, distance;
+  call(op, "aclnnSub", x1, x2, 1, difference);
+  call(op, "aclnnAbs", *difference, distance);
+  call(op, "aclnnLtScalar", *distance, tolerance, y);
+}
+ABOUT(Xlog1py, Vector, "z = x * log(1 + y), 0 where x is 0", "z = x * log(1 + y)，x 为 0 处取 0")
+IR_OP(Xlog1py, Xlog1py, (In, x), (In, y), (Out, z)) {
+  Temp logarithm, product, none;
+  call(op, "aclnnLog1p", y, logarithm);
+  call(op, "aclnnMul", x, *logarithm, product);
+  call(op, "aclnnEqScalar", x, 0, none);
+  call(op, "aclnnSWhere", *none, ir::constant(op, product->dtype, 0), *product, z);
+}
+ABOUT(Bias, Vector, "x + bias, whose dimensions are those of x from axis on", "x + bias，bias 自 axis 维起对齐")
+IR_OP(Bias, Bias, (In, x), (In, bias), (Out, y), (Int, axis, 1), (Int, num_axes, 1), (Bool, bias_from_blob, true)) {
+  (void)num_axes, (void)bias_from_blob;  // bias is given, with its dimensions
+  const int64_t at = bias->rank ? ir::axis_of(op, "axis", axis, x->rank) : 0;
+  op.require(at + bias->rank <= x->rank, "bias is {}, x {} has less dimensions from {} on", describe(*bias),
+             describe(*x), at);
+  TensorView v = *bias;
+  for (int d = static_cast<int>(at) + v.rank; d < x->rank; ++d) v.dims[v.rank] = v.strides[v.rank] = 1, ++v.rank;
+  op.result_like("y", *y, *x, x->dtype);
+  call(op, "aclnnAdd", x, v, 1, y);
+}
+ABOUT(ClipByNormNoDivSum, Vector, "The root of x where x is greater, x elsewhere, and maximum_ones at least",
+      "x 较大处取其平方根，其余取 x，且不小于 maximum_ones")
+IR_OP(ClipByNormNoDivSum, ClipByNormNoDivSum, (In, x), (In, greater_zeros), (In, select_ones), (In, maximum_ones),
+      (Out, y)) {
+  Temp greater, safe, root, chosen;
+  call(op, "aclnnGtTensor", x, greater_zeros, greater);
+  call(op, "aclnnSWhere", *greater, x, select_ones, safe);
+  call(op, "aclnnSqrt", *safe, root);
+  call(op, "aclnnSWhere", *greater, *root, x, chosen);
+  call(op, "aclnnMaximum", *chosen, maximum_ones, y);
+}
+
+// --- complex numbers once more ------------------------------------------------------------------------------------
+ABOUT(Conj, Vector, "The conjugates of complex numbers, x itself for others", "复数的共轭；实数取原值")
+IR_OP(Conj, Conj, (In, input), (Out, output)) {
+  if (!is_complex(input->dtype)) return ir::copy(op, "output", *input, output, input->dtype);
+  op.result_like("output", *output, *input, input->dtype);
+  Temp imaginary;
+  call(op, "aclnnNeg", parts(op, *input, 1), imaginary);
+  call(op, "aclnnComplex", parts(op, *input, 0), *imaginary, output);
+}
+IR_OP(AngleV2, aclnnAngleV2, (In, x), (Out, y)) { call(op, "aclnnAngleV2", x, y); }
+IR_OP(Angle, aclnnAngleV2, (In, input), (Out, output), (Type, Tout, DType::Float)) {
+  op.result_like("output", *output, *input, Tout);
+  call(op, "aclnnAngleV2", input, output);
+}
+
 }  // namespace updraft

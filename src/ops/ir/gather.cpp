@@ -99,6 +99,14 @@ IR_OP(GatherElements, aclnnGather, (In, x), (In, index), (Out, y), (Int, dim, 0)
   op.result_like("y", *y, *index, x->dtype);
   call(op, "aclnnGather", x, dim, index, y);
 }
+ABOUT(CustGatherDGradV2, Vector, "Gradient of taking elements along a dimension: grad added to zeros at index",
+      "按维取元素的反向梯度：将 grad 累加到全 0 张量中 index 所指的位置")
+IR_OP(CustGatherDGradV2, CustGatherDGradV2, (In, x), (In, index), (In, grad), (Out, output), (Int, dim)) {
+  op.result_like("output", *output, *x, grad->dtype);
+  const TensorView zeros = ir::temporary(op, grad->dtype, ir::dims_of(*x));
+  call(op, "aclnnInplaceZero", zeros);
+  call(op, "aclnnScatterAdd", zeros, dim, index, grad, output);
+}
 ABOUT(GatherNd, Vector, "Parts of x at the places that the rows of indices name", "取 indices 各行所指位置的 x 的部分")
 IR_OP(GatherNd, GatherNd, (In, x), (In, indices), (Out, y), (Bool, negative_index_support, false)) {
   (void)negative_index_support;  // negative places count from the end always
@@ -243,5 +251,7 @@ IR_OP(EmbeddingDenseGrad, aclnnEmbeddingDenseBackward, (In, grad), (In, indices)
   ir::result(op, "y", *y, {num_weights, grad->dims[grad->rank - 1]}, grad->dtype);
   call(op, "aclnnEmbeddingDenseBackward", grad, indices, num_weights, padding_idx, scale_grad_by_freq, y);
 }
+
+IR_OP(Where, aclnnNonzero, (In, x), (Out, y)) { call(op, "aclnnNonzero", x, y); }
 
 }  // namespace updraft

@@ -163,15 +163,23 @@ namespace {
 /// True for batchmean, which is the sum divided by the size of the batch.
 bool is_batch_mean(std::string_view word) { return word == "batchmean"; }
 }  // namespace
-IR_OP(KLDiv, aclnnKlDiv, (In, x), (In, target), (Out, y), (Text, reduction)) {
+namespace {
+void divergence(Op& op, const In& x, const In& target, const char* reduction, bool log_target, const Out& y) {
   const bool batch = is_batch_mean(reduction);
   op.require(!batch || x->rank > 0, "x is {}, want a batch", describe(*x));
   const int how = batch ? kSum : reduction_of(op, reduction);
   loss_result(op, "y", y, *x, how);
-  if (!batch) return call(op, "aclnnKlDiv", x, target, how, false, number(y, how));
+  if (!batch) return call(op, "aclnnKlDiv", x, target, how, log_target, number(y, how));
   const TensorView total = ir::temporary(op, y->dtype, {});
-  call(op, "aclnnKlDiv", x, target, how, false, total);
+  call(op, "aclnnKlDiv", x, target, how, log_target, total);
   call(op, "aclnnDivs", total, static_cast<double>(x->dims[0]), number(y, how));
+}
+}  // namespace
+IR_OP(KLDiv, aclnnKlDiv, (In, x), (In, target), (Out, y), (Text, reduction)) {
+  divergence(op, x, target, reduction, false, y);
+}
+IR_OP(KLDivV2, aclnnKlDiv, (In, x), (In, target), (Out, y), (Text, reduction, "mean"), (Bool, log_target, false)) {
+  divergence(op, x, target, reduction, log_target, y);
 }
 IR_OP(KlDivLossGrad, aclnnKlDivBackward, (In, grad), (In, input), (In, target), (Out, y), (Text, reduction, "mean"),
       (Bool, log_target, false)) {

@@ -138,4 +138,27 @@ IR_OP(UniqueWithCountsAndSorting, aclnnUnique2, (In, x), (Out, y), (Out, indices
   call(op, "aclnnUnique2", x, sorted, return_inverse, return_counts, y, indices, counts);
 }
 
+// Where values go into rows that are sorted.
+IR_OP(LowerBound, aclnnSearchSorted, (In, sorted_x), (In, values), (Out, y), (Type, out_type, DType::Int32)) {
+  op.result_like("y", *y, *values, out_type);
+  call(op, "aclnnSearchSorted", sorted_x, values, y->dtype == DType::Int32, false, OptIn{nullptr}, y);
+}
+IR_OP(UpperBound, aclnnSearchSorted, (In, sorted_x), (In, values), (Out, y), (Type, out_type)) {
+  op.result_like("y", *y, *values, out_type);
+  call(op, "aclnnSearchSorted", sorted_x, values, y->dtype == DType::Int32, true, OptIn{nullptr}, y);
+}
+ABOUT(HardMax, Vector, "1 where the first largest element along axis is, 0 elsewhere", "沿 axis 首个最大元素处为 1，其余为 0")
+IR_OP(HardMax, HardMax, (In, x), (Out, y), (Int, axis, -1)) {
+  const int64_t at = ir::axis_of(op, "axis", axis, x->rank);
+  op.require(x->rank > 0, "x is {}, want one dimension or more", describe(*x));
+  op.result_like("y", *y, *x, x->dtype);
+  const TensorView index = ir::temporary(op, DType::Int64, ir::reduced(*x, {at}, true));
+  call(op, "aclnnArgMax", x, at, true, index);
+  const TensorView zeros = ir::temporary(op, x->dtype, ir::dims_of(*x)),
+                   ones = ir::temporary(op, x->dtype, ir::dims_of(index));
+  call(op, "aclnnInplaceZero", zeros);
+  call(op, "aclnnInplaceOne", ones);
+  call(op, "aclnnScatter", zeros, at, index, ones, 0, y);
+}
+
 }  // namespace updraft

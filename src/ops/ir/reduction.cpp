@@ -1,7 +1,9 @@
 // Sums, means, extremes and norms over axes. Types that end in D have the axes as an attribute, the others as a tensor.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/ir/shapes.h"
+#include "ops/linalg/dense.h"
 
 namespace updraft {
 namespace {
@@ -293,6 +295,136 @@ IR_OP(Bincount, aclnnBincount, (In, array), (In, size), (In, weights), (Out, bin
 }
 IR_OP(Histogram, aclnnHistc, (In, x), (Out, y), (Int, bins, 100), (Float, min, 0), (Float, max, 0)) {
   call(op, "aclnnHistc", x, bins, min, max, y);
+}
+
+// --- more sums ----------------------------------------------------------------------------------------------------
+ABOUT(SquareSumV2, Vector, "y1 = the sum of x^2 over axis, y2 = x", "y1 = 沿 axis 的平方和，y2 = x")
+IR_OP(SquareSumV2, SquareSumV2, (In, x), (Out, y1), (Out, y2), (Ints, axis), (Bool, keep_dims, false)) {
+  sum_squares(op, "y1", x, ir::axes_of(op, "axis", *axis, x->rank), keep_dims, y1);
+  ir::copy(op, "y2", *x, y2, x->dtype);
+}
+ABOUT(FusedMulAddNL2loss, Vector, "y1 = x1 * x3 + x2, y2 = the sum of x1^2 / 2", "y1 = x1 * x3 + x2，y2 = x1^2 之和的一半")
+IR_OP(FusedMulAddNL2loss, FusedMulAddNL2loss, (In, x1), (In, x2), (In, x3), (Out, y1), (Out, y2)) {
+  Temp product;
+  call(op, "aclnnMul", x1, x3, product);
+  call(op, "aclnnAdd", *product, x2, 1, y1);
+  ir::result(op, "y2", *y2, {}, x1->dtype);
+  call(op, "aclnnMuls", ir::reshaped(op, square_sum(op, *x1, {}), {}), 0.5, y2);
+}
+IR_OP(LpNormReduce, LpNormReduceV2, (In, x), (Out, y), (Int, p, 2), (Ints, axes, nullptr), (Bool, keepdim, false),
+      (Float, epsilon, 1e-12f)) {
+  require_tiny(op, epsilon);
+  const double order = order_of(static_cast<double>(p));
+  if (!has_root(order)) return norm(op, x, order, *axes, keepdim, y);
+  const Dims at = ir::axes_of(op, "axes", *axes, x->rank), over = at.empty() ? ir::all_axes(x->rank) : at;
+  ir::result(op, "y", *y, ir::reduced(*x, over, keepdim), x->dtype);
+  Temp size, power;
+  call(op, "aclnnAbs", x, size);
+  call(op, "aclnnPowTensorScalar", *size, order, power);
+  call(op, "aclnnReduceSum", *power, over, keepdim, y->dtype, y);
+}
+IR_OP(LpNormUpdate, LpNormUpdateV2, (In, x), (Out, y), (Int, p, 2), (Float, epsilon, 1e-12f)) {
+  require_tiny(op, epsilon);
+  const double order = order_of(static_cast<double>(p));
+  if (!has_root(order)) return ir::copy(op, *x, y);
+  call(op, "aclnnPowTensorScalar", x, 1 / order, y);
+}
+ABOUT(AllFinite, Vector, "Whether no element is NaN or an infinity", "是否全部元素均为有限值")
+IR_OP(AllFinite, AllFinite, (In, gradient), (Out, is_finite)) {
+  Temp finite;
+  call(op, "aclnnIsFinite", gradient, finite);
+  const TensorView one = ir::temporary(op, DType::Bool, {});
+  call(op, "aclnnAll", *finite, ir::all_axes(gradient->rank), false, one);
+  if (op.inferring()) return ir::suggest(op, *is_finite, {}, DType::Bool);
+  op.require(is_finite->numel() == 1, "is_finite is {}, want one element", describe(*is_finite));
+  call(op, "aclnnInplaceCopy", is_finite, ir::reshaped(op, one, ir::dims_of(*is_finite)));
+}
+ABOUT(CosineSimilarity, Vector, "x1 . x2 / max(|x1| |x2|, eps) along dim", "沿 dim 的余弦相似度")
+IR_OP(CosineSimilarity, CosineSimilarity, (In, input_x1), (In, input_x2), (Out, output_y), (Int, dim, 1),
+      (Float, eps, 1e-8f)) {
+  Temp product, least;
+  call(op, "aclnnMul", input_x1, input_x2, product);
+  const Dims at = {ir::axis_of(op, "dim", dim, product->rank)};
+  const Dims dims = ir::reduced(*product, at, false);
+  ir::result(op, "output_y", *output_y, dims, product->dtype);
+  const auto along = [&](const TensorView& v) {
+    const TensorView total = ir::temporary(op, v.dtype, dims);
+    call(op, "aclnnReduceSum", v, at, false, total.dtype, total);
+    return total;
+  };
+  const auto size = [&](const In& x) {
+    Temp square, root;
+    const TensorView all = x->expand_as(*product);
+    call(op, "aclnnMul", all, all, square);
+    call(op, "aclnnSqrt", along(*square), root);
+    return *root;
+  };
+  Temp sizes;
+  call(op, "aclnnMul", size(input_x1), size(input_x2), sizes);
+  call(op, "aclnnClampMin", *sizes, eps, least);
+  call(op, "aclnnDiv", along(*product), *least, output_y);
+}
+
+// --- more counts --------------------------------------------------------------------------------------------------
+namespace {
+/// Counts of `bins` ranges of the same width. Values outside go to the first and the last one, or nowhere.
+void histogram(Op& op, const In& x, const In& low, const In* high, int64_t bins, bool keep_all, DType type,
+               const Out& y) {
+  op.require(bins > 0, "there are {} bins, want 1 or more", bins);
+  ir::result(op, "y", *y, {bins}, type);
+  op.work(x->numel());
+  op.launch([=, from = *x, least = *low, most = high ? **high : TensorView(), to = *y] {
+    const std::vector<double> v = linalg::gather(from), first = linalg::gather(least);
+    double a = first.at(0), b = most.data ? linalg::gather(most).at(0) : first.at(1);
+    if (!keep_all && a == b && !v.empty()) {
+      a = *std::ranges::min_element(v);
+      b = *std::ranges::max_element(v);
+    }
+    if (a == b) a -= 1, b += 1;
+    std::vector<double> counts(static_cast<size_t>(bins));
+    for (double value : v) {
+      if (!keep_all && !(value >= a && value <= b)) continue;
+      const double place = std::floor((value - a) / (b - a) * static_cast<double>(bins));
+      ++counts[static_cast<size_t>(std::clamp(place, 0.0, static_cast<double>(bins - 1)))];
+    }
+    linalg::scatter(to, counts);
+  });
+}
+}  // namespace
+ABOUT(HistogramFixedWidth, AICPU, "Counts of values in ranges of the same width; those outside go to the ends",
+      "等宽区间计数，越界值计入两端")
+IR_OP(HistogramFixedWidth, HistogramFixedWidth, (In, x), (In, range), (In, nbins), (Out, y), (Int, dtype, 3)) {
+  histogram(op, x, range, nullptr, integer_of(op, "nbins", nbins.handle), true, static_cast<DType>(dtype), y);
+}
+IR_OP(HistogramFixedWidthD, HistogramFixedWidth, (In, x), (In, range), (Out, y), (Int, nbins), (Int, dtype, 3)) {
+  histogram(op, x, range, nullptr, nbins, true, static_cast<DType>(dtype), y);
+}
+ABOUT(HistogramV2, AICPU, "Counts of values between min and max in ranges of the same width", "min 与 max 之间的等宽区间计数")
+IR_OP(HistogramV2, HistogramV2, (In, x), (In, min), (In, max), (Out, y), (Int, bins, 100),
+      (Type, y_dtype, DType::Int32)) {
+  histogram(op, x, min, &max, bins, false, y_dtype, y);
+}
+ABOUT(DenseBincount, AICPU, "Weights (or ones) added up by the numbers of input, for each row", "按 input 的值累计权重，逐行进行")
+IR_OP(DenseBincount, DenseBincount, (In, input), (In, size), (In, weights), (Out, output), (Bool, binary_output, false)) {
+  op.require(input->rank == 1 || input->rank == 2, "input is {}, want a vector or a matrix", describe(*input));
+  const int64_t bins = integer_of(op, "size", size.handle);
+  Dims dims = {bins};
+  if (input->rank == 2) dims.insert(dims.begin(), input->dims[0]);
+  ir::result(op, "output", *output, dims, weights->dtype);
+  op.require(weights->empty() || weights->same_shape(*input), "weights is {}, want none or those of {}",
+             describe(*weights), describe(*input));
+  op.launch([=, from = *input, by = *weights, to = *output] {
+    const std::vector<double> v = linalg::gather(from), w = linalg::gather(by);
+    std::vector<double> sums(static_cast<size_t>(to.numel()));
+    const size_t row = from.rank == 2 ? static_cast<size_t>(from.dims[1]) : v.size();
+    for (size_t i = 0; i < v.size(); ++i) {
+      if (v[i] < 0) throw Error(code::kRtAicpuException, "DenseBincount: input has {}, want 0 or more", v[i]);
+      if (v[i] >= static_cast<double>(bins)) continue;
+      double& at = sums[i / row * static_cast<size_t>(bins) + static_cast<size_t>(v[i])];
+      at = binary_output ? 1 : at + (w.empty() ? 1 : w[i]);
+    }
+    linalg::scatter(to, sums);
+  });
 }
 
 }  // namespace updraft
