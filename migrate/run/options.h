@@ -35,6 +35,8 @@ struct Options {
   bool similar = false;                             ///< unsupported APIs become equivalent functions
   bool mixed_precision = false;                     ///< a plain training loop gets autocast and GradScaler
   std::string affine_model;                         ///< name of the model whose NPU-affine replacements are made
+  std::string amp_model;   ///< -a: variables of the models that go from torch.cuda.amp to apex.amp, by commas
+  bool modelarts = false;  ///< -m: entry files prepare the paths of a ModelArts job
   TensorFlowOptions tensorflow;
   unsigned threads = 0;  ///< 0: as many as there are processors
   /// Called from any thread as files are done; may be empty.

@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "migrate/names/imports.h"
 #include "migrate/names/module.h"
@@ -26,6 +28,7 @@
 #include "migrate/source/edit.h"
 #include "migrate/source/words.h"
 #include "migrate/support/settings.h"
+#include "migrate/support/tf_api.h"
 #include "migrate/text/file.h"
 
 namespace updraft::migrate::run {
@@ -80,6 +83,8 @@ class Run {
       : options_(options),
         threads_(options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {
     load_rules(options, rules_);
+    tensorflow_ = options.tensorflow;
+    tensorflow_.version = nearest_tf(options.version);
     rules::Triggers triggers = rules_.triggers(options.framework);
     if (options.framework == "pytorch") {
       const std::vector<std::string> settings = telling_settings();
@@ -87,7 +92,8 @@ class Run {
       triggers.names.emplace_back("install_requires");
     }
     words_.emplace(triggers.anywhere, triggers.names);
-    chosen_ = {options.specify_device, options.similar, options.mixed_precision, options.affine_model};
+    chosen_ = {options.specify_device, options.similar, options.mixed_precision, options.modelarts,
+               options.affine_model, options.amp_model};
     if (options.framework == "pytorch") {
       facts_.emplace();
       facts_->version = options.version.empty() ? std::size(kTorchVersions) - 1 : nearest_torch(options.version);
@@ -121,6 +127,7 @@ class Run {
     result.request.version = options_.version;
     result.request.partial = partial_;
     if (facts_) result.request.facts = kTorchVersions[facts_->version];
+    else result.request.facts = kTfVersions[nearest_tf(options_.version)];
     result.request.product = options_.product;
     result.request.least = options_.least;
     result.seen = tree_.entries.size();
@@ -367,7 +374,7 @@ class Run {
     return rewrite::python(module, rules_, options_.framework, options_.least,
                            {.facts = facts_ ? &*facts_ : nullptr,
                             .conversion = conversion_ ? &*conversion_ : nullptr,
-                            .tensorflow = &options_.tensorflow,
+                            .tensorflow = &tensorflow_,
                             .chosen = &chosen_,
                             .selection = &options_.selection});
   }
@@ -378,6 +385,7 @@ class Run {
   std::optional<source::Words> words_;
   std::optional<rewrite::Facts> facts_;
   rewrite::Chosen chosen_;
+  TensorFlowOptions tensorflow_;
   Tree tree_;
   std::optional<names::Project> project_;
   std::optional<rewrite::Conversion> conversion_;
@@ -440,13 +448,35 @@ bool applied(const ProjectResult& result, std::string_view rule) {
   });
 }
 
-/// Modules that sources have come to import: functions in place of what the NPU lacks, the accelerator of Lightning.
+/// Which folders of a ModelArts job become which paths of the project: the defaults of its options.
+std::string modelarts_table(const ProjectResult& result) {
+  nlohmann::ordered_json table = {{"data", nlohmann::ordered_json::array()}, {"output", nlohmann::ordered_json::array()}};
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const FileResult& f : result.files) {
+    if (!f.changed || f.kind != FileKind::Python) continue;
+    for (const auto& path : rewrite::modelarts_paths(f.before))
+      if (seen.insert(path).second) table[path.first].push_back({{"local", path.second}, {"remote", ""}});
+  }
+  for (auto& entries : table)
+    if (entries.size() > 1)  // each has a folder of its own below the job's
+      for (auto& entry : entries)
+        entry["remote"] = fs::path(entry["local"].get<std::string>()).lexically_normal().filename().string();
+  return table.dump(2) + "\n";
+}
+
+/// Modules that sources have come to import: functions in place of what the NPU lacks, the accelerator of Lightning, the
+/// paths of a ModelArts job.
 void write_modules(const fs::path& folder, const ProjectResult& result) {
   std::vector<rewrite::NewFile> files;
   if (applied(result, "PT811")) files = rewrite::equivalents();
   if (applied(result, "PT332")) files.push_back({std::string(rewrite::kLightningModule), rewrite::lightning_module()});
   if (!files.empty()) fs::create_directories(folder / "ascend_function");
   for (const rewrite::NewFile& file : files) replace_file(folder / file.path, file.text, folder / file.path);
+  if (!applied(result, "PT841")) return;
+  const fs::path module = folder / rewrite::kModelArtsModule, table = module.parent_path() / "paths.json";
+  fs::create_directories(module.parent_path());
+  replace_file(module, rewrite::modelarts_module(), module);
+  if (!fs::exists(table)) replace_file(table, modelarts_table(result), table);  // a second run keeps the user's
 }
 
 }  // namespace

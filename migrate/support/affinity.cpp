@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "migrate/support/table.h"
 
@@ -41,6 +42,17 @@ std::vector<Advice> lookup_advice(std::string_view name, Product product) {
     found.push_back({static_cast<AdviceKind>(kind - kKinds.begin()), {row.cell(3), row.cell(4)}, row.cell(5)});
   }
   return found;
+}
+
+bool may_be_known(std::string_view last) noexcept {
+  static const std::unordered_set<std::string_view> words = [] {
+    std::unordered_set<std::string_view> found;
+    for (const Table* table : {&affinities(), &advices()})
+      for (Row row = table->first(); row; row = row.next())
+        if (!row.key().starts_with("pattern:")) found.insert(row.key().substr(row.key().rfind('.') + 1));
+    return found;
+  }();
+  return words.contains(last);
 }
 
 std::vector<std::string_view> known_patterns() {

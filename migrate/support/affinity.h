@@ -11,7 +11,7 @@
 namespace updraft::migrate {
 
 struct Affinity {
-  std::string_view kind;  ///< optimizer, method, api, pattern, kept; empty where there is no row
+  std::string_view kind;  ///< optimizer, method, api, pattern; empty where there is no row
   std::string_view npu;   ///< "torch_npu.optim.NpuFusedAdamW"
   bool certain = false;   ///< the same result whatever the arguments are
   Bilingual note;
@@ -31,6 +31,9 @@ struct Advice {
 
 /// All advice on a resolved API, dtype ("torch.float64") or idiom ("pattern:boolean_index") that holds on the product.
 std::vector<Advice> lookup_advice(std::string_view name, Product product);
+
+/// Whether some row is about a name that ends in this word: "RoIAlign". Cheap, for walks over all calls.
+bool may_be_known(std::string_view last) noexcept;
 
 /// The idioms ("pattern:…") that both tables name: what the engine may recognise.
 std::vector<std::string_view> known_patterns();

@@ -49,22 +49,48 @@ std::string listed_name(std::string_view name) {
   return "tf." + std::string(name);
 }
 
-TfApi from(const Row& row) {
-  static const Table rules = Table::of("tf_rules.tsv");
-  const Row rule = rules.find(row.cell(2));
-  return {true, parse_class(row.cell(1)), row.key(), {rule.cell(2), rule.cell(3)}, rule.cell(4)};
+/// What a row says of a version: columns 1 and 2, or 3 and 4 where the newer one differs.
+TfApi from(const Row& row, std::size_t version) {
+  static const Table rules = Table::of("tf_rules.tsv"), seen = Table::of("tf_seen.tsv");
+  const std::size_t column = version && !row.cell(3).empty() ? 3 : 1;
+  const std::string_view id = row.cell(column), by = row.cell(column + 1);
+  if (id == "absent") {
+    static constexpr Bilingual kAbsent[] = {{"TensorFlow 2.6.5 has no such name", "TensorFlow 2.6.5 没有该接口"},
+                                            {"TensorFlow 2.15.1 has no such name", "TensorFlow 2.15.1 没有该接口"}};
+    return {true, TfClass::analysing, row.key(), kAbsent[version], "names of tensorflow"};
+  }
+  if (by.starts_with("seen:")) {
+    const bool host = seen.find(by.substr(5)).cell(1) != "-";
+    static constexpr Bilingual kNpu = {"each of its operators was seen to run on the NPU", "其算子均已在 NPU 上运行验证"};
+    static constexpr Bilingual kMixed = {"seen to run; some of its operators run on the host",
+                                         "已运行验证；其中部分算子在 Host 上执行"};
+    return {true, parse_class(id), row.key(), host ? kMixed : kNpu, "tools/migrate_facts/tf_seen.py"};
+  }
+  const Row rule = rules.find(by);
+  return {true, parse_class(id), row.key(), {rule.cell(2), rule.cell(3)}, rule.cell(4)};
 }
 
 }  // namespace
 
-TfApi lookup_tf(std::string_view name) {
+std::size_t nearest_tf(std::string_view version) noexcept {
+  // 2.6 to 2.10 are nearer to 2.6.5
+  if (!version.starts_with("2.")) return 0;
+  std::size_t minor = 0;
+  for (const char c : version.substr(2)) {
+    if (c < '0' || c > '9') break;
+    minor = minor * 10 + static_cast<std::size_t>(c - '0');
+  }
+  return minor > 10 ? 1 : 0;
+}
+
+TfApi lookup_tf(std::string_view name, std::size_t version) {
   static const Table names = Table::of("tf_api.tsv");
   const std::string wanted = listed_name(name);
-  if (const Row row = names.find(wanted)) return from(row);
+  if (const Row row = names.find(wanted)) return from(row, version);
   for (size_t dot = wanted.rfind('.'); dot != std::string::npos && dot > 0; dot = wanted.rfind('.', dot - 1)) {
     const Row row = names.find(std::string_view(wanted).substr(0, dot));
     if (!row) continue;
-    const TfApi owner = from(row);
+    const TfApi owner = from(row, version);
     // tf.nn.no_such_name is not known for being below a module, nor is tf.float32.name more than its dtype
     const bool family = row.cell(2).ends_with(".*");
     return owner.support == TfClass::none && !family ? TfApi{} : owner;

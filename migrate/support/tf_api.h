@@ -1,5 +1,6 @@
 // Which class of the migration guide a TensorFlow API is in: data/tf_api.tsv and data/tf_rules.tsv.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -8,6 +9,11 @@
 namespace updraft::migrate {
 
 /// The classes of the guide's table 5-2, and names that make no operator.
+/// The guide's TensorFlow, and the newer one that npu_device is installed beside.
+inline constexpr std::string_view kTfVersions[] = {"2.6.5", "2.15.1"};
+/// The nearest of them, as an index; the first for an empty text.
+std::size_t nearest_tf(std::string_view version) noexcept;
+
 enum class TfClass : uint8_t {
   supported,    ///< 支持（无需迁移）
   tool_api,     ///< 工具迁移后API功能支持
@@ -20,7 +26,7 @@ enum class TfClass : uint8_t {
 };
 
 struct TfApi {
-  bool listed = false;  ///< TensorFlow 2.15.1 has the name, or a rule is about it
+  bool listed = false;  ///< that TensorFlow has the name, or a rule is about it
   TfClass support = TfClass::analysing;
   std::string_view name;  ///< of the row: "tf.data.Dataset" for tensorflow.data.Dataset.batch
   Bilingual note;         ///< what becomes of it, where there is more to say than the class
@@ -30,7 +36,8 @@ struct TfApi {
 /// `name` is resolved: "tf.abs", "tensorflow.compat.v1.Session.run", "tf.compat.v2.abs", "hvd.allreduce" (or
 /// horovod.tensorflow., horovod.keras. …). A member of a class is as its class; what lies below a module and is not
 /// listed is under analysis.
-TfApi lookup_tf(std::string_view name);
+/// `version` is an index of kTfVersions.
+TfApi lookup_tf(std::string_view name, std::size_t version = 0);
 
 /// The class in the reports' words: "支持（无需迁移）" and in English.
 Bilingual describe(TfClass support);

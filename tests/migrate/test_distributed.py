@@ -108,17 +108,26 @@ def test_cards_are_counted(converted, tmp_path):
 
 
 def test_two_ranks_write_each_file_once_and_read_what_is_whole(tmp_path):
-    """Bare models, dictionaries, TorchScript, arrays and logs: by rank 0, without the wrapper, before anybody reads them."""
+    """Bare models, dictionaries, ONNX, TorchScript, arrays, pictures and logs: by rank 0, without the wrapper, before anybody
+    reads them; progress is told once, and a folder that the other rank has made is no error."""
     run(tool(), HERE / "saves", "--distributed", "main.py", "-o", tmp_path, "-q", cwd=tmp_path)
     out, files = tmp_path / "saves_msft_multi", tmp_path / "files"
     files.mkdir()
-    run("./run_distributed_npu.sh", files, cwd=out, NPROC_PER_NODE="2", MASTER_PORT=free_port())
+    text = run("./run_distributed_npu.sh", files, cwd=out, NPROC_PER_NODE="2", MASTER_PORT=free_port())
+    assert len(losses(text.replace("epoch", "val_loss"))) == 2, "rank 0 alone tells the progress:\n" + text
+    source = (out / "main.py").read_text()
+    assert source.count("LOCAL_RANK") and "tqdm(" in source and "disable=" in source
     assert len((files / "log.txt").read_text().splitlines()) == 2, "each line once"
+    assert (files / "pictures" / "losses.png").stat().st_size > 1000
     script = (
         "import sys, torch, torch_npu\n"
         "whole = torch.load(sys.argv[1] + '/whole.pt', weights_only=False)\n"
         "inner = torch.load(sys.argv[1] + '/dictionary.pt', weights_only=False)['model']\n"
         "assert type(whole) is type(inner) is torch.nn.Linear, (type(whole), type(inner))\n"
+        "import onnx, numpy\n"
+        "graph = onnx.load(sys.argv[1] + '/model.onnx').graph\n"
+        "assert {tuple(w.dims) for w in graph.initializer} == {(2, 4), (2,)} and not any('module' in w.name for w in graph.initializer)\n"
+        "assert numpy.load(sys.argv[1] + '/losses.npy').shape == (4,)\n"
         "assert torch.jit.load(sys.argv[1] + '/script.pt')(torch.ones(1, 4).npu()).shape == (1, 2)\n")
     run(sys.executable, "-c", script, files, cwd=tmp_path)
     assert {(files / f"read{rank}.txt").read_text() for rank in range(2)} == {"Linear"}

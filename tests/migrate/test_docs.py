@@ -51,8 +51,8 @@ def test_kept_line(rewrite):
     assert line in rewrite(text) and 'backend = "hccl"' in rewrite(text.replace("  # updraft: keep", ""))
 
 
-# Letters that the tool of this name has on cards; a line says that they prepare nothing here.
-OF_THE_ORIGINAL = {"--amp_model", "--modelarts"}
+# Spellings of the guide's command line, and options of jobs and scripts that the text speaks of.
+OF_THE_ORIGINAL = {"--amp_model", "--data_url", "--train_url", "--data-dir", "--output-dir"}
 
 
 def test_options_exist(tool):

@@ -170,32 +170,39 @@ def test_alternatives_of_packages_exist():
 
 
 def test_tensorflow_table_follows_its_rules():
-    """What the table says needs a rule, or TensorFlow's own word; a rule that is about nothing is a slip of the pen."""
+    """What the table says needs a rule, a run, or TensorFlow's own word; a rule that is about nothing is a slip of the pen."""
     api = tool("tf_api")
     rules, used = api.read_rules(), set()
-    for name, cls, rule in rows("tf_api.tsv"):
-        assert cls in api.CLASSES, name
-        if rule == "":
-            assert cls == "analysing", name
-        elif rule == "wheel":
-            assert cls in ("none", "deprecated"), name
-        else:
-            assert cls == rules[rule], name
-            used.add(rule)
+    seen = {row[0] for row in rows("tf_seen.tsv")}
+    for name, *facts in rows("tf_api.tsv"):
+        assert len(facts) in (2, 4), name
+        for cls, by in zip(facts[::2], facts[1::2]):
+            assert cls in [*api.CLASSES, "absent"], name
+            if by == "":
+                assert cls in ("analysing", "absent"), name
+            elif by == "wheel":
+                assert cls in ("none", "deprecated"), name
+            elif by.startswith("seen:"):
+                assert cls == "supported" and by[5:] in seen, name
+            else:
+                assert cls == rules[by], name
+                used.add(by)
     assert set(rules) - used == set()
     assert all(row[4] for row in rows("tf_rules.tsv"))
 
 
-def test_tensorflow_table_is_made_from_the_wheel(tmp_path):
-    """UPDRAFT_TF_PYTHON: a Python that has tensorflow-cpu 2.15.1, to make the whole table anew."""
-    python = os.environ.get("UPDRAFT_TF_PYTHON")
-    if not python:
-        pytest.skip("UPDRAFT_TF_PYTHON names no Python with tensorflow-cpu 2.15.1")
+def test_tensorflow_table_is_made_from_the_wheels(tmp_path):
+    """UPDRAFT_TF_PYTHON: a Python that has tensorflow-cpu 2.15.1; UPDRAFT_TF_WHEELS: the folder of tf_wheel_names.py."""
+    python, wheels = os.environ.get("UPDRAFT_TF_PYTHON"), os.environ.get("UPDRAFT_TF_WHEELS")
+    if not python or not wheels:
+        pytest.skip("UPDRAFT_TF_PYTHON and UPDRAFT_TF_WHEELS name no TensorFlow 2.15.1 and no wheels of 2.6.5")
     facts = ROOT / "tools" / "migrate_facts"
-    names = subprocess.run([python, str(facts / "tf_names.py")], capture_output=True, text=True, timeout=240)
-    assert names.returncode == 0, names.stderr[-2000:]
-    (tmp_path / "names.tsv").write_text(names.stdout)
-    made = subprocess.run([sys.executable, str(facts / "tf_api.py"), str(tmp_path / "names.tsv"), str(tmp_path / "out.tsv")],
+    for out, command in (("newer.tsv", [python, facts / "tf_names.py"]),
+                         ("names.tsv", [sys.executable, facts / "tf_wheel_names.py", "2.6.5", wheels])):
+        names = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=240)
+        assert names.returncode == 0, names.stderr[-2000:]
+        (tmp_path / out).write_text(names.stdout)
+    made = subprocess.run([sys.executable, str(facts / "tf_api.py"), *(str(tmp_path / n) for n in ("names.tsv", "newer.tsv", "out.tsv"))],
                           capture_output=True, text=True, timeout=60)
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "out.tsv").read_text() == (DATA / "tf_api.tsv").read_text()

@@ -49,18 +49,16 @@ bool parse_gpu2npu(int argc, char** argv, Arguments& a, int& status) {
                "pytorch_gpu2npu.sh");
   fs::path input, output;
   std::string rules;
-  app.add_option("-i,--input", input, "folder of the scripts")->required();
+  app.add_option("-i,--input", input, "folder of the scripts, or one script")->required();
   app.add_option("-o,--output", output, "folder in which NAME_msft is made")->required();
   app.add_option("-v,--version", a.options.version, "version of PyTorch, any")->required();
   app.add_option("-r,--rules", rules, "your own rules: our YAML or JSON, or the original's rules.json");
   app.add_flag("-s,--specify-device", a.options.specify_device, "the device is chosen by the variable DEVICE_ID");
   app.add_flag("--similar", a.options.similar, "-sim: unsupported APIs become equivalent functions (ascend_function/)");
-  std::string amp_model;
-  bool modelarts = false;
-  app.add_option("-a,--amp_model", amp_model,
-                 "the original turned torch.cuda.amp into apex.amp for this model; here it becomes torch.npu.amp");
-  app.add_flag("-m,--modelarts", modelarts,
-               "the original prepared the project for ModelArts; here nothing is done, and a line says so");
+  app.add_option("-a,--amp_model", a.options.amp_model,
+                 "variable that holds the model (several: by commas): its torch.cuda.amp becomes apex.amp");
+  app.add_flag("-m,--modelarts", a.options.modelarts,
+               "the scripts take --data_url and --train_url of a ModelArts job (ascend_modelarts_function/)");
   app.add_option("--affinity", a.options.affine_model,
                  "name of the model: NPU-affine APIs known to be equal are taken");
   app.add_flag("--mixed-precision", a.options.mixed_precision, "a plain training loop gets autocast and GradScaler");
@@ -69,14 +67,11 @@ bool parse_gpu2npu(int argc, char** argv, Arguments& a, int& status) {
       ->default_val("model");
   distributed->add_option("-m,--main", a.options.distributed_main, "the entry file")->required();
   if (!finish(app, words(argc, argv), status)) return false;
-  if (!amp_model.empty())
-    std::cerr << "pytorch_gpu2npu.sh: -a " << amp_model
-              << ": torch.cuda.amp is not turned into apex.amp: torch_npu has torch.npu.amp with the same autocast and "
-                 "GradScaler, which every run takes. Fused optimizers and other NPU APIs are --affinity "
-              << amp_model << "\n";
-  if (modelarts)
-    std::cerr << "pytorch_gpu2npu.sh: -m: nothing is prepared for ModelArts: the output runs where its data are. "
-                 "autocast and a GradScaler for a plain loop are --mixed-precision\n";
+  if (!a.options.amp_model.empty() && distributed->parsed())
+    throw Error(code::kAclInvalidParam,
+                "-a {} and distributed exclude each other: apex's amp.initialize has to stand before "
+                "DistributedDataParallel. Leave out -a: mixed precision by torch.npu.amp works on several cards",
+                a.options.amp_model);
   common(a, argc, argv, input, output, distributed->parsed() ? "_msft_multi" : "_msft");
   if (distributed->parsed())
     a.options.distributed_main = entry_file(input, a.options.distributed_main, "distributed -m");

@@ -31,10 +31,10 @@ std::string_view trimmed(std::string_view line) noexcept {
 
 }  // namespace
 
-std::optional<TfClass> support_class(const Finding& finding) {
+std::optional<TfClass> support_class(const Finding& finding, std::size_t version) {
   const std::string_view root = std::string_view(finding.api).substr(0, finding.api.find('.'));
   if (root != "tf" && root != "tensorflow" && root != "hvd" && root != "horovod") return std::nullopt;
-  const TfClass known = lookup_tf(finding.api).support;
+  const TfClass known = lookup_tf(finding.api, version).support;
   return known == TfClass::analysing && finding.category == Category::Unsupported ? TfClass::no_avoid : known;
 }
 
@@ -44,7 +44,7 @@ SupportCounts support_counts(const ProjectResult& result, bool once) {
   for (const FileResult& file : result.files) {
     std::set<std::pair<std::uint32_t, std::string_view>> uses;
     for (const Finding& finding : file.findings) {
-      const auto which = support_class(finding);
+      const auto which = support_class(finding, nearest_tf(result.request.facts));
       if (!which || !uses.emplace(finding.begin, finding.api).second) continue;
       if (once && !apis.insert(finding.api).second) continue;
       ++counts.total;
@@ -85,7 +85,7 @@ std::string failed_report(const ProjectResult& result) {
     const std::string path = full_path(result, file);
     bool any = false;
     for (const Finding& finding : file.findings) {
-      const auto which = support_class(finding);
+      const auto which = support_class(finding, nearest_tf(result.request.facts));
       if (finding.category == Category::Failure)
         out += fmt::format("{}:{}, {}\n", path, finding.from.line, one_line(in(finding.message, Language::en)));
       else if (which == TfClass::no_avoid || (which == TfClass::deprecated && !finding.applied))

@@ -13,7 +13,7 @@ namespace updraft::migrate::report {
 
 /// The class of the API that a finding is about (support/tf_api.h); none where it is about no TensorFlow or Horovod
 /// API. One that a finding calls unsupported is not under analysis.
-std::optional<TfClass> support_class(const Finding& finding);
+std::optional<TfClass> support_class(const Finding& finding, std::size_t version = 0);
 
 struct SupportCounts {
   std::size_t total = 0, supported = 0, unsupported = 0, not_involved = 0, analysing = 0;

@@ -24,7 +24,7 @@ std::string api_analysis_table(const ProjectResult& result) {
   for (const FileResult& file : result.files) {
     std::set<std::pair<std::uint32_t, std::string_view>> seen;  // several findings may be about one use
     for (const Finding& finding : file.findings) {
-      const auto support = support_class(finding);
+      const auto support = support_class(finding, nearest_tf(result.request.facts));
       if (!support || !seen.emplace(finding.begin, finding.api).second) continue;
       const std::string_view api = finding.api;
       // tensorflow.keras of tensorflow.keras.layers.Dense; of an API right below the framework, the framework

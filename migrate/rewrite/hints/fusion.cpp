@@ -3,42 +3,10 @@
 #include <array>
 
 #include "migrate/rewrite/hints/hints.h"
+#include "migrate/support/affinity.h"
 
 namespace updraft::migrate::rewrite::hint {
 namespace {
-
-constexpr std::array<std::string_view, 32> kApis = {"Adam",
-                                                    "AdamW",
-                                                    "SGD",
-                                                    "RMSprop",
-                                                    "Adadelta",
-                                                    "Lamb",
-                                                    "AdamP",
-                                                    "RMSpropTF",
-                                                    "BertAdam",
-                                                    "FusedAdam",
-                                                    "FusedLAMB",
-                                                    "FusedSGD",
-                                                    "FusedRMSNorm",
-                                                    "FairseqDropout",
-                                                    "flash_attn_func",
-                                                    "flash_attn_varlen_func",
-                                                    "gmm",
-                                                    "DropPath",
-                                                    "LabelSmoothingCrossEntropy",
-                                                    "BatchNorm1d",
-                                                    "BatchNorm2d",
-                                                    "BatchNorm3d",
-                                                    "ChannelShuffle",
-                                                    "Mish",
-                                                    "MultiheadAttention",
-                                                    "RMSNorm",
-                                                    "SiLU",
-                                                    "SyncBatchNorm",
-                                                    "mish",
-                                                    "rms_norm",
-                                                    "silu",
-                                                    "GradScaler"};
 
 bool is_softmax(const Walk& w, NodeId call) {
   if (w.callee(call) != "softmax" && w.callee(call) != "Softmax") return false;
@@ -122,19 +90,85 @@ bool is_module(const Walk& w, NodeId cls) {
   return false;
 }
 
+bool within_function_of(const Walk& w, NodeId node, std::string_view word) {
+  const NodeId function = w.tree.ancestor(node, Kind::Function);
+  return function != kNone && w.tree.text(function).find(word) != std::string_view::npos;
+}
+
+/// y.transpose(-2, -1), y.t(), y.mT: the last two dimensions change places.
+bool transposed(const Walk& w, NodeId node) {
+  const syntax::Tree& tree = w.tree;
+  node = unwrap(tree, node);
+  if (tree.kind(node) == Kind::Attribute) return tree.text(tree.child(node, Field::Attribute)) == "mT";
+  if (tree.kind(node) != Kind::Call || w.callee(node) != "transpose") return false;
+  const std::string_view given = tree.text(tree.child(node, Field::Arguments));
+  return given == "(-2, -1)" || given == "(-1, -2)" || given == "(1, 2)" || given == "(2, 3)";
+}
+
+/// Idioms of one call and what stands in it. True: nothing else is to be looked for.
+bool recognised(Walk& w, NodeId call, std::string_view last) {
+  const syntax::Tree& tree = w.tree;
+  const NodeId first = w.argument(call, "input", 0);
+  if (last == "LSTM") {
+    const NodeId layers = w.argument(call, "num_layers", 2);
+    if (tree.kind(w.argument(call, "bidirectional", 6)) == Kind::True && w.resolved(call) == "torch.nn.LSTM" &&
+        (layers == kNone || tree.text(layers) == "1"))
+      w.affinity("pattern:bidirectional_lstm", call, Confidence::Likely);
+    return true;
+  }
+  if (last == "dropout" || last == "Dropout") {
+    // dropout(softmax(x + mask))
+    const NodeId inner = unwrap(tree, first);
+    if (tree.kind(inner) == Kind::Call && is_softmax(w, inner)) {
+      const NodeId sum = unwrap(tree, w.argument(inner, "input", 0));
+      if (tree.kind(sum) == Kind::Binary && w.operator_of(sum) == "+")
+        w.affinity("pattern:dropout_add_softmax", call, Confidence::Review);
+    }
+    return false;
+  }
+  if (last == "silu" || last == "Sequential") {
+    // silu(group_norm(x)), Sequential(GroupNorm(…), SiLU())
+    const auto norm = [&](NodeId node) {
+      node = unwrap(tree, node);
+      if (tree.kind(node) != Kind::Call) return false;
+      const std::string name = w.resolved(node);
+      return name == "torch.nn.GroupNorm" || name == "torch.nn.functional.group_norm";
+    };
+    bool found = last == "silu" && norm(first), before = false;
+    if (last == "Sequential")
+      for (NodeId a : tree.children(tree.child(call, Field::Arguments))) {
+        found = found || (before && tree.kind(a) == Kind::Call && w.resolved(a) == "torch.nn.SiLU");
+        before = norm(a);
+      }
+    if (found) w.affinity("pattern:group_norm_silu", call, Confidence::Likely);
+    return false;
+  }
+  if (last == "matmul" || last == "bmm") {
+    if (transposed(w, w.argument(call, "other", 1)) && !within_function_of(w, call, "softmax"))
+      w.affinity("pattern:matmul_transpose", call, Confidence::Review);
+    return true;
+  }
+  if (last == "argsort" || last == "scatter_add_" || last == "index_add_") {
+    if (within_function_of(w, call, "expert"))
+      w.affinity(last == "argsort" ? "pattern:moe_permute" : "pattern:moe_unpermute", call, Confidence::Review);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void fused_call(Walk& w, NodeId call) {
   const syntax::Tree& tree = w.tree;
   const std::string_view last = w.callee(call);
   if (last.empty()) return;
-  if (std::find(kApis.begin(), kApis.end(), last) != kApis.end()) {
+  if (may_be_known(last)) {
     const std::string name = w.resolved(call);
-    if (name.empty() || name.starts_with("torch_npu.")) return;
-    // modules and functions that are everywhere are named once a file; optimizers stand in one place
-    w.once(name, call, Confidence::Likely);
-    return;
+    // modules and functions that are everywhere are named once a file
+    if (!name.empty() && !name.starts_with("torch_npu.") && !name.starts_with("torch.Tensor."))
+      w.once(name, call, Confidence::Likely);
   }
+  if (recognised(w, call, last)) return;
   if (last == "rotate_half") {
     // x * cos + rotate_half(x) * sin
     NodeId product = tree.parent(call);
@@ -176,6 +210,11 @@ void fused_call(Walk& w, NodeId call) {
 }
 
 void fused_product(Walk& w, NodeId node) {
+  if (w.operator_of(node) == "@") {
+    if (transposed(w, w.tree.child(node, Field::Right)) && !within_function_of(w, node, "softmax"))
+      w.affinity("pattern:matmul_transpose", node, Confidence::Review);
+    return;
+  }
   if (w.operator_of(node) != "*") return;
   const syntax::Tree& tree = w.tree;
   const NodeId left = tree.child(node, Field::Left), right = tree.child(node, Field::Right);
@@ -215,8 +254,15 @@ void fused_definition(Walk& w, NodeId node) {
   if (tree.kind(node) == Kind::Class) {
     if (tree.text(name) == "DropPath" && is_module(w, node))
       w.affinity("timm.layers.DropPath", name, Confidence::Likely);
+    // a class that copies the next batch on a stream of its own
+    const std::string_view whole = tree.text(node);
+    if (tree.text(name).find("refetch") != std::string_view::npos && whole.find("Stream(") != std::string_view::npos &&
+        whole.find("non_blocking") != std::string_view::npos)
+      w.affinity("pattern:data_prefetcher", name, Confidence::Likely);
     return;
   }
+  if (tree.text(name) == "channel_shuffle" && tree.text(node).find("transpose") != std::string_view::npos)
+    w.affinity("pattern:channel_shuffle", name, Confidence::Likely);
   const names::Scope& scope = w.s.module.scopes()[w.s.module.scopes().of(node)];
   const std::string_view text = tree.text(node);
   const bool norm = text.find("sqrt") != std::string_view::npos && text.find("mean") != std::string_view::npos;

@@ -20,7 +20,7 @@ void Walk::report(const char* id, Category category, NodeId node, Confidence con
 
 void Walk::affinity(std::string_view name, NodeId node, Confidence confidence) {
   const Affinity known = lookup_affinity(name);
-  if (known.npu.empty() || known.kind == "kept") return;
+  if (known.npu.empty()) return;
   const std::string npu(known.npu);
   report(known.kind == "optimizer" ? "PT701"
          : known.kind == "pattern" ? "PT703"
@@ -45,7 +45,7 @@ void Walk::advise(std::string_view name, NodeId node, Confidence confidence) {
 void Walk::once(std::string_view name, NodeId node, Confidence confidence) {
   if (!said_.emplace(name).second) return;
   affinity(name, node, confidence);
-  if (!name.starts_with("torch.optim.")) advise(name, node, confidence);  // foreach is for very special models
+  if (!advised_by_case(name)) advise(name, node, confidence);
 }
 
 std::string_view Walk::callee(NodeId call) const {
@@ -120,7 +120,13 @@ void Walk::run() {
       case Kind::Function:
       case Kind::Class: fused_definition(*this, id); break;
       case Kind::Subscript: shape_subscript(*this, id); break;
-      case Kind::Attribute: dtype(*this, id); break;
+      case Kind::Attribute:
+        dtype(*this, id);
+        setting(*this, id);
+        break;
+      case Kind::If:
+      case Kind::Elif:
+      case Kind::While: tensor_condition(*this, id); break;
       default: break;
     }
   }

@@ -57,6 +57,11 @@ void fused_definition(Walk& walk, NodeId definition);
 void shape_call(Walk& walk, NodeId call);
 void shape_subscript(Walk& walk, NodeId subscript);
 void dtype(Walk& walk, NodeId attribute);
+/// Switches of torch.backends that are set.
+void setting(Walk& walk, NodeId attribute);
+void tensor_condition(Walk& walk, NodeId statement);
+/// Whether advice on a name depends on how it is used: a function here asks, not every call.
+bool advised_by_case(std::string_view name) noexcept;
 void window(Walk& walk, NodeId call);
 void loader(Walk& walk, NodeId call);
 

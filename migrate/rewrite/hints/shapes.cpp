@@ -3,6 +3,7 @@
 
 #include "migrate/rewrite/hints/hints.h"
 #include "migrate/source/among.h"
+#include "migrate/support/affinity.h"
 
 namespace updraft::migrate::rewrite::hint {
 namespace {
@@ -73,9 +74,9 @@ void shape_subscript(Walk& w, NodeId node) {
 }
 
 void shape_call(Walk& w, NodeId call) {
-  static constexpr std::array<std::string_view, 12> known = {
-      "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "repeat_interleave",
-      "one_hot", "nms",      "where",  "set_detect_anomaly", "detect_anomaly"};
+  static constexpr std::array<std::string_view, 16> known = {
+      "nonzero", "argwhere", "unique",      "unique_consecutive", "masked_select", "bincount",   "repeat_interleave", "one_hot",
+      "where",   "scatter",  "scatter_add", "scatter_",           "scatter_add_",  "index_put_", "index_put",         "nms"};
   const syntax::Tree& tree = w.tree;
   const std::string_view last = w.callee(call);
   if (!among(known, last)) return;
@@ -95,7 +96,8 @@ void shape_call(Walk& w, NodeId call) {
     if (w.s.module.local(repeats).name != "torch.Tensor") return;  // a number, most of the time
   }
   if (name.starts_with("torch.") || name.starts_with("torchvision.")) {
-    w.advise(name, call, Confidence::Certain);
+    // of functions that depend on no argument, fused_call speaks
+    if (advised_by_case(name) || name.starts_with("torch.Tensor.")) w.advise(name, call, Confidence::Certain);
     return;
   }
   const NodeId function = tree.child(call, Field::Function);
@@ -105,9 +107,9 @@ void shape_call(Walk& w, NodeId call) {
 }
 
 void dtype(Walk& w, NodeId attribute) {
-  static constexpr std::array<std::string_view, 10> known = {"float64",     "double",  "complex64",    "complex128",
-                                                             "cfloat",      "cdouble", "DoubleTensor", "float8_e4m3fn",
-                                                             "float8_e5m2", "bfloat16"};
+  static constexpr std::array<std::string_view, 12> known = {
+      "float64",      "double",        "complex64",   "complex128", "cfloat", "cdouble",
+      "DoubleTensor", "float8_e4m3fn", "float8_e5m2", "bfloat16",   "int64",  "long"};
   const syntax::Tree& tree = w.tree;
   const std::string_view last = tree.text(tree.child(attribute, Field::Attribute));
   if (!among(known, last)) return;
@@ -115,7 +117,8 @@ void dtype(Walk& w, NodeId attribute) {
   const bool called = tree.call_of(attribute) != kNone;
   const Value v = w.s.module.local(attribute);
   if (v.what == What::Api) {
-    if (v.name.starts_with("torch.")) w.advise(v.name, attribute, Confidence::Certain);
+    if (last == "int64" || last == "long") w.once(v.name, attribute, Confidence::Review);
+    else if (v.name.starts_with("torch.")) w.advise(v.name, attribute, Confidence::Certain);
     return;
   }
   if (!called || (last != "double" && last != "bfloat16")) return;
@@ -123,9 +126,41 @@ void dtype(Walk& w, NodeId attribute) {
   const Value owner = w.s.module.local(object);
   const bool module = owner.what == What::Instance && owner.own && w.s.module.project() &&
                       w.s.module.project()->derives(owner.name, names::is_module_or_tensor);
-  if (module || (owner.what == What::Instance && !owner.own && names::is_module_or_tensor(owner.name)) ||
-      w.tensor(object))
-    w.advise("torch.Tensor." + std::string(last), up, Confidence::Likely);
+  const bool theirs = owner.what == What::Instance && !owner.own && names::is_module_or_tensor(owner.name);
+  if (!module && !theirs && !w.tensor(object)) return;
+  const bool of_module = module || (theirs && !owner.name.ends_with("Tensor"));
+  w.advise((of_module ? "torch.nn.Module." : "torch.Tensor.") + std::string(last), up, Confidence::Likely);
+}
+
+void setting(Walk& w, NodeId attribute) {
+  if (w.tree[attribute].field != Field::Left || !may_be_known(w.tree.text(w.tree.child(attribute, Field::Attribute)))) return;
+  const Value v = w.s.module.local(attribute);
+  if (v.what == What::Api && v.name.starts_with("torch.backends.")) w.advise(v.name, attribute, Confidence::Certain);
+}
+
+void tensor_condition(Walk& w, NodeId statement) {
+  const syntax::Tree& tree = w.tree;
+  NodeId condition = tree.child(statement, Field::Condition);
+  while (tree.kind(condition) == Kind::Parenthesized || tree.kind(condition) == Kind::Not)
+    condition = tree.child(condition, std::size_t{0});
+  const std::string_view text = tree.text(condition);
+  if (tree.kind(condition) == Kind::Comparison) {
+    if (text.find(" is ") != std::string_view::npos || text.find(" in ") != std::string_view::npos) return;
+    condition = tree.child(condition, std::size_t{0});
+  }
+  const Value v = w.s.module.local(condition);
+  if (v.what == What::Instance && !v.own && v.name == "torch.Tensor")
+    w.advise("pattern:tensor_condition", statement, Confidence::Likely);
+}
+
+bool advised_by_case(std::string_view name) noexcept {
+  static constexpr std::array<std::string_view, 20> known = {
+      "torch.DoubleTensor",    "torch.cuda.DoubleTensor",     "torch.where",           "torch.nn.functional.one_hot", "torch.bincount",         "torch.repeat_interleave",
+      "torch.hann_window",     "torch.hamming_window",        "torch.blackman_window",  "torch.bartlett_window",
+      "torch.equal",           "torch.allclose",              "torch.cuda.synchronize", "torch.cuda.empty_cache",
+      "torch.npu.synchronize", "torch.npu.empty_cache",       "torch.nonzero",          "torch.utils.data.DataLoader",
+      "torch.unique",          "torch.masked_select"};
+  return among(known, name);
 }
 
 void window(Walk& w, NodeId call) {

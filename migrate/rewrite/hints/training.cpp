@@ -33,8 +33,8 @@ bool seldom(const syntax::Tree& tree, NodeId node, NodeId loop) {
 }  // namespace
 
 void Waits::call(Walk& w, NodeId call) {
-  static constexpr std::array<std::string_view, 8> known = {"item",        "tolist",      "cpu",   "numpy",
-                                                            "synchronize", "empty_cache", "equal", "allclose"};
+  static constexpr std::array<std::string_view, 9> known = {"item",        "tolist", "cpu",      "numpy",     "synchronize",
+                                                            "empty_cache", "equal",  "allclose", "contiguous"};
   const syntax::Tree& tree = w.tree;
   const std::string_view last = w.callee(call);
   if (last == "backward") {
@@ -63,12 +63,12 @@ void Waits::call(Walk& w, NodeId call) {
         name != "torch.npu.empty_cache" && name != "torch.equal" && name != "torch.allclose")
       return;
   } else {
-    if (last != "item" && last != "tolist" && last != "cpu" && last != "numpy") return;
+    if (last != "item" && last != "tolist" && last != "cpu" && last != "numpy" && last != "contiguous") return;
     // x.cpu().numpy(), x.cpu().item(): once is enough
     const NodeId up = tree.parent(call);
     if (tree.kind(up) == Kind::Attribute && tree.kind(tree.parent(up)) == Kind::Call) {
       const std::string_view next = tree.text(tree.child(up, Field::Attribute));
-      if (next == "numpy" || next == "item" || next == "tolist" || next == "cpu") return;
+      if (next == "numpy" || next == "item" || next == "tolist" || next == "cpu" || next == "view") return;
     }
     name = "torch.Tensor." + std::string(last);
   }
@@ -98,6 +98,12 @@ void loader(Walk& w, NodeId call) {
   const NodeId workers = w.argument(call, "num_workers", 5), pinned = w.argument(call, "pin_memory", 7);
   if (workers == kNone || w.tree.text(workers) == "0")
     w.advise("pattern:dataloader_num_workers", call, Confidence::Likely);
+  else if (w.argument(call, "persistent_workers", -1) == kNone)
+    w.advise("pattern:dataloader_persistent_workers", call, Confidence::Review);
+  // a loader that shuffles is one that trains
+  if (w.tree.kind(w.argument(call, "shuffle", 2)) == Kind::True && w.argument(call, "drop_last", 8) == kNone &&
+      w.argument(call, "batch_sampler", 4) == kNone)
+    w.advise("torch.utils.data.DataLoader", call, Confidence::Likely);
   if (pinned == kNone || w.tree.kind(pinned) == Kind::False)
     w.advise("pattern:dataloader_pin_memory", call, Confidence::Likely);
 }

@@ -1,4 +1,4 @@
-// -m: autocast around the forward pass and a GradScaler, in a loop that is plainly forward, loss.backward(),
+// --mixed-precision: autocast around the forward pass and a GradScaler, in a loop that is plainly forward, loss.backward(),
 // optimizer.step().
 #include <algorithm>
 #include <array>
@@ -257,14 +257,14 @@ void mixed_precision(Sites& s) {
     if (hindrance.empty() && !torch_is_torch(s, id)) hindrance = "the name torch is not torch here";
     Finding& f = s.add(rule, id, hindrance.empty() ? Confidence::Likely : Confidence::Review, "torch.autocast");
     if (!hindrance.empty()) {
-      f.message = {"mixed precision (-m) is for you to add here: " + hindrance,
-                   "此处的混合精度（-m）需手动添加：" + hindrance};
+      f.message = {"mixed precision (--mixed-precision) is for you to add here: " + hindrance,
+                   "此处的混合精度（--mixed-precision）需手动添加：" + hindrance};
       continue;
     }
     f.message = {
-        "mixed precision (-m): the forward pass runs under autocast in float16, and the scaled loss keeps small "
+        "mixed precision (--mixed-precision): the forward pass runs under autocast in float16, and the scaled loss keeps small "
         "gradients",
-        "混合精度（-m）：前向计算在 autocast 下以 float16 运行，并通过缩放 loss 保留较小的梯度"};
+        "混合精度（--mixed-precision）：前向计算在 autocast 下以 float16 运行，并通过缩放 loss 保留较小的梯度"};
     std::string scaler = "scaler";
     while (tree.text().find(scaler) != std::string_view::npos) scaler = "amp_" + scaler;
     f.edits = loop.edits(scaler);

@@ -9,6 +9,8 @@ void options(Sites& s, const Chosen& chosen, const Facts& facts) {
   if (chosen.similar) similar(s, facts);
   if (!chosen.affine_model.empty()) affine(s, chosen.affine_model);
   if (chosen.mixed_precision) mixed_precision(s);
+  if (!chosen.amp_model.empty()) apex_amp(s, chosen.amp_model);
+  if (chosen.modelarts) modelarts_job(s);
   if (chosen.specify_device) specify_device(s);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "migrate/rewrite/facts.h"
@@ -11,10 +12,13 @@
 namespace updraft::migrate::rewrite {
 
 struct Chosen {
-  bool specify_device = false, similar = false, mixed_precision = false;
+  bool specify_device = false, similar = false, mixed_precision = false, modelarts = false;
   std::string affine_model;  ///< empty: no NPU-affine replacements
+  std::string amp_model;     ///< variables of the models that go to apex.amp, by commas; empty: none
 
-  bool any() const noexcept { return specify_device || similar || mixed_precision || !affine_model.empty(); }
+  bool any() const noexcept {
+    return specify_device || similar || mixed_precision || modelarts || !affine_model.empty() || !amp_model.empty();
+  }
 };
 
 /// Adds their findings; before facts(), which passes over what is replaced here.
@@ -26,10 +30,19 @@ bool options_may_apply(std::string_view text, const Chosen& chosen);
 void specify_device(Sites& sites);
 /// -sim: functions that the product lacks become those of the folder ascend_function.
 void similar(Sites& sites, const Facts& facts);
-/// -a: NPU-affine APIs where the arguments allow it.
+/// --affinity: NPU-affine APIs where the arguments allow it.
 void affine(Sites& sites, const std::string& model);
-/// -m: autocast and GradScaler in a plain training loop.
+/// --mixed-precision: autocast and GradScaler in a plain training loop.
 void mixed_precision(Sites& sites);
+/// -a: torch.cuda.amp becomes apex.amp, for the models of these variables.
+void apex_amp(Sites& sites, const std::string& models);
+/// -m: entry files prepare the paths of a ModelArts job.
+void modelarts_job(Sites& sites);
+/// The package that they import then: {"ascend_modelarts_function/__init__.py", text}, without its table of paths.
+inline constexpr std::string_view kModelArtsModule = "ascend_modelarts_function/__init__.py";
+std::string_view modelarts_module();
+/// Paths that a source's options have by default: {"data", "./data"}, {"output", "checkpoints"}.
+std::vector<std::pair<std::string, std::string>> modelarts_paths(const std::string& source);
 
 /// The files of ascend_function/: {"ascend_function/__init__.py", text}.
 struct NewFile {

@@ -89,7 +89,7 @@ void api_uses(Script& s) {
     for (auto [at, end] = said.equal_range(tree[id].begin); at != end; ++at)
       counted = counted || s.sites.findings[at->second].api == shown;
     if (counted) continue;
-    const TfApi api = lookup_tf(v.name);
+    const TfApi api = lookup_tf(v.name, s.options.version);
     Finding& f = s.add("TF900", id, v.sure ? Confidence::Certain : Confidence::Likely, v.name);
     f.category = category_of(api.support);
     f.confidence = v.sure ? Confidence::Certain : Confidence::Likely;

@@ -16,10 +16,18 @@ class Hints {
       switch (tree_.kind(id)) {
         case Kind::Function: gelu(id); break;
         case Kind::For: loop(id); break;
-        case Kind::Call: call(id); break;
+        case Kind::Call:
+          call(id);
+          preprocessing(id);
+          break;
+        case Kind::Attribute:
+          if (tree_.kind(tree_.parent(id)) != Kind::Attribute) style(id);
+          break;
         default: break;
       }
     }
+    // the guide's chapter 3
+    if (session_ != kNone && eager_ != kNone) s_.add("TF085", std::max(session_, eager_), Confidence::Review, {});
   }
 
  private:
@@ -53,6 +61,62 @@ class Hints {
   bool compiled(NodeId node) const {
     for (NodeId f = enclosing_function(tree_, node); f != kNone; f = enclosing_function(tree_, f))
       if (decorated(f) || wrapped(s_.text(tree_.child(f, Field::Name)))) return true;
+    return false;
+  }
+
+  /// Sessions of 1.x, or what only eager scripts have.
+  void style(NodeId id) {
+    const Value v = s_.value(id);
+    const std::string api = s_.api(v);
+    if (api.empty()) return;
+    static constexpr std::array<std::string_view, 8> sessions = {
+        "Session",  "InteractiveSession",         "placeholder", "global_variables_initializer", "disable_eager_execution",
+        "get_default_session", "train.MonitoredTrainingSession", "disable_v2_behavior"};
+    static constexpr std::array<std::string_view, 4> eager = {"GradientTape", "config.run_functions_eagerly",
+                                                              "executing_eagerly", "enable_eager_execution"};
+    if (Script::of_v1(v) && std::find(sessions.begin(), sessions.end(), api) != sessions.end()) {
+      if (session_ == kNone) session_ = id;
+    } else if (std::find(eager.begin(), eager.end(), api) != eager.end() && eager_ == kNone) {
+      eager_ = id;
+    }
+  }
+
+  /// ds.map(f), where f reads a tf.Variable.
+  void preprocessing(NodeId id) {
+    const NodeId callee = tree_.child(id, Field::Function);
+    if (tree_.kind(callee) != Kind::Attribute) return;
+    static constexpr std::array<std::string_view, 4> methods = {"map", "flat_map", "interleave", "filter"};
+    if (std::find(methods.begin(), methods.end(), s_.text(tree_.child(callee, Field::Attribute))) == methods.end()) return;
+    const NodeId given = tree_.child(tree_.child(id, Field::Arguments), std::size_t{0});
+    NodeId function = kNone;
+    const auto& scopes = s_.sites.module.scopes();
+    if (tree_.kind(given) == Kind::Lambda) {
+      function = given;
+    } else if (tree_.kind(given) == Kind::Identifier) {
+      if (const auto* bindings = scopes.lookup(s_.text(given), scopes.of(given)))
+        for (const names::Binding& b : *bindings)
+          if (b.how == names::Bind::Function) function = b.node;
+    }
+    if (function == kNone) return;
+    for (NodeId n = function; n < tree_[function].last; ++n) {
+      if (tree_.kind(n) != Kind::Identifier || !tree_.is_reference(n)) continue;
+      const auto* bindings = scopes.lookup(s_.text(n), scopes.of(n));
+      if (!bindings) continue;
+      for (const names::Binding& b : *bindings)
+        if (b.how == names::Bind::Assignment && tree_.kind(b.value) == Kind::Call &&
+            s_.api(tree_.child(b.value, Field::Function)) == "Variable" && !on_host(b.value)) {
+          s_.add("TF084", b.value, Confidence::Review, {}).suggestion = "context.device('CPU:0')";
+          return;
+        }
+    }
+  }
+
+  /// with tf.device("CPU:0"):, with context.device("CPU:0"):
+  bool on_host(NodeId node) const {
+    for (NodeId up = tree_.ancestor(node, Kind::With); up != kNone; up = tree_.ancestor(up, Kind::With)) {
+      const std::string_view head = s_.text(up).substr(0, tree_[tree_.child(up, Field::Body)].begin - tree_[up].begin);
+      if (head.find("device(") != std::string_view::npos && head.find("CPU") != std::string_view::npos) return true;
+    }
     return false;
   }
 
@@ -120,6 +184,7 @@ class Hints {
 
   Script& s_;
   const syntax::Tree& tree_;
+  NodeId session_ = kNone, eager_ = kNone;
 };
 
 }  // namespace

@@ -25,8 +25,20 @@ class Horovod {
   explicit Horovod(Script& script) : s_(script), tree_(script.tree()) {}
 
   void run() {
-    for (NodeId id = 0; id < tree_.size(); ++id)
-      if (use(id)) one(id);
+    // the start and the end last: what is left of Horovod needs them
+    std::vector<NodeId> bounds;
+    for (NodeId id = 0; id < tree_.size(); ++id) {
+      if (!use(id)) continue;
+      const std::string name = s_.horovod(id);
+      if (name == "init" || name == "shutdown" || name == "is_initialized") bounds.push_back(id);
+      else one(id);
+    }
+    for (NodeId id = 0; id < tree_.size() && left_.empty(); ++id) {
+      if (tree_.call_of(id) == kNone || !use(id)) continue;  // constants such as hvd.Average need no start
+      const std::string name = s_.horovod(id);
+      if (!name.empty() && std::find(bounds.begin(), bounds.end(), id) == bounds.end()) left_ = "hvd." + name;
+    }
+    for (NodeId id : bounds) one(id);
     for (NodeId id = 0; id < tree_.size(); ++id)
       if (tree_.kind(id) == Kind::Import || tree_.kind(id) == Kind::ImportFrom) import(id);
   }
@@ -105,6 +117,12 @@ class Horovod {
 
   /// hvd.init(), hvd.shutdown()
   void start(NodeId call, const Value& v) {
+    if (!left_.empty()) {
+      Finding& f = s_.add("TF077", call, Confidence::Certain, {});
+      f.message = {"this call stays: " + left_ + ", which the NPU does not replace, needs Horovod to be started",
+                   "保留该调用：NPU 没有对应接口的 " + left_ + " 依赖 Horovod 初始化"};
+      return;
+    }
     Finding& f = changed("TF070", call, sure(v), v, call);
     f.edits.push_back(s_.is_statement(call) ? s_.remove_statement(tree_.parent(call)) : s_.replace(call, "None"));
   }
@@ -370,6 +388,7 @@ class Horovod {
 
   Script& s_;
   const syntax::Tree& tree_;
+  std::string left_;  ///< the first part of Horovod that is called and stays
 };
 
 }  // namespace

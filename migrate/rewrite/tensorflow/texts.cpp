@@ -123,6 +123,13 @@ std::vector<rules::Rule> all() {
            "循环下沉编码方式需设置 NPU 循环次数：调用 npu.set_npu_loop_size(n) 或设置环境变量 NPU_LOOP_SIZE"),
       make("TF083", Unsupported, likely, "float64, complex64, complex128 and variant are not supported on NPU",
            "NPU 不支持 float64/complex64/complex128/DT_VARIANT 数据类型"),
+      make("TF084", Note, review,
+           "a function of a data set runs on the host, a variable lives on the device: create the variable under with "
+           "context.device('CPU:0')",
+           "数据集的处理函数在 Host 上执行，而变量位于 Device：请在 with context.device('CPU:0') 下创建该变量"),
+      make("TF085", Note, review,
+           "a script that uses sessions of tf.compat.v1 must not use TensorFlow 2's eager API as well: keep one of both",
+           "同一脚本不支持混用 tf.compat.v1 的 Session 接口与 TensorFlow 2 的 eager 接口：请只保留其一"),
       make("TF900", Note, certain, "", ""),
   };
 }

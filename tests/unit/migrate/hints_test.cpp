@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "migrate/names/module.h"
 #include "migrate/rewrite/hints/hints.h"
 #include "migrate/rules/builtin.h"
 #include "migrate/support/affinity.h"
+#include "migrate/support/table.h"
 
 namespace updraft::migrate {
 namespace {
@@ -135,7 +137,7 @@ TEST(HintsShapes, Calls) {
       "x = torch.ones(3)\ni = x.nonzero()\nj = torch.unique(x)\nk = torch.where(x > 0)\nl = torch.where(x > 0, x, 1)\n",
       "PT710:5 torch.Tensor.nonzero\nPT710:6 torch.unique\nPT710:7 \n");
   expect("import numpy as np\na = np.unique(b)\nc = d.unique()\ne = frame['a'].nonzero()\n", "");
-  expect("a = F.one_hot(y, 10)\nb = F.one_hot(y)\n", "PT710:5 torch.nn.functional.one_hot\n");
+  expect("a = F.one_hot(y, 10)\nb = F.one_hot(y)\n", "PT702:4 torch_npu.npu_one_hot\nPT710:5 torch.nn.functional.one_hot\n");
 }
 
 TEST(HintsPrecision, Types) {
@@ -170,7 +172,7 @@ TEST(HintsTraining, Loaders) {
   const std::string import = "from torch.utils.data import DataLoader\n";
   EXPECT_EQ(hints(kHead + import + "l = DataLoader(d, 4)\n").size(), 2U);
   EXPECT_EQ(hints(kHead + import + "l = DataLoader(d, 4, num_workers=0, pin_memory=True)\n").size(), 1U);
-  expect(import + "l = DataLoader(d, 4, num_workers=4, pin_memory=True)\nm = DataLoader(d, **options)\n", "");
+  expect(import + "l = DataLoader(d, 4, num_workers=4, pin_memory=True, persistent_workers=True)\nm = DataLoader(d, **options)\n", "");
   expect("class DataLoader: pass\nl = DataLoader(d)\n", "");
 }
 
@@ -180,14 +182,88 @@ TEST(Hints, NothingWithoutTorch) {
   EXPECT_EQ(list(hints("import numpy as np\nx = a[a > 0]\nfor i in x:\n    i.backward()\n    i.item()\n")), "");
 }
 
-/// What the recognisers name stands in the tables.
-TEST(Hints, PatternsAreKnown) {
-  const auto known = known_patterns();
-  for (const char* name :
-       {"rms_norm", "rotate_half", "softmax_attention", "swiglu", "geglu", "quick_gelu", "permute_reshape",
-        "scaled_masked_softmax", "add_layer_norm", "add_rms_norm", "boolean_index", "boolean_index_put",
-        "where_one_argument", "dataloader_num_workers", "dataloader_pin_memory"})
-    EXPECT_NE(std::find(known.begin(), known.end(), "pattern:" + std::string(name)), known.end()) << name;
+/// Sources in which a row of the tables is found; others are used as a call of their name.
+const std::map<std::string_view, std::string>& samples() {
+  static const std::string kBlock = "class M(nn.Module):\n    def forward(self, x, y):\n        ";
+  static const std::string kLoop = "for x in d:\n    loss = f(x)\n    loss.backward()\n    ";
+  static const std::string kTensor = "t = torch.ones(3)\ni = torch.zeros(3, dtype=torch.int32)\n";
+  static const std::string kLoader = "l = torch.utils.data.DataLoader(d, 4, ";
+  static const std::map<std::string_view, std::string> map = {
+      {"pattern:rms_norm", "class RMSNorm(nn.Module):\n    def forward(self, x):\n        return self.weight * x * "
+                           "torch.rsqrt(x.pow(2).mean(-1))\n"},
+      {"pattern:rotate_half", "def f(q, cos, sin):\n    return q * cos + rotate_half(q) * sin\n"},
+      {"pattern:softmax_attention", "def f(q, k, v):\n    s = torch.matmul(q, k.transpose(-2, -1))\n    p = F.softmax(s, dim=-1)\n    return torch.matmul(p, v)\n"},
+      {"pattern:swiglu", kBlock + "return F.silu(x) * y\n"},
+      {"pattern:geglu", kBlock + "return F.gelu(x) * y\n"},
+      {"pattern:quick_gelu", kBlock + "return x * torch.sigmoid(1.702 * x)\n"},
+      {"pattern:permute_reshape", kBlock + "return x.permute(0, 2, 1).contiguous().view(2, -1)\n"},
+      {"pattern:scaled_masked_softmax", kBlock + "return torch.softmax((x * 2).masked_fill(y, -10000.0), -1)\n"},
+      {"pattern:add_layer_norm", "norm = nn.LayerNorm(4)\nz = norm(x + y)\n"},
+      {"pattern:add_rms_norm", "norm = nn.RMSNorm(4)\nz = norm(x + y)\n"},
+      {"pattern:bidirectional_lstm", "l = nn.LSTM(4, 4, bidirectional=True)\n"},
+      {"pattern:boolean_index", kTensor + "z = t[t > 0]\n"},
+      {"pattern:boolean_index_put", kTensor + "t[t > 0] = 1\n"},
+      {"pattern:channel_shuffle", "def channel_shuffle(x, g):\n    x = x.view(1, g, 2, 3, 3)\n    return x.transpose(1, 2)\n"},
+      {"pattern:data_prefetcher", "class DataPrefetcher:\n    def __init__(self):\n        self.s = torch.npu.Stream()\n    "
+                                  "def load(self):\n        self.x = self.x.npu(non_blocking=True)\n"},
+      {"pattern:dropout_add_softmax", kBlock + "return F.dropout(F.softmax(x + y, -1), 0.1)\n"},
+      {"pattern:group_norm_silu", "s = nn.Sequential(nn.GroupNorm(2, 4), nn.SiLU())\n"},
+      {"pattern:matmul_transpose", "z = torch.matmul(x, y.transpose(-2, -1))\n"},
+      {"pattern:moe_permute", "def route(x, experts):\n    return x[torch.argsort(experts)]\n"},
+      {"pattern:moe_unpermute", "def back(out, x, i, experts):\n    return out.index_add_(0, i, x)\n"},
+      {"pattern:where_one_argument", "z = torch.where(x > 0)\n"},
+      {"pattern:tensor_condition", kTensor + "if t.sum() > 0:\n    pass\n"},
+      {"pattern:dataloader_num_workers", kLoader + "pin_memory=True)\n"},
+      {"pattern:dataloader_pin_memory", kLoader + "num_workers=2)\n"},
+      {"pattern:dataloader_persistent_workers", kLoader + "num_workers=2, pin_memory=True)\n"},
+      {"torch.utils.data.DataLoader", kLoader + "shuffle=True)\n"},
+      {"torch.nn.functional.one_hot", "z = F.one_hot(y)\n"},
+      {"torch.repeat_interleave", kTensor + "z = torch.repeat_interleave(t, i)\n"},
+      {"torch.Tensor.repeat_interleave", kTensor + "z = t.repeat_interleave(i)\n"},
+      {"torch.hann_window", "z = torch.hann_window(4, device=d)\n"},
+      {"torch.hamming_window", "z = torch.hamming_window(4, device=d)\n"},
+      {"torch.blackman_window", "z = torch.blackman_window(4, device=d)\n"},
+      {"torch.bartlett_window", "z = torch.bartlett_window(4, device=d)\n"},
+      {"torch.nn.Module.double", "m = nn.Linear(2, 2)\nm.double()\n"},
+      {"torch.equal", kLoop + "torch.equal(x, x)\n"},
+      {"torch.allclose", kLoop + "torch.allclose(x, x)\n"},
+      {"torch.cuda.synchronize", kLoop + "torch.cuda.synchronize()\n"},
+      {"torch.cuda.empty_cache", kLoop + "torch.cuda.empty_cache()\n"},
+      {"torch.npu.synchronize", kLoop + "torch.npu.synchronize()\n"},
+      {"torch.npu.empty_cache", kLoop + "torch.npu.empty_cache()\n"},
+      {"torch.Tensor.item", kLoop + "x.item()\n"},
+      {"torch.Tensor.tolist", kLoop + "x.tolist()\n"},
+      {"torch.Tensor.cpu", kLoop + "x.cpu()\n"},
+      {"torch.Tensor.numpy", kLoop + "x.numpy()\n"},
+      {"torch.Tensor.contiguous", kLoop + "x.contiguous()\n"},
+  };
+  return map;
+}
+
+std::string sample(std::string_view name) {
+  if (const auto known = samples().find(name); known != samples().end()) return kHead + known->second;
+  const std::string_view package = name.substr(0, name.find('.')), last = name.substr(name.rfind('.') + 1);
+  if (name.starts_with("torch.Tensor.")) return kHead + "t = torch.ones(3)\nz = t." + std::string(last) + "()\n";
+  if (name.starts_with("torch.backends.")) return kHead + std::string(name) + " = True\n";
+  return kHead + "import " + std::string(package) + "\nfrom " + std::string(name.substr(0, name.rfind('.'))) + " import " +
+         std::string(last) + "\nz = " + std::string(last) + "(a)\nk = " + std::string(name) + "\n";
+}
+
+/// No row says something that no source would ever be told.
+TEST(Hints, EveryRowIsFound) {
+  for (support::Row row = support::Table::of("affinity.tsv").first(); row; row = row.next()) {
+    const std::string text = sample(row.key());
+    const auto found = hints(text);
+    EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](const Hint& h) { return h.suggestion == row.cell(2); }))
+        << row.key() << "\n" << text << list(found);
+  }
+  for (support::Row row = support::Table::of("advice.tsv").first(); row; row = row.next()) {
+    const auto product = static_cast<Product>(row.cell(2).find('y'));
+    const std::string text = sample(row.key());
+    const auto found = hints(text, product);
+    EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](const Hint& h) { return h.en == row.cell(3); }))
+        << row.key() << "\n" << text << list(found);
+  }
 }
 
 }  // namespace

@@ -162,5 +162,16 @@ TEST(TensorFlowHorovod, WhatIsNotClearIsLeftToThePerson) {
   }
 }
 
+TEST(TensorFlowHorovod, StaysStartedWhileSomethingNeedsIt) {
+  const std::string head = "import tensorflow as tf\nimport horovod.tensorflow.keras as hvd\nhvd.init()\n";
+  const Outcome needed = migrate_text(head + "c = [hvd.callbacks.LearningRateWarmupCallback(0.1)]\n", kEager);
+  EXPECT_NE(needed.text.find("hvd.init()"), std::string::npos) << needed.text;
+  EXPECT_TRUE(needed.find("TF077"));
+  const Outcome unclear = migrate_text(head + "o = hvd.DistributedOptimizer(o, op=hvd.Adasum)\n", kEager);
+  EXPECT_NE(unclear.text.find("hvd.init()"), std::string::npos) << unclear.text;
+  const Outcome free = migrate_text(head + "n = hvd.size()\n", kEager);
+  EXPECT_EQ(free.text.find("hvd.init()"), std::string::npos) << free.text;
+}
+
 }  // namespace
 }  // namespace updraft::migrate
