@@ -227,7 +227,16 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
   // Operands that are regular along rows only (a bias, a slice) are used in place by blocks that end where rows end.
   const int inner = space.rank - 1;
   bool in_place[kMaxOperands], rows = false;
+  // periodic: one short row for all (a bias of few channels), laid out once as often as a block asks for. words: short
+  // rows of four bytes an element, which are moved here: a call for each would take longer than what it does.
+  bool periodic[kMaxOperands], words[kMaxOperands];
   for (int k = 0; k < count; ++k) {
+    const int64_t* strides = space.strides[k];
+    const bool short_rows = k >= outputs && !linear[k] && !constant[k] && space.dims[inner] < kShortestRow;
+    periodic[k] = short_rows && lanes[k].width <= 8 && strides[inner] == 1 &&
+                  std::all_of(strides, strides + inner, [](int64_t s) { return s == 0; });
+    words[k] = short_rows && !periodic[k] && lanes[k].width == 4 && operands[k]->dtype == lanes[k].native &&
+               space.dims[inner] <= 32;
     in_place[k] = !linear[k] && !constant[k] && space.strides[k][inner] == 1 && space.dims[inner] >= kShortestRow &&
                   operands[k]->dtype == lanes[k].native;
     rows = rows || in_place[k];
@@ -241,7 +250,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     const void* from[kMaxOperands];
     void* to[kMaxOperands];
     for (int k = 0; k < count; ++k) {
-      if (linear[k] || constant[k]) continue;
+      if (linear[k] || constant[k] || periodic[k]) continue;
       cursor[k] = Cursor{&space,
                          space.strides[k],
                          static_cast<char*>(operands[k]->data),
@@ -251,6 +260,13 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
       cursor[k].seek(begin);
     }
     for (int k = 0; k < inputs; ++k) {
+      if (const int o = outputs + k; periodic[o]) {
+        const int64_t row = space.dims[inner], total = std::min(kBlock, end - begin) + row;
+        lanes[o].load(buffers[o], operands[o]->data, 1, row);
+        for (int64_t have = row; have < total; have *= 2)
+          std::memcpy(buffers[o] + have * lanes[o].width, buffers[o],
+                      static_cast<size_t>(std::min(have, total - have) * lanes[o].width));
+      }
       if (!constant[outputs + k]) continue;
       lanes[outputs + k].load(buffers[outputs + k], in[k].data, 0, std::min(kBlock, end - begin));
       from[k] = buffers[outputs + k];
@@ -263,6 +279,10 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
         const int o = outputs + k;
         const Lane& lane = lanes[o];
         if (constant[o]) continue;
+        if (periodic[o]) {
+          from[k] = buffers[o] + at % space.dims[inner] * lane.width;
+          continue;
+        }
         if (in_place[o]) {
           from[k] = cursor[o].pass(n);
           continue;
@@ -276,6 +296,12 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
           lane.load(buffers[o], data, 1, n);
         } else {
           cursor[o].walk(n, [&](const char* row, int64_t stride, int64_t done, int64_t step) {
+            if (words[o]) {
+              uint32_t* to_words = reinterpret_cast<uint32_t*>(buffers[o]) + done;
+              const uint32_t* from_words = reinterpret_cast<const uint32_t*>(row);
+              for (int64_t i = 0; i < step; ++i) to_words[i] = from_words[i * stride];
+              return;
+            }
             lane.load(buffers[o] + done * lane.width, row, stride, step);
           });
         }

@@ -1,19 +1,44 @@
 #include "kernels/reduce.h"
 
+#include <bit>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/short_rows.h"
 #include "kernels/table.h"
 
 namespace updraft {
+
+#define X(level)                           \
+  namespace level {                        \
+  extern const ShortRows short_rows_table; \
+  }
+UPDRAFT_LEVELS
+#undef X
+
 namespace {
+
+const ShortRows& short_rows_table() {
+  static const ShortRows& found = []() -> const ShortRows& {
+    const std::string_view isa = kernels().isa;
+    const ShortRows* rows = nullptr;
+#define X(level) \
+  if (!rows || isa == #level) rows = &level::short_rows_table;
+    UPDRAFT_LEVELS
+#undef X
+    return *rows;
+  }();
+  return found;
+}
 
 constexpr int64_t kCols = 512;       // outputs that are reduced side by side
 constexpr int64_t kBlock = 1024;     // elements converted at a time
 constexpr int64_t kChunk = 1 << 16;  // elements of one output (or block of outputs) in one piece of work
 constexpr int64_t kFewTasks = 32;    // fewer pieces than this and long reductions are cut into chunks
 constexpr int64_t kGrain = 1 << 15;  // elements worth handing to another thread
+constexpr int64_t kShortRow = 512;   // elements of rows that are reduced several at a time
 
 // The dimensions in two groups, each ordered by memory and merged where regular.
 struct Plan {
@@ -105,27 +130,31 @@ struct Body {
   Compute compute;
   int states;                                     ///< wide values an output
   size_t width;                                   ///< bytes of a wide value
-  bool halves;                                    ///< row and cols take the elements as they lie: fp16 or bf16
+  bool as_it_lies;                                ///< row and cols take elements of the input's own type
   FunctionRef<void(void* wide, int64_t n)> init;  ///< `states` arrays of n, each kCols apart
   FunctionRef<void(const void* x, int64_t n, const void* pivot, void* wide)> row;
   FunctionRef<void(const void* x, int64_t stride, int64_t rows, int64_t cols, const void* pivot, void* wide)> cols;
   FunctionRef<void(const void* from, int64_t chunks, int64_t stride, int64_t cols, void* wide)> combine;
   FunctionRef<void(void* wide, int64_t n, int64_t out_offset, int64_t out_stride)> finish;
+  /// Short rows of `n` floats, each into a wide value; null: one by one, by row.
+  const FunctionRef<void(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide)>* short_rows = nullptr;
 };
 
 void run_rows(const Body& body, const Plan& plan, const TensorView& in, const TensorView* pivot) {
   const KernelTable& table = kernels();
   const int c = static_cast<int>(body.compute);
   const int64_t size = static_cast<int64_t>(size_of(in.dtype));
-  const int64_t width = body.halves ? size : static_cast<int64_t>(size_of(body.compute));
-  const bool native = body.halves || in.dtype == storage_of(body.compute);
+  const int64_t width = body.as_it_lies ? size : static_cast<int64_t>(size_of(body.compute));
+  const bool native = body.as_it_lies || in.dtype == storage_of(body.compute);
   const int64_t O = plan.kept.n, R = plan.red.n;
   const int inner = plan.red.rank - 1;
   const int64_t stride = plan.red.in[inner];
-  const LoadFn load = body.halves ? table.move_in[1] : table.load[static_cast<int>(in.dtype)][c];
+  const LoadFn load = body.as_it_lies ? table.move_in[std::countr_zero(static_cast<uint64_t>(size))]
+                                      : table.load[static_cast<int>(in.dtype)][c];
   const LoadFn load_pivot = pivot ? table.load[static_cast<int>(pivot->dtype)][c] : nullptr;
 
   const bool plain = native && plan.red.rank == 1 && stride == 1;
+  const bool brief = body.short_rows && R >= 16 && R <= kShortRow;
 
   auto part = [&](const Odometer& at, int64_t begin, int64_t end, void* wide) {
     alignas(16) char first[16];
@@ -138,14 +167,15 @@ void run_rows(const Body& body, const Plan& plan, const TensorView& in, const Te
     Odometer r(plan.red, plan.red.rank, begin);
     while (begin < end) {
       int64_t n = std::min(r.left(), end - begin);
-      if (native && stride == 1 && (n >= 64 || n == end - begin) && filled == 0) {
+      if (!brief && native && stride == 1 && (n >= 64 || n == end - begin) && filled == 0) {
         body.row(base + r.in * size, n, first, wide);
       } else {
         n = std::min(n, kBlock - filled);
         load(buffer + filled * width, base + r.in * size, stride, n);
         filled += n;
         if (filled == kBlock || n == end - begin) {
-          body.row(buffer, filled, first, wide);
+          if (brief) (*body.short_rows)(buffer, R, 1, R, wide);
+          else body.row(buffer, filled, first, wide);
           filled = 0;
         }
       }
@@ -192,6 +222,13 @@ void run_rows(const Body& body, const Plan& plan, const TensorView& in, const Te
       const int64_t n = std::min({at.left(), end - begin, kCols});
       const int64_t out = at.out;
       body.init(wide, n);
+      if (plain && brief) {
+        (*body.short_rows)(in.as<char>() + at.in * size, plan.kept.in[last], n, R, wide);
+        at.step(n);
+        body.finish(wide, n, out, plan.kept.out[last]);
+        begin += n;
+        continue;
+      }
       for (int64_t i = 0; i < n; ++i) {
         // A kernel writes state s at wide + s * kCols: the i-th output's view of the block.
         part(at, 0, R, wide + static_cast<size_t>(i) * body.width);
@@ -207,12 +244,13 @@ void run_columns(const Body& body, const Plan& plan, const TensorView& in, const
   const KernelTable& table = kernels();
   const int c = static_cast<int>(body.compute);
   const int64_t size = static_cast<int64_t>(size_of(in.dtype));
-  const int64_t width = body.halves ? size : static_cast<int64_t>(size_of(body.compute));
+  const int64_t width = body.as_it_lies ? size : static_cast<int64_t>(size_of(body.compute));
   const int last = plan.kept.rank - 1;
   const int64_t C = plan.kept.dims[last], R = plan.red.n, outer = plan.kept.n / std::max<int64_t>(C, 1);
   const int64_t stride = plan.kept.in[last];
-  const bool direct = (body.halves || in.dtype == storage_of(body.compute)) && stride == 1;
-  const LoadFn load = body.halves ? table.move_in[1] : table.load[static_cast<int>(in.dtype)][c];
+  const bool direct = (body.as_it_lies || in.dtype == storage_of(body.compute)) && stride == 1;
+  const LoadFn load = body.as_it_lies ? table.move_in[std::countr_zero(static_cast<uint64_t>(size))]
+                                      : table.load[static_cast<int>(in.dtype)][c];
   const LoadFn load_pivot = pivot ? table.load[static_cast<int>(pivot->dtype)][c] : nullptr;
   const int64_t blocks = (C + kCols - 1) / kCols, tasks = outer * blocks;
   const int64_t block_cols = std::min(C, kCols);
@@ -337,8 +375,13 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
   // Only an addition is cheaper than bringing halves into a buffer of floats.
   const bool halves = spec.op == ReduceOp::sum && spec.map == ReduceMap::none && spec.compute == Compute::F32 &&
                       (in.dtype == DType::Float16 || in.dtype == DType::BFloat16);
+  const bool integers =
+      (spec.op == ReduceOp::max || spec.op == ReduceOp::min) && spec.map == ReduceMap::none &&
+      spec.compute == Compute::I64 &&
+      (in.dtype == DType::Int8 || in.dtype == DType::UInt8 || in.dtype == DType::Int16 || in.dtype == DType::Int32);
   auto row = [&](const void* x, int64_t n, const void* pivot, void* to) {
     if (halves) return table.sum_row_half(in.dtype, x, n, static_cast<double*>(to));
+    if (integers) return short_rows_table().extreme_row(op, in.dtype, x, n, static_cast<int64_t*>(to));
     if (spec.map == ReduceMap::none) return table.reduce_row(op, mc, x, n, to);
     alignas(64) char buffer[kBlock * 8];
     for (int64_t i = 0; i < n; i += kBlock) {
@@ -349,6 +392,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
   };
   auto cols = [&](const void* x, int64_t stride, int64_t rows, int64_t n, const void* pivot, void* to) {
     if (halves) return table.sum_cols_half(in.dtype, x, stride, rows, n, static_cast<double*>(to));
+    if (integers) return short_rows_table().extreme_cols(op, in.dtype, x, stride, rows, n, static_cast<int64_t*>(to));
     if (spec.map == ReduceMap::none) return table.reduce_cols(op, mc, x, stride, rows, n, to);
     alignas(64) char buffer[8 * kCols * 8];
     const int64_t width = static_cast<int64_t>(size_of(mapped));
@@ -367,7 +411,29 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
     finish(values, n);
     store(out.as<char>() + offset * out_size, stride, values, n);
   };
-  run(Body{spec.compute, 1, size_of(wide), halves, init, row, cols, combine, done}, in, mask, out, spec.pivot);
+  auto short_rows = [&](const void* x, int64_t stride, int64_t rows, int64_t n, void* to) {
+    const float* from = static_cast<const float*>(x);
+    double* sums = static_cast<double*>(to);
+    if (spec.map == ReduceMap::none) return short_rows_table().floats(op, from, stride, rows, n, sums);
+    alignas(64) float buffer[8 * kBlock];
+    const int64_t some = 8 * kBlock / n;  // rows whose elements the buffer holds
+    for (int64_t r = 0; r < rows; r += some) {
+      const int64_t m = std::min(some, rows - r);
+      if (stride == n) {
+        table.reduce_map(map, c, from + r * n, m * n, nullptr, 0, spec.p, buffer);
+      } else {
+        for (int64_t i = 0; i < m; ++i)
+          table.reduce_map(map, c, from + (r + i) * stride, n, nullptr, 0, spec.p, buffer + i * n);
+      }
+      short_rows_table().floats(op, buffer, n, m, n, sums + r);
+    }
+  };
+  const FunctionRef<void(const void*, int64_t, int64_t, int64_t, void*)> several = short_rows;
+  const bool floats =
+      spec.compute == Compute::F32 && in.dtype == DType::Float && spec.op != ReduceOp::prod && !spec.pivot;
+  run(Body{spec.compute, 1, size_of(wide), halves || integers, init, row, cols, combine, done,
+           floats ? &several : nullptr},
+      in, mask, out, spec.pivot);
 }
 
 void reduce_moments(const TensorView& in, DimMask mask, const TensorView* mean, const TensorView* m2,

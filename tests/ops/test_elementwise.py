@@ -385,3 +385,31 @@ def test_sums_of_mixed_types_go_to_out(to, a, b):
     assert torch.equal(out.cpu(), (x.double() + y.double()).to(to))
     torch.mul(x.npu(), y.npu(), out=out)
     assert torch.equal(out.cpu(), (x.double() * y.double()).to(to))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_integer_division_of_small_and_large(dtype):
+    """Where all numbers of a block are small they are divided as doubles, which must not show."""
+    low, high = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+    edge = [0, 1, 2, 3, 7, 100, high, high - 1] + ([-1, -2, -3, -7, -100, low, low + 1] if low else [])
+    edge += [v for v in (2**30 - 1, 2**30, 2**31 - 1, -2**30, -2**30 - 1, 2**31, 2**53 + 1, 2**62 + 1) if low <= v <= high]
+    small = [v for v in edge if abs(v) < 2**30]
+    for numbers in (small, edge):
+        pairs = [(a, b) for a in numbers for b in numbers if b and not (a == low and b == -1)]
+        x, y = (torch.tensor(v, dtype=dtype).repeat(5) for v in zip(*pairs))
+        for f in (torch.floor_divide, torch.remainder, torch.fmod, lambda a, b: torch.div(a, b, rounding_mode="trunc")):
+            assert torch.equal(f(x.npu(), y.npu()).cpu(), f(x, y)), (dtype, f)
+    x = torch.tensor(small, dtype=dtype).npu()
+    assert (torch.floor_divide(x, torch.zeros_like(x)) == 0).all()  # no trap, as with large ones
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64, torch.int64, torch.complex64, torch.complex128], ids=str)
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 31, 33, 127, 128, 300])
+def test_rows_and_columns_of_few_elements_are_broadcast(n, dtype):
+    x, row, column = values(dtype, (1500, n)), values(dtype, (n,), 1), values(dtype, (1500, 1), 2)
+    for y in (row, column, values(dtype, (n, 1500), 3).t()):
+        for f in (torch.add, torch.mul):
+            assert torch.allclose(f(x.npu(), y.npu()).cpu(), f(x, y), rtol=2e-3 if dtype == torch.float16 else 1e-6), (n, y.shape)
+    assert torch.equal(torch.where(column.npu() == 0, row.npu(), x.npu()).cpu(), torch.where(column == 0, row, x))
+    sparse = values(dtype, (1500, 2 * n), 4)[:, ::2]
+    assert torch.allclose((x.npu() + sparse.npu()).cpu(), x + sparse, rtol=2e-3 if dtype == torch.float16 else 1e-6)

@@ -20,7 +20,7 @@ def check(a, b, x, y):
     near(x @ y, a.double() @ b.double(), a.double().abs() @ b.double().abs(), x.dtype)
 
 
-SMALL = [(385, 257, 417), (2, 3, 5), (50, 1, 70), (33, 512, 31)]
+SMALL = [(385, 257, 417), (500, 600, 1300), (2, 3, 5), (50, 1, 70), (33, 512, 31)]
 LARGE = [(40, 96, 90001), (90001, 96, 40), (40, 220003, 24)]
 LAYOUTS = [(False, False), (True, True), (False, True), (True, False)]
 

@@ -245,7 +245,8 @@ for skip in (0, 1, 3, 8):
     y = whole[skip:skip + x.numel()]
     y.copy_(x)
     rows = y[:1 << 21].view(1 << 11, 1 << 10)
-    bits = [v.flatten().view(torch.int32).cpu().double() for v in (y.sum(), y.norm(), y.var(), rows.sum(0), rows.sum(1), rows.mean(0))]
+    short = y[:1 << 21].view(-1, 64)
+    bits = [v.flatten().view(torch.int32).cpu().double() for v in (y.sum(), y.norm(), y.var(), rows.sum(0), rows.sum(1), rows.mean(0), short.sum(1), short.norm(dim=1))]
     print(*(int((b * torch.arange(1, b.numel() + 1)).sum()) for b in bits))
 """
 
@@ -302,3 +303,56 @@ def test_pairs_of_moments(dtype):
         out = torch.empty(6, dtype=dtype).npu()
         call("aclnnNorm", x.npu(), p, [0, 2], False, out)
         same(out, want, dtype, f"norm {p}")
+
+
+@pytest.mark.parametrize("n", [2, 15, 16, 17, 40, 64, 100, 511, 512, 513])
+def test_short_rows(n):
+    """Rows are reduced several at a time: any number of them, rows apart, extremes and NaN anywhere, the same bits whatever the layout."""
+    for rows in (1, 7, 16, 37, 700):
+        x = torch.randn(rows, n)
+        padded = torch.randn(rows, n + 3).npu()
+        padded[:, :n] = x.npu()
+        for f in (lambda t: t.sum(1), lambda t: t.norm(dim=1), lambda t: t.abs().amax(1), lambda t: t.amax(1), lambda t: t.amin(1), lambda t: t.norm(1, dim=1)):
+            got = f(x.npu())
+            same(got, f(x.double()), torch.float32, (rows, n))
+            assert torch.equal(got, f(padded[:, :n]))
+        x[rows // 2, n // 2] = math.nan
+        x[rows - 1, n - 1] = math.inf
+        for f in (lambda t: t.sum(1), lambda t: t.amax(1), lambda t: t.amin(1)):
+            same(f(x.npu()), f(x.double()), torch.float32, (rows, n))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32], ids=str)
+def test_extremes_of_small_integers(dtype):
+    low, high = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+    for shape in ((1 << 18,), (5, 4097), (300, 33), (3, 70, 9), (100_003, 3)):
+        x = torch.randint(low, high, shape).to(dtype)
+        for y in views(x):
+            on_npu = y.npu()
+            for f in (torch.amax, torch.amin):
+                assert torch.equal(f(on_npu).cpu(), f(y)), (shape, f)
+                for d in range(y.dim()):
+                    assert torch.equal(f(on_npu, d).cpu(), f(y, d)), (shape, f, d)
+
+
+def test_columns_keep_their_nan_and_infinities():
+    x = torch.randn(1000, 700)
+    x[:, 3] = -math.inf
+    x[:, 5] = math.inf
+    x[500, 7] = math.nan
+    for f in (torch.amax, torch.amin):
+        same(f(x.npu(), 0), f(x, 0), torch.float32)
+
+
+@pytest.mark.parametrize("dtype", FLOATS + [torch.int64, torch.int32, torch.uint8, torch.complex64], ids=str)
+@pytest.mark.parametrize("n", [1, 3, 8, 33, 64, 65])
+def test_short_scans(n, dtype):
+    """Slices that follow one another are converted together."""
+    x = torch.randn(1003, n, dtype=dtype) if dtype.is_complex else sample((1003, n), dtype)
+    wide = x.to(torch.complex128) if dtype.is_complex else x.double() if dtype.is_floating_point else x
+    padded = torch.zeros(1003, n + 2, dtype=dtype).npu()
+    padded[:, :n] = x.npu()
+    for y in (x.npu(), padded[:, :n]):
+        got, want = y.cumsum(1).cpu(), wide.cumsum(1)
+        if dtype.is_complex: torch.testing.assert_close(got.to(want.dtype), want, rtol=1e-5, atol=1e-5)
+        else: same(got, want, dtype)

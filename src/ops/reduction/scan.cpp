@@ -8,7 +8,8 @@ namespace updraft {
 namespace {
 
 constexpr int64_t kCols = 256, kBlock = 256;
-constexpr int64_t kTogether = 4;  // slices whose sums, each a chain, are computed at the same time
+constexpr int64_t kTogether = 4;   // slices whose sums, each a chain, are computed at the same time
+constexpr int64_t kPacked = 1024;  // elements of short slices that follow one another and are converted at a time
 
 // Calls f(offsets, along, m, side) for blocks of at most kCols slices that lie side by side (side), or of `together`
 // slices when they do not; m slices start at the offsets and are `along` apart.
@@ -67,60 +68,90 @@ void accumulate(const TensorView& in, const TensorView& out, int dim, Compute co
       return Product ? a * b : a + b;
     }
   };
-  s.run(kTogether, [&](const int64_t* at, const int64_t* along, int64_t m, bool side) {
-    const char* from = in.as<char>() + at[0] * bytes_of(in);
-    char* to = out.as<char>() + at[1] * bytes_of(out);
-    T total[kCols];
-    std::fill_n(total, m, T(Product ? 1 : 0));
-    if (side) {
-      T value[kCols];
-      for (int64_t i = 0; i < s.n; ++i) {
-        load(value, from + i * s.step[0] * bytes_of(in), along[0], m);
-        for (int64_t c = 0; c < m; ++c) total[c] = next(total[c], value[c]);
-        store(to + i * s.step[1] * bytes_of(out), along[1], total, m);
-      }
-      return;
+  // Four at a time: a, b, c and d are chains, each through n elements of a row of x.
+  auto four = [&](auto* x, int64_t row, int64_t n, T* total) {
+    using V = std::remove_reference_t<decltype(*x)>;
+    T a = total[0], b = total[1], c = total[2], d = total[3];
+    for (int64_t j = 0; j < n; ++j) {
+      x[j] = static_cast<V>(a = next(a, static_cast<T>(x[j])));
+      x[row + j] = static_cast<V>(b = next(b, static_cast<T>(x[row + j])));
+      x[2 * row + j] = static_cast<V>(c = next(c, static_cast<T>(x[2 * row + j])));
+      x[3 * row + j] = static_cast<V>(d = next(d, static_cast<T>(x[3 * row + j])));
     }
-    [[maybe_unused]] float narrow[kTogether][kBlock + 16];
-    T value[kTogether][kBlock + 64 / sizeof(T)];  // the rows in different sets of the cache
-    for (int64_t i = 0; i < s.n; i += kBlock) {
-      const int64_t k = std::min(kBlock, s.n - i);
-      if constexpr (std::is_same_v<T, double>) {
-        if (floats && m == kTogether) {
-          for (int64_t c = 0; c < m; ++c)
-            load_float(narrow[c], from + (c * along[0] + i * s.step[0]) * bytes_of(in), s.step[0], k);
-          T a = total[0], b = total[1], c = total[2], d = total[3];
-          for (int64_t j = 0; j < k; ++j) {
-            narrow[0][j] = static_cast<float>(a = next(a, static_cast<double>(narrow[0][j])));
-            narrow[1][j] = static_cast<float>(b = next(b, static_cast<double>(narrow[1][j])));
-            narrow[2][j] = static_cast<float>(c = next(c, static_cast<double>(narrow[2][j])));
-            narrow[3][j] = static_cast<float>(d = next(d, static_cast<double>(narrow[3][j])));
+    total[0] = a, total[1] = b, total[2] = c, total[3] = d;
+  };
+  const bool packed = s.n <= kBlock / kTogether && s.step[0] == 1 && s.step[1] == 1;
+  s.run(packed ? kPacked / std::max<int64_t>(s.n, 1) : kTogether,
+        [&](const int64_t* at, const int64_t* along, int64_t m, bool side) {
+          const char* from = in.as<char>() + at[0] * bytes_of(in);
+          char* to = out.as<char>() + at[1] * bytes_of(out);
+          if (side) {
+            T total[kCols], value[kCols];
+            std::fill_n(total, m, T(Product ? 1 : 0));
+            for (int64_t i = 0; i < s.n; ++i) {
+              load(value, from + i * s.step[0] * bytes_of(in), along[0], m);
+              for (int64_t c = 0; c < m; ++c) total[c] = next(total[c], value[c]);
+              store(to + i * s.step[1] * bytes_of(out), along[1], total, m);
+            }
+            return;
           }
-          total[0] = a, total[1] = b, total[2] = c, total[3] = d;
-          for (int64_t x = 0; x < m; ++x)
-            store_float(to + (x * along[1] + i * s.step[1]) * bytes_of(out), s.step[1], narrow[x], k);
-          continue;
-        }
-      }
-      for (int64_t c = 0; c < m; ++c)
-        load(value[c], from + (c * along[0] + i * s.step[0]) * bytes_of(in), s.step[0], k);
-      if (m == kTogether) {
-        T a = total[0], b = total[1], c = total[2], d = total[3];
-        for (int64_t j = 0; j < k; ++j) {
-          value[0][j] = a = next(a, value[0][j]);
-          value[1][j] = b = next(b, value[1][j]);
-          value[2][j] = c = next(c, value[2][j]);
-          value[3][j] = d = next(d, value[3][j]);
-        }
-        total[0] = a, total[1] = b, total[2] = c, total[3] = d;
-      } else {
-        for (int64_t c = 0; c < m; ++c)
-          for (int64_t j = 0; j < k; ++j) value[c][j] = total[c] = next(total[c], value[c][j]);
-      }
-      for (int64_t c = 0; c < m; ++c)
-        store(to + (c * along[1] + i * s.step[1]) * bytes_of(out), s.step[1], value[c], k);
-    }
-  });
+          if (packed) {
+            auto slices = [&](auto* x, LoadFn in_fn, StoreFn out_fn) {
+              using V = std::remove_reference_t<decltype(*x)>;
+              if (along[0] == s.n) in_fn(x, from, 1, m * s.n);
+              else
+                for (int64_t c = 0; c < m; ++c) in_fn(x + c * s.n, from + c * along[0] * bytes_of(in), 1, s.n);
+              int64_t c = 0;
+              for (; c + kTogether <= m; c += kTogether) {
+                T start[kTogether];
+                std::fill_n(start, kTogether, T(Product ? 1 : 0));
+                four(x + c * s.n, s.n, s.n, start);
+              }
+              for (; c < m; ++c) {
+                T sum = T(Product ? 1 : 0);
+                for (int64_t j = 0; j < s.n; ++j)
+                  x[c * s.n + j] = static_cast<V>(sum = next(sum, static_cast<T>(x[c * s.n + j])));
+              }
+              if (along[1] == s.n) out_fn(to, 1, x, m * s.n);
+              else
+                for (c = 0; c < m; ++c) out_fn(to + c * along[1] * bytes_of(out), 1, x + c * s.n, s.n);
+            };
+            if constexpr (std::is_same_v<T, double>)
+              if (floats) {
+                alignas(64) float value[kPacked];
+                return slices(value, load_float, store_float);
+              }
+            alignas(64) T value[kPacked];
+            return slices(value, load, store);
+          }
+          T total[kCols];
+          std::fill_n(total, m, T(Product ? 1 : 0));
+          [[maybe_unused]] float narrow[kTogether][kBlock + 16];
+          T value[kTogether][kBlock + 64 / sizeof(T)];  // the rows in different sets of the cache
+          for (int64_t i = 0; i < s.n; i += kBlock) {
+            const int64_t k = std::min(kBlock, s.n - i);
+            if constexpr (std::is_same_v<T, double>) {
+              if (floats && m == kTogether) {
+                for (int64_t c = 0; c < m; ++c)
+                  load_float(narrow[c], from + (c * along[0] + i * s.step[0]) * bytes_of(in), s.step[0], k);
+                four(narrow[0], kBlock + 16, k, total);
+                for (int64_t x = 0; x < m; ++x)
+                  store_float(to + (x * along[1] + i * s.step[1]) * bytes_of(out), s.step[1], narrow[x], k);
+                continue;
+              }
+            }
+            for (int64_t c = 0; c < m; ++c)
+              load(value[c], from + (c * along[0] + i * s.step[0]) * bytes_of(in), s.step[0], k);
+            if (m == kTogether) {
+              four(value[0], kBlock + 64 / static_cast<int64_t>(sizeof(T)), k, total);
+            } else {
+              for (int64_t c = 0; c < m; ++c)
+                for (int64_t j = 0; j < k; ++j) value[c][j] = total[c] = next(total[c], value[c][j]);
+            }
+            for (int64_t c = 0; c < m; ++c)
+              store(to + (c * along[1] + i * s.step[1]) * bytes_of(out), s.step[1], value[c], k);
+          }
+        });
 }
 
 template <bool Product>
