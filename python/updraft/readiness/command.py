@@ -1,12 +1,9 @@
 """`updraft run --report FILE CMD`: runs the command and writes the report."""
 
 import os
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 
+from updraft import _child
 from updraft._texts import t
 from updraft.readiness import collect, findings, page
 
@@ -22,28 +19,17 @@ def check(path):
 
 
 def run(command, env, path):
-    """The command's exit status. An interrupt (Ctrl-C) ends the command, and the report tells of what had run."""
+    """The command's exit status."""
     wrong = check(path)
     if wrong:
         print("updraft run: " + wrong, file=sys.stderr)
         return 2
-    folder = tempfile.mkdtemp(prefix="updraft-report-")
-    try:
-        try:
-            child = subprocess.Popen(command, env=dict(env, UPDRAFT_READINESS=folder))
-        except OSError as error:
-            print("updraft run: %s: %s" % (command[0], error.strerror), file=sys.stderr)
-            return 127 if isinstance(error, FileNotFoundError) else 126
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command has it, too, and decides
-        try:
-            status = child.wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
-        status = 128 - status if status < 0 else status
+
+    def then(folder, status):
         write(collect.read(folder), command, status, path)
         return status
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+    return _child.run(command, env, "UPDRAFT_READINESS", then)
 
 
 def write(record, command, status, path):
