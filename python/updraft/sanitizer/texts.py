@@ -93,8 +93,10 @@ def memory(f):
     if not m:
         return ""
     where = t("memory of the host", "主机内存") if m["device"] < 0 else t("memory of device %d", "设备 %d 的内存") % m["device"]
-    what = t("block", "内存块") if m["block"] else t("allocation", "分配")
-    return t("%s: %s of %d bytes at %s, byte %d", "%s：%s %d 字节，起始 %s，第 %d 字节") % (where, what, m["bytes"], m["address"], m["offset"])
+    if m["block"]:  # how long it is the allocator does not say
+        return t("%s: byte %d of the allocator's block at %s", "%s：分配器内存块（起始 %s）的第 %d 字节") % (
+            (where, m["offset"], m["address"]) if t("en", "zh") == "en" else (where, m["address"], m["offset"]))
+    return t("%s: byte %d of the allocation of %d bytes at %s", "%s：第 %d 字节，分配共 %d 字节，起始 %s") % (where, m["offset"], m["bytes"], m["address"])
 
 
 def stacks(f):

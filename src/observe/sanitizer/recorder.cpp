@@ -310,6 +310,7 @@ Place Recorder::place_of(const Piece& piece, uintptr_t at) const {
 
 void Recorder::ordered(const OrderEvent& event) {
   const StreamKey stream{event.device, event.stream};
+  if (event.what == What::HostAccess) return host_access(event.object, event.device);
   std::lock_guard lock(mutex_);
   switch (event.what) {
     case What::EventRecorded: clocks_.record(event.object, stream); break;
@@ -333,6 +334,7 @@ void Recorder::ordered(const OrderEvent& event) {
       break;
     }
     case What::Freed: freed(event); break;
+    case What::HostAccess: break;
     case What::Shared: allocations_.shared(reinterpret_cast<uintptr_t>(event.object)); break;
     case What::OutOfReach: {
       if (!wants(Kind::OutOfBounds)) break;
