@@ -1,9 +1,12 @@
-"""Runs a command and waits for it."""
+"""Runs the command of `updraft run` and waits for it."""
 
-import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+
+NOT_RUN = (126, 127)
 
 
 def run(command, env):
@@ -20,3 +23,14 @@ def run(command, env):
     finally:
         signal.signal(signal.SIGINT, before)
     return 128 - status if status < 0 else status
+
+
+def run_with_folder(command, env, variable, then):
+    """Runs it with `variable` naming a folder, in which its processes leave what they saw. The exit status is what `then(folder, status)`
+    makes of it, after an interrupt as well; that of a command that was not run stays."""
+    folder = tempfile.mkdtemp(prefix="updraft-report-")
+    try:
+        status = run(command, dict(env, **{variable: folder}))
+        return status if status in NOT_RUN else then(folder, status)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -44,7 +44,8 @@ def _client(name, path):
         return _spec_with_step(name, _torchair, path) if _state["ready"] else None
     if _state["ready"] is None:
         _state["ready"] = _prepare()
-    if _state["ready"] and name in ("torch", "torch_npu") and (_wants_transfer() or _on("UPDRAFT_FIND_NAN") or os.environ.get("UPDRAFT_READINESS")):
+    if _state["ready"] and name in ("torch", "torch_npu") and (_wants_transfer() or _on("UPDRAFT_FIND_NAN") or os.environ.get("UPDRAFT_READINESS")
+                                                                or os.environ.get("UPDRAFT_SANITIZE")):
         return _spec_with_step(name, _outermost(_after_torch))
     if _state["ready"] and name == "mindspore":
         os.environ.update(_tree.for_mindspore(home(), os.environ))
@@ -245,6 +246,10 @@ def _after_torch():
         from updraft.readiness import inside
 
         inside.watch()
+    if os.environ.get("UPDRAFT_SANITIZE"):
+        from updraft.sanitizer import inside as blocks
+
+        blocks.watch()
 
 
 def _transfer():

@@ -51,6 +51,28 @@ def _soc(text):
     raise argparse.ArgumentTypeError(t("a name such as Ascend910B2 is needed, not %r", "需要 Ascend910B2 这样的名称，而不是 %r") % text)
 
 
+def _kinds(text):
+    from updraft.sanitizer import command as sanitizer
+
+    try:
+        return sanitizer.kinds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error))
+
+
+def _with_kinds(argv):
+    """`run --sanitize CMD` as `run --sanitize=all CMD`: the word behind it is the command's."""
+    for i, word in enumerate(argv):
+        if word == "--sanitize":
+            return argv[:i] + ["--sanitize=all"] + argv[i + 1:]
+        if word == "--" or i and not word.startswith("-") and argv[i - 1] not in _WITH_VALUE:
+            break
+    return argv
+
+
+_WITH_VALUE = ("--devices", "--soc", "--threads", "--memory", "--fidelity", "--report", "--sanitize-report", "--sanitize-ignore")
+
+
 def _run(args):
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
@@ -80,6 +102,10 @@ def _run(args):
                   file=sys.stderr)
             return 2
         return record.run(command, env, args.record, args.data)
+    if args.sanitize:
+        from updraft.sanitizer import command as sanitizer
+
+        return sanitizer.run(command, env, args.sanitize, args.sanitize_report, args.sanitize_ignore)
     if args.report:
         from updraft.readiness import command as readiness
 
@@ -149,6 +175,12 @@ def parser():
         "record what decides how the training goes, for updraft check", "记录影响训练结果的因素，供 updraft check 比较"))
     run.add_argument("--data", metavar="PATH", action="append", default=[], help=t(
         "with --record: the data set, of which every file is summed (may be repeated)", "与 --record 同用：数据集路径，逐个文件计算 md5（可重复）"))
+    run.add_argument("--sanitize", type=_kinds, metavar="all|KINDS", help=t(
+        "look for races of streams, use of freed or unwritten memory, out of bounds, leaks", "检查流竞争、已释放或未写入内存的使用、越界与泄漏"))
+    run.add_argument("--sanitize-report", metavar="FILE", help=t(
+        "what --sanitize found, as HTML (.html) or JSON", "将 --sanitize 的结果写为 HTML（.html）或 JSON"))
+    run.add_argument("--sanitize-ignore", metavar="FILE", help=t(
+        "lines KIND:PATTERN of what --sanitize does not report", "--sanitize 不报告的内容，每行 类别:模式"))
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD", help=t("the command", "要运行的命令"))
     run.set_defaults(call=_run)
 
@@ -182,6 +214,8 @@ def main(argv=None):
         commands = ("compare", "convert", "overflow", "file_compare")
         sys.stdout.flush()
         return _tool("msaccucmp", argv[1:] if argv[1:2] and argv[1] in commands + ("-h", "--help") else argv)
+    if argv[:1] == ["run"]:
+        argv = _with_kinds(argv)
     args = parser().parse_args(argv)
     try:
         status = args.call(args)

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/visible_devices.h"
+#include "device/observer.h"
 #include "device/saturation.h"
 #include "device/soc.h"
 #include "kernels/table.h"
@@ -68,6 +69,7 @@ ACL_API aclrtCreateContext(void** context, int32_t device) {
   return guard("aclrtCreateContext", [&] {
     need(context, "context");
     Context* made = context_pool().create(Device::get(device));
+    observe_order({.what = OrderEvent::What::Made, .object = made, .name = "context"});
     set_current_context(made);
     *context = made;
   });
@@ -82,6 +84,7 @@ ACL_API aclrtDestroyContext(void* context) {
       throw Error(code::kRtParamInvalid,
                   "{} is the primary context of device {}, which aclrtSetDevice made: aclrtResetDevice releases it",
                   context, target->device().index());
+    observe_order({.what = OrderEvent::What::Destroyed, .object = target});
     context_pool().destroy(target);  // threads whose current context it was have none any more
   });
 }

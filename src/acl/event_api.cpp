@@ -4,6 +4,7 @@
 
 #include "acl/api.h"
 #include "acl/shared_handles.h"
+#include "device/observer.h"
 #include "device/waits/event.h"
 #include "device/waits/notify.h"
 #include "device/waits/shared_event.h"
@@ -37,7 +38,10 @@ class RecentlyDestroyed {
  public:
   void add(const void* handle, std::shared_ptr<Event> event) {
     if (!event->recorded()) event = nullptr;
-    else if (event->reached()) event = reached_;
+    else if (event->reached()) {
+      observe_order({.what = OrderEvent::What::EventReached, .object = event.get()});
+      event = reached_;
+    }
     std::lock_guard lock(mutex_);
     if (order_.size() < kRestingEvents) {
       order_.push_back(handle);
@@ -86,6 +90,7 @@ int create(const char* name, void** event, uint32_t flags) {
   return guard(name, [&] {
     need(event, "event");
     *event = pool().create(std::make_shared<Event>(flags));
+    observe_order({.what = OrderEvent::What::Made, .object = *event, .name = "event"});
   });
 }
 
@@ -101,6 +106,7 @@ ACL_API aclrtCreateEventExWithFlag(void** event, uint32_t flag) {
 ACL_API aclrtDestroyEvent(void* event) {
   return guard("aclrtDestroyEvent", [&] {
     recently_destroyed().add(event, checked(event));
+    observe_order({.what = OrderEvent::What::Destroyed, .object = event});
     pool().destroy(event);
   });
 }
@@ -206,11 +212,13 @@ ACL_API aclrtCreateNotify(void** notify, uint64_t) {
     need(notify, "notify");
     static std::atomic<uint32_t> next{0};
     *notify = notify_pool().create(std::make_shared<Notify>(next++));
+    observe_order({.what = OrderEvent::What::Made, .object = *notify, .name = "notify"});
   });
 }
 ACL_API aclrtDestroyNotify(void* notify) {
   return guard("aclrtDestroyNotify", [&] {
     checked_notify(notify);
+    observe_order({.what = OrderEvent::What::Destroyed, .object = notify});
     notify_pool().destroy(notify);
   });
 }

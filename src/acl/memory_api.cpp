@@ -13,6 +13,7 @@
 #include "device/capture/capture.h"
 #include "device/host_layout.h"
 #include "device/memory.h"
+#include "device/observer.h"
 
 using namespace updraft;
 
@@ -26,11 +27,12 @@ void check_device_range(const void* p, size_t n, const char* what) {
   Device* device = Device::owner(p);
   if (!device) return;  // VMM of a peer, registered host memory
   size_t room = device->memory().room_at(p);
-  if (room == 0)
-    throw Error(code::kRtParamInvalid, "{} {} is not allocated memory of device {}", what, p, device->index());
-  if (n > room)
-    throw Error(code::kRtParamInvalid, "{} {} has {} bytes of room on device {}, {} are wanted", what, p, room,
-                device->index(), n);
+  if (n <= room && room) return;
+  const std::string text =
+      room ? fmt::format("{} {} has {} bytes of room on device {}, {} are wanted", what, p, room, device->index(), n)
+           : fmt::format("{} {} is not allocated memory of device {}", what, p, device->index());
+  observe_order({.what = OrderEvent::What::OutOfReach, .object = host_address(p), .bytes = n, .text = text.c_str()});
+  throw Error(code::kRtParamInvalid, "{}", text);
 }
 
 void check_copy(const void* to, size_t room, const void* from, size_t n, int32_t kind) {

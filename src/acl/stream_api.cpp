@@ -5,6 +5,7 @@
 
 #include "acl/api.h"
 #include "acl/poll_slack.h"
+#include "device/observer.h"
 
 using namespace updraft;
 
@@ -28,6 +29,7 @@ int create(const char* name, void** stream, uint32_t priority, uint32_t flags) {
   return guard(name, [&] {
     need(stream, "stream");
     *stream = current_device().create_stream(priority, flags);
+    observe_order({.what = OrderEvent::What::Made, .object = *stream, .name = "stream"});
     coarsen_new_threads();
   });
 }
@@ -61,6 +63,7 @@ ACL_API aclrtDeviceGetStreamPriorityRange(int32_t* least, int32_t* greatest) {
 ACL_API aclrtDestroyStream(void* stream) {
   return guard("aclrtDestroyStream", [&] {
     Stream& s = checked(stream);
+    observe_order({.what = OrderEvent::What::Destroyed, .object = stream});
     s.device().destroy_stream(&s);
   });
 }
@@ -68,6 +71,7 @@ ACL_API aclrtDestroyStreamForce(void* stream) {
   return guard("aclrtDestroyStreamForce", [&] {
     Stream& s = checked(stream);
     s.abort();
+    observe_order({.what = OrderEvent::What::Destroyed, .object = stream});
     s.device().destroy_stream(&s);
   });
 }
@@ -89,7 +93,9 @@ ACL_API aclrtSynchronizeStreamWithTimeout(void* stream, int32_t timeout) {
 ACL_API aclrtStreamQuery(void* stream, int32_t* status) {
   return guard("aclrtStreamQuery", [&] {
     need(status, "status");
-    *status = pinned(stream)->idle() ? 0 : 1;
+    const StreamPin pin = pinned(stream);
+    *status = pin->idle() ? 0 : 1;
+    if (*status == 0) observe_order(OrderEvent::What::StreamReached, &*pin, *pin);
   });
 }
 ACL_API aclrtStreamAbort(void* stream) {

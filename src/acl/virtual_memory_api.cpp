@@ -19,6 +19,7 @@
 #include "acl/api.h"
 #include "acl/shared_handles.h"
 #include "base/accepted.h"
+#include "device/observer.h"
 #include "device/physical_memory.h"
 
 using namespace updraft;
@@ -289,6 +290,7 @@ ACL_API aclrtIpcMemGetExportKey(void* p, size_t bytes, char* key, size_t length,
       throw Error(code::kRtParamInvalid, "key has {} bytes of room, want {}", length, text.size() + 1);
     std::memset(key, 0, length);
     std::memcpy(key, text.data(), text.size());
+    observe_order({.what = OrderEvent::What::Shared, .object = host_address(p), .bytes = bytes});
   });
 }
 ACCEPTED(aclrtIpcMemSetImportPid, "every process of the same user may import", "同一用户的任何进程均可导入")

@@ -128,8 +128,10 @@ StreamPin pin_stream(const void* handle) {
 bool settled(const void* handle) {
   bool yes = false;
   auto& pool = stream_pool();
-  pool.locked(pool.ref(handle),
-              [&](const Stream& stream) { yes = stream.idle() && !stream.has_failed() && !stream.capturing(); });
+  pool.locked(pool.ref(handle), [&](const Stream& stream) {
+    yes = stream.idle() && !stream.has_failed() && !stream.capturing();
+    if (yes) observe_order(OrderEvent::What::StreamReached, &stream, stream);
+  });
   return yes;
 }
 

@@ -34,6 +34,12 @@ class Intervals {
     return begin < end && next != ranges_.begin() && std::prev(next)->second > begin;
   }
 
+  /// True when all bytes of [begin, end) are in the set.
+  bool covers(size_t begin, size_t end) const {
+    const auto next = ranges_.upper_bound(begin);
+    return begin >= end || (next != ranges_.begin() && std::prev(next)->second >= end);
+  }
+
   void remove(size_t begin, size_t end) {
     if (begin >= end) return;
     auto it = ranges_.upper_bound(begin);

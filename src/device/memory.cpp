@@ -14,10 +14,23 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "device/observer.h"
 #include "device/process_record.h"
 
 namespace updraft {
 namespace {
+using What = OrderEvent::What;
+
+// With the lock, so that an address that is given out again is told of in order.
+void tell_memory(What what, int device, const void* at, ptrdiff_t alias, size_t bytes, const char* kind) {
+  if (!watched()) return;
+  OrderEvent event{.what = what, .object = static_cast<const char*>(at) + alias};
+  event.device = device;
+  event.client = at;
+  event.bytes = bytes;
+  event.name = kind;
+  tell_order(event);
+}
 
 constexpr size_t kAlign = 512;
 constexpr size_t kHuge = 2u << 20;
@@ -123,6 +136,7 @@ void* DeviceMemory::allocate(size_t bytes, Owner owner) {
     if (owner == Owner::Library) of_library_.insert(start);
     kept_.remove(start, start + size);
     use(size);
+    if (owner == Owner::Client) tell_memory(What::Allocated, device_, window_ + start, alias_, bytes, "device");
     return window_ + start;
   }
   throw Error(code::kRtMemoryAllocation, "device {}: no free range of {} bytes ({} of {} bytes in use)", device_, bytes,
@@ -141,6 +155,7 @@ void DeviceMemory::free(void* p, Owner owner) {
                 "{} of device {} is physical memory or a collective's, not an allocation of aclrtMalloc (that one was "
                 "freed before, and its address given out again)",
                 p, device_);
+  if (owner == Owner::Client) tell_memory(What::Freed, device_, p, alias_, size, "device");
   allocated_.erase(it);
   of_library_.erase(offset);
   version_ = ++g_versions;
@@ -337,6 +352,7 @@ void DeviceMemory::map(void* at, size_t bytes, int fd, size_t offset) {
   madvise(host, bytes, MADV_DONTFORK);
   madvise(host, bytes, MADV_DONTDUMP);
   mapped_[start] = bytes;
+  tell_memory(What::Allocated, device_, at, alias_, bytes, "mapped");
 }
 
 void DeviceMemory::unmap(void* at) {
@@ -347,6 +363,7 @@ void DeviceMemory::unmap(void* at) {
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
     throw Error(code::kRtMemoryAllocation, "{} bytes cannot be unmapped at {}: {}", it->second, at,
                 std::strerror(errno));
+  tell_memory(What::Freed, device_, at, alias_, it->second, "mapped");
   mapped_.erase(it);
   version_ = ++g_versions;
 }
@@ -382,6 +399,7 @@ void* HostMemory::allocate(size_t bytes) {
   if (size >= kHuge) madvise(p, size, MADV_HUGEPAGE);
   std::lock_guard lock(mutex_);
   blocks_[reinterpret_cast<uintptr_t>(p)] = {size, true};
+  tell_memory(What::Allocated, -1, p, 0, bytes, "host");
   return p;
 }
 
@@ -390,6 +408,7 @@ void HostMemory::free(void* p) {
   auto it = blocks_.find(reinterpret_cast<uintptr_t>(p));
   if (it == blocks_.end() || !it->second.second)
     throw Error(code::kRtParamInvalid, "{} was not allocated by aclrtMallocHost (freed twice, or never)", p);
+  tell_memory(What::Freed, -1, p, 0, it->second.first, "host");
   munmap(p, it->second.first);
   registered_starts().erase(it->first);
   blocks_.erase(it);

@@ -188,6 +188,18 @@ void run_between(TaskRecord& record, uint32_t bits, FunctionRef<void()> run) {
   end(Outcome::Done, nullptr);
 }
 
+// The record's arguments are made when it begins: these are only for now.
+void tell_submission(TaskEvent& event, const Task& task, uint32_t bits) {
+  describe_task(event, task);
+  ArgumentList arguments;
+  if (bits & watch::kArguments) task.arguments(arguments);
+  event.arguments = arguments.all();
+  event.arguments_known = arguments.known();
+  tell(watch::kOrder, UINT64_MAX, [&](Observer& o) { o.submitted(event); });
+  event.arguments = {};
+  event.arguments_known = false;
+}
+
 // The record of a task that is about to begin; made now when nobody listened at its submission.
 TaskRecord& record_of(const Stream& stream, Task& task, uint32_t bits) {
   if (!task.record) {
@@ -203,7 +215,7 @@ TaskRecord& record_of(const Stream& stream, Task& task, uint32_t bits) {
 }  // namespace
 
 void subscribe(std::shared_ptr<Observer> observer, uint32_t wants) {
-  wants &= watch::kTasks | watch::kArguments | watch::kCalls | watch::kRawTimes;
+  wants &= watch::kTasks | watch::kArguments | watch::kCalls | watch::kRawTimes | watch::kOrder;
   if (!observer || !(wants & (watch::kTasks | watch::kCalls)))
     throw Error(code::kRtInternal, "an observer must want tasks or calls");
   std::lock_guard lock(shared().mutex);
@@ -276,6 +288,33 @@ void observe_submission(const Stream& stream, Task& task) {
   event.index = t_replay.index;
   describe_place(event, stream);
   task.record->serial = g_serial.load(std::memory_order_acquire);
+  if (bits & watch::kOrder) tell_submission(event, task, bits);
+}
+
+void observe_part(const Stream& stream, uint32_t model, int32_t index, const Task& task) {
+  const uint32_t bits = watched_bits();
+  if (!(bits & watch::kOrder)) return;
+  TaskEvent event;
+  event.id = next_id();
+  event.correlation = current_correlation();
+  event.submitter = thread_number();
+  event.model = model;
+  event.index = index;
+  describe_place(event, stream);
+  tell_submission(event, task, bits);
+}
+
+void tell_order(const OrderEvent& event) {
+  if (watched_bits() & watch::kOrder) tell(watch::kOrder, UINT64_MAX, [&](Observer& o) { o.ordered(event); });
+}
+
+void tell_order(OrderEvent::What what, const void* object, const Stream& stream, uint64_t value, int32_t test) {
+  OrderEvent event{.what = what, .object = object};
+  event.device = stream.device().index();
+  event.stream = stream.id();
+  event.value = value;
+  event.test = test;
+  tell_order(event);
 }
 
 void observe_begin(const Stream& stream, Task& task) {

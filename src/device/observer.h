@@ -17,6 +17,11 @@ namespace updraft {
 class Device;
 class Stream;
 
+namespace watch {
+/// What orders work, in the order of the calls: submissions, records and waits, synchronisations, memory and handles.
+inline constexpr uint32_t kOrder = 16;
+}  // namespace watch
+
 /// How a task ended.
 enum class Outcome : uint8_t {
   Done,
@@ -54,6 +59,37 @@ struct TaskEvent {
   const Error* failure = nullptr;  ///< what it failed with
 };
 
+/// Something that orders work of streams and the host, or memory and handles that come and go. Told in the thread that
+/// does it, maybe with locks of the library: who is told calls nothing of the library and waits for nobody.
+struct OrderEvent {
+  enum class What : uint8_t {
+    EventRecorded,   ///< `object` is put on the stream
+    EventAwaited,    ///< what the stream is given from now on comes after the latest record
+    EventReached,    ///< the host knows that the latest record is done
+    StreamReached,   ///< the host knows that all is done that the stream was given
+    SignalSet,       ///< a notify, or `value` at an address, is put on the stream
+    SignalTaken,     ///< the stream waits for a notify, or for `value` at an address by `test`
+    OthersAwaited,   ///< the stream waits for another process
+    Made,            ///< a handle; `name` is its kind: "stream", "event", "notify", "context"
+    Destroyed,       ///< a handle
+    Allocated,       ///< `bytes` of memory at `object` (as this process touches it); `name`: "device", "mapped", "host"
+    Freed,           ///< it goes
+    Shared,          ///< other processes may write to the allocation that holds `object`
+    HostAccess,      ///< strict mode: code of the host touched memory of the device, and the process is about to end
+    OutOfReach,      ///< a call is refused, or told of, since it reaches out of its memory: `text` says how
+  };
+  What what;
+  const void* object = nullptr;
+  int32_t device = -1;
+  int32_t stream = TaskEvent::kNoStream;
+  const void* client = nullptr;  ///< of memory: its address as the client has it
+  size_t bytes = 0;
+  uint64_t value = 0;
+  int32_t test = -1;  ///< ValueTest; -1: a notify
+  const char* name = "";
+  const char* text = "";
+};
+
 /// Callbacks come from any thread, several at once, and hold up the stream (or the call) that they tell of.
 class Observer {
  public:
@@ -62,6 +98,10 @@ class Observer {
   virtual void task_begun(const TaskEvent&) {}
   /// Once for each task_begun, before the stream goes on, and once for tasks that were skipped or dropped.
   virtual void task_ended(const TaskEvent&) {}
+  /// With watch::kOrder: the task is about to be put on its stream, whose lock may be held (see OrderEvent). Tasks of a
+  /// captured graph are told of before the piece that runs them.
+  virtual void submitted(const TaskEvent&) {}
+  virtual void ordered(const OrderEvent&) {}
   /// A call of the C interface has returned (all but handing the code to the client).
   virtual void call_ended(const ApiCall&) {}
 };
@@ -85,6 +125,20 @@ class KeepArguments {
 // --- called by streams, graphs and devices while somebody listens ---------------------------------------------------
 /// The task is put on the stream, whose lock is held.
 void observe_submission(const Stream& stream, Task& task);
+/// The stream is about to be given a piece of a captured graph in which this task is number `index`.
+void observe_part(const Stream& stream, uint32_t model, int32_t index, const Task& task);
+void tell_order(const OrderEvent& event);
+inline void observe_order(const OrderEvent& event) {
+  if (watched()) [[unlikely]]
+    tell_order(event);
+}
+/// The same with a stream.
+void tell_order(OrderEvent::What what, const void* object, const Stream& stream, uint64_t value = 0, int32_t test = -1);
+inline void observe_order(OrderEvent::What what, const void* object, const Stream& stream, uint64_t value = 0,
+                          int32_t test = -1) {
+  if (watched()) [[unlikely]]
+    tell_order(what, object, stream, value, test);
+}
 /// The stream has reached a control task.
 void observe_begin(const Stream& stream, Task& task);
 /// The task leaves the stream. Only for tasks with a record.

@@ -43,6 +43,7 @@ Stream::~Stream() {
   std::unique_lock lock(mutex_);
   ++waiting_;
   done_.wait(lock, [&] { return !held_ && !head_ && pins_ == 0; });
+  observe_order(OrderEvent::What::StreamReached, this, *this);
 }
 
 void Stream::submit(Task* task) {
@@ -271,6 +272,7 @@ void Stream::synchronize(std::chrono::milliseconds timeout) {
       throw Error(code::kRtTaskTimeout, "stream {} did not finish within {} ms: {} tasks are left", id_,
                   timeout.count(), target - completed_);
   }
+  observe_order(OrderEvent::What::StreamReached, this, *this);
   if (failure_) {
     Error e = *failure_;
     failure_.reset();

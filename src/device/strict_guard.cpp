@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "device/device.h"
+#include "device/observer.h"
 
 namespace updraft {
 namespace {
@@ -28,6 +29,9 @@ void on_fault(int number, siginfo_t* info, void* context) {
     say(text);
     void* frames[32];
     backtrace_symbols_fd(frames, backtrace(frames, 32), STDERR_FILENO);
+    OrderEvent event{.what = OrderEvent::What::HostAccess, .object = info->si_addr};
+    event.device = device->index();
+    observe_order(event);
   }
   // Whoever was there before decides what happens next; the default ends the process.
   if (g_before.sa_flags & SA_SIGINFO) {

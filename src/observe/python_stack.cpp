@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <array>
+#include <unordered_map>
+
 namespace updraft {
 namespace {
 
@@ -16,6 +19,7 @@ struct Python {
     find(finalizing, "Py_IsFinalizing");
     if (!finalizing) find(finalizing, "_Py_IsFinalizing");  // before 3.13
     find(state, "PyGILState_GetThisThreadState");
+    find(has_lock, "PyGILState_Check");
     find(take, "PyGILState_Ensure");
     find(give, "PyGILState_Release");
     find(frame, "PyEval_GetFrame");
@@ -36,6 +40,7 @@ struct Python {
   int (*initialized)();
   int (*finalizing)();
   void* (*state)();
+  int (*has_lock)();
   int (*take)();
   void (*give)(int);
   void* (*frame)();
@@ -49,6 +54,15 @@ struct Python {
   void (*clear)();
 };
 
+const Python& python_functions() {
+  static const Python python;
+  return python;
+}
+
+bool can_be_asked(const Python& python) {
+  return python.complete() && python.initialized() && !(python.finalizing && python.finalizing()) && python.state();
+}
+
 std::string text_of(const Python& python, void* object, const char* name) {
   void* value = python.attribute(object, name);
   const char* text = value ? python.text(value, nullptr) : nullptr;
@@ -61,10 +75,9 @@ std::string text_of(const Python& python, void* object, const char* name) {
 }  // namespace
 
 std::vector<PythonFrame> python_stack(size_t most) {
-  static const Python python;
+  const Python& python = python_functions();
   std::vector<PythonFrame> frames;
-  if (!python.complete() || !python.initialized() || (python.finalizing && python.finalizing())) return frames;
-  if (!python.state()) return frames;
+  if (!can_be_asked(python)) return frames;
   const int lock = python.take();
   void* frame = python.frame();
   if (frame) python.increment(frame);
@@ -83,6 +96,42 @@ std::vector<PythonFrame> python_stack(size_t most) {
   if (frame) python.decrement(frame);
   python.give(lock);
   return frames;
+}
+
+void with_python_places(size_t most, bool wait, FunctionRef<void(const PythonPlace*, size_t)> f) {
+  const Python& python = python_functions();
+  if (!can_be_asked(python) || (!wait && !(python.has_lock && python.has_lock()))) return;
+  std::array<PythonPlace, 64> places;
+  most = std::min(most, places.size());
+  size_t count = 0;
+  const int lock = python.take();
+  void* frame = python.frame();
+  if (frame) python.increment(frame);
+  while (frame && count < most) {
+    void* code = python.code(frame);
+    places[count++] = {code, python.line(frame)};
+    if (code) python.decrement(code);  // its frame holds it
+    void* outer = python.back(frame);
+    python.decrement(frame);  // the outer ones live in the interpreter while the call goes on
+    frame = outer;
+  }
+  if (frame) python.decrement(frame);
+  if (count) f(places.data(), count);
+  python.give(lock);
+}
+
+PythonFrame python_frame(const PythonPlace& place) {
+  const Python& python = python_functions();
+  static auto* known = new std::unordered_map<void*, PythonFrame>;  // with the interpreter's lock
+  const auto [found, fresh] = known->try_emplace(place.code);
+  if (fresh && place.code) {
+    python.increment(place.code);
+    found->second.file = text_of(python, place.code, "co_filename");
+    found->second.function = text_of(python, place.code, "co_name");
+  }
+  PythonFrame frame = found->second;
+  frame.line = place.line;
+  return frame;
 }
 
 }  // namespace updraft

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/parallel.h"
+
 namespace updraft {
 
 struct PythonFrame {
@@ -19,5 +21,17 @@ struct PythonFrame {
 /// ends, and in threads that run no Python. Takes the interpreter's lock, so the caller holds none that a thread with
 /// it may wait for.
 std::vector<PythonFrame> python_stack(size_t most);
+
+/// A place in Python without its text. The code stays for as long as the process: the first time that it is seen, a
+/// reference to it is taken.
+struct PythonPlace {
+  void* code = nullptr;
+  int line = 0;
+};
+/// Calls `f` with the calling thread's frames, the innermost first, while it has the interpreter's lock. `wait`: waits
+/// for that lock; else `f` is called only where the thread has it. Not called where there are no frames.
+void with_python_places(size_t most, bool wait, FunctionRef<void(const PythonPlace*, size_t)> f);
+/// The text of a place; inside with_python_places() alone.
+PythonFrame python_frame(const PythonPlace& place);
 
 }  // namespace updraft

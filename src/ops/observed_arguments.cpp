@@ -3,10 +3,26 @@
 #include <cstring>
 #include <string>
 
+#include "device/memory.h"
+#include "device/observer.h"
 #include "ops/op.h"
 
 namespace updraft {
 namespace {
+
+/// A view that lies in one allocation may reach out of the storage that the client named, into its neighbour's.
+void look_at_storage(const char* name, const aclTensor& t) {
+  if (t.storage_rank <= 0 || t.on_host || !t.storage || t.view.empty() || t.format != 2) return;
+  const auto extent = extent_of(t.view);
+  const auto size = static_cast<int64_t>(size_of(t.view.dtype));
+  int64_t bytes = size;
+  for (int i = 0; i < t.storage_rank; ++i)
+    if (__builtin_mul_overflow(bytes, t.storage_dims[i], &bytes)) return;
+  if (!extent || (t.offset * size + extent->low >= 0 && t.offset * size + extent->high <= bytes)) return;
+  const std::string text = fmt::format("{} is {} at offset {}, and its storage of {} bytes ends before", name,
+                                       describe(t.view), t.offset, bytes);
+  observe_order({.what = OrderEvent::What::OutOfReach, .object = host_address(t.storage), .text = text.c_str()});
+}
 
 Argument::Value value_of(const aclTensor* t) {
   if (!t) return AbsentArgument{};
@@ -45,6 +61,7 @@ Argument::Value value_of(Kind kind, const Value& v) {
 void observe_arguments(std::vector<Argument>& to, const OpInfo& info, const Value* values) {
   for (size_t i = 0; i < info.parameters.size(); ++i) {
     const Parameter& p = info.parameters[i];
+    if (p.kind == Kind::Tensor && values[i].tensor()) look_at_storage(p.name, *values[i].tensor());
     auto elements = [&](const auto* list) {
       if (!list || list->items.empty()) {
         to.push_back({p.name, p.direction, -1, AbsentArgument{}});

@@ -1,9 +1,7 @@
 """`updraft run --report FILE CMD`: runs the command and writes the report."""
 
 import os
-import shutil
 import sys
-import tempfile
 
 from updraft import _child
 from updraft._texts import t
@@ -21,20 +19,17 @@ def check(path):
 
 
 def run(command, env, path):
-    """The command's exit status. An interrupt (Ctrl-C) ends the command, and the report tells of what had run."""
+    """The command's exit status."""
     wrong = check(path)
     if wrong:
         print("updraft run: " + wrong, file=sys.stderr)
         return 2
-    folder = tempfile.mkdtemp(prefix="updraft-report-")
-    try:
-        status = _child.run(command, dict(env, UPDRAFT_READINESS=folder))
-        if status in (126, 127):
-            return status
+
+    def then(folder, status):
         write(collect.read(folder), command, status, path)
         return status
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+    return _child.run_with_folder(command, env, "UPDRAFT_READINESS", then)
 
 
 def write(record, command, status, path):

@@ -225,10 +225,21 @@ void CapturedGraph::launch(const std::shared_ptr<CapturedGraph>& graph, Stream& 
   }
 }
 
+// Of what a group holds at the time nobody is told: it may be replaced before the piece runs.
+void CapturedGraph::observe_piece(const Stream& stream, size_t begin, size_t end, uint32_t lane) const {
+  if (!watched() || stream.capturing()) return;
+  for (size_t i = begin; i < end; ++i) {
+    const Node& node = nodes_[i];
+    if (node.group == kNoGroup && in_piece(node) && (lane == kAllLanes || node.lane == lane))
+      observe_part(stream, id_, static_cast<int32_t>(node.number), *node.task);
+  }
+}
+
 void CapturedGraph::launch_in_order(Stream& stream) {
   size_t begin = 0, pieces = 0;
   bool any = false;
   const auto flush = [&](size_t end) {
+    if (any) observe_piece(stream, begin, end, kAllLanes);
     if (any) stream.submit(new LaunchTask(shared_from_this(), begin, end, kAllLanes));
     pieces += any;
     any = false;
@@ -260,6 +271,7 @@ void CapturedGraph::launch_in_lanes(Stream& stream) {
   std::vector<Piece> pieces(lanes_);
   const auto flush = [&](uint32_t lane, size_t end) {
     Piece& piece = pieces[lane];
+    if (piece.any) observe_piece(lanes.stream(lane), piece.begin, end, lane);
     if (piece.any) lanes.stream(lane).submit(new LaunchTask(shared_from_this(), piece.begin, end, lane));
     piece = {end, false};
   };

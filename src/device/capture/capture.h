@@ -79,6 +79,7 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   void run_node(const Node& node);
   const Lane* lane_of(const Stream& stream) const;
   static bool in_piece(const Node& node);
+  void observe_piece(const Stream& stream, size_t begin, size_t end, uint32_t lane) const;
   void launch_in_order(Stream& stream);
   void launch_in_lanes(Stream& stream);
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "device/capture/capture.h"
 #include "device/device.h"
+#include "device/observer.h"
 #include "device/stream.h"
 #include "device/waits/shared_event.h"
 
@@ -86,7 +87,7 @@ class ResetTask final : public Task {
 
 Event::Event(uint32_t flags, std::shared_ptr<SharedEvent> shared)
     : flags_(flags), shared_(!shared && (flags & kIpc) ? SharedEvent::create() : std::move(shared)) {}
-Event::~Event() = default;
+Event::~Event() { observe_order({.what = OrderEvent::What::Destroyed, .object = this}); }
 
 void Event::record(Stream& stream) {
   if (shared_) return shared_->record(stream);
@@ -104,11 +105,15 @@ void Event::record(Stream& stream) {
     capture_.reset();
     generation = ++recorded_;
   }
+  observe_order(OrderEvent::What::EventRecorded, this, stream);
   stream.submit(new RecordTask(shared_from_this(), generation));
 }
 
 void Event::wait(Stream& stream, std::chrono::nanoseconds limit) {
-  if (shared_) return shared_->wait(stream, limit);
+  if (shared_) {
+    observe_order(OrderEvent::What::OthersAwaited, this, stream);
+    return shared_->wait(stream, limit);
+  }
   uint64_t generation = 0;
   std::shared_ptr<CapturedGraph> graph;
   uint32_t record = 0;
@@ -118,6 +123,7 @@ void Event::wait(Stream& stream, std::chrono::nanoseconds limit) {
     record = capture_record_;
     if (!graph) {
       if (stream.capturing()) return;  // recorded before the capture began: the replay comes later anyway
+      observe_order(OrderEvent::What::EventAwaited, this, stream);
       if (completed_ >= recorded_ && !failure_) return;
       generation = recorded_;
       ++waits_;
@@ -169,7 +175,9 @@ bool Event::reached() const {
 bool Event::query() const {
   if (shared_) return shared_->query();
   std::lock_guard lock(mutex_);
-  return completed_ >= recorded_;
+  const bool over = completed_ >= recorded_;
+  if (over) observe_order({.what = OrderEvent::What::EventReached, .object = this});
+  return over;
 }
 
 bool Event::waits_done() const {
@@ -194,6 +202,7 @@ void Event::synchronize(int32_t timeout_ms) {
   } else if (!done_.wait_for(lock, std::chrono::milliseconds(timeout_ms), reached)) {
     throw Error(code::kRtWaitTimeout, "the event was not reached within {} ms", timeout_ms);
   }
+  observe_order({.what = OrderEvent::What::EventReached, .object = this});
   if (failure_) throw *failure_;
 }
 
@@ -210,6 +219,7 @@ uint64_t Event::timestamp() const {
                 !recorded_            ? "it was never recorded"
                 : reset_ == recorded_ ? "it was reset"
                                       : "its record is not done");
+  observe_order({.what = OrderEvent::What::EventReached, .object = this});
   return time_;
 }
 

@@ -1,6 +1,7 @@
 #include "device/waits/notify.h"
 
 #include "device/device.h"
+#include "device/observer.h"
 
 namespace updraft {
 namespace {
@@ -43,10 +44,14 @@ class NotifyWaitTask final : public WaitTask {
 
 }  // namespace
 
-void Notify::record(Stream& stream) { stream.submit(new NotifyRecordTask(shared_from_this())); }
+void Notify::record(Stream& stream) {
+  if (!stream.capturing()) observe_order(OrderEvent::What::SignalSet, this, stream);
+  stream.submit(new NotifyRecordTask(shared_from_this()));
+}
 
 void Notify::wait(Stream& stream, std::chrono::nanoseconds limit) {
   stream.submit(new NotifyWaitTask(shared_from_this(), limit));
+  if (!stream.capturing()) observe_order(OrderEvent::What::SignalTaken, this, stream);
 }
 
 void Notify::reset() {

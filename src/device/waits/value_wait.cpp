@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/observer.h"
 
 namespace updraft {
 namespace {
@@ -121,10 +122,13 @@ __attribute__((no_sanitize_thread)) bool ValueCondition::met() const {
 }
 
 void write_value(Stream& stream, std::atomic<uint64_t>* at, uint64_t value) {
+  if (!stream.capturing()) observe_order(OrderEvent::What::SignalSet, at, stream, value, 0);
   stream.submit(new ValueWriteTask(at, value));
 }
 
 void wait_for_value(Stream& stream, const ValueCondition& condition, std::chrono::nanoseconds limit) {
+  const auto test = static_cast<int32_t>(condition.test);
+  if (!stream.capturing()) observe_order(OrderEvent::What::SignalTaken, condition.at, stream, condition.value, test);
   stream.submit(new ValueWaitTask(condition, limit));
 }
 

@@ -1,0 +1,60 @@
+"""In each process of a run under the sanitizer: torch_npu's caching allocator tells which blocks it gives out and takes back.
+
+torch_npu has callbacks for its own sanitizer (torch_npu.utils._npu_trace). While nobody else uses those of memory, they go straight
+to the library.
+"""
+
+import ctypes
+import os
+
+from updraft import home
+
+_state = {"watched": False, "kept": []}
+
+
+def _direct(registry, function):
+    """The registry's callbacks, through Python only once there are others."""
+    added = registry.add_callback
+
+    def add_callback(callback, name):
+        registry.__dict__.pop("fire_callbacks", None)
+        registry.__dict__.pop("add_callback", None)
+        added(function, "updraft")
+        added(callback, name)
+
+    if registry.callback_list:
+        added(function, "updraft")
+        return
+    registry.fire_callbacks = function
+    registry.add_callback = add_callback
+
+
+def watch():
+    """After `import torch_npu`; once."""
+    if _state["watched"] or not os.environ.get("UPDRAFT_SANITIZE"):
+        return
+    import sys
+
+    if "torch_npu" not in sys.modules:
+        return
+    import torch_npu
+    import torch_npu.utils._npu_trace as trace
+
+    _state["watched"] = True
+    # with the interpreter's lock: the library looks where Python stands
+    block = ctypes.PyDLL(os.path.join(home(), "lib64", "libupdraft.so")).updraft_sanitizer_block
+    block.restype = None
+    for registry, taken in ((trace.NPUMemoryAllocationCallbacks, 1), (trace.NPUMemoryDeallocationCallbacks, 0)):
+        function = _call(block, taken)
+        _state["kept"].append(function)
+        _direct(registry, function)
+    torch_npu._C._activate_npu_trace(0)
+
+
+def _call(block, taken):
+    block.argtypes = (ctypes.c_void_p, ctypes.c_int)
+
+    def told(address):
+        block(address, taken)
+
+    return told

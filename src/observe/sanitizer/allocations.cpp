@@ -1,0 +1,82 @@
+#include "observe/sanitizer/allocations.h"
+
+#include <algorithm>
+
+namespace updraft::sanitizer {
+namespace {
+
+const Piece* holding(const std::map<uintptr_t, Piece>& pieces, uintptr_t at) {
+  const auto next = pieces.upper_bound(at);
+  if (next == pieces.begin()) return nullptr;
+  const Piece& piece = std::prev(next)->second;
+  return at < piece.bytes.end ? &piece : nullptr;
+}
+
+}  // namespace
+
+void Allocations::add(Piece piece, bool known) {
+  const Range bytes = piece.bytes;
+  for (auto it = dead_.lower_bound(bytes.begin); it != dead_.end() && it->first < bytes.end;) it = dead_.erase(it);
+  if (known) unwritten_.remove(bytes.begin, bytes.end);
+  else unwritten_.add(bytes.begin, bytes.end);
+  live_[bytes.begin] = std::move(piece);
+}
+
+std::optional<Piece> Allocations::remove(uintptr_t at, std::shared_ptr<Site> site) {
+  const auto found = live_.find(at);
+  if (found == live_.end()) return std::nullopt;
+  Piece piece = std::move(found->second);
+  live_.erase(found);
+  unwritten_.remove(piece.bytes.begin, piece.bytes.end);
+  blocks_.erase(blocks_.lower_bound(piece.bytes.begin), blocks_.lower_bound(piece.bytes.end));
+  piece.live = false;
+  piece.freed = std::move(site);
+  if (dead_.size() >= kMostDead) dead_.clear();
+  dead_[at] = piece;
+  return piece;
+}
+
+void Allocations::block_taken(uintptr_t at, uint64_t serial, std::shared_ptr<Site> site) {
+  const Piece* all = holding(live_, at);
+  if (!all) return;
+  auto next = blocks_.upper_bound(at);
+  if (next != blocks_.begin()) {  // the block before ends here, as far as we know
+    Piece& before = std::prev(next)->second;
+    before.bytes.end = std::min(before.bytes.end, at);
+  }
+  while (next != blocks_.end() && next->first < all->bytes.end && !next->second.live) next = blocks_.erase(next);
+  const uintptr_t end = next != blocks_.end() ? std::min(next->first, all->bytes.end) : all->bytes.end;
+  unwritten_.add(at, end);
+  Piece block{{at, end}, all->client + (at - all->bytes.begin), all->device, true, true, serial, std::move(site), nullptr};
+  blocks_[at] = std::move(block);
+}
+
+void Allocations::block_freed(uintptr_t at, std::shared_ptr<Site> site) {
+  const auto found = blocks_.find(at);
+  if (found == blocks_.end() || !found->second.live) return;
+  found->second.live = false;
+  found->second.freed = std::move(site);
+}
+
+const Piece* Allocations::allocation_at(uintptr_t at) const {
+  const Piece* piece = holding(live_, at);
+  return piece ? piece : holding(dead_, at);
+}
+
+const Piece* Allocations::block_at(uintptr_t at) const { return holding(blocks_, at); }
+
+uintptr_t Allocations::next_block(Range bytes) const {
+  const auto next = blocks_.upper_bound(bytes.begin);
+  if (next == blocks_.begin() || next == blocks_.end()) return 0;
+  if (std::prev(next)->second.bytes.end <= bytes.begin) return 0;
+  const auto live = std::find_if(next, blocks_.end(), [](const auto& b) { return b.second.live; });
+  return live != blocks_.end() && live->first < bytes.end ? live->first : 0;
+}
+
+bool Allocations::none_written(Range bytes) const { return unwritten_.covers(bytes.begin, bytes.end); }
+
+void Allocations::shared(uintptr_t at) {
+  if (const Piece* piece = holding(live_, at)) unwritten_.remove(piece->bytes.begin, piece->bytes.end);
+}
+
+}  // namespace updraft::sanitizer

@@ -1,0 +1,445 @@
+#include "observe/sanitizer/recorder.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "observe/dump/names.h"
+
+namespace updraft::sanitizer {
+namespace {
+
+using What = OrderEvent::What;
+
+// Strided writes of up to so many pieces are kept exactly, others from the first byte to the last.
+constexpr int64_t kExactRuns = 64;
+// Reads are looked at in so many pieces at most.
+constexpr int64_t kReadRuns = 1 << 20;
+
+/// A finding whose sites are filled in when the call that the thread is in has returned.
+struct Pending {
+  Finding finding;
+  std::shared_ptr<Site> first, second;
+};
+struct Call {
+  std::shared_ptr<Site> site;
+  std::vector<Pending> pending;
+};
+thread_local Call t_call;
+
+StreamKey key_of(const TaskEvent& task) { return {task.device, task.stream}; }
+
+/// A copy carries what nobody has written; only what is made of it, or comes to the host, is told.
+bool carries(std::string_view name) { return name.starts_with("MEMCPY") || name == "aclnnInplaceCopy"; }
+
+}  // namespace
+
+const std::string* Recorder::text(const char* name) {
+  auto found = names_.find(std::string_view(name));
+  if (found == names_.end()) found = names_.emplace(name).first;
+  return &*found;
+}
+
+std::shared_ptr<Site> Recorder::site() {
+  if (current_correlation()) {
+    if (!t_call.site) t_call.site = std::make_shared<Site>();
+    return t_call.site;
+  }
+  auto made = std::make_shared<Site>();
+  made->thread = thread_number();
+  made->stack = stacks_.here_at_once();
+  return made;
+}
+
+void Recorder::call_ended(const ApiCall& call) {
+  if (call.depth > 0 || !t_call.site) return;
+  Call done = std::move(t_call);
+  t_call = {};
+  Site& site = *done.site;
+  site.call = call.name;
+  site.thread = call.thread;
+  // Under locks of the client that somebody with the interpreter may wait for: of memory alone where it is ours already.
+  const std::string_view name = call.name;
+  const bool memory = name.starts_with("aclrtMalloc") || name.starts_with("aclrtFree") || name.starts_with("aclrtCreate") ||
+                      name.starts_with("aclrtDestroy") || name.starts_with("aclrtMap") || name.starts_with("aclrtUnmap");
+  site.stack = memory ? stacks_.here_at_once() : stacks_.here();
+  for (Pending& p : done.pending) {
+    Finding& f = p.finding;
+    const auto fill = [](std::optional<Side>& side, const std::shared_ptr<Site>& from) {
+      if (!side || !from) return;
+      side->call = from->call;
+      side->stack = from->stack;
+      side->thread = from->thread;
+    };
+    fill(f.first, p.first);
+    fill(f.second, p.second);
+    findings_.add(std::move(f));
+  }
+}
+
+std::shared_ptr<Work> Recorder::work_of(const TaskEvent& task, Moment moment) {
+  auto work = std::make_shared<Work>();
+  work->name = text(task.name);
+  work->stream = key_of(task);
+  work->moment = std::move(moment);
+  work->serial = ++serial_;
+  work->model = task.model;
+  work->site = site();
+  return work;
+}
+
+void Recorder::submitted(const TaskEvent& task) {
+  std::lock_guard lock(mutex_);
+  auto work = work_of(task, clocks_.task(key_of(task)));
+  if (task.kind == TaskKind::Host || std::string_view(task.name) == "CALLBACK" ||
+      (std::string_view(task.name) == "MODEL_EXECUTE" && task.index < 0))
+    waiting_[task.id] = work;
+  if (task.arguments_known) look_at(task, work, true);
+}
+
+void Recorder::task_begun(const TaskEvent& task) {
+  if (task.stream == TaskEvent::kNoStream) {  // a copy or set by the host
+    std::lock_guard lock(mutex_);
+    const auto work = work_of(task, clocks_.host());
+    if (task.arguments_known) look_at(task, work, true);
+    return;
+  }
+  if (task.kind == TaskKind::Control && std::string_view(task.name) != "CALLBACK") return;
+  if (task.kind == TaskKind::Copy) return;
+  if (task.kind == TaskKind::Compute && !*task.graph && std::string_view(task.name) != "MODEL_EXECUTE") return;
+  std::lock_guard lock(mutex_);
+  if (*task.graph) {  // a node of the graph engine, whose arguments are known only now
+    const auto graph = graphs_.find(key_of(task));
+    if (graph == graphs_.end() || !task.arguments_known) return;
+    auto work = std::make_shared<Work>(*graph->second);
+    work->name = text(task.name);
+    work->touched.clear();
+    look_at(task, work, false);
+    return;
+  }
+  const auto found = waiting_.find(task.id);
+  if (found == waiting_.end()) return;
+  if (task.kind == TaskKind::Compute) {
+    graphs_[key_of(task)] = found->second;
+  } else {
+    // What it tells other threads is not seen: they may know from now on what the stream has done before it.
+    Moment before = found->second->moment;
+    clocks_.reached(before);
+  }
+}
+
+void Recorder::task_ended(const TaskEvent& task) {
+  if (task.kind == TaskKind::Copy || *task.graph) return;
+  if (task.kind == TaskKind::Compute && std::string_view(task.name) != "MODEL_EXECUTE") return;
+  std::lock_guard lock(mutex_);
+  const auto found = waiting_.find(task.id);
+  if (found == waiting_.end()) return;
+  if (task.kind == TaskKind::Compute) graphs_.erase(key_of(task));
+  waiting_.erase(found);
+}
+
+void Recorder::look_at(const TaskEvent& task, const std::shared_ptr<Work>& work, bool contents) {
+  for (const Argument& argument : task.arguments) {
+    const TensorArgument* tensor = argument.tensor();
+    if (!tensor || tensor->on_host || tensor->view.empty() || !tensor->view.data) continue;
+    work->touched.push_back({tensor->view, argument.name, dump::is_input(task, argument), is_written(argument.direction)});
+  }
+  // Reads first: an operator that reads what it writes over is sound.
+  for (size_t i = 0; i < work->touched.size(); ++i)
+    if (work->touched[i].read) access(work, i, contents);
+  for (size_t i = 0; i < work->touched.size(); ++i)
+    if (!work->touched[i].read) access(work, i, contents);
+  if (contents && carries(task.name)) copied(work);
+  if (shadow_.size() > prune_at_) prune();
+}
+
+void Recorder::access(const std::shared_ptr<Work>& work, size_t index, bool contents) {
+  const Touched& touched = work->touched[index];
+  const Range reach = reach_of(touched.view);
+  const Piece* allocation = allocations_.allocation_at(reach.begin);
+  if (!allocation) return;  // the library's, or memory of the host that nobody announced
+  const Piece* block = allocations_.block_at(reach.begin);
+  const Piece& piece = block ? *block : *allocation;
+  if (contents) look_at_contents(work, touched, piece);
+  if (!wants(Kind::Race) && !wants(Kind::Reused) && !wants(Kind::Freed) && !wants(Kind::HostRace)) return;
+  const auto conflicts = [&](const Work& earlier, bool wrote) { conflict(earlier, wrote, work, touched); };
+  if (!touched.written) {
+    shadow_.read(reach, work, conflicts);
+    return;
+  }
+  int64_t runs = 0;
+  const bool few = for_each_run(touched.view, kExactRuns, [&](Range) { return ++runs <= kExactRuns; });
+  if (!few) {
+    shadow_.write(reach, work, conflicts);
+    return;
+  }
+  for_each_run(touched.view, kExactRuns, [&](Range r) {
+    shadow_.write(r, work, conflicts);
+    return true;
+  });
+}
+
+void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& piece) {
+  const Range reach = reach_of(touched.view);
+  const auto tell = [&](Kind kind, std::string detail, uintptr_t at) {
+    if (!wants(kind)) return;
+    Finding f{.kind = kind, .second = side_of(*work, &touched), .place = place_of(piece, at), .detail = std::move(detail)};
+    found(std::move(f), nullptr, work);
+  };
+  if (!piece.live) tell(Kind::Freed, "", reach.begin);
+  const Piece* allocation = allocations_.allocation_at(reach.begin);
+  if (reach.end > allocation->bytes.end) {
+    tell(Kind::OutOfBounds,
+         fmt::format("{} reaches {} bytes beyond the allocation of {}", touched.parameter,
+                     reach.end - allocation->bytes.end, allocation->bytes.end - allocation->bytes.begin),
+         reach.begin);
+  } else if (const uintptr_t next = piece.block && piece.live ? allocations_.next_block(reach) : 0) {
+    tell(Kind::OutOfBounds,
+         fmt::format("{} reaches {} bytes into the block of another tensor", touched.parameter, reach.end - next),
+         reach.begin);
+  }
+  if (piece.device < 0) return;
+  if (carries(*work->name)) return;
+  if (touched.read && wants(Kind::Unwritten) && !allocations_.all_written(reach)) {
+    uintptr_t at = 0;
+    for_each_run(touched.view, kReadRuns, [&](Range r) {
+      if (allocations_.all_written(r)) return true;
+      at = r.begin;
+      return false;
+    });
+    if (at) {
+      tell(Kind::Unwritten, "", at);
+      allocations_.written(reach);  // once
+    }
+  }
+  if (touched.written)
+    for_each_run(touched.view, kReadRuns, [&](Range r) {
+      allocations_.written(r);
+      return true;
+    });
+}
+
+// What a copy wrote is written where its source was; it comes to the host only where all of it is.
+void Recorder::copied(const std::shared_ptr<Work>& work) {
+  const Touched *from = nullptr, *to = nullptr;
+  for (const Touched& t : work->touched) (t.written ? to : from) = &t;
+  if (!from || !to) return;
+  const Range source = reach_of(from->view), target = reach_of(to->view);
+  const bool none = allocations_.none_written(source);
+  const Piece* piece = allocations_.allocation_at(source.begin);
+  const Piece* into = allocations_.allocation_at(target.begin);
+  if (into && into->device >= 0) {
+    if (piece && none) {
+      allocations_.copy_none_written(target);
+    } else {
+      for_each_run(to->view, kReadRuns, [&](Range r) {
+        allocations_.written(r);
+        return true;
+      });
+    }
+    return;
+  }
+  if (!piece || piece->device < 0 || !wants(Kind::Unwritten) || allocations_.all_written(source)) return;
+  const Piece* block = allocations_.block_at(source.begin);
+  found({.kind = Kind::Unwritten, .second = side_of(*work, from), .place = place_of(block ? *block : *piece, source.begin)},
+        nullptr, work);
+  allocations_.written(source);
+}
+
+void Recorder::conflict(const Work& earlier, bool wrote, const WorkRef& later, const Touched& touched) {
+  const Touched* other = nullptr;
+  for (const Touched& t : earlier.touched)
+    if ((wrote ? t.written : t.read) && share_a_byte(t.view, touched.view)) {
+      other = &t;
+      break;
+    }
+  if (!other) return;
+  const Range reach = reach_of(touched.view), before = reach_of(other->view);
+  const uintptr_t at = std::max(reach.begin, before.begin);
+  const Piece* allocation = allocations_.allocation_at(at);
+  const Piece* block = allocations_.block_at(at);
+  const Piece* piece = block ? block : allocation;
+  Kind kind = Kind::Race;
+  if (piece && piece->born > earlier.serial) kind = Kind::Reused;
+  else if (allocation && allocation->device < 0) kind = Kind::HostRace;
+  if (!wants(kind)) return;
+  Finding f{.kind = kind, .first = side_of(earlier, other), .second = side_of(*later, &touched)};
+  if (piece) f.place = place_of(*piece, at);
+  found(std::move(f), std::make_shared<Work>(earlier), later);
+}
+
+void Recorder::found(Finding finding, const std::shared_ptr<const Work>& first, const std::shared_ptr<const Work>& second) {
+  if (!current_correlation()) return findings_.add(std::move(finding));  // no call that would return
+  t_call.pending.push_back({std::move(finding), first ? first->site : nullptr, second ? second->site : nullptr});
+}
+
+Side Recorder::side_of(const Work& work, const Touched* touched) const {
+  Side side;
+  side.name = *work.name;
+  side.device = work.stream.first;
+  side.stream = work.stream.second;
+  side.model = work.model;
+  if (work.site) {
+    side.call = work.site->call;
+    side.stack = work.site->stack;
+    side.thread = work.site->thread;
+  }
+  if (!touched) return side;
+  side.reads = touched->read;
+  side.writes = touched->written;
+  side.parameter = touched->parameter;
+  side.tensor = describe(touched->view).text();
+  const Range reach = reach_of(touched->view);
+  side.bytes = reach.end - reach.begin;
+  const Piece* piece = allocations_.allocation_at(reach.begin);
+  side.address = piece ? piece->client + (reach.begin - piece->bytes.begin) : reach.begin;
+  return side;
+}
+
+Place Recorder::place_of(const Piece& piece, uintptr_t at) const {
+  Place place;
+  place.address = piece.client;
+  place.bytes = piece.bytes.end - piece.bytes.begin;
+  place.offset = at - piece.bytes.begin;
+  place.device = piece.device;
+  place.block = piece.block;
+  place.live = piece.live;
+  place.made = piece.made;
+  place.freed = piece.freed;
+  return place;
+}
+
+void Recorder::ordered(const OrderEvent& event) {
+  const StreamKey stream{event.device, event.stream};
+  if (event.what == What::HostAccess) return host_access(event.object, event.device);
+  std::lock_guard lock(mutex_);
+  switch (event.what) {
+    case What::EventRecorded: clocks_.record(event.object, stream); break;
+    case What::EventAwaited: clocks_.wait(event.object, stream); break;
+    case What::EventReached: clocks_.event_reached(event.object); break;
+    case What::StreamReached: clocks_.stream_reached(stream); break;
+    case What::SignalSet: clocks_.set_signal(event.object, stream, event.value, event.test); break;
+    case What::SignalTaken: clocks_.take_signal(event.object, stream, event.value, event.test); break;
+    case What::OthersAwaited: clocks_.wait_for_others(stream); break;
+    case What::Made: handles_[event.object] = {event.name, site()}; break;
+    case What::Destroyed:
+      handles_.erase(event.object);
+      clocks_.forget(event.object);
+      break;
+    case What::Allocated: {
+      const auto at = reinterpret_cast<uintptr_t>(event.object);
+      Piece piece{{at, at + event.bytes}, reinterpret_cast<uintptr_t>(event.client), event.device};
+      piece.born = ++serial_;
+      piece.made = site();
+      allocations_.add(std::move(piece), std::string_view(event.name) != "device");
+      break;
+    }
+    case What::Freed: freed(event); break;
+    case What::HostAccess: break;
+    case What::Shared: allocations_.shared(reinterpret_cast<uintptr_t>(event.object)); break;
+    case What::OutOfReach: {
+      if (!wants(Kind::OutOfBounds)) break;
+      Finding f{.kind = Kind::OutOfBounds, .second = Side{}, .detail = event.text};
+      const auto at = reinterpret_cast<uintptr_t>(event.object);
+      const Piece* block = allocations_.block_at(at);
+      const Piece* piece = block ? block : allocations_.allocation_at(at);
+      if (piece && !piece->live && wants(Kind::Freed)) f.kind = Kind::Freed;
+      if (piece) f.place = place_of(*piece, at);
+      auto work = std::make_shared<Work>();
+      work->site = site();
+      found(std::move(f), nullptr, work);
+      break;
+    }
+  }
+}
+
+void Recorder::freed(const OrderEvent& event) {
+  const auto at = reinterpret_cast<uintptr_t>(event.object);
+  const auto gone = allocations_.remove(at, site());
+  if (!gone) return;
+  if (wants(Kind::Freed)) {
+    auto here = std::make_shared<Work>();
+    static const std::string kFree = "free";
+    here->name = &kFree;
+    here->stream = {event.device, TaskEvent::kNoStream};
+    here->site = site();
+    shadow_.each(gone->bytes, [&](const Work& earlier, bool wrote) {
+      if (clocks_.past(earlier.moment) || (earlier.moment.known && earlier.moment.known->blind)) return;
+      const Touched* touched = nullptr;
+      for (const Touched& t : earlier.touched)
+        if ((wrote ? t.written : t.read) && reach_of(t.view).meets(gone->bytes)) touched = &t;
+      if (!touched) return;
+      Finding f{.kind = Kind::Freed, .first = side_of(earlier, touched), .second = side_of(*here, nullptr),
+                .place = place_of(*gone, gone->bytes.begin)};
+      found(std::move(f), std::make_shared<Work>(earlier), here);
+    });
+  }
+  shadow_.forget(gone->bytes);
+}
+
+void Recorder::block(const void* at, bool taken) {
+  const auto address = reinterpret_cast<uintptr_t>(at);
+  auto where = std::make_shared<Site>();
+  where->call = "torch_npu";
+  where->thread = thread_number();
+  where->stack = stacks_.here_at_once();
+  std::lock_guard lock(mutex_);
+  if (taken) allocations_.block_taken(address, ++serial_, std::move(where));
+  else allocations_.block_freed(address, std::move(where));
+}
+
+void Recorder::host_access(const void* at, int32_t device) {
+  if (!wants(Kind::HostAccess)) return;
+  Finding f{.kind = Kind::HostAccess, .second = Side{}};
+  f.second->name = "host code";
+  f.second->device = device;
+  f.second->address = reinterpret_cast<uintptr_t>(at);
+  f.second->thread = thread_number();
+  f.second->stack = stacks_.here_at_once();
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) {
+    for (const auto& [begin, piece] : allocations_.live()) {
+      const uintptr_t bytes = piece.bytes.end - piece.bytes.begin;
+      if (f.second->address - piece.client >= bytes) continue;
+      const uintptr_t inside = begin + (f.second->address - piece.client);
+      const Piece* block = allocations_.block_at(inside);
+      f.place = place_of(block ? *block : piece, inside);
+    }
+  }
+  findings_.add(std::move(f));
+}
+
+void Recorder::prune() {
+  shadow_.forget([&](const Work& work) { return clocks_.past(work.moment); });
+  prune_at_ = std::max<size_t>(1 << 14, 2 * shadow_.size());
+}
+
+void Recorder::finish(bool handles) {
+  if (!handles || !wants(Kind::Leak)) return;
+  struct Group {
+    long items = 0;
+    uintptr_t bytes = 0;
+    std::shared_ptr<Site> site;
+  };
+  std::map<std::tuple<std::string, std::string, uint32_t>, Group> groups;
+  {
+    std::lock_guard lock(mutex_);
+    const auto add = [&](const std::string& what, const std::shared_ptr<Site>& site, uintptr_t bytes) {
+      Group& g = groups[{what, site ? site->call : "", site ? site->stack : 0}];
+      ++g.items;
+      g.bytes += bytes;
+      g.site = site;
+    };
+    for (const auto& [object, handle] : handles_) add(handle.kind, handle.site, 0);
+    for (const auto& [at, piece] : allocations_.live())
+      add(piece.device < 0 ? "host memory" : "device memory", piece.made, piece.bytes.end - piece.bytes.begin);
+  }
+  for (const auto& [key, g] : groups) {
+    Finding f{.kind = Kind::Leak, .second = Side{}, .detail = std::get<0>(key), .items = g.items, .bytes = g.bytes};
+    f.second->name = std::get<0>(key);
+    f.second->call = g.site ? g.site->call : "";
+    f.second->stack = g.site ? g.site->stack : 0;
+    f.second->thread = g.site ? g.site->thread : 0;
+    findings_.add(std::move(f));
+  }
+}
+
+}  // namespace updraft::sanitizer

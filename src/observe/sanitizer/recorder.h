@@ -1,0 +1,77 @@
+// The sanitizer: follows the client's calls in their order, and tells what a card may do with them. `updraft run
+// --sanitize` prints it. docs/internals/sanitizer.md has the rules.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "device/observer.h"
+#include "observe/sanitizer/allocations.h"
+#include "observe/sanitizer/clock.h"
+#include "observe/sanitizer/findings.h"
+#include "observe/sanitizer/shadow.h"
+#include "observe/sanitizer/stacks.h"
+
+namespace updraft::sanitizer {
+
+class Recorder final : public Observer {
+ public:
+  /// `kinds`: bits of Kind.
+  explicit Recorder(uint32_t kinds) : kinds_(kinds), findings_(stacks_) {}
+
+  void submitted(const TaskEvent& task) override;
+  void task_begun(const TaskEvent& task) override;
+  void task_ended(const TaskEvent& task) override;
+  void ordered(const OrderEvent& event) override;
+  void call_ended(const ApiCall& call) override;
+
+  /// A caching allocator of the client gives out, or takes back, a block; in the thread that asked for it.
+  void block(const void* at, bool taken);
+  /// The host touched memory of the device, and the process is about to end.
+  void host_access(const void* at, int32_t device);
+  /// What is left at the end. `handles`: whether handles and memory are looked for.
+  void finish(bool handles);
+
+  Findings& findings() { return findings_; }
+
+ private:
+  struct Handle {
+    std::string kind;
+    std::shared_ptr<Site> site;
+  };
+  bool wants(Kind kind) const { return kinds_ >> static_cast<int>(kind) & 1; }
+  std::shared_ptr<Work> work_of(const TaskEvent& task, Moment moment);
+  void look_at(const TaskEvent& task, const std::shared_ptr<Work>& work, bool contents);
+  void access(const std::shared_ptr<Work>& work, size_t touched, bool contents);
+  void look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& piece);
+  void copied(const std::shared_ptr<Work>& work);
+  void freed(const OrderEvent& event);
+  void conflict(const Work& earlier, bool wrote, const WorkRef& later, const Touched& touched);
+  void found(Finding finding, const std::shared_ptr<const Work>& first, const std::shared_ptr<const Work>& second);
+  Side side_of(const Work& work, const Touched* touched) const;
+  Place place_of(const Piece& piece, uintptr_t at) const;
+  std::shared_ptr<Site> site();
+  const std::string* text(const char* name);
+  void prune();
+
+  const uint32_t kinds_;
+  Stacks stacks_;
+  Findings findings_;
+  std::mutex mutex_;
+  Clocks clocks_;
+  Shadow shadow_;
+  Allocations allocations_;
+  std::map<const void*, Handle> handles_;
+  std::set<std::string, std::less<>> names_;
+  std::unordered_map<uint64_t, std::shared_ptr<Work>> waiting_;  ///< host functions and graphs, by the task's id
+  std::map<StreamKey, std::shared_ptr<Work>> graphs_;            ///< that run now
+  uint64_t serial_ = 0;
+  size_t prune_at_ = 1 << 14;
+};
+
+}  // namespace updraft::sanitizer

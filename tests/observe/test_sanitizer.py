@@ -1,0 +1,105 @@
+"""`updraft run --sanitize`: planted faults are found where they stand, and their clean twins are not reported."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from . import sanitizer_programs
+from .programs import UPDRAFT, environment
+
+HERE = pathlib.Path(__file__).parent
+FOUND = 66
+
+
+def sanitize(folder, *command, options=(), status=0, timeout=180, **env):
+    """What is said, and the report of the run."""
+    report = folder / "out.html"
+    done = subprocess.run([str(UPDRAFT), "run", "--sanitize", *options, "--sanitize-report", str(report), *map(str, command)], text=True,
+                          capture_output=True, timeout=timeout, env=environment(UPDRAFT_LANG="en", **env), cwd=folder)
+    text = done.stdout + done.stderr
+    assert done.returncode == status, "status %d\n%s" % (done.returncode, text[-4000:])
+    return text, json.loads((folder / "out.json").read_text())["findings"], report.read_text()
+
+
+def python(folder, code, *arguments, **options):
+    script = folder / "train.py"
+    script.write_text(textwrap.dedent(code))
+    return sanitize(folder, *(options.pop("launcher", None) or [sys.executable]), script, *arguments, **options)
+
+
+def functions(side):
+    return {frame["function"] for frame in side["where"]} if side else set()
+
+
+# --- torch_npu ------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory):
+    return sanitize(tmp_path_factory.mktemp("faults"), sys.executable, HERE / "sanitizer_programs.py", "wrong", status=FOUND)
+
+
+@pytest.mark.parametrize("name", sanitizer_programs.FAULTS)
+def test_faults_of_torch(faults, name):
+    kind = sanitizer_programs.FAULTS[name][0]
+    of = [f for f in faults[1] if name in functions(f["second"]) | functions(f.get("first"))]
+    assert {f["kind"] for f in of} == {kind}, of
+    f = of[0]
+    assert f["meaning"] and f["advice"] and f["second"]["tensor"].startswith("FLOAT[")
+    if "first" in f:  # both sides, each in the function
+        assert name in functions(f["first"]) or name == "two_threads"
+        assert f["first"]["stream"] != f["second"]["stream"]
+    assert f["memory"]["allocated"]
+
+
+def test_faults_are_told_in_sentences(faults):
+    said, found, page = faults
+    assert "No record_stream" not in said and "no_record_stream" in said and "y = t * 2" in said
+    assert "updraft sanitizer: %d places found" % len(found) in said
+    assert "http" not in page and "<script" not in page  # nothing from elsewhere
+    assert not [f for f in found if not functions(f["second"]) & set(sanitizer_programs.FAULTS)], "a fault that nobody planted"
+
+
+def test_clean_twins_of_torch(tmp_path):
+    said, found, _ = sanitize(tmp_path, sys.executable, HERE / "sanitizer_programs.py", "clean")
+    assert found == [] and "done" in said and "0 places found" in said
+
+
+# --- C ----------------------------------------------------------------------------------------------------------------
+C_FAULTS = {
+    "write_read": "race", "read_write": "race", "write_write": "race", "event_too_early": "race", "no_notify": "race",
+    "value_not_waited_for": "race", "host_copy_before_the_stream": "race", "captured_graph": "race",
+    "freed_under_a_stream": "use-after-free", "used_after_free": "use-after-free", "pinned_freed_under_a_copy": "use-after-free",
+    "never_written": "uninitialised", "half_written": "uninitialised", "unwritten_to_the_host": "uninitialised",
+    "beyond_the_allocation": "out-of-bounds", "beyond_the_storage": "out-of-bounds", "copy_of_too_much": "out-of-bounds",
+    "leaked_stream": "leak", "leaked_event": "leak", "leaked_context": "leak", "leaked_memory": "leak", "leaked_pinned_memory": "leak",
+    "pinned_used_twice": "host-race", "host_reads_the_device": "host-access",
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    done = subprocess.run([str(UPDRAFT), "run", "sh", "-c", "echo $ASCEND_HOME_PATH"], capture_output=True, text=True, env=environment())
+    tree = done.stdout.strip()
+    path = tmp_path_factory.mktemp("program") / "sanitized"
+    subprocess.run(["gcc", "-Wall", "-Werror", "-I%s/include" % tree, str(HERE / "sanitized.c"), "-L%s/lib64" % tree, "-lascendcl", "-lopapi",
+                    "-lnnopbase", "-Wl,-rpath-link,%s/lib64" % tree, "-o", str(path)], check=True)
+    return path
+
+
+@pytest.mark.parametrize("name", C_FAULTS)
+def test_faults_of_c(program, tmp_path, name):
+    kind = C_FAULTS[name]
+    said, found, _ = sanitize(tmp_path, program, name, "wrong", status=139 if kind == "host-access" else FOUND)
+    assert [f["kind"] for f in found] == [kind], said[-3000:]
+    f = found[0]
+    if kind not in ("host-access",):
+        assert f["second"]["call"].startswith("acl"), f
+    if kind in ("race", "host-race"):
+        assert f["first"]["call"].startswith("acl") and f["first"]["stream"] != f["second"]["stream"]
+    if kind in ("use-after-free", "uninitialised"):
+        assert f["memory"]["allocated_by"].startswith("aclrtMalloc")
+    (tmp_path / "clean").mkdir()
+    assert sanitize(tmp_path / "clean", program, name, "clean")[1] == []
