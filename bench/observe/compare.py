@@ -14,28 +14,16 @@ import time
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "observe"))
+
+from dump_writer import write_dump  # noqa: E402
+
 PROBE = ROOT / ".venv-msprobe" / "msprobe" / "msaccucmp"
-
-
-def varint(n):
-    made = b""
-    while n > 127:
-        made, n = made + bytes([n & 127 | 128]), n >> 7
-    return made + bytes([n])
-
-
-def message(field, data):
-    return varint(field << 3 | 2) + varint(len(data)) + data
 
 
 def write(folder, array):
     folder.mkdir()
-    shape = message(1, b"".join(map(varint, array.shape)))
-    output = b"\x08\x01\x10\x02" + message(3, shape) + varint(6 << 3) + varint(array.nbytes) + message(7, shape)
-    header = message(1, b"2.0") + message(3, output) + message(6, b"op")
-    with open(folder / "Add.op.1.0.1700000000000000", "wb") as file:
-        file.write(len(header).to_bytes(8, "little") + header)
-        array.tofile(file)
+    write_dump(folder / "Add.op.1.0.1700000000000000", array)
 
 
 def timed(command, **options):

@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import dump_runs as runs  # noqa: E402
+from dump_writer import write_dump  # noqa: E402
 
 MEASURES = ["CosineSimilarity", "MaxAbsoluteError", "AccumulatedRelativeError", "RelativeEuclideanDistance",
             "KullbackLeiblerDivergence", "StandardDeviation", "MeanAbsoluteError", "RootMeanSquareError", "MaxRelativeError",
@@ -213,33 +214,13 @@ def test_convert(dumps, tmp_path, kind):
         assert {r["MaxAbsoluteError"] for r in table(tmp_path / "out")} == {"0.000000"}
 
 
-def layout(path, array, number, original):
-    """A dump file of one output in a layout of the NPU, by hand."""
-    def varint(n):
-        made = b""
-        while n > 127:
-            made, n = made + bytes([n & 127 | 128]), n >> 7
-        return made + bytes([n])
-
-    def message(field, data):
-        return varint(field << 3 | 2) + varint(len(data)) + data
-
-    def shape(field, dims):
-        return message(field, message(1, b"".join(map(varint, dims))))
-
-    output = varint(1 << 3) + varint(1) + varint(2 << 3) + varint(number) + shape(3, array.shape) + varint(6 << 3) + varint(array.nbytes) + \
-        shape(7, original)
-    header = message(1, b"2.0") + message(3, output) + message(6, b"op")
-    path.write_bytes(len(header).to_bytes(8, "little") + header + array.tobytes())
-
-
 def test_layouts(tmp_path):
     x = np.arange(2 * 5 * 3 * 4, dtype=np.float32).reshape(2, 5, 3, 4)
     padded = np.zeros((2, 16, 3, 4), np.float32)
     padded[:, :5] = x
     blocks = padded.reshape(2, 1, 16, 3, 4).transpose(0, 1, 3, 4, 2).copy()
     path = tmp_path / f"T.op.1.2.{TIME}"
-    layout(path, blocks, 3, x.shape)
+    write_dump(path, blocks, 3, x.shape)
     for name, want in (("NCHW", x), ("NHWC", x.transpose(0, 2, 3, 1)), ("HWCN", x.transpose(2, 3, 1, 0))):
         runs.msaccucmp("convert", "-d", path, "-f", name, "-out", tmp_path / name, "-o", "0")
         found, = (tmp_path / name).glob("*.npy")
@@ -248,11 +229,11 @@ def test_layouts(tmp_path):
     m = np.arange(20 * 35, dtype=np.float32).reshape(20, 35)
     square = np.zeros((32, 48), np.float32)
     square[:20, :35] = m
-    layout(path, square.reshape(2, 16, 3, 16).transpose(2, 0, 1, 3).copy(), 29, m.shape)
+    write_dump(path, square.reshape(2, 16, 3, 16).transpose(2, 0, 1, 3).copy(), 29, m.shape)
     runs.msaccucmp("convert", "-d", path, "-f", "ND", "-out", tmp_path / "nz")
     assert np.array_equal(np.load(next((tmp_path / "nz").glob("*.npy"))), m)
     volume = np.arange(1 * 2 * 3 * 2 * 2 * 16, dtype=np.float32).reshape(1, 2, 3, 2, 2, 16)  # N D C1 H W C0
-    layout(path, volume, 32, (1, 40, 2, 2, 2))
+    write_dump(path, volume, 32, (1, 40, 2, 2, 2))
     runs.msaccucmp("convert", "-d", path, "-f", "NCDHW", "-out", tmp_path / "volume")
     want = volume.transpose(0, 2, 5, 1, 3, 4).reshape(1, 48, 2, 2, 2)[:, :40]
     assert np.array_equal(np.load(next((tmp_path / "volume").glob("*.npy"))), want)
@@ -368,7 +349,7 @@ def test_refusals(tmp_path):
             (["compare", "-m", good, "-g", tmp_path / "none"], "no file in it is a dump"), (["compare", "-x"], "-x is not known"),
             (["compare", "-m", good, "-g", good, "-alg", "11"], "-alg has \"11\""), (["compare", "-m", good, "-g", good, "-o", "0"], "-op"),
             (["compare", "-m", good, "-g", good, "-op", "b"], "there is no such operator"),
-            (["compare", "-m", good, "-g", good, "-r", "1,2,1"], "-f"), (["compare", "-m", good, "-g", good, "-c", "x"], "-c is not implemented"),
+            (["compare", "-m", good, "-g", good, "-r", "1,2,1"], "-f"), (["compare", "-m", good, "-g", good, "-c", "x"], "there is no folder algorithm"), (["compare", "-m", good, "-g", good, "-p", "x"], "-p is not implemented"),
             (["compare", "-m", good, "-g", good, "-f", good / f"a.0.{TIME}.npy"], "no graph in JSON"),
             (["convert", "-d", good, "-t", "hdf5"], "-t is hdf5"), (["convert", "-d", tmp_path / "no"], "no such file"),
             (["overflow", "-d", good, "-out", tmp_path, "-n", "6"], "want 1 to 5"), (["convert", "-d", good, "-out", tmp_path / "o"], "not converted")):
@@ -389,6 +370,60 @@ def test_command_line_of_updraft(tmp_path):
     script = runs.tree() / "tools" / "operator_cmp" / "compare" / "msaccucmp.py"
     runs.run(sys.executable, script, "compare", "-m", good, "-g", good, "-out", tmp_path / "p")
     assert len(table(tmp_path / "p")) == 1
+
+
+CUSTOM = """
+import numpy as np
+
+
+def compare(mine, golden, args):
+    print("said on the way")
+    assert mine.dtype == golden.dtype == np.float32 and mine.ndim == 1
+    return "%.6f" % (np.abs(mine - golden).max() * float(getattr(args, "scale", 1))), ""
+"""
+
+
+def custom(folder, **files):
+    (folder / "algorithm").mkdir(parents=True)
+    for name, text in files.items():
+        (folder / "algorithm" / (name + ".py")).write_text(text)
+    return folder
+
+
+def test_measures_of_the_users_own(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((3, 4)).astype(np.float32) for _ in range(2))
+    for side, array in (("m", x), ("g", y)):
+        save(tmp_path / side, "one", array)
+        save(tmp_path / side, "two", array.astype(np.float16))
+        save(tmp_path / side, "flags", array > 0)
+    scripts = custom(tmp_path / "scripts", alg_Largest=CUSTOM, alg_Broken="def compare(a, b, c):\n    raise RuntimeError('it is broken')\n")
+    sides = ("compare", "-m", tmp_path / "m", "-g", tmp_path / "g", "-c", scripts)
+    runs.msaccucmp(*sides, "-a", "Largest:scale=2", "-alg", "MaxAbsoluteError,Largest,Broken", "-out", tmp_path / "out")
+    rows = {r["NPUDump"]: r for r in table(tmp_path / "out")}
+    assert list(rows["one"])[-4:] == ["MaxAbsoluteError", "Largest", "Broken", "CompareFailReason"]
+    assert float(rows["one"]["Largest"]) == pytest.approx(2 * np.abs(x - y).max(), rel=1e-6)
+    assert float(rows["two"]["Largest"]) == pytest.approx(2 * np.abs(x.astype(np.float16).astype(np.float32) - y.astype(np.float16).astype(np.float32)).max(), rel=1e-6)
+    assert rows["one"]["Broken"] == "NaN" and "it is broken" in rows["one"]["CompareFailReason"]
+    assert rows["flags"]["Largest"] == "NaN" and "Boolean" in rows["flags"]["CompareFailReason"]
+    runs.msaccucmp(*sides, "-out", tmp_path / "all")
+    assert set(MEASURES) | {"Largest", "Broken"} <= set(table(tmp_path / "all")[0])
+    said = runs.msaccucmp("compare", "-m", tmp_path / "m" / f"one.0.{TIME}.npy", "-g", tmp_path / "g" / f"one.0.{TIME}.npy", "-c", scripts, "-alg", "Largest")
+    assert "Largest: %.6f" % np.abs(x - y).max() in said
+
+
+@pytest.mark.parametrize("files, options, said", [
+    ({}, [], "there is no file alg_NAME.py"),
+    ({"alg_One": "def compare(a, b): pass"}, [], "want a function compare"),
+    ({"alg_One": "import nothing_of_that_name"}, [], "nothing_of_that_name"),
+    ({"alg_One": CUSTOM}, ["-a", "One:scale"], "want NAME:key=value"),
+    ({"alg_One": CUSTOM}, ["-alg", "Two"], 'has "Two"'),
+])
+def test_custom_measures_that_are_refused(tmp_path, files, options, said):
+    save(tmp_path / "m", "one", np.ones(3, np.float32))
+    scripts = custom(tmp_path / "scripts", **files)
+    got = runs.msaccucmp("compare", "-m", tmp_path / "m", "-g", tmp_path / "m", "-c", scripts, *options, "-out", tmp_path, status=1)
+    assert said in got
 
 
 # --- msaccucmp.py of mindstudio-probe -----------------------------------------------------------------------------------
@@ -431,6 +466,17 @@ def test_client_compares_our_dumps(dumps, tmp_path):
     original(*sides, tmp_path / "theirs")
     runs.msaccucmp(*sides, tmp_path / "ours")
     same_tables(tmp_path / "ours", tmp_path / "theirs")
+
+
+def test_client_gives_the_same_custom_measure(dumps, tmp_path):
+    scripts = custom(tmp_path / "scripts", alg_Largest=CUSTOM)
+    for name in ("ours", "theirs"):
+        (tmp_path / name).mkdir()
+    sides = ("compare", "-m", dumps["mine"], "-g", dumps["golden"], "-c", scripts, "-a", "Largest:scale=3", "-alg", "MaxAbsoluteError,Largest", "-out")
+    original(*sides, tmp_path / "theirs")
+    runs.msaccucmp(*sides, tmp_path / "ours")
+    ours, theirs = ([r["Largest"] for r in table(tmp_path / name)] for name in ("ours", "theirs"))
+    assert ours == theirs and sum(x not in ("NaN", "nan") for x in ours) > 10
 
 
 def test_client_compares_a_model(models, tmp_path):

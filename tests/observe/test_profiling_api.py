@@ -116,7 +116,7 @@ def test_msprof_profiles_a_program_and_gives_its_status(tmp_path):
     (["--sys-hardware-mem-freq=0", "true"], "[1, 100] (default 50)"),
     (["--aic-metrics=Speed", "true"], "PipeUtilization"),
     (["--storage-limit=1MB", "true"], "[200, 4294967296]"),
-    (["--dynamic=on", "--pid=1"], "cannot be attached to"),
+    (["--dynamic=on", "--pid=1"], "process 1 cannot be profiled"),
     (["--export=on"], "--output is missing"),
     (["--export=on", "--output=/nowhere/at/all"], "/nowhere/at/all"),
     (["--export=on", "--output=/proc"], "holds no profile"),

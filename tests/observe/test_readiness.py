@@ -38,13 +38,18 @@ FAULTS = """
         q, k, v = (x @ w for w in weights[:3])
         return torch.softmax(q @ k.transpose(-1, -2) / 6, -1) @ v
 
+    def by_hand(x):
+        mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
+        x = (x - mean) * torch.rsqrt(variance + 1e-5)
+        return 0.5 * x * (1 + torch.tanh(0.79788 * (x + 0.044715 * torch.pow(x, 3))))
+
     def norm(x):
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
 
     for step in range(60):
         time.sleep(0.02)
         x = torch.randn(2, 8 + step, 32).npu()
-        y = attention(norm(x)) @ weights[3]
+        y = by_hand(attention(norm(x))) @ weights[3]
         loss = (F.silu(y) * y).square().mean()
         optimizer.zero_grad()
         loss.backward()
@@ -67,7 +72,7 @@ def evidence(finding):
 @pytest.mark.parametrize("name, line", [
     ("cpu-fallback", "torch.linalg.eigvalsh"), ("host-waits", "value = loss.item()"), ("aicpu", "chosen = x[x > 2]"),
     ("changing-shapes", "q, k, v"), ("float32-products", "aclnnM"), ("fusable", "npu_fusion_attention"), ("fusable", "npu_rms_norm"),
-    ("fusable", "npu_swiglu"), ("fusable", "NpuFusedAdamW"), ("device-idle", "MEMCPY")])
+    ("fusable", "npu_swiglu"), ("fusable", "functional.layer_norm"), ("fusable", "approximate='tanh'"), ("fusable", "NpuFusedAdamW"), ("device-idle", "MEMCPY")])
 def test_planted_faults(faults, name, line):
     finding = by_id(faults[1])[name]
     assert line in evidence(finding), evidence(finding)

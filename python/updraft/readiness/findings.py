@@ -38,6 +38,18 @@ FUSED = {
     "swiglu": ("torch_npu.npu_swiglu", lambda: t("silu, and a multiplication", "silu 后接乘法")),
     "rms_norm": ("torch_npu.npu_rms_norm", lambda: t("the mean of squares, its root, and a multiplication", "平方均值、开方倒数、乘法")),
     "rotary": ("torch_npu.npu_rotary_mul", lambda: t("halves exchanged and joined, and a multiplication", "两半互换、拼接、乘法")),
+    "layer_norm": ("torch.nn.functional.layer_norm", lambda: t("mean and variance, taken off and divided by", "减均值、除以标准差")),
+    "gelu": ("torch.nn.functional.gelu", lambda: t("erf, plus one, and a multiplication", "erf 加一后相乘")),
+    "gelu_tanh": ("torch.nn.functional.gelu(approximate='tanh')", lambda: t("the third power, tanh, plus one, and a multiplication", "三次方、tanh、加一、相乘")),
+    "geglu": ("torch_npu.npu_geglu", lambda: t("gelu, and a multiplication", "gelu 后接乘法")),
+    "group_norm_silu": (lambda: t("torch_npu.npu_group_norm_silu (without gradient)", "torch_npu.npu_group_norm_silu（无梯度）"),
+                        lambda: t("group_norm, and silu", "group_norm 后接 silu")),
+    "masked_softmax": ("torch_npu.npu_scaled_masked_softmax", lambda: t("a scale, a mask that is added, and softmax", "缩放、加掩码、softmax")),
+    "gating": (lambda: t("torch_npu.npu_moe_gating_top_k_softmax (without gradient)", "torch_npu.npu_moe_gating_top_k_softmax（无梯度）"),
+               lambda: t("softmax, and its largest", "softmax 后取最大的 k 个")),
+    "clip": (lambda: t("clip_grad_norm_fused_ of torch_npu.optim's optimizers", "torch_npu.optim 优化器的 clip_grad_norm_fused_"),
+             lambda: t("the norm of all gradients (clip_grad_norm_)", "所有梯度的范数（clip_grad_norm_）")),
+    "sgd": ("torch_npu.optim.NpuFusedSGD", lambda: t("the steps of SGD with momentum over lists of parameters", "逐步执行的带动量 SGD 参数列表更新")),
     "adam": ("torch_npu.optim.NpuFusedAdamW, NpuFusedAdam",
              lambda: t("the steps of Adam one by one over lists of parameters", "逐步执行的 Adam 参数列表更新")),
 }
@@ -206,7 +218,7 @@ def fusable(record):
         if any("/torch_npu/" in f["file"] for f in c["where"]):  # its own: a fused optimizer does the steps on all parameters at once
             continue
         api, chain = FUSED[c["name"]]
-        rows.append((chain(), str(c["count"]), api, somewhere(c)))
+        rows.append((chain(), str(c["count"]), api() if callable(api) else api, somewhere(c)))
     if rows:
         yield Finding("fusable", "slow", t("Operators in a row that torch_npu has as one", "可用 torch_npu 融合算子代替的算子序列"),
                       t("Each of them reads and writes memory of the device; one operator does so once, and is launched once.",

@@ -13,7 +13,7 @@ body { font: 15px/1.5 system-ui, "Noto Sans CJK SC", sans-serif; max-width: 64re
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin: 2rem 0 .3rem }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: 13px }
 th, td { text-align: left; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere }
-th.n, td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+th.n, td.n { text-align: right; font-variant-numeric: tabular-nums } td.n { white-space: nowrap }
 code { font: 13px ui-monospace, monospace; overflow-wrap: anywhere }
 .level { display: inline-block; padding: 0 .5rem; border-radius: 1rem; font-size: 12px; color: #fff; margin-right: .5rem; vertical-align: 2px }
 .fails { background: #b3261e } .slow { background: #8a5300 } .note { background: #3b5b8c }

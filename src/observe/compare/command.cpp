@@ -1,6 +1,7 @@
 // The command `msaccucmp`: msaccucmp's commands and options.
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -37,6 +38,8 @@ compare: a side is a folder of a dump's step, or of arrays (OpName.Index.time.np
   -q, --quant_fusion_rule_file JSON    the graph of a quantised model
   -out, --output FOLDER         where result_TIME.csv and result_TIME.html go (default: here); made where it is missing
   -alg, --algorithm LIST        measures by number or name, by commas, or all (default)
+  -c, --custom_script_path FOLDER   measures of your own, functions compare(mine, golden, args) in FOLDER/algorithm/
+                                alg_NAME.py; -alg names them, too;  -a NAME:key=value;…  what they are given
   -r, --range START,END,STEP    those operators of -f alone;  -s, --select N,N… likewise; not both
   -overflow_detection           a column that says which float16 tensors overflow
   -advisor                      advisor_summary.txt: what to look at first (with -overflow_detection)
@@ -124,6 +127,27 @@ void make_folder(const std::string& folder) {
     throw Error(code::kAclInvalidFile, "-out is {}: the folder cannot be made", folder);
 }
 
+/// -alg, among which those of -c may be; all is all of both.
+void choose_measures(Options& options, const std::string& text, const std::string& folder, const std::string& values) {
+  std::string rest = text;
+  if (!folder.empty()) {
+    options.custom = std::make_shared<CustomMeasures>(folder, values);
+    const std::vector<std::string>& known = options.custom->names();
+    if (text == "all") options.custom_names = known;
+    rest.clear();
+    for (size_t at = 0; at <= text.size();) {
+      const size_t end = std::min(text.find(',', at), text.size());
+      std::string word = text.substr(at, end - at);
+      std::erase(word, ' ');
+      at = end + 1;
+      if (std::ranges::find(known, word) == known.end()) rest += (rest.empty() ? "" : ",") + word;
+      else if (std::ranges::find(options.custom_names, word) == options.custom_names.end())
+        options.custom_names.push_back(word);
+    }
+  }
+  if (!rest.empty() || options.custom_names.empty()) options.measures = parse_measures(rest);
+}
+
 int run_compare(int argc, const char* const* argv) {
   const Arguments a(argc, argv,
                     {{"-m", "--my_dump_path"},
@@ -151,12 +175,10 @@ int run_compare(int argc, const char* const* argv) {
                      {"-ml", "--max_line"},
                      {"-ffts", nullptr, false},
                      {"-threads", "--threads"}});
-  for (const char* name : {"-c", "-a", "-p"})
-    if (a.has(name) && !a.text(name).empty())
-      throw Error(code::kAclApiNotSupport,
-                  "{} is not implemented: it names Python of msaccucmp, which reads the same dumps (pip install "
-                  "mindstudio-probe)",
-                  name);
+  if (!a.text("-p").empty())
+    throw Error(code::kAclApiNotSupport,
+                "-p is not implemented: it names Python of msaccucmp, which reads the same dumps (pip install "
+                "mindstudio-probe)");
   Options options;
   options.mine = a.wanted("-m");
   options.golden = a.wanted("-g");
@@ -164,7 +186,8 @@ int run_compare(int argc, const char* const* argv) {
   options.quantised_rule = a.text("-q");
   options.unfused_rule = a.text("-cf");
   options.output = a.text("-out", ".");
-  options.measures = parse_measures(a.text("-alg", "all"));
+  choose_measures(options, a.text("-alg", "all"), a.text("-c"), a.text("-a"));
+  a.want_beside("-a", "-c");
   options.advisor = a.has("-advisor");
   options.overflow = a.has("-overflow_detection") || options.advisor;
   options.mapping = a.has("-map");
@@ -186,7 +209,7 @@ int run_compare(int argc, const char* const* argv) {
   make_folder(options.output);
   std::error_code error;
   if (std::filesystem::is_regular_file(options.mine, error) && std::filesystem::is_regular_file(options.golden, error))
-    return compare_files(options.mine, options.golden, options.measures, "", options.most);
+    return compare_files(options, "");
   Comparison comparison(options);
   for (const std::string& note : comparison.notes()) std::printf("%s\n", note.c_str());
   if (!options.op.empty()) return compare_tensor(comparison);
@@ -277,10 +300,13 @@ int run_files(int argc, const char* const* argv) {
   const Arguments a(argc, argv, {{"-m", "--my_dump_path"}, {"-g", "--golden_dump_path"}, {"-out", "--output"}});
   const std::string output = a.wanted("-out");
   make_folder(output);
-  std::vector<Measure> measures = parse_measures("all");
-  std::erase(measures, kKullbackLeiblerDivergence);
-  std::erase(measures, kStandardDeviation);
-  return compare_files(a.wanted("-m"), a.wanted("-g"), measures, output, 0);
+  Options options;
+  options.mine = a.wanted("-m");
+  options.golden = a.wanted("-g");
+  options.measures = parse_measures("all");
+  std::erase(options.measures, kKullbackLeiblerDivergence);
+  std::erase(options.measures, kStandardDeviation);
+  return compare_files(options, output);
 }
 
 }  // namespace

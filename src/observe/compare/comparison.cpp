@@ -298,6 +298,22 @@ std::vector<Pair> Comparison::pairs(const Unit& unit) const {
   } catch (const Error& e) { return {missing(unit, e.text())}; }
 }
 
+std::vector<std::string> Options::measure_names() const {
+  std::vector<std::string> names;
+  for (Measure one : measures) names.push_back(name_of(one));
+  names.insert(names.end(), custom_names.begin(), custom_names.end());
+  return names;
+}
+
+void add_custom(Row& row, const Options& options, const Array& x, const Array& y, const std::string& mine,
+                const std::string& golden) {
+  if (options.custom_names.empty()) return;
+  for (Cell& cell : options.custom->measure(x, y, options.custom_names, mine, golden, options.most)) {
+    if (!cell.reason.empty()) row.reasons.push_back(cell.reason);
+    row.cells.push_back(std::move(cell));
+  }
+}
+
 Line Comparison::finish(Pair pair, int threads) const {
   Line line = std::move(pair.line);
   if (pair.mine.owner) {
@@ -316,10 +332,12 @@ Line Comparison::finish(Pair pair, int threads) const {
       same_layout(pair.mine, pair.golden);
       row =
           measure(pair.mine, pair.golden, options_.measures, line.mine_path, line.golden_path, threads, options_.most);
+      add_custom(row, options_, pair.mine, pair.golden, line.mine_path, line.golden_path);
     } catch (const Error& e) { pair.refusal = e.text(); }
   }
   if (!pair.refusal.empty()) {
-    row.cells.assign(options_.measures.size(), Cell{"NaN", {}, std::numeric_limits<double>::quiet_NaN()});
+    row.cells.assign(options_.measures.size() + options_.custom_names.size(),
+                     Cell{"NaN", {}, std::numeric_limits<double>::quiet_NaN()});
     row.reasons = {pair.refusal};
   }
   line.cells = std::move(row.cells);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "observe/compare/custom_measures.h"
 #include "observe/compare/graph_rule.h"
 #include "observe/compare/measures.h"
 #include "observe/compare/side.h"
@@ -19,6 +20,10 @@ struct Options {
   std::string rule, quantised_rule, unfused_rule;  ///< -f, -q, -cf
   std::string output = ".";
   std::vector<Measure> measures;
+  std::shared_ptr<CustomMeasures> custom;  ///< -c; null: none
+  std::vector<std::string> custom_names;   ///< those of them that were chosen
+  /// Of all cells of a line: the measures', then the custom ones'.
+  std::vector<std::string> measure_names() const;
   bool overflow = false, advisor = false, mapping = false;
   std::string range, select;  ///< -r, -s
   int64_t most = 0;           ///< -max
@@ -91,6 +96,10 @@ class Comparison {
   std::vector<std::string> notes_;
   bool matched_ = false;
 };
+
+/// Cells and reasons of the custom measures, behind the others.
+void add_custom(Row& row, const Options& options, const Array& x, const Array& y, const std::string& mine,
+                const std::string& golden);
 
 /// "[2,3]".
 std::string shape_text(const std::vector<int64_t>& dims);

@@ -96,10 +96,11 @@ int compare_tensor(Comparison& of) {
         if (std::isfinite(e.*error)) min = std::min(min, e.*error), max = std::max(max, e.*error);
       summary += fmt::format("Min{0}:{1:.6f}\nMax{0}:{2:.6f}\n", name, std::isfinite(min) ? min : 0.f, max);
     }
-    const Row row = measure(pair.mine, pair.golden, options.measures, pair.line.mine_path, pair.line.golden_path,
-                            options.threads, options.most);
-    for (size_t i = 0; i < row.cells.size(); ++i)
-      summary += fmt::format("{}:{}\n", name_of(options.measures[i]), row.cells[i].text);
+    Row row = measure(pair.mine, pair.golden, options.measures, pair.line.mine_path, pair.line.golden_path,
+                      options.threads, options.most);
+    add_custom(row, options, pair.mine, pair.golden, pair.line.mine_path, pair.line.golden_path);
+    const std::vector<std::string> names = options.measure_names();
+    for (size_t i = 0; i < row.cells.size(); ++i) summary += fmt::format("{}:{}\n", names[i], row.cells[i].text);
     write_file(stem + "_summary.txt", summary);
     std::fputs(summary.c_str(), stdout);
     for (const auto& [name, error] : {std::pair{"absolute", &Element::absolute}, {"relative", &Element::relative}}) {
@@ -113,17 +114,18 @@ int compare_tensor(Comparison& of) {
   throw Error(code::kAclInvalidParam, "{} has no {} {} on both sides", options.op, output ? "output" : "input", index);
 }
 
-int compare_files(const std::string& mine, const std::string& golden, const std::vector<Measure>& measures,
-                  const std::string& output, int64_t most) {
+int compare_files(const Options& options, const std::string& output) {
+  const std::string &mine = options.mine, &golden = options.golden;
   const Array x = read_array(mine), y = read_array(golden);
   if (x.dims != y.dims)
     throw Error(code::kAclInvalidParam, "the shape in {} is {} and in {} {}", mine, shape_text(x.dims), golden,
                 shape_text(y.dims));
-  const Row row =
-      measure(x, y, measures, mine, golden, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), most);
+  Row row = measure(x, y, options.measures, mine, golden,
+                    static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), options.most);
+  add_custom(row, options, x, y, mine, golden);
   std::string text;
-  for (size_t i = 0; i < row.cells.size(); ++i)
-    text += fmt::format("{}: {}\n", name_of(measures[i]), row.cells[i].text);
+  const std::vector<std::string> names = options.measure_names();
+  for (size_t i = 0; i < row.cells.size(); ++i) text += fmt::format("{}: {}\n", names[i], row.cells[i].text);
   std::fputs(text.c_str(), stdout);
   for (const std::string& reason : row.reasons) std::printf("%s\n", reason.c_str());
   if (output.empty()) return 0;

@@ -10,8 +10,7 @@ namespace updraft::compare {
 /// prints these. Returns 0, or 1 when the tensor is not on both sides.
 int compare_tensor(Comparison& of);
 
-/// Two files of arrays: prints the measures; `output` not empty: and writes file_result_TIME.txt there.
-int compare_files(const std::string& mine, const std::string& golden, const std::vector<Measure>& measures,
-                  const std::string& output, int64_t most);
+/// Two files of arrays, -m and -g: prints the measures; `output` not empty: and writes file_result_TIME.txt there.
+int compare_files(const Options& options, const std::string& output);
 
 }  // namespace updraft::compare

@@ -49,7 +49,7 @@ std::vector<std::string> columns(const Comparison& of) {
   if (of.golden_is_npu()) names.push_back("Address");
   names.insert(names.end(), {"TensorIndex", "Shape"});
   if (of.options().overflow) names.push_back("OverFlow");
-  for (Measure measure : of.options().measures) names.push_back(name_of(measure));
+  for (const std::string& measure : of.options().measure_names()) names.push_back(measure);
   names.push_back("CompareFailReason");
   return names;
 }
@@ -177,8 +177,9 @@ std::string result_page(const Comparison& of, const std::vector<Line>& lines, do
     page += first->inputs_agree ? ". What it reads agrees: look at this operator."
                                 : ". Its inputs differ already, or are not in the dump: look at what makes them.";
     page += "<ul>";
+    const std::vector<std::string> names = of.options().measure_names();
     for (size_t i = 0; i < line.cells.size(); ++i)
-      page += fmt::format("<li>{}: {}</li>", name_of(of.options().measures[i]), escaped(line.cells[i].text));
+      page += fmt::format("<li>{}: {}</li>", escaped(names[i]), escaped(line.cells[i].text));
     page += "</ul>";
     if (!line.reason.empty()) page += "<p>" + escaped(line.reason) + "</p>";
     page += "</div>\n";

@@ -26,6 +26,39 @@ TEST(ReadinessChains, AreFoundAtTheirEnd) {
             "adam");
 }
 
+std::string chain(std::initializer_list<const char*> names) {
+  std::deque<std::string> latest;
+  for (const char* name : names) latest.push_back(std::string("aclnn") + name);
+  return chain_that_ends(latest);
+}
+
+// As torch_npu calls them for the formulas of papers.
+TEST(ReadinessChains, NormalisationsActivationsAndOptimizers) {
+  EXPECT_EQ(chain({"Mean", "Sub", "PowTensorScalar", "Mean", "Sub", "Adds", "Sqrt", "Div"}), "layer_norm");
+  EXPECT_EQ(chain({"Mean", "Sub", "PowTensorScalar", "Mean", "Sub", "Adds", "Rsqrt", "Mul"}), "layer_norm");
+  EXPECT_EQ(chain({"Mean", "VarCorrection", "Sub", "Adds", "Rsqrt", "Mul"}), "layer_norm");
+  EXPECT_EQ(chain({"Add", "PowTensorScalar", "Mean", "Adds", "Rsqrt", "Mul"}), "rms_norm");
+  EXPECT_EQ(chain({"Muls", "PowTensorScalar", "Muls", "Add", "Muls", "Tanh", "Adds", "Mul"}), "gelu_tanh");
+  EXPECT_EQ(chain({"Muls", "Divs", "Erf", "Adds", "Mul"}), "gelu");
+  EXPECT_EQ(chain({"Gelu", "Mul"}), "geglu");
+  EXPECT_EQ(chain({"GroupNorm", "Silu"}), "group_norm_silu");
+  EXPECT_EQ(chain({"Matmul", "Muls", "Add", "Softmax", "Max"}), "masked_softmax");
+  EXPECT_EQ(chain({"Softmax", "Topk"}), "gating");
+  EXPECT_EQ(chain({"ForeachNorm", "Stack", "LinalgVectorNorm"}), "clip");
+  EXPECT_EQ(chain({"ForeachAddListV2", "ForeachMulScalarV2", "ForeachAddListV2", "ForeachAddListV2"}), "sgd");
+}
+
+TEST(ReadinessChains, NeighboursOfThemAreNone) {
+  EXPECT_EQ(chain({"Sigmoid", "Mul"}), "");                    // a gate, for all that is known
+  EXPECT_EQ(chain({"Tanh", "Adds", "Mul"}), "");               // without the third power
+  EXPECT_EQ(chain({"Matmul", "Muls", "Add", "Softmax"}), "");  // an attention may follow
+  EXPECT_EQ(chain({"Matmul", "Muls", "Add", "Softmax", "DropoutGenMaskV2"}), "");
+  EXPECT_EQ(chain({"Sqrt", "Div"}), "");
+  EXPECT_EQ(chain({"Mean", "Adds", "Rsqrt", "Mul"}), "");
+  EXPECT_EQ(chain({"ForeachAddListV2", "ForeachAddListV2"}), "");
+  EXPECT_EQ(chain({"LayerNorm", "Silu"}), "");
+}
+
 TEST(ReadinessChains, AreCountedOnce) {
   EXPECT_EQ(chain_that_ends({"aclnnForeachSqrt", "aclnnInplaceAddcdiv", "aclnnInplaceAddcdiv"}), "");
   EXPECT_EQ(chain_that_ends({"aclnnPowTensorScalar", "aclnnMean", "aclnnAdds", "aclnnRsqrt", "aclnnMul", "aclnnMul"}),
