@@ -91,6 +91,7 @@ Stream& Runtime::stream() {
   if (!own.stream) {
     own.device = &device();
     own.stream = own.device->create_stream(0, 0);
+    own.stream->overflow_switch = 1;  // saturation mode: who scales losses asks for what overflowed
   }
   return *own.stream;
 }

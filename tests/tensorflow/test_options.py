@@ -135,6 +135,53 @@ def test_a_job_of_one(npu):
         d.all_reduce(x, reduction="avg")
 
 
+SATURATION = """
+npu.open().as_default()
+import numpy as np, tensorflow as tf
+mode = npu.npu_device.set_device_sat_mode
+def refused(value):
+    try: mode(value)
+    except ValueError as e: return str(e)
+x = tf.constant([[60000.0, -60000.0, 1.0]], tf.float16)
+@tf.function
+def f(x): return x * tf.constant(3.0, tf.float16), tf.matmul(x, tf.transpose(x)), tf.cast(tf.cast(x, tf.float32) * 2.0, tf.float16)
+"""
+
+
+def test_saturation_mode():
+    assert out(SATURATION + """
+print(npu.npu_device.is_inf_nan_enabled(), [t.numpy().ravel().tolist() for t in f(x)] == [[np.inf, -np.inf, 3.0], [np.inf], [np.inf, -np.inf, 2.0]])
+mode(0)
+most = 65504.0
+print(npu.npu_device.is_inf_nan_enabled(), [t.numpy().ravel().tolist() for t in f(x)] == [[most, -most, 3.0], [most], [most, -most, 2.0]])
+mode(1)
+print([t.numpy().ravel().tolist() for t in f(x)][1] == [np.inf], refused(2) == "set_device_sat_mode(2): want 0 (saturation) or 1 (INF_NAN)")
+""") == ["True", "True", "False", "True", "True", "True"]
+    assert error("npu.npu_device.set_device_sat_mode(1)") == "RuntimeError: no NPU is open: npu.open().as_default() comes before its modes"
+    assert out(SATURATION + "print('saturates' in refused(1), refused(0))", UPDRAFT_SOC="Ascend910A") == ["True", "None"]
+
+
+def test_loss_scale_in_saturation_mode():
+    """No gradient is Inf or NaN then: the flag of the device tells."""
+    assert out(SATURATION + """
+mode(0)
+v = tf.Variable(tf.ones([4]))
+o = npu.train.optimizer.NpuLossScaleOptimizer(tf.keras.optimizers.SGD(0.5), initial_scale=2.0**15)
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.cast(v, tf.float16) * x)
+        scaled = o.get_scaled_loss(loss)
+    g = o.get_unscaled_gradients(tape.gradient(scaled, [v]))
+    o.apply_gradients(zip(g, [v]))
+    return g[0]
+g = step(tf.constant([4.0] * 4, tf.float16))
+print(bool(np.isfinite(g.numpy()).all()), v.numpy()[0], o.loss_scale.numpy())
+step(tf.constant([1.0] * 4, tf.float16))
+print(v.numpy()[0], o.loss_scale.numpy(), isinstance(o, tf.keras.mixed_precision.LossScaleOptimizer), type(o).__name__)
+""") == ["True", "1.0", "16384.0", "0.5", "16384.0", "True", "LossScaleOptimizerV3"]
+
+
 def test_loss_scale():
     assert out("""
 npu.open().as_default()

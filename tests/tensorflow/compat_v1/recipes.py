@@ -587,6 +587,34 @@ def bert(npu):
 
 
 @recipe
+def runs_in_parts():
+    """partial_run: each part runs what its feeds allow, and no operation twice."""
+    a, b, c = (v1.placeholder(tf.float32, [2], n) for n in "abc")
+    count = v1.get_variable("count", [], initializer=v1.zeros_initializer())
+    first = tf.tanh(a + b) + v1.random_uniform([2], seed=4)
+    with tf.control_dependencies([v1.assign_add(count, 1.0)]):
+        counted = tf.identity(first * 2.0)
+    second = counted * c
+    said = []
+    with v1.Session() as sess:
+        sess.run(v1.global_variables_initializer())
+        for value in (1.0, 2.0):
+            handle = sess.partial_run_setup([counted, second], [a, b, c])
+            one = sess.partial_run(handle, counted, {a: [value, 0.5], b: [0.25, 2.0]})
+            said += [one, sess.run(count)]
+            said += [sess.partial_run(handle, second, {c: one}), sess.run(count)]
+        handle = sess.partial_run_setup([first, second], [a, b, c])
+        said.append(sess.partial_run(handle, first, {a: [0.0, 1.0], b: [1.0, 0.0]}))
+        for bad in (lambda: sess.partial_run(handle, first, {}), lambda: sess.partial_run(handle, second, {a: [1.0, 1.0]}),
+                    lambda: sess.partial_run(handle, counted, {}), lambda: sess.partial_run("none", first, {})):
+            try:
+                bad()
+            except tf.errors.InvalidArgumentError:
+                said.append("refused")
+    return said
+
+
+@recipe
 def constants_that_begin_alike():
     """Datasets of which only late elements differ, in one process."""
     said = []
