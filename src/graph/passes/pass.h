@@ -41,6 +41,7 @@ int64_t recognise_layer_norms(Graph& graph);
 int64_t recognise_root_norms(Graph& graph);
 int64_t fuse_attention(Graph& graph);
 int64_t fuse_quantized(Graph& graph);
+int64_t make_byte_tables(Graph& graph);
 int64_t fold_batch_norms(Graph& graph);
 int64_t flush_subnormals(Graph& graph);
 int64_t merge_numbers(Graph& graph);

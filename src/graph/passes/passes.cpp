@@ -6,6 +6,7 @@ namespace {
 constexpr Pass kPasses[] = {
     {"DeadNodeRemovePass", remove_dead_nodes},    {"IdentityRemovePass", remove_identities},
     {"RequantFusionPass", fuse_quantized},  // before its constant weights become real numbers
+    {"ByteTableFusionPass", make_byte_tables},
     {"ConstantFoldingPass", fold_constants},      {"DeadNodeRemovePass", remove_dead_nodes},
     {"MaxPoolPlacesRemovePass", drop_places},     {"PoolReluGradPass", move_relu_gradients},
     {"FunctionFusionPass", recognise_functions},  {"LayerNormONNXFusionPass", recognise_layer_norms},
