@@ -5,7 +5,9 @@
 #include <mutex>
 
 #include "acl/api.h"
+#include "acl/dump_door.h"
 #include "acl/model_dataset.h"
+#include "base/config.h"
 #include "device/memory.h"
 #include "om/external_weight.h"
 #include "om/om_file.h"
@@ -83,6 +85,8 @@ std::byte* want_memory(const char* name, void* memory, size_t bytes, size_t want
 }
 
 uint32_t load_model(graph::Model model, const ModelMemory& memory, std::shared_ptr<graph::VariableMemory> variables) {
+  if (Config::get().card_rules() && !acl_is_initialized())
+    throw Error(code::kAclUninitialized, "call aclInit before a model is loaded");
   Device& device = current_device();
   LoadedEntry entry;
   entry.variables = graph::noted_variables(*model.graph);

@@ -138,6 +138,37 @@ void dequantize(const TensorView& x, const TensorView& scale, const TensorView& 
   if (pair.to.data != out.data) copy_elements(out, pair.to);
 }
 
+void look_up(const TensorView& x, const TensorView& table, const TensorView& to) {
+  if (to.empty()) return;
+  int order[kMaxDims];
+  const TensorView* views[] = {&to, &x};
+  const int rank = memory_order(views, order);
+  TensorView from = x, target = to;
+  from.rank = target.rank = rank;
+  for (int d = 0; d < rank; ++d) {
+    from.dims[d] = target.dims[d] = to.dims[order[d]];
+    from.strides[d] = x.strides[order[d]];
+    target.strides[d] = to.strides[order[d]];
+  }
+  ScratchScope scratch;
+  auto* numbers = gather_to(scratch.take(256), table.dtype, table).as<const uint8_t>();
+  const TensorView* both[] = {&from, &target};
+  const StridedLoop<2> loop(both);
+  const int64_t fs = loop.strides[0][loop.rank - 1], ts = loop.strides[1][loop.rank - 1];
+  const auto* source = from.as<const uint8_t>();
+  auto* result = target.as<uint8_t>();
+  parallel_for(to.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    loop.rows(begin, end, [&](const int64_t(&at)[2], int64_t, int64_t n) {
+      const uint8_t* a = source + at[0];
+      uint8_t* b = result + at[1];
+      if (fs == 1 && ts == 1)
+        for (int64_t i = 0; i < n; ++i) b[i] = numbers[a[i]];
+      else
+        for (int64_t i = 0; i < n; ++i) b[i * ts] = numbers[a[i * fs]];
+    });
+  });
+}
+
 void quantized_sum(const TensorView& a, const TensorView& b, const QuantizedSum& q, const TensorView& to) {
   if (to.empty()) return;
   int order[kMaxDims];

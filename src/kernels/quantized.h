@@ -42,6 +42,9 @@ void dequantize(const TensorView& x, const TensorView& scale, const TensorView& 
 /// All three of one type and shape.
 void quantized_sum(const TensorView& a, const TensorView& b, const QuantizedSum& q, const TensorView& to);
 
+/// to = table[x] by the bytes of x, of 256 numbers of eight bits. Any strides; the same order in memory is fastest.
+void look_up(const TensorView& x, const TensorView& table, const TensorView& to);
+
 /// y = (sum of (x - x_zero) * filter) * scale + bias. x is INT8 or UINT8 [N, C, ...], filter INT8 and constant, scale
 /// FLOAT [O] or [1] (that of x and of the filter in one), bias FLOAT [O] or without memory, y FLOAT or of eight bits.
 /// The sums are exact. What the channels innermost have is taken as it lies.

@@ -5,6 +5,7 @@ usage: python quantized_models.py FOLDER     writes NAME.onnx, and NAME.npz: in/
 (the result before it was rounded, in steps of the output)
 """
 
+import math
 import pathlib
 import sys
 
@@ -172,8 +173,32 @@ def moved(model):
     model.result(model.node("Transpose", [y], perm=[0, 1, 3, 2]), value.transpose(0, 1, 3, 2), 0.031, np.uint8(100))
 
 
+def functions(model):
+    """What is computed of single numbers, rounded to eight bits after each step; and a step that two read."""
+    def through(y, value, scale, zero):
+        y = model.node("QuantizeLinear", [y, model.constant(np.float32(scale)), model.constant(zero)])
+        steps = value / np.float64(np.float32(scale))
+        return model.real(y, scale, zero), (rounded(steps, zero).astype(np.float64) - float(zero)) * np.float64(np.float32(scale))
+
+    def combine(kind, y, value, number, f):
+        return model.node(kind, [y, model.constant(np.float32(number))]), f(value, np.float64(np.float32(number)))
+
+    x, real = model.quantised(normal(2, 5, 24), 0.031, np.uint8(121))
+    y, value = through(*combine("Div", x, real, 1.41421356, np.divide), 0.0223, np.uint8(119))
+    y, value = through(model.node("Erf", [y]), np.vectorize(math.erf)(value), 0.0079, np.uint8(127))
+    y, value = through(*combine("Add", y, value, 1.0, np.add), 0.00787, np.uint8(0))
+    y, value = through(model.node("Mul", [x, y]), real * value, 0.0317, np.uint8(3))
+    model.result(*combine("Mul", y, value, 0.5, np.multiply), 0.0163, np.uint8(11))
+    shared = model.node("Sigmoid", [x])
+    value = 1 / (1 + np.exp(-real))
+    model.result(shared, value, 0.0041, np.uint8(7))
+    model.result(model.node("Mul", [shared, x]), value * real, 0.0181, np.uint8(40))
+    x, real = model.quantised(normal(6, 7), 0.029, np.int8(-9))
+    model.result(model.node("Tanh", [x]), np.tanh(real), 0.0081, np.int8(5))
+
+
 def main():
-    for build in (convolutions, residual, products, table, moved):
+    for build in (convolutions, residual, products, table, moved, functions):
         model = Model()
         build(model)
         model.write(pathlib.Path(sys.argv[1]) / build.__name__)

@@ -125,6 +125,27 @@ print('maps', len({l.split()[-1] for l in open('/proc/self/maps') if l.rstrip().
     assert "maps 1" in good(run(sys.executable, "-W", "ignore", "-c", code))
 
 
+@pytest.mark.parametrize("strict", ["0", "1"])
+@pytest.mark.parametrize("tidy", [True, False])
+def test_order_of_calls(models, strict, tidy):
+    """aclInit first and once, aclFinalize once; a process that leaves out the end ends well all the same."""
+    code = """
+import acl
+assert acl.rt.set_device(0) == 0
+early, ret = acl.mdl.load_from_file(%r)
+assert ret == (100001 if %s else 0), ret
+assert acl.init() == 0 and acl.init() == 100002
+model, ret = acl.mdl.load_from_file(%r)
+assert ret == 0
+if %r:
+    assert acl.mdl.unload(model) == 0 and acl.mdl.unload(model) == 145003
+    assert acl.rt.reset_device(0) == 0
+    assert acl.finalize() == 0 and acl.finalize() == 100037
+print("over")
+""" % (str(models[0] / "net.om"), strict, str(models[0] / "net.om"), tidy)
+    assert good(run(WITHOUT_TORCH, "-c", code, UPDRAFT_STRICT=strict)) == "over\n"
+
+
 def test_example_classifies(models):
     folder, pictures = models
     text = good(run(WITHOUT_TORCH, ROOT / "examples" / "pyacl_classification.py", folder / "digits.om", *[folder / p for p in pictures]))

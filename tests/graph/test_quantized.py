@@ -14,7 +14,8 @@ from tests.graph.test_atc import EXACT, ONNX_PYTHON, ROOT, atc, compiled
 # What each model is made of when it is compiled. A positive part stays a node where zero is not the lowest number.
 TYPES = {"convolutions": {"RequantConv2D": 6, "Relu": 1, "QuantizeLinear": 7}, "residual": {"RequantConv2D": 2, "RequantAdd": 1, "QuantizeLinear": 1},
          "products": {"RequantMatMul": 3, "Tanh": 1, "QuantizeLinear": 3}, "table": {"GatherV2": 1, "DequantizeLinear": 1, "QuantizeLinear": 1},
-         "moved": {"Reshape": 1, "Transpose": 2, "DequantizeLinear": 1, "QuantizeLinear": 2}}
+         "moved": {"Reshape": 1, "Transpose": 2, "DequantizeLinear": 1, "QuantizeLinear": 2},
+         "functions": {"ByteTable": 2, "QuantizeLinear": 4, "DequantizeLinear": 1, "Sigmoid": 1, "Mul": 1}}
 RUN = """
 import sys
 import numpy as np
@@ -48,7 +49,7 @@ def test_numbers_are_onnxs(folder, name, how):
     options = [EXACT]
     if how == "switched off":
         switches = folder / "off.json"
-        switches.write_text(json.dumps({"Switch": {"GraphFusion": {"RequantFusionPass": "off"}}}))
+        switches.write_text(json.dumps({"Switch": {"GraphFusion": {"RequantFusionPass": "off", "ByteTableFusionPass": "off"}}}))
         options.append(f"--fusion_switch_file={switches}")
     om, made = compiled(folder, name, *options, output=f"{name}-{how.split()[0]}"), folder / f"{name}-{how.split()[0]}.npz"
     environment = {**os.environ, **({"UPDRAFT_MAX_ISA": "v3", "ONEDNN_MAX_CPU_ISA": "AVX2"} if how == "v3" else {})}

@@ -38,6 +38,7 @@ Node& Graph::add(std::string_view type, std::string name) {
     while (by_name_.contains(other));
     name = std::move(other);
   }
+  changed();
   nodes_.emplace_back(new Node(*this, next_id_++, std::move(name), std::string(type)));
   Node& node = *nodes_.back();
   node.place_ = std::prev(nodes_.end());
@@ -76,6 +77,7 @@ int Graph::add_output(Node& node, std::string name, TensorDesc desc) {
 void Graph::unlink(Node& node, int input) {
   Endpoint& from = node.inputs_[static_cast<size_t>(input)].from;
   if (!from) return;
+  changed();
   auto& uses = from.node->outputs_[static_cast<size_t>(from.index)].uses;
   uses.erase(std::find(uses.begin(), uses.end(), Use{&node, input}));
   from = {};
@@ -84,6 +86,7 @@ void Graph::unlink(Node& node, int input) {
 void Graph::connect(Node& node, int input, Endpoint from) {
   unlink(node, input);
   if (!from) return;
+  changed();
   Output& output = from.node->outputs_.at(static_cast<size_t>(from.index));
   Input& to = node.inputs_.at(static_cast<size_t>(input));
   output.uses.push_back({&node, input});
@@ -105,11 +108,13 @@ void Graph::remove_input(Node& node, int input) {
 void Graph::add_control(Node& before, Node& after) {
   if (std::find(after.control_inputs_.begin(), after.control_inputs_.end(), &before) != after.control_inputs_.end())
     return;
+  changed();
   after.control_inputs_.push_back(&before);
   before.control_outputs_.push_back(&after);
 }
 
 void Graph::remove_control(Node& before, Node& after) {
+  changed();
   std::erase(after.control_inputs_, &before);
   std::erase(before.control_outputs_, &after);
 }
@@ -118,6 +123,7 @@ void Graph::replace(Endpoint from, Endpoint to, const Node* except) {
   Output& old = from.node->outputs_.at(static_cast<size_t>(from.index));
   Output& output = to.node->outputs_.at(static_cast<size_t>(to.index));
   if (&old == &output) return;
+  changed();
   std::vector<Use> kept;
   for (const Use& use : old.uses) {
     if (use.node == except) {
@@ -151,6 +157,7 @@ void Graph::remove(Node& node) {
   for (size_t i = 0; i < node.inputs_.size(); ++i) unlink(node, static_cast<int>(i));
   for (Node* before : std::vector(node.control_inputs_)) remove_control(*before, node);
   for (Node* after : std::vector(node.control_outputs_)) remove_control(node, *after);
+  changed();
   by_name_.erase(node.name_);
   nodes_.erase(node.place_);
 }
@@ -161,6 +168,13 @@ Node* Graph::find(std::string_view name) const {
 }
 
 std::vector<Node*> Graph::in_order() const {
+  std::lock_guard lock(order_mutex_);
+  if (!order_.known) order_.nodes = find_order();
+  order_.known = true;
+  return order_.nodes;
+}
+
+std::vector<Node*> Graph::find_order() const {
   // The smallest id first among those that may come: a graph that is in order stays as it is. Nodes stand by their ids.
   std::vector<Node*> order;
   order.reserve(nodes_.size());
@@ -204,6 +218,15 @@ std::vector<Node*> Graph::in_order() const {
 }
 
 std::vector<Node*> Graph::needed_in_order() const {
+  std::lock_guard lock(order_mutex_);
+  if (!order_.known) order_.nodes = find_order();
+  order_.known = true;
+  if (!needed_.known) needed_.nodes = find_needed();
+  needed_.known = true;
+  return needed_.nodes;
+}
+
+std::vector<Node*> Graph::find_needed() const {
   std::vector<bool> needed(static_cast<size_t>(next_id_));  // by id
   std::vector<const Node*> open;
   auto need = [&](const Node* node) {
@@ -219,7 +242,7 @@ std::vector<Node*> Graph::needed_in_order() const {
       if (input.from) need(input.from.node);
     for (const Node* before : node->control_inputs()) need(before);
   }
-  std::vector<Node*> order = in_order();
+  std::vector<Node*> order = order_.nodes;
   std::erase_if(order, [&](const Node* node) { return !needed[static_cast<size_t>(node->id())]; });
   return order;
 }

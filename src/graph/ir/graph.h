@@ -7,6 +7,7 @@
 #pragma once
 #include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -143,7 +144,18 @@ class Graph {
 
  private:
   void unlink(Node& node, int input);
+  std::vector<Node*> find_order() const;
+  std::vector<Node*> find_needed() const;
+  /// Nodes or edges are others.
+  void changed() { order_.known = needed_.known = false; }
 
+  /// What was found of the graph as it is; several threads may ask a graph that nobody changes.
+  struct Order {
+    bool known = false;
+    std::vector<Node*> nodes;
+  };
+  mutable std::mutex order_mutex_;
+  mutable Order order_, needed_;
   std::string name_;
   std::list<std::unique_ptr<Node>> nodes_;
   std::map<std::string, Node*, std::less<>> by_name_;

@@ -61,6 +61,7 @@ bool has_channels_last(const Node& node) {
 bool takes_any_layout(const Node& node) {
   static constexpr std::string_view kTypes[] = {"Add",
                                                 "AvgPoolV2",
+                                                "ByteTable",
                                                 "ClipByValueV2",
                                                 "ConcatV2",
                                                 "Conv2D",

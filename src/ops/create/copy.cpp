@@ -1,14 +1,34 @@
 // Copies, casts and fills.
+#include <cstdlib>
+
+#include "base/parallel.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace updraft {
+namespace {
+
+/// True for a view with more elements than places. Which of several stays at a place must not depend on threads.
+bool overlaps_itself(const TensorView& view) {
+  int64_t places = 1;
+  for (int d = 0; d < view.rank; ++d) places += (view.dims[d] - 1) * std::abs(view.strides[d]);
+  return view.numel() > places;
+}
+
+}  // namespace
 
 ABOUT(aclnnInplaceCopy, Vector, "Copies src into selfRef with broadcasting and conversion of the data type",
       "将 src 拷贝到 selfRef，支持广播与数据类型转换")
 ACLNN(aclnnInplaceCopy, (InOut, selfRef), (In, src)) {
   TensorView from = src->same_shape(*selfRef) ? *src : src->expand_as(*selfRef);
   if (selfRef->empty()) return;
-  op.launch([to = *selfRef, from] { copy_elements(to, from); });
+  if (overlaps_itself(*selfRef)) {
+    op.launch([to = *selfRef, from] {
+      const SerialSection serial;
+      copy_elements(to, from);
+    });
+  } else {
+    op.launch([to = *selfRef, from] { copy_elements(to, from); });
+  }
 }
 
 SAMPLE(aclnnCast, "dtype=f16 out=f16[N,M]")

@@ -174,4 +174,17 @@ IR_OP(RequantAdd, RequantAdd, (In, a), (In, b), (Out, y), (Float, a_scale), (Int
   op.launch([=, a = *a, b = *b, y = *y] { quantized_sum(a, b, q, y); });
 }
 
+ABOUT(ByteTable, Vector, "y = table[x], by the bytes of x: what is computed of single numbers of eight bits",
+      "y = table[x]，以 x 的字节为下标：对单个 8 位数的逐元素计算")
+IR_OP(ByteTable, ByteTable, (In, x), (In, table), (Out, y), (Int, dtype, 4)) {
+  require_byte(op, "x", *x);
+  const DType type = result_type(op, dtype, false);
+  constexpr int64_t kNumbers = 256;
+  op.require_shape("table", *table, &kNumbers, 1);
+  op.require(table->dtype == type, "table is {}, want {}", describe(*table), name_of(type));
+  op.result_like("y", *y, *x, type);
+  op.work(x->numel());
+  op.launch([=, x = *x, table = *table, y = *y] { look_up(x, table, y); });
+}
+
 }  // namespace updraft

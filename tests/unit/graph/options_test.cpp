@@ -123,6 +123,19 @@ TEST(Options, precision) {
   const Precision mixed = Precision::parse({{"precision_mode", "allow_mix_precision"}, {"modify_mixlist", lists.path}});
   EXPECT_FALSE(mixed.black.contains("Exp") || mixed.white.contains("Exp"));
   EXPECT_TRUE(mixed.black.contains("Conv2D") && !mixed.white.contains("Conv2D") && mixed.white.contains("Relu"));
+  // an operator of the white list: adding to the other list beats what is said of this one, and removing leaves it grey
+  ASSERT_TRUE(Precision::parse({{"precision_mode", "allow_mix_precision"}}).white.contains("MatMulV2"));
+  const auto with = [](const char* text) {
+    const File file(text);
+    return Precision::parse({{"precision_mode", "allow_mix_precision"}, {"modify_mixlist", file.path}});
+  };
+  for (const char* text : {R"({"black-list": {"to-add": ["MatMulV2"]}})",
+                           R"({"black-list": {"to-add": ["MatMulV2"]}, "white-list": {"to-remove": ["MatMulV2"]}})"}) {
+    const Precision moved = with(text);
+    EXPECT_TRUE(moved.black.contains("MatMulV2") && !moved.white.contains("MatMulV2")) << text;
+  }
+  const Precision grey = with(R"({"white-list": {"to-remove": ["MatMulV2"]}})");
+  EXPECT_FALSE(grey.black.contains("MatMulV2") || grey.white.contains("MatMulV2"));
   const File custom("a/b::InputDtype:float16,float32OutputDtype:float16  # c\nOpType::Relu:OutputDtype:float32\n");
   const Precision customised = Precision::parse({{"precision_mode", "force_fp16"}, {"customize_dtypes", custom.path}});
   const CustomTypes& types = customised.custom_nodes.at("a/b");
