@@ -69,6 +69,12 @@ const Variables::Held& Variables::held(const std::string& name) const {
   return found->second;
 }
 
+bool Variables::has(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  const auto found = all_.find(name);
+  return found != all_.end() && found->second.has_value;
+}
+
 Variables::Content Variables::content(const std::string& name) const {
   std::lock_guard lock(mutex_);
   const Held& variable = held(name);
