@@ -160,6 +160,7 @@ class SessionImpl {
   std::map<uint32_t, std::shared_ptr<Compiled>> graphs;
   std::map<std::string, SessionCallback> callbacks;
   std::string refusal;  ///< of the options
+  std::map<uint32_t, std::string> refused;  ///< why a graph was not added: clients go on, and ask for it later
   AsyncRuns runs;
 
   int64_t iterations(const Compiled& graph) const;
@@ -170,8 +171,12 @@ class SessionImpl {
   std::shared_ptr<Compiled> find(uint32_t id) {
     std::lock_guard lock(mutex);
     const auto found = graphs.find(id);
-    if (found == graphs.end())
+    if (found == graphs.end()) {
+      const auto why = refused.find(id);
+      if (why != refused.end())
+        throw Error(code::kAclInvalidParam, "the session has no graph {}: AddGraph refused it: {}", id, why->second);
       throw Error(code::kAclInvalidParam, "the session has no graph {}: add it with AddGraph", id);
+    }
     return found->second;
   }
 };
@@ -227,7 +232,14 @@ Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options
   return status("Session::AddGraph", [&] {
     check(*impl_);
     const GraphImpl* from = graph_impl(graph);
-    const ir::Model model = from ? from->made() : ir::Model();
+    ir::Model model;
+    try {
+      if (from) model = from->made();
+    } catch (const Error& e) {
+      std::lock_guard lock(impl_->mutex);
+      impl_->refused[id] = e.text();
+      throw;
+    }
     if (!model.graph) throw Error(code::kAclInvalidParam, "graph {} has no nodes", id);
     auto made = std::make_shared<Compiled>();
     auto copied = std::make_shared<GraphImpl>(from->name);
@@ -242,6 +254,7 @@ Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options
     made->refreshable = refreshable != made->options.end() && refreshable->second == "1";
     late_outputs(made->options);
     std::lock_guard lock(impl_->mutex);
+    impl_->refused.erase(id);
     if (!impl_->graphs.emplace(id, std::move(made)).second)
       throw Error(code::kAclInvalidParam, "the session has a graph {} already: remove it first", id);
   });
