@@ -112,7 +112,8 @@ class GE_FUNC_VISIBILITY Session {
   Status UnregisterExternalAllocator(const void* stream) const;
 
   /**
-   * "Save" and "Summary": called after each run of a graph that has nodes of that type, with what they read, on the host.
+   * For the nodes of type Save or Summary (the keys) of graphs. Graphs with such nodes are refused so far, so that no
+   * callback is called. FAILED for another key.
    */
   Status RegisterCallBackFunc(const char* key, SessionCallback callback);
 

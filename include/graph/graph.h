@@ -95,7 +95,8 @@ class GE_FUNC_VISIBILITY Graph {
   graphStatus RemoveEdge(GNode& from, int32_t output, GNode& to, int32_t input);
   graphStatus AddDataEdge(GNode& from, int32_t output, GNode& to, int32_t input);
   graphStatus AddControlEdge(GNode& from, GNode& to);
-  /** That runs of the graph may be repeated by the device: they are repeated by the client here. */
+  /** One run of the graph in a session is as many as the session's variable npu_runconfig/iterations_per_loop says,
+   * and one; the outputs are those of the last. */
   void SetNeedIteration(bool need);
   /** Writes the graph as a serialised model (an AIR file). */
   graphStatus SaveToFile(const char* file_name) const;

@@ -17,7 +17,13 @@
 namespace updraft {
 namespace {
 
-thread_local std::string t_error, t_taken;
+/// Handlers of exit() run in a thread whose texts are destroyed, and clients clean up there. This stays.
+constinit thread_local bool t_texts_gone = false;
+struct Texts {
+  std::string error, taken;
+  ~Texts() { t_texts_gone = true; }
+};
+thread_local Texts t_texts;
 thread_local int t_runtime_error = 0;
 std::mutex g_mutex;
 std::atomic<bool> g_thread_only{false};
@@ -50,22 +56,25 @@ void report_error(const char* name, int code, std::string_view text) noexcept {
   try {
     UPDRAFT_LOG(kError, "ASCENDCL", "{} failed with {}: {}", name, code, text);
     const WallClock now = wall_clock("%Y-%m-%d-%H:%M:%S");
-    t_error = fmt::format(
+    std::string message = fmt::format(
         "[PID: {}] {}.{:03}.{:03} {}: {}\n        TraceBack (most recent call last):\n        {} returned {}\n",
         getpid(), now.text, now.milliseconds, now.microseconds, title_of(code), text, name, code);
+    if (!t_texts_gone) t_texts.error = message;
     std::lock_guard lock(g_mutex);
-    *g_error = t_error;
+    *g_error = std::move(message);
   } catch (...) {}
 }
 
 const char* take_error_text() noexcept {
   try {
-    t_taken.swap(t_error);
-    t_error.clear();
+    static auto* const late = new std::string;
+    std::string& taken = t_texts_gone ? *late : t_texts.taken;
+    taken.clear();
+    if (!t_texts_gone) taken.swap(t_texts.error);
     std::lock_guard lock(g_mutex);
-    if (t_taken.empty() && !g_thread_only) t_taken.swap(*g_error);
+    if (taken.empty() && !g_thread_only) taken.swap(*g_error);
     g_error->clear();
-    return t_taken.c_str();
+    return taken.c_str();
   } catch (...) { return ""; }
 }
 

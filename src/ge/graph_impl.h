@@ -20,6 +20,7 @@ class GraphImpl {
   std::function<updraft::graph::Model(const std::map<std::string, updraft::graph::Dims>&)> with_sizes;
   /// The graph whose nodes clients have; it becomes `model` with the first change.
   updraft::graph::Model walked;
+  bool iterated = false;  ///< see Graph::SetNeedIteration
   /// The operators that it is made of; empty for a graph that was read.
   Composition operators;
 

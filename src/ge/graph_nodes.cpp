@@ -166,6 +166,6 @@ graphStatus Graph::AddControlEdge(GNode& from, GNode& to) {
   return change(impl_, "Graph::AddControlEdge", {&from, &to},
                 [&](ir::Graph& graph) { graph.add_control(*NodeAccess::node(from), *NodeAccess::node(to)); });
 }
-void Graph::SetNeedIteration(bool) {}
+void Graph::SetNeedIteration(bool need) { graph_impl(*this).iterated = need; }
 
 }  // namespace ge

@@ -160,14 +160,24 @@ class SessionImpl {
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Compiled>> graphs;
   std::map<std::string, SessionCallback> callbacks;
-  std::string refusal;  ///< of the options
+  std::string refusal;                      ///< of the options
+  std::map<uint32_t, std::string> refused;  ///< why a graph was not added: clients go on, and ask for it later
   AsyncRuns runs;
+
+  int64_t iterations(const Compiled& graph) const;
+  /// Puts a run on the stream.
+  void run_once(uint32_t id, const std::shared_ptr<Compiled>& graph, void* handle, const std::vector<Tensor>& inputs,
+                std::vector<Tensor>& outputs);
 
   std::shared_ptr<Compiled> find(uint32_t id) {
     std::lock_guard lock(mutex);
     const auto found = graphs.find(id);
-    if (found == graphs.end())
+    if (found == graphs.end()) {
+      const auto why = refused.find(id);
+      if (why != refused.end())
+        throw Error(code::kAclInvalidParam, "the session has no graph {}: AddGraph refused it: {}", id, why->second);
       throw Error(code::kAclInvalidParam, "the session has no graph {}: add it with AddGraph", id);
+    }
     return found->second;
   }
 };
@@ -223,12 +233,20 @@ Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options
   return status("Session::AddGraph", [&] {
     check(*impl_);
     const GraphImpl* from = graph_impl(graph);
-    ir::Model model = from ? from->made() : ir::Model();
+    ir::Model model;
+    try {
+      if (from) model = from->made();
+    } catch (const Error& e) {
+      std::lock_guard lock(impl_->mutex);
+      impl_->refused[id] = e.text();
+      throw;
+    }
     if (!model.graph) throw Error(code::kAclInvalidParam, "graph {} has no nodes", id);
     adapt_torchair(model);
     auto made = std::make_shared<Compiled>();
     auto copied = std::make_shared<GraphImpl>(from->name);
     copied->model = std::move(model);
+    copied->iterated = from->iterated;
     made->graph = std::move(copied);
     made->options = impl_->options;
     for (auto& [key, value] : texts(options)) made->options[key] = value;
@@ -238,6 +256,7 @@ Status Session::AddGraph(uint32_t id, const Graph& graph, const Options& options
     made->refreshable = refreshable != made->options.end() && refreshable->second == "1";
     late_outputs(made->options);
     std::lock_guard lock(impl_->mutex);
+    impl_->refused.erase(id);
     if (!impl_->graphs.emplace(id, std::move(made)).second)
       throw Error(code::kAclInvalidParam, "the session has a graph {} already: remove it first", id);
   });
@@ -363,6 +382,76 @@ std::shared_ptr<Allocator> allocator_of(const void* stream) {
 
 }  // namespace
 
+/// How often a run of the graph runs it: as often as MindSpore says by a variable of the session, which counts from 0.
+int64_t SessionImpl::iterations(const Compiled& graph) const {
+  static constexpr const char* kVariable = "npu_runconfig/iterations_per_loop";
+  if (!graph.graph->iterated || !variables->has(kVariable)) return 1;
+  updraft::Device::get(device.number).synchronize();  // whoever assigns it may still run
+  const ir::VariableMemory::Content held = variables->content(kVariable);
+  if (held.desc.dtype != updraft::DType::Int64 || held.desc.count() != 1) return 1;
+  int64_t more = 0;
+  std::memcpy(&more, updraft::host_address(held.data), sizeof more);
+  return more + 1;
+}
+
+void SessionImpl::run_once(uint32_t id, const std::shared_ptr<Compiled>& graph, void* handle,
+                           const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+  graph->ran = true;
+  ir::LoadedModel& model = *graph->model;
+  updraft::Stream& stream = updraft::stream_of(handle);
+  auto execution = std::make_shared<ir::Execution>();
+  const size_t want = model.inputs().size() - graph->variables.size();
+  if (inputs.size() != want)
+    throw Error(code::kAclInvalidParam, "graph {} has {} inputs, got {}", id, want, inputs.size());
+  execution->inputs.resize(want);
+  for (size_t i = 0; i < want; ++i) {
+    const ir::Node& input = *model.inputs()[i];
+    describe_input(execution->inputs[i], inputs[i], input.output().desc);
+    const updraft::DType type = execution->inputs[i].dtype;
+    if (type != input.output().desc.dtype)
+      throw Error(code::kAclInvalidParam, "input {} ({}) of graph {} is {}, got {}", i, input.name(), id,
+                  updraft::name_of(input.output().desc.dtype), updraft::name_of(type));
+  }
+  if (!graph->variables.empty()) {
+    for (ir::Buffer& buffer : variables->buffers(graph->variables, fmt::format("graph {}", id)))
+      execution->inputs.push_back(std::move(buffer));
+    execution->shared = variables;
+  }
+  if (outputs.empty()) outputs.resize(model.outputs().size());
+  execution->outputs.resize(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    execution->outputs[i].data = outputs[i].GetData();
+    execution->outputs[i].bytes = outputs[i].GetSize();
+  }
+  const std::vector<ir::Known>* known = model.prepare(*execution);
+  std::unique_lock<std::mutex> turn = memory.turn();
+  execution->arena = graph->arena;
+  if (memory.shared() && execution->program)
+    execution->arena = memory.block(execution->program->arena_bytes, model.device(), stream);
+  for (size_t i = 0; known && i < outputs.size(); ++i) {
+    const ir::Known& k = (*known)[i];
+    const size_t bytes = static_cast<size_t>(ir::count_of(*k.dims)) * updraft::size_of(k.dtype);
+    if (!outputs[i].GetData()) give_memory(outputs[i], bytes, allocator_of(handle), model.device());
+    execution->outputs[i].data = outputs[i].GetData();
+    execution->outputs[i].bytes = std::max(execution->outputs[i].bytes, bytes);
+    describe_output(outputs[i], k);
+  }
+  model.execute(execution, stream);
+  if (turn) turn.unlock();
+  variables->assigned(graph->variables);
+  if (known) return;
+  stream.synchronize();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ir::Buffer& made = execution->outputs[i];
+    const size_t bytes = static_cast<size_t>(ir::count_of(made.dims)) * updraft::size_of(made.dtype);
+    if (!outputs[i].GetData()) {
+      give_memory(outputs[i], bytes, allocator_of(handle), model.device());
+      if (bytes) std::memcpy(updraft::host_address(outputs[i].GetData()), updraft::host_address(made.data), bytes);
+    }
+    describe_output(outputs[i], {made.dtype, made.dims});
+  }
+}
+
 Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::vector<Tensor>& inputs,
                                         std::vector<Tensor>& outputs) {
   return status("Session::RunGraphWithStreamAsync", [&] {
@@ -374,58 +463,8 @@ Status Session::RunGraphWithStreamAsync(uint32_t id, void* handle, const std::ve
       graph = impl_->find(id);
       if (!graph->model) throw Error(code::kAclInvalidParam, "graph {} was not compiled: {}", id, graph->failure);
     }
-    graph->ran = true;
-    ir::LoadedModel& model = *graph->model;
-    updraft::Stream& stream = updraft::stream_of(handle);
-    auto execution = std::make_shared<ir::Execution>();
-    const size_t want = model.inputs().size() - graph->variables.size();
-    if (inputs.size() != want)
-      throw Error(code::kAclInvalidParam, "graph {} has {} inputs, got {}", id, want, inputs.size());
-    execution->inputs.resize(want);
-    for (size_t i = 0; i < want; ++i) {
-      const ir::Node& input = *model.inputs()[i];
-      describe_input(execution->inputs[i], inputs[i], input.output().desc);
-      const updraft::DType type = execution->inputs[i].dtype;
-      if (type != input.output().desc.dtype)
-        throw Error(code::kAclInvalidParam, "input {} ({}) of graph {} is {}, got {}", i, input.name(), id,
-                    updraft::name_of(input.output().desc.dtype), updraft::name_of(type));
-    }
-    if (!graph->variables.empty()) {
-      for (ir::Buffer& buffer : impl_->variables->buffers(graph->variables, fmt::format("graph {}", id)))
-        execution->inputs.push_back(std::move(buffer));
-      execution->shared = impl_->variables;
-    }
-    if (outputs.empty()) outputs.resize(model.outputs().size());
-    execution->outputs.resize(outputs.size());
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      execution->outputs[i].data = outputs[i].GetData();
-      execution->outputs[i].bytes = outputs[i].GetSize();
-    }
-    const std::vector<ir::Known>* known = model.prepare(*execution);
-    execution->arena = graph->arena;
-    if (impl_->memory.shared() && execution->program)
-      execution->arena = impl_->memory.block(execution->program->arena_bytes, model.device(), stream);
-    for (size_t i = 0; known && i < outputs.size(); ++i) {
-      const ir::Known& k = (*known)[i];
-      const size_t bytes = static_cast<size_t>(ir::count_of(*k.dims)) * updraft::size_of(k.dtype);
-      if (!outputs[i].GetData()) give_memory(outputs[i], bytes, allocator_of(handle), model.device());
-      execution->outputs[i].data = outputs[i].GetData();
-      execution->outputs[i].bytes = std::max(execution->outputs[i].bytes, bytes);
-      describe_output(outputs[i], k);
-    }
-    model.execute(execution, stream);
-    impl_->variables->assigned(graph->variables);
-    if (known) return;
-    stream.synchronize();
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const ir::Buffer& made = execution->outputs[i];
-      const size_t bytes = static_cast<size_t>(ir::count_of(made.dims)) * updraft::size_of(made.dtype);
-      if (!outputs[i].GetData()) {
-        give_memory(outputs[i], bytes, allocator_of(handle), model.device());
-        if (bytes) std::memcpy(updraft::host_address(outputs[i].GetData()), updraft::host_address(made.data), bytes);
-      }
-      describe_output(outputs[i], {made.dtype, made.dims});
-    }
+    for (int64_t left = impl_->iterations(*graph); left > 0; --left)
+      impl_->run_once(id, graph, handle, inputs, outputs);
   });
 }
 

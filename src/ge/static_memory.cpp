@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "device/device.h"
 #include "device/stream.h"
 #include "graph/compile/option_error.h"
 
@@ -31,11 +32,8 @@ StaticMemory& StaticMemory::operator=(StaticMemory&& other) noexcept {
 }
 
 std::byte* StaticMemory::block(size_t bytes, updraft::Device& device, updraft::Stream& stream) {
-  std::lock_guard lock(mutex_);
-  if (!stream_) stream_ = &stream;
-  if (stream_ != &stream)
-    throw OptionError("ge.exec.staticMemoryPolicy", "2",
-                      "the graphs of a session share their memory: run them on one stream, or take policy 0");
+  if (stream_ && stream_ != &stream) device.synchronize();
+  stream_ = &stream;
   if (block_.bytes() < bytes) {
     stream.synchronize();  // what runs there has the old block
     block_ = updraft::DeviceBlock();

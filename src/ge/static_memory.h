@@ -21,8 +21,11 @@ class StaticMemory {
   StaticMemory& operator=(StaticMemory&& other) noexcept;
 
   bool shared() const { return shared_; }
-  /// The block, with room for `bytes`. A larger one takes the place of what is too small when the stream has passed
-  /// it. Throws 100000 for another stream than that of the first run, because runs would write over each other.
+  /// Held from before block() until the run is on its stream; of no mutex where nothing is shared.
+  std::unique_lock<std::mutex> turn() { return shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>(); }
+  /// The block, with room for `bytes`, in one's turn. A larger one takes the place of what is too small when the stream
+  /// has passed it. Runs would write over each other on two streams: another stream than the last one waits until the
+  /// device has nothing to do.
   std::byte* block(size_t bytes, updraft::Device& device, updraft::Stream& stream);
 
  private:

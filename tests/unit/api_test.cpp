@@ -1,6 +1,7 @@
 // The C interface under abuse: documented codes and a text, never a crash.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -236,6 +237,25 @@ TEST_F(Api, LimitsOfCoresAreKept) {
   EXPECT_EQ(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, &value), 0);
   EXPECT_EQ(value, all);
   aclrtDestroyStream(stream);
+}
+
+// A thread's own texts are destroyed before the handlers of exit() run, in which clients clean up.
+TEST_F(Api, FailuresInHandlersOfExit) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        for (int i = 0; i < 2; ++i) aclrtDestroyStream(reinterpret_cast<aclrtStream>(8));
+        error_text();
+        aclrtDestroyStream(reinterpret_cast<aclrtStream>(8));
+        std::atexit([] {
+          for (int i = 0; i < 20; ++i) {
+            aclrtDestroyStream(reinterpret_cast<aclrtStream>(8));
+            if (i % 2 && error_text().find("aclrtDestroyStream") == std::string::npos) std::_Exit(3);
+          }
+        });
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

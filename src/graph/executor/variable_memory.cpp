@@ -88,6 +88,12 @@ const VariableMemory::Held& VariableMemory::held(const std::string& name) const 
   return found->second;
 }
 
+bool VariableMemory::has(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  const auto found = all_.find(name);
+  return found != all_.end() && found->second.has_value;
+}
+
 VariableMemory::Content VariableMemory::content(const std::string& name) const {
   std::lock_guard lock(mutex_);
   const Held& variable = held(name);

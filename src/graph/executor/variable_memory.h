@@ -34,6 +34,8 @@ class VariableMemory {
     TensorDesc desc;
     std::byte* data;  ///< as clients see it
   };
+  /// Whether there is one of that name, with a value.
+  bool has(const std::string& name) const;
   /// Throws 100000 for a name that is none, and for a variable without a value.
   Content content(const std::string& name) const;
 

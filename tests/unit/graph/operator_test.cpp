@@ -288,6 +288,82 @@ TEST_F(Operators, BuildsModelsAndWritesThem) {
   EXPECT_EQ(copy.GetAllNodes().size(), 3U);
 }
 
+TEST_F(Operators, NodesAreWalkedAndChanged) {
+  Operator x = data("x", {2});
+  Operator first = node("first", "Relu", "x", x), second = node("second", "Identity", "x", first);
+  Operator third = node("third", "Neg", "x", second);
+  third.AddControlInput(first);
+  Graph graph("walked");
+  graph.SetInputs({x}).SetOutputs({third});
+  std::map<std::string, GNode> nodes;
+  for (const GNode& each : graph.GetDirectNode()) {
+    AscendString name;
+    ASSERT_EQ(each.GetName(name), GRAPH_SUCCESS);
+    nodes[name.GetString()] = each;
+  }
+  const auto name_of = [](const GNodePtr& of) {
+    AscendString name;
+    return of && of->GetName(name) == GRAPH_SUCCESS ? std::string(name.GetString()) : "";
+  };
+  GNode &relu = nodes.at("first"), &same = nodes.at("second"), &end = nodes.at("third");
+  EXPECT_EQ(same.GetInputsSize(), 1U);
+  EXPECT_EQ(same.GetOutputsSize(), 1U);
+  EXPECT_EQ(name_of(same.GetInDataNodesAndPortIndexs(0).first), "first");
+  EXPECT_EQ(same.GetInDataNodesAndPortIndexs(1).second, -1);
+  ASSERT_EQ(same.GetOutDataNodesAndPortIndexs(0).size(), 1U);
+  EXPECT_EQ(name_of(same.GetOutDataNodesAndPortIndexs(0)[0].first), "third");
+  ASSERT_EQ(end.GetInControlNodes().size(), 1U);
+  EXPECT_EQ(name_of(relu.GetOutControlNodes()[0]), "third");
+
+  EXPECT_NE(graph.AddDataEdge(relu, 0, end, 0), GRAPH_SUCCESS);
+  EXPECT_NE(last_error().find("RemoveEdge first"), std::string::npos);
+  EXPECT_NE(graph.RemoveEdge(relu, 0, end, 0), GRAPH_SUCCESS);
+  ASSERT_EQ(graph.RemoveEdge(same, 0, end, 0), GRAPH_SUCCESS);
+  ASSERT_EQ(graph.AddDataEdge(relu, 0, end, 0), GRAPH_SUCCESS);
+  EXPECT_NE(graph.AddDataEdge(relu, 1, end, 0), GRAPH_SUCCESS);
+  ASSERT_EQ(graph.AddControlEdge(nodes.at("x"), end), GRAPH_SUCCESS);
+  EXPECT_EQ(end.GetInControlNodes().size(), 2U);
+  ASSERT_EQ(graph.RemoveNode(same), GRAPH_SUCCESS);
+  EXPECT_EQ(name_of(std::make_shared<GNode>(same)), "");
+  EXPECT_NE(graph.RemoveNode(same), GRAPH_SUCCESS);
+}
+
+TEST_F(Operators, ControlEdgesLeadThroughNothing) {
+  Operator x = data("x", {2});
+  Operator first = node("first", "Abs", "x", x);
+  Operator between("between", "NoOp"), again("again", "NoOp");
+  between.AddControlInput(first);
+  again.AddControlInput(between);
+  Operator last = node("last", "Neg", "x", x);
+  last.AddControlInput(again);
+  Graph graph("through");
+  graph.SetInputs({x}).SetOutputs({last});
+  for (const GNode& each : graph.GetAllNodes()) {
+    AscendString name;
+    each.GetName(name);
+    EXPECT_STRNE(name.GetString(), "between");
+    EXPECT_EQ(each.GetInControlNodes().size(), std::string(name.GetString()) == "last" ? 1U : 0U);
+  }
+  ModelBufferData model;
+  EXPECT_EQ(aclgrphBuildModel(graph, {}, model), GRAPH_SUCCESS) << last_error();
+}
+
+TEST_F(Operators, ConstantsWithoutATypeAreAbsentInputs) {
+  Operator x = data("x", {2});
+  Operator none = Operator("none", "Const").SetAttr("value", Tensor(TensorDesc(Shape(std::vector<int64_t>{}), FORMAT_ND, DT_UNDEFINED)));
+  Operator y("y", "Sxpy");
+  y.SetInput("x1", x).SetInput("x2", x).SetInput("alpha", none);
+  Graph graph("absent");
+  graph.SetInputs({x}).SetOutputs({y});
+  EXPECT_TRUE(graph.IsValid()) << last_error();
+  EXPECT_EQ(graph.GetAllNodes().size(), 3U);
+  Operator must = node("must", "Add", "x1", x, "x2", none);
+  Graph refused("refused");
+  refused.SetInputs({x}).SetOutputs({must});
+  EXPECT_FALSE(refused.IsValid());
+  EXPECT_NE(last_error().find("input x2 is missing"), std::string::npos);
+}
+
 TEST_F(Operators, ModelsRunByAscendCL) {
   Operator x = data("x", {2, -1});
   Graph graph("offline");

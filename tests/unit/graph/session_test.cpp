@@ -202,11 +202,36 @@ TEST_F(Sessions, GraphsOfASessionShareABlock) {
     near(run(session, 1, small), small_result(small));
     near(run(session, 2, large, 512), small_result(large, 512));
   }
+  // another stream waits for the one that had the block
   aclrtStream other = nullptr;
   ASSERT_EQ(aclrtCreateStream(&other), 0);
-  EXPECT_TRUE(run(session, 1, small, 8, other).empty());
-  EXPECT_NE(error().find("one stream"), std::string::npos);
+  near(run(session, 2, large, 512, other), small_result(large, 512));
+  near(run(session, 1, small), small_result(small));
   aclrtDestroyStream(other);
+}
+
+TEST_F(Sessions, WhyAGraphIsMissingIsToldLater) {
+  Session session(Options{});
+  Operator x("x", "Data"), y("y", "NoSuchType");
+  x.UpdateOutputDesc("y", TensorDesc(Shape({2}), FORMAT_ND, DT_FLOAT));
+  Graph graph("bad");
+  graph.SetInputs({x}).SetOutputs({y});
+  EXPECT_NE(session.AddGraph(7, graph), SUCCESS);
+  error();
+  EXPECT_NE(session.CompileGraph(7), SUCCESS);
+  const std::string text = error();
+  EXPECT_NE(text.find("AddGraph refused it"), std::string::npos) << text;
+  EXPECT_NE(text.find("NoSuchType"), std::string::npos) << text;
+}
+
+TEST_F(Sessions, CallbacksAreForTwoKeys) {
+  Session session(Options{});
+  const auto nothing = [](uint32_t, const std::map<AscendString, Tensor>&) -> Status { return SUCCESS; };
+  EXPECT_EQ(session.RegisterCallBackFunc("Save", nothing), SUCCESS);
+  EXPECT_NE(session.RegisterCallBackFunc("Else", nothing), SUCCESS);
+  EXPECT_NE(error().find("want Save or Summary"), std::string::npos);
+  EXPECT_NE(session.RegisterCallBackFunc("Summary", {}), SUCCESS);
+  EXPECT_NE(session.RegisterCallBackFunc(nullptr, nothing), SUCCESS);
 }
 
 TEST_F(Sessions, StaticMemoryIsAskedForOnce) {

@@ -118,6 +118,30 @@ TEST_F(SessionVariables, ReadsComeBeforeWrites) {
   EXPECT_EQ(value("w"), (Floats{31, 32}));
 }
 
+TEST_F(SessionVariables, GraphsWithoutOutputsGiveThemValues) {
+  const Operator w = variable("w");
+  const Operator given = assign("give", w, constant("value", {2}, Floats{5, 6}));
+  Graph graph("init");
+  graph.SetInputs({w});
+  add(1, graph);
+  std::vector<Tensor> outputs;
+  ASSERT_EQ(session.RunGraph(1, {}, outputs), SUCCESS) << last_error();
+  EXPECT_EQ(value("w"), (Floats{5, 6}));
+}
+
+TEST_F(SessionVariables, SayHowOftenAGraphRuns) {
+  give("w", 1);
+  Graph graph = graph_of({node("more", "AssignAdd", "ref", variable("w"), "value", constant("ten", {2}, Floats{10, 10}))});
+  graph.SetNeedIteration(true);
+  add(1, graph);
+  EXPECT_EQ(run(session, 1), (Floats{11, 12})) << last_error();
+  const Operator loops = variable("npu_runconfig/iterations_per_loop", {1}, DT_INT64);
+  add(2, graph_of({}, {assign("set", loops, constant<int64_t>("two", {1}, {2}, DT_INT64))}));
+  std::vector<Tensor> outputs;
+  ASSERT_EQ(session.RunGraph(2, {}, outputs), SUCCESS) << last_error();
+  EXPECT_EQ(run(session, 1), (Floats{41, 42})) << last_error();  // two more than one
+}
+
 TEST_F(SessionVariables, OutputsAreReadAtTheEnd) {
   give("w", 1);
   const Operator w = variable("w"), ten = constant("ten", {2}, Floats{10, 10});

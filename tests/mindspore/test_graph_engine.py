@@ -1,0 +1,54 @@
+"""MindSpore's backend GE: whole graphs go to sessions of the graph engine. And data sets that feed steps by a channel of the device."""
+import json
+
+import pytest
+from programs import LONG, STRICT, assert_close, losses, mindspore
+
+STEPS = 20 if LONG else 4
+CASES = ["lenet:momentum:sparse", "bert:decay:cross"] + (["lenet:adam:cross", "lenet:rmsprop:cross", "lstm:adam:cross", "gpt:adam:cross", "vit:adam:cross",
+                                                          "resnet18:momentum:sparse", "resnet50:gentle:sparse"] if LONG else [])
+
+
+def test_layers(tmp_path):
+    wanted = losses(mindspore(tmp_path, "train_layers.py", "CPU", STEPS, "pynative", "fp32", *CASES)[0])
+    out, err = mindspore(tmp_path, "train_layers.py", "Ascend", STEPS, "GE", "fp32", *CASES, **STRICT)
+    assert "FAILED" not in err, err[-3000:]
+    assert_close(losses(out), wanted)
+
+
+def trained(folder, *arguments, **env):
+    return json.loads(mindspore(folder, "train_dataset.py", *arguments, **env)[0].splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def on_cpu(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("cpu"), "CPU", "O0", "0")
+
+
+@pytest.mark.parametrize("mode", ["O0", "O2", *(["pynative"] if LONG else [])])
+def test_sinking(tmp_path, on_cpu, mode):
+    """With it a callback comes once an epoch, where steps are graphs; O2 is GE, which repeats them itself."""
+    found = trained(tmp_path, "Ascend", mode, "1")
+    assert set(found["losses"]) == ({"8", "16"} if mode != "pynative" else {str(n + 1) for n in range(16)})
+    for step, loss in found["losses"].items():
+        assert abs(loss - on_cpu["losses"][step]) < 1e-5, (step, loss)
+    assert abs(found["weights"] - on_cpu["weights"]) < 1e-6 * on_cpu["weights"]
+
+
+def test_what_is_missing_is_named(tmp_path):
+    """An operator that is not here fails by its name, also where a session takes the graph later."""
+    code = """
+import mindspore as ms, numpy as np
+from mindspore import ops, Tensor
+ms.set_device("Ascend", 0)
+@ms.jit(backend="GE")
+def f(x):
+    return ops.bessel_i1e(x)
+try:
+    f(Tensor(np.ones(3, np.float32)))
+except Exception as error:
+    print("REFUSED", str(error))
+"""
+    (tmp_path / "program.py").write_text(code)
+    out, err = mindspore(tmp_path, tmp_path / "program.py")
+    assert "REFUSED" in out and "BesselI1e" in out + err, (out + err)[-3000:]
