@@ -389,7 +389,7 @@ def test_apex_amp_trains_as_torch_amp(rewrite, tmp_path, script, models):
         (tmp_path / name).write_text(text)
         done = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr[-3000:]
-        losses.append([line for line in done.stdout.splitlines() if line.startswith("loss")])
+        losses.append([line for line in done.stdout.splitlines() if line.startswith("loss ")])
     assert losses[0] == losses[1] and len(losses[0]) >= 4
 
 

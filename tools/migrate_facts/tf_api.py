@@ -96,7 +96,7 @@ def main():
     for name in sorted(first.keys() | second.keys()):
         row = first.get(name, absent)
         other = second.get(name, absent)
-        text += "\t".join((name, *row, *(other if other != row else ()))) + "\n"
+        text += "\t".join((name, *row, *(other if other != row else ("", "")))) + "\n"
     out.write_text(text)
     used = {by for table in (first, second) for _, by in table.values()}
     for title, table in ((guide, first), (newer, second)):
