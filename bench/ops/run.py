@@ -3,6 +3,7 @@ npu:0 is waited for at the end of that, as programs do: the host issues the next
 
     ./dev bench ops [--only add,softmax]
     ./dev bench ops --samples [--only add,softmax]
+    UPDRAFT_THREADS=1 ./dev bench ops                both sides with one thread
 
 --samples measures every operator that has a sample and a reference (tests/ops) with sizes of 1024: the two phases of its C
 functions, called from Python and waited for, against the reference on PyTorch's CPU device.
@@ -56,6 +57,13 @@ CASES = {
     "bias add 1024x1024": (lambda x, y: x + y, lambda: (r(1024, 1024), r(1024))),
     "cast f32 to bf16 1M": (lambda x: x.to(torch.bfloat16), lambda: (r(M),)),
     "transpose copy 1024x1024": (lambda x: x.t().contiguous(), lambda: (r(1024, 1024),)),
+    "bias add 100000x8": (lambda x, y: x + y, lambda: (r(100000, 8), r(8))),
+    "add of a column 100000x8": (lambda x, y: x + y, lambda: (r(100000, 8), r(100000, 1))),
+    "add int8 1M": (lambda x, y: x + y, lambda: (torch.randint(50, (M,), dtype=torch.int8), torch.randint(50, (M,), dtype=torch.int8))),
+    "floor_divide int32 1M": (torch.floor_divide, lambda: (torch.randint(50, (M,), dtype=torch.int32), torch.randint(1, 50, (M,), dtype=torch.int32))),
+    "log 1M": (lambda x: x.log(), lambda: (r(M).abs(),)),
+    "gelu bf16 1M": (F.gelu, lambda: (r(M, dtype=torch.bfloat16),)),
+    "mul f16 1M": (lambda x, y: x * y, lambda: (r(M, dtype=torch.float16), r(M, dtype=torch.float16))),
     "exp 1M": (torch.exp, lambda: (r(M),)),
     "gelu 1M": (F.gelu, lambda: (r(M),)),
     "gelu tanh 1M": (lambda x: F.gelu(x, approximate="tanh"), lambda: (r(M),)),
@@ -65,6 +73,12 @@ CASES = {
     "sum rows 1024x1024": (lambda x: x.sum(0), lambda: (r(1024, 1024),)),
     "sum columns 1024x1024": (lambda x: x.sum(1), lambda: (r(1024, 1024),)),
     "max 1M": (torch.max, lambda: (r(M),)),
+    "max int8 1M": (torch.max, lambda: (torch.randint(50, (M,), dtype=torch.int8),)),
+    "largest of rows 1024x1024": (lambda x: x.amax(0), lambda: (r(1024, 1024),)),
+    "largest of columns 16384x64": (lambda x: x.amax(1), lambda: (r(16384, 64),)),
+    "sum columns 16384x64": (lambda x: x.sum(1), lambda: (r(16384, 64),)),
+    "norm of columns 16384x64": (lambda x: x.norm(dim=1), lambda: (r(16384, 64),)),
+    "cumsum 100000x8": (lambda x: x.cumsum(1), lambda: (r(100000, 8),)),
     "argmax 1024x1024": (lambda x: x.argmax(1), lambda: (r(1024, 1024),)),
     "cumsum 1024x1024": (lambda x: x.cumsum(1), lambda: (r(1024, 1024),)),
     "softmax 1536x256": (lambda x: F.softmax(x, -1), lambda: (r(1536, 256),)),

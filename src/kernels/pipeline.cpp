@@ -299,6 +299,13 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
             if (words[o]) {
               uint32_t* to_words = reinterpret_cast<uint32_t*>(buffers[o]) + done;
               const uint32_t* from_words = reinterpret_cast<const uint32_t*>(row);
+              if (stride == 0) {
+                // Whole vectors, whatever lies behind: the buffer is longer than a block of words.
+                typedef uint32_t Words __attribute__((vector_size(16)));
+                const Words all = Words{} + *from_words;
+                for (int64_t i = 0; i < step; i += 4) std::memcpy(to_words + i, &all, sizeof all);
+                return;
+              }
               for (int64_t i = 0; i < step; ++i) to_words[i] = from_words[i * stride];
               return;
             }

@@ -481,8 +481,8 @@ void by_integer(DType type, F&& f) {
 void extreme_row_integer(int op, DType type, const void* x, int64_t n, int64_t* wide) {
   by_integer(type, [&]<class T>() {
     if (static_cast<ReduceOp>(op) == ReduceOp::max)
-      *wide = std::max<int64_t>(*wide, fold<MaxOp, T>(static_cast<const T*>(x), n));
-    else *wide = std::min<int64_t>(*wide, fold<MinOp, T>(static_cast<const T*>(x), n));
+      *wide = std::max<int64_t>(*wide, fold_block<MaxOp, T>(static_cast<const T*>(x), n));
+    else *wide = std::min<int64_t>(*wide, fold_block<MinOp, T>(static_cast<const T*>(x), n));
   });
 }
 
