@@ -130,6 +130,8 @@ def _prepare():
         from updraft import _find_nan
 
         _find_nan.install()
+    if os.environ.get("UPDRAFT_SANITIZE"):
+        os.environ["TASK_QUEUE_ENABLE"] = "0"  # else operators are launched after their memory has been given out again
     if os.environ.get("UPDRAFT_VERIFY_MARK"):
         open(os.environ["UPDRAFT_VERIFY_MARK"], "a").close()
     return True

@@ -4,7 +4,17 @@ import fnmatch
 import json
 import os
 
-from updraft.readiness.collect import own, place
+from updraft.readiness import collect as readiness
+
+
+def frames(where):
+    """A stack without our own frames. Code that has no file ("<string>", "<stdin>") is the user's here."""
+    return [dict(f, file=f["file"] if not f["file"].startswith("<") or f["file"].startswith("<frozen") else f["file"].strip("<>"))
+            for f in where if not f["file"].endswith("/updraft/sanitizer/inside.py")]
+
+
+def place(where):
+    return readiness.place(frames(where))
 
 
 class Finding:
@@ -20,7 +30,7 @@ class Finding:
 
     def key(self):
         side = lambda s: (s["name"], s["access"], place(s["where"])) if s else None
-        detail = "" if self.second and own(self.second["where"]) else self.detail
+        detail = "" if self.second and readiness.own(frames(self.second["where"])) else self.detail
         return self.kind, side(self.first), side(self.second), detail
 
     def json(self):

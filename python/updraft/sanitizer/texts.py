@@ -1,7 +1,7 @@
 """A finding in sentences: what happened, and what to do."""
 
 from updraft._texts import t
-from updraft.readiness.collect import place
+from updraft.sanitizer.collect import frames, place
 
 TITLES = {
     "race": ("Two streams, no order", "两个流之间没有先后关系"),
@@ -109,7 +109,7 @@ def stacks(f):
     if f.memory:
         made.append((t("allocated", "分配于"), f.memory["allocated"]))
         made.append((t("freed", "释放于"), f.memory["freed"]))
-    return [(heading, frames) for heading, frames in made if frames]
+    return [(heading, frames(stack)) for heading, stack in made if stack]
 
 
 def as_text(record):
@@ -124,8 +124,8 @@ def as_text(record):
         lines.append("   " + sentence(f))
         if memory(f):
             lines.append("   " + memory(f))
-        for heading, frames in stacks(f):
-            shown = place(frames)
+        for heading, stack in stacks(f):
+            shown = place(stack)
             if shown:
                 lines.append("   %s: %s" % (heading, shown.replace("\n", "\n      ")))
         if f.kind in ("leak", "out-of-bounds", "host-access") and f.second and f.second["call"]:

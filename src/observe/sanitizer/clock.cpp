@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "device/waits/value_wait.h"
-
 namespace updraft::sanitizer {
 
 void VectorClock::raise(uint32_t slot, uint64_t to) {
@@ -98,42 +96,41 @@ void Clocks::reached(const Moment& moment) {
   host_learns(clock);
 }
 
-void Clocks::set_signal(const void* signal, StreamKey key, uint64_t value, int32_t test) {
-  Signal& s = signals_[signal];
+void Clocks::set_notify(const void* notify, StreamKey key) {
+  Notify& n = notifies_[notify];
   const VectorClock clock = now(stream(key));
-  if (test >= 0) {
-    s.written.join(clock);
-    s.value = value;
-    s.is_written = true;
+  if (n.wanted.empty()) {
+    n.set.push_back(clock);
     return;
   }
-  if (s.wanted.empty()) {
-    s.set.push_back(clock);
-    return;
-  }
-  Stream& waits = stream(s.wanted.front());
-  s.wanted.pop_front();
+  Stream& waits = stream(n.wanted.front());
+  n.wanted.pop_front();
   waits.known.blind = false;
   waits.shared.reset();
   learn(waits, clock);
 }
 
-void Clocks::take_signal(const void* signal, StreamKey key, uint64_t value, int32_t test) {
-  Signal& s = signals_[signal];
-  Stream& waits = stream(key);
-  if (test >= 0) {
-    const std::atomic<uint64_t> written = s.value;
-    if (s.is_written && ValueCondition{&written, value, static_cast<ValueTest>(test)}.met()) learn(waits, s.written);
-    else wait_for_others(key);
+void Clocks::take_notify(const void* notify, StreamKey key) {
+  Notify& n = notifies_[notify];
+  if (!n.set.empty()) {
+    learn(stream(key), n.set.front());
+    n.set.pop_front();
     return;
   }
-  if (!s.set.empty()) {
-    learn(waits, s.set.front());
-    s.set.pop_front();
-    return;
-  }
-  s.wanted.push_back(key);
+  n.wanted.push_back(key);
   wait_for_others(key);
+}
+
+void Clocks::write_value(const void* at, StreamKey key, uint64_t value) {
+  Value& v = values_[at];
+  v.written.join(now(stream(key)));
+  v.value = value;
+}
+
+void Clocks::await_value(const void* at, StreamKey key, FunctionRef<bool(uint64_t)> met) {
+  const auto found = values_.find(at);
+  if (found != values_.end() && met(found->second.value)) learn(stream(key), found->second.written);
+  else wait_for_others(key);
 }
 
 void Clocks::wait_for_others(StreamKey key) {
@@ -144,7 +141,8 @@ void Clocks::wait_for_others(StreamKey key) {
 
 void Clocks::forget(const void* object) {
   events_.erase(object);
-  signals_.erase(object);
+  notifies_.erase(object);
+  values_.erase(object);
 }
 
 }  // namespace updraft::sanitizer

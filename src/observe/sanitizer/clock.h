@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
+
 namespace updraft::sanitizer {
 
 /// For each stream (by its slot) how many of its tasks are known to be done. Slot 0 is the host.
@@ -54,10 +56,12 @@ class Clocks {
   void event_reached(const void* event);
   void stream_reached(StreamKey stream);
   void reached(const Moment& moment);
-  /// Notifies, where `test` is negative, and values at addresses. What is taken before it is set makes the stream blind
-  /// until it is.
-  void set_signal(const void* signal, StreamKey stream, uint64_t value, int32_t test);
-  void take_signal(const void* signal, StreamKey stream, uint64_t value, int32_t test);
+  /// A flag that one set and one taking share. A stream that takes one before it is set is blind until it is.
+  void set_notify(const void* notify, StreamKey stream);
+  void take_notify(const void* notify, StreamKey stream);
+  /// A value at an address. A stream that waits for another value than the latest is blind.
+  void write_value(const void* at, StreamKey stream, uint64_t value);
+  void await_value(const void* at, StreamKey stream, FunctionRef<bool(uint64_t)> met);
   void wait_for_others(StreamKey stream);
   void forget(const void* object);
 
@@ -72,12 +76,13 @@ class Clocks {
     std::shared_ptr<const VectorClock> shared;  ///< a copy of `known`; null: it has changed
     uint64_t host_seen = 0;
   };
-  struct Signal {
-    std::deque<VectorClock> set;       ///< notifies: not taken yet
-    std::deque<StreamKey> wanted;      ///< notifies: taken and not set yet
-    VectorClock written;               ///< values
+  struct Notify {
+    std::deque<VectorClock> set;   ///< and not taken yet
+    std::deque<StreamKey> wanted;  ///< taken, and not set yet
+  };
+  struct Value {
+    VectorClock written;
     uint64_t value = 0;
-    bool is_written = false;
   };
   Stream& stream(StreamKey key);
   VectorClock now(const Stream& stream) const;
@@ -86,7 +91,8 @@ class Clocks {
 
   std::map<StreamKey, Stream> streams_;
   std::unordered_map<const void*, VectorClock> events_;
-  std::unordered_map<const void*, Signal> signals_;
+  std::unordered_map<const void*, Notify> notifies_;
+  std::unordered_map<const void*, Value> values_;
   VectorClock host_;
   std::shared_ptr<const VectorClock> host_shared_;
   uint64_t host_version_ = 1;

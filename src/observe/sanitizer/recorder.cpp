@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "device/waits/value_wait.h"
 #include "observe/dump/names.h"
 
 namespace updraft::sanitizer {
@@ -30,6 +31,9 @@ StreamKey key_of(const TaskEvent& task) { return {task.device, task.stream}; }
 
 /// A copy carries what nobody has written; only what is made of it, or comes to the host, is told.
 bool carries(std::string_view name) { return name.starts_with("MEMCPY") || name == "aclnnInplaceCopy"; }
+
+/// Moves what may be written or not into a larger array: HCCL's lists of outputs are padded before they are received.
+bool gathers(std::string_view name) { return name == "aclnnConstantPadNd" || name == "aclnnCat"; }
 
 }  // namespace
 
@@ -199,7 +203,7 @@ void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched
   }
   if (piece.device < 0) return;
   if (carries(*work->name)) return;
-  if (touched.read && wants(Kind::Unwritten) && !allocations_.all_written(reach)) {
+  if (touched.read && !gathers(*work->name) && wants(Kind::Unwritten) && !allocations_.all_written(reach)) {
     uintptr_t at = 0;
     for_each_run(touched.view, kReadRuns, [&](Range r) {
       if (allocations_.all_written(r)) return true;
@@ -317,8 +321,20 @@ void Recorder::ordered(const OrderEvent& event) {
     case What::EventAwaited: clocks_.wait(event.object, stream); break;
     case What::EventReached: clocks_.event_reached(event.object); break;
     case What::StreamReached: clocks_.stream_reached(stream); break;
-    case What::SignalSet: clocks_.set_signal(event.object, stream, event.value, event.test); break;
-    case What::SignalTaken: clocks_.take_signal(event.object, stream, event.value, event.test); break;
+    case What::SignalSet:
+      if (event.test < 0) clocks_.set_notify(event.object, stream);
+      else clocks_.write_value(event.object, stream, event.value);
+      break;
+    case What::SignalTaken:
+      if (event.test < 0) {
+        clocks_.take_notify(event.object, stream);
+      } else {
+        clocks_.await_value(event.object, stream, [&](uint64_t written) {
+          const std::atomic<uint64_t> at = written;
+          return ValueCondition{&at, event.value, static_cast<ValueTest>(event.test)}.met();
+        });
+      }
+      break;
     case What::OthersAwaited: clocks_.wait_for_others(stream); break;
     case What::Made: handles_[event.object] = {event.name, site()}; break;
     case What::Destroyed:
