@@ -11,7 +11,7 @@ NAMES = ["static_forward", "backend_by_name", "dynamic_forward", "gears_in_pairs
          "inputs_that_stay", "frozen_parameters",
          "training_of_convolutions", "training_of_a_residual_network", "training_of_an_encoder", "decoder_forward",
          "generation_with_a_cache", "attention", "training_of_attention",
-         "dropout_in_training", "random_draws", "compiled_again_from_disk"]
+         "dropout_in_training", "random_draws", "printed_tensors", "compiled_again_from_disk"]
 
 
 def run(*names, **environment):
@@ -56,6 +56,42 @@ def test_cases_of_the_wheel():
     assert answers, done.stderr[-4000:]
     assert not answers[0]["names"], done.stdout
     assert answers[0]["equal"] >= least, done.stdout
+
+
+# What CompilerConfig takes for the engine: it gives the eager results, or (the last) a reason. The first ones in the short form.
+OPTIONS = [("experimental_config.topology_sorting_strategy", "StableRDFS"), ("fusion_config.fusion_switch_file", "-"),
+           ("experimental_config.cc_parallel_enable", "True"), ("experimental_config.keep_inference_input_mutations", "False"),
+           ("experimental_config.memory_efficiency", "True"), ("experimental_config.frozen_parameter", "True"),
+           ("experimental_config.static_model_ops_lower_limit", "5"), ("experimental_config.topology_sorting_strategy", "BFS"),
+           ("experimental_config.topology_sorting_strategy", "RDFS"), ("experimental_config.enable_ref_data", "True"),
+           ("experimental_config.enable_view_optimize", "False"), ("experimental_config.remove_noop_ops", "False"),
+           ("experimental_config.tiling_schedule_optimize", "True"), ("experimental_config.pattern_fusion_pass", "False"),
+           ("ge_config.enable_single_stream", "True"), ("ge_config.oo_level", "O1"), ("ge_config.oo_constant_folding", "False"),
+           ("ge_config.oo_dead_code_elimination", "False"), ("ge_config.export_compile_stat", "2"), ("ge_config.aicore_num", "24|48"),
+           ("ge_config.optimization_switch", "FunctionFusionPass:off"), ("ge_config.multistream_parallel_mode", "cv"),
+           ("debug.run_eagerly", "True"), ("debug.graph_dump.type", "pbtxt"), ("dump_config.enable_dump", "True"),
+           ("mode", "reduce-overhead")]
+REFUSED = [("ge_config.optimization_switch", "FunctionFusionPass:maybe", "FunctionFusionPass is maybe, want on or off"),
+           ("ge_config.aicore_num", "x|y", "ge.aicoreNum is x|y, want"), ("aoe_config.aoe_mode", "2", "libaoe_tuning.so")]
+
+
+def with_option(name, value, folder):
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.graph.torchair_options", name, value], capture_output=True, text=True,
+                          timeout=300, env={**os.environ, "PYTHONPATH": os.getcwd()}, cwd=folder)
+    answers = [json.loads(line[2:]) for line in done.stdout.splitlines() if line.startswith("@@")]
+    assert answers, done.stderr[-4000:]
+    return answers[0]
+
+
+@pytest.mark.parametrize("name, value", OPTIONS if os.environ.get("UPDRAFT_TEST_LONG") else OPTIONS[:2])
+def test_settings_are_taken(name, value, tmp_path):
+    answer = with_option(name, value, tmp_path)
+    assert answer.get("difference", 1) <= 1e-5, answer
+
+
+@pytest.mark.parametrize("name, value, words", REFUSED if os.environ.get("UPDRAFT_TEST_LONG") else REFUSED[:1])
+def test_settings_are_refused_with_a_reason(name, value, words, tmp_path):
+    assert words in with_option(name, value, tmp_path)["error"]
 
 
 def test_all_programs_are_tested():

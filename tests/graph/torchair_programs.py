@@ -336,6 +336,42 @@ def random_draws():
 
 
 @program
+def printed_tensors():
+    """What a step prints goes through the channel of the device and comes out at stderr, as the eager call writes it to stdout."""
+    import os
+    import tempfile
+    import time
+
+    def f(x):
+        torchair.ops.npu_print("x is", x * 2, "of", x.to(torch.int32), summarize_size=2)
+        torchair.ops.npu_print(x.bfloat16(), tensor_detail=True)
+        return x + 1
+
+    x = torch.arange(12.).reshape(2, 6).npu() / 4
+    said = []
+    for run, stream in ((compiled(f), 2), (f, 1)):
+        with tempfile.TemporaryFile() as file:
+            sys.stdout.flush(), sys.stderr.flush()
+            kept = os.dup(stream)
+            os.dup2(file.fileno(), stream)
+            try:
+                result = run(x)
+                torch.npu.synchronize()
+                for _ in range(100):  # another thread receives it
+                    text = os.pread(file.fileno(), 1 << 16, 0).decode()
+                    if "dtype" in text:
+                        break
+                    time.sleep(0.05)
+            finally:
+                sys.stdout.flush()
+                os.dup2(kept, stream)
+                os.close(kept)
+        said.append([line for line in text.splitlines() if "arn" not in line])
+    assert said[0] and sorted(said[0]) == sorted(line.replace("shape=[2, 6]", "shape=[2 6]") for line in said[1]), said
+    return [result], [x + 1]
+
+
+@program
 def compiled_again_from_disk():
     """What cache_compile kept serves the next model of that code: the graph's om is read, not made."""
     import glob

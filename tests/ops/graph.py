@@ -130,7 +130,7 @@ def call(kind, *inputs, outputs=None, results=None, **attrs):
             given.append(Description(v.npu()))
         tensors[names["inputs"][min(i, len(names["inputs"]) - 1)].rstrip("?*")] = given[-1].tensor
     wanted = list(names["outputs"])
-    if outputs is not None:
+    if outputs:
         wanted = wanted[:-1] + [wanted[-1]] * (outputs - len(wanted) + 1)
     made = [Description(tensors[n]) if n in updated else Description(torch.empty(0)) for n in wanted]
     attr = attributes(kind, attrs)

@@ -5,6 +5,7 @@
 
 #include "graph/compile/aipp.h"
 #include "graph/compile/option_error.h"
+#include "graph/compile/prints.h"
 #include "graph/dump/graph_dump.h"
 #include "graph/dump/kernel_meta.h"
 #include "graph/node_call.h"
@@ -141,6 +142,15 @@ void check_options(const OptionTexts& options) {
   if (const auto* mode = option(options, {"ge.opSelectImplmode", "op_select_implmode"}))
     if (std::ranges::find(kImplementation, std::string_view(*mode)) == std::end(kImplementation))
       throw OptionError("op_select_implmode", *mode, fmt::format("want one of {}", fmt::join(kImplementation, ", ")));
+  if (const auto* cores = option(options, {"ge.aicoreNum"}); cores && !cores->empty()) {  // all of the host's are used
+    const auto number = [](std::string_view text) {
+      return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    const std::string_view text = *cores;
+    const size_t bar = text.find('|');
+    if (!(number(text.substr(0, bar)) && (bar == std::string_view::npos || number(text.substr(bar + 1)))))
+      throw OptionError("ge.aicoreNum", *cores, "want a number, or two with | between (Cube and Vector cores)");
+  }
 }
 
 std::optional<Gears> parse_gears(const OptionTexts& options) {
@@ -302,6 +312,7 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
   compiled.graph = copy(*model.graph);
   for (auto& [name, subgraph] : compiled.subgraphs) subgraph = copy(*subgraph);
   Graph& graph = *compiled.graph;
+  join_prints(graph);
   InputRanges ranges;
   if (const auto* shapes = option(options, {"input_shape", "ge.inputShape"})) {
     const auto parsed = parse_input_shapes(*shapes, &ranges);
