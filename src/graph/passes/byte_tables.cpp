@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "graph/passes/match.h"
@@ -128,10 +129,10 @@ int64_t make_byte_tables(Graph& graph) {
   std::vector<Node*> nodes = graph.in_order();
   std::unordered_map<const Node*, size_t> order;
   for (size_t i = 0; i < nodes.size(); ++i) order[nodes[i]] = i;
-  std::vector<const Node*> gone;
+  std::unordered_set<const Node*> gone;
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     Node& end = **it;
-    if (std::ranges::find(gone, &end) != gone.end()) continue;
+    if (gone.contains(&end)) continue;
     if (end.type() != "QuantizeLinear" || !is_elementwise(end)) continue;
     Cone cone(end), found(end);
     Endpoint source;
@@ -152,7 +153,7 @@ int64_t make_byte_tables(Graph& graph) {
     graph.add_output(node, "y", end.output().desc);
     std::vector<Node*> origins(found.nodes().rbegin(), found.nodes().rend());
     const auto removed = take_place(graph, node, origins, "ByteTableFusionPass");
-    gone.insert(gone.end(), removed.begin(), removed.end());
+    gone.insert(removed.begin(), removed.end());
     ++changes;
   }
   return changes;

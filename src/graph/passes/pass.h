@@ -36,6 +36,7 @@ int64_t add_biases(Graph& graph);
 int64_t take_batch_norms(Graph& graph);
 int64_t fuse_convolutions(Graph& graph);
 int64_t fuse_products(Graph& graph);
+int64_t swap_transposed_products(Graph& graph);
 int64_t recognise_functions(Graph& graph);
 int64_t recognise_layer_norms(Graph& graph);
 int64_t recognise_root_norms(Graph& graph);

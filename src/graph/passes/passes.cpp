@@ -4,17 +4,27 @@ namespace updraft::graph {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"DeadNodeRemovePass", remove_dead_nodes},    {"IdentityRemovePass", remove_identities},
+    {"DeadNodeRemovePass", remove_dead_nodes},
+    {"IdentityRemovePass", remove_identities},
     {"RequantFusionPass", fuse_quantized},  // before its constant weights become real numbers
     {"ByteTableFusionPass", make_byte_tables},
-    {"ConstantFoldingPass", fold_constants},      {"DeadNodeRemovePass", remove_dead_nodes},
-    {"MaxPoolPlacesRemovePass", drop_places},     {"PoolReluGradPass", move_relu_gradients},
-    {"FunctionFusionPass", recognise_functions},  {"LayerNormONNXFusionPass", recognise_layer_norms},
-    {"RmsNormFusionPass", recognise_root_norms},  {"ZAttentionScoreFusionPass", fuse_attention},
-    {"MatMulBiasAddFusionPass", fuse_products},   {"ConvBatchnormFusionPass", fold_batch_norms},
-    {"ConvBiasAddFusionPass", add_biases},        {"ConvBatchnormFusionPass", take_batch_norms},
-    {"ConvEltwiseFusionPass", fuse_convolutions}, {"ScalarMergePass", merge_numbers},
-    {"AdamUpdateFusionPass", fuse_updates},       {"SubnormalFlushPass", flush_subnormals},
+    {"ConstantFoldingPass", fold_constants},
+    {"DeadNodeRemovePass", remove_dead_nodes},
+    {"MaxPoolPlacesRemovePass", drop_places},
+    {"PoolReluGradPass", move_relu_gradients},
+    {"FunctionFusionPass", recognise_functions},
+    {"LayerNormONNXFusionPass", recognise_layer_norms},
+    {"RmsNormFusionPass", recognise_root_norms},
+    {"ZAttentionScoreFusionPass", fuse_attention},
+    {"TransposeMatMulFusionPass", swap_transposed_products},
+    {"MatMulBiasAddFusionPass", fuse_products},
+    {"ConvBatchnormFusionPass", fold_batch_norms},
+    {"ConvBiasAddFusionPass", add_biases},
+    {"ConvBatchnormFusionPass", take_batch_norms},
+    {"ConvEltwiseFusionPass", fuse_convolutions},
+    {"ScalarMergePass", merge_numbers},
+    {"AdamUpdateFusionPass", fuse_updates},
+    {"SubnormalFlushPass", flush_subnormals},
 };
 constexpr int kMostRounds = 4;
 

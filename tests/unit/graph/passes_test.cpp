@@ -389,6 +389,32 @@ TEST_F(Passes, TransposedOperandsOfProductsAreNotCopied) {
     }
 }
 
+TEST_F(Passes, TransposedProductsAreProductsTheOtherWayRound) {
+  const Floats x = random(12, 1), dy = random(20, 2);
+  const Endpoint a = build.input("x", 0, {DType::Float, {4, 3}}), b = build.input("dy", 1, {DType::Float, {4, 5}});
+  const Endpoint order = build.constant("order", Tensor::of(Ints{1, 0}));
+  const Endpoint product = build("MatMulV2", "product", {build("Transpose", "t", {a, order}), b});
+  build.outputs({build("Transpose", "gradient", {product, order})});
+  const Model model = compiled();
+  EXPECT_EQ(types(model), (std::vector<std::string>{"Transpose", "MatMulV2"}));
+  const Floats y = run(model, {{{4, 3}, x}, {{4, 5}, dy}});
+  for (size_t o = 0; o < 5; ++o)
+    for (size_t i = 0; i < 3; ++i) {
+      double want = 0;
+      for (size_t n = 0; n < 4; ++n) want += double{dy[n * 5 + o]} * double{x[n * 3 + i]};
+      EXPECT_NEAR(y[o * 3 + i], want, 1e-5);
+    }
+}
+
+TEST_F(Passes, TransposedProductsThatProductsReadStay) {
+  const Endpoint a = build.input("x", 0, {DType::Float, {4, 3}}), b = build.input("y", 1, {DType::Float, {3, 5}});
+  const Endpoint order = build.constant("order", Tensor::of(Ints{1, 0}));
+  const Endpoint transposed = build("Transpose", "t", {build("MatMulV2", "product", {a, b}), order});
+  build.outputs({build("MatMulV2", "second", {transposed, a})});
+  const auto made = compiled();
+  EXPECT_EQ(types(made), (std::vector<std::string>{"MatMulV2", "Transpose", "MatMulV2"}));
+}
+
 TEST_F(Passes, WeightsBelowTheNormalRangeBecomeZero) {
   const Endpoint x = build.input("x", 0, {DType::Float, {1, 2}});
   const Endpoint w = constant("w", {2, 3}, {1, 1e-41f, -1e-40f, 2, 1.2e-38f, 3});
