@@ -19,8 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (e.code() != 100013 && e.code() != code::kAclnnParamInvalid) fuzz::wrong(e.what(), e.code());
   }
   try {
-    for (const graph::Bytes& member : om::bundle_members(file))
-      graph::noted_variables(*om::read_member(member).graph);
+    for (const graph::Bytes& member : om::bundle_members(file)) graph::noted_variables(*om::read_member(member).graph);
   } catch (const Error& e) {
     if (e.code() != 100013) fuzz::wrong(e.what(), e.code());
   }

@@ -3,6 +3,7 @@
 usage: python pyacl_programs.py FOLDER [NAME…]     prints a line of JSON for each; FOLDER holds the models
 """
 
+import gc
 import json
 import pathlib
 import sys
@@ -581,6 +582,7 @@ def nothing_leaks():
             other.run([feed])
             other.close()
 
+    gc.collect()  # what the programs before have left
     references = sys.getrefcount(feed), sys.getrefcount(None)
     for _ in range(200):
         round_()

@@ -133,6 +133,28 @@ def inputs_that_stay():
 
 
 @program
+def caches_that_are_written():
+    """In place by operators of torch_npu, which the graph's other nodes read, and as a copy."""
+    def f(cache, rows, new):
+        torch_npu.npu_scatter_nd_update_(cache, rows, new)
+        return cache + 1, torch_npu.npu_scatter_nd_update(cache, rows, new * 2)
+
+    rows = torch.tensor([[1], [3]]).npu()
+    new = torch.randn(2, 3).npu()
+    def heads(cache, place, new):
+        torch_npu.scatter_update_(cache, place, new, -2)
+        return cache * 2
+
+    place, token = torch.tensor([1, 3]).npu(), torch.randn(2, 4, 1, 16).npu()
+    results = []
+    for run, attend in ((compiled(f), compiled(heads)), (f, heads)):
+        cache, keys = torch.ones(5, 3).npu(), torch.zeros(2, 4, 8, 16).npu()
+        results.append([*run(cache, rows, new), cache.clone(), *run(cache, rows, new + 1), cache,
+                        attend(keys, place, token), keys.clone(), attend(keys, place + 1, token), keys])
+    return results
+
+
+@program
 def frozen_parameters():
     """Addresses that stay, values that may change."""
     config = CompilerConfig()

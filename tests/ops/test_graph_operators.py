@@ -487,6 +487,8 @@ case("Permute", rows, want=lambda v: v.permute(1, 2, 0), order=[1, 2, 0])
 case("AsStrided", x, const([2, 2]), const([4, 2]), const([1]), want=lambda v, a, b, c: v.as_strided((2, 2), (4, 2), 1))
 case("ViewCopy", x, const([2]), const([3]), const([1]), y, const([2]), const([1]), const([0]),
      want=lambda v, a, b, c, s, d, e, f: v.as_strided_scatter(s.flatten()[:2], (2,), (3,), 1))
+case("Scatter", torch.zeros(2, 4, 3), torch.tensor([1, 3]), torch.ones(2, 1, 3), reduce="update", axis=-2,
+     want=lambda v, i, u: torch.stack([w.index_copy(0, n[None], p) for w, n, p in zip(v, i, u)]))
 case("Split", const([1]), rows, want=lambda d, v: list(v.split(1, 1)), outputs=3, num_split=3)
 case("SplitD", rows, want=lambda v: list(v.split(2, 2)), outputs=2, split_dim=-1, num_split=2)
 case("SplitV", rows, const([1, -1]), const([2]), want=lambda v, s, d: [v[..., :1], v[..., 1:]], outputs=2, num_split=2)

@@ -85,8 +85,7 @@ class Interpreter {
   bool must_stay(const Node& node, const Input& input) const {
     const Node& from = *input.from.node;
     if (from.constant()) return true;
-    if (from.type() == "Data")
-      return std::ranges::any_of(node.outputs(), [](const Output& output) { return !output.uses.empty(); });
+    if (from.type() == "Data") return gives_a_new_tensor(node);
     const auto own = std::ranges::count_if(node.inputs(), [&](const Input& i) { return i.from.node == &from; });
     return from.type() != "RefData" && readers_.at(from.id()) > own;
   }

@@ -18,6 +18,10 @@ bool passes_on(const Node& node) {
   return std::ranges::find(kTypes, std::string_view(node.type())) != std::end(kTypes);
 }
 
+bool gives_a_new_tensor(const Node& node) {
+  return node.type() == "ViewCopy" && node.outputs().size() == 1 && !node.output().uses.empty();
+}
+
 namespace {
 
 using Tensors = std::unordered_map<int64_t, std::vector<size_t>>;  ///< id of the node -> its outputs' roots
@@ -339,7 +343,7 @@ class Planner {
     const auto input = std::ranges::find(input_roots_, root);
     if (input != input_roots_.end()) {
       const Node& data = *data_[static_cast<size_t>(input - input_roots_.begin())];
-      if (data.type() == "RefData" || node.output(output).uses.empty()) return false;
+      if (data.type() == "RefData" || !gives_a_new_tensor(node)) return false;
       if (!becomes_late(node.out(output))) return true;
     }
     return root < holders_.size() && std::ranges::any_of(holders_[root], [&](const Endpoint& held) {

@@ -156,6 +156,10 @@ SCATTER(Sub, Put::Subtract)
 ABOUT(ScatterNdUpdate, Vector, "Writes updates at the places that indices name", "将 updates 写入 indices 所指位置")
 ABOUT(ScatterNdAdd, Vector, "Adds updates at the places that indices name", "将 updates 累加到 indices 所指位置")
 ABOUT(ScatterNdSub, Vector, "Subtracts updates at the places that indices name", "从 indices 所指位置减去 updates")
+IR_OP(Scatter, aclnnInplaceScatterUpdate, (InOut, var), (In, indices), (In, updates), (Text, reduce), (Int, axis, 0)) {
+  ir::want(op, "reduce", reduce, "update");
+  call(op, "aclnnInplaceScatterUpdate", var, indices, updates, axis);
+}
 IR_OP(ScatterNonAliasingAdd, ScatterNdAdd, (In, x), (In, indices), (In, updates), (Out, y)) {
   ir::copy(op, *x, y);
   put_nd(op, y, indices, updates, Put::Add);

@@ -83,7 +83,10 @@ TEST_F(Models, WhatOthersReadIsNotWritten) {
     const Endpoint y = build("Relu", "relu", {x});
     const Endpoint at = build.constant("at", {DType::Int64, {1, 1}, Tensor::of(Ints{1}).data});
     const Endpoint value = build.constant("value", Tensor::of(Floats{9}));
-    const Endpoint first = build("ScatterNdUpdate", "first", {x, at, value});
+    const auto ints = [&](const char* name, Ints values) { return build.constant(name, Tensor::of(values)); };
+    const Endpoint first = build("ViewCopy", "first",
+                                 {x, ints("size", {1}), ints("stride", {1}), ints("offset", {1}), value,
+                                  ints("from_size", {1}), ints("from_stride", {1}), ints("from_offset", {0})});
     const Endpoint second = build("ScatterNdUpdate", "second", {y, at, value});
     build.outputs({first, second, build("Add", "sum", {y, x})});
     const uint32_t id = load(file(g));
