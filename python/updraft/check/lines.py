@@ -20,7 +20,8 @@ def repeatable(references, run, options):
     g = Gathering("1", "repeatable", t("The reference gives the same result again", "参考基准：多次训练结果一致"))
     repeats = list(references)
     same = lambda a, b: a.whole["command"] == b.whole["command"] and [s["md5"] for s in a.whole["script"]] == [s["md5"] for s in b.whole["script"]]
-    if len(repeats) == 1 and same(repeats[0], run):
+    with_the_run = len(repeats) == 1 and same(repeats[0], run)
+    if with_the_run:
         repeats.append(run)
         g.told(t("Both runs are of the same command, so they are repeats of each other.", "两次运行命令相同，互为重复。"))
     if len(repeats) < 2:
@@ -51,7 +52,11 @@ def repeatable(references, run, options):
                   % (name, spread, options.tolerance, at + 1),
                   t("A reference that does not agree with itself cannot be compared with: look at its data, its hyper-parameters, and fewer random parts.",
                     "与自身不一致的参考基准不能用于比较：请检查数据、超参与随机部分。"))
-    if not g.failed:
+    if g.failed and with_the_run:  # the difference may be the run's
+        g.failed = False
+        g.open(t("Whether the reference agrees with itself is told by repeats of it.", "参考基准是否与自身一致，需要对其重复记录。"),
+               t("Record the reference three times: updraft check REF1 REF2 REF3 RUN.", "请将参考基准记录三次：updraft check REF1 REF2 REF3 RUN。"))
+    elif not g.failed:
         g.good(t("%d runs end within %.2g of each other%s.", "%d 次运行末值相差不超过 %.2g%s。")
                % (len(repeats), options.tolerance, t(", and are equal in every number", "，且每个数都相同") if exact else ""))
         if len(repeats) < 3:
