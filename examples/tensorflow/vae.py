@@ -70,7 +70,7 @@ def main():
     optimizer = npu.distribute.npu_distributed_keras_optimizer_wrapper(optimizer)
     vae.compile(optimizer=optimizer)
     history = vae.fit(digits, epochs=args.epochs, batch_size=batch_size, shuffle=False, verbose=2 if args.device_id == 0 else 0)
-    print(json.dumps({"loss": history.history["loss"], "weights": [float(np.abs(w).sum()) for w in vae.get_weights()]}))
+    print(json.dumps({"loss": history.history["loss"], "weights": [float(np.abs(w.numpy()).sum()) for w in vae.trainable_weights]}))
 
 
 if __name__ == "__main__":
