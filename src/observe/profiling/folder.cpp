@@ -114,6 +114,10 @@ void write_start(const std::string& folder, const Settings& settings) {
   if (access((folder + "/host/start_info").c_str(), F_OK) == 0) return;  // started again: the clocks are known
   const std::string start = times("collectionTimeBegin");
   write_file(folder + "/host/start_info", start);
+  // MindSpore and torch_npu bring counts of the processor's cycles to the clock by this: here the clock is what counts.
+  const auto raw = Json::parse(start)["clockMonotonicRaw"].get<std::string>();
+  write_file(folder + "/host/host_start.log",
+             fmt::format("[Host]\nclock_monotonic_raw = {}\ncntvct = {}\ncntvct_diff = 0\n", raw, raw));
   write_file(folder + "/host/info.json", host_info().dump(2));
   Json sample;
   sample["dataTypeConfig"] = settings.data;
