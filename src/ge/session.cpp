@@ -159,7 +159,7 @@ class SessionImpl {
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Compiled>> graphs;
   std::map<std::string, SessionCallback> callbacks;
-  std::string refusal;  ///< of the options
+  std::string refusal;                      ///< of the options
   std::map<uint32_t, std::string> refused;  ///< why a graph was not added: clients go on, and ask for it later
   AsyncRuns runs;
 
@@ -411,8 +411,7 @@ void SessionImpl::run_once(uint32_t id, const std::shared_ptr<Compiled>& graph, 
                   updraft::name_of(input.output().desc.dtype), updraft::name_of(type));
   }
   if (!graph->variables.empty()) {
-    for (ir::Buffer& buffer : variables->buffers(graph->variables, id))
-      execution->inputs.push_back(std::move(buffer));
+    for (ir::Buffer& buffer : variables->buffers(graph->variables, id)) execution->inputs.push_back(std::move(buffer));
     execution->shared = variables;
   }
   if (outputs.empty()) outputs.resize(model.outputs().size());
