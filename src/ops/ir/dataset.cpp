@@ -51,8 +51,8 @@ IR_OP(InitData, InitData, (Text, channel_name, "")) {
   op.launch([] {});  // channels are there before steps read them, see GetNext
 }
 ABOUT(GetNext, AICPU, "The next set of tensors of a channel; waits for it", "从通道取下一组张量，必要时等待")
-IR_OP(GetNext, GetNext, (OutTensors, y), (Ints, output_types, nullptr), (IntLists, output_shapes), (Int, output_num, 1),
-      (Text, channel_name, "")) {
+IR_OP(GetNext, GetNext, (OutTensors, y), (Ints, output_types, nullptr), (IntLists, output_shapes, nullptr),
+      (Int, output_num, 1), (Text, channel_name, "")) {
   op.require(*channel_name && y.size() > 0,
              "attribute channel_name is \"{}\" and there are {} outputs, want one or more", channel_name, y.size());
   op.require(output_num == static_cast<int64_t>(y.size()), "attribute output_num is {}, there are {} outputs",
