@@ -90,8 +90,7 @@ std::vector<GNode> Graph::GetDirectNode() const {
   status("Graph::GetDirectNode", [&] {
     if (!impl_->walked.graph || impl_->walked.graph != impl_->model.graph) impl_->walked = impl_->made();
     if (!impl_->walked.graph) return;
-    for (const auto& node : impl_->walked.graph->nodes())
-      all.push_back(NodeAccess::made(impl_->walked.graph, *node));
+    for (const auto& node : impl_->walked.graph->nodes()) all.push_back(NodeAccess::made(impl_->walked.graph, *node));
   });
   return all;
 }

@@ -80,7 +80,8 @@ std::optional<Attribute> OperatorImpl::attribute(std::string_view attribute_name
 
 namespace {
 
-/// Attributes by which clients say once more what others say: how they came to their pads, which dimensions inputs have.
+/// Attributes by which clients say once more what others say: how they came to their pads, which dimensions inputs
+/// have.
 constexpr std::string_view kSaidOtherwise[] = {"padding", "pad_mode"};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What classes of operators of other headers say of their types when one is made: see graph/operator.h for why most of it
-// is heard and nothing is done.
+// What classes of operators of other headers say of their types when one is made: see graph/operator.h for why most of
+// it is heard and nothing is done.
 #include "graph/operator.h"
 
 namespace ge {

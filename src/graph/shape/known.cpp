@@ -10,8 +10,7 @@ namespace {
 
 /// Types whose results are never computed ahead: they differ from run to run, or do something.
 bool changes(const Node& node) {
-  static constexpr std::string_view kRandom[] = {"Random",  "Stateless", "Multinomial",
-                                                 "DropOut", "Hcom",      "GetNext"};
+  static constexpr std::string_view kRandom[] = {"Random", "Stateless", "Multinomial", "DropOut", "Hcom", "GetNext"};
   return std::ranges::any_of(kRandom, [&](std::string_view part) { return node.type().starts_with(part); });
 }
 

@@ -37,6 +37,26 @@ void write_file(const std::string& path, const std::string& text) {
   if (!out) throw Error(kFailure, "{} cannot be written: {}", path, std::strerror(errno));
 }
 
+/// The processor's counter, which MindSpore stamps its own records with.
+uint64_t cycles() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  uint64_t count = 0;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(count));
+  return count;
+#else
+  return nanoseconds(CLOCK_MONOTONIC_RAW);
+#endif
+}
+
+/// The clock and the counter at one moment: get_msprof_info.py finds the counter's rate by those of start and end.
+void write_counter(const std::string& file) {
+  const uint64_t before = nanoseconds(CLOCK_MONOTONIC_RAW), count = cycles(), after = nanoseconds(CLOCK_MONOTONIC_RAW);
+  write_file(file, fmt::format("[Host]\nclock_monotonic_raw = {}\ncntvct = {}\ncntvct_diff = 0\n",
+                               before + (after - before) / 2, count));
+}
+
 std::string times(const char* wall_name) {
   // The two clocks as near to each other as can be: the shortest of three tries.
   uint64_t wall = 0, raw = 0, best = UINT64_MAX;
@@ -114,6 +134,7 @@ void write_start(const std::string& folder, const Settings& settings) {
   if (access((folder + "/host/start_info").c_str(), F_OK) == 0) return;  // started again: the clocks are known
   const std::string start = times("collectionTimeBegin");
   write_file(folder + "/host/start_info", start);
+  write_counter(folder + "/host/host_start.log");
   write_file(folder + "/host/info.json", host_info().dump(2));
   Json sample;
   sample["dataTypeConfig"] = settings.data;
@@ -142,6 +163,7 @@ void write_start(const std::string& folder, const Settings& settings) {
 
 void write_end(const std::string& folder, const Settings&) {
   write_file(folder + "/host/end_info", times("collectionTimeEnd"));
+  write_counter(folder + "/host/host_end.log");
 }
 
 }  // namespace updraft::profiling

@@ -35,7 +35,8 @@ Dims together(const Op& op, const Dims& a, const Dims& b) {
   for (size_t i = 0; i < rank; ++i) {
     const int64_t x = i < rank - a.size() ? 1 : a[i - (rank - a.size())],
                   y = i < rank - b.size() ? 1 : b[i - (rank - b.size())];
-    op.require(x == y || x == 1 || y == 1, "x1 and x2 have {} and {} in dimension {}: they do not go together", x, y, i);
+    op.require(x == y || x == 1 || y == 1, "x1 and x2 have {} and {} in dimension {}: they do not go together", x, y,
+               i);
     dims[i] = x == 1 ? y : x;
   }
   return dims;
@@ -137,7 +138,8 @@ IR_OP(CheckNumerics, CheckNumerics, (In, x), (Out, y), (Text, message)) {
   op.launch([from = *x, text = std::string(message)] {
     for (double v : linalg::gather(from))
       if (!std::isfinite(v))
-        throw Error(code::kRtAicpuException, "CheckNumerics: {}: x has {}", text, std::isnan(v) ? "NaN" : "an infinity");
+        throw Error(code::kRtAicpuException, "CheckNumerics: {}: x has {}", text,
+                    std::isnan(v) ? "NaN" : "an infinity");
   });
 }
 
@@ -178,7 +180,8 @@ IR_OP(ReverseSequence, ReverseSequence, (In, x), (In, seq_lengths), (Out, y), (I
         throw Error(code::kRtAicpuException, "ReverseSequence: seq_lengths has {} for a sequence of {}", n,
                     from.dims[steps]);
       const TensorView one = ir::part_of(from, batches, b, 1), out = ir::part_of(to, batches, b, 1);
-      for (int64_t t = 0; t < n; ++t) copy_elements(ir::part_of(out, steps, t, 1), ir::part_of(one, steps, n - 1 - t, 1));
+      for (int64_t t = 0; t < n; ++t)
+        copy_elements(ir::part_of(out, steps, t, 1), ir::part_of(one, steps, n - 1 - t, 1));
     }
   });
 }

@@ -68,13 +68,14 @@ IR_OP(CustDiagonal, CustDiagonal, (In, x), (Out, y), (Int, offset), (Int, dim1),
 ABOUT(CustTraceV2, Vector, "The sum of the diagonal of two dimensions", "两维对角线之和")
 IR_OP(CustTraceV2, CustTraceV2, (In, input), (In, offset), (In, axis1), (In, axis2), (Out, output),
       (Type, dtype, DType::Undefined)) {
-  const TensorView v = diagonal(op, *input, integer_of(op, "offset", offset.handle), integer_of(op, "axis1", axis1.handle),
-                                integer_of(op, "axis2", axis2.handle));
+  const TensorView v = diagonal(op, *input, integer_of(op, "offset", offset.handle),
+                                integer_of(op, "axis1", axis1.handle), integer_of(op, "axis2", axis2.handle));
   const DType type = dtype == DType::Undefined ? ir::type_of(*output, v.dtype) : static_cast<DType>(dtype);
   ir::result(op, "output", *output, ir::reduced(v, {v.rank - 1}, false), type);
   call(op, "aclnnReduceSum", v, Dims{v.rank - 1}, false, type, output);
 }
-ABOUT(CustTraceGrad, Vector, "Gradient of the trace: y_grad on the diagonal, 0 elsewhere", "迹的反向梯度：对角线为 y_grad，其余为 0")
+ABOUT(CustTraceGrad, Vector, "Gradient of the trace: y_grad on the diagonal, 0 elsewhere",
+      "迹的反向梯度：对角线为 y_grad，其余为 0")
 IR_OP(CustTraceGrad, CustTraceGrad, (In, y_grad), (In, x_shape), (Out, x_grad)) {
   const Dims dims = ir::shape_from(op, "x_shape", x_shape, *x_grad);
   op.require(dims.size() == 2 && y_grad->numel() == 1, "y_grad is {}, x_shape has {} values, want one and two",
@@ -136,7 +137,8 @@ IR_OP(CustMaskedSelectGrad, CustMaskedSelectGrad, (In, x), (In, mask), (In, grad
   call(op, "aclnnInplaceZero", dx);
   call(op, "aclnnInplaceMaskedScatter", dx, mask->expand_as(*dx), grad);
 }
-ABOUT(CustIndexFill, Vector, "x with value in the places of indices along a dimension", "沿某一维将 indices 处填为 value")
+ABOUT(CustIndexFill, Vector, "x with value in the places of indices along a dimension",
+      "沿某一维将 indices 处填为 value")
 IR_OP(CustIndexFill, CustIndexFill, (In, x), (In, dim), (In, indices), (In, value), (Out, y)) {
   ir::copy(op, *x, y);
   const auto d = static_cast<int>(ir::axis_of(op, "dim", integer_of(op, "dim", dim.handle), x->rank));
@@ -209,9 +211,7 @@ void shift(Op& op, const In& x, const OptIn& dim, bool back, const Out& y) {
 }
 }  // namespace
 ABOUT(CustFFTFreq, AICPU, "The frequencies of a Fourier transform", "傅里叶变换的采样频率")
-IR_OP(CustFFTFreq, CustFFTFreq, (In, n), (In, d), (OptIn, dtype), (Out, y)) {
-  frequencies(op, n, d, dtype, false, y);
-}
+IR_OP(CustFFTFreq, CustFFTFreq, (In, n), (In, d), (OptIn, dtype), (Out, y)) { frequencies(op, n, d, dtype, false, y); }
 IR_OP(CustRFFTFreq, CustFFTFreq, (In, n), (In, d), (OptIn, dtype), (Out, y)) { frequencies(op, n, d, dtype, true, y); }
 IR_OP(CustFFTShift, aclnnRoll, (In, input), (OptIn, dim), (Out, y)) { shift(op, input, dim, false, y); }
 IR_OP(CustIFFTShift, aclnnRoll, (In, input), (OptIn, dim), (Out, y)) { shift(op, input, dim, true, y); }

@@ -55,9 +55,7 @@ IR_OP(CustSinc, aclnnSinc, (In, x), (Out, y)) { call(op, "aclnnSinc", x, y); }
 IR_OP(CustLogit, aclnnLogit, (In, x), (Out, output), (Float, eps, -1)) { call(op, "aclnnLogit", x, eps, output); }
 IR_OP(CustGcd, aclnnGcd, (In, x1), (In, x2), (Out, y)) { call(op, "aclnnGcd", x1, x2, y); }
 IR_OP(CustPolar, aclnnPolar, (In, abs), (In, angle), (Out, y)) { call(op, "aclnnPolar", abs, angle, y); }
-IR_OP(CustLogicalXor, aclnnLogicalXor, (In, x), (In, y), (Out, output)) {
-  call(op, "aclnnLogicalXor", x, y, output);
-}
+IR_OP(CustLogicalXor, aclnnLogicalXor, (In, x), (In, y), (Out, output)) { call(op, "aclnnLogicalXor", x, y, output); }
 ABOUT(CustLcm, Vector, "The least common multiples", "最小公倍数")
 IR_OP(CustLcm, CustLcm, (In, x1), (In, x2), (Out, y)) {
   Temp divisor, least, quotient, product;
@@ -154,7 +152,8 @@ void to_places(Op& op, const char* name, const In& grad, const In& x, const In& 
 }
 }  // namespace
 ABOUT(CustAdaptiveMaxPool3dGrad, Vector, "Gradients put where the largest elements were", "将梯度放回最大值所在位置")
-IR_OP(CustAdaptiveMaxPool3dGrad, CustAdaptiveMaxPool3dGrad, (In, input_grad), (In, x), (In, argmax), (Out, output_grad)) {
+IR_OP(CustAdaptiveMaxPool3dGrad, CustAdaptiveMaxPool3dGrad, (In, input_grad), (In, x), (In, argmax),
+      (Out, output_grad)) {
   to_places(op, "output_grad", input_grad, x, argmax, 3, output_grad);
 }
 IR_OP(CustAdaptiveMaxPool2dGrad, CustAdaptiveMaxPool3dGrad, (In, y_grad), (In, x), (In, argmax), (Out, x_grad)) {
@@ -189,8 +188,7 @@ void unpool(Op& op, const In& x, const In& argmax, const Ints& ksize, const Ints
   Dims dims = ir::dims_of(*x);
   for (size_t d = 0; d < n; ++d) {
     const int64_t step = of(strides, d) ? of(strides, d) : of(ksize, d);
-    dims[d + 2] = output_shape.size() ? of(output_shape, d)
-                                      : (dims[d + 2] - 1) * step - 2 * of(pads, d) + of(ksize, d);
+    dims[d + 2] = output_shape.size() ? of(output_shape, d) : (dims[d + 2] - 1) * step - 2 * of(pads, d) + of(ksize, d);
   }
   ir::result(op, "y", *y, dims, x->dtype);
   const TensorView places = ir::temporary(op, DType::Int64, ir::dims_of(*argmax));
@@ -203,16 +201,16 @@ void unpool(Op& op, const In& x, const In& argmax, const Ints& ksize, const Ints
   call(op, "aclnnInplaceCopy", y, ir::reshaped(op, put, dims));
 }
 }  // namespace
-#define UNPOOL(KIND, SPATIAL)                                                                                         \
-  IR_OP(CustMaxUnpool##KIND, aclnnMaxUnpool2d, (In, x), (In, argmax), (Out, y), (Ints, ksize), (Ints, strides),       \
-        (Ints, pads), (Ints, output_shape), (Text, data_format)) {                                                    \
-    unpool(op, x, argmax, ksize, strides, pads, output_shape, data_format, SPATIAL, y);                               \
-  }                                                                                                                   \
-  IR_OP(CustMaxUnpool##KIND##Grad, CustMaxUnpoolGrad, (In, x), (In, grads), (In, argmax), (Out, y), (Ints, ksize),    \
-        (Ints, strides), (Ints, pads), (Ints, output_shape), (Text, data_format)) {                                   \
-    (void)ksize, (void)strides, (void)pads, (void)output_shape; /* the shapes of x and grads */                       \
-    ir::want(op, "data_format", data_format, (SPATIAL) == 2 ? "NCHW" : "NCDHW");                                      \
-    from_places(op, x, grads, argmax, SPATIAL, y);                                                                    \
+#define UNPOOL(KIND, SPATIAL)                                                                                      \
+  IR_OP(CustMaxUnpool##KIND, aclnnMaxUnpool2d, (In, x), (In, argmax), (Out, y), (Ints, ksize), (Ints, strides),    \
+        (Ints, pads), (Ints, output_shape), (Text, data_format)) {                                                 \
+    unpool(op, x, argmax, ksize, strides, pads, output_shape, data_format, SPATIAL, y);                            \
+  }                                                                                                                \
+  IR_OP(CustMaxUnpool##KIND##Grad, CustMaxUnpoolGrad, (In, x), (In, grads), (In, argmax), (Out, y), (Ints, ksize), \
+        (Ints, strides), (Ints, pads), (Ints, output_shape), (Text, data_format)) {                                \
+    (void)ksize, (void)strides, (void)pads, (void)output_shape; /* the shapes of x and grads */                    \
+    ir::want(op, "data_format", data_format, (SPATIAL) == 2 ? "NCHW" : "NCDHW");                                   \
+    from_places(op, x, grads, argmax, SPATIAL, y);                                                                 \
   }
 ABOUT(CustMaxUnpoolGrad, Vector, "Gradient of unpooling: the elements of grads at the places of argmax",
       "反池化的反向梯度：取 grads 在 argmax 处的元素")
@@ -224,13 +222,14 @@ IR_OP(CustIm2col, aclnnIm2col, (In, x), (Out, y), (Ints, ksizes), (Ints, strides
   ir::want(op, "padding_mode", padding_mode, "CALCULATED");
   op.require(x->rank == 4, "x is {}, want [N, C, H, W]", describe(*x));
   const auto two = [&](const char* name, const Ints& values) {
-    op.require(values.size() == 1 || values.size() == 2, "attribute {} has {} values, want 1 or 2", name, values.size());
+    op.require(values.size() == 1 || values.size() == 2, "attribute {} has {} values, want 1 or 2", name,
+               values.size());
     return Dims{values[0], values[values.size() - 1]};
   };
-  const Dims k = two("ksizes", ksizes), s = two("strides", strides), d = two("dilations", dilations), p = two("pads", pads);
+  const Dims k = two("ksizes", ksizes), s = two("strides", strides), d = two("dilations", dilations),
+             p = two("pads", pads);
   int64_t places = 1;
-  for (size_t i = 0; i < 2; ++i)
-    places *= (x->dims[2 + i] + 2 * p[i] - d[i] * (k[i] - 1) - 1) / s[i] + 1;
+  for (size_t i = 0; i < 2; ++i) places *= (x->dims[2 + i] + 2 * p[i] - d[i] * (k[i] - 1) - 1) / s[i] + 1;
   const Dims columns = {x->dims[0], x->dims[1] * k[0] * k[1], places};
   ir::result(op, "y", *y, {x->dims[0], x->dims[1], k[0] * k[1], places}, x->dtype);
   const TensorView all = ir::temporary(op, x->dtype, columns);
@@ -248,15 +247,18 @@ IR_OP(CustAffineGrid, aclnnAffineGrid, (In, theta), (In, output_size), (Out, out
 }
 
 // --- equations ----------------------------------------------------------------------------------------------------
-ABOUT(CustCholeskySolve, Vector, "The solution of A y = x1, where x2 is the Cholesky factor of A", "由 Cholesky 因子 x2 解 A y = x1")
+ABOUT(CustCholeskySolve, Vector, "The solution of A y = x1, where x2 is the Cholesky factor of A",
+      "由 Cholesky 因子 x2 解 A y = x1")
 IR_OP(CustCholeskySolve, CustCholeskySolve, (In, x1), (In, x2), (Out, y), (Bool, upper)) {
   op.result_like("y", *y, *x1, x1->dtype);
   const TensorView half = solved(op, *x1, *x2, upper, upper, false);
   call(op, "aclnnInplaceCopy", y, solved(op, half, *x2, upper, !upper, false));
 }
-ABOUT(CustCholeskyInverse, Vector, "The inverse of the matrix of which x is the Cholesky factor", "由 Cholesky 因子求逆矩阵")
+ABOUT(CustCholeskyInverse, Vector, "The inverse of the matrix of which x is the Cholesky factor",
+      "由 Cholesky 因子求逆矩阵")
 IR_OP(CustCholeskyInverse, CustCholeskyInverse, (In, x), (Out, y), (Bool, upper)) {
-  op.require(x->rank >= 2 && x->dims[x->rank - 1] == x->dims[x->rank - 2], "x is {}, want square matrices", describe(*x));
+  op.require(x->rank >= 2 && x->dims[x->rank - 1] == x->dims[x->rank - 2], "x is {}, want square matrices",
+             describe(*x));
   op.result_like("y", *y, *x, x->dtype);
   const TensorView one = ir::temporary(op, x->dtype, {x->dims[x->rank - 1], x->dims[x->rank - 1]});
   call(op, "aclnnEye", one.dims[0], one.dims[0], one);

@@ -4,8 +4,8 @@
 
 #include "device/device.h"
 #include "device/tensor_channel.h"
-#include "ops/linalg/dense.h"
 #include "ops/ir/shapes.h"
+#include "ops/linalg/dense.h"
 
 namespace updraft {
 namespace {
@@ -33,7 +33,8 @@ void receive(const std::string& name, const std::vector<TensorView>& outputs) {
     if (item.what != kTensor || static_cast<DType>(item.dtype) != to.dtype || item.bytes.size() != size)
       throw Error(code::kRtAicpuException, "GetNext: tensor {} of channel '{}' is {}{} of {} bytes, want {}", i, name,
                   name_of(static_cast<DType>(item.dtype)),
-                  describe_shape(item.dims.data(), static_cast<int>(item.dims.size())), item.bytes.size(), describe(to));
+                  describe_shape(item.dims.data(), static_cast<int>(item.dims.size())), item.bytes.size(),
+                  describe(to));
     TensorView from = to;
     from.data = const_cast<std::byte*>(item.bytes.data());
     int64_t stride = 1;
@@ -50,12 +51,12 @@ IR_OP(InitData, InitData, (Text, channel_name, "")) {
   op.launch([] {});  // channels are there before steps read them, see GetNext
 }
 ABOUT(GetNext, AICPU, "The next set of tensors of a channel; waits for it", "从通道取下一组张量，必要时等待")
-IR_OP(GetNext, GetNext, (OutTensors, y), (Ints, output_types, nullptr), (IntLists, output_shapes), (Int, output_num, 1),
-      (Text, channel_name, "")) {
-  op.require(*channel_name && y.size() > 0, "attribute channel_name is \"{}\" and there are {} outputs, want one or more",
-             channel_name, y.size());
-  op.require(output_num == static_cast<int64_t>(y.size()), "attribute output_num is {}, there are {} outputs", output_num,
-             y.size());
+IR_OP(GetNext, GetNext, (OutTensors, y), (Ints, output_types, nullptr), (IntLists, output_shapes, nullptr),
+      (Int, output_num, 1), (Text, channel_name, "")) {
+  op.require(*channel_name && y.size() > 0,
+             "attribute channel_name is \"{}\" and there are {} outputs, want one or more", channel_name, y.size());
+  op.require(output_num == static_cast<int64_t>(y.size()), "attribute output_num is {}, there are {} outputs",
+             output_num, y.size());
   std::vector<TensorView> outputs;
   for (size_t i = 0; i < y.size(); ++i) {
     if (i < (*output_shapes).size() && i < output_types.size())

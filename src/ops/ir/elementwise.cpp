@@ -369,7 +369,8 @@ IR_OP(MaxN, MaxN, (Tensors, x), (Out, y)) {
   }
   ir::copy(op, most, y);
 }
-ABOUT(Eltwise, Vector, "Product (mode 0), sum by coeff (1) or largest (2) of the x", "各 x 的积（mode 0）、加权和（1）或最大值（2）")
+ABOUT(Eltwise, Vector, "Product (mode 0), sum by coeff (1) or largest (2) of the x",
+      "各 x 的积（mode 0）、加权和（1）或最大值（2）")
 IR_OP(Eltwise, Eltwise, (Tensors, x), (Out, y), (Int, N), (Int, mode, 1), (Floats, coeff, nullptr)) {
   op.require(x.size() > 0 && static_cast<int64_t>(x.size()) == N, "x has {} tensors, attribute N is {}", x.size(), N);
   op.require(mode >= 0 && mode <= 2, "attribute mode is {}, want 0, 1 or 2", mode);

@@ -35,7 +35,8 @@ double on(const Grid& grid, double v) {
 std::vector<Grid> grids_of(const TensorView& low, const TensorView& high, const Bits& bits) {
   const std::vector<double> a = linalg::gather(low), b = linalg::gather(high);
   std::vector<Grid> grids;
-  for (size_t i = 0; i < a.size(); ++i) grids.push_back(a[i] == 0 && b[i] == 0 ? Grid{0, 0, 1} : grid_of(a[i], b[i], bits));
+  for (size_t i = 0; i < a.size(); ++i)
+    grids.push_back(a[i] == 0 && b[i] == 0 ? Grid{0, 0, 1} : grid_of(a[i], b[i], bits));
   return grids;
 }
 
@@ -86,7 +87,8 @@ void gradients(Op& op, const In& gradients, const In& x, const In& min, const In
 
 }  // namespace
 
-ABOUT(FakeQuantWithMinMaxVars, Vector, "x as num_bits between min and max would have it", "按 num_bits 与 min、max 模拟量化 x")
+ABOUT(FakeQuantWithMinMaxVars, Vector, "x as num_bits between min and max would have it",
+      "按 num_bits 与 min、max 模拟量化 x")
 IR_OP(FakeQuantWithMinMaxVars, FakeQuantWithMinMaxVars, (In, x), (In, min), (In, max), (Out, y), (Int, num_bits, 8),
       (Bool, narrow_range, false)) {
   quantise(op, x, min, max, bits_of(op, num_bits, narrow_range), false, y);
@@ -107,7 +109,8 @@ IR_OP(FakeQuantWithMinMaxArgs, FakeQuantWithMinMaxVars, (In, x), (Out, y), (Floa
     linalg::scatter(to, v);
   });
 }
-ABOUT(FakeQuantWithMinMaxVarsGradient, Vector, "Gradients of FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVars 的反向梯度")
+ABOUT(FakeQuantWithMinMaxVarsGradient, Vector, "Gradients of FakeQuantWithMinMaxVars",
+      "FakeQuantWithMinMaxVars 的反向梯度")
 IR_OP(FakeQuantWithMinMaxVarsGradient, FakeQuantWithMinMaxVarsGradient, (In, gradients), (In, x), (In, min), (In, max),
       (Out, backprops_wrt_x), (Out, backprops_wrt_min), (Out, backprops_wrt_max), (Int, num_bits, 8),
       (Bool, narrow_range, false)) {

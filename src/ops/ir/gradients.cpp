@@ -53,9 +53,7 @@ void either(Op& op, const char* comparison, const In& grads, const In& x1, const
 ABOUT(AsinGrad, Vector, "z = dy / sqrt(1 - y^2), y what went into asin", "z = dy / sqrt(1 - y^2)，y 为 asin 的输入")
 IR_OP(AsinGrad, AsinGrad, (In, y), (In, dy), (Out, z)) { call(op, "aclnnDiv", dy, beside(op, y), z); }
 ABOUT(AcosGrad, Vector, "z = -dy / sqrt(1 - y^2), y what went into acos", "z = -dy / sqrt(1 - y^2)，y 为 acos 的输入")
-IR_OP(AcosGrad, AcosGrad, (In, y), (In, dy), (Out, z)) {
-  call(op, "aclnnNeg", quotient(op, dy, beside(op, y)), z);
-}
+IR_OP(AcosGrad, AcosGrad, (In, y), (In, dy), (Out, z)) { call(op, "aclnnNeg", quotient(op, dy, beside(op, y)), z); }
 ABOUT(AtanGrad, Vector, "z = dy / (1 + y^2), y what went into atan", "z = dy / (1 + y^2)，y 为 atan 的输入")
 IR_OP(AtanGrad, AtanGrad, (In, y), (In, dy), (Out, z)) {
   Temp more;

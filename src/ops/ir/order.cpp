@@ -147,7 +147,8 @@ IR_OP(UpperBound, aclnnSearchSorted, (In, sorted_x), (In, values), (Out, y), (Ty
   op.result_like("y", *y, *values, out_type);
   call(op, "aclnnSearchSorted", sorted_x, values, y->dtype == DType::Int32, true, OptIn{nullptr}, y);
 }
-ABOUT(HardMax, Vector, "1 where the first largest element along axis is, 0 elsewhere", "沿 axis 首个最大元素处为 1，其余为 0")
+ABOUT(HardMax, Vector, "1 where the first largest element along axis is, 0 elsewhere",
+      "沿 axis 首个最大元素处为 1，其余为 0")
 IR_OP(HardMax, HardMax, (In, x), (Out, y), (Int, axis, -1)) {
   const int64_t at = ir::axis_of(op, "axis", axis, x->rank);
   op.require(x->rank > 0, "x is {}, want one dimension or more", describe(*x));

@@ -303,7 +303,8 @@ IR_OP(SquareSumV2, SquareSumV2, (In, x), (Out, y1), (Out, y2), (Ints, axis), (Bo
   sum_squares(op, "y1", x, ir::axes_of(op, "axis", *axis, x->rank), keep_dims, y1);
   ir::copy(op, "y2", *x, y2, x->dtype);
 }
-ABOUT(FusedMulAddNL2loss, Vector, "y1 = x1 * x3 + x2, y2 = the sum of x1^2 / 2", "y1 = x1 * x3 + x2，y2 = x1^2 之和的一半")
+ABOUT(FusedMulAddNL2loss, Vector, "y1 = x1 * x3 + x2, y2 = the sum of x1^2 / 2",
+      "y1 = x1 * x3 + x2，y2 = x1^2 之和的一半")
 IR_OP(FusedMulAddNL2loss, FusedMulAddNL2loss, (In, x1), (In, x2), (In, x3), (Out, y1), (Out, y2)) {
   Temp product;
   call(op, "aclnnMul", x1, x3, product);
@@ -399,13 +400,16 @@ IR_OP(HistogramFixedWidth, HistogramFixedWidth, (In, x), (In, range), (In, nbins
 IR_OP(HistogramFixedWidthD, HistogramFixedWidth, (In, x), (In, range), (Out, y), (Int, nbins), (Int, dtype, 3)) {
   histogram(op, x, range, nullptr, nbins, true, static_cast<DType>(dtype), y);
 }
-ABOUT(HistogramV2, AICPU, "Counts of values between min and max in ranges of the same width", "min 与 max 之间的等宽区间计数")
+ABOUT(HistogramV2, AICPU, "Counts of values between min and max in ranges of the same width",
+      "min 与 max 之间的等宽区间计数")
 IR_OP(HistogramV2, HistogramV2, (In, x), (In, min), (In, max), (Out, y), (Int, bins, 100),
       (Type, y_dtype, DType::Int32)) {
   histogram(op, x, min, &max, bins, false, y_dtype, y);
 }
-ABOUT(DenseBincount, AICPU, "Weights (or ones) added up by the numbers of input, for each row", "按 input 的值累计权重，逐行进行")
-IR_OP(DenseBincount, DenseBincount, (In, input), (In, size), (In, weights), (Out, output), (Bool, binary_output, false)) {
+ABOUT(DenseBincount, AICPU, "Weights (or ones) added up by the numbers of input, for each row",
+      "按 input 的值累计权重，逐行进行")
+IR_OP(DenseBincount, DenseBincount, (In, input), (In, size), (In, weights), (Out, output),
+      (Bool, binary_output, false)) {
   op.require(input->rank == 1 || input->rank == 2, "input is {}, want a vector or a matrix", describe(*input));
   const int64_t bins = integer_of(op, "size", size.handle);
   Dims dims = {bins};

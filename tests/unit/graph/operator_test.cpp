@@ -350,7 +350,8 @@ TEST_F(Operators, ControlEdgesLeadThroughNothing) {
 
 TEST_F(Operators, ConstantsWithoutATypeAreAbsentInputs) {
   Operator x = data("x", {2});
-  Operator none = Operator("none", "Const").SetAttr("value", Tensor(TensorDesc(Shape(std::vector<int64_t>{}), FORMAT_ND, DT_UNDEFINED)));
+  Operator none = Operator("none", "Const")
+                      .SetAttr("value", Tensor(TensorDesc(Shape(std::vector<int64_t>{}), FORMAT_ND, DT_UNDEFINED)));
   Operator y("y", "Sxpy");
   y.SetInput("x1", x).SetInput("x2", x).SetInput("alpha", none);
   Graph graph("absent");

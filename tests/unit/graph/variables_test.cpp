@@ -131,7 +131,8 @@ TEST_F(SessionVariables, GraphsWithoutOutputsGiveThemValues) {
 
 TEST_F(SessionVariables, SayHowOftenAGraphRuns) {
   give("w", 1);
-  Graph graph = graph_of({node("more", "AssignAdd", "ref", variable("w"), "value", constant("ten", {2}, Floats{10, 10}))});
+  Graph graph =
+      graph_of({node("more", "AssignAdd", "ref", variable("w"), "value", constant("ten", {2}, Floats{10, 10}))});
   graph.SetNeedIteration(true);
   add(1, graph);
   EXPECT_EQ(run(session, 1), (Floats{11, 12})) << last_error();
