@@ -113,7 +113,14 @@ class Run {
     std::vector<std::string> followed = python;
     // of a large project names are followed only into sources that can bring TensorFlow's
     if (options_.framework == "tensorflow" && python_bytes >= kSmallProject)
-      std::erase_if(followed, [this](const std::string& path) { return !imports_tensorflow(text_of(path)); });
+      std::erase_if(followed, [this](const std::string& path) {
+        const std::string text = text_of(path);
+        const bool ours = imports_tensorflow(text);
+        if (!ours && (text.find("import torch") != std::string::npos || text.find("from torch") != std::string::npos))
+          ++torch_sources_;
+        return !ours;
+      });
+    mostly_torch_ = torch_sources_ > followed.size();
     project_.emplace([this](const std::string& path) { return text_of(path); }, followed);
     begun_ = std::vector<std::atomic<bool>>(tree_.entries.size());
     project_->keep([this](const std::string& path) { return waits(path); });
@@ -228,6 +235,10 @@ class Run {
       // for in all of a small project, and by an analysis
       const bool all = options_.framework == "tensorflow" ? python_bytes < kSmallProject || imports_tensorflow(text)
                                                           : options_.analysis || !partial_;
+      if (mostly_torch_ && e.kind == FileKind::Python) {
+        wanted_[i] = imports_tensorflow(text);
+        return;
+      }
       wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
                    words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
                    rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
@@ -404,6 +415,8 @@ class Run {
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
   std::vector<char> imports_torch_, alone_;  // alone: to be looked at, and nothing of torch's is imported
+  std::size_t torch_sources_ = 0;
+  bool mostly_torch_ = false;             // TensorFlow's run of a large project of torch: only sources that import it
   bool partial_ = false;                  // of a large project only files that have one of the rules' words are parsed
   std::vector<std::atomic<bool>> begun_;  // a file's own turn
   std::atomic<std::uint64_t> bytes_{0};
