@@ -5,9 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/strings.h"
+#include "migrate/source/bytes.h"
+#include "migrate/text/embedded.h"
+#include "migrate/text/packages.h"
+#include "migrate/text/sheet.h"
+#include "migrate/text/shell/shell.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -190,6 +198,228 @@ void commands(Sites& s) {
   Commands c(s);
   for (NodeId id = 0; id < tree.size(); ++id)
     if (tree.kind(id) == Kind::String && !s.done[id]) c.visit(id);
+}
+
+// Command lines that stand in strings, looked at as a shell script's: os.system(f"CUDA_VISIBLE_DEVICES={n} python
+// train.py --device cuda"), subprocess.run("…", shell=True), shlex.split("…").
+
+namespace {
+
+bool takes_a_line(std::string_view api) noexcept {
+  static constexpr std::array<std::string_view, 10> known = {"os.system",
+                                                             "os.popen",
+                                                             "subprocess.run",
+                                                             "subprocess.call",
+                                                             "subprocess.check_call",
+                                                             "subprocess.Popen",
+                                                             "subprocess.check_output",
+                                                             "shlex.split",
+                                                             "subprocess.getoutput",
+                                                             "subprocess.getstatusoutput"};
+  return std::find(known.begin(), known.end(), api) != known.end();
+}
+
+/// The call that a string, or the string that a name stands for, is the command line of.
+bool is_line(const Sites& s, NodeId literal) {
+  const syntax::Tree& tree = s.tree();
+  const auto first_of_starter = [&](NodeId argument) {
+    const NodeId list = tree.parent(argument);
+    return tree.kind(list) == Kind::ArgumentList && tree.child(list, std::size_t{0}) == argument &&
+           takes_a_line(s.module.local(tree.child(tree.parent(list), Field::Function)).name);
+  };
+  NodeId whole = literal;
+  const NodeId up = tree.parent(literal);
+  if (tree.kind(up) == Kind::Attribute) {  // "python train.py --device cuda".split(), .format(…)
+    const std::string_view method = tree.text(tree.child(up, Field::Attribute));
+    if (tree.call_of(up) == kNone || (method != "split" && method != "format")) return false;
+    if (method == "split") {
+      std::string_view text = tree.text(literal);
+      for (std::string_view program : {"python", "torchrun", "accelerate", "deepspeed", "CUDA_VISIBLE_DEVICES"})
+        if (text.substr(std::min<std::size_t>(text.find_first_of("\"'") + 1, text.size())).starts_with(program))
+          return true;
+      return false;
+    }
+    whole = tree.call_of(up);
+  } else if (tree.kind(up) == Kind::Binary && tree[literal].field == Field::Left) {
+    whole = up;
+  }
+  if (first_of_starter(whole)) return true;
+  const NodeId assignment = tree.parent(whole);
+  if (tree.kind(assignment) != Kind::Assignment || tree[whole].field != Field::Right) return false;
+  const NodeId name = tree.child(assignment, Field::Left);
+  if (tree.kind(name) != Kind::Identifier) return false;
+  const names::ScopeId scope = s.module.scopes().of(name);
+  for (NodeId n = assignment; n < tree.size(); ++n)
+    if (tree.kind(n) == Kind::Identifier && tree.text(n) == tree.text(name) && s.module.scopes().of(n) == scope &&
+        first_of_starter(n))
+      return true;
+  return false;
+}
+
+}  // namespace
+
+void command_lines(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  const std::string_view all = tree.text();
+  if (all.find("cuda") == std::string_view::npos && all.find("nccl") == std::string_view::npos &&
+      all.find("CUDA_") == std::string_view::npos)
+    return;
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    if (tree.kind(id) != Kind::String || s.done[id]) continue;
+    const std::string_view text = tree.text(id);
+    if (text.size() < 8 || text.size() > 4000 || text.find(' ') == std::string_view::npos) continue;
+    if (text.find("cuda") == std::string_view::npos && text.find("CUDA_") == std::string_view::npos &&
+        text.find("nccl") == std::string_view::npos && text.find("NCCL") == std::string_view::npos)
+      continue;
+    if (!is_line(s, id) || s.kept(id)) continue;
+    text::Embedded embedded;
+    for (NodeId c : tree.children(id)) {
+      if (tree.kind(c) == Kind::StringContent) embedded.same(tree.text(c), tree[c].begin);
+      if (tree.kind(c) == Kind::Interpolation) embedded.filler("0");
+    }
+    embedded.encode_by([](std::string_view t, std::uint32_t, std::uint32_t) -> std::optional<std::string> {
+      if (t.find_first_of("\"'\\\n{}%") != std::string_view::npos) return std::nullopt;
+      return std::string(t);
+    });
+    text::ShellOptions options;
+    options.lines = true;
+    options.depth = 1;
+    text::Sheet sheet(all);
+    sheet.adopt(text::shell(embedded.text(), {}, options), embedded);
+    std::vector<Finding> found = sheet.take();
+    if (found.empty()) continue;
+    s.done[id] = true;
+    std::move(found.begin(), found.end(), std::back_inserter(s.findings));
+  }
+}
+
+// Strings that Python evaluates: eval("torch.cuda.is_available()"), @pytest.mark.skipif("not
+// torch.cuda.is_available()").
+
+namespace {
+
+/// Whether a call evaluates its first argument.
+bool evaluates(const Sites& s, NodeId call) {
+  const syntax::Tree& tree = s.tree();
+  const NodeId callee = tree.child(call, Field::Function);
+  if (tree.kind(callee) == Kind::Identifier) {
+    const std::string_view name = tree.text(callee);
+    if (name == "eval" || name == "exec") return !s.module.scopes().lookup(name, s.module.scopes().of(callee));
+  }
+  const Value v = s.module.value(callee);
+  static constexpr std::array<std::string_view, 5> known = {"pytest.mark.skipif", "pytest.mark.xfail", "timeit.timeit",
+                                                            "timeit.repeat", "timeit.Timer"};
+  return v.what == What::Api && std::find(known.begin(), known.end(), v.name) != known.end();
+}
+
+/// [sys.executable, "-c", "import torch; print(torch.cuda.device_count())"]
+bool behind_c(const syntax::Tree& tree, NodeId list, NodeId literal) {
+  if (tree.kind(list) != Kind::List && tree.kind(list) != Kind::Tuple) return false;
+  std::string_view before;
+  for (NodeId item : tree.children(list)) {
+    if (item == literal) return before == "\"-c\"" || before == "'-c'";
+    before = tree.text(item);
+  }
+  return false;
+}
+
+using source::is_name_byte;
+
+/// Every torch.cuda.NAME in a piece of code that a rule exchanges.
+void names(Sites& s, NodeId content, std::vector<Edit>& edits) {
+  const std::string_view text = s.tree().text(content);
+  const std::uint32_t begin = s.tree()[content].begin;
+  for (std::size_t at = 0; (at = text.find("torch.cuda", at)) != std::string_view::npos;) {
+    std::size_t end = at;
+    while (end < text.size() && (is_name_byte(text[end]) || text[end] == '.')) ++end;
+    const std::string name(text.substr(at, end - at));
+    const bool whole = at == 0 || !(is_name_byte(text[at - 1]) || text[at - 1] == '.');
+    const rules::Rule* rule = whole ? s.rules.api(name) : nullptr;
+    if (rule && s.applies(*rule) && rule->category == Category::Change) {
+      const rules::Renaming r = rules::renaming(*rule, name);
+      if (!r.to.empty()) {
+        const auto from = static_cast<std::uint32_t>(begin + at);
+        edits.push_back({from, from + static_cast<std::uint32_t>(r.from.size()), r.to});
+      }
+    }
+    at = end;
+  }
+}
+
+}  // namespace
+
+void code_strings(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  const rules::Rule* rule = s.rules.string(rules::Value::Device, "code");
+  if (!rule || !s.applies(*rule)) return;
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    if (tree.kind(id) != Kind::String || s.done[id] || tree.text(id).find("torch.cuda") == std::string_view::npos)
+      continue;
+    const NodeId list = tree.parent(id), call = tree.parent(list);
+    const bool argument = tree.kind(list) == Kind::ArgumentList && tree.child(list, std::size_t{0}) == id &&
+                          tree.kind(call) == Kind::Call && evaluates(s, call);
+    if ((!argument && !behind_c(tree, list, id)) || s.kept(id)) continue;
+    std::vector<Edit> edits;
+    for (NodeId c : tree.children(id))
+      if (tree.kind(c) == Kind::StringContent) names(s, c, edits);
+    if (edits.empty()) continue;
+    s.done[id] = true;
+    s.add(*rule, id, npu_has_its_own(tree, id) ? Confidence::Review : Confidence::Likely).edits = std::move(edits);
+  }
+}
+
+// What setup() asks for: install_requires, extras_require and the like, as the text reader reads requirements.txt.
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kKeywords = {"install_requires", "setup_requires", "tests_require",
+                                                       "extras_require"};
+
+/// The requirements that stand in an expression: a list, a dictionary of lists, a name of one.
+void collect(const Sites& s, NodeId expression, std::vector<NodeId>& strings, int depth = 0) {
+  if (depth > 4) return;
+  const syntax::Tree& tree = s.tree();
+  std::vector<NodeId> found;
+  s.module.sources(expression, found);
+  for (NodeId id : found) {
+    switch (tree.kind(id)) {
+      case Kind::String: strings.push_back(id); break;
+      case Kind::List:
+      case Kind::Tuple:
+        for (NodeId item : tree.children(id)) collect(s, item, strings, depth + 1);
+        break;
+      case Kind::Dictionary:
+        for (NodeId pair : tree.children(id))
+          if (tree.kind(pair) == Kind::Pair) collect(s, tree.child(pair, Field::Value), strings, depth + 1);
+        break;
+      default: break;
+    }
+  }
+}
+
+}  // namespace
+
+void requirements(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  if (tree.text().find("_require") == std::string_view::npos) return;
+  std::vector<NodeId> strings;
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    if (tree.kind(id) != Kind::KeywordArgument) continue;
+    const std::string_view name = tree.text(tree.child(id, Field::Name));
+    if (std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end())
+      collect(s, tree.child(id, Field::Value), strings);
+  }
+  std::sort(strings.begin(), strings.end());
+  strings.erase(std::unique(strings.begin(), strings.end()), strings.end());
+  text::Sheet sheet(tree.text());
+  for (NodeId id : strings) {
+    std::string spec;
+    if (s.done[id] || s.kept(id) || !s.module.plain_string(id, spec)) continue;
+    for (NodeId c : tree.children(id))
+      if (tree.kind(c) == Kind::StringContent) text::requirement(sheet, tree.text(c), tree[c].begin);
+  }
+  std::vector<Finding> found = sheet.take();
+  std::move(found.begin(), found.end(), std::back_inserter(s.findings));
 }
 
 }  // namespace updraft::migrate::rewrite

@@ -66,6 +66,7 @@ class HoldBack {
     for (NodeId id = 0; id < tree_.size(); ++id) {
       const Kind kind = tree_.kind(id);
       if (kind == Kind::Attribute || kind == Kind::Identifier) anchor(id);
+      if (kind == Kind::String) cuda_package(id);
     }
     profilers();
   }
@@ -214,6 +215,16 @@ class HoldBack {
       }
     }
     return false;
+  }
+
+  /// "onnxruntime" + ("-gpu" if torch.cuda.is_available() else ""): the name of a package that is built for CUDA.
+  void cuda_package(NodeId id) {
+    static constexpr std::array<std::string_view, 5> names = {"-gpu", "onnxruntime-gpu", "faiss-gpu", "tensorflow-gpu",
+                                                              "paddlepaddle-gpu"};
+    std::string text;
+    if (!s_.module.plain_string(id, text) || std::find(names.begin(), names.end(), text) == names.end()) return;
+    static const Text why{"it chooses a package that is built for CUDA", "其选择为 CUDA 构建的软件包"};
+    guard(id, why);
   }
 
   void anchor(NodeId id) {

@@ -1,5 +1,8 @@
 #include "migrate/rewrite/insert_import.h"
 
+#include <algorithm>
+
+#include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/strings.h"
 
 namespace updraft::migrate::rewrite {
@@ -86,6 +89,72 @@ NodeId first_statement(const syntax::Tree& tree) {
     if (!docstring && tree.kind(id) != Kind::FutureImport) return id;
   }
   return kNone;
+}
+
+// `import torch_npu` beside the first import of torch. torch 2.5 and newer load it by themselves; older ones, and
+// readers, need the line.
+
+void import_torch_npu(Sites& s, Confidence least) {
+  const syntax::Tree& tree = s.tree();
+  const bool needed = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
+    return f.applied && f.api != "nvidia-smi";  // a program of its own
+  });
+  if (!needed || imported_by_module(s, "torch_npu")) return;
+  const NodeId chosen = first_import(s, "torch");
+  if (chosen == kNone || s.kept(chosen)) return;
+  const bool in_function = s.module.scopes()[s.module.scopes().of(chosen)].kind != names::ScopeKind::Module;
+  if (in_function && first_import(s, "torch_npu") != kNone) return;
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT001";
+    r.message = {"torch_npu registers the device npu with PyTorch", "torch_npu 向 PyTorch 注册 npu 设备"};
+    return r;
+  }();
+  // before an import that itself becomes one of torch.npu
+  const bool before = std::any_of(s.findings.begin(), s.findings.end(), [&](const Finding& f) {
+    return f.applied && f.begin >= tree[chosen].begin && f.end <= tree[chosen].end &&
+           std::any_of(f.edits.begin(), f.edits.end(), [](const Edit& e) { return e.begin < e.end; });
+  });
+  Finding& f = s.add(rule, chosen, Confidence::Certain, "torch_npu");
+  f.edits.push_back(insert_line(tree, chosen, "import torch_npu", before));
+  f.applied = f.confidence >= least;
+}
+
+// --auto: the script stays as it is; two imports make torch_npu exchange CUDA's interfaces when it runs.
+
+bool is_entry(const syntax::Tree& tree) {
+  for (NodeId id : tree.children(0)) {
+    if (tree.kind(id) != Kind::If) continue;
+    const std::string_view condition = tree.text(tree.child(id, Field::Condition));
+    if (condition.find("__name__") != std::string_view::npos && condition.find("__main__") != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
+std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet& rules, Confidence least) {
+  Sites s(module, rules, "pytorch");
+  for (NodeId id = 0; id < s.tree().size(); ++id)
+    if ((s.tree().kind(id) == Kind::Import || s.tree().kind(id) == Kind::ImportFrom) &&
+        s.tree().text(id).find("transfer_to_npu") != std::string_view::npos)
+      return {};
+  const NodeId torch = first_import(s, "torch");
+  const NodeId chosen = torch != kNone ? torch : first_statement(s.tree());
+  if (chosen == kNone) return {};
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT002";
+    r.message = {
+        "transfer_to_npu exchanges torch.cuda, .cuda(), nccl and the like for their NPU counterparts as the script "
+        "runs",
+        "transfer_to_npu 在脚本运行时自动将 torch.cuda、.cuda()、nccl 等接口替换为 NPU 接口"};
+    return r;
+  }();
+  Finding& f = s.add(rule, chosen, Confidence::Certain, "torch_npu.contrib.transfer_to_npu");
+  f.edits.push_back(
+      insert_line(s.tree(), chosen, "import torch_npu\nfrom torch_npu.contrib import transfer_to_npu", torch == kNone));
+  f.applied = f.confidence >= least;
+  return std::move(s.findings);
 }
 
 }  // namespace updraft::migrate::rewrite

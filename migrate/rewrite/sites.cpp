@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "migrate/rewrite/distributed/conversion.h"
-#include "migrate/rewrite/distributed/data_parallel.h"
 #include "migrate/rewrite/facts.h"
 #include "migrate/rewrite/hints/hints.h"
 #include "migrate/rewrite/lightning/lightning.h"

@@ -22,8 +22,7 @@
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/builtin.h"
-#include "migrate/run/file.h"
-#include "migrate/run/rule_texts.h"
+#include "migrate/run/registry.h"
 #include "migrate/run/walk.h"
 #include "migrate/source/edit.h"
 #include "migrate/source/words.h"
@@ -92,8 +91,8 @@ class Run {
       triggers.names.emplace_back("install_requires");
     }
     words_.emplace(triggers.anywhere, triggers.names);
-    chosen_ = {options.specify_device, options.similar, options.mixed_precision, options.modelarts,
-               options.affine_model, options.amp_model};
+    chosen_ = {options.specify_device, options.similar,      options.mixed_precision,
+               options.modelarts,      options.affine_model, options.amp_model};
     if (options.framework == "pytorch") {
       facts_.emplace();
       facts_->version = options.version.empty() ? std::size(kTorchVersions) - 1 : nearest_torch(options.version);
@@ -105,9 +104,24 @@ class Run {
     const auto start = std::chrono::steady_clock::now();
     tree_ = walk(options_.input);
     std::vector<std::string> python;
-    for (const Entry& e : tree_.entries)
-      if (e.kind == FileKind::Python) python.push_back(e.path);
-    project_.emplace([this](const std::string& path) { return text_of(path); }, python);
+    std::uintmax_t python_bytes = 0;
+    for (const Entry& e : tree_.entries) {
+      if (e.kind != FileKind::Python) continue;
+      python.push_back(e.path);
+      python_bytes += e.size;
+    }
+    std::vector<std::string> followed = python;
+    // of a large project names are followed only into sources that can bring TensorFlow's
+    if (options_.framework == "tensorflow" && python_bytes >= kSmallProject)
+      std::erase_if(followed, [this](const std::string& path) {
+        const std::string text = text_of(path);
+        const bool ours = imports_tensorflow(text);
+        if (!ours && (text.find("import torch") != std::string::npos || text.find("from torch") != std::string::npos))
+          ++torch_sources_;
+        return !ours;
+      });
+    mostly_torch_ = torch_sources_ > followed.size();
+    project_.emplace([this](const std::string& path) { return text_of(path); }, followed);
     begun_ = std::vector<std::atomic<bool>>(tree_.entries.size());
     project_->keep([this](const std::string& path) { return waits(path); });
     look();
@@ -172,6 +186,11 @@ class Run {
   }
 
  private:
+  static bool imports_tensorflow(std::string_view text) {
+    return text.find("import tensorflow") != std::string_view::npos ||
+           text.find("from tensorflow") != std::string_view::npos || text.find("horovod") != std::string_view::npos;
+  }
+
   std::string text_of(const std::string& path) const {
     try {
       return read_file(tree_.root / path);
@@ -214,7 +233,12 @@ class Run {
       const std::string_view framework = options_.framework == "tensorflow" ? "tensorflow" : "torch";
       // every use of TensorFlow's names is reported, so that each of its scripts is parsed; advice by pattern is looked
       // for in all of a small project, and by an analysis
-      const bool all = options_.analysis || options_.framework == "tensorflow" || !partial_;
+      const bool all = options_.framework == "tensorflow" ? python_bytes < kSmallProject || imports_tensorflow(text)
+                                                          : options_.analysis || !partial_;
+      if (mostly_torch_ && e.kind == FileKind::Python) {
+        wanted_[i] = imports_tensorflow(text);
+        return;
+      }
       wanted_[i] = e.kind != FileKind::Python || (all && text.find(framework) != std::string::npos) ||
                    words_->any(text) || wide(text) || (facts_ && rewrite::facts_may_apply(text, *facts_)) ||
                    rewrite::options_may_apply(text, chosen_) || (facts_ && rewrite::lightning_may_apply(text));
@@ -391,6 +415,8 @@ class Run {
   std::optional<rewrite::Conversion> conversion_;
   std::vector<char> wanted_;
   std::vector<char> imports_torch_, alone_;  // alone: to be looked at, and nothing of torch's is imported
+  std::size_t torch_sources_ = 0;
+  bool mostly_torch_ = false;             // TensorFlow's run of a large project of torch: only sources that import it
   bool partial_ = false;                  // of a large project only files that have one of the rules' words are parsed
   std::vector<std::atomic<bool>> begun_;  // a file's own turn
   std::atomic<std::uint64_t> bytes_{0};
@@ -450,7 +476,8 @@ bool applied(const ProjectResult& result, std::string_view rule) {
 
 /// Which folders of a ModelArts job become which paths of the project: the defaults of its options.
 std::string modelarts_table(const ProjectResult& result) {
-  nlohmann::ordered_json table = {{"data", nlohmann::ordered_json::array()}, {"output", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json table = {{"data", nlohmann::ordered_json::array()},
+                                  {"output", nlohmann::ordered_json::array()}};
   std::set<std::pair<std::string, std::string>> seen;
   for (const FileResult& f : result.files) {
     if (!f.changed || f.kind != FileKind::Python) continue;
@@ -464,8 +491,8 @@ std::string modelarts_table(const ProjectResult& result) {
   return table.dump(2) + "\n";
 }
 
-/// Modules that sources have come to import: functions in place of what the NPU lacks, the accelerator of Lightning, the
-/// paths of a ModelArts job.
+/// Modules that sources have come to import: functions in place of what the NPU lacks, the accelerator of Lightning,
+/// the paths of a ModelArts job.
 void write_modules(const fs::path& folder, const ProjectResult& result) {
   std::vector<rewrite::NewFile> files;
   if (applied(result, "PT811")) files = rewrite::equivalents();

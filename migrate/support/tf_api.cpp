@@ -61,7 +61,8 @@ TfApi from(const Row& row, std::size_t version) {
   }
   if (by.starts_with("seen:")) {
     const bool host = seen.find(by.substr(5)).cell(1) != "-";
-    static constexpr Bilingual kNpu = {"each of its operators was seen to run on the NPU", "其算子均已在 NPU 上运行验证"};
+    static constexpr Bilingual kNpu = {"each of its operators was seen to run on the NPU",
+                                       "其算子均已在 NPU 上运行验证"};
     static constexpr Bilingual kMixed = {"seen to run; some of its operators run on the host",
                                          "已运行验证；其中部分算子在 Host 上执行"};
     return {true, parse_class(id), row.key(), host ? kMixed : kNpu, "tools/migrate_facts/tf_seen.py"};

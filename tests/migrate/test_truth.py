@@ -31,6 +31,15 @@ def test_a_project_of_both_frameworks(migrated):
     assert {"a.py", "b.py"} <= set(files)
 
 
+def test_other_programs_of_a_mixed_project_open_no_npu(migrated):
+    """Neither a program without TensorFlow nor one that has torch beside it."""
+    command = "if __name__ == '__main__':\n    print(1)\n"
+    convert = "import torch\nimport tensorflow as tf\nif __name__ == '__main__':\n    print(torch.tensor(tf.constant(1).numpy()))\n"
+    out, _, _ = migrated({"a.py": "import torch\nx = torch.ones(1).cuda()\n", "b.py": "import tensorflow as tf\nx = tf.constant(1)\n",
+                          "cli.py": command, "convert.py": convert})
+    assert (out / "cli.py").read_text() == command and (out / "convert.py").read_text() == convert
+
+
 def test_notebooks_and_requirements_of_tensorflow(migrated):
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None,
             "source": ["import tensorflow as tf\n", "ds = tf.data.Dataset.range(8).batch(2)\n"]}

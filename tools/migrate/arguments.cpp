@@ -152,9 +152,10 @@ bool parse(int argc, char** argv, Arguments& a, int& status) {
                    "模型名称：将结果相同的 API 替换为昇腾亲和 API"));
   app.add_flag("--mixed-precision", a.options.mixed_precision,
                t("a plain training loop gets autocast and GradScaler", "为简单的训练循环添加 autocast 与 GradScaler"));
-  auto* apex = app.add_option("--amp-model", a.options.amp_model,
-                              t("variable that holds the model (several: by commas): its torch.cuda.amp becomes apex.amp",
-                                "保存模型的变量（多个以逗号分隔）：其 torch.cuda.amp 改为 apex.amp"));
+  auto* apex =
+      app.add_option("--amp-model", a.options.amp_model,
+                     t("variable that holds the model (several: by commas): its torch.cuda.amp becomes apex.amp",
+                       "保存模型的变量（多个以逗号分隔）：其 torch.cuda.amp 改为 apex.amp"));
   app.add_flag("--modelarts", a.options.modelarts,
                t("entry files take --data_url and --train_url of a ModelArts job (ascend_modelarts_function/)",
                  "入口文件处理 ModelArts 作业的 --data_url 与 --train_url（ascend_modelarts_function/）"));

@@ -142,6 +142,14 @@ bool of_mode(std::string_view mode, std::string_view file) {
   return !of_third && !affinity && !shapes;
 }
 
+/// Whether a source is TensorFlow's alone: programs of a mixed project that import nothing of it, or torch as well, open
+/// no NPU by npu_device.
+bool of_tensorflow_alone(std::string_view text) {
+  const auto says = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  return (says("import tensorflow") || says("from tensorflow") || says("import horovod.tensorflow")) &&
+         !says("import torch") && !says("from torch");
+}
+
 /// A project of both frameworks: sources about which the first run had nothing to say are looked at as the other's.
 void other_framework(ProjectResult& result, const Arguments& a) {
   run::Options other = a.options;
@@ -158,7 +166,9 @@ void other_framework(ProjectResult& result, const Arguments& a) {
     return !known.contains(f.path) && f.path != "." && f.kind == FileKind::Python;
   });
   for (FileResult& f : second.files)
-    if (f.kind == FileKind::Python && !known.contains(f.path)) result.files.push_back(std::move(f));
+    if (f.kind == FileKind::Python && !known.contains(f.path) &&
+        (!f.changed || other.framework != "tensorflow" || of_tensorflow_alone(f.before)))
+      result.files.push_back(std::move(f));
   std::sort(result.files.begin(), result.files.end(),
             [](const FileResult& x, const FileResult& y) { return x.path < y.path; });
   for (RuleText& text : second.rules)

@@ -1,5 +1,4 @@
-// Spreadsheets (Office Open XML) of plain tables: a styled heading that stays in view, a filter on every column,
-// widths.
+// A zip archive of stored (uncompressed) entries, the same bytes for the same content.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +10,25 @@
 #include <vector>
 
 namespace updraft::migrate {
+
+class ZipWriter {
+ public:
+  /// Entries are read in the order in which they were added. Throws std::length_error beyond 4 GiB or 65535 entries.
+  void add(std::string_view name, std::string_view content);
+  /// The archive; nothing can be added after it.
+  std::string finish() &&;
+
+ private:
+  std::string bytes_;
+  std::string directory_;
+  uint32_t entries_ = 0;
+};
+
+/// The checksum of zip and PNG (polynomial 0xEDB88320).
+uint32_t crc32(std::string_view bytes);
+
+// Spreadsheets (Office Open XML) of plain tables: a styled heading that stays in view, a filter on every column,
+// widths.
 
 /// A text or a whole number. Texts are never taken for formulas.
 using XlsxCell = std::variant<std::string_view, int64_t>;

@@ -1,10 +1,12 @@
 #include "migrate/rewrite/distributed/conversion.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "migrate/rewrite/distributed/layout.h"
 #include "migrate/rewrite/distributed/steps.h"
+#include "migrate/rules/rule.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -99,5 +101,229 @@ Conversion::Conversion(const names::Project& project, const names::Project::Read
     file.findings = std::move(s->findings);
   }
 }
+
+}  // namespace updraft::migrate::rewrite
+
+// Scripts that need no conversion.
+namespace updraft::migrate::rewrite::distributed {
+namespace {
+
+constexpr std::array<std::string_view, 12> kLast = {"init_process_group",
+                                                    "DistributedDataParallel",
+                                                    "DistributedSampler",
+                                                    "FullyShardedDataParallel",
+                                                    "fully_shard",
+                                                    "Accelerator",
+                                                    "initialize",
+                                                    "Trainer",
+                                                    "Seq2SeqTrainer",
+                                                    "init",
+                                                    "spawn",
+                                                    "Fabric"};
+
+/// SFTTrainer, EpochBasedRunner, Learner …
+bool trainer(std::string_view name) noexcept {
+  return name.ends_with("Trainer") || name.ends_with("Runner") || name.ends_with("Learner");
+}
+
+bool is_distributed(std::string_view api) noexcept {
+  static constexpr std::array<std::string_view, 19> known = {"torch.distributed.init_process_group",
+                                                             "torch.distributed.distributed_c10d.init_process_group",
+                                                             "torch.nn.parallel.DistributedDataParallel",
+                                                             "torch.nn.parallel.distributed.DistributedDataParallel",
+                                                             "apex.parallel.DistributedDataParallel",
+                                                             "torch.utils.data.distributed.DistributedSampler",
+                                                             "torch.utils.data.DistributedSampler",
+                                                             "torch.distributed.fsdp.FullyShardedDataParallel",
+                                                             "torch.distributed.fsdp.fully_shard",
+                                                             "accelerate.Accelerator",
+                                                             "deepspeed.initialize",
+                                                             "pytorch_lightning.Trainer",
+                                                             "lightning.Trainer",
+                                                             "lightning.pytorch.Trainer",
+                                                             "lightning.fabric.Fabric",
+                                                             "transformers.Trainer",
+                                                             "transformers.Seq2SeqTrainer",
+                                                             "horovod.torch.init",
+                                                             "torch.multiprocessing.spawn"};
+  if (std::find(known.begin(), known.end(), api) != known.end()) return true;
+  // libraries whose trainers start and join the processes themselves
+  const std::string_view last = api.substr(api.rfind('.') + 1);
+  if (!trainer(last)) return false;
+  for (std::string_view library :
+       {"transformers", "trl", "pytorch_lightning", "lightning", "composer", "mmengine", "mmcv", "fastai",
+        "sentence_transformers", "torchtune", "setfit", "colossalai", "accelerate"})
+    if (rules::under(api, library)) return true;
+  return false;
+}
+
+}  // namespace
+
+std::optional<Distributed> distributed_already(const Program& program) {
+  for (const auto& s : program.sources())
+    for (NodeId call : s->calls) {
+      const NodeId callee = s->tree().child(call, Field::Function);
+      const bool attribute = s->tree().kind(callee) == Kind::Attribute;
+      if (const std::string_view last = s->text_of(s->tree().child(callee, Field::Attribute));
+          attribute && std::find(kLast.begin(), kLast.end(), last) == kLast.end() && !trainer(last))
+        continue;
+      const std::string api = s->callee(call);
+      if (is_distributed(api)) return Distributed{{s.get(), call}, api};
+      // class MyTrainer(transformers.Trainer)
+      const Value v = s->module->value(callee);
+      std::string base;
+      if (v.own && v.what == What::Class && program.project().derives(v.name, [&](std::string_view name) {
+            if (!is_distributed(name)) return false;
+            base = name;
+            return true;
+          }))
+        return Distributed{{s.get(), call}, base};
+    }
+  return std::nullopt;
+}
+
+bool trains(const Program& program, const Source& s, NodeId loop, int depth) {
+  const syntax::Tree& tree = s.tree();
+  for (NodeId id = loop; id < tree[loop].last; ++id) {
+    if (tree.kind(id) != Kind::Call) continue;
+    const NodeId callee = tree.child(id, Field::Function);
+    if (tree.kind(callee) == Kind::Attribute && tree.text(tree.child(callee, Field::Attribute)) == "backward")
+      return true;
+    if (depth >= 4) continue;
+    const Place other = program.definition(program.callee(s, id));
+    if (other.source && !(other.source == &s && tree.inside(loop, other.node)) &&
+        trains(program, *other.source, other.node, depth + 1))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace updraft::migrate::rewrite::distributed
+
+// DataParallel where nobody asked for the conversion to several processes: what would take its place, for review. It
+// needs a process group, samplers and a launcher besides, so it is never done alone.
+namespace updraft::migrate::rewrite {
+namespace {
+
+const rules::Rule& the_rule() {
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT320";
+    r.confidence = Confidence::Review;
+    r.suggestion = "torch.nn.parallel.DistributedDataParallel";
+    r.message = {
+        "DataParallel does not work on NPU; DistributedDataParallel takes its place, with one process for each card: "
+        "it needs "
+        "init_process_group, a DistributedSampler and torchrun as well, which `distributed -t MODEL -m MAIN` writes",
+        "NPU 不支持 DataParallel，需改为每卡一个进程的 DistributedDataParallel：还需要 "
+        "init_process_group、DistributedSampler 与 "
+        "torchrun，可用 `distributed -t 模型变量 -m 入口文件` 自动改写"};
+    return r;
+  }();
+  return rule;
+}
+
+bool is_data_parallel(std::string_view name) noexcept {
+  return name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel" ||
+         name == "torch.nn.parallel.data_parallel.DataParallel";
+}
+
+}  // namespace
+
+void data_parallel(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  // resolving every name that is called would read most of the project's files
+  if (tree.text().find("DataParallel") == std::string_view::npos) return;
+  for (NodeId call = 0; call < tree.size(); ++call) {
+    if (tree.kind(call) != Kind::Call) continue;
+    const NodeId callee = tree.child(call, Field::Function);
+    const bool attribute = tree.kind(callee) == Kind::Attribute;
+    if (!attribute && tree.kind(callee) != Kind::Identifier) continue;
+    if (attribute && tree.text(tree.child(callee, Field::Attribute)) != "DataParallel") continue;
+    if (!attribute && !s.module.scopes().lookup(tree.text(callee), s.module.scopes().of(callee))) continue;
+    const Value v = s.module.local(callee);
+    if (v.what != What::Api || !is_data_parallel(v.name) || s.kept(call)) continue;
+    s.done[callee] = true;
+    Finding& f = s.add(the_rule(), call, Confidence::Review, v.name);
+    NodeId module = kNone, last = kNone;
+    bool stars = false;
+    for (NodeId a : tree.children(tree.child(call, Field::Arguments))) {
+      const Kind kind = tree.kind(a);
+      stars = stars || kind == Kind::ListSplat || kind == Kind::DictionarySplat;
+      const bool keyword = kind == Kind::KeywordArgument;
+      if (module == kNone && (!keyword || tree.text(tree.child(a, Field::Name)) == "module")) module = a;
+      last = a;
+    }
+    if (module == kNone || stars) continue;
+    if (attribute) {  // nn.DataParallel becomes nn.parallel.DistributedDataParallel
+      f.edits.push_back(s.replace(tree.child(callee, Field::Attribute), v.name == "torch.nn.DataParallel"
+                                                                            ? "parallel.DistributedDataParallel"
+                                                                            : "DistributedDataParallel"));
+    } else {  // an imported name becomes the whole path
+      const auto* torch = s.module.scopes().lookup("torch", s.module.scopes().of(call));
+      if (!torch || torch->front().module != "torch") continue;
+      f.edits.push_back(s.replace(callee, "torch.nn.parallel.DistributedDataParallel"));
+    }
+    const bool first = module == tree.child(tree.child(call, Field::Arguments), std::size_t{0});
+    if (!first) {  // DataParallel(device_ids=…, module=m)
+      f.edits.clear();
+      continue;
+    }
+    f.edits.push_back({tree[module].end, tree[last].end, ", device_ids=[torch_npu.npu.current_device()]"});
+  }
+}
+
+// run_distributed_npu.sh: starts a converted script by torchrun.
+
+namespace {
+
+/// As one word of the shell.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+constexpr const char* kScript = R"sh(#!/bin/bash
+# Trains on the NPUs of this host, one process each.
+#
+#   bash run_distributed_npu.sh [arguments of the script]
+#
+# NPROC_PER_NODE            processes; else one for each card of ASCEND_RT_VISIBLE_DEVICES, else for each of the host
+# MASTER_ADDR, MASTER_PORT  where the processes meet (127.0.0.1, 29500)
+# NNODES, NODE_RANK         of several hosts; then MASTER_ADDR is the first host's
+# BIND_CORES=1              binds each process to cores near its card (torch_npu's CPU_AFFINITY_CONF)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+count_cards() {
+    if [ -n "${ASCEND_RT_VISIBLE_DEVICES:-}" ]; then
+        echo "$ASCEND_RT_VISIBLE_DEVICES" | tr ',' '\n' | awk -F- '
+            NF == 2 { n += $2 - $1 + 1 }
+            NF == 1 && $1 != "" { n += 1 }
+            END { print n + 0 }'
+    elif command -v npu-smi > /dev/null; then
+        { npu-smi info -l || true; } |
+            awk -F: '/Chip Count/ { n += $2 } /Total Count/ { total = $2 } END { print (n ? n : total) + 0 }'
+    else
+        echo 0
+    fi
+}
+
+processes="${NPROC_PER_NODE:-$(count_cards)}"
+if [ "$processes" -lt 1 ]; then
+    echo "run_distributed_npu.sh: no NPU was found by npu-smi info -l; set NPROC_PER_NODE to the number of processes" >&2
+    exit 1
+fi
+if [ "${BIND_CORES:-0}" = 1 ]; then
+    export CPU_AFFINITY_CONF="${CPU_AFFINITY_CONF:-1}"
+fi
+exec torchrun --nnodes "${NNODES:-1}" --node_rank "${NODE_RANK:-0}" --nproc_per_node "$processes" \
+    --master_addr "${MASTER_ADDR:-127.0.0.1}" --master_port "${MASTER_PORT:-29500}" \
+    )sh";
+
+}  // namespace
+
+std::string distributed_launcher(const std::string& main_file) { return kScript + quoted(main_file) + " \"$@\"\n"; }
 
 }  // namespace updraft::migrate::rewrite

@@ -47,4 +47,7 @@ class Conversion {
 /// Text of run_distributed_npu.sh, an executable file in the root of the output.
 std::string distributed_launcher(const std::string& main_file);
 
+/// torch.nn.DataParallel(…): DistributedDataParallel as a change for review.
+void data_parallel(Sites& sites);
+
 }  // namespace updraft::migrate::rewrite

@@ -128,13 +128,15 @@ class ApexAmp {
     if (tree_.kind(assignment) != Kind::Assignment || tree_[value].field != Field::Right) return kNone;
     const NodeId left = tree_.child(assignment, Field::Left);
     if (tree_.kind(tree_.parent(assignment)) != Kind::ExpressionStatement) return kNone;
-    return tree_.kind(left) == Kind::Identifier || (tree_.kind(left) == Kind::Attribute && text(left).starts_with("self."))
+    return tree_.kind(left) == Kind::Identifier ||
+                   (tree_.kind(left) == Kind::Attribute && text(left).starts_with("self."))
                ? left
                : kNone;
   }
 
   Holder holder(NodeId variable) const {
-    if (tree_.kind(variable) == Kind::Attribute) return {nullptr, text(variable), tree_.ancestor(variable, Kind::Class)};
+    if (tree_.kind(variable) == Kind::Attribute)
+      return {nullptr, text(variable), tree_.ancestor(variable, Kind::Class)};
     return {s_.module.scopes().lookup(tree_.text(variable), s_.module.scopes().of(variable)), text(variable), kNone};
   }
 
@@ -229,14 +231,17 @@ class ApexAmp {
     if (!rules::under(use.value.name, "torch.cuda") && !rules::under(use.value.name, "torch.npu")) {
       std::string device;
       const NodeId given = argument(call, "device_type", 0);
-      if (given == kNone || !s_.module.plain_string(given, device)) refuse(call, "the device of autocast cannot be told");
+      if (given == kNone || !s_.module.plain_string(given, device))
+        refuse(call, "the device of autocast cannot be told");
       if (device == "cpu") return;
     }
     bool off = false;
     for (NodeId a : tree_.children(tree_.child(call, Field::Arguments))) {
       if (tree_.kind(a) != Kind::KeywordArgument) {
         // torch.cuda.amp.autocast(enabled, dtype): the first may be given by its place
-        if (!rules::under(use.value.name, "torch.cuda.amp") || a != tree_.child(tree_.child(call, Field::Arguments), std::size_t{0})) continue;
+        if (!rules::under(use.value.name, "torch.cuda.amp") ||
+            a != tree_.child(tree_.child(call, Field::Arguments), std::size_t{0}))
+          continue;
         off = tree_.kind(a) == Kind::False;
         if (!off && tree_.kind(a) != Kind::True) condition(a);
         continue;
@@ -245,7 +250,8 @@ class ApexAmp {
       const NodeId value = tree_.child(a, Field::Value);
       if (name == "dtype") {
         const std::string type = text(value);
-        if (!type.ends_with(".float16") && !type.ends_with(".half")) refuse(a, "apex computes in float16 alone, not in " + type);
+        if (!type.ends_with(".float16") && !type.ends_with(".half"))
+          refuse(a, "apex computes in float16 alone, not in " + type);
       } else if (name == "enabled") {
         off = tree_.kind(value) == Kind::False;
         if (!off && tree_.kind(value) != Kind::True) condition(value);
@@ -266,7 +272,7 @@ class ApexAmp {
   void look_for_dedents() {
     for (const auto& [call, condition] : conditions_)
       if (condition != enabled_)
-        refuse(call, enabled_.empty() ? "autocast is switched by " + condition + ", the GradScaler is not"
+        refuse(call, enabled_.empty()    ? "autocast is switched by " + condition + ", the GradScaler is not"
                      : condition.empty() ? "the GradScaler is switched by " + enabled_ + ", autocast is not"
                                          : "autocast is switched by " + condition + ", the GradScaler by " + enabled_);
     const std::string_view all = tree_.text();
@@ -301,8 +307,9 @@ class ApexAmp {
         edits_.push_back({tree_[with].begin, tree_[body].begin, ""});
         continue;
       }
-      const bool plain = all.substr(start, tree_[with].begin - start).find_first_not_of(" \t") == std::string_view::npos &&
-                         all.substr(colon + 1, stop - colon - 1).find_first_not_of(" \t\r") == std::string_view::npos;
+      const bool plain =
+          all.substr(start, tree_[with].begin - start).find_first_not_of(" \t") == std::string_view::npos &&
+          all.substr(colon + 1, stop - colon - 1).find_first_not_of(" \t\r") == std::string_view::npos;
       const std::size_t first = line_begin(all, tree_[body].begin);
       const std::size_t more = (tree_[body].begin - first) - (tree_[with].begin - start);
       if (!plain || holds_long_string(body)) {
@@ -312,7 +319,8 @@ class ApexAmp {
       }
       edits_.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(stop + 1), ""});
       for (std::size_t line = stop + 1; line < tree_[body].end; line = all.find('\n', line) + 1) {
-        if (all[line] != '\n' && all[line] != '\r' && all.substr(line, more).find_first_not_of(" \t") == std::string_view::npos)
+        if (all[line] != '\n' && all[line] != '\r' &&
+            all.substr(line, more).find_first_not_of(" \t") == std::string_view::npos)
           dedents_[line] += more;
         if (all.find('\n', line) == std::string_view::npos) break;
       }
@@ -351,7 +359,8 @@ class ApexAmp {
     const NodeId callee = tree_.child(call, Field::Function);
     NodeId function = kNone;
     for (NodeId id : tree_.children(0))
-      if (tree_.kind(id) == Kind::Function && tree_.text(tree_.child(id, Field::Name)) == tree_.text(callee)) function = id;
+      if (tree_.kind(id) == Kind::Function && tree_.text(tree_.child(id, Field::Name)) == tree_.text(callee))
+        function = id;
     if (function == kNone || tree_.kind(callee) != Kind::Identifier || !is_entry_source())
       refuse(mention, "the GradScaler goes to a function that others may call as well");
     const auto parameters = s_.module.parameters(function);
@@ -361,7 +370,8 @@ class ApexAmp {
       if (tree_.kind(p) == Kind::Identifier && tree_.text(p) == name) parameter = p;
     if (parameter == kNone) refuse(mention, "which parameter takes the GradScaler cannot be told");
     for (NodeId id = 0; id < tree_.size(); ++id) {  // every mention of the function is such a call
-      if (tree_.kind(id) != Kind::Identifier || tree_.text(id) != tree_.text(callee) || !tree_.is_reference(id)) continue;
+      if (tree_.kind(id) != Kind::Identifier || tree_.text(id) != tree_.text(callee) || !tree_.is_reference(id))
+        continue;
       if (tree_[id].field == Field::Name && tree_.parent(id) == function) continue;
       if (tree_.call_of(id) == kNone) refuse(id, "the function that takes the GradScaler is used as a value");
     }
@@ -449,8 +459,9 @@ class ApexAmp {
     if (indent_of(statement).find('\t') != std::string::npos) unit = "\t";
     const std::string which = optimizers.size() == 1 ? optimizers[0] : "[" + joined(optimizers) + "]";
     edits_.push_back({tree_[statement].begin, tree_[loss].begin, "with " + kAmp + ".scale_loss("});
-    edits_.push_back({tree_[loss].end, tree_[tree_.child(outer, Field::Arguments)].begin,
-                      ", " + which + ") as scaled_loss:" + newline() + indent_of(statement) + unit + "scaled_loss.backward"});
+    edits_.push_back(
+        {tree_[loss].end, tree_[tree_.child(outer, Field::Arguments)].begin,
+         ", " + which + ") as scaled_loss:" + newline() + indent_of(statement) + unit + "scaled_loss.backward"});
   }
 
   static std::string joined(const std::vector<std::string>& words) {
@@ -459,7 +470,8 @@ class ApexAmp {
     return list;
   }
 
-  // Where the models and optimizers are made ----------------------------------------------------------------------------
+  // Where the models and optimizers are made
+  // ----------------------------------------------------------------------------
 
   /// An optimizer as it is called where the scaler is made: through the parameters of the functions between.
   std::string at_home(NodeId optimizer, NodeId call) const {
@@ -501,7 +513,8 @@ class ApexAmp {
         if (tree_.kind(id) == Kind::Assignment && text(tree_.child(id, Field::Left)) == optimizer &&
             function_around(id) == home(scaler, optimizer))
           made.push_back(id);
-      if (made.empty()) refuse(statement_, "the optimizer " + optimizer + " is not made in the function that makes the model");
+      if (made.empty())
+        refuse(statement_, "the optimizer " + optimizer + " is not made in the function that makes the model");
       const NodeId function = function_around(made[0]);
       const NodeId here = function == kNone ? kHere : tree_.child(function, Field::Body);
       if (block == kNone) block = here;
@@ -542,15 +555,16 @@ class ApexAmp {
     }
     for (const NodeId id : parallel)
       if (within(block, id) <= place)
-        refuse(id, "the model is in DataParallel or DistributedDataParallel before the optimizer is made, and "
-                   "amp.initialize has to stand between");
+        refuse(id,
+               "the model is in DataParallel or DistributedDataParallel before the optimizer is made, and "
+               "amp.initialize has to stand between");
     const NodeId used = within(block, steps_[0].first);
     if (used != kNone && place >= used) refuse(statement_, "the optimizer is made in the loop that trains");
     const auto group = [&](const std::vector<std::string>& names) {
       return names.size() == 1 ? names[0] : "[" + joined(names) + "]";
     };
-    const std::string line = group(models) + ", " + group(optimizers) + " = " + kAmp + ".initialize(" + group(models) + ", " +
-                             group(optimizers) + (enabled_.empty() ? "" : ", enabled=" + enabled_) +
+    const std::string line = group(models) + ", " + group(optimizers) + " = " + kAmp + ".initialize(" + group(models) +
+                             ", " + group(optimizers) + (enabled_.empty() ? "" : ", enabled=" + enabled_) +
                              ", opt_level=\"O1\", loss_scale=\"dynamic\"" + options_ + ")";
     edits_.push_back(insert_line(tree_, place, line, false));
   }
@@ -563,11 +577,13 @@ class ApexAmp {
     if (!optimizer.starts_with("self.")) return own;
     const NodeId cls = tree_.ancestor(scaler, Kind::Class);
     for (NodeId id = cls; cls != kNone && id < tree_[cls].last; ++id)
-      if (tree_.kind(id) == Kind::Assignment && text(tree_.child(id, Field::Left)) == optimizer) return function_around(id);
+      if (tree_.kind(id) == Kind::Assignment && text(tree_.child(id, Field::Left)) == optimizer)
+        return function_around(id);
     return own;
   }
 
-  // Lines ------------------------------------------------------------------------------------------------------------------
+  // Lines
+  // ------------------------------------------------------------------------------------------------------------------
 
   void remove(NodeId statement) { removed_.push_back(statement); }
 
@@ -597,7 +613,8 @@ class ApexAmp {
     for (NodeId id = 0; id < tree_.size(); ++id) {
       if (tree_.kind(id) != Kind::ImportFrom || tree_.parent(id) != 0) continue;
       const std::string_view module = tree_.text(tree_.child(id, Field::ModuleName));
-      if (module != "torch.cuda.amp" && module != "torch.cuda" && module != "torch.amp" && module != "torch.npu.amp") continue;
+      if (module != "torch.cuda.amp" && module != "torch.cuda" && module != "torch.amp" && module != "torch.npu.amp")
+        continue;
       std::set<std::string_view> bound;
       for (NodeId n = id + 1; n < tree_[id].last; ++n)
         if (tree_.kind(n) == Kind::AliasedImport) bound.insert(tree_.text(tree_.child(n, Field::Alias)));
@@ -669,9 +686,11 @@ class ApexAmp {
       });
     });
     Finding& f = s_.add(rule("PT822"), call, Confidence::Likely, "torch.cuda.amp");
-    f.message = {"torch.cuda.amp becomes apex.amp (-a): amp.initialize in O1, whose casts hold from there on, and "
-                 "amp.scale_loss around backward()",
-                 "torch.cuda.amp 改为 apex.amp（-a）：以 O1 调用 amp.initialize（此后自动转换类型），backward() 置于 amp.scale_loss 中"};
+    f.message = {
+        "torch.cuda.amp becomes apex.amp (-a): amp.initialize in O1, whose casts hold from there on, and "
+        "amp.scale_loss around backward()",
+        "torch.cuda.amp 改为 apex.amp（-a）：以 O1 调用 amp.initialize（此后自动转换类型），backward() 置于 "
+        "amp.scale_loss 中"};
     if (checkpoint_) {
       f.message.en += "; amp.load_state_dict reads its own checkpoints, none of a GradScaler";
       f.message.zh += "；amp.load_state_dict 只能读取自身保存的 checkpoint，不能读取 GradScaler 的";

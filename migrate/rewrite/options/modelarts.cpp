@@ -1,5 +1,5 @@
-// -m: scripts that are started take --data_url and --train_url of a ModelArts job; the package that does so, and the table
-// of the project's paths, are written beside them.
+// -m: scripts that are started take --data_url and --train_url of a ModelArts job; the package that does so, and the
+// table of the project's paths, are written beside them.
 #include <algorithm>
 #include <array>
 
@@ -37,7 +37,8 @@ std::vector<Option> path_options(const names::Module& module) {
     for (NodeId a : tree.children(tree.child(id, Field::Arguments))) {
       std::string text;
       if (tree.kind(a) == Kind::KeywordArgument) {
-        if (tree.text(tree.child(a, Field::Name)) == "default") module.plain_string(tree.child(a, Field::Value), option.value);
+        if (tree.text(tree.child(a, Field::Name)) == "default")
+          module.plain_string(tree.child(a, Field::Value), option.value);
         continue;
       }
       if (module.plain_string(a, text)) {
@@ -59,13 +60,13 @@ std::string plain(std::string name) {
 
 /// data, output, or empty where the option's name says neither.
 std::string_view direction(const std::string& name) {
-  static constexpr std::array<std::string_view, 14> data = {"data",      "data_dir",  "data_path", "dataset",      "dataset_dir",
-                                                            "data_root", "dataroot",  "root",      "dataset_path", "train_dir",
-                                                            "train_data", "input_dir", "datadir",  "image_dir"};
+  static constexpr std::array<std::string_view, 14> data = {
+      "data", "data_dir",     "data_path", "dataset",    "dataset_dir", "data_root", "dataroot",
+      "root", "dataset_path", "train_dir", "train_data", "input_dir",   "datadir",   "image_dir"};
   static constexpr std::array<std::string_view, 18> output = {
-      "output",   "output_dir", "save_dir", "save_path",      "checkpoint_dir", "ckpt_dir",  "out_dir",  "outdir",
-      "savedir",  "work_dir",   "log_dir",  "checkpoint_path", "output_path",   "model_dir", "save",     "results_dir",
-      "result_dir", "logdir"};
+      "output",      "output_dir", "save_dir", "save_path",   "checkpoint_dir", "ckpt_dir",
+      "out_dir",     "outdir",     "savedir",  "work_dir",    "log_dir",        "checkpoint_path",
+      "output_path", "model_dir",  "save",     "results_dir", "result_dir",     "logdir"};
   return among(data, name) ? "data" : among(output, name) ? "output" : "";
 }
 
@@ -100,9 +101,11 @@ void modelarts_job(Sites& s) {
   static const rules::Rule rule = [] {
     rules::Rule r;
     r.id = "PT841";
-    r.message = {"-m: --data_url and --train_url of a ModelArts job bring the data and take the results "
-                 "(ascend_modelarts_function, whose paths.json lists them)",
-                 "-m：由 ModelArts 作业的 --data_url 与 --train_url 下载数据、上传结果（见 ascend_modelarts_function 及其 paths.json）"};
+    r.message = {
+        "-m: --data_url and --train_url of a ModelArts job bring the data and take the results "
+        "(ascend_modelarts_function, whose paths.json lists them)",
+        "-m：由 ModelArts 作业的 --data_url 与 --train_url 下载数据、上传结果（见 ascend_modelarts_function 及其 "
+        "paths.json）"};
     return r;
   }();
   for (const Option& option : path_options(s.module)) {

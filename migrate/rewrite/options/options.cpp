@@ -1,7 +1,14 @@
 #include "migrate/rewrite/options/options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <span>
+#include <unordered_map>
 #include <unordered_set>
+
+#include "migrate/rewrite/insert_import.h"
+#include "migrate/support/torch_dispatch.h"
 
 namespace updraft::migrate::rewrite {
 
@@ -38,6 +45,137 @@ std::vector<Use> uses_under(const Sites& s, const std::vector<std::string_view>&
     uses.push_back({whole, std::move(value), tree.call_of(whole)});
   }
   return uses;
+}
+
+}  // namespace updraft::migrate::rewrite
+
+// -sim: what the product lacks becomes a function of ascend_function/, which stands in the output.
+namespace updraft::migrate::options {
+std::string_view embedded(std::string_view name);
+std::span<const std::string_view> embedded_names();
+}  // namespace updraft::migrate::options
+
+namespace updraft::migrate::rewrite {
+namespace {
+
+/// The files say themselves what they replace: "# replaces torch.var_mean" above a def or class.
+std::unordered_map<std::string_view, std::string_view> read_names() {
+  std::unordered_map<std::string_view, std::string_view> names;
+  constexpr std::string_view mark = "\n# replaces ";
+  for (std::string_view file : options::embedded_names()) {
+    const std::string_view text = options::embedded(file);
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string_view::npos;) {
+      at += mark.size();
+      const std::string_view api = text.substr(at, text.find('\n', at) - at);
+      const std::size_t word = text.find(' ', at + api.size()) + 1;
+      names.emplace(api, text.substr(word, text.find_first_of("(:", word) - word));
+    }
+  }
+  return names;
+}
+
+const rules::Rule& replaced() {
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT811";
+    return r;
+  }();
+  return rule;
+}
+
+const rules::Rule& imported() {
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT812";
+    r.message = {"the folder ascend_function, beside the sources, holds the functions that the NPU lacks (-sim)",
+                 "源码旁的 ascend_function 目录提供 NPU 不支持的函数的等价实现（-sim）"};
+    return r;
+  }();
+  return rule;
+}
+
+}  // namespace
+
+std::vector<NewFile> equivalents() {
+  std::vector<NewFile> files;
+  for (std::string_view name : options::embedded_names())
+    files.push_back({"ascend_function/" + std::string(name), options::embedded(name)});
+  return files;
+}
+
+std::string_view equivalent(std::string_view api) {
+  static const auto names = read_names();
+  const auto found = names.find(api);
+  return found == names.end() ? std::string_view{} : found->second;
+}
+
+void similar(Sites& s, const Facts& facts) {
+  const syntax::Tree& tree = s.tree();
+  if (s.module.path().starts_with("ascend_function/")) return;
+  bool any = false;
+  for (const Use& use : uses_under(s, {"torch"})) {
+    const std::string_view name = equivalent(use.value.name);
+    if (name.empty() || s.done[use.node] || s.kept(use.node)) continue;
+    const bool missing = lookup_torch(use.value.name, facts.version, facts.product).support == Support::no;
+    if (!missing && runs_on(use.value.name) != RunsOn::cpu) continue;
+    const std::string to = "ascend_function." + std::string(name);
+    // a base of a class, an isinstance: the type itself is meant
+    const bool type = use.call == kNone && std::isupper(static_cast<unsigned char>(name[0]));
+    Finding& f =
+        s.add(replaced(), use.node, type || !use.value.sure ? Confidence::Review : Confidence::Certain, use.value.name);
+    f.suggestion = to;
+    f.message = {fmt::format("{} is not supported on {}: {} gives the same result by supported operators (-sim)",
+                             use.value.name, name_of(facts.product, Language::en), to),
+                 fmt::format("{} 不支持 {}：{} 由受支持的算子组成，结果相同（-sim）",
+                             name_of(facts.product, Language::zh), use.value.name, to)};
+    f.edits.push_back(s.replace(use.node, to));
+    if (f.confidence != Confidence::Review) s.done[use.node] = any = true;
+  }
+  if (!any || first_import(s, "ascend_function") != kNone) return;
+  const NodeId torch = first_import(s, "torch");
+  const NodeId chosen = torch != kNone ? torch : first_statement(tree);
+  if (chosen == kNone) return;
+  const std::string line = (is_entry(tree) ? on_path(s.module.path()) : "") + "import ascend_function";
+  Finding& f = s.add(imported(), chosen, Confidence::Certain, "ascend_function");
+  f.edits.push_back(insert_line(tree, chosen, line, torch == kNone));
+}
+
+// -s: which card a script runs on is said by the environment, as `DEVICE_ID=3 python train.py`. The runtime then shows
+// the process that card alone, as card 0, so that whatever the script says ("npu", "npu:0") is right.
+
+namespace {
+
+/// Started as a program: asks for __main__, or does its work at module level.
+bool starts(const Sites& s) {
+  if (is_entry(s.tree())) return true;
+  for (NodeId id : s.tree().children(0)) {
+    const Kind kind = s.tree().kind(id);
+    if (kind == Kind::For || kind == Kind::While || kind == Kind::With) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void specify_device(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  if (!s.about_torch || tree.text().find("DEVICE_ID") != std::string_view::npos || !starts(s)) return;
+  const NodeId torch = first_import(s, "torch");
+  const NodeId chosen = torch != kNone ? torch : first_statement(tree);
+  if (chosen == kNone || s.kept(chosen)) return;
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "PT801";
+    r.message = {"the device is chosen by the variable DEVICE_ID (-s): the process sees that card alone, as npu:0",
+                 "由环境变量 DEVICE_ID 选择设备（-s）：进程只看到该卡，编号为 npu:0"};
+    return r;
+  }();
+  // a torch import in a function comes too late to be the place, unless it is the only one
+  Finding& f = s.add(rule, chosen, Confidence::Certain, "DEVICE_ID");
+  f.edits.push_back(insert_line(tree, chosen,
+                                "import os\nos.environ.setdefault(\"ASCEND_RT_VISIBLE_DEVICES\", "
+                                "os.environ.get(\"DEVICE_ID\", \"0\"))",
+                                true));
 }
 
 }  // namespace updraft::migrate::rewrite

@@ -137,7 +137,8 @@ TEST(HintsShapes, Calls) {
       "x = torch.ones(3)\ni = x.nonzero()\nj = torch.unique(x)\nk = torch.where(x > 0)\nl = torch.where(x > 0, x, 1)\n",
       "PT710:5 torch.Tensor.nonzero\nPT710:6 torch.unique\nPT710:7 \n");
   expect("import numpy as np\na = np.unique(b)\nc = d.unique()\ne = frame['a'].nonzero()\n", "");
-  expect("a = F.one_hot(y, 10)\nb = F.one_hot(y)\n", "PT702:4 torch_npu.npu_one_hot\nPT710:5 torch.nn.functional.one_hot\n");
+  expect("a = F.one_hot(y, 10)\nb = F.one_hot(y)\n",
+         "PT702:4 torch_npu.npu_one_hot\nPT710:5 torch.nn.functional.one_hot\n");
 }
 
 TEST(HintsPrecision, Types) {
@@ -172,7 +173,10 @@ TEST(HintsTraining, Loaders) {
   const std::string import = "from torch.utils.data import DataLoader\n";
   EXPECT_EQ(hints(kHead + import + "l = DataLoader(d, 4)\n").size(), 2U);
   EXPECT_EQ(hints(kHead + import + "l = DataLoader(d, 4, num_workers=0, pin_memory=True)\n").size(), 1U);
-  expect(import + "l = DataLoader(d, 4, num_workers=4, pin_memory=True, persistent_workers=True)\nm = DataLoader(d, **options)\n", "");
+  expect(import +
+             "l = DataLoader(d, 4, num_workers=4, pin_memory=True, persistent_workers=True)\nm = DataLoader(d, "
+             "**options)\n",
+         "");
   expect("class DataLoader: pass\nl = DataLoader(d)\n", "");
 }
 
@@ -189,10 +193,13 @@ const std::map<std::string_view, std::string>& samples() {
   static const std::string kTensor = "t = torch.ones(3)\ni = torch.zeros(3, dtype=torch.int32)\n";
   static const std::string kLoader = "l = torch.utils.data.DataLoader(d, 4, ";
   static const std::map<std::string_view, std::string> map = {
-      {"pattern:rms_norm", "class RMSNorm(nn.Module):\n    def forward(self, x):\n        return self.weight * x * "
-                           "torch.rsqrt(x.pow(2).mean(-1))\n"},
+      {"pattern:rms_norm",
+       "class RMSNorm(nn.Module):\n    def forward(self, x):\n        return self.weight * x * "
+       "torch.rsqrt(x.pow(2).mean(-1))\n"},
       {"pattern:rotate_half", "def f(q, cos, sin):\n    return q * cos + rotate_half(q) * sin\n"},
-      {"pattern:softmax_attention", "def f(q, k, v):\n    s = torch.matmul(q, k.transpose(-2, -1))\n    p = F.softmax(s, dim=-1)\n    return torch.matmul(p, v)\n"},
+      {"pattern:softmax_attention",
+       "def f(q, k, v):\n    s = torch.matmul(q, k.transpose(-2, -1))\n    p = F.softmax(s, dim=-1)\n    return "
+       "torch.matmul(p, v)\n"},
       {"pattern:swiglu", kBlock + "return F.silu(x) * y\n"},
       {"pattern:geglu", kBlock + "return F.gelu(x) * y\n"},
       {"pattern:quick_gelu", kBlock + "return x * torch.sigmoid(1.702 * x)\n"},
@@ -203,9 +210,11 @@ const std::map<std::string_view, std::string>& samples() {
       {"pattern:bidirectional_lstm", "l = nn.LSTM(4, 4, bidirectional=True)\n"},
       {"pattern:boolean_index", kTensor + "z = t[t > 0]\n"},
       {"pattern:boolean_index_put", kTensor + "t[t > 0] = 1\n"},
-      {"pattern:channel_shuffle", "def channel_shuffle(x, g):\n    x = x.view(1, g, 2, 3, 3)\n    return x.transpose(1, 2)\n"},
-      {"pattern:data_prefetcher", "class DataPrefetcher:\n    def __init__(self):\n        self.s = torch.npu.Stream()\n    "
-                                  "def load(self):\n        self.x = self.x.npu(non_blocking=True)\n"},
+      {"pattern:channel_shuffle",
+       "def channel_shuffle(x, g):\n    x = x.view(1, g, 2, 3, 3)\n    return x.transpose(1, 2)\n"},
+      {"pattern:data_prefetcher",
+       "class DataPrefetcher:\n    def __init__(self):\n        self.s = torch.npu.Stream()\n    "
+       "def load(self):\n        self.x = self.x.npu(non_blocking=True)\n"},
       {"pattern:dropout_add_softmax", kBlock + "return F.dropout(F.softmax(x + y, -1), 0.1)\n"},
       {"pattern:group_norm_silu", "s = nn.Sequential(nn.GroupNorm(2, 4), nn.SiLU())\n"},
       {"pattern:matmul_transpose", "z = torch.matmul(x, y.transpose(-2, -1))\n"},
@@ -245,8 +254,8 @@ std::string sample(std::string_view name) {
   const std::string_view package = name.substr(0, name.find('.')), last = name.substr(name.rfind('.') + 1);
   if (name.starts_with("torch.Tensor.")) return kHead + "t = torch.ones(3)\nz = t." + std::string(last) + "()\n";
   if (name.starts_with("torch.backends.")) return kHead + std::string(name) + " = True\n";
-  return kHead + "import " + std::string(package) + "\nfrom " + std::string(name.substr(0, name.rfind('.'))) + " import " +
-         std::string(last) + "\nz = " + std::string(last) + "(a)\nk = " + std::string(name) + "\n";
+  return kHead + "import " + std::string(package) + "\nfrom " + std::string(name.substr(0, name.rfind('.'))) +
+         " import " + std::string(last) + "\nz = " + std::string(last) + "(a)\nk = " + std::string(name) + "\n";
 }
 
 /// No row says something that no source would ever be told.
@@ -255,14 +264,16 @@ TEST(Hints, EveryRowIsFound) {
     const std::string text = sample(row.key());
     const auto found = hints(text);
     EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](const Hint& h) { return h.suggestion == row.cell(2); }))
-        << row.key() << "\n" << text << list(found);
+        << row.key() << "\n"
+        << text << list(found);
   }
   for (support::Row row = support::Table::of("advice.tsv").first(); row; row = row.next()) {
     const auto product = static_cast<Product>(row.cell(2).find('y'));
     const std::string text = sample(row.key());
     const auto found = hints(text, product);
     EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](const Hint& h) { return h.en == row.cell(3); }))
-        << row.key() << "\n" << text << list(found);
+        << row.key() << "\n"
+        << text << list(found);
   }
 }
 

@@ -57,7 +57,8 @@ TEST(MigrateTf, MembersFollowTheirClass) {
 
 /// Class of 2.6.5, and of 2.15.1 where that is asked for.
 TEST(MigrateTf, TheGuidesVersionUnlessANewerOneIsNamed) {
-  for (const char* version : {"", "2.6.5", "2.6", "2.10.1", "1.15", "nonsense"}) EXPECT_EQ(nearest_tf(version), 0u) << version;
+  for (const char* version : {"", "2.6.5", "2.6", "2.10.1", "1.15", "nonsense"})
+    EXPECT_EQ(nearest_tf(version), 0u) << version;
   for (const char* version : {"2.15.1", "2.11", "2.20"}) EXPECT_EQ(nearest_tf(version), 1u) << version;
   EXPECT_EQ(class_of("tf.estimator.EstimatorSpec"), TfClass::supported);
   EXPECT_EQ(class_of("tf.estimator.train_and_evaluate"), TfClass::supported);

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "migrate/report/table/zip.h"
 
 namespace updraft::migrate {
 namespace {
