@@ -15,44 +15,22 @@ int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 int64_t batches_of(const TensorView& c) { return c.numel() / (c.dims[c.rank - 2] * c.dims[c.rank - 1]); }
 
-/// Whether the left side is packed in columns.
-bool in_columns(const TensorView& a) { return a.strides[1] != 1 && a.strides[0] == 1; }
-
-/// What a thread may keep of the left side for several blocks: packing it takes longer than reading it from the last
-/// level of the cache.
-constexpr int64_t kKeptFloats = 1 << 20;
-
 /// Blocks of the result: whole tiles and panels, of about the same size. Those of some rows that stand one above the
-/// other are made together, since they share what is packed of the right side; so are those of some columns that stand
-/// side by side, where what is packed of the left side is kept.
+/// other are made together, since they share what is packed of the right side.
 struct Blocks {
   int64_t unit;        ///< of rows
   int64_t rows, cols;  ///< of a block
   int64_t row_blocks, col_blocks;
-  int64_t together, groups;       ///< blocks of rows
-  int64_t wide = 1, wide_groups;  ///< blocks of columns
-  bool keeps_left = false;
-  int64_t depths;  ///< steps of the sum
+  int64_t together = 1, groups;  ///< blocks of rows
 
   Blocks(const Product& p, int threads) : unit(by_tiles(p) ? 2 * tiles::kLanesOfTile : kTile) {
-    // A few pieces of the same size, or so many that it does not matter who has one more.
-    cut(p, threads == 1 ? 1 : 2 * threads);
-    if (threads > 1 && batches_of(p.c) * groups * wide_groups % threads != 0) cut(p, 4 * threads);
-  }
-  /// Floats of the left side of a block for one step of the sum.
-  int64_t left_of_step(const Product& p) const {
-    return in_columns(last_dims(p.a, 2)) ? std::min(kDepth, p.a.dims[p.a.rank - 1]) * kColumnLine : rows * kRowLine;
-  }
-
- private:
-  void cut(const Product& p, int64_t wanted) {
     const int r = p.c.rank;
     const int64_t batches = batches_of(p.c), m = p.c.dims[r - 2], n = p.c.dims[r - 1], k = p.a.dims[r - 1];
     rows = even(m, kRows, unit);
     cols = even(n, kCols, kPanel);
-    depths = (k + kDepth - 1) / kDepth;
     constexpr int64_t kLeast = 1 << 20;  // multiplications in a block that are worth a thread's while
     constexpr int64_t kMostTogether = 4;
+    const int64_t wanted = 4 * threads;
     count(m, n);
     while (batches * row_blocks * col_blocks < wanted && rows * cols * k > 2 * kLeast) {
       if (cols >= rows && cols > kPanel) cols = even(cols, (cols + 1) / 2, kPanel);
@@ -62,12 +40,9 @@ struct Blocks {
     }
     together = std::clamp<int64_t>(batches * row_blocks * col_blocks / wanted, 1, std::min(row_blocks, kMostTogether));
     groups = (row_blocks + together - 1) / together;
-    wide = std::clamp<int64_t>(batches * groups * col_blocks / wanted, 1, col_blocks);
-    keeps_left = wide > 1 && !by_tiles(p) && together * depths * left_of_step(p) <= kKeptFloats;
-    if (!keeps_left) wide = 1;
-    wide_groups = (col_blocks + wide - 1) / wide;
   }
 
+ private:
   static constexpr int64_t kTile = 24;  // a multiple of every instruction set's rows of a tile
   static int64_t even(int64_t size, int64_t most, int64_t unit) {
     const int64_t blocks = (size + most - 1) / most;
@@ -90,6 +65,9 @@ TensorView matrix_of(const TensorView& v, const TensorView& shape, int64_t i) {
   m.data = at_element(v, at);
   return m;
 }
+
+/// Whether the left side is packed in columns.
+bool in_columns(const TensorView& a) { return a.strides[1] != 1 && a.strides[0] == 1; }
 
 /// Rows [i, i + m) and columns [p, p + k) of the left side.
 void pack_left(float* to, const TensorView& a, int64_t i, int64_t m, int64_t p, int64_t k) {
@@ -131,8 +109,8 @@ void finish(const Product& p, const TensorView& c, const TensorView& add, float*
 }
 
 size_t left_floats(const Product& p, const Blocks& by) {
-  const auto step = static_cast<size_t>(by.left_of_step(p));
-  return by.keeps_left ? step * static_cast<size_t>(by.together * by.depths) : step;
+  return static_cast<size_t>(in_columns(last_dims(p.a, 2)) ? std::min(kDepth, p.a.dims[p.a.rank - 1]) * kColumnLine
+                                                           : by.rows * kRowLine);
 }
 size_t panel_floats(const Product& p, const Blocks& by) {
   return static_cast<size_t>(std::min(kDepth, p.a.dims[p.a.rank - 1]) * by.cols);
@@ -158,40 +136,27 @@ class Worker {
     row_ = scratch.take<float>(static_cast<size_t>(kCols));
   }
 
-  /// Rows [top, bottom) and columns [j, end) of a matrix of the batch.
-  void make(int64_t batch, int64_t top, int64_t bottom, int64_t j, int64_t end) {
+  /// Rows [top, bottom) and columns [j, j + cols) of a matrix of the batch.
+  void make(int64_t batch, int64_t top, int64_t bottom, int64_t j, int64_t cols) {
     const TensorView a = matrix_of(p_.a, p_.c, batch), b = matrix_of(p_.b, p_.c, batch);
-    Left left{left_, by_.keeps_left ? by_.left_of_step(p_) : 0, false};
-    for (; j < end; j += by_.cols) {
-      const int64_t cols = std::min(by_.cols, end - j);
-      if (split_) by_tiles_of(a, b, top, bottom, j, cols);
-      else in_float(a, b, p_.right, left, panels_, sums_, top, bottom, j, cols);
-      finish(p_, matrix_of(p_.c, p_.c, batch), matrix_of(p_.add, p_.c, batch), sums_, row_, top, bottom - top, j, cols);
-      left.packed = by_.keeps_left;
-    }
+    if (split_) by_tiles_of(a, b, top, bottom, j, cols);
+    else in_float(a, b, p_.right, left_, panels_, sums_, top, bottom, j, cols);
+    finish(p_, matrix_of(p_.c, p_.c, batch), matrix_of(p_.add, p_.c, batch), sums_, row_, top, bottom - top, j, cols);
   }
 
  private:
-  /// The left side, packed: `step` floats for each step of the sum and block of rows; 0: one place for all.
-  struct Left {
-    float* data;
-    int64_t step;
-    bool packed;
-  };
-
-  void in_float(const TensorView& a, const TensorView& b, const float* packed, const Left& left, float* panels,
-                float* sums, int64_t top, int64_t bottom, int64_t j, int64_t cols) const {
+  void in_float(const TensorView& a, const TensorView& b, const float* packed, float* left, float* panels, float* sums,
+                int64_t top, int64_t bottom, int64_t j, int64_t cols) const {
     const KernelTable& t = kernels();
     const int64_t k = a.dims[1], n = b.dims[1];
-    float* lines = left.data;
     for (int64_t at = 0; at < k; at += kDepth) {
       const int64_t depth = std::min(kDepth, k - at);
       const float* right = packed ? packed + at * round_up(n, kPanel) + j * depth : panels;
       if (!packed) pack_panels(panels, b, at, depth, j, cols);
-      for (int64_t i = top; i < bottom; i += by_.rows, lines += left.step) {
+      for (int64_t i = top; i < bottom; i += by_.rows) {
         const int64_t rows = std::min(by_.rows, bottom - i);
-        if (!left.packed) pack_left(lines, a, i, rows, at, depth);
-        t.packed_product(rows, round_up(cols, kPanel), depth, lines, in_columns(a), right, sums + (i - top) * kSumLine,
+        pack_left(left, a, i, rows, at, depth);
+        t.packed_product(rows, round_up(cols, kPanel), depth, left, in_columns(a), right, sums + (i - top) * kSumLine,
                          at != 0);
       }
     }
@@ -218,8 +183,8 @@ class Worker {
     if (finite) return;
     ScratchScope scratch;
     auto* sums = scratch.take<float>(sum_floats(by_));
-    in_float(a, b, nullptr, Left{scratch.take<float>(left_floats(p_, by_)), 0, false},
-             scratch.take<float>(panel_floats(p_, by_)), sums, top, bottom, j, cols);
+    in_float(a, b, nullptr, scratch.take<float>(left_floats(p_, by_)), scratch.take<float>(panel_floats(p_, by_)), sums,
+             top, bottom, j, cols);
     for (int64_t x = 0; x < bottom - top; ++x) t.take_infinite(sums_ + x * kSumLine, sums + x * kSumLine, cols);
   }
 
@@ -258,15 +223,14 @@ void multiply(const Product& given) {
   const int r = p.c.rank;
   const int64_t m = p.c.dims[r - 2], n = p.c.dims[r - 1], k = p.a.dims[r - 1], batches = batches_of(p.c);
   const Blocks by(p, parallel_width());
-  const int64_t pieces = by.groups * by.wide_groups;  // of a matrix
-  const int64_t height = by.together * by.rows, width = by.wide * by.cols;
-  const int64_t cost = std::min(m, height) * std::min(n, width) * k;
+  const int64_t pieces = by.groups * by.col_blocks;  // of a matrix
+  const int64_t cost = by.together * std::min(m, by.rows) * std::min(n, by.cols) * k;
   parallel_for(batches * pieces, std::max<int64_t>(1, 262144 / cost), [&](int64_t begin, int64_t end) {
     ScratchScope scratch;
     Worker worker(p, by, scratch);
     for (int64_t x = begin; x < end; ++x) {
-      const int64_t top = x % pieces / by.wide_groups * height, j = x % by.wide_groups * width;
-      worker.make(x / pieces, top, std::min(m, top + height), j, std::min(n, j + width));
+      const int64_t top = x % pieces / by.col_blocks * by.together * by.rows, j = x % by.col_blocks * by.cols;
+      worker.make(x / pieces, top, std::min(m, top + by.together * by.rows), j, std::min(by.cols, n - j));
     }
   });
 }
@@ -282,9 +246,7 @@ size_t scratch_bytes(const Product& given, bool packed) {
   const bool split = by_tiles(p);
   const size_t panels =
       packed ? 0 : scratch_size((split ? tile_floats(p, by.cols) : panel_floats(p, by)) * sizeof(float));
-  const auto step = static_cast<size_t>(by.left_of_step(p));
-  const size_t kept = std::min(static_cast<size_t>(kKeptFloats), step * static_cast<size_t>(by.together * by.depths));
-  const size_t left = split ? tile_floats(p, by.rows) : std::max(step, kept);
+  const size_t left = split ? tile_floats(p, by.rows) : left_floats(p, by);
   return panels + scratch_size(left * sizeof(float)) + scratch_size(sum_floats(by) * sizeof(float)) +
          scratch_size(kCols * sizeof(float));
 }

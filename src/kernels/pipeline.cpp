@@ -192,6 +192,19 @@ bool run_tiles(BlockFn fn, const Space& space, const TensorView* const* operands
   return true;
 }
 
+// Elements [at, at + n) of rows of `width` times the same word each, `stride` apart in `from`. Whole vectors are
+// written, up to three words too many: buffers are longer than a block of words.
+void repeat_words(uint32_t* to, const uint32_t* from, int64_t stride, int64_t width, int64_t at, int64_t n) {
+  typedef uint32_t Words __attribute__((vector_size(16)));
+  uint32_t* const end = to + n;
+  from += at / width * stride;
+  int64_t step = width - at % width;
+  for (; to < end; to += step, step = width, from += stride) {
+    const Words all = Words{} + *from;
+    for (int64_t i = 0; i < std::min<int64_t>(step, end - to); i += 4) std::memcpy(to + i, &all, sizeof all);
+  }
+}
+
 void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs, const TensorView* out, int outputs,
                 const Params& params) {
   TensorView expanded[kMaxOperands];
@@ -229,7 +242,8 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
   bool in_place[kMaxOperands], rows = false;
   // periodic: one short row for all (a bias of few channels), laid out once as often as a block asks for. words: short
   // rows of four bytes an element, which are moved here: a call for each would take longer than what it does.
-  bool periodic[kMaxOperands], words[kMaxOperands];
+  // repeated: a column of such elements, each of which stands for a row.
+  bool periodic[kMaxOperands], words[kMaxOperands], repeated[kMaxOperands];
   for (int k = 0; k < count; ++k) {
     const int64_t* strides = space.strides[k];
     const bool short_rows = k >= outputs && !linear[k] && !constant[k] && space.dims[inner] < kShortestRow;
@@ -237,6 +251,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
                   std::all_of(strides, strides + inner, [](int64_t s) { return s == 0; });
     words[k] = short_rows && !periodic[k] && lanes[k].width == 4 && operands[k]->dtype == lanes[k].native &&
                space.dims[inner] <= 32;
+    repeated[k] = words[k] && strides[inner] == 0 && space.rank == 2;
     in_place[k] = !linear[k] && !constant[k] && space.strides[k][inner] == 1 && space.dims[inner] >= kShortestRow &&
                   operands[k]->dtype == lanes[k].native;
     rows = rows || in_place[k];
@@ -250,7 +265,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     const void* from[kMaxOperands];
     void* to[kMaxOperands];
     for (int k = 0; k < count; ++k) {
-      if (linear[k] || constant[k] || periodic[k]) continue;
+      if (linear[k] || constant[k] || periodic[k] || repeated[k]) continue;
       cursor[k] = Cursor{&space,
                          space.strides[k],
                          static_cast<char*>(operands[k]->data),
@@ -283,6 +298,12 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
           from[k] = buffers[o] + at % space.dims[inner] * lane.width;
           continue;
         }
+        if (repeated[o]) {
+          repeat_words(reinterpret_cast<uint32_t*>(buffers[o]), static_cast<const uint32_t*>(operands[o]->data),
+                       space.strides[o][0], space.dims[1], at, n);
+          from[k] = buffers[o];
+          continue;
+        }
         if (in_place[o]) {
           from[k] = cursor[o].pass(n);
           continue;
@@ -299,13 +320,6 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
             if (words[o]) {
               uint32_t* to_words = reinterpret_cast<uint32_t*>(buffers[o]) + done;
               const uint32_t* from_words = reinterpret_cast<const uint32_t*>(row);
-              if (stride == 0) {
-                // Whole vectors, whatever lies behind: the buffer is longer than a block of words.
-                typedef uint32_t Words __attribute__((vector_size(16)));
-                const Words all = Words{} + *from_words;
-                for (int64_t i = 0; i < step; i += 4) std::memcpy(to_words + i, &all, sizeof all);
-                return;
-              }
               for (int64_t i = 0; i < step; ++i) to_words[i] = from_words[i * stride];
               return;
             }
