@@ -144,6 +144,8 @@ void Recorder::task_ended(const TaskEvent& task) {
 }
 
 void Recorder::look_at(const TaskEvent& task, const std::shared_ptr<Work>& work, bool contents) {
+  work->touched.reserve(
+      static_cast<size_t>(std::ranges::count_if(task.arguments, [](const Argument& a) { return a.tensor(); })));
   for (const Argument& argument : task.arguments) {
     const TensorArgument* tensor = argument.tensor();
     if (!tensor || tensor->on_host || tensor->view.empty() || !tensor->view.data) continue;
