@@ -63,20 +63,20 @@ struct TaskEvent {
 /// does it, maybe with locks of the library: who is told calls nothing of the library and waits for nobody.
 struct OrderEvent {
   enum class What : uint8_t {
-    EventRecorded,   ///< `object` is put on the stream
-    EventAwaited,    ///< what the stream is given from now on comes after the latest record
-    EventReached,    ///< the host knows that the latest record is done
-    StreamReached,   ///< the host knows that all is done that the stream was given
-    SignalSet,       ///< a notify, or `value` at an address, is put on the stream
-    SignalTaken,     ///< the stream waits for a notify, or for `value` at an address by `test`
-    OthersAwaited,   ///< the stream waits for another process
-    Made,            ///< a handle; `name` is its kind: "stream", "event", "notify", "context"
-    Destroyed,       ///< a handle
-    Allocated,       ///< `bytes` of memory at `object` (as this process touches it); `name`: "device", "mapped", "host"
-    Freed,           ///< it goes
-    Shared,          ///< other processes may write to the allocation that holds `object`
-    HostAccess,      ///< strict mode: code of the host touched memory of the device, and the process is about to end
-    OutOfReach,      ///< a call is refused, or told of, since it reaches out of its memory: `text` says how
+    EventRecorded,  ///< `object` is put on the stream
+    EventAwaited,   ///< what the stream is given from now on comes after the latest record
+    EventReached,   ///< the host knows that the latest record is done
+    StreamReached,  ///< the host knows that all is done that the stream was given
+    SignalSet,      ///< a notify, or `value` at an address, is put on the stream
+    SignalTaken,    ///< the stream waits for a notify, or for `value` at an address by `test`
+    OthersAwaited,  ///< the stream waits for another process
+    Made,           ///< a handle; `name` is its kind: "stream", "event", "notify", "context"
+    Destroyed,      ///< a handle
+    Allocated,      ///< `bytes` of memory at `object` (as this process touches it); `name`: "device", "mapped", "host"
+    Freed,          ///< it goes
+    Shared,         ///< other processes may write to the allocation that holds `object`
+    HostAccess,     ///< strict mode: code of the host touched memory of the device, and the process is about to end
+    OutOfReach,     ///< a call is refused, or told of, since it reaches out of its memory: `text` says how
   };
   What what;
   const void* object = nullptr;

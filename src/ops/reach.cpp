@@ -18,7 +18,7 @@ thread_local bool t_own_scratch = false;
   observe_order({.what = OrderEvent::What::OutOfReach, .object = host_address(storage), .text = text.c_str()});
   throw Error(code::kAclnnParamInvalid, "{}", text);
 }
-}
+}  // namespace
 
 OwnScratch::OwnScratch() : before_(std::exchange(t_own_scratch, true)) {}
 OwnScratch::~OwnScratch() { t_own_scratch = before_; }
@@ -47,8 +47,8 @@ void check_reach(const char* name, const aclTensor& tensor) {
                 reinterpret_cast<const void*>(first), align);
   if (!extent || !owner->memory().covers(reinterpret_cast<const void*>(first + static_cast<uintptr_t>(extent->low)),
                                          reinterpret_cast<const void*>(first + static_cast<uintptr_t>(extent->high))))
-    refuse_reach(storage, fmt::format("{} is {} at offset {} of {}: that is not inside one allocation of device {}", name,
-                                      describe(view), offset, storage, owner->index()));
+    refuse_reach(storage, fmt::format("{} is {} at offset {} of {}: that is not inside one allocation of device {}",
+                                      name, describe(view), offset, storage, owner->index()));
 }
 
 }  // namespace updraft

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call)                                                            \
-  do {                                                                         \
-    int code_ = (call);                                                        \
+#define CHECK(call)                                                                         \
+  do {                                                                                      \
+    int code_ = (call);                                                                     \
     if (code_) fprintf(stderr, "%s: %d %s\n", #call, code_, aclGetRecentErrMsg()), exit(9); \
   } while (0)
 
@@ -164,7 +164,8 @@ static void beyond_the_allocation(void) {
   if ((code != 0) != wrong) exit(8);
 }
 static void beyond_the_storage(void) {
-  CHECK(add_views(tensor(a, kCount, wrong ? kCount / 2 : kCount), tensor(b, kCount, kCount), tensor(c, kCount, kCount), s));
+  CHECK(add_views(tensor(a, kCount, wrong ? kCount / 2 : kCount), tensor(b, kCount, kCount), tensor(c, kCount, kCount),
+                  s));
 }
 static void copy_of_too_much(void) {
   static char host[1 << 16];
@@ -214,16 +215,35 @@ static void host_reads_the_device(void) {
   printf("%f\n", (double)from[3]);
 }
 
-#define CASE(name) {#name, name}
+#define CASE(name) \
+  { #name, name }
 static const struct {
   const char* name;
   void (*run)(void);
-} kCases[] = {CASE(write_read), CASE(read_write), CASE(write_write), CASE(event_too_early), CASE(no_notify),
-              CASE(value_not_waited_for), CASE(host_copy_before_the_stream), CASE(captured_graph), CASE(freed_under_a_stream),
-              CASE(used_after_free), CASE(pinned_freed_under_a_copy), CASE(never_written), CASE(half_written),
-              CASE(unwritten_to_the_host), CASE(beyond_the_allocation), CASE(beyond_the_storage), CASE(copy_of_too_much),
-              CASE(leaked_stream), CASE(leaked_event), CASE(leaked_context), CASE(leaked_memory), CASE(leaked_pinned_memory),
-              CASE(pinned_used_twice), CASE(host_reads_the_device)};
+} kCases[] = {CASE(write_read),
+              CASE(read_write),
+              CASE(write_write),
+              CASE(event_too_early),
+              CASE(no_notify),
+              CASE(value_not_waited_for),
+              CASE(host_copy_before_the_stream),
+              CASE(captured_graph),
+              CASE(freed_under_a_stream),
+              CASE(used_after_free),
+              CASE(pinned_freed_under_a_copy),
+              CASE(never_written),
+              CASE(half_written),
+              CASE(unwritten_to_the_host),
+              CASE(beyond_the_allocation),
+              CASE(beyond_the_storage),
+              CASE(copy_of_too_much),
+              CASE(leaked_stream),
+              CASE(leaked_event),
+              CASE(leaked_context),
+              CASE(leaked_memory),
+              CASE(leaked_pinned_memory),
+              CASE(pinned_used_twice),
+              CASE(host_reads_the_device)};
 
 int main(int argc, char** argv) {
   if (argc < 3) return 7;

@@ -9,7 +9,7 @@ import os
 
 from updraft import home
 
-_state = {"watched": False, "kept": []}
+_state = {"watched": False}
 
 
 def _direct(registry, function):
@@ -42,19 +42,9 @@ def watch():
 
     _state["watched"] = True
     # with the interpreter's lock: the library looks where Python stands
-    block = ctypes.PyDLL(os.path.join(home(), "lib64", "libupdraft.so")).updraft_sanitizer_block
-    block.restype = None
-    for registry, taken in ((trace.NPUMemoryAllocationCallbacks, 1), (trace.NPUMemoryDeallocationCallbacks, 0)):
-        function = _call(block, taken)
-        _state["kept"].append(function)
+    library = ctypes.PyDLL(os.path.join(home(), "lib64", "libupdraft.so"))
+    for registry, function in ((trace.NPUMemoryAllocationCallbacks, library.updraft_sanitizer_block_taken),
+                               (trace.NPUMemoryDeallocationCallbacks, library.updraft_sanitizer_block_freed)):
+        function.restype, function.argtypes = None, (ctypes.c_void_p,)
         _direct(registry, function)
     torch_npu._C._activate_npu_trace(0)
-
-
-def _call(block, taken):
-    block.argtypes = (ctypes.c_void_p, ctypes.c_int)
-
-    def told(address):
-        block(address, taken)
-
-    return told

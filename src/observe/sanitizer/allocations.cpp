@@ -47,7 +47,8 @@ void Allocations::block_taken(uintptr_t at, uint64_t serial, std::shared_ptr<Sit
   while (next != blocks_.end() && next->first < all->bytes.end && !next->second.live) next = blocks_.erase(next);
   const uintptr_t end = next != blocks_.end() ? std::min(next->first, all->bytes.end) : all->bytes.end;
   unwritten_.add(at, end);
-  Piece block{{at, end}, all->client + (at - all->bytes.begin), all->device, true, true, serial, std::move(site), nullptr};
+  Piece block{{at, end}, all->client + (at - all->bytes.begin), all->device, true, true, serial, std::move(site),
+              nullptr};
   blocks_[at] = std::move(block);
 }
 

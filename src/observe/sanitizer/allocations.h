@@ -20,7 +20,7 @@ struct Piece {
   int32_t device = -1;   ///< -1: memory of the host
   bool block = false;    ///< of a caching allocator
   bool live = true;
-  uint64_t born = 0;     ///< Work::serial of that time
+  uint64_t born = 0;  ///< Work::serial of that time
   std::shared_ptr<Site> made = {}, freed = {};
 };
 

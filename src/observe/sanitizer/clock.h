@@ -41,8 +41,8 @@ bool ordered(const Moment& a, const Moment& b);
 /// A stream: its device and number.
 using StreamKey = std::pair<int32_t, int32_t>;
 
-/// All threads of the host count as one: what one of them has waited for, the others know. They tell each other by means
-/// that are not seen.
+/// All threads of the host count as one: what one of them has waited for, the others know. They tell each other by
+/// means that are not seen.
 class Clocks {
  public:
   /// The next task of the stream.

@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kIds[] = {"race",          "use-after-reuse", "use-after-free", "uninitialised",
-                                "host-race",     "host-access",     "out-of-bounds",  "leak"};
+constexpr const char* kIds[] = {"race",      "use-after-reuse", "use-after-free", "uninitialised",
+                                "host-race", "host-access",     "out-of-bounds",  "leak"};
 static_assert(std::size(kIds) == kKinds);
 
 constexpr uint32_t bit(Kind kind) { return 1u << static_cast<int>(kind); }
@@ -42,8 +42,12 @@ Json json_of(const Side& side, const Stacks& stacks) {
 }
 
 Json json_of(const Place& place, const Stacks& stacks) {
-  Json json{{"address", hexadecimal(place.address)}, {"bytes", place.bytes}, {"offset", place.offset},
-            {"device", place.device},                {"block", place.block}, {"live", place.live}};
+  Json json{{"address", hexadecimal(place.address)},
+            {"bytes", place.bytes},
+            {"offset", place.offset},
+            {"device", place.device},
+            {"block", place.block},
+            {"live", place.live}};
   const auto tell = [&](const char* what, const std::shared_ptr<Site>& site) {
     json[what] = site ? json_of(stacks.frames(site->stack)) : Json::array();
     json[std::string(what) + "_by"] = site ? site->call : "";
@@ -87,8 +91,8 @@ void Findings::add(Finding finding) {
     const auto stack = [](const std::optional<Side>& side) { return side ? side->stack : 0u; };
     // Texts of refusals have addresses in them, which are others each time: where there is a place, that is enough.
     std::string detail = stack(finding.second) || stack(finding.first) ? std::string() : finding.detail;
-    Key key{finding.kind,        name(finding.first), name(finding.second), stack(finding.first), stack(finding.second),
-            std::move(detail)};
+    Key key{finding.kind,         name(finding.first),   name(finding.second),
+            stack(finding.first), stack(finding.second), std::move(detail)};
     std::lock_guard lock(mutex_);
     const auto [found, is_fresh] = known_.emplace(std::move(key), all_.size());
     if (!is_fresh) {

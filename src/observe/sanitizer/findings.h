@@ -16,14 +16,14 @@
 namespace updraft::sanitizer {
 
 enum class Kind : uint8_t {
-  Race,          ///< two streams, or a stream and the host, without order
-  Reused,        ///< memory given out again while somebody may still use it
-  Freed,         ///< memory that is freed, or was, while somebody may still use it
-  Unwritten,     ///< read, and never written
-  HostRace,      ///< the host touches its own memory while a copy may still do
-  HostAccess,    ///< the host touches memory of the device
-  OutOfBounds,   ///< beyond the storage, the allocation or the block
-  Leak,          ///< never given back
+  Race,         ///< two streams, or a stream and the host, without order
+  Reused,       ///< memory given out again while somebody may still use it
+  Freed,        ///< memory that is freed, or was, while somebody may still use it
+  Unwritten,    ///< read, and never written
+  HostRace,     ///< the host touches its own memory while a copy may still do
+  HostAccess,   ///< the host touches memory of the device
+  OutOfBounds,  ///< beyond the storage, the allocation or the block
+  Leak,         ///< never given back
 };
 inline constexpr int kKinds = 8;
 const char* id_of(Kind kind);
@@ -37,7 +37,7 @@ struct Side {
   uint32_t model = 0;
   int32_t thread = 0;
   bool reads = false, writes = false;
-  std::string parameter, tensor;  ///< "self", "FLOAT[2,3]"
+  std::string parameter, tensor;     ///< "self", "FLOAT[2,3]"
   uintptr_t address = 0, bytes = 0;  ///< as the client has it; of the reach
   uint32_t stack = 0;
 };
@@ -54,7 +54,7 @@ struct Finding {
   std::optional<Side> first = {}, second = {};
   std::optional<Place> place = {};
   std::string detail = {};  ///< of out-of-bounds: the library's words; of leaks: what
-  long items = 0;      ///< of leaks
+  long items = 0;           ///< of leaks
   uintptr_t bytes = 0;
 };
 

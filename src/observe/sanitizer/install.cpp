@@ -36,8 +36,8 @@ void write() {
 
 /// Frameworks leave streams, events and pools to the end of the process on purpose.
 bool owns_its_handles() {
-  for (const char* name : {"libtorch_npu.so", "libmindspore_ascend.so.2", "libonnxruntime_providers_cann.so", "_tf_adapter.so",
-                           "_npu_device_backends.so"})
+  for (const char* name : {"libtorch_npu.so", "libmindspore_ascend.so.2", "libonnxruntime_providers_cann.so",
+                           "_tf_adapter.so", "_npu_device_backends.so"})
     if (void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {
       dlclose(library);
       return false;
@@ -52,7 +52,8 @@ bool owns_its_handles() {
     if (!kinds || !*kinds || !folder || !*folder) return;
     const auto bits = kinds_of(kinds);
     if (!bits) {
-      std::fprintf(stderr, "updraft: UPDRAFT_SANITIZE=%s names a kind that there is not; nothing is looked for\n", kinds);
+      std::fprintf(stderr, "updraft: UPDRAFT_SANITIZE=%s names a kind that there is not; nothing is looked for\n",
+                   kinds);
       return;
     }
     g_folder = folder;
@@ -73,8 +74,12 @@ bool owns_its_handles() {
 }  // namespace
 }  // namespace updraft::sanitizer
 
-/// Of a caching allocator in this process (python/updraft/sanitizer/inside.py): it gives out, or takes back, a block.
-extern "C" UPDRAFT_API void updraft_sanitizer_block(const void* at, int taken) {
+// Of a caching allocator in this process (python/updraft/sanitizer/inside.py): it gives out, or takes back, a block.
+extern "C" UPDRAFT_API void updraft_sanitizer_block_taken(const void* at) {
   using namespace updraft::sanitizer;
-  if (g_recorder && !g_forked) g_recorder->block(updraft::host_address(at), taken != 0);
+  if (g_recorder && !g_forked) g_recorder->block(updraft::host_address(at), true);
+}
+extern "C" UPDRAFT_API void updraft_sanitizer_block_freed(const void* at) {
+  using namespace updraft::sanitizer;
+  if (g_recorder && !g_forked) g_recorder->block(updraft::host_address(at), false);
 }

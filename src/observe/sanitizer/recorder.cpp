@@ -61,10 +61,12 @@ void Recorder::call_ended(const ApiCall& call) {
   Site& site = *done.site;
   site.call = call.name;
   site.thread = call.thread;
-  // Under locks of the client that somebody with the interpreter may wait for: of memory alone where it is ours already.
+  // Under locks of the client that somebody with the interpreter may wait for: of memory alone where it is ours
+  // already.
   const std::string_view name = call.name;
-  const bool memory = name.starts_with("aclrtMalloc") || name.starts_with("aclrtFree") || name.starts_with("aclrtCreate") ||
-                      name.starts_with("aclrtDestroy") || name.starts_with("aclrtMap") || name.starts_with("aclrtUnmap");
+  const bool memory = name.starts_with("aclrtMalloc") || name.starts_with("aclrtFree") ||
+                      name.starts_with("aclrtCreate") || name.starts_with("aclrtDestroy") ||
+                      name.starts_with("aclrtMap") || name.starts_with("aclrtUnmap");
   site.stack = memory ? stacks_.here_at_once() : stacks_.here();
   for (Pending& p : done.pending) {
     Finding& f = p.finding;
@@ -142,10 +144,13 @@ void Recorder::task_ended(const TaskEvent& task) {
 }
 
 void Recorder::look_at(const TaskEvent& task, const std::shared_ptr<Work>& work, bool contents) {
+  work->touched.reserve(
+      static_cast<size_t>(std::ranges::count_if(task.arguments, [](const Argument& a) { return a.tensor(); })));
   for (const Argument& argument : task.arguments) {
     const TensorArgument* tensor = argument.tensor();
     if (!tensor || tensor->on_host || tensor->view.empty() || !tensor->view.data) continue;
-    work->touched.push_back({tensor->view, argument.name, dump::is_input(task, argument), is_written(argument.direction)});
+    work->touched.push_back(
+        {tensor->view, argument.name, dump::is_input(task, argument), is_written(argument.direction)});
   }
   // Reads first: an operator that reads what it writes over is sound.
   for (size_t i = 0; i < work->touched.size(); ++i)
@@ -186,7 +191,8 @@ void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched
   const Range reach = reach_of(touched.view);
   const auto tell = [&](Kind kind, std::string detail, uintptr_t at) {
     if (!wants(kind)) return;
-    Finding f{.kind = kind, .second = side_of(*work, &touched), .place = place_of(piece, at), .detail = std::move(detail)};
+    Finding f{
+        .kind = kind, .second = side_of(*work, &touched), .place = place_of(piece, at), .detail = std::move(detail)};
     found(std::move(f), nullptr, work);
   };
   if (!piece.live) tell(Kind::Freed, "", reach.begin);
@@ -244,7 +250,9 @@ void Recorder::copied(const std::shared_ptr<Work>& work) {
   }
   if (!piece || piece->device < 0 || !wants(Kind::Unwritten) || allocations_.all_written(source)) return;
   const Piece* block = allocations_.block_at(source.begin);
-  found({.kind = Kind::Unwritten, .second = side_of(*work, from), .place = place_of(block ? *block : *piece, source.begin)},
+  found({.kind = Kind::Unwritten,
+         .second = side_of(*work, from),
+         .place = place_of(block ? *block : *piece, source.begin)},
         nullptr, work);
   allocations_.written(source);
 }
@@ -271,7 +279,8 @@ void Recorder::conflict(const Work& earlier, bool wrote, const WorkRef& later, c
   found(std::move(f), std::make_shared<Work>(earlier), later);
 }
 
-void Recorder::found(Finding finding, const std::shared_ptr<const Work>& first, const std::shared_ptr<const Work>& second) {
+void Recorder::found(Finding finding, const std::shared_ptr<const Work>& first,
+                     const std::shared_ptr<const Work>& second) {
   if (!current_correlation()) return findings_.add(std::move(finding));  // no call that would return
   t_call.pending.push_back({std::move(finding), first ? first->site : nullptr, second ? second->site : nullptr});
 }
@@ -384,7 +393,9 @@ void Recorder::freed(const OrderEvent& event) {
       for (const Touched& t : earlier.touched)
         if ((wrote ? t.written : t.read) && reach_of(t.view).meets(gone->bytes)) touched = &t;
       if (!touched) return;
-      Finding f{.kind = Kind::Freed, .first = side_of(earlier, touched), .second = side_of(*here, nullptr),
+      Finding f{.kind = Kind::Freed,
+                .first = side_of(earlier, touched),
+                .second = side_of(*here, nullptr),
                 .place = place_of(*gone, gone->bytes.begin)};
       found(std::move(f), std::make_shared<Work>(earlier), here);
     });

@@ -33,7 +33,8 @@ void Shadow::read(Range bytes, const WorkRef& work, Conflict conflict) {
     }
     Cell& cell = it->second;
     if (cell.write && !ordered(cell.write->moment, work->moment)) conflict(*cell.write, true);
-    const auto same = std::ranges::find_if(cell.reads, [&](const WorkRef& r) { return r->moment.slot == work->moment.slot; });
+    const auto same =
+        std::ranges::find_if(cell.reads, [&](const WorkRef& r) { return r->moment.slot == work->moment.slot; });
     if (same == cell.reads.end()) cell.reads.push_back(work);
     else if ((*same)->moment.count <= work->moment.count) *same = work;
     at = cell.end;

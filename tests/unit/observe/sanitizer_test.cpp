@@ -107,7 +107,8 @@ TEST(SanitizerClocks, Values) {
 alignas(64) char g_memory[4096];
 
 TensorView view(int64_t offset, std::vector<int64_t> dims, std::vector<int64_t> strides) {
-  TensorView v = TensorView::contiguous(g_memory + offset * 4, DType::Float, dims.data(), static_cast<int>(dims.size()));
+  TensorView v =
+      TensorView::contiguous(g_memory + offset * 4, DType::Float, dims.data(), static_cast<int>(dims.size()));
   std::copy(strides.begin(), strides.end(), v.strides);
   return v;
 }
