@@ -27,9 +27,9 @@ with P.profile(schedule=P.schedule(wait=0, warmup=1, active=2, repeat=1), on_tra
         t = torch.ones(1000, device="npu")
         dist.all_reduce(t)
         dist.broadcast(t, 0)
-        if rank == 0:
+        if rank == 0 and dist.get_world_size() > 1:
             dist.send(t, 1)
-        elif rank == 1:
+        if rank == 1:
             dist.recv(t, 0)
         torch.npu.synchronize()
         profile.step()
