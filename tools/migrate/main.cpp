@@ -142,8 +142,8 @@ bool of_mode(std::string_view mode, std::string_view file) {
   return !of_third && !affinity && !shapes;
 }
 
-/// Whether a source is TensorFlow's alone: programs of a mixed project that import nothing of it, or torch as well, open
-/// no NPU by npu_device.
+/// Whether a source is TensorFlow's alone: programs of a mixed project that import nothing of it, or torch as well,
+/// open no NPU by npu_device.
 bool of_tensorflow_alone(std::string_view text) {
   const auto says = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
   return (says("import tensorflow") || says("from tensorflow") || says("import horovod.tensorflow")) &&

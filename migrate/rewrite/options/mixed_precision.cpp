@@ -1,5 +1,5 @@
-// --mixed-precision: autocast around the forward pass and a GradScaler, in a loop that is plainly forward, loss.backward(),
-// optimizer.step().
+// --mixed-precision: autocast around the forward pass and a GradScaler, in a loop that is plainly forward,
+// loss.backward(), optimizer.step().
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -262,7 +262,8 @@ void mixed_precision(Sites& s) {
       continue;
     }
     f.message = {
-        "mixed precision (--mixed-precision): the forward pass runs under autocast in float16, and the scaled loss keeps small "
+        "mixed precision (--mixed-precision): the forward pass runs under autocast in float16, and the scaled loss "
+        "keeps small "
         "gradients",
         "混合精度（--mixed-precision）：前向计算在 autocast 下以 float16 运行，并通过缩放 loss 保留较小的梯度"};
     std::string scaler = "scaler";

@@ -127,9 +127,10 @@ std::vector<rules::Rule> all() {
            "a function of a data set runs on the host, a variable lives on the device: create the variable under with "
            "context.device('CPU:0')",
            "数据集的处理函数在 Host 上执行，而变量位于 Device：请在 with context.device('CPU:0') 下创建该变量"),
-      make("TF085", Note, review,
-           "a script that uses sessions of tf.compat.v1 must not use TensorFlow 2's eager API as well: keep one of both",
-           "同一脚本不支持混用 tf.compat.v1 的 Session 接口与 TensorFlow 2 的 eager 接口：请只保留其一"),
+      make(
+          "TF085", Note, review,
+          "a script that uses sessions of tf.compat.v1 must not use TensorFlow 2's eager API as well: keep one of both",
+          "同一脚本不支持混用 tf.compat.v1 的 Session 接口与 TensorFlow 2 的 eager 接口：请只保留其一"),
       make("TF900", Note, certain, "", ""),
   };
 }
