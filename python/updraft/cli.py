@@ -97,11 +97,15 @@ def _run(args):
     if args.record or args.data:
         from updraft.record import command as record
 
-        if not args.record or args.report:
-            print(t("updraft run: --data goes with --record, and --record not with --report", "updraft run：--data 需要 --record，--record 不能与 --report 同用"),
-                  file=sys.stderr)
+        if not args.record or args.report or args.sanitize:
+            print(t("updraft run: --data goes with --record, and --record not with --report or --sanitize",
+                    "updraft run：--data 需要 --record，--record 不能与 --report、--sanitize 同用"), file=sys.stderr)
             return 2
         return record.run(command, env, args.record, args.data)
+    if args.sanitize and args.report:
+        print(t("updraft run: --sanitize and --report are two runs: each changes what the other would see",
+                "updraft run：--sanitize 与 --report 须分两次运行，二者互相影响"), file=sys.stderr)
+        return 2
     if args.sanitize:
         from updraft.sanitizer import command as sanitizer
 
