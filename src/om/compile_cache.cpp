@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/folders.h"
 #include "base/log.h"
@@ -20,6 +21,7 @@
 #include "graph/compile/option_error.h"
 #include "graph/dump/graph_dump.h"
 #include "graph/dump/kernel_meta.h"
+#include "graph/executor/collective.h"
 #include "graph/proto/model_proto.h"
 #include "om/om_file.h"
 
@@ -321,6 +323,10 @@ std::string compile_key(const graph::Model& model, const OptionTexts& options) {
   std::string all = build_id();
   all += '\n' + sha_hex(graph::write_model(model, &weights));
   for (const Bytes& part : weights.parts) all += '\n' + checksum(part.span());
+  std::set<std::string> groups;
+  for (const auto& node : model.graph->nodes())
+    if (graph::is_collective(*node)) groups.insert(graph::find_or(node->attributes, "group", std::string()));
+  for (const std::string& group : groups) all += fmt::format("\ngroup {}: {}", group, graph::collective_strategy(group));
   for (const auto& [name, value] : options) {
     if (is_place(name)) continue;
     all += fmt::format("\n{}={}", name, value);

@@ -107,6 +107,15 @@ void forget_split(const std::string& group) {
   strategies().erase(group);
 }
 
+std::string split_strategy(const std::string& group) {
+  std::lock_guard lock(g_mutex);
+  const auto found = strategies().find(group);
+  if (found == strategies().end()) return {};
+  const Strategy& strategy = found->second;
+  return strategy.percents.empty() ? fmt::format("indices {}", fmt::join(strategy.last, ","))
+                                   : fmt::format("sizes {}", fmt::join(strategy.percents, ","));
+}
+
 std::vector<Segment> split_gradients(const std::string& group, const std::vector<uint64_t>& bytes) {
   check_group_name(group);
   if (bytes.size() > INT32_MAX)

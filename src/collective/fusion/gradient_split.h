@@ -23,6 +23,9 @@ void split_by_size(const std::string& group, std::vector<double> percents);
 /// Forgets both; to be called when the group ends.
 void forget_split(const std::string& group);
 
+/// What was said of the group, in words; empty where nothing was: for those who keep what they made by it.
+std::string split_strategy(const std::string& group);
+
 /// The segments of gradients with these sizes, in the order in which they become ready; logs "segment result".
 /// A segment by size ends with the first gradient at which the data so far reaches its percentage; one that got no
 /// gradient is left out. Throws when the indices of split_by_index() do not end with the last gradient.

@@ -7,6 +7,7 @@ namespace {
 
 constinit CollectiveDoor g_door = nullptr;
 constinit SegmentsDoor g_segments = nullptr;
+constinit StrategyDoor g_strategy = nullptr;
 
 }  // namespace
 
@@ -19,7 +20,12 @@ CollectiveDoor collective_door() {
   return g_door;
 }
 
-void set_segments_door(SegmentsDoor door) { g_segments = door; }
+void set_segments_door(SegmentsDoor door, StrategyDoor strategy) {
+  g_segments = door;
+  g_strategy = strategy;
+}
+
+std::string collective_strategy(const std::string& group) { return g_strategy ? g_strategy(group) : std::string(); }
 
 SegmentsDoor segments_door() {
   if (!g_segments) throw Error(code::kAclInternal, "this program has no collectives");

@@ -31,7 +31,11 @@ CollectiveDoor collective_door();
 /// The last of each part into which a group's strategy divides gradients of so many bytes, in the order in which they
 /// become ready. Throws where the strategy is one for another number of gradients.
 using SegmentsDoor = std::vector<size_t> (*)(const std::string& group, const std::vector<uint64_t>& bytes);
-void set_segments_door(SegmentsDoor door);
+/// A group's strategy in words, empty where it has none of its own: what is compiled by it is good for no other.
+using StrategyDoor = std::string (*)(const std::string& group);
+void set_segments_door(SegmentsDoor door, StrategyDoor strategy);
 SegmentsDoor segments_door();
+/// Empty also in a program without collectives.
+std::string collective_strategy(const std::string& group);
 
 }  // namespace updraft::graph

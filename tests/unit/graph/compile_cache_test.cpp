@@ -7,8 +7,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/error.h"
+#include "collective/fusion/gradient_split.h"
 #include "graph/proto/model_proto.h"
 #include "small_graphs.h"
 
@@ -74,6 +76,21 @@ TEST_F(Cache, OptionsAndTheirFilesCount) {
   EXPECT_TRUE(hit(small_model()));
   std::ofstream(file) << "ALL:on\n#\n";
   EXPECT_FALSE(hit(small_model()));
+}
+
+// Sums are fused by it, and ranks with caches of their own must fuse alike.
+TEST_F(Cache, AGroupsStrategyCounts) {
+  graph::Model model = small_model();
+  graph::Node& sum = model.graph->add("HcomAllReduce", "sum");
+  sum.attributes["group"] = std::string("cached_group");
+  const std::string none = compile_key(model, options_);
+  collective::split_by_index("cached_group", {3, 9});
+  const std::string indices = compile_key(model, options_);
+  collective::split_by_size("cached_group", {60, 40});
+  const std::string sizes = compile_key(model, options_);
+  collective::forget_split("cached_group");
+  EXPECT_EQ(std::set({none, indices, sizes}).size(), 3U);
+  EXPECT_EQ(compile_key(model, options_), none);
 }
 
 TEST_F(Cache, DamagedFilesCountAsNone) {
