@@ -34,14 +34,22 @@ Edit Sites::replace(NodeId node, std::string text) const {
   return {tree()[node].begin, tree()[node].end, std::move(text)};
 }
 
-bool Sites::kept(NodeId node) const {
+Sites::Sites(const names::Module& m, const rules::RuleSet& r, std::string f)
+    : module(m), rules(r), framework(std::move(f)), done(m.tree().size()) {
+  constexpr std::string_view kMark = "updraft: keep";
   const std::string_view text = tree().text();
-  const std::size_t start = text.rfind('\n', tree()[node].begin) + 1;  // npos + 1 is 0
-  const std::size_t stop = std::min(text.find('\n', tree()[node].end), text.size());
-  const std::string_view lines = text.substr(start, stop - start);
-  const std::size_t at = lines.find("updraft: keep");
-  return at != std::string_view::npos && lines.substr(0, at).rfind('#') != std::string_view::npos &&
-         !lines.substr(at + 13).starts_with('[');
+  for (std::size_t at = text.find(kMark); at != std::string_view::npos; at = text.find(kMark, at + kMark.size())) {
+    const std::size_t begin = text.rfind('\n', at) + 1;  // npos + 1 is 0
+    if (text.substr(begin, at - begin).find('#') == std::string_view::npos ||
+        text.substr(at + kMark.size()).starts_with('['))
+      continue;
+    kept_lines_.push_back({begin, std::min(text.find('\n', at), text.size())});
+  }
+}
+
+bool Sites::kept(NodeId node) const {
+  const auto line = std::ranges::lower_bound(kept_lines_, std::size_t{tree()[node].begin}, {}, &Line::end);
+  return line != kept_lines_.end() && line->begin <= tree()[node].end;
 }
 
 bool of_torch(std::string_view module) noexcept {

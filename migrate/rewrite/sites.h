@@ -1,5 +1,6 @@
 // What the rules work on in one Python source: its names, the rules, and the findings so far.
 #pragma once
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +31,7 @@ struct Sites {
   std::vector<bool> done;    ///< nodes about which something has been said
   bool about_torch = false;  ///< the source imports torch, or what is made for it
 
-  Sites(const names::Module& m, const rules::RuleSet& r, std::string f)
-      : module(m), rules(r), framework(std::move(f)), done(m.tree().size()) {}
+  Sites(const names::Module& m, const rules::RuleSet& r, std::string f);
 
   const syntax::Tree& tree() const noexcept { return module.tree(); }
   bool applies(const rules::Rule& rule) const noexcept { return rule.framework.empty() || rule.framework == framework; }
@@ -42,6 +42,13 @@ struct Sites {
   /// The user forbade changes here: a comment `updraft: keep` stands on one of the node's lines. Where it names rules,
   /// keep[PT101], only their findings are left out, at the end (rules/selection.h).
   bool kept(NodeId node) const;
+
+ private:
+  /// The lines with that comment, from their first byte to behind their last. Found once: a line may be very long.
+  struct Line {
+    std::size_t begin, end;
+  };
+  std::vector<Line> kept_lines_;
 };
 
 /// Packages whose objects are torch's: a source that imports one of them is about torch.
