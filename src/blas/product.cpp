@@ -7,7 +7,7 @@
 
 #include "base/half.h"
 #include "base/parallel.h"
-#include "kernels/packed.h"
+#include "kernels/matmul/packed.h"
 
 namespace updraft::blas {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/parallel.h"
 #include "kernels/constant_operand.h"
-#include "kernels/convolution.h"
-#include "kernels/matmul.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"

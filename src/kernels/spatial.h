@@ -35,8 +35,8 @@ struct Taps {
   const double* f64 = nullptr;
 };
 
-/// A plane as Winograd's transforms take it (kernels/winograd.h): rows of 4x4 outputs, `tiles` in each. `top` and
-/// `left` are zeros before an input; they are 0 for an output.
+/// A plane as Winograd's transforms take it (kernels/convolution/winograd.h): rows of 4x4 outputs, `tiles` in each.
+/// `top` and `left` are zeros before an input; they are 0 for an output.
 struct WinogradPlane {
   const float* data;
   int64_t height, width, top, left, tiles;

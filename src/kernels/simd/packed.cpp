@@ -1,5 +1,5 @@
-// Products of blocks that were converted to float and packed (kernels/packed.h).
-#include "kernels/packed.h"
+// Products of blocks that were converted to float and packed (kernels/matmul/packed.h).
+#include "kernels/matmul/packed.h"
 
 #include "kernels/simd/transpose.h"
 #include "kernels/simd/widen.h"

@@ -1,5 +1,5 @@
-// Products of fp16 by the CPU's tiles (AMX), which multiply bf16 and add in fp32 (kernels/tiles.h).
-#include "kernels/tiles.h"
+// Products of fp16 by the CPU's tiles (AMX), which multiply bf16 and add in fp32 (kernels/matmul/tiles.h).
+#include "kernels/matmul/tiles.h"
 
 #include "kernels/simd/transpose.h"
 #include "kernels/simd/widen.h"

@@ -1,5 +1,6 @@
 // The transforms of Winograd's F(4x4, 3x3): between planes or filters and the 36 points where they are multiplied
-// (kernels/winograd.h). Tiles lie side by side in vectors: rows are cut into their four (or six) positions first.
+// (kernels/convolution/winograd.h). Tiles lie side by side in vectors: rows are cut into their four (or six) positions
+// first.
 //
 // The points are 0, ±a, ±1/a and infinity with a = 1/sqrt(2): with them the result's error is some 2.3 times that of
 // direct sums, against 4 times with the usual 0, ±1, ±2.

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "acl/api.h"
-#include "acl/model_dataset.h"
+#include "acl/model/dataset.h"
 #include "base/log.h"
 #include "device/observer.h"
 #include "observe/profiling/subscription.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/parallel.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/gathered.h"
 #include "tensor/view_algebra.h"
 

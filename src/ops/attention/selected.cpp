@@ -6,7 +6,7 @@
 
 #include "base/half.h"
 #include "base/parallel.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/gathered.h"
 #include "ops/op.h"
 #include "tensor/view_algebra.h"

@@ -1,6 +1,6 @@
 // What convolutions of all interfaces share.
 #pragma once
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 #include "ops/op.h"
 
 namespace updraft {

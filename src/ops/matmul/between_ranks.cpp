@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/exchange.h"
 #include "ops/gathered.h"
 #include "ops/matmul/quantised.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/gathered.h"
 #include "ops/matmul/activation.h"
 #include "ops/matmul/quantised.h"

@@ -1,6 +1,6 @@
 // What the operators of this folder share.
 #pragma once
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/op.h"
 #include "tensor/view_algebra.h"
 

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/half.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/gathered.h"
 
 namespace updraft::quantised {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/gathered.h"
 #include "ops/matmul/quantised.h"
 #include "ops/op.h"

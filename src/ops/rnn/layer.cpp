@@ -5,7 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/scratch.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/pipeline.h"
 
 namespace updraft {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/overflow.h"
-#include "kernels/convolution.h"
-#include "kernels/matmul.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/convolution.h"
-#include "kernels/matmul.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/pipeline.h"
 #include "tensor/view_algebra.h"
 

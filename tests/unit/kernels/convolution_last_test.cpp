@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "images.h"
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 namespace updraft {
 namespace {

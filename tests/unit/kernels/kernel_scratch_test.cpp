@@ -6,8 +6,8 @@
 
 #include "base/parallel.h"
 #include "base/scratch.h"
-#include "kernels/convolution.h"
-#include "kernels/matmul.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/rnn/network.h"
 #include "tensor/view_algebra.h"
 

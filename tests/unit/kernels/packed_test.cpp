@@ -1,5 +1,5 @@
 // Products of halves: the bits depend on the operands alone, and a packed constant gives the same ones.
-#include "kernels/packed.h"
+#include "kernels/matmul/packed.h"
 
 #include <gtest/gtest.h>
 

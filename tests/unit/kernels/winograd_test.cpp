@@ -1,5 +1,5 @@
 // Winograd's algorithm on images with the channels innermost, against sums in double precision.
-#include "kernels/winograd.h"
+#include "kernels/convolution/winograd.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "images.h"
 #include "kernels/constant_operand.h"
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 namespace updraft {
 namespace {

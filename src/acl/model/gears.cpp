@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "acl/api.h"
-#include "acl/model_dataset.h"
+#include "acl/model/dataset.h"
 #include "acl/tensor_desc.h"
 #include "device/memory.h"
 #include "graph/shape/aipp_inputs.h"

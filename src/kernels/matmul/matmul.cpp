@@ -1,12 +1,12 @@
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 
 #include <cstring>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/constant_operand.h"
+#include "kernels/matmul/packed.h"
 #include "kernels/onednn.h"
-#include "kernels/packed.h"
 #include "kernels/pipeline.h"
 #include "kernels/rows/arithmetic.h"
 #include "tensor/view_algebra.h"

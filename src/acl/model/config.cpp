@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "acl/api.h"
-#include "acl/model_config.h"
-#include "acl/model_dataset.h"
+#include "acl/model/config.h"
+#include "acl/model/dataset.h"
 #include "base/handle_pool.h"
 
 using namespace updraft;

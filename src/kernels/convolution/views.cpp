@@ -1,4 +1,4 @@
-#include "kernels/convolution_views.h"
+#include "kernels/convolution/views.h"
 
 #include <algorithm>
 

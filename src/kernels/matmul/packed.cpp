@@ -1,11 +1,11 @@
-#include "kernels/packed.h"
+#include "kernels/matmul/packed.h"
 
 #include <algorithm>
 
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/matmul/tiles.h"
 #include "kernels/table.h"
-#include "kernels/tiles.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft::packed {

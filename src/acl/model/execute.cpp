@@ -2,8 +2,8 @@
 #include <mutex>
 
 #include "acl/api.h"
-#include "acl/model_dataset.h"
-#include "acl/model_load.h"
+#include "acl/model/dataset.h"
+#include "acl/model/load.h"
 #include "acl/tensor_desc.h"
 #include "base/config.h"
 #include "base/handle_pool.h"

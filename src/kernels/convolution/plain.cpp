@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 namespace updraft::plain {
 namespace {

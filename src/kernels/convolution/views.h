@@ -1,6 +1,6 @@
 // The convolution by plain loops of tensors that lie in any way: the path without oneDNN.
 #pragma once
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 namespace updraft::plain {
 

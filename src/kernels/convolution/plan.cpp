@@ -1,4 +1,4 @@
-#include "kernels/convolution_plan.h"
+#include "kernels/convolution/plan.h"
 
 #include <algorithm>
 #include <string_view>

@@ -3,8 +3,8 @@
 #include <mutex>
 
 #include "acl/api.h"
-#include "acl/model_config.h"
-#include "acl/model_dataset.h"
+#include "acl/model/config.h"
+#include "acl/model/dataset.h"
 #include "base/handle_pool.h"
 #include "om/external_weight.h"
 #include "om/om_file.h"

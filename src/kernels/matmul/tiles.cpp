@@ -1,12 +1,12 @@
-#include "kernels/tiles.h"
+#include "kernels/matmul/tiles.h"
 
 #if defined(__linux__) && defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
+#include "kernels/matmul/packed.h"
 #include "kernels/onednn.h"
-#include "kernels/packed.h"
 #include "kernels/table.h"
 
 namespace updraft::tiles {

@@ -1,4 +1,4 @@
-#include "kernels/filter_blocks.h"
+#include "kernels/convolution/filter_blocks.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/scratch.h"
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 #include "kernels/onednn.h"
 
 namespace updraft::convolution_plan {

@@ -38,7 +38,7 @@ void multiply(const Product& p);
 /// Scratch that it takes in the thread that calls it, in bytes. `packed`: there will be a p.right.
 size_t scratch_bytes(const Product& p, bool packed);
 
-/// The CPU's tiles multiply it (kernels/tiles.h), and p.right has their form.
+/// The CPU's tiles multiply it (kernels/matmul/tiles.h), and p.right has their form.
 bool by_tiles(const Product& p);
 /// A constant p.b [k, n], packed as a whole: so many floats.
 int64_t right_floats(const Product& p);

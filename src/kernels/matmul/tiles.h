@@ -16,7 +16,7 @@ constexpr int64_t kTileFloats = 256;
 /// A tile of upper parts and the tile of the rests: [16 lanes][32 of the sum] of the left side, [16 pairs of the
 /// sum][16 lanes][2] of the right.
 constexpr int64_t kSplitTile = 2 * kTileNumbers;
-/// Between lines of the sums of a block, in floats: that of kernels/packed.h.
+/// Between lines of the sums of a block, in floats: that of kernels/matmul/packed.h.
 constexpr int64_t kSumLine = 400;
 
 /// The CPU has such tiles, and neither UPDRAFT_MAX_ISA nor ONEDNN_MAX_CPU_ISA hides them.

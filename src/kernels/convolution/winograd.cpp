@@ -1,4 +1,4 @@
-#include "kernels/winograd.h"
+#include "kernels/convolution/winograd.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/scratch.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/pipeline.h"
 #include "kernels/table.h"
 

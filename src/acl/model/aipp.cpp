@@ -5,7 +5,7 @@
 #include <set>
 
 #include "acl/api.h"
-#include "acl/model_dataset.h"
+#include "acl/model/dataset.h"
 #include "acl/tensor_desc.h"
 #include "base/handle_pool.h"
 #include "device/memory.h"

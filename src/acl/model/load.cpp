@@ -1,12 +1,12 @@
 // Offline models on the device (aclmdlLoad…, aclmdlUnload, aclmdlQuerySize…).
-#include "acl/model_load.h"
+#include "acl/model/load.h"
 
 #include <filesystem>
 #include <mutex>
 
 #include "acl/api.h"
 #include "acl/dump_door.h"
-#include "acl/model_dataset.h"
+#include "acl/model/dataset.h"
 #include "base/config.h"
 #include "device/memory.h"
 #include "om/external_weight.h"

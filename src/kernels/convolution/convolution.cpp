@@ -1,4 +1,4 @@
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,15 +10,15 @@
 #include "base/scratch.h"
 #include "kernels/channels.h"
 #include "kernels/constant_operand.h"
-#include "kernels/convolution_plan.h"
-#include "kernels/convolution_views.h"
-#include "kernels/filter_blocks.h"
-#include "kernels/matmul.h"
+#include "kernels/convolution/filter_blocks.h"
+#include "kernels/convolution/plan.h"
+#include "kernels/convolution/views.h"
+#include "kernels/convolution/winograd.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/onednn.h"
 #include "kernels/pipeline.h"
 #include "kernels/rows/activation.h"
 #include "kernels/rows/arithmetic.h"
-#include "kernels/winograd.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "acl/acl_mdl.h"
-#include "acl/model_load.h"
+#include "acl/model/load.h"
 
 struct aclmdlConfigHandle {
   size_t type = 0;  ///< ACL_MDL_LOAD_TYPE_SIZET

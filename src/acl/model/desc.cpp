@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "acl/api.h"
-#include "acl/model_dataset.h"
-#include "acl/model_load.h"
+#include "acl/model/dataset.h"
+#include "acl/model/load.h"
 #include "base/handle_pool.h"
 #include "graph/shape/aipp_inputs.h"
 
