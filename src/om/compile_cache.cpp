@@ -326,7 +326,8 @@ std::string compile_key(const graph::Model& model, const OptionTexts& options) {
   std::set<std::string> groups;
   for (const auto& node : model.graph->nodes())
     if (graph::is_collective(*node)) groups.insert(graph::find_or(node->attributes, "group", std::string()));
-  for (const std::string& group : groups) all += fmt::format("\ngroup {}: {}", group, graph::collective_strategy(group));
+  for (const std::string& group : groups)
+    all += fmt::format("\ngroup {}: {}", group, graph::collective_strategy(group));
   for (const auto& [name, value] : options) {
     if (is_place(name)) continue;
     all += fmt::format("\n{}={}", name, value);
