@@ -82,13 +82,13 @@ TEST_F(Cache, OptionsAndTheirFilesCount) {
 TEST_F(Cache, AGroupsStrategyCounts) {
   graph::Model model = small_model();
   graph::Node& sum = model.graph->add("HcomAllReduce", "sum");
-  sum.attributes["group"] = std::string("cached_group");
+  sum.attributes["group"] = std::string("hccl_world_group");
   const std::string none = compile_key(model, options_);
-  collective::split_by_index("cached_group", {3, 9});
+  collective::split_by_index("hccl_world_group", {3, 9});
   const std::string indices = compile_key(model, options_);
-  collective::split_by_size("cached_group", {60, 40});
+  collective::split_by_size("hccl_world_group", {60, 40});
   const std::string sizes = compile_key(model, options_);
-  collective::forget_split("cached_group");
+  collective::forget_split("hccl_world_group");
   EXPECT_EQ(std::set({none, indices, sizes}).size(), 3U);
   EXPECT_EQ(compile_key(model, options_), none);
 }
