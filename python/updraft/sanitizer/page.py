@@ -13,7 +13,7 @@ def _frames(frames):
 
 def _finding(number, f):
     ranks = f.ranks()
-    facts = [t("%d times", "%d 次") % f.count] + ([t("rank %s", "rank %s") % ", ".join(ranks)] if ranks else [])
+    facts = [texts.count_of(f)] + ([t("rank %s", "rank %s") % ", ".join(ranks)] if ranks else [])
     rows = []
     for heading, one in ((t("first", "前者"), f.first), (t("then", "后者"), f.second)):
         if one and one["name"] and f.kind not in ("leak", "host-access"):

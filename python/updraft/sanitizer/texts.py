@@ -15,6 +15,10 @@ TITLES = {
 }
 
 
+def count_of(finding):
+    return t("once", "1 次") if finding.count == 1 else t("%d times", "%d 次") % finding.count
+
+
 def title(kind):
     return t(*TITLES[kind])
 
@@ -117,7 +121,7 @@ def as_text(record):
     for f in record.findings:
         ranks = f.ranks()
         of = t(", rank %s", "，rank %s") % ", ".join(ranks) if ranks else ""
-        lines.append("== %s (%s%s, %s)" % (title(f.kind), f.kind, of, t("%d times", "%d 次") % f.count))
+        lines.append("== %s (%s%s, %s)" % (title(f.kind), f.kind, of, count_of(f)))
         for heading, one in ((t("first", "前者"), f.first), (t("then", "后者") if f.first else "", f.second)):
             if one and one["name"] and f.kind not in ("leak", "host-access"):
                 lines.append("   %s%s" % (heading + ": " if heading else "", side(one)))
