@@ -102,7 +102,8 @@ std::vector<size_t> segments(const std::string& group, const std::vector<uint64_
   return ends;
 }
 
-[[maybe_unused]] const bool registered = (graph::set_collective_door(&run), graph::set_segments_door(&segments, &collective::split_strategy), true);
+[[maybe_unused]] const bool registered =
+    (graph::set_collective_door(&run), graph::set_segments_door(&segments, &collective::split_strategy), true);
 
 }  // namespace
 }  // namespace updraft
