@@ -136,7 +136,7 @@ def test_help_has_every_option_in_its_group():
     effect, nothing, refused = re.split(r"Accepted, and nothing.*|Refused, because:", text)
     for option in ("application", "output", "export", "analyze", "type", "summary-format", "iteration-id", "model-id", "storage-limit"):
         assert "--%s=" % option in effect
-    assert "--l2=" in nothing and "--dynamic=" in refused
+    assert "--l2=" in nothing and "--host-sys-pid=" in refused and "--dynamic=" not in refused
 
 
 def test_summaries_as_json_and_one_iteration(recorded, tmp_path):
