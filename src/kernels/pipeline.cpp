@@ -237,24 +237,30 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
   bool direct = !watch;  // no operand passes through a buffer: one call for the whole range
   for (int k = 0; direct && k < count; ++k) direct = linear[k] && !constant[k] && operands[k]->dtype == lanes[k].native;
   if (!direct && !watch && run_tiles(fn, space, operands, lanes, outputs, count, params)) return;
-  // Operands that are regular along rows only (a bias, a slice) are used in place by blocks that end where rows end.
+  // How an operand that is neither linear nor constant is read.
+  struct Access {
+    bool in_place;  ///< regular along long rows (a bias, a slice): used by blocks that end where rows end
+    bool periodic;  ///< one short row for all (a bias of few channels), laid out once as often as a block asks for
+    bool words;  ///< short rows of four bytes an element, moved here: a call for each would take longer than its work
+    bool repeated;  ///< a column of such elements, each of which stands for a row
+  };
   const int inner = space.rank - 1;
-  bool in_place[kMaxOperands], rows = false;
-  // periodic: one short row for all (a bias of few channels), laid out once as often as a block asks for. words: short
-  // rows of four bytes an element, which are moved here: a call for each would take longer than what it does.
-  // repeated: a column of such elements, each of which stands for a row.
-  bool periodic[kMaxOperands], words[kMaxOperands], repeated[kMaxOperands];
+  Access access[kMaxOperands];
+  bool rows = false;
   for (int k = 0; k < count; ++k) {
+    Access& a = access[k] = {};
+    if (linear[k] || constant[k]) continue;
     const int64_t* strides = space.strides[k];
-    const bool short_rows = k >= outputs && !linear[k] && !constant[k] && space.dims[inner] < kShortestRow;
-    periodic[k] = short_rows && lanes[k].width <= 8 && strides[inner] == 1 &&
-                  std::all_of(strides, strides + inner, [](int64_t s) { return s == 0; });
-    words[k] = short_rows && !periodic[k] && lanes[k].width == 4 && operands[k]->dtype == lanes[k].native &&
-               space.dims[inner] <= 32;
-    repeated[k] = words[k] && strides[inner] == 0 && space.rank == 2;
-    in_place[k] = !linear[k] && !constant[k] && space.strides[k][inner] == 1 && space.dims[inner] >= kShortestRow &&
-                  operands[k]->dtype == lanes[k].native;
-    rows = rows || in_place[k];
+    const bool native = operands[k]->dtype == lanes[k].native;
+    if (space.dims[inner] >= kShortestRow) {
+      a.in_place = strides[inner] == 1 && native;
+      rows = rows || a.in_place;
+    } else if (k >= outputs) {
+      a.periodic = lanes[k].width <= 8 && strides[inner] == 1 &&
+                   std::all_of(strides, strides + inner, [](int64_t s) { return s == 0; });
+      a.words = !a.periodic && lanes[k].width == 4 && native && space.dims[inner] <= 32;
+      a.repeated = a.words && strides[inner] == 0 && space.rank == 2;
+    }
   }
 
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
@@ -265,7 +271,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     const void* from[kMaxOperands];
     void* to[kMaxOperands];
     for (int k = 0; k < count; ++k) {
-      if (linear[k] || constant[k] || periodic[k] || repeated[k]) continue;
+      if (linear[k] || constant[k] || access[k].periodic || access[k].repeated) continue;
       cursor[k] = Cursor{&space,
                          space.strides[k],
                          static_cast<char*>(operands[k]->data),
@@ -275,7 +281,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
       cursor[k].seek(begin);
     }
     for (int k = 0; k < inputs; ++k) {
-      if (const int o = outputs + k; periodic[o]) {
+      if (const int o = outputs + k; access[o].periodic) {
         const int64_t row = space.dims[inner], total = std::min(kBlock, end - begin) + row;
         lanes[o].load(buffers[o], operands[o]->data, 1, row);
         for (int64_t have = row; have < total; have *= 2)
@@ -294,17 +300,17 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
         const int o = outputs + k;
         const Lane& lane = lanes[o];
         if (constant[o]) continue;
-        if (periodic[o]) {
+        if (access[o].periodic) {
           from[k] = buffers[o] + at % space.dims[inner] * lane.width;
           continue;
         }
-        if (repeated[o]) {
+        if (access[o].repeated) {
           repeat_words(reinterpret_cast<uint32_t*>(buffers[o]), static_cast<const uint32_t*>(operands[o]->data),
                        space.strides[o][0], space.dims[1], at, n);
           from[k] = buffers[o];
           continue;
         }
-        if (in_place[o]) {
+        if (access[o].in_place) {
           from[k] = cursor[o].pass(n);
           continue;
         }
@@ -317,7 +323,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
           lane.load(buffers[o], data, 1, n);
         } else {
           cursor[o].walk(n, [&](const char* row, int64_t stride, int64_t done, int64_t step) {
-            if (words[o]) {
+            if (access[o].words) {
               uint32_t* to_words = reinterpret_cast<uint32_t*>(buffers[o]) + done;
               const uint32_t* from_words = reinterpret_cast<const uint32_t*>(row);
               for (int64_t i = 0; i < step; ++i) to_words[i] = from_words[i * stride];
@@ -329,7 +335,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
         from[k] = buffers[o];
       }
       for (int k = 0; k < outputs; ++k)
-        to[k] = in_place[k] ? cursor[k].pass(n)
+        to[k] = access[k].in_place ? cursor[k].pass(n)
                 : linear[k] && out[k].dtype == lanes[k].native
                     ? out[k].as<char>() + at * static_cast<int64_t>(size_of(out[k].dtype))
                     : buffers[k];
