@@ -191,6 +191,24 @@ def test_chinese(program, tmp_path):
     assert "两个流之间没有先后关系" in done.stderr and "处理办法" in done.stderr
 
 
+def test_ctrl_c_reaches_the_script(tmp_path):
+    """torch_npu drops what is raised while it tells of a call; the interrupt of one that waited is raised behind it."""
+    text, found, _ = python(tmp_path, """
+        import os, signal, threading, torch, torch_npu
+        x = torch.randn(512, 512).npu()
+        torch.npu.synchronize()
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            for _ in range(100_000):
+                for _ in range(20):
+                    x = (x @ x).clamp(-1, 1)
+                torch.npu.synchronize()
+        except KeyboardInterrupt:
+            print("INTERRUPTED", (torch.ones(2).npu() + 1).sum().item())
+        """, timeout=60)
+    assert "INTERRUPTED 4.0" in text and not found
+
+
 def test_torch_npu_has_its_own(tmp_path):
     script = tmp_path / "race.py"
     script.write_text(textwrap.dedent("""
