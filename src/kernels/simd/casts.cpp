@@ -192,9 +192,10 @@ void fill_casts(KernelTable& t) {
   t.move_out[3] = store<uint64_t, uint64_t>;
 }
 
-/// from[rows][cols] to to[cols][rows]; strides in elements.
-void transpose_2d(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows, int64_t cols,
-                  int64_t element_size) {
+/// from[rows][cols] to to[cols][rows]; strides in elements. At the beginning of a cache line: at other addresses the
+/// loops of small elements took 1.6 times as long (a quantized ResNet-50 25 ms instead of 20).
+[[gnu::aligned(64)]] void transpose_2d(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t rows,
+                                       int64_t cols, int64_t element_size) {
   switch (element_size) {
     case 1:
       return transpose(static_cast<uint8_t*>(to), to_stride, static_cast<const uint8_t*>(from), from_stride, rows,
