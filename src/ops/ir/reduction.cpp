@@ -157,28 +157,32 @@ IR_OP(LpNormV2, aclnnLinalgVectorNorm, (In, x), (Out, y), (Float, p, 2), (Ints, 
 // A norm in two steps: the sum of powers (the largest or smallest size, or the count of what is not 0), then its root.
 namespace {
 bool has_root(double p) { return p != 0 && p != 1 && std::isfinite(p); }
+void norm_without_root(Op& op, const In& x, double p, const Dims& axes, bool keep, const Out& y) {
+  if (!has_root(p)) return norm(op, x, p, axes, keep, y);
+  const Dims at = ir::axes_of(op, "axes", axes, x->rank), over = at.empty() ? ir::all_axes(x->rank) : at;
+  ir::result(op, "y", *y, ir::reduced(*x, over, keep), x->dtype);
+  Temp size, power;
+  call(op, "aclnnAbs", x, size);
+  call(op, "aclnnPowTensorScalar", *size, p, power);
+  call(op, "aclnnReduceSum", *power, over, keep, y->dtype, y);
+}
+void root_of_norm(Op& op, const In& x, double p, const Out& y) {
+  if (!has_root(p)) return ir::copy(op, *x, y);
+  call(op, "aclnnPowTensorScalar", x, 1 / p, y);
+}
 }  // namespace
 ABOUT(LpNormReduceV2, Vector, "Sum of |x|^p over axes; of p infinite the largest (or smallest) |x|",
       "沿 axes 求 |x|^p 之和；p 为无穷时取 |x| 的最大（或最小）值")
 IR_OP(LpNormReduceV2, LpNormReduceV2, (In, x), (Out, y), (Float, p, 2), (Ints, axes, nullptr), (Bool, keepdim, false),
       (Float, epsilon, 1e-12f)) {
   require_tiny(op, epsilon);
-  const double order = order_of(p);
-  if (!has_root(order)) return norm(op, x, order, *axes, keepdim, y);
-  const Dims at = ir::axes_of(op, "axes", *axes, x->rank), over = at.empty() ? ir::all_axes(x->rank) : at;
-  ir::result(op, "y", *y, ir::reduced(*x, over, keepdim), x->dtype);
-  Temp size, power;
-  call(op, "aclnnAbs", x, size);
-  call(op, "aclnnPowTensorScalar", *size, order, power);
-  call(op, "aclnnReduceSum", *power, over, keepdim, y->dtype, y);
+  norm_without_root(op, x, order_of(p), *axes, keepdim, y);
 }
 ABOUT(LpNormUpdateV2, Vector, "x^(1/p), which makes a norm of what LpNormReduceV2 gives",
       "x^(1/p)，将 LpNormReduceV2 的结果化为范数")
 IR_OP(LpNormUpdateV2, LpNormUpdateV2, (In, x), (Out, y), (Float, p, 2), (Float, epsilon, 1e-12f)) {
   require_tiny(op, epsilon);
-  const double order = order_of(p);
-  if (!has_root(order)) return ir::copy(op, *x, y);
-  call(op, "aclnnPowTensorScalar", x, 1 / order, y);
+  root_of_norm(op, x, order_of(p), y);
 }
 ABOUT(L2Loss, Vector, "y = the sum of x^2 / 2", "y = x^2 之和的一半")
 IR_OP(L2Loss, L2Loss, (In, x), (Out, y)) {
@@ -315,20 +319,11 @@ IR_OP(FusedMulAddNL2loss, FusedMulAddNL2loss, (In, x1), (In, x2), (In, x3), (Out
 IR_OP(LpNormReduce, LpNormReduceV2, (In, x), (Out, y), (Int, p, 2), (Ints, axes, nullptr), (Bool, keepdim, false),
       (Float, epsilon, 1e-12f)) {
   require_tiny(op, epsilon);
-  const double order = order_of(static_cast<double>(p));
-  if (!has_root(order)) return norm(op, x, order, *axes, keepdim, y);
-  const Dims at = ir::axes_of(op, "axes", *axes, x->rank), over = at.empty() ? ir::all_axes(x->rank) : at;
-  ir::result(op, "y", *y, ir::reduced(*x, over, keepdim), x->dtype);
-  Temp size, power;
-  call(op, "aclnnAbs", x, size);
-  call(op, "aclnnPowTensorScalar", *size, order, power);
-  call(op, "aclnnReduceSum", *power, over, keepdim, y->dtype, y);
+  norm_without_root(op, x, order_of(static_cast<double>(p)), *axes, keepdim, y);
 }
 IR_OP(LpNormUpdate, LpNormUpdateV2, (In, x), (Out, y), (Int, p, 2), (Float, epsilon, 1e-12f)) {
   require_tiny(op, epsilon);
-  const double order = order_of(static_cast<double>(p));
-  if (!has_root(order)) return ir::copy(op, *x, y);
-  call(op, "aclnnPowTensorScalar", x, 1 / order, y);
+  root_of_norm(op, x, order_of(static_cast<double>(p)), y);
 }
 ABOUT(AllFinite, Vector, "Whether no element is NaN or an infinity", "是否全部元素均为有限值")
 IR_OP(AllFinite, AllFinite, (In, gradient), (Out, is_finite)) {
