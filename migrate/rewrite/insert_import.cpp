@@ -132,6 +132,15 @@ bool is_entry(const syntax::Tree& tree) {
   return false;
 }
 
+bool starts(const syntax::Tree& tree) {
+  if (is_entry(tree)) return true;
+  for (NodeId id : tree.children(0)) {
+    const Kind kind = tree.kind(id);
+    if (kind == Kind::For || kind == Kind::While || kind == Kind::With) return true;
+  }
+  return false;
+}
+
 std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet& rules, Confidence least) {
   Sites s(module, rules, "pytorch");
   for (NodeId id = 0; id < s.tree().size(); ++id)

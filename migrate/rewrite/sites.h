@@ -89,6 +89,8 @@ void import_torch_npu(Sites& sites, Confidence least);
 std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet& rules, Confidence least);
 /// Whether a source is started as a program: it asks for __main__.
 bool is_entry(const syntax::Tree& tree);
+/// The same, or it does its work at module level.
+bool starts(const syntax::Tree& tree);
 
 struct Facts;
 struct Chosen;     // options/options.h

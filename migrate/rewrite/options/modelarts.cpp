@@ -70,15 +70,6 @@ std::string_view direction(const std::string& name) {
   return among(data, name) ? "data" : among(output, name) ? "output" : "";
 }
 
-bool starts(const Sites& s) {
-  if (is_entry(s.tree())) return true;
-  for (NodeId id : s.tree().children(0)) {
-    const Kind kind = s.tree().kind(id);
-    if (kind == Kind::For || kind == Kind::While || kind == Kind::With) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string_view modelarts_module() { return modelarts::embedded("modelarts.py"); }
@@ -95,7 +86,7 @@ std::vector<std::pair<std::string, std::string>> modelarts_paths(const std::stri
 }
 
 void modelarts_job(Sites& s) {
-  if (!s.about_torch || !starts(s) || s.tree().text().find(kPackage) != std::string_view::npos) return;
+  if (!s.about_torch || !starts(s.tree()) || s.tree().text().find(kPackage) != std::string_view::npos) return;
   const NodeId first = first_statement(s.tree());
   if (first == kNone || s.kept(first)) return;
   static const rules::Rule rule = [] {

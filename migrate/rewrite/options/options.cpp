@@ -143,23 +143,9 @@ void similar(Sites& s, const Facts& facts) {
 // -s: which card a script runs on is said by the environment, as `DEVICE_ID=3 python train.py`. The runtime then shows
 // the process that card alone, as card 0, so that whatever the script says ("npu", "npu:0") is right.
 
-namespace {
-
-/// Started as a program: asks for __main__, or does its work at module level.
-bool starts(const Sites& s) {
-  if (is_entry(s.tree())) return true;
-  for (NodeId id : s.tree().children(0)) {
-    const Kind kind = s.tree().kind(id);
-    if (kind == Kind::For || kind == Kind::While || kind == Kind::With) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
 void specify_device(Sites& s) {
   const syntax::Tree& tree = s.tree();
-  if (!s.about_torch || tree.text().find("DEVICE_ID") != std::string_view::npos || !starts(s)) return;
+  if (!s.about_torch || tree.text().find("DEVICE_ID") != std::string_view::npos || !starts(tree)) return;
   const NodeId torch = first_import(s, "torch");
   const NodeId chosen = torch != kNone ? torch : first_statement(tree);
   if (chosen == kNone || s.kept(chosen)) return;

@@ -7,6 +7,16 @@
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {
 
+/// Whether a configuration comes from npu_config_proto.
+bool of_npu(const Script& s, NodeId expression) {
+  const syntax::Tree& tree = s.tree();
+  std::vector<NodeId> sources;
+  s.sites.module.sources(expression, sources);
+  return std::any_of(sources.begin(), sources.end(), [&](NodeId source) {
+    return tree.kind(source) == Kind::Call && s.text(tree.child(source, Field::Function)).ends_with("npu_config_proto");
+  });
+}
+
 class Sessions {
  public:
   explicit Sessions(Script& script) : s_(script), tree_(script.tree()) {}
@@ -48,18 +58,9 @@ class Sessions {
   }
 
  private:
-  bool of_npu(NodeId expression) const {
-    std::vector<NodeId> sources;
-    s_.sites.module.sources(expression, sources);
-    return std::any_of(sources.begin(), sources.end(), [&](NodeId source) {
-      return tree_.kind(source) == Kind::Call &&
-             s_.text(tree_.child(source, Field::Function)).ends_with("npu_config_proto");
-    });
-  }
-
   void configure(const Call& c, const Value& v) {
     const Argument* given = c.find("config");
-    if (given && of_npu(given->value)) return;
+    if (given && of_npu(s_, given->value)) return;
     Confidence confidence = v.sure ? Confidence::Certain : Confidence::Likely;
     // somebody has configured it for the NPU already
     if (tree_.text().find("NpuOptimizer") != std::string_view::npos) confidence = Confidence::Review;
@@ -171,7 +172,7 @@ class Estimators {
         if (!harmless) f.confidence = lower(f.confidence, Confidence::Likely);
       } else {
         if (a.node == a.value) f.edits.push_back(s_.insert(tree_[a.value].begin, a.name + "="));
-        if (a.name == "session_config" && tree_.kind(a.value) != Kind::None && !of_npu(a.value)) {
+        if (a.name == "session_config" && tree_.kind(a.value) != Kind::None && !of_npu(s_, a.value)) {
           f.edits.push_back(s_.insert(tree_[a.value].begin, "npu_config_proto(config_proto="));
           f.edits.push_back(s_.insert(tree_[a.value].end, ")"));
         }
@@ -181,15 +182,6 @@ class Estimators {
     for (Edit& e : s_.remove_arguments(c, gone)) f.edits.push_back(std::move(e));
     f.message.en += "; it does not take " + names;
     f.message.zh += "；NPURunConfig 无参数 " + names;
-  }
-
-  bool of_npu(NodeId expression) const {
-    std::vector<NodeId> sources;
-    s_.sites.module.sources(expression, sources);
-    return std::any_of(sources.begin(), sources.end(), [&](NodeId source) {
-      return tree_.kind(source) == Kind::Call &&
-             s_.text(tree_.child(source, Field::Function)).ends_with("npu_config_proto");
-    });
   }
 
   void estimator(NodeId id, const Value& v) {
