@@ -66,18 +66,15 @@ TensorView matrix_of(const TensorView& v, const TensorView& shape, int64_t i) {
   return m;
 }
 
-/// Whether the left side is packed in columns.
+/// Whether the left side is packed from columns.
 bool in_columns(const TensorView& a) { return a.strides[1] != 1 && a.strides[0] == 1; }
 
 /// Rows [i, i + m) and columns [p, p + k) of the left side.
 void pack_left(float* to, const TensorView& a, int64_t i, int64_t m, int64_t p, int64_t k) {
-  const LoadFn load = kernels().load[static_cast<int>(a.dtype)][static_cast<int>(Compute::F32)];
   const int64_t rows = a.strides[0], columns = a.strides[1];
-  if (in_columns(a)) {
-    for (int64_t x = 0; x < k; ++x) load(to + x * kColumnLine, at_element(a, i * rows + (p + x) * columns), 1, m);
-  } else {
-    for (int64_t x = 0; x < m; ++x) load(to + x * kRowLine, at_element(a, (i + x) * rows + p * columns), columns, k);
-  }
+  if (in_columns(a)) return kernels().pack_columns(to, at_element(a, i + p * columns), a.dtype, columns, m, k);
+  const LoadFn load = kernels().load[static_cast<int>(a.dtype)][static_cast<int>(Compute::F32)];
+  for (int64_t x = 0; x < m; ++x) load(to + x * kRowLine, at_element(a, (i + x) * rows + p * columns), columns, k);
 }
 
 /// Rows [p, p + k) and columns [j, j + n) of the right side.
@@ -109,8 +106,9 @@ void finish(const Product& p, const TensorView& c, const TensorView& add, float*
 }
 
 size_t left_floats(const Product& p, const Blocks& by) {
-  return static_cast<size_t>(in_columns(last_dims(p.a, 2)) ? std::min(kDepth, p.a.dims[p.a.rank - 1]) * kColumnLine
-                                                           : by.rows * kRowLine);
+  if (!in_columns(last_dims(p.a, 2))) return static_cast<size_t>(by.rows * kRowLine);
+  const int64_t panels = (by.rows + kLeastTileRows - 1) / kLeastTileRows;
+  return static_cast<size_t>(std::min(kDepth, p.a.dims[p.a.rank - 1]) * by.rows + panels * kPanelGap);
 }
 size_t panel_floats(const Product& p, const Blocks& by) {
   return static_cast<size_t>(std::min(kDepth, p.a.dims[p.a.rank - 1]) * by.cols);

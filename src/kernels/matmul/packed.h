@@ -16,10 +16,12 @@ constexpr int64_t kDepth = 256;  ///< of the sum: what is packed at a time
 constexpr int64_t kRows = 384;   ///< of the left side in a block, at most
 constexpr int64_t kCols = 384;   ///< of the right side in a block, at most
 
-/// The left side lies as its source does: rows of kDepth or columns of kRows. Lines are an odd number of cache lines
-/// apart, or the lines of a block would share a few sets of the cache.
+/// The left side lies in rows of kDepth where its source has rows, or in panels of a tile's rows where it has columns:
+/// [k][rows of a tile], a panel as long as what a tile reads, so that it stays in the cache beside the right side's.
+/// Lines are an odd number of cache lines apart, or the lines of a block would share a few sets of the cache.
 constexpr int64_t kRowLine = kDepth + 16;
-constexpr int64_t kColumnLine = kRows + 16;
+constexpr int64_t kPanelGap = 16;      ///< floats between two panels of the left side, which are written past their end
+constexpr int64_t kLeastTileRows = 4;  ///< that any instruction set has
 /// Of the sums of a block.
 constexpr int64_t kSumLine = kCols + 16;
 

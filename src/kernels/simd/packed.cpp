@@ -1,6 +1,8 @@
 // Products of blocks that were converted to float and packed (kernels/matmul/packed.h).
 #include "kernels/matmul/packed.h"
 
+#include <algorithm>
+
 #include "kernels/simd/transpose.h"
 #include "kernels/simd/widen.h"
 #include "kernels/table.h"
@@ -17,6 +19,8 @@ constexpr int kTileRows = 6;
 #else
 constexpr int kTileRows = 4;
 #endif
+static_assert(kTileRows >= kLeastTileRows && kLanes<float> - kTileRows <= kPanelGap);
+constexpr int64_t panel_line(int64_t k) { return kTileRows * k + kPanelGap; }  // of the left side
 
 // R rows x 2 vectors of the sums. Element (i, p) of the left side lies at a[i * Row + p * Column].
 template <int R, int64_t Row, int64_t Column>
@@ -39,17 +43,33 @@ void tile(int64_t k, const float* a, const float* b, float* c, bool add) {
     for (int v = 0; v < 2; ++v) store_vector<float>(c + i * kSumLine + v * L, sum[i][v]);
 }
 
-template <int64_t Row, int64_t Column>
+// The left side in rows, or in panels of a tile's rows.
+template <bool Panels>
 void rows(int64_t m, int64_t k, const float* a, const float* b, float* c, bool add) {
+  constexpr int64_t kRow = Panels ? 1 : kRowLine, kColumn = Panels ? kTileRows : 1;
   int64_t i = 0;
-  auto tiles = [&]<int R>() {
-    for (; i + R <= m; i += R) tile<R, Row, Column>(k, a + i * Row, b, c + i * kSumLine, add);
+  for (; i + kTileRows <= m; i += kTileRows, a += Panels ? panel_line(k) : kTileRows * kRowLine)
+    tile<kTileRows, kRow, kColumn>(k, a, b, c + i * kSumLine, add);
+  auto rest = [&]<int R>() {
+    for (; i + R <= m; i += R, a += R * kRow) tile<R, kRow, kColumn>(k, a, b, c + i * kSumLine, add);
   };
-  tiles.template operator()<kTileRows>();
-  if constexpr (kTileRows > 8) tiles.template operator()<8>();
-  if constexpr (kTileRows > 4) tiles.template operator()<4>();
-  tiles.template operator()<2>();
-  tiles.template operator()<1>();
+  if constexpr (kTileRows > 8) rest.template operator()<8>();
+  if constexpr (kTileRows > 4) rest.template operator()<4>();
+  rest.template operator()<2>();
+  rest.template operator()<1>();
+}
+
+// The left side from columns. A vector may have more lanes than a panel: what it writes past the panel's column is
+// written over by the next one, or lies between two panels.
+template <class T>
+void panels_of_columns(float* to, const T* from, int64_t stride, int64_t m, int64_t k) {
+  for (int64_t p = 0; p < k; ++p, from += stride) {
+    float* at = to + p * kTileRows;
+    int64_t i = 0;
+    for (; i + kLanes<float> <= m; i += kTileRows, at += panel_line(k)) store_vector<float>(at, widen(from + i));
+    for (; i < m; i += kTileRows, at += panel_line(k))
+      for (int64_t x = 0; x < std::min<int64_t>(kTileRows, m - i); ++x) at[x] = static_cast<float>(from[i + x]);
+  }
 }
 
 // The right side from rows (columns lie together) and from columns; what is missing to a panel is 0.
@@ -104,12 +124,18 @@ void pack_panel(float* to, const void* from, DType type, int64_t k_stride, int64
   else panel<BFloat16>(to, from, k_stride, n_stride, k, n);
 }
 
+void pack_columns(float* to, const void* from, DType type, int64_t stride, int64_t m, int64_t k) {
+  if (type == DType::Float) panels_of_columns(to, static_cast<const float*>(from), stride, m, k);
+  else if (type == DType::Float16) panels_of_columns(to, static_cast<const Half*>(from), stride, m, k);
+  else panels_of_columns(to, static_cast<const BFloat16*>(from), stride, m, k);
+}
+
 void packed_product(int64_t m, int64_t n, int64_t k, const float* a, bool columns, const float* b, float* c, bool add) {
   constexpr int kWide = 2 * kLanes<float>;
   for (int64_t j = 0; j < n; j += kPanel, b += k * kPanel)
     for (int64_t v = 0; v < kPanel; v += kWide) {
-      if (columns) rows<1, kColumnLine>(m, k, a, b + v, c + j + v, add);
-      else rows<kRowLine, 1>(m, k, a, b + v, c + j + v, add);
+      if (columns) rows<true>(m, k, a, b + v, c + j + v, add);
+      else rows<false>(m, k, a, b + v, c + j + v, add);
     }
 }
 

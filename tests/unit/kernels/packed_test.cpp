@@ -67,6 +67,22 @@ TEST_P(Packed, BitsDependOnTheOperandsAlone) {
     }
 }
 
+// A left side that lies in columns is packed in another way. The right side is of float, which no CPU's tiles take.
+TEST_P(Packed, ALeftSideInColumnsGivesTheSameBits) {
+  const auto [m, n, k] = GetParam();
+  Matrix rows(m, k, 1), columns(k, m, 1), by_rows(m, n, 3), by_columns(m, n, 4);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t x = 0; x < k; ++x)
+      columns.bits[static_cast<size_t>(x * m + i)] = rows.bits[static_cast<size_t>(i * k + x)];
+  Matrix right(k, n, 2);
+  std::vector<float> wide(right.bits.size());
+  std::transform(right.bits.begin(), right.bits.end(), wide.begin(), half_to_float);
+  const TensorView b = TensorView::contiguous(wide.data(), DType::Float, right.view.dims, 2);
+  multiply({.a = rows.view, .b = b, .c = by_rows.view, .add = by_rows.view});
+  multiply({.a = columns.view.transpose(0, 1), .b = b, .c = by_columns.view, .add = by_columns.view});
+  EXPECT_EQ(by_rows.bits, by_columns.bits);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Packed,
                          testing::Values(Case{1, 1, 1}, Case{7, 33, 5}, Case{24, 32, 256}, Case{385, 96, 257},
                                          Case{100, 400, 520}, Case{3, 1000, 64}, Case{500, 31, 300}));
