@@ -136,7 +136,7 @@ struct Body {
   FunctionRef<void(const void* x, int64_t stride, int64_t rows, int64_t cols, const void* pivot, void* wide)> cols;
   FunctionRef<void(const void* from, int64_t chunks, int64_t stride, int64_t cols, void* wide)> combine;
   FunctionRef<void(void* wide, int64_t n, int64_t out_offset, int64_t out_stride)> finish;
-  /// Short rows of `n` floats, each into a wide value; null: one by one, by row.
+  /// Short rows of `n` elements, each into a wide value; null: one by one, by row.
   const FunctionRef<void(const void* x, int64_t stride, int64_t rows, int64_t n, void* wide)>* short_rows = nullptr;
 };
 
@@ -154,7 +154,7 @@ void run_rows(const Body& body, const Plan& plan, const TensorView& in, const Te
   const LoadFn load_pivot = pivot ? table.load[static_cast<int>(pivot->dtype)][c] : nullptr;
 
   const bool plain = native && plan.red.rank == 1 && stride == 1;
-  const bool brief = body.short_rows && R >= 16 && R <= kShortRow;
+  const bool brief = body.short_rows && R <= kShortRow && (R >= 16 || (plain && R >= 2));
 
   auto part = [&](const Odometer& at, int64_t begin, int64_t end, void* wide) {
     alignas(16) char first[16];
@@ -328,7 +328,10 @@ void run_columns(const Body& body, const Plan& plan, const TensorView& in, const
 void run(const Body& body, const TensorView& in, DimMask mask, const TensorView& out, const TensorView* pivot) {
   if (out.empty()) return;
   const Plan plan(in, mask, out, pivot);
-  if (plan.columns) run_columns(body, plan, in, pivot);
+  // Short rows that lie in memory as they are reduced are not taken apart.
+  const bool rows = body.short_rows && (body.as_it_lies || in.dtype == storage_of(body.compute)) &&
+                    plan.red.rank == 1 && plan.red.in[0] == 1 && plan.red.n >= 2;
+  if (plan.columns && !rows) run_columns(body, plan, in, pivot);
   else run_rows(body, plan, in, pivot);
 }
 
@@ -412,9 +415,10 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
     store(out.as<char>() + offset * out_size, stride, values, n);
   };
   auto short_rows = [&](const void* x, int64_t stride, int64_t rows, int64_t n, void* to) {
+    const ShortRows& table_of_rows = short_rows_table();
+    if (spec.map == ReduceMap::none) return table_of_rows.rows(op, in.dtype, x, stride, rows, n, to);
     const float* from = static_cast<const float*>(x);
     double* sums = static_cast<double*>(to);
-    if (spec.map == ReduceMap::none) return short_rows_table().floats(op, from, stride, rows, n, sums);
     alignas(64) float buffer[8 * kBlock];
     const int64_t some = 8 * kBlock / n;  // rows whose elements the buffer holds
     for (int64_t r = 0; r < rows; r += some) {
@@ -425,14 +429,16 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
         for (int64_t i = 0; i < m; ++i)
           table.reduce_map(map, c, from + (r + i) * stride, n, nullptr, 0, spec.p, buffer + i * n);
       }
-      short_rows_table().floats(op, buffer, n, m, n, sums + r);
+      table_of_rows.rows(op, in.dtype, buffer, n, m, n, sums + r);
     }
   };
   const FunctionRef<void(const void*, int64_t, int64_t, int64_t, void*)> several = short_rows;
-  const bool floats =
-      spec.compute == Compute::F32 && in.dtype == DType::Float && spec.op != ReduceOp::prod && !spec.pivot;
+  const bool several_at_once =
+      !spec.pivot &&
+      (spec.map == ReduceMap::none ? integers || (in.dtype == storage_of(spec.compute) && wide != Compute::C128)
+                                   : spec.compute == Compute::F32 && in.dtype == DType::Float);
   run(Body{spec.compute, 1, size_of(wide), halves || integers, init, row, cols, combine, done,
-           floats ? &several : nullptr},
+           several_at_once ? &several : nullptr},
       in, mask, out, spec.pivot);
 }
 

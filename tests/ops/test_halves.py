@@ -187,7 +187,8 @@ def test_absolute_integers(type):
     assert torch.equal(x.npu().abs().cpu(), x.abs())
 
 
-@pytest.mark.parametrize("f, low, high, ulp", [(torch.log, 1e-44, 3e38, 2), (torch.tanh, -12, 12, 4), (torch.tanh, -1e-3, 1e-3, 4)])
+@pytest.mark.parametrize("f, low, high, ulp", [(torch.log, 1e-44, 3e38, 2), (torch.tanh, -12, 12, 4), (torch.tanh, -1e-3, 1e-3, 4),
+                                               (torch.erfc, -5, 9.1, 5), (torch.erfc, -1e-3, 1e-3, 5)])
 def test_functions_of_floats(f, low, high, ulp):
     x = torch.logspace(-44, 38, 40001, dtype=torch.float64).float() if f is torch.log else torch.linspace(low, high, 40001)
     got, want = f(x.npu()).cpu(), f(x.double())

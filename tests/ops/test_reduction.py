@@ -305,7 +305,7 @@ def test_pairs_of_moments(dtype):
         same(out, want, dtype, f"norm {p}")
 
 
-@pytest.mark.parametrize("n", [2, 15, 16, 17, 40, 64, 100, 511, 512, 513])
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 8, 15, 16, 17, 40, 64, 100, 511, 512, 513])
 def test_short_rows(n):
     """Rows are reduced several at a time: any number of them, rows apart, extremes and NaN anywhere, the same bits whatever the layout."""
     for rows in (1, 7, 16, 37, 700):
@@ -322,10 +322,33 @@ def test_short_rows(n):
             same(f(x.npu()), f(x.double()), torch.float32, (rows, n))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64], ids=str)
+@pytest.mark.parametrize("n", [2, 5, 8, 11, 16, 37, 64, 200, 512, 1000])
+def test_products_and_sums_of_short_rows(n, dtype):
+    """Products leave float's range on their way and come back; integers wrap around."""
+    for rows in (1, 9, 500):
+        if dtype == torch.int64: x = torch.randint(-(1 << 62), 1 << 62, (rows, n))
+        else: x = torch.exp(torch.randn(rows, n, dtype=torch.float64)).to(dtype)
+        if dtype == torch.float32 and n >= 4:
+            x[:, 0], x[:, 1], x[:, -1], x[:, -2] = 1e30, 1e30, 1e-30, 1e-30
+        wide = x.double() if dtype.is_floating_point else x
+        padded = torch.zeros(rows, n + 3, dtype=dtype).npu()
+        padded[:, :n] = x.npu()
+        for f in (lambda t: t.prod(1), lambda t: t.sum(1), lambda t: t.amax(1), lambda t: t.amin(1)):
+            got, want = f(x.npu()), f(wide)
+            assert torch.equal(got, f(padded[:, :n]))
+            if dtype == torch.int64: assert torch.equal(got.cpu(), want)
+            else: torch.testing.assert_close(got.cpu(), want.to(dtype), rtol=1e-6 if dtype == torch.float32 else 1e-12, atol=0)
+        if dtype.is_floating_point:
+            x[rows // 2, n // 2] = math.nan
+            for f in (lambda t: t.prod(1), lambda t: t.sum(1), lambda t: t.amax(1)):
+                assert torch.equal(f(x.npu()).isnan().cpu(), f(x).isnan())
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32], ids=str)
 def test_extremes_of_small_integers(dtype):
     low, high = torch.iinfo(dtype).min, torch.iinfo(dtype).max
-    for shape in ((1 << 18,), (5, 4097), (300, 33), (3, 70, 9), (100_003, 3)):
+    for shape in ((1 << 18,), (5, 4097), (300, 33), (300, 64), (3, 70, 9), (100_003, 3), (41, 5)):
         x = torch.randint(low, high, shape).to(dtype)
         for y in views(x):
             on_npu = y.npu()

@@ -2,9 +2,7 @@
 #include <algorithm>
 
 #include "kernels/reduce.h"
-#include "kernels/short_rows.h"
 #include "kernels/simd/lanes.h"
-#include "kernels/simd/transpose.h"
 #include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
@@ -43,12 +41,16 @@ void row(const void* x, int64_t n, void* wide) {
   const T* v = static_cast<const T*>(x);
   if constexpr (std::is_same_v<O, MulOp> && !std::is_same_v<T, W>) {
     // Products leave float's range long before their result does.
-    W block[512];
-    for (int64_t i = 0; i < n; i += 512) {
-      int64_t m = std::min<int64_t>(512, n - i);
-      for (int64_t j = 0; j < m; ++j) block[j] = static_cast<W>(v[i + j]);
-      acc = O::apply(acc, fold_block<O, W>(block, m));
-    }
+    constexpr int64_t kStep = 32;
+    W lane[kStep];
+    std::fill_n(lane, kStep, W(1));
+    int64_t i = 0;
+    for (; i + kStep <= n; i += kStep)
+      for (int64_t j = 0; j < kStep; ++j) lane[j] *= static_cast<W>(v[i + j]);
+    for (int64_t j = 0; i < n; ++i, ++j) lane[j] *= static_cast<W>(v[i]);
+    for (int64_t h = kStep / 2; h >= 1; h /= 2)
+      for (int64_t j = 0; j < h; ++j) lane[j] *= lane[j + h];
+    acc *= lane[0];
   } else if constexpr (std::is_same_v<O, AddOp> && std::is_same_v<T, float>) {
     acc += sum_of(v, n);
   } else {
@@ -145,67 +147,6 @@ void by_compute(int compute, F&& f) {
       if constexpr (Complex) return f.template operator()<complex128, complex128>();
       break;
   }
-}
-
-/// One row as short_rows() takes it.
-template <class O>
-double short_row(const float* x, int64_t n) {
-  constexpr int64_t kWidth = 16;
-  float lane[kWidth];
-  std::copy_n(x, kWidth, lane);
-  int64_t c = kWidth;
-  for (; c + kWidth <= n; c += kWidth)
-    for (int64_t j = 0; j < kWidth; ++j) lane[j] = O::apply(lane[j], x[c + j]);
-  if (c < n)
-    for (int64_t j = 0; j < kWidth; ++j)
-      lane[j] = O::apply(lane[j], c + j < n ? x[c + j] : O::template identity<float>());
-  for (int64_t h = kWidth / 2; h >= 1; h /= 2)
-    for (int64_t j = 0; j < h; ++j) lane[j] = O::apply(lane[j], lane[j + h]);
-  return static_cast<double>(lane[0]);
-}
-
-/// Rows of 16 elements or a few times that, a square of registers at a time: each row is folded to 16 lanes and these
-/// to a register, the square is transposed and folded again. The order is the same for every instruction set.
-template <class O>
-void short_rows(const float* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
-  constexpr int64_t L = kSquare, kWidth = 16, kRegisters = kWidth / L;
-  auto apply = [](VectorF a, VectorF b) {
-    if constexpr (std::is_same_v<O, AddOp>) return a + b;
-    else if constexpr (std::is_same_v<O, MaxOp>) return b > a ? b : b != b ? b : a;
-    else return b < a ? b : b != b ? b : a;
-  };
-  int64_t r = 0;
-  for (; r + L <= rows; r += L) {
-    VectorF lane[L];
-    for (int64_t i = 0; i < L; ++i) {
-      const float* p = x + (r + i) * stride;
-      VectorF sum[kRegisters];
-      for (int64_t k = 0; k < kRegisters; ++k) sum[k] = load_vector<float>(p + k * L);
-      auto add = [&](const float* from) {
-        for (int64_t k = 0; k < kRegisters; ++k) sum[k] = apply(sum[k], load_vector<float>(from + k * L));
-      };
-      int64_t c = kWidth;
-      for (; c + kWidth <= n; c += kWidth) add(p + c);
-      if (c < n) {
-        alignas(64) float rest[kWidth];
-        std::fill_n(rest, kWidth, O::template identity<float>());
-        std::copy_n(p + c, n - c, rest);
-        add(rest);
-      }
-      for (int64_t h = kRegisters / 2; h >= 1; h /= 2)
-        for (int64_t k = 0; k < h; ++k) sum[k] = apply(sum[k], sum[k + h]);
-      lane[i] = sum[0];
-    }
-    transpose_lanes(lane);
-#pragma GCC unroll 8
-    for (int64_t h = L / 2; h >= 1; h /= 2)
-#pragma GCC unroll 8
-      for (int64_t i = 0; i < h; ++i) lane[i] = apply(lane[i], lane[i + h]);
-    alignas(64) float result[L];
-    store_vector<float>(result, lane[0]);
-    for (int64_t i = 0; i < L; ++i) wide[r + i] = O::apply(wide[r + i], static_cast<double>(result[i]));
-  }
-  for (; r < rows; ++r) wide[r] = O::apply(wide[r], short_row<O>(x + r * stride, n));
 }
 
 template <class T>
@@ -458,43 +399,5 @@ void arg_cols(int compute, bool largest, const void* x, int64_t n, int64_t row, 
     else arg_columns<false>(static_cast<const T*>(x), n, row, static_cast<T*>(best), index);
   });
 }
-
-namespace {
-void reduce_short_rows(int op, const float* x, int64_t stride, int64_t rows, int64_t n, double* wide) {
-  switch (static_cast<ReduceOp>(op)) {
-    case ReduceOp::sum: return short_rows<AddOp>(x, stride, rows, n, wide);
-    case ReduceOp::max: return short_rows<MaxOp>(x, stride, rows, n, wide);
-    case ReduceOp::min: return short_rows<MinOp>(x, stride, rows, n, wide);
-    case ReduceOp::prod: break;  // in double from the first product on
-  }
-}
-
-template <class F>
-void by_integer(DType type, F&& f) {
-  switch (type) {
-    case DType::Int8: return f.template operator()<int8_t>();
-    case DType::UInt8: return f.template operator()<uint8_t>();
-    case DType::Int16: return f.template operator()<int16_t>();
-    default: return f.template operator()<int32_t>();
-  }
-}
-void extreme_row_integer(int op, DType type, const void* x, int64_t n, int64_t* wide) {
-  by_integer(type, [&]<class T>() {
-    if (static_cast<ReduceOp>(op) == ReduceOp::max)
-      *wide = std::max<int64_t>(*wide, fold_block<MaxOp, T>(static_cast<const T*>(x), n));
-    else *wide = std::min<int64_t>(*wide, fold_block<MinOp, T>(static_cast<const T*>(x), n));
-  });
-}
-
-void extreme_cols_integer(int op, DType type, const void* x, int64_t stride, int64_t rows, int64_t n, int64_t* wide) {
-  by_integer(type, [&]<class T>() {
-    if (static_cast<ReduceOp>(op) == ReduceOp::max) cols<MaxOp, T, int64_t>(x, stride, rows, n, wide);
-    else cols<MinOp, T, int64_t>(x, stride, rows, n, wide);
-  });
-}
-}  // namespace
-
-extern const ShortRows short_rows_table;
-constinit const ShortRows short_rows_table = {reduce_short_rows, extreme_row_integer, extreme_cols_integer};
 
 }  // namespace updraft::UPDRAFT_ISA

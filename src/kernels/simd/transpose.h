@@ -1,6 +1,8 @@
-// Squares of floats that are transposed in registers: each cache line is read and written once, whatever the strides (a
-// power of two would put all rows into one set of the cache).
+// Squares of floats and doubles that are transposed in registers: each cache line is read and written once, whatever
+// the strides (a power of two would put all rows into one set of the cache).
 #pragma once
+#include <type_traits>
+
 #include "kernels/simd/vector.h"
 
 namespace updraft::UPDRAFT_ISA {
@@ -71,6 +73,51 @@ UPDRAFT_VECTOR_INLINE void transpose_lanes(VectorF (&a)[4]) {
   a[3] = __builtin_shufflevector(high, high2, 2, 3, 6, 7);
 }
 #endif
+
+/// The same of 8-byte lanes.
+UPDRAFT_VECTOR_INLINE void transpose_lanes(VectorD (&a)[kSquare / 2]) {
+#if defined(__AVX512F__)
+  VectorD b[8], c[8];
+  for (int i = 0; i < 8; i += 2) {
+    b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  // c[4i + j]: column j of rows 4i to 4i + 3, then column 4 + j.
+  for (int i = 0; i < 8; i += 4)
+    for (int j = 0; j < 2; ++j) {
+      c[i + j] = __builtin_shufflevector(b[i + j], b[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      c[i + j + 2] = __builtin_shufflevector(b[i + j], b[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int j = 0; j < 4; ++j) {
+    a[j] = __builtin_shufflevector(c[j], c[4 + j], 0, 1, 2, 3, 8, 9, 10, 11);
+    a[4 + j] = __builtin_shufflevector(c[j], c[4 + j], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+#elif defined(__AVX2__)
+  const VectorD even = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6),
+                odd = __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7),
+                even2 = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6),
+                odd2 = __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
+  a[0] = __builtin_shufflevector(even, even2, 0, 1, 4, 5);
+  a[1] = __builtin_shufflevector(odd, odd2, 0, 1, 4, 5);
+  a[2] = __builtin_shufflevector(even, even2, 2, 3, 6, 7);
+  a[3] = __builtin_shufflevector(odd, odd2, 2, 3, 6, 7);
+#else
+  const VectorD first = __builtin_shufflevector(a[0], a[1], 0, 2);
+  a[1] = __builtin_shufflevector(a[0], a[1], 1, 3);
+  a[0] = first;
+#endif
+}
+/// Of integers: as floats of their size.
+template <class V, int N>
+UPDRAFT_VECTOR_INLINE void transpose_lanes(V (&a)[N]) {
+  using Float = Vector<std::conditional_t<N == kSquare, float, double>>;
+  Float b[N];
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) b[i] = (Float)a[i];
+  transpose_lanes(b);
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) a[i] = (V)b[i];
+}
 
 /// to[j][i] = from[i][j] for a square of kSquare.
 UPDRAFT_VECTOR_INLINE void transpose_square(float* to, int64_t to_stride, const float* from, int64_t from_stride) {
