@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "acl/acl_mdl.h"
 #include "acl/acl_rt.h"
 #include "acl/api.h"
 #include "device/failure.h"
@@ -52,4 +53,22 @@ UPDRAFT_API uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo
 }
 /// Tasks have numbers only while somebody observes them (device/observer.h): it is not known here.
 UPDRAFT_API uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo*) { return kUnknown; }
+}
+
+ACL_API aclmdlCreateAndGetOpDesc(uint32_t device, uint32_t stream, uint32_t task, char* name, size_t length,
+                                 aclTensorDesc** inputs, size_t* input_count, aclTensorDesc** outputs,
+                                 size_t* output_count) {
+  return guard("aclmdlCreateAndGetOpDesc", [&] {
+    need(name, "opName");
+    need(inputs, "inputDesc");
+    need(input_count, "numInputs");
+    need(outputs, "outputDesc");
+    need(output_count, "numOutputs");
+    if (length == 0) throw Error(code::kAclInvalidParam, "opNameLength is 0");
+    throw Error(code::kAclApiNotSupport,
+                "task {} of stream {} of device {}: tasks have no numbers to find an operator by "
+                "(aclrtGetTaskIdFromExceptionInfo gives {}); the message of a failure names the operator, its inputs and "
+                "its outputs",
+                task, stream, device, kUnknown);
+  });
 }

@@ -27,8 +27,11 @@ constexpr int64_t kChainWork = 256 << 10;
 constexpr size_t kMostChained = 256;
 constexpr int64_t kLongLimit = 10'000'000'000;  // nanoseconds
 
-// Computations and copies always end. Waits and host functions may wait for the very thread that submits.
-bool ends_by_itself(TaskKind kind) { return kind == TaskKind::Compute || kind == TaskKind::Copy; }
+// Computations (of models also in threads of their own) and copies always end. Waits and host functions may wait for the
+// very thread that submits.
+bool ends_by_itself(const Task& task) {
+  return task.kind == TaskKind::Compute || task.kind == TaskKind::Copy || task.composite;
+}
 
 std::atomic<FailureListener> g_listener{nullptr};
 }  // namespace
@@ -80,7 +83,7 @@ void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
   while (submitted_ - completed_ > kRoom && stuck_at_ != completed_) {
     const uint64_t before = completed_;
     room_.wait_for(lock, kPatience);
-    if (completed_ == before && head_ && !ends_by_itself(head_->kind)) stuck_at_ = before;
+    if (completed_ == before && head_ && !ends_by_itself(*head_)) stuck_at_ = before;
   }
   --throttled_;
 }

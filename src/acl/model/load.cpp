@@ -37,6 +37,21 @@ void query(const ModelSource& source, size_t* work, size_t* weights) {
   *weights = graph::weight_bytes(model);
 }
 
+/// Models that take their inputs from queues and put their outputs there: the device has no queues.
+[[noreturn]] void refuse_queues(const ModelSource& source, const uint32_t* id, const uint32_t* inputs,
+                                size_t input_count, const uint32_t* outputs, size_t output_count) {
+  need(id, "modelId");
+  need(inputs, "inputQ");
+  need(outputs, "outputQ");
+  const graph::Outline model = graph::outline(*read_model(source).graph);
+  if (input_count != model.inputs.size() || output_count != model.outputs.size())
+    throw Error(code::kAclInvalidParam, "the model has {} inputs and {} outputs, got {} and {} queues",
+                model.inputs.size(), model.outputs.size(), input_count, output_count);
+  throw Error(code::kAclApiNotSupport,
+              "models that are fed by queues are not supported, since there are no queues (acltdtCreateQueue): load the "
+              "model by aclmdlLoadFromFile or aclmdlLoadFromMem, and give its data to aclmdlExecute");
+}
+
 ModelMemory memory_of(void* work, size_t work_bytes, void* weights, size_t weight_bytes) {
   return {work, weights, work_bytes, weight_bytes, {}};
 }
@@ -156,6 +171,18 @@ ACL_API aclmdlLoadFromMemWithMem(const void* model, size_t size, uint32_t* id, v
     need(id, "modelId");
     *id = load(model_in_memory(model, size), memory_of(work, work_bytes, weights, weight_bytes));
   });
+}
+
+ACL_API aclmdlLoadFromFileWithQ(const char* path, uint32_t* id, const uint32_t* inputs, size_t input_count,
+                                const uint32_t* outputs, size_t output_count) {
+  return guard("aclmdlLoadFromFileWithQ",
+               [&] { refuse_queues(model_file(path), id, inputs, input_count, outputs, output_count); });
+}
+
+ACL_API aclmdlLoadFromMemWithQ(const void* model, size_t size, uint32_t* id, const uint32_t* inputs, size_t input_count,
+                               const uint32_t* outputs, size_t output_count) {
+  return guard("aclmdlLoadFromMemWithQ",
+               [&] { refuse_queues(model_in_memory(model, size), id, inputs, input_count, outputs, output_count); });
 }
 
 ACL_API aclmdlUnload(uint32_t id) {

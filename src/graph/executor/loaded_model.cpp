@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/config.h"
+#include "base/parallel.h"
 #include "device/device.h"
 #include "device/observer.h"
 #include "device/stream.h"
 #include "graph/executor/interpreter.h"
+#include "graph/executor/neighbours.h"
 #include "graph/shape/aipp_inputs.h"
 #include "ops/reach.h"
 
@@ -29,27 +32,46 @@ std::string range_text(const TensorDesc& desc) {
 
 }  // namespace
 
+/// Work up to this much may run in the thread that submits it, which is beside others as it is.
+constexpr int64_t kLittleWork = 16 << 10;
+
 class ExecuteTask final : public Task {
  public:
-  ExecuteTask(std::shared_ptr<LoadedModel> model, std::shared_ptr<Execution> execution)
+  ExecuteTask(std::shared_ptr<LoadedModel> model, std::shared_ptr<Execution> execution, Stream& stream)
       : model_(std::move(model)), execution_(std::move(execution)) {
-    kind = TaskKind::Compute;
     work = execution_->work;
     composite = true;
+    if (!model_->may_run_beside(*execution_) || stream.capturing()) return;
+    stream_ = &stream;
+    // an engine does one task at a time, host functions have a thread each
+    if (neighbours().enter(stream)) kind = TaskKind::Host;
   }
-  void run() override { model_->run(*execution_); }
+  ~ExecuteTask() override {
+    if (stream_) neighbours().leave(*stream_);
+  }
+  void run() override {
+    if (kind != TaskKind::Host) return model_->run(*execution_);
+    const Neighbours::Share share(neighbours());
+    model_->run(*execution_);
+  }
   void release() override { delete this; }
   const char* name() const override { return "MODEL_EXECUTE"; }
   uint32_t model() const override { return model_->id(); }
 
  private:
+  Neighbours& neighbours() const { return Neighbours::of(model_->device()); }
+
   std::shared_ptr<LoadedModel> model_;
   std::shared_ptr<Execution> execution_;
+  const Stream* stream_ = nullptr;  ///< where it counts among those that may run beside each other
 };
 
 LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late, std::byte* weights)
     : model_(std::move(model)), device_(device), id_(id), late_(std::move(late)), weights_(model_, device, weights) {
-  for (const auto& node : graph().nodes()) collectives_ = collectives_ || is_collective(*node);
+  for (const auto& node : graph().nodes()) {
+    collectives_ = collectives_ || is_collective(*node);
+    variables_ = variables_ || node->type() == "RefData";
+  }
   Outline made = outline(graph(), late_);
   inputs_ = std::move(made.inputs);
   outputs_ = std::move(made.outputs);
@@ -108,9 +130,18 @@ void LoadedModel::execute(std::shared_ptr<Execution> execution, Stream& stream) 
   if (!execution->program) {
     check(*execution);
     if (static_) find_program(*execution);
+    else find_kept(*execution);
   }
+  execution->stream = &stream;
   if (collectives_) submit_parts(execution, stream);
-  else stream.submit(new ExecuteTask(shared_from_this(), std::move(execution)));
+  else stream.submit(new ExecuteTask(shared_from_this(), std::move(execution), stream));
+}
+
+bool LoadedModel::may_run_beside(const Execution& execution) const {
+  // Who observes tasks gets them in the engine's order. Variables and a client's one block are for one execution at a
+  // time; what is planned or interpreted on the way asks the graph, which is for one thread.
+  return execution.program && execution.work > kLittleWork && !execution.arena && !execution.shared && !variables_ &&
+         !deterministic() && !watched() && Config::get().threads > 1;
 }
 
 /// An execution of which several tasks do a part each; the last that lets go gives its memory back to the model.
@@ -213,19 +244,24 @@ LoadedModel::Kept* LoadedModel::kept_program(const std::vector<Dims>& dims, cons
   return nullptr;
 }
 
+bool LoadedModel::find_kept(Execution& execution) {
+  std::vector<Dims> dims;
+  if (!static_)
+    for (const Buffer& b : execution.inputs) dims.push_back(b.dims);
+  std::lock_guard lock(mutex_);
+  const Kept* found = static_ && !programs_.empty() ? &programs_.front()  // the only one
+                                                    : kept_program(dims, execution);
+  if (!found) return false;
+  execution.program = found->program;
+  execution.work = found->work.value_or(INT64_MAX);
+  return true;
+}
+
 void LoadedModel::find_program(Execution& execution) {
+  if (find_kept(execution)) return;
   Kept kept;
-  const auto give = [&](const Kept& found) {
-    execution.program = found.program;
-    execution.work = found.work.value_or(INT64_MAX);
-  };
   if (!static_)
     for (const Buffer& b : execution.inputs) kept.dims.push_back(b.dims);
-  {
-    std::lock_guard lock(mutex_);
-    if (static_ && !programs_.empty()) return give(programs_.front());  // the only one
-    if (const Kept* found = kept_program(kept.dims, execution)) return give(*found);
-  }
   std::vector<Known> sizes;
   bool values = false;
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -245,7 +281,7 @@ void LoadedModel::find_program(Execution& execution) {
   std::lock_guard lock(mutex_);
   programs_.push_front(std::move(kept));
   if (programs_.size() > kMostPrograms) programs_.pop_back();
-  give(programs_.front());
+  execution.program = programs_.front().program;
 }
 
 std::unique_ptr<Run> LoadedModel::take_run(const std::shared_ptr<const Program>& program) {
@@ -289,9 +325,10 @@ void LoadedModel::give_result(Execution& execution, size_t i, const Known& known
   buffer.dtype = known.dtype;
   if (!buffer.data) {
     std::lock_guard lock(mutex_);
-    results_.resize(outputs_.size());
-    if (results_[i].bytes() < want) results_[i] = DeviceBlock(device_, want);
-    buffer.data = results_[i].data();
+    std::vector<DeviceBlock>& results = results_[execution.stream];
+    results.resize(outputs_.size());
+    if (results[i].bytes() < want) results[i] = DeviceBlock(device_, want);
+    buffer.data = results[i].data();
     buffer.bytes = want;
   } else if (buffer.bytes < want) {
     throw Error(code::kAclInvalidParam, "output {} of model {} is {}{}: want {} bytes, got {}", i, id_,

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,7 +19,8 @@ namespace updraft::graph {
 
 /// Memory of an input or output of one execution.
 struct Buffer {
-  void* data = nullptr;  ///< as clients see it; null for an output: memory of the model's own, valid until its next run
+  /// As clients see it; null for an output: memory of the model's own, valid until its next run in the same stream.
+  void* data = nullptr;
   size_t bytes = 0;
   Dims dims;  ///< of inputs, empty where they are as described; of outputs set by the execution
   DType dtype = DType::Undefined;
@@ -34,7 +36,8 @@ struct Execution {
   std::vector<void*> reads, writes;        ///< the addresses of inputs and outputs, of the run
   /// Memory of a client for what lives during the run, of work_bytes() or more; null: the model has its own.
   std::byte* arena = nullptr;
-  std::shared_ptr<const void> shared;  ///< what must live until it is over
+  std::shared_ptr<const void> shared;  ///< what must live until it is over, and is for one execution at a time
+  const Stream* stream = nullptr;      ///< that execute() puts it on
 };
 
 class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
@@ -92,12 +95,16 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
     std::optional<int64_t> work = {};           ///< of a run, once there was one
   };
   void run(Execution& execution);
+  /// True for executions of which several may run at the same time.
+  bool may_run_beside(const Execution& execution) const;
   /// Programs with collectives: their parts are tasks of the stream, the collectives between them are its operations.
   void submit_parts(const std::shared_ptr<Execution>& execution, Stream& stream);
   void give_result(Execution& execution, size_t i, const Known& known);
   void give_addresses(Execution& execution);
   void keep_run(const std::shared_ptr<const Program>& program, std::unique_ptr<Run> run);
   void check(Execution& execution) const;
+  /// Of those that are planned. False: there is none for these sizes.
+  bool find_kept(Execution& execution);
   void find_program(Execution& execution);
   Kept* kept_program(const std::vector<Dims>& dims, const Execution& execution);
   std::unique_ptr<Run> take_run(const std::shared_ptr<const Program>& program);
@@ -115,11 +122,13 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   size_t work_bytes_ = 0;
   bool static_ = false;
   bool collectives_ = false;             ///< the graph has some
+  bool variables_ = false;               ///< it writes memory that all executions share
   std::atomic<uint64_t> executions_{0};  ///< that have begun
   std::mutex mutex_;
   std::mutex client_arena_;           ///< held by an execution in memory of a client
-  std::list<Kept> programs_;          ///< the latest first
-  std::vector<DeviceBlock> results_;  ///< of outputs without memory of the client, until the next execution
+  std::list<Kept> programs_;  ///< the latest first
+  /// Of outputs without memory of the client, by stream, until the next execution there.
+  std::map<const Stream*, std::vector<DeviceBlock>> results_;
 };
 
 }  // namespace updraft::graph

@@ -59,7 +59,7 @@ bool has_layouts(DType t) { return t == DType::Float || t == DType::BFloat16 || 
 
 /// Its images lie with the channels innermost as they are: their last dimension is that of the channels.
 bool has_channels_last(const Node& node) {
-  return find_or<std::string>(node.attributes, "data_format", node.type() == "FusedConv2D" ? "NCHW" : "NHWC") == "NHWC";
+  return find_or<std::string>(node.attributes, "data_format", node.type() == "Conv2D" ? "NHWC" : "NCHW") == "NHWC";
 }
 
 bool takes_any_layout(const Node& node) {

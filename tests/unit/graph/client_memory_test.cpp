@@ -88,6 +88,28 @@ TEST_F(ClientMemory, SettingsSayWhatToLoad) {
   EXPECT_EQ(aclmdlLoadWithConfig(config, &id), 100000);
 }
 
+TEST_F(ClientMemory, QueuesThatFeedAModelAreRefused) {
+  const uint32_t queues[] = {1, 2};
+  uint32_t id = 0;
+  EXPECT_EQ(aclmdlLoadFromMemWithQ(model_.data(), model_.size(), &id, queues, 2, queues, 1), 100000);
+  EXPECT_NE(error().find("1 inputs and 1 outputs"), std::string::npos) << error();
+  EXPECT_EQ(aclmdlLoadFromMemWithQ(model_.data(), model_.size(), &id, nullptr, 1, queues, 1), 107000);
+  EXPECT_EQ(aclmdlLoadFromMemWithQ(model_.data(), model_.size(), &id, queues, 1, queues, 1), 200001);
+  EXPECT_NE(error().find("there are no queues"), std::string::npos) << error();
+  EXPECT_EQ(aclmdlLoadFromFileWithQ("/nowhere.om", &id, queues, 1, queues, 1), 145002);
+  EXPECT_EQ(id, 0u);
+}
+
+TEST_F(ClientMemory, AnOperatorIsNotFoundByANumber) {
+  char name[8] = "";
+  aclTensorDesc *inputs = nullptr, *outputs = nullptr;
+  size_t counts[2] = {};
+  EXPECT_EQ(aclmdlCreateAndGetOpDesc(0, 0, 7, name, 0, &inputs, &counts[0], &outputs, &counts[1]), 100000);
+  EXPECT_EQ(aclmdlCreateAndGetOpDesc(0, 0, 7, name, 8, &inputs, &counts[0], nullptr, &counts[1]), 107000);
+  EXPECT_EQ(aclmdlCreateAndGetOpDesc(0, 0, 7, name, 8, &inputs, &counts[0], &outputs, &counts[1]), 200001);
+  EXPECT_NE(error().find("tasks have no numbers"), std::string::npos) << error();
+}
+
 TEST_F(ClientMemory, AnExecutionHasItsOwnAndATimeLimit) {
   const uint32_t id = load(model_);
   aclmdlExecConfigHandle* config = aclmdlCreateExecConfigHandle();
