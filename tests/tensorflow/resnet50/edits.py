@@ -43,6 +43,12 @@ def original(models, folder):
     return folder
 
 
+def regularized_by_replica(folder):
+    """For the reference of several devices: a rank is one replica, and adds the whole of the regularization."""
+    edit(folder / RESNET / "resnet_runnable.py", "loss += (tf.reduce_sum(self.model.losses) / num_replicas)", "loss += tf.reduce_sum(self.model.losses)")
+    return folder
+
+
 def before_the_tool(folder):
     """10.1: the data are divided by hand."""
     edit(folder / RESNET / "imagenet_preprocessing.py", FROM_NAMES + SHARD_OF_STRATEGIES, FROM_NAMES + SHARD)
