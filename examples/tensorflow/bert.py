@@ -22,7 +22,7 @@ WORDS, LENGTH, MASK = 64, 32, 1
 
 def encoder(width, depth, heads):
     words, segments = layers.Input((LENGTH,), dtype="int32"), layers.Input((LENGTH,), dtype="int32")
-    places = layers.Embedding(LENGTH, width)(tf.range(LENGTH))
+    places = layers.Embedding(LENGTH, width)(tf.cumsum(tf.ones_like(words), axis=1, exclusive=True))
     h = layers.LayerNormalization(epsilon=1e-12)(layers.Embedding(WORDS, width)(words) + layers.Embedding(2, width)(segments) + places)
     for i in range(depth):
         h = layers.LayerNormalization(epsilon=1e-12)(h + layers.Dropout(0.1, seed=2 * i)(layers.MultiHeadAttention(heads, width // heads)(h, h)))

@@ -157,7 +157,7 @@ std::shared_ptr<const Executable::Plan> Executable::make_plan() const {
   return made;
 }
 
-std::vector<Value> Executable::run(const std::vector<Value>& arguments) {
+std::vector<Value> Executable::run(const std::vector<Value>& arguments, const std::string& path) {
   std::shared_ptr<const Plan> plan = this->plan();
   Values values(body_.items.size());
   std::vector<bool> done(body_.items.size(), false);
@@ -166,14 +166,14 @@ std::vector<Value> Executable::run(const std::vector<Value>& arguments) {
     for (const Phase& phase : plan->phases) {
       if (phase.cluster) phase.cluster->run(values, arguments);
       else
-        for (int item : phase.items) run_on_host(*plan, item, values);
+        for (int item : phase.items) run_on_host(*plan, item, values, path);
       for (int item : phase.items) done[static_cast<size_t>(item)] = true;
     }
   } catch (const Refusal& refusal) {
     plan = move_to_host(refusal);
     std::vector<Refusal> refusals = {refusal};
     try {
-      run_one_by_one(*plan, values, done, arguments, refusals);
+      run_one_by_one(*plan, values, done, arguments, path, refusals);
     } catch (...) {
       move_back(refusals);
       throw;
@@ -187,7 +187,8 @@ std::vector<Value> Executable::run(const std::vector<Value>& arguments) {
 
 /// What is left of a run of which an item was refused. The next run has other phases.
 void Executable::run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done,
-                                const std::vector<Value>& arguments, std::vector<Refusal>& refusals) {
+                                const std::vector<Value>& arguments, const std::string& path,
+                                std::vector<Refusal>& refusals) {
   for (int i = 0; i < static_cast<int>(body_.items.size()); ++i) {
     const auto at = static_cast<size_t>(i);
     if (done[at]) continue;
@@ -203,7 +204,7 @@ void Executable::run_one_by_one(const Plan& plan, Values& values, std::vector<bo
         host = true;
       }
     }
-    if (host) run_on_host(plan, i, values);
+    if (host) run_on_host(plan, i, values, path);
   }
 }
 
@@ -219,22 +220,33 @@ Value Executable::constant(int index) {
   const std::lock_guard lock(mutex_);
   for (const auto& [which, value] : constants_)
     if (which == index) return value;
-  constants_.emplace_back(index, constant_of(runtime_.handles(), *body_.items[static_cast<size_t>(index)].def));
+  constants_.emplace_back(index, constant_of(runtime_.handles(), *runtime_.library().operator_named("Const"),
+                                             *body_.items[static_cast<size_t>(index)].def));
   return constants_.back().second;
 }
 
-void Executable::run_on_host(const Plan& plan, int index, Values& values) {
+void Executable::run_on_host(const Plan& plan, int index, Values& values, const std::string& path) {
   const Item& item = body_.items[static_cast<size_t>(index)];
   std::vector<Value> inputs;
   for (const Ref input : item.inputs) inputs.push_back(value_of(plan, input, values));
   std::vector<Value>& made = values[static_cast<size_t>(index)];
-  if (plan.of(index) == Kind::Control) made = run_control(item, std::move(inputs));
-  else if (!run_list_operator(runtime_.handles(), *item.def, inputs, made))
-    made = run_on_cpu(runtime_.handles(), *item.def, inputs, item.outputs.size());
+  if (plan.of(index) == Kind::Control) made = run_control(item, std::move(inputs), path);
+  else if (!run_list_operator(runtime_.handles(), *item.def, inputs, made)) made = run_on_kernel(item, inputs, path);
   if (item.type().starts_with("IteratorGetNext")) ++batches_taken();
 }
 
-std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> inputs) {
+std::vector<Value> Executable::run_on_kernel(const Item& item, const std::vector<Value>& inputs,
+                                             const std::string& path) {
+  if (body_.functions.empty() || !has_row(*item.def))
+    return run_on_cpu(runtime_.handles(), *item.def, inputs, item.outputs.size());
+  std::vector<ElementType> types;
+  for (const Ref input : item.inputs) types.push_back(body_.type_of(input));
+  const std::string function =
+      runtime_.random_rows().function(fmt::format("{}{}/{}", path, body_.name, item.name), *item.def, types);
+  return run_function_on_cpu(runtime_.handles(), function, inputs, item.outputs.size());
+}
+
+std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> inputs, const std::string& path) {
   auto attribute = [&](std::string_view name) -> const AttrValue& {
     const auto found = item.def->attributes.find(name);
     if (found == item.def->attributes.end())
@@ -242,8 +254,9 @@ std::vector<Value> Executable::run_control(const Item& item, std::vector<Value> 
                         fmt::format("{} ({}): attribute {} is missing", item.name, item.type(), name));
     return found->second;
   };
+  const std::string within = path + body_.name + "/" + item.name + "/";
   auto call = [&](std::string_view function, const std::vector<Value>& arguments) {
-    return runtime_.function(function, signature_of(arguments))->run(arguments);
+    return runtime_.function(function, signature_of(arguments))->run(arguments, within);
   };
   if (item.type().ends_with("While")) {
     const std::string_view condition = attribute("cond").text, body = attribute("body").text;

@@ -30,7 +30,8 @@ class Executable {
   /// `on_cpu`: everything runs on TensorFlow's kernels.
   Executable(Runtime& runtime, Body body, Signature signature, bool on_cpu = false);
 
-  std::vector<Value> run(const std::vector<Value>& arguments);
+  /// `path`: the calls of If and While that lead here.
+  std::vector<Value> run(const std::vector<Value>& arguments, const std::string& path = "");
   const Body& body() const { return body_; }
 
  private:
@@ -55,11 +56,12 @@ class Executable {
   std::shared_ptr<const Plan> move_to_host(const Refusal& refusal);
   void move_back(const std::vector<Refusal>& refusals);
   void run_one_by_one(const Plan& plan, Values& values, std::vector<bool>& done, const std::vector<Value>& arguments,
-                      std::vector<Refusal>& refusals);
+                      const std::string& path, std::vector<Refusal>& refusals);
   const Value& value_of(const Plan& plan, Ref ref, Values& values);
   Value constant(int index);
-  void run_on_host(const Plan& plan, int index, Values& values);
-  std::vector<Value> run_control(const Item& item, std::vector<Value> inputs);
+  void run_on_host(const Plan& plan, int index, Values& values, const std::string& path);
+  std::vector<Value> run_on_kernel(const Item& item, const std::vector<Value>& inputs, const std::string& path);
+  std::vector<Value> run_control(const Item& item, std::vector<Value> inputs, const std::string& path);
 
   Runtime& runtime_;
   const Body body_;

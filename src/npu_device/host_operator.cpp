@@ -4,6 +4,8 @@
 #include <protozero/pbf_writer.hpp>
 #include <string>
 
+#include "npu_device/library.h"
+
 namespace updraft::npu_device {
 namespace {
 
@@ -59,41 +61,59 @@ class Lent {
   std::shared_ptr<Variable> variable_;
 };
 
-/// A function that gives a constant. TensorFlow has one kernel for Const nodes whose attributes print alike, and it
-/// prints the first elements of a tensor alone: constants that begin alike would be one.
-std::string function_of(const tensorflow::NodeDef& def, const std::string& name) {
+}  // namespace
+
+void add_function_of(const Handles& handles, const tensorflow::OpDef& op, const tensorflow::NodeDef& def,
+                     const std::vector<ElementType>& inputs, const std::string& name) {
   using protozero::pbf_writer;
-  const tensorflow::ElementType type = def.attributes.at("dtype").type;
+  const std::vector<ElementType> outputs = output_types(op, def.attributes);
   std::string function;
   pbf_writer writer(function);
   {
     pbf_writer signature(writer, 1);
     signature.add_string(1, name);
-    pbf_writer output(signature, 3);
-    output.add_string(1, "r0");
-    output.add_enum(3, static_cast<int32_t>(type));
+    auto argument = [&](int field, const std::string& of, ElementType type) {
+      pbf_writer made(signature, static_cast<uint32_t>(field));
+      made.add_string(1, of);
+      made.add_enum(3, static_cast<int32_t>(type));
+    };
+    for (size_t i = 0; i < inputs.size(); ++i) argument(2, fmt::format("i{}", i), inputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) argument(3, fmt::format("r{}", i), outputs[i]);
+    signature.add_bool(17, op.stateful);
   }
   {
     pbf_writer node(writer, 3);
-    node.add_string(1, "constant");
-    node.add_string(2, "Const");
-    for (const char* attribute : {"dtype", "value"}) {
+    node.add_string(1, "operator");
+    node.add_string(2, def.type.data(), def.type.size());
+    for (size_t i = 0; i < inputs.size(); ++i) node.add_string(3, fmt::format("i{}", i));
+    for (const auto& [attribute, value] : def.attributes) {
+      if (attribute.starts_with("_")) continue;
       pbf_writer entry(node, 5);
-      entry.add_string(1, attribute);
-      const std::string_view message = def.attributes.at(attribute).message;
-      entry.add_message(2, message.data(), message.size());
+      entry.add_string(1, attribute.data(), attribute.size());
+      entry.add_message(2, value.message.data(), value.message.size());
     }
   }
-  pbf_writer result(writer, 4);
-  result.add_string(1, "r0");
-  result.add_string(2, "constant:output:0");
-  result.commit();
-  return function;
+  for (const tensorflow::OpArg& output : op.outputs) {
+    const int first = first_output(op, def.attributes, output.name);
+    const int last = &output == &op.outputs.back() ? static_cast<int>(outputs.size())
+                                                   : first_output(op, def.attributes, (&output)[1].name);
+    for (int i = first; i < last; ++i) {
+      pbf_writer result(writer, 4);
+      result.add_string(1, fmt::format("r{}", i));
+      result.add_string(2, fmt::format("operator:{}:{}", output.name, i - first));
+    }
+  }
+  const Status status;
+  tf().TFE_ContextAddFunctionDef(handles.context, function.data(), function.size(), status);
+  status.check();
 }
 
-}  // namespace
+void remove_function(const Handles& handles, const std::string& name) {
+  const Status status;
+  tf().TFE_ContextRemoveFunction(handles.context, name.c_str(), status);
+}
 
-Value constant_of(const Handles& handles, const tensorflow::NodeDef& def) {
+Value constant_of(const Handles& handles, const tensorflow::OpDef& op, const tensorflow::NodeDef& def) {
   const auto value = def.attributes.find("value");
   if (value == def.attributes.end() || !value->second.tensor)
     throw StatusError(StatusCode::InvalidArgument, fmt::format("{} (Const): attribute value is missing", def.name));
@@ -101,12 +121,10 @@ Value constant_of(const Handles& handles, const tensorflow::NodeDef& def) {
   if (on_device(tensor.type)) return handles.make(tensor.type, tensor.value.dims, tensor.value.data.data());
   static std::atomic<uint64_t> next{0};
   const std::string name = fmt::format("__npu_constant_{}", next++);
-  const std::string function = function_of(def, name);
-  const Status status;
-  tf().TFE_ContextAddFunctionDef(handles.context, function.data(), function.size(), status);
-  status.check();
+  // TensorFlow prints the first elements of a tensor alone: constants that begin alike would have one kernel
+  add_function_of(handles, op, def, {}, name);
   const std::vector<HandlePointer> made = HostCall(handles, name).run(1);
-  tf().TFE_ContextRemoveFunction(handles.context, name.c_str(), status);
+  remove_function(handles, name);
   return handles.tensor_of(made.at(0).get());
 }
 
@@ -151,6 +169,15 @@ std::vector<Value> run_on_cpu(const Handles& handles, const tensorflow::NodeDef&
   std::vector<Value> results;
   for (const HandlePointer& made : call.run(outputs)) results.push_back(handles.tensor_of(made.get()));
   for (const auto& variable : lent) variable->take_back();
+  return results;
+}
+
+std::vector<Value> run_function_on_cpu(const Handles& handles, const std::string& function,
+                                       const std::vector<Value>& inputs, size_t outputs) {
+  HostCall call(handles, function);
+  for (const Value& input : inputs) call.add(handles.on_cpu(input));
+  std::vector<Value> results;
+  for (const HandlePointer& made : call.run(outputs)) results.push_back(handles.tensor_of(made.get()));
   return results;
 }
 

@@ -29,8 +29,17 @@ class HostCall {
 /// of the CPU with the same value, which is taken over again. Throws StatusError with what TensorFlow says.
 std::vector<Value> run_on_cpu(const Handles& handles, const tensorflow::NodeDef& def, const std::vector<Value>& inputs,
                               size_t outputs);
+/// The same by a function that add_function_of() made. Inputs and outputs are tensors.
+std::vector<Value> run_function_on_cpu(const Handles& handles, const std::string& function,
+                                       const std::vector<Value>& inputs, size_t outputs);
 
-/// The value of a Const.
-Value constant_of(const Handles& handles, const tensorflow::NodeDef& def);
+/// A function of the context that is this operator alone, for TensorFlow has one kernel for all operators whose
+/// attributes print alike: what a kernel keeps is the function's own then.
+void add_function_of(const Handles& handles, const tensorflow::OpDef& op, const tensorflow::NodeDef& def,
+                     const std::vector<ElementType>& inputs, const std::string& name);
+void remove_function(const Handles& handles, const std::string& name);
+
+/// The value of a Const; `op` is its definition.
+Value constant_of(const Handles& handles, const tensorflow::OpDef& op, const tensorflow::NodeDef& def);
 
 }  // namespace updraft::npu_device

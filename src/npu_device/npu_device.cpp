@@ -168,6 +168,7 @@ extern "C" __attribute__((visibility("default"))) int updraft_npu_device_open(TF
     }
     // TensorFlow keeps the device to the end of the process
     g_runtime = new Runtime(context, Device::get(index), name, std::move(texts));
+    g_runtime->device().saturation = 1;  // what TensorFlow's processes start in, on every product
     TFE_CustomDevice device{};
     device.version = kCustomDeviceVersion;
     device.copy_tensor_to_device = copy_to;

@@ -49,6 +49,7 @@ void Runtime::forget(std::string_view function) {
       return e.first.starts_with(function) && (e.first.size() == function.size() || e.first[function.size()] == ';');
     });
   }
+  random_rows_.forget(function);
   library_.forget(function);
 }
 

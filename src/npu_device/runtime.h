@@ -9,6 +9,7 @@
 #include "npu_device/executable.h"
 #include "npu_device/library.h"
 #include "npu_device/loop_log.h"
+#include "npu_device/random_rows.h"
 #include "npu_device/value.h"
 
 namespace updraft::npu_device {
@@ -20,6 +21,7 @@ class Runtime {
   const Handles& handles() const { return handles_; }
   Library& library() { return library_; }
   LoopLog& loop_log() { return loop_log_; }
+  RandomRows& random_rows() { return random_rows_; }
   Device& device() const { return handles_.device; }
   /// Options of the graph engine, by their names there.
   const std::map<std::string, std::string>& options() const { return options_; }
@@ -44,6 +46,7 @@ class Runtime {
   const Handles handles_;
   Library library_;
   LoopLog loop_log_;
+  RandomRows random_rows_{handles_, library_};
   const std::map<std::string, std::string> options_;
   std::chrono::milliseconds time_limit_{-1};
   std::mutex mutex_;

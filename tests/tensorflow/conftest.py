@@ -12,7 +12,9 @@ if importlib.util.find_spec("tensorflow") is None:
 
 @pytest.fixture(scope="session")
 def npu():
-    """The device, which is the default one of all threads from here on; tf.device("CPU:0") is the reference."""
+    """The device, which is the default one of all threads from here on; tf.device("CPU:0") is the reference, which has Inf and NaN."""
     import npu_device
 
-    return npu_device.open().as_default()
+    opened = npu_device.open().as_default()
+    npu_device.npu_device.set_device_sat_mode(1)
+    return opened

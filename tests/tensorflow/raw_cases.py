@@ -39,8 +39,9 @@ def unary(names, types=REAL, special=True, **of):
             case(name, [t for t in types if t in REAL], lambda d: {"first": d.of(SPECIAL)})
 
 
-unary("Abs Neg Sign Square Relu ZerosLike OnesLike", NUMBER)
+unary("Abs Neg Sign Square Relu ZerosLike OnesLike StopGradient", NUMBER)
 unary("Exp Sigmoid Tanh Elu Selu Softplus Softsign Erf Relu6 LeakyRelu IsFinite IsNan IsInf Floor Ceil Rint Sin Cos Expm1 Reciprocal L2Loss")
+unary("Relu6", [INT32])
 unary("Sqrt Rsqrt Log", positive=True)
 unary("Log1p", low=-0.9, high=5)
 unary("LogicalNot", [BOOL], special=False)
@@ -54,7 +55,7 @@ GRADIENTS = {"ReluGrad": ("gradients", "features"), "Relu6Grad": ("gradients", "
              "ReciprocalGrad": ("y", "dy")}
 for name, (a, b) in GRADIENTS.items():
     for shape in SHAPES:
-        case(name, REAL, lambda d, s=shape, a=a, b=b, n=name: {a: d(s, positive=n in ("SqrtGrad", "RsqrtGrad")), b: d(s)})
+        case(name, (*REAL, INT32) if name.startswith("Relu") else REAL, lambda d, s=shape, a=a, b=b, n=name: {a: d(s, positive=n in ("SqrtGrad", "RsqrtGrad")), b: d(s)})
     case(name, REAL, lambda d, a=a, b=b: {a: d.of(SPECIAL), b: d.of([1.0] * len(SPECIAL))})
 
 
@@ -68,7 +69,7 @@ def binary(names, types, special=True, **of):
 
 binary("Add AddV2 Sub Mul Maximum Minimum SquaredDifference Equal NotEqual Greater GreaterEqual Less LessEqual", NUMBER)
 binary("RealDiv DivNoNan", REAL)
-binary("FloorDiv FloorMod", (FLOAT, INT32, INT64), special=False, nonzero=True)
+binary("FloorDiv FloorMod", NUMBER, special=False, nonzero=True)
 binary("Pow", REAL, special=False, positive=True)
 binary("Pow", (INT32, INT64), special=False, low=0, high=4)
 binary("LogicalAnd LogicalOr", [BOOL], special=False)
@@ -80,7 +81,7 @@ for c, s in [((3, 4), (3, 4)), ((3,), (3, 4)), ((), (3,)), ((0,), (0, 2))]:
 AXES = [((3, 4, 5), []), ((3, 4, 5), [0]), ((3, 4, 5), [-1]), ((3, 4, 5), [0, 2]), ((3, 4, 5), [0, 1, 2]), ((), []), ((0, 3), [0]), ((3, 0), [0]), ((65, 129), [1]), ((65, 129), [0])]
 for keep in [False, True]:
     for shape, axes in AXES:
-        for name, types in [("Sum", NUMBER), ("Mean", REAL), ("Max", NUMBER), ("Min", NUMBER), ("Prod", NUMBER), ("All", [BOOL]), ("Any", [BOOL])]:
+        for name, types in [("Sum", NUMBER), ("Mean", (*REAL, INT32)), ("Max", NUMBER), ("Min", NUMBER), ("Prod", NUMBER), ("All", [BOOL]), ("Any", [BOOL])]:
             if name in ("Max", "Min") and 0 in shape and axes == [0] and shape[0] == 0:
                 types = REAL
             small = {"low": 0.5, "high": 1.5} if name == "Prod" else {}
@@ -89,7 +90,7 @@ for name in ["Sum", "Mean", "Max", "Min", "Prod"]:
     case(name, REAL, lambda d: {"input": d.of([[1, np.nan], [np.inf, 2], [-np.inf, np.inf], [-np.inf, 3]]), "axis": [1]})
 for name in ["ArgMax", "ArgMin"]:
     for shape, axis in [((3, 4), 0), ((3, 4), -1), ((7,), 0), ((2, 5, 3), 1)]:
-        case(name, (FLOAT, HALF, INT32), lambda d, s=shape, a=axis: {"input": d(s), "dimension": a, "output_type": d.tf.int64})
+        case(name, (*REAL, INT32), lambda d, s=shape, a=axis: {"input": d(s), "dimension": a, "output_type": d.tf.int64})
 for shape, axis in [((5,), 0), ((3, 4), 1), ((3, 4), -2), ((0, 2), 0)]:
     for how in [{}, {"exclusive": True}, {"reverse": True}, {"exclusive": True, "reverse": True}]:
         case("Cumsum", NUMBER, lambda d, s=shape, a=axis, h=how: {"x": d(s), "axis": a, **h})
@@ -106,7 +107,7 @@ for a, b, ta, tb in [((2, 3, 4), (2, 4, 5), 0, 0), ((2, 1, 4, 3), (3, 4, 5), 1, 
 for equation, shapes in [("ab,bc->ac", [(3, 4), (4, 5)]), ("abc,cd->abd", [(2, 3, 4), (4, 5)]), ("aecd,abcd->acbe", [(2, 3, 4, 5), (2, 6, 4, 5)]),
                          ("acbe,aecd->abcd", [(2, 4, 3, 5), (2, 5, 4, 6)]), ("ij->ji", [(3, 4)]), ("ii->i", [(3, 3)]), ("i,j->ij", [(3,), (4,)]), ("abc->a", [(2, 3, 4)]),
                          ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)])]:
-    case("Einsum", REAL, lambda d, e=equation, s=shapes: {"inputs": [d(x) for x in s], "equation": e})
+    case("Einsum", (*REAL, INT32), lambda d, e=equation, s=shapes: {"inputs": [d(x) for x in s], "equation": e})
 for shape, fmt in [((2, 3), "NHWC"), ((2, 4, 5, 3), "NHWC"), ((2, 3, 4, 5), "NCHW"), ((0, 3), "NHWC")]:
     case("BiasAdd", NUMBER, lambda d, s=shape, f=fmt: {"value": d(s), "bias": d((3,)), "data_format": f})
     case("BiasAddGrad", NUMBER, lambda d, s=shape, f=fmt: {"out_backprop": d(s), "data_format": f})
@@ -124,7 +125,7 @@ for padding in ["SAME", "VALID"]:
         y = (2, out(9, reach, s, padding), out(8, reach, s, padding))
         for inner, outer in [(4, 6), (16, 32)]:
             x, f = (2, 9, 8, inner), (k, k, inner, outer)
-            case("Conv2D", REAL, lambda d, x=x, f=f, w=w: {"input": d(x), "filter": d(f), **w})
+            case("Conv2D", (*REAL, INT32), lambda d, x=x, f=f, w=w: {"input": d(x), "filter": d(f), **w})
             case("Conv2DBackpropInput", REAL, lambda d, x=x, f=f, y=y, w=w: {"input_sizes": x, "filter": d(f), "out_backprop": d((*y, f[3])), **w})
             case("Conv2DBackpropFilter", REAL, lambda d, x=x, f=f, y=y, w=w: {"input": d(x), "filter_sizes": f, "out_backprop": d((*y, f[3])), **w})
         x, f = (2, 9, 8, 4), (k, k, 4, 2)
@@ -136,9 +137,9 @@ for padding in ["SAME", "VALID"]:
         w = dict(ksize=[1, k, k, 1], strides=[1, s, s, 1], padding=padding)
         x, y = (2, 7, 8, 3), (2, out(7, k, s, padding), out(8, k, s, padding), 3)
         case("AvgPool", REAL, lambda d, x=x, w=w: {"value": d(x), **w})
-        case("MaxPool", REAL, lambda d, x=x, w=w: {"input": d(x), **w})
+        case("MaxPool", (*REAL, INT32), lambda d, x=x, w=w: {"input": d(x), **w})
         case("AvgPoolGrad", REAL, lambda d, x=x, y=y, w=w: {"orig_input_shape": x, "grad": d(y), **w})
-        case("MaxPoolGrad", REAL, lambda d, x=x, y=y, w=w: d.pooled("MaxPool", x, y, w))
+        case("MaxPoolGrad", (*REAL, INT32), lambda d, x=x, y=y, w=w: d.pooled("MaxPool", x, y, w))
         w = dict(ksize=[1, k, k, k, 1], strides=[1, s, s, s, 1], padding=padding)
         x, y = (2, 5, 6, 4, 3), (2, out(5, k, s, padding), out(6, k, s, padding), out(4, k, s, padding), 3)
         case("AvgPool3D", [FLOAT], lambda d, x=x, w=w: {"input": d(x), **w})
@@ -239,28 +240,29 @@ for index in ["int32", "int64"]:
     case("TensorScatterUpdate", NUMBER, lambda d, i=index: {"tensor": d((5, 2)), "indices": d.tf.constant([[3], [1]], i), "updates": d((2, 2))})
     case("TensorScatterAdd", NUMBER, lambda d, i=index: {"tensor": d((5, 2)), "indices": d.tf.constant([[3], [1], [3]], i), "updates": d((3, 2))})
     case("UnsortedSegmentSum", NUMBER, lambda d, i=index: {"data": d((6, 2)), "segment_ids": d.tf.constant([0, 2, 0, -1, 1, 2], i), "num_segments": 4})
+    case("UnsortedSegmentMax", NUMBER, lambda d, i=index: {"data": d((6, 2)), "segment_ids": d.tf.constant([0, 2, 0, -1, 1, 2], i), "num_segments": 4})
     for depth, axis in [(4, -1), (4, 0), (0, -1)]:
         case("OneHot", NUMBER,
              lambda d, n=depth, a=axis, i=index: {"indices": d.tf.constant([[0, 3], [-1, 5]], i), "depth": n, "on_value": d(()), "off_value": d(()), "axis": a})
 for shape, k in [((7,), 3), ((3, 6), 6), ((2, 5), 0), ((2, 3, 4), 2)]:
-    case("TopKV2", (FLOAT, HALF, INT32), lambda d, s=shape, k=k: {"input": d.distinct(s), "k": k})
+    case("TopKV2", (*REAL, INT32), lambda d, s=shape, k=k: {"input": d.distinct(s), "k": k})
 for shape in [(4,), (2, 3), (0, 2), ()]:
-    case("Where", [BOOL, FLOAT], lambda d, s=shape: {"condition": d(s)})
-case("Unique", (INT32, INT64, FLOAT), lambda d: {"x": d.of([3, 1, 3, 2, 1, 5])})
+    case("Where", (*REAL, INT32, BOOL), lambda d, s=shape: {"condition": d(s)})
+case("Unique", NUMBER, lambda d: {"x": d.of([3, 1, 3, 2, 1, 5])})
 
 # images and detection
 for half, corners in [(True, False), (False, False), (False, True)]:
     how = dict(half_pixel_centers=half, align_corners=corners)
     for x, to in [((2, 4, 5, 3), (8, 10)), ((1, 7, 6, 2), (3, 4)), ((1, 1, 1, 1), (3, 2)), ((2, 4, 5, 3), (4, 5))]:
-        case("ResizeBilinear", REAL, lambda d, x=x, t=to, h=how: {"images": d(x), "size": t, **h})
+        case("ResizeBilinear", (*REAL, INT32), lambda d, x=x, t=to, h=how: {"images": d(x), "size": t, **h})
         case("ResizeNearestNeighbor", (*REAL, INT32), lambda d, x=x, t=to, h=how: {"images": d(x), "size": t, **h})
         case("ResizeBilinearGrad", [FLOAT], lambda d, x=x, t=to, h=how: {"grads": d.float((x[0], *t, x[3])), "original_image": d(x), **h})
-        case("ResizeNearestNeighborGrad", [FLOAT, HALF], lambda d, x=x, t=to, h=how: {"grads": d((x[0], *t, x[3])), "size": x[1:3], **h})
+        case("ResizeNearestNeighborGrad", (*REAL, INT32), lambda d, x=x, t=to, h=how: {"grads": d((x[0], *t, x[3])), "size": x[1:3], **h})
 BOXES = [[0.1, 0.2, 0.7, 0.9], [0.9, 0.1, 0.2, 0.8], [-0.2, 0.1, 1.3, 0.5], [0.5, 0.5, 0.5, 0.5]]
 for method in ["bilinear", "nearest"]:
     for crop in [(3, 4), (1, 1)]:
         at = dict(box_ind=[0, 1, 1, 0])
-        case("CropAndResize", [FLOAT, HALF],
+        case("CropAndResize", (*REAL, INT32),
              lambda d, m=method, c=crop, at=at: {"image": d((2, 6, 7, 3)), "boxes": d.float_of(BOXES), **at, "crop_size": c, "method": m, "extrapolation_value": 0.5})
         case("CropAndResizeGradImage", [FLOAT],
              lambda d, m=method, c=crop, at=at: {"grads": d((4, *c, 3)), "boxes": d.float_of(BOXES), **at, "image_size": [2, 6, 7, 3], "T": d.tf.float32, "method": m})
@@ -269,5 +271,9 @@ for method in ["bilinear", "nearest"]:
                  lambda d, m=method, c=crop, at=at: {"grads": d((4, *c, 3)), "image": d((2, 6, 7, 3)), "boxes": d.float_of(BOXES), **at})
 NMS = [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]
 for most, overlap, score in [(3, 0.5, 0.0), (6, 0.5, 0.4), (6, 0.9, 0.0), (0, 0.5, 0.0)]:
-    case("NonMaxSuppressionV3", [FLOAT],
+    case("NonMaxSuppressionV3", [FLOAT, HALF],
          lambda d, m=most, o=overlap, s=score: {"boxes": d.of(NMS), "scores": d.of([0.9, 0.75, 0.6, 0.95, 0.5, 0.3]), "max_output_size": m, "iou_threshold": o, "score_threshold": s})
+for pad in [True, False]:
+    case("CombinedNonMaxSuppression", [FLOAT],
+         lambda d, p=pad: {"boxes": d.of(NMS)[None, :, None, :] / 100, "scores": d((1, 6, 3), low=0, high=1), "max_output_size_per_class": 3, "max_total_size": 5,
+                           "iou_threshold": 0.5, "score_threshold": 0.2, "pad_per_class": p})

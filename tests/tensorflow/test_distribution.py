@@ -102,6 +102,61 @@ print(json.dumps([begin, [w.tolist() for w in model.get_weights()]]))
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+BERT = """
+def bert(width=32, length=16, words=40):
+    layers = tf.keras.layers
+    tokens, segments = layers.Input((length,), dtype="int32"), layers.Input((length,), dtype="int32")
+    mask = layers.Lambda(lambda t: tf.cast(t != 0, tf.int32)[:, None, :])(tokens)
+    h = layers.Embedding(words, width)(tokens) + layers.Embedding(2, width)(segments) + layers.Embedding(length, width)(tf.cumsum(tf.ones_like(tokens), axis=1, exclusive=True))
+    h = layers.LayerNormalization(epsilon=1e-12)(h)
+    for _ in range(2):
+        h = layers.LayerNormalization(epsilon=1e-12)(h + layers.MultiHeadAttention(4, width // 4)(h, h, attention_mask=mask))
+        h = layers.LayerNormalization(epsilon=1e-12)(h + layers.Dense(width)(layers.Dense(4 * width, activation="gelu")(h)))
+    return tf.keras.Model([tokens, segments], [layers.Dense(words)(h), layers.Dense(2)(layers.Dense(width, activation="tanh")(h[:, 0]))])
+def sentences():
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(0, 40, (32, 16)).astype("int32")
+    return tokens, (np.arange(16)[None] >= rng.integers(4, 12, (32, 1))).astype("int32"), rng.integers(0, 40, (32, 16)), rng.integers(0, 2, 32)
+loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+def gradients_of(model, tokens, segments, masked, follows):
+    with tf.GradientTape() as tape:
+        word, sentence = model([tokens, segments], training=True)
+        loss = loss_of(masked, word) + loss_of(follows, sentence)
+    return loss, tape.gradient(loss, model.trainable_variables)
+"""
+
+
+def test_bert_learns_as_in_one_process(tmp_path):
+    got = job(tmp_path, BERT + """
+tf.keras.utils.set_random_seed(3 + rank)
+model = bert()
+npu.distribute.broadcast(model.trainable_variables)
+begin = [w.tolist() for w in model.get_weights()]
+data, batch = npu.distribute.shard_and_rebatch_dataset(tf.data.Dataset.from_tensor_slices(sentences()), 8)
+@tf.function
+def step(*batch):
+    loss, gradients = gradients_of(model, *batch)
+    optimizer.apply_gradients(zip(npu.distribute.all_reduce(gradients), model.trainable_variables))
+    return npu.distribute.all_reduce(loss)
+losses = [float(step(*part)) for part in data.batch(batch, drop_remainder=True)]
+print(json.dumps([begin, [w.tolist() for w in model.get_weights()], losses]))
+""")
+    assert got[0] == got[1]
+    own = {"tf": tf, "np": np}
+    with tf.device("CPU:0"):
+        exec(BERT, own)
+        model, losses = own["bert"](), []
+        model.set_weights([np.array(w, "f") for w in got[0][0]])
+        for i in range(0, 32, 8):
+            loss, gradients = own["gradients_of"](model, *(part[i:i + 8] for part in own["sentences"]()))
+            own["optimizer"].apply_gradients(zip(gradients, model.trainable_variables))
+            losses.append(float(loss))
+    np.testing.assert_allclose(got[0][2], losses, rtol=1e-5)
+    for a, b in zip(got[0][1], model.get_weights()):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
 FUSED = """
 from hccl.split.api import set_split_strategy_by_idx, set_split_strategy_by_size
 tf.keras.utils.set_random_seed(1)

@@ -1,6 +1,7 @@
 """The guide's walk-throughs of TensorFlow's official ResNet-50, by the tool (10.1) and by hand (10.2), on 1, 2 and 8 devices, against the original on the CPU.
 
-In the long form: the code (PyPI, tf-models-official 2.6.0) lies in .venv-tensorflow-models, and the network is as large as it is.
+In the long form: the code (PyPI, tf-models-official 2.6.0) lies in .venv-tensorflow-models. The network is as large as it is, the images are small.
+With batches of two the gradient follows each rounding: TensorFlow's own two sets of kernels (TF_ENABLE_ONEDNN_OPTS) differ by 8 % in it after three steps.
 """
 
 import json
@@ -17,8 +18,9 @@ from resnet50 import edits
 
 HERE = pathlib.Path(__file__).resolve()
 MODELS = HERE.parents[2] / ".venv-tensorflow-models"
-STEPS, LOOP, SAMPLES = 8, 4, 64
-pytestmark = [pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="the long form: a ResNet-50 of the real size"), pytest.mark.timeout(1200)]
+STEPS, LOOP, SAMPLES = 4, 2, 64
+GRADIENT = 0.3  # of its length
+pytestmark = [pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="the long form: a ResNet-50 of the real size"), pytest.mark.timeout(3000)]
 
 
 @pytest.fixture(scope="module")
@@ -45,75 +47,96 @@ def table(folder, ranks):
     return str(path)
 
 
-def start(folder, data, name, batch=2, steps=STEPS, loop=LOOP, checkpoint=False, **variables):
+def start(folder, data, name, batch=2, steps=STEPS, loop=LOOP, **variables):
     path = folder / edits.RESNET / edits.MAIN
     words = ["--data_dir=%s" % data, "--train_steps=%d" % steps, "--distribution_strategy=one_device", "--use_tf_while_loop=true", "--steps_per_loop=%d" % loop,
-             "--batch_size=%d" % batch, "--epochs_between_evals=1", "--skip_eval", "--model_dir=%s" % (folder / name)]
+             "--batch_size=%d" % batch, "--epochs_between_evals=1", "--skip_eval", "--model_dir=%s" % (folder / name), "--enable_checkpoint_and_export"]
     environment = {**os.environ, "PYTHONPATH": "%s:%s" % (folder, MODELS), "NPU_LOOP_SIZE": str(loop), "TF_CPP_MIN_LOG_LEVEL": "0", **variables}
     log = open(folder / (name + ".log"), "w")  # noqa: SIM115: the process has it
-    return subprocess.Popen([sys.executable, str(HERE.parent / "resnet50" / "start.py"), str(path), *words, *(["--enable_checkpoint_and_export"] if checkpoint else [])],
-                            stdout=log, stderr=subprocess.STDOUT, env=environment)
+    return subprocess.Popen([sys.executable, str(HERE.parent / "resnet50" / "start.py"), str(path), *words], stdout=log, stderr=subprocess.STDOUT, env=environment)
 
 
 def said(process, folder, name):
     """The log, and the losses of each loop."""
-    code = process.wait(timeout=1000)
+    code = process.wait(timeout=2500)
     text = (folder / (name + ".log")).read_text()
     assert code == 0, text[-4000:]
     return text, [float(loss) for loss in re.findall(r"^train \| .*'train_loss': ([0-9.]+)", text, re.M)]
 
 
+def learned(folder, name):
+    """The trainable variables at the end, and what SGD has summed up of their gradients."""
+    reader = tf.train.load_checkpoint(str(folder / name))
+    names = [n for n in reader.get_variable_to_shape_map() if re.search(r"^model.*/(kernel|bias|gamma|beta)/\.", n)]
+    summed = {n: n.partition("/.ATTRIBUTES")[0] + "/.OPTIMIZER_SLOT/optimizer/momentum/.ATTRIBUTES/VARIABLE_VALUE" for n in names if "OPTIMIZER_SLOT" not in n}
+    assert len(summed) == 161, names[:5]  # what ResNet-50 has to learn
+    return {n: reader.get_tensor(n) for n in sorted(summed)}, np.concatenate([reader.get_tensor(summed[n]).ravel().astype("d") for n in sorted(summed)])
+
+
+def alike(gradient, wanted):
+    assert np.linalg.norm(gradient - wanted) < GRADIENT * np.linalg.norm(wanted)
+
+
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory, data):
     folder = code(tmp_path_factory.mktemp("original"))
-    return said(start(folder, data, "cpu", UPDRAFT_DISABLE="1"), folder, "cpu")[1]
+    return said(start(folder, data, "cpu", UPDRAFT_DISABLE="1"), folder, "cpu")[1], learned(folder, "cpu")[1]
 
 
-def ranks(folder, data, count, **words):
-    """The trainable variables at the end, of each rank."""
-    job = [start(folder, data, "rank%d" % i, checkpoint=True, RANK_TABLE_FILE=table(folder, count), RANK_SIZE=str(count), RANK_ID=str(i), ASCEND_DEVICE_ID=str(i),
-                 JOB_ID="10086", OMP_NUM_THREADS="1", TF_NUM_INTRAOP_THREADS="1", TF_NUM_INTEROP_THREADS="1", UPDRAFT_THREADS="1", **words) for i in range(count)]
-    variables = []
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory, data):
+    """The gradient of `count` replicas in one process of TensorFlow's own."""
+    known = {}
+
+    def of(count):
+        if count not in known:
+            folder = code(tmp_path_factory.mktemp("joined"), edits.regularized_by_replica)
+            said(start(folder, data, "cpu", batch=2 * count, steps=2, UPDRAFT_DISABLE="1", REPLICAS=str(count)), folder, "cpu")
+            known[count] = learned(folder, "cpu")[1]
+        return known[count]
+
+    return of
+
+
+def check_ranks(folder, data, count, wanted):
+    """Ranks end with equal variables; their gradient is that of one process."""
+    job = [start(folder, data, "rank%d" % i, batch=2 * count, steps=2, RANK_TABLE_FILE=table(folder, count), RANK_SIZE=str(count), RANK_ID=str(i), ASCEND_DEVICE_ID=str(i),
+                 JOB_ID="10086", OMP_NUM_THREADS="1", TF_NUM_INTRAOP_THREADS="1", TF_NUM_INTEROP_THREADS="1", UPDRAFT_THREADS="1") for i in range(count)]
     try:
+        ranks = []
         for i, process in enumerate(job):
             text, losses = said(process, folder, "rank%d" % i)
             assert losses and np.all(np.isfinite(losses)), text[-2000:]
-            reader = tf.train.load_checkpoint(str(folder / ("rank%d" % i)))
-            names = [n for n in reader.get_variable_to_shape_map() if re.search(r"/(kernel|bias|gamma|beta)/\.ATTRIBUTES", n) and n.startswith("model")]
-            variables.append({n: reader.get_tensor(n) for n in sorted(names)})
+            ranks.append((losses, *learned(folder, "rank%d" % i)))
     finally:
         for process in job:
             process.kill()
-    return variables
-
-
-def check_equal(variables):
-    assert len(variables[0]) == 161, sorted(variables[0])[:5]  # what ResNet-50 has to learn
-    for other in variables[1:]:
-        assert other.keys() == variables[0].keys()
-        for name, value in variables[0].items():
-            np.testing.assert_array_equal(other[name], value, err_msg=name)
+    assert len({tuple(losses) for losses, _, _ in ranks}) == count  # each with images of its own
+    for _, variables, _ in ranks[1:]:
+        for name, value in ranks[0][1].items():
+            np.testing.assert_array_equal(variables[name], value, err_msg=name)
+    alike(ranks[0][2], wanted)
 
 
 def test_by_hand(tmp_path, data, reference):
     folder = code(tmp_path / "models", edits.by_hand)
     text, losses = said(start(folder, data, "npu"), folder, "npu")
-    np.testing.assert_allclose(losses, reference, rtol=2e-3)
+    np.testing.assert_allclose(losses, reference[0], rtol=5e-4)
+    alike(learned(folder, "npu")[1], reference[1])
     assert len(losses) == STEPS // LOOP
     lines = ["Npu device instance /job:localhost/replica:0/task:0/device:NPU:0 created", "Iterator resource provider for AnonymousIterator0 created",
-             "Hdc channel for iterator resource AnonymousIterator0 to device [0] created", "can loop: true", "Set npu loop size to 4",
-             "Start consume iterator resource AnonymousIterator0 4 times", "pin to cpu, loop size 4",
-             "Iterator resource AnonymousIterator0 consume 4 times done with status OK", "Stopping iterator resource provider for AnonymousIterator0",
+             "Hdc channel for iterator resource AnonymousIterator0 to device [0] created", "can loop: true", "Set npu loop size to %d" % LOOP,
+             "Start consume iterator resource AnonymousIterator0 %d times" % LOOP, "pin to cpu, loop size %d" % LOOP,
+             "Iterator resource AnonymousIterator0 consume %d times done with status OK" % LOOP, "Stopping iterator resource provider for AnonymousIterator0",
              "Hdc channel AnonymousIterator0 closed", "Stop tensorflow model parser succeed", "Stop graph engine succeed"]
     places = [text.find(line) for line in lines]
     assert -1 not in places and places == sorted(places), list(zip(lines, places))
-    assert text.count("consume 4 times done with status OK") == STEPS // LOOP
+    assert text.count("consume %d times done with status OK" % LOOP) == STEPS // LOOP
 
 
 @pytest.mark.parametrize("count", [2, 8])
-def test_by_hand_on_several_devices(tmp_path, data, count):
-    folder = code(tmp_path / "models", edits.by_hand)
-    check_equal(ranks(folder, data, count, batch=2 * count, steps=4, loop=2))
+def test_by_hand_on_several_devices(tmp_path, data, count, joined):
+    check_ranks(code(tmp_path / "models", edits.by_hand), data, count, joined(count))
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +156,11 @@ def migrated(tmp_path_factory):
 def test_by_the_tool(migrated, data, reference):
     """One device, with the guide's rank table of one."""
     _, losses = said(start(migrated, data, "one", RANK_TABLE_FILE=table(migrated, 1), RANK_ID="0", RANK_SIZE="1", JOB_ID="10086"), migrated, "one")
-    np.testing.assert_allclose(losses, reference, rtol=2e-3)
+    np.testing.assert_allclose(losses, reference[0], rtol=5e-4)
+    alike(learned(migrated, "one")[1], reference[1])
 
 
-def test_by_the_tool_on_two_devices(migrated, data):
-    check_equal(ranks(migrated, data, 2, batch=4, steps=4, loop=2))
+@pytest.mark.parametrize("count", [2, 8])
+def test_by_the_tool_on_several_devices(migrated, data, count, joined):
+    """The tool's optimizer takes the mean over the ranks, where the code by hand takes the sum."""
+    check_ranks(migrated, data, count, joined(count) / count)

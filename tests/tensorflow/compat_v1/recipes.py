@@ -485,6 +485,27 @@ def estimator_with_loops(npu):
 
 
 @recipe
+def loss_scale_in_saturation_mode(npu):
+    """A step in which a float16 overflowed is left out, though its gradients are finite."""
+    x = v1.placeholder(tf.float16, [])
+    w = v1.get_variable("w", initializer=2.0)
+    loss = tf.cast(tf.cast(w, tf.float16) * x * x, tf.float32)
+    feeds_ = [1.0, 300.0, 2.0]
+    if not npu:
+        return [1.9, 1.9, 1.5]
+    from npu_bridge.npu_init import FixedLossScaleManager, NPULossScaleOptimizer
+
+    train = NPULossScaleOptimizer(v1.train.GradientDescentOptimizer(0.1), FixedLossScaleManager(1.0)).minimize(loss)
+    said = []
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        for f in feeds_:
+            session.run(train, {x: f})
+            said.append(session.run(w))
+    return said
+
+
+@recipe
 def loss_scale(npu):
     """A step whose gradients are not finite is left out, and the factor follows."""
     x = v1.placeholder(tf.float32, [])

@@ -4,6 +4,7 @@ import pathlib
 import shutil
 
 RESNET = pathlib.Path("official/vision/image_classification/resnet")
+SIZE = 64
 MAIN = "resnet_ctl_imagenet_main.py"
 SHARD = """  import npu_device as npu
   dataset, batch_size = npu.distribute.shard_and_rebatch_dataset(dataset, batch_size)
@@ -26,10 +27,25 @@ def edit(path, before, after):
 
 
 def original(models, folder):
-    """A copy that TensorFlow 2.15 can run: its new optimizers are not those that a code of 2.6 was written for."""
+    """A copy that TensorFlow 2.15 can run (its new optimizers are not those that a code of 2.6 was written for), for small images and a data
+    set of 64 of them, neither shuffled nor cut by chance, with a rate by which a few steps move the weights."""
     for name in ("official", "orbit"):
         shutil.copytree(models / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "nlp", "recommendation"))
     edit(folder / RESNET / "common.py", "tf.keras.optimizers.SGD(", "tf.keras.optimizers.legacy.SGD(")
+    edit(folder / RESNET / "common.py", "BASE_LEARNING_RATE = 0.1 ", "BASE_LEARNING_RATE = 0.005 ")
+    edit(folder / RESNET / "resnet_model.py", "(224, 224, 3)", "(%d, %d, 3)" % (SIZE, SIZE))
+    data = folder / RESNET / "imagenet_preprocessing.py"
+    edit(data, "DEFAULT_IMAGE_SIZE = 224", "DEFAULT_IMAGE_SIZE = %d" % SIZE)
+    edit(data, "'train': 1281167", "'train': 64")
+    edit(data, "    dataset = dataset.shuffle(buffer_size=shuffle_buffer)\n", "")
+    edit(data, "    dataset = dataset.shuffle(buffer_size=_NUM_TRAIN_FILES)\n", "    pass\n")
+    edit(data, "parse_record_fn(value, is_training, dtype)", "parse_record_fn(value, False, dtype)")
+    return folder
+
+
+def regularized_by_replica(folder):
+    """For the reference of several devices: a rank is one replica, and adds the whole of the regularization."""
+    edit(folder / RESNET / "resnet_runnable.py", "loss += (tf.reduce_sum(self.model.losses) / num_replicas)", "loss += tf.reduce_sum(self.model.losses)")
     return folder
 
 
