@@ -439,6 +439,29 @@ void Recorder::prune() {
   prune_at_ = std::max<size_t>(1 << 14, 2 * shadow_.size());
 }
 
+void Recorder::before_fork() {
+  mutex_.lock();
+  findings_.before_fork();
+  stacks_.before_fork();
+}
+
+void Recorder::after_fork(bool child) {
+  stacks_.after_fork();
+  findings_.after_fork(child);
+  if (child) {
+    forked_ = true;
+    serial_ = 0;
+    clocks_ = {};
+    shadow_ = {};
+    allocations_ = {};
+    handles_.clear();
+    waiting_.clear();
+    graphs_.clear();
+    t_call = {};
+  }
+  mutex_.unlock();
+}
+
 void Recorder::finish(bool handles) {
   if (!handles || !wants(Kind::Leak)) return;
   struct Group {
