@@ -78,6 +78,7 @@ class Recorder final : public Observer {
   std::map<StreamKey, std::shared_ptr<Work>> graphs_;            ///< that run now
   uint64_t serial_ = 0;
   bool forked_ = false;
+  int captures_ = 0;  ///< that have begun and not ended
   size_t prune_at_ = 1 << 14;
 };
 
