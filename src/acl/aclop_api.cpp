@@ -254,9 +254,7 @@ void execute_operator(const char* type, int inputs, const aclTensorDesc* const* 
     set_layout(call, inputs, in);
     if (attributes) set_attributes(call, live(attributes));
     if (std::ranges::any_of(found, [](const CallTensor& f) { return !f.bounds.empty(); })) {
-      // The caller waits for the sizes: what came before is done then, and the operator runs here.
-      stream_of(stream).synchronize();
-      call.run_here();
+      call.run_and_wait(stream_of(stream));  // for the sizes
       set_sizes(call, found, sized);
     } else {
       call.run(stream_of(stream));

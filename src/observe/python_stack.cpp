@@ -26,6 +26,9 @@ struct Python {
     find(back, "PyFrame_GetBack");
     find(code, "PyFrame_GetCode");
     find(line, "PyFrame_GetLineNumber");
+    find(instruction, "PyFrame_GetLasti");
+    find(line_of, "PyCode_Addr2Line");
+    if (!line_of) instruction = nullptr;
     find(attribute, "PyObject_GetAttrString");
     find(text, "PyUnicode_AsUTF8AndSize");
     find(increment, "Py_IncRef");
@@ -47,6 +50,8 @@ struct Python {
   void* (*back)(void*);
   void* (*code)(void*);
   int (*line)(void*);
+  int (*instruction)(void*);  ///< may be null
+  int (*line_of)(void*, int);
   void* (*attribute)(void*, const char*);
   const char* (*text)(void*, long*);
   void (*increment)(void*);
@@ -109,7 +114,8 @@ void with_python_places(size_t most, bool wait, FunctionRef<void(const PythonPla
   if (frame) python.increment(frame);
   while (frame && count < most) {
     void* code = python.code(frame);
-    places[count++] = {code, python.line(frame)};
+    // the line of an instruction is a search, which is made once for each place
+    places[count++] = {code, python.instruction ? python.instruction(frame) : python.line(frame)};
     if (code) python.decrement(code);  // its frame holds it
     void* outer = python.back(frame);
     python.decrement(frame);  // the outer ones live in the interpreter while the call goes on
@@ -130,7 +136,7 @@ PythonFrame python_frame(const PythonPlace& place) {
     found->second.function = text_of(python, place.code, "co_name");
   }
   PythonFrame frame = found->second;
-  frame.line = place.line;
+  frame.line = python.instruction && place.code ? python.line_of(place.code, place.at) : place.at;
   return frame;
 }
 

@@ -26,7 +26,7 @@ std::vector<PythonFrame> python_stack(size_t most);
 /// reference to it is taken.
 struct PythonPlace {
   void* code = nullptr;
-  int line = 0;
+  int at = 0;  ///< the instruction; with a Python that does not tell it (before 3.11) the line
 };
 /// Calls `f` with the calling thread's frames, the innermost first, while it has the interpreter's lock. `wait`: waits
 /// for that lock; else `f` is called only where the thread has it. Not called where there are no frames.

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 
 #include "device/stream.h"
 #include "ops/ir_op.h"
 #include "ops/kept_arguments.h"
+#include "ops/observed_arguments.h"
 
 namespace updraft {
 
@@ -362,6 +364,46 @@ void OpCall::run_here() {
   if (h.unknown) throw Error(code::kAclnnParamInvalid, "{} has tensors of unknown size: it cannot run", info_.name);
   run_deferred(info_, h.values.data());
   results_ = std::move(h.results);
+}
+
+/// The work of a call that waits for it. What it refuses is the caller's, not the stream's.
+class OpCall::WaitedTask final : public Task {
+ public:
+  struct State {
+    Handles handles;
+    std::exception_ptr refusal;
+  };
+  WaitedTask(const OpInfo& info, std::shared_ptr<State> state) : info_(info), state_(std::move(state)) {
+    work = INT64_MAX;
+    cost.unit = info.about ? info.about->unit : Unit::Other;
+  }
+  void run() override {
+    try {
+      run_deferred(info_, state_->handles.values.data());
+    } catch (...) { state_->refusal = std::current_exception(); }
+  }
+  void release() override { delete this; }
+  const char* name() const override { return info_.name; }
+  void arguments(ArgumentList& list) const override {
+    std::vector<updraft::Argument> now;
+    observe_arguments(now, info_, state_->handles.values.data());
+    for (updraft::Argument& one : now) list.add(one.name, one.direction, std::move(one.value), one.item);
+  }
+
+ private:
+  const OpInfo& info_;
+  std::shared_ptr<State> state_;
+};
+
+void OpCall::run_and_wait(Stream& stream) {
+  const auto state = std::make_shared<WaitedTask::State>();
+  fill(state->handles);
+  if (state->handles.unknown)
+    throw Error(code::kAclnnParamInvalid, "{} has tensors of unknown size: it cannot run", info_.name);
+  stream.submit(new WaitedTask(info_, state));
+  stream.synchronize();
+  if (state->refusal) std::rethrow_exception(state->refusal);
+  results_ = std::move(state->handles.results);
 }
 
 void OpCall::run(Stream& stream) {

@@ -79,6 +79,8 @@ class OpCall {
   void plan() const;
   /// Puts the call on the stream. Throws the operator's refusal.
   void run(Stream& stream);
+  /// The same, and waits: then shape() knows the sizes that values decide.
+  void run_and_wait(Stream& stream);
   /// The plan, for who runs it more than once: it works on the memory that the tensors have now. To be given back by
   /// recycle_executor().
   aclOpExecutor* make() const;
@@ -99,6 +101,7 @@ class OpCall {
   };
   /// Handles made of the arguments for one use.
   struct Handles;
+  class WaitedTask;
 
   size_t position(std::string_view parameter) const;
   Argument& argument(std::string_view parameter, const char* what, std::initializer_list<Kind> kinds);

@@ -158,6 +158,41 @@ def test_forked_workers(tmp_path):
     assert found == []
 
 
+def test_a_fork_has_its_own_report(tmp_path):
+    """torch_npu may be imported before a fork; what the fork does is its own, also when it ends without a word."""
+    said, found, _ = python(tmp_path, """
+        import os, torch, torch_npu
+        pid = os.fork()
+        if pid == 0:
+            other = torch.npu.Stream()
+            x = torch.zeros(100, device="npu")
+            with torch.npu.stream(other):
+                y = x * 2
+            torch.npu.synchronize()
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+    """, status=FOUND)
+    assert [f["kind"] for f in found] == ["race"] and "y = x * 2" in said
+
+
+@pytest.mark.parametrize("own", ["0", "1"])
+def test_a_script_that_catches_errors_goes_on(tmp_path, own):
+    """torch frees tensors while an exception is on its way, and torch_npu tells Python of it."""
+    text, found, _ = python(tmp_path, """
+        import torch, torch_npu
+        errors = []
+        for wrong in (lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="nearest-exact").view(7),
+                      lambda x: torch.empty(1 << 50, dtype=torch.int8, device="npu"), lambda x: (x * 2).view(5) + (x * 3)):
+            try:
+                wrong(torch.ones(1, 1, 4, 4, device="npu") * 2)
+            except Exception as error:
+                errors.append(type(error).__name__)
+        print(*errors, (torch.ones(3).npu() + 1).sum().item())
+        """, TORCH_NPU_SANITIZER=own)
+    assert "RuntimeError OutOfMemoryError RuntimeError 6.0" in text or own == "1" and "RuntimeError" in text
+    assert found == []
+
+
 # --- the command ----------------------------------------------------------------------------------------------------
 def test_kinds_rules_and_status(program, tmp_path):
     def status(*options, name="write_read"):

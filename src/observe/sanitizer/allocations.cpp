@@ -36,9 +36,15 @@ std::optional<Piece> Allocations::remove(uintptr_t at, std::shared_ptr<Site> sit
   return piece;
 }
 
-void Allocations::block_taken(uintptr_t at, uint64_t serial, std::shared_ptr<Site> site) {
+void Allocations::block_taken(uintptr_t at, uint64_t serial, bool captured, std::shared_ptr<Site> site) {
   const Piece* all = holding(live_, at);
-  if (!all) return;
+  if (!all || all->pool) return;
+  if (captured) {
+    live_[all->bytes.begin].pool = true;
+    blocks_.erase(blocks_.lower_bound(all->bytes.begin), blocks_.lower_bound(all->bytes.end));
+    unwritten_.remove(all->bytes.begin, all->bytes.end);
+    return;
+  }
   auto next = blocks_.upper_bound(at);
   if (next != blocks_.begin()) {  // the block before ends here, as far as we know
     Piece& before = std::prev(next)->second;
@@ -47,8 +53,10 @@ void Allocations::block_taken(uintptr_t at, uint64_t serial, std::shared_ptr<Sit
   while (next != blocks_.end() && next->first < all->bytes.end && !next->second.live) next = blocks_.erase(next);
   const uintptr_t end = next != blocks_.end() ? std::min(next->first, all->bytes.end) : all->bytes.end;
   unwritten_.add(at, end);
-  Piece block{{at, end}, all->client + (at - all->bytes.begin), all->device, true, true, serial, std::move(site),
-              nullptr};
+  Piece block{{at, end}, all->client + (at - all->bytes.begin), all->device};
+  block.block = true;
+  block.born = serial;
+  block.made = std::move(site);
   blocks_[at] = std::move(block);
 }
 

@@ -20,6 +20,7 @@ struct Piece {
   int32_t device = -1;   ///< -1: memory of the host
   bool block = false;    ///< of a caching allocator
   bool live = true;
+  bool pool = false;  ///< of captured graphs: who uses it when, the graphs know, and blocks are none
   uint64_t born = 0;  ///< Work::serial of that time
   std::shared_ptr<Site> made = {}, freed = {};
 };
@@ -31,8 +32,9 @@ class Allocations {
   /// The allocation that begins there; nothing when there is none. It is remembered as a dead one.
   std::optional<Piece> remove(uintptr_t at, std::shared_ptr<Site> site);
   /// A caching allocator gives out, or takes back, memory from `at` on. How much it is nobody says: it ends where the
-  /// next block is that is in use.
-  void block_taken(uintptr_t at, uint64_t serial, std::shared_ptr<Site> site);
+  /// next block is that is in use. `captured`: while a graph is captured, whose replays use the memory after it was
+  /// given back.
+  void block_taken(uintptr_t at, uint64_t serial, bool captured, std::shared_ptr<Site> site);
   void block_freed(uintptr_t at, std::shared_ptr<Site> site);
 
   /// The allocation that holds the byte, dead ones as well where nothing is there now.

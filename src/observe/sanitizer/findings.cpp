@@ -109,6 +109,15 @@ void Findings::add(Finding finding) {
   if (fresh) fresh();
 }
 
+void Findings::after_fork(bool child) {
+  if (child) {
+    known_.clear();
+    all_.clear();
+    left_out_ = 0;
+  }
+  mutex_.unlock();
+}
+
 bool Findings::empty() const {
   std::lock_guard lock(mutex_);
   return all_.empty();

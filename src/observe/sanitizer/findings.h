@@ -65,6 +65,9 @@ class Findings {
   std::function<void()> fresh;
   void add(Finding finding);
   std::string json() const;
+  void before_fork() { mutex_.lock(); }
+  /// A child forgets them.
+  void after_fork(bool child);
   bool empty() const;
 
  private:

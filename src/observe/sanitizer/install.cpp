@@ -1,5 +1,7 @@
 // UPDRAFT_SANITIZE, which `updraft run --sanitize` sets to the kinds that are looked for, and UPDRAFT_SANITIZE_FOLDER:
 // where each process leaves what it found.
+#include "observe/sanitizer/install.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -8,8 +10,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/boundary.h"
-#include "device/memory.h"
 #include "observe/sanitizer/recorder.h"
 
 namespace updraft::sanitizer {
@@ -18,10 +18,8 @@ namespace {
 Recorder* g_recorder = nullptr;  // never freed: engines outlive static destruction
 std::string& g_folder = *new std::string;
 std::mutex& g_writing = *new std::mutex;
-std::atomic<bool> g_forked{false};
 
 void write() {
-  if (g_forked) return;
   std::lock_guard lock(g_writing);
   const std::string path = g_folder + "/" + std::to_string(getpid()) + ".json";
   const std::string text = g_recorder->findings().json();
@@ -61,9 +59,22 @@ bool owns_its_handles() {
     g_recorder = recorder.get();
     g_recorder->findings().fresh = write;  // what ends without a word has told of it
     subscribe(std::move(recorder), watch::kTasks | watch::kArguments | watch::kCalls | watch::kOrder);
-    pthread_atfork(nullptr, nullptr, [] { g_forked = true; });
+    // A fork has a report of its own: what the parent found is in the parent's.
+    pthread_atfork(
+        [] {
+          g_recorder->before_fork();
+          g_writing.lock();
+        },
+        [] {
+          g_writing.unlock();
+          g_recorder->after_fork(false);
+        },
+        [] {
+          g_writing.unlock();
+          g_recorder->after_fork(true);
+        });
     std::atexit([] {
-      if (g_forked) return;
+      if (g_recorder->idle_fork()) return;
       g_recorder->finish(owns_its_handles());
       write();
     });
@@ -72,14 +83,9 @@ bool owns_its_handles() {
 }();
 
 }  // namespace
-}  // namespace updraft::sanitizer
 
-// Of a caching allocator in this process (python/updraft/sanitizer/inside.py): it gives out, or takes back, a block.
-extern "C" UPDRAFT_API void updraft_sanitizer_block_taken(const void* at) {
-  using namespace updraft::sanitizer;
-  if (g_recorder && !g_forked) g_recorder->block(updraft::host_address(at), true);
+void tell_block(const void* at, bool taken) {
+  if (g_recorder) g_recorder->block(at, taken);
 }
-extern "C" UPDRAFT_API void updraft_sanitizer_block_freed(const void* at) {
-  using namespace updraft::sanitizer;
-  if (g_recorder && !g_forked) g_recorder->block(updraft::host_address(at), false);
-}
+
+}  // namespace updraft::sanitizer

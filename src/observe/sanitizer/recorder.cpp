@@ -1,6 +1,7 @@
 #include "observe/sanitizer/recorder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "device/waits/value_wait.h"
@@ -32,6 +33,11 @@ StreamKey key_of(const TaskEvent& task) { return {task.device, task.stream}; }
 /// A copy carries what nobody has written; only what is made of it, or comes to the host, is told.
 bool carries(std::string_view name) { return name.starts_with("MEMCPY") || name == "aclnnInplaceCopy"; }
 
+/// Only the sizes of an input are read, which torch_npu gives in the memory of the output.
+bool reads_sizes_alone(std::string_view name) {
+  return name == "ZerosLike" || name == "OnesLike" || name == "Shape" || name == "Size" || name == "Rank";
+}
+
 /// Moves what may be written or not into a larger array: HCCL's lists of outputs are padded before they are received.
 bool gathers(std::string_view name) { return name == "aclnnConstantPadNd" || name == "aclnnCat"; }
 
@@ -55,6 +61,12 @@ std::shared_ptr<Site> Recorder::site() {
 }
 
 void Recorder::call_ended(const ApiCall& call) {
+  if (std::string_view(call.name).starts_with("aclmdlRICapture")) {
+    const std::string_view what = call.name + std::strlen("aclmdlRICapture");
+    std::lock_guard lock(mutex_);
+    if (what == "Begin") captures_ += call.code == 0;
+    else if (what == "End") captures_ = std::max(0, captures_ - 1);
+  }
   if (call.depth > 0 || !t_call.site) return;
   Call done = std::move(t_call);
   t_call = {};
@@ -149,8 +161,9 @@ void Recorder::look_at(const TaskEvent& task, const std::shared_ptr<Work>& work,
   for (const Argument& argument : task.arguments) {
     const TensorArgument* tensor = argument.tensor();
     if (!tensor || tensor->on_host || tensor->view.empty() || !tensor->view.data) continue;
-    work->touched.push_back(
-        {tensor->view, argument.name, dump::is_input(task, argument), is_written(argument.direction)});
+    const bool read = dump::is_input(task, argument) && !reads_sizes_alone(task.name);
+    if (!read && !is_written(argument.direction)) continue;
+    work->touched.push_back({tensor->view, argument.name, read, is_written(argument.direction)});
   }
   // Reads first: an operator that reads what it writes over is sound.
   for (size_t i = 0; i < work->touched.size(); ++i)
@@ -410,7 +423,7 @@ void Recorder::block(const void* at, bool taken) {
   where->thread = thread_number();
   where->stack = stacks_.here_at_once();
   std::lock_guard lock(mutex_);
-  if (taken) allocations_.block_taken(address, ++serial_, std::move(where));
+  if (taken) allocations_.block_taken(address, ++serial_, captures_ > 0, std::move(where));
   else allocations_.block_freed(address, std::move(where));
 }
 
@@ -437,6 +450,29 @@ void Recorder::host_access(const void* at, int32_t device) {
 void Recorder::prune() {
   shadow_.forget([&](const Work& work) { return clocks_.past(work.moment); });
   prune_at_ = std::max<size_t>(1 << 14, 2 * shadow_.size());
+}
+
+void Recorder::before_fork() {
+  mutex_.lock();
+  findings_.before_fork();
+  stacks_.before_fork();
+}
+
+void Recorder::after_fork(bool child) {
+  stacks_.after_fork();
+  findings_.after_fork(child);
+  if (child) {
+    forked_ = true;
+    serial_ = 0;
+    clocks_ = {};
+    shadow_ = {};
+    allocations_ = {};
+    handles_.clear();
+    waiting_.clear();
+    graphs_.clear();
+    t_call = {};
+  }
+  mutex_.unlock();
 }
 
 void Recorder::finish(bool handles) {

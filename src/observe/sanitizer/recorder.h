@@ -37,6 +37,12 @@ class Recorder final : public Observer {
   /// What is left at the end. `handles`: whether handles and memory are looked for.
   void finish(bool handles);
 
+  /// Around a fork, which other threads do not survive: the child begins with nothing that the parent did.
+  void before_fork();
+  void after_fork(bool child);
+  /// True in a fork that has used no device since.
+  bool idle_fork() const { return forked_ && serial_ == 0; }
+
   Findings& findings() { return findings_; }
 
  private:
@@ -71,6 +77,8 @@ class Recorder final : public Observer {
   std::unordered_map<uint64_t, std::shared_ptr<Work>> waiting_;  ///< host functions and graphs, by the task's id
   std::map<StreamKey, std::shared_ptr<Work>> graphs_;            ///< that run now
   uint64_t serial_ = 0;
+  bool forked_ = false;
+  int captures_ = 0;  ///< that have begun and not ended
   size_t prune_at_ = 1 << 14;
 };
 

@@ -9,15 +9,17 @@ uint32_t Stacks::keep(const PythonPlace* places, size_t count) {
   uint64_t hash = count;
   for (size_t i = 0; i < count; ++i) {
     hash = (hash ^ reinterpret_cast<uintptr_t>(places[i].code)) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(places[i].line)) * 0xbf58476d1ce4e5b9u;
+    hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(places[i].at)) * 0xbf58476d1ce4e5b9u;
   }
   std::lock_guard lock(mutex_);
   const auto [found, fresh] = known_.emplace(hash, 0);
   if (!fresh) return found->second;
   std::vector<PythonFrame> frames;
   for (size_t i = 0; i < count; ++i) frames.push_back(python_frame(places[i]));
-  stacks_.push_back(std::move(frames));
-  return found->second = static_cast<uint32_t>(stacks_.size());
+  // other instructions of the same lines
+  const auto [same, other] = by_lines_.emplace(frames, static_cast<uint32_t>(stacks_.size()) + 1);
+  if (other) stacks_.push_back(std::move(frames));
+  return found->second = same->second;
 }
 
 uint32_t Stacks::here() {

@@ -227,9 +227,9 @@ TEST(SanitizerAllocations, Blocks) {
   Allocations all;
   all.add(piece(1000, 9000), false);
   EXPECT_EQ(all.block_at(1000), nullptr);
-  all.block_taken(1000, 1, nullptr);
+  all.block_taken(1000, 1, false, nullptr);
   all.written({1000, 9000});
-  all.block_taken(3000, 2, nullptr);
+  all.block_taken(3000, 2, false, nullptr);
   EXPECT_EQ(all.block_at(2999)->bytes.begin, 1000u);
   EXPECT_EQ(all.block_at(3000)->client, 10000u);
   EXPECT_TRUE(all.all_written({1000, 3000}));
@@ -239,10 +239,25 @@ TEST(SanitizerAllocations, Blocks) {
   all.block_freed(3000, nullptr);
   EXPECT_FALSE(all.block_at(3500)->live);
   all.block_freed(1000, nullptr);
-  all.block_taken(1000, 3, nullptr);  // one large one
+  all.block_taken(1000, 3, false, nullptr);  // one large one
   EXPECT_TRUE(all.block_at(3500)->live);
   EXPECT_EQ(all.block_at(3500)->born, 3u);
   EXPECT_TRUE(all.none_written({1000, 9000}));
+}
+
+TEST(SanitizerAllocations, PoolsOfGraphsHaveNoBlocks) {
+  Allocations all;
+  all.add(piece(1000, 9000), false);
+  all.add(piece(20000, 30000), false);
+  all.block_taken(1000, 1, false, nullptr);  // before the capture, for its warm-up
+  all.block_freed(1000, nullptr);
+  all.block_taken(3000, 2, true, nullptr);
+  EXPECT_EQ(all.block_at(1000), nullptr);
+  EXPECT_TRUE(all.all_written({1000, 9000}));
+  all.block_taken(1000, 3, false, nullptr);
+  EXPECT_EQ(all.block_at(1000), nullptr);
+  all.block_taken(20000, 4, false, nullptr);
+  EXPECT_TRUE(all.block_at(20000)->live);  // other memory has them still
 }
 
 TEST(SanitizerFindings, Kinds) {
