@@ -602,6 +602,10 @@ def group_quantized(x, scale, ends, offset, kind):
 
 
 reference("GroupQuant", group_quantized)
+reference("FakeQuantPerTensorAffineCachemask", lambda x, scale, zero, enabled, low, high: torch._fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+    x.float(), scale.float(), zero.int(), torch.tensor([enabled]), low, high))
+reference("FakeQuantPerChannelAffineCachemask", lambda x, scale, zero, axis, low, high: torch.ops.aten.fake_quantize_per_channel_affine_cachemask(
+    x.float(), scale.float(), zero.int(), axis, low, high))
 reference("Quantize", lambda x, scale, zero, kind, axis: ((x / scale).round() + zero).clamp(-128, 127).to(torch.int8))
 
 for name, function in (ROUTING | FUSED).items():

@@ -150,6 +150,21 @@ def test_solvers_of_every_type(dtype, shape):
                 near(solution, want, dtype)
 
 
+@pytest.mark.parametrize("left, right", [((4, 4), (2, 3, 4, 5)), ((3, 4, 4), (2, 1, 4, 5)), ((2, 1, 4, 4), (3, 4, 1)), ((3, 4, 4), (4, 2))])
+def test_triangular_systems_broadcast(left, right):
+    """One triangle for a batch of right sides, and the reverse; torch_npu asks for a result of the broadcast shape."""
+    a, b = torch.randn(left) / 9 + torch.eye(4), torch.randn(right)
+    for upper in (False, True):
+        want, copy = torch.triangular_solve(b.double(), a.double(), upper=upper)
+        got, same = torch.triangular_solve(b.npu(), a.npu(), upper=upper)
+        torch.testing.assert_close(got.cpu().double(), want, rtol=1e-4, atol=1e-5)
+        assert torch.equal(same.cpu(), copy.float())
+        out = torch.empty(want.shape).npu(), torch.empty(copy.shape).npu()
+        torch.triangular_solve(b.npu(), a.npu(), upper=upper, out=out)
+        assert torch.equal(out[0], got)
+
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128, torch.float16], ids=str)
 @pytest.mark.parametrize("shape", [(1, 1), (7, 3), (3, 7), (2, 3, 8, 5), (130, 250), (250, 130), (30, 4, 4), (4, 0), (0, 4), (2, 3, 0)], ids=str)
 def test_factors_of_every_type(dtype, shape):

@@ -69,3 +69,29 @@ def test_special_values_and_refusals():
         call("aclnnAscendQuant", x.npu(), one.npu(), None, False, "up", 2, out)
     with pytest.raises(RuntimeError, match="INT8, UINT8 or INT32"):
         call("aclnnQuantize", x.npu(), one.npu(), None, torch.int16, 0, torch.empty(6, dtype=torch.int16, device="npu"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_fake_quantization(dtype):
+    """Training for quantization: values and mask, infinite ones and NaN, switched off, by channel, strided. torch_npu computes these on the CPU."""
+    x = (torch.randn(5, 7, 3) * 4).to(dtype)
+    x[0, 0] = torch.tensor([math.inf, -math.inf, math.nan])
+    scale, zero = torch.tensor([0.1]), torch.tensor([3], dtype=torch.int32)
+    close = dict(rtol=1e-3 if dtype == torch.float16 else 1e-6, atol=1e-7, equal_nan=True)
+    for y in (x, x.transpose(0, 2)):
+        out, mask = torch.empty(y.shape, dtype=dtype).npu(), torch.empty(y.shape, dtype=torch.bool).npu()
+        for enabled in (1, 0):
+            call("aclnnFakeQuantPerTensorAffineCachemask", x.npu() if y is x else x.npu().transpose(0, 2), scale.npu(), zero.npu(), float(enabled), -8, 7, out, mask)
+            want, inside = torch._fake_quantize_per_tensor_affine_cachemask_tensor_qparams(y.float(), scale, zero, torch.tensor([enabled]), -8, 7)
+            torch.testing.assert_close(out.cpu(), want.to(dtype), **close)
+            assert torch.equal(mask.cpu(), inside)
+        y = y.nan_to_num(1, 2, -2)  # by channel the CPU converts infinite numbers to integers, which means nothing
+        for d in range(3):
+            scales, zeros = torch.rand(y.shape[d]) + 0.1, torch.randint(-3, 3, (y.shape[d],), dtype=torch.int32)
+            for points in (zeros, zeros + 0.25):
+                call("aclnnFakeQuantPerChannelAffineCachemask", y.npu(), scales.npu(), points.npu(), d, -8, 7, out, mask)
+                want, inside = torch.ops.aten.fake_quantize_per_channel_affine_cachemask(y.float(), scales, points, d, -8, 7)
+                torch.testing.assert_close(out.cpu(), want.to(dtype), **close)
+                assert torch.equal(mask.cpu(), inside)
+    with pytest.raises(RuntimeError, match="scale"):
+        call("aclnnFakeQuantPerChannelAffineCachemask", y.npu(), torch.ones(2).npu(), zero.npu(), 0, -8, 7, out, mask)

@@ -99,22 +99,29 @@ ACLNN(aclnnSlogdet, (In, self), (Out, sign), (Out, logabsdet)) {
 }
 
 SAMPLE(aclnnTriangularSolve, "self=f32[3,2] A=f32[3,3]:1..2 xOut=f32[3,2] mOut=f32[3,3]")
-ABOUT(aclnnTriangularSolve, AICPU, "xOut solves A x = self for triangular A; mOut is a copy of A",
-      "求解三角方程组 A x = self，结果为 xOut，mOut 为 A 的副本")
+ABOUT(aclnnTriangularSolve, AICPU, "xOut solves A x = self for triangular A, batches broadcast; mOut is a copy of A",
+      "求解三角方程组 A x = self（批维可广播），结果为 xOut，mOut 为 A 的副本")
 ACLNN(aclnnTriangularSolve, (In, self), (In, A), (Bool, upper), (Bool, transpose), (Bool, unitriangular), (Out, xOut),
       (Out, mOut)) {
   linalg::require_matrices(op, "A", *A, true);
   linalg::require_matrices(op, "self", *self, false);
-  op.result_like("xOut", *xOut, *self, self->dtype);
-  op.suggest_like(*mOut, *A, A->dtype);
-  const Batch a(*A), b(*self);
-  op.require(a.count == b.count && a.rows == b.rows, "A is {} and self {}, want as many rows in as many matrices",
-             describe(*A), describe(*self));
+  op.require(A->dims[A->rank - 1] == self->dims[self->rank - 2], "A is {} and self {}, want as many rows", describe(*A),
+             describe(*self));
+  int64_t dims[kMaxDims];
+  const int batches = broadcast_shape(A->dims, A->rank - 2, self->dims, self->rank - 2, dims), rank = batches + 2;
+  auto expanded = [&](const TensorView& v) {
+    std::copy_n(v.dims + v.rank - 2, 2, dims + batches);
+    return v.expand(dims, rank);
+  };
+  const TensorView coefficients = expanded(*A), right = expanded(*self);
+  op.result("xOut", *xOut, dims, rank, self->dtype);
+  op.suggest_like(*mOut, coefficients, A->dtype);
+  const Batch a(coefficients), b(right);
   op.require(compute_of(self->dtype) == compute_of(A->dtype), "A is {} and self {}, want one type", describe(*A),
              describe(*self));
-  op.work(self->numel() * a.rows);
-  op.kernel_scratch(linalg::copy_bytes(*A) + linalg::result_bytes(*xOut));
-  op.launch([=, coefficients = *A, right = *self, x = *xOut, m = *mOut] {
+  op.work(right.numel() * a.rows);
+  op.kernel_scratch(linalg::copy_bytes(coefficients) + linalg::result_bytes(*xOut));
+  op.launch([=, own = *A, x = *xOut, m = *mOut] {
     linalg::visit_computed(right.dtype, [&]<class T>() {
       ScratchScope scratch;
       const T* matrices = linalg::dense_copy<T>(coefficients, scratch);
@@ -127,7 +134,9 @@ ACLNN(aclnnTriangularSolve, (In, self), (In, A), (Bool, upper), (Bool, transpose
       });
       values.give();
     });
-    if (m.same_shape(coefficients) && !m.empty()) copy_elements(m, coefficients);
+    if (m.empty()) return;
+    if (m.same_shape(coefficients)) copy_elements(m, coefficients);
+    else if (m.same_shape(own)) copy_elements(m, own);
   });
 }
 
