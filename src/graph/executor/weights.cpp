@@ -31,16 +31,14 @@ bool is_weight(const Node& node) {
   });
 }
 
-size_t bytes_of(const Tensor& constant) {
-  return static_cast<size_t>(constant.count()) * size_of(constant.dtype);
-}
+size_t bytes_of(const Tensor& constant) { return static_cast<size_t>(constant.count()) * size_of(constant.dtype); }
 
 }  // namespace
 
 Weights::Weights(const Model& model, Device& device, std::byte* client, bool keep_files) : device_(device) {
   std::vector<const Graph*> graphs = {model.graph.get()};
   for (const auto& [name, graph] : model.subgraphs) graphs.push_back(graph.get());
-  size_t own = 0;                                // bytes of a block without those
+  size_t own = 0;                                 // bytes of a block without those
   std::vector<std::pair<Node*, size_t>> brought;  // and where they lie in it
   for (const Graph* graph : graphs)
     for (const auto& node : graph->nodes()) {
