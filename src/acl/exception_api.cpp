@@ -65,10 +65,11 @@ ACL_API aclmdlCreateAndGetOpDesc(uint32_t device, uint32_t stream, uint32_t task
     need(outputs, "outputDesc");
     need(output_count, "numOutputs");
     if (length == 0) throw Error(code::kAclInvalidParam, "opNameLength is 0");
-    throw Error(code::kAclApiNotSupport,
-                "task {} of stream {} of device {}: tasks have no numbers to find an operator by "
-                "(aclrtGetTaskIdFromExceptionInfo gives {}); the message of a failure names the operator, its inputs and "
-                "its outputs",
-                task, stream, device, kUnknown);
+    throw Error(
+        code::kAclApiNotSupport,
+        "task {} of stream {} of device {}: tasks have no numbers to find an operator by "
+        "(aclrtGetTaskIdFromExceptionInfo gives {}); the message of a failure names the operator, its inputs and "
+        "its outputs",
+        task, stream, device, kUnknown);
   });
 }

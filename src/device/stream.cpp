@@ -27,8 +27,8 @@ constexpr int64_t kChainWork = 256 << 10;
 constexpr size_t kMostChained = 256;
 constexpr int64_t kLongLimit = 10'000'000'000;  // nanoseconds
 
-// Computations (of models also in threads of their own) and copies always end. Waits and host functions may wait for the
-// very thread that submits.
+// Computations (of models also in threads of their own) and copies always end. Waits and host functions may wait for
+// the very thread that submits.
 bool ends_by_itself(const Task& task) {
   return task.kind == TaskKind::Compute || task.kind == TaskKind::Copy || task.composite;
 }

@@ -13,10 +13,17 @@
 
 namespace updraft {
 
+/// Values that lie in no memory of the device but in a file, from which forms are made.
+struct ConstantSource {
+  void (*before)(const void* data, size_t bytes);  ///< throws where they are not to be had any more
+  void (*after)(const void* data, size_t bytes);   ///< they were read, and are not wanted soon
+};
+
 /// Any number of threads may use it. It outlives the work that uses it.
 class ConstantOperand {
  public:
-  ConstantOperand() = default;
+  /// `source`: of values that do not lie in the device's memory; it lives as long as the process.
+  explicit ConstantOperand(const ConstantSource* source = nullptr) : source_(source) {}
   ConstantOperand(const ConstantOperand&) = delete;
   ConstantOperand& operator=(const ConstantOperand&) = delete;
 
@@ -41,6 +48,7 @@ class ConstantOperand {
     dnnl::memory::desc desc;
     Form form;
   };
+  const ConstantSource* const source_;
   mutable std::mutex mutex_;  ///< held while a form is made: who comes meanwhile waits for it
   std::vector<Kept> kept_;
   size_t bytes_ = 0;

@@ -47,9 +47,10 @@ void query(const ModelSource& source, size_t* work, size_t* weights) {
   if (input_count != model.inputs.size() || output_count != model.outputs.size())
     throw Error(code::kAclInvalidParam, "the model has {} inputs and {} outputs, got {} and {} queues",
                 model.inputs.size(), model.outputs.size(), input_count, output_count);
-  throw Error(code::kAclApiNotSupport,
-              "models that are fed by queues are not supported, since there are no queues (acltdtCreateQueue): load the "
-              "model by aclmdlLoadFromFile or aclmdlLoadFromMem, and give its data to aclmdlExecute");
+  throw Error(
+      code::kAclApiNotSupport,
+      "models that are fed by queues are not supported, since there are no queues (acltdtCreateQueue): load the "
+      "model by aclmdlLoadFromFile or aclmdlLoadFromMem, and give its data to aclmdlExecute");
 }
 
 ModelMemory memory_of(void* work, size_t work_bytes, void* weights, size_t weight_bytes) {

@@ -30,6 +30,12 @@ std::string range_text(const TensorDesc& desc) {
   return text.empty() ? text : fmt::format(" in the range [{}]", text);
 }
 
+/// True where sizes are known, and no graph but this one may want the constants.
+bool has_one_program(const Model& model) {
+  return model.subgraphs.empty() &&
+         std::ranges::all_of(model.graph->inputs(), [](const Node* node) { return node->output().desc.known(); });
+}
+
 }  // namespace
 
 /// Work up to this much may run in the thread that submits it, which is beside others as it is.
@@ -67,7 +73,11 @@ class ExecuteTask final : public Task {
 };
 
 LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<size_t> late, std::byte* weights)
-    : model_(std::move(model)), device_(device), id_(id), late_(std::move(late)), weights_(model_, device, weights) {
+    : model_(std::move(model)),
+      device_(device),
+      id_(id),
+      late_(std::move(late)),
+      weights_(model_, device, weights, has_one_program(model_)) {
   for (const auto& node : graph().nodes()) {
     collectives_ = collectives_ || is_collective(*node);
     variables_ = variables_ || node->type() == "RefData";
@@ -78,14 +88,17 @@ LoadedModel::LoadedModel(Model model, Device& device, uint32_t id, std::vector<s
   gears_ = std::move(made.gears);
   work_bytes_ = made.work_bytes;
   static_ = made.is_static;
-  for (Outline::Planned& planned : made.programs) {
-    Kept kept{std::move(planned.dims), {}, std::move(planned.program), {}};
-    if (static_ && kept.program) {
-      const OwnScratch own;
-      kept.runs.push_back(std::make_unique<Run>(kept.program, weights_, device_));
+  for (Outline::Planned& planned : made.programs)
+    programs_.push_back({std::move(planned.dims), {}, std::move(planned.program), {}});
+  const OwnScratch own;
+  const auto bind = [&] {
+    for (Kept& kept : programs_) {
+      kept.runs.clear();
+      if (static_ && kept.program) kept.runs.push_back(std::make_unique<Run>(kept.program, weights_, device_));
     }
-    programs_.push_back(std::move(kept));
-  }
+  };
+  bind();
+  if (weights_.settle()) bind();
 }
 
 void LoadedModel::check(Execution& execution) const {

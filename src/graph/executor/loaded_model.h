@@ -125,7 +125,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   bool variables_ = false;               ///< it writes memory that all executions share
   std::atomic<uint64_t> executions_{0};  ///< that have begun
   std::mutex mutex_;
-  std::mutex client_arena_;           ///< held by an execution in memory of a client
+  std::mutex client_arena_;   ///< held by an execution in memory of a client
   std::list<Kept> programs_;  ///< the latest first
   /// Of outputs without memory of the client, by stream, until the next execution there.
   std::map<const Stream*, std::vector<DeviceBlock>> results_;

@@ -8,8 +8,6 @@
 #include "device/failure_summary.h"
 #include "device/observer.h"
 #include "device/waits/time_limits.h"
-#include "graph/executor/outline.h"
-#include "graph/ir/mapped_files.h"
 #include "ops/handles.h"
 #include "ops/op.h"
 
@@ -17,8 +15,6 @@ namespace updraft::graph {
 
 namespace {
 
-/// Smaller constants are not worth a prepared form.
-constexpr int64_t kLeastPrepared = 256;
 /// A plan may look at the values of constants up to this size (axes, shapes, bounds).
 constexpr int64_t kMostLookedAt = 64;
 /// Plans of a step that does more work than this, in element operations, are kept one at a time: they may have memory
@@ -41,55 +37,6 @@ Dims channels_last_strides(const Dims& dims) {
 }
 
 }  // namespace
-
-Weights::Weights(const Model& model, Device& device, std::byte* client) {
-  std::vector<const Graph*> graphs = {model.graph.get()};
-  for (const auto& [name, graph] : model.subgraphs) graphs.push_back(graph.get());
-  size_t bytes = 0;
-  std::vector<std::pair<Node*, size_t>> constants;
-  for (const Graph* graph : graphs)
-    for (const auto& node : graph->nodes()) {
-      const Tensor* constant = node->constant();
-      if (!constant) continue;
-      const size_t want = static_cast<size_t>(constant->count()) * size_of(constant->dtype);
-      if (constant->data.size() < want)
-        throw Error(code::kAclnnParamInvalid, "constant {} is {}{} and has {} bytes, want {}", node->name(),
-                    updraft::name_of(constant->dtype), describe(constant->dims), constant->data.size(), want);
-      constants.emplace_back(node.get(), bytes);
-      bytes += aligned_weight(want);
-    }
-  if (!client) block_ = DeviceBlock(device, bytes);
-  base_ = client ? client : block_.data();
-  bytes_ = bytes;
-  std::byte* const memory = static_cast<std::byte*>(host_address(base_));
-  for (const auto& [node, at] : constants) {
-    Tensor constant = *node->constant();
-    const size_t want = static_cast<size_t>(constant.count()) * size_of(constant.dtype);
-    Weight& weight = weights_[node];
-    weight.data = base_ + at;
-    if (want) std::memcpy(memory + at, constant.data.data(), want);
-    drop_file_pages(constant.data.data(), want);
-    if ((is_floating(constant.dtype) || constant.dtype == DType::Int8) && constant.count() >= kLeastPrepared)
-      weight.constant = operands_.emplace_back(std::make_unique<ConstantOperand>()).get();
-    constant.data = Bytes(nullptr, memory + at, want);
-    node->attributes["value"] = std::move(constant);
-  }
-}
-
-void Weights::move_to(std::byte* memory) {
-  if (memory == base_ || bytes_ == 0) return;
-  auto* const to = static_cast<std::byte*>(host_address(memory));
-  std::memcpy(to, host_address(base_), bytes_);
-  for (auto& [node, weight] : weights_) {
-    const auto at = weight.data - base_;
-    weight.data = memory + at;
-    Tensor constant = *node->constant();
-    constant.data = Bytes(nullptr, to + at, constant.data.size());
-    const_cast<Node*>(node)->attributes["value"] = std::move(constant);
-  }
-  base_ = memory;
-  block_ = DeviceBlock();
-}
 
 Run::Run(std::shared_ptr<const Program> program, const Weights& weights, Device& device)
     : program_(std::move(program)),

@@ -23,8 +23,13 @@ namespace updraft::graph {
 class Weights {
  public:
   /// From here on the graphs' constants share this memory, and no longer the bytes that they were made from.
-  /// `memory`: of a client, of weight_bytes() or more; null: memory of its own.
-  Weights(const Model& model, Device& device, std::byte* memory = nullptr);
+  /// `memory`: of a client, of weight_bytes() or more; null: memory of its own. `keep_files`: weights of products and
+  /// convolutions that lie in a mapped file stay there until settle().
+  Weights(const Model& model, Device& device, std::byte* memory = nullptr, bool keep_files = false);
+  /// What lies in files and was not brought into another form is brought onto the device; the rest stays in its file,
+  /// where other forms are made of it when they are asked for. True where there was some: what was planned with it has
+  /// old addresses. Before the first run.
+  bool settle();
 
   struct Weight {
     std::byte* data = nullptr;
@@ -37,10 +42,15 @@ class Weights {
   void move_to(std::byte* memory);
 
  private:
-  DeviceBlock block_;
+  void bring(Node& node, std::byte* to);
+
+  Device& device_;
+  DeviceBlock block_, late_;   ///< late_: of settle()
   std::byte* base_ = nullptr;  ///< of the constants, as clients see it
   size_t bytes_ = 0;
   std::unordered_map<const Node*, Weight> weights_;
+  std::vector<Node*> in_files_;
+  std::vector<std::pair<Node*, size_t>> places_;  ///< of all constants, in a client's memory
   std::vector<std::unique_ptr<ConstantOperand>> operands_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <new>
@@ -17,26 +18,68 @@
 namespace updraft::graph {
 namespace {
 
+struct MappedFile {
+  std::string path;  ///< from the root
+  struct stat info;
+};
+
 std::mutex g_mutex;
-/// Where mapped files lie, and how many bytes they have.
-std::map<uintptr_t, size_t>& mapped() {
-  static auto* all = new std::map<uintptr_t, size_t>;
+/// By where they lie.
+std::map<uintptr_t, MappedFile>& mapped() {
+  static auto* all = new std::map<uintptr_t, MappedFile>;
   return *all;
+}
+
+/// With the lock: the file that holds these bytes, else null.
+const MappedFile* file_of(const void* data, size_t size) {
+  const auto at = reinterpret_cast<uintptr_t>(data);
+  auto file = mapped().upper_bound(at);
+  if (file == mapped().begin()) return nullptr;
+  --file;
+  return at + size <= file->first + static_cast<size_t>(file->second.info.st_size) ? &file->second : nullptr;
 }
 
 }  // namespace
 
-void drop_file_pages(const void* data, size_t size) {
+bool in_mapped_file(const void* data, size_t size) {
+  std::lock_guard lock(g_mutex);
+  return file_of(data, size) != nullptr;
+}
+
+void require_unwritten(const void* data) {
+  std::lock_guard lock(g_mutex);
+  const MappedFile* const file = file_of(data, 1);
+  struct stat now;
+  if (!file || stat(file->path.c_str(), &now) != 0) return;  // without a name it cannot be written any more
+  const struct stat& then = file->info;
+  if (now.st_dev != then.st_dev || now.st_ino != then.st_ino) return;
+  if (now.st_size != then.st_size || now.st_mtim.tv_sec != then.st_mtim.tv_sec ||
+      now.st_mtim.tv_nsec != then.st_mtim.tv_nsec)
+    throw Error(code::kAclInvalidFile,
+                "{} was written while the model that was loaded from it is in use: load it again, and replace files of "
+                "models by renaming (as atc does)",
+                file->path);
+}
+
+namespace {
+/// For the pages that lie wholly in these bytes of a mapped file.
+void advise(const void* data, size_t size, int advice) {
   static const auto kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto at = reinterpret_cast<uintptr_t>(data);
   const uintptr_t first = (at + kPage - 1) / kPage * kPage, last = (at + size) / kPage * kPage;
   if (first >= last) return;
-  std::lock_guard lock(g_mutex);
-  auto file = mapped().upper_bound(at);
-  if (file == mapped().begin()) return;
-  --file;
-  if (at + size > file->first + file->second) return;
-  madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  if (in_mapped_file(data, size)) madvise(reinterpret_cast<void*>(first), last - first, advice);
+}
+}  // namespace
+
+void drop_file_pages(const void* data, size_t size) { advise(data, size, MADV_DONTNEED); }
+
+void want_file_pages(const void* data, size_t size) {
+#ifdef MADV_POPULATE_READ  // Linux 5.14; elsewhere each page comes when it is read
+  advise(data, size, MADV_POPULATE_READ);
+#else
+  (void)data, (void)size;
+#endif
 }
 
 Bytes Bytes::allocate(size_t size, std::byte*& to) {
@@ -63,7 +106,7 @@ Bytes Bytes::of_file(const std::string& path) {
   if (at == MAP_FAILED) throw Error(code::kAclInvalidFile, "{} is {}", path, file ? "empty" : "no file");
   {
     std::lock_guard lock(g_mutex);
-    mapped()[reinterpret_cast<uintptr_t>(at)] = size;
+    mapped()[reinterpret_cast<uintptr_t>(at)] = {std::filesystem::absolute(path).string(), info};
   }
   const auto unmap = [size](const void* p) {
     std::lock_guard lock(g_mutex);

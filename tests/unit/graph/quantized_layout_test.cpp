@@ -22,9 +22,9 @@ struct QuantizedLayouts : Passes {
     for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int8_t>(i * 37 % 251 - 125);
     const Endpoint w =
         build.constant(name + "_w", {DType::Int8, {channels, 16, 3, 3}, Bytes::copy_of(values.data(), values.size())});
-    const Endpoint y = build(
-        "Conv2D", name, {x, real(name + "_filter", w, 0.002F, DType::Int8)},
-        {{"strides", Ints{1, 1, 1, 1}}, {"pads", Ints{1, 1, 1, 1}}, {"data_format", std::string("NCHW")}});
+    const Endpoint y =
+        build("Conv2D", name, {x, real(name + "_filter", w, 0.002F, DType::Int8)},
+              {{"strides", Ints{1, 1, 1, 1}}, {"pads", Ints{1, 1, 1, 1}}, {"data_format", std::string("NCHW")}});
     return quantized(name + "_q", build("Relu", name + "_relu", {y}));
   }
   int bytes_ = 0;

@@ -1,0 +1,108 @@
+// The constants of a model on a device.
+#include <algorithm>
+#include <cstring>
+
+#include "device/device.h"
+#include "graph/executor/outline.h"
+#include "graph/executor/run.h"
+#include "graph/ir/mapped_files.h"
+
+namespace updraft::graph {
+namespace {
+
+/// Smaller constants are not worth a prepared form.
+constexpr int64_t kLeastPrepared = 256;
+/// Smaller ones are copied at once.
+constexpr size_t kLeastInFile = 64 << 10;
+
+constexpr ConstantSource kFile{[](const void* data, size_t bytes) {
+                                 require_unwritten(data);
+                                 want_file_pages(data, bytes);
+                               },
+                               &drop_file_pages};
+
+/// True where all who read the constant are products and convolutions that take it as their weights.
+bool is_weight(const Node& node) {
+  static constexpr std::string_view kTypes[] = {"BatchMatMul", "BatchMatMulV2", "Conv2D",        "FusedConv2D",
+                                                "MatMul",      "MatMulV2",      "RequantConv2D", "RequantMatMul"};
+  const std::vector<Use>& uses = node.output().uses;
+  return !uses.empty() && std::ranges::all_of(uses, [](const Use& use) {
+    return use.index == 1 && std::ranges::find(kTypes, std::string_view(use.node->type())) != std::end(kTypes);
+  });
+}
+
+size_t bytes_of(const Tensor& constant) { return static_cast<size_t>(constant.count()) * size_of(constant.dtype); }
+
+}  // namespace
+
+Weights::Weights(const Model& model, Device& device, std::byte* client, bool keep_files) : device_(device) {
+  std::vector<const Graph*> graphs = {model.graph.get()};
+  for (const auto& [name, graph] : model.subgraphs) graphs.push_back(graph.get());
+  size_t own = 0;                                 // bytes of a block without those
+  std::vector<std::pair<Node*, size_t>> brought;  // and where they lie in it
+  for (const Graph* graph : graphs)
+    for (const auto& node : graph->nodes()) {
+      const Tensor* constant = node->constant();
+      if (!constant) continue;
+      const size_t want = bytes_of(*constant);
+      if (constant->data.size() < want)
+        throw Error(code::kAclnnParamInvalid, "constant {} is {}{} and has {} bytes, want {}", node->name(),
+                    updraft::name_of(constant->dtype), describe(constant->dims), constant->data.size(), want);
+      const bool prepared =
+          (is_floating(constant->dtype) || constant->dtype == DType::Int8) && constant->count() >= kLeastPrepared;
+      const bool stays = keep_files && !client && prepared && want >= kLeastInFile && is_weight(*node) &&
+                         in_mapped_file(constant->data.data(), want);
+      Weight& weight = weights_[node.get()];
+      if (prepared)
+        weight.constant = operands_.emplace_back(std::make_unique<ConstantOperand>(stays ? &kFile : nullptr)).get();
+      places_.emplace_back(node.get(), bytes_);
+      bytes_ += aligned_weight(want);
+      if (stays) {
+        weight.data = const_cast<std::byte*>(constant->data.data());
+        in_files_.push_back(node.get());
+      } else {
+        brought.emplace_back(node.get(), own);
+        own += aligned_weight(want);
+      }
+    }
+  if (!client) block_ = DeviceBlock(device, own);
+  base_ = client ? client : block_.data();
+  for (const auto& [node, at] : brought) bring(*node, base_ + at);
+}
+
+bool Weights::settle() {
+  size_t bytes = 0;
+  std::erase_if(in_files_, [&](const Node* node) { return weights_.at(node).constant->made() > 0; });
+  for (const Node* node : in_files_) bytes += aligned_weight(bytes_of(*node->constant()));
+  if (bytes == 0) return false;
+  late_ = DeviceBlock(device_, bytes);
+  std::byte* to = late_.data();
+  for (Node* node : in_files_) {
+    bring(*node, to);
+    to += aligned_weight(bytes_of(*node->constant()));
+  }
+  in_files_.clear();
+  return true;
+}
+
+void Weights::move_to(std::byte* memory) {
+  if (memory == base_ || bytes_ == 0) return;
+  for (const auto& [node, at] : places_) bring(*node, memory + at);
+  base_ = memory;
+  block_ = DeviceBlock();
+  late_ = DeviceBlock();
+}
+
+void Weights::bring(Node& node, std::byte* to) {
+  Tensor constant = *node.constant();
+  const size_t bytes = bytes_of(constant);
+  auto* const memory = static_cast<std::byte*>(host_address(to));
+  want_file_pages(constant.data.data(), bytes);
+  if (bytes) std::memcpy(memory, constant.data.data(), bytes);
+  drop_file_pages(constant.data.data(), bytes);
+  weights_[&node].data = to;
+  constant.data = Bytes(nullptr, memory, bytes);
+  node.attributes["value"] = std::move(constant);
+}
+
+}  // namespace updraft::graph
