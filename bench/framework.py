@@ -9,7 +9,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-def _measure(options, models, session, devices, area, peer_name):
+def _measure(options, models, session, devices, area, peer_name, title):
     from bench.measure import PART, InProcess, interleave, machine, report
 
     os.environ["UPDRAFT_THREADS"] = str(options.threads)
@@ -27,16 +27,19 @@ def _measure(options, models, session, devices, area, peer_name):
     if len(rows) > 1:
         print("geometric mean", round(math.exp(sum(math.log(r["ratio"]) for r in rows.values()) / len(rows)), 3))
     whole = options.models == ",".join(models) and options.threads == len(os.sched_getaffinity(0))
-    report(area + ("" if whole else PART), rows, f"./dev bench {area} " + " ".join(a for a in sys.argv[1:] if a != "--measure"), peer_name, before)
+    report(title + ("" if whole else PART), rows, f"./dev bench {area} " + " ".join(a for a in sys.argv[1:] if a != "--measure"), peer_name, before)
 
 
-def main(script, description, models, session, devices, area, peer_name):
+def main(script, description, models, session, devices, area, peer_name, flag=None):
     """The command line of a benchmark. script: the file that calls this, run again in the framework's environment.
-    session(model, device, threads) makes a step, a function of the script's module; devices: ours, then the peer's."""
+    session(model, device, threads) makes a step, a function of the script's module; devices: ours, then the peer's.
+    flag: the word of the command line by which the script chose this, which has a table of its own."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--models", default=",".join(models))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    if flag:
+        parser.add_argument("--" + flag, action="store_true", help="this table")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.measure:
@@ -44,4 +47,4 @@ def main(script, description, models, session, devices, area, peer_name):
         if not python.exists():
             sys.exit(f"there is no .venv-{area}: ./dev test {area} makes it")
         os.execv(python, [str(python), script, *sys.argv[1:], "--measure"])
-    _measure(options, models, session, devices, area, peer_name)
+    _measure(options, models, session, devices, area, peer_name, f"{area}-{flag}" if flag else area)

@@ -2,6 +2,10 @@
 in turn. Sizes are those of the guide's examples; the losses of both are compared.
 
     ./dev bench tensorflow [--models mnist,resnet50,bert,lstm,resnet50-inference] [--rounds 5] [--threads 2]
+
+With --sinking the NPU against itself: 32 steps in one call, whose loop takes its batches from an iterator, and 32 calls of a step.
+
+    ./dev bench tensorflow --sinking [--models mlp,mnist,bert]
 """
 import os
 import pathlib
@@ -10,6 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 MODELS = ["mnist", "resnet50", "bert", "lstm", "resnet50-inference"]
+SUNK, STEPS = ["mlp", "mnist", "bert"], 32
 
 
 def build(name):
@@ -18,6 +23,9 @@ def build(name):
     import tensorflow as tf
 
     layers, rng = tf.keras.layers, np.random.default_rng(0)
+    if name == "mlp":
+        model = tf.keras.Sequential([layers.Dense(64, activation="relu", input_shape=(32,)), layers.Dense(10)])
+        return model, rng.random((32, 32), np.float32), rng.integers(0, 10, 32), tf.keras.optimizers.SGD(1e-2)
     if name == "mnist":
         model = tf.keras.Sequential([
             layers.Conv2D(32, 3, activation="relu", input_shape=(28, 28, 1)), layers.MaxPooling2D(), layers.Conv2D(64, 3, activation="relu"),
@@ -77,7 +85,39 @@ def session(name, device, threads):
     return step
 
 
+def sinking(name, way, threads):
+    """32 steps: sunk, or one by one."""
+    train, batch = functions(name, "npu", threads)
+    import npu_device
+    import tensorflow as tf
+
+    npu_device.set_npu_loop_size(STEPS)
+    iterator = iter(tf.data.Dataset.from_tensors(batch).repeat().prefetch(2))
+
+    @tf.function
+    def loop(iterator, steps):
+        total = 0.0
+        for _ in tf.range(steps):
+            total += train(*next(iterator))
+        return total
+
+    def step(values=False):
+        if way == "sunk":
+            total = loop(iterator, tf.constant(STEPS))
+        else:
+            total = 0.0
+            for _ in range(STEPS):
+                total += train(*next(iterator))
+        total = total.numpy()
+        return total if values else None
+
+    return step
+
+
 if __name__ == "__main__":
     from bench.framework import main
 
-    main(__file__, __doc__, MODELS, session, ("npu", "cpu"), "tensorflow", "TensorFlow CPU")
+    if "--sinking" in sys.argv:
+        main(__file__, __doc__, SUNK, sinking, ("sunk", "steps"), "tensorflow", "step by step", flag="sinking")
+    else:
+        main(__file__, __doc__, MODELS, session, ("npu", "cpu"), "tensorflow", "TensorFlow CPU")

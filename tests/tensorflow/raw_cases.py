@@ -69,7 +69,8 @@ def binary(names, types, special=True, **of):
 
 binary("Add AddV2 Sub Mul Maximum Minimum SquaredDifference Equal NotEqual Greater GreaterEqual Less LessEqual", NUMBER)
 binary("RealDiv DivNoNan", REAL)
-binary("FloorDiv FloorMod", NUMBER, special=False, nonzero=True)
+binary("FloorDiv FloorMod", (FLOAT, INT32, INT64), special=False, nonzero=True)
+binary("FloorDiv FloorMod", (HALF, BF16), special=False, nonzero=True, whole=True)  # no quotient that rounds to a whole number
 binary("Pow", REAL, special=False, positive=True)
 binary("Pow", (INT32, INT64), special=False, low=0, high=4)
 binary("LogicalAnd LogicalOr", [BOOL], special=False)
@@ -208,6 +209,8 @@ for shape, b, e, s, masks in SLICES:
     case("StridedSliceGrad", NUMBER, lambda d, x=shape, b=b, e=e, s=s, m=masks: d.slice_gradient(x, b, e, s, m))
 for shape, axes in [((3, 4), [0]), ((3, 4), [0, 1]), ((0, 2), [1]), ((5,), [-1])]:
     case("ReverseV2", (*NUMBER, BOOL), lambda d, s=shape, a=axes: {"tensor": d(s), "axis": a})
+for index in ["int32", "int64"]:
+    case("ReverseSequence", (*NUMBER, BOOL), lambda d, i=index: {"input": d((3, 4, 2)), "seq_lengths": d.tf.constant([4, 0, 2], i), "seq_dim": 1, "batch_dim": 0})
 for shape in [(), (0, 3), (2, 3, 4)]:
     for name, key in [("Shape", "input"), ("Size", "input")]:
         case(name, NUMBER, lambda d, s=shape, k=key: {k: d(s)})

@@ -52,9 +52,9 @@ def board_of(folder):
     server.configure(argv=[None, "--logdir", str(folder), "--port", "0", "--bind_all", "--load_fast", "false", "--reload_interval", "0"])
     address = "http://localhost:%d" % urllib.parse.urlparse(server.launch()).port
 
-    def ask(path, **words):
-        with urllib.request.urlopen("%s/data/%s?%s" % (address, path, urllib.parse.urlencode(words)), timeout=60) as answer:
-            return answer.read().decode()
+    def ask(path, query="", **words):
+        with urllib.request.urlopen("%s/data/%s?%s" % (address, path, query or urllib.parse.urlencode(words)), timeout=60) as answer:
+            return answer.read()
 
     yield ask
 
@@ -78,14 +78,14 @@ def test_what_tensorboard_shows(tmp_path):
             np.testing.assert_allclose([value for _, _, value in shown], values, rtol=1e-6)
         assert losses[-1] < losses[0]
 
-        assert "hidden/kernel_0" in read("plugin/histograms/tags")["fit/train"]
+        assert "hidden/kernel_0/histogram" in read("plugin/histograms/tags")["fit/train"]
         weights = read("plugin/histograms/histograms", run="loop", tag="weights")
         assert len(weights) == 6 and sum(count for _, _, count in weights[-1][2]) == 8
         pictures = read("plugin/images/images", run="loop", tag="inputs", sample=0)
-        assert len(pictures) == 6 and (pictures[0]["width"], pictures[0]["height"]) == (8, 16)
-        assert "step 5" in read("plugin/text/text", run="loop", tag="state/text_summary" if "state/text_summary" in read("plugin/text/tags")["loop"] else "state")[-1]["text"]
+        assert len(pictures) == 6 and tf.io.decode_png(ask("plugin/images/individualImage", pictures[0]["query"])).shape == (16, 8, 1)
+        assert "step 5" in read("plugin/text/text", run="loop", tag="state")[-1]["text"]
 
         assert "fit/train" in read("plugin/graphs/info")
-        graph = ask("plugin/graphs/graph", run="fit/train", conceptual="false")
+        graph = ask("plugin/graphs/graph", run="fit/train", conceptual="false").decode()
         assert 'op: "MatMul"' in graph
-        assert "hidden" in ask("plugin/graphs/graph", run="fit/train", tag="keras", conceptual="true")
+        assert "hidden" in ask("plugin/graphs/graph", run="fit/train", tag="keras", conceptual="true").decode()
