@@ -76,6 +76,7 @@ C_FAULTS = {
     "never_written": "uninitialised", "half_written": "uninitialised", "unwritten_to_the_host": "uninitialised",
     "beyond_the_allocation": "out-of-bounds", "beyond_the_storage": "out-of-bounds", "copy_of_too_much": "out-of-bounds",
     "leaked_stream": "leak", "leaked_event": "leak", "leaked_context": "leak", "leaked_memory": "leak", "leaked_pinned_memory": "leak",
+    "leaked_tensor": "leak", "leaked_scalar": "leak", "leaked_tensor_list": "leak", "leaked_executor": "leak",
     "pinned_used_twice": "host-race", "host_reads_the_device": "host-access",
 }
 
@@ -191,6 +192,32 @@ def test_a_script_that_catches_errors_goes_on(tmp_path, own):
         """, TORCH_NPU_SANITIZER=own)
     assert "RuntimeError OutOfMemoryError RuntimeError 6.0" in text or own == "1" and "RuntimeError" in text
     assert found == []
+
+
+def test_tensors_that_an_extension_leaves(tmp_path):
+    """Also beside torch_npu, which gives back all of its own; with the place of the next operator."""
+    code = """
+        import ctypes, os, sys, torch, torch_npu
+        x = torch.ones(4, device="npu")
+        library = ctypes.CDLL("libopapi.so")
+        library.aclCreateTensor.restype = ctypes.c_void_p
+        dims = (ctypes.c_int64 * 1)(4)
+
+        def extension():
+            made = library.aclCreateTensor(dims, ctypes.c_uint64(1), 0, None, ctypes.c_int64(0), 2, dims, ctypes.c_uint64(1), ctypes.c_void_p(x.data_ptr()))
+            y = x + 1
+            if sys.argv[1] == "clean":
+                library.aclDestroyTensor(ctypes.c_void_p(made))
+            return y
+
+        for _ in range(3):
+            extension()
+        torch.npu.synchronize()
+    """
+    said, found, _ = python(tmp_path, code, "wrong", status=FOUND)
+    assert [(f["kind"], f["items"]) for f in found] == [("leak", 3)] and "FLOAT[4]" in said and "aclCreateTensor" in said
+    assert "extension" in functions(found[0]["second"])
+    assert python(tmp_path, code, "clean")[1] == []
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

@@ -14,9 +14,15 @@ const Piece* holding(const std::map<uintptr_t, Piece>& pieces, uintptr_t at) {
 
 }  // namespace
 
+void Allocations::forget(Range bytes) {
+  auto it = dead_.lower_bound(bytes.begin);
+  if (it != dead_.begin() && std::prev(it)->second.bytes.end > bytes.begin) --it;
+  while (it != dead_.end() && it->first < bytes.end) it = dead_.erase(it);
+}
+
 void Allocations::add(Piece piece, bool known) {
   const Range bytes = piece.bytes;
-  for (auto it = dead_.lower_bound(bytes.begin); it != dead_.end() && it->first < bytes.end;) it = dead_.erase(it);
+  forget(bytes);
   if (known) unwritten_.remove(bytes.begin, bytes.end);
   else unwritten_.add(bytes.begin, bytes.end);
   live_[bytes.begin] = std::move(piece);

@@ -31,6 +31,8 @@ class Allocations {
   void add(Piece piece, bool known);
   /// The allocation that begins there; nothing when there is none. It is remembered as a dead one.
   std::optional<Piece> remove(uintptr_t at, std::shared_ptr<Site> site);
+  /// The library has the bytes now, none of which is allocated.
+  void forget(Range bytes);
   /// A caching allocator gives out, or takes back, memory from `at` on. How much it is nobody says: it ends where the
   /// next block is that is in use. `captured`: while a graph is captured, whose replays use the memory after it was
   /// given back.
