@@ -176,6 +176,25 @@ def test_a_fork_has_its_own_report(tmp_path):
     assert [f["kind"] for f in found] == ["race"] and "y = x * 2" in said
 
 
+def test_what_clients_do_is_no_fault(tmp_path):
+    """Memory of a graph is used again by its replays after it was given back; an operator that runs on the CPU takes the tensors
+    that it writes over there; sizes that values decide are waited for."""
+    text, found, _ = python(tmp_path, """
+        import torch, torch_npu
+        x = torch.ones(64, 64, device="npu")
+        graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            y = ((x * 2 + 1).relu() @ x).sum()
+        for _ in range(2):
+            graph.replay()
+            other = torch.zeros(64, 64, device="npu") + 1
+        torch.nn.functional.fractional_max_pool3d(torch.rand(1, 2, 6, 6, 6, device="npu"), 2, output_size=3)
+        torch.npu.set_compile_mode(jit_compile=True)
+        print(y.item(), x[0].masked_select(x[0] > 0).sum().item())
+        """)
+    assert "786432.0 64.0" in text and found == []
+
+
 @pytest.mark.parametrize("own", ["0", "1"])
 def test_a_script_that_catches_errors_goes_on(tmp_path, own):
     """torch frees tensors while an exception is on its way, and torch_npu tells Python of it."""

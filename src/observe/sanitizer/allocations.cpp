@@ -78,6 +78,19 @@ const Piece* Allocations::allocation_at(uintptr_t at) const {
   return piece ? piece : holding(dead_, at);
 }
 
+uintptr_t Allocations::end_for(Range bytes) const {
+  const Piece* piece = allocation_at(bytes.begin);
+  if (!piece) return 0;
+  uintptr_t end = piece->bytes.end;
+  while (end < bytes.end && piece->mapped && piece->live) {
+    const auto next = live_.find(end);
+    if (next == live_.end()) break;
+    piece = &next->second;
+    end = piece->bytes.end;
+  }
+  return end;
+}
+
 const Piece* Allocations::block_at(uintptr_t at) const { return holding(blocks_, at); }
 
 uintptr_t Allocations::next_block(Range bytes) const {

@@ -20,6 +20,7 @@ struct Piece {
   int32_t device = -1;   ///< -1: memory of the host
   bool block = false;    ///< of a caching allocator
   bool live = true;
+  bool mapped = false;  ///< to addresses that were reserved: tensors may reach into the next one
   bool pool = false;  ///< of captured graphs: who uses it when, the graphs know, and blocks are none
   uint64_t born = 0;  ///< Work::serial of that time
   std::shared_ptr<Site> made = {}, freed = {};
@@ -43,6 +44,8 @@ class Allocations {
   const Piece* allocation_at(uintptr_t at) const;
   /// The same of the block, where its allocation has such.
   const Piece* block_at(uintptr_t at) const;
+  /// Where the memory ends that an access to the bytes may reach: that of the allocation, or of mapped ones in a row.
+  uintptr_t end_for(Range bytes) const;
   /// Where the bytes run into another block that is in use; 0: they do not.
   uintptr_t next_block(Range bytes) const;
 

@@ -6,6 +6,7 @@
 
 #include "device/waits/value_wait.h"
 #include "observe/dump/names.h"
+#include "observe/sanitizer/install.h"
 
 namespace updraft::sanitizer {
 namespace {
@@ -42,7 +43,12 @@ bool reads_sizes_alone(std::string_view name) {
 /// Moves what may be written or not into a larger array: HCCL's lists of outputs are padded before they are received.
 bool gathers(std::string_view name) { return name == "aclnnConstantPadNd" || name == "aclnnCat"; }
 
+thread_local bool t_fallback = false;
+
 }  // namespace
+
+void set_fallback(bool on) { t_fallback = on; }
+bool in_fallback() { return t_fallback; }
 
 const std::string* Recorder::text(const char* name) {
   auto found = names_.find(std::string_view(name));
@@ -215,10 +221,10 @@ void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched
   };
   if (!piece.live) tell(Kind::Freed, "", reach.begin);
   const Piece* allocation = allocations_.allocation_at(reach.begin);
-  if (reach.end > allocation->bytes.end) {
+  if (const uintptr_t end = allocations_.end_for(reach); reach.end > end) {
     tell(Kind::OutOfBounds,
-         fmt::format("{} reaches {} bytes beyond the allocation of {}", touched.parameter,
-                     reach.end - allocation->bytes.end, allocation->bytes.end - allocation->bytes.begin),
+         fmt::format("{} reaches {} bytes beyond the allocation of {}", touched.parameter, reach.end - end,
+                     end - allocation->bytes.begin),
          reach.begin);
   } else if (const uintptr_t next = piece.block && piece.live ? allocations_.next_block(reach) : 0) {
     tell(Kind::OutOfBounds,
@@ -267,6 +273,7 @@ void Recorder::copied(const std::shared_ptr<Work>& work) {
     return;
   }
   if (!piece || piece->device < 0 || !wants(Kind::Unwritten) || allocations_.all_written(source)) return;
+  if (in_fallback()) return;
   const Piece* block = allocations_.block_at(source.begin);
   found({.kind = Kind::Unwritten,
          .second = side_of(*work, from),
@@ -377,6 +384,7 @@ void Recorder::ordered(const OrderEvent& event) {
       Piece piece{{at, at + event.bytes}, reinterpret_cast<uintptr_t>(event.client), event.device};
       piece.born = ++serial_;
       piece.made = site();
+      piece.mapped = std::string_view(event.name) == "mapped";
       allocations_.add(std::move(piece), std::string_view(event.name) != "device");
       break;
     }

@@ -260,6 +260,20 @@ TEST(SanitizerAllocations, PoolsOfGraphsHaveNoBlocks) {
   EXPECT_TRUE(all.block_at(20000)->live);  // other memory has them still
 }
 
+TEST(SanitizerAllocations, MappedOnesInARow) {
+  Allocations all;
+  for (const bool mapped : {false, true}) {
+    for (uintptr_t at : {1000u, 2000u, 4000u}) {
+      Piece one = piece(at, at + 1000);
+      one.mapped = mapped;
+      all.add(one, true);
+    }
+    EXPECT_EQ(all.end_for({1500, 1600}), 2000u);
+    EXPECT_EQ(all.end_for({1500, 2600}), mapped ? 3000u : 2000u);
+    EXPECT_EQ(all.end_for({1500, 4600}), mapped ? 3000u : 2000u);  // a hole
+  }
+}
+
 TEST(SanitizerFindings, Kinds) {
   EXPECT_EQ(kinds_of("race"), 1u);
   EXPECT_EQ(kinds_of("all"), (1u << kKinds) - 1);
