@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/accepted.h"
+#include "device/observer.h"
 #include "ops/exchange.h"
 #include "ops/kept_arguments.h"
 #include "ops/op.h"
@@ -37,10 +38,45 @@ int destroy(const char* name, HandlePool<T>& pool, const void* handle, const cha
   });
 }
 
+template <class T>
+HandlePool<T>& pool_of() {
+  if constexpr (std::is_same_v<T, aclTensor>) return tensor_pool();
+  else if constexpr (std::is_same_v<T, aclScalar>) return scalar_pool();
+  else if constexpr (std::is_same_v<T, aclIntArray>) return int_array_pool();
+  else if constexpr (std::is_same_v<T, aclFloatArray>) return float_array_pool();
+  else if constexpr (std::is_same_v<T, aclBoolArray>) return bool_array_pool();
+  else if constexpr (std::is_same_v<T, aclTensorList>) return tensor_list_pool();
+  else return scalar_list_pool();
+}
+
+// What a handle that was never destroyed holds, for the sanitizer.
+std::string describe_left(const aclTensor& t) { return describe(t.view).text(); }
+std::string describe_left(const aclScalar& s) { return name_of(s.dtype); }
+std::string describe_left(const aclTensorList& list) { return fmt::format("{} tensors", list.items.size()); }
+std::string describe_left(const aclScalarList& list) { return fmt::format("{} scalars", list.items.size()); }
+template <class T>
+  requires requires(const T& array) { array.values; }
+std::string describe_left(const T& array) {
+  return fmt::format("{} values", array.values.size());
+}
+
 template <class T, class Make>
 T* create(const char* name, Make&& make) {
   T* made = nullptr;
-  guard(name, [&] { made = make(); });
+  guard(name, [&] {
+    made = make();
+    if (watched()) [[unlikely]] {
+      OrderEvent event{.what = OrderEvent::What::Made, .object = made};
+      event.value = pool_of<T>().ref(made).generation;
+      event.name = name + std::strlen("aclCreate");
+      event.text = name;
+      event.left = [](const void* object, uint64_t value) {
+        const T* live = pool_of<T>().get({static_cast<T*>(const_cast<void*>(object)), static_cast<uint32_t>(value)});
+        return live ? describe_left(*live) : std::string();
+      };
+      tell_order(event);
+    }
+  });
   return made;
 }
 

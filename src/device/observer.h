@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "base/api_call.h"
 #include "base/error.h"
@@ -70,7 +71,7 @@ struct OrderEvent {
     SignalSet,      ///< a notify, or `value` at an address, is put on the stream
     SignalTaken,    ///< the stream waits for a notify, or for `value` at an address by `test`
     OthersAwaited,  ///< the stream waits for another process
-    Made,           ///< a handle; `name` is its kind: "stream", "event", "notify", "context"
+    Made,           ///< a handle; `name` is its kind: "stream", "event", "notify", "context", "tensor" …
     Destroyed,      ///< a handle
     Allocated,      ///< `bytes` of memory at `object` (as this process touches it); `name`: "device", "mapped", "host"
     Freed,          ///< it goes
@@ -88,6 +89,9 @@ struct OrderEvent {
   int32_t test = -1;  ///< ValueTest; -1: a notify
   const char* name = "";
   const char* text = "";
+  /// Of handles whose end is not told (tensors, scalars, lists, executors): describes the object that was made with that
+  /// `value`; "" when it is gone. `text` is the call that made it.
+  std::string (*left)(const void* object, uint64_t value) = nullptr;
 };
 
 /// Callbacks come from any thread, several at once, and hold up the stream (or the call) that they tell of.

@@ -232,6 +232,18 @@ int report_refusal(const OpInfo& info, bool launching) noexcept {
 
 }  // namespace
 
+namespace {
+void tell_planned(const aclOpExecutor& executor) {
+  OrderEvent event{.what = OrderEvent::What::Made, .object = &executor, .name = "executor", .text = executor.info->name};
+  event.left = [](const void* object, uint64_t) {
+    const aclOpExecutor* live = find_executor(object);
+    return live && live->state == aclOpExecutor::State::Planned && live->info ? std::string(live->info->name)
+                                                                              : std::string();
+  };
+  tell_order(event);
+}
+}  // namespace
+
 int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpExecutor** executor) noexcept {
   ApiScope call(info.name, ApiCall::Phase::Plan);
   int code = 0;
@@ -243,7 +255,10 @@ int plan_op(const OpInfo& info, const Value* values, uint64_t* workspace, aclOpE
     *workspace = 0;
     *executor = make_plan(info, values, true);
     *workspace = (*executor)->kernel_bytes;
-    if (observing_arguments()) call.arguments((*executor)->observed.data(), (*executor)->observed.size());
+    if (watched()) [[unlikely]] {
+      if (observing_arguments()) call.arguments((*executor)->observed.data(), (*executor)->observed.size());
+      tell_planned(**executor);
+    }
   } catch (...) { code = report_refusal(info, false); }
   call.code(code);
   return code;

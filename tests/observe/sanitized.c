@@ -199,6 +199,35 @@ static void leaked_pinned_memory(void) {
   CHECK(aclrtMallocHost(&d, kBytes));
   if (!wrong) CHECK(aclrtFreeHost(d));
 }
+static void leaked_tensor(void) {
+  aclTensor* made = tensor(a, kCount, kCount);
+  if (!wrong) CHECK(aclDestroyTensor(made));
+}
+static void leaked_scalar(void) {
+  float one = 1;
+  aclScalar* made = aclCreateScalar(&one, ACL_FLOAT);
+  if (!wrong) CHECK(aclDestroyScalar(made));
+}
+static void leaked_tensor_list(void) {
+  const aclTensor* both[] = {tensor(a, kCount, kCount), tensor(b, kCount, kCount)};
+  aclTensorList* made = aclCreateTensorList(both, 2);
+  if (!wrong) {
+    CHECK(aclDestroyTensorList(made));
+    return;
+  }
+  for (int i = 0; i < 2; ++i) CHECK(aclDestroyTensor(both[i]));
+}
+static void leaked_executor(void) {
+  float one = 1;
+  aclTensor *x = tensor(a, kCount, kCount), *y = tensor(b, kCount, kCount), *out = tensor(c, kCount, kCount);
+  aclScalar* alpha = aclCreateScalar(&one, ACL_FLOAT);
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = NULL;
+  CHECK(aclnnAddGetWorkspaceSize(x, y, alpha, out, &bytes, &executor));
+  if (!wrong) CHECK(aclDestroyAclOpExecutor(executor));
+  for (int i = 0; i < 3; ++i) CHECK(aclDestroyTensor((aclTensor*[]){x, y, out}[i]));
+  CHECK(aclDestroyScalar(alpha));
+}
 static void pinned_used_twice(void) {
   float* host;
   CHECK(aclrtMallocHost((void**)&host, kBytes));
@@ -242,6 +271,10 @@ static const struct {
               CASE(leaked_context),
               CASE(leaked_memory),
               CASE(leaked_pinned_memory),
+              CASE(leaked_tensor),
+              CASE(leaked_scalar),
+              CASE(leaked_tensor_list),
+              CASE(leaked_executor),
               CASE(pinned_used_twice),
               CASE(host_reads_the_device)};
 

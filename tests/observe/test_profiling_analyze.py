@@ -15,7 +15,7 @@ RANKS = pathlib.Path(__file__).with_name("ranks.py")
 pytestmark = pytest.mark.skipif(not os.environ.get("UPDRAFT_TEST_LONG"), reason="long form: UPDRAFT_TEST_LONG=1 (wants .venv-msprof-analyze)")
 
 
-@pytest.fixture(scope="module", params=[(1, "text"), (4, "text"), (2, "db")], ids=lambda p: "%d-%s" % p)
+@pytest.fixture(scope="module", params=[(1, "text"), (4, "text"), (4, "db")], ids=lambda p: "%d-%s" % p)
 def job(request, tmp_path_factory):
     ranks, kind = request.param
     out = tmp_path_factory.mktemp("job")

@@ -76,6 +76,7 @@ C_FAULTS = {
     "never_written": "uninitialised", "half_written": "uninitialised", "unwritten_to_the_host": "uninitialised",
     "beyond_the_allocation": "out-of-bounds", "beyond_the_storage": "out-of-bounds", "copy_of_too_much": "out-of-bounds",
     "leaked_stream": "leak", "leaked_event": "leak", "leaked_context": "leak", "leaked_memory": "leak", "leaked_pinned_memory": "leak",
+    "leaked_tensor": "leak", "leaked_scalar": "leak", "leaked_tensor_list": "leak", "leaked_executor": "leak",
     "pinned_used_twice": "host-race", "host_reads_the_device": "host-access",
 }
 
@@ -175,6 +176,25 @@ def test_a_fork_has_its_own_report(tmp_path):
     assert [f["kind"] for f in found] == ["race"] and "y = x * 2" in said
 
 
+def test_what_clients_do_is_no_fault(tmp_path):
+    """Memory of a graph is used again by its replays after it was given back; an operator that runs on the CPU takes the tensors
+    that it writes over there; sizes that values decide are waited for."""
+    text, found, _ = python(tmp_path, """
+        import torch, torch_npu
+        x = torch.ones(64, 64, device="npu")
+        graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            y = ((x * 2 + 1).relu() @ x).sum()
+        for _ in range(2):
+            graph.replay()
+            other = torch.zeros(64, 64, device="npu") + 1
+        torch.nn.functional.fractional_max_pool3d(torch.rand(1, 2, 6, 6, 6, device="npu"), 2, output_size=3)
+        torch.npu.set_compile_mode(jit_compile=True)
+        print(y.item(), x[0].masked_select(x[0] > 0).sum().item())
+        """)
+    assert "786432.0 64.0" in text and found == []
+
+
 @pytest.mark.parametrize("own", ["0", "1"])
 def test_a_script_that_catches_errors_goes_on(tmp_path, own):
     """torch frees tensors while an exception is on its way, and torch_npu tells Python of it."""
@@ -191,6 +211,32 @@ def test_a_script_that_catches_errors_goes_on(tmp_path, own):
         """, TORCH_NPU_SANITIZER=own)
     assert "RuntimeError OutOfMemoryError RuntimeError 6.0" in text or own == "1" and "RuntimeError" in text
     assert found == []
+
+
+def test_tensors_that_an_extension_leaves(tmp_path):
+    """Also beside torch_npu, which gives back all of its own; with the place of the next operator."""
+    code = """
+        import ctypes, os, sys, torch, torch_npu
+        x = torch.ones(4, device="npu")
+        library = ctypes.CDLL("libopapi.so")
+        library.aclCreateTensor.restype = ctypes.c_void_p
+        dims = (ctypes.c_int64 * 1)(4)
+
+        def extension():
+            made = library.aclCreateTensor(dims, ctypes.c_uint64(1), 0, None, ctypes.c_int64(0), 2, dims, ctypes.c_uint64(1), ctypes.c_void_p(x.data_ptr()))
+            y = x + 1
+            if sys.argv[1] == "clean":
+                library.aclDestroyTensor(ctypes.c_void_p(made))
+            return y
+
+        for _ in range(3):
+            extension()
+        torch.npu.synchronize()
+    """
+    said, found, _ = python(tmp_path, code, "wrong", status=FOUND)
+    assert [(f["kind"], f["items"]) for f in found] == [("leak", 3)] and "FLOAT[4]" in said and "aclCreateTensor" in said
+    assert "extension" in functions(found[0]["second"])
+    assert python(tmp_path, code, "clean")[1] == []
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

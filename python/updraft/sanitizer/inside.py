@@ -56,3 +56,23 @@ def watch():
             one.fire_callbacks, one.add_callback = functions[one], adding(one)
         builtins.__import__ = library.updraft_sanitizer_import(builtins.__import__, torch_npu)
     torch_npu._C._activate_npu_trace(0)
+    _watch_fallbacks(library)
+
+
+def _watch_fallbacks(library):
+    """An operator that runs on the CPU takes the tensors that it is to write over there, too."""
+    if os.environ.get("UPDRAFT_READINESS"):
+        return  # which has a kernel of its own there
+    import torch
+
+    wide = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+
+    def to_cpu(tensors):
+        library.updraft_sanitizer_fallback(1)
+        try:
+            return [x.cpu() if isinstance(x, torch.Tensor) else torch.scalar_tensor(x, dtype=wide[type(x)]) for x in tensors]
+        finally:
+            library.updraft_sanitizer_fallback(0)
+
+    _state["fallbacks"] = torch.library.Library("aten", "IMPL")
+    _state["fallbacks"].impl("_to_cpu", to_cpu, "PrivateUse1")

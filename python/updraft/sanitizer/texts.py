@@ -68,7 +68,11 @@ def sentence(f):
     if f.kind == "out-of-bounds":
         return f.detail
     what = {"stream": t("streams", "流"), "event": t("events", "事件"), "context": t("contexts", "上下文"), "notify": t("notifies", "notify"),
-            "device memory": t("pieces of device memory", "块设备内存"), "host memory": t("pieces of pinned host memory", "块锁页主机内存")}.get(f.detail, f.detail)
+            "device memory": t("pieces of device memory", "块设备内存"), "host memory": t("pieces of pinned host memory", "块锁页主机内存"), "Tensor": "aclTensor", "Scalar": "aclScalar",
+            "TensorList": "aclTensorList", "ScalarList": "aclScalarList", "IntArray": "aclIntArray", "FloatArray": "aclFloatArray",
+            "BoolArray": "aclBoolArray", "executor": "aclOpExecutor"}.get(f.second["name"], f.second["name"])
+    if f.detail.partition(" ")[2] and f.detail != f.second["name"]:
+        what += " (%s)" % f.detail[len(f.second["name"]) + 1:]
     size = t(", %d bytes", "，共 %d 字节") % f.bytes if f.bytes else ""
     return t("%d %s%s were made and not given back at the end of the process.", "进程结束时仍有 %d 个%s%s未释放。") % (f.items, what, size)
 
@@ -87,8 +91,10 @@ def advice(kind):
                        "在主机读取或修改该内存前等待拷贝完成（stream.synchronize()、事件）。"),
         "host-access": t("Copy to the host first: aclrtMemcpy, tensor.cpu().", "先拷贝到主机：aclrtMemcpy、tensor.cpu()。"),
         "out-of-bounds": t("Mend sizes, strides or offset of the tensor, or the count of the copy.", "修正张量的 sizes、strides 或 offset，或拷贝的字节数。"),
-        "leak": t("Destroy or free them: aclrtDestroyStream, aclrtDestroyEvent, aclrtDestroyContext, aclrtFree.",
-                  "请释放：aclrtDestroyStream、aclrtDestroyEvent、aclrtDestroyContext、aclrtFree。"),
+        "leak": t("Destroy or free them: aclrtDestroyStream, aclrtDestroyEvent, aclrtDestroyContext, aclrtFree, "
+                  "aclDestroyTensor, aclDestroyTensorList, aclDestroyScalar; launch an executor or give it to aclDestroyAclOpExecutor.",
+                  "请释放：aclrtDestroyStream、aclrtDestroyEvent、aclrtDestroyContext、aclrtFree、"
+                  "aclDestroyTensor、aclDestroyTensorList、aclDestroyScalar；执行器须启动或调用 aclDestroyAclOpExecutor。"),
     }[kind]
 
 

@@ -14,9 +14,15 @@ const Piece* holding(const std::map<uintptr_t, Piece>& pieces, uintptr_t at) {
 
 }  // namespace
 
+void Allocations::forget(Range bytes) {
+  auto it = dead_.lower_bound(bytes.begin);
+  if (it != dead_.begin() && std::prev(it)->second.bytes.end > bytes.begin) --it;
+  while (it != dead_.end() && it->first < bytes.end) it = dead_.erase(it);
+}
+
 void Allocations::add(Piece piece, bool known) {
   const Range bytes = piece.bytes;
-  for (auto it = dead_.lower_bound(bytes.begin); it != dead_.end() && it->first < bytes.end;) it = dead_.erase(it);
+  forget(bytes);
   if (known) unwritten_.remove(bytes.begin, bytes.end);
   else unwritten_.add(bytes.begin, bytes.end);
   live_[bytes.begin] = std::move(piece);
@@ -70,6 +76,19 @@ void Allocations::block_freed(uintptr_t at, std::shared_ptr<Site> site) {
 const Piece* Allocations::allocation_at(uintptr_t at) const {
   const Piece* piece = holding(live_, at);
   return piece ? piece : holding(dead_, at);
+}
+
+uintptr_t Allocations::end_for(Range bytes) const {
+  const Piece* piece = allocation_at(bytes.begin);
+  if (!piece) return 0;
+  uintptr_t end = piece->bytes.end;
+  while (end < bytes.end && piece->mapped && piece->live) {
+    const auto next = live_.find(end);
+    if (next == live_.end()) break;
+    piece = &next->second;
+    end = piece->bytes.end;
+  }
+  return end;
 }
 
 const Piece* Allocations::block_at(uintptr_t at) const { return holding(blocks_, at); }

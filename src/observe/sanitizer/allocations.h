@@ -20,6 +20,7 @@ struct Piece {
   int32_t device = -1;   ///< -1: memory of the host
   bool block = false;    ///< of a caching allocator
   bool live = true;
+  bool mapped = false;  ///< to addresses that were reserved: tensors may reach into the next one
   bool pool = false;  ///< of captured graphs: who uses it when, the graphs know, and blocks are none
   uint64_t born = 0;  ///< Work::serial of that time
   std::shared_ptr<Site> made = {}, freed = {};
@@ -31,6 +32,8 @@ class Allocations {
   void add(Piece piece, bool known);
   /// The allocation that begins there; nothing when there is none. It is remembered as a dead one.
   std::optional<Piece> remove(uintptr_t at, std::shared_ptr<Site> site);
+  /// The library has the bytes now, none of which is allocated.
+  void forget(Range bytes);
   /// A caching allocator gives out, or takes back, memory from `at` on. How much it is nobody says: it ends where the
   /// next block is that is in use. `captured`: while a graph is captured, whose replays use the memory after it was
   /// given back.
@@ -41,6 +44,8 @@ class Allocations {
   const Piece* allocation_at(uintptr_t at) const;
   /// The same of the block, where its allocation has such.
   const Piece* block_at(uintptr_t at) const;
+  /// Where the memory ends that an access to the bytes may reach: that of the allocation, or of mapped ones in a row.
+  uintptr_t end_for(Range bytes) const;
   /// Where the bytes run into another block that is in use; 0: they do not.
   uintptr_t next_block(Range bytes) const;
 

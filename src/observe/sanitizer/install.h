@@ -6,4 +6,8 @@ namespace updraft::sanitizer {
 /// A caching allocator in this process gives out, or takes back, a block.
 void tell_block(const void* at, bool taken);
 
+/// From now on the thread's copies to the host are operands of an operator that runs there, maybe to be written over.
+void set_fallback(bool on);
+bool in_fallback();
+
 }  // namespace updraft::sanitizer

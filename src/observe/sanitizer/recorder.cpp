@@ -6,6 +6,7 @@
 
 #include "device/waits/value_wait.h"
 #include "observe/dump/names.h"
+#include "observe/sanitizer/install.h"
 
 namespace updraft::sanitizer {
 namespace {
@@ -25,6 +26,7 @@ struct Pending {
 struct Call {
   std::shared_ptr<Site> site;
   std::vector<Pending> pending;
+  std::shared_ptr<Site> next;  ///< of handles that were made since the last stack
 };
 thread_local Call t_call;
 
@@ -41,7 +43,12 @@ bool reads_sizes_alone(std::string_view name) {
 /// Moves what may be written or not into a larger array: HCCL's lists of outputs are padded before they are received.
 bool gathers(std::string_view name) { return name == "aclnnConstantPadNd" || name == "aclnnCat"; }
 
+thread_local bool t_fallback = false;
+
 }  // namespace
+
+void set_fallback(bool on) { t_fallback = on; }
+bool in_fallback() { return t_fallback; }
 
 const std::string* Recorder::text(const char* name) {
   auto found = names_.find(std::string_view(name));
@@ -80,6 +87,10 @@ void Recorder::call_ended(const ApiCall& call) {
                       name.starts_with("aclrtCreate") || name.starts_with("aclrtDestroy") ||
                       name.starts_with("aclrtMap") || name.starts_with("aclrtUnmap");
   site.stack = memory ? stacks_.here_at_once() : stacks_.here();
+  if (done.next) {
+    done.next->stack = site.stack;
+    done.next->thread = site.thread;
+  }
   for (Pending& p : done.pending) {
     Finding& f = p.finding;
     const auto fill = [](std::optional<Side>& side, const std::shared_ptr<Site>& from) {
@@ -210,10 +221,10 @@ void Recorder::look_at_contents(const std::shared_ptr<Work>& work, const Touched
   };
   if (!piece.live) tell(Kind::Freed, "", reach.begin);
   const Piece* allocation = allocations_.allocation_at(reach.begin);
-  if (reach.end > allocation->bytes.end) {
+  if (const uintptr_t end = allocations_.end_for(reach); reach.end > end) {
     tell(Kind::OutOfBounds,
-         fmt::format("{} reaches {} bytes beyond the allocation of {}", touched.parameter,
-                     reach.end - allocation->bytes.end, allocation->bytes.end - allocation->bytes.begin),
+         fmt::format("{} reaches {} bytes beyond the allocation of {}", touched.parameter, reach.end - end,
+                     end - allocation->bytes.begin),
          reach.begin);
   } else if (const uintptr_t next = piece.block && piece.live ? allocations_.next_block(reach) : 0) {
     tell(Kind::OutOfBounds,
@@ -262,6 +273,7 @@ void Recorder::copied(const std::shared_ptr<Work>& work) {
     return;
   }
   if (!piece || piece->device < 0 || !wants(Kind::Unwritten) || allocations_.all_written(source)) return;
+  if (in_fallback()) return;
   const Piece* block = allocations_.block_at(source.begin);
   found({.kind = Kind::Unwritten,
          .second = side_of(*work, from),
@@ -358,16 +370,21 @@ void Recorder::ordered(const OrderEvent& event) {
       }
       break;
     case What::OthersAwaited: clocks_.wait_for_others(stream); break;
-    case What::Made: handles_[event.object] = {event.name, site()}; break;
+    case What::Made: made(event); break;
     case What::Destroyed:
       handles_.erase(event.object);
       clocks_.forget(event.object);
       break;
     case What::Allocated: {
       const auto at = reinterpret_cast<uintptr_t>(event.object);
+      if (std::string_view(event.name) == "library") {  // what the client had there before is over
+        allocations_.forget({at, at + event.bytes});
+        break;
+      }
       Piece piece{{at, at + event.bytes}, reinterpret_cast<uintptr_t>(event.client), event.device};
       piece.born = ++serial_;
       piece.made = site();
+      piece.mapped = std::string_view(event.name) == "mapped";
       allocations_.add(std::move(piece), std::string_view(event.name) != "device");
       break;
     }
@@ -388,6 +405,17 @@ void Recorder::ordered(const OrderEvent& event) {
       break;
     }
   }
+}
+
+// Of the many small ones that operators are called with no stack is taken: it is that of the thread's next operator.
+void Recorder::made(const OrderEvent& event) {
+  if (!event.left) {
+    handles_[event.object] = {event.name, site()};
+    return;
+  }
+  if (!wants(Kind::Leak)) return;
+  if (!t_call.next) t_call.next = std::make_shared<Site>();
+  handles_[event.object] = {event.name, t_call.next, event.text, event.left, event.value};
 }
 
 void Recorder::freed(const OrderEvent& event) {
@@ -475,34 +503,46 @@ void Recorder::after_fork(bool child) {
   mutex_.unlock();
 }
 
-void Recorder::finish(bool handles) {
-  if (!handles || !wants(Kind::Leak)) return;
+void Recorder::finish(bool all) {
+  if (!wants(Kind::Leak)) return;
+  constexpr size_t kNamed = 4;
   struct Group {
-    long items = 0;
-    uintptr_t bytes = 0;
-    std::shared_ptr<Site> site;
+    Finding finding;
+    std::set<std::string> named;
   };
   std::map<std::tuple<std::string, std::string, uint32_t>, Group> groups;
-  {
-    std::lock_guard lock(mutex_);
-    const auto add = [&](const std::string& what, const std::shared_ptr<Site>& site, uintptr_t bytes) {
-      Group& g = groups[{what, site ? site->call : "", site ? site->stack : 0}];
-      ++g.items;
-      g.bytes += bytes;
-      g.site = site;
-    };
-    for (const auto& [object, handle] : handles_) add(handle.kind, handle.site, 0);
+  std::lock_guard lock(mutex_);
+  const auto add = [&](const std::string& what, const std::shared_ptr<Site>& site, std::string call, uintptr_t bytes,
+                       const std::string& named) {
+    if (call.empty() && site) call = site->call;
+    Group& g = groups[{what, call, site ? site->stack : 0}];
+    Finding& f = g.finding;
+    f.kind = Kind::Leak;
+    f.second = Side{};
+    f.second->name = what;
+    f.second->call = call;
+    f.second->stack = site ? site->stack : 0;
+    f.second->thread = site ? site->thread : 0;
+    ++f.items;
+    f.bytes += bytes;
+    f.detail = what;
+    if (!named.empty() && g.named.size() < kNamed) g.named.insert(named);
+    for (const std::string& one : g.named) f.detail += (&one == &*g.named.begin() ? " " : ", ") + one;
+  };
+  for (const auto& [object, handle] : handles_) {
+    if (!handle.left) {
+      if (all) add(handle.kind, handle.site, "", 0, "");
+      continue;
+    }
+    // frameworks keep the plans of operators that come again
+    if (!all && std::string_view(handle.kind) == "executor") continue;
+    if (const std::string left = handle.left(object, handle.value); !left.empty())
+      add(handle.kind, handle.site, handle.call, 0, left);
+  }
+  if (all)
     for (const auto& [at, piece] : allocations_.live())
-      add(piece.device < 0 ? "host memory" : "device memory", piece.made, piece.bytes.end - piece.bytes.begin);
-  }
-  for (const auto& [key, g] : groups) {
-    Finding f{.kind = Kind::Leak, .second = Side{}, .detail = std::get<0>(key), .items = g.items, .bytes = g.bytes};
-    f.second->name = std::get<0>(key);
-    f.second->call = g.site ? g.site->call : "";
-    f.second->stack = g.site ? g.site->stack : 0;
-    f.second->thread = g.site ? g.site->thread : 0;
-    findings_.add(std::move(f));
-  }
+      add(piece.device < 0 ? "host memory" : "device memory", piece.made, "", piece.bytes.end - piece.bytes.begin, "");
+  for (auto& [key, g] : groups) findings_.add(std::move(g.finding));
 }
 
 }  // namespace updraft::sanitizer

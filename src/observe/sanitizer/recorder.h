@@ -34,8 +34,8 @@ class Recorder final : public Observer {
   void block(const void* at, bool taken);
   /// The host touched memory of the device, and the process is about to end.
   void host_access(const void* at, int32_t device);
-  /// What is left at the end. `handles`: whether handles and memory are looked for.
-  void finish(bool handles);
+  /// What is left at the end. `all`: streams and events, memory and executors as well as tensors and scalars.
+  void finish(bool all);
 
   /// Around a fork, which other threads do not survive: the child begins with nothing that the parent did.
   void before_fork();
@@ -47,8 +47,11 @@ class Recorder final : public Observer {
 
  private:
   struct Handle {
-    std::string kind;
+    const char* kind = "";
     std::shared_ptr<Site> site;
+    const char* call = "";  ///< that made it; "": the site's
+    std::string (*left)(const void*, uint64_t) = nullptr;
+    uint64_t value = 0;  ///< for `left`
   };
   bool wants(Kind kind) const { return kinds_ >> static_cast<int>(kind) & 1; }
   std::shared_ptr<Work> work_of(const TaskEvent& task, Moment moment);
@@ -57,6 +60,7 @@ class Recorder final : public Observer {
   void look_at_contents(const std::shared_ptr<Work>& work, const Touched& touched, const Piece& piece);
   void copied(const std::shared_ptr<Work>& work);
   void freed(const OrderEvent& event);
+  void made(const OrderEvent& event);
   void conflict(const Work& earlier, bool wrote, const WorkRef& later, const Touched& touched);
   void found(Finding finding, const std::shared_ptr<const Work>& first, const std::shared_ptr<const Work>& second);
   Side side_of(const Work& work, const Touched* touched) const;
@@ -72,7 +76,7 @@ class Recorder final : public Observer {
   Clocks clocks_;
   Shadow shadow_;
   Allocations allocations_;
-  std::map<const void*, Handle> handles_;
+  std::unordered_map<const void*, Handle> handles_;
   std::set<std::string, std::less<>> names_;
   std::unordered_map<uint64_t, std::shared_ptr<Work>> waiting_;  ///< host functions and graphs, by the task's id
   std::map<StreamKey, std::shared_ptr<Work>> graphs_;            ///< that run now

@@ -146,3 +146,5 @@ extern "C" UPDRAFT_API void* updraft_sanitizer_import(void* import, void* packag
 }
 /// From now on torch_npu's events have functions of Python as well, which want no exception.
 extern "C" UPDRAFT_API void updraft_sanitizer_indirect() { g_direct = false; }
+/// Around torch_npu's copies of the operands of an operator that runs on the CPU.
+extern "C" UPDRAFT_API void updraft_sanitizer_fallback(int on) { set_fallback(on != 0); }

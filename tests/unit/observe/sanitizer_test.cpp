@@ -260,6 +260,20 @@ TEST(SanitizerAllocations, PoolsOfGraphsHaveNoBlocks) {
   EXPECT_TRUE(all.block_at(20000)->live);  // other memory has them still
 }
 
+TEST(SanitizerAllocations, MappedOnesInARow) {
+  Allocations all;
+  for (const bool mapped : {false, true}) {
+    for (uintptr_t at : {1000u, 2000u, 4000u}) {
+      Piece one = piece(at, at + 1000);
+      one.mapped = mapped;
+      all.add(one, true);
+    }
+    EXPECT_EQ(all.end_for({1500, 1600}), 2000u);
+    EXPECT_EQ(all.end_for({1500, 2600}), mapped ? 3000u : 2000u);
+    EXPECT_EQ(all.end_for({1500, 4600}), mapped ? 3000u : 2000u);  // a hole
+  }
+}
+
 TEST(SanitizerFindings, Kinds) {
   EXPECT_EQ(kinds_of("race"), 1u);
   EXPECT_EQ(kinds_of("all"), (1u << kKinds) - 1);
@@ -334,6 +348,52 @@ TEST(SanitizerRecorder, ThreadsOfTheHost) {
   EXPECT_EQ(json["findings"][0]["kind"], "race");
   EXPECT_EQ(json["findings"][0]["second"]["name"], "aclnnInplaceOne");
   EXPECT_EQ(json["findings"][0]["second"]["tensor"], "FLOAT[1024]");
+}
+
+TEST(SanitizerRecorder, FreedMemoryThatTheLibraryUses) {
+  const auto read = argument(view(0, {100}, {1}), Direction::In);
+  for (const bool library : {false, true}) {
+    Recorder recorder((1u << kKinds) - 1);
+    OrderEvent memory{.what = OrderEvent::What::Allocated, .object = g_memory};
+    memory.client = g_memory;
+    memory.bytes = sizeof g_memory;
+    memory.device = 0;
+    memory.name = "device";
+    recorder.ordered(memory);
+    memory.what = OrderEvent::What::Freed;
+    recorder.ordered(memory);
+    memory.what = OrderEvent::What::Allocated;
+    memory.name = "library";
+    if (library) recorder.ordered(memory);
+    recorder.submitted(task(1, kA, "HcclAllGather", read));
+    EXPECT_EQ(recorder.findings().empty(), library);
+  }
+}
+
+std::string described(const void*, uint64_t value) { return value ? "FLOAT[" + std::to_string(value) + "]" : ""; }
+
+TEST(SanitizerRecorder, HandlesThatAreLeft) {
+  int objects[4];
+  Recorder recorder((1u << kKinds) - 1);
+  OrderEvent made{.what = OrderEvent::What::Made};
+  made.text = "aclCreateTensor";
+  made.left = described;
+  for (uint64_t i = 0; i < 3; ++i) {  // the first is gone
+    made.object = objects + i;
+    made.name = "Tensor";
+    made.value = i;
+    recorder.ordered(made);
+  }
+  made.object = objects + 3;
+  made.name = "executor";
+  recorder.ordered(made);
+  recorder.finish(false);
+  const auto json = nlohmann::json::parse(recorder.findings().json());
+  ASSERT_EQ(json["findings"].size(), 1u);  // frameworks keep executors
+  EXPECT_EQ(json["findings"][0]["items"], 2);
+  EXPECT_EQ(json["findings"][0]["second"]["call"], "aclCreateTensor");
+  const std::string detail = json["findings"][0]["detail"];
+  EXPECT_EQ(detail, "Tensor FLOAT[1], FLOAT[2]");
 }
 
 }  // namespace
