@@ -1,5 +1,4 @@
-// The user's own modules: which import means which file, and what a module offers to others. Files are looked into
-// only when somebody asks, once, by any thread.
+// What the sources of a project are to each other: what they import, and what each offers by which name.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,6 +12,14 @@
 #include "migrate/syntax/tree.h"
 
 namespace updraft::migrate::names {
+
+// What a source imports, read off its lines without parsing it.
+
+/// Modules of its import statements as written, relative ones with their dots; of `from m import a, b` m, m.a and m.b.
+std::vector<std::string> imported_modules(std::string_view text);
+
+// The user's own modules: which import means which file, and what a module offers to others. Files are looked into
+// only when somebody asks, once, by any thread.
 
 enum class What : std::uint8_t {
   Unknown,

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
-#include "migrate/support/torch_cuda.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -92,9 +92,9 @@ void convert(Sites& s, NodeId call, bool other_types) {
   f.edits.push_back(s.replace(tree.child(callee, Field::Attribute), "set_default_device"));
   for (const auto& [node, type] : types) {
     f.edits.push_back(s.replace(node, type.cuda ? "\"npu\"" : "\"cpu\""));
-    for (NodeId n = node; n < tree[node].last; ++n) s.done[n] = true;
+    for (NodeId n = node; n < tree[node].last; ++n) s.claims.take(n);
   }
-  s.done[callee] = true;
+  s.claims.take(callee);
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ void default_tensor_type(Sites& s) {
     for (const auto& [node, type] : types) cuda = cuda || type.cuda;
   }
   if (!cuda) {  // types of the CPU may stay
-    for (NodeId callee : plain) s.done[callee] = true;
+    for (NodeId callee : plain) s.claims.take(callee);
     return;
   }
   const bool other_types =
@@ -426,7 +426,7 @@ void chain(Sites& s, NodeId node) {
   const auto upto = [&](std::size_t n) { return n == 0 ? parts.front() : tree.parent(parts[n]); };
   while (lead + 1 < parts.size() && s.module.value(upto(lead)).what != What::Api) ++lead;
   const std::size_t base = split(s.module.value(upto(lead)).name).size();
-  for (NodeId n = node; tree.kind(n) == Kind::Attribute; n = tree.child(n, Field::Object)) s.done[n] = true;
+  for (NodeId n = node; tree.kind(n) == Kind::Attribute; n = tree.child(n, Field::Object)) s.claims.take(n);
   if (s.kept(node)) return;
   const Confidence sure = value.sure ? Confidence::Certain : Confidence::Likely;
   if (r.to.empty()) {
@@ -469,7 +469,7 @@ void uses(Sites& s) {
       }
   if (wanted.empty()) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
-    if (tree.kind(id) != Kind::Identifier || s.done[id] || !wanted.contains(tree.text(id))) continue;
+    if (tree.kind(id) != Kind::Identifier || s.claims.taken(id) || !wanted.contains(tree.text(id))) continue;
     if (!tree.is_reference(id)) continue;
     const Value value = s.module.value(id);
     if (value.what != What::Api) continue;
@@ -490,7 +490,7 @@ void apis(Sites& s) {
   for (NodeId id = 0; id < tree.size(); ++id) {
     const Kind kind = tree.kind(id);
     if (kind == Kind::Import || kind == Kind::ImportFrom) imports.visit(id);
-    if (kind == Kind::Attribute && !s.done[id]) chain(s, id);
+    if (kind == Kind::Attribute && !s.claims.taken(id)) chain(s, id);
   }
   uses(s);
 }

@@ -9,13 +9,12 @@
 #include <optional>
 #include <utility>
 
-#include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
 #include "migrate/source/bytes.h"
-#include "migrate/text/embedded.h"
-#include "migrate/text/packages.h"
+#include "migrate/text/readers.h"
 #include "migrate/text/sheet.h"
-#include "migrate/text/shell/shell.h"
+#include "migrate/text/shell/rules.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -92,7 +91,7 @@ class Commands {
     if (found.empty() || is_docstring(tree_, literal)) return;
     c.rest = trimmed(text.substr(word.size()));
     if (!started(c)) return;
-    s_.done[literal] = true;
+    s_.claims.take(literal);
     const rules::Rule& rule = *found.front();
     if (!s_.applies(rule) || s_.kept(literal)) return;
     Finding& f = s_.add(rule, literal, Confidence::Certain, std::string(c.program));
@@ -197,7 +196,7 @@ void commands(Sites& s) {
   const syntax::Tree& tree = s.tree();
   Commands c(s);
   for (NodeId id = 0; id < tree.size(); ++id)
-    if (tree.kind(id) == Kind::String && !s.done[id]) c.visit(id);
+    if (tree.kind(id) == Kind::String && !s.claims.taken(id)) c.visit(id);
 }
 
 // Command lines that stand in strings, looked at as a shell script's: os.system(f"CUDA_VISIBLE_DEVICES={n} python
@@ -265,7 +264,7 @@ void command_lines(Sites& s) {
       all.find("CUDA_") == std::string_view::npos)
     return;
   for (NodeId id = 0; id < tree.size(); ++id) {
-    if (tree.kind(id) != Kind::String || s.done[id]) continue;
+    if (tree.kind(id) != Kind::String || s.claims.taken(id)) continue;
     const std::string_view text = tree.text(id);
     if (text.size() < 8 || text.size() > 4000 || text.find(' ') == std::string_view::npos) continue;
     if (text.find("cuda") == std::string_view::npos && text.find("CUDA_") == std::string_view::npos &&
@@ -288,7 +287,7 @@ void command_lines(Sites& s) {
     sheet.adopt(text::shell(embedded.text(), {}, options), embedded);
     std::vector<Finding> found = sheet.take();
     if (found.empty()) continue;
-    s.done[id] = true;
+    s.claims.take(id);
     std::move(found.begin(), found.end(), std::back_inserter(s.findings));
   }
 }
@@ -353,7 +352,8 @@ void code_strings(Sites& s) {
   const rules::Rule* rule = s.rules.string(rules::Value::Device, "code");
   if (!rule || !s.applies(*rule)) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
-    if (tree.kind(id) != Kind::String || s.done[id] || tree.text(id).find("torch.cuda") == std::string_view::npos)
+    if (tree.kind(id) != Kind::String || s.claims.taken(id) ||
+        tree.text(id).find("torch.cuda") == std::string_view::npos)
       continue;
     const NodeId list = tree.parent(id), call = tree.parent(list);
     const bool argument = tree.kind(list) == Kind::ArgumentList && tree.child(list, std::size_t{0}) == id &&
@@ -363,7 +363,7 @@ void code_strings(Sites& s) {
     for (NodeId c : tree.children(id))
       if (tree.kind(c) == Kind::StringContent) names(s, c, edits);
     if (edits.empty()) continue;
-    s.done[id] = true;
+    s.claims.take(id);
     s.add(*rule, id, npu_has_its_own(tree, id) ? Confidence::Review : Confidence::Likely).edits = std::move(edits);
   }
 }
@@ -414,7 +414,7 @@ void requirements(Sites& s) {
   text::Sheet sheet(tree.text());
   for (NodeId id : strings) {
     std::string spec;
-    if (s.done[id] || s.kept(id) || !s.module.plain_string(id, spec)) continue;
+    if (s.claims.taken(id) || s.kept(id) || !s.module.plain_string(id, spec)) continue;
     for (NodeId c : tree.children(id))
       if (tree.kind(c) == Kind::StringContent) text::requirement(sheet, tree.text(c), tree[c].begin);
   }

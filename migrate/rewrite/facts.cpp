@@ -14,7 +14,7 @@
 #include "migrate/source/bytes.h"
 #include "migrate/support/table.h"
 #include "migrate/support/third_party.h"
-#include "migrate/support/torch_dispatch.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -270,7 +270,7 @@ void facts(Sites& s, const Facts& known) {
   for (const auto& [node, name] : parties) third_party(s, node, name, said);
   if (framework.empty() && packages.empty()) return;
   for (NodeId id = 0; id < tree.size(); ++id) {
-    if (tree.kind(id) == Kind::Attribute && !framework.empty() && !s.done[id] && tree.call_of(id) != kNone &&
+    if (tree.kind(id) == Kind::Attribute && !framework.empty() && !s.claims.taken(id) && tree.call_of(id) != kNone &&
         !s.kept(id))
       member_api(s, id, known);
     if (tree.kind(id) != Kind::Identifier) continue;
@@ -284,7 +284,7 @@ void facts(Sites& s, const Facts& known) {
     const Value v = s.module.value(whole);
     if (v.what != What::Api || s.kept(whole)) continue;
     if (torch) {
-      if (!s.done[whole]) torch_api(s, whole, v.name, v.sure, called, known);
+      if (!s.claims.taken(whole)) torch_api(s, whole, v.name, v.sure, called, known);
     } else {
       third_party(s, whole, v.name, said);  // where more is known than the import said
     }

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/names/asks_for_npu.h"
-#include "migrate/rewrite/sites.h"
+#include "migrate/names/module.h"
+#include "migrate/rewrite/passes.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -61,12 +61,17 @@ class HoldBack {
            {"this source asks for NPUs by itself: look at it as a whole", "该源码已自行判断 NPU：请整体检查"});
       return;
     }
+    if (const std::string vendor = vendor_module(); !vendor.empty()) {
+      hold({0, static_cast<std::uint32_t>(tree_.text().size())},
+           {"the project has a source of its own for NPUs: " + vendor, "工程中已有针对 NPU 的对应源码：" + vendor});
+      return;
+    }
     flags();
     packages();
     for (NodeId id = 0; id < tree_.size(); ++id) {
       const Kind kind = tree_.kind(id);
       if (kind == Kind::Attribute || kind == Kind::Identifier) anchor(id);
-      if (kind == Kind::String) cuda_package(id);
+      if (kind == Kind::String) cuda_package(id), other_vendor(id);
     }
     profilers();
   }
@@ -112,6 +117,68 @@ class HoldBack {
       }
     }
     return false;
+  }
+
+  /// The source for NPUs that stands beside a source for GPUs, by its name: platform_npu.py beside platform_cuda.py.
+  static std::string npu_twin(const names::Project& project, const std::string& path) {
+    static constexpr std::array<std::string_view, 5> gpus = {"cuda", "gpu", "nvidia", "rocm", "nccl"};
+    static constexpr std::array<std::string_view, 3> npus = {"npu", "ascend", "hccl"};
+    const std::size_t slash = path.rfind('/') + 1;  // npos + 1 is 0
+    const std::string stem = path.substr(slash, path.rfind('.') - slash);
+    for (std::string_view gpu : gpus) {
+      const std::size_t at = stem.find(gpu), end = at + gpu.size();
+      if (at == std::string::npos || (at > 0 && stem[at - 1] != '_') || (end < stem.size() && stem[end] != '_'))
+        continue;
+      for (std::string_view npu : npus) {
+        std::string twin = stem;
+        twin.replace(at, gpu.size(), npu);
+        if (std::string file = project.file_of("." + twin, path); !file.empty()) return file;
+      }
+    }
+    return {};
+  }
+
+  /// The twin for NPUs of this source, or of one that it imports; empty where there is none.
+  std::string vendor_module() const {
+    const names::Project* project = s_.module.project();
+    if (!project) return {};
+    const std::string& path = s_.module.path();
+    if (std::string twin = npu_twin(*project, path); !twin.empty()) return twin;
+    for (names::ScopeId scope = 0; scope < s_.module.scopes().size(); ++scope)
+      for (const auto& [name, bindings] : s_.module.scopes()[scope].names)
+        for (const names::Binding& b : bindings) {
+          if (b.how != names::Bind::Import || b.module.empty()) continue;
+          for (const std::string& module : {b.module, b.module + (b.module.back() == '.' ? "" : ".") + b.name}) {
+            const std::string file = project->file_of(module, path);
+            if (file.empty()) continue;
+            if (std::string twin = npu_twin(*project, file); !twin.empty()) return twin;
+          }
+        }
+    return {};
+  }
+
+  /// Code that also speaks of another vendor: HIP_VISIBLE_DEVICES beside CUDA_VISIBLE_DEVICES, `vendor != "nvidia"`,
+  /// options of NVIDIA's profiler.
+  void other_vendor(NodeId id) {
+    static constexpr std::array<std::string_view, 4> variables = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                                                  "ZE_AFFINITY_MASK", "MLU_VISIBLE_DEVICES"};
+    static constexpr std::array<std::string_view, 3> vendors = {"nvidia", "amd", "rocm"};
+    std::string text;
+    if (!s_.module.plain_string(id, text)) return;
+    static const Text why{"the code around it speaks of other vendors as well: look at it as a whole",
+                          "其周围的代码同时涉及其他厂商：请整体检查"};
+    if (std::find(variables.begin(), variables.end(), text) != variables.end()) {
+      const NodeId function = tree_.ancestor(id, Kind::Function);
+      hold(range(function != kNone ? function : tree_.parent(id)), why);
+    } else if (std::find(vendors.begin(), vendors.end(), text) != vendors.end()) {
+      if (tree_.kind(tree_.parent(id)) != Kind::Comparison) return;
+      NodeId whole = tree_.parent(id);
+      while (tree_.kind(tree_.parent(whole)) == Kind::Boolean) whole = tree_.parent(whole);
+      hold(range(whole), why);
+    } else if (text == "nsight") {
+      static const Text profiler{"it guards options of NVIDIA's profiler", "其控制 NVIDIA 性能分析工具的选项"};
+      guard(id, profiler);
+    }
   }
 
   /// What is written for packages that run on NVIDIA's GPUs alone: the function that imports one, or the whole source.
@@ -371,7 +438,7 @@ class HoldBack {
       const bool named = word.find("prof") != std::string_view::npos || word == "p";
       if (!profiler && !(owner.what == What::Unknown && (name == "key_averages" || named))) continue;
       lacks = true;
-      s_.done[id] = true;
+      s_.claims.take(id);
       if (s_.kept(id)) continue;
       static const rules::Rule rule = [] {
         rules::Rule r;

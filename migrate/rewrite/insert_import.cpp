@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
 
 namespace updraft::migrate::rewrite {

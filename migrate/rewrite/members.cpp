@@ -3,7 +3,8 @@
 #include <array>
 
 #include "migrate/rewrite/insert_import.h"
-#include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/passes.h"
+#include "migrate/rewrite/strings.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -150,7 +151,7 @@ void member(Sites& s, NodeId node, const rules::Rule& rule) {
   if (!s.about_torch && owner.what == What::Unknown && !call) confidence = Confidence::Review;
   if (!of_torch && patched(tree, node)) confidence = Confidence::Review;
   if (!owner.sure) confidence = lower(confidence, Confidence::Likely);
-  s.done[node] = true;
+  s.claims.take(node);
   if (s.kept(node)) return;
   Finding& f = s.add(
       rule, node, confidence,
@@ -214,6 +215,69 @@ void definition(Sites& s, NodeId function, const rules::Rule& rule) {
   f.edits.push_back(s.replace(name, rule.to));
 }
 
+/// How sure it is that a member asked for by name is torch's.
+Confidence of_member(const Sites& s, const std::string& name, std::string_view function, NodeId object, NodeId call,
+                     const Value& owner) {
+  const syntax::Tree& tree = s.tree();
+  const names::Project* project = s.module.project();
+  if (owner.own && !owner.name.empty()) {
+    if (!project || (owner.what != What::Instance && owner.what != What::Class)) return Confidence::Review;
+    const std::string definer = project->defines(owner.name, name);
+    const bool of_torch = project->derives(owner.name, names::is_module_or_tensor);
+    return of_torch || (!definer.empty() && project->follows(definer, name)) ? Confidence::Likely : Confidence::Review;
+  }
+  if (owner.what == What::Api || owner.what == What::Instance)
+    return names::is_module_or_tensor(owner.name) ? Confidence::Certain : Confidence::Review;
+  if (!s.about_torch || npu_has_its_own(tree, object)) return Confidence::Review;
+  if (function == "setattr" || function == "delattr" || names_options(tree.text(object))) return Confidence::Review;
+  if (name.starts_with("is_")) return Confidence::Likely;  // a name that only torch has
+  if (function == "hasattr")                               // where the method is what comes next
+    return tree.text().find(std::string(tree.text(object)) + "." + name + "(") != std::string_view::npos
+               ? Confidence::Likely
+               : Confidence::Review;
+  if (tree.call_of(call) != kNone) return Confidence::Likely;
+  const bool otherwise = tree.child(tree.child(call, Field::Arguments), std::size_t{2}) != kNone;
+  return otherwise || (project && project->has_flag(name)) ? Confidence::Review : Confidence::Likely;
+}
+
+/// The name of a member as a string: getattr(x, "is_cuda", False), hasattr(batch, "cuda"), methodcaller("cuda"),
+/// attrgetter("is_cuda"), getattr(x, "cuda" if fast else "cpu")().
+void by_name(Sites& s, NodeId id) {
+  const syntax::Tree& tree = s.tree();
+  std::string name;
+  if (!s.module.plain_string(id, name)) return;
+  const auto& rules = s.rules.members(name);
+  if (rules.empty()) return;
+  NodeId mine = id, list = tree.parent(id);
+  for (; tree.kind(list) == Kind::Conditional || tree.kind(list) == Kind::Parenthesized;
+       mine = list, list = tree.parent(list))
+    if (tree.kind(list) == Kind::Conditional && tree.child(list, std::size_t{1}) == mine) return;
+  const NodeId call = tree.parent(list);
+  if (tree.kind(list) != Kind::ArgumentList || tree.kind(call) != Kind::Call) return;
+  const NodeId callee = tree.child(call, Field::Function);
+  const std::string_view function =
+      tree.text(tree.kind(callee) == Kind::Attribute ? tree.child(callee, Field::Attribute) : callee);
+  const bool caller = function == "methodcaller" || function == "attrgetter";
+  if (!caller && ((function != "getattr" && function != "hasattr" && function != "setattr" && function != "delattr") ||
+                  tree.child(list, std::size_t{1}) != mine))
+    return;
+  const NodeId object = caller ? kNone : tree.child(list, std::size_t{0});
+  const Value owner = caller ? Value{} : s.module.value(object);
+  if (owner.what == What::Api && !names::is_module_or_tensor(owner.name)) return;
+  for (const rules::Rule* rule : rules) {
+    if (!s.applies(*rule) || rule->to.empty()) continue;
+    s.claims.take(id);
+    if (s.kept(id)) return;
+    const Confidence confidence =
+        caller ? lower(Confidence::Likely, s.about_torch ? Confidence::Likely : Confidence::Review)
+               : of_member(s, name, function, object, call, owner);
+    Finding& f = s.add(*rule, id, confidence, "." + name);
+    for (NodeId c : tree.children(id))
+      if (tree.kind(c) == Kind::StringContent) f.edits.push_back(s.replace(c, rule->to));
+    return;
+  }
+}
+
 }  // namespace
 
 bool names_options(std::string_view name) noexcept {
@@ -236,12 +300,14 @@ bool calls_unknown(const names::Module& module, std::string_view method) {
 void members(Sites& s) {
   const syntax::Tree& tree = s.tree();
   for (NodeId id = 0; id < tree.size(); ++id) {
-    if (tree.kind(id) == Kind::Attribute && !s.done[id]) {
+    if (tree.kind(id) == Kind::Attribute && !s.claims.taken(id)) {
       for (const rules::Rule* rule : s.rules.members(tree.text(tree.child(id, Field::Attribute))))
-        if (s.applies(*rule) && !s.done[id]) member(s, id, *rule);
+        if (s.applies(*rule) && !s.claims.taken(id)) member(s, id, *rule);
     } else if (tree.kind(id) == Kind::Function) {
       for (const rules::Rule* rule : s.rules.members(tree.text(tree.child(id, Field::Name))))
         if (s.applies(*rule)) definition(s, id, *rule);
+    } else if (tree.kind(id) == Kind::String && !s.claims.taken(id)) {
+      by_name(s, id);
     }
   }
 }

@@ -3,10 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
 #include "migrate/support/settings.h"
-#include "migrate/support/variables.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -65,7 +64,7 @@ class Settings {
     if ((kind != Kind::True && kind != Kind::String) || (!name.starts_with("--") && !is_setting(name))) return;
     if (kind == Kind::True) text = "True";
     else if (kind != Kind::String || !s_.module.plain_string(value, text)) return;
-    if (s_.done[value] || name.size() > 60) return;
+    if (s_.claims.taken(value) || name.size() > 60) return;
     for (const Setting& setting : lookup_setting(plain_setting(name), text)) {
       if (!setting.where.empty() || s_.kept(value)) continue;
       // torch.backends.….allow_tf32 and its like have rules of their own
@@ -79,7 +78,7 @@ class Settings {
       if (setting.category == Category::Change)
         for (NodeId c : tree_.children(value))
           if (tree_.kind(c) == Kind::StringContent) f.edits.push_back(s_.replace(c, std::string(setting.replacement)));
-      s_.done[value] = true;
+      s_.claims.take(value);
       return;
     }
   }
@@ -151,7 +150,7 @@ void environment(Sites& s) {
   for (NodeId id = 0; id < tree.size(); ++id) {
     std::string name;
     NodeId target = kNone;
-    if (tree.kind(id) == Kind::String && !s.done[id] && s.module.plain_string(id, name)) {
+    if (tree.kind(id) == Kind::String && !s.claims.taken(id) && s.module.plain_string(id, name)) {
       for (NodeId c : tree.children(id))
         if (tree.kind(c) == Kind::StringContent) target = c;
     } else if (tree.kind(id) == Kind::KeywordArgument) {
@@ -173,7 +172,7 @@ void environment(Sites& s) {
         f.message.zh += "；其取值与 " + name + " 不同";
       }
       if (!rule->to.empty()) f.edits.push_back(s.replace(target, rule->to));
-      s.done[id] = true;
+      s.claims.take(id);
       break;
     }
   }

@@ -8,7 +8,6 @@
 #include "migrate/finding.h"
 #include "migrate/names/module.h"
 #include "migrate/rules/rule.h"
-#include "migrate/rules/selection.h"
 
 namespace updraft::migrate {
 struct TensorFlowOptions;
@@ -23,12 +22,38 @@ using syntax::Kind;
 using syntax::kNone;
 using syntax::NodeId;
 
+/// Which nodes a pass has taken for itself: it has said something about them, and later passes leave them alone.
+class Claims {
+ public:
+  explicit Claims(std::size_t nodes) : owners_(nodes, 0) {}
+
+  /// The pass that claims from now on.
+  void begin(std::string_view pass) { names_.push_back(pass); }
+  bool taken(NodeId node) const noexcept { return owners_[node] != 0; }
+  void take(NodeId node);
+  /// Whose a node is; empty where nobody took it.
+  std::string_view owner(NodeId node) const noexcept {
+    return owners_[node] == 0 ? std::string_view() : names_[owners_[node] - 1];
+  }
+  /// A node that two passes took.
+  struct Clash {
+    NodeId node;
+    std::string_view first, second;
+  };
+  const std::vector<Clash>& clashes() const noexcept { return clashes_; }
+
+ private:
+  std::vector<std::uint8_t> owners_;  // 1 + the place in names_
+  std::vector<std::string_view> names_;
+  std::vector<Clash> clashes_;
+};
+
 struct Sites {
   const names::Module& module;
   const rules::RuleSet& rules;
   std::string framework;
   std::vector<Finding> findings;
-  std::vector<bool> done;    ///< nodes about which something has been said
+  Claims claims;
   bool about_torch = false;  ///< the source imports torch, or what is made for it
 
   Sites(const names::Module& m, const rules::RuleSet& r, std::string f);
@@ -56,59 +81,13 @@ bool of_torch(std::string_view module) noexcept;
 
 inline Confidence lower(Confidence a, Confidence b) noexcept { return a < b ? a : b; }
 
-/// Attribute chains and imports: resolved names of the framework.
-void apis(Sites& sites);
-/// x.cuda(), x.is_cuda, and definitions of methods of these names.
-void members(Sites& sites);
 /// Whether x.METHOD stands in a source where it cannot be told what x is.
 bool calls_unknown(const names::Module& module, std::string_view method);
 /// Whether a name holds options: args.cuda is a flag, not the method.
 bool names_options(std::string_view name) noexcept;
-/// Strings that are devices or backends; arguments of calls.
-void values(Sites& sites);
-/// torch.set_default_tensor_type of a CUDA type; before apis(), which would rename the type.
-void default_tensor_type(Sites& sites);
-/// Strings that are evaluated as code.
-void code_strings(Sites& sites);
-/// Programs that are started: nvidia-smi.
-void commands(Sites& sites);
-/// Requirements in setup().
-void requirements(Sites& sites);
-/// Command lines in strings: os.system(f"python train.py --device cuda").
-void command_lines(Sites& sites);
-/// Settings that mean a GPU: attn_implementation="flash_attention_2".
-void settings(Sites& sites);
-/// Names of environment variables.
-void environment(Sites& sites);
-/// Leaves for review what must not be half changed: code that chooses between vendors, or decides by CUDA alone.
-void hold_back(Sites& sites);
-/// Inserts `import torch_npu` where what is applied needs it.
-void import_torch_npu(Sites& sites, Confidence least);
-
-/// --auto: `import torch_npu` and transfer_to_npu, nothing else.
-std::vector<Finding> automatic(const names::Module& module, const rules::RuleSet& rules, Confidence least);
 /// Whether a source is started as a program: it asks for __main__.
 bool is_entry(const syntax::Tree& tree);
 /// The same, or it does its work at module level.
 bool starts(const syntax::Tree& tree);
-
-struct Facts;
-struct Chosen;     // options/options.h
-class Conversion;  // to several cards: distributed/conversion.h
-/// What a run may ask for beside the rules; null: not asked for.
-struct Extras {
-  const Facts* facts = nullptr;
-  const Conversion* conversion = nullptr;
-  const TensorFlowOptions* tensorflow = nullptr;
-  const Chosen* chosen = nullptr;
-  const rules::Selection* selection = nullptr;
-};
-
-/// All of them, in order; findings by position.
-std::vector<Finding> python(const names::Module& module, const rules::RuleSet& rules, const std::string& framework,
-                            Confidence least, const Extras& extras = {});
-
-/// What code does to TensorFlow scripts, after the rules (rewrite/tensorflow).
-void tensorflow_script(Sites& sites, const TensorFlowOptions& options, Confidence least);
 
 }  // namespace updraft::migrate::rewrite

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
 #include "migrate/text/values.h"
 
@@ -25,7 +25,7 @@ class Values {
     options();
     enums();
     for (NodeId id = 0; id < tree_.size(); ++id)
-      if (tree_.kind(id) == Kind::String && !s_.done[id]) literal(id);
+      if (tree_.kind(id) == Kind::String && !s_.claims.taken(id)) literal(id);
   }
 
  private:
@@ -174,7 +174,7 @@ class Values {
         return;
       Finding& f = s_.add(rule, expression, confidence);
       f.edits.push_back(s_.replace(expression, rule.to));
-      s_.done[expression] = true;
+      s_.claims.take(expression);
       return;
     }
     std::vector<NodeId> found;
@@ -354,7 +354,7 @@ class Values {
   }
 
   void literal(NodeId id) {
-    if (is_docstring(tree_, id) || member(id) || word_of_command(id) || out_of_memory(id)) return;
+    if (is_docstring(tree_, id) || word_of_command(id) || out_of_memory(id)) return;
     // "cuda:nccl,cpu:gloo" begins as a device does
     for (rules::Value value : {rules::Value::Backend, rules::Value::Device}) {
       std::vector<Edit> edits = value == rules::Value::Device ? device_edits(tree_, id) : backend_edits(tree_, id);
@@ -377,7 +377,7 @@ class Values {
         confidence = c.confidence;
         if (!s_.about_torch) confidence = Confidence::Review;
       }
-      s_.done[id] = true;
+      s_.claims.take(id);
       if (!rule || !s_.applies(*rule) || s_.kept(id)) return;
       if (npu_has_its_own(tree_, id) || (value == rules::Value::Backend && hccl_has_its_own(tree_, id)))
         confidence = Confidence::Review;
@@ -408,7 +408,7 @@ class Values {
         judgement->meaning == text::Meaning::Backend ? rules::Value::Backend : rules::Value::Device;
     const rules::Rule* rule = s_.rules.string(value, "option");
     if (!rule || !s_.applies(*rule)) return false;
-    s_.done[id] = true;
+    s_.claims.take(id);
     if (s_.kept(id)) return true;
     Finding& f = s_.add(*rule, id, lower(judgement->confidence, Confidence::Likely));
     const auto begin = static_cast<std::uint32_t>(tree_[content].begin + equals + 1);
@@ -439,76 +439,12 @@ class Values {
     if (tree_.kind(up) == Kind::Assignment) asked = mine != id;  // a table of messages to look for
     const rules::Rule* rule = s_.rules.string(rules::Value::Device, "message");
     if (!asked || !rule || !s_.applies(*rule)) return false;
-    s_.done[id] = true;
+    s_.claims.take(id);
     if (s_.kept(id)) return true;
     const Confidence sure = !s_.about_torch || npu_has_its_own(tree_, id) ? Confidence::Review : Confidence::Likely;
     const auto begin = static_cast<std::uint32_t>(tree_[id].begin + at);
     s_.add(*rule, id, sure).edits = {{begin, begin + 4, "NPU"}};
     return true;
-  }
-
-  /// The name of a member as a string: getattr(x, "is_cuda", False), hasattr(batch, "cuda"), methodcaller("cuda"),
-  /// attrgetter("is_cuda"), getattr(x, "cuda" if fast else "cpu")(). True where it has been dealt with.
-  bool member(NodeId id) {
-    std::string name;
-    if (!s_.module.plain_string(id, name)) return false;
-    const auto& rules = s_.rules.members(name);
-    if (rules.empty()) return false;
-    NodeId mine = id, list = tree_.parent(id);
-    for (; tree_.kind(list) == Kind::Conditional || tree_.kind(list) == Kind::Parenthesized;
-         mine = list, list = tree_.parent(list))
-      if (tree_.kind(list) == Kind::Conditional && tree_.child(list, std::size_t{1}) == mine) return false;
-    const NodeId call = tree_.parent(list);
-    if (tree_.kind(list) != Kind::ArgumentList || tree_.kind(call) != Kind::Call) return false;
-    const NodeId callee = tree_.child(call, Field::Function);
-    const std::string_view function =
-        tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
-    const bool caller = function == "methodcaller" || function == "attrgetter";
-    if (!caller &&
-        ((function != "getattr" && function != "hasattr" && function != "setattr" && function != "delattr") ||
-         tree_.child(list, std::size_t{1}) != mine))
-      return false;
-    const NodeId object = caller ? kNone : tree_.child(list, std::size_t{0});
-    const Value owner = caller ? Value{} : s_.module.value(object);
-    if (owner.what == What::Api && !names::is_module_or_tensor(owner.name)) return false;
-    for (const rules::Rule* rule : rules) {
-      if (!s_.applies(*rule) || rule->to.empty()) continue;
-      s_.done[id] = true;
-      if (s_.kept(id)) return true;
-      const Confidence confidence =
-          caller ? lower(Confidence::Likely, s_.about_torch ? Confidence::Likely : Confidence::Review)
-                 : of_member(name, function, object, call, owner);
-      Finding& f = s_.add(*rule, id, confidence, "." + name);
-      for (NodeId c : tree_.children(id))
-        if (tree_.kind(c) == Kind::StringContent) f.edits.push_back(s_.replace(c, rule->to));
-      return true;
-    }
-    return false;
-  }
-
-  /// How sure it is that a member asked for by name is torch's.
-  Confidence of_member(const std::string& name, std::string_view function, NodeId object, NodeId call,
-                       const Value& owner) const {
-    const names::Project* project = s_.module.project();
-    if (owner.own && !owner.name.empty()) {
-      if (!project || (owner.what != What::Instance && owner.what != What::Class)) return Confidence::Review;
-      const std::string definer = project->defines(owner.name, name);
-      const bool of_torch = project->derives(owner.name, names::is_module_or_tensor);
-      return of_torch || (!definer.empty() && project->follows(definer, name)) ? Confidence::Likely
-                                                                               : Confidence::Review;
-    }
-    if (owner.what == What::Api || owner.what == What::Instance)
-      return names::is_module_or_tensor(owner.name) ? Confidence::Certain : Confidence::Review;
-    if (!s_.about_torch || npu_has_its_own(tree_, object)) return Confidence::Review;
-    if (function == "setattr" || function == "delattr" || names_options(tree_.text(object))) return Confidence::Review;
-    if (name.starts_with("is_")) return Confidence::Likely;  // a name that only torch has
-    if (function == "hasattr")                               // where the method is what comes next
-      return tree_.text().find(std::string(tree_.text(object)) + "." + name + "(") != std::string_view::npos
-                 ? Confidence::Likely
-                 : Confidence::Review;
-    if (tree_.call_of(call) != kNone) return Confidence::Likely;
-    const bool otherwise = tree_.child(tree_.child(call, Field::Arguments), std::size_t{2}) != kNone;
-    return otherwise || (project && project->has_flag(name)) ? Confidence::Review : Confidence::Likely;
   }
 
   /// request.param == "cuda", where torch.device(request.param) is asked for elsewhere.
@@ -543,7 +479,7 @@ class Values {
     s_.add(*rule, id, Confidence::Likely, text).edits = {{begin + static_cast<std::uint32_t>(same),
                                                           begin + static_cast<std::uint32_t>(r.from.size()),
                                                           r.to.substr(same)}};
-    s_.done[id] = true;
+    s_.claims.take(id);
   }
 
   /// The argument of mock.patch(…), monkeypatch.setattr(…): a path to what is replaced.

@@ -1,13 +1,16 @@
-#include <yaml-cpp/yaml.h>
+#include "migrate/rules/load.h"
 
+#include <yaml-cpp/yaml.h>
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "migrate/rules/rule.h"
-#include "migrate/support/variables.h"
+#include "migrate/support/settings.h"
 
 namespace updraft::migrate::rules {
 namespace {
@@ -238,6 +241,16 @@ std::vector<Rule> load(std::string_view text, const std::string& source) {
   } catch (const YAML::Exception& error) {
     throw Error(code::kAclInvalidParam, "{}:{}: this is no YAML: {}", source, error.mark.line + 1, error.msg);
   }
+}
+
+void add_builtin(RuleSet& rules, std::string_view framework) {
+  std::vector<Rule> all;
+  for (std::string_view name : embedded_names()) {
+    if (!name.starts_with(framework) || !name.ends_with(".yaml")) continue;
+    std::vector<Rule> some = load(embedded(name), std::string(name));
+    all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+  }
+  rules.add(std::move(all));
 }
 
 }  // namespace updraft::migrate::rules

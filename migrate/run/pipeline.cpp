@@ -6,22 +6,21 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
-#include "migrate/names/imports.h"
 #include "migrate/names/module.h"
+#include "migrate/names/project.h"
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/facts.h"
 #include "migrate/rewrite/lightning/lightning.h"
 #include "migrate/rewrite/options/options.h"
-#include "migrate/rewrite/sites.h"
-#include "migrate/rules/builtin.h"
+#include "migrate/rewrite/passes.h"
+#include "migrate/rules/load.h"
 #include "migrate/run/registry.h"
 #include "migrate/run/walk.h"
 #include "migrate/source/edit.h"

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "migrate/replace.h"
-#include "migrate/text/classify.h"
+#include "migrate/report/write.h"
+#include "migrate/text/file.h"
 
 namespace updraft::migrate::run {
 namespace fs = std::filesystem;

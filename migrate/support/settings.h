@@ -1,5 +1,5 @@
-// Settings that mean a GPU, by name and value (data/settings.tsv): one table for Python, configurations, command lines
-// and the environment.
+// Settings and environment variables that mean a GPU, by name and value: one table for Python, configurations, command
+// lines and the environment.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,6 +10,9 @@
 #include "migrate/support/language.h"
 
 namespace updraft::migrate {
+
+// Settings that mean a GPU, by name and value (data/settings.tsv): one table for Python, configurations, command lines
+// and the environment.
 
 /// What the value of a setting is.
 enum class Holds : std::uint8_t { Other, Device, Backend };
@@ -33,5 +36,24 @@ std::vector<Setting> lookup_setting(std::string_view plain_name, std::string_vie
 Text sentence(const Setting& setting, std::string_view value);
 /// Names that tell by themselves that a text has something to do with a setting: load_in_8bit, not optim.
 std::vector<std::string> telling_settings();
+
+// Environment variables of CUDA, NCCL and PyTorch on GPUs, and what stands in their place on NPUs: data/variables.tsv.
+// One table for Python sources (rules/pytorch/environment.yaml), scripts, configurations and notebooks.
+
+struct Variable {
+  std::string_view name;         ///< of the row: NCCL_* for those of NCCL that have none of their own
+  std::string_view replacement;  ///< empty: none, it is only to be known
+  Confidence confidence = Confidence::Review;
+  Bilingual note;
+};
+
+std::optional<Variable> lookup_variable(std::string_view name);
+std::vector<Variable> known_variables();
+
+/// "ASCEND_RT_VISIBLE_DEVICES: NOTE", or "NAME: NOTE" where nothing replaces it
+std::string sentence(const Variable& known, std::string_view name, Language language);
+
+/// Is `value`, written out in a source, one that the replacement takes? True where that is not known.
+bool value_fits(const Variable& variable, std::string_view value);
 
 }  // namespace updraft::migrate

@@ -4,8 +4,6 @@
 #include <bit>
 #include <functional>
 
-#include "migrate/support/embedded.h"
-
 namespace updraft::migrate::support {
 namespace {
 

@@ -1,12 +1,21 @@
-// A look-up in tab-separated text by its first column. Cells stay where they are in the text; an index of four bytes a
-// row or two is made with the table, which the look-ups do at their first call.
+// The tables of data/: embedded in the program, and looked up by their first column.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace updraft::migrate::support {
+
+// The tables of data/ as they were when the program was built (cmake/embed.cmake).
+
+/// A file of data/ by its name ("torch_api.tsv"); empty where there is none.
+std::string_view embedded(std::string_view name);
+std::span<const std::string_view> embedded_names();
+
+// A look-up in tab-separated text by its first column. Cells stay where they are in the text; an index of four bytes a
+// row or two is made with the table, which the look-ups do at their first call.
 
 class Table;
 

@@ -1,7 +1,6 @@
 #include "migrate/support/torch_api.h"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -9,6 +8,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
 
 #include "migrate/source/bytes.h"
@@ -201,6 +201,101 @@ std::vector<std::string_view> unsupported_torch(size_t version, Product product)
     if (version_index(row.cell(kSince)) <= version && version <= version_index(row.cell(kUntil)) &&
         mark_of(row, product) == Support::no)
       names.push_back(row.key());
+  return names;
+}
+
+CudaTwin cuda_twin(std::string_view name) {
+  static const support::Table table = support::Table::of("torch_cuda.tsv");
+  const auto twin = [](const support::Row& row) { return CudaTwin{true, row.cell(2), {row.cell(3), row.cell(4)}}; };
+  if (const support::Row row = table.find(name)) return twin(row);
+  // what has no twin has no members with one either: cudart().cudaProfilerStart, nccl.anything
+  for (size_t dot = name.rfind('.'); dot != std::string_view::npos; dot = name.rfind('.', dot - 1)) {
+    const support::Row row = table.find(name.substr(0, dot));
+    if (row) return row.cell(2).empty() ? twin(row) : CudaTwin{};
+    if (dot == 0) break;
+  }
+  return {};
+}
+
+RunsOn runs_on(std::string_view name) {
+  static const support::Table table = support::Table::of("torch_dispatch.tsv");
+  static const support::Table aliases = support::Table::of("torch_alias.tsv");
+  support::Row row = table.find(name);
+  if (!row) {
+    const support::Row alias = aliases.find(name);
+    if (alias) row = table.find(alias.cell(1));
+  }
+  const std::string_view where = row.cell(1);
+  if (where == "npu") return RunsOn::npu;
+  if (where == "composite") return RunsOn::composite;
+  return where == "cpu" ? RunsOn::cpu : RunsOn::unknown;
+}
+
+Bilingual describe(RunsOn where) {
+  switch (where) {
+    case RunsOn::npu: return {"torch_npu has a kernel", "torch_npu 有对应算子"};
+    case RunsOn::composite: return {"made of other operators", "由其他算子组合"};
+    case RunsOn::cpu:
+      return {"no kernel in torch_npu: runs on the CPU, with copies", "torch_npu 无对应算子：回退 CPU 执行并有拷贝"};
+    case RunsOn::unknown: break;
+  }
+  return {"unknown", "未知"};
+}
+namespace {
+
+using support::Row;
+using support::Table;
+
+const Table& affinities() {
+  static const Table table = Table::of("affinity.tsv");
+  return table;
+}
+
+const Table& advices() {
+  static const Table table = Table::of("advice.tsv");
+  return table;
+}
+
+constexpr std::array<std::string_view, 4> kKinds = {"dynamic_shape", "performance", "precision", "dtype"};
+
+}  // namespace
+
+Affinity lookup_affinity(std::string_view name) {
+  const Row row = affinities().find(name);
+  if (!row) return {};
+  return {row.cell(1), row.cell(2), row.cell(3) == "certain", {row.cell(4), row.cell(5)}, row.cell(6)};
+}
+
+std::vector<Advice> lookup_advice(std::string_view name, Product product) {
+  std::vector<Advice> found;
+  for (Row row = advices().find(name); row && row.key() == name; row = row.next()) {
+    const std::string_view products = row.cell(2);
+    const auto index = static_cast<size_t>(product);
+    if (index >= products.size() || products[index] != 'y') continue;
+    const auto* kind = std::find(kKinds.begin(), kKinds.end(), row.cell(1));
+    found.push_back({static_cast<AdviceKind>(kind - kKinds.begin()), {row.cell(3), row.cell(4)}, row.cell(5)});
+  }
+  return found;
+}
+
+bool may_be_known(std::string_view last) noexcept {
+  static const std::unordered_set<std::string_view> words = [] {
+    std::unordered_set<std::string_view> found;
+    for (const Table* table : {&affinities(), &advices()})
+      for (Row row = table->first(); row; row = row.next())
+        if (!row.key().starts_with("pattern:")) found.insert(row.key().substr(row.key().rfind('.') + 1));
+    return found;
+  }();
+  return words.contains(last);
+}
+
+std::vector<std::string_view> known_patterns() {
+  std::vector<std::string_view> names;
+  for (const Table* table : {&affinities(), &advices()})
+    for (Row row = table->first(); row; row = row.next())
+      if (row.key().starts_with("pattern:")) names.push_back(row.key());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

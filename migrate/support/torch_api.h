@@ -1,4 +1,4 @@
-// What is documented about PyTorch's APIs on NPU, per torch version and product.
+// What is known about PyTorch's APIs on NPU: who supports them, their names there, where they run, what is faster.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,6 +8,8 @@
 #include "migrate/support/language.h"
 
 namespace updraft::migrate {
+
+// What is documented about PyTorch's APIs on NPU, per torch version and product.
 
 enum class Product : uint8_t { a2, a3, ascend950, training_series };
 enum class Support : uint8_t { unknown, no, yes };
@@ -48,5 +50,64 @@ std::string source_url(const TorchApi& api, size_t version);
 
 /// All names that the product does not support, sorted: for a search of many patterns before anything is resolved.
 std::vector<std::string_view> unsupported_torch(size_t version, Product product);
+
+// What stands on NPU for a name below torch.cuda: data/torch_cuda.tsv, which is made from the official wheels.
+
+struct CudaTwin {
+  bool known = false;    ///< the table has the name
+  std::string_view npu;  ///< "torch.npu.Stream"; "" where torch_npu has none
+  Bilingual note;        ///< what to do instead, or what differs; may be empty
+};
+
+/// "torch.cuda.Stream" and "torch.cuda.nvtx.range_push" alike, also a few names of torch.backends.cuda and cudnn. A
+/// member of a class ("torch.cuda.Stream.wait_stream") is known with an empty `npu` only if its class has none; else
+/// ask for the class.
+CudaTwin cuda_twin(std::string_view name);
+
+// Where NPU tensors run a function of torch, as the dispatcher says with the official torch_npu loaded:
+// data/torch_dispatch.tsv. It also knows of functions that no support list names.
+
+enum class RunsOn : uint8_t {
+  unknown,    ///< not an operator, or not one of torch, torch.Tensor, nn.functional, linalg, fft, special
+  npu,        ///< torch_npu has a kernel
+  composite,  ///< made of other operators
+  cpu,        ///< no kernel: the operands are copied to the CPU and the result back
+};
+
+/// `name` is resolved ("torch.lgamma", "torch.Tensor.fmax"); other names of the same API are found as well.
+RunsOn runs_on(std::string_view name);
+
+Bilingual describe(RunsOn where);
+
+// Suggestions: what is faster on NPU by another name (data/affinity.tsv), and advice on precision, performance, shapes
+// that depend on data and dtypes (data/advice.tsv).
+
+struct Affinity {
+  std::string_view kind;  ///< optimizer, method, api, pattern; empty where there is no row
+  std::string_view npu;   ///< "torch_npu.optim.NpuFusedAdamW"
+  bool certain = false;   ///< the same result whatever the arguments are
+  Bilingual note;
+  std::string_view source;
+};
+
+/// `name` is a resolved API, or an idiom that the engine recognised ("pattern:swiglu").
+Affinity lookup_affinity(std::string_view name);
+
+enum class AdviceKind : uint8_t { dynamic_shape, performance, precision, dtype };
+
+struct Advice {
+  AdviceKind kind = AdviceKind::performance;
+  Bilingual note;
+  std::string_view source;
+};
+
+/// All advice on a resolved API, dtype ("torch.float64") or idiom ("pattern:boolean_index") that holds on the product.
+std::vector<Advice> lookup_advice(std::string_view name, Product product);
+
+/// Whether some row is about a name that ends in this word: "RoIAlign". Cheap, for walks over all calls.
+bool may_be_known(std::string_view last) noexcept;
+
+/// The idioms ("pattern:…") that both tables name: what the engine may recognise.
+std::vector<std::string_view> known_patterns();
 
 }  // namespace updraft::migrate

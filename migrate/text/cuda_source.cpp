@@ -1,4 +1,4 @@
-#include "migrate/text/cuda_source.h"
+#include "migrate/text/readers.h"
 
 #include <algorithm>
 #include <array>

@@ -1,13 +1,12 @@
-#include "migrate/text/dockerfile.h"
+#include "migrate/text/readers.h"
 
 #include <algorithm>
 #include <cctype>
 #include <string>
 
-#include "migrate/text/embedded.h"
 #include "migrate/text/notebook/json.h"
 #include "migrate/text/sheet.h"
-#include "migrate/text/shell/shell.h"
+#include "migrate/text/shell/rules.h"
 
 namespace updraft::migrate::text {
 namespace {

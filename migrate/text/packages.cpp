@@ -1,4 +1,4 @@
-#include "migrate/text/packages.h"
+#include "migrate/text/readers.h"
 
 #include <cctype>
 #include <string>

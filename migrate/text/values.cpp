@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "migrate/source/among.h"
+#include "migrate/source/bytes.h"
 #include "migrate/support/settings.h"
 
 namespace updraft::migrate::text {

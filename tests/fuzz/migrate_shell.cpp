@@ -1,7 +1,7 @@
 // Shell scripts, makefiles (by the first byte), and, of the same bytes, C++ and CMake sources.
-#include "migrate/text/shell/shell.h"
+#include "migrate/text/shell/rules.h"
 
-#include "migrate/text/cuda_source.h"
+#include "migrate/text/readers.h"
 #include "migrate_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -3,13 +3,10 @@
 #include <string>
 
 #include "input.h"
-#include "migrate/report/table/xlsx.h"
-#include "migrate/support/affinity.h"
+#include "migrate/report/table.h"
 #include "migrate/support/tf_api.h"
 #include "migrate/support/third_party.h"
 #include "migrate/support/torch_api.h"
-#include "migrate/support/torch_cuda.h"
-#include "migrate/support/torch_dispatch.h"
 
 using namespace updraft::migrate;
 

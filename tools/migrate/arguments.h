@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "migrate/run/options.h"
+#include "migrate/run/pipeline.h"
 
 namespace updraft::migrate {
 

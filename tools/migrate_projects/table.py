@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -74,6 +75,8 @@ def measure(name, project, work):
         if project.get("needs") and not site.exists():
             subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--target", site,
                             *project["needs"]], check=True, timeout=300)
+        for module in project.get("beside", []):
+            shutil.copy(HERE / "beside" / f"{module}.py", site)
     import updraft
     subprocess.run([pathlib.Path(updraft.home()) / "bin" / "updraft-migrate", folder, "-o", out, "--force", "-q"], check=True, timeout=120)
     migrated = out / (folder.name + "_msft")

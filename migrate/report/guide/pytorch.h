@@ -1,13 +1,31 @@
 // The files that PyTorch users know from the original tools, by name and columns (docs/use/migrate-reports.md).
 #pragma once
+#include <array>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "migrate/finding.h"
-#include "migrate/report/language.h"
+#include "migrate/report/text.h"
 #include "migrate/report/write.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::report {
+
+// On which products an API works: the documented facts, and what the findings say of the product that was asked for.
+
+/// By Product, in its order.
+using Products = std::array<Support, 4>;
+
+/// None where nothing is known of any product.
+std::optional<Products> products(std::string_view api, Category category, const Request& request);
+
+// msFmkTranspltlog.txt: the run as a log, one line for each thing that happened.
+
+std::string log(const ProjectResult& result, Language language = Language::en);
+
+// The files that PyTorch users know from the original tools, by name and columns (docs/use/migrate-reports.md).
 
 /// Of a migration: change_list.csv, unsupported_api.csv, unknown_api.csv, api_precision_advice.csv,
 /// api_performance_advice.csv, affinity_api_call.csv, cuda_op_list.csv and msFmkTranspltlog.txt.
@@ -22,5 +40,17 @@ std::string change_list(const ProjectResult& result, Language language = Languag
 std::string api_list(const ProjectResult& result, Category category, Language language = Language::en);
 std::string affinity_api_call(const ProjectResult& result);
 std::string cuda_op_list(const ProjectResult& result);
+
+// What a project uses of its framework, and what of that each product and version has.
+
+/// API,Uses,Files,Products of the chosen version…,Versions of the chosen product…,Runs On,Limits,NPU Name: one row an
+/// API of torch, the most used first.
+std::string api_support(const ProjectResult& result, Language language = Language::en);
+
+/// File,API Uses,Supported,Unsupported,Unknown,Changes,Readiness: and a last row with the totals.
+std::string file_readiness(const ProjectResult& result);
+
+/// The guide's files of an analysis, and these two.
+std::vector<ReportFile> analysis(const ProjectResult& result, Language language = Language::en);
 
 }  // namespace updraft::migrate::report

@@ -1,16 +1,15 @@
 #include "migrate/report/guide/tensorflow.h"
 
 #include <fmt/format.h>
-
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "migrate/report/diff/line_changes.h"
-#include "migrate/report/diff/lines.h"
-#include "migrate/report/language.h"
-#include "migrate/report/utf8.h"
+#include "migrate/report/diff.h"
+#include "migrate/report/table.h"
+#include "migrate/report/text.h"
 
 namespace updraft::migrate::report {
 namespace {
@@ -118,6 +117,32 @@ std::vector<ReportFile> tensorflow_files(const ProjectResult& result) {
   return {{"success_report.txt", success_report(result), true},
           {"failed_report.txt", failed_report(result), true},
           {"api_brief_report.txt", api_brief_report(result)}};
+}
+
+std::string api_analysis_table(const ProjectResult& result) {
+  Xlsx book;
+  book.add_sheet("api_analysis_report", {{"序号", 8},
+                                         {"脚本文件名", 36},
+                                         {"代码行", 10},
+                                         {"模块名", 28},
+                                         {"API名", 44},
+                                         {"工具迁移API支持度", 40},
+                                         {"说明", 60}});
+  std::int64_t number = 0;
+  for (const FileResult& file : result.files) {
+    std::set<std::pair<std::uint32_t, std::string_view>> seen;  // several findings may be about one use
+    for (const Finding& finding : file.findings) {
+      const auto support = support_class(finding, nearest_tf(result.request.facts));
+      if (!support || !seen.emplace(finding.begin, finding.api).second) continue;
+      const std::string_view api = finding.api;
+      // tensorflow.keras of tensorflow.keras.layers.Dense; of an API right below the framework, the framework
+      const std::size_t first = api.find('.'), dot = first == std::string_view::npos ? first : api.find('.', first + 1);
+      book.add_row({++number, std::string_view(file.path), static_cast<std::int64_t>(finding.from.line),
+                    api.substr(0, dot != std::string_view::npos ? dot : first), api, describe(*support).zh,
+                    std::string_view(finding.message.zh)});
+    }
+  }
+  return std::move(book).finish();
 }
 
 }  // namespace updraft::migrate::report

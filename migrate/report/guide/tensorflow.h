@@ -1,4 +1,4 @@
-// The text files of the TensorFlow tool (its table, api_analysis_report.xlsx, is written elsewhere).
+// The files of the TensorFlow tool.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -10,6 +10,8 @@
 #include "migrate/support/tf_api.h"
 
 namespace updraft::migrate::report {
+
+// The text files of the TensorFlow tool (its table, api_analysis_report.xlsx, is written elsewhere).
 
 /// The class of the API that a finding is about (support/tf_api.h); none where it is about no TensorFlow or Horovod
 /// API. One that a finding calls unsupported is not under analysis.
@@ -29,5 +31,10 @@ std::string failed_report(const ProjectResult& result);
 std::string api_brief_report(const ProjectResult& result);
 
 std::vector<ReportFile> tensorflow_files(const ProjectResult& result);
+
+// api_analysis_report.xlsx of the TensorFlow tool.
+
+/// The guide's columns: number, file, line, module, API, class of support; one row a use. Bytes of a spreadsheet.
+std::string api_analysis_table(const ProjectResult& result);
 
 }  // namespace updraft::migrate::report

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "migrate/rewrite/distributed/layout.h"
-#include "migrate/rewrite/distributed/steps.h"
+#include "migrate/rewrite/distributed/conversion.h"
+#include "migrate/rewrite/distributed/program.h"
 
 namespace updraft::migrate::rewrite::distributed {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <map>
 
-#include "migrate/rewrite/distributed/layout.h"
-#include "migrate/rewrite/distributed/steps.h"
+#include "migrate/rewrite/distributed/conversion.h"
+#include "migrate/rewrite/distributed/program.h"
 
 namespace updraft::migrate::rewrite::distributed {
 namespace {

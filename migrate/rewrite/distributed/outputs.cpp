@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "migrate/rewrite/distributed/layout.h"
-#include "migrate/rewrite/distributed/steps.h"
+#include "migrate/rewrite/distributed/conversion.h"
+#include "migrate/rewrite/distributed/program.h"
 
 namespace updraft::migrate::rewrite::distributed {
 namespace {

@@ -4,8 +4,7 @@
 #include <cctype>
 
 #include "migrate/rewrite/distributed/conversion.h"
-#include "migrate/rewrite/distributed/layout.h"
-#include "migrate/rewrite/distributed/steps.h"
+#include "migrate/rewrite/distributed/program.h"
 #include "migrate/rewrite/strings.h"
 
 namespace updraft::migrate::rewrite::distributed {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "migrate/rewrite/hints/hints.h"
-#include "migrate/support/affinity.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite::hint {
 namespace {

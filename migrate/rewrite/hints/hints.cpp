@@ -4,8 +4,8 @@
 #include <array>
 #include <set>
 
-#include "migrate/source/among.h"
-#include "migrate/support/affinity.h"
+#include "migrate/source/bytes.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite {
 namespace hint {

@@ -11,7 +11,7 @@
 
 #include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/options/options.h"
-#include "migrate/source/among.h"
+#include "migrate/source/bytes.h"
 
 namespace updraft::migrate::lightning {
 std::string_view embedded(std::string_view name);
@@ -183,7 +183,7 @@ class Lightning {
     for (NodeId c : tree_.children(value))
       if (tree_.kind(c) == Kind::StringContent)
         s_.add(accelerator_rule(), value, Confidence::Likely, "accelerator").edits.push_back(s_.replace(c, "npu"));
-    s_.done[value] = true;
+    s_.claims.take(value);
   }
 
   /// trainer_defaults={"accelerator": "gpu"} of LightningCLI.
@@ -230,7 +230,7 @@ class Lightning {
     if (said != kNone && !named) {
       f.edits.push_back(s_.replace(said, chosen));
       f.edits.push_back(s_.replace(name, "devices"));
-      s_.done[said] = true;
+      s_.claims.take(said);
     } else {
       if (named) f.edits.push_back(s_.replace(tree_.child(accelerator, Field::Name), "strategy"));
       f.edits.push_back(s_.replace(name, "accelerator=" + chosen + ", devices"));
@@ -290,7 +290,7 @@ class Lightning {
       return;
     Finding& f = s_.add(accelerator_rule(), use.call, Confidence::Likely, use.value.name);
     f.edits.push_back(s_.replace(use.call, "\"npu\""));
-    s_.done[use.node] = true;
+    s_.claims.take(use.node);
   }
 
   // --- the import

@@ -10,7 +10,7 @@
 
 #include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/options/options.h"
-#include "migrate/source/among.h"
+#include "migrate/source/bytes.h"
 
 namespace updraft::migrate::rewrite {
 namespace {
@@ -361,7 +361,7 @@ class ApexAmp {
     for (NodeId id : tree_.children(0))
       if (tree_.kind(id) == Kind::Function && tree_.text(tree_.child(id, Field::Name)) == tree_.text(callee))
         function = id;
-    if (function == kNone || tree_.kind(callee) != Kind::Identifier || !is_entry_source())
+    if (function == kNone || tree_.kind(callee) != Kind::Identifier || !starts(tree_))
       refuse(mention, "the GradScaler goes to a function that others may call as well");
     const auto parameters = s_.module.parameters(function);
     const std::string name = names::Module::parameter(tree_, given, parameters);
@@ -381,13 +381,6 @@ class ApexAmp {
     // inside the function its name stands for the parameter
     const names::ScopeId scope = s_.module.scopes().opened_by(function);
     return {s_.module.scopes().lookup(name, scope), name, kNone};
-  }
-
-  bool is_entry_source() const {
-    if (is_entry(tree_)) return true;
-    for (NodeId id : tree_.children(0))
-      if (tree_.kind(id) == Kind::For || tree_.kind(id) == Kind::While) return true;
-    return false;
   }
 
   /// An entry of a list goes, with its comma.

@@ -4,7 +4,7 @@
 
 #include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/tensorflow/script.h"
-#include "migrate/source/among.h"
+#include "migrate/source/bytes.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {

@@ -12,8 +12,10 @@ namespace {
 
 constexpr int kDeepest = 8;  // of imports that lead to TensorFlow
 
+/// Horovod's launcher and its parts for other frameworks open no device of TensorFlow's.
 bool of_tensorflow(std::string_view module) noexcept {
-  return rules::under(module, "tensorflow") || rules::under(module, "horovod");
+  return rules::under(module, "tensorflow") || rules::under(module, "horovod.tensorflow") ||
+         rules::under(module, "horovod.keras");
 }
 
 /// Whether a module of the project uses TensorFlow, itself or by what it imports of the project.

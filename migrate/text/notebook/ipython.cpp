@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 
-#include "migrate/source/among.h"
 #include "migrate/source/bytes.h"
 
 namespace updraft::migrate::text {

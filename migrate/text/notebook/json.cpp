@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "migrate/text/embedded.h"
+#include "migrate/text/sheet.h"
 
 namespace updraft::migrate::text {
 namespace {

@@ -5,12 +5,11 @@
 #include <string>
 
 #include "migrate/source/bytes.h"
-#include "migrate/text/embedded.h"
 #include "migrate/text/file.h"
 #include "migrate/text/notebook/ipython.h"
 #include "migrate/text/notebook/json.h"
 #include "migrate/text/sheet.h"
-#include "migrate/text/shell/shell.h"
+#include "migrate/text/shell/rules.h"
 
 namespace updraft::migrate::text {
 namespace {

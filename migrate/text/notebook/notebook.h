@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "migrate/finding.h"
-#include "migrate/text/python_findings.h"
+#include "migrate/text/file.h"
 
 namespace updraft::migrate::text {
 

@@ -8,7 +8,8 @@
 
 #include "migrate/names/module.h"
 #include "migrate/rewrite/distributed/conversion.h"
-#include "migrate/rules/builtin.h"
+#include "migrate/rewrite/passes.h"
+#include "migrate/rules/load.h"
 #include "migrate/source/edit.h"
 
 namespace updraft::migrate {

@@ -6,9 +6,10 @@
 
 #include "migrate/names/module.h"
 #include "migrate/rewrite/hints/hints.h"
-#include "migrate/rules/builtin.h"
-#include "migrate/support/affinity.h"
+#include "migrate/rewrite/passes.h"
+#include "migrate/rules/load.h"
 #include "migrate/support/table.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate {
 namespace {

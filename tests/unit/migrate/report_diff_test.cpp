@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/report/diff/diff.h"
-#include "migrate/report/diff/line_changes.h"
+#include "migrate/report/diff.h"
 #include "report_sample.h"
 
 namespace updraft::migrate::report {

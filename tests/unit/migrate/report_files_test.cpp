@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "migrate/report/guide/log.h"
 #include "migrate/report/guide/pytorch.h"
 #include "migrate/report/guide/tensorflow.h"
 #include "migrate/report/summary.h"
-#include "migrate/report/table/csv.h"
-#include "migrate/report/utf8.h"
+#include "migrate/report/table.h"
+#include "migrate/report/text.h"
 #include "report_sample.h"
 
 namespace updraft::migrate::report {

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "migrate/report/json.h"
-#include "migrate/report/sarif.h"
-#include "migrate/report/utf8.h"
+#include "migrate/report/text.h"
 #include "report_sample.h"
 
 namespace updraft::migrate::report {

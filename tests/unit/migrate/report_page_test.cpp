@@ -10,16 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "migrate/report/diff/diff.h"
-#include "migrate/report/embedded.h"
-#include "migrate/report/guide/products.h"
+#include "migrate/report/diff.h"
 #include "migrate/report/guide/pytorch.h"
 #include "migrate/report/json.h"
-#include "migrate/report/page/excerpt.h"
-#include "migrate/report/page/highlight.h"
-#include "migrate/report/page/html.h"
-#include "migrate/report/page/page_data.h"
-#include "migrate/report/sarif.h"
+#include "migrate/report/page/page.h"
 #include "migrate/report/write.h"
 #include "report_sample.h"
 

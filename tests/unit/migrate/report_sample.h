@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "migrate/finding.h"
-#include "migrate/report/diff/lines.h"
+#include "migrate/report/diff.h"
 
 namespace updraft::migrate::report {
 

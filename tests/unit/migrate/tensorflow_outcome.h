@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "migrate/names/module.h"
-#include "migrate/rewrite/sites.h"
+#include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/tensorflow/options.h"
-#include "migrate/rules/builtin.h"
+#include "migrate/rules/load.h"
 #include "migrate/source/edit.h"
 
 namespace updraft::migrate::test {

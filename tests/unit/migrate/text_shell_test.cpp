@@ -1,5 +1,5 @@
 // Shell scripts: what changes, what is only said, and what must not be touched.
-#include "migrate/text/shell/shell.h"
+#include "migrate/text/shell/rules.h"
 
 #include "text_support.h"
 

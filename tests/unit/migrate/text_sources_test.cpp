@@ -1,7 +1,6 @@
 // CUDA sources, CMake, and what files are.
-#include "migrate/text/classify.h"
-#include "migrate/text/cuda_source.h"
 #include "migrate/text/file.h"
+#include "migrate/text/readers.h"
 #include "text_support.h"
 
 namespace updraft::migrate::text {

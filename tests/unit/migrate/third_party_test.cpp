@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "migrate/support/affinity.h"
 #include "migrate/support/table.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate {
 namespace {

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "migrate/support/embedded.h"
 #include "migrate/support/table.h"
 #include "migrate/support/torch_api.h"
-#include "migrate/support/torch_cuda.h"
 
 namespace updraft::migrate {
 namespace {

@@ -1,4 +1,4 @@
-#include "migrate/support/torch_dispatch.h"
+#include "migrate/support/torch_api.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The one table of environment variables.
-#include "migrate/support/variables.h"
+#include "migrate/support/settings.h"
 
 #include <gtest/gtest.h>
 

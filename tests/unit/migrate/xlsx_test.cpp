@@ -1,4 +1,4 @@
-#include "migrate/report/table/xlsx.h"
+#include "migrate/report/table.h"
 
 #include <gtest/gtest.h>
 
