@@ -111,6 +111,10 @@ def add_rows(case, r):
          want=lambda v, d: torch.cat([torch.full((3, 1), -float("inf")), torch.logcumsumexp(v, 1)[:, :-1]], 1))
 
 
+def image_of(r):
+    return r(2, 4, 6, 4)
+
+
 def add_images(case, r):
     last, first = r(2, 4, 6, 8), r(2, 8, 4, 6)
     deep = lambda v, b=2: F.pixel_unshuffle(v, b)  # noqa: E731
@@ -145,6 +149,7 @@ def add_images(case, r):
     sizes = torch.tensor([2, 5, 6, 3], dtype=torch.int32)
     case("DataFormatVecPermute", sizes, want=lambda v: v[[0, 3, 1, 2]])
     case("DataFormatVecPermute", sizes, src_format="NCHW", dst_format="NHWC", want=lambda v: v[[0, 2, 3, 1]])
+    case("DataFormatDimMap", torch.tensor([[0, 1, -1], [2, 3, -4]], dtype=torch.int32), want=lambda v: torch.tensor([[0, 2, 1], [3, 1, 0]], dtype=torch.int32))
     volume = r(1, 2, 3, 4, 5)
     for name, mode, corners in (("UpsampleNearest3d", "nearest", None), ("UpsampleTrilinear3d", "trilinear", False), ("UpsampleTrilinear3d", "trilinear", True)):
         more = {} if corners is None else {"align_corners": corners}
@@ -160,6 +165,7 @@ def add_images(case, r):
         places = F.max_pool2d(v.permute(0, 3, 1, 2), 3, 2, return_indices=True)[1]
         return g.permute(0, 3, 1, 2).flatten(2).gather(2, places.flatten(2)).reshape(places.shape).permute(0, 2, 3, 1).contiguous()
     square = r(2, 7, 7, 3)
+    case("MaxPoolWithArgmaxV2", image_of(r), want=lambda v: [F.max_pool2d(v, 2, 2), None], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], pads=[1, 0, 0, 1])
     case("MaxPoolGradGrad", square, pooled(square), r(2, 7, 7, 3, low=-1.0), ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="VALID", want=second)
 
 
@@ -191,6 +197,9 @@ def add_layers(case, r):
     case("Scale", image, r(3, 4), r(3, 4, low=-1.0), num_axes=2, want=lambda v, s, b: v * s[..., None] + b[..., None])
     mask = torch.tensor([[1, 0, 1, 1]] * 3, dtype=torch.uint8)
     case("DropOutDoMaskV3D", x, F.pad(mask.flatten(), (0, 116)), keep_prob=0.5, want=lambda v, m: v * mask * 2)
+    bytes_ = lambda *shape: r(*shape, low=-50.0, high=50.0).to(torch.int8)  # noqa: E731
+    for kind in ("BatchMatMul", "BatchMatMulV2"):
+        case(kind, bytes_(2, 3, 40), bytes_(2, 40, 5), *([None, None] if kind.endswith("V2") else []), want=lambda a, b, *_: a.int() @ b.int())
     # equations
     a, b = r(2, 4, 4) + 4 * torch.eye(4), r(2, 4, 3)
     case("MatrixSolve", a, b, want=torch.linalg.solve)

@@ -143,6 +143,13 @@ IR_OP(BNTrainingUpdateV3, BNTrainingUpdate, (In, x), (In, sum), (In, square_sum)
 }
 IR_OP(BNInfer, aclnnBatchNorm, (In, x), (In, scale), (In, offset), (In, mean), (In, variance), (Out, y),
       (Float, epsilon)) {
+  // MindSpore gives x of [N, C] two more dimensions, and y none.
+  if (!op.inferring() && y->rank == 2 && x->rank == 4 && x->dims[2] == 1 && x->dims[3] == 1) {
+    TensorView flat = *x;
+    flat.rank = 2;
+    op.require_same_shape("y", *y, "x", flat);
+    return by_statistics(op, flat, scale, offset, *mean, *variance, epsilon, *y);
+  }
   op.result_like("y", *y, *x, x->dtype);
   by_statistics(op, x, scale, offset, *mean, *variance, epsilon, y);
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ops/ir/layout.h"
+#include "ops/index/indices.h"
+#include "ops/linalg/dense.h"
 
 namespace updraft {
 namespace {
@@ -19,6 +21,15 @@ void require_blocks(const Op& op, const TensorView& x, const Dims& block) {
              "x is {} and has {} sizes of blocks, want a dimension for each, and 1 or more", describe(x), block.size());
 }
 
+/// Whether the blocks are of the dimensions behind the channels: where the client's tensor is of the format NCHW.
+bool channels_second(const In& x, const Dims& block) {
+  constexpr int32_t kNchw = 0;
+  return x.handle->format == kNchw && x->rank == 4 && block.size() == 2;
+}
+/// N, C, H, W as N, H, W, C, and back.
+TensorView channels_last(const TensorView& v) { return permute(v, {0, 2, 3, 1}); }
+Dims channels_back(const Dims& d) { return {d[0], d[3], d[1], d[2]}; }
+
 /// The elements of `v` in the order of dimensions `order`, with the shape `dims`, as y.
 void give(Op& op, const TensorView& v, const Dims& order, const Dims& dims, const Out& y) {
   ir::result(op, "y", *y, dims, v.dtype);
@@ -26,7 +37,9 @@ void give(Op& op, const TensorView& v, const Dims& order, const Dims& dims, cons
   call(op, "aclnnInplaceCopy", y, ir::reshaped(op, permute(v, order), dims));
 }
 
-void space_to_batch(Op& op, const In& x, const Dims& block, const Dims& pads, const Out& y) {
+void space_to_batch(Op& op, const In& given, const Dims& block, const Dims& pads, const Out& y) {
+  const bool second = channels_second(given, block);
+  const TensorView moved = second ? channels_last(*given) : *given, *x = &moved;
   require_blocks(op, *x, block);
   pairs_of(op, "paddings", pads, block.size());
   Dims padded = ir::dims_of(*x);
@@ -40,7 +53,7 @@ void space_to_batch(Op& op, const In& x, const Dims& block, const Dims& pads, co
     TensorView inner = from;
     for (size_t d = 0; d < block.size(); ++d) inner = ir::part_of(inner, static_cast<int>(d) + 1, pads[2 * d], x->dims[d + 1]);
     call(op, "aclnnInplaceZero", from);
-    call(op, "aclnnInplaceCopy", inner, x);
+    call(op, "aclnnInplaceCopy", inner, *x);
   }
   Dims split = {padded[0]}, order, result = {padded[0]};
   for (size_t d = 0; d < block.size(); ++d) {
@@ -56,10 +69,14 @@ void space_to_batch(Op& op, const In& x, const Dims& block, const Dims& pads, co
     split.push_back(padded[d]);
     result.push_back(padded[d]);
   }
-  give(op, ir::reshaped(op, from, split), order, result, y);
+  if (!second) return give(op, ir::reshaped(op, from, split), order, result, y);
+  ir::result(op, "y", *y, channels_back(result), x->dtype);
+  if (!op.inferring()) call(op, "aclnnInplaceCopy", channels_last(*y), ir::reshaped(op, permute(ir::reshaped(op, from, split), order), result));
 }
 
-void batch_to_space(Op& op, const In& x, const Dims& block, const Dims& crops, const Out& y) {
+void batch_to_space(Op& op, const In& given, const Dims& block, const Dims& crops, const Out& y) {
+  const bool second = channels_second(given, block);
+  const TensorView moved = second ? channels_last(*given) : *given, *x = &moved;
   require_blocks(op, *x, block);
   pairs_of(op, "crops", crops, block.size());
   const int64_t all = ir::count_of(block), n = all > 0 ? x->dims[0] / all : 0;
@@ -78,11 +95,11 @@ void batch_to_space(Op& op, const In& x, const Dims& block, const Dims& crops, c
     whole.push_back(x->dims[d]);
     result.push_back(x->dims[d]);
   }
-  ir::result(op, "y", *y, result, x->dtype);
+  ir::result(op, "y", *y, second ? channels_back(result) : result, x->dtype);
   if (op.inferring()) return;
   TensorView v = ir::reshaped(op, permute(ir::reshaped(op, *x, split), order), whole);
   for (size_t d = 0; d < block.size(); ++d) v = ir::part_of(v, static_cast<int>(d) + 1, crops[2 * d], result[d + 1]);
-  call(op, "aclnnInplaceCopy", y, v);
+  call(op, "aclnnInplaceCopy", second ? channels_last(*y) : *y, v);
 }
 
 }  // namespace
@@ -171,6 +188,21 @@ IR_OP(DataFormatVecPermute, DataFormatVecPermute, (In, x), (Out, y), (Text, src_
   if (op.inferring()) return;
   for (size_t i = 0; i < places.size(); ++i)
     call(op, "aclnnInplaceCopy", ir::part_of(*y, 0, static_cast<int64_t>(i), 1), ir::part_of(*x, 0, places[i], 1));
+}
+
+ABOUT(DataFormatDimMap, Vector, "Numbers of the dimensions of one format in another", "将一种数据格式的维度编号换为另一种格式的编号")
+IR_OP(DataFormatDimMap, DataFormatDimMap, (In, x), (Out, y), (Text, src_format, "NHWC"), (Text, dst_format, "NCHW")) {
+  const Dims places = places_of(op, dst_format, src_format);
+  op.require(x->dtype == DType::Int32 || x->dtype == DType::Int64, "x is {}, want INT32 or INT64", describe(*x));
+  op.result_like("y", *y, *x, x->dtype);
+  op.work(x->numel() * 2);
+  op.launch([from = *x, to = *y, places] {
+    std::vector<double> v = linalg::gather(from);
+    const auto n = static_cast<int64_t>(places.size());
+    for (double& e : v)
+      e = static_cast<double>(places[static_cast<size_t>(checked_index(static_cast<int64_t>(e), n, 0, true))]);
+    linalg::scatter(to, v);
+  });
 }
 
 }  // namespace updraft
