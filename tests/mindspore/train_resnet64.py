@@ -74,7 +74,7 @@ def losses(model, optimizer, loss, steps, dtype):
         value = F.cross_entropy(net(x.to(dtype)), y)
         value.backward()
         step.step()
-        found.append(float(value))
+        found.append(value.item())
     return found
 
 

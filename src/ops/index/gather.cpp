@@ -1,6 +1,4 @@
 // An element for each element of the index: gather along a dimension, take and put in the flat tensor.
-#include <cstring>
-
 #include "base/parallel.h"
 #include "kernels/table.h"
 #include "ops/index/rows.h"
@@ -26,13 +24,11 @@ void gather(const TensorView& self, int d, const TensorView& index, const Tensor
       const char* from = at_element(index, at[1]);
       const int64_t good = t.gather_elements(at_element(out, at[0]), os, at_element(self, at[2]), bs, from, is, wide,
                                              size, stride, n, bytes);
-      // The rest one by one: negative indices count from the end, which MindSpore's GatherD says (PyTorch refuses them itself).
-      const auto width = static_cast<size_t>(bytes);
-      for (int64_t i = good; i < n; ++i) {
-        const int64_t index_at = wide ? reinterpret_cast<const int64_t*>(from)[i * is] : reinterpret_cast<const int32_t*>(from)[i * is];
-        const int64_t element = checked_index(index_at, size, d, true) * stride + i * bs;
-        std::memcpy(at_element(out, at[0] + i * os), at_element(self, at[2] + element), width);
-      }
+      if (good == n) return;
+      const int64_t bad = good * is;
+      (void)checked_index(
+          wide ? reinterpret_cast<const int64_t*>(from)[bad] : reinterpret_cast<const int32_t*>(from)[bad], size, d,
+          false);
     });
   });
 }

@@ -21,10 +21,21 @@ void require_blocks(const Op& op, const TensorView& x, const Dims& block) {
              "x is {} and has {} sizes of blocks, want a dimension for each, and 1 or more", describe(x), block.size());
 }
 
-/// Whether the blocks are of the dimensions behind the channels: where the client's tensor is of the format NCHW.
-bool channels_second(const In& x, const Dims& block) {
+/// Whether the blocks are of the dimensions behind the channels: where the client's tensor is of the format NCHW, or y
+/// has the shape that follows from it. `grow`: batches become blocks.
+bool channels_second(const Op& op, const In& x, const Dims& block, const Dims& pairs, bool grow, const Out& y) {
   constexpr int32_t kNchw = 0;
-  return x.handle->format == kNchw && x->rank == 4 && block.size() == 2;
+  if (x->rank != 4 || block.size() != 2 || pairs.size() != 4) return false;
+  if (x.handle->format == kNchw) return true;
+  if (op.inferring() || y->rank != 4) return false;
+  const auto fits = [&](int first) {
+    for (int d = 0; d < 2; ++d) {
+      const int64_t ends = pairs[static_cast<size_t>(2 * d)] + pairs[static_cast<size_t>(2 * d + 1)], b = block[static_cast<size_t>(d)];
+      if (grow ? y->dims[first + d] != x->dims[first + d] * b - ends : y->dims[first + d] * b != x->dims[first + d] + ends) return false;
+    }
+    return y->dims[first == 1 ? 3 : 1] == x->dims[first == 1 ? 3 : 1];
+  };
+  return fits(2) && !fits(1);
 }
 /// N, C, H, W as N, H, W, C, and back.
 TensorView channels_last(const TensorView& v) { return permute(v, {0, 2, 3, 1}); }
@@ -38,7 +49,7 @@ void give(Op& op, const TensorView& v, const Dims& order, const Dims& dims, cons
 }
 
 void space_to_batch(Op& op, const In& given, const Dims& block, const Dims& pads, const Out& y) {
-  const bool second = channels_second(given, block);
+  const bool second = channels_second(op, given, block, pads, false, y);
   const TensorView moved = second ? channels_last(*given) : *given, *x = &moved;
   require_blocks(op, *x, block);
   pairs_of(op, "paddings", pads, block.size());
@@ -75,7 +86,7 @@ void space_to_batch(Op& op, const In& given, const Dims& block, const Dims& pads
 }
 
 void batch_to_space(Op& op, const In& given, const Dims& block, const Dims& crops, const Out& y) {
-  const bool second = channels_second(given, block);
+  const bool second = channels_second(op, given, block, crops, true, y);
   const TensorView moved = second ? channels_last(*given) : *given, *x = &moved;
   require_blocks(op, *x, block);
   pairs_of(op, "crops", crops, block.size());
