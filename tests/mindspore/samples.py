@@ -3,7 +3,7 @@ import zlib
 
 import numpy as np
 
-SHAPES = {"lenet": (1, 32, 32), "resnet18": (3, 32, 32), "resnet50": (3, 32, 32), "vit": (3, 32, 32), "lstm": (6, 8)}
+SHAPES = {"lenet": (1, 32, 32), "resnet18": (3, 32, 32), "resnet50": (3, 64, 64), "vit": (3, 32, 32), "lstm": (6, 8)}
 WORDS = {"bert": 200, "gpt": 100}
 
 

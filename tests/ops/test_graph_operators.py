@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from adapter_cases import add_cases as add_adapter_cases
 from detection_cases import add_cases, best
 from fused_cases import add_cases as add_fused_cases
 from graph import call, const, operators
@@ -659,6 +660,7 @@ case("AdamApplyOne", dy, positive, y, x, one(0.1), one(0.9), one(0.1), one(0.99)
 
 add_cases(case, const)
 add_training_cases(case, r, to_last)
+add_adapter_cases(case, r)
 add_mindspore_cases(case, r)
 add_suite_cases(case, r)
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes abi/mindspore_types.txt: the types of graph operators that MindSpore's adapters for Ascend name.
 
-A class ge::op::TYPE of the adapters leaves its name in the symbols of the wheel's libraries. usage: collect.py SITE/mindspore
+An adapter is a class OpAdapter<TYPE>, where TYPE is a class of a graph operator, or one named czTYPE that stands for it: their names lie in the wheel's libraries.
+(The libraries also hold classes of operators for which there is no adapter, so that MindSpore never asks for them.) usage: collect.py SITE/mindspore
 """
 
 import pathlib
@@ -16,10 +17,10 @@ def types_of(package):
     found = set()
     for library in ADAPTERS:
         data = pathlib.Path(package, "lib", library).read_bytes()
-        for match in re.finditer(rb"2ge2op(\d{1,3})", data):
+        for match in re.finditer(rb"9OpAdapterI(?:N(?:2ge2op|S\d?_))?(\d{1,3})", data):
             name = data[match.end():match.end() + int(match[1])]
-            if re.fullmatch(rb"[A-Z][A-Za-z0-9_]*", name):
-                found.add(name.decode())
+            if re.fullmatch(rb"(cz)?[A-Z][A-Za-z0-9_]*", name):
+                found.add(name.decode().removeprefix("cz"))
     return found
 
 

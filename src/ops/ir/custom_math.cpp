@@ -1,5 +1,6 @@
 // Types of MindSpore's own (Cust…): functions of elements, pooling, grids and equations.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -103,6 +104,50 @@ IR_OP(CustLogSpace, aclnnLogSpace, (In, start), (In, end), (Out, y), (Int, steps
   op.result("y", *y, {steps}, dtype);
   call(op, "aclnnLogSpace", number_of(op, "start", start.handle), number_of(op, "end", end.handle), steps,
        static_cast<double>(base), y);
+}
+
+ABOUT(Shrink, Vector, "x nearer to 0 by bias beyond lambd, 0 within", "|x| 超过 lambd 时向 0 收缩 bias，否则为 0")
+IR_OP(Shrink, Shrink, (In, input_x), (Out, output_y), (Float, lambd, 0.5f), (Float, bias, 0)) {
+  op.require(is_floating(input_x->dtype), "input_x is {}, want floating point", describe(*input_x));
+  op.result_like("output_y", *output_y, *input_x, input_x->dtype);
+  op.work(input_x->numel() * 2);
+  op.launch([from = *input_x, to = *output_y, limit = static_cast<double>(lambd), by = static_cast<double>(bias)] {
+    std::vector<double> v = linalg::gather(from);
+    for (double& e : v) e = e > limit ? e - by : e < -limit ? e + by : std::isnan(e) ? e : 0;
+    linalg::scatter(to, v);
+  });
+}
+ABOUT(PopulationCount, Vector, "How many bits of each element are 1", "各元素二进制中 1 的个数")
+IR_OP(PopulationCount, PopulationCount, (In, x), (Out, y)) {
+  const int64_t bytes = size_of(x->dtype);
+  op.require(!is_floating(x->dtype) && !is_complex(x->dtype) && bytes <= 2, "x is {}, want integers of 8 or 16 bits", describe(*x));
+  op.result_like("y", *y, *x, DType::UInt8);
+  op.work(x->numel() * 2);
+  op.launch([from = *x, to = *y, mask = bytes == 1 ? 0xffu : 0xffffu] {
+    std::vector<double> v = linalg::gather(from);
+    for (double& e : v) e = std::popcount(static_cast<uint32_t>(static_cast<int64_t>(e)) & mask);
+    linalg::scatter(to, v);
+  });
+}
+ABOUT(Ger, Vector, "The outer product of two vectors", "两个向量的外积")
+IR_OP(Ger, Ger, (In, x1), (In, x2), (Out, y)) {
+  op.require(x1->rank == 1 && x2->rank == 1, "x1 is {} and x2 {}, want vectors", describe(*x1), describe(*x2));
+  call(op, "aclnnMul", unsqueeze(*x1, 1), unsqueeze(*x2, 0), y);
+}
+ABOUT(Scale, Vector, "y = x * scale + bias, from a dimension on", "y = x * scale + bias，自某一维起广播")
+IR_OP(Scale, Scale, (In, x), (In, scale), (OptIn, bias), (Out, y), (Int, axis, 1), (Int, num_axes, 1), (Bool, scale_from_blob, true)) {
+  (void)num_axes, (void)scale_from_blob;  // the shape of scale says it
+  const auto first = static_cast<int>(ir::axis_of(op, "axis", axis, x->rank));
+  op.require(first + scale->rank <= x->rank, "scale is {}, x is {} and has fewer dimensions from {} on", describe(*scale), describe(*x), first);
+  const auto spread = [&](TensorView v) {
+    while (v.rank < x->rank - first) v = unsqueeze(v, v.rank);
+    return v;
+  };
+  op.result_like("y", *y, *x, x->dtype);
+  if (!bias) return call(op, "aclnnMul", x, spread(*scale), y);
+  Temp scaled;
+  call(op, "aclnnMul", x, spread(*scale), scaled);
+  call(op, "aclnnAdd", *scaled, spread(*bias), 1, y);
 }
 
 // --- windows ------------------------------------------------------------------------------------------------------

@@ -16,6 +16,14 @@ TensorView turned(const Op& op, const char* name, const TensorView& v, bool turn
 void product(Op& op, const In& x1, const In& x2, const OptIn& bias, bool turn1, bool turn2, const Out& y) {
   const TensorView a = turned(op, "x1", *x1, turn1), b = turned(op, "x2", *x2, turn2);
   const ViewOf right(b, *x2.handle);
+  if (a.dtype == DType::Int8 && b.dtype == DType::Int8 && !bias) {  // products of bytes are INT32
+    Temp wide_a(DType::Int32), wide_b(DType::Int32), wide(DType::Int32);
+    call(op, "aclnnCast", a, DType::Int32, wide_a);
+    call(op, "aclnnCast", b, DType::Int32, wide_b);
+    if (ir::type_of(*y, DType::Int32) == DType::Int32) return call(op, "aclnnMatmul", *wide_a, *wide_b, y, kKeepType);
+    call(op, "aclnnMatmul", *wide_a, *wide_b, wide, kKeepType);
+    return call(op, "aclnnCast", *wide, y->dtype, y);
+  }
   if (!bias) return call(op, "aclnnMatmul", a, right, y, kKeepType);
   if (a.rank == 2 && b.rank == 2) return call(op, "aclnnAddmm", bias, a, right, 1, 1, y, kKeepType);
   check_product(op, a, b, *y);

@@ -340,16 +340,14 @@ Masked masked_of(const Op& op, const Ints& ksize, const Ints& strides, const Int
   };
   return {two("ksize", ksize), two("strides", strides), two("pads", pads), two("dilation", dilation)};
 }
-}  // namespace
-IR_OP(MaxPoolWithArgmaxV1, aclnnMaxPool2dWithMask, (In, x), (Out, y), (Out, argmax), (Ints, ksize), (Ints, strides),
-      (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1), (Bool, ceil_mode, false)) {
+void pool_with_mask(Op& op, const In& x, const Ints& ksize, const Ints& strides, const Ints& pads, const Ints& dilation,
+                    bool ceil_mode, const Out& y, const Out& argmax) {
   const Masked m = masked_of(op, ksize, strides, pads, dilation);
   const Dims both = {m.pads[0], m.pads[0], m.pads[1], m.pads[1]};
   const Windows w = windows_of(op, 2, *x, "NCHW", {m.ksize, m.strides, both, m.dilation, Padding::Given, ceil_mode});
   ir::result(op, "y", *y, w.outputs(), x->dtype);
   const int64_t kernel = w.kernel[0] * w.kernel[1];
   ir::suggest(op, *argmax, {w.x.dims[0], w.x.dims[1], kernel, (w.sizes[0] * w.sizes[1] / 16 + 1) * 32}, DType::Int8);
-  (void)dtype;  // of positions, which the mask has none of
   // As bytes: whatever type the client gives the mask, its size counts.
   const Dims bytes = {
       w.x.dims[0], w.x.dims[1],
@@ -360,13 +358,47 @@ IR_OP(MaxPoolWithArgmaxV1, aclnnMaxPool2dWithMask, (In, x), (Out, y), (Out, argm
   mask = TensorView::contiguous(mask.data, DType::Int8, bytes.data(), 3);
   call(op, "aclnnMaxPool2dWithMask", x, w.kernel, w.strides, w.before, w.dilations, ceil_mode, y, mask);
 }
-IR_OP(MaxPoolGradWithArgmaxV1, aclnnMaxPool2dWithMaskBackward, (In, x), (In, grad), (In, argmax), (Out, y),
-      (Ints, ksize), (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1),
-      (Bool, ceil_mode, false)) {
-  (void)dtype;
+void pool_with_mask_grad(Op& op, const In& x, const In& grad, const In& argmax, const Ints& ksize, const Ints& strides,
+                         const Ints& pads, const Ints& dilation, bool ceil_mode, const Out& y) {
   const Masked m = masked_of(op, ksize, strides, pads, dilation);
   op.result_like("y", *y, *x, x->dtype);
   call(op, "aclnnMaxPool2dWithMaskBackward", grad, x, argmax, m.ksize, m.strides, m.pads, m.dilation, ceil_mode, y);
+}
+}  // namespace
+#define MASKED(VERSION)                                                                                                \
+  IR_OP(MaxPoolWithArgmax##VERSION, aclnnMaxPool2dWithMask, (In, x), (Out, y), (Out, argmax), (Ints, ksize),           \
+        (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1), (Bool, ceil_mode, false)) {      \
+    (void)dtype; /* of positions, which the mask has none of */                                                        \
+    pool_with_mask(op, x, ksize, strides, pads, dilation, ceil_mode, y, argmax);                                       \
+  }                                                                                                                    \
+  IR_OP(MaxPoolGradWithArgmax##VERSION, aclnnMaxPool2dWithMaskBackward, (In, x), (In, grad), (In, argmax), (Out, y),   \
+        (Ints, ksize), (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1),                   \
+        (Bool, ceil_mode, false)) {                                                                                    \
+    (void)dtype;                                                                                                       \
+    pool_with_mask_grad(op, x, grad, argmax, ksize, strides, pads, dilation, ceil_mode, y);                            \
+  }
+MASKED(V1)
+MASKED(V2)
+#undef MASKED
+ABOUT(MaxPoolGradGrad, Vector, "Second gradient of MaxPool: grad where the largest are", "MaxPool 的二阶梯度：取最大值位置处的 grad")
+IR_OP(MaxPoolGradGrad, MaxPoolGradGrad, (In, x1), (In, x2), (In, grad), (Out, y), (Ints, ksize), (Ints, strides),
+      (Text, padding), (Text, data_format, "NHWC")) {
+  Windows w = windows_of(op, 2, *x1, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)});
+  op.require_same_shape("grad", *grad, "x1", *x1);
+  op.result_like("y", *y, *x2, grad->dtype);
+  if (op.inferring()) return;
+  const Dims outputs = w.outputs();
+  const TensorView again = ir::temporary(op, w.x.dtype, outputs), at = ir::temporary(op, DType::Int64, outputs);
+  // The gradient gets the same zeros around it, so that positions of the padded image hold for it.
+  Windows of_grad = w;
+  of_grad.x = w.own(*grad);
+  max_pool(op, 2, w, false, again, &at);
+  make_even(op, of_grad, 0);
+  const int64_t n = outputs[0], c = outputs[1];
+  const TensorView flat = ir::reshaped(op, of_grad.x, {n, c, of_grad.x.dims[2] * of_grad.x.dims[3]});
+  Temp taken;
+  call(op, "aclnnGather", flat, 2, ir::reshaped(op, at, {n, c, outputs[2] * outputs[3]}), taken);
+  call(op, "aclnnInplaceCopy", w.own(*y), ir::reshaped(op, *taken, outputs));
 }
 
 // --- means --------------------------------------------------------------------------------------------------------

@@ -94,6 +94,11 @@ IR_OP(DropOutDoMaskV3, DropOutDoMaskV3, (In, x), (In, mask), (In, keep_prob), (O
   op.result_like("y", *y, *x, x->dtype);
   drop_bytes(op, *x, mask, 1 - drop_of(op, "keep_prob", keep_prob), *y);
 }
+IR_OP(DropOutDoMaskV3D, DropOutDoMaskV3, (In, x), (In, mask), (Out, y), (Float, keep_prob)) {
+  op.require(keep_prob >= 0 && keep_prob <= 1, "attribute keep_prob is {}, want 0 to 1", keep_prob);
+  op.result_like("y", *y, *x, x->dtype);
+  drop_bytes(op, *x, mask, keep_prob, *y);
+}
 ABOUT(AxpyWithSoftmaxAndDropOutDoMask, Vector, "y1 = softmax(x1 + alpha * x2), y2 = y1 with dropout by mask",
       "y1 = softmax(x1 + alpha * x2)，y2 为 y1 按 mask 做 dropout")
 IR_OP(AxpyWithSoftmaxAndDropOutDoMask, AxpyWithSoftmaxAndDropOutDoMask, (In, x1), (In, x2), (In, mask), (Out, y1),

@@ -125,6 +125,13 @@ IR_OP(GridSampler3D, aclnnGridSampler3D, (In, x), (In, grid), (Out, y), (Text, i
   ir::result(op, "y", *y, {x->dims[0], x->dims[1], grid->dims[1], grid->dims[2], grid->dims[3]}, x->dtype);
   call(op, "aclnnGridSampler3D", x, grid, s.interpolation, s.padding, align_corners, y);
 }
+IR_OP(GridSampler3DGrad, aclnnGridSampler3DBackward, (In, grad), (In, x), (In, grid), (Out, dx), (Out, dgrid),
+      (Text, interpolation_mode, "bilinear"), (Text, padding_mode, "zeros"), (Bool, align_corners, false)) {
+  const Sampling s = sampling_of(op, interpolation_mode, padding_mode);
+  op.result_like("dx", *dx, *x, x->dtype);
+  op.result_like("dgrid", *dgrid, *grid, grid->dtype);
+  call(op, "aclnnGridSampler3DBackward", grad, x, grid, s.interpolation, s.padding, align_corners, std::vector<bool>{true, true}, dx, dgrid);
+}
 #define GRID_GRADIENT(TYPE)                                                                                    \
   IR_OP(TYPE##Grad, aclnn##TYPE##Backward, (In, grad), (In, x), (In, grid), (Out, dx), (Out, dgrid),           \
         (Text, interpolation_mode, "bilinear"), (Text, padding_mode, "zeros"), (Bool, align_corners, false)) { \
