@@ -708,21 +708,6 @@ def test_sizes_that_values_decide_are_written_back():
         assert kept.tolist() == want and count.tolist() == [len(want)]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.float16], ids=str)
-def test_slices_that_differ(dtype):
-    """Operators that torch_npu compiles (jit_compile) go by aclop: torch.unique along a dimension asks for UniqueWithCountsExt2."""
-    import torch_npu
-    x = torch.randint(3, (5, 7, 2)).to(dtype)
-    torch_npu.npu.set_compile_mode(jit_compile=True)
-    try:
-        for d in range(3):
-            got = torch.unique(x.npu(), return_inverse=True, return_counts=True, dim=d)
-            for g, w in zip(got, torch.unique(x.cpu(), return_inverse=True, return_counts=True, dim=d)):
-                assert torch.equal(g.cpu(), w)
-    finally:
-        torch_npu.npu.set_compile_mode(jit_compile=False)
-
-
 def test_refusals_name_the_attribute():
     with pytest.raises(RuntimeError, match="data_format"):
         call("Conv2D", image, kernel, None, None, strides=[1, 1, 1, 1], pads=[0, 0, 0, 0], data_format="NC1HWC0")
@@ -733,16 +718,16 @@ def test_refusals_name_the_attribute():
 
 # Run by several ranks (tests/unit/graph/collective_nodes_test.cpp, tests/graph/test_collectives.py), by torch.compile
 # (tests/graph/torchair_programs.py, attention and training_of_attention), in offline models (tests/graph/test_aipp.py), and by
-# data sets of MindSpore (tests/mindspore/test_graph_engine.py).
+# data sets of MindSpore (tests/mindspore/test_graph_engine.py), and by torch.unique (tests/ops/test_index.py).
 ELSEWHERE = {"Aipp", "GetNext", "InitData", "HcomAllGather", "HcomAllReduce", "HcomAllToAllV", "HcomBroadcast", "HcomReceive", "HcomReduce", "HcomReduceScatter",
-             "HcomSend", "NpuFusionAttentionGradV3", "NpuFusionAttentionV3"}
+             "HcomSend", "NpuFusionAttentionGradV3", "NpuFusionAttentionV3", "UniqueWithCountsExt2"}
 
 
 def test_every_row_is_run_or_listed():
     unrun = set(UNRUN.read_text().split()) if UNRUN.exists() else set()
     rows_ = set(operators())
     assert not set(CASES) - rows_, f"no such rows: {set(CASES) - rows_}"
-    here = {"DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3", "UniqueWithCountsExt2"}
+    here = {"DropOutGenMask", "DropOutDoMask", "DropOutGenMaskV3"}
     missing = rows_ - set(CASES) - unrun - here - ELSEWHERE
     assert not missing, f"add a case, or a line to {UNRUN.name}: {sorted(missing)}"
     assert not unrun & (set(CASES) | here), f"these run: take them from {UNRUN.name}: {sorted(unrun & set(CASES))}"

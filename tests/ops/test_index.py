@@ -624,3 +624,17 @@ def test_all_finite_only_ever_sets(dtype, bad):
         found = torch.tensor([before]).npu()
         call("aclnnAllFinite", x.npu().t(), found)
         assert found.item() == (before or bad is not None)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.float16], ids=str)
+def test_slices_that_differ(dtype):
+    """Operators that torch_npu compiles (jit_compile) go by aclop: torch.unique along a dimension asks for UniqueWithCountsExt2."""
+    x = torch.randint(3, (5, 7, 2)).to(dtype)
+    torch_npu.npu.set_compile_mode(jit_compile=True)
+    try:
+        for d in range(3):
+            got = torch.unique(x.npu(), return_inverse=True, return_counts=True, dim=d)
+            for g, w in zip(got, torch.unique(x.cpu(), return_inverse=True, return_counts=True, dim=d)):
+                assert torch.equal(g.cpu(), w)
+    finally:
+        torch_npu.npu.set_compile_mode(jit_compile=False)

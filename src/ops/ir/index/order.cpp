@@ -202,10 +202,11 @@ IR_OP(UniqueWithCountsAndSorting, aclnnUnique2, (In, x), (Out, y), (Out, indices
   call(op, "aclnnUnique2", x, sorted, return_inverse, return_counts, y, indices, counts);
 }
 
-ABOUT(UniqueWithCountsExt2, AICPU, "Sorted distinct slices of x along axis, with the place of each slice and their counts",
+ABOUT(UniqueWithCountsExt2, AICPU,
+      "Sorted distinct slices of x along axis, with the place of each slice and their counts",
       "x 沿 axis 的去重切片（有序），及各切片的反向索引与计数")
-IR_OP(UniqueWithCountsExt2, UniqueWithCountsExt2, (In, x), (In, axis), (Out, y), (Out, idx), (Out, count), (Out, inverse),
-      (Bool, sorted, true), (Bool, return_inverse, false)) {
+IR_OP(UniqueWithCountsExt2, UniqueWithCountsExt2, (In, x), (In, axis), (Out, y), (Out, idx), (Out, count),
+      (Out, inverse), (Bool, sorted, true), (Bool, return_inverse, false)) {
   const int64_t at = ir::axis_of(op, "axis", integer_of(op, "axis", axis.handle), x->rank);
   op.require(x->rank > 0, "x is {}, want one dimension or more", describe(*x));
   call(op, "aclnnUniqueDim", x, sorted, return_inverse, at, y, inverse, count);
