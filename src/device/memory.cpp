@@ -136,7 +136,8 @@ void* DeviceMemory::allocate(size_t bytes, Owner owner) {
     if (owner == Owner::Library) of_library_.insert(start);
     kept_.remove(start, start + size);
     use(size);
-    tell_memory(What::Allocated, device_, window_ + start, alias_, bytes, owner == Owner::Client ? "device" : "library");
+    tell_memory(What::Allocated, device_, window_ + start, alias_, bytes,
+                owner == Owner::Client ? "device" : "library");
     return window_ + start;
   }
   throw Error(code::kRtMemoryAllocation, "device {}: no free range of {} bytes ({} of {} bytes in use)", device_, bytes,

@@ -89,8 +89,8 @@ struct OrderEvent {
   int32_t test = -1;  ///< ValueTest; -1: a notify
   const char* name = "";
   const char* text = "";
-  /// Of handles whose end is not told (tensors, scalars, lists, executors): describes the object that was made with that
-  /// `value`; "" when it is gone. `text` is the call that made it.
+  /// Of handles whose end is not told (tensors, scalars, lists, executors): describes the object that was made with
+  /// that `value`; "" when it is gone. `text` is the call that made it.
   std::string (*left)(const void* object, uint64_t value) = nullptr;
 };
 

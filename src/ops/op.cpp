@@ -234,7 +234,8 @@ int report_refusal(const OpInfo& info, bool launching) noexcept {
 
 namespace {
 void tell_planned(const aclOpExecutor& executor) {
-  OrderEvent event{.what = OrderEvent::What::Made, .object = &executor, .name = "executor", .text = executor.info->name};
+  OrderEvent event{
+      .what = OrderEvent::What::Made, .object = &executor, .name = "executor", .text = executor.info->name};
   event.left = [](const void* object, uint64_t) {
     const aclOpExecutor* live = find_executor(object);
     return live && live->state == aclOpExecutor::State::Planned && live->info ? std::string(live->info->name)

@@ -21,8 +21,8 @@ struct Piece {
   bool block = false;    ///< of a caching allocator
   bool live = true;
   bool mapped = false;  ///< to addresses that were reserved: tensors may reach into the next one
-  bool pool = false;  ///< of captured graphs: who uses it when, the graphs know, and blocks are none
-  uint64_t born = 0;  ///< Work::serial of that time
+  bool pool = false;    ///< of captured graphs: who uses it when, the graphs know, and blocks are none
+  uint64_t born = 0;    ///< Work::serial of that time
   std::shared_ptr<Site> made = {}, freed = {};
 };
 

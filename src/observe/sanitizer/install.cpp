@@ -60,19 +60,8 @@ bool owns_its_handles() {
     g_recorder->findings().fresh = write;  // what ends without a word has told of it
     subscribe(std::move(recorder), watch::kTasks | watch::kArguments | watch::kCalls | watch::kOrder);
     // A fork has a report of its own: what the parent found is in the parent's.
-    pthread_atfork(
-        [] {
-          g_recorder->before_fork();
-          g_writing.lock();
-        },
-        [] {
-          g_writing.unlock();
-          g_recorder->after_fork(false);
-        },
-        [] {
-          g_writing.unlock();
-          g_recorder->after_fork(true);
-        });
+    pthread_atfork([] { g_recorder->before_fork(g_writing); }, [] { g_recorder->after_fork(g_writing, false); },
+                   [] { g_recorder->after_fork(g_writing, true); });
     std::atexit([] {
       if (g_recorder->idle_fork()) return;
       g_recorder->finish(owns_its_handles());

@@ -480,15 +480,17 @@ void Recorder::prune() {
   prune_at_ = std::max<size_t>(1 << 14, 2 * shadow_.size());
 }
 
-void Recorder::before_fork() {
+void Recorder::before_fork(std::mutex& writing) {
   mutex_.lock();
+  writing.lock();
   findings_.before_fork();
   stacks_.before_fork();
 }
 
-void Recorder::after_fork(bool child) {
+void Recorder::after_fork(std::mutex& writing, bool child) {
   stacks_.after_fork();
   findings_.after_fork(child);
+  writing.unlock();
   if (child) {
     forked_ = true;
     serial_ = 0;

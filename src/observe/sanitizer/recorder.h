@@ -38,8 +38,9 @@ class Recorder final : public Observer {
   void finish(bool all);
 
   /// Around a fork, which other threads do not survive: the child begins with nothing that the parent did.
-  void before_fork();
-  void after_fork(bool child);
+  /// `writing`: the lock of who writes the findings, which is taken between the recorder's and theirs.
+  void before_fork(std::mutex& writing);
+  void after_fork(std::mutex& writing, bool child);
   /// True in a fork that has used no device since.
   bool idle_fork() const { return forked_ && serial_ == 0; }
 

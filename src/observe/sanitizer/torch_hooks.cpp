@@ -1,7 +1,8 @@
-// torch_npu tells Python of what its caching allocator does (torch_npu.utils._npu_trace): for each event it imports that
-// module and calls a function of it. Here are functions of C for both, which cost a tenth of what Python's cost, and
-// which an exception does not trouble that is on its way already: torch frees tensors then, too, and Python's functions
-// would replace the exception by a SystemError. python/updraft/sanitizer/inside.py puts them into their places.
+// torch_npu tells Python of what its caching allocator does (torch_npu.utils._npu_trace): for each event it imports
+// that module and calls a function of it. Here are functions of C for both, which cost a tenth of what Python's cost,
+// and which an exception does not trouble that is on its way already: torch frees tensors then, too, and Python's
+// functions would replace the exception by a SystemError. python/updraft/sanitizer/inside.py puts them into their
+// places.
 #include <dlfcn.h>
 
 #include <atomic>
