@@ -41,7 +41,7 @@ def fetch(name, project, work):
         downloads = work / "downloads" / name
         kind = ["--only-binary", ":all:"] if project.get("wheel") else ["--no-binary", ":all:", "--no-build-isolation"]
         subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", *kind, "-d", downloads,
-                        f"{name}=={project['version']}"], check=True, timeout=300)
+                        f"{name}=={project['version']}"], check=True, timeout=600)
         (archive,) = downloads.iterdir()
         part = work / "parts" / name
         if archive.suffix == ".whl":
@@ -59,7 +59,10 @@ def fetch(name, project, work):
 def run(folder, project, site, device):
     env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(folder / project.get("path", ".")), str(site)]), PYTHONDONTWRITEBYTECODE="1",
                PYTHONWARNINGS="ignore", HF_HUB_OFFLINE="1", ACCELERATE_USE_CPU="true" if device == "cpu" else "false")
-    done = subprocess.run([sys.executable, SCRIPT], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    python = ROOT / project["python"] / "bin" / "python" if "python" in project else sys.executable
+    if "python" in project and device == "cpu":
+        env["UPDRAFT_DISABLE"] = "1"
+    done = subprocess.run([python, SCRIPT], cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     for line in done.stdout.splitlines():
         if line.startswith("RESULT "):
             _, where, loss = line.split()
@@ -74,7 +77,7 @@ def measure(name, project, work):
         (folder / SCRIPT).write_text(try_.read_text())
         if project.get("needs") and not site.exists():
             subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--target", site,
-                            *project["needs"]], check=True, timeout=300)
+                            *project["needs"]], check=True, timeout=600)
         for module in project.get("beside", []):
             shutil.copy(HERE / "beside" / f"{module}.py", site)
     import updraft
