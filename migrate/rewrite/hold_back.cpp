@@ -329,7 +329,12 @@ class HoldBack {
     const std::string made = made_by(tree_.child(id, Field::Object));
     if (made != "torch.cuda.get_device_properties") return;
     const std::string name(attribute);
-    const Text why{"an NPU's properties have no " + name, "NPU 的设备属性没有 " + name};
+    const bool counted = name == "multi_processor_count";
+    const std::string en = "before torch_npu 2.13 an NPU's properties have no " + name + ", since then it is " +
+                           (counted ? "a number of its cores" : "None"),
+                      zh = "torch_npu 2.13 之前 NPU 的设备属性没有 " + name + "，此后其值为" +
+                           (counted ? "核数" : " None");
+    const Text why{en, zh};
     if (guard(id, why)) return;
     static const rules::Rule rule = [] {
       rules::Rule r;
@@ -339,8 +344,8 @@ class HoldBack {
     }();
     if (s_.kept(id)) return;
     s_.add(rule, id, Confidence::Certain, made + "." + name).message = {
-        "the properties of an NPU (name, total_memory, cube_core_num, vector_core_num, L2_cache_size) have no " + name,
-        "NPU 的设备属性（name、total_memory、cube_core_num、vector_core_num、L2_cache_size）没有 " + name};
+        en + "; there are name, total_memory, cube_core_num, vector_core_num, L2_cache_size",
+        zh + "；可用的有 name、total_memory、cube_core_num、vector_core_num、L2_cache_size"};
   }
 
   /// Nothing to be done by a tool: the change at this place becomes the word that the API is not there.

@@ -456,6 +456,17 @@ class Values {
     return false;
   }
 
+  /// Whether the source works with one of the project's that chooses between vendors: what is patched there stays.
+  bool chosen_elsewhere() const {
+    const names::Project* project = s_.module.project();
+    if (!project) return false;
+    for (names::ScopeId scope = 0; scope < s_.module.scopes().size(); ++scope)
+      for (const auto& [name, bindings] : s_.module.scopes()[scope].names)
+        for (const names::Binding& b : bindings)
+          if (b.how == names::Bind::Import && project->asks_for_npu(s_.module.path(), b.module, b.name)) return true;
+    return false;
+  }
+
   /// "torch.cuda.FloatTensor", patch("torch.cuda.is_available"), patch("package.model.torch.cuda.is_available")
   void path(NodeId id) {
     std::string text;
@@ -476,9 +487,9 @@ class Values {
     std::size_t same = 0;
     while (same < r.from.size() && same < r.to.size() && r.from[same] == r.to[same]) ++same;
     const std::uint32_t begin = tree_[content].begin + static_cast<std::uint32_t>(start);
-    s_.add(*rule, id, Confidence::Likely, text).edits = {{begin + static_cast<std::uint32_t>(same),
-                                                          begin + static_cast<std::uint32_t>(r.from.size()),
-                                                          r.to.substr(same)}};
+    s_.add(*rule, id, chosen_elsewhere() ? Confidence::Review : Confidence::Likely, text).edits = {
+        {begin + static_cast<std::uint32_t>(same), begin + static_cast<std::uint32_t>(r.from.size()),
+         r.to.substr(same)}};
     s_.claims.take(id);
   }
 

@@ -127,8 +127,10 @@ def test_npu_names_exist():
 def test_every_rule_says_what_it_is_about():
     """Reports that list rules have a sentence for each that a source can emit, and none that nobody emits."""
     source = ROOT / "migrate"
-    emitted = {rule for path in source.rglob("*.cpp") for rule in re.findall(r'"((?:PT|TF|TX|PY|IO)\d{3})"', path.read_text())}
-    by_themselves = set(re.findall(r'make\(\s*"(TF\d{3})"', (source / "rewrite/tensorflow/texts.cpp").read_text())) - {"TF900"}
+    texts = [path.read_text().partition("return all;")[2] if path.name == "passes.cpp" else path.read_text()  # its table claims, it emits nothing
+             for path in source.rglob("*.cpp")]
+    emitted = {rule for text in texts for rule in re.findall(r'"((?:PT|TF|TX|PY|IO)\d{3})"', text)}
+    by_themselves = set(re.findall(r'make\(\s*"(TF\d{3})"', (source / "rewrite/tensorflow/findings.cpp").read_text())) - {"TF900"}
     yaml = {rule for path in (source / "rules").rglob("*.yaml") for rule in re.findall(r"- id: (\w+)", path.read_text())}
     told = {row[0] for row in rows("rules.tsv")}
     settings = {row[3] for row in rows("settings.tsv")}  # a row there says what its rule is about

@@ -24,11 +24,11 @@ SCRIPT = "updraft_try.py"
 WORDS = {
     "en": ("# Projects that were migrated", "Projects of PyPI that nobody here wrote, migrated with `updraft migrate` and nothing else. *changed* and *left* are "
            "places: edits that were made, and changes that are left for review. *before* is a short training of the project on the CPU "
-           "as it is, *after* the migrated one on the virtual NPU: its last loss, which has to agree; a project that takes the NPU by itself says (npu) before, too. The training says `cuda` and is "
+           "as it is, *after* the migrated one on the virtual NPU: its last loss, which has to agree to 2 %; a project that takes the NPU by itself says (npu) before, too. The training says `cuda` and is "
            "migrated with the project (`tools/migrate_projects/tries/`). The diffs were read; what was found there and mended is in "
            "`tests/migrate/corpus/`.", "Made by", "project", "version", "Python files", "changed", "left", "before", "after", "not run: "),
     "zh": ("# 迁移过的项目", "来自 PyPI 的第三方项目，仅用 `updraft migrate` 迁移。*修改*与*待确认*为处数：已作的修改，以及留待确认的修改。*迁移前*为项目的一次短训练，"
-           "在 CPU 上原样运行（未找到 CUDA）；*迁移后*为迁移结果在虚拟 NPU 上的运行：给出最后的 loss，两者应一致；自身已支持 NPU 的项目在迁移前即为 (npu)。训练脚本写的是 `cuda`，与项目一同迁移"
+           "在 CPU 上原样运行（未找到 CUDA）；*迁移后*为迁移结果在虚拟 NPU 上的运行：给出最后的 loss，两者之差应在 2 % 以内；自身已支持 NPU 的项目在迁移前即为 (npu)。训练脚本写的是 `cuda`，与项目一同迁移"
            "（`tools/migrate_projects/tries/`）。差异经人工阅读，由此发现并修正的问题见 `tests/migrate/corpus/`。", "生成命令：", "项目", "版本",
            "Python 文件", "修改", "待确认", "迁移前", "迁移后", "未运行："),
 }
@@ -41,7 +41,7 @@ def fetch(name, project, work):
         downloads = work / "downloads" / name
         kind = ["--only-binary", ":all:"] if project.get("wheel") else ["--no-binary", ":all:", "--no-build-isolation"]
         subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", *kind, "-d", downloads,
-                        f"{name}=={project['version']}"], check=True, timeout=300)
+                        f"{name}=={project['version']}"], check=True, timeout=600)
         (archive,) = downloads.iterdir()
         part = work / "parts" / name
         if archive.suffix == ".whl":
@@ -58,8 +58,11 @@ def fetch(name, project, work):
 
 def run(folder, project, site, device):
     env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(folder / project.get("path", ".")), str(site)]), PYTHONDONTWRITEBYTECODE="1",
-               PYTHONWARNINGS="ignore", HF_HUB_OFFLINE="1", ACCELERATE_USE_CPU="true" if device == "cpu" else "false")
-    done = subprocess.run([sys.executable, SCRIPT], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+               PYTHONWARNINGS="ignore", HF_HUB_OFFLINE="1", ACCELERATE_USE_CPU="true" if device == "cpu" and not project.get("takes_npu") else "false")
+    python = ROOT / project["python"] / "bin" / "python" if "python" in project else sys.executable
+    if "python" in project and device == "cpu":
+        env["UPDRAFT_DISABLE"] = "1"
+    done = subprocess.run([python, SCRIPT], cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     for line in done.stdout.splitlines():
         if line.startswith("RESULT "):
             _, where, loss = line.split()
@@ -74,7 +77,7 @@ def measure(name, project, work):
         (folder / SCRIPT).write_text(try_.read_text())
         if project.get("needs") and not site.exists():
             subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--target", site,
-                            *project["needs"]], check=True, timeout=300)
+                            *project["needs"]], check=True, timeout=600)
         for module in project.get("beside", []):
             shutil.copy(HERE / "beside" / f"{module}.py", site)
     import updraft

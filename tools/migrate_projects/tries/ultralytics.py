@@ -1,13 +1,12 @@
 import torch
 
 torch.manual_seed(0)
-device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 import torchvision_operators  # noqa: E402, F401
 from ultralytics.cfg import get_cfg  # noqa: E402
 from ultralytics.nn.tasks import DetectionModel  # noqa: E402
 from ultralytics.utils.torch_utils import select_device  # noqa: E402
 
-device = select_device("0" if torch.cuda.is_available() else "cpu")
+device = select_device("npu:0" if hasattr(torch, "npu") and torch.npu.is_available() else "cpu")  # as its documents say
 model = DetectionModel("yolo11n.yaml", nc=3, verbose=False).to(device)
 model.args = get_cfg()
 model.train()
