@@ -58,7 +58,7 @@ TEST_F(Lifetimes, AThousandModelsLeaveMemoryAsItWas) {
       ASSERT_EQ(aclmdlDestroyDesc(desc), 0);
     }
   };
-  rounds(400);  // handles and caches take what they want once
+  rounds(400);                                                // handles and caches take what they want once
   const size_t used_before = Device::get(0).memory().used();  // what is free depends on other processes, too
   const size_t before = resident_bytes();
   rounds(1000);
