@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/parallel.h"
 #include "device/device.h"
 #include "graph/executor/outline.h"
 #include "graph/executor/run.h"
@@ -14,6 +15,9 @@ namespace {
 constexpr int64_t kLeastPrepared = 256;
 /// Smaller ones are copied at once.
 constexpr size_t kLeastInFile = 64 << 10;
+
+/// Bytes that a thread copies at a time at least.
+constexpr int64_t kPiece = 1 << 20;
 
 constexpr ConstantSource kFile{[](const void* data, size_t bytes) {
                                  require_unwritten(data);
@@ -98,7 +102,10 @@ void Weights::bring(Node& node, std::byte* to) {
   const size_t bytes = bytes_of(constant);
   auto* const memory = static_cast<std::byte*>(host_address(to));
   want_file_pages(constant.data.data(), bytes);
-  if (bytes) std::memcpy(memory, constant.data.data(), bytes);
+  const std::byte* const from = constant.data.data();
+  parallel_for(static_cast<int64_t>(bytes), kPiece, [&](int64_t begin, int64_t end) {
+    std::memcpy(memory + begin, from + begin, static_cast<size_t>(end - begin));
+  });
   drop_file_pages(constant.data.data(), bytes);
   weights_[&node].data = to;
   constant.data = Bytes(nullptr, memory, bytes);
