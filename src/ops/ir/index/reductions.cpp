@@ -110,7 +110,13 @@ IR_OP(ScatterMul, ScatterMul, (InOut, var), (In, indices), (In, updates), (Bool,
 ABOUT(ScatterDiv, Vector, "Divides the rows that indices name by updates", "indices 所指各行除以 updates")
 IR_OP(ScatterDiv, ScatterDiv, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {
   (void)use_locking;
-  divide(op, var, with_rows(op, ones(op, *var), *indices, *updates, kMultiply));
+  if (!is_floating(var->dtype)) return divide(op, var, with_rows(op, ones(op, *var), *indices, *updates, kMultiply));
+  // The product of all divisors of an element is too large for the halves, and may be for FLOAT.
+  Temp wide(DType::Double), divisors(DType::Double);
+  call(op, "aclnnCast", var, DType::Double, wide);
+  call(op, "aclnnCast", updates, DType::Double, divisors);
+  call(op, "aclnnInplaceDiv", *wide, with_rows(op, ones(op, *wide), *indices, *divisors, kMultiply));
+  call(op, "aclnnInplaceCopy", var, *wide);
 }
 
 namespace {
