@@ -5,6 +5,7 @@ import sys
 import pytest
 from programs import HERE, LONG, PYTHON, STRICT, assert_close, losses, mindspore, run, torch_losses
 
+pytestmark = pytest.mark.timeout(1800 if LONG else 240)  # fixtures train all models of the long form at once
 STEPS = 20 if LONG else 6
 TWINS = ["lenet:adamw", "lenet:sgd"] + (["resnet18:slow", "resnet50:slow", "bert:adamw", "gpt:adamw", "vit:adamw", "lstm:adam"] if LONG else ["gpt:adamw"])
 LAYERS = ["lenet:momentum:sparse"] + (["lstm:adam:cross", "bert:decay:cross", "gpt:adam:cross", "vit:adam:cross", "resnet18:momentum:sparse",

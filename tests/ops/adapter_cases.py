@@ -69,6 +69,8 @@ def add_rows(case, r):
                 return v
             case("TensorScatter" + name, var, pairs, r(2, low=0.0, high=4.0), want=by_pairs)
     case("ScatterDiv", var, rows, updates, want=lambda v, i, u: v / torch.ones(5, 4).scatter_reduce(0, at, u, "prod"))
+    case("ScatterDiv", var.half(), torch.tensor([1] * 8), torch.full((8, 4), 30.0).half(),
+         want=lambda v, i, u: v.double().index_fill(0, torch.tensor([1]), 0.0).half(), tolerance=1e-3)
     case("ScatterDiv", torch.tensor([[-7, 9], [5, 20]], dtype=torch.int32), torch.tensor([0], dtype=torch.int32), torch.tensor([[2, 2]], dtype=torch.int32),
          want=lambda *_: torch.tensor([[-3, 4], [5, 20]], dtype=torch.int32))
     x, ids = r(4, 3), torch.tensor([2, 0, -1, 2], dtype=torch.int32)

@@ -71,7 +71,7 @@ def main():
     parser.add_argument("checkout", type=pathlib.Path)
     parser.add_argument("files", nargs="*")
     parser.add_argument("--again", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     files = arguments.files or [str(path.relative_to(arguments.checkout)) for folder in FOLDERS
                                 for path in sorted((arguments.checkout / folder).rglob("test_*.py")) if INTERNAL not in path.parts]
     done = {row[0] for row in rows()}

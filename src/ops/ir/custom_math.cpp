@@ -120,7 +120,8 @@ IR_OP(Shrink, Shrink, (In, input_x), (Out, output_y), (Float, lambd, 0.5f), (Flo
 ABOUT(PopulationCount, Vector, "How many bits of each element are 1", "各元素二进制中 1 的个数")
 IR_OP(PopulationCount, PopulationCount, (In, x), (Out, y)) {
   const int64_t bytes = size_of(x->dtype);
-  op.require(!is_floating(x->dtype) && !is_complex(x->dtype) && bytes <= 2, "x is {}, want integers of 8 or 16 bits", describe(*x));
+  op.require(!is_floating(x->dtype) && !is_complex(x->dtype) && bytes <= 2, "x is {}, want integers of 8 or 16 bits",
+             describe(*x));
   op.result_like("y", *y, *x, DType::UInt8);
   op.work(x->numel() * 2);
   op.launch([from = *x, to = *y, mask = bytes == 1 ? 0xffu : 0xffffu] {
@@ -135,10 +136,12 @@ IR_OP(Ger, Ger, (In, x1), (In, x2), (Out, y)) {
   call(op, "aclnnMul", unsqueeze(*x1, 1), unsqueeze(*x2, 0), y);
 }
 ABOUT(Scale, Vector, "y = x * scale + bias, from a dimension on", "y = x * scale + bias，自某一维起广播")
-IR_OP(Scale, Scale, (In, x), (In, scale), (OptIn, bias), (Out, y), (Int, axis, 1), (Int, num_axes, 1), (Bool, scale_from_blob, true)) {
+IR_OP(Scale, Scale, (In, x), (In, scale), (OptIn, bias), (Out, y), (Int, axis, 1), (Int, num_axes, 1),
+      (Bool, scale_from_blob, true)) {
   (void)num_axes, (void)scale_from_blob;  // the shape of scale says it
   const auto first = static_cast<int>(ir::axis_of(op, "axis", axis, x->rank));
-  op.require(first + scale->rank <= x->rank, "scale is {}, x is {} and has fewer dimensions from {} on", describe(*scale), describe(*x), first);
+  op.require(first + scale->rank <= x->rank, "scale is {}, x is {} and has fewer dimensions from {} on",
+             describe(*scale), describe(*x), first);
   const auto spread = [&](TensorView v) {
     while (v.rank < x->rank - first) v = unsqueeze(v, v.rank);
     return v;

@@ -119,11 +119,11 @@ IR_OP(Cross, aclnnLinalgCross, (In, x1), (In, x2), (Out, y), (Int, dim, -65530))
   call(op, "aclnnLinalgCross", x1, x2, at, y);
 }
 
-
 IR_OP(Qr, aclnnLinalgQr, (In, x), (Out, q), (Out, r), (Bool, full_matrices, false)) {
   call(op, "aclnnLinalgQr", x, full_matrices ? 1 : 0, q, r);
 }
-IR_OP(Svd, aclnnSvd, (In, x), (Out, sigma), (Out, u), (Out, v), (Bool, compute_uv, true), (Bool, full_matrices, false)) {
+IR_OP(Svd, aclnnSvd, (In, x), (Out, sigma), (Out, u), (Out, v), (Bool, compute_uv, true),
+      (Bool, full_matrices, false)) {
   call(op, "aclnnSvd", x, full_matrices, compute_uv, sigma, u, v);
 }
 namespace {
@@ -133,8 +133,8 @@ TensorView turned(const TensorView& v) {
   return permute(v, order);
 }
 void require_systems(const Op& op, const In& matrix, const In& rhs, bool adjoint) {
-  op.require(matrix->rank >= 2 && rhs->rank == matrix->rank, "matrix is {} and rhs {}, want matrices in the same batches", describe(*matrix),
-             describe(*rhs));
+  op.require(matrix->rank >= 2 && rhs->rank == matrix->rank,
+             "matrix is {} and rhs {}, want matrices in the same batches", describe(*matrix), describe(*rhs));
   op.require(!adjoint || !is_complex(matrix->dtype), "adjoints of complex matrices are not computed");
 }
 }  // namespace
@@ -148,8 +148,10 @@ IR_OP(MatrixSolve, MatrixSolve, (In, matrix), (In, rhs), (Out, y), (Bool, adjoin
   call(op, "aclnnMatmul", turned(*q), rhs, right, 0);
   call(op, "aclnnTriangularSolve", *right, *r, true, false, false, y, kept);
 }
-ABOUT(MatrixTriangularSolve, AICPU, "y with matrix y = rhs, matrix a triangle", "求解 matrix y = rhs，matrix 为三角矩阵")
-IR_OP(MatrixTriangularSolve, MatrixTriangularSolve, (In, matrix), (In, rhs), (Out, y), (Bool, lower, true), (Bool, adjoint, false)) {
+ABOUT(MatrixTriangularSolve, AICPU, "y with matrix y = rhs, matrix a triangle",
+      "求解 matrix y = rhs，matrix 为三角矩阵")
+IR_OP(MatrixTriangularSolve, MatrixTriangularSolve, (In, matrix), (In, rhs), (Out, y), (Bool, lower, true),
+      (Bool, adjoint, false)) {
   require_systems(op, matrix, rhs, adjoint);
   Temp kept(rhs->dtype);
   call(op, "aclnnTriangularSolve", rhs, matrix, !lower, adjoint, false, y, kept);

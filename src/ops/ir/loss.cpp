@@ -40,7 +40,8 @@ IR_OP(SoftmaxGrad, aclnnSoftmaxBackward, (In, softmax), (In, grad_softmax), (Out
   op.result_like("grad_x", *grad_x, *softmax, softmax->dtype);
   call(op, "aclnnSoftmaxBackward", grad_softmax, softmax, one_axis(op, "axes", axes), grad_x);
 }
-ABOUT(ConfusionSoftmaxGrad, Vector, "y = grad - sum(grad * x) along the last dimension", "y = grad - sum(grad * x)，沿末维求和")
+ABOUT(ConfusionSoftmaxGrad, Vector, "y = grad - sum(grad * x) along the last dimension",
+      "y = grad - sum(grad * x)，沿末维求和")
 IR_OP(ConfusionSoftmaxGrad, ConfusionSoftmaxGrad, (In, grad), (In, x), (Out, y)) {
   op.require(grad->rank > 0, "grad is {}, want one dimension or more", describe(*grad));
   op.result_like("y", *y, *grad, grad->dtype);
@@ -49,13 +50,16 @@ IR_OP(ConfusionSoftmaxGrad, ConfusionSoftmaxGrad, (In, grad), (In, x), (Out, y))
   call(op, "aclnnReduceSum", *both, std::vector<int64_t>{grad->rank - 1}, true, grad->dtype, total);
   call(op, "aclnnSub", grad, *total, 1, y);
 }
-ABOUT(SoftmaxGradExt, Vector, "y = (grad - sum(grad * x1)) * x1 * x2 along an axis", "y = (grad - sum(grad * x1)) * x1 * x2，沿轴求和")
-IR_OP(SoftmaxGradExt, SoftmaxGradExt, (In, grad), (In, x1), (In, x2), (Out, y), (Int, axes, 1), (Bool, keep_dims, false)) {
+ABOUT(SoftmaxGradExt, Vector, "y = (grad - sum(grad * x1)) * x1 * x2 along an axis",
+      "y = (grad - sum(grad * x1)) * x1 * x2，沿轴求和")
+IR_OP(SoftmaxGradExt, SoftmaxGradExt, (In, grad), (In, x1), (In, x2), (Out, y), (Int, axes, 1),
+      (Bool, keep_dims, false)) {
   (void)keep_dims;  // the sum is spread over its axis again
   op.result_like("y", *y, *grad, grad->dtype);
   Temp both, total, rest, scaled;
   call(op, "aclnnMul", grad, x1, both);
-  call(op, "aclnnReduceSum", *both, std::vector<int64_t>{ir::axis_of(op, "axes", axes, grad->rank)}, true, grad->dtype, total);
+  call(op, "aclnnReduceSum", *both, std::vector<int64_t>{ir::axis_of(op, "axes", axes, grad->rank)}, true, grad->dtype,
+       total);
   call(op, "aclnnSub", grad, *total, 1, rest);
   call(op, "aclnnMul", *rest, x1, scaled);
   call(op, "aclnnMul", *scaled, x2, y);

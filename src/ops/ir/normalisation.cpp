@@ -263,10 +263,12 @@ IR_OP(FusedBatchNormTrainingGrad, FusedBatchNormTrainingGrad, (In, y_backprop), 
        layout.first(*x_backprop), scale_backprop, offset_backprop);
 }
 
-ABOUT(BatchNormGrad, Vector, "Gradients of BatchNorm for x, scale and offset", "BatchNorm 对 x、scale 与 offset 的反向梯度")
-IR_OP(BatchNormGrad, BatchNormGrad, (In, y_backprop), (In, x), (In, scale), (In, reserve_space_1), (In, reserve_space_2),
-      (OptIn, reserve_space_3), (Out, x_backprop), (Out, scale_backprop), (Out, offset_backprop), (OptOut, reserve_space_4),
-      (OptOut, reserve_space_5), (Float, epsilon, 0.0001f), (Text, data_format, "NHWC"), (Bool, is_training, true)) {
+ABOUT(BatchNormGrad, Vector, "Gradients of BatchNorm for x, scale and offset",
+      "BatchNorm 对 x、scale 与 offset 的反向梯度")
+IR_OP(BatchNormGrad, BatchNormGrad, (In, y_backprop), (In, x), (In, scale), (In, reserve_space_1),
+      (In, reserve_space_2), (OptIn, reserve_space_3), (Out, x_backprop), (Out, scale_backprop), (Out, offset_backprop),
+      (OptOut, reserve_space_4), (OptOut, reserve_space_5), (Float, epsilon, 0.0001f), (Text, data_format, "NHWC"),
+      (Bool, is_training, true)) {
   (void)reserve_space_3;  // BatchNorm keeps nothing there
   const ir::Layout layout = ir::layout_of(op, x->rank == 5 ? 3 : 2, data_format);
   op.require_same_shape("y_backprop", *y_backprop, "x", *x);
@@ -277,11 +279,13 @@ IR_OP(BatchNormGrad, BatchNormGrad, (In, y_backprop), (In, x), (In, scale), (In,
   if (reserve_space_5) ir::result(op, "reserve_space_5", *reserve_space_5, {0}, DType::Float);
   const std::vector<bool> all{true, true, true};
   if (is_training) {
-    call(op, "aclnnBatchNormBackward", layout.first(*y_backprop), layout.first(*x), scale, nullptr, nullptr, reserve_space_1,
-         reciprocal_deviation(op, *reserve_space_2, epsilon), true, epsilon, all, layout.first(*x_backprop), scale_backprop, offset_backprop);
+    call(op, "aclnnBatchNormBackward", layout.first(*y_backprop), layout.first(*x), scale, nullptr, nullptr,
+         reserve_space_1, reciprocal_deviation(op, *reserve_space_2, epsilon), true, epsilon, all,
+         layout.first(*x_backprop), scale_backprop, offset_backprop);
   } else {
-    call(op, "aclnnBatchNormBackward", layout.first(*y_backprop), layout.first(*x), scale, reserve_space_1, reserve_space_2, nullptr, nullptr,
-         false, epsilon, all, layout.first(*x_backprop), scale_backprop, offset_backprop);
+    call(op, "aclnnBatchNormBackward", layout.first(*y_backprop), layout.first(*x), scale, reserve_space_1,
+         reserve_space_2, nullptr, nullptr, false, epsilon, all, layout.first(*x_backprop), scale_backprop,
+         offset_backprop);
   }
 }
 ABOUT(Centralization, Vector, "x without its mean over axes", "x 减去沿 axes 的均值")
@@ -409,19 +413,24 @@ IR_OP(LayerNormGradV3, aclnnLayerNormBackward, (In, dy), (In, x), (In, rstd), (I
 }
 
 // The same in two steps: for x, and for gamma and beta by what the first one leaves.
-ABOUT(LayerNormXBackpropV2, Vector, "Gradient of LayerNorm for x, and the normalised x", "LayerNorm 对 x 的反向梯度与归一化后的 x")
-IR_OP(LayerNormXBackpropV2, LayerNormXBackpropV2, (In, dy), (In, x), (In, variance), (In, mean), (In, gamma), (Out, pd_x), (Out, res_for_gamma)) {
+ABOUT(LayerNormXBackpropV2, Vector, "Gradient of LayerNorm for x, and the normalised x",
+      "LayerNorm 对 x 的反向梯度与归一化后的 x")
+IR_OP(LayerNormXBackpropV2, LayerNormXBackpropV2, (In, dy), (In, x), (In, variance), (In, mean), (In, gamma),
+      (Out, pd_x), (Out, res_for_gamma)) {
   const TensorView rstd = reciprocal_deviation(op, *variance, 1e-12f);
   op.result_like("pd_x", *pd_x, *x, x->dtype);
   op.result_like("res_for_gamma", *res_for_gamma, *x, DType::Float);
   op.require(gamma->rank <= x->rank, "gamma is {}, x is {}", describe(*gamma), describe(*x));
-  call(op, "aclnnLayerNormBackward", dy, x, ir::dims_of(*gamma), mean, rstd, gamma, nullptr, std::vector<bool>{true, false, false}, pd_x, nullptr, nullptr);
+  call(op, "aclnnLayerNormBackward", dy, x, ir::dims_of(*gamma), mean, rstd, gamma, nullptr,
+       std::vector<bool>{true, false, false}, pd_x, nullptr, nullptr);
   Temp centred;
   call(op, "aclnnSub", x, mean, 1, centred);
   call(op, "aclnnMul", *centred, rstd, res_for_gamma);
 }
-ABOUT(LayerNormBetaGammaBackpropV2, Vector, "Gradients of LayerNorm for gamma and beta", "LayerNorm 对 gamma 与 beta 的反向梯度")
-IR_OP(LayerNormBetaGammaBackpropV2, LayerNormBetaGammaBackpropV2, (In, dy), (In, res_for_gamma), (Out, pd_gamma), (Out, pd_beta), (Ints, shape_gamma)) {
+ABOUT(LayerNormBetaGammaBackpropV2, Vector, "Gradients of LayerNorm for gamma and beta",
+      "LayerNorm 对 gamma 与 beta 的反向梯度")
+IR_OP(LayerNormBetaGammaBackpropV2, LayerNormBetaGammaBackpropV2, (In, dy), (In, res_for_gamma), (Out, pd_gamma),
+      (Out, pd_beta), (Ints, shape_gamma)) {
   op.require_same_shape("res_for_gamma", *res_for_gamma, "dy", *dy);
   const auto own = static_cast<int>(shape_gamma.size());
   op.require(own <= dy->rank, "attribute shape_gamma has {} values, dy is {}", own, describe(*dy));

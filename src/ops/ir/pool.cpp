@@ -365,22 +365,23 @@ void pool_with_mask_grad(Op& op, const In& x, const In& grad, const In& argmax, 
   call(op, "aclnnMaxPool2dWithMaskBackward", grad, x, argmax, m.ksize, m.strides, m.pads, m.dilation, ceil_mode, y);
 }
 }  // namespace
-#define MASKED(VERSION)                                                                                                \
-  IR_OP(MaxPoolWithArgmax##VERSION, aclnnMaxPool2dWithMask, (In, x), (Out, y), (Out, argmax), (Ints, ksize),           \
-        (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1), (Bool, ceil_mode, false)) {      \
-    (void)dtype; /* of positions, which the mask has none of */                                                        \
-    pool_with_mask(op, x, ksize, strides, pads, dilation, ceil_mode, y, argmax);                                       \
-  }                                                                                                                    \
-  IR_OP(MaxPoolGradWithArgmax##VERSION, aclnnMaxPool2dWithMaskBackward, (In, x), (In, grad), (In, argmax), (Out, y),   \
-        (Ints, ksize), (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1),                   \
-        (Bool, ceil_mode, false)) {                                                                                    \
-    (void)dtype;                                                                                                       \
-    pool_with_mask_grad(op, x, grad, argmax, ksize, strides, pads, dilation, ceil_mode, y);                            \
+#define MASKED(VERSION)                                                                                              \
+  IR_OP(MaxPoolWithArgmax##VERSION, aclnnMaxPool2dWithMask, (In, x), (Out, y), (Out, argmax), (Ints, ksize),         \
+        (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1), (Bool, ceil_mode, false)) {    \
+    (void)dtype; /* of positions, which the mask has none of */                                                      \
+    pool_with_mask(op, x, ksize, strides, pads, dilation, ceil_mode, y, argmax);                                     \
+  }                                                                                                                  \
+  IR_OP(MaxPoolGradWithArgmax##VERSION, aclnnMaxPool2dWithMaskBackward, (In, x), (In, grad), (In, argmax), (Out, y), \
+        (Ints, ksize), (Ints, strides), (Ints, pads), (Int, dtype, 3), (Ints, dilation, 1, 1, 1, 1),                 \
+        (Bool, ceil_mode, false)) {                                                                                  \
+    (void)dtype;                                                                                                     \
+    pool_with_mask_grad(op, x, grad, argmax, ksize, strides, pads, dilation, ceil_mode, y);                          \
   }
 MASKED(V1)
 MASKED(V2)
 #undef MASKED
-ABOUT(MaxPoolGradGrad, Vector, "Second gradient of MaxPool: grad where the largest are", "MaxPool 的二阶梯度：取最大值位置处的 grad")
+ABOUT(MaxPoolGradGrad, Vector, "Second gradient of MaxPool: grad where the largest are",
+      "MaxPool 的二阶梯度：取最大值位置处的 grad")
 IR_OP(MaxPoolGradGrad, MaxPoolGradGrad, (In, x1), (In, x2), (In, grad), (Out, y), (Ints, ksize), (Ints, strides),
       (Text, padding), (Text, data_format, "NHWC")) {
   Windows w = windows_of(op, 2, *x1, data_format, {*ksize, *strides, {}, {}, padding_of(op, "padding", padding)});

@@ -32,7 +32,8 @@ TensorView diagonal_of_halves(const TensorView& y) {
 
 struct Band {
   int64_t low, high, longest;
-  bool left_above, left_below;  ///< where diagonals above and below the main one begin: at the left end, or they end at the right
+  bool left_above,
+      left_below;  ///< where diagonals above and below the main one begin: at the left end, or they end at the right
   int64_t count() const { return high - low + 1; }
 };
 
@@ -117,8 +118,8 @@ IR_OP(DiagPartD, DiagPart, (In, x), (In, assist), (Out, y)) {
 }
 ABOUT(MatrixDiagD, Vector, "Matrices of zeros with x on their diagonals", "以 x 为对角线的零矩阵")
 IR_OP(MatrixDiagD, MatrixDiagD, (In, x), (In, assist), (Out, y)) {
-  op.require(x->rank >= 1 && assist->rank == x->rank + 1, "x is {} and assist {}, want one dimension more", describe(*x),
-             describe(*assist));
+  op.require(x->rank >= 1 && assist->rank == x->rank + 1, "x is {} and assist {}, want one dimension more",
+             describe(*x), describe(*assist));
   op.result_like("y", *y, *assist, x->dtype);
   call(op, "aclnnInplaceZero", y);
   if (op.inferring()) return;

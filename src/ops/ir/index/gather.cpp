@@ -241,11 +241,13 @@ namespace {
 /// Rows of y by a list, one after the other: later ones see what earlier ones wrote.
 void change_rows(Op& op, const In& x, const Ints& indices, const In& v, const Out& y, Put how) {
   op.require(x->rank > 0 && v->rank == x->rank && v->dims[0] == static_cast<int64_t>(indices.size()),
-             "x is {} and v {}, indices has {} values: want a row of v for each", describe(*x), describe(*v), indices.size());
+             "x is {} and v {}, indices has {} values: want a row of v for each", describe(*x), describe(*v),
+             indices.size());
   ir::copy(op, *x, y);
   if (op.inferring()) return;
   for (size_t i = 0; i < indices.size(); ++i) {
-    op.require(indices[i] >= -x->dims[0] && indices[i] < x->dims[0], "index {} is {}, x is {}", i, indices[i], describe(*x));
+    op.require(indices[i] >= -x->dims[0] && indices[i] < x->dims[0], "index {} is {}, x is {}", i, indices[i],
+               describe(*x));
     const TensorView row = ir::part_of(*y, 0, indices[i] < 0 ? indices[i] + x->dims[0] : indices[i], 1),
                      from = ir::part_of(*v, 0, static_cast<int64_t>(i), 1);
     if (how == Put::Set) call(op, "aclnnInplaceCopy", row, from);
@@ -253,35 +255,38 @@ void change_rows(Op& op, const In& x, const Ints& indices, const In& v, const Ou
   }
 }
 }  // namespace
-#define IN_PLACE(NAME, HOW)                                                                                    \
-  IR_OP(Inplace##NAME, Inplace##NAME, (In, x), (In, indices), (In, v), (Out, y)) {                             \
-    op.require(x->rank > 0, "x is {}, want one dimension or more", describe(*x));                              \
-    ir::copy(op, *x, y);                                                                                       \
-    const TensorView at = *indices;                                                                            \
-    put(op, y, {&at}, v, HOW);                                                                                 \
-  }                                                                                                            \
-  IR_OP(Inplace##NAME##D, Inplace##NAME, (In, x), (In, v), (Out, y), (Ints, indices)) {                        \
-    change_rows(op, x, indices, v, y, HOW);                                                                    \
+#define IN_PLACE(NAME, HOW)                                                             \
+  IR_OP(Inplace##NAME, Inplace##NAME, (In, x), (In, indices), (In, v), (Out, y)) {      \
+    op.require(x->rank > 0, "x is {}, want one dimension or more", describe(*x));       \
+    ir::copy(op, *x, y);                                                                \
+    const TensorView at = *indices;                                                     \
+    put(op, y, {&at}, v, HOW);                                                          \
+  }                                                                                     \
+  IR_OP(Inplace##NAME##D, Inplace##NAME, (In, x), (In, v), (Out, y), (Ints, indices)) { \
+    change_rows(op, x, indices, v, y, HOW);                                             \
   }
 IN_PLACE(Update, Put::Set)
 IN_PLACE(Add, Put::Add)
 IN_PLACE(Sub, Put::Subtract)
 #undef IN_PLACE
-ABOUT(InplaceUpdate, Vector, "x with the rows of v in place of those that indices name", "将 x 中 indices 所指各行换为 v")
+ABOUT(InplaceUpdate, Vector, "x with the rows of v in place of those that indices name",
+      "将 x 中 indices 所指各行换为 v")
 ABOUT(InplaceAdd, Vector, "x with v added to the rows that indices name", "x 中 indices 所指各行加上 v")
 ABOUT(InplaceSub, Vector, "x with v subtracted from the rows that indices name", "x 中 indices 所指各行减去 v")
 IR_OP(IndexAdd, aclnnIndexAdd, (In, var), (In, indices), (In, updates), (Out, var_out), (Int, axis, 0)) {
   op.result_like("var_out", *var_out, *var, var->dtype);
   call(op, "aclnnIndexAdd", var, axis, indices, updates, 1, var_out);
 }
-ABOUT(ConfusionMatrix, Vector, "How often (or with which weights) each label meets each prediction", "各标签与各预测共同出现的次数（或权重和）")
+ABOUT(ConfusionMatrix, Vector, "How often (or with which weights) each label meets each prediction",
+      "各标签与各预测共同出现的次数（或权重和）")
 IR_OP(ConfusionMatrix, ConfusionMatrix, (In, labels), (In, predictions), (OptIn, weights), (Out, y), (Int, num_classes),
       (Text, dtype)) {
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"float32", DType::Float}, {"float16", DType::Float16}, {"int32", DType::Int32}, {"int8", DType::Int8},
-      {"uint8", DType::UInt8},   {"int64", DType::Int64}};
+      {"float32", DType::Float}, {"float16", DType::Float16}, {"int32", DType::Int32},
+      {"int8", DType::Int8},     {"uint8", DType::UInt8},     {"int64", DType::Int64}};
   const auto* type = std::ranges::find(kTypes, std::string_view(dtype), &std::pair<std::string_view, DType>::first);
-  op.require(type != std::end(kTypes), "attribute dtype is \"{}\", want float32, float16, int64, int32, int8 or uint8", dtype);
+  op.require(type != std::end(kTypes), "attribute dtype is \"{}\", want float32, float16, int64, int32, int8 or uint8",
+             dtype);
   op.require_same_shape("predictions", *predictions, "labels", *labels);
   ir::result(op, "y", *y, {num_classes, num_classes}, type->second);
   call(op, "aclnnInplaceZero", y);
@@ -291,12 +296,14 @@ IR_OP(ConfusionMatrix, ConfusionMatrix, (In, labels), (In, predictions), (OptIn,
   const TensorView each = weights ? *share : ir::constant(op, type->second, 1).expand_as(*labels);
   put(op, y, {&rows, &columns}, each, Put::Add);
 }
-ABOUT(SparseTensorDenseMatMul, MixCube, "The product of a matrix of coordinates and values with x2", "坐标格式稀疏矩阵与 x2 的乘积")
+ABOUT(SparseTensorDenseMatMul, MixCube, "The product of a matrix of coordinates and values with x2",
+      "坐标格式稀疏矩阵与 x2 的乘积")
 IR_OP(SparseTensorDenseMatMul, SparseTensorDenseMatMul, (In, x1_indices), (In, x1_values), (In, x1_shape), (In, x2),
       (Out, y), (Bool, adjoint_a, false), (Bool, adjoint_b, false)) {
   const Dims dims = op.integers("x1_shape", x1_shape.handle);
   op.require(dims.size() == 2 && x2->rank == 2 && x1_indices->rank == 2 && x1_indices->dims[1] == 2,
-             "x1_indices is {}, x1_shape has {} values and x2 is {}: want matrices", describe(*x1_indices), dims.size(), describe(*x2));
+             "x1_indices is {}, x1_shape has {} values and x2 is {}: want matrices", describe(*x1_indices), dims.size(),
+             describe(*x2));
   op.require(!is_complex(x2->dtype) || (!adjoint_a && !adjoint_b), "adjoints of complex matrices are not computed");
   const TensorView a = ir::temporary(op, x2->dtype, dims);
   call(op, "aclnnInplaceZero", a);

@@ -93,10 +93,11 @@ IR_OP(NthElement, NthElement, (In, x), (In, n), (Out, y), (Bool, reverse, false)
   call(op, "aclnnSort", x, false, x->rank - 1, reverse, values, places);
   ir::copy(op, select(*values, x->rank - 1, static_cast<int>(which)), y);
 }
-ABOUT(InTopKD, Vector, "Whether the value at each target is among the k largest of its row", "各行目标处的值是否位于前 k 大")
+ABOUT(InTopKD, Vector, "Whether the value at each target is among the k largest of its row",
+      "各行目标处的值是否位于前 k 大")
 IR_OP(InTopKD, InTopKD, (In, x1), (In, x2), (Out, y), (Int, k)) {
-  op.require(x1->rank == 2 && x2->rank == 1 && x2->dims[0] == x1->dims[0], "x1 is {} and x2 {}, want rows and a target for each",
-             describe(*x1), describe(*x2));
+  op.require(x1->rank == 2 && x2->rank == 1 && x2->dims[0] == x1->dims[0],
+             "x1 is {} and x2 {}, want rows and a target for each", describe(*x1), describe(*x2));
   op.result_like("y", *y, *x2, DType::Bool);
   Temp own, larger(DType::Bool), number(DType::Int64), few(DType::Bool), finite(DType::Bool);
   call(op, "aclnnGather", x1, 1, unsqueeze(*x2, 1), own);
@@ -106,7 +107,8 @@ IR_OP(InTopKD, InTopKD, (In, x1), (In, x2), (Out, y), (Int, k)) {
   call(op, "aclnnIsFinite", select(*own, 1, 0), finite);
   call(op, "aclnnLogicalAnd", *few, *finite, y);
 }
-ABOUT(Bucketize, Vector, "The number of the interval between boundaries in which each element lies", "各元素所在的 boundaries 区间编号")
+ABOUT(Bucketize, Vector, "The number of the interval between boundaries in which each element lies",
+      "各元素所在的 boundaries 区间编号")
 IR_OP(Bucketize, Bucketize, (In, x), (Out, y), (Floats, boundaries), (Type, dtype, DType::Int32), (Bool, right, true)) {
   op.result_like("y", *y, *x, dtype);
   std::vector<double> edges;
@@ -116,19 +118,23 @@ IR_OP(Bucketize, Bucketize, (In, x), (Out, y), (Floats, boundaries), (Type, dtyp
   op.launch([from = *x, to = *y, edges, right = static_cast<bool>(right)] {
     std::vector<double> v = linalg::gather(from);
     for (double& e : v)
-      e = static_cast<double>((right ? std::ranges::upper_bound(edges, e) : std::ranges::lower_bound(edges, e)) - edges.begin());
+      e = static_cast<double>((right ? std::ranges::upper_bound(edges, e) : std::ranges::lower_bound(edges, e)) -
+                              edges.begin());
     linalg::scatter(to, v);
   });
 }
-ABOUT(CumulativeLogsumexp, Vector, "The logarithm of running sums of exponentials along an axis", "沿轴的 log(累加 exp)")
-IR_OP(CumulativeLogsumexp, CumulativeLogsumexp, (In, x), (In, axis), (Out, y), (Bool, exclusive, false), (Bool, reverse, false)) {
+ABOUT(CumulativeLogsumexp, Vector, "The logarithm of running sums of exponentials along an axis",
+      "沿轴的 log(累加 exp)")
+IR_OP(CumulativeLogsumexp, CumulativeLogsumexp, (In, x), (In, axis), (Out, y), (Bool, exclusive, false),
+      (Bool, reverse, false)) {
   const auto d = static_cast<int>(ir::axis_of(op, "axis", integer_of(op, "axis", axis.handle), x->rank));
   op.require(is_floating(x->dtype) && x->rank > 0, "x is {}, want floating point and a dimension", describe(*x));
   op.result_like("y", *y, *x, x->dtype);
   op.work(x->numel() * 16);
   Dims order = ir::all_axes(x->rank);
   std::swap(order[static_cast<size_t>(d)], order.back());
-  op.launch([from = permute(*x, order), to = op.inferring() ? *y : permute(*y, order), exclusive = static_cast<bool>(exclusive), reverse = static_cast<bool>(reverse)] {
+  op.launch([from = permute(*x, order), to = op.inferring() ? *y : permute(*y, order),
+             exclusive = static_cast<bool>(exclusive), reverse = static_cast<bool>(reverse)] {
     std::vector<double> v = linalg::gather(from);
     const auto n = static_cast<size_t>(from.dims[from.rank - 1]);
     for (size_t row = 0; n > 0 && row < v.size(); row += n) {

@@ -40,7 +40,8 @@ TensorView with_updates(Op& op, const TensorView& var, const TensorView& indices
   shape.insert(shape.end(), var.dims + depth, var.dims + var.rank);
   op.require(ir::dims_of(updates) == shape, "updates is {}, want shape {}", describe(updates),
              describe_shape(shape.data(), static_cast<int>(shape.size())));
-  const int64_t count = product_of(indices.dims, indices.dims + last), rest = product_of(var.dims + depth, var.dims + var.rank);
+  const int64_t count = product_of(indices.dims, indices.dims + last),
+                rest = product_of(var.dims + depth, var.dims + var.rank);
   TensorView place;
   int64_t step = 1;
   for (int d = depth - 1; d >= 0; step *= var.dims[d], --d) {
@@ -56,7 +57,8 @@ TensorView with_updates(Op& op, const TensorView& var, const TensorView& indices
     }
   }
   const TensorView rows = ir::reshaped(op, var, {product_of(var.dims, var.dims + depth), rest});
-  const TensorView out = reduced_into(op, rows, ir::reshaped(op, place, {count}), ir::reshaped(op, updates, {count, rest}), how);
+  const TensorView out =
+      reduced_into(op, rows, ir::reshaped(op, place, {count}), ir::reshaped(op, updates, {count, rest}), how);
   return ir::reshaped(op, out, ir::dims_of(var));
 }
 
@@ -81,23 +83,25 @@ TensorView ones(Op& op, const TensorView& like) {
 
 }  // namespace
 
-#define SCATTER(NAME, HOW)                                                                                           \
-  IR_OP(ScatterNd##NAME, ScatterNd##NAME, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {  \
-    (void)use_locking;                                                                                               \
-    call(op, "aclnnInplaceCopy", var, with_updates(op, *var, *indices, *updates, HOW));                              \
-  }                                                                                                                  \
-  IR_OP(Scatter##NAME, ScatterNd##NAME, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {    \
-    (void)use_locking;                                                                                               \
-    call(op, "aclnnInplaceCopy", var, with_rows(op, *var, *indices, *updates, HOW));                                 \
-  }                                                                                                                  \
-  IR_OP(TensorScatter##NAME, ScatterNd##NAME, (In, input), (In, indices), (In, updates), (Out, output)) {            \
-    ir::copy(op, "output", with_updates(op, *input, *indices, *updates, HOW), output, input->dtype);                 \
+#define SCATTER(NAME, HOW)                                                                                          \
+  IR_OP(ScatterNd##NAME, ScatterNd##NAME, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) { \
+    (void)use_locking;                                                                                              \
+    call(op, "aclnnInplaceCopy", var, with_updates(op, *var, *indices, *updates, HOW));                             \
+  }                                                                                                                 \
+  IR_OP(Scatter##NAME, ScatterNd##NAME, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {   \
+    (void)use_locking;                                                                                              \
+    call(op, "aclnnInplaceCopy", var, with_rows(op, *var, *indices, *updates, HOW));                                \
+  }                                                                                                                 \
+  IR_OP(TensorScatter##NAME, ScatterNd##NAME, (In, input), (In, indices), (In, updates), (Out, output)) {           \
+    ir::copy(op, "output", with_updates(op, *input, *indices, *updates, HOW), output, input->dtype);                \
   }
 SCATTER(Max, kLargest)
 SCATTER(Min, kLeast)
 #undef SCATTER
-ABOUT(ScatterNdMax, Vector, "The larger of updates and what lies where indices name", "indices 所指位置取与 updates 的较大值")
-ABOUT(ScatterNdMin, Vector, "The smaller of updates and what lies where indices name", "indices 所指位置取与 updates 的较小值")
+ABOUT(ScatterNdMax, Vector, "The larger of updates and what lies where indices name",
+      "indices 所指位置取与 updates 的较大值")
+ABOUT(ScatterNdMin, Vector, "The smaller of updates and what lies where indices name",
+      "indices 所指位置取与 updates 的较小值")
 ABOUT(ScatterMul, Vector, "Multiplies the rows that indices name by updates", "indices 所指各行乘以 updates")
 IR_OP(ScatterMul, ScatterMul, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {
   (void)use_locking;
@@ -106,7 +110,13 @@ IR_OP(ScatterMul, ScatterMul, (InOut, var), (In, indices), (In, updates), (Bool,
 ABOUT(ScatterDiv, Vector, "Divides the rows that indices name by updates", "indices 所指各行除以 updates")
 IR_OP(ScatterDiv, ScatterDiv, (InOut, var), (In, indices), (In, updates), (Bool, use_locking, false)) {
   (void)use_locking;
-  divide(op, var, with_rows(op, ones(op, *var), *indices, *updates, kMultiply));
+  if (!is_floating(var->dtype)) return divide(op, var, with_rows(op, ones(op, *var), *indices, *updates, kMultiply));
+  // The product of all divisors of an element is too large for the halves, and may be for FLOAT.
+  Temp wide(DType::Double), divisors(DType::Double);
+  call(op, "aclnnCast", var, DType::Double, wide);
+  call(op, "aclnnCast", updates, DType::Double, divisors);
+  call(op, "aclnnInplaceDiv", *wide, with_rows(op, ones(op, *wide), *indices, *divisors, kMultiply));
+  call(op, "aclnnInplaceCopy", var, *wide);
 }
 
 namespace {
@@ -124,7 +134,7 @@ void segments(Op& op, const In& x, const In& segment_ids, const In& num_segments
   const TensorView all = ir::temporary(op, x->dtype, dims);
   double empty = 1;
   if (how != kMultiply) {
-    const double most = x->dtype == DType::Float16 ? 65504.0
+    const double most = x->dtype == DType::Float16  ? 65504.0
                         : x->dtype == DType::Double ? std::numeric_limits<double>::max()
                         : is_floating(x->dtype)     ? static_cast<double>(std::numeric_limits<float>::max())
                         : x->dtype == DType::Int8   ? 127.0

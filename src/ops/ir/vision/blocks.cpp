@@ -1,8 +1,8 @@
 // Blocks of pixels that become channels or batches, and back.
 #include <algorithm>
 
-#include "ops/ir/layout.h"
 #include "ops/index/indices.h"
+#include "ops/ir/layout.h"
 #include "ops/linalg/dense.h"
 
 namespace updraft {
@@ -17,7 +17,8 @@ Dims pairs_of(const Op& op, const char* name, const Dims& values, size_t blocks)
   return values;
 }
 void require_blocks(const Op& op, const TensorView& x, const Dims& block) {
-  op.require(!block.empty() && x.rank >= static_cast<int>(block.size()) + 1 && std::ranges::all_of(block, [](int64_t b) { return b >= 1; }),
+  op.require(!block.empty() && x.rank >= static_cast<int>(block.size()) + 1 &&
+                 std::ranges::all_of(block, [](int64_t b) { return b >= 1; }),
              "x is {} and has {} sizes of blocks, want a dimension for each, and 1 or more", describe(x), block.size());
 }
 
@@ -30,8 +31,11 @@ bool channels_second(const Op& op, const In& x, const Dims& block, const Dims& p
   if (op.inferring() || y->rank != 4) return false;
   const auto fits = [&](int first) {
     for (int d = 0; d < 2; ++d) {
-      const int64_t ends = pairs[static_cast<size_t>(2 * d)] + pairs[static_cast<size_t>(2 * d + 1)], b = block[static_cast<size_t>(d)];
-      if (grow ? y->dims[first + d] != x->dims[first + d] * b - ends : y->dims[first + d] * b != x->dims[first + d] + ends) return false;
+      const int64_t ends = pairs[static_cast<size_t>(2 * d)] + pairs[static_cast<size_t>(2 * d + 1)],
+                    b = block[static_cast<size_t>(d)];
+      if (grow ? y->dims[first + d] != x->dims[first + d] * b - ends
+               : y->dims[first + d] * b != x->dims[first + d] + ends)
+        return false;
     }
     return y->dims[first == 1 ? 3 : 1] == x->dims[first == 1 ? 3 : 1];
   };
@@ -56,13 +60,15 @@ void space_to_batch(Op& op, const In& given, const Dims& block, const Dims& pads
   Dims padded = ir::dims_of(*x);
   for (size_t d = 0; d < block.size(); ++d) {
     padded[d + 1] += pads[2 * d] + pads[2 * d + 1];
-    op.require(padded[d + 1] % block[d] == 0, "dimension {} is {} with its padding: blocks of {} do not divide it", d + 1, padded[d + 1], block[d]);
+    op.require(padded[d + 1] % block[d] == 0, "dimension {} is {} with its padding: blocks of {} do not divide it",
+               d + 1, padded[d + 1], block[d]);
   }
   TensorView from = *x;
   if (std::ranges::any_of(pads, [](int64_t p) { return p != 0; })) {
     from = ir::temporary(op, x->dtype, padded);
     TensorView inner = from;
-    for (size_t d = 0; d < block.size(); ++d) inner = ir::part_of(inner, static_cast<int>(d) + 1, pads[2 * d], x->dims[d + 1]);
+    for (size_t d = 0; d < block.size(); ++d)
+      inner = ir::part_of(inner, static_cast<int>(d) + 1, pads[2 * d], x->dims[d + 1]);
     call(op, "aclnnInplaceZero", from);
     call(op, "aclnnInplaceCopy", inner, *x);
   }
@@ -82,7 +88,9 @@ void space_to_batch(Op& op, const In& given, const Dims& block, const Dims& pads
   }
   if (!second) return give(op, ir::reshaped(op, from, split), order, result, y);
   ir::result(op, "y", *y, channels_back(result), x->dtype);
-  if (!op.inferring()) call(op, "aclnnInplaceCopy", channels_last(*y), ir::reshaped(op, permute(ir::reshaped(op, from, split), order), result));
+  if (!op.inferring())
+    call(op, "aclnnInplaceCopy", channels_last(*y),
+         ir::reshaped(op, permute(ir::reshaped(op, from, split), order), result));
 }
 
 void batch_to_space(Op& op, const In& given, const Dims& block, const Dims& crops, const Out& y) {
@@ -99,7 +107,8 @@ void batch_to_space(Op& op, const In& given, const Dims& block, const Dims& crop
     order.insert(order.end(), {static_cast<int64_t>(block.size() + 1 + d), static_cast<int64_t>(d)});
     whole.push_back(x->dims[d + 1] * block[d]);
     result.push_back(whole.back() - crops[2 * d] - crops[2 * d + 1]);
-    op.require(result.back() >= 0, "crops are {} and {} of a dimension of {}", crops[2 * d], crops[2 * d + 1], whole.back());
+    op.require(result.back() >= 0, "crops are {} and {} of a dimension of {}", crops[2 * d], crops[2 * d + 1],
+               whole.back());
   }
   for (int d = static_cast<int>(block.size()) + 1; d < x->rank; ++d) {
     order.push_back(static_cast<int64_t>(block.size()) + d);
@@ -138,7 +147,8 @@ IR_OP(BatchToSpaceD, BatchToSpaceND, (In, x), (Out, y), (Int, block_size), (Ints
 
 ABOUT(SpaceToDepth, Vector, "Blocks of pixels become channels", "将像素分块移到通道维")
 IR_OP(SpaceToDepth, SpaceToDepth, (In, x), (Out, y), (Int, block_size), (Text, data_format, "NHWC")) {
-  op.require(x->rank == 4 && block_size >= 2, "x is {} and block_size {}, want four dimensions and 2 or more", describe(*x), block_size);
+  op.require(x->rank == 4 && block_size >= 2, "x is {} and block_size {}, want four dimensions and 2 or more",
+             describe(*x), block_size);
   const ir::Layout layout = ir::layout_of(op, 2, data_format);
   const TensorView v = layout.first(*x);
   const int64_t b = block_size, n = v.dims[0], c = v.dims[1], h = v.dims[2] / b, w = v.dims[3] / b;
@@ -150,9 +160,11 @@ IR_OP(SpaceToDepth, SpaceToDepth, (In, x), (Out, y), (Int, block_size), (Text, d
   call(op, "aclnnInplaceCopy", layout.first(*y), ir::reshaped(op, permute(split, {0, 3, 5, 1, 2, 4}), dims));
 }
 ABOUT(DepthToSpace, Vector, "Channels become blocks of pixels", "将通道维移回像素分块")
-IR_OP(DepthToSpace, DepthToSpace, (In, x), (Out, y), (Int, block_size), (Text, mode, "DCR"), (Text, data_format, "NHWC")) {
+IR_OP(DepthToSpace, DepthToSpace, (In, x), (Out, y), (Int, block_size), (Text, mode, "DCR"),
+      (Text, data_format, "NHWC")) {
   const std::string_view how = mode;
-  op.require(x->rank == 4 && block_size >= 2, "x is {} and block_size {}, want four dimensions and 2 or more", describe(*x), block_size);
+  op.require(x->rank == 4 && block_size >= 2, "x is {} and block_size {}, want four dimensions and 2 or more",
+             describe(*x), block_size);
   op.require(how == "DCR" || how == "CRD", "attribute mode is \"{}\", want DCR or CRD", how);
   const ir::Layout layout = ir::layout_of(op, 2, data_format);
   const TensorView v = layout.first(*x);
@@ -167,7 +179,8 @@ IR_OP(DepthToSpace, DepthToSpace, (In, x), (Out, y), (Int, block_size), (Text, m
 }
 ABOUT(ShuffleChannel, Vector, "Channels of the groups in turn", "按组交错排列通道")
 IR_OP(ShuffleChannel, ShuffleChannel, (In, x), (Out, y), (Int, group, 1)) {
-  op.require(x->rank >= 2 && group >= 1 && x->dims[1] % group == 0, "x is {}: {} groups do not divide its channels", describe(*x), group);
+  op.require(x->rank >= 2 && group >= 1 && x->dims[1] % group == 0, "x is {}: {} groups do not divide its channels",
+             describe(*x), group);
   Dims split = ir::dims_of(*x), order = ir::all_axes(x->rank + 1);
   split[1] /= group;
   split.insert(split.begin() + 1, group);
@@ -182,18 +195,22 @@ Dims places_of(const Op& op, std::string_view from, std::string_view to) {
   Dims places;
   for (const char letter : to) {
     const size_t at = from.find(letter);
-    op.require(from.size() == to.size() && at != std::string_view::npos, "attributes src_format and dst_format are \"{}\" and \"{}\", want the same letters", from, to);
+    op.require(from.size() == to.size() && at != std::string_view::npos,
+               "attributes src_format and dst_format are \"{}\" and \"{}\", want the same letters", from, to);
     places.push_back(static_cast<int64_t>(at));
   }
   return places;
 }
 }  // namespace
-ABOUT(DataFormatVecPermute, Vector, "Sizes, or pairs, of the dimensions of one format in the order of another", "将按一种数据格式排列的值改为另一种格式的次序")
-IR_OP(DataFormatVecPermute, DataFormatVecPermute, (In, x), (Out, y), (Text, src_format, "NHWC"), (Text, dst_format, "NCHW")) {
+ABOUT(DataFormatVecPermute, Vector, "Sizes, or pairs, of the dimensions of one format in the order of another",
+      "将按一种数据格式排列的值改为另一种格式的次序")
+IR_OP(DataFormatVecPermute, DataFormatVecPermute, (In, x), (Out, y), (Text, src_format, "NHWC"),
+      (Text, dst_format, "NCHW")) {
   std::string from(src_format), to(dst_format);
   if (x->rank >= 1 && x->dims[0] == static_cast<int64_t>(from.size()) - 2)  // of images alone
     for (std::string* word : {&from, &to}) std::erase_if(*word, [](char c) { return c == 'N' || c == 'C'; });
-  op.require(x->rank >= 1 && x->rank <= 2 && x->dims[0] == static_cast<int64_t>(from.size()), "x is {}, want a row for each of \"{}\"", describe(*x), from);
+  op.require(x->rank >= 1 && x->rank <= 2 && x->dims[0] == static_cast<int64_t>(from.size()),
+             "x is {}, want a row for each of \"{}\"", describe(*x), from);
   const Dims places = places_of(op, from, to);
   op.result_like("y", *y, *x, x->dtype);
   if (op.inferring()) return;
@@ -201,7 +218,8 @@ IR_OP(DataFormatVecPermute, DataFormatVecPermute, (In, x), (Out, y), (Text, src_
     call(op, "aclnnInplaceCopy", ir::part_of(*y, 0, static_cast<int64_t>(i), 1), ir::part_of(*x, 0, places[i], 1));
 }
 
-ABOUT(DataFormatDimMap, Vector, "Numbers of the dimensions of one format in another", "将一种数据格式的维度编号换为另一种格式的编号")
+ABOUT(DataFormatDimMap, Vector, "Numbers of the dimensions of one format in another",
+      "将一种数据格式的维度编号换为另一种格式的编号")
 IR_OP(DataFormatDimMap, DataFormatDimMap, (In, x), (Out, y), (Text, src_format, "NHWC"), (Text, dst_format, "NCHW")) {
   const Dims places = places_of(op, dst_format, src_format);
   op.require(x->dtype == DType::Int32 || x->dtype == DType::Int64, "x is {}, want INT32 or INT64", describe(*x));

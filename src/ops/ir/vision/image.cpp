@@ -130,7 +130,8 @@ IR_OP(GridSampler3DGrad, aclnnGridSampler3DBackward, (In, grad), (In, x), (In, g
   const Sampling s = sampling_of(op, interpolation_mode, padding_mode);
   op.result_like("dx", *dx, *x, x->dtype);
   op.result_like("dgrid", *dgrid, *grid, grid->dtype);
-  call(op, "aclnnGridSampler3DBackward", grad, x, grid, s.interpolation, s.padding, align_corners, std::vector<bool>{true, true}, dx, dgrid);
+  call(op, "aclnnGridSampler3DBackward", grad, x, grid, s.interpolation, s.padding, align_corners,
+       std::vector<bool>{true, true}, dx, dgrid);
 }
 #define GRID_GRADIENT(TYPE)                                                                                    \
   IR_OP(TYPE##Grad, aclnn##TYPE##Backward, (In, grad), (In, x), (In, grid), (Out, dx), (Out, dgrid),           \
