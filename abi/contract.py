@@ -192,14 +192,23 @@ def library_symbols(path):
     return strong | made, weak - made
 
 
+def marks(path, section):
+    """The texts that macros of ours have left in a section of a library."""
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(["objcopy", "-O", "binary", f"--only-section={section}", path, file.name], check=True,
+                       capture_output=True)
+        return [mark for mark in pathlib.Path(file.name).read_bytes().decode("utf-8").split("\0") if mark]
+
+
+def refused(path):
+    """Functions that a library marks as there to say why they do nothing (src/base/refused.h)."""
+    return set(marks(path, "updraft_refused"))
+
+
 def accepted(path):
     """Functions that a library marks as accepted, without effect (src/base/accepted.h): name -> (reason, in Chinese)."""
-    with tempfile.NamedTemporaryFile() as file:
-        subprocess.run(["objcopy", "-O", "binary", "--only-section=updraft_accepted", path, file.name], check=True,
-                       capture_output=True)
-        marks = pathlib.Path(file.name).read_bytes().decode("utf-8")
     found = {}
-    for mark in filter(None, marks.split("\0")):
+    for mark in marks(path, "updraft_accepted"):
         name, *reasons = mark.split("\t")
         if len(reasons) != 2 or name in found:
             raise ValueError(f"{path}: the mark of {name} is malformed or stands twice")

@@ -139,7 +139,7 @@ def main():
     library = arguments.library or default_library()
     strong, _ = contract.library_symbols(library)
     accepted = contract.accepted(library)
-    strong -= accepted.keys()
+    strong -= accepted.keys() | contract.refused(library)
     stale = []
     for language, (name, texts) in enumerate(TEXTS.items()):
         reasons = {function: reason[language] for function, reason in accepted.items()}

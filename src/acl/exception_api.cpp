@@ -6,6 +6,7 @@
 #include "acl/acl_mdl.h"
 #include "acl/acl_rt.h"
 #include "acl/api.h"
+#include "base/refused.h"
 #include "device/failure.h"
 
 using namespace updraft;
@@ -55,6 +56,7 @@ UPDRAFT_API uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo
 UPDRAFT_API uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo*) { return kUnknown; }
 }
 
+REFUSED(aclmdlCreateAndGetOpDesc)
 ACL_API aclmdlCreateAndGetOpDesc(uint32_t device, uint32_t stream, uint32_t task, char* name, size_t length,
                                  aclTensorDesc** inputs, size_t* input_count, aclTensorDesc** outputs,
                                  size_t* output_count) {

@@ -39,6 +39,7 @@ namespace UPDRAFT_ISA {
 #undef FAMILY
 void fill_casts(KernelTable& t);
 #define KERNEL(ret, name, args) ret name args;
+#include "kernels/list.inc"
 #undef KERNEL
 }  // namespace UPDRAFT_ISA
 #endif

@@ -43,3 +43,13 @@ def test_the_pattern_finds_what_it_should():
     assert idle_functions("ACL_API aclrtX(void*, size_t) { return 0; }") == ["aclrtX"]
     assert idle_functions("ACL_API M(uint32_t, int (*)(uint32_t, void*)) {\n  return 0;\n}") == ["M"]
     assert idle_functions("ACL_API aclrtX(int a) { return guard(a); }") == []
+
+
+def test_what_only_refuses_is_not_listed_as_implemented(lib_dir, implemented, libraries):
+    refused = contract.refused(lib_dir / "libupdraft.so")
+    strong, _ = implemented
+    known = {name for library in libraries for name in library.names}
+    assert "aclmdlLoadFromFileWithQ" in refused and refused <= strong & known
+    lines = (ROOT / "docs/reference/support.md").read_text(encoding="utf-8").splitlines()
+    for name in refused:
+        assert all(line.startswith("Not yet") for line in lines if f"`{name}`" in line), name

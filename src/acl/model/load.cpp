@@ -8,6 +8,7 @@
 #include "acl/dump_door.h"
 #include "acl/model/dataset.h"
 #include "base/config.h"
+#include "base/refused.h"
 #include "device/memory.h"
 #include "om/external_weight.h"
 #include "om/om_file.h"
@@ -174,12 +175,14 @@ ACL_API aclmdlLoadFromMemWithMem(const void* model, size_t size, uint32_t* id, v
   });
 }
 
+REFUSED(aclmdlLoadFromFileWithQ)
 ACL_API aclmdlLoadFromFileWithQ(const char* path, uint32_t* id, const uint32_t* inputs, size_t input_count,
                                 const uint32_t* outputs, size_t output_count) {
   return guard("aclmdlLoadFromFileWithQ",
                [&] { refuse_queues(model_file(path), id, inputs, input_count, outputs, output_count); });
 }
 
+REFUSED(aclmdlLoadFromMemWithQ)
 ACL_API aclmdlLoadFromMemWithQ(const void* model, size_t size, uint32_t* id, const uint32_t* inputs, size_t input_count,
                                const uint32_t* outputs, size_t output_count) {
   return guard("aclmdlLoadFromMemWithQ",
