@@ -211,12 +211,18 @@ IR_OP(UniqueWithCountsAndSorting, aclnnUnique2, (In, x), (Out, y), (Out, indices
 ABOUT(UniqueWithCountsExt2, AICPU,
       "Sorted distinct slices of x along axis, with the place of each slice and their counts",
       "x 沿 axis 的去重切片（有序），及各切片的反向索引与计数")
+// torch_npu has one output more than graphs, and takes the places of slices there.
 IR_OP(UniqueWithCountsExt2, UniqueWithCountsExt2, (In, x), (In, axis), (Out, y), (Out, idx), (Out, count),
-      (Out, inverse), (Bool, sorted, true), (Bool, return_inverse, false)) {
+      (OptOut, inverse), (Type, out_idx, DType::Int32), (Bool, sorted, true), (Bool, return_inverse, false)) {
   const int64_t at = ir::axis_of(op, "axis", integer_of(op, "axis", axis.handle), x->rank);
   op.require(x->rank > 0, "x is {}, want one dimension or more", describe(*x));
-  call(op, "aclnnUniqueDim", x, sorted, return_inverse, at, y, inverse, count);
-  ir::copy(op, "idx", *inverse, idx, DType::Int64);
+  if (inverse) {
+    call(op, "aclnnUniqueDim", x, sorted, return_inverse, at, y, inverse, count);
+    ir::copy(op, "idx", *inverse, idx, DType::Int64);
+  } else {
+    op.require(out_idx == DType::Int64, "out_idx is {}, want INT64", name_of(out_idx));
+    call(op, "aclnnUniqueDim", x, sorted, true, at, y, idx, count);
+  }
 }
 
 // Where values go into rows that are sorted.
