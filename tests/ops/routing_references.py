@@ -74,6 +74,10 @@ def routing(x, experts, scale, offset, active, capacity, count, drop, kind, coun
             None if scale is None else scale[rows // k])
 
 
+def plain_routing(x, experts, active, capacity, count, drop, kind, before):
+    return x[order(experts) // experts.shape[1]], places(experts).to(I32), torch.bincount(experts.flatten(), minlength=count).to(I32)
+
+
 def quantised_routing(x, experts, scale, offset, active, capacity, count, drop, kind, before, mode):
     y, s = dynamic(x[order(experts) // experts.shape[1]], None)
     return y, places(experts).to(I32), torch.bincount(experts.flatten(), minlength=count).to(I32), s
@@ -200,7 +204,7 @@ ROUTING = {
     "MoeTokenPermute": permute, "MoeTokenUnpermute": unpermute, "MoeTokenUnpermuteGrad": unpermute_grad,
     "MoeTokenPermuteGrad": lambda g, sorted_, k, padded: g[sorted_.long()].reshape(-1, k, g.shape[1]).sum(1),
     "MoeGatingTopKSoftmax": gating_softmax, "MoeGatingTopKSoftmaxV2": gating_softmax_v2, "MoeGatingTopK": gating,
-    "MoeInitRouting": first_routing, "MoeInitRoutingV3": routing, "MoeInitRoutingQuantV2": quantised_routing,
+    "MoeInitRouting": first_routing, "MoeInitRoutingV2": plain_routing, "MoeInitRoutingV3": routing, "MoeInitRoutingQuantV2": quantised_routing,
     "MoeFinalizeRouting": lambda rows, a, b, bias, scales, index, experts: finalize(rows, index, (a, b), bias, scales, experts, True),
     "MoeFinalizeRoutingV2": lambda rows, index, a, b, bias, scales, experts, mode: finalize(
         rows, index, (a, b), bias, scales, experts, mode < 2),

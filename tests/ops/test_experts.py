@@ -105,6 +105,41 @@ def test_room_for_each_expert():
     assert counts.tolist() == [4, 2, 0]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("active, capacity, flag", [(0, 0, 0), (0, 0, 1), (5, 0, 2), (99, 0, 2), (0, 2, 0), (3, 1, 2)])
+def test_routing_without_a_range(dtype, active, capacity, flag):
+    """Sorted by expert; all entries, some of them, or room for each expert."""
+    torch.manual_seed(6)
+    x, experts = torch.randn(6, 4).to(dtype), torch.randint(0, 5, (6, 2), dtype=I32)
+    if not capacity and not flag:
+        experts[2, 1] = 1000  # their number matters for counts and rooms alone
+    order, number = torch.sort(experts.flatten(), stable=True).indices, 5
+    rows = torch.full((5, capacity, 4) if capacity else (min(active or 12, 12), 4), 7.0, dtype=dtype).npu()
+    places, counts, before = (torch.full((n,), -7, dtype=I32).npu() for n in (12, number, number))
+    call("aclnnMoeInitRoutingV2", x.npu(), experts.npu(), active, capacity, number, int(capacity > 0), flag, True, rows, places,
+         counts, before)
+    each = torch.bincount(experts.flatten(), minlength=number)[:number]
+    if capacity:
+        want, at = torch.zeros(5, capacity, 4, dtype=dtype), torch.full((12,), -1)
+        for e in range(5):
+            for i, entry in enumerate([n for n in order.tolist() if experts.flatten()[n] == e][:capacity]):
+                want[e, i], at[entry] = x[entry // 2], e * capacity + i
+        assert before.tolist() == each.tolist() and set(counts.tolist()) == {-7}
+    else:
+        want, at = x[order // 2][:len(rows)], torch.empty_like(order).scatter(0, order, torch.arange(12))
+        assert counts.tolist() == ([-7] * 5 if not flag else each.cumsum(0).tolist() if flag == 1 else each.tolist())
+        assert set(before.tolist()) == {-7}
+    assert torch.equal(rows.cpu(), want) and places.tolist() == at.tolist()
+
+
+def test_routing_without_a_range_says_what_it_wants():
+    x, experts, rows, places = torch.randn(2, 4).npu(), torch.zeros(2, 1, dtype=I32).npu(), torch.empty(2, 4).npu(), torch.empty(2, dtype=I32).npu()
+    for arguments, text in [((0, 0, 3, 1, 0, False), "expertCapacity is 0, want above 0"), ((0, 0, 3, 2, 0, False), "dropPadMode is 2"),
+                            ((-1, 0, 3, 0, 0, False), "activeNum is -1"), ((0, 0, 3, 0, 3, False), "expertTokensCountOrCumsumFlag is 3")]:
+        with pytest.raises(RuntimeError, match=text):
+            call("aclnnMoeInitRoutingV2", x, experts, *arguments, rows, places, None, None)
+
+
 def test_routing_quantises():
     torch.manual_seed(4)
     x, experts, smooth = torch.randn(5, 16), torch.randint(0, 4, (5, 2), dtype=I32), torch.rand(4, 16) + 0.5

@@ -31,6 +31,7 @@ struct Routing {
   int64_t first = 0, last = 0;                       // experts of this rank
   int64_t active = 0;                                // rows at most; 0: all
   int64_t capacity = 0;                              // rows of each expert; 0: they follow each other
+  bool any = false;                                  // experts may have any number, `last` says nothing
   bool scatter = false;                              // places[row] = entry instead of places[entry] = row
   Counts count = Counts::None;
   Quant quant = Quant::None;
@@ -79,20 +80,19 @@ void run(const Routing& r) {
   for (int64_t& e : key)
     if (e < r.first) e = beyond;
   const std::vector<int64_t> order = order_of(key);
-  std::vector<int64_t> count(static_cast<size_t>(r.last - r.first), 0);
+  std::vector<int64_t> count(static_cast<size_t>(r.any ? 0 : r.last - r.first), 0);
   // rows: which entry goes to each row of the result; -1: none.
   const TensorView to = r.to.rank == 3 ? reshape(r.to, {r.to.dims[0] * r.to.dims[1], r.to.dims[2]}) : r.to;
   std::vector<int64_t> rows(static_cast<size_t>(to.dims[0]), -1);
   std::vector<int32_t> places(static_cast<size_t>(entries), -1);
   for (int64_t i = 0, next = 0; i < entries; ++i) {
     const int64_t entry = order[static_cast<size_t>(i)], e = key[static_cast<size_t>(entry)];
-    if (e >= r.last) {
+    if (!r.any && e >= r.last) {
       if (r.scatter) places[static_cast<size_t>(i)] = static_cast<int32_t>(entry);
       continue;
     }
-    int64_t& of_expert = count[static_cast<size_t>(e - r.first)];
-    const int64_t row = r.capacity ? (of_expert < r.capacity ? (e - r.first) * r.capacity + of_expert : -1) : next++;
-    ++of_expert;
+    const int64_t before = r.any ? 0 : count[static_cast<size_t>(e - r.first)]++;  // of its expert
+    const int64_t row = r.capacity ? (before < r.capacity ? (e - r.first) * r.capacity + before : -1) : next++;
     if (row >= 0 && row < static_cast<int64_t>(rows.size()) && (!r.active || r.capacity || row < r.active))
       rows[static_cast<size_t>(row)] = entry;
     if (r.scatter) places[static_cast<size_t>(i)] = static_cast<int32_t>(entry);
@@ -152,7 +152,8 @@ void infer_results(const Op& op, const Routing& r, int64_t expert_num, const Wri
   op.require(r.x.rank == 2, "x is {}, want tokens [N,H]", describe(r.x));
   op.require(r.experts.rank == 2 && r.experts.dims[0] == r.x.dims[0] && is_integral(r.experts.dtype),
              "expertIdx is {}, want integers [{},K]", describe(r.experts), r.x.dims[0]);
-  op.require(r.first >= 0 && r.first < r.last, "the range of experts is {} to {}, want one or more", r.first, r.last);
+  op.require(r.any || (r.first >= 0 && r.first < r.last), "the range of experts is {} to {}, want one or more", r.first,
+             r.last);
   op.require(r.capacity >= 0, "expertCapacity is {}, want 0 or more", r.capacity);
   const int64_t entries = r.experts.numel(), width = r.x.dims[1];
   const DType type = r.quant == Quant::None ? r.x.dtype : DType::Int8;
@@ -233,6 +234,48 @@ ACLNN(aclnnMoeInitRouting, (In, x), (In, rowIdx), (In, expertIdx), (Int, activeN
     write_all(places, place);
     write_all(sorted, in_order);
   });
+}
+
+SAMPLE(aclnnMoeInitRoutingV2,
+       "x=f32[4,M] expertIdx=i32[4,2]:0..3 activeNum=0 expertCapacity=0 expertNum=4 dropPadMode=0 "
+       "expertTokensCountOrCumsumFlag=2 expertTokensBeforeCapacityFlag=false expandedXOut=f32[8,M] "
+       "expandedRowIdxOut=i32[8] expertTokensCountOrCumsumOut=i32[4] expertTokensBeforeCapacityOut=null")
+ABOUT(aclnnMoeInitRoutingV2, Vector, "Rows of x sorted by expert, dropped beyond expertCapacity",
+      "按专家排序 x 的行，超出 expertCapacity 的丢弃")
+ACLNN(aclnnMoeInitRoutingV2, (In, x), (In, expertIdx), (Int, activeNum), (Int, expertCapacity), (Int, expertNum),
+      (Int, dropPadMode), (Int, expertTokensCountOrCumsumFlag), (Bool, expertTokensBeforeCapacityFlag),
+      (Out, expandedXOut), (Out, expandedRowIdxOut), (OptOut, expertTokensCountOrCumsumOut),
+      (OptOut, expertTokensBeforeCapacityOut)) {
+  op.require(dropPadMode == 0 || dropPadMode == 1, "dropPadMode is {}, want 0 or 1", dropPadMode);
+  op.require(dropPadMode == 0 || expertCapacity > 0, "expertCapacity is {}, want above 0 with dropPadMode 1",
+             expertCapacity);
+  op.require(expertTokensCountOrCumsumFlag >= 0 && expertTokensCountOrCumsumFlag <= 2,
+             "expertTokensCountOrCumsumFlag is {}, want 0 (none), 1 (sums) or 2 (counts)",
+             expertTokensCountOrCumsumFlag);
+  op.require(activeNum >= 0, "activeNum is {}, want 0 or more", activeNum);
+  op.require(expertNum >= 0, "expertNum is {}, want 0 or more", expertNum);
+  Routing r{.x = *x, .experts = *expertIdx};
+  r.last = expertNum;
+  r.active = activeNum;
+  r.capacity = dropPadMode ? expertCapacity : 0;
+  // Each form has counts of its own; in the other one they are not written.
+  const bool counted = !dropPadMode && expertTokensCountOrCumsumFlag != 0,
+             before = dropPadMode && expertTokensBeforeCapacityFlag;
+  r.any = !dropPadMode && !counted;
+  const OptOut none{};
+  infer_results(op, r, expertNum, {expandedXOut, expandedRowIdxOut, none, none, DType::Int32, false});
+  for (const OptOut& counts : {expertTokensCountOrCumsumOut, expertTokensBeforeCapacityOut})
+    if (counts) op.suggest(*counts, {expertNum}, DType::Int32);
+  r.to = *expandedXOut;
+  r.places = *expandedRowIdxOut;
+  if (counted && expertTokensCountOrCumsumOut) {
+    r.counts = *expertTokensCountOrCumsumOut;
+    r.count = expertTokensCountOrCumsumFlag == 1 ? Counts::UpTo : Counts::Each;
+  } else if (before && expertTokensBeforeCapacityOut) {
+    r.counts = *expertTokensBeforeCapacityOut;
+    r.count = Counts::Each;
+  }
+  plan(op, r, expertNum);
 }
 
 SAMPLE(aclnnMoeInitRoutingV3,
