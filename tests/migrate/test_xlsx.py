@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = r"""
 #include <fstream>
 
-#include "migrate/report/table/xlsx.h"
+#include "migrate/report/table.h"
 
 int main(int, char** argv) {
   updraft::migrate::Xlsx book;
@@ -33,8 +33,8 @@ def book(tmp_path_factory):
         pytest.skip("no C++ compiler")
     folder = tmp_path_factory.mktemp("xlsx")
     (folder / "main.cpp").write_text(PROGRAM)
-    sources = [str(ROOT / "migrate/report/table/xlsx.cpp")]
-    subprocess.run([compiler, "-std=c++20", "-I", str(ROOT / "src"), "-I", str(ROOT), str(folder / "main.cpp"), *sources, "-o", str(folder / "make")],
+    sources = [str(ROOT / "migrate/report" / name) for name in ("table.cpp", "text.cpp")]
+    subprocess.run([compiler, "-std=c++20", "-I", str(ROOT / "src"), "-I", str(ROOT), str(folder / "main.cpp"), *sources, "-lfmt", "-o", str(folder / "make")],
                    check=True, timeout=240)
     path = folder / "out.xlsx"
     subprocess.run([str(folder / "make"), str(path)], check=True, timeout=60)
