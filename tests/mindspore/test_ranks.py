@@ -18,7 +18,7 @@ COUNTS = [2, 4] if LONG else [2]
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+        return str(s.getsockname()[1])
 
 
 def trained():
@@ -38,12 +38,12 @@ def trained():
 
 def msrun(folder, count, *more):
     return [PYTHON, PYTHON.with_name("msrun"), "--worker_num=%d" % count, "--local_worker_num=%d" % count, "--master_addr=127.0.0.1",
-            "--master_port=%d" % free_port(), "--log_dir=%s" % (folder / "log"), "--join=True", *more]
+            "--master_port=%s" % free_port(), "--log_dir=%s" % (folder / "log"), "--join=True", *more]
 
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_msrun(tmp_path, count):
-    run(tmp_path, *msrun(tmp_path, count), HERE / "ranks.py", tmp_path, PATH="%s:/usr/bin:/bin" % PYTHON.parent)
+    run(tmp_path, *msrun(tmp_path, count), HERE / "ranks.py", tmp_path, HCCL_IF_BASE_PORT=free_port(), PATH="%s:/usr/bin:/bin" % PYTHON.parent)
     ranks = [json.loads((tmp_path / ("rank%d.json" % r)).read_text()) for r in range(count)]
     total, weights = count * (count + 1) / 2, trained()
     for r, found in enumerate(ranks):
@@ -63,7 +63,7 @@ def test_distributed_of_mint(tmp_path, count):
         {"device_id": str(r), "device_ip": "192.1.0.%d" % (r + 1), "rank_id": str(r)} for r in range(count)]}]}
     (tmp_path / "table.json").write_text(json.dumps(table))
     run(tmp_path, *msrun(tmp_path, count, "--rank_table_file=%s" % (tmp_path / "table.json")), HERE / "collectives.py", tmp_path,
-        PATH="%s:/usr/bin:/bin" % PYTHON.parent, GLOG_v="2")
+        HCCL_IF_BASE_PORT=free_port(), PATH="%s:/usr/bin:/bin" % PYTHON.parent, GLOG_v="2")
     names = [json.loads((tmp_path / ("rank%d.json" % r)).read_text()) for r in range(count)]
     assert len(names[0]) == 25 and all(found == names[0] for found in names), names
     log = (tmp_path / "log/worker_0.log").read_text(errors="replace")
