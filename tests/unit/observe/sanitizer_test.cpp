@@ -299,13 +299,19 @@ std::vector<Argument> argument(const TensorView& v, Direction direction) {
   return {{"x", direction, -1, tensor}};
 }
 
-TEST(SanitizerRecorder, ThreadsOfTheHost) {
-  Recorder recorder((1u << kKinds) - 1);
+/// All of g_memory is taken from the device.
+OrderEvent memory_taken() {
   OrderEvent memory{.what = OrderEvent::What::Allocated, .object = g_memory};
   memory.client = g_memory;
   memory.bytes = sizeof g_memory;
   memory.device = 0;
   memory.name = "device";
+  return memory;
+}
+
+TEST(SanitizerRecorder, ThreadsOfTheHost) {
+  Recorder recorder((1u << kKinds) - 1);
+  OrderEvent memory = memory_taken();
   recorder.ordered(memory);
   const auto fill = argument(view(0, {1024}, {1}), Direction::Out);
   recorder.submitted(task(1, kA, "aclnnInplaceZero", fill));
@@ -354,11 +360,7 @@ TEST(SanitizerRecorder, FreedMemoryThatTheLibraryUses) {
   const auto read = argument(view(0, {100}, {1}), Direction::In);
   for (const bool library : {false, true}) {
     Recorder recorder((1u << kKinds) - 1);
-    OrderEvent memory{.what = OrderEvent::What::Allocated, .object = g_memory};
-    memory.client = g_memory;
-    memory.bytes = sizeof g_memory;
-    memory.device = 0;
-    memory.name = "device";
+    OrderEvent memory = memory_taken();
     recorder.ordered(memory);
     memory.what = OrderEvent::What::Freed;
     recorder.ordered(memory);

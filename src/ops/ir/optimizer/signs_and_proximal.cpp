@@ -117,18 +117,6 @@ IR_OP(ApplyProximalAdagradD, ApplyProximalAdagrad, (InOut, var), (InOut, accum),
   (void)use_locking;
   proximal_adagrad(op, var, accum, lr, l1, l2, grad);
 }
-ABOUT(ApplyKerasMomentumD, Vector, "A step with momentum as Keras has it: accum holds the step itself",
-      "Keras 形式的动量单步更新，accum 即为更新量")
-IR_OP(ApplyKerasMomentumD, ApplyKerasMomentumD, (InOut, var), (InOut, accum), (In, lr), (In, grad), (In, momentum),
-      (Bool, use_locking, false), (Bool, use_nesterov, false)) {
-  (void)use_locking;
-  require_same(op, *var, {{"accum", *accum}, {"grad", *grad}});
-  const TensorView step = product(op, grad, lr);
-  call(op, "aclnnInplaceMul", accum, momentum);
-  call(op, "aclnnInplaceSub", accum, step, 1);
-  if (use_nesterov) call(op, "aclnnInplaceAdd", var, difference(op, product(op, accum, momentum), step), 1);
-  else call(op, "aclnnInplaceAdd", var, accum, 1);
-}
 ABOUT(ApplyAdamWithAmsgradD, Vector, "One Adam step by the largest variance so far",
       "以历史最大方差更新的 Adam 单步（AMSGrad）")
 IR_OP(ApplyAdamWithAmsgradD, ApplyAdamWithAmsgradD, (InOut, var), (InOut, m), (InOut, v), (InOut, vhat),
