@@ -8,9 +8,11 @@ UPDRAFT_CUDA_AS_NPU=1 it also applies torch_npu's own transfer_to_npu as soon as
 
 import contextlib
 import os
+import re
 import sys
 
 from updraft import _tree, home
+from updraft._texts import t
 
 _state = {"ready": None, "depth": 0, "transferred": False}
 
@@ -44,6 +46,8 @@ def _client(name, path):
         return _spec_with_step(name, _torchair, path) if _state["ready"] else None
     if _state["ready"] is None:
         _state["ready"] = _prepare()
+    if _state["ready"] and name in ("torch", "torch_npu"):
+        _check_log_level()
     if _state["ready"] and name in ("torch", "torch_npu") and (_wants_transfer() or _on("UPDRAFT_FIND_NAN") or os.environ.get("UPDRAFT_READINESS")
                                                                 or os.environ.get("UPDRAFT_SANITIZE")):
         return _spec_with_step(name, _outermost(_after_torch))
@@ -135,6 +139,19 @@ def _prepare():
     if os.environ.get("UPDRAFT_VERIFY_MARK"):
         open(os.environ["UPDRAFT_VERIFY_MARK"], "a").close()
     return True
+
+
+def _check_log_level():
+    """While torch_npu is loaded it warns of a level that there is not, and the warning asks for the level, which is not yet known:
+    the process waits for itself for ever. It reads the number that the text begins with, so that is what counts here."""
+    text = os.environ.get("ASCEND_GLOBAL_LOG_LEVEL", "")
+    number = re.match(r"\s*[+-]?[0-9]+", text)
+    if number and not 0 <= int(number.group()) <= 4:
+        del os.environ["ASCEND_GLOBAL_LOG_LEVEL"]
+        _say(t("ASCEND_GLOBAL_LOG_LEVEL=%s is not a level (0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR, 4 none) and counts as not set; on a card "
+               "torch_npu would hang at its import: correct it or unset it",
+               "ASCEND_GLOBAL_LOG_LEVEL=%s 不是有效级别（0 DEBUG、1 INFO、2 WARNING、3 ERROR、4 不输出），视为未设置；"
+               "在真实 NPU 上 torch_npu 会在导入时挂起：请改正或取消该变量") % text)
 
 
 @contextlib.contextmanager

@@ -50,6 +50,13 @@ def test_levels(tmp_path, level, kept):
     assert not any("[DEBUG]" in text or "[INFO]" in text for text in files.values())
 
 
+@pytest.mark.parametrize("level, named", [("5", True), ("-1x", True), ("x", False)])
+def test_torch_npu_is_kept_from_hanging_on_a_level_that_there_is_not(tmp_path, level, named):
+    text, _ = run(tmp_path, "import torch, torch_npu; print((torch.ones(2).npu() + 1).tolist())", ASCEND_GLOBAL_LOG_LEVEL=level, UPDRAFT_LANG="en")
+    assert "[2.0, 2.0]" in text
+    assert (f"ASCEND_GLOBAL_LOG_LEVEL={level} is not a level" in text) == named, text
+
+
 def test_levels_of_modules(tmp_path):
     assert run(tmp_path, ASCEND_GLOBAL_LOG_LEVEL="4", ASCEND_MODULE_LOG_LEVEL="GE=0:ASCENDCL=3")[1]
     files = run(tmp_path / "other", ASCEND_MODULE_LOG_LEVEL="ASCENDCL=4:NOBODY=0")[1]
