@@ -152,3 +152,16 @@ def test_batch_normalisation_in_training(npu, layout, factor, dtype):
     np.testing.assert_allclose(dscale.numpy(), want_scale, rtol=tolerance * 5, atol=tolerance * 50)
     np.testing.assert_allclose(doffset.numpy(), want_offset, rtol=tolerance * 5, atol=tolerance * 50)
     assert not {"FusedBatchNormV3", "FusedBatchNormGradV3"} & set(npu.host_operators())
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["eager", "function"])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16, tf.int32, tf.int64, tf.uint8], ids=lambda t: t.name)
+@pytest.mark.parametrize("name", ["reduce_max", "reduce_min", "reduce_mean"])
+def test_reduction_of_no_values(name, dtype, traced):
+    for axis in (0, 1, None, [0, 1]):
+        call = lambda v: getattr(tf, name)(v, axis)  # noqa: E731
+        with tf.device(CPU):
+            want = call(tf.zeros([0, 3], dtype)).numpy()
+        got = (tf.function(call) if traced else call)(tf.zeros([0, 3], dtype)).numpy()
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64), err_msg=str(axis))

@@ -1,6 +1,7 @@
 // Sums, means, extremes and norms over axes. Types that end in D have the axes as an attribute, the others as a tensor.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
@@ -25,7 +26,8 @@ void mean(Op& op, const In& x, const Dims& axes, bool keep, bool noop, DType typ
   const Dims over = at.empty() ? ir::all_axes(x->rank) : at;
   ir::result(op, "y", *y, ir::reduced(*x, over, keep), type);
   if (is_floating(y->dtype) || is_complex(y->dtype)) return call(op, "aclnnMean", x, over, keep, y->dtype, y);
-  // The mean of integers is cut off.
+  // The mean of integers is cut off; of none it is 0.
+  if (x->numel() == 0) return call(op, "aclnnInplaceZero", y);
   const TensorView exact = ir::temporary(op, DType::Double, ir::dims_of(*y));
   call(op, "aclnnMean", x, over, keep, exact.dtype, exact);
   call(op, "aclnnInplaceCopy", y, exact);
@@ -37,6 +39,35 @@ void extreme(Op& op, const char* twin, const In& x, const Dims& axes, bool keep,
   if (at.empty() && y->dtype != DType::Undefined && y->rank == 0) at = ir::all_axes(x->rank);
   if (is_identity(op, *x, at)) return ir::copy(op, *x, y);
   call(op, twin, x, at, keep, y);
+}
+
+/// What is not larger (or smaller) than any value of the type. Integers by their bits: int64's largest is no double.
+int64_t integer_end(DType type, bool smallest) {
+  const auto ends = [smallest]<class T>(T) {
+    return static_cast<int64_t>(smallest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max());
+  };
+  switch (type) {
+    case DType::Bool: return smallest ? 0 : 1;
+    case DType::Int8: return ends(int8_t());
+    case DType::UInt8: return ends(uint8_t());
+    case DType::Int16: return ends(int16_t());
+    case DType::UInt16: return ends(uint16_t());
+    case DType::Int32: return ends(int32_t());
+    case DType::UInt32: return ends(uint32_t());
+    case DType::UInt64: return ends(uint64_t());
+    default: return ends(int64_t());
+  }
+}
+
+/// The largest or smallest value. aclnn's operators refuse to look among none, the graph's give the type's other end,
+/// as the frameworks do whose graphs they are.
+void extreme_or_end(Op& op, bool largest, const In& x, const Dims& axes, bool keep, const Out& y) {
+  const Dims at = ir::axes_of(op, "axes", axes, x->rank);
+  const bool none = std::ranges::any_of(at, [&](int64_t d) { return x->dims[d] == 0; });
+  if (!none || is_complex(x->dtype)) return extreme(op, largest ? "aclnnAmax" : "aclnnAmin", x, axes, keep, y);
+  ir::result(op, "y", *y, ir::reduced(*x, at, keep), x->dtype);
+  if (is_floating(x->dtype)) call(op, "aclnnInplaceFillScalar", y, largest ? -HUGE_VAL : HUGE_VAL);
+  else call(op, "aclnnInplaceFillScalar", y, integer_end(x->dtype, largest));
 }
 
 void product(Op& op, const In& x, const Dims& axes, bool keep, const Out& y) {
@@ -95,8 +126,8 @@ TensorView length(Op& op, const TensorView& x, const Dims& axes, float eps) {
     CALL;                                                                           \
   }
 REDUCTION(ReduceSum, aclnnReduceSum, sum(op, x, named, keep_dims, y))
-REDUCTION(ReduceMax, aclnnAmax, extreme(op, "aclnnAmax", x, named, keep_dims, y))
-REDUCTION(ReduceMin, aclnnAmin, extreme(op, "aclnnAmin", x, named, keep_dims, y))
+REDUCTION(ReduceMax, aclnnAmax, extreme_or_end(op, true, x, named, keep_dims, y))
+REDUCTION(ReduceMin, aclnnAmin, extreme_or_end(op, false, x, named, keep_dims, y))
 REDUCTION(ReduceProd, aclnnProdDim, product(op, x, named, keep_dims, y))
 REDUCTION(ReduceAll, aclnnAll, truth(op, "aclnnAll", x, named, keep_dims, y))
 REDUCTION(ReduceAny, aclnnAny, truth(op, "aclnnAny", x, named, keep_dims, y))

@@ -76,13 +76,6 @@ void log_sum_exp(Conversion& c) {
 void extreme(Conversion& c) {
   const bool most = std::string_view(c.row.type) == "ReduceMax";
   const bool truth = c.type(c.in(0)) == DType::Bool;
-  if (const TensorDesc& desc = c.desc(c.in(0)); desc.count() == 0 && is_floating(desc.dtype)) {
-    // The largest of no numbers is the smallest there is.
-    const Endpoint none = part(c, "ReduceSum", c.in(0), axes_of(c, 18));
-    const double infinity = std::numeric_limits<double>::infinity();
-    c.result("Add", {none, c.scalar(most ? -infinity : infinity, desc.dtype)});
-    return;
-  }
   finish(c, truth ? (most ? "ReduceAny" : "ReduceAll") : c.row.ascend, c.in(0), axes_of(c, 18));
 }
 
