@@ -7,6 +7,7 @@
 
 #include "device/device_block.h"
 #include "graph/executor/collective.h"
+#include "graph/executor/shared_constant.h"
 #include "graph/node_call.h"
 #include "graph/planner/program.h"
 #include "kernels/constant_operand.h"
@@ -23,7 +24,8 @@ namespace updraft::graph {
 class Weights {
  public:
   /// From here on the graphs' constants share this memory, and no longer the bytes that they were made from.
-  /// `memory`: of a client, of weight_bytes() or more; null: memory of its own. `keep_files`: weights of products and
+  /// `memory`: of a client, of weight_bytes() or more; null: memory of its own, and for large constants memory that it
+  /// shares with other models that have the same ones. `keep_files`: weights of products and
   /// convolutions that lie in a mapped file stay there until settle().
   Weights(const Model& model, Device& device, std::byte* memory = nullptr, bool keep_files = false);
   /// What lies in files and was not brought into another form is brought onto the device; the rest stays in its file,
@@ -43,6 +45,8 @@ class Weights {
 
  private:
   void bring(Node& node, std::byte* to);
+  void share(Node& node, bool prepared);
+  void lies_at(Node& node, std::byte* data, std::shared_ptr<const void> owner);
 
   Device& device_;
   DeviceBlock block_, late_;   ///< late_: of settle()
@@ -52,6 +56,7 @@ class Weights {
   std::vector<Node*> in_files_;
   std::vector<std::pair<Node*, size_t>> places_;  ///< of all constants, in a client's memory
   std::vector<std::unique_ptr<ConstantOperand>> operands_;
+  std::unordered_map<const Node*, std::shared_ptr<SharedConstant>> shared_;
 };
 
 /// A program with memory: the plans of its operators, for addresses of inputs and outputs that may change from run to

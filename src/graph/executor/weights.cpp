@@ -1,8 +1,6 @@
 // The constants of a model on a device.
 #include <algorithm>
-#include <cstring>
 
-#include "base/parallel.h"
 #include "device/device.h"
 #include "graph/executor/outline.h"
 #include "graph/executor/run.h"
@@ -15,9 +13,6 @@ namespace {
 constexpr int64_t kLeastPrepared = 256;
 /// Smaller ones are copied at once.
 constexpr size_t kLeastInFile = 64 << 10;
-
-/// Bytes that a thread copies at a time at least.
-constexpr int64_t kPiece = 1 << 20;
 
 constexpr ConstantSource kFile{[](const void* data, size_t bytes) {
                                  require_unwritten(data);
@@ -57,10 +52,14 @@ Weights::Weights(const Model& model, Device& device, std::byte* client, bool kee
       const bool stays = keep_files && !client && prepared && want >= kLeastInFile && is_weight(*node) &&
                          in_mapped_file(constant->data.data(), want);
       Weight& weight = weights_[node.get()];
-      if (prepared)
-        weight.constant = operands_.emplace_back(std::make_unique<ConstantOperand>(stays ? &kFile : nullptr)).get();
       places_.emplace_back(node.get(), bytes_);
       bytes_ += aligned_weight(want);
+      if (!client && !stays && want >= SharedConstant::kLeast) {
+        share(*node, prepared);
+        continue;
+      }
+      if (prepared)
+        weight.constant = operands_.emplace_back(std::make_unique<ConstantOperand>(stays ? &kFile : nullptr)).get();
       if (stays) {
         weight.data = const_cast<std::byte*>(constant->data.data());
         in_files_.push_back(node.get());
@@ -91,24 +90,40 @@ bool Weights::settle() {
 
 void Weights::move_to(std::byte* memory) {
   if (memory == base_ || bytes_ == 0) return;
-  for (const auto& [node, at] : places_) bring(*node, memory + at);
+  for (const auto& [node, at] : places_) {
+    bring(*node, memory + at);
+    Weight& weight = weights_[node];  // others keep what they share
+    if (weight.constant && shared_.contains(node))
+      weight.constant = operands_.emplace_back(std::make_unique<ConstantOperand>()).get();
+  }
+  shared_.clear();
   base_ = memory;
   block_ = DeviceBlock();
   late_ = DeviceBlock();
 }
 
 void Weights::bring(Node& node, std::byte* to) {
+  const Bytes from = node.constant()->data.part(0, bytes_of(*node.constant()));
+  want_file_pages(from.data(), from.size());
+  copy_to_device(to, from.span());
+  drop_file_pages(from.data(), from.size());
+  lies_at(node, to, nullptr);
+}
+
+void Weights::share(Node& node, bool prepared) {
+  const Bytes from = node.constant()->data.part(0, bytes_of(*node.constant()));
+  want_file_pages(from.data(), from.size());
+  std::shared_ptr<SharedConstant> constant = SharedConstant::of(device_, from.span());
+  drop_file_pages(from.data(), from.size());
+  if (prepared) weights_[&node].constant = &constant->operand();
+  lies_at(node, constant->data(), constant);
+  shared_.emplace(&node, std::move(constant));
+}
+
+void Weights::lies_at(Node& node, std::byte* data, std::shared_ptr<const void> owner) {
   Tensor constant = *node.constant();
-  const size_t bytes = bytes_of(constant);
-  auto* const memory = static_cast<std::byte*>(host_address(to));
-  want_file_pages(constant.data.data(), bytes);
-  const std::byte* const from = constant.data.data();
-  parallel_for(static_cast<int64_t>(bytes), kPiece, [&](int64_t begin, int64_t end) {
-    std::memcpy(memory + begin, from + begin, static_cast<size_t>(end - begin));
-  });
-  drop_file_pages(constant.data.data(), bytes);
-  weights_[&node].data = to;
-  constant.data = Bytes(nullptr, memory, bytes);
+  weights_[&node].data = data;
+  constant.data = Bytes(std::move(owner), host_address(data), bytes_of(constant));
   node.attributes["value"] = std::move(constant);
 }
 
