@@ -95,7 +95,7 @@ std::string guide_words(const ProjectResult& result, const Arguments& a) {
   for (const FileResult& f : result.files)
     if (f.kind == FileKind::Python) text += tensorflow_begin(f.path) + "\n" + tensorflow_end(f.path) + "\n";
   text += report::api_brief_report(result);
-  for (const Text& advice : tensorflow_advice(result, a.options.tensorflow))
+  for (const Text& advice : tensorflow_advice(result, a.options.tensorflow, true))
     text += (a.chinese ? advice.zh : advice.en) + "\n";
   return text + a.last_line + "\n";
 }
@@ -216,7 +216,7 @@ int run_tool(Arguments& a) {
   std::cout << words << std::flush;
   if (!a.guide_words && !a.quiet) summary(result, a);
   if (!a.guide_words && !a.quiet && a.options.framework == "tensorflow" && !a.options.analysis)
-    for (const Text& advice : tensorflow_advice(result, a.options.tensorflow))
+    for (const Text& advice : tensorflow_advice(result, a.options.tensorflow, false))
       fmt::print(stderr, "{}\n", a.chinese ? advice.zh : advice.en);
   if (a.options.automatic && !a.quiet &&
       std::none_of(result.files.begin(), result.files.end(), [](const FileResult& f) { return f.changed; }))
