@@ -11,7 +11,7 @@
 
 #include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 #include "migrate/text/readers.h"
 #include "migrate/text/sheet.h"
 #include "migrate/text/shell/rules.h"

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "migrate/rewrite/distributed/conversion.h"
-#include "migrate/rewrite/facts.h"
-#include "migrate/rewrite/hints/hints.h"
-#include "migrate/rewrite/lightning/lightning.h"
+#include "migrate/rewrite/hints.h"
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/tensorflow/options.h"
 

@@ -19,11 +19,10 @@
 #include "explain.h"
 #include "guide.h"
 #include "migrate/report/diff.h"
-#include "migrate/report/guide/pytorch.h"
-#include "migrate/report/guide/tensorflow.h"
+#include "migrate/report/files.h"
+#include "migrate/report/guide/guide.h"
 #include "migrate/report/json.h"
 #include "migrate/report/page/page.h"
-#include "migrate/report/write.h"
 #include "migrate/run/pipeline.h"
 #include "verify.h"
 

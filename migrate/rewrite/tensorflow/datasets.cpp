@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "migrate/rewrite/tensorflow/script.h"
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {

@@ -1,7 +1,7 @@
 // What stands at the top of a migrated file, and around the training of a compat.v1 script.
 #include <algorithm>
 
-#include "migrate/rewrite/insert_import.h"
+#include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/tensorflow/script.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
