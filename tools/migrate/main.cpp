@@ -108,11 +108,14 @@ int from_stdin(const Arguments& a) {
   const std::string before = text;
   result.files.push_back(run::migrate_text("stdin.py", std::move(text), a.options));
   const FileResult& f = result.files.front();
+  if (f.failed)
+    for (const Finding& finding : f.findings)
+      fmt::print(stderr, "updraft migrate: {}\n", a.chinese ? finding.message.zh : finding.message.en);
   if (a.check) return f.changed ? 1 : 0;
   if (a.diff) std::cout << report::unified_diff(result);
   else if (a.json) std::cout << report::json(result);
   else std::cout << (f.changed ? f.after : before);
-  return 0;
+  return f.failed ? 1 : 0;
 }
 
 void refuse_used_folder(const Arguments& a) {
