@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "migrate/names/module.h"
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::names {
 namespace {

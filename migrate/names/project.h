@@ -95,6 +95,8 @@ class Project {
 
   /// Path of the file that `module` means in the file `from`; empty where it is not of the project.
   std::string file_of(std::string_view module, std::string_view from) const;
+  /// A source's text, read anew.
+  std::string text(const std::string& path) const { return read_(path); }
   /// Never null; empty for what cannot be read or is being read by the caller already.
   std::shared_ptr<const Summary> summary(const std::string& path) const;
   /// A name of a module of the project, through its re-exports.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/report/text.h"
+#include "migrate/report/files.h"
 
 namespace updraft::migrate::report {
 

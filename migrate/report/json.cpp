@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "migrate/report/diff.h"
-#include "migrate/report/guide/pytorch.h"
+#include "migrate/report/files.h"
+#include "migrate/report/guide/guide.h"
 #include "migrate/report/summary.h"
-#include "migrate/report/text.h"
-#include "migrate/support/language.h"
+#include "migrate/support/table.h"
 
 namespace updraft::migrate::report {
 namespace {

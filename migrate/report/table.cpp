@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "migrate/report/text.h"
+#include "migrate/report/files.h"
 
 namespace updraft::migrate::report {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/strings.h"
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 #include "migrate/text/readers.h"
 #include "migrate/text/sheet.h"
 #include "migrate/text/shell/rules.h"
@@ -255,20 +255,62 @@ bool is_line(const Sites& s, NodeId literal) {
   return false;
 }
 
+/// ["torchrun", "--nproc_per_node", "gpu", "train.py"], and "--nproc_per_node=gpu" as one word.
+void processes_per_node(Sites& s) {
+  const syntax::Tree& tree = s.tree();
+  static const rules::Rule rule = [] {
+    rules::Rule r;
+    r.id = "TX303";
+    r.message = {"gpu counts CUDA devices and fails without them; npu counts NPUs",
+                 "gpu 统计 CUDA 设备，没有时会报错；npu 统计 NPU"};
+    return r;
+  }();
+  const auto option = [](std::string_view word) { return word == "--nproc_per_node" || word == "--nproc-per-node"; };
+  const auto change = [&](NodeId literal, std::size_t last) {
+    // behind what follows the word: the closing quotes
+    const auto end = static_cast<std::uint32_t>(tree[literal].begin + last);
+    if (s.kept(literal) || s.claims.taken(literal)) return;
+    s.claims.take(literal);
+    s.add(rule, literal, Confidence::Certain, "torchrun").edits.push_back({end - 3, end, "npu"});
+  };
+  for (NodeId list = 0; list < tree.size(); ++list) {
+    if (tree.kind(list) != Kind::List && tree.kind(list) != Kind::Tuple && tree.kind(list) != Kind::ArgumentList)
+      continue;
+    std::string before;
+    for (NodeId word : tree.children(list)) {
+      std::string text;
+      if (tree.kind(word) != Kind::String || !s.module.plain_string(word, text)) {
+        before.clear();
+        continue;
+      }
+      const std::size_t equals = text.find('=');
+      const bool whole = option(before) && text == "gpu";
+      const bool joined =
+          equals != std::string::npos && option(text.substr(0, equals)) && text.substr(equals) == "=gpu";
+      if (const std::size_t at = tree.text(word).rfind("gpu"); (whole || joined) && at != std::string_view::npos)
+        change(word, at + 3);
+      before = std::move(text);
+    }
+  }
+}
+
 }  // namespace
 
 void command_lines(Sites& s) {
   const syntax::Tree& tree = s.tree();
   const std::string_view all = tree.text();
+  const bool processes = all.find("nproc") != std::string_view::npos && all.find("gpu") != std::string_view::npos;
   if (all.find("cuda") == std::string_view::npos && all.find("nccl") == std::string_view::npos &&
-      all.find("CUDA_") == std::string_view::npos)
+      all.find("CUDA_") == std::string_view::npos && !processes)
     return;
+  if (processes) processes_per_node(s);
   for (NodeId id = 0; id < tree.size(); ++id) {
     if (tree.kind(id) != Kind::String || s.claims.taken(id)) continue;
     const std::string_view text = tree.text(id);
     if (text.size() < 8 || text.size() > 4000 || text.find(' ') == std::string_view::npos) continue;
     if (text.find("cuda") == std::string_view::npos && text.find("CUDA_") == std::string_view::npos &&
-        text.find("nccl") == std::string_view::npos && text.find("NCCL") == std::string_view::npos)
+        text.find("nccl") == std::string_view::npos && text.find("NCCL") == std::string_view::npos &&
+        text.find("nproc") == std::string_view::npos)
       continue;
     if (!is_line(s, id) || s.kept(id)) continue;
     text::Embedded embedded;

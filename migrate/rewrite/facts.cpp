@@ -1,4 +1,4 @@
-#include "migrate/rewrite/facts.h"
+#include "migrate/rewrite/passes.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 #include "migrate/support/table.h"
 #include "migrate/support/third_party.h"
 #include "migrate/support/torch_api.h"

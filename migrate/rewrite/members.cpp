@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/passes.h"
+#include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/strings.h"
 
 namespace updraft::migrate::rewrite {

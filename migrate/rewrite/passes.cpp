@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "migrate/rewrite/distributed/conversion.h"
-#include "migrate/rewrite/facts.h"
-#include "migrate/rewrite/hints/hints.h"
-#include "migrate/rewrite/lightning/lightning.h"
+#include "migrate/rewrite/hints.h"
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/tensorflow/options.h"
 
@@ -43,9 +41,9 @@ const std::vector<Pass>& passes() {
        kTorch,
        [](Sites& s, E, C) { lightning(s); }},
       {"values",
-       {"PT201", "PT202", "PT203", "PT204", "PT205", "PT206", "PT207", "PT208", "PT210",
-        "PT211", "PT212", "PT213", "PT214", "PT215", "PT216", "PT217", "PT218", "PT220",
-        "PT301", "PT302", "PT305", "PT306", "PT31",  "PT322", "PT323", "PT324", "TF303"},
+       {"PT201", "PT202", "PT203", "PT204", "PT205", "PT206", "PT207", "PT208", "PT210", "PT211",
+        "PT212", "PT213", "PT214", "PT215", "PT216", "PT217", "PT218", "PT220", "PT301", "PT302",
+        "PT305", "PT306", "PT31",  "PT322", "PT323", "PT324", "TF303", "TF304"},
        {Kind::String, Kind::True},
        "",
        [](Sites& s, E, C) { values(s); }},

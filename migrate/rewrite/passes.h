@@ -1,5 +1,6 @@
 // The passes over one Python source: what each does, what each claims, and their order.
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "migrate/rewrite/sites.h"
 #include "migrate/rules/rule.h"
+#include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite {
 
@@ -75,5 +77,34 @@ std::vector<Finding> python(const names::Module& module, const rules::RuleSet& r
 
 /// What code does to TensorFlow scripts, after the rules (rewrite/tensorflow).
 void tensorflow_script(Sites& sites, const TensorFlowOptions& options, Confidence least);
+
+// What the tables of support/ say about the APIs that a source uses: unsupported, unknown, third-party packages.
+
+struct Facts {
+  std::size_t version = 0;  ///< index in kTorchVersions
+  Product product = Product::a2;
+};
+
+/// Whether a source may have anything that `facts` would report: looked at as text, without parsing. Never says no
+/// wrongly but for names that come from the user's own modules.
+bool facts_may_apply(std::string_view text, const Facts& facts);
+
+/// Every use of torch's (or another framework's) names, resolved.
+std::vector<ApiUse> uses_of(const names::Module& module, std::string_view framework);
+
+/// Uses of APIs that the product does not have, or about which nobody says anything, and of third-party packages.
+void facts(Sites& sites, const Facts& facts);
+
+// PyTorch Lightning: its accelerators are named, and npu is none of its own. A module that is written beside the
+// sources (ascend_function/lightning_npu.py) registers it with whichever Lightning is installed.
+
+/// What Trainer, Fabric and LightningCLI are told, and the import of the module; before values().
+void lightning(Sites& sites);
+/// Whether a source has anything for it: looked at as text.
+bool lightning_may_apply(std::string_view text) noexcept;
+
+/// The module's path from the project's folder, and its text.
+inline constexpr std::string_view kLightningModule = "ascend_function/lightning_npu.py";
+std::string_view lightning_module();
 
 }  // namespace updraft::migrate::rewrite

@@ -1,8 +1,16 @@
 #include "migrate/rules/rule.h"
 
-#include <algorithm>
-#include <iterator>
+#include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "migrate/support/settings.h"
 #include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rules {
@@ -192,6 +200,246 @@ void select(std::vector<Finding>& findings, std::string_view text, const Selecti
     const std::size_t stop = std::min(text.find('\n', f.end), text.size());
     return kept(text.substr(start, stop - start), f.rule);
   });
+}
+
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(std::string source) : source_(std::move(source)) {}
+
+  std::vector<Rule> read(const YAML::Node& root) {
+    if (!root.IsMap()) fail(root, "a mapping with the key rules is wanted");
+    if (root["rules"] && root["rules"].IsMap()) return original(root["rules"]);
+    only(root, {"schema", "framework", "rules"});
+    if (const auto schema = root["schema"]; schema && schema.as<std::string>() != "1")
+      fail(schema, "schema 1 is the only one, not " + schema.as<std::string>());
+    const std::string framework = root["framework"] ? text(root["framework"], "framework") : "";
+    if (!framework.empty() && framework != "pytorch" && framework != "tensorflow")
+      fail(root["framework"], "framework is pytorch or tensorflow, not " + framework);
+    if (!root["rules"] || !root["rules"].IsSequence()) fail(root, "rules: a list is wanted");
+    std::vector<Rule> rules;
+    for (const auto& node : root["rules"]) {
+      Rule rule = one(node, framework);
+      if (rule.match == Match::Environment && !rule.table.empty()) of_variables(rule, rules);
+      else rules.push_back(std::move(rule));
+    }
+    return rules;
+  }
+
+ private:
+  [[noreturn]] void fail(const YAML::Node& node, const std::string& what) const {
+    const auto mark = node.Mark();
+    throw Error(code::kAclInvalidParam, "{}{}: {}", source_, mark.is_null() ? "" : fmt::format(":{}", mark.line + 1),
+                what);
+  }
+
+  void only(const YAML::Node& node, std::initializer_list<std::string_view> keys) const {
+    for (const auto& entry : node) {
+      const auto key = entry.first.as<std::string>();
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+        std::string list;
+        for (auto k : keys) list += (list.empty() ? "" : ", ") + std::string(k);
+        fail(entry.first, "no key " + key + " is known here; known: " + list);
+      }
+    }
+  }
+
+  std::string text(const YAML::Node& node, const char* what) const {
+    if (!node || !node.IsScalar()) fail(node, std::string(what) + ": a text is wanted");
+    return node.Scalar();
+  }
+
+  std::vector<std::string> list(const YAML::Node& node, const char* what) const {
+    std::vector<std::string> result;
+    if (!node) return result;
+    if (node.IsScalar()) {
+      result.push_back(node.Scalar());
+    } else if (node.IsSequence()) {
+      for (const auto& n : node) result.push_back(text(n, what));
+    } else {
+      fail(node, std::string(what) + ": a text or a list of texts is wanted");
+    }
+    for (const std::string& s : result)
+      if (s.empty()) fail(node, std::string(what) + " is empty");
+    return result;
+  }
+
+  template <class E, std::size_t N>
+  E choice(const YAML::Node& node, const char* what, const std::array<const char*, N>& names) const {
+    const std::string value = text(node, what);
+    std::string known;
+    for (std::size_t i = 0; i < N; ++i) {
+      if (value == names[i]) return static_cast<E>(i);
+      known += (i ? ", " : "") + std::string(names[i]);
+    }
+    fail(node, std::string(what) + ": one of " + known + " is wanted, not " + value);
+  }
+
+  Rule one(const YAML::Node& node, const std::string& framework) const {
+    if (!node.IsMap()) fail(node, "a rule is a mapping");
+    only(node, {"id",      "match",     "name",       "except",   "to",         "table",   "exact",
+                "call",    "arguments", "parameter",  "position", "value",      "literal", "absent",
+                "context", "category",  "confidence", "reason",   "suggestion", "examples"});
+    Rule rule;
+    rule.framework = framework;
+    rule.source = fmt::format("{}:{}", source_, node.Mark().line + 1);
+    rule.id = text(node["id"], "id");
+    rule.match =
+        choice<Match>(node["match"], "match",
+                      std::array{"api", "member", "argument", "keyword", "environment", "import", "string", "command"});
+    rule.names = list(node["name"], "name");
+    rule.except = list(node["except"], "except");
+    if (node["to"]) rule.to = text(node["to"], "to");
+    if (node["table"]) rule.table = text(node["table"], "table");
+    if (node["exact"]) rule.exact = text(node["exact"], "exact") == "true";
+    if (node["call"]) rule.call = choice<Call>(node["call"], "call", std::array{"any", "only", "never"});
+    if (node["parameter"]) rule.parameter = text(node["parameter"], "parameter");
+    if (node["position"]) try {
+        rule.position = node["position"].as<int>();
+      } catch (const YAML::Exception&) { fail(node["position"], "position: a number from 0 is wanted"); }
+    if (node["arguments"]) try {
+        rule.arguments = node["arguments"].as<int>();
+      } catch (const YAML::Exception&) { fail(node["arguments"], "arguments: a number from 0 is wanted"); }
+    if (node["value"])
+      rule.value = choice<Value>(node["value"], "value", std::array{"none", "device", "backend", "literal"});
+    if (node["literal"]) rule.literal = text(node["literal"], "literal");
+    if (node["absent"]) rule.absent = text(node["absent"], "absent");
+    if (node["context"]) rule.context = text(node["context"], "context");
+    try {
+      if (node["category"]) rule.category = category_of(text(node["category"], "category"));
+      if (node["confidence"]) rule.confidence = confidence_of(text(node["confidence"], "confidence"));
+    } catch (const Error& error) { fail(node, error.text()); }
+    if (const auto reason = node["reason"]; reason && reason.IsScalar()) {
+      rule.message = {reason.Scalar(), reason.Scalar()};
+    } else if (reason && reason.IsMap()) {
+      only(reason, {"en", "zh"});
+      rule.message.en = reason["en"] ? text(reason["en"], "reason.en") : "";
+      rule.message.zh = reason["zh"] ? text(reason["zh"], "reason.zh") : rule.message.en;
+    } else {
+      fail(node, "reason: a text, or en and zh, is wanted");
+    }
+    if (node["suggestion"]) rule.suggestion = text(node["suggestion"], "suggestion");
+    for (const auto& example : node["examples"]) {
+      only(example, {"before", "after", "keep", "finds"});
+      Example e;
+      e.before = text(example["keep"] ? example["keep"] : example["before"], "examples: before or keep");
+      e.after = example["after"] ? text(example["after"], "examples: after") : e.before;
+      if (example["finds"]) e.finds = text(example["finds"], "examples: finds");
+      rule.examples.push_back(std::move(e));
+    }
+    check(node, rule);
+    return rule;
+  }
+
+  /// One rule for each row of support/data/variables.tsv: those with a replacement for a rule that changes, the rest
+  /// for one that reports. The first has the examples.
+  static void of_variables(const Rule& rule, std::vector<Rule>& rules) {
+    const bool changes = rule.category == Category::Change;
+    std::vector<Example> examples = rule.examples;
+    for (const Variable& row : known_variables()) {
+      if (row.replacement.empty() == changes) continue;
+      Rule one = rule;
+      one.names = {std::string(row.name)};
+      one.to = row.replacement;
+      if (changes) one.confidence = row.confidence;
+      const std::string_view shown = row.name.substr(0, row.name.find('*'));
+      one.message = {sentence(row, shown, Language::en), sentence(row, shown, Language::zh)};
+      one.examples = std::exchange(examples, {});
+      rules.push_back(std::move(one));
+    }
+  }
+
+  void check(const YAML::Node& node, const Rule& rule) const {
+    if (!rule.table.empty() &&
+        (rule.table == "torch_cuda" ? rule.match != Match::Api
+                                    : rule.table != "variables" || rule.match != Match::Environment))
+      fail(node, "the tables are torch_cuda, for match: api, and variables, for match: environment");
+    if (rule.table == "variables") return;
+    if (rule.match != Match::String && rule.names.empty()) fail(node, "name is missing");
+    if (rule.match == Match::String &&
+        (rule.context.empty() || (rule.value != Value::Device && rule.value != Value::Backend)))
+      fail(node, "a rule on strings needs a context, and value: device or backend");
+    if (rule.match == Match::Argument && rule.parameter.empty())
+      fail(node, "a rule on arguments needs the parameter's name");
+    if (rule.arguments >= 0 && rule.match != Match::Api) fail(node, "arguments is for rules on APIs");
+    if (rule.match == Match::Command && !rule.to.empty()) fail(node, "a rule on commands only reports: it has no to");
+    if (!rule.absent.empty() && rule.match != Match::Argument) fail(node, "absent is for rules on arguments");
+    if ((rule.match == Match::Argument || rule.match == Match::Keyword) && rule.value == Value::None)
+      fail(node, "value is missing: device, backend or literal");
+    if (rule.value == Value::Literal && (rule.literal.empty() || rule.to.empty()))
+      fail(node, "value: literal needs literal and to");
+    const bool writes = rule.match == Match::Api || rule.match == Match::Member || rule.match == Match::Environment ||
+                        rule.match == Match::Command;
+    if (writes && rule.category == Category::Change && rule.to.empty() && rule.table.empty())
+      fail(node, "a rule that changes needs to; one that reports needs another category");
+    if (rule.category != Category::Change && !rule.to.empty()) fail(node, "a rule with to has the category change");
+  }
+
+  /// rules.json of the original tool: ArgsModifyRule, FuncNameModifyRule, ModuleNameModifyRule.
+  std::vector<Rule> original(const YAML::Node& node) const {
+    only(node, {"ArgsModifyRule", "FuncNameModifyRule", "ModuleNameModifyRule"});
+    std::vector<Rule> rules;
+    const auto start = [&](const YAML::Node& n, const char* kind) {
+      Rule rule;
+      rule.id = fmt::format("USER-{}-{}", kind, rules.size() + 1);
+      rule.source = fmt::format("{}:{}", source_, n.Mark().line + 1);
+      rule.message = {"your own rule", "用户自定义规则"};
+      return rule;
+    };
+    for (const auto& n : node["FuncNameModifyRule"]) {
+      only(n, {"old_name", "new_name"});
+      Rule rule = start(n, "FUNC");
+      rule.names = {text(n["old_name"], "old_name")};
+      rule.to = text(n["new_name"], "new_name");
+      rules.push_back(std::move(rule));
+    }
+    for (const auto& n : node["ModuleNameModifyRule"]) {
+      only(n, {"old_name", "new_name", "parent_module"});
+      Rule rule = start(n, "MODULE");
+      const std::string parent = n["parent_module"] ? text(n["parent_module"], "parent_module") + "." : "";
+      rule.names = {parent + text(n["old_name"], "old_name")};
+      rule.to = parent + text(n["new_name"], "new_name");
+      rules.push_back(std::move(rule));
+    }
+    for (const auto& n : node["ArgsModifyRule"]) {
+      only(n, {"func_name", "arg_idx", "arg_new"});
+      Rule rule = start(n, "ARG");
+      rule.match = Match::Argument;
+      rule.names = {text(n["func_name"], "func_name")};
+      try {
+        rule.position = n["arg_idx"].as<int>();
+      } catch (const YAML::Exception&) { fail(n, "arg_idx: a number from 0 is wanted"); }
+      rule.parameter = "?";
+      rule.value = Value::Literal;
+      rule.literal = "*";  // whatever stands there
+      rule.to = text(n["arg_new"], "arg_new");
+      rules.push_back(std::move(rule));
+    }
+    return rules;
+  }
+
+  std::string source_;
+};
+
+}  // namespace
+
+std::vector<Rule> load(std::string_view text, const std::string& source) {
+  try {
+    return Reader(source).read(YAML::Load(std::string(text)));
+  } catch (const YAML::Exception& error) {
+    throw Error(code::kAclInvalidParam, "{}:{}: this is no YAML: {}", source, error.mark.line + 1, error.msg);
+  }
+}
+
+void add_builtin(RuleSet& rules, std::string_view framework) {
+  std::vector<Rule> all;
+  for (std::string_view name : embedded_names()) {
+    if (!name.starts_with(framework) || !name.ends_with(".yaml")) continue;
+    std::vector<Rule> some = load(embedded(name), std::string(name));
+    all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+  }
+  rules.add(std::move(all));
 }
 
 }  // namespace updraft::migrate::rules

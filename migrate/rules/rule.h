@@ -1,6 +1,7 @@
 // Rules are data: what to look for, what to write instead, how sure that is and why. docs/use/migrate-rules.md
 // describes the YAML.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -125,5 +126,13 @@ struct Selection {
 /// Takes findings away that are not selected, and those on whose lines a comment says `updraft: keep[PT101, TX2]`.
 /// Failures stay: they are no rule's.
 void select(std::vector<Finding>& findings, std::string_view text, const Selection& selection);
+
+// The rules that come with the program: rules/FRAMEWORK/*.yaml, embedded.
+
+std::string_view embedded(std::string_view name);
+std::span<const std::string_view> embedded_names();
+
+/// Adds the rules of a framework (pytorch or tensorflow).
+void add_builtin(RuleSet& rules, std::string_view framework);
 
 }  // namespace updraft::migrate::rules

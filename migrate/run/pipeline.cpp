@@ -1,5 +1,7 @@
 #include "migrate/run/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -16,11 +18,9 @@
 #include "migrate/names/module.h"
 #include "migrate/names/project.h"
 #include "migrate/rewrite/distributed/conversion.h"
-#include "migrate/rewrite/facts.h"
-#include "migrate/rewrite/lightning/lightning.h"
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/passes.h"
-#include "migrate/rules/load.h"
+#include "migrate/rules/rule.h"
 #include "migrate/run/registry.h"
 #include "migrate/run/walk.h"
 #include "migrate/source/edit.h"
@@ -48,6 +48,10 @@ Finding failure(const std::string& rule, const std::string& en, const std::strin
 
 /// Bytes of Python up to which every source that speaks of the framework is parsed.
 constexpr std::uintmax_t kSmallProject = 4 << 20;
+
+/// Bytes of the largest Python source that is parsed: a tree has ten times as many. What is larger was made by a
+/// program.
+constexpr std::size_t kLargestSource = 8 << 20;
 
 bool wide(std::string_view text) noexcept {
   return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");  // UTF-16, UTF-32
@@ -190,9 +194,11 @@ class Run {
            text.find("from tensorflow") != std::string_view::npos || text.find("horovod") != std::string_view::npos;
   }
 
+  /// Nothing of what is too large.
   std::string text_of(const std::string& path) const {
     try {
-      return read_file(tree_.root / path);
+      std::string text = read_file(tree_.root / path);
+      return text.size() > kLargestSource ? std::string() : text;
     } catch (const Error&) {
       return {};  // the file's own turn reports it
     }
@@ -327,7 +333,7 @@ class Run {
                                      [](const Entry& e, const std::string& p) { return e.path < p; });
     if (at == tree_.entries.end() || at->path != path) return false;
     const auto i = static_cast<std::size_t>(at - tree_.entries.begin());
-    return wanted_[i] && !begun_[i];
+    return wanted_[i] && !begun_[i] && at->size <= kLargestSource;
   }
 
   FileResult file(std::size_t i) {
@@ -355,6 +361,18 @@ class Run {
       f.failed = true;
       f.findings.push_back(failure("IO003", "the file is in UTF-16 or UTF-32; save it in UTF-8 and run again",
                                    "文件编码为 UTF-16 或 UTF-32；请另存为 UTF-8 后重新运行"));
+      return f;
+    }
+    if (entry.kind == FileKind::Python && !parsed && text.size() > kLargestSource) {
+      f.failed = true;
+      const std::string size = fmt::format("{:.1f} MiB", static_cast<double>(text.size()) / (1 << 20));
+      f.findings.push_back(
+          failure("IO007",
+                  "the source has " + size +
+                      ", and at most 8 MiB are parsed: it stays as it is. Divide it, or move its data to "
+                      "a file that is no Python, and run again",
+                  "源文件大小为 " + size +
+                      "，超过可解析的 8 MiB，保持原样：请拆分该文件，或将其中的数据移到非 Python 文件后重新运行"));
       return f;
     }
     if (entry.kind == FileKind::Python) {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "migrate/rewrite/tensorflow/script.h"
-#include "migrate/rules/load.h"
+#include "migrate/rules/rule.h"
 #include "migrate/run/pipeline.h"
 #include "migrate/run/walk.h"
 #include "migrate/support/table.h"

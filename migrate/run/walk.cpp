@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "migrate/report/write.h"
+#include "migrate/report/files.h"
 #include "migrate/text/file.h"
 
 namespace updraft::migrate::run {

@@ -1,10 +1,13 @@
-// Search for many words at once (Aho-Corasick): most files of a project say nothing about a GPU and need no parsing.
+// Words in a text: which bytes they are of, and the search for many of them at once.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+// Search for many words at once (Aho-Corasick): most files of a project say nothing about a GPU and need no parsing.
 
 namespace updraft::migrate::source {
 
@@ -29,5 +32,22 @@ class Words {
   std::vector<std::size_t> lengths_;
   std::size_t anywhere_ = 0;  // how many of the words are no names
 };
+
+// Classes of bytes, and lists of words.
+
+// Classes of bytes that every reader here asks for; of ASCII only, whatever the locale.
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+/// Of a name: letters, digits and _.
+constexpr bool is_name_byte(char c) noexcept { return is_letter(c) || is_digit(c) || c == '_'; }
+constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Is a word one of a list?
+
+/// `list` is a container of string views.
+bool among(const auto& list, std::string_view word) noexcept {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
 
 }  // namespace updraft::migrate::source

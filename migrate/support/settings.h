@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "migrate/finding.h"
-#include "migrate/support/language.h"
+#include "migrate/support/table.h"
 
 namespace updraft::migrate {
 

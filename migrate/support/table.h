@@ -1,10 +1,25 @@
-// The tables of data/: embedded in the program, and looked up by their first column.
+// The two languages of everything that a user reads.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
+
+namespace updraft::migrate {
+
+enum class Language : uint8_t { en, zh };
+
+struct Bilingual {
+  std::string_view en, zh;
+
+  std::string_view in(Language language) const { return language == Language::zh ? zh : en; }
+  bool operator==(const Bilingual&) const = default;
+};
+
+}  // namespace updraft::migrate
+
+// The tables of data/: embedded in the program, and looked up by their first column.
 
 namespace updraft::migrate::support {
 

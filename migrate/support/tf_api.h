@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "migrate/support/language.h"
+#include "migrate/support/table.h"
 
 namespace updraft::migrate {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {

@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 #include "migrate/support/table.h"
 
 namespace updraft::migrate {

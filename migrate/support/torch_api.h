@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "migrate/support/language.h"
+#include "migrate/support/table.h"
 
 namespace updraft::migrate {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 #include "migrate/text/sheet.h"
 
 namespace updraft::migrate::text {

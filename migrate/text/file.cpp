@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "migrate/text/config/rules.h"
+#include "migrate/text/config/config.h"
 #include "migrate/text/notebook/notebook.h"
 #include "migrate/text/readers.h"
 #include "migrate/text/shell/rules.h"

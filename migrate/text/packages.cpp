@@ -1,10 +1,13 @@
-#include "migrate/text/readers.h"
-
+// What is installed: requirements, and Dockerfiles.
+#include <algorithm>
 #include <cctype>
 #include <string>
 
 #include "migrate/support/third_party.h"
+#include "migrate/text/notebook/json.h"
+#include "migrate/text/readers.h"
 #include "migrate/text/sheet.h"
+#include "migrate/text/shell/rules.h"
 
 namespace updraft::migrate::text {
 namespace {
@@ -100,6 +103,161 @@ void package_index(Sheet& sheet, std::string_view url, std::size_t begin) {
       "TX233", Category::ThirdParty, Confidence::Certain, begin, begin + url.size(),
       {"an index of CUDA builds: PyTorch's for the CPU is https://download.pytorch.org/whl/cpu, torch-npu is on PyPI",
        "CUDA 版本的软件源：PyTorch CPU 版本在 https://download.pytorch.org/whl/cpu，torch-npu 在 PyPI"});
+}
+
+namespace {
+
+class Dockerfile {
+ public:
+  Dockerfile(std::string_view text, const PythonFindings& python, int depth)
+      : text_(text), python_(python), depth_(depth), sheet_(text) {}
+
+  std::vector<Finding> run() {
+    std::size_t at = text_.starts_with("\xef\xbb\xbf") ? 3 : 0;
+    while (at < text_.size()) at = instruction(at);
+    return sheet_.take();
+  }
+
+ private:
+  std::size_t line_end(std::size_t at) const { return std::min(text_.find('\n', at), text_.size()); }
+  static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+  /// The instruction that begins on this line; where the next one does.
+  std::size_t instruction(std::size_t at) {
+    while (at < text_.size() && blank(text_[at])) ++at;
+    std::size_t word = at;
+    while (word < text_.size() && std::isalpha(static_cast<unsigned char>(text_[word]))) ++word;
+    std::string keyword(text_.substr(at, std::min<std::size_t>(word - at, 20)));
+    for (char& c : keyword) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    std::size_t end = line_end(at);
+    if (word == at) return std::min(end + 1, text_.size());
+    for (;;) {  // lines that end in a backslash go on, over comments
+      std::size_t last = end;
+      while (last > at && blank(text_[last - 1])) --last;
+      if (end >= text_.size() || last <= at || text_[last - 1] != '\\') break;
+      end = line_end(end + 1);
+      for (;;) {
+        std::size_t first = text_.rfind('\n', end == 0 ? 0 : end - 1) + 1;
+        while (first < end && blank(text_[first])) ++first;
+        if (first >= end || text_[first] != '#' || end >= text_.size()) break;
+        end = line_end(end + 1);
+      }
+    }
+    while (word < end && blank(text_[word])) ++word;
+    std::size_t next = std::min(end + 1, text_.size());
+    const std::string_view rest = text_.substr(word, end - word);
+    if (keyword == "FROM") from(rest, word);
+    else if (keyword == "ENV" || keyword == "ARG") variables(rest, word);
+    else if ((keyword == "RUN" || keyword == "CMD" || keyword == "ENTRYPOINT") && rest.starts_with("["))
+      list(rest, word);
+    else if (keyword == "RUN" && rest.find("<<") != std::string_view::npos) next = here(word, end, next);
+    else if (keyword == "RUN" || keyword == "CMD" || keyword == "ENTRYPOINT") script(word, end, true);
+    return next;
+  }
+
+  void script(std::size_t begin, std::size_t end, bool lines) {
+    Embedded embedded;
+    embedded.same(text_.substr(begin, end - begin), begin);
+    ShellOptions options;
+    options.depth = depth_ + 1;
+    options.lines = lines;
+    sheet_.adopt(shell(embedded.text(), python_, options), embedded);
+  }
+
+  void from(std::string_view rest, std::size_t at) {
+    if (rest.starts_with("--")) {
+      const std::size_t space = std::min(rest.find(' '), rest.size());
+      rest.remove_prefix(space);
+      at += space;
+      while (!rest.empty() && blank(rest[0])) rest.remove_prefix(1), ++at;
+    }
+    const std::string_view image = rest.substr(0, rest.find_first_of(" \t\r"));
+    if (image.starts_with("nvidia/") || image.find("nvcr.io/") != std::string_view::npos ||
+        image.find("cuda") != std::string_view::npos)
+      sheet_.add(
+          "TX251", Category::Note, Confidence::Certain, at, at + image.size(),
+          {"an image with CUDA: take one with CANN of the same Python, or install CANN and torch-npu in a plain one",
+           "带 CUDA 的镜像：请改用相同 Python 版本且带 CANN 的镜像，或在普通镜像中安装 CANN 与 torch-npu"});
+  }
+
+  void variables(std::string_view rest, std::size_t at) {
+    const std::size_t stop = std::min(rest.find_first_of("= \t\r"), rest.size());
+    if (stop < rest.size() && rest[stop] == '=') {
+      script(at, at + rest.size(), true);
+      return;
+    }
+    // ENV NAME value: read as an assignment, of which only the name can change
+    const std::string_view value = rest.substr(stop);
+    std::string assignment = std::string(rest.substr(0, stop)) + "=\"";
+    const std::size_t first = std::min(value.find_first_not_of(" \t\r"), value.size());
+    assignment += std::string(value.substr(first, value.substr(first).find_first_of("\"$`\\\r"))) + "\"";
+    std::vector<Finding> found = shell(assignment, {});
+    std::erase_if(found, [&](const Finding& f) { return f.begin != 0 || f.end != stop; });
+    Embedded embedded;
+    embedded.same(rest, at);
+    sheet_.adopt(std::move(found), embedded);
+  }
+
+  /// ["python", "train.py", "--device", "cuda"]
+  void list(std::string_view rest, std::size_t at) {
+    JsonReader json(rest, false);
+    std::vector<Argument> words;
+    for (JsonReader::Token token = json.next(); token.kind != JsonReader::Kind::End; token = json.next()) {
+      if (token.kind == JsonReader::Kind::Error) return;
+      if (token.kind == JsonReader::Kind::String && !token.escaped) words.push_back({json.raw(token), token.begin});
+    }
+    Embedded embedded;
+    embedded.same(rest, at);
+    embedded.encode_by(
+        [](std::string_view t, std::uint32_t, std::uint32_t) { return std::optional(json_escaped(t, false)); });
+    sheet_.adopt(arguments(rest, words, python_), embedded);
+  }
+
+  /// RUN <<EOF … EOF is a script, RUN bash -e <<EOF … EOF a command with a here-document; where the next instruction
+  /// begins.
+  std::size_t here(std::size_t begin, std::size_t end, std::size_t at) {
+    const std::string_view rest = text_.substr(begin, end - begin);
+    std::string_view word = rest.substr(rest.find("<<") + 2);
+    const bool tabs = word.starts_with("-");
+    if (tabs) word.remove_prefix(1);
+    while (word.starts_with(" ")) word.remove_prefix(1);
+    std::string delimiter(word.substr(0, word.find_first_of(" \t\r\n;|&<>)")));
+    std::erase_if(delimiter, [](char c) { return c == '"' || c == '\''; });
+    std::string_view command = rest;
+    while (command.starts_with("--")) {  // --mount=…
+      command.remove_prefix(std::min(command.find_first_of(" \t"), command.size()));
+      command.remove_prefix(std::min(command.find_first_not_of(" \t\\\r\n"), command.size()));
+    }
+    const bool alone = command.starts_with("<<");
+    const std::size_t body = at;
+    while (!delimiter.empty() && endless_ < 20 && at < text_.size()) {
+      const std::size_t stop = line_end(at);
+      std::string_view line = text_.substr(at, stop - at);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (tabs) line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+      const std::size_t next = std::min(stop + 1, text_.size());
+      if (line == delimiter) {
+        script(alone ? body : begin, alone ? at : next, false);
+        return next;
+      }
+      at = next;
+    }
+    ++endless_;
+    script(begin, end, true);  // a shift, or a here-document that does not end
+    return body;
+  }
+
+  std::string_view text_;
+  const PythonFindings& python_;
+  int depth_;
+  int endless_ = 0;  ///< here-documents that do not end: each costs a walk through the file
+  Sheet sheet_;
+};
+
+}  // namespace
+
+std::vector<Finding> dockerfile(std::string_view text, const PythonFindings& python, int depth) {
+  return Dockerfile(text, python, depth).run();
 }
 
 }  // namespace updraft::migrate::text

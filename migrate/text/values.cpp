@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 #include "migrate/support/settings.h"
 
 namespace updraft::migrate::text {

@@ -1,5 +1,5 @@
 // YAML, JSON, TOML, INI, requirements and Dockerfiles; the first byte chooses.
-#include "migrate/text/config/rules.h"
+#include "migrate/text/config/config.h"
 
 #include "migrate_text.h"
 

@@ -8,7 +8,7 @@
 #include "migrate/names/module.h"
 #include "migrate/rewrite/distributed/conversion.h"
 #include "migrate/rewrite/passes.h"
-#include "migrate/rules/load.h"
+#include "migrate/rules/rule.h"
 #include "migrate/source/edit.h"
 
 namespace {

@@ -235,10 +235,31 @@ def test_deep_nesting(tool, text):
 
 
 def test_fifty_megabytes(tool, tmp_path):
+    """Ten sources of 5 MiB; one of more than 8 MiB is refused, and the others go on."""
     line = "x = torch.ones(3).cuda()\n"
-    text = "import torch\n" + "y = [1, 2, 3]  # filler\n" * (50 * 2**20 // 24) + line * 1000
-    out = tool("-", input=text.encode()).stdout
-    assert out.count(b".npu()") == 1000 and len(out) == len(text) + len("import torch_npu\n") - 1000
+    text = "import torch\n" + "y = [1, 2, 3]  # filler\n" * (5 * 2**20 // 24) + line * 100
+    root = tmp_path / "project"
+    root.mkdir()
+    for i in range(10):
+        (root / f"m{i}.py").write_text(text)
+    large = text * 2
+    (root / "large.py").write_text(large)
+    (root / "main.py").write_text("import torch\nfrom large import x\nx.cuda()\n")
+    tool(root, "-o", tmp_path / "out")
+    for i in range(10):
+        out = (tmp_path / "out" / "project_msft" / f"m{i}.py").read_text()
+        assert out.count(".npu()") == 100 and len(out) == len(text) + len("import torch_npu\n") - 100
+    assert (tmp_path / "out" / "project_msft" / "large.py").read_text() == large
+    assert "x.npu()" in (tmp_path / "out" / "project_msft" / "main.py").read_text()
+    result = json.loads(tool(root, "--json").stdout)
+    (refused,) = [f for entry in result["files"] if entry["path"] == "large.py" for f in entry["findings"]]
+    assert refused["rule"] == "IO007" and "8 MiB" in refused["message"]["en"]
+
+
+def test_a_large_source_from_stdin_is_refused(tool):
+    text = b"import torch\nx = torch.ones(3).cuda()\n" + b"y = [1, 2, 3]  # filler\n" * (8 * 2**20 // 24)
+    done = tool("-", input=text, status=1)
+    assert done.stdout == text and b"8 MiB" in done.stderr
 
 
 def test_the_framework_is_seen_from_the_imports(tool, tmp_path):

@@ -19,11 +19,10 @@
 #include "explain.h"
 #include "guide.h"
 #include "migrate/report/diff.h"
-#include "migrate/report/guide/pytorch.h"
-#include "migrate/report/guide/tensorflow.h"
+#include "migrate/report/files.h"
+#include "migrate/report/guide/guide.h"
 #include "migrate/report/json.h"
 #include "migrate/report/page/page.h"
-#include "migrate/report/write.h"
 #include "migrate/run/pipeline.h"
 #include "verify.h"
 
@@ -95,7 +94,7 @@ std::string guide_words(const ProjectResult& result, const Arguments& a) {
   for (const FileResult& f : result.files)
     if (f.kind == FileKind::Python) text += tensorflow_begin(f.path) + "\n" + tensorflow_end(f.path) + "\n";
   text += report::api_brief_report(result);
-  for (const Text& advice : tensorflow_advice(result, a.options.tensorflow))
+  for (const Text& advice : tensorflow_advice(result, a.options.tensorflow, true))
     text += (a.chinese ? advice.zh : advice.en) + "\n";
   return text + a.last_line + "\n";
 }
@@ -109,11 +108,14 @@ int from_stdin(const Arguments& a) {
   const std::string before = text;
   result.files.push_back(run::migrate_text("stdin.py", std::move(text), a.options));
   const FileResult& f = result.files.front();
+  if (f.failed)
+    for (const Finding& finding : f.findings)
+      fmt::print(stderr, "updraft migrate: {}\n", a.chinese ? finding.message.zh : finding.message.en);
   if (a.check) return f.changed ? 1 : 0;
   if (a.diff) std::cout << report::unified_diff(result);
   else if (a.json) std::cout << report::json(result);
   else std::cout << (f.changed ? f.after : before);
-  return 0;
+  return f.failed ? 1 : 0;
 }
 
 void refuse_used_folder(const Arguments& a) {
@@ -216,7 +218,7 @@ int run_tool(Arguments& a) {
   std::cout << words << std::flush;
   if (!a.guide_words && !a.quiet) summary(result, a);
   if (!a.guide_words && !a.quiet && a.options.framework == "tensorflow" && !a.options.analysis)
-    for (const Text& advice : tensorflow_advice(result, a.options.tensorflow))
+    for (const Text& advice : tensorflow_advice(result, a.options.tensorflow, false))
       fmt::print(stderr, "{}\n", a.chinese ? advice.zh : advice.en);
   if (a.options.automatic && !a.quiet &&
       std::none_of(result.files.begin(), result.files.end(), [](const FileResult& f) { return f.changed; }))

@@ -1,4 +1,4 @@
-#include "migrate/report/guide/pytorch.h"
+#include "migrate/report/guide/guide.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "migrate/report/files.h"
 #include "migrate/report/summary.h"
 #include "migrate/report/table.h"
-#include "migrate/report/text.h"
 #include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::report {

@@ -1,4 +1,4 @@
-#include "migrate/report/guide/tensorflow.h"
+#include "migrate/report/guide/guide.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "migrate/report/diff.h"
+#include "migrate/report/files.h"
 #include "migrate/report/table.h"
-#include "migrate/report/text.h"
 
 namespace updraft::migrate::report {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "base/sha256.h"
 #include "migrate/report/diff.h"
-#include "migrate/report/guide/pytorch.h"
+#include "migrate/report/files.h"
+#include "migrate/report/guide/guide.h"
 #include "migrate/report/summary.h"
-#include "migrate/report/text.h"
 
 namespace updraft::migrate::report {
 namespace {

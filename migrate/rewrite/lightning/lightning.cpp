@@ -1,4 +1,4 @@
-#include "migrate/rewrite/lightning/lightning.h"
+#include "migrate/rewrite/passes.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/options/options.h"
-#include "migrate/source/bytes.h"
+#include "migrate/rewrite/sites.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::lightning {
 std::string_view embedded(std::string_view name);

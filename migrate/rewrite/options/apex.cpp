@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/options/options.h"
-#include "migrate/source/bytes.h"
+#include "migrate/rewrite/sites.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::rewrite {
 namespace {

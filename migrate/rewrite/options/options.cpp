@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "migrate/rewrite/insert_import.h"
-#include "migrate/source/bytes.h"
+#include "migrate/rewrite/sites.h"
+#include "migrate/source/words.h"
 #include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite {

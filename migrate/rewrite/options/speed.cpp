@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "migrate/rewrite/insert_import.h"
 #include "migrate/rewrite/options/options.h"
+#include "migrate/rewrite/sites.h"
 #include "migrate/support/torch_api.h"
 
 namespace updraft::migrate::rewrite {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "migrate/rewrite/tensorflow/script.h"
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {
@@ -146,8 +146,10 @@ class Datasets {
     Confidence confidence = sure == Sure::Yes      ? Confidence::Certain
                             : sure == Sure::Likely ? Confidence::Likely
                                                    : Confidence::Review;
+    if (const Argument* size = c.find("batch_size"); size && s_.text(size->value) == "1")
+      return sure >= Sure::Likely;  // nothing remains
     const bool evaluates = predicts(id);
-    if (evaluates) confidence = Confidence::Review;
+    if (evaluates || of_a_window(id)) confidence = Confidence::Review;
     drop(c, confidence, sure >= Sure::Likely ? "tensorflow.data.Dataset." + std::string(method) : std::string());
     return sure >= Sure::Likely;
   }
@@ -172,10 +174,42 @@ class Datasets {
       return;
     }
     if (tree_.kind(given->value) == Kind::True) return;
-    // a name or a condition: somebody thought about it
-    const bool constant = tree_.kind(given->value) == Kind::False;
-    Finding& f = s_.add("TF010", c.node, constant ? confidence : Confidence::Review, api);
+    // False, a name or a condition: somebody thought about it
+    Finding& f = s_.add("TF010", c.node, Confidence::Review, api);
     f.edits.push_back(s_.replace(given->value, "True"));
+  }
+
+  /// Batches that a function makes of the window that it is given: group_by_window's reduce_func, whose windows end
+  /// with each key's samples and whose shapes differ anyway, and flat_map's of .window().
+  bool of_a_window(NodeId id) {
+    for (NodeId up = tree_.parent(id); up != kNone; up = tree_.parent(up)) {
+      if (tree_.kind(up) == Kind::Lambda && takes_windows(up)) return true;
+      if (tree_.kind(up) != Kind::Function) continue;
+      // by its name, wherever it is mentioned as an argument: functools.partial(f, n), lambda key, window: f(window)
+      for (NodeId n : identifiers(s_.text(tree_.child(up, Field::Name)))) {
+        if (tree_.inside(n, up)) continue;
+        for (NodeId mine = n; mine != kNone && tree_.kind(mine) != Kind::Block; mine = tree_.parent(mine))
+          if (takes_windows(mine)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether an expression is the function of group_by_window or of flat_map on .window().
+  bool takes_windows(NodeId value) const {
+    const NodeId argument = tree_.kind(tree_.parent(value)) == Kind::KeywordArgument ? tree_.parent(value) : value;
+    if (tree_.kind(tree_.parent(argument)) != Kind::ArgumentList) return false;
+    const NodeId callee = tree_.child(tree_.parent(tree_.parent(argument)), Field::Function);
+    const std::string_view called = s_.text(callee);
+    const auto ends = [&](std::string_view name) {
+      return called == name || called.ends_with("." + std::string(name));
+    };
+    if (ends("group_by_window")) {
+      if (argument != value) return s_.text(tree_.child(argument, Field::Name)) == "reduce_func";
+      return tree_.child(tree_.parent(argument), std::size_t{0}) != argument;  // the first gives the key
+    }
+    return (ends("flat_map") || ends("interleave")) && tree_.kind(callee) == Kind::Attribute &&
+           s_.text(tree_.child(callee, Field::Object)).find(".window(") != std::string_view::npos;
   }
 
   /// A prediction needs a result for each sample, and an evaluation is one over all of them: by the function or the

@@ -1,7 +1,7 @@
 // What stands at the top of a migrated file, and around the training of a compat.v1 script.
 #include <algorithm>
 
-#include "migrate/rewrite/insert_import.h"
+#include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/tensorflow/script.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
@@ -20,17 +20,19 @@ class Header {
     const bool eager = !s_.options.compat;
     const bool changed = std::any_of(s_.sites.findings.begin(), s_.sites.findings.end(),
                                      [&](const Finding& f) { return !f.edits.empty() && s_.will(f); });
-    // a test program runs on the CPU as before: who wants it on the NPU takes the finding
-    const bool test = s_.sites.module.path() != s_.options.main_file && test_program();
-    const bool enter = s_.entry() && !test && (eager || changed || s_.about_tensorflow());
-    if (s_.entry() && test && eager && !opened()) {
+    // tests, and programs that only prepare data, run on the CPU as before: who wants them on the NPU takes the finding
+    const bool stays = s_.test() || s_.prepares_data();
+    const bool enter = s_.entry() && !stays && (eager || changed || s_.about_tensorflow());
+    if (s_.entry() && stays && eager && !opened()) {
       Finding& f = s_.add("TF001", first, Confidence::Review, {});
       f.edits.push_back(insert_line(
           tree_, first,
           (bound(s_.npu()) ? "" : "import npu_device as " + s_.npu() + "\n") + s_.npu() + ".open().as_default()",
           true));
-      f.message.en += "; this program is a test and stays on the CPU";
-      f.message.zh += "；该程序为测试脚本，默认不修改";
+      f.message.en += s_.test() ? "; this program is a test and stays on the CPU"
+                                : "; this program only prepares data and stays on the CPU (-m, --main opens the NPU)";
+      f.message.zh += s_.test() ? "；该程序为测试脚本，默认不修改"
+                                : "；该程序仅做数据准备，保持在 CPU 上运行（-m、--main 可指定其使用 NPU）";
     }
     const std::string resources = eager ? std::string() : close_horovod();
     const std::string session = eager || !s_.entry() ? std::string() : keras_session();
@@ -70,18 +72,6 @@ class Header {
   }
 
  private:
-  /// The guard runs nothing but tests: tf.test.main(), unittest.main().
-  bool test_program() const {
-    const NodeId block = guard();
-    for (NodeId c : tree_.children(block)) {
-      const std::string_view text = s_.text(c);
-      for (std::string_view main :
-           {"test.main(", "unittest.main(", "googletest.main(", "pytest.main(", "combinations.main("})
-        if (text.find(main) != std::string_view::npos) return true;
-    }
-    return false;
-  }
-
   /// Whether the module imports `name` under that name.
   bool imported(std::string_view name) const {
     const auto& names = s_.sites.module.scopes()[0].names;
@@ -111,21 +101,10 @@ class Header {
     return false;
   }
 
-  /// The block of `if __name__ == "__main__":`; kNone without one.
-  NodeId guard() const {
-    for (NodeId id : tree_.children(0)) {
-      if (tree_.kind(id) != Kind::If) continue;
-      const std::string_view condition = s_.text(tree_.child(id, Field::Condition));
-      if (condition.find("__name__") != std::string_view::npos && condition.find("__main__") != std::string_view::npos)
-        return tree_.child(id, Field::Consequence);
-    }
-    return kNone;
-  }
-
   /// Where code comes after all training: the end of main(), of the guard, or of the file. `main` where app.run calls
   /// it.
   NodeId end_of_training(bool& sure) const {
-    const NodeId block = guard();
+    const NodeId block = main_guard(tree_);
     sure = true;
     NodeId last = kNone;
     if (block != kNone)
@@ -192,7 +171,7 @@ class Header {
     }
     if (!fits || tree_.text().find("npu_keras_session") != std::string_view::npos) return {};
     const unsigned tf = s_.has_tf() ? 0U : unsigned{NeedTf};
-    const NodeId block = guard();
+    const NodeId block = main_guard(tree_);
     NodeId first = kNone;
     if (block != kNone) {
       first = tree_.child(block, std::size_t{0});

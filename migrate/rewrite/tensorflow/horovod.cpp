@@ -109,8 +109,8 @@ class Horovod {
     } else if (name == "BroadcastGlobalVariablesHook" || name == "broadcast_global_variables") {
       f.suggestion = s_.options.compat ? "NPUBroadcastGlobalVariablesHook" : "npu.distribute.broadcast";
       if (!s_.options.compat) {
-        f.message.en += "; a script of TensorFlow 1.x is migrated with -c";
-        f.message.zh += "；TensorFlow 1.x 脚本请指定 -c 迁移";
+        f.message.en += "; a script of TensorFlow 1.x is migrated with --compat (-c)";
+        f.message.zh += "；TensorFlow 1.x 脚本请指定 --compat（-c）迁移";
       }
     }
   }

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 
-#include "migrate/rewrite/insert_import.h"
+#include "migrate/rewrite/sites.h"
 #include "migrate/rewrite/tensorflow/script.h"
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {

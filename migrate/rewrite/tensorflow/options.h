@@ -50,8 +50,9 @@ std::string tensorflow_end(std::string_view path);
 /// The last line: "Finish conver, output file: …; report file: …".
 std::string tensorflow_finish(const TensorFlowFolders& folders);
 
-/// What the user has to know after a run and that no single line of the source tells: no entry file was found, -d or
-/// -c is missing. Empty where there is nothing.
-std::vector<Text> tensorflow_advice(const ProjectResult& result, const TensorFlowOptions& options);
+/// What the user has to know after a run and that no single line of the source tells: no entry file was found, the
+/// strategy or compat mode is missing. Empty where there is nothing. `guide`: the guide's command line ran, whose
+/// options have other names.
+std::vector<Text> tensorflow_advice(const ProjectResult& result, const TensorFlowOptions& options, bool guide);
 
 }  // namespace updraft::migrate

@@ -2,38 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
-
-#include "migrate/rewrite/insert_import.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 namespace {
 
-constexpr int kDeepest = 8;  // of imports that lead to TensorFlow
-
-/// Horovod's launcher and its parts for other frameworks open no device of TensorFlow's.
-bool of_tensorflow(std::string_view module) noexcept {
-  return rules::under(module, "tensorflow") || rules::under(module, "horovod.tensorflow") ||
-         rules::under(module, "horovod.keras");
-}
-
-/// Whether a module of the project uses TensorFlow, itself or by what it imports of the project.
-bool reaches_tensorflow(const names::Project& project, const std::string& path, std::set<std::string>& seen,
-                        int depth) {
-  if (depth > kDeepest || !seen.insert(path).second) return false;
-  const auto summary = project.summary(path);
-  const auto follow = [&](const std::string& module) {
-    const std::string file = project.file_of(module, path);
-    return file.empty() ? of_tensorflow(module) : reaches_tensorflow(project, file, seen, depth + 1);
-  };
-  for (const auto& [name, import] : summary->imports) {
-    const bool relative = import.module.ends_with('.');
-    if (follow(import.module) || (!import.name.empty() && follow(import.module + (relative ? "" : ".") + import.name)))
-      return true;
-  }
-  return std::any_of(summary->wildcards.begin(), summary->wildcards.end(), follow);
-}
+constexpr int kDeepest = 8;  // of expressions within expressions
 
 bool strip(std::string_view& name, std::string_view prefix) noexcept {
   if (!rules::under(name, prefix)) return false;
@@ -51,25 +25,7 @@ const Argument* Call::find(std::string_view parameter) const noexcept {
 
 Script::Script(Sites& s, const TensorFlowOptions& o, Confidence l) : sites(s), options(o), least(l) {
   find_names();
-  const std::string& path = sites.module.path();
-  if (!options.main_file.empty() && path == options.main_file) {
-    entry_ = true;
-  } else if (options.strategy == Strategy::Horovod && starts_horovod()) {
-    entry_ = true;
-  } else if (is_entry(tree())) {
-    std::set<std::string> seen;
-    entry_ = about_ || (sites.module.project() && reaches_tensorflow(*sites.module.project(), path, seen, 0));
-  }
-}
-
-/// hvd.init() outside functions: the file is a program.
-bool Script::starts_horovod() const {
-  for (NodeId id = 0; id < tree().size(); ++id)
-    if (tree().kind(id) == Kind::Call &&
-        sites.module.scopes()[sites.module.scopes().of(id)].kind == names::ScopeKind::Module &&
-        horovod(tree().child(id, Field::Function)) == "init")
-      return true;
-  return false;
+  find_entry();
 }
 
 void Script::find_names() {
@@ -206,6 +162,12 @@ bool Script::will(const Finding& finding) const noexcept {
   return finding.confidence >= least && !kept_.contains(static_cast<std::size_t>(&finding - sites.findings.data()));
 }
 
+void Script::hold_back() {
+  if (!test_) return;
+  for (Finding& f : sites.findings)
+    if (!f.edits.empty()) f.confidence = Confidence::Review;
+}
+
 void Script::settle() {
   for (const std::size_t index : kept_) sites.findings[index].edits.clear();
   // removals of each block that are carried out
@@ -326,6 +288,7 @@ void tensorflow_script(Sites& sites, const TensorFlowOptions& options, Confidenc
     tensorflow::hints(script);
     tensorflow::horovod(script);  // after the others: what they removed is not needed any more
   }
+  script.hold_back();
   script.settle();
   tensorflow::header(script);
   tensorflow::api_uses(script);

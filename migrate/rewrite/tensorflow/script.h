@@ -51,8 +51,12 @@ class Script {
   const syntax::Tree& tree() const noexcept { return sites.tree(); }
   std::string_view text(NodeId node) const noexcept { return tree().text(node); }
 
-  /// The file with which training starts.
+  /// A program: the file with which training starts, or another that is started by itself.
   bool entry() const noexcept { return entry_; }
+  /// A program of tests. It stays as it is, on the CPU, unless the user takes its findings.
+  bool test() const noexcept { return test_; }
+  /// A program that reads and writes data and computes nothing on a device: no NPU is opened in it.
+  bool prepares_data() const noexcept { return prepares_; }
   /// It imports TensorFlow or Horovod.
   bool about_tensorflow() const noexcept { return about_; }
 
@@ -98,6 +102,8 @@ class Script {
 
   /// Whether a finding's edits will be applied: it is sure enough, and the user did not forbid it.
   bool will(const Finding& finding) const noexcept;
+  /// In a program of tests nothing is sure enough to be done unasked.
+  void hold_back();
   /// Before the header: what the user forbade has no edits, and blocks that lost all of their statements get `pass`.
   void settle();
   /// Needs of what will be applied.
@@ -110,7 +116,9 @@ class Script {
   Value value(NodeId expression, int depth) const;
   bool wildcard(std::string_view package, std::string& module) const;
   void find_names();
+  void find_entry();
   bool starts_horovod() const;
+  bool tests() const;
 
   std::vector<std::pair<std::size_t, unsigned>> needs_;  // findings' indices
   std::unordered_set<std::size_t> kept_;                 // likewise
@@ -120,8 +128,13 @@ class Script {
   };
   mutable std::vector<Removal> removals_;
   std::string npu_ = "npu", tf_;
-  bool entry_ = false, about_ = false;
+  bool entry_ = false, about_ = false, test_ = false, prepares_ = false;
 };
+
+/// Horovod's launcher and its parts for other frameworks open no device of TensorFlow's.
+bool of_tensorflow(std::string_view module) noexcept;
+/// The block of `if __name__ == "__main__":`; kNone without one.
+NodeId main_guard(const syntax::Tree& tree);
 
 /// An expression that can stand as an operand: a + b gets parentheses.
 std::string operand(const Script& script, NodeId expression);

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "migrate/rewrite/tensorflow/script.h"
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::rewrite::tensorflow {
 

@@ -1,13 +1,12 @@
-#include "migrate/text/config/rules.h"
+#include "migrate/text/config/config.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <string>
 
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 #include "migrate/support/settings.h"
-#include "migrate/text/config/reader.h"
 #include "migrate/text/file.h"
 #include "migrate/text/notebook/json.h"
 #include "migrate/text/readers.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "migrate/source/bytes.h"
+#include "migrate/source/words.h"
 
 namespace updraft::migrate::text {
 namespace {

@@ -38,22 +38,18 @@ TEST(ElementwiseRows, AreWhatTheirNamesSay) {
 #undef UPDRAFT_ROWS
 #define UPDRAFT_FAMILY functions
 #define UPDRAFT_ROWS "kernels/rows/functions.inc"
-#include "kernels/rows/each.inc"
 #undef UPDRAFT_FAMILY
 #undef UPDRAFT_ROWS
 #define UPDRAFT_FAMILY special
 #define UPDRAFT_ROWS "kernels/rows/special.inc"
-#include "kernels/rows/each.inc"
 #undef UPDRAFT_FAMILY
 #undef UPDRAFT_ROWS
 #define UPDRAFT_FAMILY activation
 #define UPDRAFT_ROWS "kernels/rows/activation.inc"
-#include "kernels/rows/each.inc"
 #undef UPDRAFT_FAMILY
 #undef UPDRAFT_ROWS
 #define UPDRAFT_FAMILY logic
 #define UPDRAFT_ROWS "kernels/rows/logic.inc"
-#include "kernels/rows/each.inc"
 #undef UPDRAFT_FAMILY
 #undef UPDRAFT_ROWS
 #undef ROW

@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "migrate/names/module.h"
-#include "migrate/rewrite/facts.h"
 #include "migrate/rewrite/passes.h"
-#include "migrate/rules/load.h"
+#include "migrate/rules/rule.h"
 #include "migrate/source/edit.h"
 
 namespace updraft::migrate {

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "migrate/names/module.h"
-#include "migrate/rewrite/hints/hints.h"
+#include "migrate/rewrite/hints.h"
 #include "migrate/rewrite/passes.h"
-#include "migrate/rules/load.h"
+#include "migrate/rules/rule.h"
 #include "migrate/support/table.h"
 #include "migrate/support/torch_api.h"
 

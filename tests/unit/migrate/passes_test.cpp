@@ -12,10 +12,9 @@
 #include <string>
 
 #include "migrate/names/module.h"
-#include "migrate/rewrite/facts.h"
 #include "migrate/rewrite/options/options.h"
 #include "migrate/rewrite/tensorflow/options.h"
-#include "migrate/rules/load.h"
+#include "migrate/rules/rule.h"
 #include "migrate/run/registry.h"
 
 namespace updraft::migrate {

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "migrate/report/guide/pytorch.h"
-#include "migrate/report/guide/tensorflow.h"
+#include "migrate/report/files.h"
+#include "migrate/report/guide/guide.h"
 #include "migrate/report/summary.h"
 #include "migrate/report/table.h"
-#include "migrate/report/text.h"
 #include "report_sample.h"
 
 namespace updraft::migrate::report {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "migrate/report/files.h"
 #include "migrate/report/json.h"
-#include "migrate/report/text.h"
 #include "report_sample.h"
 
 namespace updraft::migrate::report {

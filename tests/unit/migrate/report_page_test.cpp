@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "migrate/report/diff.h"
-#include "migrate/report/guide/pytorch.h"
+#include "migrate/report/files.h"
+#include "migrate/report/guide/guide.h"
 #include "migrate/report/json.h"
 #include "migrate/report/page/page.h"
-#include "migrate/report/write.h"
 #include "report_sample.h"
 
 namespace updraft::migrate::report {

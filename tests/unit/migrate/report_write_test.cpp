@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "migrate/report/write.h"
+#include "migrate/report/files.h"
 
 namespace updraft::migrate::report {
 namespace {

@@ -21,17 +21,52 @@ TEST(TensorFlowDataset, BatchKeepsItsShape) {
 }
 
 TEST(TensorFlowDataset, ArgumentsAreBoundBySignature) {
-  EXPECT_EQ(after("d = tf.data.Dataset.range(9).batch(2, False)\n"), "d = tf.data.Dataset.range(9).batch(2, True)\n");
-  EXPECT_EQ(after("d = tf.data.Dataset.range(9).batch(2, drop_remainder=False)\n"),
-            "d = tf.data.Dataset.range(9).batch(2, drop_remainder=True)\n");
   const std::string shapes = "d = tf.data.Dataset.range(9).padded_batch(2, ([], [None]), (0, False))\n";
   EXPECT_EQ(after(shapes),
             "d = tf.data.Dataset.range(9).padded_batch(2, ([], [None]), (0, False), drop_remainder=True)\n");
   for (const char* stays :
        {"d = tf.data.Dataset.range(9).batch(2, True)\n", "d = tf.data.Dataset.range(9).batch(2, drop_remainder=True)\n",
         "d = tf.data.Dataset.range(9).batch(2, drop_remainder=training)\n",
+        "d = tf.data.Dataset.range(9).batch(2, False)\n",
+        "d = tf.data.Dataset.range(9).batch(2, drop_remainder=False)\n",
+        "d = d.apply(tf.data.experimental.map_and_batch(f, 8, drop_remainder=False))\n",
         "d = tf.data.Dataset.range(9).batch(*how)\n", "d = tf.data.Dataset.range(9).batch(2, **how)\n"})
     EXPECT_EQ(after(stays), stays);
+}
+
+TEST(TensorFlowDataset, WhatTheScriptSaysItselfIsLeftForReview) {
+  const std::string text = "import tensorflow as tf\nd = tf.data.Dataset.range(9).batch(2, False)\n";
+  const Outcome o = migrate_text(text);
+  ASSERT_TRUE(o.find("TF010"));
+  EXPECT_EQ(o.find("TF010")->confidence, Confidence::Review);
+  EXPECT_EQ(test::migrate_file({{"a.py", text}}, "a.py", {}, Confidence::Review).text,
+            "import tensorflow as tf\nd = tf.data.Dataset.range(9).batch(2, True)\n");
+}
+
+TEST(TensorFlowDataset, NothingRemainsOfBatchesOfOne) {
+  const Outcome o = migrate_text("import tensorflow as tf\nd = tf.data.Dataset.range(9).batch(1)\n");
+  EXPECT_FALSE(o.find("TF010"));
+}
+
+TEST(TensorFlowDataset, BatchesOfAWindowAreLeftForReview) {
+  const std::string apply = "d = tf.data.Dataset.range(9)\nd = d.apply(tf.data.experimental.group_by_window(key, ";
+  for (const std::string& text :
+       {"def reduce(key, window_ds):\n    return window_ds.padded_batch(4, [None])\n" + apply + "reduce, 4))\n",
+        "def reduce(key, window_ds):\n    return window_ds.batch(4)\n" + apply +
+            "reduce_func=lambda k, w: reduce(k, w), window_size=4))\n",
+        "import functools\ndef reduce(n, key, window_ds):\n    return window_ds.batch(n)\n" + apply +
+            "functools.partial(reduce, 4), 4))\n",
+        std::string("d = tf.data.Dataset.range(9)\nd = d.group_by_window(key, lambda k, ds: ds.batch(4), 4)\n"),
+        std::string("d = tf.data.Dataset.range(9).window(3)\nd = d.flat_map(lambda w: w.batch(3))\n"),
+        std::string("d = tf.data.Dataset.range(9)\nd = d.window(3).flat_map(lambda part_ds: part_ds.batch(3))\n")}) {
+    const Outcome o = migrate_text("import tensorflow as tf\n" + text);
+    EXPECT_EQ(o.text, "import tensorflow as tf\n" + text);
+    ASSERT_TRUE(o.find("TF010")) << text;
+    EXPECT_EQ(o.find("TF010")->confidence, Confidence::Review) << text;
+  }
+  // a function of the same shape that is given to map, and the key's
+  EXPECT_EQ(after("def f(train_ds):\n    return train_ds.batch(4)\nd = f(tf.data.Dataset.range(9))\n"),
+            "def f(train_ds):\n    return train_ds.batch(4, drop_remainder=True)\nd = f(tf.data.Dataset.range(9))\n");
 }
 
 TEST(TensorFlowDataset, CommentsAndTrailingCommasStay) {

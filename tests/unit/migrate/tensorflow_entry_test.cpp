@@ -58,6 +58,63 @@ TEST(TensorFlowEntry, TestsStayOnTheCpu) {
             "import npu_device as npu\nnpu.open().as_default()\n" + text);
 }
 
+TEST(TensorFlowEntry, TestsAreNotChangedByHalves) {
+  const std::string body =
+      "import tensorflow as tf\nd = tf.data.Dataset.range(9).batch(2)\n"
+      "o = tf.keras.mixed_precision.LossScaleOptimizer(o)\n"
+      "f = tf.function(g, jit_compile=True)\n";
+  const std::string guard = "if __name__ == '__main__':\n    tf.test.main()\n";
+  for (const auto& [path, text] : Files{{"models_test.py", body}, {"a/test_models.py", body}, {"x.py", body + guard}}) {
+    const Outcome o = migrate_file({{path, text}}, path);
+    EXPECT_EQ(o.text, text) << path;
+    ASSERT_TRUE(o.find("TF010")) << path;
+    EXPECT_EQ(o.find("TF010")->confidence, Confidence::Review) << path;
+    // who wants it on the NPU gets all of it
+    const std::string whole = migrate_file({{path, text}}, path, {}, Confidence::Review).text;
+    for (const char* part : {"import npu_device as npu", "drop_remainder=True", "NpuLossScaleOptimizer"})
+      EXPECT_NE(whole.find(part), std::string::npos) << path << part;
+  }
+  EXPECT_NE(migrate_file({{"contest.py", body}}, "contest.py").text, body);
+  // the user says that training starts here
+  EXPECT_NE(migrate_file({{"test_a.py", body}}, "test_a.py", {"test_a.py", Strategy::None, false}).text, body);
+}
+
+TEST(TensorFlowEntry, ProgramsThatOnlyPrepareDataStayOnTheCpu) {
+  const Files files = {
+      {"records.py",
+       "import json\nimport tensorflow.compat.v1 as tf\nfrom data.tools import lib\n"
+       "\"\"\"Serves tf.keras models.\"\"\"\n# tf.matmul\nwith tf.io.TFRecordWriter('a') as w:\n"
+       "    w.write(tf.train.Example(features=lib.feature(1)).SerializeToString())\n" +
+           std::string(kMain)},
+      {"data/tools/lib.py", "import tensorflow as tf\ndef feature(x):\n    return tf.train.Int64List(value=[x])\n"},
+      {"download.py",
+       "import os\nfrom absl import app\nfrom tensorflow.io import gfile\ngfile.makedirs('a')\n" + std::string(kMain)}};
+  for (const char* path : {"records.py", "download.py"}) {
+    const Outcome o = migrate_file(files, path);
+    EXPECT_EQ(o.text, files.at(path));
+    ASSERT_TRUE(o.find("TF001")) << path;
+    EXPECT_EQ(o.find("TF001")->confidence, Confidence::Review);
+    EXPECT_NE(o.find("TF001")->message.en.find("prepares data"), std::string::npos);
+    EXPECT_EQ(migrate_file(files, path, {path, Strategy::None, false}).text.substr(0, 24), "import npu_device as npu");
+  }
+}
+
+TEST(TensorFlowEntry, WhatMayComputeOpensTheNpu) {
+  const std::string writes = "import tensorflow as tf\ntf.io.gfile.makedirs('a')\n";
+  for (const std::string other :
+       {"import model\n", "def f():\n    import model\n", "from model import *\n", "import keras\n",
+        "import tensorflow_hub as hub\n", "x = tf.ones(2)\n", "from tensorflow.keras import layers\n",
+        "from tensorflow import *\n", "def f():\n    from tensorflow import keras\n", "import unknown_package\n",
+        "run(tf)\n"}) {
+    const Files files = {{"main.py", writes + other + kMain},
+                         {"model.py", "import tensorflow as tf\ndef dense():\n    return tf.ones(1)\n"}};
+    EXPECT_EQ(migrate_file(files, "main.py").text.substr(0, 24), "import npu_device as npu") << other;
+  }
+  // nothing is written: it may do anything by what it is given
+  EXPECT_EQ(migrate_text(std::string("import tensorflow as tf\n") + kMain).text.substr(0, 24),
+            "import npu_device as npu");
+}
+
 TEST(TensorFlowEntry, MainFileIsNamed) {
   const Files files = {{"a.py", "import tensorflow as tf\ntrain()\n"}, {"b.py", "import tensorflow as tf\n"}};
   const TensorFlowOptions options{"a.py", Strategy::None, false};

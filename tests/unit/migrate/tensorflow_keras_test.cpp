@@ -1,5 +1,5 @@
 // Keras, tf.distribute and devices: aliases in every form, and the user's own names.
-#include "migrate/report/guide/tensorflow.h"
+#include "migrate/report/guide/guide.h"
 #include "tensorflow_outcome.h"
 
 namespace updraft::migrate {

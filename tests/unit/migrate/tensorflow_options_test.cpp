@@ -93,16 +93,25 @@ TEST_F(TensorFlowTool, TellsWhatIsMissing) {
                                  "import tensorflow as tf\nimport horovod.tensorflow as hvd\n"
                                  "s = tf.compat.v1.Session()\nm = tf.distribute.MirroredStrategy()\n")
                                  .findings;
-  const std::vector<Text> advice = tensorflow_advice(result, {});
+  const std::vector<Text> advice = tensorflow_advice(result, {}, true);
   ASSERT_EQ(advice.size(), 4U);
   for (const Text& text : advice) {
     EXPECT_FALSE(text.en.empty());
     EXPECT_NE(text.en, text.zh);
   }
-  EXPECT_NE(advice[0].en.find("-m"), std::string::npos);
+  const std::vector<Text> own = tensorflow_advice(result, {}, false);
+  ASSERT_EQ(own.size(), 4U);
+  // each command line is told its own options: updraft-migrate refuses the guide's letters
+  const char* const letters[] = {" -m ", " -d tf_strategy", " -d horovod", " -c."};
+  const char* const words[] = {" --main ", " --strategy tf_strategy", " --strategy horovod", " --compat."};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NE(advice[i].en.find(letters[i]), std::string::npos);
+    EXPECT_NE(own[i].en.find(words[i]), std::string::npos);
+    EXPECT_EQ(own[i].en.find(letters[i]), std::string::npos);
+  }
   result.files[0].findings =
       test::migrate_text("import tensorflow as tf\nif __name__ == '__main__':\n    pass\n").findings;
-  EXPECT_TRUE(tensorflow_advice(result, {}).empty());
+  EXPECT_TRUE(tensorflow_advice(result, {}, true).empty());
 }
 
 TEST_F(TensorFlowTool, RulesSpeakBothLanguages) {

@@ -10,7 +10,7 @@
 #include "migrate/names/module.h"
 #include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/tensorflow/options.h"
-#include "migrate/rules/load.h"
+#include "migrate/rules/rule.h"
 #include "migrate/source/edit.h"
 
 namespace updraft::migrate::test {

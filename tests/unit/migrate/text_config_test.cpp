@@ -1,5 +1,5 @@
 // Configuration files: devices, backends and variables change under keys that mean them; the rest is said.
-#include "migrate/text/config/rules.h"
+#include "migrate/text/config/config.h"
 
 #include "text_support.h"
 

@@ -1,7 +1,6 @@
 // Notebooks: edits of the JSON's bytes, what of IPython is Python, and what stays as it is.
 #include "migrate/text/notebook/notebook.h"
 
-#include "migrate/text/notebook/ipython.h"
 #include "text_support.h"
 
 namespace updraft::migrate::text {

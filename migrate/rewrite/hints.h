@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrate/rewrite/facts.h"
+#include "migrate/rewrite/passes.h"
 #include "migrate/rewrite/sites.h"
 
 namespace updraft::migrate::rewrite {
