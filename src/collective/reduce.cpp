@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "collective/last_level_cache.h"
+#include "base/last_level_cache.h"
 #include "kernels/table.h"
 
 namespace updraft::collective {

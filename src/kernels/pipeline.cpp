@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/last_level_cache.h"
 #include "base/overflow.h"
 #include "base/parallel.h"
 #include "kernels/rows/arithmetic.h"
@@ -432,6 +433,16 @@ static bool convert_arrays(const TensorView& to, const TensorView& from) {
   const Space space(operands, 2);
   if (space.n == 0) return true;
   if (space.rank != 1 || space.strides[0][0] != 1 || space.strides[1][0] != 1) return false;
+  // Ordinary stores first read the lines that they fill. What the cache would not keep is written past it: 27 to 37
+  // GB/s widening and 23 to 37 narrowing at 64M elements, but slower where the result is still at hand for its reader.
+  static const int64_t kept = last_level_cache().value_or(int64_t{32} << 20) / 2;
+  if (static_cast<int64_t>(to.bytes()) > kept) {
+    parallel_for(space.n, 16 * kGrain, [&](int64_t begin, int64_t end) {
+      if (widen) kernels().widen_streamed(to.as<float>() + begin, from.as<char>() + 2 * begin, from.dtype, end - begin);
+      else kernels().narrow_streamed(to.as<char>() + 2 * begin, to.dtype, from.as<float>() + begin, end - begin);
+    });
+    return true;
+  }
   constexpr int kFloat = static_cast<int>(Compute::F32);
   const LoadFn load = kernels().load[static_cast<int>(from.dtype)][kFloat];
   const StoreFn store = kernels().store[kFloat][static_cast<int>(to.dtype)];

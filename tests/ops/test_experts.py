@@ -1,4 +1,6 @@
 """Mixtures of experts: gating, routing, room for each expert and what comes back, against PyTorch's CPU in float64."""
+import struct
+
 import pytest
 import torch
 import torch_npu
@@ -174,3 +176,37 @@ def test_dropped_rows_leave_the_bias(mode):
     with pytest.raises(RuntimeError, match="row 8 is out of range"):
         index[0] = 8
         call("aclnnMoeFinalizeRoutingV2", rows.npu(), index.npu(), None, None, bias.npu(), scales.npu(), experts.npu(), mode, out)
+
+
+def worker_context(tokens, batch, **changed):
+    """The context of a schedule of workers, 1024 bytes, as op-plugin's test of the operator lays it out."""
+    batches, size, selected = tokens.shape[:3]
+    fields = {"micro_batch_num": (4, "I", batches), "micro_batch_size": (8, "I", size), "selected_expert_num": (12, "I", selected),
+              "token_data_buf": (272, "Q", tokens.data_ptr()), "token_data_buf_size": (280, "Q", tokens.numel() * 2),
+              "micro_batch_id": (288, "I", batch)}
+    context = bytearray(1024)
+    for name, (at, kind, value) in fields.items():
+        struct.pack_into("<" + kind, context, at, changed.get(name, value))
+    return torch.frombuffer(context, dtype=torch.int8).clone().npu()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_tokens_of_workers_are_combined(dtype):
+    torch.manual_seed(0)
+    tokens, scales, layer = torch.randn(2, 6, 4, 40).to(dtype), torch.rand(6, 3), torch.tensor([7], dtype=torch.int32)
+    there = tokens.npu()
+    y, following = torch_npu.npu_attention_worker_combine(worker_context(there, 1), scales.npu(), layer.npu(), 40,
+                                                          token_dtype=int(dtype == torch.bfloat16), need_schedule=0)
+    want = (tokens[1, :, :3].double() * scales.double().unsqueeze(-1)).sum(1) + tokens[1, :, 3].double()
+    torch.testing.assert_close(y.cpu().double(), want, rtol=2**-7 if dtype == torch.bfloat16 else 2**-10, atol=1e-3)
+    assert y.dtype == dtype and following.cpu().tolist() == [8]
+
+
+@pytest.mark.parametrize("changed, words", [({"micro_batch_id": 2}, "micro_batch_id 2"), ({"token_data_buf": 0x4000}, "0x4000"),
+                                            ({"token_data_buf_size": 64}, "64 bytes"), ({"selected_expert_num": 9}, "selected_expert_num 9")])
+def test_wrong_contexts_of_workers_are_refused(changed, words):
+    there = torch.zeros(2, 6, 4, 40, dtype=torch.float16).npu()
+    with pytest.raises(RuntimeError, match=words):
+        torch_npu.npu_attention_worker_combine(worker_context(there, 1, **changed), torch.rand(6, 3).npu(),
+                                               torch.zeros(1, dtype=torch.int32).npu(), 40)
+        torch.npu.synchronize()

@@ -286,6 +286,19 @@ def test_gradient_of_distances(p):
         close(got, want)
 
 
+def test_gradient_of_largest_differences_of_halves():
+    """The distance is rounded to fp16, the differences that it is compared with are not: as on the card."""
+    torch.manual_seed(0)
+    x, y, weight = (torch.randn(*shape).half() for shape in ((9, 5), (30, 5), (9, 30)))
+    difference = x.float().unsqueeze(1) - y.float().unsqueeze(0)
+    distance = difference.abs().amax(-1, keepdim=True).half().float()
+    assert (distance > difference.abs().amax(-1, keepdim=True)).any() and (distance < difference.abs().amax(-1, keepdim=True)).any()
+    want = (weight.double().unsqueeze(-1) * difference.sign() * (difference.abs() >= distance)).sum(1)
+    a = x.npu().requires_grad_()
+    (torch.cdist(a, y.npu(), float("inf")) * weight.npu()).sum().backward()
+    close(a.grad, want.half())
+
+
 @pytest.mark.parametrize("shapes", [((2, 5, 3), (7, 3)), ((5, 3), (2, 2, 7, 3)), ((2, 1, 5, 3), (4, 7, 3)), ((5, 3), (0, 7, 3))])
 def test_gradient_of_distances_with_batches(shapes):
     grads = []

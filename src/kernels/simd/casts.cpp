@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/overflow.h"
+#include "kernels/simd/stream.h"
 #include "kernels/simd/transpose.h"
 #include "kernels/simd/widen.h"
 #include "kernels/table.h"
@@ -128,6 +129,34 @@ void fill_for(KernelTable& t, Compute c) {
     });
 }
 
+/// Blocks that stay in the first cache are converted there, and written past the others from it. What comes before the
+/// first line of `to` and after its last whole block is stored as usual.
+template <class To, class From, class Block>
+void streamed(To* to, const From* from, int64_t n, LoadFn edge, Block&& block) {
+  constexpr int64_t kBlock = 512;
+  alignas(kLine) To buffer[kBlock];
+  const auto place = reinterpret_cast<uintptr_t>(to);
+  const int64_t head = place % sizeof(To) ? n : std::min(n, static_cast<int64_t>((-place & (kLine - 1)) / sizeof(To)));
+  edge(to, from, 1, head);
+  int64_t i = head;
+  for (; i + kBlock <= n; i += kBlock) {
+    block(buffer, from + i);
+    stream_chunk(reinterpret_cast<char*>(to + i), reinterpret_cast<const char*>(buffer), sizeof buffer);
+  }
+  edge(to + i, from + i, 1, n - i);
+  stream_fence();
+}
+
+template <class H>
+void widen_past(float* to, const void* from, int64_t n) {
+  streamed(to, static_cast<const H*>(from), n, load<float, H>, widen_block<512, H>);
+}
+template <class H>
+void narrow_past(void* to, const float* from, int64_t n) {
+  const auto edge = [](void* y, const void* x, int64_t, int64_t count) { store<H, float>(y, 1, x, count); };
+  streamed(static_cast<H*>(to), from, n, edge, [](H* y, const float* x) { narrow_block<512>(y, x); });
+}
+
 #if defined(__AVX2__)
 constexpr bool kHasSquares = true;
 #else
@@ -190,6 +219,15 @@ void fill_casts(KernelTable& t) {
   t.move_out[1] = store<uint16_t, uint16_t>;
   t.move_out[2] = store<uint32_t, uint32_t>;
   t.move_out[3] = store<uint64_t, uint64_t>;
+}
+
+void widen_streamed(float* to, const void* from, DType type, int64_t n) {
+  if (type == DType::Float16) widen_past<Half>(to, from, n);
+  else widen_past<BFloat16>(to, from, n);
+}
+void narrow_streamed(void* to, DType type, const float* from, int64_t n) {
+  if (type == DType::Float16) narrow_past<Half>(to, from, n);
+  else narrow_past<BFloat16>(to, from, n);
 }
 
 /// from[rows][cols] to to[cols][rows]; strides in elements. At the beginning of a cache line: at other addresses the

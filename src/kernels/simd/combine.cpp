@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "kernels/simd/vector.h"
+#include "kernels/simd/stream.h"
 #include "kernels/table.h"
 
 namespace updraft::UPDRAFT_ISA {
 namespace {
 
 constexpr int kUnroll = 8;  // accumulators: half of the registers of the smallest instruction set
-constexpr int64_t kLine = 64;
 
 typedef uint32_t VectorU __attribute__((vector_size(kVectorBytes), may_alias));
 typedef uint16_t HalfVectorU __attribute__((vector_size(kVectorBytes / 2), may_alias));
@@ -98,23 +97,6 @@ UPDRAFT_VECTOR_INLINE V combine_vectors(V a, V b) {
   else return ((b < a) | (b != b)) ? b : a;
 }
 
-/// A chunk to memory past the caches; p is aligned to lines.
-UPDRAFT_VECTOR_INLINE void stream_chunk(char* p, const char* chunk, int bytes) {
-#if defined(__AVX512F__)
-  for (int b = 0; b < bytes; b += 64)
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(p + b), _mm512_load_si512(chunk + b));
-#elif defined(__AVX__)
-  for (int b = 0; b < bytes; b += 32)
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(p + b),
-                        _mm256_load_si256(reinterpret_cast<const __m256i*>(chunk + b)));
-#elif defined(__x86_64__)
-  for (int b = 0; b < bytes; b += 16)
-    _mm_stream_si128(reinterpret_cast<__m128i*>(p + b), _mm_load_si128(reinterpret_cast<const __m128i*>(chunk + b)));
-#else
-  std::memcpy(p, chunk, static_cast<size_t>(bytes));
-#endif
-}
-
 /// A line from anywhere to lines past the caches.
 UPDRAFT_VECTOR_INLINE void stream_line(void* const* out, int outputs, int64_t at, const char* from) {
 #if defined(__AVX512F__)
@@ -191,9 +173,7 @@ struct Combiner {
       for (; k < a.outputs; ++k) std::memcpy(at(a.out[k], i), chunk, kChunk);
     }
     part(a, i, bytes - i);
-#if defined(__x86_64__)
-    if (a.streamed > 0) _mm_sfence();  // streamed stores are not ordered with the flag that tells a peer of them
-#endif
+    if (a.streamed > 0) stream_fence();  // before the flag that tells a peer of them
   }
 };
 

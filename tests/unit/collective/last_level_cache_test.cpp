@@ -1,5 +1,5 @@
 // What Linux says of caches: the highest level that holds data, of one instance.
-#include "collective/last_level_cache.h"
+#include "base/last_level_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "collective/last_level_cache.h"
+#include "base/last_level_cache.h"
 
 #include <charconv>
 #include <fstream>
 #include <limits>
 
-namespace updraft::collective {
+namespace updraft {
 
 std::optional<int64_t> parse_cache_size(std::string_view text) {
   int64_t size = 0;
@@ -34,4 +34,4 @@ std::optional<int64_t> last_level_cache(const std::string& folder) {
   }
 }
 
-}  // namespace updraft::collective
+}  // namespace updraft

@@ -1,0 +1,64 @@
+// Conversions past the caches give the bits of the usual ones, wherever the result begins and ends.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "kernels/table.h"
+
+namespace updraft {
+namespace {
+
+constexpr int kF32 = static_cast<int>(Compute::F32);
+
+std::vector<float> numbers(int64_t n) {
+  const float special[] = {0.0f,     -0.0f,    INFINITY, -INFINITY, std::numeric_limits<float>::quiet_NaN(),
+                           65504.0f, 65520.0f, 1e-5f,    -3e-8f,    3.3895e38f,
+                           1e-40f};
+  std::vector<float> x;
+  for (int64_t i = 0; i < n; ++i)
+    x.push_back(i % 7 == 0 ? special[i / 7 % std::ssize(special)] : std::sin(static_cast<float>(i)) * 100);
+  return x;
+}
+
+class StreamedCasts : public testing::TestWithParam<DType> {};
+
+TEST_P(StreamedCasts, AreTheUsualOnes) {
+  const DType half = GetParam();
+  const KernelTable& table = kernels();
+  const int64_t most = 3000, room = 64;
+  const std::vector<float> x = numbers(most);
+  std::vector<uint16_t> narrow(most);
+  table.store[kF32][static_cast<int>(half)](narrow.data(), 1, x.data(), most);
+  std::vector<float> wide(most);
+  table.load[static_cast<int>(half)][kF32](wide.data(), narrow.data(), 1, most);
+  for (const int64_t n : {0, 1, 31, 511, 512, 513, 1100, 3000})
+    for (const int64_t from : {0, 1, 5, 32}) {
+      std::vector<uint16_t> halves(static_cast<size_t>(n + from + room), 0x1234), as_halves = halves;
+      std::memcpy(as_halves.data() + from, narrow.data(), static_cast<size_t>(n) * 2);
+      table.narrow_streamed(halves.data() + from, half, x.data(), n);
+      EXPECT_EQ(halves, as_halves) << n << " elements from " << from << " on";
+      std::vector<float> floats(static_cast<size_t>(n + from + room), 0.5f), as_floats = floats;
+      std::memcpy(as_floats.data() + from, wide.data(), static_cast<size_t>(n) * 4);
+      table.widen_streamed(floats.data() + from, narrow.data(), half, n);
+      EXPECT_EQ(std::memcmp(floats.data(), as_floats.data(), floats.size() * 4), 0) << n << " from " << from << " on";
+    }
+}
+
+// At an odd byte no element lies at a line's beginning.
+TEST_P(StreamedCasts, AtAnyByte) {
+  const KernelTable& table = kernels();
+  const std::vector<float> x = numbers(2000);
+  std::vector<uint16_t> want(2000);
+  table.store[kF32][static_cast<int>(GetParam())](want.data(), 1, x.data(), 2000);
+  std::vector<char> bytes(4001);
+  table.narrow_streamed(bytes.data() + 1, GetParam(), x.data(), 2000);
+  EXPECT_EQ(std::memcmp(bytes.data() + 1, want.data(), 4000), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Halves, StreamedCasts, testing::Values(DType::Float16, DType::BFloat16));
+
+}  // namespace
+}  // namespace updraft
