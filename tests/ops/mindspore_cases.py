@@ -39,6 +39,9 @@ def add_cases(case, r):
             return v
         grad = r(2, 3, 4 + sum(pads[:2]), 5 + sum(pads[2:]))
         case("MirrorPadGrad", grad, const([0, 0, 0, 0] + pads), mode=mode, want=lambda g, p, f=padded: gradient(f, image, by=g)[0])
+    case("AscendQuant", 9 * y, scale=3.5, offset=-2.0, want=lambda v: (v * 3.5 - 2).round().clamp(-128, 127).to(torch.int8))
+    case("AscendQuant", 9 * y, scale=2.0, offset=0.25, sqrt_mode=True, round_mode="Floor",
+         want=lambda v: (v * 4 + 0.25).floor().clamp(-128, 127).to(torch.int8))
     case("ConfusionMulGrad", x, y, positive, axes=[0], want=lambda a, b, c: [a * b, (b * c).sum(0)])
 
     case("FusedMulAddAdd", x, y, positive, unit, want=lambda a, b, c, d: a * b + c + d)

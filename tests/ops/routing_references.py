@@ -197,7 +197,7 @@ ROUTING = {
     "GroupedMatmulV4 GroupedMatmulV5": lambda x, w, *others: ([a @ b for a, b in zip(x, w)],),
     "IncreFlashAttentionV4": lambda q, k, v, shift, mask, lengths, *others: inferred(q, k[0], v[0], lengths)[0],
     "PromptFlashAttentionV3": lambda q, k, v, shift, mask, own, lengths, *others: inferred(q, k, v, lengths)[0],
-    "FusedInferAttentionScoreV3 FusedInferAttentionScoreV4": lambda q, k, v, shift, mask, own, lengths, *others: inferred(
+    "FusedInferAttentionScoreV2 FusedInferAttentionScoreV3 FusedInferAttentionScoreV4": lambda q, k, v, shift, mask, own, lengths, *others: inferred(
         q, k[0], v[0], lengths),
     "BlockSparseAttention": block_sparse, "BlockSparseAttentionGrad": block_sparse_grad,
     "RopeWithSinCosCache RopeWithSinCosCacheV2": rope,

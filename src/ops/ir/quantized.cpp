@@ -2,6 +2,8 @@
 // ONNX front end makes the first two, passes/quantized.cpp the others.
 #include "kernels/quantized.h"
 
+#include <cctype>
+
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "ops/convolution/convolution.h"
@@ -185,6 +187,14 @@ IR_OP(ByteTable, ByteTable, (In, x), (In, table), (Out, y), (Int, dtype, 4)) {
   op.result_like("y", *y, *x, type);
   op.work(x->numel());
   op.launch([=, x = *x, table = *table, y = *y] { look_up(x, table, y); });
+}
+
+IR_OP(AscendQuant, aclnnAscendQuant, (In, x), (Out, y), (Float, scale), (Float, offset), (Bool, sqrt_mode, false),
+      (Text, round_mode, "Round"), (Int, dst_type, 2)) {
+  std::string mode = round_mode;
+  for (char& c : mode) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  call(op, "aclnnAscendQuant", x, ir::constant(op, DType::Float, scale), ir::constant(op, DType::Float, offset),
+       sqrt_mode, mode.c_str(), static_cast<int32_t>(dst_type), y);
 }
 
 }  // namespace updraft
