@@ -35,6 +35,9 @@ def add_experts(case, r):
          next_tokens=9, want=attended)
     case("IncreFlashAttention", q[:, :, :1].contiguous(), k, v, None, None, const([5, 3]), *[None] * 9, num_heads=2, num_key_value_heads=2,
          scale_value=0.5, input_layout="BNSD", want=attended)
+    case("FusedInferAttentionScore", q, k, v, None, None, None, const([5, 3]), *[None] * 24, num_heads=2, scale=0.5, input_layout="BNSD",
+         softmax_lse_flag=True, want=lambda a, b, c, *_: [attended(a, b, c), (a.double() @ b.double().mT * 0.5).masked_fill(
+             ~seen, -torch.inf).logsumexp(-1, True).float()])
     scales, bias, skip = r(3, 2), r(3, 4), r(3, 4)
     case("MoeFinalizeRouting", r(6, 4), skip, None, bias, scales, places, experts, want=lambda e, s, _, b, w, at, ids: s + (
         w[..., None] * (e[at.long()].reshape(2, 3, 4).transpose(0, 1) + b[ids.long()])).sum(1))

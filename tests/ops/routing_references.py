@@ -218,5 +218,6 @@ ROUTING = {
     "NsaSelectedAttention": lambda q, k, v, blocks, mask, q_ends, k_ends, scale, heads, layout, mode, size, *others: selected(
         q, k, v, blocks, size, scale),
     "NsaSelectedAttentionGrad": selected_grad,
+    "QuantMatmulV4": lambda x1, x2, scale, offset, by_row, bias, *_: quant_product(x1, x2, by_row, scale, *[None] * 4, bias, *[None] * 3),
     "TransQuantParamV2": words, "QuantMatmulV5": quant_product, "QuantMatmulWeightNz": quant_product, "FFNV2": ffn,
 }
