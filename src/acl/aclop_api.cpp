@@ -33,13 +33,23 @@ const std::string& option(int32_t which) {
   return it == options().end() ? empty : it->second;
 }
 
-/// What a description and its data say; no type where the tensor is absent.
-CallTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_handle) {
+/// The parameter of an operator that takes texts: which tensors of its list are texts.
+constexpr const char* kTexts = "texts";
+
+/// What a description and its data say; no type where the tensor is absent. A text is its bytes, where they may be.
+CallTensor tensor_of(const aclTensorDesc* handle, const aclDataBuffer* data_handle, bool may_be_text = false) {
   CallTensor t;
   if (!handle) return t;
   const aclTensorDesc& desc = live(handle);
   const aclDataBuffer* buffer = data_handle ? &live(data_handle) : nullptr;
   if (desc.dtype == DType::Undefined || !buffer) return t;  // an optional input that is absent
+  if (desc.dtype == DType::String && may_be_text) {
+    t.dtype = DType::UInt8;
+    t.dims = {static_cast<int64_t>(buffer->size)};
+    t.on_host = desc.placement != 0;
+    t.data = buffer->data;
+    return t;
+  }
   if (std::string why = refusal_of(desc.dtype); !why.empty())
     throw Error(code::kAclInvalidParam, "tensor '{}' {}", desc.name, why);
   for (int64_t dim : desc.dims)
@@ -111,9 +121,13 @@ std::vector<Place> places_of(const OpCall& call, bool outputs, int count) {
 void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* const* descs,
                  const aclDataBuffer* const* data, const std::vector<CallTensor>& found = {}) {
   const std::vector<Place> places = places_of(call, outputs, count);
+  const bool takes_texts = !outputs && find_parameter(call.info(), kTexts);
+  std::vector<int64_t> texts;
   for (size_t i = 0; i < places.size(); ++i) {
     const Parameter& p = *places[i].parameter;
-    CallTensor t = tensor_of(descs[i], data[i]);
+    CallTensor t = tensor_of(descs[i], data[i], takes_texts);
+    if (takes_texts && p.kind == Kind::Tensors && descs[i] && live(descs[i]).dtype == DType::String)
+      texts.push_back(static_cast<int64_t>(places[i].item));
     if (t.dtype == DType::Undefined) {
       if (!p.optional)
         throw Error(code::kAclInvalidParam, "{}: {} {} ({}) is absent, want a tensor with a type and data",
@@ -130,6 +144,7 @@ void add_tensors(OpCall& call, bool outputs, int count, const aclTensorDesc* con
                   call.info().name, i, p.name);
     }
   }
+  if (takes_texts) call.set(kTexts, texts);
 }
 
 /// What a client leaves open its first tensor's format says.

@@ -29,7 +29,7 @@ struct acltdtDataItem {
 };
 
 struct acltdtDataset {
-  std::string name;                    ///< of the channel that it came from
+  std::string name;                    ///< its own, or that of the channel that it came from
   std::vector<acltdtDataItem*> items;  ///< in the order in which they were added
 };
 
@@ -173,7 +173,7 @@ UPDRAFT_API int acltdtReceiveTensor(const acltdtChannelHandle* handle, acltdtDat
     if (outcome != Outcome::Done) return;
     acltdtDataset& to = checked(dataset);
     give_back_received(to);
-    to.name = channel->queue->name();
+    to.name = came.empty() || came[0].set_name.empty() ? channel->queue->name() : came[0].set_name;
     for (ChannelItem& item : came) {
       acltdtDataItem* made = items().create();
       made->described = std::move(item);

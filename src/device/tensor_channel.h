@@ -19,6 +19,7 @@ struct ChannelItem {
   int32_t dtype = -1;
   std::vector<int64_t> dims;
   std::vector<std::byte> bytes;
+  std::string set_name;  ///< in the first of a set: what the set is called, if not as the channel
 };
 using ChannelItems = std::vector<ChannelItem>;
 

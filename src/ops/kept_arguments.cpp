@@ -1,5 +1,7 @@
 #include "ops/kept_arguments.h"
 
+#include <string_view>
+
 #include "base/error.h"
 #include "device/memory.h"
 #include "ops/op.h"
@@ -50,18 +52,37 @@ KeptArguments::KeptArguments(const OpInfo& info, const Value* values)
   }
 }
 
+namespace {
+
+/// True for integers that are an input of the operator: the C interface takes them as an array, because they say how to
+/// plan, but they count among the indices of addresses (a client that keeps executors skips them).
+bool is_input_of_integers(const Parameter& p) {
+  if (p.kind != Kind::Ints) return false;
+  const std::string_view name = p.name;
+  return name.starts_with("actualS") || name.starts_with("prefix") || name.ends_with("StartIdx") ||
+         name.ends_with("StartIdxOptional");
+}
+void refuse_integers(const Parameter& p) {
+  if (p.kind == Kind::Ints)
+    throw Error(code::kAclnnParamInvalid, "{} is an array of integers: it has no address, plan again to change it",
+                p.name);
+}
+
+}  // namespace
+
 bool KeptArguments::is_single(size_t position) const { return info_.parameters[position].kind == Kind::Tensor; }
 
 size_t KeptArguments::position_of(size_t index, Among among) const {
   size_t seen = 0;
   for (size_t i = 0; i < values_.size(); ++i) {
     const Parameter& p = info_.parameters[i];
-    if (!is_tensor(p.kind) || (among == Among::Read && !p.read()) || (among == Among::Written && !p.written()))
+    if ((!is_tensor(p.kind) && !is_input_of_integers(p)) || (among == Among::Read && !p.read()) ||
+        (among == Among::Written && !p.written()))
       continue;
     if (seen++ == index) return i;
   }
-  throw Error(code::kAclnnParamInvalid, "index {} is out of range: {} has {} {}tensors and lists", index, info_.name,
-              seen,
+  throw Error(code::kAclnnParamInvalid, "index {} is out of range: {} has {} {}tensors, lists and lengths", index,
+              info_.name, seen,
               among == Among::All    ? ""
               : among == Among::Read ? "input "
                                      : "output ");
@@ -69,6 +90,7 @@ size_t KeptArguments::position_of(size_t index, Among among) const {
 
 void KeptArguments::readdress(size_t position, void* storage) {
   const Parameter& p = info_.parameters[position];
+  refuse_integers(p);
   if (p.kind != Kind::Tensor)
     throw Error(code::kAclnnParamInvalid,
                 "{} is a list of tensors: aclSetDynamicTensorAddr sets addresses of its tensors", p.name);
@@ -80,6 +102,7 @@ void KeptArguments::readdress(size_t position, void* storage) {
 
 void KeptArguments::readdress(size_t position, size_t item, void* storage) {
   const Parameter& p = info_.parameters[position];
+  refuse_integers(p);
   if (p.kind != Kind::Tensors)
     throw Error(code::kAclnnParamInvalid, "{} is one tensor: aclSetTensorAddr sets its address", p.name);
   const aclTensorList* list = values_[position].tensors();

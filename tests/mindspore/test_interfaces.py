@@ -148,3 +148,57 @@ def test_items_that_are_none_are_told(acl):
         assert acl.acltdtGetTensorTypeFromItem(bad) == -1
         assert acl.acltdtGetDimsFromItem(bad, None, ctypes.c_size_t(0)) == acl.acltdtDestroyDataItem(bad) == (100000 if bad else 107000)
     assert acl.acltdtDestroyDataset(sent) == 0 and acl.acltdtDestroyChannel(channel) == 0
+
+
+def text_tensor(characters):
+    """As tensors hold a text: where its characters begin, how many there are, and these."""
+    return (16).to_bytes(8, "little") + len(characters).to_bytes(8, "little") + characters
+
+
+def test_tensors_and_texts_go_to_the_host(acl):
+    """OutfeedEnqueueOpV2, by which MindSpore prints and dumps: in the order of its tensors, called as the client says."""
+    for name in ("aclCreateTensorDesc", "aclCreateDataBuffer", "aclopCreateAttr"):
+        getattr(acl, name).restype = ctypes.c_void_p
+    assert acl.aclrtSetDevice(0) == 0
+    channel = ctypes.c_void_p(acl.acltdtCreateChannelWithCapacity(0, b"printed", ctypes.c_size_t(4)))
+    numbers = (ctypes.c_float * 4)(1, 2, 3, 4)
+    given = [(13, (), text_tensor(b"x is")), (0, (2, 2), bytes(numbers)), (13, (), text_tensor(b"a name"))]
+    placed, descs, buffers = [], [], []
+    for kind, dims, data in given:
+        memory = ctypes.c_void_p()
+        assert acl.aclrtMalloc(ctypes.byref(memory), ctypes.c_size_t(len(data)), 0) == 0
+        assert acl.aclrtMemcpy(memory, ctypes.c_size_t(len(data)), data, ctypes.c_size_t(len(data)), 1) == 0
+        placed.append(memory)
+        descs.append(acl.aclCreateTensorDesc(kind, len(dims), (ctypes.c_int64 * 2)(*dims), 2))
+        buffers.append(acl.aclCreateDataBuffer(memory, ctypes.c_size_t(len(data))))
+
+    def send(to):
+        attributes = ctypes.c_void_p(acl.aclopCreateAttr())
+        assert acl.aclopSetAttrString(attributes, b"channel_name", to) == 0
+        code = acl.aclopCompileAndExecute(b"OutfeedEnqueueOpV2", 3, (ctypes.c_void_p * 3)(*descs), (ctypes.c_void_p * 3)(*buffers), 0,
+                                          None, None, attributes, 0, 0, None, None)
+        acl.aclopDestroyAttr(attributes)
+        return code or acl.aclrtSynchronizeStream(None)
+
+    assert send(b"printed") == 0
+    came = ctypes.c_void_p(acl.acltdtCreateDataset())
+    assert acl.acltdtReceiveTensor(channel, came, 1000) == 0
+    assert ctypes.string_at(acl.acltdtGetDatasetName(came)) == b"a name" and acl.acltdtGetDatasetSize(came) == 2
+    seen = []
+    for i in range(2):
+        one = ctypes.c_void_p(acl.acltdtGetDataItem(came, ctypes.c_size_t(i)))
+        seen.append((acl.acltdtGetDataTypeFromItem(one), acl.acltdtGetDimNumFromItem(one),
+                     ctypes.string_at(acl.acltdtGetDataAddrFromItem(one), acl.acltdtGetDataSizeFromItem(one))))
+    assert seen == [(13, 0, b"x is"), (0, 2, bytes(numbers))]
+    assert send(b"nobody listens") != 0 and "there is no channel 'nobody listens'" in text(acl)
+    acl.acltdtDestroyDataset(came)
+    # A head that promises more characters than there are is refused.
+    assert acl.aclrtMemcpy(placed[0], ctypes.c_size_t(16), (16).to_bytes(8, "little") + (1 << 40).to_bytes(8, "little"), ctypes.c_size_t(16), 1) == 0
+    assert send(b"printed") != 0 and "says that it has more" in text(acl)
+    for handle in descs:
+        acl.aclDestroyTensorDesc(ctypes.c_void_p(handle))
+    for handle in buffers:
+        acl.aclDestroyDataBuffer(ctypes.c_void_p(handle))
+    assert acl.acltdtDestroyChannel(channel) == 0
+    for memory in placed:
+        assert acl.aclrtFree(memory) == 0

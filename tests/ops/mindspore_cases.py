@@ -15,6 +15,34 @@ def gradient(f, *inputs, by):
     return [g.float() for g in torch.autograd.grad(f(*leaves), leaves, by.double())]
 
 
+def add_experts(case, r):
+    x, experts = r(3, 4, low=-2.0), torch.tensor([[2, 0], [1, 2], [0, 1]], dtype=torch.int32)
+    rows = torch.arange(6, dtype=torch.int32).reshape(2, 3).t().contiguous()
+    order = torch.sort(experts.flatten(), stable=True).indices
+    places = torch.empty_like(order).scatter(0, rows.flatten()[order].long(), torch.arange(6)).to(torch.int32)
+    case("MoeGatingTopKSoftmax", x, None, k=2, want=lambda v, _: [*(t.to(k) for t, k in zip(v.softmax(1).topk(2), (v.dtype, torch.int32))), rows])
+    case("MoeInitRouting", x, rows, experts, active_num=3, want=lambda v, *_: [v[order // 2], places, experts.flatten()[order]])
+    case("MoeComputeExpertTokens", experts.flatten().sort().values, num_experts=3, want=lambda e: torch.tensor([2, 4, 6], dtype=torch.int32))
+    case("DynamicQuant", x, None, None, want=lambda v, *_: [
+        (v / (v.abs().amax(1, True) / 127)).round().to(torch.int8), v.abs().amax(1) / 127])
+    # of two sequences: 4 tokens before 5, 5 and 3 of which count
+    q, k, v = r(2, 2, 4, 8, low=-1.0), r(2, 2, 5, 8, low=-1.0), r(2, 2, 5, 8, low=-1.0)
+    seen = (torch.arange(5) < torch.tensor([[5], [3]]))[:, None, None]
+
+    def attended(a, b, c, *_):
+        return F.scaled_dot_product_attention(a.double(), b.double(), c.double(), seen, scale=0.5).float()
+    case("PromptFlashAttention", q, k, v, None, None, None, const([5, 3]), num_heads=2, num_key_value_heads=2, scale_value=0.5, input_layout="BNSD",
+         next_tokens=9, want=attended)
+    case("IncreFlashAttention", q[:, :, :1].contiguous(), k, v, None, None, const([5, 3]), *[None] * 9, num_heads=2, num_key_value_heads=2,
+         scale_value=0.5, input_layout="BNSD", want=attended)
+    case("FusedInferAttentionScore", q, k, v, None, None, None, const([5, 3]), *[None] * 24, num_heads=2, scale=0.5, input_layout="BNSD",
+         softmax_lse_flag=True, want=lambda a, b, c, *_: [attended(a, b, c), (a.double() @ b.double().mT * 0.5).masked_fill(
+             ~seen, -torch.inf).logsumexp(-1, True).float()])
+    scales, bias, skip = r(3, 2), r(3, 4), r(3, 4)
+    case("MoeFinalizeRouting", r(6, 4), skip, None, bias, scales, places, experts, want=lambda e, s, _, b, w, at, ids: s + (
+        w[..., None] * (e[at.long()].reshape(2, 3, 4).transpose(0, 1) + b[ids.long()])).sum(1))
+
+
 def add_cases(case, r):
     x, y, rows, unit = r(3, 4), r(3, 4, low=-3.0), r(2, 3, 4), r(3, 4, low=-0.9, high=0.9)
     positive = r(3, 4, low=0.5)
@@ -25,6 +53,7 @@ def add_cases(case, r):
     case("AsinhGrad", torch.asinh(x), y, want=lambda v, g: gradient(torch.asinh, x, by=g)[0])
     case("AcoshGrad", torch.acosh(positive + 1), y, want=lambda v, g: gradient(torch.acosh, positive + 1, by=g)[0])
     row = r(4, low=-1.0)
+    case("AscendQuantV2", 9 * y, row + 2, row, round_mode="Trunc", want=lambda v, s, o: (v * s + o).trunc().clamp(-128, 127).to(torch.int8))
     case("MaximumGrad", y, x, row, want=lambda g, a, b: gradient(torch.maximum, a, b, by=g))
     case("MinimumGrad", y, x, row, want=lambda g, a, b: gradient(torch.minimum, a, b, by=g))
     case("MaximumGrad", y, x, x.clone(), want=lambda g, a, b: [g, torch.zeros_like(g)])
@@ -39,6 +68,10 @@ def add_cases(case, r):
             return v
         grad = r(2, 3, 4 + sum(pads[:2]), 5 + sum(pads[2:]))
         case("MirrorPadGrad", grad, const([0, 0, 0, 0] + pads), mode=mode, want=lambda g, p, f=padded: gradient(f, image, by=g)[0])
+    case("AscendQuant", 9 * y, scale=3.5, offset=-2.0, want=lambda v: (v * 3.5 - 2).round().clamp(-128, 127).to(torch.int8))
+    case("AscendQuant", 9 * y, scale=2.0, offset=0.25, sqrt_mode=True, round_mode="Floor",
+         want=lambda v: (v * 4 + 0.25).floor().clamp(-128, 127).to(torch.int8))
+    add_experts(case, r)
     case("ConfusionMulGrad", x, y, positive, axes=[0], want=lambda a, b, c: [a * b, (b * c).sum(0)])
 
     case("FusedMulAddAdd", x, y, positive, unit, want=lambda a, b, c, d: a * b + c + d)

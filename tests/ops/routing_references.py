@@ -197,7 +197,7 @@ ROUTING = {
     "GroupedMatmulV4 GroupedMatmulV5": lambda x, w, *others: ([a @ b for a, b in zip(x, w)],),
     "IncreFlashAttentionV4": lambda q, k, v, shift, mask, lengths, *others: inferred(q, k[0], v[0], lengths)[0],
     "PromptFlashAttentionV3": lambda q, k, v, shift, mask, own, lengths, *others: inferred(q, k, v, lengths)[0],
-    "FusedInferAttentionScoreV3 FusedInferAttentionScoreV4": lambda q, k, v, shift, mask, own, lengths, *others: inferred(
+    "FusedInferAttentionScoreV2 FusedInferAttentionScoreV3 FusedInferAttentionScoreV4": lambda q, k, v, shift, mask, own, lengths, *others: inferred(
         q, k[0], v[0], lengths),
     "BlockSparseAttention": block_sparse, "BlockSparseAttentionGrad": block_sparse_grad,
     "RopeWithSinCosCache RopeWithSinCosCacheV2": rope,
@@ -218,5 +218,6 @@ ROUTING = {
     "NsaSelectedAttention": lambda q, k, v, blocks, mask, q_ends, k_ends, scale, heads, layout, mode, size, *others: selected(
         q, k, v, blocks, size, scale),
     "NsaSelectedAttentionGrad": selected_grad,
+    "QuantMatmulV4": lambda x1, x2, scale, offset, by_row, bias, *_: quant_product(x1, x2, by_row, scale, *[None] * 4, bias, *[None] * 3),
     "TransQuantParamV2": words, "QuantMatmulV5": quant_product, "QuantMatmulWeightNz": quant_product, "FFNV2": ffn,
 }

@@ -719,8 +719,8 @@ def test_refusals_name_the_attribute():
 # Run by several ranks (tests/unit/graph/collective_nodes_test.cpp, tests/graph/test_collectives.py), by torch.compile
 # (tests/graph/torchair_programs.py, attention and training_of_attention), in offline models (tests/graph/test_aipp.py), and by
 # data sets of MindSpore (tests/mindspore/test_graph_engine.py), and by torch.unique (tests/ops/test_index.py).
-ELSEWHERE = {"Aipp", "GetNext", "InitData", "HcomAllGather", "HcomAllReduce", "HcomAllToAllV", "HcomBroadcast", "HcomReceive", "HcomReduce", "HcomReduceScatter",
-             "HcomSend", "NpuFusionAttentionGradV3", "NpuFusionAttentionV3", "UniqueWithCountsExt2"}
+ELSEWHERE = {"Aipp", "GetNext", "HcomAllGather", "HcomAllReduce", "HcomAllToAllV", "HcomBroadcast", "HcomReceive", "HcomReduce", "HcomReduceScatter",
+             "HcomSend", "InitData", "NpuFusionAttentionGradV3", "NpuFusionAttentionV3", "OutfeedEnqueueOpV2", "Unique", "UniqueWithCountsExt2"}
 
 
 def test_every_row_is_run_or_listed():
@@ -759,7 +759,7 @@ def number(text):
     try:
         return float(f"{float(text.rstrip('f')):.6g}")
     except ValueError:
-        return {"true": 1.0, "false": 0.0, "DT_FLOAT": 0.0, "DT_INT32": 3.0, "DT_INT64": 9.0, "DT_COMPLEX64": 16.0,
+        return {"true": 1.0, "false": 0.0, "DT_FLOAT": 0.0, "DT_INT8": 2.0, "DT_INT32": 3.0, "DT_INT64": 9.0, "DT_COMPLEX64": 16.0,
                 "DT_UNDEFINED": None}.get(text, text.strip('"'))
 
 
@@ -793,7 +793,7 @@ def test_names_and_defaults_are_those_of_the_ir():
 
 # Attributes that ONNX, op-plugin or atc has and the IR has not.
 BEYOND = {"Resize": {"antialias", "axes", "keep_aspect_ratio_policy"}, "RotatedNMS": {"max_output_size", "mode", "score_threshold"},
-          "UniqueWithCountsExt2": {"sorted", "return_inverse"},
+          "UniqueWithCountsExt2": {"sorted", "return_inverse"}, "OutfeedEnqueueOpV2": {"texts"},
           # what atc has read of insert_op_conf
           "Aipp": {"aipp_mode", "input_format", "size", "data_format", "max_src_image_size"}}
 # Clients leave out an input or an attribute, ask for an output more, give a list for a tensor, or never ask for the gradients of peepholes.

@@ -1,10 +1,13 @@
 """Indexing, sorting and rearranging: npu against cpu."""
 
+import ctypes
+
 import pytest
 
 torch = pytest.importorskip("torch")
 torch_npu = pytest.importorskip("torch_npu")
 from aclnn import call
+import graph
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]
@@ -326,7 +329,7 @@ def test_gather_of_elements(dtype, index_type, dim):
         for view in (x, x.transpose(0, 2).contiguous().transpose(0, 2), torch.stack([x, x], -1)[..., 1]):
             for at in (index, index.transpose(0, 1).contiguous().transpose(0, 1)):
                 assert torch.equal(view.npu().gather(dim, at.to(index_type).npu()).cpu(), x.gather(dim, at))
-    for bad in (-1, 4, 2**31 - 1):
+    for bad in (-5, 4, 2**31 - 1):
         index = torch.zeros(3, 2000, dtype=index_type)
         index[1, 1234] = bad
         with pytest.raises(RuntimeError):
@@ -638,3 +641,37 @@ def test_slices_that_differ(dtype):
                 assert torch.equal(g.cpu(), w)
     finally:
         torch_npu.npu.set_compile_mode(jit_compile=False)
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+def test_gather_counts_negative_indices_from_the_end(kind):
+    """As on a card, whose clients (MindSpore's GatherD) rely on it; PyTorch's CPU refuses them."""
+    torch.manual_seed(3)
+    x, index = torch.randn(7, 40), torch.randint(-7, 7, (7, 40), dtype=kind)
+    out = torch.empty(7, 40).npu()
+    call("aclnnGather", x.npu(), 0, index.npu(), out)
+    assert torch.equal(out.cpu(), x.gather(0, index.long() % 7))
+    call("aclnnGather", x.t().npu(), 1, index.t().npu(), out := torch.empty(40, 7).npu())
+    assert torch.equal(out.cpu(), x.t().gather(1, index.t().long() % 7))
+    index[3, 5] = -8
+    with pytest.raises(RuntimeError, match="-8"):
+        call("aclnnGather", x.npu(), 0, index.npu(), out := torch.empty(7, 40).npu())
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+def test_distinct_elements_as_they_occur(kind):
+    """Unique of graphs tells the client, by the description of its result, how many there are."""
+    x = torch.tensor([5.0, 1, 5, float("inf"), 1, -2, 5, -2])
+    given, y, idx = graph.Description(x.npu()), graph.Description(torch.empty(8).npu()), graph.Description(torch.empty(8, dtype=kind).npu())
+    attr = graph.attributes("Unique", {"out_idx": kind})
+    one = lambda what: graph.array(ctypes.c_void_p, [getattr(given, what)])  # noqa: E731
+    two = lambda what: graph.array(ctypes.c_void_p, [getattr(d, what) for d in (y, idx)])  # noqa: E731
+    torch.npu.synchronize()
+    graph.check(graph.library().aclopCompileAndExecuteV2(b"Unique", 1, one("handle"), one("buffer"), 2, two("handle"), two("buffer"), attr, 0, 0,
+                                                   None, ctypes.c_void_p(torch.npu.current_stream().npu_stream)))
+    torch.npu.synchronize()
+    assert y.shape() == ([4], torch.float32) and idx.shape() == ([8], kind)
+    assert y.tensor[:4].tolist() == [5, 1, float("inf"), -2]
+    assert idx.tensor.tolist() == [0, 1, 0, 2, 1, 3, 0, 3]
+    for d in (given, y, idx):
+        d.close()

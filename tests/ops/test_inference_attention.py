@@ -1,8 +1,11 @@
 """Attention of inference: layouts, groups of heads, lengths, pages, masks and blocks, against PyTorch's CPU in float64; and the
 update of a captured call."""
+import ctypes
+
 import pytest
 import torch
 import torch_npu
+from aclnn import Arguments, error_text, library, prototypes
 
 HALF = torch.float16
 
@@ -184,3 +187,37 @@ def test_blocks_that_tokens_select():
         close(got.grad, expected)
     with pytest.raises(RuntimeError, match="the sequences end at 4 and 30, want 5 and 30"):
         torch_npu.npu_nsa_select_attention(q, k, v, blocks.npu(), 0.3, 4, size, 3, actual_seq_qlen=[3, 4], actual_seq_kvlen=[8, 30])
+
+
+def test_lengths_count_among_the_indices_of_addresses():
+    """A client that keeps the executor of a call gives its result another address by the index that counts lengths, too."""
+    torch.manual_seed(9)
+    q, k, v = (torch.randn(2, 2, n, 8).half().npu() for n in (1, 9, 9))
+    out, other = torch.zeros_like(q), torch.zeros_like(q)
+    size, executor = ctypes.c_uint64(), ctypes.c_void_p()
+    values = [q, [k], [v], None, None, [9, 6], *[None] * 9, 2, 0.3, "BNSD", 2, 0, 1, out]
+    arguments = Arguments()
+    converted = [arguments.convert(kind, v) for kind, v in zip(prototypes()["aclnnIncreFlashAttentionV4"], values)]
+    assert library().aclnnIncreFlashAttentionV4GetWorkspaceSize(*converted, ctypes.byref(size), ctypes.byref(executor)) == 0
+    assert library().aclSetAclOpExecutorRepeatable(executor) == 0
+    arguments.destroy()
+    workspace = torch.empty(size.value, dtype=torch.uint8, device="npu")
+    stream = ctypes.c_void_p(torch.npu.current_stream().npu_stream)
+
+    def run():
+        torch.npu.synchronize()
+        assert library().aclnnIncreFlashAttentionV4(ctypes.c_void_p(workspace.data_ptr()), size, executor, stream) == 0
+        torch.npu.synchronize()
+
+    run()
+    assert library().aclSetTensorAddr(executor, ctypes.c_size_t(15), None, ctypes.c_void_p(other.data_ptr())) == 0
+    run()
+    assert out.abs().sum() > 0 and torch.equal(out.cpu(), other.cpu())
+    shifted = v + 1
+    torch.npu.synchronize()
+    assert library().aclSetDynamicTensorAddr(executor, ctypes.c_size_t(2), ctypes.c_size_t(0), None, ctypes.c_void_p(shifted.data_ptr())) == 0
+    run()
+    close(other, out.cpu().double() + 1, rtol=5e-3)
+    assert library().aclSetTensorAddr(executor, ctypes.c_size_t(5), None, ctypes.c_void_p(other.data_ptr())) == 161002
+    assert "actualSeqLengths is an array of integers" in error_text()().decode()
+    library().aclDestroyAclOpExecutor(executor)

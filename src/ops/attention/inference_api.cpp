@@ -86,6 +86,11 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
   plan_attention(op, a, *attentionOut, nullptr);
 }
 
+#define REFUSE_ROPE  \
+  REFUSE(queryRope); \
+  REFUSE(keyRope);   \
+  REFUSE(keyRopeAntiquantScale);
+
 #define FUSED_PLAN                                                                              \
   (void)innerPrecise;  /* how exact the card computes: FLOAT here */                            \
   (void)antiquantMode; /* of quantised keys and values, whose scales are refused */             \
@@ -106,9 +111,6 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
   REFUSE(valueAntiquantOffset);                                                                 \
   REFUSE(keySharedPrefix);                                                                      \
   REFUSE(valueSharedPrefix);                                                                    \
-  REFUSE(queryRope);                                                                            \
-  REFUSE(keyRope);                                                                              \
-  REFUSE(keyRopeAntiquantScale);                                                                \
   Attention a{.query = *query, .keys = views(key), .values = views(value)};                     \
   a.mask = present(attenMask);                                                                  \
   a.shift = present(pseShift);                                                                  \
@@ -129,6 +131,32 @@ ACLNN(aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, 
     op.suggest(*softmaxLse, {0}, DType::Float); /* nobody writes it */                          \
   }                                                                                             \
   plan_attention(op, a, *attentionOut, softmaxLseFlag ? &*softmaxLse : nullptr);
+
+SAMPLE(aclnnFusedInferAttentionScoreV2,
+       "query=f32[2,4,3,M] key=f32[2,2,5,M] value=f32[2,2,5,M] pseShift=null attenMask=null actualSeqLengths=null "
+       "actualSeqLengthsKv=5,3 deqScale1=null quantScale1=null deqScale2=null quantScale2=null quantOffset2=null "
+       "antiquantScale=null antiquantOffset=null blockTable=null queryPaddingSize=null kvPaddingSize=null "
+       "keyAntiquantScale=null keyAntiquantOffset=null valueAntiquantScale=null valueAntiquantOffset=null "
+       "keySharedPrefix=null valueSharedPrefix=null actualSharedPrefixLen=null"
+       " numHeads=4 scaleValue=0.5 preTokens=0 nextTokens=0 inputLayout=BNSD "
+       "numKeyValueHeads=2 sparseMode=0 innerPrecise=0 blockSize=0 antiquantMode=0 softmaxLseFlag=true "
+       "keyAntiquantMode=0 valueAntiquantMode=0 attentionOut=f32[2,4,3,M] softmaxLse=f32[2,4,3,1]")
+ABOUT(aclnnFusedInferAttentionScoreV2, MixCube,
+      "Attention of inference, of a prompt or of the newest tokens, positions already in its inputs",
+      "推理注意力，覆盖全量与增量，位置编码已在输入中")
+ACLNN(aclnnFusedInferAttentionScoreV2, (In, query), (Tensors, key), (Tensors, value), (OptIn, pseShift),
+      (OptIn, attenMask), (OptInts, actualSeqLengths), (OptInts, actualSeqLengthsKv), (OptIn, deqScale1),
+      (OptIn, quantScale1), (OptIn, deqScale2), (OptIn, quantScale2), (OptIn, quantOffset2), (OptIn, antiquantScale),
+      (OptIn, antiquantOffset), (OptIn, blockTable), (OptIn, queryPaddingSize), (OptIn, kvPaddingSize),
+      (OptIn, keyAntiquantScale), (OptIn, keyAntiquantOffset), (OptIn, valueAntiquantScale),
+      (OptIn, valueAntiquantOffset), (OptIn, keySharedPrefix), (OptIn, valueSharedPrefix),
+      (OptInts, actualSharedPrefixLen), (Int, numHeads), (Double, scaleValue), (Int, preTokens), (Int, nextTokens),
+      (Text, inputLayout), (Int, numKeyValueHeads), (Int, sparseMode), (Int, innerPrecise), (Int, blockSize),
+      (Int, antiquantMode), (Bool, softmaxLseFlag), (Int, keyAntiquantMode), (Int, valueAntiquantMode),
+      (Out, attentionOut), (OptOut, softmaxLse)) {
+  (void)actualSharedPrefixLen;  // of the prefixes, which are refused
+  FUSED_PLAN
+}
 
 SAMPLE(aclnnFusedInferAttentionScoreV3,
        "query=f32[2,4,3,M] key=f32[2,2,5,M] value=f32[2,2,5,M] pseShift=null attenMask=null actualSeqLengths=null "
@@ -153,6 +181,7 @@ ACLNN(aclnnFusedInferAttentionScoreV3, (In, query), (Tensors, key), (Tensors, va
       (Bool, softmaxLseFlag), (Int, keyAntiquantMode), (Int, valueAntiquantMode), (Out, attentionOut),
       (OptOut, softmaxLse)) {
   (void)actualSharedPrefixLen;  // of the prefixes, which are refused
+  REFUSE_ROPE
   FUSED_PLAN
 }
 
@@ -184,6 +213,7 @@ ACLNN(aclnnFusedInferAttentionScoreV4, (In, query), (Tensors, key), (Tensors, va
   (void)queryQuantMode;         // of quantised queries, whose scales are refused
   REFUSE(dequantScaleQuery);
   REFUSE(learnableSink);
+  REFUSE_ROPE
   FUSED_PLAN
 }
 

@@ -1,4 +1,6 @@
 // An element for each element of the index: gather along a dimension, take and put in the flat tensor.
+#include <vector>
+
 #include "base/parallel.h"
 #include "kernels/table.h"
 #include "ops/index/rows.h"
@@ -25,10 +27,14 @@ void gather(const TensorView& self, int d, const TensorView& index, const Tensor
       const int64_t good = t.gather_elements(at_element(out, at[0]), os, at_element(self, at[2]), bs, from, is, wide,
                                              size, stride, n, bytes);
       if (good == n) return;
-      const int64_t bad = good * is;
-      (void)checked_index(
-          wide ? reinterpret_cast<const int64_t*>(from)[bad] : reinterpret_cast<const int32_t*>(from)[bad], size, d,
-          false);
+      // Negative ones count from the end, as on a card; they are rare, so that only rows that have them are copied.
+      std::vector<int64_t> counted(static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; ++i)
+        counted[static_cast<size_t>(i)] = checked_index(
+            wide ? reinterpret_cast<const int64_t*>(from)[i * is] : reinterpret_cast<const int32_t*>(from)[i * is],
+            size, d, true);
+      t.gather_elements(at_element(out, at[0]), os, at_element(self, at[2]), bs, counted.data(), 1, true, size, stride,
+                        n, bytes);
     });
   });
 }
@@ -54,7 +60,8 @@ Rows flat_rows(const TensorView& self, const TensorView& index, const TensorView
 }  // namespace
 
 SAMPLE(aclnnGather, "index=i64[N,3] out=f32[N,3]")
-ABOUT(aclnnGather, Vector, "out[i][j][k] = self[index[i][j][k]][j][k] (for dim 0)", "沿 dim 按 index 逐元素取值")
+ABOUT(aclnnGather, Vector, "out[i][j][k] = self[index[i][j][k]][j][k] (for dim 0); negative ones count from the end",
+      "沿 dim 按 index 逐元素取值，负索引从末尾计")
 ACLNN(aclnnGather, (In, self), (Int, dim), (In, index), (Out, out)) {
   const int d = self->wrap_dim(dim);
   op.result_like("out", *out, *index, self->dtype);

@@ -1,5 +1,9 @@
 // Distinct elements and slices. The number of them is known when the work ran (nonzero.cpp).
+#include "ops/index/unique.h"
+
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "base/parallel.h"
@@ -32,6 +36,20 @@ struct Runs {
     }
   }
 };
+
+/// Puts runs into the order in which their elements first occur; `inverse` follows.
+void by_occurrence(std::vector<int64_t>& heads, int64_t* inverse, int64_t n) {
+  std::vector<size_t> order(heads.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t run) { return heads[run]; });
+  std::vector<int64_t> sorted(heads.size()), place(heads.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    sorted[i] = heads[order[i]];
+    place[order[i]] = static_cast<int64_t>(i);
+  }
+  heads = std::move(sorted);
+  for (int64_t i = 0; i < n; ++i) inverse[i] = place[static_cast<size_t>(inverse[i])];
+}
 
 void check_output(const Op& op, const char* name, const TensorView& v) {
   op.require(v.dtype == DType::Int64 && is_dense(v), "{} is {}, want contiguous INT64", name, describe(v));
@@ -66,16 +84,16 @@ void suggest_unique(const Op& op, const TensorView& self, int d, aclTensor* y, a
 }
 
 void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTensor* inverse, bool want_inverse,
-                 aclTensor* counts, bool want_counts) {
-  suggest_unique(op, self, -1, y, inverse, want_inverse, counts, want_counts);
+                 aclTensor* counts, bool want_counts, bool as_they_occur = false) {
+  suggest_unique(op, self, -1, y, as_they_occur ? nullptr : inverse, want_inverse, counts, want_counts);
   op.require(is_ordered(self.dtype), "self is {}: complex numbers have no order", describe(self));
   op.require(y->view.dtype == self.dtype && is_dense(y->view) && y->view.numel() >= self.numel(),
              "valueOut is {}, want room for {}", describe(y->view), describe(self));
-  if (inverse) check_output(op, "inverseOut", inverse->view);
+  if (inverse && !as_they_occur) check_output(op, "inverseOut", inverse->view);
   if (counts) check_output(op, "countsOut", counts->view);
   const Outputs out(y, inverse, want_inverse, counts, want_counts);
   op.work(20 * self.numel() + 1);
-  op.kernel_scratch(contiguous_bytes(self) +
+  op.kernel_scratch(contiguous_bytes(self) + (as_they_occur ? static_cast<size_t>(self.numel()) * 8 : 0) +
                     (sort ? static_cast<size_t>(self.numel()) * 8 + sort_bytes(self.dtype, self.numel()) : 0));
   op.launch([=] {
     const int64_t n = self.numel();
@@ -87,14 +105,20 @@ void plan_unique(Op& op, const TensorView& self, bool sort, aclTensor* y, aclTen
       sort_line(self.dtype, data, 1, n, false, order);
     }
     int64_t found = 0;
+    TensorView places;
+    if (as_they_occur)
+      places = TensorView::contiguous(scratch.take<int64_t>(static_cast<size_t>(n)), DType::Int64, &n, 1);
     const bool known = visit_type(self.dtype, [&]<class T>() {
       const T* from = static_cast<const T*>(data);
-      const Runs runs(order, n, out.inverse(), out.counts(),
-                      [&](int64_t a, int64_t b) { return !(from[a] == from[b]); });
+      Runs runs(order, n, as_they_occur ? &places : out.inverse(), out.counts(),
+                [&](int64_t a, int64_t b) { return !(from[a] == from[b]); });
+      if (as_they_occur) by_occurrence(runs.heads, places.as<int64_t>(), n);
       found = static_cast<int64_t>(runs.heads.size());
       for (int64_t i = 0; i < found; ++i) out.to.as<T>()[i] = from[runs.heads[static_cast<size_t>(i)]];
     });
     if (!known) no_such_type(self.dtype, "unique");
+    if (as_they_occur && n)
+      copy_elements(out.inverse_to, TensorView::contiguous(places.data, DType::Int64, self.dims, self.rank));
     out.shape.set({found});
     out.counts_shape.set({found});
   });
@@ -199,6 +223,10 @@ ACLNN(aclnnUniqueDim, (In, self), (Bool, sorted), (Bool, returnInverse), (Int, d
   (void)sorted;
   (void)returnInverse;  // the client has room for it and hands it on either way
   plan_unique_dim(op, *self, dim, true, valueOut.handle, inverseOut.handle, true, countsOut.handle, true);
+}
+
+void plan_unique_as_it_occurs(Op& op, const TensorView& x, aclTensor& y, aclTensor& places) {
+  plan_unique(op, x, true, &y, &places, true, nullptr, false, true);
 }
 
 }  // namespace updraft

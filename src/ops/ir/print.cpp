@@ -60,7 +60,7 @@ std::string text_of(const TensorView& x, int64_t most) {
 /// To whoever listens to the device, else to stderr.
 void say(int device, std::string text) {
   if (const auto channel = find_channel(device, kChannel)) {
-    ChannelItem item{0, kText, {}, {}};
+    ChannelItem item{0, kText, {}, {}, {}};
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
     item.bytes.assign(bytes, bytes + text.size());
     if (channel->send({std::move(item)}, kPatience) == TensorChannel::Outcome::Done) return;

@@ -2,6 +2,8 @@
 // ONNX front end makes the first two, passes/quantized.cpp the others.
 #include "kernels/quantized.h"
 
+#include <cctype>
+
 #include "base/scratch.h"
 #include "kernels/pipeline.h"
 #include "ops/convolution/convolution.h"
@@ -10,6 +12,12 @@
 
 namespace updraft {
 namespace {
+
+/// Names of roundings are in capitals in graphs, sometimes.
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
 
 bool is_byte(DType t) { return t == DType::Int8 || t == DType::UInt8; }
 
@@ -185,6 +193,18 @@ IR_OP(ByteTable, ByteTable, (In, x), (In, table), (Out, y), (Int, dtype, 4)) {
   op.result_like("y", *y, *x, type);
   op.work(x->numel());
   op.launch([=, x = *x, table = *table, y = *y] { look_up(x, table, y); });
+}
+
+IR_OP(AscendQuant, aclnnAscendQuant, (In, x), (Out, y), (Float, scale), (Float, offset), (Bool, sqrt_mode, false),
+      (Text, round_mode, "Round"), (Int, dst_type, 2)) {
+  call(op, "aclnnAscendQuant", x, ir::constant(op, DType::Float, scale), ir::constant(op, DType::Float, offset),
+       sqrt_mode, lower(round_mode).c_str(), static_cast<int32_t>(dst_type), y);
+}
+
+IR_OP(AscendQuantV2, aclnnAscendQuantV3, (In, x), (In, scale), (OptIn, offset), (Out, y), (Bool, sqrt_mode, false),
+      (Text, round_mode, "round"), (Int, dst_type, 2), (Int, axis, -1)) {
+  call(op, "aclnnAscendQuantV3", x, scale, offset, sqrt_mode, lower(round_mode).c_str(), static_cast<int32_t>(dst_type),
+       static_cast<int32_t>(axis), y);
 }
 
 }  // namespace updraft

@@ -127,6 +127,18 @@ ACLNN(aclnnQuantMatmulV5, (In, x1), (In, x2), (OptIn, x1ScaleOptional), (OptIn, 
           yOffsetOptional, biasOptional, transposeX1, transposeX2, out);
 }
 
+SAMPLE(aclnnQuantMatmulV4,
+       "x1=i8[N,16] x2=i8[16,M] scale=f32[M] offset=null pertokenScaleOptional=f32[N] bias=i32[M] transposeX1=false "
+       "transposeX2=false out=f16[N,M]")
+ABOUT(aclnnQuantMatmulV4, MixCube, "out = (x1 @ x2 + bias) * scale * pertokenScale of INT8 or INT4 matrices, + offset",
+      "INT8、INT4 矩阵乘 out = (x1 @ x2 + bias) * scale * pertokenScale + offset")
+ACLNN(aclnnQuantMatmulV4, (In, x1), (In, x2), (In, scale), (OptIn, offset), (OptIn, pertokenScaleOptional),
+      (OptIn, bias), (Bool, transposeX1), (Bool, transposeX2), (Out, out)) {
+  const OptIn none{};
+  plan_v5(op, x1, x2, pertokenScaleOptional, OptIn{scale.handle}, none, none, offset, none, bias, transposeX1,
+          transposeX2, out);
+}
+
 SAMPLE(aclnnQuantMatmulWeightNz,
        "x1=i8[N,16] x2=i8[16,M] x1Scale=f32[N] x2Scale=f32[M] yScale=null x1Offset=null x2Offset=null yOffset=null "
        "bias=i32[M] transposeX1=false transposeX2=false groupSize=0 out=f16[N,M]")

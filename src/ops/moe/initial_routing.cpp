@@ -358,6 +358,7 @@ ACLNN(aclnnMoeInitRoutingQuantV2, (In, x), (In, expertIdx), (OptIn, scaleOptiona
     r.counts = *expertTokensBeforeCapacityOut;
     r.count = Counts::Each;
   }
+  r.any = !dropPadMode && r.count == Counts::None;
   if (dynamicQuantScaleOut && r.quant == Quant::Dynamic) r.scales = *dynamicQuantScaleOut;
   plan(op, r, expertNum);
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/index/unique.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
 
@@ -223,6 +224,15 @@ IR_OP(UniqueWithCountsExt2, UniqueWithCountsExt2, (In, x), (In, axis), (Out, y),
     op.require(out_idx == DType::Int64, "out_idx is {}, want INT64", name_of(out_idx));
     call(op, "aclnnUniqueDim", x, sorted, true, at, y, idx, count);
   }
+}
+
+ABOUT(Unique, AICPU, "Distinct elements of x as they first occur, and the place of each element among them",
+      "x 的去重元素（按首次出现的顺序）及各元素的索引")
+IR_OP(Unique, Unique, (In, x), (Out, y), (Out, idx), (Type, out_idx, DType::Int32)) {
+  op.require(out_idx == DType::Int32 || out_idx == DType::Int64, "out_idx is {}, want INT32 or INT64",
+             name_of(out_idx));
+  op.result("idx", *idx, x->dims, x->rank, out_idx);
+  plan_unique_as_it_occurs(op, *x, *y.handle, *idx.handle);
 }
 
 // Where values go into rows that are sorted.
