@@ -114,6 +114,7 @@ def _prepare():
         return False
     _tree.fill(os.environ)
     _tree.add_tools(os.environ)
+    _drop_impossible_log_level()
     import ctypes
 
     # What LD_PRELOAD puts in front of the runtime's functions asks for the next ones (RTLD_NEXT), which only finds global names.
@@ -135,6 +136,20 @@ def _prepare():
     if os.environ.get("UPDRAFT_VERIFY_MARK"):
         open(os.environ["UPDRAFT_VERIFY_MARK"], "a").close()
     return True
+
+
+def _drop_impossible_log_level():
+    """A number that is no level counts as not set (docs/use/logs.md). torch_npu does not come to its end with one: it wants to log
+    that while it finds out what is logged, and waits for itself."""
+    level = os.environ.get("ASCEND_GLOBAL_LOG_LEVEL", "")
+    try:
+        known = 0 <= int(level) <= 4
+    except ValueError:
+        return
+    if not known:
+        del os.environ["ASCEND_GLOBAL_LOG_LEVEL"]
+        _say("ASCEND_GLOBAL_LOG_LEVEL=%s is none of 0 (DEBUG) to 4 (none): it counts as not set, and is taken out of the environment, since "
+             "torch_npu's import would hang" % level)
 
 
 @contextlib.contextmanager

@@ -50,6 +50,13 @@ def test_levels(tmp_path, level, kept):
     assert not any("[DEBUG]" in text or "[INFO]" in text for text in files.values())
 
 
+def test_torch_npu_is_imported_with_a_level_that_there_is_not(tmp_path):
+    """torch_npu by itself waits for its own static variable then."""
+    output, _ = run(tmp_path, "import torch, torch_npu; print((torch.ones(2).npu() + 1).tolist())", ASCEND_GLOBAL_LOG_LEVEL="5",
+                    ASCEND_HOST_LOG_FILE_NUM="1001", ASCEND_MODULE_LOG_LEVEL="RUNTIME=0:NOSUCH=1")
+    assert "[2.0, 2.0]" in output and "ASCEND_GLOBAL_LOG_LEVEL=5 is none of 0" in output
+
+
 def test_levels_of_modules(tmp_path):
     assert run(tmp_path, ASCEND_GLOBAL_LOG_LEVEL="4", ASCEND_MODULE_LOG_LEVEL="GE=0:ASCENDCL=3")[1]
     files = run(tmp_path / "other", ASCEND_MODULE_LOG_LEVEL="ASCENDCL=4:NOBODY=0")[1]
