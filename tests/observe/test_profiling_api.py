@@ -86,6 +86,24 @@ def test_marks_and_ranges(recorded):
     assert rows['a "mark", with a comma']["Device Start_time(us)"] == "N/A"
 
 
+def test_copies_are_tasks_and_marks_want_their_switch(tmp_path):
+    script = tmp_path / "copies.py"
+    script.write_text(__import__("textwrap").dedent(FILL + """
+    q = ctypes.c_void_p()
+    assert lib.aclrtMalloc(ctypes.byref(q), ctypes.c_size_t(4096), 0) == 0
+    assert lib.aclrtMemcpy(q, ctypes.c_size_t(4096), p, ctypes.c_size_t(4096), 3) == 0
+    ctypes.CDLL("libms_tools_ext.so").mstxMarkA(b"here", None)
+    """))
+    for switch in ("on", "off"):
+        out = tmp_path / switch
+        run("msprof", "--output=%s" % out, "--task-time=l0", "--msproftx=%s" % switch, sys.executable, script)
+        rows = table(out, "task_time")
+        assert [r["kernel_name"] for r in rows] == ["MEMSET", "MEMCPY"]
+        for r in rows:
+            assert float(r["task_start(us)"]) <= float(r["task_stop(us)"])
+        assert bool(list(out.rglob("msprof_tx_*.csv"))) == (switch == "on")
+
+
 def test_samples_of_memory_and_host(recorded):
     assert {r["event"] for r in table(recorded, "npu_mem")} == {"APP", "Device"}
     assert all(float(r["Resident(KB)"]) > 1000 for r in table(recorded, "process_mem"))
