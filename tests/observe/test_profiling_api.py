@@ -109,6 +109,23 @@ def test_samples_of_memory_and_host(recorded):
     assert all(float(r["Resident(KB)"]) > 1000 for r in table(recorded, "process_mem"))
 
 
+def test_samples_of_the_processor(tmp_path):
+    script, out = tmp_path / "busy.py", tmp_path / "out"
+    script.write_text(__import__("textwrap").dedent(FILL + """
+    import time
+    end = time.process_time() + 0.2
+    while time.process_time() < end: pass
+    """))
+    run("msprof", "--output=%s" % out, "--host-sys=cpu,mem", "--host-sys-usage=cpu,mem", sys.executable, script)
+    for name in ("process_cpu_usage", "host_cpu_usage"):
+        rows = table(out, name)
+        assert any(float(r["User(%)"]) > 0 for r in rows)
+        for r in rows:
+            assert float(r["Total(%)"]) == pytest.approx(float(r["User(%)"]) + float(r["System(%)"]), abs=0.02)
+    total = re.search(r"MemTotal: +(\d+)", open("/proc/meminfo").read())[1]
+    assert all(r["Total(KB)"] == total and 0 < int(r["Used(KB)"]) < int(total) for r in table(out, "host_mem_usage"))
+
+
 def test_msprof_profiles_a_program_and_gives_its_status(tmp_path):
     script = tmp_path / "adds.py"
     script.write_text(__import__("textwrap").dedent(ADDS) + "\nimport sys; sys.exit(int(sys.argv[1]))\n")
