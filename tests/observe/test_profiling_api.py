@@ -126,6 +126,23 @@ def test_samples_of_the_processor(tmp_path):
     assert all(r["Total(KB)"] == total and 0 < int(r["Used(KB)"]) < int(total) for r in table(out, "host_mem_usage"))
 
 
+def test_executions_of_graphs_by_layer(tmp_path):
+    script, out = tmp_path / "graph.py", tmp_path / "out"
+    script.write_text(__import__("textwrap").dedent(FILL + """
+    stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+    size = ctypes.c_size_t(4096)
+    assert lib.aclrtCreateStream(ctypes.byref(stream)) == 0 and lib.aclmdlRICaptureBegin(stream, 0) == 0
+    assert lib.aclrtMemsetAsync(p, size, 1, size, stream) == 0 and lib.aclmdlRICaptureEnd(stream, ctypes.byref(graph)) == 0
+    for _ in range(3): assert lib.aclmdlRIExecuteAsync(graph, stream) == 0
+    assert lib.aclrtSynchronizeStream(stream) == 0
+    """))
+    run("msprof", "--output=%s" % out, sys.executable, script)
+    rows = table(out, "ai_stack_time")
+    assert [(r["Infer ID"], r["Module"], r["API"]) for r in rows] == [(str(i), "ACL", "aclmdlRIExecuteAsync") for i in range(3)]
+    starts = [int(r["Start Time(ns)"]) for r in rows]
+    assert starts == sorted(starts) and all(int(r["Duration(ns)"]) > 0 for r in rows)
+
+
 def test_msprof_profiles_a_program_and_gives_its_status(tmp_path):
     script = tmp_path / "adds.py"
     script.write_text(__import__("textwrap").dedent(ADDS) + "\nimport sys; sys.exit(int(sys.argv[1]))\n")
