@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "device/capture/told_lanes.h"
 #include "device/device.h"
 #include "device/stream.h"
 
@@ -292,6 +293,10 @@ void observe_submission(const Stream& stream, Task& task) {
 }
 
 void observe_part(const Stream& stream, uint32_t model, int32_t index, const Task& task) {
+  observe_part_of_lane(stream, stream.id(), model, index, task);
+}
+
+void observe_part_of_lane(const Stream& stream, int32_t place, uint32_t model, int32_t index, const Task& task) {
   const uint32_t bits = watched_bits();
   if (!(bits & watch::kOrder)) return;
   TaskEvent event;
@@ -301,6 +306,7 @@ void observe_part(const Stream& stream, uint32_t model, int32_t index, const Tas
   event.model = model;
   event.index = index;
   describe_place(event, stream);
+  event.stream = place;
   tell_submission(event, task, bits);
 }
 

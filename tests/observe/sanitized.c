@@ -112,6 +112,34 @@ static void captured_graph(void) {
   CHECK(aclrtSynchronizeDevice());
   CHECK(aclmdlRIDestroy(graph));
 }
+// c = a + b on s, then a = c + b on t, in one graph.
+static void streams_of_one_graph(void) {
+  aclmdlRI graph;
+  aclrtEvent fork, between, join;
+  CHECK(aclrtCreateEvent(&fork));
+  CHECK(aclrtCreateEvent(&between));
+  CHECK(aclrtCreateEvent(&join));
+  CHECK(aclmdlRICaptureBegin(s, 0));
+  CHECK(aclrtRecordEvent(fork, s));
+  CHECK(aclrtStreamWaitEvent(t, fork));
+  CHECK(add(a, b, c, s));
+  if (!wrong) {
+    CHECK(aclrtRecordEvent(between, s));
+    CHECK(aclrtStreamWaitEvent(t, between));
+  }
+  CHECK(add(c, b, a, t));
+  CHECK(aclrtRecordEvent(join, t));
+  CHECK(aclrtStreamWaitEvent(s, join));
+  CHECK(add(a, c, b, s));
+  CHECK(aclmdlRICaptureEnd(s, &graph));
+  for (int i = 0; i < 2; ++i) CHECK(aclmdlRIExecuteAsync(graph, s));
+  CHECK(aclrtMemsetAsync(a, kBytes, 1, kBytes, s));
+  CHECK(aclrtSynchronizeStream(s));
+  CHECK(aclmdlRIDestroy(graph));
+  CHECK(aclrtDestroyEvent(fork));
+  CHECK(aclrtDestroyEvent(between));
+  CHECK(aclrtDestroyEvent(join));
+}
 static void freed_under_a_stream(void) {
   float* d;
   CHECK(aclrtMalloc((void**)&d, kBytes, 0));
@@ -257,6 +285,7 @@ static const struct {
               CASE(value_not_waited_for),
               CASE(host_copy_before_the_stream),
               CASE(captured_graph),
+              CASE(streams_of_one_graph),
               CASE(freed_under_a_stream),
               CASE(used_after_free),
               CASE(pinned_freed_under_a_copy),

@@ -157,6 +157,26 @@ def replayed_graph(wrong):
     return STATIC.sum()
 
 
+@fault("race")
+def streams_of_one_graph(wrong):
+    other = OTHER
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        here = torch.npu.current_stream()
+        other.wait_stream(here)
+        if not wrong:
+            SHARED.mul_(2.0)
+            other.wait_stream(here)
+        with torch.npu.stream(other):
+            torch.add(SHARED, 1.0, out=Z)
+        if wrong:
+            SHARED.mul_(2.0)
+        here.wait_stream(other)
+        Z.add_(SHARED)
+    graph.replay()
+    return Z.sum()
+
+
 @fault("use-after-reuse")
 def no_record_stream(wrong):
     here, other = streams()
@@ -267,7 +287,7 @@ if __name__ == "__main__":
     OTHER, THIRD = torch.npu.Stream(), torch.npu.Stream()
     X, Z, M = torch.ones(1000, device="npu"), torch.ones(1000, device="npu"), torch.ones(20, 16, device="npu")
     PINNED = torch.ones(1000).pin_memory()
-    STATIC = torch.zeros(1000, device="npu")
+    STATIC, SHARED = torch.zeros(1000, device="npu"), torch.zeros(1000, device="npu")
     settle()
     GRAPH = torch.npu.NPUGraph()
     with torch.npu.graph(GRAPH):

@@ -86,9 +86,61 @@ def test_marks_and_ranges(recorded):
     assert rows['a "mark", with a comma']["Device Start_time(us)"] == "N/A"
 
 
+def test_copies_are_tasks_and_marks_want_their_switch(tmp_path):
+    script = tmp_path / "copies.py"
+    script.write_text(__import__("textwrap").dedent(FILL + """
+    q = ctypes.c_void_p()
+    assert lib.aclrtMalloc(ctypes.byref(q), ctypes.c_size_t(4096), 0) == 0
+    assert lib.aclrtMemcpy(q, ctypes.c_size_t(4096), p, ctypes.c_size_t(4096), 3) == 0
+    ctypes.CDLL("libms_tools_ext.so").mstxMarkA(b"here", None)
+    """))
+    for switch in ("on", "off"):
+        out = tmp_path / switch
+        run("msprof", "--output=%s" % out, "--task-time=l0", "--msproftx=%s" % switch, sys.executable, script)
+        rows = table(out, "task_time")
+        assert [r["kernel_name"] for r in rows] == ["MEMSET", "MEMCPY"]
+        for r in rows:
+            assert float(r["task_start(us)"]) <= float(r["task_stop(us)"])
+        assert bool(list(out.rglob("msprof_tx_*.csv"))) == (switch == "on")
+
+
 def test_samples_of_memory_and_host(recorded):
     assert {r["event"] for r in table(recorded, "npu_mem")} == {"APP", "Device"}
     assert all(float(r["Resident(KB)"]) > 1000 for r in table(recorded, "process_mem"))
+
+
+def test_samples_of_the_processor(tmp_path):
+    script, out = tmp_path / "busy.py", tmp_path / "out"
+    script.write_text(__import__("textwrap").dedent(FILL + """
+    import time
+    end = time.process_time() + 0.2
+    while time.process_time() < end: pass
+    """))
+    run("msprof", "--output=%s" % out, "--host-sys=cpu,mem", "--host-sys-usage=cpu,mem", sys.executable, script)
+    for name in ("process_cpu_usage", "host_cpu_usage"):
+        rows = table(out, name)
+        assert any(float(r["User(%)"]) > 0 for r in rows)
+        for r in rows:
+            assert float(r["Total(%)"]) == pytest.approx(float(r["User(%)"]) + float(r["System(%)"]), abs=0.02)
+    total = re.search(r"MemTotal: +(\d+)", open("/proc/meminfo").read())[1]
+    assert all(r["Total(KB)"] == total and 0 < int(r["Used(KB)"]) < int(total) for r in table(out, "host_mem_usage"))
+
+
+def test_executions_of_graphs_by_layer(tmp_path):
+    script, out = tmp_path / "graph.py", tmp_path / "out"
+    script.write_text(__import__("textwrap").dedent(FILL + """
+    stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+    size = ctypes.c_size_t(4096)
+    assert lib.aclrtCreateStream(ctypes.byref(stream)) == 0 and lib.aclmdlRICaptureBegin(stream, 0) == 0
+    assert lib.aclrtMemsetAsync(p, size, 1, size, stream) == 0 and lib.aclmdlRICaptureEnd(stream, ctypes.byref(graph)) == 0
+    for _ in range(3): assert lib.aclmdlRIExecuteAsync(graph, stream) == 0
+    assert lib.aclrtSynchronizeStream(stream) == 0
+    """))
+    run("msprof", "--output=%s" % out, sys.executable, script)
+    rows = table(out, "ai_stack_time")
+    assert [(r["Infer ID"], r["Module"], r["API"]) for r in rows] == [(str(i), "ACL", "aclmdlRIExecuteAsync") for i in range(3)]
+    starts = [int(r["Start Time(ns)"]) for r in rows]
+    assert starts == sorted(starts) and all(int(r["Duration(ns)"]) > 0 for r in rows)
 
 
 def test_msprof_profiles_a_program_and_gives_its_status(tmp_path):

@@ -72,6 +72,7 @@ def test_clean_twins_of_torch(tmp_path):
 C_FAULTS = {
     "write_read": "race", "read_write": "race", "write_write": "race", "event_too_early": "race", "no_notify": "race",
     "value_not_waited_for": "race", "host_copy_before_the_stream": "race", "captured_graph": "race",
+    "streams_of_one_graph": "race",
     "freed_under_a_stream": "use-after-free", "used_after_free": "use-after-free", "pinned_freed_under_a_copy": "use-after-free",
     "never_written": "uninitialised", "half_written": "uninitialised", "unwritten_to_the_host": "uninitialised",
     "beyond_the_allocation": "out-of-bounds", "beyond_the_storage": "out-of-bounds", "copy_of_too_much": "out-of-bounds",

@@ -26,6 +26,8 @@ def title(kind):
 def _stream(side):
     if side["stream"] is None:
         return t("the host", "主机")
+    if side["stream"] < 0 and side.get("graph"):
+        return t("another of its streams", "其中另一个流")
     if side["stream"] < 0:
         return t("a stream of the library", "库内部的流")
     return t("stream %d of device %d", "设备 %2$d 的流 %1$d".replace("%2$d", "%d").replace("%1$d", "%d")) % (

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "device/capture/lanes.h"
+#include "device/capture/told_lanes.h"
 #include "device/device.h"
 #include "device/stream.h"
 #include "device/waits/time_limits.h"
@@ -235,11 +236,28 @@ void CapturedGraph::observe_piece(const Stream& stream, size_t begin, size_t end
   }
 }
 
+// The same of a graph of several streams, whose lanes run one after the other here.
+void CapturedGraph::tell_piece(const ToldLanes& told, size_t begin, size_t end) const {
+  for (size_t i = begin; i < end; ++i) {
+    const Node& node = nodes_[i];
+    if (!node.task) {
+      if (node.record) told.record(node.lane, node.number);
+      else told.wait(node.lane, node.number);
+    } else if (node.group == kNoGroup && in_piece(node)) {
+      told.task(node.lane, id_, static_cast<int32_t>(node.number), *node.task);
+    }
+  }
+}
+
 void CapturedGraph::launch_in_order(Stream& stream) {
   size_t begin = 0, pieces = 0;
   bool any = false;
+  std::optional<ToldLanes> told;
+  if (lanes_ > 1 && watched() && !stream.capturing()) [[unlikely]]
+    told.emplace(stream, lanes_, records_);
   const auto flush = [&](size_t end) {
-    if (any) observe_piece(stream, begin, end, kAllLanes);
+    if (told) tell_piece(*told, begin, end);
+    else if (any) observe_piece(stream, begin, end, kAllLanes);
     if (any) stream.submit(new LaunchTask(shared_from_this(), begin, end, kAllLanes));
     pieces += any;
     any = false;
@@ -249,8 +267,10 @@ void CapturedGraph::launch_in_order(Stream& stream) {
     any |= in_piece(nodes_[i]);
     if (!nodes_[i].task || in_piece(nodes_[i])) continue;
     flush(i);
+    if (told) told->meet(nodes_[i].lane);
     const ReplayScope task(id_, static_cast<int32_t>(nodes_[i].number));
     nodes_[i].task->replay(stream);
+    if (told) told->meet(nodes_[i].lane);
     ++pieces;
   }
   any |= pieces == 0;  // an empty graph is a task as well

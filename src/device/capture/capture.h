@@ -17,6 +17,7 @@ namespace updraft {
 
 class Stream;
 class Task;
+class ToldLanes;
 
 class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
  public:
@@ -80,6 +81,7 @@ class CapturedGraph : public std::enable_shared_from_this<CapturedGraph> {
   const Lane* lane_of(const Stream& stream) const;
   static bool in_piece(const Node& node);
   void observe_piece(const Stream& stream, size_t begin, size_t end, uint32_t lane) const;
+  void tell_piece(const ToldLanes& told, size_t begin, size_t end) const;
   void launch_in_order(Stream& stream);
   void launch_in_lanes(Stream& stream);
 
