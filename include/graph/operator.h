@@ -192,6 +192,7 @@ class GE_FUNC_VISIBILITY Operator {
  protected:
   /** Makes `count` places of a dynamic input or output. They stand where the IR has them, in front or behind others. */
   void DynamicInputRegister(const char* name, unsigned int count, bool is_push_back);
+  void DynamicInputRegisterByIndex(const char* name, unsigned int count, unsigned long index);
   void DynamicOutputRegister(const char* name, unsigned int count, bool is_push_back);
   void DynamicInputRegister(const char* name, unsigned int count, const char* type, bool is_push_back);
   void DynamicOutputRegister(const char* name, unsigned int count, const char* type, bool is_push_back);

@@ -289,6 +289,10 @@ int places(const std::vector<Port>& ports, const char* name) {
 
 }  // namespace
 
+// Where the places are among the inputs the operator's description says, so the index tells nothing new.
+void Operator::DynamicInputRegisterByIndex(const char* name, unsigned int count, unsigned long) {
+  remember(impl_, "Operator::DynamicInputRegisterByIndex", [&] { make_places(*impl_, impl_->inputs, name, count); });
+}
 void Operator::DynamicInputRegister(const char* name, unsigned int count, bool) {
   remember(impl_, "Operator::DynamicInputRegister", [&] { make_places(*impl_, impl_->inputs, name, count); });
 }

@@ -251,6 +251,9 @@ def add_cases(case, r):
          want=lambda v, i: F.max_unpool3d(v, i, 2))
     case("CustMaxUnpool3DGrad", pooled3, r(1, 2, 4, 4, 6), at3, ksize=[2], strides=[2], pads=[0], output_shape=[], data_format="NCDHW",
          want=lambda v, g, i: gradient(lambda w: F.max_unpool3d(w, i, 2), v, by=g)[0])
+    case("KLDiv", x, y, reduction="none", want=lambda v, t: F.kl_div(v, t.clamp(min=0), reduction="none"))
+    case("CustIm2col", r(2, 3, 5, 6), ksizes=[2, 3], pads=[1, 1, 2, 2],
+         want=lambda v: F.unfold(v, (2, 3), padding=(1, 2)).reshape(2, 3, 6, -1))
     case("CustIm2col", r(2, 3, 5, 6), ksizes=[2, 3], strides=[2], pads=[1, 0],
          want=lambda v: F.unfold(v, (2, 3), 1, (1, 0), 2).reshape(2, 3, 6, -1))
     theta = r(2, 2, 3)

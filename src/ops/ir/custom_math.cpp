@@ -274,8 +274,10 @@ IR_OP(CustIm2col, aclnnIm2col, (In, x), (Out, y), (Ints, ksizes), (Ints, strides
                values.size());
     return Dims{values[0], values[values.size() - 1]};
   };
-  const Dims k = two("ksizes", ksizes), s = two("strides", strides), d = two("dilations", dilations),
-             p = two("pads", pads);
+  const Dims k = two("ksizes", ksizes), s = two("strides", strides), d = two("dilations", dilations);
+  // MindSpore makes one number four: before and after in each dimension.
+  const bool sides = pads.size() == 4 && pads[0] == pads[1] && pads[2] == pads[3];
+  const Dims p = sides ? Dims{pads[0], pads[2]} : two("pads", pads);
   int64_t places = 1;
   for (size_t i = 0; i < 2; ++i) places *= (x->dims[2 + i] + 2 * p[i] - d[i] * (k[i] - 1) - 1) / s[i] + 1;
   const Dims columns = {x->dims[0], x->dims[1] * k[0] * k[1], places};

@@ -188,7 +188,7 @@ namespace {
 bool is_batch_mean(std::string_view word) { return word == "batchmean"; }
 }  // namespace
 namespace {
-void divergence(Op& op, const In& x, const In& target, const char* reduction, bool log_target, const Out& y) {
+void divergence(Op& op, const In& x, const StepArgument& target, const char* reduction, bool log_target, const Out& y) {
   const bool batch = is_batch_mean(reduction);
   op.require(!batch || x->rank > 0, "x is {}, want a batch", describe(*x));
   const int how = batch ? kSum : reduction_of(op, reduction);
@@ -199,11 +199,14 @@ void divergence(Op& op, const In& x, const In& target, const char* reduction, bo
   call(op, "aclnnDivs", total, static_cast<double>(x->dims[0]), number(y, how));
 }
 }  // namespace
+// As the card has it, a target below 0, which is no probability, adds nothing.
 IR_OP(KLDiv, aclnnKlDiv, (In, x), (In, target), (Out, y), (Text, reduction)) {
-  divergence(op, x, target, reduction, false, y);
+  Temp probability;
+  call(op, "aclnnRelu", target, probability);
+  divergence(op, x, StepArgument(*probability), reduction, false, y);
 }
 IR_OP(KLDivV2, aclnnKlDiv, (In, x), (In, target), (Out, y), (Text, reduction, "mean"), (Bool, log_target, false)) {
-  divergence(op, x, target, reduction, log_target, y);
+  divergence(op, x, StepArgument(target), reduction, log_target, y);
 }
 IR_OP(KlDivLossGrad, aclnnKlDivBackward, (In, grad), (In, input), (In, target), (Out, y), (Text, reduction, "mean"),
       (Bool, log_target, false)) {

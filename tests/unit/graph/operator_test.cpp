@@ -35,6 +35,7 @@ TEST_F(Operators, InputsByNameNumberAndPlace) {
   Operator split("split", "SplitVD");
   struct Maker : Operator {  // as the classes of all_ops.h reach it
     using Operator::DynamicInputRegister;
+    using Operator::DynamicInputRegisterByIndex;
     using Operator::DynamicOutputRegister;
     Maker(const char* name, const char* type) : Operator(name, type) {}
   };
@@ -51,6 +52,11 @@ TEST_F(Operators, InputsByNameNumberAndPlace) {
   joined.SetAttr("N", 3);
   EXPECT_EQ(joined.GetDynamicInputNum("x"), 3);
   EXPECT_EQ(joined.GetInputsSize(), 3U);
+  Maker attention("attention", "IncreFlashAttention");  // as MindSpore makes the places of its lists
+  attention.DynamicInputRegisterByIndex("key", 1, 1);
+  attention.DynamicInputRegisterByIndex("value", 1, 2);
+  EXPECT_EQ(attention.GetDynamicInputNum("key"), 1);
+  EXPECT_EQ(attention.GetDynamicInputNum("value"), 1);
   Graph graph("pieces");
   graph.SetInputs({x}).SetOutputs({joined});
   EXPECT_TRUE(graph.IsValid()) << last_error();
