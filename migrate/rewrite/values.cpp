@@ -76,9 +76,25 @@ class Values {
       for (const rules::Rule* rule : s_.rules.keywords(tree_.text(tree_.child(argument, Field::Name)))) {
         if (!s_.applies(*rule)) continue;
         const bool of_torch = what.what == What::Api && rules::under(what.name, "torch");
-        mark(tree_.child(argument, Field::Value), *rule, of_torch ? Confidence::Certain : Confidence::Likely);
+        const bool doubtful = rule->value == rules::Value::Backend && keeps_backends(list, argument, what);
+        mark(tree_.child(argument, Field::Value), *rule,
+             doubtful   ? Confidence::Review
+             : of_torch ? Confidence::Certain
+                        : Confidence::Likely);
       }
     }
+  }
+
+  /// A call that has backends of its own: Ray's collectives run on NCCL or Gloo alone; and
+  /// Engine(backend="nccl", options={"nccl": {}}) names it again, where nobody knows what that is.
+  bool keeps_backends(NodeId list, NodeId argument, const Value& what) const {
+    if (what.what == What::Api && rules::under(what.name, "ray.util.collective")) return true;
+    std::string backend, key;
+    if (!s_.module.plain_string(tree_.child(argument, Field::Value), backend)) return false;
+    for (NodeId id = list; id < tree_[list].last; ++id)
+      if (tree_.kind(id) == Kind::Pair && s_.module.plain_string(tree_.child(id, Field::Key), key) && key == backend)
+        return true;
+    return false;
   }
 
   /// functools.partial(torch.autocast, "cuda"): the arguments of its first one.

@@ -77,7 +77,7 @@ def test_rules_of_the_schema_page(tool, tmp_path):
 
 
 def test_keys_of_the_schema_page():
-    known = re.search(r'only\(node, \{("id".*?)\}\)', (ROOT / "migrate" / "rules" / "load.cpp").read_text(), re.S)
+    known = re.search(r'only\(node, \{("id".*?)\}\)', (ROOT / "migrate" / "rules" / "rule.cpp").read_text(), re.S)
     table = "".join(line.split("|")[1] for line in RULES.splitlines() if line.startswith("| `"))
     assert set(re.findall(r'"(\w+)"', known.group(1))) == set(re.findall(r"`(\w+)`", table)), "keys of a rule"
 

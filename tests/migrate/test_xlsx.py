@@ -33,7 +33,7 @@ def book(tmp_path_factory):
         pytest.skip("no C++ compiler")
     folder = tmp_path_factory.mktemp("xlsx")
     (folder / "main.cpp").write_text(PROGRAM)
-    sources = [str(ROOT / "migrate/report" / name) for name in ("table.cpp", "text.cpp")]
+    sources = [str(ROOT / "migrate/report" / name) for name in ("table.cpp", "files.cpp")]
     subprocess.run([compiler, "-std=c++20", "-I", str(ROOT / "src"), "-I", str(ROOT), str(folder / "main.cpp"), *sources, "-lfmt", "-o", str(folder / "make")],
                    check=True, timeout=240)
     path = folder / "out.xlsx"
