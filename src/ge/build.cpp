@@ -57,18 +57,19 @@ O with_shapes(O options, const std::map<std::string, updraft::graph::Dims>& shap
 
 /// Models are often exported with unknown sizes that no other size than one fits. The build may say which, so only then
 /// is the model refused.
-void parse(const updraft::graph::Bytes& bytes, updraft::onnx::ImportOptions options, Graph& graph) {
+void parse(updraft::graph::Bytes bytes, const updraft::onnx::ImportOptions& options, Graph& graph) {
   GraphImpl& impl = graph_impl(graph);
   impl.model = {};
   impl.operators = {};
   impl.with_sizes = nullptr;
-  const bool open = updraft::onnx::has_unknown_sizes(bytes, options);
+  const updraft::onnx::Source source(std::move(bytes), options.directory);
+  const bool open = source.has_unknown_sizes(options);
   if (open)
-    impl.with_sizes = [bytes, options, name = impl.name](const std::map<std::string, updraft::graph::Dims>& shapes) {
-      return named(updraft::onnx::import(bytes, with_shapes(options, shapes)), name);
+    impl.with_sizes = [source, options, name = impl.name](const std::map<std::string, updraft::graph::Dims>& shapes) {
+      return named(source.import(with_shapes(options, shapes)), name);
     };
   try {
-    impl.model = named(updraft::onnx::import(bytes, options), impl.name);
+    impl.model = named(source.import(options), impl.name);
   } catch (const Error& e) {
     if (!open || e.code() != code::kAclnnParamInvalid) throw;
   }
@@ -106,7 +107,7 @@ graphStatus aclgrphParseONNX(const char* file, const std::map<AscendString, Asce
     if (!file) throw Error(code::kAclInvalidParam, "model_file is null");
     auto options = import_options(params);
     options.directory = std::filesystem::path(file).parent_path().string();
-    parse(updraft::graph::Bytes::of_file(file), std::move(options), graph);
+    parse(updraft::graph::Bytes::of_file(file), options, graph);
   });
 }
 

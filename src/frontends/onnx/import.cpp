@@ -65,7 +65,7 @@ void check_types(const Conversion& c) {
 
 class Importer : public Graphs {
  public:
-  Importer(ModelProto proto, const ImportOptions& options) : proto_(std::move(proto)), options_(options) {
+  Importer(const ModelProto& proto, const ImportOptions& options) : proto_(proto), options_(options) {
     for (const FunctionProto& f : proto_.functions) functions_[key_of(f.domain, f.name, f.overload)] = &f;
   }
 
@@ -363,7 +363,7 @@ class Importer : public Graphs {
                 wanted);
   }
 
-  const ModelProto proto_;
+  const ModelProto& proto_;
   const ImportOptions& options_;
   std::map<std::string, const FunctionProto*> functions_;
   graph::Model model_;
@@ -374,13 +374,17 @@ class Importer : public Graphs {
 
 }  // namespace
 
+Source::Source(graph::Bytes model, const std::string& directory)
+    : proto_(std::make_shared<const ModelProto>(read_model(std::move(model), directory))) {}
+
+graph::Model Source::import(const ImportOptions& options) const { return Importer(*proto_, options).run(); }
+
 graph::Model import(graph::Bytes model, const ImportOptions& options) {
-  return Importer(read_model(std::move(model), options.directory), options).run();
+  return Source(std::move(model), options.directory).import(options);
 }
 
-bool has_unknown_sizes(const graph::Bytes& model, const ImportOptions& options) {
-  const ModelProto proto = read_model(model, options.directory);
-  return std::ranges::any_of(proto.graph.inputs, [&](const ValueInfo& input) {
+bool Source::has_unknown_sizes(const ImportOptions& options) const {
+  return std::ranges::any_of(proto_->graph.inputs, [&](const ValueInfo& input) {
     const auto given = options.input_shapes.find(std::string(input.name));
     const graph::Dims& dims = given == options.input_shapes.end() ? input.dims : given->second;
     const bool known = given != options.input_shapes.end() || input.shape_known;
