@@ -9,6 +9,7 @@
 #include "base/overflow.h"
 #include "base/parallel.h"
 #include "kernels/rows/arithmetic.h"
+#include "kernels/watched.h"
 #include "tensor/view_algebra.h"
 
 namespace updraft {
@@ -125,7 +126,7 @@ struct Lane {
 // Operands that lie transposed (their rows are another's columns) pass through tiles: reading them row by row would
 // take a cache line for each element. False when there is none.
 bool run_tiles(BlockFn fn, const Space& space, const TensorView* const* operands, const Lane* lanes, int outputs,
-               int count, const Params& params) {
+               int count, uint32_t watched, const Params& params) {
   constexpr int64_t kRows = 64, kCols = 256;
   const int inner = space.rank - 1;
   for (int k = 0; k < outputs; ++k)
@@ -182,7 +183,7 @@ bool run_tiles(BlockFn fn, const Space& space, const TensorView* const* operands
                 from[k - outputs] = native ? row : buffers[k];
               }
             }
-            fn(from, to, width, params);
+            run_watched(from, count - outputs, to, outputs, watched, width, [&] { fn(from, to, width, params); });
             for (int k = 0; k < outputs; ++k)
               if (to[k] == buffers[k])
                 lanes[k].store(base[k] + r * space.strides[k][d] * static_cast<int64_t>(size_of(operands[k]->dtype)),
@@ -231,13 +232,14 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
     for (int d = space.rank - 1; linear[k] && d > 0; --d) linear[k] = strides[d - 1] == strides[d] * space.dims[d];
     constant[k] = k >= outputs && std::all_of(strides, strides + space.rank, [](int64_t s) { return s == 0; });
   }
-  // Saturation mode: fp32 keeps its infinities, but one that arises here counts as an overflow.
-  bool watch = saturating();
-  for (int k = 0; watch && k < count; ++k) watch = lanes[k].native == DType::Float;
+  // Saturation mode: the outputs in which an infinity counts as an overflow. What is stored as fp16 notes it itself.
+  uint32_t watched = 0;
+  if (saturating() && std::all_of(lanes, lanes + count, [](const Lane& l) { return l.native == DType::Float; }))
+    for (int k = 0; k < outputs; ++k) watched |= out[k].dtype == DType::Float16 ? 0U : 1U << k;
 
-  bool direct = !watch;  // no operand passes through a buffer: one call for the whole range
+  bool direct = true;  // no operand passes through a buffer: one call for the whole range
   for (int k = 0; direct && k < count; ++k) direct = linear[k] && !constant[k] && operands[k]->dtype == lanes[k].native;
-  if (!direct && !watch && run_tiles(fn, space, operands, lanes, outputs, count, params)) return;
+  if (!direct && run_tiles(fn, space, operands, lanes, outputs, count, watched, params)) return;
   // How an operand that is neither linear nor constant is read.
   struct Access {
     bool in_place;  ///< regular along long rows (a bias, a slice): used by blocks that end where rows end
@@ -265,7 +267,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
   }
 
   parallel_for(space.n, kGrain, [&](int64_t begin, int64_t end) {
-    const int64_t block = direct ? end - begin : kBlock;
+    const int64_t block = !direct ? kBlock : watched ? kWatchedBlock : end - begin;
     int64_t left = rows ? space.dims[inner] - begin % space.dims[inner] : end - begin;  // of the row
     alignas(64) char buffers[kMaxOperands][kBlock * 16];
     Cursor cursor[kMaxOperands];
@@ -340,13 +342,7 @@ void run_blocks(BlockFn fn, const Lane* lanes, const TensorView* in, int inputs,
                 : linear[k] && out[k].dtype == lanes[k].native
                     ? out[k].as<char>() + at * static_cast<int64_t>(size_of(out[k].dtype))
                     : buffers[k];
-      bool before = true;
-      if (watch)
-        for (int k = 0; k < inputs; ++k) before = before && table.all_finite_f32(static_cast<const float*>(from[k]), n);
-      fn(from, to, n, params);
-      if (watch && before)
-        for (int k = 0; k < outputs; ++k)
-          if (!table.all_finite_f32(static_cast<const float*>(to[k]), n)) note_overflow();
+      run_watched(from, inputs, to, outputs, watched, n, [&] { fn(from, to, n, params); });
       for (int k = 0; k < outputs; ++k) {
         if (to[k] != buffers[k]) continue;
         char* result = buffers[k];
@@ -428,7 +424,7 @@ static bool convert_arrays(const TensorView& to, const TensorView& from) {
   const auto half = [](DType t) { return t == DType::Float16 || t == DType::BFloat16; };
   const bool widen = to.dtype == DType::Float && half(from.dtype);
   if (!widen && !(from.dtype == DType::Float && half(to.dtype))) return false;
-  if (saturating() || !to.same_shape(from)) return false;
+  if (!to.same_shape(from)) return false;
   const TensorView* operands[] = {&to, &from};
   const Space space(operands, 2);
   if (space.n == 0) return true;

@@ -25,6 +25,12 @@ struct PoolShape {
   }
 };
 
+/// Windows on images whose channels lie side by side; height and width.
+struct PointWindows {
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], padding[2];
+  int64_t x[2], y[2], grad[2], dx[2];  ///< elements between lines, and between points of a line
+};
+
 /// One dimension of a resampling: output o is the sum over k of weight[k * out + o] * in[index[k * out + o]].
 struct Taps {
   int64_t in = 1, out = 1;

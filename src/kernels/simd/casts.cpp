@@ -110,7 +110,23 @@ void store_saturated(void* to, int64_t stride, const void* from, int64_t n) {
   Half* out = static_cast<Half*>(to);
   const From* in = static_cast<const From*>(from);
   uint32_t over = 0;
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t i = 0;
+#if defined(__F16C__)
+  if constexpr (std::is_same_v<From, float>)
+    if (stride == 1) {
+      const __m256 most = _mm256_set1_ps(65504.0f), bound = _mm256_set1_ps(65520.0f), sign = _mm256_set1_ps(-0.0f);
+      int all = 0xff;
+      for (; i + 8 <= n; i += 8) {
+        const __m256 x = _mm256_loadu_ps(in + i);
+        all &= _mm256_movemask_ps(_mm256_cmp_ps(_mm256_andnot_ps(sign, x), bound, _CMP_LT_OQ));
+        const __m256 kept = _mm256_min_ps(_mm256_max_ps(x, _mm256_xor_ps(most, sign)), most);
+        const __m256 number = _mm256_and_ps(kept, _mm256_cmp_ps(x, x, _CMP_ORD_Q));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(number, 0));
+      }
+      over = all != 0xff;
+    }
+#endif
+  for (; i < n; ++i) {
     const float x = convert<float>(in[i]);
     over |= !(x < 65520.0f && x > -65520.0f);
     const float kept = x > 65504.0f ? 65504.0f : x < -65504.0f ? -65504.0f : x != x ? 0.0f : x;

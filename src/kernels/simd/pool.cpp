@@ -257,31 +257,6 @@ void adaptive_backward_plane(const PoolShape& s, const T* grad, T* to) {
 void max_pool(const PoolShape& s, Compute c, const void* in, void* out, int32_t* where) {
   UPDRAFT_BY_COMPUTE(c, max_pool_plane(s, static_cast<const T*>(in), static_cast<T*>(out), where))
 }
-void max_of_rows(const float* const* from, int64_t rows, float* to, int64_t n) {
-  std::copy_n(from[0], n, to);
-  for (int64_t k = 1; k < rows; ++k) {
-    const float* row = from[k];
-    for (int64_t i = 0; i < n; ++i) to[i] = row[i] > to[i] || row[i] != row[i] ? row[i] : to[i];
-  }
-}
-void add_at_first_max(const float* const* from, float* const* to, int64_t rows, const float* largest, const float* add,
-                      int64_t n) {
-  constexpr int64_t kBlock = 64;
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t size = std::min(kBlock, n - begin);
-    float left[kBlock];  // what has not found its place yet
-    std::copy_n(add + begin, size, left);
-    for (int64_t k = 0; k < rows; ++k) {
-      const float *x = from[k] + begin, *y = largest + begin;
-      float* sum = to[k] + begin;
-      for (int64_t i = 0; i < size; ++i) {
-        const bool here = x[i] == y[i] || (x[i] != x[i] && y[i] != y[i]);
-        sum[i] += here ? left[i] : 0.0F;
-        left[i] = here ? 0.0F : left[i];
-      }
-    }
-  }
-}
 void max_pool_scatter(const PoolShape& s, Compute c, const void* grad, const void* where, int size, void* grad_in) {
   auto run = [&]<class W>(const W* w) {
     UPDRAFT_BY_COMPUTE(c, scatter_plane(s, static_cast<const T*>(grad), w, static_cast<T*>(grad_in)))

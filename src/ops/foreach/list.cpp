@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/overflow.h"
+#include "kernels/watched.h"
 
 namespace updraft {
 
@@ -108,17 +109,15 @@ void ListJob::run_unit(const Row& row, int64_t begin, int64_t n) const {
     return;
   }
   if (direct) {
-    const void* from[kMaxInputs];
-    for (int k = 0; k < inputs_; ++k) from[k] = input(k, begin);
-    void* to = output(begin);
-    if (saturating() && compute_ == Compute::F32) {
-      bool before = true;
-      for (int k = 0; k < inputs_; ++k) before = before && table.all_finite_f32(static_cast<const float*>(from[k]), n);
-      fn_(from, &to, n, params_of(row.tensor));
-      if (before && !table.all_finite_f32(static_cast<const float*>(to), n)) note_overflow();
-      return;
+    const bool watch = saturating() && compute_ == Compute::F32;
+    const int64_t block = watch ? kWatchedBlock : n;
+    for (int64_t at = begin; at < begin + n; at += block) {
+      const int64_t m = std::min(block, begin + n - at);
+      const void* from[kMaxInputs];
+      for (int k = 0; k < inputs_; ++k) from[k] = input(k, at);
+      void* to = output(at);
+      run_watched(from, inputs_, &to, 1, watch, m, [&] { fn_(from, &to, m, params_of(row.tensor)); });
     }
-    fn_(from, &to, n, params_of(row.tensor));
     return;
   }
   alignas(64) char buffers[kMaxInputs + 1][kListBlock * 16];

@@ -136,63 +136,48 @@ bool has_rows(const TensorView& v) {
   return v.dtype == DType::Float && v.rank == 4 && v.strides[1] == 1 && v.dims[1] >= 8;
 }
 
-/// Calls with each point of a window that lies in the image: its place among the elements of channel 0.
-template <class F>
-void for_each_point(const Windows& w, int64_t n, int64_t h, int64_t x, F&& f) {
-  for (int64_t i = 0; i < w.kernel[0]; ++i) {
-    const int64_t row = h * w.strides[0] - w.before[0] + i * w.dilations[0];
-    if (row < 0 || row >= w.x.dims[2]) continue;
-    for (int64_t j = 0; j < w.kernel[1]; ++j) {
-      const int64_t column = x * w.strides[1] - w.before[1] + j * w.dilations[1];
-      if (column >= 0 && column < w.x.dims[3]) f(n, row, column);
-    }
+PointWindows points_of(const Windows& w, const TensorView& y, const TensorView& grad, const TensorView& dx) {
+  PointWindows p;
+  for (int d = 0; d < 2; ++d) {
+    const auto at = static_cast<size_t>(d);
+    p.in[d] = w.x.dims[d + 2];
+    p.out[d] = y.dims[d + 2];
+    p.kernel[d] = w.kernel[at];
+    p.stride[d] = w.strides[at];
+    p.dilation[d] = w.dilations[at];
+    p.padding[d] = w.before[at];
+    p.x[d] = w.x.strides[d + 2];
+    p.y[d] = y.strides[d + 2];
+    p.grad[d] = grad.strides[d + 2];
+    p.dx[d] = dx.strides[d + 2];
   }
+  return p;
 }
 
-float* point(const TensorView& v, int64_t n, int64_t h, int64_t w) {
-  return v.as<float>() + n * v.strides[0] + h * v.strides[2] + w * v.strides[3];
-}
-
-/// The largest of the windows where has_rows() holds for both, by whole points.
+/// The largest of the windows where has_rows() holds for both.
 void max_points(const Windows& w, const TensorView& y) {
-  const int64_t high = y.dims[2], wide = y.dims[3];
-  parallel_for(y.dims[0] * high, std::max<int64_t>(1, 4096 / (wide * y.dims[1])), [&](int64_t begin, int64_t end) {
-    std::vector<const float*> window;
-    const std::vector<float> none(static_cast<size_t>(y.dims[1]), -std::numeric_limits<float>::infinity());
+  const PointWindows p = points_of(w, y, y, y);
+  const int64_t high = y.dims[2], work = y.dims[3] * y.dims[1] * p.kernel[0] * p.kernel[1];
+  parallel_for(y.dims[0] * high, 1 + 16384 / std::max<int64_t>(1, work), [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
       const int64_t n = line / high, h = line % high;
-      for (int64_t x = 0; x < wide; ++x) {
-        window.clear();
-        for_each_point(w, n, h, x, [&](auto... at) { window.push_back(point(w.x, at...)); });
-        if (window.empty()) window.push_back(none.data());
-        kernels().max_of_rows(window.data(), static_cast<int64_t>(window.size()), point(y, n, h, x), y.dims[1]);
-      }
+      kernels().max_of_points(p, w.x.as<float>() + n * w.x.strides[0],
+                              y.as<float>() + n * y.strides[0] + h * y.strides[2], h, y.dims[1]);
     }
   });
 }
 
-/// The gradient of max_points(). Windows overlap, so a thread has some channels of an image for itself.
+/// The gradient of max_points(). Windows overlap, so a thread has an image for itself, or some channels of one.
 void max_points_gradient(const Windows& w, const TensorView& y, const TensorView& grad, const TensorView& dx) {
-  constexpr int64_t kChannels = 64;  // two lines of the cache or more
-  const int64_t parts = (y.dims[1] + kChannels - 1) / kChannels;
+  constexpr int64_t kImages = 16, kChannels = 64;  // two lines of the cache or more
+  const PointWindows p = points_of(w, y, grad, dx);
+  const int64_t each = y.dims[0] >= kImages ? y.dims[1] : kChannels, parts = (y.dims[1] + each - 1) / each;
   parallel_for(y.dims[0] * parts, 1, [&](int64_t begin, int64_t end) {
-    std::vector<const float*> from;
-    std::vector<float*> to;
     for (int64_t part = begin; part < end; ++part) {
-      const int64_t n = part / parts, c = part % parts * kChannels, size = std::min(kChannels, y.dims[1] - c);
-      for (int64_t h = 0; h < dx.dims[2]; ++h)
-        for (int64_t x = 0; x < dx.dims[3]; ++x) std::fill_n(point(dx, n, h, x) + c, size, 0.0F);
-      for (int64_t h = 0; h < y.dims[2]; ++h)
-        for (int64_t x = 0; x < y.dims[3]; ++x) {
-          from.clear();
-          to.clear();
-          for_each_point(w, n, h, x, [&](auto... at) {
-            from.push_back(point(w.x, at...) + c);
-            to.push_back(point(dx, at...) + c);
-          });
-          kernels().add_at_first_max(from.data(), to.data(), static_cast<int64_t>(from.size()), point(y, n, h, x) + c,
-                                     point(grad, n, h, x) + c, size);
-        }
+      const int64_t n = part / parts, c = part % parts * each;
+      kernels().add_at_first_max(p, w.x.as<float>() + n * w.x.strides[0] + c, y.as<float>() + n * y.strides[0] + c,
+                                 grad.as<float>() + n * grad.strides[0] + c, dx.as<float>() + n * dx.strides[0] + c,
+                                 std::min(each, y.dims[1] - c));
     }
   });
 }

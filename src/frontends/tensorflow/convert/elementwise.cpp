@@ -44,6 +44,12 @@ void sign(Conversion& c) {
   c.result("SelectV2", {c.emit("NotEqual", {x, x}), x, c.emit("Sign", {x})});
 }
 
+/// Complex numbers from their parts, and parts of them: `Tout` is the type of the result.
+void of_parts(Conversion& c) {
+  const bool makes = c.row.type == std::string_view("Complex");
+  same_inputs(c, {{"Tout", c.element_type("Tout", makes ? DType::Complex64 : DType::Float)}});
+}
+
 constexpr Row kRows[] = {
     {"Abs", same, "Abs"},
     {"AccumulateNV2", sum_of_all, "AddN"},
@@ -52,6 +58,7 @@ constexpr Row kRows[] = {
     {"Add", same, "Add"},
     {"AddN", sum_of_all, "AddN"},
     {"AddV2", same, "Add"},
+    {"Angle", of_parts, "Angle"},
     {"Asin", same, "Asin"},
     {"Asinh", same, "Asinh"},
     {"Atan", same, "Atan"},
@@ -64,6 +71,9 @@ constexpr Row kRows[] = {
     {"Cast", cast, "Cast"},
     {"Ceil", same, "Ceil"},
     {"ClipByValue", same, "ClipByValue"},
+    {"Complex", of_parts, "Complex"},
+    {"ComplexAbs", of_parts, "ComplexAbs"},
+    {"Conj", same, "Conj"},
     {"Cos", same, "Cos"},
     {"Cosh", same, "Cosh"},
     {"Div", divide, "RealDiv, TruncateDiv"},
@@ -79,6 +89,7 @@ constexpr Row kRows[] = {
     {"FloorMod", same, "FloorMod"},
     {"Greater", same, "Greater"},
     {"GreaterEqual", same, "GreaterEqual"},
+    {"Imag", of_parts, "Imag"},
     {"Inv", same, "Reciprocal"},
     {"InvGrad", same, "ReciprocalGrad"},
     {"Invert", same, "Invert"},
@@ -88,6 +99,7 @@ constexpr Row kRows[] = {
     {"LeftShift", same, "LeftShift"},
     {"Less", same, "Less"},
     {"LessEqual", same, "LessEqual"},
+    {"Lgamma", same, "Lgamma"},
     {"Log", same, "Log"},
     {"Log1p", same, "Log1p"},
     {"LogicalAnd", same, "LogicalAnd"},
@@ -101,6 +113,7 @@ constexpr Row kRows[] = {
     {"Neg", same, "Neg"},
     {"NotEqual", same, "NotEqual"},
     {"Pow", same, "Pow"},
+    {"Real", of_parts, "Real"},
     {"RealDiv", same, "RealDiv"},
     {"Reciprocal", same, "Reciprocal"},
     {"ReciprocalGrad", same, "ReciprocalGrad"},

@@ -10,6 +10,7 @@ std::span<const Row> collective_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
 std::span<const Row> convolution_rows();
+std::span<const Row> diagonal_rows();
 std::span<const Row> elementwise_rows();
 std::span<const Row> image_rows();
 std::span<const Row> index_rows();

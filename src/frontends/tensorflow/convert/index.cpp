@@ -19,6 +19,17 @@ void where(Conversion& c) {
   c.result("NonZero", {c.in(0)}, {{"dtype", DType::Int64}});
 }
 
+/// The first place in sorted rows where a value could stand, or the one behind the last.
+void bound(Conversion& c) { same_inputs(c, {{"out_type", c.element_type("out_type", DType::Int32)}}); }
+
+/// Boundaries that are not larger.
+void bucketize(Conversion& c) {
+  c.result("Bucketize", {c.in(0)},
+           {{"boundaries", c.attribute("boundaries", AttrValue::Kind::List).reals},
+            {"dtype", DType::Int32},
+            {"right", true}});
+}
+
 /// What a permutation undoes: places in order of its values.
 void invert(Conversion& c) {
   if (const Tensor* t = c.value(c.in(0))) {
@@ -36,13 +47,21 @@ void invert(Conversion& c) {
 }
 
 constexpr Row kRows[] = {
+    {"Bucketize", bucketize, "Bucketize"},
     {"Gather", gather, "GatherV2"},
     {"GatherNd", same, "GatherNd"},
     {"GatherV2", gather, "GatherV2"},
     {"InvertPermutation", invert, "", "of a known value", "须已知取值"},
+    {"LowerBound", bound, "LowerBound"},
     {"OneHot", one_hot, "OneHot"},
     {"ScatterNd", same, "ScatterNd"},
+    {"TensorScatterAdd", same, "TensorScatterAdd"},
+    {"TensorScatterMax", same, "TensorScatterMax"},
+    {"TensorScatterMin", same, "TensorScatterMin"},
+    {"TensorScatterSub", same, "TensorScatterSub"},
+    {"TensorScatterUpdate", same, "TensorScatterUpdate"},
     {"UnsortedSegmentSum", same, "UnsortedSegmentSum"},
+    {"UpperBound", bound, "UpperBound"},
     {"Where", where, "NonZero"},
 };
 

@@ -25,12 +25,18 @@ void batch_norm(Conversion& c) {
            {{"epsilon", c.real("epsilon", 1e-4F)}, {"data_format", format}, {"is_training", false}});
 }
 
-/// The statistics of the batch are what the forward pass kept.
+/// The statistics are what the forward pass kept of the batch, or those of the layer.
 void batch_norm_gradient(Conversion& c) {
   const std::string format = c.text("data_format", "NHWC");
-  c.require(c.flag("is_training", true), "is_training is false, want true");
-  c.result("FusedBatchNormTrainingGrad", {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)},
-           {{"epsilon", c.real("epsilon", 1e-4F)}, {"data_format", format}});
+  const float epsilon = c.real("epsilon", 1e-4F);
+  const std::vector<Operand> operands = {c.in(0), c.in(1), c.in(2), c.in(3), c.in(4)};
+  if (c.flag("is_training", true)) {
+    c.result("FusedBatchNormTrainingGrad", operands, {{"epsilon", epsilon}, {"data_format", format}});
+  } else {
+    graph::Node& made = c.build.node("BatchNormGrad", c.name, operands,
+                                     {{"epsilon", epsilon}, {"data_format", format}, {"is_training", false}});
+    for (int i = 0; i < 3; ++i) c.give(made.out(i));
+  }
   for (int reserve = 0; reserve < 2; ++reserve) c.give(c.scalar(0, DType::Float));
 }
 
@@ -59,12 +65,9 @@ constexpr Row kRows[] = {
     {"FusedBatchNorm", batch_norm, "BatchNorm, FusedBatchNormTraining"},
     {"FusedBatchNormV2", batch_norm, "BatchNorm, FusedBatchNormTraining"},
     {"FusedBatchNormV3", batch_norm, "BatchNorm, FusedBatchNormTraining"},
-    {"FusedBatchNormGrad", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
-     "仅 is_training 为真"},
-    {"FusedBatchNormGradV2", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
-     "仅 is_training 为真"},
-    {"FusedBatchNormGradV3", batch_norm_gradient, "FusedBatchNormTrainingGrad", "is_training is true",
-     "仅 is_training 为真"},
+    {"FusedBatchNormGrad", batch_norm_gradient, "FusedBatchNormTrainingGrad, BatchNormGrad"},
+    {"FusedBatchNormGradV2", batch_norm_gradient, "FusedBatchNormTrainingGrad, BatchNormGrad"},
+    {"FusedBatchNormGradV3", batch_norm_gradient, "FusedBatchNormTrainingGrad, BatchNormGrad"},
     {"L2Loss", same, "L2Loss"},
     {"LRN", local_response, "Square, PadV2, Pow, Mul"},
 };

@@ -19,16 +19,22 @@ Attributes windows_of(Conversion& c, FunctionRef<int64_t(size_t)> size) {
 /// Inputs: what went into the pool, what came out, and the gradient of that.
 void max_gradient(Conversion& c) {
   Attributes attributes = windows_of(c, size_in(c, c.in(0)));
-  attributes["padding_mode"] = std::string("CALCULATED");
-  c.result("MaxPoolV3Grad", {c.in(0), c.in(1), c.in(2)}, attributes);
+  attributes[c.row.ascend == std::string_view("MaxPoolV3Grad") ? "padding_mode" : "padding"] =
+      std::string("CALCULATED");
+  c.result(c.row.ascend, {c.in(0), c.in(1), c.in(2)}, attributes);
 }
 
 void mean_gradient(Conversion& c) {
   const Dims size = c.integers_in(0, "the shape of the input");
   Attributes attributes = windows_of(c, [&](size_t d) { return size.at(d); });
-  attributes["padding_mode"] = std::string("CALCULATED");
-  attributes["exclusive"] = true;
-  c.result("AvgPoolV2Grad", {c.ints(size), c.in(1)}, attributes);
+  // What lies outside does not count.
+  if (c.row.ascend == std::string_view("AvgPoolV2Grad")) {
+    attributes["padding_mode"] = std::string("CALCULATED");
+    attributes["exclusive"] = true;
+  } else {
+    attributes["count_include_pad"] = false;
+  }
+  c.result(c.row.ascend, {c.ints(size), c.in(1)}, attributes);
 }
 
 void pool(Conversion& c) {
@@ -46,9 +52,11 @@ void pool(Conversion& c) {
 constexpr Row kRows[] = {
     {"AvgPool", pool, "AvgPoolV2"},
     {"AvgPool3D", pool, "AvgPool3D"},
+    {"AvgPool3DGrad", mean_gradient, "AvgPool3DGrad", "the shape of the input is known", "须已知输入大小"},
     {"AvgPoolGrad", mean_gradient, "AvgPoolV2Grad", "the shape of the input is known", "须已知输入大小"},
     {"MaxPool", pool, "MaxPoolV3"},
     {"MaxPool3D", pool, "MaxPool3D"},
+    {"MaxPool3DGrad", max_gradient, "MaxPool3DGrad"},
     {"MaxPoolGrad", max_gradient, "MaxPoolV3Grad"},
 };
 

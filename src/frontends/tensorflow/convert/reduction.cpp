@@ -32,6 +32,9 @@ void top(Conversion& c) {
   c.give(c.cast(made.out(1), type));
 }
 
+/// How often each number occurs.
+void count(Conversion& c) { same_inputs(c, {{"binary_output", c.flag("binary_output")}}); }
+
 constexpr Row kRows[] = {
     {"All", reduce, "ReduceAll"},
     {"Any", reduce, "ReduceAny"},
@@ -39,6 +42,7 @@ constexpr Row kRows[] = {
     {"ArgMin", place, "ArgMin"},
     {"Cumprod", running, "Cumprod"},
     {"Cumsum", running, "Cumsum"},
+    {"DenseBincount", count, "DenseBincount"},
     {"EuclideanNorm", reduce, "EuclideanNorm"},
     {"Max", reduce, "ReduceMax"},
     {"Mean", reduce, "ReduceMean"},

@@ -6,9 +6,9 @@ namespace updraft::tensorflow {
 
 std::span<const std::span<const Row>> families() {
   static const std::vector<std::span<const Row>> all = {
-      activation_rows(),  collective_rows(),    constant_rows(),  control_rows(),   convolution_rows(),
-      elementwise_rows(), image_rows(),         index_rows(),     loss_rows(),      matmul_rows(),
-      pool_rows(),        normalisation_rows(), recurrent_rows(), reduction_rows(), shape_rows(),
+      activation_rows(),    collective_rows(), constant_rows(),  control_rows(), convolution_rows(), diagonal_rows(),
+      elementwise_rows(),   image_rows(),      index_rows(),     loss_rows(),    matmul_rows(),      pool_rows(),
+      normalisation_rows(), recurrent_rows(),  reduction_rows(), shape_rows(),
   };
   return all;
 }

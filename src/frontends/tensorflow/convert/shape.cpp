@@ -206,6 +206,7 @@ void batch_to_space(Conversion& c) {
 
 constexpr Row kRows[] = {
     {"BatchToSpaceND", batch_to_space, "Reshape, Transpose, StridedSliceV2"},
+    {"BroadcastArgs", same, "BroadcastArgs"},
     {"BroadcastGradientArgs", broadcast_gradient_axes, "", "the shapes are known", "须已知形状"},
     {"BroadcastTo", same, "BroadcastTo"},
     {"Concat", concat, "ConcatV2"},
@@ -221,6 +222,7 @@ constexpr Row kRows[] = {
     {"Rank", same, "Rank"},
     {"Reshape", reshape, "Reshape"},
     {"ReverseV2", same, "ReverseV2"},
+    {"Roll", same, "RollV2"},
     {"Shape", shape, "Shape"},
     {"ShapeN", shapes, "Shape"},
     {"Size", size, "Size"},

@@ -45,7 +45,8 @@ Band band_of(const Op& op, const In& k, int64_t rows, int64_t columns, std::stri
   op.require(align == "LEFT_LEFT" || align == "LEFT_RIGHT" || align == "RIGHT_LEFT" || align == "RIGHT_RIGHT",
              "attribute align is \"{}\", want LEFT_RIGHT, RIGHT_LEFT, LEFT_LEFT or RIGHT_RIGHT", align);
   b.longest = std::min(rows + std::min<int64_t>(b.high, 0), columns - std::max<int64_t>(b.low, 0));
-  op.require(b.low > -rows && b.high < columns && b.longest > 0, "k is {} and {}, the matrices are [{},{}]", b.low,
+  const auto exists = [&](int64_t diagonal) { return diagonal == 0 || (diagonal > -rows && diagonal < columns); };
+  op.require(exists(b.low) && exists(b.high) && b.longest >= 0, "k is {} and {}, the matrices are [{},{}]", b.low,
              b.high, rows, columns);
   return b;
 }
