@@ -17,7 +17,7 @@ def _measure(options, models, session, devices, area, peer_name, title):
     for name in options.models.split(","):
         if name not in models:
             sys.exit(f"no model {name}, want one of {', '.join(models)}")
-        ours, peer = (InProcess(session, name, device, options.threads) for device in devices)
+        ours, peer = (InProcess(session, name, device, options.threads, clock=options.clock) for device in devices)
         ours(True), peer(True)
         if not abs(ours.value - peer.value) <= 1e-3 * abs(peer.value):  # also not for NaN
             sys.exit(f"{name}: the losses differ, {ours.value} and {peer.value}")
@@ -26,7 +26,7 @@ def _measure(options, models, session, devices, area, peer_name, title):
         ours.close(), peer.close()
     if len(rows) > 1:
         print("geometric mean", round(math.exp(sum(math.log(r["ratio"]) for r in rows.values()) / len(rows)), 3))
-    whole = options.models == ",".join(models) and options.threads == len(os.sched_getaffinity(0))
+    whole = options.models == ",".join(models) and options.threads == len(os.sched_getaffinity(0)) and options.clock == "wall"
     report(title + ("" if whole else PART), rows, f"./dev bench {area} " + " ".join(a for a in sys.argv[1:] if a != "--measure"), peer_name, before)
 
 
@@ -38,6 +38,7 @@ def main(script, description, models, session, devices, area, peer_name, flag=No
     parser.add_argument("--models", default=",".join(models))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor time of all threads, with --threads 1 on a busy machine")
     if flag:
         parser.add_argument("--" + flag, action="store_true", help="this table")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)

@@ -28,15 +28,19 @@ def heading(state, command):
     return f"{state['cpu']}, {state['cores']} cores, load {state['load']:.1f} before, {state['date']}; `{command.strip()}`"
 
 
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
 class InProcess:
     """make(*arguments)() in a process of its own. Two libraries in one process would share it badly: the idle one's
     OpenMP threads go on spinning for a while and take the cores from the one that is measured. make must be a
-    module's function. A call gives the seconds that the other process needed."""
+    module's function. A call gives the seconds that the other process needed. clock: "wall", or "cpu" for the seconds of
+    processor time of all its threads, which tell more where other programs are busy on the machine."""
 
-    def __init__(self, make, *arguments):
+    def __init__(self, make, *arguments, clock="wall"):
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, make, arguments), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, make, arguments, CLOCKS[clock]), daemon=True)
         self.process.start()
         theirs.close()
         self.pipe.recv()  # built
@@ -73,7 +77,7 @@ class InProcess:
         self.process.join()
 
 
-def _serve(pipe, make, arguments):
+def _serve(pipe, make, arguments, now):
     call = make(*arguments)
     pipe.send(None)
     while True:
@@ -81,9 +85,9 @@ def _serve(pipe, make, arguments):
             arguments = pipe.recv()
         except EOFError:
             return
-        start = time.perf_counter()
+        start = now()
         value = call(*arguments)
-        pipe.send((time.perf_counter() - start, value))
+        pipe.send((now() - start, value))
 
 
 def spread_of(seconds):
