@@ -329,7 +329,7 @@ for names, function in {
         "InplaceMaskedFillScalar": lambda x, m, v: x.masked_fill(m, v), "InplaceMaskedFillTensor": lambda x, m, v: x.masked_fill(m, v),
         "InplaceMaskedScatter": lambda x, m, s: x.masked_scatter(m, s), "InplacePut": lambda x, i, s, add: x.put(i, s, add),
         "Scatter ScatterValue": scattered, "ScatterAdd": lambda x, d, i, s: x.scatter_add(d, i, s),
-        "ScatterNdUpdate": lambda x, i, u: x.index_copy(0, i[:, 0], u), "MaskedScale": lambda x, m, s: x * m * s,
+        "ScatterNdUpdate": lambda x, i, u: x.index_copy(0, i[:, 0], u), "TfScatterAdd": lambda x, i, u: x.index_add(0, i[:, 0], u), "MaskedScale": lambda x, m, s: x * m * s,
         "Cat": lambda t, d: torch.cat(t, d), "Stack": lambda t, d: torch.stack(t, d),
         "SplitWithSize": lambda x, s, d: (list(x.split(s, d)),), "ConstantPadNd": lambda x, p, v: F.pad(x, tuple(p), value=v),
         "Permute": lambda x, d: x.permute(d), "Expand": lambda x, s: x.expand(s), "Diag": torch.diag,

@@ -433,6 +433,21 @@ def test_scatter_of_slices(dtype):
         assert torch.equal(self.cpu(), want)
 
 
+@pytest.mark.parametrize("index", [torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32], ids=str)
+def test_sums_into_slices(dtype, index):
+    x = make((4, 5, 6), dtype)
+    for i in (torch.tensor([[1], [3]]), torch.tensor([[1, 2], [1, 2], [0, 4]]), torch.tensor([[[1, 2, 3], [0, 0, 1]]]), torch.empty(0, 1, dtype=torch.int64)):
+        updates = make((*i.shape[:-1], *x.shape[i.shape[-1]:]), dtype, 1)
+        want = x.double()
+        want.index_put_(tuple(i.unbind(-1)), updates.double(), accumulate=True)
+        self = x.npu()
+        call("aclnnTfScatterAdd", self, i.to(index).npu(), updates.npu())
+        torch.testing.assert_close(self.cpu(), want.to(dtype))
+    with pytest.raises(RuntimeError, match="updates is .*want the type of varRef"):
+        call("aclnnTfScatterAdd", x.npu(), torch.zeros(1, 1, dtype=index).npu(), make((1, 5, 6), torch.bfloat16).npu())
+
+
 def test_search_forms():
     s, v = make((40,)).sort().values, make((3, 11), seed=1)
     for right in (False, True):
