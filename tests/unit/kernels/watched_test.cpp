@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "base/last_level_cache.h"
 #include "base/overflow.h"
 #include "kernels/pipeline.h"
 #include "kernels/rows/arithmetic.h"
@@ -112,6 +113,22 @@ TEST(Watched, WhatFp16CannotHoldBecomesItsLargest) {
         for (int64_t i = 0; i < n; ++i)
           if (i != at) { ASSERT_EQ(static_cast<float>(y[static_cast<size_t>(i)]), 2.0f); }
       }
+}
+
+// Results that are larger than the caches are written in another way.
+TEST(Watched, WhatFp16CannotHoldBecomesItsLargestInLargeTensors) {
+  const int64_t n = last_level_cache().value_or(int64_t{32} << 20) / 4 + 5000;
+  if (n > 64 << 20) GTEST_SKIP() << "a cache that wants too large a tensor";
+  std::vector<float> x(static_cast<size_t>(n), 2.0f);
+  std::vector<Half> y(x.size());
+  x[x.size() / 2] = 70000.0f;
+  std::atomic<uint32_t> flag{0};
+  const OverflowScope scope(&flag);
+  copy_elements(TensorView::contiguous(y.data(), DType::Float16, &n, 1),
+                TensorView::contiguous(x.data(), DType::Float, &n, 1));
+  EXPECT_EQ(static_cast<float>(y[y.size() / 2]), 65504.0f);
+  EXPECT_EQ(static_cast<float>(y.back()), 2.0f);
+  EXPECT_EQ(flag, 1u);
 }
 
 }  // namespace
