@@ -1,6 +1,4 @@
 // Reductions over axes, and where the extremes are.
-#include <limits>
-
 #include "frontends/onnx/convert/families.h"
 
 namespace updraft::onnx {
