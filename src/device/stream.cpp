@@ -25,7 +25,6 @@ constexpr auto kPatience = std::chrono::milliseconds(5);
 // Tasks are chained from so much work on: smaller arrays stay in the cache from one task to the next.
 constexpr int64_t kChainWork = 256 << 10;
 constexpr size_t kMostChained = 256;
-constexpr int64_t kLongLimit = 10'000'000'000;  // nanoseconds
 
 // Computations (of models also in threads of their own) and copies always end. Waits and host functions may wait for
 // the very thread that submits.
@@ -182,9 +181,7 @@ const FlatWork* flat_work_of(const Task& task) {
 // itself.
 bool Stream::run_chain(std::unique_lock<std::mutex>& lock) {
   if (watched() || stopped() || !flat_work_of(*head_) || !flat_work_of(*head_->next)) return false;
-  // A chain counts as one operator against the limit of operators. Clients set minutes; who sets less measures.
-  const int64_t limit = detail::execution_limit.load(std::memory_order_relaxed);
-  if (limit != 0 && limit < kLongLimit) return false;
+  if (has_close_limit()) return false;  // a chain counts as one operator against it
   FlatChain chain;
   const char* name = head_->name();
   try {

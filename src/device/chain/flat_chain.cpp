@@ -16,7 +16,32 @@ size_t FlatChain::root(size_t group) {
   return group;
 }
 
+namespace {
+size_t bytes_of(size_t bytes) { return bytes; }
+template <class Place>
+size_t bytes_of(const Place& place) {
+  return place.bytes;
+}
+/// True where one of the arrays has a byte of this one.
+template <class Arrays>
+bool overlaps(const Arrays& arrays, const FlatArray& array) {
+  const auto at = arrays.lower_bound(array.data);
+  if (at != arrays.end() && at->first < array.data + array.bytes) return true;
+  return at != arrays.begin() && std::prev(at)->first + bytes_of(std::prev(at)->second) > array.data;
+}
+}  // namespace
+
+// Several works may read the same array as a whole. Arrays that overlap otherwise are rare, and not worth keeping.
+bool FlatChain::add_whole(const FlatArray& array, std::vector<const char*>& added) {
+  if (const auto known = wholes_.find(array.data); known != wholes_.end()) return known->second == array.bytes;
+  if (overlaps(places_, array) || overlaps(wholes_, array)) return false;
+  wholes_.emplace(array.data, array.bytes);
+  added.push_back(array.data);
+  return true;
+}
+
 bool FlatChain::find(const FlatArray& array, int64_t elements, Places::iterator& at, bool& known) {
+  if (overlaps(wholes_, array)) return false;
   at = places_.lower_bound(array.data);
   known = at != places_.end() && at->first == array.data;
   if (known) return at->second.bytes == array.bytes && groups_[root(at->second.group)].elements == elements;
@@ -41,7 +66,7 @@ void FlatChain::join(size_t one, size_t other) {
 bool FlatChain::add(const FlatWork& work) {
   FlatArray arrays[FlatWork::kMostArrays];
   // What the work itself brings is looked at among itself, too.
-  std::vector<const char*> added;
+  std::vector<const char*> added, added_wholes;
   std::vector<std::pair<size_t, size_t>> shared;  // groups of which rows have an array in common
   const size_t rows = work.rows(), first_group = groups_.size();
   const auto number = static_cast<uint32_t>(works_.size());
@@ -56,6 +81,10 @@ bool FlatChain::add(const FlatWork& work) {
     groups_.push_back({n, {{number, static_cast<uint32_t>(row)}}});
     parents_.push_back(group);
     for (int k = 0; k < count && fits; ++k) {
+      if (arrays[k].whole) {
+        fits = add_whole(arrays[k], added_wholes);
+        continue;
+      }
       Places::iterator at;
       bool known;
       fits = find(arrays[k], n, at, known);
@@ -70,6 +99,7 @@ bool FlatChain::add(const FlatWork& work) {
   }
   if (!fits) {
     for (const char* data : added) places_.erase(data);
+    for (const char* data : added_wholes) wholes_.erase(data);
     groups_.resize(first_group);
     parents_.resize(first_group);
     return false;

@@ -15,10 +15,13 @@ namespace updraft {
 struct FlatArray {
   const char* data;
   size_t bytes;
+  /// Read by every element of the result, or by many (a number, a row that is added to all rows): element i of the
+  /// result does not go with element i of this one.
+  bool whole = false;
 };
 
 /// What a task does, as rows that do not depend on each other. Element i of a row's result depends on elements i of its
-/// operands alone.
+/// operands alone, and on arrays that are read as a whole.
 class FlatWork {
  public:
   static constexpr int kMostArrays = 4;
@@ -58,6 +61,8 @@ class FlatChain {
     size_t group;
   };
   using Places = std::map<const char*, Place>;
+  /// Takes in an array that is read as a whole. False: somebody in the chain has it, or a part of it, element by element.
+  bool add_whole(const FlatArray& array, std::vector<const char*>& added);
   /// Where an array stands that is known, or would stand. False: it overlaps others, or groups of another size know it.
   bool find(const FlatArray& array, int64_t elements, Places::iterator& at, bool& known);
   size_t root(size_t group);
@@ -67,6 +72,7 @@ class FlatChain {
   std::vector<Group> groups_;
   std::vector<size_t> parents_;  // groups that were joined
   Places places_;
+  std::map<const char*, size_t> wholes_;  ///< address and bytes of arrays that are read as a whole, apart from places_
   int64_t elements_ = 0;
 };
 

@@ -21,6 +21,13 @@ extern std::atomic<int64_t> execution_limit;  // nanoseconds
 void run_under_limit(Task& task);
 }  // namespace detail
 
+/// True where operators have so short a limit that somebody measures: then each runs by itself. Clients set minutes.
+inline bool has_close_limit() {
+  constexpr int64_t kLong = 10'000'000'000;  // nanoseconds
+  const int64_t limit = detail::execution_limit.load(std::memory_order_relaxed);
+  return limit != 0 && limit < kLong;
+}
+
 /// Runs the task under the limit of operators, if it is one.
 inline void run_in_time(Task& task) {
   if (detail::execution_limit.load(std::memory_order_relaxed) == 0) [[likely]]

@@ -20,6 +20,8 @@ constexpr int64_t kMostLookedAt = 64;
 /// Plans of a step that does more work than this, in element operations, are kept one at a time: they may have memory
 /// of their own between their steps, and to make one anew is little beside its work.
 constexpr int64_t kMostKeptWork = 64 << 10;
+/// Steps of less work than this are not chained: their arrays stay in the cache from one step to the next.
+constexpr int64_t kChainWork = 64 << 10;
 /// What a step costs beside its elements, in element operations.
 constexpr int64_t kStepWork = 1024;
 
@@ -116,6 +118,7 @@ aclOpExecutor& Run::bind(size_t s) {
   for (size_t i : bound.inputs) made.addresses.push_back(inputs_[i]);
   for (size_t i : bound.outputs) made.addresses.push_back(outputs_[i]);
   prepare_constants(*made.plan);
+  made.number = ++plans_made_;
   const size_t most = made.plan->work <= kMostKeptWork ? kMostPlans : 1;
   if (bound.plans.size() >= most) bound.plans.resize(most - 1);
   bound.plans.insert(bound.plans.begin(), std::move(made));
@@ -125,6 +128,7 @@ aclOpExecutor& Run::bind(size_t s) {
 void Run::begin(std::span<void* const> inputs, std::span<void* const> outputs) {
   std::ranges::copy(inputs, inputs_.begin());
   std::ranges::copy(outputs, outputs_.begin());
+  chained_ = 0;
 }
 
 bool Run::fits(const Bound& bound, const Planned& planned) const {
@@ -177,9 +181,48 @@ void run_summarised(aclOpExecutor& plan) {
 }
 }  // namespace
 
+const FlatWork* Run::flat_work_of(size_t s) {
+  if (!bound_[s].call) return nullptr;  // a copy, or a collective
+  try {
+    const aclOpExecutor& plan = plan_of(s);
+    if (plan.work < kChainWork) return nullptr;
+    return plan.steps.size() == 1 && !plan.body ? plan.steps[0]->flat() : plan.flat();
+  } catch (const Error& e) { throw_of(*program_->steps[s].node, e); }
+}
+
+// The chain is kept as long as its steps keep their plans: whether arrays overlap depends on their addresses.
+size_t Run::run_chain(size_t s, size_t last) {
+  if (s + 1 == last || !flat_work_of(s) || !flat_work_of(s + 1)) return 0;
+  auto number_of = [&](size_t step) { return bound_[step].plans.front().number; };
+  std::unique_ptr<Chained>& kept = bound_[s].chained;
+  bool same = kept && kept->plans.size() <= last - s;
+  for (size_t i = 0; same && i < kept->plans.size(); ++i)
+    same = flat_work_of(s + i) && number_of(s + i) == kept->plans[i];
+  if (!same) {
+    kept = std::make_unique<Chained>();
+    for (size_t at = s; at < last; ++at) {
+      const FlatWork* work = flat_work_of(at);
+      if (!work || !kept->chain.add(*work)) break;
+      kept->plans.push_back(number_of(at));
+    }
+  }
+  if (kept->plans.size() < 2) return 0;
+  try {
+    kept->chain.run();
+  } catch (const Error& e) { throw_of(*program_->steps[s].node, e); }
+  return kept->plans.size();
+}
+
 void Run::run_steps(size_t first, size_t last, const NodePlace& place) {
+  // Whoever observes, or limits the time of an operator, wants to see each by itself.
+  const bool chains = !watched() && !has_close_limit();
   for (size_t s = first; s < last; ++s) {
     const Step& step = program_->steps[s];
+    if (const size_t together = chains ? run_chain(s, last) : 0) {
+      chained_ += together;
+      s += together - 1;
+      continue;
+    }
     if (!step.node) {
       const size_t bytes = static_cast<size_t>(count_of(step.inputs[0].dims)) * size_of(step.inputs[0].dtype);
       if (bytes) std::memcpy(host_address(address(step.outputs[0])), host_address(address(step.inputs[0])), bytes);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/chain/flat_chain.h"
 #include "device/device_block.h"
 #include "graph/executor/collective.h"
 #include "graph/executor/shared_constant.h"
@@ -81,6 +82,8 @@ class Run {
   /// Tensors of a step that is a collective.
   std::vector<CollectiveTensor> tensors(const std::vector<StepTensor>& of) const;
   size_t bytes() const { return program_->arena_bytes; }
+  /// Steps that the latest run did together with others (Chained).
+  size_t chained() const { return chained_; }
 
  private:
   struct Recycle {
@@ -89,11 +92,19 @@ class Run {
   struct Planned {
     std::vector<void*> addresses;  ///< of the inputs, then of the outputs that are in Bound
     std::unique_ptr<aclOpExecutor, Recycle> plan;
+    uint64_t number = 0;  ///< of all plans that this run has made
+  };
+  /// Steps in a row that work element by element: they go through their arrays together, a piece at a time, so that
+  /// what one makes is still in the cache when the next reads it.
+  struct Chained {
+    std::vector<uint64_t> plans;  ///< that it was made of
+    FlatChain chain;
   };
   struct Bound {
     std::unique_ptr<NodeCall> call;  ///< null: a copy
     /// The one that ran last first. Clients' allocators give the same few addresses again and again, so some are kept.
     std::vector<Planned> plans;
+    std::unique_ptr<Chained> chained;  ///< that begins with this step
     /// The inputs and outputs of the graph that it reads or writes: other addresses want another plan.
     std::vector<size_t> inputs, outputs;
     bool moves() const { return !inputs.empty() || !outputs.empty(); }
@@ -101,6 +112,11 @@ class Run {
   static constexpr size_t kMostPlans = 4;  ///< of a step
   aclOpExecutor& bind(size_t step);
   aclOpExecutor& plan_of(size_t step);
+  /// Runs the steps from `step` on, before `last`, that are element by element work on large arrays, together. How many
+  /// they were; 0: there are not two.
+  size_t run_chain(size_t step, size_t last);
+  /// What the step does, where it is element by element work on large arrays; else null.
+  const FlatWork* flat_work_of(size_t step);
   bool fits(const Bound& bound, const Planned& planned) const;
   void* address(const StepTensor& tensor) const;
   CallTensor tensor_of(const StepTensor& tensor) const;
@@ -112,6 +128,8 @@ class Run {
   std::byte* arena_ = nullptr;
   std::vector<Bound> bound_;
   std::vector<void*> inputs_, outputs_;
+  uint64_t plans_made_ = 0;
+  size_t chained_ = 0;
 };
 
 }  // namespace updraft::graph

@@ -6,6 +6,7 @@
 #include "device/chain/flat_chain.h"
 #include "kernels/rows/arithmetic.h"
 #include "kernels/rows/logic.h"
+#include "tensor/view_algebra.h"
 
 namespace updraft {
 
@@ -202,6 +203,139 @@ class FlatRow final : public FlatWork {
   TensorView in_[inputs], out_;
   Params params_;
 };
+
+/// How the elements of an operand go with those of a result that is taken as rows of `inner` elements.
+enum class Along : uint8_t {
+  Elements,  ///< one each
+  All,       ///< one for all
+  Rows,      ///< one for each row
+  Columns,   ///< a row that all rows see
+};
+
+/// From so many elements on it pays to look whether broadcast operands have the order of a flat array.
+constexpr int64_t kLeastRows = 32 << 10;
+constexpr int64_t kShortestInner = 64;  ///< shorter rows cost more to hand out than they are worth
+
+/// out = fn(in …) where the result is dense in any order of its dimensions, and operands lie in the same order, or are
+/// numbers, rows or columns that are broadcast.
+class FlatRows final : public FlatWork {
+ public:
+  FlatRows(BlockFn fn, Compute compute, std::initializer_list<Source> in, const TensorView& out, const Params& params,
+           bool boolean)
+      : fn_(fn), compute_(compute), inputs_(static_cast<int>(in.size())), boolean_(boolean), out_(out),
+        params_(params) {
+    for (const Source& s : in) in_.push_back(s);
+    n_ = out.numel();
+    usable_ = look();
+  }
+  bool usable() const { return usable_; }
+  void operator()() const {
+    TensorView in[kMost];
+    for (int k = 0; k < inputs_; ++k) in[k] = in_[static_cast<size_t>(k)].view();
+    run_elementwise(fn_, compute_, in, inputs_, &out_, 1, params_, boolean_);
+  }
+
+  size_t rows() const override { return 1; }
+  int64_t elements(size_t) const override { return n_; }
+  int arrays(size_t, FlatArray* to) const override {
+    int count = 0;
+    for (int k = 0; k < inputs_; ++k) {
+      const Source& s = in_[static_cast<size_t>(k)];
+      if (!s.scalar()) to[count++] = {s.shape().as<char>(), s.shape().bytes(), along_[k] != Along::Elements};
+    }
+    to[count++] = {out_.as<char>(), out_.bytes()};
+    return count;
+  }
+  void run_piece(size_t, int64_t begin, int64_t n) const override {
+    if (inner_ == 0) return run_rows(begin, 1, n);
+    for (const int64_t end = begin + n; begin < end;) {
+      const int64_t column = begin % inner_, left = end - begin;
+      const int64_t rows = column == 0 && left >= inner_ ? left / inner_ : 1;
+      const int64_t width = column == 0 && left >= inner_ ? inner_ : std::min(left, inner_ - column);
+      run_rows(begin, rows, width);
+      begin += rows * width;
+    }
+  }
+
+ private:
+  static constexpr int kMost = FlatWork::kMostArrays - 1;
+
+  /// False where an operand is none of Along.
+  bool look() {
+    const TensorView* const all[] = {&out_};
+    int order[kMaxDims];
+    const int kept = memory_order(all, order);
+    int64_t expected = 1;
+    for (int i = kept - 1; i >= 0; expected *= out_.dims[order[i--]])
+      if (out_.strides[order[i]] != expected) return false;
+    if (expected != n_) return false;
+    for (int k = 0; k < inputs_; ++k)
+      if (!look_at(in_[static_cast<size_t>(k)], order, kept, along_[k])) return false;
+    return true;
+  }
+  bool look_at(const Source& s, const int* order, int kept, Along& along) {
+    const TensorView& v = s.shape();
+    along = Along::All;
+    if (s.scalar() || v.numel() == 1) return true;
+    int first = kept, last = -1;  // the dimensions in which it is not broadcast
+    int64_t expected = 1, behind = 1, seen = 1;
+    for (int i = kept - 1; i >= 0; --i) {
+      const int d = order[i] - (out_.rank - v.rank);
+      if (d < 0 || v.dims[d] == 1) continue;
+      if (v.strides[d] != expected) return false;
+      expected *= v.dims[d];
+      first = i;
+      last = std::max(last, i);
+    }
+    for (int i = first; i <= last; ++i) seen *= out_.dims[order[i]];
+    for (int i = last + 1; i < kept; ++i) behind *= out_.dims[order[i]];
+    if (seen != v.numel()) return false;  // broadcast in between
+    if (seen == n_) {
+      along = Along::Elements;
+      return true;
+    }
+    if (behind != 1 && first != 0) return false;  // broadcast on both sides
+    along = behind == 1 ? Along::Columns : Along::Rows;
+    const int64_t inner = behind == 1 ? seen : behind;
+    if (inner < kShortestInner || (inner_ != 0 && inner_ != inner)) return false;
+    inner_ = inner;
+    return true;
+  }
+
+  /// Elements [begin, begin + rows * width), in one row or in whole rows.
+  void run_rows(int64_t begin, int64_t rows, int64_t width) const {
+    const int64_t dims[] = {rows, width};
+    auto part = [&](const TensorView& v, int64_t at, int64_t row_step, int64_t step) {
+      TensorView piece =
+          TensorView::contiguous(v.as<char>() + at * static_cast<int64_t>(size_of(v.dtype)), v.dtype, dims, 2);
+      piece.strides[0] = row_step;
+      piece.strides[1] = step;
+      return piece;
+    };
+    TensorView in[kMost];
+    for (int k = 0; k < inputs_; ++k) {
+      const Source& s = in_[static_cast<size_t>(k)];
+      switch (along_[k]) {
+        case Along::Elements: in[k] = part(s.shape(), begin, width, 1); break;
+        case Along::Columns: in[k] = part(s.shape(), begin % inner_, 0, 1); break;
+        case Along::Rows: in[k] = part(s.shape(), begin / inner_, 1, 0); break;
+        case Along::All: in[k] = part(s.view(), 0, 0, 0); break;
+      }
+    }
+    const TensorView out = part(out_, begin, width, 1);
+    run_elementwise(fn_, compute_, in, inputs_, &out, 1, params_, boolean_);
+  }
+
+  BlockFn fn_;
+  Compute compute_;
+  int inputs_;
+  bool boolean_, usable_ = false;
+  Along along_[kMost] = {};
+  int64_t n_ = 0, inner_ = 0;  ///< inner_: 0 where no operand is broadcast along rows or columns
+  std::vector<Source> in_;
+  TensorView out_;
+  Params params_;
+};
 }  // namespace
 
 namespace {
@@ -264,6 +398,12 @@ void plan_elementwise(Op& op, Ew row, Compute compute, DType type, std::initiali
     else if (in.size() == 2) op.launch_flat(FlatRow<2>(fn, compute, in, out, params));
     else op.launch_flat(FlatRow<3>(fn, compute, in, out, params));
     return;
+  }
+  if (in.size() < FlatWork::kMostArrays && out.numel() >= kLeastRows) {
+    if (FlatRows rows(fn, compute, in, out, params, boolean); rows.usable()) {
+      op.launch_flat(std::move(rows));
+      return;
+    }
   }
   switch (in.size()) {
     case 1:

@@ -122,5 +122,49 @@ TEST(FlatChain, EqualBytesOfOtherTypesAreNotOneArray) {
   EXPECT_FALSE(chain.add(wide));
 }
 
+TEST(FlatChain, WhatIsReadAsAWholeIsNotWritten) {
+  /// to[i] += number[0].
+  class Plus final : public FlatWork {
+   public:
+    Plus(const float* number, size_t count, std::vector<float>& to) : number_(number), count_(count), to_(to) {}
+    size_t rows() const override { return 1; }
+    int64_t elements(size_t) const override { return static_cast<int64_t>(to_.size()); }
+    int arrays(size_t, FlatArray* to) const override {
+      to[0] = {reinterpret_cast<const char*>(number_), count_ * 4, true};
+      to[1] = {reinterpret_cast<const char*>(to_.data()), to_.size() * 4};
+      return 2;
+    }
+    void run_piece(size_t, int64_t begin, int64_t n) const override {
+      for (int64_t i = begin; i < begin + n; ++i) to_[static_cast<size_t>(i)] += number_[0];
+    }
+
+   private:
+    const float* number_;
+    size_t count_;
+    std::vector<float>& to_;
+  };
+  std::vector<float> a(20000), b(20000), numbers = {3, 4, 5};
+  FlatChain chain;
+  const Plus first(numbers.data(), 1, a), again(numbers.data(), 1, b);
+  EXPECT_TRUE(chain.add(first));
+  EXPECT_TRUE(chain.add(again));  // arrays of other sizes may share it
+  // Of what the chain works on element by element nothing is read as a whole, and the other way round.
+  const Plus reads(a.data() + 7, 1, b), writes(b.data(), 1, numbers), itself(a.data(), 1, a), more(numbers.data(), 3, a),
+      part(numbers.data() + 2, 1, a);
+  EXPECT_FALSE(chain.add(reads));
+  EXPECT_FALSE(chain.add(writes));
+  EXPECT_FALSE(chain.add(itself));
+  EXPECT_FALSE(chain.add(more));
+  EXPECT_TRUE(chain.add(part));
+  // Nothing is left of what was refused.
+  std::vector<float> c(20000);
+  const Work on(std::vector<Work::Row>{{a.data(), b.data(), c.data(), 20000}}, 2);
+  EXPECT_TRUE(chain.add(on));
+  chain.run();
+  EXPECT_EQ(a, std::vector<float>(20000, 8));
+  EXPECT_EQ(b, std::vector<float>(20000, 3));
+  EXPECT_EQ(c, std::vector<float>(20000, 19));
+}
+
 }  // namespace
 }  // namespace updraft
