@@ -9,6 +9,7 @@ import time
 UNSTABLE = 0.15  # a side whose own repeats differ by more than this tells little
 # Until then runs that were unstable are repeated; `./dev bench readme` gives each of its sections a time.
 DEADLINE = time.monotonic() + float(os.environ.get("UPDRAFT_BENCH_SECONDS", "inf"))
+TURN = 0.1  # seconds: calls that are shorter are repeated within a turn
 PART = "-part"  # ends the names of tables of a choice of rows: they do not go to the page
 ISA = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "BF16", "avx512_fp16": "FP16", "amx_bf16": "AMX"}
 
@@ -108,14 +109,21 @@ def row(ours, peer, scale=1e3):
 
 def interleave(ours, peer, rounds=5, warm=2, attempts=3):
     """The row of ours() and peer(), called in turn for their seconds (or what they return, if anything: an InProcess returns
-    seconds). While either side is unstable the whole run is repeated; the steadiest run counts, whatever its ratio."""
+    seconds). While either side is unstable the whole run is repeated; the steadiest run counts, whatever its ratio.
+    An InProcess is called for TURN seconds in each turn, as clients call a model, and counts with the mean: its single
+    call behind the other side's turn would tell how fast threads wake up and caches fill."""
     def seconds_of(call):
         start = time.perf_counter()
         own = call()
-        seconds = time.perf_counter() - start if own is None else own
-        if isinstance(call, InProcess):
-            call.rest()
-        return seconds
+        if own is None:
+            return time.perf_counter() - start
+        if not isinstance(call, InProcess):
+            return own
+        all_calls = [own]
+        while time.perf_counter() - start < TURN:
+            all_calls.append(call())
+        call.rest()
+        return statistics.mean(all_calls)
 
     best = None
     for attempt in range(attempts):

@@ -242,7 +242,7 @@ TensorView channels_behind(const TensorView& v) {
 
 struct Plan {
   std::optional<dnnl::primitive> primitive;  ///< nothing: oneDNN has none
-  memory::desc src, weights, plain, dst, bias, scratchpad;
+  memory::desc src, weights, plain, dst, bias, addend, scratchpad;
 };
 
 /// What the two kinds of products have in common.
@@ -251,12 +251,26 @@ struct Problem {
   bool by_channel = false;  ///< a scale for each
   memory::dims src, weights, dst, strides, dilates, left, right;
   DType from = DType::UInt8, to = DType::UInt8;
+  DType added = DType::Undefined;  ///< of an addend
+  int32_t added_zero = 0;
+  bool relu = false;
 };
+
+/// oneDNN adds the addend's numbers as they are, so the sum is computed in multiples of their scale.
+dnnl::post_ops additions(const Problem& p, const memory::desc& addend) {
+  dnnl::post_ops ops;
+  if (p.added == DType::Undefined) return ops;
+  ops.append_binary(dnnl::algorithm::binary_add, addend);
+  if (p.added_zero != 0) ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1.0f, static_cast<float>(-p.added_zero));
+  if (p.relu) ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  return ops;
+}
 
 std::shared_ptr<const Plan> plan_of(const Problem& p) {
   static auto* cache = new onednn::Cache<Plan>;
   onednn::Key key;
-  key.add(p.product, p.biased, p.has_zero, p.by_channel, p.from, p.to, p.src.size(), p.weights.size());
+  key.add(p.product, p.biased, p.has_zero, p.by_channel, p.from, p.to, p.added, p.added_zero, p.relu, p.src.size(),
+          p.weights.size());
   for (const memory::dims* v : {&p.src, &p.weights, &p.dst, &p.strides, &p.dilates, &p.left, &p.right})
     for (int64_t x : *v) key.add(x);
   return cache->get(key, [&] {
@@ -280,6 +294,10 @@ std::shared_ptr<const Plan> plan_of(const Problem& p) {
     if (p.to != DType::Float) {
       attr.set_scales_mask(DNNL_ARG_DST, 0);
       attr.set_zero_points_mask(DNNL_ARG_DST, 0);
+    }
+    if (p.added != DType::Undefined) {
+      plan.addend = desc(p.dst, onednn::type_of(p.added));
+      attr.set_post_ops(additions(p, plan.addend));
     }
     const dnnl::engine& e = onednn::engine();
     const auto take = [&](const auto& pd, auto&& primitive) {
@@ -306,9 +324,10 @@ std::shared_ptr<const Plan> plan_of(const Problem& p) {
   });
 }
 
-/// False: oneDNN has no primitive for it. x and y are dense in the order of the plan.
+/// False: oneDNN has no primitive for it. x, y and the addend (null: none) are dense in the order of the plan.
 bool run(const Problem& p, const TensorView& x, int32_t x_zero, const TensorView& weights, ConstantOperand* constant,
-         const float* scale, const float* bias, const QuantizedResult& result, const TensorView& y) {
+         const float* scale, const float* bias, const void* addend, const QuantizedResult& result,
+         const TensorView& y) {
   const auto plan = plan_of(p);
   if (!plan->primitive) return false;
   ScratchScope scratch;
@@ -340,6 +359,9 @@ bool run(const Problem& p, const TensorView& x, int32_t x_zero, const TensorView
       {DNNL_ARG_SCRATCHPAD, onednn::scratchpad(plan->scratchpad, scratch)},
       {DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, vector(p.by_channel ? p.dst[1] : 1, type::f32, scale)}};
   if (p.biased) args.emplace(DNNL_ARG_BIAS, memory(plan->bias, e, const_cast<float*>(bias)));
+  if (addend)
+    args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                 memory(plan->addend, e, const_cast<void*>(addend)));
   if (p.has_zero) args.emplace(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, vector(1, type::s32, &x_zero));
   if (p.to != DType::Float) {
     args.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_DST, vector(1, type::f32, &result.scale));
@@ -362,8 +384,8 @@ TensorView centred(const TensorView& x, int32_t zero, ScratchScope& scratch) {
 }
 
 /// Sums, by channels along dimension 1, as they are wanted.
-void finish(const TensorView& sums, const TensorView& scale, const float* bias, const QuantizedResult& result,
-            const TensorView& y) {
+void finish(const TensorView& sums, const TensorView& scale, const float* bias, const QuantizedAddend& addend,
+            const QuantizedResult& result, const TensorView& y) {
   ScratchScope scratch;
   const float* by = floats(scale, scratch);
   const int64_t channels = sums.dims[1], plane = sums.numel() / std::max<int64_t>(1, sums.dims[0] * channels);
@@ -376,6 +398,15 @@ void finish(const TensorView& sums, const TensorView& scale, const float* bias, 
                    for (int64_t i = 0; i < plane; ++i) row[i] = row[i] * s + b;
                  }
                });
+  if (addend.values.data) {
+    const TensorView more = centred(addend.values, addend.zero, scratch);
+    parallel_for(sums.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float sum = sums.as<float>()[i] + more.as<float>()[i] * addend.scale;
+        sums.as<float>()[i] = addend.relu ? std::max(sum, 0.0f) : sum;
+      }
+    });
+  }
   if (y.dtype == DType::Float) return copy_elements(y, sums);
   const float zero = static_cast<float>(result.zero);
   const auto number = [](const float& v) {
@@ -388,11 +419,16 @@ void finish(const TensorView& sums, const TensorView& scale, const float* bias, 
 
 void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32_t x_zero, const TensorView& filter,
                            ConstantOperand* constant, const TensorView& scale, const TensorView& bias,
-                           const QuantizedResult& result, const TensorView& y) {
+                           const QuantizedAddend& addend, const QuantizedResult& result, const TensorView& y) {
   if (y.empty()) return;
   ScratchScope scratch;
   const float* const terms = bias.data ? floats(bias, scratch) : nullptr;
   Problem p;
+  if (addend.values.data) {
+    p.added = addend.values.dtype;
+    p.added_zero = addend.zero;
+    p.relu = addend.relu;
+  }
   p.biased = terms != nullptr;
   p.has_zero = x_zero != 0;
   p.by_channel = scale.numel() > 1;
@@ -418,7 +454,23 @@ void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32
     if (!to.is_contiguous())
       to = TensorView::contiguous(scratch.take(static_cast<size_t>(y.numel()) * size_of(y.dtype)), y.dtype, to.dims,
                                   to.rank);
-    if (run(p, from, x_zero, filter, constant, floats(scale, scratch), terms, result, to)) {
+    const float *by = floats(scale, scratch), *plus = terms;
+    QuantizedResult wanted = result;
+    const void* added = nullptr;
+    if (addend.values.data) {
+      TensorView more = channels_behind(addend.values);
+      if (!more.is_contiguous()) more = gather_to(scratch.take(static_cast<size_t>(more.numel())), more.dtype, more);
+      added = more.data;
+      const auto in_its_scale = [&](const float* v, int64_t n) {
+        auto* to_scale = scratch.take<float>(static_cast<size_t>(n));
+        for (int64_t i = 0; i < n; ++i) to_scale[i] = v[i] / addend.scale;
+        return to_scale;
+      };
+      by = in_its_scale(by, scale.numel());
+      if (terms) plus = in_its_scale(terms, y.dims[1]);
+      wanted.scale /= addend.scale;
+    }
+    if (run(p, from, x_zero, filter, constant, by, plus, added, wanted, to)) {
       if (to.data != out.data) copy_elements(out, to);
       return;
     }
@@ -428,7 +480,7 @@ void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32
   const TensorView sums =
       TensorView::contiguous(scratch.take<float>(static_cast<size_t>(y.numel())), DType::Float, y.dims, y.rank);
   convolution(s, wide, by, nullptr, sums);
-  finish(sums, scale, terms, result, y);
+  finish(sums, scale, terms, addend, result, y);
 }
 
 void quantized_product(const TensorView& x, int32_t x_zero, const TensorView& weight, ConstantOperand* constant,
@@ -452,7 +504,7 @@ void quantized_product(const TensorView& x, int32_t x_zero, const TensorView& we
     if (!from.is_contiguous()) from = gather_to(scratch.take(static_cast<size_t>(x.numel())), x.dtype, from);
     if (!to.is_contiguous())
       to = TensorView::contiguous(scratch.take(static_cast<size_t>(y.numel()) * size_of(y.dtype)), y.dtype, to.dims, 2);
-    if (run(p, from, x_zero, weight, constant, floats(scale, scratch), terms, result, to)) {
+    if (run(p, from, x_zero, weight, constant, floats(scale, scratch), terms, nullptr, result, to)) {
       if (to.data != y.data) copy_elements(y, to);
       return;
     }
@@ -462,7 +514,7 @@ void quantized_product(const TensorView& x, int32_t x_zero, const TensorView& we
   const TensorView sums =
       TensorView::contiguous(scratch.take<float>(static_cast<size_t>(y.numel())), DType::Float, y.dims, 2);
   matmul(wide, by, sums);
-  finish(sums, scale, terms, result, y);
+  finish(sums, scale, terms, {}, result, y);
 }
 
 }  // namespace updraft

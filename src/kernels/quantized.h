@@ -33,6 +33,14 @@ struct QuantizedResult {
   int32_t zero = 0;
 };
 
+/// Numbers of eight bits that are added to a result before it is rounded; relu: the positive part of the sum is wanted.
+struct QuantizedAddend {
+  TensorView values;  ///< of the result's shape; without memory: nothing is added
+  float scale = 1;
+  int32_t zero = 0;
+  bool relu = false;
+};
+
 /// to = x / scale + zero, rounded to the nearest (of two the even one) before zero is added, within the type. `to` is
 /// INT8 or UINT8 and x of any real type. scale and zero (FLOAT) have one element, or one for each place of dimension
 /// `axis`. Any strides; both in the same order in memory are fastest.
@@ -45,13 +53,13 @@ void quantized_sum(const TensorView& a, const TensorView& b, const QuantizedSum&
 /// to = table[x] by the bytes of x, of 256 numbers of eight bits. Any strides; the same order in memory is fastest.
 void look_up(const TensorView& x, const TensorView& table, const TensorView& to);
 
-/// y = (sum of (x - x_zero) * filter) * scale + bias. x is INT8 or UINT8 [N, C, ...], filter INT8 and constant, scale
-/// FLOAT [O] or [1] (that of x and of the filter in one), bias FLOAT [O] or without memory, y FLOAT or of eight bits.
-/// The sums are exact. What the channels innermost have is taken as it lies.
+/// y = (sum of (x - x_zero) * filter) * scale + bias + addend. x is INT8 or UINT8 [N, C, ...], filter INT8 and
+/// constant, scale FLOAT [O] or [1] (that of x and of the filter in one), bias FLOAT [O] or without memory, y FLOAT or
+/// of eight bits. The sums are exact. What the channels innermost have is taken as it lies.
 void quantized_convolution(const ConvolutionShape& s, const TensorView& x, int32_t x_zero, const TensorView& filter,
                            ConstantOperand* constant, const TensorView& scale, const TensorView& bias,
-                           const QuantizedResult& result, const TensorView& y);
-/// The same of a product: x [M, K], weight [K, N], y [M, N].
+                           const QuantizedAddend& addend, const QuantizedResult& result, const TensorView& y);
+/// The same of a product, without an addend: x [M, K], weight [K, N], y [M, N].
 void quantized_product(const TensorView& x, int32_t x_zero, const TensorView& weight, ConstantOperand* constant,
                        const TensorView& scale, const TensorView& bias, const QuantizedResult& result,
                        const TensorView& y);

@@ -114,22 +114,40 @@ def convolutions(model):
         model.result(y, value, np.abs(value).max() / (250 if relu else 120), y_zero)
 
 
-def residual(model):
-    """Two convolutions in a row, the second of which is added to what the first gave."""
+def two_convolutions(model, relu):
+    """In a row, the second with a Relu or not: (name, value) of the first in its numbers of eight bits, and of the second as it is."""
     x, real = model.quantised(normal(1, 16, 9, 9), 0.03, np.uint8(128))
     w, numbers = model.filters((16, 16, 3, 3), 0)
     value = np.maximum(convolve(real, numbers, np.zeros(16), 1, (1,) * 4), 0)
-    a_scale = np.float32(value.max() / 255)
-    first = model.node("QuantizeLinear", [model.node("Conv", [x, w], pads=[1] * 4), model.constant(a_scale), model.constant(np.uint8(0))])
-    a = rounded(value / np.float64(a_scale), np.uint8(0)) * np.float64(a_scale)
+    scale = np.float32(value.max() / 255)
+    first = model.node("QuantizeLinear", [model.node("Conv", [x, w], pads=[1] * 4), model.constant(scale), model.constant(np.uint8(0))])
+    first, a = model.real(first, scale, np.uint8(0)), rounded(value / np.float64(scale), np.uint8(0)) * np.float64(scale)
     v, of_v = model.filters((16, 16, 1, 1), 0)
-    value = convolve(a, of_v, np.zeros(16), 1, (0,) * 4)
-    b_scale = np.float32(np.abs(value).max() / 127)
-    second = model.node("QuantizeLinear", [model.node("Conv", [model.real(first, a_scale, np.uint8(0)), v]), model.constant(b_scale),
-                                           model.constant(np.uint8(128))])
-    b = (rounded(value / np.float64(b_scale), np.uint8(128)).astype(np.float64) - 128) * np.float64(b_scale)
-    total = model.node("Add", [model.real(first, a_scale, np.uint8(0)), model.real(second, b_scale, np.uint8(128))])
-    model.result(model.node("Relu", [total]), np.maximum(a + b, 0), (a + b).max() / 250, np.uint8(5))
+    bias = normal(16)
+    value = convolve(a, of_v, bias, 1, (0,) * 4)
+    second = model.node("Conv", [first, v, model.constant(bias)])
+    return first, a, *((model.node("Relu", [second]), np.maximum(value, 0)) if relu else (second, value))
+
+
+def rounding(model, name, value, zero):
+    """What is rounded to eight bits, and what becomes of its value."""
+    scale = np.float32(np.abs(value).max() / (127 if zero else 255))
+    name = model.node("QuantizeLinear", [name, model.constant(scale), model.constant(zero)])
+    return model.real(name, scale, zero), (rounded(value / np.float64(scale), zero).astype(np.float64) - int(zero)) * np.float64(scale)
+
+
+def residual(model):
+    """The second convolution is added to what the first gave: it is not rounded before."""
+    first, a, second, value = two_convolutions(model, False)
+    name, _ = rounding(model, second, value, np.uint8(128))
+    model.result(model.node("Relu", [model.node("Add", [first, name])]), np.maximum(a + value, 0), (a + value).max() / 250, np.uint8(5))
+
+
+def summed(model):
+    """The same where rounding cuts off what is below zero, as the Relu does: it is part of the numbers."""
+    first, a, second, value = two_convolutions(model, True)
+    name, b = rounding(model, second, value, np.uint8(0))
+    model.result(model.node("Add", [first, name]), a + b, (a + b).max() / 250, np.uint8(5))
 
 
 def products(model):
@@ -198,7 +216,7 @@ def functions(model):
 
 
 def main():
-    for build in (convolutions, residual, products, table, moved, functions):
+    for build in (convolutions, residual, summed, products, table, moved, functions):
         model = Model()
         build(model)
         model.write(pathlib.Path(sys.argv[1]) / build.__name__)

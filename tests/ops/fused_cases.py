@@ -42,5 +42,12 @@ def add_cases(case, r, whole, image, kernel, by, conv, fused):
          want=lambda v, w, s, b: conv(v.float() + 2, w.float()) * s[:, None, None] + b[:, None, None])
     case("RequantConv2D", whole(2, 4, 6, 5, dtype=torch.int8), whole(3, 4, 3, 2, dtype=torch.int8), torch.tensor([0.1]), None, y_scale=0.7, y_zero=9, dtype=4,
          **fused, want=lambda v, w, s, b: to_byte(conv(v.float(), w.float()) * s / 0.7, torch.tensor(9, dtype=torch.uint8)))
+    addend = whole(2, 3, 3, 4, dtype=torch.int8)
+    for zero, relu in ((0, True), (-7, True), (3, False)):
+        case("RequantConv2D", whole(2, 4, 6, 5, dtype=torch.int8), whole(3, 4, 3, 2, dtype=torch.int8), r(3, low=0.02, high=0.1), r(3), addend, y_scale=0.7, y_zero=9,
+             dtype=4, addend_scale=0.3, addend_zero=zero, relu=relu, **fused,
+             want=lambda v, w, s, b, a, zero=zero, relu=relu: to_byte(
+                 (lambda t: t.relu() if relu else t)(conv(v.float(), w.float()) * s[:, None, None] + b[:, None, None] + (a.float() - zero) * 0.3) / 0.7,
+                 torch.tensor(9, dtype=torch.uint8)))
     case("RequantMatMul", bytes_, whole(5, 4, dtype=torch.int8), r(5, low=0.02, high=0.1), r(5), x_zero=117, transpose_x2=True,
          want=lambda a, b, s, c: (a.float() - 117) @ b.float().T * s + c)

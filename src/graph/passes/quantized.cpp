@@ -148,6 +148,7 @@ class Fusion {
     if (!x || !y || !tail.result || x->type != y->type || x->type != tail.result->type || !desc_of(a).known() ||
         desc_of(a).dims != desc_of(b).dims)
       return;
+    if (add_to_convolution(node, a, *y, b, tail) || add_to_convolution(node, b, *x, a, tail)) return;
     Node& made = start(node, "RequantAdd", tail);
     graph_.add_input(made, "a", a.node->input(0).from);
     graph_.add_input(made, "b", b.node->input(0).from);
@@ -157,6 +158,34 @@ class Fusion {
     made.attributes["b_zero"] = y->zero;
     made.attributes["relu"] = tail.relu;
     take(node, made, {a.node, b.node});
+  }
+
+  /// The convolution that only this sum reads adds the other operand itself, before its own result is rounded. Not
+  /// where the rounding cuts off what is below zero: that may stand for a Relu.
+  bool add_to_convolution(Node& node, Endpoint from, const Quantized& other, Endpoint addend, const Tail& tail) {
+    Node* const real = from.node;
+    const Endpoint numbers = real->input(0).from;
+    Node* const convolution = numbers.node;
+    const auto rounded = quantized_at(from);
+    if (convolution->type() != "RequantConv2D" || input_of(*convolution, "addend") || !rounded ||
+        keeps_positive(*rounded) || only_reader(*convolution, "DequantizeLinear") != real ||
+        only_reader(*real, node.type()) != &node)
+      return false;
+    tail_ = tail;
+    Node& made = graph_.add("RequantConv2D", tail.taken.back()->name());
+    made.attributes = convolution->attributes;
+    for (const Input& input : convolution->inputs())
+      if (input.name != "addend") graph_.add_input(made, input.name, input.from);
+    graph_.add_input(made, "addend", addend.node->input(0).from);
+    made.attributes["addend_scale"] = other.scale;
+    made.attributes["addend_zero"] = other.zero;
+    made.attributes["relu"] = tail.relu;
+    made.attributes["y_scale"] = tail.result->scale;
+    made.attributes["y_zero"] = tail.result->zero;
+    made.attributes["dtype"] = static_cast<int64_t>(tail.result->type);
+    graph_.add_output(made, "y", tail.taken.back()->output().desc);
+    take(node, made, {addend.node, real, convolution});
+    return true;
   }
 
   /// What only moves elements moves numbers of eight bits, when its result is by the same scale.

@@ -101,11 +101,12 @@ IR_OP(DequantizeLinear, DequantizeLinear, (In, x), (In, scale), (OptIn, zero_poi
 }
 
 ABOUT(RequantConv2D, Cube,
-      "Convolution of numbers of eight bits: y = quantize((sum of (x - x_zero) * filter) * scale + bias)",
-      "8 位整数卷积：y = quantize(sum((x - x_zero) * filter) * scale + bias)")
-IR_OP(RequantConv2D, RequantConv2D, (In, x), (In, filter), (In, scale), (OptIn, bias), (Out, y), (Ints, strides),
-      (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Int, x_zero, 0), (Float, y_scale, 1),
-      (Int, y_zero, 0), (Int, dtype, 0)) {
+      "Convolution of 8-bit numbers: y = quantize((sum of (x - x_zero) * filter) * scale + bias + addend)",
+      "8 位整数卷积：y = quantize(sum((x - x_zero) * filter) * scale + bias + addend)")
+IR_OP(RequantConv2D, RequantConv2D, (In, x), (In, filter), (In, scale), (OptIn, bias), (OptIn, addend), (Out, y),
+      (Ints, strides), (Ints, pads), (Ints, dilations, 1, 1, 1, 1), (Int, groups, 1), (Int, x_zero, 0),
+      (Float, y_scale, 1), (Int, y_zero, 0), (Int, dtype, 0), (Float, addend_scale, 1), (Int, addend_zero, 0),
+      (Bool, relu, false)) {
   require_byte(op, "x", *x);
   op.require(filter->dtype == DType::Int8, "filter is {}, want INT8", describe(*filter));
   op.require(x->rank == 4 && filter->rank == 4, "x is {} and filter is {}, want four dimensions", describe(*x),
@@ -127,11 +128,19 @@ IR_OP(RequantConv2D, RequantConv2D, (In, x), (In, filter), (In, scale), (OptIn, 
   if (bias) op.require_shape("bias", *bias, &dims[1], 1);
   const int32_t zero = zero_of(op, "x_zero", x_zero, x->dtype);
   const QuantizedResult result = result_of(op, y_scale, y_zero, type);
+  QuantizedAddend more;
+  if (addend) {
+    require_byte(op, "addend", *addend);
+    op.require_shape("addend", *addend, dims.data(), 4);
+    op.require(addend_scale > 0, "addend_scale is {}, want a positive number", addend_scale);
+    more = {*addend, addend_scale, zero_of(op, "addend_zero", addend_zero, addend->dtype), relu};
+  }
+  op.require(addend || !relu, "relu is set, want an addend with it");
   const int64_t each = filter->numel() / std::max<int64_t>(1, filter->dims[0]);
   op.work(ir::count_of(dims) * each);
   op.flops(2 * ir::count_of(dims) * each);
   op.launch([=, x = *x, filter = *filter, kept = filter.handle->constant, scale = *scale, bias = view_or_none(bias),
-             y = *y] { quantized_convolution(s, x, zero, filter, kept, scale, bias, result, y); });
+             y = *y] { quantized_convolution(s, x, zero, filter, kept, scale, bias, more, result, y); });
 }
 ABOUT(RequantMatMul, Cube, "Product of numbers of eight bits: y = quantize((sum of (x1 - x_zero) * x2) * scale + bias)",
       "8 位整数矩阵乘：y = quantize(sum((x1 - x_zero) * x2) * scale + bias)")

@@ -149,8 +149,8 @@ TEST(FlatChain, WhatIsReadAsAWholeIsNotWritten) {
   EXPECT_TRUE(chain.add(first));
   EXPECT_TRUE(chain.add(again));  // arrays of other sizes may share it
   // Of what the chain works on element by element nothing is read as a whole, and the other way round.
-  const Plus reads(a.data() + 7, 1, b), writes(b.data(), 1, numbers), itself(a.data(), 1, a), more(numbers.data(), 3, a),
-      part(numbers.data() + 2, 1, a);
+  const Plus reads(a.data() + 7, 1, b), writes(b.data(), 1, numbers), itself(a.data(), 1, a),
+      more(numbers.data(), 3, a), part(numbers.data() + 2, 1, a);
   EXPECT_FALSE(chain.add(reads));
   EXPECT_FALSE(chain.add(writes));
   EXPECT_FALSE(chain.add(itself));
