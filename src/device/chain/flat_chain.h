@@ -61,7 +61,8 @@ class FlatChain {
     size_t group;
   };
   using Places = std::map<const char*, Place>;
-  /// Takes in an array that is read as a whole. False: somebody in the chain has it, or a part of it, element by element.
+  /// Takes in an array that is read as a whole. False: somebody in the chain has it, or a part of it, element by
+  /// element.
   bool add_whole(const FlatArray& array, std::vector<const char*>& added);
   /// Where an array stands that is known, or would stand. False: it overlaps others, or groups of another size know it.
   bool find(const FlatArray& array, int64_t elements, Places::iterator& at, bool& known);

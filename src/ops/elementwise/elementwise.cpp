@@ -222,7 +222,11 @@ class FlatRows final : public FlatWork {
  public:
   FlatRows(BlockFn fn, Compute compute, std::initializer_list<Source> in, const TensorView& out, const Params& params,
            bool boolean)
-      : fn_(fn), compute_(compute), inputs_(static_cast<int>(in.size())), boolean_(boolean), out_(out),
+      : fn_(fn),
+        compute_(compute),
+        inputs_(static_cast<int>(in.size())),
+        boolean_(boolean),
+        out_(out),
         params_(params) {
     for (const Source& s : in) in_.push_back(s);
     n_ = out.numel();
