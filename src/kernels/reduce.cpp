@@ -18,9 +18,7 @@ namespace updraft {
 UPDRAFT_LEVELS
 #undef X
 
-namespace {
-
-const ShortRows& short_rows_table() {
+const ShortRows& short_row_kernels() {
   static const ShortRows& found = []() -> const ShortRows& {
     const std::string_view isa = kernels().isa;
     const ShortRows* rows = nullptr;
@@ -32,6 +30,8 @@ const ShortRows& short_rows_table() {
   }();
   return found;
 }
+
+namespace {
 
 constexpr int64_t kCols = 512;       // outputs that are reduced side by side
 constexpr int64_t kBlock = 1024;     // elements converted at a time
@@ -384,7 +384,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
       (in.dtype == DType::Int8 || in.dtype == DType::UInt8 || in.dtype == DType::Int16 || in.dtype == DType::Int32);
   auto row = [&](const void* x, int64_t n, const void* pivot, void* to) {
     if (halves) return table.sum_row_half(in.dtype, x, n, static_cast<double*>(to));
-    if (integers) return short_rows_table().extreme_row(op, in.dtype, x, n, static_cast<int64_t*>(to));
+    if (integers) return short_row_kernels().extreme_row(op, in.dtype, x, n, static_cast<int64_t*>(to));
     if (spec.map == ReduceMap::none) return table.reduce_row(op, mc, x, n, to);
     alignas(64) char buffer[kBlock * 8];
     for (int64_t i = 0; i < n; i += kBlock) {
@@ -395,7 +395,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
   };
   auto cols = [&](const void* x, int64_t stride, int64_t rows, int64_t n, const void* pivot, void* to) {
     if (halves) return table.sum_cols_half(in.dtype, x, stride, rows, n, static_cast<double*>(to));
-    if (integers) return short_rows_table().extreme_cols(op, in.dtype, x, stride, rows, n, static_cast<int64_t*>(to));
+    if (integers) return short_row_kernels().extreme_cols(op, in.dtype, x, stride, rows, n, static_cast<int64_t*>(to));
     if (spec.map == ReduceMap::none) return table.reduce_cols(op, mc, x, stride, rows, n, to);
     alignas(64) char buffer[8 * kCols * 8];
     const int64_t width = static_cast<int64_t>(size_of(mapped));
@@ -415,7 +415,7 @@ void reduce(const ReduceSpec& spec, const TensorView& in, DimMask mask, const Te
     store(out.as<char>() + offset * out_size, stride, values, n);
   };
   auto short_rows = [&](const void* x, int64_t stride, int64_t rows, int64_t n, void* to) {
-    const ShortRows& table_of_rows = short_rows_table();
+    const ShortRows& table_of_rows = short_row_kernels();
     if (spec.map == ReduceMap::none) return table_of_rows.rows(op, in.dtype, x, stride, rows, n, to);
     const float* from = static_cast<const float*>(x);
     double* sums = static_cast<double*>(to);

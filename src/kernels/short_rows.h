@@ -1,5 +1,5 @@
-// Reductions of many short rows, and of small integers as they lie: what kernels/reduce.cpp takes instead of the
-// general kernels where it can.
+// Reductions and running sums of many short rows, and reductions of small integers as they lie: what kernels/reduce.cpp
+// and the scans take instead of the general kernels where they can.
 #pragma once
 #include <cstdint>
 
@@ -16,6 +16,12 @@ struct ShortRows {
   /// Maxima and minima of INT8, UINT8, INT16 and INT32: of a row, and of `rows` rows of `cols` columns into wide[cols].
   void (*extreme_row)(int op, DType type, const void* x, int64_t n, int64_t* wide);
   void (*extreme_cols)(int op, DType type, const void* x, int64_t stride, int64_t rows, int64_t cols, int64_t* wide);
+  /// to[r * n + i] = x[r * n] + ... + x[r * n + i] for rows of n elements that follow one another, added in double.
+  /// `to` may be x.
+  void (*running_sums)(const float* x, int64_t rows, int64_t n, float* to);
 };
+
+/// That of the instruction set in use.
+const ShortRows& short_row_kernels();
 
 }  // namespace updraft

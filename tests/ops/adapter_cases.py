@@ -169,6 +169,11 @@ def add_images(case, r):
     square = r(2, 7, 7, 3)
     case("MaxPoolWithArgmaxV2", image_of(r), want=lambda v: [F.max_pool2d(v, 2, 2), None], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], pads=[1, 0, 0, 1])
     case("MaxPoolGradGrad", square, pooled(square), r(2, 7, 7, 3, low=-1.0), ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="VALID", want=second)
+    for dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64):  # the padding is below every value of the type
+        least = torch.iinfo(dtype).min
+        pixels = (r(2, 6, 5, 3).abs() * 4 + 1).to(dtype) * (-1 if least else 1)
+        case("MaxPool", pixels, ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], padding="SAME", want=lambda v, least=least: F.max_pool2d(
+            F.pad(v.permute(0, 3, 1, 2).double(), (0, 1, 0, 1), value=least), (3, 2), 2).permute(0, 2, 3, 1).to(v.dtype))
 
 
 def add_layers(case, r):

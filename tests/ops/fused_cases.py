@@ -31,6 +31,12 @@ def add_cases(case, r, whole, image, kernel, by, conv, fused):
     case("QuantizeLinear", x, scales, points, want=lambda v, s, z: to_byte(v / s, z), dtype=2)
     case("QuantizeLinear", x.half(), r(3, low=0.02, high=0.1), None, axis=0,
          want=lambda v, s, z: to_byte(v.float() / s[:, None], torch.zeros(1, dtype=torch.uint8)))
+    per_channel = r(1, 3, 1, low=0.02, high=0.1)
+    for kind, type_ in (("qint8", torch.int8), ("quint8", torch.uint8), ("qint32", torch.int32)):
+        ends = torch.iinfo(type_)
+        case("Quantize", r(2, 3, 4), per_channel, whole(1, 3, 1, low=0), axis=1, dtype="torch." + kind,
+             want=lambda v, s, z, ends=ends, type_=type_: ((v.float() / s.float()).round() + z.float()).clamp(ends.min, ends.max).to(type_))
+    case("Quantize", x, r(1, 4, low=0.02, high=0.1), None, want=lambda v, s, z: (v.float() / s.float()).round().int(), axis=-1, dtype="torch.qint32")
     case("DequantizeLinear", bytes_, torch.tensor(0.05), torch.tensor(120, dtype=torch.uint8), want=lambda v, s, z: (v.float() - z.float()) * s)
     case("DequantizeLinear", whole(2, 4, 3, dtype=torch.int8), scales, points, want=lambda v, s, z: (v.float() - z.float()[:, None]) * s[:, None])
     numbers = torch.arange(255, -1, -1, dtype=torch.uint8)

@@ -213,3 +213,78 @@ def test_wrong_contexts_of_workers_are_refused(changed, words):
         torch_npu.npu_attention_worker_combine(worker_context(there, 1, **changed), torch.rand(6, 3).npu(),
                                                torch.zeros(1, dtype=torch.int32).npu(), 40)
         torch.npu.synchronize()
+
+
+def experts_context(there, tokens, selected, size, polled, sent=0, **changed):
+    """The same of a worker of experts: session_num and so on, then addresses and sizes of what the others sent."""
+    sessions, batches = there["token_data_buf"].shape[:2]
+    fields = {"session_num": (0, "I", sessions), "micro_batch_num": (4, "I", batches), "micro_batch_size": (8, "I", tokens),
+              "selected_expert_num": (12, "I", selected), "attn_to_ffn_token_size": (20, "I", size), "polling_index": (416, "Q", polled),
+              "out_num": (576, "I", sent)}
+    for name, at in (("token_info_buf", 384), ("token_data_buf", 400), ("session_ids_buf", 528), ("micro_batch_ids_buf", 544), ("expert_ids_buf", 560)):
+        if name in there:
+            fields[name] = (at, "Q", there[name].data_ptr())
+            fields[name + "_size"] = (at + 8, "Q", there[name].numel() * there[name].element_size())
+    context = bytearray(1024)
+    for name, (at, kind, value) in fields.items():
+        struct.pack_into("<" + kind, context, at, changed.get(name, value))
+    return torch.frombuffer(context, dtype=torch.int8).clone().npu()
+
+
+def sent_tokens(kind, schedule, flag=1):
+    """Three sessions, two micro batches, four tokens for three experts each, 40 numbers wide; one expert id in six is none."""
+    torch.manual_seed(3)
+    dtype = (torch.float16, torch.bfloat16, torch.int8)[kind]
+    tokens = torch.randint(-99, 99, (3, 2, 4, 3, 40)).to(dtype)
+    scales = torch.rand(3, 2, 4, 3)
+    room = torch.zeros(3, 2, 4, 3, 128, dtype=torch.uint8)
+    room[..., :40 * tokens.element_size()] = tokens.view(torch.uint8)
+    if kind == 2:
+        room[..., 40:44] = scales.unsqueeze(-1).view(torch.uint8)
+    experts = torch.randint(0, 5, (3, 2, 12), dtype=torch.int32)
+    experts[torch.rand(3, 2, 12) < 1 / 6] = 2147483647
+    there = {"token_data_buf": room.npu(), "session_ids_buf": torch.tensor([2, 0, 1], dtype=torch.int32).npu(),
+             "micro_batch_ids_buf": torch.tensor([0, 1], dtype=torch.int32).npu()}
+    if schedule:
+        head = torch.tensor([flag, 0], dtype=torch.int32).expand(3, 2, 2)
+        there["token_info_buf"] = torch.cat((head, experts), 2).contiguous().npu()
+    else:
+        there["expert_ids_buf"] = experts[:, 1].contiguous().npu()
+    return tokens, scales, experts[:, 1], there
+
+
+@pytest.mark.parametrize("schedule", [0, 1])
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_tokens_of_workers_are_batched(kind, schedule):
+    tokens, scales, experts, there = sent_tokens(kind, schedule)
+    got = torch_npu.npu_ffn_worker_batching(experts_context(there, 4, 3, 128, 1, sent=3), 8, [3, 4, 4, 40], token_dtype=kind,
+                                            need_schedule=schedule, layer_num=0)
+    y, groups, session, batch, token, offset, scale, count = (t.cpu() for t in got)
+    rows = sorted((int(experts[a, i]), a, i) for a in range(3) for i in range(12) if experts[a, i] < 10**6)
+    n = len(rows)
+    assert count.tolist() == [n] and 0 < n < 36
+    sessions = [(2, 0, 1)[a] for _, a, _ in rows]
+    assert session[:n].tolist() == sessions and batch[:n].tolist() == [1] * n
+    assert token[:n].tolist() == [i // 3 for *_, i in rows] and offset[:n].tolist() == [i % 3 for *_, i in rows]
+    for r, (s, (_, _, i)) in enumerate(zip(sessions, rows)):
+        assert torch.equal(y[r], tokens[s, 1, i // 3, i % 3])
+        assert kind != 2 or scale[r] == scales[s, 1, i // 3, i % 3]
+    assert not y[n:].any()
+    want = [[e, [row[0] for row in rows].count(e)] for e in sorted({row[0] for row in rows})]
+    assert groups.tolist() == want + [[0, 0]] * (8 - len(want))
+
+
+@pytest.mark.parametrize("changed, words", [({"polling_index": 2}, "polling_index 2"), ({"token_data_buf": 0x4000}, "0x4000"),
+                                            ({"session_num": 2**31}, "session_num 2147483648"), ({"token_info_buf_size": 8}, "8 bytes")])
+def test_wrong_contexts_of_experts_are_refused(changed, words):
+    there = sent_tokens(0, 1)[3]
+    with pytest.raises(RuntimeError, match=words):
+        torch_npu.npu_ffn_worker_batching(experts_context(there, 4, 3, 128, 1, **changed), 8, [3, 4, 3, 40], need_schedule=1)
+        torch.npu.synchronize()
+
+
+def test_tokens_that_are_not_there_are_refused():
+    there = sent_tokens(0, 1, flag=0)[3]
+    with pytest.raises(RuntimeError, match="flag 0 for session 0 and micro batch 1"):
+        torch_npu.npu_ffn_worker_batching(experts_context(there, 4, 3, 128, 1), 8, [3, 4, 3, 40], need_schedule=1)
+        torch.npu.synchronize()

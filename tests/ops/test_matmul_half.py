@@ -32,6 +32,15 @@ def test_layouts(m, k, n, left, right):
     check(a, b, laid(a, left), laid(b, right))
 
 
+def test_long_sums():
+    """32,768 terms that cancel: what is left are the roundings of the sums between, no more than of PyTorch's product of floats."""
+    torch.manual_seed(0)
+    u, v = torch.rand(64, 16384).half(), torch.rand(16384, 64).half()
+    a, b = torch.cat((u, -u), 1), torch.cat((v, v))
+    got = (a.npu() @ b.npu()).cpu().double()
+    assert got.pow(2).mean().sqrt() <= 2e-3  # 7e-4 there, and 1e-2 where one chain of sums goes through all terms
+
+
 @pytest.mark.parametrize("step", [2, 3])
 def test_strides(step):
     torch.manual_seed(step)

@@ -379,3 +379,13 @@ def test_short_scans(n, dtype):
         got, want = y.cumsum(1).cpu(), wide.cumsum(1)
         if dtype.is_complex: torch.testing.assert_close(got.to(want.dtype), want, rtol=1e-5, atol=1e-5)
         else: same(got, want, dtype)
+
+
+def test_short_scans_of_infinity_and_nan():
+    x = torch.randn(64, 21)
+    for r, c, value in ((0, 0, math.inf), (1, 3, math.inf), (1, 9, -math.inf), (2, 7, math.nan), (3, 8, -math.inf), (4, 20, math.nan)):
+        x[r, c] = value
+    x[5], x[6] = -0.0, 3e38
+    got, want = x.npu().cumsum(1).cpu(), x.double().cumsum(1).float()
+    torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6, equal_nan=True)
+    assert not torch.signbit(got[5]).any()

@@ -32,6 +32,18 @@ bool is_weight(const Node& node) {
 
 size_t bytes_of(const Tensor& constant) { return static_cast<size_t>(constant.count()) * size_of(constant.dtype); }
 
+/// Reads the constant's bytes once; pages of a mapped file are asked for before and given back after.
+template <class Read>
+auto read_once(const Tensor& constant, Read read) {
+  const Bytes from = constant.data.part(0, bytes_of(constant));
+  want_file_pages(from.data(), from.size());
+  struct Drop {
+    const Bytes& from;
+    ~Drop() { drop_file_pages(from.data(), from.size()); }
+  } const drop{from};
+  return read(from.span());
+}
+
 }  // namespace
 
 Weights::Weights(const Model& model, Device& device, std::byte* client, bool keep_files) : device_(device) {
@@ -103,18 +115,13 @@ void Weights::move_to(std::byte* memory) {
 }
 
 void Weights::bring(Node& node, std::byte* to) {
-  const Bytes from = node.constant()->data.part(0, bytes_of(*node.constant()));
-  want_file_pages(from.data(), from.size());
-  copy_to_device(to, from.span());
-  drop_file_pages(from.data(), from.size());
+  read_once(*node.constant(), [to](auto bytes) { copy_to_device(to, bytes); });
   lies_at(node, to, nullptr);
 }
 
 void Weights::share(Node& node, bool prepared) {
-  const Bytes from = node.constant()->data.part(0, bytes_of(*node.constant()));
-  want_file_pages(from.data(), from.size());
-  std::shared_ptr<SharedConstant> constant = SharedConstant::of(device_, from.span());
-  drop_file_pages(from.data(), from.size());
+  std::shared_ptr<SharedConstant> constant =
+      read_once(*node.constant(), [this](auto bytes) { return SharedConstant::of(device_, bytes); });
   if (prepared) weights_[&node].constant = &constant->operand();
   lies_at(node, constant->data(), constant);
   shared_.emplace(&node, std::move(constant));

@@ -1,4 +1,7 @@
 // Elements and rows that an index names.
+#include <algorithm>
+#include <type_traits>
+
 #include "kernels/simd/widen.h"
 #include "kernels/table.h"
 
@@ -16,17 +19,25 @@ void by_size(int64_t size, F&& f) {
   }
 }
 
+/// The largest of them as numbers without a sign, where negative ones are the largest: loops that compare with the
+/// limit element by element are no vectors.
+template <class I>
+auto largest_of(const I* index, int64_t step, int64_t n) {
+  std::make_unsigned_t<I> top = 0;
+  if (step == 1) {
+    for (int64_t i = 0; i < n; ++i) top = std::max(top, static_cast<std::make_unsigned_t<I>>(index[i]));
+  } else {
+    for (int64_t i = 0; i < n; ++i) top = std::max(top, static_cast<std::make_unsigned_t<I>>(index[i * step]));
+  }
+  return top;
+}
+
 template <class I>
 int64_t first_outside(const I* index, int64_t step, int64_t limit, int64_t n) {
-  bool outside = false;
-  if (step == 1) {
-    for (int64_t i = 0; i < n; ++i) outside |= (index[i] < 0) | (static_cast<int64_t>(index[i]) >= limit);
-  } else {
-    for (int64_t i = 0; i < n; ++i) outside |= (index[i * step] < 0) | (static_cast<int64_t>(index[i * step]) >= limit);
-  }
-  if (!outside) return n;
+  const auto outside = [limit](I i) { return i < 0 || static_cast<int64_t>(i) >= limit; };
+  if (n == 0 || !outside(static_cast<I>(largest_of(index, step, n)))) return n;
   int64_t i = 0;
-  while (index[i * step] >= 0 && static_cast<int64_t>(index[i * step]) < limit) ++i;
+  while (!outside(index[i * step])) ++i;
   return i;
 }
 

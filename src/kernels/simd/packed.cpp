@@ -22,14 +22,15 @@ constexpr int kTileRows = 4;
 static_assert(kTileRows >= kLeastTileRows && kLanes<float> - kTileRows <= kPanelGap);
 constexpr int64_t panel_line(int64_t k) { return kTileRows * k + kPanelGap; }  // of the left side
 
-// R rows x 2 vectors of the sums. Element (i, p) of the left side lies at a[i * Row + p * Column].
+// R rows x 2 vectors of the sums; with `add`, to those that are there, last: a chain of sums through all parts of a
+// long product would round ten times as much. Element (i, p) of the left side lies at a[i * Row + p * Column].
 template <int R, int64_t Row, int64_t Column>
 void tile(int64_t k, const float* a, const float* b, float* c, bool add) {
   constexpr int L = kLanes<float>;
   VectorF sum[R][2];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
-    for (int v = 0; v < 2; ++v) sum[i][v] = add ? load_vector<float>(c + i * kSumLine + v * L) : VectorF{};
+    for (int v = 0; v < 2; ++v) sum[i][v] = VectorF{};
   for (int64_t p = 0; p < k; ++p) {
     const VectorF right[2] = {load_vector<float>(b + p * kPanel), load_vector<float>(b + p * kPanel + L)};
 #pragma GCC unroll 16
@@ -40,7 +41,10 @@ void tile(int64_t k, const float* a, const float* b, float* c, bool add) {
   }
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i)
-    for (int v = 0; v < 2; ++v) store_vector<float>(c + i * kSumLine + v * L, sum[i][v]);
+    for (int v = 0; v < 2; ++v) {
+      float* to = c + i * kSumLine + v * L;
+      store_vector<float>(to, add ? load_vector<float>(to) + sum[i][v] : sum[i][v]);
+    }
 }
 
 // The left side in rows, or in panels of a tile's rows.

@@ -1,4 +1,4 @@
-// Reductions of many short rows, and extremes of small integers as they lie.
+// Reductions and running sums of many short rows, and extremes of small integers as they lie.
 #include "kernels/short_rows.h"
 
 #include <algorithm>
@@ -276,9 +276,36 @@ void extreme_cols(int op, DType type, const void* x, int64_t stride, int64_t row
   });
 }
 
+/// Eight elements at a time: each is added to the one beside it, then to the one two and four places on, so that no
+/// element waits for all before it. Double has room enough that the order does not show in a float.
+void running_sums(const float* x, int64_t rows, int64_t n, float* to) {
+  using L = Lanes<double>;
+  typedef float Floats __attribute__((vector_size(32)));
+  typedef int64_t Places __attribute__((vector_size(64)));
+  constexpr Places kOne = {8, 0, 1, 2, 3, 4, 5, 6}, kTwo = {8, 8, 0, 1, 2, 3, 4, 5}, kFour = {8, 8, 8, 8, 0, 1, 2, 3};
+  const L::V none{};  // its zeros are 8 and above
+  for (int64_t r = 0; r < rows; ++r, x += n, to += n) {
+    double before = 0;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+      Floats some;
+      std::memcpy(&some, x + i, sizeof some);
+      L::V sum = __builtin_convertvector(some, L::V);
+      sum += __builtin_shuffle(sum, none, kOne);
+      sum += __builtin_shuffle(sum, none, kTwo);
+      sum += __builtin_shuffle(sum, none, kFour);
+      sum += before;
+      some = __builtin_convertvector(sum, Floats);
+      std::memcpy(to + i, &some, sizeof some);
+      before = sum[7];
+    }
+    for (; i < n; ++i) to[i] = static_cast<float>(before += static_cast<double>(x[i]));
+  }
+}
+
 }  // namespace
 
 extern const ShortRows short_rows_table;
-constinit const ShortRows short_rows_table = {reduce_short_rows, extreme_row, extreme_cols};
+constinit const ShortRows short_rows_table = {reduce_short_rows, extreme_row, extreme_cols, running_sums};
 
 }  // namespace updraft::UPDRAFT_ISA

@@ -98,7 +98,8 @@ Windows windows_of(const Op& op, int spatial, const TensorView& x, const char* f
 }
 
 /// x with `value` around it where the padding is uneven; then the windows have none.
-void make_even(Op& op, Windows& w, double value) {
+template <class T>
+void make_even(Op& op, Windows& w, T value) {
   if (w.even()) return;
   Dims dims = ir::dims_of(w.x);
   for (size_t d = 2; d < dims.size(); ++d) dims[d] += w.before[d - 2] + w.after[d - 2];
@@ -118,13 +119,10 @@ TensorView inner_of(const Windows& w, const TensorView& padded) {
   return inner;
 }
 
-double lowest(DType type) {
-  if (is_floating(type)) return -std::numeric_limits<double>::infinity();
-  switch (size_of(type)) {
-    case 1: return type == DType::Int8 ? -128 : 0;
-    case 4: return static_cast<double>(std::numeric_limits<int32_t>::min());
-    default: return static_cast<double>(std::numeric_limits<int64_t>::min());
-  }
+/// x with what no window takes for its largest around it.
+void make_even_for_maxima(Op& op, Windows& w) {
+  if (is_floating(w.x.dtype)) make_even(op, w, -std::numeric_limits<double>::infinity());
+  else make_even(op, w, ir::integer_end(w.x.dtype, true));
 }
 
 const char* largest_twin(int spatial) {
@@ -188,7 +186,7 @@ void max_pool(Op& op, int spatial, Windows w, bool ceil_mode, const TensorView& 
     op.work(y.numel() * w.kernel[0] * w.kernel[1]);
     return op.launch([=] { max_points(w, y); });
   }
-  make_even(op, w, lowest(w.x.dtype));
+  make_even_for_maxima(op, w);
   const TensorView at = argmax ? *argmax : ir::temporary(op, DType::Int32, w.outputs());
   call(op, largest_twin(spatial), w.x, w.kernel, w.strides, w.before, w.dilations, ceil_mode, y, at);
 }
@@ -201,7 +199,7 @@ void max_pool_grad(Op& op, int spatial, const Windows& w, bool ceil_mode, const 
     return op.launch([=] { max_points_gradient(w, y, grad, dx); });
   }
   Windows even = w;
-  make_even(op, even, lowest(w.x.dtype));
+  make_even_for_maxima(op, even);
   const TensorView again = ir::temporary(op, w.x.dtype, w.outputs()), at = ir::temporary(op, DType::Int32, w.outputs());
   call(op, largest_twin(spatial), even.x, even.kernel, even.strides, even.before, even.dilations, ceil_mode, again, at);
   const TensorView to = w.even() ? dx : ir::temporary(op, dx.dtype, ir::dims_of(even.x));
@@ -379,7 +377,7 @@ IR_OP(MaxPoolGradGrad, MaxPoolGradGrad, (In, x1), (In, x2), (In, grad), (Out, y)
   Windows of_grad = w;
   of_grad.x = w.own(*grad);
   max_pool(op, 2, w, false, again, &at);
-  make_even(op, of_grad, 0);
+  make_even(op, of_grad, 0.0);
   const int64_t n = outputs[0], c = outputs[1];
   const TensorView flat = ir::reshaped(op, of_grad.x, {n, c, of_grad.x.dims[2] * of_grad.x.dims[3]});
   Temp taken;
@@ -398,7 +396,7 @@ TensorView shares(Op& op, int spatial, const Windows& w) {
   sizes.insert(sizes.end(), w.sizes.begin(), w.sizes.end());
   ones.x = ir::temporary(op, w.x.dtype, image);
   call(op, "aclnnInplaceOne", ones.x);
-  make_even(op, ones, 0);
+  make_even(op, ones, 0.0);
   const TensorView share = ir::temporary(op, w.x.dtype, sizes);
   if (spatial == 2) call(op, "aclnnAvgPool2d", ones.x, w.kernel, w.strides, ones.before, false, true, 0, 0, share);
   else call(op, "aclnnAvgPool3d", ones.x, w.kernel, w.strides, ones.before, false, true, 0, share);
@@ -411,7 +409,7 @@ void avg_pool(Op& op, int spatial, Windows w, bool ceil_mode, bool count_pads, i
   const bool correct = !w.even() && !count_pads && divisor == 0;
   TensorView share;
   if (correct) share = shares(op, spatial, w);
-  make_even(op, w, 0);
+  make_even(op, w, 0.0);
   if (spatial == 2)
     call(op, "aclnnAvgPool2d", w.x, w.kernel, w.strides, w.before, ceil_mode, count_pads, divisor, 0, y);
   else call(op, "aclnnAvgPool3d", w.x, w.kernel, w.strides, w.before, ceil_mode, count_pads, divisor, y);

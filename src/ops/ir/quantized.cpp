@@ -87,6 +87,20 @@ IR_OP(QuantizeLinear, QuantizeLinear, (In, x), (In, scale), (OptIn, zero_point),
     with_vectors(scale, zero, [&](const TensorView& s, const TensorView& z) { quantize(x, s, z, d, y); });
   });
 }
+ABOUT(Quantize, Vector, "y = saturate(round(x / scales) + zero_points), scales lie along axis",
+      "y = saturate(round(x / scales) + zero_points)，scales 沿 axis 方向")
+IR_OP(Quantize, Quantize, (In, x), (In, scales), (OptIn, zero_points), (Out, y), (Text, dtype), (Int, axis, 1)) {
+  const std::string_view name = dtype;
+  op.require(name == "torch.qint8" || name == "torch.quint8" || name == "torch.qint32",
+             "attribute dtype is \"{}\", want torch.qint8, torch.quint8 or torch.qint32", name);
+  const DType type = name == "torch.qint8" ? DType::Int8 : name == "torch.quint8" ? DType::UInt8 : DType::Int32;
+  op.result_like("y", *y, *x, type);
+  // They have the rank of x and one element along the other dimensions: torch_npu reshapes them so.
+  const TensorView scale = ir::reshaped(op, *scales, {scales->numel()});
+  const auto code = static_cast<int64_t>(type);
+  if (!zero_points) return call(op, "aclnnQuantize", x, scale, nullptr, code, axis, y);
+  call(op, "aclnnQuantize", x, scale, ir::reshaped(op, *zero_points, {zero_points->numel()}), code, axis, y);
+}
 ABOUT(DequantizeLinear, Vector, "y = (x - zero_point) * scale", "y = (x - zero_point) * scale")
 IR_OP(DequantizeLinear, DequantizeLinear, (In, x), (In, scale), (OptIn, zero_point), (Out, y), (Int, axis, 1)) {
   require_byte(op, "x", *x);

@@ -1,7 +1,6 @@
 // Sums, means, extremes and norms over axes. Types that end in D have the axes as an attribute, the others as a tensor.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
@@ -41,24 +40,6 @@ void extreme(Op& op, const char* twin, const In& x, const Dims& axes, bool keep,
   call(op, twin, x, at, keep, y);
 }
 
-/// What is not larger (or smaller) than any value of the type. Integers by their bits: int64's largest is no double.
-int64_t integer_end(DType type, bool smallest) {
-  const auto ends = [smallest]<class T>(T) {
-    return static_cast<int64_t>(smallest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max());
-  };
-  switch (type) {
-    case DType::Bool: return smallest ? 0 : 1;
-    case DType::Int8: return ends(int8_t());
-    case DType::UInt8: return ends(uint8_t());
-    case DType::Int16: return ends(int16_t());
-    case DType::UInt16: return ends(uint16_t());
-    case DType::Int32: return ends(int32_t());
-    case DType::UInt32: return ends(uint32_t());
-    case DType::UInt64: return ends(uint64_t());
-    default: return ends(int64_t());
-  }
-}
-
 /// The largest or smallest value. aclnn's operators refuse to look among none, the graph's give the type's other end,
 /// as the frameworks do whose graphs they are.
 void extreme_or_end(Op& op, bool largest, const In& x, const Dims& axes, bool keep, const Out& y) {
@@ -67,7 +48,7 @@ void extreme_or_end(Op& op, bool largest, const In& x, const Dims& axes, bool ke
   if (!none || is_complex(x->dtype)) return extreme(op, largest ? "aclnnAmax" : "aclnnAmin", x, axes, keep, y);
   ir::result(op, "y", *y, ir::reduced(*x, at, keep), x->dtype);
   if (is_floating(x->dtype)) call(op, "aclnnInplaceFillScalar", y, largest ? -HUGE_VAL : HUGE_VAL);
-  else call(op, "aclnnInplaceFillScalar", y, integer_end(x->dtype, largest));
+  else call(op, "aclnnInplaceFillScalar", y, ir::integer_end(x->dtype, largest));
 }
 
 void product(Op& op, const In& x, const Dims& axes, bool keep, const Out& y) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 namespace updraft::ir {
@@ -94,6 +95,23 @@ TensorView constant(Op& op, DType type, double value) {
   const TensorView one = op.temporary(type, nullptr, 0);
   call(op, "aclnnInplaceFillScalar", one, value);
   return one;
+}
+
+int64_t integer_end(DType type, bool smallest) {
+  const auto ends = [smallest]<class T>(T) {
+    return static_cast<int64_t>(smallest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max());
+  };
+  switch (type) {
+    case DType::Bool: return smallest ? 0 : 1;
+    case DType::Int8: return ends(int8_t());
+    case DType::UInt8: return ends(uint8_t());
+    case DType::Int16: return ends(int16_t());
+    case DType::UInt16: return ends(uint16_t());
+    case DType::Int32: return ends(int32_t());
+    case DType::UInt32: return ends(uint32_t());
+    case DType::UInt64: return ends(uint64_t());
+    default: return ends(int64_t());
+  }
 }
 
 Dims shape_from(const Op& op, const char* name, const In& shape, const TensorView& y) {

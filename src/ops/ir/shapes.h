@@ -44,6 +44,10 @@ TensorView temporary(Op& op, DType type, const Dims& dims);
 /// A tensor of one element with that value, made by a step.
 TensorView constant(Op& op, DType type, double value);
 
+/// What is not larger (or smaller) than any value of the type, of integers or bool. By its bits: int64's largest is
+/// no double.
+int64_t integer_end(DType type, bool smallest);
+
 /// The shape that a tensor names, where the output does not say it already.
 Dims shape_from(const Op& op, const char* name, const In& shape, const TensorView& y);
 

@@ -1,6 +1,7 @@
 // Running sums, products and extremes along a dimension.
 #include <cmath>
 
+#include "kernels/short_rows.h"
 #include "kernels/table.h"
 #include "ops/reduction/reduction.h"
 
@@ -10,6 +11,8 @@ namespace {
 constexpr int64_t kCols = 256, kBlock = 256;
 constexpr int64_t kTogether = 4;   // slices whose sums, each a chain, are computed at the same time
 constexpr int64_t kPacked = 1024;  // elements of short slices that follow one another and are converted at a time
+
+constexpr int64_t kEight = 8;  // elements that the kernel of short slices adds up at a time
 
 // Calls f(offsets, along, m, side) for blocks of at most kCols slices that lie side by side (side), or of `together`
 // slices when they do not; m slices start at the offsets and are `along` apart.
@@ -96,12 +99,23 @@ void accumulate(const TensorView& in, const TensorView& out, int dim, Compute co
             return;
           }
           if (packed) {
+            if constexpr (std::is_same_v<T, double> && !Product)
+              if (s.n >= kEight && in.dtype == DType::Float && out.dtype == DType::Float && along[0] == s.n &&
+                  along[1] == s.n)
+                return short_row_kernels().running_sums(reinterpret_cast<const float*>(from), m, s.n,
+                                                        reinterpret_cast<float*>(to));
             auto slices = [&](auto* x, LoadFn in_fn, StoreFn out_fn) {
               using V = std::remove_reference_t<decltype(*x)>;
               if (along[0] == s.n) in_fn(x, from, 1, m * s.n);
               else
                 for (int64_t c = 0; c < m; ++c) in_fn(x + c * s.n, from + c * along[0] * bytes_of(in), 1, s.n);
               int64_t c = 0;
+              if constexpr (std::is_same_v<V, float> && !Product) {
+                if (s.n >= kEight) {
+                  short_row_kernels().running_sums(x, m, s.n, x);
+                  c = m;
+                }
+              }
               for (; c + kTogether <= m; c += kTogether) {
                 T start[kTogether];
                 std::fill_n(start, kTogether, T(Product ? 1 : 0));
