@@ -53,6 +53,7 @@ uint32_t Recorder::wants() const {
   // Calls are also the host's end of the arrows to the tasks.
   if (data & (data::kAclApi | data::kRuntimeApi | data::kAnyTasks)) bits |= watch::kCalls;
   if (data & data::kMarkers) bits |= watch::kTasks;
+  if (settings_.interconnect_frequency) bits |= watch::kTasks | watch::kArguments;  // of collectives
   return bits;
 }
 

@@ -35,11 +35,12 @@ bool write_all(int fd, std::string_view bytes) {
 
 }  // namespace
 
-Store::Store(const std::string& folder, uint64_t limit) : folder_(folder), limit_(limit) {
-  if (!limit_) limit_ = free_bytes(folder) / 10 * 9;
+Store::Store(const std::string& folder, uint64_t limit, Free free)
+    : folder_(folder), free_(free ? std::move(free) : Free(free_bytes)), limit_(limit) {
+  if (!limit_) limit_ = free_(folder) / 10 * 9;
 }
 
-bool Store::crowded() const { return bytes_ + kMargin >= limit_ || free_bytes(folder_) <= kMargin; }
+bool Store::crowded() const { return bytes_ + kMargin >= limit_ || free_(folder_) <= kMargin; }
 
 void Store::age() {
   while (!slices_.empty() && crowded()) {
