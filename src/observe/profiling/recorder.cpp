@@ -205,4 +205,11 @@ void Recorder::flush() {
   }
 }
 
+void Recorder::close() {
+  flush();
+  if (g_child.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(mutex_);
+  for (auto& [device, file] : files_) file->close();
+}
+
 }  // namespace updraft::profiling

@@ -43,13 +43,15 @@ Store::Store(const std::string& folder, uint64_t limit, Free free)
 bool Store::crowded() const { return bytes_ + kMargin >= limit_ || free_(folder_) <= kMargin; }
 
 void Store::age() {
-  while (!slices_.empty() && crowded()) {
+  // The newest slice stays in any case: a profile that has nothing says nothing.
+  while (slices_.size() > 1 && crowded()) {
     ::unlink(slices_.front().path.c_str());
     bytes_ -= slices_.front().bytes;
     slices_.pop_front();
     if (++aged_ == 1)
-      UPDRAFT_LOG(kWarning, "PROFILING", "{}: storage_limit of {} MB is reached, the oldest records are deleted",
-                  folder_, limit_ >> 20);
+      UPDRAFT_LOG(kWarning, "PROFILING",
+                  "{}: storage_limit of {} MB is reached or the disk is full, the oldest records are deleted", folder_,
+                  limit_ >> 20);
   }
 }
 
