@@ -42,6 +42,7 @@ void records(std::string_view bytes) {
   profile.metrics = "PipeUtilization";
   profile.soc = "Ascend910B2";
   profile.switches = 0x1ff;
+  profile.interconnect_frequency = 50;
   read_records(bytes, profile);
   put_in_order(profile);
   const auto collectives = collectives_of(profile);
@@ -50,13 +51,15 @@ void records(std::string_view bytes) {
     if (c.ranks > 4096) return;
   Selection selection;
   selection.stamp = "1";
-  write_timeline(profile, collectives, folder(), selection);
+  const auto iterations = iterations_of(profile, collectives);
+  write_timeline(profile, collectives, iterations, folder(), selection);
   write_operators(profile, collectives, folder(), selection);
   write_calls(profile, folder(), selection);
   write_communication_statistic(profile, collectives, folder(), selection);
   write_communication(profile, collectives, folder());
   write_memory(profile, folder(), selection);
-  write_steps(profile, collectives, folder(), selection);
+  write_steps(profile, iterations, folder(), selection);
+  write_links(profile, collectives, folder(), selection);
   write_markers(profile, folder(), selection);
   write_host(profile, folder(), selection);
   write_aicpu(profile, folder(), selection);

@@ -55,7 +55,7 @@ def eager(folder, **more):
 
 
 def layers(folder):
-    torch = start(folder, dump_list=[{"layer": ["Sin", "aclnnCos"]}], dump_op_switch="on", dump_mode="input")
+    torch = start(folder, dump_list=[{"layer": ["Sin", "aclnnCos", "Nobody"]}], dump_op_switch="on", dump_mode="input")
     x = torch.ones(3, device="npu")
     for name in ("sin", "exp", "cos", "sin"):
         getattr(torch, name)(x)
@@ -140,8 +140,8 @@ def message(rows):
     os._exit(0)
 
 
-def overflow(folder, *modes):
-    torch = start(folder, dump_debug="on")
+def overflow(folder, mode="all"):
+    torch = start(folder, dump_debug="on", dump_debug_mode=mode)
     a = torch.full((16, 16), 300.0, dtype=torch.half).npu()
     small = torch.ones(4, 4, dtype=torch.half).npu()
     small @ small

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -127,6 +128,45 @@ def test_planted_differences(runs, reference, planted, lines_and_evidence):
     untouched = {"data-files", "sharding", "data-order", "hyper-parameters", "precision"} - {line for line, _ in lines_and_evidence}
     for other in untouched - ({"data-order"} if "batch" in planted else set()):
         assert lines[other]["status"] == "PASS", said
+
+
+def edited(folder, out, change):
+    """A copy of a record whose process says what `change` makes of it."""
+    shutil.copytree(folder, out)
+    for path in out.glob("rank*.json"):
+        process = json.loads(path.read_text())
+        change(process)
+        path.write_text(json.dumps(process))
+    return out
+
+
+@pytest.mark.parametrize("batch, overflows, status, said", [
+    (16, 4, "PASS", "4 of 1000 steps overflowed after the first scale that fits (0.40 %, allowed 0.5 %"), (16, 5, "FAIL", "(0.50 %, allowed 0.5 %"),
+    (2048, 1, "FAIL", "(0.10 %, allowed 0.1 % for a batch of 2048)"), (2047, 1, "PASS", "allowed 0.5 % for a batch of 2047")])
+def test_the_share_of_overflows(runs, tmp_path, batch, overflows, status, said):
+    """A large batch may have fewer of them."""
+    def change(process):
+        for scaler in process["scalers"]:
+            scaler.update(checks=1002, overflows=overflows + 2, until_first_step=2)  # the first two find the scale
+        for loader in process["loaders"]:
+            loader["batch_size"] = batch
+
+    _, lines, text = check(runs("float16"), edited(runs("float16"), tmp_path / "many", change))
+    line = lines["overflow-share"]
+    assert line["status"] == status and said in " ".join(line["evidence"]), text
+
+
+@pytest.mark.parametrize("product, usual", [("Ascend910A", "allow_fp32_to_fp16"), ("Ascend910B2", "must_keep_origin_dtype")])
+def test_the_product_and_the_mode_of_precision(runs, tmp_path, product, usual):
+    def change(process):
+        process.setdefault("notes", {})["precision_mode"] = "allow_mix_precision"  # as npu_device notes what a script sets
+
+    out = edited(runs(), tmp_path / "run", change)
+    whole = json.loads((out / "run.json").read_text())
+    whole["environment"]["UPDRAFT_SOC"] = product
+    (out / "run.json").write_text(json.dumps(whole))
+    _, lines, text = check(runs(), out)
+    assert "%s: precision_mode is %s by default, allow_mix_precision in this run." % (product, usual) in lines["precision"]["evidence"], text
 
 
 def test_repeats_that_do_not_agree(runs):

@@ -64,6 +64,7 @@ def test_operators_of_pytorch(ran):
 
 def test_modes(ran):
     folder = ran["layers"]
+    assert 'no operator that ran has the name of dump_list[0].layer "Nobody"' in ran["said"]
     names = [p.name.split(".")[1] for p in runs.files(folder)]
     assert names == ["aclnnSin_0", "aclnnCos_0", "aclnnSin_1"]  # layer: types and names; Exp is left out
     for path in runs.files(folder):
@@ -212,8 +213,9 @@ def test_folders_of_a_model(models, folder):
 
 
 def test_steps_and_layers(models, folder):
-    section = {"dump_mode": "output", "dump_step": "1|3-4", "dump_list": [{"model_name": "small", "layer": ["net/matmul", "SoftmaxV2"]}]}
-    runs.run(runs.UPDRAFT, "run", sys.executable, runs.PROGRAMS, "model", models / "small.om", folder, json.dumps(section), "6")
+    section = {"dump_mode": "output", "dump_step": "1|3-4", "dump_list": [{"model_name": "small", "layer": ["net/matmul", "SoftmaxV2", "net/none"]}]}
+    said = runs.run(runs.UPDRAFT, "run", sys.executable, runs.PROGRAMS, "model", models / "small.om", folder, json.dumps(section), "6")
+    assert 'the name of dump_list[0].layer "net/none": nothing' in said  # and of no other
     seen = {(p.parent.name, p.name.split(".")[1]) for p in runs.files(folder)}
     assert seen == {(s, n) for s in "134" for n in ("net_matmul", "net_softmax")}
     assert all(runs.read_dump(p)["inputs"] == [] for p in runs.files(folder))

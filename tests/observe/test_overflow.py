@@ -18,7 +18,7 @@ FIND = pathlib.Path(__file__).with_name("find_nan_programs.py")
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     made = tmp_path_factory.mktemp("ran")
-    runs.program("several", made, "overflow", "sane", "integers")
+    runs.program("several", made, "overflow", "atomic=overflow:atomic_overflow", "cores=overflow:aicore_overflow", "sane", "integers")
     return made
 
 
@@ -60,6 +60,13 @@ def test_operators_that_overflow(ran):
     atomic, = (v for n, v in by_name.items() if "IndexAdd" in n)
     assert atomic[0] == "L2 Atomic Add" and atomic[1] >> 16 == 1
     assert len(by_name) == 5, by_name.keys()  # and nothing that had an infinity to begin with
+
+
+def test_kinds_of_overflow(ran):
+    """dump_debug_mode: atomic adds alone, or kernels alone."""
+    atomic, cores = found(ran / "atomic" / "dump"), found(ran / "cores" / "dump")
+    assert {part for part, _, _ in atomic.values()} == {"L2 Atomic Add"} and len(atomic) == 1
+    assert {part for part, _, _ in cores.values()} == {"AI Core"} and len(cores) == 4
 
 
 def test_saturation(folder):

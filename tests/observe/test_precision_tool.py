@@ -87,6 +87,58 @@ def test_two_runs(work):
     assert float(rows["MatMulV2:output:0"]["CosineSimilarity"]) == pytest.approx(1)
 
 
+@pytest.fixture()
+def beside(work, tmp_path):
+    """Another training folder with the same runs and a tool of its own."""
+    shutil.copytree(work / "precision_tool", tmp_path / "precision_tool")
+    (tmp_path / "precision_data").mkdir()
+    for name in ("npu", "overflow"):
+        (tmp_path / "precision_data" / name).symlink_to(work / "precision_data" / name)
+    return tmp_path
+
+
+def test_overflow_and_the_whole_network(beside):
+    said = tool(beside, "ac", "-c")
+    assert "overflow entries" in said and "first divergence: MatMulV2_1" in said
+    assert len(list((beside / "precision_data/temp/vector_compare").rglob("result_*.csv"))) == 1
+    assert "Find 1 ops less then 0.98" in tool(beside, "vcs")
+
+
+def test_where_the_toolkit_is(beside):
+    config = beside / "precision_tool/lib/config/config.py"
+    usual = config.read_text()
+
+    def said(root, **more):
+        config.write_text(usual.replace("'/usr/local/Ascend'", repr(str(root))))
+        return tool(beside, "vc", "-lt", step_of(beside, "debug_0"), "-rt", step_of(beside, "debug_1"), **more)
+
+    assert "WARNING" not in said(HOME)
+    text = said("/no/such/root")  # the toolkit of ASCEND_HOME_PATH serves, and the wrong folder is named
+    assert re.search(r"WARNING.*CMD_ROOT_PATH = '/no/such/root' .*is no folder; taken is %s" % re.escape(str(HOME)), text), text
+    (beside / "empty").mkdir()
+    assert "/empty' (lib/config/config.py) has no msaccucmp.py below it" in said(beside / "empty")
+    environment = dict(os.environ, PATH="/usr/bin:/bin", COLUMNS="200")
+    environment.pop("ASCEND_HOME_PATH", None)
+    done = subprocess.run([sys.executable, "precision_tool/cli.py", "vc", "-lt", str(step_of(beside, "debug_0")), "-rt", str(step_of(beside, "debug_1"))],
+                          cwd=beside, text=True, capture_output=True, env=environment)
+    assert done.returncode == 1 and "msaccucmp.py is not found below CMD_ROOT_PATH = '%s'" % (beside / "empty") in done.stdout + done.stderr
+
+
+def test_actions_of_fusion(beside):
+    """Scripts of TensorFlow get the file of switches by the option of their device."""
+    said = run(beside, "-c", textwrap.dedent("""
+        import types
+        import precision_tool.tf_config as tool
+        for action in ("fusion_off", "fusion_switch", "fusion_switch|overflow"):
+            options = types.SimpleNamespace(fusion_switch_file=None, dump_config=types.SimpleNamespace(enable_dump=False, enable_dump_debug=False))
+            tool.npu_device_dump_config(types.SimpleNamespace(global_options=lambda: options), action=action)
+            print(action, options.fusion_switch_file, options.dump_config.enable_dump_debug)
+    """))
+    folder = beside / "precision_tool/lib/config"
+    assert said.split("\n")[:3] == ["fusion_off %s/fusion_off.cfg False" % folder, "fusion_switch %s/fusion_switch.cfg False" % folder,
+                                    "fusion_switch|overflow %s/fusion_switch.cfg True" % folder]
+
+
 def test_listing(work):
     assert "[MatMulV2][MatMulBiasAddFusionPass] MatMulV2_1" in tool(work, "ls")
     assert tool(work, "ls", "-t", "relu").split() == ["[Relu][]", "Relu"]
@@ -118,7 +170,8 @@ def test_arrays(work):
     assert re.search(r"6 +6\.0 +9\.0 +3\.0", errors) and errors.count("│\n") == 2
     assert "NumCnt: 12" in said and "AllClose: False" in said and "ErrorPer: %s" % (1 / 12) in said
     assert "AllClose: True" in tool(work, "cp", "l.npy", "r.npy", "-al", "3")
-    assert "no elements to compare" in tool(work, "cp", "l.npy", "short.npy")
+    said = tool(work, "cp", "l.npy", "short.npy")  # the first eight of them
+    assert "only the first 8 elements of both are compared" in said and "NumCnt: 8" in said and "ErrorPer: 0.0" in said and "AllClose: False" in said
 
 
 def test_prompt(work):

@@ -95,6 +95,34 @@ def test_overflow(tmp_path):
     assert any(n.startswith("Opdebug.Node_OpDebug.") for n in names) and any(n.startswith("Mul") for n in names), names
 
 
+HALF = """
+    @tf.function
+    def product(x):
+        return tf.matmul(x, tf.fill([16, 16], 300.0), name="hot")
+    @tf.function
+    def kept(x):
+        with npu.keep_dtype_scope(): return tf.matmul(x, tf.fill([16, 16], 300.0), name="hot")
+    print(float((kept if KEPT else product)(tf.fill([16, 16], 300.0))[0, 0]))
+"""
+
+
+@pytest.mark.parametrize("cure", ["", "keep_dtype_scope", "modify_mixlist"])
+def test_overflow_and_its_cure(tmp_path, cure):
+    """Mixed precision makes a product overflow; keeping the operator in float32 mends it, by either way."""
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "lists.json").write_text('{"black-list": {"to-add": ["MatMulV2"]}}')
+    said = run(tmp_path, npu("""
+        o.precision_mode = "allow_mix_precision"
+        o.dump_config.enable_dump_debug = True
+        o.dump_config.dump_path = "dump"
+    """ + ("    o.modify_mixlist = 'lists.json'\n" if cure == "modify_mixlist" else "")) + HALF.replace("KEPT", str(cure == "keep_dtype_scope")))
+    found = [Path(f).name for f in files(tmp_path / "dump")]
+    if cure:
+        assert float(said.split()[-1]) == 16 * 300 * 300 and found == []
+    else:
+        assert not float(said.split()[-1]) < 65504 and any(n.startswith("MatMul") for n in found) and any("Opdebug" in n for n in found), found
+
+
 def test_profile(tmp_path):
     (tmp_path / "profile").mkdir()
     run(tmp_path, npu("""

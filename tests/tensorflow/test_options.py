@@ -45,6 +45,9 @@ def test_all_of_them():
     ("o.external_weight = True", "has not got what that asks for yet, leave it at False"),
     ("o.profiling_config.enable_profiling = True; npu.open()", "profiling_options is None: profiling wants at least"),
     ("o.profiling_config.enable_profiling = True; o.profiling_config.profiling_options = '['; npu.open()", "which is no JSON"),
+    ("o.graph_run_mode = 0; o.profiling_config.enable_profiling = True; "
+     "o.profiling_config.profiling_options = '{\"output\": \"/tmp\", \"training_trace\": \"on\"}'; npu.open()",
+     "graph_run_mode is 0, inference, and the profiling options have training_trace"),
     ("o.dump_config.enable_dump = True; npu.open()", "dump_path is None: a dump wants a folder"),
     ("o.dump_config.enable_dump = o.dump_config.enable_dump_debug = True; npu.open()", "both enable_dump and enable_dump_debug"),
     ("o.dump_config.enable_dump = True; o.dump_config.dump_path = '/tmp'; o.dump_config.dump_step = '3-'; npu.open()", "dump_step.*3-"),

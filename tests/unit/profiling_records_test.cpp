@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "observe/profiling/export/operator.h"
 #include "observe/profiling/export/profile.h"
@@ -111,6 +112,42 @@ TEST(ProfilingStore, TheOldestSlicesGoAtTheLimit) {
   EXPECT_GT(bytes, 150u << 20);
   EXPECT_GT(store->aged(), 0u);
   EXPECT_FALSE(std::filesystem::exists(folder + "/host.slice_0"));
+  std::filesystem::remove_all(folder);
+}
+
+// Others fill the disk meanwhile: the profile gives way, though it is far below its own limit.
+TEST(ProfilingStore, TheOldestSlicesGoWhereTheDiskFillsUp) {
+  char name[] = "/tmp/updraft-store-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  uint64_t free = 1000u << 20;
+  const auto store = std::make_shared<Store>(folder, 0, [&](const std::string& asked) {
+    EXPECT_EQ(asked, folder);
+    return free;
+  });
+  EXPECT_EQ(store->limit(), 900u << 20);  // 90 % of what is free
+  RecordFile file(store, folder, "host", -1);
+  const auto slices = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+    return names;
+  };
+  const std::string block = record(Kind::Marker, MarkerRecord{}, std::string(60000, 'x'));
+  const auto one_slice = [&] {
+    for (uint64_t bytes = 0; bytes < Store::kSlice; bytes += block.size()) ASSERT_TRUE(file.write(block));
+  };
+  for (int i = 0; i < 3; ++i) one_slice();
+  EXPECT_EQ(slices(), (std::set<std::string>{"host.slice_0", "host.slice_1", "host.slice_2"}));
+  free = (20u << 20) + 1;
+  one_slice();
+  EXPECT_EQ(store->aged(), 0u);
+  free = 20u << 20;  // and no byte more: all goes but the newest
+  one_slice();
+  EXPECT_EQ(store->aged(), 4u);
+  EXPECT_EQ(slices(), std::set<std::string>{"host.slice_4"});
+  free = 1000u << 20;
+  one_slice();
+  EXPECT_EQ(slices(), (std::set<std::string>{"host.slice_4", "host.slice_5"}));
+  file.close();
   std::filesystem::remove_all(folder);
 }
 

@@ -1,6 +1,7 @@
 #include "graph/compile/compile.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 
 #include "graph/compile/aipp.h"
@@ -297,7 +298,34 @@ void try_gears(const Graph& graph, const Gears& gears) {
   }
 }
 
+constexpr int kInvalidProfiling = 100010;  // ACL_ERROR_INVALID_PROFILING_CONFIG
+std::atomic<bool> g_trace{false}, g_points{false};
+
+void check_trace(const Graph& graph, const OptionTexts& options, uint32_t graph_id) {
+  if (!g_trace.load(std::memory_order_relaxed)) return;
+  if (const auto* mode = option(options, {"ge.graphRunMode"}); mode && *mode == "0")
+    throw Error(
+        kInvalidProfiling,
+        "graph {} is one of inference (ge.graphRunMode is 0), and training_trace of the profile is on: there are "
+        "no iterations of training; remove training_trace",
+        graph_id);
+  if (g_points.load(std::memory_order_relaxed)) return;
+  for (const Node* input : graph.inputs())
+    for (const int64_t size : input->output().desc.dims)
+      if (size < 0)
+        throw Error(kInvalidProfiling,
+                    "graph {}: the input {} has unknown sizes ({}), and training_trace of the profile finds the first "
+                    "and the last operator of an iteration by itself only where sizes are known: name them by fp_point "
+                    "and bp_point",
+                    graph_id, input->name(), describe(input->output().desc));
+}
+
 }  // namespace
+
+void set_iteration_trace(IterationTrace trace) {
+  g_points = trace.points;
+  g_trace = trace.on;
+}
 
 Model compile(const Model& model, const OptionTexts& options, CompileReport* wanted_report, uint32_t graph_id) {
   CompileReport own;
@@ -320,6 +348,7 @@ Model compile(const Model& model, const OptionTexts& options, CompileReport* wan
   }
   if (const auto* format = option(options, {"input_format"})) set_input_format(graph, *format);
   const auto gears = parse_gears(options);
+  check_trace(graph, options, graph_id);
   if (gears) about_gears(options, *gears, [&] { set_gears(graph, *gears); });
   if (const auto* path = option(options, {"insert_op_conf", "ge.insertOpFile"}))
     insert_aipp(graph, read_aipp(*path), *path);

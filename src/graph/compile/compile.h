@@ -36,7 +36,16 @@ struct CompileReport {
 /// of other components.
 void check_options(const OptionTexts& options);
 
+/// What a profile that records the iterations of training asks of the graphs that are compiled while it runs.
+struct IterationTrace {
+  bool on = false;
+  bool points = false;  ///< the first operator of the forward pass and the last of the backward pass were named
+};
+void set_iteration_trace(IterationTrace trace);
+
 /// A compiled copy. Throws 161002 with a node's name for what cannot be compiled, OptionError (100000) for options.
+/// Throws 100010 where the trace of iterations cannot be had of the graph: one of inference (ge.graphRunMode is 0), or
+/// one with unknown sizes whose points were not named.
 /// `graph_id` is what files of DUMP_GE_GRAPH are named by.
 Model compile(const Model& model, const OptionTexts& options, CompileReport* report = nullptr, uint32_t graph_id = 0);
 

@@ -39,8 +39,14 @@ DumpState& control() {
 std::string end(DumpState& c) {
   if (!c.running) return {};
   unsubscribe(c.running.get());
+  const std::string unknown = c.running->unknown_names();
   c.running.reset();
   writer().flush();
+  if (!unknown.empty()) {
+    std::fprintf(stderr, "updraft: dump: no operator that ran has the name of %s: nothing is written for it\n",
+                 unknown.c_str());
+    UPDRAFT_LOG(kWarning, "IDEDD", "dump: no operator that ran has the name of {}", unknown);
+  }
   const auto failures = writer().take_failures();
   if (failures.count == 0) return {};
   return fmt::format("{} file{} of the dump could not be written; the first: {}", failures.count,

@@ -71,9 +71,7 @@ void OperatorFile::put(const TensorArgument& tensor) {
   } else if (view.is_contiguous()) {
     direct_->write(view.data, bytes);
   } else {
-    const std::unique_ptr<std::byte[]> copy(new std::byte[bytes + 1]);
-    copy_elements(view, copy.get());
-    direct_->write(copy.get(), bytes);
+    copy_pieces(view, [&](const std::byte* piece, size_t size) { direct_->write(piece, size); });
   }
 }
 

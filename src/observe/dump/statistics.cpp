@@ -8,7 +8,10 @@
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <type_traits>
+
+#include "kernels/pipeline.h"
 
 namespace updraft::dump {
 namespace {
@@ -188,24 +191,31 @@ std::string describe(const Statistics& s) {
 
 void copy_elements(const TensorView& view, std::byte* to) {
   if (view.empty() || !view.data) return;
-  const size_t size = size_of(view.dtype);
-  if (view.is_contiguous()) {
-    std::memcpy(to, view.data, view.bytes());
-    return;
-  }
-  const TensorView* views[1] = {&view};
-  const StridedLoop<1> loop(views);
-  const int64_t step = loop.strides[0][loop.rank - 1];
-  const auto* from = static_cast<const std::byte*>(view.data);
-  loop.rows(0, view.numel(), [&](const int64_t(&offset)[1], int64_t, int64_t n) {
-    const std::byte* row = from + offset[0] * static_cast<int64_t>(size);
-    if (step == 1) {
-      std::memcpy(to, row, static_cast<size_t>(n) * size);
-      to += static_cast<size_t>(n) * size;
-      return;
+  // The kernel of copies moves tiles where a view is transposed.
+  updraft::copy_elements(TensorView::contiguous(to, view.dtype, view.dims, view.rank), view);
+}
+
+void copy_pieces(const TensorView& view, const std::function<void(const std::byte*, size_t)>& take) {
+  if (view.empty() || !view.data) return;
+  constexpr size_t kPiece = size_t{8} << 20;
+  std::unique_ptr<std::byte[]> buffer(new std::byte[std::min(view.bytes(), kPiece) + 1]);
+  const std::function<void(const TensorView&, int)> split = [&](const TensorView& part, int d) {
+    while (d < part.rank && part.dims[d] == 1) ++d;
+    const size_t bytes = part.bytes();
+    if (bytes <= kPiece || d >= part.rank) {
+      copy_elements(part, buffer.get());
+      return take(buffer.get(), bytes);
     }
-    for (int64_t i = 0; i < n; ++i, to += size) std::memcpy(to, row + i * step * static_cast<int64_t>(size), size);
-  });
+    const size_t row = bytes / static_cast<size_t>(part.dims[d]);
+    const int64_t rows = std::max<int64_t>(1, static_cast<int64_t>(kPiece / row));
+    for (int64_t i = 0; i < part.dims[d]; i += rows) {
+      TensorView piece = part;
+      piece.data = part.as<std::byte>() + i * part.strides[d] * static_cast<int64_t>(size_of(part.dtype));
+      piece.dims[d] = std::min(rows, part.dims[d] - i);
+      split(piece, piece.dims[d] == 1 ? d + 1 : d);
+    }
+  };
+  split(view, 0);
 }
 
 }  // namespace updraft::dump

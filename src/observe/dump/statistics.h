@@ -1,6 +1,8 @@
 // Figures of a tensor: what a dump writes of it in place of its data, and what messages say of an operator's arguments.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "tensor/view.h"
@@ -28,5 +30,7 @@ std::string describe(const Statistics& statistics);
 
 /// Copies the elements in row-major order to `to`, which has view.bytes().
 void copy_elements(const TensorView& view, std::byte* to);
+/// The same in pieces of a few MiB, one after the other: no second tensor is needed to write one.
+void copy_pieces(const TensorView& view, const std::function<void(const std::byte*, size_t)>& take);
 
 }  // namespace updraft::dump

@@ -9,13 +9,6 @@
 namespace updraft::dump {
 namespace {
 
-bool names(const std::vector<std::string>& layers, const TaskEvent& task) {
-  if (layers.empty()) return true;
-  const std::string type = type_of(task);
-  return std::ranges::any_of(
-      layers, [&](const std::string& layer) { return layer == task.node || layer == task.name || layer == type; });
-}
-
 bool has_in_out(const TaskEvent& task) {
   return std::ranges::any_of(task.arguments,
                              [](const Argument& a) { return a.direction == Direction::InOut && a.tensor(); });
@@ -31,18 +24,44 @@ TensorDump::TensorDump(Settings settings, FileWriter& writer)
 const ModelRule* TensorDump::rule_of(const TaskEvent& task) const {
   const auto rule = std::ranges::find_if(settings_.models,
                                          [&](const ModelRule& r) { return r.model.empty() || r.model == task.graph; });
-  return rule == settings_.models.end() || !settings_.steps.contain(task.execution) ? nullptr : &*rule;
+  return rule == settings_.models.end() ? nullptr : &*rule;
 }
 
-bool TensorDump::wanted(const TaskEvent& task) const {
+bool TensorDump::named(const std::vector<std::string>& layers, const TaskEvent& task) {
+  if (layers.empty()) return true;
+  const std::string type = type_of(task);
+  const auto found = std::ranges::find_if(
+      layers, [&](const std::string& layer) { return layer == task.node || layer == task.name || layer == type; });
+  std::lock_guard lock(mutex_);
+  met_any_ = true;
+  if (found == layers.end()) return false;
+  met_.insert(&*found);
+  return true;
+}
+
+bool TensorDump::wanted(const TaskEvent& task) {
   if (!in_graph(task)) {
     if (!settings_.operators) return false;
     // dump_list beside dump_op_switch is about models; one entry without a model's name is about operators as well.
     const auto rule = std::ranges::find(settings_.models, std::string(), &ModelRule::model);
-    return rule == settings_.models.end() || names(rule->layers, task);
+    return rule == settings_.models.end() || named(rule->layers, task);
   }
   const ModelRule* rule = rule_of(task);
-  return rule && names(rule->layers, task);
+  return rule && named(rule->layers, task) && settings_.steps.contain(task.execution);
+}
+
+std::string TensorDump::unknown_names() const {
+  std::lock_guard lock(mutex_);
+  if (!met_any_) return {};  // nothing ran: a process that only starts others
+  std::string text;
+  for (size_t i = 0; i < settings_.models.size(); ++i) {
+    const ModelRule& rule = settings_.models[i];
+    for (const auto& [key, list] : {std::pair{"layer", &rule.layers}, {"watcher_nodes", &rule.watchers}})
+      for (const std::string& name : *list)
+        if (!met_.contains(&name))
+          text += fmt::format("{}dump_list[{}].{} \"{}\"", text.empty() ? "" : ", ", i, key, name);
+  }
+  return text;
 }
 
 OperatorFile::Place TensorDump::place_of(const TaskEvent& task, std::string number) const {
@@ -160,13 +179,20 @@ void TensorDump::watch(const TaskEvent& task) {
   if (task.outcome != Outcome::Done || !is_operator(task) || !in_graph(task)) return;
   const ModelRule* rule = rule_of(task);
   if (!rule) return;
-  if (std::ranges::find(rule->watchers, std::string(task.node)) != rule->watchers.end()) {
+  const bool layer = named(rule->layers, task);
+  const auto watcher = std::ranges::find(rule->watchers, std::string(task.node));
+  if (watcher != rule->watchers.end()) {
+    std::lock_guard lock(mutex_);
+    met_.insert(&*watcher);
+  }
+  if (!settings_.steps.contain(task.execution)) return;
+  if (watcher != rule->watchers.end()) {
     std::vector<TensorArgument> outputs;
     for (const TensorArgument* tensor : tensors_of(task, true)) outputs.push_back(*tensor);
     std::lock_guard lock(mutex_);
     watched_[{task.model, task.node}] = {type_of(task), std::move(outputs)};
   }
-  if (!names(rule->layers, task)) return;
+  if (!layer) return;
   for (const std::string& node : rule->watchers) {
     std::pair<std::string, std::vector<TensorArgument>> memory;
     {

@@ -142,6 +142,8 @@ void write_start(const std::string& folder, const Settings& settings) {
   sample["storageLimit"] = settings.storage_limit >> 20;
   sample["fpPoint"] = settings.fp_point;
   sample["bpPoint"] = settings.bp_point;
+  sample["collectives"] = settings.collectives;
+  sample["iterations"] = settings.iterations;
   sample["memoryFrequency"] = settings.memory_frequency;
   sample["ioFrequency"] = settings.io_frequency;
   sample["interconnectionFrequency"] = settings.interconnect_frequency;

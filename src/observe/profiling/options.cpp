@@ -110,9 +110,13 @@ void read_traces(Reader& r) {
   if (r.has("fp_point")) s.fp_point = r.text("fp_point");
   if (r.has("bp_point")) s.bp_point = r.text("bp_point");
   if (training) s.data |= data::kTrainingTrace;
+  s.training = training && r.rules.training;
+  // Only PROFILING_OPTIONS has switches for these that are off where they are not given.
+  s.iterations = training || !r.rules.training;
   if (times || tasks) s.data |= data::kTaskTime;
   if (lean) s.data |= data::kTaskTimeL0;
-  if (r.on("hccl")) s.data |= data::kHcclTrace;
+  s.collectives = r.on("hccl", !r.rules.training);
+  if (r.has("hccl") && s.collectives) s.data |= data::kHcclTrace;
   if (r.on("aicpu")) s.data |= data::kAicpu;
   if (r.on("l2")) {
     s.data |= data::kL2Cache;

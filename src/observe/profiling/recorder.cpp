@@ -53,6 +53,7 @@ uint32_t Recorder::wants() const {
   // Calls are also the host's end of the arrows to the tasks.
   if (data & (data::kAclApi | data::kRuntimeApi | data::kAnyTasks)) bits |= watch::kCalls;
   if (data & data::kMarkers) bits |= watch::kTasks;
+  if (settings_.interconnect_frequency) bits |= watch::kTasks | watch::kArguments;  // of collectives
   return bits;
 }
 
@@ -202,6 +203,13 @@ void Recorder::flush() {
     const LostRecord record{stamp(watch::kRawTimes).raw, lost};
     append(-1, Kind::Lost, &record, sizeof(record));
   }
+}
+
+void Recorder::close() {
+  flush();
+  if (g_child.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(mutex_);
+  for (auto& [device, file] : files_) file->close();
 }
 
 }  // namespace updraft::profiling

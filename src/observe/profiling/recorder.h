@@ -44,11 +44,15 @@ class Recorder final : public Observer {
   void host_sample(const HostSampleRecord& sample);
   /// Bytes that the tasks of a device have moved.
   uint64_t moved(int device) const { return moved_[static_cast<size_t>(device)].load(std::memory_order_relaxed); }
+  /// Files of records that went since there was no room.
+  uint64_t aged() const { return store_->aged(); }
   /// True when the profile is about that device.
   bool records(int device) const;
 
   /// Writes what the threads have collected. Records of calls that go on meanwhile may come later.
   void flush();
+  /// The same, and the files are complete. What comes later begins others.
+  void close();
   /// The process was forked: the child has no profile.
   static void forget_in_child();
 

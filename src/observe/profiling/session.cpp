@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <vector>
@@ -124,7 +125,13 @@ void stop() {
   unsubscribe(recorder.get());
   sampler.reset();
   tell(false, 0, recorder->settings());
-  recorder->flush();
+  recorder->close();
+  if (const uint64_t aged = recorder->aged())
+    std::fprintf(stderr,
+                 "updraft: %s: the oldest records are missing: %llu file%s of up to 8 MB went, since storage_limit was "
+                 "reached or the "
+                 "disk was full\n",
+                 folder.c_str(), static_cast<unsigned long long>(aged), aged == 1 ? "" : "s");
   write_end(folder, recorder->settings());
 }
 

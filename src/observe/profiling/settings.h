@@ -37,6 +37,9 @@ struct Settings {
   std::string output;              ///< the folder in which PROF_* is made
   uint64_t storage_limit = 0;      ///< bytes of PROF_*/…/data; 0: 90 % of what is free on the disk
   std::string fp_point, bp_point;  ///< names of the first forward and the last backward operator; "" automatic
+  bool collectives = true;         ///< the tables tell them
+  bool iterations = true;          ///< the tables tell those of graphs
+  bool training = false;           ///< iterations were asked for in a way that graphs of inference refuse
   int memory_frequency = 0;        ///< samples of device memory a second; 0 none
   bool host_cpu = false, host_memory = false;      ///< of this process
   bool system_cpu = false, system_memory = false;  ///< of the machine

@@ -35,20 +35,23 @@ bool write_all(int fd, std::string_view bytes) {
 
 }  // namespace
 
-Store::Store(const std::string& folder, uint64_t limit) : folder_(folder), limit_(limit) {
-  if (!limit_) limit_ = free_bytes(folder) / 10 * 9;
+Store::Store(const std::string& folder, uint64_t limit, Free free)
+    : folder_(folder), free_(free ? std::move(free) : Free(free_bytes)), limit_(limit) {
+  if (!limit_) limit_ = free_(folder) / 10 * 9;
 }
 
-bool Store::crowded() const { return bytes_ + kMargin >= limit_ || free_bytes(folder_) <= kMargin; }
+bool Store::crowded() const { return bytes_ + kMargin >= limit_ || free_(folder_) <= kMargin; }
 
 void Store::age() {
-  while (!slices_.empty() && crowded()) {
+  // The newest slice stays in any case: a profile that has nothing says nothing.
+  while (slices_.size() > 1 && crowded()) {
     ::unlink(slices_.front().path.c_str());
     bytes_ -= slices_.front().bytes;
     slices_.pop_front();
     if (++aged_ == 1)
-      UPDRAFT_LOG(kWarning, "PROFILING", "{}: storage_limit of {} MB is reached, the oldest records are deleted",
-                  folder_, limit_ >> 20);
+      UPDRAFT_LOG(kWarning, "PROFILING",
+                  "{}: storage_limit of {} MB is reached or the disk is full, the oldest records are deleted", folder_,
+                  limit_ >> 20);
   }
 }
 

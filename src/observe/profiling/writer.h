@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,8 +16,11 @@ class Store {
   static constexpr uint64_t kSlice = 8u << 20;    ///< bytes after which a file is closed and the next begun
   static constexpr uint64_t kMargin = 20u << 20;  ///< the oldest slice goes when no more than this is left
 
-  /// `limit` in bytes; 0: 90 % of what is free on the disk of `folder`.
-  Store(const std::string& folder, uint64_t limit);
+  /// Bytes that are free on the disk of a folder.
+  using Free = std::function<uint64_t(const std::string&)>;
+
+  /// `limit` in bytes; 0: 90 % of what is free on the disk of `folder`. `free` is for tests.
+  Store(const std::string& folder, uint64_t limit, Free free = {});
 
   uint64_t limit() const { return limit_; }
   /// `bytes` were written.
@@ -31,6 +35,7 @@ class Store {
   void age();            // with the lock
 
   const std::string folder_;
+  const Free free_;
   uint64_t limit_;
   mutable std::mutex mutex_;
   uint64_t bytes_ = 0, aged_ = 0;

@@ -12,6 +12,7 @@
 #include "graph/compile/option_error.h"
 #include "graph/compile/relaxed_json.h"
 #include "graph/passes/switches.h"
+#include "small_graphs.h"
 
 namespace updraft::graph {
 namespace {
@@ -54,6 +55,32 @@ TEST(Options, shapes_with_ranges) {
   refuses([] { parse_input_shapes("a:1,4~2"); }, "'4~2' is no range");
   refuses([] { parse_input_shapes("a:1,-2"); }, "'-2' is no size");
   refuses([] { parse_input_shapes("a:1,,2"); }, "'' is no size");
+}
+
+// What a profile with the trace of iterations asks of graphs.
+TEST(Options, iterations_of_training) {
+  struct Trace {
+    explicit Trace(bool points) { set_iteration_trace({true, points}); }
+    ~Trace() { set_iteration_trace({}); }
+  };
+  const Model model = small_model(), dynamic = small_model();
+  dynamic.graph->find("x")->output_desc().dims[0] = -1;
+  const OptionTexts inference = {{"ge.graphRunMode", "0"}}, training = {{"ge.graphRunMode", "1"}};
+  EXPECT_NO_THROW(compile(model, inference));
+  {
+    const Trace trace(false);
+    EXPECT_NO_THROW(compile(model, training));
+    EXPECT_NO_THROW(compile(model, {}));
+    refuses([&] { compile(model, inference, nullptr, 7); }, "graph 7 is one of inference (ge.graphRunMode is 0)");
+    refuses([&] { compile(dynamic, {}); }, "the input x has unknown sizes");
+    refuses([&] { compile(dynamic, {}); }, "name them by fp_point and bp_point");
+  }
+  {
+    const Trace trace(true);
+    EXPECT_NO_THROW(compile(dynamic, {}));
+    refuses([&] { compile(model, inference); }, "remove training_trace");
+  }
+  EXPECT_NO_THROW(compile(dynamic, {}));
 }
 
 TEST(Options, gears) {

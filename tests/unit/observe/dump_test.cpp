@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <thread>
 
 #include "base/error.h"
@@ -219,6 +220,31 @@ TEST(DumpStatistics, OfViewsAndSpecialNumbers) {
   halves[0] = 0x7c00;
   EXPECT_FALSE(has_largest(view));
   EXPECT_FALSE(all_finite(view));
+}
+
+// Views of more than a piece: each piece is small, and together they are the elements in their order.
+TEST(DumpStatistics, PiecesOfViews) {
+  std::vector<int32_t> memory(5 * 1030 * 1100);
+  std::iota(memory.begin(), memory.end(), 0);
+  const int64_t dims[] = {5, 1030, 1100};
+  const TensorView whole = TensorView::contiguous(memory.data(), DType::Int32, dims, 3);
+  TensorView part = whole.transpose(0, 2);  // every second row of it, one column less
+  part.dims[1] = 515;
+  part.strides[1] *= 2;
+  part.dims[0] -= 1;
+  for (const TensorView& view : {whole.transpose(1, 2), whole.transpose(0, 2), part}) {
+    std::vector<int32_t> got;
+    copy_pieces(view, [&](const std::byte* piece, size_t size) {
+      EXPECT_LE(size, 8u << 20);
+      const auto* elements = reinterpret_cast<const int32_t*>(piece);
+      got.insert(got.end(), elements, elements + size / 4);
+    });
+    ASSERT_EQ(static_cast<int64_t>(got.size()), view.numel());
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < view.numel(); ++i)
+      wrong += got[static_cast<size_t>(i)] != view.as<int32_t>()[view.offset_of(i)];
+    EXPECT_EQ(wrong, 0);
+  }
 }
 
 TEST(Opdebug, IsReadAsItWasWritten) {

@@ -106,6 +106,8 @@ std::string options_of(const CommandLine& line, const std::string& output) {
     json["sys_hardware_mem_freq"] = line.value("sys-hardware-mem-freq");
   if (line.on("sys-io-profiling") || line.has("sys-io-sampling-freq"))
     json["sys_io_sampling_freq"] = line.value("sys-io-sampling-freq");
+  if (line.on("sys-interconnection-profiling") || line.has("sys-interconnection-freq"))
+    json["sys_interconnection_freq"] = line.value("sys-interconnection-freq");
   // Read here already, so that a wrong value is told before the program starts.
   OptionRules rules;
   rules.source = "msprof";

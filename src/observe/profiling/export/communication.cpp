@@ -103,6 +103,59 @@ void write_communication(const Profile& p, const std::vector<Collective>& collec
   matrix.done();
 }
 
+void write_links(const Profile& p, const std::vector<Collective>& collectives, const std::string& folder,
+                 const Selection& selection) {
+  if (p.interconnect_frequency <= 0 || collectives.empty()) return;
+  // Bytes of a collective are spread evenly over its time; a sample is what falls between two moments.
+  const int frequency = std::min(p.interconnect_frequency, 50);
+  const double step = 1e9 / frequency;
+  struct Samples {
+    uint64_t begin = UINT64_MAX, end = 0;
+    std::vector<double> sent, received;
+  };
+  std::map<int, Samples> devices;
+  for (const Collective& c : collectives) {
+    Samples& s = devices[c.task->device];
+    s.begin = std::min(s.begin, c.task->begun);
+    s.end = std::max(s.end, c.task->ended);
+  }
+  for (auto& [device, s] : devices) {
+    // A time that damaged records make endless has the samples of a day at most.
+    const double count = std::min(static_cast<double>(s.end - s.begin) / step + 1, 86400.0 * frequency);
+    s.sent.assign(static_cast<size_t>(count), 0);
+    s.received.assign(static_cast<size_t>(count), 0);
+  }
+  for (const Collective& c : collectives) {
+    Samples& s = devices[c.task->device];
+    double sent = 0, received = 0;
+    for (const Traffic& t : traffic_of(c)) (t.from == c.rank ? sent : received) += t.bytes;
+    // What a rank sends to each other in an exchange of all it gets from each other as well.
+    if (c.peers.empty() && c.root < 0) received = sent;
+    const double begin = static_cast<double>(c.task->begun - s.begin) / step,
+                 end = static_cast<double>(c.task->ended - s.begin) / step, whole = end - begin;
+    for (auto i = static_cast<size_t>(begin); i < s.sent.size() && static_cast<double>(i) <= end; ++i) {
+      const double from = std::max(begin, static_cast<double>(i)), to = std::min(end, static_cast<double>(i + 1));
+      const double share = whole > 0 ? (to - from) / whole : 1;
+      s.sent[i] += sent * share;
+      s.received[i] += received * share;
+      if (whole <= 0) break;
+    }
+  }
+  TextFile out(folder + "/hccs_" + selection.stamp + ".csv");
+  out << "Device_id,Mode,Max,Min,Average\n";  // MB/s
+  for (const auto& [device, s] : devices)
+    for (const auto& [mode, samples] : {std::pair{"Tx (MB/s)", &s.sent}, {"Rx (MB/s)", &s.received}}) {
+      double total = 0;
+      for (const double bytes : *samples) total += bytes;
+      const double scale = 1e9 / step / kMegabyte;
+      out.number(device) << ',' << mode << ',';
+      out.real(*std::max_element(samples->begin(), samples->end()) * scale) << ',';
+      out.real(*std::min_element(samples->begin(), samples->end()) * scale) << ',';
+      out.real(total / static_cast<double>(samples->size()) * scale) << '\n';
+    }
+  out.done();
+}
+
 void write_communication_statistic(const Profile& p, const std::vector<Collective>& collectives,
                                    const std::string& folder, const Selection& selection) {
   static_cast<void>(p);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "observe/profiling/export/tables.h"
 #include "observe/profiling/export/text_file.h"
+#include "observe/profiling/settings.h"
 
 namespace updraft::profiling {
 namespace {
@@ -119,12 +120,30 @@ Profile select(Profile p, const Selection& selection) {
   return p;
 }
 
+bool has_task_times(const Profile& p) {
+  // Profiles that a program asks for by aclprofCreateConfig have these bits, too.
+  constexpr uint64_t kTimes = data::kAnyTasks & ~(data::kAicpu | data::kHcclTrace | data::kTrainingTrace);
+  return (p.switches & kTimes) != 0;
+}
+
+void drop_unasked(Profile& p) {
+  const bool times = has_task_times(p);
+  std::erase_if(p.tasks, [&](const TaskRecord& task) {
+    const std::string_view core = core_of(p, task);
+    if (core == "COMMUNICATION") return !p.collectives;
+    if (times || task.kind == static_cast<uint8_t>(TaskKindOf::Control)) return false;  // marks of streams, for one
+    return core != "AI_CPU" || !(p.switches & data::kAicpu);
+  });
+}
+
 std::vector<std::string> export_profile(const std::string& folder, const ExportOptions& options) {
   Selection selection;
   selection.stamp = now();
   selection.iteration = options.iteration;
   selection.model = options.model;
-  const Profile profile = select(read_profile(folder), selection);
+  Profile profile = select(read_profile(folder), selection);
+  const auto iterations = iterations_of(profile, collectives_of(profile));
+  drop_unasked(profile);
   const auto collectives = collectives_of(profile);
   std::vector<std::string> written;
   if (options.text) {
@@ -132,15 +151,16 @@ std::vector<std::string> export_profile(const std::string& folder, const ExportO
     std::set<std::string> before;
     for (const auto& entry : fs::directory_iterator(output)) before.insert(entry.path());
     // Whoever waits for a table finds the timeline complete.
-    write_timeline(profile, collectives, output, selection);
-    write_operators(profile, collectives, output, selection);
+    write_timeline(profile, collectives, iterations, output, selection);
+    if (has_task_times(profile)) write_operators(profile, collectives, output, selection);
     write_calls(profile, output, selection);
     write_communication_statistic(profile, collectives, output, selection);
     write_memory(profile, output, selection);
-    write_steps(profile, collectives, output, selection);
+    write_steps(profile, iterations, output, selection);
+    write_links(profile, collectives, output, selection);
     write_markers(profile, output, selection);
     write_host(profile, output, selection);
-    write_aicpu(profile, output, selection);
+    if (profile.switches & data::kAicpu) write_aicpu(profile, output, selection);
     if (const std::string text = said(profile); !text.empty()) {
       TextFile out(output + "/README.txt");
       out << text;
@@ -164,7 +184,8 @@ std::vector<std::string> export_profile(const std::string& folder, const ExportO
 }
 
 std::vector<std::string> analyze_profile(const std::string& folder, const AnalysisOptions& options) {
-  const Profile profile = read_profile(folder);
+  Profile profile = read_profile(folder);
+  drop_unasked(profile);
   const auto collectives = collectives_of(profile);
   if (collectives.empty()) return {};
   const std::string analysis = folder_in(folder, "analyze");

@@ -139,6 +139,9 @@ void read_facts(Profile& p) {
   p.metrics = text_of(sample, "aicMetrics");
   p.fp_point = text_of(sample, "fpPoint");
   p.bp_point = text_of(sample, "bpPoint");
+  const auto unless_off = [&](const char* key) { return !sample.contains(key) || sample.at(key) != false; };
+  p.collectives = unless_off("collectives");
+  p.iterations = unless_off("iterations");
   p.switches = number_of(sample, "dataTypeConfig");
   p.io_frequency = static_cast<int>(number_of(sample, "ioFrequency"));
   p.interconnect_frequency = static_cast<int>(number_of(sample, "interconnectionFrequency"));

@@ -28,7 +28,8 @@ struct Profile {
   std::string soc;      ///< the product, "Ascend910B2"
   std::string metrics;  ///< "PipeUtilization", …; "" none
   std::string fp_point, bp_point;
-  uint64_t switches = 0;  ///< bits of data (settings.h)
+  bool collectives = true, iterations = true;  ///< asked for in the tables
+  uint64_t switches = 0;                       ///< bits of data (settings.h)
   int io_frequency = 0, interconnect_frequency = 0;
   std::vector<std::string> remarks;
   std::vector<int> devices;  ///< that have a folder

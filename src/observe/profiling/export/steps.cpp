@@ -11,8 +11,13 @@ namespace {
 // Where the forward pass begins and the backward pass ends: the operators of these names, else (with "") the first and
 // the last operator of the iteration that computes.
 void find_points(const Profile& p, Iteration& it) {
-  for (const TaskRecord& task : p.tasks) {
-    if (task.device != it.device || task.begun < it.begin || task.ended > it.end || !is_operator(task)) continue;
+  // Tasks are in order of device and begin.
+  auto at = std::partition_point(p.tasks.begin(), p.tasks.end(), [&](const TaskRecord& task) {
+    return task.device != it.device ? task.device < it.device : task.begun < it.begin;
+  });
+  for (; at != p.tasks.end() && at->device == it.device && at->begun <= it.end; ++at) {
+    const TaskRecord& task = *at;
+    if (task.ended > it.end || !is_operator(task)) continue;
     const std::string_view name = p.text(task.name);
     const bool first = p.fp_point.empty() ? !it.forward : name == p.fp_point && !it.forward;
     if (first) it.forward = task.begun;
@@ -66,10 +71,13 @@ std::vector<Iteration> iterations_of(const Profile& p, const std::vector<Collect
   }
   for (Iteration& it : all) {
     find_points(p, it);
-    for (const Collective& c : collectives)
-      if (c.task->device == it.device && c.task->begun >= it.begin && c.task->ended <= it.end &&
-          c.type == "hcom_allReduce_")
-        it.reductions.emplace_back(c.task->begun, c.task->ended);
+    // They are in order of device and begin as well.
+    auto c = std::partition_point(collectives.begin(), collectives.end(), [&](const Collective& one) {
+      return one.task->device != it.device ? one.task->device < it.device : one.task->begun < it.begin;
+    });
+    for (; c != collectives.end() && c->task->device == it.device && c->task->begun <= it.end; ++c)
+      if (c->task->ended <= it.end && c->type == "hcom_allReduce_")
+        it.reductions.emplace_back(c->task->begun, c->task->ended);
   }
   std::sort(all.begin(), all.end(), [](const Iteration& a, const Iteration& b) {
     return a.device != b.device ? a.device < b.device : a.begin < b.begin;
@@ -77,9 +85,11 @@ std::vector<Iteration> iterations_of(const Profile& p, const std::vector<Collect
   return all;
 }
 
-void write_steps(const Profile& p, const std::vector<Collective>& collectives, const std::string& folder,
+void write_steps(const Profile& p, const std::vector<Iteration>& every, const std::string& folder,
                  const Selection& selection) {
-  const auto all = iterations_of(p, collectives);
+  std::vector<Iteration> all;
+  for (const Iteration& it : every)
+    if (p.iterations || it.model == kNone) all.push_back(it);
   if (!all.empty()) {
     size_t reductions = 0;
     for (const Iteration& it : all) reductions = std::max(reductions, it.reductions.size());
@@ -123,6 +133,7 @@ void write_steps(const Profile& p, const std::vector<Collective>& collectives, c
     out.done();
   }
   // Where the time of a graph's executions goes between the layers.
+  if (!has_task_times(p)) return;
   std::vector<const CallRecord*> runs;
   for (const CallRecord& call : p.calls)
     if (const auto name = p.text(call.name);

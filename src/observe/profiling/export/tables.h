@@ -26,9 +26,11 @@ struct Connections {
 };
 Connections connect(const Profile& profile);
 
+struct Iteration;
+
 /// msprof_*.json, for chrome://tracing and Perfetto.
-void write_timeline(const Profile& profile, const std::vector<Collective>& collectives, const std::string& folder,
-                    const Selection& selection);
+void write_timeline(const Profile& profile, const std::vector<Collective>& collectives,
+                    const std::vector<Iteration>& iterations, const std::string& folder, const Selection& selection);
 /// op_summary, op_statistic, task_time.
 void write_operators(const Profile& profile, const std::vector<Collective>& collectives, const std::string& folder,
                      const Selection& selection);
@@ -42,12 +44,15 @@ void write_communication(const Profile& profile, const std::vector<Collective>& 
 /// npu_mem, npu_module_mem, hbm.
 void write_memory(const Profile& profile, const std::string& folder, const Selection& selection);
 /// step_trace and ai_stack_time.
-void write_steps(const Profile& profile, const std::vector<Collective>& collectives, const std::string& folder,
+void write_steps(const Profile& profile, const std::vector<Iteration>& iterations, const std::string& folder,
                  const Selection& selection);
 /// msprof_tx.
 void write_markers(const Profile& profile, const std::string& folder, const Selection& selection);
 /// host_cpu_usage, host_mem_usage, cpu_usage …, nic.
 void write_host(const Profile& profile, const std::string& folder, const Selection& selection);
+/// hccs: bytes that ranks exchange through shared memory, by time.
+void write_links(const Profile& profile, const std::vector<Collective>& collectives, const std::string& folder,
+                 const Selection& selection);
 /// aicpu: operators that run on the host's cores.
 void write_aicpu(const Profile& profile, const std::string& folder, const Selection& selection);
 
@@ -62,6 +67,11 @@ struct Iteration {
 };
 /// Runs of graphs and steps that aclprofGetStepTimestamp marked, by device and begin.
 std::vector<Iteration> iterations_of(const Profile& profile, const std::vector<Collective>& collectives);
+
+/// Whether times of tasks were asked for; else a few tasks are recorded for other tables alone.
+bool has_task_times(const Profile& profile);
+/// Drops tasks that no switch asked the tables to tell.
+void drop_unasked(Profile& profile);
 
 /// The tasks that a selection leaves.
 Profile select(Profile profile, const Selection& selection);

@@ -7,11 +7,12 @@
 
 #include "observe/profiling/export/tables.h"
 #include "observe/profiling/export/text_file.h"
+#include "observe/profiling/settings.h"
 
 namespace updraft::profiling {
 namespace {
 
-enum Layer : uint32_t { kHost = 1, kHardware = 2, kCommunication = 3, kOverlap = 4, kMarkers = 5, kCounters = 6 };
+enum Layer : uint32_t { kHost = 1, kHardware = 2, kCommunication = 3, kOverlap = 4, kMarkers = 5, kIterations = 6 };
 
 std::string_view level_of(std::string_view name) {
   if (name.substr(0, 4) == "Hccl") return "Communication@";
@@ -20,8 +21,9 @@ std::string_view level_of(std::string_view name) {
 
 class Timeline {
  public:
-  Timeline(const Profile& profile, const std::vector<Collective>& collectives, const std::string& path)
-      : p_(profile), collectives_(collectives), links_(connect(profile)), out_(path) {}
+  Timeline(const Profile& profile, const std::vector<Collective>& collectives, const std::vector<Iteration>& iterations,
+           const std::string& path)
+      : p_(profile), collectives_(collectives), iterations_(iterations), links_(connect(profile)), out_(path) {}
 
   void write() {
     out_ << '[';
@@ -30,6 +32,7 @@ class Timeline {
     hardware();
     communication();
     overlap();
+    iterations();
     markers();
     memory();
     out_ << ']';
@@ -258,6 +261,37 @@ class Timeline {
     }
   }
 
+  // The trace of iterations: each a slice, whose points are its arguments.
+  void iterations() {
+    std::map<int, std::vector<uint64_t>> lanes;  // of a device: the end of what each lane had last
+    for (const Iteration& it : iterations_) {
+      if (it.model != kNone && !(p_.switches & data::kTrainingTrace)) continue;
+      auto& ends = lanes[it.device];
+      if (ends.empty()) process(pid(kIterations, it.device), "Iterations", npu(it.device));
+      const auto lane = std::find_if(ends.begin(), ends.end(), [&](uint64_t end) { return end <= it.begin; });
+      const auto tid = lane - ends.begin();
+      if (lane == ends.end()) ends.push_back(it.end);
+      else *lane = it.end;
+      event("", "Iteration " + std::to_string(it.number), pid(kIterations, it.device), tid, it.begin, it.end);
+      out_ << "\"Model Id\":";
+      out_.number(it.model);
+      const auto point = [&](const std::string& name, uint64_t time) {
+        out_ << ",\"" << name << "\":\"";
+        out_.microseconds(p_.wall(time)) << '"';
+      };
+      if (it.forward && it.backward >= it.forward) {
+        point("fp_start", it.forward);
+        point("bp_end", it.backward);
+      }
+      for (size_t i = 0; i < it.reductions.size(); ++i) {
+        point(fmt::format("allreduce{}_start", i + 1), it.reductions[i].first);
+        point(fmt::format("allreduce{}_end", i + 1), it.reductions[i].second);
+      }
+      point("Iteration_end", it.end);
+      out_ << "}}";
+    }
+  }
+
   void markers() {
     for (const MarkedSpan& span : marked_spans(p_)) {
       event("", p_.text(span.begin->message), pid(kMarkers), span.begin->thread, span.begin->time, span.end->time);
@@ -279,6 +313,7 @@ class Timeline {
 
   const Profile& p_;
   const std::vector<Collective>& collectives_;
+  const std::vector<Iteration>& iterations_;
   const Connections links_;
   TextFile out_;
   bool first_ = true;
@@ -325,9 +360,9 @@ Connections connect(const Profile& p) {
   return links;
 }
 
-void write_timeline(const Profile& profile, const std::vector<Collective>& collectives, const std::string& folder,
-                    const Selection& selection) {
-  Timeline(profile, collectives, folder + "/msprof_" + selection.stamp + ".json").write();
+void write_timeline(const Profile& profile, const std::vector<Collective>& collectives,
+                    const std::vector<Iteration>& iterations, const std::string& folder, const Selection& selection) {
+  Timeline(profile, collectives, iterations, folder + "/msprof_" + selection.stamp + ".json").write();
 }
 
 }  // namespace updraft::profiling

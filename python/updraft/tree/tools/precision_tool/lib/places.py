@@ -8,6 +8,9 @@ import sys
 import time
 
 from precision_tool.lib.config import config
+from precision_tool.lib.panel import log
+
+_USUAL_ROOT = "/usr/local/Ascend"
 
 
 class Trouble(Exception):
@@ -46,7 +49,21 @@ def stamp():
     return time.strftime("%Y%m%d%H%M%S")
 
 
+_told = set()
+
+
 def _find(name):
+    found = _found(name)
+    root = config.CMD_ROOT_PATH
+    # The folder that config.py comes with need not be there; one that somebody has written is meant.
+    if root and root != _USUAL_ROOT and root not in _told and not os.path.realpath(found).startswith(os.path.realpath(root) + os.sep):
+        _told.add(root)
+        log("WARNING", "CMD_ROOT_PATH = %r (lib/config/config.py) %s; taken is %s" % (
+            root, "has no %s below it" % name if os.path.isdir(root) else "is no folder", found))
+    return found
+
+
+def _found(name):
     home = os.environ.get("ASCEND_HOME_PATH", "")
     here = os.path.dirname(os.path.realpath(__file__))
     for root in (config.CMD_ROOT_PATH, home, os.path.normpath(os.path.join(here, "..", "..", ".."))):

@@ -17,17 +17,32 @@ def steps(folder):
     return sorted(found)
 
 
-def _one(folder, what):
+def _steps_of(folder, what):
     if not os.path.isdir(folder):
         raise places.Trouble("%s: there is no folder %s" % (what, folder))
     found = steps(folder)
     if not found:
         raise places.Trouble("%s: no dump file lies below %s" % (what, folder))
-    if len(found) > 1:
-        log("INFO", "%s: %d steps or graphs, the one with most files counts (give its path to choose another):" % (what, len(found)))
-        for f in found:
-            log("INFO", "  " + f)
-    return max(found, key=lambda f: len(os.listdir(f)))
+    return found
+
+
+def _operators(folder):
+    """Names of the operators whose files lie in a folder: TYPE.NAME.TASK….TIME of a dump, NAME.INDEX.TIME.npy of a reference."""
+    parts = [name.split(".") for name in os.listdir(folder)]
+    return {p[0] if p[-1] == "npy" and len(p) == 4 else p[1] for p in parts if len(p) >= 4}
+
+
+def _pair(left, right):
+    """Of each side the step or graph that has most operators in common with one of the other; of equal ones that with most files."""
+    lefts, rights = _steps_of(left, "-lt"), _steps_of(right, "-rt")
+    names = {f: _operators(f) for f in lefts + rights}
+    best = max(((l, r) for l in lefts for r in rights), key=lambda p: (len(names[p[0]] & names[p[1]]), len(names[p[0]]) + len(names[p[1]])))
+    for what, found, chosen in (("-lt", lefts, best[0]), ("-rt", rights, best[1])):
+        if len(found) > 1:
+            log("INFO", "%s: of %d steps or graphs %s has most in common with the other side (give a path to choose another):" % (what, len(found), chosen))
+            for f in found:
+                log("INFO", "  " + f)
+    return best
 
 
 def _graph_of(run, folder):
@@ -44,7 +59,7 @@ def compare(left=None, right=None, rule=None):
         left = places.npu("debug_0", "dump")
     if right is None:
         right = places.tf_dump() if os.path.isdir(places.tf_dump()) and os.listdir(places.tf_dump()) else places.npu("debug_1", "dump")
-    left, right = _one(left, "-lt"), _one(right, "-rt")
+    left, right = _pair(left, right)
     of_npu = any(os.path.abspath(right).startswith(os.path.abspath(places.npu(r)) + os.sep) for r in runs)
     arguments = ["compare", "-m", left, "-g", right]
     if rule:
