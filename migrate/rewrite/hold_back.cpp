@@ -1,7 +1,7 @@
 // Changes that are only for review because the code around them decides by CUDA: a source that chooses between vendors
-// itself, a branch that a flag of such a source guards, a branch for a CUDA compute capability or a CUDA build, a
-// profiler that is asked for what torch_npu's does not have. Such code is changed as a whole, by a person, or not at
-// all.
+// itself, a branch that a flag of such a source guards, a branch for a CUDA compute capability or a CUDA build, a call
+// of an extension that was compiled for CUDA, a profiler that is asked for what torch_npu's does not have. Such code is
+// changed as a whole, by a person, or not at all.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -72,6 +72,7 @@ class HoldBack {
       const Kind kind = tree_.kind(id);
       if (kind == Kind::Attribute || kind == Kind::Identifier) anchor(id);
       if (kind == Kind::String) cuda_package(id), other_vendor(id);
+      if (kind == Kind::Call) extension(id);
     }
     profilers();
   }
@@ -322,6 +323,61 @@ class HoldBack {
       static const Text why{"it decides whether CUDA code is built", "其决定是否编译 CUDA 代码"};
       guard(id, why);
     }
+  }
+
+  /// "cuda" as a word of a name: nms_cuda, cuda_forward; not cudagraph.
+  static bool names_cuda(std::string_view name) noexcept {
+    for (std::size_t at = name.find("cuda"); at != std::string_view::npos; at = name.find("cuda", at + 1)) {
+      const std::size_t end = at + 4;
+      const bool begins = at == 0 || name[at - 1] == '_', ends = end == name.size() || name[end] == '_';
+      if (begins && ends) return true;
+    }
+    return false;
+  }
+
+  /// Whether a name stands for code that was compiled: what torch.utils.cpp_extension or mmcv's load_ext gives, or a
+  /// module that the project has no source of and that says so by its name. `function`: what is called of it.
+  bool compiled(NodeId name, std::string_view function) const {
+    const auto* bindings = s_.module.scopes().lookup(tree_.text(name), s_.module.scopes().of(name));
+    if (!bindings) return false;
+    const names::Project* project = s_.module.project();
+    return std::any_of(bindings->begin(), bindings->end(), [&](const names::Binding& b) {
+      if (b.how == names::Bind::Assignment) {
+        if (tree_.kind(b.value) != Kind::Call) return false;
+        const NodeId maker = tree_.child(b.value, Field::Function);
+        if (tree_.text(maker).ends_with("load_ext")) return true;
+        const Value v = s_.module.local(maker);
+        return v.what == What::Api && v.name.starts_with("torch.utils.cpp_extension.load");
+      }
+      if (b.how != names::Bind::Import) return false;
+      const std::string within = b.name.empty()            ? b.module
+                                 : b.module.ends_with('.') ? b.module + b.name
+                                                           : b.module + "." + b.name;
+      if (project && (!project->file_of(within, s_.module.path()).empty() ||
+                      (b.module.find_first_not_of('.') != std::string::npos &&
+                       !project->file_of(b.module, s_.module.path()).empty())))
+        return false;
+      if (within.starts_with("torch") && !within.starts_with("torch_")) return false;
+      const std::string_view last = std::string_view(within).substr(within.rfind('.') + 1);
+      if (last == "_C" || last == "_ext" || last == "ext_module" || names_cuda(last)) return true;
+      return within.starts_with('.') && names_cuda(function);
+    });
+  }
+
+  /// A call of code for CUDA: the question before it must go on to keep tensors of an NPU away from it.
+  void extension(NodeId call) {
+    const NodeId callee = tree_.child(call, Field::Function);
+    NodeId root = callee;
+    while (tree_.kind(root) == Kind::Attribute) root = tree_.child(root, Field::Object);
+    if (tree_.kind(root) != Kind::Identifier) return;
+    const std::string_view function =
+        tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+    for (const std::string_view asks : {"is_", "has_", "get_", "set_"})
+      if (function.starts_with(asks)) return;
+    if (!compiled(root, function)) return;
+    const std::string name(tree_.text(callee));
+    guard(call, {name + " is code that was compiled for CUDA: tensors of an NPU take the other way",
+                 name + " 为面向 CUDA 编译的代码：NPU 张量应走另一分支"});
   }
 
   void property(NodeId id, std::string_view attribute) {
