@@ -198,6 +198,46 @@ def test_doctor_knows_mindspore(packages, mindspore, numpy, said_of_it):
     assert ("pip install 'numpy<2'" in said) == numpy.startswith("2"), said
 
 
+MINDSPORE = """
+import sys, types
+from updraft import doctor
+said = []
+report = types.SimpleNamespace(ok=lambda *x: said.append(("ok", *x)), note=lambda *x: said.append(("note", *x)), bad=lambda *x: said.append(("bad", *x)))
+doctor._version = {"mindspore": "2.10.0", "numpy": "1.26.4"}.get
+doctor.sys = types.SimpleNamespace(version_info=eval(sys.argv[1]), executable=sys.executable)
+doctor.check_mindspore(report, sys.argv[2] == "quick")
+print(said)
+"""
+
+
+@pytest.fixture
+def mindspore(tmp_path):
+    """mindspore(version of Python, words): what the doctor says of mindspore 2.10.0. words: what its import ends with."""
+    def doctor(python, words=None):
+        (tmp_path / "mindspore.py").write_text("raise RuntimeError(%r)\n" % words)
+        environment = clean_environment(PYTHONPATH=os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]), UPDRAFT_LANG="en")
+        done = subprocess.run([sys.executable, "-c", MINDSPORE, repr(python), "quick" if words is None else "whole"], env=environment,
+                              text=True, capture_output=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return doctor
+
+
+@pytest.mark.parametrize("python, good", [((3, 8, 19), False), ((3, 9, 2), True), ((3, 12, 1), True), ((3, 13, 0), False)])
+def test_doctor_knows_mindspores_pythons(mindspore, python, good):
+    said = mindspore(python)
+    assert ("mindspore has no build for Python %d.%d" % python[:2] in said) != good, said
+    assert ("use Python 3.9 to 3.12" in said) != good, said
+
+
+def test_doctor_gives_the_reason_of_mindspores_plugin(mindspore):
+    said = mindspore((3, 11, 7), "Load dynamic library libmindspore_ascend.so.2 failed\n  libascendcl.so: undefined symbol: aclrtFoo\nmore")
+    assert "mindspore has no device Ascend: " in said and "undefined symbol: aclrtFoo" in said and "GLOG_v=2" in said, said
+    said = mindspore((3, 11, 7), "device 0 is busy")
+    assert "RuntimeError: device 0 is busy" in said, said
+
+
 @pytest.mark.parametrize("package, build, cuda, fails", [
     ("torchvision", "0.28.0+cu130", None, True), ("torchvision", "0.28.0+cpu", None, False), ("torchvision", "0.28.0+cu130", "13.0", False),
     ("torchaudio", "2.11.0+cu130", None, True), ("torchaudio", "2.11.0+cpu", None, False), ("torchaudio", "2.11.0+cu130", "13.0", False)])
