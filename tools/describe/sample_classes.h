@@ -139,7 +139,7 @@ constexpr SampleClass kSampleClasses[] = {
 constexpr const char kUnsampled[] =
     "AllGatherMatmul AllGatherMatmulV2 MatmulAllReduce MatmulAllReduceV2 MatmulAllReduceV3 MatmulReduceScatter "
     "MatmulReduceScatterV2 QuantMatmulAllReduce QuantMatmulAllReduceV2 WeightQuantMatmulAllReduce "  // a group of ranks
-    "AttentionWorkerCombine "  // its context holds an address
+    "AttentionWorkerCombine FfnWorkerBatching "  // their contexts hold addresses
     "ChunkCat CtcLossBackward EmbeddingBag FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 "
     "FlashAttentionUnpaddingScoreGradV4 FlashAttentionUnpaddingScoreGradV5 GRUBackward LinalgQr LstmBackward "
     "MaskedSelect Nonzero NonzeroV2 ScatterList Sleep Svd Unique Unique2 UniqueConsecutive UniqueDim";
