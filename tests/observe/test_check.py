@@ -178,7 +178,8 @@ def test_repeats_that_do_not_agree(runs):
 
 
 def test_seeds_that_are_not_fixed_are_not_known(runs, data_folder):
-    status, lines, said = check(runs(), runs("unseeded"))
+    # by chance two such runs may end within the usual hundredth of each other
+    status, lines, said = check(runs(), runs("unseeded"), options=["--tolerance", "1e-7"])
     assert lines["flow"]["status"] == "NOT KNOWN" and "seeds differ" in " ".join(lines["flow"]["evidence"]), said
     assert lines["repeatable"]["status"] == "NOT KNOWN"  # one reference, and the run differs from it
     assert lines["data-order"]["status"] == "PASS"  # its generator has a seed of its own
