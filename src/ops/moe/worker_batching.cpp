@@ -1,22 +1,17 @@
 // The tokens that workers of attention sent to a worker of experts, brought into the order of their experts. They lie
 // at addresses that the context of the workers' schedule names, in device memory.
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "base/parallel.h"
-#include "device/device.h"
-#include "ops/gathered.h"
-#include "ops/op.h"
+#include "ops/moe/worker_schedule.h"
 
 namespace updraft {
 namespace {
 
-/// Where the context keeps what is read here (op-plugin's test of the operator writes its struct). A buffer is an
-/// address and, behind it, its size in bytes.
-constexpr int64_t kContextBytes = 1024, kSessions = 0, kMicroBatches = 4, kMicroBatchSize = 8, kSelectedExperts = 12,
-                  kTokenSize = 20, kTokenInfo = 384, kTokenData = 400, kPollingIndex = 416, kSessionIds = 528,
-                  kMicroBatchIds = 544, kExpertIds = 560, kOutNum = 576;
+using Schedule = WorkerSchedule;
+constexpr int64_t kTokenInfo = 384, kTokenData = 400, kPollingIndex = 416, kSessionIds = 528, kMicroBatchIds = 544,
+                  kExpertIds = 560, kOutNum = 576;
 constexpr int32_t kNoExpert = 1000000;  // from here on an id is of no expert
 constexpr int64_t kQuantized = 2;       // token_dtype: INT8 and a scale behind each token
 
@@ -27,30 +22,6 @@ struct WorkerBatching {
   TensorView y, group_list, session_ids, micro_batch_ids, token_ids, expert_offsets, dynamic_scale, actual_token_num;
 };
 
-/// The context and the device memory that it names.
-struct Schedule {
-  std::vector<int8_t> bytes;
-
-  template <class T>
-  T field(int64_t at) const {
-    T value;
-    std::memcpy(&value, bytes.data() + at, sizeof value);
-    return value;
-  }
-  int64_t count(int64_t at) const { return field<uint32_t>(at); }
-  /// The first `want` bytes of a buffer, as the host sees them.
-  const char* buffer(const char* name, int64_t at, int64_t want) const {
-    const auto address = field<uint64_t>(at), size = field<uint64_t>(at + 8);
-    const char* data = reinterpret_cast<const char*>(address);
-    Device* owner = Device::owner(data);
-    if (size < static_cast<uint64_t>(want) || !owner || !owner->memory().covers(data, data + want))
-      throw Error(code::kAclnnRuntime,
-                  "schedule_context says that {} is {:#x} with {} bytes: want device memory of {} bytes or more", name,
-                  address, size, want);
-    return static_cast<const char*>(host_address(data));
-  }
-};
-
 int32_t number(const char* from, int64_t i) {
   int32_t value;
   std::memcpy(&value, from + i * 4, sizeof value);
@@ -58,9 +29,10 @@ int32_t number(const char* from, int64_t i) {
 }
 
 void batch_tokens(const WorkerBatching& w) {
-  const Schedule s{gathered<int8_t>(w.context)};
-  const int64_t sessions = s.count(kSessions), batches = s.count(kMicroBatches), tokens = s.count(kMicroBatchSize),
-                selected = s.count(kSelectedExperts), size = s.count(kTokenSize), rows = w.y.dims[0];
+  const Schedule s(w.context);
+  const int64_t sessions = s.count(Schedule::kSessions), batches = s.count(Schedule::kMicroBatches),
+                tokens = s.count(Schedule::kMicroBatchSize), selected = s.count(Schedule::kSelectedExperts),
+                size = s.count(Schedule::kTokenSize), rows = w.y.dims[0];
   const int64_t polled = static_cast<int64_t>(s.field<uint64_t>(kPollingIndex)), each = tokens * selected;
   const int64_t sent = w.schedule ? sessions : s.count(kOutNum);
   const int64_t bytes = w.token_type == kQuantized ? w.width : w.width * 2;
@@ -73,9 +45,9 @@ void batch_tokens(const WorkerBatching& w) {
                 "attn_to_ffn_token_size {} and polling_index {} of {} micro batches: want at most {} tokens, which "
                 "max_out_shape has room for, of {} bytes or more",
                 sessions, sent, tokens, selected, size, polled, batches, rows, least);
-  const char* session_of = s.buffer("session_ids_buf", kSessionIds, sent * 4);
-  const char* batch_of = s.buffer("micro_batch_ids_buf", kMicroBatchIds, (polled + 1) * 4);
-  const char* data = s.buffer("token_data_buf", kTokenData, sessions * batches * each * size);
+  const char* session_of = s.buffer("session_ids_buf", kSessionIds, 4, sent);
+  const char* batch_of = s.buffer("micro_batch_ids_buf", kMicroBatchIds, 4, polled + 1);
+  const char* data = s.buffer("token_data_buf", kTokenData, size, sessions * batches * each);
   const int32_t batch = number(batch_of, polled);
   if (batch < 0 || batch >= batches)
     throw Error(code::kAclnnRuntime, "micro_batch_ids_buf has {} at {}, want 0 to {}", batch, polled, batches - 1);
@@ -83,7 +55,7 @@ void batch_tokens(const WorkerBatching& w) {
   std::vector<int32_t> expert(static_cast<size_t>(sent * each));
   if (w.schedule) {
     const int64_t entry = 8 + each * 4;  // a flag, a layer and the experts' ids
-    const char* info = s.buffer("token_info_buf", kTokenInfo, sessions * batches * entry);
+    const char* info = s.buffer("token_info_buf", kTokenInfo, entry, sessions * batches);
     for (int64_t a = 0; a < sent; ++a) {
       const char* from = info + (a * batches + polled) * entry;
       // An operator that waits would keep the device from those that send.
@@ -95,7 +67,7 @@ void batch_tokens(const WorkerBatching& w) {
       std::memcpy(expert.data() + a * each, from + 8, static_cast<size_t>(each) * 4);
     }
   } else {
-    std::memcpy(expert.data(), s.buffer("expert_ids_buf", kExpertIds, sent * each * 4), expert.size() * 4);
+    std::memcpy(expert.data(), s.buffer("expert_ids_buf", kExpertIds, 4, sent * each), expert.size() * 4);
   }
   std::vector<int64_t> order(expert.size());
   std::iota(order.begin(), order.end(), 0);
@@ -157,8 +129,7 @@ ABOUT(aclnnFfnWorkerBatching, Vector,
 ACLNN(aclnnFfnWorkerBatching, (In, schedule_context), (Int, expert_num), (Ints, max_out_shape), (Int, token_dtype),
       (Int, need_schedule), (Int, layer_num), (Out, y), (Out, group_list), (Out, session_ids), (Out, micro_batch_ids),
       (Out, token_ids), (Out, expert_offsets), (Out, dynamic_scale), (Out, actual_token_num)) {
-  op.require(schedule_context->dtype == DType::Int8 && schedule_context->numel() >= kContextBytes,
-             "schedule_context is {}, want INT8 of {} elements or more", describe(*schedule_context), kContextBytes);
+  Schedule::require(op, *schedule_context);
   op.require(expert_num > 0, "expert_num is {}, want more than 0", expert_num);
   op.require(max_out_shape.size() == 4, "max_out_shape has {} values, want 4", max_out_shape.size());
   for (size_t i = 0; i < 4; ++i)

@@ -1,37 +1,25 @@
 // What experts sent back to a worker of attention, brought together for each token. The tokens lie at an address that
 // the context of the workers' schedule names, in device memory.
 #include <algorithm>
-#include <cstring>
 
 #include "base/parallel.h"
-#include "device/device.h"
-#include "ops/gathered.h"
-#include "ops/op.h"
+#include "ops/moe/worker_schedule.h"
 
 namespace updraft {
 namespace {
 
-/// Where the context keeps what is read here (op-plugin's test of the operator writes its struct).
-constexpr int64_t kContextBytes = 1024, kMicroBatches = 4, kMicroBatchSize = 8, kSelectedExperts = 12, kTokenData = 272,
-                  kTokenDataBytes = 280, kMicroBatch = 288;
+using Schedule = WorkerSchedule;
+constexpr int64_t kTokenData = 272, kMicroBatch = 288;
 
 struct WorkerCombine {
   TensorView context, scales, layer, y, next_layer;
 };
 
-template <class T>
-T field(const std::vector<int8_t>& context, int64_t at) {
-  T value;
-  std::memcpy(&value, context.data() + at, sizeof value);
-  return value;
-}
-
 void combine_tokens(const WorkerCombine& w) {
-  const std::vector<int8_t> context = gathered<int8_t>(w.context);
+  const Schedule s(w.context);
   const int64_t tokens = w.scales.dims[0], experts = w.scales.dims[1], width = w.y.dims[1];
-  const auto batches = field<uint32_t>(context, kMicroBatches), batch = field<uint32_t>(context, kMicroBatch);
-  const auto size = field<uint32_t>(context, kMicroBatchSize), selected = field<uint32_t>(context, kSelectedExperts);
-  const auto address = field<uint64_t>(context, kTokenData), bytes = field<uint64_t>(context, kTokenDataBytes);
+  const int64_t batches = s.count(Schedule::kMicroBatches), batch = s.count(kMicroBatch),
+                size = s.count(Schedule::kMicroBatchSize), selected = s.count(Schedule::kSelectedExperts);
   if (size != tokens || selected != experts + 1)
     throw Error(
         code::kAclnnRuntime,
@@ -41,18 +29,10 @@ void combine_tokens(const WorkerCombine& w) {
   if (batch >= batches)
     throw Error(code::kAclnnRuntime, "schedule_context says micro_batch_id {}, want less than micro_batch_num, {}",
                 batch, batches);
-  const uint64_t part = static_cast<uint64_t>(tokens * (experts + 1) * width) * 2;
-  const char* data = reinterpret_cast<const char*>(address);
-  Device* owner = Device::owner(data);
-  if (bytes / part < uint64_t{batch} + 1 || !owner || !owner->memory().covers(data, data + part * (batch + 1)))
-    throw Error(
-        code::kAclnnRuntime,
-        "schedule_context says that token_data_buf is {:#x} with {} bytes: want device memory of {} bytes or more "
-        "for {} micro batches",
-        address, bytes, part * (batch + 1), batch + 1);
+  const int64_t part = tokens * (experts + 1) * width * 2;
+  char* const data = s.buffer("token_data_buf", kTokenData, part, batch + 1);
   const int64_t dims[] = {tokens, experts + 1, width};
-  const TensorView all =
-      TensorView::contiguous(static_cast<char*>(host_address(data)) + part * batch, w.y.dtype, dims, 3);
+  const TensorView all = TensorView::contiguous(data + part * batch, w.y.dtype, dims, 3);
   const std::vector<float> x = floats_of(all), scale = floats_of(w.scales);
   std::vector<float> y(static_cast<size_t>(tokens * width));
   parallel_for(tokens, std::max<int64_t>(1, 16384 / ((experts + 1) * width)), [&](int64_t begin, int64_t end) {
@@ -75,8 +55,7 @@ ABOUT(aclnnAttentionWorkerCombine, Vector,
       "按 expert_scales 加权合并各专家返回给本 worker 的 token，并加上共享专家的结果")
 ACLNN(aclnnAttentionWorkerCombine, (In, schedule_context), (In, expert_scales), (In, layer_id), (Int, hidden_size),
       (Int, token_dtype), (Int, need_schedule), (Out, y), (Out, next_layer_id)) {
-  op.require(schedule_context->dtype == DType::Int8 && schedule_context->numel() >= kContextBytes,
-             "schedule_context is {}, want INT8 of {} elements or more", describe(*schedule_context), kContextBytes);
+  Schedule::require(op, *schedule_context);
   op.require(expert_scales->rank == 2 && expert_scales->dtype == DType::Float,
              "expert_scales is {}, want FLOAT of [tokens, experts]", describe(*expert_scales));
   op.require(layer_id->numel() == 1 && layer_id->dtype == DType::Int32, "layer_id is {}, want INT32 of one element",
