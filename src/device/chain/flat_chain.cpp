@@ -45,10 +45,7 @@ bool FlatChain::find(const FlatArray& array, int64_t elements, Places::iterator&
   at = places_.lower_bound(array.data);
   known = at != places_.end() && at->first == array.data;
   if (known) return at->second.bytes == array.bytes && groups_[root(at->second.group)].elements == elements;
-  if (at != places_.end() && at->first < array.data + array.bytes) return false;
-  if (at == places_.begin()) return true;
-  const auto before = std::prev(at);
-  return before->first + before->second.bytes <= array.data;
+  return !overlaps(places_, array);
 }
 
 void FlatChain::join(size_t one, size_t other) {

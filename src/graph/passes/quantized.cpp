@@ -149,7 +149,7 @@ class Fusion {
         desc_of(a).dims != desc_of(b).dims)
       return;
     if (add_to_convolution(node, a, *y, b, tail) || add_to_convolution(node, b, *x, a, tail)) return;
-    Node& made = start(node, "RequantAdd", tail);
+    Node& made = start(node, "RequantAdd", tail, true);
     graph_.add_input(made, "a", a.node->input(0).from);
     graph_.add_input(made, "b", b.node->input(0).from);
     made.attributes["a_scale"] = x->scale;
@@ -171,19 +171,15 @@ class Fusion {
         keeps_positive(*rounded) || only_reader(*convolution, "DequantizeLinear") != real ||
         only_reader(*real, node.type()) != &node)
       return false;
-    tail_ = tail;
-    Node& made = graph_.add("RequantConv2D", tail.taken.back()->name());
-    made.attributes = convolution->attributes;
+    Node& made = start(node, "RequantConv2D", tail, true);
+    made.attributes.insert(convolution->attributes.begin(),
+                           convolution->attributes.end());  // but for what start() says
     for (const Input& input : convolution->inputs())
       if (input.name != "addend") graph_.add_input(made, input.name, input.from);
     graph_.add_input(made, "addend", addend.node->input(0).from);
     made.attributes["addend_scale"] = other.scale;
     made.attributes["addend_zero"] = other.zero;
     made.attributes["relu"] = tail.relu;
-    made.attributes["y_scale"] = tail.result->scale;
-    made.attributes["y_zero"] = tail.result->zero;
-    made.attributes["dtype"] = static_cast<int64_t>(tail.result->type);
-    graph_.add_output(made, "y", tail.taken.back()->output().desc);
     take(node, made, {addend.node, real, convolution});
     return true;
   }
@@ -229,10 +225,11 @@ class Fusion {
            (desc_of(bias).rank_known() && desc_of(bias).dims.size() == 1 && desc_of(bias).dtype == DType::Float);
   }
 
-  /// A node for `node` and what follows it; inputs are still to be given.
-  Node& start(const Node& node, const char* type, Tail tail) {
+  /// A node for `node` and what follows it; inputs are still to be given. `has_relu`: the operator itself gives the
+  /// positive part where that is wanted.
+  Node& start(const Node& node, const char* type, Tail tail, bool has_relu = false) {
     tail_ = std::move(tail);
-    if (tail_.relu && std::string_view(type) != "RequantAdd" && !keeps_positive(*tail_.result)) tail_ = {};
+    if (tail_.relu && !has_relu && !keeps_positive(*tail_.result)) tail_ = {};
     const Node& last = tail_.taken.empty() ? node : *tail_.taken.back();
     Node& made = graph_.add(type, last.name());
     graph_.add_output(made, "y", last.output().desc);
