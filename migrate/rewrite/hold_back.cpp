@@ -85,6 +85,14 @@ class HoldBack {
                        [&](const Finding& f) { return is_change(f) && f.begin >= range.begin && f.end <= range.end; });
   }
   Range range(NodeId id) const { return {tree_[id].begin, tree_[id].end}; }
+  /// What is called: f of f(), c of a.b.c().
+  std::string_view last_name(NodeId callee) const {
+    return tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+  }
+  /// The module that an import binds, if it is one: package.name of `from package import name`.
+  static std::string module_of(const names::Binding& b) {
+    return b.name.empty() || b.module.ends_with('.') ? b.module + b.name : b.module + "." + b.name;
+  }
 
   void hold(Range range, const Text& why) {
     for (Finding& f : s_.findings) {
@@ -149,7 +157,7 @@ class HoldBack {
       for (const auto& [name, bindings] : s_.module.scopes()[scope].names)
         for (const names::Binding& b : bindings) {
           if (b.how != names::Bind::Import || b.module.empty()) continue;
-          for (const std::string& module : {b.module, b.module + (b.module.back() == '.' ? "" : ".") + b.name}) {
+          for (const std::string& module : {b.module, module_of(b)}) {
             const std::string file = project->file_of(module, path);
             if (file.empty()) continue;
             if (std::string twin = npu_twin(*project, file); !twin.empty()) return twin;
@@ -273,8 +281,7 @@ class HoldBack {
         case Kind::Binary: return tree_.kind(tree_.child(up, Field::Left)) == Kind::String;
         case Kind::ArgumentList: {
           const NodeId callee = tree_.child(tree_.parent(up), Field::Function);
-          const std::string_view name =
-              tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+          const std::string_view name = last_name(callee);
           static constexpr std::array<std::string_view, 10> shows = {"print", "str",     "repr",   "format", "info",
                                                                      "debug", "warning", "append", "log",    "write"};
           return std::find(shows.begin(), shows.end(), name) != shows.end();
@@ -350,9 +357,7 @@ class HoldBack {
         return v.what == What::Api && v.name.starts_with("torch.utils.cpp_extension.load");
       }
       if (b.how != names::Bind::Import) return false;
-      const std::string within = b.name.empty()            ? b.module
-                                 : b.module.ends_with('.') ? b.module + b.name
-                                                           : b.module + "." + b.name;
+      const std::string within = module_of(b);
       if (project && (!project->file_of(within, s_.module.path()).empty() ||
                       (b.module.find_first_not_of('.') != std::string::npos &&
                        !project->file_of(b.module, s_.module.path()).empty())))
@@ -370,8 +375,7 @@ class HoldBack {
     NodeId root = callee;
     while (tree_.kind(root) == Kind::Attribute) root = tree_.child(root, Field::Object);
     if (tree_.kind(root) != Kind::Identifier) return;
-    const std::string_view function =
-        tree_.text(tree_.kind(callee) == Kind::Attribute ? tree_.child(callee, Field::Attribute) : callee);
+    const std::string_view function = last_name(callee);
     for (const std::string_view asks : {"is_", "has_", "get_", "set_"})
       if (function.starts_with(asks)) return;
     if (!compiled(root, function)) return;
