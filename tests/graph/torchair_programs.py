@@ -303,6 +303,43 @@ def attention():
 
 
 @program
+def attention_by_torch_npu():
+    """npu_fusion_attention without a gradient, which TorchAir itself does not convert, and rotary embeddings."""
+    def f(q, k, v, mask, cos, sin):
+        heads = [t.transpose(1, 2).contiguous() for t in (q, k, v)]
+        attended = torch_npu.npu_fusion_attention(*heads, 4, "BNSD", atten_mask=mask, scale=0.2)[:3]
+        return [*attended, *torch_npu.npu_apply_rotary_pos_emb(q * 2, k + 1, cos, sin, layout="BSH")]
+
+    mask = torch.triu(torch.ones(16, 16), 1).bool().npu()
+    torch.manual_seed(9)
+    q, k, v = (torch.randn(2, 16, 4, 128).half().npu() for _ in range(3))
+    angle = torch.randn(2, 16, 1, 128).half().npu()
+    given = q, k, v, mask, angle.cos(), angle.sin()
+    return compiled(f)(*given), f(*given)
+
+
+@program
+def quantised_and_grouped_products():
+    """What quantised language models and mixtures of experts call."""
+    def f(x, a, w, scale, row, x1, w1, w2, experts):
+        word = torch_npu.npu_trans_quant_param(scale)
+        return [torch_npu.npu_quant_matmul(a, w, word, output_dtype=torch.float16),
+                torch_npu.npu_quant_matmul(a, w, scale.bfloat16(), output_dtype=torch.bfloat16),
+                torch_npu.npu_weight_quant_batchmatmul(x, w, scale.half(), row),
+                torch_npu.npu_anti_quant(a, scale[:1]),
+                torch_npu.npu_ffn(x1, w1, w2, "relu", expert_tokens=[2, 3]),
+                *torch_npu.npu_grouped_matmul([x1], [w1], group_list=experts, split_item=3, group_type=0, group_list_type=1),
+                *torch_npu.npu_grouped_matmul([x1[:2], x1[2:]], [w1[0], w1[1]], split_item=0, group_type=-1)]
+
+    torch.manual_seed(10)
+    x, a, w = torch.randn(3, 32).half(), torch.randint(-99, 99, (3, 32), dtype=torch.int8), torch.randint(-99, 99, (32, 16), dtype=torch.int8)
+    scale, row = torch.rand(16) / 100, torch.randn(16).half()
+    x1, w1, w2 = (torch.randn(*dims).half() for dims in ((5, 32), (2, 32, 48), (2, 48, 32)))
+    given = [t.npu() for t in (x, a, w, scale, row, x1, w1, w2, torch.tensor([2, 3]))]
+    return compiled(f)(*given), f(*given)
+
+
+@program
 def training_of_attention():
     def step(run):
         torch.manual_seed(9)

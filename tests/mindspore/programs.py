@@ -35,8 +35,18 @@ def torch_losses(folder, steps, cases):
 
 
 def assert_close(found, wanted, relative=1e-3):
+    """Each step's loss within `relative` of its own."""
+    assert_near(found, wanted, relative, lambda want, first: max(abs(want), 0.05))
+
+
+def assert_half(found, wanted, share=0.02):
+    """For half precision: within `share` of the first step's loss. Rounding is of the size of the numbers that were trained, not of what is left of the loss."""
+    assert_near(found, wanted, share, lambda want, first: abs(first))
+
+
+def assert_near(found, wanted, share, size):
     assert set(found) == set(wanted) and found, (sorted(found), sorted(wanted))
     for case, values in wanted.items():
         assert len(found[case]) == len(values)
         for step, (got, want) in enumerate(zip(found[case], values)):
-            assert abs(got - want) <= relative * max(abs(want), 0.05), "%s, step %d: %r, want %r" % (case, step, found[case], values)
+            assert abs(got - want) <= share * size(want, values[0]), "%s, step %d: %r, want %r" % (case, step, found[case], values)

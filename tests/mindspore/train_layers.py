@@ -1,11 +1,12 @@
-"""Losses of mindspore.nn: python train_layers.py Ascend|CPU STEPS pynative|O0|O1|GE fp32|O2 MODEL:OPTIMIZER:LOSS…"""
+"""Losses of mindspore.nn: python train_layers.py Ascend|CPU STEPS pynative|O0|O1|GE fp32|bf16|O2 MODEL:OPTIMIZER:LOSS…"""
 import json
 import sys
 
 import mindspore as ms
 from layer_models import LOSSES, MODELS, OPTIMIZERS
-from mindspore import Tensor, amp
+from mindspore import Tensor
 from samples import batch, weight
+from steps import training_step
 
 
 def name_in_torch(name):
@@ -20,26 +21,7 @@ def losses(model, optimizer, loss, steps, mode, level):
     step = OPTIMIZERS[optimizer](net.trainable_params())
     x, y = batch(model)
     x, y = Tensor(x if x.dtype != "int64" else x.astype("int32")), Tensor(y.astype("int32"))
-    scaler = amp.DynamicLossScaler(2 ** 10, 2, 50)
-    if level == "O2":
-        net = amp.auto_mixed_precision(net, "O2")
-
-    def forward(x, y):
-        value = criterion(net(x).astype(ms.float32), y)
-        return scaler.scale(value) if level == "O2" else value
-
-    gradient = ms.value_and_grad(forward, None, step.parameters)
-
-    def train(x, y):
-        value, gradients = gradient(x, y)
-        if level == "O2":
-            value, gradients = scaler.unscale(value), scaler.unscale(gradients)
-            if amp.all_finite(gradients):
-                step(gradients)
-        else:
-            step(gradients)
-        return value
-
+    train = training_step(net, criterion, step, level)
     if mode != "pynative":
         train = ms.jit(train, backend="GE") if mode == "GE" else ms.jit(train, jit_level=mode) if mode != "graph" else ms.jit(train)
     return [float(train(x, y).asnumpy()) for _ in range(steps)]

@@ -9,11 +9,12 @@ def models(api):
         def __init__(self):
             super().__init__()
             self.conv1, self.conv2 = nn.Conv2d(1, 6, 5), nn.Conv2d(6, 16, 5)
+            self.pool = nn.MaxPool2d(2, 2)
             self.fc1, self.fc2, self.fc3 = nn.Linear(400, 120), nn.Linear(120, 84), nn.Linear(84, 10)
 
         def construct(self, x):
-            x = F.max_pool2d(F.relu(self.conv1(x)), 2, 2)
-            x = F.max_pool2d(F.relu(self.conv2(x)), 2, 2)
+            x = self.pool(F.relu(self.conv1(x)))
+            x = self.pool(F.relu(self.conv2(x)))
             x = ops.flatten(x, 1)
             return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
 
@@ -41,6 +42,7 @@ def models(api):
         def __init__(self, layers, bottleneck):
             super().__init__()
             self.conv, self.bn = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
+            self.pool = nn.MaxPool2d(3, 2, 1)
             blocks, inputs = [], 64
             for stage, count in enumerate(layers):
                 width = 64 << stage
@@ -52,7 +54,7 @@ def models(api):
             self.fc = nn.Linear(inputs, 10)
 
         def construct(self, x):
-            x = F.max_pool2d(F.relu(self.bn(self.conv(x))), 3, 2, 1)
+            x = self.pool(F.relu(self.bn(self.conv(x))))
             x = self.blocks(x)
             return self.fc(ops.mean(x, (2, 3)))
 

@@ -7,6 +7,7 @@ shapes of the outputs are asked of aclopInferShape first. Returns the outputs on
 import ctypes
 import functools
 import json
+import math
 import os
 from pathlib import Path
 
@@ -116,8 +117,8 @@ def attributes(kind, given):
     return attr
 
 
-def call(kind, *inputs, outputs=None, results=None, **attrs):
-    """`outputs` is how many there are when the last is a list; `results` their types where inference has no say."""
+def call(kind, *inputs, outputs=None, results=None, counted=False, **attrs):
+    """`counted`: values decide the sizes of the outputs, so they are asked for when it has run. `outputs` is how many there are when the last is a list; `results` their types where inference has no say."""
     names = operators()[kind]
     updated = [n for n in names["outputs"] if n in names["inputs"]]
     given, tensors = [], {}
@@ -146,10 +147,12 @@ def call(kind, *inputs, outputs=None, results=None, **attrs):
         for n, d, (dims, t) in zip(wanted, made, shapes):
             assert list(d.tensor.shape) == dims and d.tensor.dtype == t, f"{kind}: {n}"
         stream = ctypes.c_void_p(torch.npu.current_stream().npu_stream)
-        check(library().aclopCompileAndExecute(*lists, handles(made, "handle"), handles(made, "buffer"), attr, 0, 0, None,
-                                               stream))
+        execute = library().aclopCompileAndExecuteV2 if counted else library().aclopCompileAndExecute
+        check(execute(*lists, handles(made, "handle"), handles(made, "buffer"), attr, 0, 0, None, stream))
         torch.npu.synchronize()
-        return [d.tensor.cpu() for d in made]
+        if not counted:
+            return [d.tensor.cpu() for d in made]
+        return [d.tensor.cpu().flatten()[:math.prod(d.shape()[0])].reshape(d.shape()[0]) for d in made]
     finally:
         for d in given + made:
             d.close()

@@ -1,5 +1,5 @@
 """Graph operators through the aclop interface: every row that cases.py of this file has words for is inferred, run and
-compared with PyTorch on the CPU; names and defaults are those of torch_npu's own table of the IR."""
+compared with PyTorch on the CPU."""
 import math
 import re
 from pathlib import Path
@@ -13,6 +13,7 @@ from adapter_cases import add_cases as add_adapter_cases
 from detection_cases import add_cases, best
 from fused_cases import add_cases as add_fused_cases
 from graph import call, const, operators
+from language_cases import add_cases as add_language_cases
 from mindspore_cases import add_cases as add_mindspore_cases
 from suite_cases import add_cases as add_suite_cases
 from optimizer_cases import add_cases as add_optimizer_cases
@@ -22,8 +23,8 @@ UNRUN = Path(__file__).with_name("graph_unrun.txt")
 CASES = {}
 
 
-def case(kind, *inputs, want, outputs=None, tolerance=1e-4, **attributes):
-    CASES.setdefault(kind, []).append((inputs, attributes, want, outputs, tolerance))
+def case(kind, *inputs, want, outputs=None, tolerance=1e-4, counted=False, **attributes):
+    CASES.setdefault(kind, []).append((inputs, attributes, want, {"outputs": outputs, "counted": counted}, tolerance))
 
 
 def r(*shape, low=-2.0, high=2.0):
@@ -661,14 +662,15 @@ case("AdamApplyOne", dy, positive, y, x, one(0.1), one(0.9), one(0.1), one(0.99)
 add_cases(case, const)
 add_training_cases(case, r, to_last)
 add_adapter_cases(case, r)
+add_language_cases(case, r)
 add_mindspore_cases(case, r)
 add_suite_cases(case, r)
 
 
 @pytest.mark.parametrize("kind", sorted(CASES))
 def test_results(kind):
-    for inputs, attributes, want, outputs, tolerance in CASES[kind]:
-        got = call(kind, *inputs, outputs=outputs, **attributes)
+    for inputs, attributes, want, how, tolerance in CASES[kind]:
+        got = call(kind, *inputs, **how, **attributes)
         wanted = want(*(v.tensor if isinstance(v, const) else v for v in inputs))
         wanted = [wanted] if isinstance(wanted, torch.Tensor) else list(wanted)
         assert len(got) >= len(wanted)
@@ -717,9 +719,9 @@ def test_refusals_name_the_attribute():
 
 
 # Run by several ranks (tests/unit/graph/collective_nodes_test.cpp, tests/graph/test_collectives.py), by torch.compile
-# (tests/graph/torchair_programs.py, attention and training_of_attention), in offline models (tests/graph/test_aipp.py), and by
+# (tests/graph/torchair_programs.py, attention grouped_products and training_of_attention), in offline models (tests/graph/test_aipp.py), and by
 # data sets of MindSpore (tests/mindspore/test_graph_engine.py), and by torch.unique (tests/ops/test_index.py).
-ELSEWHERE = {"Aipp", "GetNext", "HcomAllGather", "HcomAllReduce", "HcomAllToAllV", "HcomBroadcast", "HcomReceive", "HcomReduce", "HcomReduceScatter",
+ELSEWHERE = {"Aipp", "GetNext", "GroupedMatmul", "HcomAllGather", "HcomAllReduce", "HcomAllToAllV", "HcomBroadcast", "HcomReceive", "HcomReduce", "HcomReduceScatter",
              "HcomSend", "InitData", "NpuFusionAttentionGradV3", "NpuFusionAttentionV3", "OutfeedEnqueueOpV2", "Unique", "UniqueWithCountsExt2"}
 
 
@@ -732,69 +734,3 @@ def test_every_row_is_run_or_listed():
     assert not missing, f"add a case, or a line to {UNRUN.name}: {sorted(missing)}"
     assert not unrun & (set(CASES) | here), f"these run: take them from {UNRUN.name}: {sorted(unrun & set(CASES))}"
     assert not unrun - rows_, f"no such rows: {sorted(unrun - rows_)}"
-
-
-def table_of_the_client():
-    """torch_npu's descriptions of the IR: {type: (inputs, outputs, {attribute: default or None})}."""
-    import torch_npu
-    path = Path(torch_npu.__file__).parent / "dynamo/torchair/_ge_concrete_graph/auto_generated_ge_raw_ops.py"
-    if not path.exists():
-        pytest.skip("this torch_npu has no torchair")
-    found = {}
-    for kind, body in re.findall(r'REG_OP\((\w+)\)(.*?)"""', path.read_text(), re.S):
-        inputs, outputs, attributes = [], [], {}
-        for word, name, rest in re.findall(r"\.(\w+)\((\w+),?\s*(.*)\)\\n", body):
-            if word.endswith("INPUT"):
-                inputs.append(name + {"O": "?", "D": "*"}.get(word[0] if word != "INPUT" else "", ""))
-            elif word.endswith("OUTPUT"):
-                outputs.append(name + ("*" if word[0] == "D" else ""))
-            elif word in ("ATTR", "REQUIRED_ATTR"):
-                attributes[name] = rest.partition(",")[2].strip() if word == "ATTR" else None
-        if inputs or outputs:
-            found[kind] = inputs, outputs, attributes
-    return found
-
-
-def number(text):
-    try:
-        return float(f"{float(text.rstrip('f')):.6g}")
-    except ValueError:
-        return {"true": 1.0, "false": 0.0, "DT_FLOAT": 0.0, "DT_INT8": 2.0, "DT_INT32": 3.0, "DT_INT64": 9.0, "DT_COMPLEX64": 16.0,
-                "DT_UNDEFINED": None}.get(text, text.strip('"'))
-
-
-def plain(default):
-    """A default of either table in one form; undefined types have several numbers."""
-    if default is None or not default.startswith("{"):
-        return None if default is None else [number(default)]
-    return [number(v.strip()) for v in default.strip("{}").split(",") if v.strip()]
-
-
-def test_names_and_defaults_are_those_of_the_ir():
-    ours, theirs, wrong = operators(), table_of_the_client(), []
-    # Outputs that are optional here may be left out by clients; the IR has no word for that.
-    for kind in sorted(set(ours) & set(theirs)):
-        inputs, outputs, attributes = theirs[kind]
-        mine = ours[kind]
-        if mine["inputs"] != inputs and kind not in LENIENT:
-            wrong.append(f"{kind}: inputs {mine['inputs']}, the IR has {inputs}")
-        if kind not in LENIENT and [o.rstrip("?") for o in mine["outputs"]] != outputs and set(
-                o.rstrip("?") for o in mine["outputs"]) - set(mine["inputs"]) != set(outputs) - set(inputs):
-            wrong.append(f"{kind}: outputs {mine['outputs']}, the IR has {outputs}")
-        if set(mine["attributes"]) - BEYOND.get(kind, set()) != set(attributes):
-            wrong.append(f"{kind}: attributes {sorted(mine['attributes'])}, the IR has {sorted(attributes)}")
-            continue
-        for name, default in attributes.items():
-            lenient = default == "DT_UNDEFINED" or (default is None and kind in LENIENT)
-            if plain(mine["attributes"][name][1]) != plain(default) and not lenient:
-                wrong.append(f"{kind}: {name} is {mine['attributes'][name]}, the IR has {default}")
-    assert not wrong, "\n".join(wrong)
-
-
-# Attributes that ONNX, op-plugin or atc has and the IR has not.
-BEYOND = {"Resize": {"antialias", "axes", "keep_aspect_ratio_policy"}, "RotatedNMS": {"max_output_size", "mode", "score_threshold"},
-          "UniqueWithCountsExt2": {"sorted", "return_inverse"}, "OutfeedEnqueueOpV2": {"texts"},
-          # what atc has read of insert_op_conf
-          "Aipp": {"aipp_mode", "input_format", "size", "data_format", "max_src_image_size"}}
-# Clients leave out an input or an attribute, ask for an output more, give a list for a tensor, or never ask for the gradients of peepholes.
-LENIENT = {"AsStrided", "ForeachLerpList", "IndexPutV2", "NPUClearFloatStatus", "NPUClearFloatStatusV2", "NPUGetFloatStatus", "DynamicRNNGrad", "DynamicRNNV2Grad", "UniqueWithCountsExt2"}

@@ -77,6 +77,10 @@ IR_OP(NpuFusionAttentionGradV3, NpuFusionAttentionGradV3, (In, query), (In, key)
   }
   call_step(op, "aclnnFlashAttentionScoreGradV3", arguments);
 }
+IR_OP(ApplyRotaryPosEmb, aclnnApplyRotaryPosEmbV2, (InOut, query), (InOut, key), (In, cos), (In, sin), (Int, layout, 1),
+      (Text, rotary_mode, "half")) {
+  call(op, "aclnnApplyRotaryPosEmbV2", query, key, cos, sin, layout, rotary_mode);
+}
 IR_OP(ScaledMaskedSoftmax, aclnnScaledMaskedSoftmax, (In, x), (OptIn, mask), (Out, y), (Float, scale, 1),
       (Bool, fixed_triu_mask, false)) {
   op.result_like("y", *y, *x, x->dtype);

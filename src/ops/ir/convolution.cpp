@@ -204,6 +204,21 @@ IR_OP(Conv3DTranspose, Conv3DTranspose, (In, input_size), (In, x), (In, filter),
              data_format, output_padding, y);
 }
 
+// The size of what they give as an attribute, which may be empty.
+#define TRANSPOSED(TYPE, SPATIAL, FORMAT, ZEROS, ...)                                                                 \
+  IR_OP(TYPE##D, TYPE, (In, x), (In, filter), (OptIn, bias), (OptIn, offset_w), (Out, y), (Ints, input_size),         \
+        (Ints, strides), (Ints, pads), (Ints, dilations, __VA_ARGS__), (Int, groups, 1), (Text, data_format, FORMAT), \
+        (Ints, output_padding, UPDRAFT_LIST ZEROS), (Int, offset_x, 0)) {                                             \
+    require_no_offset(op, offset_w, offset_x);                                                                        \
+    transposed(op, SPATIAL, *input_size, x, filter, bias, strides, pads, dilations, groups, data_format,              \
+               output_padding, y);                                                                                    \
+  }
+#define UPDRAFT_LIST(...) __VA_ARGS__
+TRANSPOSED(Conv2DTranspose, 2, "NHWC", (0, 0, 0, 0), 1, 1, 1, 1)
+TRANSPOSED(Conv3DTranspose, 3, "NDHWC", (0, 0, 0, 0, 0), 1, 1, 1, 1, 1)
+#undef TRANSPOSED
+#undef UPDRAFT_LIST
+
 // Gradients have the size of what they are for as an input or, in the types that end in D, as an attribute.
 #define GRADIENTS(TYPE, SPATIAL, FORMAT, ...)                                                                          \
   IR_OP(TYPE##BackpropInput, TYPE##BackpropInput, (In, input_size), (In, filter), (In, out_backprop), (Out, y),        \

@@ -2,14 +2,6 @@
 #include "ops/ir/shapes.h"
 
 namespace updraft {
-namespace {
-
-StepArgument lengths_of(const Op& op, const char* name, const OptIn& tensor) {
-  if (!tensor) return nullptr;
-  return op.integers(name, tensor.handle);
-}
-
-}  // namespace
 
 IR_OP(PromptFlashAttention, aclnnPromptFlashAttentionV3, (In, query), (In, key), (In, value), (OptIn, pse_shift),
       (OptIn, atten_mask), (OptIn, actual_seq_lengths), (OptIn, actual_seq_lengths_kv), (OptIn, deq_scale1),
@@ -17,8 +9,8 @@ IR_OP(PromptFlashAttention, aclnnPromptFlashAttentionV3, (In, query), (In, key),
       (Int, num_heads), (Float, scale_value, 1.0), (Int, pre_tokens, 214748647), (Int, next_tokens, 0),
       (Text, input_layout, "BSH"), (Int, num_key_value_heads, 1), (Int, sparse_mode, 0), (Int, inner_precise, 1)) {
   call(op, "aclnnPromptFlashAttentionV3", query, key, value, pse_shift, atten_mask,
-       lengths_of(op, "actual_seq_lengths", actual_seq_lengths),
-       lengths_of(op, "actual_seq_lengths_kv", actual_seq_lengths_kv), deq_scale1, quant_scale1, deq_scale2,
+       ir::integers_of(op, "actual_seq_lengths", actual_seq_lengths),
+       ir::integers_of(op, "actual_seq_lengths_kv", actual_seq_lengths_kv), deq_scale1, quant_scale1, deq_scale2,
        quant_scale2, quant_offset2, num_heads, scale_value, pre_tokens, next_tokens, input_layout, num_key_value_heads,
        sparse_mode, inner_precise, attention_out);
 }
@@ -29,7 +21,7 @@ IR_OP(IncreFlashAttention, aclnnIncreFlashAttentionV4, (In, query), (Tensors, ke
       (Out, attention_out), (Int, num_heads), (Float, scale_value, 1.0), (Text, input_layout, "BSH"),
       (Int, num_key_value_heads, 1), (Int, block_size, 0), (Int, inner_precise, 1)) {
   call(op, "aclnnIncreFlashAttentionV4", query, key, value, pse_shift, atten_mask,
-       lengths_of(op, "actual_seq_lengths", actual_seq_lengths), dequant_scale1, quant_scale1, dequant_scale2,
+       ir::integers_of(op, "actual_seq_lengths", actual_seq_lengths), dequant_scale1, quant_scale1, dequant_scale2,
        quant_scale2, quant_offset2, antiquant_scale, antiquant_offset, block_table, kv_padding_size, num_heads,
        scale_value, input_layout, num_key_value_heads, block_size, inner_precise, attention_out);
 }
@@ -51,11 +43,12 @@ IR_OP(FusedInferAttentionScore, aclnnFusedInferAttentionScoreV4, (In, query), (T
   op.require(!q_start_idx && !kv_start_idx, "q_start_idx or kv_start_idx is given, which is not supported");
   ir::want(op, "pse_type", pse_type, 0);
   call(op, "aclnnFusedInferAttentionScoreV4", query, key, value, pse_shift, atten_mask,
-       lengths_of(op, "actual_seq_lengths", actual_seq_lengths),
-       lengths_of(op, "actual_seq_lengths_kv", actual_seq_lengths_kv), dequant_scale1, quant_scale1, dequant_scale2,
-       quant_scale2, quant_offset2, antiquant_scale, antiquant_offset, block_table, query_padding_size, kv_padding_size,
-       key_antiquant_scale, key_antiquant_offset, value_antiquant_scale, value_antiquant_offset, key_shared_prefix,
-       value_shared_prefix, lengths_of(op, "actual_shared_prefix_len", actual_shared_prefix_len), query_rope, key_rope,
+       ir::integers_of(op, "actual_seq_lengths", actual_seq_lengths),
+       ir::integers_of(op, "actual_seq_lengths_kv", actual_seq_lengths_kv), dequant_scale1, quant_scale1,
+       dequant_scale2, quant_scale2, quant_offset2, antiquant_scale, antiquant_offset, block_table, query_padding_size,
+       kv_padding_size, key_antiquant_scale, key_antiquant_offset, value_antiquant_scale, value_antiquant_offset,
+       key_shared_prefix, value_shared_prefix,
+       ir::integers_of(op, "actual_shared_prefix_len", actual_shared_prefix_len), query_rope, key_rope,
        key_rope_antiquant_scale, dequant_scale_query, learnable_sink, num_heads, scale, pre_tokens, next_tokens,
        input_layout, num_key_value_heads, sparse_mode, inner_precise, block_size, antiquant_mode, softmax_lse_flag,
        key_antiquant_mode, value_antiquant_mode, query_quant_mode, attention_out, softmax_lse);

@@ -232,6 +232,14 @@ IR_OP(NLLLossGrad, aclnnNLLLossBackward, (In, x), (In, y_grad), (In, target), (I
   call(op, "aclnnNLLLossBackward", y_grad, x, target, weight, reduction_of(op, reduction), ignore_index, total_weight,
        x_grad);
 }
+IR_OP(MultilabelMarginLoss, aclnnMultilabelMarginLoss, (In, x), (In, target), (Out, y), (Out, is_target),
+      (Text, reduction, "mean")) {
+  const int how = reduction_of(op, reduction);
+  op.result_like("is_target", *is_target, *x, target->dtype);
+  if (how != kNone) ir::suggest(op, *y, {}, x->dtype);
+  else ir::suggest(op, *y, x->rank == 2 ? Dims{x->dims[0]} : Dims(), x->dtype);
+  call(op, "aclnnMultilabelMarginLoss", x, target, how, number(y, how), is_target);
+}
 IR_OP(SoftMarginLoss, aclnnSoftMarginLoss, (In, input_x), (In, input_y), (Out, output_z), (Text, reduction, "mean")) {
   const int how = reduction_of(op, reduction);
   loss_result(op, "output_z", output_z, *input_x, how);

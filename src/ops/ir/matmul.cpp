@@ -38,6 +38,30 @@ void require_no_offset(const Op& op, const OptIn& offset_w, int64_t offset_x) {
 
 }  // namespace
 
+ABOUT(FullyConnection, Cube, "y = x as a matrix @ w (transposed, unless it is already) + b",
+      "y = x 展平为矩阵后 @ w（未转置时先转置）+ b")
+IR_OP(FullyConnection, FullyConnection, (In, x), (In, w), (OptIn, b), (OptIn, offset_w), (Out, y), (Int, num_output),
+      (Bool, transpose, false), (Int, axis, 1), (Int, offset_x, 0)) {
+  require_no_offset(op, offset_w, offset_x);
+  const int64_t at = ir::axis_of(op, "axis", axis, x->rank);
+  const ir::Dims dims = ir::dims_of(*x);
+  ir::Dims to(dims.begin(), dims.begin() + at);
+  const int64_t rows = ir::count_of(to), columns = rows > 0 ? x->numel() / rows : 0;
+  to.push_back(num_output);
+  op.require(w->rank >= 2 && w->dims[transpose ? w->rank - 1 : 0] == num_output && w->numel() == columns * num_output,
+             "w is {}, want {} outputs of {} inputs, with transpose the inputs first", describe(*w), num_output,
+             columns);
+  ir::result(op, "y", *y, to, x->dtype);
+  const TensorView flat = ir::reshaped(op, *x, {rows, columns}),
+                   matrix =
+                       ir::reshaped(op, *w, transpose ? ir::Dims{columns, num_output} : ir::Dims{num_output, columns}),
+                   result = TensorView::contiguous(y->data, y->dtype, ir::Dims{rows, num_output}.data(), 2);
+  op.require(y->is_contiguous(), "y is {}, want elements side by side", describe(*y));
+  const ViewOf right(transpose ? matrix : matrix.transpose(0, 1), *w.handle);
+  if (b) return call(op, "aclnnAddmm", b, flat, right, 1, 1, result, kKeepType);
+  call(op, "aclnnMatmul", flat, right, result, kKeepType);
+}
+
 IR_OP(MatMul, aclnnMatmul, (In, x1), (In, x2), (OptIn, bias), (Out, y), (Bool, transpose_x1, false),
       (Bool, transpose_x2, false)) {
   product(op, x1, x2, bias, transpose_x1, transpose_x2, y);

@@ -582,6 +582,82 @@ IR_OP(AddRmsNormCast, aclnnAddRmsNormCast, (In, x1), (In, x2), (In, gamma), (Out
   ir::result(op, "rstd", *rstd, root_dims(op, *x1, *gamma), DType::Float);
   call(op, "aclnnAddRmsNormCast", x1, x2, gamma, epsilon, y1, y2, rstd, x);
 }
+IR_OP(AddLayerNorm, aclnnAddLayerNorm, (In, x1), (In, x2), (In, gamma), (In, beta), (OptIn, bias), (Out, y),
+      (Out, mean), (Out, rstd), (Out, x), (Float, epsilon, 1e-5f), (Bool, additional_output, false)) {
+  op.result_like("y", *y, *x1, x1->dtype);
+  op.result_like("x", *x, *x1, x1->dtype);
+  ir::result(op, "mean", *mean, root_dims(op, *x1, *gamma), DType::Float);
+  ir::result(op, "rstd", *rstd, root_dims(op, *x1, *gamma), DType::Float);
+  call(op, "aclnnAddLayerNorm", x1, x2, gamma, beta, bias, epsilon, additional_output, y, mean, rstd, x);
+}
+
+// --- by neighbouring channels, and by mean and deviation alone ------------------------------------------------------
+namespace {
+/// The sum of v [N, C, …] over the channels at most `radius` away.
+TensorView over_neighbours(Op& op, const TensorView& v, int64_t radius) {
+  int64_t behind = 1;
+  for (int d = 2; d < v.rank; ++d) behind *= v.dims[d];
+  const TensorView plane = ir::reshaped(op, v, {v.dims[0], 1, v.dims[1], behind}),
+                   sum = ir::temporary(op, v.dtype, ir::dims_of(plane));
+  constexpr int64_t kSum = 1;  // the divisor
+  call(op, "aclnnAvgPool2d", plane, Dims{2 * radius + 1, 1}, Dims{1, 1}, Dims{radius, 0}, false, true, kSum, 0, sum);
+  return ir::reshaped(op, sum, ir::dims_of(v));
+}
+/// bias + alpha * the sum of squares, in FLOAT.
+TensorView local_response(Op& op, const TensorView& x, int64_t radius, float bias, float alpha) {
+  op.require(x.rank >= 3, "x is {}, want [N, C, …]", describe(x));
+  op.require(radius >= 0, "attribute depth_radius is {}, want 0 or more", radius);
+  const TensorView square = ir::temporary(op, DType::Float, ir::dims_of(x)),
+                   scaled = ir::temporary(op, DType::Float, ir::dims_of(x)),
+                   response = ir::temporary(op, DType::Float, ir::dims_of(x));
+  Temp wide(DType::Float);
+  call(op, "aclnnCast", x, DType::Float, wide);
+  call(op, "aclnnMul", *wide, *wide, square);
+  call(op, "aclnnMuls", over_neighbours(op, square, radius), alpha, scaled);
+  call(op, "aclnnAdds", scaled, bias, 1, response);
+  return response;
+}
+}  // namespace
+ABOUT(LRN, Vector, "x / (bias + alpha * the sum of squares of the channels at most depth_radius away)^beta",
+      "x / (bias + alpha * 距离不超过 depth_radius 的通道平方和)^beta")
+IR_OP(LRN, LRN, (In, x), (Out, y), (Int, depth_radius, 5), (Float, bias, 1), (Float, alpha, 1), (Float, beta, 0.5f),
+      (Text, norm_region, "ACROSS_CHANNELS")) {
+  ir::want(op, "norm_region", norm_region, "ACROSS_CHANNELS");
+  op.result_like("y", *y, *x, x->dtype);
+  const TensorView response = local_response(op, *x, depth_radius, bias, alpha);
+  Temp factor;
+  call(op, "aclnnPowTensorScalar", response, -beta, factor);
+  call(op, "aclnnMul", x, *factor, y);
+}
+ABOUT(LRNGrad, Vector, "Gradient of LRN", "LRN 的反向梯度")
+IR_OP(LRNGrad, LRNGrad, (In, grads), (In, x), (In, y), (Out, z), (Int, depth_radius, 5), (Float, bias, 1),
+      (Float, alpha, 1), (Float, beta, 0.5f)) {
+  op.result_like("z", *z, *x, x->dtype);
+  op.require_same_shape("grads", *grads, "x", *x);
+  op.require_same_shape("y", *y, "x", *x);
+  const TensorView response = local_response(op, *x, depth_radius, bias, alpha);
+  const TensorView part = ir::temporary(op, DType::Float, ir::dims_of(*x));
+  Temp factor, own, weighted, others;
+  call(op, "aclnnPowTensorScalar", response, -beta, factor);
+  call(op, "aclnnMul", grads, *factor, own);
+  call(op, "aclnnMul", grads, y, weighted);
+  call(op, "aclnnDiv", *weighted, response, part);
+  call(op, "aclnnMul", over_neighbours(op, part, depth_radius), x, others);
+  call(op, "aclnnSub", *own, *others, 2 * alpha * beta, z);
+}
+ABOUT(MVNV2, Vector, "(x - mean) / (deviation + eps) over axes", "沿 axes 计算 (x - 均值) / (标准差 + eps)")
+IR_OP(MVNV2, MVNV2, (In, x), (Out, y), (Float, eps, 1e-9f), (Ints, axes, 0, 2, 3)) {
+  const ir::Dims over = ir::axes_of(op, "axes", *axes, x->rank), dims = ir::reduced(*x, over, true);
+  op.result_like("y", *y, *x, x->dtype);
+  const TensorView deviation = ir::temporary(op, x->dtype, dims), mean = ir::temporary(op, x->dtype, dims);
+  constexpr int64_t kPopulation = 0;  // the variance is divided by the number of elements
+  call(op, "aclnnStdMeanCorrection", x, over, kPopulation, true, deviation, mean);
+  Temp centred, divisor;
+  call(op, "aclnnSub", x, mean, 1, centred);
+  call(op, "aclnnAdds", deviation, eps, 1, divisor);
+  call(op, "aclnnDiv", *centred, *divisor, y);
+}
+
 ABOUT(Renorm, Vector, "The factor of each slice along dim that brings its norm of order p to maxnorm at most",
       "沿 dim 的各切片使其 p 阶范数不超过 maxnorm 的缩放系数")
 IR_OP(Renorm, Renorm, (In, x), (Out, y), (Float, p), (Int, dim), (Float, maxnorm)) {

@@ -485,6 +485,14 @@ IR_OP(AvgPool3D, AvgPool3D, (In, x), (Out, y), (Ints, ksize), (Ints, strides), (
   plan_mean(op, 3, x, data_format, {*ksize, *strides, *pads, {}, Padding::Given, ceil_mode}, count_include_pad,
             divisor_override, y);
 }
+// filter and multiplier are what a card multiplies by: windows of ones, and one over their sizes.
+IR_OP(AvgPool3DD, AvgPool3D, (In, x), (OptIn, filter), (OptIn, multiplier), (Out, y), (Ints, ksize), (Ints, strides),
+      (Ints, pads), (Bool, ceil_mode, false), (Bool, count_include_pad, true), (Int, divisor_override, 0),
+      (Text, data_format, "NDHWC")) {
+  (void)filter, (void)multiplier;
+  plan_mean(op, 3, x, data_format, {*ksize, *strides, *pads, {}, Padding::Given, ceil_mode}, count_include_pad,
+            divisor_override, y);
+}
 ABOUT(AvgPool3DGrad, Vector, "Gradient of AvgPool3D", "AvgPool3D 的反向梯度")
 IR_OP(AvgPool3DGrad, AvgPool3DGrad, (In, orig_input_shape), (In, grads), (Out, output), (Ints, ksize), (Ints, strides),
       (Ints, pads), (Bool, ceil_mode, false), (Bool, count_include_pad, true), (Int, divisor_override, 0),

@@ -118,6 +118,11 @@ Dims shape_from(const Op& op, const char* name, const In& shape, const TensorVie
   return op.inferring() && y.dtype == DType::Undefined ? op.integers(name, shape.handle) : dims_of(y);
 }
 
+StepArgument integers_of(const Op& op, const char* name, const OptIn& tensor) {
+  if (!tensor) return nullptr;
+  return op.integers(name, tensor.handle);
+}
+
 void want(const Op& op, const char* name, const char* value, const char* want) {
   op.require(std::strcmp(value, want) == 0, "attribute {} is \"{}\", want \"{}\"", name, value, want);
 }

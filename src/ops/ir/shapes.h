@@ -51,6 +51,9 @@ int64_t integer_end(DType type, bool smallest);
 /// The shape that a tensor names, where the output does not say it already.
 Dims shape_from(const Op& op, const char* name, const In& shape, const TensorView& y);
 
+/// The values of an input that may be absent, as the array of an aclnn operator that may be, too.
+StepArgument integers_of(const Op& op, const char* name, const OptIn& tensor);
+
 /// Refuses an attribute that is not `want`.
 void want(const Op& op, const char* name, const char* value, const char* want);
 void want(const Op& op, const char* name, int64_t value, int64_t want);

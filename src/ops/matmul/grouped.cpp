@@ -86,6 +86,12 @@ TensorView item(const OptTensors& list, size_t i) {
   const TensorView& v = list[i];
   return v.numel() ? v : TensorView();
 }
+/// Clients give lists of tensors without elements for lists that are absent.
+bool any(const OptTensors& list) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (given(item(list, i))) return true;
+  return false;
+}
 /// What belongs to group g: an element of the list, or a row of its only one.
 TensorView of_group(const OptTensors& list, size_t g, size_t groups, int rank) {
   if (list.size() >= groups && list.size() > 1) return item(list, g);
@@ -240,8 +246,8 @@ void plan_grouped(Op& op, const Tensors& x, const Tensors& weight, const Lists& 
 #define GROUPED_PLAN                                                                                                  \
   (void)splitItem; /* how many outputs there are says it */                                                           \
   (void)activationFeatureOutOptional;                                                                                 \
-  op.require(!offsetOptional.size() && !activationInputOptional.size() && !activationQuantScaleOptional.size() &&     \
-                 !activationQuantOffsetOptional.size() && !dynQuantScaleOutOptional.size(),                           \
+  op.require(!any(offsetOptional) && !any(activationInputOptional) && !any(activationQuantScaleOptional) &&           \
+                 !any(activationQuantOffsetOptional) && !dynQuantScaleOutOptional.size(),                             \
              "an offset, an input of the activation or a quantised result is given, which is not supported");         \
   plan_grouped(op, x, weight,                                                                                         \
                {biasOptional, scaleOptional, antiquantScaleOptional, antiquantOffsetOptional, perTokenScaleOptional}, \

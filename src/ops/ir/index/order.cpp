@@ -1,8 +1,13 @@
 // Where the extremes are, orders of elements, and running sums and products.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "kernels/pipeline.h"
+#include "ops/index/indices.h"
 #include "ops/index/unique.h"
 #include "ops/ir/shapes.h"
 #include "ops/linalg/dense.h"
@@ -233,6 +238,76 @@ IR_OP(Unique, Unique, (In, x), (Out, y), (Out, idx), (Type, out_idx, DType::Int3
              name_of(out_idx));
   op.result("idx", *idx, x->dims, x->rank, out_idx);
   plan_unique_as_it_occurs(op, *x, *y.handle, *idx.handle);
+}
+
+IR_OP(UniqueConsecutive, aclnnUniqueConsecutive, (In, x), (Out, y), (Out, idx), (Out, count), (Bool, return_idx, false),
+      (Bool, return_counts, false), (Int, axis, 1000)) {
+  call(op, "aclnnUniqueConsecutive", x, return_idx, return_counts, axis, y, idx, count);
+}
+
+namespace {
+/// Integers as they are, others by their bits; both zeros are one.
+std::vector<int64_t> keys_of(const TensorView& v) {
+  std::vector<int64_t> keys(static_cast<size_t>(v.numel()));
+  if (is_integral(v.dtype)) {
+    gather_to(keys.data(), DType::Int64, v);
+  } else {
+    gather_to(keys.data(), DType::Double, v);
+    for (int64_t& key : keys) key = std::bit_cast<int64_t>(std::bit_cast<double>(key) + 0.0);
+  }
+  return keys;
+}
+}  // namespace
+ABOUT(UniqueWithPad, AICPU,
+      "Distinct elements of x as they first occur, padding behind them, and the place of each element",
+      "x 的去重元素（按首次出现的顺序），其后为填充值，并给出各元素的索引")
+IR_OP(UniqueWithPad, UniqueWithPad, (In, x), (In, padding), (Out, y), (Out, idx)) {
+  op.require(x->rank == 1 && is_integral(x->dtype), "x is {}, want integers of one dimension", describe(*x));
+  op.require(padding->numel() == 1 && padding->dtype == x->dtype, "padding is {}, want one {}", describe(*padding),
+             name_of(x->dtype));
+  op.result_like("y", *y, *x, x->dtype);
+  op.result_like("idx", *idx, *x, x->dtype);
+  op.work(x->numel() * 32);
+  op.launch([from = *x, padding = *padding, to = *y, places = *idx] {
+    const std::vector<int64_t> keys = keys_of(from);
+    std::vector<int64_t> found(keys.size(), keys_of(padding)[0]), at;
+    std::unordered_map<int64_t, int64_t> seen;
+    for (int64_t key : keys) {
+      const auto [place, fresh] = seen.emplace(key, seen.size());
+      if (fresh) found[static_cast<size_t>(place->second)] = key;
+      at.push_back(place->second);
+    }
+    const int64_t n = from.numel();
+    copy_elements(to, TensorView::contiguous(found.data(), DType::Int64, &n, 1));
+    copy_elements(places, TensorView::contiguous(at.data(), DType::Int64, &n, 1));
+  });
+}
+ABOUT(ListDiff, AICPU, "The elements of x that y lacks, and where they are", "x 中不属于 y 的元素及其位置")
+IR_OP(ListDiff, ListDiff, (In, x), (In, y), (Out, out), (Out, idx), (Type, out_idx, DType::Int32)) {
+  op.require(x->rank == 1 && y->rank == 1 && x->dtype == y->dtype, "x is {} and y {}, want one dimension and one type",
+             describe(*x), describe(*y));
+  op.require(out_idx == DType::Int32 || out_idx == DType::Int64, "out_idx is {}, want INT32 or INT64",
+             name_of(out_idx));
+  op.suggest_up_to(*out, x->dims, 1, x->dtype, 0);
+  op.suggest_up_to(*idx, x->dims, 1, out_idx, 0);
+  for (const Out& o : {out, idx})
+    op.require(o->is_contiguous() && o->numel() >= x->numel(), "an output is {}, want room for {} elements",
+               describe(*o), x->numel());
+  op.work((x->numel() + y->numel()) * 32);
+  op.launch([from = *x, less = *y, to = *out, places = *idx, kept = ResultShape(out.handle),
+             kept_places = ResultShape(idx.handle)] {
+    const std::vector<int64_t> gone = keys_of(less), keys = keys_of(from);
+    const std::unordered_set<int64_t> without(gone.begin(), gone.end());
+    int64_t n = 0;
+    for (int64_t i = 0; i < from.numel(); ++i) {
+      if (without.contains(keys[static_cast<size_t>(i)])) continue;
+      copy_elements(ir::part_of(to, 0, n, 1), ir::part_of(from, 0, i, 1));
+      int64_t one = 1;
+      copy_elements(ir::part_of(places, 0, n++, 1), TensorView::contiguous(&i, DType::Int64, &one, 1));
+    }
+    kept.set({n});
+    kept_places.set({n});
+  });
 }
 
 // Where values go into rows that are sorted.

@@ -75,6 +75,10 @@ void require_centres(const Op& op, bool align_corners, bool half_pixel_centers) 
   op.require(align_corners != half_pixel_centers,
              "attributes align_corners and half_pixel_centers are both {}, want one of them", align_corners);
 }
+void require_whole(const Op& op, int64_t src_start_w, int64_t dst_start_w) {
+  ir::want(op, "src_start_w", src_start_w, int64_t{0});
+  ir::want(op, "dst_start_w", dst_start_w, int64_t{0});
+}
 }  // namespace
 IR_OP(ResizeBilinearV2, aclnnUpsampleBilinear2d, (In, x), (In, size), (Out, y), (Bool, align_corners, false),
       (Bool, half_pixel_centers, false), (Type, dtype, DType::Float)) {
@@ -87,6 +91,27 @@ IR_OP(ResizeBilinearV2Grad, aclnnUpsampleBilinear2dBackward, (In, grads), (In, o
       (Bool, align_corners, false), (Bool, half_pixel_centers, false)) {
   require_centres(op, align_corners, half_pixel_centers);
   op.result_like("y", *y, *original_image, original_image->dtype);
+  call(op, "aclnnUpsampleBilinear2dBackward", grads, last_two(*grads), ir::dims_of(*original_image), align_corners,
+       kFromSizes, kFromSizes, y);
+}
+// The parts of an image that several devices resize together: one device has all of it.
+IR_OP(SyncResizeBilinearV2, aclnnUpsampleBilinear2d, (In, x), (In, size), (Out, y), (Ints, ori_image_size, nullptr),
+      (Ints, split_size, nullptr), (Int, src_start_w, 0), (Int, dst_start_w, 0), (Bool, align_corners, false),
+      (Bool, half_pixel_centers, false)) {
+  require_whole(op, src_start_w, dst_start_w);
+  (void)ori_image_size, (void)split_size;
+  require_centres(op, align_corners, half_pixel_centers);
+  const Dims to = op.integers("size", size.handle);
+  ir::result(op, "y", *y, resized(op, *x, to), DType::Float);
+  call(op, "aclnnUpsampleBilinear2d", x, to, align_corners, kFromSizes, kFromSizes, y);
+}
+IR_OP(SyncResizeBilinearV2Grad, aclnnUpsampleBilinear2dBackward, (In, grads), (In, original_image), (Out, y),
+      (Ints, size, nullptr), (Ints, ori_image_size, nullptr), (Int, src_start_w, 0), (Int, dst_start_w, 0),
+      (Bool, align_corners, false), (Bool, half_pixel_centers, false)) {
+  require_whole(op, src_start_w, dst_start_w);
+  (void)size, (void)ori_image_size;
+  require_centres(op, align_corners, half_pixel_centers);
+  op.result_like("y", *y, *original_image, DType::Float);
   call(op, "aclnnUpsampleBilinear2dBackward", grads, last_two(*grads), ir::dims_of(*original_image), align_corners,
        kFromSizes, kFromSizes, y);
 }

@@ -48,6 +48,37 @@ std::vector<int64_t> kept(const std::vector<Box>& boxes, const double* scores, c
 
 }  // namespace
 
+ABOUT(NonMaxSuppressionV3, AICPU, "The best boxes that do not overlap, the best first",
+      "互不重叠的最优框的序号，最优者在前")
+IR_OP(NonMaxSuppressionV3, NonMaxSuppressionV3, (In, boxes), (In, scores), (In, max_output_size), (In, iou_threshold),
+      (In, score_threshold), (Out, selected_indices), (Int, offset, 0)) {
+  ir::want(op, "offset", offset, int64_t{0});
+  op.require(boxes->rank == 2 && boxes->dims[1] == 4, "boxes is {}, want [boxes, 4]", describe(*boxes));
+  op.require(scores->rank == 1 && scores->dims[0] == boxes->dims[0], "scores is {}, want {} values", describe(*scores),
+             boxes->dims[0]);
+  for (const In& one : {max_output_size, iou_threshold, score_threshold})
+    op.require(one->numel() == 1, "a limit is {}, want one number", describe(*one));
+  op.suggest_up_to(*selected_indices, scores->dims, 1, DType::Int32, 0);
+  op.require(selected_indices->dtype == DType::Int32 && selected_indices->is_contiguous() &&
+                 selected_indices->numel() >= scores->numel(),
+             "selected_indices is {}, want contiguous INT32 and room for {}", describe(*selected_indices),
+             scores->numel());
+  op.work(scores->numel() * 64);
+  op.launch([boxes = *boxes, scores = *scores, most = *max_output_size, limit = *iou_threshold,
+             least = *score_threshold, shape = ResultShape(selected_indices.handle),
+             to = selected_indices->as<int32_t>()] {
+    Limits l;
+    l.most = static_cast<int64_t>(linalg::gather(most)[0]);
+    l.overlap = linalg::gather(limit)[0];
+    l.score = linalg::gather(least)[0], l.scored = true;
+    const std::vector<double> corners = linalg::gather(boxes), all = linalg::gather(scores);
+    std::vector<Box> own;
+    for (int64_t i = 0; i < scores.numel(); ++i) own.push_back(box_of(corners.data() + i * 4, false));
+    int64_t n = 0;
+    for (int64_t i : kept(own, all.data(), l)) to[n++] = static_cast<int32_t>(i);
+    shape.set({n});
+  });
+}
 ABOUT(NonMaxSuppressionV6, AICPU, "[image, class, box] of the best boxes of each class that do not overlap",
       "各图像各类别互不重叠的最优框的 [图像, 类别, 框] 序号")
 IR_OP(NonMaxSuppressionV6, NonMaxSuppressionV6, (In, boxes), (In, scores), (OptIn, max_output_size),

@@ -1,0 +1,130 @@
+"""Cases of graph operators that language models ask for by TorchAir or by MindSpore's GE: attention of training, rotary embeddings, quantised and
+grouped products, and what else MindSpore's adapters name beside them. Wanted is what PyTorch gives of real numbers."""
+import torch
+import torch.nn.functional as F
+
+from adapter_cases import gradient
+from graph import const
+
+
+def add_attention(case, r):
+    q, k, v, dy = r(2, 2, 4, 8, low=-1.0), r(2, 2, 6, 8, low=-1.0), r(2, 2, 6, 8, low=-1.0), r(2, 2, 4, 8, low=-1.0)
+    mask = torch.triu(torch.ones(4, 6), 2).bool()
+
+    def attended(a, b, c):
+        return F.scaled_dot_product_attention(a, b, c, ~mask, scale=0.5)
+
+    def statistics(a, b):
+        scores = (a.double() @ b.double().mT * 0.5).masked_fill(mask, -torch.inf)
+        most = scores.amax(-1, True)
+        return [s.float().expand(*s.shape[:-1], 8) for s in (most, (scores - most).exp().sum(-1, True))]
+    how = {"head_num": 2, "input_layout": "BNSD", "scale_value": 0.5}
+    case("FlashAttentionScore", q, k, v, None, None, None, mask, *[None] * 5, **how, want=lambda a, b, c, *_: [
+        *statistics(a, b), torch.empty(0), attended(a.double(), b.double(), c.double()).float()])
+    most, sums = statistics(q, k)
+    case("FlashAttentionScoreGrad", q, k, v, dy, None, None, None, mask, most.contiguous(), sums.contiguous(), None, attended(q, k, v), *[None] * 5, **how,
+         want=lambda a, b, c, d, *_: gradient(attended, a, b, c, by=d))
+    # two sequences of 1 and 3 queries, one behind the other
+    rows = r(4, 2, 8, low=-1.0)
+
+    def sequences(a, b, c):
+        parts = [slice(0, 1), slice(1, 4)]
+        return torch.cat([F.scaled_dot_product_attention(*(t[p].transpose(0, 1) for t in (a, b, c)), scale=0.5).transpose(0, 1) for p in parts])
+    ends = const([1, 4])
+    case("FlashAttentionScore", rows, rows + 1, rows - 1, *[None] * 5, ends, ends, None, None, head_num=2, input_layout="TND", scale_value=0.5,
+         want=lambda a, b, c, *_: [None, None, None, sequences(a.double(), b.double(), c.double()).float()])
+    angles = r(2, 4, 1, 8)
+
+    def turned(t):
+        halves = torch.cat([-t[..., 4:], t[..., :4]], -1)
+        return t * angles.cos() + halves * angles.sin()
+    case("ApplyRotaryPosEmb", r(2, 4, 2, 8), r(2, 4, 1, 8), angles.cos(), angles.sin(), want=lambda a, b, *_: [turned(a), turned(b)])
+
+
+def add_quantised(case, r):
+    def bytes_(*shape, low=-100, high=100, dtype=torch.int8):
+        return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(7)).to(dtype)
+    a, w = bytes_(3, 16), bytes_(16, 5)
+    scale, per_token = r(5, low=0.01, high=0.02), r(3, low=0.5, high=2.0)
+    bias = bytes_(5, dtype=torch.int32)
+
+    def product(x, y, factor, *more, add=0):
+        return (((x.double() @ y.double()) + add) * factor.double()).float()
+    case("QuantBatchMatmulV3", a, w, scale, None, bias, per_token, dtype=1, tolerance=2e-3,
+         want=lambda x, y, s, o, b, t: product(x, y, s, add=b) * t[:, None])
+    case("QuantBatchMatmulV3", a.T.contiguous(), w.T.contiguous(), scale.bfloat16(), None, None, None, dtype=27, transpose_x1=True, transpose_x2=True, tolerance=1e-2,
+         want=lambda x, y, s, *_: product(x.T, y.T, s))
+    case("TransQuantParamV2", torch.tensor([1.0, -2.5]), None, want=lambda s, _: [
+        (s.view(torch.int32).long() & 0xFFFFE000) | (1 << 46)])
+    case("AscendAntiQuant", a, scale=0.5, offset=3.0, want=lambda x: (x.float() + 3) * 0.5)
+    case("AscendAntiQuant", a, scale=0.5, offset=3.0, sqrt_mode=True, dtype=1, want=lambda x: (x.float() + 3) * 0.25)
+    row = r(16, low=0.1)
+    case("AscendAntiQuantV2", a, row, row + 1, dst_type=27, tolerance=1e-2, want=lambda x, s, o: (x.float() + o) * s)
+    case("AscendAntiQuantV2", a, row, None, tolerance=2e-3, want=lambda x, s, o: x.float() * s)
+    x, offset = r(3, 16).half(), r(5).half()
+    case("WeightQuantBatchMatmulV2", x, w, scale.half(), offset, None, None, r(5).half(), tolerance=2e-2,
+         want=lambda v, m, s, o, q, p, b: (v.float() @ ((m.float() + o.float()) * s.float()) + b.float()))
+    case("WeightQuantBatchMatmulV2", x, w.T.contiguous(), scale.half(), None, None, None, None, transpose_weight=True, tolerance=2e-2,
+         want=lambda v, m, s, *_: v.float() @ (m.float().T * s.float()))
+    tokens, up, down, low, high = r(5, 8), r(2, 8, 12), r(2, 12, 8), r(2, 12), r(2, 8)
+
+    def experts(v, u, d, _, b, c, *rest):
+        parts = []
+        for rows, i in ((v[:2], 0), (v[2:], 1)):
+            parts.append(F.relu(rows.double() @ u[i].double() + b[i].double()) @ d[i].double() + c[i].double())
+        return torch.cat(parts).float()
+    case("FFN", tokens, up, down, const([2, 3]), low, high, *[None] * 8, activation="relu", want=experts)
+    case("FFN", tokens, up, down, const([2, 5]), low, high, *[None] * 8, activation="relu", tokens_index_flag=True, want=experts)
+
+
+def add_rest(case, r):
+    x, skip, gamma, beta = r(3, 4, 5), r(3, 4, 5, low=-1.0), r(5), r(5, low=-1.0)
+
+    def normal(a, b, g, c, *_):
+        total = (a + b).double()
+        mean, variance = total.mean(-1, True), total.var(-1, False, True)
+        return [F.layer_norm(total, (5,), g.double(), c.double(), 1e-5).float(), mean.float(), (variance + 1e-5).rsqrt().float(), total.float()]
+    case("AddLayerNorm", x, skip, gamma, beta, None, additional_output=True, want=normal)
+    image = r(2, 7, 3, 4)
+
+    def response(v, radius=2, bias=1.5, alpha=0.3, power=0.75):
+        sums = F.pad(v.pow(2), (0, 0, 0, 0, radius, radius)).unfold(1, 2 * radius + 1, 1).sum(-1)
+        return v / (bias + alpha * sums) ** power
+    how = {"depth_radius": 2, "bias": 1.5, "alpha": 0.3, "beta": 0.75}
+    case("LRN", image, **how, want=response)
+    case("LRNGrad", r(2, 7, 3, 4, low=-1.0), image, response(image), **how, want=lambda g, v, _: gradient(response, v, by=g)[0])
+    case("MVNV2", image, eps=1e-3, want=lambda v: (v - v.mean((0, 2, 3), keepdim=True)) / (v.var((0, 2, 3), correction=0, keepdim=True).sqrt() + 1e-3))
+    labels = torch.tensor([[1, 3, -1, 0], [0, -1, 2, 1], [2, 1, 0, 3]])
+    marks = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 0], [1, 1, 1, 1]])
+    for reduction in ("mean", "sum", "none"):
+        case("MultilabelMarginLoss", r(3, 4), labels, reduction=reduction, want=lambda v, t, how=reduction: [
+            F.multilabel_margin_loss(v, t, reduction=how), marks])
+    case("Conv2DTransposeD", r(2, 4, 5, 6), r(4, 3, 3, 2), None, None, input_size=[2, 3, 11, 12], strides=[1, 1, 2, 2], pads=[0, 0, 0, 0], data_format="NCHW",
+         want=lambda v, w, b, o: F.conv_transpose2d(v, w, stride=2))
+    case("Conv3DTransposeD", r(1, 2, 3, 4, 5), r(2, 3, 2, 2, 2), None, None, input_size=[0, 0, 0, 0, 0], strides=[1, 1, 1, 1, 1], pads=[0, 0, 0, 0, 0, 0],
+         data_format="NCDHW", want=lambda v, w, b, o: F.conv_transpose3d(v, w))
+    case("AvgPool3DD", r(1, 2, 4, 4, 6), None, None, ksize=[1, 1, 2, 2, 3], strides=[1, 1, 2, 2, 3], pads=[0] * 6, data_format="NCDHW",
+         want=lambda v, *_: F.avg_pool3d(v, (2, 2, 3)))
+    case("FullyConnection", image, r(5, 84), r(5), None, num_output=5, want=lambda v, w, b, _: F.linear(v.flatten(1), w, b))
+    case("FullyConnection", x, r(5, 6), None, None, num_output=6, transpose=True, axis=2, want=lambda v, w, *_: v @ w)
+    runs = torch.tensor([3, 3, 1, 1, 1, 3, 2])
+    case("UniqueConsecutive", runs, counted=True, return_idx=True, return_counts=True, want=lambda v: [t for t in torch.unique_consecutive(v, True, True)])
+    case("UniqueConsecutive", torch.tensor([[1, 2], [1, 2], [3, 4]]), counted=True, return_counts=True, axis=0, want=lambda v: [torch.tensor([[1, 2], [3, 4]]), None, torch.tensor([2, 1])])
+    ids = torch.tensor([7, 2, 7, -1, 2, 2**40])
+    case("UniqueWithPad", ids, torch.tensor([0]), want=lambda v, p: [torch.tensor([7, 2, -1, 2**40, 0, 0]), torch.tensor([0, 1, 0, 2, 1, 3])])
+    case("UniqueWithPad", ids[:5].int(), torch.tensor([9], dtype=torch.int32), want=lambda v, p: [
+        torch.tensor([7, 2, -1, 9, 9], dtype=torch.int32), torch.tensor([0, 1, 0, 2, 1], dtype=torch.int32)])
+    case("ListDiff", ids, torch.tensor([2, 5]), counted=True, want=lambda a, b: [torch.tensor([7, 7, -1, 2**40]), torch.tensor([0, 2, 3, 5], dtype=torch.int32)])
+    case("ListDiff", torch.tensor([0.0, 1.5, 2.5]), torch.tensor([-0.0, 2.5]), out_idx=torch.int64, counted=True, want=lambda a, b: [torch.tensor([1.5]), torch.tensor([1])])
+    photo = r(2, 3, 4, 5)
+    case("SyncResizeBilinearV2", photo, const([8, 7]), half_pixel_centers=True, want=lambda v, _: F.interpolate(v, (8, 7), mode="bilinear"))
+    case("SyncResizeBilinearV2Grad", r(2, 3, 8, 7, low=-1.0), photo, align_corners=True,
+         want=lambda g, v: gradient(lambda t: F.interpolate(t, (8, 7), mode="bilinear", align_corners=True), v, by=g)[0])
+    boxes = torch.tensor([[0., 0, 2, 2], [2, 2, 0.1, 0], [5, 5, 6, 6], [0, 1, 2, 3]])
+    case("NonMaxSuppressionV3", boxes, torch.tensor([0.5, 0.9, 0.2, 0.4]), *(const(v, torch.float32) for v in ([9], [0.5], [0.3])), counted=True,
+         want=lambda *_: torch.tensor([1, 3], dtype=torch.int32))
+
+
+def add_cases(case, r):
+    for part in (add_attention, add_quantised, add_rest):
+        part(case, r)
